@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy
 
-ENV_ABI = 3
+ENV_ABI = 4
 IMAGE_SIDE = 64
 IS_FIRST, IS_LAST, IS_TERMINAL, IS_DIVERGED = 1, 2, 4, 8
 
@@ -86,6 +86,10 @@ class Option(ctypes.Structure):
     _fields_ = [("name", c_char_p), ("choices", c_char_p), ("help", c_char_p)]
 
 
+class ObservationSpec(ctypes.Structure):
+    _fields_ = [("vector", c_int), ("no_image", c_bool)]
+
+
 class Domain(ctypes.Structure):
     _fields_ = [("abi", c_uint32), ("size", c_uint32), ("name", c_char_p), ("summary", c_char_p),
                 ("n_params", c_int), ("params", POINTER(Param)),
@@ -93,21 +97,22 @@ class Domain(ctypes.Structure):
                 ("n_cases", c_int), ("cases", POINTER(Case)),
                 ("n_options", c_int), ("options", POINTER(Option)),
                 ("n_indicators", c_int), ("indicators", c_void_p),
-                ("action_size", c_int), ("action_repeat", c_int), ("episode_steps", c_int),
-                ("ends_early", c_bool), ("step_seconds", c_double),
+                ("action_size", c_int), ("discrete", c_bool),
+                ("observation", ObservationSpec), ("action_repeat", c_int),
+                ("episode_steps", c_int), ("ends_early", c_bool), ("step_seconds", c_double),
                 ("hardest", POINTER(c_double)), ("n_complex", c_int),
                 ("most_complex", POINTER(c_double)),
-                ("functions", c_void_p * 11)]
+                ("functions", c_void_p * 14)]
 
 
 class Frame(ctypes.Structure):
     _fields_ = [("image", c_void_p), ("rewards", c_void_p), ("completion", c_void_p),
-                ("flags", c_void_p)]
+                ("flags", c_void_p), ("vector", c_void_p)]
 
 
 class Batch(ctypes.Structure):
     _fields_ = [("images", c_void_p), ("rewards", c_void_p), ("completion", c_void_p),
-                ("flags", c_void_p)]
+                ("flags", c_void_p), ("vectors", c_void_p)]
 
 
 class CurriculumConfig(ctypes.Structure):
@@ -120,7 +125,10 @@ class CurriculumView(ctypes.Structure):
     _fields_ = [("count", c_size_t), ("dr", POINTER(c_double)), ("error", POINTER(c_double)),
                 ("reduction", POINTER(c_double)), ("visits", POINTER(c_uint64)),
                 ("group", POINTER(c_int)), ("groups", c_int), ("has_reduction", c_bool),
-                ("hardest", POINTER(c_double)), ("most_complex", POINTER(c_double))]
+                ("hardest", POINTER(c_double)), ("most_complex", POINTER(c_double)),
+                ("domain", POINTER(Domain)), ("theta", POINTER(c_double)), ("episodes", c_uint64),
+                ("steps", c_uint64), ("last_visit", POINTER(c_uint64)), ("state", c_void_p),
+                ("scratch", POINTER(c_double))]
 
 
 class PolicyConfig(ctypes.Structure):
@@ -197,7 +205,7 @@ class TrainConfig(ctypes.Structure):
 # Structs by their names in C.
 STRUCTS = {
     "wk_error": CError, "wk_param": Param, "wk_task": Task, "wk_case": Case, "wk_option": Option,
-    "wk_domain": Domain, "wk_frame": Frame, "wk_batch": Batch,
+    "wk_domain": Domain, "wk_observation_spec": ObservationSpec, "wk_frame": Frame, "wk_batch": Batch,
     "wk_curriculum_config": CurriculumConfig, "wk_curriculum_view": CurriculumView,
     "wk_policy_config": PolicyConfig, "wk_model_config": ModelConfig, "wk_model_sizes": ModelSizes,
     "wk_model_latents": ModelLatents, "wk_scores": Scores, "wk_bootstrap_config": BootstrapConfig,

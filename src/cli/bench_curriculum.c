@@ -69,18 +69,18 @@ static wk_status choose_rules(const char *list, const wk_curriculum_rule **rules
 
 // Mean and spread over the seeds of a rule's ratio to dr, in one scenario or (SIZE_MAX) the
 // geometric mean over all.
-static wk_status ratio_of(const wk_benchmark *b, size_t scenario, size_t rule, double *mean,
+static wk_status ratio_of(const wk_rule_benchmark *b, size_t scenario, size_t rule, double *mean,
                           double *sd, wk_error *err)
 {
     int seeds = b->config.seeds;
     double *values = malloc((size_t)seeds * sizeof *values);
     if (!values) return wk_fail(err, WK_E_MEMORY, "no memory for %d ratios", seeds);
-    size_t count = wk_benchmark_scenario_count();
+    size_t count = wk_rule_benchmark_scenario_count();
     for (int s = 0; s < seeds; s++) {
         double sum = 0;
         for (size_t k = 0; k < count; k++)
-            sum += log(wk_benchmark_ratio(b, k, rule, s)) / (double)count;
-        values[s] = scenario == SIZE_MAX ? exp(sum) : wk_benchmark_ratio(b, scenario, rule, s);
+            sum += log(wk_rule_benchmark_ratio(b, k, rule, s)) / (double)count;
+        values[s] = scenario == SIZE_MAX ? exp(sum) : wk_rule_benchmark_ratio(b, scenario, rule, s);
     }
     *mean = wk_stats_mean(values, (size_t)seeds);
     *sd = wk_stats_sd(values, (size_t)seeds);
@@ -88,9 +88,9 @@ static wk_status ratio_of(const wk_benchmark *b, size_t scenario, size_t rule, d
     return WK_OK;
 }
 
-static wk_status print_text(const wk_benchmark *b, wk_text *out, wk_error *err)
+static wk_status print_text(const wk_rule_benchmark *b, wk_text *out, wk_error *err)
 {
-    size_t scenarios = wk_benchmark_scenario_count();
+    size_t scenarios = wk_rule_benchmark_scenario_count();
     wk_table table = {.columns = scenarios + 2, .align = "lrrrrrrrrrrrrrrrrr"};
     wk_text_printf(out,
                    "Learnable error of the worst tenth of the environments, mean over %d episodes "
@@ -98,7 +98,7 @@ static wk_status print_text(const wk_benchmark *b, wk_text *out, wk_error *err)
                    b->config.episodes, b->config.seeds);
     wk_table_cell(&table, "rule");
     for (size_t k = 0; k < scenarios; k++)
-        wk_table_cell(&table, "%s", wk_benchmark_scenario_name(k));
+        wk_table_cell(&table, "%s", wk_rule_benchmark_scenario_name(k));
     wk_table_cell(&table, "all");
     for (size_t r = 0; r < b->config.count; r++) {
         wk_table_cell(&table, "%s", b->config.rules[r]->name);
@@ -112,25 +112,25 @@ static wk_status print_text(const wk_benchmark *b, wk_text *out, wk_error *err)
     wk_table_free(&table);
     wk_text_puts(out, "\n");
     for (size_t k = 0; k < scenarios; k++)
-        wk_text_printf(out, "%s: %s\n", wk_benchmark_scenario_name(k),
-                       wk_benchmark_scenario_summary(k));
+        wk_text_printf(out, "%s: %s\n", wk_rule_benchmark_scenario_name(k),
+                       wk_rule_benchmark_scenario_summary(k));
     return WK_OK;
 }
 
-static wk_status print_json(const wk_benchmark *b, wk_text *out, wk_error *err)
+static wk_status print_json(const wk_rule_benchmark *b, wk_text *out, wk_error *err)
 {
     wk_json json = {.text = out};
     wk_json_object(&json, NULL);
     wk_json_integer(&json, "episodes", b->config.episodes);
     wk_json_integer(&json, "seeds", b->config.seeds);
     wk_json_array(&json, "ratios");
-    for (size_t k = 0; k <= wk_benchmark_scenario_count(); k++)
+    for (size_t k = 0; k <= wk_rule_benchmark_scenario_count(); k++)
         for (size_t r = 0; r < b->config.count; r++) {
-            bool all = k == wk_benchmark_scenario_count();
+            bool all = k == wk_rule_benchmark_scenario_count();
             double mean = 0, sd = 0;
             WK_TRY(ratio_of(b, all ? SIZE_MAX : k, r, &mean, &sd, err));
             wk_json_object(&json, NULL);
-            wk_json_string(&json, "scenario", all ? "all" : wk_benchmark_scenario_name(k));
+            wk_json_string(&json, "scenario", all ? "all" : wk_rule_benchmark_scenario_name(k));
             wk_json_string(&json, "rule", b->config.rules[r]->name);
             wk_json_number(&json, "ratio_to_dr", mean);
             wk_json_number(&json, "sd", sd);
@@ -142,18 +142,18 @@ static wk_status print_json(const wk_benchmark *b, wk_text *out, wk_error *err)
     return WK_OK;
 }
 
-static wk_status write_curves(const wk_benchmark *b, const char *folder, wk_error *err)
+static wk_status write_curves(const wk_rule_benchmark *b, const char *folder, wk_error *err)
 {
     wk_text text = {0};
     char path[PATH_CHARS];
     wk_text_puts(&text, "scenario,rule,seed,episodes,worst_tenth\n");
-    for (size_t k = 0; k < wk_benchmark_scenario_count(); k++)
+    for (size_t k = 0; k < wk_rule_benchmark_scenario_count(); k++)
         for (size_t r = 0; r < b->config.count; r++)
             for (int s = 0; s < b->config.seeds; s++)
                 for (int p = 0; p < WK_BENCHMARK_POINTS; p++)
-                    wk_text_printf(&text, "%s,%s,%d,%d,%.17g\n", wk_benchmark_scenario_name(k),
-                                   b->config.rules[r]->name, s, wk_benchmark_episodes(b, p),
-                                   wk_benchmark_curve(b, k, r, s)[p]);
+                    wk_text_printf(&text, "%s,%s,%d,%d,%.17g\n", wk_rule_benchmark_scenario_name(k),
+                                   b->config.rules[r]->name, s, wk_rule_benchmark_episodes(b, p),
+                                   wk_rule_benchmark_curve(b, k, r, s)[p]);
     snprintf(path, sizeof path, "%s/curves.csv", folder);
     wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory to write '%s'", path)
                                    : wk_file_write(path, wk_text_get(&text), text.length, err);
@@ -172,7 +172,7 @@ static wk_status write_figure(wk_figure *figure, const char *folder, const char 
 }
 
 // Curves of the rules in one scenario, as many as there are styles.
-static wk_status write_scenario(const wk_benchmark *b, size_t scenario, const char *folder,
+static wk_status write_scenario(const wk_rule_benchmark *b, size_t scenario, const char *folder,
                                 wk_error *err)
 {
     enum { POINTS = WK_BENCHMARK_POINTS };
@@ -187,18 +187,21 @@ static wk_status write_scenario(const wk_benchmark *b, size_t scenario, const ch
         for (size_t k = 0; k < sizeof first / sizeof *first; k++)
             chosen |= strcmp(first[k], b->config.rules[r]->name) == 0;
         if (!chosen || shown == WK_PLOT_STYLES) continue;
-        series[shown] =
-            (wk_plot_series){b->config.rules[r]->name, POINTS, x, y[shown], NULL, (int)shown};
+        series[shown] = (wk_plot_series){.name = b->config.rules[r]->name,
+                                         .count = POINTS,
+                                         .x = x,
+                                         .y = y[shown],
+                                         .style = (int)shown};
         for (int p = 0; p < POINTS; p++) {
-            x[p] = wk_benchmark_episodes(b, p);
+            x[p] = wk_rule_benchmark_episodes(b, p);
             for (int s = 0; s < b->config.seeds; s++)
-                y[shown][p] += wk_benchmark_curve(b, scenario, r, s)[p] / b->config.seeds;
+                y[shown][p] += wk_rule_benchmark_curve(b, scenario, r, s)[p] / b->config.seeds;
         }
         shown++;
     }
     char title[160];
-    snprintf(title, sizeof title, "%s: %s", wk_benchmark_scenario_name(scenario),
-             wk_benchmark_scenario_summary(scenario));
+    snprintf(title, sizeof title, "%s: %s", wk_rule_benchmark_scenario_name(scenario),
+             wk_rule_benchmark_scenario_summary(scenario));
     wk_plot_lines plot = {.title = title,
                           .x = {.label = "episodes"},
                           .y = {.label = "learnable error, worst tenth", .log = true},
@@ -206,11 +209,11 @@ static wk_status write_scenario(const wk_benchmark *b, size_t scenario, const ch
                           .count = shown};
     wk_figure *figure;
     WK_TRY(wk_plot_lines_draw(&plot, &figure, err));
-    return write_figure(figure, folder, wk_benchmark_scenario_name(scenario), err);
+    return write_figure(figure, folder, wk_rule_benchmark_scenario_name(scenario), err);
 }
 
 // Every rule over all scenarios.
-static wk_status write_bars(const wk_benchmark *b, const char *folder, wk_error *err)
+static wk_status write_bars(const wk_rule_benchmark *b, const char *folder, wk_error *err)
 {
     wk_plot_bar bars[RULES_MAX];
     for (size_t r = 0; r < b->config.count; r++) {
@@ -229,18 +232,18 @@ static wk_status write_bars(const wk_benchmark *b, const char *folder, wk_error 
     return write_figure(figure, folder, "rules", err);
 }
 
-static wk_status write_files(const wk_benchmark *b, const char *folder, wk_error *err)
+static wk_status write_files(const wk_rule_benchmark *b, const char *folder, wk_error *err)
 {
     if (strlen(folder) > PATH_CHARS - 64)
         return wk_fail(err, WK_E_INPUT, "the path '%.200s...' is too long", folder);
     WK_TRY(wk_dir_create(folder, err));
     WK_TRY(write_curves(b, folder, err));
-    for (size_t k = 0; k < wk_benchmark_scenario_count(); k++)
+    for (size_t k = 0; k < wk_rule_benchmark_scenario_count(); k++)
         WK_TRY(write_scenario(b, k, folder, err));
     return write_bars(b, folder, err);
 }
 
-static wk_status show(const wk_benchmark *b, const bench_values *v, wk_error *err)
+static wk_status show(const wk_rule_benchmark *b, const bench_values *v, wk_error *err)
 {
     wk_text text = {0};
     if (v->out) WK_TRY(write_files(b, v->out, err));
@@ -254,15 +257,15 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const bench_values *v = values;
     const wk_curriculum_rule *rules[RULES_MAX];
-    wk_benchmark_config config = {
+    wk_rule_benchmark_config config = {
         .rules = rules, .episodes = v->episodes, .seeds = v->seeds, .seed = v->seed};
-    wk_benchmark benchmark = {0};
+    wk_rule_benchmark benchmark = {0};
     wk_pool *pool = NULL;
     WK_TRY(choose_rules(v->rules, rules, &config.count, err));
     WK_TRY(wk_pool_create(cli->threads, &pool, err));
-    wk_status status = wk_benchmark_run(&config, pool, &benchmark, err);
+    wk_status status = wk_rule_benchmark_run(&config, pool, &benchmark, err);
     if (status == WK_OK) status = show(&benchmark, v, err);
-    wk_benchmark_free(&benchmark);
+    wk_rule_benchmark_free(&benchmark);
     wk_pool_destroy(pool);
     return status;
 }

@@ -79,17 +79,17 @@ static const scenario scenarios[] = {
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
-size_t wk_benchmark_scenario_count(void)
+size_t wk_rule_benchmark_scenario_count(void)
 {
     return SCENARIOS;
 }
 
-const char *wk_benchmark_scenario_name(size_t i)
+const char *wk_rule_benchmark_scenario_name(size_t i)
 {
     return scenarios[i].name;
 }
 
-const char *wk_benchmark_scenario_summary(size_t i)
+const char *wk_rule_benchmark_scenario_summary(size_t i)
 {
     return scenarios[i].summary;
 }
@@ -215,7 +215,7 @@ static wk_status run_rule(const wk_curriculum_rule *rule, const scenario *s, uin
 }
 
 typedef struct job {
-    wk_benchmark *benchmark;
+    wk_rule_benchmark *benchmark;
     wk_error *errors; // of each piece
 } job;
 
@@ -224,18 +224,18 @@ static void run_piece(void *context, size_t piece, int thread)
 {
     (void)thread;
     const job *j = context;
-    const wk_benchmark_config *c = &j->benchmark->config;
+    const wk_rule_benchmark_config *c = &j->benchmark->config;
     size_t seeds = (size_t)c->seeds, seed = piece % seeds, rule = piece / seeds % c->count;
     const scenario *s = &scenarios[piece / seeds / c->count];
     run_rule(c->rules[rule], s, c->seed + seed, c->episodes,
              j->benchmark->curves + piece * WK_BENCHMARK_POINTS, &j->errors[piece]);
 }
 
-wk_status wk_benchmark_run(const wk_benchmark_config *config, wk_pool *pool, wk_benchmark *out,
-                           wk_error *err)
+wk_status wk_rule_benchmark_run(const wk_rule_benchmark_config *config, wk_pool *pool,
+                                wk_rule_benchmark *out, wk_error *err)
 {
     size_t pieces = SCENARIOS * config->count * (size_t)config->seeds;
-    *out = (wk_benchmark){.config = *config};
+    *out = (wk_rule_benchmark){.config = *config};
     job j = {.benchmark = out, .errors = calloc(pieces, sizeof *j.errors)};
     out->curves = calloc(pieces * WK_BENCHMARK_POINTS, sizeof *out->curves);
     wk_status status = WK_OK;
@@ -247,29 +247,29 @@ wk_status wk_benchmark_run(const wk_benchmark_config *config, wk_pool *pool, wk_
         if (j.errors[i].status != WK_OK)
             status = wk_fail(err, j.errors[i].status, "%s", j.errors[i].message);
     free(j.errors);
-    if (status != WK_OK) wk_benchmark_free(out);
+    if (status != WK_OK) wk_rule_benchmark_free(out);
     return status;
 }
 
-void wk_benchmark_free(wk_benchmark *b)
+void wk_rule_benchmark_free(wk_rule_benchmark *b)
 {
     free(b->curves);
-    *b = (wk_benchmark){0};
+    *b = (wk_rule_benchmark){0};
 }
 
-const double *wk_benchmark_curve(const wk_benchmark *b, size_t k, size_t rule, int seed)
+const double *wk_rule_benchmark_curve(const wk_rule_benchmark *b, size_t k, size_t rule, int seed)
 {
     size_t seeds = (size_t)b->config.seeds;
     return b->curves + ((k * b->config.count + rule) * seeds + (size_t)seed) * WK_BENCHMARK_POINTS;
 }
 
-int wk_benchmark_episodes(const wk_benchmark *b, int point)
+int wk_rule_benchmark_episodes(const wk_rule_benchmark *b, int point)
 {
     return (point + 1) * b->config.episodes / WK_BENCHMARK_POINTS;
 }
 
-double wk_benchmark_ratio(const wk_benchmark *b, size_t k, size_t rule, int seed)
+double wk_rule_benchmark_ratio(const wk_rule_benchmark *b, size_t k, size_t rule, int seed)
 {
-    return wk_stats_mean(wk_benchmark_curve(b, k, rule, seed), WK_BENCHMARK_POINTS) /
-           wk_stats_mean(wk_benchmark_curve(b, k, 0, seed), WK_BENCHMARK_POINTS);
+    return wk_stats_mean(wk_rule_benchmark_curve(b, k, rule, seed), WK_BENCHMARK_POINTS) /
+           wk_stats_mean(wk_rule_benchmark_curve(b, k, 0, seed), WK_BENCHMARK_POINTS);
 }

@@ -11,34 +11,35 @@
 enum { WK_BENCHMARK_POINTS = 50 }; // of a curve, evenly over the episodes
 
 /// The scenarios: what the learning curves look like.
-size_t wk_benchmark_scenario_count(void);
-const char *wk_benchmark_scenario_name(size_t scenario);
-const char *wk_benchmark_scenario_summary(size_t scenario);
+size_t wk_rule_benchmark_scenario_count(void);
+const char *wk_rule_benchmark_scenario_name(size_t scenario);
+const char *wk_rule_benchmark_scenario_summary(size_t scenario);
 
 /// What is compared; pointers are borrowed.
-typedef struct wk_benchmark_config {
+typedef struct wk_rule_benchmark_config {
     const wk_curriculum_rule *const *rules; // the first is what the others are compared with
     size_t count;
     int episodes, seeds;
     uint64_t seed;
-} wk_benchmark_config;
+} wk_rule_benchmark_config;
 
 /// Learnable error of the worst tenth of the θ after the episodes of each point.
-typedef struct wk_benchmark {
-    wk_benchmark_config config;
+typedef struct wk_rule_benchmark {
+    wk_rule_benchmark_config config;
     double *curves; // [scenarios,rules,seeds,points]
-} wk_benchmark;
+} wk_rule_benchmark;
 
 /// Runs every rule in every scenario; results do not depend on the number of threads. Free it.
-wk_status wk_benchmark_run(const wk_benchmark_config *config, wk_pool *pool, wk_benchmark *out,
-                           wk_error *err);
-void wk_benchmark_free(wk_benchmark *benchmark);
+wk_status wk_rule_benchmark_run(const wk_rule_benchmark_config *config, wk_pool *pool,
+                                wk_rule_benchmark *out, wk_error *err);
+void wk_rule_benchmark_free(wk_rule_benchmark *benchmark);
 
 /// A curve: [points].
-const double *wk_benchmark_curve(const wk_benchmark *b, size_t scenario, size_t rule, int seed);
+const double *wk_rule_benchmark_curve(const wk_rule_benchmark *b, size_t scenario, size_t rule,
+                                      int seed);
 /// Episodes at a point.
-int wk_benchmark_episodes(const wk_benchmark *b, int point);
+int wk_rule_benchmark_episodes(const wk_rule_benchmark *b, int point);
 /// Mean of a rule's curve over that of the first rule, for one seed: below 1 is better.
-double wk_benchmark_ratio(const wk_benchmark *b, size_t scenario, size_t rule, int seed);
+double wk_rule_benchmark_ratio(const wk_rule_benchmark *b, size_t scenario, size_t rule, int seed);
 
 #endif
