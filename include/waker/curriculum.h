@@ -44,8 +44,9 @@ typedef struct wk_curriculum_view {
     const int *group;        // domain of the θ in a combined space; 0 in plain ones
     int groups;
     bool has_reduction;         // a first Δ̄ exists
-    const double *hardest;      // how the hardest-environment oracle draws, sums to 1
-    const double *most_complex; // how the re-weighting oracle draws, sums to 1
+    const double *hardest;      // how the hardest-environment oracle draws, sums to 1; 0 where the
+                                // table does not have its θ, as in a continuous space
+    const double *most_complex; // the same for the re-weighting oracle
     // Since version 2.
     const wk_domain *domain; // its parameters and tasks
     const double *theta;     // [count, domain->n_params]
@@ -132,7 +133,7 @@ wk_status wk_curriculum_next(wk_curriculum *curriculum, uint64_t episode, bool p
                              double *theta, size_t *index, wk_error *err);
 
 /// Feeds error estimates back: delta[i] of a trajectory that began in an episode of θ number
-/// index[i]. Numbers that are not finite are left out and counted.
+/// index[i]. Numbers that are not finite are left out and counted. Not in a continuous space.
 void wk_curriculum_report(wk_curriculum *curriculum, const size_t *index, const float *delta,
                           size_t count);
 /// The same with the θ themselves, [count, n_params], which a continuous space learns from.

@@ -26,6 +26,7 @@ static internals_fn *find_internals(const wk_domain *domain)
     } known[] = {
         {&wk_terrain_walker, wk_terrain_internals},
         {&wk_terrain_hopper, wk_terrain_internals},
+        {&wk_terrain_body, wk_terrain_internals},
         {&wk_clean_up, wk_cleanup_internals},
         {&wk_car_clean_up, wk_cleanup_internals},
         {&wk_dmc_walker, wk_dmc_inside},

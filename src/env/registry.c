@@ -11,15 +11,8 @@
 
 // One row per domain; the last is NULL.
 static const wk_domain *const builtin[] = {
-    &wk_terrain_walker,
-    &wk_terrain_hopper,
-    &wk_clean_up,
-    &wk_car_clean_up,
-    &wk_combined,
-    &wk_dmc_walker,
-    &wk_dmc_hopper,
-    &wk_toy,
-    NULL,
+    &wk_terrain_walker, &wk_terrain_hopper, &wk_terrain_body, &wk_clean_up, &wk_car_clean_up,
+    &wk_combined,       &wk_dmc_walker,     &wk_dmc_hopper,   &wk_toy,      NULL,
 };
 
 size_t wk_domain_count(void)

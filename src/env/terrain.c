@@ -59,6 +59,7 @@ typedef struct terrain {
     const wk_planar_robot *robot;
     bool fresh_lattice;
     mjModel *model;
+    mjModel *loaded; // as it was before the robot's own θ changed it; NULL without such
     mjData *data;
     wk_terrain_scene *scene;
     wk_step_watch watch;
@@ -88,6 +89,10 @@ static wk_status fill(terrain *t, const int *options, wk_error *err)
     WK_TRY(
         wk_physics_load(t->robot->model, wk_asset_find(t->robot->model)->content, &t->model, err));
     wk_hfield_collider_choose(t->model, options[COLLIDER] == 0);
+    if (t->robot->adjust) {
+        t->loaded = mj_copyModel(NULL, t->model);
+        if (!t->loaded) return wk_fail(err, WK_E_MEMORY, "no memory for a terrain environment");
+    }
     WK_TRY(wk_physics_make_data(t->model, &t->data, err));
     const wk_render_config framebuffer = {.samples = options[SAMPLES] == 0 ? 4 : 1,
                                           .shadows = options[SHADOWS] == 0};
@@ -117,6 +122,7 @@ void wk_terrain_destroy(void *env)
     wk_terrain_scene_destroy(t->scene);
     if (t->data) mj_deleteData(t->data);
     if (t->model) mj_deleteModel(t->model);
+    if (t->loaded) mj_deleteModel(t->loaded);
     free(t);
 }
 
@@ -155,6 +161,7 @@ wk_status wk_terrain_reset(void *env, const double *theta, uint64_t seed, uint64
     float heights[WK_TERRAIN_COLUMNS];
     draw_profile(t, theta, seed, episode, heights);
     write_profile(t, heights);
+    if (t->loaded) t->robot->adjust(t->loaded, theta + WK_TERRAIN_PARAMS, t->model, t->data);
     wk_terrain_scene_set_profile(t->scene, t->model);
 
     return wk_planar_reset(t->model, t->data, "terrain pose", seed, episode, err);

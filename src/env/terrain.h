@@ -7,6 +7,8 @@
 #include <mujoco/mujoco.h>
 
 extern const wk_domain wk_terrain_walker;
+/// The same with a body whose weight, grip, strength and limbs are θ too: six parameters.
+extern const wk_domain wk_terrain_body;
 extern const wk_domain wk_terrain_hopper;
 
 /// The MuJoCo model and state inside a terrain world, for comparing with MuJoCo's own image.

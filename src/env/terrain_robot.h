@@ -12,6 +12,11 @@ enum {
 };
 
 extern const wk_param wk_terrain_params[WK_TERRAIN_PARAMS];
+/// Tasks and rewards of both walkers.
+enum { WK_WALKER_TASKS = 5 };
+extern const wk_task wk_walker_tasks[WK_WALKER_TASKS];
+void wk_walker_add_rewards(const mjModel *model, const mjData *data, double *rewards);
+
 extern const wk_option wk_terrain_options[WK_TERRAIN_OPTIONS];
 extern const double wk_terrain_steep[WK_TERRAIN_PARAMS];
 extern const double wk_terrain_staircase[WK_TERRAIN_PARAMS];

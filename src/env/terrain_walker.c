@@ -3,8 +3,8 @@
 #include "env/terrain.h"
 #include "env/terrain_robot.h"
 
-enum { STAND, WALK, RUN, FLIP, WALK_BACKWARD, TASKS };
-static const wk_task tasks[TASKS] = {
+enum { STAND, WALK, RUN, FLIP, WALK_BACKWARD };
+const wk_task wk_walker_tasks[WK_WALKER_TASKS] = {
     [STAND] = {.name = "stand"},
     [WALK] = {.name = "walk"},
     [RUN] = {.name = "run"},
@@ -25,7 +25,7 @@ static const wk_case cases[] = {
      .episodes = 20},
 };
 
-static void add_rewards(const mjModel *model, const mjData *data, double *rewards)
+void wk_walker_add_rewards(const mjModel *model, const mjData *data, double *rewards)
 {
     const int torso = wk_physics_id(model, mjOBJ_BODY, "torso");
     const int foot = wk_physics_id(model, mjOBJ_BODY, "right_foot");
@@ -42,7 +42,7 @@ static void add_rewards(const mjModel *model, const mjData *data, double *reward
 }
 
 static const wk_planar_robot robot = {
-    .model = "walker.xml", .substeps = 10, .add_rewards = add_rewards};
+    .model = "walker.xml", .substeps = 10, .add_rewards = wk_walker_add_rewards};
 
 static wk_status create(const wk_domain *domain, const int *options, void **env, wk_error *err)
 {
@@ -57,8 +57,8 @@ const wk_domain wk_terrain_walker = {
     .summary = "a planar two-legged walker on uneven ground",
     .n_params = WK_TERRAIN_PARAMS,
     .params = wk_terrain_params,
-    .n_tasks = TASKS,
-    .tasks = tasks,
+    .n_tasks = WK_WALKER_TASKS,
+    .tasks = wk_walker_tasks,
     .n_cases = sizeof cases / sizeof *cases,
     .cases = cases,
     .n_options = WK_TERRAIN_OPTIONS,

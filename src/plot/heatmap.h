@@ -1,7 +1,8 @@
 // Heat maps over θ, for example of a curriculum: episodes begun, error estimate and probability of
 // the next episode, in cells of the first parameter (rows) and the rest (columns). Parameters after
-// the second are counts of one kind in all our domains; their sum makes the column. A combined
-// space has a panel for each of its domains. Drawn as text and as an image.
+// the second are counts of one kind in all our domains; their sum makes the column. A continuous
+// space is shown in bins of its first two parameters. A combined space has a panel for each of its
+// domains. Drawn as text and as an image.
 #ifndef WK_PLOT_HEATMAP_H
 #define WK_PLOT_HEATMAP_H
 

@@ -247,7 +247,7 @@ static void every_block_applies(void **state)
     (void)state;
     wk_error err = {0};
     wk_config_blocks *blocks = embedded();
-    assert_int_equal(wk_config_blocks_count(blocks), 1 + 3 + 8 + 16 + 2 + 1);
+    assert_int_equal(wk_config_blocks_count(blocks), 1 + 3 + 9 + 16 + 2 + 1);
     for (size_t i = 0; i < wk_config_blocks_count(blocks); i++) {
         wk_merged_config m;
         const char *name = wk_config_blocks_name(blocks, i);

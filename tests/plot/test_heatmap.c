@@ -63,6 +63,41 @@ static void counts_are_summed_and_values_averaged_over_a_cell(void **state)
     wk_space_destroy(f.space);
 }
 
+// Sixteen bins of the first two parameters; the third is averaged over.
+static void a_continuous_space_is_shown_in_bins(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    static const wk_param ranges[] = {
+        {.name = "a", .max = 1, .step = 1, .legal_max = 1, .continuous = true},
+        {.name = "b", .max = 2, .step = 1, .legal_max = 2, .continuous = true},
+        {.name = "c", .max = 1, .step = 1, .legal_max = 1, .continuous = true}};
+    const wk_domain smooth = {.name = "smooth", .n_params = 3, .params = ranges};
+    wk_space *space;
+    assert_ok(wk_space_create(&smooth, true, &space, &err));
+    static double ones[1024], first[1024];
+    for (size_t i = 0; i < 1024; i++) {
+        ones[i] = 1;
+        first[i] = wk_space_params(space, i)[0];
+    }
+    const wk_heat_layer layers[WK_HEATS] = {{"ones", WK_HEAT_IS_COUNT, ones},
+                                            {"ones", WK_HEAT_IS_COUNT, ones},
+                                            {"first", WK_HEAT_IS_MEAN, first}};
+    wk_heatmap map = {0};
+    assert_ok(wk_heatmap_add(&map, "", &smooth, space, layers, &err));
+    const wk_heat_panel *p = &map.panels[0];
+    assert_int_equal(p->rows, 16);
+    assert_int_equal(p->columns, 16);
+    assert_string_equal(p->column_name, "b");
+    assert_near(p->column_values[15], 2 - 1.0 / 16, 1e-12);
+    for (int c = 0; c < 256; c++) {
+        assert_near(p->cells[0][c], 4, 0); // a Sobol set
+        assert_near(p->cells[2][c], p->row_values[c / 16], 1.0 / 32);
+    }
+    wk_heatmap_free(&map);
+    wk_space_destroy(space);
+}
+
 static void a_domain_of_one_world_has_one_cell(void **state)
 {
     (void)state;
@@ -131,6 +166,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_are_summed_and_values_averaged_over_a_cell),
+        cmocka_unit_test(a_continuous_space_is_shown_in_bins),
         cmocka_unit_test(a_domain_of_one_world_has_one_cell),
         cmocka_unit_test(maps_are_written_and_drawn_one_below_the_other),
         cmocka_unit_test(more_maps_than_fit_are_refused),

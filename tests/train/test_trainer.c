@@ -167,6 +167,44 @@ static void a_continuous_space_is_exact_too(void **state)
     }
 }
 
+// Six parameters: after a round of episodes the error is known all over the space, and the next
+// ones are chosen by it.
+static void a_run_chooses_among_six_parameters(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_run_config config = tiny_run();
+    wk_trainer *t;
+    char path[64];
+    snprintf(path, sizeof path, "%s", fresh_folder());
+    snprintf(config.domain, sizeof config.domain, "terrain-body");
+    snprintf(config.curriculum_space, sizeof config.curriculum_space, "continuous");
+    config.train_every = 120;
+    assert_ok(wk_trainer_create(&config, path, &t, &err));
+    run(t, 505);
+    assert_true(wk_trainer_progress(t).episodes == 6);
+    wk_curriculum_view view = wk_curriculum_get_view(wk_trainer_curriculum(t));
+    assert_int_equal(view.count, 1024);
+    double probability[1024], least = 1, most = 0;
+    wk_curriculum_distribution(wk_trainer_curriculum(t), probability);
+    for (size_t i = 0; i < view.count; i++) {
+        assert_true(isfinite(view.error[i]));
+        least = fmin(least, probability[i]);
+        most = fmax(most, probability[i]);
+    }
+    assert_true(least > 0 && most > 2 * least);
+    for (size_t e = 0; e < 6; e++) {
+        const double *theta = wk_replay_at(wk_trainer_replay(t), e).theta;
+        for (int k = 0; k < 6; k++) {
+            const wk_param *p = &wk_trainer_domain(t)->params[k];
+            assert_true(theta[k] >= p->min && theta[k] <= p->max);
+        }
+        assert_true(wk_space_find(wk_trainer_space(t), theta) == SIZE_MAX);
+    }
+    wk_trainer_destroy(t);
+    remove_tree(path);
+}
+
 // What robust PLR draws from the default distribution is stored and scored, never learned from.
 static void a_curated_rule_learns_from_what_it_chose(void **state)
 {
@@ -380,6 +418,7 @@ int main(void)
         cmocka_unit_test(a_run_that_is_saved_and_resumed_ends_in_the_same_bytes),
         cmocka_unit_test(every_curriculum_and_both_policies_run_and_resume_exactly),
         cmocka_unit_test(a_continuous_space_is_exact_too),
+        cmocka_unit_test(a_run_chooses_among_six_parameters),
         cmocka_unit_test(a_curated_rule_learns_from_what_it_chose),
         cmocka_unit_test(task_policies_alongside_do_not_change_the_curriculum),
         cmocka_unit_test(a_damaged_checkpoint_gives_way_to_the_one_before),
