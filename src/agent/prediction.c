@@ -13,9 +13,11 @@ struct wk_prediction {
     wk_learner *learner;
     wk_learner_config config; // the learner's, with this batch and length
     int context;
+    bool judging; // the errors of the open loop, and nothing one step ahead
     wk_compiled_graph compiled;
     wk_batch_tensors batch;
     wk_tensor images, error, disagreement, open_loop;
+    wk_tensor open_loop_error, open_loop_rewards;
     float *keep;
 };
 
@@ -40,6 +42,13 @@ static wk_tensor mean_features(const wk_rssm *rssm, wk_tensor deter)
     return wk_rssm_features(rssm, mean);
 }
 
+// Over each image.
+static wk_tensor mean_squared_error(wk_graph *g, wk_tensor images, wk_tensor truth)
+{
+    wk_tensor half = wk_graph_half_squared_error(g, images, truth, 3);
+    return wk_graph_affine(g, half, 2.0f / WK_PIXELS, 0);
+}
+
 // One step ahead from every posterior state.
 static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent seen, wk_tensor images)
 {
@@ -51,15 +60,15 @@ static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent see
     wk_tensor deter = wk_rssm_advance(rssm, now, wk_rssm_action(rssm, action));
     p->images = wk_decode(rssm->scope, c, mean_features(rssm, deter));
     wk_tensor truth = wk_graph_slice(g, images, 0, c->batch, steps * c->batch);
-    wk_tensor half = wk_graph_half_squared_error(g, p->images, truth, 3);
-    p->error = wk_graph_affine(g, half, 2.0f / WK_PIXELS, 0);
+    p->error = mean_squared_error(g, p->images, truth);
     wk_tensor seen_action = rows_of(g, p->batch.action, wk_ensemble_first_action(c), steps);
     p->disagreement = wk_ensemble_disagreement(p->compiled.scope[WK_SET_ENSEMBLE], c,
                                                wk_rssm_features(rssm, now), seen_action);
 }
 
 // The context as reconstructed, then imagined with the real actions and the mode of the prior.
-static void record_open_loop(wk_prediction *p, const wk_rssm *rssm, wk_latent seen)
+static void record_open_loop(wk_prediction *p, const wk_rssm *rssm, wk_latent seen,
+                             wk_tensor images)
 {
     const wk_learner_config *c = &p->config;
     wk_graph *g = p->compiled.graph;
@@ -76,6 +85,11 @@ static void record_open_loop(wk_prediction *p, const wk_rssm *rssm, wk_latent se
     }
     wk_tensor all = wk_graph_concat(g, features, (size_t)c->length, 0);
     p->open_loop = wk_decode(rssm->scope, c, all);
+    if (!p->judging) return;
+    p->open_loop_error = mean_squared_error(g, p->open_loop, images);
+    wk_shape s = wk_graph_shape(g, all);
+    wk_tensor rows = wk_graph_reshape(g, all, WK_SHAPE(1, s.dim[0], s.dim[1]));
+    p->open_loop_rewards = wk_scalar_head(p->compiled.scope[WK_SET_REWARD], c, rows);
 }
 
 static wk_status build(wk_prediction *p, wk_error *err)
@@ -83,8 +97,8 @@ static wk_status build(wk_prediction *p, wk_error *err)
     const wk_learner_config *c = &p->config;
     p->keep = malloc((size_t)wk_config_rows(c) * sizeof *p->keep);
     if (!p->keep) return wk_fail(err, WK_E_MEMORY, "no memory for a prediction batch");
-    WK_TRY(wk_compiled_graph_begin(&p->compiled, p->learner,
-                                   (const wk_set_id[]){WK_SET_MODEL, WK_SET_ENSEMBLE}, 2, err));
+    const wk_set_id sets[] = {WK_SET_MODEL, p->judging ? WK_SET_REWARD : WK_SET_ENSEMBLE};
+    WK_TRY(wk_compiled_graph_begin(&p->compiled, p->learner, sets, 2, err));
     wk_graph *g = p->compiled.graph;
     wk_scope *model = p->compiled.scope[WK_SET_MODEL];
     wk_tensor counter = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", NULL, 0);
@@ -95,16 +109,17 @@ static wk_status build(wk_prediction *p, wk_error *err)
     wk_rssm rssm = wk_rssm_use(model, c);
     wk_observed seen =
         wk_rssm_observe(&rssm, embed, p->batch.action, p->batch.keep, counter, "predict/observe");
-    record_one_step(p, &rssm, seen.latent, images);
-    if (p->context > 0) record_open_loop(p, &rssm, seen.latent);
-    const wk_tensor read[] = {p->images, p->error, p->disagreement, p->open_loop};
-    for (int i = 0; i < (p->context > 0 ? 4 : 3); i++)
-        wk_graph_output(g, read[i]);
+    if (!p->judging) record_one_step(p, &rssm, seen.latent, images);
+    if (p->context > 0) record_open_loop(p, &rssm, seen.latent, images);
+    const wk_tensor ahead[] = {p->images, p->error, p->disagreement, p->open_loop};
+    const wk_tensor judged[] = {p->open_loop_error, p->open_loop_rewards};
+    for (int i = 0; i < (p->judging ? 2 : p->context > 0 ? 4 : 3); i++)
+        wk_graph_output(g, p->judging ? judged[i] : ahead[i]);
     return wk_compiled_graph_finish(&p->compiled, p->learner, err);
 }
 
-wk_status wk_prediction_create(wk_learner *learner, int count, int steps, int context,
-                               wk_prediction **out, wk_error *err)
+static wk_status create(wk_learner *learner, int count, int steps, int context, bool judging,
+                        wk_prediction **out, wk_error *err)
 {
     if (count < 1 || steps < 2 || steps > STEPS_MAX || context < 0 || context > steps)
         return wk_fail(err, WK_E_INPUT,
@@ -118,6 +133,7 @@ wk_status wk_prediction_create(wk_learner *learner, int count, int steps, int co
     p->config.batch = count;
     p->config.length = steps;
     p->context = context;
+    p->judging = judging;
     wk_status status = build(p, err);
     if (status != WK_OK) {
         wk_prediction_destroy(p);
@@ -125,6 +141,21 @@ wk_status wk_prediction_create(wk_learner *learner, int count, int steps, int co
     }
     *out = p;
     return WK_OK;
+}
+
+wk_status wk_prediction_create(wk_learner *learner, int count, int steps, int context,
+                               wk_prediction **out, wk_error *err)
+{
+    return create(learner, count, steps, context, false, out, err);
+}
+
+wk_status wk_prediction_create_judging(wk_learner *learner, int count, int steps, int context,
+                                       wk_prediction **out, wk_error *err)
+{
+    if (learner->config.tasks == 0 || context < 1)
+        return wk_fail(err, WK_E_INPUT,
+                       "an open loop is judged after at least one frame, by a learner with tasks");
+    return create(learner, count, steps, context, true, out, err);
 }
 
 void wk_prediction_destroy(wk_prediction *p)
@@ -145,7 +176,9 @@ static wk_status read_floats(const wk_prediction *p, wk_tensor x, float *to, siz
 wk_status wk_prediction_run(wk_prediction *p, const wk_learner_batch *batch,
                             const wk_predicted *out, wk_error *err)
 {
-    assert(p->context > 0 || !out->open_loop);
+    assert((p->context > 0 && !p->judging) || !out->open_loop);
+    assert(p->judging ? !out->images && !out->error && !out->disagreement
+                      : !out->open_loop_error && !out->open_loop_rewards);
     const wk_learner_config *c = &p->config;
     wk_program *program = p->compiled.program;
     size_t rows = (size_t)wk_config_rows(c), ahead = rows - (size_t)c->batch;
@@ -159,5 +192,8 @@ wk_status wk_prediction_run(wk_prediction *p, const wk_learner_batch *batch,
     WK_TRY(read_floats(p, p->images, out->images, ahead * WK_PIXELS, err));
     WK_TRY(read_floats(p, p->error, out->error, ahead, err));
     WK_TRY(read_floats(p, p->disagreement, out->disagreement, ahead, err));
-    return read_floats(p, p->open_loop, out->open_loop, rows * WK_PIXELS, err);
+    WK_TRY(read_floats(p, p->open_loop, out->open_loop, rows * WK_PIXELS, err));
+    WK_TRY(read_floats(p, p->open_loop_error, out->open_loop_error, rows, err));
+    return read_floats(p, p->open_loop_rewards, out->open_loop_rewards, rows * (size_t)c->tasks,
+                       err);
 }

@@ -14,7 +14,10 @@ static pictures *predict(fixture *r, const batch *b, int context)
     wk_prediction *prediction;
     assert_ok(wk_prediction_create(r->learner, B, T, context, &prediction, &err));
     wk_learner_batch v = view(b);
-    wk_predicted to = {out->images, out->error, out->disagreement, out->open_loop};
+    wk_predicted to = {.images = out->images,
+                       .error = out->error,
+                       .disagreement = out->disagreement,
+                       .open_loop = out->open_loop};
     assert_ok(wk_prediction_run(prediction, &v, &to, &err));
     wk_prediction_destroy(prediction);
     return out;
