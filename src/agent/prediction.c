@@ -12,10 +12,12 @@ struct wk_prediction {
     wk_learner *learner;
     wk_learner_config config; // the learner's, with this batch and length
     int context;
+    bool judging; // the errors of the open loop, and nothing one step ahead
     wk_compiled_graph compiled;
     wk_batch_tensors batch;
     wk_seen next, open_loop;
     wk_tensor error, disagreement;
+    wk_tensor open_loop_error, open_loop_rewards;
     float *keep;
 };
 
@@ -40,6 +42,22 @@ static wk_tensor mean_features(const wk_rssm *rssm, wk_tensor deter)
     return wk_rssm_features(rssm, mean);
 }
 
+// The images, or the vectors where there are none.
+static wk_tensor shown(const wk_learner_config *c, wk_seen seen)
+{
+    return c->observation.no_image ? seen.vector : seen.image;
+}
+
+// Over each of them.
+static wk_tensor mean_squared_error(wk_graph *g, const wk_learner_config *c, wk_tensor guess,
+                                    wk_tensor truth)
+{
+    bool pictures = !c->observation.no_image;
+    float numbers = pictures ? (float)WK_PIXELS : (float)c->observation.vector;
+    wk_tensor half = wk_graph_half_squared_error(g, guess, truth, pictures ? 3 : 1);
+    return wk_graph_affine(g, half, 2.0f / numbers, 0);
+}
+
 // One step ahead from every posterior state.
 static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent seen, wk_seen truth)
 {
@@ -50,20 +68,15 @@ static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent see
     wk_tensor action = rows_of(g, p->batch.action, 1, steps);
     wk_tensor deter = wk_rssm_advance(rssm, now, wk_rssm_action(rssm, action));
     p->next = wk_observation_decode(rssm->scope, c, mean_features(rssm, deter));
-    bool pictures = !c->observation.no_image;
-    wk_tensor guess = pictures ? p->next.image : p->next.vector;
-    wk_tensor next =
-        wk_graph_slice(g, pictures ? truth.image : truth.vector, 0, c->batch, steps * c->batch);
-    wk_tensor half = wk_graph_half_squared_error(g, guess, next, pictures ? 3 : 1);
-    float numbers = pictures ? (float)WK_PIXELS : (float)c->observation.vector;
-    p->error = wk_graph_affine(g, half, 2.0f / numbers, 0);
+    wk_tensor next = wk_graph_slice(g, shown(c, truth), 0, c->batch, steps * c->batch);
+    p->error = mean_squared_error(g, c, shown(c, p->next), next);
     wk_tensor seen_action = rows_of(g, p->batch.action, wk_ensemble_first_action(c), steps);
     p->disagreement = wk_ensemble_disagreement(p->compiled.scope[WK_SET_ENSEMBLE], c,
                                                wk_rssm_features(rssm, now), seen_action);
 }
 
 // The context as reconstructed, then imagined with the real actions and the mode of the prior.
-static void record_open_loop(wk_prediction *p, const wk_rssm *rssm, wk_latent seen)
+static void record_open_loop(wk_prediction *p, const wk_rssm *rssm, wk_latent seen, wk_seen truth)
 {
     const wk_learner_config *c = &p->config;
     wk_graph *g = p->compiled.graph;
@@ -80,6 +93,11 @@ static void record_open_loop(wk_prediction *p, const wk_rssm *rssm, wk_latent se
     }
     wk_tensor all = wk_graph_concat(g, features, (size_t)c->length, 0);
     p->open_loop = wk_observation_decode(rssm->scope, c, all);
+    if (!p->judging) return;
+    p->open_loop_error = mean_squared_error(g, c, shown(c, p->open_loop), shown(c, truth));
+    wk_shape s = wk_graph_shape(g, all);
+    wk_tensor rows = wk_graph_reshape(g, all, WK_SHAPE(1, s.dim[0], s.dim[1]));
+    p->open_loop_rewards = wk_scalar_head(p->compiled.scope[WK_SET_REWARD], c, rows);
 }
 
 static wk_status build(wk_prediction *p, wk_error *err)
@@ -87,8 +105,8 @@ static wk_status build(wk_prediction *p, wk_error *err)
     const wk_learner_config *c = &p->config;
     p->keep = malloc((size_t)wk_config_rows(c) * sizeof *p->keep);
     if (!p->keep) return wk_fail(err, WK_E_MEMORY, "no memory for a prediction batch");
-    WK_TRY(wk_compiled_graph_begin(&p->compiled, p->learner,
-                                   (const wk_set_id[]){WK_SET_MODEL, WK_SET_ENSEMBLE}, 2, err));
+    const wk_set_id sets[] = {WK_SET_MODEL, p->judging ? WK_SET_REWARD : WK_SET_ENSEMBLE};
+    WK_TRY(wk_compiled_graph_begin(&p->compiled, p->learner, sets, 2, err));
     wk_graph *g = p->compiled.graph;
     wk_scope *model = p->compiled.scope[WK_SET_MODEL];
     wk_tensor counter = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", NULL, 0);
@@ -99,17 +117,19 @@ static wk_status build(wk_prediction *p, wk_error *err)
     wk_rssm rssm = wk_rssm_use(model, c);
     wk_observed seen =
         wk_rssm_observe(&rssm, embed, p->batch.action, p->batch.keep, counter, "predict/observe");
-    record_one_step(p, &rssm, seen.latent, truth);
-    if (p->context > 0) record_open_loop(p, &rssm, seen.latent);
-    const wk_tensor read[] = {p->next.image, p->error, p->disagreement, p->open_loop.image,
-                              p->open_loop.vector};
-    for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+    if (!p->judging) record_one_step(p, &rssm, seen.latent, truth);
+    if (p->context > 0) record_open_loop(p, &rssm, seen.latent, truth);
+    const wk_tensor ahead[] = {p->next.image, p->error, p->disagreement, p->open_loop.image,
+                               p->open_loop.vector};
+    const wk_tensor judged[] = {p->open_loop_error, p->open_loop_rewards};
+    const wk_tensor *read = p->judging ? judged : ahead;
+    for (int i = 0; i < (p->judging ? 2 : 5); i++)
         if (wk_tensor_exists(read[i])) wk_graph_output(g, read[i]);
     return wk_compiled_graph_finish(&p->compiled, p->learner, err);
 }
 
-wk_status wk_prediction_create(wk_learner *learner, int count, int steps, int context,
-                               wk_prediction **out, wk_error *err)
+static wk_status create(wk_learner *learner, int count, int steps, int context, bool judging,
+                        wk_prediction **out, wk_error *err)
 {
     if (count < 1 || steps < 2 || steps > STEPS_MAX || context < 0 || context > steps)
         return wk_fail(err, WK_E_INPUT,
@@ -123,6 +143,7 @@ wk_status wk_prediction_create(wk_learner *learner, int count, int steps, int co
     p->config.batch = count;
     p->config.length = steps;
     p->context = context;
+    p->judging = judging;
     wk_status status = build(p, err);
     if (status != WK_OK) {
         wk_prediction_destroy(p);
@@ -130,6 +151,21 @@ wk_status wk_prediction_create(wk_learner *learner, int count, int steps, int co
     }
     *out = p;
     return WK_OK;
+}
+
+wk_status wk_prediction_create(wk_learner *learner, int count, int steps, int context,
+                               wk_prediction **out, wk_error *err)
+{
+    return create(learner, count, steps, context, false, out, err);
+}
+
+wk_status wk_prediction_create_judging(wk_learner *learner, int count, int steps, int context,
+                                       wk_prediction **out, wk_error *err)
+{
+    if (learner->config.tasks == 0 || context < 1)
+        return wk_fail(err, WK_E_INPUT,
+                       "an open loop is judged after at least one frame, by a learner with tasks");
+    return create(learner, count, steps, context, true, out, err);
 }
 
 void wk_prediction_destroy(wk_prediction *p)
@@ -150,7 +186,9 @@ static wk_status read_floats(const wk_prediction *p, wk_tensor x, float *to, siz
 wk_status wk_prediction_run(wk_prediction *p, const wk_learner_batch *batch,
                             const wk_predicted *out, wk_error *err)
 {
-    assert(p->context > 0 || (!out->open_loop && !out->open_vectors));
+    assert((p->context > 0 && !p->judging) || (!out->open_loop && !out->open_vectors));
+    assert(p->judging ? !out->images && !out->error && !out->disagreement
+                      : !out->open_loop_error && !out->open_loop_rewards);
     const wk_learner_config *c = &p->config;
     wk_program *program = p->compiled.program;
     size_t rows = (size_t)wk_config_rows(c), ahead = rows - (size_t)c->batch;
@@ -165,6 +203,9 @@ wk_status wk_prediction_run(wk_prediction *p, const wk_learner_batch *batch,
     WK_TRY(read_floats(p, p->error, out->error, ahead, err));
     WK_TRY(read_floats(p, p->disagreement, out->disagreement, ahead, err));
     WK_TRY(read_floats(p, p->open_loop.image, out->open_loop, rows * WK_PIXELS, err));
-    return read_floats(p, p->open_loop.vector, out->open_vectors,
-                       rows * (size_t)c->observation.vector, err);
+    WK_TRY(read_floats(p, p->open_loop.vector, out->open_vectors,
+                       rows * (size_t)c->observation.vector, err));
+    WK_TRY(read_floats(p, p->open_loop_error, out->open_loop_error, rows, err));
+    return read_floats(p, p->open_loop_rewards, out->open_loop_rewards, rows * (size_t)c->tasks,
+                       err);
 }

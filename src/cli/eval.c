@@ -292,6 +292,9 @@ static void print_case(wk_table *table, const wk_domain *domain, const wk_task_r
     wk_table_cell(table, "%d", c->diverged);
     print_number(table, c->foresight.value);
     print_number(table, c->foresight.discounted);
+    bool judged = c->open_loop.steps > 0;
+    print_number(table, judged ? c->open_loop.mean_image : NAN);
+    print_number(table, judged ? c->open_loop.mean_reward : NAN);
 }
 
 // Where the policies went and what they touched, in a table of their own.
@@ -331,8 +334,9 @@ static void print_benchmark(const job *j, const wk_eval_result *r, const wk_task
 static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
 {
     wk_table table = {0};
-    wk_table_begin(&table, "llrlrrrrrrrr", "task", "case", "episodes", "score", "mean", "s.d.",
-                   "CVaR 0.1", "min", "max", "diverged", "promised", "discounted");
+    wk_table_begin(&table, "llrlrrrrrrrrrr", "task", "case", "episodes", "score", "mean", "s.d.",
+                   "CVaR 0.1", "min", "max", "diverged", "promised", "discounted", "open-loop image",
+                   "open-loop reward");
     for (int i = 0; i < r->n_tasks; i++)
         for (int k = 0; k < r->tasks[i].n_cases; k++)
             print_case(&table, r->origin.domain, &r->tasks[i], k);
@@ -464,6 +468,8 @@ const wk_command wk_command_eval = {
         "'promised' is the value that the critic gives the starts, 'discounted' the discounted\n"
         "return that followed: a policy that exploits errors of its model promises more than it "
         "gets.\n"
+        "'open-loop image' and 'open-loop reward' are errors of what the model imagines from the\n"
+        "actions alone, up to 45 steps ahead, along the policy's own episodes.\n"
         "The second table tells where the policies went and what they touched ('waker envs "
         "DOMAIN'\n"
         "says what its columns mean).\n"

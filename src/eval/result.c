@@ -143,6 +143,35 @@ static size_t action_numbers(const wk_domain *domain)
     return (size_t)domain->episode_steps * (size_t)domain->action_size;
 }
 
+// What is done with a row besides what the player wants.
+typedef struct rows {
+    wk_open_errors *errors;
+    const wk_eval_player *player;
+} rows;
+
+static wk_status watch_row(void *context, const wk_eval_row *row, wk_error *err)
+{
+    const rows *w = context;
+    WK_TRY(wk_open_errors_add(w->errors, row, err));
+    return w->player->watch ? w->player->watch(w->player->context, row, err) : WK_OK;
+}
+
+// Plays the episodes and judges what the model imagines along them.
+static wk_status play_judged(wk_eval_config *config, const wk_eval_player *player,
+                             wk_task_result *t, wk_error *err)
+{
+    rows w = {.player = player};
+    WK_TRY(wk_open_errors_create(config->learner, config->domain, config->policy, t->task,
+                                 t->n_cases, &w.errors, err));
+    config->watch = watch_row;
+    config->context = &w;
+    wk_status status = wk_evaluate(config, t->episodes, err);
+    for (int i = 0; i < t->n_cases && status == WK_OK; i++)
+        t->cases[i].open_loop = wk_open_errors_curve(w.errors, i);
+    wk_open_errors_destroy(w.errors);
+    return status;
+}
+
 static wk_status play(const wk_eval_result *r, const wk_eval_player *player, int policy,
                       wk_task_result *t, wk_error *err)
 {
@@ -160,7 +189,8 @@ static wk_status play(const wk_eval_result *r, const wk_eval_player *player, int
     }
     wk_eval_config config = config_of(r, player, t, cases);
     config.policy = policy;
-    return wk_evaluate(&config, t->episodes, err);
+    return config.learner && policy >= 0 ? play_judged(&config, player, t, err)
+                                         : wk_evaluate(&config, t->episodes, err);
 }
 
 wk_status wk_eval_result_replay(const wk_eval_result *r, const wk_eval_player *player,

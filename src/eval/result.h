@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "eval/evaluate.h"
+#include "eval/open_errors.h"
 #include "eval/result_merge.h"
 
 enum { WK_SCORE_FRACTIONS = 7, WK_SCORE_TENTH = 2, WK_EVAL_PATH_MAX = 4096 };
@@ -36,6 +37,7 @@ typedef struct wk_case_result {
     double *returns, *completions, *lengths; // [set.episodes] of the task
     wk_score returned, completed, length;    // completed: of tasks that have a completion
     wk_foresight foresight;                  // means over the episodes; NaN where there is none
+    wk_open_error_curve open_loop;           // of the model that the policy is of
     double indicators[WK_INDICATORS_MAX];    // means over the episodes that have them, or NaN
     int diverged;
 } wk_case_result;

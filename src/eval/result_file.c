@@ -50,6 +50,19 @@ static void json_foresight(wk_json *json, const wk_case_result *c)
     wk_json_close(json, ']');
 }
 
+// How far imagination strays, by the steps that it is ahead.
+static void json_open_loop(wk_json *json, const wk_open_error_curve *c)
+{
+    if (c->steps == 0) return;
+    wk_json_object(json, "open_loop");
+    wk_json_integer(json, "context", WK_OPEN_ERRORS_CONTEXT);
+    wk_json_number(json, "image_error", c->mean_image);
+    wk_json_number(json, "reward_error", c->mean_reward);
+    json_numbers(json, "image_errors", c->image, c->steps);
+    json_numbers(json, "reward_errors", c->reward, c->steps);
+    wk_json_close(json, '}');
+}
+
 // Those that the case has, means over its episodes.
 static void json_indicators(wk_json *json, const wk_domain *domain, const wk_case_result *c)
 {
@@ -71,6 +84,7 @@ static void json_case(wk_json *json, const wk_domain *domain, const wk_task *tas
     json_score(json, "return", &c->returned);
     if (task->has_completion) json_score(json, "completion", &c->completed);
     json_foresight(json, c);
+    json_open_loop(json, &c->open_loop);
     json_indicators(json, domain, c);
     json_numbers(json, "returns", c->returns, c->set.episodes);
     if (task->has_completion) json_numbers(json, "completions", c->completions, c->set.episodes);

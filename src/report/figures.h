@@ -67,6 +67,11 @@ wk_status wk_report_figures_estimates(wk_report_figures *gallery, const wk_runs 
 /// Promised values against discounted returns, one figure for each domain, task and exploration.
 wk_status wk_report_figures_foresight(wk_report_figures *gallery, const wk_seed_scores *scores,
                                       wk_error *err);
+/// Errors of what the models imagine along the policies' episodes, two figures for each domain,
+/// task and exploration.
+wk_status wk_report_figures_open_loop(wk_report_figures *gallery, const wk_runs *runs,
+                                      const wk_seed_scores_config *config, const wk_paper *paper,
+                                      wk_error *err);
 /// CVaR over its fraction in frozen sets of environments, one figure for each domain, exploration,
 /// task, set and part.
 wk_status wk_report_figures_robust(wk_report_figures *gallery, const wk_runs *runs,

@@ -1,20 +1,9 @@
 // How policies fare in the worst cases of a frozen set of environments: CVaR over its fraction α, a
 // line for each method. One run has the band of its own episodes, several that of the runs.
-#include "report/figures.h"
+#include "report/method_lines.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { METHODS_MAX = 32 };
-
-// One line: the mean of the curves of a method's runs.
-typedef struct line {
-    const char *method;
-    size_t runs, count;
-    double alpha[WK_CURVE_POINTS_MAX], sum[WK_CURVE_POINTS_MAX], squares[WK_CURVE_POINTS_MAX];
-    double below[WK_CURVE_POINTS_MAX], above[WK_CURVE_POINTS_MAX];
-} line;
 
 static bool same_subject(const wk_run_cvar_curve *a, const wk_run_cvar_curve *b)
 {
@@ -45,69 +34,27 @@ static const wk_run_cvar_curve *curve_of(const wk_report_run *run, const wk_run_
     return best;
 }
 
-static void add_curve(line *l, const char *method, const wk_run_cvar_curve *c)
-{
-    if (l->runs > 0 && l->count != c->count) return;
-    l->method = method;
-    l->count = c->count;
-    l->runs++;
-    for (size_t i = 0; i < c->count; i++) {
-        l->alpha[i] = c->alpha[i];
-        l->sum[i] += c->value[i];
-        l->squares[i] += c->value[i] * c->value[i];
-        l->below[i] = c->value[i] - c->low[i];
-        l->above[i] = c->high[i] - c->value[i];
-    }
-}
-
-static void finish(line *l)
-{
-    double n = (double)l->runs;
-    for (size_t i = 0; i < l->count; i++) {
-        l->sum[i] /= n;
-        if (l->runs == 1) continue;
-        l->below[i] = l->above[i] = sqrt(fmax(0, l->squares[i] / n - l->sum[i] * l->sum[i]));
-    }
-}
-
 // Lines of the runs that are of the same domain and exploration as the first and come after it.
-static size_t gather(const wk_runs *runs, size_t first, const wk_run_cvar_curve *like,
-                     line lines[METHODS_MAX])
+static void gather(const wk_runs *runs, size_t first, const wk_run_cvar_curve *like,
+                   wk_method_lines *lines)
 {
-    size_t count = 0;
     for (size_t i = first; i < runs->items.count; i++) {
         const wk_report_run *run = runs->items.items[i];
         if (!wk_runs_same_group(runs->items.items[first], run)) continue;
         const wk_run_cvar_curve *c = curve_of(run, like);
-        size_t k = 0;
-        while (c && k < count && strcmp(lines[k].method, run->method) != 0)
-            k++;
-        if (!c || k == METHODS_MAX) continue;
-        if (k == count) lines[count++] = (line){0};
-        add_curve(&lines[k], run->method, c);
+        if (!c) continue;
+        const wk_method_curve curve = {c->alpha, c->value, c->low, c->high, c->count};
+        wk_method_lines_add(lines, run->method, &curve);
     }
-    for (size_t k = 0; k < count; k++)
-        finish(&lines[k]);
-    return count;
 }
 
 static wk_status draw(wk_report_figures *gallery, const wk_report_run *run,
-                      const wk_run_cvar_curve *like, const line *lines, size_t count,
-                      const wk_paper *paper, wk_error *err)
+                      const wk_run_cvar_curve *like, wk_method_lines *lines, const wk_paper *paper,
+                      wk_error *err)
 {
-    wk_plot_series series[METHODS_MAX];
+    wk_plot_series series[WK_METHOD_LINES_MAX];
     char title[320], name[320], label[64];
-    bool several = false;
-    for (size_t k = 0; k < count; k++) {
-        several = several || lines[k].runs > 1;
-        series[k] = (wk_plot_series){.name = lines[k].method,
-                                     .count = lines[k].count,
-                                     .x = lines[k].alpha,
-                                     .y = lines[k].sum,
-                                     .spread = lines[k].below,
-                                     .above = lines[k].above,
-                                     .style = wk_curriculum_style(paper, lines[k].method)};
-    }
+    wk_method_lines_finish(lines, paper, series);
     bool inside = strcmp(like->part, "in") == 0;
     snprintf(title, sizeof title, "%s, %s distribution: %s, %s, %s", like->set,
              inside ? "in" : "out of", run->domain, like->task, run->exploration);
@@ -118,16 +65,17 @@ static wk_status draw(wk_report_figures *gallery, const wk_report_run *run,
                                 .x = {.label = "worst fraction α"},
                                 .y = {.label = label},
                                 .series = series,
-                                .count = count};
+                                .count = lines->count};
     wk_figure *figure;
     WK_TRY(wk_plot_lines_draw(&plot, &figure, err));
     return wk_report_figures_add(
         gallery, WK_PART_ROBUST, figure, name,
-        several ? "Mean of the worst fraction α of the environments; at 1 that is the mean of all. "
-                  "Lines are means over runs, shaded by their s.d.; of single runs by the 95 % "
-                  "bootstrap interval over the environments."
-                : "Mean of the worst fraction α of the environments; at 1 that is the mean of all. "
-                  "Shaded: 95 % bootstrap interval over the environments.",
+        lines->several
+            ? "Mean of the worst fraction α of the environments; at 1 that is the mean of all. "
+              "Lines are means over runs, shaded by their s.d.; of single runs by the 95 % "
+              "bootstrap interval over the environments."
+            : "Mean of the worst fraction α of the environments; at 1 that is the mean of all. "
+              "Shaded: 95 % bootstrap interval over the environments.",
         err);
 }
 
@@ -147,14 +95,14 @@ static bool is_drawn(const wk_runs *runs, size_t run, size_t curve)
 wk_status wk_report_figures_robust(wk_report_figures *gallery, const wk_runs *runs,
                                    const wk_paper *paper, wk_error *err)
 {
-    line lines[METHODS_MAX];
     for (size_t i = 0; i < runs->items.count; i++) {
         const wk_report_run *run = runs->items.items[i];
         for (size_t k = 0; k < run->cvar_curves.count; k++) {
             const wk_run_cvar_curve *like = &run->cvar_curves.items[k];
             if (is_drawn(runs, i, k)) continue;
-            size_t count = gather(runs, i, like, lines);
-            WK_TRY(draw(gallery, run, like, lines, count, paper, err));
+            wk_method_lines lines = {0};
+            gather(runs, i, like, &lines);
+            WK_TRY(draw(gallery, run, like, &lines, paper, err));
         }
     }
     return WK_OK;

@@ -61,6 +61,7 @@ static wk_status draw(wk_report *r, wk_error *err)
     WK_TRY(wk_report_figures_errors(g, &r->errors, &r->paper, err));
     WK_TRY(wk_report_figures_estimates(g, &r->runs, &r->paper, err));
     WK_TRY(wk_report_figures_foresight(g, &r->scores, err));
+    WK_TRY(wk_report_figures_open_loop(g, &r->runs, &r->config.scores, &r->paper, err));
     WK_TRY(wk_report_figures_robust(g, &r->runs, &r->paper, err));
     return wk_pictures_make(&r->runs, &r->pictures, &r->missing, err);
 }

@@ -62,6 +62,8 @@ static void log_case(wk_metrics *metrics, const wk_domain *domain, int number,
     note(metrics, group, "promised", "value", c->foresight.value);
     note(metrics, group, "discounted", "return", c->foresight.discounted);
     note(metrics, group, "reward", "error", c->foresight.reward_error);
+    note(metrics, group, "open_loop", "image_error", c->open_loop.mean_image);
+    note(metrics, group, "open_loop", "reward_error", c->open_loop.mean_reward);
     for (int k = 0; k < domain->n_indicators; k++)
         if (!isnan(c->indicators[k]))
             note(metrics, group, "mean", domain->indicators[k].name, c->indicators[k]);

@@ -84,9 +84,16 @@ static void the_report_has_the_curves(void **state)
     shell("test -s page/figures/robust-own-v1-in-toy-west-p2e.svg && "
           "test -s page/figures/robust-own-v1-out-toy-east-p2e.svg && "
           "grep -q 'The worst cases of frozen sets' page/index.html");
+    // What the models imagine along the policies' episodes, from evaluations by cases.
+    program_result r = program_run("eval runs/a --envs 3 --cases dr --quiet");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "open-loop reward"));
+    program_expect_success(program_run("report runs/a --out page3 --reps 50"));
+    shell("test -s page3/figures/imagined-image-toy-west-p2e.svg && "
+          "test -s page3/figures/imagined-reward-toy-east-p2e.svg");
     // A damaged file is left out and named.
     shell("cp -r runs/a broken && sed -i 's/\"low\"/\"lower\"/' broken/" RESULT);
-    program_result r = program_run("report broken --out page2 --reps 50");
+    r = program_run("report broken --out page2 --reps 50");
     assert_int_equal(r.code, 3);
     assert_non_null(strstr(r.out, "different lengths"));
 }

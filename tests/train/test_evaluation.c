@@ -154,6 +154,10 @@ static void scores_and_indicators_have_their_names(void **state)
     static const char *const names[] = {"eval_east_uniform/eval_east_uniform_mean_return",
                                         "eval_east_uniform/eval_east_uniform_cvar_0.1_return",
                                         "eval_east_uniform/eval_east_uniform_std_return",
+                                        "eval_east_uniform/"
+                                        "eval_east_uniform_open_loop_image_error",
+                                        "eval_east_uniform/"
+                                        "eval_east_uniform_open_loop_reward_error",
                                         "eval_east_uniform/eval_east_uniform_mean_distance",
                                         "train_indicator_distance",
                                         "eval_east_OOD_storm/eval_east_OOD_storm_max_return",

@@ -99,13 +99,47 @@ static spread take_spread(wk_document *d)
     return s;
 }
 
+// A list of numbers, kept in the arena.
+typedef struct numbers {
+    const double *items;
+    size_t count;
+} numbers;
+
+static numbers take_numbers(wk_document *d, wk_arena *arena)
+{
+    WK_ARRAY(double) list = {0};
+    bool all = true;
+    if (wk_document_array(d))
+        while (wk_document_item(d))
+            all = wk_array_push(&list, wk_document_number(d)) && all;
+    numbers out = {wk_arena_copy(arena, list.items, list.count * sizeof *list.items), list.count};
+    if (!all || !out.items) wk_fail(&d->error, WK_E_MEMORY, "'%s': no memory for it", d->path);
+    wk_array_free(&list);
+    return out;
+}
+
 // What one case holds, before it is known which of the two scores counts.
 typedef struct outcome {
     const char *name;
     uint64_t episodes;
     spread returns, completion;
     double promised, discounted;
+    numbers open_image, open_reward;
 } outcome;
+
+static void take_open_loop(wk_document *d, wk_arena *arena, outcome *o)
+{
+    if (!wk_document_object(d)) return;
+    while (wk_document_member(d)) {
+        if (wk_document_is(d, "image_errors"))
+            o->open_image = take_numbers(d, arena);
+        else if (wk_document_is(d, "reward_errors"))
+            o->open_reward = take_numbers(d, arena);
+    }
+    if (o->open_image.count != o->open_reward.count)
+        wk_document_fail(d, "errors of %zu imagined images, but of %zu rewards",
+                         o->open_image.count, o->open_reward.count);
+}
 
 static outcome take_case(wk_document *d, wk_arena *arena)
 {
@@ -124,6 +158,8 @@ static outcome take_case(wk_document *d, wk_arena *arena)
             o.promised = wk_document_number(d);
         else if (wk_document_is(d, "discounted_return"))
             o.discounted = wk_document_number(d);
+        else if (wk_document_is(d, "open_loop"))
+            take_open_loop(d, arena, &o);
     }
     return o;
 }
@@ -183,6 +219,9 @@ static void add_case(wk_document *d, wk_report_run *run, const task *t, const ou
         .cvar = s->cvar,
         .promised = o->promised,
         .discounted = o->discounted,
+        .open_image = o->open_image.items,
+        .open_reward = o->open_reward.items,
+        .open_steps = o->open_image.count,
     };
     if (!score.domain || !wk_array_push(&run->scores, score))
         wk_fail(&d->error, WK_E_MEMORY, "'%s': no memory for its results", d->path);
@@ -217,25 +256,6 @@ wk_status wk_run_read_scores(wk_report_run *run, const char *path, wk_error *err
         run->scores.items[i].eval_seed = o.eval_seed;
     }
     return status;
-}
-
-// A list of numbers, kept in the arena.
-typedef struct numbers {
-    const double *items;
-    size_t count;
-} numbers;
-
-static numbers take_numbers(wk_document *d, wk_arena *arena)
-{
-    WK_ARRAY(double) list = {0};
-    bool all = true;
-    if (wk_document_array(d))
-        while (wk_document_item(d))
-            all = wk_array_push(&list, wk_document_number(d)) && all;
-    numbers out = {wk_arena_copy(arena, list.items, list.count * sizeof *list.items), list.count};
-    if (!all || !out.items) wk_fail(&d->error, WK_E_MEMORY, "'%s': no memory for it", d->path);
-    wk_array_free(&list);
-    return out;
 }
 
 static void take_measure(wk_document *d, wk_report_run *run)

@@ -23,6 +23,10 @@ typedef struct wk_run_score {
     double average;              // over episodes
     double cvar;                 // CVaR 0.1
     double promised, discounted; // value at the start and the return that followed; NaN: not known
+    // Errors of what the model imagines along the episodes, by the steps that it is ahead;
+    // open_steps 0: not known.
+    const double *open_image, *open_reward;
+    size_t open_steps;
 } wk_run_score;
 
 /// How wrong the world model is, measured under one policy.

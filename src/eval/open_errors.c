@@ -1,0 +1,172 @@
+#include "eval/open_errors.h"
+
+#include "agent/prediction.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EPISODES = WK_OPEN_ERRORS_EPISODES, STEPS = WK_OPEN_ERRORS_STEPS };
+
+// What one case has shown since the model last saw frames, time-major.
+typedef struct window {
+    uint8_t *images; // [T,EPISODES,64,64,3]; NULL: nothing yet
+    float *actions, *rewards;
+    uint8_t first[(WK_OPEN_ERRORS_CONTEXT + STEPS) * EPISODES];
+    int rows[EPISODES];   // of each episode in the window
+    bool ended[EPISODES]; // the episode is over
+    int members;          // episodes that began
+    int waiting;          // of them, those whose rows are still to come
+} window;
+
+typedef struct sums {
+    double image[STEPS], reward[STEPS], count[STEPS];
+} sums;
+
+struct wk_open_errors {
+    wk_prediction *prediction;
+    int policy, task, tasks, length, context;
+    size_t width; // numbers of an action
+    int cases;
+    window *windows; // [cases]
+    sums *sums;      // [cases]
+    float *error, *imagined;
+};
+
+static size_t row_of(int t, int b)
+{
+    return (size_t)t * EPISODES + (size_t)b;
+}
+
+static void close_window(window *w)
+{
+    free(w->images);
+    free(w->actions);
+    free(w->rewards);
+    w->images = NULL;
+    w->actions = w->rewards = NULL;
+}
+
+static wk_status open_window(const wk_open_errors *e, window *w, wk_error *err)
+{
+    size_t rows = (size_t)e->length * EPISODES;
+    w->images = calloc(rows, WK_IMAGE_BYTES);
+    w->actions = calloc(rows * e->width, sizeof *w->actions);
+    w->rewards = calloc(rows, sizeof *w->rewards);
+    if (w->images && w->actions && w->rewards) return WK_OK;
+    return wk_fail(err, WK_E_MEMORY, "no memory for %zu frames of episodes", rows);
+}
+
+wk_status wk_open_errors_create(wk_learner *learner, const wk_domain *domain, int policy, int task,
+                                int cases, wk_open_errors **out, wk_error *err)
+{
+    int rows = domain->episode_steps + 1, whole = WK_OPEN_ERRORS_CONTEXT + STEPS;
+    wk_open_errors *e = calloc(1, sizeof *e);
+    if (!e) return wk_fail(err, WK_E_MEMORY, "no memory for errors of imagination");
+    e->policy = policy;
+    e->task = task;
+    e->tasks = wk_learner_get_config(learner)->tasks;
+    e->length = rows < whole ? rows : whole;
+    e->context = WK_OPEN_ERRORS_CONTEXT < e->length ? WK_OPEN_ERRORS_CONTEXT : e->length - 1;
+    e->width = (size_t)domain->action_size;
+    e->cases = cases;
+    size_t numbers = (size_t)e->length * EPISODES;
+    e->windows = calloc((size_t)cases, sizeof *e->windows);
+    e->sums = calloc((size_t)cases, sizeof *e->sums);
+    e->error = calloc(numbers, sizeof *e->error);
+    e->imagined = calloc(numbers * (size_t)e->tasks, sizeof *e->imagined);
+    wk_status status = e->windows && e->sums && e->error && e->imagined
+                           ? wk_prediction_create_judging(learner, EPISODES, e->length, e->context,
+                                                          &e->prediction, err)
+                           : wk_fail(err, WK_E_MEMORY, "no memory for errors of imagination");
+    if (status != WK_OK) {
+        wk_open_errors_destroy(e);
+        return status;
+    }
+    *out = e;
+    return WK_OK;
+}
+
+void wk_open_errors_destroy(wk_open_errors *e)
+{
+    if (!e) return;
+    for (int i = 0; i < e->cases && e->windows; i++)
+        close_window(&e->windows[i]);
+    wk_prediction_destroy(e->prediction);
+    free(e->windows);
+    free(e->sums);
+    free(e->error);
+    free(e->imagined);
+    free(e);
+}
+
+static void add_member(const wk_open_errors *e, const window *w, int b, sums *s)
+{
+    const float *heads = e->imagined + (size_t)e->policy * (size_t)e->length * EPISODES;
+    for (int t = e->context; t < w->rows[b]; t++) {
+        int ahead = t - e->context;
+        size_t at = row_of(t, b);
+        s->image[ahead] += (double)e->error[at];
+        s->reward[ahead] += fabs((double)heads[at] - (double)w->rewards[at]);
+        s->count[ahead]++;
+    }
+}
+
+// Imagines the rows of a window and begins the next one.
+static wk_status judge(wk_open_errors *e, int set, wk_error *err)
+{
+    window *w = &e->windows[set];
+    const wk_learner_batch batch = {.images = w->images, .actions = w->actions, .first = w->first};
+    const wk_predicted out = {.open_loop_error = e->error, .open_loop_rewards = e->imagined};
+    WK_TRY(wk_prediction_run(e->prediction, &batch, &out, err));
+    for (int b = 0; b < w->members; b++) {
+        add_member(e, w, b, &e->sums[set]);
+        w->rows[b] = 0;
+        w->waiting += !w->ended[b];
+    }
+    if (w->waiting == 0) close_window(w);
+    return WK_OK;
+}
+
+static void keep_row(const wk_open_errors *e, window *w, const wk_eval_row *row)
+{
+    int t = row->step % e->length, b = row->episode;
+    size_t at = row_of(t, b);
+    memcpy(w->images + at * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES);
+    memcpy(w->actions + at * e->width, row->action, e->width * sizeof *row->action);
+    w->rewards[at] = row->rewards[e->task];
+    w->first[at] = t == 0;
+    w->rows[b] = t + 1;
+}
+
+wk_status wk_open_errors_add(wk_open_errors *e, const wk_eval_row *row, wk_error *err)
+{
+    if (row->episode >= EPISODES) return WK_OK;
+    window *w = &e->windows[row->set];
+    if (!w->images) WK_TRY(open_window(e, w, err));
+    if (row->step == 0) {
+        w->members++;
+        w->waiting++;
+    }
+    bool broken = (row->flags & WK_IS_DIVERGED) && row->step > 0; // has no image
+    if (!broken) keep_row(e, w, row);
+    w->ended[row->episode] = row->flags & WK_IS_LAST;
+    bool full = row->step % e->length == e->length - 1;
+    if (!full && !w->ended[row->episode]) return WK_OK;
+    return --w->waiting == 0 ? judge(e, row->set, err) : WK_OK;
+}
+
+wk_open_error_curve wk_open_errors_curve(const wk_open_errors *e, int set)
+{
+    const sums *s = &e->sums[set];
+    wk_open_error_curve curve = {.mean_image = NAN, .mean_reward = NAN};
+    double image = 0, reward = 0;
+    for (int i = 0; i < e->length - e->context && s->count[i] > 0; i++) {
+        image += curve.image[i] = s->image[i] / s->count[i];
+        reward += curve.reward[i] = s->reward[i] / s->count[i];
+        curve.steps++;
+    }
+    if (curve.steps == 0) return curve;
+    curve.mean_image = image / curve.steps;
+    curve.mean_reward = reward / curve.steps;
+    return curve;
+}
