@@ -137,7 +137,8 @@ static uint64_t logged_step(const wk_dir *run)
     char tail[TAIL + 1];
     int fd = openat(wk_dir_fd(run), "metrics.jsonl", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return 0;
-    off_t size = lseek(fd, 0, SEEK_END), from = size > TAIL ? size - TAIL : 0;
+    struct stat info;
+    off_t size = fstat(fd, &info) == 0 ? info.st_size : 0, from = size > TAIL ? size - TAIL : 0;
     ssize_t length = size > 0 ? pread(fd, tail, TAIL, from) : 0;
     close(fd);
     if (length <= 0) return 0;
