@@ -7,6 +7,7 @@
 #include "sweep/manifest.h"
 #include "sweep/queue.h"
 #include "sweep/report.h"
+#include <glob.h>
 #include <stdio.h>
 
 static const char GRID[] = "blocks: {domain: toy, curriculum: [waker-m, dr]}\n"
@@ -56,6 +57,18 @@ static wk_status work(wk_error *err)
     return status;
 }
 
+// Temporary files whose removal failed too.
+static void remove_leftovers(void)
+{
+    glob_t found;
+    char pattern[128];
+    snprintf(pattern, sizeof pattern, "%s/{sweep,sweep/tasks/*,*/adapt}/*.tmp.*", home);
+    if (glob(pattern, GLOB_BRACE, NULL, &found) != 0) return;
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        unlink(found.gl_pathv[i]);
+    globfree(&found);
+}
+
 // Runs `act` with each call failing in turn.
 static void fail_each(wk_status (*act)(wk_error *err), bool persistent, int error, int stride)
 {
@@ -72,6 +85,7 @@ static void fail_each(wk_status (*act)(wk_error *err), bool persistent, int erro
         if (status != WK_OK && !*err.message) fail_msg("call %ld: no message", call);
         if (!fired) assert_ok(status);
         assert_true(call < 100000);
+        remove_leftovers();
     }
 }
 
