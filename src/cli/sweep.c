@@ -220,6 +220,7 @@ static wk_status launch(context *c, wk_error *err)
     wk_cli_run around;
     wk_sweep_end end = WK_SWEEP_FINISHED;
     wk_slurm_options slurm;
+    wk_text output = {0};
     const wk_sweep_launch_options options = {.jobs = c->v->jobs,
                                              .per_gpu = c->v->per_gpu,
                                              .populations = c->v->populations,
@@ -236,10 +237,15 @@ static wk_status launch(context *c, wk_error *err)
                                     .options = &options,
                                     .stop = around.control.stop,
                                     .log = around.control.log,
+                                    .output = &output,
                                     .memory = c->cost.memory};
-    WK_TRY(c->launcher->start(&launch, &end, err));
-    WK_TRY(write_manifest(c, err));
-    return say_end(c, end, err);
+    wk_status status = c->launcher->start(&launch, &end, err);
+    if (status == WK_OK)
+        status = wk_cli_print(&output, err);
+    else
+        wk_text_free(&output);
+    if (status == WK_OK) status = write_manifest(c, err);
+    return status == WK_OK ? say_end(c, end, err) : status;
 }
 
 static wk_status sweep(context *c, wk_error *err)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PICTURE_ROWS = 64, PICTURE_COLUMNS = 100, TABLE_ROWS = 40 };
+enum { PICTURE_ROWS = 64, PICTURE_COLUMNS = 100, PICTURE_SIGNS = 2000, TABLE_ROWS = 40 };
 
 typedef struct status_values {
     bool all, json;
@@ -77,7 +77,9 @@ static int print_signs(const overview *o, int first, int column, wk_text *out)
         bool there = at < count && same_row(plan, first, at, column) &&
                      (column < 0 || plan->tasks.items[at].values[column] == k);
         char sign = there ? signs[o->entries[at].state.phase] : ' ';
-        if (k < PICTURE_COLUMNS) wk_text_append(out, &sign, 1);
+        if (k > 0 && k % PICTURE_COLUMNS == 0 && k < PICTURE_SIGNS) wk_text_puts(out, "\n");
+        if (k < PICTURE_SIGNS) wk_text_append(out, &sign, 1);
+        if (k == PICTURE_SIGNS) wk_text_puts(out, "...");
         at += there;
     }
     return at > first ? at : first + 1;

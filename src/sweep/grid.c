@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "config/each.h"
 #include "config/yaml.h"
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -319,7 +318,7 @@ static wk_status read_report(wk_sweep_grid *grid, const char *rest, const wk_yam
 // A path that is not absolute begins where the grid lies.
 static wk_status add_file(wk_sweep_grid *grid, const char *path, wk_error *err)
 {
-    char full[WK_PATH_MAX], real[PATH_MAX];
+    char full[WK_PATH_MAX];
     wk_status status = WK_OK;
     const char *slash = strrchr(grid->name, '/');
     int folder = slash && *path != '/' ? (int)(slash + 1 - grid->name) : 0;
@@ -328,8 +327,10 @@ static wk_status add_file(wk_sweep_grid *grid, const char *path, wk_error *err)
     if (snprintf(full, sizeof full, "%.*s%s", folder, grid->name, path) >= (int)sizeof full)
         return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", path);
     // The sweep's copy of the grid lies elsewhere.
-    if (!realpath(full, real)) return wk_file_error(err, "cannot read", full);
+    char *real = realpath(full, NULL);
+    if (!real) return wk_file_error(err, "cannot read", full);
     grid->files[grid->n_files++] = keep(grid, real, &status, err);
+    free(real);
     return status;
 }
 

@@ -35,7 +35,8 @@ typedef struct launcher {
     int n_slots, threads, population;
     char gpus[GPUS_MAX][GPU_NAME_MAX]; // as CUDA_VISIBLE_DEVICES names them
     int n_gpus;
-    bool told; // the processes were asked to stop
+    bool told;  // the processes were asked to stop
+    bool waits; // for processes of others
     wk_status_line line;
     wk_log log; // above the line
     double began;
@@ -245,7 +246,8 @@ static int make_rows(launcher *l, wk_run_row rows[WK_POPULATION_MAX])
                                     l->queue.attempts, state, NULL) != WK_OK)
                 continue;
             wk_run_row *row = &rows[count++];
-            *row = wk_run_row_empty(name_of(l, s->tasks[k]), state->trained ? "after" : "training");
+            *row = wk_run_row_empty(name_of(l, s->tasks[k]),
+                                    state->trained ? "follow-ups" : "training");
             row->values.steps = (int64_t)state->steps;
             row->values.total = (int64_t)l->launch->plan->tasks.items[s->tasks[k]].steps;
             row->values.seconds_left = state->seconds_left;
@@ -289,22 +291,30 @@ static void on_child(int number)
     (void)number; // it ends the pause
 }
 
-// Until a process ends, a signal comes or the table is due.
-static void pause_a_while(const launcher *l)
+// Runs that others work on, as those of a sweep that was killed and are still saving.
+static wk_status look_at_others(launcher *l, int *others, wk_error *err)
 {
-    const struct timespec half = {.tv_nsec = 500000000};
-    if (running(l) > 0) nanosleep(&half, NULL);
+    WK_TRY(wk_sweep_queue_refresh(&l->queue, others, err));
+    if (*others > 0 && !l->waits)
+        wk_log_line(&l->log, WK_LOG_INFO, "waiting for %d run%s that other processes work on",
+                    *others, *others == 1 ? "" : "s");
+    l->waits = *others > 0;
+    return WK_OK;
 }
 
 static wk_status loop(launcher *l, wk_error *err)
 {
+    const struct timespec half = {.tv_nsec =
+                                      500000000}; // or until a process ends or a signal comes
     for (;;) {
+        int others;
         ask_to_stop(l);
         WK_TRY(reap(l, err));
+        WK_TRY(look_at_others(l, &others, err));
         WK_TRY(fill_slots(l, err));
-        if (running(l) == 0) return WK_OK;
+        if (running(l) == 0 && (others == 0 || l->told)) return WK_OK;
         show(l);
-        pause_a_while(l);
+        nanosleep(&half, NULL);
     }
 }
 

@@ -1,7 +1,6 @@
 // --launch print: the commands of every run that is not done, one line each, for another scheduler
 // or a shell.
 #include "sweep/launcher.h"
-#include <stdio.h>
 #include <stdlib.h>
 
 static void print_words(wk_sweep_words *words, wk_text *out)
@@ -33,23 +32,17 @@ static void print_task(const wk_sweep_launch *launch, int task, const wk_sweep_s
     wk_text_puts(out, "\n");
 }
 
-static wk_status print_all(const wk_sweep_launch *launch, const wk_sweep_state *states,
-                           wk_error *err)
+static void print_all(const wk_sweep_launch *launch, const wk_sweep_state *states)
 {
-    wk_text text = {0};
+    wk_text *out = launch->output;
     for (size_t i = 0; i < launch->plan->tasks.count; i++)
-        if (states[i].phase != WK_SWEEP_DONE) print_task(launch, (int)i, &states[i], &text);
+        if (states[i].phase != WK_SWEEP_DONE) print_task(launch, (int)i, &states[i], out);
     if (launch->plan->grid->report.present) {
         wk_sweep_words words = {0};
         wk_sweep_report_words(launch->plan, launch->directory, &words);
-        print_words(&words, &text);
-        wk_text_puts(&text, "\n");
+        print_words(&words, out);
+        wk_text_puts(out, "\n");
     }
-    wk_status status =
-        text.failed ? wk_fail(err, WK_E_MEMORY, "no memory for the commands") : WK_OK;
-    if (status == WK_OK) fputs(wk_text_get(&text), stdout);
-    wk_text_free(&text);
-    return status;
 }
 
 static wk_status start(const wk_sweep_launch *launch, wk_sweep_end *end, wk_error *err)
@@ -58,7 +51,7 @@ static wk_status start(const wk_sweep_launch *launch, wk_sweep_end *end, wk_erro
     if (!states) return wk_fail(err, WK_E_MEMORY, "no memory for the states of the runs");
     wk_status status = wk_sweep_states_read(launch->plan, launch->directory,
                                             launch->options->attempts, states, err);
-    if (status == WK_OK) status = print_all(launch, states, err);
+    if (status == WK_OK) print_all(launch, states);
     free(states);
     *end = WK_SWEEP_SUBMITTED;
     return status;

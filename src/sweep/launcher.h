@@ -27,7 +27,8 @@ typedef struct wk_sweep_launch {
     const wk_sweep_launch_options *options;
     const volatile sig_atomic_t *stop; // a signal asked to save and stop; NULL: never
     wk_log log;
-    double memory; // bytes that a process of one run takes, an estimate; 0: not known
+    wk_text *output; // gets what is for standard output
+    double memory;   // bytes that a process of one run takes, an estimate; 0: not known
 } wk_sweep_launch;
 
 /// How it ended.

@@ -15,10 +15,10 @@ enum { POLL_MS = 100 };
 
 bool wk_sweep_program(char out[WK_PATH_MAX])
 {
-    ssize_t length = readlink("/proc/self/exe", out, WK_PATH_MAX - 1);
-    if (length <= 0) return false;
-    out[length] = 0;
-    return access(out, X_OK) == 0;
+    char *path = realpath("/proc/self/exe", NULL);
+    bool fits = path && snprintf(out, WK_PATH_MAX, "%s", path) < WK_PATH_MAX;
+    free(path);
+    return fits;
 }
 
 // The words as execv takes them: the program first, NULL last.
@@ -56,7 +56,6 @@ static wk_status start(const wk_sweep_process *process, int out, int messages, p
     char **argv = process->words->failed ? NULL : make_argv(process);
     if (!argv) return wk_fail(err, WK_E_MEMORY, "no memory to start a process");
     pid_t parent = getpid();
-    fflush(NULL);
     *pid = fork();
     if (*pid == 0) become(process, argv, parent, out, messages);
     free(argv);

@@ -57,6 +57,19 @@ wk_status wk_sweep_queue_ended(wk_sweep_queue *queue, int task, int code, wk_err
     return WK_OK;
 }
 
+wk_status wk_sweep_queue_refresh(wk_sweep_queue *queue, int *others, wk_error *err)
+{
+    *others = 0;
+    for (size_t i = 0; i < queue->plan->tasks.count; i++) {
+        wk_sweep_entry *entry = &queue->entries[i];
+        if (entry->started || entry->state.phase != WK_SWEEP_RUNNING) continue;
+        WK_TRY(wk_sweep_state_read(queue->plan, queue->directory, (int)i, queue->attempts,
+                                   &entry->state, err));
+        *others += entry->state.phase == WK_SWEEP_RUNNING;
+    }
+    return WK_OK;
+}
+
 wk_sweep_counts wk_sweep_count(const wk_sweep_plan *plan, const wk_sweep_entry *entries)
 {
     wk_sweep_counts counts = {0};

@@ -137,7 +137,8 @@ static uint64_t logged_step(const wk_dir *run)
     char tail[TAIL + 1];
     int fd = openat(wk_dir_fd(run), "metrics.jsonl", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return 0;
-    off_t size = lseek(fd, 0, SEEK_END), from = size > TAIL ? size - TAIL : 0;
+    struct stat info;
+    off_t size = fstat(fd, &info) == 0 ? info.st_size : 0, from = size > TAIL ? size - TAIL : 0;
     ssize_t length = size > 0 ? pread(fd, tail, TAIL, from) : 0;
     close(fd);
     if (length <= 0) return 0;
@@ -226,11 +227,14 @@ wk_status wk_sweep_state_read(const wk_sweep_plan *plan, const char *directory, 
         return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", path);
     for (int i = 0; i < WK_SWEEP_FOLLOWS; i++)
         out->follow[i] = !plan->grid->follow[i].present;
-    WK_TRY(open_if_there(NULL, path, &run, err));
-    wk_status status = run ? read_run(plan, run, task, out, &begun, &training, err) : WK_OK;
+    // What is wrong with one run is its own affair: it is said when that is started.
+    wk_error wrong = {0};
+    wk_status found = open_if_there(NULL, path, &run, &wrong);
+    if (run) found = read_run(plan, run, task, out, &begun, &training, &wrong);
     wk_dir_close(run);
-    if (status == WK_OK)
-        status = wk_sweep_attempt_read(plan, directory, task, &out->attempt, &claimed, err);
+    wk_status status = wk_sweep_attempt_read(plan, directory, task, &out->attempt, &claimed, err);
+    if (found != WK_OK && !*out->attempt.error)
+        snprintf(out->attempt.error, sizeof out->attempt.error, "%.500s", wrong.message);
     if (attempts <= 0) attempts = WK_SWEEP_ATTEMPTS;
     out->phase = phase_of(out, begun, training || claimed, attempts);
     return status;

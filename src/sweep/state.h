@@ -49,7 +49,8 @@ typedef struct wk_sweep_state {
 /// Attempts in a row without progress after which a task has failed, unless said otherwise.
 enum { WK_SWEEP_ATTEMPTS = 3 };
 
-/// Reads the state of a task; `attempts` are allowed.
+/// Reads the state of a task; `attempts` are allowed. A run whose directory cannot be read is not
+/// trained, and its attempt has the error.
 wk_status wk_sweep_state_read(const wk_sweep_plan *plan, const char *directory, int task,
                               int attempts, wk_sweep_state *out, wk_error *err);
 

@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "config/parts.h"
 #include "config/yaml.h"
+#include "run/leftovers.h"
 #include "run/saved_run.h"
-#include "run/sweep.h"
 #include "train/samples.h"
 #include "train/training_metrics.h"
 #include <inttypes.h>
@@ -325,7 +325,7 @@ static wk_status open_files(adapt *a, wk_error *err)
         WK_TRY(wk_dir_remove(a->loop.dir, CHECKPOINT, err));
         WK_TRY(wk_dir_remove(a->loop.dir, WEIGHTS, err));
     }
-    WK_TRY(wk_sweep(a->loop.dir, err));
+    WK_TRY(wk_leftovers_remove(a->loop.dir, err));
     WK_TRY(write_settings(&a->settings, a->loop.dir, err));
     return wk_long_run_metrics(&a->loop, &a->mark, 1, err); // steps of the logs are updates
 }

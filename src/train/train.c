@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "run/leftovers.h"
 #include "run/repair.h"
-#include "run/sweep.h"
 #include "run/weights_file.h"
 #include "train/divergence.h"
 #include "train/evaluation.h"
@@ -148,7 +148,7 @@ static wk_status prepare(run *r, wk_error *err)
     r->schedule = wk_trainer_schedule(r->trainer);
     WK_TRY(find_complete(r, err));
     if (r->complete) return WK_OK;
-    WK_TRY(wk_sweep(r->loop.dir, err));
+    WK_TRY(wk_leftovers_remove(r->loop.dir, err));
     WK_TRY(wk_run_plugins_record(extras->code, r->loop.dir, err));
     WK_TRY(write_config(r, err)); // not before: a run that cannot start leaves no directory
     if (extras->code && extras->code->plugin)

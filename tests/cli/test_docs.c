@@ -46,6 +46,7 @@ static const struct {
     {"bench env", "", " --domain toy --seconds 0.01"},
     {"bench update", "", " --iters 1 --device cpu"},
     {"report", "", " --reps 20"},
+    {"sweep", "", " --rate 100"},
     {"theory", "", " --instances 2000 --seeds 2 --episodes 60 --rewards 2 --members 3"},
 };
 
@@ -214,7 +215,8 @@ static int free_pages(void **state)
 // "bench env" of "waker bench env --domain all"; commands have one word or two.
 static void name_of(const shown *s, char name[32])
 {
-    static const char *const first[] = {"bench ", "envs check"};
+    static const char *const first[] = {"bench ",    "envs check",  "sweep status", "sweep add",
+                                        "sweep run", "sweep retry", "sweep cancel"};
     const char *word = s->text + strlen("waker ");
     int length = (int)strcspn(word, " ");
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)

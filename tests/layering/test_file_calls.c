@@ -33,6 +33,8 @@ static const struct {
     {"limits.c.o", "fclose", "the same"},
     {"log.c.o", "fprintf", "messages on a stream of the caller's"},
     {"physics.c.o", "fprintf", "what MuJoCo says before it ends the process, on stderr"},
+    {"process.c.o", "dup2",
+     "in a child that becomes another program, of descriptors that are open"},
     {"status_line.c.o", "ioctl", "asks a terminal for its width"},
 };
 

@@ -1,4 +1,4 @@
-#include "run/sweep.h"
+#include "run/leftovers.h"
 
 #include "run/checkpoint.h"
 #include "run/repair.h"
@@ -19,7 +19,7 @@ static size_t target_length(const char *name)
 }
 
 // Whether a run, an adaptation or a fine-tuning writes files of this name in the directories that
-// are swept.
+// are searched.
 static bool is_written(const char *name)
 {
     static const char *const names[] = {"config.yaml",        "plugin.json",
@@ -42,7 +42,7 @@ static bool is_left_over(const char *name)
     return is_written(target);
 }
 
-static wk_status sweep_files(const wk_dir *dir, wk_error *err)
+static wk_status remove_files(const wk_dir *dir, wk_error *err)
 {
     wk_names names = {0};
     wk_status status = wk_dir_list(dir, &names, err);
@@ -57,19 +57,19 @@ static wk_status sweep_files(const wk_dir *dir, wk_error *err)
     return status;
 }
 
-static wk_status sweep_folder(const wk_dir *run, const char *name, wk_error *err)
+static wk_status remove_in_folder(const wk_dir *run, const char *name, wk_error *err)
 {
     wk_dir *folder = NULL;
     wk_status status = wk_dir_open_own(run, name, &folder, err);
     if (status == WK_E_NOT_FOUND) return WK_OK;
-    if (status == WK_OK) status = sweep_files(folder, err);
+    if (status == WK_OK) status = remove_files(folder, err);
     wk_dir_close(folder);
     return status;
 }
 
-wk_status wk_sweep(const wk_dir *run, wk_error *err)
+wk_status wk_leftovers_remove(const wk_dir *run, wk_error *err)
 {
-    WK_TRY(sweep_files(run, err));
-    WK_TRY(sweep_folder(run, WK_CHECKPOINT_FOLDER, err));
-    return sweep_folder(run, "snapshots", err);
+    WK_TRY(remove_files(run, err));
+    WK_TRY(remove_in_folder(run, WK_CHECKPOINT_FOLDER, err));
+    return remove_in_folder(run, "snapshots", err);
 }

@@ -1,0 +1,221 @@
+// Sweeps as a user runs them: a grid ends as its runs would alone, interrupted, killed or as
+// populations; a run that fails leaves the others alone; more runs join later; what cannot be run
+// is refused and leaves nothing.
+#include "cli/long_runs.h"
+
+// The smallest runs that do everything (TINY_OPTIONS), with axes, what follows and a report.
+static void write_grid(const char *name, int steps)
+{
+    shell("cat >%s <<'END'\n"
+          "blocks: {domain: toy, curriculum: [waker-m, dr]}\n"
+          "keys: {seed: 0..1, steps: %d, prefill: 60, env.count: 3, env.threads: 1, "
+          "train_every: 6, replay.capacity: 2000, encoder.depth: 1, rssm.deter: 6, "
+          "rssm.hidden: 6, rssm.stoch: 3, rssm.classes: 3, units: 6, layers: 1}\n"
+          "with:\n"
+          "  toy: {ensemble.size: 2, batch: 2, length: 6, horizon: 3, checkpoint.every_steps: 50,\n"
+          "        snapshot.every: 0, log.every: 30, log.images_every: 0, log.tensorboard: false}\n"
+          "then: {adapt: --task all --updates 3, eval: --envs 2 --cases dr}\n"
+          "report: --reps 20\n"
+          "END",
+          name, steps);
+}
+
+static const char *const runs[] = {"waker-m-seed0", "waker-m-seed1", "dr-seed0", "dr-seed1"};
+enum { RUNS = sizeof runs / sizeof *runs };
+
+// The same runs by the commands that --launch print gives, one after the other.
+static void run_alone(const char *grid, const char *directory)
+{
+    shell("PATH=" WAKER_BINARY_DIR ":$PATH; waker sweep %s --logdir %s --launch print --quiet "
+          ">%s.sh && grep -c '^waker train .* && waker adapt .* && waker eval ' %s.sh | grep -qx 4 "
+          "&& sh -e %s.sh >/dev/null 2>&1",
+          grid, directory, directory, directory, directory);
+}
+
+static void expect_same(const char *sweep, const char *alone)
+{
+    for (int i = 0; i < RUNS; i++) {
+        char name[64], a[512], b[512];
+        snprintf(name, sizeof name, "%s/%s", sweep, runs[i]);
+        inside(name, a);
+        snprintf(name, sizeof name, "%s/%s", alone, runs[i]);
+        same_end(inside(name, b), a);
+        shell("cd %s/%s && for f in adapt/*/weights.safetensors eval/*.json eval/*.csv; do "
+              "cmp $f ../../%s/%s/$f || exit 1; done",
+              sweep, runs[i], alone, runs[i]);
+    }
+    shell("sed 's#%s/#%s/#' %s/report/tables/scores.csv | cmp - %s/report/tables/scores.csv", alone,
+          sweep, alone, sweep);
+}
+
+static void a_grid_that_was_interrupted_ends_as_its_runs_do_alone(void **state)
+{
+    (void)state;
+    write_grid("long.yaml", LONG_STEPS);
+    run_alone("long.yaml", "alone");
+    pid_t child = start("sweep long.yaml --logdir grid --rate 100 --jobs 2 --quiet");
+    wait_for_metrics("grid/waker-m-seed0");
+    program_expect_error(program_run("sweep long.yaml --logdir grid --rate 100"), 2,
+                         "another sweep works on 'grid' (process ");
+    kill(child, SIGINT);
+    assert_int_equal(exit_code(child), 75);
+    shell("test -d grid/waker-m-seed0/checkpoints && ! test -e grid/report");
+    // Now everything is killed at once, the processes of the runs too.
+    int status;
+    child = start("sweep --logdir grid --rate 100 --jobs 2 --quiet");
+    pause_ms(400);
+    shell("pkill -KILL -P %d; true", (int)child);
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    // And the sweep alone: its runs save and stop, and the next one waits for that.
+    child = start("sweep --logdir grid --rate 100 --jobs 2 --quiet");
+    pause_ms(400);
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    program_expect_success(program_run("sweep long.yaml --logdir grid --rate 100 --quiet"));
+    expect_same("grid", "alone");
+    // Nothing is done again.
+    shell("find grid -newer grid/report/sweep.done -type f | grep -v grid/sweep/ >before; true");
+    program_expect_success(program_run("sweep long.yaml --logdir grid --rate 100 --quiet"));
+    shell("find grid -newer grid/report/sweep.done -type f | grep -v grid/sweep/ >after; "
+          "cmp before after");
+}
+
+static void a_population_ends_in_the_same_bytes(void **state)
+{
+    (void)state;
+    write_grid("grid.yaml", 200);
+    run_alone("grid.yaml", "apart");
+    program_result r = program_run("sweep grid.yaml --logdir pop --rate 100 --populations 3");
+    program_expect_success(r);
+    assert_non_null(strstr(r.err, "up to 3 runs in one"));
+    assert_non_null(strstr(r.err, "done dr-seed1 ("));
+    assert_non_null(strstr(r.out, "finished: pop"));
+    expect_same("pop", "apart");
+    shell("grep -c '\"state\": \"done\"' pop/sweep/manifest.jsonl | grep -qx 4");
+}
+
+static void a_run_that_fails_leaves_the_others_alone_and_can_be_tried_again(void **state)
+{
+    (void)state;
+    write_grid("grid.yaml", 200);
+    shell("mkdir broken && touch broken/dr-seed0");
+    program_result r = program_run("sweep grid.yaml --logdir broken --rate 100");
+    program_expect_error(r, 1, "some runs failed");
+    assert_non_null(strstr(r.err, "failed dr-seed0: "));
+    r = program_run("sweep status broken");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "waker-m  ##\n"));
+    assert_non_null(strstr(r.out, "dr       X#\n"));
+    assert_non_null(strstr(r.out, "4 runs, 3 done, 1 failed"));
+    assert_non_null(strstr(r.out, "broken/dr-seed0")); // the last line of its error
+    shell("test -e broken/report/index.html && rm broken/dr-seed0");
+    program_expect_error(program_run("sweep --logdir broken --rate 100"), 1, "some runs failed");
+    r = program_run("sweep retry broken");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "1 run may be tried again"));
+    program_expect_success(program_run("sweep --logdir broken --rate 100"));
+    expect_same("broken", "apart"); // the report is made anew
+}
+
+static void more_seeds_join_and_what_is_done_stays(void **state)
+{
+    (void)state;
+    shell("cp -a pop more");
+    program_result r = program_run("sweep add more seed=2 curriculum=ge");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "5 runs more, 9 in all"));
+    program_expect_error(program_run("sweep add more units=7"), 2, "the same in all runs");
+    r = program_run("sweep more.yaml --logdir more");
+    program_expect_error(r, 2, "more.yaml");
+    shell("touch stamp");
+    program_expect_success(program_run("sweep grid.yaml --logdir more --rate 100 --quiet"));
+    shell("! find more/waker-m-seed0 more/dr-seed1 -newer stamp -type f | grep .");
+    r = program_run("sweep status more --json");
+    program_expect_success(r);
+    program_expect_json(r.out);
+    assert_non_null(strstr(r.out, "\"done\": 9"));
+    assert_non_null(strstr(r.out, "\"reported\": true"));
+    // The state is what is there: a run that was deleted waits, and comes back.
+    shell("rm -r more/ge-seed2");
+    assert_non_null(strstr(program_run("sweep status more").out, "ge       ##.\n"));
+}
+
+static void a_sweep_can_be_cancelled(void **state)
+{
+    (void)state;
+    pid_t child = start("sweep long.yaml --logdir off --rate 100 --jobs 1 --quiet");
+    wait_for_metrics("off/waker-m-seed0");
+    assert_non_null(strstr(program_run("sweep status off").out, "waker-m-seed0  running"));
+    program_expect_success(program_run("sweep cancel off"));
+    assert_int_equal(exit_code(child), 75);
+    program_expect_success(program_run("sweep cancel off")); // nothing to do
+}
+
+static void one_run_is_worked_on_by_one_process(void **state)
+{
+    (void)state;
+    pid_t child = start("sweep run off waker-m-seed1 --quiet");
+    wait_for_metrics("off/waker-m-seed1");
+    program_expect_error(program_run("sweep run off waker-m-seed1"), 2, "works on the task");
+    kill(child, SIGUSR2);
+    assert_int_equal(exit_code(child), 75);
+    program_expect_error(program_run("sweep run off nobody"), 2, "has no run 'nobody'");
+}
+
+static void mistakes_are_refused_and_leave_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *grid, *message;
+    } cases[] = {
+        {"blocks: {domain: toy}\\nkeys: {seed: 0..999999999}", "more than 100000 values"},
+        {"blocks: {domain: [../x]}", "bad.yaml:1: no configuration is called"},
+        {"blocks: {domain: toy}\\nthen: {eval: --envz 3}", "bad.yaml:2: eval: "},
+        {"blocks: {domain: toy}\\nthen: {eval: runs/other}", "'runs/other' is no option"},
+        {"blocks: {domain: toy}\\nreport: --out /tmp/x", "--out"},
+        {"blocks: {domain: toy}\\nkeys: {plugin: ./evil.so}\\nlogdir: 1", "no part of a grid"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        shell("printf '%s' >bad.yaml", cases[i].grid);
+        program_expect_error(program_run("sweep bad.yaml --logdir bad"), 2, cases[i].message);
+    }
+    program_expect_error(program_run("sweep paper-man --logdir bad"), 2, "paper-main");
+    program_expect_error(program_run("sweep grid.yaml"), 2, "--logdir");
+    program_expect_error(program_run("sweep --logdir bad"), 2, "holds no sweep");
+    program_expect_error(program_run("sweep grid.yaml --logdir bad --launch slurmy"), 2,
+                         "launcher");
+    program_expect_error(program_run("sweep status bad"), 2, "holds no sweep");
+    program_result r = program_run("sweep paper-main --logdir bad --dry-run --rate 100");
+    program_expect_success(r);
+    assert_non_null(strstr(r.err, "120 runs in 4 shapes"));
+    shell("! test -e bad");
+    program_expect_error(program_run("sweep paper-eta --logdir pop --rate 100"), 2,
+                         "'pop' holds another sweep");
+}
+
+// A grid is a file like others: it cannot make the program load code.
+static void a_grid_cannot_load_code(void **state)
+{
+    (void)state;
+    shell("printf 'blocks: {domain: toy}\\nkeys: {plugin: ./evil.so, seed: 0}' >evil.yaml; "
+          "cp " WAKER_BINARY_DIR "/tests/plugins/ball.so evil.so");
+    program_expect_error(program_run("sweep evil.yaml --logdir evil --rate 100"), 1, "failed");
+    assert_non_null(strstr(program_run("sweep status evil").out, "evil.so"));
+    shell("! test -e evil/seed0");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_grid_that_was_interrupted_ends_as_its_runs_do_alone),
+        cmocka_unit_test(a_population_ends_in_the_same_bytes),
+        cmocka_unit_test(a_run_that_fails_leaves_the_others_alone_and_can_be_tried_again),
+        cmocka_unit_test(more_seeds_join_and_what_is_done_stays),
+        cmocka_unit_test(a_sweep_can_be_cancelled),
+        cmocka_unit_test(one_run_is_worked_on_by_one_process),
+        cmocka_unit_test(mistakes_are_refused_and_leave_nothing),
+        cmocka_unit_test(a_grid_cannot_load_code),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,390 @@
+// The states of tasks as their directories say them, whose turn it is next, and that one process at
+// a time works on a task and on a sweep.
+#include "base/clock.h"
+#include "base/file.h"
+#include "support/check.h"
+#include "sweep/cost.h"
+#include "sweep/folder.h"
+#include "sweep/manifest.h"
+#include "sweep/process.h"
+#include "sweep/queue.h"
+#include "sweep/report.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static const char GRID[] = "blocks: {domain: toy, curriculum: [waker-m, dr]}\n"
+                           "keys: {seed: 0..1, steps: 400, eval.every: 0}\n"
+                           "then: {adapt: --task all, eval: ''}\nreport: ''\n";
+
+static char home[] = "sweep-XXXXXX";
+static wk_sweep_grid grid;
+static wk_sweep_plan plan;
+
+static int set_up(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    assert_non_null(mkdtemp(home));
+    assert_ok(wk_sweep_grid_parse("grid.yaml", GRID, strlen(GRID), &grid, &err));
+    assert_ok(wk_sweep_plan_create(&grid, &plan, &err));
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    char command[64];
+    wk_sweep_plan_free(&plan);
+    wk_sweep_grid_free(&grid);
+    snprintf(command, sizeof command, "rm -rf %s", home);
+    return system(command);
+}
+
+static void put(const char *name, const char *text)
+{
+    char path[512], folder[512];
+    wk_error err = {0};
+    snprintf(path, sizeof path, "%s/%s", home, name);
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
+    assert_ok(wk_dir_create(folder, &err));
+    assert_ok(wk_file_write(path, text, strlen(text), &err));
+}
+
+static void remove_from_home(const char *name)
+{
+    char command[512];
+    snprintf(command, sizeof command, "rm -rf %s/%s", home, name);
+    assert_int_equal(system(command), 0);
+}
+
+static wk_sweep_state read_state(int task)
+{
+    wk_sweep_state state;
+    wk_error err = {0};
+    assert_ok(wk_sweep_state_read(&plan, home, task, 0, &state, &err));
+    return state;
+}
+
+#define assert_phase(task, expected)                                                               \
+    assert_string_equal(wk_sweep_phase_names[read_state(task).phase], expected)
+
+static wk_lock hold(const char *name, wk_dir **dir)
+{
+    wk_lock lock = {0};
+    wk_error err = {0};
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", home, name);
+    assert_ok(wk_dir_open(NULL, path, dir, &err));
+    assert_ok(wk_lock_take(*dir, &lock, &err));
+    return lock;
+}
+
+static void release(wk_lock *lock, wk_dir *dir)
+{
+    wk_lock_release(lock);
+    wk_dir_close(dir);
+}
+
+// Task 0 from nothing to done, by what lies in its directory.
+static void a_state_is_what_the_directory_says(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_dir *dir;
+    assert_phase(0, "waiting");
+    put("waker-m-seed0/config.yaml", "");
+    put("waker-m-seed0/checkpoints/step-000000000100/run.bin", "");
+    assert_phase(0, "stopped");
+    assert_int_equal(read_state(0).steps, 100);
+    wk_lock lock = hold("waker-m-seed0", &dir);
+    put("waker-m-seed0/metrics.jsonl", "{\"step\": 120, \"a\": 1}\n{\"step\": 150, \"a\": 2}\n");
+    assert_phase(0, "running");
+    assert_int_equal(read_state(0).steps, 150);
+    release(&lock, dir);
+    assert_int_equal(read_state(0).steps, 100); // what a checkpoint has is what counts then
+    put("waker-m-seed0/checkpoints/step-000000000402/run.bin", "");
+    assert_phase(0, "stopped"); // its last weights are missing
+    put("waker-m-seed0/snapshots/step-000000000402.safetensors", "");
+    assert_phase(0, "trained");
+    assert_ok(wk_sweep_follow_done(&plan, home, 0, WK_SWEEP_ADAPT, &err));
+    assert_phase(0, "trained");
+    assert_ok(wk_sweep_follow_done(&plan, home, 0, WK_SWEEP_EVAL, &err));
+    assert_phase(0, "done");
+    // Whatever is deleted is done again; other tasks are not touched by any of it.
+    remove_from_home("waker-m-seed0/eval");
+    assert_phase(0, "trained");
+    remove_from_home("waker-m-seed0");
+    assert_phase(0, "waiting");
+    assert_phase(1, "waiting");
+}
+
+static void what_follows_is_done_again_with_other_options(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    put("dr-seed0/config.yaml", "");
+    put("dr-seed0/checkpoints/step-000000000400/run.bin", "");
+    put("dr-seed0/snapshots/step-000000000400.safetensors", "");
+    assert_ok(wk_sweep_follow_done(&plan, home, 2, WK_SWEEP_ADAPT, &err));
+    assert_true(read_state(2).follow[WK_SWEEP_ADAPT]);
+    put("dr-seed0/adapt/adapt.done", "400 --task west\n");
+    assert_false(read_state(2).follow[WK_SWEEP_ADAPT]);
+    put("dr-seed0/adapt/adapt.done", "300 --task all\n");
+    assert_false(read_state(2).follow[WK_SWEEP_ADAPT]);
+    remove_from_home("dr-seed0");
+}
+
+static void attempts_without_progress_are_bounded(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_sweep_claim claim, second;
+    for (int i = 1; i <= WK_SWEEP_ATTEMPTS; i++) {
+        assert_string_equal(wk_sweep_phase_names[read_state(1).phase], "waiting");
+        assert_ok(wk_sweep_claim_take(&plan, home, 1, &claim, &err));
+        assert_phase(1, "running");
+        assert_refused(wk_sweep_claim_take(&plan, home, 1, &second, &err), WK_E_INPUT,
+                       "another process works on the task 'waker-m-seed1'");
+        assert_ok(wk_sweep_claim_end(&claim, 1, "the disk\033[2J is full", &err));
+        assert_int_equal(read_state(1).attempt.count, i);
+    }
+    assert_phase(1, "failed");
+    assert_string_equal(read_state(1).attempt.error, "the disk?[2J is full");
+    // Progress begins a new count.
+    put("waker-m-seed1/config.yaml", "");
+    put("waker-m-seed1/checkpoints/step-000000000100/run.bin", "");
+    assert_phase(1, "stopped");
+    assert_ok(wk_sweep_claim_take(&plan, home, 1, &claim, &err));
+    assert_int_equal(read_state(1).attempt.count, 1);
+    assert_ok(wk_sweep_claim_end(&claim, 75, "", &err)); // saved: nothing to remember
+    assert_int_equal(read_state(1).attempt.count, 0);
+    remove_from_home("waker-m-seed1");
+}
+
+static void a_process_that_died_counts(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_sweep_claim claim;
+    for (int i = 0; i < WK_SWEEP_ATTEMPTS; i++) {
+        assert_ok(wk_sweep_claim_take(&plan, home, 3, &claim, &err));
+        wk_sweep_claim_drop(&claim);
+    }
+    assert_phase(3, "failed");
+    assert_ok(wk_sweep_attempt_close(&plan, home, 3, 137, "ended by signal 9 (Killed)", &err));
+    assert_string_equal(read_state(3).attempt.error, "ended by signal 9 (Killed)");
+    assert_ok(wk_sweep_attempt_forget(&plan, home, 3, &err));
+    assert_phase(3, "waiting");
+}
+
+static void what_is_wrong_with_the_input_is_not_tried_again(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_sweep_claim claim;
+    assert_ok(wk_sweep_claim_take(&plan, home, 3, &claim, &err));
+    assert_ok(wk_sweep_claim_end(&claim, 2, "bad", &err));
+    assert_phase(3, "failed");
+    put("sweep/tasks/dr-seed1/attempt.json", "{\"attempts\": 1, \"code\": \"no"); // damaged
+    assert_phase(3, "waiting");
+    assert_ok(wk_sweep_attempt_forget(&plan, home, 3, &err));
+}
+
+static void one_sweep_at_a_time_has_a_directory(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_sweep_folder folder, second;
+    wk_sweep_holder holder;
+    wk_sweep_grid again;
+    bool exists;
+    assert_ok(wk_sweep_folder_holder(home, &holder, &err));
+    assert_int_equal(holder.pid, 0);
+    assert_ok(wk_sweep_folder_open(home, &folder, &err));
+    assert_refused(wk_sweep_folder_open(home, &second, &err), WK_E_INPUT, "another sweep works on");
+    wk_sweep_folder_close(&second);
+    assert_ok(wk_sweep_folder_holder(home, &holder, &err));
+    assert_int_equal(holder.pid, getpid());
+    assert_ok(wk_sweep_folder_exists(home, &exists, &err));
+    assert_false(exists);
+    assert_ok(wk_sweep_folder_write(&folder, &grid, &err));
+    assert_ok(wk_sweep_folder_grid(home, &again, &err));
+    assert_int_equal(wk_sweep_grid_combinations(&again), 4);
+    wk_sweep_grid_free(&again);
+    wk_sweep_folder_close(&folder);
+    assert_ok(wk_sweep_folder_open(home, &folder, &err));
+    wk_sweep_folder_close(&folder);
+}
+
+static void the_manifest_has_a_line_for_each_task(void **state)
+{
+    (void)state;
+    wk_sweep_state states[4];
+    wk_text text = {0};
+    for (int i = 0; i < 4; i++)
+        states[i] = read_state(i);
+    wk_sweep_manifest_print(&plan, "my runs", states, &text);
+    assert_non_null(strstr(wk_text_get(&text),
+                           "{\"task\": 2, \"name\": \"dr-seed0\", \"shape\": \"toy\", \"command\": "
+                           "\"waker sweep run 'my runs' dr-seed0\", \"directory\": \"my "
+                           "runs/dr-seed0\", \"state\": \"waiting\"}\n"));
+    wk_text_free(&text);
+}
+
+static void populations_take_what_is_to_be_trained(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_sweep_queue queue;
+    int tasks[4];
+    put("waker-m-seed1/config.yaml", "");
+    put("waker-m-seed1/checkpoints/step-000000000400/run.bin", "");
+    put("waker-m-seed1/snapshots/step-000000000400.safetensors", "");
+    assert_ok(wk_sweep_queue_open(&plan, home, 2, &queue, &err));
+    assert_int_equal(wk_sweep_queue_next(&queue, 2, tasks), 2);
+    assert_int_equal(tasks[0], 0);
+    assert_int_equal(tasks[1], 2); // 1 is trained: what follows goes alone
+    assert_int_equal(wk_sweep_queue_next(&queue, 2, tasks), 1);
+    assert_int_equal(tasks[0], 1);
+    assert_int_equal(wk_sweep_queue_next(&queue, 2, tasks), 1);
+    assert_int_equal(tasks[0], 3);
+    assert_int_equal(wk_sweep_queue_next(&queue, 2, tasks), 0);
+    assert_int_equal(wk_sweep_count(&plan, queue.entries).phases[WK_SWEEP_RUNNING], 4);
+    // One that stops again and again without getting further is left alone after so many times.
+    for (int i = 0; i < 2; i++) {
+        assert_ok(wk_sweep_queue_ended(&queue, 3, 75, &err));
+        assert_int_equal(wk_sweep_queue_next(&queue, 1, tasks), i == 0);
+    }
+    // One that got further goes on.
+    put("dr-seed0/config.yaml", "");
+    put("dr-seed0/checkpoints/step-000000000100/run.bin", "");
+    assert_ok(wk_sweep_queue_ended(&queue, 2, 75, &err));
+    assert_int_equal(wk_sweep_queue_next(&queue, 1, tasks), 1);
+    assert_int_equal(tasks[0], 2);
+    wk_sweep_queue_close(&queue);
+    remove_from_home("waker-m-seed1");
+    remove_from_home("dr-seed0");
+}
+
+static void what_others_work_on_is_left_to_them_until_they_stop(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_sweep_queue queue;
+    wk_sweep_claim claim;
+    int tasks[4], others;
+    assert_ok(wk_sweep_claim_take(&plan, home, 1, &claim, &err));
+    assert_ok(wk_sweep_queue_open(&plan, home, 0, &queue, &err));
+    assert_int_equal(wk_sweep_queue_next(&queue, 4, tasks), 3);
+    assert_ok(wk_sweep_queue_refresh(&queue, &others, &err));
+    assert_int_equal(others, 1);
+    assert_int_equal(wk_sweep_queue_next(&queue, 4, tasks), 0);
+    assert_ok(wk_sweep_claim_end(&claim, 75, "", &err));
+    assert_ok(wk_sweep_queue_refresh(&queue, &others, &err));
+    assert_int_equal(others, 0);
+    assert_int_equal(wk_sweep_queue_next(&queue, 4, tasks), 1);
+    assert_int_equal(tasks[0], 1);
+    wk_sweep_queue_close(&queue);
+}
+
+static void costs_count_what_is_left(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_sweep_queue queue;
+    wk_sweep_cost total = {0};
+    const wk_sweep_rate rate = {.seconds = 0.5, .learner_bytes = 3000, .weights_bytes = 300};
+    put("waker-m-seed0/config.yaml", "");
+    put("waker-m-seed0/checkpoints/step-000000000200/run.bin", "");
+    assert_ok(wk_sweep_queue_open(&plan, home, 0, &queue, &err));
+    wk_sweep_cost cost = wk_sweep_cost_of(&plan, queue.entries, 0, &rate);
+    wk_sweep_cost_add(&total, &cost);
+    uint64_t each = (400 - 200) / 8; // updates of a run
+    assert_int_equal(total.runs, 4);
+    assert_int_equal(total.left, 4);
+    assert_int_equal(total.steps, 3 * 400 + 200);
+    assert_int_equal(total.updates, 3 * each + each / 2);
+    assert_near(total.hours, (double)total.updates * 0.5 / 3600, 1e-9);
+    assert_true(total.disk > 0 && total.memory > 3000);
+    wk_sweep_queue_close(&queue);
+    remove_from_home("waker-m-seed0");
+}
+
+// A thousand runs that are begun, in the time of one glance.
+static void the_states_of_a_thousand_runs_are_read_at_once(void **state)
+{
+    (void)state;
+    static const char text[] = "blocks: {domain: toy}\nkeys: {seed: 0..999}\nthen: {eval: ''}";
+    wk_error err = {0};
+    wk_sweep_grid many;
+    wk_sweep_plan all;
+    wk_sweep_queue queue;
+    char name[128], folder[512];
+    assert_ok(wk_sweep_grid_parse("many.yaml", text, strlen(text), &many, &err));
+    assert_ok(wk_sweep_plan_create(&many, &all, &err));
+    for (int i = 0; i < 1000; i++) {
+        snprintf(folder, sizeof folder, "%s/seed%d", home, i);
+        assert_int_equal(mkdir(folder, 0777), 0);
+        snprintf(name, sizeof name, "/checkpoints");
+        strcat(folder, name);
+        assert_int_equal(mkdir(folder, 0777), 0);
+        strcat(folder, "/step-000000001000");
+        assert_int_equal(mkdir(folder, 0777), 0);
+        snprintf(folder, sizeof folder, "%s/seed%d/config.yaml", home, i);
+        fclose(fopen(folder, "w"));
+    }
+    double began = wk_clock_seconds();
+    assert_ok(wk_sweep_queue_open(&all, home, 0, &queue, &err));
+    double seconds = wk_clock_seconds() - began;
+    print_message("1,000 states read in %.3f s\n", seconds);
+    assert_int_equal(wk_sweep_count(&all, queue.entries).phases[WK_SWEEP_STOPPED], 1000);
+    assert_true(seconds < 2);
+    wk_sweep_queue_close(&queue);
+    wk_sweep_plan_free(&all);
+    wk_sweep_grid_free(&many);
+}
+
+// Processes: exit codes, the last line, and a signal that is passed on.
+static void a_process_is_heard_and_can_be_stopped(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_sweep_words words = {0};
+    char line[WK_SWEEP_LINE_MAX];
+    int code;
+    volatile sig_atomic_t stop = 0;
+    wk_sweep_words_add(&words, "-c");
+    wk_sweep_words_add(&words, "echo one >&2; echo 'two \033[1m' >&2; exit 7");
+    const wk_sweep_process process = {.program = "/bin/sh", .words = &words};
+    assert_ok(wk_sweep_process_run(&process, &stop, &code, line, &err));
+    assert_int_equal(code, 7);
+    assert_string_equal(line, "two ?[1m");
+    wk_sweep_words_free(&words);
+    wk_sweep_words_add(&words, "-c");
+    wk_sweep_words_add(&words, "sleep 60");
+    stop = SIGINT;
+    assert_ok(wk_sweep_process_run(&process, &stop, &code, line, &err));
+    assert_int_equal(code, 128 + SIGTERM);
+    assert_non_null(strstr(line, "signal 15"));
+    wk_sweep_words_free(&words);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_state_is_what_the_directory_says),
+        cmocka_unit_test(what_follows_is_done_again_with_other_options),
+        cmocka_unit_test(attempts_without_progress_are_bounded),
+        cmocka_unit_test(a_process_that_died_counts),
+        cmocka_unit_test(what_is_wrong_with_the_input_is_not_tried_again),
+        cmocka_unit_test(one_sweep_at_a_time_has_a_directory),
+        cmocka_unit_test(the_manifest_has_a_line_for_each_task),
+        cmocka_unit_test(populations_take_what_is_to_be_trained),
+        cmocka_unit_test(what_others_work_on_is_left_to_them_until_they_stop),
+        cmocka_unit_test(costs_count_what_is_left),
+        cmocka_unit_test(the_states_of_a_thousand_runs_are_read_at_once),
+        cmocka_unit_test(a_process_is_heard_and_can_be_stopped),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
