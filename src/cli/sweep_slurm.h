@@ -51,7 +51,7 @@ typedef struct wk_slurm_args {
         {"restarts", "N",   "of a job at most (100)", WK_ARG_INT, offsetof(values, field.restarts), \
          1,          100000},                                                                       \
     {                                                                                               \
-        "sbatch", "OPTION", "more options of sbatch: --sbatch --constraint=a100", WK_ARG_TEXTS,     \
+        "sbatch", "OPTION", "another option of sbatch: --sbatch=--constraint=a100", WK_ARG_TEXTS,   \
             offsetof(values, field.lines), 0, 0                                                     \
     }
 

@@ -51,11 +51,11 @@ static const layer layers[] = {
     {"report/page", "plot base", ""},
     {"report/tables", "report/data report/page stats base", ""},
     {"api", "train run report/data log agent base", ""},
-    {"sweep", "run log config tensor/cuda agent env replay base", "poll.h sys/"},
+    {"sweep", "run log config tensor/cuda agent env replay base", "poll.h spawn.h sys/"},
     {"cli",
      "sweep train run log config eval report plot tensor/cuda agent model nn tensor env replay "
      "curriculum theory media base",
-     "sys/ mujoco/ zlib.h"},
+     "spawn.h sys/ mujoco/ zlib.h"},
 };
 
 static const char *const libc_headers = " assert.h complex.h ctype.h dirent.h dlfcn.h errno.h "

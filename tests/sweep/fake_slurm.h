@@ -395,4 +395,44 @@ static inline void start_job(fake *f, int number, int node)
     run_ended(f, number, f->tasks[task].process >= 0 ? 2 : 1);
 }
 
+// A sweep of two shapes on a cluster without faults.
+static inline void setup_fake(fake *f)
+{
+    memset(f, 0, sizeof *f);
+    f->next_job = 100;
+    assert_true(wk_array_push(&f->plan.shapes, (wk_sweep_shape){.name = "a", .count = TASKS / 2}));
+    assert_true(wk_array_push(&f->plan.shapes, (wk_sweep_shape){.name = "b", .count = TASKS / 2}));
+    for (int i = 0; i < TASKS; i++) {
+        snprintf(f->names[i], sizeof f->names[i], "waker-m-seed%d", i);
+        f->tasks[i].process = -1;
+        f->tasks[i].attempt_progress = -1;
+        assert_true(
+            wk_array_push(&f->plan.tasks, (wk_sweep_task){.name = f->names[i], .shape = i % 2}));
+    }
+    f->world = (wk_slurm_world){.context = f,
+                                .call = fake_call,
+                                .read = fake_read,
+                                .write = fake_write,
+                                .remove = fake_remove,
+                                .list = fake_list,
+                                .phase = fake_phase,
+                                .program = "/opt/waker",
+                                .directory = "/runs/paper",
+                                .plan = &f->plan};
+    put_file(f, "id", "0badcafe");
+}
+
+static inline void free_fake(fake *f)
+{
+    for (size_t i = 0; i < f->files.count; i++) {
+        free(f->files.items[i].name);
+        free(f->files.items[i].text);
+    }
+    wk_array_free(&f->files);
+    wk_array_free(&f->jobs);
+    wk_array_free(&f->processes);
+    wk_array_free(&f->plan.tasks);
+    wk_array_free(&f->plan.shapes);
+}
+
 #endif

@@ -11,46 +11,12 @@
 
 enum { TROUBLE_TICKS = 400, TICKS_MAX = 20000, TICK_SECONDS = 60 };
 
-static void setup_fake(fake *f, uint64_t seed)
+static void setup_trouble(fake *f, uint64_t seed)
 {
-    memset(f, 0, sizeof *f);
+    setup_fake(f);
     f->rng = wk_rng_stream(seed, "sweep/simulation", 0);
-    f->next_job = 100;
     f->trouble = wk_rng_unit(&f->rng) < 0.1 ? 0 : wk_rng_uniform(&f->rng, 0.2, 3);
     f->bad[any(f, NODES)] = chance(f, 0.3);
-    assert_true(wk_array_push(&f->plan.shapes, (wk_sweep_shape){.name = "a", .count = TASKS / 2}));
-    assert_true(wk_array_push(&f->plan.shapes, (wk_sweep_shape){.name = "b", .count = TASKS / 2}));
-    for (int i = 0; i < TASKS; i++) {
-        snprintf(f->names[i], sizeof f->names[i], "waker-m-seed%d", i);
-        f->tasks[i].process = -1;
-        f->tasks[i].attempt_progress = -1;
-        assert_true(
-            wk_array_push(&f->plan.tasks, (wk_sweep_task){.name = f->names[i], .shape = i % 2}));
-    }
-    f->world = (wk_slurm_world){.context = f,
-                                .call = fake_call,
-                                .read = fake_read,
-                                .write = fake_write,
-                                .remove = fake_remove,
-                                .list = fake_list,
-                                .phase = fake_phase,
-                                .program = "/opt/waker",
-                                .directory = "/runs/paper",
-                                .plan = &f->plan};
-    put_file(f, "id", "0badcafe");
-}
-
-static void free_fake(fake *f)
-{
-    for (size_t i = 0; i < f->files.count; i++) {
-        free(f->files.items[i].name);
-        free(f->files.items[i].text);
-    }
-    wk_array_free(&f->files);
-    wk_array_free(&f->jobs);
-    wk_array_free(&f->processes);
-    wk_array_free(&f->plan.tasks);
-    wk_array_free(&f->plan.shapes);
 }
 
 static void submit(fake *f)
@@ -253,7 +219,7 @@ static void tick(fake *f)
 // Simulates a sweep; what happened is in `f`.
 static void simulate(fake *f, uint64_t seed)
 {
-    setup_fake(f, seed);
+    setup_trouble(f, seed);
     submit(f);
     while (!is_complete(f) && f->tick < TICKS_MAX) {
         tick(f);
