@@ -48,5 +48,6 @@ for k in range(o.rounds):
 middle = [statistics.median(column) for column in zip(*rates)]
 print(f"dm_control through shimmy {middle[1]:.0f} steps with pictures a second, waker {middle[0]:.0f}, waker's vector "
       f"of 16 {middle[2]:.0f}")
+theirs.close()
 print(f"median ratio of {o.rounds} rounds: one environment {statistics.median(a / b for a, b, _ in rates):.1f}, "
       f"vector {statistics.median(v / b for _, b, v in rates):.1f}")
