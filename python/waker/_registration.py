@@ -1,8 +1,6 @@
 """Names of the environments for gym.make. They are registered as soon as both packages are imported,
 in either order; importing waker alone does not import Gymnasium, which takes longer than all else."""
 
-import importlib.abc
-import importlib.util
 import sys
 
 DOMAINS = {
@@ -20,12 +18,14 @@ def register():
             vector_entry_point="waker.envs:WakerVectorEnv", kwargs={"domain": domain})
 
 
-class _GymnasiumFinder(importlib.abc.MetaPathFinder):
+class _GymnasiumFinder:
     """Sees `import gymnasium` come by once, and registers when it is done."""
 
     def find_spec(self, name, path=None, target=None):
         if name != "gymnasium":
             return None
+        import importlib.util
+
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
