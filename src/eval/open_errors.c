@@ -9,8 +9,10 @@ enum { EPISODES = WK_OPEN_ERRORS_EPISODES, STEPS = WK_OPEN_ERRORS_STEPS };
 
 // What one case has shown since the model last saw frames, time-major.
 typedef struct window {
-    uint8_t *images; // [T,EPISODES,64,64,3]; NULL: nothing yet
-    float *actions, *rewards;
+    uint8_t *images; // [T,EPISODES,64,64,3]; NULL without pictures
+    float *vectors;  // [T,EPISODES,V]
+    float *actions;  // NULL: nothing yet
+    float *rewards;
     uint8_t first[(WK_OPEN_ERRORS_CONTEXT + STEPS) * EPISODES];
     int rows[EPISODES];   // of each episode in the window
     bool ended[EPISODES]; // the episode is over
@@ -25,7 +27,8 @@ typedef struct sums {
 struct wk_open_errors {
     wk_prediction *prediction;
     int policy, task, tasks, length, context;
-    size_t width; // numbers of an action
+    size_t width, vector; // numbers of an action and of a vector
+    bool pictures;
     int cases;
     window *windows; // [cases]
     sums *sums;      // [cases]
@@ -40,19 +43,22 @@ static size_t row_of(int t, int b)
 static void close_window(window *w)
 {
     free(w->images);
+    free(w->vectors);
     free(w->actions);
     free(w->rewards);
     w->images = NULL;
-    w->actions = w->rewards = NULL;
+    w->vectors = w->actions = w->rewards = NULL;
 }
 
 static wk_status open_window(const wk_open_errors *e, window *w, wk_error *err)
 {
     size_t rows = (size_t)e->length * EPISODES;
-    w->images = calloc(rows, WK_IMAGE_BYTES);
+    if (e->pictures) w->images = calloc(rows, WK_IMAGE_BYTES);
+    w->vectors = calloc(rows * e->vector + 1, sizeof *w->vectors);
     w->actions = calloc(rows * e->width, sizeof *w->actions);
     w->rewards = calloc(rows, sizeof *w->rewards);
-    if (w->images && w->actions && w->rewards) return WK_OK;
+    if ((w->images || !e->pictures) && w->vectors && w->actions && w->rewards) return WK_OK;
+    close_window(w);
     return wk_fail(err, WK_E_MEMORY, "no memory for %zu frames of episodes", rows);
 }
 
@@ -68,6 +74,8 @@ wk_status wk_open_errors_create(wk_learner *learner, const wk_domain *domain, in
     e->length = rows < whole ? rows : whole;
     e->context = WK_OPEN_ERRORS_CONTEXT < e->length ? WK_OPEN_ERRORS_CONTEXT : e->length - 1;
     e->width = (size_t)domain->action_size;
+    e->vector = (size_t)domain->observation.vector;
+    e->pictures = !domain->observation.no_image;
     e->cases = cases;
     size_t numbers = (size_t)e->length * EPISODES;
     e->windows = calloc((size_t)cases, sizeof *e->windows);
@@ -115,7 +123,8 @@ static void add_member(const wk_open_errors *e, const window *w, int b, sums *s)
 static wk_status judge(wk_open_errors *e, int set, wk_error *err)
 {
     window *w = &e->windows[set];
-    const wk_learner_batch batch = {.images = w->images, .actions = w->actions, .first = w->first};
+    const wk_learner_batch batch = {
+        .images = w->images, .vectors = w->vectors, .actions = w->actions, .first = w->first};
     const wk_predicted out = {.open_loop_error = e->error, .open_loop_rewards = e->imagined};
     WK_TRY(wk_prediction_run(e->prediction, &batch, &out, err));
     for (int b = 0; b < w->members; b++) {
@@ -131,7 +140,9 @@ static void keep_row(const wk_open_errors *e, window *w, const wk_eval_row *row)
 {
     int t = row->step % e->length, b = row->episode;
     size_t at = row_of(t, b);
-    memcpy(w->images + at * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES);
+    if (e->pictures) memcpy(w->images + at * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES);
+    if (e->vector > 0)
+        memcpy(w->vectors + at * e->vector, row->vector, e->vector * sizeof *row->vector);
     memcpy(w->actions + at * e->width, row->action, e->width * sizeof *row->action);
     w->rewards[at] = row->rewards[e->task];
     w->first[at] = t == 0;
@@ -142,12 +153,12 @@ wk_status wk_open_errors_add(wk_open_errors *e, const wk_eval_row *row, wk_error
 {
     if (row->episode >= EPISODES) return WK_OK;
     window *w = &e->windows[row->set];
-    if (!w->images) WK_TRY(open_window(e, w, err));
+    if (!w->actions) WK_TRY(open_window(e, w, err));
     if (row->step == 0) {
         w->members++;
         w->waiting++;
     }
-    bool broken = (row->flags & WK_IS_DIVERGED) && row->step > 0; // has no image
+    bool broken = (row->flags & WK_IS_DIVERGED) && row->step > 0; // shows nothing
     if (!broken) keep_row(e, w, row);
     w->ended[row->episode] = row->flags & WK_IS_LAST;
     bool full = row->step % e->length == e->length - 1;

@@ -2,10 +2,10 @@
 
 #include "base/clock.h"
 #include "env/relabelled.h"
+#include "run/leftovers.h"
 #include "run/lock.h"
 #include "run/reward_file.h"
 #include "run/saved_run.h"
-#include "run/sweep.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -286,7 +286,7 @@ static void summarize(const relabel *r, wk_relabel_result *out)
 static wk_status run_all(relabel *r, wk_relabel_result *out, wk_error *err)
 {
     WK_TRY(open_run(r, err));
-    WK_TRY(wk_sweep(r->dir, err));
+    WK_TRY(wk_leftovers_remove(r->dir, err));
     WK_TRY(open_old(r, err));
     WK_TRY(open_envs(r, err));
     WK_TRY(wk_saved_run_data(&r->run, NULL, &r->replay, err));

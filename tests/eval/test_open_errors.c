@@ -19,9 +19,7 @@ static wk_status take_row(void *context, const wk_eval_row *row, wk_error *error
 {
     judge *j = context;
     bool shown = j->pictures && row->set == 0 && row->episode < EPISODES;
-    if (shown)
-        wk_open_loop_set_frame(j->pictures, row->step, row->episode, row->image,
-                               row->step > 0 ? row->action : NULL);
+    if (shown) wk_open_loop_set_frame(j->pictures, row->step, row->episode, row, row->step == 0);
     return wk_open_errors_add(j->errors, row, error);
 }
 
