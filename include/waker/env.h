@@ -96,12 +96,6 @@ typedef struct wk_observation_spec {
     bool no_image; // the vector is all it sees
 } wk_observation_spec;
 
-/// Bytes of a picture of this observation: WK_IMAGE_BYTES, or 0 without one.
-static inline size_t wk_observation_image_bytes(wk_observation_spec spec)
-{
-    return spec.no_image ? 0 : WK_IMAGE_BYTES;
-}
-
 /// What one agent step of a domain reports; zeroed by the host before the call.
 typedef struct wk_outcome {
     float rewards[WK_TASKS_MAX];         // per task, received on arriving

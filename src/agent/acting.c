@@ -2,6 +2,7 @@
 
 #include "agent/learner_parts.h"
 #include "agent/networks.h"
+#include "base/observation.h"
 #include "nn/losses.h"
 #include <assert.h>
 #include <stdlib.h>

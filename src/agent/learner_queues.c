@@ -1,6 +1,7 @@
 // Enqueues updates: copies of batches to the device, and the programs that use them, each after the
 // events it depends on. Copies are made for each member of a population, programs run for all.
 #include "agent/learner_parts.h"
+#include "base/observation.h"
 
 #include <assert.h>
 #include <string.h>

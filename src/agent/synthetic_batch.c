@@ -1,5 +1,6 @@
 #include "agent/synthetic_batch.h"
 
+#include "base/observation.h"
 #include "base/rng.h"
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,8 @@
 
 #include "waker/env.h"
 
-/// WK_OK if `action` is finite and an episode is running: then wk_env_step cannot fail.
+/// WK_OK if `action` is finite, and one-hot where it is discrete, and an episode is running: then
+/// wk_env_step cannot fail but for a picture of a domain that draws none.
 wk_status wk_env_check_step(const wk_env *env, const float *action, wk_error *err);
 
 /// Time that environments have taken since they were made, by the wall clock: the clock of

@@ -3,6 +3,7 @@
 // those first that it ran before, whose simulations its cache may still hold, then what is left of
 // the others'. All input is checked before anything moves: a bad action stops the whole step, not
 // half of it. Vectors that share a pool may step as one job.
+#include "base/observation.h"
 #include "env/host.h"
 
 #include "base/pool.h"

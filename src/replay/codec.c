@@ -1,5 +1,7 @@
 #include "replay/codec.h"
 
+#include "base/observation.h"
+
 #include <assert.h>
 #include <lz4.h>
 #include <lz4hc.h>

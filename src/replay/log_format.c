@@ -1,5 +1,6 @@
 #include "replay/log_format.h"
 #include "base/crc32c.h"
+#include "base/observation.h"
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
 #include "replay/npz.h"
+#include "base/observation.h"
 #include "base/rng.h"
 #include "replay/zip.h"
 

@@ -1,4 +1,5 @@
 #include "replay/replay.h"
+#include "base/observation.h"
 #include "replay/store.h"
 
 #include <assert.h>

@@ -5,6 +5,7 @@
 
 #include "base/crc32c.h"
 #include "base/file.h"
+#include "base/observation.h"
 #include "config/parts.h"
 #include "nn/safetensors.h"
 #include "replay/log_file.h"

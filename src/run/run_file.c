@@ -1,6 +1,7 @@
 #include "run/run_file.h"
 
 #include "base/crc32c.h"
+#include "base/observation.h"
 #include <math.h>
 #include <stddef.h>
 #include <string.h>

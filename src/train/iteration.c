@@ -11,6 +11,7 @@
 //   finish    the last update is waited for; error estimates go to the curricula
 //
 // A run that fails is stopped and leaves the others as they are: its learner is idle from then on.
+#include "base/observation.h"
 #include "train/trainer.h"
 
 #include "base/clock.h"

@@ -1,5 +1,7 @@
 #include "train/samples.h"
 
+#include "base/observation.h"
+
 #include <string.h>
 
 wk_status wk_samples_create(const wk_run_config *config, const wk_domain *domain,

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/observation.h"
 #include "base/rng.h"
 #include "config/parts.h"
 #include "env/host.h"
