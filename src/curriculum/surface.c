@@ -202,7 +202,9 @@ static void forget(wk_surface *s, const double *row, double keep)
     int w = (int)s->width;
     double *along = s->work; // Aφ
     cblas_dsymv(CblasRowMajor, CblasLower, w, 1, s->information, w, row, 1, 0, along, 1);
-    double share = (1 - keep) / cblas_ddot(w, row, 1, along, 1);
+    double known = cblas_ddot(w, row, 1, along, 1);
+    if (!(known > 0)) return;
+    double share = (1 - keep) / known;
     cblas_daxpy(w, -share * cblas_ddot(w, row, 1, s->product, 1), along, 1, s->product, 1);
     cblas_daxpy(w, -share * cblas_ddot(w, row, 1, s->sum, 1), along, 1, s->sum, 1);
     cblas_dsyr(CblasRowMajor, CblasLower, w, -share, along, 1, s->information, w);
@@ -308,7 +310,7 @@ wk_status wk_surface_load(wk_surface *s, const void *bytes, wk_error *err)
     memcpy(s->sums, bytes, wk_surface_state_size(s));
     bool sound = *s->weight >= 0;
     for (size_t i = 0; i < sums_count(s); i++)
-        sound &= isfinite(s->sums[i]);
+        sound &= fabs(s->sums[i]) < 1e100; // says no to NaN; products of two are finite
     if (sound && refresh(s)) return WK_OK;
     return wk_fail(err, WK_E_FORMAT, "a curriculum state whose error over θ cannot be computed");
 }

@@ -281,8 +281,16 @@ static void a_restored_surface_is_the_same(void **state)
     assert_memory_equal(x, y, sizeof x);
     bytes[0] = -1e300;
     assert_refused(wk_surface_load(b, bytes, &err), WK_E_FORMAT, "cannot be computed");
+    bytes[0] = 1e200;
+    assert_refused(wk_surface_load(b, bytes, &err), WK_E_FORMAT, "cannot be computed");
     bytes[0] = NAN;
     assert_refused(wk_surface_load(b, bytes, &err), WK_E_FORMAT, "cannot be computed");
+    // A state of zeros is one without reports; estimates can follow.
+    memset(bytes, 0, wk_surface_state_size(b));
+    assert_ok(wk_surface_load(b, bytes, &err));
+    report(b, space, 3, 1, 0);
+    wk_surface_read(b, y);
+    assert_true(isfinite(y[0]));
     free(bytes);
     wk_surface_destroy(a);
     wk_surface_destroy(b);
