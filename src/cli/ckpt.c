@@ -189,7 +189,7 @@ static wk_status check_all(item_list *list, const char *run, const wk_run_config
 static int action_repeat(const char *directory)
 {
     wk_saved_run run = {0};
-    const wk_saved_run_options options = {.depth = WK_SAVED_WORLD};
+    const wk_saved_run_options options = {.depth = WK_SAVED_WORLD, .own_tasks = true};
     wk_status status = wk_saved_run_open(directory, &options, &run, NULL);
     int repeat = status == WK_OK ? run.world.domain->action_repeat : 0;
     wk_saved_run_close(&run);

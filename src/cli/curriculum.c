@@ -246,7 +246,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     if (v->out && !wk_path_ends_in(v->out, ".png"))
         return wk_fail(err, WK_E_INPUT, "--out '%s': the name must end in .png", v->out);
     wk_saved_run saved = {0};
-    const wk_saved_run_options options = {.depth = WK_SAVED_CURRICULUM};
+    const wk_saved_run_options options = {.depth = WK_SAVED_CURRICULUM, .own_tasks = true};
     wk_cli_warn_older(cli, cli->words.items[0]);
     wk_status status = wk_saved_run_open(cli->words.items[0], &options, &saved, err);
     if (status == WK_OK) status = show(&saved, v, err);

@@ -72,7 +72,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const export_values *v = values;
     if (!v->out) return wk_fail(err, WK_E_INPUT, "say where the files go with --out DIR");
     wk_saved_run saved = {0};
-    const wk_saved_run_options options = {.depth = WK_SAVED_CHECKPOINT};
+    const wk_saved_run_options options = {.depth = WK_SAVED_CHECKPOINT, .own_tasks = true};
     wk_cli_warn_older(cli, cli->words.items[0]);
     wk_status status = wk_saved_run_open(cli->words.items[0], &options, &saved, err);
     if (status == WK_OK) status = export_run(&saved, cli, v, err);

@@ -11,7 +11,7 @@
 static wk_status read_map(const wk_report_run *run, wk_heatmap *out, wk_error *err)
 {
     wk_saved_run saved = {0};
-    const wk_saved_run_options options = {.depth = WK_SAVED_CURRICULUM};
+    const wk_saved_run_options options = {.depth = WK_SAVED_CURRICULUM, .own_tasks = true};
     wk_status status = wk_saved_run_open(run->directory, &options, &saved, err);
     if (status == WK_OK)
         status = wk_heatmap_create(saved.world.domain, saved.space, saved.curriculum, out, err);

@@ -105,6 +105,11 @@ wk_status wk_reward_labels_read(const char *run, wk_reward_labels *out, wk_error
     return status;
 }
 
+static wk_status no_memory(size_t count, wk_error *err)
+{
+    return wk_fail(err, WK_E_MEMORY, "no memory for the rewards of %zu episodes", count);
+}
+
 wk_status wk_reward_table_create(const uint64_t *rows, size_t count, wk_reward_table *out,
                                  wk_error *err)
 {
@@ -112,16 +117,13 @@ wk_status wk_reward_table_create(const uint64_t *rows, size_t count, wk_reward_t
     out->episodes = calloc(count + 1, sizeof *out->episodes);
     out->rows = calloc(count + 1, sizeof *out->rows);
     out->starts = calloc(count + 1, sizeof *out->starts);
-    if (!out->episodes || !out->rows || !out->starts) goto no_memory;
+    if (!out->episodes || !out->rows || !out->starts) return no_memory(count, err);
     for (size_t i = 0; i < count; i++) {
         out->rows[i] = rows[i];
         out->starts[i + 1] = out->starts[i] + rows[i];
     }
     out->rewards = calloc(out->starts[count] + 1, sizeof *out->rewards);
-    if (out->rewards) return WK_OK;
-no_memory:
-    wk_reward_table_free(out);
-    return wk_fail(err, WK_E_MEMORY, "no memory for the rewards of %zu episodes", count);
+    return out->rewards ? WK_OK : no_memory(count, err);
 }
 
 void wk_reward_table_free(wk_reward_table *table)

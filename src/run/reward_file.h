@@ -37,7 +37,8 @@ typedef struct wk_reward_table {
 /// Adds the labels of all rewards of a run, by name; a run without any is fine.
 wk_status wk_reward_labels_read(const char *run, wk_reward_labels *out, wk_error *err);
 
-/// Makes room for episodes whose `rows` are given; everything else is zero.
+/// Makes room for episodes whose `rows` are given; everything else is zero. Free it also after a
+/// failure.
 wk_status wk_reward_table_create(const uint64_t *rows, size_t count, wk_reward_table *out,
                                  wk_error *err);
 /// Reads that of a task; WK_E_NOT_FOUND when the run has none of that name.

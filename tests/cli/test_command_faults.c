@@ -193,6 +193,20 @@ static void finetune_can_be_repeated(void **state)
     sweep("finetune run --task east --steps 24 --quiet", 29, usual_codes);
 }
 
+static void relabel_adds_all_of_a_reward_or_nothing(void **state)
+{
+    (void)state;
+    sweep("relabel run --reward " WAKER_BINARY_DIR "/tests/plugins/again_west.so --quiet", 19,
+          usual_codes);
+}
+
+static void a_set_of_environments_is_written_and_played(void **state)
+{
+    (void)state;
+    sweep("envs set toy --count 3 --out out/own.set --quiet", 3, usual_codes);
+    sweep("eval run --set own.set --task west --quiet", 29, usual_codes);
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -209,6 +223,7 @@ static int begin(void **state)
     assert_int_equal(system("printf '\\177ELF' >code.so"), 0);
     expect_success(TRAIN);
     expect_success("eval base --envs 2 --cases dr --quiet");
+    expect_success("envs set toy --count 2 --out own.set --quiet");
     return 0;
 }
 
@@ -232,6 +247,8 @@ int main(void)
         cmocka_unit_test(render_writes_all_or_says_so),
         cmocka_unit_test(theory_writes_all_or_says_so),
         cmocka_unit_test(trust_keeps_the_list),
+        cmocka_unit_test(relabel_adds_all_of_a_reward_or_nothing),
+        cmocka_unit_test(a_set_of_environments_is_written_and_played),
         cmocka_unit_test(finetune_can_be_repeated),
     };
     return cmocka_run_group_tests(tests, begin, end_all);

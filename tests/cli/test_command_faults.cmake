@@ -9,3 +9,4 @@ set_tests_properties(${name} PROPERTIES TIMEOUT 900 COST 60)
 if(WAKER_SANITIZE) # ten times as slow: the strides are longer
   set_tests_properties(${name} PROPERTIES ENVIRONMENT WAKER_FAULT_STRIDE=61)
 endif()
+add_dependencies(${target} test_run_relabel) # whose rewards it takes

@@ -4,6 +4,8 @@
 // change something.
 #include "cli/long_runs.h"
 
+#define REWARD WAKER_BINARY_DIR "/tests/plugins/again_west.so"
+
 // What reads runs. Commands that write get a place of their own; "hostile" is the run.
 static const char *const commands[] = {"ckpt hostile",
                                        "ckpt hostile --check",
@@ -16,6 +18,7 @@ static const char *const commands[] = {"ckpt hostile",
                                        "eval hostile --envs 1 --cases dr",
                                        "openloop hostile --out loop.gif --steps 8",
                                        "model-error hostile --envs 1 --steps 9",
+                                       "relabel hostile --reward " REWARD,
                                        "adapt hostile --task all --updates 2",
                                        "finetune hostile --task west --steps 20",
                                        "train --logdir hostile --steps 420",
@@ -103,7 +106,8 @@ static void links_out_of_the_run(void **state)
     try_all("ln -s ../../outside hostile/checkpoints/unfinished-step-000000000999; "
             "ln -s ../../outside hostile/checkpoints/step-000000000999; "
             "ln -s ../../outside hostile/snapshots/step-000000000999.safetensors; "
-            "ln -s ../outside hostile/adapt; ln -s ../outside hostile/eval");
+            "ln -s ../outside hostile/adapt; ln -s ../outside hostile/eval; "
+            "ln -s ../outside hostile/rewards; ln -s ../outside hostile/benchmark");
     try_all("for f in hostile/replay/*.log; do ln -sf ../../outside/thesis $f; done");
 }
 
@@ -116,6 +120,9 @@ static void names_that_are_none(void **state)
             "hostile/replay/replay-18446744073709551615.log "
             "\"hostile/snapshots/step-000000000201.safetensors.\" "
             "\"hostile/snapshots/$(printf 'a\\033]0;x\\007\\nb')\"");
+    try_all("mkdir hostile/rewards hostile/benchmark && head -c 3000 hostile/config.yaml > "
+            "hostile/rewards/again.safetensors && mkfifo hostile/rewards/other.safetensors && "
+            "echo '{\"parts\": [{\"cvar\": {\"alpha\": [1, 2]}}]}' > hostile/benchmark/x.json");
     try_all("mkdir -p \"hostile/finetune/step-000000000402-../../x\" hostile/eval && "
             "echo '{}' > hostile/eval/$(printf 'x%.0s' $(seq 200)).json");
 }
