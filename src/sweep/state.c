@@ -129,6 +129,25 @@ static bool is_trained(const wk_dir *run, const wk_sweep_task *task, const wk_st
     return !task->evaluates || file_in(run, "eval", name);
 }
 
+// Whether the checkpoint is of a run with other settings than the task's. One that cannot be read,
+// and plug-ins, which are known only once they are loaded, are left to the training.
+static bool is_foreign(const wk_sweep_plan *plan, const wk_dir *run, int task, uint64_t step)
+{
+    static _Thread_local wk_merged_config merged;
+    char name[WK_STEP_NAME_MAX], path[WK_STEP_NAME_MAX * 2];
+    wk_run_header head;
+    wk_step_name("", step, "", name);
+    snprintf(path, sizeof path, WK_CHECKPOINT_FOLDER "/%s/" WK_CHECKPOINT_RUN_FILE, name);
+    int fd = openat(wk_dir_fd(run), path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return false;
+    bool read = pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head;
+    close(fd);
+    if (!read || head.config == plan->tasks.items[task].hash) return false;
+    if (wk_sweep_task_config(plan, task, &merged, NULL) != WK_OK) return false;
+    if (*merged.config.plugin || *merged.config.curriculum_plugin) return false;
+    return !wk_run_config_has_hash(&merged.config, head.config); // of an older version, perhaps
+}
+
 // The step of the last line of metrics.jsonl, which is newer than the last checkpoint; 0 where it
 // cannot be read.
 static uint64_t logged_step(const wk_dir *run)
@@ -183,7 +202,8 @@ static wk_status read_run(const wk_sweep_plan *plan, const wk_dir *run, int task
     if (status == WK_OK) status = list_steps(run, WK_CHECKPOINT_FOLDER, "", &checkpoints, err);
     if (status == WK_OK) {
         out->steps = checkpoints.count ? checkpoints.items[checkpoints.count - 1] : 0;
-        out->trained = is_trained(run, t, &checkpoints);
+        out->foreign = out->steps > 0 && is_foreign(plan, run, task, out->steps);
+        out->trained = !out->foreign && is_trained(run, t, &checkpoints);
         uint64_t logged = *held ? logged_step(run) : 0;
         if (logged > out->steps) out->steps = logged;
         if (*held) out->seconds_left = seconds_left(run, t, &checkpoints, out->steps);
@@ -205,6 +225,7 @@ static wk_sweep_task_phase phase_of(const wk_sweep_state *state, bool begun, boo
                                     int attempts)
 {
     if (held) return WK_SWEEP_RUNNING;
+    if (state->foreign) return WK_SWEEP_FAILED;
     if (is_complete(state)) return WK_SWEEP_DONE;
     // What is wrong with the input does not get better by trying again.
     enum { USAGE = 2 };
@@ -233,7 +254,10 @@ wk_status wk_sweep_state_read(const wk_sweep_plan *plan, const char *directory, 
     if (run) found = read_run(plan, run, task, out, &begun, &training, &wrong);
     wk_dir_close(run);
     wk_status status = wk_sweep_attempt_read(plan, directory, task, &out->attempt, &claimed, err);
-    if (found != WK_OK && !*out->attempt.error)
+    if (out->foreign)
+        snprintf(out->attempt.error, sizeof out->attempt.error,
+                 "'%.400s' holds a run with other settings; move it away", path);
+    else if (found != WK_OK && !*out->attempt.error)
         snprintf(out->attempt.error, sizeof out->attempt.error, "%.500s", wrong.message);
     if (attempts <= 0) attempts = WK_SWEEP_ATTEMPTS;
     out->phase = phase_of(out, begun, training || claimed, attempts);

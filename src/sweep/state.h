@@ -20,7 +20,8 @@ typedef enum wk_sweep_task_phase {
     WK_SWEEP_STOPPED, // begun; nobody works on it, the same command continues
     WK_SWEEP_RUNNING, // a process works on it
     WK_SWEEP_TRAINED, // trained; something that follows is missing and nobody works on it
-    WK_SWEEP_FAILED,  // attempts are used up; 'waker sweep retry' allows new ones
+    WK_SWEEP_FAILED,  // attempts are used up ('waker sweep retry' allows new ones), or another run
+                      // is in its place
     WK_SWEEP_DONE,    // trained, and everything that follows is done
     WK_SWEEP_PHASES,
 } wk_sweep_task_phase;
@@ -41,6 +42,7 @@ typedef struct wk_sweep_state {
     wk_sweep_task_phase phase;
     uint64_t steps;                // done, at the newest checkpoint or line of metrics
     bool trained;                  // all steps are done
+    bool foreign;                  // the directory holds a run with other settings
     bool follow[WK_SWEEP_FOLLOWS]; // done, or not asked for
     double seconds_left;           // of the training; NaN: not known
     wk_sweep_attempt attempt;

@@ -141,6 +141,25 @@ static void more_seeds_join_and_what_is_done_stays(void **state)
     assert_non_null(strstr(program_run("sweep status more").out, "ge       ##.\n"));
 }
 
+static void runs_that_were_moved_are_what_they_are(void **state)
+{
+    (void)state;
+    shell("mkdir moved && cp -a apart/dr-seed1 moved/dr-seed1 && cp -a apart/dr-seed1 "
+          "moved/dr-seed0");
+    program_expect_success(program_run("sweep grid.yaml --logdir moved --launch print --quiet"));
+    // By hand: nothing marks what followed, and the run with another seed is not taken for this
+    // one.
+    program_result r = program_run("sweep status moved");
+    assert_non_null(strstr(r.out, "waker-m  ..\n"));
+    assert_non_null(strstr(r.out, "dr       X+\n"));
+    assert_non_null(strstr(r.out, "'moved/dr-seed0' holds a run with other settings"));
+    program_expect_success(program_run("sweep run moved dr-seed1 --quiet"));
+    shell("rm -r moved/dr-seed0 && mv moved/dr-seed1 apart2 && cp -a apart/dr-seed0 moved/");
+    assert_non_null(strstr(program_run("sweep status moved").out, "dr       +.\n"));
+    shell("mv apart2 moved/dr-seed1");
+    assert_non_null(strstr(program_run("sweep status moved").out, "dr       +#\n"));
+}
+
 static void a_sweep_can_be_cancelled(void **state)
 {
     (void)state;
@@ -212,6 +231,7 @@ int main(void)
         cmocka_unit_test(a_population_ends_in_the_same_bytes),
         cmocka_unit_test(a_run_that_fails_leaves_the_others_alone_and_can_be_tried_again),
         cmocka_unit_test(more_seeds_join_and_what_is_done_stays),
+        cmocka_unit_test(runs_that_were_moved_are_what_they_are),
         cmocka_unit_test(a_sweep_can_be_cancelled),
         cmocka_unit_test(one_run_is_worked_on_by_one_process),
         cmocka_unit_test(mistakes_are_refused_and_leave_nothing),

@@ -1,7 +1,6 @@
 // The states of tasks as their directories say them, whose turn it is next, and that one process at
 // a time works on a task and on a sweep.
 #include "base/clock.h"
-#include "base/file.h"
 #include "support/check.h"
 #include "sweep/cost.h"
 #include "sweep/folder.h"
@@ -9,6 +8,7 @@
 #include "sweep/process.h"
 #include "sweep/queue.h"
 #include "sweep/report.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -41,14 +41,21 @@ static int tear_down(void **state)
     return system(command);
 }
 
+// Without making it durable, which takes most of the time.
 static void put(const char *name, const char *text)
 {
-    char path[512], folder[512];
-    wk_error err = {0};
-    snprintf(path, sizeof path, "%s/%s", home, name);
-    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
-    assert_ok(wk_dir_create(folder, &err));
-    assert_ok(wk_file_write(path, text, strlen(text), &err));
+    char path[512];
+    int length = snprintf(path, sizeof path, "%s/%s", home, name);
+    for (int i = 0; i < length; i++) {
+        if (path[i] != '/') continue;
+        path[i] = 0;
+        assert_true(mkdir(path, 0777) == 0 || errno == EEXIST);
+        path[i] = '/';
+    }
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
 }
 
 static void remove_from_home(const char *name)
