@@ -18,6 +18,11 @@ static const struct {
     {"waker bench update --preset paper --device cuda --tasks 5", "a GPU"},
     {"waker bench update --preset paper --batch 1024 --tasks 5 --precision f32 --device cuda",
      "a GPU; shows a refusal"},
+    {"waker sweep paper-main --logdir runs/paper --launch slurm --partition gpu --time 12:00:00 "
+     "--cpus 8 --mem 16G",
+     "Slurm"},
+    {"waker sweep status runs/paper", "the sweep of the line above"},
+    {"waker sweep cancel runs/paper", "the same"},
     {"waker eval runs/ball", "shows a refusal, which cli/trust tests"},
     {"waker eval runs/a --set robust-v1", "2,000 episodes; cli/benchmark tests it"},
     {"waker eval runs/a --set own.set --task west", "the same"},
@@ -59,6 +64,8 @@ static const struct {
 } runs_of_pages[] = {
     {"docs/cli.md", "a", "clean-up"},
     {"docs/cli.md", "toy", "toy"},
+    {"docs/clusters.md", "toy", "toy"},
+    {"docs/logs.md", "toy", "toy"},
     {"docs/evaluation.md", "a", "walker"},
     {"docs/evaluation.md", "toy", "toy"},
     {"docs/model-error.md", "dr", "clean-up"},
