@@ -237,7 +237,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     if (v->rules != (cli->words.count == 0))
         return wk_fail(err, WK_E_INPUT,
                        v->rules ? "--rules is not about a run; leave one of the two out"
-                                : "which run? Name its folder, or give --rules");
+                                : "the run is missing: name its folder, or give --rules");
     if (v->rules) {
         wk_text text = {0};
         list_rules(&text);
