@@ -206,6 +206,56 @@ static void a_bad_model_is_refused_in_mujocos_words(void **state)
     assert_null(model);
 }
 
+static void numbers_are_read_by_name(void **state)
+{
+    (void)state;
+    static const char free_body[] =
+        "<mujoco><worldbody><body name='b'><joint name='j' type='free'/><geom name='g' size='1'/>"
+        "<site name='s'/><body name='c'><joint name='ball' type='ball'/><geom size='1'/></body>"
+        "</body></worldbody></mujoco>";
+    world walker = make_walker(), loose = make_world("free.xml", free_body);
+    const mjModel *m = walker.model;
+    const mjData *d = walker.data;
+    const int torso = wk_physics_id(m, mjOBJ_BODY, "torso");
+    const struct {
+        world in;
+        const char *name;
+        const mjtNum *at; // NULL: there is nothing of that name
+        int count;
+    } cases[] = {
+        {walker, "time", &d->time, 1},
+        {walker, "qpos", d->qpos, 9},
+        {walker, "qvel/rootx", d->qvel + 1, 1},
+        {walker, "ctrl/left_knee", d->ctrl + 4, 1},
+        {walker, "xpos/torso", d->xpos + (ptrdiff_t)3 * torso, 3},
+        {walker, "xmat/torso", d->xmat + (ptrdiff_t)9 * torso, 9},
+        {walker, "subtree_linvel/torso", d->subtree_linvel + (ptrdiff_t)3 * torso, 3},
+        {walker, "sensordata/torso_velocity", d->sensordata, 3},
+        {loose, "qpos/j", loose.data->qpos, 7},
+        {loose, "qvel/j", loose.data->qvel, 6},
+        {loose, "qpos/ball", loose.data->qpos + 7, 4},
+        {loose, "qvel/ball", loose.data->qvel + 6, 3},
+        {loose, "geom_xpos/g", loose.data->geom_xpos, 3},
+        {loose, "site_xpos/s", loose.data->site_xpos, 3},
+        {walker, "xpos/nobody", NULL, 0},
+        {walker, "xpos/", NULL, 0},
+        {walker, "time/torso", NULL, 0},
+        {walker, "xpo", NULL, 0},
+        {walker, "xposs", NULL, 0},
+        {walker, "", NULL, 0},
+        {loose, "subtree_linvel/b", NULL, 0}, // nothing makes MuJoCo compute it
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int count = -1;
+        const double *found =
+            wk_physics_read(cases[i].in.model, cases[i].in.data, cases[i].name, &count);
+        if (found != cases[i].at) fail_msg("'%s' is not what it should be", cases[i].name);
+        if (found) assert_int_equal(count, cases[i].count);
+    }
+    free_world(walker);
+    free_world(loose);
+}
+
 int main(void)
 {
     unlink("MUJOCO_LOG.TXT");
@@ -219,6 +269,7 @@ int main(void)
         cmocka_unit_test(a_dropped_contact_is_reported),
 #endif
         cmocka_unit_test(an_error_inside_mujoco_is_reported),
+        cmocka_unit_test(numbers_are_read_by_name),
         cmocka_unit_test(a_bad_model_is_refused_in_mujocos_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
