@@ -85,10 +85,10 @@ static void look(void *context, size_t item, int thread)
     view *v = context;
     watched *w = &v->runs.items[item];
     (void)thread;
-    wk_run_moment before = w->unreadable ? (wk_run_moment){0} : w->now.now;
+    const wk_run_moment never = {0, 0}, before = w->unreadable ? never : w->now.now;
     w->unreadable = wk_run_progress_read(w->path, &w->now, NULL) != WK_OK;
     // A run that was continued from an older checkpoint begins anew.
-    if (w->since.time > 0 && w->now.now.steps < w->since.steps) w->since = (wk_run_moment){0};
+    if (w->since.time > 0 && w->now.now.steps < w->since.steps) w->since = never;
     if (!(w->since.time > 0) || w->now.now.time - w->since.time > WINDOW) w->since = before;
 }
 

@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -31,10 +30,10 @@ static wk_status list_names(const char *path, wk_names *names, wk_error *err)
 
 static wk_status add(const char *path, wk_names *out, wk_error *err)
 {
-    char *copy = strdup(path);
-    if (copy && wk_array_push(out, copy)) return WK_OK;
-    free(copy);
-    return wk_fail(err, WK_E_MEMORY, "no memory for the run '%s'", path);
+    char *copy = wk_array_reserve(out, 1) ? strdup(path) : NULL;
+    if (!copy) return wk_fail(err, WK_E_MEMORY, "no memory for the run '%s'", path);
+    out->items[out->count++] = copy;
+    return WK_OK;
 }
 
 static wk_status find(const char *path, int depth, wk_names *out, wk_error *err)

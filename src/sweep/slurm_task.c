@@ -62,7 +62,7 @@ static wk_status is_cancelled(const wk_slurm_world *world, bool *out, wk_error *
 static int restarts_max(const wk_slurm_world *world)
 {
     wk_text text = {0};
-    wk_slurm_options options;
+    wk_slurm_options options = {0};
     bool there;
     wk_status status = wk_slurm_read(world, "options", &there, &text, NULL);
     if (status == WK_OK) status = wk_slurm_options_parse(&text, &options, NULL);

@@ -42,10 +42,11 @@ static void the_speed_is_that_since_the_run_went_on(void **state)
     assert_int_equal(exit_code(child), 75);
     const char *left = strstr(r.out, " left");
     if (!left) fail_msg("no time left in:\n%s", r.out);
-    // Days of a pause would make it years.
     while (left[-1] != ' ')
         left--;
-    assert_null(memchr(left, 'd', strcspn(left, " ")));
+    // With the ten days of the pause it would be years.
+    int length = (int)strcspn(left, " ");
+    if (memchr(left, 'd', (size_t)length) && atoi(left) > 100) fail_msg("%.*s left", length, left);
 }
 
 static void what_cannot_be_read_is_said(void **state)
