@@ -3,7 +3,7 @@
 #include "base/shared_object.h"
 #include <string.h>
 
-enum { NAME_MAX_CHARS = 48 };
+enum { NAME_MAX_CHARS = 63 }; // as of domains and tasks
 
 typedef const wk_reward *entry_function(void);
 

@@ -15,7 +15,6 @@ enum { EPISODES_PER_THREAD = 4 }; // read ahead of the threads
 
 // One episode on its way through the simulator.
 typedef struct piece {
-    size_t index; // in the replay and in the table
     wk_replay_episode episode;
     float *actions, *rewards, *completion; // [rows, ...] as stored
     uint8_t *flags;
@@ -118,7 +117,6 @@ static void free_piece(piece *p)
 static wk_status fill_piece(relabel *r, size_t index, piece *p, wk_error *err)
 {
     const wk_domain *stored = r->run.stored;
-    p->index = index;
     p->episode = wk_replay_at(r->replay, index);
     p->out = r->now.rewards + r->now.starts[index];
     size_t rows = p->episode.rows, tasks = (size_t)stored->n_tasks;

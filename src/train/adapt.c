@@ -21,6 +21,7 @@ static const char SETTINGS[] = "adapt.yaml", WEIGHTS[] = "weights.safetensors",
 typedef struct adapt_settings {
     uint64_t snapshot; // its step
     char tasks[WK_RUN_TEXT_MAX];
+    char rewards[WK_TASKS_MAX * WK_SHA256_CHARS]; // hashes of the code of tasks added later, or ""
     uint64_t seed;
     bool all_data;
     uint64_t updates;
@@ -38,6 +39,7 @@ static wk_status write_settings(const adapt_settings *settings, const wk_dir *di
                    settings->all_data ? "all" : "snapshot", settings->updates, settings->rows);
     wk_data_cutoff_print(&settings->cutoff, &text);
     wk_text_puts(&text, "\n");
+    if (*settings->rewards) wk_text_printf(&text, "rewards: %s\n", settings->rewards);
     wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory to write '%s'", SETTINGS)
                                    : wk_file_write_in(dir, SETTINGS, text.chars, text.length, err);
     wk_text_free(&text);
@@ -71,7 +73,9 @@ static wk_status fill(const wk_yaml *yaml, adapt_settings *out, wk_error *err)
     if (!whole)
         return wk_fail(err, WK_E_FORMAT, "'%s' is incomplete; begin anew with --restart",
                        yaml->name);
+    const char *rewards = find(yaml, "rewards");
     snprintf(out->tasks, sizeof out->tasks, "%s", tasks);
+    snprintf(out->rewards, sizeof out->rewards, "%s", rewards ? rewards : "");
     out->all_data = strcmp(data, "all") == 0;
     return wk_data_cutoff_parse(episodes, &out->cutoff, err);
 }
@@ -96,6 +100,8 @@ static wk_status check_resumable(const adapt_settings *old, const adapt_settings
 {
     if (strcmp(old->tasks, now->tasks) != 0)
         return wk_fail(err, WK_E_INPUT, "tasks is %s there and %s now", old->tasks, now->tasks);
+    if (strcmp(old->rewards, now->rewards) != 0)
+        return wk_fail(err, WK_E_INPUT, "its rewards were computed by other code since");
     if (old->seed != now->seed)
         return wk_fail(err, WK_E_INPUT, "seed is %" PRIu64 " there and %" PRIu64 " now", old->seed,
                        now->seed);
@@ -136,6 +142,18 @@ static wk_run_position position(const void *context)
     return (wk_run_position){a->done, a->done, false};
 }
 
+// Which code computed the rewards of tasks that were added to the run later.
+static void name_rewards(const wk_saved_run *run, adapt_settings *settings)
+{
+    size_t used = 0;
+    for (int k = 0; k < run->weights.n_tasks; k++) {
+        int added = run->weights.tasks[k] - run->stored->n_tasks;
+        if (added < 0) continue;
+        used += (size_t)snprintf(settings->rewards + used, sizeof settings->rewards - used, "%s%s",
+                                 used ? "," : "", run->rewards.items[added].label.file.sha256);
+    }
+}
+
 static wk_status open_run(adapt *a, wk_error *err)
 {
     const wk_adapt_config *c = a->config;
@@ -153,6 +171,7 @@ static wk_status open_run(adapt *a, wk_error *err)
     WK_TRY(wk_saved_run_open(c->directory, &options, &a->run, err));
     const wk_saved_weights *w = &a->run.weights;
     a->settings.snapshot = w->step;
+    name_rewards(&a->run, &a->settings);
     a->settings.seed = w->config.seed;
     a->settings.all_data = c->all_data;
     a->settings.updates = c->updates > 0 ? (uint64_t)c->updates : in_updates(a, (int64_t)w->step);

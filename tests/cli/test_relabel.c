@@ -84,6 +84,9 @@ static void code_is_loaded_by_the_callers_word_alone(void **state)
     assert_non_null(strstr(r.err, "changed since the run was relabelled"));
     program_expect_error(program_run("relabel a --reward mark.so"), 2, "computed by other code");
     program_expect_success(program_run("relabel a --reward mark.so --restart"));
+    program_expect_error(program_run("adapt a --task again --updates 6"), 2,
+                         "its rewards were computed by other code since");
+    program_expect_success(program_run("adapt a --task again --updates 2 --restart --quiet"));
     program_expect_success(program_run("trust --remove mark.so"));
     program_expect_error(program_run("eval made --reward mark.so"), 2, "has no task 'again'");
     assert_false(was_loaded());
