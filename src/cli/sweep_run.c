@@ -148,7 +148,7 @@ static wk_status finish_task(runner *r, int i, const volatile sig_atomic_t *stop
     wk_train_member *m = &r->members[i];
     wk_utf8_tame(m->error.message, false);
     if (m->status != WK_OK) {
-        snprintf(line, sizeof line, "%s", m->error.message);
+        snprintf(line, sizeof line, "%.*s", WK_SWEEP_LINE_MAX - 1, m->error.message);
         r->codes[i] = wk_exit_code(m->status);
     } else if (m->end != WK_RUN_FINISHED) {
         r->codes[i] = WK_EXIT_RESUME;
