@@ -4,7 +4,8 @@ in either order; importing waker alone does not import Gymnasium, which takes lo
 import sys
 
 DOMAINS = {
-    "TerrainWalker": "terrain-walker", "TerrainHopper": "terrain-hopper", "CleanUp": "clean-up",
+    "TerrainWalker": "terrain-walker", "TerrainHopper": "terrain-hopper",
+    "TerrainBody": "terrain-body", "CleanUp": "clean-up",
     "CarCleanUp": "car-clean-up", "Combined": "combined", "DmcWalker": "dmc-walker",
     "DmcHopper": "dmc-hopper", "Toy": "toy",
 }
