@@ -23,7 +23,8 @@ typedef struct wk_run_progress {
     uint64_t total, prefill; // agent steps
     int train_every;
     wk_run_moment now;             // the last line of the log, or the newest checkpoint
-    wk_run_moment saved;           // the newest checkpoint, or when the run went on from it
+    wk_run_moment saved;           // the newest checkpoint
+    wk_run_moment resumed;         // the same, or when the run went on from it
     wk_run_moment older;           // the one before
     double model_loss, mean_error; // of the last lines; NaN: not in them
 } wk_run_progress;
