@@ -278,8 +278,9 @@ const wk_command wk_command_sweep = {
     .details =
         "GRID is a YAML file with axes (domain, curriculum, seed, any key), exclusions, what\n"
         "follows a run and the report at the end (docs/sweeps.md), or one of the program's own:\n"
-        "paper-main, paper-random, paper-combined, paper-eta, paper-curves. What it takes is said\n"
-        "first. The same command, or --logdir alone, continues: what is done is not done again.\n"
+        "paper-main, paper-random, paper-combined, paper-eta, paper-curves, toy. What it takes is\n"
+        "said first. The same command, or --logdir alone, continues: what is done is not done "
+        "again.\n"
         "One interrupt saves all runs and stops with exit code 75; a run that fails leaves the\n"
         "others alone, and the exit code is 1 then. 'waker sweep status DIR' shows how far it "
         "is.\n",

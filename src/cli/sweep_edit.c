@@ -119,7 +119,7 @@ const wk_command wk_command_sweep_retry = {
     .usage = "sweep retry DIR [NAME...]",
     .details =
         "Forgets the failed attempts of the runs named, or of all. They go on from their last\n"
-        "checkpoint when the sweep is started again.\n",
+        "checkpoint: at once where the sweep is running, else when it is started again.\n",
     .examples = "sweep retry runs/paper\n"
                 "sweep retry runs/paper clean-up-waker-m-seed3",
     .values_size = 1,

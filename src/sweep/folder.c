@@ -112,19 +112,3 @@ wk_status wk_sweep_folder_write(const wk_sweep_folder *folder, const wk_sweep_gr
     wk_text_free(&text);
     return status;
 }
-
-wk_status wk_sweep_plan_contains(const wk_sweep_plan *whole, const wk_sweep_plan *part,
-                                 wk_error *err)
-{
-    for (size_t i = 0; i < part->tasks.count; i++) {
-        const wk_sweep_task *task = &part->tasks.items[i];
-        int found = wk_sweep_plan_find(whole, task->name);
-        if (found < 0)
-            return wk_fail(err, WK_E_INPUT, "the run '%s' is not in %s", task->name,
-                           whole->grid->name);
-        if (whole->tasks.items[found].hash != task->hash)
-            return wk_fail(err, WK_E_INPUT, "the run '%s' has other settings in %s", task->name,
-                           whole->grid->name);
-    }
-    return WK_OK;
-}

@@ -38,9 +38,4 @@ typedef struct wk_sweep_holder {
 } wk_sweep_holder;
 wk_status wk_sweep_folder_holder(const char *directory, wk_sweep_holder *out, wk_error *err);
 
-/// Whether every task of `part` is in `whole` with the same settings; the error names the first
-/// that is not.
-wk_status wk_sweep_plan_contains(const wk_sweep_plan *whole, const wk_sweep_plan *part,
-                                 wk_error *err);
-
 #endif

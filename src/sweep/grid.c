@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_LIMIT = 1 << 20, CONDITIONS_MAX = 4000 };
+enum { FILE_LIMIT = 1 << 20, CONDITIONS_MAX = 4000, EMBEDDED_MAX = 32 };
 
 const char *const wk_sweep_follow_names[WK_SWEEP_FOLLOWS] = {
     [WK_SWEEP_ADAPT] = "adapt",
@@ -420,9 +420,9 @@ wk_status wk_sweep_grid_parse(const char *name, const char *bytes, size_t size, 
 
 const char *wk_sweep_grid_embedded(size_t i)
 {
-    static char names[32][64];
+    static char names[EMBEDDED_MAX][64];
     size_t count = 0;
-    for (const wk_asset *asset = wk_assets; asset->name; asset++) {
+    for (const wk_asset *asset = wk_assets; asset->name && i < EMBEDDED_MAX; asset++) {
         if (strncmp(asset->name, "sweeps/", 7) != 0 || count++ != i) continue;
         snprintf(names[i], sizeof *names, "%.*s", (int)strcspn(asset->name + 7, "."),
                  asset->name + 7);
@@ -449,9 +449,9 @@ wk_status wk_sweep_grid_open(const char *path, wk_sweep_grid *out, wk_error *err
     if (asset) return wk_sweep_grid_parse(asset->name, asset->content, asset->size, out, err);
     wk_status status = wk_file_read(path, FILE_LIMIT, &bytes, &size, err);
     if (status == WK_E_NOT_FOUND && !strchr(path, '/') && !strchr(path, '.')) {
-        const char *names[32];
+        const char *names[EMBEDDED_MAX];
         size_t count = 0;
-        for (const char *name; count < 32 && (name = wk_sweep_grid_embedded(count)); count++)
+        for (const char *name; (name = wk_sweep_grid_embedded(count)); count++)
             names[count] = name;
         return wk_fail_unknown(err, "grid of the program or file", path, names, count);
     }

@@ -31,6 +31,7 @@ enum {
     WK_SWEEP_FILES_MAX = 8,
     WK_SWEEP_WORDS_MAX = 32,    // of a condition, or of the options of a command
     WK_SWEEP_RUNS_MAX = 100000, // before exclusions
+    WK_SWEEP_SHAPES_MAX = 1000, // of a plan
 };
 
 /// One axis.

@@ -39,7 +39,7 @@ typedef struct launcher {
     bool waits; // for processes of others
     wk_status_line line;
     wk_log log; // above the line
-    double began;
+    double began, told_at;
     uint64_t steps_at_start;
 } launcher;
 
@@ -223,13 +223,17 @@ static int running(const launcher *l)
     return count;
 }
 
+// Now and then again: a process that was just being started may have missed it.
 static void ask_to_stop(launcher *l)
 {
-    if (l->told || !l->launch->stop || !*l->launch->stop) return;
+    const double again = 10, now = wk_clock_seconds();
+    if (!l->launch->stop || !*l->launch->stop || (l->told && now - l->told_at < again)) return;
+    if (!l->told)
+        wk_log_line(&l->log, WK_LOG_INFO,
+                    "stopping: %d processes save their runs; interrupt again to leave them alone",
+                    running(l));
     l->told = true;
-    wk_log_line(&l->log, WK_LOG_INFO,
-                "stopping: %d processes save their runs; interrupt again to leave them alone",
-                running(l));
+    l->told_at = now;
     for (int i = 0; i < l->n_slots; i++)
         if (l->slots[i].pid != 0) kill(l->slots[i].pid, SIGTERM);
 }

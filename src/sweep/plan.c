@@ -137,6 +137,11 @@ static wk_status find_shape(wk_sweep_plan *plan, const wk_run_config *config, in
     uint64_t key = shape_key(config);
     for (*out = 0; *out < (int)plan->shapes.count; ++*out)
         if (plan->shapes.items[*out].key == key) break;
+    if (*out == WK_SWEEP_SHAPES_MAX)
+        return wk_fail(err, WK_E_INPUT,
+                       "more than %d shapes (networks, environments and lengths that differ); make "
+                       "several sweeps of them",
+                       WK_SWEEP_SHAPES_MAX);
     if (*out == (int)plan->shapes.count) {
         wk_sweep_shape shape = {.config = *config, .first = (int)plan->tasks.count, .key = key};
         name_shape(plan, &shape);
@@ -248,20 +253,50 @@ static int compare_names(const void *a, const void *b)
                   (*(const wk_sweep_task *const *)b)->name);
 }
 
+// The tasks by their names; NULL without memory.
+static const wk_sweep_task **sort_tasks(const wk_sweep_plan *plan, wk_error *err)
+{
+    const wk_sweep_task **sorted = malloc((plan->tasks.count + 1) * sizeof *sorted);
+    if (!sorted) (void)no_memory(err);
+    for (size_t i = 0; sorted && i < plan->tasks.count; i++)
+        sorted[i] = &plan->tasks.items[i];
+    if (sorted) qsort(sorted, plan->tasks.count, sizeof *sorted, compare_names);
+    return sorted;
+}
+
 // No two runs may be given the same directory.
 static wk_status check_names(const wk_sweep_plan *plan, wk_error *err)
 {
-    size_t count = plan->tasks.count;
-    const wk_sweep_task **sorted = malloc((count + 1) * sizeof *sorted);
-    if (!sorted) return no_memory(err);
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = &plan->tasks.items[i];
-    qsort(sorted, count, sizeof *sorted, compare_names);
-    wk_status status = WK_OK;
-    for (size_t i = 1; status == WK_OK && i < count; i++)
+    const wk_sweep_task **sorted = sort_tasks(plan, err);
+    wk_status status = sorted ? WK_OK : WK_E_MEMORY;
+    for (size_t i = 1; status == WK_OK && i < plan->tasks.count; i++)
         if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
             status = wk_fail(err, WK_E_INPUT, "%s: two runs would both be called '%s'",
                              plan->grid->name, sorted[i]->name);
+    free(sorted);
+    return status;
+}
+
+static wk_status check_task(const wk_sweep_plan *whole, const wk_sweep_task *const *sorted,
+                            const wk_sweep_task *task, wk_error *err)
+{
+    const wk_sweep_task *const *found =
+        bsearch(&task, sorted, whole->tasks.count, sizeof *sorted, compare_names);
+    if (!found)
+        return wk_fail(err, WK_E_INPUT, "the run '%s' is not in %s", task->name, whole->grid->name);
+    if ((*found)->hash != task->hash)
+        return wk_fail(err, WK_E_INPUT, "the run '%s' has other settings in %s", task->name,
+                       whole->grid->name);
+    return WK_OK;
+}
+
+wk_status wk_sweep_plan_contains(const wk_sweep_plan *whole, const wk_sweep_plan *part,
+                                 wk_error *err)
+{
+    const wk_sweep_task **sorted = sort_tasks(whole, err);
+    wk_status status = sorted ? WK_OK : WK_E_MEMORY;
+    for (size_t i = 0; status == WK_OK && i < part->tasks.count; i++)
+        status = check_task(whole, sorted, &part->tasks.items[i], err);
     free(sorted);
     return status;
 }

@@ -42,6 +42,11 @@ void wk_sweep_plan_free(wk_sweep_plan *plan);
 /// The index of the task called `name`; -1 if there is none.
 int wk_sweep_plan_find(const wk_sweep_plan *plan, const char *name);
 
+/// Whether every task of `part` is in `whole` with the same settings; the error names the first
+/// that is not.
+wk_status wk_sweep_plan_contains(const wk_sweep_plan *whole, const wk_sweep_plan *part,
+                                 wk_error *err);
+
 /// The configuration of a task, as `waker train` with its arguments has it. Keys come from the
 /// grid: a plug-in that it names is not named by the caller.
 wk_status wk_sweep_task_config(const wk_sweep_plan *plan, int task, wk_merged_config *out,

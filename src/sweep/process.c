@@ -1,5 +1,6 @@
 #include "sweep/process.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -33,13 +34,11 @@ static char **make_argv(const wk_sweep_process *process)
     return argv;
 }
 
-// In the child: only calls that are safe between fork and exec.
+// In the child: only calls that are safe between fork and exec. Signals that are ignored, as by
+// nohup, stay so.
 static void become(const wk_sweep_process *process, char **argv, pid_t parent, int out,
                    int messages)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP, SIGPIPE, SIGCHLD};
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        signal(signals[i], SIG_DFL);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(1); // it died before the line above
@@ -132,12 +131,15 @@ static bool listen_once(listener *l)
 
 static int wait_for(pid_t pid, listener *l, const volatile sig_atomic_t *stop)
 {
-    bool told = false, open = true;
+    // It may miss the signal while it is just being started, so that comes again.
+    const double again = 10;
+    double next = 0;
+    bool open = true;
     int status;
     for (;;) {
-        if (stop && *stop && !told) {
+        if (stop && *stop && wk_clock_seconds() >= next) {
             kill(pid, SIGTERM);
-            told = true;
+            next = wk_clock_seconds() + again;
         }
         if (open) open = listen_once(l);
         pid_t ended = waitpid(pid, &status, open ? WNOHANG : 0);

@@ -28,7 +28,7 @@ wk_status wk_sweep_process_start(const wk_sweep_process *process, pid_t *pid, wk
 int wk_sweep_exit_code(int status);
 
 /// Runs it to its end, with its messages passed on to standard error; a signal in `stop` (NULL:
-/// never) is passed on once, as SIGTERM. `line` gets its last message, or says which signal ended
+/// never) is passed on as SIGTERM. `line` gets its last message, or says which signal ended
 /// it.
 wk_status wk_sweep_process_run(const wk_sweep_process *process, const volatile sig_atomic_t *stop,
                                int *code, char line[WK_SWEEP_LINE_MAX], wk_error *err);

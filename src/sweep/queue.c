@@ -62,7 +62,8 @@ wk_status wk_sweep_queue_refresh(wk_sweep_queue *queue, int *others, wk_error *e
     *others = 0;
     for (size_t i = 0; i < queue->plan->tasks.count; i++) {
         wk_sweep_entry *entry = &queue->entries[i];
-        if (entry->started || entry->state.phase != WK_SWEEP_RUNNING) continue;
+        wk_sweep_task_phase phase = entry->state.phase;
+        if (entry->started || (phase != WK_SWEEP_RUNNING && phase != WK_SWEEP_FAILED)) continue;
         WK_TRY(wk_sweep_state_read(queue->plan, queue->directory, (int)i, queue->attempts,
                                    &entry->state, err));
         *others += entry->state.phase == WK_SWEEP_RUNNING;

@@ -32,7 +32,8 @@ int wk_sweep_queue_next(wk_sweep_queue *queue, int max, int *tasks);
 /// Notes that a started task has ended with an exit code; reads its state.
 wk_status wk_sweep_queue_ended(wk_sweep_queue *queue, int task, int code, wk_error *err);
 
-/// Reads anew the tasks that other processes work on; returns how many still are.
+/// Reads anew the tasks that others may have changed: those that other processes work on, and
+/// those that have failed, which 'waker sweep retry' frees. Returns how many others still work on.
 wk_status wk_sweep_queue_refresh(wk_sweep_queue *queue, int *others, wk_error *err);
 
 /// How many tasks are in each phase; those that are started count as running.

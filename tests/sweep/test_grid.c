@@ -2,7 +2,6 @@
 // they have, and what hostile files are told.
 #include "base/clock.h"
 #include "support/check.h"
-#include "sweep/folder.h"
 #include "sweep/plan.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -272,6 +271,7 @@ static void plans_that_cannot_be_are_refused(void **state)
         {"blocks: {domain: toy}\nkeys: {seed: 0..1}\nexclude: [toy]", "leaves no run"},
         {"blocks: {domain: toy}\nkeys: {length: 500, seed: 3}", "run seed3: "},
         {"blocks: {domain: toy}\nkeys: {curriculum.rule: [dr, nothing]}", "run nothing: "},
+        {"blocks: {domain: toy}\nkeys: {steps: 500..1500}", "more than 1000 shapes"},
         {"blocks: {what: toy}\nkeys: {domain: [toy, moon]}", "run domain-moon: "},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

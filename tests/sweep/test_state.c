@@ -292,6 +292,15 @@ static void what_others_work_on_is_left_to_them_until_they_stop(void **state)
     assert_int_equal(others, 0);
     assert_int_equal(wk_sweep_queue_next(&queue, 4, tasks), 1);
     assert_int_equal(tasks[0], 1);
+    // One that has failed waits for a retry.
+    assert_ok(wk_sweep_claim_take(&plan, home, 1, &claim, &err));
+    assert_ok(wk_sweep_claim_end(&claim, 2, "bad", &err));
+    assert_ok(wk_sweep_queue_ended(&queue, 1, 2, &err));
+    assert_ok(wk_sweep_queue_refresh(&queue, &others, &err));
+    assert_int_equal(wk_sweep_queue_next(&queue, 4, tasks), 0);
+    assert_ok(wk_sweep_attempt_forget(&plan, home, 1, &err));
+    assert_ok(wk_sweep_queue_refresh(&queue, &others, &err));
+    assert_int_equal(wk_sweep_queue_next(&queue, 4, tasks), 1);
     wk_sweep_queue_close(&queue);
 }
 
