@@ -103,7 +103,7 @@ static double rate_between(const watched *w, const wk_run_moment *a, const wk_ru
 static double rate_of(const watched *w)
 {
     double rate = rate_between(w, &w->since, &w->now.now);
-    if (isnan(rate)) rate = rate_between(w, &w->now.resumed, &w->now.now);
+    if (isnan(rate)) rate = rate_between(w, &w->now.saved, &w->now.now);
     if (isnan(rate)) rate = rate_between(w, &w->now.older, &w->now.saved);
     return rate;
 }
