@@ -103,6 +103,14 @@ static wk_status read_self(const char *submission, wk_slurm_self *out, wk_error 
     return WK_OK;
 }
 
+// What ended because it was told to goes on with the same command: srun may have been told itself,
+// and a run that has just started does not catch signals yet.
+static int code_of_step(int code)
+{
+    bool was_told = code == 128 + SIGTERM || code == 128 + SIGUSR1 || code == 128 + SIGUSR2;
+    return code != WK_EXIT_OK && (told || was_told) ? WK_EXIT_RESUME : code;
+}
+
 // Runs the task as a step of the job, which gets Slurm's signals.
 static wk_status run_step(const job *j, const wk_cli *cli, int task, int *code, wk_error *err)
 {
@@ -126,9 +134,7 @@ static wk_status run_step(const job *j, const wk_cli *cli, int task, int *code, 
         if (told && !noted) (void)wk_slurm_task_told(world, task, NULL);
         noted = told;
     }
-    *code = wk_sweep_exit_code(status);
-    // What ended because it was told to goes on with the same command, whatever srun makes of it.
-    if (told && *code != WK_EXIT_OK) *code = WK_EXIT_RESUME;
+    *code = code_of_step(wk_sweep_exit_code(status));
     return WK_OK;
 }
 

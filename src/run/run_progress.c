@@ -109,6 +109,7 @@ static wk_status read_files(const wk_dir *run, wk_run_progress *out, wk_error *e
     // A run that goes on does so from its newest checkpoint.
     double since = held ? time_of(run, "lock") : 0;
     if (since > out->saved.time) out->saved.time = since;
+    if (since > out->older.time) out->older.time = since;
     // What was logged after the newest checkpoint is made again when nobody is at it.
     if (out->saved.steps > out->now.steps || !held) out->now = out->saved;
     bool done = last && out->saved.steps >= out->total;

@@ -22,9 +22,10 @@ typedef struct wk_run_progress {
     wk_run_phase phase;
     uint64_t total, prefill; // agent steps
     int train_every;
-    wk_run_moment now;             // the last line of the log, or the newest checkpoint
-    wk_run_moment saved;           // the newest checkpoint, or when the run went on from it
-    wk_run_moment older;           // the one before
+    wk_run_moment now; // the last line of the log, or the newest checkpoint
+    // The newest checkpoint and the one before; made by an earlier process, their time is when the
+    // run went on.
+    wk_run_moment saved, older;
     double model_loss, mean_error; // of the last lines; NaN: not in them
 } wk_run_progress;
 
