@@ -24,14 +24,15 @@ STEPS = 50  # of one world, as `waker bench env`
 
 
 def seconds(function, repeat):
-    began = time.perf_counter()
+    """Clock and processor time of one call."""
+    began = time.perf_counter(), time.process_time()
     for i in range(repeat):
         function(i)
-    return (time.perf_counter() - began) / repeat
+    return (time.perf_counter() - began[0]) / repeat, (time.process_time() - began[1]) / repeat
 
 
-def ratio_line(what, ours, theirs):
-    ratios = sorted(a / b for a, b in zip(ours, theirs))
+def ratio_line(what, ratios):
+    ratios = sorted(ratios)
     middle = statistics.median(ratios)
     quarter = len(ratios) // 4
     print(f"{what}: {middle:.3f} (middle half of {len(ratios)} rounds: {ratios[quarter]:.3f} to "
@@ -44,19 +45,28 @@ def bench_env(domain, envs, rounds):
     actions = np.random.default_rng(0).uniform(-1, 1, (STEPS, *ours.action_space.shape)).astype("f")
     ours.reset(seed=0)
     python, c_calls, program = [], [], []
-    for _ in range(rounds):
+    pointer = ours._handle.pointer
+
+    def reset(k):
+        """One of the three groups of worlds that a short `waker bench env` visits."""
+        ours._seeds = [0] * envs
+        ours._episodes = [(4 + k % 3) * envs + i for i in range(envs)]
         ours.reset()
-        python.append(1 / seconds(lambda i: ours.step(actions[i]), STEPS))
-        ours.reset()
-        pointer = ours._handle.pointer
-        c_calls.append(1 / seconds(lambda i: lib.vec_step(pointer, actions[i].ctypes.data), STEPS))
+
+    for k in range(rounds):
+        reset(k)
+        python.append(seconds(lambda i: ours.step(actions[i]), STEPS))
+        reset(k)
+        c_calls.append(seconds(lambda i: lib.vec_step(pointer, actions[i].ctypes.data), STEPS))
         said = json.loads(waker.command("bench", "env", "--domain", domain, "--envs", envs,
                                         "--seconds", 1, "--json"))
-        program.append(said[0]["vector_image_steps_per_s"] / envs)
-    print(f"{domain}, {envs} environments: {statistics.median(python) * envs:.0f} steps with pictures "
-          f"a second from Python")
-    ratio_line("  speed of env.step over wk_vec_step in the same process", python, c_calls)
-    ratio_line("  speed of env.step over `waker bench env`", python, program)
+        program.append(envs / said[0]["vector_image_steps_per_s"])
+    print(f"{domain}, {envs} environments: {envs / statistics.median(p[0] for p in python):.0f} steps "
+          "with pictures a second from Python")
+    print("speed of env.step over")
+    ratio_line("  wk_vec_step in the same process", [c[0] / p[0] for p, c in zip(python, c_calls)])
+    ratio_line("    by processor time", [c[1] / p[1] for p, c in zip(python, c_calls)])
+    ratio_line("  `waker bench env`", [c / p[0] for p, c in zip(python, program)])
 
 
 def bench_policy(run, task, rounds):
@@ -75,8 +85,10 @@ def bench_policy(run, task, rounds):
         c_calls.append(seconds(lambda i: lib.policy_act(
             pointer, image.ctypes.data, flags.ctypes.data, actions.ctypes.data), 100))
         state = policy.reset()
-    print(f"Policy.act, one environment: {statistics.median(python) * 1e6:.0f} µs")
-    ratio_line("  time of Policy.act over wk_policy_act", python, c_calls)
+    print(f"Policy.act, one environment: {statistics.median(p[0] for p in python) * 1e6:.0f} µs")
+    print("time of Policy.act over")
+    ratio_line("  wk_policy_act", [p[0] / c[0] for p, c in zip(python, c_calls)])
+    ratio_line("    by processor time", [p[1] / c[1] for p, c in zip(python, c_calls)])
 
 
 def bench_import():
