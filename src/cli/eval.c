@@ -335,8 +335,8 @@ static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
 {
     wk_table table = {0};
     wk_table_begin(&table, "llrlrrrrrrrrrr", "task", "case", "episodes", "score", "mean", "s.d.",
-                   "CVaR 0.1", "min", "max", "diverged", "promised", "discounted", "open-loop image",
-                   "open-loop reward");
+                   "CVaR 0.1", "min", "max", "diverged", "promised", "discounted",
+                   "open-loop image", "open-loop reward");
     for (int i = 0; i < r->n_tasks; i++)
         for (int k = 0; k < r->tasks[i].n_cases; k++)
             print_case(&table, r->origin.domain, &r->tasks[i], k);
