@@ -148,11 +148,12 @@ static bool is_foreign(const wk_sweep_plan *plan, const wk_dir *run, int task, u
     return !wk_run_config_has_hash(&merged.config, head.config); // of an older version, perhaps
 }
 
-// The step of the last line of metrics.jsonl, which is newer than the last checkpoint; 0 where it
-// cannot be read.
+// The agent step of the last line of metrics.jsonl, which is newer than the last checkpoint; 0
+// where it cannot be read.
 static uint64_t logged_step(const wk_dir *run)
 {
     enum { TAIL = 1 << 14 };
+    static const char key[] = "\"agent_step\": ";
     char tail[TAIL + 1];
     int fd = openat(wk_dir_fd(run), "metrics.jsonl", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return 0;
@@ -163,8 +164,8 @@ static uint64_t logged_step(const wk_dir *run)
     if (length <= 0) return 0;
     tail[length] = 0;
     uint64_t step = 0;
-    for (char *at = tail; (at = strstr(at, "{\"step\": "));)
-        step = strtoull(at += 9, NULL, 10);
+    for (char *at = tail; (at = strstr(at, key));)
+        step = strtoull(at += strlen(key), NULL, 10);
     return step;
 }
 

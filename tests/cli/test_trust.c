@@ -51,7 +51,7 @@ static const char NAME_IT[] = "add --plugin ", NAME_RULE[] = "add --curriculum.p
         {"report " run " --out page", NULL}, {"curriculum " run, NULL},                            \
         {"export " run " --out episodes --episodes 2", NULL},                                      \
         {"adapt " run " --task all --updates 4 --restart --quiet", NULL},                          \
-        {"eval " run " --envs 1 --cases dr", NAME_IT},                                             \
+        {"eval " run " --envs 1 --cases dr", NAME_IT}, {"top " run " --once", NULL},               \
         {"eval " run " --policy random --envs 1 --cases dr", NAME_IT},                             \
         {"relabel " run " --reward m.so", NAME_IT}, {"openloop " run " --out x.gif", NAME_IT},     \
         {"model-error " run " --envs 1", NAME_IT},                                                 \
@@ -198,14 +198,32 @@ static void a_configuration_file_does_not_load_code(void **state)
     assert_true(was_loaded());
 }
 
-// A command that is added must be tried above, or be one that reads no run.
+// A command that is added must be tried above, or be one that reads no run. Grids that name code
+// are tried in test_sweep.c.
 static void every_command_is_covered(void **state)
 {
     (void)state;
     static const reading readings[] = {READINGS("made")};
-    static const char *const others[] = {"envs set",  "envs",       "envs check",   "render",
-                                         "bench env", "trust",      "bench update", "doctor",
-                                         "man",       "completion", "theory"};
+    static const char *const others[] = {"sweep",
+                                         "sweep status",
+                                         "sweep add",
+                                         "sweep retry",
+                                         "sweep cancel",
+                                         "sweep run",
+                                         "sweep slurm-task",
+                                         "sweep slurm-finish",
+                                         "bench curriculum",
+                                         "envs set",
+                                         "envs",
+                                         "envs check",
+                                         "render",
+                                         "bench env",
+                                         "trust",
+                                         "bench update",
+                                         "doctor",
+                                         "man",
+                                         "completion",
+                                         "theory"};
     program_result r = program_run("--help");
     const char *line = strstr(r.out, "Commands:\n");
     assert_non_null(line);

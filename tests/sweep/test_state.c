@@ -105,7 +105,8 @@ static void a_state_is_what_the_directory_says(void **state)
     assert_phase(0, "stopped");
     assert_int_equal(read_state(0).steps, 100);
     wk_lock lock = hold("waker-m-seed0", &dir);
-    put("waker-m-seed0/metrics.jsonl", "{\"step\": 120, \"a\": 1}\n{\"step\": 150, \"a\": 2}\n");
+    put("waker-m-seed0/metrics.jsonl",
+        "{\"step\": 240, \"agent_step\": 120}\n{\"step\": 300, \"agent_step\": 150}\n");
     assert_phase(0, "running");
     assert_int_equal(read_state(0).steps, 150);
     release(&lock, dir);
