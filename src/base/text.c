@@ -31,7 +31,7 @@ static bool reserve(wk_text *text, size_t extra)
 void wk_text_append(wk_text *text, const char *chars, size_t length)
 {
     if (!reserve(text, length)) return;
-    memcpy(text->chars + text->length, chars, length);
+    if (length > 0) memcpy(text->chars + text->length, chars, length);
     text->length += length;
     text->chars[text->length] = 0;
 }

@@ -157,15 +157,15 @@ static wk_status watch_row(void *context, const wk_eval_row *row, wk_error *err)
 }
 
 // Plays the episodes and judges what the model imagines along them.
-static wk_status play_judged(wk_eval_config *config, const wk_eval_player *player,
-                             wk_task_result *t, wk_error *err)
+static wk_status play_judged(wk_eval_config config, const wk_eval_player *player, wk_task_result *t,
+                             wk_error *err)
 {
     rows w = {.player = player};
-    WK_TRY(wk_open_errors_create(config->learner, config->domain, config->policy, t->task,
-                                 t->n_cases, &w.errors, err));
-    config->watch = watch_row;
-    config->context = &w;
-    wk_status status = wk_evaluate(config, t->episodes, err);
+    WK_TRY(wk_open_errors_create(config.learner, config.domain, config.policy, t->task, t->n_cases,
+                                 &w.errors, err));
+    config.watch = watch_row;
+    config.context = &w;
+    wk_status status = wk_evaluate(&config, t->episodes, err);
     for (int i = 0; i < t->n_cases && status == WK_OK; i++)
         t->cases[i].open_loop = wk_open_errors_curve(w.errors, i);
     wk_open_errors_destroy(w.errors);
@@ -189,7 +189,7 @@ static wk_status play(const wk_eval_result *r, const wk_eval_player *player, int
     }
     wk_eval_config config = config_of(r, player, t, cases);
     config.policy = policy;
-    return config.learner && policy >= 0 ? play_judged(&config, player, t, err)
+    return config.learner && policy >= 0 ? play_judged(config, player, t, err)
                                          : wk_evaluate(&config, t->episodes, err);
 }
 
