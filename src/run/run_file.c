@@ -228,7 +228,7 @@ wk_status wk_run_file_read(const void *bytes, size_t size, const wk_run_state *s
     list_parts(s, parts);
     for (int i = 0; i < PARTS; i++) {
         const void *source = take(&r, parts[i].size);
-        if (source) memcpy(parts[i].bytes, source, parts[i].size);
+        if (source && parts[i].size > 0) memcpy(parts[i].bytes, source, parts[i].size);
         take(&r, parts[i].padding);
     }
     const char *fault = r.failed ? NULL : fault_of(s);
