@@ -197,17 +197,22 @@ typedef struct group {
 
 // Older reports are forgotten in the direction of the new one alone, as a table forgets in the cell
 // that is reported: of A, the part A φφᵀA / φᵀAφ is scaled by `keep`, and what belongs to it.
-static void forget(wk_surface *s, const double *row, double keep)
+// Returns the weight of the new one: it fills up what is known there to 1 / (1 - decay), which is
+// where reports of weight 1 lead to in time. So the first one there counts in full, as in a table.
+static double forget(wk_surface *s, const double *row, double keep)
 {
     int w = (int)s->width;
     double *along = s->work; // Aφ
     cblas_dsymv(CblasRowMajor, CblasLower, w, 1, s->information, w, row, 1, 0, along, 1);
-    double known = cblas_ddot(w, row, 1, along, 1);
-    if (!(known > 0)) return;
+    double known = cblas_ddot(w, row, 1, along, 1), length = cblas_ddot(w, row, 1, row, 1);
+    double full = 1 / (1 - s->config.decay);
+    if (!(known > 0)) return full;
     double share = (1 - keep) / known;
     cblas_daxpy(w, -share * cblas_ddot(w, row, 1, s->product, 1), along, 1, s->product, 1);
     cblas_daxpy(w, -share * cblas_ddot(w, row, 1, s->sum, 1), along, 1, s->sum, 1);
     cblas_dsyr(CblasRowMajor, CblasLower, w, -share, along, 1, s->information, w);
+    double left = (keep * known - s->config.ridge * length) / (length * length);
+    return fmax(full - fmax(left, 0), full * (1 - keep));
 }
 
 static void add_group(wk_surface *s, const group *g)
@@ -216,10 +221,11 @@ static void add_group(wk_surface *s, const group *g)
     features(s, g->theta, g->size, s->rows);
     for (size_t i = 0; i < g->size; i++) {
         const double *row = s->rows + i * s->width;
-        forget(s, row, pow(s->config.decay, g->count[i]));
-        cblas_dsyr(CblasRowMajor, CblasLower, w, g->count[i], row, 1, s->information, w);
-        cblas_daxpy(w, g->sum[i], row, 1, s->product, 1);
-        cblas_daxpy(w, g->count[i], row, 1, s->sum, 1);
+        double mean = g->sum[i] / g->count[i];
+        double weight = forget(s, row, pow(s->config.decay, g->count[i]));
+        cblas_dsyr(CblasRowMajor, CblasLower, w, weight, row, 1, s->information, w);
+        cblas_daxpy(w, weight * mean, row, 1, s->product, 1);
+        cblas_daxpy(w, weight, row, 1, s->sum, 1);
         double keep = pow(1 - (1 - s->config.decay) / (double)s->width, g->count[i]);
         *s->weight = keep * *s->weight + g->count[i];
         *s->total = keep * *s->total + g->sum[i];
