@@ -131,10 +131,7 @@ static void adjust(const mjModel *from, const double *theta, mjModel *to, mjData
         to->actuator_gear[6 * i] = theta[MOTOR] * from->actuator_gear[6 * i];
     stretch_limbs(from, theta[LIMB], to);
     mj_setConst(to, data);
-    // What the model's file gives is kept; the rest of the statistics are the new body's.
-    to->stat.extent = from->stat.extent;
-    for (int k = 0; k < 3; k++)
-        to->stat.center[k] = from->stat.center[k];
+    to->stat = from->stat; // of the usual body: not all versions of MuJoCo make all of them anew
 }
 
 static const wk_planar_robot robot = {
