@@ -39,11 +39,11 @@ const wk_slurm_options *wk_slurm_args_options(const wk_slurm_args *given, wk_slu
     return any ? out : NULL;
 }
 
-static volatile sig_atomic_t told; // to stop
+static volatile sig_atomic_t stop_signal; // the last one received; 0: none
 
 static void on_signal(int number)
 {
-    told = number;
+    stop_signal = number;
 }
 
 // Slurm's signals end the run, which saves; this process lives on to put its task back.
@@ -103,12 +103,12 @@ static wk_status read_self(const char *submission, wk_slurm_self *out, wk_error 
     return WK_OK;
 }
 
-// What ended because it was told to goes on with the same command: srun may have been told itself,
-// and a run that has just started does not catch signals yet.
+// What ended because of a stop signal goes on with the same command: srun may have received one
+// too, and a run that has just started does not catch signals yet.
 static int code_of_step(int code)
 {
-    bool was_told = code == 128 + SIGTERM || code == 128 + SIGUSR1 || code == 128 + SIGUSR2;
-    return code != WK_EXIT_OK && (told || was_told) ? WK_EXIT_RESUME : code;
+    bool by_signal = code == 128 + SIGTERM || code == 128 + SIGUSR1 || code == 128 + SIGUSR2;
+    return code != WK_EXIT_OK && (stop_signal || by_signal) ? WK_EXIT_RESUME : code;
 }
 
 // Runs the task as a step of the job, which gets Slurm's signals.
@@ -131,8 +131,8 @@ static wk_status run_step(const job *j, const wk_cli *cli, int task, int *code, 
     if (failed != 0) return wk_fail(err, WK_E_IO, "cannot run srun: %s", strerror(failed));
     while (waitpid(pid, &status, 0) < 0) {
         if (errno != EINTR) return wk_fail(err, WK_E_IO, "lost srun: %s", strerror(errno));
-        if (told && !noted) (void)wk_slurm_task_told(world, task, NULL);
-        noted = told;
+        if (stop_signal && !noted) (void)wk_slurm_task_stopping(world, task, NULL);
+        noted = stop_signal;
     }
     *code = code_of_step(wk_sweep_exit_code(status));
     return WK_OK;

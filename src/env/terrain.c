@@ -13,26 +13,8 @@
 #include <string.h>
 
 #define LENGTH_MIN 0.1
-#define LENGTH_MAX 10.0
 
-const wk_param wk_terrain_params[WK_TERRAIN_PARAMS] = {
-    {.name = "amplitude",
-     .help = "height of the terrain, a share of the robot's largest; -1 (with length 0): stairs",
-     .min = 0,
-     .max = 1,
-     .step = 0.05,
-     .legal_min = -1,
-     .legal_max = 1,
-     .continuous = true},
-    {.name = "length",
-     .help = "length scale of the terrain; a bump is about twice as many metres long",
-     .min = 0.2,
-     .max = 2,
-     .step = 0.05,
-     .legal_min = 0,
-     .legal_max = LENGTH_MAX,
-     .continuous = true},
-};
+const wk_param wk_terrain_params[WK_TERRAIN_PARAMS] = {WK_TERRAIN_GROUND(0.05, 0.05)};
 
 enum { LATTICE, COLLIDER, SHADOWS, SAMPLES };
 const wk_option wk_terrain_options[WK_TERRAIN_OPTIONS] = {
@@ -80,7 +62,7 @@ wk_status wk_terrain_check(const double *theta, wk_error *err)
     if (theta[1] < LENGTH_MIN)
         return wk_fail(err, WK_E_INPUT,
                        "length %g: give %g to %g, or amplitude -1 with length 0 for stairs",
-                       theta[1], LENGTH_MIN, LENGTH_MAX);
+                       theta[1], LENGTH_MIN, WK_TERRAIN_LENGTH_MAX);
     return WK_OK;
 }
 

@@ -35,11 +35,11 @@ typedef struct launcher {
     int n_slots, threads, population;
     char gpus[GPUS_MAX][GPU_NAME_MAX]; // as CUDA_VISIBLE_DEVICES names them
     int n_gpus;
-    bool told;  // the processes were asked to stop
-    bool waits; // for processes of others
+    bool stopping; // the processes were asked to stop
+    bool waits;    // for processes of others
     wk_status_line line;
     wk_log log; // above the line
-    double began, told_at;
+    double began, stopping_since;
     uint64_t steps_at_start;
 } launcher;
 
@@ -150,7 +150,7 @@ static wk_status start_slot(launcher *l, slot *s, wk_error *err)
 
 static wk_status fill_slots(launcher *l, wk_error *err)
 {
-    for (int i = 0; i < l->n_slots && !l->told; i++) {
+    for (int i = 0; i < l->n_slots && !l->stopping; i++) {
         slot *s = &l->slots[i];
         if (s->pid != 0) continue;
         s->count = wk_sweep_queue_next(&l->queue, l->population, s->tasks);
@@ -227,13 +227,14 @@ static int running(const launcher *l)
 static void ask_to_stop(launcher *l)
 {
     const double again = 10, now = wk_clock_seconds();
-    if (!l->launch->stop || !*l->launch->stop || (l->told && now - l->told_at < again)) return;
-    if (!l->told)
+    if (!l->launch->stop || !*l->launch->stop || (l->stopping && now - l->stopping_since < again))
+        return;
+    if (!l->stopping)
         wk_log_line(&l->log, WK_LOG_INFO,
                     "stopping: %d processes save their runs; interrupt again to leave them alone",
                     running(l));
-    l->told = true;
-    l->told_at = now;
+    l->stopping = true;
+    l->stopping_since = now;
     for (int i = 0; i < l->n_slots; i++)
         if (l->slots[i].pid != 0) kill(l->slots[i].pid, SIGTERM);
 }
@@ -316,7 +317,7 @@ static wk_status loop(launcher *l, wk_error *err)
         WK_TRY(reap(l, err));
         WK_TRY(look_at_others(l, &others, err));
         WK_TRY(fill_slots(l, err));
-        if (running(l) == 0 && (others == 0 || l->told)) return WK_OK;
+        if (running(l) == 0 && (others == 0 || l->stopping)) return WK_OK;
         show(l);
         nanosleep(&half, NULL);
     }
@@ -341,8 +342,8 @@ static wk_status finish(launcher *l, wk_sweep_end *end, wk_error *err)
     int over = c.phases[WK_SWEEP_DONE] + c.phases[WK_SWEEP_FAILED];
     bool all = over == (int)l->launch->plan->tasks.count;
     *end = c.phases[WK_SWEEP_FAILED] > 0 || !all ? WK_SWEEP_FAILURES : WK_SWEEP_FINISHED;
-    if (l->told) *end = WK_SWEEP_SAVED;
-    if (l->told || c.phases[WK_SWEEP_DONE] == 0) return WK_OK;
+    if (l->stopping) *end = WK_SWEEP_SAVED;
+    if (l->stopping || c.phases[WK_SWEEP_DONE] == 0) return WK_OK;
     return wk_sweep_report_make(l->launch, end, err);
 }
 

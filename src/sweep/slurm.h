@@ -109,8 +109,8 @@ typedef struct wk_slurm_step {
 
 wk_status wk_slurm_task_begin(const wk_slurm_world *world, const wk_slurm_self *self,
                               wk_slurm_step *step, wk_error *err);
-/// A signal told the job to stop: that the process dies now is no failure of the node.
-wk_status wk_slurm_task_told(const wk_slurm_world *world, int task, wk_error *err);
+/// The job received a stop signal: that its process ends now is no failure of the node.
+wk_status wk_slurm_task_stopping(const wk_slurm_world *world, int task, wk_error *err);
 /// `code` is that of `waker sweep run`.
 wk_status wk_slurm_task_end(const wk_slurm_world *world, const wk_slurm_self *self, int task,
                             int code, wk_slurm_step *step, wk_error *err);

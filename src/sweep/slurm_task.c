@@ -166,7 +166,7 @@ wk_status wk_slurm_task_begin(const wk_slurm_world *world, const wk_slurm_self *
     return begin_task(world, self, task, step, err);
 }
 
-wk_status wk_slurm_task_told(const wk_slurm_world *world, int task, wk_error *err)
+wk_status wk_slurm_task_stopping(const wk_slurm_world *world, int task, wk_error *err)
 {
     char name[WK_SLURM_NAME_MAX];
     marker_name(world, task, name);
@@ -181,7 +181,7 @@ wk_status wk_slurm_task_end(const wk_slurm_world *world, const wk_slurm_self *se
     wk_sweep_task_phase phase;
     bool cancelled;
     *step = (wk_slurm_step){.task = task, .code = code};
-    WK_TRY(wk_slurm_task_told(world, task, err));
+    WK_TRY(wk_slurm_task_stopping(world, task, err));
     WK_TRY(is_cancelled(world, &cancelled, err));
     if (code == 0 || code == SAVED) WK_TRY(note_success(world, self->node, err));
     if (code == 0 || cancelled) return WK_OK;

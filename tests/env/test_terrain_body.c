@@ -143,6 +143,11 @@ static void stretched_limbs_are_those_of_a_stretched_file(void **state)
     expect_same("bound", expected->geom_rbound, ours->geom_rbound, geoms);
     expect_same("geom", expected->geom_pos, ours->geom_pos, 3 * geoms);
     expect_same("extent", &expected->stat.extent, &ours->stat.extent, 1);
+    int count;
+    const double *torso = d->read(world, "xpos/torso", &count); // what rewards of users read
+    assert_non_null(torso);
+    assert_int_equal(count, 3);
+    assert_near(torso[2], data->xpos[3 * 1 + 2], 0);
     d->destroy(world);
     mj_deleteModel(expected);
     free(xml);

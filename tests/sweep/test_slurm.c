@@ -172,7 +172,8 @@ static void a_node_that_fails_twice_is_excluded(void **state)
     assert_string_equal(job_of(8)->excluded, "");
 }
 
-static void a_process_that_died_counts_against_its_node_unless_it_was_told_to_stop(void **state)
+static void
+a_process_that_died_counts_against_its_node_unless_it_was_stopped_by_a_signal(void **state)
 {
     (void)state;
     wk_error err = {0};
@@ -182,7 +183,7 @@ static void a_process_that_died_counts_against_its_node_unless_it_was_told_to_st
     for (int task = 10; task < 14; task++) {
         fake_job *job = job_of(task);
         start_job(&f, (int)(job - f.jobs.items), 2 + task % 2);
-        if (task % 2) assert_ok(wk_slurm_task_told(&f.world, task, &err));
+        if (task % 2) assert_ok(wk_slurm_task_stopping(&f.world, task, &err));
         stop_process(&f, job->process);
         job->process = -1;
         run_to(task, 0, 75);
@@ -239,7 +240,7 @@ int main(void)
         TEST(exactly_the_task_that_saved_is_requeued),
         TEST(restarts_and_attempts_are_bounded),
         TEST(a_node_that_fails_twice_is_excluded),
-        TEST(a_process_that_died_counts_against_its_node_unless_it_was_told_to_stop),
+        TEST(a_process_that_died_counts_against_its_node_unless_it_was_stopped_by_a_signal),
         TEST(cancel_empties_the_queue_and_saves_what_runs),
         TEST(the_last_job_submits_what_was_lost_and_then_makes_the_report),
     };

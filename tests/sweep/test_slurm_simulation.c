@@ -128,7 +128,7 @@ static void preempt(fake *f, int number)
     wk_error err = {0};
     int process = job->process;
     f->preempted++;
-    (void)wk_slurm_task_told(&f->world, job->step.task, &err);
+    (void)wk_slurm_task_stopping(&f->world, job->step.task, &err);
     bool saved = !chance(f, 0.3);
     slurm_requeues(f, job, false);
     if (saved) {
