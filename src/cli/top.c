@@ -92,20 +92,11 @@ static void look(void *context, size_t item, int thread)
     if (!(w->since.time > 0) || w->now.now.time - w->since.time > WINDOW) w->since = before;
 }
 
-// Agent steps a second of learning, which those of the prefill say nothing about.
-static double rate_between(const watched *w, const wk_run_moment *a, const wk_run_moment *b)
-{
-    return a->steps < w->now.prefill ? NAN : wk_run_rate(a, b);
-}
-
-// From what was seen to happen; at first from the files: the log since the newest checkpoint, or
-// the two newest checkpoints.
+// From what was seen to happen; at first from the files.
 static double rate_of(const watched *w)
 {
-    double rate = rate_between(w, &w->since, &w->now.now);
-    if (isnan(rate)) rate = rate_between(w, &w->now.saved, &w->now.now);
-    if (isnan(rate)) rate = rate_between(w, &w->now.older, &w->now.saved);
-    return rate;
+    double rate = wk_run_rate(&w->now, &w->since, &w->now.now);
+    return isnan(rate) ? wk_run_rate_by_files(&w->now) : rate;
 }
 
 static wk_run_row row_of(const watched *w)
@@ -121,7 +112,7 @@ static wk_run_row row_of(const watched *w)
     if (p->phase != WK_RUN_PHASE_RUNNING) return row;
     double rate = rate_of(w);
     row.values.updates_per_second = rate / p->train_every;
-    if (p->total > p->now.steps) row.values.seconds_left = (double)(p->total - p->now.steps) / rate;
+    if (p->total > p->now.steps) row.values.seconds_left = wk_run_seconds_left(p, rate);
     return row;
 }
 

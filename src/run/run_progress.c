@@ -99,7 +99,7 @@ static wk_status read_metrics(const wk_dir *run, wk_run_progress *out, wk_error 
     return status;
 }
 
-static wk_status read_files(const wk_dir *run, wk_run_progress *out, wk_error *err)
+wk_status wk_run_progress_look(const wk_dir *run, wk_run_progress *out, wk_error *err)
 {
     bool held, last;
     WK_TRY(wk_lock_held(run, &held, err));
@@ -130,14 +130,27 @@ wk_status wk_run_progress_read(const char *directory, wk_run_progress *out, wk_e
                              .mean_error = NAN};
     wk_saved_run_close(&saved);
     if (status == WK_OK) status = wk_dir_open(NULL, directory, &run, err);
-    if (status == WK_OK) status = read_files(run, out, err);
+    if (status == WK_OK) status = wk_run_progress_look(run, out, err);
     wk_dir_close(run);
     return status;
 }
 
-double wk_run_rate(const wk_run_moment *before, const wk_run_moment *after)
+double wk_run_rate(const wk_run_progress *progress, const wk_run_moment *before,
+                   const wk_run_moment *after)
 {
-    if (!(before->time > 0) || !(after->time > before->time) || after->steps <= before->steps)
+    if (before->steps < progress->prefill || !(before->time > 0) || !(after->time > before->time) ||
+        after->steps <= before->steps)
         return NAN;
     return (double)(after->steps - before->steps) / (after->time - before->time);
+}
+
+double wk_run_rate_by_files(const wk_run_progress *p)
+{
+    double rate = wk_run_rate(p, &p->saved, &p->now);
+    return isnan(rate) ? wk_run_rate(p, &p->older, &p->saved) : rate;
+}
+
+double wk_run_seconds_left(const wk_run_progress *p, double rate)
+{
+    return p->total > p->now.steps ? (double)(p->total - p->now.steps) / rate : NAN;
 }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "run/checkpoint.h"
+#include "run/run_progress.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -148,48 +149,16 @@ static bool is_foreign(const wk_sweep_plan *plan, const wk_dir *run, int task, u
     return !wk_run_config_has_hash(&merged.config, head.config); // of an older version, perhaps
 }
 
-// The agent step of the last line of metrics.jsonl, which is newer than the last checkpoint; 0
-// where it cannot be read.
-static uint64_t logged_step(const wk_dir *run)
+// How far a run is that somebody trains: the log is newer than the last checkpoint.
+static wk_status look_at_running(const wk_sweep_plan *plan, const wk_dir *run,
+                                 const wk_sweep_task *task, wk_sweep_state *out, wk_error *err)
 {
-    enum { TAIL = 1 << 14 };
-    static const char key[] = "\"agent_step\": ";
-    char tail[TAIL + 1];
-    int fd = openat(wk_dir_fd(run), "metrics.jsonl", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return 0;
-    struct stat info;
-    off_t size = fstat(fd, &info) == 0 ? info.st_size : 0, from = size > TAIL ? size - TAIL : 0;
-    ssize_t length = size > 0 ? pread(fd, tail, TAIL, from) : 0;
-    close(fd);
-    if (length <= 0) return 0;
-    tail[length] = 0;
-    uint64_t step = 0;
-    for (char *at = tail; (at = strstr(at, key));)
-        step = strtoull(at += strlen(key), NULL, 10);
-    return step;
-}
-
-static double modified(const wk_dir *run, const char *folder, uint64_t step)
-{
-    char name[WK_STEP_NAME_MAX], path[WK_STEP_NAME_MAX + 16];
-    struct stat info;
-    if (folder) wk_step_name("", step, "", name);
-    snprintf(path, sizeof path, "%s%s%s", folder ? folder : "", folder ? "/" : "",
-             folder ? name : "config.yaml");
-    if (fstatat(wk_dir_fd(run), path, &info, 0) != 0) return NAN;
-    return (double)info.st_mtim.tv_sec + 1e-9 * (double)info.st_mtim.tv_nsec;
-}
-
-// From the time between the two newest checkpoints or, where there is one, since the beginning.
-static double seconds_left(const wk_dir *run, const wk_sweep_task *task, const wk_steps *at,
-                           uint64_t now)
-{
-    if (at->count == 0 || now >= task->steps) return NAN;
-    uint64_t newer = at->items[at->count - 1], older = at->count > 1 ? at->items[at->count - 2] : 0;
-    double began = older ? modified(run, WK_CHECKPOINT_FOLDER, older) : modified(run, NULL, 0);
-    double seconds = modified(run, WK_CHECKPOINT_FOLDER, newer) - began;
-    if (!(seconds > 0) || newer == older) return NAN;
-    return (double)(task->steps - now) * seconds / (double)(newer - older);
+    const wk_run_config *config = &plan->shapes.items[task->shape].config;
+    wk_run_progress now = {.total = task->steps, .prefill = (uint64_t)config->prefill};
+    WK_TRY(wk_run_progress_look(run, &now, err));
+    out->steps = now.now.steps;
+    out->seconds_left = wk_run_seconds_left(&now, wk_run_rate_by_files(&now));
+    return WK_OK;
 }
 
 // What lies in the run's directory.
@@ -205,10 +174,8 @@ static wk_status read_run(const wk_sweep_plan *plan, const wk_dir *run, int task
         out->steps = checkpoints.count ? checkpoints.items[checkpoints.count - 1] : 0;
         out->foreign = out->steps > 0 && is_foreign(plan, run, task, out->steps);
         out->trained = !out->foreign && is_trained(run, t, &checkpoints);
-        uint64_t logged = *held ? logged_step(run) : 0;
-        if (logged > out->steps) out->steps = logged;
-        if (*held) out->seconds_left = seconds_left(run, t, &checkpoints, out->steps);
     }
+    if (status == WK_OK && *held) status = look_at_running(plan, run, t, out, err);
     wk_array_free(&checkpoints);
     for (int i = 0; status == WK_OK && i < WK_SWEEP_FOLLOWS; i++)
         status = is_followed(plan, run, task, (wk_sweep_follow_kind)i, &out->follow[i], err);
