@@ -486,6 +486,17 @@ static wk_tensor convolve(fixture *f, wk_shape x, int kernel, int channels, int 
     return y;
 }
 
+static void channels_may_be_an_odd_number_of_chunks(void **state)
+{
+    (void)state;
+    fixture f = open_fixture();
+    f.limits.capability = 90;
+    wk_tensor y = convolve(&f, WK_SHAPE(32, 14, 14, 24), 4, 16, 2, WK_IDENTITY);
+    choose(&f);
+    expect(&f, y, WK_KERNEL_CONV_PLANES);
+    close_fixture(&f);
+}
+
 static void what_kernels_of_convolutions_refuse(void **state)
 {
     (void)state;
@@ -502,8 +513,10 @@ static void what_kernels_of_convolutions_refuse(void **state)
          WK_KERNEL_CONV_PLANES, "it is a stack of images"},
         {WK_SHAPE(32, 14, 14, 16), 4, 16, 1, 90, WK_IDENTITY, WK_KERNEL_CONV_DIRECT,
          WK_KERNEL_CONV_PLANES, "its stride is not 2"},
-        {WK_SHAPE(32, 14, 14, 24), 4, 16, 2, 90, WK_IDENTITY, WK_KERNEL_CONV_DIRECT,
-         WK_KERNEL_CONV_PLANES, "its channels are no multiple of 16"},
+        {WK_SHAPE(32, 15, 15, 24), 5, 16, 2, 90, WK_IDENTITY, WK_KERNEL_CONV_DIRECT,
+         WK_KERNEL_CONV_PLANES, "its kernel is odd and its channels are no multiple of 16"},
+        {WK_SHAPE(32, 14, 14, 16), 4, 12, 2, 90, WK_IDENTITY, WK_KERNEL_OP, WK_KERNEL_CONV_PLANES,
+         "its channels are no multiple of 8"},
         {WK_SHAPE(32, 6, 6, 16), 4, 16, 2, 90, WK_IDENTITY, WK_KERNEL_CONV_DIRECT,
          WK_KERNEL_CONV_PLANES, "too many places are beyond the small image's edge"},
         {WK_SHAPE(32, 14, 14, 256), 4, 16, 2, 90, WK_IDENTITY, WK_KERNEL_CONV_DIRECT,
@@ -731,6 +744,7 @@ int main(void)
         cmocka_unit_test(products_alone),
         cmocka_unit_test(a_bias_goes_with_the_library_s_product),
         cmocka_unit_test(the_slope_of_the_layer_before_an_image_is_fused),
+        cmocka_unit_test(channels_may_be_an_odd_number_of_chunks),
         cmocka_unit_test(what_kernels_of_convolutions_refuse),
         cmocka_unit_test(images_that_begin_anywhere_are_collected),
         cmocka_unit_test(the_convolutions_of_the_paper_s_model),

@@ -36,7 +36,9 @@ template <int COLS> struct sums {
 typedef struct front {
     unsigned place[ROWS]; // where a row's results begin, with edges in its low bits, or OUTSIDE
     unsigned copied[ROWS + WK_PLANES_HALO]; // where the copied places begin
-    uint4 terms[WK_PLANES_TERMS / 64];      // where every 16 terms begin in the copy, in chunks
+    // Where every 16 terms begin in the copy, in chunks, and how much further their second chunk
+    // is: as an operand's description has them.
+    uint4 terms[WK_PLANES_TERMS / 64];
     uint64_t full[STAGES], empty[STAGES];
 } front;
 
@@ -69,7 +71,7 @@ template <bool TRANSPOSED> static __device__ block_work work_of(const wk_planes 
         b.taps_down = j.p.taps[b.down], b.taps_right = j.p.taps[b.right];
         b.first -= (int)((b.taps_down - 1) * j.x.width + b.taps_right - 1);
     }
-    b.depth = b.taps_down * b.taps_right * j.p.channels;
+    b.depth = WK_PLANES_TERMS_OF(b.taps_down * b.taps_right, j.p.chunks);
     return b;
 }
 
@@ -88,22 +90,34 @@ template <bool TRANSPOSED> static __device__ void locate_results(const wk_planes
     f->place[threadIdx.x] = at;
 }
 
-// Where 16 terms begin in the copy. Beyond the last the weights are zero, and any images will do.
+// Where a chunk of the sum begins in the copy.
+template <bool TRANSPOSED>
+static __device__ unsigned chunk_place(const wk_planes &j, const block_work &b,
+                                       const wk_planes_chunk &c)
+{
+    unsigned u = c.tap / b.taps_right, v = c.tap - u * b.taps_right, plane = 0;
+    if (TRANSPOSED) {
+        u = b.taps_down - 1 - u, v = b.taps_right - 1 - v;
+    } else if (j.x.split == 2) {
+        plane = u % 2 * 2 + v % 2;
+        u /= 2, v /= 2;
+    }
+    unsigned chunk = plane * j.x.plane_chunks + c.chunk;
+    return chunk * (j.p.pitch / CHUNK_BYTES) + u * j.x.width + v;
+}
+
+// Beyond the last terms the weights are zero, and any images will do.
 template <bool TRANSPOSED>
 static __device__ void locate_terms(const wk_planes &j, const block_work &b, front *f)
 {
-    unsigned *terms = (unsigned *)f->terms;
+    unsigned *terms = (unsigned *)f->terms, taps = b.taps_down * b.taps_right;
     for (unsigned i = threadIdx.x; i < WK_PLANES_TERMS / 16; i += THREADS) {
-        unsigned k = min(i * 16, b.depth - 16), tap = k / j.p.channels, channel = k % j.p.channels;
-        unsigned u = tap / b.taps_right, v = tap - u * b.taps_right, plane = 0;
-        if (TRANSPOSED) {
-            u = b.taps_down - 1 - u, v = b.taps_right - 1 - v;
-        } else if (j.x.split == 2) {
-            plane = u % 2 * 2 + v % 2;
-            u /= 2, v /= 2;
-        }
-        unsigned chunk = plane * j.x.plane_chunks + channel / CHUNK;
-        terms[i] = chunk * (j.p.pitch / CHUNK_BYTES) + u * j.x.width + v;
+        unsigned at = min(i * 2, b.depth / CHUNK - 2);
+        unsigned first =
+            chunk_place<TRANSPOSED>(j, b, wk_planes_chunk_at(at, j.p.chunks, taps, TRANSPOSED));
+        unsigned second =
+            chunk_place<TRANSPOSED>(j, b, wk_planes_chunk_at(at + 1, j.p.chunks, taps, TRANSPOSED));
+        terms[i] = first | (second - first) << 16;
     }
 }
 
@@ -117,16 +131,16 @@ static __device__ void locate_images(const wk_planes &j, const block_work &b, fr
 }
 
 // The images' part. A warp copies neighbouring places, which lie side by side in shared memory, and
-// as many chunks of each (`paired`) as make a whole sector of global memory.
+// as many chunks of each (`adjacent`) as fill sectors of global memory.
 static __device__ void copy_images(const wk_planes &j, const front *f, unsigned to)
 {
     unsigned lane = threadIdx.x % 32, plane = j.x.plane_chunks * j.p.pitch;
-    unsigned high = 32 / j.x.paired, across = j.x.plane_chunks / j.x.paired;
-    unsigned tasks = (j.p.copied + high - 1) / high * across;
+    unsigned high = 32 / j.x.adjacent, across = j.x.plane_chunks / j.x.adjacent;
+    unsigned tasks = (j.p.copied + high - 1) / high * across, row = lane / j.x.adjacent;
     for (unsigned task = threadIdx.x / 32; task < tasks; task += THREADS / 32) {
-        unsigned group = wk_quotient(task, j.x.by_across), at = group * high + lane / j.x.paired;
-        unsigned chunk = (task - group * across) * j.x.paired + lane % j.x.paired;
-        if (at >= j.p.copied) continue;
+        unsigned group = wk_quotient(task, j.x.by_across), at = group * high + row;
+        unsigned chunk = (task - group * across) * j.x.adjacent + lane - row * j.x.adjacent;
+        if (at >= j.p.copied || row == high) continue;
         unsigned place = f->copied[at], there = to + chunk * j.p.pitch + at * CHUNK_BYTES;
         const __nv_bfloat16 *from = j.x.from.at() + (place & ~WK_PLACE_BITS) + chunk * j.x.chunk;
         wk_copy_chunk(there, from, place);
@@ -340,8 +354,9 @@ static __device__ void begin_barriers(const supply &s)
 }
 
 template <bool TRANSPOSED, int COLS>
-static __global__ void __launch_bounds__(THREADS, COLS <= 48 ? 4 : 2)
-    planes_kernel(const wk_planes j)
+static __global__ void __launch_bounds__(THREADS, COLS <= 16   ? 6
+                                                  : COLS <= 48 ? 4
+                                                               : 2) planes_kernel(const wk_planes j)
 {
     extern __shared__ __align__(128) char memory[];
     typedef tile<COLS> t;
@@ -366,7 +381,7 @@ static __global__ void __launch_bounds__(THREADS, COLS <= 48 ? 4 : 2)
     sums<COLS> sum = {};
     for (int i = 0; i < t::parts; i++)
         wk_wgmma_hold(sum.v[i]);
-    uint64_t left = wk_operand(images + threadIdx.x / GROUP * 64 * CHUNK_BYTES, j.p.pitch, 128);
+    uint64_t left = wk_operand(images + threadIdx.x / GROUP * 64 * CHUNK_BYTES, 0, 128);
 #pragma unroll 1
     for (unsigned step = 0; step < steps; step++) {
         unsigned at = step % STAGES, before = (step - 1) % STAGES;
@@ -410,7 +425,9 @@ void wk_cuda_planes(const wk_cuda_call *c, const wk_planes *j, bool transposed)
     switch (wk_planes_columns(j)) {
     case 16: // of RGB images, which are large
         return launch<true, 16>(c, *j);
-    case 48: // forward alone
+    case 24: // forward alone, as the next
+        return launch<false, 24>(c, *j);
+    case 48:
         return launch<false, 48>(c, *j);
     case 96:
         return transposed ? launch<true, 96>(c, *j) : launch<false, 96>(c, *j);

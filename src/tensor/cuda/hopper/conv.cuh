@@ -12,8 +12,8 @@ typedef struct wk_planes_image {
     unsigned plane_chunks; // chunks of 8 channels in a plane
     unsigned image, down, right, chunk, plane_down, plane_right; // from one to the next
     unsigned width, height, places;                              // of all images
-    unsigned paired; // 2 if chunks of a place are contiguous in pairs, else 1
-    wk_divisor by_width, by_height, by_across; // by_across: plane_chunks / beside
+    unsigned adjacent; // contiguous chunks of a place that neighbouring lanes copy
+    wk_divisor by_width, by_height, by_across; // by_across: plane_chunks / adjacent
 } wk_planes_image;
 
 /// A convolution in either direction. Results are act(product + bias), or the product times the
@@ -39,7 +39,8 @@ typedef struct wk_planes {
 static inline unsigned wk_planes_columns(const wk_planes *j)
 {
     if (j->result_c == 3) return 16;
-    if (j->p.columns <= 48 && j->p.classes == 1 && !j->p.joined) return 48;
+    bool forward = j->p.classes == 1 && !j->p.joined;
+    if (forward && j->p.columns <= 48) return j->p.columns <= 24 ? 24 : 48;
     return j->p.columns <= 96 ? 96 : 192;
 }
 
@@ -47,6 +48,26 @@ static inline unsigned wk_planes_columns(const wk_planes *j)
 #define WK_PLANES_DEPTH(columns) ((columns) > 96 ? 32 : 64)
 
 void wk_cuda_planes(const wk_cuda_call *c, const wk_planes *j, bool transposed);
+
+/// Which tap's chunk is number `at` of the sum; `real` is false for the one that fills the last
+/// step.
+typedef struct wk_planes_chunk {
+    unsigned tap, chunk;
+    bool real;
+} wk_planes_chunk;
+
+/// The order of the sum: tap after tap; with an odd number of chunks the last ones of two taps come
+/// after the others of both, that of the lower place first: an instruction reads two chunks, the
+/// second at a higher address. Taps go up in places large to small, and down small to large.
+static __device__ inline wk_planes_chunk wk_planes_chunk_at(unsigned at, unsigned chunks,
+                                                            unsigned taps, bool transposed)
+{
+    if (chunks % 2 == 0) return {at / chunks, at % chunks, at / chunks < taps};
+    unsigned first = at / (2 * chunks) * 2, in = at % (2 * chunks), whole = chunks - 1;
+    if (first + 1 >= taps) return {first, min(in, whole), first < taps && in < chunks};
+    if (in < 2 * whole) return {first + in / whole, in % whole, true};
+    return {first + ((in - 2 * whole) ^ transposed), whole, true};
+}
 
 /// Where a place lies.
 static __device__ inline void wk_locate(const wk_planes_image &x, unsigned place, unsigned *image,

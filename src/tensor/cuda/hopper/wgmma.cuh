@@ -94,6 +94,7 @@ static __device__ inline void wk_copy_bulk(unsigned to, const void *from, unsign
 
 // The registers of N columns as the instruction lists them, and as operands of the statement.
 #define WK_R8 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define WK_R12 WK_R8 ", %8, %9, %10, %11"
 #define WK_R16 WK_R8 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define WK_R24 WK_R16 ", %16, %17, %18, %19, %20, %21, %22, %23"
 #define WK_R40                                                                                     \
@@ -113,6 +114,7 @@ static __device__ inline void wk_copy_bulk(unsigned to, const void *from, unsign
 #define WK_F8(i)                                                                                   \
     "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),    \
         "+f"(d[i + 6]), "+f"(d[i + 7])
+#define WK_F12(i) WK_F8(i), "+f"(d[i + 8]), "+f"(d[i + 9]), "+f"(d[i + 10]), "+f"(d[i + 11])
 #define WK_F16(i) WK_F8(i), WK_F8(i + 8)
 #define WK_F24(i) WK_F16(i), WK_F8(i + 16)
 #define WK_F40(i) WK_F24(i), WK_F16(i + 24)
@@ -134,6 +136,7 @@ static __device__ inline void wk_copy_bulk(unsigned to, const void *from, unsign
                      : "l"(a), "l"(b), "r"(add), "n"(TA), "n"(TB));                                \
     }
 WK_WGMMA(16, 8, 8, 9, 10, 11, 12)
+WK_WGMMA(24, 12, 12, 13, 14, 15, 16)
 WK_WGMMA(48, 24, 24, 25, 26, 27, 28)
 WK_WGMMA(80, 40, 40, 41, 42, 43, 44)
 WK_WGMMA(96, 48, 48, 49, 50, 51, 52)

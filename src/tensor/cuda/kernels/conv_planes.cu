@@ -13,12 +13,12 @@ static wk_planes_image places_of(const wk_conv_sizes *z, unsigned width)
     return x;
 }
 
-// `paired`: how many chunks of a place are contiguous.
-static void set_chunks(wk_planes_image *x, unsigned chunks, unsigned paired)
+// Two chunks are a sector, and three make whole sectors with their neighbours.
+static void set_chunks(wk_planes_image *x, unsigned chunks, bool contiguous)
 {
     x->plane_chunks = chunks;
-    x->paired = chunks % 2 ? 1 : paired;
-    x->by_across = wk_divisor_of(chunks / x->paired);
+    x->adjacent = !contiguous ? 1 : chunks % 2 == 0 ? 2 : chunks % 3 == 0 ? 3 : 1;
+    x->by_across = wk_divisor_of(chunks / x->adjacent);
 }
 
 // The large image as four planes of every other pixel.
@@ -32,7 +32,7 @@ static wk_planes_image large_planes(const wk_conv_sizes *z, const wk_conv_planes
     x.down = 2 * line, x.right = 2 * z->large_c;
     x.chunk = CHUNK;
     x.plane_down = line, x.plane_right = z->large_c;
-    set_chunks(&x, p->chunks, 2);
+    set_chunks(&x, p->chunks, true);
     return x;
 }
 
@@ -47,7 +47,7 @@ static wk_planes_image large_colours(const wk_conv_sizes *z)
     x.image = z->large * line;
     x.down = 2 * line, x.right = CHUNK;
     x.chunk = line;
-    set_chunks(&x, 2, 1);
+    set_chunks(&x, 2, false);
     return x;
 }
 
@@ -59,7 +59,7 @@ static wk_planes_image small_plane(const wk_conv_sizes *z, const wk_conv_planes 
     x.image = (unsigned)z->small_count;
     x.down = z->small * z->small_c, x.right = z->small_c;
     x.chunk = CHUNK;
-    set_chunks(&x, p->chunks, 2);
+    set_chunks(&x, p->chunks, true);
     return x;
 }
 
@@ -72,14 +72,19 @@ static wk_ptr<const __nv_bfloat16> four_colours(const wk_cuda_call *c, const wk_
 // A term and a column of the product, in the weights [kernel][kernel][large_c][small_c]: their
 // place, or that there is none.
 typedef struct weights_order {
-    unsigned kernel, large_c, small_c, columns, channels, taps[2];
+    unsigned kernel, large_c, small_c, columns, chunks, taps[2];
     bool transposed, joined, coloured;
 } weights_order;
 
-static __device__ bool weight_at(const weights_order &o, unsigned kind, unsigned k, unsigned n,
-                                 unsigned *place)
+static __device__ unsigned taps_of(const weights_order &o, unsigned kind)
 {
-    unsigned down = kind / 2, right = kind % 2, tap = k / o.channels, channel = k % o.channels;
+    return o.transposed ? o.taps[kind / 2] * o.taps[kind % 2] : o.taps[0] * o.taps[0];
+}
+
+static __device__ bool weight_at(const weights_order &o, unsigned kind, unsigned tap,
+                                 unsigned channel, unsigned n, unsigned *place)
+{
+    unsigned down = kind / 2, right = kind % 2;
     if (n >= o.columns) return false;
     if (o.transposed) {
         unsigned index = o.joined ? n / o.large_c : 0;
@@ -88,16 +93,16 @@ static __device__ bool weight_at(const weights_order &o, unsigned kind, unsigned
         down += 2 * u, right += 2 * (tap - u * wide);
         *place = ((down * o.kernel + right) * o.large_c + n - index * o.large_c) * o.small_c;
         *place += channel;
-        return down < o.kernel;
+        return true;
     }
     if (!o.coloured) {
-        *place = k * o.small_c + n;
-        return tap < o.kernel * o.kernel;
+        *place = (tap * o.large_c + channel) * o.small_c + n;
+        return true;
     }
     // The terms of a tap are row, column and colour of a place.
     down = tap / o.taps[0] * 2 + channel / CHUNK, right = tap % o.taps[0] * 2 + channel / 4 % 2;
     *place = ((down * o.kernel + right) * WK_CONV_RGB + channel % 4) * o.small_c + n;
-    return down < o.kernel && channel % 4 < WK_CONV_RGB;
+    return channel % 4 < WK_CONV_RGB;
 }
 
 // The weights as the kernels read them.
@@ -105,27 +110,28 @@ static void lay_out_weights(const wk_cuda_call *c, const wk_conv_sizes *z, bool 
                             wk_planes *j)
 {
     const wk_conv_planes *p = &j->p;
-    weights_order o = {z->kernel,  z->large_c,  z->small_c,
-                       p->columns, p->channels, {p->taps[0], p->taps[1]},
-                       transposed, p->joined,   !transposed && p->coloured};
+    weights_order o = {z->kernel,  z->large_c, z->small_c,
+                       p->columns, p->chunks,  {p->taps[0], p->taps[1]},
+                       transposed, p->joined,  !transposed && p->coloured};
     unsigned wide = wk_planes_columns(j), depth = WK_PLANES_DEPTH(wide);
     unsigned blocks = (p->columns + wide - 1) / wide;
-    j->steps = (p->taps[0] * p->taps[0] * p->channels + depth - 1) / depth;
+    j->steps = (WK_PLANES_TERMS_OF(p->taps[0] * p->taps[0], p->chunks) + depth - 1) / depth;
     unsigned steps = j->steps;
     wk_in w = wk_call_load(c, 1);
     size_t chunks = (size_t)p->classes * blocks * steps * wide * depth / CHUNK;
     wk_ptr<uint4> y = wk_cuda_scratch_of<uint4>(c, chunks);
     j->weights = y.as<const __nv_bfloat16>();
     wk_cuda_each(c, chunks, [=] __device__(unsigned i) {
-        unsigned n = i % wide, k = i / wide % (depth / CHUNK) * CHUNK,
-                 step = i / (wide * depth / 8);
+        unsigned n = i % wide, k = i / wide % (depth / CHUNK), step = i / (wide * depth / CHUNK);
         unsigned block = step / steps, kind = block / blocks;
         n += block % blocks * wide;
-        k += step % steps * depth;
+        k += step % steps * (depth / CHUNK);
+        wk_planes_chunk at = wk_planes_chunk_at(k, o.chunks, taps_of(o, kind), o.transposed);
         float v[CHUNK];
         for (unsigned e = 0; e < CHUNK; e++) {
-            unsigned place;
-            v[e] = weight_at(o, kind, k + e, n, &place) ? w[place] : 0.0f;
+            unsigned place, channel = at.chunk * CHUNK + e;
+            bool real = at.real && weight_at(o, kind, at.tap, channel, n, &place);
+            v[e] = real ? w[place] : 0.0f;
         }
         y[i] = make_uint4(wk_two_halves(v[0], v[1]), wk_two_halves(v[2], v[3]),
                           wk_two_halves(v[4], v[5]), wk_two_halves(v[6], v[7]));

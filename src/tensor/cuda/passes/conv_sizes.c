@@ -118,12 +118,14 @@ const char *wk_conv_refuse_planes(const wk_conv_sizes *z, bool transposed, size_
                                                                                          << 31)
         return "its images are too large";
     const wk_conv_planes p = wk_conv_planes_of(z, transposed);
-    if (z->small_c % WK_CONV_CHUNK || p.channels % TERMS ||
+    if (z->small_c % WK_CONV_CHUNK || p.channels % WK_CONV_CHUNK ||
         (transposed && !p.coloured && z->large_c % WK_CONV_CHUNK))
-        return "its channels are no multiple of 16";
+        return "its channels are no multiple of 8";
+    if (p.chunks % 2 && !transposed && z->kernel % 2)
+        return "its kernel is odd and its channels are no multiple of 16";
     if (p.copied_bytes + STAGES_BYTES > shared_memory ||
         p.copied > WK_PLANES_ROWS + WK_PLANES_HALO ||
-        p.taps[0] * p.taps[0] * p.channels > WK_PLANES_TERMS - 64)
+        WK_PLANES_TERMS_OF(p.taps[0] * p.taps[0], p.chunks) > WK_PLANES_TERMS - 64)
         return "a tile's part of the images does not fit into shared memory";
     if (!transposed && 5 * z->pixels < 3 * p.width * p.width)
         return "too many places are beyond the small image's edge";

@@ -37,7 +37,7 @@ typedef struct wk_conv_planes {
     bool coloured;              // RGB images, padded: a chunk is two pixels
     unsigned width;             // of the places of an image
     unsigned split, chunks;     // planes along each axis, and chunks of 8 channels in a plane
-    unsigned taps[2], channels; // taps along an axis, by class; terms of a tap
+    unsigned taps[2], channels; // taps along an axis, by class; terms of a tap, chunks * 8
     bool joined;                // transposed: the classes are columns
     unsigned classes, columns;  // else their number; of the product
     unsigned copied, pitch, copied_bytes; // places in shared memory, from chunk to chunk, in all
@@ -45,6 +45,10 @@ typedef struct wk_conv_planes {
 
 /// Rows of a tile, maximum halo of places that it copies besides them, and maximum terms.
 enum { WK_PLANES_ROWS = 128, WK_PLANES_HALO = 128, WK_PLANES_TERMS = 4096 };
+
+/// Terms of so many taps, in steps of two chunks. Where a tap's chunks are odd in number, the last
+/// ones of two taps make a step.
+#define WK_PLANES_TERMS_OF(taps, chunks) (((taps) * (chunks) + 1) / 2 * 2 * WK_CONV_CHUNK)
 
 wk_conv_planes wk_conv_planes_of(const wk_conv_sizes *z, bool transposed);
 /// Why these kernels cannot do it with so many bytes of shared memory; NULL where they can.
