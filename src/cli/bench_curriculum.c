@@ -23,14 +23,14 @@ typedef struct bench_values {
 
 static const bench_values defaults = {.rules = "all", .episodes = 1000, .seeds = 10};
 
-#define AT(field) offsetof(bench_values, field)
+#define WK_VALUES bench_values
 static const wk_arg args[] = {
-    {"rules", "NAME,...", "compared with dr (all but fixed)", WK_ARG_TEXT, AT(rules), 0, 0},
-    {"episodes", "N", "of a run (1000)", WK_ARG_INT, AT(episodes), 100, 1000000},
-    {"seeds", "N", "runs of each rule in each scenario (10)", WK_ARG_INT, AT(seeds), 1, 10000},
-    {"seed", "N", "of everything random (0)", WK_ARG_SEED, AT(seed), 0, 0},
-    {"out", "DIR", "write the curves as CSV and figures there", WK_ARG_PATH, AT(out), 0, 0},
-    {"json", NULL, "print JSON", WK_ARG_FLAG, AT(json), 0, 0},
+    WK_OPT_TEXT("rules", rules, "NAME,...", "compared with dr (all but fixed)"),
+    WK_OPT_INT("episodes", episodes, "N", "of a run (1000)", 100, 1000000),
+    WK_OPT_INT("seeds", seeds, "N", "runs of each rule in each scenario (10)", 1, 10000),
+    WK_OPT_SEED("seed", seed, "N", "of everything random (0)"),
+    WK_OPT_PATH("out", out, "DIR", "write the curves as CSV and figures there"),
+    WK_OPT_FLAG("json", json, "print JSON"),
 };
 
 static wk_status add_rule(const char *name, const wk_curriculum_rule **rules, size_t *count,
@@ -279,11 +279,6 @@ const wk_command wk_command_bench_rules = {
                "Results depend on the options alone, not on --threads.\n",
     .examples = "bench curriculum --out bench-curriculum\n"
                 "bench curriculum --rules waker-m,waker-r,plr --seeds 30",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(bench_values),
-    .defaults = &defaults,
-    .min_words = 0,
-    .max_words = 0,
+    WK_COMMAND_OPTIONS(args, defaults),
     .run = run,
 };

@@ -17,12 +17,13 @@ typedef struct ckpt_values {
 
 static const ckpt_values defaults;
 
+#define WK_VALUES ckpt_values
 static const wk_arg args[] = {
-    {"check", NULL, "read everything and verify its checksums; exit code 3 if any is damaged",
-     WK_ARG_FLAG, offsetof(ckpt_values, check), 0, 0},
-    {"repair", NULL, "make a run whose replay log is damaged continuable: keep every whole episode",
-     WK_ARG_FLAG, offsetof(ckpt_values, repair), 0, 0},
-    {"json", NULL, "print JSON", WK_ARG_FLAG, offsetof(ckpt_values, json), 0, 0},
+    WK_OPT_FLAG("check", check,
+                "read everything and verify its checksums; exit code 3 if any is damaged"),
+    WK_OPT_FLAG("repair", repair,
+                "make a run whose replay log is damaged continuable: keep every whole episode"),
+    WK_OPT_FLAG("json", json, "print JSON"),
 };
 
 // One saved thing.
@@ -333,10 +334,7 @@ const wk_command wk_command_ckpt = {
         "names with 'damaged' before them, and records in repairs.jsonl that the run is no longer\n"
         "exact. Where a checkpoint is sound nothing is changed: 'waker train' continues from it.\n",
     .examples = "ckpt runs/a --check",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(ckpt_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,
     .max_words = 1,
     .run = run,

@@ -2,8 +2,6 @@
 #include "cli/completion.h"
 #include <string.h>
 
-static const char no_options;
-
 static const struct {
     const char *name;
     wk_status (*write)(wk_text *out, wk_error *err);
@@ -34,8 +32,6 @@ const wk_command wk_command_completion = {
                "  source <(waker completion bash)\n"
                "  source <(waker completion zsh)\n",
     .examples = "completion bash",
-    .values_size = sizeof no_options,
-    .defaults = &no_options,
     .min_words = 1,
     .max_words = 1,
     .run = run,

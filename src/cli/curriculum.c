@@ -20,15 +20,12 @@ typedef struct curriculum_values {
 
 static const curriculum_values defaults = {.top = 5};
 
+#define WK_VALUES curriculum_values
 static const wk_arg args[] = {
-    {"rules", NULL, "explain the rules, without a run", WK_ARG_FLAG,
-     offsetof(curriculum_values, rules), 0, 0},
-    {"out", "FILE.png", "also write the maps as a picture", WK_ARG_PATH,
-     offsetof(curriculum_values, out), 0, 0},
-    {"top", "N", "how many of the most and least likely to list (5)", WK_ARG_INT,
-     offsetof(curriculum_values, top), 0, 1000000},
-    {"json", NULL, "print JSON: every environment with its figures", WK_ARG_FLAG,
-     offsetof(curriculum_values, json), 0, 0},
+    WK_OPT_FLAG("rules", rules, "explain the rules, without a run"),
+    WK_OPT_PATH("out", out, "FILE.png", "also write the maps as a picture"),
+    WK_OPT_INT("top", top, "N", "how many of the most and least likely to list (5)", 0, 1000000),
+    WK_OPT_FLAG("json", json, "print JSON: every environment with its figures"),
 };
 
 // One θ with its values.
@@ -262,11 +259,7 @@ const wk_command wk_command_curriculum = {
                "(least) to '@' (most); in the picture from dark blue to yellow.\n",
     .examples = "curriculum runs/a --out runs/a/curriculum.png\n"
                 "curriculum --rules",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(curriculum_values),
-    .defaults = &defaults,
-    .min_words = 0,
+    WK_COMMAND_OPTIONS(args, defaults),
     .max_words = 1,
     .run = run,
 };

@@ -11,8 +11,9 @@ typedef struct doctor_values {
 
 static const doctor_values defaults;
 
+#define WK_VALUES doctor_values
 static const wk_arg args[] = {
-    {"json", NULL, "print JSON", WK_ARG_FLAG, offsetof(doctor_values, json), 0, 0},
+    WK_OPT_FLAG("json", json, "print JSON"),
 };
 
 static const struct {
@@ -109,9 +110,6 @@ const wk_command wk_command_doctor = {
     .usage = "doctor [--json]",
     .details = "Absent parts are optional. The exit code is 3 if a required part is broken.\n",
     .examples = "doctor",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(doctor_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .run = run,
 };

@@ -14,10 +14,10 @@ typedef struct envs_values {
 
 static const envs_values defaults;
 
+#define WK_VALUES envs_values
 static const wk_arg args[] = {
-    {"plugin", "FILE", "describe the domain of this plug-in", WK_ARG_PATH,
-     offsetof(envs_values, plugin), 0, 0},
-    {"json", NULL, "print JSON", WK_ARG_FLAG, offsetof(envs_values, json), 0, 0},
+    WK_OPT_PATH("plugin", plugin, "FILE", "describe the domain of this plug-in"),
+    WK_OPT_FLAG("json", json, "print JSON"),
 };
 
 static void append_range(wk_text *out, const wk_param *p)
@@ -359,10 +359,7 @@ const wk_command wk_command_envs = {
     .summary = "List the domains, or describe one of them",
     .usage = "envs [DOMAIN] [--json]\nenvs --plugin FILE [--json]",
     .examples = "envs\nenvs terrain-walker",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(envs_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .max_words = 1,
     .run = run,
 };

@@ -241,8 +241,6 @@ const wk_command wk_command_sweep_run = {
         "population. A run that another process works on is refused. Exit codes are those of\n"
         "'waker train': 75 means that the same command continues.\n",
     .examples = "sweep run runs/paper clean-up-waker-m-seed0",
-    .values_size = 1,
-    .defaults = "",
     .min_words = 2,
     .max_words = 1 + WK_POPULATION_MAX,
     .run = run,

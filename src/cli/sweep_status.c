@@ -16,12 +16,11 @@ typedef struct status_values {
 
 static const status_values defaults = {.attempts = WK_SWEEP_ATTEMPTS};
 
-#define AT(field) offsetof(status_values, field)
+#define WK_VALUES status_values
 static const wk_arg args[] = {
-    {"all", NULL, "a line for every run, not only for those that are at work or failed",
-     WK_ARG_FLAG, AT(all), 0, 0},
-    {"attempts", "N", "of a run before it has failed (3)", WK_ARG_INT, AT(attempts), 1, 1000},
-    {"json", NULL, "print JSON", WK_ARG_FLAG, AT(json), 0, 0},
+    WK_OPT_FLAG("all", all, "a line for every run, not only for those that are at work or failed"),
+    WK_OPT_INT("attempts", attempts, "N", "of a run before it has failed (3)", 1, 1000),
+    WK_OPT_FLAG("json", json, "print JSON"),
 };
 
 // A sweep and the state of each task.
@@ -260,10 +259,7 @@ const wk_command wk_command_sweep_status = {
         "hand, and when a process died. The picture has a sign for each run.\n",
     .examples = "sweep status runs/paper\n"
                 "sweep status runs/paper --json",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(status_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,
     .max_words = 1,
     .run = run,

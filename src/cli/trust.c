@@ -12,12 +12,11 @@ typedef struct trust_values {
 
 static const trust_values defaults;
 
+#define WK_VALUES trust_values
 static const wk_arg args[] = {
-    {"list", NULL, "show the list, and whether the files are still the same", WK_ARG_FLAG,
-     offsetof(trust_values, list), 0, 0},
-    {"remove", NULL, "take the files out of the list", WK_ARG_FLAG, offsetof(trust_values, remove),
-     0, 0},
-    {"json", NULL, "print JSON: the list", WK_ARG_FLAG, offsetof(trust_values, json), 0, 0},
+    WK_OPT_FLAG("list", list, "show the list, and whether the files are still the same"),
+    WK_OPT_FLAG("remove", remove, "take the files out of the list"),
+    WK_OPT_FLAG("json", json, "print JSON: the list"),
 };
 
 // "same", "changed", or "missing": the file now, next to what was trusted.
@@ -126,10 +125,7 @@ const wk_command wk_command_trust = {
         "prints them. An entry is good for the file's absolute path and its content now; after\n"
         "the next build, trust it again. docs/security.md says what else is opened.\n",
     .examples = "trust ./ball.so\ntrust --list",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(trust_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .max_words = WK_ARG_WORDS_MAX,
     .run = run,
 };
