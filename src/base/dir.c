@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,16 @@ enum { OPEN_DIRECTORY = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
 bool wk_path_join(const char *directory, const char *name, char out[WK_PATH_MAX])
 {
     return snprintf(out, WK_PATH_MAX, "%s/%s", directory, name) < WK_PATH_MAX;
+}
+
+wk_status wk_path_print(char out[WK_PATH_MAX], wk_error *err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(out, WK_PATH_MAX, format, args);
+    va_end(args);
+    if (length >= 0 && length < WK_PATH_MAX) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", out);
 }
 
 // The path of an entry, for messages.

@@ -14,6 +14,9 @@ enum { WK_PATH_MAX = 4200 };
 
 /// DIRECTORY/NAME; false when it was cut.
 bool wk_path_join(const char *directory, const char *name, char out[WK_PATH_MAX]);
+/// A path by printf's format; WK_E_INPUT when it was cut.
+wk_status wk_path_print(char out[WK_PATH_MAX], wk_error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 typedef struct wk_dir wk_dir;
 

@@ -108,8 +108,7 @@ static wk_status print_text(const wk_rule_benchmark *b, wk_text *out, wk_error *
             wk_table_cell(&table, "%.2f", mean);
         }
     }
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
     wk_text_puts(out, "\n");
     for (size_t k = 0; k < scenarios; k++)
         wk_text_printf(out, "%s: %s\n", wk_rule_benchmark_scenario_name(k),
@@ -155,10 +154,7 @@ static wk_status write_curves(const wk_rule_benchmark *b, const char *folder, wk
                                    b->config.rules[r]->name, s, wk_rule_benchmark_episodes(b, p),
                                    wk_rule_benchmark_curve(b, k, r, s)[p]);
     snprintf(path, sizeof path, "%s/curves.csv", folder);
-    wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory to write '%s'", path)
-                                   : wk_file_write(path, wk_text_get(&text), text.length, err);
-    wk_text_free(&text);
-    return status;
+    return wk_file_write_text(NULL, path, &text, err);
 }
 
 static wk_status write_figure(wk_figure *figure, const char *folder, const char *name,
@@ -248,9 +244,7 @@ static wk_status show(const wk_rule_benchmark *b, const bench_values *v, wk_erro
     wk_text text = {0};
     if (v->out) WK_TRY(write_files(b, v->out, err));
     wk_status status = v->json ? print_json(b, &text, err) : print_text(b, &text, err);
-    if (status == WK_OK) return wk_cli_print(&text, err);
-    wk_text_free(&text);
-    return status;
+    return wk_cli_print_if(status, &text, err);
 }
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)

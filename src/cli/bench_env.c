@@ -66,8 +66,7 @@ static void print_own(const result *results, int count, wk_text *out)
     }
     wk_text_printf(out, "agent steps per second (%d environments in the vector)\n\n",
                    results[0].speed.envs);
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
 }
 
 static void print_comparison(const result *results, int count, wk_text *out)
@@ -94,8 +93,7 @@ static void print_comparison(const result *results, int count, wk_text *out)
     }
     wk_text_puts(
         out, "\none agent step on one thread, against stock MuJoCo and its image by OSMesa\n\n");
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
 }
 
 static void json_result(wk_json *json, const result *r)

@@ -90,8 +90,7 @@ static void print_times(const char *title, const wk_update_times *times, wk_text
         wk_table_cell(&table, "%.2f", milliseconds(part->seconds));
         wk_table_cell(&table, "%.0f %%", sum > 0 ? 100 * part->seconds / sum : 0);
     }
-    wk_table_print(&table, 2, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 2, out);
     wk_text_puts(out, "\n");
 }
 

@@ -233,8 +233,7 @@ static void print_text(const item_list *list, int repeat, wk_text *out)
         wk_table_cell(&table, "%s", it->content);
         wk_table_cell(&table, "%s", *it->state ? it->state : "not checked");
     }
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
 }
 
 static void repair_json(const wk_run_repair *done, wk_text *out)
@@ -314,9 +313,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     for (size_t i = 0; i < list.count; i++)
         cli->findings |= list.items[i].damaged;
     wk_array_free(&list);
-    if (status == WK_OK) return wk_cli_print(&text, err);
-    wk_text_free(&text);
-    return status;
+    return wk_cli_print_if(status, &text, err);
 }
 
 const wk_command wk_command_ckpt = {

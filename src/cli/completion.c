@@ -17,9 +17,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         if (strcmp(cli->words.items[0], names[i]) != 0) continue;
         wk_text text = {0};
         wk_status status = shells[i].write(&text, err);
-        if (status == WK_OK) return wk_cli_print(&text, err);
-        wk_text_free(&text);
-        return status;
+        return wk_cli_print_if(status, &text, err);
     }
     return wk_arg_unknown(err, "shell", cli->words.items[0], names, N_SHELLS);
 }

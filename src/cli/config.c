@@ -87,8 +87,7 @@ static void print_listing(const wk_merged_config *merged, const wk_run_config *p
         wk_table_cell(&table, "%s", wk_text_get(&key.source));
         free_key(&key);
     }
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
     wk_text_printf(out,
                    "\n%d of %d values differ from the paper's for this domain, curriculum and "
                    "exploration.\n",
@@ -176,9 +175,7 @@ static void print_diff(const wk_run_config *ours, const wk_run_config *theirs, c
         wk_text value = {0}, other = {0};
         wk_run_config_get(ours, i, &value);
         wk_run_config_get(theirs, i, &other);
-        wk_table_cell(&table, "%s", wk_run_keys[i]);
-        wk_table_cell(&table, "%s", show_empty(&value));
-        wk_table_cell(&table, "%s", show_empty(&other));
+        wk_table_row(&table, wk_run_keys[i], show_empty(&value), show_empty(&other));
         wk_text_free(&value);
         wk_text_free(&other);
         differ++;

@@ -133,15 +133,13 @@ static void print_text(const wk_saved_run *run, const wk_heatmap *map, const row
     wk_table_begin(&table, "lrrrr", "most likely next", "probability", "by default", "error",
                    "episodes");
     add_rows(&table, run, rows, 0, top_count);
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
     if (bottom == count) return;
     wk_text_puts(out, "\n");
     wk_table_begin(&table, "lrrrr", "least likely next", "probability", "by default", "error",
                    "episodes");
     add_rows(&table, run, rows, bottom, count);
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
 }
 
 static void print_json(const wk_saved_run *run, const row *rows, size_t count, const figures *f,

@@ -29,10 +29,7 @@ static wk_status write_set(const wk_world *world, const set_values *v, wk_error 
     WK_TRY(wk_theta_set_draw(world->domain, v->name, v->count, v->seed, &set, err));
     wk_theta_set_print(&set, world->domain, &text);
     wk_theta_set_free(&set);
-    wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory for '%s'", v->out)
-                                   : wk_file_write(v->out, text.chars, text.length, err);
-    wk_text_free(&text);
-    if (status != WK_OK) return status;
+    WK_TRY(wk_file_write_text(NULL, v->out, &text, err));
     WK_TRY(wk_theta_set_open(v->out, world->domain, &set, err));
     wk_text_printf(&text, "%s: %d environments of %s in distribution, %d out of it, SHA-256 %s\n",
                    v->out, v->count, world->domain->name, v->count, set.sha256);

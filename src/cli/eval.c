@@ -310,8 +310,7 @@ static void print_indicators(const wk_eval_result *r, wk_text *out)
                 print_number(&table, c->indicators[k]);
         }
     wk_text_puts(out, "\n");
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
 }
 
 // Where the file of a task is.
@@ -442,9 +441,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_text out = j->out;
     wk_array_free(&j->steps);
     free(j);
-    if (status == WK_OK) return wk_cli_print(&out, err);
-    wk_text_free(&out);
-    return status;
+    return wk_cli_print_if(status, &out, err);
 }
 
 const wk_command wk_command_eval = {

@@ -90,6 +90,13 @@ wk_status wk_cli_print(wk_text *text, wk_error *err)
     return status;
 }
 
+wk_status wk_cli_print_if(wk_status status, wk_text *text, wk_error *err)
+{
+    if (status == WK_OK) return wk_cli_print(text, err);
+    wk_text_free(text);
+    return status;
+}
+
 static wk_status print_program_help(wk_error *err)
 {
     wk_text text = {0};

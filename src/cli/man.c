@@ -224,10 +224,7 @@ static wk_status save_page(const char *directory, const char *name, wk_text *pag
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.1", directory, name);
-    wk_status status = page->failed ? wk_fail(err, WK_E_MEMORY, "no memory for %s", path)
-                                    : wk_file_write(path, wk_text_get(page), page->length, err);
-    wk_text_free(page);
-    return status;
+    return wk_file_write_text(NULL, path, page, err);
 }
 
 static wk_status save_pages(const char *directory, wk_error *err)

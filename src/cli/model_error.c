@@ -366,9 +366,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_heatmap_free(&j->map);
     wk_text out = j->out;
     free(j);
-    if (status == WK_OK) return wk_cli_print(&out, err);
-    wk_text_free(&out);
-    return status;
+    return wk_cli_print_if(status, &out, err);
 }
 
 const wk_command wk_command_model_error = {

@@ -203,10 +203,7 @@ static wk_status write_vectors(show *s, wk_error *err)
     for (int episode = 0; episode < SEQUENCES; episode++)
         for (int step = 0; step < s->v.steps; step++)
             put_vector(s, episode, step, &out);
-    wk_status status = out.failed ? wk_fail(err, WK_E_MEMORY, "no memory for '%s'", path)
-                                  : wk_file_write(path, out.chars, out.length, err);
-    wk_text_free(&out);
-    return status;
+    return wk_file_write_text(NULL, path, &out, err);
 }
 
 // FILE.gif and next to it FILE.png.

@@ -52,8 +52,7 @@ static wk_status take_task(runner *r, const char *name, wk_error *err)
 static wk_status resolve_task(runner *r, int i, const wk_log *log, wk_error *err)
 {
     static wk_merged_config merged;
-    if (!wk_sweep_task_path(r->plan, r->directory, r->tasks[i], r->paths[i]))
-        return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", r->paths[i]);
+    WK_TRY(wk_sweep_task_path(r->plan, r->directory, r->tasks[i], r->paths[i], err));
     WK_TRY(wk_sweep_task_config(r->plan, r->tasks[i], &merged, err));
     WK_TRY(wk_run_settings_open(&merged, r->paths[i], log, &r->code[i], err));
     r->configs[i] = merged.config;

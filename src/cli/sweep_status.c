@@ -100,8 +100,7 @@ static void print_picture(const overview *o, wk_text *out)
         wk_text_free(&label);
         wk_text_free(&cells);
     }
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
     if (at < count) wk_text_printf(out, "and %d runs more\n", count - at);
     wk_text_puts(out, "# done  > running  + trained, something follows  - stopped  . waiting  "
                       "X failed\n\n");
@@ -140,8 +139,7 @@ static void print_rows(const overview *o, bool all, wk_text *out)
             hidden++;
         shown++;
     }
-    if (shown > 0) wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    if (shown > 0) wk_table_finish(&table, 0, out);
     if (hidden > 0) wk_text_printf(out, "and %d more (--all)\n", hidden);
     if (shown > 0) wk_text_puts(out, "\n");
 }

@@ -54,13 +54,10 @@ static wk_status print_list(const wk_trusted *trusted, wk_text *out, wk_error *e
     }
     wk_table table = {0};
     wk_table_begin(&table, "lll", "file", "now", "SHA-256");
-    for (size_t i = 0; i < trusted->files.count; i++) {
-        wk_table_cell(&table, "%s", trusted->files.items[i].path);
-        wk_table_cell(&table, "%s", state_of(&trusted->files.items[i]));
-        wk_table_cell(&table, "%s", trusted->files.items[i].sha256);
-    }
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    for (size_t i = 0; i < trusted->files.count; i++)
+        wk_table_row(&table, trusted->files.items[i].path, state_of(&trusted->files.items[i]),
+                     trusted->files.items[i].sha256);
+    wk_table_finish(&table, 0, out);
     wk_text_printf(out, "\nkept in %s\n", place);
     return WK_OK;
 }
@@ -110,9 +107,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         status = print_list(&trusted, &text, err);
     }
     wk_trusted_free(&trusted);
-    if (status == WK_OK) return wk_cli_print(&text, err);
-    wk_text_free(&text);
-    return status;
+    return wk_cli_print_if(status, &text, err);
 }
 
 const wk_command wk_command_trust = {

@@ -122,9 +122,5 @@ wk_status wk_result_file_write(wk_text *text, const wk_dir *folder, const char *
 {
     char file[WK_RESULT_NAME_MAX + 8];
     snprintf(file, sizeof file, "%s%s", name, ending);
-    wk_status status = text->failed
-                           ? wk_fail(err, WK_E_MEMORY, "no memory for '%s'", file)
-                           : wk_file_write_in(folder, file, text->chars, text->length, err);
-    wk_text_free(text);
-    return status;
+    return wk_file_write_text(folder, file, text, err);
 }

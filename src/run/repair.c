@@ -257,11 +257,7 @@ static wk_status replace_run_file(repair *r, const wk_replay_mark *mark, wk_erro
     wk_text bytes = {0};
     WK_TRY(keep_run_file(r, err));
     make_run_file(r, mark, &bytes);
-    wk_status status = bytes.failed ? wk_fail(err, WK_E_MEMORY, "no memory to repair '%s'", r->path)
-                                    : wk_file_write_in(r->step_dir, WK_CHECKPOINT_RUN_FILE,
-                                                       bytes.chars, bytes.length, err);
-    wk_text_free(&bytes);
-    return status;
+    return wk_file_write_text(r->step_dir, WK_CHECKPOINT_RUN_FILE, &bytes, err);
 }
 
 // Segments and checkpoints that the repaired one does not need can no longer be continued.
