@@ -145,6 +145,15 @@ wk_status wk_dir_look(const wk_dir *dir, const char *name, wk_entry *entry, uint
     return WK_OK;
 }
 
+wk_status wk_path_list(const char *path, wk_names *out, wk_error *err)
+{
+    wk_dir *dir = NULL;
+    WK_TRY(wk_dir_open(NULL, path, &dir, err));
+    wk_status status = wk_dir_list(dir, out, err);
+    wk_dir_close(dir);
+    return status;
+}
+
 void wk_names_free(wk_names *names)
 {
     for (size_t i = 0; i < names->count; i++)

@@ -54,6 +54,8 @@ wk_status wk_dir_look(const wk_dir *dir, const char *name, wk_entry *entry, uint
 /// failure.
 typedef WK_ARRAY(char *) wk_names;
 wk_status wk_dir_list(const wk_dir *dir, wk_names *out, wk_error *err);
+/// The same of a path.
+wk_status wk_path_list(const char *path, wk_names *out, wk_error *err);
 void wk_names_free(wk_names *names);
 
 /// Opens a regular file with the flags of open(2), never through a link.

@@ -40,7 +40,7 @@ void wk_table_cell(wk_table *table, const char *format, ...)
     add_cell(table, text);
 }
 
-void wk_table_row(wk_table *table, const char *first, ...)
+void wk_table_texts(wk_table *table, const char *first, ...)
 {
     va_list texts;
     va_start(texts, first);

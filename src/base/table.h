@@ -20,7 +20,7 @@ typedef struct wk_table {
 void wk_table_begin(wk_table *table, const char *align, ...);
 
 /// Adds a row of texts, one for each column.
-void wk_table_row(wk_table *table, const char *first, ...);
+void wk_table_texts(wk_table *table, const char *first, ...);
 /// Adds the next cell, left to right and row by row.
 void wk_table_cell(wk_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -175,7 +175,7 @@ static void print_diff(const wk_run_config *ours, const wk_run_config *theirs, c
         wk_text value = {0}, other = {0};
         wk_run_config_get(ours, i, &value);
         wk_run_config_get(theirs, i, &other);
-        wk_table_row(&table, wk_run_keys[i], show_empty(&value), show_empty(&other));
+        wk_table_texts(&table, wk_run_keys[i], show_empty(&value), show_empty(&other));
         wk_text_free(&value);
         wk_text_free(&other);
         differ++;

@@ -44,7 +44,7 @@ static void print_table(const wk_examination *all, wk_text *out)
     wk_table table;
     wk_table_begin(&table, "lll", "part", "state", "found");
     for (size_t i = 0; i < N_PARTS; i++)
-        wk_table_row(&table, all[i].part, health_name(all[i].health), all[i].found);
+        wk_table_texts(&table, all[i].part, health_name(all[i].health), all[i].found);
     wk_table_finish(&table, 0, out);
 }
 

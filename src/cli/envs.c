@@ -91,8 +91,8 @@ static void describe_tasks(const wk_domain *d, wk_text *out)
     wk_table_begin(&table, "lll", "task", "also called", "completion");
     for (int i = 0; i < d->n_tasks; i++) {
         const wk_task *t = &d->tasks[i];
-        wk_table_row(&table, t->name, t->alias ? t->alias : "",
-                     t->has_completion ? "reported" : "");
+        wk_table_texts(&table, t->name, t->alias ? t->alias : "",
+                       t->has_completion ? "reported" : "");
     }
     wk_table_finish(&table, 0, out);
 }
@@ -134,7 +134,7 @@ static void describe_options(const wk_domain *d, wk_text *out)
     wk_table_begin(&table, "lll", "option", "choices", "meaning");
     for (int i = 0; i < d->n_options; i++) {
         const wk_option *o = &d->options[i];
-        wk_table_row(&table, o->name, o->choices, o->help ? o->help : "");
+        wk_table_texts(&table, o->name, o->choices, o->help ? o->help : "");
     }
     wk_table_finish(&table, 0, out);
     wk_text_puts(out, "The first choice of an option is its default.\n");
@@ -145,8 +145,8 @@ static void describe_indicators(const wk_domain *d, wk_text *out)
     wk_table table;
     wk_table_begin(&table, "ll", "indicator", "of an episode");
     for (int i = 0; i < d->n_indicators; i++)
-        wk_table_row(&table, d->indicators[i].name,
-                     d->indicators[i].help ? d->indicators[i].help : "");
+        wk_table_texts(&table, d->indicators[i].name,
+                       d->indicators[i].help ? d->indicators[i].help : "");
     wk_table_finish(&table, 0, out);
 }
 

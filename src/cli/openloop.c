@@ -163,12 +163,8 @@ static wk_status write_clip(show *s, const wk_open_loop_labels *labels, wk_error
 {
     wk_gif *gif = NULL;
     wk_image frame = {0};
-    uint8_t *bytes = NULL;
-    size_t size;
     wk_status status = film(s, labels, &gif, &frame, err);
-    if (status == WK_OK) status = wk_gif_finish(gif, &bytes, &size, err);
-    if (status == WK_OK) status = wk_file_write(s->out, bytes, size, err);
-    free(bytes);
+    if (status == WK_OK) status = wk_gif_write(gif, s->out, err);
     wk_gif_destroy(gif);
     wk_image_free(&frame);
     return status;

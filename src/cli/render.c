@@ -123,16 +123,6 @@ static wk_status film(wk_random_episode *episode, int steps, wk_gif *gif, wk_ima
     }
 }
 
-static wk_status write_clip(wk_gif *gif, const char *path, wk_error *err)
-{
-    uint8_t *bytes;
-    size_t size;
-    WK_TRY(wk_gif_finish(gif, &bytes, &size, err));
-    wk_status status = as_io(wk_file_write(path, bytes, size, err));
-    free(bytes);
-    return status;
-}
-
 // Real time in hundredths of a second; viewers slow down anything below 2.
 static int frame_delay(const wk_domain *domain)
 {
@@ -149,7 +139,7 @@ static wk_status render_clip(wk_random_episode *episode, const render_values *v,
     wk_status status = wk_image_create(size, size, 0, &frame, err);
     if (status == WK_OK) status = wk_gif_create(size, size, delay, &gif, err);
     if (status == WK_OK) status = film(episode, steps, gif, &frame, &frames, err);
-    if (status == WK_OK) status = write_clip(gif, v->out, err);
+    if (status == WK_OK) status = as_io(wk_gif_write(gif, v->out, err));
     wk_gif_destroy(gif);
     wk_image_free(&frame);
     snprintf(what, what_size, "%d random agent steps%s, %d frames of %d x %d, written to %s",

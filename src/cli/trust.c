@@ -55,8 +55,8 @@ static wk_status print_list(const wk_trusted *trusted, wk_text *out, wk_error *e
     wk_table table = {0};
     wk_table_begin(&table, "lll", "file", "now", "SHA-256");
     for (size_t i = 0; i < trusted->files.count; i++)
-        wk_table_row(&table, trusted->files.items[i].path, state_of(&trusted->files.items[i]),
-                     trusted->files.items[i].sha256);
+        wk_table_texts(&table, trusted->files.items[i].path, state_of(&trusted->files.items[i]),
+                       trusted->files.items[i].sha256);
     wk_table_finish(&table, 0, out);
     wk_text_printf(out, "\nkept in %s\n", place);
     return WK_OK;

@@ -19,15 +19,6 @@ void wk_earlier_add(wk_earlier *earlier, wk_document *document, const char *of, 
         wk_fail(&document->error, WK_E_MEMORY, "no memory for earlier results");
 }
 
-const wk_earlier_part *wk_earlier_find(const wk_earlier *earlier, const char *of, const char *name)
-{
-    for (size_t i = 0; i < earlier->parts.count; i++) {
-        const wk_earlier_part *part = &earlier->parts.items[i];
-        if (strcmp(part->of, of) == 0 && strcmp(part->name, name) == 0) return part;
-    }
-    return NULL;
-}
-
 void wk_earlier_lines(const wk_earlier *earlier, const char *of, const char *name, wk_text *out)
 {
     char begin[512];

@@ -5,7 +5,6 @@
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/parallel.h"
 #include "tensor/cpu/simd.h"
-#include "tensor/cpu/unary.h"
 #include "tensor/vmath.h"
 
 enum { TILE = 256 };

@@ -4,7 +4,6 @@
 // runs down the columns, eight groups at a time, and sums are taken class by class from class 0.
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/parallel.h"
-#include "tensor/cpu/random.h"
 #include "tensor/cpu/simd.h"
 #include "tensor/cpu/sums.h"
 #include "tensor/cpu/transpose.h"

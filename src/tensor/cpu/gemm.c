@@ -1,7 +1,6 @@
 // Matrix products by OpenBLAS. The library runs single-threaded on tiles of the output that depend
 // on the shape alone, and our pool deals the tiles to threads: a product has the same bits for any
 // number of threads, which the library's own threading does not promise.
-#include "tensor/cpu/gemm.h"
 
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/parallel.h"

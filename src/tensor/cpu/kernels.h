@@ -326,4 +326,20 @@ typedef struct wk_adam {
 void wk_cpu_adam(const wk_adam *p, size_t n, const float *norm, const float *grad, float *weight,
                  float *m, float *v, wk_pool *pool);
 
+// What kernels share; all of it runs in the calling thread
+
+/// u[i] = wk_unit_float of the word of element begin + i.
+void wk_draw_units(const wk_draws *draws, size_t begin, size_t count, float *u);
+
+/// y = act(x + bias) for `rows` rows that lie in cache; in place allowed, `bias` may be NULL.
+void wk_bias_act_rows(wk_activation act, size_t rows, size_t cols, const float *x,
+                      const float *bias, float *y);
+
+/// Makes the BLAS single-threaded; call before wk_gemm, from any thread, any number of times.
+void wk_gemm_init(void);
+
+/// c [m,n] = or += op(a) op(b) by the BLAS; no extent is 0, rows are `row_x` elements apart.
+void wk_gemm(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const float *a,
+             size_t row_a, const float *b, size_t row_b, bool accumulate, float *c, size_t row_c);
+
 #endif
