@@ -2,7 +2,6 @@
 #include "train/finetune.h"
 #include "cli/args.h"
 #include "cli/long_run.h"
-#include "run/weights_file.h"
 
 typedef struct finetune_values {
     const char *snapshot, *task, *name, *curriculum, *device, *plugin, *rule_plugin;

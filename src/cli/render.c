@@ -1,6 +1,5 @@
 // waker render: images of worlds. A still, a clip of an episode under random actions, or a contact
 // sheet of the whole domain.
-#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/world.h"
 #include "report/contact_sheet.h"

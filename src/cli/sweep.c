@@ -1,7 +1,6 @@
 // waker sweep: all runs of a grid, here or on a cluster, to a finished report.
 #include "cli/sweep.h"
 
-#include "base/file.h"
 #include "cli/long_run.h"
 #include "cli/sweep_slurm.h"
 #include "sweep/manifest.h"

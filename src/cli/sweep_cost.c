@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 // The rate of a shape that an earlier one has already; NULL: none.
 static const wk_sweep_rate *known_rate(const wk_sweep_plan *plan, const wk_sweep_rate *rates,

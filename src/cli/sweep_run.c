@@ -1,6 +1,5 @@
 // waker sweep run: one task of a sweep from where it is to its end, or several that are trained as
 // a population. Launchers start it; it is an ordinary command with the exit codes of all others.
-#include "base/file.h"
 #include "cli/long_run.h"
 #include "run/settings.h"
 #include "sweep/folder.h"
@@ -8,7 +7,6 @@
 #include "sweep/state.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 // Everything about the tasks, each array with one element for each of them.
 typedef struct runner {

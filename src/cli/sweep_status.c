@@ -5,7 +5,6 @@
 #include "sweep/report.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { PICTURE_ROWS = 64, PICTURE_COLUMNS = 100, PICTURE_SIGNS = 2000, TABLE_ROWS = 40 };
 

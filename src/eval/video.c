@@ -1,12 +1,9 @@
 #include "eval/video.h"
 
-#include "base/file.h"
 #include "eval/open_loop.h"
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     PIECE = 50,   // frames the model is run over at once

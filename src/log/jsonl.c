@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "log/append_file.h"
 #include <stdlib.h>
-#include <string.h>
 
 // End of the last whole line among the first `limit` bytes.
 static wk_status last_line_end(const wk_append_file *file, uint64_t limit, uint64_t *end,

@@ -4,7 +4,6 @@
 #include "replay/log_format.h"
 #include "replay/log_read.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 #include "replay/log_file.h"
 
 #include "base/file.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include "replay/log_file.h"
 #include "replay/log_format.h"
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum {

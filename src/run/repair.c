@@ -15,7 +15,6 @@
 #include "run/saved_run.h"
 #include <inttypes.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include "sweep/state.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char FILE_NAME[] = "attempt.json";
 

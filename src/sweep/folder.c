@@ -1,7 +1,6 @@
 #include "sweep/folder.h"
 
 #include "base/file.h"
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 #include "sweep/state.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "run/checkpoint.h"
 #include "run/run_progress.h"

@@ -1,6 +1,5 @@
 #include "report/data/runs.h"
 
-#include "base/file.h"
 #include "curriculum/rules.h"
 #include "report/data/methods.h"
 #include "run/plugin_record.h"

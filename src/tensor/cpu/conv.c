@@ -5,7 +5,6 @@
 #include "tensor/cpu/parallel.h"
 #include "tensor/cpu/simd.h"
 #include <assert.h>
-#include <stdint.h>
 
 // Rows of patches in one product: enough to pay for packing the weights in every call.
 enum { BLOCK_ROWS = 256, NARROW_RUN = 128, GROUPS = 8, GROUP_WEIGHTS = 1 << 19 };
