@@ -76,9 +76,9 @@ static void backward(const layer *l, void *workspace, wk_pool *pool)
 {
     size_t c = out_channels(l);
     wk_bias_act shape = {1, l->out_count / c, c, 0, l->last ? WK_IDENTITY : WK_ELU};
-    wk_cpu_bias_act_backward(&shape, l->out, l->dout, l->dout, l->dbias, false, pool);
+    wk_cpu_bias_act_backward(&shape, l->out, l->dout, l->dout, l->dbias, pool);
     const float *large = l->transposed ? l->dout : l->in, *small = l->transposed ? l->in : l->dout;
-    wk_cpu_conv_weights(&l->p, large, small, l->dw, false, workspace, pool);
+    wk_cpu_conv_weights(&l->p, large, small, l->dw, workspace, pool);
     if (l->first) return;
     (l->transposed ? wk_cpu_conv : wk_cpu_conv_transposed)(&l->p, l->dout, l->w, NULL, WK_IDENTITY,
                                                            l->din, workspace, pool);
@@ -255,7 +255,7 @@ static void activation(arena *a, wk_activation act, bool backward_pass)
 {
     wk_bias_act p = {1, NUMBERS / 512, 512, 0, act};
     if (backward_pass)
-        wk_cpu_bias_act_backward(&p, a->x[0], a->x[1], a->x[2], a->x[3], false, a->pool);
+        wk_cpu_bias_act_backward(&p, a->x[0], a->x[1], a->x[2], a->x[3], a->pool);
     else
         wk_cpu_bias_act(&p, a->x[0], a->x[3], a->x[1], a->pool);
 }
@@ -286,7 +286,7 @@ static void do_gru_backward(arena *a)
     wk_gru_params params = {a->x[3], a->x[3], a->x[3]};
     wk_gru_grads grads = {a->x[3] + 2000, a->x[3] + 4000, a->x[3] + 6000};
     wk_cpu_gru_backward(&gru_shape, a->x[0], &params, a->x[1], a->x[4], a->x[5], a->x[1], a->x[2],
-                        a->x[3] + 10000, &grads, false, a->workspace, a->pool);
+                        a->x[3] + 10000, &grads, a->workspace, a->pool);
 }
 static const wk_draws bench_draws = {1, 2, 3};
 static void do_sample(arena *a)
@@ -305,7 +305,7 @@ static void do_kl(arena *a)
 static void do_kl_backward(arena *a)
 {
     wk_cpu_kl_backward(NUMBERS / CLASSES / CLASSES, CLASSES, CLASSES, a->x[0], a->x[1], a->x[4],
-                       0.2f, 0.8f, a->x[2], a->x[3], a->pool);
+                       a->x[2], a->x[3], a->pool);
 }
 static void do_uniform(arena *a)
 {
@@ -360,7 +360,7 @@ static void do_image(arena *a)
 }
 static void do_column_sums(arena *a)
 {
-    wk_cpu_column_sums(NUMBERS / 400, 400, 1, a->x[0], a->x[1], false, a->pool);
+    wk_cpu_column_sums(NUMBERS / 400, 400, 1, a->x[0], a->x[1], a->pool);
 }
 
 // A kernel and the bytes it must move, in units of NUMBERS floats.

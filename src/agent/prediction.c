@@ -2,7 +2,6 @@
 
 #include "agent/learner_parts.h"
 #include "agent/networks.h"
-#include "nn/losses.h"
 #include <assert.h>
 #include <stdlib.h>
 

@@ -21,6 +21,21 @@
 #define wk_array_push(array, ...)                                                                  \
     (wk_array_reserve((array), 1) && ((array)->items[(array)->count++] = (__VA_ARGS__), true))
 
+/// The place of the first item whose `key` (".id", "->info.id") is not below `value`, in an array
+/// that rises by it.
+#define wk_array_lower_bound(array, key, value)                                                    \
+    ({                                                                                             \
+        size_t low_ = 0, high_ = (array)->count;                                                   \
+        while (low_ < high_) {                                                                     \
+            size_t middle_ = (low_ + high_) / 2;                                                   \
+            if ((array)->items[middle_] key < (value))                                             \
+                low_ = middle_ + 1;                                                                \
+            else                                                                                   \
+                high_ = middle_;                                                                   \
+        }                                                                                          \
+        low_;                                                                                      \
+    })
+
 /// Releases the items and empties the array.
 #define wk_array_free(array)                                                                       \
     wk_array_free_((void **)&(array)->items, &(array)->capacity, &(array)->count)

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,16 @@ enum { OPEN_DIRECTORY = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
 bool wk_path_join(const char *directory, const char *name, char out[WK_PATH_MAX])
 {
     return snprintf(out, WK_PATH_MAX, "%s/%s", directory, name) < WK_PATH_MAX;
+}
+
+wk_status wk_path_print(char out[WK_PATH_MAX], wk_error *err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(out, WK_PATH_MAX, format, args);
+    va_end(args);
+    if (length >= 0 && length < WK_PATH_MAX) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", out);
 }
 
 // The path of an entry, for messages.
@@ -132,6 +143,15 @@ wk_status wk_dir_look(const wk_dir *dir, const char *name, wk_entry *entry, uint
                                      : WK_ENTRY_OTHER;
     if (size) *size = (uint64_t)info.st_size;
     return WK_OK;
+}
+
+wk_status wk_path_list(const char *path, wk_names *out, wk_error *err)
+{
+    wk_dir *dir = NULL;
+    WK_TRY(wk_dir_open(NULL, path, &dir, err));
+    wk_status status = wk_dir_list(dir, out, err);
+    wk_dir_close(dir);
+    return status;
 }
 
 void wk_names_free(wk_names *names)

@@ -14,6 +14,9 @@ enum { WK_PATH_MAX = 4200 };
 
 /// DIRECTORY/NAME; false when it was cut.
 bool wk_path_join(const char *directory, const char *name, char out[WK_PATH_MAX]);
+/// A path by printf's format; WK_E_INPUT when it was cut.
+wk_status wk_path_print(char out[WK_PATH_MAX], wk_error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 typedef struct wk_dir wk_dir;
 
@@ -51,6 +54,8 @@ wk_status wk_dir_look(const wk_dir *dir, const char *name, wk_entry *entry, uint
 /// failure.
 typedef WK_ARRAY(char *) wk_names;
 wk_status wk_dir_list(const wk_dir *dir, wk_names *out, wk_error *err);
+/// The same of a path.
+wk_status wk_path_list(const char *path, wk_names *out, wk_error *err);
 void wk_names_free(wk_names *names);
 
 /// Opens a regular file with the flags of open(2), never through a link.

@@ -53,11 +53,11 @@ static wk_status out_of_memory(wk_error *err, const char *path, size_t size)
 }
 
 // Reads until `size` bytes are there; fewer means the file shrank or the disk failed.
-static wk_status read_fully(int fd, uint64_t offset, char *bytes, size_t size, const char *path,
-                            wk_error *err)
+wk_status wk_fd_read(int fd, const char *path, uint64_t offset, void *bytes, size_t size,
+                     wk_error *err)
 {
     for (size_t done = 0; done < size;) {
-        ssize_t n = pread(fd, bytes + done, size - done, (off_t)(offset + done));
+        ssize_t n = pread(fd, (char *)bytes + done, size - done, (off_t)(offset + done));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return wk_file_error(err, "cannot read", path);
         if (n == 0)
@@ -65,6 +65,18 @@ static wk_status read_fully(int fd, uint64_t offset, char *bytes, size_t size, c
                 err, WK_E_IO,
                 "cannot read '%s': it ends at byte %llu, earlier than when it was opened", path,
                 (unsigned long long)(offset + done));
+        done += (size_t)n;
+    }
+    return WK_OK;
+}
+
+wk_status wk_fd_write(int fd, const char *path, uint64_t offset, const void *bytes, size_t size,
+                      wk_error *err)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t n = pwrite(fd, (const char *)bytes + done, size - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return wk_file_error(err, "cannot write", path);
         done += (size_t)n;
     }
     return WK_OK;
@@ -96,7 +108,7 @@ static wk_status read_open_file(int fd, const char *path, size_t limit, char **b
     size_t length = (size_t)have;
     char *content = malloc(length + 1);
     if (!content) return out_of_memory(err, path, length);
-    wk_status status = read_fully(fd, 0, content, length, path, err);
+    wk_status status = wk_fd_read(fd, path, 0, content, length, err);
     if (status != WK_OK) {
         free(content);
         return status;
@@ -175,7 +187,7 @@ wk_status wk_file_reader_read(const wk_file_reader *reader, uint64_t offset, voi
                               size_t size, wk_error *err)
 {
     assert(offset <= reader->size && size <= reader->size - offset);
-    return read_fully(reader->fd, offset, bytes, size, reader->path, err);
+    return wk_fd_read(reader->fd, reader->path, offset, bytes, size, err);
 }
 
 void wk_file_reader_close(wk_file_reader *reader)
@@ -328,6 +340,15 @@ wk_status wk_file_write_in(const wk_dir *in, const char *name, const void *bytes
 wk_status wk_file_write(const char *path, const void *bytes, size_t size, wk_error *err)
 {
     return wk_file_write_in(NULL, path, bytes, size, err);
+}
+
+wk_status wk_file_write_text(const wk_dir *in, const char *name, wk_text *text, wk_error *err)
+{
+    wk_status status = text->failed
+                           ? wk_fail(err, WK_E_MEMORY, "no memory to write '%s'", name)
+                           : wk_file_write_in(in, name, wk_text_get(text), text->length, err);
+    wk_text_free(text);
+    return status;
 }
 
 static bool is_directory(const char *path)

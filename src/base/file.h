@@ -5,6 +5,7 @@
 #define WK_BASE_FILE_H
 
 #include "base/dir.h"
+#include "base/text.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,10 +36,19 @@ wk_status wk_file_reader_read(const wk_file_reader *reader, uint64_t offset, voi
 /// NULL is allowed.
 void wk_file_reader_close(wk_file_reader *reader);
 
+/// Reads or writes exactly `size` bytes of an open file from `offset` on; `path` is for messages.
+wk_status wk_fd_read(int fd, const char *path, uint64_t offset, void *bytes, size_t size,
+                     wk_error *err);
+wk_status wk_fd_write(int fd, const char *path, uint64_t offset, const void *bytes, size_t size,
+                      wk_error *err);
+
 /// Replaces `path` by `size` bytes, atomically and durably.
 wk_status wk_file_write(const char *path, const void *bytes, size_t size, wk_error *err);
 wk_status wk_file_write_in(const wk_dir *in, const char *name, const void *bytes, size_t size,
                            wk_error *err);
+
+/// The same with a finished text, which is freed; WK_E_MEMORY if its memory had run out.
+wk_status wk_file_write_text(const wk_dir *in, const char *name, wk_text *text, wk_error *err);
 
 /// An atomic write in pieces. Begin, append, then commit; discard (or a failed call) removes the
 /// temporary file and leaves the old content of `path` as it was.

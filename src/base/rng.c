@@ -2,7 +2,6 @@
 
 #include "base/crc32c.h"
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
 // The finaliser of splitmix64: a bijection that spreads every input bit over the word.

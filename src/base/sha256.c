@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 // The first 32 bits of the fractional parts of the cube roots of the first 64 primes.

@@ -40,6 +40,16 @@ void wk_table_cell(wk_table *table, const char *format, ...)
     add_cell(table, text);
 }
 
+void wk_table_texts(wk_table *table, const char *first, ...)
+{
+    va_list texts;
+    va_start(texts, first);
+    wk_table_cell(table, "%s", first);
+    for (size_t i = 1; i < table->columns; i++)
+        wk_table_cell(table, "%s", va_arg(texts, const char *));
+    va_end(texts);
+}
+
 // The n-th line of a cell; its length is 0 past the last.
 static const char *cell_line(const char *cell, int n, size_t *length)
 {
@@ -145,6 +155,12 @@ void wk_table_print(const wk_table *table, int indent, wk_text *out)
     char left[32];
     snprintf(left, sizeof left, "%*s", indent, "");
     print_table(table, &(edges){left, "  ", ""}, out);
+}
+
+void wk_table_finish(wk_table *table, int indent, wk_text *out)
+{
+    wk_table_print(table, indent, out);
+    wk_table_free(table);
 }
 
 void wk_table_markdown(const wk_table *table, wk_text *out)

@@ -19,12 +19,16 @@ typedef struct wk_table {
 /// Begins a table; `align` has one letter per column ("llr"), then one heading per column.
 void wk_table_begin(wk_table *table, const char *align, ...);
 
+/// Adds a row of texts, one for each column.
+void wk_table_texts(wk_table *table, const char *first, ...);
 /// Adds the next cell, left to right and row by row.
 void wk_table_cell(wk_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /// Appends the table with `indent` blanks before each line; the headings are underlined by dashes.
 void wk_table_print(const wk_table *table, int indent, wk_text *out);
-/// The same with pipes around the cells, which must have one line.
+/// The same, and frees the table.
+void wk_table_finish(wk_table *table, int indent, wk_text *out);
+/// Appends it with pipes around the cells, which must have one line.
 void wk_table_markdown(const wk_table *table, wk_text *out);
 
 void wk_table_free(wk_table *table);

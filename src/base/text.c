@@ -68,16 +68,21 @@ void wk_text_free(wk_text *text)
 
 void wk_text_number(wk_text *text, double value)
 {
+    wk_text_number_of(text, value, 6);
+}
+
+void wk_text_number_of(wk_text *text, double value, int digits)
+{
     if (!isfinite(value)) {
         wk_text_puts(text, "null");
         return;
     }
-    char digits[40];
-    for (int precision = 6; precision <= 17; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, value);
-        if (strtod(digits, NULL) == value) break;
+    char number[40];
+    for (; digits <= 17; digits++) {
+        snprintf(number, sizeof number, "%.*g", digits, value);
+        if (strtod(number, NULL) == value) break;
     }
-    wk_text_puts(text, digits);
+    wk_text_puts(text, number);
 }
 
 void wk_text_quote(wk_text *text, const char *value)
@@ -174,6 +179,14 @@ void wk_json_unsigned(wk_json *json, const char *key, uint64_t value)
 {
     json_item(json, key);
     wk_text_printf(json->text, "%llu", (unsigned long long)value);
+}
+
+void wk_json_numbers(wk_json *json, const char *key, const double *first, size_t stride, int count)
+{
+    wk_json_array(json, key);
+    for (int i = 0; i < count; i++)
+        wk_json_number(json, NULL, *(const double *)((const char *)first + (size_t)i * stride));
+    wk_json_close(json, ']');
 }
 
 void wk_json_raw(wk_json *json, const char *key, const char *value, size_t length)

@@ -21,8 +21,10 @@ void wk_text_puts(wk_text *text, const char *chars);
 void wk_text_printf(wk_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /// Appends a JSON string: `value` in quotes, escaped.
 void wk_text_quote(wk_text *text, const char *value);
-/// Appends the shortest form of a number that reads back as the same one; "null" if not finite.
+/// Appends the shortest form of a number that reads back as the same one; "null" if not finite. The
+/// second tries `digits` and more of them; numbers with fewer before the point have no exponent.
 void wk_text_number(wk_text *text, double value);
+void wk_text_number_of(wk_text *text, double value, int digits);
 /// Appends `text` as one word of a shell's command line: as it is where that is safe, else in
 /// quotes.
 void wk_text_shell(wk_text *out, const char *text);
@@ -47,6 +49,8 @@ void wk_json_number(wk_json *json, const char *key, double value);
 void wk_json_integer(wk_json *json, const char *key, int64_t value);
 void wk_json_unsigned(wk_json *json, const char *key, uint64_t value);
 void wk_json_bool(wk_json *json, const char *key, bool value);
+/// A list of numbers, each `stride` bytes behind the one before: a field of an array of structs.
+void wk_json_numbers(wk_json *json, const char *key, const double *first, size_t stride, int count);
 /// A value that is JSON already, as written at this depth.
 void wk_json_raw(wk_json *json, const char *key, const char *value, size_t length);
 

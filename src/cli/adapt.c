@@ -17,26 +17,22 @@ enum { NO_SEED = -1 };
 
 static const adapt_values defaults = {.seed = (uint64_t)NO_SEED, .lock_wait = WK_LOCK_WAIT_SECONDS};
 
+#define WK_VALUES adapt_values
 static const wk_arg args[] = {
-    {"snapshot", "STEP|all|last",
-     "of the world model; last is the newest (default), all one after the other", WK_ARG_TEXT,
-     offsetof(adapt_values, snapshot), 0, 0},
-    {"task", "TASK,...|all", "tasks, with commas between, or all", WK_ARG_TEXT,
-     offsetof(adapt_values, task), 0, 0},
+    WK_OPT_TEXT("snapshot", snapshot, "STEP|all|last",
+                "of the world model; last is the newest (default), all one after the other"),
+    WK_OPT_TEXT("task", task, "TASK,...|all", "tasks, with commas between, or all"),
     WK_NAME_ARG_ROW(adapt_values,
                     "make an adaptation of this name, beside others of that snapshot"),
-    {"updates", "N",
-     "of heads and policies (default: one for each train_every agent steps collected by then, "
-     "which in the paper is 8)",
-     WK_ARG_INT, offsetof(adapt_values, updates), 1, 1000000000},
-    {"seed", "N", "of the policies (default: the run's)", WK_ARG_SEED, offsetof(adapt_values, seed),
-     0, 0},
-    {"all-data", NULL, "learn from all episodes the run has now, not only those of that step",
-     WK_ARG_FLAG, offsetof(adapt_values, all_data), 0, 0},
-    {"restart", NULL, "begin anew, whatever is there", WK_ARG_FLAG, offsetof(adapt_values, restart),
-     0, 0},
-    {"device", "auto|cpu|cuda|cuda:N", "where to compute (default: the run's)", WK_ARG_TEXT,
-     offsetof(adapt_values, device), 0, 0},
+    WK_OPT_INT("updates", updates, "N",
+               "of heads and policies (default: one for each train_every agent steps collected by "
+               "then, which in the paper is 8)",
+               1, 1000000000),
+    WK_OPT_SEED("seed", seed, "N", "of the policies (default: the run's)"),
+    WK_OPT_FLAG("all-data", all_data,
+                "learn from all episodes the run has now, not only those of that step"),
+    WK_OPT_FLAG("restart", restart, "begin anew, whatever is there"),
+    WK_OPT_TEXT("device", device, "auto|cpu|cuda|cuda:N", "where to compute (default: the run's)"),
     WK_LOCK_WAIT_ARG_ROW(adapt_values),
 };
 
@@ -84,10 +80,7 @@ const wk_command wk_command_adapt = {
     .examples = "adapt runs/a --task all\n"
                 "adapt runs/a --snapshot 500000 --task walk,run --updates 50000\n"
                 "adapt runs/a --snapshot all --task all",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(adapt_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,
     .max_words = 1,
     .run = run,

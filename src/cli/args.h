@@ -61,6 +61,30 @@ typedef struct wk_arg {
     double min, max;
 } wk_arg;
 
+/// A row of an option table whose value's place is the member `field` of the struct `values`.
+#define WK_ARG_ROW(values, type, name, field, value, help, min, max)                               \
+    {                                                                                              \
+        name, value, help, type, offsetof(values, field), min, max                                 \
+    }
+
+/// The same by type; WK_VALUES is the command's struct of values, which its file defines.
+#define WK_OPT_FLAG(name, field, help)                                                             \
+    WK_ARG_ROW(WK_VALUES, WK_ARG_FLAG, name, field, NULL, help, 0, 0)
+#define WK_OPT_TEXT(name, field, value, help)                                                      \
+    WK_ARG_ROW(WK_VALUES, WK_ARG_TEXT, name, field, value, help, 0, 0)
+#define WK_OPT_TEXTS(name, field, value, help)                                                     \
+    WK_ARG_ROW(WK_VALUES, WK_ARG_TEXTS, name, field, value, help, 0, 0)
+#define WK_OPT_PATH(name, field, value, help)                                                      \
+    WK_ARG_ROW(WK_VALUES, WK_ARG_PATH, name, field, value, help, 0, 0)
+#define WK_OPT_PATHS(name, field, value, help)                                                     \
+    WK_ARG_ROW(WK_VALUES, WK_ARG_PATHS, name, field, value, help, 0, 0)
+#define WK_OPT_SEED(name, field, value, help)                                                      \
+    WK_ARG_ROW(WK_VALUES, WK_ARG_SEED, name, field, value, help, 0, 0)
+#define WK_OPT_INT(name, field, value, help, min, max)                                             \
+    WK_ARG_ROW(WK_VALUES, WK_ARG_INT, name, field, value, help, min, max)
+#define WK_OPT_NUMBER(name, field, value, help, min, max)                                          \
+    WK_ARG_ROW(WK_VALUES, WK_ARG_NUMBER, name, field, value, help, min, max)
+
 /// Options together with the struct that receives their values.
 typedef struct wk_arg_table {
     const wk_arg *args;

@@ -23,14 +23,14 @@ typedef struct bench_values {
 
 static const bench_values defaults = {.rules = "all", .episodes = 1000, .seeds = 10};
 
-#define AT(field) offsetof(bench_values, field)
+#define WK_VALUES bench_values
 static const wk_arg args[] = {
-    {"rules", "NAME,...", "compared with dr (all but fixed)", WK_ARG_TEXT, AT(rules), 0, 0},
-    {"episodes", "N", "of a run (1000)", WK_ARG_INT, AT(episodes), 100, 1000000},
-    {"seeds", "N", "runs of each rule in each scenario (10)", WK_ARG_INT, AT(seeds), 1, 10000},
-    {"seed", "N", "of everything random (0)", WK_ARG_SEED, AT(seed), 0, 0},
-    {"out", "DIR", "write the curves as CSV and figures there", WK_ARG_PATH, AT(out), 0, 0},
-    {"json", NULL, "print JSON", WK_ARG_FLAG, AT(json), 0, 0},
+    WK_OPT_TEXT("rules", rules, "NAME,...", "compared with dr (all but fixed)"),
+    WK_OPT_INT("episodes", episodes, "N", "of a run (1000)", 100, 1000000),
+    WK_OPT_INT("seeds", seeds, "N", "runs of each rule in each scenario (10)", 1, 10000),
+    WK_OPT_SEED("seed", seed, "N", "of everything random (0)"),
+    WK_OPT_PATH("out", out, "DIR", "write the curves as CSV and figures there"),
+    WK_OPT_FLAG("json", json, "print JSON"),
 };
 
 static wk_status add_rule(const char *name, const wk_curriculum_rule **rules, size_t *count,
@@ -108,8 +108,7 @@ static wk_status print_text(const wk_rule_benchmark *b, wk_text *out, wk_error *
             wk_table_cell(&table, "%.2f", mean);
         }
     }
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
     wk_text_puts(out, "\n");
     for (size_t k = 0; k < scenarios; k++)
         wk_text_printf(out, "%s: %s\n", wk_rule_benchmark_scenario_name(k),
@@ -155,10 +154,7 @@ static wk_status write_curves(const wk_rule_benchmark *b, const char *folder, wk
                                    b->config.rules[r]->name, s, wk_rule_benchmark_episodes(b, p),
                                    wk_rule_benchmark_curve(b, k, r, s)[p]);
     snprintf(path, sizeof path, "%s/curves.csv", folder);
-    wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory to write '%s'", path)
-                                   : wk_file_write(path, wk_text_get(&text), text.length, err);
-    wk_text_free(&text);
-    return status;
+    return wk_file_write_text(NULL, path, &text, err);
 }
 
 static wk_status write_figure(wk_figure *figure, const char *folder, const char *name,
@@ -248,9 +244,7 @@ static wk_status show(const wk_rule_benchmark *b, const bench_values *v, wk_erro
     wk_text text = {0};
     if (v->out) WK_TRY(write_files(b, v->out, err));
     wk_status status = v->json ? print_json(b, &text, err) : print_text(b, &text, err);
-    if (status == WK_OK) return wk_cli_print(&text, err);
-    wk_text_free(&text);
-    return status;
+    return wk_cli_print_if(status, &text, err);
 }
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
@@ -279,11 +273,6 @@ const wk_command wk_command_bench_rules = {
                "Results depend on the options alone, not on --threads.\n",
     .examples = "bench curriculum --out bench-curriculum\n"
                 "bench curriculum --rules waker-m,waker-r,plr --seeds 30",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(bench_values),
-    .defaults = &defaults,
-    .min_words = 0,
-    .max_words = 0,
+    WK_COMMAND_OPTIONS(args, defaults),
     .run = run,
 };

@@ -20,17 +20,14 @@ typedef struct bench_values {
 
 static const bench_values defaults = {.envs = DEFAULT_ENVS, .seconds = 5};
 
-#define AT(field) offsetof(bench_values, field)
+#define WK_VALUES bench_values
 static const wk_arg args[] = {
-    {"domain", "DOMAIN|all", "a built-in domain, or all of them (the default)", WK_ARG_TEXT,
-     AT(domain), 0, 0},
-    {"plugin", "FILE", "the domain of this plug-in instead", WK_ARG_PATH, AT(plugin), 0, 0},
-    {"option", "NAME=CHOICE", "an option of the domain; may be repeated", WK_ARG_TEXTS, AT(options),
-     0, 0},
-    {"envs", "N", "environments of the vector (default 8)", WK_ARG_INT, AT(envs), 1, 4096},
-    {"seconds", "S", "time to spend on each domain (default 5)", WK_ARG_NUMBER, AT(seconds), 0.01,
-     3600},
-    {"json", NULL, "print JSON", WK_ARG_FLAG, AT(json), 0, 0},
+    WK_OPT_TEXT("domain", domain, "DOMAIN|all", "a built-in domain, or all of them (the default)"),
+    WK_OPT_PATH("plugin", plugin, "FILE", "the domain of this plug-in instead"),
+    WK_OPT_TEXTS("option", options, "NAME=CHOICE", "an option of the domain; may be repeated"),
+    WK_OPT_INT("envs", envs, "N", "environments of the vector (default 8)", 1, 4096),
+    WK_OPT_NUMBER("seconds", seconds, "S", "time to spend on each domain (default 5)", 0.01, 3600),
+    WK_OPT_FLAG("json", json, "print JSON"),
 };
 
 // One line of the result.
@@ -69,8 +66,7 @@ static void print_own(const result *results, int count, wk_text *out)
     }
     wk_text_printf(out, "agent steps per second (%d environments in the vector)\n\n",
                    results[0].speed.envs);
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
 }
 
 static void print_comparison(const result *results, int count, wk_text *out)
@@ -97,8 +93,7 @@ static void print_comparison(const result *results, int count, wk_text *out)
     }
     wk_text_puts(
         out, "\none agent step on one thread, against stock MuJoCo and its image by OSMesa\n\n");
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
 }
 
 static void json_result(wk_json *json, const result *r)
@@ -192,9 +187,6 @@ const wk_command wk_command_bench_env = {
         "alike. Rates leave out resets, which have their own column. The comparison needs\n"
         "OSMesa ('waker doctor' tells).\n",
     .examples = "bench env --domain terrain-walker --seconds 10\nbench env --threads 8 --json",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(bench_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .run = run,
 };

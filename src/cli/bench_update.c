@@ -25,24 +25,23 @@ static const bench_values defaults = {.preset = "quick",
                                       .actions = DEFAULT_ACTIONS,
                                       .iters = DEFAULT_ITERS};
 
-#define AT(field) offsetof(bench_values, field)
+#define WK_VALUES bench_values
 static const wk_arg args[] = {
-    {"preset", "paper|small|quick", "sizes of the networks (default: quick)", WK_ARG_TEXT,
-     AT(preset), 0, 0},
-    {"exploration", "plan2explore|random", "exploration policy (default: plan2explore)",
-     WK_ARG_TEXT, AT(exploration), 0, 0},
-    {"device", "cpu|cuda|cuda:N|auto", "where to compute (default: cpu)", WK_ARG_TEXT, AT(device),
-     0, 0},
-    {"precision", "f32|bf16|auto", "of the computation, bf16 on a GPU alone (default: auto)",
-     WK_ARG_TEXT, AT(precision), 0, 0},
-    {"tasks", "N", "task policies trained alongside (default 0)", WK_ARG_INT, AT(tasks), 0,
-     WK_LEARNER_TASKS_MAX},
-    {"actions", "N", "numbers in an action (default 6)", WK_ARG_INT, AT(actions), 1, 32},
-    {"batch", "N", "sequences of a batch (default: the preset's)", WK_ARG_INT, AT(batch), 1, 1024},
-    {"iters", "N", "updates to time (default 10)", WK_ARG_INT, AT(iters), 1, 100000},
-    {"population", "N", "runs that are updated together, compared with one alone (default 1)",
-     WK_ARG_INT, AT(population), 1, WK_POPULATION_MAX},
-    {"json", NULL, "print JSON", WK_ARG_FLAG, AT(json), 0, 0},
+    WK_OPT_TEXT("preset", preset, "paper|small|quick", "sizes of the networks (default: quick)"),
+    WK_OPT_TEXT("exploration", exploration, "plan2explore|random",
+                "exploration policy (default: plan2explore)"),
+    WK_OPT_TEXT("device", device, "cpu|cuda|cuda:N|auto", "where to compute (default: cpu)"),
+    WK_OPT_TEXT("precision", precision, "f32|bf16|auto",
+                "of the computation, bf16 on a GPU alone (default: auto)"),
+    WK_OPT_INT("tasks", tasks, "N", "task policies trained alongside (default 0)", 0,
+               WK_LEARNER_TASKS_MAX),
+    WK_OPT_INT("actions", actions, "N", "numbers in an action (default 6)", 1, 32),
+    WK_OPT_INT("batch", batch, "N", "sequences of a batch (default: the preset's)", 1, 1024),
+    WK_OPT_INT("iters", iters, "N", "updates to time (default 10)", 1, 100000),
+    WK_OPT_INT("population", population, "N",
+               "runs that are updated together, compared with one alone (default 1)", 1,
+               WK_POPULATION_MAX),
+    WK_OPT_FLAG("json", json, "print JSON"),
 };
 
 static wk_status make_config(const bench_values *v, wk_learner_config *config, wk_error *err)
@@ -91,8 +90,7 @@ static void print_times(const char *title, const wk_update_times *times, wk_text
         wk_table_cell(&table, "%.2f", milliseconds(part->seconds));
         wk_table_cell(&table, "%.0f %%", sum > 0 ? 100 * part->seconds / sum : 0);
     }
-    wk_table_print(&table, 2, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 2, out);
     wk_text_puts(out, "\n");
 }
 
@@ -239,9 +237,6 @@ const wk_command wk_command_bench_update = {
                 "bench update --preset paper --device cuda --tasks 5\n"
                 "bench update --preset quick --tasks 5 --threads 1 --json\n"
                 "bench update --preset small --device cuda --population 10",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(bench_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .run = run,
 };

@@ -17,12 +17,13 @@ typedef struct ckpt_values {
 
 static const ckpt_values defaults;
 
+#define WK_VALUES ckpt_values
 static const wk_arg args[] = {
-    {"check", NULL, "read everything and verify its checksums; exit code 3 if any is damaged",
-     WK_ARG_FLAG, offsetof(ckpt_values, check), 0, 0},
-    {"repair", NULL, "make a run whose replay log is damaged continuable: keep every whole episode",
-     WK_ARG_FLAG, offsetof(ckpt_values, repair), 0, 0},
-    {"json", NULL, "print JSON", WK_ARG_FLAG, offsetof(ckpt_values, json), 0, 0},
+    WK_OPT_FLAG("check", check,
+                "read everything and verify its checksums; exit code 3 if any is damaged"),
+    WK_OPT_FLAG("repair", repair,
+                "make a run whose replay log is damaged continuable: keep every whole episode"),
+    WK_OPT_FLAG("json", json, "print JSON"),
 };
 
 // One saved thing.
@@ -232,8 +233,7 @@ static void print_text(const item_list *list, int repeat, wk_text *out)
         wk_table_cell(&table, "%s", it->content);
         wk_table_cell(&table, "%s", *it->state ? it->state : "not checked");
     }
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
 }
 
 static void repair_json(const wk_run_repair *done, wk_text *out)
@@ -313,9 +313,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     for (size_t i = 0; i < list.count; i++)
         cli->findings |= list.items[i].damaged;
     wk_array_free(&list);
-    if (status == WK_OK) return wk_cli_print(&text, err);
-    wk_text_free(&text);
-    return status;
+    return wk_cli_print_if(status, &text, err);
 }
 
 const wk_command wk_command_ckpt = {
@@ -333,10 +331,7 @@ const wk_command wk_command_ckpt = {
         "names with 'damaged' before them, and records in repairs.jsonl that the run is no longer\n"
         "exact. Where a checkpoint is sound nothing is changed: 'waker train' continues from it.\n",
     .examples = "ckpt runs/a --check",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(ckpt_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,
     .max_words = 1,
     .run = run,

@@ -39,11 +39,19 @@ typedef struct wk_command {
     const char *examples; // lines
     const wk_arg *args;
     size_t n_args;
-    size_t values_size;   // of the struct the options fill
+    size_t values_size;   // of the struct the options fill; 0: there are none
     const void *defaults; // its initial value
     int min_words, max_words;
     wk_status (*run)(wk_cli *cli, const void *values, wk_error *err);
 } wk_command;
+
+/// The options of a command: their table, and the struct they fill with its initial values.
+#define WK_COMMAND_OPTIONS(table, initial)                                                         \
+    .args = (table), .n_args = sizeof(table) / sizeof *(table), .values_size = sizeof(initial),    \
+    .defaults = &(initial)
+
+/// A new struct of values for a command's options; the caller frees it.
+wk_status wk_command_values(const wk_command *command, void **values, wk_error *err);
 
 extern const wk_command wk_command_envs;
 extern const wk_command wk_command_envs_check;
@@ -101,22 +109,20 @@ wk_log wk_cli_progress(const wk_cli *cli, const char *unit, wk_progress_line *pr
 /// A row for the option table of a command that plays in the environments of saved runs: --plugin,
 /// whose place in `values` is the const char * called `plugin`.
 #define WK_PLUGIN_ARG_ROW(values)                                                                  \
-    {                                                                                              \
-        "plugin", "FILE", "take the run's domain from this plug-in", WK_ARG_PATH,                  \
-            offsetof(values, plugin), 0, 0                                                         \
-    }
+    WK_ARG_ROW(values, WK_ARG_PATH, "plugin", plugin, "FILE",                                      \
+               "take the run's domain from this plug-in", 0, 0)
 
-/// A row for --name: an adaptation or fine-tuning beside others of the same snapshot; its place in
+/// A row for --name: an adaptation or fine-tuning next to others of the same snapshot; its place in
 /// `values` is the const char * called `name`.
 #define WK_NAME_ARG_ROW(values, help)                                                              \
-    {                                                                                              \
-        "name", "NAME", help, WK_ARG_TEXT, offsetof(values, name), 0, 0                            \
-    }
+    WK_ARG_ROW(values, WK_ARG_TEXT, "name", name, "NAME", help, 0, 0)
 
 /// Warns where the newest checkpoint of a run is damaged, so that commands use an older one.
 void wk_cli_warn_older(const wk_cli *cli, const char *directory);
 
 /// Prints a finished text to standard output and frees it; fails if its memory had run out.
 wk_status wk_cli_print(wk_text *text, wk_error *err);
+/// The same where all was well; else frees it. Returns the first that failed.
+wk_status wk_cli_print_if(wk_status status, wk_text *text, wk_error *err);
 
 #endif

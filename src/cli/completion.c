@@ -2,8 +2,6 @@
 #include "cli/completion.h"
 #include <string.h>
 
-static const char no_options;
-
 static const struct {
     const char *name;
     wk_status (*write)(wk_text *out, wk_error *err);
@@ -19,9 +17,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         if (strcmp(cli->words.items[0], names[i]) != 0) continue;
         wk_text text = {0};
         wk_status status = shells[i].write(&text, err);
-        if (status == WK_OK) return wk_cli_print(&text, err);
-        wk_text_free(&text);
-        return status;
+        return wk_cli_print_if(status, &text, err);
     }
     return wk_arg_unknown(err, "shell", cli->words.items[0], names, N_SHELLS);
 }
@@ -34,8 +30,6 @@ const wk_command wk_command_completion = {
                "  source <(waker completion bash)\n"
                "  source <(waker completion zsh)\n",
     .examples = "completion bash",
-    .values_size = sizeof no_options,
-    .defaults = &no_options,
     .min_words = 1,
     .max_words = 1,
     .run = run,

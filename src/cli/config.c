@@ -16,18 +16,16 @@ typedef struct config_values {
 
 static const config_values defaults = {.run = WK_RUN_ARGS_INIT};
 
+#define WK_VALUES config_values
 static const wk_arg args[] = {
     WK_RUN_ARG_ROWS(config_values, run),
-    {"diff", "BLOCK",
-     "show only what differs from the same domain, curriculum and exploration with BLOCK",
-     WK_ARG_TEXT, offsetof(config_values, diff), 0, 0},
-    {"yaml", NULL, "print the config.yaml of the run", WK_ARG_FLAG, offsetof(config_values, yaml),
-     0, 0},
-    {"json", NULL, "print JSON", WK_ARG_FLAG, offsetof(config_values, json), 0, 0},
-    {"list", NULL, "list the blocks there are, with what they are", WK_ARG_FLAG,
-     offsetof(config_values, list), 0, 0},
-    {"table", NULL, "print the table of keys of docs/configuration.md", WK_ARG_FLAG,
-     offsetof(config_values, table), 0, 0},
+    WK_OPT_TEXT(
+        "diff", diff, "BLOCK",
+        "show only what differs from the same domain, curriculum and exploration with BLOCK"),
+    WK_OPT_FLAG("yaml", yaml, "print the config.yaml of the run"),
+    WK_OPT_FLAG("json", json, "print JSON"),
+    WK_OPT_FLAG("list", list, "list the blocks there are, with what they are"),
+    WK_OPT_FLAG("table", table, "print the table of keys of docs/configuration.md"),
 };
 
 // What one key has in the run at hand and in the paper's.
@@ -89,8 +87,7 @@ static void print_listing(const wk_merged_config *merged, const wk_run_config *p
         wk_table_cell(&table, "%s", wk_text_get(&key.source));
         free_key(&key);
     }
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
     wk_text_printf(out,
                    "\n%d of %d values differ from the paper's for this domain, curriculum and "
                    "exploration.\n",
@@ -178,9 +175,7 @@ static void print_diff(const wk_run_config *ours, const wk_run_config *theirs, c
         wk_text value = {0}, other = {0};
         wk_run_config_get(ours, i, &value);
         wk_run_config_get(theirs, i, &other);
-        wk_table_cell(&table, "%s", wk_run_keys[i]);
-        wk_table_cell(&table, "%s", show_empty(&value));
-        wk_table_cell(&table, "%s", show_empty(&other));
+        wk_table_texts(&table, wk_run_keys[i], show_empty(&value), show_empty(&other));
         wk_text_free(&value);
         wk_text_free(&other);
         differ++;
@@ -388,10 +383,6 @@ const wk_command wk_command_config = {
                "all keys. docs/configuration.md explains the keys.\n",
     .examples = "config --configs terrain-walker waker-m paper --rssm.deter 512\n"
                 "config --configs clean-up dr quick --diff paper",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(config_values),
-    .defaults = &defaults,
-    .max_words = 0,
+    WK_COMMAND_OPTIONS(args, defaults),
     .run = run,
 };

@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct curriculum_values {
     bool json, rules;
@@ -20,15 +19,12 @@ typedef struct curriculum_values {
 
 static const curriculum_values defaults = {.top = 5};
 
+#define WK_VALUES curriculum_values
 static const wk_arg args[] = {
-    {"rules", NULL, "explain the rules, without a run", WK_ARG_FLAG,
-     offsetof(curriculum_values, rules), 0, 0},
-    {"out", "FILE.png", "also write the maps as a picture", WK_ARG_PATH,
-     offsetof(curriculum_values, out), 0, 0},
-    {"top", "N", "how many of the most and least likely to list (5)", WK_ARG_INT,
-     offsetof(curriculum_values, top), 0, 1000000},
-    {"json", NULL, "print JSON: every environment with its figures", WK_ARG_FLAG,
-     offsetof(curriculum_values, json), 0, 0},
+    WK_OPT_FLAG("rules", rules, "explain the rules, without a run"),
+    WK_OPT_PATH("out", out, "FILE.png", "also write the maps as a picture"),
+    WK_OPT_INT("top", top, "N", "how many of the most and least likely to list (5)", 0, 1000000),
+    WK_OPT_FLAG("json", json, "print JSON: every environment with its figures"),
 };
 
 // One θ with its values.
@@ -136,15 +132,13 @@ static void print_text(const wk_saved_run *run, const wk_heatmap *map, const row
     wk_table_begin(&table, "lrrrr", "most likely next", "probability", "by default", "error",
                    "episodes");
     add_rows(&table, run, rows, 0, top_count);
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
     if (bottom == count) return;
     wk_text_puts(out, "\n");
     wk_table_begin(&table, "lrrrr", "least likely next", "probability", "by default", "error",
                    "episodes");
     add_rows(&table, run, rows, bottom, count);
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
 }
 
 static void print_json(const wk_saved_run *run, const row *rows, size_t count, const figures *f,
@@ -262,11 +256,7 @@ const wk_command wk_command_curriculum = {
                "(least) to '@' (most); in the picture from dark blue to yellow.\n",
     .examples = "curriculum runs/a --out runs/a/curriculum.png\n"
                 "curriculum --rules",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(curriculum_values),
-    .defaults = &defaults,
-    .min_words = 0,
+    WK_COMMAND_OPTIONS(args, defaults),
     .max_words = 1,
     .run = run,
 };

@@ -11,8 +11,9 @@ typedef struct doctor_values {
 
 static const doctor_values defaults;
 
+#define WK_VALUES doctor_values
 static const wk_arg args[] = {
-    {"json", NULL, "print JSON", WK_ARG_FLAG, offsetof(doctor_values, json), 0, 0},
+    WK_OPT_FLAG("json", json, "print JSON"),
 };
 
 static const struct {
@@ -42,13 +43,9 @@ static void print_table(const wk_examination *all, wk_text *out)
 {
     wk_table table;
     wk_table_begin(&table, "lll", "part", "state", "found");
-    for (size_t i = 0; i < N_PARTS; i++) {
-        wk_table_cell(&table, "%s", all[i].part);
-        wk_table_cell(&table, "%s", health_name(all[i].health));
-        wk_table_cell(&table, "%s", all[i].found);
-    }
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    for (size_t i = 0; i < N_PARTS; i++)
+        wk_table_texts(&table, all[i].part, health_name(all[i].health), all[i].found);
+    wk_table_finish(&table, 0, out);
 }
 
 static void print_advice(const wk_examination *all, wk_text *out)
@@ -109,9 +106,6 @@ const wk_command wk_command_doctor = {
     .usage = "doctor [--json]",
     .details = "Absent parts are optional. The exit code is 3 if a required part is broken.\n",
     .examples = "doctor",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(doctor_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .run = run,
 };

@@ -1,6 +1,5 @@
 // What waker doctor looks at, one function per part of the machine. Optional libraries are looked
 // up at run time, so that the program starts without them.
-#include "base/file.h"
 #include "base/limits.h"
 #include "base/pool.h"
 #include "cli/doctor.h"

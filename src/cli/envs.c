@@ -14,10 +14,10 @@ typedef struct envs_values {
 
 static const envs_values defaults;
 
+#define WK_VALUES envs_values
 static const wk_arg args[] = {
-    {"plugin", "FILE", "describe the domain of this plug-in", WK_ARG_PATH,
-     offsetof(envs_values, plugin), 0, 0},
-    {"json", NULL, "print JSON", WK_ARG_FLAG, offsetof(envs_values, json), 0, 0},
+    WK_OPT_PATH("plugin", plugin, "FILE", "describe the domain of this plug-in"),
+    WK_OPT_FLAG("json", json, "print JSON"),
 };
 
 static void append_range(wk_text *out, const wk_param *p)
@@ -66,8 +66,7 @@ static void list_domains(wk_text *out)
                    "agent\nsteps");
     for (size_t i = 0; i < wk_domain_count(); i++)
         add_domain_row(&table, wk_domain_at(i));
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
     wk_text_puts(out, "\n'waker envs DOMAIN' tells more about one of them.\n");
 }
 
@@ -83,8 +82,7 @@ static void describe_params(const wk_domain *d, wk_text *out)
         wk_table_cell(&table, "%s", p->continuous ? "continuous" : "grid only");
         wk_table_cell(&table, "%s", p->help ? p->help : "");
     }
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
 }
 
 static void describe_tasks(const wk_domain *d, wk_text *out)
@@ -92,12 +90,11 @@ static void describe_tasks(const wk_domain *d, wk_text *out)
     wk_table table;
     wk_table_begin(&table, "lll", "task", "also called", "completion");
     for (int i = 0; i < d->n_tasks; i++) {
-        wk_table_cell(&table, "%s", d->tasks[i].name);
-        wk_table_cell(&table, "%s", d->tasks[i].alias ? d->tasks[i].alias : "");
-        wk_table_cell(&table, "%s", d->tasks[i].has_completion ? "reported" : "");
+        const wk_task *t = &d->tasks[i];
+        wk_table_texts(&table, t->name, t->alias ? t->alias : "",
+                       t->has_completion ? "reported" : "");
     }
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
 }
 
 static void append_case_thetas(const wk_domain *d, const wk_case *c, wk_text *out)
@@ -128,8 +125,7 @@ static void describe_cases(const wk_domain *d, wk_text *out)
                       c->extra ? " (not one of the paper's)" : "");
         wk_text_free(&thetas);
     }
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
 }
 
 static void describe_options(const wk_domain *d, wk_text *out)
@@ -137,12 +133,10 @@ static void describe_options(const wk_domain *d, wk_text *out)
     wk_table table;
     wk_table_begin(&table, "lll", "option", "choices", "meaning");
     for (int i = 0; i < d->n_options; i++) {
-        wk_table_cell(&table, "%s", d->options[i].name);
-        wk_table_cell(&table, "%s", d->options[i].choices);
-        wk_table_cell(&table, "%s", d->options[i].help ? d->options[i].help : "");
+        const wk_option *o = &d->options[i];
+        wk_table_texts(&table, o->name, o->choices, o->help ? o->help : "");
     }
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
     wk_text_puts(out, "The first choice of an option is its default.\n");
 }
 
@@ -150,12 +144,10 @@ static void describe_indicators(const wk_domain *d, wk_text *out)
 {
     wk_table table;
     wk_table_begin(&table, "ll", "indicator", "of an episode");
-    for (int i = 0; i < d->n_indicators; i++) {
-        wk_table_cell(&table, "%s", d->indicators[i].name);
-        wk_table_cell(&table, "%s", d->indicators[i].help ? d->indicators[i].help : "");
-    }
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    for (int i = 0; i < d->n_indicators; i++)
+        wk_table_texts(&table, d->indicators[i].name,
+                       d->indicators[i].help ? d->indicators[i].help : "");
+    wk_table_finish(&table, 0, out);
 }
 
 static void describe_observation(const wk_domain *d, wk_text *out)
@@ -192,14 +184,6 @@ static void describe_domain(const wk_domain *d, size_t grid_points, wk_text *out
         wk_text_puts(out, "\n");
         parts[i](d, out);
     }
-}
-
-static void json_theta(wk_json *json, const char *key, const double *theta, int count)
-{
-    wk_json_array(json, key);
-    for (int i = 0; i < count; i++)
-        wk_json_number(json, NULL, theta[i]);
-    wk_json_close(json, ']');
 }
 
 static void json_params(wk_json *json, const wk_domain *d)
@@ -246,7 +230,8 @@ static void json_cases(wk_json *json, const wk_domain *d)
         wk_json_bool(json, "extra", c->extra);
         wk_json_array(json, "params");
         for (int k = 0; k < c->count; k++)
-            json_theta(json, NULL, c->params + k * d->n_params, d->n_params);
+            wk_json_numbers(json, NULL, c->params + k * d->n_params, sizeof *c->params,
+                            d->n_params);
         wk_json_close(json, ']');
         wk_json_close(json, '}');
     }
@@ -303,7 +288,7 @@ static void json_domain(wk_json *json, const wk_domain *d)
     wk_json_integer(json, "action_repeat", d->action_repeat);
     wk_json_integer(json, "episode_steps", d->episode_steps);
     wk_json_number(json, "step_seconds", d->step_seconds);
-    if (d->hardest) json_theta(json, "hardest", d->hardest, d->n_params);
+    if (d->hardest) wk_json_numbers(json, "hardest", d->hardest, sizeof *d->hardest, d->n_params);
     json_params(json, d);
     json_tasks(json, d);
     json_cases(json, d);
@@ -359,10 +344,7 @@ const wk_command wk_command_envs = {
     .summary = "List the domains, or describe one of them",
     .usage = "envs [DOMAIN] [--json]\nenvs --plugin FILE [--json]",
     .examples = "envs\nenvs terrain-walker",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(envs_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .max_words = 1,
     .run = run,
 };

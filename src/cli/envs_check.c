@@ -11,8 +11,9 @@ typedef struct check_values {
 
 static const check_values defaults;
 
+#define WK_VALUES check_values
 static const wk_arg args[] = {
-    {"json", NULL, "print JSON", WK_ARG_FLAG, offsetof(check_values, json), 0, 0},
+    WK_OPT_FLAG("json", json, "print JSON"),
 };
 
 // Where findings go as they are made: a list of lines, or the JSON document.
@@ -110,10 +111,7 @@ const wk_command wk_command_envs_check = {
     .usage = "envs check PLUGIN.so [--json]",
     .details = "Faults are what would spoil training; the exit code is then 3. Advice is advice.\n",
     .examples = "envs check ./my_world.so",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(check_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,
     .max_words = 1,
     .run = run,

@@ -12,15 +12,14 @@ typedef struct set_values {
 
 static const set_values defaults = {.name = "own-v1", .count = 1000};
 
-#define AT(field) offsetof(set_values, field)
+#define WK_VALUES set_values
 static const wk_arg args[] = {
-    {"out", "FILE", "where the set goes", WK_ARG_PATH, AT(out), 0, 0},
-    {"name", "NAME", "what results call it (own-v1)", WK_ARG_TEXT, AT(name), 0, 0},
-    {"count", "N", "environments in, and as many out of distribution (1000)", WK_ARG_INT, AT(count),
-     1, WK_SET_COUNT_MAX},
-    {"seed", "N", "of the draws, and of everything random in the episodes (0)", WK_ARG_SEED,
-     AT(seed), 0, 0},
-    {"plugin", "FILE", "a set of the domain of this plug-in", WK_ARG_PATH, AT(plugin), 0, 0},
+    WK_OPT_PATH("out", out, "FILE", "where the set goes"),
+    WK_OPT_TEXT("name", name, "NAME", "what results call it (own-v1)"),
+    WK_OPT_INT("count", count, "N", "environments in, and as many out of distribution (1000)", 1,
+               WK_SET_COUNT_MAX),
+    WK_OPT_SEED("seed", seed, "N", "of the draws, and of everything random in the episodes (0)"),
+    WK_OPT_PATH("plugin", plugin, "FILE", "a set of the domain of this plug-in"),
 };
 
 static wk_status write_set(const wk_world *world, const set_values *v, wk_error *err)
@@ -30,10 +29,7 @@ static wk_status write_set(const wk_world *world, const set_values *v, wk_error 
     WK_TRY(wk_theta_set_draw(world->domain, v->name, v->count, v->seed, &set, err));
     wk_theta_set_print(&set, world->domain, &text);
     wk_theta_set_free(&set);
-    wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory for '%s'", v->out)
-                                   : wk_file_write(v->out, text.chars, text.length, err);
-    wk_text_free(&text);
-    if (status != WK_OK) return status;
+    WK_TRY(wk_file_write_text(NULL, v->out, &text, err));
     WK_TRY(wk_theta_set_open(v->out, world->domain, &set, err));
     wk_text_printf(&text, "%s: %d environments of %s in distribution, %d out of it, SHA-256 %s\n",
                    v->out, v->count, world->domain->name, v->count, set.sha256);
@@ -66,11 +62,7 @@ const wk_command wk_command_envs_set = {
         "training ranges. The file ends with its SHA-256, which is checked whenever it is\n"
         "read. The same options give the same bytes.\n",
     .examples = "envs set terrain-walker --out terrain-walker.set",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(set_values),
-    .defaults = &defaults,
-    .min_words = 0,
+    WK_COMMAND_OPTIONS(args, defaults),
     .max_words = 1,
     .run = run,
 };

@@ -28,38 +28,30 @@ enum { NO_SEED = -1 };
 static const eval_values defaults = {
     .task = "all", .snapshot = "last", .cases = "", .seed = (uint64_t)NO_SEED};
 
-#define AT(field) offsetof(eval_values, field)
+#define WK_VALUES eval_values
 static const wk_arg args[] = {
-    {"task", "TASK,...|all", "tasks to evaluate (all that have a policy)", WK_ARG_TEXT, AT(task), 0,
-     0},
-    {"snapshot", "STEP|all|last", "weights of which agent step (last)", WK_ARG_TEXT, AT(snapshot),
-     0, 0},
-    {"policy", "adapted|alongside|finetuned|random",
-     "which policies (adapted if there, else alongside)", WK_ARG_TEXT, AT(policy), 0, 0},
+    WK_OPT_TEXT("task", task, "TASK,...|all", "tasks to evaluate (all that have a policy)"),
+    WK_OPT_TEXT("snapshot", snapshot, "STEP|all|last", "weights of which agent step (last)"),
+    WK_OPT_TEXT("policy", policy, "adapted|alongside|finetuned|random",
+                "which policies (adapted if there, else alongside)"),
     WK_NAME_ARG_ROW(eval_values, "those of the adaptation or fine-tuning of this name"),
-    {"cases", "dr|train|CASE,...|all",
-     "dr, train and out-of-distribution cases ('waker envs DOMAIN' lists them; dr and the paper's, "
-     "or train for a run with curriculum.theta)",
-     WK_ARG_TEXT, AT(cases), 0, 0},
-    {"envs", "N", "environments of dr, one episode each (100)", WK_ARG_INT, AT(envs), 1, 100000},
-    {"set", "robust-v1|FILE",
-     "play a frozen set of environments instead of cases, into RUN/benchmark", WK_ARG_TEXT, AT(set),
-     0, 0},
-    {"seed", "N", "of environments and episodes (0, or with eval.fresh one of run and step)",
-     WK_ARG_SEED, AT(seed), 0, 0},
-    {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
-     0},
+    WK_OPT_TEXT("cases", cases, "dr|train|CASE,...|all",
+                "dr, train and out-of-distribution cases ('waker envs DOMAIN' lists them; dr and "
+                "the paper's, or train for a run with curriculum.theta)"),
+    WK_OPT_INT("envs", envs, "N", "environments of dr, one episode each (100)", 1, 100000),
+    WK_OPT_TEXT("set", set, "robust-v1|FILE",
+                "play a frozen set of environments instead of cases, into RUN/benchmark"),
+    WK_OPT_SEED("seed", seed, "N",
+                "of environments and episodes (0, or with eval.fresh one of run and step)"),
+    WK_OPT_TEXT("device", device, "auto|cpu|cuda|cuda:N", "where to compute (as the run)"),
     WK_PLUGIN_ARG_ROW(eval_values),
-    {"reward", "FILE", "the code of a task that 'waker relabel' added; may be repeated",
-     WK_ARG_PATHS, AT(rewards), 0, 0},
-    {"video", NULL, "GIFs of the best, median and worst episode of each case", WK_ARG_FLAG,
-     AT(video), 0, 0},
-    {"out", "DIR",
-     "put the results into DIR/eval instead of RUN/eval, with RUN's settings, so that 'waker "
-     "report "
-     "DIR' reads them",
-     WK_ARG_PATH, AT(out), 0, 0},
-    {"json", NULL, "print JSON: a list of what the result files hold", WK_ARG_FLAG, AT(json), 0, 0},
+    WK_OPT_PATHS("reward", rewards, "FILE",
+                 "the code of a task that 'waker relabel' added; may be repeated"),
+    WK_OPT_FLAG("video", video, "GIFs of the best, median and worst episode of each case"),
+    WK_OPT_PATH("out", out, "DIR",
+                "put the results into DIR/eval instead of RUN/eval, with RUN's settings, so that "
+                "'waker report DIR' reads them"),
+    WK_OPT_FLAG("json", json, "print JSON: a list of what the result files hold"),
 };
 
 // What is evaluated.
@@ -318,8 +310,7 @@ static void print_indicators(const wk_eval_result *r, wk_text *out)
                 print_number(&table, c->indicators[k]);
         }
     wk_text_puts(out, "\n");
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
 }
 
 // Where the file of a task is.
@@ -450,9 +441,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_text out = j->out;
     wk_array_free(&j->steps);
     free(j);
-    if (status == WK_OK) return wk_cli_print(&out, err);
-    wk_text_free(&out);
-    return status;
+    return wk_cli_print_if(status, &out, err);
 }
 
 const wk_command wk_command_eval = {
@@ -480,10 +469,7 @@ const wk_command wk_command_eval = {
         "and all that is needed to compare it with other programs.\n",
     .examples = "eval runs/a --task walk\n"
                 "eval runs/a --snapshot all --cases dr --json",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(eval_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,
     .max_words = 1,
     .run = run,

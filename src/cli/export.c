@@ -13,11 +13,11 @@ typedef struct export_values {
 
 static const export_values defaults;
 
+#define WK_VALUES export_values
 static const wk_arg args[] = {
-    {"out", "DIR", "where the .npz files go; made if need be", WK_ARG_PATH,
-     offsetof(export_values, out), 0, 0},
-    {"episodes", "N", "only the newest N (default: all that the replay buffer keeps)", WK_ARG_INT,
-     offsetof(export_values, episodes), 1, 1000000000},
+    WK_OPT_PATH("out", out, "DIR", "where the .npz files go; made if need be"),
+    WK_OPT_INT("episodes", episodes, "N",
+               "only the newest N (default: all that the replay buffer keeps)", 1, 1000000000),
 };
 
 // File names begin with a time, by which dreamer sorts. Ours counts the episodes from a fixed day,
@@ -89,10 +89,7 @@ const wk_command wk_command_export = {
         "and task_completion of every task, env_params, is_first, is_last, is_terminal. The\n"
         "same run gives the same files.\n",
     .examples = "export runs/a --out episodes --episodes 100",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(export_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,
     .max_words = 1,
     .run = run,

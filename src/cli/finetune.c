@@ -2,7 +2,6 @@
 #include "train/finetune.h"
 #include "cli/args.h"
 #include "cli/long_run.h"
-#include "run/weights_file.h"
 
 typedef struct finetune_values {
     const char *snapshot, *task, *name, *curriculum, *device, *plugin, *rule_plugin;
@@ -15,25 +14,22 @@ enum { NO_SEED = -1 };
 static const finetune_values defaults = {.seed = (uint64_t)NO_SEED,
                                          .lock_wait = WK_LOCK_WAIT_SECONDS};
 
+#define WK_VALUES finetune_values
 static const wk_arg args[] = {
-    {"task", "TASK", "the task; one", WK_ARG_TEXT, offsetof(finetune_values, task), 0, 0},
-    {"steps", "N", "agent steps to collect", WK_ARG_NUMBER, offsetof(finetune_values, steps), 1,
-     1e15},
-    {"snapshot", "STEP|last", "of the policy's world model; last is the newest (default)",
-     WK_ARG_TEXT, offsetof(finetune_values, snapshot), 0, 0},
+    WK_OPT_TEXT("task", task, "TASK", "the task; one"),
+    WK_OPT_NUMBER("steps", steps, "N", "agent steps to collect", 1, 1e15),
+    WK_OPT_TEXT("snapshot", snapshot, "STEP|last",
+                "of the policy's world model; last is the newest (default)"),
     WK_NAME_ARG_ROW(finetune_values,
                     "make a fine-tuning of this name, beside others of that snapshot and task; it "
                     "begins with the adaptation of the name if there is one"),
-    {"curriculum", "run|RULE",
-     "of the new episodes: dr (default), run for the run's own, or another rule", WK_ARG_TEXT,
-     offsetof(finetune_values, curriculum), 0, 0},
-    {"seed", "N", "of everything random (default: one made from the run's)", WK_ARG_SEED,
-     offsetof(finetune_values, seed), 0, 0},
-    {"device", "auto|cpu|cuda|cuda:N", "where to compute (default: the run's)", WK_ARG_TEXT,
-     offsetof(finetune_values, device), 0, 0},
+    WK_OPT_TEXT("curriculum", curriculum, "run|RULE",
+                "of the new episodes: dr (default), run for the run's own, or another rule"),
+    WK_OPT_SEED("seed", seed, "N", "of everything random (default: one made from the run's)"),
+    WK_OPT_TEXT("device", device, "auto|cpu|cuda|cuda:N", "where to compute (default: the run's)"),
     WK_PLUGIN_ARG_ROW(finetune_values),
-    {"curriculum.plugin", "FILE", "take the rule of --curriculum run from this plug-in",
-     WK_ARG_PATH, offsetof(finetune_values, rule_plugin), 0, 0},
+    WK_OPT_PATH("curriculum.plugin", rule_plugin, "FILE",
+                "take the rule of --curriculum run from this plug-in"),
     WK_LOCK_WAIT_ARG_ROW(finetune_values),
 };
 
@@ -74,10 +70,7 @@ const wk_command wk_command_finetune = {
         "the same bytes; signals and exit codes are those of 'waker train'. The result is\n"
         "weights.safetensors there.\n",
     .examples = "finetune runs/a --task walk --steps 100000",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(finetune_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,
     .max_words = 1,
     .run = run,

@@ -18,11 +18,9 @@ typedef struct wk_cli_run {
 /// A row for --lock-wait (default WK_LOCK_WAIT_SECONDS); its place in `values` is the double called
 /// `lock_wait`.
 #define WK_LOCK_WAIT_ARG_ROW(values)                                                               \
-    {                                                                                              \
-        "lock-wait", "SECONDS",                                                                    \
-            "wait so long for another process that is ending in the directory (default 10)",       \
-            WK_ARG_NUMBER, offsetof(values, lock_wait), 0, 86400                                   \
-    }
+    WK_ARG_ROW(values, WK_ARG_NUMBER, "lock-wait", lock_wait, "SECONDS",                           \
+               "wait so long for another process that is ending in the directory (default 10)", 0, \
+               86400)
 
 /// Catches the signals and makes the control.
 void wk_cli_run_begin(const wk_cli *cli, wk_cli_run *run);

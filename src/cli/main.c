@@ -46,13 +46,13 @@ static const wk_command *const commands[] = {
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
+#define WK_VALUES wk_cli
 static const wk_arg global_args[] = {
-    {"help", NULL, "show this help (also: waker help COMMAND)", WK_ARG_FLAG, offsetof(wk_cli, help),
-     0, 0},
-    {"version", NULL, "show the version", WK_ARG_FLAG, offsetof(wk_cli, version), 0, 0},
-    {"quiet", NULL, "print results and errors only", WK_ARG_FLAG, offsetof(wk_cli, quiet), 0, 0},
-    {"threads", "N", "threads of commands that use several (default 0: one per core)", WK_ARG_INT,
-     offsetof(wk_cli, threads), 0, 1024},
+    WK_OPT_FLAG("help", help, "show this help (also: waker help COMMAND)"),
+    WK_OPT_FLAG("version", version, "show the version"),
+    WK_OPT_FLAG("quiet", quiet, "print results and errors only"),
+    WK_OPT_INT("threads", threads, "N",
+               "threads of commands that use several (default 0: one per core)", 0, 1024),
 };
 enum { N_GLOBAL_ARGS = sizeof global_args / sizeof *global_args };
 
@@ -86,6 +86,13 @@ wk_status wk_cli_print(wk_text *text, wk_error *err)
         status = wk_fail(err, WK_E_MEMORY, "no memory for the output");
     else
         fputs(wk_text_get(text), stdout);
+    wk_text_free(text);
+    return status;
+}
+
+wk_status wk_cli_print_if(wk_status status, wk_text *text, wk_error *err)
+{
+    if (status == WK_OK) return wk_cli_print(text, err);
     wk_text_free(text);
     return status;
 }
@@ -240,12 +247,19 @@ static wk_status parse_and_run(const wk_command *command, wk_cli *cli, void *val
     return command->run(cli, values, err);
 }
 
+wk_status wk_command_values(const wk_command *command, void **values, wk_error *err)
+{
+    *values = malloc(command->values_size + 1);
+    if (!*values) return wk_fail(err, WK_E_MEMORY, "no memory for the options");
+    if (command->values_size > 0) memcpy(*values, command->defaults, command->values_size);
+    return WK_OK;
+}
+
 static wk_status run_command(const wk_command *command, wk_cli *cli, int argc, char **argv,
                              wk_error *err)
 {
-    void *values = malloc(command->values_size);
-    if (!values) return wk_fail(err, WK_E_MEMORY, "no memory for the options");
-    memcpy(values, command->defaults, command->values_size);
+    void *values;
+    WK_TRY(wk_command_values(command, &values, err));
     wk_status status = parse_and_run(command, cli, values, argc, argv, err);
     free(values);
     return status;

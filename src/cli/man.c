@@ -14,9 +14,9 @@ typedef struct man_values {
 
 static const man_values defaults;
 
+#define WK_VALUES man_values
 static const wk_arg args[] = {
-    {"out", "DIR", "write all pages there, as waker.1 and waker-COMMAND.1", WK_ARG_TEXT,
-     offsetof(man_values, out), 0, 0},
+    WK_OPT_TEXT("out", out, "DIR", "write all pages there, as waker.1 and waker-COMMAND.1"),
 };
 
 enum { NAME_MAX_LENGTH = 64 };
@@ -224,10 +224,7 @@ static wk_status save_page(const char *directory, const char *name, wk_text *pag
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.1", directory, name);
-    wk_status status = page->failed ? wk_fail(err, WK_E_MEMORY, "no memory for %s", path)
-                                    : wk_file_write(path, wk_text_get(page), page->length, err);
-    wk_text_free(page);
-    return status;
+    return wk_file_write_text(NULL, path, page, err);
 }
 
 static wk_status save_pages(const char *directory, wk_error *err)
@@ -281,10 +278,7 @@ const wk_command wk_command_man = {
     .usage = "man [COMMAND]\nman --out DIR",
     .details = "An installed program has its pages where man(1) finds them: 'man waker-train'.\n",
     .examples = "man train | man -l -",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(man_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .max_words = 2,
     .run = run,
 };

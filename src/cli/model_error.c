@@ -26,31 +26,26 @@ typedef struct error_values {
 static const error_values defaults = {
     .policy = "random", .snapshot = "last", .envs = 200, .trajectories = 1};
 
-#define AT(field) offsetof(error_values, field)
+#define WK_VALUES error_values
 static const wk_arg args[] = {
-    {"policy", "random|TASK,...|all", "random, tasks whose policies act, or all there are (random)",
-     WK_ARG_TEXT, AT(policy), 0, 0},
-    {"snapshot", "STEP|all|last", "weights of which agent step (last)", WK_ARG_TEXT, AT(snapshot),
-     0, 0},
-    {"weights", "adapted|alongside", "whose task policies (adapted if there)", WK_ARG_TEXT,
-     AT(weights), 0, 0},
+    WK_OPT_TEXT("policy", policy, "random|TASK,...|all",
+                "random, tasks whose policies act, or all there are (random)"),
+    WK_OPT_TEXT("snapshot", snapshot, "STEP|all|last", "weights of which agent step (last)"),
+    WK_OPT_TEXT("weights", weights, "adapted|alongside", "whose task policies (adapted if there)"),
     WK_NAME_ARG_ROW(error_values, "task policies of the adaptation of this name"),
-    {"envs", "N", "environments from the default distribution (200)", WK_ARG_INT, AT(envs), 1,
-     100000},
-    {"trajectories", "N", "episodes in each environment (1; the paper has 200)", WK_ARG_INT,
-     AT(trajectories), 1, 100000},
-    {"steps", "N", "agent steps of each episode at most (all)", WK_ARG_INT, AT(steps), 1, 1000},
-    {"seed", "N", "of the episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
-    {"map", NULL, "print errors and estimates as maps over the environments' parameters",
-     WK_ARG_FLAG, AT(map), 0, 0},
-    {"out", "FILE.png|DIR",
-     "FILE.png: draw the maps. DIR: put the results of one run into DIR/eval instead of RUN/eval, "
-     "with RUN's settings, so that 'waker report DIR' reads them (may be repeated)",
-     WK_ARG_PATHS, AT(out), 0, 0},
-    {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
-     0},
+    WK_OPT_INT("envs", envs, "N", "environments from the default distribution (200)", 1, 100000),
+    WK_OPT_INT("trajectories", trajectories, "N",
+               "episodes in each environment (1; the paper has 200)", 1, 100000),
+    WK_OPT_INT("steps", steps, "N", "agent steps of each episode at most (all)", 1, 1000),
+    WK_OPT_SEED("seed", seed, "N", "of the episodes (0)"),
+    WK_OPT_FLAG("map", map, "print errors and estimates as maps over the environments' parameters"),
+    WK_OPT_PATHS(
+        "out", out, "FILE.png|DIR",
+        "FILE.png: draw the maps. DIR: put the results of one run into DIR/eval instead of "
+        "RUN/eval, with RUN's settings, so that 'waker report DIR' reads them (may be repeated)"),
+    WK_OPT_TEXT("device", device, "auto|cpu|cuda|cuda:N", "where to compute (as the run)"),
     WK_PLUGIN_ARG_ROW(error_values),
-    {"json", NULL, "print JSON: a list of what the result files hold", WK_ARG_FLAG, AT(json), 0, 0},
+    WK_OPT_FLAG("json", json, "print JSON: a list of what the result files hold"),
 };
 
 // What is done for one run after the other, and what it all adds up to.
@@ -371,9 +366,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_heatmap_free(&j->map);
     wk_text out = j->out;
     free(j);
-    if (status == WK_OK) return wk_cli_print(&out, err);
-    wk_text_free(&out);
-    return status;
+    return wk_cli_print_if(status, &out, err);
 }
 
 const wk_command wk_command_model_error = {
@@ -387,10 +380,7 @@ const wk_command wk_command_model_error = {
                "ensemble orders the environments by it. Every environment's figures go to\n"
                "RUN/eval/model-error-STEP.json.\n",
     .examples = "model-error runs/waker-m runs/dr --envs 100",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(error_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,
     .max_words = WK_ARG_WORDS_MAX,
     .run = run,

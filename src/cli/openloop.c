@@ -21,26 +21,21 @@ typedef struct openloop_values {
 static const openloop_values defaults = {
     .snapshot = "last", .policy = "random", .context = 5, .steps = 50};
 
-#define AT(field) offsetof(openloop_values, field)
+#define WK_VALUES openloop_values
 static const wk_arg args[] = {
-    {"out", "FILE.gif|FILE.csv",
-     "where to write; a still goes next to it as FILE.png, vectors as FILE.csv (RUN/eval, where "
-     "'waker report' finds it)",
-     WK_ARG_PATH, AT(out), 0, 0},
-    {"snapshot", "STEP|last", "weights of which agent step (last)", WK_ARG_TEXT, AT(snapshot), 0,
-     0},
-    {"policy", "random|explore|TASK", "who acts (random)", WK_ARG_TEXT, AT(policy), 0, 0},
+    WK_OPT_PATH("out", out, "FILE.gif|FILE.csv",
+                "where to write; a still goes next to it as FILE.png, vectors as FILE.csv "
+                "(RUN/eval, where 'waker report' finds it)"),
+    WK_OPT_TEXT("snapshot", snapshot, "STEP|last", "weights of which agent step (last)"),
+    WK_OPT_TEXT("policy", policy, "random|explore|TASK", "who acts (random)"),
     WK_NAME_ARG_ROW(openloop_values, "the task's policy is that of the adaptation of this name"),
-    {"case", "dr|train|CASE",
-     "where: dr, train (a run with curriculum.theta) or an out-of-distribution case (train, else "
-     "dr)",
-     WK_ARG_TEXT, AT(set), 0, 0},
-    {"context", "N", "frames the model sees (5)", WK_ARG_INT, AT(context), 1, 1024},
-    {"steps", "N", "frames in all, one for each agent step (50)", WK_ARG_INT, AT(steps), STEPS_MIN,
-     1024},
-    {"seed", "N", "of the episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
-    {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
-     0},
+    WK_OPT_TEXT("case", set, "dr|train|CASE",
+                "where: dr, train (a run with curriculum.theta) or an out-of-distribution case "
+                "(train, else dr)"),
+    WK_OPT_INT("context", context, "N", "frames the model sees (5)", 1, 1024),
+    WK_OPT_INT("steps", steps, "N", "frames in all, one for each agent step (50)", STEPS_MIN, 1024),
+    WK_OPT_SEED("seed", seed, "N", "of the episodes (0)"),
+    WK_OPT_TEXT("device", device, "auto|cpu|cuda|cuda:N", "where to compute (as the run)"),
     WK_PLUGIN_ARG_ROW(openloop_values),
 };
 
@@ -168,12 +163,8 @@ static wk_status write_clip(show *s, const wk_open_loop_labels *labels, wk_error
 {
     wk_gif *gif = NULL;
     wk_image frame = {0};
-    uint8_t *bytes = NULL;
-    size_t size;
     wk_status status = film(s, labels, &gif, &frame, err);
-    if (status == WK_OK) status = wk_gif_finish(gif, &bytes, &size, err);
-    if (status == WK_OK) status = wk_file_write(s->out, bytes, size, err);
-    free(bytes);
+    if (status == WK_OK) status = wk_gif_write(gif, s->out, err);
     wk_gif_destroy(gif);
     wk_image_free(&frame);
     return status;
@@ -208,10 +199,7 @@ static wk_status write_vectors(show *s, wk_error *err)
     for (int episode = 0; episode < SEQUENCES; episode++)
         for (int step = 0; step < s->v.steps; step++)
             put_vector(s, episode, step, &out);
-    wk_status status = out.failed ? wk_fail(err, WK_E_MEMORY, "no memory for '%s'", path)
-                                  : wk_file_write(path, out.chars, out.length, err);
-    wk_text_free(&out);
-    return status;
+    return wk_file_write_text(NULL, path, &out, err);
 }
 
 // FILE.gif and next to it FILE.png.
@@ -316,10 +304,7 @@ const wk_command wk_command_openloop = {
         "they agree). The still shows every few frames, numbers of seen ones in green.\n"
         "Vectors become a table of numbers, truth and model; without pictures it is all.\n",
     .examples = "openloop runs/a --policy explore --out imagined.gif",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(openloop_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,
     .max_words = 1,
     .run = run,

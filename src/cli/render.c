@@ -1,6 +1,5 @@
 // waker render: images of worlds. A still, a clip of an episode under random actions, or a contact
 // sheet of the whole domain.
-#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/world.h"
 #include "report/contact_sheet.h"
@@ -24,29 +23,25 @@ typedef struct render_values {
 
 static const render_values defaults = {.steps = UNSET, .size = UNSET};
 
-#define AT(field) offsetof(render_values, field)
+#define WK_VALUES render_values
 static const wk_arg args[] = {
-    {"domain", "DOMAIN", "a built-in domain; 'waker envs' lists them", WK_ARG_TEXT, AT(domain), 0,
-     0},
-    {"plugin", "FILE", "the domain of this plug-in instead", WK_ARG_PATH, AT(plugin), 0, 0},
-    {"out", "FILE", "where to write: .png for a still, .gif for a clip", WK_ARG_PATH, AT(out), 0,
-     0},
-    {"params", "A,B,...", "the world's parameters (default: the middle of the training grid)",
-     WK_ARG_TEXT, AT(params), 0, 0},
-    {"case", "CASE[:I]", "parameters of an out-of-distribution case, its I-th from 0", WK_ARG_TEXT,
-     AT(case_name), 0, 0},
-    {"option", "NAME=CHOICE", "an option of the domain; may be repeated", WK_ARG_TEXTS, AT(options),
-     0, 0},
-    {"seed", "N", "seed of the episode and of the random actions (default 0)", WK_ARG_SEED,
-     AT(seed), 0, 0},
-    {"steps", "N",
-     "random agent steps: before a still (default 0, the start of the episode), in each cell of a "
-     "sheet (default 20) or in a clip (default 100)",
-     WK_ARG_INT, AT(steps), 0, 1000000},
-    {"size", "PIXELS", "side of the picture (default 480), or of a cell of a sheet (default 128)",
-     WK_ARG_INT, AT(size), 8, 4096},
-    {"sheet", NULL, "draw many worlds of the training grid and every out-of-distribution case",
-     WK_ARG_FLAG, AT(sheet), 0, 0},
+    WK_OPT_TEXT("domain", domain, "DOMAIN", "a built-in domain; 'waker envs' lists them"),
+    WK_OPT_PATH("plugin", plugin, "FILE", "the domain of this plug-in instead"),
+    WK_OPT_PATH("out", out, "FILE", "where to write: .png for a still, .gif for a clip"),
+    WK_OPT_TEXT("params", params, "A,B,...",
+                "the world's parameters (default: the middle of the training grid)"),
+    WK_OPT_TEXT("case", case_name, "CASE[:I]",
+                "parameters of an out-of-distribution case, its I-th from 0"),
+    WK_OPT_TEXTS("option", options, "NAME=CHOICE", "an option of the domain; may be repeated"),
+    WK_OPT_SEED("seed", seed, "N", "seed of the episode and of the random actions (default 0)"),
+    WK_OPT_INT("steps", steps, "N",
+               "random agent steps: before a still (default 0, the start of the episode), in each "
+               "cell of a sheet (default 20) or in a clip (default 100)",
+               0, 1000000),
+    WK_OPT_INT("size", size, "PIXELS",
+               "side of the picture (default 480), or of a cell of a sheet (default 128)", 8, 4096),
+    WK_OPT_FLAG("sheet", sheet,
+                "draw many worlds of the training grid and every out-of-distribution case"),
 };
 
 // Says early what would only fail after the work.
@@ -127,16 +122,6 @@ static wk_status film(wk_random_episode *episode, int steps, wk_gif *gif, wk_ima
     }
 }
 
-static wk_status write_clip(wk_gif *gif, const char *path, wk_error *err)
-{
-    uint8_t *bytes;
-    size_t size;
-    WK_TRY(wk_gif_finish(gif, &bytes, &size, err));
-    wk_status status = as_io(wk_file_write(path, bytes, size, err));
-    free(bytes);
-    return status;
-}
-
 // Real time in hundredths of a second; viewers slow down anything below 2.
 static int frame_delay(const wk_domain *domain)
 {
@@ -153,7 +138,7 @@ static wk_status render_clip(wk_random_episode *episode, const render_values *v,
     wk_status status = wk_image_create(size, size, 0, &frame, err);
     if (status == WK_OK) status = wk_gif_create(size, size, delay, &gif, err);
     if (status == WK_OK) status = film(episode, steps, gif, &frame, &frames, err);
-    if (status == WK_OK) status = write_clip(gif, v->out, err);
+    if (status == WK_OK) status = as_io(wk_gif_write(gif, v->out, err));
     wk_gif_destroy(gif);
     wk_image_free(&frame);
     snprintf(what, what_size, "%d random agent steps%s, %d frames of %d x %d, written to %s",
@@ -216,9 +201,6 @@ const wk_command wk_command_render = {
     .examples = "render --domain terrain-walker --params 0.8,0.3 --out walker.png\n"
                 "render --domain clean-up --case extra-block:2 --seed 7 --out clean-up.gif\n"
                 "render --sheet --domain terrain-hopper --out hopper.png",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(render_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .run = run,
 };

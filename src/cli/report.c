@@ -19,20 +19,20 @@ typedef struct report_values {
 // As many resamples as rliable's documentation uses for probabilities of improvement.
 static const report_values defaults = {.reps = 2000, .step = -1};
 
+#define WK_VALUES report_values
 static const wk_arg args[] = {
-    {"out", "DIR", "where page, tables and figures go", WK_ARG_PATH, offsetof(report_values, out),
-     0, 0},
-    {"policy", "adapted|alongside|finetuned|random", "policies to report (adapted, else alongside)",
-     WK_ARG_TEXT, offsetof(report_values, policy), 0, 0},
+    WK_OPT_PATH("out", out, "DIR", "where page, tables and figures go"),
+    WK_OPT_TEXT("policy", policy, "adapted|alongside|finetuned|random",
+                "policies to report (adapted, else alongside)"),
     WK_NAME_ARG_ROW(report_values, "those of adaptations or fine-tunings of this name"),
-    {"by", "KEY", "setting whose value is part of every column's name; may be repeated",
-     WK_ARG_TEXTS, offsetof(report_values, by), 0, 0},
-    {"step", "N", "agent step of the world models in the tables (the last one of each run)",
-     WK_ARG_NUMBER, offsetof(report_values, step), 0, 1e15},
-    {"seed", "N", "of the bootstrap (0)", WK_ARG_SEED, offsetof(report_values, seed), 0, 0},
-    {"reps", "N", "resamples of the bootstrap (2000)", WK_ARG_INT, offsetof(report_values, reps), 2,
-     10000000},
-    {"json", NULL, "print the numbers as JSON", WK_ARG_FLAG, offsetof(report_values, json), 0, 0},
+    WK_OPT_TEXTS("by", by, "KEY",
+                 "setting whose value is part of every column's name; may be repeated"),
+    WK_OPT_NUMBER("step", step, "N",
+                  "agent step of the world models in the tables (the last one of each run)", 0,
+                  1e15),
+    WK_OPT_SEED("seed", seed, "N", "of the bootstrap (0)"),
+    WK_OPT_INT("reps", reps, "N", "resamples of the bootstrap (2000)", 2, 10000000),
+    WK_OPT_FLAG("json", json, "print the numbers as JSON"),
 };
 
 static wk_status check_name(const report_values *v, wk_error *err)
@@ -139,10 +139,7 @@ const wk_command wk_command_report = {
     .examples = "report runs --out report\nreport runs/dr-* runs/waker-m-* --out report --json\n"
                 "report runs --out report --by curriculum.temperature\n"
                 "report wide=runs/units-800 narrow=runs/units-400 --out report",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(report_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,
     .max_words = WK_ARG_WORDS_MAX,
     .run = run,

@@ -20,31 +20,14 @@ typedef struct wk_run_args {
 
 /// Rows for the option table of a command whose values have a wk_run_args called `member`.
 #define WK_RUN_ARG_ROWS(values, member)                                                            \
-    {"configs",                                                                                    \
-     "BLOCK...",                                                                                   \
-     "blocks of settings, applied from left to right over the defaults",                           \
-     WK_ARG_NAMES,                                                                                 \
-     offsetof(values, member.configs),                                                             \
-     0,                                                                                            \
-     0},                                                                                           \
-        {"config-file",                                                                            \
-         "FILE",                                                                                   \
-         "YAML file with more blocks, or a run's config.yaml (may be repeated)",                   \
-         WK_ARG_PATHS,                                                                             \
-         offsetof(values, member.files),                                                           \
-         0,                                                                                        \
-         0},                                                                                       \
-        {"from",                                                                                   \
-         "RUN",                                                                                    \
-         "begin with the settings of this run instead of the defaults",                            \
-         WK_ARG_PATH,                                                                              \
-         offsetof(values, member.from),                                                            \
-         0,                                                                                        \
-         0},                                                                                       \
-    {                                                                                              \
-        "KEY", "VALUE", "sets one key, for example --rssm.deter 512 or --seed=3", WK_ARG_KEYS,     \
-            offsetof(values, member.settings), 0, 0                                                \
-    }
+    WK_ARG_ROW(values, WK_ARG_NAMES, "configs", member.configs, "BLOCK...",                        \
+               "blocks of settings, applied from left to right over the defaults", 0, 0),          \
+        WK_ARG_ROW(values, WK_ARG_PATHS, "config-file", member.files, "FILE",                      \
+                   "YAML file with more blocks, or a run's config.yaml (may be repeated)", 0, 0),  \
+        WK_ARG_ROW(values, WK_ARG_PATH, "from", member.from, "RUN",                                \
+                   "begin with the settings of this run instead of the defaults", 0, 0),           \
+        WK_ARG_ROW(values, WK_ARG_KEYS, "KEY", member.settings, "VALUE",                           \
+                   "sets one key, for example --rssm.deter 512 or --seed=3", 0, 0)
 
 /// What the options say, borrowed; `keys` gets the single ones.
 wk_run_settings wk_run_args_settings(const wk_run_args *args, wk_setting keys[WK_ARG_SETTINGS_MAX]);

@@ -1,7 +1,6 @@
 // waker sweep: all runs of a grid, here or on a cluster, to a finished report.
 #include "cli/sweep.h"
 
-#include "base/file.h"
 #include "cli/long_run.h"
 #include "cli/sweep_slurm.h"
 #include "sweep/manifest.h"
@@ -25,26 +24,23 @@ typedef struct sweep_values {
 static const sweep_values defaults = {
     .launch = "local", .attempts = WK_SWEEP_ATTEMPTS, .slurm = WK_SLURM_ARGS_INIT};
 
-#define AT(field) offsetof(sweep_values, field)
+#define WK_VALUES sweep_values
 static const wk_arg args[] = {
-    {"logdir", "DIR", "directory of the sweep; its runs are below it", WK_ARG_PATH, AT(directory),
-     0, 0},
-    {"launch", "local|slurm|print",
-     "local: processes on this machine (default); slurm: job arrays; print: the commands, for "
-     "other "
-     "schedulers",
-     WK_ARG_TEXT, AT(launch), 0, 0},
-    {"jobs", "N", "processes at a time (as many as GPUs, or cores, and memory allow)", WK_ARG_INT,
-     AT(jobs), 1, 1024},
-    {"per-gpu", "N", "processes on each GPU (1)", WK_ARG_INT, AT(per_gpu), 1, 64},
-    {"populations", "N", "train up to N runs of equal shape in one process (1)", WK_ARG_INT,
-     AT(populations), 1, WK_POPULATION_MAX},
-    {"attempts", "N", "of a run, in a row without progress, before it has failed (3)", WK_ARG_INT,
-     AT(attempts), 1, 1000},
-    {"rate", "N", "updates a second, for the cost (measured)", WK_ARG_NUMBER, AT(rate), 1e-6, 1e6},
-    {"dry-run", NULL, "print what would be run and its cost; write and start nothing", WK_ARG_FLAG,
-     AT(dry_run), 0, 0},
-    WK_SLURM_ARG_ROWS(sweep_values, slurm),
+    WK_OPT_PATH("logdir", directory, "DIR", "directory of the sweep; its runs are below it"),
+    WK_OPT_TEXT("launch", launch, "local|slurm|print",
+                "local: processes on this machine (default); slurm: job arrays; print: the "
+                "commands, for other schedulers"),
+    WK_OPT_INT("jobs", jobs, "N",
+               "processes at a time (as many as GPUs, or cores, and memory allow)", 1, 1024),
+    WK_OPT_INT("per-gpu", per_gpu, "N", "processes on each GPU (1)", 1, 64),
+    WK_OPT_INT("populations", populations, "N",
+               "train up to N runs of equal shape in one process (1)", 1, WK_POPULATION_MAX),
+    WK_OPT_INT("attempts", attempts, "N",
+               "of a run, in a row without progress, before it has failed (3)", 1, 1000),
+    WK_OPT_NUMBER("rate", rate, "N", "updates a second, for the cost (measured)", 1e-6, 1e6),
+    WK_OPT_FLAG("dry-run", dry_run,
+                "print what would be run and its cost; write and start nothing"),
+    WK_SLURM_ARG_ROWS(slurm),
 };
 
 // A sweep as this command sees it.
@@ -84,9 +80,8 @@ static wk_status parse_options(const wk_command *command, const wk_sweep_command
     wk_cli scratch = {0};
     char *words[WK_SWEEP_WORDS_MAX];
     int taken;
-    void *values = malloc(command->values_size);
-    if (!values) return wk_fail(err, WK_E_MEMORY, "no memory for the options");
-    memcpy(values, command->defaults, command->values_size);
+    void *values;
+    WK_TRY(wk_command_values(command, &values, err));
     for (int i = 0; i < given->count; i++)
         words[i] = (char *)given->options[i];
     const wk_arg_table tables[] = {{command->args, command->n_args, values},
@@ -289,10 +284,7 @@ const wk_command wk_command_sweep = {
                 "sweep grid.yaml --logdir runs/grid --populations 5\n"
                 "sweep grid.yaml --logdir runs/grid --launch slurm --partition gpu --time 4:00:00\n"
                 "sweep grid.yaml --logdir runs/grid --launch print",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(sweep_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .max_words = 1,
     .run = run,
 };

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 // The rate of a shape that an earlier one has already; NULL: none.
 static const wk_sweep_rate *known_rate(const wk_sweep_plan *plan, const wk_sweep_rate *rates,
@@ -91,8 +90,7 @@ static void print_costs(const wk_sweep_plan *plan, const wk_sweep_entry *entries
         wk_sweep_cost_add(total, &cost);
     }
     if (plan->shapes.count > 1) put_cost(&table, "all", total);
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
 }
 
 // What the hours leave out.

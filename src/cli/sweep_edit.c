@@ -106,8 +106,6 @@ const wk_command wk_command_sweep_add = {
         "there keep their names and stay as they are.\n",
     .examples = "sweep add runs/paper seed=5..9\n"
                 "sweep add runs/paper curriculum=ge,rw-oracle",
-    .values_size = 1,
-    .defaults = "",
     .min_words = 2,
     .max_words = 1 + WK_SWEEP_AXES_MAX,
     .run = run_add,
@@ -122,8 +120,6 @@ const wk_command wk_command_sweep_retry = {
         "checkpoint: at once where the sweep is running, else when it is started again.\n",
     .examples = "sweep retry runs/paper\n"
                 "sweep retry runs/paper clean-up-waker-m-seed3",
-    .values_size = 1,
-    .defaults = "",
     .min_words = 1,
     .max_words = WK_ARG_WORDS_MAX,
     .run = run_retry,
@@ -135,8 +131,6 @@ const wk_command wk_command_sweep_cancel = {
     .usage = "sweep cancel DIR",
     .details = "Asks what works on the sweep to save and stop, as an interrupt would.\n",
     .examples = "sweep cancel runs/paper",
-    .values_size = 1,
-    .defaults = "",
     .min_words = 1,
     .max_words = 1,
     .run = run_cancel,

@@ -1,6 +1,5 @@
 // waker sweep run: one task of a sweep from where it is to its end, or several that are trained as
 // a population. Launchers start it; it is an ordinary command with the exit codes of all others.
-#include "base/file.h"
 #include "cli/long_run.h"
 #include "run/settings.h"
 #include "sweep/folder.h"
@@ -8,7 +7,6 @@
 #include "sweep/state.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 // Everything about the tasks, each array with one element for each of them.
 typedef struct runner {
@@ -52,8 +50,7 @@ static wk_status take_task(runner *r, const char *name, wk_error *err)
 static wk_status resolve_task(runner *r, int i, const wk_log *log, wk_error *err)
 {
     static wk_merged_config merged;
-    if (!wk_sweep_task_path(r->plan, r->directory, r->tasks[i], r->paths[i]))
-        return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", r->paths[i]);
+    WK_TRY(wk_sweep_task_path(r->plan, r->directory, r->tasks[i], r->paths[i], err));
     WK_TRY(wk_sweep_task_config(r->plan, r->tasks[i], &merged, err));
     WK_TRY(wk_run_settings_open(&merged, r->paths[i], log, &r->code[i], err));
     r->configs[i] = merged.config;
@@ -241,8 +238,6 @@ const wk_command wk_command_sweep_run = {
         "population. A run that another process works on is refused. Exit codes are those of\n"
         "'waker train': 75 means that the same command continues.\n",
     .examples = "sweep run runs/paper clean-up-waker-m-seed0",
-    .values_size = 1,
-    .defaults = "",
     .min_words = 2,
     .max_words = 1 + WK_POPULATION_MAX,
     .run = run,

@@ -230,8 +230,6 @@ const wk_command wk_command_sweep_slurm_task = {
         "back into the queue when it ends with exit code 75, or failed and has attempts left.\n"
         "Nodes that failed twice are excluded.\n",
     .examples = "sweep slurm-task runs/paper 1",
-    .values_size = 1,
-    .defaults = "",
     .min_words = 2,
     .max_words = 2,
     .run = run_task,
@@ -243,8 +241,6 @@ const wk_command wk_command_sweep_slurm_finish = {
     .usage = "sweep slurm-finish DIR N",
     .details = "Submits again what was lost, or makes the report when every run is over.\n",
     .examples = "sweep slurm-finish runs/paper 0",
-    .values_size = 1,
-    .defaults = "",
     .min_words = 2,
     .max_words = 2,
     .run = run_finish,

@@ -17,43 +17,22 @@ typedef struct wk_slurm_args {
         .gpus = 1                                                                                  \
     }
 
-/// Rows for the option table; `field` is the wk_slurm_args in `values`.
-#define WK_SLURM_ARG_ROWS(values, field)                                                            \
-    {"partition", "NAME", "of Slurm", WK_ARG_TEXT, offsetof(values, field.partition), 0, 0},        \
-        {"time",                                                                                    \
-         "LIMIT",                                                                                   \
-         "of a job: MINUTES, HH:MM:SS, DAYS-HH; what takes longer is continued",                    \
-         WK_ARG_TEXT,                                                                               \
-         offsetof(values, field.time),                                                              \
-         0,                                                                                         \
-         0},                                                                                        \
-        {"account", "NAME", "of Slurm", WK_ARG_TEXT, offsetof(values, field.account), 0, 0},        \
-        {"gpus", "N", "for each job (1)", WK_ARG_INT, offsetof(values, field.gpus), 0, 64},         \
-        {"cpus", "N", "cores for each job", WK_ARG_INT, offsetof(values, field.cpus), 1, 1024},     \
-        {"mem", "SIZE", "memory for each job: 16G", WK_ARG_TEXT, offsetof(values, field.memory),    \
-         0,     0},                                                                                 \
-        {"parallel",                                                                                \
-         "N",                                                                                       \
-         "jobs of an array at a time",                                                              \
-         WK_ARG_INT,                                                                                \
-         offsetof(values, field.parallel),                                                          \
-         1,                                                                                         \
-         100000},                                                                                   \
-        {"mail", "ADDRESS", "gets failures and the end", WK_ARG_TEXT, offsetof(values, field.mail), \
-         0,      0},                                                                                \
-        {"signal",                                                                                  \
-         "SECONDS",                                                                                 \
-         "before the limit in which a run saves (120)",                                             \
-         WK_ARG_INT,                                                                                \
-         offsetof(values, field.signal_seconds),                                                    \
-         1,                                                                                         \
-         86400},                                                                                    \
-        {"restarts", "N",   "of a job at most (100)", WK_ARG_INT, offsetof(values, field.restarts), \
-         1,          100000},                                                                       \
-    {                                                                                               \
-        "sbatch", "OPTION", "another option of sbatch: --sbatch=--constraint=a100", WK_ARG_TEXTS,   \
-            offsetof(values, field.lines), 0, 0                                                     \
-    }
+/// Rows for the option table; `m` is the wk_slurm_args in WK_VALUES.
+#define WK_SLURM_ARG_ROWS(m)                                                                       \
+    WK_OPT_TEXT("partition", m.partition, "NAME", "of Slurm"),                                     \
+        WK_OPT_TEXT("time", m.time, "LIMIT",                                                       \
+                    "of a job: MINUTES, HH:MM:SS, DAYS-HH; what takes longer is continued"),       \
+        WK_OPT_TEXT("account", m.account, "NAME", "of Slurm"),                                     \
+        WK_OPT_INT("gpus", m.gpus, "N", "for each job (1)", 0, 64),                                \
+        WK_OPT_INT("cpus", m.cpus, "N", "cores for each job", 1, 1024),                            \
+        WK_OPT_TEXT("mem", m.memory, "SIZE", "memory for each job: 16G"),                          \
+        WK_OPT_INT("parallel", m.parallel, "N", "jobs of an array at a time", 1, 100000),          \
+        WK_OPT_TEXT("mail", m.mail, "ADDRESS", "gets failures and the end"),                       \
+        WK_OPT_INT("signal", m.signal_seconds, "SECONDS",                                          \
+                   "before the limit in which a run saves (120)", 1, 86400),                       \
+        WK_OPT_INT("restarts", m.restarts, "N", "of a job at most (100)", 1, 100000),              \
+        WK_OPT_TEXTS("sbatch", m.lines, "OPTION",                                                  \
+                     "another option of sbatch: --sbatch=--constraint=a100")
 
 /// The options, or NULL where none was given: those of the submission before.
 const wk_slurm_options *wk_slurm_args_options(const wk_slurm_args *given, wk_slurm_options *out);

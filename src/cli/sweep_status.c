@@ -5,7 +5,6 @@
 #include "sweep/report.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { PICTURE_ROWS = 64, PICTURE_COLUMNS = 100, PICTURE_SIGNS = 2000, TABLE_ROWS = 40 };
 
@@ -16,12 +15,11 @@ typedef struct status_values {
 
 static const status_values defaults = {.attempts = WK_SWEEP_ATTEMPTS};
 
-#define AT(field) offsetof(status_values, field)
+#define WK_VALUES status_values
 static const wk_arg args[] = {
-    {"all", NULL, "a line for every run, not only for those that are at work or failed",
-     WK_ARG_FLAG, AT(all), 0, 0},
-    {"attempts", "N", "of a run before it has failed (3)", WK_ARG_INT, AT(attempts), 1, 1000},
-    {"json", NULL, "print JSON", WK_ARG_FLAG, AT(json), 0, 0},
+    WK_OPT_FLAG("all", all, "a line for every run, not only for those that are at work or failed"),
+    WK_OPT_INT("attempts", attempts, "N", "of a run before it has failed (3)", 1, 1000),
+    WK_OPT_FLAG("json", json, "print JSON"),
 };
 
 // A sweep and the state of each task.
@@ -101,8 +99,7 @@ static void print_picture(const overview *o, wk_text *out)
         wk_text_free(&label);
         wk_text_free(&cells);
     }
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
     if (at < count) wk_text_printf(out, "and %d runs more\n", count - at);
     wk_text_puts(out, "# done  > running  + trained, something follows  - stopped  . waiting  "
                       "X failed\n\n");
@@ -141,8 +138,7 @@ static void print_rows(const overview *o, bool all, wk_text *out)
             hidden++;
         shown++;
     }
-    if (shown > 0) wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    if (shown > 0) wk_table_finish(&table, 0, out);
     if (hidden > 0) wk_text_printf(out, "and %d more (--all)\n", hidden);
     if (shown > 0) wk_text_puts(out, "\n");
 }
@@ -260,10 +256,7 @@ const wk_command wk_command_sweep_status = {
         "hand, and when a process died. The picture has a sign for each run.\n",
     .examples = "sweep status runs/paper\n"
                 "sweep status runs/paper --json",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(status_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,
     .max_words = 1,
     .run = run,

@@ -13,10 +13,7 @@ static wk_status write_csv(wk_text *text, const char *folder, const char *name, 
 {
     char path[PATH_CHARS + 64];
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    wk_status status = text->failed ? wk_fail(err, WK_E_MEMORY, "no memory to write '%s'", path)
-                                    : wk_file_write(path, wk_text_get(text), text->length, err);
-    wk_text_free(text);
-    return status;
+    return wk_file_write_text(NULL, path, text, err);
 }
 
 static void csv_numbers(wk_text *text, const double *values, size_t count)

@@ -45,8 +45,7 @@ static void check_text(const wk_theory_results *r, wk_text *out)
     }
     wk_text_puts(out, "regret <= bound of Proposition 1 <= reward-free bound, and the Simulation "
                       "Lemma\n\n");
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
     wk_regret tight = tight_regret();
     wk_text_printf(out,
                    "\n%" PRId64 " instances, %" PRId64 " broken. Regret and bounds: maximum over θ "
@@ -89,8 +88,7 @@ static void comparison_text(const wk_theory_results *r, size_t i, wk_text *out)
                        config->shared ? "shared" : "separate",
                        config->random ? "random actions" : "disagreement");
     wk_text_puts(out, "\n");
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    wk_table_finish(&table, 0, out);
 }
 
 void wk_theory_text(const wk_theory_results *r, wk_text *out)

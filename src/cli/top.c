@@ -19,11 +19,11 @@ typedef struct top_values {
 
 static const top_values defaults = {.every = 2};
 
+#define WK_VALUES top_values
 static const wk_arg args[] = {
-    {"once", NULL, "print one table and end, as where the output is no terminal", WK_ARG_FLAG,
-     offsetof(top_values, once), 0, 0},
-    {"every", "SECONDS", "between two looks at the runs (default 2)", WK_ARG_NUMBER,
-     offsetof(top_values, every), 0.1, 86400},
+    WK_OPT_FLAG("once", once, "print one table and end, as where the output is no terminal"),
+    WK_OPT_NUMBER("every", every, "SECONDS", "between two looks at the runs (default 2)", 0.1,
+                  86400),
 };
 
 // A run, over several looks.
@@ -201,10 +201,7 @@ const wk_command wk_command_top = {
         "interrupt ends it.\n",
     .examples = "top runs\n"
                 "top runs/paper --once",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(top_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,
     .max_words = 1,
     .run = run,

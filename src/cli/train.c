@@ -6,13 +6,13 @@
 static const wk_train_values defaults = {.run = WK_RUN_ARGS_INIT,
                                          .lock_wait = WK_LOCK_WAIT_SECONDS};
 
+#define WK_VALUES wk_train_values
 static const wk_arg args[] = {
-    {"logdir", "DIR", "directory of the run; one with a run in it is continued", WK_ARG_PATH,
-     offsetof(wk_train_values, directory), 0, 0},
-    {"each", "KEY=VALUES",
-     "a run for each value (a,b or 0..4), all trained together in directories below --logdir; "
-     "repeated, for each combination",
-     WK_ARG_TEXTS, offsetof(wk_train_values, each), 0, 0},
+    WK_OPT_PATH("logdir", directory, "DIR",
+                "directory of the run; one with a run in it is continued"),
+    WK_OPT_TEXTS("each", each, "KEY=VALUES",
+                 "a run for each value (a,b or 0..4), all trained together in directories below "
+                 "--logdir; repeated, for each combination"),
     WK_LOCK_WAIT_ARG_ROW(wk_train_values),
     WK_RUN_ARG_ROWS(wk_train_values, run),
 };
@@ -80,9 +80,6 @@ const wk_command wk_command_train = {
                 "train --logdir runs/b --configs clean-up dr quick --steps 20000 --seed 1\n"
                 "train --logdir runs/cu --configs clean-up plan2explore small "
                 "--each curriculum.rule=waker-m,dr --each seed=0..4",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(wk_train_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .run = run,
 };

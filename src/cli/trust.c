@@ -12,12 +12,11 @@ typedef struct trust_values {
 
 static const trust_values defaults;
 
+#define WK_VALUES trust_values
 static const wk_arg args[] = {
-    {"list", NULL, "show the list, and whether the files are still the same", WK_ARG_FLAG,
-     offsetof(trust_values, list), 0, 0},
-    {"remove", NULL, "take the files out of the list", WK_ARG_FLAG, offsetof(trust_values, remove),
-     0, 0},
-    {"json", NULL, "print JSON: the list", WK_ARG_FLAG, offsetof(trust_values, json), 0, 0},
+    WK_OPT_FLAG("list", list, "show the list, and whether the files are still the same"),
+    WK_OPT_FLAG("remove", remove, "take the files out of the list"),
+    WK_OPT_FLAG("json", json, "print JSON: the list"),
 };
 
 // "same", "changed", or "missing": the file now, next to what was trusted.
@@ -55,13 +54,10 @@ static wk_status print_list(const wk_trusted *trusted, wk_text *out, wk_error *e
     }
     wk_table table = {0};
     wk_table_begin(&table, "lll", "file", "now", "SHA-256");
-    for (size_t i = 0; i < trusted->files.count; i++) {
-        wk_table_cell(&table, "%s", trusted->files.items[i].path);
-        wk_table_cell(&table, "%s", state_of(&trusted->files.items[i]));
-        wk_table_cell(&table, "%s", trusted->files.items[i].sha256);
-    }
-    wk_table_print(&table, 0, out);
-    wk_table_free(&table);
+    for (size_t i = 0; i < trusted->files.count; i++)
+        wk_table_texts(&table, trusted->files.items[i].path, state_of(&trusted->files.items[i]),
+                       trusted->files.items[i].sha256);
+    wk_table_finish(&table, 0, out);
     wk_text_printf(out, "\nkept in %s\n", place);
     return WK_OK;
 }
@@ -111,9 +107,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         status = print_list(&trusted, &text, err);
     }
     wk_trusted_free(&trusted);
-    if (status == WK_OK) return wk_cli_print(&text, err);
-    wk_text_free(&text);
-    return status;
+    return wk_cli_print_if(status, &text, err);
 }
 
 const wk_command wk_command_trust = {
@@ -126,10 +120,7 @@ const wk_command wk_command_trust = {
         "prints them. An entry is good for the file's absolute path and its content now; after\n"
         "the next build, trust it again. docs/security.md says what else is opened.\n",
     .examples = "trust ./ball.so\ntrust --list",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(trust_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .max_words = WK_ARG_WORDS_MAX,
     .run = run,
 };

@@ -2,9 +2,7 @@
 
 #include "env/domain.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static wk_status find_domain(const char *domain, const char *plugin, wk_world *out, wk_error *err)

@@ -98,11 +98,7 @@ wk_status wk_run_config_write_in(const wk_run_config *config, const wk_dir *in, 
     wk_text_puts(&text, "# The configuration of this run, complete. Made by waker; see "
                         "docs/configuration.md.\n");
     wk_run_config_print(config, &text);
-    wk_status status = text.failed
-                           ? wk_fail(err, WK_E_MEMORY, "'%s': no memory to write it", path)
-                           : wk_file_write_in(in, path, wk_text_get(&text), text.length, err);
-    wk_text_free(&text);
-    return status;
+    return wk_file_write_text(in, path, &text, err);
 }
 
 static wk_status apply_value(const wk_yaml_value *value, int field, wk_run_config *config,

@@ -4,7 +4,6 @@
 #include "waker/stats.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     SIDE = 9,

@@ -31,30 +31,13 @@ wk_status wk_benchmark_curve(const wk_domain *domain, int task, const wk_case_re
 
 static void json_curve(wk_json *json, const wk_estimate *curve)
 {
-    static const char *const keys[] = {"value", "low", "high"};
+    enum { COUNT = WK_BENCHMARK_ALPHAS };
     wk_json_object(json, "cvar");
-    wk_json_array(json, "alpha");
-    for (int i = 0; i < WK_BENCHMARK_ALPHAS; i++)
-        wk_json_number(json, NULL, wk_benchmark_alphas[i]);
-    wk_json_close(json, ']');
-    for (int k = 0; k < 3; k++) {
-        wk_json_array(json, keys[k]);
-        for (int i = 0; i < WK_BENCHMARK_ALPHAS; i++)
-            wk_json_number(json, NULL,
-                           k == 0   ? curve[i].value
-                           : k == 1 ? curve[i].low
-                                    : curve[i].high);
-        wk_json_close(json, ']');
-    }
+    wk_json_numbers(json, "alpha", wk_benchmark_alphas, sizeof *wk_benchmark_alphas, COUNT);
+    wk_json_numbers(json, "value", &curve->value, sizeof *curve, COUNT);
+    wk_json_numbers(json, "low", &curve->low, sizeof *curve, COUNT);
+    wk_json_numbers(json, "high", &curve->high, sizeof *curve, COUNT);
     wk_json_close(json, '}');
-}
-
-static void json_numbers(wk_json *json, const char *key, const double *values, int count)
-{
-    wk_json_array(json, key);
-    for (int i = 0; i < count; i++)
-        wk_json_number(json, NULL, values[i]);
-    wk_json_close(json, ']');
 }
 
 // A number for every episode, in the set's order.
@@ -62,14 +45,15 @@ static void json_episodes(wk_json *json, const wk_domain *domain, int task,
                           const wk_case_result *part)
 {
     int count = part->set.episodes;
+    size_t stride = sizeof(double);
     wk_json_array(json, "theta");
     for (int i = 0; i < count; i++)
-        json_numbers(json, NULL, part->episodes[i].theta, domain->n_params);
+        wk_json_numbers(json, NULL, part->episodes[i].theta, stride, domain->n_params);
     wk_json_close(json, ']');
-    json_numbers(json, "returns", part->returns, count);
+    wk_json_numbers(json, "returns", part->returns, stride, count);
     if (domain->tasks[task].has_completion)
-        json_numbers(json, "completions", part->completions, count);
-    json_numbers(json, "lengths", part->lengths, count);
+        wk_json_numbers(json, "completions", part->completions, stride, count);
+    wk_json_numbers(json, "lengths", part->lengths, stride, count);
 }
 
 static wk_status json_part(wk_json *json, const wk_domain *domain, int task,
@@ -159,11 +143,9 @@ static wk_status write_task(const wk_benchmark_origin *origin, const wk_eval_res
     char name[WK_EVAL_PATH_MAX], path[WK_PATH_MAX];
     wk_text text = {0};
     wk_benchmark_path(origin, r, t->task, name);
-    if (!wk_path_join(run, name, path)) return wk_fail(err, WK_E_INPUT, "'%s' is too long", run);
+    WK_TRY(wk_path_print(path, err, "%s/%s", run, name));
     wk_status status = json_task(origin, r, t, &(wk_json){.text = &text}, err);
-    if (status == WK_OK && text.failed)
-        status = wk_fail(err, WK_E_MEMORY, "no memory for '%s'", path);
-    if (status == WK_OK) status = wk_file_write(path, text.chars, text.length, err);
+    if (status == WK_OK) return wk_file_write_text(NULL, path, &text, err);
     wk_text_free(&text);
     return status;
 }
@@ -172,8 +154,7 @@ wk_status wk_benchmark_write(const wk_benchmark_origin *origin, const wk_eval_re
                              const char *run, wk_error *err)
 {
     char path[WK_PATH_MAX];
-    if (!wk_path_join(run, "benchmark", path))
-        return wk_fail(err, WK_E_INPUT, "'%s' is too long", run);
+    WK_TRY(wk_path_print(path, err, "%s/benchmark", run));
     WK_TRY(wk_dir_create(path, err));
     for (int i = 0; i < result->n_tasks; i++)
         WK_TRY(write_task(origin, result, &result->tasks[i], run, err));

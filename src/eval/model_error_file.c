@@ -19,21 +19,12 @@ static void json_measure(wk_json *json, const wk_domain *domain, const wk_model_
     wk_json_number(json, "rank_correlation", s->correlation);
     wk_json_number(json, "theta_rank_correlation", s->theta_correlation);
     wk_json_integer(json, "thetas", s->thetas);
-    wk_json_array(json, "errors");
-    for (int i = 0; i < m->count; i++)
-        wk_json_number(json, NULL, m->environments[i].error);
-    wk_json_close(json, ']');
-    wk_json_array(json, "estimates");
-    for (int i = 0; i < m->count; i++)
-        wk_json_number(json, NULL, m->environments[i].estimate);
-    wk_json_close(json, ']');
+    const wk_model_error *all = m->environments;
+    wk_json_numbers(json, "errors", &all->error, sizeof *all, m->count);
+    wk_json_numbers(json, "estimates", &all->estimate, sizeof *all, m->count);
     wk_json_array(json, "theta");
-    for (int i = 0; i < m->count; i++) {
-        wk_json_array(json, NULL);
-        for (int p = 0; p < domain->n_params; p++)
-            wk_json_number(json, NULL, m->environments[i].theta[p]);
-        wk_json_close(json, ']');
-    }
+    for (int i = 0; i < m->count; i++)
+        wk_json_numbers(json, NULL, all[i].theta, sizeof *all->theta, domain->n_params);
     wk_json_close(json, ']');
     wk_json_close(json, '}');
 }

@@ -25,14 +25,6 @@ static void json_score(wk_json *json, const char *key, const wk_score *s)
     wk_json_close(json, '}');
 }
 
-static void json_numbers(wk_json *json, const char *key, const double *values, int count)
-{
-    wk_json_array(json, key);
-    for (int i = 0; i < count; i++)
-        wk_json_number(json, NULL, values[i]);
-    wk_json_close(json, ']');
-}
-
 // What the learner expected, where it did, next to what came.
 static void json_foresight(wk_json *json, const wk_case_result *c)
 {
@@ -40,14 +32,10 @@ static void json_foresight(wk_json *json, const wk_case_result *c)
     wk_json_number(json, "promised_value", c->foresight.value);
     wk_json_number(json, "discounted_return", c->foresight.discounted);
     wk_json_number(json, "reward_error", c->foresight.reward_error);
-    wk_json_array(json, "promised_values");
-    for (int i = 0; i < c->set.episodes; i++)
-        wk_json_number(json, NULL, c->episodes[i].foresight.value);
-    wk_json_close(json, ']');
-    wk_json_array(json, "discounted_returns");
-    for (int i = 0; i < c->set.episodes; i++)
-        wk_json_number(json, NULL, c->episodes[i].foresight.discounted);
-    wk_json_close(json, ']');
+    const wk_foresight *first = &c->episodes[0].foresight;
+    size_t stride = sizeof *c->episodes;
+    wk_json_numbers(json, "promised_values", &first->value, stride, c->set.episodes);
+    wk_json_numbers(json, "discounted_returns", &first->discounted, stride, c->set.episodes);
 }
 
 // How far imagination strays, by the steps that it is ahead.
@@ -58,8 +46,8 @@ static void json_open_loop(wk_json *json, const wk_open_error_curve *c)
     wk_json_integer(json, "context", WK_OPEN_ERRORS_CONTEXT);
     wk_json_number(json, "image_error", c->mean_image);
     wk_json_number(json, "reward_error", c->mean_reward);
-    json_numbers(json, "image_errors", c->image, c->steps);
-    json_numbers(json, "reward_errors", c->reward, c->steps);
+    wk_json_numbers(json, "image_errors", c->image, sizeof *c->image, c->steps);
+    wk_json_numbers(json, "reward_errors", c->reward, sizeof *c->reward, c->steps);
     wk_json_close(json, '}');
 }
 
@@ -86,8 +74,10 @@ static void json_case(wk_json *json, const wk_domain *domain, const wk_task *tas
     json_foresight(json, c);
     json_open_loop(json, &c->open_loop);
     json_indicators(json, domain, c);
-    json_numbers(json, "returns", c->returns, c->set.episodes);
-    if (task->has_completion) json_numbers(json, "completions", c->completions, c->set.episodes);
+    size_t stride = sizeof *c->returns;
+    wk_json_numbers(json, "returns", c->returns, stride, c->set.episodes);
+    if (task->has_completion)
+        wk_json_numbers(json, "completions", c->completions, stride, c->set.episodes);
     wk_json_close(json, '}');
 }
 

@@ -19,15 +19,6 @@ void wk_earlier_add(wk_earlier *earlier, wk_document *document, const char *of, 
         wk_fail(&document->error, WK_E_MEMORY, "no memory for earlier results");
 }
 
-const wk_earlier_part *wk_earlier_find(const wk_earlier *earlier, const char *of, const char *name)
-{
-    for (size_t i = 0; i < earlier->parts.count; i++) {
-        const wk_earlier_part *part = &earlier->parts.items[i];
-        if (strcmp(part->of, of) == 0 && strcmp(part->name, name) == 0) return part;
-    }
-    return NULL;
-}
-
 void wk_earlier_lines(const wk_earlier *earlier, const char *of, const char *name, wk_text *out)
 {
     char begin[512];
@@ -122,9 +113,5 @@ wk_status wk_result_file_write(wk_text *text, const wk_dir *folder, const char *
 {
     char file[WK_RESULT_NAME_MAX + 8];
     snprintf(file, sizeof file, "%s%s", name, ending);
-    wk_status status = text->failed
-                           ? wk_fail(err, WK_E_MEMORY, "no memory for '%s'", file)
-                           : wk_file_write_in(folder, file, text->chars, text->length, err);
-    wk_text_free(text);
-    return status;
+    return wk_file_write_text(folder, file, text, err);
 }

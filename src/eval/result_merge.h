@@ -47,8 +47,6 @@ wk_status wk_result_files_choose(const wk_result_files *files, const wk_dir *fol
 /// Keeps a part; for wk_take_parts.
 void wk_earlier_add(wk_earlier *earlier, wk_document *document, const char *of, const char *name,
                     const char *json, size_t length);
-/// The part, or NULL.
-const wk_earlier_part *wk_earlier_find(const wk_earlier *earlier, const char *of, const char *name);
 /// Appends the lines of an earlier CSV file that begin with "OF,NAME,".
 void wk_earlier_lines(const wk_earlier *earlier, const char *of, const char *name, wk_text *out);
 void wk_earlier_free(wk_earlier *earlier);

@@ -1,12 +1,9 @@
 #include "eval/video.h"
 
-#include "base/file.h"
 #include "eval/open_loop.h"
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     PIECE = 50,   // frames the model is run over at once
@@ -149,15 +146,11 @@ static wk_status write_gif(const film *f, const caption *text, const wk_domain *
 {
     wk_gif *gif = NULL;
     wk_image frame = {0};
-    uint8_t *bytes = NULL;
-    size_t size = 0;
     int delay = (int)fmax(2, round(100 * domain->step_seconds * frames_apart(f)));
     wk_status status = wk_image_create(WIDTH, HEIGHT, PAPER, &frame, err);
     if (status == WK_OK) status = wk_gif_create(WIDTH, HEIGHT, delay, &gif, err);
     if (status == WK_OK) status = encode(f, text, gif, &frame, err);
-    if (status == WK_OK) status = wk_gif_finish(gif, &bytes, &size, err);
-    if (status == WK_OK) status = wk_file_write(path, bytes, size, err);
-    free(bytes);
+    if (status == WK_OK) status = wk_gif_write(gif, path, err);
     wk_gif_destroy(gif);
     wk_image_free(&frame);
     return status;

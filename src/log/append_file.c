@@ -42,23 +42,9 @@ void wk_append_file_close(wk_append_file *file)
     *file = (wk_append_file){.fd = -1};
 }
 
-static wk_status write_fully(wk_append_file *file, const char *bytes, size_t size, wk_error *err)
-{
-    uint64_t offset = file->end;
-    while (size > 0) {
-        ssize_t n = pwrite(file->fd, bytes, size, (off_t)offset);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return wk_file_error(err, "cannot write", file->path);
-        bytes += n;
-        offset += (uint64_t)n;
-        size -= (size_t)n;
-    }
-    return WK_OK;
-}
-
 wk_status wk_append_file_append(wk_append_file *file, const void *bytes, size_t size, wk_error *err)
 {
-    wk_status status = write_fully(file, bytes, size, err);
+    wk_status status = wk_fd_write(file->fd, file->path, file->end, bytes, size, err);
     if (status == WK_OK) {
         file->end += size;
         return WK_OK;
@@ -81,17 +67,7 @@ wk_status wk_append_file_truncate(wk_append_file *file, uint64_t size, wk_error 
 wk_status wk_append_file_read(const wk_append_file *file, uint64_t offset, void *bytes, size_t size,
                               wk_error *err)
 {
-    char *next = bytes;
-    while (size > 0) {
-        ssize_t n = pread(file->fd, next, size, (off_t)offset);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return wk_file_error(err, "cannot read", file->path);
-        if (n == 0) return wk_fail(err, WK_E_IO, "cannot read '%s': it became shorter", file->path);
-        next += n;
-        offset += (uint64_t)n;
-        size -= (size_t)n;
-    }
-    return WK_OK;
+    return wk_fd_read(file->fd, file->path, offset, bytes, size, err);
 }
 
 wk_status wk_append_file_sync(wk_append_file *file, wk_error *err)

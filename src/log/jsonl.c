@@ -2,10 +2,7 @@
 
 #include "base/text.h"
 #include "log/append_file.h"
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 // End of the last whole line among the first `limit` bytes.
 static wk_status last_line_end(const wk_append_file *file, uint64_t limit, uint64_t *end,
@@ -26,21 +23,6 @@ static wk_status last_line_end(const wk_append_file *file, uint64_t limit, uint6
     return WK_OK;
 }
 
-// Few digits that read back as the same number; 15 are enough for what was written with as many.
-static void put_number(double value, wk_text *out)
-{
-    if (!isfinite(value)) {
-        wk_text_puts(out, "null");
-        return;
-    }
-    char digits[40];
-    for (int precision = 15; precision <= 17; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, value);
-        if (strtod(digits, NULL) == value) break;
-    }
-    wk_text_puts(out, digits);
-}
-
 typedef struct jsonl {
     wk_append_file file;
     bool timing;
@@ -57,7 +39,8 @@ static wk_status write_record(void *self, const wk_metrics_record *record, wk_er
         wk_text_puts(&line, ", ");
         wk_text_quote(&line, record->scalars[i].name);
         wk_text_puts(&line, ": ");
-        put_number(record->scalars[i].value, &line);
+        // What was written with 15 digits reads back with as many.
+        wk_text_number_of(&line, record->scalars[i].value, 15);
     }
     wk_text_puts(&line, "}\n");
     wk_status status =

@@ -3,11 +3,9 @@
 #include "base/array.h"
 #include "base/crc32c.h"
 #include "base/file.h"
-#include "base/text.h"
 #include "log/jsonl.h"
 #include "log/tensorboard.h"
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -203,12 +203,11 @@ wk_status wk_gif_encode(const wk_image *frames, size_t count, int delay_cs, uint
     return status;
 }
 
-wk_status wk_gif_write(const char *path, const wk_image *frames, size_t count, int delay_cs,
-                       wk_error *err)
+wk_status wk_gif_write(wk_gif *gif, const char *path, wk_error *err)
 {
     uint8_t *bytes;
     size_t size;
-    WK_TRY(wk_gif_encode(frames, count, delay_cs, &bytes, &size, err));
+    WK_TRY(wk_gif_finish(gif, &bytes, &size, err));
     wk_status status = wk_file_write(path, bytes, size, err);
     free(bytes);
     return status;

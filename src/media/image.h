@@ -40,8 +40,6 @@ wk_status wk_png_write(const char *path, const wk_image *image, wk_error *err);
 /// cut. `delay_cs` is hundredths of a second per frame.
 wk_status wk_gif_encode(const wk_image *frames, size_t count, int delay_cs, uint8_t **bytes,
                         size_t *size, wk_error *err);
-wk_status wk_gif_write(const char *path, const wk_image *frames, size_t count, int delay_cs,
-                       wk_error *err);
 
 /// The same animation frame by frame, holding only the encoded bytes: for clips too long to keep.
 typedef struct wk_gif wk_gif;
@@ -49,6 +47,8 @@ wk_status wk_gif_create(int width, int height, int delay_cs, wk_gif **out, wk_er
 wk_status wk_gif_add(wk_gif *gif, const wk_image *frame, wk_error *err);
 /// Hands over the finished file as malloc'd bytes; nothing may be added afterwards.
 wk_status wk_gif_finish(wk_gif *gif, uint8_t **bytes, size_t *size, wk_error *err);
+/// The same into a file.
+wk_status wk_gif_write(wk_gif *gif, const char *path, wk_error *err);
 void wk_gif_destroy(wk_gif *gif);
 
 #endif

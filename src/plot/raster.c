@@ -1,8 +1,6 @@
 #include "plot/raster.h"
 
-#include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SAMPLES = 16 }; // rows of samples in a row of pixels

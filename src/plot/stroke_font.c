@@ -1,7 +1,6 @@
 #include "plot/stroke_font.h"
 #include "base/text.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 // A character: how wide its strokes are apart and the way of the pen. Units are 1/20 of the font's

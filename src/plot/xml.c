@@ -1,8 +1,6 @@
 #include "plot/xml.h"
 #include "base/text.h"
 
-#include <string.h>
-
 // XML 1.0, section 2.2; HTML also refuses the controls from U+007F on.
 static bool is_allowed(uint32_t code)
 {

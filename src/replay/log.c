@@ -4,7 +4,6 @@
 #include "replay/log_format.h"
 #include "replay/log_read.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,7 +36,7 @@ static wk_status begin_segment(wk_replay_log *log, uint64_t number, wk_error *er
     WK_TRY(wk_log_open_file(log->dir, number, true, &fd, err));
     log->new_names = true;
     wk_segment_header_encode(&header, bytes);
-    wk_status status = wk_log_write(fd, path, 0, bytes, sizeof bytes, err);
+    wk_status status = wk_fd_write(fd, path, 0, bytes, sizeof bytes, err);
     if (status != WK_OK) {
         close(fd);
         wk_log_remove(log->dir, number, NULL);
@@ -59,7 +58,7 @@ static wk_status write_record(wk_replay_log *log, wk_record *record, wk_error *e
     record->sequence = end->sequence;
     wk_record_encode(record, end->chain, log->record + WK_RECORD_HEADER, log->record);
     size_t size = WK_RECORD_HEADER + record->size;
-    WK_TRY(wk_log_write(log->fd, log->path, end->offset, log->record, size, err));
+    WK_TRY(wk_fd_write(log->fd, log->path, end->offset, log->record, size, err));
     end->offset += size;
     end->sequence++;
     end->chain = record->chain;

@@ -1,7 +1,6 @@
 #include "replay/log_file.h"
 
 #include "base/file.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,21 +55,6 @@ wk_status wk_log_open_file(const wk_dir *dir, uint64_t number, bool fresh, int *
     char name[WK_LOG_NAME_MAX];
     wk_log_name(number, name);
     return wk_dir_open_file(dir, name, O_RDWR | (fresh ? O_CREAT | O_TRUNC : 0), fd, err);
-}
-
-wk_status wk_log_write(int fd, const char *path, uint64_t offset, const void *bytes, size_t size,
-                       wk_error *err)
-{
-    const char *next = bytes;
-    while (size > 0) {
-        ssize_t n = pwrite(fd, next, size, (off_t)offset);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return wk_file_error(err, "cannot write", path);
-        next += n;
-        offset += (uint64_t)n;
-        size -= (size_t)n;
-    }
-    return WK_OK;
 }
 
 wk_status wk_log_truncate(int fd, const char *path, uint64_t size, wk_error *err)

@@ -20,8 +20,6 @@ wk_status wk_log_list(const wk_dir *dir, bool *any, uint64_t *lowest, uint64_t *
 
 /// Opens a segment for writing, empty when `fresh`; never through a link.
 wk_status wk_log_open_file(const wk_dir *dir, uint64_t number, bool fresh, int *fd, wk_error *err);
-wk_status wk_log_write(int fd, const char *path, uint64_t offset, const void *bytes, size_t size,
-                       wk_error *err);
 wk_status wk_log_truncate(int fd, const char *path, uint64_t size, wk_error *err);
 wk_status wk_log_sync_file(int fd, const char *path, wk_error *err);
 /// Keeps a segment as damaged-replay-*.log, where the log does not see it: renamed, or copied while

@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct reading {
     wk_replay *replay;
@@ -26,16 +25,9 @@ wk_status wk_log_index_begin(wk_log_index *index, uint64_t id, uint64_t segment,
 
 void wk_log_index_evict(wk_log_index *index, uint64_t id, uint64_t sequence)
 {
-    size_t low = 0, high = index->episodes.count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (index->episodes.items[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low < index->episodes.count && index->episodes.items[low].id == id)
-        index->episodes.items[low].evicted = sequence;
+    size_t i = wk_array_lower_bound(&index->episodes, .id, id);
+    if (i < index->episodes.count && index->episodes.items[i].id == id)
+        index->episodes.items[i].evicted = sequence;
 }
 
 static wk_status apply_begin(reading *in, const wk_record *record, wk_error *err)

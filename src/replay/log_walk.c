@@ -37,23 +37,10 @@ static wk_status find_lowest(const wk_dir *dir, uint64_t last, uint64_t *lowest,
     return WK_OK;
 }
 
-// The place of an episode, or where it would be.
-static size_t place_of(const walk *w, uint64_t id)
-{
-    size_t low = 0, high = w->episodes.count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (w->episodes.items[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static wk_status note_record(walk *w, const wk_record *record, wk_error *err)
 {
-    size_t at = place_of(w, record->episode), count = w->episodes.count;
+    size_t at = wk_array_lower_bound(&w->episodes, .id, record->episode);
+    size_t count = w->episodes.count;
     if (at == count || w->episodes.items[at].id != record->episode) {
         if (!wk_array_push(&w->episodes, (walked){0}))
             return wk_fail(err, WK_E_MEMORY, "no memory to check the replay log");

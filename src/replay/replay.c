@@ -181,23 +181,9 @@ const wk_replay_config *wk_replay_settings(const wk_replay *replay)
     return &replay->config;
 }
 
-// Position of the first episode whose id is not below `id`.
-static size_t position_of(const wk_replay *replay, uint64_t id)
-{
-    size_t low = 0, high = replay->episodes.count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (replay->episodes.items[middle]->info.id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 wk_stored_episode *wk_replay_find(const wk_replay *replay, uint64_t id)
 {
-    size_t i = position_of(replay, id);
+    size_t i = wk_array_lower_bound(&replay->episodes, ->info.id, id);
     bool found = i < replay->episodes.count && replay->episodes.items[i]->info.id == id;
     return found ? replay->episodes.items[i] : NULL;
 }
@@ -252,7 +238,8 @@ void wk_replay_drop_episode(wk_replay *replay, wk_stored_episode *episode)
         replay->slots[episode->info.slot].episode = NULL;
         replay->stats.running--;
     }
-    size_t at = position_of(replay, episode->info.id), after = replay->episodes.count - at - 1;
+    size_t at = wk_array_lower_bound(&replay->episodes, ->info.id, episode->info.id),
+           after = replay->episodes.count - at - 1;
     wk_stored_episode **items = replay->episodes.items;
     memmove(items + at, items + at + 1, after * sizeof *items);
     replay->episodes.count--;

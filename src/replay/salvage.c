@@ -8,7 +8,6 @@
 #include "replay/log_file.h"
 #include "replay/log_format.h"
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -284,7 +283,7 @@ static wk_status begin_segment(salvage *s, uint64_t number, wk_error *err)
     wk_segment_header_encode(&header, bytes);
     s->end.segment = number;
     s->end.offset = sizeof bytes;
-    return wk_log_write(s->fd, s->path, 0, bytes, sizeof bytes, err);
+    return wk_fd_write(s->fd, s->path, 0, bytes, sizeof bytes, err);
 }
 
 // Writes a record whose payload lies in s->buffer after its header.
@@ -295,7 +294,7 @@ static wk_status write_record(salvage *s, wk_record record, wk_error *err)
     record.sequence = s->end.sequence;
     wk_record_encode(&record, s->end.chain, s->buffer + WK_RECORD_HEADER, s->buffer);
     size_t size = WK_RECORD_HEADER + record.size;
-    WK_TRY(wk_log_write(s->fd, s->path, s->end.offset, s->buffer, size, err));
+    WK_TRY(wk_fd_write(s->fd, s->path, s->end.offset, s->buffer, size, err));
     s->end.offset += size;
     s->end.sequence++;
     s->end.chain = record.chain;

@@ -4,7 +4,7 @@
 #define WK_REPORT_FIGURES_H
 
 #include "plot/plot.h"
-#include "report/data/missing.h"
+#include "report/data/seed_scores.h"
 #include "report/tables/improvement.h"
 #include "report/tables/model_errors.h"
 

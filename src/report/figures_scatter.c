@@ -2,7 +2,6 @@
 // each environment, the curricula of one domain and policy in one figure.
 #include "report/figures.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "report/findings.h"
+#include "report/report.h"
 
 #include <string.h>
 

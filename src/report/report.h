@@ -9,7 +9,6 @@
 #define WK_REPORT_REPORT_H
 
 #include "report/figures.h"
-#include "report/findings.h"
 #include "report/pictures.h"
 #include "report/tables/score_table.h"
 
@@ -50,5 +49,10 @@ wk_status wk_report_page(const wk_report *report, wk_text *out, wk_error *err);
 void wk_report_text(const wk_report *report, wk_text *out);
 /// The same as JSON.
 void wk_report_json(const wk_report *report, wk_text *out);
+
+/// What is said in words, from the comparisons alone: which method scores higher than which, and
+/// where nothing can be claimed. One or two sentences for each metric and exploration, in the
+/// paper's order; none without scores.
+wk_status wk_findings_make(const wk_comparison *comparison, wk_sentences *out, wk_error *err);
 
 #endif

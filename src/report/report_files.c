@@ -13,10 +13,7 @@ static wk_status write_text(wk_text *text, const char *directory, const char *na
 {
     char path[PATH_CHARS + 256];
     snprintf(path, sizeof path, "%s/%.200s.%s", directory, name, ending);
-    wk_status status = text->failed ? wk_fail(err, WK_E_MEMORY, "no memory to write '%s'", path)
-                                    : wk_file_write(path, wk_text_get(text), text->length, err);
-    wk_text_free(text);
-    return status;
+    return wk_file_write_text(NULL, path, text, err);
 }
 
 static wk_status write_table(const wk_report *report, int i, const char *directory, wk_error *err)

@@ -90,8 +90,7 @@ wk_status wk_population_path(const char *directory, const char *name, char path[
     wk_dir *dir = NULL;
     wk_entry entry = WK_ENTRY_NONE;
     *begun = false;
-    if (!wk_path_join(directory, name, path))
-        return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", path);
+    WK_TRY(wk_path_print(path, err, "%s/%s", directory, name));
     bool there;
     WK_TRY(wk_file_exists_in(NULL, directory, &there, err));
     if (!there) return WK_OK;
@@ -126,21 +125,14 @@ static wk_status write_names(const char *directory, const wk_population *all, wk
 {
     char path[WK_PATH_MAX];
     wk_text text = {0};
+    WK_TRY(wk_path_print(path, err, "%s/%s", directory, FILE_NAME));
     wk_text_printf(&text,
                    "# The runs in this directory that 'waker train --logdir' goes on with "
                    "together.\n%s:\n",
                    KEY);
     for (int i = 0; i < all->count; i++)
         wk_text_printf(&text, "  - \"%s\"\n", all->names[i]);
-    wk_status status = WK_OK;
-    if (!wk_path_join(directory, FILE_NAME, path))
-        status = wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", path);
-    else if (text.failed)
-        status = wk_fail(err, WK_E_MEMORY, "no memory to write '%s'", path);
-    else
-        status = wk_file_write(path, wk_text_get(&text), text.length, err);
-    wk_text_free(&text);
-    return status;
+    return wk_file_write_text(NULL, path, &text, err);
 }
 
 wk_status wk_population_record(const char *directory, const wk_population *added, wk_error *err)

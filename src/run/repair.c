@@ -15,7 +15,6 @@
 #include "run/saved_run.h"
 #include <inttypes.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,26 +224,12 @@ static void make_run_file(const repair *r, const wk_replay_mark *mark, wk_text *
     wk_text_append(out, (const char *)&sum, sizeof sum);
 }
 
-// A name for what is kept of a step that nothing has yet.
-static wk_status damaged_name(const wk_dir *checkpoints, uint64_t step, char name[WK_STEP_NAME_MAX],
-                              wk_error *err)
-{
-    wk_entry there = WK_ENTRY_OTHER;
-    for (int copy = 0; there != WK_ENTRY_NONE; copy++) {
-        char ending[16] = "";
-        if (copy > 0) snprintf(ending, sizeof ending, "-%d", copy);
-        wk_step_name("damaged-", step, ending, name);
-        WK_TRY(wk_dir_look(checkpoints, name, &there, NULL, err));
-    }
-    return WK_OK;
-}
-
 // The old run.bin stays as damaged-step-*/run.bin.
 static wk_status keep_run_file(const repair *r, wk_error *err)
 {
     char name[WK_STEP_NAME_MAX];
     wk_dir *folder = NULL;
-    WK_TRY(damaged_name(r->checkpoints, r->step, name, err));
+    WK_TRY(wk_step_damaged_name(r->checkpoints, r->step, name, err));
     WK_TRY(wk_dir_make(r->checkpoints, name, &folder, err));
     wk_status status =
         wk_file_write_in(folder, WK_CHECKPOINT_RUN_FILE, r->bytes, (size_t)r->head.size, err);
@@ -257,11 +242,7 @@ static wk_status replace_run_file(repair *r, const wk_replay_mark *mark, wk_erro
     wk_text bytes = {0};
     WK_TRY(keep_run_file(r, err));
     make_run_file(r, mark, &bytes);
-    wk_status status = bytes.failed ? wk_fail(err, WK_E_MEMORY, "no memory to repair '%s'", r->path)
-                                    : wk_file_write_in(r->step_dir, WK_CHECKPOINT_RUN_FILE,
-                                                       bytes.chars, bytes.length, err);
-    wk_text_free(&bytes);
-    return status;
+    return wk_file_write_text(r->step_dir, WK_CHECKPOINT_RUN_FILE, &bytes, err);
 }
 
 // Segments and checkpoints that the repaired one does not need can no longer be continued.
@@ -282,7 +263,7 @@ static wk_status rename_replaced(const repair *r, const wk_salvaged *made, wk_er
         char name[WK_STEP_NAME_MAX], damaged[WK_STEP_NAME_MAX];
         if (r->steps.items[i] == r->step) continue;
         wk_step_name("", r->steps.items[i], "", name);
-        WK_TRY(damaged_name(r->checkpoints, r->steps.items[i], damaged, err));
+        WK_TRY(wk_step_damaged_name(r->checkpoints, r->steps.items[i], damaged, err));
         WK_TRY(wk_dir_rename(r->checkpoints, name, damaged, err));
     }
     return wk_dir_sync(r->checkpoints, err);

@@ -79,8 +79,5 @@ wk_status wk_run_repairs_add(const wk_dir *dir, const wk_run_repair *repair, wk_
                    ", \"episodes_lost\": %" PRIu64 ", \"rows_lost\": %" PRIu64
                    ", \"environments_stopped\": %" PRIu64 "}\n",
                    repair->step, repair->kept, repair->lost, repair->rows_lost, repair->stopped);
-    status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory for '%s'", WK_REPAIRS_FILE)
-                         : wk_file_write_in(dir, WK_REPAIRS_FILE, text.chars, text.length, err);
-    wk_text_free(&text);
-    return status;
+    return wk_file_write_text(dir, WK_REPAIRS_FILE, &text, err);
 }

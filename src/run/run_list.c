@@ -18,16 +18,6 @@ wk_status wk_path_look(const char *path, bool *there, bool *directory, wk_error 
     return *there || nothing ? WK_OK : wk_file_error(err, "cannot look at", path);
 }
 
-// Names in a directory, sorted. One that cannot be listed is an error.
-static wk_status list_names(const char *path, wk_names *names, wk_error *err)
-{
-    wk_dir *directory = NULL;
-    WK_TRY(wk_dir_open(NULL, path, &directory, err));
-    wk_status status = wk_dir_list(directory, names, err);
-    wk_dir_close(directory);
-    return status;
-}
-
 static wk_status add(const char *path, wk_names *out, wk_error *err)
 {
     char *copy = wk_array_reserve(out, 1) ? strdup(path) : NULL;
@@ -47,7 +37,7 @@ static wk_status find(const char *path, int depth, wk_names *out, wk_error *err)
     if (there) return add(path, out, err);
     if (depth == DEPTH_MAX) return WK_OK;
     wk_names names = {0};
-    wk_status status = list_names(path, &names, err);
+    wk_status status = wk_path_list(path, &names, err);
     for (size_t i = 0; i < names.count && status == WK_OK; i++) {
         if (names.items[i][0] == '.') continue; // hidden
         length = snprintf(inner, sizeof inner, "%s/%s", path, names.items[i]);

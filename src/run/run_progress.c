@@ -6,7 +6,6 @@
 #include "run/lock.h"
 #include "run/saved_run.h"
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -18,10 +18,7 @@ static wk_status save_run_file(const wk_checkpoint_parts *p, const wk_replay_mar
     if (p->acting) WK_TRY(wk_acting_save(p->acting, p->state.acting, err));
     wk_status status =
         wk_run_file_write(&p->state, wk_run_config_hash(p->config), mark, &bytes, err);
-    if (status == WK_OK && bytes.failed)
-        status = wk_fail(err, WK_E_MEMORY, "no memory for a checkpoint");
-    if (status == WK_OK)
-        status = wk_file_write_in(folder, WK_CHECKPOINT_RUN_FILE, bytes.chars, bytes.length, err);
+    if (status == WK_OK) return wk_file_write_text(folder, WK_CHECKPOINT_RUN_FILE, &bytes, err);
     wk_text_free(&bytes);
     return status;
 }
@@ -286,14 +283,8 @@ static wk_status open_replay(wk_checkpoints *c, const wk_replay_mark *mark, bool
 static wk_status rename_damaged(const wk_checkpoints *c, uint64_t step, wk_error *err)
 {
     char name[WK_STEP_NAME_MAX], damaged[WK_STEP_NAME_MAX];
-    wk_entry there = WK_ENTRY_OTHER;
     wk_step_name("", step, "", name);
-    for (int copy = 0; there != WK_ENTRY_NONE; copy++) {
-        char ending[16] = "";
-        if (copy > 0) snprintf(ending, sizeof ending, "-%d", copy);
-        wk_step_name("damaged-", step, ending, damaged);
-        WK_TRY(wk_dir_look(c->dir, damaged, &there, NULL, err));
-    }
+    WK_TRY(wk_step_damaged_name(c->dir, step, damaged, err));
     return wk_dir_rename(c->dir, name, damaged, err);
 }
 

@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "run/config_check.h"
-#include <stdio.h>
 #include <string.h>
 
 bool wk_run_settings_named(const wk_run_settings *given)

@@ -18,6 +18,19 @@ void wk_step_name(const char *before, uint64_t step, const char *after, char out
     snprintf(out, WK_STEP_NAME_MAX, "%sstep-%012" PRIu64 "%s", before, step, after);
 }
 
+wk_status wk_step_damaged_name(const wk_dir *dir, uint64_t step, char out[WK_STEP_NAME_MAX],
+                               wk_error *err)
+{
+    wk_entry there = WK_ENTRY_OTHER;
+    for (int copy = 0; there != WK_ENTRY_NONE; copy++) {
+        char ending[16] = "";
+        if (copy > 0) snprintf(ending, sizeof ending, "-%d", copy);
+        wk_step_name("damaged-", step, ending, out);
+        WK_TRY(wk_dir_look(dir, out, &there, NULL, err));
+    }
+    return WK_OK;
+}
+
 bool wk_step_parse(const char *name, const char *before, const char *after, uint64_t *step)
 {
     char again[WK_STEP_NAME_MAX];

@@ -19,6 +19,11 @@ void wk_steps_text(uint64_t steps, int action_repeat, char out[WK_STEPS_TEXT_MAX
 /// BEFORE step-%012 AFTER.
 void wk_step_name(const char *before, uint64_t step, const char *after, char out[WK_STEP_NAME_MAX]);
 
+/// A name for what is kept of a damaged step that nothing in `dir` has yet:
+/// damaged-step-%012[-COPY].
+wk_status wk_step_damaged_name(const wk_dir *dir, uint64_t step, char out[WK_STEP_NAME_MAX],
+                               wk_error *err);
+
 /// Whether `name` is exactly what wk_step_name gives for some step: "step-7" and
 /// "step-000000000007.bak" are not.
 bool wk_step_parse(const char *name, const char *before, const char *after, uint64_t *step);

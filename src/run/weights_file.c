@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "config/parts.h"
-#include "run/checkpoint.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

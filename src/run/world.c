@@ -3,7 +3,6 @@
 #include "config/parts.h"
 #include "eval/cases.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static wk_status find_domain(const wk_run_config *config, const wk_run_plugins *code,

@@ -5,7 +5,6 @@
 #include "sweep/state.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char FILE_NAME[] = "attempt.json";
 
@@ -13,10 +12,8 @@ static const char FILE_NAME[] = "attempt.json";
 static wk_status folder_path(const wk_sweep_plan *plan, const char *directory, int task,
                              char out[WK_PATH_MAX], wk_error *err)
 {
-    int length = snprintf(out, WK_PATH_MAX, "%s/" WK_SWEEP_FOLDER "/tasks/%s", directory,
-                          plan->tasks.items[task].name);
-    if (length < WK_PATH_MAX) return WK_OK;
-    return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", out);
+    return wk_path_print(out, err, "%s/" WK_SWEEP_FOLDER "/tasks/%s", directory,
+                         plan->tasks.items[task].name);
 }
 
 static void read_member(wk_document *d, wk_sweep_attempt *out)
@@ -63,11 +60,7 @@ static wk_status write_file(const wk_dir *dir, const wk_sweep_attempt *attempt, 
     wk_json_string(&json, "error", attempt->error);
     wk_json_close(&json, '}');
     wk_text_puts(&text, "\n");
-    wk_status status = text.failed
-                           ? wk_fail(err, WK_E_MEMORY, "no memory to write '%s'", FILE_NAME)
-                           : wk_file_write_in(dir, FILE_NAME, wk_text_get(&text), text.length, err);
-    wk_text_free(&text);
-    return status;
+    return wk_file_write_text(dir, FILE_NAME, &text, err);
 }
 
 wk_status wk_sweep_attempt_read(const wk_sweep_plan *plan, const char *directory, int task,

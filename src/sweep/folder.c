@@ -1,7 +1,6 @@
 #include "sweep/folder.h"
 
 #include "base/file.h"
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +11,7 @@ static const char GRID[] = "grid.yaml", HOLDER[] = "holder";
 static wk_status path_of(const char *directory, const char *name, char out[WK_PATH_MAX],
                          wk_error *err)
 {
-    int length =
-        snprintf(out, WK_PATH_MAX, "%s/" WK_SWEEP_FOLDER "%s%s", directory, *name ? "/" : "", name);
-    if (length < WK_PATH_MAX) return WK_OK;
-    return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", out);
+    return wk_path_print(out, err, "%s/" WK_SWEEP_FOLDER "%s%s", directory, *name ? "/" : "", name);
 }
 
 // Who has the lock, for messages of others.
@@ -106,9 +102,5 @@ wk_status wk_sweep_folder_write(const wk_sweep_folder *folder, const wk_sweep_gr
     wk_text text = {0};
     wk_text_puts(&text, "# The grid of this directory's sweep; 'waker sweep add' adds to it.\n");
     wk_sweep_grid_print(grid, &text);
-    wk_status status =
-        text.failed ? wk_fail(err, WK_E_MEMORY, "no memory to write the grid")
-                    : wk_file_write_in(folder->dir, GRID, wk_text_get(&text), text.length, err);
-    wk_text_free(&text);
-    return status;
+    return wk_file_write_text(folder->dir, GRID, &text, err);
 }

@@ -12,7 +12,7 @@ static void print_line(const wk_sweep_plan *plan, const char *directory, int tas
     wk_sweep_words words = {0};
     wk_sweep_task_words(plan, directory, &task, 1, &words);
     wk_sweep_words_print(&words, "waker", &command);
-    if (!wk_sweep_task_path(plan, directory, task, path)) out->failed = true;
+    out->failed |= wk_sweep_task_path(plan, directory, task, path, NULL) != WK_OK;
     wk_text_printf(out, "{\"task\": %d, \"name\": ", task);
     wk_text_quote(out, t->name);
     wk_text_puts(out, ", \"shape\": ");
@@ -39,12 +39,7 @@ wk_status wk_sweep_manifest_write(const wk_sweep_plan *plan, const char *directo
 {
     char path[WK_PATH_MAX];
     wk_text text = {0};
+    WK_TRY(wk_path_print(path, err, "%s/" WK_SWEEP_FOLDER "/" WK_SWEEP_MANIFEST, directory));
     wk_sweep_manifest_print(plan, directory, states, &text);
-    wk_status status;
-    if (text.failed || !wk_path_join(directory, WK_SWEEP_FOLDER "/" WK_SWEEP_MANIFEST, path))
-        status = wk_fail(err, WK_E_MEMORY, "no memory for the manifest of '%s'", directory);
-    else
-        status = wk_file_write(path, wk_text_get(&text), text.length, err);
-    wk_text_free(&text);
-    return status;
+    return wk_file_write_text(NULL, path, &text, err);
 }

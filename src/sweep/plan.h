@@ -63,9 +63,9 @@ typedef struct wk_sweep_settings {
 } wk_sweep_settings;
 wk_sweep_settings wk_sweep_task_settings(const wk_sweep_plan *plan, int task);
 
-/// The path of a task's run: DIRECTORY/NAME; false when it is too long.
-bool wk_sweep_task_path(const wk_sweep_plan *plan, const char *directory, int task,
-                        char out[WK_PATH_MAX]);
+/// The path of a task's run: DIRECTORY/NAME.
+wk_status wk_sweep_task_path(const wk_sweep_plan *plan, const char *directory, int task,
+                             char out[WK_PATH_MAX], wk_error *err);
 
 /// Words of a command line. The words are in the arena.
 typedef struct wk_sweep_words {

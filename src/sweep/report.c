@@ -56,8 +56,7 @@ static wk_status make(const wk_sweep_launch *launch, int *code, wk_error *err)
 {
     char line[WK_SWEEP_LINE_MAX], log[WK_PATH_MAX];
     wk_sweep_words words = {0};
-    if (!wk_path_join(launch->directory, LOG, log))
-        return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", log);
+    WK_TRY(wk_path_print(log, err, "%s/%s", launch->directory, LOG));
     wk_sweep_report_words(launch->plan, launch->directory, &words);
     if (launch->options->quiet) wk_sweep_words_add(&words, "--quiet");
     const wk_sweep_process process = {.program = launch->program, .words = &words, .log = log};
@@ -79,8 +78,7 @@ static wk_status make_and_mark(const wk_sweep_launch *launch, const wk_text *mar
         return WK_OK;
     }
     if (code == LEFT_OUT && *end == WK_SWEEP_FINISHED) *end = WK_SWEEP_FINDINGS;
-    if (!wk_path_join(launch->directory, MARK, path))
-        return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", path);
+    WK_TRY(wk_path_print(path, err, "%s/%s", launch->directory, MARK));
     return wk_file_write(path, wk_text_get(mark), mark->length, err);
 }
 

@@ -2,7 +2,6 @@
 #include "sweep/slurm_store.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 // A field of a line of squeue; the next begins behind it.

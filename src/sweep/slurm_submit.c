@@ -103,9 +103,7 @@ static wk_status submit_script(const submission *s, const char *name, const wk_t
     wk_text said = {0};
     if (script->failed) return fail_memory(err);
     WK_TRY(s->world->write(s->world->context, name, wk_text_get(script), err));
-    if (snprintf(path, sizeof path, "%s/sweep/slurm/%s", s->world->directory, name) >=
-        (int)sizeof path)
-        return wk_fail(err, WK_E_INPUT, "the path of the sweep is too long");
+    WK_TRY(wk_path_print(path, err, "%s/sweep/slurm/%s", s->world->directory, name));
     wk_status status = wk_slurm_call(
         s->world, (const char *const[]){"sbatch", "--parsable", path, NULL}, &said, err);
     // "12", or "12;cluster".

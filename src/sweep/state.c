@@ -1,6 +1,5 @@
 #include "sweep/state.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "run/checkpoint.h"
 #include "run/run_progress.h"
@@ -83,17 +82,15 @@ wk_status wk_sweep_follow_done(const wk_sweep_plan *plan, const char *directory,
     char path[WK_PATH_MAX];
     wk_dir *run = NULL, *folder = NULL;
     wk_text text = {0};
-    if (!wk_sweep_task_path(plan, directory, task, path))
-        return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", path);
-    print_mark(plan, task, follow, &text);
-    wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory for '%s'", path)
-                                   : wk_dir_open(NULL, path, &run, err);
+    WK_TRY(wk_sweep_task_path(plan, directory, task, path, err));
+    wk_status status = wk_dir_open(NULL, path, &run, err);
     if (status == WK_OK) status = wk_dir_make(run, marks[follow].folder, &folder, err);
-    if (status == WK_OK)
-        status = wk_file_write_in(folder, marks[follow].name, wk_text_get(&text), text.length, err);
+    if (status == WK_OK) {
+        print_mark(plan, task, follow, &text);
+        status = wk_file_write_text(folder, marks[follow].name, &text, err);
+    }
     wk_dir_close(folder);
     wk_dir_close(run);
-    wk_text_free(&text);
     return status;
 }
 
@@ -212,8 +209,7 @@ wk_status wk_sweep_state_read(const wk_sweep_plan *plan, const char *directory, 
     wk_dir *run = NULL;
     bool begun = false, training = false, claimed = false;
     *out = (wk_sweep_state){.seconds_left = NAN};
-    if (!wk_sweep_task_path(plan, directory, task, path))
-        return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", path);
+    WK_TRY(wk_sweep_task_path(plan, directory, task, path, err));
     for (int i = 0; i < WK_SWEEP_FOLLOWS; i++)
         out->follow[i] = !plan->grid->follow[i].present;
     // What is wrong with one run is its own affair: it is said when that is started.

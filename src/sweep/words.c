@@ -28,7 +28,7 @@ static void add_path(const wk_sweep_plan *plan, const char *directory, int task,
                      wk_sweep_words *out)
 {
     char path[WK_PATH_MAX];
-    if (!wk_sweep_task_path(plan, directory, task, path)) out->failed = true;
+    out->failed |= wk_sweep_task_path(plan, directory, task, path, NULL) != WK_OK;
     wk_sweep_words_add(out, path);
 }
 

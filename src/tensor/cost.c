@@ -1,5 +1,4 @@
 #include "tensor/cost.h"
-#include "tensor/shape.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,6 @@
 // each into the smallest gap between those it meets, and the best result is kept.
 #include "tensor/plan.h"
 
-#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

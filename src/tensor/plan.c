@@ -1,6 +1,5 @@
 #include "tensor/plan.h"
 #include "tensor/shape.h"
-#include "tensor/window.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -127,4 +127,10 @@ typedef struct wk_block {
 /// any placement. False when memory ran out.
 bool wk_place_blocks(wk_block *blocks, size_t count, size_t *total, size_t *live_peak);
 
+/// When the steps may run: in sequence, except those of branches, which may run earlier or later
+/// than their place in the list as far as dependencies allow. Fills windows (one for every step):
+/// the steps of branch 0 that it may overlap. `spans` says which steps run as one with it. False
+/// when memory ran out.
+bool wk_plan_windows(const wk_plan *plan, const wk_group *spans, wk_group *windows);
+
 #endif

@@ -1,4 +1,4 @@
-#include "tensor/window.h"
+#include "tensor/plan.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 double *wk_mdp_next(wk_mdp *mdp, int state, int action)
 {

@@ -40,10 +40,7 @@ static wk_status write_settings(const adapt_settings *settings, const wk_dir *di
     wk_data_cutoff_print(&settings->cutoff, &text);
     wk_text_puts(&text, "\n");
     if (*settings->rewards) wk_text_printf(&text, "rewards: %s\n", settings->rewards);
-    wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory to write '%s'", SETTINGS)
-                                   : wk_file_write_in(dir, SETTINGS, text.chars, text.length, err);
-    wk_text_free(&text);
-    return status;
+    return wk_file_write_text(dir, SETTINGS, &text, err);
 }
 
 static const char *find(const wk_yaml *yaml, const char *key)

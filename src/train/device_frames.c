@@ -63,23 +63,9 @@ const wk_error *wk_device_frames_fault(const wk_device_frames *r)
     return r->failed ? &r->fault : NULL;
 }
 
-// Position of the first episode whose id is not below `id`.
-static size_t position_of(const wk_device_frames *r, uint64_t id)
-{
-    size_t low = 0, high = r->episodes.count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (r->episodes.items[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static stored *find(const wk_device_frames *r, uint64_t id)
 {
-    size_t i = position_of(r, id);
+    size_t i = wk_array_lower_bound(&r->episodes, .id, id);
     return i < r->episodes.count && r->episodes.items[i].id == id ? &r->episodes.items[i] : NULL;
 }
 
@@ -121,7 +107,7 @@ static wk_status add_episode(wk_device_frames *r, uint64_t id, stored **out, wk_
 {
     if (!wk_array_reserve(&r->episodes, 1))
         return wk_fail(err, WK_E_MEMORY, "no memory for a table of frames");
-    size_t at = position_of(r, id), after = r->episodes.count++ - at;
+    size_t at = wk_array_lower_bound(&r->episodes, .id, id), after = r->episodes.count++ - at;
     *out = &r->episodes.items[at];
     memmove(*out + 1, *out, after * sizeof **out);
     **out = (stored){.id = id};

@@ -151,25 +151,6 @@ static wk_status follow_step(wk_long_run *r, bool prefilling, wk_run_position *n
     return due ? wk_long_run_save(r, err) : WK_OK;
 }
 
-static wk_status iterate(wk_long_run *r, wk_run_position *now, wk_error *err)
-{
-    bool prefilling = now->prefilling;
-    WK_TRY(wk_lock_check(&r->lock, err));
-    WK_TRY(r->job->step(r->context, err));
-    return follow_step(r, prefilling, now, err);
-}
-
-wk_status wk_long_run_go(wk_long_run *r, wk_run_end *end, wk_error *err)
-{
-    WK_TRY(log_by(r, r->job->begin, err));
-    wk_run_position now = r->job->position(r->context);
-    while (!should_end(r, &now, end))
-        WK_TRY(iterate(r, &now, err));
-    WK_TRY(r->job->end(r->context, end, err));
-    show(r, true);
-    return WK_OK;
-}
-
 // Runs that go together.
 typedef struct together {
     wk_long_run *const *runs;
@@ -247,7 +228,7 @@ static wk_status step_together(const together *all, wk_status (*step)(void *, wk
         prefilling[r] = run->job->position(run->context).prefilling;
         if (!result->over) settle(all, r, wk_lock_check(&run->lock, &result->error));
     }
-    WK_TRY(step(context, err));
+    if (step) WK_TRY(step(context, err));
     for (int r = 0; r < all->count; r++) {
         wk_long_run *run = all->runs[r];
         wk_long_run_result *result = &all->results[r];
@@ -272,4 +253,13 @@ wk_status wk_long_run_go_together(wk_long_run *const *runs, wk_long_run_result *
     }
     show_table(&all, true);
     return WK_OK;
+}
+
+wk_status wk_long_run_go(wk_long_run *r, wk_run_end *end, wk_error *err)
+{
+    wk_long_run_result result = {0};
+    WK_TRY(wk_long_run_go_together(&r, &result, 1, NULL, NULL, err));
+    *end = result.end;
+    if (result.status != WK_OK && err) *err = result.error;
+    return result.status;
 }

@@ -108,8 +108,9 @@ typedef struct wk_long_run_result {
     wk_error error;
     bool over; // it takes no part any more
 } wk_long_run_result;
-/// Runs several, begun with wk_long_run_start, until each is over: `step` moves all that are not, a
-/// failure of it ends them all. Results are zeroed, or those of runs that are over already.
+/// Runs several, begun with wk_long_run_start, until each is over: `step` (NULL: none) moves all
+/// that are not, before each job's own; a failure of it ends them all. Results are zeroed, or those
+/// of runs that are over already.
 wk_status wk_long_run_go_together(wk_long_run *const *runs, wk_long_run_result *results, int count,
                                   wk_status (*step)(void *context, wk_error *err), void *context,
                                   wk_error *err);

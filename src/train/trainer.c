@@ -1,18 +1,13 @@
 #include "train/trainer.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/observation.h"
-#include "base/rng.h"
 #include "config/parts.h"
 #include "env/host.h"
 #include "run/device.h"
 #include "run/world.h"
 #include "train/trainer_parts.h"
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 // Its environments work on the threads of the first trainer's.
 static wk_status make_worlds(wk_trainer *t, wk_error *err)

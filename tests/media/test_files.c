@@ -227,13 +227,16 @@ static void a_failed_write_leaves_the_old_file_and_nothing_else(void **state)
     snprintf(path, sizeof path, "%s/a.png", directory);
     assert_ok(wk_file_write(path, "old", 3, &err));
     wk_image image = noise(100, 100, 5, 256);
+    wk_gif *film = NULL;
+    assert_ok(wk_gif_create(100, 100, 5, &film, &err));
+    assert_ok(wk_gif_add(film, &image, &err));
     struct rlimit before, small;
     getrlimit(RLIMIT_FSIZE, &before);
     small = (struct rlimit){.rlim_cur = 1000, .rlim_max = before.rlim_max};
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &small);
     wk_status png = wk_png_write(path, &image, &err);
-    wk_status gif = wk_gif_write(path, &image, 1, 5, &err);
+    wk_status gif = wk_gif_write(film, path, &err);
     setrlimit(RLIMIT_FSIZE, &before);
     assert_int_equal(png, WK_E_IO);
     assert_int_equal(gif, WK_E_IO);
@@ -243,6 +246,7 @@ static void a_failed_write_leaves_the_old_file_and_nothing_else(void **state)
     assert_string_equal(content, "old");
     assert_int_equal(entries_in(directory), 1);
     free(content);
+    wk_gif_destroy(film);
     wk_image_free(&image);
     unlink(path);
     rmdir(directory);

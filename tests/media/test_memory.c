@@ -19,7 +19,13 @@ static wk_status write_png(const wk_image *frames)
 
 static wk_status write_gif(const wk_image *frames)
 {
-    return wk_gif_write(path, frames, 2, 5, &err);
+    wk_gif *gif = NULL;
+    wk_status status = wk_gif_create(frames->width, frames->height, 5, &gif, &err);
+    for (int i = 0; status == WK_OK && i < 2; i++)
+        status = wk_gif_add(gif, &frames[i], &err);
+    if (status == WK_OK) status = wk_gif_write(gif, path, &err);
+    wk_gif_destroy(gif);
+    return status;
 }
 
 static wk_status create(const wk_image *frames)

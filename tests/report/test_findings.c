@@ -1,5 +1,4 @@
 // What a report says in words: claims where the intervals exclude chance, and nothing beyond them.
-#include "report/findings.h"
 #include "report/made_runs.h"
 #include "report/report.h"
 

@@ -8,7 +8,6 @@ typedef struct conv_call {
     wk_conv p;
     const float *large, *small, *w, *bias;
     wk_activation act;
-    bool accumulate;
     float *y;
     void *workspace;
 } conv_call;
@@ -28,7 +27,7 @@ static void run_transposed(void *context, wk_pool *pool)
 static void run_weights(void *context, wk_pool *pool)
 {
     conv_call *c = context;
-    wk_cpu_conv_weights(&c->p, c->large, c->small, c->y, c->accumulate, c->workspace, pool);
+    wk_cpu_conv_weights(&c->p, c->large, c->small, c->y, c->workspace, pool);
 }
 
 typedef struct sizes {
@@ -88,13 +87,14 @@ static void check_conv(wk_conv p, uint64_t seed)
     double *zeros_small = exact_of(&a, small, n.small_n),
            *zeros_large = exact_of(&a, large, n.large_n);
     double *expected_dw = exact_of(&a, dw, n.weights);
+    memset(expected_dw, 0, n.weights * sizeof(double));
     memset(zeros_small, 0, n.small_n * sizeof(double));
     memset(zeros_large, 0, n.large_n * sizeof(double));
     form(&p, large, small, w, zeros_large, zeros_small, expected_dw);
     finish(zeros_small, n.small_n, p.small_c, bias_small, WK_ELU);
     finish(zeros_large, n.large_n, p.large_c, bias_large, WK_IDENTITY);
 
-    conv_call c = {p, large, small, w, bias_small, WK_ELU, true, y_small, workspace};
+    conv_call c = {p, large, small, w, bias_small, WK_ELU, y_small, workspace};
     kernel_call call = {run_conv, &c, {{y_small, n.small_n}}};
     run_on_all_threads(&call);
     check_close("conv", n.small_n, y_small, zeros_small, 2e-5, 1e-6);
@@ -138,30 +138,12 @@ static void large_weights_take_the_other_path_and_match(void **state)
     check_conv((wk_conv){3, 6, 190, 180, 4, 2}, 40);
 }
 
-static void weight_gradients_overwrite_unless_told_to_add(void **state)
-{
-    (void)state;
-    wk_conv p = {2, 6, 2, 3, 4, 2};
-    sizes n = sizes_of(&p);
-    arrays a = arrays_new(50);
-    float *large = new_input(&a, n.large_n, -1, 1), *small = new_input(&a, n.small_n, -1, 1);
-    float *first = new_output(&a, n.weights), *second = new_output(&a, n.weights);
-    float *workspace = new_output(&a, wk_cpu_conv_workspace(&p, 1) / sizeof(float));
-    wk_cpu_conv_weights(&p, large, small, first, false, workspace, NULL);
-    memcpy(second, first, n.weights * sizeof *second);
-    wk_cpu_conv_weights(&p, large, small, second, true, workspace, NULL);
-    for (size_t i = 0; i < n.weights; i++)
-        assert_near(second[i], 2 * first[i], 1e-5);
-    arrays_release(&a);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layer_shape_of_the_models_matches_its_definition),
         cmocka_unit_test(odd_shapes_match_too),
         cmocka_unit_test(large_weights_take_the_other_path_and_match),
-        cmocka_unit_test(weight_gradients_overwrite_unless_told_to_add),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

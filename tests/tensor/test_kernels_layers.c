@@ -27,7 +27,6 @@ typedef struct dense {
     wk_bias_act p;
     const float *x, *bias, *dy;
     float *y, *dx, *dbias;
-    bool accumulate;
     double *exact_x, *exact_bias;
 } dense;
 
@@ -40,7 +39,7 @@ static void run_dense(void *context, wk_pool *pool)
 static void run_dense_backward(void *context, wk_pool *pool)
 {
     dense *d = context;
-    wk_cpu_bias_act_backward(&d->p, d->y, d->dy, d->dx, d->dbias, d->accumulate, pool);
+    wk_cpu_bias_act_backward(&d->p, d->y, d->dy, d->dx, d->dbias, pool);
 }
 
 static double dense_value(const dense *d, size_t i)
@@ -154,7 +153,6 @@ typedef struct gru {
     wk_gru_params params;
     wk_gru_grads grads;
     float *out, *mean, *rstd, *dpre, *dh;
-    bool accumulate;
     void *workspace;
     double *exact_pre, *exact_h, *exact_gate_bias, *exact_gain, *exact_bias;
 } gru;
@@ -169,7 +167,7 @@ static void run_gru_backward(void *context, wk_pool *pool)
 {
     gru *g = context;
     wk_cpu_gru_backward(&g->p, g->pre, &g->params, g->h, g->mean, g->rstd, g->dout, g->dpre, g->dh,
-                        &g->grads, g->accumulate, g->workspace, pool);
+                        &g->grads, g->workspace, pool);
 }
 
 static void gru_row(const gru *g, size_t row, double *out)
@@ -258,30 +256,6 @@ static void gru_cell_matches_its_formula_and_gradients(void **state)
     check_gru((wk_gru){1, 0, 7, 0, 1e-3f, -1}, 7);
 }
 
-static void parameter_gradients_add_up_over_calls_when_told_to(void **state)
-{
-    (void)state;
-    wk_gru p = {1, 3, 5, 0, 1e-3f, -1};
-    arrays a = arrays_new(9);
-    float *pre = new_input(&a, 45, -2, 2), *h = new_input(&a, 15, -1, 1);
-    float *gate = new_input(&a, 15, -1, 1), *gain = new_input(&a, 15, 0.5, 1.5);
-    float *dout = new_input(&a, 15, -1, 1), *out = new_output(&a, 15), *dpre = new_output(&a, 45);
-    float mean[3], rstd[3], once[3][15], twice[3][15], *dh = new_output(&a, 15);
-    float *workspace = new_output(&a, wk_cpu_gru_backward_workspace(&p) / sizeof(float));
-    wk_gru_params params = {gate, gain, gate};
-    wk_gru_grads first = {once[0], once[1], once[2]}, second = {twice[0], twice[1], twice[2]};
-    wk_cpu_gru(&p, pre, &params, h, out, mean, rstd, NULL);
-    wk_cpu_gru_backward(&p, pre, &params, h, mean, rstd, dout, dpre, dh, &first, false, workspace,
-                        NULL);
-    memcpy(twice, once, sizeof twice);
-    wk_cpu_gru_backward(&p, pre, &params, h, mean, rstd, dout, dpre, dh, &second, true, workspace,
-                        NULL);
-    for (int k = 0; k < 3; k++)
-        for (int i = 0; i < 15; i++)
-            assert_near(twice[k][i], 2 * once[k][i], 1e-6);
-    arrays_release(&a);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,7 +263,6 @@ int main(void)
         cmocka_unit_test(tall_arrays_keep_their_bits_on_any_number_of_threads),
         cmocka_unit_test(activation_keeps_infinities_and_not_a_number),
         cmocka_unit_test(gru_cell_matches_its_formula_and_gradients),
-        cmocka_unit_test(parameter_gradients_add_up_over_calls_when_told_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static void digest_layers(inputs *in, digests *d)
     for (wk_activation act = WK_IDENTITY; act <= WK_SIGMOID; act++) {
         wk_bias_act p = {1, ROWS, COLS, 0, act};
         wk_cpu_bias_act(&p, in->a, in->b, in->y, NULL);
-        wk_cpu_bias_act_backward(&p, in->a, in->b, in->z, in->z + N, false, NULL);
+        wk_cpu_bias_act_backward(&p, in->a, in->b, in->z, in->z + N, NULL);
         take(d, "bias and activation", in);
     }
     wk_gru gru = {1, ROWS, COLS / 3, 0, 1e-3f, -1};
@@ -54,7 +54,7 @@ static void digest_layers(inputs *in, digests *d)
     wk_gru_grads grads = {in->z, in->z + COLS, in->z + 2 * COLS};
     wk_cpu_gru(&gru, in->a, &params, in->b, in->y, in->y + N, in->y + N + ROWS, NULL);
     wk_cpu_gru_backward(&gru, in->a, &params, in->b, in->y + N, in->y + N + ROWS, in->positive,
-                        in->y + 2 * N, in->z + N, &grads, false, in->workspace, NULL);
+                        in->y + 2 * N, in->z + N, &grads, in->workspace, NULL);
     take(d, "GRU cell", in);
     wk_conv conv = {3, 9, 3, 5, 4, 2};
     wk_cpu_conv(&conv, in->a, in->b, in->positive, WK_ELU, in->y, in->workspace, NULL);
@@ -70,8 +70,7 @@ static void digest_distributions(inputs *in, digests *d)
     wk_cpu_softmax_backward(ROWS, COLS, in->y + N, in->b, in->z, NULL);
     take(d, "softmax", in);
     wk_cpu_kl(ROWS, 1, COLS, in->a, in->b, in->y, NULL);
-    wk_cpu_kl_backward(ROWS, 1, COLS, in->a, in->b, in->positive, 0.2f, 0.8f, in->z, in->z + N,
-                       NULL);
+    wk_cpu_kl_backward(ROWS, 1, COLS, in->a, in->b, in->positive, in->z, in->z + N, NULL);
     wk_cpu_entropy(ROWS, 1, COLS, in->a, in->y + N, NULL);
     take(d, "KL and entropy", in);
     enum { DIMS = 5, STATES = N / 2 / DIMS };
@@ -103,9 +102,9 @@ static void digest_learning(inputs *in, digests *d)
     take(d, "Adam", in);
     wk_span span = {in->a, N};
     wk_cpu_global_norm(1, &span, in->y, NULL);
-    wk_cpu_sum(N, 1, in->a, in->y + 1, false, NULL);
-    wk_cpu_row_sums(ROWS, COLS, 1, in->a, in->y + 2, false, NULL);
-    wk_cpu_column_sums(ROWS, COLS, 1, in->a, in->z, false, NULL);
+    wk_cpu_sum(N, 1, in->a, in->y + 1, NULL);
+    wk_cpu_row_sums(ROWS, COLS, 1, in->a, in->y + 2, NULL);
+    wk_cpu_column_sums(ROWS, COLS, 1, in->a, in->z, NULL);
     take(d, "sums", in);
     wk_cpu_uniform(N, &in->draws, -1, 1, in->y, NULL);
     wk_cpu_image_normalise(N, in->bytes, in->z, NULL);

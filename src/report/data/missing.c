@@ -1,4 +1,4 @@
-#include "report/data/missing.h"
+#include "report/data/seed_scores.h"
 
 #include "base/text.h"
 #include <inttypes.h>

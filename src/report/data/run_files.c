@@ -1,11 +1,9 @@
 // The files of one run that hold results: evaluations, model errors, the log of training.
 #include "base/document.h"
-#include "base/file.h"
 #include "report/data/runs.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char EVAL_FORMAT[] = "waker-eval-1", ERROR_FORMAT[] = "waker-model-error-1",

@@ -1,6 +1,5 @@
 #include "report/data/runs.h"
 
-#include "base/file.h"
 #include "curriculum/rules.h"
 #include "report/data/methods.h"
 #include "run/plugin_record.h"
@@ -14,16 +13,6 @@
 #include <string.h>
 
 enum { PATH_CHARS = 4096, LABEL_CHARS = 128 };
-
-// Names in a directory, sorted. One that cannot be listed is an error.
-static wk_status list_names(const char *path, wk_names *names, wk_error *err)
-{
-    wk_dir *directory = NULL;
-    WK_TRY(wk_dir_open(NULL, path, &directory, err));
-    wk_status status = wk_dir_list(directory, names, err);
-    wk_dir_close(directory);
-    return status;
-}
 
 static wk_status add_run(wk_runs *runs, const char *path, wk_error *err)
 {
@@ -145,7 +134,7 @@ static void read_results(wk_report_run *run, const char *in)
     snprintf(folder, sizeof folder, "%s/%s", run->directory, in);
     bool there, directory;
     wk_status status = wk_path_look(folder, &there, &directory, &err);
-    if (status == WK_OK && directory) status = list_names(folder, &names, &err);
+    if (status == WK_OK && directory) status = wk_path_list(folder, &names, &err);
     if (status != WK_OK) add_problem(run, err.message);
     for (size_t i = 0; i < names.count; i++) {
         const char *name = names.items[i];

@@ -53,4 +53,11 @@ bool wk_seed_score_is_combined(const wk_seed_score *found);
 /// The policy whose results count for a run, or NULL if it has none.
 const char *wk_run_policy(const wk_report_run *run, const wk_seed_scores_config *config);
 
+/// What a complete report would have and these runs do not: runs of the grid that are not there,
+/// runs without results, results that only other runs have, evaluations that stopped earlier. The
+/// methods and seeds of a domain and exploration are those that any of its runs has.
+/// Zero-initialise and free it also on failure.
+wk_status wk_missing_find(const wk_runs *runs, const wk_seed_scores_config *config,
+                          wk_sentences *out, wk_error *err);
+
 #endif

@@ -1,6 +1,5 @@
 #include "report/page/page.h"
 #include "plot/xml.h"
-#include "report/page/page_style.h"
 
 #include <assert.h>
 #include <stdarg.h>

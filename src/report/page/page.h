@@ -73,4 +73,7 @@ void wk_page_files(wk_page *page, const wk_page_file *files, size_t count);
 /// Appends the whole page; nothing may be added afterwards.
 wk_status wk_page_finish(wk_page *page, wk_text *out, wk_error *err);
 
+/// The style sheet for <style>; has no character that HTML would need escaped there.
+extern const char wk_page_style[];
+
 #endif

@@ -1,7 +1,7 @@
 // Colours are variables, turned around on dark screens only, never in print. Wide tables scroll in
 // boxes of their own, so that the page itself never does. Figures follow through the classes of
 // their roles.
-#include "report/page/page_style.h"
+#include "report/page/page.h"
 
 const char wk_page_style[] =
     // Colours and letters.

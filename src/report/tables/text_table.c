@@ -161,8 +161,7 @@ void wk_text_table_plain(const wk_text_table *table, wk_text *out)
     put_wrapped(wk_text_get(&table->caption), out);
     wk_text_puts(out, "\n");
     wk_table cells = styled(table, plain_cell);
-    wk_table_print(&cells, 0, out);
-    wk_table_free(&cells);
+    wk_table_finish(&cells, 0, out);
 }
 
 void wk_text_table_markdown(const wk_text_table *table, wk_text *out)

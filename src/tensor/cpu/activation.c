@@ -5,7 +5,6 @@
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/parallel.h"
 #include "tensor/cpu/simd.h"
-#include "tensor/cpu/unary.h"
 #include "tensor/vmath.h"
 
 enum { TILE = 256 };
@@ -216,7 +215,7 @@ static void backward_range(const void *context, size_t begin, size_t end)
 }
 
 void wk_cpu_bias_act_backward(const wk_bias_act *p, const float *y, const float *dy, float *dx,
-                              float *dbias, bool accumulate_bias, wk_pool *pool)
+                              float *dbias, wk_pool *pool)
 {
     job j = {.p = p, .y = y, .dy = dy, .out = dx};
     size_t n = p->stacks * p->rows * p->cols;
@@ -225,11 +224,10 @@ void wk_cpu_bias_act_backward(const wk_bias_act *p, const float *y, const float 
     if (!dbias) return;
     const float *summed = dx ? dx : dy;
     if (p->bias_stride == 0) {
-        wk_cpu_column_sums(p->stacks * p->rows, p->cols, 1.0f, summed, dbias, accumulate_bias,
-                           pool);
+        wk_cpu_column_sums(p->stacks * p->rows, p->cols, 1.0f, summed, dbias, pool);
         return;
     }
     for (size_t s = 0; s < p->stacks; s++)
         wk_cpu_column_sums(p->rows, p->cols, 1.0f, summed + s * p->rows * p->cols,
-                           dbias + s * p->bias_stride, accumulate_bias, pool);
+                           dbias + s * p->bias_stride, pool);
 }

@@ -74,15 +74,15 @@ void wk_cpu_call_kl(const wk_cpu_call *c)
 void wk_cpu_call_kl_dp(const wk_cpu_call *c)
 {
     categorical k = categorical_of(c);
-    wk_cpu_kl_backward(k.rows, k.groups, k.classes, c->in[0], c->in[1], c->in[2], 1, 1, c->out[0],
-                       NULL, c->pool);
+    wk_cpu_kl_backward(k.rows, k.groups, k.classes, c->in[0], c->in[1], c->in[2], c->out[0], NULL,
+                       c->pool);
 }
 
 void wk_cpu_call_kl_dq(const wk_cpu_call *c)
 {
     categorical k = categorical_of(c);
-    wk_cpu_kl_backward(k.rows, k.groups, k.classes, c->in[0], c->in[1], c->in[2], 1, 1, NULL,
-                       c->out[0], c->pool);
+    wk_cpu_kl_backward(k.rows, k.groups, k.classes, c->in[0], c->in[1], c->in[2], NULL, c->out[0],
+                       c->pool);
 }
 
 // Rows and action dimensions of raw [..,2A].

@@ -50,13 +50,13 @@ void wk_cpu_call_bias_act(const wk_cpu_call *c)
 void wk_cpu_call_act_grad(const wk_cpu_call *c)
 {
     const wk_bias_act p = bias_act(c);
-    wk_cpu_bias_act_backward(&p, c->in[1], c->in[0], c->out[0], NULL, false, c->pool);
+    wk_cpu_bias_act_backward(&p, c->in[1], c->in[0], c->out[0], NULL, c->pool);
 }
 
 void wk_cpu_call_bias_act_grad(const wk_cpu_call *c)
 {
     const wk_bias_act p = bias_act(c);
-    wk_cpu_bias_act_backward(&p, c->in[1], c->in[0], c->out[0], c->out[1], false, c->pool);
+    wk_cpu_bias_act_backward(&p, c->in[1], c->in[0], c->out[0], c->out[1], c->pool);
 }
 
 void wk_cpu_call_column_sum(const wk_cpu_call *c)
@@ -65,8 +65,7 @@ void wk_cpu_call_column_sum(const wk_cpu_call *c)
     const float *x = c->in[0];
     float *y = c->out[0];
     for (size_t s = 0; s < r.stacks; s++)
-        wk_cpu_column_sums(r.rows, r.cols, 1, x + s * r.rows * r.cols, y + s * r.cols, false,
-                           c->pool);
+        wk_cpu_column_sums(r.rows, r.cols, 1, x + s * r.rows * r.cols, y + s * r.cols, c->pool);
 }
 
 // A convolution from its larger image [S,B,H,H,C] and its weights [S,K,K,C,D].
@@ -129,7 +128,7 @@ void wk_cpu_call_conv_dw(const wk_cpu_call *c)
     size_t ds = wk_shape_count(wk_call_input_shape(c, 1)) / stacks;
     for (size_t s = 0; s < stacks; s++)
         wk_cpu_conv_weights(&p, (const float *)c->in[0] + s * dl, (const float *)c->in[1] + s * ds,
-                            (float *)c->out[0] + s * dw, false, c->workspace, c->pool);
+                            (float *)c->out[0] + s * dw, c->workspace, c->pool);
 }
 
 static wk_gru gru(const wk_graph *g, const wk_node *node)
@@ -162,7 +161,7 @@ void wk_cpu_call_gru_grad(const wk_cpu_call *c)
                                    : (wk_gru_grads){0};
     const float *mean = c->in[5], *rstd = mean + p.stacks * p.rows;
     wk_cpu_gru_backward(&p, c->in[0], &params, c->in[4], mean, rstd, c->in[6], c->out[0], c->out[1],
-                        &grads, false, c->workspace, c->pool);
+                        &grads, c->workspace, c->pool);
 }
 
 void wk_cpu_call_image(const wk_cpu_call *c)

@@ -9,7 +9,7 @@ void wk_cpu_call_slice(const wk_cpu_call *c)
     size_t width = (size_t)c->node->attrs.slice.count * from.inner;
     const float *x = c->in[0];
     wk_cpu_copy_columns(from.outer, width, x + (size_t)c->node->attrs.slice.start * from.inner,
-                        from.length * from.inner, c->out[0], width, false, c->pool);
+                        from.length * from.inner, c->out[0], width, c->pool);
 }
 
 // Zeros from `begin` to `end` of a vector, where nothing was put.
@@ -48,7 +48,7 @@ void wk_cpu_call_concat(const wk_cpu_call *c)
         size_t width = (size_t)wk_call_input_shape(c, i).dim[axis] * to.inner;
         wk_cpu_copy_columns(to.outer, width, c->in[i], width,
                             (float *)c->out[0] + (size_t)starts[i] * to.inner, to.length * to.inner,
-                            false, c->pool);
+                            c->pool);
     }
 }
 
@@ -59,12 +59,12 @@ void wk_cpu_call_repeat(const wk_cpu_call *c)
     const float *x = c->in[0];
     float *y = c->out[0];
     if (to.inner == 1) {
-        wk_cpu_spread_rows(to.outer, to.length, scale, x, y, false, c->pool);
+        wk_cpu_spread_rows(to.outer, to.length, scale, x, y, c->pool);
         return;
     }
     for (size_t i = 0; i < to.outer; i++)
         wk_cpu_spread_columns(to.length, to.inner, scale, x + i * to.inner,
-                              y + i * to.length * to.inner, false, c->pool);
+                              y + i * to.length * to.inner, c->pool);
 }
 
 void wk_cpu_call_add(const wk_cpu_call *c)
@@ -91,7 +91,7 @@ void wk_cpu_call_add_n(const wk_cpu_call *c)
 void wk_cpu_call_affine(const wk_cpu_call *c)
 {
     wk_cpu_affine(wk_call_count(c), c->node->attrs.affine.scale, c->node->attrs.affine.offset,
-                  c->in[0], c->out[0], false, c->pool);
+                  c->in[0], c->out[0], c->pool);
 }
 
 void wk_cpu_call_clamp_min(const wk_cpu_call *c)
@@ -108,8 +108,7 @@ void wk_cpu_call_clamp_min_grad(const wk_cpu_call *c)
 void wk_cpu_call_scale_rows(const wk_cpu_call *c)
 {
     size_t rows = wk_shape_count(wk_call_input_shape(c, 1));
-    wk_cpu_scale_rows(rows, wk_call_count(c) / rows, 1, c->in[1], c->in[0], c->out[0], false,
-                      c->pool);
+    wk_cpu_scale_rows(rows, wk_call_count(c) / rows, c->in[1], c->in[0], c->out[0], c->pool);
 }
 
 void wk_cpu_call_reduce(const wk_cpu_call *c)
@@ -120,12 +119,12 @@ void wk_cpu_call_reduce(const wk_cpu_call *c)
     const float *x = c->in[0];
     float *y = c->out[0];
     if (from.outer == 1 && from.inner == 1) {
-        wk_cpu_sum(from.length, scale, x, y, false, c->pool);
+        wk_cpu_sum(from.length, scale, x, y, c->pool);
     } else if (from.inner == 1) {
-        wk_cpu_row_sums(from.outer, from.length, scale, x, y, false, c->pool);
+        wk_cpu_row_sums(from.outer, from.length, scale, x, y, c->pool);
     } else {
         for (size_t i = 0; i < from.outer; i++)
             wk_cpu_column_sums(from.length, from.inner, scale, x + i * from.length * from.inner,
-                               y + i * from.inner, false, c->pool);
+                               y + i * from.inner, c->pool);
     }
 }

@@ -4,7 +4,6 @@
 // runs down the columns, eight groups at a time, and sums are taken class by class from class 0.
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/parallel.h"
-#include "tensor/cpu/random.h"
 #include "tensor/cpu/simd.h"
 #include "tensor/cpu/sums.h"
 #include "tensor/cpu/transpose.h"
@@ -21,7 +20,6 @@ typedef struct job {
     const wk_draws *draws;
     const float *x, *prior, *dy;
     float *y, *probs, *dpost, *dprior;
-    float post_scale, prior_scale;
 } job;
 
 static size_t tile_width(size_t classes)
@@ -417,9 +415,9 @@ void wk_cpu_kl(size_t rows, size_t groups, size_t classes, const float *post, co
     wk_cpu_for(rows, row_grain(groups, 2 * classes), kl_rows, &j, pool);
 }
 
-// dKL/dpost = p (log p - log q - KL), dKL/dprior = q - p, times dy of the group and the side's
-// scale; they take the place of the tile's x.
-WK_INLINE void kl_gradients(const job *j, const tile *t, const float *dy, pair *p)
+// dKL/dpost = p (log p - log q - KL), dKL/dprior = q - p, times dy of the group; they
+// take the place of the tile's x.
+WK_INLINE void kl_gradients(const tile *t, const float *dy, pair *p)
 {
     for (size_t c = 0; c < t->classes; c++)
 #pragma GCC ivdep
@@ -428,8 +426,8 @@ WK_INLINE void kl_gradients(const job *j, const tile *t, const float *dy, pair *
             float post = p->post.weight[i] * p->post.inverse[k];
             float prior = p->prior.weight[i] * p->prior.inverse[k];
             float logs = p->post.x[i] - p->shift[k];
-            p->post.x[i] = dy[k] * j->post_scale * post * (logs - p->kl[k]);
-            p->prior.x[i] = dy[k] * j->prior_scale * (prior - post);
+            p->post.x[i] = dy[k] * post * (logs - p->kl[k]);
+            p->prior.x[i] = dy[k] * (prior - post);
         }
 }
 
@@ -446,7 +444,7 @@ WK_INLINE void kl_backward_rows_of(const job *j, size_t width, size_t begin, siz
         if (j->dprior) prefetch_output(&t, j->dprior + at * n);
         for (size_t k = 0; k < t.groups; k++)
             dy[k] = j->dy[next_row(&row, j->groups)];
-        kl_gradients(j, &t, dy, &p);
+        kl_gradients(&t, dy, &p);
         if (j->dpost) store_tile(&t, p.post.x, j->dpost + at * n);
         if (j->dprior) store_tile(&t, p.prior.x, j->dprior + at * n);
     }
@@ -455,8 +453,8 @@ WK_INLINE void kl_backward_rows_of(const job *j, size_t width, size_t begin, siz
 BY_WIDTH(kl_backward_rows)
 
 void wk_cpu_kl_backward(size_t rows, size_t groups, size_t classes, const float *post,
-                        const float *prior, const float *dy, float post_scale, float prior_scale,
-                        float *dpost, float *dprior, wk_pool *pool)
+                        const float *prior, const float *dy, float *dpost, float *dprior,
+                        wk_pool *pool)
 {
     if (!has_classes(classes)) return;
     job j = {.groups = groups,
@@ -466,8 +464,6 @@ void wk_cpu_kl_backward(size_t rows, size_t groups, size_t classes, const float 
              .prior = prior,
              .dy = dy,
              .dpost = dpost,
-             .dprior = dprior,
-             .post_scale = post_scale,
-             .prior_scale = prior_scale};
+             .dprior = dprior};
     wk_cpu_for(rows, row_grain(groups, 2 * classes), kl_backward_rows, &j, pool);
 }

@@ -1,13 +1,10 @@
 // Convolutions as matrix products over patches, a block of images at a time so that the patches
 // stay in cache. With NHWC a patch is `kernel` contiguous runs of kernel * large_c numbers, so
 // collecting patches is copying runs and spreading them is adding runs.
-#include "tensor/cpu/gemm.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/parallel.h"
 #include "tensor/cpu/simd.h"
-#include "tensor/cpu/unary.h"
 #include <assert.h>
-#include <stdint.h>
 
 // Rows of patches in one product: enough to pay for packing the weights in every call.
 enum { BLOCK_ROWS = 256, NARROW_RUN = 128, GROUPS = 8, GROUP_WEIGHTS = 1 << 19 };
@@ -23,7 +20,6 @@ typedef struct job {
     const float *large, *small_in, *w, *bias;
     float *out, *scratch, *partial;
     wk_activation act;
-    bool accumulate;
 } job;
 
 size_t wk_conv_small(const wk_conv *p)
@@ -177,7 +173,7 @@ static void transposed_block(void *context, size_t piece, int thread)
 
 // dw rows [first_row, first_row + rows) of the kernel, over the blocks begin ... end-1.
 static void sum_weights(const job *j, size_t begin, size_t end, size_t first_row, size_t rows,
-                        bool accumulate, float *dw, float *patches)
+                        float *dw, float *patches)
 {
     size_t width = rows * j->run, n = j->p->small_c;
     for (size_t b = begin; b < end; b++) {
@@ -186,7 +182,7 @@ static void sum_weights(const job *j, size_t begin, size_t end, size_t first_row
             collect_patches(j, j->large + (first + i) * large_count(j), first_row, rows,
                             patches + i * j->pixels * width);
         wk_gemm(true, false, width, n, images * j->pixels, patches, width,
-                j->small_in + first * small_count(j), n, accumulate || b > begin, dw, n);
+                j->small_in + first * small_count(j), n, b > begin, dw, n);
     }
 }
 
@@ -197,15 +193,14 @@ static void weights_of_group(void *context, size_t piece, int thread)
     float *patches = j->scratch + (size_t)thread * scratch_floats(j);
     bool direct = j->groups == 1;
     sum_weights(j, piece * blocks / j->groups, (piece + 1) * blocks / j->groups, 0, j->p->kernel,
-                direct && j->accumulate, direct ? j->out : j->partial + piece * weight_count(j->p),
-                patches);
+                direct ? j->out : j->partial + piece * weight_count(j->p), patches);
 }
 
 static void weights_of_kernel_row(void *context, size_t piece, int thread)
 {
     const job *j = context;
     float *patches = j->scratch + (size_t)thread * scratch_floats(j);
-    sum_weights(j, 0, wk_ceil_div(j->p->batch, j->block), piece, 1, j->accumulate,
+    sum_weights(j, 0, wk_ceil_div(j->p->batch, j->block), piece, 1,
                 j->out + piece * j->run * j->p->small_c, patches);
 }
 
@@ -250,10 +245,10 @@ void wk_cpu_conv_transposed(const wk_conv *p, const float *x, const float *w, co
 }
 
 void wk_cpu_conv_weights(const wk_conv *p, const float *large, const float *small, float *dw,
-                         bool accumulate, void *workspace, wk_pool *pool)
+                         void *workspace, wk_pool *pool)
 {
     if (p->batch == 0) {
-        if (!accumulate) wk_cpu_fill(weight_count(p), 0, dw, pool);
+        wk_cpu_fill(weight_count(p), 0, dw, pool);
         return;
     }
     if (is_plain(p)) {
@@ -261,21 +256,18 @@ void wk_cpu_conv_weights(const wk_conv *p, const float *large, const float *smal
                              .m = p->kernel * p->kernel * p->large_c,
                              .n = p->small_c,
                              .k = p->batch,
-                             .transpose_a = true,
-                             .accumulate = accumulate};
+                             .transpose_a = true};
         wk_cpu_matmul(&product, large, small, dw, pool);
         return;
     }
     wk_gemm_init();
     job j = plan(p);
-    j.large = large, j.small_in = small, j.out = dw, j.accumulate = accumulate;
-    j.scratch = workspace;
+    j.large = large, j.small_in = small, j.out = dw, j.scratch = workspace;
     j.partial = j.scratch + (size_t)wk_pool_threads(pool) * scratch_floats(&j);
     if (weight_count(p) > GROUP_WEIGHTS) {
         wk_pool_run(pool, p->kernel, weights_of_kernel_row, &j);
         return;
     }
     wk_pool_run(pool, j.groups, weights_of_group, &j);
-    if (j.groups > 1)
-        wk_cpu_stack_sum(j.groups, weight_count(p), 1.0f, j.partial, dw, accumulate, pool);
+    if (j.groups > 1) wk_cpu_stack_sum(j.groups, weight_count(p), j.partial, dw, pool);
 }

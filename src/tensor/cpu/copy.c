@@ -1,46 +1,26 @@
 // Moving rows and columns: concatenation and slices.
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/parallel.h"
-#include "tensor/cpu/simd.h"
 #include <string.h>
 
 typedef struct job {
     size_t cols, src_row, dst_row;
     const float *src;
     float *dst;
-    bool accumulate;
 } job;
-
-WK_MULTI
-static void add_run(size_t n, const float *restrict src, float *restrict dst)
-{
-    for (size_t i = 0; i < n; i++)
-        dst[i] += src[i];
-}
 
 static void copy_rows(const void *context, size_t begin, size_t end)
 {
     const job *j = context;
-    for (size_t r = begin; r < end; r++) {
-        const float *src = j->src + r * j->src_row;
-        float *dst = j->dst + r * j->dst_row;
-        if (j->accumulate)
-            add_run(j->cols, src, dst);
-        else
-            memcpy(dst, src, j->cols * sizeof *dst);
-    }
+    for (size_t r = begin; r < end; r++)
+        memcpy(j->dst + r * j->dst_row, j->src + r * j->src_row, j->cols * sizeof *j->dst);
 }
 
 void wk_cpu_copy_columns(size_t rows, size_t cols, const float *src, size_t src_row, float *dst,
-                         size_t dst_row, bool accumulate, wk_pool *pool)
+                         size_t dst_row, wk_pool *pool)
 {
     if (cols == 0) return;
-    job j = {.cols = cols,
-             .src = src,
-             .src_row = src_row,
-             .dst = dst,
-             .dst_row = dst_row,
-             .accumulate = accumulate};
+    job j = {.cols = cols, .src = src, .src_row = src_row, .dst = dst, .dst_row = dst_row};
     wk_cpu_for(rows, wk_row_grain(cols), copy_rows, &j, pool);
 }
 

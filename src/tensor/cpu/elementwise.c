@@ -7,109 +7,54 @@ typedef struct job {
     const float *a, *b;
     const uint8_t *bytes;
     float *y;
-    float scale, other;
+    float scale, shift; // numbers of the call: a factor or a limit, an offset
     size_t cols;
-    bool accumulate;
 } job;
 
-WK_MULTI
-static void fill(const void *context, size_t begin, size_t end)
-{
-    const job *j = context;
-    float *y = j->y, value = j->scale;
-    for (size_t i = begin; i < end; i++)
-        y[i] = value;
-}
+// A function over ranges that computes y[i] = `value` from a[i], b[i], bytes[i], scale and shift.
+#define ELEMENTWISE(name, value)                                                                   \
+    WK_MULTI static void name(const void *context, size_t begin, size_t end)                       \
+    {                                                                                              \
+        const job *j = context;                                                                    \
+        const float *a = j->a, *b = j->b;                                                          \
+        const uint8_t *bytes = j->bytes;                                                           \
+        const float scale = j->scale, shift = j->shift;                                            \
+        float *y = j->y;                                                                           \
+        (void)a, (void)b, (void)bytes, (void)scale, (void)shift;                                   \
+        _Pragma("GCC ivdep") for (size_t i = begin; i < end; i++) y[i] = value;                    \
+    }
+
+ELEMENTWISE(fill, scale)
+ELEMENTWISE(add, a[i] + b[i])
+ELEMENTWISE(mul, a[i] * b[i])
+ELEMENTWISE(affine, scale *a[i] + shift)
+ELEMENTWISE(max_floor, a[i] < scale ? scale : a[i]) // this way round a NaN stays
+ELEMENTWISE(max_floor_backward, a[i] < scale ? 0.0f : b[i])
+ELEMENTWISE(normalise, (float)bytes[i] / 255.0f - 0.5f)
 
 void wk_cpu_fill(size_t n, float value, float *y, wk_pool *pool)
 {
-    job j = {.y = y, .scale = value};
-    wk_cpu_for(n, WK_GRAIN, fill, &j, pool);
-}
-
-WK_MULTI
-static void add(const void *context, size_t begin, size_t end)
-{
-    const job *j = context;
-    const float *a = j->a, *b = j->b;
-    float *y = j->y;
-#pragma GCC ivdep
-    for (size_t i = begin; i < end; i++)
-        y[i] = a[i] + b[i];
+    wk_cpu_for(n, WK_GRAIN, fill, &(job){.y = y, .scale = value}, pool);
 }
 
 void wk_cpu_add(size_t n, const float *a, const float *b, float *y, wk_pool *pool)
 {
-    job j = {.a = a, .b = b, .y = y};
-    wk_cpu_for(n, WK_GRAIN, add, &j, pool);
-}
-
-WK_MULTI
-static void mul(const void *context, size_t begin, size_t end)
-{
-    const job *j = context;
-    const float *a = j->a, *b = j->b;
-    float *y = j->y;
-#pragma GCC ivdep
-    for (size_t i = begin; i < end; i++)
-        y[i] = a[i] * b[i];
+    wk_cpu_for(n, WK_GRAIN, add, &(job){.a = a, .b = b, .y = y}, pool);
 }
 
 void wk_cpu_mul(size_t n, const float *a, const float *b, float *y, wk_pool *pool)
 {
-    job j = {.a = a, .b = b, .y = y};
-    wk_cpu_for(n, WK_GRAIN, mul, &j, pool);
+    wk_cpu_for(n, WK_GRAIN, mul, &(job){.a = a, .b = b, .y = y}, pool);
 }
 
-WK_MULTI
-static void affine(const void *context, size_t begin, size_t end)
+void wk_cpu_affine(size_t n, float scale, float shift, const float *x, float *y, wk_pool *pool)
 {
-    const job *j = context;
-    const float *a = j->a;
-    float *y = j->y, scale = j->scale, shift = j->other;
-    if (j->accumulate)
-#pragma GCC ivdep
-        for (size_t i = begin; i < end; i++)
-            y[i] += scale * a[i] + shift;
-    else
-#pragma GCC ivdep
-        for (size_t i = begin; i < end; i++)
-            y[i] = scale * a[i] + shift;
-}
-
-void wk_cpu_affine(size_t n, float scale, float shift, const float *x, float *y, bool accumulate,
-                   wk_pool *pool)
-{
-    job j = {.a = x, .y = y, .scale = scale, .other = shift, .accumulate = accumulate};
-    wk_cpu_for(n, WK_GRAIN, affine, &j, pool);
-}
-
-WK_MULTI
-static void max_floor(const void *context, size_t begin, size_t end)
-{
-    const job *j = context;
-    const float *a = j->a;
-    float *y = j->y, limit = j->scale;
-#pragma GCC ivdep
-    for (size_t i = begin; i < end; i++)
-        y[i] = a[i] < limit ? limit : a[i]; // this way round a NaN stays
+    wk_cpu_for(n, WK_GRAIN, affine, &(job){.a = x, .y = y, .scale = scale, .shift = shift}, pool);
 }
 
 void wk_cpu_max_floor(size_t n, float floor, const float *x, float *y, wk_pool *pool)
 {
-    job j = {.a = x, .y = y, .scale = floor};
-    wk_cpu_for(n, WK_GRAIN, max_floor, &j, pool);
-}
-
-WK_MULTI
-static void max_floor_backward(const void *context, size_t begin, size_t end)
-{
-    const job *j = context;
-    const float *a = j->a, *b = j->b;
-    float *y = j->y, limit = j->scale;
-#pragma GCC ivdep
-    for (size_t i = begin; i < end; i++)
-        y[i] = a[i] < limit ? 0.0f : b[i];
+    wk_cpu_for(n, WK_GRAIN, max_floor, &(job){.a = x, .y = y, .scale = floor}, pool);
 }
 
 void wk_cpu_max_floor_backward(size_t n, float floor, const float *x, const float *dy, float *dx,
@@ -117,6 +62,11 @@ void wk_cpu_max_floor_backward(size_t n, float floor, const float *x, const floa
 {
     job j = {.a = x, .b = dy, .y = dx, .scale = floor};
     wk_cpu_for(n, WK_GRAIN, max_floor_backward, &j, pool);
+}
+
+void wk_cpu_image_normalise(size_t n, const uint8_t *x, float *y, wk_pool *pool)
+{
+    wk_cpu_for(n, WK_GRAIN, normalise, &(job){.bytes = x, .y = y}, pool);
 }
 
 WK_MULTI
@@ -127,38 +77,16 @@ static void scale_rows(const void *context, size_t begin, size_t end)
     float *y = j->y;
     for (size_t i = begin; i < end;) { // a range may begin and end inside a row
         size_t r = i / j->cols, stop = wk_min_size(end, (r + 1) * j->cols);
-        float factor = j->b ? j->scale * j->b[r] : j->scale;
-        if (j->accumulate)
+        float factor = j->b[r];
 #pragma GCC ivdep
-            for (; i < stop; i++)
-                y[i] += factor * a[i];
-        else
-#pragma GCC ivdep
-            for (; i < stop; i++)
-                y[i] = factor * a[i];
+        for (; i < stop; i++)
+            y[i] = factor * a[i];
     }
 }
 
-void wk_cpu_scale_rows(size_t rows, size_t cols, float scale, const float *weight, const float *x,
-                       float *y, bool accumulate, wk_pool *pool)
+void wk_cpu_scale_rows(size_t rows, size_t cols, const float *weight, const float *x, float *y,
+                       wk_pool *pool)
 {
-    job j = {.a = x, .b = weight, .y = y, .scale = scale, .cols = cols, .accumulate = accumulate};
+    job j = {.a = x, .b = weight, .y = y, .cols = cols};
     wk_cpu_for(rows * cols, WK_GRAIN, scale_rows, &j, pool);
-}
-
-WK_MULTI
-static void normalise(const void *context, size_t begin, size_t end)
-{
-    const job *j = context;
-    const uint8_t *x = j->bytes;
-    float *y = j->y;
-#pragma GCC ivdep
-    for (size_t i = begin; i < end; i++)
-        y[i] = (float)x[i] / 255.0f - 0.5f;
-}
-
-void wk_cpu_image_normalise(size_t n, const uint8_t *x, float *y, wk_pool *pool)
-{
-    job j = {.bytes = x, .y = y};
-    wk_cpu_for(n, WK_GRAIN, normalise, &j, pool);
 }

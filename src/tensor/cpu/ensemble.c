@@ -4,6 +4,7 @@
 #include "tensor/cpu/parallel.h"
 #include "tensor/cpu/simd.h"
 #include "tensor/cpu/sums.h"
+#include <string.h>
 
 enum { TILE = 128 };
 
@@ -11,7 +12,6 @@ typedef struct job {
     wk_spread kind;
     size_t stacks, rows, cols;
     float scale;
-    bool accumulate;
     const float *x, *dy;
     float *y;
 } job;
@@ -131,19 +131,12 @@ static void sum_range(const void *context, size_t begin, size_t end)
         for (size_t s = 0; s < j->stacks; s++)
             for (size_t i = 0; i < n; i++)
                 sum[i] += j->x[s * j->cols + c + i];
-        float *y = j->y + c;
-        if (j->accumulate)
-            for (size_t i = 0; i < n; i++)
-                y[i] += j->scale * sum[i];
-        else
-            for (size_t i = 0; i < n; i++)
-                y[i] = j->scale * sum[i];
+        memcpy(j->y + c, sum, n * sizeof *sum);
     }
 }
 
-void wk_cpu_stack_sum(size_t stacks, size_t n, float scale, const float *x, float *y,
-                      bool accumulate, wk_pool *pool)
+void wk_cpu_stack_sum(size_t stacks, size_t n, const float *x, float *y, wk_pool *pool)
 {
-    job j = {.stacks = stacks, .cols = n, .scale = scale, .x = x, .y = y, .accumulate = accumulate};
+    job j = {.stacks = stacks, .cols = n, .x = x, .y = y};
     wk_cpu_for(n, WK_GRAIN / 4, sum_range, &j, pool);
 }

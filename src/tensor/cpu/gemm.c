@@ -1,13 +1,12 @@
 // Matrix products by OpenBLAS. The library runs single-threaded on tiles of the output that depend
 // on the shape alone, and our pool deals the tiles to threads: a product has the same bits for any
 // number of threads, which the library's own threading does not promise.
-#include "tensor/cpu/gemm.h"
 
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/parallel.h"
-#include <assert.h>
 #include <cblas.h>
 #include <pthread.h>
+#include <string.h>
 
 // How the output is cut. OpenBLAS packs op(b) once per tile, so tiles keep all columns and some
 // hundred rows; measured, cutting columns costs up to a fifth and rows a few percent. Only products
@@ -46,6 +45,7 @@ void wk_gemm(bool ta, bool tb, size_t m, size_t n, size_t k, const float *a, siz
 
 typedef struct job {
     const wk_matmul *p;
+    size_t row_a, row_b; // elements from row to row
     const float *a, *b;
     float *c;
     size_t tile_m, tile_n, tiles_m, tiles_n;
@@ -63,36 +63,33 @@ static void run_tile(void *context, size_t piece, int thread)
     size_t m = wk_min_size(j->tile_m, p->m - m0), n = wk_min_size(j->tile_n, p->n - n0);
     size_t last = p->stride_c ? s0 + 1 : p->stacks;
     for (size_t s = s0; s < last; s++) {
-        const float *a = j->a + s * p->stride_a + (p->transpose_a ? m0 : m0 * p->row_a);
-        const float *b = j->b + s * p->stride_b + (p->transpose_b ? n0 * p->row_b : n0);
-        float *c = j->c + s * p->stride_c + m0 * p->row_c + n0;
-        wk_gemm(p->transpose_a, p->transpose_b, m, n, p->k, a, p->row_a, b, p->row_b,
-                p->accumulate || s > s0, c, p->row_c);
+        const float *a = j->a + s * p->stride_a + (p->transpose_a ? m0 : m0 * j->row_a);
+        const float *b = j->b + s * p->stride_b + (p->transpose_b ? n0 * j->row_b : n0);
+        float *c = j->c + s * p->stride_c + m0 * p->n + n0;
+        wk_gemm(p->transpose_a, p->transpose_b, m, n, p->k, a, j->row_a, b, j->row_b,
+                p->accumulate || s > s0, c, p->n);
     }
 }
 
-// Fills in tight rows, and folds stacks into rows (or into the summed axis) where the arrays allow
+// Folds stacks into rows (or into the summed axis) where the arrays allow
 // it: one large product is faster than many small ones.
 static wk_matmul normalise(const wk_matmul *given)
 {
     wk_matmul p = *given;
-    if (!p.row_a) p.row_a = p.transpose_a ? p.m : p.k;
-    if (!p.row_b) p.row_b = p.transpose_b ? p.k : p.n;
-    if (!p.row_c) p.row_c = p.n;
-    if (p.stacks == 1) p.stride_c = p.m * p.row_c;
-    bool rows_follow_a = p.stride_a == p.m * p.row_a && !p.transpose_a;
-    bool rows_follow_c = p.stride_c && p.stride_c == p.m * p.row_c;
+    if (p.stacks == 1) p.stride_c = p.m * p.n;
+    bool rows_follow_a = p.stride_a == p.m * p.k && !p.transpose_a;
+    bool rows_follow_c = p.stride_c && p.stride_c == p.m * p.n;
     if (rows_follow_a && rows_follow_c && p.stride_b == 0) {
         p.m *= p.stacks;
         p.stacks = 1;
-        p.stride_c = p.m * p.row_c;
+        p.stride_c = p.m * p.n;
     }
-    bool sum_follows_a = p.transpose_a && p.stride_a == p.k * p.row_a;
-    bool sum_follows_b = !p.transpose_b && p.stride_b == p.k * p.row_b;
+    bool sum_follows_a = p.transpose_a && p.stride_a == p.k * p.m;
+    bool sum_follows_b = !p.transpose_b && p.stride_b == p.k * p.n;
     if (p.stride_c == 0 && sum_follows_a && sum_follows_b) {
         p.k *= p.stacks;
         p.stacks = 1;
-        p.stride_c = p.m * p.row_c;
+        p.stride_c = p.m * p.n;
     }
     return p;
 }
@@ -113,29 +110,21 @@ static void choose_tiles(job *j)
     j->tile_n = cut(j->p->n, TILE_COLS, wk_ceil_div(FEW_TILES, j->tiles_m * outputs), &j->tiles_n);
 }
 
-static void clear(const wk_matmul *p, float *c)
-{
-    size_t stacks = p->stride_c ? p->stacks : 1;
-    for (size_t s = 0; s < stacks; s++)
-        for (size_t r = 0; r < p->m; r++)
-            for (size_t i = 0; i < p->n; i++)
-                c[s * p->stride_c + r * p->row_c + i] = 0;
-}
-
 void wk_cpu_matmul(const wk_matmul *given, const float *a, const float *b, float *c, wk_pool *pool)
 {
     wk_matmul p = normalise(given);
-    assert(p.row_c >= p.n && p.row_a >= (p.transpose_a ? p.m : p.k) &&
-           p.row_b >= (p.transpose_b ? p.k : p.n));
     if (p.m == 0 || p.n == 0) return;
+    size_t outputs = p.stride_c ? p.stacks : 1;
     if (p.k == 0 || p.stacks == 0) {
-        if (!p.accumulate) clear(&p, c);
+        for (size_t s = 0; s < outputs && !p.accumulate; s++)
+            memset(c + s * p.stride_c, 0, p.m * p.n * sizeof *c);
         return;
     }
     wk_gemm_init();
     job j = {.p = &p, .a = a, .b = b, .c = c};
+    j.row_a = p.transpose_a ? p.m : p.k;
+    j.row_b = p.transpose_b ? p.k : p.n;
     choose_tiles(&j);
-    size_t outputs = p.stride_c ? p.stacks : 1;
     double work = (double)p.m * (double)p.n * (double)p.k * (double)p.stacks;
     wk_pool_run(work < MIN_WORK ? NULL : pool, outputs * j.tiles_m * j.tiles_n, run_tile, &j);
 }

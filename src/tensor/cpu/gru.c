@@ -136,21 +136,15 @@ void wk_cpu_gru(const wk_gru *p, const float *pre, const wk_gru_params *params, 
     wk_cpu_for(p->stacks * p->rows, grain, forward_rows, &j, pool);
 }
 
-// Adds up `chunks` arrays [n], `apart` from each other, into the first of them and that into y.
+// y = the sum of `chunks` arrays [n], `apart` from each other; the first of them is overwritten.
 WK_MULTI
-static void collect(size_t chunks, size_t n, size_t apart, float *partial, float *y,
-                    bool accumulate)
+static void collect(size_t chunks, size_t n, size_t apart, float *partial, float *y)
 {
     for (size_t k = 1; k < chunks; k++)
 #pragma GCC ivdep
         for (size_t i = 0; i < n; i++)
             partial[i] += partial[k * apart + i];
-    if (accumulate)
-#pragma GCC ivdep
-        for (size_t i = 0; i < n; i++)
-            y[i] += partial[i];
-    else
-        memcpy(y, partial, n * sizeof *y);
+    memcpy(y, partial, n * sizeof *y);
 }
 
 static wk_norm_cut cut_of(const wk_gru *p)
@@ -223,8 +217,8 @@ static void backward_chunk(void *context, size_t piece, int thread)
 
 void wk_cpu_gru_backward(const wk_gru *p, const float *pre, const wk_gru_params *params,
                          const float *h, const float *mean, const float *rstd, const float *dout,
-                         float *dpre, float *dh, const wk_gru_grads *grads, bool accumulate_params,
-                         void *workspace, wk_pool *pool)
+                         float *dpre, float *dh, const wk_gru_grads *grads, void *workspace,
+                         wk_pool *pool)
 {
     assert(p->hidden <= WK_GRU_MAX_HIDDEN);
     bool wanted = grads && grads->gain;
@@ -244,8 +238,8 @@ void wk_cpu_gru_backward(const wk_gru *p, const float *pre, const wk_gru_params 
     for (size_t s = 0; wanted && s < j.cut.sets; s++) {
         float *partial = j.partial + s * j.cut.chunks * 3 * n;
         size_t at = s * p->param_stride;
-        collect(j.cut.chunks, n, 3 * n, partial, grads->gain + at, accumulate_params);
-        collect(j.cut.chunks, n, 3 * n, partial + n, grads->bias + at, accumulate_params);
-        collect(j.cut.chunks, n, 3 * n, partial + 2 * n, grads->gate_bias + at, accumulate_params);
+        collect(j.cut.chunks, n, 3 * n, partial, grads->gain + at);
+        collect(j.cut.chunks, n, 3 * n, partial + n, grads->bias + at);
+        collect(j.cut.chunks, n, 3 * n, partial + 2 * n, grads->gate_bias + at);
     }
 }

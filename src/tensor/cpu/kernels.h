@@ -7,7 +7,6 @@
 // - `pool` may be NULL (work in the calling thread). Work is cut into pieces by sizes alone and
 // every
 //   sum has a fixed order, so results are the same bytes for any number of threads.
-// - `accumulate` adds to the output instead of overwriting it.
 // - "stacks" is the leading axis S of several independent copies; a `_stride` of 0 says that all
 //   copies share one array, any other value is the number of elements from one copy to the next.
 // - A gradient pointer marked optional may be NULL: that gradient is then not computed.
@@ -28,11 +27,10 @@
 /// One product per stack entry, c[s] = op(a[s]) op(b[s]), with op(a) [m,k], op(b) [k,n], c [m,n].
 typedef struct wk_matmul {
     size_t stacks, m, n, k;
-    bool transpose_a;           // a is stored [k,m]
-    bool transpose_b;           // b is stored [n,k]
-    size_t stride_a, stride_b;  // 0: shared by all stacks
-    size_t stride_c;            // 0: the products of all stacks are summed, in order
-    size_t row_a, row_b, row_c; // elements from row to row as stored; 0: rows are tight
+    bool transpose_a;          // a is stored [k,m]
+    bool transpose_b;          // b is stored [n,k]
+    size_t stride_a, stride_b; // 0: shared by all stacks
+    size_t stride_c;           // 0: the products of all stacks are summed, in order
     bool accumulate;
 } wk_matmul;
 
@@ -68,7 +66,7 @@ void wk_cpu_conv_transposed(const wk_conv *p, const float *x, const float *w, co
 /// The weight gradient of either: `large` is the large-side array (input or output gradient) and
 /// `small` the small-side one.
 void wk_cpu_conv_weights(const wk_conv *p, const float *large, const float *small, float *dw,
-                         bool accumulate, void *workspace, wk_pool *pool);
+                         void *workspace, wk_pool *pool);
 
 // Bias and activation (activation.c)
 
@@ -84,9 +82,9 @@ void wk_cpu_bias_act(const wk_bias_act *p, const float *x, const float *bias, fl
                      wk_pool *pool);
 
 /// dx = dy act'(y), in place allowed; dbias (optional) = its column sums, over all stacks when the
-/// bias is shared. `accumulate_bias` concerns dbias only; dx may be NULL when act is WK_IDENTITY.
+/// bias is shared. dx may be NULL when act is WK_IDENTITY.
 void wk_cpu_bias_act_backward(const wk_bias_act *p, const float *y, const float *dy, float *dx,
-                              float *dbias, bool accumulate_bias, wk_pool *pool);
+                              float *dbias, wk_pool *pool);
 
 // The GRU cell (gru.c)
 
@@ -123,15 +121,15 @@ size_t wk_cpu_gru_backward_workspace(const wk_gru *p);
 /// dpre and dh from dout; dh is the direct path only (the matrix product has the other).
 void wk_cpu_gru_backward(const wk_gru *p, const float *pre, const wk_gru_params *params,
                          const float *h, const float *mean, const float *rstd, const float *dout,
-                         float *dpre, float *dh, const wk_gru_grads *grads, bool accumulate_params,
-                         void *workspace, wk_pool *pool);
+                         float *dpre, float *dh, const wk_gru_grads *grads, void *workspace,
+                         wk_pool *pool);
 
 // Moving data (copy.c)
 
-/// dst[r, :cols] = or += src[r, :cols], rows `src_row` and `dst_row` elements apart: one part of a
+/// dst[r, :cols] = src[r, :cols], rows `src_row` and `dst_row` elements apart: one part of a
 /// concatenation, a slice, and the gradients of both.
 void wk_cpu_copy_columns(size_t rows, size_t cols, const float *src, size_t src_row, float *dst,
-                         size_t dst_row, bool accumulate, wk_pool *pool);
+                         size_t dst_row, wk_pool *pool);
 
 /// y = x; also the refresh of a slow copy of parameters.
 void wk_cpu_copy(size_t n, const float *x, float *y, wk_pool *pool);
@@ -146,9 +144,8 @@ void wk_cpu_add(size_t n, const float *a, const float *b, float *y, wk_pool *poo
 /// y = a b
 void wk_cpu_mul(size_t n, const float *a, const float *b, float *y, wk_pool *pool);
 
-/// y = or += scale x + shift
-void wk_cpu_affine(size_t n, float scale, float shift, const float *x, float *y, bool accumulate,
-                   wk_pool *pool);
+/// y = scale x + shift
+void wk_cpu_affine(size_t n, float scale, float shift, const float *x, float *y, wk_pool *pool);
 
 /// y = max(x, floor); for a scalar mean KL this is the free-nats rule.
 void wk_cpu_max_floor(size_t n, float floor, const float *x, float *y, wk_pool *pool);
@@ -157,9 +154,9 @@ void wk_cpu_max_floor(size_t n, float floor, const float *x, float *y, wk_pool *
 void wk_cpu_max_floor_backward(size_t n, float floor, const float *x, const float *dy, float *dx,
                                wk_pool *pool);
 
-/// y[r,:] = or += scale weight[r] x[r,:]: masks and discounts. `weight` NULL is all ones.
-void wk_cpu_scale_rows(size_t rows, size_t cols, float scale, const float *weight, const float *x,
-                       float *y, bool accumulate, wk_pool *pool);
+/// y[r,:] = weight[r] x[r,:]: masks and discounts.
+void wk_cpu_scale_rows(size_t rows, size_t cols, const float *weight, const float *x, float *y,
+                       wk_pool *pool);
 
 /// y[i] = x[i] / 255 - 0.5
 void wk_cpu_image_normalise(size_t n, const uint8_t *x, float *y, wk_pool *pool);
@@ -167,24 +164,24 @@ void wk_cpu_image_normalise(size_t n, const uint8_t *x, float *y, wk_pool *pool)
 // Reductions (reduce.c)
 // Sums run over fixed chunks with fixed lanes and are collected in double.
 
-/// *y = or += scale * sum of x.
-void wk_cpu_sum(size_t n, float scale, const float *x, float *y, bool accumulate, wk_pool *pool);
+/// *y = scale * sum of x.
+void wk_cpu_sum(size_t n, float scale, const float *x, float *y, wk_pool *pool);
 
-/// y[r] = or += scale * sum of row r.
+/// y[r] = scale * sum of row r.
 void wk_cpu_row_sums(size_t rows, size_t cols, float scale, const float *x, float *y,
-                     bool accumulate, wk_pool *pool);
+                     wk_pool *pool);
 
-/// y[c] = or += scale * sum of column c.
+/// y[c] = scale * sum of column c.
 void wk_cpu_column_sums(size_t rows, size_t cols, float scale, const float *x, float *y,
-                        bool accumulate, wk_pool *pool);
+                        wk_pool *pool);
 
-/// y[r,:] = or += scale v[r]: the gradient of row sums; rows = 1 that of the sum of everything.
+/// y[r,:] = scale v[r]: the gradient of row sums; rows = 1 that of the sum of everything.
 void wk_cpu_spread_rows(size_t rows, size_t cols, float scale, const float *v, float *y,
-                        bool accumulate, wk_pool *pool);
+                        wk_pool *pool);
 
-/// y[r,:] = or += scale v[:]: the gradient of column sums.
+/// y[r,:] = scale v[:]: the gradient of column sums.
 void wk_cpu_spread_columns(size_t rows, size_t cols, float scale, const float *v, float *y,
-                           bool accumulate, wk_pool *pool);
+                           wk_pool *pool);
 
 /// How many of x are NaN or infinite.
 uint64_t wk_cpu_count_nonfinite(size_t n, const float *x, wk_pool *pool);
@@ -232,11 +229,11 @@ void wk_cpu_entropy(size_t rows, size_t groups, size_t classes, const float *x, 
 void wk_cpu_kl(size_t rows, size_t groups, size_t classes, const float *post, const float *prior,
                float *y, wk_pool *pool);
 
-/// Gradients of the KL to either side (each optional): dpost = post_scale dy dKL/dpost, dprior =
-/// prior_scale dy dKL/dprior. KL balancing is post_scale 0.2 and prior_scale 0.8.
+/// Gradients of the KL to either side (each optional): dpost = dy dKL/dpost, dprior = dy
+/// dKL/dprior.
 void wk_cpu_kl_backward(size_t rows, size_t groups, size_t classes, const float *post,
-                        const float *prior, const float *dy, float post_scale, float prior_scale,
-                        float *dpost, float *dprior, wk_pool *pool);
+                        const float *prior, const float *dy, float *dpost, float *dprior,
+                        wk_pool *pool);
 
 // The actor's truncated normal (normal.c)
 // raw [rows, 2 dims] holds m then s: mean = tanh(m), std = 2 sigmoid(s/2) + 0.1, a normal truncated
@@ -302,10 +299,8 @@ void wk_cpu_disagreement_backward(wk_spread kind, size_t stacks, size_t rows, si
                                   float scale, const float *x, const float *dy, float *dx,
                                   wk_pool *pool);
 
-/// y[i] = scale * sum over stacks of x [stacks, n]; 1 / stacks makes it the mean. Its gradient is
-/// wk_cpu_spread_columns with stacks as rows.
-void wk_cpu_stack_sum(size_t stacks, size_t n, float scale, const float *x, float *y,
-                      bool accumulate, wk_pool *pool);
+/// y[i] = the sum over stacks of x [stacks, n].
+void wk_cpu_stack_sum(size_t stacks, size_t n, const float *x, float *y, wk_pool *pool);
 
 // Optimiser (adam.c)
 
@@ -330,5 +325,21 @@ typedef struct wk_adam {
 /// `norm` may be NULL without clipping.
 void wk_cpu_adam(const wk_adam *p, size_t n, const float *norm, const float *grad, float *weight,
                  float *m, float *v, wk_pool *pool);
+
+// What kernels share; all of it runs in the calling thread
+
+/// u[i] = wk_unit_float of the word of element begin + i.
+void wk_draw_units(const wk_draws *draws, size_t begin, size_t count, float *u);
+
+/// y = act(x + bias) for `rows` rows that lie in cache; in place allowed, `bias` may be NULL.
+void wk_bias_act_rows(wk_activation act, size_t rows, size_t cols, const float *x,
+                      const float *bias, float *y);
+
+/// Makes the BLAS single-threaded; call before wk_gemm, from any thread, any number of times.
+void wk_gemm_init(void);
+
+/// c [m,n] = or += op(a) op(b) by the BLAS; no extent is 0, rows are `row_x` elements apart.
+void wk_gemm(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const float *a,
+             size_t row_a, const float *b, size_t row_b, bool accumulate, float *c, size_t row_c);
 
 #endif

@@ -4,7 +4,6 @@
 // overlaps them (vmath.h).
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/parallel.h"
-#include "tensor/cpu/random.h"
 #include "tensor/cpu/simd.h"
 #include "tensor/truncated.h"
 

@@ -1,7 +1,7 @@
 // Uniform numbers by position. Philox is ten rounds of two 32 x 32 -> 64 bit products: what the
 // compiler makes of them in vectors is mostly shuffling, so on x86 with AVX2 they are written out.
 // Integers: every version gives the same bits.
-#include "tensor/cpu/random.h"
+#include "tensor/cpu/kernels.h"
 
 #include "tensor/cpu/parallel.h"
 #include "tensor/cpu/simd.h"

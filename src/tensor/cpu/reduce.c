@@ -11,18 +11,12 @@ enum { MAX_CHUNKS = 128 };
 typedef struct job {
     size_t n, rows, cols, chunk;
     float scale;
-    bool accumulate;
     wk_term term;
     const float *a;
     float *y;
     double *partial;
     uint64_t *counts;
 } job;
-
-static void store(float *y, double value, bool accumulate)
-{
-    *y = accumulate ? (float)(*y + value) : (float)value;
-}
 
 static size_t chunk_of(size_t n)
 {
@@ -50,9 +44,9 @@ static double sum_all(wk_term term, size_t n, const float *x, wk_pool *pool)
     return total;
 }
 
-void wk_cpu_sum(size_t n, float scale, const float *x, float *y, bool accumulate, wk_pool *pool)
+void wk_cpu_sum(size_t n, float scale, const float *x, float *y, wk_pool *pool)
 {
-    store(y, scale * sum_all(WK_TERM_VALUE, n, x, pool), accumulate);
+    *y = (float)(scale * sum_all(WK_TERM_VALUE, n, x, pool));
 }
 
 void wk_cpu_global_norm(size_t spans, const wk_span *span, float *norm, wk_pool *pool)
@@ -69,14 +63,13 @@ static void sum_rows(const void *context, size_t begin, size_t end)
     const job *j = context;
     for (size_t r = begin; r < end; r++) {
         const float *a = j->a + r * j->cols;
-        store(j->y + r, j->scale * wk_sum_run(WK_TERM_VALUE, j->cols, a, a), j->accumulate);
+        j->y[r] = (float)(j->scale * wk_sum_run(WK_TERM_VALUE, j->cols, a, a));
     }
 }
 
-void wk_cpu_row_sums(size_t rows, size_t cols, float scale, const float *x, float *y,
-                     bool accumulate, wk_pool *pool)
+void wk_cpu_row_sums(size_t rows, size_t cols, float scale, const float *x, float *y, wk_pool *pool)
 {
-    job j = {.cols = cols, .scale = scale, .a = x, .y = y, .accumulate = accumulate};
+    job j = {.cols = cols, .scale = scale, .a = x, .y = y};
     wk_cpu_for(rows, wk_row_grain(cols), sum_rows, &j, pool);
 }
 
@@ -113,7 +106,7 @@ static void sum_strip(const void *context, size_t begin, size_t end)
     double total[STRIP];
     fold_rows(j->rows, end - begin, j->cols, j->a + begin, total);
     for (size_t c = begin; c < end; c++)
-        store(j->y + c, j->scale * total[c - begin], j->accumulate);
+        j->y[c] = (float)(j->scale * total[c - begin]);
 }
 
 static void sum_row_chunk(const void *context, size_t begin, size_t end)
@@ -149,19 +142,18 @@ static void sum_narrow(size_t rows, size_t cols, const float *x, double *total, 
 }
 
 void wk_cpu_column_sums(size_t rows, size_t cols, float scale, const float *x, float *y,
-                        bool accumulate, wk_pool *pool)
+                        wk_pool *pool)
 {
     if (cols == 0) return;
     if (cols > STRIP) {
-        job j = {
-            .rows = rows, .cols = cols, .scale = scale, .a = x, .y = y, .accumulate = accumulate};
+        job j = {.rows = rows, .cols = cols, .scale = scale, .a = x, .y = y};
         wk_cpu_for(cols, STRIP / 2, sum_strip, &j, rows * cols < WK_GRAIN ? NULL : pool);
         return;
     }
     double total[STRIP];
     sum_narrow(rows, cols, x, total, pool);
     for (size_t c = 0; c < cols; c++)
-        store(y + c, scale * total[c], accumulate);
+        y[c] = (float)(scale * total[c]);
 }
 
 WK_MULTI
@@ -171,20 +163,15 @@ static void spread_rows(const void *context, size_t begin, size_t end)
     for (size_t i = begin; i < end;) { // a range may begin and end inside a row
         size_t r = i / j->cols, stop = wk_min_size(end, (r + 1) * j->cols);
         float value = j->scale * j->a[r];
-        float *y = j->y;
-        if (j->accumulate)
-            for (; i < stop; i++)
-                y[i] += value;
-        else
-            for (; i < stop; i++)
-                y[i] = value;
+        for (float *y = j->y; i < stop; i++)
+            y[i] = value;
     }
 }
 
 void wk_cpu_spread_rows(size_t rows, size_t cols, float scale, const float *v, float *y,
-                        bool accumulate, wk_pool *pool)
+                        wk_pool *pool)
 {
-    job j = {.cols = cols, .scale = scale, .a = v, .y = y, .accumulate = accumulate};
+    job j = {.cols = cols, .scale = scale, .a = v, .y = y};
     wk_cpu_for(rows * cols, WK_GRAIN, spread_rows, &j, pool);
 }
 
@@ -195,21 +182,16 @@ static void spread_columns(const void *context, size_t begin, size_t end)
     for (size_t r = begin; r < end; r++) {
         float *y = j->y + r * j->cols;
         const float *v = j->a;
-        if (j->accumulate)
 #pragma GCC ivdep
-            for (size_t c = 0; c < j->cols; c++)
-                y[c] += j->scale * v[c];
-        else
-#pragma GCC ivdep
-            for (size_t c = 0; c < j->cols; c++)
-                y[c] = j->scale * v[c];
+        for (size_t c = 0; c < j->cols; c++)
+            y[c] = j->scale * v[c];
     }
 }
 
 void wk_cpu_spread_columns(size_t rows, size_t cols, float scale, const float *v, float *y,
-                           bool accumulate, wk_pool *pool)
+                           wk_pool *pool)
 {
-    job j = {.cols = cols, .scale = scale, .a = v, .y = y, .accumulate = accumulate};
+    job j = {.cols = cols, .scale = scale, .a = v, .y = y};
     wk_cpu_for(rows, wk_row_grain(cols), spread_columns, &j, pool);
 }
 
