@@ -10,6 +10,7 @@
 #include <string.h>
 
 static const char FORMAT[] = "waker-reward-1", ENDING[] = ".safetensors";
+static const char CODE_KEY[] = "code", RECORDED[] = "recorded"; // where the code is no plug-in
 
 // The reward that a file's name stands for; false: none.
 static bool name_of(const char *file, char name[WK_REWARD_NAME_MAX])
@@ -50,6 +51,8 @@ static wk_status read_label(const wk_safetensors *file, const char *path, wk_rew
                  wk_sha256_valid(values[HASH]);
     if (!sound)
         return wk_fail(err, WK_E_FORMAT, "the labels of '%s' are not those of a reward", path);
+    const char *code = wk_safetensors_metadata(file, CODE_KEY);
+    out->recorded = code && strcmp(code, RECORDED) == 0;
     snprintf(out->name, sizeof out->name, "%s", values[NAME]);
     snprintf(out->domain, sizeof out->domain, "%s", values[DOMAIN]);
     snprintf(out->file.path, sizeof out->file.path, "%s", values[PATH]);
@@ -208,15 +211,13 @@ wk_status wk_reward_table_write(const wk_reward_table *table, const wk_dir *fold
                                                       .rank = 1,
                                                       .shape = {counts[i]}},
                                              .bytes = bytes[i]};
-    const wk_safetensors_pair labels[] = {{"format", FORMAT},
-                                          {"name", label->name},
-                                          {"domain", label->domain},
-                                          {"path", label->file.path},
-                                          {"sha256", label->file.sha256}};
+    const wk_safetensors_pair labels[] = {
+        {"format", FORMAT},         {"name", label->name},          {"domain", label->domain},
+        {"path", label->file.path}, {"sha256", label->file.sha256}, {CODE_KEY, RECORDED}};
+    size_t n_labels = sizeof labels / sizeof *labels - !label->recorded;
     char name[WK_REWARD_NAME_MAX + 32];
     snprintf(name, sizeof name, "%s%s", label->name, ENDING);
-    return wk_safetensors_save_in(folder, name, sources, TENSORS, labels,
-                                  sizeof labels / sizeof *labels, err);
+    return wk_safetensors_save_in(folder, name, sources, TENSORS, labels, n_labels, err);
 }
 
 const float *wk_reward_table_find(const wk_reward_table *table, uint64_t episode, uint64_t *rows)

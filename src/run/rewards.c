@@ -56,6 +56,14 @@ static void open_trusted(wk_run_reward *reward, const wk_log *log, wk_run_plugin
 {
     wk_code_file file;
     const wk_plugin_request wish = {reward->label.file.path, false};
+    if (reward->label.recorded) {
+        wk_fail(
+            &reward->missing, WK_E_UNSUPPORTED,
+            "its reward was computed by %s, which is no plug-in: to play for it, write it as one "
+            "(waker/reward.h) under the same name, and name that with --reward FILE",
+            reward->label.file.path);
+        return;
+    }
     if (wk_run_plugins_open_reward(&wish, &reward->label.file, log, code, &file,
                                    &reward->missing) == WK_OK)
         reward->code = code->rewards[code->n_rewards - 1].reward;

@@ -115,6 +115,8 @@ static void rewards_that_cannot_be_are_told_apart(void **state)
         program_expect_error(r, 2, broken[i].message);
     }
     program_expect_error(program_run("relabel made"), 2, "--reward FILE");
+    program_expect_error(program_run("relabel made --python m:f"), 2,
+                         "python3 -m waker relabel made --python m:f");
     program_expect_error(program_run("relabel settings --reward mark.so"), 2, "holds no run");
     program_expect_error(program_run("adapt made --task again"), 2, "'again'");
     char path[512];
