@@ -7,6 +7,7 @@
 typedef struct finetune_values {
     const char *snapshot, *task, *name, *curriculum, *device, *plugin, *rule_plugin;
     uint64_t seed;
+    wk_arg_texts rewards;
     double steps, lock_wait;
 } finetune_values;
 
@@ -31,6 +32,8 @@ static const wk_arg args[] = {
      offsetof(finetune_values, seed), 0, 0},
     {"device", "auto|cpu|cuda|cuda:N", "where to compute (default: the run's)", WK_ARG_TEXT,
      offsetof(finetune_values, device), 0, 0},
+    {"reward", "FILE", "the code of a task that 'waker relabel' added; may be repeated",
+     WK_ARG_PATHS, offsetof(finetune_values, rewards), 0, 0},
     WK_PLUGIN_ARG_ROW(finetune_values),
     {"curriculum.plugin", "FILE", "take the rule of --curriculum run from this plug-in",
      WK_ARG_PATH, offsetof(finetune_values, rule_plugin), 0, 0},
@@ -51,7 +54,10 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                                  .seed = v->seed == (uint64_t)NO_SEED ? NULL : &v->seed,
                                  .device = v->device,
                                  .threads = cli->threads,
-                                 .named = {.domain = v->plugin, .rule = v->rule_plugin}};
+                                 .named = {.domain = v->plugin,
+                                           .rule = v->rule_plugin,
+                                           .rewards = v->rewards.items,
+                                           .n_rewards = v->rewards.count}};
     WK_TRY(wk_snapshot_arg(v->snapshot, &config.snapshot, err));
     wk_cli_warn_older(cli, config.directory);
     wk_cli_run around;
