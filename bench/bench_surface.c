@@ -2,6 +2,8 @@
 // correlations with the true error (the model's and the table's) and with the table, on a grid of
 // terrain's size and in six dimensions, and the cost of a report of 800 and of a decision (the
 // fastest of many), after 100,000 estimates.
+//
+// Usage: bench_surface [DECAY]
 #include "base/clock.h"
 #include "base/rng.h"
 #include "curriculum/surface.h"
@@ -95,7 +97,8 @@ static void measure(const wk_domain *d, bool continuous, wk_surface_config confi
         draw(d, space, r, thetas, index, delta);
         for (int i = 0; i < REPORT * STARTS; i++) {
             double *cell = &table[index[i]];
-            *cell = isnan(*cell) ? delta[i] : 0.99 * *cell + 0.01 * (double)delta[i];
+            *cell = isnan(*cell) ? delta[i]
+                                 : config.decay * *cell + (1 - config.decay) * (double)delta[i];
         }
         double began = wk_clock_seconds();
         wk_surface_report(surface, thetas, delta, REPORT * STARTS);
@@ -127,8 +130,9 @@ static void measure(const wk_domain *d, bool continuous, wk_surface_config confi
     wk_space_destroy(space);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    double decay = argc > 1 ? strtod(argv[1], NULL) : 0.99;
     static const double lengths[] = {0.5, 1, 2};
     printf("                          rank correlation           ms\n"
            "kind      features  dims  length   true  table's  table   report  decision\n");
@@ -136,7 +140,7 @@ int main(void)
         for (int kind = 0; kind < 2; kind++)
             for (int n = 64; n <= 256; n *= 2)
                 for (int l = 0; l < 3; l++) {
-                    wk_surface_config config = wk_surface_config_default(dims, 0.99);
+                    wk_surface_config config = wk_surface_config_default(dims, decay);
                     config.kind = (wk_surface_kind)kind;
                     config.features = n;
                     config.length *= lengths[l];

@@ -4,6 +4,7 @@
     waker.Policy("runs/a", task="walk")     policies of saved runs
     waker.Model("runs/a")                   their world models
     waker.train("runs/a", ["toy"])          a run, as `waker train` makes it
+    waker.relabel("runs/a", my_reward)      a reward that comes after the data
     waker.runs("runs/*")                    what runs have measured
     waker.stats, waker.plots                statistics and figures of it
 
@@ -18,7 +19,8 @@ register_when_imported()
 
 _WHERE = {
     "Domain": "domain", "Space": "domain", "Curriculum": "domain", "domains": "domain",
-    "Policy": "policy", "Model": "model", "train": "training", "Run": "results", "runs": "results",
+    "Policy": "policy", "Model": "model", "train": "training",
+    "reward": "relabelling", "relabel": "relabelling", "Run": "results", "runs": "results",
     "evaluations": "results", "command": "results", "WakerEnv": "envs",
     "WakerVectorEnv": "envs",
     **{name: "_library" for name in (

@@ -202,6 +202,34 @@ class TrainConfig(ctypes.Structure):
                 ("context", c_void_p)]
 
 
+class RecordedEpisode(ctypes.Structure):
+    _fields_ = [("domain", POINTER(Domain)), ("number", c_uint64), ("theta", POINTER(c_double)),
+                ("steps", c_size_t), ("control_steps", c_size_t), ("actions", POINTER(c_float)),
+                ("rewards", POINTER(c_float)), ("step", POINTER(c_uint32)),
+                ("states", POINTER(POINTER(c_double))), ("widths", POINTER(c_int))]
+
+
+RewardFunction = ctypes.CFUNCTYPE(c_bool, c_void_p, POINTER(RecordedEpisode), POINTER(c_double))
+
+
+class RecordedReward(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("reads", POINTER(c_char_p)), ("n_reads", c_int),
+                ("path", c_char_p), ("sha256", c_char_p), ("reward", RewardFunction),
+                ("context", c_void_p)]
+
+
+class RelabelConfig(ctypes.Structure):
+    _fields_ = [("directory", c_char_p), ("reward", c_char_p),
+                ("recorded", POINTER(RecordedReward)), ("plugin", c_char_p), ("restart", c_bool),
+                ("threads", c_int)]
+
+
+class RelabelResult(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char * 64), ("episodes", c_uint64), ("rows", c_uint64),
+                ("simulated", c_uint64), ("steps", c_uint64), ("seconds", c_double),
+                ("mean_return", c_double), ("threads", c_int)]
+
+
 # Structs by their names in C.
 STRUCTS = {
     "wk_error": CError, "wk_param": Param, "wk_task": Task, "wk_case": Case, "wk_option": Option,
@@ -211,7 +239,9 @@ STRUCTS = {
     "wk_model_latents": ModelLatents, "wk_scores": Scores, "wk_bootstrap_config": BootstrapConfig,
     "wk_estimate": Estimate, "wk_result": Result, "wk_results": Results, "wk_curve": Curve,
     "wk_train_setting": TrainSetting, "wk_train_progress": TrainProgress,
-    "wk_train_config": TrainConfig,
+    "wk_train_config": TrainConfig, "wk_recorded_episode": RecordedEpisode,
+    "wk_recorded_reward": RecordedReward, "wk_relabel_config": RelabelConfig,
+    "wk_relabel_result": RelabelResult,
 }
 
 _domain = POINTER(Domain)
@@ -259,6 +289,7 @@ _CHECKED = {
     "wk_results_read": [_s, POINTER(POINTER(Results))],
     "wk_curve_read": [_s, _s, POINTER(Curve)],
     "wk_train_run": [POINTER(TrainConfig), POINTER(_i)],
+    "wk_relabel_run": [POINTER(RelabelConfig), POINTER(RelabelResult)],
 }
 
 # The others: what they return, and their arguments.

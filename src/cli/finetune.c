@@ -6,6 +6,7 @@
 typedef struct finetune_values {
     const char *snapshot, *task, *name, *curriculum, *device, *plugin, *rule_plugin;
     uint64_t seed;
+    wk_arg_texts rewards;
     double steps, lock_wait;
 } finetune_values;
 
@@ -27,6 +28,8 @@ static const wk_arg args[] = {
                 "of the new episodes: dr (default), run for the run's own, or another rule"),
     WK_OPT_SEED("seed", seed, "N", "of everything random (default: one made from the run's)"),
     WK_OPT_TEXT("device", device, "auto|cpu|cuda|cuda:N", "where to compute (default: the run's)"),
+    WK_OPT_PATHS("reward", rewards, "FILE",
+                 "the code of a task that 'waker relabel' added; may be repeated"),
     WK_PLUGIN_ARG_ROW(finetune_values),
     WK_OPT_PATH("curriculum.plugin", rule_plugin, "FILE",
                 "take the rule of --curriculum run from this plug-in"),
@@ -47,7 +50,10 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                                  .seed = v->seed == (uint64_t)NO_SEED ? NULL : &v->seed,
                                  .device = v->device,
                                  .threads = cli->threads,
-                                 .named = {.domain = v->plugin, .rule = v->rule_plugin}};
+                                 .named = {.domain = v->plugin,
+                                           .rule = v->rule_plugin,
+                                           .rewards = v->rewards.items,
+                                           .n_rewards = v->rewards.count}};
     WK_TRY(wk_snapshot_arg(v->snapshot, &config.snapshot, err));
     wk_cli_warn_older(cli, config.directory);
     wk_cli_run around;

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 typedef struct relabel_values {
-    const char *reward, *plugin;
+    const char *reward, *python, *plugin;
     bool restart, json;
 } relabel_values;
 
@@ -13,6 +13,8 @@ static const relabel_values defaults;
 #define AT(field) offsetof(relabel_values, field)
 static const wk_arg args[] = {
     {"reward", "FILE", "the plug-in with the reward", WK_ARG_PATH, AT(reward), 0, 0},
+    {"python", "MODULE:FUNCTION", "a reward in Python; for the waker of the Python package",
+     WK_ARG_TEXT, AT(python), 0, 0},
     WK_PLUGIN_ARG_ROW(relabel_values),
     {"restart", NULL, "replace a reward of that name that other code has computed", WK_ARG_FLAG,
      AT(restart), 0, 0},
@@ -53,6 +55,11 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const relabel_values *v = values;
     wk_progress_line progress = {0};
     wk_relabel_result result;
+    if (v->python)
+        return wk_fail(err, WK_E_UNSUPPORTED,
+                       "--python: this program has no Python in it; the waker that 'pip install .' "
+                       "installs has, or 'python3 -m waker relabel %s --python %s'",
+                       cli->words.items[0], v->python);
     if (!v->reward)
         return wk_fail(err, WK_E_INPUT, "which reward? name its plug-in with --reward FILE");
     wk_cli_warn_older(cli, cli->words.items[0]);
@@ -61,10 +68,8 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                                       .reward = v->reward,
                                       .plugin = v->plugin,
                                       .restart = v->restart,
-                                      .threads = cli->threads,
-                                      .log = &log,
-                                      .progress = &progress};
-    wk_status status = wk_relabel(&config, &result, err);
+                                      .threads = cli->threads};
+    wk_status status = wk_relabel(&config, &log, &progress, &result, err);
     wk_progress_finish(&progress);
     if (status != WK_OK) return status;
     wk_text text = {0};
@@ -78,7 +83,8 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_relabel = {
     .name = "relabel",
     .summary = "Add a reward to a run after the fact, by simulating its episodes again",
-    .usage = "relabel RUN --reward FILE [--plugin FILE] [--restart] [--json]",
+    .usage = "relabel RUN --reward FILE|--python MODULE:FUNCTION [--plugin FILE] [--restart] "
+             "[--json]",
     .details =
         "Simulates the episodes in the replay of the newest checkpoint once more, physics alone,\n"
         "on all cores, and asks the reward (include/waker/reward.h) after every control step. The\n"

@@ -10,43 +10,46 @@
 #include <string.h>
 
 enum { GROUP = 64 }; // different θ that are added at once
-static const double JITTER = 1e-8, FLOOR = 1e-3;
+static const double JITTER = 1e-8, SPREAD_MIN = 1e-12;
 
-// Bayesian linear regression on features φ of θ. What is kept of the reports: the information
-// matrix A = Σ wφφᵀ with the prior's ridge, Σ wφδ, Σ wφ, and the weighted mean that is expected
-// where nothing was reported; in one block of memory, so that saving is copying.
+// Bayesian linear regression on features φ of θ. What is kept of the reports: for each cell of the
+// box, the running means of its estimates and of their features; in one block of memory, so that
+// saving is copying.
 struct wk_surface {
     wk_surface_config config;
     const wk_domain *domain;
-    size_t count, width, dims;           // θ of the space, features, parameters
-    double *points;                      // [width,dims]: inducing points, or frequencies
-    double *phases;                      // [width] of Fourier features
-    double *factor;                      // [width,width] of the kernel at the inducing points
-    double *table;                       // [count,width]: features of the space's θ
-    double *sums;                        // the block
-    double *information, *product, *sum; // A (lower half), Σ wφδ, Σ wφ
-    double *weight, *total;              // Σ w, Σ wδ
-    double *work;                        // [width,width + 1]
-    double *rows;                        // [GROUP,width]
-    double *error;                       // [count], as read last
-    bool changed;                        // since then
+    size_t count, width, cells, dims; // θ of the space, features, cells, parameters
+    double *centres;                  // [cells,dims]; the first `width` are the inducing points
+    double *frequencies, *phases;     // [width,dims], [width]: of Fourier features
+    double *factor;                   // [width,width] of the kernel at the inducing points
+    double *table;                    // [count,width]: features of the space's θ
+    double *block;                    // the three that follow
+    double *spread;                   // [cells]: variance of the mean of a cell over that of one
+                                      // estimate; 0: it has no estimates
+    double *mean, *mean_feature;      // [cells], [cells,width]
+    double *scaled;                   // [cells,width + 1]: in units of their noise
+    double *work;                     // [width,width + 1]
+    double *rows;                     // [GROUP,width]
+    double *error;                    // [count], as read last
+    bool changed;                     // since then
 };
 
 wk_surface_config wk_surface_config_default(int n_params, double error_decay)
 {
-    enum { FEATURES = 128 };
+    enum { FEATURES = 128, CELLS = 512 };
     double half =
         n_params > 2 ? n_params / 2.0 : 1; // fewer points for each parameter reach further
     return (wk_surface_config){.kind = WK_SURFACE_INDUCING,
                                .features = FEATURES,
+                               .cells = CELLS,
                                .length = 0.1 * half * half,
-                               .ridge = 50,
+                               .ridge = 20,
                                .decay = error_decay};
 }
 
-static size_t sums_count(const wk_surface *s)
+static size_t block_count(const wk_surface *s)
 {
-    return s->width * (s->width + 2) + 2;
+    return s->cells * (s->width + 2);
 }
 
 static double *allocate(size_t count, bool *ok)
@@ -60,20 +63,20 @@ static bool allocate_all(wk_surface *s)
 {
     bool ok = true;
     size_t w = s->width;
-    s->points = allocate(w * s->dims, &ok);
+    s->centres = allocate(s->cells * s->dims, &ok);
+    s->frequencies = allocate(w * s->dims, &ok);
     s->phases = allocate(w, &ok);
     s->factor = allocate(w * w, &ok);
     s->table = allocate(s->count * w, &ok);
-    s->sums = allocate(sums_count(s), &ok);
+    s->block = allocate(block_count(s), &ok);
+    s->scaled = allocate(s->cells * (w + 1), &ok);
     s->work = allocate(w * (w + 1), &ok);
     s->rows = allocate(GROUP * w, &ok);
     s->error = allocate(s->count, &ok);
     if (!ok) return false;
-    s->information = s->sums;
-    s->product = s->information + w * w;
-    s->sum = s->product + w;
-    s->weight = s->sum + w;
-    s->total = s->weight + 1;
+    s->spread = s->block;
+    s->mean = s->spread + s->cells;
+    s->mean_feature = s->mean + s->cells;
     return true;
 }
 
@@ -103,12 +106,12 @@ static void features(const wk_surface *s, const double *thetas, size_t count, do
     for (size_t i = 0; i < count; i++) {
         normalise(s, thetas + i * s->dims, x);
         for (size_t j = 0; j < s->width; j++) {
-            const double *point = s->points + j * s->dims;
+            const double *frequency = s->frequencies + j * s->dims;
             double sum = s->phases[j];
             for (size_t k = 0; k < s->dims; k++)
-                sum += point[k] * x[k];
+                sum += frequency[k] * x[k];
             out[i * s->width + j] = s->config.kind == WK_SURFACE_INDUCING
-                                        ? kernel(s, point, x)
+                                        ? kernel(s, s->centres + j * s->dims, x)
                                         : sqrt(2.0 / (double)s->width) * cos(sum);
         }
     }
@@ -125,14 +128,18 @@ static bool factorise(double *matrix, size_t width)
     return info == 0;
 }
 
-static bool place_inducing_points(wk_surface *s)
+static void place_centres(wk_surface *s)
 {
-    for (size_t j = 0; j < s->width; j++)
-        wk_sobol_point((uint32_t)j, (int)s->dims, s->points + j * s->dims);
+    for (size_t j = 0; j < s->cells; j++)
+        wk_sobol_point((uint32_t)j, (int)s->dims, s->centres + j * s->dims);
+}
+
+static bool factorise_kernel(wk_surface *s)
+{
     for (size_t i = 0; i < s->width; i++)
         for (size_t j = 0; j <= i; j++)
             s->factor[i * s->width + j] =
-                kernel(s, s->points + i * s->dims, s->points + j * s->dims) + (i == j) * JITTER;
+                kernel(s, s->centres + i * s->dims, s->centres + j * s->dims) + (i == j) * JITTER;
     return factorise(s->factor, s->width);
 }
 
@@ -142,7 +149,7 @@ static void draw_frequencies(wk_surface *s)
     wk_rng rng = wk_rng_stream(0, "surface", 0);
     for (size_t i = 0; i < s->width * s->dims; i++) {
         double radius = sqrt(-2 * log(1 - wk_rng_unit(&rng)));
-        s->points[i] = radius * cos(2 * M_PI * wk_rng_unit(&rng)) / s->config.length;
+        s->frequencies[i] = radius * cos(2 * M_PI * wk_rng_unit(&rng)) / s->config.length;
     }
     for (size_t i = 0; i < s->width; i++)
         s->phases[i] = 2 * M_PI * wk_rng_unit(&rng);
@@ -157,19 +164,20 @@ wk_status wk_surface_create(const wk_surface_config *config, const wk_domain *do
                       .domain = domain,
                       .count = wk_space_count(space),
                       .width = (size_t)config->features,
+                      .cells = (size_t)config->cells,
                       .dims = (size_t)domain->n_params};
+    assert(config->cells >= config->features);
     openblas_set_num_threads(1); // the same bits for any number of threads, as in the learner
-    bool placed = allocate_all(s);
-    if (placed && config->kind == WK_SURFACE_INDUCING) placed = place_inducing_points(s);
-    if (!placed) {
+    bool made = allocate_all(s);
+    if (made) place_centres(s);
+    if (made && config->kind == WK_SURFACE_INDUCING) made = factorise_kernel(s);
+    if (!made) {
         wk_surface_destroy(s);
         return wk_fail(err, WK_E_MEMORY, "no memory for a model of the error over %zu θ",
                        wk_space_count(space));
     }
     if (config->kind == WK_SURFACE_FOURIER) draw_frequencies(s);
     features(s, wk_space_params(space, 0), s->count, s->table);
-    for (size_t i = 0; i < s->width; i++)
-        s->information[i * s->width + i] = config->ridge;
     s->changed = true;
     *out = s;
     return WK_OK;
@@ -178,11 +186,13 @@ wk_status wk_surface_create(const wk_surface_config *config, const wk_domain *do
 void wk_surface_destroy(wk_surface *s)
 {
     if (!s) return;
-    free(s->points);
+    free(s->centres);
+    free(s->frequencies);
     free(s->phases);
     free(s->factor);
     free(s->table);
-    free(s->sums);
+    free(s->block);
+    free(s->scaled);
     free(s->work);
     free(s->rows);
     free(s->error);
@@ -195,40 +205,39 @@ typedef struct group {
     size_t size;
 } group;
 
-// Older reports are forgotten in the direction of the new one alone, as a table forgets in the cell
-// that is reported: of A, the part A φφᵀA / φᵀAφ is scaled by `keep`, and what belongs to it.
-// Returns the weight of the new one: it fills up what is known there to 1 / (1 - decay), which is
-// where reports of weight 1 lead to in time. So the first one there counts in full, as in a table.
-static double forget(wk_surface *s, const double *row, double keep)
+// The cell of a θ: that of the nearest centre.
+static size_t cell_of(const wk_surface *s, const double *theta)
 {
-    int w = (int)s->width;
-    double *along = s->work; // Aφ
-    cblas_dsymv(CblasRowMajor, CblasLower, w, 1, s->information, w, row, 1, 0, along, 1);
-    double known = cblas_ddot(w, row, 1, along, 1), length = cblas_ddot(w, row, 1, row, 1);
-    double full = 1 / (1 - s->config.decay);
-    if (!(known > 0)) return full;
-    double share = (1 - keep) / known;
-    cblas_daxpy(w, -share * cblas_ddot(w, row, 1, s->product, 1), along, 1, s->product, 1);
-    cblas_daxpy(w, -share * cblas_ddot(w, row, 1, s->sum, 1), along, 1, s->sum, 1);
-    cblas_dsyr(CblasRowMajor, CblasLower, w, -share, along, 1, s->information, w);
-    double left = (keep * known - s->config.ridge * length) / (length * length);
-    return fmax(full - fmax(left, 0), full * (1 - keep));
+    double x[WK_PARAMS_MAX], least = INFINITY;
+    size_t nearest = 0;
+    normalise(s, theta, x);
+    for (size_t j = 0; j < s->cells; j++) {
+        double sum = 0;
+        for (size_t k = 0; k < s->dims; k++)
+            sum += pow(s->centres[j * s->dims + k] - x[k], 2);
+        if (sum < least) nearest = j;
+        least = fmin(least, sum);
+    }
+    return nearest;
 }
 
+// Older estimates are forgotten in the cell of the new ones alone, as in a table; and as there, the
+// first ones count in full. The spread is the sum of the squared weights in such an average.
 static void add_group(wk_surface *s, const group *g)
 {
     int w = (int)s->width;
+    double decay = s->config.decay, limit = (1 - decay) / (1 + decay);
     features(s, g->theta, g->size, s->rows);
     for (size_t i = 0; i < g->size; i++) {
-        const double *row = s->rows + i * s->width;
-        double mean = g->sum[i] / g->count[i];
-        double weight = forget(s, row, pow(s->config.decay, g->count[i]));
-        cblas_dsyr(CblasRowMajor, CblasLower, w, weight, row, 1, s->information, w);
-        cblas_daxpy(w, weight * mean, row, 1, s->product, 1);
-        cblas_daxpy(w, weight, row, 1, s->sum, 1);
-        double keep = pow(1 - (1 - s->config.decay) / (double)s->width, g->count[i]);
-        *s->weight = keep * *s->weight + g->count[i];
-        *s->total = keep * *s->total + g->sum[i];
+        size_t cell = cell_of(s, g->theta + i * s->dims);
+        bool first = s->spread[cell] == 0;
+        double keep = first ? 0 : pow(decay, g->count[i]);
+        double *feature = s->mean_feature + cell * s->width;
+        cblas_dscal(w, keep, feature, 1);
+        cblas_daxpy(w, 1 - keep, s->rows + i * s->width, 1, feature, 1);
+        s->mean[cell] = keep * s->mean[cell] + (1 - keep) * g->sum[i] / g->count[i];
+        s->spread[cell] =
+            first ? 1 / g->count[i] : keep * keep * s->spread[cell] + (1 - keep * keep) * limit;
     }
 }
 
@@ -265,31 +274,56 @@ void wk_surface_report(wk_surface *s, const double *thetas, const float *delta, 
     s->changed = true;
 }
 
-// Solves A x = Σ wφ(δ - mean); false where the sums are not of any reports.
-static bool solve(wk_surface *s, double mean, double *x)
+// The mean over all cells with estimates, which is expected where there are none; NaN: no cell has.
+static double mean_of_all(const wk_surface *s)
+{
+    double sum = 0, count = 0;
+    for (size_t j = 0; j < s->cells; j++) {
+        sum += s->spread[j] > 0 ? s->mean[j] : 0;
+        count += s->spread[j] > 0;
+    }
+    return sum / count;
+}
+
+// Features and means of all cells, divided by the standard deviation of the mean.
+static void scale_cells(wk_surface *s, double mean)
 {
     size_t w = s->width;
-    blasint n = (blasint)w, one = 1, info = 0;
-    memcpy(s->work, s->information, w * w * sizeof *s->work);
-    for (size_t j = 0; j < w; j++) {
-        s->work[j * w + j] += FLOOR * s->config.ridge; // against rounding
-        x[j] = s->product[j] - mean * s->sum[j];
+    double *rest = s->scaled + s->cells * w;
+    memcpy(s->scaled, s->mean_feature, s->cells * w * sizeof *s->scaled);
+    for (size_t j = 0; j < s->cells; j++) {
+        double scale = s->spread[j] > 0 ? 1 / sqrt(s->config.ridge * s->spread[j]) : 0;
+        cblas_dscal((int)w, scale, s->scaled + j * w, 1);
+        rest[j] = scale * (s->mean[j] - mean);
     }
-    if (!factorise(s->work, w)) return false;
+}
+
+// Weights x of the features, by (ΦᵀΦ + 1) x = Φᵀ(δ - mean) of the scaled cells.
+static bool solve(wk_surface *s, double mean, double *x)
+{
+    int w = (int)s->width, cells = (int)s->cells;
+    const double *rest = s->scaled + s->cells * s->width;
+    blasint n = w, one = 1, info = 0;
+    scale_cells(s, mean);
+    cblas_dgemv(CblasRowMajor, CblasTrans, cells, w, 1, s->scaled, w, rest, 1, 0, x, 1);
+    cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, w, cells, 1, s->scaled, w, 0, s->work, w);
+    for (int j = 0; j < w; j++)
+        s->work[j * w + j] += 1;
+    if (!factorise(s->work, s->width)) return false;
     dpotrs_((char[]){'U'}, &n, &one, s->work, &n, x, &n, &info);
     return info == 0;
 }
 
 static bool refresh(wk_surface *s)
 {
-    double mean = *s->total / *s->weight, *x = s->work + s->width * s->width;
-    bool known = *s->weight > 0;
-    if (known && !solve(s, mean, x)) return false;
+    double mean = mean_of_all(s), *x = s->work + s->width * s->width;
     for (size_t i = 0; i < s->count; i++)
-        s->error[i] = known ? mean : NAN;
-    if (known)
+        s->error[i] = mean;
+    if (!isnan(mean)) {
+        if (!solve(s, mean, x)) return false;
         cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)s->count, (int)s->width, 1, s->table,
                     (int)s->width, x, 1, 1, s->error, 1);
+    }
     s->changed = false;
     return true;
 }
@@ -297,26 +331,32 @@ static bool refresh(wk_surface *s)
 void wk_surface_read(wk_surface *s, double *error)
 {
     bool sound = !s->changed || refresh(s);
-    assert(sound); // A is positive definite
+    assert(sound); // the matrix is positive definite
     memcpy(error, s->error, s->count * sizeof *error);
 }
 
 size_t wk_surface_state_size(const wk_surface *s)
 {
-    return sums_count(s) * sizeof *s->sums;
+    return block_count(s) * sizeof *s->block;
 }
 
 void wk_surface_save(const wk_surface *s, void *bytes)
 {
-    memcpy(bytes, s->sums, wk_surface_state_size(s));
+    memcpy(bytes, s->block, wk_surface_state_size(s));
 }
 
+// Accepts only what can be computed with; all comparisons say no to NaN.
 wk_status wk_surface_load(wk_surface *s, const void *bytes, wk_error *err)
 {
-    memcpy(s->sums, bytes, wk_surface_state_size(s));
-    bool sound = *s->weight >= 0;
-    for (size_t i = 0; i < sums_count(s); i++)
-        sound &= fabs(s->sums[i]) < 1e100; // says no to NaN; products of two are finite
+    int w = (int)s->width;
+    memcpy(s->block, bytes, wk_surface_state_size(s));
+    bool sound = true;
+    for (size_t i = 0; i < s->cells; i++) {
+        const double *feature = s->mean_feature + i * s->width;
+        double spread = s->spread[i];
+        sound &= spread == 0 || (spread >= SPREAD_MIN && spread <= 1);
+        sound &= fabs(s->mean[i]) < 1e100 && cblas_ddot(w, feature, 1, feature, 1) <= 2;
+    }
     if (sound && refresh(s)) return WK_OK;
     return wk_fail(err, WK_E_FORMAT, "a curriculum state whose error over θ cannot be computed");
 }

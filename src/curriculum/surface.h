@@ -1,7 +1,7 @@
 // The model's error as a function of θ, for spaces without a grid: Gaussian-process regression on
-// reported estimates (θ, δ), by a fixed number of inducing points. Older reports are forgotten
-// where newer ones are, as in a table. What it costs does not depend on how many estimates were
-// reported: they are summed up in a matrix of the size of the features.
+// reported estimates (θ, δ), by a fixed number of inducing points. The estimates are averaged in a
+// fixed number of cells, where older ones are forgotten as in a table's; the regression is on these
+// averages, so that its cost does not depend on how many estimates were reported.
 #ifndef WK_CURRICULUM_SURFACE_H
 #define WK_CURRICULUM_SURFACE_H
 
@@ -14,14 +14,15 @@ typedef enum wk_surface_kind { WK_SURFACE_INDUCING, WK_SURFACE_FOURIER } wk_surf
 typedef struct wk_surface_config {
     wk_surface_kind kind;
     int features;
+    int cells;     // at least as many as features
     double length; // of the kernel, in units of a parameter's range
     double ridge;  // variance of an estimate over that of the error between θ
-    double decay;  // of what is known in the direction of an estimate, as in a table's cell
+    double decay;  // of a cell's average for each estimate, as in a table
 } wk_surface_config;
 
-/// 128 inducing points, a length of 0.1 for up to two parameters and (parameters / 2)² times that
-/// for more, a ridge of 50, as measured by bench/bench_surface.c, and the decay of a table
-/// (wk_curriculum_config).
+/// 128 inducing points, 512 cells, a length of 0.1 for up to two parameters and (parameters / 2)²
+/// times that for more, a ridge of 20, as measured by bench/bench_surface.c, and the decay of a
+/// table (wk_curriculum_config).
 wk_surface_config wk_surface_config_default(int n_params, double error_decay);
 
 typedef struct wk_surface wk_surface;

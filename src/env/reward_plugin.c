@@ -14,7 +14,7 @@ bool wk_reward_name_valid(const char *name)
     return length > 0 && length <= NAME_MAX_CHARS && strspn(name, allowed) == length;
 }
 
-static wk_status check_reward(const wk_reward *reward, wk_error *err)
+wk_status wk_reward_check(const wk_reward *reward, wk_error *err)
 {
     if (!reward)
         return wk_fail(err, WK_E_INPUT, "its %s returns NULL; return the address of your reward",
@@ -51,7 +51,7 @@ static wk_status find_reward(wk_reward_plugin *plugin, wk_error *err)
                        "returns your reward, not static and with C linkage",
                        WK_REWARD_PLUGIN_SYMBOL, WK_REWARD_PLUGIN_SYMBOL);
     plugin->reward = entry();
-    return check_reward(plugin->reward, err);
+    return wk_reward_check(plugin->reward, err);
 }
 
 wk_status wk_reward_plugin_open(const char *path, wk_reward_plugin *out, wk_error *err)

@@ -13,6 +13,9 @@ typedef struct wk_reward_plugin {
 /// Whether `name` can be that of a reward: it is a task's, and a file's.
 bool wk_reward_name_valid(const char *name);
 
+/// Whether a reward can be one; the message says what is wrong with "its" parts.
+wk_status wk_reward_check(const wk_reward *reward, wk_error *err);
+
 /// Loads `path`. Every way a file can fail to be a reward gets its own message.
 wk_status wk_reward_plugin_open(const char *path, wk_reward_plugin *out, wk_error *err);
 /// A zeroed one is fine.

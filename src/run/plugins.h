@@ -31,6 +31,8 @@ typedef struct wk_run_plugins {
     wk_code_file domain_file, rule_file;
     wk_reward_plugin rewards[WK_TASKS_MAX]; // in the order they were opened in
     int n_rewards;
+    const wk_domain *relabelled; // the domain with rewards as tasks that the run collects;
+                                 // borrowed; NULL: it has its own tasks
 } wk_run_plugins;
 
 /// Loads them. The error for one that is neither named nor trusted says what to type.

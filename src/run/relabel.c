@@ -4,9 +4,11 @@
 #include "env/relabelled.h"
 #include "run/leftovers.h"
 #include "run/lock.h"
+#include "run/recording.h"
 #include "run/reward_file.h"
 #include "run/saved_run.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +20,21 @@ typedef struct piece {
     wk_replay_episode episode;
     float *actions, *rewards, *completion; // [rows, ...] as stored
     uint8_t *flags;
-    float *out; // [rows]
+    wk_recording recording; // for a reward of the caller's
+    float *out;             // [rows]
     wk_status status;
     wk_error err;
 } piece;
 
 typedef struct relabel {
     const wk_relabel_config *config;
+    const wk_log *log;
+    wk_progress_line *progress;
     wk_saved_run run;
     wk_dir *dir, *folder;
     wk_lock lock;
     const wk_reward *reward;
+    wk_reward recorder;      // that is the reward when it is the caller's
     wk_relabelled *extended; // the domain with the reward as its last task
     wk_replay *replay;
     wk_pool *pool;
@@ -50,6 +56,13 @@ static wk_status mismatch(const relabel *r, const piece *p, uint32_t row, const 
                    p->episode.id, row, what, task, now, then, r->config->directory);
 }
 
+static wk_status not_finite(const relabel *r, const piece *p, uint32_t row, wk_error *err)
+{
+    return wk_fail(err, WK_E_INPUT,
+                   "the reward '%s' is no finite number at step %" PRIu32 " of episode %" PRIu64,
+                   r->reward->name, row, p->episode.id);
+}
+
 static wk_status compare(const relabel *r, const piece *p, uint32_t row, const float *rewards,
                          const float *completion, uint8_t flags, wk_error *err)
 {
@@ -68,10 +81,7 @@ static wk_status compare(const relabel *r, const piece *p, uint32_t row, const f
                             (double)*then, err);
     }
     if ((flags & WK_IS_DIVERGED) && !(p->flags[row] & WK_IS_DIVERGED))
-        return wk_fail(err, WK_E_INPUT,
-                       "the reward '%s' is no finite number at step %" PRIu32
-                       " of episode %" PRIu64,
-                       r->reward->name, row, p->episode.id);
+        return not_finite(r, p, row, err);
     if (flags == p->flags[row]) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
                    "episode %" PRIu64 " does not reproduce: at step %" PRIu32
@@ -85,16 +95,56 @@ static wk_status simulate(const relabel *r, piece *p, wk_env *env, wk_error *err
     float rewards[WK_TASKS_MAX], completion[WK_TASKS_MAX];
     uint8_t flags;
     const wk_frame frame = {.rewards = rewards, .completion = completion, .flags = &flags};
+    const wk_recorded_reward *recorded = r->config->recorded;
+    size_t control_steps = (size_t)(p->episode.rows - 1) * (size_t)stored->action_repeat;
+    WK_TRY(wk_recording_begin(recorded ? &p->recording : NULL, recorded, control_steps, err));
     WK_TRY(wk_env_reset(env, p->episode.theta, (size_t)stored->n_params, r->run.config.seed,
                         p->episode.id, &frame, err));
     WK_TRY(compare(r, p, 0, rewards, completion, flags, err));
     for (uint32_t row = 1; row < p->episode.rows; row++) {
+        p->recording.agent_step = row - 1;
         WK_TRY(
             wk_env_step(env, p->actions + (size_t)row * (size_t)stored->action_size, &frame, err));
         WK_TRY(compare(r, p, row, rewards, completion, flags, err));
         p->out[row] = rewards[stored->n_tasks];
     }
-    return WK_OK;
+    return recorded ? wk_recording_end(&p->recording, err) : WK_OK;
+}
+
+// The rewards of the caller's function, summed up by agent steps.
+static wk_status ask_caller(const relabel *r, const piece *p, wk_error *err)
+{
+    const wk_recorded_reward *recorded = r->config->recorded;
+    const wk_recording *seen = &p->recording;
+    const wk_domain *stored = r->run.stored;
+    const wk_recorded_episode episode = {
+        .domain = stored,
+        .number = p->episode.id,
+        .theta = p->episode.theta,
+        .steps = p->episode.rows - 1,
+        .control_steps = seen->count,
+        .actions = p->actions + stored->action_size,
+        .rewards = p->rewards + stored->n_tasks,
+        .step = seen->step,
+        .states = (const double *const *)seen->states,
+        .widths = seen->widths,
+    };
+    double *sums = calloc(p->episode.rows + seen->count, sizeof *sums);
+    if (!sums) return wk_fail(err, WK_E_MEMORY, "no memory for %zu rewards", seen->count);
+    double *rewards = sums + p->episode.rows;
+    bool answered = recorded->reward(recorded->context, &episode, rewards);
+    for (size_t i = 0; i < seen->count; i++)
+        sums[1 + seen->step[i]] += rewards[i];
+    wk_status status = WK_OK;
+    if (!answered)
+        status = wk_fail(err, WK_E_INPUT, "the reward '%s' gave up at episode %" PRIu64,
+                         recorded->name, p->episode.id);
+    for (uint32_t row = 0; row < p->episode.rows && status == WK_OK; row++) {
+        p->out[row] = (float)sums[row];
+        if (!isfinite(p->out[row])) status = not_finite(r, p, row, err);
+    }
+    free(sums);
+    return status;
 }
 
 static void run_piece(void *context, size_t number, int thread)
@@ -102,11 +152,12 @@ static void run_piece(void *context, size_t number, int thread)
     relabel *r = context;
     piece *p = &r->pieces[number];
     p->status = simulate(r, p, r->envs[thread], &p->err);
-    wk_progress_count(r->config->progress, thread);
+    wk_progress_count(r->progress, thread);
 }
 
 static void free_piece(piece *p)
 {
+    wk_recording_free(&p->recording);
     free(p->actions);
     free(p->rewards);
     free(p->completion);
@@ -143,6 +194,8 @@ static wk_status run_pieces(relabel *r, wk_error *err)
     for (int i = 0; i < r->n_pieces; i++) {
         if (status == WK_OK && r->pieces[i].status != WK_OK)
             status = wk_fail(err, r->pieces[i].status, "%s", r->pieces[i].err.message);
+        else if (status == WK_OK && r->config->recorded)
+            status = ask_caller(r, &r->pieces[i], err);
         free_piece(&r->pieces[i]);
     }
     r->n_pieces = 0;
@@ -163,10 +216,10 @@ static wk_status simulate_all(relabel *r, wk_relabel_result *out, wk_error *err)
 {
     size_t count = wk_replay_count(r->replay);
     double began = wk_clock_seconds();
-    wk_progress_next(r->config->progress, "episodes", (int64_t)count);
+    wk_progress_next(r->progress, "episodes", (int64_t)count);
     for (size_t i = 0; i < count; i++) {
         if (reuse(r, i)) {
-            wk_progress_count(r->config->progress, 0);
+            wk_progress_count(r->progress, 0);
             continue;
         }
         out->simulated++;
@@ -211,17 +264,41 @@ static wk_status open_envs(relabel *r, wk_error *err)
     return WK_OK;
 }
 
+static wk_status load_reward(relabel *r, wk_error *err)
+{
+    const wk_plugin_request wish = {r->config->reward, true};
+    wk_run_plugins *code = &r->run.code;
+    WK_TRY(wk_run_plugins_open_reward(&wish, NULL, r->log, code, &r->now.label.file, err));
+    r->reward = code->rewards[0].reward;
+    return WK_OK;
+}
+
+static wk_status take_recorded(relabel *r, wk_error *err)
+{
+    const wk_recorded_reward *recorded = r->config->recorded;
+    wk_code_file *file = &r->now.label.file;
+    WK_TRY(wk_recording_reward(recorded, &r->recorder, err));
+    bool named = recorded->path && recorded->sha256;
+    if (!named || !wk_code_path_valid(recorded->path) || !wk_sha256_valid(recorded->sha256))
+        return wk_fail(err, WK_E_INPUT,
+                       "the reward '%s' needs the absolute path and the SHA-256 of its code",
+                       recorded->name);
+    snprintf(file->path, sizeof file->path, "%s", recorded->path);
+    snprintf(file->sha256, sizeof file->sha256, "%s", recorded->sha256);
+    r->now.label.recorded = true;
+    r->reward = &r->recorder;
+    return WK_OK;
+}
+
 // The run, its lock, and the reward's code.
 static wk_status open_run(relabel *r, wk_error *err)
 {
     const wk_relabel_config *c = r->config;
     const wk_named_plugins named = {.domain = c->plugin};
     const wk_saved_run_options options = {
-        .depth = WK_SAVED_CHECKPOINT, .plugins = &named, .log = c->log, .own_tasks = true};
+        .depth = WK_SAVED_CHECKPOINT, .plugins = &named, .log = r->log, .own_tasks = true};
     WK_TRY(wk_saved_run_open(c->directory, &options, &r->run, err));
-    const wk_plugin_request wish = {c->reward, true};
-    WK_TRY(wk_run_plugins_open_reward(&wish, NULL, c->log, &r->run.code, &r->now.label.file, err));
-    r->reward = r->run.code.rewards[0].reward;
+    WK_TRY(c->recorded ? take_recorded(r, err) : load_reward(r, err));
     const wk_added_task added = {r->reward->name, r->reward};
     WK_TRY(wk_relabelled_create(r->run.stored, &added, 1, &r->extended, err));
     snprintf(r->now.label.name, sizeof r->now.label.name, "%s", r->reward->name);
@@ -314,11 +391,14 @@ static void close_all(relabel *r)
     wk_saved_run_close(&r->run);
 }
 
-wk_status wk_relabel(const wk_relabel_config *config, wk_relabel_result *out, wk_error *err)
+wk_status wk_relabel(const wk_relabel_config *config, const wk_log *log, wk_progress_line *progress,
+                     wk_relabel_result *out, wk_error *err)
 {
     relabel *r = calloc(1, sizeof *r);
     if (!r) return wk_fail(err, WK_E_MEMORY, "no memory to relabel");
     r->config = config;
+    r->log = log;
+    r->progress = progress;
     *out = (wk_relabel_result){0};
     wk_status status = run_all(r, out, err);
     close_all(r);

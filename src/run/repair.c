@@ -25,6 +25,7 @@ typedef struct repair {
     wk_lock lock;
     wk_run_config config;
     wk_plugin_record record;
+    wk_run_rewards rewards; // where the run collects some
     wk_run_world world;
     wk_steps steps; // all checkpoints
     uint64_t step;  // the one that is repaired
@@ -46,6 +47,9 @@ static wk_status open_run(repair *r, wk_error *err)
     WK_TRY(read);
     WK_TRY(wk_plugin_record_read(r->path, &r->record, err));
     WK_TRY(wk_run_world_open(&r->config, NULL, &r->record, &r->world, err));
+    WK_TRY(wk_run_rewards_open(r->path, r->world.domain, NULL, NULL, NULL, &r->rewards, err));
+    if (wk_run_rewards_in_replay(&r->rewards))
+        r->world.domain = wk_run_rewards_domain(&r->rewards, r->world.domain);
     WK_TRY(wk_dir_open(NULL, r->path, &r->dir, err));
     WK_TRY(wk_lock_take(r->dir, &r->lock, err));
     wk_status status = wk_dir_open_own(r->dir, WK_CHECKPOINT_FOLDER, &r->checkpoints, err);
@@ -308,6 +312,7 @@ static void close_run(repair *r)
     wk_dir_close(r->checkpoints);
     wk_dir_close(r->replay);
     wk_dir_close(r->dir);
+    wk_run_rewards_close(&r->rewards);
     wk_plugin_record_free(&r->record);
     wk_array_free(&r->steps);
     free(r->slots);

@@ -10,6 +10,14 @@
 #include <string.h>
 
 static const char FORMAT[] = "waker-reward-1", ENDING[] = ".safetensors";
+// Labels that only some have.
+static const wk_safetensors_pair RECORDED = {"code", "recorded"}, IN_REPLAY = {"numbers", "replay"};
+
+static bool has_label(const wk_safetensors *file, const wk_safetensors_pair *label)
+{
+    const char *value = wk_safetensors_metadata(file, label->key);
+    return value && strcmp(value, label->value) == 0;
+}
 
 // The reward that a file's name stands for; false: none.
 static bool name_of(const char *file, char name[WK_REWARD_NAME_MAX])
@@ -50,6 +58,8 @@ static wk_status read_label(const wk_safetensors *file, const char *path, wk_rew
                  wk_sha256_valid(values[HASH]);
     if (!sound)
         return wk_fail(err, WK_E_FORMAT, "the labels of '%s' are not those of a reward", path);
+    out->recorded = has_label(file, &RECORDED);
+    out->in_replay = has_label(file, &IN_REPLAY);
     snprintf(out->name, sizeof out->name, "%s", values[NAME]);
     snprintf(out->domain, sizeof out->domain, "%s", values[DOMAIN]);
     snprintf(out->file.path, sizeof out->file.path, "%s", values[PATH]);
@@ -208,15 +218,17 @@ wk_status wk_reward_table_write(const wk_reward_table *table, const wk_dir *fold
                                                       .rank = 1,
                                                       .shape = {counts[i]}},
                                              .bytes = bytes[i]};
-    const wk_safetensors_pair labels[] = {{"format", FORMAT},
-                                          {"name", label->name},
-                                          {"domain", label->domain},
-                                          {"path", label->file.path},
-                                          {"sha256", label->file.sha256}};
+    wk_safetensors_pair labels[7] = {{"format", FORMAT},
+                                     {"name", label->name},
+                                     {"domain", label->domain},
+                                     {"path", label->file.path},
+                                     {"sha256", label->file.sha256}};
+    size_t n_labels = 5;
+    if (label->recorded) labels[n_labels++] = RECORDED;
+    if (label->in_replay) labels[n_labels++] = IN_REPLAY;
     char name[WK_REWARD_NAME_MAX + 32];
     snprintf(name, sizeof name, "%s%s", label->name, ENDING);
-    return wk_safetensors_save_in(folder, name, sources, TENSORS, labels,
-                                  sizeof labels / sizeof *labels, err);
+    return wk_safetensors_save_in(folder, name, sources, TENSORS, labels, n_labels, err);
 }
 
 const float *wk_reward_table_find(const wk_reward_table *table, uint64_t episode, uint64_t *rows)

@@ -1,5 +1,6 @@
 #include "run/rewards.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +43,8 @@ static wk_status open_named(const char *directory, const char *path, const wk_lo
         return wk_fail(err, WK_E_NOT_FOUND,
                        "'%s' has no task '%s'; add it with 'waker relabel %s --reward %s'",
                        directory, loaded->name, directory, path);
-    if (strcmp(file.sha256, reward->label.file.sha256) != 0)
+    reward->changed = strcmp(file.sha256, reward->label.file.sha256) != 0;
+    if (reward->changed)
         wk_log_line(log, WK_LOG_WARN,
                     "the reward %s changed since the run was relabelled: SHA-256 %.12s..., then "
                     "%.12s...",
@@ -56,6 +58,14 @@ static void open_trusted(wk_run_reward *reward, const wk_log *log, wk_run_plugin
 {
     wk_code_file file;
     const wk_plugin_request wish = {reward->label.file.path, false};
+    if (reward->label.recorded) {
+        wk_fail(
+            &reward->missing, WK_E_UNSUPPORTED,
+            "its reward was computed by %s, which is no plug-in: to play for it, write it as one "
+            "(waker/reward.h) under the same name, and name that with --reward FILE",
+            reward->label.file.path);
+        return;
+    }
     if (wk_run_plugins_open_reward(&wish, &reward->label.file, log, code, &file,
                                    &reward->missing) == WK_OK)
         reward->code = code->rewards[code->n_rewards - 1].reward;
@@ -102,4 +112,27 @@ void wk_run_rewards_close(wk_run_rewards *rewards)
 const wk_domain *wk_run_rewards_domain(const wk_run_rewards *rewards, const wk_domain *domain)
 {
     return rewards->extended ? wk_relabelled_domain(rewards->extended) : domain;
+}
+
+bool wk_run_rewards_in_replay(const wk_run_rewards *rewards)
+{
+    return rewards->count > 0 && rewards->items[0].label.in_replay;
+}
+
+wk_status wk_run_reward_covers(const char *directory, const wk_reward_table *table,
+                               const wk_replay *replay, wk_error *err)
+{
+    const wk_reward_label *label = &table->label;
+    for (size_t i = 0; i < wk_replay_count(replay); i++) {
+        uint64_t rows = 0;
+        wk_replay_episode episode = wk_replay_at(replay, i);
+        if (wk_reward_table_find(table, episode.id, &rows) && rows >= episode.rows) continue;
+        return wk_fail(err, WK_E_INPUT,
+                       "the task '%s' does not have episode %" PRIu64 " of '%s', which came after "
+                       "it: bring it up to date with 'waker relabel %s --%s %s%s'",
+                       label->name, episode.id, directory, directory,
+                       label->recorded ? "python" : "reward", label->file.path,
+                       label->recorded ? ":FUNCTION" : "");
+    }
+    return WK_OK;
 }

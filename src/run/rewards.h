@@ -5,6 +5,7 @@
 #define WK_RUN_REWARDS_H
 
 #include "env/relabelled.h"
+#include "replay/replay.h"
 #include "run/plugins.h"
 #include "run/reward_file.h"
 
@@ -12,6 +13,7 @@ typedef struct wk_run_reward {
     wk_reward_label label;
     const wk_reward *code; // NULL: not loaded,
     wk_error missing;      // and why
+    bool changed;          // it is other code than what the numbers were computed by
 } wk_run_reward;
 
 /// Zero-initialise.
@@ -30,5 +32,12 @@ void wk_run_rewards_close(wk_run_rewards *rewards);
 
 /// `domain` with the rewards as tasks behind its own, in their order; itself where there are none.
 const wk_domain *wk_run_rewards_domain(const wk_run_rewards *rewards, const wk_domain *domain);
+
+/// Whether the data of the run was collected with these rewards: then its replay has their numbers.
+bool wk_run_rewards_in_replay(const wk_run_rewards *rewards);
+
+/// Fails unless every episode of the run's `replay` has the reward, with all of its rows.
+wk_status wk_run_reward_covers(const char *directory, const wk_reward_table *table,
+                               const wk_replay *replay, wk_error *err);
 
 #endif

@@ -38,6 +38,7 @@ static wk_status open_rewards(wk_saved_run *run, const wk_saved_run_options *opt
     WK_TRY(wk_run_rewards_open(run->directory, run->stored, options->plugins, options->log,
                                &run->code, &run->rewards, err));
     run->world.domain = wk_run_rewards_domain(&run->rewards, run->stored);
+    if (wk_run_rewards_in_replay(&run->rewards)) run->stored = run->world.domain;
     return WK_OK;
 }
 

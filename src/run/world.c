@@ -8,6 +8,10 @@
 static wk_status find_domain(const wk_run_config *config, const wk_run_plugins *code,
                              const wk_plugin_record *record, wk_run_world *out, wk_error *err)
 {
+    if (code && code->relabelled) {
+        out->domain = code->relabelled;
+        return WK_OK;
+    }
     if (!*config->plugin) return wk_domain_find(config->domain, &out->domain, err);
     if (code && code->plugin) {
         out->domain = wk_plugin_domain(code->plugin);

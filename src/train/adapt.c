@@ -285,22 +285,6 @@ static wk_status check_data(adapt *a, bool known, wk_error *err)
         a->config->directory, a->run.weights.step, length);
 }
 
-// Every episode it learns from must have the reward, with all of its rows.
-static wk_status check_added(const adapt *a, const wk_reward_table *table, wk_error *err)
-{
-    for (size_t i = 0; i < wk_replay_count(a->replay); i++) {
-        uint64_t rows = 0;
-        wk_replay_episode episode = wk_replay_at(a->replay, i);
-        if (wk_reward_table_find(table, episode.id, &rows) && rows >= episode.rows) continue;
-        return wk_fail(err, WK_E_INPUT,
-                       "the task '%s' does not have episode %" PRIu64 " of '%s', which came after "
-                       "it: bring it up to date with 'waker relabel %s --reward %s'",
-                       table->label.name, episode.id, a->config->directory, a->config->directory,
-                       table->label.file.path);
-    }
-    return WK_OK;
-}
-
 static wk_status open_added(adapt *a, wk_error *err)
 {
     const wk_saved_weights *w = &a->run.weights;
@@ -311,7 +295,7 @@ static wk_status open_added(adapt *a, wk_error *err)
         WK_TRY(wk_reward_table_read(a->config->directory,
                                     a->run.world.domain->tasks[w->tasks[k]].name, &a->added[added],
                                     err));
-        WK_TRY(check_added(a, &a->added[added], err));
+        WK_TRY(wk_run_reward_covers(a->config->directory, &a->added[added], a->replay, err));
         a->samples.added[added] = &a->added[added];
     }
     return WK_OK;

@@ -12,6 +12,9 @@ typedef struct finetune {
     const wk_finetune_config *config;
     wk_saved_run run;                 // that it begins with
     wk_run_config own;                // its own configuration
+    const wk_run_reward *reward;      // of a task that was added to the run later; else NULL
+    wk_relabelled *extended;          // the domain with that task
+    const wk_domain *domain;          // that it collects in
     uint64_t step;                    // of the world model
     char source[WK_WEIGHTS_PATH_MAX]; // weights to begin with,
     char tasks[WK_RUN_TEXT_MAX];      // the tasks they have policies for
@@ -44,10 +47,30 @@ static wk_status look_among(finetune *f, wk_weights_set set, wk_error *err)
                    f->tasks, c->task);
 }
 
-static wk_status find_policy(finetune *f, wk_error *err)
+// The domain to collect in. New episodes must have the reward by which the old ones were
+// relabelled.
+static wk_status find_task(finetune *f, wk_error *err)
 {
     int task;
-    WK_TRY(wk_domain_task(f->run.world.domain, f->config->task, &task, err));
+    const wk_saved_run *run = &f->run;
+    WK_TRY(wk_domain_task(run->world.domain, f->config->task, &task, err));
+    f->domain = run->stored;
+    if (task < run->stored->n_tasks) return WK_OK;
+    WK_TRY(wk_saved_run_playable(run, task, err));
+    f->reward = &run->rewards.items[task - run->stored->n_tasks];
+    if (f->reward->changed)
+        return wk_fail(err, WK_E_INPUT,
+                       "the rewards of '%s' in '%s' were computed by other code than this; compute "
+                       "them anew ('waker relabel --restart') and adapt again",
+                       f->config->task, f->config->directory);
+    const wk_added_task added = {f->config->task, f->reward->code};
+    WK_TRY(wk_relabelled_create(run->stored, &added, 1, &f->extended, err));
+    f->domain = f->run.code.relabelled = wk_relabelled_domain(f->extended);
+    return WK_OK;
+}
+
+static wk_status find_policy(finetune *f, wk_error *err)
+{
     wk_error adapted = {0}, other = {0};
     wk_weights_set set = {.kind = WK_WEIGHTS_ADAPTED, .name = f->config->name};
     wk_status status = look_among(f, set, set.name ? &other : &adapted);
@@ -92,7 +115,7 @@ static wk_status make_config(finetune *f, wk_error *err)
                  c->curriculum ? c->curriculum : "dr");
         own->curriculum_plugin[0] = 0;
     }
-    return wk_run_config_check(own, f->run.world.domain, err);
+    return wk_run_config_check(own, f->domain, err);
 }
 
 // Rows on their way from one replay to the other: whole blocks, so that each is unpacked once.
@@ -102,11 +125,12 @@ typedef struct rows {
     float vectors[ROWS * WK_VECTOR_MAX];
     float actions[ROWS * WK_ACTION_MAX];
     float rewards[ROWS * WK_TASKS_MAX], completion[ROWS * WK_TASKS_MAX];
+    const float *added; // of the episode: rewards of the last task of the new replay; NULL: none
 } rows;
 
 static wk_status copy_episode(wk_replay *from, size_t i, wk_replay *to, rows *r, wk_error *err)
 {
-    const wk_replay_config *sizes = wk_replay_settings(to);
+    const wk_replay_config *sizes = wk_replay_settings(from);
     size_t width = (size_t)sizes->action_size, tasks = (size_t)sizes->n_tasks;
     size_t numbers = (size_t)sizes->observation.vector;
     bool pictures = !sizes->observation.no_image;
@@ -121,12 +145,16 @@ static wk_status copy_episode(wk_replay *from, size_t i, wk_replay *to, rows *r,
         uint32_t left = episode.rows - t;
         size_t at = t % ROWS;
         if (at == 0) wk_replay_read(from, i, t, left < ROWS ? left : ROWS, &out);
+        float rewards[WK_TASKS_MAX] = {0}, completion[WK_TASKS_MAX] = {0};
+        memcpy(rewards, r->rewards + at * tasks, tasks * sizeof *rewards);
+        memcpy(completion, r->completion + at * tasks, tasks * sizeof *completion);
+        if (r->added) rewards[tasks] = r->added[t];
         const wk_replay_row row = {.slot = 0,
                                    .image = pictures ? r->images + at * WK_IMAGE_BYTES : NULL,
                                    .vector = numbers > 0 ? r->vectors + at * numbers : NULL,
                                    .action = t ? r->actions + at * width : NULL,
-                                   .rewards = r->rewards + at * tasks,
-                                   .completion = r->completion + at * tasks,
+                                   .rewards = rewards,
+                                   .completion = completion,
                                    .flags = r->flags[at],
                                    .theta = episode.theta,
                                    .space = episode.space};
@@ -136,17 +164,50 @@ static wk_status copy_episode(wk_replay *from, size_t i, wk_replay *to, rows *r,
     return wk_replay_running(to, 0) ? wk_replay_append(to, &end, 1, err) : WK_OK;
 }
 
+static wk_status copy_episodes(finetune *f, wk_replay *from, const wk_reward_table *table,
+                               wk_replay *to, wk_error *err)
+{
+    rows *r = malloc(sizeof *r);
+    wk_status status = r ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for %d rows", ROWS);
+    if (status == WK_OK && f->reward)
+        status = wk_run_reward_covers(f->config->directory, table, from, err);
+    for (size_t i = 0; i < wk_replay_count(from) && status == WK_OK; i++) {
+        uint64_t length;
+        r->added =
+            f->reward ? wk_reward_table_find(table, wk_replay_at(from, i).id, &length) : NULL;
+        status = copy_episode(from, i, to, r, err);
+    }
+    free(r);
+    return status;
+}
+
 static wk_status copy_data(finetune *f, wk_replay *to, wk_error *err)
 {
     wk_replay *from = NULL;
+    wk_reward_table table = {0};
     WK_TRY(wk_saved_run_data(&f->run, NULL, &from, err));
     wk_run_data_limit(from, &f->cutoff);
-    rows *r = malloc(sizeof *r);
-    wk_status status = r ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for %d rows", ROWS);
-    for (size_t i = 0; i < wk_replay_count(from) && status == WK_OK; i++)
-        status = copy_episode(from, i, to, r, err);
-    free(r);
+    wk_status status = WK_OK;
+    if (f->reward)
+        status = wk_reward_table_read(f->config->directory, f->config->task, &table, err);
+    if (status == WK_OK) status = copy_episodes(f, from, &table, to, err);
+    wk_reward_table_free(&table);
     wk_replay_destroy(from);
+    return status;
+}
+
+// The task that the run has besides its domain's is labelled there, so that its data can be read.
+static wk_status label_task(const finetune *f, const wk_dir *directory, wk_error *err)
+{
+    wk_dir *folder = NULL;
+    wk_reward_table table;
+    wk_status status = wk_reward_table_create(NULL, 0, &table, err);
+    table.label = f->reward->label;
+    table.label.in_replay = true;
+    if (status == WK_OK) status = wk_dir_make(directory, WK_REWARD_FOLDER, &folder, err);
+    if (status == WK_OK) status = wk_reward_table_write(&table, folder, err);
+    wk_dir_close(folder);
+    wk_reward_table_free(&table);
     return status;
 }
 
@@ -157,13 +218,14 @@ static wk_status prepare(void *context, wk_trainer *trainer, wk_error *err)
     wk_learner *learner = wk_trainer_learner(trainer);
     WK_TRY(wk_learner_restore_weights(learner, f->source, WK_WEIGHTS_WORLD, err));
     WK_TRY(wk_learner_restore_task(learner, f->source, f->member, err));
+    if (f->reward) WK_TRY(label_task(f, wk_trainer_directory(trainer), err));
     return copy_data(f, wk_trainer_replay(trainer), err);
 }
 
 static wk_status finish(void *context, wk_trainer *trainer, wk_error *err)
 {
     finetune *f = context;
-    wk_weights_origin origin = {&f->own, f->run.world.domain, f->step, &f->cutoff};
+    wk_weights_origin origin = {&f->own, f->domain, f->step, &f->cutoff};
     return wk_weights_save(wk_trainer_learner(trainer), &origin, wk_trainer_directory(trainer),
                            "weights.safetensors", err);
 }
@@ -181,16 +243,14 @@ static wk_status is_finished(void *context, wk_trainer *trainer, bool *out, wk_e
 
 static wk_status open_parts(finetune *f, const wk_log *log, wk_error *err)
 {
-    const wk_saved_run_options options = {.depth = WK_SAVED_WORLD,
-                                          .plugins = &f->config->named,
-                                          .rule = own_rule(f),
-                                          .log = log,
-                                          .own_tasks = true};
+    const wk_saved_run_options options = {
+        .depth = WK_SAVED_WORLD, .plugins = &f->config->named, .rule = own_rule(f), .log = log};
     WK_TRY(wk_weights_check_name(f->config->name, err));
     if (f->config->named.rule && !own_rule(f))
         return wk_fail(err, WK_E_INPUT,
                        "--curriculum.plugin is the rule of the run: add --curriculum run");
     WK_TRY(wk_saved_run_open(f->config->directory, &options, &f->run, err));
+    WK_TRY(find_task(f, err));
     WK_TRY(find_policy(f, err));
     WK_TRY(wk_weights_data_cutoff(f->source, &f->cutoff, err));
     WK_TRY(make_config(f, err));
@@ -219,6 +279,7 @@ wk_status wk_finetune(const wk_finetune_config *config, const wk_run_control *co
         status = wk_train(&f->own, folder, &extras, control, end, err);
     }
     wk_saved_run_close(&f->run);
+    wk_relabelled_destroy(f->extended);
     free(f);
     return status;
 }

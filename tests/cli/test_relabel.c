@@ -65,6 +65,51 @@ static void a_reward_becomes_a_task_with_a_policy(void **state)
     assert_false(was_loaded());
 }
 
+// Fine-tuning for the new task collects with its reward: to what the task it repeats comes to.
+static void a_reward_is_collected_by_finetune(void **state)
+{
+    (void)state;
+    static const char again[] = "finetune %s --task again --reward mark.so --quiet --steps %d";
+    static const char show[] = "grep -o '\"returns\": .*' a/eval/%s.json | head -1 > %s";
+    shell("cp -r a parts");
+    program_expect_error(program_run("finetune a --task again --steps 40"), 2, "add --reward ");
+    program_expect_success(program_run(again, "a", 120));
+    assert_true(was_loaded());
+    program_expect_success(program_run("finetune a --task west --name west --quiet --steps 120"));
+    program_expect_success(program_run("eval a --policy finetuned --envs 4 --cases dr --task again "
+                                       "--reward mark.so"));
+    program_expect_success(program_run("eval a --policy finetuned --envs 4 --cases dr --task west "
+                                       "--name west"));
+    was_loaded();
+    shell(show, "finetuned-000000000402", "x");
+    shell(show, "finetuned.west-000000000402", "y");
+    shell("test -s x && cmp x y");
+    shell("for run in again west.west; do sed s/again/west/g "
+          "a/finetune/step-000000000402-$run/metrics.jsonl | grep -o '\"train/[^,]*' > $run; done; "
+          "test -s again && cmp again west.west");
+    // In parts it comes to the same bytes; the reward must be there each time.
+    program_expect_success(program_run(again, "parts", 50));
+    program_expect_error(program_run("finetune parts --task again --steps 120"), 2,
+                         "add --reward ");
+    program_expect_success(program_run(again, "parts", 120));
+    shell(
+        "cd parts/finetune/step-000000000402-again && "
+        "cmp weights.safetensors ../../../a/finetune/step-000000000402-again/weights.safetensors");
+    // It is a run like any other, whose data has the task; nothing of that needs code.
+    was_loaded();
+#define TUNED "a/finetune/step-000000000402-again"
+    program_expect_success(program_run("ckpt " TUNED " --check"));
+    program_expect_success(program_run("curriculum " TUNED));
+    program_expect_success(program_run("adapt " TUNED " --task again --updates 2 --quiet"));
+    program_expect_success(program_run("openloop " TUNED " --policy again --out x.gif"));
+    program_expect_success(program_run("report a --out page"));
+    assert_false(was_loaded());
+    // Other code than what the old episodes have their rewards from is refused.
+    program_expect_error(
+        program_run("finetune a --task again --steps 130 --reward " PLUGINS "again_west.so"), 2,
+        "computed by other code than this");
+}
+
 static void code_is_loaded_by_the_callers_word_alone(void **state)
 {
     (void)state;
@@ -115,6 +160,8 @@ static void rewards_that_cannot_be_are_told_apart(void **state)
         program_expect_error(r, 2, broken[i].message);
     }
     program_expect_error(program_run("relabel made"), 2, "--reward FILE");
+    program_expect_error(program_run("relabel made --python m:f"), 2,
+                         "python3 -m waker relabel made --python m:f");
     program_expect_error(program_run("relabel settings --reward mark.so"), 2, "holds no run");
     program_expect_error(program_run("adapt made --task again"), 2, "'again'");
     char path[512];
@@ -203,6 +250,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reward_becomes_a_task_with_a_policy),
+        cmocka_unit_test(a_reward_is_collected_by_finetune),
         cmocka_unit_test(code_is_loaded_by_the_callers_word_alone),
         cmocka_unit_test(rewards_that_cannot_be_are_told_apart),
         cmocka_unit_test(episodes_that_do_not_reproduce_are_named),

@@ -7,6 +7,8 @@
 #include "support/toy_domain.h"
 #include "train/runs.h"
 #include "waker/reward.h"
+#include <math.h>
+#include <pthread.h>
 
 #define PLUGINS WAKER_BINARY_DIR "/tests/plugins/"
 #define RUN "relabel.tmp"
@@ -33,7 +35,7 @@ static wk_relabel_result relabel(const char *reward, int threads)
 {
     wk_relabel_result result;
     const wk_relabel_config config = {.directory = RUN, .reward = reward, .threads = threads};
-    assert_ok(wk_relabel(&config, &result, &err));
+    assert_ok(wk_relabel(&config, NULL, NULL, &result, &err));
     return result;
 }
 
@@ -124,6 +126,100 @@ static void episodes_that_came_since_are_added(void **state)
     // Those that had ended are not simulated again; the three that were running are.
     assert_true(after.simulated <= after.episodes - before.episodes + 3);
     same_as_stored(0);
+}
+
+// `west` of toy, as a function of the caller's; at `stop` it gives up, at `nan` it is no number.
+typedef struct caller {
+    int episodes, stop, nan;
+    pthread_t thread;
+} caller;
+
+static bool west_of_caller(void *context, const wk_recorded_episode *e, double *rewards)
+{
+    caller *c = context;
+    assert_true(pthread_equal(c->thread, pthread_self()));
+    assert_int_equal(e->widths[0], 2);
+    assert_int_equal(e->widths[1], 0); // "altitude?" is missing
+    assert_string_equal(e->domain->name, "toy");
+    if (c->episodes++ == c->stop) return false;
+    for (size_t i = 0; i < e->control_steps; i++) {
+        const double *at = e->states[0] + 2 * (1 + i);
+        rewards[i] = fmax(0, 1 - hypot(at[0] + 0.7, at[1]));
+        assert_int_equal(e->step[i], i); // one control step in each agent step
+    }
+    for (size_t t = 0; t < e->steps; t++)
+        assert_true((float)rewards[t] == e->rewards[t * (size_t)e->domain->n_tasks]);
+    if (c->episodes == c->nan) rewards[0] = NAN;
+    return true;
+}
+
+static const char *const west_reads[] = {"position", "altitude?"};
+
+static wk_recorded_reward west_recorded(caller *c)
+{
+    *c = (caller){.stop = -1, .nan = -1, .thread = pthread_self()};
+    return (wk_recorded_reward){
+        .name = "again",
+        .reads = west_reads,
+        .n_reads = 2,
+        .path = "/somewhere/west.py",
+        .sha256 = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+        .reward = west_of_caller,
+        .context = c};
+}
+
+static void a_function_of_the_caller_gets_whole_episodes(void **state)
+{
+    (void)state;
+    caller c;
+    wk_relabel_result result;
+    wk_recorded_reward reward = west_recorded(&c);
+    const wk_relabel_config config = {.directory = RUN, .recorded = &reward, .threads = 3};
+    collect("toy", 400);
+    assert_ok(wk_relabel_run(&config, &result, &err));
+    assert_int_equal(c.episodes, result.episodes);
+    same_as_stored(0);
+    // What is there is not asked for again, nor can it be played by the program.
+    assert_ok(wk_relabel_run(&config, &result, &err));
+    assert_int_equal(c.episodes, result.episodes);
+    wk_saved_run run = {0};
+    const wk_named_plugins none = {0};
+    const wk_saved_run_options options = {.depth = WK_SAVED_WORLD, .plugins = &none};
+    assert_ok(wk_saved_run_open(RUN, &options, &run, &err));
+    assert_refused(wk_saved_run_playable(&run, run.stored->n_tasks, &err), WK_E_INPUT,
+                   "/somewhere/west.py, which is no plug-in");
+    wk_saved_run_close(&run);
+}
+
+static void refused(const wk_recorded_reward *reward, wk_status status, const char *message)
+{
+    wk_relabel_result result;
+    const wk_relabel_config config = {.directory = RUN, .recorded = reward, .threads = 2};
+    assert_refused(wk_relabel_run(&config, &result, &err), status, message);
+    assert_int_not_equal(access(RUN "/rewards", F_OK), 0);
+}
+
+static void a_function_that_fails_leaves_the_run_as_it_was(void **state)
+{
+    (void)state;
+    caller c;
+    wk_recorded_reward reward = west_recorded(&c);
+    collect("toy", 400);
+    c.stop = 3;
+    refused(&reward, WK_E_INPUT, "'again' gave up at episode");
+    reward = west_recorded(&c);
+    c.nan = 2;
+    refused(&reward, WK_E_INPUT, "'again' is no finite number at step 1 of episode");
+    reward.reads = (const char *const[]){"position", "altitude"};
+    refused(&reward, WK_E_NOT_FOUND, "no 'altitude'");
+    reward = west_recorded(&c);
+    reward.sha256 = "none";
+    refused(&reward, WK_E_INPUT, "the SHA-256 of its code");
+    reward.name = "all";
+    refused(&reward, WK_E_INPUT, "'all'");
+    reward.reward = NULL;
+    refused(&reward, WK_E_INPUT, "without a function");
+    refused(NULL, WK_E_INPUT, "one of them");
 }
 
 // A byte of a file of rewards flipped, at many places: never taken for another.
@@ -229,6 +325,8 @@ int main(void)
         cmocka_unit_test(tasks_defined_anew_get_the_stored_numbers_bit_for_bit),
         cmocka_unit_test(threads_and_repetition_change_nothing),
         cmocka_unit_test(episodes_that_came_since_are_added),
+        cmocka_unit_test(a_function_of_the_caller_gets_whole_episodes),
+        cmocka_unit_test(a_function_that_fails_leaves_the_run_as_it_was),
         cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(domains_that_cannot_be_read_say_so),
         cmocka_unit_test(a_saved_state_has_the_memory_of_the_reward),

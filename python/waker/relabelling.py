@@ -1,0 +1,236 @@
+"""Rewards after the fact: a function becomes a task of a run that has its data already."""
+
+import argparse
+import ctypes
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import json
+import os
+import sys
+from types import MappingProxyType
+
+import numpy as np
+
+from . import _library as c
+from ._library import lib
+from .domain import Domain
+
+
+def reward(name, reads):
+    """Marks a function as a reward: the task's name, and what of the state it reads.
+
+        @waker.reward("high", reads=["xpos/torso"])
+        def high(episode):
+            return episode["xpos/torso"][:, 2]
+    """
+    def mark(function):
+        function.waker_reward = (name, tuple(reads))
+        return function
+    return mark
+
+
+class Episode:
+    """An episode of a run, simulated once more. It has C control steps, which len() gives.
+
+    episode[name]  the state after every control step, [C, n], or [C] where it is one number
+                   None where a name that was given with a "?" is missing
+    start          {name: the state at the start, [n] or a number}
+    theta          {name of the parameter: its value}
+    actions        [C, action_size]: of the agent step that each control step belongs to
+    step           [C]: the number of that agent step, from 0
+    rewards        {task: [agent steps]}: what was stored of the domain's own tasks
+    number         of the episode in the run
+    """
+
+    def __init__(self, raw, reads, domain):
+        steps, count = raw.steps, raw.control_steps
+        states = {name.rstrip("?"): _copy(raw.states[i], (1 + count, raw.widths[i]))
+                  for i, name in enumerate(reads)}
+        self._states = {name: _narrow(state)[1:] if state.size else None
+                        for name, state in states.items()}
+        self.start = MappingProxyType({name: _narrow(state)[0] if state.size else None
+                                       for name, state in states.items()})
+        self.number = raw.number
+        self.step = _copy(raw.step, (count,))
+        self.actions = _copy(raw.actions, (steps, domain.action_size))[self.step]
+        theta = _copy(raw.theta, (len(domain.params),))
+        self.theta = MappingProxyType({p.name: float(x) for p, x in zip(domain.params, theta)})
+        rewards = _copy(raw.rewards, (steps, len(domain.tasks)))
+        self.rewards = MappingProxyType({name: rewards[:, k]
+                                         for k, name in enumerate(domain.task_names)})
+
+    def __getitem__(self, name):
+        try:
+            return self._states[name]
+        except KeyError:
+            raise c.NotFoundError(f"the reward does not say that it reads {name!r}; it reads "
+                                  f"{list(self._states)}") from None
+
+    def __len__(self):
+        return len(self.step)
+
+
+def _copy(pointer, shape):
+    kind = np.dtype(pointer._type_)
+    if not pointer or 0 in shape:
+        return np.zeros(shape, kind)
+    return np.ctypeslib.as_array(pointer, shape).copy()
+
+
+def _narrow(state):
+    return state[:, 0] if state.shape[1] == 1 else state
+
+
+def _plain(value):
+    return isinstance(value, (bool, int, float, str, bytes, type(None))) or \
+        isinstance(value, tuple) and all(map(_plain, value))
+
+
+def _code(function, name, reads):
+    """Path of the function's code and a hash of it: of its file, or its source where it has none;
+    with the plain values it was made with."""
+    if not inspect.isfunction(function):
+        raise TypeError(f"a reward is a function of an episode, given: {function!r}")
+    path = os.path.abspath(function.__code__.co_filename)
+    try:
+        with open(path, "rb") as file:
+            source = file.read()
+    except OSError:
+        try:
+            source = inspect.getsource(function).encode()
+        except OSError:
+            source = function.__code__.co_code + repr(function.__code__.co_consts).encode()
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    values = [*(function.__defaults__ or ()), *cells]
+    made_with = (function.__qualname__, name, reads, [v for v in values if _plain(v)])
+    return path, hashlib.sha256(source + repr(made_with).encode()).hexdigest()
+
+
+def _numbers(given, episode, name):
+    """What a reward returned, as one float64 for each control step; anything else is refused."""
+    numbers = np.asarray(given)
+    if numbers.dtype.kind not in "biuf":
+        raise c.InputError(f"the reward {name!r} returned {numbers.dtype} for episode "
+                           f"{episode.number}; real numbers are needed")
+    if numbers.shape != (len(episode),):
+        raise c.InputError(f"the reward {name!r} returned the shape {numbers.shape} for episode "
+                           f"{episode.number}; one number for each of its control steps is needed: "
+                           f"({len(episode)},)")
+    numbers = numbers.astype(np.float64)
+    wrong = np.flatnonzero(~np.isfinite(numbers))
+    if len(wrong):
+        raise c.InputError(f"the reward {name!r} is {numbers[wrong[0]]} at control step {wrong[0]} "
+                           f"of episode {episode.number}")
+    return numbers
+
+
+def relabel(run, reward, *, name=None, reads=None, restart=False, threads=0, plugin=None):
+    """Adds a task to the run in the directory `run`, as `waker relabel` does.
+
+    reward    function of an Episode that returns a number for each of its control steps; an agent
+              step earns their sum. Or the path of a plug-in (docs/relabel.md).
+    name      of the task, and
+    reads     names of what it reads of the state: where @waker.reward does not say them. One that
+              ends with "?" may be missing in some worlds.
+    restart   replace a reward of that name that other code has computed
+    plugin    file of the run's domain, where that is a plug-in
+
+    The run's episodes are simulated by the library's threads; the function is called in this one, an
+    episode at a time, in their order. Whatever it raises is raised here, and the run stays as it
+    was. Returns a dict: name, episodes, rows, simulated, steps, seconds, mean_return, threads.
+    """
+    config = c.RelabelConfig(directory=c.text(run), plugin=c.text(plugin), restart=restart,
+                             threads=threads)
+    raised = []
+    if isinstance(reward, (str, bytes, os.PathLike)):
+        config.reward = c.text(reward)
+    else:
+        said = getattr(reward, "waker_reward", (None, None))
+        name = name or said[0]
+        reads = said[1] if reads is None else reads
+        recorded = _recorded(reward, name, reads, raised)
+        config.recorded = ctypes.pointer(recorded)
+    result = c.RelabelResult()
+    try:
+        lib.relabel_run(ctypes.byref(config), ctypes.byref(result))
+    except c.Error:
+        if raised:
+            raise raised[0] from None
+        raise
+    values = {field: getattr(result, field) for field, _ in c.RelabelResult._fields_}
+    values["name"] = values["name"].decode()
+    return values
+
+
+def _recorded(function, name, reads, raised):
+    if not name or reads is None:
+        raise TypeError("give the name of the task and what the reward reads: name= and reads=, or "
+                        "@waker.reward(name, reads)")
+    if isinstance(reads, str) or not all(isinstance(read, str) for read in reads):
+        raise TypeError(f"reads is a list of names, given: {reads!r}")
+    reads = tuple(reads)
+    path, sha256 = _code(function, name, reads)
+
+    def answer(_context, raw, out):
+        try:
+            raw = raw.contents
+            episode = Episode(raw, reads, Domain._borrow(raw.domain, None))
+            numbers = _numbers(function(episode), episode, name)
+            np.ctypeslib.as_array(out, (len(episode) + 1,))[:-1] = numbers
+            return True
+        except BaseException as exception:  # C code has no use for it
+            raised.append(exception)
+            return False
+
+    texts = [c.text(read) for read in reads]
+    return c.RecordedReward(name=c.text(name), reads=(ctypes.c_char_p * (len(texts) + 1))(*texts),
+                            n_reads=len(texts), path=c.text(path), sha256=c.text(sha256),
+                            reward=c.RewardFunction(answer))
+
+
+def _named(text):
+    """The function that MODULE:NAME or FILE.py:NAME stands for."""
+    place, _, name = text.rpartition(":")
+    if not place or not name:
+        raise c.InputError(f"--python {text}: give MODULE:FUNCTION or FILE.py:FUNCTION")
+    if place.endswith(".py"):
+        spec = importlib.util.spec_from_file_location(os.path.basename(place)[:-3], place)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    else:
+        sys.path.insert(0, os.getcwd())
+        module = importlib.import_module(place)
+    try:
+        return getattr(module, name)
+    except AttributeError:
+        raise c.NotFoundError(f"--python {text}: there is no '{name}' in {place}") from None
+
+
+def main(arguments):
+    """`waker relabel RUN --python MODULE:FUNCTION`; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="waker relabel", allow_abbrev=False)
+    parser.add_argument("run", metavar="RUN")
+    parser.add_argument("--python", required=True, metavar="MODULE:FUNCTION",
+                        help="the reward, marked by @waker.reward")
+    parser.add_argument("--plugin", metavar="FILE", help="of the run's domain")
+    parser.add_argument("--restart", action="store_true",
+                        help="replace a reward of that name that other code has computed")
+    parser.add_argument("--threads", type=int, default=0, metavar="N")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    given = parser.parse_args(arguments)
+    try:
+        done = relabel(given.run, _named(given.python), restart=given.restart,
+                       threads=given.threads, plugin=given.plugin)
+    except (c.Error, ImportError, OSError, TypeError) as problem:
+        print(f"waker: {problem}", file=sys.stderr)
+        return 2
+    done["task"] = done.pop("name")
+    if given.json:
+        print(json.dumps(done))
+    else:
+        print(f"task '{done['task']}' of {given.run}: {done['episodes']} episodes, mean return "
+              f"{done['mean_return']:.5g}\n{done['simulated']} episodes, {done['steps']} agent steps, "
+              f"in {done['seconds']:.3g} s on {done['threads']} threads")
+    return 0
