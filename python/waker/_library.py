@@ -356,6 +356,21 @@ def _checked(function):
     return call
 
 
+def _open(file):
+    """Loads the library. OpenBLAS would start a thread for each core as it is loaded, which waker
+    never uses and which cannot end where memory is limited (ulimit -v)."""
+    name = "OPENBLAS_NUM_THREADS"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        return ctypes.CDLL(str(file))
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
 class _Library:
     """The functions by their names in C without `wk_`; loaded by the first one that is used."""
 
@@ -374,7 +389,7 @@ class _Library:
     def _load(self):
         file = path()
         try:
-            library = ctypes.CDLL(str(file))
+            library = _open(file)
             plain = {name[3:]: self._declare(library, name, *kind)
                      for name, kind in _PLAIN.items()}
             checked = {name[3:]: _checked(self._declare(library, name, _i,

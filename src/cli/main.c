@@ -1,5 +1,6 @@
 // The program: finds the command, reads its options, runs it, and turns errors into messages and
 // exit codes.
+#include "base/blas.h"
 #include "base/text.h"
 #include "cli/cli.h"
 
@@ -338,6 +339,7 @@ int main(int argc, char **argv)
     wk_cli cli = {0};
     wk_error err = {0};
     const wk_command *command = NULL;
+    wk_blas_without_threads(argv);
     wk_locale_use_c();
     atexit(on_exit_by_others);
     wk_status status = run_program(&cli, argc - 1, argv + 1, &command, &err);

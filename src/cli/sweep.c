@@ -57,6 +57,7 @@ typedef struct context {
 wk_status wk_cli_sweep_open(const char *directory, wk_cli_sweep *out, wk_error *err)
 {
     WK_TRY(wk_sweep_folder_grid(directory, &out->grid, err));
+    WK_TRY(wk_cli_sweep_check(&out->grid, err));
     return wk_sweep_plan_create(&out->grid, &out->plan, err);
 }
 
@@ -94,15 +95,29 @@ static wk_status parse_options(const wk_command *command, const wk_sweep_command
     return status;
 }
 
+// Options that a grid may not give: it comes from anywhere.
+static wk_status check_option(const char *option, wk_error *err)
+{
+    static const struct {
+        const char *option, *why;
+    } refused[] = {{"--out", "the results of a sweep are where its status looks for them"},
+                   {"--plugin", "a grid names no code; 'waker trust FILE' lets runs use it"},
+                   {"--reward", "a grid names no code; 'waker trust FILE' lets runs use it"}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        size_t length = strlen(refused[i].option);
+        if (strncmp(option, refused[i].option, length) == 0 && strchr("=", option[length]))
+            return wk_fail(err, WK_E_INPUT, "%s: %s", refused[i].option, refused[i].why);
+    }
+    return WK_OK;
+}
+
 static wk_status check_command(const wk_sweep_grid *grid, const char *name,
                                const wk_sweep_command *given, wk_error *err)
 {
     if (!given->present) return WK_OK;
     wk_status status = parse_options(command_called(name), given, err);
     for (int i = 0; status == WK_OK && i < given->count; i++)
-        if (strncmp(given->options[i], "--out", 5) == 0)
-            status = wk_fail(err, WK_E_INPUT,
-                             "--out: the results of a sweep are where its status looks for them");
+        status = check_option(given->options[i], err);
     if (status == WK_OK || !err) return status;
     return wk_fail_context(err, "%s:%d: %s", grid->name, given->line, name);
 }

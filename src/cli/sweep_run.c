@@ -1,8 +1,8 @@
 // waker sweep run: one task of a sweep from where it is to its end, or several that are trained as
 // a population. Launchers start it; it is an ordinary command with the exit codes of all others.
 #include "cli/long_run.h"
+#include "cli/sweep.h"
 #include "run/settings.h"
-#include "sweep/folder.h"
 #include "sweep/process.h"
 #include "sweep/state.h"
 #include <stdio.h>
@@ -209,22 +209,19 @@ static wk_status run_tasks(runner *r, wk_error *err)
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     (void)values;
-    wk_sweep_grid grid;
-    wk_sweep_plan plan;
-    WK_TRY(wk_sweep_folder_grid(cli->words.items[0], &grid, err));
-    wk_status status = wk_sweep_plan_create(&grid, &plan, err);
-    if (status == WK_OK) {
-        runner *r = calloc(1, sizeof *r);
-        if (r) {
-            r->cli = cli;
-            r->directory = cli->words.items[0];
-            r->plan = &plan;
-        }
-        status = r ? run_tasks(r, err) : wk_fail(err, WK_E_MEMORY, "no memory for the runs");
-        free(r);
-        wk_sweep_plan_free(&plan);
+    wk_cli_sweep sweep = {0};
+    wk_status status = wk_cli_sweep_open(cli->words.items[0], &sweep, err);
+    runner *r = status == WK_OK ? calloc(1, sizeof *r) : NULL;
+    if (r) {
+        r->cli = cli;
+        r->directory = cli->words.items[0];
+        r->plan = &sweep.plan;
+        status = run_tasks(r, err);
+    } else if (status == WK_OK) {
+        status = wk_fail(err, WK_E_MEMORY, "no memory for the runs");
     }
-    wk_sweep_grid_free(&grid);
+    free(r);
+    wk_cli_sweep_close(&sweep);
     return status;
 }
 

@@ -1,5 +1,6 @@
 #include "curriculum/surface.h"
 
+#include "base/blas.h"
 #include "base/rng.h"
 #include "base/sobol.h"
 #include <assert.h>
@@ -158,6 +159,7 @@ static void draw_frequencies(wk_surface *s)
 wk_status wk_surface_create(const wk_surface_config *config, const wk_domain *domain,
                             const wk_space *space, wk_surface **out, wk_error *err)
 {
+    WK_TRY(wk_blas_prepare(1, err));
     wk_surface *s = calloc(1, sizeof *s);
     if (!s) return wk_fail(err, WK_E_MEMORY, "no memory for a model of the error over θ");
     *s = (wk_surface){.config = *config,

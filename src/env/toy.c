@@ -98,6 +98,8 @@ static colour blend(colour below, colour above, double cover)
 // How much of a pixel a disc covers, from the distance to its rim in pixels.
 static double cover(double x, double y, double cx, double cy, double radius, double pixels_per_unit)
 {
+    double rim = radius + 1 / pixels_per_unit; // most pixels lie outside
+    if (fabs(x - cx) > rim || fabs(y - cy) > rim) return 0;
     double inside = (radius - hypot(x - cx, y - cy)) * pixels_per_unit + 0.5;
     return fmin(1, fmax(0, inside));
 }

@@ -255,9 +255,10 @@ static wk_status read_parts(lines *l, const wk_domain *domain, wk_theta_set *set
         status = read_value(l, wk_set_part_name((wk_set_part)p), &text, err);
         if (status == WK_OK && (!wk_text_to_unsigned(text, &count) || count > WK_SET_COUNT_MAX))
             status = wrong(l, "this is no number of environments", err);
+        if (status != WK_OK) break;
         counts[p] = (int)count;
         double *more = realloc(all, ((done + count) * n + 1) * sizeof *all);
-        if (status == WK_OK && !more) status = wk_fail(err, WK_E_MEMORY, "no memory for a set");
+        if (!more) status = wk_fail(err, WK_E_MEMORY, "no memory for a set");
         if (more) all = more;
         for (uint64_t i = 0; i < count && status == WK_OK; i++)
             status = read_theta(l, domain, all + n * done++, err);

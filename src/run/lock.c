@@ -92,6 +92,25 @@ wk_status wk_lock_held(const wk_dir *dir, bool *held, wk_error *err)
     return WK_OK;
 }
 
+bool wk_lock_is_open_in(const wk_dir *dir, long pid)
+{
+    char path[64];
+    wk_dir *open_files = NULL;
+    wk_names names = {0};
+    struct stat lock, file;
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%ld/fd", pid);
+    if (pid <= 0 || fstatat(wk_dir_fd(dir), NAME, &lock, AT_SYMLINK_NOFOLLOW) != 0) return false;
+    if (wk_dir_open(NULL, path, &open_files, NULL) == WK_OK &&
+        wk_dir_list(open_files, &names, NULL) == WK_OK)
+        for (size_t i = 0; i < names.count && !found; i++)
+            found = fstatat(wk_dir_fd(open_files), names.items[i], &file, 0) == 0 &&
+                    file.st_ino == lock.st_ino && file.st_dev == lock.st_dev;
+    wk_names_free(&names);
+    wk_dir_close(open_files);
+    return found;
+}
+
 wk_status wk_lock_check(const wk_lock *lock, wk_error *err)
 {
     struct stat held = {0}, there = {0};

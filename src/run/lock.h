@@ -9,6 +9,7 @@
 
 #include "base/dir.h"
 #include "base/log.h"
+#include <stdbool.h>
 
 /// All zero while nothing is held.
 typedef struct wk_lock {
@@ -27,6 +28,9 @@ wk_status wk_lock_take_within(const wk_dir *dir, double seconds, const wk_log *l
 enum { WK_LOCK_WAIT_SECONDS = 10 }; // unless the caller asks for another time
 /// Whether a process holds DIR/lock now. It looks for a moment as if this one had it.
 wk_status wk_lock_held(const wk_dir *dir, bool *held, wk_error *err);
+/// Whether that process of this machine has DIR/lock open, which those who hold it have. Ask before
+/// a process is signalled whose number stands in a file.
+bool wk_lock_is_open_in(const wk_dir *dir, long pid);
 /// Whether the file that is locked is still DIR/lock. Ask before everything that is saved.
 wk_status wk_lock_check(const wk_lock *lock, wk_error *err);
 /// One that holds nothing is fine.

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "sweep/folder.h"
 #include "sweep/state.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,13 +17,20 @@ static wk_status folder_path(const wk_sweep_plan *plan, const char *directory, i
                          plan->tasks.items[task].name);
 }
 
+static int read_count(wk_document *d)
+{
+    uint64_t number = wk_document_integer(d);
+    if (number > 1000000) wk_document_fail(d, "%" PRIu64 " is too large", number);
+    return number <= 1000000 ? (int)number : 0;
+}
+
 static void read_member(wk_document *d, wk_sweep_attempt *out)
 {
     wk_arena arena = {0};
-    if (wk_document_is(d, "attempts")) out->count = (int)wk_document_integer(d);
+    if (wk_document_is(d, "attempts")) out->count = read_count(d);
     if (wk_document_is(d, "progress")) out->progress = wk_document_integer(d);
     if (wk_document_is(d, "open")) out->open = wk_document_bool(d);
-    if (wk_document_is(d, "code")) out->code = (int)wk_document_integer(d);
+    if (wk_document_is(d, "code")) out->code = read_count(d);
     if (wk_document_is(d, "error"))
         snprintf(out->error, sizeof out->error, "%s", wk_document_string(d, &arena));
     wk_arena_reset(&arena);

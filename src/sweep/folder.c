@@ -36,8 +36,9 @@ wk_status wk_sweep_folder_holder(const char *directory, wk_sweep_holder *out, wk
     if (status == WK_E_NOT_FOUND) return WK_OK;
     if (status == WK_OK) status = wk_lock_held(dir, &held, err);
     if (status == WK_OK && held) status = wk_file_read_in(dir, HOLDER, 4096, &text, &size, err);
-    wk_dir_close(dir);
     if (text && sscanf(text, "%ld %255s", &out->pid, out->host) < 1) out->pid = 0;
+    out->certain = wk_lock_is_open_in(dir, out->pid);
+    wk_dir_close(dir);
     free(text);
     return status == WK_E_NOT_FOUND ? WK_OK : status;
 }

@@ -31,10 +31,11 @@ wk_status wk_sweep_folder_grid(const char *directory, wk_sweep_grid *out, wk_err
 wk_status wk_sweep_folder_write(const wk_sweep_folder *folder, const wk_sweep_grid *grid,
                                 wk_error *err);
 
-/// Who holds the sweep's lock now. pid 0: nobody.
+/// Who holds the sweep's lock now, as a file there says. pid 0: nobody.
 typedef struct wk_sweep_holder {
     long pid;
     char host[256];
+    bool certain; // a process of this machine with that number has the lock open
 } wk_sweep_holder;
 wk_status wk_sweep_folder_holder(const char *directory, wk_sweep_holder *out, wk_error *err);
 

@@ -385,6 +385,12 @@ static wk_status cancel(const wk_sweep_launch *launch, wk_error *err)
     if (strcmp(host, holder.host) != 0)
         return wk_fail(err, WK_E_INPUT, "the sweep runs on %s (process %ld); cancel it there",
                        holder.host, holder.pid);
+    if (!holder.certain)
+        return wk_fail(err, WK_E_INPUT,
+                       "'%s/" WK_SWEEP_FOLDER
+                       "/holder' names process %ld, which has no sweep here; "
+                       "look who holds the lock with 'lslocks' and stop it",
+                       launch->directory, holder.pid);
     if (kill((pid_t)holder.pid, SIGTERM) != 0)
         return wk_fail(err, WK_E_IO, "process %ld cannot be signalled: %s", holder.pid,
                        strerror(errno));

@@ -2,6 +2,8 @@
 // populations; a run that fails leaves the others alone; more runs join later; what cannot be run
 // is refused and leaves nothing.
 #include "cli/long_runs.h"
+#include <fcntl.h>
+#include <sys/file.h>
 
 // The smallest runs that do everything (TINY_OPTIONS), with axes, what follows and a report.
 static void write_grid(const char *name, int steps)
@@ -198,6 +200,9 @@ static void mistakes_are_refused_and_leave_nothing(void **state)
         {"blocks: {domain: toy}\\nthen: {eval: runs/other}", "'runs/other' is no option"},
         {"blocks: {domain: toy}\\nreport: --out /tmp/x", "--out"},
         {"blocks: {domain: toy}\\nkeys: {plugin: ./evil.so}\\nlogdir: 1", "no part of a grid"},
+        {"blocks: {domain: toy}\\nthen: {eval: --plugin ./evil.so}", "a grid names no code"},
+        {"blocks: {domain: toy}\\nthen: {eval: --reward=./evil.so}", "a grid names no code"},
+        {"blocks: {domain: toy}\\nthen: {model-error: [--plugin, ./evil.so]}", "names no code"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         shell("printf '%s' >bad.yaml", cases[i].grid);
@@ -226,6 +231,43 @@ static void a_grid_cannot_load_code(void **state)
     program_expect_error(program_run("sweep evil.yaml --logdir evil --rate 100"), 1, "failed");
     assert_non_null(strstr(program_run("sweep status evil").out, "evil.so"));
     shell("! test -e evil/seed0");
+    // Nor can one that lies in the directory of a sweep already.
+    shell("mkdir -p given/sweep && printf 'blocks: {domain: toy}\\nkeys: {seed: 0, steps: 20}\\n"
+          "then: {eval: --policy random --plugin ./evil.so}' >given/sweep/grid.yaml");
+    static const char *const commands[] = {"sweep --logdir given --rate 100",
+                                           "sweep run given seed0", "sweep status given",
+                                           "sweep retry given", "sweep add given seed=1"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        program_expect_error(program_run("%s", commands[i]), 2, "a grid names no code");
+    shell("! test -e given/seed0");
+}
+
+// The number of a process that stands in a file is not believed: only one that holds the sweep's
+// lock is signalled.
+static void cancelling_ends_no_process_but_that_of_the_sweep(void **state)
+{
+    (void)state;
+    char host[256] = "", path[512];
+    gethostname(host, sizeof host - 1);
+    pid_t other = fork();
+    assert_true(other >= 0);
+    if (other == 0) {
+        setsid();
+        for (;;)
+            pause();
+    }
+    int lock = open(inside("off/sweep/lock", path), O_RDWR);
+    assert_true(lock >= 0);
+    assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
+    pause_ms(50); // it leads a group of its own now
+    for (int sign = -1; sign <= 1; sign += 2) {
+        shell("echo %d %s >off/sweep/holder", sign * (int)other, host);
+        program_expect_error(program_run("sweep cancel off"), 2, "which has no sweep here");
+    }
+    close(lock);
+    assert_int_equal(waitpid(other, NULL, WNOHANG), 0); // lives
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
 }
 
 int main(void)
@@ -237,6 +279,7 @@ int main(void)
         cmocka_unit_test(more_seeds_join_and_what_is_done_stays),
         cmocka_unit_test(runs_that_were_moved_are_what_they_are),
         cmocka_unit_test(a_sweep_can_be_cancelled),
+        cmocka_unit_test(cancelling_ends_no_process_but_that_of_the_sweep),
         cmocka_unit_test(one_run_is_worked_on_by_one_process),
         cmocka_unit_test(mistakes_are_refused_and_leave_nothing),
         cmocka_unit_test(a_grid_cannot_load_code),

@@ -120,6 +120,9 @@ static void wrong_content_is_named(void **state)
         {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence,x\n", "other parameters"},
         {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 99999999\n",
          "no number of environments"},
+        // As many would have been asked of memory before they were refused.
+        {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 999999999999999999\n",
+         "no number of environments"},
         {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 1\nx\n", "no θ"},
         {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 1\n1,2\n", "too many"},
         {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 1\n99\n", "line 7"},

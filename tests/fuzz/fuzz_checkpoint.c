@@ -5,6 +5,7 @@
 // touching memory it does not own; a run that it accepts must go on. Built by tools/fuzz/run.
 #include "base/crc32c.h"
 #include "env/toy.h"
+#include "fuzz/waves.h"
 #include "run/run_file.h"
 
 #include <assert.h>

@@ -3,6 +3,7 @@
 // What cannot be continued is repaired (run/repair.h) and then must be, unless that is refused too.
 // Built by tools/fuzz/run.
 #include "fuzz/directory.h"
+#include "fuzz/waves.h"
 #include "run/repair.h"
 #include "train/runs.h"
 #include <assert.h>

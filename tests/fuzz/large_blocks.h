@@ -1,7 +1,7 @@
 // Large blocks of memory, kept from one input to the next: asking the system for them anew, with
 // the address sanitizer's shadow of them, would be most of the time of an input. A block that is
 // freed is poisoned until it is given out again, for the same number of bytes, so that nothing the
-// sanitizer would find is missed. The linker redirects the calls (tools/fuzz/run).
+// sanitizer would find is missed. The linker redirects the calls (tools/fuzz/build).
 #ifndef WK_TESTS_FUZZ_LARGE_BLOCKS_H
 #define WK_TESTS_FUZZ_LARGE_BLOCKS_H
 

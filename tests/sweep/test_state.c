@@ -196,6 +196,9 @@ static void what_is_wrong_with_the_input_is_not_tried_again(void **state)
     assert_phase(3, "failed");
     put("sweep/tasks/dr-seed1/attempt.json", "{\"attempts\": 1, \"code\": \"no"); // damaged
     assert_phase(3, "waiting");
+    // Numbers that do not fit are damage too: as an int this one was negative.
+    put("sweep/tasks/dr-seed1/attempt.json", "{\"attempts\": 4294967295, \"progress\": 0}");
+    assert_int_equal(read_state(3).attempt.count, 0);
     assert_ok(wk_sweep_attempt_forget(&plan, home, 3, &err));
 }
 

@@ -1,6 +1,7 @@
 // The CPU backend: buffers are host memory, an executable is the list of kernel calls with every
 // address resolved, and running it walks the list. For a population the lists follow each other.
 #include "tensor/backend.h"
+#include "base/blas.h"
 #include "base/clock.h"
 #include "tensor/cpu/calls.h"
 #include "tensor/plan.h"
@@ -190,6 +191,7 @@ static const wk_backend_vtable cpu_vtable = {.name = "cpu",
 
 wk_status wk_backend_cpu_create(wk_pool *pool, wk_backend **out, wk_error *err)
 {
+    WK_TRY(wk_blas_prepare(wk_pool_threads(pool), err));
     cpu_backend *backend = malloc(sizeof *backend);
     if (!backend) return wk_fail(err, WK_E_MEMORY, "no memory for the CPU backend");
     *backend = (cpu_backend){.base = {.vtable = &cpu_vtable}, .pool = pool};

@@ -1,0 +1,72 @@
+// Commands under limits on address space, as batch systems set them: each ends by itself, soon,
+// with success or with a message that says what is missing.
+#include "cli/long_runs.h"
+
+static const char *const commands[] = {
+    "--version",
+    "train --logdir new " TINY_OPTIONS " --steps 100 --log.tensorboard false --quiet",
+    "adapt made --task all --updates 5 --restart --quiet",
+    "eval made --policy random --envs 1 --cases dr",
+    "model-error made --policy random --envs 1 --steps 4",
+    "bench env --domain toy --seconds 0.1",
+    "bench update --iters 1 --batch 2",
+    "ckpt made --check",
+    "curriculum made",
+    "report made --out page",
+};
+enum { N_COMMANDS = sizeof commands / sizeof *commands, SECONDS = 60 };
+
+static int setup_run(void **state)
+{
+    if (setup(state) != 0) return -1;
+    setenv("OPENBLAS_NUM_THREADS", "2", 1); // as it starts by itself on two cores
+    program_expect_success(
+        program_run("train --logdir made " TINY_OPTIONS " --log.tensorboard false --quiet"));
+    return 0;
+}
+
+// Exit codes above 123 are those of `timeout` and of signals.
+static program_result run_limited(long kilobytes, const char *command)
+{
+    char before[64], line[512];
+    snprintf(before, sizeof before, "ulimit -v %ld; timeout -k 1 %d", kilobytes, SECONDS);
+    shell("rm -rf new page");
+    snprintf(line, sizeof line, "--threads 2 %s", command);
+    program_result r = program_run_after(before, line);
+    if (r.code > 2 || (r.code != 0 && !*r.err))
+        fail_msg("%s\nwith %ld kB ended with %d: %s", command, kilobytes, r.code, r.err);
+    return r;
+}
+
+static void every_command_ends_under_every_limit(void **state)
+{
+    static const long limits[] = {62000, 100000, 200000, 300000, 400000};
+    (void)state;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        for (int k = 0; k < N_COMMANDS; k++)
+            run_limited(limits[i], commands[k]);
+}
+
+static void the_message_says_what_is_missing(void **state)
+{
+    (void)state;
+    program_expect_error(run_limited(100000, commands[2]), 1, "no memory for OpenBLAS");
+    program_expect_error(run_limited(300000, commands[1]), 1, "raise the limit (ulimit -v)");
+}
+
+static void enough_memory_is_enough(void **state)
+{
+    (void)state;
+    program_expect_success(run_limited(2000000, commands[1]));
+    program_expect_success(run_limited(2000000, commands[2]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_command_ends_under_every_limit),
+        cmocka_unit_test(the_message_says_what_is_missing),
+        cmocka_unit_test(enough_memory_is_enough),
+    };
+    return cmocka_run_group_tests(tests, setup_run, teardown);
+}

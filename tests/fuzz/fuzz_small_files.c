@@ -1,0 +1,205 @@
+// Fuzz target: the small files beside runs. The first byte of an input says which it is: a frozen
+// set of environments, the list of a population, attempts and options of a sweep, Slurm's queue,
+// rewards that were added to a run, or the list of trusted code. Each is accepted, or refused with
+// a message; what is accepted is used. Built by tools/fuzz/run.
+#include "env/toy.h"
+#include "eval/theta_set.h"
+#include "fuzz/directory.h"
+#include "run/population.h"
+#include "run/reward_file.h"
+#include "sweep/slurm_store.h"
+#include "sweep/state.h"
+#include <assert.h>
+#include <math.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static wk_sweep_grid grid;
+static wk_sweep_plan plan;
+static const char *file_text; // what the simulated Slurm answers
+static size_t file_size;
+
+static void prepare(void)
+{
+    static const char text[] = "blocks: {domain: toy}\nkeys: {seed: 0..2}\nthen: {eval: ''}\n";
+    wk_error err = {0};
+    fuzz_enter();
+    if (wk_sweep_grid_parse("grid", text, strlen(text), &grid, &err) != WK_OK ||
+        wk_sweep_plan_create(&grid, &plan, &err) != WK_OK)
+        abort();
+    setenv("XDG_CONFIG_HOME", fuzz_root, 1);
+    fuzz_write("waker", "trusted", "", 0);
+    chmod("waker", 0700);
+    chmod("waker/trusted", 0600);
+}
+
+static void expect_message(wk_status status, const wk_error *err)
+{
+    assert(status == WK_OK || err->message[0]);
+}
+
+// With the right hash behind it where the first byte is odd.
+static void try_set(const char *bytes, size_t size)
+{
+    wk_error err = {0};
+    wk_theta_set set = {0};
+    wk_text text = {0};
+    wk_eval_case cases[WK_SET_PARTS];
+    if (size == 0) return;
+    wk_text_append(&text, bytes + 1, size - 1);
+    if (bytes[0] & 1) {
+        char hash[WK_SHA256_CHARS];
+        wk_sha256 sum = wk_sha256_start();
+        wk_sha256_add(&sum, bytes + 1, size - 1);
+        wk_sha256_finish(&sum, hash);
+        wk_text_printf(&text, "sha256 %s\n", hash);
+    }
+    fuzz_write(".", "a.set", wk_text_get(&text), text.length);
+    wk_text_free(&text);
+    wk_status status = wk_theta_set_open("a.set", &wk_toy, &set, &err);
+    expect_message(status, &err);
+    if (status != WK_OK) return;
+    assert(wk_theta_set_cases(&set, cases) > 0);
+    wk_theta_set_print(&set, &wk_toy, &text);
+    wk_text_free(&text);
+    wk_theta_set_free(&set);
+}
+
+static void try_population(const char *bytes, size_t size)
+{
+    wk_error err = {0};
+    wk_population population = {0}, added = {.count = 1, .names = {"seed9"}};
+    fuzz_write("many", WK_POPULATION_FILE, bytes, size);
+    wk_status status = wk_population_read("many", &population, &err);
+    expect_message(status, &err);
+    for (int i = 0; status == WK_OK && i < population.count; i++) {
+        char path[WK_PATH_MAX];
+        bool begun;
+        assert(!strchr(population.names[i], '/') && population.names[i][0] != '.');
+        expect_message(wk_population_path("many", population.names[i], path, &begun, &err), &err);
+    }
+    if (status == WK_OK) expect_message(wk_population_record("many", &added, &err), &err);
+}
+
+static void try_attempt(const char *bytes, size_t size)
+{
+    wk_error err = {0};
+    wk_sweep_attempt attempt;
+    wk_sweep_state state;
+    wk_sweep_claim claim;
+    bool held;
+    fuzz_write("many/sweep/tasks", "seed0/attempt.json", bytes, size);
+    wk_status status = wk_sweep_attempt_read(&plan, "many", 0, &attempt, &held, &err);
+    expect_message(status, &err);
+    assert(attempt.count >= 0 && !held);
+    expect_message(wk_sweep_state_read(&plan, "many", 0, 3, &state, &err), &err);
+    status = wk_sweep_claim_take(&plan, "many", 0, &claim, &err);
+    expect_message(status, &err);
+    if (status == WK_OK) expect_message(wk_sweep_claim_end(&claim, 1, attempt.error, &err), &err);
+}
+
+static void try_options(const char *bytes, size_t size)
+{
+    wk_error err = {0};
+    wk_slurm_options options, back;
+    wk_text text = {0}, printed = {0}, again = {0};
+    wk_text_append(&text, bytes, size);
+    wk_status status = wk_slurm_options_parse(&text, &options, &err);
+    expect_message(status, &err);
+    if (status == WK_OK) {
+        wk_slurm_options_print(&options, &printed);
+        wk_text copy = {0};
+        wk_text_puts(&copy, wk_text_get(&printed));
+        if (wk_slurm_options_parse(&copy, &back, &err) != WK_OK) abort();
+        wk_slurm_options_print(&back, &again);
+        assert(strcmp(wk_text_get(&printed), wk_text_get(&again)) == 0);
+        wk_text_free(&copy);
+    }
+    wk_text_free(&text);
+    wk_text_free(&printed);
+    wk_text_free(&again);
+}
+
+static wk_status answer(void *context, const char *const *words, wk_text *output, int *code,
+                        wk_error *err)
+{
+    (void)context, (void)words, (void)err;
+    wk_text_append(output, file_text, file_size);
+    *code = 0;
+    return WK_OK;
+}
+
+// Every file is the input; the id alone is a right one where the input begins with a letter.
+static wk_status read_any(void *context, const char *name, wk_text *out, wk_error *err)
+{
+    (void)context, (void)err;
+    if (strcmp(name, "id") == 0 && file_size > 0 && file_text[0] >= 'a')
+        wk_text_puts(out, "0123abcd");
+    else
+        wk_text_append(out, file_text, file_size);
+    return WK_OK;
+}
+
+static void try_queue(const char *bytes, size_t size)
+{
+    wk_error err = {0};
+    wk_slurm_jobs jobs = {0};
+    const wk_slurm_world world = {
+        .call = answer, .read = read_any, .directory = "many", .plan = &plan};
+    file_text = bytes, file_size = size;
+    expect_message(wk_slurm_queue(&world, &jobs, &err), &err);
+    for (size_t i = 0; i < jobs.count; i++)
+        assert(jobs.items[i].task >= -1 && jobs.items[i].task < (int)plan.tasks.count);
+    wk_array_free(&jobs);
+}
+
+// The input is the file behind its first eight bytes, which say how long the header is: up to the
+// first zero.
+static void try_reward(const char *bytes, size_t size)
+{
+    wk_error err = {0};
+    wk_reward_labels labels = {0};
+    wk_reward_table table;
+    wk_text text = {0};
+    uint64_t header = size ? strnlen(bytes, size) : 0, rows;
+    wk_text_append(&text, (const char *)&header, sizeof header);
+    wk_text_append(&text, bytes, header);
+    if (header < size) wk_text_append(&text, bytes + header + 1, size - header - 1);
+    fuzz_write("run/rewards", "a.safetensors", wk_text_get(&text), text.length);
+    wk_text_free(&text);
+    expect_message(wk_reward_labels_read("run", &labels, &err), &err);
+    wk_array_free(&labels);
+    wk_status status = wk_reward_table_read("run", "a", &table, &err);
+    expect_message(status, &err);
+    if (status != WK_OK) return;
+    for (size_t i = 0; i < table.count; i++) {
+        const float *rewards = wk_reward_table_find(&table, table.episodes[i], &rows);
+        assert(rewards);
+        for (uint64_t k = 0; k < rows; k++)
+            assert(isfinite(rewards[k]));
+    }
+    wk_reward_table_free(&table);
+}
+
+static void try_trusted(const char *bytes, size_t size)
+{
+    wk_error err = {0};
+    wk_trusted list = {0};
+    fuzz_write("waker", "trusted", bytes, size);
+    wk_status status = wk_trusted_read(&list, &err);
+    expect_message(status, &err);
+    for (size_t i = 0; status == WK_OK && i < list.files.count; i++)
+        assert(wk_code_path_valid(list.files.items[i].path) &&
+               wk_sha256_valid(list.files.items[i].sha256));
+    wk_trusted_free(&list);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    static void (*const kinds[])(const char *, size_t) = {
+        try_set, try_population, try_attempt, try_options, try_queue, try_reward, try_trusted};
+    if (!*fuzz_root) prepare();
+    if (size == 0) return 0;
+    kinds[bytes[0] % (sizeof kinds / sizeof *kinds)]((const char *)bytes + 1, size - 1);
+    return 0;
+}
