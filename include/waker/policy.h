@@ -23,7 +23,8 @@ extern "C" {
 typedef struct wk_policy_config {
     const char *run;     // directory of the run
     const char *task;    // name of a task of its domain, or WK_POLICY_TASK_EXPLORE
-    const char *weights; // "adapted", "alongside" or "finetuned"; NULL: adapted, else alongside
+    const char *weights; // "adapted", "alongside" or "finetuned"; NULL: adapted, else alongside;
+                         // "adapted.NAME" of an adaptation or fine-tuning that has a name
     int64_t step;        // of the snapshot, or WK_POLICY_STEP_LAST
     const char *device;  // "auto", "cpu", "cuda", "cuda:N"; NULL: as the run was configured
     const char *plugin;  // file to load the domain's code from; NULL: no code is ever loaded

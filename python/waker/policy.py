@@ -31,7 +31,8 @@ class Policy:
 
     run, task  directory, and the task's name or "explore"
     num_envs   None: observations [64,64,3] give actions [A]; N: [N,64,64,3] give [N,A]
-    weights    "adapted", "alongside" or "finetuned"; default: adapted, else alongside
+    weights    "adapted", "alongside" or "finetuned"; default: adapted, else alongside;
+               "adapted.NAME" of an adaptation or fine-tuning that has a name
     step       of the snapshot; default: the newest
     device     "auto", "cpu", "cuda", "cuda:N"; default: as the run was configured
     plugin     file to load the domain's code from; without it no code is loaded

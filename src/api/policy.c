@@ -38,26 +38,43 @@ static bool explores(const wk_policy_config *config)
     return strcmp(config->task, WK_POLICY_TASK_EXPLORE) == 0;
 }
 
-// Which weights have the policy. The exploration policy belongs to the snapshots.
-static wk_status choose_kind(const wk_saved_run *run, const wk_policy_config *config,
-                             wk_weights_kind *kind, wk_error *err)
+// Which weights have the policy. The exploration policy belongs to the snapshots. `text` gets the
+// words of "adapted.NAME" apart.
+static wk_status choose_weights(const wk_saved_run *run, const wk_policy_config *config,
+                                char text[WK_WEIGHTS_TITLE_MAX], wk_weights_choice *choice,
+                                wk_error *err)
 {
     const char *weights = config->weights;
-    *kind = WK_WEIGHTS_SNAPSHOT;
+    choice->kind = WK_WEIGHTS_SNAPSHOT;
     if (explores(config)) {
         if (!weights) return WK_OK;
         return wk_fail(err, WK_E_INPUT,
                        "weights: '%s' are those of task policies; leave it NULL to explore",
                        weights);
     }
-    WK_TRY(wk_saved_run_kind(run, &weights, kind, err));
-    if (strcmp(weights, WK_POLICY_RANDOM) != 0) return WK_OK;
-    return wk_fail(err, WK_E_INPUT, "weights: random actions need none");
+    const char *dot = weights ? strchr(weights, '.') : NULL;
+    if (dot) {
+        if (strlen(weights) >= WK_WEIGHTS_TITLE_MAX)
+            return wk_fail(err, WK_E_INPUT, "weights: '%.80s' is too long", weights);
+        strcpy(text, weights);
+        text[dot - weights] = 0;
+        weights = text;
+        choice->name = text + (dot - config->weights) + 1;
+        WK_TRY(wk_weights_check_name(choice->name, err));
+    }
+    WK_TRY(wk_saved_run_kind(run, &weights, &choice->kind, err));
+    if (strcmp(weights, WK_POLICY_RANDOM) == 0)
+        return wk_fail(err, WK_E_INPUT, "weights: random actions need none");
+    if (dot && choice->kind == WK_WEIGHTS_SNAPSHOT)
+        return wk_fail(err, WK_E_INPUT, "weights: '%s' have no names", weights);
+    if (choice->kind == WK_WEIGHTS_FINETUNED) choice->task = config->task;
+    return WK_OK;
 }
 
 static wk_status load(wk_policy *p, const wk_policy_config *config, int *policy, wk_error *err)
 {
     int task = 0;
+    char text[WK_WEIGHTS_TITLE_MAX];
     wk_weights_choice choice = {
         .step = config->step, .device = config->device, .threads = config->threads};
     const wk_named_plugins named = {.domain = config->plugin};
@@ -65,8 +82,7 @@ static wk_status load(wk_policy *p, const wk_policy_config *config, int *policy,
                                           .plugins = config->plugin ? &named : NULL};
     WK_TRY(wk_saved_run_open(config->run, &options, &p->run, err));
     if (!explores(config)) WK_TRY(wk_domain_task(p->run.world.domain, config->task, &task, err));
-    WK_TRY(choose_kind(&p->run, config, &choice.kind, err));
-    if (choice.kind == WK_WEIGHTS_FINETUNED) choice.task = config->task;
+    WK_TRY(choose_weights(&p->run, config, text, &choice, err));
     WK_TRY(wk_saved_run_load(&p->run, &choice, err));
     *policy = WK_POLICY_EXPLORE;
     return explores(config) ? WK_OK : wk_saved_run_policy(&p->run, task, policy, err);

@@ -72,6 +72,7 @@ extern const wk_command wk_command_openloop;
 extern const wk_command wk_command_curriculum;
 extern const wk_command wk_command_ckpt;
 extern const wk_command wk_command_export;
+extern const wk_command wk_command_card;
 extern const wk_command wk_command_model_error;
 extern const wk_command wk_command_report;
 extern const wk_command wk_command_theory;

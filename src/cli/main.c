@@ -30,6 +30,7 @@ static const wk_command *const commands[] = {
     &wk_command_curriculum,
     &wk_command_ckpt,
     &wk_command_export,
+    &wk_command_card,
     &wk_command_model_error,
     &wk_command_config,
     &wk_command_envs,

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "eval/evaluate.h"
 #include "eval/open_loop.h"
+#include "media/animation.h"
 #include "run/saved_run.h"
 #include "run/world.h"
 #include <inttypes.h>
@@ -10,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEQUENCES = 6, STRIP_COLUMNS = 12, STEPS_MIN = 2, DELAY = 10 };
+enum { SEQUENCES = 6, STRIP_COLUMNS = 12, STEPS_MIN = 2 };
+static const double FRAME_SECONDS = 0.1;
 
 typedef struct openloop_values {
     const char *snapshot, *policy, *name, *out, *device, *set, *plugin;
@@ -23,7 +25,7 @@ static const openloop_values defaults = {
 
 #define WK_VALUES openloop_values
 static const wk_arg args[] = {
-    WK_OPT_PATH("out", out, "FILE.gif|FILE.csv",
+    WK_OPT_PATH("out", out, "FILE.gif|FILE.mp4|FILE.csv",
                 "where to write; a still goes next to it as FILE.png, vectors as FILE.csv "
                 "(RUN/eval, where 'waker report' finds it)"),
     WK_OPT_TEXT("snapshot", snapshot, "STEP|last", "weights of which agent step (last)"),
@@ -147,25 +149,27 @@ static wk_status play(show *s, int threads, wk_error *err)
     return WK_OK;
 }
 
-static wk_status film(show *s, const wk_open_loop_labels *labels, wk_gif **gif, wk_image *frame,
-                      wk_error *err)
+static wk_status film(show *s, const wk_open_loop_labels *labels, wk_animation **clip,
+                      wk_image *frame, wk_error *err)
 {
     wk_progress_next(&s->progress, "pictures", s->v.steps);
     for (int t = 0; t < s->v.steps; t++, wk_progress_count(&s->progress, 0)) {
         WK_TRY(wk_open_loop_frame(s->loop, t, labels, frame, err));
-        if (!*gif) WK_TRY(wk_gif_create(frame->width, frame->height, DELAY, gif, err));
-        WK_TRY(wk_gif_add(*gif, frame, err));
+        if (!*clip)
+            WK_TRY(
+                wk_animation_create(s->out, frame->width, frame->height, FRAME_SECONDS, clip, err));
+        WK_TRY(wk_animation_add(*clip, frame, err));
     }
     return WK_OK;
 }
 
 static wk_status write_clip(show *s, const wk_open_loop_labels *labels, wk_error *err)
 {
-    wk_gif *gif = NULL;
+    wk_animation *clip = NULL;
     wk_image frame = {0};
-    wk_status status = film(s, labels, &gif, &frame, err);
-    if (status == WK_OK) status = wk_gif_write(gif, s->out, err);
-    wk_gif_destroy(gif);
+    wk_status status = film(s, labels, &clip, &frame, err);
+    if (status == WK_OK) status = wk_animation_write(clip, err);
+    wk_animation_destroy(clip);
     wk_image_free(&frame);
     return status;
 }
@@ -202,7 +206,7 @@ static wk_status write_vectors(show *s, wk_error *err)
     return wk_file_write_text(NULL, path, &out, err);
 }
 
-// FILE.gif and next to it FILE.png.
+// The clip and next to it FILE.png.
 static wk_status write_pictures(show *s, wk_error *err)
 {
     wk_image strip = {0};
@@ -229,12 +233,11 @@ static const char *ending_of(const show *s)
 // Where the report finds them, unless the user says otherwise.
 static wk_status choose_out(show *s, const char *directory, wk_error *err)
 {
-    if (s->v.out && !wk_path_ends_in(s->v.out, ending_of(s)))
-        return wk_fail(err, WK_E_INPUT, "--out %s: it will be %s, call it FILE%s", s->v.out,
-                       s->run.world.domain->observation.no_image
-                           ? "a table, since the domain has no pictures"
-                           : "a clip",
-                       ending_of(s));
+    bool table = s->run.world.domain->observation.no_image;
+    if (s->v.out && !(table ? wk_path_ends_in(s->v.out, ".csv") : wk_animation_is_path(s->v.out)))
+        return wk_fail(err, WK_E_INPUT, "--out %s: it will be %s", s->v.out,
+                       table ? "a table, since the domain has no pictures, call it FILE.csv"
+                             : "a clip, call it FILE.gif or FILE.mp4");
     if (s->v.out) {
         snprintf(s->out, sizeof s->out, "%s", s->v.out);
         return WK_OK;
@@ -296,7 +299,8 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_openloop = {
     .name = "openloop",
     .summary = "Show what a run's world model imagines after a few frames, next to the truth",
-    .usage = "openloop RUN [--out FILE.gif] [--snapshot STEP|last] [--policy random|explore|TASK]\n"
+    .usage = "openloop RUN [--out FILE.gif|FILE.mp4] [--snapshot STEP|last] [--policy "
+             "random|explore|TASK]\n"
              "openloop RUN [--out FILE.gif] [--case CASE] [--context N] [--steps N] [--seed N]",
     .details =
         "Plays six fresh episodes. The model sees the first frames, then only the actions.\n"

@@ -2,6 +2,7 @@
 // sheet of the whole domain.
 #include "cli/cli.h"
 #include "cli/world.h"
+#include "media/animation.h"
 #include "report/contact_sheet.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ static const render_values defaults = {.steps = UNSET, .size = UNSET};
 static const wk_arg args[] = {
     WK_OPT_TEXT("domain", domain, "DOMAIN", "a built-in domain; 'waker envs' lists them"),
     WK_OPT_PATH("plugin", plugin, "FILE", "the domain of this plug-in instead"),
-    WK_OPT_PATH("out", out, "FILE", "where to write: .png for a still, .gif for a clip"),
+    WK_OPT_PATH("out", out, "FILE", "where to write: .png for a still, .gif or .mp4 for a clip"),
     WK_OPT_TEXT("params", params, "A,B,...",
                 "the world's parameters (default: the middle of the training grid)"),
     WK_OPT_TEXT("case", case_name, "CASE[:I]",
@@ -48,8 +49,9 @@ static const wk_arg args[] = {
 static wk_status check_out(const render_values *v, wk_error *err)
 {
     if (!v->out) return wk_fail(err, WK_E_INPUT, "where to? give --out FILE.png or --out FILE.gif");
-    if (!wk_path_ends_in(v->out, ".png") && !wk_path_ends_in(v->out, ".gif"))
-        return wk_fail(err, WK_E_INPUT, "--out '%s': the name must end in .png or .gif", v->out);
+    if (!wk_path_ends_in(v->out, ".png") && !wk_animation_is_path(v->out))
+        return wk_fail(err, WK_E_INPUT, "--out '%s': the name must end in .png, .gif or .mp4",
+                       v->out);
     if (v->sheet && !wk_path_ends_in(v->out, ".png"))
         return wk_fail(err, WK_E_INPUT, "--out '%s': a sheet is a .png", v->out);
     const char *slash = strrchr(v->out, '/');
@@ -110,36 +112,30 @@ static wk_status render_still(wk_random_episode *episode, const render_values *v
 }
 
 // Adds the start and the state after every step.
-static wk_status film(wk_random_episode *episode, int steps, wk_gif *gif, wk_image *frame,
+static wk_status film(wk_random_episode *episode, int steps, wk_animation *clip, wk_image *frame,
                       int *frames, wk_error *err)
 {
     for (int i = 0;; i++) {
         WK_TRY(wk_random_episode_draw(episode, frame, err));
-        WK_TRY(wk_gif_add(gif, frame, err));
+        WK_TRY(wk_animation_add(clip, frame, err));
         (*frames)++;
         if (i == steps || episode->ended) return WK_OK;
         WK_TRY(wk_random_episode_advance(episode, 1, err));
     }
 }
 
-// Real time in hundredths of a second; viewers slow down anything below 2.
-static int frame_delay(const wk_domain *domain)
-{
-    double delay = round(domain->step_seconds * 100);
-    return delay < 2 ? 2 : delay > 100 ? 100 : (int)delay;
-}
-
 static wk_status render_clip(wk_random_episode *episode, const render_values *v, int size,
                              int steps, char *what, size_t what_size, wk_error *err)
 {
     wk_image frame = {0};
-    wk_gif *gif = NULL;
-    int delay = frame_delay(wk_env_domain(episode->env)), frames = 0;
+    wk_animation *clip = NULL;
+    double seconds = fmin(wk_env_domain(episode->env)->step_seconds, 1); // real time
+    int frames = 0;
     wk_status status = wk_image_create(size, size, 0, &frame, err);
-    if (status == WK_OK) status = wk_gif_create(size, size, delay, &gif, err);
-    if (status == WK_OK) status = film(episode, steps, gif, &frame, &frames, err);
-    if (status == WK_OK) status = as_io(wk_gif_write(gif, v->out, err));
-    wk_gif_destroy(gif);
+    if (status == WK_OK) status = wk_animation_create(v->out, size, size, seconds, &clip, err);
+    if (status == WK_OK) status = film(episode, steps, clip, &frame, &frames, err);
+    if (status == WK_OK) status = as_io(wk_animation_write(clip, err));
+    wk_animation_destroy(clip);
     wk_image_free(&frame);
     snprintf(what, what_size, "%d random agent steps%s, %d frames of %d x %d, written to %s",
              frames - 1, episode->ended ? " (end of the episode)" : "", frames, size, size, v->out);
@@ -149,7 +145,7 @@ static wk_status render_clip(wk_random_episode *episode, const render_values *v,
 static wk_status render_episode(const wk_cli *cli, const wk_world *world, const render_values *v,
                                 wk_error *err)
 {
-    bool clip = wk_path_ends_in(v->out, ".gif");
+    bool clip = wk_animation_is_path(v->out);
     int steps = v->steps != UNSET ? v->steps : clip ? CLIP_STEPS : 0;
     int size = v->size != UNSET ? v->size : STILL_SIZE;
     double theta[WK_PARAMS_MAX] = {0};
@@ -196,7 +192,7 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 const wk_command wk_command_render = {
     .name = "render",
     .summary = "Draw a world, a clip of an episode, or a sheet of many worlds",
-    .usage = "render --domain DOMAIN --out FILE.png|FILE.gif [OPTIONS]\n"
+    .usage = "render --domain DOMAIN --out FILE.png|FILE.gif|FILE.mp4 [OPTIONS]\n"
              "render --sheet --domain DOMAIN --out FILE.png [OPTIONS]",
     .examples = "render --domain terrain-walker --params 0.8,0.3 --out walker.png\n"
                 "render --domain clean-up --case extra-block:2 --seed 7 --out clean-up.gif\n"

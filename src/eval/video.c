@@ -1,8 +1,8 @@
 #include "eval/video.h"
 
 #include "eval/open_loop.h"
+#include "media/animation.h"
 #include <assert.h>
-#include <math.h>
 #include <stdio.h>
 
 enum {
@@ -131,27 +131,27 @@ static void draw(const film *f, const caption *text, int row, wk_image *frame)
     }
 }
 
-static wk_status encode(const film *f, const caption *text, wk_gif *gif, wk_image *frame,
+static wk_status encode(const film *f, const caption *text, wk_animation *clip, wk_image *frame,
                         wk_error *err)
 {
     for (int row = 0; row < f->rows; row += frames_apart(f)) {
         draw(f, text, row, frame);
-        WK_TRY(wk_gif_add(gif, frame, err));
+        WK_TRY(wk_animation_add(clip, frame, err));
     }
     return WK_OK;
 }
 
-static wk_status write_gif(const film *f, const caption *text, const wk_domain *domain,
-                           const char *path, wk_error *err)
+static wk_status write_clip(const film *f, const caption *text, const wk_domain *domain,
+                            const char *path, wk_error *err)
 {
-    wk_gif *gif = NULL;
+    wk_animation *clip = NULL;
     wk_image frame = {0};
-    int delay = (int)fmax(2, round(100 * domain->step_seconds * frames_apart(f)));
+    double seconds = domain->step_seconds * frames_apart(f);
     wk_status status = wk_image_create(WIDTH, HEIGHT, PAPER, &frame, err);
-    if (status == WK_OK) status = wk_gif_create(WIDTH, HEIGHT, delay, &gif, err);
-    if (status == WK_OK) status = encode(f, text, gif, &frame, err);
-    if (status == WK_OK) status = wk_gif_write(gif, path, err);
-    wk_gif_destroy(gif);
+    if (status == WK_OK) status = wk_animation_create(path, WIDTH, HEIGHT, seconds, &clip, err);
+    if (status == WK_OK) status = encode(f, text, clip, &frame, err);
+    if (status == WK_OK) status = wk_animation_write(clip, err);
+    wk_animation_destroy(clip);
     wk_image_free(&frame);
     return status;
 }
@@ -173,7 +173,7 @@ static wk_status make_film(const wk_eval_result *r, const wk_eval_player *player
     if (status == WK_OK) status = wk_open_loop_run(f.loop, err);
     if (status == WK_OK) {
         caption text = describe(r, t, set, episode, rank);
-        status = write_gif(&f, &text, domain, path, err);
+        status = write_clip(&f, &text, domain, path, err);
     }
     wk_open_loop_destroy(f.loop);
     return status;

@@ -109,11 +109,11 @@ static void the_actions_are_those_of_an_evaluation(void **state)
 }
 
 // The mean that the command wrote for these weights.
-static double mean_of_the_command(const char *weights)
+static double mean_of_the_command(const char *weights, const char *options)
 {
     program_expect_success(program_run(
         "eval run --quiet --policy %s --task west --cases dr --envs %d --seed %d >/dev/null",
-        weights, COUNT, SEED));
+        options, COUNT, SEED));
     wk_results *results;
     assert_ok(wk_results_read(run, &results, &err));
     double mean = NAN;
@@ -146,11 +146,24 @@ static void every_kind_of_weights_scores_as_by_the_command(void **state)
     program_expect_success(program_run("finetune run --task west --steps 200 --quiet"));
     for (int i = 0; i < 3; i++) {
         means[i] = mean_of_the_library(kinds[i]);
-        assert_near(means[i], mean_of_the_command(kinds[i]), 0);
+        assert_near(means[i], mean_of_the_command(kinds[i], kinds[i]), 0);
     }
     assert_true(means[0] != means[1] && means[1] != means[2]);
     // Adapted policies come first where none are named.
     assert_near(mean_of_the_library(NULL), means[1], 0);
+    // Others of the same snapshot have names.
+    program_expect_success(
+        program_run("adapt run --task all --updates 30 --quiet --name twin --seed 9"));
+    assert_near(mean_of_the_library("adapted.twin"),
+                mean_of_the_command("adapted.twin", "adapted --name twin"), 0);
+    wk_policy *policy;
+    wk_policy_config config = west();
+    config.weights = "adapted.other";
+    assert_refused(wk_policy_create(&config, &policy, &err), WK_E_NOT_FOUND, "other");
+    config.weights = "adapted./../x";
+    assert_refused(wk_policy_create(&config, &policy, &err), WK_E_INPUT, "a-z");
+    config.weights = "alongside.twin";
+    assert_refused(wk_policy_create(&config, &policy, &err), WK_E_INPUT, "have no names");
     shell("rm -r run/adapt run/finetune run/eval");
 }
 

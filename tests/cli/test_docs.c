@@ -199,6 +199,7 @@ static void make_runs(void)
         program_expect_success(
             program_run("adapt .made/%s --task all --updates 2 --quiet", made[i].name));
     }
+    program_expect_success(program_run("eval .made/toy --envs 1 --cases dr --quiet"));
 }
 
 static glob_t pages;

@@ -192,6 +192,8 @@ static void open_loop_predictions_are_a_clip_and_a_still(void **state)
     shell("cp clip.gif before.gif");
     program_expect_success(program_run("openloop tasks --policy east --threads 2 --out clip.gif"));
     shell("cmp clip.gif before.gif");
+    program_expect_success(program_run("openloop tasks --policy east --out clip.mp4"));
+    shell("grep -q ftypisom clip.mp4 && test -f clip.png");
     program_expect_success(program_run("openloop tasks --policy east --quiet"));
     assert_true(is_gif("tasks/eval/openloop-000000000402-east.gif"));
     shell("test -s tasks/eval/openloop-000000000402-east.png");

@@ -15,6 +15,7 @@ static const char *const commands[] = {"ckpt hostile",
                                        "curriculum hostile --json",
                                        "export hostile --out episodes",
                                        "report hostile --out page",
+                                       "card hostile --out card",
                                        "eval hostile --envs 1 --cases dr",
                                        "openloop hostile --out loop.gif --steps 8",
                                        "model-error hostile --envs 1 --steps 9",
@@ -56,6 +57,7 @@ static int setup_run(void **state)
     if (setup(state) != 0) return -1;
     program_expect_success(program_run("train --quiet --logdir run " TINY_OPTIONS
                                        " --log.tensorboard false --tasks all"));
+    program_expect_success(program_run("eval run --envs 1 --cases dr --quiet"));
     FILE *file = fopen(inside("edit.py", (char[512]){0}), "w");
     assert_non_null(file);
     fputs(edit, file);
@@ -69,7 +71,8 @@ static int setup_run(void **state)
 static void try_all(const char *craft)
 {
     for (int i = 0; i < COMMANDS; i++) {
-        shell("rm -rf hostile new episodes page loop.gif && cp -r run hostile && { %s; }", craft);
+        shell("rm -rf hostile new episodes page card loop.gif && cp -r run hostile && { %s; }",
+              craft);
         program_result r = program_run_after(LIMITS, commands[i]);
         // 0: read past it; 1, 2, 3: refused or found. Signals and aborts are above 128.
         if (r.code < 0 || r.code > 3)
@@ -106,7 +109,7 @@ static void links_out_of_the_run(void **state)
     try_all("ln -s ../../outside hostile/checkpoints/unfinished-step-000000000999; "
             "ln -s ../../outside hostile/checkpoints/step-000000000999; "
             "ln -s ../../outside hostile/snapshots/step-000000000999.safetensors; "
-            "ln -s ../outside hostile/adapt; ln -s ../outside hostile/eval; "
+            "ln -s ../outside hostile/adapt; rm -r hostile/eval; ln -s ../outside hostile/eval; "
             "ln -s ../outside hostile/rewards; ln -s ../outside hostile/benchmark");
     try_all("for f in hostile/replay/*.log; do ln -sf ../../outside/thesis $f; done");
 }
@@ -137,7 +140,7 @@ static void files_that_are_something_else(void **state)
     try_all("truncate -s 1T hostile/metrics.jsonl; "
             "for f in hostile/checkpoints/*/*; do truncate -s 200G $f; done");
     try_all("yes '[' | tr -d '\\n' | head -c 300000 > hostile/repairs.jsonl; "
-            "mkdir hostile/eval && yes '{\"a\":' | tr -d '\\n' | head -c 300000 > "
+            "mkdir -p hostile/eval && yes '{\"a\":' | tr -d '\\n' | head -c 300000 > "
             "hostile/eval/adapted-step-000000000402.json");
 }
 

@@ -127,6 +127,22 @@ static void a_clip_has_a_frame_per_step_in_real_time(void **state)
     gif_free(&clip);
 }
 
+// What is in it: tests/media/test_video.c.
+static void a_clip_may_be_a_video(void **state)
+{
+    (void)state;
+    unsigned long size;
+    program_result r = program_run("render --domain toy --steps 4 --size 64 --out clip.mp4");
+    program_expect_success(r);
+    assert_non_null(
+        strstr(r.out, "4 random agent steps, 5 frames of 64 x 64, written to clip.mp4"));
+    uint8_t *bytes = program_read("clip.mp4", &size);
+    assert_true(bytes && size > 600 && memcmp(bytes + 4, "ftypisom", 8) == 0);
+    free(bytes);
+    program_expect_error(program_run("render --domain toy --out clip.avi"), 2,
+                         "must end in .png, .gif or .mp4");
+}
+
 static void a_clip_longer_than_the_episode_ends_with_it(void **state)
 {
     (void)state;
@@ -214,9 +230,9 @@ static void wrong_places_are_refused_and_nothing_is_left(void **state)
     (void)state;
     int before = program_count_files();
     program_expect_error(program_run("render " BALL), 2, "--out");
-    program_expect_error(program_run("render " BALL "--out a.bmp"), 2, ".png or .gif");
-    program_expect_error(program_run("render " BALL "--out .png"), 2, ".png or .gif");
-    program_expect_error(program_run("render " BALL "--out /dev/full"), 2, ".png or .gif");
+    program_expect_error(program_run("render " BALL "--out a.bmp"), 2, ".png, .gif or .mp4");
+    program_expect_error(program_run("render " BALL "--out .png"), 2, ".png, .gif or .mp4");
+    program_expect_error(program_run("render " BALL "--out /dev/full"), 2, ".png, .gif or .mp4");
     program_expect_error(program_run("render " BALL "--sheet --out a.gif"), 2, "a sheet is a .png");
     program_expect_error(program_run("render " BALL "--out no/such/a.png"), 1, "no/such");
     program_expect_error(program_run("render " BALL "--out /proc/a.png"), 1, "/proc/a.png");
@@ -255,6 +271,7 @@ int main(void)
         cmocka_unit_test(options_reach_the_domain),
         cmocka_unit_test(the_same_command_writes_the_same_bytes),
         cmocka_unit_test(a_clip_has_a_frame_per_step_in_real_time),
+        cmocka_unit_test(a_clip_may_be_a_video),
         cmocka_unit_test(a_clip_longer_than_the_episode_ends_with_it),
         cmocka_unit_test(a_sheet_shows_the_grid_and_every_case),
         cmocka_unit_test(quiet_says_nothing),

@@ -35,6 +35,7 @@ static int setup_runs(void **state)
     program_expect_success(program_run("adapt made --task all --updates 3 --quiet"));
     program_expect_success(
         program_run("finetune made --task centre --steps 60 --quiet --plugin m.so"));
+    program_expect_success(program_run("eval made --envs 1 --cases dr --quiet --plugin m.so"));
     was_loaded();
     return 0;
 }
@@ -50,6 +51,7 @@ static const char NAME_IT[] = "add --plugin ", NAME_RULE[] = "add --curriculum.p
     {"ckpt " run, NULL}, {"ckpt " run " --check", NULL}, {"ckpt " run " --json", NULL},            \
         {"report " run " --out page", NULL}, {"curriculum " run, NULL},                            \
         {"export " run " --out episodes --episodes 2", NULL},                                      \
+        {"card " run " --out card", NAME_IT}, {"card " run " --out card --no-video", NULL},        \
         {"adapt " run " --task all --updates 4 --restart --quiet", NULL},                          \
         {"eval " run " --envs 1 --cases dr", NAME_IT}, {"top " run " --once", NULL},               \
         {"eval " run " --policy random --envs 1 --cases dr", NAME_IT},                             \
@@ -124,6 +126,8 @@ static void runs_without_a_description_say_how_to_get_one(void **state)
                                        {"report older --out page", NULL},
                                        {"curriculum older", describe},
                                        {"export older --out episodes", describe},
+                                       {"card older --out card2 --no-video", describe},
+                                       {"card older --out card2", relative},
                                        {"adapt older --task all", describe},
                                        {"eval older", relative},
                                        {"openloop older --out x.gif", relative},
@@ -254,8 +258,8 @@ static void a_named_plugin_is_loaded_and_stored_absolute(void **state)
     assert_non_null(strstr(config, "rule: even"));
     free(config);
     static const char *const commands[] = {
-        "eval made --envs 1 --cases dr --plugin m.so", "openloop made --out x.gif --plugin ./m.so",
-        "model-error made --envs 1 --plugin m.so",
+        "eval made --envs 1 --cases dr --plugin m.so", "card made --out named --plugin m.so",
+        "openloop made --out x.gif --plugin ./m.so", "model-error made --envs 1 --plugin m.so",
         "finetune made --task centre --steps 70 --quiet --plugin m.so"};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         program_expect_success(program_run("%s", commands[i]));

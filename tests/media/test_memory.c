@@ -1,6 +1,6 @@
 // Every allocation and file call on the way to an image file fails once: nothing leaks, the caller
 // gets an error, and no file appears.
-#include "media/image.h"
+#include "media/animation.h"
 #include "support/check.h"
 #include "support/faults.h"
 #include <stdio.h>
@@ -25,6 +25,18 @@ static wk_status write_gif(const wk_image *frames)
         status = wk_gif_add(gif, &frames[i], &err);
     if (status == WK_OK) status = wk_gif_write(gif, path, &err);
     wk_gif_destroy(gif);
+    return status;
+}
+
+static wk_status write_mp4(const wk_image *frames)
+{
+    wk_animation *animation;
+    WK_TRY(wk_animation_create("memory-test.mp4", 30, 20, 0.05, &animation, &err));
+    wk_status status = wk_animation_add(animation, &frames[0], &err);
+    if (status == WK_OK) status = wk_animation_add(animation, &frames[1], &err);
+    if (status == WK_OK) status = wk_animation_write(animation, &err);
+    wk_animation_destroy(animation);
+    unlink("memory-test.mp4");
     return status;
 }
 
@@ -88,6 +100,12 @@ static void writing_a_gif_survives_each_failing_allocation(void **state)
     fail_each(write_gif, FAULT_ALLOC, WK_E_MEMORY, 10);
 }
 
+static void writing_an_mp4_survives_each_failing_allocation(void **state)
+{
+    (void)state;
+    fail_each(write_mp4, FAULT_ALLOC, WK_E_MEMORY, 20);
+}
+
 static void a_disk_that_fills_up_is_an_error_and_leaves_no_broken_file(void **state)
 {
     (void)state;
@@ -95,6 +113,7 @@ static void a_disk_that_fills_up_is_an_error_and_leaves_no_broken_file(void **st
     fail_each(write_gif, FAULT_WRITE, WK_E_IO, 1);
     fail_each(write_png, FAULT_RENAME, WK_E_IO, 1);
     fail_each(write_gif, FAULT_SYNC, WK_E_IO, 2);
+    fail_each(write_mp4, FAULT_WRITE, WK_E_IO, 1);
 }
 
 int main(void)
@@ -103,6 +122,7 @@ int main(void)
         cmocka_unit_test(an_image_without_memory_is_an_error),
         cmocka_unit_test(writing_a_png_survives_each_failing_allocation),
         cmocka_unit_test(writing_a_gif_survives_each_failing_allocation),
+        cmocka_unit_test(writing_an_mp4_survives_each_failing_allocation),
         cmocka_unit_test(a_disk_that_fills_up_is_an_error_and_leaves_no_broken_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,560 @@
+// waker card: a folder for a model hub: the policies of a run with what they score, a README that
+// says so, and replays. It is laid out as a run, so that all that reads runs reads it.
+#include "base/asset.h"
+#include "base/file.h"
+#include "base/sha256.h"
+#include "cli/cli.h"
+#include "cli/world.h"
+#include "eval/evaluate.h"
+#include "media/animation.h"
+#include "report/model_card.h"
+#include "run/saved_run.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SCALE = 4, SIDE = SCALE * WK_IMAGE_SIDE, FRAMES = 256, TEXT_LIMIT = 1 << 20 };
+
+typedef struct card_values {
+    const char *out, *snapshot, *policy, *name, *license, *device, *plugin;
+    wk_arg_texts rewards;
+    bool no_video;
+} card_values;
+
+static const card_values defaults = {.snapshot = "last"};
+
+#define AT(field) offsetof(card_values, field)
+static const wk_arg args[] = {
+    {"out", "DIR", "the folder to make", WK_ARG_PATH, AT(out), 0, 0},
+    {"snapshot", "STEP|last", "weights of which agent step (last)", WK_ARG_TEXT, AT(snapshot), 0,
+     0},
+    {"policy", "adapted|alongside|finetuned", "which policies (adapted if there, else alongside)",
+     WK_ARG_TEXT, AT(policy), 0, 0},
+    WK_NAME_ARG_ROW(card_values, "those of the adaptation or fine-tuning of this name"),
+    {"no-video", NULL, "no replays: nothing is played, and a plug-in's code is not needed",
+     WK_ARG_FLAG, AT(no_video), 0, 0},
+    {"license", "FILE", "licence of the weights (waker's own, MIT)", WK_ARG_PATH, AT(license), 0,
+     0},
+    {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
+     0},
+    WK_PLUGIN_ARG_ROW(card_values),
+    {"reward", "FILE", "the code of a task that 'waker relabel' added; may be repeated",
+     WK_ARG_PATHS, AT(rewards), 0, 0},
+};
+
+typedef struct made_file {
+    char path[256], sha256[WK_SHA256_CHARS];
+} made_file;
+
+// What goes into the folder.
+typedef struct job {
+    const card_values *v;
+    const char *directory;
+    int threads;
+    wk_log log;
+    wk_saved_run run;
+    const char *policy;
+    wk_weights_kind kind;
+    uint64_t step;
+    wk_report_run results; // of these policies at this step
+    wk_run_thetas thetas;
+    WK_ARRAY(const char *) tasks; // that have results
+    WK_ARRAY(made_file) files;
+    WK_ARRAY(wk_card_replay) replays;
+    WK_ARRAY(char *) texts; // of the replays
+} job;
+
+static wk_weights_set weights_of(const job *j, const char *task)
+{
+    return (wk_weights_set){j->kind, j->kind == WK_WEIGHTS_FINETUNED ? task : NULL, j->v->name};
+}
+
+static wk_status choose_policy(job *j, wk_error *err)
+{
+    WK_TRY(wk_weights_check_name(j->v->name, err));
+    j->policy = j->v->policy || !j->v->name ? j->v->policy : WK_POLICY_ADAPTED;
+    WK_TRY(wk_saved_run_kind(&j->run, &j->policy, &j->kind, err));
+    if (strcmp(j->policy, WK_POLICY_RANDOM) == 0)
+        return wk_fail(err, WK_E_INPUT,
+                       "--policy random acts without weights: there is nothing to "
+                       "publish");
+    if (j->v->name && j->kind == WK_WEIGHTS_SNAPSHOT)
+        return wk_fail(err, WK_E_INPUT,
+                       "--name is of adapted or fine-tuned policies; --policy %s have none",
+                       j->policy);
+    return WK_OK;
+}
+
+// The newest step, of any task's weights where each task has its own.
+static wk_status choose_step(job *j, wk_error *err)
+{
+    const wk_domain *domain = j->run.world.domain;
+    int64_t wanted;
+    WK_TRY(wk_snapshot_arg(j->v->snapshot, &wanted, err));
+    bool found = false;
+    for (int i = 0; j->kind == WK_WEIGHTS_FINETUNED && i < domain->n_tasks; i++) {
+        uint64_t step;
+        wk_weights_set set = weights_of(j, domain->tasks[i].name);
+        if (wk_weights_find(j->directory, set, wanted, &step, NULL) != WK_OK) continue;
+        if (!found || step > j->step) j->step = step;
+        found = true;
+    }
+    if (found) return WK_OK;
+    wk_weights_set set = weights_of(j, domain->tasks[0].name);
+    return wk_weights_find(j->directory, set, wanted, &j->step, err);
+}
+
+// Whether a file is one of the results: "POLICY-STEP.json" or of another protocol,
+// "POLICY-STEP-envsN-seedS.json".
+static bool is_result(const job *j, const char *name)
+{
+    char title[WK_WEIGHTS_TITLE_MAX], stem[WK_WEIGHTS_TITLE_MAX + 24];
+    snprintf(title, sizeof title, "%s%s%.48s", j->policy, j->v->name ? "." : "",
+             j->v->name ? j->v->name : "");
+    size_t length = (size_t)snprintf(stem, sizeof stem, "%s-%012" PRIu64, title, j->step);
+    bool ours = strncmp(name, stem, length) == 0 && (name[length] == '.' || name[length] == '-');
+    return ours && wk_path_ends_in(name, ".json");
+}
+
+static wk_status add_task(job *j, const char *task, wk_error *err)
+{
+    for (size_t i = 0; i < j->tasks.count; i++)
+        if (strcmp(j->tasks.items[i], task) == 0) return WK_OK;
+    int number;
+    if (wk_domain_task(j->run.world.domain, task, &number, err) != WK_OK)
+        return wk_fail_context(err, "results of '%s'", j->directory);
+    return wk_array_push(&j->tasks, j->run.world.domain->tasks[number].name)
+               ? WK_OK
+               : wk_fail(err, WK_E_MEMORY, "no memory for tasks");
+}
+
+static wk_status read_result(job *j, const char *folder, const char *name, wk_error *err)
+{
+    char path[WK_PATH_MAX];
+    size_t before = j->results.scores.count;
+    wk_path_join(folder, name, path);
+    WK_TRY(wk_run_read_scores(&j->results, path, err));
+    for (size_t i = before; i < j->results.scores.count; i++) {
+        if (j->results.scores.items[i].step != j->step)
+            return wk_fail(err, WK_E_FORMAT, "'%s' has results of another step", path);
+        WK_TRY(add_task(j, j->results.scores.items[i].task, err));
+    }
+    made_file made = {0};
+    snprintf(made.path, sizeof made.path, "eval/%.240s", name);
+    return wk_array_push(&j->files, made) ? WK_OK
+                                          : wk_fail(err, WK_E_MEMORY, "no memory for files");
+}
+
+static wk_status no_results(const job *j, wk_error *err)
+{
+    wk_text command = {0};
+    wk_text_puts(&command, "waker eval ");
+    wk_text_shell(&command, j->directory);
+    if (j->v->policy) wk_text_printf(&command, " --policy %s", j->policy);
+    if (j->v->name) wk_text_printf(&command, " --name %s", j->v->name);
+    if (strcmp(j->v->snapshot, "last") != 0)
+        wk_text_printf(&command, " --snapshot %" PRIu64, j->step);
+    wk_status status = wk_fail(err, WK_E_NOT_FOUND,
+                               "'%s' has no results of its %s policies of agent step %" PRIu64
+                               ", which a card shows; '%s' makes them",
+                               j->directory, j->policy, j->step, wk_text_get(&command));
+    wk_text_free(&command);
+    return status;
+}
+
+static wk_status read_results(job *j, wk_error *err)
+{
+    char folder[WK_PATH_MAX];
+    wk_names names = {0};
+    wk_dir *dir;
+    bool there;
+    j->results.config = j->run.config;
+    j->results.seed = j->run.config.seed;
+    j->results.domain = j->run.world.domain->name;
+    wk_path_join(j->directory, "eval", folder);
+    WK_TRY(wk_file_exists_in(NULL, folder, &there, err));
+    if (!there) return no_results(j, err);
+    WK_TRY(wk_dir_open(NULL, folder, &dir, err));
+    wk_status status = wk_dir_list(dir, &names, err);
+    for (size_t i = 0; i < names.count && status == WK_OK; i++)
+        if (is_result(j, names.items[i])) status = read_result(j, folder, names.items[i], err);
+    wk_names_free(&names);
+    wk_dir_close(dir);
+    if (status == WK_OK && j->results.scores.count == 0) status = no_results(j, err);
+    return status;
+}
+
+// Lists a file of the run that is to be copied, by its path in it.
+static wk_status list_file(job *j, const char *path, wk_error *err)
+{
+    made_file made = {0};
+    size_t length = strlen(path);
+    if (length >= sizeof made.path)
+        return wk_fail(err, WK_E_INPUT, "'%s': the path is too long", path);
+    memcpy(made.path, path, length);
+    return wk_array_push(&j->files, made) ? WK_OK
+                                          : wk_fail(err, WK_E_MEMORY, "no memory for files");
+}
+
+static wk_status list_weights(job *j, const char *task, wk_error *err)
+{
+    char path[WK_WEIGHTS_PATH_MAX];
+    wk_weights_path("", weights_of(j, task), j->step, path);
+    return list_file(j, path + strspn(path, "/"), err);
+}
+
+// All that reading the policies needs. Weights are loaded to see that they are whole.
+static wk_status list_files(job *j, wk_error *err)
+{
+    bool each = j->kind == WK_WEIGHTS_FINETUNED, plugin;
+    char path[WK_PATH_MAX];
+    WK_TRY(list_file(j, "config.yaml", err));
+    wk_path_join(j->directory, "plugin.json", path);
+    WK_TRY(wk_file_exists_in(NULL, path, &plugin, err));
+    if (plugin) WK_TRY(list_file(j, "plugin.json", err));
+    for (int i = 0; i < j->run.rewards.count; i++) {
+        snprintf(path, sizeof path, "rewards/%s.safetensors", j->run.rewards.items[i].label.name);
+        WK_TRY(list_file(j, path, err));
+    }
+    for (size_t i = 0; i < (each ? j->tasks.count : 1); i++)
+        WK_TRY(list_weights(j, j->tasks.items[i], err));
+    return WK_OK;
+}
+
+// A replay while it is played.
+typedef struct film {
+    wk_animation *animations[2]; // the same frames as GIF and as MP4
+    wk_image frame;
+    int every;
+} film;
+
+static wk_status add_frame(void *context, const wk_eval_row *row, wk_error *err)
+{
+    film *f = context;
+    bool broken = (row->flags & WK_IS_DIVERGED) && row->step > 0; // has no image
+    if (broken || row->step % f->every != 0) return WK_OK;
+    wk_image seen = {WK_IMAGE_SIDE, WK_IMAGE_SIDE, (uint8_t *)(uintptr_t)row->image};
+    wk_image_paste(&f->frame, &seen, 0, 0, SCALE);
+    for (int i = 0; i < 2; i++)
+        WK_TRY(wk_animation_add(f->animations[i], &f->frame, err));
+    return WK_OK;
+}
+
+static wk_status open_film(const job *j, const char *task, film *f, wk_error *err)
+{
+    static const char *const endings[] = {"gif", "mp4"};
+    const wk_domain *domain = j->run.world.domain;
+    char path[WK_PATH_MAX + 128];
+    f->every = domain->episode_steps > FRAMES ? 2 : 1;
+    WK_TRY(wk_image_create(SIDE, SIDE, 0, &f->frame, err));
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/replay-%s.%s", j->v->out, task, endings[i]);
+        WK_TRY(wk_animation_create(path, SIDE, SIDE, domain->step_seconds * f->every,
+                                   &f->animations[i], err));
+    }
+    return WK_OK;
+}
+
+static wk_status load(job *j, const char *task, wk_error *err)
+{
+    const wk_weights_choice choice = {.kind = j->kind,
+                                      .step = (int64_t)j->step,
+                                      .task = weights_of(j, task).task,
+                                      .name = j->v->name,
+                                      .device = j->v->device,
+                                      .threads = j->threads};
+    return wk_saved_run_load(&j->run, &choice, err);
+}
+
+// Where the first episode of a task's results took place; sets the seed that they were made with.
+static wk_status first_case(const job *j, const char *task, wk_eval_case *out, uint64_t *seed,
+                            wk_error *err)
+{
+    const wk_domain *domain = j->run.world.domain;
+    const wk_run_score *score = j->results.scores.items;
+    while (strcmp(score->task, task) != 0)
+        score++;
+    wk_eval_case cases[WK_EVAL_CASES_MAX];
+    int count;
+    *seed = score->eval_seed;
+    WK_TRY(wk_eval_cases(domain, wk_run_thetas_case(&j->thetas),
+                         *score->variant ? score->variant : WK_EVAL_DR, 1, cases, &count, err));
+    *out = cases[0];
+    out->episodes = 1;
+    return WK_OK;
+}
+
+static wk_status keep_replay(job *j, int task, const wk_eval_case *set, uint64_t seed,
+                             const wk_eval_episode *played, wk_error *err)
+{
+    const wk_domain *domain = j->run.world.domain;
+    wk_text theta = {0};
+    wk_theta_text(domain, played->theta, &theta);
+    if (theta.failed || !wk_array_push(&j->texts, theta.chars)) {
+        wk_text_free(&theta);
+        return wk_fail(err, WK_E_MEMORY, "no memory for a replay");
+    }
+    const wk_card_replay replay = {.task = domain->tasks[task].name,
+                                   .theta = theta.chars ? theta.chars : "",
+                                   .variant = set->name,
+                                   .seed = seed,
+                                   .score = domain->tasks[task].has_completion
+                                                ? (double)played->completion[task]
+                                                : played->returns[task]};
+    return wk_array_push(&j->replays, replay) ? WK_OK
+                                              : wk_fail(err, WK_E_MEMORY, "no memory for a replay");
+}
+
+static wk_status play(job *j, int task, film *f, wk_error *err)
+{
+    wk_eval_case set;
+    wk_eval_episode played;
+    int policy;
+    uint64_t seed;
+    const wk_domain *domain = j->run.world.domain;
+    WK_TRY(wk_saved_run_policy(&j->run, task, &policy, err));
+    WK_TRY(first_case(j, domain->tasks[task].name, &set, &seed, err));
+    WK_TRY(open_film(j, domain->tasks[task].name, f, err));
+    wk_eval_config config = {.domain = domain,
+                             .options = j->run.world.options,
+                             .task = task,
+                             .learner = j->run.weights.learner,
+                             .policy = policy,
+                             .mode = WK_ACT_MODE,
+                             .cases = &set,
+                             .n_cases = 1,
+                             .seed = seed,
+                             .threads = j->threads,
+                             .watch = add_frame,
+                             .context = f};
+    WK_TRY(wk_evaluate(&config, &played, err));
+    for (int i = 0; i < 2; i++)
+        WK_TRY(wk_animation_write(f->animations[i], err));
+    return keep_replay(j, task, &set, seed, &played, err);
+}
+
+static wk_status make_replay(job *j, const char *name, wk_error *err)
+{
+    int task;
+    film f = {0};
+    WK_TRY(wk_domain_task(j->run.world.domain, name, &task, err));
+    wk_status status = play(j, task, &f, err);
+    for (int i = 0; i < 2; i++)
+        wk_animation_destroy(f.animations[i]);
+    wk_image_free(&f.frame);
+    char path[128];
+    for (int i = 0; i < 2 && status == WK_OK; i++) {
+        snprintf(path, sizeof path, "replay-%s.%s", name, i == 0 ? "gif" : "mp4");
+        status = list_file(j, path, err);
+    }
+    return status;
+}
+
+// Weights are loaded in any case: a card of damaged ones is refused.
+static wk_status make_replays(job *j, wk_error *err)
+{
+    bool each = j->kind == WK_WEIGHTS_FINETUNED;
+    for (size_t i = 0; i < j->tasks.count; i++) {
+        if (each || i == 0) WK_TRY(load(j, j->tasks.items[i], err));
+        if (!j->v->no_video && !j->run.world.domain->observation.no_image)
+            WK_TRY(make_replay(j, j->tasks.items[i], err));
+    }
+    return WK_OK;
+}
+
+static wk_status copy_bytes(const wk_file_reader *reader, wk_file_writer *writer, wk_error *err)
+{
+    enum { PIECE = 1 << 20 };
+    uint64_t size = wk_file_reader_size(reader);
+    char *bytes = malloc(PIECE);
+    wk_status status = bytes ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to copy a file");
+    for (uint64_t at = 0; at < size && status == WK_OK; at += PIECE) {
+        size_t count = size - at < PIECE ? (size_t)(size - at) : PIECE;
+        status = wk_file_reader_read(reader, at, bytes, count, err);
+        if (status == WK_OK) status = wk_file_writer_append(writer, bytes, count, err);
+    }
+    free(bytes);
+    return status;
+}
+
+static wk_status copy_file(const char *from, const char *to, wk_error *err)
+{
+    wk_file_reader *reader;
+    wk_file_writer *writer;
+    char *folder = strndup(to, (size_t)(strrchr(to, '/') - to));
+    wk_status status =
+        folder ? wk_dir_create(folder, err) : wk_fail(err, WK_E_MEMORY, "no memory for a path");
+    free(folder);
+    if (status != WK_OK) return status;
+    WK_TRY(wk_file_reader_open(from, &reader, err));
+    status = wk_file_writer_begin(to, &writer, err);
+    if (status == WK_OK) {
+        status = copy_bytes(reader, writer, err);
+        if (status == WK_OK)
+            status = wk_file_writer_commit(writer, err);
+        else
+            wk_file_writer_discard(writer);
+    }
+    wk_file_reader_close(reader);
+    return status;
+}
+
+static wk_status copy_files(job *j, wk_error *err)
+{
+    for (size_t i = 0; i < j->files.count; i++) {
+        char from[WK_PATH_MAX], to[WK_PATH_MAX];
+        made_file *made = &j->files.items[i];
+        wk_path_join(j->directory, made->path, from);
+        if (!wk_path_join(j->v->out, made->path, to))
+            return wk_fail(err, WK_E_INPUT, "--out '%s': the path is too long", j->v->out);
+        WK_TRY(copy_file(from, to, err));
+    }
+    return WK_OK;
+}
+
+static wk_status write_licence(job *j, wk_error *err)
+{
+    char path[WK_PATH_MAX], *own = NULL;
+    const wk_asset *usual = wk_asset_find("LICENSE");
+    size_t size = usual->size;
+    if (j->v->license) WK_TRY(wk_file_read(j->v->license, TEXT_LIMIT, &own, &size, err));
+    wk_path_join(j->v->out, "LICENSE", path);
+    wk_status status = wk_file_write(path, own ? own : usual->content, size, err);
+    free(own);
+    return status == WK_OK ? list_file(j, "LICENSE", err) : status;
+}
+
+static wk_status write_readme(job *j, wk_error *err)
+{
+    char path[WK_PATH_MAX];
+    wk_text text = {0};
+    WK_ARRAY(wk_card_file) files = {0};
+    wk_status status = WK_OK;
+    for (size_t i = 0; i < j->files.count && status == WK_OK; i++) {
+        made_file *made = &j->files.items[i];
+        wk_path_join(j->v->out, made->path, path);
+        status = wk_sha256_file(path, made->sha256, err);
+        if (status == WK_OK && !wk_array_push(&files, (wk_card_file){made->path, made->sha256}))
+            status = wk_fail(err, WK_E_MEMORY, "no memory for files");
+    }
+    const wk_card card = {.config = &j->run.config,
+                          .domain = j->run.world.domain,
+                          .policy = j->policy,
+                          .name = j->v->name,
+                          .step = j->step,
+                          .own_licence = j->v->license != NULL,
+                          .scores = j->results.scores.items,
+                          .n_scores = j->results.scores.count,
+                          .replays = j->replays.items,
+                          .n_replays = j->replays.count,
+                          .files = files.items,
+                          .n_files = files.count};
+    if (status == WK_OK) wk_card_text(&card, &text);
+    if (text.failed) status = wk_fail(err, WK_E_MEMORY, "no memory for the card");
+    wk_path_join(j->v->out, "README.md", path);
+    if (status == WK_OK) status = wk_file_write(path, text.chars, text.length, err);
+    wk_text_free(&text);
+    wk_array_free(&files);
+    return status;
+}
+
+// A folder that has anything in it is somebody's.
+static wk_status check_out(const char *out, wk_error *err)
+{
+    wk_dir *dir;
+    wk_names names = {0};
+    bool there;
+    if (!out) return wk_fail(err, WK_E_INPUT, "say which folder to make with --out DIR");
+    WK_TRY(wk_file_exists_in(NULL, out, &there, err));
+    if (!there) return WK_OK;
+    WK_TRY(wk_dir_open(NULL, out, &dir, err));
+    wk_status status = wk_dir_list(dir, &names, err);
+    if (status == WK_OK && names.count > 0)
+        status = wk_fail(err, WK_E_INPUT,
+                         "--out '%s' is not empty: remove it or choose another folder", out);
+    wk_names_free(&names);
+    wk_dir_close(dir);
+    return status;
+}
+
+// What can be wrong with the question comes before the folder is made.
+static wk_status make_card(job *j, wk_error *err)
+{
+    const wk_named_plugins named = {
+        .domain = j->v->plugin, .rewards = j->v->rewards.items, .n_rewards = j->v->rewards.count};
+    const wk_saved_run_options options = {
+        .depth = WK_SAVED_WORLD, .plugins = j->v->no_video ? NULL : &named, .log = &j->log};
+    WK_TRY(check_out(j->v->out, err));
+    WK_TRY(wk_saved_run_open(j->directory, &options, &j->run, err));
+    WK_TRY(choose_policy(j, err));
+    WK_TRY(choose_step(j, err));
+    WK_TRY(read_results(j, err));
+    WK_TRY(wk_run_config_thetas(&j->run.config, j->run.world.domain, &j->thetas, err));
+    for (size_t i = 0; i < j->tasks.count && !j->v->no_video; i++) {
+        int task;
+        WK_TRY(wk_domain_task(j->run.world.domain, j->tasks.items[i], &task, err));
+        WK_TRY(wk_saved_run_playable(&j->run, task, err));
+    }
+    WK_TRY(load(j, j->tasks.items[0], err));
+    WK_TRY(list_files(j, err));
+    WK_TRY(wk_dir_create(j->v->out, err));
+    WK_TRY(copy_files(j, err));
+    WK_TRY(write_licence(j, err));
+    WK_TRY(make_replays(j, err));
+    return write_readme(j, err); // the last: a folder without it is not whole
+}
+
+static void free_job(job *j)
+{
+    wk_saved_run_close(&j->run);
+    wk_arena_reset(&j->results.arena);
+    wk_array_free(&j->results.scores);
+    wk_array_free(&j->tasks);
+    wk_array_free(&j->files);
+    wk_array_free(&j->replays);
+    for (size_t i = 0; i < j->texts.count; i++)
+        free(j->texts.items[i]);
+    wk_array_free(&j->texts);
+    free(j);
+}
+
+static wk_status run(wk_cli *cli, const void *values, wk_error *err)
+{
+    job *j = calloc(1, sizeof *j);
+    if (!j) return wk_fail(err, WK_E_MEMORY, "no memory for a card");
+    j->v = values;
+    j->directory = cli->words.items[0];
+    j->threads = cli->threads;
+    j->log = wk_cli_log(cli);
+    wk_status status = make_card(j, err);
+    wk_text text = {0};
+    if (status == WK_OK && !cli->quiet)
+        wk_text_printf(&text,
+                       "%s policies of agent step %" PRIu64
+                       ": %zu tasks, %zu results, %zu files, written to %s/README.md\n",
+                       j->policy, j->step, j->tasks.count, j->results.scores.count,
+                       j->files.count + 1, j->v->out);
+    free_job(j);
+    return status == WK_OK ? wk_cli_print(&text, err) : status;
+}
+
+const wk_command wk_command_card = {
+    .name = "card",
+    .summary = "Make a folder for a model hub: card, weights, results, replays, licence",
+    .usage = "card RUN --out DIR [--policy KIND] [--snapshot STEP|last] [--name NAME]\n"
+             "card RUN --out DIR [--no-video] [--license FILE]",
+    .details =
+        "README.md has the front matter that hubs read, the results that 'waker eval' left in the\n"
+        "run, how to load a policy in five lines, settings, and the hashes of all files. Weights\n"
+        "are safetensors files; of every task one episode is played, as MP4 and as GIF. DIR is\n"
+        "laid out as a run: 'waker eval DIR' and Python's waker.Policy(DIR, ...) read it.\n",
+    .examples = "card runs/a --out hub/a",
+    .args = args,
+    .n_args = sizeof args / sizeof *args,
+    .values_size = sizeof(card_values),
+    .defaults = &defaults,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run,
+};

@@ -1,0 +1,227 @@
+// waker card: what the folder has, that it is read as a run with the same results, and what is
+// refused.
+#include "base/sha256.h"
+#include "cli/long_runs.h"
+
+#define TRAIN "train --quiet " TINY_OPTIONS " --log.tensorboard false "
+
+static int setup_runs(void **state)
+{
+    if (setup(state) != 0) return -1;
+    program_expect_success(program_run(TRAIN "--logdir run --tasks all"));
+    program_expect_success(program_run("adapt run --task all --updates 3 --quiet"));
+    program_expect_success(program_run("finetune run --task west --steps 60 --quiet"));
+    program_expect_success(program_run("eval run --envs 3 --quiet"));
+    program_expect_success(program_run("card run --out card"));
+    return 0;
+}
+
+static char *readme(const char *path)
+{
+    char *text = (char *)program_read(path, NULL);
+    if (!text) fail_msg("there is no %s", path);
+    return text;
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part)) fail_msg("no '%s' in:\n%s", part, text);
+}
+
+static void the_folder_has_all_that_a_hub_wants(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"README.md",
+                                        "LICENSE",
+                                        "config.yaml",
+                                        "adapt/step-000000000402/weights.safetensors",
+                                        "eval/adapted-000000000402.json",
+                                        "replay-west.gif",
+                                        "replay-west.mp4",
+                                        "replay-east.gif",
+                                        "replay-east.mp4"};
+    char *text = readme("card/README.md");
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[512], name[100], line[300], hash[WK_SHA256_CHARS];
+        wk_error err = {0};
+        snprintf(name, sizeof name, "card/%s", files[i]);
+        assert_ok(wk_sha256_file(inside(name, path), hash, &err));
+        snprintf(line, sizeof line, "| `%s` | `%s` |\n", files[i], hash);
+        if (i > 0) assert_has(text, line);
+    }
+    shell("test $(find card -type f | wc -l) = 9");
+    assert_int_equal(strncmp(text, "---\nlicense: mit\nlibrary_name: waker\n", 37), 0);
+    assert_has(text, "pipeline_tag: reinforcement-learning\n");
+    assert_has(text, "- name: \"toy-waker-m-adapted\"\n");
+    assert_has(text, "      name: \"toy, task west, case storm\"\n");
+    assert_has(text, "| west | dr | 3 | 0 | return | ");
+    assert_has(text, "policy = waker.Policy(\".\", task=\"west\")");
+    free(text);
+    shell("cmp card/LICENSE %s/LICENSE && cmp card/config.yaml run/config.yaml", WAKER_SOURCE_DIR);
+    shell("cmp card/adapt/step-000000000402/weights.safetensors "
+          "run/adapt/step-000000000402/weights.safetensors");
+    shell("grep -q ftypisom card/replay-west.mp4 && grep -q NETSCAPE card/replay-west.gif");
+}
+
+// By a reader of YAML that is not ours, where there is one.
+static void the_front_matter_is_yaml(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "import re, sys, yaml\n"
+        "text = open(sys.argv[1]).read()\n"
+        "head = yaml.safe_load(re.match('---\\n(.*?)\\n---\\n', text, re.S).group(1))\n"
+        "results = head['model-index'][0]['results']\n"
+        "assert head['license'] == 'mit' and 'toy' in head['tags'], head\n"
+        "assert len(results) == 4, results\n"
+        "assert all(isinstance(m['value'], (int, float)) for r in results for m in r['metrics'])\n"
+        "assert results[0]['metrics'][0]['type'] == 'mean_reward'\n";
+    FILE *file = fopen(inside("yaml-check.py", (char[512]){0}), "w");
+    assert_non_null(file);
+    fputs(script, file);
+    fclose(file);
+    if (system("python3 -c 'import yaml' 2>/dev/null") != 0) skip();
+    shell("python3 yaml-check.py card/README.md");
+}
+
+static void the_folder_is_read_as_a_run_with_the_same_results(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("eval card --envs 3 --out again --quiet"));
+    shell("cmp again/eval/adapted-000000000402.json run/eval/adapted-000000000402.json");
+    shell("cmp card/eval/adapted-000000000402.json run/eval/adapted-000000000402.json");
+    program_result r = program_run("report card --out page");
+    program_expect_success(r);
+    // The replay is the first episode of the evaluation.
+    char score[64], *text = readme("card/README.md");
+    char *csv = (char *)program_read("run/eval/adapted-000000000402.csv", NULL);
+    char *line = strstr(csv, "west,dr,0,");
+    assert_non_null(line);
+    double theta, returned;
+    int steps;
+    assert_int_equal(sscanf(line, "west,dr,0,%lf,%d,%lf", &theta, &steps, &returned), 3);
+    snprintf(score, sizeof score, "return %.5g ([MP4](replay-west.mp4))", returned);
+    assert_has(text, score);
+    free(text);
+    free(csv);
+    // The same card again, elsewhere, is the same bytes.
+    program_expect_success(program_run("card run --out twin --quiet"));
+    shell("diff -r card twin");
+}
+
+static void other_policies_have_cards_of_their_own(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("card run --out fine --policy finetuned"), 2,
+                         "'waker eval run --policy finetuned' makes them");
+    program_expect_success(
+        program_run("eval run --policy finetuned --task west --envs 2 --cases dr --quiet"));
+    program_expect_success(program_run("card run --out fine --policy finetuned"));
+    shell("test -f fine/finetune/step-000000000402-west/weights.safetensors && ! test -e "
+          "fine/adapt");
+    char *text = readme("fine/README.md");
+    assert_has(text, "weights=\"finetuned\")");
+    free(text);
+    program_expect_success(program_run("eval run --policy alongside --envs 2 --cases dr --quiet"));
+    program_expect_success(program_run("card run --out side --policy alongside --no-video"));
+    shell("test -f side/snapshots/step-000000000402.safetensors && ! ls side/replay* 2>/dev/null");
+    program_expect_success(
+        program_run("adapt run --task all --updates 3 --quiet --name twin --seed 9"));
+    program_expect_success(program_run("eval run --name twin --envs 2 --cases dr --quiet"));
+    program_expect_success(program_run("card run --out named --name twin --no-video"));
+    text = readme("named/README.md");
+    assert_has(text, "weights=\"adapted.twin\")");
+    assert_has(text, "--name twin --envs 2 --seed 0");
+    free(text);
+}
+
+static void another_licence_can_be_given(void **state)
+{
+    (void)state;
+    shell("echo 'All rights reserved.' > terms");
+    program_expect_success(program_run("card run --out own --no-video --license terms"));
+    shell("cmp terms own/LICENSE && grep -q '^license: other$' own/README.md");
+    program_expect_error(program_run("card run --out own2 --no-video --license none"), 2, "none");
+}
+
+static void what_cannot_be_a_card_is_refused(void **state)
+{
+    (void)state;
+    int before = program_count_files();
+    program_expect_error(program_run("card run"), 2, "--out DIR");
+    program_expect_error(program_run("card nowhere --out x"), 2, "holds no run");
+    program_expect_error(program_run("card run --out card"), 2, "is not empty");
+    program_expect_error(program_run("card run --out run"), 2, "is not empty");
+    program_expect_error(program_run("card run --out x --policy random"), 2, "without weights");
+    program_expect_error(program_run("card run --out x --policy best"), 2, "no policy is called");
+    program_expect_error(program_run("card run --out x --snapshot 17"), 2, "402");
+    program_expect_error(program_run("card run --out x --name ../y"), 2, "a-z");
+    program_expect_error(program_run("card run --out x --plugin a.so"), 2,
+                         "whose domain is built in");
+    assert_int_equal(program_count_files(), before);
+    program_expect_success(program_run(TRAIN "--logdir taskless"));
+    program_expect_error(program_run("card taskless --out x"), 2, "waker adapt");
+    shell("cp -r run unscored && rm -r unscored/eval");
+    program_expect_error(
+        program_run("card unscored --out x"), 2,
+        "'unscored' has no results of its adapted policies of agent step 402, which "
+        "a card shows; 'waker eval unscored' makes them");
+    char path[512];
+    assert_false(wk_path_exists(inside("x", path)));
+}
+
+static void a_damaged_run_makes_no_card(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *damage, *message;
+    } damages[] = {
+        {"truncate -s 5000 bad/adapt/step-000000000402/weights.safetensors", "weights.safetensors"},
+        {"printf XXXX | dd of=bad/adapt/step-000000000402/weights.safetensors bs=1 seek=9000 "
+         "conv=notrunc 2>/dev/null",
+         "checksum"},
+        {"truncate -s 300 bad/eval/adapted-000000000402.json", "adapted-000000000402.json"},
+        {"sed -i 's/\"step\": 402/\"step\": 403/' bad/eval/adapted-000000000402.json",
+         "another step"},
+        {"sed -i 's/\"seed\": 5/\"seed\": 6/' bad/eval/adapted-000000000402.json", "another run"},
+        {"sed -i 's/\"task\": \"west\"/\"task\": \"`<b>\"/' bad/eval/adapted-000000000402.json",
+         "results of 'bad'"},
+        {"echo rubbish > bad/config.yaml", "config.yaml"},
+    };
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        char path[512];
+        shell("rm -rf bad x && cp -r run bad && %s", damages[i].damage);
+        program_expect_error(program_run("card bad --out x"), 2, damages[i].message);
+        if (wk_path_exists(inside("x", path))) fail_msg("'%s' left a folder", damages[i].damage);
+    }
+}
+
+// Names in files of results are somebody's text: nothing of it is markup in the card.
+static void text_of_others_is_neutral(void **state)
+{
+    (void)state;
+    shell("rm -rf odd && cp -r run odd && sed -i "
+          "'s/\"case\": \"storm\"/\"case\": \"a|b<script>`x`[l](u)\\\\n# y\"/' "
+          "odd/eval/adapted-000000000402.json");
+    program_expect_success(program_run("card odd --out neutral --no-video"));
+    char *text = readme("neutral/README.md");
+    assert_has(text, "a\\|b&lt;script&gt;\\`x\\`\\[l\\]\\(u\\) \\# y |");
+    assert_has(text, "case a|b<script>`x`[l](u)\\u000a# y\"\n"); // in quotes, in the front matter
+    assert_null(strstr(text, "\n# y"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_folder_has_all_that_a_hub_wants),
+        cmocka_unit_test(the_front_matter_is_yaml),
+        cmocka_unit_test(the_folder_is_read_as_a_run_with_the_same_results),
+        cmocka_unit_test(other_policies_have_cards_of_their_own),
+        cmocka_unit_test(another_licence_can_be_given),
+        cmocka_unit_test(what_cannot_be_a_card_is_refused),
+        cmocka_unit_test(a_damaged_run_makes_no_card),
+        cmocka_unit_test(text_of_others_is_neutral),
+    };
+    return cmocka_run_group_tests(tests, setup_runs, teardown);
+}
