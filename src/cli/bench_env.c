@@ -25,6 +25,7 @@ static const wk_arg args[] = {
     {"domain", "DOMAIN|all", "a built-in domain, or all of them (the default)", WK_ARG_TEXT,
      AT(domain), 0, 0},
     {"plugin", "FILE", "the domain of this plug-in instead", WK_ARG_PATH, AT(plugin), 0, 0},
+    WK_PYTHON_ARG_ROW("environments of this function of Python", AT(plugin)),
     {"option", "NAME=CHOICE", "an option of the domain; may be repeated", WK_ARG_TEXTS, AT(options),
      0, 0},
     {"envs", "N", "environments of the vector (default 8)", WK_ARG_INT, AT(envs), 1, 4096},

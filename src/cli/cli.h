@@ -98,13 +98,24 @@ wk_log wk_cli_log(const wk_cli *cli);
 /// a log whose messages stand above it.
 wk_log wk_cli_progress(const wk_cli *cli, const char *unit, wk_progress_line *progress);
 
-/// A row for the option table of a command that plays in the environments of saved runs: --plugin,
-/// whose place in `values` is the const char * called `plugin`.
-#define WK_PLUGIN_ARG_ROW(values)                                                                  \
+/// A row for --python, which says in the place of --plugin the function that makes environments.
+#define WK_PYTHON_ARG_ROW(help, place)                                                             \
     {                                                                                              \
-        "plugin", "FILE", "take the run's domain from this plug-in", WK_ARG_PATH,                  \
-            offsetof(values, plugin), 0, 0                                                         \
+        "python", "MODULE:FUNCTION", help " (or FILE.py:FUNCTION)", WK_ARG_PATH, place, 0, 0       \
     }
+
+/// Rows for the option table of a command that plays in the environments of saved runs: --plugin
+/// and --python, whose place in `values` is the const char * called `plugin`.
+#define WK_PLUGIN_ARG_ROWS(values)                                                                 \
+    {"plugin",                                                                                     \
+     "FILE",                                                                                       \
+     "take the run's domain from this plug-in",                                                    \
+     WK_ARG_PATH,                                                                                  \
+     offsetof(values, plugin),                                                                     \
+     0,                                                                                            \
+     0},                                                                                           \
+        WK_PYTHON_ARG_ROW("take the run's environments from this function of Python",              \
+                          offsetof(values, plugin))
 
 /// A row for --name: an adaptation or fine-tuning beside others of the same snapshot; its place in
 /// `values` is the const char * called `name`.

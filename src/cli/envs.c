@@ -17,6 +17,7 @@ static const envs_values defaults;
 static const wk_arg args[] = {
     {"plugin", "FILE", "describe the domain of this plug-in", WK_ARG_PATH,
      offsetof(envs_values, plugin), 0, 0},
+    WK_PYTHON_ARG_ROW("environments of this function of Python", offsetof(envs_values, plugin)),
     {"json", NULL, "print JSON", WK_ARG_FLAG, offsetof(envs_values, json), 0, 0},
 };
 

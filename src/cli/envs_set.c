@@ -21,6 +21,7 @@ static const wk_arg args[] = {
     {"seed", "N", "of the draws, and of everything random in the episodes (0)", WK_ARG_SEED,
      AT(seed), 0, 0},
     {"plugin", "FILE", "a set of the domain of this plug-in", WK_ARG_PATH, AT(plugin), 0, 0},
+    WK_PYTHON_ARG_ROW("environments of this function of Python", AT(plugin)),
 };
 
 static wk_status write_set(const wk_world *world, const set_values *v, wk_error *err)

@@ -49,7 +49,7 @@ static const wk_arg args[] = {
      WK_ARG_SEED, AT(seed), 0, 0},
     {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
      0},
-    WK_PLUGIN_ARG_ROW(eval_values),
+    WK_PLUGIN_ARG_ROWS(eval_values),
     {"reward", "FILE", "the code of a task that 'waker relabel' added; may be repeated",
      WK_ARG_PATHS, AT(rewards), 0, 0},
     {"video", NULL, "GIFs of the best, median and worst episode of each case", WK_ARG_FLAG,

@@ -31,7 +31,7 @@ static const wk_arg args[] = {
      offsetof(finetune_values, seed), 0, 0},
     {"device", "auto|cpu|cuda|cuda:N", "where to compute (default: the run's)", WK_ARG_TEXT,
      offsetof(finetune_values, device), 0, 0},
-    WK_PLUGIN_ARG_ROW(finetune_values),
+    WK_PLUGIN_ARG_ROWS(finetune_values),
     {"curriculum.plugin", "FILE", "take the rule of --curriculum run from this plug-in",
      WK_ARG_PATH, offsetof(finetune_values, rule_plugin), 0, 0},
     WK_LOCK_WAIT_ARG_ROW(finetune_values),

@@ -49,7 +49,7 @@ static const wk_arg args[] = {
      WK_ARG_PATHS, AT(out), 0, 0},
     {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
      0},
-    WK_PLUGIN_ARG_ROW(error_values),
+    WK_PLUGIN_ARG_ROWS(error_values),
     {"json", NULL, "print JSON: a list of what the result files hold", WK_ARG_FLAG, AT(json), 0, 0},
 };
 

@@ -41,7 +41,7 @@ static const wk_arg args[] = {
     {"seed", "N", "of the episodes (0)", WK_ARG_SEED, AT(seed), 0, 0},
     {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
      0},
-    WK_PLUGIN_ARG_ROW(openloop_values),
+    WK_PLUGIN_ARG_ROWS(openloop_values),
 };
 
 // What is shown and what it is made of.

@@ -13,7 +13,7 @@ static const relabel_values defaults;
 #define AT(field) offsetof(relabel_values, field)
 static const wk_arg args[] = {
     {"reward", "FILE", "the plug-in with the reward", WK_ARG_PATH, AT(reward), 0, 0},
-    WK_PLUGIN_ARG_ROW(relabel_values),
+    WK_PLUGIN_ARG_ROWS(relabel_values),
     {"restart", NULL, "replace a reward of that name that other code has computed", WK_ARG_FLAG,
      AT(restart), 0, 0},
     {"json", NULL, "print JSON", WK_ARG_FLAG, AT(json), 0, 0},

@@ -29,6 +29,7 @@ static const wk_arg args[] = {
     {"domain", "DOMAIN", "a built-in domain; 'waker envs' lists them", WK_ARG_TEXT, AT(domain), 0,
      0},
     {"plugin", "FILE", "the domain of this plug-in instead", WK_ARG_PATH, AT(plugin), 0, 0},
+    WK_PYTHON_ARG_ROW("environments of this function of Python", AT(plugin)),
     {"out", "FILE", "where to write: .png for a still, .gif for a clip", WK_ARG_PATH, AT(out), 0,
      0},
     {"params", "A,B,...", "the world's parameters (default: the middle of the training grid)",
