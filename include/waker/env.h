@@ -39,6 +39,9 @@ enum {
 /// The most bytes of a saved state, of which the host needs fewer than 1,000.
 #define WK_STATE_MAX ((size_t)1 << 28)
 
+/// What `state_size` gives where a state cannot be saved.
+#define WK_STATE_NONE SIZE_MAX
+
 /// One number of θ. The default distribution lives on the grid min, min+step, ..., max.
 typedef struct wk_param {
     const char *name;
@@ -102,8 +105,9 @@ typedef struct wk_outcome {
     float completion[WK_TASKS_MAX];      // per task with has_completion
     float indicators[WK_INDICATORS_MAX]; // of this step, NaN where the world has none; at a reset
                                          // they are not read
-    bool terminal; // the episode ends here, for good: no reward can follow. Needs ends_early
-    bool diverged; // the simulation broke down; the episode ends here, flagged
+    bool terminal;  // the episode ends here, for good: no reward can follow. Needs ends_early
+    bool diverged;  // the simulation broke down; the episode ends here, flagged
+    bool truncated; // the episode ends here as by the time limit: its values are bootstrapped
 } wk_outcome;
 
 /// Who is called after every control step of an agent step, while the state can be read.
@@ -178,7 +182,9 @@ struct wk_domain {
     void (*observe)(void *env, float *vector);
 
     /// The bytes beyond (θ, seed, episode) that continue an episode exactly. `load` is called after
-    /// reset with the saved θ, seed and episode; it must check `size` and refuse foreign bytes.
+    /// reset with the saved θ, seed and episode; it must check `size` and refuse foreign bytes. A
+    /// domain that cannot save its states has WK_STATE_NONE: neither is called, and the running
+    /// episodes of a run that is resumed are cut off and new ones begin.
     size_t (*state_size)(const void *env);
     void (*save)(const void *env, void *bytes);
     wk_status (*load)(void *env, const void *bytes, size_t size, wk_error *err);
@@ -326,6 +332,7 @@ wk_status wk_env_render(wk_env *env, int width, int height, uint8_t *rgb, wk_err
 /// restored environment continues bit for bit. `load` accepts states of the same domain, options
 /// and version only; foreign or damaged bytes are refused and the environment stays as it was. If
 /// the domain itself refuses the state, the environment is without an episode and can be reset.
+/// Where the domain saves no states, a restored environment is at the beginning of its episode.
 size_t wk_env_state_size(const wk_env *env);
 wk_status wk_env_save(const wk_env *env, void *bytes, size_t size, wk_error *err);
 wk_status wk_env_load(wk_env *env, const void *bytes, size_t size, wk_error *err);

@@ -1,6 +1,7 @@
 #include "base/trusted.h"
 
 #include "base/file.h"
+#include "base/python_spec.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,15 +19,25 @@ bool wk_code_path_valid(const char *path)
     return true;
 }
 
-wk_status wk_code_file_look(const char *name, wk_code_file *out, wk_error *err)
+static wk_status no_file(const char *name, wk_error *err)
 {
-    char *path = realpath(name, NULL);
-    if (!path && errno == ENOENT)
-        return wk_fail(err, WK_E_NOT_FOUND,
-                       "there is no file '%s'; give the path of the .so your plug-in's build made",
-                       name);
+    const char *what = wk_python_spec_place(name)
+                           ? "give FILE.py:FUNCTION with the path of your Python code"
+                           : "give the path of the .so your plug-in's build made";
+    return wk_fail(err, WK_E_NOT_FOUND, "there is no file '%s'; %s", name, what);
+}
+
+// The true path of name[0 ... length-1], and the content there.
+static wk_status look(const char *name, size_t length, wk_code_file *out, wk_error *err)
+{
+    char file[WK_CODE_PATH_MAX];
+    if (length >= sizeof file) return wk_fail(err, WK_E_INPUT, "the path '%s' is too long", name);
+    snprintf(file, sizeof file, "%.*s", (int)length, name);
+    char *path = realpath(file, NULL);
+    if (!path && errno == ENOENT) return no_file(name, err);
     if (!path) return wk_fail(err, WK_E_IO, "cannot look at '%s': %s", name, strerror(errno));
-    bool valid = wk_code_path_valid(path);
+    bool valid =
+        wk_code_path_valid(path) && strlen(path) + strlen(name + length) < sizeof out->path;
     if (valid) snprintf(out->path, sizeof out->path, "%s", path);
     free(path);
     if (!valid)
@@ -38,6 +49,14 @@ wk_status wk_code_file_look(const char *name, wk_code_file *out, wk_error *err)
     if (!S_ISREG(info.st_mode))
         return wk_fail(err, WK_E_FORMAT, "'%s' is not a shared object", name);
     return wk_sha256_file(out->path, out->sha256, err);
+}
+
+wk_status wk_code_file_look(const char *name, wk_code_file *out, wk_error *err)
+{
+    size_t place = wk_python_spec_has_file(name) ? wk_python_spec_place(name) : strlen(name);
+    WK_TRY(look(name, place, out, err));
+    strcat(out->path, name + place); // nothing, or the function
+    return WK_OK;
 }
 
 // Relative values of the variable are to be ignored (XDG Base Directory Specification).

@@ -24,6 +24,7 @@ static const bench_values defaults = {.envs = DEFAULT_ENVS, .seconds = 5};
 static const wk_arg args[] = {
     WK_OPT_TEXT("domain", domain, "DOMAIN|all", "a built-in domain, or all of them (the default)"),
     WK_OPT_PATH("plugin", plugin, "FILE", "the domain of this plug-in instead"),
+    WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "environments of this function of Python"),
     WK_OPT_TEXTS("option", options, "NAME=CHOICE", "an option of the domain; may be repeated"),
     WK_OPT_INT("envs", envs, "N", "environments of the vector (default 8)", 1, 4096),
     WK_OPT_NUMBER("seconds", seconds, "S", "time to spend on each domain (default 5)", 0.01, 3600),

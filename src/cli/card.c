@@ -38,7 +38,7 @@ static const wk_arg args[] = {
      0},
     {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
      0},
-    WK_PLUGIN_ARG_ROW(card_values),
+    WK_PLUGIN_ARG_ROWS(card_values),
     {"reward", "FILE", "the code of a task that 'waker relabel' added; may be repeated",
      WK_ARG_PATHS, AT(rewards), 0, 0},
 };

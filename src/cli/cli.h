@@ -113,6 +113,17 @@ wk_log wk_cli_progress(const wk_cli *cli, const char *unit, wk_progress_line *pr
     WK_ARG_ROW(values, WK_ARG_PATH, "plugin", plugin, "FILE",                                      \
                "take the run's domain from this plug-in", 0, 0)
 
+/// A row for --python, whose place in `values` is the const char * called `field`.
+#define WK_PYTHON_ARG_ROW(values, field, help)                                                     \
+    WK_ARG_ROW(values, WK_ARG_PATH, "python", field, "MODULE:FUNCTION",                            \
+               help " (or FILE.py:FUNCTION)", 0, 0)
+
+/// Both, for those that may also play in environments of Python.
+#define WK_PLUGIN_ARG_ROWS(values)                                                                 \
+    WK_PLUGIN_ARG_ROW(values),                                                                     \
+        WK_PYTHON_ARG_ROW(values, plugin,                                                          \
+                          "take the run's environments from this function of Python")
+
 /// A row for --name: an adaptation or fine-tuning next to others of the same snapshot; its place in
 /// `values` is the const char * called `name`.
 #define WK_NAME_ARG_ROW(values, help)                                                              \

@@ -365,7 +365,7 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
     }
     wk_config_blocks *blocks;
     wk_merged_config merged;
-    wk_setting keys[WK_ARG_SETTINGS_MAX];
+    wk_setting keys[WK_RUN_SETTINGS_MAX];
     const wk_run_settings settings = wk_run_args_settings(&values->run, keys);
     wk_status status = wk_run_settings_merge(&settings, &log, &blocks, &merged, err);
     if (status == WK_OK) status = show(values, blocks, &merged, err);

@@ -17,6 +17,7 @@ static const envs_values defaults;
 #define WK_VALUES envs_values
 static const wk_arg args[] = {
     WK_OPT_PATH("plugin", plugin, "FILE", "describe the domain of this plug-in"),
+    WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "environments of this function of Python"),
     WK_OPT_FLAG("json", json, "print JSON"),
 };
 

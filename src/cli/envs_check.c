@@ -109,7 +109,8 @@ const wk_command wk_command_envs_check = {
     .name = "envs check",
     .summary = "Examine a plug-in by running its domain",
     .usage = "envs check PLUGIN.so [--json]",
-    .details = "Faults are what would spoil training; the exit code is then 3. Advice is advice.\n",
+    .details = "Faults are what would spoil training; the exit code is then 3. Advice is advice.\n"
+               "In place of the file, FILE.py:FUNCTION names environments of Python.\n",
     .examples = "envs check ./my_world.so",
     WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,

@@ -20,6 +20,7 @@ static const wk_arg args[] = {
                WK_SET_COUNT_MAX),
     WK_OPT_SEED("seed", seed, "N", "of the draws, and of everything random in the episodes (0)"),
     WK_OPT_PATH("plugin", plugin, "FILE", "a set of the domain of this plug-in"),
+    WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "environments of this function of Python"),
 };
 
 static wk_status write_set(const wk_world *world, const set_values *v, wk_error *err)

@@ -44,7 +44,7 @@ static const wk_arg args[] = {
     WK_OPT_SEED("seed", seed, "N",
                 "of environments and episodes (0, or with eval.fresh one of run and step)"),
     WK_OPT_TEXT("device", device, "auto|cpu|cuda|cuda:N", "where to compute (as the run)"),
-    WK_PLUGIN_ARG_ROW(eval_values),
+    WK_PLUGIN_ARG_ROWS(eval_values),
     WK_OPT_PATHS("reward", rewards, "FILE",
                  "the code of a task that 'waker relabel' added; may be repeated"),
     WK_OPT_FLAG("video", video, "GIFs of the best, median and worst episode of each case"),

@@ -30,7 +30,7 @@ static const wk_arg args[] = {
     WK_OPT_TEXT("device", device, "auto|cpu|cuda|cuda:N", "where to compute (default: the run's)"),
     WK_OPT_PATHS("reward", rewards, "FILE",
                  "the code of a task that 'waker relabel' added; may be repeated"),
-    WK_PLUGIN_ARG_ROW(finetune_values),
+    WK_PLUGIN_ARG_ROWS(finetune_values),
     WK_OPT_PATH("curriculum.plugin", rule_plugin, "FILE",
                 "take the rule of --curriculum run from this plug-in"),
     WK_LOCK_WAIT_ARG_ROW(finetune_values),

@@ -44,7 +44,7 @@ static const wk_arg args[] = {
         "FILE.png: draw the maps. DIR: put the results of one run into DIR/eval instead of "
         "RUN/eval, with RUN's settings, so that 'waker report DIR' reads them (may be repeated)"),
     WK_OPT_TEXT("device", device, "auto|cpu|cuda|cuda:N", "where to compute (as the run)"),
-    WK_PLUGIN_ARG_ROW(error_values),
+    WK_PLUGIN_ARG_ROWS(error_values),
     WK_OPT_FLAG("json", json, "print JSON: a list of what the result files hold"),
 };
 

@@ -38,7 +38,7 @@ static const wk_arg args[] = {
     WK_OPT_INT("steps", steps, "N", "frames in all, one for each agent step (50)", STEPS_MIN, 1024),
     WK_OPT_SEED("seed", seed, "N", "of the episodes (0)"),
     WK_OPT_TEXT("device", device, "auto|cpu|cuda|cuda:N", "where to compute (as the run)"),
-    WK_PLUGIN_ARG_ROW(openloop_values),
+    WK_PLUGIN_ARG_ROWS(openloop_values),
 };
 
 // What is shown and what it is made of.

@@ -28,6 +28,7 @@ static const render_values defaults = {.steps = UNSET, .size = UNSET};
 static const wk_arg args[] = {
     WK_OPT_TEXT("domain", domain, "DOMAIN", "a built-in domain; 'waker envs' lists them"),
     WK_OPT_PATH("plugin", plugin, "FILE", "the domain of this plug-in instead"),
+    WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "environments of this function of Python"),
     WK_OPT_PATH("out", out, "FILE", "where to write: .png for a still, .gif or .mp4 for a clip"),
     WK_OPT_TEXT("params", params, "A,B,...",
                 "the world's parameters (default: the middle of the training grid)"),

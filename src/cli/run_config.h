@@ -2,13 +2,14 @@
 #ifndef WK_CLI_RUN_CONFIG_H
 #define WK_CLI_RUN_CONFIG_H
 
-#include "cli/args.h"
+#include "cli/cli.h"
 #include "run/settings.h"
 
 /// The options that say it; part of the values of a command.
 typedef struct wk_run_args {
     wk_arg_texts configs, files;
-    const char *from; // directory of a run whose settings to begin with, or NULL
+    const char *from;   // directory of a run whose settings to begin with, or NULL
+    const char *python; // another word for the key plugin, or NULL
     wk_arg_settings settings;
 } wk_run_args;
 
@@ -26,10 +27,14 @@ typedef struct wk_run_args {
                    "YAML file with more blocks, or a run's config.yaml (may be repeated)", 0, 0),  \
         WK_ARG_ROW(values, WK_ARG_PATH, "from", member.from, "RUN",                                \
                    "begin with the settings of this run instead of the defaults", 0, 0),           \
+        WK_PYTHON_ARG_ROW(values, member.python,                                                   \
+                          "train in the environments that this function makes"),                   \
         WK_ARG_ROW(values, WK_ARG_KEYS, "KEY", member.settings, "VALUE",                           \
                    "sets one key, for example --rssm.deter 512 or --seed=3", 0, 0)
 
+enum { WK_RUN_SETTINGS_MAX = WK_ARG_SETTINGS_MAX + 1 };
+
 /// What the options say, borrowed; `keys` gets the single ones.
-wk_run_settings wk_run_args_settings(const wk_run_args *args, wk_setting keys[WK_ARG_SETTINGS_MAX]);
+wk_run_settings wk_run_args_settings(const wk_run_args *args, wk_setting keys[WK_RUN_SETTINGS_MAX]);
 
 #endif

@@ -20,7 +20,7 @@ static const wk_arg args[] = {
 static wk_status resolve(const wk_train_values *v, const wk_log *log, wk_run_config *out,
                          wk_run_plugins *code, wk_error *err)
 {
-    wk_setting keys[WK_ARG_SETTINGS_MAX];
+    wk_setting keys[WK_RUN_SETTINGS_MAX];
     const wk_run_settings settings = wk_run_args_settings(&v->run, keys);
     return wk_run_settings_resolve(&settings, v->directory, log, out, code, err);
 }
@@ -61,6 +61,7 @@ const wk_command wk_command_train = {
     .name = "train",
     .summary = "Train a world model without rewards, or go on where a run stopped",
     .usage = "train --logdir DIR --configs BLOCK... [--KEY VALUE]...\n"
+             "train --logdir DIR --configs BLOCK... --python MODULE:FUNCTION [--KEY VALUE]...\n"
              "train --logdir DIR --from RUN [--KEY VALUE]...\n"
              "train --logdir DIR --configs BLOCK... --each KEY=VALUES... [--KEY VALUE]...\n"
              "train --logdir DIR",
@@ -72,12 +73,17 @@ const wk_command wk_command_train = {
         "a closed pipe finish the iteration, save and exit with code 75: run me again; a second\n"
         "SIGINT quits at once.\n"
         "\n"
+        "--python trains in Gymnasium environments that a function of yours makes, each in a "
+        "process\n"
+        "of its own (docs/python.md).\n"
+        "\n"
         "--each trains a population: its runs share one device and end as they would alone. Each\n"
         "has a directory of its own, DIR/waker-m-seed0, that every command takes. A run that "
         "fails\n"
         "leaves the others as they are; the exit code is then that of the first.\n",
     .examples = "train --logdir runs/a --configs terrain-walker waker-m plan2explore paper\n"
                 "train --logdir runs/b --configs clean-up dr quick --steps 20000 --seed 1\n"
+                "train --logdir runs/mine --configs quick --python my_package.envs:make_env\n"
                 "train --logdir runs/cu --configs clean-up plan2explore small "
                 "--each curriculum.rule=waker-m,dr --each seed=0..4",
     WK_COMMAND_OPTIONS(args, defaults),

@@ -60,7 +60,7 @@ static wk_status name_new_runs(population *p, wk_error *err)
 static wk_status name_old_runs(population *p, wk_error *err)
 {
     const char *directory = p->given->directory;
-    wk_setting keys[WK_ARG_SETTINGS_MAX];
+    wk_setting keys[WK_RUN_SETTINGS_MAX];
     const wk_run_settings settings = wk_run_args_settings(&p->given->run, keys);
     WK_TRY(wk_population_read(directory, &p->names, err));
     if (!wk_run_settings_named(&settings)) return WK_OK;

@@ -56,7 +56,7 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
     X(TEXT, domain, "domain", "terrain-walker", 0, 0, FIXED, 1, "=", "=",                          \
       "built-in domain ('waker envs' lists them)")                                                 \
     X(TEXT, plugin, "plugin", "", 0, 0, FIXED, 1, "", "",                                          \
-      "file of a plug-in to take the domain from instead")                                         \
+      "file of a plug-in, or function of Python (FILE.py:FUNCTION), to take the domain from")      \
     X(INT, env_count, "env.count", 8, 1, 1024, FIXED, 1, "", "",                                   \
       "environments that step side by side")                                                       \
     X(INT, env_threads, "env.threads", 0, 0, 1024, FREE, 1, "", "",                                \

@@ -203,6 +203,7 @@ static void translate(const combined *both, const wk_outcome *theirs, wk_outcome
     }
     out->terminal = theirs->terminal;
     out->diverged = theirs->diverged;
+    out->truncated = theirs->truncated;
 }
 
 static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t episode,

@@ -101,7 +101,7 @@ static uint8_t flags_of(const wk_env *env, const wk_outcome *out)
         flags |= WK_IS_DIVERGED | WK_IS_LAST;
     else if (out->terminal)
         flags |= WK_IS_TERMINAL | WK_IS_LAST;
-    if (env->steps == env->domain->episode_steps) flags |= WK_IS_LAST;
+    if (out->truncated || env->steps == env->domain->episode_steps) flags |= WK_IS_LAST;
     return (uint8_t)flags;
 }
 
@@ -153,6 +153,17 @@ static size_t state_size_for(size_t world_size)
     return sizeof(state_header) + world_size + sizeof(uint32_t);
 }
 
+bool wk_env_saves_state(const wk_env *env)
+{
+    return env->domain->state_size(env->world) != WK_STATE_NONE;
+}
+
+// Bytes of the domain in a saved state.
+static size_t world_bytes(const wk_env *env)
+{
+    return wk_env_saves_state(env) ? env->domain->state_size(env->world) : 0;
+}
+
 // Bytes of the tallies in a saved state.
 static size_t tally_bytes(const wk_env *env)
 {
@@ -171,12 +182,12 @@ static wk_status start(wk_env *env, const double *theta, uint64_t seed, uint64_t
     *outcome = (wk_outcome){0};
     wk_status status = domain->reset(env->world, copy, seed, episode, outcome, &reported);
     if (status != WK_OK) return wk_domain_result(domain, "reset", status, &reported, err);
-    size_t size = domain->state_size(env->world);
+    size_t size = world_bytes(env);
     if (size > WK_STATE_MAX - state_size_for(0))
         return wk_fail(err, WK_E_INPUT,
                        "domain '%s' asks for %zu bytes to save a state; at most %zu are kept",
                        domain->name, size, WK_STATE_MAX - state_size_for(0));
-    if (outcome->terminal && !outcome->diverged)
+    if ((outcome->terminal || outcome->truncated) && !outcome->diverged)
         return wk_fail(err, WK_E_INPUT,
                        "domain '%s' ends episode %" PRIu64 " of seed %" PRIu64
                        " at its reset; let reset draw a start from which a step can be made",
@@ -311,7 +322,7 @@ static uint32_t checksum(const void *bytes, size_t size)
 size_t wk_env_state_size(const wk_env *env)
 {
     if (!env->started) return 0;
-    return state_size_for(env->domain->state_size(env->world)) + tally_bytes(env);
+    return state_size_for(world_bytes(env)) + tally_bytes(env);
 }
 
 wk_status wk_env_save(const wk_env *env, void *bytes, size_t size, wk_error *err)
@@ -337,7 +348,8 @@ wk_status wk_env_save(const wk_env *env, void *bytes, size_t size, wk_error *err
     char *world = (char *)bytes + sizeof header, *end = world + header.world_size + tallies;
     memcpy(bytes, &header, sizeof header);
     memset(world, 0, header.world_size);
-    if (!(env->flags & WK_IS_DIVERGED)) env->domain->save(env->world, world);
+    if (!(env->flags & WK_IS_DIVERGED) && wk_env_saves_state(env))
+        env->domain->save(env->world, world);
     memcpy(end - tallies, env->tallies, tallies);
     uint32_t sum = checksum(bytes, (size_t)(end - (char *)bytes));
     memcpy(end, &sum, sizeof sum);
@@ -417,6 +429,8 @@ wk_status wk_env_load(wk_env *env, const void *bytes, size_t size, wk_error *err
     WK_TRY(check_origin(env, &header, err));
     wk_outcome ignored;
     WK_TRY(start(env, header.theta, header.seed, header.episode, &ignored, err));
+    env->flags = WK_IS_FIRST;
+    if (!wk_env_saves_state(env)) return WK_OK;
     const char *world = (const char *)bytes + sizeof header;
     if (!(header.flags & WK_IS_DIVERGED)) {
         wk_status status = load_world(env, world, (size_t)header.world_size, err);

@@ -257,7 +257,7 @@ static bool note(examination *x, void *world, const wk_outcome *outcome, bool dr
              x->theta_text, t->count);
     check_outcome(x, outcome, t->count);
     t->count++;
-    return !outcome->terminal && !outcome->diverged;
+    return !outcome->terminal && !outcome->diverged && !outcome->truncated;
 }
 
 static bool begin(examination *x, void *world, const double *theta, bool draw, trace *t)
@@ -357,7 +357,7 @@ static void check_alone(examination *x, void *world, void *neighbour, const doub
     for (int step = 1; runs && step <= x->steps; step++) {
         if (neighbour_runs) {
             step_world(x->domain, neighbour, 1, step, &outcome);
-            neighbour_runs = !outcome.terminal && !outcome.diverged;
+            neighbour_runs = !outcome.terminal && !outcome.diverged && !outcome.truncated;
         }
         runs = play_on(x, world, step, true, &x->other);
     }
@@ -415,6 +415,7 @@ static void check_state(examination *x, void *from, void *into, const double *th
     trace ignored;
     if (!begin(x, from, theta, true, &x->other)) return;
     size_t size = domain->state_size(from);
+    if (size == WK_STATE_NONE) return; // it says that it saves none
     if (!play_on(x, from, x->steps / 2, true, &x->other)) return;
     if (domain->state_size(from) != size) {
         find(
@@ -545,7 +546,7 @@ static int play_episode(examination *x, void *world, int variant, bool *ended)
                  "make it stable, for example with a smaller time step.",
                  x->theta_text, step);
         *ended = outcome.terminal;
-        if (outcome.terminal || outcome.diverged) return step + 1;
+        if (outcome.terminal || outcome.diverged || outcome.truncated) return step + 1;
     }
     return step;
 }

@@ -1,6 +1,7 @@
 #include "run/plugins.h"
 
 #include "base/file.h"
+#include "env/plugin_python.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -61,7 +62,7 @@ static wk_status find_file(const part *p, const wk_plugin_request *wish,
                            wk_error *err)
 {
     if (!wish->named) return find_trusted(p, wish->path, recorded, out, err);
-    WK_TRY(wk_code_file_look(wish->path, out, err));
+    WK_TRY(wk_plugin_file(wish->path, out, err));
     if (recorded && strcmp(recorded->sha256, out->sha256) != 0)
         wk_log_line(
             log, WK_LOG_WARN,

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "env/plugin_python.h"
 #include "run/leftovers.h"
 #include "run/repair.h"
 #include "run/weights_file.h"
@@ -35,6 +36,7 @@ typedef struct run {
     wk_watchdog *watchdog; // of a plug-in; NULL: none
     bool complete;         // it was when it was opened
     bool warned;           // that frames are no longer on the device
+    int cut;               // episodes that ended because their state was not saved
     double last_score;     // mean of the last evaluation; NaN before the first
 } run;
 
@@ -155,6 +157,7 @@ static wk_status prepare(run *r, wk_error *err)
         WK_TRY(wk_watchdog_create(SLOW_SECONDS, say_slow, r, &r->watchdog, err));
     wk_trainer_watch(r->trainer, r->watchdog);
     bool fresh = wk_trainer_resumed_from(r->trainer) < 0;
+    if (!fresh) WK_TRY(wk_trainer_cut_episodes(r->trainer, &r->cut, err));
     if (fresh && extras->prepare) WK_TRY(extras->prepare(extras->context, r->trainer, err));
     set_schedule(r, fresh);
     wk_long_run_start(&r->loop, r->config->train_every);
@@ -271,6 +274,12 @@ static void announce_resumption(const run *r)
     if (resumed < 0) return;
     steps_text(r, (uint64_t)resumed, steps);
     wk_log_line(log_of(r), WK_LOG_INFO, "continuing after %s", steps);
+    if (r->cut > 0)
+        wk_log_line(log_of(r), WK_LOG_WARN,
+                    "the environments of %s cannot save their state: the %d episodes that were "
+                    "running end where the run stopped, and new ones begin; the results are not "
+                    "those of a run that was never interrupted",
+                    wk_trainer_domain(r->trainer)->name, r->cut);
 }
 
 // What a run will take is said before hours are spent on its prefill.
@@ -415,6 +424,17 @@ static wk_status evaluate_at_end(run *r, wk_run_end *end, wk_error *err)
     return WK_OK;
 }
 
+// What happened in processes of the plug-in.
+static void report_events(const run *r)
+{
+    if (!r->extras->code || !r->extras->code->plugin) return;
+    wk_text lines = {0};
+    wk_plugin_take_events(r->extras->code->plugin, &lines);
+    for (const char *line = wk_text_get(&lines); *line; line += strcspn(line, "\n") + 1)
+        wk_log_line(log_of(r), WK_LOG_WARN, "%.*s", (int)strcspn(line, "\n"), line);
+    wk_text_free(&lines);
+}
+
 static void watch_images(run *r)
 {
     bool device_full;
@@ -446,6 +466,7 @@ static void watch_tasks(run *r)
 static wk_status step(void *context, wk_error *err)
 {
     run *r = context;
+    report_events(r);
     WK_TRY(wk_trainer_result(r->trainer, &r->done, err));
     watch_images(r);
     WK_TRY(wk_divergence_watch(&r->divergence, r->config, r->done, log_of(r), err));

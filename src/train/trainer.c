@@ -369,6 +369,19 @@ wk_run_schedule *wk_trainer_schedule(wk_trainer *t)
     return &t->schedule;
 }
 
+wk_status wk_trainer_cut_episodes(wk_trainer *t, int *cut, wk_error *err)
+{
+    *cut = 0;
+    for (int i = 0; i < t->count; i++) {
+        if (!t->running[i].active || wk_env_saves_state(wk_vec_env(t->vec, i))) continue;
+        const wk_replay_row end = {.slot = i, .flags = WK_IS_LAST};
+        WK_TRY(wk_replay_append(t->replay, &end, 1, err));
+        t->running[i].active = WK_EPISODE_NONE;
+        ++*cut;
+    }
+    return WK_OK;
+}
+
 wk_status wk_trainer_save(wk_trainer *t, wk_error *err)
 {
     return wk_checkpoints_save(&t->checkpoints, err);

@@ -35,6 +35,9 @@ static const struct {
     {"physics.c.o", "fprintf", "what MuJoCo says before it ends the process, on stderr"},
     {"process.c.o", "dup2",
      "in a child that becomes another program, of descriptors that are open"},
+    {"python_process.c.o", "fcntl", "moves descriptors of sockets and memory, not of files"},
+    {"python_process.c.o", "mmap", "of memory that has no file"},
+    {"python_process.c.o", "munmap", "the same"},
     {"status_line.c.o", "ioctl", "asks a terminal for its width"},
 };
 

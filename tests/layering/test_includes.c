@@ -32,7 +32,7 @@ static const layer layers[] = {
     {"nn", "tensor base", ""},
     {"model", "nn tensor base", ""},
     {"agent", "model nn tensor base", ""},
-    {"env", "env/render base", "mujoco/ ccd/ zlib.h GL/ sys/"},
+    {"env", "env/render base", "mujoco/ ccd/ zlib.h GL/ spawn.h sys/"},
     {"env/render", "base", "mujoco/ immintrin.h"},
     {"replay", "base", "zlib.h lz4 zstd sys/"},
     {"curriculum", "base", "cblas.h f77blas.h"},

@@ -46,6 +46,22 @@ const char *python_if_any(const char *modules)
     return NULL;
 }
 
+void python_for_workers(void)
+{
+    static const char *python; // found by the first call
+    char folder[1024];
+    if (python) return;
+    python = python_with("numpy");
+    const char *path = strstr(python, "PYTHONPATH=");
+    if (!path) {
+        setenv("WAKER_PYTHON", python, 1);
+        return;
+    }
+    path += strlen("PYTHONPATH=");
+    snprintf(folder, sizeof folder, "%.*s", (int)strcspn(path, " "), path);
+    setenv("PYTHONPATH", folder, 1);
+}
+
 int python_run(const char *python, const char *script, const char *arguments)
 {
     char command[8192];

@@ -11,6 +11,9 @@ const char *python_with(const char *modules);
 /// The same for modules that nobody has to have, CI included: without them the test is skipped.
 const char *python_if_any(const char *modules);
 
+/// Has environments of Python find one with numpy, like python_with.
+void python_for_workers(void);
+
 /// Runs a script with arguments; returns its exit status.
 int python_run(const char *python, const char *script, const char *arguments);
 

@@ -1,0 +1,16 @@
+// Pictures in another size, by the mean over the area of each pixel.
+#ifndef WK_ENV_RESAMPLE_H
+#define WK_ENV_RESAMPLE_H
+
+#include <stdint.h>
+
+/// A picture: uint8, row by row from the top, 1 or 3 values for each pixel.
+typedef struct wk_picture {
+    int width, height, channels;
+    const uint8_t *pixels;
+} wk_picture;
+
+/// Writes it as width x height RGB pixels; one of that size is copied.
+void wk_picture_resample(const wk_picture *from, int width, int height, uint8_t *rgb);
+
+#endif

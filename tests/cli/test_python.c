@@ -1,0 +1,191 @@
+// Runs in environments that functions of Python make: trained, resumed, read, killed. The function
+// runs by the caller's word only, and no process of it is left behind.
+#include "cli/long_runs.h"
+#include "support/python.h"
+#include <stdlib.h>
+
+#define OPTIONS TINY_OPTIONS " --log.tensorboard false --tasks all --quiet"
+#define LONG_OPTIONS OPTIONS " --steps 1e9 --checkpoint.every_steps 30"
+
+static char mark[1024], here[1024]; // absolute: the file that the code makes; where programs run
+
+static bool was_run(void)
+{
+    bool there = wk_path_exists(mark);
+    unlink(mark);
+    return there;
+}
+
+static int setup_runs(void **state)
+{
+    if (setup(state) != 0) return -1;
+    char *path = realpath(place, NULL), settings[1100];
+    assert_non_null(path);
+    snprintf(here, sizeof here, "%s", path);
+    snprintf(mark, sizeof mark, "%s/LOADED", path);
+    snprintf(settings, sizeof settings, "%s/settings", path);
+    free(path);
+    setenv("SMALL_ENVS_LOADED", mark, 1);
+    setenv("XDG_CONFIG_HOME", settings, 1);
+    shell("cp " WAKER_SOURCE_DIR "/tests/plugins/small_envs.py small.py");
+    return 0;
+}
+
+static int count_workers(void)
+{
+    char command[1200], count[16] = "";
+    snprintf(command, sizeof command, "pgrep -fc '[s]erve %s/small.py'", here);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    assert_non_null(fgets(count, sizeof count, pipe));
+    pclose(pipe);
+    return atoi(count);
+}
+
+static void expect_no_workers(void)
+{
+    for (int i = 0; i < 100 && count_workers() > 0; i++)
+        pause_ms(50);
+    assert_int_equal(count_workers(), 0);
+}
+
+static void a_run_is_trained_and_evaluated(void **state)
+{
+    (void)state;
+    python_for_workers();
+    program_expect_success(program_run("train --logdir made --python small:Walk " OPTIONS));
+    assert_true(was_run());
+    char *config = (char *)program_read("made/config.yaml", NULL), path[1200];
+    assert_non_null(config);
+    snprintf(path, sizeof path, "plugin: \"%s/small.py:Walk\"", here);
+    assert_non_null(strstr(config, path));
+    assert_non_null(strstr(config, "domain: walk"));
+    free(config);
+    program_result r = program_run("eval made --python small.py:Walk --envs 2 --cases dr");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "south"));
+    program_expect_success(program_run("train --logdir numbers --python small:Numbers " OPTIONS));
+    program_expect_success(
+        program_run("eval numbers --plugin small.py:Numbers --envs 2 --cases dr"));
+    expect_no_workers();
+    was_run();
+}
+
+// What reads a run runs nothing of it.
+static void code_is_run_when_named_or_trusted(void **state)
+{
+    (void)state;
+    python_for_workers();
+    static const char *const readers[] = {"ckpt made",
+                                          "report made --out page",
+                                          "curriculum made",
+                                          "top made --once",
+                                          "export made --out episodes --episodes 2",
+                                          "adapt made --task all --updates 2 --quiet"};
+    static const char *const refused[] = {"eval made --envs 1 --cases dr",
+                                          "openloop made --out x.gif",
+                                          "model-error made --envs 1",
+                                          "relabel made --reward none.so",
+                                          "finetune made --task east --steps 10",
+                                          "train --logdir made",
+                                          "train --logdir new --from made",
+                                          "config --config-file made/config.yaml"};
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+        program_expect_success(program_run("%s", readers[i]));
+    char said[2300];
+    snprintf(said, sizeof said, "add --plugin %s/small.py:Walk, or once and for all 'waker trust ",
+             here);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        program_expect_error(program_run("%s", refused[i]), 2, said);
+    shell("sed 's#plugin: \".*#plugin: small:Walk#' made/config.yaml >module.yaml");
+    program_expect_error(program_run("config --config-file module.yaml"), 2,
+                         "does not say from which folder");
+    program_expect_success(program_run("trust small.py:Walk"));
+    assert_false(was_run());
+    program_expect_success(program_run("eval made --envs 1 --cases dr"));
+    assert_true(was_run());
+    // It is that function that is trusted, and that content.
+    shell("sed 's#small.py:Walk#small.py:nothing#' made/config.yaml >other.yaml");
+    program_expect_error(program_run("config --config-file other.yaml"), 2, "nor trusted");
+    shell("echo >>small.py");
+    program_expect_error(program_run("eval made --envs 1 --cases dr"), 2,
+                         "changed since you trusted it");
+    assert_false(was_run());
+    program_expect_error(program_run("trust small:Walk"), 2, "there is no file 'small:Walk'");
+}
+
+static pid_t start_long(const char *directory)
+{
+    char options[1024];
+    snprintf(options, sizeof options, "train --logdir %s --python small:Walk " LONG_OPTIONS,
+             directory);
+    pid_t child = start(options);
+    char command[512]; // episodes have ended
+    snprintf(command, sizeof command, "test -s %s/%s/metrics.jsonl", place, directory);
+    for (int i = 0; i < 600 && system(command) != 0; i++)
+        pause_ms(100);
+    assert_int_equal(count_workers(), 3);
+    return child;
+}
+
+static void an_interrupted_run_goes_on_with_new_episodes(void **state)
+{
+    (void)state;
+    python_for_workers();
+    pid_t child = start_long("long");
+    kill(child, SIGINT);
+    assert_int_equal(exit_code(child), 75);
+    expect_no_workers();
+    program_result r = program_run("train --logdir long --python small:Walk --minutes 0.005");
+    program_expect_error(r, 75, "cannot save their state: the 3 episodes that were running end");
+    program_expect_success(program_run("ckpt long --check"));
+}
+
+static void a_killed_program_leaves_no_process(void **state)
+{
+    (void)state;
+    python_for_workers();
+    pid_t child = start_long("killed");
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    expect_no_workers();
+}
+
+static void a_killed_worker_is_told_of_and_replaced(void **state)
+{
+    (void)state;
+    python_for_workers();
+    char fault[1100];
+    snprintf(fault, sizeof fault, "%s/fault", here);
+    setenv("SMALL_ENVS_FAULT", fault, 1);
+    shell("echo kill >fault");
+    program_result r = program_run("train --logdir hurt --python small:Broken " TINY_OPTIONS
+                                   " --log.tensorboard false");
+    program_expect_success(r);
+    assert_non_null(strstr(r.err,
+                           "was ended by signal 9 (Killed); its episode ends there, flagged, "
+                           "and its process is started again (1 failed so far)"));
+    shell("echo exit always >fault");
+    r = program_run("train --logdir hurt2 --python small:Broken " OPTIONS);
+    assert_int_not_equal(r.code, 0);
+    assert_non_null(strstr(r.err, "failed in 3 episodes in a row, the last time because process "));
+    assert_non_null(strstr(r.err, "waker envs check "));
+    shell("echo shape always >fault");
+    program_expect_error(program_run("train --logdir hurt3 --python small:Broken " OPTIONS), 2,
+                         "observation_space says uint8 (32, 48, 3)");
+    program_expect_error(program_run("train --logdir none --python nowhere:f " OPTIONS), 2,
+                         "there is no Python module 'nowhere'");
+    expect_no_workers();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_is_trained_and_evaluated),
+        cmocka_unit_test(code_is_run_when_named_or_trusted),
+        cmocka_unit_test(an_interrupted_run_goes_on_with_new_episodes),
+        cmocka_unit_test(a_killed_program_leaves_no_process),
+        cmocka_unit_test(a_killed_worker_is_told_of_and_replaced),
+    };
+    return cmocka_run_group_tests(tests, setup_runs, teardown);
+}
