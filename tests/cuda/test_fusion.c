@@ -497,6 +497,48 @@ static void channels_may_be_an_odd_number_of_chunks(void **state)
     close_fixture(&f);
 }
 
+static wk_tensor weights_gradient(fixture *f, int large, int large_c, int small_c, int kernel)
+{
+    int small = (large - kernel) / 2 + 1;
+    wk_tensor x = engine_state(&f->e, WK_SHAPE(32, large, large, large_c));
+    wk_tensor w = engine_state(&f->e, WK_SHAPE(kernel, kernel, large_c, small_c)), dw;
+    wk_tensor y = wk_graph_conv(f->e.g, x, w, (wk_tensor){0}, 2, WK_IDENTITY);
+    wk_tensor weight = engine_state(&f->e, WK_SHAPE(32, small, small, small_c));
+    wk_graph_gradients(f->e.g, wk_graph_sum_all(f->e.g, wk_graph_mul(f->e.g, y, weight)), &w, 1,
+                       &dw);
+    wk_graph_output(f->e.g, dw);
+    return dw;
+}
+
+static void gradients_of_few_weights_are_summed_in_registers(void **state)
+{
+    (void)state;
+    const struct {
+        int large, large_c, small_c, kernel, capability;
+        wk_kernel chosen;
+        const char *reason;
+    } cases[] = {
+        {64, 3, 24, 4, 90, WK_KERNEL_CONV_WEIGHTS, NULL},
+        {30, 24, 48, 6, 90, WK_KERNEL_CONV_WEIGHTS, NULL},
+        {31, 48, 96, 4, 90, WK_KERNEL_CONV_WEIGHTS, NULL},
+        {31, 48, 96, 4, 80, WK_KERNEL_CONV_DIRECT, "the device has no wgmma"},
+        {14, 48, 104, 4, 90, WK_KERNEL_CONV_DIRECT, "its small image has more than 96 channels"},
+        {14, 96, 96, 4, 90, WK_KERNEL_CONV_DIRECT,
+         "two tiles' parts of the images do not fit into shared memory"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f = open_fixture();
+        f.limits.capability = cases[i].capability;
+        wk_tensor dw = weights_gradient(&f, cases[i].large, cases[i].large_c, cases[i].small_c,
+                                        cases[i].kernel);
+        choose(&f);
+        expect(&f, dw, cases[i].chosen);
+        if (cases[i].reason)
+            assert_int_equal(count_refusals(&f, dw, WK_KERNEL_CONV_WEIGHTS, cases[i].reason), 1);
+        close_fixture(&f);
+    }
+}
+
 static void what_kernels_of_convolutions_refuse(void **state)
 {
     (void)state;
@@ -708,9 +750,9 @@ static void the_convolutions_of_the_paper_s_model(void **state)
                                             "deconv conv_planes\n"
                                             "deconv conv_planes\n"
                                             "deconv conv_planes\n"
-                                            "conv_dw conv_direct\n"
+                                            "conv_dw conv_weights\n"
                                             "deconv_dx conv_planes with slope\n"
-                                            "conv_dw conv_direct\n"
+                                            "conv_dw conv_weights\n"
                                             "deconv_dx conv_planes with slope\n"
                                             "conv_dw conv_direct\n"
                                             "deconv_dx conv_direct\n" // 13x13 to 5x5
@@ -720,9 +762,9 @@ static void the_convolutions_of_the_paper_s_model(void **state)
                                             "conv_dx conv_planes with slope\n"
                                             "conv_dw conv_direct\n"
                                             "conv_dx conv_planes with slope\n"
-                                            "conv_dw conv_direct\n"
+                                            "conv_dw conv_weights\n"
                                             "conv_dx conv_planes with slope\n"
-                                            "conv_dw conv_direct\n");
+                                            "conv_dw conv_weights\n");
     wk_text_free(&text);
     wk_learner_destroy(learner);
 }
@@ -745,6 +787,7 @@ int main(void)
         cmocka_unit_test(a_bias_goes_with_the_library_s_product),
         cmocka_unit_test(the_slope_of_the_layer_before_an_image_is_fused),
         cmocka_unit_test(channels_may_be_an_odd_number_of_chunks),
+        cmocka_unit_test(gradients_of_few_weights_are_summed_in_registers),
         cmocka_unit_test(what_kernels_of_convolutions_refuse),
         cmocka_unit_test(images_that_begin_anywhere_are_collected),
         cmocka_unit_test(the_convolutions_of_the_paper_s_model),

@@ -121,37 +121,6 @@ static __device__ void locate_terms(const wk_planes &j, const block_work &b, fro
     }
 }
 
-// Finds the places to copy.
-static __device__ void locate_images(const wk_planes &j, const block_work &b, front *f)
-{
-    for (unsigned i = threadIdx.x; i < j.p.copied; i += THREADS) {
-        int place = b.first + (int)i; // before the first there is none
-        f->copied[i] = place < 0 ? 0 : wk_place_of(j.x, (unsigned)place);
-    }
-}
-
-// The images' part. A warp copies neighbouring places, which lie side by side in shared memory, and
-// as many chunks of each (`adjacent`) as fill sectors of global memory.
-static __device__ void copy_images(const wk_planes &j, const front *f, unsigned to)
-{
-    unsigned lane = threadIdx.x % 32, plane = j.x.plane_chunks * j.p.pitch;
-    unsigned high = 32 / j.x.adjacent, across = j.x.plane_chunks / j.x.adjacent;
-    unsigned tasks = (j.p.copied + high - 1) / high * across, row = lane / j.x.adjacent;
-    for (unsigned task = threadIdx.x / 32; task < tasks; task += THREADS / 32) {
-        unsigned group = wk_quotient(task, j.x.by_across), at = group * high + row;
-        unsigned chunk = (task - group * across) * j.x.adjacent + lane - row * j.x.adjacent;
-        if (at >= j.p.copied || row == high) continue;
-        unsigned place = f->copied[at], there = to + chunk * j.p.pitch + at * CHUNK_BYTES;
-        const __nv_bfloat16 *from = j.x.from.at() + (place & ~WK_PLACE_BITS) + chunk * j.x.chunk;
-        wk_copy_chunk(there, from, place);
-        if (j.x.split == 1) continue;
-        bool below = place & WK_PLACE_BELOW, right = place & WK_PLACE_RIGHT;
-        wk_copy_chunk(there + plane, from + j.x.plane_right, right);
-        wk_copy_chunk(there + 2 * plane, from + j.x.plane_down, below);
-        wk_copy_chunk(there + 3 * plane, from + j.x.plane_down + j.x.plane_right, below && right);
-    }
-}
-
 // Multiplies a stage. `left` is the first operand's description, to which the terms' chunks are
 // added.
 template <int COLS>
@@ -368,13 +337,13 @@ static __global__ void __launch_bounds__(THREADS, COLS <= 16   ? 6
     if (threadIdx.x == 0) begin_barriers(s);
     locate_results<TRANSPOSED>(j, f);
     locate_terms<TRANSPOSED>(j, b, f);
-    locate_images(j, b, f);
+    wk_locate_places<THREADS>(j.x, b.first, j.p.copied, f->copied);
     __syncthreads();
     wk_begin();
     if (threadIdx.x == 0)
         for (unsigned step = 0; step < STAGES && step < steps; step++)
             bring<COLS>(s, step);
-    copy_images(j, f, images);
+    wk_copy_places<THREADS>(j.x, f->copied, j.p.copied, j.p.pitch, images);
     asm volatile("cp.async.wait_all;" ::: "memory");
     wk_publish_shared();
     __syncthreads();

@@ -49,6 +49,26 @@ static inline unsigned wk_planes_columns(const wk_planes *j)
 
 void wk_cuda_planes(const wk_cuda_call *c, const wk_planes *j, bool transposed);
 
+/// The gradient of a convolution's weights, large image times small image over all places.
+typedef struct wk_planes_weights {
+    wk_planes_image x, small; // the small image at the same places, zero beyond its edge
+    wk_conv_planes p;
+    wk_conv_weights w;
+    unsigned chunks, columns; // of the result: rows in eights, and small_c
+    unsigned tiles;           // of places, WK_PLANES_ROWS each
+    // Rows of 64 that a warp group has, and warp groups with rows of their own; the others have
+    // other places.
+    unsigned row_tiles, row_groups;
+    wk_ptr<float> sums; // [group][chunks * 8][columns]
+} wk_planes_weights;
+
+/// Warp groups of a block.
+enum { WK_WEIGHTS_GROUPS = 3 };
+
+/// By blocks that take every so manieth tile, each for some of the rows.
+void wk_cuda_planes_weights(const wk_cuda_call *c, const wk_planes_weights *j, unsigned blocks,
+                            unsigned row_blocks);
+
 /// Which tap's chunk is number `at` of the sum; `real` is false for the one that fills the last
 /// step.
 typedef struct wk_planes_chunk {
@@ -99,6 +119,42 @@ static __device__ inline unsigned wk_place_of(const wk_planes_image &x, unsigned
     unsigned at = image * x.image + row * x.down + column * x.right;
     at |= row * x.split + 1 < x.side ? WK_PLACE_BELOW : 0;
     return at | (column * x.split + 1 < x.side ? WK_PLACE_RIGHT : 0) | WK_PLACE;
+}
+
+/// Finds the places of an image to copy, from `first` on; before the first there is none.
+template <int THREADS>
+static __device__ void wk_locate_places(const wk_planes_image &x, int first, unsigned count,
+                                        unsigned *table)
+{
+    for (unsigned i = threadIdx.x; i < count; i += THREADS) {
+        int place = first + (int)i;
+        table[i] = place < 0 ? 0 : wk_place_of(x, (unsigned)place);
+    }
+}
+
+/// Begins to copy them to shared memory, `pitch` bytes from chunk to chunk. A warp copies
+/// neighbouring places, which lie side by side there, and as many chunks of each (`adjacent`) as
+/// fill sectors of global memory.
+template <int THREADS>
+static __device__ void wk_copy_places(const wk_planes_image &x, const unsigned *table,
+                                      unsigned count, unsigned pitch, unsigned to)
+{
+    unsigned lane = threadIdx.x % 32, plane = x.plane_chunks * pitch;
+    unsigned high = 32 / x.adjacent, across = x.plane_chunks / x.adjacent;
+    unsigned tasks = (count + high - 1) / high * across, row = lane / x.adjacent;
+    for (unsigned task = threadIdx.x / 32; task < tasks; task += THREADS / 32) {
+        unsigned group = wk_quotient(task, x.by_across), at = group * high + row;
+        unsigned chunk = (task - group * across) * x.adjacent + lane - row * x.adjacent;
+        if (at >= count || row == high) continue;
+        unsigned place = table[at], there = to + chunk * pitch + at * 16;
+        const __nv_bfloat16 *from = x.from.at() + (place & ~WK_PLACE_BITS) + chunk * x.chunk;
+        wk_copy_chunk(there, from, place);
+        if (x.split == 1) continue;
+        bool below = place & WK_PLACE_BELOW, right = place & WK_PLACE_RIGHT;
+        wk_copy_chunk(there + plane, from + x.plane_right, right);
+        wk_copy_chunk(there + 2 * plane, from + x.plane_down, below);
+        wk_copy_chunk(there + 3 * plane, from + x.plane_down + x.plane_right, below && right);
+    }
 }
 
 #endif

@@ -190,3 +190,48 @@ void wk_cuda_conv_planes(const wk_cuda_call *c)
     wk_cuda_planes(c, &j, transposed);
     collect_totals(c, &j);
 }
+
+// The sums of all groups, without the fourth colour.
+static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z,
+                           const wk_planes_weights *j, unsigned groups)
+{
+    wk_ptr<float> dw = wk_call_out(c, 0);
+    size_t count = (size_t)j->chunks * CHUNK * j->columns;
+    if (!j->p.coloured) return wk_cuda_column_sums(c, 1, groups, count, 1, j->sums, dw);
+    wk_ptr<float> four = wk_cuda_scratch_of<float>(c, count);
+    wk_cuda_column_sums(c, 1, groups, count, 1, j->sums, four);
+    unsigned width = z->small_c, kernel = z->kernel, taps = j->p.taps[0];
+    wk_cuda_each(c, z->weights, [=] __device__(unsigned i) {
+        unsigned row = i / width, colour = row % WK_CONV_RGB, pixel = row / WK_CONV_RGB;
+        unsigned down = pixel / kernel, right = pixel % kernel;
+        unsigned chunk = (down / 2 * taps + right / 2) * 2 + down % 2;
+        dw[i] = four[(chunk * CHUNK + right % 2 * 4 + colour) * width + (i - row * width)];
+    });
+}
+
+void wk_cuda_conv_weights(const wk_cuda_call *c)
+{
+    const wk_conv_sizes z = wk_conv_measure(c->g, c->node);
+    wk_planes_weights j = {};
+    j.p = wk_conv_planes_of(&z, false);
+    j.w = wk_conv_weights_of(&z, &j.p);
+    j.x = image_of(c, &z, false, &j.p);
+    wk_conv_planes small = j.p;
+    small.split = 1, small.chunks = z.small_c / CHUNK;
+    j.small = small_plane(&z, &small);
+    j.small.from = wk_cuda_half(c, wk_call_operand(c, 1), z.batch * z.small_count);
+    j.chunks = j.p.taps[0] * j.p.taps[0] * j.p.chunks;
+    j.columns = z.small_c;
+    j.tiles = (j.x.places + WK_PLANES_ROWS - 1) / WK_PLANES_ROWS;
+    unsigned rows = (j.chunks + 7) / 8, each = (rows + WK_WEIGHTS_GROUPS - 1) / WK_WEIGHTS_GROUPS;
+    j.row_groups = rows == 1 ? 1 : WK_WEIGHTS_GROUPS;
+    j.row_tiles = each <= 2 ? each : j.w.columns <= 48 ? 5 : 2; // as registers allow
+    unsigned row_blocks = (rows + j.row_groups * j.row_tiles - 1) / (j.row_groups * j.row_tiles);
+    unsigned at_once = j.row_tiles == 1 && j.w.columns <= 48 ? 2 : 1; // blocks of a multiprocessor
+    unsigned blocks = wk_cuda_grid(c, j.tiles, at_once) / row_blocks;
+    if (blocks == 0) blocks = 1;
+    unsigned groups = blocks * (WK_WEIGHTS_GROUPS / j.row_groups);
+    j.sums = wk_cuda_scratch_of<float>(c, (size_t)groups * j.chunks * CHUNK * j.columns);
+    wk_cuda_planes_weights(c, &j, blocks, row_blocks);
+    finish_weights(c, &z, &j, groups);
+}

@@ -108,15 +108,23 @@ wk_conv_planes wk_conv_planes_of(const wk_conv_sizes *z, bool transposed)
     return p;
 }
 
-const char *wk_conv_refuse_planes(const wk_conv_sizes *z, bool transposed, size_t shared_memory)
+static const char *refuse_places(const wk_conv_sizes *z)
 {
-    enum { TAPS_MAX = 64, STAGES_BYTES = 4 * 13 << 10 }; // more than the kernels' weights take
+    enum { TAPS_MAX = 64 };
     if (z->stride != 2) return "its stride is not 2";
     if (z->large <= z->kernel) return "its images are no larger than its kernel";
     if (z->kernel < 2 || z->kernel * z->kernel > TAPS_MAX) return "its kernel has other sizes";
     if (z->batch * z->large_count >= (size_t)1 << 31 || z->batch * z->small_count >= (size_t)1
                                                                                          << 31)
         return "its images are too large";
+    return NULL;
+}
+
+const char *wk_conv_refuse_planes(const wk_conv_sizes *z, bool transposed, size_t shared_memory)
+{
+    enum { STAGES_BYTES = 4 * 13 << 10 }; // more than the kernels' weights take
+    const char *why = refuse_places(z);
+    if (why) return why;
     const wk_conv_planes p = wk_conv_planes_of(z, transposed);
     if (z->small_c % WK_CONV_CHUNK || p.channels % WK_CONV_CHUNK ||
         (transposed && !p.coloured && z->large_c % WK_CONV_CHUNK))
@@ -129,5 +137,30 @@ const char *wk_conv_refuse_planes(const wk_conv_sizes *z, bool transposed, size_
         return "a tile's part of the images does not fit into shared memory";
     if (!transposed && 5 * z->pixels < 3 * p.width * p.width)
         return "too many places are beyond the small image's edge";
+    return NULL;
+}
+
+wk_conv_weights wk_conv_weights_of(const wk_conv_sizes *z, const wk_conv_planes *p)
+{
+    wk_conv_weights w = {.columns = z->small_c <= 24 ? 24 : z->small_c <= 48 ? 48 : 96};
+    w.small_pitch = (WK_PLANES_ROWS | 1) * CHUNK_BYTES;
+    w.small_bytes = w.columns / WK_CONV_CHUNK * w.small_pitch;
+    w.stage = p->copied_bytes + w.small_bytes;
+    w.tables = (2 * WK_PLANES_ROWS + WK_PLANES_HALO) * sizeof(unsigned);
+    return w;
+}
+
+const char *wk_conv_refuse_weights(const wk_conv_sizes *z, size_t shared_memory)
+{
+    enum { COLUMNS_MAX = 96 };
+    const char *why = refuse_places(z);
+    if (why) return why;
+    if (z->small_c % WK_CONV_CHUNK || (!is_coloured(z) && z->large_c % WK_CONV_CHUNK))
+        return "its channels are no multiple of 8";
+    if (z->small_c > COLUMNS_MAX) return "its small image has more than 96 channels";
+    const wk_conv_planes p = wk_conv_planes_of(z, false);
+    const wk_conv_weights w = wk_conv_weights_of(z, &p);
+    if (p.copied > WK_PLANES_ROWS + WK_PLANES_HALO || w.tables + 2 * w.stage > shared_memory)
+        return "two tiles' parts of the images do not fit into shared memory";
     return NULL;
 }

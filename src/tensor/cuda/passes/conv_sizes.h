@@ -54,4 +54,14 @@ wk_conv_planes wk_conv_planes_of(const wk_conv_sizes *z, bool transposed);
 /// Why these kernels cannot do it with so many bytes of shared memory; NULL where they can.
 const char *wk_conv_refuse_planes(const wk_conv_sizes *z, bool transposed, size_t shared_memory);
 
+/// The weights' gradient as hopper/conv_weights.cu does it: columns of a tile, at least small_c,
+/// and bytes of shared memory.
+typedef struct wk_conv_weights {
+    unsigned columns, small_pitch, small_bytes; // the small image's chunks: from one to the next
+    unsigned stage, tables;                     // bytes of a tile's images, and of its places
+} wk_conv_weights;
+
+wk_conv_weights wk_conv_weights_of(const wk_conv_sizes *z, const wk_conv_planes *p);
+const char *wk_conv_refuse_weights(const wk_conv_sizes *z, size_t shared_memory);
+
 #endif

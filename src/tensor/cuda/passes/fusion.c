@@ -24,6 +24,7 @@ const char *const wk_kernel_names[WK_KERNEL_COUNT] = {
     [WK_KERNEL_CUBLASLT_BIAS] = "cublaslt_bias",
     [WK_KERNEL_CUBLAS] = "cublas",
     [WK_KERNEL_CONV_PLANES] = "conv_planes",
+    [WK_KERNEL_CONV_WEIGHTS] = "conv_weights",
     [WK_KERNEL_CONV_DIRECT] = "conv_direct",
 };
 
@@ -420,6 +421,15 @@ static const char *refuse_conv_slope(const match *m)
     return refuse_conv_planes(m);
 }
 
+static const char *refuse_conv_weights(const match *m)
+{
+    if (m->limits->capability != 90) return "the device has no wgmma";
+    if (is_stack(m)) return "it is a stack of images";
+    const char *why = wk_conv_refuse_weights(&m->z, m->limits->shared_memory);
+    if (why) return why;
+    return reads_whole(m) ? NULL : "an operand begins at no 16 bytes";
+}
+
 static const char *refuse_conv_direct(const match *m)
 {
     enum { PAIR = 2 };
@@ -466,6 +476,7 @@ static const row table[] = {
     {KERNEL(CONV_PLANES),      NONE,       OP(conv_dx),   NONE,              NONE,                        NONE,         refuse_conv_planes},
     {KERNEL(CONV_PLANES),      NONE,       OP(deconv),    NONE,              NONE,                        NONE,         refuse_conv_planes},
     {KERNEL(CONV_PLANES),      NONE,       OP(deconv_dx), NONE,              NONE,                        NONE,         refuse_conv_planes},
+    {KERNEL(CONV_WEIGHTS),     NONE,       OP(conv_dw),   NONE,              NONE,                        NONE,         refuse_conv_weights},
     {KERNEL(CONV_DIRECT),      NONE,       OP(conv),      NONE,              NONE,                        NONE,         refuse_conv_direct},
     {KERNEL(CONV_DIRECT),      NONE,       OP(conv_dx),   NONE,              NONE,                        NONE,         refuse_conv_direct},
     {KERNEL(CONV_DIRECT),      NONE,       OP(deconv),    NONE,              NONE,                        NONE,         refuse_conv_direct},
