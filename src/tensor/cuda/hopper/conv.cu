@@ -394,10 +394,10 @@ void wk_cuda_planes(const wk_cuda_call *c, const wk_planes *j, bool transposed)
     switch (wk_planes_columns(j)) {
     case 16: // of RGB images, which are large
         return launch<true, 16>(c, *j);
-    case 24: // forward alone, as the next
+    case 24: // forward alone
         return launch<false, 24>(c, *j);
     case 48:
-        return launch<false, 48>(c, *j);
+        return transposed ? launch<true, 48>(c, *j) : launch<false, 48>(c, *j);
     case 96:
         return transposed ? launch<true, 96>(c, *j) : launch<false, 96>(c, *j);
     default:

@@ -40,7 +40,8 @@ static inline unsigned wk_planes_columns(const wk_planes *j)
 {
     if (j->result_c == 3) return 16;
     bool forward = j->p.classes == 1 && !j->p.joined;
-    if (forward && j->p.columns <= 48) return j->p.columns <= 24 ? 24 : 48;
+    if (forward && j->p.columns <= 24) return 24;
+    if (j->p.columns <= 48) return 48;
     return j->p.columns <= 96 ? 96 : 192;
 }
 
