@@ -6,6 +6,7 @@
 #include "support/engine.h"
 #include "support/planning.h"
 #include "tensor/cuda/passes/fusion.h"
+#include "tensor/cuda/passes/plan_passes.h"
 #include "tensor/program_internal.h"
 
 #include <stdlib.h>
@@ -557,17 +558,17 @@ static void what_kernels_of_convolutions_refuse(void **state)
          WK_KERNEL_CONV_PLANES, "its stride is not 2"},
         {WK_SHAPE(32, 15, 15, 24), 5, 16, 2, 90, WK_IDENTITY, WK_KERNEL_CONV_DIRECT,
          WK_KERNEL_CONV_PLANES, "its kernel is odd and its channels are no multiple of 16"},
-        {WK_SHAPE(32, 14, 14, 16), 4, 12, 2, 90, WK_IDENTITY, WK_KERNEL_OP, WK_KERNEL_CONV_PLANES,
-         "its channels are no multiple of 8"},
+        {WK_SHAPE(32, 14, 14, 16), 4, 10, 2, 90, WK_IDENTITY, WK_KERNEL_OP, WK_KERNEL_CONV_PLANES,
+         "its channels are no multiple of 4"},
         {WK_SHAPE(32, 6, 6, 16), 4, 16, 2, 90, WK_IDENTITY, WK_KERNEL_CONV_DIRECT,
          WK_KERNEL_CONV_PLANES, "too many places are beyond the small image's edge"},
         {WK_SHAPE(32, 14, 14, 256), 4, 16, 2, 90, WK_IDENTITY, WK_KERNEL_CONV_DIRECT,
          WK_KERNEL_CONV_PLANES, "a tile's part of the images does not fit into shared memory"},
-        {WK_SHAPE(32, 14, 14, 16), 4, 16, 2, 90, WK_ELU, WK_KERNEL_CONV_DIRECT,
-         WK_KERNEL_CONV_PLANES, "its activation is not ELU of a result in bf16 alone"},
+        {WK_SHAPE(32, 14, 14, 16), 4, 16, 2, 90, WK_TANH, WK_KERNEL_CONV_DIRECT,
+         WK_KERNEL_CONV_PLANES, "its activation is not ELU, or its result is RGB"},
         {WK_SHAPE(32, 4, 4, 16), 4, 16, 2, 90, WK_IDENTITY, WK_KERNEL_OP, WK_KERNEL_CONV_PLANES,
          "its images are no larger than its kernel"},
-        {WK_SHAPE(32, 14, 14, 16), 4, 12, 2, 90, WK_IDENTITY, WK_KERNEL_OP, WK_KERNEL_CONV_DIRECT,
+        {WK_SHAPE(32, 14, 14, 16), 4, 12, 2, 80, WK_IDENTITY, WK_KERNEL_OP, WK_KERNEL_CONV_DIRECT,
          "its sizes are not those of whole chunks"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -731,15 +732,21 @@ static void list_convolutions(const wk_plan *plan, wk_text *out)
     free(fused);
 }
 
-static void the_convolutions_of_the_paper_s_model(void **state)
+static wk_learner *open_learner(const char *preset)
 {
-    (void)state;
     wk_error err = {0};
     wk_learner *learner;
     wk_learner_config c = wk_learner_config_default();
-    assert_true(bench_sizes(&c, "paper"));
+    assert_true(bench_sizes(&c, preset));
     c.action_size = 6;
     assert_ok(wk_learner_create(&c, &planning_backend, &learner, &err));
+    return learner;
+}
+
+static void the_convolutions_of_the_paper_s_model(void **state)
+{
+    (void)state;
+    wk_learner *learner = open_learner("paper");
     wk_text text = {0};
     list_convolutions(learner->model.program->plan, &text);
     assert_string_equal(wk_text_get(&text), "conv conv_planes\n"
@@ -769,6 +776,61 @@ static void the_convolutions_of_the_paper_s_model(void **state)
     wk_learner_destroy(learner);
 }
 
+// Images of so many channels that exist in a format alone.
+static int count_images(const wk_plan *plan, int channels, unsigned formats)
+{
+    int count = 0;
+    for (size_t i = 0; i < plan->node_count; i++) {
+        const wk_node *node = &plan->graph->nodes.items[plan->nodes[i]];
+        wk_shape shape = wk_info(plan->graph, node->outputs)->type.shape;
+        count += shape.rank == 4 && shape.dim[3] == channels && node->op != WK_OP_conv_dw &&
+                 plan->formats[node->outputs] == formats;
+    }
+    return count;
+}
+
+// 12 channels, which are no whole chunks, are kept in bf16 alone between their layers too.
+static void the_convolutions_of_the_quick_model(void **state)
+{
+    (void)state;
+    wk_learner *learner = open_learner("quick");
+    wk_plan *plan = learner->model.program->plan;
+    wk_error err = {0};
+    wk_text text = {0};
+    list_convolutions(plan, &text);
+    assert_string_equal(wk_text_get(&text), "conv conv_planes\n"
+                                            "conv conv_planes\n"
+                                            "conv conv_planes\n"
+                                            "conv conv_direct\n"
+                                            "deconv op\n"
+                                            "deconv conv_planes\n"
+                                            "deconv conv_planes\n"
+                                            "deconv conv_planes\n"
+                                            "conv_dw conv_weights\n"
+                                            "deconv_dx conv_planes with slope\n"
+                                            "conv_dw conv_weights\n"
+                                            "deconv_dx conv_planes with slope\n"
+                                            "conv_dw conv_weights\n"
+                                            "deconv_dx conv_direct\n"
+                                            "conv_dw op\n"
+                                            "deconv_dx op\n"
+                                            "conv_dw conv_weights\n"
+                                            "conv_dx conv_planes with slope\n"
+                                            "conv_dw conv_weights\n"
+                                            "conv_dx conv_planes with slope\n"
+                                            "conv_dw conv_weights\n"
+                                            "conv_dx conv_planes with slope\n"
+                                            "conv_dw conv_weights\n");
+    // Two layers' results, their gradients, and those times the slope.
+    assert_int_equal(count_images(plan, 12, WK_FORMAT_BF16), 6);
+    wk_cuda_limits older = planning_limits;
+    older.capability = 80;
+    assert_ok(wk_cuda_choose_formats(&older, plan, &err));
+    assert_int_equal(count_images(plan, 12, WK_FORMAT_BF16), 0);
+    wk_text_free(&text);
+    wk_learner_destroy(learner);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -791,6 +853,7 @@ int main(void)
         cmocka_unit_test(what_kernels_of_convolutions_refuse),
         cmocka_unit_test(images_that_begin_anywhere_are_collected),
         cmocka_unit_test(the_convolutions_of_the_paper_s_model),
+        cmocka_unit_test(the_convolutions_of_the_quick_model),
         cmocka_unit_test(steps_of_one_optimiser_are_one_kernel),
         cmocka_unit_test(steps_that_something_waits_for_are_another_kernel),
         cmocka_unit_test(what_is_stored_in_its_place_runs_nothing),

@@ -10,6 +10,7 @@ typedef struct wk_planes_image {
     unsigned split;        // planes along each axis
     unsigned side;         // pixels along each axis, in all planes together
     unsigned plane_chunks; // chunks of 8 channels in a plane
+    unsigned quads;        // fours of channels where the last chunk is half of one, else 0
     unsigned image, down, right, chunk, plane_down, plane_right; // from one to the next
     unsigned width, height, places;                              // of all images
     unsigned adjacent; // contiguous chunks of a place that neighbouring lanes copy
@@ -100,16 +101,31 @@ static __device__ inline void wk_locate(const wk_planes_image &x, unsigned place
     *row = line - *image * x.height;
 }
 
-/// Begins to copy a chunk, or zeros, to shared memory.
-static __device__ inline void wk_copy_chunk(unsigned to, const __nv_bfloat16 *from, bool real)
+/// Begins to copy a chunk, or zeros, to shared memory. Where a place's channels are no whole chunks
+/// (`QUADS`), places begin at 8 bytes and a chunk is two copies; `whole` says whether its second
+/// half is there too, else it is zeros.
+template <bool QUADS>
+static __device__ inline void wk_copy_chunk(unsigned to, const __nv_bfloat16 *from, bool real,
+                                            bool whole)
 {
+    if (QUADS) {
+        int bytes = real ? 8 : 0, more = real && whole ? 8 : 0;
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from),
+                     "r"(bytes));
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to + 8), "l"(from + 4),
+                     "r"(more));
+        return;
+    }
     int bytes = real ? 16 : 0;
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
 }
 
-/// What the low bits of a place's beginning say: that it is there, and whether the planes of the
-/// lower row and of the right column have it too.
-enum { WK_PLACE = 4, WK_PLACE_BELOW = 1, WK_PLACE_RIGHT = 2, WK_PLACE_BITS = 7 };
+/// What bits of a place's beginning say, which is a multiple of 4 below 2^31: that it is there, and
+/// whether the planes of the lower row and of the right column have it too.
+#define WK_PLACE 0x80000000u
+#define WK_PLACE_BELOW 1u
+#define WK_PLACE_RIGHT 2u
+#define WK_PLACE_BITS (WK_PLACE | WK_PLACE_BELOW | WK_PLACE_RIGHT)
 
 /// Where a place of the image begins, with its bits; 0 for places outside.
 static __device__ inline unsigned wk_place_of(const wk_planes_image &x, unsigned place)
@@ -136,8 +152,8 @@ static __device__ void wk_locate_places(const wk_planes_image &x, int first, uns
 /// Begins to copy them to shared memory, `pitch` bytes from chunk to chunk. A warp copies
 /// neighbouring places, which lie side by side there, and as many chunks of each (`adjacent`) as
 /// fill sectors of global memory.
-template <int THREADS>
-static __device__ void wk_copy_places(const wk_planes_image &x, const unsigned *table,
+template <int THREADS, bool QUADS>
+static __device__ void wk_copy_chunks(const wk_planes_image &x, const unsigned *table,
                                       unsigned count, unsigned pitch, unsigned to)
 {
     unsigned lane = threadIdx.x % 32, plane = x.plane_chunks * pitch;
@@ -149,13 +165,25 @@ static __device__ void wk_copy_places(const wk_planes_image &x, const unsigned *
         if (at >= count || row == high) continue;
         unsigned place = table[at], there = to + chunk * pitch + at * 16;
         const __nv_bfloat16 *from = x.from.at() + (place & ~WK_PLACE_BITS) + chunk * x.chunk;
-        wk_copy_chunk(there, from, place);
+        bool whole = 2 * chunk + 1 < x.quads;
+        wk_copy_chunk<QUADS>(there, from, place, whole);
         if (x.split == 1) continue;
         bool below = place & WK_PLACE_BELOW, right = place & WK_PLACE_RIGHT;
-        wk_copy_chunk(there + plane, from + x.plane_right, right);
-        wk_copy_chunk(there + 2 * plane, from + x.plane_down, below);
-        wk_copy_chunk(there + 3 * plane, from + x.plane_down + x.plane_right, below && right);
+        wk_copy_chunk<QUADS>(there + plane, from + x.plane_right, right, whole);
+        wk_copy_chunk<QUADS>(there + 2 * plane, from + x.plane_down, below, whole);
+        wk_copy_chunk<QUADS>(there + 3 * plane, from + x.plane_down + x.plane_right, below && right,
+                             whole);
     }
+}
+
+template <int THREADS>
+static __device__ void wk_copy_places(const wk_planes_image &x, const unsigned *table,
+                                      unsigned count, unsigned pitch, unsigned to)
+{
+    if (x.quads)
+        wk_copy_chunks<THREADS, true>(x, table, count, pitch, to);
+    else
+        wk_copy_chunks<THREADS, false>(x, table, count, pitch, to);
 }
 
 #endif

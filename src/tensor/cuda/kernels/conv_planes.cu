@@ -14,8 +14,10 @@ static wk_planes_image places_of(const wk_conv_sizes *z, unsigned width)
 }
 
 // Two chunks are a sector, and three make whole sectors with their neighbours.
-static void set_chunks(wk_planes_image *x, unsigned chunks, bool contiguous)
+static void set_chunks(wk_planes_image *x, unsigned channels, bool contiguous)
 {
+    unsigned chunks = wk_conv_chunks(channels);
+    x->quads = channels % CHUNK ? channels / WK_CONV_QUAD : 0;
     x->plane_chunks = chunks;
     x->adjacent = !contiguous ? 1 : chunks % 2 == 0 ? 2 : chunks % 3 == 0 ? 3 : 1;
     x->by_across = wk_divisor_of(chunks / x->adjacent);
@@ -32,7 +34,7 @@ static wk_planes_image large_planes(const wk_conv_sizes *z, const wk_conv_planes
     x.down = 2 * line, x.right = 2 * z->large_c;
     x.chunk = CHUNK;
     x.plane_down = line, x.plane_right = z->large_c;
-    set_chunks(&x, p->chunks, true);
+    set_chunks(&x, z->large_c, true);
     return x;
 }
 
@@ -47,19 +49,19 @@ static wk_planes_image large_colours(const wk_conv_sizes *z)
     x.image = z->large * line;
     x.down = 2 * line, x.right = CHUNK;
     x.chunk = line;
-    set_chunks(&x, 2, false);
+    set_chunks(&x, 2 * CHUNK, false);
     return x;
 }
 
 static wk_planes_image small_plane(const wk_conv_sizes *z, const wk_conv_planes *p)
 {
     wk_planes_image x = places_of(z, p->width);
-    x.split = p->split;
+    x.split = 1;
     x.side = z->small;
     x.image = (unsigned)z->small_count;
     x.down = z->small * z->small_c, x.right = z->small_c;
     x.chunk = CHUNK;
-    set_chunks(&x, p->chunks, true);
+    set_chunks(&x, z->small_c, true);
     return x;
 }
 
@@ -86,6 +88,7 @@ static __device__ bool weight_at(const weights_order &o, unsigned kind, unsigned
 {
     unsigned down = kind / 2, right = kind % 2;
     if (n >= o.columns) return false;
+    if (!o.coloured && channel >= (o.transposed ? o.small_c : o.large_c)) return false;
     if (o.transposed) {
         unsigned index = o.joined ? n / o.large_c : 0;
         down += index / 2, right += index % 2;
@@ -191,21 +194,35 @@ void wk_cuda_conv_planes(const wk_cuda_call *c)
     collect_totals(c, &j);
 }
 
-// The sums of all groups, without the fourth colour.
+// The row of sums that has a channel of a pixel's weights.
+typedef struct weights_rows {
+    unsigned kernel, taps, chunks;
+    bool coloured;
+} weights_rows;
+
+static __device__ unsigned sums_row(const weights_rows &o, unsigned pixel, unsigned channel)
+{
+    if (!o.coloured) return pixel * o.chunks * CHUNK + channel;
+    unsigned down = pixel / o.kernel, right = pixel % o.kernel;
+    unsigned chunk = (down / 2 * o.taps + right / 2) * 2 + down % 2;
+    return chunk * CHUNK + right % 2 * (WK_CONV_RGB + 1) + channel;
+}
+
+// The sums of all groups, without the fourth colour and the channels that fill up chunks.
 static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z,
                            const wk_planes_weights *j, unsigned groups)
 {
     wk_ptr<float> dw = wk_call_out(c, 0);
     size_t count = (size_t)j->chunks * CHUNK * j->columns;
-    if (!j->p.coloured) return wk_cuda_column_sums(c, 1, groups, count, 1, j->sums, dw);
-    wk_ptr<float> four = wk_cuda_scratch_of<float>(c, count);
-    wk_cuda_column_sums(c, 1, groups, count, 1, j->sums, four);
-    unsigned width = z->small_c, kernel = z->kernel, taps = j->p.taps[0];
+    if (count == z->weights) return wk_cuda_column_sums(c, 1, groups, count, 1, j->sums, dw);
+    wk_ptr<float> padded = wk_cuda_scratch_of<float>(c, count);
+    wk_cuda_column_sums(c, 1, groups, count, 1, j->sums, padded);
+    weights_rows o = {z->kernel, j->p.taps[0], j->p.chunks, j->p.coloured};
+    unsigned width = z->small_c, channels = z->large_c;
     wk_cuda_each(c, z->weights, [=] __device__(unsigned i) {
-        unsigned row = i / width, colour = row % WK_CONV_RGB, pixel = row / WK_CONV_RGB;
-        unsigned down = pixel / kernel, right = pixel % kernel;
-        unsigned chunk = (down / 2 * taps + right / 2) * 2 + down % 2;
-        dw[i] = four[(chunk * CHUNK + right % 2 * 4 + colour) * width + (i - row * width)];
+        unsigned row = i / width, pixel = row / channels;
+        unsigned from = sums_row(o, pixel, row - pixel * channels);
+        dw[i] = padded[from * width + (i - row * width)];
     });
 }
 
@@ -216,9 +233,7 @@ void wk_cuda_conv_weights(const wk_cuda_call *c)
     j.p = wk_conv_planes_of(&z, false);
     j.w = wk_conv_weights_of(&z, &j.p);
     j.x = image_of(c, &z, false, &j.p);
-    wk_conv_planes small = j.p;
-    small.split = 1, small.chunks = z.small_c / CHUNK;
-    j.small = small_plane(&z, &small);
+    j.small = small_plane(&z, &j.p);
     j.small.from = wk_cuda_half(c, wk_call_operand(c, 1), z.batch * z.small_count);
     j.chunks = j.p.taps[0] * j.p.taps[0] * j.p.chunks;
     j.columns = z.small_c;
