@@ -83,6 +83,8 @@ static void record_own(member *m)
     wk_tensor gate = weight_of(m, WK_SHAPE(3 * D)), gain = weight_of(m, WK_SHAPE(3 * D));
     wk_tensor offset = weight_of(m, WK_SHAPE(3 * D)), logits = weight_of(m, WK_SHAPE(B, V, C));
     wk_tensor stacked = weight_of(m, WK_SHAPE(3, B, D));
+    // Few draws for one member, many for all.
+    add_result(m, wk_graph_sample_onehot(g, weight_of(m, WK_SHAPE(128, 16, 16)), random_of(m, 5)));
     wk_tensor y = wk_graph_gru(g, pre, gate, gain, offset, h, 1e-3f);
     wk_tensor noise = wk_graph_uniform(g, WK_SHAPE(B, D), random_of(m, 1), -0.1f, 0.1f);
     y = wk_graph_add(g, y, noise);
