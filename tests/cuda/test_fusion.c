@@ -823,10 +823,14 @@ static void the_convolutions_of_the_quick_model(void **state)
                                             "conv_dw conv_weights\n");
     // Two layers' results, their gradients, and those times the slope.
     assert_int_equal(count_images(plan, 12, WK_FORMAT_BF16), 6);
+    // The gradient of the image; the image itself is compared in float32.
+    assert_int_equal(count_images(plan, 3, WK_FORMAT_BF16), 1);
+    assert_int_equal(count_images(plan, 3, WK_FORMAT_F32), 2);
     wk_cuda_limits older = planning_limits;
     older.capability = 80;
     assert_ok(wk_cuda_choose_formats(&older, plan, &err));
     assert_int_equal(count_images(plan, 12, WK_FORMAT_BF16), 0);
+    assert_int_equal(count_images(plan, 3, WK_FORMAT_BF16), 0);
     wk_text_free(&text);
     wk_learner_destroy(learner);
 }

@@ -65,12 +65,6 @@ static wk_planes_image small_plane(const wk_conv_sizes *z, const wk_conv_planes 
     return x;
 }
 
-static wk_ptr<const __nv_bfloat16> four_colours(const wk_cuda_call *c, const wk_conv_sizes *z,
-                                                wk_ptr<const float> x)
-{
-    return wk_cuda_pad_rgb(c, (size_t)z->batch * z->large * z->large, x);
-}
-
 // A term and a column of the product, in the weights [kernel][kernel][large_c][small_c]: their
 // place, or that there is none.
 typedef struct weights_order {
@@ -164,16 +158,24 @@ static void collect_totals(const wk_cuda_call *c, const wk_planes *j)
                         wk_call_out(c + 1, 1));
 }
 
+// The bf16 numbers of image i. What exists in bf16 alone may lie in a block that has floats of
+// something else.
+static wk_ptr<const __nv_bfloat16> half_image(const wk_cuda_call *c, int i, size_t count)
+{
+    wk_in x = wk_call_load(c, i);
+    return x.half ? x.half : wk_cuda_half(c, wk_call_operand(c, i), count);
+}
+
 static wk_planes_image image_of(const wk_cuda_call *c, const wk_conv_sizes *z, bool transposed,
                                 const wk_conv_planes *p)
 {
-    wk_in x = wk_call_operand(c, 0);
     bool coloured = !transposed && p->coloured;
     wk_planes_image image = transposed ? small_plane(z, p)
                             : coloured ? large_colours(z)
                                        : large_planes(z, p);
     size_t count = z->batch * (transposed ? z->small_count : z->large_count);
-    image.from = coloured ? four_colours(c, z, x.x) : wk_cuda_half(c, x, count);
+    image.from = coloured ? wk_cuda_pad_rgb(c, count / WK_CONV_RGB, wk_call_load(c, 0))
+                          : half_image(c, 0, count);
     return image;
 }
 
@@ -234,7 +236,7 @@ void wk_cuda_conv_weights(const wk_cuda_call *c)
     j.w = wk_conv_weights_of(&z, &j.p);
     j.x = image_of(c, &z, false, &j.p);
     j.small = small_plane(&z, &j.p);
-    j.small.from = wk_cuda_half(c, wk_call_operand(c, 1), z.batch * z.small_count);
+    j.small.from = half_image(c, 1, z.batch * z.small_count);
     j.chunks = j.p.taps[0] * j.p.taps[0] * j.p.chunks;
     j.columns = z.small_c;
     j.tiles = (j.x.places + WK_PLANES_ROWS - 1) / WK_PLANES_ROWS;

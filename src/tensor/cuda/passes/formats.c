@@ -12,6 +12,7 @@ enum { ROW_UNIT = 8 }; // bf16 numbers in 16 bytes
 typedef struct readers {
     bool matrices; // products
     bool either;   // kernels that read float32 or bf16
+    bool colours;  // convolutions by planes that pad an RGB image: they do so too
     bool numbers;  // kernels that read float32
 } readers;
 
@@ -72,6 +73,17 @@ static bool reads_matrix(const finder *f, const wk_node *node, int i)
     bool image = i == 0 || node->op == WK_OP_conv_dw;
     return has_whole_rows(f->g, tensor) ||
            (image && has_pixels(f->g, tensor) && goes_by_planes(f, node));
+}
+
+static bool is_rgb(const wk_graph *g, int tensor)
+{
+    wk_shape shape = wk_info(g, tensor)->type.shape;
+    return shape.rank == 4 && wk_shape_width(shape) == WK_CONV_RGB;
+}
+
+static bool reads_colours(const finder *f, const wk_node *node, int i)
+{
+    return i == 0 && goes_by_planes(f, node) && is_rgb(f->g, wk_node_inputs(f->g, node)[0]);
 }
 
 // Whether a kernel reads input i through wk_call_load or wk_call_terms.
@@ -168,11 +180,13 @@ static void record_reads(finder *f, const wk_node *node)
     for (int i = 0; i < node->input_count; i++) {
         readers *r = &f->read[input_root(f, node, i)];
         bool matrix = reads_matrix(f, node, i);
-        bool either = lazy || (!chained && reads_either(node, i));
+        bool colours = reads_colours(f, node, i);
+        bool either = lazy || colours || (!chained && reads_either(node, i));
         // A convolution in another way may read both.
         bool alone = matrix && (node->op == WK_OP_matmul || is_half(f, node));
         r->matrices |= matrix;
         r->either |= either;
+        r->colours |= colours;
         r->numbers |= !either && !alone;
     }
 }
@@ -180,9 +194,10 @@ static void record_reads(finder *f, const wk_node *node)
 // Pixels that are no whole rows are for convolutions by planes alone.
 static bool suits_half(const finder *f, const wk_node *node)
 {
-    if (has_whole_rows(f->g, node->outputs)) return true;
-    if (!has_pixels(f->g, node->outputs)) return false;
-    return wk_op_is_conv(node->op) ? goes_by_planes(f, node) : f->read[node->outputs].matrices;
+    int out = node->outputs;
+    if (has_whole_rows(f->g, out)) return true;
+    if (wk_op_is_conv(node->op)) return has_pixels(f->g, out) && goes_by_planes(f, node);
+    return (has_pixels(f->g, out) && f->read[out].matrices) || f->read[out].colours;
 }
 
 static bool is_able(const finder *f, const wk_node *node, int output)
