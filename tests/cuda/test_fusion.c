@@ -8,6 +8,7 @@
 #include "tensor/cuda/passes/fusion.h"
 #include "tensor/cuda/passes/plan_passes.h"
 #include "tensor/program_internal.h"
+#include "tensor/shape.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -261,6 +262,47 @@ static void two_products_and_their_layer_are_one(void **state)
     expect(&f, s.product, WK_KERNEL_WGMMA);
     expect_fused(&f, s.y, s.product);
     close_fixture(&f);
+    // In a population, where a member has a share of the processors, they are one launch.
+    f = open_fixture();
+    f.limits.processors = 13;
+    s = make_sum(&f, 256);
+    choose(&f);
+    expect(&f, s.product, WK_KERNEL_WGMMA);
+    expect_fused(&f, s.before, s.product);
+    close_fixture(&f);
+}
+
+static wk_learner *open_learner(const char *preset)
+{
+    wk_error err = {0};
+    wk_learner *learner;
+    wk_learner_config c = wk_learner_config_default();
+    assert_true(bench_sizes(&c, preset));
+    c.action_size = 6;
+    assert_ok(wk_learner_create(&c, &planning_backend, &learner, &err));
+    return learner;
+}
+
+// The gates of all imagined steps of preset small for ten runs.
+static void the_gates_of_a_population_are_one_product(void **state)
+{
+    (void)state;
+    wk_learner *learner = open_learner("small");
+    const wk_plan *plan = learner->learn.program->plan;
+    wk_fused *fused = malloc((plan->node_count + 1) * sizeof *fused);
+    assert_non_null(fused);
+    wk_cuda_limits share = planning_limits;
+    share.processors /= 10;
+    wk_fusion_choose(plan, &share, fused);
+    int gates = 0;
+    for (size_t i = 0; i < plan->node_count; i++) {
+        const wk_node *node = &plan->graph->nodes.items[plan->nodes[i]];
+        gates += fused[i].before >= 0 &&
+                 wk_shape_width(wk_info(plan->graph, node->outputs)->type.shape) == 768;
+    }
+    assert_int_equal(gates, 12);
+    free(fused);
+    wk_learner_destroy(learner);
 }
 
 static wk_tensor stack_product(fixture *f, int stack_b)
@@ -732,17 +774,6 @@ static void list_convolutions(const wk_plan *plan, wk_text *out)
     free(fused);
 }
 
-static wk_learner *open_learner(const char *preset)
-{
-    wk_error err = {0};
-    wk_learner *learner;
-    wk_learner_config c = wk_learner_config_default();
-    assert_true(bench_sizes(&c, preset));
-    c.action_size = 6;
-    assert_ok(wk_learner_create(&c, &planning_backend, &learner, &err));
-    return learner;
-}
-
 static void the_convolutions_of_the_paper_s_model(void **state)
 {
     (void)state;
@@ -845,6 +876,7 @@ int main(void)
         cmocka_unit_test(operands_that_begin_anywhere_are_left_to_the_library),
         cmocka_unit_test(the_slope_of_a_layer_is_fused),
         cmocka_unit_test(two_products_and_their_layer_are_one),
+        cmocka_unit_test(the_gates_of_a_population_are_one_product),
         cmocka_unit_test(products_of_a_stack_are_summed_in_one),
         cmocka_unit_test(a_head_is_one_kernel),
         cmocka_unit_test(what_a_head_cannot_be),

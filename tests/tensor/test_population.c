@@ -128,6 +128,8 @@ static void record_products(member *m)
     // A stack of fewer than there are members.
     wk_tensor pair = weight_of(m, WK_SHAPE(2, HIDDEN, 24)), pair_b = weight_of(m, WK_SHAPE(2, 24));
     wk_tensor pair_up = weight_of(m, WK_SHAPE(2, 24, 40));
+    // Two products that are one in a population.
+    wk_tensor from_x = weight_of(m, WK_SHAPE(40, 96)), from_y = weight_of(m, WK_SHAPE(HIDDEN, 96));
     wk_tensor x = weight_of(m, WK_SHAPE(ROWS, 40)), none = {0};
     wk_tensor image = wk_graph_conv(g, wk_graph_image(g, m->image), conv, conv_b, 2, WK_ELU);
     wk_tensor small = wk_graph_conv(g, image, deeper, none, 2, WK_ELU);
@@ -139,14 +141,16 @@ static void record_products(member *m)
     wk_tensor action = wk_graph_truncated_normal_sample(g, raw, random_of(m, 4));
     wk_tensor few = wk_graph_bias_act(g, wk_graph_matmul(g, y, pair), pair_b, WK_IDENTITY);
     wk_tensor wide = wk_graph_matmul(g, few, pair_up);
+    wk_tensor sum = wk_graph_matmul_add(g, y, from_y, wk_graph_matmul(g, x, from_x));
     wk_tensor losses[] = {wk_graph_mean_all(g, wk_graph_mul(g, large, large)),
+                          wk_graph_mean_all(g, wk_graph_mul(g, sum, sum)),
                           wk_graph_mean_all(g, wk_graph_mul(g, wide, wide)),
                           wk_graph_mean_all(g, wk_graph_mul(g, deep, deep)),
                           wk_graph_mean_all(g, wk_graph_mul(g, action, action))};
     add_result(m, action);
-    wk_tensor loss = wk_graph_add_n(g, losses, 4);
-    wk_tensor weights[] = {conv, conv_b, deeper, up,       up_b, in,     in_b,   hidden,
-                           head, again,  head_b, hidden_b, pair, pair_b, pair_up};
+    wk_tensor loss = wk_graph_add_n(g, losses, sizeof losses / sizeof *losses);
+    wk_tensor weights[] = {conv,  conv_b, deeper,   up,   up_b,   in,      in_b,   hidden, head,
+                           again, head_b, hidden_b, pair, pair_b, pair_up, from_x, from_y};
     learn(m, loss, weights, sizeof weights / sizeof *weights, 1);
 }
 

@@ -6,6 +6,7 @@ enum {
     ROW_UNIT = 8,     // bf16 numbers in 16 bytes
     TERMS_MAX = 1024, // beyond, a library's product and a pass over its result take less time
     FEW_TERMS = 16,   // a product of so few terms is fused with another
+    SHARE = 64,       // with fewer processors, so is one of TERMS_MAX terms: of a population
     TAIL_WITHIN = 4,  // steps between a product and its epilogue, at most
     NEXT_MAX = 2,
 };
@@ -311,7 +312,8 @@ static const char *refuse_before(const match *m)
     if (p.transpose_a || q.transpose_a || p.transpose_b != q.transpose_b || p.stacks != 1 ||
         q.stacks != 1 || p.m != q.m || p.n != q.n || p.n % ROW_UNIT)
         return "the two products are not alike";
-    if (p.k > TERMS_MAX || q.k > FEW_TERMS) return "too many terms";
+    size_t terms = m->limits->processors < SHARE ? TERMS_MAX : FEW_TERMS;
+    if (p.k > TERMS_MAX || q.k > terms) return "too many terms";
     return can_map_operands(m, m->before) ? NULL : "an operand begins at no 16 bytes";
 }
 
