@@ -228,6 +228,18 @@ static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z,
     });
 }
 
+// A member's blocks for each block of rows: no more than the device holds at once, since a few
+// left over would take as long as all the others.
+static unsigned weights_blocks(const wk_cuda_call *c, const wk_planes_weights *j,
+                               unsigned row_blocks)
+{
+    unsigned few = j->w.columns <= 24 ? 2 : j->w.columns <= 48 ? 1 : 0;
+    unsigned at_once = j->row_tiles <= few ? 2 : 1; // of a multiprocessor, as registers allow
+    unsigned most = at_once * (unsigned)c->processors / ((unsigned)c->members * row_blocks);
+    if (most == 0) most = 1;
+    return j->tiles < most ? j->tiles : most;
+}
+
 void wk_cuda_conv_weights(const wk_cuda_call *c)
 {
     const wk_conv_sizes z = wk_conv_measure(c->g, c->node);
@@ -244,9 +256,7 @@ void wk_cuda_conv_weights(const wk_cuda_call *c)
     j.row_groups = rows == 1 ? 1 : WK_WEIGHTS_GROUPS;
     j.row_tiles = each <= 2 ? each : j.w.columns <= 48 ? 5 : 2; // as registers allow
     unsigned row_blocks = (rows + j.row_groups * j.row_tiles - 1) / (j.row_groups * j.row_tiles);
-    unsigned at_once = j.row_tiles == 1 && j.w.columns <= 48 ? 2 : 1; // blocks of a multiprocessor
-    unsigned blocks = wk_cuda_grid(c, j.tiles, at_once) / row_blocks;
-    if (blocks == 0) blocks = 1;
+    unsigned blocks = weights_blocks(c, &j, row_blocks);
     unsigned groups = blocks * (WK_WEIGHTS_GROUPS / j.row_groups);
     j.sums = wk_cuda_scratch_of<float>(c, (size_t)groups * j.chunks * CHUNK * j.columns);
     wk_cuda_planes_weights(c, &j, blocks, row_blocks);
