@@ -171,19 +171,15 @@ static void launch_tiles(const wk_cuda_call *c, const wk_planes_weights *j, unsi
     case 2:
         return launch<COLS, 2>(c, j, blocks, row_blocks);
     default:
-        if constexpr (COLS <= 48) launch<COLS, 5>(c, j, blocks, row_blocks);
+        return launch<COLS, 5>(c, j, blocks, row_blocks);
     }
 }
 
 void wk_cuda_planes_weights(const wk_cuda_call *c, const wk_planes_weights *j, unsigned blocks,
                             unsigned row_blocks)
 {
-    switch (j->w.columns) {
-    case 24:
-        return launch_tiles<24>(c, j, blocks, row_blocks);
-    case 48:
-        return launch_tiles<48>(c, j, blocks, row_blocks);
-    default:
-        return launch_tiles<96>(c, j, blocks, row_blocks);
-    }
+    if (j->w.columns == 24)
+        launch_tiles<24>(c, j, blocks, row_blocks);
+    else
+        launch_tiles<48>(c, j, blocks, row_blocks);
 }

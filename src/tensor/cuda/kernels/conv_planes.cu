@@ -233,7 +233,7 @@ static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z,
 static unsigned weights_blocks(const wk_cuda_call *c, const wk_planes_weights *j,
                                unsigned row_blocks)
 {
-    unsigned few = j->w.columns <= 24 ? 2 : j->w.columns <= 48 ? 1 : 0;
+    unsigned few = j->w.columns <= 24 ? 2 : 1;
     unsigned at_once = j->row_tiles <= few ? 2 : 1; // of a multiprocessor, as registers allow
     unsigned most = at_once * (unsigned)c->processors / ((unsigned)c->members * row_blocks);
     if (most == 0) most = 1;
@@ -254,7 +254,7 @@ void wk_cuda_conv_weights(const wk_cuda_call *c)
     j.tiles = (j.x.places + WK_PLANES_ROWS - 1) / WK_PLANES_ROWS;
     unsigned rows = (j.chunks + 7) / 8, each = (rows + WK_WEIGHTS_GROUPS - 1) / WK_WEIGHTS_GROUPS;
     j.row_groups = rows == 1 ? 1 : WK_WEIGHTS_GROUPS;
-    j.row_tiles = each <= 2 ? each : j.w.columns <= 48 ? 5 : 2; // as registers allow
+    j.row_tiles = each <= 2 ? each : 5; // as registers allow
     unsigned row_blocks = (rows + j.row_groups * j.row_tiles - 1) / (j.row_groups * j.row_tiles);
     unsigned blocks = weights_blocks(c, &j, row_blocks);
     unsigned groups = blocks * (WK_WEIGHTS_GROUPS / j.row_groups);

@@ -137,7 +137,7 @@ static const char *refuse_images(const wk_conv_sizes *z, bool transposed, size_t
 
 wk_conv_weights wk_conv_weights_of(const wk_conv_sizes *z, const wk_conv_planes *p)
 {
-    wk_conv_weights w = {.columns = z->small_c <= 24 ? 24 : z->small_c <= 48 ? 48 : 96};
+    wk_conv_weights w = {.columns = z->small_c <= 24 ? 24 : 48};
     w.small_pitch = (WK_PLANES_ROWS | 1) * CHUNK_BYTES;
     w.small_bytes = w.columns / WK_CONV_CHUNK * w.small_pitch;
     w.stage = p->copied_bytes + w.small_bytes;
@@ -147,8 +147,8 @@ wk_conv_weights wk_conv_weights_of(const wk_conv_sizes *z, const wk_conv_planes 
 
 static const char *refuse_weights(const wk_conv_sizes *z, size_t shared_memory)
 {
-    enum { COLUMNS_MAX = 96 };
-    if (z->small_c > COLUMNS_MAX) return "its small image has more than 96 channels";
+    enum { COLUMNS_MAX = 48 }; // more are faster by patches
+    if (z->small_c > COLUMNS_MAX) return "its small image has more than 48 channels";
     const wk_conv_planes p = wk_conv_planes_of(z, false);
     const wk_conv_weights w = wk_conv_weights_of(z, &p);
     if (p.copied > WK_PLANES_ROWS + WK_PLANES_HALO || w.tables + 2 * w.stage > shared_memory)
