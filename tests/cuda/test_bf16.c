@@ -180,9 +180,10 @@ typedef struct case_list {
 
 LIST(convolutions_of_an_encoder, C(2, 64, 3, 48, 4, 2), C(3, 31, 48, 96, 4, 2),
      C(5, 14, 96, 192, 4, 2), C(40, 6, 192, 384, 4, 2), C(2, 64, 3, 24, 4, 2),
-     C(17, 31, 24, 48, 4, 2))
+     C(17, 31, 24, 48, 4, 2), C(2, 64, 3, 12, 4, 2), C(17, 31, 12, 24, 4, 2))
 LIST(convolutions_of_a_decoder, D(2, 64, 3, 48, 6, 2), D(3, 30, 48, 96, 6, 2),
-     D(5, 13, 96, 192, 5, 2), D(3, 5, 16, 32, 5, 2), D(2, 64, 3, 24, 6, 2), D(11, 30, 24, 48, 6, 2))
+     D(5, 13, 96, 192, 5, 2), D(3, 5, 16, 32, 5, 2), D(2, 64, 3, 24, 6, 2), D(11, 30, 24, 48, 6, 2),
+     D(2, 64, 3, 12, 6, 2), D(11, 30, 12, 24, 6, 2))
 LIST(convolutions_of_few_channels_forward, C(3, 9, 8, 8, 3, 1), C(3, 9, 8, 24, 3, 2),
      C(4, 6, 16, 24, 6, 2), C(3, 11, 3, 5, 4, 2))
 LIST(convolutions_of_few_channels_transposed, D(3, 9, 8, 8, 3, 1), D(2, 15, 3, 16, 5, 2),
@@ -192,6 +193,8 @@ LIST(convolutions_of_other_sizes_forward, C(7, 13, 96, 192, 5, 2), C(3, 20, 32, 
      C(5, 30, 3, 200, 6, 2), C(3, 20, 8, 40, 4, 2), C(3, 22, 56, 16, 6, 2))
 LIST(convolutions_of_other_sizes_transposed, D(7, 12, 64, 16, 2, 2), D(9, 22, 104, 48, 4, 2),
      D(3, 13, 24, 40, 5, 2), D(3, 13, 40, 24, 5, 2))
+LIST(convolutions_of_channels_in_fours, C(3, 20, 20, 36, 4, 2), C(5, 15, 28, 4, 5, 2),
+     C(3, 22, 4, 108, 6, 2), D(3, 13, 12, 20, 5, 2), D(5, 12, 36, 28, 4, 2), D(3, 31, 20, 12, 3, 2))
 
 static void a_list_matches_the_cpu_on_exact_inputs(void **state)
 {
@@ -281,6 +284,8 @@ static void gradients_through_two_layers_are_within_the_rounding_of_bf16(void **
         {false, 2, 64, {3, 48, 96}, 4},   {true, 3, 13, {96, 48, 3}, 6},
         {true, 3, 5, {192, 96, 48}, 5},   {true, 2, 7, {32, 16, 8}, 6},
         {false, 2, 64, {3, 24, 48}, 4},   {true, 3, 13, {48, 24, 3}, 6},
+        {false, 2, 64, {3, 12, 24}, 4},   {true, 3, 13, {24, 12, 3}, 6},
+        {false, 3, 31, {20, 12, 36}, 4},  {true, 3, 5, {48, 20, 12}, 5},
     };
     wk_error err = {0};
     wk_backend *cpu, *gpu;
@@ -322,6 +327,7 @@ int main(int argc, char **argv)
         test_of(&convolutions_of_many_images),
         test_of(&convolutions_of_other_sizes_forward),
         test_of(&convolutions_of_other_sizes_transposed),
+        test_of(&convolutions_of_channels_in_fours),
         cmocka_unit_test(gradients_through_two_layers_are_within_the_rounding_of_bf16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,9 @@
 #include "support/engine.h"
 #include "support/planning.h"
 #include "tensor/cuda/passes/fusion.h"
+#include "tensor/cuda/passes/plan_passes.h"
 #include "tensor/program_internal.h"
+#include "tensor/shape.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -260,6 +262,47 @@ static void two_products_and_their_layer_are_one(void **state)
     expect(&f, s.product, WK_KERNEL_WGMMA);
     expect_fused(&f, s.y, s.product);
     close_fixture(&f);
+    // In a population, where a member has a share of the processors, they are one launch.
+    f = open_fixture();
+    f.limits.processors = 13;
+    s = make_sum(&f, 256);
+    choose(&f);
+    expect(&f, s.product, WK_KERNEL_WGMMA);
+    expect_fused(&f, s.before, s.product);
+    close_fixture(&f);
+}
+
+static wk_learner *open_learner(const char *preset)
+{
+    wk_error err = {0};
+    wk_learner *learner;
+    wk_learner_config c = wk_learner_config_default();
+    assert_true(bench_sizes(&c, preset));
+    c.action_size = 6;
+    assert_ok(wk_learner_create(&c, &planning_backend, &learner, &err));
+    return learner;
+}
+
+// The gates of all imagined steps of preset small for ten runs.
+static void the_gates_of_a_population_are_one_product(void **state)
+{
+    (void)state;
+    wk_learner *learner = open_learner("small");
+    const wk_plan *plan = learner->learn.program->plan;
+    wk_fused *fused = malloc((plan->node_count + 1) * sizeof *fused);
+    assert_non_null(fused);
+    wk_cuda_limits share = planning_limits;
+    share.processors /= 10;
+    wk_fusion_choose(plan, &share, fused);
+    int gates = 0;
+    for (size_t i = 0; i < plan->node_count; i++) {
+        const wk_node *node = &plan->graph->nodes.items[plan->nodes[i]];
+        gates += fused[i].before >= 0 &&
+                 wk_shape_width(wk_info(plan->graph, node->outputs)->type.shape) == 768;
+    }
+    assert_int_equal(gates, 12);
+    free(fused);
+    wk_learner_destroy(learner);
 }
 
 static wk_tensor stack_product(fixture *f, int stack_b)
@@ -497,6 +540,47 @@ static void channels_may_be_an_odd_number_of_chunks(void **state)
     close_fixture(&f);
 }
 
+static wk_tensor weights_gradient(fixture *f, int large, int large_c, int small_c, int kernel)
+{
+    int small = (large - kernel) / 2 + 1;
+    wk_tensor x = engine_state(&f->e, WK_SHAPE(32, large, large, large_c));
+    wk_tensor w = engine_state(&f->e, WK_SHAPE(kernel, kernel, large_c, small_c)), dw;
+    wk_tensor y = wk_graph_conv(f->e.g, x, w, (wk_tensor){0}, 2, WK_IDENTITY);
+    wk_tensor weight = engine_state(&f->e, WK_SHAPE(32, small, small, small_c));
+    wk_graph_gradients(f->e.g, wk_graph_sum_all(f->e.g, wk_graph_mul(f->e.g, y, weight)), &w, 1,
+                       &dw);
+    wk_graph_output(f->e.g, dw);
+    return dw;
+}
+
+static void gradients_of_few_weights_are_summed_in_registers(void **state)
+{
+    (void)state;
+    const struct {
+        int large, large_c, small_c, kernel, capability;
+        wk_kernel chosen;
+        const char *reason;
+    } cases[] = {
+        {64, 3, 24, 4, 90, WK_KERNEL_CONV_WEIGHTS, NULL},
+        {30, 24, 48, 6, 90, WK_KERNEL_CONV_WEIGHTS, NULL},
+        {31, 48, 48, 4, 80, WK_KERNEL_CONV_DIRECT, "the device has no wgmma"},
+        {14, 48, 56, 4, 90, WK_KERNEL_CONV_DIRECT, "its small image has more than 48 channels"},
+        {14, 176, 48, 4, 90, WK_KERNEL_CONV_DIRECT,
+         "two tiles' parts of the images do not fit into shared memory"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f = open_fixture();
+        f.limits.capability = cases[i].capability;
+        wk_tensor dw = weights_gradient(&f, cases[i].large, cases[i].large_c, cases[i].small_c,
+                                        cases[i].kernel);
+        choose(&f);
+        expect(&f, dw, cases[i].chosen);
+        if (cases[i].reason)
+            assert_int_equal(count_refusals(&f, dw, WK_KERNEL_CONV_WEIGHTS, cases[i].reason), 1);
+        close_fixture(&f);
+    }
+}
+
 static void what_kernels_of_convolutions_refuse(void **state)
 {
     (void)state;
@@ -515,17 +599,17 @@ static void what_kernels_of_convolutions_refuse(void **state)
          WK_KERNEL_CONV_PLANES, "its stride is not 2"},
         {WK_SHAPE(32, 15, 15, 24), 5, 16, 2, 90, WK_IDENTITY, WK_KERNEL_CONV_DIRECT,
          WK_KERNEL_CONV_PLANES, "its kernel is odd and its channels are no multiple of 16"},
-        {WK_SHAPE(32, 14, 14, 16), 4, 12, 2, 90, WK_IDENTITY, WK_KERNEL_OP, WK_KERNEL_CONV_PLANES,
-         "its channels are no multiple of 8"},
+        {WK_SHAPE(32, 14, 14, 16), 4, 10, 2, 90, WK_IDENTITY, WK_KERNEL_OP, WK_KERNEL_CONV_PLANES,
+         "its channels are no multiple of 4"},
         {WK_SHAPE(32, 6, 6, 16), 4, 16, 2, 90, WK_IDENTITY, WK_KERNEL_CONV_DIRECT,
          WK_KERNEL_CONV_PLANES, "too many places are beyond the small image's edge"},
         {WK_SHAPE(32, 14, 14, 256), 4, 16, 2, 90, WK_IDENTITY, WK_KERNEL_CONV_DIRECT,
          WK_KERNEL_CONV_PLANES, "a tile's part of the images does not fit into shared memory"},
-        {WK_SHAPE(32, 14, 14, 16), 4, 16, 2, 90, WK_ELU, WK_KERNEL_CONV_DIRECT,
-         WK_KERNEL_CONV_PLANES, "its activation is not ELU of a result in bf16 alone"},
+        {WK_SHAPE(32, 14, 14, 16), 4, 16, 2, 90, WK_TANH, WK_KERNEL_CONV_DIRECT,
+         WK_KERNEL_CONV_PLANES, "its activation is not ELU, or its result is RGB"},
         {WK_SHAPE(32, 4, 4, 16), 4, 16, 2, 90, WK_IDENTITY, WK_KERNEL_OP, WK_KERNEL_CONV_PLANES,
          "its images are no larger than its kernel"},
-        {WK_SHAPE(32, 14, 14, 16), 4, 12, 2, 90, WK_IDENTITY, WK_KERNEL_OP, WK_KERNEL_CONV_DIRECT,
+        {WK_SHAPE(32, 14, 14, 16), 4, 12, 2, 80, WK_IDENTITY, WK_KERNEL_OP, WK_KERNEL_CONV_DIRECT,
          "its sizes are not those of whole chunks"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -692,12 +776,7 @@ static void list_convolutions(const wk_plan *plan, wk_text *out)
 static void the_convolutions_of_the_paper_s_model(void **state)
 {
     (void)state;
-    wk_error err = {0};
-    wk_learner *learner;
-    wk_learner_config c = wk_learner_config_default();
-    assert_true(bench_sizes(&c, "paper"));
-    c.action_size = 6;
-    assert_ok(wk_learner_create(&c, &planning_backend, &learner, &err));
+    wk_learner *learner = open_learner("paper");
     wk_text text = {0};
     list_convolutions(learner->model.program->plan, &text);
     assert_string_equal(wk_text_get(&text), "conv conv_planes\n"
@@ -708,7 +787,7 @@ static void the_convolutions_of_the_paper_s_model(void **state)
                                             "deconv conv_planes\n"
                                             "deconv conv_planes\n"
                                             "deconv conv_planes\n"
-                                            "conv_dw conv_direct\n"
+                                            "conv_dw conv_weights\n"
                                             "deconv_dx conv_planes with slope\n"
                                             "conv_dw conv_direct\n"
                                             "deconv_dx conv_planes with slope\n"
@@ -722,7 +801,66 @@ static void the_convolutions_of_the_paper_s_model(void **state)
                                             "conv_dx conv_planes with slope\n"
                                             "conv_dw conv_direct\n"
                                             "conv_dx conv_planes with slope\n"
-                                            "conv_dw conv_direct\n");
+                                            "conv_dw conv_weights\n");
+    wk_text_free(&text);
+    wk_learner_destroy(learner);
+}
+
+// Images of so many channels that exist in a format alone.
+static int count_images(const wk_plan *plan, int channels, unsigned formats)
+{
+    int count = 0;
+    for (size_t i = 0; i < plan->node_count; i++) {
+        const wk_node *node = &plan->graph->nodes.items[plan->nodes[i]];
+        wk_shape shape = wk_info(plan->graph, node->outputs)->type.shape;
+        count += shape.rank == 4 && shape.dim[3] == channels && node->op != WK_OP_conv_dw &&
+                 plan->formats[node->outputs] == formats;
+    }
+    return count;
+}
+
+// 12 channels, which are no whole chunks, are kept in bf16 alone between their layers too.
+static void the_convolutions_of_the_quick_model(void **state)
+{
+    (void)state;
+    wk_learner *learner = open_learner("quick");
+    wk_plan *plan = learner->model.program->plan;
+    wk_error err = {0};
+    wk_text text = {0};
+    list_convolutions(plan, &text);
+    assert_string_equal(wk_text_get(&text), "conv conv_planes\n"
+                                            "conv conv_planes\n"
+                                            "conv conv_planes\n"
+                                            "conv conv_direct\n"
+                                            "deconv op\n"
+                                            "deconv conv_planes\n"
+                                            "deconv conv_planes\n"
+                                            "deconv conv_planes\n"
+                                            "conv_dw conv_weights\n"
+                                            "deconv_dx conv_planes with slope\n"
+                                            "conv_dw conv_weights\n"
+                                            "deconv_dx conv_planes with slope\n"
+                                            "conv_dw conv_weights\n"
+                                            "deconv_dx conv_direct\n"
+                                            "conv_dw op\n"
+                                            "deconv_dx op\n"
+                                            "conv_dw conv_direct\n"
+                                            "conv_dx conv_planes with slope\n"
+                                            "conv_dw conv_weights\n"
+                                            "conv_dx conv_planes with slope\n"
+                                            "conv_dw conv_weights\n"
+                                            "conv_dx conv_planes with slope\n"
+                                            "conv_dw conv_weights\n");
+    // Two layers' results, their gradients, and those times the slope.
+    assert_int_equal(count_images(plan, 12, WK_FORMAT_BF16), 6);
+    // The gradient of the image; the image itself is compared in float32.
+    assert_int_equal(count_images(plan, 3, WK_FORMAT_BF16), 1);
+    assert_int_equal(count_images(plan, 3, WK_FORMAT_F32), 2);
+    wk_cuda_limits older = planning_limits;
+    older.capability = 80;
+    assert_ok(wk_cuda_choose_formats(&older, plan, &err));
+    assert_int_equal(count_images(plan, 12, WK_FORMAT_BF16), 0);
+    assert_int_equal(count_images(plan, 3, WK_FORMAT_BF16), 0);
     wk_text_free(&text);
     wk_learner_destroy(learner);
 }
@@ -737,6 +875,7 @@ int main(void)
         cmocka_unit_test(operands_that_begin_anywhere_are_left_to_the_library),
         cmocka_unit_test(the_slope_of_a_layer_is_fused),
         cmocka_unit_test(two_products_and_their_layer_are_one),
+        cmocka_unit_test(the_gates_of_a_population_are_one_product),
         cmocka_unit_test(products_of_a_stack_are_summed_in_one),
         cmocka_unit_test(a_head_is_one_kernel),
         cmocka_unit_test(what_a_head_cannot_be),
@@ -745,9 +884,11 @@ int main(void)
         cmocka_unit_test(a_bias_goes_with_the_library_s_product),
         cmocka_unit_test(the_slope_of_the_layer_before_an_image_is_fused),
         cmocka_unit_test(channels_may_be_an_odd_number_of_chunks),
+        cmocka_unit_test(gradients_of_few_weights_are_summed_in_registers),
         cmocka_unit_test(what_kernels_of_convolutions_refuse),
         cmocka_unit_test(images_that_begin_anywhere_are_collected),
         cmocka_unit_test(the_convolutions_of_the_paper_s_model),
+        cmocka_unit_test(the_convolutions_of_the_quick_model),
         cmocka_unit_test(steps_of_one_optimiser_are_one_kernel),
         cmocka_unit_test(steps_that_something_waits_for_are_another_kernel),
         cmocka_unit_test(what_is_stored_in_its_place_runs_nothing),

@@ -53,6 +53,8 @@ BUILD(image_error, wk_graph_half_squared_error(g, x[0], x[1], 3))
 BUILD(lambda_return, wk_graph_lambda_return(g, x[0], x[1], 0.99f, 0.95f))
 BUILD(deviation, wk_graph_disagreement(g, x[0], WK_DISAGREEMENT_STD, 3))
 BUILD(variance, wk_graph_disagreement(g, x[0], WK_DISAGREEMENT_VARIANCE, 3))
+BUILD(product_variance,
+      wk_graph_disagreement(g, wk_graph_matmul(g, x[0], x[1]), WK_DISAGREEMENT_VARIANCE, 3))
 
 #define CASE(title, builder, ...)                                                                  \
     {                                                                                              \
@@ -99,6 +101,11 @@ static const op_case layer_cases[] = {
     CASE("matmul of stacks", matmul, .shapes = {OP_SHAPE(5, 33, 67), OP_SHAPE(5, 67, 31)}),
     CASE("matmul, left shared", matmul, .shapes = {OP_SHAPE(33, 67), OP_SHAPE(5, 67, 31)}),
     CASE("matmul, right shared", matmul, .shapes = {OP_SHAPE(5, 33, 67), OP_SHAPE(1, 67, 31)}),
+    // In bf16 the products exist in that alone.
+    CASE("variance of products", product_variance,
+         .shapes = {OP_SHAPE(5, 57, 32), OP_SHAPE(5, 32, 384)}),
+    CASE("variance of wide products", product_variance,
+         .shapes = {OP_SHAPE(7, 33, 32), OP_SHAPE(7, 32, 1088)}),
     CASE("bias and ELU", bias_act, .shapes = {OP_SHAPE(257, 65), OP_SHAPE(65)}),
     CASE("bias and ELU, wide", bias_act, .shapes = {OP_SHAPE(300, 400), OP_SHAPE(400)}),
     CASE("bias of a stack", bias_act, .shapes = {OP_SHAPE(3, 57, 65), OP_SHAPE(3, 65)}),
@@ -146,6 +153,8 @@ static const op_case layer_cases[] = {
 static const op_case distribution_cases[] = {
     CASE("uniform", uniform, SAME, .shapes = {OP_SHAPE(4099)}),
     CASE("softmax", softmax, .shapes = {OP_SHAPE(57, 31, 32)}, .low = -4, .high = 4),
+    CASE("softmax of 24 classes", softmax, .shapes = {OP_SHAPE(57, 24, 24)}, .low = -4, .high = 4),
+    CASE("softmax of 12 classes", softmax, .shapes = {OP_SHAPE(57, 7, 12)}, .low = -4, .high = 4),
     CASE("softmax of many classes", softmax, .shapes = {OP_SHAPE(33, 777)}, .low = -4, .high = 4),
     CASE("sample", sample, SAME, .shapes = {OP_SHAPE(257, 32, 32)}, .low = -4, .high = 4),
     CASE("sample of few classes", sample, SAME, .shapes = {OP_SHAPE(1001, 5)}, .low = -4,
@@ -157,8 +166,13 @@ static const op_case distribution_cases[] = {
     CASE("mode", mode, SAME, .shapes = {OP_SHAPE(57, 31, 32)}),
     CASE("mode of many classes", mode, SAME, .shapes = {OP_SHAPE(57, 99)}),
     CASE("entropy", entropy, .shapes = {OP_SHAPE(57, 31, 32)}, .low = -2, .high = 2),
+    CASE("entropy of 24 classes", entropy, .shapes = {OP_SHAPE(57, 24, 24)}, .low = -2, .high = 2),
     CASE("entropy of one row", entropy, .shapes = {OP_SHAPE(5, 71)}),
     CASE("kl", kl, .shapes = {OP_SHAPE(57, 31, 32), OP_SHAPE(57, 31, 32)}, .low = -2, .high = 2),
+    CASE("kl of 24 classes", kl, .shapes = {OP_SHAPE(57, 24, 24), OP_SHAPE(57, 24, 24)}, .low = -2,
+         .high = 2),
+    CASE("kl of 20 classes", kl, .shapes = {OP_SHAPE(57, 3, 20), OP_SHAPE(57, 3, 20)}, .low = -2,
+         .high = 2),
     CASE("kl of many classes", kl, .shapes = {OP_SHAPE(3, 7, 71), OP_SHAPE(3, 7, 71)}, .low = -2,
          .high = 2),
     CASE("action", action, SAME, .shapes = {OP_SHAPE(1031, 12)}, .low = -3, .high = 3),

@@ -4,6 +4,8 @@
 #include "tensor/families.h"
 #include "tensor/node.h"
 
+#include <stdlib.h>
+
 static bool covered[WK_OP_COUNT];
 static wk_error err;
 
@@ -46,6 +48,38 @@ static void global_norm_covers_all_tensors_or_each_member(void **state)
     assert_near(engine_float(&e, all), sqrt(91), 1e-5);
     assert_near(got[0], sqrt(30), 1e-5);
     assert_near(got[1], sqrt(61), 1e-5);
+    close_covering(&e);
+}
+
+// More tensors than one launch takes, among them one that is cut into as many pieces as there may
+// be; every element counts once.
+static void global_norm_covers_many_tensors_of_any_length(void **state)
+{
+    (void)state;
+    enum { COUNT = 70, STACK = 2, LONG = 300001 };
+    engine e = engine_open(2);
+    wk_tensor x[COUNT];
+    float *values = malloc(STACK * LONG * sizeof *values);
+    double squares[STACK] = {0};
+    assert_non_null(values);
+    for (int i = 0; i < COUNT; i++)
+        x[i] = engine_state(&e, WK_SHAPE(STACK, i == 66 ? LONG : 1 + 61 * i));
+    wk_tensor norm = wk_graph_global_norm(e.g, x, COUNT, STACK);
+    wk_graph_output(e.g, norm);
+    for (int i = 0; i < COUNT; i++) {
+        int length = wk_graph_shape(e.g, x[i]).dim[1];
+        for (int k = 0; k < STACK * length; k++) {
+            values[k] = (float)(1 + (k + i) % 7);
+            squares[k / length] += (double)values[k] * (double)values[k];
+        }
+        engine_set(&e, x[i], values);
+    }
+    engine_run(&e);
+    float got[STACK];
+    engine_get(&e, norm, got);
+    for (int s = 0; s < STACK; s++)
+        assert_near(got[s] / sqrt(squares[s]), 1, 1e-6);
+    free(values);
     close_covering(&e);
 }
 
@@ -346,6 +380,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(image_maps_bytes_to_plus_minus_half),
         cmocka_unit_test(global_norm_covers_all_tensors_or_each_member),
+        cmocka_unit_test(global_norm_covers_many_tensors_of_any_length),
         cmocka_unit_test(adam_follows_its_formula_over_several_steps),
         cmocka_unit_test(adam_skips_a_step_that_is_not_finite),
         cmocka_unit_test(adam_members_of_a_stack_clip_and_skip_by_themselves),

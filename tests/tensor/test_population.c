@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MEMBERS = 3, RUNS = 3, STATES = 48, RESULTS = 8 };
+enum { MEMBERS = 3, RUNS = 3, STATES = 64, RESULTS = 8 };
 
 // One member: a graph, its program, and what is in it.
 typedef struct member {
@@ -83,6 +83,8 @@ static void record_own(member *m)
     wk_tensor gate = weight_of(m, WK_SHAPE(3 * D)), gain = weight_of(m, WK_SHAPE(3 * D));
     wk_tensor offset = weight_of(m, WK_SHAPE(3 * D)), logits = weight_of(m, WK_SHAPE(B, V, C));
     wk_tensor stacked = weight_of(m, WK_SHAPE(3, B, D));
+    // Few draws for one member, many for all.
+    add_result(m, wk_graph_sample_onehot(g, weight_of(m, WK_SHAPE(128, 16, 16)), random_of(m, 5)));
     wk_tensor y = wk_graph_gru(g, pre, gate, gain, offset, h, 1e-3f);
     wk_tensor noise = wk_graph_uniform(g, WK_SHAPE(B, D), random_of(m, 1), -0.1f, 0.1f);
     y = wk_graph_add(g, y, noise);
@@ -115,14 +117,19 @@ static void record_products(member *m)
     enum { B = 4, ROWS = 512, HIDDEN = 320, S = 4 };
     wk_graph *g = m->g;
     m->image = wk_graph_input(g, WK_U8, WK_SHAPE(B, 64, 64, 3), "image");
-    wk_tensor conv = weight_of(m, WK_SHAPE(4, 4, 3, 16)), conv_b = weight_of(m, WK_SHAPE(16));
-    wk_tensor deeper = weight_of(m, WK_SHAPE(4, 4, 16, 32));
+    wk_tensor conv = weight_of(m, WK_SHAPE(4, 4, 3, 12)), conv_b = weight_of(m, WK_SHAPE(12));
+    wk_tensor deeper = weight_of(m, WK_SHAPE(4, 4, 12, 32));
     wk_tensor up = weight_of(m, WK_SHAPE(5, 5, 16, 32)), up_b = weight_of(m, WK_SHAPE(16));
     wk_tensor in = weight_of(m, WK_SHAPE(40, HIDDEN)), in_b = weight_of(m, WK_SHAPE(HIDDEN));
     wk_tensor hidden = weight_of(m, WK_SHAPE(S, HIDDEN, HIDDEN));
     wk_tensor hidden_b = weight_of(m, WK_SHAPE(S, HIDDEN));
     wk_tensor again = weight_of(m, WK_SHAPE(S, HIDDEN, HIDDEN));
     wk_tensor head = weight_of(m, WK_SHAPE(HIDDEN, 4)), head_b = weight_of(m, WK_SHAPE(4));
+    // A stack of fewer than there are members.
+    wk_tensor pair = weight_of(m, WK_SHAPE(2, HIDDEN, 24)), pair_b = weight_of(m, WK_SHAPE(2, 24));
+    wk_tensor pair_up = weight_of(m, WK_SHAPE(2, 24, 40));
+    // Two products that are one in a population.
+    wk_tensor from_x = weight_of(m, WK_SHAPE(40, 96)), from_y = weight_of(m, WK_SHAPE(HIDDEN, 96));
     wk_tensor x = weight_of(m, WK_SHAPE(ROWS, 40)), none = {0};
     wk_tensor image = wk_graph_conv(g, wk_graph_image(g, m->image), conv, conv_b, 2, WK_ELU);
     wk_tensor small = wk_graph_conv(g, image, deeper, none, 2, WK_ELU);
@@ -132,13 +139,18 @@ static void record_products(member *m)
     wk_tensor deep = wk_graph_activate(g, wk_graph_matmul(g, stack, again), WK_ELU);
     wk_tensor raw = wk_graph_bias_act(g, wk_graph_matmul(g, y, head), head_b, WK_IDENTITY);
     wk_tensor action = wk_graph_truncated_normal_sample(g, raw, random_of(m, 4));
+    wk_tensor few = wk_graph_bias_act(g, wk_graph_matmul(g, y, pair), pair_b, WK_IDENTITY);
+    wk_tensor wide = wk_graph_matmul(g, few, pair_up);
+    wk_tensor sum = wk_graph_matmul_add(g, y, from_y, wk_graph_matmul(g, x, from_x));
     wk_tensor losses[] = {wk_graph_mean_all(g, wk_graph_mul(g, large, large)),
+                          wk_graph_mean_all(g, wk_graph_mul(g, sum, sum)),
+                          wk_graph_mean_all(g, wk_graph_mul(g, wide, wide)),
                           wk_graph_mean_all(g, wk_graph_mul(g, deep, deep)),
                           wk_graph_mean_all(g, wk_graph_mul(g, action, action))};
     add_result(m, action);
-    wk_tensor loss = wk_graph_add_n(g, losses, 3);
-    wk_tensor weights[] = {conv, conv_b, deeper, up,    up_b,   in,
-                           in_b, hidden, head,   again, head_b, hidden_b};
+    wk_tensor loss = wk_graph_add_n(g, losses, sizeof losses / sizeof *losses);
+    wk_tensor weights[] = {conv,  conv_b, deeper,   up,   up_b,   in,      in_b,   hidden, head,
+                           again, head_b, hidden_b, pair, pair_b, pair_up, from_x, from_y};
     learn(m, loss, weights, sizeof weights / sizeof *weights, 1);
 }
 

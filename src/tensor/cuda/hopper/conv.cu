@@ -84,7 +84,7 @@ template <bool TRANSPOSED> static __device__ void locate_results(const wk_planes
     if (TRANSPOSED) row *= 2, column *= 2;
     if (place < j.x.places && row < j.result && column < j.result) {
         at = ((image * j.result + row) * j.result + column) * j.result_c;
-        if (TRANSPOSED && j.result_c % CHUNK == 0)
+        if (TRANSPOSED && j.result_c % WK_CONV_QUAD == 0)
             at |= (row + 1 < j.result ? 1 : 0) | (column + 1 < j.result ? 2 : 0);
     }
     f->place[threadIdx.x] = at;
@@ -118,37 +118,6 @@ static __device__ void locate_terms(const wk_planes &j, const block_work &b, fro
         unsigned second =
             chunk_place<TRANSPOSED>(j, b, wk_planes_chunk_at(at + 1, j.p.chunks, taps, TRANSPOSED));
         terms[i] = first | (second - first) << 16;
-    }
-}
-
-// Finds the places to copy.
-static __device__ void locate_images(const wk_planes &j, const block_work &b, front *f)
-{
-    for (unsigned i = threadIdx.x; i < j.p.copied; i += THREADS) {
-        int place = b.first + (int)i; // before the first there is none
-        f->copied[i] = place < 0 ? 0 : wk_place_of(j.x, (unsigned)place);
-    }
-}
-
-// The images' part. A warp copies neighbouring places, which lie side by side in shared memory, and
-// as many chunks of each (`adjacent`) as fill sectors of global memory.
-static __device__ void copy_images(const wk_planes &j, const front *f, unsigned to)
-{
-    unsigned lane = threadIdx.x % 32, plane = j.x.plane_chunks * j.p.pitch;
-    unsigned high = 32 / j.x.adjacent, across = j.x.plane_chunks / j.x.adjacent;
-    unsigned tasks = (j.p.copied + high - 1) / high * across, row = lane / j.x.adjacent;
-    for (unsigned task = threadIdx.x / 32; task < tasks; task += THREADS / 32) {
-        unsigned group = wk_quotient(task, j.x.by_across), at = group * high + row;
-        unsigned chunk = (task - group * across) * j.x.adjacent + lane - row * j.x.adjacent;
-        if (at >= j.p.copied || row == high) continue;
-        unsigned place = f->copied[at], there = to + chunk * j.p.pitch + at * CHUNK_BYTES;
-        const __nv_bfloat16 *from = j.x.from.at() + (place & ~WK_PLACE_BITS) + chunk * j.x.chunk;
-        wk_copy_chunk(there, from, place);
-        if (j.x.split == 1) continue;
-        bool below = place & WK_PLACE_BELOW, right = place & WK_PLACE_RIGHT;
-        wk_copy_chunk(there + plane, from + j.x.plane_right, right);
-        wk_copy_chunk(there + 2 * plane, from + j.x.plane_down, below);
-        wk_copy_chunk(there + 3 * plane, from + j.x.plane_down + j.x.plane_right, below && right);
     }
 }
 
@@ -188,31 +157,77 @@ template <int COLS> static __device__ void put_down(const sums<COLS> &sum, float
                 make_float2(sum.v[p][i], sum.v[p][i + 1]);
 }
 
-static __device__ wk_eight load_eight(const float *x)
+// W columns, 4 or 8, of a row.
+template <int W> struct columns {
+    float v[W];
+};
+
+template <int W> static __device__ columns<W> columns_of(const float4 (&part)[W / 4])
 {
-    return {((const float4 *)x)[0], ((const float4 *)x)[1]};
+    columns<W> c;
+#pragma unroll
+    for (int i = 0; i < W / 4; i++)
+        c.v[4 * i] = part[i].x, c.v[4 * i + 1] = part[i].y, c.v[4 * i + 2] = part[i].z,
+                c.v[4 * i + 3] = part[i].w;
+    return c;
 }
 
-// act(x + bias), or x times the slope at `y` where there is a slope to take.
-static __device__ void finish_eight(const wk_planes &j, const wk_eight &y,
-                                    const float (&bias)[CHUNK], float (&v)[CHUNK])
+// From the results in shared memory.
+template <int W> static __device__ columns<W> load_columns(const float *x)
 {
+    float4 part[W / 4];
 #pragma unroll
-    for (int i = 0; i < CHUNK; i++)
-        v[i] += bias[i];
-    if (j.sloped) {
-        const float at[CHUNK] = {y.a.x, y.a.y, y.a.z, y.a.w, y.b.x, y.b.y, y.b.z, y.b.w};
-#pragma unroll
-        for (int i = 0; i < CHUNK; i++)
-            v[i] *= wk_activate_slope(WK_ELU, at[i]);
-    } else if (j.elu) {
-#pragma unroll
-        for (int i = 0; i < CHUNK; i++)
-            v[i] = wk_activate_half(WK_ELU, v[i]);
+    for (int i = 0; i < W / 4; i++)
+        part[i] = ((const float4 *)x)[i];
+    return columns_of<W>(part);
+}
+
+// From, or to, a multiple of W.
+template <int W> static __device__ columns<W> get(const wk_in &x, unsigned at)
+{
+    if constexpr (W == 4) {
+        const float4 part[] = {x.get4(at / 4)};
+        return columns_of<W>(part);
+    } else {
+        wk_eight v = x.get8(at / 8);
+        const float4 part[] = {v.a, v.b};
+        return columns_of<W>(part);
     }
 }
 
-// A thread's eight columns: where they begin in a row's results, and which edges they need.
+template <int W> static __device__ void put(const wk_out &y, unsigned at, const columns<W> &c)
+{
+    if constexpr (W == 4)
+        y.put4(at / 4, make_float4(c.v[0], c.v[1], c.v[2], c.v[3]));
+    else
+        y.put8(at / 8, {make_float4(c.v[0], c.v[1], c.v[2], c.v[3]),
+                        make_float4(c.v[4], c.v[5], c.v[6], c.v[7])});
+}
+
+// act(x + bias), or x times the slope at `y` where there is a slope to take.
+template <int W>
+static __device__ void finish(const wk_planes &j, const columns<W> &y, const columns<W> &bias,
+                              columns<W> &x)
+{
+#pragma unroll
+    for (int i = 0; i < W; i++)
+        x.v[i] += bias.v[i];
+    if (j.sloped) {
+#pragma unroll
+        for (int i = 0; i < W; i++)
+            x.v[i] *= wk_activate_slope(WK_ELU, y.v[i]);
+    } else if (j.elu && !j.out.x) {
+#pragma unroll
+        for (int i = 0; i < W; i++)
+            x.v[i] = wk_activate_half(WK_ELU, x.v[i]);
+    } else if (j.elu) {
+#pragma unroll
+        for (int i = 0; i < W; i++)
+            x.v[i] = wk_activate(WK_ELU, x.v[i]);
+    }
+}
+
+// A thread's columns: where they begin in a row's results, and which edges they need.
 typedef struct result_chunk {
     unsigned column, channel, offset, edges;
 } result_chunk;
@@ -235,52 +250,50 @@ static __device__ result_chunk result_chunk_of(const wk_planes &j, unsigned colu
 
 // Finishes and stores a thread's columns of every so manieth row, and adds them up. Layer outputs
 // for slopes are prefetched several rows ahead.
-template <int COLS>
+template <int COLS, int W>
 static __device__ void store_rows(const wk_planes &j, const front *f, const result_chunk &r,
-                                  unsigned first, const float *from, float (&total)[CHUNK])
+                                  unsigned first, const float *from, columns<W> &total)
 {
-    const unsigned high = THREADS / (COLS / CHUNK), ahead = 4;
-    float bias[CHUNK];
+    const unsigned high = THREADS / (COLS / W), ahead = 4;
+    columns<W> bias;
 #pragma unroll
-    for (int i = 0; i < CHUNK; i++)
-        bias[i] = j.bias ? j.bias[r.channel + i] : 0.0f;
+    for (int i = 0; i < W; i++)
+        bias.v[i] = j.bias ? j.bias[r.channel + i] : 0.0f;
 #pragma unroll 1
     for (unsigned row = first; row < ROWS; row += ahead * high) {
         unsigned place[ahead];
-        wk_eight y[ahead];
+        columns<W> y[ahead];
 #pragma unroll
         for (unsigned i = 0; i < ahead; i++) {
             unsigned at = row + i * high < ROWS ? f->place[row + i * high] : OUTSIDE;
             bool real = at != OUTSIDE && (at & r.edges) == r.edges;
             place[i] = real ? (at & ~3u) + r.offset : OUTSIDE;
-            if (j.sloped && real) y[i] = j.slope.get8(place[i] / CHUNK);
+            if (j.sloped && real) y[i] = get<W>(j.slope, place[i]);
         }
 #pragma unroll
         for (unsigned i = 0; i < ahead; i++) {
             if (place[i] == OUTSIDE) continue;
-            wk_eight x = load_eight(from + (row + i * high) * tile<COLS>::line);
-            float v[CHUNK] = {x.a.x, x.a.y, x.a.z, x.a.w, x.b.x, x.b.y, x.b.z, x.b.w};
-            finish_eight(j, y[i], bias, v);
-            j.out.put8(place[i] / CHUNK,
-                       {make_float4(v[0], v[1], v[2], v[3]), make_float4(v[4], v[5], v[6], v[7])});
+            columns<W> x = load_columns<W>(from + (row + i * high) * tile<COLS>::line);
+            finish(j, y[i], bias, x);
+            put(j.out, place[i], x);
 #pragma unroll
-            for (int k = 0; k < CHUNK; k++)
-                total[k] += v[k];
+            for (int k = 0; k < W; k++)
+                total.v[k] += x.v[k];
         }
     }
 }
 
 // Column sums of the tile, in a fixed order.
-template <bool TRANSPOSED, int COLS>
+template <bool TRANSPOSED, int COLS, int W>
 static __device__ void store_totals(const wk_planes &j, unsigned first, unsigned at,
-                                    const float (&total)[CHUNK], float *part)
+                                    const columns<W> &total, float *part)
 {
-    const unsigned high = THREADS / (COLS / CHUNK);
+    const unsigned high = THREADS / (COLS / W);
     __syncthreads();
     if (first < high)
 #pragma unroll
-        for (int i = 0; i < CHUNK; i++)
-            part[first * COLS + at + i] = total[i];
+        for (int i = 0; i < W; i++)
+            part[first * COLS + at + i] = total.v[i];
     __syncthreads();
     unsigned column = first_column<TRANSPOSED, COLS>(j) + threadIdx.x;
     if (threadIdx.x >= COLS || column >= j.p.columns) return;
@@ -291,17 +304,18 @@ static __device__ void store_totals(const wk_planes &j, unsigned first, unsigned
         sum;
 }
 
-// A thread has eight columns.
-template <bool TRANSPOSED, int COLS>
+// A thread has W columns, which belong to one pixel: four where its channels are no multiple of
+// eight.
+template <bool TRANSPOSED, int COLS, int W>
 static __device__ void store(const wk_planes &j, const front *f, float *results)
 {
-    const unsigned across = COLS / CHUNK, high = THREADS / across;
-    unsigned at = threadIdx.x % across * CHUNK, first = threadIdx.x / across;
+    const unsigned across = COLS / W, high = THREADS / across;
+    unsigned at = threadIdx.x % across * W, first = threadIdx.x / across;
     const result_chunk r = result_chunk_of<TRANSPOSED>(j, first_column<TRANSPOSED, COLS>(j) + at);
-    float total[CHUNK] = {};
+    columns<W> total = {};
     if (first < high && r.column < j.p.columns)
-        store_rows<COLS>(j, f, r, first, results + at, total);
-    if (j.totals) store_totals<TRANSPOSED, COLS>(j, first, at, total, results);
+        store_rows<COLS, W>(j, f, r, first, results + at, total);
+    if (j.totals) store_totals<TRANSPOSED, COLS, W>(j, first, at, total, results);
 }
 
 // Three colours of four classes: two neighbouring pixels of a line are six numbers.
@@ -353,10 +367,15 @@ static __device__ void begin_barriers(const supply &s)
     wk_publish_shared();
 }
 
+// Blocks of a multiprocessor, as registers allow.
+template <bool TRANSPOSED, int COLS> constexpr int at_once(void)
+{
+    return COLS <= 16 ? 6 : COLS <= 24 ? 4 : COLS > 48 ? 2 : TRANSPOSED ? 3 : 4;
+}
+
 template <bool TRANSPOSED, int COLS>
-static __global__ void __launch_bounds__(THREADS, COLS <= 16   ? 6
-                                                  : COLS <= 48 ? 4
-                                                               : 2) planes_kernel(const wk_planes j)
+static __global__ void __launch_bounds__(THREADS, at_once<TRANSPOSED, COLS>())
+    planes_kernel(const wk_planes j)
 {
     extern __shared__ __align__(128) char memory[];
     typedef tile<COLS> t;
@@ -368,13 +387,13 @@ static __global__ void __launch_bounds__(THREADS, COLS <= 16   ? 6
     if (threadIdx.x == 0) begin_barriers(s);
     locate_results<TRANSPOSED>(j, f);
     locate_terms<TRANSPOSED>(j, b, f);
-    locate_images(j, b, f);
+    wk_locate_places<THREADS>(j.x, b.first, j.p.copied, f->copied);
     __syncthreads();
     wk_begin();
     if (threadIdx.x == 0)
         for (unsigned step = 0; step < STAGES && step < steps; step++)
             bring<COLS>(s, step);
-    copy_images(j, f, images);
+    wk_copy_places<THREADS>(j.x, f->copied, j.p.copied, j.p.pitch, images);
     asm volatile("cp.async.wait_all;" ::: "memory");
     wk_publish_shared();
     __syncthreads();
@@ -405,8 +424,10 @@ static __global__ void __launch_bounds__(THREADS, COLS <= 16   ? 6
     __syncthreads();
     if constexpr (COLS == 16)
         store_colours(j, f, result);
+    else if (j.result_c % CHUNK)
+        store<TRANSPOSED, COLS, WK_CONV_QUAD>(j, f, result);
     else
-        store<TRANSPOSED, COLS>(j, f, result);
+        store<TRANSPOSED, COLS, CHUNK>(j, f, result);
 }
 
 template <bool TRANSPOSED, int COLS> static void launch(const wk_cuda_call *c, wk_planes j)
@@ -425,10 +446,10 @@ void wk_cuda_planes(const wk_cuda_call *c, const wk_planes *j, bool transposed)
     switch (wk_planes_columns(j)) {
     case 16: // of RGB images, which are large
         return launch<true, 16>(c, *j);
-    case 24: // forward alone, as the next
+    case 24: // forward alone
         return launch<false, 24>(c, *j);
     case 48:
-        return launch<false, 48>(c, *j);
+        return transposed ? launch<true, 48>(c, *j) : launch<false, 48>(c, *j);
     case 96:
         return transposed ? launch<true, 96>(c, *j) : launch<false, 96>(c, *j);
     default:

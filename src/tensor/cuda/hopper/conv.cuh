@@ -10,6 +10,7 @@ typedef struct wk_planes_image {
     unsigned split;        // planes along each axis
     unsigned side;         // pixels along each axis, in all planes together
     unsigned plane_chunks; // chunks of 8 channels in a plane
+    unsigned quads;        // fours of channels where the last chunk is half of one, else 0
     unsigned image, down, right, chunk, plane_down, plane_right; // from one to the next
     unsigned width, height, places;                              // of all images
     unsigned adjacent; // contiguous chunks of a place that neighbouring lanes copy
@@ -40,7 +41,8 @@ static inline unsigned wk_planes_columns(const wk_planes *j)
 {
     if (j->result_c == 3) return 16;
     bool forward = j->p.classes == 1 && !j->p.joined;
-    if (forward && j->p.columns <= 48) return j->p.columns <= 24 ? 24 : 48;
+    if (forward && j->p.columns <= 24) return 24;
+    if (j->p.columns <= 48) return 48;
     return j->p.columns <= 96 ? 96 : 192;
 }
 
@@ -48,6 +50,26 @@ static inline unsigned wk_planes_columns(const wk_planes *j)
 #define WK_PLANES_DEPTH(columns) ((columns) > 96 ? 32 : 64)
 
 void wk_cuda_planes(const wk_cuda_call *c, const wk_planes *j, bool transposed);
+
+/// The gradient of a convolution's weights, large image times small image over all places.
+typedef struct wk_planes_weights {
+    wk_planes_image x, small; // the small image at the same places, zero beyond its edge
+    wk_conv_planes p;
+    wk_conv_weights w;
+    unsigned chunks, columns; // of the result: rows in eights, and small_c
+    unsigned tiles;           // of places, WK_PLANES_ROWS each
+    // Rows of 64 that a warp group has, and warp groups with rows of their own; the others have
+    // other places.
+    unsigned row_tiles, row_groups;
+    wk_ptr<float> sums; // [group][chunks * 8][columns]
+} wk_planes_weights;
+
+/// Warp groups of a block.
+enum { WK_WEIGHTS_GROUPS = 3 };
+
+/// By blocks that take every so manieth tile, each for some of the rows.
+void wk_cuda_planes_weights(const wk_cuda_call *c, const wk_planes_weights *j, unsigned blocks,
+                            unsigned row_blocks);
 
 /// Which tap's chunk is number `at` of the sum; `real` is false for the one that fills the last
 /// step.
@@ -79,16 +101,31 @@ static __device__ inline void wk_locate(const wk_planes_image &x, unsigned place
     *row = line - *image * x.height;
 }
 
-/// Begins to copy a chunk, or zeros, to shared memory.
-static __device__ inline void wk_copy_chunk(unsigned to, const __nv_bfloat16 *from, bool real)
+/// Begins to copy a chunk, or zeros, to shared memory. Where a place's channels are no whole chunks
+/// (`QUADS`), places begin at 8 bytes and a chunk is two copies; `whole` says whether its second
+/// half is there too, else it is zeros.
+template <bool QUADS>
+static __device__ inline void wk_copy_chunk(unsigned to, const __nv_bfloat16 *from, bool real,
+                                            bool whole)
 {
+    if (QUADS) {
+        int bytes = real ? 8 : 0, more = real && whole ? 8 : 0;
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from),
+                     "r"(bytes));
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to + 8), "l"(from + 4),
+                     "r"(more));
+        return;
+    }
     int bytes = real ? 16 : 0;
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
 }
 
-/// What the low bits of a place's beginning say: that it is there, and whether the planes of the
-/// lower row and of the right column have it too.
-enum { WK_PLACE = 4, WK_PLACE_BELOW = 1, WK_PLACE_RIGHT = 2, WK_PLACE_BITS = 7 };
+/// What bits of a place's beginning say, which is a multiple of 4 below 2^31: that it is there, and
+/// whether the planes of the lower row and of the right column have it too.
+#define WK_PLACE 0x80000000u
+#define WK_PLACE_BELOW 1u
+#define WK_PLACE_RIGHT 2u
+#define WK_PLACE_BITS (WK_PLACE | WK_PLACE_BELOW | WK_PLACE_RIGHT)
 
 /// Where a place of the image begins, with its bits; 0 for places outside.
 static __device__ inline unsigned wk_place_of(const wk_planes_image &x, unsigned place)
@@ -99,6 +136,54 @@ static __device__ inline unsigned wk_place_of(const wk_planes_image &x, unsigned
     unsigned at = image * x.image + row * x.down + column * x.right;
     at |= row * x.split + 1 < x.side ? WK_PLACE_BELOW : 0;
     return at | (column * x.split + 1 < x.side ? WK_PLACE_RIGHT : 0) | WK_PLACE;
+}
+
+/// Finds the places of an image to copy, from `first` on; before the first there is none.
+template <int THREADS>
+static __device__ void wk_locate_places(const wk_planes_image &x, int first, unsigned count,
+                                        unsigned *table)
+{
+    for (unsigned i = threadIdx.x; i < count; i += THREADS) {
+        int place = first + (int)i;
+        table[i] = place < 0 ? 0 : wk_place_of(x, (unsigned)place);
+    }
+}
+
+/// Begins to copy them to shared memory, `pitch` bytes from chunk to chunk. A warp copies
+/// neighbouring places, which lie side by side there, and as many chunks of each (`adjacent`) as
+/// fill sectors of global memory.
+template <int THREADS, bool QUADS>
+static __device__ void wk_copy_chunks(const wk_planes_image &x, const unsigned *table,
+                                      unsigned count, unsigned pitch, unsigned to)
+{
+    unsigned lane = threadIdx.x % 32, plane = x.plane_chunks * pitch;
+    unsigned high = 32 / x.adjacent, across = x.plane_chunks / x.adjacent;
+    unsigned tasks = (count + high - 1) / high * across, row = lane / x.adjacent;
+    for (unsigned task = threadIdx.x / 32; task < tasks; task += THREADS / 32) {
+        unsigned group = wk_quotient(task, x.by_across), at = group * high + row;
+        unsigned chunk = (task - group * across) * x.adjacent + lane - row * x.adjacent;
+        if (at >= count || row == high) continue;
+        unsigned place = table[at], there = to + chunk * pitch + at * 16;
+        const __nv_bfloat16 *from = x.from.at() + (place & ~WK_PLACE_BITS) + chunk * x.chunk;
+        bool whole = 2 * chunk + 1 < x.quads;
+        wk_copy_chunk<QUADS>(there, from, place, whole);
+        if (x.split == 1) continue;
+        bool below = place & WK_PLACE_BELOW, right = place & WK_PLACE_RIGHT;
+        wk_copy_chunk<QUADS>(there + plane, from + x.plane_right, right, whole);
+        wk_copy_chunk<QUADS>(there + 2 * plane, from + x.plane_down, below, whole);
+        wk_copy_chunk<QUADS>(there + 3 * plane, from + x.plane_down + x.plane_right, below && right,
+                             whole);
+    }
+}
+
+template <int THREADS>
+static __device__ void wk_copy_places(const wk_planes_image &x, const unsigned *table,
+                                      unsigned count, unsigned pitch, unsigned to)
+{
+    if (x.quads)
+        wk_copy_chunks<THREADS, true>(x, table, count, pitch, to);
+    else
+        wk_copy_chunks<THREADS, false>(x, table, count, pitch, to);
 }
 
 #endif

@@ -135,6 +135,24 @@ static __device__ inline void wk_copy_bulk(unsigned to, const void *from, unsign
                      : WK_F##count(0)                                                              \
                      : "l"(a), "l"(b), "r"(add), "n"(TA), "n"(TB));                                \
     }
+// The same with the rows in registers: four for each lane, as mma.m16n8k16 has them, the warps'
+// rows below one another. They must not change until the product has been waited for.
+#define WK_WGMMA_ROWS(columns, count, a0, a1, a2, a3, b_at, add_at, tb_at)                         \
+    template <int TB>                                                                              \
+    static __device__ inline void wk_wgmma_rows(float(&d)[count], const unsigned(&a)[4],           \
+                                                uint64_t b, int add)                               \
+    {                                                                                              \
+        asm volatile("{.reg .pred p; setp.ne.b32 p, %" #add_at ", 0; "                             \
+                     "wgmma.mma_async.sync.aligned.m64n" #columns                                  \
+                     "k16.f32.bf16.bf16 {" WK_R##count "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3   \
+                                                       "}, %" #b_at ", p, 1, 1, %" #tb_at ";}"     \
+                     : WK_F##count(0)                                                              \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"(TB));     \
+    }
+WK_WGMMA_ROWS(24, 12, 12, 13, 14, 15, 16, 17, 18)
+WK_WGMMA_ROWS(48, 24, 24, 25, 26, 27, 28, 29, 30)
+WK_WGMMA_ROWS(96, 48, 48, 49, 50, 51, 52, 53, 54)
+
 WK_WGMMA(16, 8, 8, 9, 10, 11, 12)
 WK_WGMMA(24, 12, 12, 13, 14, 15, 16)
 WK_WGMMA(48, 24, 24, 25, 26, 27, 28)

@@ -75,25 +75,67 @@ void wk_cuda_call_softmax(const wk_cuda_call *c)
     });
 }
 
-// Groups of 16 or 32 classes, four a thread: the lanes of a group are neighbours.
-static void softmax_grad4(const wk_cuda_call *c, unsigned lanes, wk_ptr<const float4> y,
-                          wk_terms dy, wk_out dx)
+// Groups whose classes come in fours, four a thread: the lanes of a group are neighbours, and a
+// warp has as many groups as fit.
+static bool comes_in_fours(size_t classes)
 {
-    // Whole warps, so that all lanes of a group take part.
-    size_t count = wk_call_count(c) / 4, whole = (count + 31) / 32 * 32;
-    wk_cuda_each(c, whole, [=] __device__(unsigned i) {
-        bool real = i < count;
-        float4 p = make_float4(0, 0, 0, 0), d = p;
-        if (real) {
-            p = y[i];
-            d = dy.get4(i);
-        }
-        float dot = p.x * d.x + p.y * d.y + (p.z * d.z + p.w * d.w);
+    return classes % 4 == 0 && classes >= 4 && classes <= 4 * 32;
+}
+
+// Where a thread's four classes lie, counted from its row's or the tensor's beginning; `real` is
+// false for lanes that are left over.
+struct four_place {
+    unsigned group, quad;
+    bool real;
+};
+
+static __device__ inline four_place place_of(unsigned warp, unsigned lane, unsigned lanes,
+                                             unsigned groups)
+{
+    unsigned each = 32 / lanes, slot = lane / lanes, group = warp * each + slot;
+    return {group, group * lanes + (lane - slot * lanes), slot < each && group < groups};
+}
+
+// Joins what the lanes of a group have; the same in each.
+template <class F> static __device__ inline float lane_join(float x, unsigned lanes, F join)
+{
+    if ((lanes & (lanes - 1)) == 0) {
         for (unsigned offset = lanes / 2; offset > 0; offset /= 2)
-            dot += __shfl_xor_sync(0xffffffffu, dot, offset);
-        if (real)
-            dx.put4(i, make_float4(p.x * (d.x - dot), p.y * (d.y - dot), p.z * (d.z - dot),
-                                   p.w * (d.w - dot)));
+            x = join(x, __shfl_xor_sync(0xffffffffu, x, offset));
+        return x;
+    }
+    unsigned first = threadIdx.x % 32 / lanes * lanes;
+    float all = __shfl_sync(0xffffffffu, x, first);
+    for (unsigned k = 1; k < lanes; k++)
+        all = join(all, __shfl_sync(0xffffffffu, x, first + k));
+    return all;
+}
+
+static __device__ inline float lane_sum(float x, unsigned lanes)
+{
+    return lane_join(x, lanes, [](float a, float b) { return a + b; });
+}
+
+static __device__ inline float lane_max(float x, unsigned lanes)
+{
+    return lane_join(x, lanes, [](float a, float b) { return fmaxf(a, b); });
+}
+
+static void softmax_grad4(const wk_cuda_call *c, wk_rows r, wk_ptr<const float4> y, wk_terms dy,
+                          wk_out dx)
+{
+    unsigned lanes = (unsigned)r.cols / 4, groups = (unsigned)r.rows, each = 32 / lanes;
+    wk_cuda_warps(c, (groups + each - 1) / each, [=] __device__(unsigned i, unsigned lane) {
+        four_place at = place_of(i, lane, lanes, groups);
+        float4 p = make_float4(0, 0, 0, 0), d = p;
+        if (at.real) {
+            p = y[at.quad];
+            d = dy.get4(at.quad);
+        }
+        float dot = lane_sum(p.x * d.x + p.y * d.y + (p.z * d.z + p.w * d.w), lanes);
+        if (at.real)
+            dx.put4(at.quad, make_float4(p.x * (d.x - dot), p.y * (d.y - dot), p.z * (d.z - dot),
+                                         p.w * (d.w - dot)));
     });
 }
 
@@ -105,8 +147,8 @@ void wk_cuda_call_softmax_grad(const wk_cuda_call *c)
     wk_terms dy = wk_call_terms(c, 1);
     wk_out dx = wk_call_store(c, 0);
     bool aligned = dx.aligned4() && (uintptr_t)y % 16 == 0 && dy.width % 4 == 0;
-    if ((n == 16 || n == 32) && aligned) {
-        softmax_grad4(c, n / 4, y.as<const float4>(), dy, dx);
+    if (comes_in_fours(n) && aligned) {
+        softmax_grad4(c, r, y.as<const float4>(), dy, dx);
         return;
     }
     wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
@@ -170,7 +212,8 @@ static __device__ void sample_group(unsigned n, const float *x, float u, wk_out 
 }
 
 // Many groups of N classes: a thread for each, which keeps its weights in registers. The block's
-// logits come and go through shared memory, in rows that do not share banks.
+// logits come and go through shared memory, in rows that do not share banks. What is drawn is the
+// same as by sample_group.
 enum { SAMPLERS = 64 };
 
 template <unsigned N>
@@ -211,7 +254,7 @@ static __global__ void sample_kernel(unsigned groups, wk_ptr<const uint64_t> key
             max = fmaxf(max, weight[i] = row[threadIdx.x][i]);
 #pragma unroll
         for (unsigned i = 0; i < N; i++)
-            total += weight[i] = wk_expf(weight[i] - max);
+            total += weight[i] = wk_weightf(weight[i] - max);
         float threshold = wk_unit_float(wk_random_word(*key, *counter, g)) * total;
         float scale = 1.0f / total;
 #pragma unroll
@@ -243,7 +286,7 @@ static bool sample_many(const wk_cuda_call *c, wk_rows r)
 #undef MODEL
     wk_out onehot = wk_call_store(c, 0);
     bool aligned = ((uintptr_t)c->in[0] | (uintptr_t)c->out[1]) % 16 == 0 && onehot.aligned4();
-    if (!kernel || r.rows < MANY || !aligned) return false;
+    if (!kernel || r.rows * (size_t)c->members < MANY || !aligned) return false;
     wk_launch(c, kernel, (unsigned)((r.rows + SAMPLERS - 1) / SAMPLERS), SAMPLERS, (unsigned)r.rows,
               c->key, wk_call_at<const uint64_t>(c, 1), wk_call_in(c, 0), onehot,
               wk_call_out(c, 1));
@@ -333,43 +376,49 @@ static __device__ float group_entropy(unsigned n, const float *x, unsigned lane)
     return -wk_warp_sum(sum);
 }
 
-// Where groups have 16 or 32 classes and rows are whole warps of fours, a thread takes four
-// classes, neighbouring lanes a group, and a block a row.
-static bool comes_in_fours(categorical k, wk_ptr<const void> a, wk_ptr<const void> b)
+// A block takes a row of such groups.
+static unsigned row_warps(categorical k)
 {
-    unsigned row = k.groups * k.classes;
-    return (k.classes == 16 || k.classes == 32) && row % 128 == 0 && row <= 4 * WK_CUDA_THREADS &&
+    unsigned each = 32 / (k.classes / 4);
+    return (k.groups + each - 1) / each;
+}
+
+static bool rows_come_in_fours(categorical k, wk_ptr<const void> a, wk_ptr<const void> b)
+{
+    return comes_in_fours(k.classes) && 32 * row_warps(k) <= WK_CUDA_THREADS &&
            ((uintptr_t)a | (uintptr_t)b) % 16 == 0;
+}
+
+// The block's row, and this thread's place in the tensor.
+static __device__ inline four_place row_place(categorical k)
+{
+    unsigned lanes = k.classes / 4;
+    four_place at = place_of(threadIdx.x / 32, threadIdx.x % 32, lanes, k.groups);
+    at.quad += blockIdx.x * k.groups * lanes;
+    return at;
 }
 
 struct four {
     float v[4];
 };
 
-static __device__ inline four load4(const float *x, size_t quad)
+static __device__ inline four load4(const float *x, const four_place &at)
 {
-    float4 v = ((const float4 *)x)[quad];
+    float4 v = make_float4(0, 0, 0, 0);
+    if (at.real) v = ((const float4 *)x)[at.quad];
     return {{v.x, v.y, v.z, v.w}};
 }
 
-static __device__ inline void store4(float *x, size_t quad, const four &v)
+static __device__ inline void store4(float *x, const four_place &at, const four &v)
 {
-    ((float4 *)x)[quad] = make_float4(v.v[0], v.v[1], v.v[2], v.v[3]);
-}
-
-static __device__ inline float lane_sum(float x, unsigned lanes)
-{
-    for (unsigned offset = lanes / 2; offset > 0; offset /= 2)
-        x += __shfl_xor_sync(0xffffffffu, x, offset);
-    return x;
+    if (at.real) ((float4 *)x)[at.quad] = make_float4(v.v[0], v.v[1], v.v[2], v.v[3]);
 }
 
 // Probabilities of this thread's four classes; log p_i = x_i - shift.
 static __device__ inline four probabilities4(const four &x, unsigned lanes, float *shift)
 {
     float max = fmaxf(fmaxf(x.v[0], x.v[1]), fmaxf(x.v[2], x.v[3])), sum = 0;
-    for (unsigned offset = lanes / 2; offset > 0; offset /= 2)
-        max = fmaxf(max, __shfl_xor_sync(0xffffffffu, max, offset));
+    max = lane_max(max, lanes);
     four p;
     for (int i = 0; i < 4; i++)
         sum += p.v[i] = wk_expf(x.v[i] - max);
@@ -383,14 +432,14 @@ static __device__ inline four probabilities4(const four &x, unsigned lanes, floa
 
 // Adds up what the groups of a row have, group after group; `value` is the same in all lanes of
 // one.
-static __device__ inline void put_row(float *y, unsigned groups, unsigned lanes, float value)
+static __device__ inline void put_row(float *y, categorical k, const four_place &at, float value)
 {
-    __shared__ float part[WK_CUDA_THREADS / 4];
-    if (threadIdx.x % lanes == 0) part[threadIdx.x / lanes] = value;
+    __shared__ float part[WK_CUDA_THREADS];
+    if (at.real && threadIdx.x % 32 % (k.classes / 4) == 0) part[at.group] = value;
     __syncthreads();
     if (threadIdx.x > 0) return;
     double total = 0;
-    for (unsigned g = 0; g < groups; g++)
+    for (unsigned g = 0; g < k.groups; g++)
         total += (double)part[g];
     y[blockIdx.x] = (float)total;
 }
@@ -399,19 +448,21 @@ static __global__ void entropy4_kernel(categorical k, wk_ptr<const float> x, wk_
 {
     wk_begin();
     unsigned lanes = k.classes / 4;
-    four v = load4(x, (size_t)blockIdx.x * blockDim.x + threadIdx.x);
+    four_place at = row_place(k);
+    four v = load4(x, at);
     float shift, sum = 0;
     four p = probabilities4(v, lanes, &shift);
     for (int i = 0; i < 4; i++)
         sum += p.v[i] * (v.v[i] - shift);
-    put_row(y, k.groups, lanes, -lane_sum(sum, lanes));
+    put_row(y, k, at, -lane_sum(sum, lanes));
 }
 
 // Both sides of a divergence for this thread's four classes: p, q and log p - log q.
-static __device__ inline float divergence4(const float *post, const float *prior, size_t quad,
-                                           unsigned lanes, four *p, four *q, four *ratio)
+static __device__ inline float divergence4(const float *post, const float *prior,
+                                           const four_place &at, unsigned lanes, four *p, four *q,
+                                           four *ratio)
 {
-    four a = load4(post, quad), b = load4(prior, quad);
+    four a = load4(post, at), b = load4(prior, at);
     float post_shift, prior_shift, sum = 0;
     *p = probabilities4(a, lanes, &post_shift);
     *q = probabilities4(b, lanes, &prior_shift);
@@ -427,10 +478,8 @@ static __global__ void kl4_kernel(categorical k, wk_ptr<const float> post,
 {
     wk_begin();
     four p, q, ratio;
-    unsigned lanes = k.classes / 4;
-    float kl = divergence4(post, prior, (size_t)blockIdx.x * blockDim.x + threadIdx.x, lanes, &p,
-                           &q, &ratio);
-    put_row(y, k.groups, lanes, kl);
+    four_place at = row_place(k);
+    put_row(y, k, at, divergence4(post, prior, at, k.classes / 4, &p, &q, &ratio));
 }
 
 // The gradient for the logits of p, or of q.
@@ -440,23 +489,18 @@ static __global__ void kl4_grad_kernel(categorical k, bool of_post, wk_ptr<const
 {
     wk_begin();
     four p, q, ratio, d;
-    size_t quad = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-    float kl = divergence4(post, prior, quad, k.classes / 4, &p, &q, &ratio), down = dy[blockIdx.x];
+    four_place at = row_place(k);
+    float kl = divergence4(post, prior, at, k.classes / 4, &p, &q, &ratio), down = dy[blockIdx.x];
     for (int i = 0; i < 4; i++)
         d.v[i] = of_post ? down * p.v[i] * (ratio.v[i] - kl) : down * (q.v[i] - p.v[i]);
-    store4(dx, quad, d);
-}
-
-static unsigned quads_of(categorical k)
-{
-    return k.groups * k.classes / 4;
+    store4(dx, at, d);
 }
 
 static bool kl4_grad(const wk_cuda_call *c, bool of_post)
 {
     categorical k = categorical_of(c);
-    if (!comes_in_fours(k, c->in[0], c->in[1]) || (uintptr_t)c->out[0] % 16 != 0) return false;
-    wk_launch(c, kl4_grad_kernel, k.rows, quads_of(k), k, of_post, wk_call_in(c, 0),
+    if (!rows_come_in_fours(k, c->in[0], c->in[1]) || (uintptr_t)c->out[0] % 16 != 0) return false;
+    wk_launch(c, kl4_grad_kernel, k.rows, 32 * row_warps(k), k, of_post, wk_call_in(c, 0),
               wk_call_in(c, 1), wk_call_in(c, 2), wk_call_out(c, 0));
     return true;
 }
@@ -466,8 +510,8 @@ void wk_cuda_call_entropy(const wk_cuda_call *c)
     categorical k = categorical_of(c);
     wk_ptr<const float> x = wk_call_in(c, 0);
     wk_ptr<float> y = wk_call_out(c, 0);
-    if (comes_in_fours(k, x, NULL)) {
-        wk_launch(c, entropy4_kernel, k.rows, quads_of(k), k, x, y);
+    if (rows_come_in_fours(k, x, NULL)) {
+        wk_launch(c, entropy4_kernel, k.rows, 32 * row_warps(k), k, x, y);
         return;
     }
     wk_cuda_blocks(c, k.rows, [=] __device__(unsigned r) {
@@ -510,8 +554,8 @@ void wk_cuda_call_kl(const wk_cuda_call *c)
     categorical k = categorical_of(c);
     wk_ptr<const float> post = wk_call_in(c, 0), prior = wk_call_in(c, 1);
     wk_ptr<float> y = wk_call_out(c, 0);
-    if (comes_in_fours(k, post, prior)) {
-        wk_launch(c, kl4_kernel, k.rows, quads_of(k), k, post, prior, y);
+    if (rows_come_in_fours(k, post, prior)) {
+        wk_launch(c, kl4_kernel, k.rows, 32 * row_warps(k), k, post, prior, y);
         return;
     }
     wk_cuda_blocks(c, k.rows, [=] __device__(unsigned r) {

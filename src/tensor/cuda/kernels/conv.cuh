@@ -15,8 +15,7 @@ typedef void wk_conv_function(const wk_cuda_call *c, const wk_conv_sizes *z, wk_
 /// Calls it for every member.
 void wk_cuda_conv_members(const wk_cuda_call *c, wk_conv_function *f);
 
-/// RGB pixels in bf16 padded to four channels, the last zero.
-wk_ptr<const __nv_bfloat16> wk_cuda_pad_rgb(const wk_cuda_call *c, size_t pixels,
-                                            wk_ptr<const float> x);
+/// RGB pixels, as wk_call_load gives them, in bf16 padded to four channels, the last zero.
+wk_ptr<const __nv_bfloat16> wk_cuda_pad_rgb(const wk_cuda_call *c, size_t pixels, wk_in x);
 
 #endif

@@ -42,13 +42,13 @@ static bool aligned(wk_ptr<const void> x)
     return (uintptr_t)x % 16 == 0;
 }
 
-wk_ptr<const __nv_bfloat16> wk_cuda_pad_rgb(const wk_cuda_call *c, size_t pixels,
-                                            wk_ptr<const float> x)
+wk_ptr<const __nv_bfloat16> wk_cuda_pad_rgb(const wk_cuda_call *c, size_t pixels, wk_in x)
 {
     wk_ptr<__nv_bfloat16> y = wk_cuda_scratch_of<__nv_bfloat16>(c, pixels * 4);
     wk_cuda_each(c, pixels, [=] __device__(unsigned i) {
-        const float *p = x + (size_t)i * 3;
-        y.at<uint2>()[i] = make_uint2(wk_two_halves(p[0], p[1]), wk_two_halves(p[2], 0.0f));
+        size_t at = (size_t)i * 3;
+        y.at<uint2>()[i] =
+            make_uint2(wk_two_halves(x[at], x[at + 1]), wk_two_halves(x[at + 2], 0.0f));
     });
     return y;
 }
@@ -72,7 +72,7 @@ static wk_ptr<const __nv_bfloat16> large_side(const wk_cuda_call *c, const wk_co
                                               wk_in x)
 {
     if (z->large_c != WK_CONV_RGB) return wk_cuda_half(c, x, z->batch * z->large_count);
-    return wk_cuda_pad_rgb(c, (size_t)z->batch * z->large * z->large, x.x);
+    return wk_cuda_pad_rgb(c, (size_t)z->batch * z->large * z->large, {x.x, NULL});
 }
 
 static conv_job job_of(const wk_cuda_call *c, const wk_conv_sizes *z, wk_ptr<const float> bias,

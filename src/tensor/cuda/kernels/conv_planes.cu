@@ -14,8 +14,10 @@ static wk_planes_image places_of(const wk_conv_sizes *z, unsigned width)
 }
 
 // Two chunks are a sector, and three make whole sectors with their neighbours.
-static void set_chunks(wk_planes_image *x, unsigned chunks, bool contiguous)
+static void set_chunks(wk_planes_image *x, unsigned channels, bool contiguous)
 {
+    unsigned chunks = wk_conv_chunks(channels);
+    x->quads = channels % CHUNK ? channels / WK_CONV_QUAD : 0;
     x->plane_chunks = chunks;
     x->adjacent = !contiguous ? 1 : chunks % 2 == 0 ? 2 : chunks % 3 == 0 ? 3 : 1;
     x->by_across = wk_divisor_of(chunks / x->adjacent);
@@ -32,7 +34,7 @@ static wk_planes_image large_planes(const wk_conv_sizes *z, const wk_conv_planes
     x.down = 2 * line, x.right = 2 * z->large_c;
     x.chunk = CHUNK;
     x.plane_down = line, x.plane_right = z->large_c;
-    set_chunks(&x, p->chunks, true);
+    set_chunks(&x, z->large_c, true);
     return x;
 }
 
@@ -47,26 +49,20 @@ static wk_planes_image large_colours(const wk_conv_sizes *z)
     x.image = z->large * line;
     x.down = 2 * line, x.right = CHUNK;
     x.chunk = line;
-    set_chunks(&x, 2, false);
+    set_chunks(&x, 2 * CHUNK, false);
     return x;
 }
 
 static wk_planes_image small_plane(const wk_conv_sizes *z, const wk_conv_planes *p)
 {
     wk_planes_image x = places_of(z, p->width);
-    x.split = p->split;
+    x.split = 1;
     x.side = z->small;
     x.image = (unsigned)z->small_count;
     x.down = z->small * z->small_c, x.right = z->small_c;
     x.chunk = CHUNK;
-    set_chunks(&x, p->chunks, true);
+    set_chunks(&x, z->small_c, true);
     return x;
-}
-
-static wk_ptr<const __nv_bfloat16> four_colours(const wk_cuda_call *c, const wk_conv_sizes *z,
-                                                wk_ptr<const float> x)
-{
-    return wk_cuda_pad_rgb(c, (size_t)z->batch * z->large * z->large, x);
 }
 
 // A term and a column of the product, in the weights [kernel][kernel][large_c][small_c]: their
@@ -86,6 +82,7 @@ static __device__ bool weight_at(const weights_order &o, unsigned kind, unsigned
 {
     unsigned down = kind / 2, right = kind % 2;
     if (n >= o.columns) return false;
+    if (!o.coloured && channel >= (o.transposed ? o.small_c : o.large_c)) return false;
     if (o.transposed) {
         unsigned index = o.joined ? n / o.large_c : 0;
         down += index / 2, right += index % 2;
@@ -161,16 +158,24 @@ static void collect_totals(const wk_cuda_call *c, const wk_planes *j)
                         wk_call_out(c + 1, 1));
 }
 
+// The bf16 numbers of image i. What exists in bf16 alone may lie in a block that has floats of
+// something else.
+static wk_ptr<const __nv_bfloat16> half_image(const wk_cuda_call *c, int i, size_t count)
+{
+    wk_in x = wk_call_load(c, i);
+    return x.half ? x.half : wk_cuda_half(c, wk_call_operand(c, i), count);
+}
+
 static wk_planes_image image_of(const wk_cuda_call *c, const wk_conv_sizes *z, bool transposed,
                                 const wk_conv_planes *p)
 {
-    wk_in x = wk_call_operand(c, 0);
     bool coloured = !transposed && p->coloured;
     wk_planes_image image = transposed ? small_plane(z, p)
                             : coloured ? large_colours(z)
                                        : large_planes(z, p);
     size_t count = z->batch * (transposed ? z->small_count : z->large_count);
-    image.from = coloured ? four_colours(c, z, x.x) : wk_cuda_half(c, x, count);
+    image.from = coloured ? wk_cuda_pad_rgb(c, count / WK_CONV_RGB, wk_call_load(c, 0))
+                          : half_image(c, 0, count);
     return image;
 }
 
@@ -189,4 +194,71 @@ void wk_cuda_conv_planes(const wk_cuda_call *c)
     set_result(c, &j);
     wk_cuda_planes(c, &j, transposed);
     collect_totals(c, &j);
+}
+
+// The row of sums that has a channel of a pixel's weights.
+typedef struct weights_rows {
+    unsigned kernel, taps, chunks;
+    bool coloured;
+} weights_rows;
+
+static __device__ unsigned sums_row(const weights_rows &o, unsigned pixel, unsigned channel)
+{
+    if (!o.coloured) return pixel * o.chunks * CHUNK + channel;
+    unsigned down = pixel / o.kernel, right = pixel % o.kernel;
+    unsigned chunk = (down / 2 * o.taps + right / 2) * 2 + down % 2;
+    return chunk * CHUNK + right % 2 * (WK_CONV_RGB + 1) + channel;
+}
+
+// The sums of all groups, without the fourth colour and the channels that fill up chunks.
+static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z,
+                           const wk_planes_weights *j, unsigned groups)
+{
+    wk_ptr<float> dw = wk_call_out(c, 0);
+    size_t count = (size_t)j->chunks * CHUNK * j->columns;
+    if (count == z->weights) return wk_cuda_column_sums(c, 1, groups, count, 1, j->sums, dw);
+    wk_ptr<float> padded = wk_cuda_scratch_of<float>(c, count);
+    wk_cuda_column_sums(c, 1, groups, count, 1, j->sums, padded);
+    weights_rows o = {z->kernel, j->p.taps[0], j->p.chunks, j->p.coloured};
+    unsigned width = z->small_c, channels = z->large_c;
+    wk_cuda_each(c, z->weights, [=] __device__(unsigned i) {
+        unsigned row = i / width, pixel = row / channels;
+        unsigned from = sums_row(o, pixel, row - pixel * channels);
+        dw[i] = padded[from * width + (i - row * width)];
+    });
+}
+
+// A member's blocks for each block of rows: no more than the device holds at once, since a few
+// left over would take as long as all the others.
+static unsigned weights_blocks(const wk_cuda_call *c, const wk_planes_weights *j,
+                               unsigned row_blocks)
+{
+    unsigned few = j->w.columns <= 24 ? 2 : 1;
+    unsigned at_once = j->row_tiles <= few ? 2 : 1; // of a multiprocessor, as registers allow
+    unsigned most = at_once * (unsigned)c->processors / ((unsigned)c->members * row_blocks);
+    if (most == 0) most = 1;
+    return j->tiles < most ? j->tiles : most;
+}
+
+void wk_cuda_conv_weights(const wk_cuda_call *c)
+{
+    const wk_conv_sizes z = wk_conv_measure(c->g, c->node);
+    wk_planes_weights j = {};
+    j.p = wk_conv_planes_of(&z, false);
+    j.w = wk_conv_weights_of(&z, &j.p);
+    j.x = image_of(c, &z, false, &j.p);
+    j.small = small_plane(&z, &j.p);
+    j.small.from = half_image(c, 1, z.batch * z.small_count);
+    j.chunks = j.p.taps[0] * j.p.taps[0] * j.p.chunks;
+    j.columns = z.small_c;
+    j.tiles = (j.x.places + WK_PLANES_ROWS - 1) / WK_PLANES_ROWS;
+    unsigned rows = (j.chunks + 7) / 8, each = (rows + WK_WEIGHTS_GROUPS - 1) / WK_WEIGHTS_GROUPS;
+    j.row_groups = rows == 1 ? 1 : WK_WEIGHTS_GROUPS;
+    j.row_tiles = each <= 2 ? each : 5; // as registers allow
+    unsigned row_blocks = (rows + j.row_groups * j.row_tiles - 1) / (j.row_groups * j.row_tiles);
+    unsigned blocks = weights_blocks(c, &j, row_blocks);
+    unsigned groups = blocks * (WK_WEIGHTS_GROUPS / j.row_groups);
+    j.sums = wk_cuda_scratch_of<float>(c, (size_t)groups * j.chunks * CHUNK * j.columns);
+    wk_cuda_planes_weights(c, &j, blocks, row_blocks);
+    finish_weights(c, &z, &j, groups);
 }

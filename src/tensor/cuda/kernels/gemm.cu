@@ -267,13 +267,14 @@ static bool multiply_light(const wk_cuda_call *c, const wk_cuda_product *p, cons
     return done;
 }
 
-// A population's products. The library takes batches with one stride: a single product has the
-// members as its batch, and a stack is multiplied member by member.
+// A population's products. The library takes batches with one stride: of members and stack the
+// longer is the batch of a launch, and the launches go along the other.
 typedef struct batches {
     wk_cuda_product p;
     operand a, b;
     wk_ptr<void> out;
     int batch, launches;
+    size_t step_a, step_b, step_out, step_bias; // bytes from launch to launch
 } batches;
 
 static size_t operand_width(const wk_cuda_call *c)
@@ -286,25 +287,43 @@ static size_t result_width(const wk_cuda_product *p)
     return p->half_c ? sizeof(__nv_bfloat16) : sizeof(float);
 }
 
-static batches batches_of(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
-                          const operand *b, wk_ptr<void> out, int batch)
+// A launch for each member, with the stack as its batch.
+static batches by_members(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
+                          const operand *b, wk_ptr<void> out, int stacks)
 {
-    batches all = {*p, *a, *b, out, batch, c->members};
-    if (batch > 1 || c->members == 1) return all;
+    return {*p,
+            *a,
+            *b,
+            out,
+            stacks,
+            c->members,
+            WK_MEMBER_STRIDE,
+            WK_MEMBER_STRIDE,
+            WK_MEMBER_STRIDE,
+            WK_MEMBER_STRIDE};
+}
+
+static batches batches_of(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
+                          const operand *b, wk_ptr<void> out, int stacks)
+{
+    batches all = by_members(c, p, a, b, out, stacks);
+    if (c->members == 1 || c->members < stacks) return all;
+    size_t width = operand_width(c), result = result_width(p);
     all.batch = c->members;
-    all.launches = 1;
-    all.a.stride = all.b.stride = WK_MEMBER_STRIDE / operand_width(c);
-    all.p.stride_c = all.p.stride_bias = WK_MEMBER_STRIDE / result_width(p);
+    all.launches = stacks;
+    all.step_a = a->stride * width, all.step_b = b->stride * width;
+    all.step_out = p->stride_c * result, all.step_bias = p->stride_bias * result;
+    all.a.stride = all.b.stride = WK_MEMBER_STRIDE / width;
+    all.p.stride_c = all.p.stride_bias = WK_MEMBER_STRIDE / result;
     return all;
 }
 
-// The same for the next member.
-static void next_member(batches *all)
+static void next_launch(batches *all)
 {
-    all->a.x.base = (const char *)all->a.x.base + WK_MEMBER_STRIDE;
-    all->b.x.base = (const char *)all->b.x.base + WK_MEMBER_STRIDE;
-    all->out.base = (char *)all->out.base + WK_MEMBER_STRIDE;
-    if (all->p.bias) all->p.bias = (const char *)all->p.bias + WK_MEMBER_STRIDE;
+    all->a.x.base = (const char *)all->a.x.base + all->step_a;
+    all->b.x.base = (const char *)all->b.x.base + all->step_b;
+    all->out.base = (char *)all->out.base + all->step_out;
+    if (all->p.bias) all->p.bias = (const char *)all->p.bias + all->step_bias;
 }
 
 static void multiply(const wk_cuda_call *c, const wk_cuda_product *given, const operand *given_a,
@@ -315,7 +334,7 @@ static void multiply(const wk_cuda_call *c, const wk_cuda_product *given, const 
     batches all = batches_of(c, given, given_a, given_b, out, batch);
     const wk_cuda_product *p = &all.p;
     const operand *a = &all.a, *b = &all.b;
-    for (int i = 0; i < all.launches; i++, next_member(&all)) {
+    for (int i = 0; i < all.launches; i++, next_launch(&all)) {
         cublasStatus_t status = cublasGemmStridedBatchedEx(
             c->context->blas, p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
             p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)p->n, (int)p->m, (int)p->k, &one,
@@ -330,16 +349,17 @@ static bool multiply_light_batches(const wk_cuda_call *c, batches all)
 {
     bool done = true;
     all.p.stacks = (size_t)all.batch;
-    for (int i = 0; done && i < all.launches; i++, next_member(&all))
+    for (int i = 0; done && i < all.launches; i++, next_launch(&all))
         done = multiply_light(c, &all.p, &all.a, &all.b, all.out);
     return done;
 }
 
-// The product and its bias for all members, if cublasLt has it: as a batch, or one by one.
+// The product and its bias for all members, if cublasLt has it: with members as a batch, or one by
+// one.
 static bool multiply_biased(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
                             const operand *b, wk_ptr<void> out)
 {
-    batches alone = {*p, *a, *b, out, (int)p->stacks, c->members};
+    batches alone = by_members(c, p, a, b, out, (int)p->stacks);
     return multiply_light_batches(c, batches_of(c, p, a, b, out, (int)p->stacks)) ||
            (c->members > 1 && multiply_light_batches(c, alone));
 }

@@ -266,13 +266,25 @@ static __device__ float spread8(const spread &p, size_t i)
     return all;
 }
 
-// A block for each row, a thread for every eight columns.
+// A thread for every eight columns: a block for each row, or a warp where a row has few columns.
 static void disagreement8(const wk_cuda_call *c, const spread &p, float scale, wk_ptr<float> y)
 {
+    enum { FEW = 128 };
+    unsigned eights = p.cols / 8;
+    if (eights <= FEW) {
+        wk_cuda_warps(c, p.rows, [=] __device__(unsigned row, unsigned lane) {
+            float sum = 0;
+            for (unsigned i = lane; i < eights; i += 32)
+                sum += spread8(p, (size_t)row * eights + i);
+            sum = wk_warp_sum(sum);
+            if (lane == 0) y[row] = scale * sum;
+        });
+        return;
+    }
     wk_cuda_blocks(c, p.rows, [=] __device__(unsigned row) {
         float sum = 0;
-        for (unsigned i = threadIdx.x; i < p.cols / 8; i += WK_CUDA_THREADS)
-            sum += spread8(p, (size_t)row * (p.cols / 8) + i);
+        for (unsigned i = threadIdx.x; i < eights; i += WK_CUDA_THREADS)
+            sum += spread8(p, (size_t)row * eights + i);
         sum = wk_block_sum(sum);
         if (threadIdx.x == 0) y[row] = scale * sum;
     });

@@ -2,45 +2,69 @@
 // branch on the host is decided on the device, so that the whole update stays one launch.
 #include "tensor/cuda/runtime/stream_context.cuh"
 
-// The spans of one global norm, cut into a fixed number of pieces each.
-enum { SPANS = 64, SPAN_PIECES = 128 };
+// The spans of one global norm, cut into pieces by their length: most are biases, too short for
+// more than one.
+enum { SPANS = 64, SPAN_PIECES = 128, SPAN_PIECE = 4 * WK_CUDA_THREADS };
 typedef struct spans {
     unsigned spans;
     wk_ptr<const float> x[SPANS];
-    unsigned count[SPANS]; // elements of one stack member
+    unsigned count[SPANS];     // elements of one stack member
+    unsigned first[SPANS + 1]; // of its pieces
 } spans;
 
-// partial[stack][span][piece]: blockIdx is (piece, span of a stack).
-static __global__ void squares_kernel(spans s, unsigned first, unsigned all, wk_ptr<float> partial)
+static unsigned pieces_of(size_t count)
+{
+    size_t pieces = (count + SPAN_PIECE - 1) / SPAN_PIECE;
+    return pieces < 1 ? 1 : pieces > SPAN_PIECES ? SPAN_PIECES : (unsigned)pieces;
+}
+
+// partial[stack][piece]: blockIdx is (piece of these spans, stack).
+static __global__ void squares_kernel(spans s, unsigned before, unsigned all, wk_ptr<float> partial)
 {
     wk_begin();
-    unsigned stack = blockIdx.y / s.spans, span = blockIdx.y % s.spans, count = s.count[span];
+    unsigned stack = blockIdx.y, span = 0;
+    while (blockIdx.x >= s.first[span + 1])
+        span++;
+    unsigned count = s.count[span], piece = blockIdx.x - s.first[span];
+    unsigned step = (s.first[span + 1] - s.first[span]) * WK_CUDA_THREADS;
     const float *x = s.x[span] + (size_t)stack * count;
     float sum = 0;
-    for (unsigned i = blockIdx.x * WK_CUDA_THREADS + threadIdx.x; i < count;
-         i += SPAN_PIECES * WK_CUDA_THREADS)
+    for (unsigned i = piece * WK_CUDA_THREADS + threadIdx.x; i < count; i += step)
         sum += x[i] * x[i];
     sum = wk_block_sum(sum);
-    if (threadIdx.x == 0)
-        partial[((size_t)stack * all + first + span) * SPAN_PIECES + blockIdx.x] = sum;
+    if (threadIdx.x == 0) partial[(size_t)stack * all + before + blockIdx.x] = sum;
+}
+
+// The length of input i in one stack member.
+static size_t span_length(const wk_cuda_call *c, unsigned i)
+{
+    return wk_shape_count(wk_call_input_shape(c, (int)i)) / (size_t)c->node->attrs.stack;
+}
+
+static spans spans_of(const wk_cuda_call *c, unsigned begin, unsigned end)
+{
+    spans s = {};
+    for (unsigned i = begin; i < end; i++) {
+        unsigned at = s.spans++;
+        s.x[at] = wk_call_in(c, (int)i);
+        s.count[at] = (unsigned)span_length(c, i);
+        s.first[at + 1] = s.first[at] + pieces_of(s.count[at]);
+    }
+    return s;
 }
 
 void wk_cuda_call_global_norm(const wk_cuda_call *c)
 {
-    unsigned stacks = (unsigned)c->node->attrs.stack, all = (unsigned)c->node->input_count;
-    unsigned pieces = all * SPAN_PIECES;
+    unsigned stacks = (unsigned)c->node->attrs.stack, inputs = (unsigned)c->node->input_count;
+    unsigned pieces = 0, before = 0;
+    for (unsigned i = 0; i < inputs; i++)
+        pieces += pieces_of(span_length(c, i));
     wk_ptr<float> partial = wk_cuda_scratch_of<float>(c, (size_t)stacks * pieces);
-    for (unsigned first = 0; first < all; first += SPANS) {
-        spans s = {};
-        unsigned count = all - first < SPANS ? all - first : SPANS;
-        s.spans = count;
-        for (unsigned i = 0; i < count; i++) {
-            s.x[i] = wk_call_in(c, (int)(first + i));
-            s.count[i] =
-                (unsigned)(wk_shape_count(wk_call_input_shape(c, (int)(first + i))) / stacks);
-        }
-        wk_launch(c, squares_kernel, dim3(SPAN_PIECES, count * stacks), WK_CUDA_THREADS, s, first,
-                  all, partial);
+    for (unsigned i = 0; i < inputs; i += SPANS) {
+        spans s = spans_of(c, i, inputs - i < SPANS ? inputs : i + SPANS);
+        wk_launch(c, squares_kernel, dim3(s.first[s.spans], stacks), WK_CUDA_THREADS, s, before,
+                  pieces, partial);
+        before += s.first[s.spans];
     }
     wk_ptr<float> norm = wk_call_out(c, 0);
     wk_cuda_blocks(c, stacks, [=] __device__(unsigned s) {

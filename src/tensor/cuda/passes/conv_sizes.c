@@ -59,7 +59,7 @@ bool wk_conv_is_half(const wk_graph *g, const wk_node *node)
 
 // Planes of places.
 
-enum { TERMS = 16, CHUNK_BYTES = 16 }; // of an instruction; of a chunk
+enum { CHUNK_BYTES = 16 };
 
 static bool is_coloured(const wk_conv_sizes *z)
 {
@@ -78,9 +78,8 @@ static wk_conv_planes forward_planes(const wk_conv_sizes *z)
     wk_conv_planes p = {.coloured = coloured, .classes = 1, .columns = z->small_c};
     p.width = (z->large + 1) / 2;
     p.split = coloured ? 1 : 2;
-    p.chunks = coloured ? 2 : z->large_c / WK_CONV_CHUNK;
+    p.chunks = coloured ? 2 : wk_conv_chunks(z->large_c);
     p.taps[0] = coloured ? z->kernel / 2 : z->kernel;
-    p.channels = coloured ? TERMS : z->large_c;
     return p;
 }
 
@@ -91,9 +90,8 @@ static wk_conv_planes transposed_planes(const wk_conv_sizes *z)
     wk_conv_planes p = {.coloured = is_coloured(z), .split = 1, .joined = z->kernel % 2 == 0};
     unsigned reach = z->small + taps_of(z, 0) - 1, length = (z->large + 1) / 2;
     p.width = reach > length ? reach : length;
-    p.chunks = z->small_c / WK_CONV_CHUNK;
+    p.chunks = wk_conv_chunks(z->small_c);
     p.taps[0] = taps_of(z, 0), p.taps[1] = taps_of(z, 1);
-    p.channels = z->small_c;
     p.classes = p.joined ? 1 : 4;
     p.columns = p.joined ? 4 * z->large_c : z->large_c;
     return p;
@@ -108,19 +106,24 @@ wk_conv_planes wk_conv_planes_of(const wk_conv_sizes *z, bool transposed)
     return p;
 }
 
-const char *wk_conv_refuse_planes(const wk_conv_sizes *z, bool transposed, size_t shared_memory)
+static const char *refuse_places(const wk_conv_sizes *z)
 {
-    enum { TAPS_MAX = 64, STAGES_BYTES = 4 * 13 << 10 }; // more than the kernels' weights take
+    enum { TAPS_MAX = 64 };
+    const wk_conv_sizes y = wk_conv_as_read(z);
     if (z->stride != 2) return "its stride is not 2";
     if (z->large <= z->kernel) return "its images are no larger than its kernel";
     if (z->kernel < 2 || z->kernel * z->kernel > TAPS_MAX) return "its kernel has other sizes";
-    if (z->batch * z->large_count >= (size_t)1 << 31 || z->batch * z->small_count >= (size_t)1
-                                                                                         << 31)
+    if (y.batch * y.large_count >= (size_t)1 << 31 || z->batch * z->small_count >= (size_t)1 << 31)
         return "its images are too large";
+    if (z->small_c % WK_CONV_QUAD || (!is_coloured(z) && z->large_c % WK_CONV_QUAD))
+        return "its channels are no multiple of 4";
+    return NULL;
+}
+
+static const char *refuse_images(const wk_conv_sizes *z, bool transposed, size_t shared_memory)
+{
+    enum { STAGES_BYTES = 4 * 13 << 10 }; // more than the kernels' weights take
     const wk_conv_planes p = wk_conv_planes_of(z, transposed);
-    if (z->small_c % WK_CONV_CHUNK || p.channels % WK_CONV_CHUNK ||
-        (transposed && !p.coloured && z->large_c % WK_CONV_CHUNK))
-        return "its channels are no multiple of 8";
     if (p.chunks % 2 && !transposed && z->kernel % 2)
         return "its kernel is odd and its channels are no multiple of 16";
     if (p.copied_bytes + STAGES_BYTES > shared_memory ||
@@ -130,4 +133,42 @@ const char *wk_conv_refuse_planes(const wk_conv_sizes *z, bool transposed, size_
     if (!transposed && 5 * z->pixels < 3 * p.width * p.width)
         return "too many places are beyond the small image's edge";
     return NULL;
+}
+
+wk_conv_weights wk_conv_weights_of(const wk_conv_sizes *z, const wk_conv_planes *p)
+{
+    wk_conv_weights w = {.columns = z->small_c <= 24 ? 24 : 48};
+    w.small_pitch = (WK_PLANES_ROWS | 1) * CHUNK_BYTES;
+    w.small_bytes = w.columns / WK_CONV_CHUNK * w.small_pitch;
+    w.stage = p->copied_bytes + w.small_bytes;
+    w.tables = (2 * WK_PLANES_ROWS + WK_PLANES_HALO) * sizeof(unsigned);
+    return w;
+}
+
+static const char *refuse_weights(const wk_conv_sizes *z, size_t shared_memory)
+{
+    enum { COLUMNS_MAX = 48 }; // more are faster by patches
+    if (z->small_c > COLUMNS_MAX) return "its small image has more than 48 channels";
+    const wk_conv_planes p = wk_conv_planes_of(z, false);
+    const wk_conv_weights w = wk_conv_weights_of(z, &p);
+    if (p.copied > WK_PLANES_ROWS + WK_PLANES_HALO || w.tables + 2 * w.stage > shared_memory)
+        return "two tiles' parts of the images do not fit into shared memory";
+    return NULL;
+}
+
+const char *wk_conv_refuse_planes(const wk_graph *g, const wk_node *node,
+                                  const wk_cuda_limits *limits)
+{
+    const wk_conv_sizes z = wk_conv_measure(g, node);
+    bool transposed = wk_conv_is_transposed(node->op);
+    wk_activation act = node->attrs.conv.activation;
+    if (limits->capability != 90) return "the device has no wgmma";
+    if (wk_info(g, wk_node_inputs(g, node)[0])->type.shape.rank != 4)
+        return "it is a stack of images";
+    const char *why = refuse_places(&z);
+    if (why) return why;
+    if (node->op == WK_OP_conv_dw) return refuse_weights(&z, limits->shared_memory);
+    if (act != WK_IDENTITY && (act != WK_ELU || (transposed && z.large_c == WK_CONV_RGB)))
+        return "its activation is not ELU, or its result is RGB";
+    return refuse_images(&z, transposed, limits->shared_memory);
 }

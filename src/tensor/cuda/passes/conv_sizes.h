@@ -3,10 +3,17 @@
 #ifndef WK_TENSOR_CUDA_PASSES_CONV_SIZES_H
 #define WK_TENSOR_CUDA_PASSES_CONV_SIZES_H
 
+#include "tensor/cuda/passes/limits.h"
 #include "tensor/node.h"
 
-/// bf16 numbers in 16 bytes; RGB images are padded to four channels, the last zero.
-enum { WK_CONV_CHUNK = 8, WK_CONV_RGB = 3 };
+/// bf16 numbers in 16 bytes, and in 8; RGB images are padded to four channels, the last zero.
+enum { WK_CONV_CHUNK = 8, WK_CONV_QUAD = 4, WK_CONV_RGB = 3 };
+
+/// Chunks of a pixel's channels; the last may be half a chunk.
+static inline unsigned wk_conv_chunks(unsigned channels)
+{
+    return (channels + WK_CONV_CHUNK - 1) / WK_CONV_CHUNK;
+}
 
 /// One stack member's sizes, named as on the CPU: the large image and the small one.
 typedef struct wk_conv_sizes {
@@ -34,12 +41,12 @@ bool wk_conv_is_half(const wk_graph *g, const wk_node *node);
 
 /// A convolution in either direction as hopper/conv.cu does it, which explains planes and places.
 typedef struct wk_conv_planes {
-    bool coloured;              // RGB images, padded: a chunk is two pixels
-    unsigned width;             // of the places of an image
-    unsigned split, chunks;     // planes along each axis, and chunks of 8 channels in a plane
-    unsigned taps[2], channels; // taps along an axis, by class; terms of a tap, chunks * 8
-    bool joined;                // transposed: the classes are columns
-    unsigned classes, columns;  // else their number; of the product
+    bool coloured;             // RGB images, padded: a chunk is two pixels
+    unsigned width;            // of the places of an image
+    unsigned split, chunks;    // planes along each axis, and chunks of 8 channels in a plane
+    unsigned taps[2];          // taps along an axis, by class
+    bool joined;               // transposed: the classes are columns
+    unsigned classes, columns; // else their number; of the product
     unsigned copied, pitch, copied_bytes; // places in shared memory, from chunk to chunk, in all
 } wk_conv_planes;
 
@@ -51,7 +58,19 @@ enum { WK_PLANES_ROWS = 128, WK_PLANES_HALO = 128, WK_PLANES_TERMS = 4096 };
 #define WK_PLANES_TERMS_OF(taps, chunks) (((taps) * (chunks) + 1) / 2 * 2 * WK_CONV_CHUNK)
 
 wk_conv_planes wk_conv_planes_of(const wk_conv_sizes *z, bool transposed);
-/// Why these kernels cannot do it with so many bytes of shared memory; NULL where they can.
-const char *wk_conv_refuse_planes(const wk_conv_sizes *z, bool transposed, size_t shared_memory);
+
+/// The weights' gradient as hopper/conv_weights.cu does it: columns of a tile, at least small_c,
+/// and bytes of shared memory.
+typedef struct wk_conv_weights {
+    unsigned columns, small_pitch, small_bytes; // the small image's chunks: from one to the next
+    unsigned stage, tables;                     // bytes of a tile's images, and of its places
+} wk_conv_weights;
+
+wk_conv_weights wk_conv_weights_of(const wk_conv_sizes *z, const wk_conv_planes *p);
+
+/// Why these kernels cannot do a convolution in its direction, wherever its tensors lie; NULL where
+/// they can. They read images of channels in fours in bf16 alone, and can give their result so.
+const char *wk_conv_refuse_planes(const wk_graph *g, const wk_node *node,
+                                  const wk_cuda_limits *limits);
 
 #endif

@@ -12,12 +12,14 @@ enum { ROW_UNIT = 8 }; // bf16 numbers in 16 bytes
 typedef struct readers {
     bool matrices; // products
     bool either;   // kernels that read float32 or bf16
+    bool colours;  // convolutions by planes that pad an RGB image: they do so too
     bool numbers;  // kernels that read float32
 } readers;
 
 typedef struct finder {
     wk_plan *plan;
     const wk_graph *g;
+    const wk_cuda_limits *limits;
     readers *read;        // by root
     const wk_node **from; // by tensor: the node that makes it, NULL for one that is lazy
     bool *chained;        // by node of the graph: part of a recurrence that runs as one kernel
@@ -45,10 +47,43 @@ static bool has_whole_rows(const wk_graph *g, int tensor)
     return wk_shape_width(wk_info(g, tensor)->type.shape) % ROW_UNIT == 0;
 }
 
-// Whether a product reads operand i as it is.
-static bool reads_matrix(const wk_graph *g, const wk_node *node, int i)
+// Pixels that convolutions by planes take.
+static bool has_pixels(const wk_graph *g, int tensor)
 {
-    return wk_op_is_product(node->op) && i <= 1 && has_whole_rows(g, wk_node_inputs(g, node)[i]);
+    wk_shape shape = wk_info(g, tensor)->type.shape;
+    return shape.rank == 4 && wk_shape_width(shape) % WK_CONV_QUAD == 0;
+}
+
+static bool goes_by_planes(const finder *f, const wk_node *node)
+{
+    return wk_op_is_conv(node->op) && !wk_conv_refuse_planes(f->g, node, f->limits);
+}
+
+// Whether a convolution reads images in bf16 alone, and can give its result so.
+static bool is_half(const finder *f, const wk_node *node)
+{
+    return wk_conv_is_half(f->g, node) || goes_by_planes(f, node);
+}
+
+// Whether a product reads operand i as it is.
+static bool reads_matrix(const finder *f, const wk_node *node, int i)
+{
+    if (!wk_op_is_product(node->op) || i > 1) return false;
+    int tensor = wk_node_inputs(f->g, node)[i];
+    bool image = i == 0 || node->op == WK_OP_conv_dw;
+    return has_whole_rows(f->g, tensor) ||
+           (image && has_pixels(f->g, tensor) && goes_by_planes(f, node));
+}
+
+static bool is_rgb(const wk_graph *g, int tensor)
+{
+    wk_shape shape = wk_info(g, tensor)->type.shape;
+    return shape.rank == 4 && wk_shape_width(shape) == WK_CONV_RGB;
+}
+
+static bool reads_colours(const finder *f, const wk_node *node, int i)
+{
+    return i == 0 && goes_by_planes(f, node) && is_rgb(f->g, wk_node_inputs(f->g, node)[0]);
 }
 
 // Whether a kernel reads input i through wk_call_load or wk_call_terms.
@@ -79,9 +114,10 @@ static bool reads_either(const wk_node *node, int i)
 }
 
 // Whether output 0 can be written in bf16 alone, whoever reads it.
-static bool stores_either(const wk_graph *g, const wk_node *node)
+static bool stores_either(const finder *f, const wk_node *node)
 {
-    if (wk_op_is_conv(node->op)) return node->op != WK_OP_conv_dw && wk_conv_is_half(g, node);
+    const wk_graph *g = f->g;
+    if (wk_op_is_conv(node->op)) return node->op != WK_OP_conv_dw && is_half(f, node);
     switch (node->op) {
     case WK_OP_matmul: // what adds to a sum, or sums over a stack, goes on in float32
         return node->input_count <= 2 && !node->attrs.matmul.reduce;
@@ -103,7 +139,7 @@ static bool stores_either(const wk_graph *g, const wk_node *node)
 
 // Whether output 0 can be written in bf16 alone where only products read it: by all kernels that
 // write through wk_call_store and do not read their float32 result again.
-static bool stores_for_products(const wk_graph *g, const wk_node *node)
+static bool stores_for_products(const finder *f, const wk_node *node)
 {
     enum { TERMS_AT_ONCE = 64 }; // of add_n
     switch (node->op) {
@@ -119,7 +155,7 @@ static bool stores_for_products(const wk_graph *g, const wk_node *node)
     case WK_OP_gru_grad:
         return !node->attrs.norm.params;
     default:
-        return stores_either(g, node);
+        return stores_either(f, node);
     }
 }
 
@@ -143,20 +179,31 @@ static void record_reads(finder *f, const wk_node *node)
     }
     for (int i = 0; i < node->input_count; i++) {
         readers *r = &f->read[input_root(f, node, i)];
-        bool matrix = reads_matrix(f->g, node, i);
-        bool either = lazy || (!chained && reads_either(node, i));
+        bool matrix = reads_matrix(f, node, i);
+        bool colours = reads_colours(f, node, i);
+        bool either = lazy || colours || (!chained && reads_either(node, i));
         // A convolution in another way may read both.
-        bool alone = matrix && (node->op == WK_OP_matmul || wk_conv_is_half(f->g, node));
+        bool alone = matrix && (node->op == WK_OP_matmul || is_half(f, node));
         r->matrices |= matrix;
         r->either |= either;
+        r->colours |= colours;
         r->numbers |= !either && !alone;
     }
 }
 
+// Pixels that are no whole rows are for convolutions by planes alone.
+static bool suits_half(const finder *f, const wk_node *node)
+{
+    int out = node->outputs;
+    if (has_whole_rows(f->g, out)) return true;
+    if (wk_op_is_conv(node->op)) return has_pixels(f->g, out) && goes_by_planes(f, node);
+    return (has_pixels(f->g, out) && f->read[out].matrices) || f->read[out].colours;
+}
+
 static bool is_able(const finder *f, const wk_node *node, int output)
 {
-    return output == 0 && !f->chained[index_of(f, node)] && stores_either(f->g, node) &&
-           has_whole_rows(f->g, node->outputs);
+    return output == 0 && !f->chained[index_of(f, node)] && stores_either(f, node) &&
+           suits_half(f, node);
 }
 
 // Whether all of a join is produced in its place.
@@ -191,7 +238,7 @@ static bool can_be_half(const finder *f, const wk_node *node, int output)
     if (is_able(f, node, output) || (output == 0 && joins_halves(f, node))) return true;
     if (f->read[id].either || f->chained[index_of(f, node)] || output > 0) return false;
     return wk_plan_joins(f->g, node) ||
-           (!wk_op_is_product(node->op) && stores_for_products(f->g, node));
+           (!wk_op_is_product(node->op) && stores_for_products(f, node));
 }
 
 static void decide(finder *f, const wk_node *node)
@@ -231,7 +278,7 @@ static bool holds_together(const finder *f, const wk_node *node)
         bool rounded = wk_op_is_product(from->op) || f->chained[index_of(f, from)];
         unsigned formats = f->plan->formats[root];
         halves = halves && (formats == WK_FORMAT_BF16 ||
-                            (!rounded && root == from->outputs && stores_for_products(f->g, from)));
+                            (!rounded && root == from->outputs && stores_for_products(f, from)));
         floats = floats && (formats & WK_FORMAT_F32);
     }
     return halves || floats;
@@ -304,11 +351,11 @@ static void find_nodes(finder *f)
     }
 }
 
-bool wk_plan_choose_formats(wk_plan *plan)
+bool wk_plan_choose_formats(wk_plan *plan, const wk_cuda_limits *limits)
 {
     const wk_graph *g = plan->graph;
     size_t tensors = g->tensors.count, nodes = g->nodes.count + 1;
-    finder f = {.plan = plan, .g = g};
+    finder f = {.plan = plan, .g = g, .limits = limits};
     f.read = malloc(tensors * sizeof *f.read);
     f.from = calloc(tensors, sizeof *f.from);
     f.chained = calloc(nodes, sizeof *f.chained);

@@ -6,6 +6,7 @@ enum {
     ROW_UNIT = 8,     // bf16 numbers in 16 bytes
     TERMS_MAX = 1024, // beyond, a library's product and a pass over its result take less time
     FEW_TERMS = 16,   // a product of so few terms is fused with another
+    SHARE = 64,       // with fewer processors, so is one of TERMS_MAX terms: of a population
     TAIL_WITHIN = 4,  // steps between a product and its epilogue, at most
     NEXT_MAX = 2,
 };
@@ -24,6 +25,7 @@ const char *const wk_kernel_names[WK_KERNEL_COUNT] = {
     [WK_KERNEL_CUBLASLT_BIAS] = "cublaslt_bias",
     [WK_KERNEL_CUBLAS] = "cublas",
     [WK_KERNEL_CONV_PLANES] = "conv_planes",
+    [WK_KERNEL_CONV_WEIGHTS] = "conv_weights",
     [WK_KERNEL_CONV_DIRECT] = "conv_direct",
 };
 
@@ -310,7 +312,8 @@ static const char *refuse_before(const match *m)
     if (p.transpose_a || q.transpose_a || p.transpose_b != q.transpose_b || p.stacks != 1 ||
         q.stacks != 1 || p.m != q.m || p.n != q.n || p.n % ROW_UNIT)
         return "the two products are not alike";
-    if (p.k > TERMS_MAX || q.k > FEW_TERMS) return "too many terms";
+    size_t terms = m->limits->processors < SHARE ? TERMS_MAX : FEW_TERMS;
+    if (p.k > TERMS_MAX || q.k > terms) return "too many terms";
     return can_map_operands(m, m->before) ? NULL : "an operand begins at no 16 bytes";
 }
 
@@ -372,13 +375,34 @@ static bool is_transposed(const match *m)
     return wk_conv_is_transposed(node_of(m, m->step)->op);
 }
 
-// Whether the bf16 numbers of an operand, in their place or rounded in scratch memory, begin at 16
-// bytes.
-static bool rounds_whole(const match *m, int tensor)
+// Whether the bf16 numbers of an operand, in their place or rounded in scratch memory, begin at a
+// multiple of so many.
+static bool rounds_at(const match *m, int tensor, size_t numbers)
 {
     wk_place place = m->plan->places[tensor];
-    if (place.region != WK_REGION_TEMPORARY) return begins_at(m, tensor, ROW_UNIT);
-    return place.bf16 == WK_NOWHERE || place.bf16 % 16 == 0;
+    if (place.region != WK_REGION_TEMPORARY) return begins_at(m, tensor, numbers);
+    return place.bf16 == WK_NOWHERE || place.bf16 % (2 * numbers) == 0;
+}
+
+static bool rounds_whole(const match *m, int tensor)
+{
+    return rounds_at(m, tensor, ROW_UNIT);
+}
+
+// The numbers that planes read or write at once: pixels begin at as many.
+static size_t pixel_unit(unsigned channels)
+{
+    return channels % ROW_UNIT ? WK_CONV_QUAD : ROW_UNIT;
+}
+
+// Whether the images that planes read begin at such multiples.
+static bool reads_pixels(const match *m)
+{
+    bool dw = node_of(m, m->step)->op == WK_OP_conv_dw, rgb = m->z.large_c == WK_CONV_RGB;
+    size_t large = pixel_unit(m->z.large_c), small = pixel_unit(m->z.small_c);
+    if (is_transposed(m)) return rounds_at(m, input(m, m->step, 0), small);
+    return (rgb || rounds_at(m, input(m, m->step, 0), large)) &&
+           (!dw || rounds_at(m, input(m, m->step, 1), small));
 }
 
 // Whether the operands do: images and weights of RGB layers are padded in scratch memory.
@@ -393,17 +417,14 @@ static bool reads_whole(const match *m)
 static const char *refuse_conv_planes(const match *m)
 {
     int slope = m->next[0], out = output(m, slope >= 0 ? slope : m->step);
-    wk_activation act = node_of(m, m->step)->attrs.conv.activation;
-    bool coloured = is_transposed(m) && m->z.large_c == WK_CONV_RGB;
-    if (m->limits->capability != 90) return "the device has no wgmma";
-    if (is_stack(m)) return "it is a stack of images";
-    const char *why = wk_conv_refuse_planes(&m->z, is_transposed(m), m->limits->shared_memory);
+    const char *why = wk_conv_refuse_planes(m->g, node_of(m, m->step), m->limits);
     if (why) return why;
-    if (act != WK_IDENTITY && (act != WK_ELU || coloured || !in_bf16_alone(m, out)))
-        return "its activation is not ELU of a result in bf16 alone";
-    if (!reads_whole(m) || !stores_whole(m, out) ||
-        (slope >= 0 && !loads_whole(m, input(m, slope, 1))))
-        return "what it reads or writes begins at no 16 bytes";
+    bool quads = pixel_unit(is_transposed(m) ? m->z.large_c : m->z.small_c) == WK_CONV_QUAD;
+    if (!reads_pixels(m) || !(quads ? begins_at(m, out, WK_CONV_QUAD) : stores_whole(m, out)))
+        return "what it reads or writes begins at no pixel of whole vectors";
+    int beside = slope >= 0 ? input(m, slope, 1) : 0;
+    if (beside && !(quads ? begins_at(m, beside, WK_CONV_QUAD) : loads_whole(m, beside)))
+        return "what its slope is taken from begins at no pixel of whole vectors";
     return NULL;
 }
 
@@ -418,6 +439,13 @@ static const char *refuse_conv_slope(const match *m)
         return "the slope does not take the gradient's place";
     if (is_transposed(m) && m->z.large_c == WK_CONV_RGB) return "the image is RGB";
     return refuse_conv_planes(m);
+}
+
+static const char *refuse_conv_weights(const match *m)
+{
+    const char *why = wk_conv_refuse_planes(m->g, node_of(m, m->step), m->limits);
+    if (why) return why;
+    return reads_pixels(m) ? NULL : "an operand begins at no pixel of whole vectors";
 }
 
 static const char *refuse_conv_direct(const match *m)
@@ -466,6 +494,7 @@ static const row table[] = {
     {KERNEL(CONV_PLANES),      NONE,       OP(conv_dx),   NONE,              NONE,                        NONE,         refuse_conv_planes},
     {KERNEL(CONV_PLANES),      NONE,       OP(deconv),    NONE,              NONE,                        NONE,         refuse_conv_planes},
     {KERNEL(CONV_PLANES),      NONE,       OP(deconv_dx), NONE,              NONE,                        NONE,         refuse_conv_planes},
+    {KERNEL(CONV_WEIGHTS),     NONE,       OP(conv_dw),   NONE,              NONE,                        NONE,         refuse_conv_weights},
     {KERNEL(CONV_DIRECT),      NONE,       OP(conv),      NONE,              NONE,                        NONE,         refuse_conv_direct},
     {KERNEL(CONV_DIRECT),      NONE,       OP(conv_dx),   NONE,              NONE,                        NONE,         refuse_conv_direct},
     {KERNEL(CONV_DIRECT),      NONE,       OP(deconv),    NONE,              NONE,                        NONE,         refuse_conv_direct},

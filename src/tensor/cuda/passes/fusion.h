@@ -25,6 +25,7 @@ typedef enum wk_kernel {
     WK_KERNEL_CUBLASLT_BIAS,   // a library's product with its bias
     WK_KERNEL_CUBLAS,          // a library's product
     WK_KERNEL_CONV_PLANES,     // hopper/conv.cuh; an image's gradient with the slope of its layer
+    WK_KERNEL_CONV_WEIGHTS,    // hopper/conv.cuh, the weights' gradient
     WK_KERNEL_CONV_DIRECT,     // kernels/conv_direct.cu, in every direction
     WK_KERNEL_COUNT
 } wk_kernel;

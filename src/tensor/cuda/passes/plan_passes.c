@@ -64,5 +64,5 @@ wk_status wk_cuda_choose_formats(const wk_cuda_limits *limits, wk_plan *plan, wk
 {
     if (!limits->bf16) return WK_OK;
     note_ragged_layers(plan);
-    return wk_plan_choose_formats(plan) ? WK_OK : no_memory(err);
+    return wk_plan_choose_formats(plan, limits) ? WK_OK : no_memory(err);
 }

@@ -374,7 +374,7 @@ bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *p, wk_in a, wk_i
 /// The kernels of fusion.h that are not an op's own.
 wk_cuda_fn wk_cuda_gemm_fused, wk_cuda_gemm_biased;
 wk_cuda_fn wk_cuda_skinny_results, wk_cuda_skinny_terms, wk_cuda_skinny_gradient;
-wk_cuda_fn wk_cuda_conv_planes, wk_cuda_conv_direct;
+wk_cuda_fn wk_cuda_conv_planes, wk_cuda_conv_weights, wk_cuda_conv_direct;
 
 /// Copies the sum that a product is added to, unless it lies in the result's place.
 void wk_cuda_begin_sum(const wk_cuda_call *c);

@@ -121,6 +121,8 @@ static void launch(const wk_cuda_call *call)
         return wk_cuda_gemm_biased(call);
     case WK_KERNEL_CONV_PLANES:
         return wk_cuda_conv_planes(call);
+    case WK_KERNEL_CONV_WEIGHTS:
+        return wk_cuda_conv_weights(call);
     case WK_KERNEL_CONV_DIRECT:
         return wk_cuda_conv_direct(call);
     default:
