@@ -4,7 +4,7 @@
 
 #include "waker/env.h"
 
-/// Bytes of a picture: WK_IMAGE_BYTES, or 0 where there is none.
+/// Bytes of an image: WK_IMAGE_BYTES, or 0 where there is none.
 static inline size_t wk_observation_image_bytes(wk_observation_spec spec)
 {
     return spec.no_image ? 0 : WK_IMAGE_BYTES;

@@ -6,11 +6,11 @@
 #include <string.h>
 
 typedef struct adapt_values {
-    const char *snapshot, *task, *name, *device;
+    wk_adapt_config config; // what options fill as it is
+    const char *snapshot;
     uint64_t seed;
     int updates;
     double lock_wait;
-    bool all_data, restart;
 } adapt_values;
 
 enum { NO_SEED = -1 };
@@ -21,34 +21,31 @@ static const adapt_values defaults = {.seed = (uint64_t)NO_SEED, .lock_wait = WK
 static const wk_arg args[] = {
     WK_OPT_TEXT("snapshot", snapshot, "STEP|all|last",
                 "of the world model; last is the newest (default), all one after the other"),
-    WK_OPT_TEXT("task", task, "TASK,...|all", "tasks, with commas between, or all"),
-    WK_NAME_ARG_ROW(adapt_values,
-                    "make an adaptation of this name, beside others of that snapshot"),
+    WK_OPT_TEXT("task", config.tasks, "TASK,...|all", "tasks, with commas between, or all"),
+    WK_OPT_TEXT("name", config.name, "NAME",
+                "make an adaptation of this name, beside others of that snapshot"),
     WK_OPT_INT("updates", updates, "N",
                "of heads and policies (default: one for each train_every agent steps collected by "
                "then, which in the paper is 8)",
                1, 1000000000),
     WK_OPT_SEED("seed", seed, "N", "of the policies (default: the run's)"),
-    WK_OPT_FLAG("all-data", all_data,
+    WK_OPT_FLAG("all-data", config.all_data,
                 "learn from all episodes the run has now, not only those of that step"),
-    WK_OPT_FLAG("restart", restart, "begin anew, whatever is there"),
-    WK_OPT_TEXT("device", device, "auto|cpu|cuda|cuda:N", "where to compute (default: the run's)"),
+    WK_OPT_FLAG("restart", config.restart, "begin anew, whatever is there"),
+    WK_OPT_TEXT("device", config.device, "auto|cpu|cuda|cuda:N",
+                "where to compute (default: the run's)"),
     WK_LOCK_WAIT_ARG_ROW(adapt_values),
 };
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const adapt_values *v = values;
-    wk_adapt_config config = {.directory = cli->words.items[0],
-                              .name = v->name,
-                              .tasks = v->task,
-                              .updates = v->updates,
-                              .seed = v->seed == (uint64_t)NO_SEED ? NULL : &v->seed,
-                              .all_data = v->all_data,
-                              .restart = v->restart,
-                              .device = v->device,
-                              .threads = cli->threads};
-    if (!v->task)
+    wk_adapt_config config = v->config;
+    config.directory = cli->words.items[0];
+    config.updates = v->updates;
+    config.seed = v->seed == (uint64_t)NO_SEED ? NULL : &v->seed;
+    config.threads = cli->threads;
+    if (!config.tasks)
         return wk_fail(err, WK_E_INPUT,
                        "which task? give --task NAME, several with commas, or "
                        "--task all");

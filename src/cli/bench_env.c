@@ -128,7 +128,7 @@ static void warn_if_busy(const wk_cli *cli, double load)
     if (cli->quiet || load < 0.5) return;
     fprintf(
         stderr,
-        "the machine was busy (load %.1f on %d cores): figures of several threads are too low\n",
+        "the machine was busy (load %.1f on %d cores): numbers of several threads are too low\n",
         load, wk_cpu_count());
 }
 

@@ -196,7 +196,7 @@ static void json_speed(const bench_values *v, const wk_update_speed *s,
 static void warn_if_busy(const wk_cli *cli, double load)
 {
     if (cli->quiet || load < 0.5) return;
-    fprintf(stderr, "the machine was busy (load %.1f on %d cores): figures are too high\n", load,
+    fprintf(stderr, "the machine was busy (load %.1f on %d cores): numbers are too high\n", load,
             wk_cpu_count());
 }
 

@@ -24,7 +24,7 @@ static const wk_arg args[] = {
     WK_OPT_FLAG("rules", rules, "explain the rules, without a run"),
     WK_OPT_PATH("out", out, "FILE.png", "also write the maps as a picture"),
     WK_OPT_INT("top", top, "N", "how many of the most and least likely to list (5)", 0, 1000000),
-    WK_OPT_FLAG("json", json, "print JSON: every environment with its figures"),
+    WK_OPT_FLAG("json", json, "print JSON: every environment with its numbers"),
 };
 
 // One θ with its values.
@@ -64,17 +64,17 @@ static wk_status list_rows(const wk_saved_run *run, row **out, size_t *count, wk
 
 // Statistics over the environments: their number, those visited, mean error and that of the worst
 // 10 %.
-typedef struct figures {
+typedef struct summary {
     size_t visited, known;
     double mean, worst;
     double expected; // mean error under the curriculum's distribution
-} figures;
+} summary;
 
-static wk_status sum_up(const row *rows, size_t count, figures *out, wk_error *err)
+static wk_status sum_up(const row *rows, size_t count, summary *out, wk_error *err)
 {
     double *errors = malloc(count * sizeof *errors), mass = 0;
     if (!errors) return wk_fail(err, WK_E_MEMORY, "no memory for %zu errors", count);
-    *out = (figures){0};
+    *out = (summary){0};
     for (size_t i = 0; i < count; i++) {
         out->visited += rows[i].visits > 0;
         if (isnan(rows[i].error)) continue;
@@ -111,7 +111,7 @@ static void add_rows(wk_table *table, const wk_saved_run *run, const row *rows, 
 }
 
 static void print_text(const wk_saved_run *run, const wk_heatmap *map, const row *rows,
-                       size_t count, const figures *f, int top, wk_text *out)
+                       size_t count, const summary *f, int top, wk_text *out)
 {
     wk_text_printf(out,
                    "%s, %s, at agent step %" PRIu64 " (control step %" PRIu64 "): %" PRIu64
@@ -141,7 +141,7 @@ static void print_text(const wk_saved_run *run, const wk_heatmap *map, const row
     wk_table_finish(&table, 0, out);
 }
 
-static void print_json(const wk_saved_run *run, const row *rows, size_t count, const figures *f,
+static void print_json(const wk_saved_run *run, const row *rows, size_t count, const summary *f,
                        wk_text *out)
 {
     const wk_domain *domain = run->world.domain;
@@ -178,7 +178,7 @@ static wk_status show(const wk_saved_run *run, const curriculum_values *v, wk_er
 {
     row *rows = NULL;
     size_t count = 0;
-    figures f = {0};
+    summary f = {0};
     wk_heatmap map = {0};
     wk_text text = {0};
     wk_status status = list_rows(run, &rows, &count, err);

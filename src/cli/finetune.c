@@ -4,7 +4,8 @@
 #include "cli/long_run.h"
 
 typedef struct finetune_values {
-    const char *snapshot, *task, *name, *curriculum, *device, *plugin, *rule_plugin;
+    wk_finetune_config config; // what options fill as it is
+    const char *snapshot;
     uint64_t seed;
     wk_arg_texts rewards;
     double steps, lock_wait;
@@ -17,21 +18,24 @@ static const finetune_values defaults = {.seed = (uint64_t)NO_SEED,
 
 #define WK_VALUES finetune_values
 static const wk_arg args[] = {
-    WK_OPT_TEXT("task", task, "TASK", "the task; one"),
+    WK_OPT_TEXT("task", config.task, "TASK", "the task; one"),
     WK_OPT_NUMBER("steps", steps, "N", "agent steps to collect", 1, 1e15),
     WK_OPT_TEXT("snapshot", snapshot, "STEP|last",
                 "of the policy's world model; last is the newest (default)"),
-    WK_NAME_ARG_ROW(finetune_values,
-                    "make a fine-tuning of this name, beside others of that snapshot and task; it "
-                    "begins with the adaptation of the name if there is one"),
-    WK_OPT_TEXT("curriculum", curriculum, "run|RULE",
+    WK_OPT_TEXT("name", config.name, "NAME",
+                "make a fine-tuning of this name, beside others of that snapshot and task; it "
+                "begins with the adaptation of the name if there is one"),
+    WK_OPT_TEXT("curriculum", config.curriculum, "run|RULE",
                 "of the new episodes: dr (default), run for the run's own, or another rule"),
     WK_OPT_SEED("seed", seed, "N", "of everything random (default: one made from the run's)"),
-    WK_OPT_TEXT("device", device, "auto|cpu|cuda|cuda:N", "where to compute (default: the run's)"),
+    WK_OPT_TEXT("device", config.device, "auto|cpu|cuda|cuda:N",
+                "where to compute (default: the run's)"),
     WK_OPT_PATHS("reward", rewards, "FILE",
                  "the code of a task that 'waker relabel' added; may be repeated"),
-    WK_PLUGIN_ARG_ROWS(finetune_values),
-    WK_OPT_PATH("curriculum.plugin", rule_plugin, "FILE",
+    WK_OPT_PATH("plugin", config.named.domain, "FILE", "take the run's domain from this plug-in"),
+    WK_PYTHON_ARG_ROW(WK_VALUES, config.named.domain,
+                      "take the run's environments from this function of Python"),
+    WK_OPT_PATH("curriculum.plugin", config.named.rule, "FILE",
                 "take the rule of --curriculum run from this plug-in"),
     WK_LOCK_WAIT_ARG_ROW(finetune_values),
 };
@@ -39,21 +43,16 @@ static const wk_arg args[] = {
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const finetune_values *v = values;
-    if (!v->task) return wk_fail(err, WK_E_INPUT, "which task? give --task NAME");
+    wk_finetune_config config = v->config;
+    if (!config.task) return wk_fail(err, WK_E_INPUT, "which task? give --task NAME");
     if (v->steps < 1)
         return wk_fail(err, WK_E_INPUT, "how long? give the agent steps to collect with --steps N");
-    wk_finetune_config config = {.directory = cli->words.items[0],
-                                 .task = v->task,
-                                 .name = v->name,
-                                 .steps = (int64_t)v->steps,
-                                 .curriculum = v->curriculum,
-                                 .seed = v->seed == (uint64_t)NO_SEED ? NULL : &v->seed,
-                                 .device = v->device,
-                                 .threads = cli->threads,
-                                 .named = {.domain = v->plugin,
-                                           .rule = v->rule_plugin,
-                                           .rewards = v->rewards.items,
-                                           .n_rewards = v->rewards.count}};
+    config.directory = cli->words.items[0];
+    config.steps = (int64_t)v->steps;
+    config.seed = v->seed == (uint64_t)NO_SEED ? NULL : &v->seed;
+    config.threads = cli->threads;
+    config.named.rewards = v->rewards.items;
+    config.named.n_rewards = v->rewards.count;
     WK_TRY(wk_snapshot_arg(v->snapshot, &config.snapshot, err));
     wk_cli_warn_older(cli, config.directory);
     wk_cli_run around;

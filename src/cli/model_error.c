@@ -377,7 +377,7 @@ const wk_command wk_command_model_error = {
     .details = "Plays fresh episodes in environments from the default distribution, by random\n"
                "actions or by task policies, and predicts every picture one step ahead: the mean\n"
                "error, that of the worst tenth of the environments, and how well the model's own\n"
-               "ensemble orders the environments by it. Every environment's figures go to\n"
+               "ensemble orders the environments by it. Every environment's numbers go to\n"
                "RUN/eval/model-error-STEP.json.\n",
     .examples = "model-error runs/waker-m runs/dr --envs 100",
     WK_COMMAND_OPTIONS(args, defaults),

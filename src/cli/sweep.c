@@ -15,14 +15,14 @@ const wk_sweep_launcher *const wk_cli_launchers[] = {&wk_sweep_local, &wk_sweep_
 
 typedef struct sweep_values {
     const char *directory, *launch;
-    int jobs, per_gpu, populations, attempts;
+    wk_sweep_launch_options options;
     double rate;
     bool dry_run;
     wk_slurm_args slurm;
 } sweep_values;
 
 static const sweep_values defaults = {
-    .launch = "local", .attempts = WK_SWEEP_ATTEMPTS, .slurm = WK_SLURM_ARGS_INIT};
+    .launch = "local", .options = {.attempts = WK_SWEEP_ATTEMPTS}, .slurm = WK_SLURM_ARGS_INIT};
 
 #define WK_VALUES sweep_values
 static const wk_arg args[] = {
@@ -30,12 +30,12 @@ static const wk_arg args[] = {
     WK_OPT_TEXT("launch", launch, "local|slurm|print",
                 "local: processes on this machine (default); slurm: job arrays; print: the "
                 "commands, for other schedulers"),
-    WK_OPT_INT("jobs", jobs, "N",
+    WK_OPT_INT("jobs", options.jobs, "N",
                "processes at a time (as many as GPUs, or cores, and memory allow)", 1, 1024),
-    WK_OPT_INT("per-gpu", per_gpu, "N", "processes on each GPU (1)", 1, 64),
-    WK_OPT_INT("populations", populations, "N",
+    WK_OPT_INT("per-gpu", options.per_gpu, "N", "processes on each GPU (1)", 1, 64),
+    WK_OPT_INT("populations", options.populations, "N",
                "train up to N runs of equal shape in one process (1)", 1, WK_POPULATION_MAX),
-    WK_OPT_INT("attempts", attempts, "N",
+    WK_OPT_INT("attempts", options.attempts, "N",
                "of a run, in a row without progress, before it has failed (3)", 1, 1000),
     WK_OPT_NUMBER("rate", rate, "N", "updates a second, for the cost (measured)", 1e-6, 1e6),
     WK_OPT_FLAG("dry-run", dry_run,
@@ -198,7 +198,7 @@ static wk_status write_manifest(context *c, wk_error *err)
     wk_sweep_state *states = calloc(count, sizeof *states);
     if (!states) return wk_fail(err, WK_E_MEMORY, "no memory for the states of the runs");
     wk_status status =
-        wk_sweep_states_read(&c->sweep.plan, c->v->directory, c->v->attempts, states, err);
+        wk_sweep_states_read(&c->sweep.plan, c->v->directory, c->v->options.attempts, states, err);
     if (status == WK_OK)
         status = wk_sweep_manifest_write(&c->sweep.plan, c->v->directory, states, err);
     free(states);
@@ -231,13 +231,10 @@ static wk_status launch(context *c, wk_error *err)
     wk_sweep_end end = WK_SWEEP_FINISHED;
     wk_slurm_options slurm;
     wk_text output = {0};
-    const wk_sweep_launch_options options = {.jobs = c->v->jobs,
-                                             .per_gpu = c->v->per_gpu,
-                                             .populations = c->v->populations,
-                                             .attempts = c->v->attempts,
-                                             .threads = c->cli->threads,
-                                             .quiet = c->cli->quiet,
-                                             .slurm = wk_slurm_args_options(&c->v->slurm, &slurm)};
+    wk_sweep_launch_options options = c->v->options;
+    options.threads = c->cli->threads;
+    options.quiet = c->cli->quiet;
+    options.slurm = wk_slurm_args_options(&c->v->slurm, &slurm);
     if (!wk_sweep_program(program))
         return wk_fail(err, WK_E_IO, "the program itself cannot be found (/proc/self/exe)");
     wk_cli_run_begin(c->cli, &around);
@@ -261,7 +258,8 @@ static wk_status launch(context *c, wk_error *err)
 static wk_status sweep(context *c, wk_error *err)
 {
     WK_TRY(open_sweep(c, err));
-    WK_TRY(wk_sweep_queue_open(&c->sweep.plan, c->v->directory, c->v->attempts, &c->queue, err));
+    WK_TRY(wk_sweep_queue_open(&c->sweep.plan, c->v->directory, c->v->options.attempts, &c->queue,
+                               err));
     if (c->v->dry_run) return say_cost(c, err);
     WK_TRY(wk_sweep_folder_open(c->v->directory, &c->folder, err));
     WK_TRY(say_cost(c, err));

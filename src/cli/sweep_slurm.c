@@ -19,23 +19,14 @@ extern char **environ;
 
 const wk_slurm_options *wk_slurm_args_options(const wk_slurm_args *given, wk_slurm_options *out)
 {
-    const wk_slurm_args none = WK_SLURM_ARGS_INIT;
-    *out = (wk_slurm_options){.partition = given->partition,
-                              .time = given->time,
-                              .account = given->account,
-                              .mail = given->mail,
-                              .memory = given->memory,
-                              .gpus = given->gpus,
-                              .cpus = given->cpus,
-                              .parallel = given->parallel,
-                              .restarts = given->restarts,
-                              .signal_seconds = given->signal_seconds,
-                              .n_lines = given->lines.count};
+    const wk_slurm_options *o = &given->jobs, none = wk_slurm_options_default();
+    *out = *o;
+    out->n_lines = given->lines.count;
     for (int i = 0; i < given->lines.count; i++)
         out->lines[i] = given->lines.items[i];
-    bool any = given->partition || given->time || given->account || given->mail || given->memory ||
-               given->gpus != none.gpus || given->cpus || given->parallel || given->restarts ||
-               given->signal_seconds || given->lines.count > 0;
+    bool any = o->partition || o->time || o->account || o->mail || o->memory ||
+               o->gpus != none.gpus || o->cpus || o->parallel || o->restarts || o->signal_seconds ||
+               out->n_lines > 0;
     return any ? out : NULL;
 }
 

@@ -7,30 +7,29 @@
 
 /// Their values; initialise with WK_SLURM_ARGS_INIT.
 typedef struct wk_slurm_args {
-    const char *partition, *time, *account, *mail, *memory;
-    int gpus, cpus, parallel, restarts, signal_seconds;
+    wk_slurm_options jobs; // without its lines
     wk_arg_texts lines;
 } wk_slurm_args;
 
 #define WK_SLURM_ARGS_INIT                                                                         \
     {                                                                                              \
-        .gpus = 1                                                                                  \
+        .jobs = {.gpus = 1 }                                                                       \
     }
 
 /// Rows for the option table; `m` is the wk_slurm_args in WK_VALUES.
 #define WK_SLURM_ARG_ROWS(m)                                                                       \
-    WK_OPT_TEXT("partition", m.partition, "NAME", "of Slurm"),                                     \
-        WK_OPT_TEXT("time", m.time, "LIMIT",                                                       \
+    WK_OPT_TEXT("partition", m.jobs.partition, "NAME", "of Slurm"),                                \
+        WK_OPT_TEXT("time", m.jobs.time, "LIMIT",                                                  \
                     "of a job: MINUTES, HH:MM:SS, DAYS-HH; what takes longer is continued"),       \
-        WK_OPT_TEXT("account", m.account, "NAME", "of Slurm"),                                     \
-        WK_OPT_INT("gpus", m.gpus, "N", "for each job (1)", 0, 64),                                \
-        WK_OPT_INT("cpus", m.cpus, "N", "cores for each job", 1, 1024),                            \
-        WK_OPT_TEXT("mem", m.memory, "SIZE", "memory for each job: 16G"),                          \
-        WK_OPT_INT("parallel", m.parallel, "N", "jobs of an array at a time", 1, 100000),          \
-        WK_OPT_TEXT("mail", m.mail, "ADDRESS", "gets failures and the end"),                       \
-        WK_OPT_INT("signal", m.signal_seconds, "SECONDS",                                          \
+        WK_OPT_TEXT("account", m.jobs.account, "NAME", "of Slurm"),                                \
+        WK_OPT_INT("gpus", m.jobs.gpus, "N", "for each job (1)", 0, 64),                           \
+        WK_OPT_INT("cpus", m.jobs.cpus, "N", "cores for each job", 1, 1024),                       \
+        WK_OPT_TEXT("mem", m.jobs.memory, "SIZE", "memory for each job: 16G"),                     \
+        WK_OPT_INT("parallel", m.jobs.parallel, "N", "jobs of an array at a time", 1, 100000),     \
+        WK_OPT_TEXT("mail", m.jobs.mail, "ADDRESS", "gets failures and the end"),                  \
+        WK_OPT_INT("signal", m.jobs.signal_seconds, "SECONDS",                                     \
                    "before the limit in which a run saves (120)", 1, 86400),                       \
-        WK_OPT_INT("restarts", m.restarts, "N", "of a job at most (100)", 1, 100000),              \
+        WK_OPT_INT("restarts", m.jobs.restarts, "N", "of a job at most (100)", 1, 100000),         \
         WK_OPT_TEXTS("sbatch", m.lines, "OPTION",                                                  \
                      "another option of sbatch: --sbatch=--constraint=a100")
 

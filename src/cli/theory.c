@@ -9,8 +9,9 @@
 
 typedef struct theory_values {
     const char *part, *family, *exploration, *model, *out;
-    int instances, episodes, steps, rewards, seeds, members;
+    wk_curricula_config curricula; // its gamma: unless the next is given
     double gamma;
+    int instances;
     uint64_t seed;
     bool json;
 } theory_values;
@@ -20,11 +21,7 @@ static const theory_values defaults = {.part = "all",
                                        .exploration = "disagreement",
                                        .model = "separate",
                                        .instances = 100000,
-                                       .episodes = 2000,
-                                       .steps = 20,
-                                       .rewards = 20,
-                                       .seeds = 20,
-                                       .members = 10};
+                                       .curricula = WK_CURRICULA_DEFAULT};
 
 #define WK_VALUES theory_values
 static const wk_arg args[] = {
@@ -35,13 +32,14 @@ static const wk_arg args[] = {
                "check: of MDP, model and reward, over all families (100000)", 1, 1000000000),
     WK_OPT_NUMBER("gamma", gamma, "G", "discount (check: 0.5 to 0.99 by chance; curricula: 0.95)",
                   0.01, 0.999),
-    WK_OPT_INT("episodes", episodes, "N", "curricula: episodes of a run (2000)", 1, 1000000),
-    WK_OPT_INT("steps", steps, "N", "curricula: steps of an episode (20)", 1, 10000),
-    WK_OPT_INT("rewards", rewards, "N", "curricula: random rewards for each environment (20)", 1,
-               10000),
-    WK_OPT_INT("seeds", seeds, "N", "curricula: worlds in which each of them collects data (20)", 1,
-               10000),
-    WK_OPT_INT("members", members, "N", "curricula: of the ensembles (10)", 2,
+    WK_OPT_INT("episodes", curricula.episodes, "N", "curricula: episodes of a run (2000)", 1,
+               1000000),
+    WK_OPT_INT("steps", curricula.steps, "N", "curricula: steps of an episode (20)", 1, 10000),
+    WK_OPT_INT("rewards", curricula.rewards, "N",
+               "curricula: random rewards for each environment (20)", 1, 10000),
+    WK_OPT_INT("seeds", curricula.seeds, "N",
+               "curricula: worlds in which each of them collects data (20)", 1, 10000),
+    WK_OPT_INT("members", curricula.members, "N", "curricula: of the ensembles (10)", 2,
                WK_TABULAR_MEMBERS_MAX),
     WK_OPT_TEXT("exploration", exploration, "disagreement|random",
                 "curricula: how an episode acts (disagreement)"),
@@ -146,15 +144,10 @@ static wk_status compare_curricula(const theory_values *v, wk_pool *pool, const 
     static const char *const explorations[] = {"disagreement", "random"};
     static const char *const models[] = {"separate", "shared"};
     wk_progress_line line = {0};
-    wk_curricula_config config = wk_curricula_config_default();
+    wk_curricula_config config = v->curricula;
     config.progress = count_piece;
     config.context = &line;
     if (v->gamma > 0) config.gamma = v->gamma;
-    config.episodes = v->episodes;
-    config.steps = v->steps;
-    config.rewards = v->rewards;
-    config.seeds = v->seeds;
-    config.members = v->members;
     config.seed = v->seed;
     WK_TRY(choose_of_two("exploration", v->exploration, explorations, &config.random, err));
     WK_TRY(choose_of_two("model", v->model, models, &config.shared, err));

@@ -266,7 +266,7 @@ wk_status wk_model_error_sum_up(const wk_model_error *environments, int count,
     double *columns = malloc((size_t)count * 2 * sizeof *columns);
     *out = (wk_model_error_summary){0};
     wk_status status = WK_OK;
-    if (!all || !columns) status = wk_fail(err, WK_E_MEMORY, "no memory for %d figures", count);
+    if (!all || !columns) status = wk_fail(err, WK_E_MEMORY, "no memory for %d numbers", count);
     for (int i = 0; i < count && status == WK_OK; i++)
         if (environments[i].steps > 0) all[out->environments++] = environments[i];
     if (status == WK_OK && out->environments == 0)

@@ -29,7 +29,7 @@ typedef struct wk_model_error_config {
 /// One environment.
 typedef struct wk_model_error {
     double theta[WK_PARAMS_MAX];
-    // Mean squared error of the pixels (0 to 1), or without pictures of the vector's numbers; mean
+    // Mean squared error of the pixels (0 to 1), or without images of the vector's numbers; mean
     // over each episode, then over them.
     double error;
     double estimate; // disagreement of the ensemble, in the same way

@@ -177,7 +177,7 @@ static int names_width(void)
 {
     int widest = 0;
     for (int r = 0; r < PARTS; r++) {
-        int width = wk_image_text_width(1, row_names[r]);
+        int width = wk_image_text_width(row_names[r]);
         widest = width > widest ? width : widest;
     }
     return widest + 2 * MARGIN;
@@ -186,7 +186,7 @@ static int names_width(void)
 static void draw_names(wk_image *out, int y, int side)
 {
     for (int r = 0; r < PARTS; r++)
-        wk_image_text(out, MARGIN, y + r * (side + GAP) + (side - LINE) / 2, 1, INK, row_names[r]);
+        wk_image_text(out, MARGIN, y + r * (side + GAP) + (side - LINE) / 2, INK, row_names[r]);
 }
 
 wk_status wk_open_loop_frame(const wk_open_loop *l, int step, const wk_open_loop_labels *labels,
@@ -200,12 +200,12 @@ wk_status wk_open_loop_frame(const wk_open_loop *l, int step, const wk_open_loop
     wk_image_fill(out, 0, 0, out->width, out->height, WHITE);
     snprintf(title, sizeof title, "frame %d, %s; above each: %s", step, seen ? "seen" : "imagined",
              labels->params);
-    wk_image_text(out, MARGIN, MARGIN, 1, seen ? SEEN : INK, title);
+    wk_image_text(out, MARGIN, MARGIN, seen ? SEEN : INK, title);
     draw_names(out, top, LARGE);
     for (int b = 0; b < l->count; b++) {
         uint8_t pictures[PARTS][WK_IMAGE_BYTES];
         int x = left + b * (LARGE + GAP);
-        wk_image_text(out, x, LINE + MARGIN, 1, FAINT, labels->thetas[b]);
+        wk_image_text(out, x, LINE + MARGIN, FAINT, labels->thetas[b]);
         wk_open_loop_show(l, step, b, pictures);
         for (int r = 0; r < PARTS; r++)
             wk_image_paste(out, &(wk_image){SIDE, SIDE, pictures[r]}, x, top + r * (LARGE + GAP),
@@ -221,18 +221,18 @@ wk_status wk_open_loop_strip(const wk_open_loop *l, int every, const wk_open_loo
     int block = LINE + MARGIN + PARTS * (SIDE + GAP) + MARGIN;
     WK_TRY(
         wk_image_create(left + columns * (SIDE + GAP), head + l->count * block, WHITE, out, err));
-    wk_image_text(out, MARGIN, MARGIN, 1, INK, "frame");
+    wk_image_text(out, MARGIN, MARGIN, INK, "frame");
     for (int i = 0; i < columns; i++) {
         char number[16];
         snprintf(number, sizeof number, "%d", i * every);
-        wk_image_text(out, left + i * (SIDE + GAP) + MARGIN, MARGIN, 1,
+        wk_image_text(out, left + i * (SIDE + GAP) + MARGIN, MARGIN,
                       i * every < l->context ? SEEN : INK, number);
     }
     for (int b = 0; b < l->count; b++) {
         char title[256];
         int y = head + b * block;
         snprintf(title, sizeof title, "%s = %s", labels->params, labels->thetas[b]);
-        wk_image_text(out, left, y, 1, FAINT, title);
+        wk_image_text(out, left, y, FAINT, title);
         draw_names(out, y + LINE + MARGIN, SIDE);
         for (int i = 0; i < columns; i++)
             draw_column(l, i * every, b, out, left + i * (SIDE + GAP), y + LINE + MARGIN);

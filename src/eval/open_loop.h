@@ -21,7 +21,7 @@ void wk_open_loop_destroy(wk_open_loop *loop);
 
 /// The sequences, time-major, to be filled by the caller; zeros at first.
 typedef struct wk_open_loop_input {
-    uint8_t *images; // [T,B,64,64,3]; NULL without pictures
+    uint8_t *images; // [T,B,64,64,3]; NULL without images
     float *vectors;  // [T,B,V]
     float *actions;  // [T,B,A], the one that led to the frame
     uint8_t *first;  // [T,B], nonzero where the state starts from zero
@@ -40,7 +40,7 @@ wk_status wk_open_loop_run(wk_open_loop *loop, wk_error *err);
 int wk_open_loop_vector_size(const wk_open_loop *loop);
 const float *wk_open_loop_vector(const wk_open_loop *loop, int step, int sequence);
 
-/// Of pictures, which the functions from here on need: truth, model and (model - truth + 1) / 2 of
+/// Of images, which the functions from here on need: truth, model and (model - truth + 1) / 2 of
 /// one frame.
 void wk_open_loop_show(const wk_open_loop *loop, int step, int sequence,
                        uint8_t pictures[WK_OPEN_LOOP_PARTS][WK_IMAGE_BYTES]);
@@ -49,7 +49,7 @@ void wk_open_loop_show(const wk_open_loop *loop, int step, int sequence,
 /// the sequences side by side; rows truth, model, error.
 wk_status wk_open_loop_clip(wk_open_loop *loop, const wk_image **frames, wk_error *err);
 
-/// What is written beside the pictures.
+/// What is written next to the images.
 typedef struct wk_open_loop_labels {
     const char *params;        // names of the parameters: "amplitude, length"
     const char *const *thetas; // [count]: values of each sequence, "0.5, 1"

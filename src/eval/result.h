@@ -108,14 +108,14 @@ void wk_eval_result_json(const wk_eval_result *result, wk_json *json);
 
 void wk_eval_result_csv(const wk_eval_result *result, wk_text *out);
 
-/// Path of a picture of these results: `run`/eval/NAME`ending`, with `name` as it is chosen.
+/// Path of an image of these results: `run`/eval/NAME`ending`, with `name` as it is chosen.
 void wk_eval_result_path(const wk_eval_result *result, const char *run, const char *ending,
                          char out[WK_EVAL_PATH_MAX]);
 
 /// Makes the folder of the files and sees whether files can be written there.
 wk_status wk_eval_result_folder(const char *run, wk_error *err);
 
-/// Chooses the name that the files under `run`/eval will have, for pictures that come before them.
+/// Chooses the name that the files under `run`/eval will have, for images that come before them.
 wk_status wk_eval_result_choose(wk_eval_result *result, const char *run, wk_error *err);
 
 /// Writes both files under `run`/eval, each atomically, together with what earlier files of the

@@ -116,15 +116,15 @@ static void draw(const film *f, const caption *text, int row, wk_image *frame)
     uint8_t pictures[WK_OPEN_LOOP_PARTS][WK_IMAGE_BYTES];
     bool seen = row % PIECE < CONTEXT;
     wk_image_fill(frame, 0, 0, WIDTH, HEIGHT, PAPER);
-    wk_image_text(frame, MARGIN, MARGIN, 1, INK, text->title);
-    wk_image_text(frame, MARGIN, MARGIN + LINE, 1, INK, text->theta);
+    wk_image_text(frame, MARGIN, MARGIN, INK, text->title);
+    wk_image_text(frame, MARGIN, MARGIN + LINE, INK, text->theta);
     wk_open_loop_show(f->loop, row % PIECE, row / PIECE, pictures);
     for (int i = 0; i < WK_OPEN_LOOP_PARTS; i++) {
         wk_image part = {WK_IMAGE_SIDE, WK_IMAGE_SIDE, pictures[i]};
         int x = MARGIN + i * (SIDE + MARGIN), y = 2 * LINE + MARGIN;
         wk_image_paste(frame, &part, x, y, SCALE);
         bool model = !names[i];
-        wk_image_text(frame, x, y + SIDE + MARGIN, 1, model && seen ? SEEN : INK,
+        wk_image_text(frame, x, y + SIDE + MARGIN, model && seen ? SEEN : INK,
                       !model ? names[i]
                       : seen ? "model, shown this"
                              : "model, imagining");

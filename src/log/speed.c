@@ -63,7 +63,7 @@ static double learning_seconds_per_step(const wk_speed *speed)
                (1 + speed->paused_seconds / speed->learned_seconds);
     double update = speed->update_seconds / speed->steps_per_update;
     double step = speed->prefill.steps > 0 ? seconds_per_step(&speed->prefill) : 0;
-    return speed->beside && step > update ? step : update + (speed->beside ? 0 : step);
+    return speed->overlaps && step > update ? step : update + (speed->overlaps ? 0 : step);
 }
 
 double wk_speed_left(const wk_speed *speed, int64_t prefill, int64_t total)

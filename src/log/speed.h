@@ -27,7 +27,7 @@ typedef struct wk_speed {
     double steps_per_update;
     // Of an update that was measured beforehand, to be set by the caller; NaN: none was.
     double update_seconds;
-    bool beside; // environments step while it runs
+    bool overlaps; // environments step while it runs
 } wk_speed;
 
 void wk_speed_start(wk_speed *speed, const wk_speed_point *now, double steps_per_update);

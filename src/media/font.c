@@ -67,35 +67,28 @@ static int is_continuation_byte(unsigned char c)
     return (c & 0xC0) == 0x80;
 }
 
-static void draw_glyph(wk_image *image, int x, int y, int scale, uint32_t colour,
-                       const uint8_t *columns)
+static void draw_glyph(wk_image *image, int x, int y, uint32_t colour, const uint8_t *columns)
 {
     for (int column = 0; column < GLYPH_WIDTH; column++)
         for (int row = 0; row < CELL_HEIGHT; row++)
-            if (columns[column] >> row & 1)
-                wk_image_fill(image, x + column * scale, y + row * scale, scale, scale, colour);
+            if (columns[column] >> row & 1) wk_image_fill(image, x + column, y + row, 1, 1, colour);
 }
 
-int wk_image_text(wk_image *image, int x, int y, int scale, uint32_t colour, const char *text)
+int wk_image_text(wk_image *image, int x, int y, uint32_t colour, const char *text)
 {
     int pen = x;
     for (const char *c = text; *c; c++) {
         if (is_continuation_byte((unsigned char)*c)) continue;
-        draw_glyph(image, pen, y, scale, colour, glyph_of((unsigned char)*c));
-        pen += ADVANCE * scale;
+        draw_glyph(image, pen, y, colour, glyph_of((unsigned char)*c));
+        pen += ADVANCE;
     }
-    return wk_image_text_width(scale, text);
+    return wk_image_text_width(text);
 }
 
-int wk_image_text_width(int scale, const char *text)
+int wk_image_text_width(const char *text)
 {
     int count = 0;
     for (const char *c = text; *c; c++)
         count += !is_continuation_byte((unsigned char)*c);
-    return count ? (count * ADVANCE - 1) * scale : 0;
-}
-
-int wk_image_text_height(int scale)
-{
-    return CELL_HEIGHT * scale;
+    return count ? count * ADVANCE - 1 : 0;
 }

@@ -23,10 +23,9 @@ void wk_image_paste(wk_image *image, const wk_image *source, int x, int y, int s
 /// Fills a rectangle; clipped.
 void wk_image_fill(wk_image *image, int x, int y, int width, int height, uint32_t colour);
 
-/// Writes ASCII text in a built-in bitmap font, `scale` times enlarged; clipped. Returns its width.
-int wk_image_text(wk_image *image, int x, int y, int scale, uint32_t colour, const char *text);
-int wk_image_text_width(int scale, const char *text);
-int wk_image_text_height(int scale);
+/// Writes ASCII text in a built-in bitmap font; clipped. Returns its width.
+int wk_image_text(wk_image *image, int x, int y, uint32_t colour, const char *text);
+int wk_image_text_width(const char *text);
 
 /// The colour (0xRRGGBB) of a level from 0 to 1 in maps: dark blue, teal, green, yellow, a ramp
 /// that also reads in grey. Levels outside are taken for the nearer end.

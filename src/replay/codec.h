@@ -19,7 +19,7 @@ bool wk_row_shape_equals(const wk_row_shape *a, const wk_row_shape *b);
 
 /// Rows of one block, unpacked; each array has WK_BLOCK_ROWS rows.
 typedef struct wk_block_rows {
-    uint8_t *images;   // [rows,64,64,3], or nothing where there are no pictures
+    uint8_t *images;   // [rows,64,64,3], or nothing without images
     float *actions;    // [rows,A]
     float *rewards;    // [rows,K]
     float *completion; // [rows,K]
@@ -32,7 +32,7 @@ typedef struct wk_block_view {
     const float *actions, *rewards, *completion; // [rows,A], [rows,K], [rows,K]
     const float *vectors;                        // [rows,V]
     const uint8_t *flags;                        // [rows]
-    const char *frames;                          // compressed; none where there are no pictures
+    const char *frames;                          // compressed; none without images
     int frames_size;
 } wk_block_view;
 

@@ -1,6 +1,5 @@
 #include "replay/log_file.h"
 
-#include "base/file.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +19,15 @@ wk_status wk_log_path(const wk_dir *dir, uint64_t number, char path[WK_PATH_MAX]
     return wk_fail(err, WK_E_INPUT,
                    "the directory of the replay log has too long a name: '%.80s...'",
                    wk_dir_path(dir));
+}
+
+wk_status wk_log_open_reader(const wk_dir *dir, uint64_t number, char path[WK_PATH_MAX],
+                             wk_file_reader **out, wk_error *err)
+{
+    char name[WK_LOG_NAME_MAX];
+    wk_log_name(number, name);
+    WK_TRY(wk_log_path(dir, number, path, err));
+    return wk_file_reader_open_in(dir, name, out, err);
 }
 
 // Whether `name` is that of a segment, written the way wk_log_name does.

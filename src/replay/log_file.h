@@ -2,7 +2,7 @@
 #ifndef WK_REPLAY_LOG_FILE_H
 #define WK_REPLAY_LOG_FILE_H
 
-#include "base/dir.h"
+#include "base/file.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +13,10 @@ enum { WK_LOG_NAME_MAX = 64 };
 void wk_log_name(uint64_t number, char name[WK_LOG_NAME_MAX]);
 /// Its path, for messages; refuses directories with too long a name.
 wk_status wk_log_path(const wk_dir *dir, uint64_t number, char path[WK_PATH_MAX], wk_error *err);
+
+/// Opens it for reading; `path` gets its path, for messages.
+wk_status wk_log_open_reader(const wk_dir *dir, uint64_t number, char path[WK_PATH_MAX],
+                             wk_file_reader **out, wk_error *err);
 
 /// The lowest and highest segment numbers in the directory; false in `any` when there is none.
 wk_status wk_log_list(const wk_dir *dir, bool *any, uint64_t *lowest, uint64_t *highest,

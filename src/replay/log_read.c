@@ -232,11 +232,8 @@ static wk_status read_open_segment(reading *in, const wk_file_reader *file, uint
 
 static wk_status read_segment(reading *in, const wk_dir *dir, uint64_t number, wk_error *err)
 {
-    char name[WK_LOG_NAME_MAX];
     wk_file_reader *file = NULL;
-    wk_log_name(number, name);
-    WK_TRY(wk_log_path(dir, number, in->path, err));
-    WK_TRY(wk_file_reader_open_in(dir, name, &file, err));
+    WK_TRY(wk_log_open_reader(dir, number, in->path, &file, err));
     wk_status status = read_open_segment(in, file, number, err);
     wk_file_reader_close(file);
     return status;

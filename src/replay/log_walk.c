@@ -125,11 +125,8 @@ static wk_status walk_open_segment(walk *w, const wk_file_reader *file, uint64_t
 
 static wk_status walk_segment(walk *w, const wk_dir *dir, uint64_t number, wk_error *err)
 {
-    char name[WK_LOG_NAME_MAX];
     wk_file_reader *file = NULL;
-    wk_log_name(number, name);
-    WK_TRY(wk_log_path(dir, number, w->path, err));
-    WK_TRY(wk_file_reader_open_in(dir, name, &file, err));
+    WK_TRY(wk_log_open_reader(dir, number, w->path, &file, err));
     wk_status status = walk_open_segment(w, file, number, err);
     wk_file_reader_close(file);
     return status;

@@ -42,7 +42,7 @@ enum { WK_REPLAY_WITHHELD = -2 };
 /// One observation with what led to it.
 typedef struct wk_replay_row {
     int slot;
-    const uint8_t *image;    // [64,64,3]; NULL where there are no pictures
+    const uint8_t *image;    // [64,64,3]; NULL where there are none
     const float *vector;     // [V]; NULL where there are no vectors. Without either there is no
                              // row: the slot's episode ends with the one before
     const float *action;     // [A], the action that led here; NULL: zeros, as the first row must be

@@ -251,7 +251,7 @@ static int label_width(const sheet *s)
 {
     int widest = 0;
     for (int i = 0; i < s->n_rows; i++) {
-        int width = wk_image_text_width(1, s->rows[i].label);
+        int width = wk_image_text_width(s->rows[i].label);
         if (width > widest) widest = width;
     }
     return widest > 0 ? widest + GAP : 0;
@@ -291,13 +291,13 @@ static wk_status draw_row(const sheet *s, const brush *b, const row *r, int y, i
                           wk_error *err)
 {
     int cell = b->tile->width;
-    wk_image_text(b->out, MARGIN, y + (cell - LINE) / 2, 1, INK, r->label);
+    wk_image_text(b->out, MARGIN, y + (cell - LINE) / 2, INK, r->label);
     for (int c = 0; c < s->n_columns; c++) {
         if (!r->thetas[c]) continue;
         int x = b->left + c * (cell + GAP);
         WK_TRY(draw_world(b->episode, r->thetas[c], b->seed, b->steps, b->tile, err));
         wk_image_paste(b->out, b->tile, x, y, 1);
-        wk_image_text(b->out, x, y + cell + 2, 1, FAINT, r->captions[c]);
+        wk_image_text(b->out, x, y + cell + 2, FAINT, r->captions[c]);
         (*cells)++;
     }
     return WK_OK;
@@ -309,9 +309,9 @@ static void draw_headings(const sheet *s, const brush *b, int y)
     bool rows = s->domain->n_params > 1;
     snprintf(title, sizeof title, "%s: %s%s%s across", s->domain->name,
              rows ? s->domain->params[0].name : "", rows ? " down, " : "", s->columns_label);
-    wk_image_text(b->out, MARGIN, MARGIN, 1, INK, title);
+    wk_image_text(b->out, MARGIN, MARGIN, INK, title);
     for (int c = 0; c < s->n_columns; c++)
-        wk_image_text(b->out, b->left + c * (b->tile->width + GAP), y - LINE, 1, FAINT,
+        wk_image_text(b->out, b->left + c * (b->tile->width + GAP), y - LINE, FAINT,
                       s->column_captions[c]);
 }
 
@@ -321,7 +321,7 @@ static wk_status draw_rows(const sheet *s, const brush *b, int top, int *cells, 
     for (int i = 0, y = top; i < s->n_rows; i++) {
         int height = row_height(s, i, b->tile->width), at = y;
         if (i == s->n_grid_rows) {
-            wk_image_text(b->out, MARGIN, y + GAP, 1, INK, s->cases_label);
+            wk_image_text(b->out, MARGIN, y + GAP, INK, s->cases_label);
             at += LINE + GAP;
         }
         WK_TRY(draw_row(s, b, &s->rows[i], at, cells, err));

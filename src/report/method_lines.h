@@ -23,7 +23,7 @@ typedef struct wk_method_lines {
 
 /// One run's curve; `low` and `high` are the ends of its band, or NULL. `count` is at most
 /// WK_CURVE_POINTS_MAX. A curve of another length than the method's first is left out, and so are
-/// methods beyond the most there can be.
+/// methods beyond WK_METHOD_LINES_MAX.
 typedef struct wk_method_curve {
     const double *x, *y, *low, *high;
     size_t count;

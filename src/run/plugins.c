@@ -134,15 +134,15 @@ void wk_run_plugins_close(wk_run_plugins *code)
 }
 
 // The named file, else the one the run last used, else the configured one.
-static wk_status wish_of_saved(const part *p, const char *directory, const char *told,
+static wk_status wish_of_saved(const part *p, const char *directory, const char *configured,
                                const char *recorded, const char *named, wk_plugin_request *out,
                                wk_error *err)
 {
-    if (!*told && named)
+    if (!*configured && named)
         return wk_fail(err, WK_E_INPUT, "%s is not for '%s', whose %s is built in: leave it out",
                        p->option, directory, p->what);
-    if (!*told) return WK_OK;
-    *out = (wk_plugin_request){named ? named : *recorded ? recorded : told, named != NULL};
+    if (!*configured) return WK_OK;
+    *out = (wk_plugin_request){named ? named : *recorded ? recorded : configured, named != NULL};
     return WK_OK;
 }
 

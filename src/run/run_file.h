@@ -64,7 +64,7 @@ typedef struct wk_run_state {
     wk_trainer_counters *counters;
     wk_running_episode *running; // [count]
     float *actions;              // [count,A]
-    uint8_t *images;             // [count,64,64,3]; unused without pictures
+    uint8_t *images;             // [count,64,64,3]; unused without images
     float *vectors;              // [count,V]; unused without vectors
     uint8_t *first;              // [count]
     wk_run_schedule *schedule;

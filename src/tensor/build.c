@@ -5,6 +5,29 @@
 
 #include <assert.h>
 
+// wk_graph_NAME of the ops that have no attributes, of one and of two tensors.
+#define UNARY(name)                                                                                \
+    wk_tensor wk_graph_##name(wk_graph *g, wk_tensor x)                                            \
+    {                                                                                              \
+        return WK_EMIT(g, name, (wk_attrs){0}, x);                                                 \
+    }
+#define BINARY(name)                                                                               \
+    wk_tensor wk_graph_##name(wk_graph *g, wk_tensor a, wk_tensor b)                               \
+    {                                                                                              \
+        return WK_EMIT(g, name, (wk_attrs){0}, a, b);                                              \
+    }
+
+BINARY(add)
+BINARY(mul)
+BINARY(scale_rows)
+BINARY(kl)
+UNARY(image)
+UNARY(softmax)
+UNARY(mode_onehot)
+UNARY(entropy)
+UNARY(truncated_normal_mode)
+UNARY(truncated_normal_entropy)
+
 wk_tensor wk_graph_stop_gradient(wk_graph *g, wk_tensor x)
 {
     return wk_graph_emit_view(g, WK_OP_stop_gradient, (wk_attrs){0}, x, wk_graph_shape(g, x), 0);
@@ -84,16 +107,6 @@ wk_tensor wk_graph_repeat(wk_graph *g, wk_tensor x, int axis, int copies)
     return WK_EMIT(g, repeat, attrs, x);
 }
 
-wk_tensor wk_graph_add(wk_graph *g, wk_tensor a, wk_tensor b)
-{
-    return WK_EMIT(g, add, (wk_attrs){0}, a, b);
-}
-
-wk_tensor wk_graph_mul(wk_graph *g, wk_tensor a, wk_tensor b)
-{
-    return WK_EMIT(g, mul, (wk_attrs){0}, a, b);
-}
-
 wk_tensor wk_graph_add_n(wk_graph *g, const wk_tensor *x, size_t count)
 {
     return count == 1 ? x[0] : wk_graph_emit(g, WK_OP_add_n, (wk_attrs){0}, x, count);
@@ -114,11 +127,6 @@ wk_tensor wk_graph_activate(wk_graph *g, wk_tensor x, wk_activation activation)
 wk_tensor wk_graph_clamp_min(wk_graph *g, wk_tensor x, float floor)
 {
     return WK_EMIT(g, clamp_min, (wk_attrs){.floor = floor}, x);
-}
-
-wk_tensor wk_graph_scale_rows(wk_graph *g, wk_tensor x, wk_tensor weight)
-{
-    return WK_EMIT(g, scale_rows, (wk_attrs){0}, x, weight);
 }
 
 static wk_tensor reduce(wk_graph *g, wk_tensor x, int axis, int axes, bool mean)
@@ -191,20 +199,10 @@ wk_tensor wk_graph_gru(wk_graph *g, wk_tensor pre, wk_tensor gate_bias, wk_tenso
     return WK_EMIT(g, gru, attrs, pre, gate_bias, gain, bias, h);
 }
 
-wk_tensor wk_graph_image(wk_graph *g, wk_tensor x)
-{
-    return WK_EMIT(g, image, (wk_attrs){0}, x);
-}
-
 wk_tensor wk_graph_uniform(wk_graph *g, wk_shape shape, wk_random random, float low, float high)
 {
     wk_attrs attrs = {.random = {.key = random.key, .low = low, .high = high, .shape = shape}};
     return WK_EMIT(g, uniform, attrs, random.counter);
-}
-
-wk_tensor wk_graph_softmax(wk_graph *g, wk_tensor x)
-{
-    return WK_EMIT(g, softmax, (wk_attrs){0}, x);
 }
 
 wk_tensor wk_graph_sample_onehot(wk_graph *g, wk_tensor logits, wk_random random)
@@ -213,35 +211,10 @@ wk_tensor wk_graph_sample_onehot(wk_graph *g, wk_tensor logits, wk_random random
     return WK_EMIT(g, sample_onehot, attrs, logits, random.counter);
 }
 
-wk_tensor wk_graph_mode_onehot(wk_graph *g, wk_tensor logits)
-{
-    return WK_EMIT(g, mode_onehot, (wk_attrs){0}, logits);
-}
-
-wk_tensor wk_graph_entropy(wk_graph *g, wk_tensor logits)
-{
-    return WK_EMIT(g, entropy, (wk_attrs){0}, logits);
-}
-
-wk_tensor wk_graph_kl(wk_graph *g, wk_tensor p, wk_tensor q)
-{
-    return WK_EMIT(g, kl, (wk_attrs){0}, p, q);
-}
-
 wk_tensor wk_graph_truncated_normal_sample(wk_graph *g, wk_tensor raw, wk_random random)
 {
     wk_attrs attrs = {.random = {.key = random.key}};
     return WK_EMIT(g, truncated_normal_sample, attrs, raw, random.counter);
-}
-
-wk_tensor wk_graph_truncated_normal_mode(wk_graph *g, wk_tensor raw)
-{
-    return WK_EMIT(g, truncated_normal_mode, (wk_attrs){0}, raw);
-}
-
-wk_tensor wk_graph_truncated_normal_entropy(wk_graph *g, wk_tensor raw)
-{
-    return WK_EMIT(g, truncated_normal_entropy, (wk_attrs){0}, raw);
 }
 
 wk_tensor wk_graph_half_squared_error(wk_graph *g, wk_tensor x, wk_tensor target, int axes)

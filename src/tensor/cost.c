@@ -135,12 +135,6 @@ typedef struct finder {
     int *seen; // by step: the last step that depends on it
 } finder;
 
-static bool overlap(const wk_tensor_info *a, const wk_tensor_info *b)
-{
-    return a->buffer && a->buffer == b->buffer && a->place < b->place + wk_type_size(b->type) &&
-           b->place < a->place + wk_type_size(a->type);
-}
-
 static void find_same(finder *f)
 {
     const wk_graph *g = f->plan->graph;
@@ -148,7 +142,7 @@ static void find_same(finder *f)
         f->same[i] = i;
         if (!wk_info(g, i)->buffer || wk_info(g, i)->root != i) continue;
         for (int k = 1; k < i && f->same[i] == i; k++)
-            if (wk_info(g, k)->root == k && overlap(wk_info(g, k), wk_info(g, i)))
+            if (wk_info(g, k)->root == k && wk_tensors_overlap(wk_info(g, k), wk_info(g, i)))
                 f->same[i] = f->same[k];
     }
 }

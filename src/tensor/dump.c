@@ -1,4 +1,4 @@
-// A graph written for people: as text, one node a line, and for Graphviz.
+// A graph written for people, one node a line.
 #include "tensor/graph.h"
 #include "tensor/node.h"
 
@@ -64,31 +64,4 @@ void wk_graph_dump_text(const wk_graph *g, wk_text *out)
     }
     for (size_t i = 1; i < g->tensors.count; i++)
         if (wk_info(g, (int)i)->output) wk_text_printf(out, "output %%%zu\n", i);
-}
-
-// Tensors without a producer are boxes of their own; the others are labels of edges.
-void wk_graph_dump_dot(const wk_graph *g, wk_text *out)
-{
-    wk_text_puts(out, "digraph waker {\n  node [shape=box, fontname=monospace];\n");
-    for (size_t i = 1; i < g->tensors.count; i++) {
-        const wk_tensor_info *info = wk_info(g, (int)i);
-        if (info->producer >= 0) continue;
-        wk_text_printf(out, "  t%zu [style=rounded, label=\"%s\\n", i, kind_names[info->kind]);
-        write_tensor(g, (int)i, out);
-        wk_text_puts(out, "\"];\n");
-    }
-    for (size_t n = 0; n < g->nodes.count; n++) {
-        const wk_node *node = &g->nodes.items[n];
-        wk_text_printf(out, "  n%zu [label=\"%s\\n%s\"];\n", n, wk_op_table[node->op].name,
-                       g->sections.items[node->section]);
-        for (int i = 0; i < node->input_count; i++) {
-            int id = wk_node_inputs(g, node)[i], producer = id ? wk_info(g, id)->producer : -1;
-            if (!id) continue;
-            wk_text_printf(out, "  %c%d -> n%zu [label=\"", producer >= 0 ? 'n' : 't',
-                           producer >= 0 ? producer : id, n);
-            write_tensor(g, id, out);
-            wk_text_puts(out, "\"];\n");
-        }
-    }
-    wk_text_puts(out, "}\n");
 }

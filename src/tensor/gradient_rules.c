@@ -146,27 +146,31 @@ void wk_gradient_bias_act(wk_backward *b)
     wk_backward_give(b, 0, through_bias_act(b, 1, b->node.attrs.bias_act.activation));
 }
 
-// The image's gradient comes last, next to the layer before, which may multiply it by its slope.
-void wk_gradient_conv(wk_backward *b)
+// Of both kinds of convolution; `transposed`: x is the small image. The image's gradient comes
+// last, next to the layer before, which may multiply it by its slope.
+static void give_conv(wk_backward *b, bool transposed)
 {
     wk_tensor x = input(b, 0), w = input(b, 1);
     wk_attrs attrs = {.conv = {.stride = b->node.attrs.conv.stride}};
     wk_tensor dy = through_bias_act(b, 2, b->node.attrs.conv.activation);
+    wk_tensor large = transposed ? dy : x, small = transposed ? x : dy;
     attrs.conv.shape = input_shape(b, 1);
-    if (wants(b, 1)) wk_backward_give(b, 1, WK_EMIT(b->g, conv_dw, attrs, x, dy));
+    if (wants(b, 1)) wk_backward_give(b, 1, WK_EMIT(b->g, conv_dw, attrs, large, small));
     attrs.conv.shape = input_shape(b, 0);
-    if (wants(b, 0)) wk_backward_give(b, 0, WK_EMIT(b->g, conv_dx, attrs, dy, w));
+    if (wants(b, 0))
+        wk_backward_give(b, 0,
+                         transposed ? WK_EMIT(b->g, deconv_dx, attrs, dy, w)
+                                    : WK_EMIT(b->g, conv_dx, attrs, dy, w));
+}
+
+void wk_gradient_conv(wk_backward *b)
+{
+    give_conv(b, false);
 }
 
 void wk_gradient_deconv(wk_backward *b)
 {
-    wk_tensor x = input(b, 0), w = input(b, 1);
-    wk_attrs attrs = {.conv = {.stride = b->node.attrs.conv.stride}};
-    wk_tensor dy = through_bias_act(b, 2, b->node.attrs.conv.activation);
-    attrs.conv.shape = input_shape(b, 1);
-    if (wants(b, 1)) wk_backward_give(b, 1, WK_EMIT(b->g, conv_dw, attrs, dy, x));
-    attrs.conv.shape = input_shape(b, 0);
-    if (wants(b, 0)) wk_backward_give(b, 0, WK_EMIT(b->g, deconv_dx, attrs, dy, w));
+    give_conv(b, true);
 }
 
 void wk_gradient_gru(wk_backward *b)

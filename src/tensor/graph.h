@@ -73,8 +73,6 @@ size_t wk_graph_node_count(const wk_graph *g);
 void wk_graph_section(wk_graph *g, const char *name);
 /// The whole graph as text, one node a line.
 void wk_graph_dump_text(const wk_graph *g, wk_text *out);
-/// The whole graph in Graphviz' language.
-void wk_graph_dump_dot(const wk_graph *g, wk_text *out);
 
 // Where numbers come from and go to.
 

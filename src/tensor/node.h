@@ -205,6 +205,13 @@ wk_tensor wk_graph_assemble(wk_graph *g, const wk_tensor *x, const int *starts, 
 wk_tensor wk_graph_matmul_general(wk_graph *g, wk_tensor a, wk_tensor b, bool transpose_a,
                                   bool transpose_b, bool reduce, wk_tensor sum);
 
+/// Whether two persistent tensors lie in the same memory.
+static inline bool wk_tensors_overlap(const wk_tensor_info *a, const wk_tensor_info *b)
+{
+    return a->buffer && a->buffer == b->buffer && a->place < b->place + wk_type_size(b->type) &&
+           b->place < a->place + wk_type_size(a->type);
+}
+
 /// Convolutions in all directions.
 static inline bool wk_op_is_conv(wk_op op)
 {

@@ -265,13 +265,6 @@ static void gather_forms(planner *p)
     }
 }
 
-// Whether two persistent tensors, not the same, lie in the same memory.
-static bool overlap(const wk_tensor_info *a, const wk_tensor_info *b)
-{
-    return a->buffer && a->buffer == b->buffer && a->place < b->place + wk_type_size(b->type) &&
-           b->place < a->place + wk_type_size(a->type);
-}
-
 // Whether nothing but one store touches a persistent tensor.
 static bool is_only_stored(const planner *p, int tensor)
 {
@@ -282,7 +275,7 @@ static bool is_only_stored(const planner *p, int tensor)
         const wk_node *node = step_node(p, step);
         for (int i = 0; i < node->input_count; i++) {
             const int input = wk_node_inputs(p->g, node)[i], root = wk_info(p->g, input)->root;
-            touched += root == tensor || (root && overlap(info, wk_info(p->g, root)));
+            touched += root == tensor || (root && wk_tensors_overlap(info, wk_info(p->g, root)));
         }
     }
     return touched == 1;

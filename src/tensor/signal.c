@@ -1,4 +1,4 @@
-// When other graphs may run beside the rest of a run: wk_graph_signal.
+// When other graphs may overlap the rest of a run: wk_graph_signal.
 #include "tensor/node.h"
 
 #include <assert.h>

@@ -46,7 +46,7 @@ static wk_status learn(instance *x, int episodes, wk_rng *rng, wk_error *err)
     return WK_OK;
 }
 
-static void check_reward(const instance *x, int kind, wk_rng *rng, wk_check_figures *f)
+static void check_reward(const instance *x, int kind, wk_rng *rng, wk_check_numbers *f)
 {
     double reward[WK_MDP_PAIRS_MAX], policy[WK_MDP_PAIRS_MAX], gamma = x->real.gamma;
     wk_draw_reward(&x->real, (uint64_t)kind, rng, reward);
@@ -96,9 +96,9 @@ static void run_trial(void *context, size_t piece, int thread)
 // Maxima over the trials, but means of their worst cases.
 static void sum_up(wk_check *check)
 {
-    wk_check_figures *total = &check->total;
+    wk_check_numbers *total = &check->total;
     for (size_t i = 0; i < check->count; i++) {
-        const wk_check_figures *f = &check->trials[i];
+        const wk_check_numbers *f = &check->trials[i];
         total->regret += f->regret / (double)check->count;
         total->bound += f->bound / (double)check->count;
         total->reward_free += f->reward_free / (double)check->count;

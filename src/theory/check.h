@@ -20,18 +20,18 @@ typedef struct wk_check_config {
 } wk_check_config;
 
 /// The largest numbers over some instances.
-typedef struct wk_check_figures {
+typedef struct wk_check_numbers {
     double regret, bound, reward_free; // the worst case over θ and rewards
     double regret_ratio;               // regret / bound: 1 would be tight, more wrong
     double bound_ratio;                // bound / reward-free bound
     double lemma_ratio;                // |V(π,M̂) - V(π,M)| / its bound
     double identity_gap;               // of the two sides of the lemma's identity, by 1/(1-γ)
     int64_t instances, violations;     // a violation is an inequality broken beyond rounding
-} wk_check_figures;
+} wk_check_numbers;
 
 typedef struct wk_check {
-    wk_check_figures total;   // regret, bound and reward_free: means over the trials' worst cases
-    wk_check_figures *trials; // [count], owned
+    wk_check_numbers total;   // regret, bound and reward_free: means over the trials' worst cases
+    wk_check_numbers *trials; // [count], owned
     size_t count;
 } wk_check;
 

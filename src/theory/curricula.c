@@ -48,12 +48,6 @@ const char *wk_compared_name(int curriculum)
     return compared[curriculum].name;
 }
 
-wk_curricula_config wk_curricula_config_default(void)
-{
-    return (wk_curricula_config){
-        .gamma = 0.95, .episodes = 2000, .steps = 20, .rewards = 20, .seeds = 20, .members = 10};
-}
-
 // A θ in a run: the world, the model of it, how it is explored, and how wrong it is.
 typedef struct site {
     wk_mdp real, model;

@@ -25,9 +25,11 @@ typedef struct wk_curricula_config {
     void *context;
 } wk_curricula_config;
 
-/// γ 0.95, 2000 episodes of 20 steps, 20 rewards, 20 seeds, 10 members, exploration by
-/// disagreement.
-wk_curricula_config wk_curricula_config_default(void);
+/// The default: exploration by disagreement.
+#define WK_CURRICULA_DEFAULT                                                                       \
+    {                                                                                              \
+        .gamma = 0.95, .episodes = 2000, .steps = 20, .rewards = 20, .seeds = 20, .members = 10    \
+    }
 
 /// The curricula that are compared.
 enum {

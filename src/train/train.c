@@ -162,7 +162,7 @@ static wk_status prepare(run *r, wk_error *err)
     set_schedule(r, fresh);
     wk_long_run_start(&r->loop, r->config->train_every);
     if (r->update_time.seconds > 0) r->loop.speed.update_seconds = r->update_time.seconds;
-    r->loop.speed.beside = r->update_time.beside;
+    r->loop.speed.overlaps = r->update_time.overlaps;
     return wk_long_run_metrics(&r->loop, &r->schedule->metrics,
                                wk_trainer_domain(r->trainer)->action_repeat, err);
 }

@@ -65,7 +65,7 @@ struct wk_trainer {
     wk_trainer_counters counters;
     wk_running_episode *running; // [count]
     float *actions;              // [count,A] that led to the current images
-    uint8_t *images;             // [count,64,64,3] current, or nothing without pictures
+    uint8_t *images;             // [count,64,64,3] current, or nothing without images
     float *vectors;              // [count,V] current
     uint8_t *first;              // [count] the current image begins an episode
     wk_replay_row *rows;         // [count] to be appended to the replay

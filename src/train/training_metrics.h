@@ -1,5 +1,5 @@
 // The metrics of a run, under dreamer's names (docs/logs.md lists them): numbers, and stills and
-// clips for TensorBoard. What a picture shows depends on the run's seed and step alone, so that a
+// clips for TensorBoard. What an image shows depends on the run's seed and step alone, so that a
 // resumed run logs the same ones.
 #ifndef WK_TRAIN_TRAINING_METRICS_H
 #define WK_TRAIN_TRAINING_METRICS_H

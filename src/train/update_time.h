@@ -7,7 +7,7 @@
 
 typedef struct wk_update_time {
     double seconds;
-    bool beside;                           // environments step while an update runs
+    bool overlaps;                         // environments step while an update runs
     uint64_t weights_bytes, learner_bytes; // with the optimiser; with all temporaries
 } wk_update_time;
 

@@ -26,7 +26,7 @@ static void the_inequalities_hold_with_half_the_constant(void **state)
     (void)state;
     for (size_t f = 0; f < wk_family_count(); f++) {
         wk_check check = run_check(wk_family_at(f)->domain.name, 25000, 0);
-        const wk_check_figures *t = &check.total;
+        const wk_check_numbers *t = &check.total;
         print_message("%s: %d instances, regret/bound %.4f, lemma %.4f, identity %.1e\n",
                       wk_family_at(f)->domain.name, (int)t->instances, t->regret_ratio,
                       t->lemma_ratio, t->identity_gap);

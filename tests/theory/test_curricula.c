@@ -6,7 +6,7 @@
 static wk_curricula_config small(const char *family)
 {
     wk_error err = {0};
-    wk_curricula_config config = wk_curricula_config_default();
+    wk_curricula_config config = WK_CURRICULA_DEFAULT;
     assert_ok(wk_family_find(family, &config.family, &err));
     config.episodes = 400;
     config.rewards = 4;

@@ -85,29 +85,18 @@ static void put_format(wk_text *out, const char *before, const char *format, va_
     free(text);
 }
 
-void wk_page_paragraph(wk_page *page, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    put_format(body_of(page), "<p>", format, args);
-    va_end(args);
-}
+#define PARAGRAPH(name, begin)                                                                     \
+    void wk_page_##name(wk_page *page, const char *format, ...)                                    \
+    {                                                                                              \
+        va_list args;                                                                              \
+        va_start(args, format);                                                                    \
+        put_format(body_of(page), begin, format, args);                                            \
+        va_end(args);                                                                              \
+    }
 
-void wk_page_lead(wk_page *page, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    put_format(body_of(page), "<p class=\"lead\">", format, args);
-    va_end(args);
-}
-
-void wk_page_note(wk_page *page, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    put_format(body_of(page), "<p class=\"note\">", format, args);
-    va_end(args);
-}
+PARAGRAPH(paragraph, "<p>")
+PARAGRAPH(lead, "<p class=\"lead\">")
+PARAGRAPH(note, "<p class=\"note\">")
 
 static char align_of(const wk_page_table_data *table, size_t column)
 {
