@@ -19,6 +19,8 @@ static const struct {
      "6e10be55908789a7ff9d6f0465fd759ee7e46cabb6369a461daae9c5ca95c9d8"},
     {"robust-v1.clean-up.set", "2accdd12b078065523fd534b0bb3f0de9d2c50332103d102764421226a63b05c"},
     {"robust-v1.combined.set", "9916b4921c51f187261aca92b33d6408e2565fcb17941666e4b9c32f5b7ea11f"},
+    {"robust-v1.terrain-body.set",
+     "852f0767e198f415f51c41a2e343781487dc97005a03a831d968188269d5f7eb"},
     {"robust-v1.terrain-hopper.set",
      "0670f5546e6d742f6059ea29e05a3829df9a24b204cde8528e9cf5af99a63fa9"},
     {"robust-v1.terrain-walker.set",

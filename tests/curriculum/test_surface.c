@@ -136,7 +136,7 @@ static double agreement_with_table(double decay)
 static void it_agrees_with_the_table_on_recorded_sequences(void **state)
 {
     (void)state;
-    static const double decays[] = {0.9, 0.99, 0.995, 0.999, 0.9995, 0.9999, 0.99999, 1};
+    static const double decays[] = {0.9, 0.99, 0.999, 0.9999, 1};
     for (size_t i = 0; i < sizeof decays / sizeof *decays; i++) {
         double least = agreement_with_table(decays[i]);
         print_message("decay %g: least rank correlation with the table %.3f\n", decays[i], least);

@@ -24,8 +24,9 @@ static int teardown(void **state)
     return 0;
 }
 
-static const char *const domains[] = {"terrain-walker", "terrain-hopper", "clean-up",
-                                      "car-clean-up",   "combined",       "toy"};
+static const char *const domains[] = {
+    "terrain-walker", "terrain-hopper", "terrain-body", "clean-up",
+    "car-clean-up",   "combined",       "toy"};
 
 static void the_programs_sets_are_frozen_and_whole(void **state)
 {

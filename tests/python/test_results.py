@@ -1,10 +1,14 @@
 """Training from Python, results as records, statistics, figures."""
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -124,3 +128,24 @@ def test_figures_are_drawn(run):
     model = waker.Model(run)
     assert waker.plots.images(model.decode(model.initial(5))).images[0].get_array().shape == \
         (64, 5 * 64, 3)
+
+
+def test_the_reader_in_the_docs_reads_benchmark_files(run, tmp_path, monkeypatch, capsys):
+    """The lines that docs/benchmark.md shows, on the results of a set of our own."""
+    page = Path(os.environ["WAKER_SOURCE"], "docs/benchmark.md").read_text()
+    shown = page.split("## From Python")[1].split("\n\n")[1]
+    assert len(shown.splitlines()) == 5
+    copy = shutil.copytree(run, tmp_path / "runs/tiny")
+    waker.command("envs", "set", "toy", "--name", "own-v1", "--count", 12, "--out",
+                  tmp_path / "own.set")
+    waker.command("eval", copy, "--policy", "alongside", "--set", tmp_path / "own.set", "--task",
+                  "west", "--quiet")
+    monkeypatch.chdir(tmp_path)
+    exec(textwrap.dedent(shown).replace("robust-v1", "own-v1"), {})
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[1] for line in lines] == ["in", "out"]
+    for path, part, mean, worst in lines:
+        stored = {p["part"]: p for p in json.loads(Path(path).read_text())["parts"]}[part]
+        assert float(mean) == pytest.approx(np.mean(stored["returns"]))
+        assert float(worst) == pytest.approx(waker.stats.cvar(stored["returns"], 0.1))
+        assert float(worst) <= float(mean)
