@@ -122,11 +122,12 @@ static const char *name_of(const launcher *l, int task)
 // The log of a process is that of its first task.
 static wk_status log_path(const launcher *l, int task, char out[WK_PATH_MAX], wk_error *err)
 {
-    snprintf(out, WK_PATH_MAX, "%s/" WK_SWEEP_FOLDER "/tasks/%s", l->launch->directory,
+    const wk_sweep_launch *launch = l->launch;
+    wk_dir *folder;
+    WK_TRY(wk_sweep_task_folder(launch->plan, launch->directory, task, true, &folder, err));
+    wk_dir_close(folder);
+    snprintf(out, WK_PATH_MAX, "%s/" WK_SWEEP_FOLDER "/tasks/%s/log", launch->directory,
              name_of(l, task));
-    WK_TRY(wk_dir_create(out, err));
-    size_t length = strlen(out);
-    snprintf(out + length, WK_PATH_MAX - length, "/log");
     return WK_OK;
 }
 

@@ -56,6 +56,7 @@ static wk_status make(const wk_sweep_launch *launch, int *code, wk_error *err)
 {
     char line[WK_SWEEP_LINE_MAX], log[WK_PATH_MAX];
     wk_sweep_words words = {0};
+    WK_TRY(wk_dir_make_below(launch->directory, "report", err));
     if (!wk_path_join(launch->directory, LOG, log))
         return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", log);
     wk_sweep_report_words(launch->plan, launch->directory, &words);
