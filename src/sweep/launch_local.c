@@ -167,7 +167,8 @@ static void say_how_it_ended(const launcher *l, int task)
 {
     const wk_sweep_state *state = &l->queue.entries[task].state;
     const wk_log *log = &l->log;
-    const char *name = name_of(l, task), *error = state->attempt.error;
+    const char *name = name_of(l, task);
+    const char *error = *state->attempt.error ? state->attempt.error : "its log says why";
     wk_sweep_counts counts = wk_sweep_count(l->launch->plan, l->queue.entries);
     if (state->phase == WK_SWEEP_DONE)
         wk_log_line(log, WK_LOG_INFO, "done %s (%d of %zu)", name, counts.phases[WK_SWEEP_DONE],
@@ -199,7 +200,7 @@ static wk_status end_slot(launcher *l, slot *s, int status, wk_error *err)
     s->pid = 0;
     WK_TRY(note_death(l, s, status, err));
     for (int i = 0; i < s->count; i++) {
-        WK_TRY(wk_sweep_queue_ended(&l->queue, s->tasks[i], wk_sweep_exit_code(status), err));
+        WK_TRY(wk_sweep_queue_ended(&l->queue, s->tasks[i], err));
         say_how_it_ended(l, s->tasks[i]);
     }
     return WK_OK;
