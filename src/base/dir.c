@@ -111,6 +111,37 @@ wk_status wk_dir_make(const wk_dir *in, const char *name, wk_dir **out, wk_error
     return wk_dir_open_own(in, name, out, err);
 }
 
+wk_status wk_dir_open_below(const char *directory, const char *path, bool make, wk_dir **out,
+                            wk_error *err)
+{
+    char names[WK_PATH_MAX], *rest = names;
+    wk_dir *dir = NULL;
+    *out = NULL;
+    if (snprintf(names, sizeof names, "%s", path) >= (int)sizeof names)
+        return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", path);
+    if (make) WK_TRY(wk_dir_create(directory, err));
+    wk_status status = wk_dir_open(NULL, directory, &dir, err);
+    for (char *name; status == WK_OK && (name = strsep(&rest, "/"));) {
+        wk_dir *next = NULL;
+        status = make ? wk_dir_make(dir, name, &next, err) : wk_dir_open_own(dir, name, &next, err);
+        wk_dir_close(dir);
+        dir = next;
+    }
+    if (status == WK_OK)
+        *out = dir;
+    else
+        wk_dir_close(dir);
+    return status;
+}
+
+wk_status wk_dir_make_below(const char *directory, const char *path, wk_error *err)
+{
+    wk_dir *dir;
+    wk_status status = wk_dir_open_below(directory, path, true, &dir, err);
+    wk_dir_close(dir);
+    return status;
+}
+
 void wk_dir_close(wk_dir *dir)
 {
     if (!dir) return;

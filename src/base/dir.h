@@ -28,6 +28,13 @@ wk_status wk_dir_open(const wk_dir *in, const char *path, wk_dir **out, wk_error
 wk_status wk_dir_open_own(const wk_dir *in, const char *name, wk_dir **out, wk_error *err);
 /// The same, made durably where it is missing.
 wk_status wk_dir_make(const wk_dir *in, const char *name, wk_dir **out, wk_error *err);
+/// Opens DIRECTORY/PATH to change things in it: the way to the directory may lead through links, no
+/// part of the path may be one (WK_E_INPUT). `make` makes what is missing, else that is
+/// WK_E_NOT_FOUND.
+wk_status wk_dir_open_below(const char *directory, const char *path, bool make, wk_dir **out,
+                            wk_error *err);
+/// Makes all of it, and no more.
+wk_status wk_dir_make_below(const char *directory, const char *path, wk_error *err);
 /// NULL is allowed.
 void wk_dir_close(wk_dir *dir);
 

@@ -153,9 +153,7 @@ static wk_status write_task(const wk_benchmark_origin *origin, const wk_eval_res
 wk_status wk_benchmark_write(const wk_benchmark_origin *origin, const wk_eval_result *result,
                              const char *run, wk_error *err)
 {
-    char path[WK_PATH_MAX];
-    WK_TRY(wk_path_print(path, err, "%s/benchmark", run));
-    WK_TRY(wk_dir_create(path, err));
+    WK_TRY(wk_dir_make_below(run, "benchmark", err));
     for (int i = 0; i < result->n_tasks; i++)
         WK_TRY(write_task(origin, result, &result->tasks[i], run, err));
     return WK_OK;

@@ -296,8 +296,7 @@ wk_status wk_eval_result_folder(const char *run, wk_error *err)
 {
     char path[WK_EVAL_PATH_MAX];
     wk_file_writer *trial = NULL;
-    snprintf(path, sizeof path, "%s/eval", run);
-    WK_TRY(wk_dir_create(path, err));
+    WK_TRY(wk_dir_make_below(run, "eval", err));
     snprintf(path, sizeof path, "%s/eval/trial", run);
     wk_status status = wk_file_writer_begin(path, &trial, err);
     wk_file_writer_discard(trial);

@@ -72,10 +72,12 @@ static wk_status write_figures(const wk_report *report, const char *directory, w
     return status;
 }
 
-static wk_status write_pictures(const wk_report *report, const char *directory, wk_error *err)
+static wk_status write_pictures(const wk_report *report, const char *outer, wk_error *err)
 {
+    char directory[PATH_CHARS];
     if (report->pictures.items.count == 0) return WK_OK;
-    WK_TRY(wk_dir_create(directory, err));
+    WK_TRY(wk_dir_make_below(outer, "pictures", err));
+    snprintf(directory, sizeof directory, "%s/pictures", outer);
     for (size_t i = 0; i < report->pictures.items.count; i++) {
         const wk_picture *p = &report->pictures.items.items[i];
         char path[PATH_CHARS + 512];
@@ -91,7 +93,7 @@ wk_status wk_report_write(const wk_report *report, const char *directory, wk_err
     int length = snprintf(inner, sizeof inner, "%s/tables", directory);
     if (length < 0 || length > PATH_CHARS / 2)
         return wk_fail(err, WK_E_INPUT, "the path '%.200s...' is too long", directory);
-    WK_TRY(wk_dir_create(inner, err));
+    WK_TRY(wk_dir_make_below(directory, "tables", err));
     for (int i = 0; i < WK_REPORT_TABLES; i++)
         WK_TRY(write_table(report, i, inner, err));
     if (report->scores.items.count) {
@@ -100,10 +102,9 @@ wk_status wk_report_write(const wk_report *report, const char *directory, wk_err
         WK_TRY(write_text(&scores, inner, "scores", "csv", err));
     }
     snprintf(inner, sizeof inner, "%s/figures", directory);
-    WK_TRY(wk_dir_create(inner, err));
+    WK_TRY(wk_dir_make_below(directory, "figures", err));
     WK_TRY(write_figures(report, inner, err));
-    snprintf(inner, sizeof inner, "%s/pictures", directory);
-    WK_TRY(write_pictures(report, inner, err));
+    WK_TRY(write_pictures(report, directory, err));
     wk_text page = {0};
     wk_status status = wk_report_page(report, &page, err);
     if (status == WK_OK) return write_text(&page, directory, "index", "html", err);

@@ -9,12 +9,12 @@
 
 static const char FILE_NAME[] = "attempt.json";
 
-// The folder of a task below that of the sweep, as a path.
-static wk_status folder_path(const wk_sweep_plan *plan, const char *directory, int task,
-                             char out[WK_PATH_MAX], wk_error *err)
+wk_status wk_sweep_task_folder(const wk_sweep_plan *plan, const char *directory, int task,
+                               bool make, wk_dir **out, wk_error *err)
 {
-    return wk_path_print(out, err, "%s/" WK_SWEEP_FOLDER "/tasks/%s", directory,
-                         plan->tasks.items[task].name);
+    char path[WK_PATH_MAX];
+    WK_TRY(wk_path_print(path, err, WK_SWEEP_FOLDER "/tasks/%s", plan->tasks.items[task].name));
+    return wk_dir_open_below(directory, path, make, out, err);
 }
 
 static int read_count(wk_document *d)
@@ -74,12 +74,10 @@ static wk_status write_file(const wk_dir *dir, const wk_sweep_attempt *attempt, 
 wk_status wk_sweep_attempt_read(const wk_sweep_plan *plan, const char *directory, int task,
                                 wk_sweep_attempt *out, bool *held, wk_error *err)
 {
-    char path[WK_PATH_MAX];
-    wk_dir *dir = NULL;
+    wk_dir *dir;
     *out = (wk_sweep_attempt){0};
     *held = false;
-    WK_TRY(folder_path(plan, directory, task, path, err));
-    wk_status status = wk_dir_open(NULL, path, &dir, err);
+    wk_status status = wk_sweep_task_folder(plan, directory, task, false, &dir, err);
     if (status == WK_E_NOT_FOUND) return WK_OK;
     if (status == WK_OK) status = wk_lock_held(dir, held, err);
     if (status == WK_OK) status = read_file(dir, out, err);
@@ -87,26 +85,19 @@ wk_status wk_sweep_attempt_read(const wk_sweep_plan *plan, const char *directory
     return status;
 }
 
-static wk_status open_folder(const wk_sweep_plan *plan, const char *directory, int task,
-                             wk_dir **out, wk_error *err)
-{
-    char path[WK_PATH_MAX];
-    WK_TRY(folder_path(plan, directory, task, path, err));
-    WK_TRY(wk_dir_create(path, err));
-    return wk_dir_open(NULL, path, out, err);
-}
-
 wk_status wk_sweep_claim_take(const wk_sweep_plan *plan, const char *directory, int task,
                               wk_sweep_claim *out, wk_error *err)
 {
     wk_sweep_state state;
     *out = (wk_sweep_claim){0};
-    WK_TRY(open_folder(plan, directory, task, &out->dir, err));
+    WK_TRY(wk_sweep_task_folder(plan, directory, task, true, &out->dir, err));
     wk_status status = wk_lock_take(out->dir, &out->lock, err);
     if (status == WK_E_INPUT)
         status = wk_fail(err, status, "another process works on the task '%s' already",
                          plan->tasks.items[task].name);
     if (status == WK_OK) status = wk_sweep_state_read(plan, directory, task, 0, &state, err);
+    if (status == WK_OK && state.foreign)
+        status = wk_fail(err, WK_E_INPUT, "%s", state.attempt.error);
     if (status == WK_OK) {
         wk_sweep_attempt *attempt = &state.attempt;
         uint64_t progress = wk_sweep_progress(&state);
@@ -152,7 +143,7 @@ wk_status wk_sweep_attempt_close(const wk_sweep_plan *plan, const char *director
 {
     wk_sweep_claim claim = {0};
     wk_sweep_attempt attempt;
-    WK_TRY(open_folder(plan, directory, task, &claim.dir, err));
+    WK_TRY(wk_sweep_task_folder(plan, directory, task, true, &claim.dir, err));
     wk_status status = wk_lock_take(claim.dir, &claim.lock, err);
     if (status == WK_OK) status = read_file(claim.dir, &attempt, err);
     if (status == WK_OK && attempt.open) status = end_attempt(claim.dir, code, error, err);
@@ -164,7 +155,7 @@ wk_status wk_sweep_attempt_forget(const wk_sweep_plan *plan, const char *directo
                                   wk_error *err)
 {
     wk_dir *dir = NULL;
-    WK_TRY(open_folder(plan, directory, task, &dir, err));
+    WK_TRY(wk_sweep_task_folder(plan, directory, task, true, &dir, err));
     wk_status status = wk_dir_remove(dir, FILE_NAME, err);
     wk_dir_close(dir);
     return status;

@@ -11,7 +11,7 @@ static const char GRID[] = "grid.yaml", HOLDER[] = "holder";
 static wk_status path_of(const char *directory, const char *name, char out[WK_PATH_MAX],
                          wk_error *err)
 {
-    return wk_path_print(out, err, "%s/" WK_SWEEP_FOLDER "%s%s", directory, *name ? "/" : "", name);
+    return wk_path_print(out, err, "%s/" WK_SWEEP_FOLDER "/%s", directory, name);
 }
 
 // Who has the lock, for messages of others.
@@ -26,13 +26,12 @@ static wk_status write_holder(const wk_sweep_folder *folder, wk_error *err)
 
 wk_status wk_sweep_folder_holder(const char *directory, wk_sweep_holder *out, wk_error *err)
 {
-    char path[WK_PATH_MAX], *text = NULL;
+    char *text = NULL;
     size_t size;
     bool held = false;
-    wk_dir *dir = NULL;
+    wk_dir *dir;
     *out = (wk_sweep_holder){0};
-    WK_TRY(path_of(directory, "", path, err));
-    wk_status status = wk_dir_open(NULL, path, &dir, err);
+    wk_status status = wk_dir_open_below(directory, WK_SWEEP_FOLDER, false, &dir, err);
     if (status == WK_E_NOT_FOUND) return WK_OK;
     if (status == WK_OK) status = wk_lock_held(dir, &held, err);
     if (status == WK_OK && held) status = wk_file_read_in(dir, HOLDER, 4096, &text, &size, err);
@@ -57,11 +56,8 @@ static wk_status refuse(const char *directory, wk_error *err)
 
 wk_status wk_sweep_folder_open(const char *directory, wk_sweep_folder *out, wk_error *err)
 {
-    char path[WK_PATH_MAX];
     *out = (wk_sweep_folder){0};
-    WK_TRY(path_of(directory, "", path, err));
-    WK_TRY(wk_dir_create(path, err));
-    WK_TRY(wk_dir_open(NULL, path, &out->dir, err));
+    WK_TRY(wk_dir_open_below(directory, WK_SWEEP_FOLDER, true, &out->dir, err));
     wk_status status = wk_lock_take(out->dir, &out->lock, err);
     if (status == WK_E_INPUT) return refuse(directory, err);
     return status == WK_OK ? write_holder(out, err) : status;

@@ -122,11 +122,12 @@ static const char *name_of(const launcher *l, int task)
 // The log of a process is that of its first task.
 static wk_status log_path(const launcher *l, int task, char out[WK_PATH_MAX], wk_error *err)
 {
-    snprintf(out, WK_PATH_MAX, "%s/" WK_SWEEP_FOLDER "/tasks/%s", l->launch->directory,
+    const wk_sweep_launch *launch = l->launch;
+    wk_dir *folder;
+    WK_TRY(wk_sweep_task_folder(launch->plan, launch->directory, task, true, &folder, err));
+    wk_dir_close(folder);
+    snprintf(out, WK_PATH_MAX, "%s/" WK_SWEEP_FOLDER "/tasks/%s/log", launch->directory,
              name_of(l, task));
-    WK_TRY(wk_dir_create(out, err));
-    size_t length = strlen(out);
-    snprintf(out + length, WK_PATH_MAX - length, "/log");
     return WK_OK;
 }
 
@@ -166,7 +167,8 @@ static void say_how_it_ended(const launcher *l, int task)
 {
     const wk_sweep_state *state = &l->queue.entries[task].state;
     const wk_log *log = &l->log;
-    const char *name = name_of(l, task), *error = state->attempt.error;
+    const char *name = name_of(l, task);
+    const char *error = *state->attempt.error ? state->attempt.error : "its log says why";
     wk_sweep_counts counts = wk_sweep_count(l->launch->plan, l->queue.entries);
     if (state->phase == WK_SWEEP_DONE)
         wk_log_line(log, WK_LOG_INFO, "done %s (%d of %zu)", name, counts.phases[WK_SWEEP_DONE],
@@ -198,7 +200,7 @@ static wk_status end_slot(launcher *l, slot *s, int status, wk_error *err)
     s->pid = 0;
     WK_TRY(note_death(l, s, status, err));
     for (int i = 0; i < s->count; i++) {
-        WK_TRY(wk_sweep_queue_ended(&l->queue, s->tasks[i], wk_sweep_exit_code(status), err));
+        WK_TRY(wk_sweep_queue_ended(&l->queue, s->tasks[i], err));
         say_how_it_ended(l, s->tasks[i]);
     }
     return WK_OK;

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-enum { SAVED = 75 };
-
 wk_status wk_sweep_queue_open(const wk_sweep_plan *plan, const char *directory, int attempts,
                               wk_sweep_queue *out, wk_error *err)
 {
@@ -46,14 +44,14 @@ int wk_sweep_queue_next(wk_sweep_queue *queue, int max, int *tasks)
     return count;
 }
 
-wk_status wk_sweep_queue_ended(wk_sweep_queue *queue, int task, int code, wk_error *err)
+wk_status wk_sweep_queue_ended(wk_sweep_queue *queue, int task, wk_error *err)
 {
     wk_sweep_entry *entry = &queue->entries[task];
     entry->started = false;
     WK_TRY(wk_sweep_state_read(queue->plan, queue->directory, task, queue->attempts, &entry->state,
                                err));
     bool further = wk_sweep_progress(&entry->state) > entry->progress;
-    entry->stalls = further || (code != SAVED && code != 0) ? 0 : entry->stalls + 1;
+    entry->stalls = further ? 0 : entry->stalls + 1;
     return WK_OK;
 }
 
@@ -66,6 +64,7 @@ wk_status wk_sweep_queue_refresh(wk_sweep_queue *queue, int *others, wk_error *e
         if (entry->started || (phase != WK_SWEEP_RUNNING && phase != WK_SWEEP_FAILED)) continue;
         WK_TRY(wk_sweep_state_read(queue->plan, queue->directory, (int)i, queue->attempts,
                                    &entry->state, err));
+        if (phase == WK_SWEEP_FAILED && entry->state.phase != phase) entry->stalls = 0;
         *others += entry->state.phase == WK_SWEEP_RUNNING;
     }
     return WK_OK;

@@ -9,7 +9,8 @@
 typedef struct wk_sweep_entry {
     wk_sweep_state state;
     bool started;      // by this queue, and not ended
-    int stalls;        // times in a row that it asked to be continued without having got further
+    int stalls;        // times in a row that it ended without having got further; those that
+                       // failed are counted in its folder too, where that can be written
     uint64_t progress; // when it was last started
 } wk_sweep_entry;
 
@@ -29,8 +30,8 @@ void wk_sweep_queue_close(wk_sweep_queue *queue);
 /// and notes that they are started; returns how many, 0: none is left.
 int wk_sweep_queue_next(wk_sweep_queue *queue, int max, int *tasks);
 
-/// Notes that a started task has ended with an exit code; reads its state.
-wk_status wk_sweep_queue_ended(wk_sweep_queue *queue, int task, int code, wk_error *err);
+/// Notes that a started task has ended; reads its state.
+wk_status wk_sweep_queue_ended(wk_sweep_queue *queue, int task, wk_error *err);
 
 /// Reads anew the tasks that others may have changed: those that other processes work on, and
 /// those that have failed, which 'waker sweep retry' frees. Returns how many others still work on.

@@ -56,6 +56,7 @@ static wk_status make(const wk_sweep_launch *launch, int *code, wk_error *err)
 {
     char line[WK_SWEEP_LINE_MAX], log[WK_PATH_MAX];
     wk_sweep_words words = {0};
+    WK_TRY(wk_dir_make_below(launch->directory, "report", err));
     WK_TRY(wk_path_print(log, err, "%s/%s", launch->directory, LOG));
     wk_sweep_report_words(launch->plan, launch->directory, &words);
     if (launch->options->quiet) wk_sweep_words_add(&words, "--quiet");

@@ -133,7 +133,6 @@ static wk_status set_paths(wk_slurm_place *place, const char *directory, wk_erro
 static wk_status open_place(const char *directory, const wk_sweep_plan *plan, const wk_log *log,
                             bool make, wk_slurm_place *out, wk_error *err)
 {
-    char path[WK_PATH_MAX + 32];
     WK_TRY(set_paths(out, directory, err));
     out->plan = plan;
     out->world = (wk_slurm_world){.context = out,
@@ -147,10 +146,8 @@ static wk_status open_place(const char *directory, const wk_sweep_plan *plan, co
                                   .directory = out->directory,
                                   .plan = plan,
                                   .log = *log};
-    snprintf(path, sizeof path, "%s/" WK_SWEEP_FOLDER "/slurm/logs", out->directory);
-    if (make) WK_TRY(wk_dir_create(path, err));
-    *strrchr(path, '/') = 0;
-    return wk_dir_open(NULL, path, &out->dir, err);
+    if (make) WK_TRY(wk_dir_make_below(out->directory, WK_SWEEP_FOLDER "/slurm/logs", err));
+    return wk_dir_open_below(out->directory, WK_SWEEP_FOLDER "/slurm", false, &out->dir, err);
 }
 
 wk_status wk_slurm_place_open(const char *directory, const wk_sweep_plan *plan, const wk_log *log,

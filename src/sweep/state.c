@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "run/checkpoint.h"
 #include "run/run_progress.h"
+#include "sweep/folder.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -79,11 +80,10 @@ static wk_status is_followed(const wk_sweep_plan *plan, const wk_dir *run, int t
 wk_status wk_sweep_follow_done(const wk_sweep_plan *plan, const char *directory, int task,
                                wk_sweep_follow_kind follow, wk_error *err)
 {
-    char path[WK_PATH_MAX];
+    const char *name = plan->tasks.items[task].name;
     wk_dir *run = NULL, *folder = NULL;
     wk_text text = {0};
-    WK_TRY(wk_sweep_task_path(plan, directory, task, path, err));
-    wk_status status = wk_dir_open(NULL, path, &run, err);
+    wk_status status = wk_dir_open_below(directory, name, false, &run, err);
     if (status == WK_OK) status = wk_dir_make(run, marks[follow].folder, &folder, err);
     if (status == WK_OK) {
         print_mark(plan, task, follow, &text);
@@ -214,14 +214,18 @@ wk_status wk_sweep_state_read(const wk_sweep_plan *plan, const char *directory, 
         out->follow[i] = !plan->grid->follow[i].present;
     // What is wrong with one run is its own affair: it is said when that is started.
     wk_error wrong = {0};
-    wk_status found = open_if_there(NULL, path, &run, &wrong);
+    wk_status found =
+        wk_dir_open_below(directory, plan->tasks.items[task].name, false, &run, &wrong);
+    bool linked = found == WK_E_INPUT;
+    if (found == WK_E_NOT_FOUND) found = WK_OK;
     if (run) found = read_run(plan, run, task, out, &begun, &training, &wrong);
     wk_dir_close(run);
+    out->foreign |= linked;
     wk_status status = wk_sweep_attempt_read(plan, directory, task, &out->attempt, &claimed, err);
-    if (out->foreign)
+    if (out->foreign && !linked)
         snprintf(out->attempt.error, sizeof out->attempt.error,
                  "'%.400s' holds a run with other settings; move it away", path);
-    else if (found != WK_OK && !*out->attempt.error)
+    else if (found != WK_OK && (linked || !*out->attempt.error))
         snprintf(out->attempt.error, sizeof out->attempt.error, "%.500s", wrong.message);
     if (attempts <= 0) attempts = WK_SWEEP_ATTEMPTS;
     out->phase = phase_of(out, begun, training || claimed, attempts);

@@ -42,7 +42,7 @@ typedef struct wk_sweep_state {
     wk_sweep_task_phase phase;
     uint64_t steps;                // done, at the newest checkpoint or line of metrics
     bool trained;                  // all steps are done
-    bool foreign;                  // the directory holds a run with other settings
+    bool foreign;                  // the directory holds a run with other settings, or is a link
     bool follow[WK_SWEEP_FOLLOWS]; // done, or not asked for
     double seconds_left;           // of the training; NaN: not known
     wk_sweep_attempt attempt;
@@ -67,6 +67,9 @@ uint64_t wk_sweep_progress(const wk_sweep_state *state);
 wk_status wk_sweep_follow_done(const wk_sweep_plan *plan, const char *directory, int task,
                                wk_sweep_follow_kind follow, wk_error *err);
 
+/// Opens DIRECTORY/sweep/tasks/NAME; `make` makes it where it is missing.
+wk_status wk_sweep_task_folder(const wk_sweep_plan *plan, const char *directory, int task,
+                               bool make, wk_dir **out, wk_error *err);
 /// Reads what is known of the attempts of a task, and whether a process has it now.
 wk_status wk_sweep_attempt_read(const wk_sweep_plan *plan, const char *directory, int task,
                                 wk_sweep_attempt *out, bool *held, wk_error *err);

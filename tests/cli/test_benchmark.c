@@ -111,6 +111,26 @@ static void python_reads_it_in_five_lines(void **state)
     shell("test $(wc -l < read.out) = 12 && grep -q 'west.json out [0-9.]* [0-9.]*$' read.out");
 }
 
+// Folders for results may be no links: what they lead to belongs to others.
+static void results_do_not_go_through_links(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before, *command;
+    } cases[] = {
+        {"rm -rf c/benchmark && ln -s ../thesis c/benchmark", "eval c --set own.set"},
+        {"rm -rf c/eval && ln -s ../thesis c/eval", "eval c --envs 1 --cases dr"},
+        {"mkdir page && ln -s ../thesis page/tables", "report c --out page"},
+        {"mkdir page && ln -s ../thesis page/figures", "report c --out page"},
+        {"mkdir page && ln -s ../thesis page/pictures", "report c --out page"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        shell("rm -rf c thesis page && cp -r runs/a c && mkdir thesis && %s", cases[i].before);
+        program_expect_error(program_run("%s", cases[i].command), 2, "is a symbolic link");
+        shell("test -z \"$(ls -A thesis)\"");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +139,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(the_report_has_the_curves),
         cmocka_unit_test(python_reads_it_in_five_lines),
+        cmocka_unit_test(results_do_not_go_through_links),
     };
     return cmocka_run_group_tests(tests, setup_runs, teardown);
 }

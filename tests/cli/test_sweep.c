@@ -242,6 +242,33 @@ static void a_grid_cannot_load_code(void **state)
     shell("! test -e given/seed0");
 }
 
+// A sweep from anywhere leads nowhere: neither what it keeps, nor its runs, nor its report may be
+// links.
+static void links_in_a_sweep_are_not_followed(void **state)
+{
+    (void)state;
+    static const char *const places[] = {"sweep", "sweep/tasks", "sweep/tasks/dr-seed0",
+                                         "sweep/slurm", "dr-seed0"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        bool whole = i == 0, slurm = i == 3;
+        shell("rm -rf linked thesis && mkdir -p thesis linked/$(dirname %s)", places[i]);
+        shell("%s",
+              whole ? "true" : "mkdir -p linked/sweep && cp off/sweep/grid.yaml linked/sweep");
+        shell("ln -s \"$(pwd)/thesis\" linked/%s", places[i]);
+        program_expect_error(program_run(whole   ? "sweep grid.yaml --logdir linked --rate 100"
+                                         : slurm ? "sweep --logdir linked --rate 100 --launch slurm"
+                                                 : "sweep run linked dr-seed0"),
+                             2, "is a symbolic link");
+        shell("test -z \"$(ls -A thesis)\"");
+    }
+    // A launcher leaves such a run alone; reports are not made through links either.
+    shell(
+        "rm -rf linked thesis && mkdir -p linked thesis && ln -s ../thesis linked/report && cp -r "
+        "pop/sweep pop/dr-* pop/waker-* linked");
+    program_expect_error(program_run("sweep --logdir linked --rate 100"), 2, "is a symbolic link");
+    shell("test -z \"$(ls -A thesis)\"");
+}
+
 // The number of a process that stands in a file is not believed: only one that holds the sweep's
 // lock is signalled.
 static void cancelling_ends_no_process_but_that_of_the_sweep(void **state)
@@ -280,6 +307,7 @@ int main(void)
         cmocka_unit_test(runs_that_were_moved_are_what_they_are),
         cmocka_unit_test(a_sweep_can_be_cancelled),
         cmocka_unit_test(cancelling_ends_no_process_but_that_of_the_sweep),
+        cmocka_unit_test(links_in_a_sweep_are_not_followed),
         cmocka_unit_test(one_run_is_worked_on_by_one_process),
         cmocka_unit_test(mistakes_are_refused_and_leave_nothing),
         cmocka_unit_test(a_grid_cannot_load_code),

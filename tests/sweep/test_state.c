@@ -262,15 +262,16 @@ static void populations_take_what_is_to_be_trained(void **state)
     assert_int_equal(tasks[0], 3);
     assert_int_equal(wk_sweep_queue_next(&queue, 2, tasks), 0);
     assert_int_equal(wk_sweep_count(&plan, queue.entries).phases[WK_SWEEP_RUNNING], 4);
-    // One that stops again and again without getting further is left alone after so many times.
+    // One that stops again and again without getting further is left alone after so many times,
+    // also where its attempts cannot be written down (a full disk).
     for (int i = 0; i < 2; i++) {
-        assert_ok(wk_sweep_queue_ended(&queue, 3, 75, &err));
+        assert_ok(wk_sweep_queue_ended(&queue, 3, &err));
         assert_int_equal(wk_sweep_queue_next(&queue, 1, tasks), i == 0);
     }
     // One that got further goes on.
     put("dr-seed0/config.yaml", "");
     put("dr-seed0/checkpoints/step-000000000100/run.bin", "");
-    assert_ok(wk_sweep_queue_ended(&queue, 2, 75, &err));
+    assert_ok(wk_sweep_queue_ended(&queue, 2, &err));
     assert_int_equal(wk_sweep_queue_next(&queue, 1, tasks), 1);
     assert_int_equal(tasks[0], 2);
     wk_sweep_queue_close(&queue);
@@ -299,7 +300,7 @@ static void what_others_work_on_is_left_to_them_until_they_stop(void **state)
     // One that has failed waits for a retry.
     assert_ok(wk_sweep_claim_take(&plan, home, 1, &claim, &err));
     assert_ok(wk_sweep_claim_end(&claim, 2, "bad", &err));
-    assert_ok(wk_sweep_queue_ended(&queue, 1, 2, &err));
+    assert_ok(wk_sweep_queue_ended(&queue, 1, &err));
     assert_ok(wk_sweep_queue_refresh(&queue, &others, &err));
     assert_int_equal(wk_sweep_queue_next(&queue, 4, tasks), 0);
     assert_ok(wk_sweep_attempt_forget(&plan, home, 1, &err));
