@@ -321,10 +321,12 @@ class Environment:
     def episode_steps(self):
         steps = attribute(self.env, "episode_steps")
         if steps is None:
+            steps = attribute(self.env, "_max_episode_steps")  # of the wrapper TimeLimit
+        if steps is None:
             steps = getattr(attribute(self.env, "spec"), "max_episode_steps", None)
         if steps is None:
             raise Refused("how long an episode lasts is not known; set the environment's "
-                          "attribute episode_steps, or max_episode_steps where it is registered")
+                          "attribute episode_steps, or wrap it into Gymnasium's TimeLimit")
         return int(steps)
 
     def name(self):
@@ -490,6 +492,8 @@ def main(mode, spec):
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C ends
     faulthandler.enable()
+    sys.argv = [spec.rpartition(":")[0]]
+    os.environ["WAKER_WORKER"] = mode  # so that a script that trains is not started in here
     memory = mmap.mmap(MEMORY, 0)
     try:
         if mode == "locate":

@@ -13,6 +13,7 @@ def main():
     program = Path(__file__).with_name("bin") / "waker"
     if not program.exists():
         sys.exit(f"waker: this installation has no program at {program}")
+    os.environ.setdefault("WAKER_PYTHON", sys.executable)  # what runs environments of Python
     os.execv(program, ["waker", *sys.argv[1:]])
 
 

@@ -6,6 +6,7 @@ tests/python/test_library.py compares them with what a C compiler says.
 
 import ctypes
 import os
+import sys
 import threading
 import weakref
 from ctypes import POINTER, c_bool, c_char_p, c_double, c_float, c_int, c_size_t, c_uint8
@@ -17,6 +18,9 @@ import numpy
 ENV_ABI = 4
 IMAGE_SIDE = 64
 IS_FIRST, IS_LAST, IS_TERMINAL, IS_DIVERGED = 1, 2, 4, 8
+
+if sys.executable:  # what library and program run environments of Python with
+    os.environ.setdefault("WAKER_PYTHON", sys.executable)
 
 
 class Error(Exception):

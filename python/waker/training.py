@@ -2,6 +2,8 @@
 
 import contextlib
 import ctypes
+import inspect
+import os
 import signal
 import threading
 
@@ -44,9 +46,28 @@ def _stopped_by_ctrl_c(stop):
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def train(directory, blocks=(), settings=None, *, files=(), like=None, progress=None, message=None):
-    """Trains in `directory` until all steps are done, and goes on with what is there.
+def _spec(function):
+    """FILE.py:FUNCTION of a function that makes environments: processes of their own import it."""
+    name = getattr(function, "__qualname__", "")
+    try:
+        file = os.path.realpath(inspect.getsourcefile(function) or "")
+    except TypeError:
+        file = ""
+    if not file.endswith(".py") or not os.path.exists(file) or "<" in name or not name:
+        raise c.InputError(f"{name or function!r} cannot make environments in other processes; "
+                           "write it as a function at the top of a .py file")
+    return f"{file}:{name}"
 
+
+def train(*arguments, **options):
+    """train([make_env,] directory, blocks=(), settings=None, *, files=(), like=None, progress=None,
+    message=None)
+
+    Trains in `directory` until all steps are done, and goes on with what is there.
+
+    make_env  function or class that makes Gymnasium environments, for runs in environments of yours;
+              each is made in a process of its own, which imports the file that defines it
+              (docs/python.md). In a script, call train() below `if __name__ == "__main__":`
     blocks    names of blocks of settings, as after --configs
     settings  {"steps": 20000, "rssm.deter": 200}: single keys, applied last (docs/configuration.md)
     files     as after --config-file
@@ -57,6 +78,19 @@ def train(directory, blocks=(), settings=None, *, files=(), like=None, progress=
     Returns "finished" or "out of time". Ctrl-C, and any exception in `progress` or `message`, stops
     the run after its iteration, saved; then it is raised. train(directory) goes on.
     """
+    if arguments and callable(arguments[0]):
+        return _train(*arguments[1:], make_env=arguments[0], **options)
+    return _train(*arguments, **options)
+
+
+def _train(directory, blocks=(), settings=None, *, make_env=None, files=(), like=None,
+           progress=None, message=None):
+    if "WAKER_WORKER" in os.environ:
+        raise c.InputError("this process was started to make an environment and has imported a "
+                           "script that trains; put the call of train() below `if __name__ == "
+                           "\"__main__\":`")
+    if make_env is not None:
+        settings = {**(settings or {}), "plugin": _spec(make_env)}
     config = lib.train_config_default()
     pairs = [(c.text(key), c.text(_value(value))) for key, value in (settings or {}).items()]
     stop, raised = ctypes.c_int(0), []

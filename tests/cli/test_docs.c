@@ -27,6 +27,12 @@ static const struct {
     {"waker eval runs/a --set robust-v1", "2,000 episodes; cli/benchmark tests it"},
     {"waker eval runs/a --set own.set --task west", "the same"},
     {"waker eval b/dr --set robust-v1 --task west", "the same"},
+    {"waker train --logdir runs/mine --configs quick --python my_package.envs:make_env",
+     "a package of the reader's; cli/python tests it"},
+    {"waker eval runs/mine --python my_package.envs:make_env", "the same"},
+    {"waker train --logdir runs/room --configs quick --tasks all --python "
+     "examples/python/minigrid_env.py:make_env",
+     "MiniGrid; tests/python tests it"},
     {"waker report /tmp/runs --out /tmp/report", "283 MB of runs that the line before makes"},
 };
 

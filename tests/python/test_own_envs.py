@@ -1,0 +1,185 @@
+"""Environments of the user in training: waker.train(make_env, ...) and `waker train --python`."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import waker
+from conftest import TINY
+
+SHORT = {**TINY, "steps": 200}
+
+
+class Corridor(gym.Env):
+    """A light moves along a corridor as long as θ says; a picture in gray and two numbers."""
+
+    observation_space = gym.spaces.Dict({
+        "camera": gym.spaces.Box(0, 255, (20, 100, 1), np.uint8),
+        "speed": gym.spaces.Box(-1, 1, (2,), np.float64)})
+    action_space = gym.spaces.Box(np.array([-3, 0], np.float32), np.array([3, 1], np.float32))
+    theta_space = gym.spaces.Box(np.array([5, 0]), np.array([9, 1]), dtype=np.int64)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.length = int(options["theta"][0])
+        self.place = self.np_random.uniform(0, self.length)
+        return self.observe(0.0), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.place += float(action[0])
+        out = not 0 <= self.place <= self.length
+        self.place = min(max(self.place, 0), self.length)
+        return self.observe(float(action[1])), 1.0 - out, out, False, {}
+
+    def observe(self, speed):
+        picture = np.zeros((20, 100, 1), np.uint8)
+        picture[:, :int(10 * self.place) + 1] = 255
+        return {"camera": picture, "speed": np.array([speed, self.place / 10])}
+
+
+def corridor():
+    return gym.wrappers.TimeLimit(Corridor(), 15)
+
+
+def pendulum():
+    return gym.make("Pendulum-v1")
+
+
+def cart_pole():
+    return gym.make("CartPole-v1", max_episode_steps=30)
+
+
+@pytest.mark.parametrize("make_env", [corridor, pendulum, cart_pole])
+def test_gymnasium_environments_are_trained_in(tmp_path, make_env):
+    lines = []
+    steps = {} if make_env is not pendulum else {"steps": 260}  # one episode has 200
+    assert waker.train(make_env, tmp_path / "run", ["toy"], {**SHORT, **steps},
+                       message=lambda warning, line: lines.append(line)) == "finished"
+    run = waker.Run(tmp_path / "run")
+    assert run.config["plugin"] == f"{os.path.realpath(__file__)}:{make_env.__name__}"
+    assert run.config["domain"] == {"corridor": "corridor", "pendulum": "pendulum-v1",
+                                    "cart_pole": "cartpole-v1"}[make_env.__name__]
+    assert not any("failed" in line for line in lines)
+
+
+def test_a_run_goes_on_by_naming_the_function(tmp_path):
+    settings, lines = {**SHORT, "checkpoint.every_steps": 20}, []
+
+    def watch(now):
+        if now.steps > 100:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        waker.train(corridor, tmp_path / "run", ["toy"], settings, progress=watch)
+    with pytest.raises(waker.Error, match="neither named by this command nor trusted"):
+        waker.train(tmp_path / "run")
+    assert waker.train(corridor, tmp_path / "run", ["toy"], settings,
+                       message=lambda warning, line: lines.append(line)) == "finished"
+    assert any("cannot save their state" in line for line in lines)
+    name = f"{__file__}:corridor"
+    waker.command("eval", tmp_path / "run", "--policy", "random", "--cases", "dr", "--envs", 4,
+                  "--python", name, "--quiet")
+    policy = waker.Policy(tmp_path / "run", task="reward", plugin=name)
+    assert policy.domain.name == "corridor" and policy.domain.params[0].max == 9
+
+
+def test_functions_that_processes_cannot_import_are_refused(tmp_path):
+    with pytest.raises(waker.InputError, match="at the top of a .py file"):
+        waker.train(lambda: None, tmp_path / "run", ["toy"])
+    with pytest.raises(waker.InputError, match="at the top of a .py file"):
+        waker.train(dict, tmp_path / "run", ["toy"])
+
+    def inner():
+        return corridor()
+
+    with pytest.raises(waker.InputError, match="at the top of a .py file"):
+        waker.train(inner, tmp_path / "run", ["toy"])
+    with pytest.raises(waker.Error, match="set the environment's attribute episode_steps"):
+        waker.train(Corridor, tmp_path / "run", ["toy"], SHORT)
+    assert not (tmp_path / "run").exists()
+
+
+SCRIPT = """
+import sys, waker
+sys.path.insert(0, {folder!r})
+from test_own_envs import SHORT, corridor
+def make():
+    return corridor()
+{guard}waker.train(make, {run!r}, ["toy"], {{**SHORT, "steps": {steps}}},
+{space}            progress=lambda now: print(now.steps, flush=True))
+"""
+
+
+def write_script(folder, guard, steps):
+    file = folder / "script.py"
+    file.write_text(SCRIPT.format(folder=str(Path(__file__).parent), run=str(folder / "run"),
+                                  guard=guard, space=" " * len(guard.splitlines()[-1])
+                                  if guard else "", steps=steps))
+    return file
+
+
+def test_scripts_train_below_their_guard(tmp_path):
+    file = write_script(tmp_path, 'if __name__ == "__main__": ', 120)
+    subprocess.run([sys.executable, file], check=True, stdout=subprocess.DEVNULL)
+    assert waker.Run(tmp_path / "run").config["domain"] == "corridor"
+    file = write_script(tmp_path, "", 150)
+    ended = subprocess.run([sys.executable, file], capture_output=True, text=True)
+    assert ended.returncode and "put the call of train() below" in ended.stderr
+
+
+def workers(parent):
+    """Children of all threads of a process."""
+    return [int(pid) for file in Path(f"/proc/{parent}/task").glob("*/children")
+            for pid in file.read_text().split()]
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_no_process_is_left_behind(tmp_path, end):
+    file = write_script(tmp_path, 'if __name__ == "__main__": ', 10**6)
+    child = subprocess.Popen([sys.executable, file], stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, text=True)
+    try:
+        for line in child.stdout:
+            if int(line) > 30:
+                break
+        started = workers(child.pid)
+        child.send_signal(end)
+        child.stdout.read()
+    finally:
+        child.kill()
+        child.wait()
+    assert len(started) == TINY["env.count"]
+    until = time.monotonic() + 20
+    while any(os.path.exists(f"/proc/{pid}") for pid in started) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not [pid for pid in started if os.path.exists(f"/proc/{pid}")]
+
+
+def test_the_worker_needs_the_package_not(tmp_path):
+    """What the library starts is its own text, not a module that a folder could put in its place."""
+    (tmp_path / "waker").mkdir()
+    (tmp_path / "waker" / "__init__.py").write_text("raise SystemExit('wrong')")
+    (tmp_path / "numpy.py").write_text("raise SystemExit('wrong')")
+    subprocess.run([sys.executable, "-c", "import sys, os, waker; sys.path.insert(0, sys.argv[1])\n"
+                    "import test_own_envs as own\n"
+                    "os.chdir(sys.argv[2])\n"
+                    "waker.train(own.corridor, 'run', ['toy'], {**own.SHORT, 'steps': 80})",
+                    Path(__file__).parent, tmp_path], check=True)
+
+
+@pytest.mark.parametrize("package", ["minigrid", "dm_control"])
+def test_the_examples_run(tmp_path, package):
+    pytest.importorskip(package)
+    example = Path(os.environ["WAKER_SOURCE"]) / "examples" / "python" / f"{package}_env.py"
+    waker.command("train", "--logdir", tmp_path / "run", "--configs", "toy", "--python",
+                  f"{example}:make_env", "--steps", 300, "--quiet",
+                  *(word for key, value in SHORT.items() if key != "steps"
+                    for word in (f"--{key}", str(value).lower() if value is False else value)))
+    assert waker.Run(tmp_path / "run").snapshots()
