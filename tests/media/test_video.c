@@ -18,7 +18,7 @@ static wk_image draw(int width, int height, int t)
     wk_image image;
     wk_rng rng = wk_rng_stream(3, "test-video", (uint32_t)t);
     assert_ok(wk_image_create(width, height, t % 37 < 18 ? 0xFFFFFF : 0x204080, &image, &err));
-    wk_image_text(&image, 3, 3, 1, 0x101010, "frame");
+    wk_image_text(&image, 3, 3, 0x101010, "frame");
     wk_image_fill(&image, 2 * t % width, height / 3, width / 4 + 1, height / 4 + 1, 0xE02060);
     wk_image_fill(&image, width / 2, 3 * t % height, 9, 9, 0x20C040);
     for (int i = 0; i < (t % 7 == 3 ? width * height * 3 : 0); i++)
