@@ -270,7 +270,7 @@ wk_status wk_acting_begin(wk_acting *a, uint64_t counter, wk_error *err)
     return status;
 }
 
-static void fill_inbox(wk_acting *a, const wk_acting_rows *rows)
+static void fill_inputs(wk_acting *a, const wk_acting_rows *rows)
 {
     input_layout at = input_layout_of(a);
     char *bytes = a->pinned_inputs;
@@ -293,7 +293,7 @@ static wk_status fetch(wk_queue *queue, const wk_acting *a, wk_tensor x, size_t 
 
 static wk_status send(wk_queue *queue, wk_acting *a, const wk_acting_rows *rows, wk_error *err)
 {
-    fill_inbox(a, rows);
+    fill_inputs(a, rows);
     return wk_queue_upload(queue, a->device_inputs, 0, a->pinned_inputs, input_layout_of(a).total,
                            err);
 }

@@ -204,7 +204,7 @@ wk_handoff wk_learner_handoff(const wk_learner *learner, wk_graph *g)
     size_t flag = handoff_flag(&learner->config);
     return (wk_handoff){
         .starts = starts_in(buffer, &learner->config, g),
-        .scalars = wk_graph_persistent(g, WK_F32, WK_SHAPE(scalars), "model figures", buffer,
+        .scalars = wk_graph_persistent(g, WK_F32, WK_SHAPE(scalars), "model scalars", buffer,
                                        flag + sizeof(uint64_t)),
         .flag = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "not finite", buffer, flag),
     };

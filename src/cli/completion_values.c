@@ -32,77 +32,64 @@ static void add_name(wk_text *words, const char *name)
     add_word(words, name, strlen(name));
 }
 
-static wk_status add_domains(wk_completion *c, wk_error *err)
+static void add_domains(wk_completion *c)
 {
-    (void)err;
     for (size_t i = 0; i < wk_domain_count(); i++)
         add_name(&c->words, wk_domain_at(i)->name);
-    return WK_OK;
 }
 
-static wk_status add_tasks(wk_completion *c, wk_error *err)
+static void add_tasks(wk_completion *c)
 {
-    (void)err;
     for (size_t i = 0; i < wk_domain_count(); i++)
         for (int k = 0; k < wk_domain_at(i)->n_tasks; k++)
             add_name(&c->words, wk_domain_at(i)->tasks[k].name);
-    return WK_OK;
 }
 
-static wk_status add_cases(wk_completion *c, wk_error *err)
+static void add_cases(wk_completion *c)
 {
-    (void)err;
     for (size_t i = 0; i < wk_domain_count(); i++)
         for (int k = 0; k < wk_domain_at(i)->n_cases; k++)
             add_name(&c->words, wk_domain_at(i)->cases[k].name);
-    return WK_OK;
 }
 
-static wk_status add_rules(wk_completion *c, wk_error *err)
+static void add_rules(wk_completion *c)
 {
-    (void)err;
     for (size_t i = 0; i < wk_curriculum_rule_count(); i++)
         add_name(&c->words, wk_curriculum_rule_at(i)->name);
-    return WK_OK;
 }
 
-static wk_status add_blocks(wk_completion *c, wk_error *err)
+// Those in the program are sound; only memory can be short.
+static void add_blocks(wk_completion *c)
 {
     wk_config_blocks *blocks = NULL;
-    WK_TRY(wk_config_blocks_create(&blocks, err));
-    wk_status status = wk_config_blocks_add_embedded(blocks, err);
+    wk_status status = wk_config_blocks_create(&blocks, NULL);
+    if (status == WK_OK) status = wk_config_blocks_add_embedded(blocks, NULL);
     for (size_t i = 0; status == WK_OK && i < wk_config_blocks_count(blocks); i++)
         add_name(&c->words, wk_config_blocks_name(blocks, i));
+    c->words.failed |= status != WK_OK;
     wk_config_blocks_destroy(blocks);
-    return status;
 }
 
-static wk_status add_commands(wk_completion *c, wk_error *err)
+static void add_commands(wk_completion *c)
 {
-    (void)err;
     for (size_t i = 0; i < wk_the_program.n_commands; i++)
         add_word(&c->words, wk_the_program.commands[i]->name,
                  strcspn(wk_the_program.commands[i]->name, " "));
-    return WK_OK;
 }
 
-static wk_status set_files(wk_completion *c, wk_error *err)
+static void set_files(wk_completion *c)
 {
-    (void)err;
     c->files = true;
-    return WK_OK;
 }
 
-static wk_status set_directories(wk_completion *c, wk_error *err)
+static void set_directories(wk_completion *c)
 {
-    (void)err;
     c->directories = true;
-    return WK_OK;
 }
 
 static const struct {
     const char *name;
-    wk_status (*add)(wk_completion *c, wk_error *err);
+    void (*add)(wk_completion *c);
 } meanings[] = {
     {"FILE", set_files},       {"PLUGIN", set_files},   {"DIR", set_directories},
     {"RUN", set_directories},  {"DOMAIN", add_domains}, {"TASK", add_tasks},
@@ -111,8 +98,7 @@ static const struct {
 };
 
 // One alternative: a word to type, or a word in capitals, perhaps with an extension behind it.
-static wk_status read_alternative(const char *text, size_t length, wk_completion *out,
-                                  wk_error *err)
+static void read_alternative(const char *text, size_t length, wk_completion *out)
 {
     size_t capitals = 0, end;
     bool literal = length > 0;
@@ -120,7 +106,7 @@ static wk_status read_alternative(const char *text, size_t length, wk_completion
         literal &= !isupper((unsigned char)text[i]);
     if (literal) {
         add_word(&out->words, text, length);
-        return WK_OK;
+        return;
     }
     while (capitals < length && isupper((unsigned char)text[capitals]))
         capitals++;
@@ -131,23 +117,20 @@ static wk_status read_alternative(const char *text, size_t length, wk_completion
                  text + capitals + 1);
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
         if (strlen(meanings[i].name) == capitals && memcmp(meanings[i].name, text, capitals) == 0)
-            return meanings[i].add(out, err);
-    return WK_OK;
+            meanings[i].add(out);
 }
 
 wk_status wk_completion_read(const char *value, wk_completion *out, wk_error *err)
 {
     *out = (wk_completion){0};
-    wk_status status = WK_OK;
-    while (value && *value && status == WK_OK) {
+    while (value && *value) {
         size_t length = strcspn(value, "|");
-        status = read_alternative(value, length, out, err);
+        read_alternative(value, length, out);
         value += length + (value[length] == '|');
     }
-    if (status == WK_OK && out->words.failed)
-        status = wk_fail(err, WK_E_MEMORY, "no memory for a completion");
-    if (status != WK_OK) wk_completion_free(out);
-    return status;
+    if (!out->words.failed) return WK_OK;
+    wk_completion_free(out);
+    return wk_fail(err, WK_E_MEMORY, "no memory for a completion");
 }
 
 void wk_completion_free(wk_completion *completion)

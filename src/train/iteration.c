@@ -224,7 +224,7 @@ static uint64_t count_updates(wk_trainer *t)
     return can_learn(t) ? updates : 0;
 }
 
-static uint64_t most_updates(const wk_trainer_group *g)
+static uint64_t max_updates(const wk_trainer_group *g)
 {
     uint64_t most = 0;
     for (int r = 0; r < g->count; r++) {
@@ -239,7 +239,7 @@ static uint64_t most_updates(const wk_trainer_group *g)
 // updates are enqueued here, after acting: what is on the device by then runs first.
 static wk_status learn(wk_trainer_group *g, wk_error *err)
 {
-    uint64_t updates = most_updates(g);
+    uint64_t updates = max_updates(g);
     for (uint64_t i = 0; i < updates; i++) {
         if (i > 0) WK_TRY(close_update(g, err));
         if (!g->open) WK_TRY(open_update(g, i, err));
@@ -393,7 +393,7 @@ static wk_status move(wk_trainer_population *p, wk_error *err)
     }
     bool async = wk_backend_is_async(p->backends[0]);
     for (int k = 0; k < p->groups; k++)
-        if (async && most_updates(p->group[k]) > 0) WK_TRY(open_update(p->group[k], 0, err));
+        if (async && max_updates(p->group[k]) > 0) WK_TRY(open_update(p->group[k], 0, err));
     WK_TRY(send_environments(p, err));
     wk_status learned = WK_OK;
     for (int k = 0; learned == WK_OK && k < p->groups; k++)
