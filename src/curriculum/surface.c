@@ -3,7 +3,6 @@
 #include "base/blas.h"
 #include "base/rng.h"
 #include "base/sobol.h"
-#include <assert.h>
 #include <cblas.h>
 #include <f77blas.h>
 #include <math.h>
@@ -267,14 +266,14 @@ void wk_surface_report(wk_surface *s, const double *thetas, const float *delta, 
     s->changed = true;
 }
 
-// Solves A x = Σ wφ(δ - mean); false where the sums are not of any reports.
-static bool solve(wk_surface *s, double mean, double *x)
+// Solves (A + floor) x = Σ wφ(δ - mean); false where the matrix is not positive definite.
+static bool solve(wk_surface *s, double mean, double floor, double *x)
 {
     size_t w = s->width;
     blasint n = (blasint)w, one = 1, info = 0;
     memcpy(s->work, s->information, w * w * sizeof *s->work);
     for (size_t j = 0; j < w; j++) {
-        s->work[j * w + j] += FLOOR * s->config.ridge; // against rounding
+        s->work[j * w + j] += floor; // against rounding
         x[j] = s->product[j] - mean * s->sum[j];
     }
     if (!factorise(s->work, w)) return false;
@@ -282,11 +281,11 @@ static bool solve(wk_surface *s, double mean, double *x)
     return info == 0;
 }
 
-static bool refresh(wk_surface *s)
+static bool refresh(wk_surface *s, double floor)
 {
     double mean = *s->total / *s->weight, *x = s->work + s->width * s->width;
     bool known = *s->weight > 0;
-    if (known && !solve(s, mean, x)) return false;
+    if (known && !solve(s, mean, floor, x)) return false;
     for (size_t i = 0; i < s->count; i++)
         s->error[i] = known ? mean : NAN;
     if (known)
@@ -296,11 +295,16 @@ static bool refresh(wk_surface *s)
     return true;
 }
 
+// The first floor is enough for sums of reports. Those of a file that no reports led to can turn
+// indefinite by the next one: they need more, or are not known any longer.
 void wk_surface_read(wk_surface *s, double *error)
 {
-    bool sound = !s->changed || refresh(s);
-    assert(sound); // A is positive definite
-    memcpy(error, s->error, s->count * sizeof *error);
+    const double most = 1e100;
+    double floor = FLOOR * s->config.ridge;
+    while (s->changed && !refresh(s, floor) && floor < most)
+        floor *= 1e3;
+    for (size_t i = 0; i < s->count; i++)
+        error[i] = s->changed ? NAN : s->error[i];
 }
 
 size_t wk_surface_state_size(const wk_surface *s)
@@ -319,6 +323,6 @@ wk_status wk_surface_load(wk_surface *s, const void *bytes, wk_error *err)
     bool sound = *s->weight >= 0;
     for (size_t i = 0; i < sums_count(s); i++)
         sound &= fabs(s->sums[i]) < 1e100; // says no to NaN; products of two are finite
-    if (sound && refresh(s)) return WK_OK;
+    if (sound && refresh(s, FLOOR * s->config.ridge)) return WK_OK;
     return wk_fail(err, WK_E_FORMAT, "a curriculum state whose error over θ cannot be computed");
 }
