@@ -188,6 +188,35 @@ static wk_status check_text(const char *what, const char *text, bool blanks, wk_
     return WK_OK;
 }
 
+// Options that a line may not have: files and programs, and what the scripts set themselves. Lines
+// are remembered in the sweep's directory, which may come from anywhere. Slurm takes beginnings of
+// long names for them.
+static bool is_refused(const char *word, size_t length)
+{
+    static const char *const names[] = {
+        "output",      "error",     "input",        "open-mode",  "chdir", "wrap",
+        "export-file", "nodefile",  "bb",           "bbf",        "bcast", "array",
+        "job-name",    "container", "get-user-env", "dependency", "uid"};
+    if (length < 2 || word[1] != '-') return length < 2 || strchr("oeiDFaJd", word[1]);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (length < 4 || strncmp(names[i], word + 2, length - 2) == 0) return true;
+    return false;
+}
+
+static wk_status check_line(const char *line, wk_error *err)
+{
+    for (const char *at = line; *at; at += strcspn(at, " ")) {
+        at += strspn(at, " \"'");
+        size_t length = strcspn(at, "= \"'");
+        if (strchr(at, '\\') || (*at == '-' && is_refused(at, length)))
+            return wk_fail(err, WK_E_INPUT,
+                           "--sbatch '%.*s': files, programs and names of its jobs are the sweep's "
+                           "own affair",
+                           (int)length, at);
+    }
+    return WK_OK;
+}
+
 wk_status wk_slurm_options_check(const wk_slurm_options *options, wk_error *err)
 {
     for (int i = 0; i < N_OPTIONS; i++)
@@ -200,6 +229,7 @@ wk_status wk_slurm_options_check(const wk_slurm_options *options, wk_error *err)
             return wk_fail(err, WK_E_INPUT,
                            "--sbatch '%s' is no option of sbatch: it begins with a dash",
                            options->lines[i]);
+        WK_TRY(check_line(options->lines[i], err));
     }
     return WK_OK;
 }

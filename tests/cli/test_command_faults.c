@@ -248,7 +248,8 @@ static int end_all(void **state)
     return 0;
 }
 
-int main(void)
+// With an argument, the tests whose names match it: "relabel*".
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eval_writes_all_or_says_so),
@@ -265,5 +266,6 @@ int main(void)
         cmocka_unit_test(a_set_of_environments_is_written_and_played),
         cmocka_unit_test(finetune_can_be_repeated),
     };
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, begin, end_all);
 }

@@ -269,6 +269,41 @@ static void a_decision_takes_less_than_a_millisecond(void **state)
     wk_space_destroy(space);
 }
 
+// A state from a file that no reports could have led to: what is accepted of such ones stays
+// readable, whatever is reported next.
+static void no_state_of_a_file_ends_the_program(void **state)
+{
+    (void)state;
+    wk_domain domain = domain_of(2);
+    wk_space *space = make_space(&domain, true);
+    wk_surface *surface = make_surface(&domain, space, 0.9);
+    size_t size = wk_surface_state_size(surface),
+           cells = (size_t)wk_surface_config_default(2, 0.9).cells;
+    double *numbers = malloc(size); // spreads, means and features of all cells
+    static double error[1024];
+    int accepted = 0;
+    for (uint64_t k = 0; k < 100; k++) {
+        wk_rng rng = wk_rng_stream(1, "crafted", k);
+        double scale = pow(10, wk_rng_uniform(&rng, -4, 104));
+        for (size_t i = 0; i < size / sizeof *numbers; i++)
+            numbers[i] = i < cells       ? (double)wk_rng_below(&rng, 2) * wk_rng_unit(&rng)
+                         : i < 2 * cells ? wk_rng_uniform(&rng, -scale, scale)
+                                         : wk_rng_uniform(&rng, -0.1, 0.1);
+        wk_error err = {0};
+        if (wk_surface_load(surface, numbers, &err) != WK_OK) continue;
+        accepted++;
+        for (int n = 0; n < 20; n++) {
+            double theta[] = {wk_rng_unit(&rng), wk_rng_unit(&rng)};
+            wk_surface_report(surface, theta, &(float){1}, 1);
+            wk_surface_read(surface, error);
+        }
+    }
+    assert_in_range(accepted, 50, 99);
+    free(numbers);
+    wk_surface_destroy(surface);
+    wk_space_destroy(space);
+}
+
 static void a_restored_surface_is_the_same(void **state)
 {
     (void)state;
@@ -432,6 +467,7 @@ int main(void)
         cmocka_unit_test(newer_estimates_count_more),
         cmocka_unit_test(a_decision_takes_less_than_a_millisecond),
         cmocka_unit_test(a_restored_surface_is_the_same),
+        cmocka_unit_test(no_state_of_a_file_ends_the_program),
         cmocka_unit_test(waker_m_goes_where_the_error_is_large),
         cmocka_unit_test(waker_r_goes_where_the_error_falls),
         cmocka_unit_test(restoring_a_continuous_curriculum_is_exact),

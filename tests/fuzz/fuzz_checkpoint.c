@@ -17,8 +17,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 enum { LANES = 2, ACTION = 8, ACTING = 40, SUM = sizeof(uint32_t) };
 
-// The run that files are written from and read into.
-static struct {
+enum { PARTS = 10, WORLD = PARTS - 1 };
+
+// A run that files are written from and read into: one whose θ lie on a grid, and one whose θ are
+// continuous.
+static struct fuzz_run {
     wk_trainer_counters counters;
     wk_running_episode running[LANES];
     float actions[LANES * ACTION];
@@ -28,28 +31,27 @@ static struct {
     wk_space *space;
     wk_curriculum *curriculum;
     wk_vec *vec;
-} run;
+    wk_text whole;        // a true file
+    size_t places[PARTS]; // where its parts begin; the last is the first environment's state
+} both[2], *run = both;
 
-enum { PARTS = 10, WORLD = PARTS - 1 };
-static wk_text whole;        // a true file
-static size_t places[PARTS]; // where its parts begin; the last is the first environment's state
-static char *file;           // room for an edited one
-static size_t length;        // bytes of it
+static char *file;    // room for an edited one
+static size_t length; // bytes of it
 
 static wk_run_state state_of_run(void)
 {
     return (wk_run_state){.count = LANES,
                           .domain = &wk_toy,
-                          .counters = &run.counters,
-                          .running = run.running,
-                          .actions = run.actions,
-                          .images = run.images,
-                          .first = run.first,
-                          .schedule = &run.schedule,
-                          .curriculum = run.curriculum,
-                          .acting = run.acting,
+                          .counters = &run->counters,
+                          .running = run->running,
+                          .actions = run->actions,
+                          .images = run->images,
+                          .first = run->first,
+                          .schedule = &run->schedule,
+                          .curriculum = run->curriculum,
+                          .acting = run->acting,
                           .acting_size = ACTING,
-                          .vec = run.vec};
+                          .vec = run->vec};
 }
 
 // Every environment without an episode begins one, the others move.
@@ -57,27 +59,27 @@ static void step(void)
 {
     wk_error err = {0};
     for (int i = 0; i < LANES; i++) {
-        wk_running_episode *running = &run.running[i];
+        wk_running_episode *running = &run->running[i];
         if (running->active) continue;
-        *running = (wk_running_episode){.episode = run.counters.episodes++, .active = 1};
+        *running = (wk_running_episode){.episode = run->counters.episodes++, .active = 1};
         size_t space;
-        wk_status status = wk_curriculum_next(run.curriculum, running->episode, false,
+        wk_status status = wk_curriculum_next(run->curriculum, running->episode, false,
                                               running->theta, &space, &err);
         assert(status == WK_OK);
         running->space = space;
-        status = wk_vec_plan_reset(run.vec, i, running->theta, (size_t)wk_toy.n_params, 1,
+        status = wk_vec_plan_reset(run->vec, i, running->theta, (size_t)wk_toy.n_params, 1,
                                    running->episode, &err);
         assert(status == WK_OK);
     }
-    if (wk_vec_step(run.vec, run.actions, &err) != WK_OK) assert(err.message[0]);
-    const wk_batch *batch = wk_vec_batch(run.vec);
+    if (wk_vec_step(run->vec, run->actions, &err) != WK_OK) assert(err.message[0]);
+    const wk_batch *batch = wk_vec_batch(run->vec);
     for (int i = 0; i < LANES; i++) {
-        run.running[i].steps += !(batch->flags[i] & WK_IS_FIRST);
-        run.running[i].active = !(batch->flags[i] & WK_IS_LAST);
+        run->running[i].steps += !(batch->flags[i] & WK_IS_FIRST);
+        run->running[i].active = !(batch->flags[i] & WK_IS_LAST);
     }
-    size_t space = (size_t)run.running[0].space;
-    wk_curriculum_report(run.curriculum, &space, &(float){0.5f}, 1);
-    wk_curriculum_advance(run.curriculum, run.counters.steps += LANES);
+    size_t space = (size_t)run->running[0].space;
+    wk_curriculum_report_at(run->curriculum, run->running[0].theta, &space, &(float){0.5f}, 1);
+    wk_curriculum_advance(run->curriculum, run->counters.steps += LANES);
 }
 
 // The parts of the file in its order; the second environment waits, so that its block is empty.
@@ -92,13 +94,13 @@ static void note_places(const wk_run_state *s)
         sizeof(uint64_t) + ACTING,  sizeof(uint64_t) + wk_env_state_size(wk_vec_env(s->vec, 0))};
     size_t at = 0;
     for (int i = 0; i < PARTS; i++) {
-        places[i] = at;
+        run->places[i] = at;
         at += sizes[i];
     }
-    assert(at + sizeof(uint64_t) + SUM == whole.length);
+    assert(at + sizeof(uint64_t) + SUM == run->whole.length);
 }
 
-static void prepare(void)
+static void prepare(bool continuous)
 {
     wk_error err = {0};
     const wk_curriculum_rule *rule = NULL;
@@ -106,19 +108,18 @@ static void prepare(void)
     config.reduction_start = config.reduction_every = 8;
     assert(wk_toy.action_size <= ACTION);
     if (wk_curriculum_rule_find("waker-r", &rule, &err) != WK_OK ||
-        wk_space_create(&wk_toy, false, &run.space, &err) != WK_OK ||
-        wk_curriculum_create(rule, &wk_toy, run.space, &config, &run.curriculum, &err) != WK_OK ||
-        wk_vec_create(&wk_toy, NULL, LANES, 1, &run.vec, &err) != WK_OK)
+        wk_space_create(&wk_toy, continuous, &run->space, &err) != WK_OK ||
+        wk_curriculum_create(rule, &wk_toy, run->space, &config, &run->curriculum, &err) != WK_OK ||
+        wk_vec_create(&wk_toy, NULL, LANES, 1, &run->vec, &err) != WK_OK)
         abort();
     for (int i = 0; i < 12; i++)
         step();
-    run.running[1].active = 0;
+    run->running[1].active = 0;
     wk_run_state state = state_of_run();
     wk_replay_mark mark = {.sequence = 3, .offset = 100, .rows = 24};
-    if (wk_run_file_write(&state, 1, &mark, &whole, &err) != WK_OK || whole.failed) abort();
+    if (wk_run_file_write(&state, 1, &mark, &run->whole, &err) != WK_OK || run->whole.failed)
+        abort();
     note_places(&state);
-    file = malloc(whole.length + 4096);
-    assert(file);
 }
 
 static uint8_t next(const uint8_t **bytes, size_t *size)
@@ -132,7 +133,7 @@ static uint8_t next(const uint8_t **bytes, size_t *size)
 static void edit(const uint8_t **bytes, size_t *size)
 {
     uint8_t what = next(bytes, size);
-    size_t at = places[next(bytes, size) % PARTS] + next(bytes, size);
+    size_t at = run->places[next(bytes, size) % PARTS] + next(bytes, size);
     if (what & 8) at += (size_t)next(bytes, size) << 8;
     if (at + sizeof(uint64_t) > length) return;
     uint8_t value = next(bytes, size);
@@ -155,7 +156,7 @@ static void edit(const uint8_t **bytes, size_t *size)
         length -= value;
         break;
     case 5: // insert
-        if (length + value > whole.length + 4000) return;
+        if (length + value > run->whole.length + 4000) return;
         memmove(file + at + value, file + at, tail);
         memset(file + at, value, value);
         length += value;
@@ -171,7 +172,8 @@ static void edit(const uint8_t **bytes, size_t *size)
 // The sizes and checksums of the file, and of the first environment's state inside it.
 static void mend(bool size, bool world)
 {
-    size_t state = wk_env_state_size(wk_vec_env(run.vec, 0)), at = places[WORLD] + sizeof(uint64_t);
+    size_t state = wk_env_state_size(wk_vec_env(run->vec, 0)),
+           at = run->places[WORLD] + sizeof(uint64_t);
     if (world && at + state <= length) {
         uint32_t sum = (uint32_t)crc32_z(0, (Bytef *)file + at, state - SUM);
         memcpy(file + at + state - SUM, &sum, SUM);
@@ -212,17 +214,23 @@ static void read_file(const char *bytes, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    if (!file) prepare();
+    for (int i = 0; i < 2 && !file; i++) {
+        run = &both[i];
+        prepare(i == 1);
+    }
+    if (!file) file = malloc(both[1].whole.length + both[0].whole.length + 4096);
     if (size == 0) return 0;
     uint8_t how = next(&bytes, &size);
+    run = &both[(how & 0x38) == 0x38]; // the fewer of the slower
     if (!(how & 1)) {
         read_file((const char *)bytes, size);
         return 0;
     }
     // A world that was refused has no episode, and no state to be mended.
-    if (wk_env_state_size(wk_vec_env(run.vec, 0)) == 0) read_file(whole.chars, whole.length);
-    length = whole.length - SUM;
-    memcpy(file, whole.chars, length);
+    if (wk_env_state_size(wk_vec_env(run->vec, 0)) == 0)
+        read_file(run->whole.chars, run->whole.length);
+    length = run->whole.length - SUM;
+    memcpy(file, run->whole.chars, length);
     while (size > 0)
         edit(&bytes, &size);
     mend(!(how & 2), !(how & 4));

@@ -114,9 +114,17 @@ static void options_that_would_be_lines_of_a_script_are_refused(void **state)
                                       {.time = ""},
                                       {.account = "a b"},
                                       {.lines = {"rm -rf /"}, .n_lines = 1},
-                                      {.lines = {"--nice\nrm"}, .n_lines = 1}};
+                                      {.lines = {"--nice\nrm"}, .n_lines = 1},
+                                      {.lines = {"--output=/home/me/.profile"}, .n_lines = 1},
+                                      {.lines = {"--nice --outp /home/me/x"}, .n_lines = 1},
+                                      {.lines = {"-o/home/me/x"}, .n_lines = 1},
+                                      {.lines = {"--nice \"--wrap=rm\""}, .n_lines = 1}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(wk_slurm_submit(&f.world, &wrong[i], 0, &submitted, &err), WK_E_INPUT);
+    assert_int_equal(f.jobs.count, 0);
+    // Nor are they taken from a directory that remembers them.
+    put_file(&f, "options", "gpus 1\nline --error=/home/me/.profile\n");
+    assert_int_equal(wk_slurm_submit(&f.world, NULL, 0, &submitted, &err), WK_E_INPUT);
     assert_int_equal(f.jobs.count, 0);
 }
 
