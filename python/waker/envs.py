@@ -185,6 +185,7 @@ class WakerVectorEnv(_Episodes, VectorEnv):
     """
 
     metadata = {"render_modes": ["rgb_array"], "autoreset_mode": AutoresetMode.NEXT_STEP}
+    _handle = None
 
     def __init__(self, domain, num_envs=1, *, task=None, options=None, theta=None, curriculum=None,
                  render_mode=None, width=256, height=256, threads=0, copy=False):
@@ -296,6 +297,8 @@ class WakerVectorEnv(_Episodes, VectorEnv):
             return tuple(self._render(lib.vec_env(pointer, i)) for i in range(self.num_envs))
 
     def close_extras(self, **kwargs):
+        if self._handle is None:  # what could not be made is deleted, too
+            return
         self._handle.close()  # waits for a step of another thread, which uses the views
         self._images = self._rewards = self._completion = self._flags = None
 

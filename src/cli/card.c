@@ -53,6 +53,7 @@ typedef struct job {
     const char *directory;
     int threads;
     wk_log log;
+    wk_progress_line progress;
     wk_saved_run run;
     const char *policy;
     wk_weights_kind kind;
@@ -204,7 +205,7 @@ static wk_status list_weights(job *j, const char *task, wk_error *err)
     return list_file(j, path + strspn(path, "/"), err);
 }
 
-// All that reading the policies needs. Weights are loaded to see that they are whole.
+// All that reading the policies needs.
 static wk_status list_files(job *j, wk_error *err)
 {
     bool each = j->kind == WK_WEIGHTS_FINETUNED, plugin;
@@ -224,6 +225,7 @@ static wk_status list_files(job *j, wk_error *err)
 
 // A replay while it is played.
 typedef struct film {
+    wk_progress_line *progress;
     wk_animation *animations[2]; // the same frames as GIF and as MP4
     wk_image frame;
     int every;
@@ -232,6 +234,7 @@ typedef struct film {
 static wk_status add_frame(void *context, const wk_eval_row *row, wk_error *err)
 {
     film *f = context;
+    wk_progress_count(f->progress, 0);
     bool broken = (row->flags & WK_IS_DIVERGED) && row->step > 0; // has no image
     if (broken || row->step % f->every != 0) return WK_OK;
     wk_image seen = {WK_IMAGE_SIDE, WK_IMAGE_SIDE, (uint8_t *)(uintptr_t)row->image};
@@ -337,7 +340,7 @@ static wk_status play(job *j, int task, film *f, wk_error *err)
 static wk_status make_replay(job *j, const char *name, wk_error *err)
 {
     int task;
-    film f = {0};
+    film f = {.progress = &j->progress};
     WK_TRY(wk_domain_task(j->run.world.domain, name, &task, err));
     wk_status status = play(j, task, &f, err);
     for (int i = 0; i < 2; i++)
@@ -351,14 +354,24 @@ static wk_status make_replay(job *j, const char *name, wk_error *err)
     return status;
 }
 
-// Weights are loaded in any case: a card of damaged ones is refused.
-static wk_status make_replays(job *j, wk_error *err)
+// Loads all weights, also where nothing is played: a card of damaged ones is refused.
+static wk_status check_weights(job *j, wk_error *err)
 {
     bool each = j->kind == WK_WEIGHTS_FINETUNED;
+    for (size_t i = 0; i < (each ? j->tasks.count : 1); i++)
+        WK_TRY(load(j, j->tasks.items[i], err));
+    return WK_OK;
+}
+
+static wk_status make_replays(job *j, wk_error *err)
+{
+    const wk_domain *domain = j->run.world.domain;
+    bool each = j->kind == WK_WEIGHTS_FINETUNED;
+    if (j->v->no_video || domain->observation.no_image) return WK_OK;
+    wk_progress_next(&j->progress, "frames", (int64_t)j->tasks.count * (domain->episode_steps + 1));
     for (size_t i = 0; i < j->tasks.count; i++) {
-        if (each || i == 0) WK_TRY(load(j, j->tasks.items[i], err));
-        if (!j->v->no_video && !j->run.world.domain->observation.no_image)
-            WK_TRY(make_replay(j, j->tasks.items[i], err));
+        if (each) WK_TRY(load(j, j->tasks.items[i], err));
+        WK_TRY(make_replay(j, j->tasks.items[i], err));
     }
     return WK_OK;
 }
@@ -496,7 +509,7 @@ static wk_status make_card(job *j, wk_error *err)
         WK_TRY(wk_domain_task(j->run.world.domain, j->tasks.items[i], &task, err));
         WK_TRY(wk_saved_run_playable(&j->run, task, err));
     }
-    WK_TRY(load(j, j->tasks.items[0], err));
+    WK_TRY(check_weights(j, err));
     WK_TRY(list_files(j, err));
     WK_TRY(wk_dir_create(j->v->out, err));
     WK_TRY(copy_files(j, err));
@@ -526,8 +539,9 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     j->v = values;
     j->directory = cli->words.items[0];
     j->threads = cli->threads;
-    j->log = wk_cli_log(cli);
+    j->log = wk_cli_progress(cli, "frames", &j->progress);
     wk_status status = make_card(j, err);
+    wk_progress_finish(&j->progress);
     wk_text text = {0};
     if (status == WK_OK && !cli->quiet)
         wk_text_printf(&text,

@@ -10,6 +10,10 @@ TINY = {"seed": 5, "steps": 400, "prefill": 60, "env.count": 3, "env.threads": 1
         "log.every": 30, "log.tensorboard": False, "tasks": "all"}
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "native: the sanitizers see nothing new in it")
+
+
 @pytest.fixture(scope="session")
 def run(tmp_path_factory):
     directory = tmp_path_factory.mktemp("runs") / "tiny"

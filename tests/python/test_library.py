@@ -21,6 +21,7 @@ def run(code, **environment):
                           capture_output=True, text=True)
 
 
+@pytest.mark.native
 @pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
 def test_structs_are_those_of_the_headers(tmp_path):
     lines, expected = [], []
@@ -62,6 +63,7 @@ def test_a_library_of_something_else_is_an_import_error():
     assert ended.returncode == 1 and "ImportError: the C library cannot be used" in ended.stderr
 
 
+@pytest.mark.native
 def test_the_import_is_quick_and_loads_nothing():
     code = ("import sys, time; began = time.perf_counter(); import waker; "
             "print(time.perf_counter() - began, 'gymnasium' in sys.modules)")
@@ -104,14 +106,20 @@ def resident_bytes():
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+# Memory that is lost for good; under the address sanitizer the next one looks instead.
+@pytest.mark.native
 def test_nothing_leaks():
     cycles = int(os.environ.get("WAKER_LEAK_CYCLES", "300"))
     create_and_destroy(cycles // 5)
     before = resident_bytes()
     create_and_destroy(cycles)
     grown = resident_bytes() - before
-    assert grown < 400_000 + 200 * cycles, f"{grown / cycles:.0f} bytes a cycle"
+    assert grown < 400_000 + 20 * cycles, f"{grown / cycles:.0f} bytes a cycle"
     assert len(os.listdir("/proc/self/task")) < 20
+
+
+def test_much_is_made_and_closed():
+    create_and_destroy(50)
 
 
 @pytest.mark.parametrize("order", ["waker, gymnasium", "gymnasium, waker"])

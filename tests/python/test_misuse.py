@@ -175,6 +175,107 @@ def test_closing_while_another_thread_steps(env):
     thread.join()
 
 
+def objects_of(run):
+    """What a run is opened as, each with something to do."""
+    image = np.zeros((64, 64, 3), np.uint8)
+    policy, model = waker.Policy(run, "west"), waker.Model(run)
+    curriculum = waker.Curriculum("dr", "toy")
+    return [(policy, lambda: policy.act(image)),
+            (model, lambda: model.observe(image[None, None], np.zeros((1, 1, 2), np.float32))),
+            (curriculum, curriculum.next)]
+
+
+def raises(error, call):
+    try:
+        call()
+    except error:
+        return True
+    return False
+
+
+def test_policies_models_and_curricula_in_a_forked_child(run):
+    objects = objects_of(run)
+    child = os.fork()
+    if child == 0:
+        try:
+            told = all(raises(waker.ForkError, use) for _, use in objects)
+            objects_of(run)[0][1]()  # one of its own acts
+            os._exit(0 if told else 2)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    for _, use in objects:
+        use()
+
+
+def test_policies_models_and_curricula_that_are_closed(run):
+    for thing, use in objects_of(run):
+        use()
+        thing.close()
+        thing.close()
+        with pytest.raises(waker.ClosedError, match="is closed"):
+            use()
+
+
+def test_threads_share_a_policy(run):
+    policy = waker.Policy(run, "west")
+    images = np.random.default_rng(1).integers(0, 256, (4, 6, 64, 64, 3), np.uint8)
+
+    def act(i):
+        state, actions = policy.reset(7), []
+        for image in images[i]:
+            action, state = policy.act(image, state)
+            actions.append(action)
+        return actions
+
+    alone = [act(i) for i in range(4)]
+    together = [None] * 4
+    threads = [threading.Thread(target=lambda i=i: together.__setitem__(i, act(i)))
+               for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert np.array_equal(alone, together)
+
+
+# A second interpreter in the process: numpy may refuse to be imported there, but nothing crashes,
+# and the first one goes on.
+INTERPRETERS = """
+import numpy as np, waker
+SECOND = '''
+try:
+    import waker
+    env = waker.WakerEnv("toy")
+    env.reset(seed=1)
+    env.step([0, 0])
+    env.close()
+except ImportError:
+    pass
+'''
+try:
+    import concurrent.interpreters as interpreters
+    run = lambda: interpreters.create().exec(SECOND)
+except ImportError:
+    import _xxsubinterpreters as interpreters
+    run = lambda: interpreters.run_string(interpreters.create(), SECOND)
+env = waker.WakerEnv("toy")
+before = env.reset(seed=1)[0].copy()
+for _ in range(2):
+    try:
+        run()
+    except Exception as error:
+        print(type(error).__name__, error)
+env.step([0, 0])
+print((env.reset(seed=1)[0] == before).all())
+"""
+
+
+def test_two_interpreters_in_one_process():
+    ended = subprocess.run([sys.executable, "-c", INTERPRETERS], capture_output=True, text=True)
+    assert ended.returncode == 0 and ended.stdout == "True\n", ended.stdout + ended.stderr
+
+
 INTERRUPTED = """
 import os, signal, threading, time
 import numpy as np, waker

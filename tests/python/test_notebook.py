@@ -9,6 +9,7 @@ import pytest
 SOURCE = Path(os.environ.get("WAKER_SOURCE", Path(__file__).parents[2]))
 
 
+@pytest.mark.native
 def test_the_notebook_runs(tmp_path, monkeypatch, capsys):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")

@@ -67,6 +67,16 @@ def test_states_are_values(run):
     assert (one == elsewhere).all()
 
 
+def test_a_card_is_loaded_as_a_run(run, tmp_path):
+    said = waker.command("card", run, "--out", tmp_path / "card", "--policy", "alongside")
+    assert "1 tasks, 1 results" in said
+    card, original = waker.Policy(tmp_path / "card", task="west"), waker.Policy(run, task="west")
+    assert (card.act(grey(90))[0] == original.act(grey(90))[0]).all()
+    env = waker.WakerEnv(card.domain, task="west", options=card.options)
+    action, state = card.act(env.reset(seed=1)[0], None)
+    env.step(action)
+
+
 def test_first_forgets(run):
     policy = waker.Policy(run, "west", num_envs=2)
 

@@ -118,6 +118,7 @@ def test_aggregates_with_intervals():
             wrong()
 
 
+@pytest.mark.native
 def test_figures_are_drawn(run):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
