@@ -195,7 +195,8 @@ class Numbers:
         elif kind == "MultiDiscrete" and np.ndim(space.nvec) == 1:
             counts = [int(n) for n in space.nvec]
             self.shape, self.size = (len(counts),), sum(counts)
-            self.values = [(sum(counts[:i]), 0, n) for i, n in enumerate(counts)]
+            starts = np.broadcast_to(getattr(space, "start", 0), self.shape)
+            self.values = [(sum(counts[:i]), int(starts[i]), n) for i, n in enumerate(counts)]
         else:
             raise Refused(f"{key} is a {type(space).__name__}, which cannot be observed; wrap the "
                           "environment so that it shows Box, Discrete, MultiBinary or "

@@ -200,20 +200,25 @@ static void ends_are_those_of_the_environment(void **state)
 
 /* ---- States ---------------------------------------------------------------------------------- */
 
-static void a_restored_environment_is_at_the_beginning(void **state)
+static void a_restored_environment_has_no_episode(void **state)
 {
     (void)state;
     rig r;
     open_rig(&r, ENVS "Walk");
     assert_ok(reset(&r, r.domain->hardest, 1));
-    assert_false(wk_env_saves_state(r.env));
     step_discrete(&r, 0);
     size_t size = wk_env_state_size(r.env);
     void *bytes = malloc(size);
     assert_ok(wk_env_save(r.env, bytes, size, &err));
+    assert_true(wk_env_has_episode(r.env));
     assert_ok(wk_env_load(r.env, bytes, size, &err));
-    assert_int_equal(wk_env_steps(r.env), 0);
+    assert_false(wk_env_has_episode(r.env));
+    const float action[4] = {1};
+    assert_refused(wk_env_step(r.env, action, &r.frame, &err), WK_E_INPUT, "no episode is running");
+    assert_ok(reset(&r, r.domain->hardest, 1));
     step_discrete(&r, 0);
+    memset((char *)bytes + 4, 9, 1); // its version
+    assert_refused(wk_env_load(r.env, bytes, size, &err), WK_E_UNSUPPORTED, "has version 9");
     free(bytes);
     close_rig(&r);
 }
@@ -385,7 +390,7 @@ int main(void)
         cmocka_unit_test(spaces_become_the_domain),
         cmocka_unit_test(theta_seeds_and_actions_reach_the_environment),
         cmocka_unit_test(ends_are_those_of_the_environment),
-        cmocka_unit_test(a_restored_environment_is_at_the_beginning),
+        cmocka_unit_test(a_restored_environment_has_no_episode),
         cmocka_unit_test(a_failure_ends_the_episode_and_another_begins),
         cmocka_unit_test(failures_in_a_row_are_an_error),
         cmocka_unit_test(what_is_not_as_declared_is_an_error),
