@@ -11,13 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    DESCRIPTION_MAX = 256 << 10,
-    FAILURES_MAX = 3,
-    EVENTS_MAX = 8,
-    SIDE_MAX = 1 << 14,
-    IDLE_MAX = 64
-};
+enum { DESCRIPTION_MAX = 256 << 10, FAILURES_MAX = 3, EVENTS_MAX = 8, IDLE_MAX = 64 };
 static const double ANSWER_SECONDS = 60, START_SECONDS = 120;
 
 struct wk_python_domain {
@@ -240,11 +234,12 @@ static wk_status read_timeout(wk_python_domain *p, wk_error *err)
 
 static wk_status check_picture(const wk_python_domain *p, wk_error *err)
 {
-    bool sized = p->image_width > 0 && p->image_width <= SIDE_MAX && p->image_height > 0 &&
-                 p->image_height <= SIDE_MAX && (p->image_channels == 1 || p->image_channels == 3);
+    bool sized = p->image_width > 0 && p->image_width <= WK_PICTURE_SIDE_MAX &&
+                 p->image_height > 0 && p->image_height <= WK_PICTURE_SIDE_MAX &&
+                 (p->image_channels == 1 || p->image_channels == 3);
     if (p->domain.observation.no_image || sized) return WK_OK;
     return wk_fail(err, WK_E_INPUT, "its pictures have %d x %d pixels; 1 to %d a side are possible",
-                   p->image_width, p->image_height, SIDE_MAX);
+                   p->image_width, p->image_height, WK_PICTURE_SIDE_MAX);
 }
 
 static wk_status take_description(wk_python_domain *p, const wk_python_shared *shared,
