@@ -19,6 +19,7 @@ struct wk_python_domain {
     wk_described *described;
     char *spec;
     int image_width, image_height, image_channels;
+    uint32_t state_bytes; // 0: states cannot be saved
     double answer_seconds, start_seconds;
     pthread_mutex_t lock; // of what follows
     wk_text events;
@@ -61,7 +62,8 @@ static wk_status start(world *w, wk_error *err)
     if (w->ready) w->process = p->idle[--p->n_idle];
     pthread_mutex_unlock(&p->lock);
     if (w->ready) return WK_OK;
-    return wk_python_start(&w->process, "serve", p->spec, observation_bytes(p), err);
+    size_t size = observation_bytes(p) + p->state_bytes;
+    return wk_python_start(&w->process, "serve", p->spec, size, err);
 }
 
 static wk_status create(const wk_domain *domain, const int *options, void **env, wk_error *err)
@@ -167,6 +169,8 @@ static void step(void *env, const float *action, wk_outcome *out)
 {
     world *w = env;
     const wk_domain *domain = &w->of->domain;
+    out->diverged = w->failed; // in saving its state
+    if (w->failed) return;
     memcpy(w->process.shared->action, action, (size_t)domain->action_size * sizeof *action);
     wk_python_answer answer = call(w, WK_PYTHON_STEP);
     out->diverged = answer != WK_PYTHON_DONE;
@@ -197,24 +201,47 @@ static void render(void *env, int width, int height, uint8_t *rgb)
     wk_picture_resample(&picture, width, height, rgb);
 }
 
+// A state is the length that the environment gave it, or NOT_SAVED, and room for the longest.
+static const uint64_t NOT_SAVED = UINT64_MAX;
+
 static size_t state_size(const void *env)
 {
-    (void)env;
-    return WK_STATE_NONE;
+    const world *w = env;
+    return w->of->state_bytes > 0 ? sizeof NOT_SAVED + w->of->state_bytes : WK_STATE_NONE;
 }
 
+static uint8_t *state_of(const world *w)
+{
+    return (uint8_t *)(w->process.shared + 1) + observation_bytes(w->of);
+}
+
+// The bytes are zero. What goes wrong ends the episode, and the state is refused by `load`.
 static void save(const void *env, void *bytes)
 {
-    (void)env;
-    (void)bytes;
+    world *w = (world *)env;
+    uint64_t length = NOT_SAVED;
+    wk_python_answer answer = call(w, WK_PYTHON_SAVE);
+    if (answer == WK_PYTHON_DONE)
+        length = w->process.shared->length;
+    else
+        note_failure(w, answer);
+    memcpy(bytes, &length, sizeof length);
+    if (length <= w->of->state_bytes)
+        memcpy((char *)bytes + sizeof length, state_of(w), (size_t)length);
 }
 
 static wk_status load(void *env, const void *bytes, size_t size, wk_error *err)
 {
-    (void)env;
-    (void)bytes;
-    (void)size;
-    return wk_fail(err, WK_E_UNSUPPORTED, "environments of Python have no saved state");
+    world *w = env;
+    uint64_t length;
+    memcpy(&length, bytes, sizeof length);
+    if (length > size - sizeof length)
+        return wk_fail(err, WK_E_FORMAT, "the environment did not save its state");
+    if (w->failed) return wk_fail(err, WK_E_DIVERGED, "%.900s", w->why);
+    memcpy(state_of(w), (const char *)bytes + sizeof length, (size_t)length);
+    w->process.shared->length = (uint32_t)length;
+    if (call(w, WK_PYTHON_LOAD) == WK_PYTHON_DONE) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "load_state: %.900s", w->why);
 }
 
 /* ---- The domain ------------------------------------------------------------------------------ */
@@ -255,6 +282,7 @@ static wk_status take_description(wk_python_domain *p, const wk_python_shared *s
     p->image_width = (int)shared->image_width;
     p->image_height = (int)shared->image_height;
     p->image_channels = (int)shared->image_channels;
+    p->state_bytes = shared->state_bytes;
     p->domain.create = create;
     p->domain.destroy = destroy;
     p->domain.reset = reset;
