@@ -28,7 +28,7 @@ import signal
 import traceback
 
 CONTROL, LIFE, MEMORY = 3, 4, 5
-RESET, STEP = 1, 2
+RESET, STEP, SAVE, LOAD = 1, 2, 3, 4
 DONE, FAILED, REFUSED = 0, 1, 2  # FAILED: an exception of the environment; REFUSED: a wrong use
 TERMINATED, TRUNCATED = 1, 2
 SEED, THETA, ACTION, REWARDS, MESSAGE, REST = 32, 40, 104, 232, 296, 4392
@@ -195,7 +195,8 @@ class Numbers:
         elif kind == "MultiDiscrete" and np.ndim(space.nvec) == 1:
             counts = [int(n) for n in space.nvec]
             self.shape, self.size = (len(counts),), sum(counts)
-            self.values = [(sum(counts[:i]), 0, n) for i, n in enumerate(counts)]
+            starts = np.broadcast_to(getattr(space, "start", 0), self.shape)
+            self.values = [(sum(counts[:i]), int(starts[i]), n) for i, n in enumerate(counts)]
         else:
             raise Refused(f"{key} is a {type(space).__name__}, which cannot be observed; wrap the "
                           "environment so that it shows Box, Discrete, MultiBinary or "
@@ -309,6 +310,12 @@ class Environment:
             raise Refused(f"reward_names has {len(self.reward_names)} names; 1 to {TASKS_MAX} are "
                           "possible")
         self.ends_early = bool(attribute(env, "ends_early", True))
+        self.state_bytes = int(attribute(env, "state_bytes", 0))
+        for name in ("save_state", "load_state") if self.state_bytes else ():
+            if not callable(attribute(env, name)):
+                raise Refused(f"the environment has state_bytes but no function {name}; write both "
+                              "save_state and load_state, or leave state_bytes out")
+        self.size = self.observation.size + self.state_bytes
 
     def create(self):
         env = self.make()
@@ -361,6 +368,21 @@ class Environment:
         self.numbers = np.frombuffer(memory, np.float32, ACTION_MAX, ACTION)
         self.rewards = memoryview(memory)[REWARDS:REWARDS + 4 * TASKS_MAX].cast("f")
         self.observation.connect(memory)
+        self.length = memoryview(memory)[12:16].cast("I")
+        self.state = memoryview(memory)[REST + self.observation.size:]
+
+    def save(self):
+        state = bytes(attribute(self.env, "save_state")())
+        if len(state) > self.state_bytes:
+            raise Refused(f"save_state returned {len(state)} bytes, more than the {self.state_bytes} "
+                          "of state_bytes")
+        self.state[:len(state)] = state
+        self.length[0] = len(state)
+        return 0
+
+    def load(self):
+        self.observation.write(attribute(self.env, "load_state")(bytes(self.state[:self.length[0]])))
+        return 0
 
     def reset(self):
         if self.env is None:
@@ -444,6 +466,7 @@ def describe(memory, spec):
     environment = Environment(load_function(spec))
     shape = memoryview(memory)[16:32].cast("I")
     shape[0], shape[1], shape[2] = environment.observation.shape
+    shape[3] = environment.state_bytes
     text = json.dumps(environment.describe())
     if len(text) > len(memory) - REST:
         raise Refused("the description of the environment is too long")
@@ -453,13 +476,14 @@ def describe(memory, spec):
 
 def serve(memory, spec):
     environment = Environment(load_function(spec))
-    if REST + environment.observation.size != len(memory):
-        raise Refused("the function made an environment with another observation_space than the "
-                      "first time; it must be the same always")
+    if REST + environment.size != len(memory):
+        raise Refused("the function made an environment with another observation_space, or other "
+                      "state_bytes, than the first time; they must be the same always")
     environment.connect(memory)
     header = memoryview(memory)[0:16].cast("I")
     answer(memory, DONE)
-    commands = {RESET: environment.reset, STEP: environment.step}
+    commands = {RESET: environment.reset, STEP: environment.step, SAVE: environment.save,
+                LOAD: environment.load}
     while os.read(CONTROL, 1):
         try:
             ended = commands[header[0]]()

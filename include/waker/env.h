@@ -332,7 +332,7 @@ wk_status wk_env_render(wk_env *env, int width, int height, uint8_t *rgb, wk_err
 /// restored environment continues bit for bit. `load` accepts states of the same domain, options
 /// and version only; foreign or damaged bytes are refused and the environment stays as it was. If
 /// the domain itself refuses the state, the environment is without an episode and can be reset.
-/// Where the domain saves no states, a restored environment is at the beginning of its episode.
+/// Where the domain saves no states, a restored environment is without an episode too.
 size_t wk_env_state_size(const wk_env *env);
 wk_status wk_env_save(const wk_env *env, void *bytes, size_t size, wk_error *err);
 wk_status wk_env_load(wk_env *env, const void *bytes, size_t size, wk_error *err);

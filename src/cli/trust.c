@@ -119,7 +119,8 @@ const wk_command wk_command_trust = {
         "A plug-in is code. It is loaded when a command names it with --plugin, or when it is on\n"
         "your list: $XDG_CONFIG_HOME/waker/trusted (~/.config/waker/trusted), lines as sha256sum\n"
         "prints them. An entry is good for the file's absolute path and its content now; after\n"
-        "the next build, trust it again. docs/security.md says what else is opened.\n",
+        "the next build, trust it again. A function of Python is FILE.py:FUNCTION.\n"
+        "docs/security.md says what else is opened.\n",
     .examples = "trust ./ball.so\ntrust --list",
     WK_COMMAND_OPTIONS(args, defaults),
     .max_words = WK_ARG_WORDS_MAX,

@@ -126,12 +126,13 @@ static void finish_step(wk_env *env, wk_outcome *outcome, const wk_frame *frame)
 }
 
 // A saved state: this header, the domain's bytes, in version 2 the tallies of its indicators, and
-// the CRC-32 of all. Numbers are in the machine's byte order; the magic number reads differently in
-// the other one.
+// the CRC-32 of all; in version 3 header and CRC-32 alone. Numbers are in the machine's byte order;
+// the magic number reads differently in the other one.
 enum {
     STATE_MAGIC = 0x45534b57,
     STATE_PLAIN = 1,   // version of a state without tallies
     STATE_TALLIED = 2, // with them
+    STATE_ABSENT = 3,  // of a domain that saves none
     DOMAIN_NAME_BYTES = 64
 };
 
@@ -153,7 +154,7 @@ static size_t state_size_for(size_t world_size)
     return sizeof(state_header) + world_size + sizeof(uint32_t);
 }
 
-bool wk_env_saves_state(const wk_env *env)
+static bool saves_state(const wk_env *env)
 {
     return env->domain->state_size(env->world) != WK_STATE_NONE;
 }
@@ -161,13 +162,14 @@ bool wk_env_saves_state(const wk_env *env)
 // Bytes of the domain in a saved state.
 static size_t world_bytes(const wk_env *env)
 {
-    return wk_env_saves_state(env) ? env->domain->state_size(env->world) : 0;
+    return saves_state(env) ? env->domain->state_size(env->world) : 0;
 }
 
 // Bytes of the tallies in a saved state.
 static size_t tally_bytes(const wk_env *env)
 {
-    return env->tallied ? (size_t)env->domain->n_indicators * sizeof *env->tallies : 0;
+    bool kept = env->tallied && saves_state(env);
+    return kept ? (size_t)env->domain->n_indicators * sizeof *env->tallies : 0;
 }
 
 // Starts an episode in the domain and in the wrapper; on failure there is none.
@@ -291,6 +293,11 @@ int wk_env_steps(const wk_env *env)
     return env->steps;
 }
 
+bool wk_env_has_episode(const wk_env *env)
+{
+    return env->started;
+}
+
 double wk_env_indicator(const wk_env *env, int k)
 {
     return env->tallied ? wk_tally_value(&env->tallies[k], &env->domain->indicators[k]) : NAN;
@@ -334,7 +341,9 @@ wk_status wk_env_save(const wk_env *env, void *bytes, size_t size, wk_error *err
         return wk_fail(err, WK_E_INPUT, "a saved state takes %zu bytes, not %zu", needed, size);
     size_t tallies = tally_bytes(env);
     state_header header = {.magic = STATE_MAGIC,
-                           .version = tallies ? STATE_TALLIED : STATE_PLAIN,
+                           .version = !saves_state(env) ? STATE_ABSENT
+                                      : tallies         ? STATE_TALLIED
+                                                        : STATE_PLAIN,
                            .seed = env->seed,
                            .episode = env->episode,
                            .world_size = needed - tallies - state_size_for(0),
@@ -348,8 +357,7 @@ wk_status wk_env_save(const wk_env *env, void *bytes, size_t size, wk_error *err
     char *world = (char *)bytes + sizeof header, *end = world + header.world_size + tallies;
     memcpy(bytes, &header, sizeof header);
     memset(world, 0, header.world_size);
-    if (!(env->flags & WK_IS_DIVERGED) && wk_env_saves_state(env))
-        env->domain->save(env->world, world);
+    if (!(env->flags & WK_IS_DIVERGED) && saves_state(env)) env->domain->save(env->world, world);
     memcpy(end - tallies, env->tallies, tallies);
     uint32_t sum = checksum(bytes, (size_t)(end - (char *)bytes));
     memcpy(end, &sum, sizeof sum);
@@ -364,13 +372,13 @@ static wk_status check_bytes(const void *bytes, size_t size, state_header *heade
     memcpy(header, bytes, sizeof *header);
     if (header->magic != STATE_MAGIC)
         return wk_fail(err, WK_E_FORMAT, "these bytes are not a saved environment");
-    if (header->version != STATE_PLAIN && header->version != STATE_TALLIED)
+    if (header->version < STATE_PLAIN || header->version > STATE_ABSENT)
         return wk_fail(err, WK_E_UNSUPPORTED,
-                       "the state has version %u, this program reads versions %d and %d",
-                       header->version, STATE_PLAIN, STATE_TALLIED);
+                       "the state has version %u, this program reads versions %d to %d",
+                       header->version, STATE_PLAIN, STATE_ABSENT);
     uint64_t behind = size - state_size_for(0) - header->world_size; // the world
     bool whole = header->world_size <= size - state_size_for(0) &&
-                 (header->version == STATE_PLAIN ? behind == 0 : behind % sizeof(wk_tally) == 0);
+                 (header->version == STATE_TALLIED ? behind % sizeof(wk_tally) == 0 : behind == 0);
     if (!whole)
         return wk_fail(err, WK_E_FORMAT,
                        "the saved state has %zu bytes but its world %" PRIu64 "; it was cut or "
@@ -428,9 +436,9 @@ wk_status wk_env_load(wk_env *env, const void *bytes, size_t size, wk_error *err
     WK_TRY(check_bytes(bytes, size, &header, err));
     WK_TRY(check_origin(env, &header, err));
     wk_outcome ignored;
+    env->started = false;
+    if (header.version == STATE_ABSENT) return WK_OK;
     WK_TRY(start(env, header.theta, header.seed, header.episode, &ignored, err));
-    env->flags = WK_IS_FIRST;
-    if (!wk_env_saves_state(env)) return WK_OK;
     const char *world = (const char *)bytes + sizeof header;
     if (!(header.flags & WK_IS_DIVERGED)) {
         wk_status status = load_world(env, world, (size_t)header.world_size, err);

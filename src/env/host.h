@@ -8,8 +8,8 @@
 /// wk_env_step cannot fail but for a picture of a domain that draws none.
 wk_status wk_env_check_step(const wk_env *env, const float *action, wk_error *err);
 
-/// Whether the running episode can be saved and restored where it is.
-bool wk_env_saves_state(const wk_env *env);
+/// Whether it was reset, or restored from a state that was saved.
+bool wk_env_has_episode(const wk_env *env);
 
 /// Time that environments have taken since they were made, by the wall clock: the clock of
 /// processor time is a system call, which took 1 % of a step. For shares: a busy machine delays

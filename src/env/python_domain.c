@@ -11,13 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    DESCRIPTION_MAX = 256 << 10,
-    FAILURES_MAX = 3,
-    EVENTS_MAX = 8,
-    SIDE_MAX = 1 << 14,
-    IDLE_MAX = 64
-};
+enum { DESCRIPTION_MAX = 256 << 10, FAILURES_MAX = 3, EVENTS_MAX = 8, IDLE_MAX = 64 };
 static const double ANSWER_SECONDS = 60, START_SECONDS = 120;
 
 struct wk_python_domain {
@@ -25,6 +19,7 @@ struct wk_python_domain {
     wk_described *described;
     char *spec;
     int image_width, image_height, image_channels;
+    uint32_t state_bytes; // 0: states cannot be saved
     double answer_seconds, start_seconds;
     pthread_mutex_t lock; // of what follows
     wk_text events;
@@ -67,7 +62,8 @@ static wk_status start(world *w, wk_error *err)
     if (w->ready) w->process = p->idle[--p->n_idle];
     pthread_mutex_unlock(&p->lock);
     if (w->ready) return WK_OK;
-    return wk_python_start(&w->process, "serve", p->spec, observation_bytes(p), err);
+    size_t size = observation_bytes(p) + p->state_bytes;
+    return wk_python_start(&w->process, "serve", p->spec, size, err);
 }
 
 static wk_status create(const wk_domain *domain, const int *options, void **env, wk_error *err)
@@ -173,6 +169,8 @@ static void step(void *env, const float *action, wk_outcome *out)
 {
     world *w = env;
     const wk_domain *domain = &w->of->domain;
+    out->diverged = w->failed; // in saving its state
+    if (w->failed) return;
     memcpy(w->process.shared->action, action, (size_t)domain->action_size * sizeof *action);
     wk_python_answer answer = call(w, WK_PYTHON_STEP);
     out->diverged = answer != WK_PYTHON_DONE;
@@ -203,24 +201,47 @@ static void render(void *env, int width, int height, uint8_t *rgb)
     wk_picture_resample(&picture, width, height, rgb);
 }
 
+// A state is the length that the environment gave it, or NOT_SAVED, and room for the longest.
+static const uint64_t NOT_SAVED = UINT64_MAX;
+
 static size_t state_size(const void *env)
 {
-    (void)env;
-    return WK_STATE_NONE;
+    const world *w = env;
+    return w->of->state_bytes > 0 ? sizeof NOT_SAVED + w->of->state_bytes : WK_STATE_NONE;
 }
 
+static uint8_t *state_of(const world *w)
+{
+    return (uint8_t *)(w->process.shared + 1) + observation_bytes(w->of);
+}
+
+// The bytes are zero. What goes wrong ends the episode, and the state is refused by `load`.
 static void save(const void *env, void *bytes)
 {
-    (void)env;
-    (void)bytes;
+    world *w = (world *)env;
+    uint64_t length = NOT_SAVED;
+    wk_python_answer answer = call(w, WK_PYTHON_SAVE);
+    if (answer == WK_PYTHON_DONE)
+        length = w->process.shared->length;
+    else
+        note_failure(w, answer);
+    memcpy(bytes, &length, sizeof length);
+    if (length <= w->of->state_bytes)
+        memcpy((char *)bytes + sizeof length, state_of(w), (size_t)length);
 }
 
 static wk_status load(void *env, const void *bytes, size_t size, wk_error *err)
 {
-    (void)env;
-    (void)bytes;
-    (void)size;
-    return wk_fail(err, WK_E_UNSUPPORTED, "environments of Python have no saved state");
+    world *w = env;
+    uint64_t length;
+    memcpy(&length, bytes, sizeof length);
+    if (length > size - sizeof length)
+        return wk_fail(err, WK_E_FORMAT, "the environment did not save its state");
+    if (w->failed) return wk_fail(err, WK_E_DIVERGED, "%.900s", w->why);
+    memcpy(state_of(w), (const char *)bytes + sizeof length, (size_t)length);
+    w->process.shared->length = (uint32_t)length;
+    if (call(w, WK_PYTHON_LOAD) == WK_PYTHON_DONE) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "load_state: %.900s", w->why);
 }
 
 /* ---- The domain ------------------------------------------------------------------------------ */
@@ -240,11 +261,12 @@ static wk_status read_timeout(wk_python_domain *p, wk_error *err)
 
 static wk_status check_picture(const wk_python_domain *p, wk_error *err)
 {
-    bool sized = p->image_width > 0 && p->image_width <= SIDE_MAX && p->image_height > 0 &&
-                 p->image_height <= SIDE_MAX && (p->image_channels == 1 || p->image_channels == 3);
+    bool sized = p->image_width > 0 && p->image_width <= WK_PICTURE_SIDE_MAX &&
+                 p->image_height > 0 && p->image_height <= WK_PICTURE_SIDE_MAX &&
+                 (p->image_channels == 1 || p->image_channels == 3);
     if (p->domain.observation.no_image || sized) return WK_OK;
     return wk_fail(err, WK_E_INPUT, "its pictures have %d x %d pixels; 1 to %d a side are possible",
-                   p->image_width, p->image_height, SIDE_MAX);
+                   p->image_width, p->image_height, WK_PICTURE_SIDE_MAX);
 }
 
 static wk_status take_description(wk_python_domain *p, const wk_python_shared *shared,
@@ -260,6 +282,7 @@ static wk_status take_description(wk_python_domain *p, const wk_python_shared *s
     p->image_width = (int)shared->image_width;
     p->image_height = (int)shared->image_height;
     p->image_channels = (int)shared->image_channels;
+    p->state_bytes = shared->state_bytes;
     p->domain.create = create;
     p->domain.destroy = destroy;
     p->domain.reset = reset;

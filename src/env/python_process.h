@@ -9,14 +9,14 @@
 
 enum { WK_PYTHON_MESSAGE_MAX = 4096 };
 
-/// What the shared memory begins with; behind it lie the vector and the picture of the observation.
-/// The worker has the same offsets.
+/// What the shared memory begins with; behind it lie the vector and the picture of the
+/// observation, and room for a state. The worker has the same offsets.
 typedef struct wk_python_shared {
-    uint32_t command;                                           // WK_PYTHON_RESET, WK_PYTHON_STEP
-    uint32_t status;                                            // of the answer, a wk_python_answer
-    uint32_t ended;                                             // bits: 1 terminated, 2 truncated
-    uint32_t length;                                            // bytes of the message
-    uint32_t image_height, image_width, image_channels, unused; // of a description
+    uint32_t command; // WK_PYTHON_RESET, ...
+    uint32_t status;  // of the answer, a wk_python_answer
+    uint32_t ended;   // bits: 1 terminated, 2 truncated
+    uint32_t length;  // bytes of the message, or of a state
+    uint32_t image_height, image_width, image_channels, state_bytes; // of a description
     uint64_t seed;
     double theta[WK_PARAMS_MAX];
     float action[WK_ACTION_MAX];
@@ -24,7 +24,7 @@ typedef struct wk_python_shared {
     char message[WK_PYTHON_MESSAGE_MAX];
 } wk_python_shared;
 
-enum { WK_PYTHON_RESET = 1, WK_PYTHON_STEP = 2 };
+enum { WK_PYTHON_RESET = 1, WK_PYTHON_STEP, WK_PYTHON_SAVE, WK_PYTHON_LOAD };
 
 /// How a command went.
 typedef enum wk_python_answer {

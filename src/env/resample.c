@@ -1,5 +1,6 @@
 #include "env/resample.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -20,39 +21,52 @@ static span cover(int i, int from, int to)
     return s;
 }
 
-static double share(const span *s, int i)
+// How much of the span pixel i is.
+static float share(const span *s, int i)
 {
-    return fmin(s->end, i + 1) - fmax(s->begin, i);
+    double begin = i < s->begin ? s->begin : i, end = i + 1 > s->end ? s->end : i + 1;
+    return (float)((end - begin) / (s->end - s->begin));
 }
 
-static void mean(const wk_picture *from, const span *x, const span *y, uint8_t rgb[3])
+// The mean of the rows of a span, [width, channels].
+static void mean_of_rows(const wk_picture *from, const span *y, float *row)
 {
-    double sums[3] = {0}, area = (x->end - x->begin) * (y->end - y->begin);
-    for (int row = y->first; row <= y->last; row++) {
-        const uint8_t *pixels =
-            from->pixels + (size_t)row * (size_t)from->width * (size_t)from->channels;
-        double height = share(y, row);
-        for (int column = x->first; column <= x->last; column++) {
-            double weight = height * share(x, column);
-            for (int k = 0; k < from->channels; k++)
-                sums[k] += weight * pixels[column * from->channels + k];
-        }
+    size_t count = (size_t)from->width * (size_t)from->channels;
+    memset(row, 0, count * sizeof *row);
+    for (int i = y->first; i <= y->last; i++) {
+        const uint8_t *pixels = from->pixels + (size_t)i * count;
+        float weight = share(y, i);
+        for (size_t k = 0; k < count; k++)
+            row[k] += weight * pixels[k];
+    }
+}
+
+static void mean_of_columns(const float *row, int channels, const span *x, uint8_t rgb[3])
+{
+    float sums[3] = {0};
+    for (int i = x->first; i <= x->last; i++) {
+        float weight = share(x, i);
+        for (int k = 0; k < channels; k++)
+            sums[k] += weight * row[i * channels + k];
     }
     for (int k = 0; k < 3; k++)
-        rgb[k] = (uint8_t)fmin(255, sums[from->channels == 3 ? k : 0] / area + 0.5);
+        rgb[k] = (uint8_t)(sums[channels == 3 ? k : 0] + 0.5f);
 }
 
 void wk_picture_resample(const wk_picture *from, int width, int height, uint8_t *rgb)
 {
+    float row[WK_PICTURE_SIDE_MAX * 3];
+    assert(from->width <= WK_PICTURE_SIDE_MAX);
     if (from->width == width && from->height == height && from->channels == 3) {
         memcpy(rgb, from->pixels, (size_t)width * (size_t)height * 3);
         return;
     }
-    for (int row = 0; row < height; row++) {
-        span y = cover(row, from->height, height);
-        for (int column = 0; column < width; column++, rgb += 3) {
-            span x = cover(column, from->width, width);
-            mean(from, &x, &y, rgb);
+    for (int i = 0; i < height; i++) {
+        span y = cover(i, from->height, height);
+        mean_of_rows(from, &y, row);
+        for (int k = 0; k < width; k++, rgb += 3) {
+            span x = cover(k, from->width, width);
+            mean_of_columns(row, from->channels, &x, rgb);
         }
     }
 }

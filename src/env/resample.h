@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+enum { WK_PICTURE_SIDE_MAX = 4096 }; // pixels along a side
+
 /// A picture: uint8, row by row from the top, 1 or 3 values for each pixel.
 typedef struct wk_picture {
     int width, height, channels;

@@ -216,7 +216,7 @@ static wk_status read_worlds(const wk_run_state *s, reader *r, wk_error *err)
         if (status != WK_OK)
             return wk_fail(err, status == WK_E_MEMORY ? status : WK_E_FORMAT,
                            "environment %d: %.800s", i, said.message);
-        if (!wk_env_saves_state(env)) continue; // who resumes begins another episode
+        if (!wk_env_has_episode(env)) continue; // who resumes begins another one
         if ((uint64_t)wk_env_steps(env) != s->running[i].steps)
             return wk_fail(err, WK_E_FORMAT, "environment %d is at another step than its episode",
                            i);

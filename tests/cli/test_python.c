@@ -114,11 +114,11 @@ static void code_is_run_when_named_or_trusted(void **state)
     program_expect_error(program_run("trust small:Walk"), 2, "there is no file 'small:Walk'");
 }
 
-static pid_t start_long(const char *directory)
+static pid_t start_long(const char *directory, const char *function)
 {
     char options[1024];
-    snprintf(options, sizeof options, "train --logdir %s --python small:Walk " LONG_OPTIONS,
-             directory);
+    snprintf(options, sizeof options, "train --logdir %s --python small:%s " LONG_OPTIONS,
+             directory, function);
     pid_t child = start(options);
     char command[512]; // episodes have ended
     snprintf(command, sizeof command, "test -s %s/%s/metrics.jsonl", place, directory);
@@ -132,7 +132,7 @@ static void an_interrupted_run_goes_on_with_new_episodes(void **state)
 {
     (void)state;
     python_for_workers();
-    pid_t child = start_long("long");
+    pid_t child = start_long("long", "Walk");
     kill(child, SIGINT);
     assert_int_equal(exit_code(child), 75);
     expect_no_workers();
@@ -141,11 +141,23 @@ static void an_interrupted_run_goes_on_with_new_episodes(void **state)
     program_expect_success(program_run("ckpt long --check"));
 }
 
+static void saved_states_continue_to_the_same_bytes(void **state)
+{
+    (void)state;
+    python_for_workers();
+    static const char train[] = "train --python small:Saved " OPTIONS;
+    program_expect_success(program_run("%s --logdir whole --steps 300", train));
+    program_expect_success(program_run("%s --logdir parts --steps 100", train));
+    program_expect_success(program_run("%s --logdir parts --steps 300", train));
+    shell("cmp whole/snapshots/step-000000000300.safetensors "
+          "parts/snapshots/step-000000000300.safetensors");
+}
+
 static void a_killed_program_leaves_no_process(void **state)
 {
     (void)state;
     python_for_workers();
-    pid_t child = start_long("killed");
+    pid_t child = start_long("killed", "Walk");
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, NULL, 0), child);
     expect_no_workers();
@@ -184,6 +196,7 @@ int main(void)
         cmocka_unit_test(a_run_is_trained_and_evaluated),
         cmocka_unit_test(code_is_run_when_named_or_trusted),
         cmocka_unit_test(an_interrupted_run_goes_on_with_new_episodes),
+        cmocka_unit_test(saved_states_continue_to_the_same_bytes),
         cmocka_unit_test(a_killed_program_leaves_no_process),
         cmocka_unit_test(a_killed_worker_is_told_of_and_replaced),
     };

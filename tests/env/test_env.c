@@ -445,9 +445,9 @@ static void damage_is_told_from_other_versions_and_other_files(void **state)
     bytes[0] ^= 1;
     assert_refused(wk_env_load(env, bytes, size, &err), WK_E_FORMAT, "not a saved environment");
     bytes[0] ^= 1;
-    bytes[4] ^= 2;
-    assert_refused(wk_env_load(env, bytes, size, &err), WK_E_UNSUPPORTED, "version 3");
-    bytes[4] ^= 2;
+    bytes[4] ^= 4;
+    assert_refused(wk_env_load(env, bytes, size, &err), WK_E_UNSUPPORTED, "version 5");
+    bytes[4] ^= 4;
     bytes[size - 6] ^= 1;
     assert_refused(wk_env_load(env, bytes, size, &err), WK_E_FORMAT, "checksum");
     free(bytes);

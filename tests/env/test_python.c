@@ -19,7 +19,7 @@ static wk_error err;
 static struct {
     const char *spec;
     wk_plugin *plugin;
-} described[4];
+} described[8];
 
 static wk_plugin *load(const char *spec)
 {
@@ -34,7 +34,7 @@ static wk_plugin *load(const char *spec)
 static int unload_all(void **state)
 {
     (void)state;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 8; i++)
         wk_plugin_unload(described[i].plugin);
     return 0;
 }
@@ -198,44 +198,11 @@ static void ends_are_those_of_the_environment(void **state)
     close_rig(&r);
 }
 
-/* ---- States ---------------------------------------------------------------------------------- */
-
-static void a_restored_environment_is_at_the_beginning(void **state)
-{
-    (void)state;
-    rig r;
-    open_rig(&r, ENVS "Walk");
-    assert_ok(reset(&r, r.domain->hardest, 1));
-    assert_false(wk_env_saves_state(r.env));
-    step_discrete(&r, 0);
-    size_t size = wk_env_state_size(r.env);
-    void *bytes = malloc(size);
-    assert_ok(wk_env_save(r.env, bytes, size, &err));
-    assert_ok(wk_env_load(r.env, bytes, size, &err));
-    assert_int_equal(wk_env_steps(r.env), 0);
-    step_discrete(&r, 0);
-    free(bytes);
-    close_rig(&r);
-}
-
-/* ---- Failures -------------------------------------------------------------------------------- */
-
 static char fault_file[64];
 
 static void set_fault(const char *fault)
 {
     assert_ok(wk_file_write(fault_file, fault, strlen(fault), &err));
-}
-
-// Plays up to the step that breaks.
-static void play_to_the_fault(rig *r, uint64_t episode)
-{
-    assert_ok(reset(r, r->domain->hardest, episode));
-    for (int i = 0; i < 6; i++) {
-        assert_int_equal(r->flags & WK_IS_LAST, 0);
-        step_discrete(r, 0);
-    }
-    assert_int_equal(r->flags, WK_IS_LAST | WK_IS_DIVERGED);
 }
 
 static void expect_event(const rig *r, const char *part)
@@ -248,6 +215,87 @@ static void expect_event(const rig *r, const char *part)
     wk_plugin_take_events(r->plugin, &events);
     assert_string_equal(wk_text_get(&events), ""); // once is enough
     wk_text_free(&events);
+}
+
+/* ---- States ---------------------------------------------------------------------------------- */
+
+static void a_restored_environment_has_no_episode(void **state)
+{
+    (void)state;
+    rig r;
+    open_rig(&r, ENVS "Walk");
+    assert_ok(reset(&r, r.domain->hardest, 1));
+    step_discrete(&r, 0);
+    size_t size = wk_env_state_size(r.env);
+    void *bytes = malloc(size);
+    assert_ok(wk_env_save(r.env, bytes, size, &err));
+    assert_true(wk_env_has_episode(r.env));
+    assert_ok(wk_env_load(r.env, bytes, size, &err));
+    assert_false(wk_env_has_episode(r.env));
+    const float action[4] = {1};
+    assert_refused(wk_env_step(r.env, action, &r.frame, &err), WK_E_INPUT, "no episode is running");
+    assert_ok(reset(&r, r.domain->hardest, 1));
+    step_discrete(&r, 0);
+    memset((char *)bytes + 4, 9, 1); // its version
+    assert_refused(wk_env_load(r.env, bytes, size, &err), WK_E_UNSUPPORTED, "has version 9");
+    free(bytes);
+    close_rig(&r);
+}
+
+static void a_state_that_is_saved_continues(void **state)
+{
+    (void)state;
+    rig r, other;
+    unlink(fault_file);
+    open_rig(&r, ENVS "Saved");
+    open_rig(&other, ENVS "Saved");
+    const double theta[] = {2, 1};
+    assert_ok(reset(&r, theta, 1));
+    for (int i = 0; i < 3; i++)
+        step_discrete(&r, i);
+    size_t size = wk_env_state_size(r.env);
+    void *bytes = malloc(size);
+    uint8_t picture[WK_IMAGE_BYTES];
+    assert_ok(wk_env_save(r.env, bytes, size, &err));
+    assert_ok(wk_env_load(other.env, bytes, size, &err));
+    assert_int_equal(wk_env_steps(other.env), 3);
+    assert_ok(wk_env_render(other.env, WK_IMAGE_SIDE, WK_IMAGE_SIDE, picture, &err));
+    assert_memory_equal(picture, r.image, sizeof picture);
+    for (int i = 3; i < r.domain->episode_steps; i++) {
+        step_discrete(&r, i % 4);
+        step_discrete(&other, i % 4);
+        assert_memory_equal(other.image, r.image, sizeof r.image);
+        assert_memory_equal(other.rewards, r.rewards, 2 * sizeof *r.rewards);
+    }
+    assert_int_equal(other.flags, WK_IS_LAST);
+    // One that cannot be saved ends the episode, and is no state.
+    assert_ok(reset(&r, theta, 2));
+    set_fault("any");
+    assert_ok(wk_env_save(r.env, bytes, size, &err));
+    unlink(fault_file);
+    expect_event(&r, "ArithmeticError: the film is full");
+    step_discrete(&r, 0);
+    assert_int_equal(r.flags, WK_IS_LAST | WK_IS_DIVERGED);
+    assert_refused(wk_env_load(other.env, bytes, size, &err), WK_E_FORMAT,
+                   "did not save its state");
+    assert_ok(reset(&r, theta, 3));
+    step_discrete(&r, 0);
+    free(bytes);
+    close_rig(&r);
+    close_rig(&other);
+}
+
+/* ---- Failures -------------------------------------------------------------------------------- */
+
+// Plays up to the step that breaks.
+static void play_to_the_fault(rig *r, uint64_t episode)
+{
+    assert_ok(reset(r, r->domain->hardest, episode));
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(r->flags & WK_IS_LAST, 0);
+        step_discrete(r, 0);
+    }
+    assert_int_equal(r->flags, WK_IS_LAST | WK_IS_DIVERGED);
 }
 
 static void a_failure_ends_the_episode_and_another_begins(void **state)
@@ -385,7 +433,8 @@ int main(void)
         cmocka_unit_test(spaces_become_the_domain),
         cmocka_unit_test(theta_seeds_and_actions_reach_the_environment),
         cmocka_unit_test(ends_are_those_of_the_environment),
-        cmocka_unit_test(a_restored_environment_is_at_the_beginning),
+        cmocka_unit_test(a_restored_environment_has_no_episode),
+        cmocka_unit_test(a_state_that_is_saved_continues),
         cmocka_unit_test(a_failure_ends_the_episode_and_another_begins),
         cmocka_unit_test(failures_in_a_row_are_an_error),
         cmocka_unit_test(what_is_not_as_declared_is_an_error),

@@ -92,6 +92,22 @@ class Numbers(Walk):
         return {"half": int(self.place[0] > 16), "place": (self.place / 16 - 1).astype(np.float32)}
 
 
+class Saved(Walk):
+    """One whose state can be saved."""
+
+    state_bytes = 100
+
+    def save_state(self):
+        if "SMALL_ENVS_FAULT" in os.environ and os.path.exists(os.environ["SMALL_ENVS_FAULT"]):
+            raise ArithmeticError("the film is full")
+        return np.array([*self.place, self.steps, self.speed, self.ground]).tobytes()
+
+    def load_state(self, state):
+        *self.place, steps, self.speed, ground = np.frombuffer(state)
+        self.place, self.steps, self.ground = np.array(self.place), int(steps), int(ground)
+        return self.observe()
+
+
 class Broken(Walk):
     """Breaks in step 5 in the way that the file SMALL_ENVS_FAULT says: once, or "always"."""
 

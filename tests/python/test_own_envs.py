@@ -177,7 +177,8 @@ def test_the_worker_needs_the_package_not(tmp_path):
 @pytest.mark.parametrize("package", ["minigrid", "dm_control"])
 def test_the_examples_run(tmp_path, package):
     pytest.importorskip(package)
-    example = Path(os.environ["WAKER_SOURCE"]) / "examples" / "python" / f"{package}_env.py"
+    source = Path(os.environ.get("WAKER_SOURCE", Path(__file__).parents[2]))
+    example = source / "examples" / "python" / f"{package}_env.py"
     waker.command("train", "--logdir", tmp_path / "run", "--configs", "toy", "--python",
                   f"{example}:make_env", "--steps", 300, "--quiet",
                   *(word for key, value in SHORT.items() if key != "steps"
