@@ -228,6 +228,9 @@ static void mistakes_are_refused_with_their_line(void **state)
     } cases[] = {
         {"a: &a [x]\nblocks: {domain: *a}", WK_E_FORMAT, "grid.yaml:2: aliases"},
         {"blocks:\n  domain: &a [toy]\n  other: *a", WK_E_FORMAT, "grid.yaml:3: aliases"},
+        {"blocks: {'a=b': [toy], a: x}", WK_E_INPUT, "'a=b' names an axis with other characters"},
+        {"blocks: {\"a\\tb\": toy}", WK_E_INPUT, "names an axis with other characters"},
+        {"blocks\\x: toy", WK_E_NOT_FOUND, "grid.yaml:1: no part of a grid is called 'blocks\\x'"},
         {"blocks:\n  domain: [toy]\n  domain: [toy]", WK_E_FORMAT, "grid.yaml:3: "},
         {"blocks:\n  domain: [toy, toy]", WK_E_INPUT,
          "grid.yaml:2: domain has the value 'toy' twi"},
