@@ -175,7 +175,7 @@ static void draw_strips(wk_image *sheet, const reel *r, const float *open_loop)
     for (int k = 0; k < r->count; k++) {
         int top = GAP + k * (3 * (WK_IMAGE_SIDE + GAP) + 3 * GAP);
         for (int i = 0; i < 3; i++)
-            wk_image_text(sheet, GAP, top + i * (WK_IMAGE_SIDE + GAP) + 28, 1, 0x202020, rows[i]);
+            wk_image_text(sheet, GAP, top + i * (WK_IMAGE_SIDE + GAP) + 28, 0x202020, rows[i]);
         for (int t = 0; t < STEPS; t++) {
             size_t at = (size_t)(t * r->count + k);
             strip s;
