@@ -203,7 +203,7 @@ wk_status wk_saved_run_load(wk_saved_run *run, const wk_weights_choice *choice, 
 
 wk_status wk_saved_run_playable(const wk_saved_run *run, int task, wk_error *err)
 {
-    int added = task - run->stored->n_tasks;
+    int added = task - (run->world.domain->n_tasks - run->rewards.count);
     if (added < 0) return WK_OK;
     const wk_run_reward *reward = &run->rewards.items[added];
     return reward->code ? WK_OK

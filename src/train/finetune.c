@@ -54,6 +54,12 @@ static wk_status find_task(finetune *f, wk_error *err)
     int task;
     const wk_saved_run *run = &f->run;
     WK_TRY(wk_domain_task(run->world.domain, f->config->task, &task, err));
+    if (wk_run_rewards_in_replay(&run->rewards))
+        return wk_fail(
+            err, WK_E_UNSUPPORTED,
+            "'%s' is itself a fine-tuning for a task that was added to its run; fine-tune "
+            "that run with more --steps, or another --name",
+            f->config->directory);
     f->domain = run->stored;
     if (task < run->stored->n_tasks) return WK_OK;
     WK_TRY(wk_saved_run_playable(run, task, err));

@@ -103,11 +103,20 @@ static void a_reward_is_collected_by_finetune(void **state)
     program_expect_success(program_run("adapt " TUNED " --task again --updates 2 --quiet"));
     program_expect_success(program_run("openloop " TUNED " --policy again --out x.gif"));
     program_expect_success(program_run("report a --out page"));
+    program_expect_error(program_run("eval " TUNED " --policy alongside --envs 2 --cases dr"), 2,
+                         "add --reward ");
     assert_false(was_loaded());
+    program_result r = program_run("eval " TUNED " --policy alongside --envs 2 --cases dr "
+                                   "--reward mark.so");
+    program_expect_success(r);
+    assert_null(strstr(r.err, "mean return 0 "));
+    program_expect_error(program_run("finetune " TUNED " --task again --steps 9 --reward mark.so"),
+                         2, "itself a fine-tuning");
     // Other code than what the old episodes have their rewards from is refused.
     program_expect_error(
         program_run("finetune a --task again --steps 130 --reward " PLUGINS "again_west.so"), 2,
         "computed by other code than this");
+    was_loaded();
 }
 
 static void code_is_loaded_by_the_callers_word_alone(void **state)
