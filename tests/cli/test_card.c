@@ -3,6 +3,7 @@
 #include "base/sha256.h"
 #include "cli/long_runs.h"
 
+#define REWARD WAKER_BINARY_DIR "/tests/plugins/again_west.so"
 #define TRAIN "train --quiet " TINY_OPTIONS " --log.tensorboard false "
 
 static int setup_runs(void **state)
@@ -135,6 +136,22 @@ static void other_policies_have_cards_of_their_own(void **state)
     free(text);
 }
 
+// A task that was added later travels with its labels; playing it needs its code, a card without
+// replays does not.
+static void rewards_that_were_added_are_part_of_it(void **state)
+{
+    (void)state;
+    shell("rm -rf later && cp -r run later && rm -r later/eval later/adapt later/finetune");
+    program_expect_success(program_run("relabel later --quiet --reward " REWARD));
+    program_expect_success(program_run("adapt later --task again --updates 2 --quiet"));
+    program_expect_success(program_run("eval later --envs 2 --cases dr --quiet --reward " REWARD));
+    program_expect_error(program_run("card later --out rewarded"), 2, "add --reward ");
+    program_expect_success(program_run("card later --out rewarded --no-video"));
+    program_expect_success(
+        program_run("eval rewarded --envs 2 --cases dr --quiet --out scored --reward " REWARD));
+    shell("cmp scored/eval/adapted-000000000402.json later/eval/adapted-000000000402.json");
+}
+
 static void another_licence_can_be_given(void **state)
 {
     (void)state;
@@ -218,6 +235,7 @@ int main(void)
         cmocka_unit_test(the_front_matter_is_yaml),
         cmocka_unit_test(the_folder_is_read_as_a_run_with_the_same_results),
         cmocka_unit_test(other_policies_have_cards_of_their_own),
+        cmocka_unit_test(rewards_that_were_added_are_part_of_it),
         cmocka_unit_test(another_licence_can_be_given),
         cmocka_unit_test(what_cannot_be_a_card_is_refused),
         cmocka_unit_test(a_damaged_run_makes_no_card),
