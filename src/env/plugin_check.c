@@ -56,6 +56,7 @@ typedef enum kind {
     LOAD_SIZE,
     ADVICE,
     LARGE_REWARD = ADVICE,
+    NO_STATE,
     UNUSED_ROWS,
     NO_MESSAGE,
     SHORT_EPISODES,
@@ -415,7 +416,12 @@ static void check_state(examination *x, void *from, void *into, const double *th
     trace ignored;
     if (!begin(x, from, theta, true, &x->other)) return;
     size_t size = domain->state_size(from);
-    if (size == WK_STATE_NONE) return; // it says that it saves none
+    if (size == WK_STATE_NONE) {
+        find(x, NO_STATE,
+             "its states cannot be saved: a run that is interrupted begins new episodes when it "
+             "goes on.");
+        return;
+    }
     if (!play_on(x, from, x->steps / 2, true, &x->other)) return;
     if (domain->state_size(from) != size) {
         find(

@@ -215,7 +215,7 @@ static uint8_t *state_of(const world *w)
     return (uint8_t *)(w->process.shared + 1) + observation_bytes(w->of);
 }
 
-// The bytes are zero. What goes wrong ends the episode, and the state is refused by `load`.
+// What goes wrong ends the episode, and the state is refused by `load`.
 static void save(const void *env, void *bytes)
 {
     world *w = (world *)env;
@@ -225,6 +225,7 @@ static void save(const void *env, void *bytes)
         length = w->process.shared->length;
     else
         note_failure(w, answer);
+    memset(bytes, 0, sizeof length + w->of->state_bytes);
     memcpy(bytes, &length, sizeof length);
     if (length <= w->of->state_bytes)
         memcpy((char *)bytes + sizeof length, state_of(w), (size_t)length);
@@ -233,9 +234,9 @@ static void save(const void *env, void *bytes)
 static wk_status load(void *env, const void *bytes, size_t size, wk_error *err)
 {
     world *w = env;
-    uint64_t length;
-    memcpy(&length, bytes, sizeof length);
-    if (length > size - sizeof length)
+    uint64_t length = NOT_SAVED;
+    if (size == state_size(env)) memcpy(&length, bytes, sizeof length);
+    if (length > w->of->state_bytes)
         return wk_fail(err, WK_E_FORMAT, "the environment did not save its state");
     if (w->failed) return wk_fail(err, WK_E_DIVERGED, "%.900s", w->why);
     memcpy(state_of(w), (const char *)bytes + sizeof length, (size_t)length);

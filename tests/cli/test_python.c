@@ -114,11 +114,11 @@ static void code_is_run_when_named_or_trusted(void **state)
     program_expect_error(program_run("trust small:Walk"), 2, "there is no file 'small:Walk'");
 }
 
-static pid_t start_long(const char *directory, const char *function)
+static pid_t start_long(const char *directory)
 {
     char options[1024];
-    snprintf(options, sizeof options, "train --logdir %s --python small:%s " LONG_OPTIONS,
-             directory, function);
+    snprintf(options, sizeof options, "train --logdir %s --python small:Walk " LONG_OPTIONS,
+             directory);
     pid_t child = start(options);
     char command[512]; // episodes have ended
     snprintf(command, sizeof command, "test -s %s/%s/metrics.jsonl", place, directory);
@@ -128,17 +128,42 @@ static pid_t start_long(const char *directory, const char *function)
     return child;
 }
 
-static void an_interrupted_run_goes_on_with_new_episodes(void **state)
+static void a_run_that_goes_on_begins_new_episodes(void **state)
 {
     (void)state;
     python_for_workers();
-    pid_t child = start_long("long", "Walk");
+    program_expect_success(program_run("train --logdir on --python small:Walk " OPTIONS
+                                       " --steps 100")); // in the middle of episodes
+    program_result r = program_run("train --logdir on --python small:Walk --steps 200");
+    program_expect_success(r);
+    if (!strstr(r.err, "cannot save their state: the 3 episodes that were running end"))
+        fail_msg("%s", r.err);
+    program_expect_success(program_run("ckpt on --check"));
+}
+
+static void an_interrupted_program_leaves_no_process(void **state)
+{
+    (void)state;
+    python_for_workers();
+    pid_t child = start_long("long");
     kill(child, SIGINT);
     assert_int_equal(exit_code(child), 75);
     expect_no_workers();
-    program_result r = program_run("train --logdir long --python small:Walk --minutes 0.005");
-    program_expect_error(r, 75, "cannot save their state: the 3 episodes that were running end");
-    program_expect_success(program_run("ckpt long --check"));
+}
+
+static void environments_are_examined(void **state)
+{
+    (void)state;
+    python_for_workers();
+    program_result r = program_run("envs check small.py:Saved");
+    program_expect_success(r);
+    assert_string_equal(r.out, "domain 'saved' is sound\n");
+    r = program_run("envs check small:Numbers");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "advice: its states cannot be saved"));
+    r = program_run("envs check small.py:raises");
+    assert_int_equal(r.code, 3);
+    assert_non_null(strstr(r.out, "ValueError: no such arena"));
 }
 
 static void saved_states_continue_to_the_same_bytes(void **state)
@@ -157,7 +182,7 @@ static void a_killed_program_leaves_no_process(void **state)
 {
     (void)state;
     python_for_workers();
-    pid_t child = start_long("killed", "Walk");
+    pid_t child = start_long("killed");
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, NULL, 0), child);
     expect_no_workers();
@@ -195,7 +220,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_is_trained_and_evaluated),
         cmocka_unit_test(code_is_run_when_named_or_trusted),
-        cmocka_unit_test(an_interrupted_run_goes_on_with_new_episodes),
+        cmocka_unit_test(a_run_that_goes_on_begins_new_episodes),
+        cmocka_unit_test(an_interrupted_program_leaves_no_process),
+        cmocka_unit_test(environments_are_examined),
         cmocka_unit_test(saved_states_continue_to_the_same_bytes),
         cmocka_unit_test(a_killed_program_leaves_no_process),
         cmocka_unit_test(a_killed_worker_is_told_of_and_replaced),
