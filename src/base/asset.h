@@ -1,5 +1,5 @@
-// Text files compiled into the program (MJCF models, configurations), so that it needs no data
-// files.
+// Text files compiled into the program (MJCF models, configurations, Python), so that it needs no
+// data files.
 #ifndef WK_BASE_ASSET_H
 #define WK_BASE_ASSET_H
 

@@ -14,6 +14,7 @@ static const struct {
     const char *folder, *ending;
 } sources[] = {{WAKER_SOURCE_DIR "/assets/mjcf", ".xml"},
                {WAKER_SOURCE_DIR "/assets/paper", ".csv"},
+               {WAKER_SOURCE_DIR "/assets/python", ".py"},
                {WAKER_SOURCE_DIR "/assets/sets", ".set"},
                {WAKER_SOURCE_DIR "/configs", ".yaml"}};
 enum { SOURCES = sizeof sources / sizeof *sources };
