@@ -29,6 +29,7 @@ static const char *folder_of(const char *name)
 {
     for (size_t i = 0; i < SOURCES; i++)
         if (ends_in(name, sources[i].ending)) return sources[i].folder;
+    if (strcmp(name, "LICENSE") == 0) return WAKER_SOURCE_DIR;
     fail_msg("'%s' comes from nowhere", name);
     return NULL;
 }

@@ -406,6 +406,7 @@ static void environments_are_closed(void **state)
     wk_env *env;
     const wk_frame nothing = {0};
     char closed[] = "closed-XXXXXX", *text;
+    python_for_workers();
     int file = mkstemp(closed);
     assert_true(file >= 0);
     setenv("SMALL_ENVS_CLOSED", closed, 1);
