@@ -123,6 +123,11 @@ static wk_status read_axis(wk_sweep_grid *grid, const char *name, int field,
 static wk_status read_blocks(wk_sweep_grid *grid, const char *rest, const wk_yaml_value *value,
                              wk_error *err)
 {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    size_t length = strspn(rest, plain);
+    if (length == 0 || length > 63 || rest[length])
+        return wk_fail(err, WK_E_INPUT,
+                       "'%.60s' is no name of an axis: letters, digits, '_' and '-'", rest);
     return read_axis(grid, rest, -1, value, err);
 }
 
@@ -360,10 +365,11 @@ enum { PARTS = sizeof parts / sizeof *parts };
 // The part that a flat key belongs to, and what comes behind it.
 static wk_status find_part(const char *key, int *part, const char **rest, wk_error *err)
 {
-    size_t length = strcspn(key, ".\\");
+    size_t length = strcspn(key, ".\\"); // a pattern has "\." for the dot
     const char *names[PARTS];
     *rest = key + length;
-    if (**rest) *rest += **rest == '\\' ? 2 : 1;
+    if (strncmp(*rest, "\\.", 2) == 0) ++*rest;
+    if (**rest == '.') ++*rest;
     for (*part = 0; *part < PARTS; ++*part) {
         names[*part] = parts[*part].name;
         if (strlen(names[*part]) != length || memcmp(names[*part], key, length) != 0) continue;

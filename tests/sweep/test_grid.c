@@ -248,6 +248,11 @@ static void mistakes_are_refused_with_their_line(void **state)
          "is an axis"},
         {"blocks: {domain: toy}\nwith: {toy: 1}", WK_E_INPUT, "keys are needed"},
         {"blocks: toy", WK_E_INPUT, "'blocks' needs keys"},
+        // Names that would not read back from what is printed, or that look like VALUE=....
+        {"blocks: {l=a: [toy], l: x}", WK_E_INPUT, "grid.yaml:1: 'l=a' is no name of an axis"},
+        {"blocks: {\"a\\tb\": toy}", WK_E_INPUT, "is no name of an axis"},
+        {"blocks\\x: toy", WK_E_INPUT, "is no name of an axis"},
+        {"blocks\\: toy", WK_E_INPUT, "is no name of an axis"},
         {"report: {a: 1}\nblocks: {domain: toy}", WK_E_INPUT, "'report' has no keys"},
         {"keys: {seed: 1}", WK_E_INPUT, "no 'blocks'"},
         {"files: [/nowhere/at/all.yaml]\nblocks: {domain: toy}", WK_E_NOT_FOUND, "grid.yaml:1: "},
