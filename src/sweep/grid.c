@@ -120,21 +120,14 @@ static wk_status read_axis(wk_sweep_grid *grid, const char *name, int field,
     return check_size(grid, err);
 }
 
-// Names of axes are words in conditions and in 'waker sweep add'.
-static wk_status check_axis_name(const char *name, wk_error *err)
-{
-    static const char allowed[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    if (strspn(name, allowed) == strlen(name)) return WK_OK;
-    return wk_fail(err, WK_E_INPUT,
-                   "'%.80s' names an axis with other characters than letters, digits and '._-'",
-                   name);
-}
-
 static wk_status read_blocks(wk_sweep_grid *grid, const char *rest, const wk_yaml_value *value,
                              wk_error *err)
 {
-    WK_TRY(check_axis_name(rest, err));
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    size_t length = strspn(rest, plain);
+    if (length == 0 || length > 63 || rest[length])
+        return wk_fail(err, WK_E_INPUT,
+                       "'%.60s' is no name of an axis: letters, digits, '_' and '-'", rest);
     return read_axis(grid, rest, -1, value, err);
 }
 
@@ -372,10 +365,11 @@ enum { PARTS = sizeof parts / sizeof *parts };
 // The part that a flat key belongs to, and what comes behind it.
 static wk_status find_part(const char *key, int *part, const char **rest, wk_error *err)
 {
-    size_t dot = strcspn(key, "."), length = dot;
+    size_t length = strcspn(key, ".\\"); // a pattern has "\." for the dot
     const char *names[PARTS];
-    if (key[dot] && dot > 0 && key[dot - 1] == '\\') length--; // an escaped dot
-    *rest = key + dot + (key[dot] != 0);
+    *rest = key + length;
+    if (strncmp(*rest, "\\.", 2) == 0) ++*rest;
+    if (**rest == '.') ++*rest;
     for (*part = 0; *part < PARTS; ++*part) {
         names[*part] = parts[*part].name;
         if (strlen(names[*part]) != length || memcmp(names[*part], key, length) != 0) continue;
