@@ -21,8 +21,8 @@ typedef struct wk_code_file {
     char sha256[WK_SHA256_CHARS];
 } wk_code_file;
 
-/// Looks at the file that the caller calls `name` here. Of FILE.py:FUNCTION (base/python_spec.h) the
-/// path keeps the function: it is what runs.
+/// Looks at the file that the caller calls `name` here. Of FILE.py:FUNCTION (base/python_spec.h)
+/// the path keeps the function: it is what runs.
 wk_status wk_code_file_look(const char *name, wk_code_file *out, wk_error *err);
 
 /// Whether `path` can stand in the list and in messages: absolute, not too long, no control

@@ -1,7 +1,8 @@
 // RUN/rewards/NAME.safetensors: a task that was added to a run after the fact (run/relabel.h), one
 // file for each. Tensors: `episodes` U64 [N] their ids, rising, `rows` U64 [N] of each, `rewards`
 // F32 of all rows in that order. Labels say which code made them, so that a changed one is noticed;
-// `code` "recorded" that it is no plug-in, `numbers` "replay" that they are in the run's data instead.
+// `code` "recorded" that it is no plug-in, `numbers` "replay" that they are in the run's data
+// instead.
 #ifndef WK_RUN_REWARD_FILE_H
 #define WK_RUN_REWARD_FILE_H
 
