@@ -184,8 +184,11 @@ void wk_json_unsigned(wk_json *json, const char *key, uint64_t value)
 void wk_json_numbers(wk_json *json, const char *key, const double *first, size_t stride, int count)
 {
     wk_json_array(json, key);
-    for (int i = 0; i < count; i++)
-        wk_json_number(json, NULL, *(const double *)((const char *)first + (size_t)i * stride));
+    for (int i = 0; i < count; i++) {
+        double number; // stands in a struct: `stride` bytes from one to the next
+        memcpy(&number, (const char *)first + (size_t)i * stride, sizeof number);
+        wk_json_number(json, NULL, number);
+    }
     wk_json_close(json, ']');
 }
 
