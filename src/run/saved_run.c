@@ -163,7 +163,8 @@ static wk_status choose_tasks(const wk_saved_run *run, const wk_weights_choice *
         if (strlen(choice->tasks) >= sizeof w->config.tasks)
             return wk_fail(err, WK_E_INPUT, "tasks: '%.60s...' is too long", choice->tasks);
         snprintf(w->config.tasks, sizeof w->config.tasks, "%s", choice->tasks);
-    } else if (w->kind == WK_WEIGHTS_ADAPTED || w->kind == WK_WEIGHTS_FINETUNED) {
+    } else if (w->kind == WK_WEIGHTS_ADAPTED || w->kind == WK_WEIGHTS_FINETUNED ||
+               run->rewards.count > 0) { // "all" were those of before the rewards came
         WK_TRY(wk_weights_tasks(w->path, w->config.tasks, err));
     }
     return wk_run_config_tasks(&w->config, run->world.domain, w->tasks, &w->n_tasks, err);

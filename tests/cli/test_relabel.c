@@ -65,6 +65,18 @@ static void a_reward_becomes_a_task_with_a_policy(void **state)
     assert_false(was_loaded());
 }
 
+// Policies for all tasks that there were when the run was trained.
+static void policies_trained_alongside_are_still_there(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("train --logdir all " OPTIONS " --tasks all"));
+    program_expect_success(program_run("eval all --envs 2 --cases dr"));
+    shell("mv all/eval/alongside-000000000402.json before");
+    program_expect_success(program_run("relabel all --reward mark.so"));
+    program_expect_success(program_run("eval all --envs 2 --cases dr"));
+    shell("cmp all/eval/alongside-000000000402.json before");
+}
+
 // Fine-tuning for the new task collects with its reward: to what the task it repeats comes to.
 static void a_reward_is_collected_by_finetune(void **state)
 {
@@ -259,6 +271,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reward_becomes_a_task_with_a_policy),
+        cmocka_unit_test(policies_trained_alongside_are_still_there),
         cmocka_unit_test(a_reward_is_collected_by_finetune),
         cmocka_unit_test(code_is_loaded_by_the_callers_word_alone),
         cmocka_unit_test(rewards_that_cannot_be_are_told_apart),
