@@ -143,8 +143,10 @@ def workers(parent):
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_no_process_is_left_behind(tmp_path, end):
     file = write_script(tmp_path, 'if __name__ == "__main__": ', 10**6)
+    # Started from a shell's background this process ignores interrupts, and so would its child.
     child = subprocess.Popen([sys.executable, file], stdout=subprocess.PIPE,
-                             stderr=subprocess.DEVNULL, text=True)
+                             stderr=subprocess.DEVNULL, text=True,
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     try:
         for line in child.stdout:
             if int(line) > 30:
