@@ -324,6 +324,36 @@ void wk_file_writer_discard(wk_file_writer *writer)
     writer_free(writer);
 }
 
+static wk_status copy_open(const wk_file_reader *from, wk_file_writer *to, wk_error *err)
+{
+    char bytes[65536];
+    uint64_t size = wk_file_reader_size(from);
+    for (uint64_t at = 0; at < size;) {
+        size_t some = size - at < sizeof bytes ? (size_t)(size - at) : sizeof bytes;
+        WK_TRY(wk_file_reader_read(from, at, bytes, some, err));
+        WK_TRY(wk_file_writer_append(to, bytes, some, err));
+        at += some;
+    }
+    return WK_OK;
+}
+
+wk_status wk_file_copy_in(const wk_dir *in, const char *from, const char *to, wk_error *err)
+{
+    wk_file_reader *reader = NULL;
+    wk_file_writer *writer = NULL;
+    WK_TRY(wk_file_reader_open_in(in, from, &reader, err));
+    wk_status status = wk_file_writer_begin_in(in, to, &writer, err);
+    if (status == WK_OK) {
+        status = copy_open(reader, writer, err);
+        if (status == WK_OK)
+            status = wk_file_writer_commit(writer, err);
+        else
+            wk_file_writer_discard(writer);
+    }
+    wk_file_reader_close(reader);
+    return status;
+}
+
 wk_status wk_file_write_in(const wk_dir *in, const char *name, const void *bytes, size_t size,
                            wk_error *err)
 {

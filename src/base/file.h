@@ -64,6 +64,8 @@ wk_status wk_file_writer_append(wk_file_writer *writer, const void *bytes, size_
 wk_status wk_file_writer_commit(wk_file_writer *writer, wk_error *err);
 /// Gives the write up; NULL is allowed.
 void wk_file_writer_discard(wk_file_writer *writer);
+/// Copies a file within `in`, atomically.
+wk_status wk_file_copy_in(const wk_dir *in, const char *from, const char *to, wk_error *err);
 
 /// Creates a directory and its parents, durably; existing ones are fine.
 wk_status wk_dir_create(const char *path, wk_error *err);

@@ -376,41 +376,13 @@ static wk_status make_replays(job *j, wk_error *err)
     return WK_OK;
 }
 
-static wk_status copy_bytes(const wk_file_reader *reader, wk_file_writer *writer, wk_error *err)
-{
-    enum { PIECE = 1 << 20 };
-    uint64_t size = wk_file_reader_size(reader);
-    char *bytes = malloc(PIECE);
-    wk_status status = bytes ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to copy a file");
-    for (uint64_t at = 0; at < size && status == WK_OK; at += PIECE) {
-        size_t count = size - at < PIECE ? (size_t)(size - at) : PIECE;
-        status = wk_file_reader_read(reader, at, bytes, count, err);
-        if (status == WK_OK) status = wk_file_writer_append(writer, bytes, count, err);
-    }
-    free(bytes);
-    return status;
-}
-
 static wk_status copy_file(const char *from, const char *to, wk_error *err)
 {
-    wk_file_reader *reader;
-    wk_file_writer *writer;
     char *folder = strndup(to, (size_t)(strrchr(to, '/') - to));
     wk_status status =
         folder ? wk_dir_create(folder, err) : wk_fail(err, WK_E_MEMORY, "no memory for a path");
     free(folder);
-    if (status != WK_OK) return status;
-    WK_TRY(wk_file_reader_open(from, &reader, err));
-    status = wk_file_writer_begin(to, &writer, err);
-    if (status == WK_OK) {
-        status = copy_bytes(reader, writer, err);
-        if (status == WK_OK)
-            status = wk_file_writer_commit(writer, err);
-        else
-            wk_file_writer_discard(writer);
-    }
-    wk_file_reader_close(reader);
-    return status;
+    return status == WK_OK ? wk_file_copy_in(NULL, from, to, err) : status;
 }
 
 static wk_status copy_files(job *j, wk_error *err)

@@ -78,36 +78,6 @@ wk_status wk_log_sync_file(int fd, const char *path, wk_error *err)
     return fsync(fd) != 0 ? wk_file_error(err, "cannot make durable", path) : WK_OK;
 }
 
-static wk_status copy_open(const wk_file_reader *from, wk_file_writer *to, wk_error *err)
-{
-    char bytes[65536];
-    uint64_t size = wk_file_reader_size(from);
-    for (uint64_t at = 0; at < size;) {
-        size_t some = size - at < sizeof bytes ? (size_t)(size - at) : sizeof bytes;
-        WK_TRY(wk_file_reader_read(from, at, bytes, some, err));
-        WK_TRY(wk_file_writer_append(to, bytes, some, err));
-        at += some;
-    }
-    return WK_OK;
-}
-
-static wk_status copy_file(const wk_dir *dir, const char *from, const char *to, wk_error *err)
-{
-    wk_file_reader *reader = NULL;
-    wk_file_writer *writer = NULL;
-    WK_TRY(wk_file_reader_open_in(dir, from, &reader, err));
-    wk_status status = wk_file_writer_begin_in(dir, to, &writer, err);
-    if (status == WK_OK) {
-        status = copy_open(reader, writer, err);
-        if (status == WK_OK)
-            status = wk_file_writer_commit(writer, err);
-        else
-            wk_file_writer_discard(writer);
-    }
-    wk_file_reader_close(reader);
-    return status;
-}
-
 // A name for what is kept of segment `number` that nothing has yet.
 static wk_status damaged_name(const wk_dir *dir, uint64_t number, char name[WK_LOG_NAME_MAX],
                               wk_error *err)
@@ -128,7 +98,7 @@ wk_status wk_log_keep(const wk_dir *dir, uint64_t number, bool copy, wk_error *e
     char from[WK_LOG_NAME_MAX], to[WK_LOG_NAME_MAX];
     wk_log_name(number, from);
     WK_TRY(damaged_name(dir, number, to, err));
-    return copy ? copy_file(dir, from, to, err) : wk_dir_rename(dir, from, to, err);
+    return copy ? wk_file_copy_in(dir, from, to, err) : wk_dir_rename(dir, from, to, err);
 }
 
 wk_status wk_log_remove(const wk_dir *dir, uint64_t number, wk_error *err)
