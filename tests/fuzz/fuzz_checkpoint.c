@@ -4,6 +4,7 @@
 // that mutations reach the checks behind them. The reader must refuse the file or read it without
 // touching memory it does not own; a run that it accepts must go on. Built by tools/fuzz/run.
 #include "base/crc32c.h"
+#include "curriculum/surface.h"
 #include "env/toy.h"
 #include "fuzz/waves.h"
 #include "run/run_file.h"
@@ -34,6 +35,18 @@ static struct fuzz_run {
     wk_text whole;        // a true file
     size_t places[PARTS]; // where its parts begin; the last is the first environment's state
 } both[2], *run = both;
+
+// A small surface of errors: its numbers are half a megabyte by default, and copying them would be
+// most of the time of an input. The linker redirects the call (tools/fuzz/build).
+wk_surface_config __real_wk_surface_config_default(int n_params, double error_decay);
+wk_surface_config __wrap_wk_surface_config_default(int n_params, double error_decay);
+
+wk_surface_config __wrap_wk_surface_config_default(int n_params, double error_decay)
+{
+    wk_surface_config config = __real_wk_surface_config_default(n_params, error_decay);
+    config.features = 8, config.cells = 16;
+    return config;
+}
 
 static char *file;    // room for an edited one
 static size_t length; // bytes of it
