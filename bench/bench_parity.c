@@ -24,7 +24,7 @@ typedef struct values {
     wk_arg_settings settings;
     int updates, every, sequences, frames, context;
     double held_out;
-    bool help;
+    bool exploration, help;
 } values;
 
 #define AT(field) offsetof(values, field)
@@ -38,6 +38,8 @@ static const wk_arg args[] = {
     {"context", "N", "of them seen before open loop (5)", WK_ARG_INT, AT(context), 1, 1023},
     {"held-out", "SHARE", "of the episodes, the newest, not trained on (0.05)", WK_ARG_NUMBER,
      AT(held_out), 1e-9, 0.99},
+    {"exploration", NULL, "plan to train ensemble and exploration policy too", WK_ARG_FLAG,
+     AT(exploration), 0, 0},
     {"every", "N", "updates between measurements (500)", WK_ARG_INT, AT(every), 1, 1e8},
     {"device", "NAME", "to train on: auto (the default), cpu, cuda or cuda:N", WK_ARG_TEXT,
      AT(device), 0, 0},
@@ -49,17 +51,28 @@ static const wk_arg args[] = {
 };
 enum { N_ARGS = sizeof args / sizeof *args, DEFAULT_UPDATES = 10000 };
 
-// Only the world model is compared: what else an update trains is made as small as it can be.
-static const char *const world_model_only[][2] = {
-    {"exploration", "random"}, {"tasks", "none"}, {"acting", "exploration"},
-    {"ensemble.size", "2"},    {"units", "8"},    {"layers", "1"},
-    {"horizon", "1"},
+typedef const char *setting[2];
+
+// Where the world model alone is compared, what else an update trains is as small as it can be.
+static const setting reward_free[] = {{"tasks", "none"}, {"acting", "exploration"}};
+static const setting exploring[] = {{"exploration", "plan2explore"}};
+static const setting world_model_only[] = {
+    {"exploration", "random"}, {"ensemble.size", "2"}, {"units", "8"},
+    {"layers", "1"},           {"horizon", "1"},
 };
 
 static wk_status merge_key(const char *key, size_t length, const char *value,
                            wk_merged_config *merged, wk_error *err)
 {
     return wk_config_merge_setting(&(wk_setting){key, length, value}, merged, err);
+}
+
+static wk_status merge_settings(const setting *settings, size_t count, wk_merged_config *merged,
+                                wk_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        WK_TRY(merge_key(settings[i][0], strlen(settings[i][0]), settings[i][1], merged, err));
+    return WK_OK;
 }
 
 static wk_status merge(const wk_config_blocks *blocks, const values *v, wk_merged_config *merged,
@@ -71,11 +84,11 @@ static wk_status merge(const wk_config_blocks *blocks, const values *v, wk_merge
         const wk_arg_setting *s = &v->settings.items[i];
         WK_TRY(merge_key(s->key, s->key_length, s->value, merged, err));
     }
-    for (size_t i = 0; i < sizeof world_model_only / sizeof *world_model_only; i++) {
-        const char *key = world_model_only[i][0];
-        WK_TRY(merge_key(key, strlen(key), world_model_only[i][1], merged, err));
-    }
-    return WK_OK;
+    WK_TRY(merge_settings(reward_free, sizeof reward_free / sizeof *reward_free, merged, err));
+    return v->exploration
+               ? merge_settings(exploring, 1, merged, err)
+               : merge_settings(world_model_only,
+                                sizeof world_model_only / sizeof *world_model_only, merged, err);
 }
 
 // The configuration of the data with what the command line says on top.

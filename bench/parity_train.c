@@ -244,12 +244,20 @@ static wk_status write_line(FILE *file, wk_text *line, wk_error *err)
     return written ? WK_OK : wk_fail(err, WK_E_IO, "a line of figures cannot be written");
 }
 
-static void put_losses(wk_text *line, const wk_learner_metrics *m, double share)
+static bool exploring(const trainee *t)
+{
+    return strcmp(t->how->plan->config.exploration, "random") != 0;
+}
+
+static void put_losses(const trainee *t, wk_text *line, const wk_learner_metrics *m, double share)
 {
     put(line, "model_loss", share * (double)m->model_loss);
     put(line, "image_loss", share * (double)m->image_loss);
     put(line, "kl", share * (double)m->kl);
     put(line, "model_norm", share * (double)m->model_norm);
+    if (!exploring(t)) return;
+    put(line, "actor_entropy", share * (double)m->explore.entropy);
+    put(line, "disagreement", share * (double)m->disagreement);
 }
 
 // The errors of every imagined step, as of the last measurement.
@@ -278,7 +286,7 @@ static wk_status report(trainee *t, uint32_t update, wk_error *err)
     wk_text line = {0};
     WK_TRY(measure(t, err));
     wk_text_printf(&line, "{\"update\": %u", update);
-    if (t->summed > 0) put_losses(&line, &t->sums, 1.0 / t->summed);
+    if (t->summed > 0) put_losses(t, &line, &t->sums, 1.0 / t->summed);
     put(&line, "one_step", t->now.one_step);
     put(&line, "open_loop", mean_from(t->now.open_loop, h->context, h->frames));
     put(&line, "reconstruction", mean_from(t->now.reconstruction, h->context, h->frames));
@@ -311,9 +319,11 @@ static wk_status update(trainee *t, uint32_t n, bool ahead, wk_error *err)
     t->sums.image_loss += m.image_loss;
     t->sums.kl += m.kl;
     t->sums.model_norm += m.model_norm;
+    t->sums.explore.entropy += m.explore.entropy;
+    t->sums.disagreement += m.disagreement;
     t->summed++;
     wk_text_printf(&line, "{\"update\": %u", n + 1);
-    put_losses(&line, &m, 1);
+    put_losses(t, &line, &m, 1);
     return write_line(t->losses, &line, err);
 }
 

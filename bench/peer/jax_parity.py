@@ -4,7 +4,8 @@ usage: python3 bench/peer/jax_parity.py DATA PLAN --out DIR [--precision f32|bf1
 example: python3 bench/peer/jax_parity.py data plan --out jax-f32 --precision f32
 
 DATA and PLAN are folders of bench_parity (bench/parity.h says what is in them). Each seed is a run of its own, in DIR-SEED,
-with the files of 'bench_parity train'. Seeds are those of the draws: with the seed of PLAN they are waker's own.
+with the files of 'bench_parity train'. Seeds are those of the draws: with the seed of PLAN they are waker's own. A plan
+with exploration trains ensemble and exploration policy too.
 """
 import argparse
 import dataclasses
@@ -19,6 +20,7 @@ import settings as presets
 
 HEADER = ('updates', 'batch', 'length', 'sequences', 'together', 'frames', 'context')
 LOSSES = ('model_loss', 'image_loss', 'kl', 'model_norm')
+EXPLORATION = ('actor_entropy', 'disagreement')
 
 
 def parse():
@@ -61,8 +63,13 @@ class Inputs:
         self.actions = np.fromfile(data / 'actions.f32', np.float32).reshape(len(self.frames), -1)
         self.batches = batches.reshape(self.plan.updates, self.plan.batch)
         self.settings = presets.load_run(plan / 'config.yaml', {'actions': self.actions.shape[1]})
-        self.weights = {name[len('model/'):]: w for name, w in read_safetensors(plan / 'weights.safetensors').items()
-                        if name.startswith('model/')}
+        self.exploring = 'exploration: plan2explore' in (plan / 'config.yaml').read_text()
+        weights = read_safetensors(plan / 'weights.safetensors')
+        sets = {'model': 'model/', 'ensemble': 'ensemble/mlp/', 'explore/actor': 'explore.actor/mlp/',
+                'explore/critic': 'explore.critic/mlp/'}
+        self.weights = {of: {name[len(prefix):]: w[0] if of.startswith('explore') else w  # a stack of one
+                             for name, w in weights.items() if name.startswith(prefix)}
+                        for of, prefix in sets.items() if of == 'model' or self.exploring}
 
 
 def take(data, starts, length):
@@ -72,15 +79,34 @@ def take(data, starts, length):
             'first': jnp.zeros(rows.shape).at[0].set(1)}
 
 
-def make_step(s):
-    """A function of (state, data, keys) that makes the update that is next, and gives its LOSSES."""
+def make_keys(s, seed):
+    """Keys of the streams of an update."""
+    steps = {'model/observe': s.length, 'explore/action': s.horizon, 'explore/imagine': s.horizon}
+    return {name: jnp.asarray(stream_keys(seed, name, count)) for name, count in steps.items()}
+
+
+def make_step(s, exploring):
+    """A function of (state, data, keys) that makes the update that is next, and gives its LOSSES, and EXPLORATION's."""
     update = learner.make_update(s, options.precision, inverse_choice)
 
-    def step(state, data, keys):
-        batch = take(data, data['batches'][state['count']], s.length)
+    def model_alone(state, batch, observe):
         t = learner.Training(state, s)
-        update.train_model(t, batch, uniforms(keys, state['count'], (s.batch, s.stoch)))
-        return t.state(), jnp.stack([t.losses['model'], t.losses['image'], t.losses['kl'], t.norms['model']])
+        update.train_model(t, batch, observe)
+        return t.state(), {'loss': t.losses, 'norm': t.norms}
+
+    def step(state, data, keys):
+        batch, n = take(data, data['batches'][state['count']], s.length), state['count']
+        observe = uniforms(keys['model/observe'], n, (s.batch, s.stoch))
+        if not exploring:
+            state, figures = model_alone(state, batch, observe)
+        else:
+            explore = {'action': uniforms(keys['explore/action'], n, (s.rows, s.actions)),
+                       'imagine': uniforms(keys['explore/imagine'], n, (s.rows, s.stoch))}
+            state, figures = update(state, batch, {'observe': observe, 'explore': explore})
+        losses = [*(figures['loss'][k] for k in ('model', 'image', 'kl')), figures['norm']['model']]
+        if exploring:
+            losses += [figures['entropy']['explore'], figures['delta'].mean()]
+        return state, jnp.stack(losses)
 
     return jax.jit(step, donate_argnums=0)
 
@@ -134,17 +160,16 @@ class Run:
     def __init__(self, inputs, data, seed):
         s, plan = inputs.settings, inputs.plan
         self.plan, self.data, self.seconds = plan, data, 0.0
-        self.keys = jnp.asarray(stream_keys(seed, 'model/observe', s.length))
+        self.keys, self.names = make_keys(s, seed), LOSSES + EXPLORATION * inputs.exploring
         self.measure_keys = jnp.asarray(stream_keys(seed, 'predict/observe', plan.frames))
         self.held = jnp.asarray(inputs.held).reshape(-1, plan.together)
-        weights = {k: jnp.array(w) for k, w in inputs.weights.items()}
-        self.state = learner.make_state({'model': weights})
+        self.state = learner.make_state(jax.tree.map(jnp.array, inputs.weights))
         self.directory = pathlib.Path(f'{options.out}-{seed}')
         self.directory.mkdir(parents=True, exist_ok=True)
         self.metrics, self.losses = ((self.directory / f'{name}.jsonl').open('w') for name in ('metrics', 'losses'))
 
     def train(self, step, first, end):
-        """Updates first ... end - 1; gives their losses [end-first,4]."""
+        """Updates first ... end - 1; gives their losses [end-first,n]."""
         start, losses = time.perf_counter(), []
         for _ in range(first, end):
             self.state, figures = step(self.state, self.data, self.keys)
@@ -152,7 +177,7 @@ class Run:
         losses = np.stack(jax.device_get(losses)).astype(float)
         self.seconds += time.perf_counter() - start
         for n, row in enumerate(losses, first + 1):
-            write(self.losses, {'update': n, **dict(zip(LOSSES, row))})
+            write(self.losses, {'update': n, **dict(zip(self.names, row))})
         return losses
 
     def report(self, measure, n, losses):
@@ -160,7 +185,7 @@ class Run:
         errors = jax.tree.map(lambda *x: np.mean(np.stack(x), 0, float), *jax.device_get(groups))
         ahead = slice(self.plan.context, None)
         means = {k: errors[k][ahead].mean() for k in ('open_loop', 'reconstruction')}
-        window = {} if losses is None else dict(zip(LOSSES, losses.mean(0)))
+        window = {} if losses is None else dict(zip(self.names, losses.mean(0)))
         write(self.metrics, {'update': n, **window, 'one_step': errors['one_step'], **means, 'seconds': self.seconds})
         self.write_horizon(n, [errors[k][ahead] for k in ('open_loop', 'reconstruction')])
 
@@ -185,7 +210,7 @@ def main():
     end = min(inputs.plan.updates, options.updates or inputs.plan.updates)
     data = {name: jnp.asarray(getattr(inputs, name)) for name in ('frames', 'actions', 'batches')}
     runs = [Run(inputs, data, int(seed)) for seed in options.seeds.split(',')]
-    step = make_step(inputs.settings).lower(runs[0].state, data, runs[0].keys).compile()
+    step = make_step(inputs.settings, inputs.exploring).lower(runs[0].state, data, runs[0].keys).compile()
     measure = make_measurement(inputs.settings, inputs.plan)
     for run in runs:
         run.report(measure, 0, None)

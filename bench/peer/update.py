@@ -91,7 +91,7 @@ class Training:
     def __init__(self, state, s):
         self.s, self.count, self.slow = s, state['count'] + 1, state['slow']
         self.params, self.m, self.v = (dict(state[part]) for part in ('params', 'm', 'v'))
-        self.losses, self.norms = {}, {}
+        self.losses, self.norms, self.entropies = {}, {}, {}
 
     def step(self, name, gradients):
         rates = {'model': self.s.model_rate, 'reward': self.s.model_rate, 'ensemble': self.s.ensemble_rate}
@@ -99,7 +99,8 @@ class Training:
             self.params[name], self.m[name], self.v[name], gradients, self.count,
             rates.get(name, self.s.policy_rate), name in STACKS)
 
-    def step_policy(self, who, losses, d_actor, d_critic):
+    def step_policy(self, who, losses, entropy, d_actor, d_critic):
+        self.entropies[who] = entropy
         self.losses |= {f'{who}/{part}': loss for part, loss in losses.items()}
         self.step(f'{who}/actor', d_actor)
         self.step(f'{who}/critic', d_critic)
@@ -254,7 +255,7 @@ class Update:
         return jnp.concatenate([self.features(*start)[None], features]), actions
 
     def behave(self, actor, critic, slow, model, reward_of, start, noise):
-        """Losses and gradients of an actor and a critic in imagination, and the rewards [H,N]."""
+        """Losses of an actor and a critic in imagination, the actor's entropy, their gradients, and the rewards [H,N]."""
         s, low = self.s, self.low
         weight = (s.discount ** jnp.arange(s.horizon))[:, None]
 
@@ -272,15 +273,16 @@ class Update:
         def actor_objective(actor):
             # Over all steps at once: the gradient of the returns arrives at the actor's results.
             choice = mlp(actor, features, low).astype(F32)
-            bonus = s.entropy_scale * (weight * entropy(choice)).mean()
-            return (choice * pushed).sum() - bonus, bonus
+            spread = entropy(choice)
+            bonus = s.entropy_scale * (weight * spread).mean()
+            return (choice * pushed).sum() - bonus, (bonus, spread.mean())
 
         def critic_loss(critic):
             return 0.5 * (weight * jnp.square(scalar(critic, features, low) - returns)).mean()
 
-        d_actor, bonus = jax.grad(actor_objective, has_aux=True)(actor)
+        d_actor, (bonus, spread) = jax.grad(actor_objective, has_aux=True)(actor)
         of_critic, d_critic = jax.value_and_grad(critic_loss)(critic)
-        return {'actor': loss - bonus, 'critic': of_critic}, d_actor, d_critic, reward
+        return {'actor': loss - bonus, 'critic': of_critic}, spread, d_actor, d_critic, reward
 
     def predict(self, ensemble, x):
         """What every member says of rows x: [M,N,F]."""
@@ -313,10 +315,10 @@ class Update:
     def train_exploration(self, t, model, start, noise):
         """Trains the exploration policy on the disagreement of the ensemble as it is; gives delta of every start."""
         ensemble = jax.tree.map(lambda p: p.astype(self.low), t.params['ensemble'])
-        losses, d_actor, d_critic, reward = self.behave(
+        *trained, reward = self.behave(
             t.params['explore/actor'], t.params['explore/critic'], t.slow['explore/critic'], model,
             lambda f, a: self.disagreement(ensemble, f, a), start, noise)
-        t.step_policy('explore', losses, d_actor, d_critic)
+        t.step_policy('explore', *trained)
         return reward.mean(0)
 
     def train_ensemble(self, t, stoch, deter, action):
@@ -331,13 +333,13 @@ class Update:
         t.step('reward', gradients)
 
         def of_task(actor, critic, slow, head, noise):
-            return self.behave(actor, critic, slow, model, lambda f, a: scalar(head, f[1:], self.low), start, noise)[:3]
+            return self.behave(actor, critic, slow, model, lambda f, a: scalar(head, f[1:], self.low), start, noise)[:4]
 
         t.step_policy('task', *jax.vmap(of_task)(
             t.params['task/actor'], t.params['task/critic'], t.slow['task/critic'], t.params['reward'], noise))
 
     def __call__(self, state, batch, noise):
-        """The state after an update, and its figures: losses and norms by set, delta [T*B] of every start."""
+        """The state after an update, and its figures: losses and norms by set, entropies of policies, delta [T*B] of every start."""
         t = Training(state, self.s)
         stoch, deter = self.train_model(t, batch, noise['observe'])
         start = flat_rows(stoch), flat_rows(deter)
@@ -347,7 +349,7 @@ class Update:
         self.train_ensemble(t, stoch, deter, batch['action'])
         if self.s.tasks:
             self.train_tasks(t, model, start, batch['reward'], noise['task'])
-        return t.state(), {'loss': t.losses, 'norm': t.norms, 'delta': delta}
+        return t.state(), {'loss': t.losses, 'norm': t.norms, 'entropy': t.entropies, 'delta': delta}
 
 
 def make_update(settings, precision, choose=gumbel_choice, unroll=1):

@@ -224,6 +224,23 @@ static wk_status take_word(wk_arg_words *words, const char *word, wk_error *err)
     return WK_OK;
 }
 
+static bool is_given(const char *name, int argc, char **argv)
+{
+    size_t length = strlen(name);
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strncmp(argv[i], "--", 2) == 0 && strncmp(argv[i] + 2, name, length) == 0 &&
+            (!argv[i][2 + length] || argv[i][2 + length] == '='))
+            return true;
+    return false;
+}
+
+// Both say where the environments come from.
+static wk_status check_one_source(int argc, char **argv, wk_error *err)
+{
+    if (!is_given("plugin", argc, argv) || !is_given("python", argc, argv)) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "give --plugin or --python, not both");
+}
+
 wk_status wk_args_parse(const wk_arg_table *tables, size_t n_tables, int argc, char **argv,
                         wk_arg_words *words, int *taken, wk_error *err)
 {
@@ -242,7 +259,7 @@ wk_status wk_args_parse(const wk_arg_table *tables, size_t n_tables, int argc, c
             break;
     }
     *taken = at;
-    return WK_OK;
+    return check_one_source(at, argv, err);
 }
 
 // Appends words of `help` broken at HELP_WIDTH, continuation lines indented to HELP_COLUMN.

@@ -515,12 +515,15 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_status status = make_card(j, err);
     wk_progress_finish(&j->progress);
     wk_text text = {0};
-    if (status == WK_OK && !cli->quiet)
+    if (status == WK_OK && !cli->quiet) {
+        char steps[WK_STEPS_TEXT_MAX];
+        wk_steps_text(j->step, j->run.world.domain->action_repeat, steps);
         wk_text_printf(&text,
-                       "%s policies of agent step %" PRIu64
-                       ": %zu tasks, %zu results, %zu files, written to %s/README.md\n",
-                       j->policy, j->step, j->tasks.count, j->results.scores.count,
+                       "%s policies after %s: %zu tasks, %zu results, %zu files, written to "
+                       "%s/README.md\n",
+                       j->policy, steps, j->tasks.count, j->results.scores.count,
                        j->files.count + 1, j->v->out);
+    }
     free_job(j);
     return status == WK_OK ? wk_cli_print(&text, err) : status;
 }

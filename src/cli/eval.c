@@ -20,7 +20,7 @@ typedef struct eval_values {
     int envs;
     uint64_t seed;
     wk_arg_texts rewards;
-    bool json, video;
+    bool json, video, mp4;
 } eval_values;
 
 enum { NO_SEED = -1 };
@@ -48,6 +48,7 @@ static const wk_arg args[] = {
     WK_OPT_PATHS("reward", rewards, "FILE",
                  "the code of a task that 'waker relabel' added; may be repeated"),
     WK_OPT_FLAG("video", video, "GIFs of the best, median and worst episode of each case"),
+    WK_OPT_FLAG("mp4", mp4, "the same episodes as MP4 (H.264) instead"),
     WK_OPT_PATH("out", out, "DIR",
                 "put the results into DIR/eval instead of RUN/eval, with RUN's settings, so that "
                 "'waker report DIR' reads them"),
@@ -105,6 +106,28 @@ static wk_weights_set weights_of(const job *j, int i)
     return (wk_weights_set){j->kind, each ? task_name(j, i) : NULL, j->v->name};
 }
 
+// The ending of the clips that are written, or NULL.
+static const char *video_of(const eval_values *v)
+{
+    return v->mp4 ? ".mp4" : v->video ? ".gif" : NULL;
+}
+
+static wk_status check_video(const job *j, wk_error *err)
+{
+    const wk_domain *domain = j->run.world.domain;
+    const char *option = j->v->mp4 ? "--mp4" : "--video";
+    if (!video_of(j->v)) return WK_OK;
+    if (j->random)
+        return wk_fail(err, WK_E_INPUT,
+                       "%s shows what a policy's world model imagines; --policy random has none",
+                       option);
+    if (!domain->observation.no_image) return WK_OK;
+    return wk_fail(err, WK_E_UNSUPPORTED,
+                   "%s: the world model of domain '%s' sees %d numbers and no pictures; 'waker "
+                   "openloop' writes what it imagines as numbers",
+                   option, domain->name, domain->observation.vector);
+}
+
 static wk_status choose_policy(job *j, wk_error *err)
 {
     WK_TRY(wk_weights_check_name(j->v->name, err));
@@ -118,17 +141,7 @@ static wk_status choose_policy(job *j, wk_error *err)
                        j->policy);
     snprintf(j->title, sizeof j->title, "%s%s%s", j->policy, j->v->name ? "." : "",
              j->v->name ? j->v->name : "");
-    if (j->random && j->v->video)
-        return wk_fail(err, WK_E_INPUT,
-                       "--video shows what a policy's world model imagines; --policy random has "
-                       "none");
-    const wk_domain *domain = j->run.world.domain;
-    if (j->v->video && domain->observation.no_image)
-        return wk_fail(err, WK_E_UNSUPPORTED,
-                       "--video: the world model of domain '%s' sees %d numbers and no pictures; "
-                       "'waker openloop' writes what it imagines as numbers",
-                       domain->name, domain->observation.vector);
-    return WK_OK;
+    return check_video(j, err);
 }
 
 static int compare_steps(const void *a, const void *b)
@@ -200,7 +213,7 @@ static wk_eval_player player_of(job *j)
                             .log = &j->log,
                             .watch = count_episode,
                             .context = j,
-                            .keep_actions = j->v->video};
+                            .keep_actions = video_of(j->v) != NULL};
 }
 
 static wk_status add_task(job *j, int task, wk_eval_result *result, wk_error *err)
@@ -212,8 +225,10 @@ static wk_status add_task(job *j, int task, wk_eval_result *result, wk_error *er
     int64_t end = j->played + j->per_task; // also where cases do not fit, or were played before
     WK_TRY(wk_eval_result_add(result, &player, task, policy, err));
     j->played = end;
-    if (!j->v->video) return WK_OK;
-    return wk_video_write(result, &player, &result->tasks[result->n_tasks - 1], j->results, err);
+    const char *video = video_of(j->v);
+    if (!video) return WK_OK;
+    return wk_video_write(result, &player, &result->tasks[result->n_tasks - 1], j->results, video,
+                          err);
 }
 
 // Tasks of one file of weights: the i-th requested, or with i < 0 those the file has or all asked
@@ -284,6 +299,7 @@ static void print_case(wk_table *table, const wk_domain *domain, const wk_task_r
     wk_table_cell(table, "%d", c->diverged);
     print_number(table, c->foresight.value);
     print_number(table, c->foresight.discounted);
+    print_number(table, c->foresight.reward_error);
     bool judged = c->open_loop.steps > 0;
     print_number(table, judged ? c->open_loop.mean_image : NAN);
     print_number(table, judged ? c->open_loop.mean_reward : NAN);
@@ -325,8 +341,8 @@ static void print_benchmark(const job *j, const wk_eval_result *r, const wk_task
 static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
 {
     wk_table table = {0};
-    wk_table_begin(&table, "llrlrrrrrrrrrr", "task", "case", "episodes", "score", "mean", "s.d.",
-                   "CVaR 0.1", "min", "max", "diverged", "promised", "discounted",
+    wk_table_begin(&table, "llrlrrrrrrrrrrr", "task", "case", "episodes", "score", "mean", "s.d.",
+                   "CVaR 0.1", "min", "max", "diverged", "promised", "discounted", "reward error",
                    "open-loop image", "open-loop reward");
     for (int i = 0; i < r->n_tasks; i++)
         for (int k = 0; k < r->tasks[i].n_cases; k++)
@@ -362,10 +378,10 @@ static wk_status open_set(job *j, wk_error *err)
     const eval_values *v = j->v;
     j->envs = v->envs ? v->envs : 100;
     if (!v->set) return WK_OK;
-    if (*v->cases || v->envs || v->seed != (uint64_t)NO_SEED || v->video)
+    if (*v->cases || v->envs || v->seed != (uint64_t)NO_SEED || video_of(v))
         return wk_fail(err, WK_E_INPUT,
-                       "--set says which environments and seeds: leave --cases, --envs, --seed and "
-                       "--video out");
+                       "--set says which environments and seeds: leave --cases, --envs, --seed, "
+                       "--video and --mp4 out");
     if (j->kind == WK_WEIGHTS_FINETUNED && !j->random && (j->all_tasks || j->n_tasks != 1))
         return wk_fail(err, WK_E_INPUT,
                        "fine-tuned policies have a file of weights for each task: name one with "
@@ -449,7 +465,7 @@ const wk_command wk_command_eval = {
     .summary = "Evaluate the task policies of a run: mean, worst cases, out of distribution",
     .usage =
         "eval RUN [--task TASK,...|all] [--snapshot STEP|all|last] [--policy KIND] [--name NAME]\n"
-        "eval RUN [--cases CASE,...] [--envs N] [--seed N] [--video] [--out DIR] [--json]\n"
+        "eval RUN [--cases CASE,...] [--envs N] [--seed N] [--video|--mp4] [--out DIR] [--json]\n"
         "eval RUN --set robust-v1|FILE [--task TASK,...|all] [--policy KIND] [--out DIR]",
     .details =
         "Plays one episode in each of 100 environments of the default distribution (case dr)\n"
@@ -457,6 +473,7 @@ const wk_command wk_command_eval = {
         "'promised' is the value that the critic gives the starts, 'discounted' the discounted\n"
         "return that followed: a policy that exploits errors of its model promises more than it "
         "gets.\n"
+        "'reward error' is the reward head's along the episodes, in frames the model has seen.\n"
         "'open-loop image' and 'open-loop reward' are errors of what the model imagines from the\n"
         "actions alone, up to 45 steps ahead, along the policy's own episodes.\n"
         "The second table tells where the policies went and what they touched ('waker envs "

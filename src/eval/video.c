@@ -180,7 +180,7 @@ static wk_status make_film(const wk_eval_result *r, const wk_eval_player *player
 }
 
 wk_status wk_video_write(wk_eval_result *r, const wk_eval_player *player, const wk_task_result *t,
-                         const char *run, wk_error *err)
+                         const char *run, const char *extension, wk_error *err)
 {
     assert(player->learner && t->actions);
     WK_TRY(wk_eval_result_folder(run, err));
@@ -188,8 +188,8 @@ wk_status wk_video_write(wk_eval_result *r, const wk_eval_player *player, const 
     for (int set = 0; set < t->n_cases; set++)
         for (int rank = 0; rank < WK_VIDEO_RANKS; rank++) {
             char ending[256], path[WK_EVAL_PATH_MAX];
-            snprintf(ending, sizeof ending, "-%s-%s-%s.gif", r->origin.domain->tasks[t->task].name,
-                     t->cases[set].set.name, rank_name((wk_video_rank)rank));
+            snprintf(ending, sizeof ending, "-%s-%s-%s%s", r->origin.domain->tasks[t->task].name,
+                     t->cases[set].set.name, rank_name((wk_video_rank)rank), extension);
             wk_eval_result_path(r, run, ending, path);
             WK_TRY(make_film(r, player, t, set, (wk_video_rank)rank, path, err));
         }

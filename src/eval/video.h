@@ -1,6 +1,6 @@
-// Episodes of an evaluation to look at: the best, the middling and the worst of a case as animated
-// GIFs, each with what the world model imagines next to what happened. The model sees 5 frames,
-// imagines 45 from the actions alone, then is shown 5 again, and so on.
+// Episodes of an evaluation to look at: the best, the middling and the worst of a case as clips,
+// each with what the world model imagines next to what happened. The model sees 5 frames, imagines
+// 45 from the actions alone, then is shown 5 again, and so on.
 #ifndef WK_EVAL_VIDEO_H
 #define WK_EVAL_VIDEO_H
 
@@ -19,10 +19,12 @@ typedef enum wk_video_rank {
 int wk_video_episode(const wk_domain *domain, const wk_task_result *task, int set,
                      wk_video_rank rank);
 
-/// Writes the three GIFs of every case of a task next to the results under `run`/eval, named as
-/// those will be: POLICY-STEP-TASK-CASE-RANK.gif, POLICY-STEP-envsN-seedS-TASK-CASE-RANK.gif. The
-/// player must have a learner, and the results the actions.
+/// Writes the three clips of every case of a task next to the results under `run`/eval, named as
+/// those will be, in the format of `extension` (".gif", ".mp4"): POLICY-STEP-TASK-CASE-RANK.gif,
+/// POLICY-STEP-envsN-seedS-TASK-CASE-RANK.gif. The player must have a learner, and the results the
+/// actions.
 wk_status wk_video_write(wk_eval_result *result, const wk_eval_player *player,
-                         const wk_task_result *task, const char *run, wk_error *err);
+                         const wk_task_result *task, const char *run, const char *extension,
+                         wk_error *err);
 
 #endif

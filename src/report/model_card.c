@@ -1,6 +1,7 @@
 #include "report/model_card.h"
 
 #include "plot/xml.h"
+#include "run/steps.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -118,11 +119,13 @@ static void put_introduction(const wk_card *card, wk_text *out)
     put_plain(out, card->domain->name);
     wk_text_puts(out, ", chosen by the curriculum ");
     put_plain(out, card->config->curriculum_rule);
-    wk_text_printf(out, ".\nThe policies are %s, from the world model of agent step %" PRIu64 ".\n",
+    char steps[WK_STEPS_TEXT_MAX];
+    wk_steps_text(card->step, card->domain->action_repeat, steps);
+    wk_text_printf(out, ".\nThe policies are %s, from the world model after %s.\n",
                    strcmp(card->policy, "alongside") == 0   ? "those trained alongside"
                    : strcmp(card->policy, "finetuned") == 0 ? "fine-tuned"
                                                             : "adapted",
-                   card->step);
+                   steps);
     if (*card->config->plugin)
         wk_text_puts(out, "\nThe domain comes from a plug-in, which is not part of this folder: "
                           "`plugin.json` has its\ndescription and the SHA-256 of its file. Playing "

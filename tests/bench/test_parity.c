@@ -10,6 +10,7 @@
 #define OUT "parity-out.tmp"
 #define PEER "parity-peer"
 #define WHOLE "parity-whole.tmp"
+#define EXPLORING "parity-exploring.tmp"
 
 enum { UPDATES = 12, EVERY = 6, SEQUENCES = 4, FRAMES = 8, CONTEXT = 3 };
 
@@ -30,7 +31,7 @@ static parity_choice choice(void)
 
 static void remove_folders(void)
 {
-    const char *const folders[] = {RUN, DATA, PLAN, OUT, PEER "-5", WHOLE};
+    const char *const folders[] = {RUN, DATA, PLAN, OUT, PEER "-5", WHOLE, EXPLORING};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         remove_tree(folders[i]);
 }
@@ -157,16 +158,24 @@ static void open_loop_is_the_mean_over_its_steps_and_copies_grow_stale(void **st
     assert_true(last > first);
 }
 
-// Trains the plan with JAX's program, into PEER-5.
-static void run_peer(const char *precision)
+// Trains a plan with JAX's program, into PEER-5.
+static void run_peer(const char *directory, const char *precision)
 {
     char command[2048];
     snprintf(command, sizeof command,
              "JAX_PLATFORMS=cpu XLA_FLAGS='--xla_backend_optimization_level=0 "
              "--xla_llvm_disable_expensive_passes=true' %s %s/bench/peer/jax_parity.py " DATA
-             " " PLAN " --out " PEER " --precision %s --seeds %d --every %d",
-             python_if_any("jax"), WAKER_SOURCE_DIR, precision, (int)config.seed, EVERY);
+             " %s --out " PEER " --precision %s --seeds %d --every %d",
+             python_if_any("jax"), WAKER_SOURCE_DIR, directory, precision, (int)config.seed, EVERY);
     assert_int_equal(system(command), 0);
+}
+
+static void expect_near_peer(const char *key, int line, double tolerance)
+{
+    double ours = figure(OUT, "metrics.jsonl", line, key);
+    double theirs = figure(PEER "-5", "metrics.jsonl", line, key);
+    if (!(fabs(ours - theirs) <= tolerance * fabs(ours)))
+        fail_msg("%s of measurement %d: ours %.9g, JAX's %.9g", key, line, ours, theirs);
 }
 
 // Fails unless the peer measured what we did, within a share of it.
@@ -175,28 +184,49 @@ static void expect_same_figures(double tolerance)
     static const char *const keys[] = {
         "model_loss", "image_loss", "kl", "model_norm", "one_step", "open_loop", "reconstruction"};
     for (int line = 0; line <= UPDATES / EVERY; line++)
-        for (size_t k = line == 0 ? 4 : 0; k < sizeof keys / sizeof *keys; k++) {
-            double ours = figure(OUT, "metrics.jsonl", line, keys[k]);
-            double theirs = figure(PEER "-5", "metrics.jsonl", line, keys[k]);
-            if (!(fabs(ours - theirs) <= tolerance * fabs(ours)))
-                fail_msg("%s of measurement %d: ours %.9g, JAX's %.9g", keys[k], line, ours,
-                         theirs);
-        }
+        for (size_t k = line == 0 ? 4 : 0; k < sizeof keys / sizeof *keys; k++)
+            expect_near_peer(keys[k], line, tolerance);
 }
 
 // In float32 on the same draws.
 static void jax_finds_the_same_losses_and_errors(void **state)
 {
     (void)state;
-    run_peer("f32");
+    run_peer(PLAN, "f32");
     expect_same_figures(1e-4);
+}
+
+// Ensemble and exploration policy, which a plan of the world model alone does without.
+static void exploration_is_trained_too_and_jax_explores_alike(void **state)
+{
+    (void)state;
+    static wk_run_config curious;
+    static parity_plan other;
+    curious = config;
+    snprintf(curious.exploration, sizeof curious.exploration, "plan2explore");
+    parity_choice chosen = choice();
+    chosen.config = &curious;
+    assert_ok(parity_plan_write(&data, &chosen, EXPLORING, &err));
+    assert_ok(parity_plan_open(EXPLORING, &data, &other, &err));
+    parity_training how = training(OUT);
+    how.plan = &other;
+    how.plan_directory = EXPLORING;
+    assert_ok(parity_train(&how, &err));
+    parity_plan_close(&other);
+    assert_true(figure(OUT, "metrics.jsonl", 2, "disagreement") > 0);
+    double entropy = figure(OUT, "metrics.jsonl", 2, "actor_entropy");
+    assert_true(isfinite(entropy) && entropy != 0);
+    run_peer(EXPLORING, "f32");
+    expect_same_figures(1e-4);
+    expect_near_peer("actor_entropy", 2, 1e-4);
+    expect_near_peer("disagreement", 2, 1e-4);
 }
 
 // A sum in bf16 over many pixels would be far too small.
 static void jax_finds_nearly_the_same_in_bf16(void **state)
 {
     (void)state;
-    run_peer("bf16");
+    run_peer(PLAN, "bf16");
     expect_same_figures(0.03);
 }
 
@@ -251,14 +281,14 @@ static void variants_are_trained_side_by_side(void **state)
     (void)state;
     char out[8192];
     remove_tree(WHOLE);
-    run_script(RUN
-               " " WHOLE " --device cpu --updates 4 --every 2 --sequences 2 --frames 8 "
-               "--context 3 --vary model.kl_scale=0.1 --vary context=6 --program " WAKER_BINARY_DIR
-               "/bench/bench_parity",
+    run_script(RUN " " WHOLE " --device cpu --updates 4 --every 2 --sequences 2 --frames 8 "
+                   "--context 3 --exploration --vary model.kl_scale=0.1 --vary context=6 "
+                   "--program " WAKER_BINARY_DIR "/bench/bench_parity",
                0, out, sizeof out);
     assert_non_null(strstr(out, "| base | 4 |"));
     assert_non_null(strstr(out, "| model.kl_scale=0.1 | 4 |"));
     assert_non_null(strstr(out, "| the last seen frame |"));
+    assert_true(figure(WHOLE "/runs/base", "losses.jsonl", 0, "disagreement") > 0);
     // The context is one of measurement: what is learned is the same.
     same_file(WHOLE "/runs/base", WHOLE "/runs/context=6", "losses.jsonl", 0, 0);
     assert_true(figure(WHOLE "/runs/base", "losses.jsonl", 0, "model_loss") >
@@ -352,6 +382,7 @@ int main(void)
         cmocka_unit_test(open_loop_is_the_mean_over_its_steps_and_copies_grow_stale),
         cmocka_unit_test(jax_finds_the_same_losses_and_errors),
         cmocka_unit_test(jax_finds_nearly_the_same_in_bf16),
+        cmocka_unit_test(exploration_is_trained_too_and_jax_explores_alike),
         cmocka_unit_test(what_cannot_be_planned_is_refused),
         cmocka_unit_test(a_plan_of_other_data_is_refused),
         cmocka_unit_test(variants_are_trained_side_by_side),

@@ -62,6 +62,7 @@ static void the_folder_has_all_that_a_hub_wants(void **state)
     shell("cmp card/adapt/step-000000000402/weights.safetensors "
           "run/adapt/step-000000000402/weights.safetensors");
     shell("grep -q ftypisom card/replay-west.mp4 && grep -q NETSCAPE card/replay-west.gif");
+    shell("grep -q 'from the world model after 402 agent steps' card/README.md");
 }
 
 // By a reader of YAML that is not ours, where there is one.

@@ -173,6 +173,12 @@ static void videos_show_the_best_median_and_worst(void **state)
         program_run("eval tasks --video --task west --cases dr --envs 4 --seed 5" QUIETLY));
     shell("for f in clips/*; do cmp $f tasks/eval/${f#clips/} || exit 1; done");
     assert_true(is_gif("tasks/eval/alongside-000000000402-envs4-seed5-west-dr-best.gif"));
+    program_expect_success(
+        program_run("eval tasks --mp4 --task west --cases dr --envs 3 --seed 6" QUIETLY));
+    shell(
+        "cd tasks/eval && for rank in best median worst; do grep -q ftypisom "
+        "alongside-000000000402-envs3-seed6-west-dr-$rank.mp4 || exit 1; done && ! ls *seed6*.gif");
+    program_expect_error(program_run("eval free --policy random --mp4"), 2, "--mp4 shows");
 }
 
 static void open_loop_predictions_are_a_clip_and_a_still(void **state)

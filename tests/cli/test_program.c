@@ -99,6 +99,22 @@ static void options_are_typed_and_checked(void **state)
     program_expect_error(program_run("bench env --envs 0"), 2, "outside 1 to");
 }
 
+// Each says where the environments come from; the last one must not win in silence.
+static void a_plugin_and_a_function_of_python_are_not_given_both(void **state)
+{
+    (void)state;
+    static const char *const both[] = {
+        "train --logdir none --configs quick --plugin a.so --python m:f",
+        "train --logdir none --configs quick --python=m:f --plugin=a.so",
+        "eval none --python m:f --plugin a.so",
+        "config --configs quick --plugin a.so --python m:f",
+    };
+    for (size_t i = 0; i < sizeof both / sizeof *both; i++)
+        program_expect_error(program_run("%s", both[i]), 2, "give --plugin or --python, not both");
+    program_result r = program_run("config --configs quick --curriculum.plugin a.so --python m:f");
+    assert_null(strstr(r.err, "not both")); // a plug-in of the curriculum is another matter
+}
+
 static void too_many_or_too_few_words_are_refused(void **state)
 {
     (void)state;
@@ -154,6 +170,7 @@ int main(void)
         cmocka_unit_test(an_unknown_command_names_the_nearest),
         cmocka_unit_test(an_unknown_option_names_the_nearest),
         cmocka_unit_test(options_are_typed_and_checked),
+        cmocka_unit_test(a_plugin_and_a_function_of_python_are_not_given_both),
         cmocka_unit_test(too_many_or_too_few_words_are_refused),
         cmocka_unit_test(empty_paths_are_refused),
         cmocka_unit_test(usage_errors_point_to_the_help_of_the_command),

@@ -216,6 +216,11 @@ static void waker_r_waits_for_its_first_reduction_and_then_follows_it(void **sta
     double p[12];
     wk_curriculum_distribution(f.curriculum, p);
     assert_near(p[1], 0.2 / 12 + 0.8 / (1 + exp(-4)), 1e-12);
+    // One that has an error and no reduction yet is left out.
+    report(&f, 3, 9);
+    wk_curriculum_distribution(f.curriculum, p);
+    assert_near(p[3], 0.2 / 12, 1e-12);
+    assert_near(p[1], 0.2 / 12 + 0.8 / (1 + exp(-4)), 1e-12);
     // The next look is at 70,000, not 10,000 after the late call.
     wk_curriculum_advance(f.curriculum, 69999);
     assert_near(wk_curriculum_get_view(f.curriculum).reduction[1], 0.15, 1e-15);
