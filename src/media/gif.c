@@ -1,6 +1,5 @@
 // Animated GIF. Each frame after the first covers only the rectangle that changed, with unchanged
 // pixels transparent, so that its palette is spent on what moves and still parts do not flicker.
-#include "base/file.h"
 #include "base/text.h"
 #include "media/image.h"
 #include "media/lzw.h"
@@ -200,15 +199,5 @@ wk_status wk_gif_encode(const wk_image *frames, size_t count, int delay_cs, uint
     wk_status status = add_all(gif, frames, count, err);
     if (status == WK_OK) status = wk_gif_finish(gif, bytes, size, err);
     wk_gif_destroy(gif);
-    return status;
-}
-
-wk_status wk_gif_write(wk_gif *gif, const char *path, wk_error *err)
-{
-    uint8_t *bytes;
-    size_t size;
-    WK_TRY(wk_gif_finish(gif, &bytes, &size, err));
-    wk_status status = wk_file_write(path, bytes, size, err);
-    free(bytes);
     return status;
 }

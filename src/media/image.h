@@ -46,8 +46,6 @@ wk_status wk_gif_create(int width, int height, int delay_cs, wk_gif **out, wk_er
 wk_status wk_gif_add(wk_gif *gif, const wk_image *frame, wk_error *err);
 /// Hands over the finished file as malloc'd bytes; nothing may be added afterwards.
 wk_status wk_gif_finish(wk_gif *gif, uint8_t **bytes, size_t *size, wk_error *err);
-/// The same into a file.
-wk_status wk_gif_write(wk_gif *gif, const char *path, wk_error *err);
 void wk_gif_destroy(wk_gif *gif);
 
 #endif

@@ -68,12 +68,9 @@ wk_dtype wk_graph_dtype(const wk_graph *g, wk_tensor x);
 /// Number of nodes recorded so far.
 size_t wk_graph_node_count(const wk_graph *g);
 
-/// Nodes recorded from now on belong to this part ("encoder", "actor"), for dumps and timing;
+/// Nodes recorded from now on belong to this part ("encoder", "actor"), for timing;
 /// gradient nodes belong to the part of the node they come from. The name is copied.
 void wk_graph_section(wk_graph *g, const char *name);
-/// The whole graph as text, one node a line.
-void wk_graph_dump_text(const wk_graph *g, wk_text *out);
-
 // Where numbers come from and go to.
 
 /// A tensor the user fills before a run (wk_program_upload); it keeps its content between runs.

@@ -2,6 +2,7 @@
 // bytes for the same image, all of a file or none of it.
 #include "base/file.h"
 #include "base/rng.h"
+#include "media/animation.h"
 #include "media/decode.h"
 #include <dirent.h>
 #include <signal.h>
@@ -222,21 +223,22 @@ static void a_failed_write_leaves_the_old_file_and_nothing_else(void **state)
 {
     (void)state;
     wk_error err = {0};
-    char directory[] = "media-XXXXXX", path[64];
+    char directory[] = "media-XXXXXX", path[64], clip[64];
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof path, "%s/a.png", directory);
+    snprintf(clip, sizeof clip, "%s/a.gif", directory);
     assert_ok(wk_file_write(path, "old", 3, &err));
     wk_image image = noise(100, 100, 5, 256);
-    wk_gif *film = NULL;
-    assert_ok(wk_gif_create(100, 100, 5, &film, &err));
-    assert_ok(wk_gif_add(film, &image, &err));
+    wk_animation *film = NULL;
+    assert_ok(wk_animation_create(clip, 100, 100, 0.05, &film, &err));
+    assert_ok(wk_animation_add(film, &image, &err));
     struct rlimit before, small;
     getrlimit(RLIMIT_FSIZE, &before);
     small = (struct rlimit){.rlim_cur = 1000, .rlim_max = before.rlim_max};
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &small);
     wk_status png = wk_png_write(path, &image, &err);
-    wk_status gif = wk_gif_write(film, path, &err);
+    wk_status gif = wk_animation_write(film, &err);
     setrlimit(RLIMIT_FSIZE, &before);
     assert_int_equal(png, WK_E_IO);
     assert_int_equal(gif, WK_E_IO);
@@ -246,7 +248,7 @@ static void a_failed_write_leaves_the_old_file_and_nothing_else(void **state)
     assert_string_equal(content, "old");
     assert_int_equal(entries_in(directory), 1);
     free(content);
-    wk_gif_destroy(film);
+    wk_animation_destroy(film);
     wk_image_free(&image);
     unlink(path);
     rmdir(directory);

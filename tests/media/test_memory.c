@@ -1,9 +1,11 @@
 // Every allocation and file call on the way to an image file fails once: nothing leaks, the caller
 // gets an error, and no file appears.
+#include "base/file.h"
 #include "media/animation.h"
 #include "support/check.h"
 #include "support/faults.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,7 +25,11 @@ static wk_status write_gif(const wk_image *frames)
     wk_status status = wk_gif_create(frames->width, frames->height, 5, &gif, &err);
     for (int i = 0; status == WK_OK && i < 2; i++)
         status = wk_gif_add(gif, &frames[i], &err);
-    if (status == WK_OK) status = wk_gif_write(gif, path, &err);
+    uint8_t *bytes = NULL;
+    size_t size;
+    if (status == WK_OK) status = wk_gif_finish(gif, &bytes, &size, &err);
+    if (status == WK_OK) status = wk_file_write(path, bytes, size, &err);
+    free(bytes);
     wk_gif_destroy(gif);
     return status;
 }

@@ -212,26 +212,6 @@ static void the_environment_asks_for_a_trace(void **state)
     unsetenv("WAKER_TRACE");
 }
 
-static void dumps_name_every_tensor_and_node(void **state)
-{
-    (void)state;
-    engine e = engine_open(1);
-    wk_graph_section(e.g, "actor");
-    wk_tensor x = wk_graph_input(e.g, WK_F32, WK_SHAPE(2, 3), "observation");
-    wk_tensor w = wk_graph_persistent(e.g, WK_F32, WK_SHAPE(3, 4), "actor/h0", NULL, 0);
-    wk_tensor y = wk_graph_matmul(e.g, x, w);
-    wk_graph_output(e.g, wk_graph_reshape(e.g, y, WK_SHAPE(8)));
-    wk_text text = {0};
-    wk_graph_dump_text(e.g, &text);
-    assert_string_equal(wk_text_get(&text), "input %1 observation f32[2,3]\n"
-                                            "persistent %2 actor/h0 f32[3,4]\n"
-                                            "%3 f32[2,4] = matmul(%1, %2) ; actor\n"
-                                            "%4 f32[8] = reshape(%3) view ; actor\n"
-                                            "output %3\n");
-    wk_text_free(&text);
-    engine_close(&e);
-}
-
 enum { MANY = 1000 };
 
 // A program of the sum of c x (c x + x) over x, in the given memory.
@@ -328,7 +308,6 @@ int main(void)
         cmocka_unit_test(constants_and_views_can_be_read),
         cmocka_unit_test(tracing_counts_every_node_and_changes_nothing),
         cmocka_unit_test(the_environment_asks_for_a_trace),
-        cmocka_unit_test(dumps_name_every_tensor_and_node),
         cmocka_unit_test(programs_share_memory_and_take_inputs_from_buffers),
         cmocka_unit_test(a_graph_that_ran_out_of_memory_makes_no_program),
     };
