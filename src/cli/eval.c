@@ -125,7 +125,7 @@ static wk_status choose_policy(job *j, wk_error *err)
     const wk_domain *domain = j->run.world.domain;
     if (j->v->video && domain->observation.no_image)
         return wk_fail(err, WK_E_UNSUPPORTED,
-                       "--video: the world model of domain '%s' sees %d numbers and no pictures; "
+                       "--video: the world model of domain '%s' sees %d numbers and no images; "
                        "'waker openloop' writes what it imagines as numbers",
                        domain->name, domain->observation.vector);
     return WK_OK;
@@ -282,8 +282,8 @@ static void print_case(wk_table *table, const wk_domain *domain, const wk_task_r
     wk_table_cell(table, "%.5g", s->min);
     wk_table_cell(table, "%.5g", s->max);
     wk_table_cell(table, "%d", c->diverged);
-    print_number(table, c->foresight.value);
-    print_number(table, c->foresight.discounted);
+    print_number(table, c->calibration.value);
+    print_number(table, c->calibration.discounted);
     bool judged = c->open_loop.steps > 0;
     print_number(table, judged ? c->open_loop.mean_image : NAN);
     print_number(table, judged ? c->open_loop.mean_reward : NAN);
@@ -317,7 +317,7 @@ static void print_indicators(const wk_eval_result *r, wk_text *out)
 static void print_benchmark(const job *j, const wk_eval_result *r, const wk_task_result *t,
                             wk_text *out)
 {
-    char path[WK_EVAL_PATH_MAX];
+    char path[WK_PATH_MAX];
     wk_benchmark_path(&(wk_benchmark_origin){.set = &j->set}, r, t->task, path);
     wk_text_printf(out, "written to %s/%s\n", j->results, path);
 }

@@ -141,7 +141,7 @@ static wk_status add_image(wk_metrics *metrics, const char *name, const wk_image
     if (!copy || !wk_array_reserve(&metrics->images, 1)) {
         free(copy);
         free(bytes);
-        return wk_fail(err, WK_E_MEMORY, "no memory for the picture '%s'", name);
+        return wk_fail(err, WK_E_MEMORY, "no memory for the image '%s'", name);
     }
     wk_metric_image *encoded = &metrics->images.items[metrics->images.count++];
     encoded->name = copy;
@@ -174,7 +174,8 @@ wk_status wk_metrics_clip(wk_metrics *metrics, const char *name, const wk_image 
 static void take_back(wk_metrics *metrics, const uint64_t *marks, int count)
 {
     for (int i = 0; i < count; i++)
-        if (metrics->sinks[i].cut) metrics->sinks[i].cut(metrics->sinks[i].self, marks[i], NULL);
+        if (metrics->sinks[i].truncate)
+            metrics->sinks[i].truncate(metrics->sinks[i].self, marks[i], NULL);
 }
 
 static wk_status write_sinks(wk_metrics *metrics, const wk_metrics_record *record, wk_error *err)

@@ -215,7 +215,7 @@ static void what_is_not_there_is_said_with_what_is(void **state)
 static void snapshots_say_which_run_they_are_of(void **state)
 {
     (void)state;
-    char path[WK_WEIGHTS_PATH_MAX], tasks[WK_RUN_TEXT_MAX];
+    char path[WK_PATH_MAX], tasks[WK_RUN_TEXT_MAX];
     wk_weights_path(RUN, (wk_weights_set){.kind = WK_WEIGHTS_SNAPSHOT}, newest_step(RUN), path);
     assert_ok(wk_weights_tasks(path, tasks, &err));
     const wk_domain *toy;
@@ -237,7 +237,7 @@ static void weights_of_another_run_are_refused_by_their_label(void **state)
     config.steps = 100, config.units = 7, config.seed = 77;
     remove_tree(OTHER);
     run_to_end(&config, OTHER);
-    char from[WK_WEIGHTS_PATH_MAX];
+    char from[WK_PATH_MAX];
     wk_weights_path(OTHER, (wk_weights_set){.kind = WK_WEIGHTS_SNAPSHOT}, newest_step(OTHER), from);
     assert_int_equal(rename(from, RUN "/snapshots/step-000000000999.safetensors"), 0);
     wk_weights_choice which = newest(WK_WEIGHTS_SNAPSHOT);
