@@ -4,7 +4,7 @@
 // reset, since its numbers may be anything.
 #include "env/domain.h"
 #include "env/host.h"
-#include "env/indicator.h"
+#include "env/tally.h"
 
 #include "base/clock.h"
 #include <inttypes.h>
@@ -24,7 +24,7 @@ struct wk_env {
     int steps;
     uint8_t flags; // of the last observation
     bool tallied;  // the tallies cover the whole episode
-    wk_indicator_total tallies[WK_INDICATORS_MAX];
+    wk_tally tallies[WK_INDICATORS_MAX];
     wk_env_seconds seconds;
     float vector[]; // [observation.vector] of the current state
 };
@@ -267,8 +267,7 @@ wk_status wk_env_step(wk_env *env, const float *action, const wk_frame *out, wk_
     env->steps++;
     finish_step(env, &outcome, out);
     for (int k = 0; k < env->domain->n_indicators && !outcome.diverged; k++)
-        wk_indicator_total_add(&env->tallies[k], &env->domain->indicators[k],
-                               outcome.indicators[k]);
+        wk_tally_add(&env->tallies[k], &env->domain->indicators[k], outcome.indicators[k]);
     env->seconds.all += wk_clock_seconds() - began;
     if ((env->flags & WK_IS_TERMINAL) && !env->domain->ends_early)
         return wk_fail(err, WK_E_INPUT,
@@ -301,8 +300,7 @@ bool wk_env_has_episode(const wk_env *env)
 
 double wk_env_indicator(const wk_env *env, int k)
 {
-    return env->tallied ? wk_indicator_total_value(&env->tallies[k], &env->domain->indicators[k])
-                        : NAN;
+    return env->tallied ? wk_tally_value(&env->tallies[k], &env->domain->indicators[k]) : NAN;
 }
 
 wk_status wk_env_render(wk_env *env, int width, int height, uint8_t *rgb, wk_error *err)
@@ -379,9 +377,8 @@ static wk_status check_bytes(const void *bytes, size_t size, state_header *heade
                        "the state has version %u, this program reads versions %d to %d",
                        header->version, STATE_PLAIN, STATE_ABSENT);
     uint64_t rest = size - state_size_for(0) - header->world_size; // the world
-    bool whole =
-        header->world_size <= size - state_size_for(0) &&
-        (header->version == STATE_TALLIED ? rest % sizeof(wk_indicator_total) == 0 : rest == 0);
+    bool whole = header->world_size <= size - state_size_for(0) &&
+                 (header->version == STATE_TALLIED ? rest % sizeof(wk_tally) == 0 : rest == 0);
     if (!whole)
         return wk_fail(err, WK_E_FORMAT,
                        "the saved state has %zu bytes but its world %" PRIu64 "; it was cut or "
