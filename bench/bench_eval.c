@@ -218,9 +218,9 @@ int main(int argc, char **argv)
            wk_pool_threads(b.pool), rounds);
     printf("%-22s%8s  %12s\n", "", "clock", "processor");
     print("evaluation", whole);
-    print("physics and pictures", worlds);
+    print("physics and images", worlds);
     print("inference", inference);
-    printf("evaluation / (physics and pictures + inference): clock %.2f, processor %.2f\n",
+    printf("evaluation / (physics and images + inference): clock %.2f, processor %.2f\n",
            whole.wall / (worlds.wall + inference.wall),
            whole.processor / (worlds.processor + inference.processor));
     free(b.actions);

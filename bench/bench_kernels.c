@@ -313,31 +313,31 @@ static void do_uniform(arena *a)
 }
 static void do_truncnorm(arena *a)
 {
-    wk_cpu_truncnorm_sample(NUMBERS / 12 / 8, 6, a->x[1], &bench_draws, a->x[2], a->pool);
+    wk_cpu_truncated_normal_sample(NUMBERS / 12 / 8, 6, a->x[1], &bench_draws, a->x[2], a->pool);
 }
 static void do_truncnorm_backward(arena *a)
 {
-    wk_cpu_truncnorm_sample_backward(NUMBERS / 12 / 8, 6, a->x[1], &bench_draws, a->x[2], a->x[3],
-                                     a->pool);
+    wk_cpu_truncated_normal_sample_backward(NUMBERS / 12 / 8, 6, a->x[1], &bench_draws, a->x[2],
+                                            a->x[3], a->pool);
 }
 static void do_loss(arena *a)
 {
-    wk_cpu_gaussian_loss(1, NUMBERS / 12288, 12288, a->x[0], a->x[1], 0, a->x[2], a->pool);
+    wk_cpu_half_squared_error(1, NUMBERS / 12288, 12288, a->x[0], a->x[1], 0, a->x[2], a->pool);
 }
 static void do_loss_backward(arena *a)
 {
-    wk_cpu_gaussian_loss_backward(1, NUMBERS / 12288, 12288, a->x[0], a->x[1], 0, a->x[4], a->x[2],
-                                  a->pool);
+    wk_cpu_half_squared_error_backward(1, NUMBERS / 12288, 12288, a->x[0], a->x[1], 0, a->x[4],
+                                       a->x[2], a->pool);
 }
 static void do_disagreement(arena *a)
 {
-    wk_cpu_disagreement(WK_SPREAD_STD, MEMBERS, NUMBERS / MEMBERS / FEATURES, FEATURES, 50, a->x[0],
-                        a->x[1], a->pool);
+    wk_cpu_disagreement(WK_DISAGREEMENT_STD, MEMBERS, NUMBERS / MEMBERS / FEATURES, FEATURES, 50,
+                        a->x[0], a->x[1], a->pool);
 }
 static void do_disagreement_backward(arena *a)
 {
-    wk_cpu_disagreement_backward(WK_SPREAD_STD, MEMBERS, NUMBERS / MEMBERS / FEATURES, FEATURES, 50,
-                                 a->x[0], a->x[1], a->x[2], a->pool);
+    wk_cpu_disagreement_backward(WK_DISAGREEMENT_STD, MEMBERS, NUMBERS / MEMBERS / FEATURES,
+                                 FEATURES, 50, a->x[0], a->x[1], a->x[2], a->pool);
 }
 static void do_return(arena *a)
 {

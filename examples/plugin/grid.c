@@ -1,5 +1,5 @@
 // A domain with discrete actions and a vector observation, to copy and change: a walker in a room
-// of 7 x 7 cells that a wall divides. ball.c is the same for continuous actions and pictures, and
+// of 7 x 7 cells that a wall divides. ball.c is the same for continuous actions and images, and
 // says more about what all domains have in common.
 //
 // θ = (gap, wind): the row where the wall has its gap, and how often a gust blows the walker one
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Built with -DGRID_PICTURE=1 the agent sees the picture besides the vector.
+// Built with -DGRID_PICTURE=1 the agent sees the image besides the vector.
 #ifndef GRID_PICTURE
 #define GRID_PICTURE 0
 #endif
@@ -179,7 +179,7 @@ static void observe(void *env, float *vector)
         *vector++ = (float)is_closed(w, w->now.x + moves[i][0], w->now.y + moves[i][1]);
 }
 
-// For people, and for the agent where it sees pictures. A domain that is never drawn leaves it out.
+// For people, and for the agent where it sees images. A domain that is never drawn leaves it out.
 static void render(void *env, int width, int height, uint8_t *rgb)
 {
     static const uint8_t floor_rgb[3] = {60, 130, 90}, wall_rgb[3] = {40, 44, 52},

@@ -25,7 +25,7 @@ extern "C" {
 #define WK_ENV_ABI 4u
 
 enum {
-    WK_IMAGE_SIDE = 64,           // the agent's picture is WK_IMAGE_SIDE² RGB pixels
+    WK_IMAGE_SIDE = 64,           // the agent's image is WK_IMAGE_SIDE² RGB pixels
     WK_IMAGE_BYTES = 64 * 64 * 3, // uint8, row by row from the top, RGB interleaved
     WK_PARAMS_MAX = 8,            // max numbers in a θ
     WK_TASKS_MAX = 16,            // max tasks of a domain
@@ -92,8 +92,8 @@ typedef struct wk_indicator {
     int cells; // of WK_INDICATOR_CELLS: how many there are, at most WK_CELLS_MAX
 } wk_indicator;
 
-/// What the agent sees after a step: a picture, a vector of numbers, or both. Zero-initialised: the
-/// picture alone.
+/// What the agent sees after a step: an image, a vector of numbers, or both. Zero-initialised: the
+/// image alone.
 typedef struct wk_observation_spec {
     int vector;    // numbers of the vector, at most WK_VECTOR_MAX; 0: none
     bool no_image; // the vector is all it sees
@@ -174,7 +174,7 @@ struct wk_domain {
     void (*step)(void *env, const float *action, wk_outcome *out);
 
     /// Draws the current state, width x height RGB pixels. The observation is 64x64. May be NULL
-    /// where the observation has no picture: then nothing of the domain can be drawn.
+    /// where the observation has no image: then nothing of the domain can be drawn.
     void (*render)(void *env, int width, int height, uint8_t *rgb);
 
     /// Writes the vector that is observed in the current state, [observation.vector] finite numbers
@@ -346,7 +346,7 @@ typedef struct wk_vec wk_vec;
 
 /// The batch that reset and step fill; owned by the vector, valid until its next call.
 typedef struct wk_batch {
-    uint8_t *images;   // [N,64,64,3]; NULL where the observation has no picture
+    uint8_t *images;   // [N,64,64,3]; NULL where the observation has no image
     float *rewards;    // [N,n_tasks]
     float *completion; // [N,n_tasks]
     uint8_t *flags;    // [N]

@@ -81,7 +81,8 @@ static wk_tensor record_state(wk_acting *a, wk_tensor counter)
     wk_rssm rssm = wk_rssm_use(model, c);
     wk_tensor action = wk_rssm_action(&rssm, wk_graph_scale_rows(g, a->action, a->keep));
     wk_tensor deter = wk_rssm_advance(&rssm, before, action);
-    wk_tensor embed = wk_observation_encode(model, c, wk_seen_inputs(g, a->image, a->vector));
+    wk_tensor embed =
+        wk_observation_encode(model, c, wk_observation_inputs(g, a->image, a->vector));
     wk_tensor logits = wk_rssm_posterior(&rssm, deter, wk_rssm_embed(&rssm, embed));
     wk_random random = wk_nn_random(counter, c->seed, "act/observe", a->policy);
     wk_latent now = {wk_nn_sample_categorical(g, logits, c->classes, random), deter};

@@ -210,7 +210,7 @@ static wk_tensor reinforce_loss(wk_graph *g, const wk_learner_config *c, const w
     wk_tensor advantage =
         wk_graph_stop_gradient(g, wk_graph_add(g, b->returns, wk_graph_affine(g, baseline, -1, 0)));
     wk_tensor surprise =
-        wk_graph_reshape(g, wk_actor_surprise(g, c, b->action_params, rollout->actions),
+        wk_graph_reshape(g, wk_actor_neg_log_prob(g, c, b->action_params, rollout->actions),
                          wk_graph_shape(g, b->returns));
     return mean_of_policy(g, weighted(g, c, rollout, wk_graph_mul(g, surprise, advantage)));
 }

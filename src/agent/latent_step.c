@@ -13,7 +13,7 @@ struct wk_latent_step {
     wk_latent before;                       // inputs
     wk_tensor action, image, keep, counter; // inputs, absent where the kind has none
     wk_latent after;                        // absent for WK_STEP_DECODE
-    wk_tensor drawn;                        // only there
+    wk_tensor decoded;                      // only there
     float *keep_numbers;                    // [N]
 };
 
@@ -55,7 +55,7 @@ static void record_imagine(wk_latent_step *s, const wk_rssm *rssm)
 
 static void record_decode(wk_latent_step *s, const wk_rssm *rssm)
 {
-    s->drawn = wk_decode(rssm->scope, rssm->config, wk_rssm_features(rssm, s->before));
+    s->decoded = wk_decode(rssm->scope, rssm->config, wk_rssm_features(rssm, s->before));
 }
 
 static wk_status record(wk_latent_step *s, wk_latent_step_kind kind, wk_error *err)
@@ -72,7 +72,7 @@ static wk_status record(wk_latent_step *s, wk_latent_step_kind kind, wk_error *e
     s->before.deter = wk_graph_input(g, WK_F32, WK_SHAPE(s->count, c->deter), "deter");
     wk_rssm rssm = wk_rssm_use(s->compiled.scope[WK_SET_MODEL], c);
     parts[kind](s, &rssm);
-    const wk_tensor read[] = {s->after.stoch, s->after.deter, s->drawn};
+    const wk_tensor read[] = {s->after.stoch, s->after.deter, s->decoded};
     for (size_t i = 0; i < 3; i++)
         if (wk_tensor_exists(read[i])) wk_graph_output(g, read[i]);
     return wk_compiled_graph_finish(&s->compiled, s->learner, err);
@@ -140,5 +140,5 @@ wk_status wk_latent_step_run(wk_latent_step *s, const wk_latent_step_arrays *a, 
     WK_TRY(wk_program_run(s->compiled.program, err));
     WK_TRY(download(s, s->after.stoch, a->states.stoch, flat, err));
     WK_TRY(download(s, s->after.deter, a->states.deter, deter, err));
-    return download(s, s->drawn, a->drawn, WK_PIXELS, err);
+    return download(s, s->decoded, a->decoded, WK_PIXELS, err);
 }

@@ -29,7 +29,7 @@ typedef struct wk_latent_step_arrays {
     const uint8_t *images;
     const float *actions;
     const uint8_t *first;
-    float *drawn;     // the images of WK_STEP_DECODE
+    float *decoded;   // the images of WK_STEP_DECODE
     uint64_t counter; // place in the random streams
 } wk_latent_step_arrays;
 wk_status wk_latent_step_run(wk_latent_step *step, const wk_latent_step_arrays *arrays,

@@ -134,8 +134,9 @@ wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
     record_exploration(learner, at);
     record_ensemble(learner, at.starts.latent);
     if (compiled->scope[WK_SET_EXPLORE_SLOW])
-        wk_scope_follow(compiled->scope[WK_SET_EXPLORE_SLOW],
-                        compiled->scope[WK_SET_EXPLORE_CRITIC], at.count, (uint64_t)c->slow_period);
+        wk_scope_copy_every(compiled->scope[WK_SET_EXPLORE_SLOW],
+                            compiled->scope[WK_SET_EXPLORE_CRITIC], at.count,
+                            (uint64_t)c->slow_period);
     const wk_tensor read[] = {t->model_scalars, t->ensemble_loss, t->ensemble_norm, t->reward,
                               t->delta,         t->actor_loss,    t->critic_loss,   t->actor_norm,
                               t->critic_norm,   t->value,         t->entropy};

@@ -192,7 +192,7 @@ static size_t handoff_flag(const wk_learner_config *c)
     return (starts_bytes(c) + 63) / 64 * 64;
 }
 
-size_t wk_learner_handoff_bytes(const wk_learner_config *c)
+static size_t handoff_bytes(const wk_learner_config *c)
 {
     return handoff_flag(c) + sizeof(uint64_t) + (size_t)wk_model_scalar_count(c) * sizeof(float);
 }
@@ -337,7 +337,7 @@ static wk_status prepare(wk_learner *learner, unsigned uses, wk_error *err)
     WK_TRY(wk_buffer_create(learner->backend, WK_COUNTERS * sizeof(uint64_t), &learner->counters,
                             err));
     WK_TRY(wk_buffer_create(learner->backend, starts_bytes(c), &learner->starts, err));
-    WK_TRY(wk_buffer_create(learner->backend, wk_learner_handoff_bytes(c), &learner->handoff, err));
+    WK_TRY(wk_buffer_create(learner->backend, handoff_bytes(c), &learner->handoff, err));
     size_t max_numbers = rows * (size_t)(c->tasks > 1 ? c->tasks : 1);
     learner->host_numbers = malloc(max_numbers * sizeof(float));
     if (!learner->host_numbers)
@@ -506,7 +506,7 @@ wk_learner_memory wk_learner_get_memory(const wk_learner *learner)
     wk_learner_memory memory = {.state = wk_state_bytes(learner->state),
                                 .planned = wk_temporaries_total(wk_learner_temporaries(learner)),
                                 .allocated = wk_backend_allocated(learner->backend)};
-    memory.planned += wk_learner_owned(learner);
+    memory.planned += wk_learner_input_bytes(learner);
     return memory;
 }
 

@@ -69,7 +69,7 @@ const wk_learner_config *wk_learner_get_config(const wk_learner *learner);
 /// A batch of B sequences of T steps, time-major, borrowed for the call. One without actions leaves
 /// its member of a population idle: the update changes nothing of it.
 typedef struct wk_learner_batch {
-    const uint8_t *images;     // [T,B,64,64,3]; unused without pictures
+    const uint8_t *images;     // [T,B,64,64,3]; unused without images
     const float *actions;      // [T,B,A], the one that led to the row
     const uint8_t *first;      // [T,B], nonzero where the state starts from zero
     const float *rewards;      // [T,B,tasks], received on arriving; unused without tasks
@@ -86,7 +86,7 @@ typedef struct wk_policy_metrics {
 /// Metrics of a reward-free update.
 typedef struct wk_learner_metrics {
     float model_loss, image_loss, kl, prior_entropy, post_entropy, model_norm;
-    float vector_loss;                  // 0 without vectors, as image_loss is without pictures
+    float vector_loss;                  // 0 without vectors, as image_loss is without images
     float discount_loss;                // 0 without a discount head
     float ensemble_loss, ensemble_norm; // means over the members
     float disagreement;                 // mean over starts and steps: the exploration reward

@@ -169,7 +169,7 @@ wk_status wk_weight_snapshot_read(const wk_weight_snapshot *snapshot, wk_queue *
 /// Before an update is enqueued: copies the current weights into all snapshots.
 wk_status wk_weight_snapshots_take(const wk_learner *learner, wk_error *err);
 
-/// Copies the pictures and vectors of a batch to the inputs of a program.
+/// Copies the images and vectors of a batch to the inputs of a program.
 wk_status wk_observations_upload(wk_program *program, const wk_learner_config *config,
                                  const wk_batch_tensors *inputs, const wk_learner_batch *batch,
                                  wk_error *err);
@@ -220,7 +220,6 @@ typedef struct wk_handoff {
     wk_tensor flag;    // u64 [1]: the loss is not finite
 } wk_handoff;
 wk_handoff wk_learner_handoff(const wk_learner *learner, wk_graph *g);
-size_t wk_learner_handoff_bytes(const wk_learner_config *config);
 
 /// Record the graphs and bind them; the world model's comes before the reward-free one.
 wk_status wk_learner_record_model(wk_learner *learner, wk_error *err);

@@ -63,7 +63,7 @@ size_t wk_temporaries_total(wk_temporaries temporaries)
     return temporaries.shared + temporaries.tasks + temporaries.prefetch;
 }
 
-size_t wk_learner_owned(const wk_learner *learner)
+size_t wk_learner_input_bytes(const wk_learner *learner)
 {
     size_t sum = 0;
     for (int i = 0; i < WK_COMPILED_GRAPHS; i++) {
@@ -79,8 +79,8 @@ wk_memory_estimate wk_learner_estimate_memory(const wk_learner *learner)
     size_t weights = weight_bytes(learner);
     size_t temporary = wk_temporaries_total(wk_learner_temporaries(learner));
     wk_memory_estimate estimate = {.state = weights + optimizer_bytes(learner),
-                                   .planned =
-                                       temporary + early_bytes(learner) + wk_learner_owned(learner),
+                                   .planned = temporary + early_bytes(learner) +
+                                              wk_learner_input_bytes(learner),
                                    .copies = memory.copies ? weights / 2 : 0};
     for (int i = 0; i < WK_COMPILED_GRAPHS; i++)
         if (wk_learner_compiled_graph(learner, i)->program) estimate.working += memory.program;

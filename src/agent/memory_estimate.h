@@ -22,7 +22,7 @@ typedef struct wk_temporaries {
 wk_temporaries wk_learner_temporaries(const wk_learner *learner);
 size_t wk_temporaries_total(wk_temporaries temporaries);
 /// Bytes of inputs, constants and the like of all its programs.
-size_t wk_learner_owned(const wk_learner *learner);
+size_t wk_learner_input_bytes(const wk_learner *learner);
 
 /// The estimate for a learner whose programs are planned.
 wk_memory_estimate wk_learner_estimate_memory(const wk_learner *learner);

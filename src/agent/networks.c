@@ -11,7 +11,8 @@ static wk_tensor mlp(wk_scope *scope, const wk_learner_config *config, wk_tensor
     return wk_nn_mlp(scope, "mlp", x, &shape);
 }
 
-wk_tensor wk_ensemble_predict(wk_scope *scope, const wk_learner_config *config, wk_tensor x)
+// Predictions of the next features by every member, from x [1,N,features+A]: [M,N,features].
+static wk_tensor predict(wk_scope *scope, const wk_learner_config *config, wk_tensor x)
 {
     return mlp(scope, config, x, wk_config_features(config));
 }
@@ -26,7 +27,7 @@ wk_tensor wk_ensemble_disagreement(wk_scope *scope, const wk_learner_config *con
 {
     wk_graph *g = wk_scope_graph(scope);
     wk_tensor x = wk_graph_concat(g, (wk_tensor[]){features, action}, 2, 1);
-    return wk_graph_disagreement(g, wk_ensemble_predict(scope, config, x), config->spread,
+    return wk_graph_disagreement(g, predict(scope, config, x), config->ensemble_kind,
                                  config->disagreement_scale);
 }
 
@@ -45,7 +46,7 @@ wk_tensor wk_ensemble_loss(wk_scope *scope, const wk_learner_config *config, wk_
         wk_graph_reshape(g, wk_graph_slice(g, action, 0, wk_ensemble_first_action(config), steps),
                          WK_SHAPE(rows, config->action_size));
     wk_tensor x = wk_graph_concat(g, (wk_tensor[]){now, seen}, 2, 1);
-    wk_tensor prediction = wk_ensemble_predict(scope, config, x);
+    wk_tensor prediction = predict(scope, config, x);
     return wk_graph_mean(g, wk_graph_half_squared_error(g, prediction, next, 1), 1);
 }
 
@@ -86,8 +87,8 @@ wk_tensor wk_actor_entropy(wk_graph *g, const wk_learner_config *c, wk_tensor ra
 
 // The cross entropy with a distribution that has all its mass on the action: their divergence, as
 // that one has no entropy.
-wk_tensor wk_actor_surprise(wk_graph *g, const wk_learner_config *c, wk_tensor raw,
-                            wk_tensor actions)
+wk_tensor wk_actor_neg_log_prob(wk_graph *g, const wk_learner_config *c, wk_tensor raw,
+                                wk_tensor actions)
 {
     static const float CERTAIN = 40; // exp(-40) of the mass is elsewhere: none in float32
     wk_tensor taken = wk_graph_stop_gradient(g, wk_graph_affine(g, actions, CERTAIN, 0));

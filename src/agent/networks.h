@@ -7,9 +7,6 @@
 #include "model/config.h"
 #include "nn/scope.h"
 
-/// Predictions of the next features by every member, from x [1,N,features+A]: [M,N,features].
-wk_tensor wk_ensemble_predict(wk_scope *scope, const wk_learner_config *config, wk_tensor x);
-
 /// The ensemble's spread at states [N,features] and actions [N,A]: [N].
 wk_tensor wk_ensemble_disagreement(wk_scope *scope, const wk_learner_config *config,
                                    wk_tensor features, wk_tensor action);
@@ -39,8 +36,8 @@ wk_tensor wk_actor_mode(wk_graph *g, const wk_learner_config *config, wk_tensor 
 /// Their entropies [S*N].
 wk_tensor wk_actor_entropy(wk_graph *g, const wk_learner_config *config, wk_tensor raw);
 /// -log of the probability of discrete actions [S,N,A], which count as constants: [S*N].
-wk_tensor wk_actor_surprise(wk_graph *g, const wk_learner_config *config, wk_tensor raw,
-                            wk_tensor actions);
+wk_tensor wk_actor_neg_log_prob(wk_graph *g, const wk_learner_config *config, wk_tensor raw,
+                                wk_tensor actions);
 /// Actions of `shape` [..,A] drawn uniformly.
 wk_tensor wk_random_actions(wk_graph *g, const wk_learner_config *config, wk_shape shape,
                             wk_random random);

@@ -14,7 +14,7 @@ struct wk_prediction {
     bool judging; // the errors of the open loop, and nothing one step ahead
     wk_compiled_graph compiled;
     wk_batch_tensors batch;
-    wk_seen next, open_loop;
+    wk_observation_tensors next, open_loop;
     wk_tensor error, disagreement;
     wk_tensor open_loop_error, open_loop_rewards;
     float *keep;
@@ -42,7 +42,7 @@ static wk_tensor mean_features(const wk_rssm *rssm, wk_tensor deter)
 }
 
 // The images, or the vectors where there are none.
-static wk_tensor shown(const wk_learner_config *c, wk_seen seen)
+static wk_tensor shown(const wk_learner_config *c, wk_observation_tensors seen)
 {
     return c->observation.no_image ? seen.vector : seen.image;
 }
@@ -51,14 +51,15 @@ static wk_tensor shown(const wk_learner_config *c, wk_seen seen)
 static wk_tensor mean_squared_error(wk_graph *g, const wk_learner_config *c, wk_tensor guess,
                                     wk_tensor truth)
 {
-    bool pictures = !c->observation.no_image;
-    float numbers = pictures ? (float)WK_PIXELS : (float)c->observation.vector;
-    wk_tensor half = wk_graph_half_squared_error(g, guess, truth, pictures ? 3 : 1);
+    bool has_images = !c->observation.no_image;
+    float numbers = has_images ? (float)WK_PIXELS : (float)c->observation.vector;
+    wk_tensor half = wk_graph_half_squared_error(g, guess, truth, has_images ? 3 : 1);
     return wk_graph_affine(g, half, 2.0f / numbers, 0);
 }
 
 // One step ahead from every posterior state.
-static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent seen, wk_seen truth)
+static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent seen,
+                            wk_observation_tensors truth)
 {
     const wk_learner_config *c = &p->config;
     wk_graph *g = p->compiled.graph;
@@ -75,7 +76,8 @@ static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent see
 }
 
 // The context as reconstructed, then imagined with the real actions and the mode of the prior.
-static void record_open_loop(wk_prediction *p, const wk_rssm *rssm, wk_latent seen, wk_seen truth)
+static void record_open_loop(wk_prediction *p, const wk_rssm *rssm, wk_latent seen,
+                             wk_observation_tensors truth)
 {
     const wk_learner_config *c = &p->config;
     wk_graph *g = p->compiled.graph;
@@ -110,7 +112,7 @@ static wk_status build(wk_prediction *p, wk_error *err)
     wk_scope *model = p->compiled.scope[WK_SET_MODEL];
     wk_tensor counter = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", NULL, 0);
     p->batch = wk_batch_inputs(g, c);
-    wk_seen truth = wk_seen_inputs(g, p->batch.image, p->batch.vector);
+    wk_observation_tensors truth = wk_observation_inputs(g, p->batch.image, p->batch.vector);
     wk_tensor embed = wk_graph_reshape(g, wk_observation_encode(model, c, truth),
                                        WK_SHAPE(c->length, c->batch, wk_config_embed(c)));
     wk_rssm rssm = wk_rssm_use(model, c);
@@ -158,8 +160,8 @@ wk_status wk_prediction_create(wk_learner *learner, int count, int steps, int co
     return create(learner, count, steps, context, false, out, err);
 }
 
-wk_status wk_prediction_create_judging(wk_learner *learner, int count, int steps, int context,
-                                       wk_prediction **out, wk_error *err)
+wk_status wk_prediction_create_errors(wk_learner *learner, int count, int steps, int context,
+                                      wk_prediction **out, wk_error *err)
 {
     if (learner->config.tasks == 0 || context < 1)
         return wk_fail(err, WK_E_INPUT,

@@ -13,8 +13,8 @@ wk_status wk_prediction_create(wk_learner *learner, int count, int steps, int co
                                wk_prediction **out, wk_error *err);
 /// The same for the errors of an open loop alone, with those of the reward heads; the learner must
 /// have task policies.
-wk_status wk_prediction_create_judging(wk_learner *learner, int count, int steps, int context,
-                                       wk_prediction **out, wk_error *err);
+wk_status wk_prediction_create_errors(wk_learner *learner, int count, int steps, int context,
+                                      wk_prediction **out, wk_error *err);
 void wk_prediction_destroy(wk_prediction *prediction);
 
 /// What is predicted, for step t+1 from the posterior at t and the real action. Any pointer may be

@@ -53,7 +53,7 @@ static void record_policies(wk_learner *learner, wk_starts start, wk_tensor coun
     t->actor_norm = wk_optimizer_record(learner->optimizers[WK_SET_TASK_ACTOR], policy.actor,
                                         objective, (wk_tensor){0});
     wk_graph_count(g, counter, 1);
-    wk_scope_follow(policy.slow, policy.critic, counter, (uint64_t)c->slow_period);
+    wk_scope_copy_every(policy.slow, policy.critic, counter, (uint64_t)c->slow_period);
 }
 
 wk_status wk_learner_record_tasks(wk_learner *learner, wk_error *err)

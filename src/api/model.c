@@ -107,6 +107,6 @@ wk_status wk_model_imagine(wk_model *m, int count, wk_model_latents states, cons
 wk_status wk_model_decode(wk_model *m, int count, wk_model_latents states, float *images,
                           wk_error *err)
 {
-    wk_latent_step_arrays arrays = {.states = states, .drawn = images};
+    wk_latent_step_arrays arrays = {.states = states, .decoded = images};
     return run(m, WK_STEP_DECODE, count, &arrays, err);
 }

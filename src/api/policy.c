@@ -160,8 +160,8 @@ wk_status wk_policy_act_on(wk_policy *p, const wk_batch *seen, float *actions, w
         return wk_fail(err, WK_E_INPUT, "domain '%s' is observed by %s: give %s",
                        p->run.world.domain->name,
                        spec.no_image     ? "a vector"
-                       : spec.vector > 0 ? "a picture and a vector"
-                                         : "a picture",
+                       : spec.vector > 0 ? "an image and a vector"
+                                         : "an image",
                        seen->images || spec.no_image ? "vectors" : "images");
     for (int i = 0; i < p->count; i++)
         p->first[i] = seen->flags[i] & WK_IS_FIRST;

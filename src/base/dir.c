@@ -66,7 +66,7 @@ static wk_status open_error(const wk_dir *dir, const char *name, wk_error *err)
 {
     int code = errno;
     wk_entry entry;
-    if ((code == ELOOP || code == ENOTDIR) && wk_dir_look(dir, name, &entry, NULL, NULL) == WK_OK &&
+    if ((code == ELOOP || code == ENOTDIR) && wk_dir_stat(dir, name, &entry, NULL, NULL) == WK_OK &&
         entry == WK_ENTRY_LINK)
         return refuse_link(dir, name, err);
     errno = code;
@@ -160,7 +160,7 @@ int wk_dir_fd(const wk_dir *dir)
     return dir ? dir->fd : AT_FDCWD;
 }
 
-wk_status wk_dir_look(const wk_dir *dir, const char *name, wk_entry *entry, uint64_t *size,
+wk_status wk_dir_stat(const wk_dir *dir, const char *name, wk_entry *entry, uint64_t *size,
                       wk_error *err)
 {
     struct stat info = {0};
@@ -248,7 +248,7 @@ wk_status wk_dir_open_file(const wk_dir *dir, const char *name, int flags, int *
 wk_status wk_dir_remove(const wk_dir *dir, const char *name, wk_error *err)
 {
     wk_entry entry;
-    WK_TRY(wk_dir_look(dir, name, &entry, NULL, err));
+    WK_TRY(wk_dir_stat(dir, name, &entry, NULL, err));
     if (entry == WK_ENTRY_NONE) return WK_OK;
     if (entry == WK_ENTRY_LINK) return refuse_link(dir, name, err);
     if (entry != WK_ENTRY_FILE)

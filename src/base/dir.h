@@ -54,7 +54,7 @@ typedef enum wk_entry {
 
 /// Only a name that does not exist is WK_ENTRY_NONE; anything that keeps it from being looked up is
 /// an error. `size` may be NULL.
-wk_status wk_dir_look(const wk_dir *dir, const char *name, wk_entry *entry, uint64_t *size,
+wk_status wk_dir_stat(const wk_dir *dir, const char *name, wk_entry *entry, uint64_t *size,
                       wk_error *err);
 
 /// All names but "." and "..", sorted by their bytes. Add to a zeroed list, free it also after a

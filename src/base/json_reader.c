@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(WK_JSON_MAX_DEPTH <= 64, "in_object has one bit for each level");
+_Static_assert(WK_JSON_DEPTH_MAX <= 64, "in_object has one bit for each level");
 
 // What may come next; the grammar as states.
 enum {
@@ -52,7 +52,7 @@ static wk_json_token value_done(wk_json_reader *reader, wk_json_kind kind, size_
 
 static wk_json_token open_container(wk_json_reader *reader, bool object)
 {
-    if (reader->depth == WK_JSON_MAX_DEPTH) return fail(reader, "nested too deeply");
+    if (reader->depth == WK_JSON_DEPTH_MAX) return fail(reader, "nested too deeply");
     uint64_t bit = (uint64_t)1 << reader->depth++;
     reader->in_object = object ? reader->in_object | bit : reader->in_object & ~bit;
     reader->expect = object ? EXPECT_KEY_OR_CLOSE : EXPECT_VALUE_OR_CLOSE;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /// Deepest nesting that is read; deeper input is an error.
-#define WK_JSON_MAX_DEPTH 64
+#define WK_JSON_DEPTH_MAX 64
 
 /// What a token is. Every value of an object comes right after its key.
 typedef enum wk_json_kind {

@@ -5,18 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LINE_MAX_CHARS = 1000 };
+enum { LINE_CHARS_MAX = 1000 };
 
 void wk_log_line(const wk_log *log, wk_log_level level, const char *format, ...)
 {
     if (!log || !log->sink || level < log->min_level) return;
-    char line[LINE_MAX_CHARS + 1];
+    char line[LINE_CHARS_MAX + 1];
     va_list args;
     va_start(args, format);
     int needed = vsnprintf(line, sizeof line, format, args);
     va_end(args);
     if (needed >= (int)sizeof line) memcpy(line + sizeof line - 4, "...", 4);
-    wk_utf8_tame(line, true);
+    wk_utf8_sanitise(line, true);
     log->sink(log->context, level, line);
 }
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 // The loader's message for a file that is no shared object is obscure; check the file first.
-wk_status wk_object_check(const char *path, wk_error *err)
+wk_status wk_shared_object_check(const char *path, wk_error *err)
 {
     bool there;
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
@@ -47,7 +47,7 @@ static void *open_here(const char *path)
 
 wk_status wk_shared_object_open(const char *path, void **handle, wk_error *err)
 {
-    WK_TRY(wk_object_check(path, err));
+    WK_TRY(wk_shared_object_check(path, err));
     *handle = open_here(path);
     if (*handle) return WK_OK;
     const char *reason = dlerror();
@@ -62,11 +62,15 @@ void wk_shared_object_close(void *handle)
     if (handle) dlclose(handle);
 }
 
-wk_shared_object_function *wk_shared_object_find(void *handle, const char *name)
+wk_status wk_shared_object_find(void *handle, const char *name, const char *type, const char *what,
+                                wk_shared_object_function **out, wk_error *err)
 {
     // ISO C has no cast from object to function pointers; POSIX promises that the copy works.
-    wk_shared_object_function *function;
     void *symbol = dlsym(handle, name);
-    memcpy(&function, &symbol, sizeof function);
-    return function;
+    memcpy(out, &symbol, sizeof *out);
+    if (*out) return WK_OK;
+    return wk_fail(err, WK_E_FORMAT,
+                   "it does not define '%s'; add a function `const %s *%s(void)` that returns your "
+                   "%s, not static and with C linkage",
+                   name, type, name, what);
 }

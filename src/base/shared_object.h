@@ -6,7 +6,7 @@
 #include "waker/error.h"
 
 /// Whether the file can be a shared object at all; nothing of it is run.
-wk_status wk_object_check(const char *path, wk_error *err);
+wk_status wk_shared_object_check(const char *path, wk_error *err);
 
 /// Loads the file `path`; a name without a folder is a file in the current directory, not one of
 /// the system's.
@@ -16,7 +16,9 @@ void wk_shared_object_close(void *handle);
 
 /// A function without arguments of an object; the caller converts it to its true type.
 typedef void wk_shared_object_function(void);
-/// The function called `name`; NULL when there is none.
-wk_shared_object_function *wk_shared_object_find(void *handle, const char *name);
+/// The function called `name`, which returns the plug-in: a constant `type`, in words your `what`.
+/// The error for one that is missing says how to write it.
+wk_status wk_shared_object_find(void *handle, const char *name, const char *type, const char *what,
+                                wk_shared_object_function **out, wk_error *err);
 
 #endif

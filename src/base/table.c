@@ -33,7 +33,7 @@ void wk_table_cell(wk_table *table, const char *format, ...)
     char *text = malloc(size);
     if (text) {
         vsnprintf(text, size, format, again);
-        wk_utf8_tame(text, true);
+        wk_utf8_sanitise(text, true);
     }
     va_end(again);
     va_end(args);

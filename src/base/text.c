@@ -100,7 +100,7 @@ void wk_text_quote(wk_text *text, const char *value)
     wk_text_puts(text, "\"");
 }
 
-void wk_text_shell(wk_text *out, const char *text)
+void wk_text_shell_quote(wk_text *out, const char *text)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "/._-+=:,@%";
@@ -223,13 +223,13 @@ int wk_text_choices(const char *choices)
     return count;
 }
 
-enum { NAME_MAX_CHARS = 63 };
+enum { NAME_CHARS_MAX = 63 };
 
 // Lower case, '_' as '-', cut to a length the distance table can hold.
-static size_t normalise(const char *name, char out[NAME_MAX_CHARS + 1])
+static size_t normalise(const char *name, char out[NAME_CHARS_MAX + 1])
 {
     size_t n = 0;
-    for (; n < NAME_MAX_CHARS && name[n]; n++)
+    for (; n < NAME_CHARS_MAX && name[n]; n++)
         out[n] = name[n] == '_' ? '-' : (char)tolower((unsigned char)name[n]);
     out[n] = 0;
     return n;
@@ -242,9 +242,9 @@ static size_t min(size_t a, size_t b)
 
 size_t wk_text_distance(const char *a, const char *b)
 {
-    char x[NAME_MAX_CHARS + 1], y[NAME_MAX_CHARS + 1];
+    char x[NAME_CHARS_MAX + 1], y[NAME_CHARS_MAX + 1];
     size_t m = normalise(a, x), n = normalise(b, y);
-    size_t rows[3][NAME_MAX_CHARS + 1];
+    size_t rows[3][NAME_CHARS_MAX + 1];
     for (size_t j = 0; j <= n; j++)
         rows[0][j] = j;
     for (size_t i = 1; i <= m; i++) {
@@ -264,7 +264,7 @@ size_t wk_text_distance(const char *a, const char *b)
 const char *wk_text_nearest(const char *name, const char *const *names, size_t count)
 {
     const char *nearest = NULL;
-    size_t best = min(strlen(name), NAME_MAX_CHARS) / 3 + 1;
+    size_t best = min(strlen(name), NAME_CHARS_MAX) / 3 + 1;
     for (size_t i = 0; i < count; i++) {
         size_t distance = wk_text_distance(name, names[i]);
         if (distance <= best && (!nearest || distance < best)) {
@@ -330,7 +330,7 @@ size_t wk_utf8_width(const char *chars, size_t length)
     return width;
 }
 
-void wk_utf8_tame(char *text, bool lines)
+void wk_utf8_sanitise(char *text, bool lines)
 {
     for (unsigned char *c = (unsigned char *)text; *c; c++) {
         bool control = (*c < 0x20 && !(lines && *c == '\n')) || *c == 0x7f;

@@ -27,7 +27,7 @@ void wk_text_number(wk_text *text, double value);
 void wk_text_number_of(wk_text *text, double value, int digits);
 /// Appends `text` as one word of a shell's command line: as it is where that is safe, else in
 /// quotes.
-void wk_text_shell(wk_text *out, const char *text);
+void wk_text_shell_quote(wk_text *out, const char *text);
 /// The string, "" while empty.
 const char *wk_text_get(const wk_text *text);
 void wk_text_free(wk_text *text);
@@ -49,7 +49,7 @@ void wk_json_number(wk_json *json, const char *key, double value);
 void wk_json_integer(wk_json *json, const char *key, int64_t value);
 void wk_json_unsigned(wk_json *json, const char *key, uint64_t value);
 void wk_json_bool(wk_json *json, const char *key, bool value);
-/// A list of numbers, each `stride` bytes behind the one before: a field of an array of structs.
+/// A list of numbers, each `stride` bytes after the one before: a field of an array of structs.
 void wk_json_numbers(wk_json *json, const char *key, const double *first, size_t stride, int count);
 /// A value that is JSON already, as written at this depth.
 void wk_json_raw(wk_json *json, const char *key, const char *value, size_t length);
@@ -86,7 +86,7 @@ size_t wk_utf8_width(const char *chars, size_t length);
 
 /// Replaces control characters by '?', so that text of others cannot steer a terminal; line breaks
 /// stay where `lines` says so.
-void wk_utf8_tame(char *text, bool lines);
+void wk_utf8_sanitise(char *text, bool lines);
 
 // Numbers of users, in options and configurations alike: decimal, filling all of the text, without
 // blanks, hexadecimals or infinities; whole ones also written as 1e3, exact up to 2^53 then.

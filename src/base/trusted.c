@@ -51,7 +51,7 @@ static wk_status look(const char *name, size_t length, wk_code_file *out, wk_err
     return wk_sha256_file(out->path, out->sha256, err);
 }
 
-wk_status wk_code_file_look(const char *name, wk_code_file *out, wk_error *err)
+wk_status wk_code_file_read(const char *name, wk_code_file *out, wk_error *err)
 {
     size_t place = wk_python_spec_has_file(name) ? wk_python_spec_place(name) : strlen(name);
     WK_TRY(look(name, place, out, err));

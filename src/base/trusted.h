@@ -23,7 +23,7 @@ typedef struct wk_code_file {
 
 /// Looks at the file that the caller calls `name` here. Of FILE.py:FUNCTION (base/python_spec.h)
 /// the path keeps the function: it is what runs.
-wk_status wk_code_file_look(const char *name, wk_code_file *out, wk_error *err);
+wk_status wk_code_file_read(const char *name, wk_code_file *out, wk_error *err);
 
 /// Whether `path` can stand in the list and in messages: absolute, not too long, no control
 /// characters.

@@ -59,7 +59,7 @@ static wk_status store_text(const char *what, const char *text, wk_arg_texts *ou
     return WK_OK;
 }
 
-// An empty path is a variable that was never set; with a name behind it, it would be "/name".
+// An empty path is a variable that was never set; with a name after it, it would be "/name".
 static wk_status check_path(const char *what, const char *text, wk_error *err)
 {
     if (*text) return WK_OK;
@@ -156,7 +156,7 @@ static const wk_arg *find_arg(const wk_arg_table *tables, size_t n_tables, const
     return NULL;
 }
 
-// Reads the value of a key, behind '=' or in the next argument.
+// Reads the value of a key, after '=' or in the next argument.
 static wk_status parse_setting(wk_arg_settings *settings, const char *name, size_t length, int argc,
                                char **argv, int *at, wk_error *err)
 {

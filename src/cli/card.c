@@ -151,7 +151,7 @@ static wk_status no_results(const job *j, wk_error *err)
 {
     wk_text command = {0};
     wk_text_puts(&command, "waker eval ");
-    wk_text_shell(&command, j->directory);
+    wk_text_shell_quote(&command, j->directory);
     if (j->v->policy) wk_text_printf(&command, " --policy %s", j->policy);
     if (j->v->name) wk_text_printf(&command, " --name %s", j->v->name);
     if (strcmp(j->v->snapshot, "last") != 0)
@@ -200,7 +200,7 @@ static wk_status list_file(job *j, const char *path, wk_error *err)
 
 static wk_status list_weights(job *j, const char *task, wk_error *err)
 {
-    char path[WK_WEIGHTS_PATH_MAX];
+    char path[WK_PATH_MAX];
     wk_weights_path("", weights_of(j, task), j->step, path);
     return list_file(j, path + strspn(path, "/"), err);
 }
@@ -248,11 +248,11 @@ static wk_status open_film(const job *j, const char *task, film *f, wk_error *er
 {
     static const char *const endings[] = {"gif", "mp4"};
     const wk_domain *domain = j->run.world.domain;
-    char path[WK_PATH_MAX + 128];
+    char path[WK_PATH_MAX];
     f->every = domain->episode_steps > FRAMES ? 2 : 1;
     WK_TRY(wk_image_create(SIDE, SIDE, 0, &f->frame, err));
     for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "%s/replay-%s.%s", j->v->out, task, endings[i]);
+        WK_TRY(wk_path_print(path, err, "%s/replay-%s.%s", j->v->out, task, endings[i]));
         WK_TRY(wk_animation_create(path, SIDE, SIDE, domain->step_seconds * f->every,
                                    &f->animations[i], err));
     }

@@ -63,7 +63,7 @@ static void look_at_checkpoint(item *it, const char *run, const wk_run_config *c
 {
     wk_checkpoint_summary s;
     wk_error err = {0};
-    wk_status status = wk_checkpoint_summarize(run, it->step, &s, &err);
+    wk_status status = wk_checkpoint_summarise(run, it->step, &s, &err);
     if (status == WK_OK) {
         it->bytes = s.run_bytes + s.learner_bytes;
         snprintf(it->content, sizeof it->content,
@@ -137,7 +137,7 @@ static wk_status add_weights(item_list *list, const char *run, wk_weights_set se
     wk_steps steps = {0};
     wk_status status = wk_weights_steps(run, set, &steps, err);
     for (size_t i = steps.count; status == WK_OK && i-- > 0;) {
-        char path[WK_WEIGHTS_PATH_MAX];
+        char path[WK_PATH_MAX];
         item *it = add_item(list, wk_weights_kind_name(set.kind), steps.items[i], err);
         wk_weights_path(run, set, steps.items[i], path);
         if (it)

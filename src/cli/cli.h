@@ -53,52 +53,21 @@ typedef struct wk_command {
 /// A new struct of values for a command's options; the caller frees it.
 wk_status wk_command_values(const wk_command *command, void **values, wk_error *err);
 
-extern const wk_command wk_command_envs;
-extern const wk_command wk_command_envs_check;
-extern const wk_command wk_command_envs_set;
-extern const wk_command wk_command_render;
-extern const wk_command wk_command_bench_env;
-extern const wk_command wk_command_bench_update;
-extern const wk_command wk_command_bench_rules;
-extern const wk_command wk_command_doctor;
-extern const wk_command wk_command_config;
-extern const wk_command wk_command_train;
-extern const wk_command wk_command_top;
-extern const wk_command wk_command_adapt;
-extern const wk_command wk_command_finetune;
-extern const wk_command wk_command_eval;
-extern const wk_command wk_command_relabel;
-extern const wk_command wk_command_openloop;
-extern const wk_command wk_command_curriculum;
-extern const wk_command wk_command_ckpt;
-extern const wk_command wk_command_export;
-extern const wk_command wk_command_card;
-extern const wk_command wk_command_model_error;
-extern const wk_command wk_command_report;
-extern const wk_command wk_command_theory;
-extern const wk_command wk_command_sweep;
-extern const wk_command wk_command_sweep_run;
-extern const wk_command wk_command_sweep_slurm_task;
-extern const wk_command wk_command_sweep_slurm_finish;
-extern const wk_command wk_command_sweep_status;
-extern const wk_command wk_command_sweep_add;
-extern const wk_command wk_command_sweep_retry;
-extern const wk_command wk_command_sweep_cancel;
-extern const wk_command wk_command_trust;
-extern const wk_command wk_command_man;
-extern const wk_command wk_command_completion;
+#define COMMAND(name) extern const wk_command wk_command_##name;
+#include "cli/commands.def"
+#undef COMMAND
 
 /// All that the program offers, for the commands that describe it: manual pages and completions are
 /// made from the tables that parsing and --help use.
-typedef struct wk_program {
+typedef struct wk_cli_spec {
     const wk_command *const *commands;
     size_t n_commands;
     const wk_arg *args; // of every command
     size_t n_args;
     const char *exit_codes; // text of the help
-} wk_program;
+} wk_cli_spec;
 
-extern const wk_program wk_the_program;
+extern const wk_cli_spec wk_the_cli;
 
 /// Messages on standard error, none with --quiet.
 wk_log wk_cli_log(const wk_cli *cli);

@@ -22,7 +22,7 @@ static const curriculum_values defaults = {.top = 5};
 #define WK_VALUES curriculum_values
 static const wk_arg args[] = {
     WK_OPT_FLAG("rules", rules, "explain the rules, without a run"),
-    WK_OPT_PATH("out", out, "FILE.png", "also write the maps as a picture"),
+    WK_OPT_PATH("out", out, "FILE.png", "also write the maps as an image"),
     WK_OPT_INT("top", top, "N", "how many of the most and least likely to list (5)", 0, 1000000),
     WK_OPT_FLAG("json", json, "print JSON: every environment with its numbers"),
 };
@@ -253,7 +253,7 @@ const wk_command wk_command_curriculum = {
     .summary = "Show which environments a run visits, their error, and what it will choose next",
     .usage = "curriculum RUN|--rules [--out FILE.png] [--top N] [--json]",
     .details = "Reads the newest checkpoint of the run, which may be going on. Shades go from '.'\n"
-               "(least) to '@' (most); in the picture from dark blue to yellow.\n",
+               "(least) to '@' (most); in the image from dark blue to yellow.\n",
     .examples = "curriculum runs/a --out runs/a/curriculum.png\n"
                 "curriculum --rules",
     WK_COMMAND_OPTIONS(args, defaults),

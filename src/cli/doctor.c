@@ -18,18 +18,18 @@ static const wk_arg args[] = {
 
 static const struct {
     const char *part;
-    void (*examine)(wk_examination *);
+    void (*examine)(wk_doctor_finding *);
 } parts[] = {
-    {"processor", wk_examine_cpu},
-    {"memory", wk_examine_memory},
-    {"MuJoCo", wk_examine_mujoco},
-    {"domains", wk_examine_domains},
-    {"fast collider", wk_examine_collider},
-    {"zlib", wk_examine_zlib},
-    {"BLAS", wk_examine_blas},
-    {"CUDA", wk_examine_cuda},
-    {"device", wk_examine_device},
-    {"OSMesa", wk_examine_osmesa},
+    {"processor", wk_doctor_cpu},
+    {"memory", wk_doctor_memory},
+    {"MuJoCo", wk_doctor_mujoco},
+    {"domains", wk_doctor_domains},
+    {"fast collider", wk_doctor_collider},
+    {"zlib", wk_doctor_zlib},
+    {"BLAS", wk_doctor_blas},
+    {"CUDA", wk_doctor_cuda},
+    {"device", wk_doctor_device},
+    {"OSMesa", wk_doctor_osmesa},
 };
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
@@ -39,7 +39,7 @@ static const char *health_name(wk_health health)
     return names[health];
 }
 
-static void print_table(const wk_examination *all, wk_text *out)
+static void print_table(const wk_doctor_finding *all, wk_text *out)
 {
     wk_table table;
     wk_table_begin(&table, "lll", "part", "state", "found");
@@ -48,7 +48,7 @@ static void print_table(const wk_examination *all, wk_text *out)
     wk_table_finish(&table, 0, out);
 }
 
-static void print_advice(const wk_examination *all, wk_text *out)
+static void print_advice(const wk_doctor_finding *all, wk_text *out)
 {
     for (size_t i = 0, n = 0; i < N_PARTS; i++) {
         if (!all[i].advice[0]) continue;
@@ -56,7 +56,7 @@ static void print_advice(const wk_examination *all, wk_text *out)
     }
 }
 
-static void print_json(const wk_examination *all, int broken, wk_text *out)
+static void print_json(const wk_doctor_finding *all, int broken, wk_text *out)
 {
     wk_json json = {.text = out};
     wk_json_object(&json, NULL);
@@ -79,7 +79,7 @@ static void print_json(const wk_examination *all, int broken, wk_text *out)
 static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 {
     const doctor_values *values = given;
-    wk_examination all[N_PARTS] = {0};
+    wk_doctor_finding all[N_PARTS] = {0};
     int broken = 0;
     for (size_t i = 0; i < N_PARTS; i++) {
         all[i].part = parts[i].part;

@@ -69,7 +69,7 @@ static void append_device(const driver *d, int i, char *text, size_t size)
              (double)bytes / (1 << 30), major, minor);
 }
 
-static void describe_devices(const driver *d, wk_examination *e)
+static void describe_devices(const driver *d, wk_doctor_finding *e)
 {
     int version = 0, count = 0;
     d->version(&version);
@@ -93,7 +93,7 @@ static void describe_devices(const driver *d, wk_examination *e)
             "cuda && cmake --build build-cuda");
 }
 
-void wk_examine_cuda(wk_examination *e)
+void wk_doctor_cuda(wk_doctor_finding *e)
 {
     void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     driver d;
@@ -109,7 +109,7 @@ void wk_examine_cuda(wk_examination *e)
     if (library) dlclose(library);
 }
 
-void wk_examine_device(wk_examination *e)
+void wk_doctor_device(wk_doctor_finding *e)
 {
     wk_device device = {0};
     wk_cuda_device about = {0};

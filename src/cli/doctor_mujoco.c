@@ -28,7 +28,7 @@ static bool is_listed(const char *version, const char *list)
     return false;
 }
 
-void wk_judge_mujoco(int built_for, int loaded, const char *tested, wk_examination *e)
+void wk_doctor_mujoco_versions(int built_for, int loaded, const char *tested, wk_doctor_finding *e)
 {
     char built_text[VERSION_TEXT], loaded_text[VERSION_TEXT];
     version_text(built_for, built_text);
@@ -52,7 +52,7 @@ void wk_judge_mujoco(int built_for, int loaded, const char *tested, wk_examinati
     }
 }
 
-void wk_examine_mujoco(wk_examination *e)
+void wk_doctor_mujoco(wk_doctor_finding *e)
 {
-    wk_judge_mujoco(mjVERSION_HEADER, mj_version(), WAKER_MUJOCO_TESTED, e);
+    wk_doctor_mujoco_versions(mjVERSION_HEADER, mj_version(), WAKER_MUJOCO_TESTED, e);
 }

@@ -39,7 +39,7 @@ static void read_cpu_model(char *model, size_t size)
     fclose(file);
 }
 
-void wk_examine_cpu(wk_examination *e)
+void wk_doctor_cpu(wk_doctor_finding *e)
 {
     char model[200];
     read_cpu_model(model, sizeof model);
@@ -52,11 +52,11 @@ void wk_examine_cpu(wk_examination *e)
            __builtin_cpu_supports("avx512f") ? ", AVX-512" : ", no AVX-512");
     if (!__builtin_cpu_supports("avx2"))
         snprintf(e->advice, sizeof e->advice,
-                 "the portable code is used; results are equal, pictures take longer");
+                 "the portable code is used; results are equal, images take longer");
 #endif
 }
 
-void wk_examine_memory(wk_examination *e)
+void wk_doctor_memory(wk_doctor_finding *e)
 {
     double page = (double)sysconf(_SC_PAGESIZE), gib = 1 << 30;
     snprintf(e->found, sizeof e->found, "%.1f GiB, %.1f GiB free",
@@ -69,7 +69,7 @@ void wk_examine_memory(wk_examination *e)
     if (limit != UINT64_MAX) append(e->found, sizeof e->found, text);
 }
 
-void wk_examine_collider(wk_examination *e)
+void wk_doctor_collider(wk_doctor_finding *e)
 {
     const char *why = NULL;
     if (wk_hfield_collider_available(&why)) {
@@ -82,7 +82,7 @@ void wk_examine_collider(wk_examination *e)
              "terrain worlds work with MuJoCo's own function: equal results, slower steps");
 }
 
-void wk_examine_zlib(wk_examination *e)
+void wk_doctor_zlib(wk_doctor_finding *e)
 {
     snprintf(e->found, sizeof e->found, "%s", zlibVersion());
     // zlib promises that programs run with any library of the same first number.
@@ -92,7 +92,7 @@ void wk_examine_zlib(wk_examination *e)
              ZLIB_VERSION);
 }
 
-void wk_examine_blas(wk_examination *e)
+void wk_doctor_blas(wk_doctor_finding *e)
 {
     char *(*openblas_config)(void);
     void *symbol = dlsym(RTLD_DEFAULT, "openblas_get_config");
@@ -115,7 +115,7 @@ static void *open_first(const char *const *names, size_t count)
     return handle;
 }
 
-void wk_examine_osmesa(wk_examination *e)
+void wk_doctor_osmesa(wk_doctor_finding *e)
 {
     static const char *const names[] = {"libOSMesa.so.8", "libOSMesa.so.6", "libOSMesa.so"};
     void *handle = open_first(names, sizeof names / sizeof *names);
@@ -150,7 +150,7 @@ static wk_status try_domain(const wk_domain *domain, wk_error *err)
     return status;
 }
 
-void wk_examine_domains(wk_examination *e)
+void wk_doctor_domains(wk_doctor_finding *e)
 {
     for (size_t i = 0; i < wk_domain_count(); i++) {
         const wk_domain *domain = wk_domain_at(i);

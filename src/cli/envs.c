@@ -3,6 +3,7 @@
 #include "base/table.h"
 #include "cli/cli.h"
 #include "cli/world.h"
+#include "env/description.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -155,7 +156,7 @@ static void describe_observation(const wk_domain *d, wk_text *out)
 {
     bool image = !d->observation.no_image;
     wk_text_puts(out, "observation  ");
-    if (image) wk_text_printf(out, "%d x %d RGB picture", WK_IMAGE_SIDE, WK_IMAGE_SIDE);
+    if (image) wk_text_printf(out, "%d x %d RGB image", WK_IMAGE_SIDE, WK_IMAGE_SIDE);
     if (d->observation.vector > 0)
         wk_text_printf(out, "%svector of %d numbers", image ? ", " : "", d->observation.vector);
     wk_text_puts(out, "\n");
@@ -185,38 +186,6 @@ static void describe_domain(const wk_domain *d, size_t grid_points, wk_text *out
         wk_text_puts(out, "\n");
         parts[i](d, out);
     }
-}
-
-static void json_params(wk_json *json, const wk_domain *d)
-{
-    wk_json_array(json, "params");
-    for (int i = 0; i < d->n_params; i++) {
-        const wk_param *p = &d->params[i];
-        wk_json_object(json, NULL);
-        wk_json_string(json, "name", p->name);
-        wk_json_string(json, "help", p->help ? p->help : "");
-        wk_json_number(json, "min", p->min);
-        wk_json_number(json, "max", p->max);
-        wk_json_number(json, "step", p->step);
-        wk_json_number(json, "legal_min", p->legal_min);
-        wk_json_number(json, "legal_max", p->legal_max);
-        wk_json_bool(json, "continuous", p->continuous);
-        wk_json_close(json, '}');
-    }
-    wk_json_close(json, ']');
-}
-
-static void json_tasks(wk_json *json, const wk_domain *d)
-{
-    wk_json_array(json, "tasks");
-    for (int i = 0; i < d->n_tasks; i++) {
-        wk_json_object(json, NULL);
-        wk_json_string(json, "name", d->tasks[i].name);
-        if (d->tasks[i].alias) wk_json_string(json, "alias", d->tasks[i].alias);
-        wk_json_bool(json, "has_completion", d->tasks[i].has_completion);
-        wk_json_close(json, '}');
-    }
-    wk_json_close(json, ']');
 }
 
 static void json_cases(wk_json *json, const wk_domain *d)
@@ -290,8 +259,8 @@ static void json_domain(wk_json *json, const wk_domain *d)
     wk_json_integer(json, "episode_steps", d->episode_steps);
     wk_json_number(json, "step_seconds", d->step_seconds);
     if (d->hardest) wk_json_numbers(json, "hardest", d->hardest, sizeof *d->hardest, d->n_params);
-    json_params(json, d);
-    json_tasks(json, d);
+    wk_domain_describe_params(d, json);
+    wk_domain_describe_tasks(d, json);
     json_cases(json, d);
     json_indicators(json, d);
     json_options(json, d);

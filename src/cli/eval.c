@@ -123,7 +123,7 @@ static wk_status check_video(const job *j, wk_error *err)
                        option);
     if (!domain->observation.no_image) return WK_OK;
     return wk_fail(err, WK_E_UNSUPPORTED,
-                   "%s: the world model of domain '%s' sees %d numbers and no pictures; 'waker "
+                   "%s: the world model of domain '%s' sees %d numbers and no images; 'waker "
                    "openloop' writes what it imagines as numbers",
                    option, domain->name, domain->observation.vector);
 }
@@ -297,9 +297,9 @@ static void print_case(wk_table *table, const wk_domain *domain, const wk_task_r
     wk_table_cell(table, "%.5g", s->min);
     wk_table_cell(table, "%.5g", s->max);
     wk_table_cell(table, "%d", c->diverged);
-    print_number(table, c->foresight.value);
-    print_number(table, c->foresight.discounted);
-    print_number(table, c->foresight.reward_error);
+    print_number(table, c->calibration.value);
+    print_number(table, c->calibration.discounted);
+    print_number(table, c->calibration.reward_error);
     bool judged = c->open_loop.steps > 0;
     print_number(table, judged ? c->open_loop.mean_image : NAN);
     print_number(table, judged ? c->open_loop.mean_reward : NAN);
@@ -333,7 +333,7 @@ static void print_indicators(const wk_eval_result *r, wk_text *out)
 static void print_benchmark(const job *j, const wk_eval_result *r, const wk_task_result *t,
                             wk_text *out)
 {
-    char path[WK_EVAL_PATH_MAX];
+    char path[WK_PATH_MAX];
     wk_benchmark_path(&(wk_benchmark_origin){.set = &j->set}, r, t->task, path);
     wk_text_printf(out, "written to %s/%s\n", j->results, path);
 }

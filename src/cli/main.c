@@ -11,40 +11,9 @@
 #include <unistd.h>
 
 static const wk_command *const commands[] = {
-    &wk_command_train,
-    &wk_command_sweep,
-    &wk_command_sweep_status,
-    &wk_command_sweep_add,
-    &wk_command_sweep_retry,
-    &wk_command_sweep_cancel,
-    &wk_command_sweep_run,
-    &wk_command_sweep_slurm_task,
-    &wk_command_sweep_slurm_finish,
-    &wk_command_top,
-    &wk_command_relabel,
-    &wk_command_adapt,
-    &wk_command_finetune,
-    &wk_command_eval,
-    &wk_command_openloop,
-    &wk_command_report,
-    &wk_command_curriculum,
-    &wk_command_ckpt,
-    &wk_command_export,
-    &wk_command_card,
-    &wk_command_model_error,
-    &wk_command_config,
-    &wk_command_envs,
-    &wk_command_envs_check,
-    &wk_command_envs_set,
-    &wk_command_render,
-    &wk_command_bench_env,
-    &wk_command_bench_update,
-    &wk_command_bench_rules,
-    &wk_command_theory,
-    &wk_command_doctor,
-    &wk_command_trust,
-    &wk_command_man,
-    &wk_command_completion,
+#define COMMAND(name) &wk_command_##name,
+#include "cli/commands.def"
+#undef COMMAND
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -65,8 +34,7 @@ static const char exit_codes_help[] = "Exit codes:\n"
                                       "  3  a check found problems\n"
                                       " 75  stopped early and saved; the same command continues\n";
 
-const wk_program wk_the_program = {commands, N_COMMANDS, global_args, N_GLOBAL_ARGS,
-                                   exit_codes_help};
+const wk_cli_spec wk_the_cli = {commands, N_COMMANDS, global_args, N_GLOBAL_ARGS, exit_codes_help};
 
 wk_log wk_cli_log(const wk_cli *cli)
 {
@@ -188,7 +156,7 @@ static bool asks_for_help(int argc, char **argv)
     return argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
 }
 
-// "unknown command", or for a first word with several commands behind it, which ones there are.
+// "unknown command", or for a first word with several commands after it, which ones there are.
 static wk_status unknown_command(const char *const *words, int count, wk_error *err)
 {
     const char *firsts[N_COMMANDS], *seconds[N_COMMANDS];
@@ -315,7 +283,7 @@ int wk_exit_code(wk_status status)
 
 static void print_error(const wk_command *command, wk_status status, wk_error *err)
 {
-    wk_utf8_tame(err->message, true);
+    wk_utf8_sanitise(err->message, true);
     const char *name = command ? command->name : "";
     fprintf(stderr, "waker%s%s: %s\n", *name ? " " : "", name, err->message);
     if (status == WK_E_INPUT) fprintf(stderr, "Try 'waker%s%s --help'.\n", *name ? " " : "", name);

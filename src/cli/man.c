@@ -19,7 +19,7 @@ static const wk_arg args[] = {
     WK_OPT_TEXT("out", out, "DIR", "write all pages there, as waker.1 and waker-COMMAND.1"),
 };
 
-enum { NAME_MAX_LENGTH = 64 };
+enum { NAME_LENGTH_MAX = 64 };
 
 // Text that is printed as it is: no request at the start of a line, no escape, no hyphen that a
 // reader could not paste into a shell.
@@ -130,7 +130,7 @@ static bool takes_keys(const wk_command *command)
 static void put_exit_codes(wk_text *page)
 {
     section(page, "EXIT STATUS");
-    const char *line = strchr(wk_the_program.exit_codes, '\n') + 1;
+    const char *line = strchr(wk_the_cli.exit_codes, '\n') + 1;
     while (*line) {
         char *text;
         long code = strtol(line, &text, 10);
@@ -144,9 +144,9 @@ static void put_exit_codes(wk_text *page)
 }
 
 // "waker-bench-env"
-static void page_name(const wk_command *command, char name[NAME_MAX_LENGTH])
+static void page_name(const wk_command *command, char name[NAME_LENGTH_MAX])
 {
-    snprintf(name, NAME_MAX_LENGTH, "waker-%s", command->name);
+    snprintf(name, NAME_LENGTH_MAX, "waker-%s", command->name);
     for (char *c = name; *c; c++)
         if (*c == ' ') *c = '-';
 }
@@ -175,28 +175,28 @@ static void write_program_page(wk_text *page)
                     "next, and derives task policies from the result.\nEvery command has a page "
                     "of its own: waker-COMMAND(1).\n");
     section(page, "COMMANDS");
-    for (size_t i = 0; i < wk_the_program.n_commands; i++) {
-        const wk_command *command = wk_the_program.commands[i];
+    for (size_t i = 0; i < wk_the_cli.n_commands; i++) {
+        const wk_command *command = wk_the_cli.commands[i];
         wk_text_printf(page, ".TP\n\\fB%s\\fR\n", command->name);
         put_all(page, command->summary);
         wk_text_puts(page, "\n");
     }
     section(page, "OPTIONS");
-    put_options(page, wk_the_program.args, wk_the_program.n_args);
+    put_options(page, wk_the_cli.args, wk_the_cli.n_args);
     put_exit_codes(page);
     section(page, "SEE ALSO");
-    for (size_t i = 0; i < wk_the_program.n_commands; i++) {
-        char name[NAME_MAX_LENGTH];
-        page_name(wk_the_program.commands[i], name);
+    for (size_t i = 0; i < wk_the_cli.n_commands; i++) {
+        char name[NAME_LENGTH_MAX];
+        page_name(wk_the_cli.commands[i], name);
         wk_text_puts(page, ".BR ");
         put_all(page, name);
-        wk_text_printf(page, " (1)%s\n", i + 1 < wk_the_program.n_commands ? "," : "");
+        wk_text_printf(page, " (1)%s\n", i + 1 < wk_the_cli.n_commands ? "," : "");
     }
 }
 
 static void write_command_page(const wk_command *command, wk_text *page)
 {
-    char name[NAME_MAX_LENGTH];
+    char name[NAME_LENGTH_MAX];
     page_name(command, name);
     put_title(page, name, command->summary);
     section(page, "SYNOPSIS");
@@ -208,7 +208,7 @@ static void write_command_page(const wk_command *command, wk_text *page)
     if (command->n_args > 0) section(page, "OPTIONS");
     put_options(page, command->args, command->n_args);
     section(page, "OPTIONS OF EVERY COMMAND");
-    put_options(page, wk_the_program.args, wk_the_program.n_args);
+    put_options(page, wk_the_cli.args, wk_the_cli.n_args);
     if (takes_keys(command)) {
         section(page, "KEYS");
         put_keys(page);
@@ -222,8 +222,8 @@ static void write_command_page(const wk_command *command, wk_text *page)
 
 static wk_status save_page(const char *directory, const char *name, wk_text *page, wk_error *err)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s.1", directory, name);
+    char path[WK_PATH_MAX];
+    WK_TRY(wk_path_print(path, err, "%s/%s.1", directory, name));
     return wk_file_write_text(NULL, path, page, err);
 }
 
@@ -233,10 +233,10 @@ static wk_status save_pages(const char *directory, wk_error *err)
     wk_text page = {0};
     write_program_page(&page);
     WK_TRY(save_page(directory, "waker", &page, err));
-    for (size_t i = 0; i < wk_the_program.n_commands; i++) {
-        char name[NAME_MAX_LENGTH];
-        page_name(wk_the_program.commands[i], name);
-        write_command_page(wk_the_program.commands[i], &page);
+    for (size_t i = 0; i < wk_the_cli.n_commands; i++) {
+        char name[NAME_LENGTH_MAX];
+        page_name(wk_the_cli.commands[i], name);
+        write_command_page(wk_the_cli.commands[i], &page);
         WK_TRY(save_page(directory, name, &page, err));
     }
     return WK_OK;
@@ -244,16 +244,16 @@ static wk_status save_pages(const char *directory, wk_error *err)
 
 static wk_status find_command(const wk_arg_words *words, const wk_command **out, wk_error *err)
 {
-    char name[NAME_MAX_LENGTH];
+    char name[NAME_LENGTH_MAX];
     const char *names[WK_ARG_WORDS_MAX];
     snprintf(name, sizeof name, "%s%s%s", words->items[0], words->count > 1 ? " " : "",
              words->count > 1 ? words->items[1] : "");
-    for (size_t i = 0; i < wk_the_program.n_commands; i++) {
-        *out = wk_the_program.commands[i];
+    for (size_t i = 0; i < wk_the_cli.n_commands; i++) {
+        *out = wk_the_cli.commands[i];
         names[i] = (*out)->name;
         if (strcmp(names[i], name) == 0) return WK_OK;
     }
-    return wk_arg_unknown(err, "command", name, names, wk_the_program.n_commands);
+    return wk_arg_unknown(err, "command", name, names, wk_the_cli.n_commands);
 }
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)

@@ -56,13 +56,13 @@ typedef struct job {
     wk_progress_line progress;
     int64_t halves, to_measure; // episodes played or predicted; episodes in all
     wk_saved_run run;
-    int n_runs, n_steps;          // to be measured
-    const char *picture, *folder; // of --out; NULL: none
-    const char *results;          // the directory whose folder eval gets the results
+    int n_runs, n_steps;        // to be measured
+    const char *image, *folder; // of --out; NULL: none
+    const char *results;        // the directory whose folder eval gets the results
     wk_space *space;
     bool random, all;                 // policies requested: random actions, every task there is,
     int tasks[WK_TASKS_MAX], n_tasks; // these tasks of the domain
-    bool vectors;                     // a run's world model sees no pictures
+    bool vectors;                     // a run's world model sees no images
     wk_table table;
     wk_heatmap map;
     wk_text out;
@@ -233,7 +233,7 @@ static wk_status keep_result(job *j, wk_model_error_result *r, wk_error *err)
     if (j->v->json) wk_model_error_json(r, &j->json);
     for (int i = 0; i < r->n_measures; i++) {
         add_row(j, r, &r->measures[i]);
-        if (j->v->map || j->picture) WK_TRY(add_map(j, r, &r->measures[i], err));
+        if (j->v->map || j->image) WK_TRY(add_map(j, r, &r->measures[i], err));
     }
     return WK_OK;
 }
@@ -291,17 +291,17 @@ static wk_status measure_run(job *j, const char *directory, wk_error *err)
     return measure_step(j, step, WK_WEIGHTS_SNAPSHOT, err);
 }
 
-// A picture is known by its ending; anything else is a directory.
+// An image is known by its ending; anything else is a directory.
 static wk_status choose_out(job *j, int n_runs, wk_error *err)
 {
     for (int i = 0; i < j->v->out.count; i++) {
         const char *path = j->v->out.items[i];
-        *(wk_path_ends_in(path, ".png") ? &j->picture : &j->folder) = path;
+        *(wk_path_ends_in(path, ".png") ? &j->image : &j->folder) = path;
     }
     if (!j->folder || n_runs == 1) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
                    "--out %s would hold the results of %d runs; give each run a directory of its "
-                   "own (a picture's name ends in .png)",
+                   "own (an image's name ends in .png)",
                    j->folder, n_runs);
 }
 
@@ -322,13 +322,13 @@ static void print_text(job *j)
 {
     wk_table_print(&j->table, 0, &j->out);
     wk_text_puts(&j->out,
-                 "image error: mean squared error of the next picture's pixels (0 to 1), mean and "
+                 "image error: mean squared error of the next image's pixels (0 to 1), mean and "
                  "worst tenth of the environments,\nthe same for every run. estimate: "
                  "disagreement of the run's own ensemble on the same steps; its scale differs\n"
                  "from run to run. rank correlation: 1 when it orders environments (or "
                  "parameters) as their true errors do, 0 when\nit knows nothing.\n");
     if (j->vectors)
-        wk_text_puts(&j->out, "Where the model sees no pictures, it is the error of the numbers of "
+        wk_text_puts(&j->out, "Where the model sees no images, it is the error of the numbers of "
                               "the next vector.\n");
     if (!j->v->map) return;
     wk_text_puts(&j->out, "\n");
@@ -343,7 +343,7 @@ static wk_status measure_and_print(job *j, const wk_cli *cli, wk_error *err)
     if (j->v->json) wk_json_array(&j->json, NULL);
     WK_TRY(choose_out(j, cli->words.count, err));
     WK_TRY(measure_runs(j, cli, err));
-    if (j->picture) WK_TRY(wk_heatmap_write(&j->map, j->picture, err));
+    if (j->image) WK_TRY(wk_heatmap_write(&j->map, j->image, err));
     if (j->v->json)
         wk_json_close(&j->json, ']');
     else
@@ -375,7 +375,7 @@ const wk_command wk_command_model_error = {
     .usage = "model-error RUN... [--policy TASK,...] [--snapshot STEP] [--envs N] [--trajectories "
              "N] [--map]",
     .details = "Plays fresh episodes in environments from the default distribution, by random\n"
-               "actions or by task policies, and predicts every picture one step ahead: the mean\n"
+               "actions or by task policies, and predicts every image one step ahead: the mean\n"
                "error, that of the worst tenth of the environments, and how well the model's own\n"
                "ensemble orders the environments by it. Every environment's numbers go to\n"
                "RUN/eval/model-error-STEP.json.\n",

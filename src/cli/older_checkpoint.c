@@ -26,7 +26,7 @@ void wk_cli_warn_older(const wk_cli *cli, const char *directory)
         uint64_t newest = steps.items[steps.count - 1];
         const wk_log log = wk_cli_log(cli);
         if (used < newest &&
-            wk_checkpoint_summarize(directory, newest, &summary, &fault) != WK_OK &&
+            wk_checkpoint_summarise(directory, newest, &summary, &fault) != WK_OK &&
             is_there(directory, newest))
             wk_log_line(&log, WK_LOG_WARN,
                         "the checkpoint at agent step %" PRIu64 " is used, because %.500s", used,

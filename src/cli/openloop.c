@@ -152,7 +152,7 @@ static wk_status play(show *s, int threads, wk_error *err)
 static wk_status film(show *s, const wk_open_loop_labels *labels, wk_animation **clip,
                       wk_image *frame, wk_error *err)
 {
-    wk_progress_next(&s->progress, "pictures", s->v.steps);
+    wk_progress_next(&s->progress, "images", s->v.steps);
     for (int t = 0; t < s->v.steps; t++, wk_progress_count(&s->progress, 0)) {
         WK_TRY(wk_open_loop_frame(s->loop, t, labels, frame, err));
         if (!*clip)
@@ -224,7 +224,7 @@ static wk_status write_pictures(show *s, wk_error *err)
     return status;
 }
 
-// What the files are named by: a clip, or numbers where the model sees no pictures.
+// What the files are named by: a clip, or numbers where the model sees no images.
 static const char *ending_of(const show *s)
 {
     return s->run.world.domain->observation.no_image ? ".csv" : ".gif";
@@ -236,7 +236,7 @@ static wk_status choose_out(show *s, const char *directory, wk_error *err)
     bool table = s->run.world.domain->observation.no_image;
     if (s->v.out && !(table ? wk_path_ends_in(s->v.out, ".csv") : wk_animation_is_path(s->v.out)))
         return wk_fail(err, WK_E_INPUT, "--out %s: it will be %s", s->v.out,
-                       table ? "a table, since the domain has no pictures, call it FILE.csv"
+                       table ? "a table, since the domain has no images, call it FILE.csv"
                              : "a clip, call it FILE.gif or FILE.mp4");
     if (s->v.out) {
         snprintf(s->out, sizeof s->out, "%s", s->v.out);
@@ -306,7 +306,7 @@ const wk_command wk_command_openloop = {
         "Plays six fresh episodes. The model sees the first frames, then only the actions.\n"
         "Columns: the episodes, with their parameters; rows: truth, model, error (grey where\n"
         "they agree). The still shows every few frames, numbers of seen ones in green.\n"
-        "Vectors become a table of numbers, truth and model; without pictures it is all.\n",
+        "Vectors become a table of numbers, truth and model; without images it is all.\n",
     .examples = "openloop runs/a --policy explore --out imagined.gif",
     WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,

@@ -41,7 +41,7 @@ static const wk_arg args[] = {
                "cell of a sheet (default 20) or in a clip (default 100)",
                0, 1000000),
     WK_OPT_INT("size", size, "PIXELS",
-               "side of the picture (default 480), or of a cell of a sheet (default 128)", 8, 4096),
+               "side of the image (default 480), or of a cell of a sheet (default 128)", 8, 4096),
     WK_OPT_FLAG("sheet", sheet,
                 "draw many worlds of the training grid and every out-of-distribution case"),
 };

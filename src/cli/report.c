@@ -76,7 +76,7 @@ static wk_status show(wk_cli *cli, const report_values *v, const wk_report *repo
     if (!v->json)
         wk_text_printf(&text, "%s%zu runs, %zu figures, written to %s/index.html\n",
                        text.length ? "\n" : "", report->runs.items.count,
-                       report->gallery.items.count, v->out);
+                       report->figures.items.count, v->out);
     for (size_t i = 0; i < report->runs.problems.count; i++)
         wk_log_line(&log, WK_LOG_WARN, "left out: %s", report->runs.problems.items[i]);
     for (size_t i = 0; i < report->runs.items.count; i++) {

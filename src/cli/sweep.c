@@ -54,13 +54,6 @@ typedef struct context {
     wk_sweep_cost cost;
 } context;
 
-wk_status wk_cli_sweep_open(const char *directory, wk_cli_sweep *out, wk_error *err)
-{
-    WK_TRY(wk_sweep_folder_grid(directory, &out->grid, err));
-    WK_TRY(wk_cli_sweep_check(&out->grid, err));
-    return wk_sweep_plan_create(&out->grid, &out->plan, err);
-}
-
 void wk_cli_sweep_close(wk_cli_sweep *sweep)
 {
     wk_sweep_plan_free(&sweep->plan);
@@ -69,8 +62,8 @@ void wk_cli_sweep_close(wk_cli_sweep *sweep)
 
 static const wk_command *command_called(const char *name)
 {
-    for (size_t i = 0; i < wk_the_program.n_commands; i++)
-        if (strcmp(wk_the_program.commands[i]->name, name) == 0) return wk_the_program.commands[i];
+    for (size_t i = 0; i < wk_the_cli.n_commands; i++)
+        if (strcmp(wk_the_cli.commands[i]->name, name) == 0) return wk_the_cli.commands[i];
     return NULL;
 }
 
@@ -86,7 +79,7 @@ static wk_status parse_options(const wk_command *command, const wk_sweep_command
     for (int i = 0; i < given->count; i++)
         words[i] = (char *)given->options[i];
     const wk_arg_table tables[] = {{command->args, command->n_args, values},
-                                   {wk_the_program.args, wk_the_program.n_args, &scratch}};
+                                   {wk_the_cli.args, wk_the_cli.n_args, &scratch}};
     wk_status status = wk_args_parse(tables, 2, given->count, words, &scratch.words, &taken, err);
     free(values);
     if (status == WK_OK && scratch.words.count > 0)
@@ -122,11 +115,19 @@ static wk_status check_command(const wk_sweep_grid *grid, const char *name,
     return wk_fail_context(err, "%s:%d: %s", grid->name, given->line, name);
 }
 
-wk_status wk_cli_sweep_check(const wk_sweep_grid *grid, wk_error *err)
+// The options of the commands that follow a run, checked against the commands themselves.
+static wk_status check_commands(const wk_sweep_grid *grid, wk_error *err)
 {
     for (int i = 0; i < WK_SWEEP_FOLLOWS; i++)
         WK_TRY(check_command(grid, wk_sweep_follow_names[i], &grid->follow[i], err));
     return check_command(grid, "report", &grid->report, err);
+}
+
+wk_status wk_cli_sweep_open(const char *directory, wk_cli_sweep *out, wk_error *err)
+{
+    WK_TRY(wk_sweep_folder_grid(directory, &out->grid, err));
+    WK_TRY(check_commands(&out->grid, err));
+    return wk_sweep_plan_create(&out->grid, &out->plan, err);
 }
 
 static wk_status find_launcher(const char *name, const wk_sweep_launcher **out, wk_error *err)
@@ -169,7 +170,7 @@ static wk_status open_sweep(context *c, wk_error *err)
     WK_TRY(find_launcher(c->v->launch, &c->launcher, err));
     if (c->cli->words.count == 0) return wk_cli_sweep_open(directory, &c->sweep, err);
     WK_TRY(wk_sweep_grid_open(c->cli->words.items[0], &c->sweep.grid, err));
-    WK_TRY(wk_cli_sweep_check(&c->sweep.grid, err));
+    WK_TRY(check_commands(&c->sweep.grid, err));
     WK_TRY(wk_sweep_plan_create(&c->sweep.grid, &c->sweep.plan, err));
     WK_TRY(wk_sweep_folder_exists(directory, &there, err));
     return there ? join(directory, &c->sweep, err) : WK_OK;

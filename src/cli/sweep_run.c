@@ -143,7 +143,7 @@ static wk_status finish_task(runner *r, int i, const volatile sig_atomic_t *stop
 {
     char line[WK_SWEEP_LINE_MAX] = "";
     wk_train_member *m = &r->members[i];
-    wk_utf8_tame(m->error.message, false);
+    wk_utf8_sanitise(m->error.message, false);
     if (m->status != WK_OK) {
         snprintf(line, sizeof line, "%.*s", WK_SWEEP_LINE_MAX - 1, m->error.message);
         r->codes[i] = wk_exit_code(m->status);

@@ -1,5 +1,5 @@
 // What the jobs of a sweep on Slurm run: waker sweep slurm-task around each run, and waker sweep
-// slurm-finish behind all of them.
+// slurm-finish after all of them.
 #include "cli/sweep_slurm.h"
 
 #include "base/clock.h"
@@ -50,7 +50,7 @@ static void catch_signals(void)
 // What both commands begin with.
 typedef struct job {
     wk_cli_sweep sweep;
-    wk_slurm_place place;
+    wk_slurm_folder place;
 } job;
 
 static wk_status open_job(const wk_cli *cli, job *j, wk_error *err)
@@ -59,12 +59,12 @@ static wk_status open_job(const wk_cli *cli, job *j, wk_error *err)
     const wk_log log = wk_cli_log(cli);
     *j = (job){0};
     WK_TRY(wk_cli_sweep_open(directory, &j->sweep, err));
-    return wk_slurm_place_open(directory, &j->sweep.plan, &log, &j->place, err);
+    return wk_slurm_folder_open(directory, &j->sweep.plan, &log, &j->place, err);
 }
 
 static void close_job(job *j)
 {
-    wk_slurm_place_close(&j->place);
+    wk_slurm_folder_close(&j->place);
     wk_cli_sweep_close(&j->sweep);
 }
 
@@ -228,7 +228,7 @@ const wk_command wk_command_sweep_slurm_task = {
 
 const wk_command wk_command_sweep_slurm_finish = {
     .name = "sweep slurm-finish",
-    .summary = "End a sweep on Slurm (the job behind all others calls it)",
+    .summary = "End a sweep on Slurm (the job after all others calls it)",
     .usage = "sweep slurm-finish DIR N",
     .details = "Submits again what was lost, or makes the report when every run is over.\n",
     .examples = "sweep slurm-finish runs/paper 0",

@@ -65,7 +65,7 @@ static void print_label(const wk_sweep_plan *plan, int task, int column, wk_text
     }
 }
 
-// The signs of the tasks from `first` on that are in its row; returns the first behind them.
+// The signs of the tasks from `first` on that are in its row; returns the first after them.
 static int print_signs(const overview *o, int first, int column, wk_text *out)
 {
     const wk_sweep_plan *plan = o->plan;
@@ -253,7 +253,7 @@ const wk_command wk_command_sweep_status = {
     .usage = "sweep status DIR [--all] [--json]",
     .details =
         "Reads the run directories, so it is right when runs were moved, deleted or begun by\n"
-        "hand, and when a process died. The picture has a sign for each run.\n",
+        "hand, and when a process died. The image has a sign for each run.\n",
     .examples = "sweep status runs/paper\n"
                 "sweep status runs/paper --json",
     WK_COMMAND_OPTIONS(args, defaults),

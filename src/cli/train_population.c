@@ -154,8 +154,8 @@ static wk_run_end end_of(const population *p)
     return WK_RUN_FINISHED;
 }
 
-// A line for each run that failed. What becomes of the command is the first
-// one's status, unless others are to be continued.
+// A line for each run that failed. What becomes of the command is the first one's status,
+// unless others are to be continued.
 static wk_status report_failed(population *p, wk_error *err)
 {
     int failed = 0;
@@ -164,7 +164,7 @@ static wk_status report_failed(population *p, wk_error *err)
         wk_train_member *m = &p->members[i];
         if (m->status == WK_OK) continue;
         if (failed++ == 0) first = m;
-        wk_utf8_tame(m->error.message, true);
+        wk_utf8_sanitise(m->error.message, true);
         fprintf(stderr, "waker train: %s failed: %s\n", m->name, m->error.message);
     }
     if (!first || end_of(p) != WK_RUN_FINISHED) return WK_OK;

@@ -24,7 +24,7 @@ static const wk_arg args[] = {
 static const char *state_of(const wk_code_file *entry)
 {
     wk_code_file now;
-    wk_status status = wk_code_file_look(entry->path, &now, NULL);
+    wk_status status = wk_code_file_read(entry->path, &now, NULL);
     if (status == WK_E_NOT_FOUND) return "missing";
     if (status != WK_OK) return "unreadable";
     return strcmp(now.sha256, entry->sha256) == 0 ? "same" : "changed";
@@ -66,8 +66,8 @@ static wk_status print_list(const wk_trusted *trusted, wk_text *out, wk_error *e
 static wk_status add(wk_trusted *trusted, const char *name, wk_text *out, wk_error *err)
 {
     wk_code_file file;
-    WK_TRY(wk_code_file_look(name, &file, err));
-    if (!wk_python_spec_has_file(file.path)) WK_TRY(wk_object_check(file.path, err));
+    WK_TRY(wk_code_file_read(name, &file, err));
+    if (!wk_python_spec_has_file(file.path)) WK_TRY(wk_shared_object_check(file.path, err));
     wk_text_printf(out, "trusted: %s, SHA-256 %s\n", file.path, file.sha256);
     return wk_trusted_add(trusted, &file, err);
 }
@@ -76,7 +76,7 @@ static wk_status add(wk_trusted *trusted, const char *name, wk_text *out, wk_err
 static wk_status take_out(wk_trusted *trusted, const char *name, wk_text *out, wk_error *err)
 {
     wk_code_file file;
-    const char *path = wk_code_file_look(name, &file, NULL) == WK_OK ? file.path : name;
+    const char *path = wk_code_file_read(name, &file, NULL) == WK_OK ? file.path : name;
     if (!wk_trusted_remove(trusted, path) && !wk_trusted_remove(trusted, path = name))
         return wk_fail(err, WK_E_NOT_FOUND,
                        "'%s' is not in the list; 'waker trust --list' shows it", name);

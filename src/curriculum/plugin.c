@@ -25,14 +25,10 @@ static wk_status check_rule(const wk_curriculum_rule *rule, wk_error *err)
 
 static wk_status find_rule(wk_rule_plugin *plugin, wk_error *err)
 {
-    entry_function *entry =
-        (entry_function *)wk_shared_object_find(plugin->handle, WK_CURRICULUM_PLUGIN_SYMBOL);
-    if (!entry)
-        return wk_fail(err, WK_E_FORMAT,
-                       "it does not define '%s'; add a function `const wk_curriculum_rule "
-                       "*%s(void)` that returns your rule, not static and with C linkage",
-                       WK_CURRICULUM_PLUGIN_SYMBOL, WK_CURRICULUM_PLUGIN_SYMBOL);
-    plugin->rule = entry();
+    wk_shared_object_function *entry;
+    WK_TRY(wk_shared_object_find(plugin->handle, WK_CURRICULUM_PLUGIN_SYMBOL, "wk_curriculum_rule",
+                                 "rule", &entry, err));
+    plugin->rule = ((entry_function *)entry)();
     return check_rule(plugin->rule, err);
 }
 

@@ -341,7 +341,7 @@ static const wk_case cases[] = {
 };
 
 static const wk_option options[] = {
-    {"samples", "4|1", "samples per pixel of the picture"},
+    {"samples", "4|1", "samples per pixel of the image"},
 };
 
 static const double hardest[] = {4, 2, 2};

@@ -37,7 +37,7 @@ static void put_text(wk_json *json, const char *key, const char *text)
     wk_json_string(json, key, text ? text : "");
 }
 
-static void put_params(const wk_domain *domain, wk_json *json)
+void wk_domain_describe_params(const wk_domain *domain, wk_json *json)
 {
     wk_json_array(json, "params");
     for (int i = 0; i < domain->n_params; i++) {
@@ -56,7 +56,7 @@ static void put_params(const wk_domain *domain, wk_json *json)
     wk_json_close(json, ']');
 }
 
-static void put_tasks(const wk_domain *domain, wk_json *json)
+void wk_domain_describe_tasks(const wk_domain *domain, wk_json *json)
 {
     wk_json_array(json, "tasks");
     for (int i = 0; i < domain->n_tasks; i++) {
@@ -124,7 +124,7 @@ wk_status wk_domain_describe(const wk_domain *domain, wk_json *json, wk_error *e
     wk_json_string(json, "name", domain->name);
     wk_json_string(json, "summary", domain->summary);
     wk_json_integer(json, "action_size", domain->action_size);
-    // Of ABI 4: without them, actions are continuous and the picture is all that is seen.
+    // Of ABI 4: without them, actions are continuous and the image is all that is seen.
     if (domain->discrete) wk_json_bool(json, "discrete", true);
     if (domain->observation.vector > 0)
         wk_json_integer(json, "observation_vector", domain->observation.vector);
@@ -133,8 +133,8 @@ wk_status wk_domain_describe(const wk_domain *domain, wk_json *json, wk_error *e
     wk_json_integer(json, "episode_steps", domain->episode_steps);
     if (domain->ends_early) wk_json_bool(json, "ends_early", true);
     wk_json_number(json, "step_seconds", domain->step_seconds);
-    put_params(domain, json);
-    put_tasks(domain, json);
+    wk_domain_describe_params(domain, json);
+    wk_domain_describe_tasks(domain, json);
     put_options(domain, json);
     put_cases(domain, json);
     put_numbers(json, "hardest", domain->hardest, n);

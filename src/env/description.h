@@ -12,6 +12,10 @@
 /// functions can make it.
 wk_status wk_domain_describe(const wk_domain *domain, wk_json *json, wk_error *err);
 
+/// Its params alone, as the member "params", and its tasks.
+void wk_domain_describe_params(const wk_domain *domain, wk_json *json);
+void wk_domain_describe_tasks(const wk_domain *domain, wk_json *json);
+
 /// A domain of which the description is known and nothing else: its functions are NULL, and
 /// wk_env_create refuses it.
 typedef struct wk_described wk_described;

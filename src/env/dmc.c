@@ -40,9 +40,9 @@ static wk_status fill(world *w, const int *options, wk_error *err)
     const char *name = w->robot->model;
     WK_TRY(wk_physics_load(name, wk_asset_find(name)->content, &w->model, err));
     WK_TRY(wk_physics_make_data(w->model, &w->data, err));
-    const wk_render_config picture = {.samples = options[SAMPLES] == 0 ? 4 : 1,
-                                      .shadows = options[SHADOWS] == 0};
-    return wk_dmc_scene_create(w->model, &picture, &w->scene, err);
+    const wk_render_config render = {.samples = options[SAMPLES] == 0 ? 4 : 1,
+                                     .shadows = options[SHADOWS] == 0};
+    return wk_dmc_scene_create(w->model, &render, &w->scene, err);
 }
 
 static wk_status create(const wk_planar_robot *robot, const int *options, void **env, wk_error *err)
@@ -113,7 +113,7 @@ static void watch(void *env, const wk_step_watch *watcher)
     ((world *)env)->watch = *watcher;
 }
 
-void wk_dmc_inside(void *env, const mjModel **model, mjData **data)
+void wk_dmc_internals(void *env, const mjModel **model, mjData **data)
 {
     world *w = env;
     *model = w->model;

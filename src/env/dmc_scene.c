@@ -99,7 +99,7 @@ static void look(wk_dmc_scene *scene, const mjModel *model, const mjData *data)
     place_robot(lit, model, data, scene->ground);
     wk_lights_make(lit->view, model, data, scene->config.shadows, &lit->lights);
     wk_shadows_make(&lit->lights, lit->solids, lit->count, &lit->shadows);
-    wk_floor_look(&scene->floor, lit->view, model, scene->ground);
+    wk_floor_set_view(&scene->floor, lit->view, model, scene->ground);
     scene->kernels->light_floor(lit, FLOOR, &scene->floor);
 }
 
@@ -187,9 +187,9 @@ static void draw_tile(wk_dmc_scene *scene, uint8_t *rgb)
         k->shade(tile, lit, i);
     add_reflection(scene);
     k->quantise(tile->rgb, tile->drawn, scene->pixels);
-    wk_framebuffer picture = {rgb, lit->view->width};
-    wk_framebuffer_write(&picture, tile, behind->bytes, ~tile->drawn);
-    wk_framebuffer_write(&picture, tile, scene->pixels, tile->drawn);
+    wk_framebuffer framebuffer = {rgb, lit->view->width};
+    wk_framebuffer_write(&framebuffer, tile, behind->bytes, ~tile->drawn);
+    wk_framebuffer_write(&framebuffer, tile, scene->pixels, tile->drawn);
 }
 
 void wk_dmc_scene_draw(wk_dmc_scene *scene, const mjModel *model, const mjData *data, int width,

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include <string.h>
 
-enum { NAMES_MAX = 64, CHOICE_MAX_CHARS = 63 };
+enum { NAMES_MAX = 64, CHOICE_CHARS_MAX = 63 };
 
 wk_status wk_domain_result(const wk_domain *domain, const char *function, wk_status status,
                            const wk_error *reported, wk_error *err)
@@ -57,13 +57,13 @@ const char *wk_option_choice(const wk_option *option, int n, size_t *length)
 // The choice of `option` called `choice`; the names are copied out because they are not terminated.
 static wk_status find_choice(const wk_option *option, const char *choice, int *value, wk_error *err)
 {
-    char copies[NAMES_MAX][CHOICE_MAX_CHARS + 1];
+    char copies[NAMES_MAX][CHOICE_CHARS_MAX + 1];
     const char *names[NAMES_MAX];
     int count = wk_text_choices(option->choices);
     for (int i = 0; i < count && i < NAMES_MAX; i++) {
         size_t length;
         const char *chars = wk_option_choice(option, i, &length);
-        if (length > CHOICE_MAX_CHARS) length = CHOICE_MAX_CHARS;
+        if (length > CHOICE_CHARS_MAX) length = CHOICE_CHARS_MAX;
         memcpy(copies[i], chars, length);
         copies[i][length] = 0;
         names[i] = copies[i];
@@ -107,7 +107,7 @@ wk_status wk_domain_check_drawable(const wk_domain *domain, wk_error *err)
 {
     if (domain->render) return WK_OK;
     return wk_fail(err, WK_E_UNSUPPORTED,
-                   "domain '%s' draws no pictures: its agent sees %d numbers, and it has no render "
+                   "domain '%s' draws no images: its agent sees %d numbers, and it has no render "
                    "function",
                    domain->name, domain->observation.vector);
 }

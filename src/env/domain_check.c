@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    NAME_MAX_CHARS = 63,
+    NAME_CHARS_MAX = 63,
     CASES_MAX = 64,
     CASE_PARAMS_MAX = 10000,
     COMPLEX_MAX = 100000,
@@ -20,7 +20,7 @@ static const char letters_and_digits[] = "abcdefghijklmnopqrstuvwxyz0123456789";
 // A name of lower-case letters, digits and the characters of `marks`.
 static bool is_name(const char *name, size_t length, const char *marks)
 {
-    if (length == 0 || length > NAME_MAX_CHARS) return false;
+    if (length == 0 || length > NAME_CHARS_MAX) return false;
     for (size_t i = 0; i < length; i++)
         if (!strchr(letters_and_digits, name[i]) && !strchr(marks, name[i])) return false;
     return true;
@@ -32,7 +32,7 @@ static wk_status check_name(const char *what, int i, const char *name, wk_error 
     if (!is_name(name, strlen(name), "-_"))
         return wk_fail(err, WK_E_INPUT,
                        "%s[%d].name '%s' is not a name; use 1 to %d characters of a-z 0-9 - _",
-                       what, i, name, NAME_MAX_CHARS);
+                       what, i, name, NAME_CHARS_MAX);
     return WK_OK;
 }
 
@@ -75,7 +75,7 @@ static wk_status check_identity(const wk_domain *domain, wk_error *err)
     if (!is_name(domain->name, strlen(domain->name), "-"))
         return wk_fail(err, WK_E_INPUT,
                        "name '%s' is not a domain name; use 1 to %d characters of a-z 0-9 -",
-                       domain->name, NAME_MAX_CHARS);
+                       domain->name, NAME_CHARS_MAX);
     if (!domain->summary)
         return wk_fail(err, WK_E_INPUT, "summary is NULL; say in one line what the domain is");
     return WK_OK;
@@ -115,7 +115,7 @@ static wk_status check_observation(const wk_domain *domain, wk_error *err)
     if (!domain->observation.no_image || domain->observation.vector > 0) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
                    "the agent sees nothing: observation.no_image is set and observation.vector is "
-                   "0; give it a picture, a vector or both");
+                   "0; give it an image, a vector or both");
 }
 
 static wk_status check_time(const wk_domain *domain, wk_error *err)
@@ -254,7 +254,7 @@ static wk_status check_indicators(const wk_domain *domain, wk_error *err)
             if (strcmp(indicator->name, domain->indicators[j].name) == 0)
                 return wk_fail(err, WK_E_INPUT, "two indicators are called '%s'; rename one",
                                indicator->name);
-        char what[NAME_MAX_CHARS + 32] = "indicator ";
+        char what[NAME_CHARS_MAX + 32] = "indicator ";
         strcat(what, indicator->name);
         size_t end = strlen(what);
         WK_TRY(check_range(strcpy(what + end, ".kind") - end, (int)indicator->kind,
@@ -297,7 +297,7 @@ static wk_status check_cases(const wk_domain *domain, wk_error *err)
             return wk_fail(err, WK_E_INPUT,
                            "case '%s': %d episodes do not visit each of its %d θ; raise episodes",
                            c->name, c->episodes, c->count);
-        char what[NAME_MAX_CHARS + 16] = "case ";
+        char what[NAME_CHARS_MAX + 16] = "case ";
         WK_TRY(check_thetas(domain, strcat(what, c->name), c->params, c->count, err));
     }
     return WK_OK;

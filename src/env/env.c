@@ -376,9 +376,9 @@ static wk_status check_bytes(const void *bytes, size_t size, state_header *heade
         return wk_fail(err, WK_E_UNSUPPORTED,
                        "the state has version %u, this program reads versions %d to %d",
                        header->version, STATE_PLAIN, STATE_ABSENT);
-    uint64_t behind = size - state_size_for(0) - header->world_size; // the world
+    uint64_t rest = size - state_size_for(0) - header->world_size; // the world
     bool whole = header->world_size <= size - state_size_for(0) &&
-                 (header->version == STATE_TALLIED ? behind % sizeof(wk_tally) == 0 : behind == 0);
+                 (header->version == STATE_TALLIED ? rest % sizeof(wk_tally) == 0 : rest == 0);
     if (!whole)
         return wk_fail(err, WK_E_FORMAT,
                        "the saved state has %zu bytes but its world %" PRIu64 "; it was cut or "

@@ -5,7 +5,7 @@
 #include "waker/env.h"
 
 /// WK_OK if `action` is finite, and one-hot where it is discrete, and an episode is running: then
-/// wk_env_step cannot fail but for a picture of a domain that draws none.
+/// wk_env_step cannot fail but for an image of a domain that draws none.
 wk_status wk_env_check_step(const wk_env *env, const float *action, wk_error *err);
 
 /// Whether it was reset, or restored from a state that was saved.

@@ -50,7 +50,7 @@ void wk_physics_save(const mjModel *model, const mjData *data, void *bytes);
 wk_status wk_physics_restore(const mjModel *model, mjData *data, const void *bytes, wk_error *err);
 
 /// The numbers called `name`, [*count], for wk_domain.read: an array of mjData ("time", "qpos",
-/// "qvel", "ctrl", "sensordata", "xpos", ...), or with "/NAME" behind it the part of one joint,
+/// "qvel", "ctrl", "sensordata", "xpos", ...), or with "/NAME" after it the part of one joint,
 /// actuator, sensor, body, geom or site, "qpos/rootz" or "xpos/torso". NULL: there is none.
 const double *wk_physics_read(const mjModel *model, const mjData *data, const char *name,
                               int *count);

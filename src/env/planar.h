@@ -23,7 +23,7 @@ typedef struct wk_planar_robot {
     /// Adds the reward of each task in the state that `data` holds, after a control step.
     void (*add_rewards)(const mjModel *model, const mjData *data, double *rewards);
 
-    /// Makes the model what the θ behind those of the ground say, from one as it was loaded; NULL:
+    /// Makes the model what the θ after those of the ground say, from one as it was loaded; NULL:
     /// there are none. `data` is scratch.
     void (*adjust)(const mjModel *loaded, const double *theta, mjModel *model, mjData *data);
 } wk_planar_robot;

@@ -21,14 +21,10 @@ static wk_status check_name(const wk_domain *domain, wk_error *err)
 
 static wk_status find_domain(wk_plugin *plugin, wk_error *err)
 {
-    wk_plugin_entry_fn *entry =
-        (wk_plugin_entry_fn *)wk_shared_object_find(plugin->handle, WK_PLUGIN_SYMBOL);
-    if (!entry)
-        return wk_fail(err, WK_E_FORMAT,
-                       "it does not define '%s'; add a function `const wk_domain *%s(void)` that "
-                       "returns your domain, not static and with C linkage",
-                       WK_PLUGIN_SYMBOL, WK_PLUGIN_SYMBOL);
-    plugin->domain = entry();
+    wk_shared_object_function *entry;
+    WK_TRY(wk_shared_object_find(plugin->handle, WK_PLUGIN_SYMBOL, "wk_domain", "domain", &entry,
+                                 err));
+    plugin->domain = ((wk_plugin_entry_fn *)entry)();
     if (!plugin->domain)
         return wk_fail(err, WK_E_INPUT, "its %s returns NULL; return the address of your wk_domain",
                        WK_PLUGIN_SYMBOL);
@@ -89,7 +85,7 @@ wk_status wk_plugin_file(const char *name, wk_code_file *out, wk_error *err)
     char located[WK_CODE_PATH_MAX];
     bool module = wk_python_spec_place(name) && !wk_python_spec_has_file(name);
     if (module) WK_TRY(wk_python_locate(name, located, sizeof located, err));
-    return wk_code_file_look(module ? located : name, out, err);
+    return wk_code_file_read(module ? located : name, out, err);
 }
 
 void wk_plugin_take_events(wk_plugin *plugin, wk_text *out)

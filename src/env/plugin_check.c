@@ -67,7 +67,7 @@ typedef enum kind {
 // What one step reported and showed.
 typedef struct moment {
     wk_outcome outcome;
-    uint32_t picture, vector;
+    uint32_t image, vector;
 } moment;
 
 typedef struct trace {
@@ -128,7 +128,7 @@ static const uint8_t *draw_once(examination *x, void *world, int width, int heig
     x->domain->render(world, width, height, x->canvas + GUARD);
     if (guards_broken(x->canvas, size, poison))
         find(x, OUTSIDE_PICTURE,
-             "render writes outside a picture of %d x %d pixels; write exactly width*height*3 "
+             "render writes outside an image of %d x %d pixels; write exactly width*height*3 "
              "bytes, "
              "row by row.",
              width, height);
@@ -147,12 +147,12 @@ static void check_picture(examination *x, void *world, int width, int height)
         if (first[i] == second[i]) continue;
         if (first[i] == 0xA5 && second[i] == 0x5A)
             find(x, PICTURE_HOLES,
-                 "render leaves byte %zu of a %d x %d picture unwritten; write every pixel, the "
+                 "render leaves byte %zu of a %d x %d image unwritten; write every pixel, the "
                  "memory is not cleared before.",
                  i, width, height);
         else
             find(x, PICTURE_UNSTEADY,
-                 "render draws two different %d x %d pictures of one state; draw from the state "
+                 "render draws two different %d x %d images of one state; draw from the state "
                  "alone.",
                  width, height);
         break;
@@ -241,7 +241,7 @@ static bool note(examination *x, void *world, const wk_outcome *outcome, bool dr
 {
     moment *m = &t->moments[t->count];
     m->outcome = *outcome;
-    m->picture = 0;
+    m->image = 0;
     m->vector = outcome->diverged ? 0 : check_vector(x, world, t->count);
     if (outcome->diverged)
         find(x, DIVERGED,
@@ -249,8 +249,8 @@ static bool note(examination *x, void *world, const wk_outcome *outcome, bool dr
              "example with a smaller time step.",
              x->theta_text, t->count);
     else if (draw && x->domain->render)
-        m->picture = (uint32_t)crc32_z(0, draw_once(x, world, WK_IMAGE_SIDE, WK_IMAGE_SIDE, 0xA5),
-                                       WK_IMAGE_BYTES);
+        m->image = (uint32_t)crc32_z(0, draw_once(x, world, WK_IMAGE_SIDE, WK_IMAGE_SIDE, 0xA5),
+                                     WK_IMAGE_BYTES);
     if (outcome->terminal && !x->domain->ends_early && t->count > 0)
         find(x, ENDS_UNDECLARED,
              "θ %s: the episode ends at step %d (terminal) although ends_early is false; set it, "
@@ -312,7 +312,7 @@ static const char *difference(const examination *x, const trace *a, const trace 
     for (int i = 0; i < a->count && i < b->count; i++) {
         const moment *m = &a->moments[i], *n = &b->moments[i];
         *step = i;
-        if (m->picture != n->picture && m->picture && n->picture) return "the picture";
+        if (m->image != n->image && m->image && n->image) return "the image";
         if (m->vector != n->vector) return "the vector";
         if (memcmp(m->outcome.rewards, n->outcome.rewards, tasks) != 0) return "a reward";
         if (memcmp(m->outcome.completion, n->outcome.completion, tasks) != 0) return "a completion";
@@ -452,14 +452,14 @@ static void check_state(examination *x, void *from, void *into, const double *th
 static void check_moves(examination *x)
 {
     const trace *t = &x->reference;
-    bool picture = !x->domain->render, vector = x->domain->observation.vector == 0;
+    bool image = !x->domain->render, vector = x->domain->observation.vector == 0;
     for (int i = 1; i < t->count; i++) {
-        picture |= t->moments[i].picture != t->moments[0].picture;
+        image |= t->moments[i].image != t->moments[0].image;
         vector |= t->moments[i].vector != t->moments[0].vector;
     }
-    if (t->count > 1 && !picture)
+    if (t->count > 1 && !image)
         find(x, PICTURE_STILL,
-             "the picture of θ %s does not change in %d steps of random actions; render must draw "
+             "the image of θ %s does not change in %d steps of random actions; render must draw "
              "the current state.",
              x->theta_text, t->count - 1);
     if (t->count > 1 && !vector)

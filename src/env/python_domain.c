@@ -194,11 +194,11 @@ static void render(void *env, int width, int height, uint8_t *rgb)
     const world *w = env;
     const wk_python_domain *p = w->of;
     const uint8_t *observation = (const uint8_t *)(w->process.shared + 1);
-    const wk_picture picture = {.width = p->image_width,
-                                .height = p->image_height,
-                                .channels = p->image_channels,
-                                .pixels = observation + vector_bytes(p)};
-    wk_picture_resample(&picture, width, height, rgb);
+    const wk_source_image source = {.width = p->image_width,
+                                    .height = p->image_height,
+                                    .channels = p->image_channels,
+                                    .pixels = observation + vector_bytes(p)};
+    wk_image_resample(&source, width, height, rgb);
 }
 
 // A state is the length that the environment gave it, or NOT_SAVED, and room for the longest.
@@ -262,12 +262,12 @@ static wk_status read_timeout(wk_python_domain *p, wk_error *err)
 
 static wk_status check_picture(const wk_python_domain *p, wk_error *err)
 {
-    bool sized = p->image_width > 0 && p->image_width <= WK_PICTURE_SIDE_MAX &&
-                 p->image_height > 0 && p->image_height <= WK_PICTURE_SIDE_MAX &&
+    bool sized = p->image_width > 0 && p->image_width <= WK_SOURCE_SIDE_MAX &&
+                 p->image_height > 0 && p->image_height <= WK_SOURCE_SIDE_MAX &&
                  (p->image_channels == 1 || p->image_channels == 3);
     if (p->domain.observation.no_image || sized) return WK_OK;
-    return wk_fail(err, WK_E_INPUT, "its pictures have %d x %d pixels; 1 to %d a side are possible",
-                   p->image_width, p->image_height, WK_PICTURE_SIDE_MAX);
+    return wk_fail(err, WK_E_INPUT, "its images have %d x %d pixels; 1 to %d a side are possible",
+                   p->image_width, p->image_height, WK_SOURCE_SIDE_MAX);
 }
 
 static wk_status take_description(wk_python_domain *p, const wk_python_shared *shared,

@@ -9,7 +9,7 @@
 
 enum { WK_PYTHON_MESSAGE_MAX = 4096 };
 
-/// What the shared memory begins with; behind it lie the vector and the picture of the
+/// What the shared memory begins with; after it lie the vector and the image of the
 /// observation, and room for a state. The worker has the same offsets.
 typedef struct wk_python_shared {
     uint32_t command; // WK_PYTHON_RESET, ...
@@ -43,7 +43,7 @@ typedef struct wk_python_process {
     size_t size; // of the shared memory
 } wk_python_process;
 
-/// Starts a process in one of the worker's modes, with `size` bytes behind the header. Its first
+/// Starts a process in one of the worker's modes, with `size` bytes after the header. Its first
 /// answer is to be waited for.
 wk_status wk_python_start(wk_python_process *process, const char *mode, const char *spec,
                           size_t size, wk_error *err);

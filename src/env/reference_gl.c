@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GL_RGBA = 0x1908, GL_UNSIGNED_BYTE = 0x1401, MAX_GEOMS = 1000 };
+enum { GL_RGBA = 0x1908, GL_UNSIGNED_BYTE = 0x1401, GEOMS_MAX = 1000 };
 
 typedef struct osmesa_context *osmesa_create_fn(unsigned format, int depth_bits, int stencil_bits,
                                                 int accum_bits, struct osmesa_context *share);
@@ -57,7 +57,7 @@ static wk_status open_context(wk_reference_gl *ref, wk_error *err)
 static wk_status open_mujoco(wk_reference_gl *ref, const mjModel *model, wk_error *err)
 {
     mjv_defaultScene(&ref->scene);
-    mjv_makeScene(model, &ref->scene, MAX_GEOMS);
+    mjv_makeScene(model, &ref->scene, GEOMS_MAX);
     mjv_defaultOption(&ref->option);
     memset(ref->option.geomgroup, 1, sizeof ref->option.geomgroup);
     mjv_defaultCamera(&ref->camera);

@@ -24,13 +24,10 @@ static internals_fn *find_internals(const wk_domain *domain)
         const wk_domain *domain;
         internals_fn *internals;
     } known[] = {
-        {&wk_terrain_walker, wk_terrain_internals},
-        {&wk_terrain_hopper, wk_terrain_internals},
-        {&wk_terrain_body, wk_terrain_internals},
-        {&wk_clean_up, wk_cleanup_internals},
-        {&wk_car_clean_up, wk_cleanup_internals},
-        {&wk_dmc_walker, wk_dmc_inside},
-        {&wk_dmc_hopper, wk_dmc_inside},
+        {&wk_terrain_walker, wk_terrain_internals}, {&wk_terrain_hopper, wk_terrain_internals},
+        {&wk_terrain_body, wk_terrain_internals},   {&wk_clean_up, wk_cleanup_internals},
+        {&wk_car_clean_up, wk_cleanup_internals},   {&wk_dmc_walker, wk_dmc_internals},
+        {&wk_dmc_hopper, wk_dmc_internals},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].domain == domain) return known[i].internals;

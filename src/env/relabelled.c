@@ -28,7 +28,7 @@ typedef struct world {
     char *memory;
 } world;
 
-// What a saved state has behind the domain's bytes and before the memory.
+// What a saved state has after the domain's bytes and before the memory.
 typedef struct saved {
     int64_t control_step;
 } saved;

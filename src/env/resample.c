@@ -29,7 +29,7 @@ static float share(const span *s, int i)
 }
 
 // The mean of the rows of a span, [width, channels].
-static void mean_of_rows(const wk_picture *from, const span *y, float *row)
+static void mean_of_rows(const wk_source_image *from, const span *y, float *row)
 {
     size_t count = (size_t)from->width * (size_t)from->channels;
     memset(row, 0, count * sizeof *row);
@@ -53,10 +53,10 @@ static void mean_of_columns(const float *row, int channels, const span *x, uint8
         rgb[k] = (uint8_t)(sums[channels == 3 ? k : 0] + 0.5f);
 }
 
-void wk_picture_resample(const wk_picture *from, int width, int height, uint8_t *rgb)
+void wk_image_resample(const wk_source_image *from, int width, int height, uint8_t *rgb)
 {
-    float row[WK_PICTURE_SIDE_MAX * 3];
-    assert(from->width <= WK_PICTURE_SIDE_MAX);
+    float row[WK_SOURCE_SIDE_MAX * 3];
+    assert(from->width <= WK_SOURCE_SIDE_MAX);
     if (from->width == width && from->height == height && from->channels == 3) {
         memcpy(rgb, from->pixels, (size_t)width * (size_t)height * 3);
         return;

@@ -1,18 +1,18 @@
-// Pictures in another size, by the mean over the area of each pixel.
+// Images in another size, by the mean over the area of each pixel.
 #ifndef WK_ENV_RESAMPLE_H
 #define WK_ENV_RESAMPLE_H
 
 #include <stdint.h>
 
-enum { WK_PICTURE_SIDE_MAX = 4096 }; // pixels along a side
+enum { WK_SOURCE_SIDE_MAX = 4096 }; // pixels along a side
 
-/// A picture: uint8, row by row from the top, 1 or 3 values for each pixel.
-typedef struct wk_picture {
+/// An image: uint8, row by row from the top, 1 or 3 values for each pixel.
+typedef struct wk_source_image {
     int width, height, channels;
     const uint8_t *pixels;
-} wk_picture;
+} wk_source_image;
 
 /// Writes it as width x height RGB pixels; one of that size is copied.
-void wk_picture_resample(const wk_picture *from, int width, int height, uint8_t *rgb);
+void wk_image_resample(const wk_source_image *from, int width, int height, uint8_t *rgb);
 
 #endif

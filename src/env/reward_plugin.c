@@ -3,7 +3,7 @@
 #include "base/shared_object.h"
 #include <string.h>
 
-enum { NAME_MAX_CHARS = 63 }; // as of domains and tasks
+enum { NAME_CHARS_MAX = 63 }; // as of domains and tasks
 
 typedef const wk_reward *entry_function(void);
 
@@ -11,7 +11,7 @@ bool wk_reward_name_valid(const char *name)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-_";
     size_t length = strlen(name);
-    return length > 0 && length <= NAME_MAX_CHARS && strspn(name, allowed) == length;
+    return length > 0 && length <= NAME_CHARS_MAX && strspn(name, allowed) == length;
 }
 
 wk_status wk_reward_check(const wk_reward *reward, wk_error *err)
@@ -29,7 +29,7 @@ wk_status wk_reward_check(const wk_reward *reward, wk_error *err)
         return wk_fail(err, WK_E_INPUT,
                        "its reward has no name that a task can have: 1 to %d characters of "
                        "a-z 0-9 - _",
-                       NAME_MAX_CHARS);
+                       NAME_CHARS_MAX);
     if (strcmp(reward->name, "all") == 0 || strcmp(reward->name, "none") == 0)
         return wk_fail(err, WK_E_INPUT, "its reward is called '%s', which stands for %s tasks",
                        reward->name, reward->name);
@@ -43,14 +43,10 @@ wk_status wk_reward_check(const wk_reward *reward, wk_error *err)
 
 static wk_status find_reward(wk_reward_plugin *plugin, wk_error *err)
 {
-    entry_function *entry =
-        (entry_function *)wk_shared_object_find(plugin->handle, WK_REWARD_PLUGIN_SYMBOL);
-    if (!entry)
-        return wk_fail(err, WK_E_FORMAT,
-                       "it does not define '%s'; add a function `const wk_reward *%s(void)` that "
-                       "returns your reward, not static and with C linkage",
-                       WK_REWARD_PLUGIN_SYMBOL, WK_REWARD_PLUGIN_SYMBOL);
-    plugin->reward = entry();
+    wk_shared_object_function *entry;
+    WK_TRY(wk_shared_object_find(plugin->handle, WK_REWARD_PLUGIN_SYMBOL, "wk_reward", "reward",
+                                 &entry, err));
+    plugin->reward = ((entry_function *)entry)();
     return wk_reward_check(plugin->reward, err);
 }
 

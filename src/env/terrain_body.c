@@ -1,6 +1,6 @@
 // Terrain Walker with a body of its own θ: gravity, grip, strength and the length of the limbs are
 // parameters beside the ground's two. Six are too many for a table of errors; the grid is coarse,
-// for evaluation and pictures, and training draws between its values.
+// for evaluation and images, and training draws between its values.
 #include "env/physics.h"
 #include "env/terrain.h"
 #include "env/terrain_robot.h"

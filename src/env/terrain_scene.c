@@ -99,7 +99,8 @@ static void look(wk_terrain_scene *scene, const mjModel *model, const mjData *da
     wk_lights_make(lit->view, model, data, scene->config.shadows, &lit->lights);
     wk_shadows_make(&lit->lights, lit->solids, lit->count, &lit->shadows);
     int caster = lit->shadows.light;
-    wk_profile_look(&scene->profile, lit->view, caster < 0 ? NULL : &lit->lights.lights[caster]);
+    wk_profile_set_view(&scene->profile, lit->view,
+                        caster < 0 ? NULL : &lit->lights.lights[caster]);
 }
 
 static void make_scenery(wk_terrain_scene *scene, scenery *out)

@@ -10,7 +10,8 @@ const double wk_benchmark_alphas[WK_BENCHMARK_ALPHAS] = {0.01, 0.02, 0.05, 0.1, 
                                                          0.3,  0.35, 0.4,  0.45, 0.5,  0.55, 0.6,
                                                          0.65, 0.7,  0.75, 0.8,  0.9,  1};
 
-wk_bootstrap_config wk_benchmark_bootstrap(void)
+// Part of the format.
+static wk_bootstrap_config bootstrap_config(void)
 {
     return (wk_bootstrap_config){.reps = 2000, .size = 0.95, .seed = 0};
 }
@@ -20,10 +21,11 @@ static const double *scores_of(const wk_domain *domain, int task, const wk_case_
     return domain->tasks[task].has_completion ? part->completions : part->returns;
 }
 
-wk_status wk_benchmark_curve(const wk_domain *domain, int task, const wk_case_result *part,
-                             wk_estimate *out, wk_error *err)
+// CVaR of the task's score over α.
+static wk_status cvar_curve(const wk_domain *domain, int task, const wk_case_result *part,
+                            wk_estimate *out, wk_error *err)
 {
-    const wk_bootstrap_config config = wk_benchmark_bootstrap();
+    const wk_bootstrap_config config = bootstrap_config();
     return wk_stats_cvar_curve(scores_of(domain, task, part), (size_t)part->set.episodes,
                                wk_benchmark_alphas, WK_BENCHMARK_ALPHAS, WK_WORST_LOW, &config, out,
                                err);
@@ -60,7 +62,7 @@ static wk_status json_part(wk_json *json, const wk_domain *domain, int task,
                            const wk_case_result *part, wk_error *err)
 {
     wk_estimate curve[WK_BENCHMARK_ALPHAS];
-    WK_TRY(wk_benchmark_curve(domain, task, part, curve, err));
+    WK_TRY(cvar_curve(domain, task, part, curve, err));
     const wk_score *s = domain->tasks[task].has_completion ? &part->completed : &part->returned;
     wk_json_object(json, NULL);
     wk_json_string(json, "part", strrchr(part->set.name, '/') + 1);
@@ -87,7 +89,7 @@ static void json_set(wk_json *json, const wk_theta_set *set)
 
 static void json_bootstrap(wk_json *json)
 {
-    const wk_bootstrap_config b = wk_benchmark_bootstrap();
+    const wk_bootstrap_config b = bootstrap_config();
     wk_json_object(json, "bootstrap");
     wk_json_integer(json, "reps", b.reps);
     wk_json_number(json, "size", b.size);
@@ -131,16 +133,16 @@ static wk_status json_task(const wk_benchmark_origin *origin, const wk_eval_resu
 }
 
 void wk_benchmark_path(const wk_benchmark_origin *origin, const wk_eval_result *r, int task,
-                       char out[WK_EVAL_PATH_MAX])
+                       char out[WK_PATH_MAX])
 {
-    snprintf(out, WK_EVAL_PATH_MAX, "benchmark/%s-%.200s-%012" PRIu64 "-%s.json", origin->set->name,
+    snprintf(out, WK_PATH_MAX, "benchmark/%s-%.200s-%012" PRIu64 "-%s.json", origin->set->name,
              r->origin.policy, r->origin.step, r->origin.domain->tasks[task].name);
 }
 
 static wk_status write_task(const wk_benchmark_origin *origin, const wk_eval_result *r,
                             const wk_task_result *t, const char *run, wk_error *err)
 {
-    char name[WK_EVAL_PATH_MAX], path[WK_PATH_MAX];
+    char name[WK_PATH_MAX], path[WK_PATH_MAX];
     wk_text text = {0};
     wk_benchmark_path(origin, r, t->task, name);
     WK_TRY(wk_path_print(path, err, "%s/%s", run, name));

@@ -24,19 +24,12 @@ typedef struct wk_benchmark_origin {
     const char *weights; // SHA-256 of the file; NULL: random actions
 } wk_benchmark_origin;
 
-/// 2000 resamples of the episodes, 0.95, seed 0: part of the format.
-wk_bootstrap_config wk_benchmark_bootstrap(void);
-
-/// CVaR of the task's score over α, [WK_BENCHMARK_ALPHAS].
-wk_status wk_benchmark_curve(const wk_domain *domain, int task, const wk_case_result *part,
-                             wk_estimate *out, wk_error *err);
-
 /// Writes the file of each task under `run`, atomically; the same evaluation gives the same bytes.
 wk_status wk_benchmark_write(const wk_benchmark_origin *origin, const wk_eval_result *result,
                              const char *run, wk_error *err);
 
 /// The name of a task's file under the run.
 void wk_benchmark_path(const wk_benchmark_origin *origin, const wk_eval_result *result, int task,
-                       char out[WK_EVAL_PATH_MAX]);
+                       char out[WK_PATH_MAX]);
 
 #endif

@@ -113,7 +113,7 @@ static wk_status begin_episode(player *p, group *g, int i, wk_error *err)
     const wave *w = &g->wave;
     int number = w->first + i;
     double *theta = w->episodes[i].theta;
-    w->episodes[i] = (wk_eval_episode){.foresight = {NAN, NAN, NAN}};
+    w->episodes[i] = (wk_eval_episode){.calibration = {NAN, NAN, NAN}};
     g->weight[i] = 1;
     g->judged[i] = 0;
     wk_eval_theta(c->domain, p->space, c->task, &c->cases[w->set], w->key, number, theta);
@@ -146,7 +146,7 @@ static wk_status begin_wave(player *p, group *g, wk_error *err)
 static void discount_reward(const player *p, group *g, int i, float reward)
 {
     if (!foresees(p->config)) return;
-    wk_foresight *f = &g->wave.episodes[i].foresight;
+    wk_calibration *f = &g->wave.episodes[i].calibration;
     f->discounted = (isnan(f->discounted) ? 0 : f->discounted) + g->weight[i] * (double)reward;
     g->weight[i] *= (double)wk_learner_get_config(p->config->learner)->discount;
 }
@@ -159,7 +159,7 @@ static void note_estimates(const player *p, group *g)
     const float *rewards = wk_vec_batch(g->vec)->rewards + c->task;
     for (int i = 0; i < g->wave.count; i++) {
         if (!g->active[i]) continue;
-        wk_foresight *f = &g->wave.episodes[i].foresight;
+        wk_calibration *f = &g->wave.episodes[i].calibration;
         if (g->wave.episodes[i].steps == 0) {
             f->value = (double)e.value[i];
             continue;

@@ -57,11 +57,11 @@ int wk_eval_steps(const wk_eval_config *config);
 
 /// What the learner expected of an episode next to what it got; NaN where there is no prediction:
 /// random actions, and tasks that the policy is not trained for.
-typedef struct wk_foresight {
+typedef struct wk_calibration {
     double value;        // the critic's at the start: the discounted return it promises
     double discounted;   // the discounted return from there
     double reward_error; // mean absolute error of the reward head along the episode
-} wk_foresight;
+} wk_calibration;
 
 /// How an episode went.
 typedef struct wk_eval_episode {
@@ -69,7 +69,7 @@ typedef struct wk_eval_episode {
     double returns[WK_TASKS_MAX];   // rewards of every task, summed
     float completion[WK_TASKS_MAX]; // at the end
     int steps;
-    wk_foresight foresight;               // of config.task
+    wk_calibration calibration;           // of config.task
     double indicators[WK_INDICATORS_MAX]; // of the domain; NaN: not known
     bool diverged; // the simulation broke down; returns and completion are those up to there
 } wk_eval_episode;

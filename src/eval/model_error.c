@@ -259,8 +259,8 @@ static wk_status sum_up(wk_model_error *all, int count, double *columns,
     return correlate(all, out->thetas, columns, &out->theta_correlation, err);
 }
 
-wk_status wk_model_error_sum_up(const wk_model_error *environments, int count,
-                                wk_model_error_summary *out, wk_error *err)
+wk_status wk_model_error_summarise(const wk_model_error *environments, int count,
+                                   wk_model_error_summary *out, wk_error *err)
 {
     wk_model_error *all = malloc((size_t)count * sizeof *all);
     double *columns = malloc((size_t)count * 2 * sizeof *columns);
@@ -271,7 +271,7 @@ wk_status wk_model_error_sum_up(const wk_model_error *environments, int count,
         if (environments[i].steps > 0) all[out->environments++] = environments[i];
     if (status == WK_OK && out->environments == 0)
         status = wk_fail(err, WK_E_DIVERGED,
-                         "every one of %d environments broke down before its first picture; "
+                         "every one of %d environments broke down before its first image; "
                          "'waker envs check' examines a domain",
                          count);
     if (status == WK_OK) status = sum_up(all, out->environments, columns, out, err);
@@ -296,7 +296,7 @@ wk_status wk_model_error_add(wk_model_error_result *r, const wk_model_error_conf
     if (!m->environments)
         return wk_fail(err, WK_E_MEMORY, "no memory for %d environments", m->count);
     WK_TRY(wk_model_error_measure(config, m->environments, err));
-    return wk_model_error_sum_up(m->environments, m->count, &m->summary, err);
+    return wk_model_error_summarise(m->environments, m->count, &m->summary, err);
 }
 
 void wk_model_error_free(wk_model_error_result *r)

@@ -50,8 +50,8 @@ typedef struct wk_model_error_summary {
     double theta_correlation; // the same over different θ, each with its means
     int thetas;
 } wk_model_error_summary;
-wk_status wk_model_error_sum_up(const wk_model_error *environments, int count,
-                                wk_model_error_summary *out, wk_error *err);
+wk_status wk_model_error_summarise(const wk_model_error *environments, int count,
+                                   wk_model_error_summary *out, wk_error *err);
 
 /// What was measured under one policy.
 typedef struct wk_model_error_measured {

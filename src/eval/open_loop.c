@@ -15,7 +15,7 @@ struct wk_open_loop {
     size_t width;  // numbers of an action
     size_t vector; // of a vector
     wk_open_loop_input input;
-    float *imagined;  // [T,B,64,64,3] around zero; NULL without pictures
+    float *imagined;  // [T,B,64,64,3] around zero; NULL without images
     float *vectors;   // [T,B,V] imagined
     wk_image *frames; // [T], from the first clip on
 };
@@ -25,8 +25,8 @@ static wk_status build(wk_open_loop *l, wk_learner *learner, wk_error *err)
     size_t rows = (size_t)l->steps * (size_t)l->count;
     // Refuses sizes that make no sense, before they are memory.
     WK_TRY(wk_prediction_create(learner, l->count, l->steps, l->context, &l->prediction, err));
-    bool pictures = !wk_learner_get_config(learner)->observation.no_image;
-    if (pictures) {
+    bool has_images = !wk_learner_get_config(learner)->observation.no_image;
+    if (has_images) {
         l->input.images = calloc(rows, WK_IMAGE_BYTES);
         l->imagined = calloc(rows * WK_IMAGE_BYTES, sizeof *l->imagined);
     }
@@ -34,7 +34,7 @@ static wk_status build(wk_open_loop *l, wk_learner *learner, wk_error *err)
     l->vectors = calloc(rows * l->vector + 1, sizeof *l->vectors);
     l->input.actions = calloc(rows * l->width, sizeof *l->input.actions);
     l->input.first = calloc(rows, 1);
-    bool drawn = !pictures || (l->input.images && l->imagined);
+    bool drawn = !has_images || (l->input.images && l->imagined);
     if (drawn && l->input.vectors && l->vectors && l->input.actions && l->input.first) return WK_OK;
     return wk_fail(err, WK_E_MEMORY, "no memory for %zu imagined frames", rows);
 }
@@ -125,24 +125,24 @@ static uint8_t pixel(float value)
 }
 
 void wk_open_loop_show(const wk_open_loop *l, int step, int sequence,
-                       uint8_t pictures[PARTS][WK_IMAGE_BYTES])
+                       uint8_t images[PARTS][WK_IMAGE_BYTES])
 {
     size_t at = row_of(l, step, sequence) * WK_IMAGE_BYTES;
     for (size_t i = 0; i < WK_IMAGE_BYTES; i++) {
         float model = fminf(fmaxf(l->imagined[at + i] + 0.5f, 0), 1);
-        pictures[0][i] = l->input.images[at + i];
-        pictures[1][i] = pixel(model);
-        pictures[2][i] = pixel((model - (float)l->input.images[at + i] / 255 + 1) / 2);
+        images[0][i] = l->input.images[at + i];
+        images[1][i] = pixel(model);
+        images[2][i] = pixel((model - (float)l->input.images[at + i] / 255 + 1) / 2);
     }
 }
 
 // The three images of a frame, one below the other.
 static void draw_column(const wk_open_loop *l, int step, int sequence, wk_image *onto, int x, int y)
 {
-    uint8_t pictures[PARTS][WK_IMAGE_BYTES];
-    wk_open_loop_show(l, step, sequence, pictures);
+    uint8_t images[PARTS][WK_IMAGE_BYTES];
+    wk_open_loop_show(l, step, sequence, images);
     for (int r = 0; r < PARTS; r++) {
-        wk_image part = {SIDE, SIDE, pictures[r]};
+        wk_image part = {SIDE, SIDE, images[r]};
         wk_image_paste(onto, &part, x, y + r * (SIDE + GAP), 1);
     }
 }
@@ -203,12 +203,12 @@ wk_status wk_open_loop_frame(const wk_open_loop *l, int step, const wk_open_loop
     wk_image_text(out, MARGIN, MARGIN, seen ? SEEN : INK, title);
     draw_names(out, top, LARGE);
     for (int b = 0; b < l->count; b++) {
-        uint8_t pictures[PARTS][WK_IMAGE_BYTES];
+        uint8_t images[PARTS][WK_IMAGE_BYTES];
         int x = left + b * (LARGE + GAP);
         wk_image_text(out, x, LINE + MARGIN, FAINT, labels->thetas[b]);
-        wk_open_loop_show(l, step, b, pictures);
+        wk_open_loop_show(l, step, b, images);
         for (int r = 0; r < PARTS; r++)
-            wk_image_paste(out, &(wk_image){SIDE, SIDE, pictures[r]}, x, top + r * (LARGE + GAP),
+            wk_image_paste(out, &(wk_image){SIDE, SIDE, images[r]}, x, top + r * (LARGE + GAP),
                            SCALE);
     }
     return WK_OK;

@@ -43,7 +43,7 @@ const float *wk_open_loop_vector(const wk_open_loop *loop, int step, int sequenc
 /// Of images, which the functions from here on need: truth, model and (model - truth + 1) / 2 of
 /// one frame.
 void wk_open_loop_show(const wk_open_loop *loop, int step, int sequence,
-                       uint8_t pictures[WK_OPEN_LOOP_PARTS][WK_IMAGE_BYTES]);
+                       uint8_t images[WK_OPEN_LOOP_PARTS][WK_IMAGE_BYTES]);
 
 /// A clip as dreamer shows it: [steps] frames, owned by `loop` and drawn anew by each call, with
 /// the sequences side by side; rows truth, model, error.

@@ -88,9 +88,9 @@ static wk_status score(wk_case_result *c, int task, wk_error *err)
     int count = c->set.episodes;
     for (int i = 0; i < count; i++) {
         const wk_eval_episode *e = &c->episodes[i];
-        c->foresight.value += e->foresight.value / count;
-        c->foresight.discounted += e->foresight.discounted / count;
-        c->foresight.reward_error += e->foresight.reward_error / count;
+        c->calibration.value += e->calibration.value / count;
+        c->calibration.discounted += e->calibration.discounted / count;
+        c->calibration.reward_error += e->calibration.reward_error / count;
         c->returns[i] = e->returns[task];
         c->completions[i] = (double)e->completion[task];
         c->lengths[i] = e->steps;
@@ -145,14 +145,14 @@ static size_t action_numbers(const wk_domain *domain)
 
 // What is done with a row besides what the player wants.
 typedef struct rows {
-    wk_open_errors *errors;
+    wk_open_loop_errors *errors;
     const wk_eval_player *player;
 } rows;
 
 static wk_status watch_row(void *context, const wk_eval_row *row, wk_error *err)
 {
     const rows *w = context;
-    WK_TRY(wk_open_errors_add(w->errors, row, err));
+    WK_TRY(wk_open_loop_errors_add(w->errors, row, err));
     return w->player->watch ? w->player->watch(w->player->context, row, err) : WK_OK;
 }
 
@@ -161,14 +161,14 @@ static wk_status play_judged(wk_eval_config config, const wk_eval_player *player
                              wk_error *err)
 {
     rows w = {.player = player};
-    WK_TRY(wk_open_errors_create(config.learner, config.domain, config.policy, t->task, t->n_cases,
-                                 &w.errors, err));
+    WK_TRY(wk_open_loop_errors_create(config.learner, config.domain, config.policy, t->task,
+                                      t->n_cases, &w.errors, err));
     config.watch = watch_row;
     config.context = &w;
     wk_status status = wk_evaluate(&config, t->episodes, err);
     for (int i = 0; i < t->n_cases && status == WK_OK; i++)
-        t->cases[i].open_loop = wk_open_errors_curve(w.errors, i);
-    wk_open_errors_destroy(w.errors);
+        t->cases[i].open_loop = wk_open_loop_errors_curve(w.errors, i);
+    wk_open_loop_errors_destroy(w.errors);
     return status;
 }
 

@@ -13,10 +13,10 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "eval/evaluate.h"
-#include "eval/open_errors.h"
+#include "eval/open_loop_errors.h"
 #include "eval/result_merge.h"
 
-enum { WK_SCORE_FRACTIONS = 7, WK_SCORE_TENTH = 2, WK_EVAL_PATH_MAX = 4096 };
+enum { WK_SCORE_FRACTIONS = 7, WK_SCORE_TENTH = 2 };
 
 /// 0.01, 0.05, 0.1 (WK_SCORE_TENTH), 0.2, 0.3, 0.4, 0.5: the worst fractions whose mean is a score.
 extern const double wk_score_fractions[WK_SCORE_FRACTIONS];
@@ -36,8 +36,8 @@ typedef struct wk_case_result {
     wk_eval_episode *episodes;               // [set.episodes]
     double *returns, *completions, *lengths; // [set.episodes] of the task
     wk_score returned, completed, length;    // completed: of tasks that have a completion
-    wk_foresight foresight;                  // means over the episodes; NaN where there is none
-    wk_open_error_curve open_loop;           // of the model that the policy is of
+    wk_calibration calibration;              // means over the episodes; NaN where there is none
+    wk_open_loop_error_curve open_loop;      // of the model that the policy is of
     double indicators[WK_INDICATORS_MAX];    // means over the episodes that have them, or NaN
     int diverged;
 } wk_case_result;
@@ -110,7 +110,7 @@ void wk_eval_result_csv(const wk_eval_result *result, wk_text *out);
 
 /// Path of an image of these results: `run`/eval/NAME`ending`, with `name` as it is chosen.
 void wk_eval_result_path(const wk_eval_result *result, const char *run, const char *ending,
-                         char out[WK_EVAL_PATH_MAX]);
+                         char out[WK_PATH_MAX]);
 
 /// Makes the folder of the files and sees whether files can be written there.
 wk_status wk_eval_result_folder(const char *run, wk_error *err);

@@ -26,24 +26,24 @@ static void json_score(wk_json *json, const char *key, const wk_score *s)
 }
 
 // What the learner expected, where it did, next to what came.
-static void json_foresight(wk_json *json, const wk_case_result *c)
+static void json_calibration(wk_json *json, const wk_case_result *c)
 {
-    if (isnan(c->foresight.value)) return;
-    wk_json_number(json, "promised_value", c->foresight.value);
-    wk_json_number(json, "discounted_return", c->foresight.discounted);
-    wk_json_number(json, "reward_error", c->foresight.reward_error);
-    const wk_foresight *first = &c->episodes[0].foresight;
+    if (isnan(c->calibration.value)) return;
+    wk_json_number(json, "promised_value", c->calibration.value);
+    wk_json_number(json, "discounted_return", c->calibration.discounted);
+    wk_json_number(json, "reward_error", c->calibration.reward_error);
+    const wk_calibration *first = &c->episodes[0].calibration;
     size_t stride = sizeof *c->episodes;
     wk_json_numbers(json, "promised_values", &first->value, stride, c->set.episodes);
     wk_json_numbers(json, "discounted_returns", &first->discounted, stride, c->set.episodes);
 }
 
 // How far imagination strays, by the steps that it is ahead.
-static void json_open_loop(wk_json *json, const wk_open_error_curve *c)
+static void json_open_loop(wk_json *json, const wk_open_loop_error_curve *c)
 {
     if (c->steps == 0) return;
     wk_json_object(json, "open_loop");
-    wk_json_integer(json, "context", WK_OPEN_ERRORS_CONTEXT);
+    wk_json_integer(json, "context", WK_OPEN_LOOP_ERRORS_CONTEXT);
     wk_json_number(json, "image_error", c->mean_image);
     wk_json_number(json, "reward_error", c->mean_reward);
     wk_json_numbers(json, "image_errors", c->image, sizeof *c->image, c->steps);
@@ -71,7 +71,7 @@ static void json_case(wk_json *json, const wk_domain *domain, const wk_task *tas
     wk_json_integer(json, "diverged", c->diverged);
     json_score(json, "return", &c->returned);
     if (task->has_completion) json_score(json, "completion", &c->completed);
-    json_foresight(json, c);
+    json_calibration(json, c);
     json_open_loop(json, &c->open_loop);
     json_indicators(json, domain, c);
     size_t stride = sizeof *c->returns;
@@ -201,10 +201,10 @@ void wk_eval_result_json(const wk_eval_result *r, wk_json *json)
 }
 
 // A number, nothing for NaN, and what follows.
-static void csv_number(double value, const char *behind, wk_text *out)
+static void csv_number(double value, const char *suffix, wk_text *out)
 {
     if (!isnan(value)) wk_text_number(out, value);
-    wk_text_puts(out, behind);
+    wk_text_puts(out, suffix);
 }
 
 static void csv_case(const wk_domain *domain, int task, const wk_case_result *c, wk_text *out)
@@ -221,9 +221,9 @@ static void csv_case(const wk_domain *domain, int task, const wk_case_result *c,
         wk_text_puts(out, ",");
         if (domain->tasks[task].has_completion) wk_text_number(out, c->completions[i]);
         wk_text_printf(out, ",%d,", e->diverged);
-        csv_number(e->foresight.value, ",", out);
-        csv_number(e->foresight.discounted, ",", out);
-        csv_number(e->foresight.reward_error, "", out);
+        csv_number(e->calibration.value, ",", out);
+        csv_number(e->calibration.discounted, ",", out);
+        csv_number(e->calibration.reward_error, "", out);
         for (int k = 0; k < domain->n_indicators; k++) {
             wk_text_puts(out, ",");
             csv_number(e->indicators[k], "", out);
@@ -287,17 +287,17 @@ static void take_parts(wk_document *d, wk_earlier *out)
 }
 
 void wk_eval_result_path(const wk_eval_result *r, const char *run, const char *ending,
-                         char out[WK_EVAL_PATH_MAX])
+                         char out[WK_PATH_MAX])
 {
-    snprintf(out, WK_EVAL_PATH_MAX, "%s/eval/%s%s", run, r->name, ending);
+    snprintf(out, WK_PATH_MAX, "%s/eval/%s%s", run, r->name, ending);
 }
 
 wk_status wk_eval_result_folder(const char *run, wk_error *err)
 {
-    char path[WK_EVAL_PATH_MAX];
+    char path[WK_PATH_MAX];
     wk_file_writer *trial = NULL;
     WK_TRY(wk_dir_make_below(run, "eval", err));
-    snprintf(path, sizeof path, "%s/eval/trial", run);
+    WK_TRY(wk_path_print(path, err, "%s/eval/trial", run));
     wk_status status = wk_file_writer_begin(path, &trial, err);
     wk_file_writer_discard(trial);
     return status;
@@ -322,10 +322,10 @@ static wk_status choose_files(wk_eval_result *r, const wk_dir *folder, wk_earlie
 
 wk_status wk_eval_result_choose(wk_eval_result *r, const char *run, wk_error *err)
 {
-    char path[WK_EVAL_PATH_MAX];
+    char path[WK_PATH_MAX];
     wk_dir *folder = NULL;
     wk_earlier earlier = {0};
-    snprintf(path, sizeof path, "%s/eval", run);
+    WK_TRY(wk_path_print(path, err, "%s/eval", run));
     WK_TRY(wk_dir_open(NULL, path, &folder, err));
     wk_status status = choose_files(r, folder, &earlier, err);
     wk_earlier_free(&earlier);
@@ -359,10 +359,10 @@ static wk_status write_files(wk_eval_result *r, wk_dir *folder, wk_error *err)
 
 wk_status wk_eval_result_write(wk_eval_result *r, const char *run, wk_error *err)
 {
-    char path[WK_EVAL_PATH_MAX];
+    char path[WK_PATH_MAX];
     wk_dir *folder = NULL;
     WK_TRY(wk_eval_result_folder(run, err));
-    snprintf(path, sizeof path, "%s/eval", run);
+    WK_TRY(wk_path_print(path, err, "%s/eval", run));
     WK_TRY(wk_dir_open(NULL, path, &folder, err));
     return write_files(r, folder, err);
 }

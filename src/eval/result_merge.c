@@ -57,7 +57,7 @@ static wk_status read_named(const wk_dir *folder, const char *name, const char *
     wk_entry entry;
     *bytes = NULL;
     snprintf(file, sizeof file, "%s%s", name, ending);
-    WK_TRY(wk_dir_look(folder, file, &entry, NULL, err));
+    WK_TRY(wk_dir_stat(folder, file, &entry, NULL, err));
     return entry == WK_ENTRY_NONE ? WK_OK
                                   : wk_file_read_in(folder, file, FILE_LIMIT, bytes, size, err);
 }

@@ -113,14 +113,14 @@ static caption describe(const wk_eval_result *r, const wk_task_result *t, int se
 static void draw(const film *f, const caption *text, int row, wk_image *frame)
 {
     static const char *const names[] = {"truth", NULL, "error"};
-    uint8_t pictures[WK_OPEN_LOOP_PARTS][WK_IMAGE_BYTES];
+    uint8_t images[WK_OPEN_LOOP_PARTS][WK_IMAGE_BYTES];
     bool seen = row % PIECE < CONTEXT;
     wk_image_fill(frame, 0, 0, WIDTH, HEIGHT, PAPER);
     wk_image_text(frame, MARGIN, MARGIN, INK, text->title);
     wk_image_text(frame, MARGIN, MARGIN + LINE, INK, text->theta);
-    wk_open_loop_show(f->loop, row % PIECE, row / PIECE, pictures);
+    wk_open_loop_show(f->loop, row % PIECE, row / PIECE, images);
     for (int i = 0; i < WK_OPEN_LOOP_PARTS; i++) {
-        wk_image part = {WK_IMAGE_SIDE, WK_IMAGE_SIDE, pictures[i]};
+        wk_image part = {WK_IMAGE_SIDE, WK_IMAGE_SIDE, images[i]};
         int x = MARGIN + i * (SIDE + MARGIN), y = 2 * LINE + MARGIN;
         wk_image_paste(frame, &part, x, y, SCALE);
         bool model = !names[i];
@@ -187,7 +187,7 @@ wk_status wk_video_write(wk_eval_result *r, const wk_eval_player *player, const 
     WK_TRY(wk_eval_result_choose(r, run, err));
     for (int set = 0; set < t->n_cases; set++)
         for (int rank = 0; rank < WK_VIDEO_RANKS; rank++) {
-            char ending[256], path[WK_EVAL_PATH_MAX];
+            char ending[256], path[WK_PATH_MAX];
             snprintf(ending, sizeof ending, "-%s-%s-%s%s", r->origin.domain->tasks[t->task].name,
                      t->cases[set].set.name, rank_name((wk_video_rank)rank), extension);
             wk_eval_result_path(r, run, ending, path);

@@ -27,7 +27,7 @@ wk_status wk_eval_clips_create(wk_learner *learner, const wk_domain *domain, int
                                wk_eval_clips **out, wk_error *err)
 {
     wk_eval_clips *p = calloc(1, sizeof *p);
-    if (!p) return wk_fail(err, WK_E_MEMORY, "no memory for pictures");
+    if (!p) return wk_fail(err, WK_E_MEMORY, "no memory for images");
     p->steps = steps;
     p->every = domain->episode_steps / FRAMES + 1;
     wk_status status = build(p, learner, err);

@@ -55,7 +55,7 @@ static uint64_t mark(void *self)
     return ((jsonl *)self)->file.end;
 }
 
-static wk_status cut(void *self, uint64_t size, wk_error *err)
+static wk_status truncate_file(void *self, uint64_t size, wk_error *err)
 {
     return wk_append_file_truncate(&((jsonl *)self)->file, size, err);
 }
@@ -90,6 +90,6 @@ wk_status wk_jsonl_open(const wk_dir *dir, const char *name, uint64_t max, bool 
         close_file(sink);
         return status;
     }
-    *out = (wk_metrics_sink){sink, write_record, mark, cut, sync_file, close_file};
+    *out = (wk_metrics_sink){sink, write_record, mark, truncate_file, sync_file, close_file};
     return WK_OK;
 }

@@ -141,7 +141,7 @@ static wk_status add_image(wk_metrics *metrics, const char *name, const wk_image
     if (!copy || !wk_array_reserve(&metrics->images, 1)) {
         free(copy);
         free(bytes);
-        return wk_fail(err, WK_E_MEMORY, "no memory for the picture '%s'", name);
+        return wk_fail(err, WK_E_MEMORY, "no memory for the image '%s'", name);
     }
     wk_metric_image *encoded = &metrics->images.items[metrics->images.count++];
     encoded->name = copy;

@@ -40,7 +40,8 @@ typedef struct wk_metrics_record {
 } wk_metrics_record;
 
 /// A place that records go to. `write` adds all of a record or nothing; `mark` is a position that
-/// `cut` goes back to; `sync` makes everything durable. All but `write` and `close` may be NULL.
+/// `cut` goes back to; `sync` makes everything durable. All but `write` and `close` may be
+/// NULL.
 typedef struct wk_metrics_sink {
     void *self;
     wk_status (*write)(void *self, const wk_metrics_record *record, wk_error *err);

@@ -51,7 +51,7 @@ wk_run_row wk_run_row_empty(const char *name, const char *state)
 static void put_name(char out[CELL_MAX], const char *text)
 {
     snprintf(out, CELL_MAX, "%s", text);
-    wk_utf8_tame(out, false);
+    wk_utf8_sanitise(out, false);
 }
 
 static void put_known(char out[CELL_MAX], const char *format, double value)

@@ -23,7 +23,7 @@ typedef struct wk_speed {
     wk_speed_point last;
     wk_speed_window prefill, learning;
     double learned_seconds, paused_seconds; // all since learning began
-    bool learns;                            // the last point was behind the prefill
+    bool learns;                            // the last point was after the prefill
     double steps_per_update;
     // Of an update that was measured beforehand, to be set by the caller; NaN: none was.
     double update_seconds;

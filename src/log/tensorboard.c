@@ -296,7 +296,7 @@ static uint64_t end_of(void *self)
     return ((wk_append_file *)self)->end;
 }
 
-static wk_status cut(void *self, uint64_t size, wk_error *err)
+static wk_status truncate_file(void *self, uint64_t size, wk_error *err)
 {
     return wk_append_file_truncate(self, size, err);
 }
@@ -334,7 +334,7 @@ wk_status wk_tensorboard_open(const wk_dir *dir, const char *name, uint64_t max,
 {
     wk_entry there = WK_ENTRY_NONE;
     bool known = is_ours(name) && !strchr(name, '/');
-    if (known) WK_TRY(wk_dir_look(dir, name, &there, NULL, err));
+    if (known) WK_TRY(wk_dir_stat(dir, name, &there, NULL, err));
     if (there != WK_ENTRY_NONE)
         memmove(used, name, strlen(name) + 1);
     else
@@ -348,7 +348,7 @@ wk_status wk_tensorboard_open(const wk_dir *dir, const char *name, uint64_t max,
         close_file(file);
         return status;
     }
-    *out = (wk_metrics_sink){file, write_record, end_of, cut, sync_file, close_file};
+    *out = (wk_metrics_sink){file, write_record, end_of, truncate_file, sync_file, close_file};
     return WK_OK;
 }
 

@@ -17,12 +17,12 @@ static void put_colour(uint8_t *pixel, uint32_t colour)
 wk_status wk_image_create(int width, int height, uint32_t colour, wk_image *out, wk_error *err)
 {
     if (width < 1 || height < 1 || width > SIDE_MAX || height > SIDE_MAX)
-        return wk_fail(err, WK_E_INPUT, "a picture of %d x %d pixels: each side must be 1 to %d",
+        return wk_fail(err, WK_E_INPUT, "an image of %d x %d pixels: each side must be 1 to %d",
                        width, height, SIDE_MAX);
     size_t size = (size_t)width * (size_t)height * 3;
     uint8_t *rgb = malloc(size);
     if (!rgb)
-        return wk_fail(err, WK_E_MEMORY, "a picture of %d x %d pixels: no memory for %zu bytes",
+        return wk_fail(err, WK_E_MEMORY, "an image of %d x %d pixels: no memory for %zu bytes",
                        width, height, size);
     *out = (wk_image){.width = width, .height = height, .rgb = rgb};
     wk_image_fill(out, 0, 0, width, height, colour);

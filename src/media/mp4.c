@@ -16,7 +16,7 @@ typedef struct sample {
 struct wk_mp4 {
     wk_h264 *video;
     uint32_t duration; // of a frame, in ticks
-    wk_text data;      // NAL units, each behind its size
+    wk_text data;      // NAL units, each after its size
     WK_ARRAY(sample) samples;
 };
 

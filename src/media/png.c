@@ -139,7 +139,7 @@ wk_status wk_png_encode(const wk_image *image, uint8_t **bytes, size_t *size, wk
     size_t row_size = (size_t)image->width * BYTES_PER_PIXEL + 1;
     size_t raw_size = row_size * (size_t)image->height;
     if (raw_size >= UINT32_MAX / 2)
-        return wk_fail(err, WK_E_INPUT, "a picture of %d x %d pixels is too large for a PNG file",
+        return wk_fail(err, WK_E_INPUT, "an image of %d x %d pixels is too large for a PNG file",
                        image->width, image->height);
     uLongf packed_size = compressBound((uLong)raw_size);
     uint8_t *rows = malloc(raw_size + 2 * row_size);

@@ -30,7 +30,7 @@ enum { WK_PIXELS = 64 * 64 * 3 };
     X(INT, layers, "layers", 4, 1, 16, FIXED, 1, "=", "=", "hidden layers of the other networks")  \
     X(INT, ensemble, "ensemble.size", 10, 2, 64, FIXED, 1, "=", "=", "members of the ensemble")    \
     X(NUMBER, ensemble_rate, "ensemble.rate", 3e-4, 0, 1, FIXED, 1, "=", "=", "its learning rate") \
-    X(TEXT, spread, "ensemble.kind", "std", 0, "std|variance", FIXED, 1, "variance", "=",          \
+    X(TEXT, ensemble_kind, "ensemble.kind", "std", 0, "std|variance", FIXED, 1, "variance", "=",   \
       "measure of the members' disagreement")                                                      \
     X(NUMBER, disagreement_scale, "ensemble.scale", 50, 0, 1e6, FIXED, 1, "1", "=",                \
       "factor on it")                                                                              \
@@ -88,7 +88,7 @@ typedef enum wk_policy_gradient {
 typedef enum wk_exploration { WK_EXPLORE_PLAN2EXPLORE, WK_EXPLORE_RANDOM } wk_exploration;
 
 /// What a key of each kind is to the learner. A text with choices is its place among them, which is
-/// the enum's value: `spread` is a wk_disagreement, `ensemble_clip` a wk_clip.
+/// the enum's value: `ensemble_kind` is a wk_disagreement, `ensemble_clip` a wk_clip.
 typedef int wk_learner_INT;
 typedef float wk_learner_NUMBER;
 typedef int wk_learner_TEXT;
@@ -106,7 +106,7 @@ typedef struct wk_learner_config {
     uint64_t seed;
 } wk_learner_config;
 
-/// The paper's numbers for the terrain domains; action_size, tasks and seed are 0, pictures are all
+/// The paper's numbers for the terrain domains; action_size, tasks and seed are 0, images are all
 /// that is observed.
 wk_learner_config wk_learner_config_default(void);
 
@@ -130,7 +130,7 @@ static inline bool wk_config_reinforces(const wk_learner_config *c)
 {
     return c->discrete && c->policy_gradient != WK_GRADIENT_DYNAMICS;
 }
-/// Width of an embedded observation: that of its picture and that of its vector.
+/// Width of an embedded observation: that of its image and that of its vector.
 static inline int wk_config_embed(const wk_learner_config *c)
 {
     return (c->observation.no_image ? 0 : 32 * c->depth) +

@@ -4,9 +4,10 @@
 #include "nn/layers.h"
 #include <stdio.h>
 
-wk_seen wk_seen_inputs(wk_graph *g, wk_tensor image, wk_tensor vector)
+wk_observation_tensors wk_observation_inputs(wk_graph *g, wk_tensor image, wk_tensor vector)
 {
-    return (wk_seen){wk_tensor_exists(image) ? wk_graph_image(g, image) : image, vector};
+    return (wk_observation_tensors){wk_tensor_exists(image) ? wk_graph_image(g, image) : image,
+                                    vector};
 }
 
 // Dense layers that all have an activation: the last one is the embedding.
@@ -20,7 +21,8 @@ static wk_tensor encode_vector(wk_scope *scope, const wk_learner_config *c, wk_t
     return x;
 }
 
-wk_tensor wk_observation_encode(wk_scope *scope, const wk_learner_config *c, wk_seen seen)
+wk_tensor wk_observation_encode(wk_scope *scope, const wk_learner_config *c,
+                                wk_observation_tensors seen)
 {
     wk_tensor parts[2];
     size_t count = 0;
@@ -29,9 +31,10 @@ wk_tensor wk_observation_encode(wk_scope *scope, const wk_learner_config *c, wk_
     return count == 1 ? parts[0] : wk_graph_concat(wk_scope_graph(scope), parts, count, 1);
 }
 
-wk_seen wk_observation_decode(wk_scope *scope, const wk_learner_config *c, wk_tensor features)
+wk_observation_tensors wk_observation_decode(wk_scope *scope, const wk_learner_config *c,
+                                             wk_tensor features)
 {
-    wk_seen out = {{0}, {0}};
+    wk_observation_tensors out = {{0}, {0}};
     wk_mlp_config shape = {.layers = c->layers,
                            .units = c->units,
                            .activation = WK_ELU,
@@ -48,7 +51,9 @@ static wk_tensor loss(wk_graph *g, wk_tensor guess, wk_tensor truth, int axes)
     return wk_graph_mean_all(g, wk_graph_half_squared_error(g, guess, truth, axes));
 }
 
-wk_seen wk_observation_losses(wk_graph *g, wk_seen guess, wk_seen truth)
+wk_observation_tensors wk_observation_losses(wk_graph *g, wk_observation_tensors guess,
+                                             wk_observation_tensors truth)
 {
-    return (wk_seen){loss(g, guess.image, truth.image, 3), loss(g, guess.vector, truth.vector, 1)};
+    return (wk_observation_tensors){loss(g, guess.image, truth.image, 3),
+                                    loss(g, guess.vector, truth.vector, 1)};
 }

@@ -66,7 +66,7 @@ wk_model_losses wk_model_record(wk_scope *scope, const wk_learner_config *c,
 {
     wk_graph *g = wk_scope_graph(scope);
     wk_graph_section(g, "encoder");
-    wk_seen truth = wk_seen_inputs(g, batch->image, batch->vector);
+    wk_observation_tensors truth = wk_observation_inputs(g, batch->image, batch->vector);
     wk_tensor embed = wk_graph_reshape(g, wk_observation_encode(scope, c, truth),
                                        WK_SHAPE(c->length, c->batch, wk_config_embed(c)));
 

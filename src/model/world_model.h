@@ -10,7 +10,7 @@
 /// What the graph reads: a batch, time-major. Row t holds the image at t and the action that led to
 /// it.
 typedef struct wk_batch_tensors {
-    wk_tensor image;  // u8 [T,B,64,64,3] (as [T*B,64,64,3]); absent without pictures
+    wk_tensor image;  // u8 [T,B,64,64,3] (as [T*B,64,64,3]); absent without images
     wk_tensor vector; // f32 [T*B,V]; absent without vectors
     wk_tensor action; // f32 [T,B,A]
     wk_tensor keep;   // f32 [T,B]: 0 on a sequence's first row, else 1
@@ -20,13 +20,13 @@ typedef struct wk_batch_tensors {
 
 /// What it computes.
 typedef struct wk_model_losses {
-    wk_tensor total;         // [1], the loss to reduce
-    wk_seen observed;        // [1] each, for the logs: image loss, vector loss
-    wk_tensor kl;            // [1], for the logs: mean KL
-    wk_tensor prior_entropy; // [1], mean
-    wk_tensor post_entropy;  // [1], mean
-    wk_tensor discount;      // [1], loss of the discount head; absent without one
-    wk_latent latent;        // posterior states [T,B,..]
+    wk_tensor total;                 // [1], the loss to reduce
+    wk_observation_tensors observed; // [1] each, for the logs: image loss, vector loss
+    wk_tensor kl;                    // [1], for the logs: mean KL
+    wk_tensor prior_entropy;         // [1], mean
+    wk_tensor post_entropy;          // [1], mean
+    wk_tensor discount;              // [1], loss of the discount head; absent without one
+    wk_latent latent;                // posterior states [T,B,..]
 } wk_model_losses;
 
 /// Declares the inputs.

@@ -13,9 +13,9 @@ struct wk_optimizer {
     WK_ARRAY(wk_tensor) moments; // m and v of each weight of the scope, alternating
     WK_ARRAY(wk_tensor) gradients;
     wk_tensor norm, counts;
-    const wk_scope *source;   // of the graph that exports the gradients, if that is another
-    WK_ARRAY(wk_tensor) left; // parallel to its weights: where they are exported to
-    wk_tensor left_norm;
+    const wk_scope *source;       // of the graph that exports the gradients, if that is another
+    WK_ARRAY(wk_tensor) exported; // parallel to its weights: where they are exported to
+    wk_tensor exported_norm;
     bool failed;
     wk_buffer *buffer;
 };
@@ -39,7 +39,7 @@ void wk_optimizer_destroy(wk_optimizer *optimizer)
     wk_buffer_destroy(optimizer->buffer);
     wk_array_free(&optimizer->moments);
     wk_array_free(&optimizer->gradients);
-    wk_array_free(&optimizer->left);
+    wk_array_free(&optimizer->exported);
     free(optimizer);
 }
 
@@ -83,29 +83,23 @@ static wk_tensor differentiate(wk_optimizer *optimizer, wk_scope *scope, wk_tens
 }
 
 // The graph that makes the step.
-static void settle(wk_optimizer *optimizer, wk_scope *scope)
+static void set_graph(wk_optimizer *optimizer, wk_scope *scope)
 {
     optimizer->g = wk_scope_graph(scope);
     optimizer->scope = scope;
     optimizer->counts = counts_tensor(optimizer);
 }
 
-wk_tensor wk_optimizer_gradients(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss)
-{
-    optimizer->norm = differentiate(optimizer, scope, loss);
-    settle(optimizer, scope);
-    return optimizer->norm;
-}
-
 // Where a gradient is handed from one graph to the next.
-static wk_tensor left_tensor(const wk_optimizer *optimizer, wk_graph *g, const wk_weight *weight)
+static wk_tensor handoff_gradient(const wk_optimizer *optimizer, wk_graph *g,
+                                  const wk_weight *weight)
 {
     char name[512];
     snprintf(name, sizeof name, "%s.gradient/%s", wk_params_name(optimizer->params), weight->name);
     return wk_graph_persistent(g, WK_F32, weight->shape, name, NULL, 0);
 }
 
-static wk_tensor left_norm(const wk_optimizer *optimizer, wk_graph *g)
+static wk_tensor handoff_norm(const wk_optimizer *optimizer, wk_graph *g)
 {
     return wk_graph_persistent(g, WK_F32, WK_SHAPE(members(optimizer)), "norm", NULL, 0);
 }
@@ -116,15 +110,16 @@ wk_tensor wk_optimizer_export_gradients(wk_optimizer *optimizer, wk_scope *scope
     wk_graph *g = wk_scope_graph(scope);
     optimizer->source = scope;
     wk_tensor norm = differentiate(optimizer, scope, loss);
-    if (!wk_array_reserve(&optimizer->left, wk_scope_count(scope) + 1)) optimizer->failed = true;
+    if (!wk_array_reserve(&optimizer->exported, wk_scope_count(scope) + 1))
+        optimizer->failed = true;
     if (optimizer->failed) return norm;
     for (size_t i = 0; i < optimizer->gradients.count; i++) {
-        wk_tensor place = left_tensor(optimizer, g, wk_scope_param(scope, i));
+        wk_tensor place = handoff_gradient(optimizer, g, wk_scope_param(scope, i));
         wk_graph_store(g, place, optimizer->gradients.items[i]);
-        optimizer->left.items[optimizer->left.count++] = place;
+        optimizer->exported.items[optimizer->exported.count++] = place;
     }
-    optimizer->left_norm = left_norm(optimizer, g);
-    wk_graph_store(g, optimizer->left_norm, norm);
+    optimizer->exported_norm = handoff_norm(optimizer, g);
+    wk_graph_store(g, optimizer->exported_norm, norm);
     return norm;
 }
 
@@ -132,14 +127,14 @@ wk_tensor wk_optimizer_import_gradients(wk_optimizer *optimizer, wk_scope *scope
 {
     assert(optimizer->source && !optimizer->g);
     wk_scope_use_all(scope);
-    settle(optimizer, scope);
-    optimizer->norm = left_norm(optimizer, optimizer->g);
+    set_graph(optimizer, scope);
+    optimizer->norm = handoff_norm(optimizer, optimizer->g);
     size_t count = wk_scope_count(scope);
     // Every weight of the scope is one that the other graph has a gradient of.
-    if (count != optimizer->left.count) optimizer->failed = true;
+    if (count != optimizer->exported.count) optimizer->failed = true;
     for (size_t i = 0; !optimizer->failed && i < count; i++)
         optimizer->gradients.items[i] =
-            left_tensor(optimizer, optimizer->g, wk_scope_param(scope, i));
+            handoff_gradient(optimizer, optimizer->g, wk_scope_param(scope, i));
     return optimizer->norm;
 }
 
@@ -162,9 +157,10 @@ void wk_optimizer_step(wk_optimizer *optimizer, wk_tensor flag)
 wk_tensor wk_optimizer_record(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss,
                               wk_tensor flag)
 {
-    wk_tensor norm = wk_optimizer_gradients(optimizer, scope, loss);
+    optimizer->norm = differentiate(optimizer, scope, loss);
+    set_graph(optimizer, scope);
     wk_optimizer_step(optimizer, flag);
-    return norm;
+    return optimizer->norm;
 }
 
 // The moments repeat the layout of the weights: m of all, then v of all.
@@ -215,8 +211,8 @@ static size_t buffer_size(const wk_optimizer *optimizer)
            (size_t)members(optimizer) * sizeof(float);
 }
 
-static void bind_left(wk_graph *g, const wk_optimizer *optimizer, const wk_scope *scope,
-                      const wk_tensor *gradients, wk_tensor norm)
+static void bind_handoff(wk_graph *g, const wk_optimizer *optimizer, const wk_scope *scope,
+                         const wk_tensor *gradients, wk_tensor norm)
 {
     size_t begin = wk_optimizer_handoff_offset(optimizer);
     for (size_t i = 0; i < wk_scope_count(scope); i++)
@@ -241,9 +237,9 @@ wk_status wk_optimizer_bind(wk_optimizer *optimizer, wk_backend *backend, wk_err
     }
     wk_graph_bind(g, optimizer->counts, optimizer->buffer, wk_optimizer_counts_offset(optimizer));
     if (optimizer->source) {
-        bind_left(g, optimizer, optimizer->scope, optimizer->gradients.items, optimizer->norm);
-        bind_left(wk_scope_graph(optimizer->source), optimizer, optimizer->source,
-                  optimizer->left.items, optimizer->left_norm);
+        bind_handoff(g, optimizer, optimizer->scope, optimizer->gradients.items, optimizer->norm);
+        bind_handoff(wk_scope_graph(optimizer->source), optimizer, optimizer->source,
+                     optimizer->exported.items, optimizer->exported_norm);
     }
     return WK_OK;
 }

@@ -26,15 +26,12 @@ void wk_optimizer_destroy(wk_optimizer *optimizer);
 /// members.
 wk_tensor wk_optimizer_record(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss,
                               wk_tensor flag);
-/// The same in two parts, between which the weights may be read: the gradients and their norm, and
-/// then the step.
-wk_tensor wk_optimizer_gradients(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss);
-void wk_optimizer_step(wk_optimizer *optimizer, wk_tensor flag);
 /// The same in two graphs: the first exports gradients and norm to a handoff buffer of the
-/// optimiser, the second imports them and continues with wk_optimizer_step. Its scope uses all
+/// optimiser, the second imports them, may read the weights, and makes the step. Its scope uses all
 /// weights of the set. Both return the norm, each in its graph.
 wk_tensor wk_optimizer_export_gradients(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss);
 wk_tensor wk_optimizer_import_gradients(wk_optimizer *optimizer, wk_scope *scope);
+void wk_optimizer_step(wk_optimizer *optimizer, wk_tensor flag);
 
 /// Places moments and counters in memory, at zero, and binds them; after wk_scope_bind of the
 /// scopes it was recorded with, before a program is made.

@@ -72,7 +72,7 @@ const wk_weight *wk_params_at(const wk_params *params, size_t index)
 wk_shape wk_params_stacked(const wk_params *params, wk_shape shape)
 {
     if (params->stack == 0) return shape;
-    assert(shape.rank < WK_MAX_RANK);
+    assert(shape.rank < WK_RANK_MAX);
     wk_shape stacked = {.rank = shape.rank + 1, .dim = {params->stack}};
     memcpy(stacked.dim + 1, shape.dim, (size_t)shape.rank * sizeof *shape.dim);
     return stacked;

@@ -41,14 +41,14 @@ const char *wk_safetensors_dtype_name(wk_safetensors_dtype dtype);
 size_t wk_safetensors_dtype_size(wk_safetensors_dtype dtype);
 
 /// Maximum rank of a tensor.
-#define WK_SAFETENSORS_MAX_RANK 8
+#define WK_SAFETENSORS_RANK_MAX 8
 
 /// What a tensor is called and how it looks; data in C order.
 typedef struct wk_safetensors_spec {
     const char *name; // UTF-8
     wk_safetensors_dtype dtype;
     int rank;
-    uint64_t shape[WK_SAFETENSORS_MAX_RANK];
+    uint64_t shape[WK_SAFETENSORS_RANK_MAX];
 } wk_safetensors_spec;
 
 /// Bytes the data of `spec` takes; asserts that this fits, so only for specs that were checked.

@@ -89,7 +89,7 @@ static wk_status parse_integers(parser *p, const char *name, const char *problem
 static wk_status parse_shape(parser *p, wk_safetensors_spec *spec)
 {
     return parse_integers(p, spec->name, "its shape is not a list of at most 8 sizes", spec->shape,
-                          WK_SAFETENSORS_MAX_RANK, &spec->rank);
+                          WK_SAFETENSORS_RANK_MAX, &spec->rank);
 }
 
 static wk_status parse_offsets(parser *p, wk_safetensors_entry *entry)

@@ -7,7 +7,7 @@
 #include "nn/safetensors.h"
 
 /// Largest header any reader accepts.
-#define WK_SAFETENSORS_MAX_HEADER 100000000u
+#define WK_SAFETENSORS_HEADER_MAX 100000000u
 
 /// The metadata key of the metadata's own checksum; "crc32c/NAME" is that of tensor NAME.
 #define WK_SAFETENSORS_CRC_KEY "crc32c"

@@ -44,7 +44,7 @@ static wk_status read_header_size(const wk_safetensors *file, uint64_t *size, wk
                        "short: copy or save it again",
                        file->name, file->size);
     WK_TRY(read_at(file, 0, (char *)size, 8, err));
-    if (*size > WK_SAFETENSORS_MAX_HEADER)
+    if (*size > WK_SAFETENSORS_HEADER_MAX)
         return wk_fail(err, WK_E_FORMAT,
                        "'%s' claims a header of %" PRIu64
                        " bytes, more than the 100000000 allowed; it is not a safetensors file",

@@ -141,7 +141,7 @@ static wk_status write_file(const wk_dir *in, const char *path, const wk_text *h
                             const wk_safetensors_source *sorted, size_t count, wk_error *err)
 {
     if (header->failed) return no_memory(path, err);
-    if (header->length > WK_SAFETENSORS_MAX_HEADER)
+    if (header->length > WK_SAFETENSORS_HEADER_MAX)
         return wk_fail(err, WK_E_INPUT,
                        "'%s': its header would have %zu bytes, more than the 100000000 readers "
                        "accept; shorten the metadata",

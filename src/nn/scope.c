@@ -131,7 +131,7 @@ static wk_tensor tensor_named(const wk_scope *scope, const char *name)
     return (wk_tensor){0};
 }
 
-void wk_scope_follow(wk_scope *scope, const wk_scope *from, wk_tensor counter, uint64_t period)
+void wk_scope_copy_every(wk_scope *scope, const wk_scope *from, wk_tensor counter, uint64_t period)
 {
     assert(scope->g == from->g);
     for (size_t i = 0; i < scope->tensors.count; i++) {

@@ -36,6 +36,6 @@ wk_status wk_scope_bind(wk_scope *scope, wk_backend *backend, wk_error *err);
 /// Records nodes that copy every weight of `from` into the weight of the same name here, in runs in
 /// which `counter` (u64 [1]) is a multiple of `period`: the slow copy. Both scopes are of one
 /// graph.
-void wk_scope_follow(wk_scope *scope, const wk_scope *from, wk_tensor counter, uint64_t period);
+void wk_scope_copy_every(wk_scope *scope, const wk_scope *from, wk_tensor counter, uint64_t period);
 
 #endif

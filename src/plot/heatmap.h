@@ -61,9 +61,9 @@ void wk_heatmap_free(wk_heatmap *map);
 /// (maximum).
 void wk_heatmap_text(const wk_heatmap *map, wk_text *out);
 
-/// Draws them as one picture, as the report does: a row for each panel, its layers side by side. A
+/// Draws them as one image, as the report does: a row for each panel, its layers side by side. A
 /// layer has one colour scale in all panels that have the same cells; cells without a value are
-/// grey. Zero-initialise and free the picture.
+/// grey. Zero-initialise and free the image.
 wk_status wk_heatmap_draw(const wk_heatmap *map, wk_image *out, wk_error *err);
 
 /// The same as a PNG file.

@@ -48,7 +48,7 @@ static wk_status draw_layer(const wk_heatmap *map, int panel, int heat, wk_image
     return status;
 }
 
-// Pastes the pictures [count,WK_HEATS] into one.
+// Pastes the images [count,WK_HEATS] into one.
 static wk_status join(const wk_image tiles[][WK_HEATS], int count, wk_image *out, wk_error *err)
 {
     int width = 0, height = 0;

@@ -49,9 +49,9 @@ static void draw_interval(const wk_plot_frame *f, const wk_plot_bar *bar, double
 {
     const wk_paint ink = {.colour = WK_INK, .width = 1.4};
     double low = place(f, bar->low), high = place(f, bar->high);
-    wk_plot_straight(f->figure, low, y, high, y, ink);
-    wk_plot_straight(f->figure, low, y - 4, low, y + 4, ink);
-    wk_plot_straight(f->figure, high, y - 4, high, y + 4, ink);
+    wk_plot_line(f->figure, low, y, high, y, ink);
+    wk_plot_line(f->figure, low, y - 4, low, y + 4, ink);
+    wk_plot_line(f->figure, high, y - 4, high, y + 4, ink);
 }
 
 static void draw_bar(const wk_plot_frame *f, const wk_plot_bars *plot, const wk_plot_bar *bar,
@@ -77,12 +77,12 @@ static void draw_axis(const wk_plot_frame *f, const wk_plot_bars *plot)
     double taken = -INFINITY;
     for (int i = 0; i < f->x.count; i++) {
         double x = place(f, f->x.ticks[i]);
-        wk_plot_straight(f->figure, x, f->top, x, f->bottom,
-                         (wk_paint){.colour = WK_FAINT, .width = 1});
+        wk_plot_line(f->figure, x, f->top, x, f->bottom,
+                     (wk_paint){.colour = WK_FAINT, .width = 1});
         wk_plot_tick_label(f->figure, x, f->bottom + 15, f->x.labels[i], &taken);
     }
-    wk_plot_straight(f->figure, f->left, f->bottom, f->right, f->bottom,
-                     (wk_paint){.colour = WK_INK, .width = 1});
+    wk_plot_line(f->figure, f->left, f->bottom, f->right, f->bottom,
+                 (wk_paint){.colour = WK_INK, .width = 1});
     wk_text_style type = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
     if (plot->axis.label)
         wk_figure_text(f->figure, (f->left + f->right) / 2, f->bottom + 34, plot->axis.label, type);
@@ -120,8 +120,8 @@ wk_status wk_plot_bars_draw(const wk_plot_bars *plot, wk_figure **out, wk_error 
         draw_bar(&f, plot, &plot->bars[i], f.top + ROW * ((double)i + 0.5) + 2);
     if (plot->has_reference && wk_axis_shows(&plot->axis, plot->reference)) {
         double x = place(&f, plot->reference);
-        wk_plot_straight(f.figure, x, f.top, x, f.bottom,
-                         (wk_paint){.colour = WK_INK, .width = 1.2, .dash = 4});
+        wk_plot_line(f.figure, x, f.top, x, f.bottom,
+                     (wk_paint){.colour = WK_INK, .width = 1.2, .dash = 4});
     }
     if (plot->count == 0) wk_plot_frame_no_data(&f);
     *out = f.figure;

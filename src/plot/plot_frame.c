@@ -152,8 +152,8 @@ static void draw_legend_item(wk_figure *figure, const wk_plot_legend *item, cons
                              double x, double y, double key)
 {
     if (item->line)
-        wk_plot_straight(figure, x, y, x + key, y,
-                         (wk_paint){.colour = wk_plot_colour(item->style), .width = 2});
+        wk_plot_line(figure, x, y, x + key, y,
+                     (wk_paint){.colour = wk_plot_colour(item->style), .width = 2});
     wk_plot_marker(figure, (wk_point){x + key / 2, y}, item->style, 3.6, 0);
     wk_figure_text(figure, x + key + KEY_GAP, y + 4.2, name,
                    (wk_text_style){.size = WK_PLOT_LABEL, .colour = WK_INK});
@@ -193,7 +193,7 @@ wk_point wk_plot_frame_place(const wk_plot_frame *frame, double x, double y)
                       frame->bottom - wk_scale_place(&frame->y, y) * (frame->bottom - frame->top)};
 }
 
-void wk_plot_straight(wk_figure *figure, double x0, double y0, double x1, double y1, wk_paint paint)
+void wk_plot_line(wk_figure *figure, double x0, double y0, double x1, double y1, wk_paint paint)
 {
     wk_point ends[2] = {{x0, y0}, {x1, y1}};
     wk_figure_line(figure, ends, 2, paint);
@@ -215,10 +215,10 @@ static void draw_x_ticks(const wk_plot_frame *f)
     double taken = -INFINITY;
     for (int i = 0; i < f->x.count; i++) {
         double x = f->left + wk_scale_place(&f->x, f->x.ticks[i]) * (f->right - f->left);
-        wk_plot_straight(f->figure, x, f->top, x, f->bottom,
-                         (wk_paint){.colour = WK_FAINT, .width = 1});
-        wk_plot_straight(f->figure, x, f->bottom, x, f->bottom + TICK_LENGTH,
-                         (wk_paint){.colour = WK_INK, .width = 1});
+        wk_plot_line(f->figure, x, f->top, x, f->bottom,
+                     (wk_paint){.colour = WK_FAINT, .width = 1});
+        wk_plot_line(f->figure, x, f->bottom, x, f->bottom + TICK_LENGTH,
+                     (wk_paint){.colour = WK_INK, .width = 1});
         wk_plot_tick_label(f->figure, x, f->bottom + TICK_LENGTH + 12, f->x.labels[i], &taken);
     }
 }
@@ -227,8 +227,8 @@ static void draw_y_ticks(const wk_plot_frame *f)
 {
     for (int i = 0; i < f->y.count; i++) {
         double y = f->bottom - wk_scale_place(&f->y, f->y.ticks[i]) * (f->bottom - f->top);
-        wk_plot_straight(f->figure, f->left, y, f->right, y,
-                         (wk_paint){.colour = WK_FAINT, .width = 1});
+        wk_plot_line(f->figure, f->left, y, f->right, y,
+                     (wk_paint){.colour = WK_FAINT, .width = 1});
         wk_figure_text(
             f->figure, f->left - TICK_LENGTH - 2, y + 3.8, f->y.labels[i],
             (wk_text_style){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_END});
@@ -250,10 +250,10 @@ static void draw_axes(const wk_plot_frame *f)
 {
     draw_x_ticks(f);
     draw_y_ticks(f);
-    wk_plot_straight(f->figure, f->left, f->top, f->left, f->bottom + 0.5,
-                     (wk_paint){.colour = WK_INK, .width = 1});
-    wk_plot_straight(f->figure, f->left - 0.5, f->bottom, f->right, f->bottom,
-                     (wk_paint){.colour = WK_INK, .width = 1});
+    wk_plot_line(f->figure, f->left, f->top, f->left, f->bottom + 0.5,
+                 (wk_paint){.colour = WK_INK, .width = 1});
+    wk_plot_line(f->figure, f->left - 0.5, f->bottom, f->right, f->bottom,
+                 (wk_paint){.colour = WK_INK, .width = 1});
 }
 
 wk_status wk_plot_frame_begin(const wk_plot_frame_spec *spec, wk_plot_frame *out, wk_error *err)

@@ -52,8 +52,7 @@ void wk_plot_marker(wk_figure *figure, wk_point at, int style, double radius, do
 
 /// How wide a text may come out; fonts of SVG viewers may be wider than ours.
 double wk_plot_text_width(const char *text, double size);
-void wk_plot_straight(wk_figure *figure, double x0, double y0, double x1, double y1,
-                      wk_paint paint);
+void wk_plot_line(wk_figure *figure, double x0, double y0, double x1, double y1, wk_paint paint);
 
 /// Writes the label of a tick around `x`, moved if it would leave the figure and omitted if it
 /// would touch the previous one, whose end is kept in `taken` (-INFINITY at first).

@@ -168,8 +168,8 @@ static void draw_bar(const map *m)
         double y = m->top + m->height * (1 - wk_scale_place(&m->scale, m->scale.ticks[i]));
         char label[WK_TICK_LABEL + 1];
         snprintf(label, sizeof label, "%s%s", m->scale.labels[i], m->plot->percent ? "%" : "");
-        wk_plot_straight(m->figure, x + BAR_WIDTH, y, x + BAR_WIDTH + 3, y,
-                         (wk_paint){.colour = WK_INK, .width = 1});
+        wk_plot_line(m->figure, x + BAR_WIDTH, y, x + BAR_WIDTH + 3, y,
+                     (wk_paint){.colour = WK_INK, .width = 1});
         wk_figure_text(m->figure, x + BAR_WIDTH + 6, y + 3.8, label,
                        (wk_text_style){.size = WK_PLOT_TICK, .colour = WK_INK});
     }

@@ -136,8 +136,8 @@ static void draw_lone_spread(const wk_plot_frame *f, const wk_plot_lines *plot,
     if (!s->spread || to - from > 1) return;
     wk_point low = wk_plot_frame_place(f, s->x[from], low_end(&plot->y, s, from));
     wk_point high = wk_plot_frame_place(f, s->x[from], high_end(s, from));
-    wk_plot_straight(f->figure, low.x, low.y, high.x, high.y,
-                     (wk_paint){.colour = wk_plot_colour(s->style), .width = 1.2});
+    wk_plot_line(f->figure, low.x, low.y, high.x, high.y,
+                 (wk_paint){.colour = wk_plot_colour(s->style), .width = 1.2});
 }
 
 wk_status wk_plot_lines_draw(const wk_plot_lines *plot, wk_figure **out, wk_error *err)
@@ -176,8 +176,8 @@ static void draw_diagonal(const wk_plot_frame *f)
 {
     double low = fmax(f->x.min, f->y.min), high = fmin(f->x.max, f->y.max);
     wk_point a = wk_plot_frame_place(f, low, low), b = wk_plot_frame_place(f, high, high);
-    wk_plot_straight(f->figure, a.x, a.y, b.x, b.y,
-                     (wk_paint){.colour = WK_MUTED, .width = 1.2, .dash = 4});
+    wk_plot_line(f->figure, a.x, a.y, b.x, b.y,
+                 (wk_paint){.colour = WK_MUTED, .width = 1.2, .dash = 4});
 }
 
 wk_status wk_plot_scatter_draw(const wk_plot_scatter *plot, wk_figure **out, wk_error *err)

@@ -23,13 +23,13 @@ void wk_raster_polygon(wk_raster *raster, const wk_point *points, size_t count)
 // A polygon close to the circle, of exactly its area.
 void wk_raster_disc(wk_raster *raster, wk_point centre, double radius)
 {
-    enum { MIN_SIDES = 8, MAX_SIDES = 128 };
+    enum { MIN_SIDES = 8, SIDES_MAX = 128 };
     static const double off = 0.04; // pixels between a side and the circle
     if (radius <= 0) return;
     int sides = (int)ceil(M_PI / acos(1 - fmin(1, off / radius)));
-    sides = sides < MIN_SIDES ? MIN_SIDES : sides > MAX_SIDES ? MAX_SIDES : sides;
+    sides = sides < MIN_SIDES ? MIN_SIDES : sides > SIDES_MAX ? SIDES_MAX : sides;
     double step = 2 * M_PI / sides, reach = radius * sqrt(step / sin(step));
-    wk_point points[MAX_SIDES];
+    wk_point points[SIDES_MAX];
     for (int i = 0; i < sides; i++)
         points[i] = (wk_point){centre.x + reach * cos(i * step), centre.y + reach * sin(i * step)};
     wk_raster_polygon(raster, points, (size_t)sides);

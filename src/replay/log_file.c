@@ -88,7 +88,7 @@ static wk_status damaged_name(const wk_dir *dir, uint64_t number, char name[WK_L
         if (copy > 0) snprintf(ending, sizeof ending, "-%d", copy);
         snprintf(name, WK_LOG_NAME_MAX, "damaged-replay-%08llu%s.log", (unsigned long long)number,
                  ending);
-        WK_TRY(wk_dir_look(dir, name, &there, NULL, err));
+        WK_TRY(wk_dir_stat(dir, name, &there, NULL, err));
     }
     return WK_OK;
 }

@@ -8,7 +8,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "rows are logged as they lie in memory, which must be little-endian");
 
 static const char magic[8] = "WKREPLAY";
-// Rows of pictures without a vector are written as they always were.
+// Rows of images without a vector are written as they always were.
 enum { VERSION_PICTURES = 1, VERSION_VECTORS = 2, CHAINED = 36, SEGMENT_CHECKED = 60 };
 
 // Writes or reads fields one after the other.

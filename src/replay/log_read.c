@@ -153,7 +153,7 @@ static wk_status check_header(reading *in, const wk_segment_header *header, uint
         mine->observation.no_image != its->observation.no_image)
         return wk_fail(err, WK_E_FORMAT,
                        "'%s' is of another domain: %s and %d numbers observed instead of %s and %d",
-                       in->path, its->observation.no_image ? "no picture" : "a picture",
+                       in->path, its->observation.no_image ? "no image" : "an image",
                        its->observation.vector, mine->observation.no_image ? "none" : "one",
                        mine->observation.vector);
     if (!wk_row_shape_equals(mine, its))

@@ -31,7 +31,7 @@ static wk_status find_lowest(const wk_dir *dir, uint64_t last, uint64_t *lowest,
         char name[WK_LOG_NAME_MAX];
         wk_entry entry;
         wk_log_name(*lowest - 1, name);
-        WK_TRY(wk_dir_look(dir, name, &entry, NULL, err));
+        WK_TRY(wk_dir_stat(dir, name, &entry, NULL, err));
         if (entry == WK_ENTRY_NONE) return WK_OK;
     }
     return WK_OK;

@@ -192,7 +192,7 @@ static void fill_grid_row(sheet *s, double value, const axis *columns)
         snprintf(r->label, sizeof r->label, "%s %g", s->domain->params[0].name, value);
     for (int c = 0; c < columns->count; c++) {
         r->thetas[c] = choose_world(s, value, columns->values[c]);
-        // Rows and columns say it all unless there are parameters behind them.
+        // Rows and columns say it all unless there are parameters after them.
         if (r->thetas[c] && (s->domain->n_params > 2 || !s->aligned))
             caption_world(s, r->thetas[c], r->captions[c], sizeof r->captions[c]);
     }

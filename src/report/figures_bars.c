@@ -13,7 +13,7 @@ static bool same_block(const wk_error_entry *a, const wk_error_entry *b)
 }
 
 // The curricula [first, end) of one domain, exploration and policy in one figure.
-static wk_status draw_errors(wk_report_figures *gallery, const wk_error_entry *items, size_t count,
+static wk_status draw_errors(wk_report_figures *figures, const wk_error_entry *items, size_t count,
                              wk_error_statistic figure, const wk_paper *paper, wk_plot_bar *bars,
                              wk_error *err)
 {
@@ -46,10 +46,10 @@ static wk_status draw_errors(wk_report_figures *gallery, const wk_error_entry *i
         .title = title, .axis = {.label = label}, .bars = bars, .count = n, .has_reference = false};
     wk_figure *drawn;
     WK_TRY(wk_plot_bars_draw(&plot, &drawn, err));
-    return wk_report_figures_add(gallery, WK_PART_ERRORS, drawn, name, caption, err);
+    return wk_report_figures_add(figures, WK_FIGURES_ERRORS, drawn, name, caption, err);
 }
 
-wk_status wk_report_figures_errors(wk_report_figures *gallery, const wk_model_errors *errors,
+wk_status wk_report_figures_errors(wk_report_figures *figures, const wk_model_errors *errors,
                                    const wk_paper *paper, wk_error *err)
 {
     static const wk_error_statistic shown[] = {WK_ERROR_MEAN, WK_ERROR_CVAR, WK_ERROR_CORRELATION};
@@ -62,7 +62,7 @@ wk_status wk_report_figures_errors(wk_report_figures *gallery, const wk_model_er
         for (end = first + 1; end < count && same_block(&items[first], &items[end]);)
             end++;
         for (size_t k = 0; k < sizeof shown / sizeof *shown && status == WK_OK; k++)
-            status = draw_errors(gallery, items + first, end - first, shown[k], paper, bars, err);
+            status = draw_errors(figures, items + first, end - first, shown[k], paper, bars, err);
     }
     free(bars);
     return status;
@@ -74,7 +74,7 @@ typedef struct labelled {
     char (*labels)[160];
 } labelled;
 
-static wk_status draw_group(wk_report_figures *gallery, const wk_improvement *items, size_t count,
+static wk_status draw_group(wk_report_figures *figures, const wk_improvement *items, size_t count,
                             const wk_paper *paper, const labelled *room, wk_error *err)
 {
     for (size_t i = 0; i < count; i++) {
@@ -101,7 +101,7 @@ static wk_status draw_group(wk_report_figures *gallery, const wk_improvement *it
     wk_status status = wk_plot_bars_draw(&plot, &figure, err);
     if (status == WK_OK)
         status = wk_report_figures_add(
-            gallery, WK_PART_IMPROVEMENT, figure, name,
+            figures, WK_FIGURES_IMPROVEMENT, figure, name,
             "Probability that X scores higher than Y, with its 95 % stratified "
             "bootstrap interval. An interval above 0.5 is an improvement.",
             err);
@@ -109,7 +109,7 @@ static wk_status draw_group(wk_report_figures *gallery, const wk_improvement *it
     return status;
 }
 
-wk_status wk_report_figures_improvements(wk_report_figures *gallery,
+wk_status wk_report_figures_improvements(wk_report_figures *figures,
                                          const wk_comparison *comparison, const wk_paper *paper,
                                          wk_error *err)
 {
@@ -123,7 +123,7 @@ wk_status wk_report_figures_improvements(wk_report_figures *gallery,
         for (end = first + 1;
              end < count && wk_comparison_group_same(&items[first].group, &items[end].group);)
             end++;
-        status = draw_group(gallery, items + first, end - first, paper, &room, err);
+        status = draw_group(figures, items + first, end - first, paper, &room, err);
     }
     free(room.bars);
     free(room.labels);

@@ -110,7 +110,7 @@ static const char *indicator_help(const char *domain_name, const char *name)
     return name;
 }
 
-static wk_status draw(wk_report_figures *gallery, const group *g, const quantity *q,
+static wk_status draw(wk_report_figures *figures, const group *g, const quantity *q,
                       const canvas *c, wk_error *err)
 {
     const wk_report_run *run = g->runs[g->first];
@@ -134,11 +134,11 @@ static wk_status draw(wk_report_figures *gallery, const group *g, const quantity
                           .count = c->count};
     wk_figure *figure;
     WK_TRY(wk_plot_lines_draw(&plot, &figure, err));
-    return wk_report_figures_add(gallery, q->indicator ? WK_PART_INDICATORS : WK_PART_CHOICES,
+    return wk_report_figures_add(figures, q->indicator ? WK_FIGURES_INDICATORS : WK_FIGURES_CHOICES,
                                  figure, name, caption, err);
 }
 
-static wk_status draw_quantity(wk_report_figures *gallery, const group *g, const quantity *q,
+static wk_status draw_quantity(wk_report_figures *figures, const group *g, const quantity *q,
                                const wk_paper *paper, canvas *c, wk_error *err)
 {
     c->count = 0;
@@ -148,7 +148,7 @@ static wk_status draw_quantity(wk_report_figures *gallery, const group *g, const
             end++;
         add_curve(g, first, end, q, paper, c);
     }
-    return c->count ? draw(gallery, g, q, c, err) : WK_OK;
+    return c->count ? draw(figures, g, q, c, err) : WK_OK;
 }
 
 // Whether a run of the group before run i has the indicator: it is drawn already.
@@ -159,7 +159,7 @@ static bool seen_before(const group *g, size_t i, const char *indicator)
     return false;
 }
 
-static wk_status draw_group(wk_report_figures *gallery, group *g, const wk_paper *paper, canvas *c,
+static wk_status draw_group(wk_report_figures *figures, group *g, const wk_paper *paper, canvas *c,
                             wk_error *err)
 {
     g->last = 0;
@@ -169,17 +169,17 @@ static wk_status draw_group(wk_report_figures *gallery, group *g, const wk_paper
                            (double)g->runs[i]->choices.items[g->runs[i]->choices.count - 1].step);
     if (g->last == 0) return WK_OK;
     for (int param = 0; param < PARAMS; param++)
-        WK_TRY(draw_quantity(gallery, g, &(quantity){NULL, param}, paper, c, err));
+        WK_TRY(draw_quantity(figures, g, &(quantity){NULL, param}, paper, c, err));
     for (size_t i = g->first; i < g->end; i++)
         for (int k = 0; k < WK_INDICATORS_MAX && g->runs[i]->indicators[k]; k++) {
             const char *indicator = g->runs[i]->indicators[k];
             if (!seen_before(g, i, indicator))
-                WK_TRY(draw_quantity(gallery, g, &(quantity){indicator, 0}, paper, c, err));
+                WK_TRY(draw_quantity(figures, g, &(quantity){indicator, 0}, paper, c, err));
         }
     return WK_OK;
 }
 
-wk_status wk_report_figures_choices(wk_report_figures *gallery, const wk_runs *runs,
+wk_status wk_report_figures_choices(wk_report_figures *figures, const wk_runs *runs,
                                     const wk_paper *paper, wk_error *err)
 {
     canvas *c = calloc(1, sizeof *c);
@@ -190,7 +190,7 @@ wk_status wk_report_figures_choices(wk_report_figures *gallery, const wk_runs *r
         g.end = g.first + 1;
         while (g.end < runs->items.count && wk_runs_same_group(g.runs[g.first], g.runs[g.end]))
             g.end++;
-        status = draw_group(gallery, &g, paper, c, err);
+        status = draw_group(figures, &g, paper, c, err);
     }
     free(c);
     return status;

@@ -91,15 +91,15 @@ static const wk_seed_score *sample_of(const wk_seed_scores *f, size_t first)
     return &f->items.items[first];
 }
 
-static wk_status draw(wk_report_figures *gallery, const wk_seed_score *sample, const canvas *c,
+static wk_status draw(wk_report_figures *figures, const wk_seed_score *sample, const canvas *c,
                       wk_error *err)
 {
     const char *const *n = sample->key.names;
     const char *variant = n[WK_FIELD_VARIANT], *comma = *variant ? ", " : "";
     bool cvar = strcmp(n[WK_FIELD_METRIC], "cvar0.1") == 0;
-    wk_figure_section part = cvar       ? WK_PART_CURVES_CVAR
-                             : *variant ? WK_PART_CURVES_OOD
-                                        : WK_PART_CURVES_AVERAGE;
+    wk_figure_section section = cvar       ? WK_FIGURES_CURVES_CVAR
+                                : *variant ? WK_FIGURES_CURVES_OOD
+                                           : WK_FIGURES_CURVES_AVERAGE;
     char title[256], name[256], caption[512];
     snprintf(title, sizeof title, "%s: %s, %s%s%s, %s", cvar ? "CVaR 0.1" : "Average",
              n[WK_FIELD_DOMAIN], n[WK_FIELD_TASK], comma, variant, n[WK_FIELD_EXPLORATION]);
@@ -117,10 +117,10 @@ static wk_status draw(wk_report_figures *gallery, const wk_seed_score *sample, c
                           .count = c->count};
     wk_figure *figure;
     WK_TRY(wk_plot_lines_draw(&plot, &figure, err));
-    return wk_report_figures_add(gallery, part, figure, name, caption, err);
+    return wk_report_figures_add(figures, section, figure, name, caption, err);
 }
 
-wk_status wk_report_figures_curves(wk_report_figures *gallery, const wk_seed_scores *f,
+wk_status wk_report_figures_curves(wk_report_figures *figures, const wk_seed_scores *f,
                                    wk_error *err)
 {
     canvas c = {0};
@@ -135,7 +135,7 @@ wk_status wk_report_figures_curves(wk_report_figures *gallery, const wk_seed_sco
             to = wk_seed_scores_range_end(f, from, WK_FIELDS);
             add_curve(&c, f, from, to);
         }
-        status = draw(gallery, sample_of(f, first), &c, err);
+        status = draw(figures, sample_of(f, first), &c, err);
     }
     free_canvas(&c);
     return status;

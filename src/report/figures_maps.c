@@ -160,7 +160,7 @@ static bool has_values(const wk_heat_panel *panel, wk_heat heat)
     return false;
 }
 
-static wk_status draw(wk_report_figures *gallery, const wk_report_run *run, const summed *s,
+static wk_status draw(wk_report_figures *figures, const wk_report_run *run, const summed *s,
                       int panel, wk_heat heat, range scale, wk_error *err)
 {
     const wk_heat_panel *p = &s->map.panels[panel];
@@ -186,17 +186,17 @@ static wk_status draw(wk_report_figures *gallery, const wk_report_run *run, cons
     plot.max = scale.max;
     wk_figure *figure;
     WK_TRY(wk_plot_heat_draw(&plot, &figure, err));
-    return wk_report_figures_add(gallery, WK_PART_MAPS, figure, name, caption, err);
+    return wk_report_figures_add(figures, WK_FIGURES_MAPS, figure, name, caption, err);
 }
 
-static wk_status draw_group(wk_report_figures *gallery, const wk_report_run *run,
+static wk_status draw_group(wk_report_figures *figures, const wk_report_run *run,
                             const summed *sums, size_t count, wk_error *err)
 {
     static const wk_heat heats[] = {WK_HEAT_VISITS, WK_HEAT_ERROR};
     for (size_t h = 0; h < sizeof heats / sizeof *heats; h++)
         for (size_t k = 0; k < count; k++)
             for (int p = 0; p < sums[k].map.count; p++)
-                WK_TRY(draw(gallery, run, &sums[k], p, heats[h],
+                WK_TRY(draw(figures, run, &sums[k], p, heats[h],
                             find_range(sums, count, p, heats[h]), err));
     return WK_OK;
 }
@@ -208,7 +208,7 @@ static int compare_sums(const void *a, const void *b, void *paper)
 }
 
 // Runs [first, end) are of one domain and exploration, sorted by curriculum.
-static wk_status map_group(wk_report_figures *gallery, wk_runs *all, size_t first, size_t end,
+static wk_status map_group(wk_report_figures *figures, wk_runs *all, size_t first, size_t end,
                            const wk_paper *paper, size_t *without, wk_sentences *missing,
                            wk_error *err)
 {
@@ -226,14 +226,14 @@ static wk_status map_group(wk_report_figures *gallery, wk_runs *all, size_t firs
     for (size_t k = 0; k < count && status == WK_OK; k++)
         finish_sum(&sums[k]);
     qsort_r(sums, count, sizeof *sums, compare_sums, (void *)paper);
-    if (status == WK_OK) status = draw_group(gallery, runs[first], sums, count, err);
+    if (status == WK_OK) status = draw_group(figures, runs[first], sums, count, err);
     for (size_t k = 0; k < count; k++)
         free_summed(&sums[k]);
     free(sums);
     return status;
 }
 
-wk_status wk_report_figures_maps(wk_report_figures *gallery, wk_runs *runs, const wk_paper *paper,
+wk_status wk_report_figures_maps(wk_report_figures *figures, wk_runs *runs, const wk_paper *paper,
                                  wk_sentences *missing, wk_error *err)
 {
     size_t without = 0, count = runs->items.count;
@@ -242,7 +242,7 @@ wk_status wk_report_figures_maps(wk_report_figures *gallery, wk_runs *runs, cons
     for (size_t first = 0, end; first < count; first = end) {
         for (end = first + 1; end < count && wk_runs_same_group(items[first], items[end]);)
             end++;
-        WK_TRY(map_group(gallery, runs, first, end, paper, &without, missing, err));
+        WK_TRY(map_group(figures, runs, first, end, paper, &without, missing, err));
     }
     if (without == 0) return WK_OK;
     return wk_sentences_add(

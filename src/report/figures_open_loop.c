@@ -49,7 +49,7 @@ static void gather(const wk_runs *runs, const wk_seed_scores_config *config, siz
     }
 }
 
-static wk_status draw(wk_report_figures *gallery, const wk_report_run *run,
+static wk_status draw(wk_report_figures *figures, const wk_report_run *run,
                       const wk_run_score *like, const kind *k, wk_method_lines *lines,
                       const wk_paper *paper, wk_error *err)
 {
@@ -67,7 +67,7 @@ static wk_status draw(wk_report_figures *gallery, const wk_report_run *run,
     wk_figure *figure;
     WK_TRY(wk_plot_lines_draw(&plot, &figure, err));
     return wk_report_figures_add(
-        gallery, WK_PART_FORESIGHT, figure, name,
+        figures, WK_FIGURES_FORESIGHT, figure, name,
         "Along episodes of the policy in the default distribution the world model sees 5 frames "
         "and "
         "imagines the rest from the actions alone, again and again; means over 8 episodes, of "
@@ -90,7 +90,7 @@ static bool is_drawn(const wk_runs *runs, const wk_seed_scores_config *config, s
     return score_of(own, wk_run_policy(own, config), like->task, like->domain) != like;
 }
 
-wk_status wk_report_figures_open_loop(wk_report_figures *gallery, const wk_runs *runs,
+wk_status wk_report_figures_open_loop(wk_report_figures *figures, const wk_runs *runs,
                                       const wk_seed_scores_config *config, const wk_paper *paper,
                                       wk_error *err)
 {
@@ -102,7 +102,7 @@ wk_status wk_report_figures_open_loop(wk_report_figures *gallery, const wk_runs 
             for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
                 wk_method_lines lines = {0};
                 gather(runs, config, i, like, &kinds[k], &lines);
-                WK_TRY(draw(gallery, run, like, &kinds[k], &lines, paper, err));
+                WK_TRY(draw(figures, run, like, &kinds[k], &lines, paper, err));
             }
         }
     }

@@ -48,7 +48,7 @@ static void gather(const wk_runs *runs, size_t first, const wk_run_cvar_curve *l
     }
 }
 
-static wk_status draw(wk_report_figures *gallery, const wk_report_run *run,
+static wk_status draw(wk_report_figures *figures, const wk_report_run *run,
                       const wk_run_cvar_curve *like, wk_method_lines *lines, const wk_paper *paper,
                       wk_error *err)
 {
@@ -69,7 +69,7 @@ static wk_status draw(wk_report_figures *gallery, const wk_report_run *run,
     wk_figure *figure;
     WK_TRY(wk_plot_lines_draw(&plot, &figure, err));
     return wk_report_figures_add(
-        gallery, WK_PART_ROBUST, figure, name,
+        figures, WK_FIGURES_ROBUST, figure, name,
         lines->several
             ? "Mean of the worst fraction α of the environments; at 1 that is the mean of all. "
               "Lines are means over runs, shaded by their s.d.; of single runs by the 95 % "
@@ -92,7 +92,7 @@ static bool is_drawn(const wk_runs *runs, size_t run, size_t curve)
     return false;
 }
 
-wk_status wk_report_figures_robust(wk_report_figures *gallery, const wk_runs *runs,
+wk_status wk_report_figures_robust(wk_report_figures *figures, const wk_runs *runs,
                                    const wk_paper *paper, wk_error *err)
 {
     for (size_t i = 0; i < runs->items.count; i++) {
@@ -102,7 +102,7 @@ wk_status wk_report_figures_robust(wk_report_figures *gallery, const wk_runs *ru
             if (is_drawn(runs, i, k)) continue;
             wk_method_lines lines = {0};
             gather(runs, i, like, &lines);
-            WK_TRY(draw(gallery, run, like, &lines, paper, err));
+            WK_TRY(draw(figures, run, like, &lines, paper, err));
         }
     }
     return WK_OK;

@@ -43,7 +43,7 @@ static void add_points(cloud *c, const wk_report_run *run, const wk_run_error *e
                                     .style = wk_curriculum_style(paper, run->method)};
 }
 
-static wk_status draw(wk_report_figures *gallery, const wk_report_run *run, const char *policy,
+static wk_status draw(wk_report_figures *figures, const wk_report_run *run, const char *policy,
                       const cloud *c, wk_error *err)
 {
     char title[256], name[256];
@@ -58,7 +58,7 @@ static wk_status draw(wk_report_figures *gallery, const wk_report_run *run, cons
     wk_figure *figure;
     WK_TRY(wk_plot_scatter_draw(&plot, &figure, err));
     return wk_report_figures_add(
-        gallery, WK_PART_ERRORS, figure, name,
+        figures, WK_FIGURES_ERRORS, figure, name,
         "What the ensemble says about an environment, and how wrong the model is "
         "there; one run of each curriculum, up to 100 environments of it.",
         err);
@@ -77,7 +77,7 @@ static bool seen_before(wk_report_run *const *runs, size_t run, size_t error, co
 }
 
 // `runs` are those of one domain and exploration, sorted by curriculum.
-static wk_status draw_policy(wk_report_figures *gallery, wk_report_run *const *runs, size_t count,
+static wk_status draw_policy(wk_report_figures *figures, wk_report_run *const *runs, size_t count,
                              const char *policy, const wk_paper *paper, cloud *c, wk_error *err)
 {
     c->count = 0;
@@ -86,22 +86,22 @@ static wk_status draw_policy(wk_report_figures *gallery, wk_report_run *const *r
         bool has = c->count > 0 && strcmp(c->series[c->count - 1].name, runs[r]->method) == 0;
         if (e && !has) add_points(c, runs[r], e, paper);
     }
-    return draw(gallery, runs[0], policy, c, err);
+    return draw(figures, runs[0], policy, c, err);
 }
 
-static wk_status draw_group(wk_report_figures *gallery, wk_report_run *const *runs, size_t count,
+static wk_status draw_group(wk_report_figures *figures, wk_report_run *const *runs, size_t count,
                             const wk_paper *paper, cloud *c, wk_error *err)
 {
     for (size_t r = 0; r < count; r++)
         for (size_t i = 0; i < runs[r]->errors.count; i++) {
             const wk_run_error *e = &runs[r]->errors.items[i];
             if (e->environments == 0 || seen_before(runs, r, i, e->policy)) continue;
-            WK_TRY(draw_policy(gallery, runs, count, e->policy, paper, c, err));
+            WK_TRY(draw_policy(figures, runs, count, e->policy, paper, c, err));
         }
     return WK_OK;
 }
 
-wk_status wk_report_figures_estimates(wk_report_figures *gallery, const wk_runs *runs,
+wk_status wk_report_figures_estimates(wk_report_figures *figures, const wk_runs *runs,
                                       const wk_paper *paper, wk_error *err)
 {
     wk_report_run *const *items = runs->items.items;
@@ -112,7 +112,7 @@ wk_status wk_report_figures_estimates(wk_report_figures *gallery, const wk_runs 
     for (size_t first = 0, end; first < count && status == WK_OK; first = end) {
         for (end = first + 1; end < count && wk_runs_same_group(items[first], items[end]);)
             end++;
-        status = draw_group(gallery, items + first, end - first, paper, c, err);
+        status = draw_group(figures, items + first, end - first, paper, c, err);
     }
     free(c);
     return status;

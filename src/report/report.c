@@ -13,7 +13,7 @@ static int compare_runs(const void *a, const void *b, void *paper)
     return order ? order : strcmp(x->directory, y->directory);
 }
 
-// Methods that the paper does not have stand behind the curriculum they are made of.
+// Methods that the paper does not have stand after the curriculum they are made of.
 static wk_status place_methods(wk_report *r, wk_error *err)
 {
     for (size_t i = 0; i < r->runs.items.count; i++) {
@@ -53,17 +53,17 @@ static wk_status gather(wk_report *r, wk_error *err)
 
 static wk_status draw(wk_report *r, wk_error *err)
 {
-    wk_report_figures *g = &r->gallery;
+    wk_report_figures *g = &r->figures;
     WK_TRY(wk_report_figures_improvements(g, &r->comparison, &r->paper, err));
     WK_TRY(wk_report_figures_curves(g, &r->scores, err));
     WK_TRY(wk_report_figures_maps(g, &r->runs, &r->paper, &r->missing, err));
     WK_TRY(wk_report_figures_choices(g, &r->runs, &r->paper, err));
     WK_TRY(wk_report_figures_errors(g, &r->errors, &r->paper, err));
     WK_TRY(wk_report_figures_estimates(g, &r->runs, &r->paper, err));
-    WK_TRY(wk_report_figures_foresight(g, &r->scores, err));
+    WK_TRY(wk_report_figures_calibration(g, &r->scores, err));
     WK_TRY(wk_report_figures_open_loop(g, &r->runs, &r->config.scores, &r->paper, err));
     WK_TRY(wk_report_figures_robust(g, &r->runs, &r->paper, err));
-    return wk_pictures_make(&r->runs, &r->pictures, &r->missing, err);
+    return wk_report_images_make(&r->runs, &r->images, &r->missing, err);
 }
 
 wk_status wk_report_make(const wk_report_config *config, wk_report *out, wk_error *err)
@@ -75,8 +75,8 @@ wk_status wk_report_make(const wk_report_config *config, wk_report *out, wk_erro
 
 void wk_report_free(wk_report *report)
 {
-    wk_pictures_free(&report->pictures);
-    wk_report_figures_free(&report->gallery);
+    wk_report_images_free(&report->images);
+    wk_report_figures_free(&report->figures);
     wk_sentences_free(&report->missing);
     wk_sentences_free(&report->remarks);
     wk_sentences_free(&report->findings);

@@ -9,7 +9,7 @@
 #define WK_REPORT_REPORT_H
 
 #include "report/figures.h"
-#include "report/pictures.h"
+#include "report/images.h"
 #include "report/tables/score_table.h"
 
 /// How to make a report.
@@ -31,8 +31,8 @@ typedef struct wk_report {
     wk_sentences findings;
     wk_sentences remarks; // of runs, scores and errors
     wk_sentences missing;
-    wk_report_figures gallery;
-    wk_pictures pictures;
+    wk_report_figures figures;
+    wk_report_images images;
 } wk_report;
 
 /// Reads the runs and computes everything; `config` is copied, what it points to is borrowed.

@@ -50,7 +50,7 @@ typedef struct drawing {
 static void write_figure(void *context, size_t piece, int thread)
 {
     drawing *d = context;
-    const wk_report_figure *item = &d->report->gallery.items.items[piece];
+    const wk_report_figure *item = &d->report->figures.items.items[piece];
     char stem[PATH_CHARS + 512];
     snprintf(stem, sizeof stem, "%s/%s", d->directory, item->name);
     wk_figure_write(item->figure, stem, &d->errors[piece]);
@@ -59,7 +59,7 @@ static void write_figure(void *context, size_t piece, int thread)
 
 static wk_status write_figures(const wk_report *report, const char *directory, wk_error *err)
 {
-    size_t count = report->gallery.items.count;
+    size_t count = report->figures.items.count;
     drawing d = {report, directory, calloc(count + 1, sizeof *d.errors)};
     if (!d.errors) return wk_fail(err, WK_E_MEMORY, "no memory to write %zu figures", count);
     wk_progress_next(report->config.runs.progress, "figures", (int64_t)count);
@@ -74,14 +74,14 @@ static wk_status write_figures(const wk_report *report, const char *directory, w
 
 static wk_status write_pictures(const wk_report *report, const char *outer, wk_error *err)
 {
-    char directory[PATH_CHARS];
-    if (report->pictures.items.count == 0) return WK_OK;
+    char directory[WK_PATH_MAX];
+    if (report->images.items.count == 0) return WK_OK;
     WK_TRY(wk_dir_make_below(outer, "pictures", err));
-    snprintf(directory, sizeof directory, "%s/pictures", outer);
-    for (size_t i = 0; i < report->pictures.items.count; i++) {
-        const wk_picture *p = &report->pictures.items.items[i];
-        char path[PATH_CHARS + 512];
-        snprintf(path, sizeof path, "%s/%.200s.png", directory, p->name);
+    WK_TRY(wk_path_print(directory, err, "%s/pictures", outer));
+    for (size_t i = 0; i < report->images.items.count; i++) {
+        const wk_report_image *p = &report->images.items.items[i];
+        char path[WK_PATH_MAX];
+        WK_TRY(wk_path_print(path, err, "%s/%.200s.png", directory, p->name));
         WK_TRY(wk_file_write(path, p->png, p->size, err));
     }
     return WK_OK;

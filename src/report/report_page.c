@@ -93,18 +93,18 @@ static wk_status put_table(const wk_report *r, int i, wk_page *page, wk_error *e
     return status;
 }
 
-static bool has_part(const wk_report *r, wk_figure_section part)
+static bool has_figures(const wk_report *r, wk_figure_section section)
 {
-    for (size_t i = 0; i < r->gallery.items.count; i++)
-        if (r->gallery.items.items[i].part == part) return true;
+    for (size_t i = 0; i < r->figures.items.count; i++)
+        if (r->figures.items.items[i].section == section) return true;
     return false;
 }
 
-static void put_figures(const wk_report *r, wk_figure_section part, wk_page *page)
+static void put_figures(const wk_report *r, wk_figure_section section, wk_page *page)
 {
-    for (size_t i = 0; i < r->gallery.items.count; i++) {
-        const wk_report_figure *e = &r->gallery.items.items[i];
-        if (e->part == part) wk_page_figure(page, e->figure, e->caption, NULL, 0);
+    for (size_t i = 0; i < r->figures.items.count; i++) {
+        const wk_report_figure *e = &r->figures.items.items[i];
+        if (e->section == section) wk_page_figure(page, e->figure, e->caption, NULL, 0);
     }
 }
 
@@ -128,7 +128,7 @@ static wk_status put_comparison(const wk_report *r, wk_page *page, wk_error *err
                       "Intervals are percentiles of %d stratified bootstrap resamples (seed "
                       "%" PRIu64 "): for every task its runs are drawn anew with replacement.",
                       b->reps, b->seed);
-    put_figures(r, WK_PART_IMPROVEMENT, page);
+    put_figures(r, WK_FIGURES_IMPROVEMENT, page);
     WK_TRY(put_table(r, WK_TABLE_IMPROVEMENT, page, err));
     return put_table(r, WK_TABLE_RANKING, page, err);
 }
@@ -136,35 +136,35 @@ static wk_status put_comparison(const wk_report *r, wk_page *page, wk_error *err
 static void put_curves(const wk_report *r, wk_page *page)
 {
     static const struct {
-        wk_figure_section part;
+        wk_figure_section section;
         const char *title;
-    } kinds[] = {{WK_PART_CURVES_CVAR, "CVaR 0.1"},
-                 {WK_PART_CURVES_AVERAGE, "Average"},
-                 {WK_PART_CURVES_OOD, "Out of distribution"}};
+    } kinds[] = {{WK_FIGURES_CURVES_CVAR, "CVaR 0.1"},
+                 {WK_FIGURES_CURVES_AVERAGE, "Average"},
+                 {WK_FIGURES_CURVES_OOD, "Out of distribution"}};
     bool begun = false;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (!has_part(r, kinds[i].part)) continue;
+        if (!has_figures(r, kinds[i].section)) continue;
         if (!begun) wk_page_section(page, "Learning curves");
         begun = true;
         wk_page_subsection(page, kinds[i].title);
-        put_figures(r, kinds[i].part, page);
+        put_figures(r, kinds[i].section, page);
     }
 }
 
 static void put_curricula(const wk_report *r, wk_page *page)
 {
-    if (!has_part(r, WK_PART_MAPS) && !has_part(r, WK_PART_CHOICES)) return;
+    if (!has_figures(r, WK_FIGURES_MAPS) && !has_figures(r, WK_FIGURES_CHOICES)) return;
     wk_page_section(page, "What the curricula chose");
-    put_figures(r, WK_PART_MAPS, page);
-    if (has_part(r, WK_PART_CHOICES)) wk_page_subsection(page, "Over time");
-    put_figures(r, WK_PART_CHOICES, page);
+    put_figures(r, WK_FIGURES_MAPS, page);
+    if (has_figures(r, WK_FIGURES_CHOICES)) wk_page_subsection(page, "Over time");
+    put_figures(r, WK_FIGURES_CHOICES, page);
 }
 
 static wk_status put_errors(const wk_report *r, wk_page *page, wk_error *err)
 {
     if (r->errors.items.count == 0) return WK_OK;
     wk_page_section(page, "Model errors");
-    put_figures(r, WK_PART_ERRORS, page);
+    put_figures(r, WK_FIGURES_ERRORS, page);
     return put_table(r, WK_TABLE_MODEL_ERRORS, page, err);
 }
 
@@ -186,12 +186,12 @@ static void put_findings(const wk_report *r, wk_page *page)
         wk_page_note(page, "%s.", r->remarks.items.items[i]);
 }
 
-static void put_pictures(const wk_report *r, wk_picture_kind kind, const char *title,
+static void put_pictures(const wk_report *r, wk_report_image_kind kind, const char *title,
                          const char *explanation, wk_page *page)
 {
     bool begun = false;
-    for (size_t i = 0; i < r->pictures.items.count; i++) {
-        const wk_picture *p = &r->pictures.items.items[i];
+    for (size_t i = 0; i < r->images.items.count; i++) {
+        const wk_report_image *p = &r->images.items.items[i];
         if (p->kind != kind) continue;
         if (!begun) {
             wk_page_section(page, title);
@@ -252,26 +252,26 @@ static wk_status fill_page(const wk_report *r, wk_page *page, wk_error *err)
                      problems, plural(problems), plural(problems), missing, plural(missing));
     WK_TRY(put_scores(r, page, err));
     WK_TRY(put_comparison(r, page, err));
-    if (has_part(r, WK_PART_ROBUST)) {
+    if (has_figures(r, WK_FIGURES_ROBUST)) {
         wk_page_section(page, "The worst cases of frozen sets");
-        put_figures(r, WK_PART_ROBUST, page);
+        put_figures(r, WK_FIGURES_ROBUST, page);
     }
     put_curves(r, page);
     put_curricula(r, page);
-    if (has_part(r, WK_PART_INDICATORS)) {
+    if (has_figures(r, WK_FIGURES_INDICATORS)) {
         wk_page_section(page, "What exploration did");
-        put_figures(r, WK_PART_INDICATORS, page);
+        put_figures(r, WK_FIGURES_INDICATORS, page);
     }
     WK_TRY(put_errors(r, page, err));
-    if (has_part(r, WK_PART_FORESIGHT)) {
+    if (has_figures(r, WK_FIGURES_FORESIGHT)) {
         wk_page_section(page, "What was promised and what was obtained");
-        put_figures(r, WK_PART_FORESIGHT, page);
+        put_figures(r, WK_FIGURES_FORESIGHT, page);
     }
-    put_pictures(r, WK_PICTURE_IMAGINED, "What was imagined",
+    put_pictures(r, WK_REPORT_IMAGE_IMAGINED, "What was imagined",
                  "What happened, what the world model imagines from the first frames and the "
                  "actions alone, and the difference, grey where they agree.",
                  page);
-    put_pictures(r, WK_PICTURE_ENVIRONMENTS, "The environments", NULL, page);
+    put_pictures(r, WK_REPORT_IMAGE_ENVIRONMENTS, "The environments", NULL, page);
     WK_TRY(put_runs(r, page, err));
     put_missing(r, page);
     return WK_OK;

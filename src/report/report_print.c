@@ -10,7 +10,7 @@ static void put_line(wk_text *out, const char *before, const char *sentence)
 {
     size_t start = out->length;
     wk_text_printf(out, "  %s%s", before, sentence);
-    if (!out->failed) wk_utf8_tame(out->chars + start, false);
+    if (!out->failed) wk_utf8_sanitise(out->chars + start, false);
     wk_text_puts(out, "\n");
 }
 
@@ -166,8 +166,8 @@ void wk_report_json(const wk_report *report, wk_text *out)
     json_comparison(&json, &report->comparison);
     json_errors(&json, &report->errors);
     wk_json_array(&json, "figures");
-    for (size_t i = 0; i < report->gallery.items.count; i++)
-        wk_json_string(&json, NULL, report->gallery.items.items[i].name);
+    for (size_t i = 0; i < report->figures.items.count; i++)
+        wk_json_string(&json, NULL, report->figures.items.items[i].name);
     wk_json_close(&json, ']');
     const struct {
         const char *key;

@@ -1,6 +1,6 @@
 #include "report/report_tables.h"
 
-#include "report/tables/run_table.h"
+#include "report/tables/runs_table.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ void wk_report_table(const wk_report *report, int i, bool for_page, wk_text_tabl
     if (i < WK_TABLES)
         wk_score_table_format(&report->tables[i], !for_page, out);
     else if (i == WK_TABLE_RUNS)
-        wk_run_table(&report->runs, out);
+        wk_runs_table(&report->runs, out);
     else if (i == WK_TABLE_IMPROVEMENT)
         wk_improvement_table(&report->comparison, out);
     else if (i == WK_TABLE_RANKING)
@@ -32,7 +32,7 @@ void wk_report_table_csv(const wk_report *report, int i, wk_text *out)
     if (i < WK_TABLES)
         wk_score_table_csv(&report->tables[i], out);
     else if (i == WK_TABLE_RUNS)
-        wk_run_table_csv(&report->runs, out);
+        wk_runs_table_csv(&report->runs, out);
     else if (i == WK_TABLE_IMPROVEMENT)
         wk_improvement_csv(&report->comparison, out);
     else if (i == WK_TABLE_RANKING)

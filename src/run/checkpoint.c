@@ -18,8 +18,8 @@ static const size_t RUN_FILE_LIMIT = (size_t)1 << 32;
 wk_status wk_checkpoint_read(const wk_dir *folder, char **bytes, wk_run_header *head, wk_error *err)
 {
     size_t size;
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", wk_dir_path(folder), WK_CHECKPOINT_RUN_FILE);
+    char path[WK_PATH_MAX];
+    WK_TRY(wk_path_print(path, err, "%s/%s", wk_dir_path(folder), WK_CHECKPOINT_RUN_FILE));
     WK_TRY(wk_file_read_in(folder, WK_CHECKPOINT_RUN_FILE, RUN_FILE_LIMIT, bytes, &size, err));
     wk_status status = wk_run_file_check(*bytes, size, path, head, err);
     if (status != WK_OK) free(*bytes);
@@ -29,9 +29,9 @@ wk_status wk_checkpoint_read(const wk_dir *folder, char **bytes, wk_run_header *
 // The checkpoints of a run, for reading; NULL when there is no directory of them.
 static wk_status look_into(const char *directory, wk_dir **out, wk_error *err)
 {
-    char path[4096];
+    char path[WK_PATH_MAX];
     *out = NULL;
-    snprintf(path, sizeof path, "%s/%s", directory, WK_CHECKPOINT_FOLDER);
+    WK_TRY(wk_path_print(path, err, "%s/%s", directory, WK_CHECKPOINT_FOLDER));
     wk_status status = wk_dir_open(NULL, path, out, err);
     return status == WK_E_NOT_FOUND ? WK_OK : status;
 }
@@ -48,9 +48,9 @@ wk_status wk_checkpoint_list(const char *directory, wk_steps *out, wk_error *err
 // Opens the directory of one checkpoint by the path of its run.
 static wk_status open_one(const char *directory, uint64_t step, wk_dir **out, wk_error *err)
 {
-    char path[4096], name[WK_STEP_NAME_MAX];
+    char path[WK_PATH_MAX], name[WK_STEP_NAME_MAX];
     wk_step_name("", step, "", name);
-    snprintf(path, sizeof path, "%s/%s/%s", directory, WK_CHECKPOINT_FOLDER, name);
+    WK_TRY(wk_path_print(path, err, "%s/%s/%s", directory, WK_CHECKPOINT_FOLDER, name));
     return wk_dir_open(NULL, path, out, err);
 }
 
@@ -97,7 +97,7 @@ static wk_status learner_bytes(const wk_dir *folder, uint64_t *size, wk_error *e
     return status == WK_E_NOT_FOUND ? WK_OK : status;
 }
 
-wk_status wk_checkpoint_summarize(const char *directory, uint64_t step, wk_checkpoint_summary *out,
+wk_status wk_checkpoint_summarise(const char *directory, uint64_t step, wk_checkpoint_summary *out,
                                   wk_error *err)
 {
     char *bytes;
@@ -144,8 +144,8 @@ wk_status wk_checkpoint_verify(const char *directory, uint64_t step, wk_error *e
     wk_replay_mark mark;
     wk_status status = verify_files(folder, &mark, err);
     wk_dir_close(folder);
-    char path[4096];
-    snprintf(path, sizeof path, "%s/replay", directory);
+    char path[WK_PATH_MAX];
+    WK_TRY(wk_path_print(path, err, "%s/replay", directory));
     return status == WK_OK ? wk_replay_log_verify(path, &mark, err) : status;
 }
 

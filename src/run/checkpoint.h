@@ -27,7 +27,7 @@ typedef struct wk_checkpoint_summary {
     uint64_t config;                   // hash of the configuration it belongs to
     wk_replay_mark replay;             // where the replay log ends for it
 } wk_checkpoint_summary;
-wk_status wk_checkpoint_summarize(const char *directory, uint64_t step, wk_checkpoint_summary *out,
+wk_status wk_checkpoint_summarise(const char *directory, uint64_t step, wk_checkpoint_summary *out,
                                   wk_error *err);
 
 /// Reads and checks run.bin of the checkpoint in `folder`; `bytes` is malloc'd.

@@ -23,7 +23,7 @@ void wk_data_cutoff_print(const wk_data_cutoff *cutoff, wk_text *out)
         wk_text_printf(out, "%s%" PRIu64, i ? "," : " less ", cutoff->running[i]);
 }
 
-// The number at *text, which is moved behind it.
+// The number at *text, which is moved after it.
 static bool take_number(const char **text, uint64_t *out)
 {
     char *end;
@@ -61,7 +61,7 @@ static bool within(const wk_data_cutoff *cutoff, uint64_t episode)
     return episode < cutoff->begun;
 }
 
-void wk_run_data_limit(wk_replay *replay, const wk_data_cutoff *cutoff)
+void wk_data_cutoff_apply(wk_replay *replay, const wk_data_cutoff *cutoff)
 {
     for (size_t i = wk_replay_count(replay); i-- > 0;)
         if (!within(cutoff, wk_replay_at(replay, i).id)) wk_replay_remove(replay, i);

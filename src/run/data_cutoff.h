@@ -24,6 +24,6 @@ void wk_data_cutoff_print(const wk_data_cutoff *cutoff, wk_text *out);
 wk_status wk_data_cutoff_parse(const char *text, wk_data_cutoff *out, wk_error *err);
 
 /// Removes episodes beyond the cutoff.
-void wk_run_data_limit(wk_replay *replay, const wk_data_cutoff *cutoff);
+void wk_data_cutoff_apply(wk_replay *replay, const wk_data_cutoff *cutoff);
 
 #endif

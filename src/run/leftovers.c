@@ -52,7 +52,7 @@ static wk_status remove_files(const wk_dir *dir, bool (*is_written)(const char *
     for (size_t i = 0; status == WK_OK && i < names.count; i++) {
         wk_entry entry;
         if (!is_left_over(names.items[i], is_written)) continue;
-        status = wk_dir_look(dir, names.items[i], &entry, NULL, err);
+        status = wk_dir_stat(dir, names.items[i], &entry, NULL, err);
         if (status == WK_OK && entry == WK_ENTRY_FILE)
             status = wk_dir_remove(dir, names.items[i], err);
     }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PATH_CHARS = 4096 };
 static const char FORMAT[] = "waker-plugin-1";
 
 static const char NAME[] = "plugin.json";
@@ -83,9 +82,9 @@ static wk_status read_document(wk_document *d, wk_plugin_record *record, wk_erro
 
 wk_status wk_plugin_record_read(const char *directory, wk_plugin_record *out, wk_error *err)
 {
-    char path[PATH_CHARS];
+    char path[WK_PATH_MAX];
     wk_document document;
-    snprintf(path, sizeof path, "%s/%s", directory, NAME);
+    WK_TRY(wk_path_print(path, err, "%s/%s", directory, NAME));
     bool there;
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
     if (!there) return WK_OK;

@@ -17,7 +17,7 @@ static const part DOMAIN = {"domain", "--plugin"}, RULE = {"curriculum", "--curr
 static wk_status refuse(const part *p, const char *path, const char *why, bool trust, wk_error *err)
 {
     wk_text word = {0};
-    wk_text_shell(&word, path);
+    wk_text_shell_quote(&word, path);
     wk_status status =
         trust ? wk_fail(err, WK_E_INPUT,
                         "the %s comes from the plug-in %s, which %s. Plug-ins are code: if you "
@@ -46,7 +46,7 @@ static wk_status find_trusted(const part *p, const char *path, const wk_code_fil
     const wk_code_file *found = wk_trusted_find(&trusted, path);
     wk_status status = WK_OK;
     if (!found) status = refuse(p, path, "is neither named by this command nor trusted", true, err);
-    if (status == WK_OK) status = wk_code_file_look(path, out, err);
+    if (status == WK_OK) status = wk_code_file_read(path, out, err);
     if (status == WK_OK && strcmp(found->sha256, out->sha256) != 0)
         status = refuse(p, path, "changed since you trusted it", true, err);
     if (status == WK_OK && recorded && strcmp(recorded->sha256, out->sha256) != 0)
@@ -57,12 +57,12 @@ static wk_status find_trusted(const part *p, const char *path, const wk_code_fil
 }
 
 // `recorded` is what the run was made with; NULL where that is not known.
-static wk_status find_file(const part *p, const wk_plugin_request *wish,
+static wk_status find_file(const part *p, const wk_plugin_request *request,
                            const wk_code_file *recorded, const wk_log *log, wk_code_file *out,
                            wk_error *err)
 {
-    if (!wish->named) return find_trusted(p, wish->path, recorded, out, err);
-    WK_TRY(wk_plugin_file(wish->path, out, err));
+    if (!request->named) return find_trusted(p, request->path, recorded, out, err);
+    WK_TRY(wk_plugin_file(request->path, out, err));
     if (recorded && strcmp(recorded->sha256, out->sha256) != 0)
         wk_log_line(
             log, WK_LOG_WARN,
@@ -71,9 +71,9 @@ static wk_status find_file(const part *p, const wk_plugin_request *wish,
     return WK_OK;
 }
 
-static bool wanted(const wk_plugin_request *wish)
+static bool wanted(const wk_plugin_request *request)
 {
-    return wish->path && *wish->path;
+    return request->path && *request->path;
 }
 
 static wk_status open_domain(const wk_plugin_requests *w, wk_run_plugins *code, wk_error *err)
@@ -103,22 +103,23 @@ static wk_status open_rule(const wk_plugin_requests *w, wk_run_plugins *code, wk
                    code->rule_file.path, code->rule.rule->name, was);
 }
 
-wk_status wk_run_plugins_open(const wk_plugin_requests *wishes, wk_run_plugins *out, wk_error *err)
+wk_status wk_run_plugins_open(const wk_plugin_requests *requests, wk_run_plugins *out,
+                              wk_error *err)
 {
     *out = (wk_run_plugins){0};
-    wk_status status = open_domain(wishes, out, err);
-    if (status == WK_OK) status = open_rule(wishes, out, err);
+    wk_status status = open_domain(requests, out, err);
+    if (status == WK_OK) status = open_rule(requests, out, err);
     if (status != WK_OK) wk_run_plugins_close(out);
     return status;
 }
 
-wk_status wk_run_plugins_open_reward(const wk_plugin_request *wish, const wk_code_file *recorded,
+wk_status wk_run_plugins_open_reward(const wk_plugin_request *request, const wk_code_file *recorded,
                                      const wk_log *log, wk_run_plugins *code, wk_code_file *file,
                                      wk_error *err)
 {
     if (code->n_rewards == WK_TASKS_MAX)
         return wk_fail(err, WK_E_INPUT, "more than %d rewards", WK_TASKS_MAX);
-    WK_TRY(find_file(&REWARD, wish, recorded, log, file, err));
+    WK_TRY(find_file(&REWARD, request, recorded, log, file, err));
     WK_TRY(wk_reward_plugin_open(file->path, &code->rewards[code->n_rewards], err));
     code->n_rewards++;
     return WK_OK;
@@ -151,14 +152,14 @@ wk_status wk_run_plugins_open_saved(const char *directory, const wk_run_config *
                                     wk_run_plugins *out, wk_error *err)
 {
     wk_plugin_record record = {0};
-    wk_plugin_requests wishes = {.record = &record, .log = log};
+    wk_plugin_requests requests = {.record = &record, .log = log};
     WK_TRY(wk_plugin_record_read(directory, &record, err));
     wk_status status = wish_of_saved(&DOMAIN, directory, config->plugin, record.domain_file.path,
-                                     named->domain, &wishes.domain, err);
+                                     named->domain, &requests.domain, err);
     if (status == WK_OK && rule)
         status = wish_of_saved(&RULE, directory, config->curriculum_plugin, record.rule_file.path,
-                               named->rule, &wishes.rule, err);
-    if (status == WK_OK) status = wk_run_plugins_open(&wishes, out, err);
+                               named->rule, &requests.rule, err);
+    if (status == WK_OK) status = wk_run_plugins_open(&requests, out, err);
     wk_plugin_record_free(&record);
     return status;
 }
@@ -184,9 +185,9 @@ static bool is_rule(const char *name)
 
 static wk_status keep_identity(const char *directory, wk_run_config *config, wk_error *err)
 {
-    char path[4096];
+    char path[WK_PATH_MAX];
     wk_run_config before;
-    snprintf(path, sizeof path, "%s/config.yaml", directory);
+    WK_TRY(wk_path_print(path, err, "%s/config.yaml", directory));
     bool there;
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
     if (!there) return WK_OK;

@@ -36,7 +36,8 @@ typedef struct wk_run_plugins {
 } wk_run_plugins;
 
 /// Loads them. The error for one that is neither named nor trusted says what to type.
-wk_status wk_run_plugins_open(const wk_plugin_requests *wishes, wk_run_plugins *out, wk_error *err);
+wk_status wk_run_plugins_open(const wk_plugin_requests *requests, wk_run_plugins *out,
+                              wk_error *err);
 /// A zeroed one is fine.
 void wk_run_plugins_close(wk_run_plugins *code);
 
@@ -56,7 +57,7 @@ wk_status wk_run_plugins_open_saved(const char *directory, const wk_run_config *
 
 /// Loads a reward after those that `code` has. `recorded` is what the run's task of that name was
 /// computed by, NULL where that is not known; a trusted file must have its content.
-wk_status wk_run_plugins_open_reward(const wk_plugin_request *wish, const wk_code_file *recorded,
+wk_status wk_run_plugins_open_reward(const wk_plugin_request *request, const wk_code_file *recorded,
                                      const wk_log *log, wk_run_plugins *code, wk_code_file *file,
                                      wk_error *err);
 

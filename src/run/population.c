@@ -95,7 +95,7 @@ wk_status wk_population_path(const char *directory, const char *name, char path[
     WK_TRY(wk_file_exists_in(NULL, directory, &there, err));
     if (!there) return WK_OK;
     WK_TRY(wk_dir_open(NULL, directory, &dir, err));
-    wk_status status = wk_dir_look(dir, name, &entry, NULL, err);
+    wk_status status = wk_dir_stat(dir, name, &entry, NULL, err);
     wk_dir_close(dir);
     if (status != WK_OK || entry == WK_ENTRY_NONE) return status;
     if (entry != WK_ENTRY_DIR)

@@ -113,7 +113,7 @@ static wk_status choose_step(repair *r, wk_error *err)
                    r->path, newest.message);
 }
 
-// The length of the block at *at, which is moved behind it; false where the file ends first.
+// The length of the block at *at, which is moved after it; false where the file ends first.
 static bool skip_block(const repair *r, size_t end, size_t *at)
 {
     uint64_t length;
@@ -259,7 +259,7 @@ static wk_status rename_replaced(const repair *r, const wk_salvaged *made, wk_er
         char name[WK_LOG_NAME_MAX];
         wk_entry there;
         wk_log_name(number, name);
-        WK_TRY(wk_dir_look(r->replay, name, &there, NULL, err));
+        WK_TRY(wk_dir_stat(r->replay, name, &there, NULL, err));
         if (there == WK_ENTRY_FILE) WK_TRY(wk_log_keep(r->replay, number, false, err));
     }
     WK_TRY(wk_dir_sync(r->replay, err));

@@ -37,10 +37,10 @@ static wk_status read_lines(const char *path, const char *bytes, wk_run_repairs 
 
 wk_status wk_run_repairs_read(const char *directory, wk_run_repairs *out, wk_error *err)
 {
-    char path[4096], *bytes;
+    char path[WK_PATH_MAX], *bytes;
     size_t size;
     *out = (wk_run_repairs){0};
-    snprintf(path, sizeof path, "%s/%s", directory, WK_REPAIRS_FILE);
+    WK_TRY(wk_path_print(path, err, "%s/%s", directory, WK_REPAIRS_FILE));
     wk_status status = wk_file_read(path, FILE_MAX, &bytes, &size, err);
     if (status == WK_E_NOT_FOUND) return WK_OK;
     WK_TRY(status);

@@ -24,7 +24,7 @@ typedef struct wk_reward_label {
     wk_code_file file;               // the code it was computed by,
     bool recorded;                   // which is no plug-in but a function of another program
     bool in_replay;                  // the run collected its data with it: the numbers are there,
-                                     // behind those of the domain's own tasks, and not in this file
+                                     // after those of the domain's own tasks, and not in this file
 } wk_reward_label;
 
 typedef WK_ARRAY(wk_reward_label) wk_reward_labels;

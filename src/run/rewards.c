@@ -35,8 +35,8 @@ static wk_status open_named(const char *directory, const char *path, const wk_lo
                             wk_run_plugins *code, wk_run_rewards *rewards, wk_error *err)
 {
     wk_code_file file;
-    const wk_plugin_request wish = {path, true};
-    WK_TRY(wk_run_plugins_open_reward(&wish, NULL, log, code, &file, err));
+    const wk_plugin_request request = {path, true};
+    WK_TRY(wk_run_plugins_open_reward(&request, NULL, log, code, &file, err));
     const wk_reward *loaded = code->rewards[code->n_rewards - 1].reward;
     wk_run_reward *reward = find(rewards, loaded->name);
     if (!reward)
@@ -57,7 +57,7 @@ static wk_status open_named(const char *directory, const char *path, const wk_lo
 static void open_trusted(wk_run_reward *reward, const wk_log *log, wk_run_plugins *code)
 {
     wk_code_file file;
-    const wk_plugin_request wish = {reward->label.file.path, false};
+    const wk_plugin_request request = {reward->label.file.path, false};
     if (reward->label.recorded) {
         wk_fail(
             &reward->missing, WK_E_UNSUPPORTED,
@@ -66,7 +66,7 @@ static void open_trusted(wk_run_reward *reward, const wk_log *log, wk_run_plugin
             reward->label.file.path);
         return;
     }
-    if (wk_run_plugins_open_reward(&wish, &reward->label.file, log, code, &file,
+    if (wk_run_plugins_open_reward(&request, &reward->label.file, log, code, &file,
                                    &reward->missing) == WK_OK)
         reward->code = code->rewards[code->n_rewards - 1].reward;
 }

@@ -30,7 +30,7 @@ wk_status wk_run_rewards_open(const char *directory, const wk_domain *domain,
                               wk_run_plugins *code, wk_run_rewards *out, wk_error *err);
 void wk_run_rewards_close(wk_run_rewards *rewards);
 
-/// `domain` with the rewards as tasks behind its own, in their order; itself where there are none.
+/// `domain` with the rewards as tasks after its own, in their order; itself where there are none.
 const wk_domain *wk_run_rewards_domain(const wk_run_rewards *rewards, const wk_domain *domain);
 
 /// Whether the data of the run was collected with these rewards: then its replay has their numbers.

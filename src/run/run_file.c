@@ -14,7 +14,7 @@ static const char MAGIC[8] = "WKRUN001";
 typedef struct part {
     void *bytes;
     size_t size;
-    size_t padding; // zeros behind it
+    size_t padding; // zeros after it
 } part;
 _Static_assert(sizeof(wk_run_schedule) <= WK_RUN_SCHEDULE_BYTES, "a schedule must fit");
 
@@ -107,7 +107,8 @@ static const char *fault_of_counters(const wk_trainer_counters *n)
     const uint64_t max = (uint64_t)1 << 53; // far beyond any run, and exact as a double
     if (n->iterations > max || n->steps > max || n->episodes > max || n->updates > max)
         return "a counter is beyond any run";
-    if (n->diverged > n->episodes || n->debt > max || n->acting > 1) return "a counter cannot be";
+    if (n->diverged > n->episodes || n->steps_since_update > max || n->acting > 1)
+        return "a counter cannot be";
     return NULL;
 }
 

@@ -19,8 +19,8 @@
 /// Everything that changes and is small: one struct, saved as it is.
 typedef struct wk_trainer_counters {
     uint64_t iterations, steps, episodes, updates, diverged;
-    uint64_t debt;   // steps collected since the last update
-    uint64_t acting; // whether the policy has begun to act
+    uint64_t steps_since_update; // collected
+    uint64_t acting;             // whether the policy has begun to act
 } wk_trainer_counters;
 
 /// What an environment does: waits for the next θ, runs an episode, or runs one that is scored for

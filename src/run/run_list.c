@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { PATH_CHARS = 4096, DEPTH_MAX = 8 };
+enum { DEPTH_MAX = 8 };
 
-wk_status wk_path_look(const char *path, bool *there, bool *directory, wk_error *err)
+wk_status wk_path_stat(const char *path, bool *there, bool *directory, wk_error *err)
 {
     struct stat info;
     *there = stat(path, &info) == 0;
@@ -28,21 +28,18 @@ static wk_status add(const char *path, wk_names *out, wk_error *err)
 
 static wk_status find(const char *path, int depth, wk_names *out, wk_error *err)
 {
-    char inner[PATH_CHARS];
-    int length = snprintf(inner, sizeof inner, "%s/config.yaml", path);
-    if (length < 0 || (size_t)length >= sizeof inner)
-        return wk_fail(err, WK_E_INPUT, "the path '%.200s...' is too long", path);
+    char inner[WK_PATH_MAX];
+    WK_TRY(wk_path_print(inner, err, "%s/config.yaml", path));
     bool there, directory;
-    WK_TRY(wk_path_look(inner, &there, &directory, err));
+    WK_TRY(wk_path_stat(inner, &there, &directory, err));
     if (there) return add(path, out, err);
     if (depth == DEPTH_MAX) return WK_OK;
     wk_names names = {0};
     wk_status status = wk_path_list(path, &names, err);
     for (size_t i = 0; i < names.count && status == WK_OK; i++) {
         if (names.items[i][0] == '.') continue; // hidden
-        length = snprintf(inner, sizeof inner, "%s/%s", path, names.items[i]);
-        if (length < 0 || (size_t)length >= sizeof inner) continue;
-        status = wk_path_look(inner, &there, &directory, err);
+        if (!wk_path_join(path, names.items[i], inner)) continue;
+        status = wk_path_stat(inner, &there, &directory, err);
         if (status == WK_OK && directory) status = find(inner, depth + 1, out, err);
     }
     wk_names_free(&names);

@@ -6,7 +6,7 @@
 
 /// Whether a path leads to anything, and to a directory. What cannot be looked at is an error: a
 /// run that is left out in silence would be a wrong conclusion.
-wk_status wk_path_look(const char *path, bool *there, bool *directory, wk_error *err);
+wk_status wk_path_stat(const char *path, bool *there, bool *directory, wk_error *err);
 
 /// Adds the path of the run that `path` is, or those of all below it, sorted within each directory;
 /// hidden directories, and runs within runs, are left out. Free the list also after a failure.

@@ -47,7 +47,7 @@ static wk_status read_checkpoints(const wk_dir *run, wk_run_progress *out, wk_er
     return status;
 }
 
-// The last weights are written behind the last checkpoint.
+// The last weights are written after the last checkpoint.
 static wk_status has_last_weights(const wk_dir *run, uint64_t step, bool *out, wk_error *err)
 {
     char name[WK_STEP_NAME_MAX];
@@ -98,7 +98,7 @@ static wk_status read_metrics(const wk_dir *run, wk_run_progress *out, wk_error 
     return status;
 }
 
-wk_status wk_run_progress_look(const wk_dir *run, wk_run_progress *out, wk_error *err)
+wk_status wk_run_progress_read_in(const wk_dir *run, wk_run_progress *out, wk_error *err)
 {
     bool held, last;
     WK_TRY(wk_lock_held(run, &held, err));
@@ -129,7 +129,7 @@ wk_status wk_run_progress_read(const char *directory, wk_run_progress *out, wk_e
                              .mean_error = NAN};
     wk_saved_run_close(&saved);
     if (status == WK_OK) status = wk_dir_open(NULL, directory, &run, err);
-    if (status == WK_OK) status = wk_run_progress_look(run, out, err);
+    if (status == WK_OK) status = wk_run_progress_read_in(run, out, err);
     wk_dir_close(run);
     return status;
 }

@@ -34,7 +34,7 @@ wk_status wk_run_progress_read(const char *directory, wk_run_progress *out, wk_e
 
 /// The same of an open directory, for callers that know its configuration: `out` has total and
 /// prefill.
-wk_status wk_run_progress_look(const wk_dir *run, wk_run_progress *out, wk_error *err);
+wk_status wk_run_progress_read_in(const wk_dir *run, wk_run_progress *out, wk_error *err);
 
 /// Agent steps a second of learning between two moments, which steps of the prefill say nothing
 /// about; NaN where that cannot be said.

@@ -41,7 +41,7 @@ static wk_status all_ours(const wk_dir *folder, const wk_names *names, bool *our
     *ours = true;
     for (size_t i = 0; i < names->count && *ours; i++) {
         wk_entry entry;
-        WK_TRY(wk_dir_look(folder, names->items[i], &entry, NULL, err));
+        WK_TRY(wk_dir_stat(folder, names->items[i], &entry, NULL, err));
         *ours = entry == WK_ENTRY_FILE && is_ours(names->items[i]);
     }
     return WK_OK;
@@ -65,7 +65,7 @@ static wk_status remove_folder(const wk_dir *checkpoints, const char *name, bool
 {
     wk_entry entry;
     wk_dir *folder = NULL;
-    WK_TRY(wk_dir_look(checkpoints, name, &entry, NULL, err));
+    WK_TRY(wk_dir_stat(checkpoints, name, &entry, NULL, err));
     *gone = entry == WK_ENTRY_NONE;
     if (entry != WK_ENTRY_DIR) return WK_OK;
     WK_TRY(wk_dir_open_own(checkpoints, name, &folder, err));
@@ -131,7 +131,7 @@ static wk_status remove_step(const wk_dir *checkpoints, uint64_t step, wk_error 
     wk_dir *folder = NULL;
     wk_step_name("", step, "", name);
     wk_step_name(UNFINISHED, step, "", unfinished);
-    WK_TRY(wk_dir_look(checkpoints, name, &entry, NULL, err));
+    WK_TRY(wk_dir_stat(checkpoints, name, &entry, NULL, err));
     if (entry != WK_ENTRY_DIR) return WK_OK;
     WK_TRY(wk_dir_open_own(checkpoints, name, &folder, err));
     wk_status status = wk_dir_list(folder, &names, err);
@@ -192,7 +192,7 @@ wk_status wk_checkpoints_save(wk_checkpoints *c, wk_error *err)
     uint64_t step = c->parts.state.counters->steps;
     wk_step_name("", step, "", name);
     wk_step_name(UNFINISHED, step, "", unfinished);
-    WK_TRY(wk_dir_look(c->dir, name, &there, NULL, err));
+    WK_TRY(wk_dir_stat(c->dir, name, &there, NULL, err));
     if (there == WK_ENTRY_DIR) return WK_OK; // the same step holds the same state
     if (there != WK_ENTRY_NONE) return in_the_way(c->dir, name, err);
     wk_status status = write_unfinished(c, unfinished, err);
@@ -351,7 +351,7 @@ static wk_status find_results(const wk_dir *dir, char name[WK_METRICS_FILE_MAX],
     wk_entry entry;
     WK_TRY(wk_tensorboard_newest(dir, name, err));
     if (*name) return WK_OK;
-    WK_TRY(wk_dir_look(dir, WK_METRICS_JSONL, &entry, &size, err));
+    WK_TRY(wk_dir_stat(dir, WK_METRICS_JSONL, &entry, &size, err));
     if (entry != WK_ENTRY_NONE && size > 0)
         snprintf(name, WK_METRICS_FILE_MAX, "%s", WK_METRICS_JSONL);
     for (int i = 0; i < 2 && !*name; i++) {
@@ -386,7 +386,7 @@ static wk_status open_dir(wk_checkpoints *c, wk_steps *steps, wk_error *err)
     if (status != WK_OK && status != WK_E_NOT_FOUND) return status;
     if (c->dir) {
         WK_TRY(wk_steps_list(c->dir, "", "", steps, err));
-        WK_TRY(wk_dir_look(c->dir, WK_CHECKPOINT_NONE_YET, &begun, NULL, err));
+        WK_TRY(wk_dir_stat(c->dir, WK_CHECKPOINT_NONE_YET, &begun, NULL, err));
     }
     if (steps->count > 0 || begun == WK_ENTRY_FILE) return WK_OK;
     WK_TRY(refuse_results(c, err));

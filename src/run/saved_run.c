@@ -8,8 +8,8 @@
 
 static wk_status read_config(wk_saved_run *run, wk_error *err)
 {
-    char path[WK_WEIGHTS_PATH_MAX];
-    snprintf(path, sizeof path, "%s/config.yaml", run->directory);
+    char path[WK_PATH_MAX];
+    WK_TRY(wk_path_print(path, err, "%s/config.yaml", run->directory));
     bool there;
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
     if (!there)
@@ -46,7 +46,7 @@ static wk_status find_checkpoint(const wk_saved_run *run, uint64_t *step, wk_che
                                  wk_error *err)
 {
     WK_TRY(wk_checkpoint_newest(run->directory, step, err));
-    return wk_checkpoint_summarize(run->directory, *step, at, err);
+    return wk_checkpoint_summarise(run->directory, *step, at, err);
 }
 
 // Whatever there is of a run was made with its own config.yaml, which its newest checkpoint knows.
@@ -232,8 +232,8 @@ wk_status wk_saved_run_data(const wk_saved_run *run, wk_pool *pool, wk_replay **
     wk_replay_config sizes = wk_run_config_replay(&run->config, run->stored);
     sizes.pool = pool;
     WK_TRY(wk_replay_create(&sizes, out, err));
-    char path[WK_WEIGHTS_PATH_MAX];
-    snprintf(path, sizeof path, "%s/replay", run->directory);
+    char path[WK_PATH_MAX];
+    WK_TRY(wk_path_print(path, err, "%s/replay", run->directory));
     wk_status status = wk_replay_log_read(path, &newest.replay, *out, err);
     if (status == WK_OK) return WK_OK;
     wk_replay_destroy(*out);

@@ -56,7 +56,7 @@ typedef struct wk_saved_weights {
     int tasks[WK_TASKS_MAX], n_tasks; // the domain's task of each task policy of the learner
     wk_weights_kind kind;
     uint64_t step;
-    char path[WK_WEIGHTS_PATH_MAX]; // the file they come from
+    char path[WK_PATH_MAX]; // the file they come from
 } wk_saved_weights;
 
 /// Zero-initialise; close it also after a failed open.
@@ -67,7 +67,7 @@ typedef struct wk_saved_run {
     wk_plugin_record record;
     wk_run_world world;
     const wk_domain *stored; // the domain with the tasks that the replay has: world.domain may have
-                             // rewards that were added later behind them
+                             // rewards that were added later after them
     wk_run_rewards rewards;  // those
     uint64_t step;           // of the newest checkpoint
     wk_checkpoint_summary at; // its summary

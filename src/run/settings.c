@@ -99,7 +99,7 @@ static wk_status go_on(wk_merged_config *merged, const char *name, const char *k
     if (is_default(merged, name) && is_default(merged, key))
         return wk_run_config_set(&merged->config, field, path, err);
     wk_text word = {0};
-    wk_text_shell(&word, path);
+    wk_text_shell_quote(&word, path);
     wk_fail(err, WK_E_INPUT,
             "the directory holds a run with a plug-in; to go on with it add --%s %s, else choose "
             "another logdir",
@@ -128,12 +128,12 @@ static wk_status open_code(wk_merged_config *merged, const char *directory,
                            wk_error *err)
 {
     if (directory) WK_TRY(go_on_in(directory, record, merged, err));
-    const wk_plugin_requests wishes = {
+    const wk_plugin_requests requests = {
         .domain = {merged->config.plugin, is_named(merged, "plugin")},
         .rule = {merged->config.curriculum_plugin, is_named(merged, "curriculum.plugin")},
         .record = record,
         .log = log};
-    WK_TRY(wk_run_plugins_open(&wishes, code, err));
+    WK_TRY(wk_run_plugins_open(&requests, code, err));
     // The names come from where the files do.
     if (code->plugin) *origin_of(merged, "domain") = *origin_of(merged, "plugin");
     if (code->rule.rule)

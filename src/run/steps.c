@@ -26,7 +26,7 @@ wk_status wk_step_damaged_name(const wk_dir *dir, uint64_t step, char out[WK_STE
         char ending[16] = "";
         if (copy > 0) snprintf(ending, sizeof ending, "-%d", copy);
         wk_step_name("damaged-", step, ending, out);
-        WK_TRY(wk_dir_look(dir, out, &there, NULL, err));
+        WK_TRY(wk_dir_stat(dir, out, &there, NULL, err));
     }
     return WK_OK;
 }

@@ -31,8 +31,7 @@ void wk_weights_title(wk_weights_set set, char out[WK_WEIGHTS_TITLE_MAX])
              set.name ? "." : "", set.name ? set.name : "");
 }
 
-void wk_weights_path(const char *run, wk_weights_set set, uint64_t step,
-                     char out[WK_WEIGHTS_PATH_MAX])
+void wk_weights_path(const char *run, wk_weights_set set, uint64_t step, char out[WK_PATH_MAX])
 {
     static const struct {
         const char *folder, *file;
@@ -40,9 +39,9 @@ void wk_weights_path(const char *run, wk_weights_set set, uint64_t step,
                   {"checkpoints", "/learner.safetensors"},
                   {"adapt", "/weights.safetensors"},
                   {"finetune", "/weights.safetensors"}};
-    snprintf(out, WK_WEIGHTS_PATH_MAX, "%s/%s/step-%012" PRIu64 "%s%s%s%s%s", run,
-             places[set.kind].folder, step, set.task ? "-" : "", set.task ? set.task : "",
-             set.name ? "." : "", set.name ? set.name : "", places[set.kind].file);
+    snprintf(out, WK_PATH_MAX, "%s/%s/step-%012" PRIu64 "%s%s%s%s%s", run, places[set.kind].folder,
+             step, set.task ? "-" : "", set.task ? set.task : "", set.name ? "." : "",
+             set.name ? set.name : "", places[set.kind].file);
 }
 
 // Keeps the steps whose file is there: a directory may have been made for weights to come.
@@ -51,7 +50,7 @@ static wk_status keep_written(const char *run, wk_weights_set set, const wk_dir 
 {
     size_t kept = first, folder = strlen(wk_dir_path(dir)) + 1;
     for (size_t i = first; i < steps->count; i++) {
-        char path[WK_WEIGHTS_PATH_MAX];
+        char path[WK_PATH_MAX];
         bool there;
         wk_weights_path(run, set, steps->items[i], path);
         WK_TRY(wk_file_exists_in(dir, path + folder, &there, err));
@@ -63,7 +62,7 @@ static wk_status keep_written(const char *run, wk_weights_set set, const wk_dir 
 
 wk_status wk_weights_steps(const char *run, wk_weights_set set, wk_steps *out, wk_error *err)
 {
-    char path[WK_WEIGHTS_PATH_MAX], after[WK_STEP_NAME_MAX];
+    char path[WK_PATH_MAX], after[WK_STEP_NAME_MAX];
     wk_dir *dir = NULL;
     size_t first = out->count;
     wk_weights_path(run, set, 0, path);
@@ -97,7 +96,7 @@ wk_weights_set wk_weights_folder_set(wk_weights_kind kind, const wk_weights_fold
 // Task and name in "step-000000500000-walk.NAME"; false for other names.
 static bool read_folder(const char *text, wk_weights_kind kind, wk_weights_folder *out)
 {
-    char path[WK_WEIGHTS_PATH_MAX], *end;
+    char path[WK_PATH_MAX], *end;
     *out = (wk_weights_folder){0};
     if (strncmp(text, "step-", 5) != 0) return false;
     uint64_t step = strtoull(text + 5, &end, 10);
@@ -121,8 +120,9 @@ static bool has_folder(const wk_weights_folders *list, const wk_weights_folder *
 wk_status wk_weights_list(const char *run, wk_weights_kind kind, wk_weights_folders *out,
                           wk_error *err)
 {
-    char path[WK_WEIGHTS_PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", run, kind == WK_WEIGHTS_ADAPTED ? "adapt" : "finetune");
+    char path[WK_PATH_MAX];
+    WK_TRY(
+        wk_path_print(path, err, "%s/%s", run, kind == WK_WEIGHTS_ADAPTED ? "adapt" : "finetune"));
     wk_dir *dir = NULL;
     wk_names names = {0};
     wk_status status = wk_dir_open(NULL, path, &dir, err);

@@ -15,7 +15,7 @@
 #include "run/data_cutoff.h"
 #include "run/steps.h"
 
-enum { WK_WEIGHTS_PATH_MAX = 4096, WK_WEIGHTS_NAME_MAX = 48, WK_WEIGHTS_TITLE_MAX = 64 };
+enum { WK_WEIGHTS_NAME_MAX = 48, WK_WEIGHTS_TITLE_MAX = 64 };
 
 /// Where weights come from.
 typedef enum wk_weights_kind {
@@ -48,8 +48,7 @@ wk_status wk_weights_check_name(const char *name, wk_error *err);
 void wk_weights_title(wk_weights_set set, char out[WK_WEIGHTS_TITLE_MAX]);
 
 /// The file of a step.
-void wk_weights_path(const char *run, wk_weights_set set, uint64_t step,
-                     char out[WK_WEIGHTS_PATH_MAX]);
+void wk_weights_path(const char *run, wk_weights_set set, uint64_t step, char out[WK_PATH_MAX]);
 
 /// Adds the steps there are weights of, the oldest first; a run without any is fine.
 wk_status wk_weights_steps(const char *run, wk_weights_set set, wk_steps *out, wk_error *err);

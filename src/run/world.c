@@ -39,7 +39,7 @@ wk_status wk_run_world_open(const wk_run_config *config, const wk_run_plugins *c
     return wk_run_config_options(config, out->domain, out->options, err);
 }
 
-// One number at *at; afterwards *at is behind it and the blanks that follow.
+// One number at *at; afterwards *at is after it and the blanks that follow.
 static bool read_number(const char **at, double *out)
 {
     char number[64];
@@ -66,7 +66,7 @@ static wk_status wrong_count(const wk_domain *domain, int number, wk_error *err)
     return status;
 }
 
-// The numbers of one θ; *at is behind its semicolon afterwards.
+// The numbers of one θ; *at is after its semicolon afterwards.
 static wk_status read_theta(const char **at, const wk_domain *domain, int number, double *theta,
                             wk_error *err)
 {

@@ -81,7 +81,7 @@ const char *wk_aggregate_name(wk_aggregate aggregate)
     return names[aggregate];
 }
 
-// The cells in columns and as much scratch behind them.
+// The cells in columns and as much scratch after them.
 static wk_status take_columns(const wk_scores *scores, double **out, wk_error *err)
 {
     WK_TRY(wk_scores_check(scores, err));

@@ -52,7 +52,7 @@ static wk_status read_file(const wk_dir *dir, wk_sweep_attempt *out, wk_error *e
         read_member(&d, out);
     if (wk_document_close(&d, NULL) != WK_OK || status != WK_OK) *out = (wk_sweep_attempt){0};
     free(bytes);
-    wk_utf8_tame(out->error, false);
+    wk_utf8_sanitise(out->error, false);
     return WK_OK;
 }
 
@@ -127,7 +127,7 @@ static wk_status end_attempt(const wk_dir *dir, int code, const char *error, wk_
     attempt.open = false;
     attempt.code = code;
     snprintf(attempt.error, sizeof attempt.error, "%s", error);
-    wk_utf8_tame(attempt.error, false);
+    wk_utf8_sanitise(attempt.error, false);
     return write_file(dir, &attempt, err);
 }
 

@@ -205,7 +205,7 @@ static wk_status read_condition(wk_sweep_grid *grid, const char *text, int line,
     return status;
 }
 
-// The key behind the condition: wk_yaml escapes the point where a part has characters that no key
+// The key after the condition: wk_yaml escapes the point where a part has characters that no key
 // has.
 static char *split_condition(char *text)
 {
@@ -362,7 +362,7 @@ static const struct {
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
-// The part that a flat key belongs to, and what comes behind it.
+// The part that a flat key belongs to, and what comes after it.
 static wk_status find_part(const char *key, int *part, const char **rest, wk_error *err)
 {
     size_t length = strcspn(key, ".\\"); // a pattern has "\." for the dot

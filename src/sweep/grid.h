@@ -109,7 +109,7 @@ void wk_sweep_grid_print(const wk_sweep_grid *grid, wk_text *out);
 /// Number of combinations before exclusions.
 uint64_t wk_sweep_grid_combinations(const wk_sweep_grid *grid);
 
-/// The grids of the program: the i-th name, NULL behind the last.
+/// The grids of the program: the i-th name, NULL after the last.
 const char *wk_sweep_grid_embedded(size_t i);
 
 #endif

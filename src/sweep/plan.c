@@ -200,7 +200,7 @@ static wk_status add_task(wk_sweep_plan *plan, const int *values, const wk_run_c
     return task.name && wk_array_push(&plan->tasks, task) ? WK_OK : no_memory(err);
 }
 
-// The combination after this one; false behind the last.
+// The combination after this one; false after the last.
 static bool next_values(const wk_sweep_grid *grid, int *values)
 {
     for (int i = grid->n_axes - 1; i >= 0; i--) {

@@ -91,7 +91,7 @@ static void keep_line(char line[WK_SWEEP_LINE_MAX], const char *text, size_t len
 {
     if (length == 0 || strncmp(text, "Try 'waker", 10) == 0) return;
     snprintf(line, WK_SWEEP_LINE_MAX, "%.*s", (int)length, text);
-    wk_utf8_tame(line, false);
+    wk_utf8_sanitise(line, false);
 }
 
 // What a process says, cut into lines.

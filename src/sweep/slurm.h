@@ -1,4 +1,4 @@
-// Sweeps on Slurm: a job array for the tasks of each shape, and behind them a job that makes the
+// Sweeps on Slurm: a job array for the tasks of each shape, and after them a job that makes the
 // report. What a job does is decided here too, by wk_slurm_task_begin and wk_slurm_task_end, which
 // the batch script of every array task calls around its run: the exit code 75 puts exactly that
 // array task back into the queue, a failure does so while the task has attempts left, and a node
@@ -80,7 +80,7 @@ typedef WK_ARRAY(wk_slurm_job) wk_slurm_jobs;
 wk_status wk_slurm_queue(const wk_slurm_world *world, wk_slurm_jobs *out, wk_error *err);
 
 /// Submits every task that is neither done, failed, queued nor worked on, and a job for the report
-/// behind all that is queued. Options are remembered; NULL takes those of the submission before, or
+/// after all that is queued. Options are remembered; NULL takes those of the submission before, or
 /// the defaults.
 /// `round` counts submissions by wk_slurm_finish, from 0. Calling it again submits nothing twice.
 wk_status wk_slurm_submit(const wk_slurm_world *world, const wk_slurm_options *options, int round,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// A field of a line of squeue; the next begins behind it.
+// A field of a line of squeue; the next begins after it.
 static const char *take_field(const char **line, char out[128])
 {
     size_t length = strcspn(*line, "|\n");

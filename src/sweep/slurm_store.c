@@ -313,7 +313,7 @@ wk_status wk_slurm_excluded(const wk_slurm_world *world, wk_text *out, wk_error 
     return status;
 }
 
-wk_status wk_slurm_forgive(const wk_slurm_world *world, const char *node, wk_error *err)
+wk_status wk_slurm_clear_failures(const wk_slurm_world *world, const char *node, wk_error *err)
 {
     wk_names names = {0};
     node_record now;

@@ -42,7 +42,7 @@ wk_status wk_slurm_call(const wk_slurm_world *world, const char *const *words, w
 /// than half of those that the sweep has seen.
 wk_status wk_slurm_excluded(const wk_slurm_world *world, wk_text *out, wk_error *err);
 /// Forgets the failures of a node.
-wk_status wk_slurm_forgive(const wk_slurm_world *world, const char *node, wk_error *err);
+wk_status wk_slurm_clear_failures(const wk_slurm_world *world, const char *node, wk_error *err);
 /// Whether `node` is among them.
 bool wk_slurm_is_excluded(const char *list, const char *node);
 

@@ -1,4 +1,4 @@
-// Submitting: which tasks, in which scripts, and the job behind them.
+// Submitting: which tasks, in which scripts, and the job after them.
 #include "sweep/slurm_store.h"
 
 #include <inttypes.h>
@@ -56,9 +56,9 @@ static void put_script_start(const submission *s, const char *kind, const char *
 static void put_command(const submission *s, const char *command, int number, wk_text *out)
 {
     wk_text_puts(out, "exec ");
-    wk_text_shell(out, s->world->program);
+    wk_text_shell_quote(out, s->world->program);
     wk_text_printf(out, " sweep %s ", command);
-    wk_text_shell(out, s->world->directory);
+    wk_text_shell_quote(out, s->world->directory);
     wk_text_printf(out, " %d\n", number);
 }
 
@@ -155,7 +155,7 @@ static wk_status submit_report(submission *s, wk_error *err)
     wk_status status = submit_script(s, name, &script, &job, err);
     wk_text_free(&script);
     if (status == WK_OK)
-        wk_log_line(&s->world->log, WK_LOG_INFO, "job %" PRIu64 ": the report, behind them", job);
+        wk_log_line(&s->world->log, WK_LOG_INFO, "job %" PRIu64 ": the report, after them", job);
     return status;
 }
 

@@ -48,7 +48,7 @@ static wk_status note_success(const wk_slurm_world *world, const char *node, wk_
     wk_status status = wk_slurm_read(world, name, &there, &text, err);
     wk_text_free(&text);
     if (status == WK_OK && !there) status = world->write(world->context, name, "", err);
-    return status == WK_OK ? wk_slurm_forgive(world, clean, err) : status;
+    return status == WK_OK ? wk_slurm_clear_failures(world, clean, err) : status;
 }
 
 static wk_status is_cancelled(const wk_slurm_world *world, bool *out, wk_error *err)

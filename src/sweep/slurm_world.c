@@ -69,7 +69,7 @@ static wk_status call(void *context, const char *const *words, wk_text *output, 
 static wk_status read_file(void *context, const char *name, wk_text *out, wk_error *err)
 {
     enum { LIMIT = 1 << 24 };
-    const wk_slurm_place *place = context;
+    const wk_slurm_folder *place = context;
     char *bytes;
     size_t size;
     WK_TRY(wk_file_read_in(place->dir, name, LIMIT, &bytes, &size, err));
@@ -80,25 +80,25 @@ static wk_status read_file(void *context, const char *name, wk_text *out, wk_err
 
 static wk_status write_file(void *context, const char *name, const char *text, wk_error *err)
 {
-    const wk_slurm_place *place = context;
+    const wk_slurm_folder *place = context;
     return wk_file_write_in(place->dir, name, text, strlen(text), err);
 }
 
 static wk_status remove_file(void *context, const char *name, wk_error *err)
 {
-    const wk_slurm_place *place = context;
+    const wk_slurm_folder *place = context;
     return wk_dir_remove(place->dir, name, err);
 }
 
 static wk_status list_files(void *context, wk_names *out, wk_error *err)
 {
-    const wk_slurm_place *place = context;
+    const wk_slurm_folder *place = context;
     return wk_dir_list(place->dir, out, err);
 }
 
 static wk_status phase_of(void *context, int task, wk_sweep_task_phase *out, wk_error *err)
 {
-    const wk_slurm_place *place = context;
+    const wk_slurm_folder *place = context;
     wk_sweep_state state;
     WK_TRY(wk_sweep_state_read(place->plan, place->directory, task, 0, &state, err));
     *out = state.phase;
@@ -117,7 +117,7 @@ static wk_status check_path(const char *path, wk_error *err)
 }
 
 // Jobs run elsewhere and later: their paths are absolute.
-static wk_status set_paths(wk_slurm_place *place, const char *directory, wk_error *err)
+static wk_status set_paths(wk_slurm_folder *place, const char *directory, wk_error *err)
 {
     char *path = realpath(directory, NULL);
     if (!path) return wk_file_error(err, "cannot find", directory);
@@ -131,7 +131,7 @@ static wk_status set_paths(wk_slurm_place *place, const char *directory, wk_erro
 }
 
 static wk_status open_place(const char *directory, const wk_sweep_plan *plan, const wk_log *log,
-                            bool make, wk_slurm_place *out, wk_error *err)
+                            bool make, wk_slurm_folder *out, wk_error *err)
 {
     WK_TRY(set_paths(out, directory, err));
     out->plan = plan;
@@ -150,21 +150,21 @@ static wk_status open_place(const char *directory, const wk_sweep_plan *plan, co
     return wk_dir_open_below(out->directory, WK_SWEEP_FOLDER "/slurm", false, &out->dir, err);
 }
 
-wk_status wk_slurm_place_open(const char *directory, const wk_sweep_plan *plan, const wk_log *log,
-                              wk_slurm_place *out, wk_error *err)
+wk_status wk_slurm_folder_open(const char *directory, const wk_sweep_plan *plan, const wk_log *log,
+                               wk_slurm_folder *out, wk_error *err)
 {
     return open_place(directory, plan, log, true, out, err);
 }
 
-wk_status wk_slurm_place_look(const char *directory, const wk_sweep_plan *plan, const wk_log *log,
-                              wk_slurm_place *out, wk_error *err)
+wk_status wk_slurm_folder_open_existing(const char *directory, const wk_sweep_plan *plan,
+                                        const wk_log *log, wk_slurm_folder *out, wk_error *err)
 {
     wk_status status = open_place(directory, plan, log, false, out, err);
     return status == WK_E_NOT_FOUND ? WK_OK : status;
 }
 
-void wk_slurm_place_close(wk_slurm_place *place)
+void wk_slurm_folder_close(wk_slurm_folder *place)
 {
     wk_dir_close(place->dir);
-    *place = (wk_slurm_place){0};
+    *place = (wk_slurm_folder){0};
 }

@@ -6,20 +6,20 @@
 #include "sweep/slurm.h"
 
 /// Zero-initialise; close it also after a failed open. `world` points into it.
-typedef struct wk_slurm_place {
+typedef struct wk_slurm_folder {
     wk_dir *dir;
     char directory[WK_PATH_MAX], program[WK_PATH_MAX];
     const wk_sweep_plan *plan;
     wk_slurm_world world;
-} wk_slurm_place;
+} wk_slurm_folder;
 
 /// Opens the folder, made where there is none. WK_E_INPUT for a path that a batch script cannot
 /// name.
-wk_status wk_slurm_place_open(const char *directory, const wk_sweep_plan *plan, const wk_log *log,
-                              wk_slurm_place *out, wk_error *err);
+wk_status wk_slurm_folder_open(const char *directory, const wk_sweep_plan *plan, const wk_log *log,
+                               wk_slurm_folder *out, wk_error *err);
 /// The same where nothing is to be made: `out->dir` is NULL where nothing was submitted.
-wk_status wk_slurm_place_look(const char *directory, const wk_sweep_plan *plan, const wk_log *log,
-                              wk_slurm_place *out, wk_error *err);
-void wk_slurm_place_close(wk_slurm_place *place);
+wk_status wk_slurm_folder_open_existing(const char *directory, const wk_sweep_plan *plan,
+                                        const wk_log *log, wk_slurm_folder *out, wk_error *err);
+void wk_slurm_folder_close(wk_slurm_folder *place);
 
 #endif

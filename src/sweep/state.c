@@ -36,7 +36,7 @@ static void print_mark(const wk_sweep_plan *plan, int task, wk_sweep_follow_kind
     wk_text_printf(out, "%" PRIu64, plan->tasks.items[task].steps);
     for (int i = 0; i < command->count; i++) {
         wk_text_puts(out, " ");
-        wk_text_shell(out, command->options[i]);
+        wk_text_shell_quote(out, command->options[i]);
     }
     wk_text_puts(out, "\n");
 }
@@ -152,7 +152,7 @@ static wk_status look_at_running(const wk_sweep_plan *plan, const wk_dir *run,
 {
     const wk_run_config *config = &plan->shapes.items[task->shape].config;
     wk_run_progress now = {.total = task->steps, .prefill = (uint64_t)config->prefill};
-    WK_TRY(wk_run_progress_look(run, &now, err));
+    WK_TRY(wk_run_progress_read_in(run, &now, err));
     out->steps = now.now.steps;
     out->seconds_left = wk_run_seconds_left(&now, wk_run_rate_by_files(&now));
     return WK_OK;

@@ -16,10 +16,10 @@ void wk_sweep_words_free(wk_sweep_words *words)
 
 void wk_sweep_words_print(const wk_sweep_words *words, const char *program, wk_text *out)
 {
-    if (program) wk_text_shell(out, program);
+    if (program) wk_text_shell_quote(out, program);
     for (size_t i = 0; i < words->items.count; i++) {
         if (i > 0 || program) wk_text_puts(out, " ");
-        wk_text_shell(out, words->items.items[i]);
+        wk_text_shell_quote(out, words->items.items[i]);
     }
     out->failed |= words->failed;
 }

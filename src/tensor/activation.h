@@ -1,5 +1,5 @@
-// The activations a bias can be fused with. Kept apart because the graph and every backend name
-// them.
+// Kinds that the graph and the kernels of every backend name: the activations that a bias can be
+// fused with, and measures of disagreement.
 #ifndef WK_TENSOR_ACTIVATION_H
 #define WK_TENSOR_ACTIVATION_H
 
@@ -11,5 +11,8 @@ typedef enum wk_activation {
     WK_TANH,
     WK_SIGMOID,
 } wk_activation;
+
+/// How the members of a stack disagree: by the population's standard deviation, or its variance.
+typedef enum wk_disagreement { WK_DISAGREEMENT_STD, WK_DISAGREEMENT_VARIANCE } wk_disagreement;
 
 #endif

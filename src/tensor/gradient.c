@@ -20,14 +20,14 @@ typedef struct piece {
 
 // Rows that were joined once may be wanted again: the same dy serves a weight and its bias.
 typedef struct joint {
-    size_t first, count; // of wk_sweep.joined
+    size_t first, count; // of wk_reverse_pass.joined
     wk_tensor result;
 } joint;
 
 typedef WK_ARRAY(wk_tensor) tensor_list;
 typedef WK_ARRAY(piece) piece_list;
 
-struct wk_sweep {
+struct wk_reverse_pass {
     wk_graph *g;
     size_t tensors;     // when the sweep began
     bool *wanted;       // by tensor: leads from a parameter
@@ -75,7 +75,7 @@ bool wk_backward_wants(const wk_backward *b, int i)
     return wk_tensor_exists(x) && b->sweep->wanted[x.id];
 }
 
-static void add_piece(wk_sweep *s, int tensor, piece p)
+static void add_piece(wk_reverse_pass *s, int tensor, piece p)
 {
     p.next = s->pieces_of[tensor];
     if (!wk_array_push(&s->pieces, p)) {
@@ -113,7 +113,7 @@ void wk_backward_give_column_sum(wk_backward *b, int i, wk_tensor dx)
     give(b, i, (piece){.kind = COLUMN_SUM, .a = dx});
 }
 
-static void push(wk_sweep *s, tensor_list *list, wk_tensor x)
+static void push(wk_reverse_pass *s, tensor_list *list, wk_tensor x)
 {
     if (!wk_array_push(list, x)) s->g->failed = true;
 }
@@ -126,7 +126,7 @@ static bool same_place(const wk_graph *g, wk_tensor a, wk_tensor b)
 }
 
 // An earlier result of join_rows for the same rows, or no tensor.
-static wk_tensor find_joint(const wk_sweep *s, const wk_tensor *x, size_t count)
+static wk_tensor find_joint(const wk_reverse_pass *s, const wk_tensor *x, size_t count)
 {
     for (size_t i = 0; i < s->joints.count; i++) {
         const joint *j = &s->joints.items[i];
@@ -162,7 +162,7 @@ static wk_tensor view_sequence(wk_graph *g, wk_tensor first, wk_shape shape)
 }
 
 // Matrices [m,C] one below the other.
-static wk_tensor join_rows(wk_sweep *s, const wk_tensor *x, size_t count)
+static wk_tensor join_rows(wk_reverse_pass *s, const wk_tensor *x, size_t count)
 {
     wk_tensor result = find_joint(s, x, count);
     if (count == 1 || wk_tensor_exists(result) || s->g->failed) return count == 1 ? x[0] : result;
@@ -189,7 +189,7 @@ static bool joinable(const wk_graph *g, wk_tensor x)
 }
 
 // A tensor's pieces of one kind, the last recorded first, which is forward order.
-static void collect(const wk_sweep *s, int tensor, piece_kind kind, piece_list *out)
+static void collect(const wk_reverse_pass *s, int tensor, piece_kind kind, piece_list *out)
 {
     out->count = 0;
     for (int i = s->pieces_of[tensor]; i >= 0; i = s->pieces.items[i].next) {
@@ -199,7 +199,7 @@ static void collect(const wk_sweep *s, int tensor, piece_kind kind, piece_list *
 }
 
 // The sum of all products: those over few rows joined, the others added up one by one.
-static void combine_products(wk_sweep *s, const piece_list *pieces, tensor_list *whole)
+static void combine_products(wk_reverse_pass *s, const piece_list *pieces, tensor_list *whole)
 {
     tensor_list x = {0}, dy = {0};
     wk_tensor sum = {0};
@@ -225,7 +225,7 @@ static wk_tensor column_sum(wk_graph *g, wk_tensor dx, int stack)
     return WK_EMIT(g, column_sum, (wk_attrs){.stack = stack}, dx);
 }
 
-static void combine_column_sums(wk_sweep *s, const piece_list *pieces, int stack,
+static void combine_column_sums(wk_reverse_pass *s, const piece_list *pieces, int stack,
                                 tensor_list *whole)
 {
     tensor_list few = {0};
@@ -251,7 +251,8 @@ static int by_place(const void *a, const void *b)
 
 // Takes from the sorted pieces those that do not overlap and lays them side by side; the others
 // move to the front for another layer. Returns how many are left.
-static size_t lay_out(wk_sweep *s, piece *pieces, size_t count, wk_shape shape, tensor_list *whole)
+static size_t lay_out(wk_reverse_pass *s, piece *pieces, size_t count, wk_shape shape,
+                      tensor_list *whole)
 {
     tensor_list layer = {0};
     WK_ARRAY(int) starts = {0};
@@ -277,7 +278,8 @@ static size_t lay_out(wk_sweep *s, piece *pieces, size_t count, wk_shape shape, 
     return left;
 }
 
-static void combine_parts(wk_sweep *s, piece_list *pieces, wk_shape shape, tensor_list *whole)
+static void combine_parts(wk_reverse_pass *s, piece_list *pieces, wk_shape shape,
+                          tensor_list *whole)
 {
     if (pieces->count == 0) return;
     qsort(pieces->items, pieces->count, sizeof *pieces->items, by_place);
@@ -287,7 +289,7 @@ static void combine_parts(wk_sweep *s, piece_list *pieces, wk_shape shape, tenso
 }
 
 // Puts a tensor's pieces together; no tensor if it has none.
-static wk_tensor complete(wk_sweep *s, int tensor)
+static wk_tensor complete(wk_reverse_pass *s, int tensor)
 {
     if (s->pieces_of[tensor] < 0 || s->g->failed) return s->results[tensor];
     wk_shape shape = wk_info(s->g, tensor)->type.shape;
@@ -311,9 +313,9 @@ static wk_tensor complete(wk_sweep *s, int tensor)
     return s->results[tensor];
 }
 
-static bool sweep_init(wk_sweep *s, wk_graph *g)
+static bool sweep_init(wk_reverse_pass *s, wk_graph *g)
 {
-    *s = (wk_sweep){.g = g, .tensors = g->tensors.count};
+    *s = (wk_reverse_pass){.g = g, .tensors = g->tensors.count};
     s->wanted = calloc(s->tensors, sizeof *s->wanted);
     s->pieces_of = malloc(s->tensors * sizeof *s->pieces_of);
     s->results = calloc(s->tensors, sizeof *s->results);
@@ -323,7 +325,7 @@ static bool sweep_init(wk_sweep *s, wk_graph *g)
     return true;
 }
 
-static void sweep_free(wk_sweep *s)
+static void sweep_free(wk_reverse_pass *s)
 {
     free(s->wanted);
     free(s->pieces_of);
@@ -333,7 +335,7 @@ static void sweep_free(wk_sweep *s)
     wk_array_free(&s->joints);
 }
 
-static bool leads_from_wanted(const wk_sweep *s, const wk_node *node)
+static bool leads_from_wanted(const wk_reverse_pass *s, const wk_node *node)
 {
     const int *inputs = wk_node_inputs(s->g, node);
     for (int i = 0; i < node->input_count; i++)
@@ -341,7 +343,7 @@ static bool leads_from_wanted(const wk_sweep *s, const wk_node *node)
     return false;
 }
 
-static void mark_wanted(wk_sweep *s, const wk_tensor *params, size_t count, int last)
+static void mark_wanted(wk_reverse_pass *s, const wk_tensor *params, size_t count, int last)
 {
     for (size_t i = 0; i < count; i++)
         s->wanted[params[i].id] = true;
@@ -365,7 +367,7 @@ static void check_unwritten(const wk_graph *g, int index)
     }
 }
 
-static void visit(wk_sweep *s, int index)
+static void visit(wk_reverse_pass *s, int index)
 {
     const wk_node node = s->g->nodes.items[index];
     if (node.output_count == 0 || s->pieces_of[node.outputs] < 0) return;
@@ -385,7 +387,7 @@ void wk_graph_gradients(wk_graph *g, wk_tensor loss, const wk_tensor *params, si
     if (g->failed) return;
     assert(wk_shape_count(wk_graph_shape(g, loss)) == 1 && "a loss has one element");
     int section = g->section;
-    wk_sweep s;
+    wk_reverse_pass s;
     if (sweep_init(&s, g)) {
         int last = wk_info(g, loss.id)->producer;
         mark_wanted(&s, params, count, last);

@@ -6,12 +6,12 @@
 
 #include "tensor/node.h"
 
-typedef struct wk_sweep wk_sweep;
+typedef struct wk_reverse_pass wk_reverse_pass;
 
 /// One node in the reverse sweep.
 typedef struct wk_backward {
     wk_graph *g;
-    wk_sweep *sweep;
+    wk_reverse_pass *sweep;
     wk_node node;
     wk_tensor dy; // gradient of output 0
 } wk_backward;

@@ -94,7 +94,7 @@ static wk_tensor add_tensor(wk_graph *g, wk_tensor_info info)
 static void check_shape(const wk_graph *g, wk_shape shape)
 {
     if (g->failed) return;
-    assert(shape.rank >= 1 && shape.rank <= WK_MAX_RANK);
+    assert(shape.rank >= 1 && shape.rank <= WK_RANK_MAX);
     for (int i = 0; i < shape.rank; i++)
         assert(shape.dim[i] >= 1 && "every axis has length 1 or more");
     (void)shape;

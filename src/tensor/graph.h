@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WK_MAX_RANK = 5 };
+enum { WK_RANK_MAX = 5 };
 
 typedef struct wk_graph wk_graph;
 typedef struct wk_buffer wk_buffer;
@@ -37,7 +37,7 @@ const char *wk_dtype_name(wk_dtype dtype);
 /// Lengths of the axes, the slowest first. Every length is at least 1.
 typedef struct wk_shape {
     int rank;
-    int dim[WK_MAX_RANK];
+    int dim[WK_RANK_MAX];
 } wk_shape;
 
 /// WK_SHAPE(4, 3) is the shape [4,3].
@@ -204,8 +204,6 @@ wk_tensor wk_graph_half_squared_error(wk_graph *g, wk_tensor x, wk_tensor target
 /// reward [H,N] and value [H+1,N]: [H,N]. With a stack: [S,H,N] and [S,H+1,N].
 wk_tensor wk_graph_lambda_return(wk_graph *g, wk_tensor reward, wk_tensor value, float discount,
                                  float lambda);
-/// How the members of a stack disagree.
-typedef enum wk_disagreement { WK_DISAGREEMENT_STD, WK_DISAGREEMENT_VARIANCE } wk_disagreement;
 /// scale times the spread over the stack (divided by S, not S-1) of x [S,..,F], mean over the last
 /// axis: [..] (or [1] from rank 2). Where the deviation is zero its gradient is zero.
 wk_tensor wk_graph_disagreement(wk_graph *g, wk_tensor x, wk_disagreement kind, float scale);

@@ -76,7 +76,7 @@ typedef union wk_attrs {
     struct {
         float scale, offset;
     } affine;
-    float floor; // at_least, at_least_grad
+    float floor; // clamp_min, clamp_min_grad
     struct {
         bool transpose_a, transpose_b;
         bool reduce; // sums the products of the stack into one

@@ -198,7 +198,7 @@ static bool is_whole_block(const planner *p, int tensor)
            wk_shape_count(info->type.shape) == wk_shape_count(root->type.shape);
 }
 
-// Moves the block of `root` into the block of `target` (a root), `at` bytes behind target's begin.
+// Moves the block of `root` into the block of `target` (a root), `at` bytes after target's begin.
 static void move_block(planner *p, int root, int target, size_t at)
 {
     size_t target_at;

@@ -103,7 +103,7 @@ static bool is_late(const wk_scheduler *s, int step)
 }
 
 // The step that this one follows on its stream: the one it waits for longest, or -1. The steps of
-// an optimiser stay together behind their first.
+// an optimiser stay together after their first.
 static int followed(const wk_scheduler *s, int step)
 {
     int last = -1, begin = wk_schedule_optimiser(s, step);

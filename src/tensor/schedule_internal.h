@@ -31,7 +31,7 @@ typedef struct wk_step {
     int after;       // the last step of stream 0 that it waits for, or -1
     int before;      // the first step of stream 0 that needs it, or the count
     int until;       // of a chain: the step of stream 0 with which it is expected to end
-    int at;          // the position that it is moved behind
+    int at;          // the position that it is moved after
     int rank;        // its place among those of one position
     bool deferrable; // only the optimiser or a store reads it, or nothing
     bool grouped;    // part of a group

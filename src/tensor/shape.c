@@ -40,7 +40,8 @@ wk_split wk_shape_split(wk_shape shape, int axis, int axes)
     return split;
 }
 
-wk_shape wk_shape_without(wk_shape shape, int axis, int axes)
+// The shape without axes axis ... axis+axes-1; [1] when none is left.
+static wk_shape without_axes(wk_shape shape, int axis, int axes)
 {
     wk_shape result = {0};
     for (int i = 0; i < shape.rank; i++) {
@@ -52,7 +53,7 @@ wk_shape wk_shape_without(wk_shape shape, int axis, int axes)
 
 wk_shape wk_shape_with(wk_shape shape, int axis, int length)
 {
-    assert(shape.rank < WK_MAX_RANK && axis >= 0 && axis <= shape.rank);
+    assert(shape.rank < WK_RANK_MAX && axis >= 0 && axis <= shape.rank);
     for (int i = shape.rank; i > axis; i--)
         shape.dim[i] = shape.dim[i - 1];
     shape.dim[axis] = length;
@@ -60,7 +61,8 @@ wk_shape wk_shape_with(wk_shape shape, int axis, int length)
     return shape;
 }
 
-wk_shape wk_shape_last(wk_shape shape, int length)
+// The shape with another length on the last axis.
+static wk_shape with_last(wk_shape shape, int length)
 {
     shape.dim[shape.rank - 1] = length;
     return shape;
@@ -210,7 +212,7 @@ static void shape_reduce(const call *c)
     wk_shape x = in(c, 0);
     int axis = c->attrs->reduce.axis, axes = c->attrs->reduce.axes;
     assert(axis >= 0 && axes >= 1 && axis + axes <= x.rank && "sum or mean: no such axis");
-    give(c, 0, wk_shape_without(x, axis, axes));
+    give(c, 0, without_axes(x, axis, axes));
 }
 
 static void shape_matmul(const call *c)
@@ -298,7 +300,7 @@ static void shape_gru(const call *c)
         check_row(pre, in(c, i));
         assert(wk_shape_equal(in(c, i), in(c, 1)) && "gru: parameters differ in shape");
     }
-    assert(wk_shape_equal(wk_shape_last(h, 3 * h.dim[h.rank - 1]), pre) && "gru: state and parts");
+    assert(wk_shape_equal(with_last(h, 3 * h.dim[h.rank - 1]), pre) && "gru: state and parts");
     give(c, 0, h);
     give(c, 1, norm_stats(pre));
 }
@@ -345,7 +347,7 @@ static void shape_entropy(const call *c)
 {
     wk_shape x = in(c, 0);
     assert(x.rank >= 2 && "logits are [..,V,C]");
-    give(c, 0, wk_shape_without(x, x.rank - 2, 2));
+    give(c, 0, without_axes(x, x.rank - 2, 2));
 }
 
 static void shape_kl(const call *c)
@@ -361,7 +363,7 @@ static wk_shape action_shape(wk_shape raw)
 {
     int width = raw.dim[raw.rank - 1];
     assert(width % 2 == 0 && "truncated normal: raw is [..,2A]");
-    return wk_shape_last(raw, width / 2);
+    return with_last(raw, width / 2);
 }
 
 static void shape_truncated_normal_sample(const call *c)
@@ -378,7 +380,7 @@ static void shape_truncated_normal_mode(const call *c)
 static void shape_truncated_normal_entropy(const call *c)
 {
     wk_shape raw = action_shape(in(c, 0));
-    give(c, 0, wk_shape_without(raw, raw.rank - 1, 1));
+    give(c, 0, without_axes(raw, raw.rank - 1, 1));
 }
 
 #define shape_truncated_normal_sample_grad same
@@ -391,12 +393,12 @@ static void shape_half_squared_error(const call *c)
     assert(axes >= 1 && axes <= x.rank && "half_squared_error: axes");
     if (!wk_shape_equal(x, target)) {
         assert(axes < x.rank && "half_squared_error: shapes differ");
-        wk_shape shared = wk_shape_without(x, 0, 1);
+        wk_shape shared = without_axes(x, 0, 1);
         if (target.rank == x.rank) shared = wk_shape_with(shared, 0, 1);
         assert(wk_shape_equal(target, shared) && "half_squared_error: shapes differ");
         (void)shared;
     }
-    give(c, 0, wk_shape_without(x, x.rank - axes, axes));
+    give(c, 0, without_axes(x, x.rank - axes, axes));
 }
 
 #define shape_half_squared_error_grad same
@@ -423,8 +425,8 @@ static void shape_disagreement(const call *c)
 {
     wk_shape x = in(c, 0);
     assert(x.rank >= 2 && "disagreement: x is [S,..,F]");
-    x = wk_shape_without(x, x.rank - 1, 1);
-    give(c, 0, wk_shape_without(x, 0, 1));
+    x = without_axes(x, x.rank - 1, 1);
+    give(c, 0, without_axes(x, 0, 1));
 }
 
 #define shape_disagreement_grad same

@@ -21,12 +21,8 @@ static inline bool wk_shape_is_last(wk_shape shape, int axis)
     return axis == shape.rank - 1;
 }
 
-/// The shape without axes axis ... axis+axes-1; [1] when none is left.
-wk_shape wk_shape_without(wk_shape shape, int axis, int axes);
 /// The shape with a new axis of this length at position `axis`.
 wk_shape wk_shape_with(wk_shape shape, int axis, int length);
-/// The shape with another length on the last axis.
-wk_shape wk_shape_last(wk_shape shape, int length);
 
 /// A matmul's operands and result as [stack,rows,columns].
 typedef struct wk_matmul_sizes {

@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-int wk_draw(const double *probability, int count, wk_rng *rng)
+// An index drawn from `count` probabilities that sum to 1.
+static int draw(const double *probability, int count, wk_rng *rng)
 {
     double at = wk_rng_unit(rng);
     int last = 0;
@@ -38,10 +39,10 @@ void wk_draw_policy(const wk_mdp *mdp, wk_rng *rng, double *policy)
 void wk_rollout_episode(const wk_mdp *mdp, const int *choice, int steps, wk_rng *rng,
                         wk_tabular_model *model)
 {
-    int state = wk_draw(mdp->start, mdp->states, rng);
+    int state = draw(mdp->start, mdp->states, rng);
     for (int t = 0; t < steps; t++) {
         int action = choice ? choice[state] : (int)wk_rng_below(rng, (uint64_t)mdp->actions);
-        int next = wk_draw(wk_mdp_next_of(mdp, state, action), mdp->states, rng);
+        int next = draw(wk_mdp_next_of(mdp, state, action), mdp->states, rng);
         wk_tabular_model_add(model, state, action, next);
         state = next;
     }

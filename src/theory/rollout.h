@@ -5,9 +5,6 @@
 
 #include "theory/tabular_model.h"
 
-/// An index drawn from `count` probabilities that sum to 1.
-int wk_draw(const double *probability, int count, wk_rng *rng);
-
 /// A random reward in [0,1], [states,actions]: by turns (`kind`, any number from 0) uniform for
 /// every state and action, 1 for a tenth of them and 0 else, and 1 in a single state.
 void wk_draw_reward(const wk_mdp *mdp, uint64_t kind, wk_rng *rng, double *reward);

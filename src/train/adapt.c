@@ -112,7 +112,7 @@ typedef struct adapt {
     wk_long_run loop; // counts updates
     const wk_adapt_config *config;
     wk_saved_run run;
-    char folder[WK_WEIGHTS_PATH_MAX]; // RUN/adapt/step-...
+    char folder[WK_PATH_MAX]; // RUN/adapt/step-...
     adapt_settings settings;
     wk_replay *replay;
     wk_samples samples;
@@ -233,7 +233,7 @@ static wk_status refuse_strangers(const adapt *a, wk_error *err)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         wk_entry entry;
         uint64_t size;
-        WK_TRY(wk_dir_look(a->loop.dir, names[i], &entry, &size, err));
+        WK_TRY(wk_dir_stat(a->loop.dir, names[i], &entry, &size, err));
         if (entry != WK_ENTRY_NONE && size > 0)
             return wk_fail(err, WK_E_INPUT,
                            "'%s' has '%s' but no %s, and a new adaptation would overwrite it; put "
@@ -314,7 +314,7 @@ static wk_status open_data(adapt *a, bool known, wk_error *err)
             "the newest checkpoint of '%s' is older than its snapshot of agent step %" PRIu64
             ": wait for the next one",
             a->config->directory, w->step);
-    wk_run_data_limit(a->replay, wanted);
+    wk_data_cutoff_apply(a->replay, wanted);
     WK_TRY(check_data(a, known, err));
     a->settings.rows = wk_replay_get_stats(a->replay).rows;
     WK_TRY(wk_samples_create(&w->config, a->run.world.domain, w->backend, &a->samples, err));
@@ -447,7 +447,7 @@ static wk_status record(void *context, wk_error *err)
     wk_metrics_scalar(metrics, "train_updates", (double)a->done);
     for (int k = 0; k < w->n_tasks; k++)
         wk_metrics_add_task(metrics, a->run.world.domain->tasks[w->tasks[k]].name, &a->last, k);
-    double updates = wk_speed_updates(&a->loop.speed); // unknown behind the very first
+    double updates = wk_speed_updates(&a->loop.speed); // unknown after the very first
     if (!isnan(updates)) wk_metrics_timing(metrics, "time/updates_per_second", updates);
     return wk_metrics_write(metrics, (int64_t)a->done, err);
 }

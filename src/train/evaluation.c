@@ -59,9 +59,9 @@ static void log_case(wk_metrics *metrics, const wk_domain *domain, int number,
     note(metrics, group, "cvar_0.1", "return", c->returned.cvar[WK_SCORE_TENTH]);
     log_score(metrics, group, "length", &c->length);
     note(metrics, group, "diverged", "episodes", c->diverged);
-    note(metrics, group, "promised", "value", c->foresight.value);
-    note(metrics, group, "discounted", "return", c->foresight.discounted);
-    note(metrics, group, "reward", "error", c->foresight.reward_error);
+    note(metrics, group, "promised", "value", c->calibration.value);
+    note(metrics, group, "discounted", "return", c->calibration.discounted);
+    note(metrics, group, "reward", "error", c->calibration.reward_error);
     note(metrics, group, "open_loop", "image_error", c->open_loop.mean_image);
     note(metrics, group, "open_loop", "reward_error", c->open_loop.mean_reward);
     for (int k = 0; k < domain->n_indicators; k++)
@@ -111,8 +111,8 @@ static wk_status evaluate(evaluation *e, const wk_log *log, const wk_dir *direct
     int options[WK_OPTIONS_MAX];
     WK_TRY(wk_run_config_options(config, domain, options, err));
     // Clips have no other place than TensorBoard files.
-    bool pictures = !domain->observation.no_image;
-    if (config->log_tensorboard && config->log_images_every > 0 && pictures)
+    bool has_images = !domain->observation.no_image;
+    if (config->log_tensorboard && config->log_images_every > 0 && has_images)
         WK_TRY(wk_eval_clips_create(learner, domain, config->length, &e->clips, err));
     wk_eval_player player = {.options = options,
                              .learner = learner,

@@ -10,16 +10,16 @@
 
 typedef struct finetune {
     const wk_finetune_config *config;
-    wk_saved_run run;                 // that it begins with
-    wk_run_config own;                // its own configuration
-    const wk_run_reward *reward;      // of a task that was added to the run later; else NULL
-    wk_relabelled *extended;          // the domain with that task
-    const wk_domain *domain;          // that it collects in
-    uint64_t step;                    // of the world model
-    char source[WK_WEIGHTS_PATH_MAX]; // weights to begin with,
-    char tasks[WK_RUN_TEXT_MAX];      // the tasks they have policies for
-    int member;                       // and ours among them
-    char result[WK_WEIGHTS_PATH_MAX];
+    wk_saved_run run;            // that it begins with
+    wk_run_config own;           // its own configuration
+    const wk_run_reward *reward; // of a task that was added to the run later; else NULL
+    wk_relabelled *extended;     // the domain with that task
+    const wk_domain *domain;     // that it collects in
+    uint64_t step;               // of the world model
+    char source[WK_PATH_MAX];    // weights to begin with,
+    char tasks[WK_RUN_TEXT_MAX]; // the tasks they have policies for
+    int member;                  // and ours among them
+    char result[WK_PATH_MAX];
     wk_data_cutoff cutoff; // of the run's data
 } finetune;
 
@@ -139,7 +139,7 @@ static wk_status copy_episode(wk_replay *from, size_t i, wk_replay *to, rows *r,
     const wk_replay_config *sizes = wk_replay_settings(from);
     size_t width = (size_t)sizes->action_size, tasks = (size_t)sizes->n_tasks;
     size_t numbers = (size_t)sizes->observation.vector;
-    bool pictures = !sizes->observation.no_image;
+    bool has_images = !sizes->observation.no_image;
     const wk_replay_batch out = {.images = r->images,
                                  .vectors = r->vectors,
                                  .actions = r->actions,
@@ -156,7 +156,7 @@ static wk_status copy_episode(wk_replay *from, size_t i, wk_replay *to, rows *r,
         memcpy(completion, r->completion + at * tasks, tasks * sizeof *completion);
         if (r->added) rewards[tasks] = r->added[t];
         const wk_replay_row row = {.slot = 0,
-                                   .image = pictures ? r->images + at * WK_IMAGE_BYTES : NULL,
+                                   .image = has_images ? r->images + at * WK_IMAGE_BYTES : NULL,
                                    .vector = numbers > 0 ? r->vectors + at * numbers : NULL,
                                    .action = t ? r->actions + at * width : NULL,
                                    .rewards = rewards,
@@ -192,7 +192,7 @@ static wk_status copy_data(finetune *f, wk_replay *to, wk_error *err)
     wk_replay *from = NULL;
     wk_reward_table table = {0};
     WK_TRY(wk_saved_run_data(&f->run, NULL, &from, err));
-    wk_run_data_limit(from, &f->cutoff);
+    wk_data_cutoff_apply(from, &f->cutoff);
     wk_status status = WK_OK;
     if (f->reward)
         status = wk_reward_table_read(f->config->directory, f->config->task, &table, err);
@@ -240,7 +240,7 @@ static wk_status finish(void *context, wk_trainer *trainer, wk_error *err)
 static wk_status is_finished(void *context, wk_trainer *trainer, bool *out, wk_error *err)
 {
     finetune *f = context;
-    char snapshot[WK_WEIGHTS_PATH_MAX];
+    char snapshot[WK_PATH_MAX];
     wk_weights_path(wk_dir_path(wk_trainer_directory(trainer)),
                     (wk_weights_set){.kind = WK_WEIGHTS_SNAPSHOT},
                     wk_trainer_progress(trainer).steps, snapshot);
@@ -279,7 +279,7 @@ wk_status wk_finetune(const wk_finetune_config *config, const wk_run_control *co
                                     .context = f};
     wk_status status = open_parts(f, &control->log, err);
     if (status == WK_OK) {
-        char folder[WK_WEIGHTS_PATH_MAX];
+        char folder[WK_PATH_MAX];
         snprintf(folder, sizeof folder, "%s", f->result);
         *strrchr(folder, '/') = 0;
         status = wk_train(&f->own, folder, &extras, control, end, err);

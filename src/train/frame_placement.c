@@ -33,7 +33,7 @@ wk_status wk_trainer_choose_frame_placement(wk_trainer *t, bool *upload, wk_erro
     *upload = false;
     if (t->domain->observation.no_image) {
         snprintf(t->frame_placement, sizeof t->frame_placement,
-                 "on the host (vectors: the domain has no pictures)");
+                 "on the host (vectors: the domain has no images)");
         return WK_OK;
     }
     if (must && !device)

@@ -218,9 +218,9 @@ static uint64_t count_updates(wk_trainer *t)
 {
     if (wk_trainer_is_prefilling(t)) return 0;
     for (int i = 0; i < t->count; i++)
-        t->counters.debt += t->running[i].active != 0;
-    uint64_t updates = t->counters.debt / (uint64_t)t->config.train_every;
-    t->counters.debt %= (uint64_t)t->config.train_every;
+        t->counters.steps_since_update += t->running[i].active != 0;
+    uint64_t updates = t->counters.steps_since_update / (uint64_t)t->config.train_every;
+    t->counters.steps_since_update %= (uint64_t)t->config.train_every;
     return can_learn(t) ? updates : 0;
 }
 

@@ -14,7 +14,7 @@
 typedef struct wk_samples {
     int batch, length;
     size_t n_tasks; // of the domain: rewards in a row as drawn
-    // Of tasks that the replay does not have, which come behind its own; NULL where the learner has
+    // Of tasks that the replay does not have, which come after its own; NULL where the learner has
     // no such task. Borrowed.
     const wk_reward_table *added[WK_TASKS_MAX];
     uint8_t *images, *first;

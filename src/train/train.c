@@ -19,7 +19,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH_CHARS = 4096 };
 static const double SLOW_SECONDS = 60;
 
 typedef struct run {
@@ -36,7 +35,7 @@ typedef struct run {
     wk_watchdog *watchdog; // of a plug-in; NULL: none
     bool complete;         // it was when it was opened
     bool warned;           // that frames are no longer on the device
-    int cut;               // episodes that ended because their state was not saved
+    int unsaved;           // episodes that ended because their state was not saved
     double last_score;     // mean of the last evaluation; NaN before the first
 } run;
 
@@ -57,7 +56,7 @@ static wk_status refuse_links(const run *r, wk_error *err)
                                         WK_METRICS_JSONL};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         wk_entry entry;
-        WK_TRY(wk_dir_look(r->loop.dir, names[i], &entry, NULL, err));
+        WK_TRY(wk_dir_stat(r->loop.dir, names[i], &entry, NULL, err));
         if (entry == WK_ENTRY_LINK)
             return wk_fail(err, WK_E_INPUT,
                            "'%s/%s' is a symbolic link, and what lies behind it is not changed; "
@@ -71,10 +70,10 @@ static wk_status refuse_links(const run *r, wk_error *err)
 static wk_status check_config(const run *r, wk_error *err)
 {
     bool there;
-    char path[PATH_CHARS];
+    char path[WK_PATH_MAX];
     WK_TRY(wk_file_exists_in(r->loop.dir, "config.yaml", &there, err));
     if (!there) return WK_OK;
-    snprintf(path, sizeof path, "%s/config.yaml", r->loop.path);
+    WK_TRY(wk_path_print(path, err, "%s/config.yaml", r->loop.path));
     wk_run_config before;
     WK_TRY(wk_run_config_read(path, &before, err));
     wk_status status = wk_run_config_resumable(&before, r->config, err);
@@ -157,7 +156,7 @@ static wk_status prepare(run *r, wk_error *err)
         WK_TRY(wk_watchdog_create(SLOW_SECONDS, say_slow, r, &r->watchdog, err));
     wk_trainer_watch(r->trainer, r->watchdog);
     bool fresh = wk_trainer_resumed_from(r->trainer) < 0;
-    if (!fresh) WK_TRY(wk_trainer_cut_episodes(r->trainer, &r->cut, err));
+    if (!fresh) WK_TRY(wk_trainer_end_episodes(r->trainer, &r->unsaved, err));
     if (fresh && extras->prepare) WK_TRY(extras->prepare(extras->context, r->trainer, err));
     set_schedule(r, fresh);
     wk_long_run_start(&r->loop, r->config->train_every);
@@ -274,12 +273,12 @@ static void announce_resumption(const run *r)
     if (resumed < 0) return;
     steps_text(r, (uint64_t)resumed, steps);
     wk_log_line(log_of(r), WK_LOG_INFO, "continuing after %s", steps);
-    if (r->cut > 0)
+    if (r->unsaved > 0)
         wk_log_line(log_of(r), WK_LOG_WARN,
                     "the environments of %s cannot save their state: the %d episodes that were "
                     "running end where the run stopped, and new ones begin; the results are not "
                     "those of a run that was never interrupted",
-                    wk_trainer_domain(r->trainer)->name, r->cut);
+                    wk_trainer_domain(r->trainer)->name, r->unsaved);
 }
 
 // What a run will take is said before hours are spent on its prefill.

@@ -369,15 +369,15 @@ wk_run_schedule *wk_trainer_schedule(wk_trainer *t)
     return &t->schedule;
 }
 
-wk_status wk_trainer_cut_episodes(wk_trainer *t, int *cut, wk_error *err)
+wk_status wk_trainer_end_episodes(wk_trainer *t, int *ended, wk_error *err)
 {
-    *cut = 0;
+    *ended = 0;
     for (int i = 0; i < t->count; i++) {
         if (!t->running[i].active || wk_env_has_episode(wk_vec_env(t->vec, i))) continue;
         const wk_replay_row end = {.slot = i, .flags = WK_IS_LAST};
         WK_TRY(wk_replay_append(t->replay, &end, 1, err));
         t->running[i].active = WK_EPISODE_NONE;
-        ++*cut;
+        ++*ended;
     }
     return WK_OK;
 }

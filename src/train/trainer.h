@@ -121,12 +121,12 @@ const char *wk_trainer_task_name(const wk_trainer *trainer, int k);
 /// What the caller logs when; saved and resumed with the rest.
 wk_run_schedule *wk_trainer_schedule(wk_trainer *trainer);
 
-/// Writes a checkpoint under `directory`/checkpoints, durably, and removes those beyond
-/// config.checkpoint_keep.
 /// Ends the episodes that run in a resumed trainer whose environments could not save their state:
 /// they stay in the replay as far as they were collected, and new ones begin. Says how many.
-wk_status wk_trainer_cut_episodes(wk_trainer *trainer, int *cut, wk_error *err);
+wk_status wk_trainer_end_episodes(wk_trainer *trainer, int *ended, wk_error *err);
 
+/// Writes a checkpoint under `directory`/checkpoints, durably, and removes those beyond
+/// config.checkpoint_keep.
 wk_status wk_trainer_save(wk_trainer *trainer, wk_error *err);
 
 /// The step of the checkpoint this trainer was resumed from, or -1 for a new run; and why a newer

@@ -104,11 +104,11 @@ static void add_curriculum(wk_metrics *metrics, const wk_curriculum *curriculum)
 // Values of single θ, as the authors log them; large grids have the heat map instead.
 static void add_environments(wk_metrics *metrics, wk_trainer *trainer)
 {
-    enum { MAX_VALUES = 64 };
+    enum { VALUES_MAX = 64 };
     const wk_curriculum *curriculum = wk_trainer_curriculum(trainer);
     wk_curriculum_view view = wk_curriculum_get_view(curriculum);
-    double probability[MAX_VALUES], episodes = 0;
-    if (view.count > MAX_VALUES) return;
+    double probability[VALUES_MAX], episodes = 0;
+    if (view.count > VALUES_MAX) return;
     wk_curriculum_distribution(curriculum, probability);
     for (size_t i = 0; i < view.count; i++)
         episodes += (double)view.visits[i];

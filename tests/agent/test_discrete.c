@@ -1,4 +1,4 @@
-// Learners of discrete actions and of vectors, besides or instead of pictures: the distribution of
+// Learners of discrete actions and of vectors, besides or instead of images: the distribution of
 // a one-hot actor and its gradients, that whole updates repeat to the bit on any device, that
 // policies choose one action, and what predictions are of.
 #include "agent/acting.h"
@@ -44,7 +44,7 @@ typedef wk_tensor measure(wk_graph *g, const wk_learner_config *c, wk_tensor raw
 
 static wk_tensor surprise(wk_graph *g, const wk_learner_config *c, wk_tensor raw)
 {
-    return wk_actor_surprise(g, c, raw, wk_graph_constant(g, WK_SHAPE(1, CASES, KINDS), taken));
+    return wk_actor_neg_log_prob(g, c, raw, wk_graph_constant(g, WK_SHAPE(1, CASES, KINDS), taken));
 }
 
 // The measure of each row, and the gradient of its sum by the logits.
@@ -350,7 +350,7 @@ static void vectors_are_predicted(void **state)
         assert_true(c.observation.no_image == (images[PIXELS / 2] == 0));
         for (int k = 0; k < (T - 1) * B; k++)
             assert_true(error[k] > 0);
-        // Reconstructions of the context become those of this batch. Pictures of noise take longer.
+        // Reconstructions of the context become those of this batch. Images of noise take longer.
         for (int k = 0; k < B * V; k++)
             before += fabs((double)vectors[k] - (double)b->vectors[k]);
         for (int n = 0; c.observation.no_image && n < 100; n++)

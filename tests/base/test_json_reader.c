@@ -109,17 +109,17 @@ static void strings_must_be_utf8(void **state)
 static void nesting_is_bounded(void **state)
 {
     (void)state;
-    char deep[2 * WK_JSON_MAX_DEPTH + 2], kinds[400];
-    memset(deep, '[', WK_JSON_MAX_DEPTH);
-    memset(deep + WK_JSON_MAX_DEPTH, ']', WK_JSON_MAX_DEPTH);
-    trace(deep, 2 * WK_JSON_MAX_DEPTH, kinds, sizeof kinds);
-    assert_int_equal(kinds[2 * WK_JSON_MAX_DEPTH], '$');
-    memset(deep, '[', WK_JSON_MAX_DEPTH + 1);
-    wk_json_reader reader = wk_json_reader_start(deep, WK_JSON_MAX_DEPTH + 1);
+    char deep[2 * WK_JSON_DEPTH_MAX + 2], kinds[400];
+    memset(deep, '[', WK_JSON_DEPTH_MAX);
+    memset(deep + WK_JSON_DEPTH_MAX, ']', WK_JSON_DEPTH_MAX);
+    trace(deep, 2 * WK_JSON_DEPTH_MAX, kinds, sizeof kinds);
+    assert_int_equal(kinds[2 * WK_JSON_DEPTH_MAX], '$');
+    memset(deep, '[', WK_JSON_DEPTH_MAX + 1);
+    wk_json_reader reader = wk_json_reader_start(deep, WK_JSON_DEPTH_MAX + 1);
     while (wk_json_reader_next(&reader).kind != WK_JSON_ERROR)
         ;
     assert_string_equal(reader.problem, "nested too deeply");
-    assert_int_equal(reader.at, WK_JSON_MAX_DEPTH);
+    assert_int_equal(reader.at, WK_JSON_DEPTH_MAX);
 }
 
 static void every_prefix_of_a_document_is_refused(void **state)

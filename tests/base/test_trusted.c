@@ -37,17 +37,17 @@ static void a_file_is_looked_at_without_links(void **state)
     wk_code_file a, b;
     assert_ok(wk_file_write("trusted-file.tmp", "abc", 3, &err));
     assert_int_equal(symlink("trusted-file.tmp", "trusted-link.tmp"), 0);
-    assert_ok(wk_code_file_look("trusted-file.tmp", &a, &err));
-    assert_ok(wk_code_file_look("./trusted-link.tmp", &b, &err));
+    assert_ok(wk_code_file_read("trusted-file.tmp", &a, &err));
+    assert_ok(wk_code_file_read("./trusted-link.tmp", &b, &err));
     assert_string_equal(a.path, b.path);
     assert_true(wk_code_path_valid(a.path));
     assert_string_equal(a.sha256,
                         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     unlink("trusted-link.tmp");
     unlink("trusted-file.tmp");
-    assert_refused(wk_code_file_look("trusted-file.tmp", &a, &err), WK_E_NOT_FOUND, "no file");
-    assert_refused(wk_code_file_look(".", &a, &err), WK_E_FORMAT, "not a shared object");
-    assert_refused(wk_code_file_look("/dev/zero", &a, &err), WK_E_FORMAT, "not a shared object");
+    assert_refused(wk_code_file_read("trusted-file.tmp", &a, &err), WK_E_NOT_FOUND, "no file");
+    assert_refused(wk_code_file_read(".", &a, &err), WK_E_FORMAT, "not a shared object");
+    assert_refused(wk_code_file_read("/dev/zero", &a, &err), WK_E_FORMAT, "not a shared object");
 }
 
 static void the_list_reads_back(void **state)
@@ -99,7 +99,7 @@ static void words_are_quoted_for_the_shell(void **state)
                                            {"a'; rm b", "'a'\\''; rm b'"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         wk_text out = {0};
-        wk_text_shell(&out, words[i][0]);
+        wk_text_shell_quote(&out, words[i][0]);
         assert_string_equal(wk_text_get(&out), words[i][1]);
         wk_text_free(&out);
     }

@@ -62,9 +62,9 @@ static void control_characters_are_replaced(void **state)
 {
     (void)state;
     char line[] = "a\x1b[2Jb\nc\x7f \xc2\x9b caf\xc3\xa9\t", text[] = "x\ny\r";
-    wk_utf8_tame(line, true);
+    wk_utf8_sanitise(line, true);
     assert_string_equal(line, "a?[2Jb\nc? ?? caf\xc3\xa9?");
-    wk_utf8_tame(text, false);
+    wk_utf8_sanitise(text, false);
     assert_string_equal(text, "x?y?");
 }
 

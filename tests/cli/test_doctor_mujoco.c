@@ -5,10 +5,10 @@
 
 static const char tested[] = "2.2.2, 3.17.0, 4.0.1";
 
-static wk_examination judge(int built_for, int loaded)
+static wk_doctor_finding judge(int built_for, int loaded)
 {
-    wk_examination e = {0};
-    wk_judge_mujoco(built_for, loaded, tested, &e);
+    wk_doctor_finding e = {0};
+    wk_doctor_mujoco_versions(built_for, loaded, tested, &e);
     return e;
 }
 
@@ -20,7 +20,7 @@ static void a_tested_version_is_named_and_needs_no_advice(void **state)
         const char *text;
     } all[] = {{222, "2.2.2"}, {3017000, "3.17.0"}, {4000001, "4.0.1"}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        wk_examination e = judge(all[i].number, all[i].number);
+        wk_doctor_finding e = judge(all[i].number, all[i].number);
         assert_int_equal(e.health, WK_HEALTH_OK);
         assert_string_equal(e.found, all[i].text);
         assert_string_equal(e.advice, "");
@@ -42,7 +42,7 @@ static void another_version_is_said_not_to_be_tested(void **state)
         {3001007, "3.1.7, a version that waker is not tested with"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        wk_examination e = judge(all[i].number, all[i].number);
+        wk_doctor_finding e = judge(all[i].number, all[i].number);
         assert_int_equal(e.health, WK_HEALTH_OK);
         assert_string_equal(e.found, all[i].found);
         assert_non_null(strstr(e.advice, tested));
@@ -52,7 +52,7 @@ static void another_version_is_said_not_to_be_tested(void **state)
 static void another_library_than_waker_was_built_for_is_broken(void **state)
 {
     (void)state;
-    wk_examination e = judge(3017000, 4000001);
+    wk_doctor_finding e = judge(3017000, 4000001);
     assert_int_equal(e.health, WK_HEALTH_BROKEN);
     assert_string_equal(e.found, "4.0.1 at run time, but built for 3.17.0");
 }
@@ -72,8 +72,8 @@ static bool is_in_table(const char *version)
 static void the_version_is_the_one_that_cmake_found(void **state)
 {
     (void)state;
-    wk_examination e = {0};
-    wk_examine_mujoco(&e);
+    wk_doctor_finding e = {0};
+    wk_doctor_mujoco(&e);
     assert_int_equal(e.health, WK_HEALTH_OK);
     assert_memory_equal(e.found, MUJOCO_VERSION, strlen(MUJOCO_VERSION));
     assert_int_equal(e.advice[0] == 0, is_in_table(MUJOCO_VERSION));

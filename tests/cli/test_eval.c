@@ -145,7 +145,7 @@ static void long_evaluations_have_a_live_line_and_short_pipes_none(void **state)
     shell("%s model-error tasks --envs 60 --seed 8 > line.txt", spawn);
     shell("grep -q '/60 episodes .* episodes/s .* left' line.txt");
     shell("%s openloop tasks --steps 500 --out long.gif > line.txt", spawn);
-    shell("grep -q ' pictures .* pictures/s .* left' line.txt");
+    shell("grep -q ' images .* images/s .* left' line.txt");
     shell("%s eval tasks --envs 300 --cases dr --seed 8 --quiet > line.txt", spawn);
     shell("! grep -q 'episodes/s' line.txt");
     program_result r = program_run("eval tasks --task west --cases dr" FEW);

@@ -1,5 +1,5 @@
 // The commands on runs of a domain with discrete actions whose agent sees a vector, with and
-// without pictures: what they show of vectors, and what they refuse where there is no picture.
+// without images: what they show of vectors, and what they refuse where there is no image.
 #include "cli/long_runs.h"
 #include "waker/policy.h"
 
@@ -29,7 +29,7 @@ static void domains_say_what_is_seen_and_done(void **state)
     assert_has(r.out, "observation  vector of 6 numbers\n");
     assert_has(r.out, "actions      one of 5\n");
     r = program_run("envs --plugin %s", BOTH);
-    assert_has(r.out, "observation  64 x 64 RGB picture, vector of 6 numbers\n");
+    assert_has(r.out, "observation  64 x 64 RGB image, vector of 6 numbers\n");
     r = program_run("envs --plugin %s --json", GRID);
     program_expect_json(r.out);
     assert_has(r.out, "\"vector_size\": 6");
@@ -54,7 +54,7 @@ static void what_is_imagined_of_vectors_is_a_table(void **state)
     assert_int_equal(lines, 1 + 6 * 12 * 6);
     free(table);
     r = program_run("openloop vector --plugin %s --out imagined.gif", GRID);
-    program_expect_error(r, 2, "it will be a table, since the domain has no pictures");
+    program_expect_error(r, 2, "it will be a table, since the domain has no images");
     r = program_run("openloop both --plugin %s --steps 8 --out clip.gif", BOTH);
     program_expect_success(r);
     assert_has(r.out, "clip.gif, and a still as .png, vectors as .csv");
@@ -67,7 +67,7 @@ static void videos_need_a_model_of_pictures(void **state)
     (void)state;
     program_result r = program_run("eval vector --plugin %s --envs 2 --cases dr --video", GRID);
     assert_int_not_equal(r.code, 0);
-    assert_has(r.err, "--video: the world model of domain 'grid' sees 6 numbers and no pictures");
+    assert_has(r.err, "--video: the world model of domain 'grid' sees 6 numbers and no images");
     program_expect_success(program_run("eval vector --plugin %s --envs 2 --cases dr", GRID));
     program_expect_success(program_run("eval both --plugin %s --envs 2 --cases dr --video", BOTH));
 }

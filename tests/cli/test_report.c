@@ -223,13 +223,13 @@ static void open_loop_strips_are_shown_and_broken_ones_named(void **state)
     (void)state;
     shell("cp -r runs/toy strips && cp all/pictures/environments-toy.png "
           "strips/p2e-dr/0/eval/openloop-000000000300-random.png && "
-          "echo no picture > strips/p2e-waker-m/0/eval/openloop-000000000300-random.png");
+          "echo no image > strips/p2e-waker-m/0/eval/openloop-000000000300-random.png");
     program_result result = program_run("report strips --out imagined");
     program_expect_success(result);
     expect_files("imagined/pictures/imagined-toy-p2e-dr.png", 1);
     expect_files("imagined/pictures/imagined-*", 1);
     shell("grep -q 'What was imagined' imagined/index.html");
-    assert_non_null(strstr(result.out, "openloop-000000000300-random.png' is no PNG picture"));
+    assert_non_null(strstr(result.out, "openloop-000000000300-random.png' is no PNG image"));
 }
 
 static void long_reports_have_a_live_line(void **state)

@@ -123,7 +123,7 @@ static void the_learner_gets_what_the_blocks_say(void **state)
     WK_LEARNER_FIELDS(FIELD)
 #undef FIELD
     assert_int_equal(ours.action_size, domain->action_size);
-    assert_int_equal(ours.spread, WK_DISAGREEMENT_STD);
+    assert_int_equal(ours.ensemble_kind, WK_DISAGREEMENT_STD);
     assert_int_equal(ours.exploration, WK_EXPLORE_PLAN2EXPLORE);
     assert_int_equal(wk_config_features(&ours), 1624);
     assert_int_equal(wk_config_rows(&ours), 800);
@@ -153,11 +153,11 @@ static void a_text_with_choices_is_its_place_in_the_learner_and_checked(void **s
     wk_run_config c = merged(NULL, 0);
     wk_learner_config learner;
     assert_ok(wk_domain_find("terrain-walker", &domain, &err));
-    strcpy(c.spread, "variance");
+    strcpy(c.ensemble_kind, "variance");
     assert_ok(wk_run_config_learner(&c, domain, &learner, &err));
-    assert_int_equal(learner.spread, WK_DISAGREEMENT_VARIANCE);
-    learner.spread = 2;
-    assert_refused(wk_learner_config_check(&learner, &err), WK_E_INPUT, "spread = 2");
+    assert_int_equal(learner.ensemble_kind, WK_DISAGREEMENT_VARIANCE);
+    learner.ensemble_kind = 2;
+    assert_refused(wk_learner_config_check(&learner, &err), WK_E_INPUT, "ensemble_kind = 2");
 }
 
 static void the_benches_have_the_sizes_of_the_presets(void **state)

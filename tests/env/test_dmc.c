@@ -60,7 +60,7 @@ static void put_state(void *env, const states *s, size_t i)
 {
     const mjModel *model;
     mjData *data;
-    wk_dmc_inside(env, &model, &data);
+    wk_dmc_internals(env, &model, &data);
     assert_true((size_t)model->nq == s->qpos.width && (size_t)model->nu == s->ctrl.width);
     mj_resetData(model, data);
     mju_copy(data->qpos, row_of(&s->qpos, i), (int)model->nq);
@@ -111,7 +111,7 @@ static void bodies_camera_and_light_are_those_of_dm_control(void **state)
     const mjModel *model;
     mjData *data;
     void *env = make_env(domain, default_options);
-    wk_dmc_inside(env, &model, &data);
+    wk_dmc_internals(env, &model, &data);
     states s = read_states(domain);
     table camera = read_table(domain, "camera"), light = read_table(domain, "light");
     table acceleration = read_table(domain, "acceleration");
@@ -144,7 +144,7 @@ static void a_step_leads_to_dm_controls_state_and_rewards(void **state)
     const mjModel *model;
     mjData *data;
     void *env = make_env(domain, default_options);
-    wk_dmc_inside(env, &model, &data);
+    wk_dmc_internals(env, &model, &data);
     states s = read_states(domain);
     table qpos = read_table(domain, "later_qpos"), rewards = read_table(domain, "later_rewards");
     int differs = 0;
@@ -207,7 +207,7 @@ static void poses_start_in_the_joint_ranges_and_at_rest(void **state)
     const mjModel *model;
     mjData *data;
     void *env = make_env(domain, default_options);
-    wk_dmc_inside(env, &model, &data);
+    wk_dmc_internals(env, &model, &data);
     double low[16], high[16];
     for (int j = 0; j < model->njnt; j++) {
         low[j] = INFINITY;
@@ -297,7 +297,7 @@ static void the_floor_shows_how_far_the_robot_went(void **state)
     const mjModel *model;
     mjData *data;
     void *env = make_env(domain, default_options);
-    wk_dmc_inside(env, &model, &data);
+    wk_dmc_internals(env, &model, &data);
     reset_env(domain, env, 0, 0, 1, 0);
     mjtNum *x = data->qpos + model->jnt_qposadr[wk_physics_id(model, mjOBJ_JOINT, "rootx")];
     uint8_t *pictures[] = {here, there, two_metres};
@@ -325,7 +325,7 @@ static void a_breakdown_is_flagged_and_drawn_without_harm(void **state)
     mjData *data;
     wk_outcome out = {0};
     void *env = make_env(domain, default_options);
-    wk_dmc_inside(env, &model, &data);
+    wk_dmc_internals(env, &model, &data);
     reset_env(domain, env, 0, 0, 1, 0);
     data->qvel[0] = NAN;
     domain->step(env, (const float[WK_ACTION_MAX]){0}, &out);

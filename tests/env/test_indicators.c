@@ -300,7 +300,7 @@ static void planar_robots_tell_how_they_stand_and_where_they_go(void **state)
     const mjModel *m;
     mjData *d;
     begin_world(&wk_dmc_walker, (const double[]){0}, &world);
-    wk_dmc_inside(world, &m, &d);
+    wk_dmc_internals(world, &m, &d);
     const int torso = wk_physics_id(m, mjOBJ_BODY, "torso");
     for (int upright = 0; upright < 2; upright++) {
         memset(d->qpos, 0, (size_t)m->nq * sizeof *d->qpos);

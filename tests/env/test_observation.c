@@ -1,4 +1,4 @@
-// What an agent sees besides the picture, and actions that are chosen from a list: what the host
+// What an agent sees besides the image, and actions that are chosen from a list: what the host
 // makes of a domain that has them, and what it refuses.
 #include "base/text.h"
 #include "env/description.h"
@@ -127,7 +127,7 @@ static void what_draws_nothing_is_not_drawn(void **state)
     t.domain.render = NULL;
     assert_ok(wk_env_create(&t.domain, NULL, &env, &err));
     assert_ok(wk_env_reset(env, theta, 2, 7, 3, &(wk_frame){0}, &err));
-    const char *message = "domain 'toy' draws no pictures: its agent sees 3 numbers";
+    const char *message = "domain 'toy' draws no images: its agent sees 3 numbers";
     const wk_frame frame = {.image = image};
     assert_refused(wk_env_render(env, 8, 8, image, &err), WK_E_UNSUPPORTED, message);
     assert_refused(wk_env_step(env, stay, &frame, &err), WK_E_UNSUPPORTED, message);

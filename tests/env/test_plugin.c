@@ -175,8 +175,8 @@ static void every_fault_of_behaviour_is_found_by_its_cause(void **state)
         {TOY_NAN_COMPLETION, "gives the completion inf for task 'right'"},
         {TOY_BIG_COMPLETION, "gives the completion 1.5 for task 'right'"},
         {TOY_BAD_CELL, "step 3 of θ (0.1, 0) gives 8 for the indicator 'cells'"},
-        {TOY_PAINTS_OUTSIDE, "render writes outside a picture of 64 x 64"},
-        {TOY_PAINTS_HOLES, "render leaves byte 99 of a 64 x 64 picture unwritten"},
+        {TOY_PAINTS_OUTSIDE, "render writes outside an image of 64 x 64"},
+        {TOY_PAINTS_HOLES, "render leaves byte 99 of a 64 x 64 image unwritten"},
         {TOY_PAINTS_STILL, "does not change in 12 steps"},
         {TOY_RANDOM, "take all randomness from (seed, episode)"},
         {TOY_REMEMBERS, "reset must set everything that an episode changes"},
@@ -200,7 +200,7 @@ static void what_drawing_does_wrong_is_found(void **state)
     (void)state;
     // Both also show up as episodes that differ, since images are part of them.
     toy noise = toy_make(TOY_PAINTS_NOISE), moves = toy_make(TOY_DRAWING_MOVES);
-    assert_found(&noise.domain, "fault: render draws two different 64 x 64 pictures", 2);
+    assert_found(&noise.domain, "fault: render draws two different 64 x 64 images", 2);
     assert_found(&moves.domain, "render must not change the state", 2);
 }
 

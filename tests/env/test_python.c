@@ -98,20 +98,20 @@ static void pictures_are_resized_by_area(void **state)
 {
     (void)state;
     const uint8_t grey[] = {0, 100, 200, 40};
-    const wk_picture small = {.width = 2, .height = 2, .channels = 1, .pixels = grey};
+    const wk_source_image small = {.width = 2, .height = 2, .channels = 1, .pixels = grey};
     uint8_t one[3], wide[3 * 3 * 2];
-    wk_picture_resample(&small, 1, 1, one);
+    wk_image_resample(&small, 1, 1, one);
     assert_int_equal(one[0], 85);
     assert_int_equal(one[2], 85);
-    wk_picture_resample(&small, 3, 2, wide); // the middle column is half of both
+    wk_image_resample(&small, 3, 2, wide); // the middle column is half of both
     assert_int_equal(wide[0], 0);
     assert_int_equal(wide[3], 50);
     assert_int_equal(wide[6], 100);
     assert_int_equal(wide[9 + 3], 120);
     uint8_t large[130 * 70 * 3], drawn[WK_IMAGE_BYTES];
     memset(large, 137, sizeof large);
-    const wk_picture plain = {.width = 130, .height = 70, .channels = 3, .pixels = large};
-    wk_picture_resample(&plain, WK_IMAGE_SIDE, WK_IMAGE_SIDE, drawn);
+    const wk_source_image plain = {.width = 130, .height = 70, .channels = 3, .pixels = large};
+    wk_image_resample(&plain, WK_IMAGE_SIDE, WK_IMAGE_SIDE, drawn);
     for (size_t i = 0; i < sizeof drawn; i++)
         assert_int_equal(drawn[i], 137);
 }

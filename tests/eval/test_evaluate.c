@@ -307,18 +307,18 @@ static void a_policy_says_what_it_expects_beside_what_it_gets(void **state)
     wk_eval_config config = config_of(&t, cases);
     wk_eval_episode episodes[ALL];
     play(&config, episodes);
-    assert_true(isnan(episodes[0].foresight.value) && isnan(episodes[0].foresight.discounted));
+    assert_true(isnan(episodes[0].calibration.value) && isnan(episodes[0].calibration.discounted));
     fixture r = open_fixture(1);
     config.learner = r.learner;
     ledger l = {.discount = (double)wk_learner_get_config(config.learner)->discount, .weight = 1};
     config.watch = enter;
     config.context = &l;
     play(&config, episodes);
-    const wk_foresight *f = &episodes[0].foresight;
+    const wk_calibration *f = &episodes[0].calibration;
     assert_true(isfinite(f->value) && f->reward_error > 0 && isfinite(f->reward_error));
     assert_near(f->discounted, l.sum, 1e-9);
     // The critic looks at the image of the start, which differs with the world.
-    assert_true(episodes[1].foresight.value != f->value);
+    assert_true(episodes[1].calibration.value != f->value);
     config.policy = WK_POLICY_EXPLORE; // has a critic, but not for a task's reward
     play(&config, episodes);
     assert_true(isnan(f->value) && isnan(f->reward_error));

@@ -21,7 +21,7 @@ static void the_worst_tenth_is_the_largest_errors(void **state)
     for (int i = 0; i < 20; i++)
         all[i] = at(i, (i * 7) % 20, 2 * ((i * 7) % 20) + 1);
     wk_model_error_summary s;
-    assert_ok(wk_model_error_sum_up(all, 20, &s, &err));
+    assert_ok(wk_model_error_summarise(all, 20, &s, &err));
     assert_int_equal(s.environments, 20);
     assert_int_equal(s.thetas, 20);
     assert_near(s.mean, 9.5, 1e-12);
@@ -38,7 +38,7 @@ static void environments_of_one_theta_count_together_for_the_second_correlation(
     const wk_model_error all[] = {at(0, 1, 4), at(2, 8, 12), at(0, 2, 3),
                                   at(1, 5, 7), at(1, 4, 8),  at(2, 9, 11)};
     wk_model_error_summary s;
-    assert_ok(wk_model_error_sum_up(all, 6, &s, &err));
+    assert_ok(wk_model_error_summarise(all, 6, &s, &err));
     assert_int_equal(s.thetas, 3);
     assert_near(s.theta_correlation, 1, 1e-12);
     // Ranks 1 5 2 4 3 6 and 2 6 1 3 4 5: 1 - 6 (1+1+1+1+1+1) / (6 * 35).
@@ -50,9 +50,9 @@ static void what_has_no_order_has_no_correlation(void **state)
     (void)state;
     const wk_model_error same[] = {at(0, 1, 3), at(1, 2, 3)};
     wk_model_error_summary s;
-    assert_ok(wk_model_error_sum_up(same, 2, &s, &err));
+    assert_ok(wk_model_error_summarise(same, 2, &s, &err));
     assert_true(isnan(s.correlation) && isnan(s.theta_correlation));
-    assert_ok(wk_model_error_sum_up(same, 1, &s, &err));
+    assert_ok(wk_model_error_summarise(same, 1, &s, &err));
     assert_true(isnan(s.correlation));
     assert_near(s.mean, 1, 0);
     assert_near(s.cvar, 1, 0);
@@ -64,10 +64,10 @@ static void environments_without_pictures_are_left_out(void **state)
     wk_model_error all[] = {at(0, 1, 1), at(1, NAN, NAN), at(2, 3, 2)};
     all[1].steps = 0;
     wk_model_error_summary s;
-    assert_ok(wk_model_error_sum_up(all, 3, &s, &err));
+    assert_ok(wk_model_error_summarise(all, 3, &s, &err));
     assert_int_equal(s.environments, 2);
     assert_near(s.mean, 2, 0);
-    assert_refused(wk_model_error_sum_up(&all[1], 1, &s, &err), WK_E_DIVERGED, "broke down");
+    assert_refused(wk_model_error_summarise(&all[1], 1, &s, &err), WK_E_DIVERGED, "broke down");
 }
 
 // A small learner with the weights it begins with.

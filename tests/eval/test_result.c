@@ -331,7 +331,7 @@ static void tasks_of_the_combined_domain_say_which_part_they_belong_to(void **st
 static void files_are_written_under_policy_and_step(void **state)
 {
     (void)state;
-    char run[] = "result-XXXXXX", path[WK_EVAL_PATH_MAX], *bytes;
+    char run[] = "result-XXXXXX", path[WK_PATH_MAX], *bytes;
     assert_non_null(mkdtemp(run));
     wk_eval_result r = random_result();
     add(&r, "high", 0);
@@ -358,7 +358,7 @@ static void files_are_written_under_policy_and_step(void **state)
 
 static char *read_result(const char *run, const wk_eval_result *r, const char *ending)
 {
-    char path[WK_EVAL_PATH_MAX], *bytes;
+    char path[WK_PATH_MAX], *bytes;
     snprintf(path, sizeof path, "%s/eval/%s%s", run, r->name, ending);
     assert_ok(wk_file_read(path, 1 << 20, &bytes, NULL, &err));
     return bytes;
@@ -429,7 +429,7 @@ static void another_protocol_gets_a_file_of_its_own(void **state)
 static void a_damaged_file_is_not_touched(void **state)
 {
     (void)state;
-    char run[] = "result-XXXXXX", path[WK_EVAL_PATH_MAX];
+    char run[] = "result-XXXXXX", path[WK_PATH_MAX];
     assert_non_null(mkdtemp(run));
     wk_eval_result r = random_result();
     add(&r, "dr", 0);

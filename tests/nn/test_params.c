@@ -199,7 +199,7 @@ static void a_slow_copy_starts_equal_and_follows_every_period(void **state)
     wk_tensor counter = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", NULL, 0);
     wk_graph_store(g, w, wk_graph_affine(g, w, 1, 1));
     wk_graph_count(g, counter, 1);
-    wk_scope_follow(slow_scope, fast_scope, counter, 3);
+    wk_scope_copy_every(slow_scope, fast_scope, counter, 3);
     assert_ok(wk_scope_bind(fast_scope, backend, &err));
     assert_ok(wk_scope_bind(slow_scope, backend, &err));
     assert_ok(wk_params_copy(slow, fast, &err));

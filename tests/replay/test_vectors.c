@@ -1,5 +1,5 @@
-// Observations with a vector, besides or instead of the picture: every number comes back as it was,
-// from the store, from its log after a kill, and from an exported episode; logs of pictures alone
+// Observations with a vector, besides or instead of the image: every number comes back as it was,
+// from the store, from its log after a kill, and from an exported episode; logs of images alone
 // have the bytes that they always had.
 #include "replay/folder.h"
 #include "replay/log.h"
@@ -217,7 +217,7 @@ static void a_log_of_other_observations_is_refused(void **state)
     assert_ok(wk_replay_log_sync(log, &mark, &err));
     wk_replay_log_close(log);
     assert_refused(wk_replay_log_open(&where, &mark, other, &none, &err), WK_E_FORMAT,
-                   "is of another domain: no picture and 5 numbers observed instead of one and 5");
+                   "is of another domain: no image and 5 numbers observed instead of one and 5");
     wk_replay_destroy(replay);
     wk_replay_destroy(other);
 }

@@ -162,13 +162,13 @@ static void runs_without_checkpoints_are_said_to_have_no_maps(void **state)
 {
     (void)state;
     wk_error err = {0};
-    wk_report_figures gallery = {0};
+    wk_report_figures figures = {0};
     fixture f = make("whole");
-    assert_ok(wk_report_figures_maps(&gallery, &f.runs, &f.paper, &f.missing, &err));
-    assert_int_equal(gallery.items.count, 0);
+    assert_ok(wk_report_figures_maps(&figures, &f.runs, &f.paper, &f.missing, &err));
+    assert_int_equal(figures.items.count, 0);
     assert_int_equal(f.missing.items.count, 1);
     assert_non_null(strstr(f.missing.items.items[0], "4 of 4 runs have no whole checkpoint"));
-    wk_report_figures_free(&gallery);
+    wk_report_figures_free(&figures);
     drop(&f);
 }
 

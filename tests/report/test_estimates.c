@@ -45,12 +45,12 @@ static wk_runs read_runs(const char *path)
 
 static wk_report_figures draw(const wk_runs *runs)
 {
-    wk_report_figures gallery = {0};
+    wk_report_figures figures = {0};
     wk_paper paper = {0};
     assert_ok(wk_paper_read(&paper, &err));
-    assert_ok(wk_report_figures_estimates(&gallery, runs, &paper, &err));
+    assert_ok(wk_report_figures_estimates(&figures, runs, &paper, &err));
     wk_paper_free(&paper);
-    return gallery;
+    return figures;
 }
 
 // Points drawn half transparent, which the legend's are not.
@@ -98,13 +98,13 @@ static void a_policy_has_one_figure_with_one_run_of_each_curriculum(void **state
     make_run("many/waker-m/0", "waker-m", 0, 100, "random", 5, 5, 0);
     make_run("many/waker-m/1", "waker-m", 1, 100, "walk", 4, 4, 0);
     wk_runs runs = read_runs("many");
-    wk_report_figures gallery = draw(&runs);
-    assert_int_equal(gallery.items.count, 2);
-    assert_string_equal(gallery.items.items[0].name, "estimate-terrain-walker-p2e-random");
-    assert_int_equal(count_points(gallery.items.items[0].figure), 7 + 5);
-    assert_string_equal(gallery.items.items[1].name, "estimate-terrain-walker-p2e-walk");
-    assert_int_equal(count_points(gallery.items.items[1].figure), 4);
-    wk_report_figures_free(&gallery);
+    wk_report_figures figures = draw(&runs);
+    assert_int_equal(figures.items.count, 2);
+    assert_string_equal(figures.items.items[0].name, "estimate-terrain-walker-p2e-random");
+    assert_int_equal(count_points(figures.items.items[0].figure), 7 + 5);
+    assert_string_equal(figures.items.items[1].name, "estimate-terrain-walker-p2e-walk");
+    assert_int_equal(count_points(figures.items.items[1].figure), 4);
+    wk_report_figures_free(&figures);
     wk_runs_free(&runs);
 }
 
@@ -114,10 +114,10 @@ static void the_newest_measurement_is_drawn_and_at_most_a_hundred_points(void **
     make_run("newest", "dr", 0, 100, "random", 10, 10, 0);
     make_run("newest", "dr", 0, 200, "random", 250, 250, 0);
     wk_runs runs = read_runs("newest");
-    wk_report_figures gallery = draw(&runs);
-    assert_int_equal(gallery.items.count, 1);
-    assert_int_equal(count_points(gallery.items.items[0].figure), 84); // every third of 250
-    wk_report_figures_free(&gallery);
+    wk_report_figures figures = draw(&runs);
+    assert_int_equal(figures.items.count, 1);
+    assert_int_equal(count_points(figures.items.items[0].figure), 84); // every third of 250
+    wk_report_figures_free(&figures);
     wk_runs_free(&runs);
 }
 

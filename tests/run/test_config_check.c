@@ -149,13 +149,13 @@ static void the_learner_gets_every_choice(void **state)
     wk_error err = {0};
     wk_run_config c = wk_run_config_default();
     wk_learner_config learner;
-    strcpy(c.spread, "variance");
+    strcpy(c.ensemble_kind, "variance");
     strcpy(c.exploration, "random");
     strcpy(c.tasks, "all");
     c.seed = 11;
     c.discount = 0.5;
     assert_ok(wk_run_config_learner(&c, domain("clean-up"), &learner, &err));
-    assert_int_equal(learner.spread, WK_DISAGREEMENT_VARIANCE);
+    assert_int_equal(learner.ensemble_kind, WK_DISAGREEMENT_VARIANCE);
     assert_int_equal(learner.exploration, WK_EXPLORE_RANDOM);
     assert_int_equal(learner.tasks, 3);
     assert_int_equal(learner.action_size, 2);

@@ -102,7 +102,8 @@ static void counters_that_cannot_be_are_refused(void **state)
     expect_refusal(at + offsetof(wk_trainer_counters, episodes), &huge, word, "beyond any run");
     expect_refusal(at + offsetof(wk_trainer_counters, updates), &huge, word, "beyond any run");
     expect_refusal(at + offsetof(wk_trainer_counters, diverged), &huge, word, "cannot be");
-    expect_refusal(at + offsetof(wk_trainer_counters, debt), &huge, word, "cannot be");
+    expect_refusal(at + offsetof(wk_trainer_counters, steps_since_update), &huge, word,
+                   "cannot be");
     expect_refusal(at + offsetof(wk_trainer_counters, acting), &two, word, "cannot be");
 }
 

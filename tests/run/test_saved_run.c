@@ -215,7 +215,7 @@ static void what_is_not_there_is_said_with_what_is(void **state)
 static void snapshots_say_which_run_they_are_of(void **state)
 {
     (void)state;
-    char path[WK_WEIGHTS_PATH_MAX], tasks[WK_RUN_TEXT_MAX];
+    char path[WK_PATH_MAX], tasks[WK_RUN_TEXT_MAX];
     wk_weights_path(RUN, (wk_weights_set){.kind = WK_WEIGHTS_SNAPSHOT}, newest_step(RUN), path);
     assert_ok(wk_weights_tasks(path, tasks, &err));
     const wk_domain *toy;
@@ -237,7 +237,7 @@ static void weights_of_another_run_are_refused_by_their_label(void **state)
     config.steps = 100, config.units = 7, config.seed = 77;
     remove_tree(OTHER);
     run_to_end(&config, OTHER);
-    char from[WK_WEIGHTS_PATH_MAX];
+    char from[WK_PATH_MAX];
     wk_weights_path(OTHER, (wk_weights_set){.kind = WK_WEIGHTS_SNAPSHOT}, newest_step(OTHER), from);
     assert_int_equal(rename(from, RUN "/snapshots/step-000000000999.safetensors"), 0);
     wk_weights_choice which = newest(WK_WEIGHTS_SNAPSHOT);
@@ -255,6 +255,25 @@ static void a_damaged_snapshot_is_refused(void **state)
     remove(RUN "/snapshots/step-000000000999.safetensors");
 }
 
+// A path that does not fit is refused; what is left of it when it is cut, "././.", is another
+// directory.
+static void a_path_that_is_too_long_is_not_taken_for_another(void **state)
+{
+    (void)state;
+    char directory[WK_PATH_MAX + 64] = "";
+    for (size_t i = 0; i + 2 < sizeof directory; i += 2)
+        memcpy(directory + i, "./", 2);
+    wk_steps steps = {0};
+    wk_weights_folders folders = {0};
+    wk_saved_run run = {0};
+    assert_refused(wk_checkpoint_list(directory, &steps, &err), WK_E_INPUT, "is too long");
+    assert_refused(wk_weights_list(directory, WK_WEIGHTS_ADAPTED, &folders, &err), WK_E_INPUT,
+                   "is too long");
+    assert_refused(wk_saved_run_open(directory, &(wk_saved_run_options){0}, &run, &err), WK_E_INPUT,
+                   "is too long");
+    wk_saved_run_close(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +288,7 @@ int main(void)
         cmocka_unit_test(snapshots_say_which_run_they_are_of),
         cmocka_unit_test(weights_of_another_run_are_refused_by_their_label),
         cmocka_unit_test(a_damaged_snapshot_is_refused),
+        cmocka_unit_test(a_path_that_is_too_long_is_not_taken_for_another),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -60,7 +60,7 @@ static void run_sample(void *context, wk_pool *pool)
     wk_cpu_sample_onehot(all_groups(d), d->classes, d->x, &d->draws, d->y, d->probs, pool);
 }
 
-enum { MAX_CLASSES = 260 };
+enum { CLASSES_MAX = 260 };
 
 static void softmax_of_all(const call_data *d, double *y)
 {
@@ -71,7 +71,7 @@ static void softmax_of_all(const call_data *d, double *y)
 static double softmax_loss(void *context)
 {
     const call_data *d = context;
-    double p[MAX_CLASSES], loss = 0;
+    double p[CLASSES_MAX], loss = 0;
     for (size_t g = 0; g < all_groups(d); g++) {
         probabilities(d->classes, d->exact_x + g * d->classes, p);
         for (size_t c = 0; c < d->classes; c++)
@@ -82,7 +82,7 @@ static double softmax_loss(void *context)
 
 static double row_entropy(const call_data *d, size_t r)
 {
-    double p[MAX_CLASSES], sum = 0;
+    double p[CLASSES_MAX], sum = 0;
     for (size_t g = r * d->groups; g < (r + 1) * d->groups; g++) {
         probabilities(d->classes, d->exact_x + g * d->classes, p);
         for (size_t c = 0; c < d->classes; c++)
@@ -92,7 +92,7 @@ static double row_entropy(const call_data *d, size_t r)
 }
 static double row_kl(const call_data *d, size_t r)
 {
-    double p[MAX_CLASSES], q[MAX_CLASSES], sum = 0;
+    double p[CLASSES_MAX], q[CLASSES_MAX], sum = 0;
     for (size_t g = r * d->groups; g < (r + 1) * d->groups; g++) {
         probabilities(d->classes, d->exact_x + g * d->classes, p);
         probabilities(d->classes, d->exact_prior + g * d->classes, q);

@@ -61,12 +61,12 @@ static void run_affine(void *context, wk_pool *pool)
 static void run_floor(void *context, wk_pool *pool)
 {
     call_data *d = context;
-    wk_cpu_max_floor(d->cols, d->scale, d->a, d->y, pool);
+    wk_cpu_clamp_min(d->cols, d->scale, d->a, d->y, pool);
 }
 static void run_floor_backward(void *context, wk_pool *pool)
 {
     call_data *d = context;
-    wk_cpu_max_floor_backward(d->cols, d->scale, d->a, d->b, d->y, pool);
+    wk_cpu_clamp_min_backward(d->cols, d->scale, d->a, d->b, d->y, pool);
 }
 static void run_copy(void *context, wk_pool *pool)
 {
@@ -176,12 +176,12 @@ static void run_column_sums(void *context, wk_pool *pool)
 static void run_spread_rows(void *context, wk_pool *pool)
 {
     call_data *d = context;
-    wk_cpu_spread_rows(d->rows, d->cols, d->scale, d->b, d->y, pool);
+    wk_cpu_broadcast_rows(d->rows, d->cols, d->scale, d->b, d->y, pool);
 }
 static void run_spread_columns(void *context, wk_pool *pool)
 {
     call_data *d = context;
-    wk_cpu_spread_columns(d->rows, d->cols, d->scale, d->b, d->y, pool);
+    wk_cpu_broadcast_columns(d->rows, d->cols, d->scale, d->b, d->y, pool);
 }
 static void run_sum(void *context, wk_pool *pool)
 {

@@ -13,15 +13,15 @@ typedef struct loss_call {
 static void run_loss(void *context, wk_pool *pool)
 {
     loss_call *l = context;
-    wk_cpu_gaussian_loss(l->stacks, l->rows, l->cols, l->x, l->target, l->target_stride, l->y,
-                         pool);
+    wk_cpu_half_squared_error(l->stacks, l->rows, l->cols, l->x, l->target, l->target_stride, l->y,
+                              pool);
 }
 
 static void run_loss_backward(void *context, wk_pool *pool)
 {
     loss_call *l = context;
-    wk_cpu_gaussian_loss_backward(l->stacks, l->rows, l->cols, l->x, l->target, l->target_stride,
-                                  l->dy, l->dx, pool);
+    wk_cpu_half_squared_error_backward(l->stacks, l->rows, l->cols, l->x, l->target,
+                                       l->target_stride, l->dy, l->dx, pool);
 }
 
 static double row_loss(const loss_call *l, size_t row)
@@ -149,7 +149,7 @@ static void lambda_returns_match_the_sum_of_n_step_returns(void **state)
 }
 
 typedef struct spread_call {
-    wk_spread kind;
+    wk_disagreement kind;
     size_t stacks, rows, cols;
     float scale;
     const float *x, *dy;
@@ -180,7 +180,7 @@ static double row_spread(const spread_call *d, size_t r)
         for (size_t s = 0; s < d->stacks; s++)
             square +=
                 pow(d->exact_x[(s * d->rows + r) * d->cols + c] - mean, 2) / (double)d->stacks;
-        total += d->kind == WK_SPREAD_STD ? sqrt(square) : square;
+        total += d->kind == WK_DISAGREEMENT_STD ? sqrt(square) : square;
     }
     return d->scale * total / (double)d->cols;
 }
@@ -201,7 +201,7 @@ static void disagreement_matches_its_formula_and_gradient(void **state)
     for (int k = 0; k < 10; k++) {
         arrays a = arrays_new(40 + (uint64_t)k);
         size_t *s = shapes[k / 2], n = s[0] * s[1] * s[2];
-        spread_call d = {.kind = k % 2 ? WK_SPREAD_VARIANCE : WK_SPREAD_STD,
+        spread_call d = {.kind = k % 2 ? WK_DISAGREEMENT_VARIANCE : WK_DISAGREEMENT_STD,
                          .stacks = s[0],
                          .rows = s[1],
                          .cols = s[2],
@@ -223,8 +223,8 @@ static void equal_members_disagree_by_zero_with_zero_gradient(void **state)
 {
     (void)state;
     float x[] = {1.5f, -2, 1.5f, -2, 1.5f, -2}, y, dy = 1, dx[6];
-    wk_cpu_disagreement(WK_SPREAD_STD, 3, 1, 2, 50, x, &y, NULL);
-    wk_cpu_disagreement_backward(WK_SPREAD_STD, 3, 1, 2, 50, x, &dy, dx, NULL);
+    wk_cpu_disagreement(WK_DISAGREEMENT_STD, 3, 1, 2, 50, x, &y, NULL);
+    wk_cpu_disagreement_backward(WK_DISAGREEMENT_STD, 3, 1, 2, 50, x, &dy, dx, NULL);
     assert_true(y == 0);
     for (int i = 0; i < 6; i++)
         assert_true(dx[i] == 0);

@@ -60,22 +60,23 @@ static double entropy(const truncated *t)
 static void run_sample(void *context, wk_pool *pool)
 {
     call_data *d = context;
-    wk_cpu_truncnorm_sample(d->rows, d->dims, d->raw, &d->draws, d->y, pool);
+    wk_cpu_truncated_normal_sample(d->rows, d->dims, d->raw, &d->draws, d->y, pool);
 }
 static void run_sample_backward(void *context, wk_pool *pool)
 {
     call_data *d = context;
-    wk_cpu_truncnorm_sample_backward(d->rows, d->dims, d->raw, &d->draws, d->dy, d->draw, pool);
+    wk_cpu_truncated_normal_sample_backward(d->rows, d->dims, d->raw, &d->draws, d->dy, d->draw,
+                                            pool);
 }
 static void run_entropy(void *context, wk_pool *pool)
 {
     call_data *d = context;
-    wk_cpu_truncnorm_entropy(d->rows, d->dims, d->raw, d->y, pool);
+    wk_cpu_truncated_normal_entropy(d->rows, d->dims, d->raw, d->y, pool);
 }
 static void run_entropy_backward(void *context, wk_pool *pool)
 {
     call_data *d = context;
-    wk_cpu_truncnorm_entropy_backward(d->rows, d->dims, d->raw, d->dy, d->draw, pool);
+    wk_cpu_truncated_normal_entropy_backward(d->rows, d->dims, d->raw, d->dy, d->draw, pool);
 }
 
 static double sample_loss(void *context)
@@ -176,14 +177,14 @@ static void everything_stays_finite_and_inside_at_the_extremes(void **state)
         dy[r] = 1;
     }
     wk_draws draws = {4, 0, 0};
-    wk_cpu_truncnorm_sample(ROWS, 1, raw, &draws, y, NULL);
+    wk_cpu_truncated_normal_sample(ROWS, 1, raw, &draws, y, NULL);
     for (size_t r = 0; r < ROWS; r++)
         assert_true(fabsf(y[r]) <= 0.999999f);
-    wk_cpu_truncnorm_sample_backward(ROWS, 1, raw, &draws, dy, draw, NULL);
+    wk_cpu_truncated_normal_sample_backward(ROWS, 1, raw, &draws, dy, draw, NULL);
     assert_int_equal(wk_cpu_count_nonfinite(2 * ROWS, draw, NULL), 0);
-    wk_cpu_truncnorm_entropy(ROWS, 1, raw, y, NULL);
+    wk_cpu_truncated_normal_entropy(ROWS, 1, raw, y, NULL);
     assert_int_equal(wk_cpu_count_nonfinite(ROWS, y, NULL), 0);
-    wk_cpu_truncnorm_entropy_backward(ROWS, 1, raw, y, draw, NULL);
+    wk_cpu_truncated_normal_entropy_backward(ROWS, 1, raw, y, draw, NULL);
     assert_int_equal(wk_cpu_count_nonfinite(2 * ROWS, draw, NULL), 0);
     arrays_release(&a);
 }
@@ -192,7 +193,7 @@ static void the_mode_is_the_clipped_mean(void **state)
 {
     (void)state;
     float raw[] = {0.5f, -2.0f, 1, 1, 20.0f, -20.0f, 0, 0}, y[4];
-    wk_cpu_truncnorm_mode(2, 2, raw, y, NULL);
+    wk_cpu_truncated_normal_mode(2, 2, raw, y, NULL);
     assert_near(y[0], tanh(0.5), 2e-7);
     assert_near(y[1], tanh(-2.0), 2e-7);
     assert_true(y[2] == 0.999999f && y[3] == -0.999999f);

@@ -74,21 +74,21 @@ static void digest_distributions(inputs *in, digests *d)
     wk_cpu_entropy(ROWS, 1, COLS, in->a, in->y + N, NULL);
     take(d, "KL and entropy", in);
     enum { DIMS = 5, STATES = N / 2 / DIMS };
-    wk_cpu_truncnorm_sample(STATES, DIMS, in->a, &in->draws, in->y, NULL);
-    wk_cpu_truncnorm_sample_backward(STATES, DIMS, in->a, &in->draws, in->b, in->z, NULL);
+    wk_cpu_truncated_normal_sample(STATES, DIMS, in->a, &in->draws, in->y, NULL);
+    wk_cpu_truncated_normal_sample_backward(STATES, DIMS, in->a, &in->draws, in->b, in->z, NULL);
     take(d, "truncated normal sample", in);
-    wk_cpu_truncnorm_entropy(STATES, DIMS, in->a, in->y, NULL);
-    wk_cpu_truncnorm_entropy_backward(STATES, DIMS, in->a, in->b, in->z, NULL);
+    wk_cpu_truncated_normal_entropy(STATES, DIMS, in->a, in->y, NULL);
+    wk_cpu_truncated_normal_entropy_backward(STATES, DIMS, in->a, in->b, in->z, NULL);
     take(d, "truncated normal entropy", in);
 }
 
 static void digest_learning(inputs *in, digests *d)
 {
-    wk_cpu_gaussian_loss(1, ROWS, COLS, in->a, in->b, 0, in->y, NULL);
-    wk_cpu_gaussian_loss_backward(1, ROWS, COLS, in->a, in->b, 0, in->positive, in->z, NULL);
+    wk_cpu_half_squared_error(1, ROWS, COLS, in->a, in->b, 0, in->y, NULL);
+    wk_cpu_half_squared_error_backward(1, ROWS, COLS, in->a, in->b, 0, in->positive, in->z, NULL);
     take(d, "Gaussian loss", in);
-    wk_cpu_disagreement(WK_SPREAD_STD, ROWS, 1, COLS, 50, in->a, in->y, NULL);
-    wk_cpu_disagreement_backward(WK_SPREAD_STD, ROWS, 1, COLS, 50, in->a, in->b, in->z, NULL);
+    wk_cpu_disagreement(WK_DISAGREEMENT_STD, ROWS, 1, COLS, 50, in->a, in->y, NULL);
+    wk_cpu_disagreement_backward(WK_DISAGREEMENT_STD, ROWS, 1, COLS, 50, in->a, in->b, in->z, NULL);
     take(d, "disagreement", in);
     wk_lambda_return returns = {1, ROWS - 1, COLS, 0.99f, 0.95f};
     wk_cpu_lambda_return(&returns, in->a, in->b, in->y, NULL);

@@ -86,7 +86,7 @@ static void same_policies(const char *a, const char *b, uint64_t step)
 
 static wk_safetensors *open_tensors(const char *run, wk_weights_kind kind, uint64_t step)
 {
-    char path[WK_WEIGHTS_PATH_MAX];
+    char path[WK_PATH_MAX];
     wk_safetensors *file;
     wk_weights_path(run, (wk_weights_set){.kind = kind}, step, path);
     assert_ok(wk_safetensors_open(path, &file, &err));

@@ -188,14 +188,14 @@ static void it_begins_with_the_episodes_of_the_run_and_adds_its_own(void **state
     const wk_saved_run_options options = {.depth = WK_SAVED_WORLD};
     wk_data_cutoff cutoff;
     wk_replay *before, *after;
-    char path[WK_WEIGHTS_PATH_MAX];
+    char path[WK_PATH_MAX];
     wk_finetune_config east_of_a = east(A);
     finetune(&east_of_a);
     assert_ok(wk_saved_run_open(A, &options, &run, &err));
     assert_ok(wk_saved_run_data(&run, NULL, &before, &err));
     wk_weights_path(A, (wk_weights_set){.kind = WK_WEIGHTS_SNAPSHOT}, step, path);
     assert_ok(wk_weights_data_cutoff(path, &cutoff, &err));
-    wk_run_data_limit(before, &cutoff);
+    wk_data_cutoff_apply(before, &cutoff);
     assert_ok(wk_saved_run_open(place(A, a), &options, &tuned, &err));
     assert_ok(wk_saved_run_data(&tuned, NULL, &after, &err));
     const wk_domain *toy = run.world.domain;

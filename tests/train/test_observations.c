@@ -1,4 +1,4 @@
-// Whole runs of a domain with discrete actions and a vector observation, with and without pictures:
+// Whole runs of a domain with discrete actions and a vector observation, with and without images:
 // stopped and resumed, in a population, adapted and fine-tuned they end in the bytes they must.
 #include "run/plugins.h"
 #include "run/saved_run.h"

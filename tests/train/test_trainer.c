@@ -307,7 +307,7 @@ static void two_checkpoints(const wk_run_config *config, const char *path,
     for (int k = 0; k < 2; k++) {
         run(t, k == 0 ? 60 : 30);
         assert_ok(wk_trainer_save(t, &err));
-        assert_ok(wk_checkpoint_summarize(path, wk_trainer_progress(t).steps, &at[k], &err));
+        assert_ok(wk_checkpoint_summarise(path, wk_trainer_progress(t).steps, &at[k], &err));
         assert_int_equal(at[k].replay.segment, 0);
     }
     run(t, 5);

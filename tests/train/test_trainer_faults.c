@@ -159,7 +159,7 @@ static uint64_t damage_log(void)
     assert_int_equal(steps.count, 2);
     uint64_t older = steps.items[0];
     for (int i = 0; i < 2; i++)
-        assert_ok(wk_checkpoint_summarize(SAVED, steps.items[i], &at[i], &err));
+        assert_ok(wk_checkpoint_summarise(SAVED, steps.items[i], &at[i], &err));
     wk_array_free(&steps);
     FILE *log = fopen(SAVED "/replay/replay-00000000.log", "r+b");
     assert_non_null(log);

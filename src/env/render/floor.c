@@ -183,7 +183,7 @@ static void look_along(wk_floor *ground, int k, double camera, double low, doubl
         ground->corner[k][i] = (float)(corner_at(side, first + i) - camera);
 }
 
-void wk_floor_look(wk_floor *ground, const wk_view *view, const mjModel *model, int geom)
+void wk_floor_set_view(wk_floor *ground, const wk_view *view, const mjModel *model, int geom)
 {
     const mjtNum *at = model->geom_pos + 3 * geom;
     double x = view->position[0] - at[0], y = view->position[1] - at[1];

@@ -40,6 +40,6 @@ wk_status wk_floor_init(wk_floor *floor, const mjModel *model, int geom, wk_erro
 void wk_floor_free(wk_floor *floor);
 
 /// Finds the cells that `view` can see. The camera is level, with the floor's x axis to its right.
-void wk_floor_look(wk_floor *floor, const wk_view *view, const mjModel *model, int geom);
+void wk_floor_set_view(wk_floor *floor, const wk_view *view, const mjModel *model, int geom);
 
 #endif

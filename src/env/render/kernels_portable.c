@@ -8,3 +8,9 @@ const wk_kernels *wk_kernels_portable(void)
     static const wk_kernels kernels = WK_KERNELS_BODY("portable");
     return &kernels;
 }
+
+const wk_kernels *wk_kernels_best(void)
+{
+    const wk_kernels *fast = wk_kernels_avx2();
+    return fast ? fast : wk_kernels_portable();
+}

@@ -125,7 +125,7 @@ static void column(const wk_profile *profile, const wk_view *view, int i, float 
     *z = (float)(profile->heights[i] - view->position[2]);
 }
 
-void wk_profile_look(wk_profile *profile, const wk_view *view, const wk_light *light)
+void wk_profile_set_view(wk_profile *profile, const wk_view *view, const wk_light *light)
 {
     int first, last;
     profile->near_y = (float)(profile->front_y - view->position[1]);

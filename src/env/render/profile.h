@@ -47,7 +47,7 @@ void wk_profile_free(wk_profile *profile);
 void wk_profile_read(wk_profile *profile, const mjModel *model, int geom);
 
 /// Finds the facets in view and where the light (NULL: none casts shadows) reaches them.
-void wk_profile_look(wk_profile *profile, const wk_view *view, const wk_light *light);
+void wk_profile_set_view(wk_profile *profile, const wk_view *view, const wk_light *light);
 
 /// Works out the front's upper edge for the columns of `tile`.
 void wk_profile_trace(wk_profile *profile, const wk_tile *tile);

@@ -16,7 +16,8 @@ static const char *last_part(const char *key)
     return dot ? dot + 1 : key;
 }
 
-const char *wk_setting_name(int field)
+// The last part of its key where that says which setting it is.
+static const char *setting_name(int field)
 {
     const char *key = wk_run_keys[field], *name = last_part(key);
     for (int f = 0; f < WK_RUN_FIELD_COUNT; f++)
@@ -87,7 +88,7 @@ static const char *name_of(const wk_report_run *run, const bool fields[WK_RUN_FI
     wk_text_puts(&text, run->curriculum);
     for (int f = 0; f < WK_RUN_FIELD_COUNT; f++) {
         if (!fields[f]) continue;
-        wk_text_printf(&text, ", %s ", wk_setting_name(f));
+        wk_text_printf(&text, ", %s ", setting_name(f));
         wk_run_setting(run, f, &text);
     }
     return kept(arena, &text);

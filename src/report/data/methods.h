@@ -13,9 +13,6 @@ bool wk_setting_counts(int field);
 /// The settings that differ among the runs of one domain and exploration.
 void wk_runs_differing(const wk_runs *runs, bool differs[WK_RUN_FIELD_COUNT]);
 
-/// The shortest name of a setting: the last part of its key where that says which it is.
-const char *wk_setting_name(int field);
-
 /// Gives every run its method: its label; else its curriculum with the settings `by` and those in
 /// which runs of that curriculum differ.
 wk_status wk_runs_name_methods(wk_runs *runs, const char *const *by, size_t n_by, wk_error *err);

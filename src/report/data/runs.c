@@ -38,16 +38,16 @@ static wk_status find_runs(wk_runs *runs, const char *path, wk_error *err)
     return status;
 }
 
-// Splits LABEL=PATH at the first '=' that has a path behind it. What is a path as a whole has no
+// Splits LABEL=PATH at the first '=' that has a path after it. What is a path as a whole has no
 // label.
 static wk_status find_label(const char **path, char label[LABEL_CHARS], wk_error *err)
 {
     const char *word = *path, *equals = word;
     bool there, directory;
     *label = 0;
-    WK_TRY(wk_path_look(word, &there, &directory, err));
+    WK_TRY(wk_path_stat(word, &there, &directory, err));
     while (!there && (equals = strchr(equals, '=')) != NULL) {
-        WK_TRY(wk_path_look(++equals, &there, &directory, err));
+        WK_TRY(wk_path_stat(++equals, &there, &directory, err));
         if (!there) continue;
         size_t length = (size_t)(equals - 1 - word);
         if (length == 0 || length >= LABEL_CHARS)
@@ -82,7 +82,7 @@ static wk_status find_in(wk_runs *runs, const char *path, wk_error *err)
     char label[LABEL_CHARS];
     bool there, directory;
     WK_TRY(find_label(&path, label, err));
-    WK_TRY(wk_path_look(path, &there, &directory, err));
+    WK_TRY(wk_path_stat(path, &there, &directory, err));
     if (!there) return wk_fail(err, WK_E_NOT_FOUND, "'%s' does not exist", path);
     if (!directory && is_population_file(path)) return WK_OK;
     if (!directory)
@@ -133,7 +133,7 @@ static void read_results(wk_report_run *run, const char *in)
     wk_names names = {0};
     snprintf(folder, sizeof folder, "%s/%s", run->directory, in);
     bool there, directory;
-    wk_status status = wk_path_look(folder, &there, &directory, &err);
+    wk_status status = wk_path_stat(folder, &there, &directory, &err);
     if (status == WK_OK && directory) status = wk_path_list(folder, &names, &err);
     if (status != WK_OK) add_problem(run, err.message);
     for (size_t i = 0; i < names.count; i++) {
@@ -211,7 +211,7 @@ static void read_run(wk_report_run *run)
     snprintf(path, sizeof path, "%s/metrics.jsonl", run->directory);
     bool there, directory;
     wk_error err = {0};
-    if (wk_path_look(path, &there, &directory, &err) != WK_OK)
+    if (wk_path_stat(path, &there, &directory, &err) != WK_OK)
         add_problem(run, err.message);
     else if (there)
         read_or_note(run, path, wk_run_read_choices);

@@ -179,7 +179,7 @@ void wk_model_errors_table(const wk_model_errors *errors, wk_text_table *out)
     static const char *const heads[] = {"domain", "exploration", "policy", "curriculum"};
     out->title = "Model errors";
     wk_text_puts(&out->caption,
-                 "Squared error of the pictures predicted one step ahead, in environments from "
+                 "Squared error of the images predicted one step ahead, in environments from "
                  "the default distribution: mean ± s.d. over seeds (population s.d.), number of "
                  "seeds in parentheses; the ensemble's own estimate, and how well it ranks the "
                  "environments.");

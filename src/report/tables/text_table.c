@@ -11,7 +11,7 @@ static void put_formatted(wk_text *text, const char *format, va_list args)
 {
     char buffer[1024];
     vsnprintf(buffer, sizeof buffer, format, args);
-    wk_utf8_tame(buffer, false);
+    wk_utf8_sanitise(buffer, false);
     wk_text_puts(text, buffer);
 }
 
@@ -47,14 +47,15 @@ void wk_text_table_free(wk_text_table *table)
     *table = (wk_text_table){0};
 }
 
-size_t wk_text_table_rows(const wk_text_table *table)
+// Without the heading.
+static size_t row_count(const wk_text_table *table)
 {
     return table->cells.count > table->columns ? table->cells.count / table->columns - 1 : 0;
 }
 
 bool wk_text_table_is_empty(const wk_text_table *table)
 {
-    return wk_text_table_rows(table) == 0 && !table->failed;
+    return row_count(table) == 0 && !table->failed;
 }
 
 static void put_repeated(wk_text *out, char letter, size_t count)
@@ -204,7 +205,7 @@ wk_status wk_text_table_page(const wk_text_table *table, wk_page *page, wk_error
         }
         wk_page_table_data data = {.caption = wk_text_get(&table->caption),
                                    .columns = table->columns,
-                                   .rows = wk_text_table_rows(table),
+                                   .rows = row_count(table),
                                    .row_heads = table->heads,
                                    .header = header,
                                    .cells = cells};
@@ -233,5 +234,5 @@ void wk_csv_field(wk_text *out, const char *text)
 {
     size_t start = out->length;
     put_csv_field(out, text);
-    if (!out->failed && out->length > start) wk_utf8_tame(out->chars + start, true);
+    if (!out->failed && out->length > start) wk_utf8_sanitise(out->chars + start, true);
 }

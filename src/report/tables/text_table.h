@@ -31,8 +31,6 @@ void wk_text_table_subtext(wk_text_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void wk_text_table_free(wk_text_table *table);
 
-/// Rows, without the heading.
-size_t wk_text_table_rows(const wk_text_table *table);
 /// Whether there is nothing to write; false if it is empty because memory ran out.
 bool wk_text_table_is_empty(const wk_text_table *table);
 

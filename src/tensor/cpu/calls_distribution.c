@@ -97,32 +97,34 @@ void wk_cpu_call_truncated_normal_sample(const wk_cpu_call *c)
 {
     wk_rows r = actions(c);
     const wk_draws d = draws(c, 1);
-    wk_cpu_truncnorm_sample(r.rows, r.cols, c->in[0], &d, c->out[0], c->pool);
+    wk_cpu_truncated_normal_sample(r.rows, r.cols, c->in[0], &d, c->out[0], c->pool);
 }
 
 void wk_cpu_call_truncated_normal_sample_grad(const wk_cpu_call *c)
 {
     wk_rows r = actions(c);
     const wk_draws d = draws(c, 1);
-    wk_cpu_truncnorm_sample_backward(r.rows, r.cols, c->in[0], &d, c->in[2], c->out[0], c->pool);
+    wk_cpu_truncated_normal_sample_backward(r.rows, r.cols, c->in[0], &d, c->in[2], c->out[0],
+                                            c->pool);
 }
 
 void wk_cpu_call_truncated_normal_mode(const wk_cpu_call *c)
 {
     wk_rows r = actions(c);
-    wk_cpu_truncnorm_mode(r.rows, r.cols, c->in[0], c->out[0], c->pool);
+    wk_cpu_truncated_normal_mode(r.rows, r.cols, c->in[0], c->out[0], c->pool);
 }
 
 void wk_cpu_call_truncated_normal_entropy(const wk_cpu_call *c)
 {
     wk_rows r = actions(c);
-    wk_cpu_truncnorm_entropy(r.rows, r.cols, c->in[0], c->out[0], c->pool);
+    wk_cpu_truncated_normal_entropy(r.rows, r.cols, c->in[0], c->out[0], c->pool);
 }
 
 void wk_cpu_call_truncated_normal_entropy_grad(const wk_cpu_call *c)
 {
     wk_rows r = actions(c);
-    wk_cpu_truncnorm_entropy_backward(r.rows, r.cols, c->in[0], c->in[1], c->out[0], c->pool);
+    wk_cpu_truncated_normal_entropy_backward(r.rows, r.cols, c->in[0], c->in[1], c->out[0],
+                                             c->pool);
 }
 
 // x as stacks of rows; a target without the stack is shared by it.
@@ -142,15 +144,15 @@ static error_sizes error_of(const wk_cpu_call *c)
 void wk_cpu_call_half_squared_error(const wk_cpu_call *c)
 {
     error_sizes e = error_of(c);
-    wk_cpu_gaussian_loss(e.stacks, e.rows, e.cols, c->in[0], c->in[1], e.target_stride, c->out[0],
-                         c->pool);
+    wk_cpu_half_squared_error(e.stacks, e.rows, e.cols, c->in[0], c->in[1], e.target_stride,
+                              c->out[0], c->pool);
 }
 
 void wk_cpu_call_half_squared_error_grad(const wk_cpu_call *c)
 {
     error_sizes e = error_of(c);
-    wk_cpu_gaussian_loss_backward(e.stacks, e.rows, e.cols, c->in[0], c->in[1], e.target_stride,
-                                  c->in[2], c->out[0], c->pool);
+    wk_cpu_half_squared_error_backward(e.stacks, e.rows, e.cols, c->in[0], c->in[1],
+                                       e.target_stride, c->in[2], c->out[0], c->pool);
 }
 
 static wk_lambda_return lambda_return(const wk_cpu_call *c)
@@ -175,25 +177,19 @@ void wk_cpu_call_lambda_return_grad(const wk_cpu_call *c)
     wk_cpu_lambda_return_backward(&p, c->in[0], c->out[0], c->out[1], c->pool);
 }
 
-static wk_spread spread_kind(const wk_cpu_call *c)
-{
-    return c->node->attrs.disagreement.kind == WK_DISAGREEMENT_STD ? WK_SPREAD_STD
-                                                                   : WK_SPREAD_VARIANCE;
-}
-
 void wk_cpu_call_disagreement(const wk_cpu_call *c)
 {
     wk_shape x = wk_call_input_shape(c, 0);
     wk_rows r = wk_rows_of(x, x.dim[0]);
-    wk_cpu_disagreement(spread_kind(c), r.stacks, r.rows, r.cols, c->node->attrs.disagreement.scale,
-                        c->in[0], c->out[0], c->pool);
+    wk_cpu_disagreement(c->node->attrs.disagreement.kind, r.stacks, r.rows, r.cols,
+                        c->node->attrs.disagreement.scale, c->in[0], c->out[0], c->pool);
 }
 
 void wk_cpu_call_disagreement_grad(const wk_cpu_call *c)
 {
     wk_shape x = wk_call_input_shape(c, 0);
     wk_rows r = wk_rows_of(x, x.dim[0]);
-    wk_cpu_disagreement_backward(spread_kind(c), r.stacks, r.rows, r.cols,
+    wk_cpu_disagreement_backward(c->node->attrs.disagreement.kind, r.stacks, r.rows, r.cols,
                                  c->node->attrs.disagreement.scale, c->in[0], c->in[1], c->out[0],
                                  c->pool);
 }

@@ -59,12 +59,12 @@ void wk_cpu_call_repeat(const wk_cpu_call *c)
     const float *x = c->in[0];
     float *y = c->out[0];
     if (to.inner == 1) {
-        wk_cpu_spread_rows(to.outer, to.length, scale, x, y, c->pool);
+        wk_cpu_broadcast_rows(to.outer, to.length, scale, x, y, c->pool);
         return;
     }
     for (size_t i = 0; i < to.outer; i++)
-        wk_cpu_spread_columns(to.length, to.inner, scale, x + i * to.inner,
-                              y + i * to.length * to.inner, c->pool);
+        wk_cpu_broadcast_columns(to.length, to.inner, scale, x + i * to.inner,
+                                 y + i * to.length * to.inner, c->pool);
 }
 
 void wk_cpu_call_add(const wk_cpu_call *c)
@@ -96,12 +96,12 @@ void wk_cpu_call_affine(const wk_cpu_call *c)
 
 void wk_cpu_call_clamp_min(const wk_cpu_call *c)
 {
-    wk_cpu_max_floor(wk_call_count(c), c->node->attrs.floor, c->in[0], c->out[0], c->pool);
+    wk_cpu_clamp_min(wk_call_count(c), c->node->attrs.floor, c->in[0], c->out[0], c->pool);
 }
 
 void wk_cpu_call_clamp_min_grad(const wk_cpu_call *c)
 {
-    wk_cpu_max_floor_backward(wk_call_count(c), c->node->attrs.floor, c->in[1], c->in[0], c->out[0],
+    wk_cpu_clamp_min_backward(wk_call_count(c), c->node->attrs.floor, c->in[1], c->in[0], c->out[0],
                               c->pool);
 }
 

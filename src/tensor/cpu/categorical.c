@@ -12,7 +12,7 @@
 
 // A tile has WIDE groups, or NARROW ones when they have many classes; it holds TILE numbers. Both
 // widths are known to the compiler, which then needs no loop over a class's row.
-enum { MAX_CLASSES = 1024, WIDE = 32, NARROW = WK_LANES, TILE = MAX_CLASSES * NARROW };
+enum { CLASSES_MAX = 1024, WIDE = 32, NARROW = WK_LANES, TILE = CLASSES_MAX * NARROW };
 
 typedef struct job {
     size_t groups, classes; // groups: of one row, where rows matter
@@ -168,7 +168,7 @@ WK_INLINE void load_side(const tile *t, const float *x, side *s)
 // Every function's first line: groups of no class have nothing to do.
 static bool has_classes(size_t classes)
 {
-    assert(classes <= MAX_CLASSES);
+    assert(classes <= CLASSES_MAX);
     return classes > 0;
 }
 

@@ -52,12 +52,12 @@ void wk_cpu_affine(size_t n, float scale, float shift, const float *x, float *y,
     wk_cpu_for(n, WK_GRAIN, affine, &(job){.a = x, .y = y, .scale = scale, .shift = shift}, pool);
 }
 
-void wk_cpu_max_floor(size_t n, float floor, const float *x, float *y, wk_pool *pool)
+void wk_cpu_clamp_min(size_t n, float floor, const float *x, float *y, wk_pool *pool)
 {
     wk_cpu_for(n, WK_GRAIN, max_floor, &(job){.a = x, .y = y, .scale = floor}, pool);
 }
 
-void wk_cpu_max_floor_backward(size_t n, float floor, const float *x, const float *dy, float *dx,
+void wk_cpu_clamp_min_backward(size_t n, float floor, const float *x, const float *dy, float *dx,
                                wk_pool *pool)
 {
     job j = {.a = x, .b = dy, .y = dx, .scale = floor};

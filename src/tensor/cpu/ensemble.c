@@ -9,7 +9,7 @@
 enum { TILE = 128 };
 
 typedef struct job {
-    wk_spread kind;
+    wk_disagreement kind;
     size_t stacks, rows, cols;
     float scale;
     const float *x, *dy;
@@ -47,7 +47,7 @@ static void spread_rows(const void *context, size_t begin, size_t end)
         for (size_t c = 0; c < j->cols; c += TILE) {
             size_t n = wk_min_size(TILE, j->cols - c);
             moments(j->stacks, n, j->rows * j->cols, j->x + r * j->cols + c, mean, variance);
-            if (j->kind == WK_SPREAD_STD)
+            if (j->kind == WK_DISAGREEMENT_STD)
                 for (size_t i = 0; i < n; i++)
                     variance[i] = __builtin_sqrtf(variance[i]);
             total += wk_sum_lanes(WK_TERM_VALUE, n, variance, variance);
@@ -56,7 +56,7 @@ static void spread_rows(const void *context, size_t begin, size_t end)
     }
 }
 
-void wk_cpu_disagreement(wk_spread kind, size_t stacks, size_t rows, size_t cols, float scale,
+void wk_cpu_disagreement(wk_disagreement kind, size_t stacks, size_t rows, size_t cols, float scale,
                          const float *x, float *y, wk_pool *pool)
 {
     job j = {
@@ -68,9 +68,9 @@ void wk_cpu_disagreement(wk_spread kind, size_t stacks, size_t rows, size_t cols
 WK_INLINE void factors(const job *j, size_t n, float unit, float *variance)
 {
     for (size_t i = 0; i < n; i++)
-        variance[i] = j->kind == WK_SPREAD_VARIANCE ? 2.0f * unit
-                      : variance[i] > 0.0f          ? unit / __builtin_sqrtf(variance[i])
-                                                    : 0.0f;
+        variance[i] = j->kind == WK_DISAGREEMENT_VARIANCE ? 2.0f * unit
+                      : variance[i] > 0.0f                ? unit / __builtin_sqrtf(variance[i])
+                                                          : 0.0f;
 }
 
 // A tile of n columns from `at` on. It moves through as many streams as there are members, each for
@@ -104,7 +104,7 @@ static void backward_rows(const void *context, size_t begin, size_t end)
     }
 }
 
-void wk_cpu_disagreement_backward(wk_spread kind, size_t stacks, size_t rows, size_t cols,
+void wk_cpu_disagreement_backward(wk_disagreement kind, size_t stacks, size_t rows, size_t cols,
                                   float scale, const float *x, const float *dy, float *dx,
                                   wk_pool *pool)
 {

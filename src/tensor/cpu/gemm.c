@@ -71,8 +71,8 @@ static void run_tile(void *context, size_t piece, int thread)
     }
 }
 
-// Folds stacks into rows (or into the summed axis) where the arrays allow
-// it: one large product is faster than many small ones.
+// Folds stacks into rows (or into the summed axis) where the arrays allow it: one large
+// product is faster than many small ones.
 static wk_matmul normalise(const wk_matmul *given)
 {
     wk_matmul p = *given;

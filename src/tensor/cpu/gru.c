@@ -11,7 +11,7 @@
 #include <string.h>
 
 // A row's working copy lies on the stack, up to 100 KB.
-enum { TILE = 128, MAX_PARTS = 3 * WK_GRU_MAX_HIDDEN };
+enum { TILE = 128, PARTS_MAX = 3 * WK_GRU_HIDDEN_MAX };
 
 typedef struct job {
     const wk_gru *p;
@@ -116,7 +116,7 @@ WK_MULTI
 static void forward_rows(const void *context, size_t begin, size_t end)
 {
     const job *j = context;
-    float centred[MAX_PARTS];
+    float centred[PARTS_MAX];
     for (size_t r = begin; r < end; r++) {
         row w = row_of(j, r, end);
         wk_norm_centre(3 * w.hidden, w.pre, w.gate_bias, j->p->eps, centred, &j->mean[r], &w.rstd);
@@ -129,7 +129,7 @@ static void forward_rows(const void *context, size_t begin, size_t end)
 void wk_cpu_gru(const wk_gru *p, const float *pre, const wk_gru_params *params, const float *h,
                 float *out, float *mean, float *rstd, wk_pool *pool)
 {
-    assert(p->hidden <= WK_GRU_MAX_HIDDEN);
+    assert(p->hidden <= WK_GRU_HIDDEN_MAX);
     job j = {.p = p, .params = *params, .pre = pre, .h = h, .out = out, .mean = mean, .rstd = rstd};
     // A row costs several times what its bytes do: cut finer than plain copies.
     size_t grain = wk_row_grain(6 * p->hidden);
@@ -187,7 +187,7 @@ static void backward_row(const job *j, size_t r, size_t end, float *sums)
 {
     row w = row_of(j, r, end);
     size_t n = 3 * w.hidden;
-    float *dpre = j->dpre + r * n, centred[MAX_PARTS];
+    float *dpre = j->dpre + r * n, centred[PARTS_MAX];
     wk_norm_subtract(n, w.pre, w.gate_bias, j->mean_in[r], centred);
     w.centred = centred;
     w.rstd = j->rstd_in[r];
@@ -220,7 +220,7 @@ void wk_cpu_gru_backward(const wk_gru *p, const float *pre, const wk_gru_params 
                          float *dpre, float *dh, const wk_gru_grads *grads, void *workspace,
                          wk_pool *pool)
 {
-    assert(p->hidden <= WK_GRU_MAX_HIDDEN);
+    assert(p->hidden <= WK_GRU_HIDDEN_MAX);
     bool wanted = grads && grads->gain;
     job j = {.p = p,
              .params = *params,

@@ -5,8 +5,7 @@
 // - Arrays are contiguous, row-major. Outputs are overwritten and must not overlap inputs;
 //   "in place" marks the exceptions. Any extent may be 0.
 // - `pool` may be NULL (work in the calling thread). Work is cut into pieces by sizes alone and
-// every
-//   sum has a fixed order, so results are the same bytes for any number of threads.
+//   every sum has a fixed order, so results are the same bytes for any number of threads.
 // - "stacks" is the leading axis S of several independent copies; a `_stride` of 0 says that all
 //   copies share one array, any other value is the number of elements from one copy to the next.
 // - A gradient pointer marked optional may be NULL: that gradient is then not computed.
@@ -99,7 +98,7 @@ typedef struct wk_gru {
 } wk_gru;
 
 /// Maximum hidden units of a cell: a row's working copy is on the stack.
-enum { WK_GRU_MAX_HIDDEN = 8192 };
+enum { WK_GRU_HIDDEN_MAX = 8192 };
 
 /// The cell's parameters, each [3 hidden] per copy.
 typedef struct wk_gru_params {
@@ -148,10 +147,10 @@ void wk_cpu_mul(size_t n, const float *a, const float *b, float *y, wk_pool *poo
 void wk_cpu_affine(size_t n, float scale, float shift, const float *x, float *y, wk_pool *pool);
 
 /// y = max(x, floor); for a scalar mean KL this is the free-nats rule.
-void wk_cpu_max_floor(size_t n, float floor, const float *x, float *y, wk_pool *pool);
+void wk_cpu_clamp_min(size_t n, float floor, const float *x, float *y, wk_pool *pool);
 
 /// dx = x >= floor ? dy : 0
-void wk_cpu_max_floor_backward(size_t n, float floor, const float *x, const float *dy, float *dx,
+void wk_cpu_clamp_min_backward(size_t n, float floor, const float *x, const float *dy, float *dx,
                                wk_pool *pool);
 
 /// y[r,:] = weight[r] x[r,:]: masks and discounts.
@@ -176,12 +175,12 @@ void wk_cpu_column_sums(size_t rows, size_t cols, float scale, const float *x, f
                         wk_pool *pool);
 
 /// y[r,:] = scale v[r]: the gradient of row sums; rows = 1 that of the sum of everything.
-void wk_cpu_spread_rows(size_t rows, size_t cols, float scale, const float *v, float *y,
-                        wk_pool *pool);
+void wk_cpu_broadcast_rows(size_t rows, size_t cols, float scale, const float *v, float *y,
+                           wk_pool *pool);
 
 /// y[r,:] = scale v[:]: the gradient of column sums.
-void wk_cpu_spread_columns(size_t rows, size_t cols, float scale, const float *v, float *y,
-                           wk_pool *pool);
+void wk_cpu_broadcast_columns(size_t rows, size_t cols, float scale, const float *v, float *y,
+                              wk_pool *pool);
 
 /// How many of x are NaN or infinite.
 uint64_t wk_cpu_count_nonfinite(size_t n, const float *x, wk_pool *pool);
@@ -237,40 +236,40 @@ void wk_cpu_kl_backward(size_t rows, size_t groups, size_t classes, const float 
 
 // The actor's truncated normal (normal.c)
 // raw [rows, 2 dims] holds m then s: mean = tanh(m), std = 2 sigmoid(s/2) + 0.1, a normal truncated
-// to
-// [-1, 1] per dimension.
+// to [-1, 1] per dimension.
 
 /// action [rows, dims] = the reparameterised sample of uniform u (one word per element), clipped to
 /// +-(1 - 1e-6).
-void wk_cpu_truncnorm_sample(size_t rows, size_t dims, const float *raw, const wk_draws *draws,
-                             float *action, wk_pool *pool);
+void wk_cpu_truncated_normal_sample(size_t rows, size_t dims, const float *raw,
+                                    const wk_draws *draws, float *action, wk_pool *pool);
 
 /// draw from daction, straight through the clip; `draws` as in the forward pass.
-void wk_cpu_truncnorm_sample_backward(size_t rows, size_t dims, const float *raw,
-                                      const wk_draws *draws, const float *daction, float *draw,
-                                      wk_pool *pool);
+void wk_cpu_truncated_normal_sample_backward(size_t rows, size_t dims, const float *raw,
+                                             const wk_draws *draws, const float *daction,
+                                             float *draw, wk_pool *pool);
 
 /// action = the mode, clipped the same way.
-void wk_cpu_truncnorm_mode(size_t rows, size_t dims, const float *raw, float *action,
-                           wk_pool *pool);
+void wk_cpu_truncated_normal_mode(size_t rows, size_t dims, const float *raw, float *action,
+                                  wk_pool *pool);
 
 /// y[r] = entropy summed over dims, in closed form.
-void wk_cpu_truncnorm_entropy(size_t rows, size_t dims, const float *raw, float *y, wk_pool *pool);
+void wk_cpu_truncated_normal_entropy(size_t rows, size_t dims, const float *raw, float *y,
+                                     wk_pool *pool);
 
-void wk_cpu_truncnorm_entropy_backward(size_t rows, size_t dims, const float *raw, const float *dy,
-                                       float *draw, wk_pool *pool);
+void wk_cpu_truncated_normal_entropy_backward(size_t rows, size_t dims, const float *raw,
+                                              const float *dy, float *draw, wk_pool *pool);
 
 // Losses, returns, disagreement (loss.c, returns.c, ensemble.c)
 
 /// y[s,r] = 0.5 sum over cols of (x - target)^2; target_stride 0 shares [rows, cols] over stacks.
-void wk_cpu_gaussian_loss(size_t stacks, size_t rows, size_t cols, const float *x,
-                          const float *target, size_t target_stride, float *y, wk_pool *pool);
+void wk_cpu_half_squared_error(size_t stacks, size_t rows, size_t cols, const float *x,
+                               const float *target, size_t target_stride, float *y, wk_pool *pool);
 
 /// dx = dy[s,r] (x - target), in place on x allowed. With target and x exchanged this is the
 /// target's gradient.
-void wk_cpu_gaussian_loss_backward(size_t stacks, size_t rows, size_t cols, const float *x,
-                                   const float *target, size_t target_stride, const float *dy,
-                                   float *dx, wk_pool *pool);
+void wk_cpu_half_squared_error_backward(size_t stacks, size_t rows, size_t cols, const float *x,
+                                        const float *target, size_t target_stride, const float *dy,
+                                        float *dx, wk_pool *pool);
 
 /// G_t = r_t + discount ((1 - lambda) v_{t+1} + lambda G_{t+1}), the last bootstrapped with
 /// v_steps.
@@ -287,15 +286,12 @@ void wk_cpu_lambda_return(const wk_lambda_return *p, const float *reward, const 
 void wk_cpu_lambda_return_backward(const wk_lambda_return *p, const float *dy, float *dreward,
                                    float *dvalue, wk_pool *pool);
 
-/// How the spread of an ensemble is measured, with the population's moments.
-typedef enum wk_spread { WK_SPREAD_STD, WK_SPREAD_VARIANCE } wk_spread;
-
 /// y[r] = scale * mean over cols of the spread of x [stacks, rows, cols] over stacks.
-void wk_cpu_disagreement(wk_spread kind, size_t stacks, size_t rows, size_t cols, float scale,
+void wk_cpu_disagreement(wk_disagreement kind, size_t stacks, size_t rows, size_t cols, float scale,
                          const float *x, float *y, wk_pool *pool);
 
 /// The gradient to x; where the standard deviation is 0 it is taken as 0.
-void wk_cpu_disagreement_backward(wk_spread kind, size_t stacks, size_t rows, size_t cols,
+void wk_cpu_disagreement_backward(wk_disagreement kind, size_t stacks, size_t rows, size_t cols,
                                   float scale, const float *x, const float *dy, float *dx,
                                   wk_pool *pool);
 

@@ -24,8 +24,8 @@ static void loss_rows(const void *context, size_t begin, size_t end)
                                            target_row(j, r)));
 }
 
-void wk_cpu_gaussian_loss(size_t stacks, size_t rows, size_t cols, const float *x,
-                          const float *target, size_t target_stride, float *y, wk_pool *pool)
+void wk_cpu_half_squared_error(size_t stacks, size_t rows, size_t cols, const float *x,
+                               const float *target, size_t target_stride, float *y, wk_pool *pool)
 {
     job j = {rows, cols, target_stride, x, target, NULL, y};
     wk_cpu_for(stacks * rows, wk_row_grain(cols), loss_rows, &j, pool);
@@ -44,9 +44,9 @@ static void backward_rows(const void *context, size_t begin, size_t end)
     }
 }
 
-void wk_cpu_gaussian_loss_backward(size_t stacks, size_t rows, size_t cols, const float *x,
-                                   const float *target, size_t target_stride, const float *dy,
-                                   float *dx, wk_pool *pool)
+void wk_cpu_half_squared_error_backward(size_t stacks, size_t rows, size_t cols, const float *x,
+                                        const float *target, size_t target_stride, const float *dy,
+                                        float *dx, wk_pool *pool)
 {
     job j = {rows, cols, target_stride, x, target, dy, dx};
     wk_cpu_for(stacks * rows, wk_row_grain(cols), backward_rows, &j, pool);

@@ -131,10 +131,10 @@ typedef struct wk_norm_cut {
 
 static inline wk_norm_cut wk_norm_cut_of(size_t stacks, size_t rows, size_t cols, bool shared)
 {
-    enum { CHUNK_ELEMENTS = 1 << 16, MAX_CHUNKS = 16 };
+    enum { CHUNK_ELEMENTS = 1 << 16, CHUNKS_MAX = 16 };
     wk_norm_cut cut = {shared ? 1 : stacks, shared ? stacks * rows : rows, 1};
     size_t wanted = cut.rows * cols / CHUNK_ELEMENTS;
-    if (wanted > 1) cut.chunks = wk_min_size(wanted, MAX_CHUNKS);
+    if (wanted > 1) cut.chunks = wk_min_size(wanted, CHUNKS_MAX);
     return cut;
 }
 

@@ -134,8 +134,8 @@ static void sample_range(const void *context, size_t begin, size_t end)
     }
 }
 
-void wk_cpu_truncnorm_sample(size_t rows, size_t dims, const float *raw, const wk_draws *draws,
-                             float *action, wk_pool *pool)
+void wk_cpu_truncated_normal_sample(size_t rows, size_t dims, const float *raw,
+                                    const wk_draws *draws, float *action, wk_pool *pool)
 {
     job j = {.dims = dims, .raw = raw, .draws = draws, .y = action};
     wk_cpu_for(rows * dims, GRAIN, sample_range, &j, pool);
@@ -161,9 +161,9 @@ static void sample_backward_range(const void *context, size_t begin, size_t end)
     }
 }
 
-void wk_cpu_truncnorm_sample_backward(size_t rows, size_t dims, const float *raw,
-                                      const wk_draws *draws, const float *daction, float *draw,
-                                      wk_pool *pool)
+void wk_cpu_truncated_normal_sample_backward(size_t rows, size_t dims, const float *raw,
+                                             const wk_draws *draws, const float *daction,
+                                             float *draw, wk_pool *pool)
 {
     job j = {.dims = dims, .raw = raw, .draws = draws, .dy = daction, .draw = draw};
     wk_cpu_for(rows * dims, GRAIN, sample_backward_range, &j, pool);
@@ -177,7 +177,8 @@ static void mode_range(const void *context, size_t begin, size_t end)
         j->y[i] = wk_truncated_clip(wk_tanhf(j->raw[raw_at(j->dims, i)]));
 }
 
-void wk_cpu_truncnorm_mode(size_t rows, size_t dims, const float *raw, float *action, wk_pool *pool)
+void wk_cpu_truncated_normal_mode(size_t rows, size_t dims, const float *raw, float *action,
+                                  wk_pool *pool)
 {
     job j = {.dims = dims, .raw = raw, .y = action};
     wk_cpu_for(rows * dims, GRAIN, mode_range, &j, pool);
@@ -211,7 +212,8 @@ static void entropy_rows(const void *context, size_t begin, size_t end)
     }
 }
 
-void wk_cpu_truncnorm_entropy(size_t rows, size_t dims, const float *raw, float *y, wk_pool *pool)
+void wk_cpu_truncated_normal_entropy(size_t rows, size_t dims, const float *raw, float *y,
+                                     wk_pool *pool)
 {
     job j = {.dims = dims, .raw = raw, .y = y};
     wk_cpu_for(rows, row_grain(dims), entropy_rows, &j, pool);
@@ -236,8 +238,8 @@ static void entropy_backward_rows(const void *context, size_t begin, size_t end)
     }
 }
 
-void wk_cpu_truncnorm_entropy_backward(size_t rows, size_t dims, const float *raw, const float *dy,
-                                       float *draw, wk_pool *pool)
+void wk_cpu_truncated_normal_entropy_backward(size_t rows, size_t dims, const float *raw,
+                                              const float *dy, float *draw, wk_pool *pool)
 {
     job j = {.dims = dims, .raw = raw, .dy = dy, .draw = draw};
     wk_cpu_for(rows, row_grain(dims), entropy_backward_rows, &j, pool);

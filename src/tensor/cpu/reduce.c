@@ -6,7 +6,7 @@
 #include "tensor/cpu/sums.h"
 #include <string.h>
 
-enum { MAX_CHUNKS = 128 };
+enum { CHUNKS_MAX = 128 };
 
 typedef struct job {
     size_t n, rows, cols, chunk;
@@ -20,7 +20,7 @@ typedef struct job {
 
 static size_t chunk_of(size_t n)
 {
-    size_t even = wk_ceil_div(wk_ceil_div(n, MAX_CHUNKS), WK_FOLD) * WK_FOLD;
+    size_t even = wk_ceil_div(wk_ceil_div(n, CHUNKS_MAX), WK_FOLD) * WK_FOLD;
     return even > WK_GRAIN ? even : WK_GRAIN;
 }
 
@@ -36,7 +36,7 @@ static void sum_chunk(const void *context, size_t begin, size_t end)
 
 static double sum_all(wk_term term, size_t n, const float *x, wk_pool *pool)
 {
-    double partial[MAX_CHUNKS], total = 0;
+    double partial[CHUNKS_MAX], total = 0;
     job j = {.n = n, .a = x, .term = term, .partial = partial, .chunk = chunk_of(n)};
     wk_cpu_for(n, j.chunk, sum_chunk, &j, pool);
     for (size_t i = 0; i < wk_ceil_div(n, j.chunk); i++)
@@ -168,8 +168,8 @@ static void spread_rows(const void *context, size_t begin, size_t end)
     }
 }
 
-void wk_cpu_spread_rows(size_t rows, size_t cols, float scale, const float *v, float *y,
-                        wk_pool *pool)
+void wk_cpu_broadcast_rows(size_t rows, size_t cols, float scale, const float *v, float *y,
+                           wk_pool *pool)
 {
     job j = {.cols = cols, .scale = scale, .a = v, .y = y};
     wk_cpu_for(rows * cols, WK_GRAIN, spread_rows, &j, pool);
@@ -188,8 +188,8 @@ static void spread_columns(const void *context, size_t begin, size_t end)
     }
 }
 
-void wk_cpu_spread_columns(size_t rows, size_t cols, float scale, const float *v, float *y,
-                           wk_pool *pool)
+void wk_cpu_broadcast_columns(size_t rows, size_t cols, float scale, const float *v, float *y,
+                              wk_pool *pool)
 {
     job j = {.cols = cols, .scale = scale, .a = v, .y = y};
     wk_cpu_for(rows, wk_row_grain(cols), spread_columns, &j, pool);
@@ -207,7 +207,7 @@ static void count_chunk(const void *context, size_t begin, size_t end)
 
 uint64_t wk_cpu_count_nonfinite(size_t n, const float *x, wk_pool *pool)
 {
-    uint64_t counts[MAX_CHUNKS], total = 0;
+    uint64_t counts[CHUNKS_MAX], total = 0;
     job j = {.a = x, .counts = counts, .chunk = chunk_of(n)};
     wk_cpu_for(n, j.chunk, count_chunk, &j, pool);
     for (size_t i = 0; i < wk_ceil_div(n, j.chunk); i++)

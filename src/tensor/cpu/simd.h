@@ -53,7 +53,7 @@ WK_INLINE void wk_lanes_store(float *x, wk_lanes v)
     memcpy(x, &v, sizeof v);
 }
 
-/// The first `count` < 8 floats at x, zeros behind them.
+/// The first `count` < 8 floats at x, zeros after them.
 WK_INLINE wk_lanes wk_lanes_load_part(const float *x, size_t count)
 {
     wk_lanes v = {0};

@@ -1,19 +1,19 @@
-#include "eval/open_errors.h"
+#include "eval/open_loop_errors.h"
 
 #include "agent/prediction.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { EPISODES = WK_OPEN_ERRORS_EPISODES, STEPS = WK_OPEN_ERRORS_STEPS };
+enum { EPISODES = WK_OPEN_LOOP_ERRORS_EPISODES, STEPS = WK_OPEN_LOOP_ERRORS_STEPS };
 
 // What one case has shown since the model last saw frames, time-major.
 typedef struct window {
-    uint8_t *images; // [T,EPISODES,64,64,3]; NULL without pictures
+    uint8_t *images; // [T,EPISODES,64,64,3]; NULL without images
     float *vectors;  // [T,EPISODES,V]
     float *actions;  // NULL: nothing yet
     float *rewards;
-    uint8_t first[(WK_OPEN_ERRORS_CONTEXT + STEPS) * EPISODES];
+    uint8_t first[(WK_OPEN_LOOP_ERRORS_CONTEXT + STEPS) * EPISODES];
     int rows[EPISODES];   // of each episode in the window
     bool ended[EPISODES]; // the episode is over
     int members;          // episodes that began
@@ -24,11 +24,11 @@ typedef struct sums {
     double image[STEPS], reward[STEPS], count[STEPS];
 } sums;
 
-struct wk_open_errors {
+struct wk_open_loop_errors {
     wk_prediction *prediction;
     int policy, task, tasks, length, context;
     size_t width, vector; // numbers of an action and of a vector
-    bool pictures;
+    bool has_images;
     int cases;
     window *windows; // [cases]
     sums *sums;      // [cases]
@@ -50,32 +50,33 @@ static void close_window(window *w)
     w->vectors = w->actions = w->rewards = NULL;
 }
 
-static wk_status open_window(const wk_open_errors *e, window *w, wk_error *err)
+static wk_status open_window(const wk_open_loop_errors *e, window *w, wk_error *err)
 {
     size_t rows = (size_t)e->length * EPISODES;
-    if (e->pictures) w->images = calloc(rows, WK_IMAGE_BYTES);
+    if (e->has_images) w->images = calloc(rows, WK_IMAGE_BYTES);
     w->vectors = calloc(rows * e->vector + 1, sizeof *w->vectors);
     w->actions = calloc(rows * e->width, sizeof *w->actions);
     w->rewards = calloc(rows, sizeof *w->rewards);
-    if ((w->images || !e->pictures) && w->vectors && w->actions && w->rewards) return WK_OK;
+    if ((w->images || !e->has_images) && w->vectors && w->actions && w->rewards) return WK_OK;
     close_window(w);
     return wk_fail(err, WK_E_MEMORY, "no memory for %zu frames of episodes", rows);
 }
 
-wk_status wk_open_errors_create(wk_learner *learner, const wk_domain *domain, int policy, int task,
-                                int cases, wk_open_errors **out, wk_error *err)
+wk_status wk_open_loop_errors_create(wk_learner *learner, const wk_domain *domain, int policy,
+                                     int task, int cases, wk_open_loop_errors **out, wk_error *err)
 {
-    int rows = domain->episode_steps + 1, whole = WK_OPEN_ERRORS_CONTEXT + STEPS;
-    wk_open_errors *e = calloc(1, sizeof *e);
+    int rows = domain->episode_steps + 1, whole = WK_OPEN_LOOP_ERRORS_CONTEXT + STEPS;
+    wk_open_loop_errors *e = calloc(1, sizeof *e);
     if (!e) return wk_fail(err, WK_E_MEMORY, "no memory for errors of imagination");
     e->policy = policy;
     e->task = task;
     e->tasks = wk_learner_get_config(learner)->tasks;
     e->length = rows < whole ? rows : whole;
-    e->context = WK_OPEN_ERRORS_CONTEXT < e->length ? WK_OPEN_ERRORS_CONTEXT : e->length - 1;
+    e->context =
+        WK_OPEN_LOOP_ERRORS_CONTEXT < e->length ? WK_OPEN_LOOP_ERRORS_CONTEXT : e->length - 1;
     e->width = (size_t)domain->action_size;
     e->vector = (size_t)domain->observation.vector;
-    e->pictures = !domain->observation.no_image;
+    e->has_images = !domain->observation.no_image;
     e->cases = cases;
     size_t numbers = (size_t)e->length * EPISODES;
     e->windows = calloc((size_t)cases, sizeof *e->windows);
@@ -83,18 +84,18 @@ wk_status wk_open_errors_create(wk_learner *learner, const wk_domain *domain, in
     e->error = calloc(numbers, sizeof *e->error);
     e->imagined = calloc(numbers * (size_t)e->tasks, sizeof *e->imagined);
     wk_status status = e->windows && e->sums && e->error && e->imagined
-                           ? wk_prediction_create_judging(learner, EPISODES, e->length, e->context,
-                                                          &e->prediction, err)
+                           ? wk_prediction_create_errors(learner, EPISODES, e->length, e->context,
+                                                         &e->prediction, err)
                            : wk_fail(err, WK_E_MEMORY, "no memory for errors of imagination");
     if (status != WK_OK) {
-        wk_open_errors_destroy(e);
+        wk_open_loop_errors_destroy(e);
         return status;
     }
     *out = e;
     return WK_OK;
 }
 
-void wk_open_errors_destroy(wk_open_errors *e)
+void wk_open_loop_errors_destroy(wk_open_loop_errors *e)
 {
     if (!e) return;
     for (int i = 0; i < e->cases && e->windows; i++)
@@ -107,7 +108,7 @@ void wk_open_errors_destroy(wk_open_errors *e)
     free(e);
 }
 
-static void add_member(const wk_open_errors *e, const window *w, int b, sums *s)
+static void add_member(const wk_open_loop_errors *e, const window *w, int b, sums *s)
 {
     const float *heads = e->imagined + (size_t)e->policy * (size_t)e->length * EPISODES;
     for (int t = e->context; t < w->rows[b]; t++) {
@@ -120,7 +121,7 @@ static void add_member(const wk_open_errors *e, const window *w, int b, sums *s)
 }
 
 // Imagines the rows of a window and begins the next one.
-static wk_status judge(wk_open_errors *e, int set, wk_error *err)
+static wk_status judge(wk_open_loop_errors *e, int set, wk_error *err)
 {
     window *w = &e->windows[set];
     const wk_learner_batch batch = {
@@ -136,11 +137,11 @@ static wk_status judge(wk_open_errors *e, int set, wk_error *err)
     return WK_OK;
 }
 
-static void keep_row(const wk_open_errors *e, window *w, const wk_eval_row *row)
+static void keep_row(const wk_open_loop_errors *e, window *w, const wk_eval_row *row)
 {
     int t = row->step % e->length, b = row->episode;
     size_t at = row_of(t, b);
-    if (e->pictures) memcpy(w->images + at * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES);
+    if (e->has_images) memcpy(w->images + at * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES);
     if (e->vector > 0)
         memcpy(w->vectors + at * e->vector, row->vector, e->vector * sizeof *row->vector);
     memcpy(w->actions + at * e->width, row->action, e->width * sizeof *row->action);
@@ -149,7 +150,7 @@ static void keep_row(const wk_open_errors *e, window *w, const wk_eval_row *row)
     w->rows[b] = t + 1;
 }
 
-wk_status wk_open_errors_add(wk_open_errors *e, const wk_eval_row *row, wk_error *err)
+wk_status wk_open_loop_errors_add(wk_open_loop_errors *e, const wk_eval_row *row, wk_error *err)
 {
     if (row->episode >= EPISODES) return WK_OK;
     window *w = &e->windows[row->set];
@@ -166,10 +167,10 @@ wk_status wk_open_errors_add(wk_open_errors *e, const wk_eval_row *row, wk_error
     return --w->waiting == 0 ? judge(e, row->set, err) : WK_OK;
 }
 
-wk_open_error_curve wk_open_errors_curve(const wk_open_errors *e, int set)
+wk_open_loop_error_curve wk_open_loop_errors_curve(const wk_open_loop_errors *e, int set)
 {
     const sums *s = &e->sums[set];
-    wk_open_error_curve curve = {.mean_image = NAN, .mean_reward = NAN};
+    wk_open_loop_error_curve curve = {.mean_image = NAN, .mean_reward = NAN};
     double image = 0, reward = 0;
     for (int i = 0; i < e->length - e->context && s->count[i] > 0; i++) {
         image += curve.image[i] = s->image[i] / s->count[i];

@@ -1,4 +1,4 @@
-#include "report/pictures.h"
+#include "report/images.h"
 
 #include "base/dir.h"
 #include "base/file.h"
@@ -7,50 +7,50 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL = 96, SIDE_MAX = 20000, PATH_CHARS = 4096 };
+enum { CELL = 96, SIDE_MAX = 20000 };
 static const size_t PNG_LIMIT = (size_t)8 << 20;
 
-static void free_picture(wk_picture *p)
+static void free_image(wk_report_image *p)
 {
     free(p->name);
     free(p->caption);
     free(p->png);
 }
 
-void wk_pictures_free(wk_pictures *pictures)
+void wk_report_images_free(wk_report_images *images)
 {
-    for (size_t i = 0; i < pictures->items.count; i++)
-        free_picture(&pictures->items.items[i]);
-    wk_array_free(&pictures->items);
+    for (size_t i = 0; i < images->items.count; i++)
+        free_image(&images->items.items[i]);
+    wk_array_free(&images->items);
 }
 
 // Takes the bytes over, also on failure.
-static wk_status add(wk_pictures *out, wk_picture picture, const char *name, const char *caption,
-                     wk_error *err)
+static wk_status add(wk_report_images *out, wk_report_image entry, const char *name,
+                     const char *caption, wk_error *err)
 {
-    wk_picture *place =
-        wk_array_reserve(&out->items, 1) ? out->items.items + out->items.count : &picture;
-    *place = picture;
+    wk_report_image *place =
+        wk_array_reserve(&out->items, 1) ? out->items.items + out->items.count : &entry;
+    *place = entry;
     place->name = strdup(name);
     place->caption = strdup(caption);
-    if (place != &picture && place->name && place->caption) {
+    if (place != &entry && place->name && place->caption) {
         out->items.count++;
         return WK_OK;
     }
-    free_picture(place);
-    return wk_fail(err, WK_E_MEMORY, "no memory for the picture '%s'", name);
+    free_image(place);
+    return wk_fail(err, WK_E_MEMORY, "no memory for the image '%s'", name);
 }
 
-static wk_status draw_sheet(const wk_domain *domain, wk_pictures *out, wk_error *err)
+static wk_status draw_sheet(const wk_domain *domain, wk_report_images *out, wk_error *err)
 {
     wk_image image = {0};
     int cells;
     char name[128], caption[256];
     WK_TRY(wk_contact_sheet_draw(domain, NULL, 0, WK_SHEET_STEPS, CELL, &image, &cells, err));
-    wk_picture picture = {.kind = WK_PICTURE_ENVIRONMENTS,
-                          .width = (uint32_t)image.width,
-                          .height = (uint32_t)image.height};
-    wk_status status = wk_png_encode(&image, &picture.png, &picture.size, err);
+    wk_report_image entry = {.kind = WK_REPORT_IMAGE_ENVIRONMENTS,
+                             .width = (uint32_t)image.width,
+                             .height = (uint32_t)image.height};
+    wk_status status = wk_png_encode(&image, &entry.png, &entry.size, err);
     wk_image_free(&image);
     WK_TRY(status);
     snprintf(name, sizeof name, "environments-%s", domain->name);
@@ -58,7 +58,7 @@ static wk_status draw_sheet(const wk_domain *domain, wk_pictures *out, wk_error 
              "%s: %d environments after %d random agent steps; below, those outside the training "
              "distribution.",
              domain->name, cells, WK_SHEET_STEPS);
-    return add(out, picture, name, caption, err);
+    return add(out, entry, name, caption, err);
 }
 
 static bool domain_is_new(const wk_runs *runs, size_t i)
@@ -68,14 +68,14 @@ static bool domain_is_new(const wk_runs *runs, size_t i)
     return true;
 }
 
-// Domains of plug-ins have no picture: reading runs loads no code.
-static wk_status draw_sheets(const wk_runs *runs, wk_pictures *out, wk_sentences *missing,
+// Domains of plug-ins have no image: reading runs loads no code.
+static wk_status draw_sheets(const wk_runs *runs, wk_report_images *out, wk_sentences *missing,
                              wk_error *err)
 {
     int64_t domains = 0;
     for (size_t i = 0; i < runs->items.count; i++)
         domains += domain_is_new(runs, i);
-    wk_progress_next(runs->progress, "pictures", domains);
+    wk_progress_next(runs->progress, "images", domains);
     for (size_t i = 0; i < runs->items.count; i++) {
         const wk_domain *domain;
         wk_error problem = {0};
@@ -87,8 +87,8 @@ static wk_status draw_sheets(const wk_runs *runs, wk_pictures *out, wk_sentences
         wk_progress_count(runs->progress, 0);
         if (status == WK_OK) continue;
         if (problem.status == WK_E_MEMORY) return wk_fail(err, WK_E_MEMORY, "%s", problem.message);
-        WK_TRY(wk_sentences_add(missing, err, "%s: no picture of its environments: %s",
-                                domain->name, problem.message));
+        WK_TRY(wk_sentences_add(missing, err, "%s: no image of its environments: %s", domain->name,
+                                problem.message));
     }
     return WK_OK;
 }
@@ -99,14 +99,14 @@ static uint32_t big_endian(const uint8_t *bytes)
 }
 
 // Reads the size from the header; browsers check the rest.
-static bool look_at_png(wk_picture *picture)
+static bool read_png_size(wk_report_image *entry)
 {
     static const uint8_t signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-    if (picture->size < 24 || memcmp(picture->png, signature, sizeof signature) != 0) return false;
-    picture->width = big_endian(picture->png + 16);
-    picture->height = big_endian(picture->png + 20);
-    return picture->width > 0 && picture->width < SIDE_MAX && picture->height > 0 &&
-           picture->height < SIDE_MAX;
+    if (entry->size < 24 || memcmp(entry->png, signature, sizeof signature) != 0) return false;
+    entry->width = big_endian(entry->png + 16);
+    entry->height = big_endian(entry->png + 20);
+    return entry->width > 0 && entry->width < SIDE_MAX && entry->height > 0 &&
+           entry->height < SIDE_MAX;
 }
 
 // The last name of the folder that is an open-loop strip: the largest step. "" for none.
@@ -130,25 +130,25 @@ static wk_status find_strip(const char *folder, char name[256], wk_error *err)
     return status;
 }
 
-static wk_status take_strip(wk_runs *runs, const wk_report_run *run, bool *found, wk_pictures *out,
-                            wk_sentences *missing, wk_error *err)
+static wk_status take_strip(wk_runs *runs, const wk_report_run *run, bool *found,
+                            wk_report_images *out, wk_sentences *missing, wk_error *err)
 {
-    char folder[PATH_CHARS], path[PATH_CHARS + 300], file[256], name[512], caption[1024];
+    char folder[WK_PATH_MAX], path[WK_PATH_MAX], file[256], name[512], caption[1024];
     wk_error problem = {0};
-    wk_picture picture = {.kind = WK_PICTURE_IMAGINED};
-    snprintf(folder, sizeof folder, "%s/eval", run->directory);
+    wk_report_image entry = {.kind = WK_REPORT_IMAGE_IMAGINED};
+    WK_TRY(wk_path_print(folder, err, "%s/eval", run->directory));
     wk_status status = find_strip(folder, file, &problem);
     if (status == WK_E_NOT_FOUND) return WK_OK; // no folder, no strip
     if (status != WK_OK) return wk_runs_leave_out(runs, err, "%s", problem.message);
     if (!*file) return WK_OK;
-    snprintf(path, sizeof path, "%s/%s", folder, file);
+    WK_TRY(wk_path_print(path, err, "%s/%s", folder, file));
     char *bytes = NULL;
-    if (wk_file_read(path, PNG_LIMIT, &bytes, &picture.size, &problem) != WK_OK)
+    if (wk_file_read(path, PNG_LIMIT, &bytes, &entry.size, &problem) != WK_OK)
         return wk_runs_leave_out(runs, err, "%s", problem.message);
-    picture.png = (uint8_t *)bytes;
-    if (!look_at_png(&picture)) {
+    entry.png = (uint8_t *)bytes;
+    if (!read_png_size(&entry)) {
         free(bytes);
-        return wk_sentences_add(missing, err, "'%s' is no PNG picture", path);
+        return wk_sentences_add(missing, err, "'%s' is no PNG image", path);
     }
     *found = true;
     snprintf(name, sizeof name, "imagined-%.60s-%.60s-%.100s", run->domain, run->exploration,
@@ -157,7 +157,7 @@ static wk_status take_strip(wk_runs *runs, const wk_report_run *run, bool *found
              run->exploration, run->method, (unsigned long long)run->seed, file);
     for (char *c = name; *c; c++)
         if (strchr("/ ,", *c)) *c = '-';
-    return add(out, picture, name, caption, err);
+    return add(out, entry, name, caption, err);
 }
 
 static bool same_method(const wk_report_run *a, const wk_report_run *b)
@@ -166,7 +166,8 @@ static bool same_method(const wk_report_run *a, const wk_report_run *b)
 }
 
 // Runs are sorted by method.
-static wk_status take_strips(wk_runs *runs, wk_pictures *out, wk_sentences *missing, wk_error *err)
+static wk_status take_strips(wk_runs *runs, wk_report_images *out, wk_sentences *missing,
+                             wk_error *err)
 {
     bool found = false;
     for (size_t i = 0; i < runs->items.count; i++) {
@@ -177,7 +178,8 @@ static wk_status take_strips(wk_runs *runs, wk_pictures *out, wk_sentences *miss
     return WK_OK;
 }
 
-wk_status wk_pictures_make(wk_runs *runs, wk_pictures *out, wk_sentences *missing, wk_error *err)
+wk_status wk_report_images_make(wk_runs *runs, wk_report_images *out, wk_sentences *missing,
+                                wk_error *err)
 {
     WK_TRY(draw_sheets(runs, out, missing, err));
     return take_strips(runs, out, missing, err);

@@ -1,4 +1,4 @@
-#include "report/tables/run_table.h"
+#include "report/tables/runs_table.h"
 
 #include "report/data/methods.h"
 #include <inttypes.h>
@@ -31,7 +31,7 @@ static void put_steps(const wk_report_run *run, wk_text_table *out)
                       known ? last * (uint64_t)domain->action_repeat : 0);
 }
 
-void wk_run_table(const wk_runs *runs, wk_text_table *out)
+void wk_runs_table(const wk_runs *runs, wk_text_table *out)
 {
     static const char *const heads[] = {"domain", "exploration", "method", "seed"};
     bool differs[WK_RUN_FIELD_COUNT];
@@ -67,7 +67,7 @@ void wk_run_table(const wk_runs *runs, wk_text_table *out)
     }
 }
 
-void wk_run_table_csv(const wk_runs *runs, wk_text *out)
+void wk_runs_table_csv(const wk_runs *runs, wk_text *out)
 {
     wk_text_puts(out, "run,method,agent_steps");
     for (int f = 0; f < WK_RUN_FIELD_COUNT; f++)

@@ -32,7 +32,7 @@ static void add_method(cloud *c, const wk_seed_scores *f, size_t first, size_t e
                                                  .style = wk_curriculum_style(f->paper, name)};
 }
 
-static wk_status draw(wk_report_figures *gallery, const wk_result_key *key, const cloud *c,
+static wk_status draw(wk_report_figures *figures, const wk_result_key *key, const cloud *c,
                       wk_error *err)
 {
     const char *const *n = key->names;
@@ -50,7 +50,7 @@ static wk_status draw(wk_report_figures *gallery, const wk_result_key *key, cons
     wk_figure *figure;
     WK_TRY(wk_plot_scatter_draw(&plot, &figure, err));
     return wk_report_figures_add(
-        gallery, WK_PART_FORESIGHT, figure, name,
+        figures, WK_FIGURES_FORESIGHT, figure, name,
         "A point for each run, means over the episodes of its last evaluation in the default "
         "distribution. Above the dashed line the world model promises more than the policy gets.",
         err);
@@ -61,8 +61,8 @@ static bool counts(const wk_seed_score *s)
     return strcmp(s->key.names[WK_FIELD_METRIC], "average") == 0;
 }
 
-wk_status wk_report_figures_foresight(wk_report_figures *gallery, const wk_seed_scores *f,
-                                      wk_error *err)
+wk_status wk_report_figures_calibration(wk_report_figures *figures, const wk_seed_scores *f,
+                                        wk_error *err)
 {
     size_t count = f->items.count;
     cloud c = {calloc(count + 1, sizeof *c.x), calloc(count + 1, sizeof *c.y),
@@ -77,7 +77,7 @@ wk_status wk_report_figures_foresight(wk_report_figures *gallery, const wk_seed_
             to = wk_seed_scores_range_end(f, from, WK_FIELDS);
             add_method(&c, f, from, to);
         }
-        if (c.count) status = draw(gallery, &f->items.items[first].key, &c, err);
+        if (c.count) status = draw(figures, &f->items.items[first].key, &c, err);
     }
     free(c.x);
     free(c.y);

@@ -1,17 +1,17 @@
 // Errors of imagination along a policy's episodes: the same as those of the pictures that openloop
 // draws, whatever is played besides, and of every row that there is.
 #include "eval/fixture.h"
-#include "eval/open_errors.h"
 #include "eval/open_loop.h"
+#include "eval/open_loop_errors.h"
 #include <stdlib.h>
 
-enum { EPISODES = WK_OPEN_ERRORS_EPISODES, CONTEXT = WK_OPEN_ERRORS_CONTEXT, TASK = 1 };
+enum { EPISODES = WK_OPEN_LOOP_ERRORS_EPISODES, CONTEXT = WK_OPEN_LOOP_ERRORS_CONTEXT, TASK = 1 };
 
 static wk_error err;
 
 // Errors, and a set of pictures of the same frames.
 typedef struct judge {
-    wk_open_errors *errors;
+    wk_open_loop_errors *errors;
     wk_open_loop *pictures; // NULL: none
 } judge;
 
@@ -20,11 +20,11 @@ static wk_status take_row(void *context, const wk_eval_row *row, wk_error *error
     judge *j = context;
     bool shown = j->pictures && row->set == 0 && row->episode < EPISODES;
     if (shown) wk_open_loop_set_frame(j->pictures, row->step, row->episode, row, row->step == 0);
-    return wk_open_errors_add(j->errors, row, error);
+    return wk_open_loop_errors_add(j->errors, row, error);
 }
 
 // Plays `count` episodes of dr and some of a case.
-static wk_open_error_curve play(const toy *t, fixture *f, int count, int threads, judge *j)
+static wk_open_loop_error_curve play(const toy *t, fixture *f, int count, int threads, judge *j)
 {
     wk_eval_case cases[] = {{WK_EVAL_DR, NULL, count}, {"far", &t->domain.cases[0], 4}};
     wk_eval_episode *episodes = calloc((size_t)count + 4, sizeof *episodes);
@@ -39,11 +39,11 @@ static wk_open_error_curve play(const toy *t, fixture *f, int count, int threads
                              .threads = threads,
                              .watch = take_row,
                              .context = j};
-    assert_ok(wk_open_errors_create(f->learner, &t->domain, TASK, TASK, 2, &j->errors, &err));
+    assert_ok(wk_open_loop_errors_create(f->learner, &t->domain, TASK, TASK, 2, &j->errors, &err));
     assert_ok(wk_evaluate(&config, episodes, &err));
-    wk_open_error_curve curve = wk_open_errors_curve(j->errors, 0);
-    assert_true(wk_open_errors_curve(j->errors, 1).steps == curve.steps);
-    wk_open_errors_destroy(j->errors);
+    wk_open_loop_error_curve curve = wk_open_loop_errors_curve(j->errors, 0);
+    assert_true(wk_open_loop_errors_curve(j->errors, 1).steps == curve.steps);
+    wk_open_loop_errors_destroy(j->errors);
     free(episodes);
     return curve;
 }
@@ -68,7 +68,7 @@ static void errors_are_those_of_the_pictures(void **state)
     judge j = {0};
     int rows = TOY_STEPS + 1;
     assert_ok(wk_open_loop_create(f.learner, EPISODES, rows, CONTEXT, &j.pictures, &err));
-    wk_open_error_curve curve = play(&t, &f, 30, 1, &j);
+    wk_open_loop_error_curve curve = play(&t, &f, 30, 1, &j);
     assert_int_equal(curve.steps, rows - CONTEXT);
     assert_ok(wk_open_loop_run(j.pictures, &err));
     double mean = 0;
@@ -91,7 +91,7 @@ static void what_else_is_played_does_not_matter(void **state)
     toy t = toy_make(TOY_SOUND);
     fixture f = open_fixture(2);
     judge j = {0};
-    wk_open_error_curve few = play(&t, &f, EPISODES, 1, &j), many = play(&t, &f, 60, 2, &j);
+    wk_open_loop_error_curve few = play(&t, &f, EPISODES, 1, &j), many = play(&t, &f, 60, 2, &j);
     assert_memory_equal(&few, &many, sizeof few);
     close_fixture(&f);
 }
@@ -108,7 +108,7 @@ static void episodes_that_end_early_are_judged_up_to_there(void **state)
         toy t = toy_make(cases[i].fault);
         fixture f = open_fixture(1);
         judge j = {0};
-        wk_open_error_curve curve = play(&t, &f, 10, 1, &j);
+        wk_open_loop_error_curve curve = play(&t, &f, 10, 1, &j);
         if (cases[i].steps >= 0) assert_int_equal(curve.steps, cases[i].steps); // before the fifth
         assert_true(curve.steps < TOY_STEPS + 1 - CONTEXT || cases[i].steps < 0);
         assert_true((curve.steps > 0) == isfinite(curve.mean_reward));
@@ -124,8 +124,8 @@ static void long_episodes_are_judged_to_their_end(void **state)
     t.domain.episode_steps = 120;
     fixture f = open_fixture(1);
     judge j = {0};
-    wk_open_error_curve curve = play(&t, &f, 3, 1, &j);
-    assert_int_equal(curve.steps, WK_OPEN_ERRORS_STEPS);
+    wk_open_loop_error_curve curve = play(&t, &f, 3, 1, &j);
+    assert_int_equal(curve.steps, WK_OPEN_LOOP_ERRORS_STEPS);
     for (int i = 0; i < curve.steps; i++)
         assert_true(curve.image[i] > 0 && isfinite(curve.reward[i]));
     close_fixture(&f);
