@@ -106,12 +106,13 @@ static __device__ unsigned chunk_place(const wk_planes &j, const block_work &b,
     return chunk * (j.p.pitch / CHUNK_BYTES) + u * j.x.width + v;
 }
 
-// Beyond the last terms the weights are zero, and any images will do.
+// Those of all stages. Beyond the last terms the weights are zero, and any images will do.
 template <bool TRANSPOSED>
-static __device__ void locate_terms(const wk_planes &j, const block_work &b, front *f)
+static __device__ void locate_terms(const wk_planes &j, const block_work &b, unsigned stages_terms,
+                                    front *f)
 {
     unsigned *terms = (unsigned *)f->terms, taps = b.taps_down * b.taps_right;
-    for (unsigned i = threadIdx.x; i < WK_PLANES_TERMS / 16; i += THREADS) {
+    for (unsigned i = threadIdx.x; i < stages_terms / 16; i += THREADS) {
         unsigned at = min(i * 2, b.depth / CHUNK - 2);
         unsigned first =
             chunk_place<TRANSPOSED>(j, b, wk_planes_chunk_at(at, j.p.chunks, taps, TRANSPOSED));
@@ -316,7 +317,7 @@ static __global__ void __launch_bounds__(THREADS, at_once<TRANSPOSED, COLS>())
     const supply s = supply_of<COLS>(j, f, images + j.p.copied_bytes);
     if (threadIdx.x == 0) begin_barriers(s);
     locate_results<TRANSPOSED>(j, f);
-    locate_terms<TRANSPOSED>(j, b, f);
+    locate_terms<TRANSPOSED>(j, b, steps * t::depth, f);
     wk_locate_places<THREADS>(j.x, b.first, j.p.copied, f->copied);
     __syncthreads();
     wk_begin();
