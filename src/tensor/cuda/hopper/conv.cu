@@ -301,7 +301,7 @@ static __device__ void begin_barriers(const supply &s)
 // Blocks of a multiprocessor, as registers allow.
 template <bool TRANSPOSED, int COLS> constexpr int at_once(void)
 {
-    return COLS <= 16 ? 6 : COLS <= 24 ? 4 : COLS > 48 ? 2 : TRANSPOSED ? 3 : 4;
+    return COLS <= 16 ? 6 : COLS > 96 ? 2 : COLS > 48 || (TRANSPOSED && COLS > 24) ? 3 : 4;
 }
 
 template <bool TRANSPOSED, int COLS>
