@@ -17,11 +17,18 @@ typedef struct wk_planes_image {
     wk_divisor by_width, by_height, by_across; // by_across: plane_chunks / adjacent
 } wk_planes_image;
 
+/// RGB pixels in the format that exists: numbers, or bytes of a lazy image.
+typedef struct wk_pixels {
+    wk_in numbers;
+    wk_ptr<const uint8_t> bytes; // or NULL
+} wk_pixels;
+
 /// A convolution in either direction. Results are act(product + bias), or the product times the
 /// slope of ELU at the layer's output.
 typedef struct wk_planes {
     wk_planes_image x;
-    wk_in pixels; // of RGB images as conv_rgb.cu reads them, which has no other x than its places
+    wk_pixels
+        pixels; // of RGB images as conv_rgb.cu reads them, which has no other x than its places
     // For each class, block of columns and stage: [terms / 8][columns][8], zeros where there are
     // none.
     wk_ptr<const __nv_bfloat16> weights;
@@ -56,7 +63,7 @@ void wk_cuda_planes(const wk_cuda_call *c, const wk_planes *j, bool transposed);
 /// The gradient of a convolution's weights, large image times small image over all places.
 typedef struct wk_planes_weights {
     wk_planes_image x, small; // the small image at the same places, zero beyond its edge
-    wk_in pixels;             // as above
+    wk_pixels pixels;         // as above
     wk_conv_planes p;
     wk_conv_weights w;
     unsigned chunks, columns; // of the result: rows in eights, and small_c

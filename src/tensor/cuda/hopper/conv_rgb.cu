@@ -45,14 +45,16 @@ static __device__ void clear(char *to, unsigned bytes)
         ((uint4 *)to)[i] = make_uint4(0, 0, 0, 0);
 }
 
-// RGB pixels on their way: a thread's pairs, as bf16 or float32.
+// RGB pixels on their way: a thread's pairs, six numbers each as they are stored.
 enum { PAIRS = 3 };
 typedef struct pixels {
     unsigned v[PAIRS][6];
 } pixels;
 
-// A warp has every second line of one chunk; what lies beyond the image is zero.
-template <int TAPS> static __device__ void fetch_pixels(const wk_in &x, unsigned tile, pixels &to)
+// A warp has every second line of one chunk; what lies beyond the image is used by
+// no result.
+template <int TAPS>
+static __device__ void fetch_pixels(const wk_pixels &x, unsigned tile, pixels &to)
 {
     unsigned column = threadIdx.x % WIDTH, chunk = threadIdx.x / WIDTH % 2;
 #pragma unroll
@@ -63,17 +65,27 @@ template <int TAPS> static __device__ void fetch_pixels(const wk_in &x, unsigned
 #pragma unroll
         for (unsigned k = 0; k < 3; k++) {
             uint2 v = make_uint2(0, 0);
-            if (real && x.half)
-                v.x = (x.half + 3 * at).at<const unsigned>()[k];
+            if (real && x.bytes)
+                v.x = (x.bytes + 3 * at).at<const uint16_t>()[k];
+            else if (real && x.numbers.half)
+                v.x = (x.numbers.half + 3 * at).at<const unsigned>()[k];
             else if (real)
-                v = (x.x + 3 * at).at<const uint2>()[k];
+                v = (x.numbers.x + 3 * at).at<const uint2>()[k];
             to.v[i][2 * k] = v.x, to.v[i][2 * k + 1] = v.y;
         }
     }
 }
 
+// Two numbers in bf16.
+static __device__ unsigned two_numbers(const wk_pixels &x, unsigned first, unsigned second)
+{
+    if (x.bytes) return wk_two_halves(wk_pixel(first & 0xffu), wk_pixel(first >> 8));
+    if (x.numbers.half) return first;
+    return wk_two_halves(__uint_as_float(first), __uint_as_float(second));
+}
+
 template <int TAPS>
-static __device__ void store_pixels(const wk_in &x, const pixels &from, char *image)
+static __device__ void store_pixels(const wk_pixels &x, const pixels &from, char *image)
 {
     unsigned column = threadIdx.x % WIDTH, chunk = threadIdx.x / WIDTH % 2;
 #pragma unroll
@@ -81,10 +93,8 @@ static __device__ void store_pixels(const wk_in &x, const pixels &from, char *im
         unsigned line = threadIdx.x / (2 * WIDTH) + 2 * i, two[3];
         if (line >= large_tile<TAPS>::lines) break;
 #pragma unroll
-        for (unsigned k = 0; k < 3; k++) {
-            unsigned low = from.v[i][2 * k], high = from.v[i][2 * k + 1];
-            two[k] = x.half ? low : wk_two_halves(__uint_as_float(low), __uint_as_float(high));
-        }
+        for (unsigned k = 0; k < 3; k++)
+            two[k] = two_numbers(x, from.v[i][2 * k], from.v[i][2 * k + 1]);
         uint4 *to = (uint4 *)(image + chunk * large_tile<TAPS>::pitch) + line * WIDTH + column;
         *to = make_uint4(two[0], two[1] & 0xffffu, two[1] >> 16 | two[2] << 16, two[2] >> 16);
     }

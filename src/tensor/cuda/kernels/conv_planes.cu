@@ -168,17 +168,22 @@ static wk_ptr<const __nv_bfloat16> half_image(const wk_cuda_call *c, int i, size
     return x.half ? x.half : wk_cuda_half(c, wk_call_operand(c, i), count);
 }
 
+static wk_pixels pixels_of(const wk_cuda_call *c)
+{
+    wk_ptr<const uint8_t> bytes = wk_call_bytes(c, 0);
+    return {bytes ? wk_in{} : wk_call_load(c, 0), bytes};
+}
+
 // A member's blocks of hopper/conv_rgb.cu, as many as the device holds at once; 0 where other
 // kernels do it.
 static unsigned colours_blocks(const wk_cuda_call *c, const wk_conv_sizes *z)
 {
-    enum { SIDE = 2 * WK_COLOURS_WIDTH, DECODER = 6, ENCODER = 4 };
     bool transposed = wk_conv_is_transposed(c->node->op);
-    bool kernel = z->kernel == DECODER || (z->kernel == ENCODER && !transposed);
-    bool channels = z->small_c == 12 || z->small_c == 24 || z->small_c == 48;
-    if (z->large_c != WK_CONV_RGB || z->large != SIDE || !kernel || !channels) return 0;
-    wk_in x = wk_call_load(c, 0);
-    if (!transposed && ((uintptr_t)x.x % 8 || (uintptr_t)x.half % 4)) return 0;
+    const wk_pixels x = pixels_of(c);
+    bool aligned = (uintptr_t)x.numbers.x % 8 == 0 && (uintptr_t)x.numbers.half % 4 == 0 &&
+                   (uintptr_t)x.bytes % 2 == 0;
+    assert(aligned || !x.bytes); // an input of its own
+    if (!wk_conv_suits_rgb(z, transposed) || (!transposed && !aligned)) return 0;
     unsigned tiles = z->batch * WK_COLOURS_WIDTH * WK_COLOURS_WIDTH / WK_PLANES_ROWS;
     unsigned each = z->small_c <= 24 ? WK_COLOURS_NARROW : WK_COLOURS_WIDE;
     unsigned most = each * (unsigned)c->processors / (unsigned)c->members;
@@ -216,7 +221,7 @@ void wk_cuda_conv_planes(const wk_cuda_call *c)
     lay_out_weights(c, &z, transposed, &j);
     set_result(c, blocks, &j);
     if (blocks > 0) {
-        if (!transposed) j.pixels = wk_call_load(c, 0);
+        if (!transposed) j.pixels = pixels_of(c);
         wk_cuda_colours(c, &j, transposed, z.small_c, blocks);
     } else {
         wk_cuda_planes(c, &j, transposed);
@@ -296,7 +301,7 @@ void wk_cuda_conv_weights(const wk_cuda_call *c)
     j.columns = z.small_c;
     j.tiles = (j.x.places + WK_PLANES_ROWS - 1) / WK_PLANES_ROWS;
     if (blocks > 0) {
-        j.pixels = wk_call_load(c, 0);
+        j.pixels = pixels_of(c);
         j.sums = wk_cuda_scratch_of<float>(c, (size_t)groups * j.chunks * CHUNK * j.columns);
         wk_cuda_colours_weights(c, &j, blocks);
     } else {
