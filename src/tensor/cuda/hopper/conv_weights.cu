@@ -162,6 +162,8 @@ static void launch_tiles(const wk_cuda_call *c, const wk_planes_weights *j, unsi
         return launch<COLS, 1>(c, j, blocks, row_blocks);
     case 2:
         return launch<COLS, 2>(c, j, blocks, row_blocks);
+    case 3:
+        return launch<COLS, 3>(c, j, blocks, row_blocks);
     default:
         return launch<COLS, 5>(c, j, blocks, row_blocks);
     }

@@ -266,7 +266,7 @@ static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z,
 static unsigned weights_blocks(const wk_cuda_call *c, const wk_planes_weights *j,
                                unsigned row_blocks)
 {
-    unsigned few = j->w.columns <= 24 ? 2 : 1;
+    unsigned few = j->w.columns <= 24 ? 3 : 1;
     unsigned at_once = j->row_tiles <= few ? 2 : 1; // of a multiprocessor, as registers allow
     unsigned most = at_once * (unsigned)c->processors / ((unsigned)c->members * row_blocks);
     if (most == 0) most = 1;
@@ -278,7 +278,7 @@ static unsigned sum_groups(const wk_cuda_call *c, wk_planes_weights *j)
 {
     unsigned rows = (j->chunks + 7) / 8, each = (rows + WK_WEIGHTS_GROUPS - 1) / WK_WEIGHTS_GROUPS;
     j->row_groups = rows == 1 ? 1 : WK_WEIGHTS_GROUPS;
-    j->row_tiles = each <= 2 ? each : 5; // as registers allow
+    j->row_tiles = each <= 3 ? each : 5; // as registers allow
     unsigned at_once = j->row_groups * j->row_tiles, row_blocks = (rows + at_once - 1) / at_once;
     unsigned blocks = weights_blocks(c, j, row_blocks);
     unsigned groups = blocks * (WK_WEIGHTS_GROUPS / j->row_groups);
