@@ -11,7 +11,7 @@
 static inline epilogue_kind kind_of(const wk_hopper_product *p)
 {
     bool elu = p->activation == WK_ELU, slope = p->slope == WK_ELU;
-    if (p->n % 8 != 0) return EPILOGUE_ANY;
+    if (p->n % 8 != 0) return EPILOGUE_PAIRS;
     if (!p->out.x && !p->add && !slope) return elu ? EPILOGUE_ELU : EPILOGUE_BIAS;
     if (!p->out.x && !p->add && !p->bias && !elu && p->y.half && p->transpose_b)
         return EPILOGUE_SLOPE;
@@ -88,18 +88,24 @@ static __device__ inline wk_eight eight_at(const float *x, unsigned at)
     return {from[0], from[1]};
 }
 
-// Rows that end inside the eight: plain sums of an even number of columns.
-static __device__ inline void finish_ragged(const hopper_job &j, const float *v, unsigned row,
-                                            unsigned col)
+// Plain sums of an even number of columns, whose rows begin at 8 bytes: neighbouring lanes have
+// neighbouring pairs.
+template <int COLS, int PITCH>
+static __device__ inline void finish_pairs(const hopper_job &j, const float *piece, const patch &p)
 {
-    size_t at = (size_t)row * j.n + col;
-    for (unsigned i = 0; i < 8 && col + i < j.n; i += 2) {
-        float2 pair = *(const float2 *)(v + i);
+    enum { PAIRS = COLS / 2, STEP = 32 / PAIRS, COUNT = 16 / STEP };
+    unsigned pair = threadIdx.x % PAIRS, in_row = threadIdx.x % 32 / PAIRS;
+    unsigned row = p.row + in_row, col = p.col + 2 * pair;
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        if (col >= j.n || row + i * STEP >= j.m) continue;
+        float2 v = *(const float2 *)(piece + (in_row + i * STEP) * PITCH + 2 * pair);
+        size_t at = (size_t)(p.stack * j.m + row + i * STEP) * j.n + col;
         if (j.add) {
-            float2 add = *(j.add + (at + i)).at<const float2>();
-            pair = make_float2(pair.x + add.x, pair.y + add.y);
+            float2 add = *(j.add + at).at<const float2>();
+            v = make_float2(v.x + add.x, v.y + add.y);
         }
-        *(j.out.x + (at + i)).at<float2>() = pair;
+        *(j.out.x + at).at<float2>() = v;
     }
 }
 
@@ -113,10 +119,6 @@ static __device__ inline void finish_any(const hopper_job &j, const float *piece
     for (int i = 0; i < e.COUNT; i++) {
         if (!e.inside(j, i)) continue;
         const float4 *from = e.in(piece, i);
-        if (j.n % 8 != 0) {
-            finish_ragged(j, (const float *)from, e.stack * j.m + e.row + i * e.STEP, e.col);
-            continue;
-        }
         unsigned at = e.at(j, i);
         wk_eight v = plus8({from[0], from[1]}, bias);
         if (j.add) v = plus8(v, eight_at(j.add, at));
@@ -163,6 +165,8 @@ static __device__ inline void write(const hopper_job &j, float (&d)[N / 2], floa
         __syncwarp();
         if (KIND == EPILOGUE_SUM)
             finish_sums<COLS, T::PITCH>(j, piece, p);
+        else if (KIND == EPILOGUE_PAIRS)
+            finish_pairs<COLS, T::PITCH>(j, piece, p);
         else
             finish_any<COLS, T::PITCH>(j, piece, p);
         __syncwarp();
