@@ -82,7 +82,7 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                     release(empty + 8 * held);
                 }
                 // Once per tile, when the last one's results have surely left the buffer.
-                if (j.kind == EPILOGUE_SLOPE && segment == 0 && block == (blocks > 1 ? 1 : 0))
+                if (has_slopes(j.kind) && segment == 0 && block == (blocks > 1 ? 1 : 0))
                     request_slopes<T>(j, buffer, ready, mine);
                 add = 1;
                 held = stage;
@@ -104,9 +104,15 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
             write_parts<T, EPILOGUE_BIAS, N>(j, d, buffer, mine);
             break;
         case EPILOGUE_SLOPE:
-            wk_barrier_wait(ready, parity);
-            parity ^= 1;
-            write_parts<T, EPILOGUE_SLOPE, N>(j, d, buffer, mine);
+        case EPILOGUE_SLOPE_SUMS:
+            if constexpr (SLOPES) {
+                wk_barrier_wait(ready, parity);
+                parity ^= 1;
+                if (j.sums)
+                    write_parts<T, EPILOGUE_SLOPE_SUMS, N>(j, d, buffer, mine);
+                else
+                    write_parts<T, EPILOGUE_SLOPE, N>(j, d, buffer, mine);
+            }
             break;
         case EPILOGUE_SUM:
             write<T, EPILOGUE_SUM, 0, N>(j, d, piece, mine);
@@ -181,9 +187,9 @@ static bool map_results(map_maker make, const wk_hopper_product *p, unsigned col
 {
     enum { ROWS = 16 };
     operand_map o = {p->out.half, j->stacks, p->m, p->n, p->n, p->m * p->n, ROWS, cols};
-    if (j->kind <= EPILOGUE_SLOPE && !encode(make, &o, &j->out_map)) return false;
+    if (j->kind <= EPILOGUE_SLOPE_SUMS && !encode(make, &o, &j->out_map)) return false;
     o.x = p->y.half;
-    return j->kind != EPILOGUE_SLOPE || encode(make, &o, &j->y_map);
+    return !has_slopes(j->kind) || encode(make, &o, &j->y_map);
 }
 
 template <int GROUPS, int N, bool K_MAJOR, bool SLOPES = K_MAJOR>
@@ -206,6 +212,7 @@ static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, map_maker 
     j.add = p->add;
     j.y = p->y;
     j.out = p->out;
+    j.sums = p->sums;
     j.kind = kind_of(p);
     if (!map_results(make, p, T::PART, &j)) return false;
     launch_clusters(c, hopper_kernel<GROUPS, N, K_MAJOR, SLOPES>, j.tiles, T::THREADS, T::TOTAL, j);
@@ -221,7 +228,7 @@ static bool launch_tile(const wk_cuda_call *c, const wk_hopper_product *p, map_m
     case WK_TILE_64X208:
         return launch<1, 208, K_MAJOR>(c, p, make);
     case WK_TILE_128X256: // without slopes, a stage more
-        if (kind_of(p) != EPILOGUE_SLOPE) return launch<2, 256, K_MAJOR, false>(c, p, make);
+        if (!has_slopes(kind_of(p))) return launch<2, 256, K_MAJOR, false>(c, p, make);
         return launch<2, 256, K_MAJOR>(c, p, make);
     case WK_TILE_128X128:
         return launch<2, 128, K_MAJOR>(c, p, make);

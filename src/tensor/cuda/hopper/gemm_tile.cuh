@@ -17,12 +17,13 @@ enum {
     SHARED = 227 * 1024,
 };
 
-// Kinds of epilogue: bf16 alone after bias and ELU, bias, or slopes; sums in float32, in rows of
-// whole eights or of pairs; or any other mixture.
+// Kinds of epilogue: bf16 alone after bias and ELU, bias, or slopes, of which columns may be summed
+// too; sums in float32, in rows of whole eights or of pairs; or any other mixture.
 enum epilogue_kind {
     EPILOGUE_ELU,
     EPILOGUE_BIAS,
     EPILOGUE_SLOPE,
+    EPILOGUE_SLOPE_SUMS,
     EPILOGUE_SUM,
     EPILOGUE_PAIRS,
     EPILOGUE_ANY
@@ -41,7 +42,13 @@ struct hopper_job {
     wk_ptr<const float> bias, add;
     wk_in y;
     wk_out out;
+    wk_ptr<float> sums; // [stacks][rows / 16][n]
 };
+
+static __host__ __device__ constexpr bool has_slopes(epilogue_kind kind)
+{
+    return kind == EPILOGUE_SLOPE || kind == EPILOGUE_SLOPE_SUMS;
+}
 
 // How a tile lies in shared memory; SLOPES: there is room for what slopes are computed from.
 template <int GROUPS, int N, bool K_MAJOR, bool SLOPES = K_MAJOR> struct tile {

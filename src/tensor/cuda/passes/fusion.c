@@ -355,6 +355,24 @@ static const char *refuse_wgmma(const match *m)
     return refuse_result(m, m->tail >= 0 ? m->tail : m->step);
 }
 
+// The gradient of a layer's inputs, and the slope and bias of the layer that made them. Columns are
+// summed of slopes from bf16 to bf16 alone.
+static const char *refuse_wgmma_slope(const match *m)
+{
+    match tailed = *m;
+    tailed.tail = m->next[0];
+    const char *why = refuse_wgmma(&tailed);
+    if (why) return why;
+    wk_cuda_product p = wk_product_joined(m->p);
+    if (!p.transpose_b || p.accumulate || !p.stride_c)
+        return "it is no gradient of a layer's inputs";
+    if (!in_bf16_alone(m, output(m, tailed.tail)) || !in_bf16_alone(m, input(m, tailed.tail, 1)))
+        return "the slope is not from bf16 to bf16 alone";
+    if ((size_t)node_of(m, tailed.tail)->attrs.bias_act.stack != p.stacks)
+        return "the bias has another shape";
+    return same_branch(m, m->step, tailed.tail) ? NULL : "the slope is on another branch";
+}
+
 // Guards of the rest.
 
 static const char *refuse_nothing(const match *m)
@@ -482,6 +500,7 @@ static const row table[] = {
     {KERNEL(WGMMA),            OP(matmul), OP(matmul),    NONE,              NONE,                        NONE,         refuse_wgmma},
     {KERNEL(WGMMA),            NONE,       OP(matmul),    NONE,              NONE,                        OP(bias_act), refuse_wgmma},
     {KERNEL(WGMMA),            NONE,       OP(matmul),    NONE,              NONE,                        OP(act_grad), refuse_wgmma},
+    {KERNEL(WGMMA),            NONE,       OP(matmul),    OP(bias_act_grad), NONE,                        NONE,         refuse_wgmma_slope},
     {KERNEL(WGMMA),            NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_wgmma},
     {KERNEL(SKINNY_RESULTS),   NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_results},
     {KERNEL(SKINNY_TERMS),     NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_terms},
@@ -543,12 +562,12 @@ static wk_gemm_tile tile_of(const match *m)
 {
     wk_cuda_product p = wk_product_joined(m->p);
     int last = m->tail >= 0 ? m->tail : m->step;
-    bool slope = m->tail >= 0 && node_of(m, m->tail)->op == WK_OP_act_grad;
+    bool slope = m->tail >= 0 && node_of(m, m->tail)->op == WK_OP_act_grad, sums = m->next[0] >= 0;
     bool half = slope && in_bf16_alone(m, input(m, m->tail, 1));
     wk_gemm_sizes z = {p.stacks, p.m, p.n, {p.k, 0}, p.stacks > 1 && !p.stride_c, false};
     if (m->before >= 0) z.k[1] = wk_product_of(m->g, node_of(m, m->before)).k;
     bool add = m->p.accumulate && m->before < 0;
-    z.simple = p.n % ROW_UNIT == 0 && in_bf16_alone(m, output(m, last)) && !add &&
+    z.simple = p.n % ROW_UNIT == 0 && in_bf16_alone(m, output(m, last)) && !add && !sums &&
                (!slope || (half && p.transpose_b));
     return wk_gemm_choose_tile(&z, m->limits->processors);
 }
