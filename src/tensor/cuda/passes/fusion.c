@@ -3,11 +3,12 @@
 #include "tensor/shape.h"
 
 enum {
-    ROW_UNIT = 8,     // bf16 numbers in 16 bytes
-    TERMS_MAX = 1024, // beyond, a library's product and a pass over its result take less time
-    FEW_TERMS = 16,   // a product of so few terms is fused with another
-    SHARE = 64,       // with fewer processors, so is one of TERMS_MAX terms: of a population
-    TAIL_WITHIN = 4,  // steps between a product and its epilogue, at most
+    ROW_UNIT = 8,      // bf16 numbers in 16 bytes
+    TERMS_MAX = 1024,  // beyond, a library's product and a pass over its result take less time
+    FEW_TERMS = 16,    // a product of so few terms is fused with another
+    SHARE = 64,        // with fewer processors, so is one of TERMS_MAX terms: of a population,
+    MANY_TERMS = 2048, // for whose stacks the library is launched again and again
+    TAIL_WITHIN = 4,   // steps between a product and its epilogue, at most
     NEXT_MAX = 2,
 };
 
@@ -300,6 +301,11 @@ static bool can_map_operands(const match *m, int step)
            can_map(m, input(m, step, 1), p.transpose_b ? p.k : p.n);
 }
 
+static bool is_shared(const match *m)
+{
+    return m->limits->processors < SHARE;
+}
+
 static const char *refuse_before(const match *m)
 {
     const wk_fused *before = &m->fused[m->before];
@@ -312,7 +318,7 @@ static const char *refuse_before(const match *m)
     if (p.transpose_a || q.transpose_a || p.transpose_b != q.transpose_b || p.stacks != 1 ||
         q.stacks != 1 || p.m != q.m || p.n != q.n || p.n % ROW_UNIT)
         return "the two products are not alike";
-    size_t terms = m->limits->processors < SHARE ? TERMS_MAX : FEW_TERMS;
+    size_t terms = is_shared(m) ? TERMS_MAX : FEW_TERMS;
     if (p.k > TERMS_MAX || q.k > terms) return "too many terms";
     return can_map_operands(m, m->before) ? NULL : "an operand begins at no 16 bytes";
 }
@@ -343,7 +349,8 @@ static const char *refuse_wgmma(const match *m)
         const char *why = refuse_tail(m, m->tail);
         if (why) return why;
         if (activation_of(m, m->tail) != WK_ELU) return "the epilogue is not of ELU";
-        if (m->p.k > TERMS_MAX) return "more than 1024 terms";
+        if (m->p.k > MANY_TERMS) return "more than 2048 terms";
+        if (m->p.k > TERMS_MAX && !is_shared(m)) return "more than 1024 terms";
     }
     if (m->before >= 0) {
         const char *why = refuse_before(m);
