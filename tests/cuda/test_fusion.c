@@ -501,6 +501,31 @@ static void layers_of_a_population_may_have_more_terms(void **state)
     expect_refusal(&f, l.product, WK_KERNEL_WGMMA, "more than 2048 terms");
 }
 
+// A stack's products of few rows and a bias, on a member's share of the device.
+static wk_kernel stack_kernel(int rows, int members)
+{
+    fixture f = open_fixture();
+    f.limits.processors /= members;
+    wk_tensor x = engine_state(&f.e, WK_SHAPE(5, rows, 128)),
+              w = engine_state(&f.e, WK_SHAPE(5, 128, 384)),
+              b = engine_state(&f.e, WK_SHAPE(5, 384));
+    wk_tensor product = wk_graph_matmul(f.e.g, x, w);
+    wk_tensor y = wk_graph_bias_act(f.e.g, product, b, WK_IDENTITY);
+    wk_graph_output(f.e.g, wk_graph_matmul(f.e.g, y, engine_state(&f.e, WK_SHAPE(5, 384, 64))));
+    choose(&f);
+    wk_kernel kernel = chosen(&f, product)->kernel;
+    close_fixture(&f);
+    return kernel;
+}
+
+static void small_products_of_a_population_s_stacks_are_one_launch(void **state)
+{
+    (void)state;
+    assert_int_equal(stack_kernel(1024, 32), WK_KERNEL_WGMMA);
+    assert_int_equal(stack_kernel(1032, 32), WK_KERNEL_CUBLASLT_BIAS);
+    assert_int_equal(stack_kernel(1024, 1), WK_KERNEL_CUBLASLT_BIAS);
+}
+
 // Rows of a kernel whose ops are at the step that makes a tensor, and that refuse for a reason.
 static int count_refusals(const fixture *f, wk_tensor x, wk_kernel kernel, const char *reason)
 {
@@ -935,6 +960,7 @@ int main(void)
         cmocka_unit_test(a_product_that_is_read_twice_keeps_its_epilogue_apart),
         cmocka_unit_test(operands_that_begin_anywhere_are_left_to_the_library),
         cmocka_unit_test(layers_of_a_population_may_have_more_terms),
+        cmocka_unit_test(small_products_of_a_population_s_stacks_are_one_launch),
         cmocka_unit_test(the_slope_of_a_layer_is_fused),
         cmocka_unit_test(the_slope_and_the_bias_of_a_layer_are_fused),
         cmocka_unit_test(two_products_and_their_layer_are_one),

@@ -7,7 +7,8 @@ enum {
     TERMS_MAX = 1024,  // beyond, a library's product and a pass over its result take less time
     FEW_TERMS = 16,    // a product of so few terms is fused with another
     SHARE = 64,        // with fewer processors, so is one of TERMS_MAX terms: of a population,
-    MANY_TERMS = 2048, // for whose stacks the library is launched again and again
+    MANY_TERMS = 2048, // for whose stacks the library is launched again and again,
+    FEW_ROWS = 1024,   // each time for little where members have so few rows
     TAIL_WITHIN = 4,   // steps between a product and its epilogue, at most
     NEXT_MAX = 2,
 };
@@ -337,6 +338,14 @@ static const char *refuse_result(const match *m, int last)
     return NULL;
 }
 
+// Whether the epilogue is of ELU, or only a bias for which the library would be launched often.
+static bool suits_epilogue(const match *m, wk_cuda_product p)
+{
+    wk_activation activation = activation_of(m, m->tail);
+    bool small = is_shared(m) && p.stacks > 1 && p.m <= FEW_ROWS;
+    return activation == WK_ELU || (activation == WK_IDENTITY && small);
+}
+
 static const char *refuse_wgmma(const match *m)
 {
     wk_cuda_product p = wk_product_joined(m->p);
@@ -348,7 +357,7 @@ static const char *refuse_wgmma(const match *m)
     if (m->tail >= 0) {
         const char *why = refuse_tail(m, m->tail);
         if (why) return why;
-        if (activation_of(m, m->tail) != WK_ELU) return "the epilogue is not of ELU";
+        if (!suits_epilogue(m, p)) return "the epilogue is not of ELU";
         if (m->p.k > MANY_TERMS) return "more than 2048 terms";
         if (m->p.k > TERMS_MAX && !is_shared(m)) return "more than 1024 terms";
     }
@@ -375,6 +384,7 @@ static const char *refuse_wgmma_slope(const match *m)
         return "it is no gradient of a layer's inputs";
     if (!in_bf16_alone(m, output(m, tailed.tail)) || !in_bf16_alone(m, input(m, tailed.tail, 1)))
         return "the slope is not from bf16 to bf16 alone";
+    if (activation_of(m, tailed.tail) != WK_ELU) return "the epilogue is not of ELU";
     if ((size_t)node_of(m, tailed.tail)->attrs.bias_act.stack != p.stacks)
         return "the bias has another shape";
     return same_branch(m, m->step, tailed.tail) ? NULL : "the slope is on another branch";
