@@ -79,7 +79,6 @@ cudaError_t wk_cuda_enqueue_copy(const wk_copy *c, cudaStream_t stream);
 
 /// Which stream is scheduled first.
 typedef enum wk_cuda_priority {
-    WK_CUDA_PRIORITY_LOW,    // all of a low-priority program
     WK_CUDA_PRIORITY_BRANCH, // side streams of a graph: fill idle multiprocessors
     WK_CUDA_PRIORITY_URGENT, // the one that others wait for soon (tensor/schedule.h)
     WK_CUDA_PRIORITY_NORMAL,

@@ -255,25 +255,23 @@ static wk_status make_context(wk_executable *e, wk_cuda_stream_context *context,
     return WK_OK;
 }
 
-// Of one of a program's streams. A low-priority program comes behind even the side streams of
-// others, whose stream 0 would wait with them for all that it has in flight.
-static wk_cuda_priority priority_of(wk_priority program, const wk_executable *e,
-                                    const wk_cuda_stream_context *context)
+// Of branch 0; all of a low-priority program has the lowest.
+static wk_cuda_priority priority_of(wk_priority priority)
 {
-    if (program == WK_PRIORITY_LOW) return WK_CUDA_PRIORITY_LOW;
-    if (context == &e->contexts[WK_URGENT_STREAM]) return WK_CUDA_PRIORITY_URGENT;
-    if (context != e->contexts) return WK_CUDA_PRIORITY_BRANCH;
-    return program == WK_PRIORITY_HIGH ? WK_CUDA_PRIORITY_HIGH : WK_CUDA_PRIORITY_NORMAL;
+    if (priority == WK_PRIORITY_LOW) return WK_CUDA_PRIORITY_BRANCH;
+    return priority == WK_PRIORITY_HIGH ? WK_CUDA_PRIORITY_HIGH : WK_CUDA_PRIORITY_NORMAL;
 }
 
 static wk_status make_contexts(wk_executable *e, const wk_plan *plan, wk_error *err)
 {
-    wk_cuda_priority first = priority_of(plan->priority, e, e->contexts);
-    WK_TRY(make_context(e, e->contexts, first, err));
+    bool low_priority = plan->priority == WK_PRIORITY_LOW;
+    WK_TRY(make_context(e, e->contexts, priority_of(plan->priority), err));
     for (size_t i = 0; i < plan->node_count; i++) {
         wk_cuda_stream_context *context = context_of(e, plan, i);
-        if (context->stream) continue;
-        WK_TRY(make_context(e, context, priority_of(plan->priority, e, context), err));
+        bool urgent = context == &e->contexts[WK_URGENT_STREAM] && !low_priority;
+        if (!context->stream)
+            WK_TRY(make_context(e, context,
+                                urgent ? WK_CUDA_PRIORITY_URGENT : WK_CUDA_PRIORITY_BRANCH, err));
     }
     return WK_OK;
 }
