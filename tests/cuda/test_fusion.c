@@ -482,25 +482,6 @@ static wk_tensor conv_gradient(fixture *f, bool transposed, wk_activation activa
     return (wk_tensor){0};
 }
 
-static void layers_of_a_population_may_have_more_terms(void **state)
-{
-    (void)state;
-    enum { MEMBERS = 5 };
-    fixture f = open_fixture();
-    f.limits.processors /= MEMBERS;
-    layer l = make_layer(&f, 1624, 400, WK_ELU);
-    read_by_product(&f, l.y, 400);
-    choose(&f);
-    expect(&f, l.product, WK_KERNEL_WGMMA);
-    expect_fused(&f, l.y, l.product);
-    close_fixture(&f);
-    f = open_fixture();
-    f.limits.processors /= MEMBERS;
-    l = make_layer(&f, 2056, 400, WK_ELU);
-    read_by_product(&f, l.y, 400);
-    expect_refusal(&f, l.product, WK_KERNEL_WGMMA, "more than 2048 terms");
-}
-
 // A stack's products of few rows and a bias, on a member's share of the device.
 static wk_kernel stack_kernel(int rows, int members)
 {
@@ -963,7 +944,6 @@ int main(void)
         cmocka_unit_test(what_a_layer_s_product_cannot_be),
         cmocka_unit_test(a_product_that_is_read_twice_keeps_its_epilogue_apart),
         cmocka_unit_test(operands_that_begin_anywhere_are_left_to_the_library),
-        cmocka_unit_test(layers_of_a_population_may_have_more_terms),
         cmocka_unit_test(small_products_of_a_population_s_stacks_are_one_launch),
         cmocka_unit_test(the_slope_of_a_layer_is_fused),
         cmocka_unit_test(the_slope_and_the_bias_of_a_layer_are_fused),

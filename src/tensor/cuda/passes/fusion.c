@@ -3,13 +3,12 @@
 #include "tensor/shape.h"
 
 enum {
-    ROW_UNIT = 8,      // bf16 numbers in 16 bytes
-    TERMS_MAX = 1024,  // beyond, a library's product and a pass over its result take less time
-    FEW_TERMS = 16,    // a product of so few terms is fused with another
-    SHARE = 64,        // with fewer processors, so is one of TERMS_MAX terms: of a population,
-    MANY_TERMS = 2048, // for whose stacks the library is launched again and again,
-    FEW_ROWS = 1024,   // each time for little where members have so few rows
-    TAIL_WITHIN = 4,   // steps between a product and its epilogue, at most
+    ROW_UNIT = 8,     // bf16 numbers in 16 bytes
+    TERMS_MAX = 1024, // beyond, a library's product and a pass over its result take less time
+    FEW_TERMS = 16,   // a product of so few terms is fused with another
+    SHARE = 64,       // with fewer processors, so is one of TERMS_MAX terms: of a population,
+    FEW_ROWS = 1024,  // for whose stacks of so few rows the library is launched often for little
+    TAIL_WITHIN = 4,  // steps between a product and its epilogue, at most
     NEXT_MAX = 2,
 };
 
@@ -358,8 +357,7 @@ static const char *refuse_wgmma(const match *m)
         const char *why = refuse_tail(m, m->tail);
         if (why) return why;
         if (!suits_epilogue(m, p)) return "the epilogue is not of ELU";
-        if (m->p.k > MANY_TERMS) return "more than 2048 terms";
-        if (m->p.k > TERMS_MAX && !is_shared(m)) return "more than 1024 terms";
+        if (m->p.k > TERMS_MAX) return "more than 1024 terms";
     }
     if (m->before >= 0) {
         const char *why = refuse_before(m);
