@@ -135,15 +135,23 @@ static void fill_numbers(const wk_learner_config *c, const wk_learner_batch *bat
     if (numbers > 0) memcpy(out + rows * (size_t)c->tasks, batch->vectors, numbers * sizeof *out);
 }
 
-static wk_status enqueue_frames(wk_queue *queue, const wk_learner *learner, wk_buffer *to,
-                                const wk_learner_batch *batch, const void **list, wk_error *err)
+// What is enqueued for the batches of all members.
+typedef struct staged {
+    size_t gather_count, upload_count;
+    wk_gather gathers[WK_POPULATION_MAX];
+    wk_upload uploads[WK_POPULATION_MAX];
+} staged;
+
+static wk_status stage_frames(wk_queue *queue, const wk_learner *learner, wk_buffer *to,
+                              const wk_learner_batch *batch, const void **list, staged *s,
+                              wk_error *err)
 {
     size_t rows = (size_t)wk_config_rows(&learner->config);
     if (learner->config.observation.no_image) return WK_OK;
     if (!batch->frames) return wk_queue_upload(queue, to, 0, batch->images, rows * WK_PIXELS, err);
     memcpy(list, batch->frames, rows * sizeof *list);
-    wk_gather gather = {to, 0, WK_PIXELS, list, rows};
-    return wk_queue_gather(queue, &gather, err);
+    s->gathers[s->gather_count++] = (wk_gather){to, 0, WK_PIXELS, list, rows};
+    return WK_OK;
 }
 
 // What a program reads of a batch on the device: for each input, where it begins in the batch.
@@ -214,9 +222,9 @@ wk_status wk_learner_discard_prefetch(wk_learner *learner, wk_error *err)
     return wk_queue_drain(learner->leader->model_queue, err);
 }
 
-// Enqueues the copies of a member's batch to the device.
+// Prepares the transfer of a member's batch to the device.
 static wk_status stage_member(wk_queue *queue, const wk_learner *learner, int slot,
-                              const wk_learner_batch *batch, wk_error *err)
+                              const wk_learner_batch *batch, staged *s, wk_error *err)
 {
     batch_layout at = batch_layout_of(&learner->config);
     wk_buffer *to = learner->device_batches[slot];
@@ -227,9 +235,10 @@ static wk_status stage_member(wk_queue *queue, const wk_learner *learner, int sl
     memcpy(numbers + (at.idle - at.actions), &idle, sizeof idle);
     if (!idle) {
         fill_numbers(&learner->config, batch, (float *)(void *)numbers);
-        WK_TRY(enqueue_frames(queue, learner, to, batch, list, err));
+        WK_TRY(stage_frames(queue, learner, to, batch, list, s, err));
     }
-    return wk_queue_upload(queue, to, at.actions, numbers, at.total - at.actions, err);
+    s->uploads[s->upload_count++] = (wk_upload){to, at.actions, at.total - at.actions, numbers};
+    return WK_OK;
 }
 
 wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, wk_error *err)
@@ -241,8 +250,11 @@ wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, w
     learner->prefetched = false;
     WK_TRY(wk_event_wait(learner->batch_ready[slot], err));
     WK_TRY(wk_queue_wait_event(queue, learner->batch_consumed[slot], err));
+    staged s = {0};
     for (int r = 0; r < learner->population; r++)
-        WK_TRY(stage_member(queue, learner->members[r], slot, &batch[r], err));
+        WK_TRY(stage_member(queue, learner->members[r], slot, &batch[r], &s, err));
+    WK_TRY(wk_queue_gather(queue, s.gathers, s.gather_count, err));
+    WK_TRY(wk_queue_upload_pinned(queue, s.uploads, s.upload_count, err));
     WK_TRY(wk_queue_record_event(queue, learner->batch_ready[slot], err));
     return learner->prefetches ? enqueue_model(learner, err) : WK_OK;
 }

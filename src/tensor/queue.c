@@ -54,20 +54,45 @@ wk_status wk_queue_copy(wk_queue *queue, const wk_copy *copies, size_t count, wk
     for (size_t i = 0; i < count; i++) {
         const wk_copy *c = &copies[i];
         assert(c->to_offset + c->size <= c->to->size && c->from_offset + c->size <= c->from->size);
-        WK_TRY(backend->queue ? backend->queue->copy(queue, c, err) : backend->copy(c, err));
+    }
+    if (backend->queue) return backend->queue->copy(queue, copies, count, err);
+    for (size_t i = 0; i < count; i++)
+        WK_TRY(backend->copy(&copies[i], err));
+    return WK_OK;
+}
+
+wk_status wk_queue_upload_pinned(wk_queue *queue, const wk_upload *uploads, size_t count,
+                                 wk_error *err)
+{
+    const wk_queue_vtable *vtable = queue->backend->vtable->queue;
+    for (size_t i = 0; i < count; i++)
+        assert(uploads[i].offset + uploads[i].size <= uploads[i].to->size);
+    if (vtable) return vtable->upload_pinned(queue, uploads, count, err);
+    for (size_t i = 0; i < count; i++) {
+        const wk_upload *u = &uploads[i];
+        WK_TRY(wk_buffer_upload(u->to, u->offset, u->bytes, u->size, err));
     }
     return WK_OK;
 }
 
-wk_status wk_queue_gather(wk_queue *queue, const wk_gather *gather, wk_error *err)
+static void gather_here(const wk_gather *gather)
 {
-    const wk_queue_vtable *vtable = queue->backend->vtable->queue;
-    assert(gather->row % 16 == 0 && gather->offset % 16 == 0);
-    assert(gather->offset + gather->count * gather->row <= gather->to->size);
-    if (vtable) return vtable->gather(queue, gather, err);
     char *to = (char *)gather->to->address + gather->offset;
     for (size_t i = 0; i < gather->count; i++)
         memcpy(to + i * gather->row, gather->rows[i], gather->row);
+}
+
+wk_status wk_queue_gather(wk_queue *queue, const wk_gather *gathers, size_t count, wk_error *err)
+{
+    const wk_queue_vtable *vtable = queue->backend->vtable->queue;
+    for (size_t i = 0; i < count; i++) {
+        const wk_gather *g = &gathers[i];
+        assert(g->row % 16 == 0 && g->offset % 16 == 0);
+        assert(g->offset + g->count * g->row <= g->to->size);
+    }
+    if (vtable) return vtable->gather(queue, gathers, count, err);
+    for (size_t i = 0; i < count; i++)
+        gather_here(&gathers[i]);
     return WK_OK;
 }
 

@@ -26,6 +26,13 @@ typedef struct wk_gather {
     size_t count;
 } wk_gather;
 
+/// Bytes of pinned memory for a buffer.
+typedef struct wk_upload {
+    wk_buffer *to;
+    size_t offset, size;
+    const void *bytes;
+} wk_upload;
+
 /// What a backend with queues can do; wk_backend_vtable.queue. The calls are those below.
 struct wk_queue_vtable {
     wk_status (*create)(wk_backend *backend, bool high_priority, wk_queue **out, wk_error *err);
@@ -34,8 +41,10 @@ struct wk_queue_vtable {
                         size_t size, wk_error *err);
     wk_status (*download)(wk_queue *queue, const wk_buffer *buffer, size_t offset, void *bytes,
                           size_t size, wk_error *err);
-    wk_status (*copy)(wk_queue *queue, const wk_copy *copy, wk_error *err);
-    wk_status (*gather)(wk_queue *queue, const wk_gather *gather, wk_error *err);
+    wk_status (*copy)(wk_queue *queue, const wk_copy *copies, size_t count, wk_error *err);
+    wk_status (*upload_pinned)(wk_queue *queue, const wk_upload *uploads, size_t count,
+                               wk_error *err);
+    wk_status (*gather)(wk_queue *queue, const wk_gather *gathers, size_t count, wk_error *err);
     wk_status (*run)(wk_queue *queue, wk_executable *executable, wk_error *err);
     wk_status (*event_create)(wk_backend *backend, wk_event **out, wk_error *err);
     void (*event_destroy)(wk_event *event);
@@ -61,10 +70,13 @@ wk_status wk_queue_upload(wk_queue *queue, wk_buffer *buffer, size_t offset, con
                           size_t size, wk_error *err);
 wk_status wk_queue_download(wk_queue *queue, const wk_buffer *buffer, size_t offset, void *bytes,
                             size_t size, wk_error *err);
-/// Copies between buffers of the backend.
+/// Copies between buffers of the backend, none of which reads or writes what another writes.
 wk_status wk_queue_copy(wk_queue *queue, const wk_copy *copies, size_t count, wk_error *err);
-/// Gathers rows; the list must stay valid until it is done.
-wk_status wk_queue_gather(wk_queue *queue, const wk_gather *gather, wk_error *err);
+/// Uploads into different places from pinned memory, small ones: all at once.
+wk_status wk_queue_upload_pinned(wk_queue *queue, const wk_upload *uploads, size_t count,
+                                 wk_error *err);
+/// Gathers rows for different places; the rows' lists must stay valid until it is done.
+wk_status wk_queue_gather(wk_queue *queue, const wk_gather *gathers, size_t count, wk_error *err);
 
 /// A new event, already reached.
 wk_status wk_event_create(wk_backend *backend, wk_event **out, wk_error *err);

@@ -17,7 +17,7 @@
 //   1. costs     how long a step takes, and how much of the device it leaves idle
 //   2. chains    the critical path is a b c d e f; x y is a chain, w is deferred
 //   3. places    x y leaves stream 0 if the time that b, c, d leave idle is enough for it, and its
-//                memory fits below the peak; else it stays there
+//                memory fits below 1.15 times the peak; else it stays there
 //   4. order     side streams' steps move to where they are expected to run
 //
 // Streams 1 and 2 have chains that stream 0 needs late or never. Stream 3 has those that it needs

@@ -3,6 +3,10 @@
 // A chain is urgent when it takes more than an eighth of the time until stream 0 needs it.
 static const double URGENT = 8;
 
+// Chains may need this much more memory than the recorded order does at its peak. Without, stream 0
+// waits for memory that chains still use, and long where other programs share the device.
+static const double ROOM = 1.15;
+
 // Idle time.
 
 // Time from when a chain can begin until stream 0 needs it.
@@ -151,13 +155,12 @@ static double own_peak(const wk_scheduler *s, int index)
     return peak;
 }
 
-// The last step until which a chain fits in the memory that the recorded order needs at its peak;
-// the count if it always does.
+// The last step until which a chain fits in that memory; the count if it always does.
 static int room_of(const wk_scheduler *s, int index)
 {
     double own = own_peak(s, index);
     int step = s->chains.items[index].begin;
-    while (step < s->count && s->step[step].live + own <= s->peak)
+    while (step < s->count && s->step[step].live + own <= s->peak * ROOM)
         step++;
     return step == s->count ? step : step - 1;
 }

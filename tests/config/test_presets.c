@@ -180,7 +180,7 @@ static void the_models_of_the_kernels_are_the_presets(void **state)
 {
     (void)state;
     int count = 0;
-#define MODEL(preset, h, d, g, c, forward, backward)                                               \
+#define MODEL(preset, h, d, g, c, forward, backward, together)                                     \
     {                                                                                              \
         const bench_preset *p = &bench_presets[count++];                                           \
         assert_string_equal(p->name, #preset);                                                     \

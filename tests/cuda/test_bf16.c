@@ -188,6 +188,9 @@ LIST(convolutions_of_few_channels_forward, C(3, 9, 8, 8, 3, 1), C(3, 9, 8, 24, 3
      C(4, 6, 16, 24, 6, 2), C(3, 11, 3, 5, 4, 2))
 LIST(convolutions_of_few_channels_transposed, D(3, 9, 8, 8, 3, 1), D(2, 15, 3, 16, 5, 2),
      D(3, 11, 24, 40, 4, 2), D(4, 31, 16, 32, 3, 2))
+// More tiles than blocks of the kernels for RGB images on 132 multiprocessors.
+LIST(convolutions_of_many_rgb_images, C(90, 64, 3, 12, 4, 2), C(90, 64, 3, 24, 6, 2),
+     C(60, 64, 3, 48, 4, 2), D(90, 64, 3, 12, 6, 2), D(90, 64, 3, 24, 6, 2), D(60, 64, 3, 48, 6, 2))
 LIST(convolutions_of_many_images, C(17, 31, 48, 96, 4, 2), D(11, 30, 48, 96, 6, 2))
 LIST(convolutions_of_other_sizes_forward, C(7, 13, 96, 192, 5, 2), C(3, 20, 32, 64, 4, 2),
      C(5, 30, 3, 200, 6, 2), C(3, 20, 8, 40, 4, 2), C(3, 22, 56, 16, 6, 2))
@@ -324,6 +327,7 @@ int main(int argc, char **argv)
         test_of(&convolutions_of_a_decoder),
         test_of(&convolutions_of_few_channels_forward),
         test_of(&convolutions_of_few_channels_transposed),
+        test_of(&convolutions_of_many_rgb_images),
         test_of(&convolutions_of_many_images),
         test_of(&convolutions_of_other_sizes_forward),
         test_of(&convolutions_of_other_sizes_transposed),

@@ -74,6 +74,31 @@ static void rows_that_are_not_whole_exist_in_float32(void **state)
     expect_form(&l.e, l.y, WK_FORMAT_F32);
 }
 
+// An encoder's layer and an error read an image; something else may.
+static bool writes_image(int channels, bool squared)
+{
+    engine e = engine_open(1);
+    wk_tensor bytes = wk_graph_input(e.g, WK_U8, WK_SHAPE(2, 64, 64, 3), "bytes");
+    wk_tensor image = wk_graph_image(e.g, bytes), guess = engine_state(&e, WK_SHAPE(2, 64, 64, 3));
+    wk_tensor w = engine_state(&e, WK_SHAPE(4, 4, 3, channels));
+    wk_graph_output(e.g, wk_graph_conv(e.g, image, w, (wk_tensor){0}, 2, WK_ELU));
+    wk_graph_output(e.g, wk_graph_half_squared_error(e.g, guess, image, 3));
+    if (squared) wk_graph_output(e.g, wk_graph_mul(e.g, image, image));
+    wk_plan *plan = plan_of(&e);
+    bool lazy = plan->lazy[wk_info(e.g, image.id)->producer];
+    wk_plan_destroy(plan);
+    engine_close(&e);
+    return !lazy;
+}
+
+static void an_image_is_written_for_what_reads_no_bytes(void **state)
+{
+    (void)state;
+    assert_false(writes_image(24, false));
+    assert_true(writes_image(24, true));
+    assert_true(writes_image(20, false));
+}
+
 static void kernels_that_write_float32_always_are_not_asked_for_less(void **state)
 {
     (void)state;
@@ -249,6 +274,7 @@ int main(void)
         cmocka_unit_test(an_output_exists_in_float32),
         cmocka_unit_test(what_a_product_and_another_kernel_read_exists_in_both),
         cmocka_unit_test(rows_that_are_not_whole_exist_in_float32),
+        cmocka_unit_test(an_image_is_written_for_what_reads_no_bytes),
         cmocka_unit_test(kernels_that_write_float32_always_are_not_asked_for_less),
         cmocka_unit_test(long_ragged_rows_for_products_are_laid_out_filled_up),
         cmocka_unit_test(a_join_exists_as_its_parts_do),

@@ -482,6 +482,31 @@ static wk_tensor conv_gradient(fixture *f, bool transposed, wk_activation activa
     return (wk_tensor){0};
 }
 
+// A stack's products of few rows and a bias, on a member's share of the device.
+static wk_kernel stack_kernel(int rows, int members)
+{
+    fixture f = open_fixture();
+    f.limits.processors /= members;
+    wk_tensor x = engine_state(&f.e, WK_SHAPE(5, rows, 128)),
+              w = engine_state(&f.e, WK_SHAPE(5, 128, 384)),
+              b = engine_state(&f.e, WK_SHAPE(5, 384));
+    wk_tensor product = wk_graph_matmul(f.e.g, x, w);
+    wk_tensor y = wk_graph_bias_act(f.e.g, product, b, WK_IDENTITY);
+    wk_graph_output(f.e.g, wk_graph_matmul(f.e.g, y, engine_state(&f.e, WK_SHAPE(5, 384, 64))));
+    choose(&f);
+    wk_kernel kernel = chosen(&f, product)->kernel;
+    close_fixture(&f);
+    return kernel;
+}
+
+static void small_products_of_a_population_s_stacks_are_one_launch(void **state)
+{
+    (void)state;
+    assert_int_equal(stack_kernel(1024, 32), WK_KERNEL_WGMMA);
+    assert_int_equal(stack_kernel(1032, 32), WK_KERNEL_CUBLASLT_BIAS);
+    assert_int_equal(stack_kernel(1024, 1), WK_KERNEL_CUBLASLT_BIAS);
+}
+
 // Rows of a kernel whose ops are at the step that makes a tensor, and that refuse for a reason.
 static int count_refusals(const fixture *f, wk_tensor x, wk_kernel kernel, const char *reason)
 {
@@ -491,6 +516,48 @@ static int count_refusals(const fixture *f, wk_tensor x, wk_kernel kernel, const
         count += wk_fusion_row_kernel(row) == kernel && why && strcmp(why, reason) == 0;
     }
     return count;
+}
+
+// d w' and the gradients of a layer's product and bias, which has members.
+static wk_tensor make_bias_gradient(fixture *f, int terms, int members, wk_activation activation)
+{
+    layer l = make_layer(f, 64, 400, activation);
+    read_by_product(f, l.y, 400);
+    wk_tensor product =
+        wk_graph_matmul_general(f->e.g, weights(f, ROWS, terms), weights(f, 400, terms), false,
+                                true, false, (wk_tensor){0});
+    wk_attrs attrs = {.bias_act = {activation, members}};
+    wk_tensor d = WK_EMIT(f->e.g, bias_act_grad, attrs, product, l.y);
+    read_by_product(f, d, 400);
+    wk_graph_output(f->e.g, (wk_tensor){d.id + 1});
+    return product;
+}
+
+static void the_slope_and_the_bias_of_a_layer_are_fused(void **state)
+{
+    (void)state;
+    const struct {
+        int terms, members;
+        wk_activation activation;
+        const char *reason;
+    } misses[] = {{400, 1, WK_TANH, "the epilogue is not of ELU"},
+                  {1032, 1, WK_ELU, "more than 1024 terms"},
+                  {400, 2, WK_ELU, "the bias has another shape"}};
+    fixture f = open_fixture();
+    wk_tensor product = make_bias_gradient(&f, 400, 1, WK_ELU);
+    choose(&f);
+    expect(&f, product, WK_KERNEL_WGMMA);
+    assert_int_equal(chosen(&f, product)->following, 1);
+    assert_int_not_equal(chosen(&f, product)->tile, WK_TILE_RESIDENT);
+    close_fixture(&f);
+    for (size_t i = 0; i < sizeof misses / sizeof *misses; i++) {
+        f = open_fixture();
+        product = make_bias_gradient(&f, misses[i].terms, misses[i].members, misses[i].activation);
+        choose(&f);
+        assert_int_equal(chosen(&f, product)->following, 0);
+        assert_int_equal(count_refusals(&f, product, WK_KERNEL_WGMMA, misses[i].reason), 1);
+        close_fixture(&f);
+    }
 }
 
 static void the_slope_of_the_layer_before_an_image_is_fused(void **state)
@@ -778,7 +845,11 @@ static void the_convolutions_of_the_paper_s_model(void **state)
     (void)state;
     wk_learner *learner = open_learner("paper");
     wk_text text = {0};
-    list_convolutions(learner->model.program->plan, &text);
+    const wk_plan *plan = learner->model.program->plan;
+    for (size_t i = 0; i < plan->node_count; i++) // they read the images' bytes
+        assert_true(plan->graph->nodes.items[plan->nodes[i]].op != WK_OP_image ||
+                    plan->lazy[plan->nodes[i]]);
+    list_convolutions(plan, &text);
     assert_string_equal(wk_text_get(&text), "conv conv_planes\n"
                                             "conv conv_planes\n"
                                             "conv conv_planes\n"
@@ -873,7 +944,9 @@ int main(void)
         cmocka_unit_test(what_a_layer_s_product_cannot_be),
         cmocka_unit_test(a_product_that_is_read_twice_keeps_its_epilogue_apart),
         cmocka_unit_test(operands_that_begin_anywhere_are_left_to_the_library),
+        cmocka_unit_test(small_products_of_a_population_s_stacks_are_one_launch),
         cmocka_unit_test(the_slope_of_a_layer_is_fused),
+        cmocka_unit_test(the_slope_and_the_bias_of_a_layer_are_fused),
         cmocka_unit_test(two_products_and_their_layer_are_one),
         cmocka_unit_test(the_gates_of_a_population_are_one_product),
         cmocka_unit_test(products_of_a_stack_are_summed_in_one),

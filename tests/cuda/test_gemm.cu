@@ -192,6 +192,40 @@ typedef struct bytes {
     std::vector<unsigned char> of[2]; // float32 and bf16, with guards
 } bytes;
 
+// Whether columns can be summed too.
+static bool can_sum(const check *k, int tile)
+{
+    return k->slope && k->slope_in_half && k->transpose_b && k->half && !k->numbers && !k->bias &&
+           !k->add && !k->elu && !k->reduce && tile != WK_TILE_RESIDENT;
+}
+
+// The column sums of every sixteen rows, and the same result.
+static bool sums_hold(const wk_cuda_call *call, const check *k, wk_hopper_product p,
+                      guarded<__nv_bfloat16> &half, const std::vector<unsigned char> &result,
+                      const std::vector<float> &expected)
+{
+    size_t chunks = (k->m + WK_HOPPER_SUMMED - 1) / WK_HOPPER_SUMMED;
+    guarded<float> sums(k->stacks * chunks * k->n);
+    sums.clear();
+    half.clear();
+    p.sums.base = sums.data();
+    if (!wk_hopper_multiply(call, &p) || cudaDeviceSynchronize()) return false;
+    std::vector<float> got(k->stacks * chunks * k->n);
+    cudaMemcpy(got.data(), sums.data(), got.size() * 4, cudaMemcpyDeviceToHost);
+    bool ok = half.read() == result && sums.guards_hold(sums.read());
+    for (size_t i = 0; i < got.size(); i++) {
+        size_t stack = i / k->n / chunks, first = i / k->n % chunks * WK_HOPPER_SUMMED;
+        double sum = 0, most = 1;
+        for (size_t row = first; row < first + WK_HOPPER_SUMMED && row < k->m; row++) {
+            double v = (double)expected[(stack * k->m + row) * k->n + i % k->n];
+            sum += v;
+            most += fabs(v);
+        }
+        ok = ok && fabs((double)got[i] - sum) < 1e-4 * most;
+    }
+    return ok;
+}
+
 static int run(const wk_cuda_call *call, const check *k, int tile, bytes *others)
 {
     wk_hopper_product p = new_product(k);
@@ -225,16 +259,17 @@ static int run(const wk_cuda_call *call, const check *k, int tile, bytes *others
     if (k->numbers) error = worst(expected, first[0], false, terms);
     if (k->half) error = fmax(error, worst(expected, first[1], true, terms));
     bool guards = numbers.guards_hold(first[0]) && half.guards_hold(first[1]);
+    bool sums = !can_sum(k, tile) || sums_hold(call, k, p, half, first[1], expected);
     delete_product(&p);
     if (others->of[0].empty()) {
         others->of[0] = first[0];
         others->of[1] = first[1];
     }
     bool equal = first[0] == others->of[0] && first[1] == others->of[1];
-    bool good = error <= 1 && guards && same && equal;
-    printf("%s %s, tile %d: %.2f of the allowed error%s%s%s\n", good ? "ok" : "FAILED", k->name,
+    bool good = error <= 1 && guards && same && equal && sums;
+    printf("%s %s, tile %d: %.2f of the allowed error%s%s%s%s\n", good ? "ok" : "FAILED", k->name,
            tile, error, guards ? "" : ", wrote outside", same ? "" : ", not the same again",
-           equal ? "" : ", not the same as other shapes");
+           equal ? "" : ", not the same as other shapes", sums ? "" : ", other column sums");
     return good ? 0 : 1;
 }
 

@@ -1,5 +1,6 @@
 // Gradients of imagined features in bf16 against the CPU: they are sums of slices of what several
-// heads give, of some steps or of all, and on a GPU nobody writes those sums and slices.
+// heads give, of some steps or of all, and on a GPU nobody writes those sums and slices; nor the
+// numbers of images that an encoder and an error read.
 #include "base/rng.h"
 #include "support/check.h"
 #include "tensor/cuda/cuda.h"
@@ -143,6 +144,71 @@ static void gradients_of_several_policies_features_match_the_cpu(void **state)
     check_stack(3);
 }
 
+enum { IMAGES = 5, SIDE = 64, CHANNELS = 24, NUMBERS = IMAGES * SIDE * SIDE * 3, SEEN = 3 };
+
+// The gradient of an encoder's weights, the error of a prediction and its gradient.
+static void see_on(wk_backend *backend, float *values[SEEN], size_t counts[SEEN])
+{
+    wk_error err = {0};
+    wk_graph *g;
+    wk_program *program;
+    assert_ok(wk_graph_create(&g, &err));
+    wk_tensor bytes = wk_graph_input(g, WK_U8, WK_SHAPE(IMAGES, SIDE, SIDE, 3), "bytes");
+    wk_tensor w = wk_graph_input(g, WK_F32, WK_SHAPE(4, 4, 3, CHANNELS), "w");
+    wk_tensor guess = wk_graph_input(g, WK_F32, WK_SHAPE(IMAGES, SIDE, SIDE, 3), "guess");
+    wk_tensor image = wk_graph_image(g, bytes);
+    wk_tensor y = wk_graph_conv(g, image, w, (wk_tensor){0}, 2, WK_ELU);
+    wk_tensor error = wk_graph_half_squared_error(g, guess, image, 3), out[SEEN] = {error};
+    wk_tensor losses[] = {wk_graph_sum_all(g, wk_graph_mul(g, y, y)), wk_graph_sum_all(g, error)};
+    wk_graph_gradients(g, wk_graph_add_n(g, losses, 2), (wk_tensor[]){w, guess}, 2, out + 1);
+    for (int i = 0; i < SEEN; i++)
+        wk_graph_output(g, out[i]);
+    assert_ok(wk_program_create(g, backend, &program, &err));
+    static uint8_t pixels[NUMBERS];
+    wk_rng rng = wk_rng_stream(1, "pixels", 0);
+    for (size_t i = 0; i < NUMBERS; i++)
+        pixels[i] = (uint8_t)wk_rng_below(&rng, 256);
+    assert_ok(wk_program_upload(program, bytes, pixels, sizeof pixels, &err));
+    fill(program, w, 4 * 4 * 3 * CHANNELS, 1);
+    fill(program, guess, NUMBERS, 2);
+    assert_ok(wk_program_run(program, &err));
+    for (int i = 0; i < SEEN; i++) {
+        counts[i] = wk_shape_count(wk_graph_shape(g, out[i]));
+        values[i] = malloc(counts[i] * sizeof(float));
+        assert_non_null(values[i]);
+        assert_ok(wk_program_download(program, out[i], values[i], counts[i] * sizeof(float), &err));
+    }
+    wk_program_destroy(program);
+    wk_graph_destroy(g);
+}
+
+static void what_is_made_of_images_matches_the_cpu(void **state)
+{
+    (void)state;
+    static const double tolerance[SEEN] = {1e-5, 0.02, 0};
+    wk_error err = {0};
+    wk_backend *cpu, *gpu;
+    float *truth[SEEN], *ours[SEEN];
+    size_t counts[SEEN];
+    assert_ok(wk_backend_cpu_create(NULL, &cpu, &err));
+    assert_ok(wk_backend_cuda_create(0, WK_CUDA_BF16, &gpu, &err));
+    see_on(cpu, truth, counts);
+    see_on(gpu, ours, counts);
+    for (int k = 0; k < SEEN; k++) {
+        double largest = 0;
+        for (size_t i = 0; i < counts[k]; i++)
+            largest = fmax(largest, fabs((double)truth[k][i]));
+        for (size_t i = 0; i < counts[k]; i++)
+            if (!(fabs((double)ours[k][i] - (double)truth[k][i]) <= tolerance[k] * largest))
+                fail_msg("element %zu of %zu of result %d is %g, not %g", i, counts[k], k,
+                         (double)ours[k][i], (double)truth[k][i]);
+        free(truth[k]);
+        free(ours[k]);
+    }
+    wk_backend_destroy(gpu);
+    wk_backend_destroy(cpu);
+}
+
 int main(void)
 {
     if (wk_cuda_device_count() == 0) {
@@ -152,6 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_of_one_policys_features_match_the_cpu),
         cmocka_unit_test(gradients_of_several_policies_features_match_the_cpu),
+        cmocka_unit_test(what_is_made_of_images_matches_the_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

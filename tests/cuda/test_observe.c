@@ -192,30 +192,30 @@ static void check_sizes(int size, int classes, int rows)
     wk_backend_destroy(cpu);
 }
 
-// More members than the device holds at once, each with weights and draws of its own.
-static void a_population_s_sequences_are_those_of_each_alone(void **state)
+// Members with weights and draws of their own.
+static void check_population(int size, int classes, int rows, int population)
 {
-    (void)state;
-    enum { MEMBERS = 12 };
+    enum { MOST = 34 };
+    assert_true(population <= MOST);
     wk_error err = {0};
-    wk_backend *backends[MEMBERS], *gpu;
-    observation members[MEMBERS];
-    wk_program *programs[MEMBERS];
-    wk_buffer *temporaries[MEMBERS] = {NULL};
-    wk_learner_config c = config_of(256, 24, 16);
+    wk_backend *backends[MOST], *gpu;
+    observation members[MOST];
+    wk_program *programs[MOST];
+    wk_buffer *temporaries[MOST] = {NULL};
+    wk_learner_config c = config_of(size, classes, rows);
     assert_ok(test_cuda_create(true, &gpu, &err));
-    assert_ok(wk_backend_cuda_create_population(0, WK_CUDA_BF16, MEMBERS, backends, &err));
-    for (int r = 0; r < MEMBERS; r++) {
+    assert_ok(wk_backend_cuda_create_population(0, WK_CUDA_BF16, population, backends, &err));
+    for (int r = 0; r < population; r++) {
         c.seed = 3 + (uint64_t)r;
         members[r] = plan(backends[r], &c);
         programs[r] = members[r].program;
     }
-    assert_ok(wk_program_compile_population(programs, temporaries, MEMBERS, &err));
-    for (int r = 0; r < MEMBERS; r++)
+    assert_ok(wk_program_compile_population(programs, temporaries, population, &err));
+    for (int r = 0; r < population; r++)
         for (int i = 0; i < 6; i++)
             fill(&members[r], i);
     assert_ok(wk_program_run(programs[0], &err));
-    for (int r = 0; r < MEMBERS; r++) {
+    for (int r = 0; r < population; r++) {
         c.seed = 3 + (uint64_t)r;
         observation alone = observe(gpu, &c);
         for (int i = 0; i < RESULTS; i++) {
@@ -228,11 +228,23 @@ static void a_population_s_sequences_are_those_of_each_alone(void **state)
         }
         close_observation(&alone);
     }
-    for (int r = 0; r < MEMBERS; r++)
+    for (int r = 0; r < population; r++)
         close_observation(&members[r]);
-    for (int r = 0; r < MEMBERS; r++)
+    for (int r = 0; r < population; r++)
         wk_backend_destroy(backends[r]);
     wk_backend_destroy(gpu);
+}
+
+// The kernels of one member, those of which more share a multiprocessor, and more members than the
+// device holds at once even of these.
+static void a_population_s_sequences_are_those_of_each_alone(void **state)
+{
+    (void)state;
+    check_population(256, 24, 16, 3);
+    check_population(256, 24, 16, 10);
+    check_population(256, 24, 16, 14);
+    check_population(128, 16, 8, 34);
+    check_population(600, 32, 16, 2);
 }
 
 static void a_sequence_of_the_quick_preset_is_the_cpu_s(void **state)

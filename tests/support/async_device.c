@@ -145,20 +145,32 @@ static wk_status download(wk_queue *queue, const wk_buffer *buffer, size_t offse
     return put(queue, (item){.from = buffer, .from_offset = offset, .bytes = bytes, .size = size});
 }
 
-static wk_status copy(wk_queue *queue, const wk_copy *c, wk_error *err)
+static wk_status copy(wk_queue *queue, const wk_copy *copies, size_t count, wk_error *err)
 {
     (void)err;
-    return put(queue, (item){.to = c->to,
-                             .from = c->from,
-                             .offset = c->to_offset,
-                             .from_offset = c->from_offset,
-                             .size = c->size});
+    for (const wk_copy *c = copies; c < copies + count; c++)
+        WK_TRY(put(queue, (item){.to = c->to,
+                                 .from = c->from,
+                                 .offset = c->to_offset,
+                                 .from_offset = c->from_offset,
+                                 .size = c->size}));
+    return WK_OK;
 }
 
-static wk_status gather(wk_queue *queue, const wk_gather *g, wk_error *err)
+static wk_status upload_pinned(wk_queue *queue, const wk_upload *uploads, size_t count,
+                               wk_error *err)
+{
+    for (const wk_upload *u = uploads; u < uploads + count; u++)
+        WK_TRY(upload(queue, u->to, u->offset, u->bytes, u->size, err));
+    return WK_OK;
+}
+
+static wk_status gather(wk_queue *queue, const wk_gather *gathers, size_t count, wk_error *err)
 {
     (void)err;
-    return put(queue, (item){.gather = *g});
+    for (size_t i = 0; i < count; i++)
+        WK_TRY(put(queue, (item){.gather = gathers[i]}));
+    return WK_OK;
 }
 
 static wk_status event_create(wk_backend *backend, wk_event **out, wk_error *err)
@@ -240,9 +252,10 @@ static void pinned_destroy(wk_backend *backend, void *bytes)
     free(bytes);
 }
 
-static const wk_queue_vtable queues = {
-    create,        destroy,   upload, download, copy,  gather,        run,           event_create,
-    event_destroy, put_event, after,  wait,     drain, pinned_create, pinned_destroy};
+static const wk_queue_vtable queues = {create,       destroy,       upload,        download,
+                                       copy,         upload_pinned, gather,        run,
+                                       event_create, event_destroy, put_event,     after,
+                                       wait,         drain,         pinned_create, pinned_destroy};
 
 static wk_status buffer_create(wk_backend *backend, size_t size, wk_buffer **out, wk_error *err)
 {

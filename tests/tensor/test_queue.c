@@ -109,6 +109,37 @@ static void a_queue_goes_on_after_the_event_of_another(void **state)
     wk_backend_destroy(backend);
 }
 
+// More than one launch takes, of sizes and places of any alignment.
+static void many_small_transfers_are_one_call(void **state)
+{
+    (void)state;
+    enum { COUNT = 300, STEP = 48, BYTES = COUNT * STEP };
+    static const size_t sizes[] = {48, 16, 8, 4, 31, 1, 0};
+    wk_backend *backend = open_backend();
+    wk_queue *queue = open_queue(backend, false);
+    wk_buffer *a = open_buffer(backend, BYTES), *b = open_buffer(backend, BYTES);
+    unsigned char *in = open_host(backend, BYTES), out[BYTES], wanted[BYTES] = {0};
+    static wk_upload uploads[COUNT];
+    static wk_copy copies[COUNT];
+    fill(in, BYTES, 3);
+    for (size_t i = 0; i < COUNT; i++) {
+        size_t size = sizes[i % (sizeof sizes / sizeof *sizes)], at = i * STEP;
+        uploads[i] = (wk_upload){a, at, size, in + at};
+        copies[i] = (wk_copy){b, a, BYTES - at - STEP, at, size};
+        memcpy(wanted + BYTES - at - STEP, in + at, size);
+    }
+    assert_ok(wk_queue_upload_pinned(queue, uploads, COUNT, &err));
+    assert_ok(wk_queue_copy(queue, copies, COUNT, &err));
+    assert_ok(wk_queue_drain(queue, &err));
+    assert_ok(wk_buffer_download(b, 0, out, BYTES, &err));
+    assert_memory_equal(out, wanted, BYTES);
+    wk_queue_destroy(queue);
+    wk_buffer_destroy(a);
+    wk_buffer_destroy(b);
+    wk_pinned_destroy(backend, in);
+    wk_backend_destroy(backend);
+}
+
 // Guard bytes lie on both sides of the result.
 static void a_gather_lays_rows_of_several_buffers_together(void **state)
 {
@@ -126,8 +157,10 @@ static void a_gather_lays_rows_of_several_buffers_together(void **state)
     }
     for (size_t i = 0; i < ROWS; i++)
         rows[i] = (const char *)from[i % 2]->address + i * 5 % ROWS * ROW;
-    wk_gather gather = {to, GUARD, ROW, rows, ROWS};
-    assert_ok(wk_queue_gather(queue, &gather, &err));
+    enum { FIRST = ROWS / 3 }; // in one call with the others
+    wk_gather gathers[] = {{to, GUARD, ROW, rows, FIRST},
+                           {to, GUARD + FIRST * ROW, ROW, rows + FIRST, ROWS - FIRST}};
+    assert_ok(wk_queue_gather(queue, gathers, 2, &err));
     assert_ok(wk_queue_drain(queue, &err));
     assert_ok(wk_buffer_download(to, 0, out, sizeof out, &err));
     for (size_t i = 0; i < ROWS; i++)
@@ -147,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_put_into_a_queue_is_done_in_order),
         cmocka_unit_test(a_queue_goes_on_after_the_event_of_another),
+        cmocka_unit_test(many_small_transfers_are_one_call),
         cmocka_unit_test(a_gather_lays_rows_of_several_buffers_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

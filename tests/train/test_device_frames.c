@@ -64,7 +64,7 @@ static void assert_same_batch(fixture *r, uint64_t counter)
     assert_ok(wk_replay_sample(r->replay, 3, counter, B, T, &out, &err));
     wk_device_frames_locate(r->device_frames, episodes, starts, B, T, r->frames);
     wk_gather gather = {r->batch, 0, WK_IMAGE_BYTES, r->frames, (size_t)B * T};
-    assert_ok(wk_queue_gather(r->queue, &gather, &err));
+    assert_ok(wk_queue_gather(r->queue, &gather, 1, &err));
     assert_ok(wk_queue_drain(r->queue, &err));
     assert_ok(wk_buffer_download(r->batch, 0, device, sizeof device, &err));
     assert_memory_equal(host, device, sizeof host);

@@ -10,7 +10,7 @@
 // Small to large, the places of the image have zeros between lines and between images, so that a
 // tap to the left of a line finds the zeros after the previous line; results are the large pixels
 // of one class (their coordinates modulo the stride), or of all classes side by side.
-#include "tensor/cuda/hopper/conv.cuh"
+#include "tensor/cuda/hopper/conv_columns.cuh"
 #include "tensor/cuda/hopper/wgmma.cuh"
 
 enum { THREADS = 256, GROUP = 128, ROWS = WK_PLANES_ROWS, CHUNK = 8, STAGES = 4 };
@@ -106,12 +106,13 @@ static __device__ unsigned chunk_place(const wk_planes &j, const block_work &b,
     return chunk * (j.p.pitch / CHUNK_BYTES) + u * j.x.width + v;
 }
 
-// Beyond the last terms the weights are zero, and any images will do.
+// Those of all stages. Beyond the last terms the weights are zero, and any images will do.
 template <bool TRANSPOSED>
-static __device__ void locate_terms(const wk_planes &j, const block_work &b, front *f)
+static __device__ void locate_terms(const wk_planes &j, const block_work &b, unsigned stages_terms,
+                                    front *f)
 {
     unsigned *terms = (unsigned *)f->terms, taps = b.taps_down * b.taps_right;
-    for (unsigned i = threadIdx.x; i < WK_PLANES_TERMS / 16; i += THREADS) {
+    for (unsigned i = threadIdx.x; i < stages_terms / 16; i += THREADS) {
         unsigned at = min(i * 2, b.depth / CHUNK - 2);
         unsigned first =
             chunk_place<TRANSPOSED>(j, b, wk_planes_chunk_at(at, j.p.chunks, taps, TRANSPOSED));
@@ -157,76 +158,6 @@ template <int COLS> static __device__ void put_down(const sums<COLS> &sum, float
                 make_float2(sum.v[p][i], sum.v[p][i + 1]);
 }
 
-// W columns, 4 or 8, of a row.
-template <int W> struct columns {
-    float v[W];
-};
-
-template <int W> static __device__ columns<W> columns_of(const float4 (&part)[W / 4])
-{
-    columns<W> c;
-#pragma unroll
-    for (int i = 0; i < W / 4; i++)
-        c.v[4 * i] = part[i].x, c.v[4 * i + 1] = part[i].y, c.v[4 * i + 2] = part[i].z,
-                c.v[4 * i + 3] = part[i].w;
-    return c;
-}
-
-// From the results in shared memory.
-template <int W> static __device__ columns<W> load_columns(const float *x)
-{
-    float4 part[W / 4];
-#pragma unroll
-    for (int i = 0; i < W / 4; i++)
-        part[i] = ((const float4 *)x)[i];
-    return columns_of<W>(part);
-}
-
-// From, or to, a multiple of W.
-template <int W> static __device__ columns<W> get(const wk_in &x, unsigned at)
-{
-    if constexpr (W == 4) {
-        const float4 part[] = {x.get4(at / 4)};
-        return columns_of<W>(part);
-    } else {
-        wk_eight v = x.get8(at / 8);
-        const float4 part[] = {v.a, v.b};
-        return columns_of<W>(part);
-    }
-}
-
-template <int W> static __device__ void put(const wk_out &y, unsigned at, const columns<W> &c)
-{
-    if constexpr (W == 4)
-        y.put4(at / 4, make_float4(c.v[0], c.v[1], c.v[2], c.v[3]));
-    else
-        y.put8(at / 8, {make_float4(c.v[0], c.v[1], c.v[2], c.v[3]),
-                        make_float4(c.v[4], c.v[5], c.v[6], c.v[7])});
-}
-
-// act(x + bias), or x times the slope at `y` where there is a slope to take.
-template <int W>
-static __device__ void finish(const wk_planes &j, const columns<W> &y, const columns<W> &bias,
-                              columns<W> &x)
-{
-#pragma unroll
-    for (int i = 0; i < W; i++)
-        x.v[i] += bias.v[i];
-    if (j.sloped) {
-#pragma unroll
-        for (int i = 0; i < W; i++)
-            x.v[i] *= wk_activate_slope(WK_ELU, y.v[i]);
-    } else if (j.elu && !j.out.x) {
-#pragma unroll
-        for (int i = 0; i < W; i++)
-            x.v[i] = wk_activate_half(WK_ELU, x.v[i]);
-    } else if (j.elu) {
-#pragma unroll
-        for (int i = 0; i < W; i++)
-            x.v[i] = wk_activate(WK_ELU, x.v[i]);
-    }
-}
-
 // A thread's columns: where they begin in a row's results, and which edges they need.
 typedef struct result_chunk {
     unsigned column, channel, offset, edges;
@@ -252,30 +183,30 @@ static __device__ result_chunk result_chunk_of(const wk_planes &j, unsigned colu
 // for slopes are prefetched several rows ahead.
 template <int COLS, int W>
 static __device__ void store_rows(const wk_planes &j, const front *f, const result_chunk &r,
-                                  unsigned first, const float *from, columns<W> &total)
+                                  unsigned first, const float *from, wk_columns<W> &total)
 {
     const unsigned high = THREADS / (COLS / W), ahead = 4;
-    columns<W> bias;
+    wk_columns<W> bias;
 #pragma unroll
     for (int i = 0; i < W; i++)
         bias.v[i] = j.bias ? j.bias[r.channel + i] : 0.0f;
 #pragma unroll 1
     for (unsigned row = first; row < ROWS; row += ahead * high) {
         unsigned place[ahead];
-        columns<W> y[ahead];
+        wk_columns<W> y[ahead];
 #pragma unroll
         for (unsigned i = 0; i < ahead; i++) {
             unsigned at = row + i * high < ROWS ? f->place[row + i * high] : OUTSIDE;
             bool real = at != OUTSIDE && (at & r.edges) == r.edges;
             place[i] = real ? (at & ~3u) + r.offset : OUTSIDE;
-            if (j.sloped && real) y[i] = get<W>(j.slope, place[i]);
+            if (j.sloped && real) y[i] = wk_get_columns<W>(j.slope, place[i]);
         }
 #pragma unroll
         for (unsigned i = 0; i < ahead; i++) {
             if (place[i] == OUTSIDE) continue;
-            columns<W> x = load_columns<W>(from + (row + i * high) * tile<COLS>::line);
-            finish(j, y[i], bias, x);
-            put(j.out, place[i], x);
+            wk_columns<W> x = wk_load_columns<W>(from + (row + i * high) * tile<COLS>::line);
+            wk_finish_columns(j, y[i], bias, x);
+            wk_put_columns(j.out, place[i], x);
 #pragma unroll
             for (int k = 0; k < W; k++)
                 total.v[k] += x.v[k];
@@ -286,7 +217,7 @@ static __device__ void store_rows(const wk_planes &j, const front *f, const resu
 // Column sums of the tile, in a fixed order.
 template <bool TRANSPOSED, int COLS, int W>
 static __device__ void store_totals(const wk_planes &j, unsigned first, unsigned at,
-                                    const columns<W> &total, float *part)
+                                    const wk_columns<W> &total, float *part)
 {
     const unsigned high = THREADS / (COLS / W);
     __syncthreads();
@@ -312,7 +243,7 @@ static __device__ void store(const wk_planes &j, const front *f, float *results)
     const unsigned across = COLS / W, high = THREADS / across;
     unsigned at = threadIdx.x % across * W, first = threadIdx.x / across;
     const result_chunk r = result_chunk_of<TRANSPOSED>(j, first_column<TRANSPOSED, COLS>(j) + at);
-    columns<W> total = {};
+    wk_columns<W> total = {};
     if (first < high && r.column < j.p.columns)
         store_rows<COLS, W>(j, f, r, first, results + at, total);
     if (j.totals) store_totals<TRANSPOSED, COLS, W>(j, first, at, total, results);
@@ -370,7 +301,7 @@ static __device__ void begin_barriers(const supply &s)
 // Blocks of a multiprocessor, as registers allow.
 template <bool TRANSPOSED, int COLS> constexpr int at_once(void)
 {
-    return COLS <= 16 ? 6 : COLS <= 24 ? 4 : COLS > 48 ? 2 : TRANSPOSED ? 3 : 4;
+    return COLS <= 16 ? 6 : COLS > 96 ? 2 : COLS > 48 || (TRANSPOSED && COLS > 24) ? 3 : 4;
 }
 
 template <bool TRANSPOSED, int COLS>
@@ -386,7 +317,7 @@ static __global__ void __launch_bounds__(THREADS, at_once<TRANSPOSED, COLS>())
     const supply s = supply_of<COLS>(j, f, images + j.p.copied_bytes);
     if (threadIdx.x == 0) begin_barriers(s);
     locate_results<TRANSPOSED>(j, f);
-    locate_terms<TRANSPOSED>(j, b, f);
+    locate_terms<TRANSPOSED>(j, b, steps * t::depth, f);
     wk_locate_places<THREADS>(j.x, b.first, j.p.copied, f->copied);
     __syncthreads();
     wk_begin();
@@ -394,7 +325,7 @@ static __global__ void __launch_bounds__(THREADS, at_once<TRANSPOSED, COLS>())
         for (unsigned step = 0; step < STAGES && step < steps; step++)
             bring<COLS>(s, step);
     wk_copy_places<THREADS>(j.x, f->copied, j.p.copied, j.p.pitch, images);
-    asm volatile("cp.async.wait_all;" ::: "memory");
+    wk_copies_wait();
     wk_publish_shared();
     __syncthreads();
     sums<COLS> sum = {};

@@ -17,10 +17,18 @@ typedef struct wk_planes_image {
     wk_divisor by_width, by_height, by_across; // by_across: plane_chunks / adjacent
 } wk_planes_image;
 
+/// RGB pixels in the format that exists: numbers, or bytes of a lazy image.
+typedef struct wk_pixels {
+    wk_in numbers;
+    wk_ptr<const uint8_t> bytes; // or NULL
+} wk_pixels;
+
 /// A convolution in either direction. Results are act(product + bias), or the product times the
 /// slope of ELU at the layer's output.
 typedef struct wk_planes {
     wk_planes_image x;
+    wk_pixels
+        pixels; // of RGB images as conv_rgb.cu reads them, which has no other x than its places
     // For each class, block of columns and stage: [terms / 8][columns][8], zeros where there are
     // none.
     wk_ptr<const __nv_bfloat16> weights;
@@ -32,8 +40,9 @@ typedef struct wk_planes {
     bool elu, sloped;
     wk_in slope; // ELU's output where `sloped`
     wk_out out;
-    wk_ptr<float>
-        totals; // column sums of each WK_PLANES_ROWS places [class][tile][column], or NULL
+    // Column sums of each WK_PLANES_ROWS places [class][tile][column], or of each block of
+    // conv_rgb.cu, or NULL.
+    wk_ptr<float> totals;
 } wk_planes;
 
 /// Columns of a block.
@@ -54,6 +63,7 @@ void wk_cuda_planes(const wk_cuda_call *c, const wk_planes *j, bool transposed);
 /// The gradient of a convolution's weights, large image times small image over all places.
 typedef struct wk_planes_weights {
     wk_planes_image x, small; // the small image at the same places, zero beyond its edge
+    wk_pixels pixels;         // as above
     wk_conv_planes p;
     wk_conv_weights w;
     unsigned chunks, columns; // of the result: rows in eights, and small_c
@@ -70,6 +80,15 @@ enum { WK_WEIGHTS_GROUPS = 3 };
 /// By blocks that take every so manieth tile, each for some of the rows.
 void wk_cuda_planes_weights(const wk_cuda_call *c, const wk_planes_weights *j, unsigned blocks,
                             unsigned row_blocks);
+
+/// Both between RGB images of 64 x 64 pixels and small images of 12, 24 or 48 channels, by blocks
+/// that take every so manieth tile of WK_PLANES_ROWS places.
+void wk_cuda_colours(const wk_cuda_call *c, const wk_planes *j, bool transposed, unsigned channels,
+                     unsigned blocks);
+void wk_cuda_colours_weights(const wk_cuda_call *c, const wk_planes_weights *j, unsigned blocks);
+
+/// Places in a line of those, and blocks of a multiprocessor for up to 24 channels and for more.
+enum { WK_COLOURS_WIDTH = 32, WK_COLOURS_NARROW = 5, WK_COLOURS_WIDE = 3 };
 
 /// Which tap's chunk is number `at` of the sum; `real` is false for the one that fills the last
 /// step.
@@ -118,6 +137,35 @@ static __device__ inline void wk_copy_chunk(unsigned to, const __nv_bfloat16 *fr
     }
     int bytes = real ? 16 : 0;
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
+}
+
+/// Begins to copy W numbers, 4 or 8, or zeros, to shared memory.
+template <int W>
+static __device__ inline void wk_copy_piece(unsigned to, const __nv_bfloat16 *from, bool real)
+{
+    if constexpr (W == 4) {
+        int bytes = real ? 8 : 0;
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from),
+                     "r"(bytes));
+    } else {
+        wk_copy_chunk<false>(to, from, real, true);
+    }
+}
+
+/// Waits for what this thread has begun to copy.
+static __device__ inline void wk_copies_wait(void)
+{
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+/// Loads rows of a product, as wk_wgmma_rows takes them, from chunks that run along the rows: a
+/// lane says where 8 numbers begin.
+static __device__ inline void wk_load_rows(unsigned (&r)[4], unsigned place)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(place)
+                 : "memory");
 }
 
 /// What bits of a place's beginning say, which is a multiple of 4 below 2^31: that it is there, and

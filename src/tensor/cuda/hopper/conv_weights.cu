@@ -58,14 +58,6 @@ static __device__ void copy(const wk_planes_weights &j, const tables *t, unsigne
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-static __device__ void load_rows(unsigned (&r)[4], unsigned place)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(place)
-                 : "memory");
-}
-
 template <int COLS, int TILES> struct sums {
     float v[TILES][COLS / 2];
 };
@@ -79,7 +71,7 @@ static __device__ void multiply(const part &a, const unsigned (&rows)[TILES], un
         unsigned left[TILES][4];
 #pragma unroll
         for (int i = 0; i < TILES; i++)
-            load_rows(left[i], from + rows[i] + step * STEP * CHUNK_BYTES);
+            wk_load_rows(left[i], from + rows[i] + step * STEP * CHUNK_BYTES);
         wk_wgmma_begin();
 #pragma unroll
         for (int i = 0; i < TILES; i++)
@@ -170,6 +162,8 @@ static void launch_tiles(const wk_cuda_call *c, const wk_planes_weights *j, unsi
         return launch<COLS, 1>(c, j, blocks, row_blocks);
     case 2:
         return launch<COLS, 2>(c, j, blocks, row_blocks);
+    case 3:
+        return launch<COLS, 3>(c, j, blocks, row_blocks);
     default:
         return launch<COLS, 5>(c, j, blocks, row_blocks);
     }

@@ -8,10 +8,10 @@
 #include "tensor/cuda/hopper/tensor_map.cuh"
 
 // The copying thread.
-template <int GROUPS, int N, bool K_MAJOR>
+template <int GROUPS, int N, bool K_MAJOR, bool SLOPES>
 static __device__ void bring(const hopper_job &j, unsigned memory, unsigned full, unsigned empty)
 {
-    typedef tile<GROUPS, N, K_MAJOR> T;
+    typedef tile<GROUPS, N, K_MAJOR, SLOPES> T;
     unsigned rank = cluster_rank(), stage = 0, round = 0;
     for (unsigned t = blockIdx.x / CLUSTER; t < j.tiles; t += gridDim.x / CLUSTER) {
         place at = place_of<T>(j, t, N);
@@ -45,11 +45,11 @@ static __device__ void bring(const hopper_job &j, unsigned memory, unsigned full
 }
 
 // A multiplying warpgroup.
-template <int GROUPS, int N, bool K_MAJOR>
+template <int GROUPS, int N, bool K_MAJOR, bool SLOPES>
 static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned full, unsigned empty,
                                 float *pieces)
 {
-    typedef tile<GROUPS, N, K_MAJOR> T;
+    typedef tile<GROUPS, N, K_MAJOR, SLOPES> T;
     unsigned warp = __shfl_sync(~0u, threadIdx.x / 32, 0), group = warp / 4, stage = 0, round = 0;
     float *piece = pieces + warp * 16 * T::PITCH;
     unsigned buffer = shared_address(pieces) + warp * T::BUFFERS * T::BUFFER;
@@ -82,7 +82,7 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                     release(empty + 8 * held);
                 }
                 // Once per tile, when the last one's results have surely left the buffer.
-                if (j.kind == EPILOGUE_SLOPE && segment == 0 && block == (blocks > 1 ? 1 : 0))
+                if (has_slopes(j.kind) && segment == 0 && block == (blocks > 1 ? 1 : 0))
                     request_slopes<T>(j, buffer, ready, mine);
                 add = 1;
                 held = stage;
@@ -104,12 +104,21 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
             write_parts<T, EPILOGUE_BIAS, N>(j, d, buffer, mine);
             break;
         case EPILOGUE_SLOPE:
-            wk_barrier_wait(ready, parity);
-            parity ^= 1;
-            write_parts<T, EPILOGUE_SLOPE, N>(j, d, buffer, mine);
+        case EPILOGUE_SLOPE_SUMS:
+            if constexpr (SLOPES) {
+                wk_barrier_wait(ready, parity);
+                parity ^= 1;
+                if (j.sums)
+                    write_parts<T, EPILOGUE_SLOPE_SUMS, N>(j, d, buffer, mine);
+                else
+                    write_parts<T, EPILOGUE_SLOPE, N>(j, d, buffer, mine);
+            }
             break;
         case EPILOGUE_SUM:
             write<T, EPILOGUE_SUM, 0, N>(j, d, piece, mine);
+            break;
+        case EPILOGUE_PAIRS:
+            write<T, EPILOGUE_PAIRS, 0, N>(j, d, piece, mine);
             break;
         default:
             write<T, EPILOGUE_ANY, 0, N>(j, d, piece, mine);
@@ -118,11 +127,11 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
-template <int GROUPS, int N, bool K_MAJOR>
-__global__ void __launch_bounds__(tile<GROUPS, N, K_MAJOR>::THREADS, 1)
+template <int GROUPS, int N, bool K_MAJOR, bool SLOPES>
+__global__ void __launch_bounds__(tile<GROUPS, N, K_MAJOR, SLOPES>::THREADS, 1)
     hopper_kernel(const __grid_constant__ hopper_job j)
 {
-    typedef tile<GROUPS, N, K_MAJOR> T;
+    typedef tile<GROUPS, N, K_MAJOR, SLOPES> T;
     extern __shared__ char raw[];
     char *memory = whole_memory(raw);
     float *pieces = (float *)(memory + T::STAGES * T::STAGE);
@@ -143,10 +152,10 @@ __global__ void __launch_bounds__(tile<GROUPS, N, K_MAJOR>::THREADS, 1)
     if (__shfl_sync(~0u, threadIdx.x / 32, 0) >= 4 * GROUPS) {
         if (GROUPS > 1) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (threadIdx.x == 128 * GROUPS)
-            bring<GROUPS, N, K_MAJOR>(j, shared_address(memory), full, empty);
+            bring<GROUPS, N, K_MAJOR, SLOPES>(j, shared_address(memory), full, empty);
     } else {
         if (GROUPS > 1) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-        multiply<GROUPS, N, K_MAJOR>(j, shared_address(memory), full, empty, pieces);
+        multiply<GROUPS, N, K_MAJOR, SLOPES>(j, shared_address(memory), full, empty, pieces);
     }
     __syncwarp();
     cluster_sync(); // no block exits while the other may still write to its shared memory
@@ -178,15 +187,15 @@ static bool map_results(map_maker make, const wk_hopper_product *p, unsigned col
 {
     enum { ROWS = 16 };
     operand_map o = {p->out.half, j->stacks, p->m, p->n, p->n, p->m * p->n, ROWS, cols};
-    if (j->kind <= EPILOGUE_SLOPE && !encode(make, &o, &j->out_map)) return false;
+    if (j->kind <= EPILOGUE_SLOPE_SUMS && !encode(make, &o, &j->out_map)) return false;
     o.x = p->y.half;
-    return j->kind != EPILOGUE_SLOPE || encode(make, &o, &j->y_map);
+    return !has_slopes(j->kind) || encode(make, &o, &j->y_map);
 }
 
-template <int GROUPS, int N, bool K_MAJOR>
+template <int GROUPS, int N, bool K_MAJOR, bool SLOPES = K_MAJOR>
 static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, map_maker make)
 {
-    typedef tile<GROUPS, N, K_MAJOR> T;
+    typedef tile<GROUPS, N, K_MAJOR, SLOPES> T;
     hopper_job j = {};
     for (int i = 0; i < p->terms; i++)
         if (!map_term(make, p, i, T::ROWS, N, &j)) return false;
@@ -203,9 +212,10 @@ static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, map_maker 
     j.add = p->add;
     j.y = p->y;
     j.out = p->out;
+    j.sums = p->sums;
     j.kind = kind_of(p);
     if (!map_results(make, p, T::PART, &j)) return false;
-    launch_clusters(c, hopper_kernel<GROUPS, N, K_MAJOR>, j.tiles, T::THREADS, T::TOTAL, j);
+    launch_clusters(c, hopper_kernel<GROUPS, N, K_MAJOR, SLOPES>, j.tiles, T::THREADS, T::TOTAL, j);
     return true;
 }
 
@@ -217,7 +227,8 @@ static bool launch_tile(const wk_cuda_call *c, const wk_hopper_product *p, map_m
         return launch<2, 208, K_MAJOR>(c, p, make);
     case WK_TILE_64X208:
         return launch<1, 208, K_MAJOR>(c, p, make);
-    case WK_TILE_128X256:
+    case WK_TILE_128X256: // without slopes, a stage more
+        if (!has_slopes(kind_of(p))) return launch<2, 256, K_MAJOR, false>(c, p, make);
         return launch<2, 256, K_MAJOR>(c, p, make);
     case WK_TILE_128X128:
         return launch<2, 128, K_MAJOR>(c, p, make);

@@ -13,6 +13,8 @@ typedef struct wk_hopper_term {
     size_t k, row_a, row_b, stride_a, stride_b;
 } wk_hopper_term;
 
+enum { WK_HOPPER_SUMMED = 16 };
+
 /// out[s] = act(sum over terms of a[s] b[s] + bias[s] + add[s]) * slope(y[s]), s < stacks, each
 /// part optional. With `reduce` the products of the only term are summed over the stack.
 typedef struct wk_hopper_product {
@@ -27,6 +29,9 @@ typedef struct wk_hopper_product {
     wk_in y;                  // both NULL: no slope
     wk_activation slope;      // WK_IDENTITY or WK_ELU, of y
     wk_out out;
+    wk_ptr<float> sums; // if not NULL, the column sums of every WK_HOPPER_SUMMED rows of each
+                        // matrix: only with b transposed, slopes of bf16 numbers, the result in
+                        // bf16 alone, nothing else, and weights that are not resident
     wk_gemm_tile tile;
 } wk_hopper_product;
 

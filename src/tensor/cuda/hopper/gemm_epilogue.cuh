@@ -11,10 +11,10 @@
 static inline epilogue_kind kind_of(const wk_hopper_product *p)
 {
     bool elu = p->activation == WK_ELU, slope = p->slope == WK_ELU;
-    if (p->n % 8 != 0) return EPILOGUE_ANY;
+    if (p->n % 8 != 0) return EPILOGUE_PAIRS;
     if (!p->out.x && !p->add && !slope) return elu ? EPILOGUE_ELU : EPILOGUE_BIAS;
     if (!p->out.x && !p->add && !p->bias && !elu && p->y.half && p->transpose_b)
-        return EPILOGUE_SLOPE;
+        return p->sums ? EPILOGUE_SLOPE_SUMS : EPILOGUE_SLOPE;
     return elu || slope ? EPILOGUE_ANY : EPILOGUE_SUM;
 }
 
@@ -88,18 +88,24 @@ static __device__ inline wk_eight eight_at(const float *x, unsigned at)
     return {from[0], from[1]};
 }
 
-// Rows that end inside the eight: plain sums of an even number of columns.
-static __device__ inline void finish_ragged(const hopper_job &j, const float *v, unsigned row,
-                                            unsigned col)
+// Plain sums of an even number of columns, whose rows begin at 8 bytes: neighbouring lanes have
+// neighbouring pairs.
+template <int COLS, int PITCH>
+static __device__ inline void finish_pairs(const hopper_job &j, const float *piece, const patch &p)
 {
-    size_t at = (size_t)row * j.n + col;
-    for (unsigned i = 0; i < 8 && col + i < j.n; i += 2) {
-        float2 pair = *(const float2 *)(v + i);
+    enum { PAIRS = COLS / 2, STEP = 32 / PAIRS, COUNT = 16 / STEP };
+    unsigned pair = threadIdx.x % PAIRS, in_row = threadIdx.x % 32 / PAIRS;
+    unsigned row = p.row + in_row, col = p.col + 2 * pair;
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        if (col >= j.n || row + i * STEP >= j.m) continue;
+        float2 v = *(const float2 *)(piece + (in_row + i * STEP) * PITCH + 2 * pair);
+        size_t at = (size_t)(p.stack * j.m + row + i * STEP) * j.n + col;
         if (j.add) {
-            float2 add = *(j.add + (at + i)).at<const float2>();
-            pair = make_float2(pair.x + add.x, pair.y + add.y);
+            float2 add = *(j.add + at).at<const float2>();
+            v = make_float2(v.x + add.x, v.y + add.y);
         }
-        *(j.out.x + (at + i)).at<float2>() = pair;
+        *(j.out.x + at).at<float2>() = v;
     }
 }
 
@@ -113,10 +119,6 @@ static __device__ inline void finish_any(const hopper_job &j, const float *piece
     for (int i = 0; i < e.COUNT; i++) {
         if (!e.inside(j, i)) continue;
         const float4 *from = e.in(piece, i);
-        if (j.n % 8 != 0) {
-            finish_ragged(j, (const float *)from, e.stack * j.m + e.row + i * e.STEP, e.col);
-            continue;
-        }
         unsigned at = e.at(j, i);
         wk_eight v = plus8({from[0], from[1]}, bias);
         if (j.add) v = plus8(v, eight_at(j.add, at));
@@ -163,6 +165,8 @@ static __device__ inline void write(const hopper_job &j, float (&d)[N / 2], floa
         __syncwarp();
         if (KIND == EPILOGUE_SUM)
             finish_sums<COLS, T::PITCH>(j, piece, p);
+        else if (KIND == EPILOGUE_PAIRS)
+            finish_pairs<COLS, T::PITCH>(j, piece, p);
         else
             finish_any<COLS, T::PITCH>(j, piece, p);
         __syncwarp();
@@ -210,21 +214,75 @@ struct biases {
     }
 };
 
+// Two neighbouring results times wk_activate_slope of ELU, the smaller of y and 0 for two at once.
+static __device__ inline float2 slope_pair(float a, float b, unsigned y)
+{
+    __nv_bfloat162 low = __hmin2_nan(*(__nv_bfloat162 *)&y, __float2bfloat162_rn(0.0f));
+    float2 of = wk_two_floats(*(unsigned *)&low);
+    return make_float2(a * (of.x + 1.0f), b * (of.y + 1.0f));
+}
+
 // Two neighbouring results; y is the word of the buffer where they will lie.
 template <epilogue_kind KIND>
-static __device__ inline unsigned finish_pair(float a, float b, float2 bias, unsigned y)
+static __device__ inline float2 finish_two(float a, float b, float2 bias, unsigned y)
 {
-    if (KIND == EPILOGUE_SLOPE) {
-        // wk_activate_slope of ELU, the smaller of y and 0 for two at once.
-        __nv_bfloat162 low = __hmin2_nan(*(__nv_bfloat162 *)&y, __float2bfloat162_rn(0.0f));
-        float2 of = wk_two_floats(*(unsigned *)&low);
-        return wk_two_halves(a * (of.x + 1.0f), b * (of.y + 1.0f));
-    }
+    if (has_slopes(KIND)) return slope_pair(a, b, y);
     a += bias.x;
     b += bias.y;
     if (KIND == EPILOGUE_ELU)
-        return wk_two_halves(wk_activate_half(WK_ELU, a), wk_activate_half(WK_ELU, b));
-    return wk_two_halves(a, b);
+        return make_float2(wk_activate_half(WK_ELU, a), wk_activate_half(WK_ELU, b));
+    return make_float2(a, b);
+}
+
+template <epilogue_kind KIND>
+static __device__ inline unsigned finish_pair(float a, float b, float2 bias, unsigned y)
+{
+    float2 two = finish_two<KIND>(a, b, bias, y);
+    return wk_two_halves(two.x, two.y);
+}
+
+// Sums over the warp's sixteen rows of eight times eight columns, of which a lane has a pair of
+// each eight: halves are exchanged until every lane has one pair, the pairs in the order of lanes.
+static __device__ inline float2 sum_rows(const float2 (&v)[8])
+{
+    unsigned lane = threadIdx.x % 32;
+    float2 four[4], two[2], one;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        float2 mine = lane & 16 ? v[4 + i] : v[i], other = lane & 16 ? v[i] : v[4 + i];
+        four[i] = make_float2(mine.x + __shfl_xor_sync(~0u, other.x, 16),
+                              mine.y + __shfl_xor_sync(~0u, other.y, 16));
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        float2 mine = lane & 8 ? four[2 + i] : four[i], other = lane & 8 ? four[i] : four[2 + i];
+        two[i] = make_float2(mine.x + __shfl_xor_sync(~0u, other.x, 8),
+                             mine.y + __shfl_xor_sync(~0u, other.y, 8));
+    }
+    float2 mine = lane & 4 ? two[1] : two[0], other = lane & 4 ? two[0] : two[1];
+    one = make_float2(mine.x + __shfl_xor_sync(~0u, other.x, 4),
+                      mine.y + __shfl_xor_sync(~0u, other.y, 4));
+    return one;
+}
+
+// The sums of BLOCKS times eight columns from p on, of which a lane has `rows`.
+template <int BLOCKS>
+static __device__ inline void put_sums(const hopper_job &j, const float2 (&rows)[BLOCKS],
+                                       const patch &p)
+{
+    unsigned lane = threadIdx.x % 32, chunks = (j.m + WK_HOPPER_SUMMED - 1) / WK_HOPPER_SUMMED;
+    size_t at = (size_t)(p.stack * chunks + p.row / WK_HOPPER_SUMMED) * j.n;
+#pragma unroll
+    for (int first = 0; first < BLOCKS; first += 8) {
+        float2 v[8];
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            v[i] = first + i < BLOCKS ? rows[(first + i) % BLOCKS] : make_float2(0, 0);
+        float2 sum = sum_rows(v);
+        unsigned col = p.col + first * 8 + lane * 2;
+        bool inside = first + lane / 4 < BLOCKS && col < j.n && p.row < j.m;
+        if (inside) *(j.sums + (at + col)).template at<float2>() = sum;
+    }
 }
 
 static __device__ inline unsigned load_word(unsigned address)
@@ -255,19 +313,24 @@ static __device__ inline void write_parts(const hopper_job &j, float (&d)[N / 2]
         unsigned from = buffer + part % T::BUFFERS * T::BUFFER, word[2 * BLOCKS];
         patch mine = {p.row, p.col + part * T::PART, p.stack};
         biases columns(j, p.stack, mine.col);
+        float2 rows[BLOCKS];
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++) {
             const float *of = d + (part * BLOCKS + i) * 4;
-            float2 bias = KIND == EPILOGUE_SLOPE ? make_float2(0, 0) : columns[i];
+            float2 bias = has_slopes(KIND) ? make_float2(0, 0) : columns[i];
             unsigned y[2] = {};
-            if (KIND == EPILOGUE_SLOPE) {
+            if (has_slopes(KIND)) {
                 y[0] = load_word(from + at + (16 * i ^ swizzle));
                 y[1] = load_word(from + at + (16 * i ^ swizzle) + 8 * ROW);
             }
-            word[2 * i] = finish_pair<KIND>(of[0], of[1], bias, y[0]);
-            word[2 * i + 1] = finish_pair<KIND>(of[2], of[3], bias, y[1]);
+            float2 upper = finish_two<KIND>(of[0], of[1], bias, y[0]);
+            float2 lower = finish_two<KIND>(of[2], of[3], bias, y[1]);
+            word[2 * i] = wk_two_halves(upper.x, upper.y);
+            word[2 * i + 1] = wk_two_halves(lower.x, lower.y);
+            rows[i] = make_float2(upper.x + lower.x, upper.y + lower.y);
         }
-        if (KIND != EPILOGUE_SLOPE) wait_stores_read<T::BUFFERS - 1>();
+        if (KIND == EPILOGUE_SLOPE_SUMS) put_sums<BLOCKS>(j, rows, mine);
+        if (!has_slopes(KIND)) wait_stores_read<T::BUFFERS - 1>();
         __syncwarp();
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++) {

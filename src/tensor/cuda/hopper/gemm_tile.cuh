@@ -17,9 +17,17 @@ enum {
     SHARED = 227 * 1024,
 };
 
-// Kinds of epilogue: bf16 alone after bias and ELU, bias, or slopes; sums in float32; or any other
-// mixture.
-enum epilogue_kind { EPILOGUE_ELU, EPILOGUE_BIAS, EPILOGUE_SLOPE, EPILOGUE_SUM, EPILOGUE_ANY };
+// Kinds of epilogue: bf16 alone after bias and ELU, bias, or slopes, of which columns may be summed
+// too; sums in float32, in rows of whole eights or of pairs; or any other mixture.
+enum epilogue_kind {
+    EPILOGUE_ELU,
+    EPILOGUE_BIAS,
+    EPILOGUE_SLOPE,
+    EPILOGUE_SLOPE_SUMS,
+    EPILOGUE_SUM,
+    EPILOGUE_PAIRS,
+    EPILOGUE_ANY
+};
 
 struct hopper_job {
     CUtensorMap a[2], b[2], y_map, out_map;
@@ -34,10 +42,16 @@ struct hopper_job {
     wk_ptr<const float> bias, add;
     wk_in y;
     wk_out out;
+    wk_ptr<float> sums; // [stacks][rows / 16][n]
 };
 
-// How a tile lies in shared memory.
-template <int GROUPS, int N, bool K_MAJOR> struct tile {
+static __host__ __device__ constexpr bool has_slopes(epilogue_kind kind)
+{
+    return kind == EPILOGUE_SLOPE || kind == EPILOGUE_SLOPE_SUMS;
+}
+
+// How a tile lies in shared memory; SLOPES: there is room for what slopes are computed from.
+template <int GROUPS, int N, bool K_MAJOR, bool SLOPES = K_MAJOR> struct tile {
     enum {
         ROWS = 64 * GROUPS,
         BOXES = (N + N_BOX - 1) / N_BOX,
@@ -51,7 +65,7 @@ template <int GROUPS, int N, bool K_MAJOR> struct tile {
         SWIZZLED = N % K_BLOCK == 0,
         PART = SWIZZLED ? K_BLOCK : N / 2,
         PARTS = N / PART,
-        BUFFERS = K_MAJOR ? PARTS : 1 + SWIZZLED,
+        BUFFERS = SLOPES ? PARTS : 1 + SWIZZLED,
         BUFFER = 16 * PART * 2,
         CHUNK = N < 256 ? 64 : 32, // float32 columns that a warp finishes at once
         PITCH = CHUNK + 8,         // of a row of them in shared memory, so that banks differ

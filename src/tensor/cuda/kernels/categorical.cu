@@ -280,7 +280,7 @@ static bool sample_many(const wk_cuda_call *c, wk_rows r)
     enum { MANY = 4096 };
     void (*kernel)(unsigned, wk_ptr<const uint64_t>, wk_ptr<const uint64_t>, wk_ptr<const float>,
                    wk_out, wk_ptr<float>) = NULL;
-#define MODEL(name, hidden, deter, groups, classes, forward, backward)                             \
+#define MODEL(name, hidden, deter, groups, classes, forward, backward, together)                   \
     if (r.cols == classes) kernel = sample_kernel<classes>;
 #include "tensor/cuda/passes/model_sizes.def"
 #undef MODEL

@@ -328,6 +328,7 @@ void wk_cuda_conv_members(const wk_cuda_call *c, wk_conv_function *f)
     wk_shape y = wk_call_output_shape(c, 0);
     const wk_conv_sizes z = wk_conv_measure(c->g, c->node);
     wk_ptr<const float> bias = wk_call_in(c, 2);
+    assert(!wk_call_bytes(c, 0));
     size_t stacks = x.rank == 5 ? (size_t)x.dim[0] : 1;
     for (size_t s = 0; s < stacks; s++)
         f(c, &z, wk_call_operand(c, 0) + s * (wk_shape_count(x) / stacks),

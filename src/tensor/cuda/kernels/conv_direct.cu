@@ -160,17 +160,33 @@ static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const 
     });
 }
 
+// Groups of places that are summed apart, so that one run fills the device. A population fills it
+// with fewer, whose sums take less time to write and add: as many as make the rounds of blocks
+// shortest.
+static unsigned weight_groups(const wk_cuda_call *c, unsigned tiles, unsigned steps)
+{
+    enum { AROUND = 8 }; // steps that a block's beginning and end, and its sums, take as long as
+    const unsigned blocks = 4 * (unsigned)c->processors, at_once = 3 * (unsigned)c->processors;
+    unsigned most = tiles < blocks ? blocks / tiles : 1, best = 1, least = 0xffffffffu;
+    if (c->members == 1) return most;
+    for (unsigned groups = 1; groups <= most; groups++) {
+        unsigned rounds = (tiles * (unsigned)c->members * groups + at_once - 1) / at_once;
+        unsigned time = rounds * ((steps + groups - 1) / groups + AROUND);
+        if (time < least) least = time, best = groups;
+    }
+    return best;
+}
+
 static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in large,
                              wk_in small, wk_ptr<const float>, wk_ptr<float> dw)
 {
-    const unsigned blocks = 4 * (unsigned)c->processors;
     wk_conv_sizes read = wk_conv_as_read(z);
     conv_job j = job_of(c, &read, NULL, dw);
     j.act = WK_IDENTITY;
     j.left = large_side(c, z, large);
     j.right = wk_cuda_half(c, small, z->batch * z->small_count);
     unsigned tiles = (read.patch + ROWS - 1) / ROWS * ((z->small_c + 95) / 96);
-    unsigned groups = tiles < blocks ? blocks / tiles : 1, steps = (j.pixels + DEPTH - 1) / DEPTH;
+    unsigned steps = (j.pixels + DEPTH - 1) / DEPTH, groups = weight_groups(c, tiles, steps);
     unsigned group_steps = (steps + groups - 1) / groups;
     j.group = group_steps * DEPTH;
     groups = (steps + group_steps - 1) / group_steps;

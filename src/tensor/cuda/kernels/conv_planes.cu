@@ -135,27 +135,29 @@ static void lay_out_weights(const wk_cuda_call *c, const wk_conv_sizes *z, bool 
     });
 }
 
-static unsigned tiles_of(const wk_planes *j)
+// Parts of the images that column sums are taken of.
+static unsigned parts_of(const wk_planes *j, unsigned blocks)
 {
+    if (blocks > 0) return blocks;
     return j->p.classes * ((j->x.places + WK_PLANES_ROWS - 1) / WK_PLANES_ROWS);
 }
 
 // A fused call takes the slope at the layer's output, and wants column sums.
-static void set_result(const wk_cuda_call *c, wk_planes *j)
+static void set_result(const wk_cuda_call *c, unsigned blocks, wk_planes *j)
 {
     j->elu = c->node->attrs.conv.activation == WK_ELU;
     j->sloped = c->following;
     j->out = wk_call_store(c + c->following, 0);
     if (!j->sloped) return;
     j->slope = wk_call_load(c + 1, 1);
-    j->totals = wk_cuda_scratch_of<float>(c, (size_t)tiles_of(j) * j->p.columns);
+    j->totals = wk_cuda_scratch_of<float>(c, (size_t)parts_of(j, blocks) * j->p.columns);
 }
 
-static void collect_totals(const wk_cuda_call *c, const wk_planes *j)
+static void collect_totals(const wk_cuda_call *c, unsigned blocks, const wk_planes *j)
 {
     if (j->sloped)
-        wk_cuda_collect(c, 1, tiles_of(j) * (j->p.columns / j->result_c), j->result_c, j->totals,
-                        wk_call_out(c + 1, 1));
+        wk_cuda_collect(c, 1, parts_of(j, blocks) * (j->p.columns / j->result_c), j->result_c,
+                        j->totals, wk_call_out(c + 1, 1));
 }
 
 // The bf16 numbers of image i. What exists in bf16 alone may lie in a block that has floats of
@@ -166,16 +168,41 @@ static wk_ptr<const __nv_bfloat16> half_image(const wk_cuda_call *c, int i, size
     return x.half ? x.half : wk_cuda_half(c, wk_call_operand(c, i), count);
 }
 
+static wk_pixels pixels_of(const wk_cuda_call *c)
+{
+    wk_ptr<const uint8_t> bytes = wk_call_bytes(c, 0);
+    return {bytes ? wk_in{} : wk_call_load(c, 0), bytes};
+}
+
+// A member's blocks of hopper/conv_rgb.cu, as many as the device holds at once; 0 where other
+// kernels do it.
+static unsigned colours_blocks(const wk_cuda_call *c, const wk_conv_sizes *z)
+{
+    bool transposed = wk_conv_is_transposed(c->node->op);
+    const wk_pixels x = pixels_of(c);
+    bool aligned = (uintptr_t)x.numbers.x % 8 == 0 && (uintptr_t)x.numbers.half % 4 == 0 &&
+                   (uintptr_t)x.bytes % 2 == 0;
+    assert(aligned || !x.bytes); // an input of its own
+    if (!wk_conv_suits_rgb(z, transposed) || (!transposed && !aligned)) return 0;
+    unsigned tiles = z->batch * WK_COLOURS_WIDTH * WK_COLOURS_WIDTH / WK_PLANES_ROWS;
+    unsigned each = z->small_c <= 24 ? WK_COLOURS_NARROW : WK_COLOURS_WIDE;
+    unsigned most = each * (unsigned)c->processors / (unsigned)c->members;
+    if (most == 0) most = 1;
+    return tiles < most ? tiles : most;
+}
+
 static wk_planes_image image_of(const wk_cuda_call *c, const wk_conv_sizes *z, bool transposed,
-                                const wk_conv_planes *p)
+                                const wk_conv_planes *p, bool padded)
 {
     bool coloured = !transposed && p->coloured;
     wk_planes_image image = transposed ? small_plane(z, p)
                             : coloured ? large_colours(z)
                                        : large_planes(z, p);
     size_t count = z->batch * (transposed ? z->small_count : z->large_count);
-    image.from = coloured ? wk_cuda_pad_rgb(c, count / WK_CONV_RGB, wk_call_load(c, 0))
-                          : half_image(c, 0, count);
+    if (!coloured)
+        image.from = half_image(c, 0, count);
+    else if (padded)
+        image.from = wk_cuda_pad_rgb(c, count / WK_CONV_RGB, wk_call_load(c, 0));
     return image;
 }
 
@@ -183,17 +210,23 @@ void wk_cuda_conv_planes(const wk_cuda_call *c)
 {
     const wk_conv_sizes z = wk_conv_measure(c->g, c->node);
     bool transposed = wk_conv_is_transposed(c->node->op);
+    unsigned blocks = colours_blocks(c, &z);
     wk_planes j = {};
     j.p = wk_conv_planes_of(&z, transposed);
-    j.x = image_of(c, &z, transposed, &j.p);
+    j.x = image_of(c, &z, transposed, &j.p, blocks == 0);
     j.result = transposed ? z.large : z.small;
     j.result_c = transposed ? z.large_c : z.small_c;
     j.by_result_c = wk_divisor_of(j.result_c);
     j.bias = wk_call_in(c, 2);
     lay_out_weights(c, &z, transposed, &j);
-    set_result(c, &j);
-    wk_cuda_planes(c, &j, transposed);
-    collect_totals(c, &j);
+    set_result(c, blocks, &j);
+    if (blocks > 0) {
+        if (!transposed) j.pixels = pixels_of(c);
+        wk_cuda_colours(c, &j, transposed, z.small_c, blocks);
+    } else {
+        wk_cuda_planes(c, &j, transposed);
+    }
+    collect_totals(c, blocks, &j);
 }
 
 // The row of sums that has a channel of a pixel's weights.
@@ -233,32 +266,46 @@ static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z,
 static unsigned weights_blocks(const wk_cuda_call *c, const wk_planes_weights *j,
                                unsigned row_blocks)
 {
-    unsigned few = j->w.columns <= 24 ? 2 : 1;
+    unsigned few = j->w.columns <= 24 ? 3 : 1;
     unsigned at_once = j->row_tiles <= few ? 2 : 1; // of a multiprocessor, as registers allow
     unsigned most = at_once * (unsigned)c->processors / ((unsigned)c->members * row_blocks);
     if (most == 0) most = 1;
     return j->tiles < most ? j->tiles : most;
 }
 
+// How a gradient's rows and places are shared out; the groups that are summed apart.
+static unsigned sum_groups(const wk_cuda_call *c, wk_planes_weights *j)
+{
+    unsigned rows = (j->chunks + 7) / 8, each = (rows + WK_WEIGHTS_GROUPS - 1) / WK_WEIGHTS_GROUPS;
+    j->row_groups = rows == 1 ? 1 : WK_WEIGHTS_GROUPS;
+    j->row_tiles = each <= 3 ? each : 5; // as registers allow
+    unsigned at_once = j->row_groups * j->row_tiles, row_blocks = (rows + at_once - 1) / at_once;
+    unsigned blocks = weights_blocks(c, j, row_blocks);
+    unsigned groups = blocks * (WK_WEIGHTS_GROUPS / j->row_groups);
+    j->sums = wk_cuda_scratch_of<float>(c, (size_t)groups * j->chunks * CHUNK * j->columns);
+    wk_cuda_planes_weights(c, j, blocks, row_blocks);
+    return groups;
+}
+
 void wk_cuda_conv_weights(const wk_cuda_call *c)
 {
     const wk_conv_sizes z = wk_conv_measure(c->g, c->node);
+    unsigned blocks = colours_blocks(c, &z), groups = blocks;
     wk_planes_weights j = {};
     j.p = wk_conv_planes_of(&z, false);
     j.w = wk_conv_weights_of(&z, &j.p);
-    j.x = image_of(c, &z, false, &j.p);
+    j.x = image_of(c, &z, false, &j.p, blocks == 0);
     j.small = small_plane(&z, &j.p);
     j.small.from = half_image(c, 1, z.batch * z.small_count);
     j.chunks = j.p.taps[0] * j.p.taps[0] * j.p.chunks;
     j.columns = z.small_c;
     j.tiles = (j.x.places + WK_PLANES_ROWS - 1) / WK_PLANES_ROWS;
-    unsigned rows = (j.chunks + 7) / 8, each = (rows + WK_WEIGHTS_GROUPS - 1) / WK_WEIGHTS_GROUPS;
-    j.row_groups = rows == 1 ? 1 : WK_WEIGHTS_GROUPS;
-    j.row_tiles = each <= 2 ? each : 5; // as registers allow
-    unsigned row_blocks = (rows + j.row_groups * j.row_tiles - 1) / (j.row_groups * j.row_tiles);
-    unsigned blocks = weights_blocks(c, &j, row_blocks);
-    unsigned groups = blocks * (WK_WEIGHTS_GROUPS / j.row_groups);
-    j.sums = wk_cuda_scratch_of<float>(c, (size_t)groups * j.chunks * CHUNK * j.columns);
-    wk_cuda_planes_weights(c, &j, blocks, row_blocks);
+    if (blocks > 0) {
+        j.pixels = pixels_of(c);
+        j.sums = wk_cuda_scratch_of<float>(c, (size_t)groups * j.chunks * CHUNK * j.columns);
+        wk_cuda_colours_weights(c, &j, blocks);
+    } else {
+        groups = sum_groups(c, &j);
+    }
     finish_weights(c, &z, &j, groups);
 }

@@ -416,9 +416,12 @@ static bool multiply_side_by_side(const wk_cuda_call *c, const wk_cuda_product *
     interleave(c, p.stacks, p.k, &b);
     p.n *= p.stacks;
     p.stacks = 1;
+    // With a ragged number of rows the library would load single numbers: it makes those of a's
+    // padding too.
+    if (a->row == padded(p.m)) p.m = a->row;
     wk_ptr<float> wide = wk_cuda_scratch_of<float>(c, p.m * p.n);
     multiply(c, &p, a, &b, wide, 1, 0);
-    split_stacks(c, given->stacks, p.m, given->n, wide, out);
+    split_stacks(c, given->stacks, given->m, given->n, wide, out);
     return true;
 }
 

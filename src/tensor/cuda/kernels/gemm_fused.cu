@@ -1,6 +1,7 @@
 // A matmul call as one product of hopper/gemm.cuh: with the product whose result it adds to, and
-// with its epilogue (bias, activation or slope).
+// with its epilogue (bias, activation or slope, with the gradient of the bias).
 #include "tensor/cuda/hopper/gemm.cuh"
+#include "tensor/cuda/kernels/column_sums.cuh"
 #include "tensor/cuda/runtime/stream_context.cuh"
 
 static wk_hopper_term term_of(const wk_cuda_call *c, const wk_cuda_product *p)
@@ -20,7 +21,7 @@ static wk_hopper_term term_of(const wk_cuda_call *c, const wk_cuda_product *p)
 static void add_tail(const wk_cuda_call *tail, wk_hopper_product *p)
 {
     wk_activation activation = tail->node->attrs.bias_act.activation;
-    if (tail->node->op == WK_OP_act_grad) {
+    if (tail->node->op != WK_OP_bias_act) {
         p->y = wk_call_load(tail, 1);
         p->slope = activation;
         return;
@@ -47,7 +48,12 @@ void wk_cuda_gemm_fused(const wk_cuda_call *c)
     } else if (p.accumulate) {
         h.add = wk_call_in(c, 2);
     }
-    if (c->tail) add_tail(c->tail, &h);
-    h.out = wk_call_store(c->tail ? c->tail : c, 0);
+    const wk_cuda_call *last = c->following ? c + 1 : c->tail ? c->tail : c;
+    if (last != c) add_tail(last, &h);
+    h.out = wk_call_store(last, 0);
+    unsigned chunks = (unsigned)((h.m + WK_HOPPER_SUMMED - 1) / WK_HOPPER_SUMMED);
+    if (c->following) h.sums = wk_cuda_scratch_of<float>(c, h.stacks * chunks * h.n);
     if (!wk_hopper_multiply(c, &h)) c->context->unmapped = true;
+    if (c->following)
+        wk_cuda_collect(c, h.stacks, chunks, (unsigned)h.n, h.sums, wk_call_out(last, 1));
 }

@@ -87,6 +87,14 @@ wk_terms wk_call_terms(const wk_cuda_call *c, int i)
     return terms;
 }
 
+wk_ptr<const uint8_t> wk_call_bytes(const wk_cuda_call *c, int i)
+{
+    const wk_tensor_info *info = wk_info(c->g, wk_node_inputs(c->g, c->node)[i]);
+    const wk_cuda_call *lazy = c->context->lazy ? c->context->lazy[info->root] : NULL;
+    if (!lazy || lazy->node->op != WK_OP_image) return NULL;
+    return wk_call_at<const uint8_t>(lazy, 0);
+}
+
 bool wk_cuda_keep_lazy(wk_cuda_stream_context *context, const wk_cuda_call *calls, size_t count,
                        const wk_plan *plan)
 {

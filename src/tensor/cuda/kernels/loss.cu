@@ -30,7 +30,41 @@ static __device__ float4 difference(float4 x, float4 target)
     return make_float4(x.x - target.x, x.y - target.y, x.z - target.z, x.w - target.w);
 }
 
-static __device__ float row_error(unsigned cols, wk_in x, const float *target)
+// A target, in numbers or as the bytes of an image.
+typedef struct goal {
+    wk_ptr<const float> x;
+    wk_ptr<const uint8_t> bytes; // or NULL
+
+    __device__ float operator[](size_t i) const
+    {
+        return bytes ? wk_pixel(bytes[i]) : x[i];
+    }
+
+    __device__ float4 get4(size_t i) const
+    {
+        if (!bytes) return x.at<const float4>()[i];
+        uchar4 v = bytes.at<const uchar4>()[i];
+        return make_float4(wk_pixel(v.x), wk_pixel(v.y), wk_pixel(v.z), wk_pixel(v.w));
+    }
+
+    __device__ goal operator+(size_t i) const
+    {
+        return {x ? x + i : NULL, bytes ? bytes + i : NULL};
+    }
+
+    bool aligned4() const
+    {
+        return wide(x) && (uintptr_t)bytes % sizeof(uchar4) == 0;
+    }
+} goal;
+
+static goal goal_of(const wk_cuda_call *c)
+{
+    wk_ptr<const uint8_t> bytes = wk_call_bytes(c, 1);
+    return {bytes ? NULL : wk_call_in(c, 1), bytes};
+}
+
+static __device__ float row_error(unsigned cols, wk_in x, goal target)
 {
     float sum = 0;
     for (unsigned i = threadIdx.x; i < cols; i += WK_CUDA_THREADS) {
@@ -40,11 +74,11 @@ static __device__ float row_error(unsigned cols, wk_in x, const float *target)
     return wk_block_sum(sum);
 }
 
-static __device__ float row_error_wide(unsigned quads, wk_in x, const float4 *target)
+static __device__ float row_error_wide(unsigned quads, wk_in x, goal target)
 {
     float4 sum = make_float4(0, 0, 0, 0);
     for (unsigned i = threadIdx.x; i < quads; i += WK_CUDA_THREADS) {
-        float4 d = difference(x.get4(i), target[i]);
+        float4 d = difference(x.get4(i), target.get4(i));
         sum.x += d.x * d.x;
         sum.y += d.y * d.y;
         sum.z += d.z * d.z;
@@ -57,7 +91,7 @@ void wk_cuda_call_half_squared_error(const wk_cuda_call *c)
 {
     error_sizes e = error_of(c);
     wk_in x = wk_call_load(c, 0);
-    wk_ptr<const float> target = wk_call_in(c, 1);
+    goal target = goal_of(c);
     wk_ptr<float> y = wk_call_out(c, 0);
     if (e.cols <= SHORT_ROW) {
         wk_cuda_each(c, e.rows, [=] __device__(unsigned r) {
@@ -70,12 +104,11 @@ void wk_cuda_call_half_squared_error(const wk_cuda_call *c)
         });
         return;
     }
-    bool quads = e.cols % 4 == 0 && x.aligned4() && wide(target);
+    bool quads = e.cols % 4 == 0 && x.aligned4() && target.aligned4();
     wk_cuda_blocks(c, e.rows, [=] __device__(unsigned r) {
         wk_in row = x + (size_t)r * e.cols;
-        const float *goal = target + (size_t)(r % e.target_rows) * e.cols;
-        float sum = quads ? row_error_wide(e.cols / 4, row, (const float4 *)goal)
-                          : row_error(e.cols, row, goal);
+        goal to = target + (size_t)(r % e.target_rows) * e.cols;
+        float sum = quads ? row_error_wide(e.cols / 4, row, to) : row_error(e.cols, row, to);
         if (threadIdx.x == 0) y[r] = 0.5f * sum;
     });
 }
@@ -84,12 +117,13 @@ void wk_cuda_call_half_squared_error_grad(const wk_cuda_call *c)
 {
     error_sizes e = error_of(c);
     wk_in x = wk_call_load(c, 0);
-    wk_ptr<const float> target = wk_call_in(c, 1), dy = wk_call_in(c, 2);
+    goal target = goal_of(c);
+    wk_ptr<const float> dy = wk_call_in(c, 2);
     wk_out dx = wk_call_store(c, 0);
     unsigned targets = e.target_rows * e.cols;
-    if (e.cols % 4 == 0 && x.aligned4() && wide(target) && dx.aligned4()) {
+    if (e.cols % 4 == 0 && x.aligned4() && target.aligned4() && dx.aligned4()) {
         wk_cuda_each(c, e.count / 4, [=] __device__(unsigned i) {
-            float4 d = difference(x.get4(i), target.at<const float4>()[i % (targets / 4)]);
+            float4 d = difference(x.get4(i), target.get4(i % (targets / 4)));
             float down = dy[i / (e.cols / 4)];
             dx.put4(i, make_float4(down * d.x, down * d.y, down * d.z, down * d.w));
         });
@@ -360,11 +394,6 @@ void wk_cuda_call_disagreement_grad(const wk_cuda_call *c)
     });
 }
 
-static __device__ float pixel(uint8_t x)
-{
-    return (float)x / 255.0f - 0.5f;
-}
-
 void wk_cuda_call_image(const wk_cuda_call *c)
 {
     size_t n = wk_call_count(c);
@@ -373,9 +402,10 @@ void wk_cuda_call_image(const wk_cuda_call *c)
     if (n % 4 == 0 && (uintptr_t)x % sizeof(uchar4) == 0) {
         wk_cuda_each(c, n / 4, [=] __device__(unsigned i) {
             uchar4 p = x.at<const uchar4>()[i];
-            y.at<float4>()[i] = make_float4(pixel(p.x), pixel(p.y), pixel(p.z), pixel(p.w));
+            y.at<float4>()[i] =
+                make_float4(wk_pixel(p.x), wk_pixel(p.y), wk_pixel(p.z), wk_pixel(p.w));
         });
         return;
     }
-    wk_cuda_each(c, n, [=] __device__(unsigned i) { y[i] = pixel(x[i]); });
+    wk_cuda_each(c, n, [=] __device__(unsigned i) { y[i] = wk_pixel(x[i]); });
 }

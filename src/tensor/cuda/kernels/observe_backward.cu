@@ -24,7 +24,8 @@ template <class Z> struct backward_memory {
     uint2 out[tile_size(Z::flat)], post[tile_size(Z::hidden)];
     uint2 gru_x[tile_size(Z::gates)], gru_h[tile_size(Z::gates)];
     uint2 in[Z::classes / 8 * tile_size(Z::hidden)];
-    partials part[2];
+    partials<Z::classes / 8> part;
+    partials<1> single_part;
     float dstoch[ROWS][32];
     float2 row[ROWS];
     backward_step step[WK_RECURRENCE_STEPS];
@@ -100,11 +101,11 @@ static __device__ inline void back_to_logits(const backward_job &job, backward_m
     if (t > 0) {
         float c[columns][4] = {};
         multiply<Z::hidden, columns>(c, job.dx + (size_t)(t - 1) * tile_size(Z::hidden), m.in);
-        put_partials(m.part[0], c);
+        put_partials(m.part, c);
 #pragma unroll
         for (int i = threadIdx.x; i < columns * CELLS; i += THREADS) {
             int column = i / CELLS, cell = i % CELLS;
-            m.dstoch[cell / UNITS][column * 8 + cell % UNITS] = total(m.part[0], column, cell);
+            m.dstoch[cell / UNITS][column * 8 + cell % UNITS] = total(m.part, column, cell);
         }
         __syncthreads();
 #pragma unroll
@@ -133,9 +134,9 @@ static __device__ inline void back_to_post(const backward_job &job, backward_mem
     const place &at = mine.at;
     float slope = wk_activate_slope(WK_ELU, mine.post_x), c[1][4] = {};
     multiply<Z::flat, 1>(c, job.dlogits + (size_t)t * tile_size(Z::flat), m.out);
-    put_partials(m.part[1], c);
+    put_partials(m.single_part, c);
     if (!at.whole) return;
-    float d = at.real ? total(m.part[1], 0, threadIdx.x) * slope : 0.0f;
+    float d = at.real ? total(m.single_part, 0, threadIdx.x) * slope : 0.0f;
     show_cell<Z::hidden_blocks>(job.dpost + (size_t)t * tile_size(Z::hidden), blockIdx.x, at.row,
                                 at.unit, d);
     if (at.real) m.step[t].dpost[at.row * Z::hidden + at.column] = d;
@@ -180,10 +181,10 @@ static __device__ inline void back_to_gates(const backward_job &job, backward_me
                       (candidate - mine.before) * update * (1.0f - update)};
     float c[1][4] = {};
     multiply<Z::hidden, 1>(c, job.dpost + (size_t)t * tile_size(Z::hidden), m.post);
-    put_partials(m.part[0], c);
+    put_partials(m.part, c);
     float d = 0;
     if (at.whole) {
-        if (at.real) d = total(m.part[0], 0, threadIdx.x) + mine.carried + mine.ddeter;
+        if (at.real) d = total(m.part, 0, threadIdx.x) + mine.carried + mine.ddeter;
         float sum = 0, dot = 0;
 #pragma unroll
         for (int j = 0; j < 3; j++) {
@@ -223,9 +224,9 @@ static __device__ inline void back_to_input(const backward_job &job, backward_me
     const place &at = mine.at;
     float slope = wk_activate_slope(WK_ELU, mine.x), c[1][4] = {};
     multiply<Z::gates, 1>(c, job.dgates + (size_t)t * tile_size(Z::gates), m.gru_x);
-    put_partials(m.part[1], c);
+    put_partials(m.single_part, c);
     if (!at.whole) return;
-    float d = at.real ? total(m.part[1], 0, threadIdx.x) * slope : 0.0f;
+    float d = at.real ? total(m.single_part, 0, threadIdx.x) * slope : 0.0f;
     show_cell<Z::hidden_blocks>(job.dx + (size_t)t * tile_size(Z::hidden), blockIdx.x, at.row,
                                 at.unit, d);
     if (at.real) m.step[t].dx[at.row * Z::hidden + at.column] = d;
@@ -238,8 +239,8 @@ static __device__ inline void back_to_state(const backward_job &job, backward_me
 {
     float c[1][4] = {};
     multiply<Z::gates, 1>(c, job.dgates + (size_t)t * tile_size(Z::gates), m.gru_h);
-    put_partials(m.part[0], c);
-    if (mine.at.whole) mine.carried = mine.keep * (total(m.part[0], 0, threadIdx.x) + mine.carried);
+    put_partials(m.part, c);
+    if (mine.at.whole) mine.carried = mine.keep * (total(m.part, 0, threadIdx.x) + mine.carried);
 }
 
 // The parameters' gradients over all rows and steps go to the step that ran last; the others' are
@@ -249,6 +250,7 @@ static __device__ void put_params(const backward_job &job, backward_memory<Z> &m
                                   const backward_cell &mine)
 {
     float *room = (float *)m.part;
+    static_assert(sizeof m.part >= 9 * CELLS * sizeof(float), "the sums fit");
     __syncthreads();
     if (mine.at.whole)
         for (int p = 0; p < 9; p++)
@@ -265,8 +267,8 @@ static __device__ void put_params(const backward_job &job, backward_memory<Z> &m
     }
 }
 
-template <class Z>
-__global__ void __launch_bounds__(THREADS, 1)
+template <class Z, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
     backward_kernel(const __grid_constant__ backward_job job)
 {
     backward_memory<Z> &m = *(backward_memory<Z> *)shared_memory;
@@ -294,15 +296,23 @@ __global__ void __launch_bounds__(THREADS, 1)
 }
 
 // A version for each model of the list.
-template <class Z, size_t SHARED> static wk_observe_version<backward_job> version_of(void)
+template <class Z, size_t SHARED, int BLOCKS>
+static wk_observe_version<backward_job> version_of(void)
 {
     static_assert(sizeof(backward_memory<Z>) == SHARED, "model_sizes.def says so");
-    return {Z::hidden, Z::deter, Z::groups, Z::classes, Z::blocks, backward_kernel<Z>, SHARED};
+    return {Z::hidden,
+            Z::deter,
+            Z::groups,
+            Z::classes,
+            Z::blocks,
+            backward_kernel<Z, 1>,
+            backward_kernel<Z, BLOCKS>,
+            SHARED};
 }
 
 static const wk_observe_version<backward_job> versions[] = {
-#define MODEL(name, hidden, deter, groups, classes, forward, backward)                             \
-    version_of<shape<hidden, deter, groups, classes>, backward>(),
+#define MODEL(name, hidden, deter, groups, classes, forward, backward, together)                   \
+    version_of<shape<hidden, deter, groups, classes>, backward, together>(),
 #include "tensor/cuda/passes/model_sizes.def"
 #undef MODEL
 };

@@ -32,7 +32,8 @@ template <class Z> struct forward_memory {
     uint4 in[Z::flat]; // rows of eight columns: sums of single rows
     uint2 gru_x[3 * tile_size(Z::hidden)], gru_h[3 * tile_size(Z::deter)];
     uint2 post[tile_size(Z::deter)], out[Z::classes / 8 * tile_size(Z::hidden)];
-    partials part[2];
+    partials<(Z::classes / 8 > 3 ? Z::classes / 8 : 3)> part;
+    partials<1> post_part;
     float logits[ROWS][32];
     float2 row[ROWS]; // mean and 1/deviation
     unsigned char drawn[Z::groups][ROWS];
@@ -217,12 +218,12 @@ static __device__ inline void make_state(const forward_job &job, forward_memory<
         for (int i = 0; i < 4; i++)
             c[j][i] = mine.keeps[i / 2] * from_state[j][i];
     multiply<Z::hidden, 3>(c, job.x + (size_t)t * tile_size(Z::hidden), m.gru_x);
-    put_partials(m.part[0], c);
+    put_partials(m.part, c);
     float pre[3] = {}, sum = 0, squares = 0;
     if (at.whole) {
 #pragma unroll
         for (int j = 0; j < 3; j++) {
-            pre[j] = total(m.part[0], j, threadIdx.x);
+            pre[j] = total(m.part, j, threadIdx.x);
             sum += pre[j] + mine.gate_b[j];
         }
         sum = lane_sum(sum, UNITS);
@@ -265,9 +266,9 @@ static __device__ inline void make_post(const forward_job &job, forward_memory<Z
     const place &at = mine.at;
     float c[1][4] = {};
     multiply<Z::deter, 1>(c, job.deter + (size_t)t * tile_size(Z::deter), m.post);
-    put_partials(m.part[1], c);
+    put_partials(m.post_part, c);
     if (!at.whole) return;
-    float x = total(m.part[1], 0, threadIdx.x) + (mine.image + mine.post_b);
+    float x = total(m.post_part, 0, threadIdx.x) + (mine.image + mine.post_b);
     x = at.real ? wk_activate(WK_ELU, x) : 0.0f;
     show_cell<Z::hidden_blocks>(job.post + (size_t)t * tile_size(Z::hidden), blockIdx.x, at.row,
                                 at.unit, x);
@@ -291,11 +292,11 @@ static __device__ inline void make_sample(const forward_job &job, forward_memory
             s.key.value, substream, (unsigned)((warp + k * WARPS) * Z::groups + group)));
     float c[columns][4] = {};
     multiply<Z::hidden, columns>(c, job.post + (size_t)t * tile_size(Z::hidden), m.out);
-    put_partials(m.part[0], c);
+    put_partials(m.part, c);
 #pragma unroll
     for (int i = threadIdx.x; i < columns * CELLS; i += THREADS) {
         int column = i / CELLS, cell = i % CELLS;
-        m.logits[cell / UNITS][column * 8 + cell % UNITS] = total(m.part[0], column, cell);
+        m.logits[cell / UNITS][column * 8 + cell % UNITS] = total(m.part, column, cell);
     }
     __syncthreads();
     float x[HALVES], weight[HALVES], sum[HALVES] = {}, mine[HALVES] = {};
@@ -335,8 +336,8 @@ static __device__ inline void make_sample(const forward_job &job, forward_memory
     }
 }
 
-template <class Z>
-__global__ void __launch_bounds__(THREADS, 1)
+template <class Z, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
     forward_kernel(const __grid_constant__ forward_job job)
 {
     forward_memory<Z> &m = *(forward_memory<Z> *)shared_memory;
@@ -367,16 +368,24 @@ __global__ void __launch_bounds__(THREADS, 1)
 }
 
 // A version for each model of the list.
-template <class Z, size_t SHARED> static wk_observe_version<forward_job> version_of(void)
+template <class Z, size_t SHARED, int BLOCKS>
+static wk_observe_version<forward_job> version_of(void)
 {
     static_assert((int)WK_RECURRENCE_STEPS <= (int)THREADS, "a thread for each key");
     static_assert(sizeof(forward_memory<Z>) == SHARED, "model_sizes.def says so");
-    return {Z::hidden, Z::deter, Z::groups, Z::classes, Z::blocks, forward_kernel<Z>, SHARED};
+    return {Z::hidden,
+            Z::deter,
+            Z::groups,
+            Z::classes,
+            Z::blocks,
+            forward_kernel<Z, 1>,
+            forward_kernel<Z, BLOCKS>,
+            SHARED};
 }
 
 static const wk_observe_version<forward_job> versions[] = {
-#define MODEL(name, hidden, deter, groups, classes, forward, backward)                             \
-    version_of<shape<hidden, deter, groups, classes>, forward>(),
+#define MODEL(name, hidden, deter, groups, classes, forward, backward, together)                   \
+    version_of<shape<hidden, deter, groups, classes>, forward, together>(),
 #include "tensor/cuda/passes/model_sizes.def"
 #undef MODEL
 };

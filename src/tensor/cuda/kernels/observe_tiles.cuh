@@ -28,7 +28,6 @@ enum {
     ROWS = WK_RECURRENCE_ROWS,
     UNITS = 8,            // of a block
     CELLS = ROWS * UNITS, // of one tile of results
-    TILES = 4,            // at most, that a block makes at once
     HALVES = ROWS / WARPS,
 };
 #define UNWRITTEN 0xffffffffu
@@ -180,12 +179,14 @@ static __device__ inline void multiply(float (&c)[N][4], const uint4 *from, cons
                 multiply_tile(c[j], a[i], b[j][i]);
 }
 
-// Every warp's part of the results; double-buffered, so that a faster warp does not overwrite what
-// others still read.
-typedef float partials[WARPS][TILES][CELLS];
+// Every warp's part of up to TILES tiles of results; double-buffered, so that a faster warp does
+// not overwrite what others still read.
+template <int TILES> using partials = float[WARPS][TILES][CELLS];
 
-template <int N> static __device__ inline void put_partials(partials &to, const float (&c)[N][4])
+template <int N, int TILES>
+static __device__ inline void put_partials(partials<TILES> &to, const float (&c)[N][4])
 {
+    static_assert(N <= TILES, "a tile for each result");
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int at = lane / 4 * UNITS + lane % 4 * 2;
 #pragma unroll
@@ -196,7 +197,8 @@ template <int N> static __device__ inline void put_partials(partials &to, const 
     __syncthreads();
 }
 
-static __device__ inline float total(const partials &from, int column, int cell)
+template <int TILES>
+static __device__ inline float total(const partials<TILES> &from, int column, int cell)
 {
     float part[WARPS];
 #pragma unroll
@@ -301,10 +303,11 @@ static __device__ inline place place_of(int rows)
 
 extern __shared__ uint4 shared_memory[];
 
-/// A kernel for one model, and the shared memory of its blocks.
+/// A kernel for one model, the same with fewer registers, so that more blocks of a population share
+/// a multiprocessor, and the shared memory of a block with the largest number of steps.
 template <class Job> struct wk_observe_version {
     int hidden, deter, groups, classes, blocks;
-    void (*kernel)(Job);
+    void (*alone)(Job), (*together)(Job);
     size_t shared;
 };
 
@@ -351,19 +354,21 @@ template <class Job> static Job wk_observe_from(Job job, int first)
     return job;
 }
 
-/// How many members' blocks run at once.
+/// How many members' blocks of a kernel run at once, at most, with so much shared memory.
 template <class Job>
-static int wk_observe_together(const wk_cuda_call *c, const wk_observe_version<Job> &v)
+static int wk_observe_fit(const wk_cuda_call *c, const wk_observe_version<Job> &v,
+                          void (*kernel)(Job), size_t shared)
 {
     int each = 0;
-    (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, v.kernel, THREADS, v.shared);
-    int most = each * c->processors / v.blocks, launches;
-    most = most < 1 ? 1 : most > c->members ? c->members : most;
-    launches = (c->members + most - 1) / most;
-    return (c->members + launches - 1) / launches;
+    // One limit for programs of all lengths.
+    (void)cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               (int)v.shared);
+    (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, THREADS, shared);
+    int fit = each * c->processors / v.blocks;
+    return fit < 1 ? 1 : fit;
 }
 
-/// Cooperative launches.
+/// Cooperative launches of as many members each.
 template <class Job>
 static void wk_observe_launch(const wk_cuda_call *c, const wk_observe_version<Job> &v,
                               const Job &job)
@@ -373,18 +378,22 @@ static void wk_observe_launch(const wk_cuda_call *c, const wk_observe_version<Jo
     attribute.val.cooperative = 1;
     cudaLaunchConfig_t config = {};
     config.blockDim = THREADS;
-    config.dynamicSmemBytes = v.shared;
+    config.dynamicSmemBytes = v.shared - (WK_RECURRENCE_STEPS - job.steps) * sizeof job.step[0];
     config.stream = c->stream;
     config.attrs = &attribute;
     config.numAttrs = 1;
-    (void)cudaFuncSetAttribute((const void *)v.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               (int)v.shared);
-    int together = wk_observe_together(c, v);
-    for (int first = 0; first < c->members; first += together) {
-        int members = c->members - first < together ? c->members - first : together;
+    void (*kernel)(Job) = v.alone;
+    int fit = wk_observe_fit(c, v, kernel, config.dynamicSmemBytes);
+    if (fit < c->members) {
+        kernel = v.together;
+        fit = wk_observe_fit(c, v, kernel, config.dynamicSmemBytes);
+    }
+    int launches = (c->members + fit - 1) / fit, each = (c->members + launches - 1) / launches;
+    for (int first = 0; first < c->members; first += each) {
+        int members = c->members - first < each ? c->members - first : each;
         config.gridDim = dim3((unsigned)v.blocks, 1, (unsigned)members);
         // An error stays for cudaGetLastError.
-        (void)cudaLaunchKernelEx(&config, v.kernel, wk_observe_from(job, first));
+        (void)cudaLaunchKernelEx(&config, kernel, wk_observe_from(job, first));
     }
 }
 

@@ -4,9 +4,10 @@
 
 // The spans of one global norm, cut into pieces by their length: most are biases, too short for
 // more than one.
-enum { SPANS = 64, SPAN_PIECES = 128, SPAN_PIECE = 4 * WK_CUDA_THREADS };
+enum { SPANS = 64, SPAN_PIECES = 256, SPAN_PIECE = 16 * WK_CUDA_THREADS };
 typedef struct spans {
     unsigned spans;
+    uint64_t wide; // a bit for each that is read by 16 bytes
     wk_ptr<const float> x[SPANS];
     unsigned count[SPANS];     // elements of one stack member
     unsigned first[SPANS + 1]; // of its pieces
@@ -18,6 +19,35 @@ static unsigned pieces_of(size_t count)
     return pieces < 1 ? 1 : pieces > SPAN_PIECES ? SPAN_PIECES : (unsigned)pieces;
 }
 
+static __device__ inline float square(float x)
+{
+    return x * x;
+}
+
+static __device__ inline float square(float4 x)
+{
+    return (x.x * x.x + x.y * x.y) + (x.z * x.z + x.w * x.w);
+}
+
+// The sum of the squares of every `step`th of `count` vectors from `begin` on.
+template <class T>
+static __device__ inline float sum_squares(const T *x, unsigned begin, unsigned count,
+                                           unsigned step)
+{
+    enum { PREFETCH = 4 }; // loads in flight
+    float sum = 0;
+    for (unsigned i = begin; i < count; i += PREFETCH * step) {
+        T v[PREFETCH];
+#pragma unroll
+        for (unsigned k = 0; k < PREFETCH; k++)
+            v[k] = i + k * step < count ? x[i + k * step] : T();
+#pragma unroll
+        for (unsigned k = 0; k < PREFETCH; k++)
+            sum += square(v[k]);
+    }
+    return sum;
+}
+
 // partial[stack][piece]: blockIdx is (piece of these spans, stack).
 static __global__ void squares_kernel(spans s, unsigned before, unsigned all, wk_ptr<float> partial)
 {
@@ -27,10 +57,10 @@ static __global__ void squares_kernel(spans s, unsigned before, unsigned all, wk
         span++;
     unsigned count = s.count[span], piece = blockIdx.x - s.first[span];
     unsigned step = (s.first[span + 1] - s.first[span]) * WK_CUDA_THREADS;
+    unsigned begin = piece * WK_CUDA_THREADS + threadIdx.x;
     const float *x = s.x[span] + (size_t)stack * count;
-    float sum = 0;
-    for (unsigned i = piece * WK_CUDA_THREADS + threadIdx.x; i < count; i += step)
-        sum += x[i] * x[i];
+    float sum = s.wide >> span & 1 ? sum_squares((const float4 *)x, begin, count / 4, step)
+                                   : sum_squares(x, begin, count, step);
     sum = wk_block_sum(sum);
     if (threadIdx.x == 0) partial[(size_t)stack * all + before + blockIdx.x] = sum;
 }
@@ -48,6 +78,8 @@ static spans spans_of(const wk_cuda_call *c, unsigned begin, unsigned end)
         unsigned at = s.spans++;
         s.x[at] = wk_call_in(c, (int)i);
         s.count[at] = (unsigned)span_length(c, i);
+        bool wide = (uintptr_t)s.x[at] % sizeof(float4) == 0 && s.count[at] % 4 == 0;
+        s.wide |= (uint64_t)wide << at;
         s.first[at + 1] = s.first[at] + pieces_of(s.count[at]);
     }
     return s;

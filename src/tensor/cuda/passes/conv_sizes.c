@@ -66,6 +66,14 @@ static bool is_coloured(const wk_conv_sizes *z)
     return z->large_c == WK_CONV_RGB && z->large % 2 == 0 && z->kernel % 2 == 0;
 }
 
+bool wk_conv_suits_rgb(const wk_conv_sizes *z, bool transposed)
+{
+    enum { SIDE = 64, ENCODER = 4, DECODER = 6 };
+    return z->large_c == WK_CONV_RGB && z->large == SIDE &&
+           (z->kernel == DECODER || (z->kernel == ENCODER && !transposed)) &&
+           (z->small_c == 12 || z->small_c == 24 || z->small_c == 48);
+}
+
 // The taps of a class of large pixels along an axis.
 static unsigned taps_of(const wk_conv_sizes *z, unsigned residue)
 {

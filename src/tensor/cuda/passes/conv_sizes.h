@@ -39,6 +39,10 @@ bool wk_conv_suits(const wk_conv_sizes *z, bool transposed);
 /// its result so.
 bool wk_conv_is_half(const wk_graph *g, const wk_node *node);
 
+/// Whether one that these kernels can do has RGB images of the sizes of hopper/conv_rgb.cu, which
+/// also reads them as bytes.
+bool wk_conv_suits_rgb(const wk_conv_sizes *z, bool transposed);
+
 /// A convolution in either direction as hopper/conv.cu does it, which explains planes and places.
 typedef struct wk_conv_planes {
     bool coloured;             // RGB images, padded: a chunk is two pixels

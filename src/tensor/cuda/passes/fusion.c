@@ -6,7 +6,8 @@ enum {
     ROW_UNIT = 8,     // bf16 numbers in 16 bytes
     TERMS_MAX = 1024, // beyond, a library's product and a pass over its result take less time
     FEW_TERMS = 16,   // a product of so few terms is fused with another
-    SHARE = 64,       // with fewer processors, so is one of TERMS_MAX terms: of a population
+    SHARE = 64,       // with fewer processors, so is one of TERMS_MAX terms: of a population,
+    FEW_ROWS = 1024,  // for whose stacks of so few rows the library is launched often for little
     TAIL_WITHIN = 4,  // steps between a product and its epilogue, at most
     NEXT_MAX = 2,
 };
@@ -300,6 +301,11 @@ static bool can_map_operands(const match *m, int step)
            can_map(m, input(m, step, 1), p.transpose_b ? p.k : p.n);
 }
 
+static bool is_shared(const match *m)
+{
+    return m->limits->processors < SHARE;
+}
+
 static const char *refuse_before(const match *m)
 {
     const wk_fused *before = &m->fused[m->before];
@@ -312,7 +318,7 @@ static const char *refuse_before(const match *m)
     if (p.transpose_a || q.transpose_a || p.transpose_b != q.transpose_b || p.stacks != 1 ||
         q.stacks != 1 || p.m != q.m || p.n != q.n || p.n % ROW_UNIT)
         return "the two products are not alike";
-    size_t terms = m->limits->processors < SHARE ? TERMS_MAX : FEW_TERMS;
+    size_t terms = is_shared(m) ? TERMS_MAX : FEW_TERMS;
     if (p.k > TERMS_MAX || q.k > terms) return "too many terms";
     return can_map_operands(m, m->before) ? NULL : "an operand begins at no 16 bytes";
 }
@@ -331,6 +337,14 @@ static const char *refuse_result(const match *m, int last)
     return NULL;
 }
 
+// Whether the epilogue is of ELU, or only a bias for which the library would be launched often.
+static bool suits_epilogue(const match *m, wk_cuda_product p)
+{
+    wk_activation activation = activation_of(m, m->tail);
+    bool small = is_shared(m) && p.stacks > 1 && p.m <= FEW_ROWS;
+    return activation == WK_ELU || (activation == WK_IDENTITY && small);
+}
+
 static const char *refuse_wgmma(const match *m)
 {
     wk_cuda_product p = wk_product_joined(m->p);
@@ -342,7 +356,7 @@ static const char *refuse_wgmma(const match *m)
     if (m->tail >= 0) {
         const char *why = refuse_tail(m, m->tail);
         if (why) return why;
-        if (activation_of(m, m->tail) != WK_ELU) return "the epilogue is not of ELU";
+        if (!suits_epilogue(m, p)) return "the epilogue is not of ELU";
         if (m->p.k > TERMS_MAX) return "more than 1024 terms";
     }
     if (m->before >= 0) {
@@ -353,6 +367,25 @@ static const char *refuse_wgmma(const match *m)
     if (p.m == 0 || p.m * p.n * (summed ? 1 : p.stacks) >= (size_t)1 << 34)
         return "the result is too large";
     return refuse_result(m, m->tail >= 0 ? m->tail : m->step);
+}
+
+// The gradient of a layer's inputs, and the slope and bias of the layer that made them. Columns are
+// summed of slopes from bf16 to bf16 alone.
+static const char *refuse_wgmma_slope(const match *m)
+{
+    match tailed = *m;
+    tailed.tail = m->next[0];
+    const char *why = refuse_wgmma(&tailed);
+    if (why) return why;
+    wk_cuda_product p = wk_product_joined(m->p);
+    if (!p.transpose_b || p.accumulate || !p.stride_c)
+        return "it is no gradient of a layer's inputs";
+    if (!in_bf16_alone(m, output(m, tailed.tail)) || !in_bf16_alone(m, input(m, tailed.tail, 1)))
+        return "the slope is not from bf16 to bf16 alone";
+    if (activation_of(m, tailed.tail) != WK_ELU) return "the epilogue is not of ELU";
+    if ((size_t)node_of(m, tailed.tail)->attrs.bias_act.stack != p.stacks)
+        return "the bias has another shape";
+    return same_branch(m, m->step, tailed.tail) ? NULL : "the slope is on another branch";
 }
 
 // Guards of the rest.
@@ -482,6 +515,7 @@ static const row table[] = {
     {KERNEL(WGMMA),            OP(matmul), OP(matmul),    NONE,              NONE,                        NONE,         refuse_wgmma},
     {KERNEL(WGMMA),            NONE,       OP(matmul),    NONE,              NONE,                        OP(bias_act), refuse_wgmma},
     {KERNEL(WGMMA),            NONE,       OP(matmul),    NONE,              NONE,                        OP(act_grad), refuse_wgmma},
+    {KERNEL(WGMMA),            NONE,       OP(matmul),    OP(bias_act_grad), NONE,                        NONE,         refuse_wgmma_slope},
     {KERNEL(WGMMA),            NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_wgmma},
     {KERNEL(SKINNY_RESULTS),   NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_results},
     {KERNEL(SKINNY_TERMS),     NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_terms},
@@ -543,12 +577,12 @@ static wk_gemm_tile tile_of(const match *m)
 {
     wk_cuda_product p = wk_product_joined(m->p);
     int last = m->tail >= 0 ? m->tail : m->step;
-    bool slope = m->tail >= 0 && node_of(m, m->tail)->op == WK_OP_act_grad;
+    bool slope = m->tail >= 0 && node_of(m, m->tail)->op == WK_OP_act_grad, sums = m->next[0] >= 0;
     bool half = slope && in_bf16_alone(m, input(m, m->tail, 1));
     wk_gemm_sizes z = {p.stacks, p.m, p.n, {p.k, 0}, p.stacks > 1 && !p.stride_c, false};
     if (m->before >= 0) z.k[1] = wk_product_of(m->g, node_of(m, m->before)).k;
     bool add = m->p.accumulate && m->before < 0;
-    z.simple = p.n % ROW_UNIT == 0 && in_bf16_alone(m, output(m, last)) && !add &&
+    z.simple = p.n % ROW_UNIT == 0 && in_bf16_alone(m, output(m, last)) && !add && !sums &&
                (!slope || (half && p.transpose_b));
     return wk_gemm_choose_tile(&z, m->limits->processors);
 }

@@ -1,11 +1,13 @@
 #include "tensor/cuda/passes/lazy.h"
+#include "tensor/cuda/passes/conv_sizes.h"
 #include "tensor/shape.h"
 
 #include <stdlib.h>
 
 // What a tensor would be read as, by root.
 typedef struct reading {
-    bool able;    // its node can be read through
+    bool able;    // its node can be read through, as terms
+    bool bytes;   // or as the bytes of an image
     bool blocked; // some reader needs it materialised
     int terms;
     unsigned row_ops; // that are read through on the way
@@ -58,6 +60,7 @@ static bool follows(unsigned op, unsigned inner)
 // Forwards: which nodes can be read through, and as how many terms.
 static void judge(const wk_graph *g, const wk_node *node, reading *by_root)
 {
+    if (node->op == WK_OP_image) by_root[node->outputs].bytes = !wk_info(g, node->outputs)->output;
     if (node->output_count != 1 || !is_candidate(g, node)) return;
     reading r = {.able = true};
     for (int i = 0; i < node->input_count; i++) {
@@ -81,14 +84,24 @@ static bool takes_terms(const wk_node *node, int input)
            (node->op == WK_OP_gru_grad && input == 6 && !node->attrs.norm.params);
 }
 
+static bool takes_bytes(const wk_graph *g, const wk_node *node, int input,
+                        const wk_cuda_limits *limits)
+{
+    if (node->op == WK_OP_half_squared_error || node->op == WK_OP_half_squared_error_grad)
+        return input == 1;
+    if ((node->op != WK_OP_conv && node->op != WK_OP_conv_dw) || input != 0) return false;
+    const wk_conv_sizes z = wk_conv_measure(g, node);
+    return !wk_conv_refuse_planes(g, node, limits) && wk_conv_suits_rgb(&z, false);
+}
+
 // Backwards: who needs its inputs written.
-static void choose(wk_plan *plan, int step, reading *by_root)
+static void choose(wk_plan *plan, int step, const wk_cuda_limits *limits, reading *by_root)
 {
     const wk_graph *g = plan->graph;
     const wk_node *node = &g->nodes.items[plan->nodes[step]];
     bool grouped = wk_plan_is_grouped(plan, step);
     const reading *r = &by_root[node->outputs];
-    bool lazy = !grouped && node->output_count == 1 && r->able && !r->blocked;
+    bool lazy = !grouped && node->output_count == 1 && (r->able || r->bytes) && !r->blocked;
     plan->lazy[plan->nodes[step]] = lazy;
     for (int i = 0; i < node->input_count; i++) {
         int tensor = wk_node_inputs(g, node)[i];
@@ -96,12 +109,14 @@ static void choose(wk_plan *plan, int step, reading *by_root)
         const wk_tensor_info *info = wk_info(g, tensor);
         bool all = info->offset == 0 && wk_shape_count(info->type.shape) ==
                                             wk_shape_count(wk_info(g, info->root)->type.shape);
-        bool through = lazy || (!grouped && takes_terms(node, i) && all);
+        bool takes = by_root[info->root].bytes ? takes_bytes(g, node, i, limits)
+                                               : lazy || takes_terms(node, i);
+        bool through = !grouped && takes && (lazy || all);
         if (!through) by_root[info->root].blocked = true;
     }
 }
 
-bool wk_plan_find_lazy(wk_plan *plan)
+bool wk_plan_find_lazy(wk_plan *plan, const wk_cuda_limits *limits)
 {
     const wk_graph *g = plan->graph;
     reading *by_root = calloc(g->tensors.count, sizeof *by_root);
@@ -109,7 +124,7 @@ bool wk_plan_find_lazy(wk_plan *plan)
     for (size_t step = 0; step < plan->node_count; step++)
         judge(g, &g->nodes.items[plan->nodes[step]], by_root);
     for (int step = (int)plan->node_count - 1; step >= 0; step--)
-        choose(plan, step, by_root);
+        choose(plan, step, limits, by_root);
     free(by_root);
     return true;
 }

@@ -35,7 +35,7 @@ static wk_status find_groups(const wk_cuda_limits *limits, wk_plan *plan, wk_err
     bool ok = last_use && chain && find_recurrences(limits, plan, last_use, chain);
     free(last_use);
     free(chain);
-    return ok && wk_plan_find_lazy(plan) ? WK_OK : no_memory(err);
+    return ok && wk_plan_find_lazy(plan, limits) ? WK_OK : no_memory(err);
 }
 
 wk_status wk_cuda_choose_groups(const wk_cuda_limits *limits, wk_plan *plan, wk_error *err)

@@ -252,7 +252,7 @@ typedef struct version {
 } version;
 
 static const version versions[] = {
-#define MODEL(name, hidden, deter, groups, classes, forward, backward)                             \
+#define MODEL(name, hidden, deter, groups, classes, forward, backward, together)                   \
     {hidden, deter, groups, classes, {forward, backward}},
 #include "tensor/cuda/passes/model_sizes.def"
 #undef MODEL

@@ -335,6 +335,18 @@ struct wk_terms {
 /// Input i for a kernel that takes it as a sum; lazy.c lists those inputs.
 wk_terms wk_call_terms(const wk_cuda_call *c, int i);
 
+/// The bytes that a lazy image, input i, is read as; NULL where it is none. lazy.c lists those
+/// inputs.
+wk_ptr<const uint8_t> wk_call_bytes(const wk_cuda_call *c, int i);
+
+/// The number that a byte of an image stands for, x / 255 - 1/2: the quotient is rounded exactly
+/// for all 256, as a division's.
+static __device__ inline float wk_pixel(unsigned x)
+{
+    const float whole = 0x1.010102p-8f, rest = -0x1.fdfdfep-33f;
+    return fmaf((float)x, whole, (float)x * rest) - 0.5f;
+}
+
 /// Whether input i lies where element `at` of output 0 does: it was produced in its place.
 static inline bool wk_call_lies_at(const wk_cuda_call *c, int i, size_t at)
 {

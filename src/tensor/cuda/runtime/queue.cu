@@ -1,5 +1,6 @@
 // Queues are CUDA streams, events are CUDA events, and pinned memory is page-locked. The device
-// reads the list of a gather directly from the host: it is a few kilobytes and read once.
+// reads the list of a gather, and small uploads, directly from the host: a few kilobytes, read
+// once.
 #include "tensor/cuda/runtime/backend.cuh"
 
 #include <stdlib.h>
@@ -83,29 +84,136 @@ static wk_status download(wk_queue *queue, const wk_buffer *buffer, size_t offse
                         "copying from the device", err);
 }
 
-static wk_status copy(wk_queue *queue, const wk_copy *c, wk_error *err)
+// Many transfers are one kernel, with a block for a part of each: a population has several for each
+// member, and each on its own takes the host and the device some microseconds, however small it is.
+enum { LIST_MAX = 128, LIST_THREADS = 256 };
+typedef struct copy_list {
+    struct {
+        char *to;
+        const char *from;
+        size_t size;
+    } item[LIST_MAX];
+} copy_list;
+
+template <class T> static __device__ void copy_units(char *to, const char *from, size_t size)
 {
-    WK_TRY(choose(queue->backend, err));
-    return wk_cuda_fail(wk_cuda_enqueue_copy(c, stream_of(queue)), "copying on the device", err);
+    size_t step = (size_t)gridDim.x * LIST_THREADS;
+    for (size_t i = blockIdx.x * LIST_THREADS + threadIdx.x; i < size / sizeof(T); i += step)
+        ((T *)to)[i] = ((const T *)from)[i];
 }
 
-// One block for each row.
-__global__ static void gather_kernel(uint4 *to, const uint4 *const *rows, unsigned chunks)
+__global__ static void copy_kernel(const copy_list list)
 {
-    const uint4 *from = rows[blockIdx.x];
-    uint4 *out = to + (size_t)blockIdx.x * chunks;
-    for (unsigned i = threadIdx.x; i < chunks; i += blockDim.x)
+    char *to = list.item[blockIdx.y].to;
+    const char *from = list.item[blockIdx.y].from;
+    size_t size = list.item[blockIdx.y].size, unit = (size_t)to | (size_t)from | size;
+    if (unit % sizeof(uint4) == 0)
+        copy_units<uint4>(to, from, size);
+    else if (unit % sizeof(float) == 0)
+        copy_units<float>(to, from, size);
+    else
+        copy_units<char>(to, from, size);
+}
+
+static void add_copy(copy_list *list, unsigned i, void *to, const void *from, size_t size)
+{
+    list->item[i].to = (char *)to;
+    list->item[i].from = (const char *)from;
+    list->item[i].size = size;
+}
+
+static cudaError_t copy_all(const copy_list *list, unsigned count, cudaStream_t stream)
+{
+    enum { BLOCK_BYTES = 4 * LIST_THREADS * sizeof(uint4), BLOCKS_MAX = 256 };
+    size_t largest = 1;
+    for (unsigned i = 0; i < count; i++)
+        if (list->item[i].size > largest) largest = list->item[i].size;
+    size_t blocks = (largest + BLOCK_BYTES - 1) / BLOCK_BYTES;
+    dim3 grid((unsigned)(blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX), count);
+    copy_kernel<<<grid, LIST_THREADS, 0, stream>>>(*list);
+    return cudaGetLastError();
+}
+
+// Items of the list that begins with item i.
+static unsigned list_count(size_t count, size_t i)
+{
+    return (unsigned)(count - i < LIST_MAX ? count - i : LIST_MAX);
+}
+
+static wk_status copy(wk_queue *queue, const wk_copy *copies, size_t count, wk_error *err)
+{
+    WK_TRY(choose(queue->backend, err));
+    if (count == 1)
+        return wk_cuda_fail(wk_cuda_enqueue_copy(copies, stream_of(queue)), "copying on the device",
+                            err);
+    for (size_t i = 0; i < count; i += LIST_MAX) {
+        copy_list list = {};
+        for (unsigned k = 0; k < list_count(count, i); k++) {
+            const wk_copy *c = &copies[i + k];
+            add_copy(&list, k, (char *)c->to->address + c->to_offset,
+                     (const char *)c->from->address + c->from_offset, c->size);
+        }
+        WK_TRY(wk_cuda_fail(copy_all(&list, list_count(count, i), stream_of(queue)),
+                            "copying on the device", err));
+    }
+    return WK_OK;
+}
+
+static wk_status upload_pinned(wk_queue *queue, const wk_upload *uploads, size_t count,
+                               wk_error *err)
+{
+    WK_TRY(choose(queue->backend, err));
+    for (size_t i = 0; i < count; i += LIST_MAX) {
+        copy_list list = {};
+        for (unsigned k = 0; k < list_count(count, i); k++) {
+            const wk_upload *u = &uploads[i + k];
+            add_copy(&list, k, (char *)u->to->address + u->offset, u->bytes, u->size);
+        }
+        WK_TRY(wk_cuda_fail(copy_all(&list, list_count(count, i), stream_of(queue)),
+                            "copying to the device", err));
+    }
+    return WK_OK;
+}
+
+typedef struct gather_list {
+    struct {
+        uint4 *to;
+        const uint4 *const *rows;
+        unsigned count, chunks;
+    } item[LIST_MAX];
+} gather_list;
+
+// One block for each row.
+__global__ static void gather_kernel(const gather_list list)
+{
+    unsigned chunks = list.item[blockIdx.y].chunks;
+    if (blockIdx.x >= list.item[blockIdx.y].count) return;
+    const uint4 *from = list.item[blockIdx.y].rows[blockIdx.x];
+    uint4 *out = list.item[blockIdx.y].to + (size_t)blockIdx.x * chunks;
+    for (unsigned i = threadIdx.x; i < chunks; i += LIST_THREADS)
         out[i] = from[i];
 }
 
-static wk_status gather(wk_queue *queue, const wk_gather *g, wk_error *err)
+static wk_status gather(wk_queue *queue, const wk_gather *gathers, size_t count, wk_error *err)
 {
     WK_TRY(choose(queue->backend, err));
-    if (g->count == 0) return WK_OK;
-    gather_kernel<<<(unsigned)g->count, 256, 0, stream_of(queue)>>>(
-        (uint4 *)((char *)g->to->address + g->offset), (const uint4 *const *)g->rows,
-        (unsigned)(g->row / sizeof(uint4)));
-    return wk_cuda_fail(cudaGetLastError(), "gathering rows", err);
+    for (size_t i = 0; i < count; i += LIST_MAX) {
+        gather_list list = {};
+        unsigned most = 0;
+        for (unsigned k = 0; k < list_count(count, i); k++) {
+            const wk_gather *g = &gathers[i + k];
+            list.item[k].to = (uint4 *)((char *)g->to->address + g->offset);
+            list.item[k].rows = (const uint4 *const *)g->rows;
+            list.item[k].count = (unsigned)g->count;
+            list.item[k].chunks = (unsigned)(g->row / sizeof(uint4));
+            if (g->count > most) most = (unsigned)g->count;
+        }
+        if (most == 0) continue;
+        gather_kernel<<<dim3(most, list_count(count, i)), LIST_THREADS, 0, stream_of(queue)>>>(
+            list);
+        WK_TRY(wk_cuda_fail(cudaGetLastError(), "gathering rows", err));
+    }
+    return WK_OK;
 }
 
 static wk_status run(wk_queue *queue, wk_executable *e, wk_error *err)
@@ -193,7 +301,7 @@ static void pinned_destroy(wk_backend *backend, void *memory)
 }
 
 const wk_queue_vtable wk_cuda_queues = {
-    create, destroy, upload,       download,      copy,
-    gather, run,     event_create, event_destroy, enqueue_event,
-    after,  wait,    drain,        pinned_create, pinned_destroy,
+    create, destroy, upload,        download,       copy,          upload_pinned,
+    gather, run,     event_create,  event_destroy,  enqueue_event, after,
+    wait,   drain,   pinned_create, pinned_destroy,
 };
