@@ -4,6 +4,7 @@
 #define WK_TENSOR_CUDA_KERNELS_CONV_TILES_CUH
 
 #include "tensor/cuda/kernels/conv_source.cuh"
+#include "tensor/cuda/kernels/mma.cuh"
 
 static __device__ void load_matrix4(unsigned (&r)[4], unsigned place, bool transposed)
 {
@@ -31,10 +32,7 @@ static __device__ void load_matrix2(unsigned (&r)[4], unsigned place, bool trans
 
 static __device__ void multiply(float (&c)[4], const unsigned (&a)[4], const unsigned *b)
 {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, "
-                 "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    wk_mma(c, make_uint4(a[0], a[1], a[2], a[3]), make_uint2(b[0], b[1]));
 }
 
 // The eight warps stand four high and two wide; each has 32 rows and half of the columns.

@@ -20,6 +20,7 @@
 #ifndef WK_TENSOR_CUDA_KERNELS_OBSERVE_TILES_CUH
 #define WK_TENSOR_CUDA_KERNELS_OBSERVE_TILES_CUH
 
+#include "tensor/cuda/kernels/mma.cuh"
 #include "tensor/cuda/kernels/observe.cuh"
 
 enum {
@@ -133,14 +134,6 @@ template <int K> static __device__ inline bool has_tile(int i)
     return i < full || (int)(threadIdx.x / 32) < operand_tiles(K) - full * WARPS;
 }
 
-static __device__ inline void multiply_tile(float (&c)[4], uint4 a, uint2 b)
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, "
-                 "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
-}
-
 // Waits until this warp's operand tiles are there.
 template <int K> static __device__ inline void fetch(uint4 (&a)[warp_tiles(K)], const uint4 *from)
 {
@@ -176,7 +169,7 @@ static __device__ inline void multiply(float (&c)[N][4], const uint4 *from, cons
         if (has_tile<K>(i))
 #pragma unroll
             for (int j = 0; j < N; j++)
-                multiply_tile(c[j], a[i], b[j][i]);
+                wk_mma(c[j], a[i], b[j][i]);
 }
 
 // Every warp's part of up to TILES tiles of results; double-buffered, so that a faster warp does

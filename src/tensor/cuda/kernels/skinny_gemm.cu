@@ -2,6 +2,7 @@
 // actor or a critic, an action, and their gradients. A library made for large products pads them,
 // or leaves most of the device idle; here each is one pass over its long operand.
 #include "tensor/cuda/kernels/column_sums.cuh"
+#include "tensor/cuda/kernels/mma.cuh"
 #include "tensor/cuda/runtime/stream_context.cuh"
 #include "tensor/truncated.h"
 
@@ -56,15 +57,6 @@ static __device__ inline void load_rows(const results_job &j, unsigned tile,
     }
 }
 
-static __device__ inline void multiply_tile(float (&c)[4], unsigned a0, unsigned a1, unsigned a2,
-                                            unsigned a3, unsigned b0, unsigned b1)
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, "
-                 "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-}
-
 // Rows in shared memory begin in different banks.
 struct alignas(16) skinny_matrix {
     __nv_bfloat16 row[SKINNY][TERMS_MAX + 8];
@@ -116,8 +108,10 @@ static __device__ inline void sum_terms(const results_job &j, const row_pair (&p
 #pragma unroll
         for (int t = 0; t < TILES; t++) {
             uint4 b = *(const uint4 *)&skinny[8 * t + lane / 4][first + lane % 4 * 8];
-            multiply_tile(c[t], p.upper.x, p.lower.x, p.upper.y, p.lower.y, b.x, b.y);
-            multiply_tile(c[t], p.upper.z, p.lower.z, p.upper.w, p.lower.w, b.z, b.w);
+            wk_mma(c[t], make_uint4(p.upper.x, p.lower.x, p.upper.y, p.lower.y),
+                   make_uint2(b.x, b.y));
+            wk_mma(c[t], make_uint4(p.upper.z, p.lower.z, p.upper.w, p.lower.w),
+                   make_uint2(b.z, b.w));
         }
     }
     unsigned row = lane / 4, col = lane % 4 * 2;
@@ -282,9 +276,8 @@ static __global__ void skinny_terms_kernel(terms_job j)
         unsigned row = first + lane / 4, term = lane % 4 * 2;
         const float *upper = a + (size_t)row * j.k, *lower = upper + (size_t)8 * j.k;
         unsigned above = row < j.m ? j.k : 0, below = row + 8 < j.m ? j.k : 0;
-        unsigned a0 = two_terms(upper, term, 1, above), a1 = two_terms(lower, term, 1, below);
-        unsigned a2 = two_terms(upper, term + 8, 1, above);
-        unsigned a3 = two_terms(lower, term + 8, 1, below);
+        uint4 tile = {two_terms(upper, term, 1, above), two_terms(lower, term, 1, below),
+                      two_terms(upper, term + 8, 1, above), two_terms(lower, term + 8, 1, below)};
 #pragma unroll
         for (unsigned i = 0; i < WARP_PAIRS; i++) {
             unsigned col = (warp + i * WARPS) * PAIR + lane % 4 * 4;
@@ -292,7 +285,7 @@ static __global__ void skinny_terms_kernel(terms_job j)
             float c[2][4] = {};
 #pragma unroll
             for (unsigned which = 0; which < 2; which++)
-                multiply_tile(c[which], a0, a1, a2, a3, b[i][which].x, b[i][which].y);
+                wk_mma(c[which], tile, b[i][which]);
             put_results(j, row, col, make_float4(c[0][0], c[0][1], c[1][0], c[1][1]));
             put_results(j, row + 8, col, make_float4(c[0][2], c[0][3], c[1][2], c[1][3]));
         }
@@ -388,7 +381,7 @@ static __device__ inline void add_tile(const gradient_job &j, const gradient_til
         uint4 a = load_transposed(tile, first);
 #pragma unroll
         for (int t = 0; t < TILES; t++)
-            multiply_tile(c[i][t], a.x, a.y, a.z, a.w, b[t][0], b[t][1]);
+            wk_mma(c[i][t], a, make_uint2(b[t][0], b[t][1]));
     }
 }
 
