@@ -4,7 +4,7 @@
 //
 // usage: bench_update [PRESET[,SIZE=N...]] [cpu|cuda|cuda-f32|cuda-one] [TASKS] [UPDATES]
 // The preset is quick, small or paper; a size is named as in sizes.h: small,deter=512,batch=24.
-// cuda-one has one stream for all branches of a graph.
+// cuda-one has one CUDA stream for all of a graph.
 #include "agent/learner_parts.h"
 #include "agent/synthetic_batch.h"
 #include "base/clock.h"

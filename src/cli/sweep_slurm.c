@@ -6,7 +6,7 @@
 #include "cli/sweep.h"
 #include "sweep/process.h"
 #include "sweep/report.h"
-#include "sweep/slurm_world.h"
+#include "sweep/slurm_system.h"
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
@@ -105,13 +105,13 @@ static int code_of_step(int code)
 // Runs the task as a step of the job, which gets Slurm's signals.
 static wk_status run_step(const job *j, const wk_cli *cli, int task, int *code, wk_error *err)
 {
-    const wk_slurm_world *world = &j->place.world;
+    const wk_slurm_system *system = &j->place.system;
     const char *words[] = {"srun",
                            "--ntasks=1",
-                           world->program,
+                           system->program,
                            "sweep",
                            "run",
-                           world->directory,
+                           system->directory,
                            j->sweep.plan.tasks.items[task].name,
                            cli->quiet ? "--quiet" : NULL,
                            NULL};
@@ -122,7 +122,7 @@ static wk_status run_step(const job *j, const wk_cli *cli, int task, int *code, 
     if (failed != 0) return wk_fail(err, WK_E_IO, "cannot run srun: %s", strerror(failed));
     while (waitpid(pid, &status, 0) < 0) {
         if (errno != EINTR) return wk_fail(err, WK_E_IO, "lost srun: %s", strerror(errno));
-        if (stop_signal && !noted) (void)wk_slurm_task_stopping(world, task, NULL);
+        if (stop_signal && !noted) (void)wk_slurm_task_stopping(system, task, NULL);
         noted = stop_signal;
     }
     *code = code_of_step(wk_sweep_exit_code(status));
@@ -146,11 +146,11 @@ static wk_status do_task(wk_cli *cli, const job *j, wk_error *err)
     int code = 0;
     WK_TRY(read_self(cli->words.items[1], &self, err));
     catch_signals();
-    WK_TRY(wk_slurm_task_begin(&j->place.world, &self, &step, err));
+    WK_TRY(wk_slurm_task_begin(&j->place.system, &self, &step, err));
     if (!step.run) return end_with(cli, step.code, err);
     int task = step.task;
     WK_TRY(run_step(j, cli, task, &code, err));
-    WK_TRY(wk_slurm_task_end(&j->place.world, &self, task, code, &step, err));
+    WK_TRY(wk_slurm_task_end(&j->place.system, &self, task, code, &step, err));
     return end_with(cli, step.code, err);
 }
 
@@ -195,7 +195,7 @@ static wk_status finish(wk_cli *cli, const job *j, wk_error *err)
     int round;
     bool report;
     WK_TRY(wk_parse_int("the round", cli->words.items[1], 0, 1000000, &round, err));
-    WK_TRY(wk_slurm_finish(&j->place.world, round, &report, err));
+    WK_TRY(wk_slurm_finish(&j->place.system, round, &report, err));
     return report ? make_report(cli, j, err) : WK_OK;
 }
 

@@ -10,7 +10,7 @@ enum { CASES_MAX = 64, NUMBERS_MAX = 8 * 1000000 };
 
 typedef WK_ARRAY(double) number_list;
 
-struct wk_described {
+struct wk_description {
     wk_domain domain;
     wk_arena arena; // strings
     wk_param params[WK_PARAMS_MAX];
@@ -145,7 +145,7 @@ wk_status wk_domain_describe(const wk_domain *domain, wk_json *json, wk_error *e
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 // Texts are printed to terminals, whose control characters they must not contain.
-static const char *take_text(wk_described *s, wk_document *d)
+static const char *take_text(wk_description *s, wk_document *d)
 {
     char *text = (char *)wk_document_string(d, &s->arena);
     for (char *c = text; *c; c++)
@@ -188,7 +188,7 @@ static bool take_entry(wk_document *d, int *count, int max)
     return wk_document_object(d);
 }
 
-static void take_param(wk_described *s, wk_document *d, wk_param *p)
+static void take_param(wk_description *s, wk_document *d, wk_param *p)
 {
     const struct {
         const char *name;
@@ -211,7 +211,7 @@ static void take_param(wk_described *s, wk_document *d, wk_param *p)
     }
 }
 
-static void take_task(wk_described *s, wk_document *d, wk_task *t)
+static void take_task(wk_description *s, wk_document *d, wk_task *t)
 {
     *t = (wk_task){0};
     while (wk_document_member(d)) {
@@ -224,7 +224,7 @@ static void take_task(wk_described *s, wk_document *d, wk_task *t)
     }
 }
 
-static void take_option(wk_described *s, wk_document *d, wk_option *o)
+static void take_option(wk_description *s, wk_document *d, wk_option *o)
 {
     *o = (wk_option){.help = ""};
     while (wk_document_member(d)) {
@@ -237,7 +237,7 @@ static void take_option(wk_described *s, wk_document *d, wk_option *o)
     }
 }
 
-static void take_case(wk_described *s, wk_document *d, wk_case *c, number_list *params)
+static void take_case(wk_description *s, wk_document *d, wk_case *c, number_list *params)
 {
     *c = (wk_case){.help = ""};
     while (wk_document_member(d)) {
@@ -256,7 +256,7 @@ static void take_case(wk_described *s, wk_document *d, wk_case *c, number_list *
 
 // The members that are lists of objects; false for others. Of a list that comes twice the last
 // counts.
-static bool take_table(wk_described *s, wk_document *d)
+static bool take_table(wk_description *s, wk_document *d)
 {
     wk_domain *domain = &s->domain;
     int *count = wk_document_is(d, "params")    ? &domain->n_params
@@ -282,7 +282,7 @@ static bool take_table(wk_described *s, wk_document *d)
     return true;
 }
 
-static void take_member(wk_described *s, wk_document *d)
+static void take_member(wk_description *s, wk_document *d)
 {
     wk_domain *domain = &s->domain;
     if (take_table(s, d)) return;
@@ -324,7 +324,7 @@ static bool in_rows(const number_list *list, size_t n, int *rows)
 }
 
 // Points the domain to what was read, once nothing moves any more.
-static wk_status connect(wk_described *s, wk_error *err)
+static wk_status connect(wk_description *s, wk_error *err)
 {
     wk_domain *domain = &s->domain;
     size_t n = (size_t)domain->n_params;
@@ -348,18 +348,18 @@ static wk_status connect(wk_described *s, wk_error *err)
     return WK_OK;
 }
 
-static wk_status check(const wk_described *s, wk_error *err)
+static wk_status check(const wk_description *s, wk_error *err)
 {
     wk_space *space;
     WK_TRY(wk_domain_check_data(&s->domain, s->probabilities.count > 0, err));
-    WK_TRY(wk_described_space(s, &space, err));
+    WK_TRY(wk_description_space(s, &space, err));
     wk_space_destroy(space);
     return WK_OK;
 }
 
-wk_status wk_described_read(wk_document *d, wk_described **out, wk_error *err)
+wk_status wk_description_read(wk_document *d, wk_description **out, wk_error *err)
 {
-    wk_described *s = calloc(1, sizeof *s);
+    wk_description *s = calloc(1, sizeof *s);
     if (!s) return wk_fail(err, WK_E_MEMORY, "no memory for the description of a domain");
     while (wk_document_member(d))
         take_member(s, d);
@@ -375,12 +375,12 @@ wk_status wk_described_read(wk_document *d, wk_described **out, wk_error *err)
         *out = s;
         return WK_OK;
     }
-    wk_described_destroy(s);
+    wk_description_destroy(s);
     if (err) *err = d->error;
     return d->error.status;
 }
 
-void wk_described_destroy(wk_described *s)
+void wk_description_destroy(wk_description *s)
 {
     if (!s) return;
     for (int i = 0; i < CASES_MAX; i++)
@@ -393,12 +393,12 @@ void wk_described_destroy(wk_described *s)
     free(s);
 }
 
-const wk_domain *wk_described_domain(const wk_described *s)
+const wk_domain *wk_description_domain(const wk_description *s)
 {
     return &s->domain;
 }
 
-wk_status wk_described_space(const wk_described *s, wk_space **out, wk_error *err)
+wk_status wk_description_space(const wk_description *s, wk_space **out, wk_error *err)
 {
     const wk_domain *domain = &s->domain;
     size_t count = s->thetas.count / (size_t)domain->n_params;
@@ -454,11 +454,11 @@ static bool same_space(const wk_space *a, const wk_space *b, size_t n_params)
     return true;
 }
 
-static wk_status compare_spaces(const wk_described *s, const wk_domain *domain, bool *same,
+static wk_status compare_spaces(const wk_description *s, const wk_domain *domain, bool *same,
                                 wk_error *err)
 {
     wk_space *ours, *theirs;
-    WK_TRY(wk_described_space(s, &ours, err));
+    WK_TRY(wk_description_space(s, &ours, err));
     wk_status status = wk_space_create(domain, false, &theirs, err);
     if (status == WK_OK) {
         *same = same_space(ours, theirs, (size_t)domain->n_params);
@@ -468,7 +468,7 @@ static wk_status compare_spaces(const wk_described *s, const wk_domain *domain, 
     return status;
 }
 
-wk_status wk_described_fits(const wk_described *s, const wk_domain *domain, wk_error *err)
+wk_status wk_description_fits(const wk_description *s, const wk_domain *domain, wk_error *err)
 {
     const wk_domain *was = &s->domain;
     const char *differs = strcmp(was->name, domain->name) != 0      ? "name"

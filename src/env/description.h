@@ -18,21 +18,22 @@ void wk_domain_describe_tasks(const wk_domain *domain, wk_json *json);
 
 /// A domain of which the description is known and nothing else: its functions are NULL, and
 /// wk_env_create refuses it.
-typedef struct wk_described wk_described;
+typedef struct wk_description wk_description;
 
 /// Reads the object that is open to its end; what it says is checked like a plug-in's domain.
 /// Errors are the document's.
-wk_status wk_described_read(wk_document *document, wk_described **out, wk_error *err);
+wk_status wk_description_read(wk_document *document, wk_description **out, wk_error *err);
 /// NULL is allowed.
-void wk_described_destroy(wk_described *described);
-const wk_domain *wk_described_domain(const wk_described *described);
+void wk_description_destroy(wk_description *description);
+const wk_domain *wk_description_domain(const wk_description *description);
 
 /// Its default distribution; wk_space_create does not know a grid that was listed.
-wk_status wk_described_space(const wk_described *described, wk_space **out, wk_error *err);
+wk_status wk_description_space(const wk_description *description, wk_space **out, wk_error *err);
 
 /// Whether weights, replay and checkpoints of the one domain are of use to the other: the same
 /// params, tasks, options, grid, and sizes. Cases and texts may differ. The error names what does
 /// not.
-wk_status wk_described_fits(const wk_described *described, const wk_domain *domain, wk_error *err);
+wk_status wk_description_fits(const wk_description *description, const wk_domain *domain,
+                              wk_error *err);
 
 #endif

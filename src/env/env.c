@@ -4,7 +4,7 @@
 // reset, since its numbers may be anything.
 #include "env/domain.h"
 #include "env/host.h"
-#include "env/tally.h"
+#include "env/indicator.h"
 
 #include "base/clock.h"
 #include <inttypes.h>
@@ -22,9 +22,9 @@ struct wk_env {
     double theta[WK_PARAMS_MAX];
     uint64_t seed, episode;
     int steps;
-    uint8_t flags; // of the last observation
-    bool tallied;  // the tallies cover the whole episode
-    wk_tally tallies[WK_INDICATORS_MAX];
+    uint8_t flags;     // of the last observation
+    bool totals_whole; // the totals cover the whole episode
+    wk_indicator_total totals[WK_INDICATORS_MAX];
     wk_env_seconds seconds;
     float vector[]; // [observation.vector] of the current state
 };
@@ -125,14 +125,14 @@ static void finish_step(wk_env *env, wk_outcome *outcome, const wk_frame *frame)
     env->seconds.render += wk_clock_seconds() - began;
 }
 
-// A saved state: this header, the domain's bytes, in version 2 the tallies of its indicators, and
+// A saved state: this header, the domain's bytes, in version 2 the totals of its indicators, and
 // the CRC-32 of all; in version 3 header and CRC-32 alone. Numbers are in the machine's byte order;
 // the magic number reads differently in the other one.
 enum {
     STATE_MAGIC = 0x45534b57,
-    STATE_PLAIN = 1,   // version of a state without tallies
-    STATE_TALLIED = 2, // with them
-    STATE_ABSENT = 3,  // of a domain that saves none
+    STATE_PLAIN = 1,  // version of a state without totals
+    STATE_TOTALS = 2, // with them
+    STATE_ABSENT = 3, // of a domain that saves none
     DOMAIN_NAME_BYTES = 64
 };
 
@@ -165,11 +165,11 @@ static size_t world_bytes(const wk_env *env)
     return saves_state(env) ? env->domain->state_size(env->world) : 0;
 }
 
-// Bytes of the tallies in a saved state.
-static size_t tally_bytes(const wk_env *env)
+// Bytes of the totals in a saved state.
+static size_t totals_bytes(const wk_env *env)
 {
-    bool kept = env->tallied && saves_state(env);
-    return kept ? (size_t)env->domain->n_indicators * sizeof *env->tallies : 0;
+    bool kept = env->totals_whole && saves_state(env);
+    return kept ? (size_t)env->domain->n_indicators * sizeof *env->totals : 0;
 }
 
 // Starts an episode in the domain and in the wrapper; on failure there is none.
@@ -200,8 +200,8 @@ static wk_status start(wk_env *env, const double *theta, uint64_t seed, uint64_t
     env->episode = episode;
     env->steps = 0;
     env->started = true;
-    env->tallied = true;
-    memset(env->tallies, 0, sizeof env->tallies);
+    env->totals_whole = true;
+    memset(env->totals, 0, sizeof env->totals);
     return WK_OK;
 }
 
@@ -267,7 +267,7 @@ wk_status wk_env_step(wk_env *env, const float *action, const wk_frame *out, wk_
     env->steps++;
     finish_step(env, &outcome, out);
     for (int k = 0; k < env->domain->n_indicators && !outcome.diverged; k++)
-        wk_tally_add(&env->tallies[k], &env->domain->indicators[k], outcome.indicators[k]);
+        wk_indicator_total_add(&env->totals[k], &env->domain->indicators[k], outcome.indicators[k]);
     env->seconds.all += wk_clock_seconds() - began;
     if ((env->flags & WK_IS_TERMINAL) && !env->domain->ends_early)
         return wk_fail(err, WK_E_INPUT,
@@ -300,7 +300,9 @@ bool wk_env_has_episode(const wk_env *env)
 
 double wk_env_indicator(const wk_env *env, int k)
 {
-    return env->tallied ? wk_tally_value(&env->tallies[k], &env->domain->indicators[k]) : NAN;
+    return env->totals_whole
+               ? wk_indicator_total_value(&env->totals[k], &env->domain->indicators[k])
+               : NAN;
 }
 
 wk_status wk_env_render(wk_env *env, int width, int height, uint8_t *rgb, wk_error *err)
@@ -329,7 +331,7 @@ static uint32_t checksum(const void *bytes, size_t size)
 size_t wk_env_state_size(const wk_env *env)
 {
     if (!env->started) return 0;
-    return state_size_for(world_bytes(env)) + tally_bytes(env);
+    return state_size_for(world_bytes(env)) + totals_bytes(env);
 }
 
 wk_status wk_env_save(const wk_env *env, void *bytes, size_t size, wk_error *err)
@@ -339,14 +341,14 @@ wk_status wk_env_save(const wk_env *env, void *bytes, size_t size, wk_error *err
     size_t needed = wk_env_state_size(env);
     if (size != needed)
         return wk_fail(err, WK_E_INPUT, "a saved state takes %zu bytes, not %zu", needed, size);
-    size_t tallies = tally_bytes(env);
+    size_t totals = totals_bytes(env);
     state_header header = {.magic = STATE_MAGIC,
                            .version = !saves_state(env) ? STATE_ABSENT
-                                      : tallies         ? STATE_TALLIED
+                                      : totals          ? STATE_TOTALS
                                                         : STATE_PLAIN,
                            .seed = env->seed,
                            .episode = env->episode,
-                           .world_size = needed - tallies - state_size_for(0),
+                           .world_size = needed - totals - state_size_for(0),
                            .steps = env->steps,
                            .flags = env->flags};
     strncpy(header.domain, env->domain->name, sizeof header.domain - 1);
@@ -354,11 +356,11 @@ wk_status wk_env_save(const wk_env *env, void *bytes, size_t size, wk_error *err
     for (int i = 0; i < WK_OPTIONS_MAX; i++)
         header.options[i] = env->options[i];
 
-    char *world = (char *)bytes + sizeof header, *end = world + header.world_size + tallies;
+    char *world = (char *)bytes + sizeof header, *end = world + header.world_size + totals;
     memcpy(bytes, &header, sizeof header);
     memset(world, 0, header.world_size);
     if (!(env->flags & WK_IS_DIVERGED) && saves_state(env)) env->domain->save(env->world, world);
-    memcpy(end - tallies, env->tallies, tallies);
+    memcpy(end - totals, env->totals, totals);
     uint32_t sum = checksum(bytes, (size_t)(end - (char *)bytes));
     memcpy(end, &sum, sizeof sum);
     return WK_OK;
@@ -377,8 +379,9 @@ static wk_status check_bytes(const void *bytes, size_t size, state_header *heade
                        "the state has version %u, this program reads versions %d to %d",
                        header->version, STATE_PLAIN, STATE_ABSENT);
     uint64_t rest = size - state_size_for(0) - header->world_size; // the world
-    bool whole = header->world_size <= size - state_size_for(0) &&
-                 (header->version == STATE_TALLIED ? rest % sizeof(wk_tally) == 0 : rest == 0);
+    bool whole =
+        header->world_size <= size - state_size_for(0) &&
+        (header->version == STATE_TOTALS ? rest % sizeof(wk_indicator_total) == 0 : rest == 0);
     if (!whole)
         return wk_fail(err, WK_E_FORMAT,
                        "the saved state has %zu bytes but its world %" PRIu64 "; it was cut or "
@@ -424,10 +427,10 @@ static wk_status load_world(wk_env *env, const void *bytes, size_t size, wk_erro
 }
 
 // A state of before the domain had these indicators leaves those of its episode unknown.
-static void load_tallies(wk_env *env, const void *tallies, size_t size)
+static void load_totals(wk_env *env, const void *totals, size_t size)
 {
-    env->tallied = size == tally_bytes(env);
-    if (env->tallied) memcpy(env->tallies, tallies, size);
+    env->totals_whole = size == totals_bytes(env);
+    if (env->totals_whole) memcpy(env->totals, totals, size);
 }
 
 wk_status wk_env_load(wk_env *env, const void *bytes, size_t size, wk_error *err)
@@ -447,7 +450,7 @@ wk_status wk_env_load(wk_env *env, const void *bytes, size_t size, wk_error *err
             return status;
         }
     }
-    load_tallies(env, world + header.world_size, size - state_size_for((size_t)header.world_size));
+    load_totals(env, world + header.world_size, size - state_size_for((size_t)header.world_size));
     env->steps = header.steps;
     env->flags = (uint8_t)header.flags;
     return WK_OK;

@@ -16,7 +16,7 @@ static const double ANSWER_SECONDS = 60, START_SECONDS = 120;
 
 struct wk_python_domain {
     wk_domain domain; // first: functions of the domain get its address
-    wk_described *described;
+    wk_description *description;
     char *spec;
     int image_width, image_height, image_channels;
     uint32_t state_bytes; // 0: states cannot be saved
@@ -277,9 +277,9 @@ static wk_status take_description(wk_python_domain *p, const wk_python_shared *s
     size_t length = shared->length <= DESCRIPTION_MAX ? shared->length : DESCRIPTION_MAX;
     WK_TRY(
         wk_document_start("its description", (const char *)(shared + 1), length, &document, err));
-    wk_described_read(&document, &p->described, NULL); // errors are the document's
+    wk_description_read(&document, &p->description, NULL); // errors are the document's
     WK_TRY(wk_document_close(&document, err));
-    p->domain = *wk_described_domain(p->described);
+    p->domain = *wk_description_domain(p->description);
     p->image_width = (int)shared->image_width;
     p->image_height = (int)shared->image_height;
     p->image_channels = (int)shared->image_channels;
@@ -339,7 +339,7 @@ void wk_python_domain_close(wk_python_domain *p)
         wk_python_dismiss(&p->idle[i]); // all at once
     for (int i = 0; i < p->n_idle; i++)
         wk_python_stop(&p->idle[i], true);
-    wk_described_destroy(p->described);
+    wk_description_destroy(p->description);
     wk_text_free(&p->events);
     pthread_mutex_destroy(&p->lock);
     free(p->spec);

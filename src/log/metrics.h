@@ -40,13 +40,13 @@ typedef struct wk_metrics_record {
 } wk_metrics_record;
 
 /// A place that records go to. `write` adds all of a record or nothing; `mark` is a position that
-/// `cut` goes back to; `sync` makes everything durable. All but `write` and `close` may be
+/// `truncate` goes back to; `sync` makes everything durable. All but `write` and `close` may be
 /// NULL.
 typedef struct wk_metrics_sink {
     void *self;
     wk_status (*write)(void *self, const wk_metrics_record *record, wk_error *err);
     uint64_t (*mark)(void *self);
-    wk_status (*cut)(void *self, uint64_t mark, wk_error *err);
+    wk_status (*truncate)(void *self, uint64_t mark, wk_error *err);
     wk_status (*sync)(void *self, wk_error *err);
     void (*close)(void *self);
 } wk_metrics_sink;

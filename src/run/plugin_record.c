@@ -28,9 +28,9 @@ static void take_file(wk_document *d, wk_arena *arena, wk_code_file *out)
 static void take_domain(wk_document *d, wk_plugin_record *record)
 {
     if (!wk_document_object(d)) return;
-    wk_described_destroy(record->domain);
+    wk_description_destroy(record->domain);
     record->domain = NULL;
-    wk_described_read(d, &record->domain, NULL); // errors are the document's
+    wk_description_read(d, &record->domain, NULL); // errors are the document's
 }
 
 static void take_rule(wk_document *d, wk_plugin_record *record)
@@ -99,7 +99,7 @@ wk_status wk_plugin_record_read(const char *directory, wk_plugin_record *out, wk
 
 void wk_plugin_record_free(wk_plugin_record *record)
 {
-    wk_described_destroy(record->domain);
+    wk_description_destroy(record->domain);
     wk_arena_reset(&record->arena);
     *record = (wk_plugin_record){0};
 }

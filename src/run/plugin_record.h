@@ -14,7 +14,7 @@
 typedef struct wk_plugin_record {
     wk_arena arena;
     wk_code_file domain_file, rule_file;
-    wk_described *domain;
+    wk_description *domain;
     wk_curriculum_rule rule; // name NULL: built in; its distribution is always NULL
 } wk_plugin_record;
 

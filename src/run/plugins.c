@@ -79,12 +79,12 @@ static bool wanted(const wk_plugin_request *request)
 static wk_status open_domain(const wk_plugin_requests *w, wk_run_plugins *code, wk_error *err)
 {
     if (!wanted(&w->domain)) return WK_OK;
-    const wk_described *was = w->record ? w->record->domain : NULL;
+    const wk_description *was = w->record ? w->record->domain : NULL;
     WK_TRY(find_file(&DOMAIN, &w->domain, was ? &w->record->domain_file : NULL, w->log,
                      &code->domain_file, err));
     WK_TRY(wk_plugin_load(code->domain_file.path, &code->plugin, err));
     if (!was) return WK_OK;
-    wk_status status = wk_described_fits(was, wk_plugin_domain(code->plugin), err);
+    wk_status status = wk_description_fits(was, wk_plugin_domain(code->plugin), err);
     if (status != WK_OK) wk_fail_context(err, "plug-in '%s'", code->domain_file.path);
     return status;
 }

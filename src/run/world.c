@@ -26,8 +26,8 @@ static wk_status find_domain(const wk_run_config *config, const wk_run_plugins *
                        "it (plugin.json): train there once more, with the same options and "
                        "--plugin FILE, to have it written",
                        config->plugin);
-    out->described = record->domain;
-    out->domain = wk_described_domain(record->domain);
+    out->description = record->domain;
+    out->domain = wk_description_domain(record->domain);
     return WK_OK;
 }
 
@@ -123,8 +123,8 @@ wk_status wk_run_space_create(const wk_run_config *config, const wk_run_world *w
         return status == WK_OK || !err ? status : wk_fail_context(err, "curriculum.space");
     }
     if (thetas.set.count == 0)
-        return world->described ? wk_described_space(world->described, out, err)
-                                : wk_space_create(world->domain, false, out, err);
+        return world->description ? wk_description_space(world->description, out, err)
+                                  : wk_space_create(world->domain, false, out, err);
     return wk_space_create_list(world->domain, thetas.params, (size_t)thetas.set.count, out, err);
 }
 

@@ -9,7 +9,7 @@
 /// Plain data; what it points to belongs to the code or the record it was opened with.
 typedef struct wk_run_world {
     const wk_domain *domain;
-    const wk_described *described; // where only a description is known; else NULL
+    const wk_description *description; // where only a description is known; else NULL
     int options[WK_OPTIONS_MAX];
 } wk_run_world;
 

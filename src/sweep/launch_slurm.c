@@ -1,28 +1,28 @@
 // --launch slurm: submits what is not done and returns; the jobs do the rest.
 #include "sweep/report.h"
-#include "sweep/slurm_world.h"
+#include "sweep/slurm_system.h"
 
-static wk_status is_all_done(const wk_slurm_world *world, bool *out, wk_error *err)
+static wk_status is_all_done(const wk_slurm_system *system, bool *out, wk_error *err)
 {
     *out = true;
-    for (size_t i = 0; *out && i < world->plan->tasks.count; i++) {
+    for (size_t i = 0; *out && i < system->plan->tasks.count; i++) {
         wk_sweep_task_phase phase;
-        WK_TRY(world->phase(world->context, (int)i, &phase, err));
+        WK_TRY(system->phase(system->context, (int)i, &phase, err));
         *out = phase == WK_SWEEP_DONE;
     }
     if (!*out) return WK_OK;
-    return wk_sweep_report_done(world->plan, world->directory, out, err);
+    return wk_sweep_report_done(system->plan, system->directory, out, err);
 }
 
-static wk_status submit(const wk_sweep_launch *launch, const wk_slurm_world *world,
+static wk_status submit(const wk_sweep_launch *launch, const wk_slurm_system *system,
                         wk_sweep_end *end, wk_error *err)
 {
     bool done;
     int submitted;
-    WK_TRY(is_all_done(world, &done, err));
+    WK_TRY(is_all_done(system, &done, err));
     *end = done ? WK_SWEEP_FINISHED : WK_SWEEP_SUBMITTED;
     if (done) return WK_OK;
-    WK_TRY(wk_slurm_submit(world, launch->options->slurm, 0, &submitted, err));
+    WK_TRY(wk_slurm_submit(system, launch->options->slurm, 0, &submitted, err));
     if (submitted == 0)
         wk_log_line(&launch->log, WK_LOG_INFO,
                     "nothing to submit: every run is queued, worked on, done or failed");
@@ -34,7 +34,7 @@ static wk_status start(const wk_sweep_launch *launch, wk_sweep_end *end, wk_erro
     wk_slurm_folder place = {0};
     wk_status status =
         wk_slurm_folder_open(launch->directory, launch->plan, &launch->log, &place, err);
-    if (status == WK_OK) status = submit(launch, &place.world, end, err);
+    if (status == WK_OK) status = submit(launch, &place.system, end, err);
     wk_slurm_folder_close(&place);
     return status;
 }
@@ -44,7 +44,7 @@ static wk_status cancel(const wk_sweep_launch *launch, wk_error *err)
     wk_slurm_folder place = {0};
     wk_status status =
         wk_slurm_folder_open_existing(launch->directory, launch->plan, &launch->log, &place, err);
-    if (status == WK_OK && place.dir) status = wk_slurm_cancel(&place.world, err);
+    if (status == WK_OK && place.dir) status = wk_slurm_cancel(&place.system, err);
     wk_slurm_folder_close(&place);
     return status;
 }
@@ -55,7 +55,7 @@ static wk_status queued(const char *directory, const wk_sweep_plan *plan, bool *
     wk_slurm_jobs jobs = {0};
     const wk_log silent = {0};
     wk_status status = wk_slurm_folder_open_existing(directory, plan, &silent, &place, err);
-    if (status == WK_OK && place.dir) status = wk_slurm_queue(&place.world, &jobs, err);
+    if (status == WK_OK && place.dir) status = wk_slurm_queue(&place.system, &jobs, err);
     for (size_t i = 0; status == WK_OK && i < jobs.count; i++)
         if (jobs.items[i].task >= 0) out[jobs.items[i].task] = true;
     wk_array_free(&jobs);

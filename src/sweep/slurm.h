@@ -46,9 +46,9 @@ typedef struct wk_slurm_options {
     int n_lines;
 } wk_slurm_options;
 
-/// What the code here needs of the world outside, so that a simulation can take its place. Files
+/// What the code here needs of the system outside, so that a simulation can take its place. Files
 /// are those of DIRECTORY/sweep/slurm.
-typedef struct wk_slurm_world {
+typedef struct wk_slurm_system {
     void *context;
     /// Runs sbatch, squeue, scontrol or scancel: words[0], the last word is followed by NULL.
     /// `output` gets what it printed, errors included; `code` its exit code.
@@ -64,7 +64,7 @@ typedef struct wk_slurm_world {
     const char *directory; // absolute path of the sweep
     const wk_sweep_plan *plan;
     wk_log log;
-} wk_slurm_world;
+} wk_slurm_system;
 
 /// What is in Slurm's queue of this sweep.
 typedef struct wk_slurm_job {
@@ -77,21 +77,21 @@ typedef struct wk_slurm_job {
 typedef WK_ARRAY(wk_slurm_job) wk_slurm_jobs;
 
 /// Adds the jobs in the queue; free them with wk_array_free also after a failure.
-wk_status wk_slurm_queue(const wk_slurm_world *world, wk_slurm_jobs *out, wk_error *err);
+wk_status wk_slurm_queue(const wk_slurm_system *system, wk_slurm_jobs *out, wk_error *err);
 
 /// Submits every task that is neither done, failed, queued nor worked on, and a job for the report
 /// after all that is queued. Options are remembered; NULL takes those of the submission before, or
 /// the defaults.
 /// `round` counts submissions by wk_slurm_finish, from 0. Calling it again submits nothing twice.
-wk_status wk_slurm_submit(const wk_slurm_world *world, const wk_slurm_options *options, int round,
+wk_status wk_slurm_submit(const wk_slurm_system *system, const wk_slurm_options *options, int round,
                           int *submitted, wk_error *err);
 
 /// Takes what is pending out of the queue and asks what runs to save and stop.
-wk_status wk_slurm_cancel(const wk_slurm_world *world, wk_error *err);
+wk_status wk_slurm_cancel(const wk_slurm_system *system, wk_error *err);
 
 /// What the last job does: true in `report` when no task can get any further, so that the report
 /// is to be made. Else what was lost is submitted again, or another last job for later.
-wk_status wk_slurm_finish(const wk_slurm_world *world, int round, bool *report, wk_error *err);
+wk_status wk_slurm_finish(const wk_slurm_system *system, int round, bool *report, wk_error *err);
 
 /// The array task that a batch script runs as: SLURM_ARRAY_JOB_ID and so on.
 typedef struct wk_slurm_self {
@@ -107,12 +107,12 @@ typedef struct wk_slurm_step {
     int code;
 } wk_slurm_step;
 
-wk_status wk_slurm_task_begin(const wk_slurm_world *world, const wk_slurm_self *self,
+wk_status wk_slurm_task_begin(const wk_slurm_system *system, const wk_slurm_self *self,
                               wk_slurm_step *step, wk_error *err);
 /// The job received a stop signal: that its process ends now is no failure of the node.
-wk_status wk_slurm_task_stopping(const wk_slurm_world *world, int task, wk_error *err);
+wk_status wk_slurm_task_stopping(const wk_slurm_system *system, int task, wk_error *err);
 /// `code` is that of `waker sweep run`.
-wk_status wk_slurm_task_end(const wk_slurm_world *world, const wk_slurm_self *self, int task,
+wk_status wk_slurm_task_end(const wk_slurm_system *system, const wk_slurm_self *self, int task,
                             int code, wk_slurm_step *step, wk_error *err);
 
 /// One GPU for each task, all else left to the cluster.

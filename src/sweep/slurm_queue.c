@@ -53,7 +53,7 @@ static bool parse_job(const char *line, const char *id, wk_slurm_job *out)
     return true;
 }
 
-wk_status wk_slurm_queue(const wk_slurm_world *world, wk_slurm_jobs *out, wk_error *err)
+wk_status wk_slurm_queue(const wk_slurm_system *system, wk_slurm_jobs *out, wk_error *err)
 {
     static const char *const words[] = {
         "squeue", "--me", "--noheader", "--array", "--format=%j|%F|%K|%T", NULL};
@@ -61,14 +61,14 @@ wk_status wk_slurm_queue(const wk_slurm_world *world, wk_slurm_jobs *out, wk_err
     wk_text text = {0};
     wk_slurm_cache cache = {0};
     wk_slurm_job job;
-    WK_TRY(wk_slurm_id(world, id, err));
+    WK_TRY(wk_slurm_id(system, id, err));
     if (!*id) return WK_OK;
-    wk_status status = wk_slurm_call(world, words, &text, err);
+    wk_status status = wk_slurm_call(system, words, &text, err);
     for (const char *line = wk_text_get(&text); status == WK_OK && *line;
          line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n')) {
         if (!parse_job(line, id, &job)) continue;
         if (job.index >= 0)
-            status = wk_slurm_task_of(world, &cache, job.submission, job.index, &job.task, err);
+            status = wk_slurm_task_of(system, &cache, job.submission, job.index, &job.task, err);
         if (status == WK_OK && !wk_array_push(out, job))
             status = wk_fail(err, WK_E_MEMORY, "no memory for the queue");
     }

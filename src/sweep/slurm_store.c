@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/random.h>
 
-wk_status wk_slurm_read(const wk_slurm_world *world, const char *name, bool *there, wk_text *out,
+wk_status wk_slurm_read(const wk_slurm_system *system, const char *name, bool *there, wk_text *out,
                         wk_error *err)
 {
-    wk_status status = world->read(world->context, name, out, err);
+    wk_status status = system->read(system->context, name, out, err);
     *there = status == WK_OK;
     if (status == WK_E_NOT_FOUND) return WK_OK;
     if (status == WK_OK && out->failed)
@@ -23,31 +23,31 @@ static bool is_id(const char *text, size_t length)
     return length > 0 && length < WK_SLURM_ID_MAX && strspn(text, "0123456789abcdef") == length;
 }
 
-wk_status wk_slurm_id(const wk_slurm_world *world, char out[WK_SLURM_ID_MAX], wk_error *err)
+wk_status wk_slurm_id(const wk_slurm_system *system, char out[WK_SLURM_ID_MAX], wk_error *err)
 {
     wk_text text = {0};
     bool there;
-    wk_status status = wk_slurm_read(world, "id", &there, &text, err);
+    wk_status status = wk_slurm_read(system, "id", &there, &text, err);
     size_t length = strcspn(wk_text_get(&text), "\n");
     if (status == WK_OK && there && !is_id(wk_text_get(&text), length))
         status = wk_fail(err, WK_E_FORMAT,
                          "'%s/sweep/slurm/id' is damaged: jobs of this sweep cannot be found by "
                          "it; cancel them with scancel and delete '%s/sweep/slurm'",
-                         world->directory, world->directory);
+                         system->directory, system->directory);
     snprintf(out, WK_SLURM_ID_MAX, "%.*s", status == WK_OK ? (int)length : 0, wk_text_get(&text));
     wk_text_free(&text);
     return status;
 }
 
-wk_status wk_slurm_id_make(const wk_slurm_world *world, char out[WK_SLURM_ID_MAX], wk_error *err)
+wk_status wk_slurm_id_make(const wk_slurm_system *system, char out[WK_SLURM_ID_MAX], wk_error *err)
 {
     uint64_t random;
-    WK_TRY(wk_slurm_id(world, out, err));
+    WK_TRY(wk_slurm_id(system, out, err));
     if (*out) return WK_OK;
     if (getrandom(&random, sizeof random, 0) != sizeof random)
         return wk_fail(err, WK_E_IO, "no random number for the names of the jobs");
     snprintf(out, WK_SLURM_ID_MAX, "%08" PRIx64, random & 0xffffffff);
-    return world->write(world->context, "id", out, err);
+    return system->write(system->context, "id", out, err);
 }
 
 // N of "N.tasks", or 0.
@@ -58,10 +58,10 @@ static int submission_of(const char *name)
     return (int)strtol(name, NULL, 10);
 }
 
-wk_status wk_slurm_newest(const wk_slurm_world *world, int *out, wk_error *err)
+wk_status wk_slurm_newest(const wk_slurm_system *system, int *out, wk_error *err)
 {
     wk_names names = {0};
-    wk_status status = world->list(world->context, &names, err);
+    wk_status status = system->list(system->context, &names, err);
     *out = 0;
     for (size_t i = 0; status == WK_OK && i < names.count; i++) {
         int number = submission_of(names.items[i]);
@@ -71,7 +71,7 @@ wk_status wk_slurm_newest(const wk_slurm_world *world, int *out, wk_error *err)
     return status;
 }
 
-wk_status wk_slurm_task_of(const wk_slurm_world *world, wk_slurm_cache *cache, int submission,
+wk_status wk_slurm_task_of(const wk_slurm_system *system, wk_slurm_cache *cache, int submission,
                            int index, int *task, wk_error *err)
 {
     char name[WK_SLURM_NAME_MAX];
@@ -81,13 +81,13 @@ wk_status wk_slurm_task_of(const wk_slurm_world *world, wk_slurm_cache *cache, i
         wk_text_free(&cache->text);
         cache->submission = submission;
         snprintf(name, sizeof name, "%d.tasks", submission);
-        WK_TRY(wk_slurm_read(world, name, &there, &cache->text, err));
+        WK_TRY(wk_slurm_read(system, name, &there, &cache->text, err));
     }
     const char *line = wk_text_get(&cache->text);
     for (; index > 0 && *line; index--)
         line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n');
     snprintf(name, sizeof name, "%.*s", (int)strcspn(line, "\n"), line);
-    if (index == 0 && *name) *task = wk_sweep_plan_find(world->plan, name);
+    if (index == 0 && *name) *task = wk_sweep_plan_find(system->plan, name);
     return WK_OK;
 }
 
@@ -234,12 +234,12 @@ wk_status wk_slurm_options_check(const wk_slurm_options *options, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_slurm_call(const wk_slurm_world *world, const char *const *words, wk_text *output,
+wk_status wk_slurm_call(const wk_slurm_system *system, const char *const *words, wk_text *output,
                         wk_error *err)
 {
     int code = 0;
     size_t before = output->length;
-    WK_TRY(world->call(world->context, words, output, &code, err));
+    WK_TRY(system->call(system->context, words, output, &code, err));
     if (output->failed)
         return wk_fail(err, WK_E_MEMORY, "no memory for the output of %s", words[0]);
     if (code == 0) return WK_OK;
@@ -298,12 +298,12 @@ static void put_excluded(const node_records *all, wk_text *out)
                            all->items[i].name);
 }
 
-wk_status wk_slurm_excluded(const wk_slurm_world *world, wk_text *out, wk_error *err)
+wk_status wk_slurm_excluded(const wk_slurm_system *system, wk_text *out, wk_error *err)
 {
     wk_names names = {0};
     node_records all = {0};
     node_record now;
-    wk_status status = world->list(world->context, &names, err);
+    wk_status status = system->list(system->context, &names, err);
     for (size_t i = 0; status == WK_OK && i < names.count; i++)
         if (parse_node(names.items[i], &now) && !add_record(&all, &now))
             status = wk_fail(err, WK_E_MEMORY, "no memory for the names of nodes");
@@ -313,15 +313,15 @@ wk_status wk_slurm_excluded(const wk_slurm_world *world, wk_text *out, wk_error 
     return status;
 }
 
-wk_status wk_slurm_clear_failures(const wk_slurm_world *world, const char *node, wk_error *err)
+wk_status wk_slurm_clear_failures(const wk_slurm_system *system, const char *node, wk_error *err)
 {
     wk_names names = {0};
     node_record now;
-    wk_status status = world->list(world->context, &names, err);
+    wk_status status = system->list(system->context, &names, err);
     for (size_t i = 0; status == WK_OK && i < names.count; i++)
         if (parse_node(names.items[i], &now) && now.failures > 0 &&
             same_node(&now, node, strlen(node)))
-            status = world->remove(world->context, names.items[i], err);
+            status = system->remove(system->context, names.items[i], err);
     wk_names_free(&names);
     return status;
 }

@@ -8,7 +8,7 @@
 
 // A submission while it is made.
 typedef struct submission {
-    const wk_slurm_world *world;
+    const wk_slurm_system *system;
     wk_slurm_options options;
     wk_text options_text; // what texts of options that were read point into
     char id[WK_SLURM_ID_MAX];
@@ -43,7 +43,7 @@ static void put_script_start(const submission *s, const char *kind, const char *
     wk_text_printf(out, "#!/bin/bash\n# Written by 'waker sweep'.\n");
     wk_text_printf(out, "#SBATCH --job-name=waker-%s-%d%s\n", s->id, s->number, kind);
     wk_text_puts(out, "#SBATCH --open-mode=append\n#SBATCH --output=\"");
-    put_path(out, s->world->directory);
+    put_path(out, s->system->directory);
     wk_text_printf(out, "/sweep/slurm/logs/%d%s.log\"\n", s->number, log);
     put_option(out, "partition", o->partition);
     put_option(out, "time", o->time);
@@ -56,9 +56,9 @@ static void put_script_start(const submission *s, const char *kind, const char *
 static void put_command(const submission *s, const char *command, int number, wk_text *out)
 {
     wk_text_puts(out, "exec ");
-    wk_text_shell_quote(out, s->world->program);
+    wk_text_shell_quote(out, s->system->program);
     wk_text_printf(out, " sweep %s ", command);
-    wk_text_shell_quote(out, s->world->directory);
+    wk_text_shell_quote(out, s->system->directory);
     wk_text_printf(out, " %d\n", number);
 }
 
@@ -102,10 +102,10 @@ static wk_status submit_script(const submission *s, const char *name, const wk_t
     char path[WK_PATH_MAX];
     wk_text said = {0};
     if (script->failed) return fail_memory(err);
-    WK_TRY(s->world->write(s->world->context, name, wk_text_get(script), err));
-    WK_TRY(wk_path_print(path, err, "%s/sweep/slurm/%s", s->world->directory, name));
+    WK_TRY(s->system->write(s->system->context, name, wk_text_get(script), err));
+    WK_TRY(wk_path_print(path, err, "%s/sweep/slurm/%s", s->system->directory, name));
     wk_status status = wk_slurm_call(
-        s->world, (const char *const[]){"sbatch", "--parsable", path, NULL}, &said, err);
+        s->system, (const char *const[]){"sbatch", "--parsable", path, NULL}, &said, err);
     // "12", or "12;cluster".
     char digits[32];
     const char *text = wk_text_get(&said);
@@ -123,12 +123,12 @@ static wk_status submit_array(submission *s, const int *tasks, int count, wk_err
     uint64_t job = 0;
     s->number++;
     for (int i = 0; i < count; i++)
-        wk_text_printf(&names, "%s\n", s->world->plan->tasks.items[tasks[i]].name);
+        wk_text_printf(&names, "%s\n", s->system->plan->tasks.items[tasks[i]].name);
     put_array_script(s, count, &script);
     snprintf(name, sizeof name, "%d.tasks", s->number);
     wk_status status = names.failed ? fail_memory(err) : WK_OK;
     if (status == WK_OK)
-        status = s->world->write(s->world->context, name, wk_text_get(&names), err);
+        status = s->system->write(s->system->context, name, wk_text_get(&names), err);
     snprintf(name, sizeof name, "%d.sbatch", s->number);
     if (status == WK_OK) status = submit_script(s, name, &script, &job, err);
     for (int i = 0; status == WK_OK && i < count; i++)
@@ -136,7 +136,7 @@ static wk_status submit_array(submission *s, const int *tasks, int count, wk_err
             status = fail_memory(err);
     if (status == WK_OK) {
         s->submitted += count;
-        wk_log_line(&s->world->log, WK_LOG_INFO, "job array %" PRIu64 ": %d task%s", job, count,
+        wk_log_line(&s->system->log, WK_LOG_INFO, "job array %" PRIu64 ": %d task%s", job, count,
                     count == 1 ? "" : "s");
     }
     wk_text_free(&names);
@@ -155,7 +155,7 @@ static wk_status submit_report(submission *s, wk_error *err)
     wk_status status = submit_script(s, name, &script, &job, err);
     wk_text_free(&script);
     if (status == WK_OK)
-        wk_log_line(&s->world->log, WK_LOG_INFO, "job %" PRIu64 ": the report, after them", job);
+        wk_log_line(&s->system->log, WK_LOG_INFO, "job %" PRIu64 ": the report, after them", job);
     return status;
 }
 
@@ -163,14 +163,14 @@ static wk_status get_options(submission *s, const wk_slurm_options *given, wk_er
 {
     bool there;
     if (!given) {
-        WK_TRY(wk_slurm_read(s->world, "options", &there, &s->options_text, err));
+        WK_TRY(wk_slurm_read(s->system, "options", &there, &s->options_text, err));
         return wk_slurm_options_parse(&s->options_text, &s->options, err);
     }
     s->options = *given;
     WK_TRY(wk_slurm_options_check(given, err));
     wk_slurm_options_print(given, &s->options_text);
     if (s->options_text.failed) return fail_memory(err);
-    return s->world->write(s->world->context, "options", wk_text_get(&s->options_text), err);
+    return s->system->write(s->system->context, "options", wk_text_get(&s->options_text), err);
 }
 
 static bool has_report(const submission *s)
@@ -184,7 +184,7 @@ static bool has_report(const submission *s)
 static wk_status submit_shape(submission *s, int shape, const bool *wanted, int *tasks,
                               wk_error *err)
 {
-    const wk_sweep_plan *plan = s->world->plan;
+    const wk_sweep_plan *plan = s->system->plan;
     int count = 0;
     for (size_t i = 0; i < plan->tasks.count; i++) {
         if (plan->tasks.items[i].shape != shape || !wanted[i]) continue;
@@ -198,14 +198,14 @@ static wk_status submit_shape(submission *s, int shape, const bool *wanted, int 
 
 static wk_status choose_tasks(submission *s, bool *wanted, wk_error *err)
 {
-    const wk_slurm_world *world = s->world;
-    WK_TRY(wk_slurm_queue(world, &s->jobs, err));
+    const wk_slurm_system *system = s->system;
+    WK_TRY(wk_slurm_queue(system, &s->jobs, err));
     for (size_t i = 0; i < s->jobs.count; i++)
         if (s->jobs.items[i].task >= 0) s->queued[s->jobs.items[i].task] = true;
-    for (size_t i = 0; i < world->plan->tasks.count; i++) {
+    for (size_t i = 0; i < system->plan->tasks.count; i++) {
         wk_sweep_task_phase phase;
         if (s->queued[i]) continue;
-        WK_TRY(world->phase(world->context, (int)i, &phase, err));
+        WK_TRY(system->phase(system->context, (int)i, &phase, err));
         s->busy += phase == WK_SWEEP_RUNNING;
         wanted[i] =
             phase == WK_SWEEP_WAITING || phase == WK_SWEEP_STOPPED || phase == WK_SWEEP_TRAINED;
@@ -216,22 +216,22 @@ static wk_status choose_tasks(submission *s, bool *wanted, wk_error *err)
 static wk_status submit_all(submission *s, const wk_slurm_options *options, bool *wanted,
                             int *tasks, wk_error *err)
 {
-    const wk_slurm_world *world = s->world;
-    WK_TRY(wk_slurm_id_make(world, s->id, err));
+    const wk_slurm_system *system = s->system;
+    WK_TRY(wk_slurm_id_make(system, s->id, err));
     WK_TRY(get_options(s, options, err));
-    if (s->round == 0) WK_TRY(world->remove(world->context, WK_SLURM_CANCELLED, err));
-    WK_TRY(wk_slurm_newest(world, &s->number, err));
+    if (s->round == 0) WK_TRY(system->remove(system->context, WK_SLURM_CANCELLED, err));
+    WK_TRY(wk_slurm_newest(system, &s->number, err));
     WK_TRY(choose_tasks(s, wanted, err));
-    for (size_t i = 0; i < world->plan->shapes.count; i++)
+    for (size_t i = 0; i < system->plan->shapes.count; i++)
         WK_TRY(submit_shape(s, (int)i, wanted, tasks, err));
     return has_report(s) ? WK_OK : submit_report(s, err);
 }
 
-wk_status wk_slurm_submit(const wk_slurm_world *world, const wk_slurm_options *options, int round,
+wk_status wk_slurm_submit(const wk_slurm_system *system, const wk_slurm_options *options, int round,
                           int *submitted, wk_error *err)
 {
-    size_t count = world->plan->tasks.count + 1;
-    submission s = {.world = world, .round = round, .queued = calloc(count, sizeof(bool))};
+    size_t count = system->plan->tasks.count + 1;
+    submission s = {.system = system, .round = round, .queued = calloc(count, sizeof(bool))};
     bool *wanted = calloc(count, sizeof *wanted);
     int *tasks = calloc(count, sizeof *tasks);
     wk_status status = s.queued && wanted && tasks ? submit_all(&s, options, wanted, tasks, err)
@@ -253,7 +253,7 @@ static bool is_first(const wk_slurm_jobs *jobs, size_t i)
     return true;
 }
 
-static wk_status cancel_job(const wk_slurm_world *world, const wk_slurm_job *job, wk_error *err)
+static wk_status cancel_job(const wk_slurm_system *system, const wk_slurm_job *job, wk_error *err)
 {
     char id[32];
     wk_text said = {0};
@@ -261,59 +261,59 @@ static wk_status cancel_job(const wk_slurm_world *world, const wk_slurm_job *job
     const char *const all[] = {"scancel", "--quiet", id, NULL};
     const char *const pending[] = {"scancel", "--quiet", "--state=PENDING", id, NULL};
     const char *const save[] = {"scancel", "--quiet", "--signal=USR1", "--state=RUNNING", id, NULL};
-    wk_status status = wk_slurm_call(world, job->index < 0 ? all : pending, &said, err);
+    wk_status status = wk_slurm_call(system, job->index < 0 ? all : pending, &said, err);
     // What runs saves and ends with 75, and its script sees that the sweep is cancelled.
-    if (status == WK_OK && job->index >= 0) status = wk_slurm_call(world, save, &said, err);
+    if (status == WK_OK && job->index >= 0) status = wk_slurm_call(system, save, &said, err);
     wk_text_free(&said);
     return status;
 }
 
-wk_status wk_slurm_cancel(const wk_slurm_world *world, wk_error *err)
+wk_status wk_slurm_cancel(const wk_slurm_system *system, wk_error *err)
 {
     wk_slurm_jobs jobs = {0};
     char id[WK_SLURM_ID_MAX];
-    WK_TRY(wk_slurm_id(world, id, err));
+    WK_TRY(wk_slurm_id(system, id, err));
     if (!*id) return WK_OK;
-    WK_TRY(world->write(world->context, WK_SLURM_CANCELLED, "", err));
-    wk_status status = wk_slurm_queue(world, &jobs, err);
+    WK_TRY(system->write(system->context, WK_SLURM_CANCELLED, "", err));
+    wk_status status = wk_slurm_queue(system, &jobs, err);
     for (size_t i = 0; status == WK_OK && i < jobs.count; i++)
-        if (is_first(&jobs, i)) status = cancel_job(world, &jobs.items[i], err);
+        if (is_first(&jobs, i)) status = cancel_job(system, &jobs.items[i], err);
     if (status == WK_OK && jobs.count > 0)
-        wk_log_line(&world->log, WK_LOG_INFO, "cancelled; what is running saves and stops");
+        wk_log_line(&system->log, WK_LOG_INFO, "cancelled; what is running saves and stops");
     wk_array_free(&jobs);
     return status;
 }
 
 // Tasks that may still get further: worked on, queued, or lost.
-static wk_status count_open(const wk_slurm_world *world, int *open, wk_error *err)
+static wk_status count_open(const wk_slurm_system *system, int *open, wk_error *err)
 {
     *open = 0;
-    for (size_t i = 0; i < world->plan->tasks.count; i++) {
+    for (size_t i = 0; i < system->plan->tasks.count; i++) {
         wk_sweep_task_phase phase;
-        WK_TRY(world->phase(world->context, (int)i, &phase, err));
+        WK_TRY(system->phase(system->context, (int)i, &phase, err));
         *open += phase != WK_SWEEP_DONE && phase != WK_SWEEP_FAILED;
     }
     return WK_OK;
 }
 
-wk_status wk_slurm_finish(const wk_slurm_world *world, int round, bool *report, wk_error *err)
+wk_status wk_slurm_finish(const wk_slurm_system *system, int round, bool *report, wk_error *err)
 {
     wk_text text = {0};
     bool cancelled;
     int open, submitted;
     *report = false;
-    wk_status status = wk_slurm_read(world, WK_SLURM_CANCELLED, &cancelled, &text, err);
+    wk_status status = wk_slurm_read(system, WK_SLURM_CANCELLED, &cancelled, &text, err);
     wk_text_free(&text);
     if (status != WK_OK || cancelled) return status;
-    WK_TRY(count_open(world, &open, err));
+    WK_TRY(count_open(system, &open, err));
     *report = open == 0 || round >= WK_SLURM_ROUNDS;
     if (open > 0 && *report)
-        wk_log_line(&world->log, WK_LOG_WARN,
+        wk_log_line(&system->log, WK_LOG_WARN,
                     "%d tasks are not done after %d rounds; the report is made without them", open,
                     round);
     if (*report) return WK_OK;
-    WK_TRY(wk_slurm_submit(world, NULL, round + 1, &submitted, err));
-    wk_log_line(&world->log, WK_LOG_INFO, "%d tasks are not done yet, %d of them submitted again",
+    WK_TRY(wk_slurm_submit(system, NULL, round + 1, &submitted, err));
+    wk_log_line(&system->log, WK_LOG_INFO, "%d tasks are not done yet, %d of them submitted again",
                 open, submitted);
     return WK_OK;
 }

@@ -48,7 +48,7 @@ typedef struct wk_backend_vtable {
                         wk_error *err);
     wk_status (*download)(const wk_buffer *buffer, size_t offset, void *bytes, size_t size,
                           wk_error *err);
-    /// Chooses plan->groups, plan->branches and plan->lazy, and may reorder independent nodes;
+    /// Chooses plan->groups, plan->streams and plan->lazy, and may reorder independent nodes;
     /// called when only the plan's graph and nodes are set. NULL: there are none.
     wk_status (*choose_groups)(const wk_backend *backend, wk_plan *plan, wk_error *err);
     /// Chooses plan->formats; called when the joins are set too. NULL: everything is in float32.

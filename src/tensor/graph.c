@@ -167,7 +167,7 @@ void wk_graph_output(wk_graph *g, wk_tensor x)
 static bool reserve_node(wk_graph *g, size_t inputs)
 {
     return !g->failed && wk_array_reserve(&g->nodes, 1) && wk_array_reserve(&g->links, inputs) &&
-           wk_array_reserve(&g->tensors, WK_MAX_OUTPUTS);
+           wk_array_reserve(&g->tensors, WK_OUTPUTS_MAX);
 }
 
 // Records for every tensor that this node writes that its content changes here.
@@ -210,7 +210,7 @@ wk_tensor wk_graph_emit(wk_graph *g, wk_op op, wk_attrs attrs, const wk_tensor *
         g->failed = true;
         return (wk_tensor){0};
     }
-    wk_type types[WK_MAX_OUTPUTS];
+    wk_type types[WK_OUTPUTS_MAX];
     wk_shape_infer(g, op, &attrs, inputs, count, types);
     wk_node *node = push_node(g, op, attrs, inputs, count);
     int index = (int)g->nodes.count - 1;

@@ -31,7 +31,7 @@ typedef enum wk_gradient_kind {
     WK_GRADIENT_ONCE,
 } wk_gradient_kind;
 
-enum { WK_MAX_OUTPUTS = 5, WK_MANY_INPUTS = 1 << 30 };
+enum { WK_OUTPUTS_MAX = 5, WK_MANY_INPUTS = 1 << 30 };
 
 /// One row of the manifest.
 typedef struct wk_op_info {

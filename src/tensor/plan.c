@@ -39,7 +39,7 @@ static size_t plain_begin(const wk_plan *plan)
 typedef struct storage {
     int begin, end;  // steps; begin -1: not in the program
     wk_group window; // when those steps may run
-    int branch;      // of all that use it, or -1
+    int stream;      // of all that use it, or -1
     int into;        // tensor id, 0 for the head of a block
     size_t at;
     int stored;       // of a head: the persistent tensor in whose place it is made, or 0
@@ -140,7 +140,7 @@ static void find_lifetimes(planner *p)
             s->end = kept ? (int)p->plan->node_count : span.end;
             s->window = p->windows[step];
             widen(&s->window, (wk_group){s->begin, s->end});
-            s->branch = p->plan->branches[step];
+            s->stream = p->plan->streams[step];
         }
         for (int i = 0; i < node->input_count; i++) {
             int tensor = wk_node_inputs(p->g, node)[i];
@@ -148,7 +148,7 @@ static void find_lifetimes(planner *p)
             storage *s = &p->storages[wk_info(p->g, tensor)->root];
             if (s->end < span.end) s->end = span.end;
             widen(&s->window, p->windows[step]);
-            if (s->branch != p->plan->branches[step]) s->branch = -1;
+            if (s->stream != p->plan->streams[step]) s->stream = -1;
         }
     }
 }
@@ -169,7 +169,7 @@ static void keep_for_lazy(planner *p)
             storage *s = &p->storages[wk_info(p->g, wk_node_inputs(p->g, node)[i])->root];
             if (s->end < result->end) s->end = result->end;
             widen(&s->window, result->window);
-            if (s->branch != result->branch) s->branch = -1;
+            if (s->stream != result->stream) s->stream = -1;
         }
     }
 }
@@ -209,7 +209,7 @@ static void move_block(planner *p, int root, int target, size_t at)
     if (from->begin < to->begin) to->begin = from->begin;
     if (from->end > to->end) to->end = from->end;
     widen(&to->window, from->window);
-    if (from->branch != to->branch) to->branch = -1;
+    if (from->stream != to->stream) to->stream = -1;
 }
 
 bool wk_plan_joins(const wk_graph *g, const wk_node *node)
@@ -329,8 +329,8 @@ static void place_in_place(planner *p)
         bool alone = p->spans[step].begin == p->spans[step].end;
         if (!tensor || !alone || !is_whole_block(p, tensor)) continue;
         int root = wk_info(p->g, tensor)->root;
-        // What other branches read they may read later.
-        if (p->storages[root].branch != p->plan->branches[step]) continue;
+        // What other streams read they may read later.
+        if (p->storages[root].stream != p->plan->streams[step]) continue;
         const wk_type a = wk_info(p->g, root)->type, b = wk_info(p->g, node->outputs)->type;
         if (p->storages[root].end != (int)step || wk_type_size(a) != wk_type_size(b)) continue;
         size_t at;
@@ -490,7 +490,7 @@ wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan *
         p.plan->graph = g;
         p.plan->nodes = calloc(g->nodes.count + 1, sizeof *p.plan->nodes);
         p.plan->places = calloc(g->tensors.count, sizeof *p.plan->places);
-        p.plan->branches = calloc(g->nodes.count + 1, sizeof *p.plan->branches);
+        p.plan->streams = calloc(g->nodes.count + 1, sizeof *p.plan->streams);
         p.plan->finish_by = malloc((g->nodes.count + 1) * sizeof *p.plan->finish_by);
         p.plan->lazy = calloc(g->nodes.count + 1, sizeof *p.plan->lazy);
         p.plan->joins = calloc(g->tensors.count, sizeof *p.plan->joins);
@@ -498,9 +498,9 @@ wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan *
     }
     p.spans = malloc((g->nodes.count + 1) * sizeof *p.spans);
     p.windows = malloc((g->nodes.count + 1) * sizeof *p.windows);
-    bool room = p.plan && p.plan->nodes && p.plan->places && p.plan->branches &&
-                p.plan->finish_by && p.plan->lazy && p.plan->joins && p.plan->formats && p.needed &&
-                p.storages && p.spans && p.windows;
+    bool room = p.plan && p.plan->nodes && p.plan->places && p.plan->streams && p.plan->finish_by &&
+                p.plan->lazy && p.plan->joins && p.plan->formats && p.needed && p.storages &&
+                p.spans && p.windows;
     if (room) memset(p.plan->formats, WK_FORMAT_F32, g->tensors.count);
     for (size_t i = 0; room && i < g->nodes.count; i++)
         p.plan->finish_by[i] = (int)g->nodes.count;
@@ -525,7 +525,7 @@ void wk_plan_destroy(wk_plan *plan)
     wk_array_free(&plan->groups);
     free(plan->nodes);
     free(plan->places);
-    free(plan->branches);
+    free(plan->streams);
     free(plan->finish_by);
     free(plan->lazy);
     free(plan->joins);
@@ -573,7 +573,7 @@ static bool is_same_node(const wk_plan *a, const wk_plan *b, size_t step)
     const wk_node *x = &a->graph->nodes.items[a->nodes[step]];
     const wk_node *y = &b->graph->nodes.items[b->nodes[step]];
     if (x->op != y->op || x->input_count != y->input_count || x->outputs != y->outputs ||
-        a->branches[step] != b->branches[step])
+        a->streams[step] != b->streams[step])
         return false;
     for (int i = 0; i < x->input_count; i++)
         if (wk_node_inputs(a->graph, x)[i] != wk_node_inputs(b->graph, y)[i]) return false;

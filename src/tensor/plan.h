@@ -7,8 +7,8 @@
 // nodes are 16-byte aligned; views begin anywhere. A tensor that is only stored is produced in its
 // destination, if nothing else in the program touches that memory.
 //
-// A branch's node may run at any time from a little before the first of its neighbours on the
-// branch until another branch needs it or it should be done (finish_by). Its memory stays allocated
+// A node of a side stream may run at any time from a little before the first of its neighbours
+// there until another stream needs it or it should be done (finish_by). Its memory stays allocated
 // through that window; otherwise the backend has to wait for it.
 //
 // The result of a lazy node is never materialised: its readers read the node's inputs instead,
@@ -67,8 +67,8 @@ struct wk_plan {
     const wk_graph *graph;
     int *nodes; // those that run, in order
     size_t node_count;
-    int *branches;             // by step; all 0 unless the backend chooses others before placement
-    int *finish_by;            // by step of a branch: the last step that it should overlap
+    int *streams;              // by step; all 0 unless the backend chooses others before placement
+    int *finish_by;            // by step of a side stream: the last step that it should overlap
     WK_ARRAY(wk_group) groups; // in order; chosen by the backend before placement
     bool *lazy;                // by node of the graph; chosen by the backend too
     wk_join *joins;            // by root: where it is produced; set before formats are chosen
@@ -88,7 +88,7 @@ static inline const wk_node *wk_plan_node(const wk_plan *plan, size_t step)
 }
 
 /// Plans what the graph's outputs and writing nodes need. The backend, which may be NULL, chooses
-/// the groups, branches and lazy nodes.
+/// the groups, streams and lazy nodes.
 wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan **out,
                          wk_error *err);
 /// NULL is allowed; the buffers are not the plan's.
@@ -127,10 +127,10 @@ typedef struct wk_block {
 /// any placement. False when memory ran out.
 bool wk_place_blocks(wk_block *blocks, size_t count, size_t *total, size_t *live_peak);
 
-/// When the steps may run: in sequence, except those of branches, which may run earlier or later
-/// than their place in the list as far as dependencies allow. Fills windows (one for every step):
-/// the steps of branch 0 that it may overlap. `spans` says which steps run as one with it. False
-/// when memory ran out.
+/// When the steps may run: in sequence, except those of side streams, which may run earlier or
+/// later than their place in the list as far as dependencies allow. Fills windows (one for every
+/// step): the steps of stream 0 that it may overlap. `spans` says which steps run as one with it.
+/// False when memory ran out.
 bool wk_plan_windows(const wk_plan *plan, const wk_group *spans, wk_group *windows);
 
 #endif

@@ -34,7 +34,7 @@
 /// The stream of chains that stream 0 needs soon.
 enum { WK_URGENT_STREAM = WK_BRANCHES - 1 };
 
-/// Chooses plan->branches and plan->finish_by for a device with this many processors, and reorders
+/// Chooses plan->streams and plan->finish_by for a device with this many processors, and reorders
 /// the plan's steps; its groups and lazy nodes are known. False when memory ran out.
 bool wk_plan_schedule(wk_plan *plan, int processors);
 

@@ -132,7 +132,7 @@ static void find_positions(wk_scheduler *s)
 typedef struct place {
     int at, step; // recorded positions
     int rank;     // among those of one position
-    int node, branch;
+    int node, stream;
 } place;
 
 static int by_place(const void *a, const void *b)
@@ -178,12 +178,12 @@ static bool sort_steps(wk_scheduler *s)
     if (!places) return false;
     for (int i = 0; i < s->count; i++) {
         const wk_step *t = &s->step[i];
-        places[i] = (place){t->at, i, t->rank, s->plan->nodes[i], s->plan->branches[i]};
+        places[i] = (place){t->at, i, t->rank, s->plan->nodes[i], s->plan->streams[i]};
     }
     qsort(places, (size_t)s->count, sizeof *places, by_place);
     for (int i = 0; i < s->count; i++) {
         s->plan->nodes[i] = places[i].node;
-        s->plan->branches[i] = places[i].branch;
+        s->plan->streams[i] = places[i].stream;
     }
     move_groups(s->plan, places);
     find_deadlines(s, places);

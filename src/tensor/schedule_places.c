@@ -293,7 +293,7 @@ static void keep_refused(wk_scheduler *s)
 {
     for (int step = 0; step < s->count; step++) {
         wk_step *t = &s->step[step];
-        int *stream = &s->plan->branches[step];
+        int *stream = &s->plan->streams[step];
         if (t->chain >= 0 && s->chains.items[t->chain].stream == 0)
             t->chain = t->deferrable ? WK_CHAIN_DEFERRED : adopted(s, step);
         *stream = t->chain == WK_CHAIN_MAIN ? 0 : WK_URGENT_STREAM;

@@ -500,7 +500,7 @@ static rule *const rules[WK_OP_COUNT] = {
 };
 
 void wk_shape_infer(const wk_graph *g, wk_op op, const wk_attrs *attrs, const wk_tensor *inputs,
-                    size_t count, wk_type out[WK_MAX_OUTPUTS])
+                    size_t count, wk_type out[WK_OUTPUTS_MAX])
 {
     rules[op](&(call){g, inputs, count, attrs, out});
 }

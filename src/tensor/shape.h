@@ -36,6 +36,6 @@ int wk_row_stack(wk_shape row);
 
 /// Types of the outputs of a node about to be recorded; asserts that the inputs fit.
 void wk_shape_infer(const wk_graph *g, wk_op op, const wk_attrs *attrs, const wk_tensor *inputs,
-                    size_t count, wk_type out[WK_MAX_OUTPUTS]);
+                    size_t count, wk_type out[WK_OUTPUTS_MAX]);
 
 #endif

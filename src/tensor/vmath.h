@@ -215,7 +215,7 @@ WK_VMATH float wk_logf(float x)
 }
 
 /// exp(-x^2 / 2), relative error 3e-7, 0 beyond 13.2: the square's rounding error is put back.
-WK_VMATH float wk_bellf(float x)
+WK_VMATH float wk_gaussianf(float x)
 {
     const float round = 12583039.0f, log2_e = 0x1.715476p+0f;
     const float ln2_high = 0x1.63p-1f, ln2_low = -0x1.bd0106p-13f; // high: 9 bits, n * high exact
@@ -232,10 +232,10 @@ WK_VMATH float wk_bellf(float x)
 /// Standard normal density.
 WK_VMATH float wk_normal_density(float x)
 {
-    return 0x1.988454p-2f * wk_bellf(x);
+    return 0x1.988454p-2f * wk_gaussianf(x);
 }
 
-/// wk_normal_tail over wk_bellf: what is left of the tail's mass beside the bell.
+/// wk_normal_tail over wk_gaussianf: what is left of the tail's mass without that factor.
 WK_VMATH float wk_normal_tail_factor(float x)
 {
     // With z = |x| / sqrt 2: (1 + 2z) exp(z^2) erfc(z) is a polynomial in (z - 2.5) / (z + 2.5).
@@ -251,7 +251,7 @@ WK_VMATH float wk_normal_tail_factor(float x)
 /// Mass of the standard normal below -|x|, relative error 1e-6 down to the underflow at |x| = 13.
 WK_VMATH float wk_normal_tail(float x)
 {
-    return wk_bellf(x) * wk_normal_tail_factor(x);
+    return wk_gaussianf(x) * wk_normal_tail_factor(x);
 }
 
 /// What wk_normal_quantile takes of a tail far from the middle.

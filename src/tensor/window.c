@@ -2,12 +2,12 @@
 
 #include <stdlib.h>
 
-// One step needs another, of another branch.
+// One step needs another, of another stream.
 typedef struct edge {
     int from, to;
 } edge;
 
-// Last step that accessed a tensor, by root and branch; -1 for none.
+// Last step that accessed a tensor, by root and stream; -1 for none.
 typedef struct touches {
     int read[WK_BRANCHES], written[WK_BRANCHES];
 } touches;
@@ -24,7 +24,7 @@ typedef struct finder {
 static void add_edges(finder *f, const int *from, int to)
 {
     for (int i = 0; i < WK_BRANCHES; i++) {
-        if (from[i] < 0 || i == f->plan->branches[to]) continue;
+        if (from[i] < 0 || i == f->plan->streams[to]) continue;
         if (!wk_array_push(&f->edges, (edge){from[i], to})) f->failed = true;
     }
 }
@@ -33,7 +33,7 @@ static void read_tensor(finder *f, int tensor, int step)
 {
     touches *t = &f->touches[wk_info(f->plan->graph, tensor)->root];
     add_edges(f, t->written, step);
-    t->read[f->plan->branches[step]] = step;
+    t->read[f->plan->streams[step]] = step;
 }
 
 static void write_tensor(finder *f, int tensor, int step)
@@ -43,7 +43,7 @@ static void write_tensor(finder *f, int tensor, int step)
     add_edges(f, t->read, step);
     for (int i = 0; i < WK_BRANCHES; i++)
         t->read[i] = t->written[i] = -1;
-    t->written[f->plan->branches[step]] = step;
+    t->written[f->plan->streams[step]] = step;
 }
 
 static void find_edges(finder *f)
@@ -65,7 +65,7 @@ static void find_edges(finder *f)
     }
 }
 
-// What comes before a step on its own branch: of branch 0 nothing else matters, of others what the
+// What comes before a step on its own stream: of stream 0 nothing else matters, of others what the
 // last one had to wait for, and the beginning of the unbroken run of steps. It may begin a little
 // before its place in the list: otherwise it would wait for the last users of its memory although
 // its inputs are ready. Starting from the first possible moment would keep much more memory alive.
@@ -75,19 +75,19 @@ static void find_beginnings(finder *f)
     int latest[WK_BRANCHES] = {0};
     size_t at = 0;
     for (int step = 0; step < (int)f->plan->node_count; step++) {
-        int branch = f->plan->branches[step];
+        int stream = f->plan->streams[step];
         wk_group *w = &f->windows[step];
         *w = f->spans[step];
-        int begin = latest[branch];
-        bool starts = step == 0 || f->plan->branches[step - 1] != branch;
+        int begin = latest[stream];
+        bool starts = step == 0 || f->plan->streams[step - 1] != stream;
         if (starts && step - LEAD > begin) begin = step - LEAD;
         for (; at < f->edges.count && f->edges.items[at].to == step; at++) {
             int from = f->edges.items[at].from;
-            int past = f->plan->branches[from] ? f->windows[from].begin : f->spans[from].end + 1;
+            int past = f->plan->streams[from] ? f->windows[from].begin : f->spans[from].end + 1;
             if (past > begin) begin = past;
         }
-        latest[branch] = begin;
-        if (branch && begin < w->begin) w->begin = begin;
+        latest[stream] = begin;
+        if (stream && begin < w->begin) w->begin = begin;
     }
 }
 
@@ -97,7 +97,7 @@ static int by_from(const void *a, const void *b)
     return (x->from > y->from) - (x->from < y->from);
 }
 
-// The other direction: until another branch needs it, or it should be done.
+// The other direction: until another stream needs it, or it should be done.
 static void find_ends(finder *f)
 {
     int count = (int)f->plan->node_count, earliest[WK_BRANCHES];
@@ -106,17 +106,17 @@ static void find_ends(finder *f)
         earliest[i] = count - 1;
     if (left > 0) qsort(f->edges.items, left, sizeof *f->edges.items, by_from);
     for (int step = count - 1; step >= 0; step--) {
-        int branch = f->plan->branches[step];
+        int stream = f->plan->streams[step];
         wk_group *w = &f->windows[step];
-        int end = earliest[branch];
+        int end = earliest[stream];
         if (f->plan->finish_by[step] < end) end = f->plan->finish_by[step];
         for (; left > 0 && f->edges.items[left - 1].from == step; left--) {
             int to = f->edges.items[left - 1].to;
-            int before = f->plan->branches[to] ? f->windows[to].end : f->spans[to].begin - 1;
+            int before = f->plan->streams[to] ? f->windows[to].end : f->spans[to].begin - 1;
             if (before < end) end = before;
         }
-        earliest[branch] = end;
-        if (branch && end > w->end) w->end = end;
+        earliest[stream] = end;
+        if (stream && end > w->end) w->end = end;
     }
 }
 

@@ -381,7 +381,7 @@ static void what_a_head_cannot_be(void **state)
         }
 }
 
-static void a_draw_on_another_branch_is_left_there(void **state)
+static void a_draw_on_another_stream_is_left_there(void **state)
 {
     (void)state;
     fixture f = open_fixture();
@@ -390,7 +390,7 @@ static void a_draw_on_another_branch_is_left_there(void **state)
     wk_tensor action = wk_graph_truncated_normal_sample(f.e.g, h.layer.y, random);
     wk_graph_output(f.e.g, action);
     choose(&f);
-    f.plan->branches[step_of(&f, action)] = 1;
+    f.plan->streams[step_of(&f, action)] = 1;
     wk_fusion_choose(f.plan, &f.limits, f.fused);
     expect(&f, h.layer.product, WK_KERNEL_SKINNY_HEAD);
     expect(&f, action, WK_KERNEL_OP);
@@ -952,7 +952,7 @@ int main(void)
         cmocka_unit_test(products_of_a_stack_are_summed_in_one),
         cmocka_unit_test(a_head_is_one_kernel),
         cmocka_unit_test(what_a_head_cannot_be),
-        cmocka_unit_test(a_draw_on_another_branch_is_left_there),
+        cmocka_unit_test(a_draw_on_another_stream_is_left_there),
         cmocka_unit_test(products_alone),
         cmocka_unit_test(a_bias_goes_with_the_library_s_product),
         cmocka_unit_test(the_slope_of_the_layer_before_an_image_is_fused),

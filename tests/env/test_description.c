@@ -17,14 +17,14 @@ static wk_text describe(const wk_domain *domain)
     return text;
 }
 
-static wk_described *read_back(const wk_text *text)
+static wk_description *read_back(const wk_text *text)
 {
     wk_document document;
-    wk_described *described = NULL;
+    wk_description *description = NULL;
     assert_ok(wk_document_start("text", text->chars, text->length, &document, &err));
-    assert_ok(wk_described_read(&document, &described, &err));
+    assert_ok(wk_description_read(&document, &description, &err));
     assert_ok(wk_document_close(&document, &err));
-    return described;
+    return description;
 }
 
 static void every_domain_reads_back_as_the_same(void **state)
@@ -33,10 +33,10 @@ static void every_domain_reads_back_as_the_same(void **state)
     for (size_t i = 0; i < wk_domain_count(); i++) {
         const wk_domain *domain = wk_domain_at(i);
         wk_text text = describe(domain);
-        wk_described *described = read_back(&text);
-        assert_ok(wk_described_fits(described, domain, &err));
+        wk_description *description = read_back(&text);
+        assert_ok(wk_description_fits(description, domain, &err));
         // Without the code the grid is a list.
-        const wk_domain *again = wk_described_domain(described);
+        const wk_domain *again = wk_description_domain(description);
         assert_int_equal(again->n_complex, domain->n_complex);
         for (int k = 0; k < domain->n_cases; k++) {
             size_t numbers = (size_t)domain->cases[k].count * (size_t)domain->n_params;
@@ -47,7 +47,7 @@ static void every_domain_reads_back_as_the_same(void **state)
         assert_string_equal(again->summary, domain->summary);
         wk_env *env;
         assert_refused(wk_env_create(again, NULL, &env, &err), WK_E_INPUT, "create is NULL");
-        wk_described_destroy(described);
+        wk_description_destroy(description);
         wk_text_free(&text);
     }
 }
@@ -57,29 +57,31 @@ static void what_makes_another_domain_is_named(void **state)
     (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_text text = describe(&t.domain);
-    wk_described *described = read_back(&text);
-    assert_ok(wk_described_fits(described, &t.domain, &err));
+    wk_description *description = read_back(&text);
+    assert_ok(wk_description_fits(description, &t.domain, &err));
     wk_domain other = t.domain;
     other.summary = "other words";
     other.n_cases = 0;
-    assert_ok(wk_described_fits(described, &other, &err));
+    assert_ok(wk_description_fits(description, &other, &err));
     other.name = "another";
-    assert_refused(wk_described_fits(described, &other, &err), WK_E_INPUT, "the name changed");
+    assert_refused(wk_description_fits(description, &other, &err), WK_E_INPUT, "the name changed");
     other = t.domain;
     other.action_size++;
-    assert_refused(wk_described_fits(described, &other, &err), WK_E_INPUT, "action_size changed");
+    assert_refused(wk_description_fits(description, &other, &err), WK_E_INPUT,
+                   "action_size changed");
     other = t.domain;
     other.n_tasks--;
-    assert_refused(wk_described_fits(described, &other, &err), WK_E_INPUT, "the tasks changed");
+    assert_refused(wk_description_fits(description, &other, &err), WK_E_INPUT, "the tasks changed");
     other = t.domain;
     wk_param params[WK_PARAMS_MAX];
     memcpy(params, t.domain.params, (size_t)t.domain.n_params * sizeof *params);
     other.params = params;
     params[0].step = params[0].max - params[0].min;
-    assert_refused(wk_described_fits(described, &other, &err), WK_E_INPUT, "the grid changed");
+    assert_refused(wk_description_fits(description, &other, &err), WK_E_INPUT, "the grid changed");
     params[0].name = "renamed";
-    assert_refused(wk_described_fits(described, &other, &err), WK_E_INPUT, "the params changed");
-    wk_described_destroy(described);
+    assert_refused(wk_description_fits(description, &other, &err), WK_E_INPUT,
+                   "the params changed");
+    wk_description_destroy(description);
     wk_text_free(&text);
 }
 
@@ -90,9 +92,9 @@ static void control_characters_do_not_come_through(void **state)
     wk_domain loud = t.domain;
     loud.summary = "a\x1b[2Jb\nc";
     wk_text text = describe(&loud);
-    wk_described *described = read_back(&text);
-    assert_string_equal(wk_described_domain(described)->summary, "a [2Jb c");
-    wk_described_destroy(described);
+    wk_description *description = read_back(&text);
+    assert_string_equal(wk_description_domain(description)->summary, "a [2Jb c");
+    wk_description_destroy(description);
     wk_text_free(&text);
 }
 

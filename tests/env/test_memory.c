@@ -49,10 +49,10 @@ static wk_status read_description(const wk_domain *domain)
 {
     (void)domain;
     wk_document document;
-    wk_described *described = NULL;
+    wk_description *read = NULL;
     WK_TRY(wk_document_start("toy", description.chars, description.length, &document, &err));
-    wk_status status = wk_described_read(&document, &described, &err);
-    wk_described_destroy(described);
+    wk_status status = wk_description_read(&document, &read, &err);
+    wk_description_destroy(read);
     return status;
 }
 

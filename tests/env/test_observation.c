@@ -206,20 +206,20 @@ static void faulty_descriptions_are_refused(void **state)
     assert_faulty(t, "the function render is NULL");
 }
 
-static wk_described *describe_and_read(const wk_domain *domain)
+static wk_description *describe_and_read(const wk_domain *domain)
 {
     wk_text text = {0};
     wk_json json = {.text = &text};
-    wk_described *described = NULL;
+    wk_description *description = NULL;
     wk_json_object(&json, NULL);
     assert_ok(wk_domain_describe(domain, &json, &err));
     wk_json_close(&json, '}');
     wk_document document;
     assert_ok(wk_document_start("text", text.chars, text.length, &document, &err));
-    assert_ok(wk_described_read(&document, &described, &err));
+    assert_ok(wk_description_read(&document, &description, &err));
     assert_ok(wk_document_close(&document, &err));
     wk_text_free(&text);
-    return described;
+    return description;
 }
 
 // Runs keep the description of their plug-in's domain.
@@ -229,17 +229,17 @@ static void a_description_keeps_actions_and_observation(void **state)
     toy t = with_vector(), other = t;
     t.domain.discrete = true;
     t.domain.observation.no_image = true;
-    wk_described *described = describe_and_read(&t.domain);
-    const wk_domain *read = wk_described_domain(described);
+    wk_description *description = describe_and_read(&t.domain);
+    const wk_domain *read = wk_description_domain(description);
     assert_true(read->discrete && read->observation.no_image);
     assert_int_equal(read->observation.vector, NUMBERS);
-    assert_ok(wk_described_fits(described, &t.domain, &err));
-    assert_refused(wk_described_fits(described, &other.domain, &err), WK_E_INPUT,
+    assert_ok(wk_description_fits(description, &t.domain, &err));
+    assert_refused(wk_description_fits(description, &other.domain, &err), WK_E_INPUT,
                    "the kind of actions changed");
     other.domain.discrete = true;
-    assert_refused(wk_described_fits(described, &other.domain, &err), WK_E_INPUT,
+    assert_refused(wk_description_fits(description, &other.domain, &err), WK_E_INPUT,
                    "the observation changed");
-    wk_described_destroy(described);
+    wk_description_destroy(description);
 }
 
 /* ---- Examining ------------------------------------------------------------------------------- */

@@ -16,7 +16,7 @@ static void go_on(wk_metrics_sink *sink)
     uint64_t before = sink->mark(sink->self);
     if (sink->write(sink->self, &record, &err) != WK_OK) abort();
     assert(sink->mark(sink->self) > before);
-    if (sink->cut(sink->self, before, &err) != WK_OK) abort();
+    if (sink->truncate(sink->self, before, &err) != WK_OK) abort();
     sink->close(sink->self);
 }
 

@@ -144,10 +144,10 @@ static void try_queue(const char *bytes, size_t size)
 {
     wk_error err = {0};
     wk_slurm_jobs jobs = {0};
-    const wk_slurm_world world = {
+    const wk_slurm_system system = {
         .call = answer, .read = read_any, .directory = "many", .plan = &plan};
     file_text = bytes, file_size = size;
-    expect_message(wk_slurm_queue(&world, &jobs, &err), &err);
+    expect_message(wk_slurm_queue(&system, &jobs, &err), &err);
     for (size_t i = 0; i < jobs.count; i++)
         assert(jobs.items[i].task >= -1 && jobs.items[i].task < (int)plan.tasks.count);
     wk_array_free(&jobs);

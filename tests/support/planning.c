@@ -196,7 +196,7 @@ typedef struct flow {
 
 static int next_of(const flow *f, int stream, int step)
 {
-    while (step < (int)f->plan->node_count && f->plan->branches[step] != stream)
+    while (step < (int)f->plan->node_count && f->plan->streams[step] != stream)
         step++;
     return step;
 }
@@ -304,7 +304,7 @@ static void find_waits(const wk_plan *plan, wk_dependencies *out)
             add_access(plan, node->outputs + i, true, &touched);
         wk_vector_clock waits;
         assert_true(
-            wk_stream_waits_add(order, plan->branches[step], touched.items, touched.count, &waits));
+            wk_stream_waits_add(order, plan->streams[step], touched.items, touched.count, &waits));
         for (int i = 0; i < WK_BRANCHES; i++)
             if (waits.step[i] >= 0) assert_true(wk_array_push(&out->steps, waits.step[i]));
     }

@@ -64,7 +64,7 @@ typedef struct fake {
     double trouble; // scale of all chances of faults
     int reports, complete_reports, user_visits, kills, lost, preempted, node_failures, duplicates;
     wk_sweep_plan plan;
-    wk_slurm_world world;
+    wk_slurm_system system;
 } fake;
 
 static inline bool chance(fake *f, double p)
@@ -350,7 +350,7 @@ static inline void run_ended(fake *f, int number, int code)
     stop_process(f, job->process);
     int task = job->step.task;
     // A job that Slurm has put back already is pending while its script ends.
-    if (wk_slurm_task_end(&f->world, &self, task, code, &job->step, &err) != WK_OK)
+    if (wk_slurm_task_end(&f->system, &self, task, code, &job->step, &err) != WK_OK)
         assert_true(err.message[0]);
     if (job->batch_alive) end_job(f, job);
 }
@@ -359,7 +359,7 @@ static inline void run_report(fake *f, int number)
 {
     wk_error err = {0};
     bool report = false;
-    wk_status status = wk_slurm_finish(&f->world, f->jobs.items[number].number, &report, &err);
+    wk_status status = wk_slurm_finish(&f->system, f->jobs.items[number].number, &report, &err);
     end_job(f, &f->jobs.items[number]);
     if (status != WK_OK || !report) return;
     bool complete = true;
@@ -382,7 +382,7 @@ static inline void start_job(fake *f, int number, int node)
         return;
     }
     wk_slurm_self self = self_of(f, job);
-    wk_status status = wk_slurm_task_begin(&f->world, &self, &job->step, &err);
+    wk_status status = wk_slurm_task_begin(&f->system, &self, &job->step, &err);
     job = &f->jobs.items[number];
     if (status != WK_OK || !job->step.run) {
         end_job(f, job);
@@ -409,16 +409,16 @@ static inline void setup_fake(fake *f)
         assert_true(
             wk_array_push(&f->plan.tasks, (wk_sweep_task){.name = f->names[i], .shape = i % 2}));
     }
-    f->world = (wk_slurm_world){.context = f,
-                                .call = fake_call,
-                                .read = fake_read,
-                                .write = fake_write,
-                                .remove = fake_remove,
-                                .list = fake_list,
-                                .phase = fake_phase,
-                                .program = "/opt/waker",
-                                .directory = "/runs/paper",
-                                .plan = &f->plan};
+    f->system = (wk_slurm_system){.context = f,
+                                  .call = fake_call,
+                                  .read = fake_read,
+                                  .write = fake_write,
+                                  .remove = fake_remove,
+                                  .list = fake_list,
+                                  .phase = fake_phase,
+                                  .program = "/opt/waker",
+                                  .directory = "/runs/paper",
+                                  .plan = &f->plan};
     put_file(f, "id", "0badcafe");
 }
 

@@ -22,7 +22,7 @@ static void submit(const wk_slurm_options *options, int expected)
 {
     wk_error err = {0};
     int submitted;
-    assert_ok(wk_slurm_submit(&f.world, options, 0, &submitted, &err));
+    assert_ok(wk_slurm_submit(&f.system, options, 0, &submitted, &err));
     assert_int_equal(submitted, expected);
 }
 
@@ -120,11 +120,11 @@ static void options_that_would_be_lines_of_a_script_are_refused(void **state)
                                       {.lines = {"-o/home/me/x"}, .n_lines = 1},
                                       {.lines = {"--nice \"--wrap=rm\""}, .n_lines = 1}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_int_equal(wk_slurm_submit(&f.world, &wrong[i], 0, &submitted, &err), WK_E_INPUT);
+        assert_int_equal(wk_slurm_submit(&f.system, &wrong[i], 0, &submitted, &err), WK_E_INPUT);
     assert_int_equal(f.jobs.count, 0);
     // Nor are they taken from a directory that remembers them.
     put_file(&f, "options", "gpus 1\nline --error=/home/me/.profile\n");
-    assert_int_equal(wk_slurm_submit(&f.world, NULL, 0, &submitted, &err), WK_E_INPUT);
+    assert_int_equal(wk_slurm_submit(&f.system, NULL, 0, &submitted, &err), WK_E_INPUT);
     assert_int_equal(f.jobs.count, 0);
 }
 
@@ -191,7 +191,7 @@ a_process_that_died_counts_against_its_node_unless_it_was_stopped_by_a_signal(vo
     for (int task = 10; task < 14; task++) {
         fake_job *job = job_of(task);
         start_job(&f, (int)(job - f.jobs.items), 2 + task % 2);
-        if (task % 2) assert_ok(wk_slurm_task_stopping(&f.world, task, &err));
+        if (task % 2) assert_ok(wk_slurm_task_stopping(&f.system, task, &err));
         stop_process(&f, job->process);
         job->process = -1;
         run_to(task, 0, 75);
@@ -206,7 +206,7 @@ static void cancel_empties_the_queue_and_saves_what_runs(void **state)
     submit(NULL, TASKS);
     fake_job *job = job_of(0);
     start_job(&f, (int)(job - f.jobs.items), 0);
-    assert_ok(wk_slurm_cancel(&f.world, &err));
+    assert_ok(wk_slurm_cancel(&f.system, &err));
     assert_true(f.processes.items[job->process].save);
     run_ended(&f, (int)(job - f.jobs.items), 75);
     for (size_t i = 0; i < f.jobs.count; i++)
@@ -225,16 +225,16 @@ static void the_last_job_submits_what_was_lost_and_then_makes_the_report(void **
         f.jobs.items[i].state = OVER;
     for (int i = 0; i < TASKS - 2; i++)
         f.tasks[i].done = true;
-    assert_ok(wk_slurm_finish(&f.world, 0, &report, &err));
+    assert_ok(wk_slurm_finish(&f.system, 0, &report, &err));
     assert_false(report);
     assert_string_equal(find_file(&f, "3.tasks")->text, "waker-m-seed118\n");
     expect_in("4-report.sbatch", "sweep slurm-finish /runs/paper 1\n");
     f.tasks[TASKS - 2].done = f.tasks[TASKS - 1].done = true;
-    assert_ok(wk_slurm_finish(&f.world, 1, &report, &err));
+    assert_ok(wk_slurm_finish(&f.system, 1, &report, &err));
     assert_true(report);
     // Not for ever.
     f.tasks[0].done = false;
-    assert_ok(wk_slurm_finish(&f.world, WK_SLURM_ROUNDS, &report, &err));
+    assert_ok(wk_slurm_finish(&f.system, WK_SLURM_ROUNDS, &report, &err));
     assert_true(report);
 }
 

@@ -24,7 +24,7 @@ static void submit(fake *f)
     static const wk_slurm_options options = {.partition = "gpu", .parallel = 40, .restarts = 1000};
     wk_error err;
     int submitted;
-    (void)wk_slurm_submit(&f->world, &options, 0, &submitted, &err);
+    (void)wk_slurm_submit(&f->system, &options, 0, &submitted, &err);
 }
 
 // What the user does about tasks that used up their attempts.
@@ -128,7 +128,7 @@ static void preempt(fake *f, int number)
     wk_error err = {0};
     int process = job->process;
     f->preempted++;
-    (void)wk_slurm_task_stopping(&f->world, job->step.task, &err);
+    (void)wk_slurm_task_stopping(&f->system, job->step.task, &err);
     bool saved = !chance(f, 0.3);
     slurm_requeues(f, job, false);
     if (saved) {
@@ -181,7 +181,7 @@ static void make_trouble(fake *f)
     if (chance(f, 0.03)) submit(f);
     if (chance(f, 0.003)) {
         wk_error err;
-        (void)wk_slurm_cancel(&f->world, &err);
+        (void)wk_slurm_cancel(&f->system, &err);
     }
     if (chance(f, 0.01)) {
         snprintf(name, sizeof name, "on.%s", f->names[any(f, TASKS)]);

@@ -11,14 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { GUARD_WORDS = 16, MAX_ARRAYS = 64, MAX_OUTPUTS = 8 };
+enum { GUARD_WORDS = 16, ARRAYS_MAX = 64, OUTPUTS_MAX = 8 };
 static const uint32_t GUARD_BITS = 0x7fa5a5a5u; // a NaN: reading past an end shows
 
 /// Arrays of one test; freed and checked by arrays_release.
 typedef struct arrays {
-    float *start[MAX_ARRAYS];
-    size_t count[MAX_ARRAYS];
-    double *exact[MAX_ARRAYS];
+    float *start[ARRAYS_MAX];
+    size_t count[ARRAYS_MAX];
+    double *exact[ARRAYS_MAX];
     int used;
     wk_rng rng;
 } arrays;
@@ -31,7 +31,7 @@ static inline arrays arrays_new(uint64_t seed)
 /// n floats between guards, holding the guard value.
 __attribute__((noinline, unused)) static float *new_output(arrays *a, size_t n)
 {
-    assert_true(a->used < MAX_ARRAYS);
+    assert_true(a->used < ARRAYS_MAX);
     size_t total = n + 2 * GUARD_WORDS;
     uint32_t *words = malloc(total * sizeof *words);
     assert_non_null(words);
@@ -58,7 +58,7 @@ __attribute__((noinline, unused)) static double *exact_of(arrays *a, const float
     assert_non_null(y);
     for (size_t i = 0; i < n; i++)
         y[i] = x[i];
-    for (int i = 0; i < MAX_ARRAYS; i++)
+    for (int i = 0; i < ARRAYS_MAX; i++)
         if (!a->exact[i]) {
             a->exact[i] = y;
             return y;
@@ -82,7 +82,7 @@ static inline void arrays_release(arrays *a)
     check_guards(a);
     for (int i = 0; i < a->used; i++)
         free(a->start[i]);
-    for (int i = 0; i < MAX_ARRAYS; i++)
+    for (int i = 0; i < ARRAYS_MAX; i++)
         free(a->exact[i]);
 }
 
@@ -93,12 +93,12 @@ typedef struct kernel_call {
     struct {
         float *data;
         size_t n;
-    } out[MAX_OUTPUTS];
+    } out[OUTPUTS_MAX];
 } kernel_call;
 
 static inline void save_outputs(const kernel_call *call, float **saved)
 {
-    for (int i = 0; i < MAX_OUTPUTS; i++) {
+    for (int i = 0; i < OUTPUTS_MAX; i++) {
         saved[i] = malloc((call->out[i].n + 1) * sizeof(float));
         assert_non_null(saved[i]);
         if (call->out[i].n) memcpy(saved[i], call->out[i].data, call->out[i].n * sizeof(float));
@@ -109,7 +109,7 @@ static inline void save_outputs(const kernel_call *call, float **saved)
 /// must leave the same bytes.
 static inline void run_on_all_threads(kernel_call *call)
 {
-    float *before[MAX_OUTPUTS], *expected[MAX_OUTPUTS];
+    float *before[OUTPUTS_MAX], *expected[OUTPUTS_MAX];
     save_outputs(call, before);
     call->run(call->context, NULL);
     save_outputs(call, expected);
@@ -117,17 +117,17 @@ static inline void run_on_all_threads(kernel_call *call)
         wk_error err = {0};
         wk_pool *pool = NULL;
         assert_ok(wk_pool_create(threads, &pool, &err));
-        for (int i = 0; i < MAX_OUTPUTS; i++)
+        for (int i = 0; i < OUTPUTS_MAX; i++)
             if (call->out[i].n)
                 memcpy(call->out[i].data, before[i], call->out[i].n * sizeof(float));
         call->run(call->context, pool);
         wk_pool_destroy(pool);
-        for (int i = 0; i < MAX_OUTPUTS; i++)
+        for (int i = 0; i < OUTPUTS_MAX; i++)
             if (call->out[i].n &&
                 memcmp(call->out[i].data, expected[i], call->out[i].n * sizeof(float)) != 0)
                 fail_msg("output %d differs on %d threads", i, threads);
     }
-    for (int i = 0; i < MAX_OUTPUTS; i++) {
+    for (int i = 0; i < OUTPUTS_MAX; i++) {
         free(before[i]);
         free(expected[i]);
     }

@@ -24,7 +24,7 @@ static void every_row_of_the_manifest_is_sound(void **state)
     for (int op = 0; op < WK_OP_COUNT; op++) {
         const wk_op_info *info = &wk_op_table[op];
         assert_true(info->min_inputs >= 1 && info->min_inputs <= info->max_inputs);
-        assert_true(info->outputs >= 0 && info->outputs <= WK_MAX_OUTPUTS);
+        assert_true(info->outputs >= 0 && info->outputs <= WK_OUTPUTS_MAX);
         // What writes cannot be differentiated.
         assert_true(!wk_op_writes((wk_op)op) || info->gradient == WK_GRADIENT_ONCE);
         // A node without results that writes nothing runs only if its row says so.

@@ -38,7 +38,7 @@ static wk_plan *plan_of(const wk_graph *g)
 
 static int stream_of(const wk_plan *plan, wk_tensor x)
 {
-    return plan->branches[step_of(plan, x)];
+    return plan->streams[step_of(plan, x)];
 }
 
 static wk_tensor layers(wk_graph *g, wk_tensor x, wk_tensor w, int count)
@@ -90,10 +90,10 @@ static double in_sequence(const wk_plan *plan)
 {
     int *streams = malloc(plan->node_count * sizeof *streams);
     assert_non_null(streams);
-    memcpy(streams, plan->branches, plan->node_count * sizeof *streams);
-    memset(plan->branches, 0, plan->node_count * sizeof *streams);
+    memcpy(streams, plan->streams, plan->node_count * sizeof *streams);
+    memset(plan->streams, 0, plan->node_count * sizeof *streams);
     double time = planning_estimate(plan);
-    memcpy(plan->branches, streams, plan->node_count * sizeof *streams);
+    memcpy(plan->streams, streams, plan->node_count * sizeof *streams);
     free(streams);
     return time;
 }
@@ -264,7 +264,7 @@ static void the_recurrences_stay_whole(void **state)
         assert_int_equal(r->end, group.end);
         assert_int_equal(r->backward, i == 1);
         for (int step = group.begin; step <= group.end; step++)
-            assert_int_equal(plan->branches[step], 0);
+            assert_int_equal(plan->streams[step], 0);
     }
     free(r);
     free(last_use);
@@ -298,7 +298,7 @@ static void the_optimiser_s_steps_are_parted_by_who_waits_for_them(void **state)
         assert_false(again && others > 0);
         needed += again;
         others += !again;
-        if (!again) assert_int_equal(plan->branches[step], WK_URGENT_STREAM);
+        if (!again) assert_int_equal(plan->streams[step], WK_URGENT_STREAM);
     }
     assert_int_equal(needed, 10);
     assert_int_equal(needed + others, wk_params_count(learner->params[WK_SET_MODEL]));
@@ -313,7 +313,7 @@ static void weight_gradients_of_convolutions_are_deferred(void **state)
     int count = 0;
     for (int step = 0; step < (int)plan->node_count; step++) {
         if (step_node(plan, step)->op != WK_OP_conv_dw) continue;
-        assert_int_equal(plan->branches[step], WK_URGENT_STREAM);
+        assert_int_equal(plan->streams[step], WK_URGENT_STREAM);
         count++;
     }
     assert_int_equal(count, 8);
@@ -333,7 +333,7 @@ static void exported_gradients_are_deferred(void **state)
         const wk_node *node = step_node(plan, step);
         if (node->op != WK_OP_store) continue;
         if (wk_info(g, wk_node_inputs(g, node)[0])->buffer != left) continue;
-        assert_true(plan->branches[step] > 0);
+        assert_true(plan->streams[step] > 0);
         count++;
     }
     assert_int_equal(count, wk_params_count(learner->params[WK_SET_MODEL]) + 1); // and the norm
@@ -348,7 +348,7 @@ static void count_products(const wk_plan *plan, const char *section, int counts[
         const wk_node *node = step_node(plan, step);
         if (node->op != WK_OP_matmul) continue;
         if (strcmp(plan->graph->sections.items[node->section], section) == 0)
-            counts[plan->branches[step]]++;
+            counts[plan->streams[step]]++;
     }
 }
 
@@ -391,7 +391,7 @@ static void nothing_waits_for_the_memory_of_side_streams(void **state)
         const wk_plan *plan = learner_plan(learner, LEARN);
         int count = 0;
         for (int step = 0; step < (int)plan->node_count; step++) {
-            if (plan->branches[step] == 0) continue;
+            if (plan->streams[step] == 0) continue;
             assert_int_equal(plan->finish_by[step], (int)plan->node_count);
             count++;
         }

@@ -96,7 +96,7 @@ WK_INLINE void store_raw(const job *j, const tile *t, float *dmean, float *dstd)
 WK_INLINE void tails(size_t n, const float *x, float *tail)
 {
     for (size_t i = 0; i < n; i++)
-        tail[i] = wk_bellf(x[i]);
+        tail[i] = wk_gaussianf(x[i]);
     for (size_t i = 0; i < n; i++)
         tail[i] *= wk_normal_tail_factor(x[i]);
 }

@@ -40,9 +40,9 @@ wk_status wk_backend_cuda_create(int device, wk_cuda_precision precision, wk_bac
 /// buffers of another. Each is destroyed on its own.
 wk_status wk_backend_cuda_create_population(int device, wk_cuda_precision precision, int count,
                                             wk_backend **out, wk_error *err);
-/// How programs made from now on run their branches. The results are the same.
+/// How programs made from now on run the streams of their plans. The results are the same.
 typedef enum wk_cuda_streams {
-    WK_CUDA_STREAM_EACH,    // each on a stream of its own
+    WK_CUDA_STREAM_EACH,    // each on a CUDA stream of its own
     WK_CUDA_STREAM_ONE,     // all on one: for comparing
     WK_CUDA_STREAMS_UNEVEN, // each on its own, delayed at random: for finding missing waits
 } wk_cuda_streams;

@@ -131,9 +131,9 @@ static bool is_free(const match *m, int step)
            m->fused[step].into < 0;
 }
 
-static bool same_branch(const match *m, int a, int b)
+static bool same_stream(const match *m, int a, int b)
 {
-    return m->plan->branches[a] == m->plan->branches[b];
+    return m->plan->streams[a] == m->plan->streams[b];
 }
 
 static wk_activation activation_of(const match *m, int step)
@@ -185,7 +185,7 @@ static const char *refuse_skinny_head(const match *m)
     const char *why = refuse_skinny_results(m);
     if (why) return why;
     if (m->p.accumulate) return "it adds to a sum";
-    if (!same_branch(m, m->step, bias)) return "the bias is on another branch";
+    if (!same_stream(m, m->step, bias)) return "the bias is on another stream";
     if (!input(m, bias, 1) || activation_of(m, bias) != WK_IDENTITY)
         return "more, or less, than a bias follows";
     if (!replaces(m, bias, 0, m->step) || in_bf16_alone(m, output(m, bias)))
@@ -202,7 +202,7 @@ static const char *refuse_skinny_action(const match *m)
     int bias = m->next[0], draw = m->next[1], action = output(m, draw);
     const char *why = refuse_skinny_head(m);
     if (why) return why;
-    if (!same_branch(m, m->step, draw)) return "the draw is on another branch";
+    if (!same_stream(m, m->step, draw)) return "the draw is on another stream";
     if (wk_info(m->g, input(m, draw, 0))->root != output(m, bias) ||
         !same_place(m, input(m, draw, 0), output(m, bias)))
         return "the action is drawn from something else";
@@ -385,7 +385,7 @@ static const char *refuse_wgmma_slope(const match *m)
     if (activation_of(m, tailed.tail) != WK_ELU) return "the epilogue is not of ELU";
     if ((size_t)node_of(m, tailed.tail)->attrs.bias_act.stack != p.stacks)
         return "the bias has another shape";
-    return same_branch(m, m->step, tailed.tail) ? NULL : "the slope is on another branch";
+    return same_stream(m, m->step, tailed.tail) ? NULL : "the slope is on another stream";
 }
 
 // Guards of the rest.
@@ -624,7 +624,7 @@ static void fuse_adam(const match *m, wk_fused *fused)
     fused[m->step].kernel = WK_KERNEL_ADAM;
     for (; next < (int)m->plan->node_count && node_of(m, next)->op == WK_OP_adam &&
            same_place(m, input(m, next, 4), input(m, m->step, 4)) &&
-           same_branch(m, next, m->step) && is_read_again(m, next) == again;
+           same_stream(m, next, m->step) && is_read_again(m, next) == again;
          next++)
         fuse(fused, next, m->step);
     fused[m->step].following = next - m->step - 1;

@@ -15,7 +15,7 @@ typedef struct pattern {
     wk_op op;
     rule when;
     int inputs, outputs;
-    int in[INPUTS_MAX], out[WK_MAX_OUTPUTS];
+    int in[INPUTS_MAX], out[WK_OUTPUTS_MAX];
 } pattern;
 
 #define ROLE(name) WK_ROLE_##name

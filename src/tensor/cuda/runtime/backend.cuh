@@ -1,7 +1,7 @@
 // Internals of the CUDA backend: a backend owns memory and transfers (memory.cu); an executable is
-// a plan's list of nodes, resolved to addresses (executable.cu), each with
-// its kernel (passes/fusion.h), and captured into one CUDA graph (capture.cu), a stream for each
-// branch.
+// a plan's list of nodes, resolved to addresses (executable.cu), each with its kernel
+// (passes/fusion.h), and captured into one CUDA graph (capture.cu), a CUDA stream for each stream
+// of the plan.
 #ifndef WK_TENSOR_CUDA_RUNTIME_BACKEND_CUH
 #define WK_TENSOR_CUDA_RUNTIME_BACKEND_CUH
 

@@ -54,7 +54,7 @@ void wk_cuda_executable_destroy(wk_executable *e)
 
 static wk_cuda_stream_context *context_of(wk_executable *e, const wk_plan *plan, size_t step)
 {
-    return &e->contexts[e->backend->streams == WK_CUDA_STREAM_ONE ? 0 : plan->branches[step]];
+    return &e->contexts[e->backend->streams == WK_CUDA_STREAM_ONE ? 0 : plan->streams[step]];
 }
 
 static void record_forms(wk_cuda_call *call, const unsigned char *formats)
@@ -255,7 +255,7 @@ static wk_status make_context(wk_executable *e, wk_cuda_stream_context *context,
     return WK_OK;
 }
 
-// Of branch 0; all of a low-priority program has the lowest.
+// Of stream 0; all of a low-priority program has the lowest.
 static wk_cuda_priority priority_of(wk_priority priority)
 {
     if (priority == WK_PRIORITY_LOW) return WK_CUDA_PRIORITY_BRANCH;

@@ -1,4 +1,4 @@
-// The planner and branches: what may run at the same time shares no memory.
+// The planner and streams: what may run at the same time shares no memory.
 #include "base/rng.h"
 #include "support/check.h"
 #include "support/engine.h"
@@ -11,17 +11,17 @@ static const wk_place *place_of(const wk_plan *plan, wk_tensor x)
     return &plan->places[x.id];
 }
 
-// The branch of each node, and the node before which a node of a branch should be done.
+// The stream of each node, and the node before which a node of a side stream should be done.
 enum { NODES = 256 };
-static int branch_of[NODES], done_before[NODES];
+static int stream_of[NODES], done_before[NODES];
 
-// Nodes recorded since the last call are on this branch.
-static void on_branch(const wk_graph *g, int branch)
+// Nodes recorded since the last call are on this stream.
+static void on_stream(const wk_graph *g, int stream)
 {
     static size_t recorded;
     if (recorded > wk_graph_node_count(g)) recorded = 0;
     for (; recorded < wk_graph_node_count(g); recorded++) {
-        branch_of[recorded] = branch;
+        stream_of[recorded] = stream;
         done_before[recorded] = NODES;
     }
 }
@@ -33,12 +33,12 @@ static void meet(const wk_graph *g)
         if (done_before[i] == NODES) done_before[i] = (int)wk_graph_node_count(g);
 }
 
-static wk_status choose_branches(const wk_backend *backend, wk_plan *plan, wk_error *err)
+static wk_status choose_streams(const wk_backend *backend, wk_plan *plan, wk_error *err)
 {
     (void)backend;
     (void)err;
     for (size_t step = 0; step < plan->node_count; step++) {
-        plan->branches[step] = branch_of[plan->nodes[step]];
+        plan->streams[step] = stream_of[plan->nodes[step]];
         size_t last = step;
         while (last + 1 < plan->node_count &&
                plan->nodes[last + 1] < done_before[plan->nodes[step]])
@@ -48,32 +48,32 @@ static wk_status choose_branches(const wk_backend *backend, wk_plan *plan, wk_er
     return WK_OK;
 }
 
-static wk_plan *plan_branches(const wk_graph *g)
+static wk_plan *plan_streams(const wk_graph *g)
 {
     wk_error err = {0};
-    const wk_backend_vtable vtable = {.name = "branching", .choose_groups = choose_branches};
+    const wk_backend_vtable vtable = {.name = "streams", .choose_groups = choose_streams};
     const wk_backend backend = {.vtable = &vtable};
     wk_plan *plan = NULL;
     assert_ok(wk_plan_create(g, &backend, &plan, &err));
     return plan;
 }
 
-// Bytes of temporaries with a result recorded on `branch`, which a chain after it does not need.
-static size_t planned(int branch, bool known)
+// Bytes of temporaries with a result recorded on `stream`, which a chain after it does not need.
+static size_t planned(int stream, bool known)
 {
     engine e = engine_open(1);
     wk_error err = {0};
     wk_tensor x = engine_state(&e, WK_SHAPE(8, 8)), y = wk_graph_matmul(e.g, x, x);
-    on_branch(e.g, 0);
+    on_stream(e.g, 0);
     wk_graph_output(e.g, wk_graph_sum_all(e.g, wk_graph_matmul(e.g, y, y)));
-    on_branch(e.g, branch);
+    on_stream(e.g, stream);
     for (int i = 0; i < 5; i++)
         y = wk_graph_matmul(e.g, y, x);
     wk_graph_output(e.g, wk_graph_sum_all(e.g, y));
-    on_branch(e.g, 0);
+    on_stream(e.g, 0);
     wk_plan *plan = NULL;
     if (known)
-        plan = plan_branches(e.g);
+        plan = plan_streams(e.g);
     else
         assert_ok(wk_plan_create(e.g, NULL, &plan, &err));
     size_t size = plan->temporary_size;
@@ -82,7 +82,7 @@ static size_t planned(int branch, bool known)
     return size;
 }
 
-static void branches_mean_nothing_to_a_backend_without_them(void **state)
+static void streams_mean_nothing_to_a_backend_without_them(void **state)
 {
     (void)state;
     assert_int_equal(planned(1, false), planned(0, false));
@@ -94,8 +94,8 @@ static void branches_mean_nothing_to_a_backend_without_them(void **state)
 enum { RANDOM_STEPS = 60, RANDOM_GRAPHS = 60 };
 typedef struct recorded {
     wk_tensor result[RANDOM_STEPS];
-    int branch[RANDOM_STEPS];
-    int run[RANDOM_STEPS];                  // first step of the unbroken run on the branch
+    int stream[RANDOM_STEPS];
+    int run[RANDOM_STEPS];                  // first step of the unbroken run on the stream
     int meets[RANDOM_STEPS];                // how many there were before
     bool runs[RANDOM_STEPS];                // somebody needs it
     int uses[RANDOM_STEPS][2];              // steps it reads, or -1
@@ -107,7 +107,7 @@ static void record(recorded *r, wk_graph *g, wk_tensor x, uint64_t seed)
     wk_rng rng = wk_rng_stream(seed, "branches", 0);
     int meets = 0, last[2] = {-1, -1};
     for (int i = 0; i < RANDOM_STEPS; i++) {
-        int branch = i > 0 && wk_rng_uniform(&rng, 0, 1) < 0.7 ? r->branch[i - 1]
+        int stream = i > 0 && wk_rng_uniform(&rng, 0, 1) < 0.7 ? r->stream[i - 1]
                                                                : wk_rng_uniform(&rng, 0, 1) < 0.4;
         if (wk_rng_uniform(&rng, 0, 1) < 0.08) {
             meet(g);
@@ -122,14 +122,14 @@ static void record(recorded *r, wk_graph *g, wk_tensor x, uint64_t seed)
             for (int s = 0; from >= 0 && s <= from; s++)
                 r->after[i][s] |= s == from || r->after[from][s];
         }
-        for (int s = 0; s <= last[branch]; s++)
-            r->after[i][s] |= s == last[branch] || r->after[last[branch]][s];
+        for (int s = 0; s <= last[stream]; s++)
+            r->after[i][s] |= s == last[stream] || r->after[last[stream]][s];
         r->result[i] = wk_graph_matmul(g, in[0], in[1]);
-        on_branch(g, branch);
-        r->branch[i] = branch;
-        r->run[i] = i > 0 && r->branch[i - 1] == branch ? r->run[i - 1] : i;
+        on_stream(g, stream);
+        r->stream[i] = stream;
+        r->run[i] = i > 0 && r->stream[i - 1] == stream ? r->run[i - 1] : i;
         r->meets[i] = meets;
-        last[branch] = i;
+        last[stream] = i;
     }
     for (int i = 0; i < RANDOM_STEPS; i++)
         if (i + 8 >= RANDOM_STEPS || i % 7 == 0) wk_graph_output(g, r->result[i]);
@@ -139,7 +139,7 @@ static void record(recorded *r, wk_graph *g, wk_tensor x, uint64_t seed)
 static bool is_later(const recorded *r, int a, int b)
 {
     return a < b &&
-           (r->after[b][a] || r->meets[b] > r->meets[a] || (r->branch[b] && r->run[b] > a));
+           (r->after[b][a] || r->meets[b] > r->meets[a] || (r->stream[b] && r->run[b] > a));
 }
 
 static bool uses(const recorded *r, int step, int tensor)
@@ -157,7 +157,7 @@ static bool is_over_before(const recorded *r, int first, int second)
     return true;
 }
 
-static void branches_share_no_memory_with_what_overlaps_them(void **state)
+static void streams_share_no_memory_with_what_overlaps_them(void **state)
 {
     (void)state;
     static recorded r;
@@ -165,7 +165,7 @@ static void branches_share_no_memory_with_what_overlaps_them(void **state)
     for (uint64_t seed = 0; seed < RANDOM_GRAPHS; seed++) {
         engine e = engine_open(1);
         record(&r, e.g, engine_state(&e, WK_SHAPE(8, 8)), seed);
-        wk_plan *plan = plan_branches(e.g);
+        wk_plan *plan = plan_streams(e.g);
         for (int i = 0; i < RANDOM_STEPS; i++)
             r.runs[i] = place_of(plan, r.result[i])->region != WK_REGION_NONE;
         for (int a = 0; a < RANDOM_STEPS; a++)
@@ -182,17 +182,17 @@ static void branches_share_no_memory_with_what_overlaps_them(void **state)
     assert_true(shared > RANDOM_GRAPHS);
 }
 
-static void a_branch_does_not_wait_for_memory_that_was_just_in_use(void **state)
+static void a_stream_does_not_wait_for_memory_that_was_just_in_use(void **state)
 {
     (void)state;
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(8, 8)), a = wk_graph_matmul(e.g, x, x);
     wk_graph_output(e.g, wk_graph_sum_all(e.g, a));
-    on_branch(e.g, 0);
+    on_stream(e.g, 0);
     wk_tensor b = wk_graph_matmul(e.g, x, x);
     wk_graph_output(e.g, wk_graph_sum_all(e.g, b));
-    on_branch(e.g, 1);
-    wk_plan *plan = plan_branches(e.g);
+    on_stream(e.g, 1);
+    wk_plan *plan = plan_streams(e.g);
     assert_int_not_equal(place_of(plan, a)->offset, place_of(plan, b)->offset);
     wk_plan_destroy(plan);
     engine_close(&e);
@@ -201,9 +201,9 @@ static void a_branch_does_not_wait_for_memory_that_was_just_in_use(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(branches_mean_nothing_to_a_backend_without_them),
-        cmocka_unit_test(branches_share_no_memory_with_what_overlaps_them),
-        cmocka_unit_test(a_branch_does_not_wait_for_memory_that_was_just_in_use),
+        cmocka_unit_test(streams_mean_nothing_to_a_backend_without_them),
+        cmocka_unit_test(streams_share_no_memory_with_what_overlaps_them),
+        cmocka_unit_test(a_stream_does_not_wait_for_memory_that_was_just_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "env/tally.h"
+#include "env/indicator.h"
 
 #include <math.h>
 
@@ -8,7 +8,7 @@ static bool has_value(const wk_indicator *indicator, double value)
     return value >= 0 && value < indicator->cells;
 }
 
-void wk_tally_add(wk_tally *t, const wk_indicator *indicator, float step)
+void wk_indicator_total_add(wk_indicator_total *t, const wk_indicator *indicator, float step)
 {
     double value = (double)step;
     if (!has_value(indicator, value)) return;
@@ -20,7 +20,7 @@ void wk_tally_add(wk_tally *t, const wk_indicator *indicator, float step)
     if (indicator->kind == WK_INDICATOR_CELLS) t->cells |= (uint64_t)1 << (int)value;
 }
 
-double wk_tally_value(const wk_tally *t, const wk_indicator *indicator)
+double wk_indicator_total_value(const wk_indicator_total *t, const wk_indicator *indicator)
 {
     if (t->count == 0) return NAN;
     switch (indicator->kind) {

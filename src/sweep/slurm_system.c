@@ -1,4 +1,4 @@
-#include "sweep/slurm_world.h"
+#include "sweep/slurm_system.h"
 
 #include "base/file.h"
 #include "sweep/folder.h"
@@ -135,17 +135,17 @@ static wk_status open_place(const char *directory, const wk_sweep_plan *plan, co
 {
     WK_TRY(set_paths(out, directory, err));
     out->plan = plan;
-    out->world = (wk_slurm_world){.context = out,
-                                  .call = call,
-                                  .read = read_file,
-                                  .write = write_file,
-                                  .remove = remove_file,
-                                  .list = list_files,
-                                  .phase = phase_of,
-                                  .program = out->program,
-                                  .directory = out->directory,
-                                  .plan = plan,
-                                  .log = *log};
+    out->system = (wk_slurm_system){.context = out,
+                                    .call = call,
+                                    .read = read_file,
+                                    .write = write_file,
+                                    .remove = remove_file,
+                                    .list = list_files,
+                                    .phase = phase_of,
+                                    .program = out->program,
+                                    .directory = out->directory,
+                                    .plan = plan,
+                                    .log = *log};
     if (make) WK_TRY(wk_dir_make_below(out->directory, WK_SWEEP_FOLDER "/slurm/logs", err));
     return wk_dir_open_below(out->directory, WK_SWEEP_FOLDER "/slurm", false, &out->dir, err);
 }

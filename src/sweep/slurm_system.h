@@ -1,16 +1,16 @@
-// The world that a sweep on Slurm has outside of simulations: programs found by PATH, and the
+// The system that a sweep on Slurm has outside of simulations: programs found by PATH, and the
 // folder DIRECTORY/sweep/slurm.
-#ifndef WK_SWEEP_SLURM_WORLD_H
-#define WK_SWEEP_SLURM_WORLD_H
+#ifndef WK_SWEEP_SLURM_SYSTEM_H
+#define WK_SWEEP_SLURM_SYSTEM_H
 
 #include "sweep/slurm.h"
 
-/// Zero-initialise; close it also after a failed open. `world` points into it.
+/// Zero-initialise; close it also after a failed open. `system` points into it.
 typedef struct wk_slurm_folder {
     wk_dir *dir;
     char directory[WK_PATH_MAX], program[WK_PATH_MAX];
     const wk_sweep_plan *plan;
-    wk_slurm_world world;
+    wk_slurm_system system;
 } wk_slurm_folder;
 
 /// Opens the folder, made where there is none. WK_E_INPUT for a path that a batch script cannot
