@@ -176,6 +176,8 @@ static const char *fault_of(const wk_run_state *s)
 {
     const char *fault = fault_of_counters(s->counters);
     if (fault) return fault;
+    if (s->counters->steps_since_update >= s->train_every)
+        return "more steps were collected than an update waits for";
     size_t spaces = wk_curriculum_get_view(s->curriculum).count;
     bool curated = wk_curriculum_get_rule(s->curriculum)->curated;
     uint64_t last = curated ? WK_EPISODE_SCORED : WK_EPISODE_RUNS;

@@ -59,7 +59,8 @@ typedef struct wk_run_header {
 /// Where the state of a run lies while it is written or read. For reading the curriculum alone,
 /// only count, domain, and curriculum are needed.
 typedef struct wk_run_state {
-    int count; // environments
+    int count;            // environments
+    uint64_t train_every; // steps for an update
     const wk_domain *domain;
     wk_trainer_counters *counters;
     wk_running_episode *running; // [count]

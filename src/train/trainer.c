@@ -51,6 +51,7 @@ static wk_checkpoint_parts parts_of(wk_trainer *t)
     return (wk_checkpoint_parts){
         .config = &t->config,
         .state = {.count = t->count,
+                  .train_every = (uint64_t)t->config.train_every,
                   .domain = t->domain,
                   .counters = &t->counters,
                   .running = t->running,

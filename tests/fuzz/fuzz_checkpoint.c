@@ -54,6 +54,7 @@ static size_t length; // bytes of it
 static wk_run_state state_of_run(void)
 {
     return (wk_run_state){.count = LANES,
+                          .train_every = 8,
                           .domain = &wk_toy,
                           .counters = &run->counters,
                           .running = run->running,

@@ -104,6 +104,9 @@ static void counters_that_cannot_be_are_refused(void **state)
     expect_refusal(at + offsetof(wk_trainer_counters, diverged), &huge, word, "cannot be");
     expect_refusal(at + offsetof(wk_trainer_counters, steps_since_update), &huge, word,
                    "cannot be");
+    const uint64_t every = (uint64_t)config.train_every; // many more, and a run never ends
+    expect_refusal(at + offsetof(wk_trainer_counters, steps_since_update), &every, word,
+                   "more steps were collected than an update waits for");
     expect_refusal(at + offsetof(wk_trainer_counters, acting), &two, word, "cannot be");
 }
 
