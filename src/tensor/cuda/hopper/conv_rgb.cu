@@ -1,9 +1,10 @@
 // Convolutions between RGB images of 64 x 64 pixels and small images of few channels, in bf16 on
 // capability 9.0. They have so few terms that memory bounds them. Places are counted as in conv.cu:
 // with 32 of them in a line, a tile is four whole lines, a tap is a constant distance and all
-// weights stay in shared memory. A block takes every so manieth tile and begins to load the next
-// one before it multiplies. RGB pixels are read as they are and get their fourth colour, zero, on
-// the way to shared memory: a chunk is two neighbouring pixels of a line.
+// weights stay in shared memory. A block takes one tile after another, as many apart as there are
+// blocks, and begins to load the next one before it multiplies. RGB pixels are read as they are and
+// get their fourth colour, zero, on the way to shared memory: a chunk is two neighbouring pixels of
+// a line.
 #include "tensor/cuda/hopper/conv_columns.cuh"
 #include "tensor/cuda/hopper/wgmma.cuh"
 
