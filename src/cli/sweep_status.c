@@ -138,7 +138,10 @@ static void print_rows(const overview *o, bool all, wk_text *out)
             hidden++;
         shown++;
     }
-    if (shown > 0) wk_table_finish(&table, 0, out);
+    if (shown > 0)
+        wk_table_finish(&table, 0, out);
+    else
+        wk_table_free(&table);
     if (hidden > 0) wk_text_printf(out, "and %d more (--all)\n", hidden);
     if (shown > 0) wk_text_puts(out, "\n");
 }
