@@ -1,7 +1,9 @@
 // Large blocks of memory, kept from one input to the next: asking the system for them anew, with
 // the address sanitizer's shadow of them, would be most of the time of an input. A block that is
 // freed is poisoned until it is given out again, for the same number of bytes, so that nothing the
-// sanitizer would find is missed. The linker redirects the calls (tools/fuzz/build).
+// sanitizer would find is missed. Blocks of more than 1 GiB fail, as on a machine without that much
+// memory: a run may ask for them by its settings. The linker redirects the calls
+// (tools/fuzz/build).
 #ifndef WK_TESTS_FUZZ_LARGE_BLOCKS_H
 #define WK_TESTS_FUZZ_LARGE_BLOCKS_H
 
@@ -14,7 +16,7 @@
 #include <string.h>
 
 enum { LARGE_BLOCKS = 64, LARGE_ALIGNMENT = 64 };
-static const size_t LARGE_LEAST = 1 << 16;
+static const size_t LARGE_LEAST = 1 << 16, LARGE_MAX = 1 << 30;
 
 static struct {
     void *block;
@@ -77,24 +79,28 @@ static size_t large_find(void *block, bool give_back)
 
 void *__wrap_malloc(size_t size)
 {
+    if (size > LARGE_MAX) return NULL;
     void *block = large_take(1, size);
     return block ? block : __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    void *block = size && count <= SIZE_MAX / size ? large_take(1, count * size) : NULL;
+    if (size && count > LARGE_MAX / size) return NULL;
+    void *block = large_take(1, count * size);
     return block ? memset(block, 0, count * size) : __real_calloc(count, size);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
+    if (size > LARGE_MAX) return NULL;
     void *block = large_take(alignment, size);
     return block ? block : __real_aligned_alloc(alignment, size);
 }
 
 void *__wrap_realloc(void *block, size_t size)
 {
+    if (size > LARGE_MAX) return NULL;
     size_t before = large_find(block, false);
     if (before == 0) return __real_realloc(block, size);
     void *moved = __wrap_malloc(size);
