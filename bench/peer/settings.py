@@ -15,7 +15,8 @@ KEYS = {
     'classes': 'rssm.classes', 'units': 'units', 'layers': 'layers', 'ensemble': 'ensemble.size', 'batch': 'batch',
     'length': 'length', 'horizon': 'horizon', 'slow_period': 'policy.slow_period', 'kl_scale': 'model.kl_scale',
     'kl_balance': 'model.kl_balance', 'free_nats': 'model.free_nats', 'model_rate': 'model.rate',
-    'ensemble_rate': 'ensemble.rate', 'policy_rate': 'policy.rate', 'discount': 'policy.discount',
+    'ensemble_rate': 'ensemble.rate', 'policy_rate': 'policy.rate',
+    'exploration_rate': 'policy.exploration_rate', 'discount': 'policy.discount',
     'mixing': 'policy.lambda', 'entropy_scale': 'policy.entropy_scale', 'disagreement_scale': 'ensemble.scale',
 }
 
@@ -40,6 +41,7 @@ class Settings:
     model_rate: float
     ensemble_rate: float
     policy_rate: float
+    exploration_rate: float  # 0: policy_rate
     discount: float
     mixing: float  # lambda of the returns
     entropy_scale: float

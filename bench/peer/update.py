@@ -94,7 +94,9 @@ class Training:
         self.losses, self.norms, self.entropies = {}, {}, {}
 
     def step(self, name, gradients):
-        rates = {'model': self.s.model_rate, 'reward': self.s.model_rate, 'ensemble': self.s.ensemble_rate}
+        explore = self.s.exploration_rate or self.s.policy_rate
+        rates = {'model': self.s.model_rate, 'reward': self.s.model_rate, 'ensemble': self.s.ensemble_rate,
+                 'explore/actor': explore, 'explore/critic': explore}
         self.params[name], self.m[name], self.v[name], self.norms[name] = adam(
             self.params[name], self.m[name], self.v[name], gradients, self.count,
             rates.get(name, self.s.policy_rate), name in STACKS)

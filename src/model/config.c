@@ -50,6 +50,7 @@ bool wk_learner_config_is_alike(const wk_learner_config *a, const wk_learner_con
     other.model_rate = a->model_rate;
     other.ensemble_rate = a->ensemble_rate;
     other.policy_rate = a->policy_rate;
+    other.exploration_rate = a->exploration_rate;
 #define FIELD(kind, name, ...)                                                                     \
     if (a->name != other.name) return false;
     WK_LEARNER_FIELDS(FIELD)

@@ -57,6 +57,8 @@ enum { WK_PIXELS = 64 * 64 * 3 };
       "KL below this gives no gradient")                                                           \
     X(NUMBER, policy_rate, "policy.rate", 1e-4, 0, 1, FIXED, 1, "=", "=",                          \
       "learning rate of actors and critics")                                                       \
+    X(NUMBER, exploration_rate, "policy.exploration_rate", 0, 0, 1, FIXED, 9, "0", "0",            \
+      "that of the exploration policy and its critic; 0: policy.rate")                             \
     X(NUMBER, discount, "policy.discount", 0.99, 0, 1, FIXED, 1, "=", "=", "gamma")                \
     X(NUMBER, lambda, "policy.lambda", 0.95, 0, 1, FIXED, 1, "=", "=",                             \
       "mixing of the lambda-return")                                                               \

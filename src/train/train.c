@@ -30,7 +30,9 @@ typedef struct run {
     wk_open_loop *images;       // predictions, from the first clip on
     wk_run_schedule *schedule;  // the trainer's
     wk_update_time update_time; // measured before a prefill that somebody watches; else 0
-    int task_faults; // updates in a row of task policies with numbers that are not finite
+    int task_faults;      // updates in a row of task policies with numbers that are not finite
+    int idle_exploration; // updates in a row in which the exploration policy learned nothing
+    bool said_idle;       // that there were many
     wk_divergence divergence;
     wk_watchdog *watchdog; // of a plug-in; NULL: none
     bool complete;         // it was when it was opened
@@ -461,6 +463,28 @@ static void watch_tasks(run *r)
             fault, r->task_faults);
 }
 
+// An actor whose outputs are all saturated has no gradient and acts alike in every state. It may
+// stay so for the rest of the run, and the losses do not show it.
+static void watch_exploration(run *r)
+{
+    enum { IDLE_UPDATES = 1000 };
+    static const float IDLE_GRADIENT = 1e-5f; // of what the policy expects to get
+    const wk_policy_metrics *m = &r->done->learner.explore;
+    bool acts = strcmp(r->config->exploration, "plan2explore") == 0 &&
+                strcmp(r->config->acting, "exploration") == 0;
+    bool idle = acts && m->actor_norm < IDLE_GRADIENT * fabsf(m->value);
+    r->idle_exploration = idle ? r->idle_exploration + r->done->updates : 0;
+    if (r->idle_exploration < IDLE_UPDATES || r->said_idle) return;
+    r->said_idle = true;
+    double rate =
+        r->config->exploration_rate > 0 ? r->config->exploration_rate : r->config->policy_rate;
+    wk_log_line(log_of(r), WK_LOG_WARN,
+                "the exploration policy has learned nothing in %d updates: it is saturated, its "
+                "gradient is %.1g, and it acts alike in every state; begin again with another seed "
+                "or a lower policy.exploration_rate (now %g), see docs/not-learning.md",
+                r->idle_exploration, (double)m->actor_norm, rate);
+}
+
 // What the trainers' common step brought to this run.
 static wk_status step(void *context, wk_error *err)
 {
@@ -471,6 +495,7 @@ static wk_status step(void *context, wk_error *err)
     WK_TRY(wk_divergence_watch(&r->divergence, r->config, r->done, log_of(r), err));
     if (r->done->updates == 0) return WK_OK;
     watch_tasks(r);
+    watch_exploration(r);
     return wk_long_run_watch(&r->loop, wk_learner_metrics_nonfinite(&r->done->learner),
                              "the update is skipped and counted",
                              ": go on from it with a smaller model.rate", err);

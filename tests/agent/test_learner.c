@@ -288,22 +288,43 @@ static void the_error_estimates_average_to_the_disagreement(void **state)
     close_fixture(&r);
 }
 
+// By how much the first update moves the weights of a set, at most.
+static double first_move(const wk_learner_config *config, wk_set_id set)
+{
+    fixture r = open_fixture(*config, 1);
+    size_t size;
+    double move = 0;
+    uint8_t *before = weights(&r, set, &size);
+    update(&r, 0);
+    uint8_t *after = weights(&r, set, &size);
+    const float *x = (const float *)before, *y = (const float *)after;
+    for (size_t i = 0; i < size / sizeof *x; i++)
+        move = fmax(move, fabs((double)y[i] - (double)x[i]));
+    free(before);
+    free(after);
+    close_fixture(&r);
+    return move;
+}
+
 static void a_rate_of_zero_trains_nothing(void **state)
 {
     (void)state;
     wk_learner_config config = tiny(0);
     config.policy_rate = 0;
-    fixture r = open_fixture(config, 1);
-    size_t size;
-    uint8_t *before = weights(&r, WK_SET_EXPLORE_ACTOR, &size);
-    update(&r, 0);
-    uint8_t *after = weights(&r, WK_SET_EXPLORE_ACTOR, &size);
-    const float *x = (const float *)before, *y = (const float *)after;
-    for (size_t i = 0; i < size / sizeof *x; i++) // only the decay of 1e-6 acts
-        assert_near(y[i], x[i], 2e-6 * fabs((double)x[i]));
-    free(before);
-    free(after);
-    close_fixture(&r);
+    assert_true(first_move(&config, WK_SET_EXPLORE_ACTOR) < 1e-5); // by the decay alone
+}
+
+// Adam's first step moves the weight with the largest gradient by about the rate.
+static void exploration_has_a_rate_of_its_own(void **state)
+{
+    (void)state;
+    wk_learner_config config = tiny(2);
+    config.policy_rate = 1e-3f;
+    assert_near(first_move(&config, WK_SET_EXPLORE_ACTOR), 1e-3, 1e-4);
+    config.exploration_rate = 1e-2f;
+    assert_near(first_move(&config, WK_SET_EXPLORE_ACTOR), 1e-2, 1e-3);
+    assert_near(first_move(&config, WK_SET_EXPLORE_CRITIC), 1e-2, 1e-3);
+    assert_near(first_move(&config, WK_SET_TASK_ACTOR), 1e-3, 1e-4);
 }
 
 static void bad_configs_are_refused_with_the_field_and_its_range(void **state)
@@ -357,6 +378,7 @@ int main(void)
         cmocka_unit_test(random_exploration_has_no_actor_and_still_estimates_errors),
         cmocka_unit_test(the_error_estimates_average_to_the_disagreement),
         cmocka_unit_test(a_rate_of_zero_trains_nothing),
+        cmocka_unit_test(exploration_has_a_rate_of_its_own),
         cmocka_unit_test(bad_configs_are_refused_with_the_field_and_its_range),
         cmocka_unit_test(a_learner_without_tasks_has_no_task_updates),
     };

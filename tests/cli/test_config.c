@@ -16,6 +16,10 @@ static void the_listing_has_values_sources_and_what_differs_from_the_paper(void 
     assert_non_null(strstr(r.out, "curricula.yaml:"));
     assert_non_null(strstr(r.out, "(waker-r)"));
     assert_non_null(strstr(r.out, "3 of "));
+    r = program_run("config --configs terrain-walker waker-r plan2explore paper");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "policy.exploration_rate     3.0e-05         differs: 0"));
+    assert_non_null(strstr(r.out, "3 of "));
 }
 
 static void blocks_that_undo_each_other_are_a_warning(void **state)
@@ -65,10 +69,10 @@ static void a_word_that_may_be_a_configuration_is_hinted_at(void **state)
 static void a_diff_shows_only_what_differs(void **state)
 {
     (void)state;
-    program_result r = program_run("config --configs clean-up dr paper --diff paper");
+    program_result r = program_run("config --configs clean-up dr plan2explore paper --diff paper");
     program_expect_success(r);
     assert_string_equal(r.out, "no value differs from 'paper'\n");
-    r = program_run("config --configs clean-up dr paper --units 10 --diff paper");
+    r = program_run("config --configs clean-up dr plan2explore paper --units 10 --diff paper");
     assert_non_null(strstr(r.out, "units  10     400\n"));
     assert_null(strstr(r.out, "layers"));
 }

@@ -146,6 +146,25 @@ static void every_curriculum_trains_with_both_exploration_policies(void **state)
                 rules[i], random, rules[i], random ? "random" : "plan2explore"));
 }
 
+// A rate so large that the actor saturates at once, and one that leaves it alive.
+static void a_saturated_exploration_policy_is_reported(void **state)
+{
+    (void)state;
+#define SATURATING                                                                                 \
+    "--configs toy dr plan2explore --prefill 200 --train_every 2 --units 16 --rssm.deter 8 "       \
+    "--rssm.hidden 8 --encoder.depth 1 --batch 2 --length 4 --horizon 2 --ensemble.size 2 "        \
+    "--snapshot.every 0 --log.tensorboard false --log.images_every 0 --steps 2400 "
+    static const char said[] = "the exploration policy has learned nothing in 1";
+    program_result r =
+        program_run("train --logdir run-saturated " SATURATING "--policy.exploration_rate 0.3");
+    program_expect_success(r);
+    assert_non_null(strstr(r.err, said));
+    assert_non_null(strstr(r.err, "(now 0.3)"));
+    r = program_run("train --logdir run-alive " SATURATING "--policy.exploration_rate 1e-4");
+    program_expect_success(r);
+    assert_null(strstr(r.err, said));
+}
+
 static void a_fixed_curriculum_stays_in_the_environments_it_is_given(void **state)
 {
     (void)state;
@@ -360,6 +379,7 @@ int main(void)
         cmocka_unit_test(the_same_command_says_what_it_saved),
         cmocka_unit_test(a_second_interrupt_quits_at_once),
         cmocka_unit_test(every_curriculum_trains_with_both_exploration_policies),
+        cmocka_unit_test(a_saturated_exploration_policy_is_reported),
         cmocka_unit_test(a_fixed_curriculum_stays_in_the_environments_it_is_given),
         cmocka_unit_test(a_finished_run_stays_as_it_is_whatever_its_evaluations),
         cmocka_unit_test(every_logged_name_is_documented),

@@ -279,8 +279,8 @@ static void the_authors_protocol_sets_every_key_in_which_their_runs_differ(void 
 {
     (void)state;
     wk_error err = {0};
-    const char *const names[] = {"terrain-walker", "waker-m", "plan2explore", "paper", "authors"};
-    wk_run_config c = merged(names, 5), theirs = merged(names, 4);
+    const char *const names[] = {"terrain-walker", "waker-m", "paper", "plan2explore", "authors"};
+    wk_run_config c = merged(names, 5), theirs = merged(names, 3);
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
         const char *value = wk_run_fields[i].authors;
         if (*value && strcmp(value, "=") != 0)
