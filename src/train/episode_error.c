@@ -39,14 +39,14 @@ static size_t find(const wk_replay *replay, uint64_t id)
 }
 
 wk_status wk_episode_error_measure(wk_episode_error *e, wk_replay *replay, uint64_t seed,
-                                   uint64_t episode, double *out, wk_error *err)
+                                   uint64_t id, double *out, wk_error *err)
 {
-    size_t at = find(replay, episode);
+    size_t at = find(replay, id);
     uint32_t window = (uint32_t)e->length;
     uint32_t rows = at == SIZE_MAX ? 0 : wk_replay_at(replay, at).rows;
     *out = NAN;
     if (rows < window) return WK_OK;
-    wk_rng rng = wk_rng_stream(seed, "episode error", episode);
+    wk_rng rng = wk_rng_stream(seed, "episode error", id);
     uint32_t start = (uint32_t)wk_rng_below(&rng, rows - window + 1);
     wk_replay_batch read = {
         .images = e->images, .vectors = e->vectors, .actions = e->actions, .first = e->first};

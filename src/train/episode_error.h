@@ -18,10 +18,10 @@ typedef struct wk_episode_error {
 wk_status wk_episode_error_create(wk_learner *learner, wk_episode_error *out, wk_error *err);
 void wk_episode_error_free(wk_episode_error *e);
 
-/// Mean squared error of the predicted next images, or vectors where there are no images; NaN where
-/// the episode is shorter than a window or not in the store. Reads the weights as they are: no
-/// update may be in flight.
+/// Mean squared error of the predicted next images, or vectors where there are no images, in the
+/// store's episode `id`; NaN where it is shorter than a window or not in the store. Reads the
+/// weights as they are: no update may be in flight.
 wk_status wk_episode_error_measure(wk_episode_error *e, wk_replay *replay, uint64_t seed,
-                                   uint64_t episode, double *out, wk_error *err);
+                                   uint64_t id, double *out, wk_error *err);
 
 #endif

@@ -433,7 +433,8 @@ static wk_status report_episodes(wk_trainer *t, wk_error *err)
                                          .diverged = end->diverged};
         if (t->episode_error.prediction && t->counters.updates > 0)
             WK_TRY(wk_episode_error_measure(&t->episode_error, t->replay, t->config.seed,
-                                            end->episode, &episode.model_error, err));
+                                            t->schedule.copied_episodes + end->episode,
+                                            &episode.model_error, err));
         wk_curriculum_end_episode(t->curriculum, &episode);
     }
     return WK_OK;
