@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "config/parts.h"
 #include "log/tensorboard.h"
+#include "replay/log_file.h"
 #include "run/checkpoint.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -432,4 +433,22 @@ void wk_checkpoints_close(wk_checkpoints *c)
 {
     wk_dir_close(c->dir);
     *c = (wk_checkpoints){0};
+}
+
+// Removes a file and the directory that has nothing else.
+static void remove_with_folder(const wk_dir *run, const char *folder, const char *file)
+{
+    wk_dir *dir = NULL;
+    if (wk_dir_open_own(run, folder, &dir, NULL) != WK_OK) return;
+    (void)wk_dir_remove(dir, file, NULL);
+    wk_dir_close(dir);
+    (void)wk_dir_remove_dir(run, folder, NULL);
+}
+
+void wk_checkpoints_retract(const wk_dir *run)
+{
+    char first[WK_LOG_NAME_MAX];
+    wk_log_name(0, first);
+    remove_with_folder(run, WK_CHECKPOINT_FOLDER, WK_CHECKPOINT_NONE_YET);
+    remove_with_folder(run, "replay", first);
 }

@@ -49,4 +49,7 @@ wk_status wk_checkpoints_save(wk_checkpoints *checkpoints, wk_error *err);
 
 void wk_checkpoints_close(wk_checkpoints *checkpoints);
 
+/// Removes what opening made in the directory of a run that did not begin after all.
+void wk_checkpoints_retract(const wk_dir *run);
+
 #endif
