@@ -47,7 +47,10 @@ static wk_status begin_episodes(wk_trainer *t, wk_error *err)
         WK_TRY(wk_curriculum_next(t->curriculum, running->episode, wk_trainer_is_prefilling(t),
                                   running->theta, &space, err));
         running->space = space;
-        if (!wk_curriculum_learns(t->curriculum)) running->active = WK_EPISODE_SCORED;
+        // A model that has nothing to learn from scores nothing.
+        bool learns = wk_curriculum_learns(t->curriculum) ||
+                      wk_replay_sampleable(t->replay, t->config.length) == 0;
+        if (!learns) running->active = WK_EPISODE_SCORED;
         WK_TRY(wk_vec_plan_reset(t->vec, i, running->theta, (size_t)t->domain->n_params,
                                  t->config.seed, running->episode, err));
     }
