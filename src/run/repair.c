@@ -33,7 +33,8 @@ typedef struct repair {
     wk_run_header head;
     wk_trainer_counters counters;
     wk_running_episode *running; // in `bytes`
-    size_t worlds;               // where the environments' states begin in `bytes`
+    wk_run_schedule schedule;
+    size_t worlds; // where the environments' states begin in `bytes`
     wk_salvage_slot *slots;
 } repair;
 
@@ -151,8 +152,15 @@ static wk_status find_parts(repair *r, wk_error *err)
         skip_block(r, end, &at);
     r->worlds = at;
     memcpy(&r->counters, r->bytes + sizeof r->head, sizeof r->counters);
+    memcpy(&r->schedule, r->bytes + plain - WK_RUN_SCHEDULE_BYTES, sizeof r->schedule);
     r->running = (wk_running_episode *)(void *)(r->bytes + running);
     return WK_OK;
+}
+
+// The replay's id of an episode of the run.
+static uint64_t stored_id(const repair *r, uint64_t episode)
+{
+    return r->schedule.copied_episodes + episode;
 }
 
 static wk_status list_slots(repair *r, wk_error *err)
@@ -163,7 +171,7 @@ static wk_status list_slots(repair *r, wk_error *err)
     for (size_t i = 0; i < n; i++) {
         const wk_running_episode *running = &r->running[i];
         bool active = running->active && running->episode < r->counters.episodes;
-        r->slots[i] = (wk_salvage_slot){active, running->episode, running->steps + 1};
+        r->slots[i] = (wk_salvage_slot){active, stored_id(r, running->episode), running->steps + 1};
     }
     return WK_OK;
 }
@@ -183,7 +191,7 @@ static wk_status write_segments(repair *r, wk_salvaged *out, wk_error *err)
         .shape = {domain->action_size, domain->n_tasks, domain->n_params, domain->observation},
         .capacity = (uint64_t)r->config.replay_capacity,
         .mark = r->head.replay,
-        .next_episode = r->counters.episodes,
+        .next_episode = stored_id(r, r->counters.episodes),
         .slots = r->slots,
         .n_slots = r->config.env_count,
         .progress = show_salvage,

@@ -104,7 +104,7 @@ wk_status wk_run_file_write(const wk_run_state *s, uint64_t config, const wk_rep
 // What is wrong with the counters, or NULL.
 static const char *fault_of_counters(const wk_trainer_counters *n)
 {
-    const uint64_t max = (uint64_t)1 << 53; // far beyond any run, and exact as a double
+    const uint64_t max = WK_RUN_COUNT_MAX;
     if (n->iterations > max || n->steps > max || n->episodes > max || n->updates > max)
         return "a counter is beyond any run";
     if (n->diverged > n->episodes || n->steps_since_update > max || n->acting > 1)
@@ -176,6 +176,7 @@ static const char *fault_of(const wk_run_state *s)
 {
     const char *fault = fault_of_counters(s->counters);
     if (fault) return fault;
+    if (s->schedule->copied_episodes > WK_RUN_COUNT_MAX) return "a counter is beyond any run";
     if (s->counters->steps_since_update >= s->train_every)
         return "more steps were collected than an update waits for";
     size_t spaces = wk_curriculum_get_view(s->curriculum).count;

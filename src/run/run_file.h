@@ -42,10 +42,15 @@ typedef struct wk_run_schedule {
     wk_metrics_mark metrics;
     int64_t next_log, next_snapshot, next_images, next_eval;
     int64_t last_eval; // that was finished
+    uint64_t
+        copied_episodes; // in the replay before the run's own, whose ids there begin after them
 } wk_run_schedule;
 
 /// Bytes of a schedule in the file; the rest is zero.
 enum { WK_RUN_SCHEDULE_BYTES = 512 };
+
+/// What no counter exceeds: far beyond any run, and exact as a double.
+#define WK_RUN_COUNT_MAX ((uint64_t)1 << 53)
 
 /// What the file begins with.
 typedef struct wk_run_header {

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "config/parts.h"
 #include "log/tensorboard.h"
+#include "replay/log_file.h"
 #include "run/checkpoint.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -163,13 +164,31 @@ static wk_status prune(const wk_checkpoints *c, wk_error *err)
     return wk_replay_log_prune(*c->parts.replay_log, &head.replay, err);
 }
 
-static wk_status write_files(const wk_checkpoint_parts *p, const wk_dir *folder, wk_error *err)
+static wk_status write_run_file(const wk_checkpoint_parts *p, const wk_dir *folder, wk_error *err)
 {
     wk_replay_mark mark;
     WK_TRY(wk_replay_log_sync(*p->replay_log, &mark, err));
-    WK_TRY(save_run_file(p, &mark, folder, err));
+    return save_run_file(p, &mark, folder, err);
+}
+
+static wk_status write_files(const wk_checkpoint_parts *p, const wk_dir *folder, wk_error *err)
+{
+    WK_TRY(write_run_file(p, folder, err));
     WK_TRY(wk_learner_save_labelled(p->learner, folder, WK_CHECKPOINT_LEARNER_FILE, NULL, 0, err));
     return wk_dir_sync(folder, err);
+}
+
+// The checkpoint of this step has these weights; an evaluation may have been logged since.
+static wk_status update_saved(wk_checkpoints *c, const char *name, wk_error *err)
+{
+    wk_dir *folder = NULL;
+    if (memcmp(&c->saved, c->parts.state.schedule, sizeof c->saved) == 0) return WK_OK;
+    WK_TRY(wk_dir_open_own(c->dir, name, &folder, err));
+    wk_status status = write_run_file(&c->parts, folder, err);
+    if (status == WK_OK) status = wk_dir_sync(folder, err);
+    wk_dir_close(folder);
+    if (status == WK_OK) c->saved = *c->parts.state.schedule;
+    return status;
 }
 
 // Writes a whole checkpoint under another name.
@@ -193,7 +212,7 @@ wk_status wk_checkpoints_save(wk_checkpoints *c, wk_error *err)
     wk_step_name("", step, "", name);
     wk_step_name(UNFINISHED, step, "", unfinished);
     WK_TRY(wk_dir_stat(c->dir, name, &there, NULL, err));
-    if (there == WK_ENTRY_DIR) return WK_OK; // the same step holds the same state
+    if (there == WK_ENTRY_DIR) return update_saved(c, name, err);
     if (there != WK_ENTRY_NONE) return in_the_way(c->dir, name, err);
     wk_status status = write_unfinished(c, unfinished, err);
     if (status == WK_OK) status = wk_dir_rename(c->dir, unfinished, name, err);
@@ -203,6 +222,7 @@ wk_status wk_checkpoints_save(wk_checkpoints *c, wk_error *err)
         return status;
     }
     WK_TRY(wk_dir_sync(c->dir, err));
+    c->saved = *c->parts.state.schedule;
     WK_TRY(wk_dir_remove(c->dir, WK_CHECKPOINT_NONE_YET, err));
     return prune(c, err);
 }
@@ -316,6 +336,7 @@ static wk_status resume_any(wk_checkpoints *c, const wk_steps *steps, wk_error *
         if (status == WK_E_IO) return unreadable(c, steps->items[i], err);
         if (status == WK_OK) {
             c->resumed_from = (int64_t)steps->items[i];
+            c->saved = *c->parts.state.schedule;
             for (size_t k = i + 1; k < count; k++)
                 WK_TRY(rename_damaged(c, steps->items[k], err));
             return wk_dir_remove(c->dir, WK_CHECKPOINT_NONE_YET, err);
@@ -412,4 +433,22 @@ void wk_checkpoints_close(wk_checkpoints *c)
 {
     wk_dir_close(c->dir);
     *c = (wk_checkpoints){0};
+}
+
+// Removes a file and the directory that has nothing else.
+static void remove_with_folder(const wk_dir *run, const char *folder, const char *file)
+{
+    wk_dir *dir = NULL;
+    if (wk_dir_open_own(run, folder, &dir, NULL) != WK_OK) return;
+    (void)wk_dir_remove(dir, file, NULL);
+    wk_dir_close(dir);
+    (void)wk_dir_remove_dir(run, folder, NULL);
+}
+
+void wk_checkpoints_retract(const wk_dir *run)
+{
+    char first[WK_LOG_NAME_MAX];
+    wk_log_name(0, first);
+    remove_with_folder(run, WK_CHECKPOINT_FOLDER, WK_CHECKPOINT_NONE_YET);
+    remove_with_folder(run, "replay", first);
 }

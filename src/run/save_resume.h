@@ -32,8 +32,9 @@ typedef struct wk_checkpoints {
     const wk_dir *run; // borrowed
     wk_dir *dir;       // run/checkpoints
     wk_checkpoint_parts parts;
-    int64_t resumed_from; // step of the checkpoint that was resumed, or -1 for a new run
-    char trouble[1024];   // why a newer one was not usable; "" when it was
+    int64_t resumed_from;  // step of the checkpoint that was resumed, or -1 for a new run
+    char trouble[1024];    // why a newer one was not usable; "" when it was
+    wk_run_schedule saved; // as the newest checkpoint has it
 } wk_checkpoints;
 
 /// Resumes from the newest checkpoint that is whole and whose replay data is; in a directory where
@@ -43,9 +44,12 @@ wk_status wk_checkpoints_open(const wk_dir *run, const wk_checkpoint_parts *part
                               wk_checkpoints *out, wk_error *err);
 
 /// Writes a checkpoint of the parts as they are now, durably, and removes those beyond
-/// config.checkpoint_keep.
+/// config.checkpoint_keep. One of the same step is brought up to date if more was logged since.
 wk_status wk_checkpoints_save(wk_checkpoints *checkpoints, wk_error *err);
 
 void wk_checkpoints_close(wk_checkpoints *checkpoints);
+
+/// Removes what opening made in the directory of a run that did not begin after all.
+void wk_checkpoints_retract(const wk_dir *run);
 
 #endif

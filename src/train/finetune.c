@@ -225,7 +225,10 @@ static wk_status prepare(void *context, wk_trainer *trainer, wk_error *err)
     WK_TRY(wk_learner_restore_weights(learner, f->source, WK_WEIGHTS_WORLD, err));
     WK_TRY(wk_learner_restore_task(learner, f->source, f->member, err));
     if (f->reward) WK_TRY(label_task(f, wk_trainer_directory(trainer), err));
-    return copy_data(f, wk_trainer_replay(trainer), err);
+    WK_TRY(copy_data(f, wk_trainer_replay(trainer), err));
+    wk_trainer_schedule(trainer)->copied_episodes =
+        wk_data_cutoff_now(wk_trainer_replay(trainer)).begun;
+    return WK_OK;
 }
 
 static wk_status finish(void *context, wk_trainer *trainer, wk_error *err)

@@ -47,7 +47,10 @@ static wk_status begin_episodes(wk_trainer *t, wk_error *err)
         WK_TRY(wk_curriculum_next(t->curriculum, running->episode, wk_trainer_is_prefilling(t),
                                   running->theta, &space, err));
         running->space = space;
-        if (!wk_curriculum_learns(t->curriculum)) running->active = WK_EPISODE_SCORED;
+        // A model that has nothing to learn from scores nothing.
+        bool learns = wk_curriculum_learns(t->curriculum) ||
+                      wk_replay_sampleable(t->replay, t->config.length) == 0;
+        if (!learns) running->active = WK_EPISODE_SCORED;
         WK_TRY(wk_vec_plan_reset(t->vec, i, running->theta, (size_t)t->domain->n_params,
                                  t->config.seed, running->episode, err));
     }
@@ -433,7 +436,8 @@ static wk_status report_episodes(wk_trainer *t, wk_error *err)
                                          .diverged = end->diverged};
         if (t->episode_error.prediction && t->counters.updates > 0)
             WK_TRY(wk_episode_error_measure(&t->episode_error, t->replay, t->config.seed,
-                                            end->episode, &episode.model_error, err));
+                                            t->schedule.copied_episodes + end->episode,
+                                            &episode.model_error, err));
         wk_curriculum_end_episode(t->curriculum, &episode);
     }
     return WK_OK;

@@ -173,6 +173,7 @@ static void remove_directory(const run *r)
 {
     bool begun;
     if (wk_file_exists_in(r->loop.dir, "config.yaml", &begun, NULL) != WK_OK || begun) return;
+    wk_checkpoints_retract(r->loop.dir);
     (void)wk_dir_remove(r->loop.dir, "lock", NULL);
     (void)rmdir(r->loop.path);
 }

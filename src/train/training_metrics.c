@@ -104,7 +104,7 @@ static void add_curriculum(wk_metrics *metrics, const wk_curriculum *curriculum)
 // Values of single θ, as the authors log them; large grids have the heat map instead.
 static void add_environments(wk_metrics *metrics, wk_trainer *trainer)
 {
-    enum { VALUES_MAX = 64 };
+    enum { VALUES_MAX = 64, NUMBER_MAX = 320 }; // chars of any double by %.4f
     const wk_curriculum *curriculum = wk_trainer_curriculum(trainer);
     wk_curriculum_view view = wk_curriculum_get_view(curriculum);
     double probability[VALUES_MAX], episodes = 0;
@@ -113,7 +113,7 @@ static void add_environments(wk_metrics *metrics, wk_trainer *trainer)
     for (size_t i = 0; i < view.count; i++)
         episodes += (double)view.visits[i];
     for (size_t i = 0; i < view.count; i++) {
-        char theta[NAME / 2] = "[";
+        char theta[WK_PARAMS_MAX * NUMBER_MAX + sizeof "[]"] = "[";
         const double *numbers = wk_space_params(wk_trainer_space(trainer), i);
         for (int p = 0, used = 1; p < wk_trainer_domain(trainer)->n_params; p++)
             used += snprintf(theta + used, sizeof theta - (size_t)used, "%s%.4f", p ? " " : "",

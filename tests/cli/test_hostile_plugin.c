@@ -76,6 +76,14 @@ static void some_episodes_that_diverge_are_counted(void **state)
     assert_non_null(strstr(r.err, " diverged  "));
 }
 
+static void parameters_of_any_length_are_logged(void **state)
+{
+    (void)state;
+    program_expect_success(train("numbers", "numbers",
+                                 "--curriculum.rule fixed --curriculum.theta '1e300,1e300;1,1'"));
+    shell("grep -q 'num_episodes/.1000000' numbers/metrics.jsonl");
+}
+
 static void task_policies_that_do_not_learn_are_told_of(void **state)
 {
     (void)state;
@@ -105,6 +113,7 @@ int main(void)
         cmocka_unit_test(a_run_that_makes_no_step_stops),
         cmocka_unit_test(a_run_whose_episodes_are_too_short_to_learn_from_stops),
         cmocka_unit_test(some_episodes_that_diverge_are_counted),
+        cmocka_unit_test(parameters_of_any_length_are_logged),
         cmocka_unit_test(task_policies_that_do_not_learn_are_told_of),
         cmocka_unit_test(a_plugin_that_exits_is_no_success),
         cmocka_unit_test(a_huge_state_is_refused),

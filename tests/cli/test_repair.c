@@ -31,11 +31,16 @@ static void repair_and_go_on(void)
     expect(program_run("ckpt hurt --check"), 0, "sound");
 }
 
+static void flip_in(const char *run, long at)
+{
+    shell("python3 -c \"f = open('%s/replay/replay-00000000.log', 'r+b'); f.seek(%ld); b = "
+          "f.read(1); f.seek(%ld); f.write(bytes([b[0] ^ 1]))\"",
+          run, at, at);
+}
+
 static void flip(long at)
 {
-    shell("python3 -c \"f = open('hurt/replay/replay-00000000.log', 'r+b'); f.seek(%ld); b = "
-          "f.read(1); f.seek(%ld); f.write(bytes([b[0] ^ 1]))\"",
-          at, at);
+    flip_in("hurt", at);
 }
 
 static void damage_of_any_kind_is_repaired(void **state)
@@ -71,6 +76,21 @@ static void nothing_is_deleted_and_the_loss_is_recorded(void **state)
     shell("grep -q 'no longer exact' page/index.html");
     expect(program_run("export hurt --out episodes"), 0, "");
     expect(program_run("adapt hurt --task all --quiet --updates 3"), 0, "");
+}
+
+// Its replay begins with the episodes of the run that it was made from.
+static void a_fine_tuning_loses_only_what_is_damaged(void **state)
+{
+    (void)state;
+    shell("rm -rf hurt && cp -r run hurt");
+    expect(program_run("adapt hurt --task west --quiet --updates 3"), 0, "");
+    expect(program_run("finetune hurt --task west --quiet --steps 45"), 0, "");
+    shell("rm -rf tuned && mv hurt/finetune/step-*-west tuned");
+    flip_in("tuned", 5000);
+    expect(program_run("ckpt tuned --repair"), 0, "lost: 1 (21 rows)\n");
+    expect(program_run("ckpt tuned --check"), 0, "no longer exact");
+    shell("mv tuned hurt/finetune/step-000000000501-west");
+    expect(program_run("finetune hurt --task west --quiet --steps 90"), 0, "");
 }
 
 // The same run, trained once more, is better than one with a hole.
@@ -119,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(damage_of_any_kind_is_repaired),
         cmocka_unit_test(nothing_is_deleted_and_the_loss_is_recorded),
+        cmocka_unit_test(a_fine_tuning_loses_only_what_is_damaged),
         cmocka_unit_test(a_run_that_can_be_continued_exactly_is_left_as_it_is),
         cmocka_unit_test(what_cannot_be_repaired_is_refused),
         cmocka_unit_test(a_run_in_training_is_not_touched),

@@ -198,8 +198,8 @@ static void a_fixed_curriculum_stays_in_the_environments_it_is_given(void **stat
 static void a_finished_run_stays_as_it_is_whatever_its_evaluations(void **state)
 {
     (void)state;
-    // 402 steps: the last evaluation is not one of every 100.
-    const char *train = "train --logdir run-evals " TINY_OPTIONS " --tasks west --eval.every 100 "
+    // 402 steps: the last evaluation is not one of every 150.
+    const char *train = "train --logdir run-evals " TINY_OPTIONS " --tasks west --eval.every 150 "
                         "--eval.envs 2 --quiet";
     program_expect_success(program_run("%s", train));
     shell("test -f run-evals/eval/alongside-000000000402.json");

@@ -9,6 +9,7 @@
 //   exit      ends the process in its third step
 //   hang      never returns from its third step
 //   huge      asks for 2^45 bytes of state
+//   numbers   takes parameters near the end of the numbers
 #define wk_plugin_entry ball_entry
 #include "../../examples/plugin/ball.c"
 #undef wk_plugin_entry
@@ -33,7 +34,8 @@ static int played; // steps
 static wk_status bad_reset(void *env, const double *theta, uint64_t seed, uint64_t episode,
                            wk_outcome *out, wk_error *err)
 {
-    wk_status status = reset(env, theta, seed, episode, out, err);
+    static const double mild[N_PARAMS] = {[FRICTION] = 0.5};
+    wk_status status = reset(env, is("numbers") ? mild : theta, seed, episode, out, err);
     number = episode;
     played = 0;
     speak_german();
@@ -65,7 +67,12 @@ const wk_domain *wk_plugin_entry(void);
 const wk_domain *wk_plugin_entry(void)
 {
     static wk_domain changed;
+    static wk_param ranges[N_PARAMS];
     changed = *ball_entry();
+    memcpy(ranges, changed.params, sizeof ranges);
+    for (int i = 0; i < N_PARAMS; i++)
+        if (is("numbers")) ranges[i].legal_max = 1e300;
+    changed.params = ranges;
     changed.episode_steps = 20;
     changed.ends_early = is("short") || is("over");
     changed.reset = bad_reset;

@@ -11,6 +11,7 @@
 #include "train/train.h"
 #include <ftw.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -148,6 +149,17 @@ static inline void same_end(const char *a, const char *b)
     same_learning(a, b);
     snprintf(name, sizeof name, "checkpoints/step-%012" PRIu64 "/run.bin", newest_step(a));
     same_file(a, b, name, HEADER, CHECKSUM);
+}
+
+/// How many θ have a score in the state of a rule that keeps one for each (true-error, plr-robust).
+static inline size_t scored_thetas(const wk_curriculum *curriculum)
+{
+    wk_curriculum_view view = wk_curriculum_get_view(curriculum);
+    const double *score = view.state;
+    size_t known = 0;
+    for (size_t i = 0; i < view.count; i++)
+        known += !isnan(score[i]);
+    return known;
 }
 
 #endif

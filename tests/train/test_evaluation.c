@@ -196,6 +196,40 @@ static void a_run_stopped_within_an_evaluation_makes_up_for_it(void **state)
     same_end(A, B);
 }
 
+// Asks the run to stop when it begins to evaluate at its end.
+static void stop_in_the_last_evaluation(void *context, wk_log_level level, const char *message)
+{
+    (void)level;
+    if (strstr(message, "evaluating task policies after 402 agent steps"))
+        *(volatile sig_atomic_t *)context = 1;
+}
+
+static void count_evaluations(void *context, wk_log_level level, const char *message)
+{
+    (void)level;
+    *(int *)context += strstr(message, "evaluating task policies") != NULL;
+}
+
+static void the_last_one_is_made_once(void **state)
+{
+    (void)state;
+    volatile sig_atomic_t stop = 0;
+    wk_run_config config = evaluated_run();
+    wk_run_control stopped = {.stop = &stop,
+                              .log = {stop_in_the_last_evaluation, (void *)&stop, WK_LOG_INFO}};
+    wk_run_end end;
+    assert_ok(wk_train(&config, B, NULL, &stopped, &end, &err));
+    assert_int_equal(end, WK_RUN_INTERRUPTED);
+    for (int expected = 1; expected >= 0; expected--) {
+        int count = 0;
+        wk_run_control control = {.log = {count_evaluations, &count, WK_LOG_INFO}};
+        assert_ok(wk_train(&config, B, NULL, &control, &end, &err));
+        assert_int_equal(end, WK_RUN_FINISHED);
+        assert_int_equal(count, expected);
+    }
+    same_end(A, B);
+}
+
 static void without_task_policies_it_is_refused_saying_what_to_do(void **state)
 {
     (void)state;
@@ -221,6 +255,7 @@ int main(void)
         cmocka_unit_test(scores_and_indicators_have_their_names),
         cmocka_unit_test_setup_teardown(a_run_stopped_within_an_evaluation_makes_up_for_it, clean,
                                         clean),
+        cmocka_unit_test_setup_teardown(the_last_one_is_made_once, clean, clean),
         cmocka_unit_test(without_task_policies_it_is_refused_saying_what_to_do),
     };
     return cmocka_run_group_tests(tests, make_run, remove_run);

@@ -214,6 +214,30 @@ static void it_begins_with_the_episodes_of_the_run_and_adds_its_own(void **state
     wk_saved_run_close(&tuned);
 }
 
+// The store has room for an episode of each environment: when the first of its own end, those of
+// the run have left.
+static void the_curriculum_scores_its_own_episodes(void **state)
+{
+    (void)state;
+    char a[128];
+    remove_tree(A);
+    wk_run_config config = quiet_run();
+    config.replay_capacity = 60;
+    config.steps = 420;
+    snprintf(config.tasks, sizeof config.tasks, "all");
+    run_to_end(&config, A);
+    wk_finetune_config by_error = east(A);
+    by_error.curriculum = "true-error";
+    by_error.steps = 60;
+    finetune(&by_error);
+    const wk_saved_run_options options = {.depth = WK_SAVED_CURRICULUM};
+    wk_saved_run tuned = {0};
+    snprintf(a, sizeof a, A "/finetune/step-%012d-east", 420);
+    assert_ok(wk_saved_run_open(a, &options, &tuned, &err));
+    assert_true(scored_thetas(tuned.curriculum) > 0);
+    wk_saved_run_close(&tuned);
+}
+
 static void it_is_told_by_its_configuration(void **state)
 {
     (void)state;
@@ -290,6 +314,7 @@ int main(void)
         TUNE_TEST(one_that_is_finished_and_started_again_changes_nothing),
         TUNE_TEST(weights_of_fewer_steps_are_replaced),
         TUNE_TEST(it_begins_with_the_episodes_of_the_run_and_adds_its_own),
+        TUNE_TEST(the_curriculum_scores_its_own_episodes),
         TUNE_TEST(it_is_told_by_its_configuration),
         TUNE_TEST(the_result_opens_with_the_run),
         TUNE_TEST(policies_trained_alongside_serve_where_nothing_was_adapted),

@@ -103,6 +103,28 @@ static void members_of_a_population_end_as_alone(void **state)
     wk_run_plugins_close(&code);
 }
 
+// What is predicted of an episode that ended is what the domain shows.
+static void a_curriculum_by_prediction_errors_measures_them(void **state)
+{
+    (void)state;
+    for (int f = 0; f < FILES; f++) {
+        clean(NULL);
+        wk_run_plugins code = load(files[f]);
+        wk_run_config config = run_of(&code, 0);
+        snprintf(config.curriculum_rule, sizeof config.curriculum_rule, "true-error");
+        const wk_train_extras extras = {.code = &code};
+        const wk_run_control control = {0};
+        wk_run_end end;
+        assert_ok(wk_train(&config, WHOLE, &extras, &control, &end, &err));
+        wk_run_plugins_close(&code);
+        const wk_saved_run_options options = {.depth = WK_SAVED_CURRICULUM};
+        wk_saved_run run = {0};
+        assert_ok(wk_saved_run_open(WHOLE, &options, &run, &err));
+        assert_true(scored_thetas(run.curriculum) > 0);
+        wk_saved_run_close(&run);
+    }
+}
+
 // Adaptation needs no environments, and so no code.
 static void policies_are_adapted_and_fine_tuned(void **state)
 {
@@ -150,6 +172,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_run_in_parts_ends_as_in_one, clean, clean),
         cmocka_unit_test_setup_teardown(members_of_a_population_end_as_alone, clean, clean),
+        cmocka_unit_test_setup_teardown(a_curriculum_by_prediction_errors_measures_them, clean,
+                                        clean),
         cmocka_unit_test_setup_teardown(policies_are_adapted_and_fine_tuned, clean, clean),
         cmocka_unit_test_setup_teardown(another_observation_is_another_domain, clean, clean),
     };

@@ -169,7 +169,13 @@ static void a_run_that_cannot_begin_is_named_and_none_begins(void **state)
     assert_int_not_equal(train_some(0, RUNS, &control, members, &err), WK_OK);
     assert_non_null(strstr(err.message, "pop-1.tmp"));
     assert_non_null(strstr(err.message, "another run"));
-    assert_int_not_equal(access("pop-0.tmp/config.yaml", F_OK), 0);
+    assert_int_not_equal(access("pop-0.tmp", F_OK), 0);
+    // The first one's replay is there by the time that the second is found to have none.
+    remove_tree(together[1]);
+    assert_int_equal(system("mkdir pop-1.tmp && echo {} > pop-1.tmp/metrics.jsonl"), 0);
+    assert_int_not_equal(train_some(0, RUNS, &control, members, &err), WK_OK);
+    assert_non_null(strstr(err.message, "no checkpoint to go on from"));
+    assert_int_not_equal(access("pop-0.tmp", F_OK), 0);
 }
 
 static void runs_that_are_finished_are_left_as_they_are(void **state)

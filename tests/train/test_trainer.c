@@ -205,10 +205,10 @@ static void a_run_chooses_among_six_parameters(void **state)
     remove_tree(path);
 }
 
-// What robust PLR draws from the default distribution is stored and scored, never learned from.
-static void a_curated_rule_learns_from_what_it_chose(void **state)
+// What robust PLR draws from the default distribution is stored and scored, never learned from; but
+// for the first episodes of a run without a prefill.
+static void assert_curated(int64_t prefill)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config config = tiny_run();
     wk_trainer *t;
@@ -216,6 +216,7 @@ static void a_curated_rule_learns_from_what_it_chose(void **state)
     snprintf(path, sizeof path, "%s", fresh_folder());
     snprintf(config.curriculum_rule, sizeof config.curriculum_rule, "plr-robust");
     config.dr_probability = 0.5;
+    config.prefill = prefill;
     assert_ok(wk_trainer_create(&config, path, &t, &err));
     run(t, 150);
     const wk_replay *replay = wk_trainer_replay(t);
@@ -225,13 +226,16 @@ static void a_curated_rule_learns_from_what_it_chose(void **state)
         withheld += wk_replay_at(replay, i).space <= WK_REPLAY_WITHHELD;
     assert_true(withheld > 0 && withheld < count);
     assert_int_equal(withheld + drawable, count);
-    const double *score = wk_curriculum_get_view(wk_trainer_curriculum(t)).state;
-    size_t scored = 0;
-    for (size_t i = 0; i < wk_space_count(wk_trainer_space(t)); i++)
-        scored += !isnan(score[i]);
-    assert_true(scored > 0);
+    assert_true(scored_thetas(wk_trainer_curriculum(t)) > 0);
     wk_trainer_destroy(t);
     remove_tree(path);
+}
+
+static void a_curated_rule_learns_from_what_it_chose(void **state)
+{
+    (void)state;
+    assert_curated(60);
+    assert_curated(0);
 }
 
 static void task_policies_alongside_do_not_change_the_curriculum(void **state)
