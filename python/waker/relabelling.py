@@ -219,13 +219,14 @@ def main(arguments):
                         help="replace a reward of that name that other code has computed")
     parser.add_argument("--threads", type=int, default=0, metavar="N")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--quiet", action="store_true", help="print results and errors only")
     given = parser.parse_args(arguments)
     try:
         done = relabel(given.run, _named(given.python), restart=given.restart,
                        threads=given.threads, plugin=given.plugin)
     except (c.Error, ImportError, OSError, TypeError) as problem:
         print(f"waker: {problem}", file=sys.stderr)
-        return 2
+        return 1 if isinstance(problem, (c.FileError, c.NoMemoryError, c.DivergedError)) else 2
     done["task"] = done.pop("name")
     if given.json:
         print(json.dumps(done))

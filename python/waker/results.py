@@ -44,7 +44,7 @@ def program():
 def command(*arguments):
     """Runs `waker ARGUMENTS...` and returns what it printed; what it refuses is an Error."""
     ended = subprocess.run([program(), *map(os.fspath, map(_argument, arguments))],
-                           capture_output=True, text=True)
+                           capture_output=True, encoding="utf-8", errors="surrogateescape")
     if ended.returncode:
         raise c.Error(ended.stderr.strip() or f"waker ended with {ended.returncode}")
     return ended.stdout
@@ -56,7 +56,7 @@ def _argument(value):
 
 def _row(result):
     values = {name: getattr(result, name) for name, _ in c.Result._fields_}
-    return {name: value.decode() if isinstance(value, bytes) else value
+    return {name: os.fsdecode(value) if isinstance(value, bytes) else value
             for name, value in values.items()}
 
 
@@ -68,7 +68,7 @@ def evaluations(path):
     try:
         results = found.contents
         rows = Records(_row(results.items[i]) for i in range(results.count))
-        rows.problems = tuple(results.problems[i].decode() for i in range(results.n_problems))
+        rows.problems = tuple(os.fsdecode(results.problems[i]) for i in range(results.n_problems))
         return rows
     finally:
         lib.results_free(found)

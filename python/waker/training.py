@@ -112,7 +112,7 @@ def _train(directory, blocks=(), settings=None, *, make_env=None, files=(), like
     config.progress = c.ProgressFunction(
         guarded(lambda now: progress(now.contents) if progress else None))
     config.message = c.MessageFunction(
-        guarded(lambda warning, line: message(warning, line.decode()) if message else None))
+        guarded(lambda warning, line: message(warning, os.fsdecode(line)) if message else None))
     end = ctypes.c_int()
     with _stopped_by_ctrl_c(stop) as interrupted:
         lib.train_run(ctypes.byref(config), ctypes.byref(end))

@@ -332,11 +332,13 @@ size_t wk_utf8_width(const char *chars, size_t length)
 
 void wk_utf8_sanitise(char *text, bool lines)
 {
-    for (unsigned char *c = (unsigned char *)text; *c; c++) {
-        bool control = (*c < 0x20 && !(lines && *c == '\n')) || *c == 0x7f;
-        bool c1 = *c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0; // U+0080 to U+009F
-        if (c1) c[1] = '?';
-        if (control || c1) *c = '?';
+    while (*text) {
+        uint32_t code = 0;
+        size_t length = wk_utf8_decode(text, SIZE_MAX, &code);
+        bool control = (code < 0x20 && !(lines && code == '\n')) || (code >= 0x7f && code < 0xa0);
+        size_t wrong = length == 0 ? 1 : control ? length : 0; // bytes
+        memset(text, '?', wrong);
+        text += length ? length : 1;
     }
 }
 

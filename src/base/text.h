@@ -84,8 +84,8 @@ size_t wk_utf8_decode(const char *chars, size_t left, uint32_t *code);
 /// Number of characters in the first `length` bytes.
 size_t wk_utf8_width(const char *chars, size_t length);
 
-/// Replaces control characters by '?', so that text of others cannot steer a terminal; line breaks
-/// stay where `lines` says so.
+/// Replaces control characters, and bytes that are no UTF-8, by '?', so that text of others can
+/// neither steer a terminal nor spoil a file; line breaks stay where `lines` says so.
 void wk_utf8_sanitise(char *text, bool lines);
 
 // Numbers of users, in options and configurations alike: decimal, filling all of the text, without

@@ -24,7 +24,7 @@ static const wk_arg args[] = {
     WK_OPT_FLAG("rules", rules, "explain the rules, without a run"),
     WK_OPT_PATH("out", out, "FILE.png", "also write the maps as an image"),
     WK_OPT_INT("top", top, "N", "how many of the most and least likely to list (5)", 0, 1000000),
-    WK_OPT_FLAG("json", json, "print JSON: every environment with its numbers"),
+    WK_OPT_FLAG("json", json, "print JSON: every environment with its numbers, or the rules"),
 };
 
 // One θ with its values.
@@ -225,6 +225,28 @@ static void list_rules(wk_text *out)
     }
 }
 
+static void json_rules(wk_text *out)
+{
+    wk_json json = {.text = out};
+    wk_json_array(&json, NULL);
+    for (size_t i = 0; i < wk_curriculum_rule_count(); i++) {
+        const wk_curriculum_rule *rule = wk_curriculum_rule_at(i);
+        wk_text needs = {0};
+        needs_text(rule, &needs);
+        wk_json_object(&json, NULL);
+        wk_json_string(&json, "name", rule->name);
+        wk_json_string(&json, "summary", rule->summary);
+        wk_json_string(&json, "chooses", rule->formula);
+        wk_json_string(&json, "source", rule->source);
+        wk_json_string(&json, "needs", wk_text_get(&needs));
+        wk_json_bool(&json, "always", rule->always);
+        wk_json_close(&json, '}');
+        wk_text_free(&needs);
+    }
+    wk_json_close(&json, ']');
+    wk_text_puts(out, "\n");
+}
+
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const curriculum_values *v = values;
@@ -234,7 +256,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                                 : "the run is missing: name its folder, or give --rules");
     if (v->rules) {
         wk_text text = {0};
-        list_rules(&text);
+        (v->json ? json_rules : list_rules)(&text);
         return wk_cli_print(&text, err);
     }
     if (v->out && !wk_path_ends_in(v->out, ".png"))

@@ -205,6 +205,12 @@ static wk_status check_words(const wk_command *command, const wk_arg_words *word
     return WK_OK;
 }
 
+static wk_status print_version(void)
+{
+    puts("waker " WAKER_VERSION);
+    return WK_OK;
+}
+
 static wk_status parse_and_run(const wk_command *command, wk_cli *cli, void *values, int argc,
                                char **argv, wk_error *err)
 {
@@ -212,6 +218,7 @@ static wk_status parse_and_run(const wk_command *command, wk_cli *cli, void *val
                                    {global_args, N_GLOBAL_ARGS, cli}};
     int taken;
     WK_TRY(wk_args_parse(tables, 2, argc, argv, &cli->words, &taken, err));
+    if (cli->version) return print_version();
     if (cli->help) return print_command_help(command, err);
     WK_TRY(check_words(command, &cli->words, err));
     return command->run(cli, values, err);
@@ -233,12 +240,6 @@ static wk_status run_command(const wk_command *command, wk_cli *cli, int argc, c
     wk_status status = parse_and_run(command, cli, values, argc, argv, err);
     free(values);
     return status;
-}
-
-static wk_status print_version(void)
-{
-    puts("waker " WAKER_VERSION);
-    return WK_OK;
 }
 
 // Reads the global options before the command, then hands over; `command` is set once it is known.

@@ -95,6 +95,7 @@ static wk_status check_option(const char *option, wk_error *err)
         const char *option, *why;
     } refused[] = {{"--out", "the results of a sweep are where its status looks for them"},
                    {"--plugin", "a grid names no code; 'waker trust FILE' lets runs use it"},
+                   {"--python", "a grid names no code; 'waker trust FILE' lets runs use it"},
                    {"--reward", "a grid names no code; 'waker trust FILE' lets runs use it"}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         size_t length = strlen(refused[i].option);
@@ -159,6 +160,20 @@ static wk_status join(const char *directory, wk_cli_sweep *sweep, wk_error *err)
     return wk_fail_context(err, "'%s' holds another sweep; choose another logdir", directory);
 }
 
+// Options of another launcher would do nothing: what is meant for a cluster must not begin here.
+static wk_status check_launcher(const context *c, wk_error *err)
+{
+    wk_slurm_options slurm;
+    const wk_sweep_launch_options *o = &c->v->options;
+    if (c->launcher != &wk_sweep_slurm && wk_slurm_args_options(&c->v->slurm, &slurm))
+        return wk_fail(err, WK_E_INPUT,
+                       "--partition, --time and the other options of jobs are for --launch slurm");
+    if (c->launcher != &wk_sweep_local && (o->jobs || o->per_gpu || o->populations))
+        return wk_fail(err, WK_E_INPUT,
+                       "--jobs, --per-gpu and --populations are for --launch local");
+    return WK_OK;
+}
+
 static wk_status open_sweep(context *c, wk_error *err)
 {
     const char *directory = c->v->directory;
@@ -168,6 +183,7 @@ static wk_status open_sweep(context *c, wk_error *err)
                        "no directory: say where the runs go with --logdir, for example --logdir "
                        "runs/paper");
     WK_TRY(find_launcher(c->v->launch, &c->launcher, err));
+    WK_TRY(check_launcher(c, err));
     if (c->cli->words.count == 0) return wk_cli_sweep_open(directory, &c->sweep, err);
     WK_TRY(wk_sweep_grid_open(c->cli->words.items[0], &c->sweep.grid, err));
     WK_TRY(check_commands(&c->sweep.grid, err));

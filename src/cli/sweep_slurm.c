@@ -19,14 +19,14 @@ extern char **environ;
 
 const wk_slurm_options *wk_slurm_args_options(const wk_slurm_args *given, wk_slurm_options *out)
 {
-    const wk_slurm_options *o = &given->jobs, none = wk_slurm_options_default();
+    const wk_slurm_options *o = &given->jobs;
     *out = *o;
+    if (o->gpus < 0) out->gpus = wk_slurm_options_default().gpus;
     out->n_lines = given->lines.count;
     for (int i = 0; i < given->lines.count; i++)
         out->lines[i] = given->lines.items[i];
-    bool any = o->partition || o->time || o->account || o->mail || o->memory ||
-               o->gpus != none.gpus || o->cpus || o->parallel || o->restarts || o->signal_seconds ||
-               out->n_lines > 0;
+    bool any = o->partition || o->time || o->account || o->mail || o->memory || o->gpus >= 0 ||
+               o->cpus || o->parallel || o->restarts || o->signal_seconds || out->n_lines > 0;
     return any ? out : NULL;
 }
 

@@ -13,7 +13,7 @@ typedef struct wk_slurm_args {
 
 #define WK_SLURM_ARGS_INIT                                                                         \
     {                                                                                              \
-        .jobs = {.gpus = 1 }                                                                       \
+        .jobs = {.gpus = -1 } /* not given */                                                      \
     }
 
 /// Rows for the option table; `m` is the wk_slurm_args in WK_VALUES.

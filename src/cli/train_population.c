@@ -99,7 +99,7 @@ static void log_once(void *context, wk_log_level level, const char *line)
 
 static wk_status resolve_run(population *p, int run, const wk_log *log, wk_error *err)
 {
-    wk_setting keys[WK_ARG_SETTINGS_MAX + WK_EACH_KEYS_MAX];
+    wk_setting keys[WK_RUN_SETTINGS_MAX + WK_EACH_KEYS_MAX];
     wk_run_settings settings = wk_run_args_settings(&p->given->run, keys);
     if (p->each) settings.n_keys += (size_t)wk_each_settings(p->each, run, keys + settings.n_keys);
     WK_TRY(find_path(p, run, err));

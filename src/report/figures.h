@@ -76,7 +76,7 @@ wk_status wk_report_figures_open_loop(wk_report_figures *figures, const wk_runs 
 /// task, set and part.
 wk_status wk_report_figures_robust(wk_report_figures *figures, const wk_runs *runs,
                                    const wk_paper *paper, wk_error *err);
-/// Bars of the probabilities of improvement.
+/// Bars of the probabilities of improvement; of more than 200 pairs those with the best method.
 wk_status wk_report_figures_improvements(wk_report_figures *figures,
                                          const wk_comparison *comparison, const wk_paper *paper,
                                          wk_error *err);

@@ -16,6 +16,22 @@ static wk_status write_text(wk_text *text, const char *directory, const char *na
     return wk_file_write_text(NULL, path, text, err);
 }
 
+// A table that this report does not have must not be taken for its own: an earlier one may have
+// left it here.
+static wk_status remove_table(const char *directory, const char *name, wk_error *err)
+{
+    static const char *const endings[] = {"txt", "md", "tex", "csv"};
+    wk_dir *dir;
+    wk_status status = wk_dir_open(NULL, directory, &dir, err);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings && status == WK_OK; i++) {
+        char file[256];
+        snprintf(file, sizeof file, "%.200s.%s", name, endings[i]);
+        status = wk_dir_remove(dir, file, err);
+    }
+    wk_dir_close(dir);
+    return status;
+}
+
 static wk_status write_table(const wk_report *report, int i, const char *directory, wk_error *err)
 {
     static const struct {
@@ -34,7 +50,8 @@ static wk_status write_table(const wk_report *report, int i, const char *directo
         status = write_text(&text, directory, name, styles[k].ending, err);
     }
     wk_text_table_free(&table);
-    if (status != WK_OK || !any) return status;
+    if (status != WK_OK) return status;
+    if (!any) return remove_table(directory, name, err);
     wk_text csv = {0};
     wk_report_table_csv(report, i, &csv);
     return write_text(&csv, directory, name, "csv", err);
@@ -100,6 +117,8 @@ wk_status wk_report_write(const wk_report *report, const char *directory, wk_err
         wk_text scores = {0};
         wk_report_scores_csv(report, false, &scores);
         WK_TRY(write_text(&scores, inner, "scores", "csv", err));
+    } else {
+        WK_TRY(remove_table(inner, "scores", err));
     }
     snprintf(inner, sizeof inner, "%s/figures", directory);
     WK_TRY(wk_dir_make_below(directory, "figures", err));

@@ -140,8 +140,8 @@ static wk_status wish_of_saved(const part *p, const char *directory, const char 
                                wk_error *err)
 {
     if (!*configured && named)
-        return wk_fail(err, WK_E_INPUT, "%s is not for '%s', whose %s is built in: leave it out",
-                       p->option, directory, p->what);
+        return wk_fail(err, WK_E_INPUT, "'%s' is not for '%s', whose %s is built in: leave it out",
+                       named, directory, p->what);
     if (!*configured) return WK_OK;
     *out = (wk_plugin_request){named ? named : *recorded ? recorded : configured, named != NULL};
     return WK_OK;

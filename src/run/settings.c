@@ -172,14 +172,15 @@ wk_status wk_run_settings_resolve(const wk_run_settings *given, const char *dire
     WK_TRY(holds_run(directory, &there, err));
     if (!wk_run_settings_named(given) && there) settings.from = directory;
     wk_status status = wk_run_settings_merge(&settings, log, &blocks, &merged, err);
+    // Before the settings are checked: a directory that was mistyped is not about them.
+    if (status == WK_OK && !wk_run_settings_named(&settings))
+        status = wk_fail(err, WK_E_INPUT,
+                         "'%s' holds no run to go on with; for a new one say what to train with "
+                         "--configs, for example --configs clean-up waker-m quick ('waker config "
+                         "--list' has all; 'defaults' is the paper's), or --from RUN",
+                         directory);
     if (status == WK_OK) status = wk_run_settings_open(&merged, directory, log, code, err);
     wk_config_blocks_destroy(blocks);
-    if (status == WK_OK && !wk_run_settings_named(&settings))
-        return wk_fail(err, WK_E_INPUT,
-                       "'%s' holds no run to go on with; for a new one say what to train with "
-                       "--configs, for example --configs clean-up waker-m quick ('waker config "
-                       "--list' has all; 'defaults' is the paper's), or --from RUN",
-                       directory);
     if (status == WK_OK) *out = merged.config;
     return status;
 }

@@ -163,8 +163,9 @@ static wk_status fill_slots(launcher *l, wk_error *err)
     return WK_OK;
 }
 
-static void say_how_it_ended(const launcher *l, int task)
+static void say_how_it_ended(const launcher *l, int task, int code)
 {
+    enum { SAVED = 75 };
     const wk_sweep_state *state = &l->queue.entries[task].state;
     const wk_log *log = &l->log;
     const char *name = name_of(l, task);
@@ -178,8 +179,10 @@ static void say_how_it_ended(const launcher *l, int task)
     else if (state->attempt.count > 0)
         wk_log_line(log, WK_LOG_WARN, "%s: %s; trying again (%d of %d)", name, error,
                     state->attempt.count, l->queue.attempts);
-    else
+    else if (code == 0 || code == SAVED)
         wk_log_line(log, WK_LOG_INFO, "saved %s", name);
+    else // before it could note an attempt, as on a full disk
+        wk_log_line(log, WK_LOG_WARN, "%s ended with exit code %d; its log says why", name, code);
 }
 
 // What a process that was killed could not say itself.
@@ -201,7 +204,7 @@ static wk_status end_slot(launcher *l, slot *s, int status, wk_error *err)
     WK_TRY(note_death(l, s, status, err));
     for (int i = 0; i < s->count; i++) {
         WK_TRY(wk_sweep_queue_ended(&l->queue, s->tasks[i], err));
-        say_how_it_ended(l, s->tasks[i]);
+        say_how_it_ended(l, s->tasks[i], wk_sweep_exit_code(status));
     }
     return WK_OK;
 }

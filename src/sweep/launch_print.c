@@ -1,6 +1,6 @@
 // --launch print: the commands of every run that is not done, one line each, for another scheduler
 // or a shell.
-#include "sweep/launcher.h"
+#include "sweep/report.h"
 #include <stdlib.h>
 
 static void print_words(wk_sweep_words *words, wk_text *out)
@@ -32,17 +32,27 @@ static void print_task(const wk_sweep_launch *launch, int task, const wk_sweep_s
     wk_text_puts(out, "\n");
 }
 
-static void print_all(const wk_sweep_launch *launch, const wk_sweep_state *states)
+static void print_report(const wk_sweep_launch *launch)
 {
-    wk_text *out = launch->output;
-    for (size_t i = 0; i < launch->plan->tasks.count; i++)
-        if (states[i].phase != WK_SWEEP_DONE) print_task(launch, (int)i, &states[i], out);
-    if (launch->plan->grid->report.present) {
-        wk_sweep_words words = {0};
-        wk_sweep_report_words(launch->plan, launch->directory, &words);
-        print_words(&words, out);
-        wk_text_puts(out, "\n");
+    wk_sweep_words words = {0};
+    wk_sweep_report_words(launch->plan, launch->directory, &words);
+    print_words(&words, launch->output);
+    wk_text_puts(launch->output, "\n");
+}
+
+static wk_status print_all(const wk_sweep_launch *launch, const wk_sweep_state *states,
+                           wk_error *err)
+{
+    bool reported;
+    int left = 0;
+    for (size_t i = 0; i < launch->plan->tasks.count; i++) {
+        if (states[i].phase == WK_SWEEP_DONE) continue;
+        print_task(launch, (int)i, &states[i], launch->output);
+        left++;
     }
+    WK_TRY(wk_sweep_report_done(launch->plan, launch->directory, &reported, err));
+    if (launch->plan->grid->report.present && (left > 0 || !reported)) print_report(launch);
+    return WK_OK;
 }
 
 static wk_status start(const wk_sweep_launch *launch, wk_sweep_end *end, wk_error *err)
@@ -51,7 +61,7 @@ static wk_status start(const wk_sweep_launch *launch, wk_sweep_end *end, wk_erro
     if (!states) return wk_fail(err, WK_E_MEMORY, "no memory for the states of the runs");
     wk_status status = wk_sweep_states_read(launch->plan, launch->directory,
                                             launch->options->attempts, states, err);
-    if (status == WK_OK) print_all(launch, states);
+    if (status == WK_OK) status = print_all(launch, states, err);
     free(states);
     *end = WK_SWEEP_SUBMITTED;
     return status;

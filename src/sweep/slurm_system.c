@@ -127,7 +127,7 @@ static wk_status set_paths(wk_slurm_folder *place, const char *directory, wk_err
         return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", place->directory);
     if (!wk_sweep_program(place->program))
         return wk_fail(err, WK_E_IO, "the program itself cannot be found (/proc/self/exe)");
-    return check_path(place->directory, err);
+    return WK_OK;
 }
 
 static wk_status open_place(const char *directory, const wk_sweep_plan *plan, const wk_log *log,
@@ -146,7 +146,10 @@ static wk_status open_place(const char *directory, const wk_sweep_plan *plan, co
                                     .directory = out->directory,
                                     .plan = plan,
                                     .log = *log};
-    if (make) WK_TRY(wk_dir_make_below(out->directory, WK_SWEEP_FOLDER "/slurm/logs", err));
+    if (make) {
+        WK_TRY(check_path(out->directory, err));
+        WK_TRY(wk_dir_make_below(out->directory, WK_SWEEP_FOLDER "/slurm/logs", err));
+    }
     return wk_dir_open_below(out->directory, WK_SWEEP_FOLDER "/slurm", false, &out->dir, err);
 }
 

@@ -58,7 +58,7 @@ static void malformed_bytes_are_refused(void **state)
     }
 }
 
-static void control_characters_are_replaced(void **state)
+static void control_characters_and_malformed_bytes_are_replaced(void **state)
 {
     (void)state;
     char line[] = "a\x1b[2Jb\nc\x7f \xc2\x9b caf\xc3\xa9\t", text[] = "x\ny\r";
@@ -66,6 +66,11 @@ static void control_characters_are_replaced(void **state)
     assert_string_equal(line, "a?[2Jb\nc? ?? caf\xc3\xa9?");
     wk_utf8_sanitise(text, false);
     assert_string_equal(text, "x?y?");
+    char other[] = "caf\xe9s \xf0\x9f\x98", cut[] = "\xe2\x82"; // Latin-1, cut off
+    wk_utf8_sanitise(other, false);
+    assert_string_equal(other, "caf?s ???");
+    wk_utf8_sanitise(cut, false);
+    assert_string_equal(cut, "??");
 }
 
 int main(void)
@@ -73,7 +78,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_character_is_read_back),
         cmocka_unit_test(malformed_bytes_are_refused),
-        cmocka_unit_test(control_characters_are_replaced),
+        cmocka_unit_test(control_characters_and_malformed_bytes_are_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,6 +81,10 @@ static void the_rules_are_explained(void **state)
     program_expect_error(program_run("curriculum"), 2, "the run is missing");
     program_expect_error(program_run("curriculum a --rules"), 2, "leave one of the two out");
     program_expect_error(program_run("bench curriculum --rules plrr"), 2, "'plr'");
+    r = program_run("curriculum --rules --json");
+    program_expect_success(r);
+    program_expect_json(r.out);
+    assert_non_null(strstr(r.out, "\"name\": \"waker-m\""));
 }
 
 int main(void)

@@ -53,9 +53,13 @@ static void a_group_of_commands_has_help(void **state)
 static void the_version_is_shown(void **state)
 {
     (void)state;
-    program_result r = program_run("--version");
-    program_expect_success(r);
-    assert_int_equal(strncmp(r.out, "waker 0.", 8), 0);
+    static const char *const ways[] = {"--version", "train --version", "doctor --version"};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        program_result r = program_run("%s", ways[i]);
+        program_expect_success(r);
+        assert_int_equal(strncmp(r.out, "waker 0.", 8), 0);
+        assert_string_equal(strchr(r.out, '\n'), "\n"); // and nothing else
+    }
 }
 
 static void an_unknown_command_names_the_nearest(void **state)

@@ -187,6 +187,9 @@ static void runs_that_were_never_evaluated_make_a_report_too(void **state)
 {
     (void)state;
     shell("cp -r runs/toy bare && rm -r bare/*/*/eval");
+    // Tables of an earlier report in the same place are not taken for those of this one.
+    program_expect_success(program_run("report runs/toy --out nothing --reps 20 --quiet"));
+    expect_files("nothing/tables/scores.csv", 1);
     program_result result = program_run("report bare --out nothing");
     program_expect_success(result);
     unsigned long size;

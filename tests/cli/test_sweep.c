@@ -99,6 +99,9 @@ static void a_population_ends_in_the_same_bytes(void **state)
     assert_non_null(strstr(r.out, "finished: pop"));
     expect_same("pop", "apart");
     shell("grep -c '\"state\": \"done\"' pop/sweep/manifest.jsonl | grep -qx 4");
+    r = program_run("sweep --logdir pop --launch print --quiet");
+    program_expect_success(r);
+    assert_string_equal(r.out, ""); // the report is made too
 }
 
 static void a_run_that_fails_leaves_the_others_alone_and_can_be_tried_again(void **state)
@@ -122,6 +125,17 @@ static void a_run_that_fails_leaves_the_others_alone_and_can_be_tried_again(void
     assert_non_null(strstr(r.out, "1 run may be tried again"));
     program_expect_success(program_run("sweep --logdir broken --rate 100"));
     expect_same("broken", "apart"); // the report is made anew
+}
+
+// As on a full disk, where it cannot even note an attempt.
+static void a_process_that_could_not_begin_is_not_said_to_have_saved(void **state)
+{
+    (void)state;
+    shell("cp -a pop lost && rm -r lost/dr-seed*; "
+          "{ " WAKER_BINARY_DIR "/waker sweep --logdir lost --rate 100 --jobs 1 2>said; } & "
+          "for i in $(seq 500); do test -e lost/dr-seed0/config.yaml && break; sleep 0.02; done; "
+          "echo x >lost/sweep/grid.yaml; wait; "
+          "grep -q 'dr-seed1 ended with exit code 2' said && ! grep -q 'saved dr-seed1' said");
 }
 
 static void more_seeds_join_and_what_is_done_stays(void **state)
@@ -169,7 +183,13 @@ static void runs_that_were_moved_are_what_they_are(void **state)
 static void a_sweep_can_be_cancelled(void **state)
 {
     (void)state;
-    pid_t child = start("sweep long.yaml --logdir off --rate 100 --jobs 1 --quiet");
+    // Also where Slurm's scripts could not name the directory.
+    pid_t child = start("sweep long.yaml --logdir 'o\"ff' --rate 100 --jobs 1 --quiet");
+    wait_for_metrics("o\"ff/waker-m-seed0");
+    program_expect_success(program_run("sweep cancel 'o\"ff'"));
+    assert_int_equal(exit_code(child), 75);
+    assert_string_equal(program_run("sweep status 'o\"ff'").err, "");
+    child = start("sweep long.yaml --logdir off --rate 100 --jobs 1 --quiet");
     wait_for_metrics("off/waker-m-seed0");
     assert_non_null(strstr(program_run("sweep status off").out, "waker-m-seed0  running"));
     program_expect_success(program_run("sweep cancel off"));
@@ -202,6 +222,7 @@ static void mistakes_are_refused_and_leave_nothing(void **state)
         {"blocks: {domain: toy}\\nkeys: {plugin: ./evil.so}\\nlogdir: 1", "no part of a grid"},
         {"blocks: {domain: toy}\\nthen: {eval: --plugin ./evil.so}", "a grid names no code"},
         {"blocks: {domain: toy}\\nthen: {eval: --reward=./evil.so}", "a grid names no code"},
+        {"blocks: {domain: toy}\\nthen: {eval: --python evil.py:make}", "a grid names no code"},
         {"blocks: {domain: toy}\\nthen: {model-error: [--plugin, ./evil.so]}", "names no code"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -213,6 +234,11 @@ static void mistakes_are_refused_and_leave_nothing(void **state)
     program_expect_error(program_run("sweep --logdir bad"), 2, "holds no sweep");
     program_expect_error(program_run("sweep grid.yaml --logdir bad --launch slurmy"), 2,
                          "launcher");
+    program_expect_error(program_run("sweep grid.yaml --logdir bad --partition gpu"), 2,
+                         "--launch slurm");
+    program_expect_error(program_run("sweep grid.yaml --logdir bad --gpus 1"), 2, "--launch slurm");
+    program_expect_error(program_run("sweep grid.yaml --logdir bad --launch slurm --jobs 2"), 2,
+                         "--launch local");
     program_expect_error(program_run("sweep status bad"), 2, "holds no sweep");
     program_result r = program_run("sweep paper-main --logdir bad --dry-run --rate 100");
     program_expect_success(r);
@@ -303,6 +329,7 @@ int main(void)
         cmocka_unit_test(a_grid_that_was_interrupted_ends_as_its_runs_do_alone),
         cmocka_unit_test(a_population_ends_in_the_same_bytes),
         cmocka_unit_test(a_run_that_fails_leaves_the_others_alone_and_can_be_tried_again),
+        cmocka_unit_test(a_process_that_could_not_begin_is_not_said_to_have_saved),
         cmocka_unit_test(more_seeds_join_and_what_is_done_stays),
         cmocka_unit_test(runs_that_were_moved_are_what_they_are),
         cmocka_unit_test(a_sweep_can_be_cancelled),

@@ -260,10 +260,11 @@ static void wrong_settings_name_the_key(void **state)
     program_expect_error(program_run("train --logdir run-x --batch many"), 2, "batch");
     program_expect_error(program_run("train --logdir run-x --batch 2.5"), 2, "batch");
     program_expect_error(program_run("train --logdir run-x --configs tpy"), 2, "toy");
-    program_expect_error(program_run("train --logdir run-x --curriculum.rule waker-n"), 2,
-                         "waker-m");
-    program_expect_error(program_run("train --logdir run-x --curriculum.plugin nothing.so"), 2,
-                         "nothing.so");
+    program_expect_error(
+        program_run("train --logdir run-x --configs toy --curriculum.rule waker-n"), 2, "waker-m");
+    program_expect_error(
+        program_run("train --logdir run-x --configs toy --curriculum.plugin nothing.so"), 2,
+        "nothing.so");
     program_expect_error(program_run("train --logdir /proc/no --configs toy"), 2, "/proc/no");
 }
 
@@ -273,6 +274,8 @@ static void a_new_run_without_configs_is_asked_for_them(void **state)
     char path[512];
     program_expect_error(program_run("train --logdir run-x"), 2, "--configs");
     program_expect_error(program_run("train --logdir run-x --domain clean-up"), 2, "--configs");
+    program_expect_error(program_run("train --logdir run-x --steps 300"), 2,
+                         "'run-x' holds no run to go on with");
     assert_int_not_equal(access(inside("run-x", path), F_OK), 0);
 }
 

@@ -282,7 +282,9 @@ static void options_that_have_no_place_are_refused(void **state)
     (void)state;
     program_expect_success(program_run("train --quiet --logdir plain " OPTIONS));
     program_expect_error(program_run("eval plain --plugin m.so"), 2,
-                         "--plugin is not for 'plain', whose domain is built in");
+                         "'m.so' is not for 'plain', whose domain is built in");
+    program_expect_error(program_run("eval plain --python m.py:make"), 2,
+                         "'m.py:make' is not for 'plain'");
     program_expect_error(
         program_run("finetune made --task centre --steps 5 --curriculum.plugin m.so"), 2,
         "add --curriculum run");

@@ -208,6 +208,10 @@ def test_the_command_takes_a_function(own, tmp_path):
                            ("x", "MODULE:FUNCTION"), (f"{place}:walk_at", "no 'xpos/torso'")]:
         ended = command(own, "--python", wrong)
         assert ended.returncode == 2 and message in ended.stderr and "Traceback" not in ended.stderr
+    shutil.copytree(own, tmp_path / "closed", ignore=shutil.ignore_patterns("rewards"))
+    (tmp_path / "closed/rewards").touch()  # where a folder has to be
+    ended = command(tmp_path / "closed", "--python", f"{place}:north", "--quiet")
+    assert ended.returncode == 1 and "rewards'" in ended.stderr, ended.stderr
 
 
 @pytest.mark.parametrize("domain, name", [("terrain-walker", "walk_at"), ("clean-up", "push_green")])

@@ -36,6 +36,16 @@ def test_training_reports_and_goes_on(tmp_path):
         waker.train(tmp_path / "other", "toy")
 
 
+def test_names_that_are_no_utf8(run, tmp_path):
+    place = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
+    shutil.copytree(run, place)
+    (row,) = waker.evaluations(tmp_path)
+    assert row["run"] == place
+    assert place in waker.command("eval", place, "--policy", "alongside", "--task", "west",
+                                  "--cases", "dr", "--envs", 1)
+    assert waker.train(place, message=lambda warning, line: None) == "finished"
+
+
 def test_an_interrupted_run_is_saved(tmp_path):
     code = ("import sys, waker; sys.path.insert(0, sys.argv[2]); from conftest import TINY\n"
             "try: waker.train(sys.argv[1], ['toy'], {**TINY, 'steps': 6000},\n"

@@ -172,6 +172,43 @@ static void runs_without_checkpoints_are_said_to_have_no_maps(void **state)
     drop(&f);
 }
 
+// 25 methods have 300 pairs: the figure has the 24 of the best one.
+static void of_many_pairs_those_of_the_best_method_are_drawn(void **state)
+{
+    (void)state;
+    enum { METHODS = 25 };
+    const wk_comparison_group group = {"average", "p2e", false};
+    char names[METHODS][16];
+    wk_error err = {0};
+    wk_paper paper = {0};
+    wk_comparison comparison = {0};
+    wk_report_figures figures = {0};
+    wk_text svg = {0};
+    assert_ok(wk_paper_read(&paper, &err));
+    for (int a = 0; a < METHODS; a++) {
+        snprintf(names[a], sizeof names[a], "rule%d.", a);
+        const wk_curriculum_score score = {group, names[a], {a == 7, 0, 1}, 1, 1};
+        assert_true(wk_array_push(&comparison.ranking, score));
+        for (int b = 0; b < a; b++) {
+            const wk_improvement pair = {group, names[b], names[a], {0.5, 0.4, 0.6}, 1, 1};
+            assert_true(wk_array_push(&comparison.improvements, pair));
+        }
+    }
+    assert_ok(wk_report_figures_improvements(&figures, &comparison, &paper, &err));
+    assert_int_equal(figures.items.count, 1);
+    assert_non_null(strstr(figures.items.items[0].caption, "Of 300 pairs"));
+    assert_ok(wk_figure_svg(figures.items.items[0].figure, &svg, &err));
+    int bars = 0;
+    for (const char *at = wk_text_get(&svg); (at = strstr(at, " over ")); at++)
+        bars++;
+    assert_int_equal(bars, METHODS - 1);
+    assert_non_null(strstr(wk_text_get(&svg), "rule7. over rule24."));
+    wk_text_free(&svg);
+    wk_report_figures_free(&figures);
+    wk_comparison_free(&comparison);
+    wk_paper_free(&paper);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +217,7 @@ int main(void)
         cmocka_unit_test(what_is_missing_is_said),
         cmocka_unit_test(with_a_step_what_others_have_of_it_is_missed),
         cmocka_unit_test(a_whole_grid_misses_nothing),
+        cmocka_unit_test(of_many_pairs_those_of_the_best_method_are_drawn),
         cmocka_unit_test(runs_without_checkpoints_are_said_to_have_no_maps),
     };
     return cmocka_run_group_tests(tests, made_setup, made_teardown);

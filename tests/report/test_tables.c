@@ -1,5 +1,6 @@
 // Tables: means and marks by hand, the paper's values, what stands for missing cells, which results
 // count, and every format parsed back to the numbers.
+#include "base/clock.h"
 #include "report/score_fixture.h"
 
 static const wk_seed_scores_config usual = {.step = -1};
@@ -133,6 +134,57 @@ static void cases_are_averaged_over_tasks_that_all_runs_have(void **state)
     assert_int_equal(f.scores.remarks.items.count, 1);
     assert_non_null(strstr(f.scores.remarks.items.items[0], "1 of 2 tasks in case extra-block"));
     close_scores(&f);
+}
+
+// 1,000 runs of 20 out-of-distribution scores each.
+static void many_runs_are_collected_in_time(void **state)
+{
+    (void)state;
+    enum { RUNS = 1000, TASKS = 5, CASES = 4 };
+    static const char *const tasks[TASKS] = {"stand", "walk", "run", "flip", "walk-backward"};
+    static const char *const cases[CASES] = {"steep", "stairs", "ice", "mud"};
+    static wk_report_run all[RUNS];
+    static char directories[RUNS][16];
+    wk_error err = {0};
+    wk_paper paper = {0};
+    wk_runs runs = {0};
+    wk_seed_scores scores = {0};
+    assert_ok(wk_paper_read(&paper, &err));
+    for (int i = 0; i < RUNS; i++) {
+        snprintf(directories[i], sizeof directories[i], "r%d", i);
+        wk_report_run run = {.directory = directories[i],
+                             .domain = "terrain-walker",
+                             .exploration = "p2e",
+                             .method = i % 2 ? "dr" : "waker-m",
+                             .seed = (uint64_t)i / 2};
+        for (int k = 0; k < TASKS * CASES; k++) {
+            const wk_run_score score = {.domain = run.domain,
+                                        .task = tasks[k / CASES],
+                                        .variant = cases[k % CASES],
+                                        .policy = "adapted",
+                                        .average = k / CASES};
+            assert_true(wk_array_push(&run.scores, score));
+        }
+        all[i] = run;
+        assert_true(wk_array_push(&runs.items, &all[i]));
+    }
+    double began = wk_clock_thread_seconds();
+    assert_ok(wk_seed_scores_collect(&runs, &paper, &usual, &scores, &err));
+    double seconds = wk_clock_thread_seconds() - began;
+    if (seconds > 8) fail_msg("%d runs took %g s", RUNS, seconds);
+    assert_int_equal(scores.items.count, RUNS * CASES * (TASKS + 1));
+    size_t means = 0;
+    for (size_t i = 0; i < scores.items.count; i++)
+        if (strcmp(scores.items.items[i].key.names[WK_FIELD_TASK], "all") == 0) {
+            assert_near(scores.items.items[i].value, 2, 0);
+            means++;
+        }
+    assert_int_equal(means, RUNS * CASES);
+    for (int i = 0; i < RUNS; i++)
+        wk_array_free(&all[i].scores);
+    wk_array_free(&runs.items);
+    wk_seed_scores_free(&scores);
+    wk_paper_free(&paper);
 }
 
 static void parts_of_the_combined_domain_have_a_table_of_their_own(void **state)
@@ -367,6 +419,7 @@ int main(void)
         cmocka_unit_test(nothing_is_marked_where_nobody_scores),
         cmocka_unit_test(the_papers_values_are_shown_below_ours),
         cmocka_unit_test(cases_are_averaged_over_tasks_that_all_runs_have),
+        cmocka_unit_test(many_runs_are_collected_in_time),
         cmocka_unit_test(parts_of_the_combined_domain_have_a_table_of_their_own),
         cmocka_unit_test(the_last_step_of_the_preferred_policy_counts),
         cmocka_unit_test(text_markdown_and_latex_parse_back_to_the_numbers),

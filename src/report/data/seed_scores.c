@@ -215,44 +215,50 @@ static wk_status mark_rows(wk_seed_scores *out, int64_t step, wk_error *err)
     return WK_OK;
 }
 
-// One out-of-distribution case of a run: its final scores of all tasks, first ... end of a list.
-static bool same_case(const wk_seed_score *a, const wk_seed_score *b)
+// One out-of-distribution case: what its runs are compared by is the mean over all tasks.
+static int compare_cases(const wk_paper *paper, const wk_seed_score *a, const wk_seed_score *b)
 {
-    return strcmp(a->key.names[WK_FIELD_DOMAIN], b->key.names[WK_FIELD_DOMAIN]) == 0 &&
-           strcmp(a->key.names[WK_FIELD_VARIANT], b->key.names[WK_FIELD_VARIANT]) == 0 &&
-           strcmp(a->key.names[WK_FIELD_EXPLORATION], b->key.names[WK_FIELD_EXPLORATION]) == 0;
+    static const wk_field fields[] = {WK_FIELD_DOMAIN, WK_FIELD_VARIANT, WK_FIELD_EXPLORATION};
+    int order = 0;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields && !order; i++)
+        order = wk_paper_order(paper, fields[i], a->key.names[fields[i]], b->key.names[fields[i]]);
+    return order;
+}
+
+// Cases one after the other, in each the runs, in each the tasks.
+static int compare_in_cases(const void *a, const void *b, void *paper)
+{
+    const wk_seed_score *x = a, *y = b;
+    int order = compare_cases(paper, x, y);
+    if (!order) order = strcmp(x->run->directory, y->run->directory);
+    return order ? order : compare(a, b, paper);
 }
 
 typedef WK_ARRAY(wk_seed_score) score_list;
 
-// How many tasks any run has of the case.
-static size_t count_tasks(const score_list *list, const wk_seed_score *like)
+// How many tasks any of the runs has.
+static size_t count_tasks(const wk_seed_score *items, size_t count)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        if (!same_case(&list->items[i], like)) continue;
+    size_t tasks = 0;
+    for (size_t i = 0; i < count; i++) {
         bool seen = false;
         for (size_t k = 0; k < i && !seen; k++)
-            seen = same_case(&list->items[k], like) &&
-                   strcmp(list->items[k].key.names[WK_FIELD_TASK],
-                          list->items[i].key.names[WK_FIELD_TASK]) == 0;
-        count += !seen;
+            seen =
+                strcmp(items[k].key.names[WK_FIELD_TASK], items[i].key.names[WK_FIELD_TASK]) == 0;
+        tasks += !seen;
     }
-    return count;
+    return tasks;
 }
 
-// The mean over tasks of the run and case that item `i` is the first of. A run that lacks a task
-// that others have would be compared by other tasks: it is left out.
-static wk_status add_mean(const score_list *list, size_t i, wk_seed_scores *out, wk_error *err)
+// The mean over the tasks of one run in one case. A run that lacks a task that others have would be
+// compared by other tasks: it is left out.
+static wk_status add_mean(const wk_seed_score *items, size_t count, size_t wanted,
+                          wk_seed_scores *out, wk_error *err)
 {
-    wk_seed_score mean = list->items[i];
-    size_t count = 0, wanted = count_tasks(list, &mean);
+    wk_seed_score mean = *items;
     mean.value = 0;
-    for (size_t k = 0; k < list->count; k++) {
-        if (list->items[k].run != mean.run || !same_case(&list->items[k], &mean)) continue;
-        mean.value += list->items[k].value;
-        count++;
-    }
+    for (size_t k = 0; k < count; k++)
+        mean.value += items[k].value;
     if (count != wanted)
         return wk_sentences_add(&out->remarks, err,
                                 "%s: %zu of %zu tasks in case %s; it is not in the table that is "
@@ -268,12 +274,30 @@ static wk_status add_mean(const score_list *list, size_t i, wk_seed_scores *out,
                : wk_fail(err, WK_E_MEMORY, "no memory for the scores of the runs");
 }
 
-static bool is_first_of_case(const score_list *list, size_t i)
+static wk_status add_case(const wk_seed_score *items, size_t count, wk_seed_scores *out,
+                          wk_error *err)
 {
-    for (size_t k = 0; k < i; k++)
-        if (list->items[k].run == list->items[i].run && same_case(&list->items[k], &list->items[i]))
-            return false;
-    return true;
+    size_t wanted = count_tasks(items, count);
+    for (size_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && items[end].run == items[first].run;)
+            end++;
+        WK_TRY(add_mean(items + first, end - first, wanted, out, err));
+    }
+    return WK_OK;
+}
+
+static wk_status add_cases(score_list *list, wk_seed_scores *out, wk_error *err)
+{
+    const wk_seed_score *items = list->items;
+    if (list->count)
+        qsort_r(list->items, list->count, sizeof *items, compare_in_cases, (void *)out->paper);
+    for (size_t first = 0, end; first < list->count; first = end) {
+        for (end = first + 1;
+             end < list->count && compare_cases(out->paper, &items[first], &items[end]) == 0;)
+            end++;
+        WK_TRY(add_case(items + first, end - first, out, err));
+    }
+    return WK_OK;
 }
 
 static wk_status add_task_means(wk_seed_scores *out, wk_error *err)
@@ -284,10 +308,8 @@ static wk_status add_task_means(wk_seed_scores *out, wk_error *err)
         const wk_seed_score *s = &out->items.items[i];
         if (s->final && *s->key.names[WK_FIELD_VARIANT]) all &= wk_array_push(&list, *s);
     }
-    wk_status status =
-        all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for the scores of the runs");
-    for (size_t i = 0; i < list.count && status == WK_OK; i++)
-        if (is_first_of_case(&list, i)) status = add_mean(&list, i, out, err);
+    wk_status status = all ? add_cases(&list, out, err)
+                           : wk_fail(err, WK_E_MEMORY, "no memory for the scores of the runs");
     wk_array_free(&list);
     if (status == WK_OK && out->items.count)
         qsort_r(out->items.items, out->items.count, sizeof *out->items.items, compare,
