@@ -41,9 +41,8 @@ typedef struct wk_running_episode {
 typedef struct wk_run_schedule {
     wk_metrics_mark metrics;
     int64_t next_log, next_snapshot, next_images, next_eval;
-    int64_t last_eval; // that was finished
-    uint64_t
-        copied_episodes; // in the replay before the run's own, whose ids there begin after them
+    int64_t last_eval;        // that was finished
+    uint64_t copied_episodes; // in the replay; the ids of the run's own follow theirs there
 } wk_run_schedule;
 
 /// Bytes of a schedule in the file; the rest is zero.
