@@ -95,6 +95,11 @@ def test_seeds_that_are_none():
         with pytest.raises(Exception):
             env.reset(seed=wrong)
     env.reset(seed=2**63)
+    many = waker.WakerVectorEnv("toy", 2)
+    for wrong in (env, 2**64), (many, 2**64 - 1), (many, [0, 2**64]):
+        with pytest.raises(waker.InputError, match="seed: 18446744073709551616"):
+            wrong[0].reset(seed=wrong[1])
+    many.reset(seed=[np.int64(3), 2**64 - 1])
 
 
 def test_a_forked_child_is_told(env):
