@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "media/image.h"
 #include "waker/error.h"
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -61,6 +62,13 @@ typedef struct wk_metrics_mark {
 } wk_metrics_mark;
 
 typedef struct wk_metrics wk_metrics;
+
+/// Whether a policy learns nothing: the norm of its actor's gradient is nothing beside the value
+/// that it expects, as where all outputs of the actor are saturated.
+static inline bool wk_policy_is_idle(double actor_norm, double value)
+{
+    return actor_norm < 1e-5 * fabs(value);
+}
 
 /// The file of scalars in a logdir.
 #define WK_METRICS_JSONL "metrics.jsonl"

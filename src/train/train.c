@@ -469,11 +469,10 @@ static void watch_tasks(run *r)
 static void watch_exploration(run *r)
 {
     enum { IDLE_UPDATES = 1000 };
-    static const float IDLE_GRADIENT = 1e-5f; // of what the policy expects to get
     const wk_policy_metrics *m = &r->done->learner.explore;
     bool acts = strcmp(r->config->exploration, "plan2explore") == 0 &&
                 strcmp(r->config->acting, "exploration") == 0;
-    bool idle = acts && m->actor_norm < IDLE_GRADIENT * fabsf(m->value);
+    bool idle = acts && wk_policy_is_idle((double)m->actor_norm, (double)m->value);
     r->idle_exploration = idle ? r->idle_exploration + r->done->updates : 0;
     if (r->idle_exploration < IDLE_UPDATES || r->said_idle) return;
     r->said_idle = true;

@@ -137,6 +137,27 @@ static void the_log_gives_parameters_and_indicators_and_its_torn_last_line_is_sk
     wk_runs_free(&runs);
 }
 
+// One of its three updates that are logged is as it should be.
+static void a_run_whose_exploration_stood_still_is_remarked_on(void **state)
+{
+    (void)state;
+#define EXPLORING(step, norm)                                                                      \
+    "{\"agent_step\": " step ", \"train/actor_grad_norm_expl\": " norm                             \
+    ", \"train/value_expl\": 60}\n"
+    static const char idle[] = EXPLORING("8", "0.5") EXPLORING("16", "3e-7") EXPLORING("24", "0");
+    made_config("idle", &walker);
+    made_file("idle/metrics.jsonl", idle);
+    wk_runs runs = read_one("idle");
+    assert_int_equal(runs.remarks.items.count, 1);
+    assert_non_null(strstr(runs.remarks.items.items[0],
+                           "the exploration policy learned nothing in 2 of 3 lines"));
+    wk_runs_free(&runs);
+    made_file("idle/metrics.jsonl", EXPLORING("8", "0.5") EXPLORING("16", "0.001"));
+    runs = read_one("idle");
+    assert_int_equal(runs.remarks.items.count, 0);
+    wk_runs_free(&runs);
+}
+
 static void a_broken_line_of_the_log_is_named(void **state)
 {
     (void)state;
@@ -261,6 +282,7 @@ int main(void)
         cmocka_unit_test(parts_of_a_combined_run_are_named),
         cmocka_unit_test(model_errors_are_read_with_what_is_not_known),
         cmocka_unit_test(the_log_gives_parameters_and_indicators_and_its_torn_last_line_is_skipped),
+        cmocka_unit_test(a_run_whose_exploration_stood_still_is_remarked_on),
         cmocka_unit_test(a_broken_line_of_the_log_is_named),
         cmocka_unit_test(a_torn_evaluation_is_left_out_and_named),
         cmocka_unit_test(results_of_another_run_are_left_out),

@@ -1,5 +1,6 @@
 // The files of one run that hold results: evaluations, model errors, the log of training.
 #include "base/document.h"
+#include "log/metrics.h"
 #include "report/data/runs.h"
 
 #include <math.h>
@@ -455,6 +456,7 @@ static wk_status read_line(void *context, wk_document *line, wk_error *err)
     wk_report_run *run = context;
     wk_run_choice choice = {.step = 0};
     bool has_step = false, has_params = false;
+    double actor_norm = NAN, value = NAN; // of the exploration policy
     for (int i = 0; i < WK_PARAMS_MAX; i++)
         choice.params[i] = NAN;
     for (int i = 0; i < WK_INDICATORS_MAX; i++)
@@ -469,8 +471,14 @@ static wk_status read_line(void *context, wk_document *line, wk_error *err)
         } else if (wk_document_is(line, "agent_step")) {
             choice.step = wk_document_integer(line);
             has_step = true;
+        } else if (wk_document_is(line, "train/actor_grad_norm_expl")) {
+            actor_norm = wk_document_number(line);
+        } else if (wk_document_is(line, "train/value_expl")) {
+            value = wk_document_number(line);
         }
     }
+    run->exploring_lines += !isnan(actor_norm);
+    run->idle_lines += wk_policy_is_idle(actor_norm, value);
     bool wanted = has_step && has_params && line->error.status == WK_OK;
     if (!wanted || wk_array_push(&run->choices, choice)) return WK_OK;
     return wk_fail(err, WK_E_MEMORY, "'%s': no memory for its lines", line->path);

@@ -1,6 +1,7 @@
 #include "report/data/runs.h"
 
 #include "curriculum/rules.h"
+#include "log/metrics.h"
 #include "report/data/methods.h"
 #include "run/plugin_record.h"
 #include "run/population.h"
@@ -320,6 +321,22 @@ static wk_status drop_copies(wk_runs *runs, wk_error *err)
     return status;
 }
 
+// Seeds whose exploration stood still are no fair seeds of their method.
+static wk_status remark_on_exploration(wk_runs *runs, wk_error *err)
+{
+    for (size_t i = 0; i < runs->items.count; i++) {
+        const wk_report_run *run = runs->items.items[i];
+        bool acts = strcmp(run->config.acting, "exploration") == 0;
+        if (!acts || run->idle_lines * 10 <= run->exploring_lines) continue;
+        WK_TRY(wk_sentences_add(&runs->remarks, err,
+                                "'%s': the exploration policy learned nothing in %zu of %zu lines "
+                                "of its " WK_METRICS_JSONL ", because it was saturated "
+                                "(docs/not-learning.md)",
+                                run->directory, run->idle_lines, run->exploring_lines));
+    }
+    return WK_OK;
+}
+
 wk_status wk_runs_read(const wk_runs_config *config, wk_runs *out, wk_error *err)
 {
     for (size_t i = 0; i < config->n_paths; i++)
@@ -337,6 +354,7 @@ wk_status wk_runs_read(const wk_runs_config *config, wk_runs *out, wk_error *err
     WK_TRY(wk_runs_name_methods(out, config->by, config->n_by, err));
     qsort(out->items.items, out->items.count, sizeof *out->items.items, compare_runs);
     WK_TRY(drop_copies(out, err));
+    WK_TRY(remark_on_exploration(out, err));
     return wk_runs_compare_settings(out, err);
 }
 

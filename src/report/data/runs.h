@@ -75,6 +75,7 @@ typedef struct wk_report_run {
     WK_ARRAY(wk_run_cvar_curve) cvar_curves;
     WK_ARRAY(wk_run_choice) choices;
     const char *indicators[WK_INDICATORS_MAX]; // names, as they come in the lines; NULL: no more
+    size_t exploring_lines, idle_lines;        // of an exploration policy; that learned nothing
     WK_ARRAY(const char *) problems;           // one for each file that was left out
     wk_error error;                            // the run as a whole cannot be used
 } wk_report_run;
