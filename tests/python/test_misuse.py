@@ -96,9 +96,9 @@ def test_seeds_that_are_none():
             env.reset(seed=wrong)
     env.reset(seed=2**63)
     many = waker.WakerVectorEnv("toy", 2)
-    for wrong in (env, 2**64), (many, 2**64 - 1), (many, [0, 2**64]):
+    for place, seed in (env, 2**64), (many, 2**64 - 1), (many, [0, 2**64]):
         with pytest.raises(waker.InputError, match="seed: 18446744073709551616"):
-            wrong[0].reset(seed=wrong[1])
+            place.reset(seed=seed)
     many.reset(seed=[np.int64(3), 2**64 - 1])
 
 
