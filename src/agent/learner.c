@@ -15,11 +15,6 @@ typedef struct set_row {
     float rate;
 } set_row;
 
-static float exploration_rate(const wk_learner_config *c)
-{
-    return c->exploration_rate > 0 ? c->exploration_rate : c->policy_rate;
-}
-
 static set_row describe_set(const wk_learner_config *c, wk_set_id id)
 {
     switch (id) {
@@ -28,9 +23,9 @@ static set_row describe_set(const wk_learner_config *c, wk_set_id id)
     case WK_SET_ENSEMBLE:
         return (set_row){"ensemble", c->ensemble, true, c->ensemble_rate};
     case WK_SET_EXPLORE_ACTOR:
-        return (set_row){"explore.actor", 1, true, exploration_rate(c)};
+        return (set_row){"explore.actor", 1, true, wk_config_exploration_rate(c)};
     case WK_SET_EXPLORE_CRITIC:
-        return (set_row){"explore.critic", 1, true, exploration_rate(c)};
+        return (set_row){"explore.critic", 1, true, wk_config_exploration_rate(c)};
     case WK_SET_EXPLORE_SLOW:
         return (set_row){"explore.slow", 1, false, 0};
     case WK_SET_REWARD:

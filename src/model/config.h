@@ -128,6 +128,11 @@ static inline int wk_config_features(const wk_learner_config *c)
 {
     return wk_config_flat(c) + c->deter;
 }
+/// Learning rate of the exploration policy and its critic.
+static inline float wk_config_exploration_rate(const wk_learner_config *c)
+{
+    return c->exploration_rate > 0 ? c->exploration_rate : c->policy_rate;
+}
 static inline bool wk_config_reinforces(const wk_learner_config *c)
 {
     return c->discrete && c->policy_gradient != WK_GRADIENT_DYNAMICS;
