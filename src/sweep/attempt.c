@@ -120,9 +120,8 @@ void wk_sweep_claim_drop(wk_sweep_claim *claim)
 // How an attempt ended. Only failures are kept.
 static wk_status end_attempt(const wk_dir *dir, int code, const char *error, wk_error *err)
 {
-    enum { SAVED = 75 };
     wk_sweep_attempt attempt;
-    if (code == 0 || code == SAVED) return wk_dir_remove(dir, FILE_NAME, err);
+    if (code == 0 || code == WK_SWEEP_EXIT_SAVED) return wk_dir_remove(dir, FILE_NAME, err);
     WK_TRY(read_file(dir, &attempt, err));
     attempt.open = false;
     attempt.code = code;

@@ -165,7 +165,6 @@ static wk_status fill_slots(launcher *l, wk_error *err)
 
 static void say_how_it_ended(const launcher *l, int task, int code)
 {
-    enum { SAVED = 75 };
     const wk_sweep_state *state = &l->queue.entries[task].state;
     const wk_log *log = &l->log;
     const char *name = name_of(l, task);
@@ -179,7 +178,7 @@ static void say_how_it_ended(const launcher *l, int task, int code)
     else if (state->attempt.count > 0)
         wk_log_line(log, WK_LOG_WARN, "%s: %s; trying again (%d of %d)", name, error,
                     state->attempt.count, l->queue.attempts);
-    else if (code == 0 || code == SAVED)
+    else if (code == 0 || code == WK_SWEEP_EXIT_SAVED)
         wk_log_line(log, WK_LOG_INFO, "saved %s", name);
     else // before it could note an attempt, as on a full disk
         wk_log_line(log, WK_LOG_WARN, "%s ended with exit code %d; its log says why", name, code);

@@ -138,13 +138,15 @@ static wk_status begin_task(const wk_slurm_system *system, const wk_slurm_self *
     *step = (wk_slurm_step){.task = task, .code = phase == WK_SWEEP_FAILED};
     if (cancelled || phase == WK_SWEEP_DONE || phase == WK_SWEEP_FAILED) return WK_OK;
     if (phase == WK_SWEEP_RUNNING)
-        return requeue(system, self, "another process still works on the task", 75, step, err);
+        return requeue(system, self, "another process still works on the task", WK_SWEEP_EXIT_SAVED,
+                       step, err);
     WK_TRY(close_marker(system, self, task, err));
     wk_status status = wk_slurm_excluded(system, &list, err);
     bool excluded = wk_slurm_is_excluded(wk_text_get(&list), self->node);
     wk_text_free(&list);
     WK_TRY(status);
-    if (excluded) return requeue(system, self, "this node is excluded", 75, step, err);
+    if (excluded)
+        return requeue(system, self, "this node is excluded", WK_SWEEP_EXIT_SAVED, step, err);
     marker_name(system, task, name);
     WK_TRY(system->write(system->context, name, self->node, err));
     *step = (wk_slurm_step){.run = true, .task = task};
@@ -176,16 +178,16 @@ wk_status wk_slurm_task_stopping(const wk_slurm_system *system, int task, wk_err
 wk_status wk_slurm_task_end(const wk_slurm_system *system, const wk_slurm_self *self, int task,
                             int code, wk_slurm_step *step, wk_error *err)
 {
-    enum { USAGE = 2, SAVED = 75 };
+    enum { USAGE = 2 };
     char why[96];
     wk_sweep_task_phase phase;
     bool cancelled;
     *step = (wk_slurm_step){.task = task, .code = code};
     WK_TRY(wk_slurm_task_stopping(system, task, err));
     WK_TRY(is_cancelled(system, &cancelled, err));
-    if (code == 0 || code == SAVED) WK_TRY(note_success(system, self->node, err));
+    if (code == 0 || code == WK_SWEEP_EXIT_SAVED) WK_TRY(note_success(system, self->node, err));
     if (code == 0 || cancelled) return WK_OK;
-    if (code == SAVED) return requeue(system, self, "saved", code, step, err);
+    if (code == WK_SWEEP_EXIT_SAVED) return requeue(system, self, "saved", code, step, err);
     // Bad input is nobody's fault but the input's.
     if (code != USAGE) WK_TRY(note_failure(system, self, self->node, "", err));
     WK_TRY(system->phase(system->context, task, &phase, err));

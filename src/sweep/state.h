@@ -84,8 +84,10 @@ typedef struct wk_sweep_claim {
 /// begins further than the one before is the first again.
 wk_status wk_sweep_claim_take(const wk_sweep_plan *plan, const char *directory, int task,
                               wk_sweep_claim *out, wk_error *err);
-/// Notes how the attempt ended: exit code 0 or 75 forgets all attempts, else `error` is kept. Gives
-/// the task back.
+/// Exit code of a process that saved and is to be started again.
+enum { WK_SWEEP_EXIT_SAVED = 75 };
+/// Notes how the attempt ended: exit code 0 or WK_SWEEP_EXIT_SAVED forgets all attempts, else
+/// `error` is kept. Gives the task back.
 wk_status wk_sweep_claim_end(wk_sweep_claim *claim, int code, const char *error, wk_error *err);
 /// Gives it back as if the process had died.
 void wk_sweep_claim_drop(wk_sweep_claim *claim);
