@@ -128,11 +128,24 @@ static void cases_are_averaged_over_tasks_that_all_runs_have(void **state)
     const wk_table_entry *entry = &f.table.rows.items[0].entries[0];
     assert_int_equal(entry->seeds, 1);
     assert_near(entry->mean, 0.375, 1e-15);
-    assert_near(entry->paper->mean, 0.348, 0);
-    assert_near(entry->paper->sd, 0.04, 0);
+    assert_null(entry->paper); // which has sort-reverse too
     assert_false(f.table.heads[WK_FIELD_TASK]);
     assert_int_equal(f.scores.remarks.items.count, 1);
     assert_non_null(strstr(f.scores.remarks.items.items[0], "1 of 2 tasks in case extra-block"));
+    close_scores(&f);
+}
+
+static void the_papers_mean_over_tasks_is_shown_for_its_own_tasks(void **state)
+{
+    (void)state;
+    const made_score tasks[] = {{"push", "extra-block", NULL, 0.5, 0.4, true},
+                                {"sort", "extra-block", NULL, 0.25, 0.1, true},
+                                {"sort-reverse", "extra-block", NULL, 0.3, 0.1, true}};
+    add_run("same", (made_run){"clean-up", "ge", "plan2explore", 0}, tasks, 3);
+    fixture f = open_scores("same", usual, WK_TABLE_OOD_TASKS);
+    assert_near(f.table.rows.items[0].entries[0].mean, 0.35, 1e-15);
+    assert_near(f.table.rows.items[0].entries[0].paper->mean, 0.348, 0);
+    assert_near(f.table.rows.items[0].entries[0].paper->sd, 0.04, 0);
     close_scores(&f);
 }
 
@@ -418,6 +431,7 @@ int main(void)
         cmocka_unit_test(only_what_is_certainly_the_highest_is_marked),
         cmocka_unit_test(nothing_is_marked_where_nobody_scores),
         cmocka_unit_test(the_papers_values_are_shown_below_ours),
+        cmocka_unit_test(the_papers_mean_over_tasks_is_shown_for_its_own_tasks),
         cmocka_unit_test(cases_are_averaged_over_tasks_that_all_runs_have),
         cmocka_unit_test(many_runs_are_collected_in_time),
         cmocka_unit_test(parts_of_the_combined_domain_have_a_table_of_their_own),

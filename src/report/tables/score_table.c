@@ -20,7 +20,8 @@ static const struct {
                           "average", false, false},
     [WK_TABLE_OOD_TASKS] = {"ood-tasks", "Out-of-distribution performance, averaged over tasks",
                             "Mean over the episodes of each out-of-distribution case, then over "
-                            "the tasks of the domain: Table 2 of the paper.",
+                            "the tasks of the domain: Table 2 of the paper, whose values are shown "
+                            "where its tasks are the runs'.",
                             WK_METRIC_OOD_TASKS, false, true},
     [WK_TABLE_OOD] = {"ood", "Out-of-distribution performance",
                       "Mean over the episodes of each out-of-distribution case.", "ood-average",
@@ -120,12 +121,53 @@ static wk_status mark_best(const wk_score_table *table, const row_scores *scores
     return WK_OK;
 }
 
-static void find_paper(const wk_paper *paper, const wk_score_table *table, wk_table_row *row)
+// Whether two results are of the same out-of-distribution case, of whatever task and curriculum.
+static bool same_case(const wk_result_key *a, const wk_result_key *b)
 {
+    static const wk_field fields[] = {WK_FIELD_METRIC, WK_FIELD_DOMAIN, WK_FIELD_VARIANT,
+                                      WK_FIELD_EXPLORATION};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (strcmp(a->names[fields[i]], b->names[fields[i]]) != 0) return false;
+    return true;
+}
+
+static bool has_score(const wk_seed_scores *scores, const wk_result_key *key)
+{
+    for (size_t i = 0; i < scores->items.count; i++) {
+        const wk_seed_score *s = &scores->items.items[i];
+        if (s->final && same_case(&s->key, key) &&
+            strcmp(s->key.names[WK_FIELD_TASK], key->names[WK_FIELD_TASK]) == 0)
+            return true;
+    }
+    return false;
+}
+
+// Whether the paper averaged the case over the same tasks as the runs do: means over other tasks
+// are not comparable.
+static bool has_papers_tasks(const wk_seed_scores *scores, wk_result_key key)
+{
+    key.names[WK_FIELD_METRIC] = "ood-average";
+    for (size_t i = 0; i < scores->paper->rows.count; i++) {
+        const wk_result_key *row = &scores->paper->rows.items[i].key;
+        if (same_case(row, &key) && !has_score(scores, row)) return false;
+    }
+    for (size_t i = 0; i < scores->items.count; i++) {
+        const wk_seed_score *s = &scores->items.items[i];
+        key.names[WK_FIELD_TASK] = s->key.names[WK_FIELD_TASK];
+        if (s->final && same_case(&s->key, &key) && !wk_paper_find(scores->paper, &key))
+            return false;
+    }
+    return true;
+}
+
+static void find_paper(const wk_seed_scores *scores, const wk_score_table *table, wk_table_row *row)
+{
+    bool averaged = strcmp(row->key.names[WK_FIELD_METRIC], WK_METRIC_OOD_TASKS) == 0;
     for (size_t c = 0; c < table->columns; c++) {
         wk_result_key key = row->key;
         key.names[WK_FIELD_CURRICULUM] = table->curricula[c];
-        row->entries[c].paper = wk_paper_find(paper, &key);
+        if (!averaged || has_papers_tasks(scores, key))
+            row->entries[c].paper = wk_paper_find(scores->paper, &key);
     }
 }
 
@@ -155,7 +197,7 @@ static wk_status add_row(const wk_seed_scores *scores, const making *m, size_t f
         used += row.entries[column].seeds;
     }
     wk_status status = mark_best(table, &(row_scores){m->scratch, m->at}, m->bootstrap, &row, err);
-    find_paper(scores->paper, table, &row);
+    find_paper(scores, table, &row);
     if (status == WK_OK && !wk_array_push(&table->rows, row))
         status = wk_fail(err, WK_E_MEMORY, "no memory for the table '%s'", table->name);
     if (status != WK_OK) free(row.entries);
