@@ -68,6 +68,13 @@ static void files_that_are_no_plugins_are_told_apart(void **state)
         assert_int_equal(chmod(text, 0), 0);
         assert_refused(wk_plugin_load(text, &plugin, &err), WK_E_IO, "check the permissions");
     }
+    // The loader would map what is not there and die of it.
+    char *bytes;
+    size_t size;
+    assert_ok(wk_file_read(PLUGINS "ball.so", 1 << 24, &bytes, &size, &err));
+    assert_ok(wk_file_write(stump, bytes, 3000, &err));
+    free(bytes);
+    assert_refused(wk_plugin_load(stump, &plugin, &err), WK_E_FORMAT, "is cut off");
     unlink(text);
     unlink(stump);
 }
