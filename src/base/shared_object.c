@@ -2,11 +2,31 @@
 
 #include "base/file.h"
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+// The loader maps the parts that the header lists, whatever the file's length, and dies of the
+// first page that is not there. What else may be wrong it says itself.
+static bool is_whole(int fd)
+{
+    Elf64_Ehdr head;
+    off_t size = lseek(fd, 0, SEEK_END);
+    if (pread(fd, &head, sizeof head, 0) != sizeof head) return true;
+    if (head.e_ident[EI_CLASS] != ELFCLASS64) return true;
+    for (int i = 0; i < head.e_phnum; i++) {
+        Elf64_Phdr part;
+        uint64_t at = head.e_phoff + (uint64_t)i * head.e_phentsize;
+        if (pread(fd, &part, sizeof part, (off_t)at) != sizeof part) return false;
+        if (part.p_type != PT_LOAD) continue;
+        if (part.p_offset > (uint64_t)size || part.p_filesz > (uint64_t)size - part.p_offset)
+            return false;
+    }
+    return true;
+}
 
 // The loader's message for a file that is no shared object is obscure; check the file first.
 wk_status wk_shared_object_check(const char *path, wk_error *err)
@@ -24,11 +44,17 @@ wk_status wk_shared_object_check(const char *path, wk_error *err)
     char magic[4] = {0};
     ssize_t got = read(fd, magic, sizeof magic);
     wk_status status = got < 0 ? wk_file_error(err, "cannot read", path) : WK_OK;
+    bool whole = status != WK_OK || is_whole(fd);
     close(fd);
     WK_TRY(status);
     if (got != sizeof magic || memcmp(magic, "\177ELF", sizeof magic) != 0)
         return wk_fail(err, WK_E_FORMAT,
                        "'%s' is not a shared object; build the plug-in with cc -shared -fPIC",
+                       path);
+    if (!whole)
+        return wk_fail(err, WK_E_FORMAT,
+                       "the shared object '%s' is cut off: it is shorter than its header says; "
+                       "build or copy it again",
                        path);
     return WK_OK;
 }

@@ -84,6 +84,7 @@ static bool allocate_extra(wk_curriculum *c)
     wk_curriculum_view view = wk_curriculum_get_view(c);
     size_t times = c->rule->needs & WK_NEEDS_TIMES ? (1 + c->count) * sizeof *c->steps : 0;
     size_t state = c->rule->state_size ? c->rule->state_size(&view) : 0;
+    if (state > SIZE_MAX - times) return false;
     c->extra_size = times + state;
     if (c->extra_size == 0) return true;
     c->extra = calloc(1, c->extra_size);

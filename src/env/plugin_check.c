@@ -546,6 +546,7 @@ static int play_episode(examination *x, void *world, int variant, bool *ended)
         wk_outcome outcome;
         step_world(domain, world, variant, step, &outcome);
         check_outcome(x, &outcome, step);
+        if (!outcome.diverged) check_vector(x, world, step);
         if (outcome.diverged)
             find(x, DIVERGED,
                  "the simulation of the hardest θ %s diverges at step %d of random actions; "
@@ -596,15 +597,22 @@ static void *live_and_die_often(void *context)
     return NULL;
 }
 
+// Large blocks are counted apart.
+static size_t bytes_in_use(void)
+{
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
 // Bytes by which the memory in use grows while many worlds live and die. They do so in a thread of
 // their own, because the allocator's cache of freed blocks counts as used until its thread ends.
 static size_t growth(examination *x)
 {
     pthread_t thread;
-    size_t before = mallinfo2().uordblks;
+    size_t before = bytes_in_use();
     if (pthread_create(&thread, NULL, live_and_die_often, x) != 0) return 0;
     pthread_join(thread, NULL);
-    size_t after = mallinfo2().uordblks;
+    size_t after = bytes_in_use();
     return after > before ? after - before : 0;
 }
 

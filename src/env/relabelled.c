@@ -14,6 +14,7 @@ struct wk_relabelled {
     wk_task tasks[WK_TASKS_MAX];
     char names[WK_TASKS_MAX][NAME_CHARS];
     const wk_reward *rewards[WK_TASKS_MAX]; // NULL for the domain's own and for those without code
+    size_t offsets[WK_TASKS_MAX];           // of their memory in that of a world
     size_t memory;                          // bytes of all rewards
 };
 
@@ -50,12 +51,9 @@ static void seen(void *context)
 {
     world *w = context;
     wk_reward_view view = view_of(w);
-    char *memory = w->memory;
     for (int k = w->of->inner->n_tasks; k < w->of->domain.n_tasks; k++) {
         const wk_reward *reward = w->of->rewards[k];
-        if (!reward) continue;
-        w->sums[k] += reward->reward(&view, memory);
-        memory += reward->memory;
+        if (reward) w->sums[k] += reward->reward(&view, w->memory + w->of->offsets[k]);
     }
     w->control_step++;
 }
@@ -92,18 +90,16 @@ static wk_status create(const wk_domain *domain, const int *options, void **env,
 static wk_status begin_rewards(world *w, wk_error *err)
 {
     wk_reward_view view = view_of(w);
-    char *memory = w->memory;
-    memset(memory, 0, w->of->memory);
+    memset(w->memory, 0, w->of->memory);
     for (int k = w->of->inner->n_tasks; k < w->of->domain.n_tasks; k++) {
         const wk_reward *reward = w->of->rewards[k];
-        if (!reward) continue;
+        if (!reward || !reward->begin) continue;
         wk_error reported = {0};
-        wk_status status = reward->begin ? reward->begin(&view, memory, &reported) : WK_OK;
+        wk_status status = reward->begin(&view, w->memory + w->of->offsets[k], &reported);
         if (status != WK_OK)
             return wk_fail(err, status, "the reward '%s' refuses a world of '%s': %s", reward->name,
                            w->of->inner->name,
                            *reported.message ? reported.message : "it does not say why");
-        memory += reward->memory;
     }
     return WK_OK;
 }
@@ -138,6 +134,12 @@ static void render(void *env, int width, int height, uint8_t *rgb)
     w->of->inner->render(w->inner, width, height, rgb);
 }
 
+static void observe(void *env, float *vector)
+{
+    world *w = env;
+    w->of->inner->observe(w->inner, vector);
+}
+
 static size_t own_bytes(const world *w)
 {
     return sizeof(saved) + w->of->memory;
@@ -146,7 +148,8 @@ static size_t own_bytes(const world *w)
 static size_t state_size(const void *env)
 {
     const world *w = env;
-    return w->of->inner->state_size(w->inner) + own_bytes(w);
+    size_t inner = w->of->inner->state_size(w->inner);
+    return inner < WK_STATE_MAX ? inner + own_bytes(w) : inner; // WK_STATE_NONE, or refused
 }
 
 static void save(const void *env, void *bytes)
@@ -181,7 +184,8 @@ static void wrap(wk_domain *domain)
     domain->destroy = destroy;
     domain->reset = reset;
     domain->step = step;
-    domain->render = render;
+    if (domain->render) domain->render = render;
+    if (domain->observe) domain->observe = observe;
     domain->state_size = state_size;
     domain->save = save;
     domain->load = load;
@@ -208,7 +212,10 @@ static wk_status add_task(wk_relabelled *r, const wk_added_task *added, wk_error
     snprintf(r->names[k], sizeof r->names[k], "%s", added->name);
     r->tasks[k] = (wk_task){.name = r->names[k]};
     r->rewards[k] = added->reward;
-    if (added->reward) r->memory += added->reward->memory;
+    if (!added->reward) return WK_OK;
+    const size_t unit = _Alignof(max_align_t); // each may keep numbers of any type
+    r->offsets[k] = (r->memory + unit - 1) / unit * unit;
+    r->memory = r->offsets[k] + added->reward->memory;
     return WK_OK;
 }
 

@@ -47,13 +47,14 @@ static wk_status add_point(wk_space *space, const double *theta, double probabil
 }
 
 // min + i*step without the rounding noise of binary fractions, so that 0.05 * 3 is the 0.15 a user
-// writes. Beyond 2^53 billionths there is no such noise to remove.
+// writes. Beyond 2^53 billionths there is no such noise to remove, and steps that are not far above
+// a billionth would be lost in the rounding.
 static double grid_value(const wk_param *p, size_t i, size_t length)
 {
     if (i == 0) return p->min;
     if (i == length - 1) return p->max;
     double value = p->min + (double)i * p->step, billionths = round(value * 1e9);
-    return fabs(billionths) < 0x1p53 ? billionths / 1e9 : value;
+    return fabs(billionths) < 0x1p53 && p->step >= 1e-6 ? billionths / 1e9 : value;
 }
 
 static size_t grid_length(const wk_param *p)
@@ -170,7 +171,8 @@ static int compare_points(const void *a, const void *b, void *context)
                          space->n_params);
 }
 
-static wk_status sort_points(wk_space *space, wk_error *err)
+// With `listed`, a caller's list of θ, else a domain's grid.
+static wk_status sort_points(wk_space *space, bool listed, wk_error *err)
 {
     size_t count = space->probability.count;
     space->sorted = malloc(count * sizeof *space->sorted);
@@ -180,10 +182,13 @@ static wk_status sort_points(wk_space *space, wk_error *err)
     qsort_r(space->sorted, count, sizeof *space->sorted, compare_points, space);
     for (size_t i = 1; i < count; i++)
         if (compare_points(&space->sorted[i - 1], &space->sorted[i], space) == 0)
-            return wk_fail(err, WK_E_INPUT,
-                           "grid points %zu and %zu are the same θ; list it once with the sum of "
-                           "their probabilities",
-                           space->sorted[i - 1], space->sorted[i]);
+            return listed ? wk_fail(err, WK_E_INPUT,
+                                    "θ number %zu and %zu are the same θ; list it once",
+                                    space->sorted[i - 1] + 1, space->sorted[i] + 1)
+                          : wk_fail(err, WK_E_INPUT,
+                                    "grid points %zu and %zu are the same θ; list it once with the "
+                                    "sum of their probabilities",
+                                    space->sorted[i - 1], space->sorted[i]);
     return WK_OK;
 }
 
@@ -204,10 +209,10 @@ static wk_status sum_probabilities(wk_space *space, wk_error *err)
     return WK_OK;
 }
 
-static wk_status index_points(wk_space *space, wk_error *err)
+static wk_status index_points(wk_space *space, bool listed, wk_error *err)
 {
     WK_TRY(sum_probabilities(space, err));
-    return sort_points(space, err);
+    return sort_points(space, listed, err);
 }
 
 static wk_status fill(wk_space *space, wk_error *err)
@@ -221,7 +226,7 @@ static wk_status fill(wk_space *space, wk_error *err)
            : space->continuous ? add_sobol(space, err)
                                : add_product(space, err));
     if (!listed) WK_TRY(make_equally_likely(space, err));
-    return index_points(space, err);
+    return index_points(space, false, err);
 }
 
 static wk_status allocate(const wk_domain *domain, wk_space **out, wk_error *err)
@@ -273,7 +278,7 @@ static wk_status fill_list(wk_space *space, const double *thetas, const double *
         return wk_fail(err, WK_E_INPUT,
                        "the probabilities of the %zu θ sum to %.9g; they must sum to 1", count,
                        sum);
-    return index_points(space, err);
+    return index_points(space, true, err);
 }
 
 wk_status wk_space_create_list(const wk_domain *domain, const double *thetas, size_t count,

@@ -1,7 +1,30 @@
 #include "run/config_check.h"
 
 #include "run/world.h"
+#include <stdio.h>
 #include <string.h>
+
+// Whether the θ that an oracle draws are on the domain's grid. A description has no functions, and
+// its run was checked when it began.
+static wk_status check_oracle(const char *rule, const wk_domain *domain, wk_error *err)
+{
+    bool he = strcmp(rule, "he-oracle") == 0;
+    if (!he && strcmp(rule, "rw-oracle") != 0) return WK_OK;
+    if (!domain->create) return WK_OK;
+    wk_space *space;
+    WK_TRY(wk_space_create(domain, false, &space, err));
+    const double *thetas = he ? domain->hardest : domain->most_complex;
+    int rows = he ? 1 : domain->n_complex, missing = -1;
+    for (int i = 0; i < rows && missing < 0; i++)
+        if (wk_space_find(space, thetas + (size_t)i * (size_t)domain->n_params) == SIZE_MAX)
+            missing = i;
+    wk_space_destroy(space);
+    if (missing < 0) return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "curriculum.rule %s: θ number %d of '%s' in domain '%s' is not on its grid of "
+                   "training environments; put it there, or choose another rule",
+                   rule, missing, he ? "hardest" : "most_complex", domain->name);
+}
 
 static wk_status check_curriculum(const wk_run_config *config, const wk_domain *domain,
                                   wk_error *err)
@@ -11,27 +34,32 @@ static wk_status check_curriculum(const wk_run_config *config, const wk_domain *
     const char *name = config->curriculum_rule;
     if (wk_curriculum_rule_find(name, &rule, err) != WK_OK)
         return err ? wk_fail_context(err, "curriculum.rule") : WK_E_INPUT;
-    bool lacks = strcmp(name, "he-oracle") == 0   ? !domain->hardest
-                 : strcmp(name, "rw-oracle") == 0 ? domain->n_complex == 0
-                                                  : false;
-    if (lacks)
-        return wk_fail(err, WK_E_INPUT,
-                       "curriculum.rule %s: domain '%s' does not say which of its environments are "
-                       "the most complex",
-                       name, domain->name);
-    return WK_OK;
+    return check_oracle(name, domain, err);
+}
+
+enum { THETA_CHARS = WK_PARAMS_MAX * 16 };
+
+// The hardest θ as it is written.
+static const char *theta_example(const wk_domain *domain, char out[THETA_CHARS])
+{
+    int length = 0;
+    for (int i = 0; i < domain->n_params; i++)
+        length += snprintf(out + length, (size_t)(THETA_CHARS - length), "%s%g", i ? "," : "",
+                           domain->hardest[i]);
+    return out;
 }
 
 // The oracles name environments of the grid, which a list replaces.
 static wk_status check_theta(const wk_run_config *config, const wk_domain *domain, wk_error *err)
 {
     const char *rule = config->curriculum_rule;
+    char example[THETA_CHARS];
     bool listed = *config->curriculum_theta, own = !*config->curriculum_plugin;
     if (own && !listed && strcmp(rule, "fixed") == 0)
         return wk_fail(err, WK_E_INPUT,
                        "curriculum.rule fixed: which environments? Give curriculum.theta, for "
-                       "example --curriculum.theta '0,0' ('waker envs %s' explains the numbers)",
-                       domain->name);
+                       "example --curriculum.theta '%s' ('waker envs %s' explains the numbers)",
+                       theta_example(domain, example), domain->name);
     if (own && listed && (strcmp(rule, "he-oracle") == 0 || strcmp(rule, "rw-oracle") == 0))
         return wk_fail(err, WK_E_INPUT,
                        "curriculum.rule %s chooses by itself: leave curriculum.theta empty", rule);

@@ -123,6 +123,15 @@ static wk_status go_on_in(const char *directory, const wk_plugin_record *record,
                  record->rule_file.path, err);
 }
 
+// A command that names something else than its plug-in has would not get it.
+static wk_status check_name(wk_merged_config *merged, const char *name, const char *key,
+                            const char *named, const char *has, wk_error *err)
+{
+    if (!is_named(merged, name) || !is_named(merged, key) || strcmp(named, has) == 0) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "%s '%s' and %s, which has '%s': leave one of the two out",
+                   name, named, key, has);
+}
+
 static wk_status open_code(wk_merged_config *merged, const char *directory,
                            const wk_plugin_record *record, const wk_log *log, wk_run_plugins *code,
                            wk_error *err)
@@ -134,6 +143,13 @@ static wk_status open_code(wk_merged_config *merged, const char *directory,
         .record = record,
         .log = log};
     WK_TRY(wk_run_plugins_open(&requests, code, err));
+    const wk_run_config *config = &merged->config;
+    if (code->plugin)
+        WK_TRY(check_name(merged, "domain", "plugin", config->domain,
+                          wk_plugin_domain(code->plugin)->name, err));
+    if (code->rule.rule)
+        WK_TRY(check_name(merged, "curriculum.rule", "curriculum.plugin", config->curriculum_rule,
+                          code->rule.rule->name, err));
     // The names come from where the files do.
     if (code->plugin) *origin_of(merged, "domain") = *origin_of(merged, "plugin");
     if (code->rule.rule)

@@ -6,7 +6,8 @@
 enum { IN_A_ROW_MIN = 100 };
 
 static const char ADVICE[] =
-    "rewards or completions were not finite numbers, or the simulation broke down; see what "
+    "rewards, completions or observations were not finite numbers, or the simulation broke down; "
+    "see what "
     "'waker envs check' says about the domain, or narrow the range of its parameters";
 
 // All environments several times over, so that a few bad θ are not taken for all.

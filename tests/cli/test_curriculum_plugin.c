@@ -44,6 +44,16 @@ static void a_run_with_a_plugin_resumes_to_the_same_bytes(void **state)
                          "curriculum.plugin");
 }
 
+static void a_command_that_names_another_rule_or_domain_is_refused(void **state)
+{
+    (void)state;
+    program_expect_error(train("both", PLUGINS "even.so", "--curriculum.rule dr"), 2,
+                         "curriculum.rule 'dr' and curriculum.plugin, which has 'even'");
+    program_expect_error(
+        train("both", PLUGINS "even.so", "--domain toy --plugin " PLUGINS "ball.so"), 2,
+        "domain 'toy' and plugin, which has 'ball-on-table'");
+}
+
 static void plugins_that_cannot_be_loaded_are_told_apart(void **state)
 {
     (void)state;
@@ -96,6 +106,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_template_trains_and_is_named),
         cmocka_unit_test(a_run_with_a_plugin_resumes_to_the_same_bytes),
+        cmocka_unit_test(a_command_that_names_another_rule_or_domain_is_refused),
         cmocka_unit_test(plugins_that_cannot_be_loaded_are_told_apart),
         cmocka_unit_test(distributions_that_are_none_stop_the_run_and_say_which_theta),
     };

@@ -98,6 +98,16 @@ static void a_plugin_that_exits_is_no_success(void **state)
     program_expect_error(r, 1, "called exit()");
 }
 
+static void a_check_that_crashes_shows_what_it_found(void **state)
+{
+    (void)state;
+    setenv("HOSTILE", "crash", 1);
+    program_result r = program_run("envs check " PLUGIN);
+    unsetenv("HOSTILE");
+    program_expect_error(r, 128 + 6, "crashed in the plug-in's code; a debugger shows where");
+    assert_non_null(strstr(r.out, "gives the reward nan"));
+}
+
 static void a_huge_state_is_refused(void **state)
 {
     (void)state;
@@ -116,6 +126,7 @@ int main(void)
         cmocka_unit_test(parameters_of_any_length_are_logged),
         cmocka_unit_test(task_policies_that_do_not_learn_are_told_of),
         cmocka_unit_test(a_plugin_that_exits_is_no_success),
+        cmocka_unit_test(a_check_that_crashes_shows_what_it_found),
         cmocka_unit_test(a_huge_state_is_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -184,10 +184,11 @@ static void a_fixed_curriculum_stays_in_the_environments_it_is_given(void **stat
     assert_null(strstr(r.out, "\"storm\""));
     program_expect_success(program_run("openloop run-fixed --out fixed.gif --steps 8 --quiet"));
     const char *fixed = "train --logdir run-x " QUIET_OPTIONS " --curriculum.rule fixed";
-    program_expect_error(program_run("%s", fixed), 2, "Give curriculum.theta");
+    program_expect_error(program_run("%s", fixed), 2, "--curriculum.theta '1' ('waker envs toy'");
     program_expect_error(program_run("%s --curriculum.theta 0.1,0.2", fixed), 2, "turbulence");
     program_expect_error(program_run("%s --curriculum.theta '0.1;;0.2'", fixed), 2, "θ number 2");
-    program_expect_error(program_run("%s --curriculum.theta '0.1;0.1'", fixed), 2, "same θ");
+    program_expect_error(program_run("%s --curriculum.theta '0.1;0.1'", fixed), 2,
+                         "θ number 1 and 2 are the same θ; list it once");
     program_expect_error(program_run("%s --curriculum.theta 99", fixed), 2,
                          "curriculum.theta '99'");
     program_expect_error(program_run("train --logdir run-x " QUIET_OPTIONS

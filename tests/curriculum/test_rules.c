@@ -373,6 +373,12 @@ static void a_rule_known_by_name_says_what_was_saved(void **state)
     wk_space_destroy(space);
 }
 
+static size_t all_memory(const wk_curriculum_view *view)
+{
+    (void)view;
+    return SIZE_MAX;
+}
+
 static void bad_names_and_numbers_are_refused(void **state)
 {
     (void)state;
@@ -392,6 +398,11 @@ static void bad_names_and_numbers_are_refused(void **state)
     old.abi = 99;
     assert_refused(wk_curriculum_create(&old, &plain, space, &config, &c, &err), WK_E_UNSUPPORTED,
                    "interface 99");
+    wk_curriculum_rule huge = *rule;
+    huge.needs = WK_NEEDS_TIMES;
+    huge.state_size = all_memory;
+    assert_refused(wk_curriculum_create(&huge, &plain, space, &config, &c, &err), WK_E_MEMORY,
+                   "no memory for the state");
     wk_space_destroy(space);
 }
 

@@ -5,6 +5,7 @@
 #include "env/plugin_check.h"
 #include "support/check.h"
 #include "support/toy_domain.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -68,6 +69,13 @@ static void files_that_are_no_plugins_are_told_apart(void **state)
         assert_int_equal(chmod(text, 0), 0);
         assert_refused(wk_plugin_load(text, &plugin, &err), WK_E_IO, "check the permissions");
     }
+    // The loader would map what is not there and die of it.
+    char *bytes;
+    size_t size;
+    assert_ok(wk_file_read(PLUGINS "ball.so", 1 << 24, &bytes, &size, &err));
+    assert_ok(wk_file_write(stump, bytes, 3000, &err));
+    free(bytes);
+    assert_refused(wk_plugin_load(stump, &plugin, &err), WK_E_FORMAT, "is cut off");
     unlink(text);
     unlink(stump);
 }
@@ -212,6 +220,26 @@ static void a_simulation_that_breaks_down_late_is_found(void **state)
     assert_found(&t.domain, "hardest θ (0.5, 2) diverges at step 51", 1);
 }
 
+static void observe_until_late(void *env, float *vector)
+{
+    struct {
+        double x, v;
+        int64_t steps;
+    } now; // what the toy saves
+    toy_make(TOY_SOUND).domain.save(env, &now);
+    *vector = now.steps > 50 ? NAN : (float)now.x;
+}
+
+static void a_vector_that_breaks_down_late_is_found(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    t.domain.episode_steps = 100;
+    t.domain.observation.vector = 1;
+    t.domain.observe = observe_until_late;
+    assert_found(&t.domain, "step 51 of θ (0.5, 2) observes nan as number 0", 1);
+}
+
 static void questionable_things_are_advice(void **state)
 {
     (void)state;
@@ -230,6 +258,8 @@ static void lost_memory_is_noticed(void **state)
     (void)state;
     toy t = toy_make(TOY_LOSES_MEMORY);
     assert_found(&t.domain, "advice: each world that is made and destroyed loses about 1", 0);
+    toy large = toy_make(TOY_LOSES_MEGABYTES); // blocks that malloc maps
+    assert_found(&large.domain, "advice: each world that is made and destroyed loses about 105", 0);
 }
 #endif
 
@@ -264,6 +294,7 @@ int main(void)
         cmocka_unit_test(every_fault_of_behaviour_is_found_by_its_cause),
         cmocka_unit_test(what_drawing_does_wrong_is_found),
         cmocka_unit_test(a_simulation_that_breaks_down_late_is_found),
+        cmocka_unit_test(a_vector_that_breaks_down_late_is_found),
         cmocka_unit_test(questionable_things_are_advice),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         cmocka_unit_test(lost_memory_is_noticed),

@@ -41,6 +41,20 @@ static void large_grid_values_are_left_alone(void **state)
     wk_space_destroy(space);
 }
 
+static void small_grid_values_are_left_alone(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    const wk_param narrow = {"narrow", "", 0, 1e-8, 2.5e-9, 0, 1, false};
+    t.domain.n_params = 1;
+    t.domain.params = &narrow;
+    t.domain.check = NULL;
+    wk_space *space = make(&t.domain, false);
+    assert_int_equal(wk_space_count(space), 5);
+    assert_true(wk_space_params(space, 1)[0] == 2.5e-9);
+    wk_space_destroy(space);
+}
+
 static wk_status only_small_sums(const double *theta, wk_error *e)
 {
     return theta[0] + theta[1] < 0.32 ? WK_OK : wk_fail(e, WK_E_INPUT, "too much");
@@ -275,6 +289,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_default_grid_is_every_combination_in_clean_decimals),
         cmocka_unit_test(large_grid_values_are_left_alone),
+        cmocka_unit_test(small_grid_values_are_left_alone),
         cmocka_unit_test(combinations_that_check_refuses_are_left_out),
         cmocka_unit_test(a_grid_too_fine_is_refused),
         cmocka_unit_test(picking_follows_the_probabilities),

@@ -58,12 +58,13 @@ static const layer layers[] = {
      "spawn.h sys/ mujoco/ zlib.h"},
 };
 
-static const char *const libc_headers = " assert.h complex.h ctype.h dirent.h dlfcn.h errno.h "
-                                        "fcntl.h fenv.h float.h inttypes.h limits.h malloc.h math.h"
-                                        " pthread.h sched.h setjmp.h signal.h stdalign.h stdarg.h "
-                                        "stdatomic.h stdbool.h stddef.h stdint.h locale.h"
-                                        " stdio.h stdlib.h stdnoreturn.h string.h strings.h time.h "
-                                        "unistd.h wchar.h getopt.h link.h gnu/libc-version.h ";
+static const char *const libc_headers =
+    " assert.h complex.h ctype.h dirent.h dlfcn.h elf.h errno.h "
+    "fcntl.h fenv.h float.h inttypes.h limits.h malloc.h math.h"
+    " pthread.h sched.h setjmp.h signal.h stdalign.h stdarg.h "
+    "stdatomic.h stdbool.h stddef.h stdint.h locale.h"
+    " stdio.h stdlib.h stdnoreturn.h string.h strings.h time.h "
+    "unistd.h wchar.h getopt.h link.h gnu/libc-version.h ";
 
 static int faults, files;
 

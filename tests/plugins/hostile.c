@@ -7,6 +7,7 @@
 //   over      ends every episode at its reset
 //   short     ends every episode after its third step
 //   exit      ends the process in its third step
+//   crash     gives a reward that is no number, and aborts in its fiftieth step
 //   hang      never returns from its third step
 //   huge      asks for 2^45 bytes of state
 //   numbers   takes parameters near the end of the numbers
@@ -54,6 +55,8 @@ static void bad_step(void *env, const float *action, wk_outcome *out)
     out->terminal = is("short") && ++played == 3;
     if (is("large")) out->rewards[CIRCLE] = 3e38f;
     if (is("exit") && steps == 3) exit(0);
+    if (is("crash")) out->rewards[CIRCLE] = NAN;
+    if (is("crash") && steps == 50) abort();
     while (is("hang") && steps >= 3)
         sleep(1);
 }

@@ -107,7 +107,7 @@ static void half_precision_needs_a_gpu(void **state)
     assert_ok(wk_run_config_check(&c, domain("clean-up"), &err));
 }
 
-static void an_oracle_needs_a_domain_that_knows_its_most_complex_worlds(void **state)
+static void an_oracle_needs_worlds_of_the_grid(void **state)
 {
     (void)state;
     wk_error err = {0};
@@ -115,12 +115,15 @@ static void an_oracle_needs_a_domain_that_knows_its_most_complex_worlds(void **s
     wk_run_config c = wk_run_config_default();
     strcpy(c.curriculum_rule, "he-oracle");
     assert_ok(wk_run_config_check(&c, &plain, &err));
-    plain.hardest = NULL;
-    assert_refused(wk_run_config_check(&c, &plain, &err), WK_E_INPUT, "he-oracle");
+    plain.hardest = (const double[]){1, 0.15}; // possible, but not one to train in
+    assert_refused(wk_run_config_check(&c, &plain, &err), WK_E_INPUT,
+                   "he-oracle: θ number 0 of 'hardest' in domain 'terrain-walker' is not on");
     strcpy(c.curriculum_rule, "rw-oracle");
     assert_ok(wk_run_config_check(&c, &plain, &err));
-    plain.n_complex = 0;
-    assert_refused(wk_run_config_check(&c, &plain, &err), WK_E_INPUT, "rw-oracle");
+    plain.n_complex = 2;
+    plain.most_complex = (const double[]){1, 0.2, 0.82, 0.2};
+    assert_refused(wk_run_config_check(&c, &plain, &err), WK_E_INPUT,
+                   "rw-oracle: θ number 1 of 'most_complex'");
 }
 
 static void tasks_are_none_all_or_names(void **state)
@@ -184,7 +187,7 @@ int main(void)
         cmocka_unit_test(a_rule_that_needs_what_the_run_lacks_is_refused),
         cmocka_unit_test(a_continuous_space_needs_ranges_and_a_rule_that_names_no_point),
         cmocka_unit_test(half_precision_needs_a_gpu),
-        cmocka_unit_test(an_oracle_needs_a_domain_that_knows_its_most_complex_worlds),
+        cmocka_unit_test(an_oracle_needs_worlds_of_the_grid),
         cmocka_unit_test(tasks_are_none_all_or_names),
         cmocka_unit_test(the_learner_gets_every_choice),
         cmocka_unit_test(options_become_the_domains_indices),

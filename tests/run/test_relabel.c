@@ -319,6 +319,68 @@ static void a_saved_state_has_the_memory_of_the_reward(void **state)
     wk_relabelled_destroy(r);
 }
 
+// A domain of vectors that draws nothing and saves no states.
+static void observe_position(void *env, float *vector)
+{
+    const wk_domain *inner;
+    int count;
+    assert_ok(wk_domain_find("toy", &inner, &err));
+    const double *at = inner->read(env, "position", &count);
+    vector[0] = (float)at[0];
+    vector[1] = (float)at[1];
+}
+
+static size_t no_state(const void *env)
+{
+    (void)env;
+    return WK_STATE_NONE;
+}
+
+static double aligned(const wk_reward_view *view, void *memory)
+{
+    (void)view;
+    assert_int_equal((uintptr_t)memory % _Alignof(max_align_t), 0);
+    return 1;
+}
+
+static void a_reward_leaves_what_is_seen_and_saved_as_it_is(void **state)
+{
+    (void)state;
+    const wk_domain *inner;
+    assert_ok(wk_domain_find("toy", &inner, &err));
+    wk_domain domain = *inner;
+    domain.observation = (wk_observation_spec){.vector = 2, .no_image = true};
+    domain.observe = observe_position;
+    domain.render = NULL;
+    domain.state_size = no_state;
+    const wk_reward odd = {
+        .abi = WK_REWARD_ABI, .size = sizeof odd, .name = "odd", .memory = 1, .reward = aligned};
+    wk_reward even = odd;
+    even.name = "even";
+    const wk_added_task added[] = {{"odd", &odd}, {"even", &even}};
+    wk_relabelled *r = NULL;
+    wk_env *plain, *with;
+    assert_ok(wk_relabelled_create(&domain, added, 2, &r, &err));
+    assert_ok(wk_env_create(&domain, NULL, &plain, &err));
+    assert_ok(wk_env_create(wk_relabelled_domain(r), NULL, &with, &err));
+    const double theta = 0.5;
+    const float action[] = {0.5F, -0.25F};
+    float seen[2], expected[2], rewards[4];
+    assert_ok(wk_env_reset(plain, &theta, 1, 1, 2, &(wk_frame){.vector = expected}, &err));
+    assert_ok(wk_env_reset(with, &theta, 1, 1, 2, &(wk_frame){.vector = seen}, &err));
+    assert_memory_equal(seen, expected, sizeof seen);
+    assert_ok(wk_env_step(plain, action, &(wk_frame){.vector = expected}, &err));
+    assert_ok(wk_env_step(with, action, &(wk_frame){.vector = seen, .rewards = rewards}, &err));
+    assert_memory_equal(seen, expected, sizeof seen);
+    assert_true(rewards[2] == 1 && rewards[3] == 1);
+    assert_int_equal(wk_env_state_size(with), wk_env_state_size(plain));
+    uint8_t pixels[12];
+    assert_refused(wk_env_render(with, 2, 2, pixels, &err), WK_E_UNSUPPORTED, "draws no images");
+    wk_env_destroy(plain);
+    wk_env_destroy(with);
+    wk_relabelled_destroy(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +390,7 @@ int main(void)
         cmocka_unit_test(a_function_of_the_caller_gets_whole_episodes),
         cmocka_unit_test(a_function_that_fails_leaves_the_run_as_it_was),
         cmocka_unit_test(damaged_files_are_refused),
+        cmocka_unit_test(a_reward_leaves_what_is_seen_and_saved_as_it_is),
         cmocka_unit_test(domains_that_cannot_be_read_say_so),
         cmocka_unit_test(a_saved_state_has_the_memory_of_the_reward),
     };

@@ -63,9 +63,9 @@ static wk_status create(const wk_domain *domain, const int *choices, void **out,
 static void destroy(void *env)
 {
     world *w = env;
-    if (w->fault == TOY_LOSES_MEMORY) {
+    if (w->fault == TOY_LOSES_MEMORY || w->fault == TOY_LOSES_MEGABYTES) {
         // Chained, so that leak checkers see it as still in use.
-        void **block = malloc(1000);
+        void **block = malloc(w->fault == TOY_LOSES_MEMORY ? 1000 : 1 << 20);
         if (block) *block = lost;
         lost = block;
     }

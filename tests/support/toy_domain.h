@@ -44,6 +44,7 @@ typedef enum toy_fault {
     TOY_LOADS_ANY_SIZE,
     TOY_LOAD_SILENT,
     TOY_LOSES_MEMORY,
+    TOY_LOSES_MEGABYTES,
 } toy_fault;
 
 /// A domain that knows its fault. Copy it, change fields of `domain`, and keep it while in use.

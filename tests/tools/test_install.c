@@ -61,6 +61,29 @@ static void the_program_works_from_its_prefix(void **state)
     shell("$PREFIX/bin/waker envs toy >/dev/null");
 }
 
+static void a_prefix_may_be_written_in_any_way(void **state)
+{
+    (void)state;
+    only_plain_builds();
+    shell("cd " PLACE "; $SOURCE/tools/install $BUILD here/; grep -qx bin/waker "
+          "here/share/waker/installed; $SOURCE/tools/uninstall here; not test -e here/bin/waker");
+}
+
+static void tools_say_what_they_need(void **state)
+{
+    (void)state;
+    shell("for tool in bundle coverage install uninstall wheel wheel-files; do "
+          "$SOURCE/tools/$tool 2>&1 | grep \"usage: tools/$tool \"; done");
+    assert_non_null(strstr(shell("not $SOURCE/tools/bundle nowhere"), "there is no nowhere/waker"));
+    // A library that the loader does not find is not left out silently.
+    shell("mkdir -p tools-place; printf '#!/bin/sh\\necho \"libx.so => not found\"\\n' "
+          ">tools-place/ldd; chmod +x tools-place/ldd");
+    const char *said = shell("PATH=$PWD/tools-place:$PATH; not $SOURCE/tools/bundle $BUILD; not "
+                             "test -e dist; not $SOURCE/tools/wheel-files $BUILD tools-place/out; "
+                             "not test -e tools-place/out; rm -r tools-place");
+    assert_non_null(strstr(said, "libx.so => not found"));
+}
+
 static void manual_pages_completions_and_documents_are_there(void **state)
 {
     (void)state;
@@ -221,6 +244,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_program_works_from_its_prefix),
+        cmocka_unit_test(a_prefix_may_be_written_in_any_way),
+        cmocka_unit_test(tools_say_what_they_need),
         cmocka_unit_test(manual_pages_completions_and_documents_are_there),
         cmocka_unit_test(the_library_exports_what_the_public_headers_declare_and_nothing_else),
         cmocka_unit_test(the_library_has_a_soname),
