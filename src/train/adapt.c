@@ -119,6 +119,7 @@ typedef struct adapt {
     wk_reward_table added[WK_TASKS_MAX]; // of tasks that were added to the run later
     wk_metrics_mark mark;                // of the checkpoint
     wk_task_metrics last;
+    wk_faults faults;
     uint64_t done;             // updates
     uint64_t done_in_weights;  // those that weights.safetensors has
     double sampling, learning; // seconds
@@ -434,8 +435,9 @@ static wk_status step(void *context, wk_error *err)
     adapt *a = context;
     WK_TRY(update(a, err));
     if (!a->loop.metrics) WK_TRY(open_files(a, err));
-    return wk_long_run_watch(&a->loop, wk_task_metrics_nonfinite(&a->last, a->run.weights.n_tasks),
-                             "the step is skipped", "", err);
+    wk_faults_clear(&a->faults);
+    wk_faults_add(&a->faults, wk_task_metrics_nonfinite(&a->last, a->run.weights.n_tasks));
+    return wk_long_run_watch(&a->loop, &a->faults, "the step is skipped", "", err);
 }
 
 static wk_status record(void *context, wk_error *err)
