@@ -5,6 +5,7 @@ tests/python/test_library.py compares them with what a C compiler says.
 """
 
 import ctypes
+import operator
 import os
 import sys
 import threading
@@ -418,6 +419,13 @@ class _Library:
 
 
 lib = _Library()
+
+
+def seed(value):
+    """The seed as the C library takes it: ctypes would wrap larger ones."""
+    if not 0 <= operator.index(value) < 2**64:
+        raise InputError(f"seed: {value} is not in 0 to 2**64 - 1")
+    return operator.index(value)
 
 
 def text(value):

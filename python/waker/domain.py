@@ -143,7 +143,7 @@ class Space:
         theta = np.empty(len(self.domain.params))
         with self._handle.lock:
             pointer = self._handle.pointer
-            lib.space_sample(pointer, seed, episode, theta.ctypes.data)
+            lib.space_sample(pointer, c.seed(seed), episode, theta.ctypes.data)
         return theta
 
 

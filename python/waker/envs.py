@@ -5,7 +5,6 @@ simulation broke down. Which task's reward is the reward is `task=`.
 """
 
 import ctypes
-import operator
 
 import gymnasium
 import numpy as np
@@ -20,13 +19,6 @@ from .domain import Space, as_domain, c_array
 IMAGE = (c.IMAGE_SIDE, c.IMAGE_SIDE, 3)
 SEEDS = 2**63  # Gymnasium's generators draw seeds below this
 RESET_OPTIONS = {"theta", "reset_mask"}
-
-
-def check_seed(seed):
-    """The seed as the C library takes it: larger ones would wrap."""
-    if not 0 <= operator.index(seed) < 2**64:
-        raise c.InputError(f"seed: {seed} is not in 0 to 2**64 - 1")
-    return operator.index(seed)
 
 
 class _Episodes:
@@ -122,7 +114,7 @@ class WakerEnv(_Episodes, gymnasium.Env):
         with self._handle.lock:
             pointer = self._handle.pointer
             if seed is not None:
-                self._seed, self._episode = check_seed(seed), 0
+                self._seed, self._episode = c.seed(seed), 0
             elif self._seed is None:
                 self._seed = int(self.np_random.integers(SEEDS))
             theta = self._choose_theta(options.get("theta"), self._seed, self._episode)
@@ -251,7 +243,7 @@ class WakerVectorEnv(_Episodes, VectorEnv):
             self._seeds = [int(s) for s in self.np_random.integers(SEEDS, size=self.num_envs)]
         for i, value in enumerate(seed or []):
             if value is not None:
-                self._seeds[i], self._episodes[i] = check_seed(value), 0
+                self._seeds[i], self._episodes[i] = c.seed(value), 0
 
     def _thetas_of(self, given):
         if given is None or isinstance(given, dict) or np.ndim(given) == 1:

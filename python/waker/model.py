@@ -40,7 +40,7 @@ class Model:
         config.run, config.device = c.text(run), c.text(device)
         if step is not None:
             config.step = step
-        config.threads, config.sample, config.seed = threads, sample, seed
+        config.threads, config.sample, config.seed = threads, sample, c.seed(seed)
         self._handle = c.create("the model", lib.model_create, lib.model_destroy,
                                 ctypes.byref(config))
         with self._handle.lock:

@@ -50,7 +50,7 @@ class Policy:
         if step is not None:
             config.step = step
         config.count = 1 if num_envs is None else num_envs
-        config.threads, config.sample, config.seed = threads, sample, seed
+        config.threads, config.sample, config.seed = threads, sample, c.seed(seed)
         self.run, self.task, self.seed = run, task, seed
         self._count, self._alone = config.count, num_envs is None
         self._handle = c.create("the policy", lib.policy_create, lib.policy_destroy,
@@ -78,7 +78,7 @@ class Policy:
         """A state without memory whose draws come from `seed` on; default: that of the policy."""
         with self._handle.lock:
             pointer = self._handle.pointer
-            lib.policy_reset(pointer, self.seed if seed is None else seed)
+            lib.policy_reset(pointer, c.seed(self.seed if seed is None else seed))
             return self._take_state(pointer)
 
     def act(self, observation, state=None, first=None):

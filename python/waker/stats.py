@@ -90,7 +90,7 @@ def aggregate(scores, how="iqm", tasks=None):
 
 
 def _interval(function, *arguments, reps, size, seed):
-    config = c.BootstrapConfig(reps, size, seed)
+    config = c.BootstrapConfig(reps, size, c.seed(seed))
     out = c.Estimate()
     function(*arguments, ctypes.byref(config), ctypes.byref(out))
     return Estimate(out.value, out.low, out.high)

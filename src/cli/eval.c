@@ -48,7 +48,7 @@ static const wk_arg args[] = {
     WK_OPT_PATHS("reward", rewards, "FILE",
                  "the code of a task that 'waker relabel' added; may be repeated"),
     WK_OPT_FLAG("video", video, "GIFs of the best, median and worst episode of each case"),
-    WK_OPT_FLAG("mp4", mp4, "the same episodes as MP4 (H.264) instead"),
+    WK_OPT_FLAG("mp4", mp4, "the same episodes as MP4 (H.264)"),
     WK_OPT_PATH("out", out, "DIR",
                 "put the results into DIR/eval instead of RUN/eval, with RUN's settings, so that "
                 "'waker report DIR' reads them"),
@@ -106,17 +106,17 @@ static wk_weights_set weights_of(const job *j, int i)
     return (wk_weights_set){j->kind, each ? task_name(j, i) : NULL, j->v->name};
 }
 
-// The ending of the clips that are written, or NULL.
-static const char *video_of(const eval_values *v)
+// Formats of the clips that are written; 0: none.
+static unsigned clips_of(const eval_values *v)
 {
-    return v->mp4 ? ".mp4" : v->video ? ".gif" : NULL;
+    return (v->video ? WK_VIDEO_GIF : 0U) | (v->mp4 ? WK_VIDEO_MP4 : 0U);
 }
 
 static wk_status check_video(const job *j, wk_error *err)
 {
     const wk_domain *domain = j->run.world.domain;
-    const char *option = j->v->mp4 ? "--mp4" : "--video";
-    if (!video_of(j->v)) return WK_OK;
+    const char *option = j->v->video ? "--video" : "--mp4";
+    if (!clips_of(j->v)) return WK_OK;
     if (j->random)
         return wk_fail(err, WK_E_INPUT,
                        "%s shows what a policy's world model imagines; --policy random has none",
@@ -213,7 +213,7 @@ static wk_eval_player player_of(job *j)
                             .log = &j->log,
                             .watch = count_episode,
                             .context = j,
-                            .keep_actions = video_of(j->v) != NULL};
+                            .keep_actions = clips_of(j->v) != 0};
 }
 
 static wk_status add_task(job *j, int task, wk_eval_result *result, wk_error *err)
@@ -225,10 +225,9 @@ static wk_status add_task(job *j, int task, wk_eval_result *result, wk_error *er
     int64_t end = j->played + j->per_task; // also where cases do not fit, or were played before
     WK_TRY(wk_eval_result_add(result, &player, task, policy, err));
     j->played = end;
-    const char *video = video_of(j->v);
-    if (!video) return WK_OK;
-    return wk_video_write(result, &player, &result->tasks[result->n_tasks - 1], j->results, video,
-                          err);
+    if (!clips_of(j->v)) return WK_OK;
+    return wk_video_write(result, &player, &result->tasks[result->n_tasks - 1], j->results,
+                          clips_of(j->v), err);
 }
 
 // Tasks of one file of weights: the i-th requested, or with i < 0 those the file has or all asked
@@ -378,7 +377,7 @@ static wk_status open_set(job *j, wk_error *err)
     const eval_values *v = j->v;
     j->envs = v->envs ? v->envs : 100;
     if (!v->set) return WK_OK;
-    if (*v->cases || v->envs || v->seed != (uint64_t)NO_SEED || video_of(v))
+    if (*v->cases || v->envs || v->seed != (uint64_t)NO_SEED || clips_of(v))
         return wk_fail(err, WK_E_INPUT,
                        "--set says which environments and seeds: leave --cases, --envs, --seed, "
                        "--video and --mp4 out");
@@ -465,7 +464,7 @@ const wk_command wk_command_eval = {
     .summary = "Evaluate the task policies of a run: mean, worst cases, out of distribution",
     .usage =
         "eval RUN [--task TASK,...|all] [--snapshot STEP|all|last] [--policy KIND] [--name NAME]\n"
-        "eval RUN [--cases CASE,...] [--envs N] [--seed N] [--video|--mp4] [--out DIR] [--json]\n"
+        "eval RUN [--cases CASE,...] [--envs N] [--seed N] [--video] [--mp4] [--out DIR] [--json]\n"
         "eval RUN --set robust-v1|FILE [--task TASK,...|all] [--policy KIND] [--out DIR]",
     .details =
         "Plays one episode in each of 100 environments of the default distribution (case dr)\n"

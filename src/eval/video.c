@@ -156,10 +156,23 @@ static wk_status write_clip(const film *f, const caption *text, const wk_domain 
     return status;
 }
 
+static wk_status write_clips(const film *f, const caption *text, const wk_domain *domain,
+                             const char *stem, unsigned formats, wk_error *err)
+{
+    static const char *const endings[] = {"gif", "mp4"};
+    for (unsigned i = 0; i < sizeof endings / sizeof *endings; i++) {
+        char path[WK_PATH_MAX];
+        if (!(formats & 1U << i)) continue;
+        WK_TRY(wk_path_print(path, err, "%s.%s", stem, endings[i]));
+        WK_TRY(write_clip(f, text, domain, path, err));
+    }
+    return WK_OK;
+}
+
 // Plays one episode again and writes it.
 static wk_status make_film(const wk_eval_result *r, const wk_eval_player *player,
-                           const wk_task_result *t, int set, wk_video_rank rank, const char *path,
-                           wk_error *err)
+                           const wk_task_result *t, int set, wk_video_rank rank, const char *stem,
+                           unsigned formats, wk_error *err)
 {
     const wk_domain *domain = r->origin.domain;
     int episode = wk_video_episode(domain, t, set, rank);
@@ -173,25 +186,25 @@ static wk_status make_film(const wk_eval_result *r, const wk_eval_player *player
     if (status == WK_OK) status = wk_open_loop_run(f.loop, err);
     if (status == WK_OK) {
         caption text = describe(r, t, set, episode, rank);
-        status = write_clip(&f, &text, domain, path, err);
+        status = write_clips(&f, &text, domain, stem, formats, err);
     }
     wk_open_loop_destroy(f.loop);
     return status;
 }
 
 wk_status wk_video_write(wk_eval_result *r, const wk_eval_player *player, const wk_task_result *t,
-                         const char *run, const char *extension, wk_error *err)
+                         const char *run, unsigned formats, wk_error *err)
 {
     assert(player->learner && t->actions);
     WK_TRY(wk_eval_result_folder(run, err));
     WK_TRY(wk_eval_result_choose(r, run, err));
     for (int set = 0; set < t->n_cases; set++)
         for (int rank = 0; rank < WK_VIDEO_RANKS; rank++) {
-            char ending[256], path[WK_PATH_MAX];
-            snprintf(ending, sizeof ending, "-%s-%s-%s%s", r->origin.domain->tasks[t->task].name,
-                     t->cases[set].set.name, rank_name((wk_video_rank)rank), extension);
-            wk_eval_result_path(r, run, ending, path);
-            WK_TRY(make_film(r, player, t, set, (wk_video_rank)rank, path, err));
+            char name[256], stem[WK_PATH_MAX];
+            snprintf(name, sizeof name, "-%s-%s-%s", r->origin.domain->tasks[t->task].name,
+                     t->cases[set].set.name, rank_name((wk_video_rank)rank));
+            wk_eval_result_path(r, run, name, stem);
+            WK_TRY(make_film(r, player, t, set, (wk_video_rank)rank, stem, formats, err));
         }
     return WK_OK;
 }

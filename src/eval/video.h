@@ -19,12 +19,15 @@ typedef enum wk_video_rank {
 int wk_video_episode(const wk_domain *domain, const wk_task_result *task, int set,
                      wk_video_rank rank);
 
+/// File formats of a clip; a set of them is their sum.
+enum { WK_VIDEO_GIF = 1, WK_VIDEO_MP4 = 2 };
+
 /// Writes the three clips of every case of a task next to the results under `run`/eval, named as
-/// those will be, in the format of `extension` (".gif", ".mp4"): POLICY-STEP-TASK-CASE-RANK.gif,
+/// those will be, in each of the formats: POLICY-STEP-TASK-CASE-RANK.gif,
 /// POLICY-STEP-envsN-seedS-TASK-CASE-RANK.gif. The player must have a learner, and the results the
 /// actions.
 wk_status wk_video_write(wk_eval_result *result, const wk_eval_player *player,
-                         const wk_task_result *task, const char *run, const char *extension,
+                         const wk_task_result *task, const char *run, unsigned formats,
                          wk_error *err);
 
 #endif

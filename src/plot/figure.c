@@ -101,24 +101,22 @@ double wk_figure_text_width(const char *text, double size)
 
 static wk_status write_svg(const wk_figure *figure, const char *stem, wk_error *err)
 {
-    char path[4096];
+    char path[WK_PATH_MAX];
     wk_text text = {0};
-    snprintf(path, sizeof path, "%s.svg", stem);
+    WK_TRY(wk_path_print(path, err, "%s.svg", stem));
     wk_status status = wk_figure_svg(figure, &text, err);
-    if (status == WK_OK) status = wk_file_write(path, text.chars, text.length, err);
+    if (status == WK_OK) return wk_file_write_text(NULL, path, &text, err);
     wk_text_free(&text);
     return status;
 }
 
 wk_status wk_figure_write(const wk_figure *figure, const char *stem, wk_error *err)
 {
-    char path[4096];
+    char path[WK_PATH_MAX];
     wk_image image;
-    if (strlen(stem) + 5 > sizeof path)
-        return wk_fail(err, WK_E_INPUT, "'%.80s...': the path is too long", stem);
     WK_TRY(write_svg(figure, stem, err));
+    WK_TRY(wk_path_print(path, err, "%s.png", stem));
     WK_TRY(wk_figure_draw(figure, 2, &image, err));
-    snprintf(path, sizeof path, "%s.png", stem);
     wk_status status = wk_png_write(path, &image, err);
     wk_image_free(&image);
     return status;

@@ -119,6 +119,7 @@ typedef struct adapt {
     wk_reward_table added[WK_TASKS_MAX]; // of tasks that were added to the run later
     wk_metrics_mark mark;                // of the checkpoint
     wk_task_metrics last;
+    wk_faults faults;
     uint64_t done;             // updates
     uint64_t done_in_weights;  // those that weights.safetensors has
     double sampling, learning; // seconds
@@ -265,7 +266,8 @@ static wk_status recall(adapt *a, bool *known, wk_error *err)
     return WK_OK;
 }
 
-static wk_status check_data(adapt *a, bool known, wk_error *err)
+// With `later`, the run has episodes to learn from by now.
+static wk_status check_data(adapt *a, bool known, bool later, wk_error *err)
 {
     wk_replay_stats stats = wk_replay_get_stats(a->replay);
     int length = a->run.weights.config.length;
@@ -275,8 +277,13 @@ static wk_status check_data(adapt *a, bool known, wk_error *err)
             "the run in '%s' has dropped episodes that this adaptation began with; begin "
             "anew with --restart",
             a->config->directory);
-    a->no_data = wk_replay_sampleable(a->replay, length) == 0;
-    if (!a->no_data) return WK_OK;
+    if (wk_replay_sampleable(a->replay, length) > 0) return WK_OK;
+    if (!later)
+        return wk_fail(err, WK_E_INPUT,
+                       "'%s' has no finished episode that is %d agent steps long yet; let the run "
+                       "go on ('waker train --logdir %s --steps N') and adapt a later snapshot",
+                       a->config->directory, length, a->config->directory);
+    a->no_data = true;
     return wk_fail(
         err, WK_E_INPUT,
         "'%s' keeps none of the episodes it had collected at agent step %" PRIu64
@@ -314,8 +321,10 @@ static wk_status open_data(adapt *a, bool known, wk_error *err)
             "the newest checkpoint of '%s' is older than its snapshot of agent step %" PRIu64
             ": wait for the next one",
             a->config->directory, w->step);
+    wk_data_cutoff_apply(a->replay, &now);
+    bool later = wk_replay_sampleable(a->replay, w->config.length) > 0;
     wk_data_cutoff_apply(a->replay, wanted);
-    WK_TRY(check_data(a, known, err));
+    WK_TRY(check_data(a, known, later, err));
     a->settings.rows = wk_replay_get_stats(a->replay).rows;
     WK_TRY(wk_samples_create(&w->config, a->run.world.domain, w->backend, &a->samples, err));
     return open_added(a, err);
@@ -434,8 +443,9 @@ static wk_status step(void *context, wk_error *err)
     adapt *a = context;
     WK_TRY(update(a, err));
     if (!a->loop.metrics) WK_TRY(open_files(a, err));
-    return wk_long_run_watch(&a->loop, wk_task_metrics_nonfinite(&a->last, a->run.weights.n_tasks),
-                             "the step is skipped", "", err);
+    wk_faults_clear(&a->faults);
+    wk_faults_add(&a->faults, wk_task_metrics_nonfinite(&a->last, a->run.weights.n_tasks));
+    return wk_long_run_watch(&a->loop, &a->faults, "the step is skipped", "", err);
 }
 
 static wk_status record(void *context, wk_error *err)

@@ -127,16 +127,18 @@ static wk_status draw_batch(wk_trainer *t, uint64_t number, wk_error *err)
     for (int wk_member = 0; wk_member < (g)->count; wk_member++)                                   \
     (g)->members[wk_member]->times.part += wk_clock_seconds() - (began)
 
-// Stages what the members have drawn.
+// Stages what the members have drawn; nothing when all of them failed.
 static wk_status stage_drawn(wk_trainer_group *g, wk_error *err)
 {
     wk_learner_batch batches[WK_POPULATION_MAX] = {0};
+    g->staged = false;
     for (int r = 0; r < g->count; r++) {
         const wk_trainer *t = g->members[r];
-        if (t->staged && !t->stopped) batches[r] = wk_samples_view(&t->samples[g->next_slot]);
+        if (!t->staged || t->stopped) continue;
+        batches[r] = wk_samples_view(&t->samples[g->next_slot]);
+        g->staged = true;
     }
-    g->staged = true;
-    return wk_learner_stage(g->leader, batches, err);
+    return g->staged ? wk_learner_stage(g->leader, batches, err) : WK_OK;
 }
 
 // Whether what is staged is for exactly the members that have more than `done` updates due.
@@ -168,10 +170,11 @@ static wk_status prepare_batches(wk_trainer_group *g, uint64_t done, uint64_t ah
 }
 
 // Begins update number `done` of this iteration on the batches that are staged, or on such that are
-// drawn now.
+// drawn now; none when no run has a batch.
 static wk_status open_update(wk_trainer_group *g, uint64_t done, wk_error *err)
 {
     if (!is_staged_for(g, done)) WK_TRY(prepare_batches(g, done, 0, err));
+    if (!g->staged) return WK_OK;
     double began = wk_clock_seconds();
     for (int r = 0; r < g->count; r++) {
         g->members[r]->updating = g->members[r]->staged;
@@ -191,8 +194,12 @@ static void take_results(wk_trainer *t, const wk_learner_metrics *metrics, const
     size_t rows = (size_t)t->config.batch * (size_t)t->config.length;
     t->updating = false;
     t->iteration.learner = *metrics;
+    wk_faults_add(&t->iteration.faults, wk_learner_metrics_nonfinite(metrics));
     memcpy(t->delta, delta, rows * sizeof *delta);
     wk_learner_read_tasks(t->learner, &t->iteration.tasks);
+    int tasks = wk_learner_get_config(t->learner)->tasks;
+    wk_faults_add(&t->iteration.task_faults,
+                  tasks > 0 ? wk_task_metrics_nonfinite(&t->iteration.tasks, tasks) : NULL);
     report_errors(t, &t->samples[!t->group->next_slot]);
     t->counters.updates++;
     t->iteration.updates++;
@@ -246,6 +253,7 @@ static wk_status learn(wk_trainer_group *g, wk_error *err)
     for (uint64_t i = 0; i < updates; i++) {
         if (i > 0) WK_TRY(close_update(g, err));
         if (!g->open) WK_TRY(open_update(g, i, err));
+        if (!g->open) return WK_OK;
         WK_TRY(wk_learner_start_tasks(g->leader, err));
         if (i + 1 < updates) WK_TRY(prepare_batches(g, i + 1, 1, err));
     }
@@ -417,6 +425,8 @@ static void begin_iteration(wk_trainer *t)
 {
     t->status = WK_OK;
     t->iteration.updates = 0;
+    wk_faults_clear(&t->iteration.faults);
+    wk_faults_clear(&t->iteration.task_faults);
     t->iteration.n_ended = 0;
     t->iteration.ended = t->ended;
 }

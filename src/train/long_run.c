@@ -78,16 +78,15 @@ wk_status wk_long_run_save(wk_long_run *r, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_long_run_watch(wk_long_run *r, const char *fault, const char *skipped,
+wk_status wk_long_run_watch(const wk_long_run *r, const wk_faults *faults, const char *skipped,
                             const char *advice, wk_error *err)
 {
-    r->faults = fault ? r->faults + 1 : 0;
-    if (r->faults == 1)
-        wk_log_line(&r->control->log, WK_LOG_WARN, "%s is not finite; %s", fault, skipped);
-    if (r->faults < WK_FAULTS_IN_A_ROW) return WK_OK;
+    if (faults->first)
+        wk_log_line(&r->control->log, WK_LOG_WARN, "%s is not finite; %s", faults->metric, skipped);
+    if (!faults->many) return WK_OK;
     return wk_fail(err, WK_E_DIVERGED,
                    "%s was not finite in %d updates in a row; the last checkpoint is sound%s",
-                   fault, r->faults, advice);
+                   faults->metric, WK_FAULTS_IN_A_ROW, advice);
 }
 
 static wk_status_values values_of(const wk_long_run *r)

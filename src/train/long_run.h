@@ -24,6 +24,7 @@
 #include "log/speed.h"
 #include "log/status_line.h"
 #include "run/lock.h"
+#include "train/faults.h"
 #include "waker/train.h"
 
 /// Gets the progress after every iteration; its function is NULL where nobody asks.
@@ -85,7 +86,6 @@ typedef struct wk_long_run {
     double saving_seconds, logging_seconds;
     int64_t next_save;
     double next_save_time;
-    int faults; // updates in a row with numbers that are not finite
 } wk_long_run;
 
 /// Makes the directory where there is none, opens it and takes its lock.
@@ -120,12 +120,11 @@ void wk_long_run_close(wk_long_run *run);
 /// Saves a checkpoint now; for the job's end.
 wk_status wk_long_run_save(wk_long_run *run, wk_error *err);
 
-/// Notes whether an update had numbers that are not finite: `fault` names one, or is NULL. Such an
-/// update changes nothing (`skipped` says so, at the first); a learner that produces nothing else
-/// has diverged for good, which is WK_E_DIVERGED with `advice`.
-wk_status wk_long_run_watch(wk_long_run *run, const char *fault, const char *skipped,
+/// Looks at the updates since the last call: warns of the first whose numbers are not finite
+/// (`skipped` says what became of it); WK_E_DIVERGED with `advice` when there were too many in a
+/// row.
+wk_status wk_long_run_watch(const wk_long_run *run, const wk_faults *faults, const char *skipped,
                             const char *advice, wk_error *err);
-enum { WK_FAULTS_IN_A_ROW = 100 };
 
 /// The first multiple of `every` beyond `steps`; INT64_MAX when every is 0.
 int64_t wk_next_multiple(uint64_t steps, int64_t every);

@@ -30,9 +30,8 @@ typedef struct run {
     wk_open_loop *images;       // predictions, from the first clip on
     wk_run_schedule *schedule;  // the trainer's
     wk_update_time update_time; // measured before a prefill that somebody watches; else 0
-    int task_faults;      // updates in a row of task policies with numbers that are not finite
-    int idle_exploration; // updates in a row in which the exploration policy learned nothing
-    bool said_idle;       // that there were many
+    int idle_exploration;       // updates in a row in which the exploration policy learned nothing
+    bool said_idle;             // that there were many
     wk_divergence divergence;
     wk_watchdog *watchdog; // of a plug-in; NULL: none
     bool complete;         // it was when it was opened
@@ -450,18 +449,17 @@ static void watch_images(run *r)
 // the metrics.
 static void watch_tasks(run *r)
 {
-    int tasks = wk_learner_get_config(wk_trainer_learner(r->trainer))->tasks;
-    const char *fault = tasks > 0 ? wk_task_metrics_nonfinite(&r->done->tasks, tasks) : NULL;
-    r->task_faults = fault ? r->task_faults + 1 : 0;
-    if (r->task_faults == 1)
+    const wk_faults *faults = &r->done->task_faults;
+    if (faults->first)
         wk_log_line(log_of(r), WK_LOG_WARN,
-                    "task policies: %s is not finite; their update is skipped and counted", fault);
-    if (r->task_faults == WK_FAULTS_IN_A_ROW)
+                    "task policies: %s is not finite; their update is skipped and counted",
+                    faults->metric);
+    if (faults->many)
         wk_log_line(
             log_of(r), WK_LOG_WARN,
             "task policies: %s was not finite in %d updates in a row; they do not learn, see "
             "whether the domain's rewards are of the order of 1",
-            fault, r->task_faults);
+            faults->metric, WK_FAULTS_IN_A_ROW);
 }
 
 // An actor whose outputs are all saturated has no gradient and acts alike in every state. It may
@@ -495,8 +493,7 @@ static wk_status step(void *context, wk_error *err)
     if (r->done->updates == 0) return WK_OK;
     watch_tasks(r);
     watch_exploration(r);
-    return wk_long_run_watch(&r->loop, wk_learner_metrics_nonfinite(&r->done->learner),
-                             "the update is skipped and counted",
+    return wk_long_run_watch(&r->loop, &r->done->faults, "the update is skipped and counted",
                              ": go on from it with a smaller model.rate", err);
 }
 

@@ -14,6 +14,7 @@
 #include "run/device.h"
 #include "run/plugins.h"
 #include "run/save_resume.h"
+#include "train/faults.h"
 #include "waker/curriculum.h"
 
 //
@@ -56,9 +57,10 @@ typedef struct wk_episode_end {
 
 /// What an iteration did; valid until the next.
 typedef struct wk_iteration {
-    uint64_t updates;           // learner updates in it
-    wk_learner_metrics learner; // of the last one
-    wk_task_metrics tasks;      // of the last one, with task policies
+    uint64_t updates;              // learner updates in it
+    wk_learner_metrics learner;    // of the last one
+    wk_task_metrics tasks;         // of the last one, with task policies
+    wk_faults faults, task_faults; // of all updates, cleared at its begin
     int n_ended;
     const wk_episode_end *ended; // [n_ended]
 } wk_iteration;

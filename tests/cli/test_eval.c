@@ -178,6 +178,10 @@ static void videos_show_the_best_median_and_worst(void **state)
     shell(
         "cd tasks/eval && for rank in best median worst; do grep -q ftypisom "
         "alongside-000000000402-envs3-seed6-west-dr-$rank.mp4 || exit 1; done && ! ls *seed6*.gif");
+    program_expect_success(
+        program_run("eval tasks --video --mp4 --task west --cases dr --envs 2 --seed 7" QUIETLY));
+    shell("cd tasks/eval && test $(ls *seed7*.gif | wc -l) = 3 && test $(ls *seed7*.mp4 | wc -l) "
+          "= 3");
     program_expect_error(program_run("eval free --policy random --mp4"), 2, "--mp4 shows");
 }
 

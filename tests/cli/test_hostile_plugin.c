@@ -89,6 +89,9 @@ static void task_policies_that_do_not_learn_are_told_of(void **state)
     (void)state;
     program_result r = train("large", "large", "");
     assert_non_null(strstr(r.err, "task policies: reward_loss is not finite"));
+    // Four updates in each of 40 iterations: every one of them counts.
+    r = train("large", "many", "--env.count 4 --train_every 1 --steps 220 --prefill 60");
+    assert_non_null(strstr(r.err, "reward_loss was not finite in 100 updates in a row"));
 }
 
 static void a_plugin_that_exits_is_no_success(void **state)

@@ -199,6 +199,30 @@ static void runs_that_were_never_evaluated_make_a_report_too(void **state)
     expect_files("nothing/tables/*", 4); // the list of runs
 }
 
+static void images_of_an_earlier_report_are_deleted_and_no_others(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("report runs --out again --reps 2 --quiet"));
+    shell("test -e again/pictures/environments-clean-up.png && touch again/figures/mine.svg");
+    program_expect_success(program_run("report runs/toy --out again --reps 2 --quiet"));
+    program_expect_success(program_run("report runs/toy --out once --reps 2 --quiet"));
+    shell("rm again/figures/mine.svg && diff -r again once");
+    // A list of someone else's making deletes nothing outside of its folder.
+    shell("touch spare && echo ../../spare >> again/figures/files.txt");
+    program_expect_error(program_run("report runs/toy --out again"), 2, "../../spare");
+    shell("test -e spare");
+}
+
+// A path nearly as long as the system takes, with room for the names below it.
+static void a_long_path_is_a_place_for_a_report(void **state)
+{
+    (void)state;
+    shell("long=$(printf '%%0100d/' $(seq 35)) && " WAKER_BINARY_DIR
+          "/waker report runs/toy --out $long --reps 2 > /dev/null && test -e $long/index.html");
+    program_expect_error(program_run("report runs/toy --out $(printf '%%0100d/' $(seq 50))"), 2,
+                         "is too long");
+}
+
 // An ablation: one run of each seed with another horizon.
 static void other_settings_are_other_columns_and_are_told(void **state)
 {
@@ -273,6 +297,8 @@ int main(void)
         cmocka_unit_test(an_incomplete_grid_is_reported),
         cmocka_unit_test(a_run_of_an_unknown_domain_is_reported_without_a_map),
         cmocka_unit_test(runs_that_were_never_evaluated_make_a_report_too),
+        cmocka_unit_test(images_of_an_earlier_report_are_deleted_and_no_others),
+        cmocka_unit_test(a_long_path_is_a_place_for_a_report),
         cmocka_unit_test(other_settings_are_other_columns_and_are_told),
         cmocka_unit_test(open_loop_strips_are_shown_and_broken_ones_named),
         cmocka_unit_test(long_reports_have_a_live_line),

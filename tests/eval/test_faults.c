@@ -26,7 +26,7 @@ static wk_status evaluate(const toy *t, wk_learner *learner, wk_error *err)
                              .envs = 2};
     wk_status status = wk_eval_result_add(&result, &player, 0, 0, err);
     if (status == WK_OK)
-        status = wk_video_write(&result, &player, &result.tasks[0], FOLDER, ".gif", err);
+        status = wk_video_write(&result, &player, &result.tasks[0], FOLDER, WK_VIDEO_GIF, err);
     if (status == WK_OK) status = wk_eval_result_write(&result, FOLDER, err);
     wk_eval_result_free(&result);
     return status;

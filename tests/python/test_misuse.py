@@ -100,6 +100,12 @@ def test_seeds_that_are_none():
         with pytest.raises(waker.InputError, match="seed: 18446744073709551616"):
             place.reset(seed=seed)
     many.reset(seed=[np.int64(3), 2**64 - 1])
+    scores = np.ones((2, 2))
+    for draw in (lambda: waker.stats.bootstrap(scores, seed=2**64),
+                 lambda: waker.Space("toy").sample(2**64, 0),
+                 lambda: waker.Policy("nowhere", "walk", seed=-1), lambda: waker.Model("nowhere", seed=-1)):
+        with pytest.raises(waker.InputError, match="seed: "):
+            draw()
 
 
 def test_a_forked_child_is_told(env):

@@ -342,6 +342,20 @@ static void a_snapshot_ahead_of_the_newest_checkpoint_has_to_wait(void **state)
     assert_not_adapted(&config, WK_E_INPUT, "wait for the next one");
 }
 
+static void a_run_whose_episodes_all_still_run_has_to_go_on(void **state)
+{
+    (void)state;
+    remove_tree(A);
+    wk_run_config run = quiet_run();
+    run.prefill = 9, run.steps = 21;
+    run_to_end(&run, A);
+    wk_adapt_config config = both_tasks(A);
+    for (int all = 0; all < 2; all++) {
+        config.all_data = all;
+        assert_not_adapted(&config, WK_E_INPUT, "let the run go on");
+    }
+}
+
 static void data_that_has_left_the_replay_is_missed(void **state)
 {
     (void)state;
@@ -489,6 +503,7 @@ int main(void)
         ADAPT_TEST(a_run_without_its_replay_is_refused),
         ADAPT_TEST(a_damaged_checkpoint_is_refused_and_can_be_restarted),
         ADAPT_TEST(a_snapshot_ahead_of_the_newest_checkpoint_has_to_wait),
+        ADAPT_TEST(a_run_whose_episodes_all_still_run_has_to_go_on),
         ADAPT_TEST(data_that_has_left_the_replay_is_missed),
         ADAPT_TEST(adapted_policies_open_with_the_run),
         ADAPT_TEST(without_a_number_it_makes_one_update_for_each_train_every_steps),

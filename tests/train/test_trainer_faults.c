@@ -93,6 +93,32 @@ static void a_failed_save_says_why_and_leaves_the_one_before(void **state)
     wk_trainer_destroy(t);
 }
 
+// Iterations up to the second update, with allocation `n` failing.
+static bool step_with_fault(int n)
+{
+    wk_error err = {0};
+    wk_trainer *t = trained(15);
+    wk_status status = WK_OK;
+    fault_arm(FAULT_ALLOC, n, ENOMEM);
+    while (status == WK_OK && wk_trainer_progress(t).updates < 2)
+        status = wk_trainer_step(t, NULL, &err);
+    bool happened = fault_disarm(FAULT_ALLOC);
+    if (status != WK_OK && !*err.message) fail_msg("allocation %d: no message", n);
+    if (!happened) assert_ok(status);
+    wk_trainer_destroy(t);
+    return happened;
+}
+
+static void a_step_without_memory_says_so(void **state)
+{
+    (void)state;
+    int n = 0;
+    while (step_with_fault(n))
+        n++;
+    assert_true(n > 0);
+    print_message("%d allocations\n", n);
+}
+
 static bool resume_with_fault(fault_call call, int n, int code, uint64_t newest)
 {
     wk_error err = {0};
@@ -211,6 +237,7 @@ static void a_resumption_without_memory_says_so_and_loses_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_step_without_memory_says_so, begin, end),
         cmocka_unit_test_setup_teardown(a_resumption_without_memory_says_so_and_loses_nothing,
                                         begin, end),
         cmocka_unit_test_setup_teardown(a_failed_save_says_why_and_leaves_the_one_before, begin,
