@@ -276,8 +276,7 @@ static int open_parent(const char *path)
     return fd;
 }
 
-// A rename is durable only once the directory that holds the name is.
-// Makes a new name in a directory durable. `path` is for the message.
+// A new name is durable only once the directory that holds it is. `path` is for the message.
 static wk_status sync_directory(int fd, const char *path, wk_error *err)
 {
     // Some file systems cannot sync directories and say EINVAL; there is nothing more to do there.

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RULES_MAX = 64, PATH_CHARS = 4096 };
+enum { RULES_MAX = 64 };
 
 typedef struct bench_values {
     const char *rules, *out;
@@ -144,7 +144,8 @@ static wk_status print_json(const wk_rule_benchmark *b, wk_text *out, wk_error *
 static wk_status write_curves(const wk_rule_benchmark *b, const char *folder, wk_error *err)
 {
     wk_text text = {0};
-    char path[PATH_CHARS];
+    char path[WK_PATH_MAX];
+    WK_TRY(wk_path_print(path, err, "%s/curves.csv", folder));
     wk_text_puts(&text, "scenario,rule,seed,episodes,worst_tenth\n");
     for (size_t k = 0; k < wk_rule_benchmark_scenario_count(); k++)
         for (size_t r = 0; r < b->config.count; r++)
@@ -153,16 +154,15 @@ static wk_status write_curves(const wk_rule_benchmark *b, const char *folder, wk
                     wk_text_printf(&text, "%s,%s,%d,%d,%.17g\n", wk_rule_benchmark_scenario_name(k),
                                    b->config.rules[r]->name, s, wk_rule_benchmark_episodes(b, p),
                                    wk_rule_benchmark_curve(b, k, r, s)[p]);
-    snprintf(path, sizeof path, "%s/curves.csv", folder);
     return wk_file_write_text(NULL, path, &text, err);
 }
 
 static wk_status write_figure(wk_figure *figure, const char *folder, const char *name,
                               wk_error *err)
 {
-    char stem[PATH_CHARS];
-    snprintf(stem, sizeof stem, "%s/%s", folder, name);
-    wk_status status = wk_figure_write(figure, stem, err);
+    char stem[WK_PATH_MAX];
+    wk_status status = wk_path_print(stem, err, "%s/%s", folder, name);
+    if (status == WK_OK) status = wk_figure_write(figure, stem, err);
     wk_figure_destroy(figure);
     return status;
 }
@@ -230,8 +230,6 @@ static wk_status write_bars(const wk_rule_benchmark *b, const char *folder, wk_e
 
 static wk_status write_files(const wk_rule_benchmark *b, const char *folder, wk_error *err)
 {
-    if (strlen(folder) > PATH_CHARS - 64)
-        return wk_fail(err, WK_E_INPUT, "the path '%.200s...' is too long", folder);
     WK_TRY(wk_dir_create(folder, err));
     WK_TRY(write_curves(b, folder, err));
     for (size_t k = 0; k < wk_rule_benchmark_scenario_count(); k++)

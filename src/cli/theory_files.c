@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PATH_CHARS = 4096 };
-
 static wk_status write_csv(wk_text *text, const char *folder, const char *name, wk_error *err)
 {
-    char path[PATH_CHARS + 64];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return wk_file_write_text(NULL, path, text, err);
+    char path[WK_PATH_MAX];
+    wk_status status = wk_path_print(path, err, "%s/%s", folder, name);
+    if (status == WK_OK) return wk_file_write_text(NULL, path, text, err);
+    wk_text_free(text);
+    return status;
 }
 
 static void csv_numbers(wk_text *text, const double *values, size_t count)
@@ -106,9 +106,9 @@ static wk_status write_visits(const wk_theory_results *r, const char *folder, wk
 static wk_status write_figure(wk_figure *figure, const char *folder, const char *name,
                               wk_error *err)
 {
-    char stem[PATH_CHARS + 64];
-    snprintf(stem, sizeof stem, "%s/%s", folder, name);
-    wk_status status = wk_figure_write(figure, stem, err);
+    char stem[WK_PATH_MAX];
+    wk_status status = wk_path_print(stem, err, "%s/%s", folder, name);
+    if (status == WK_OK) status = wk_figure_write(figure, stem, err);
     wk_figure_destroy(figure);
     return status;
 }
@@ -245,9 +245,6 @@ static wk_status write_comparison(const wk_theory_results *r, const char *folder
 
 wk_status wk_theory_write(const wk_theory_results *r, const char *folder, wk_error *err)
 {
-    int length = snprintf(NULL, 0, "%s", folder);
-    if (length < 0 || length >= PATH_CHARS)
-        return wk_fail(err, WK_E_INPUT, "the path '%.200s...' is too long", folder);
     WK_TRY(wk_dir_create(folder, err));
     if (r->checked) WK_TRY(write_check(r, folder, err));
     if (r->checked) WK_TRY(write_check_figure(r, folder, err));
