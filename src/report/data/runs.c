@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_CHARS = 4096, LABEL_CHARS = 128 };
+enum { LABEL_CHARS = 128 };
 
 static wk_status add_run(wk_runs *runs, const char *path, wk_error *err)
 {
@@ -129,12 +129,12 @@ static read_fn *reader_of(const char *folder, const char *name)
 // Every .json file in a folder of the run.
 static void read_results(wk_report_run *run, const char *in)
 {
-    char folder[PATH_CHARS], path[2 * PATH_CHARS];
+    char folder[WK_PATH_MAX], path[2 * WK_PATH_MAX];
     wk_error err = {0};
     wk_names names = {0};
-    snprintf(folder, sizeof folder, "%s/%s", run->directory, in);
     bool there, directory;
-    wk_status status = wk_path_stat(folder, &there, &directory, &err);
+    wk_status status = wk_path_print(folder, &err, "%s/%s", run->directory, in);
+    if (status == WK_OK) status = wk_path_stat(folder, &there, &directory, &err);
     if (status == WK_OK && directory) status = wk_path_list(folder, &names, &err);
     if (status != WK_OK) add_problem(run, err.message);
     for (size_t i = 0; i < names.count; i++) {
@@ -182,9 +182,8 @@ static void name_code(const wk_code_file *file, char value[WK_RUN_TEXT_MAX])
 }
 
 // One spelling for settings that mean the same, so that they can be compared.
-static wk_status normalise(wk_report_run *run, const char *path, wk_error *err)
+static wk_status normalise(wk_report_run *run, wk_error *err)
 {
-    (void)path;
     wk_plugin_record record = {0};
     wk_run_config *c = &run->config;
     if (c->temperature == wk_rule_temperature(c->curriculum_rule, 0)) c->temperature = 0;
@@ -198,7 +197,7 @@ static wk_status normalise(wk_report_run *run, const char *path, wk_error *err)
 
 static void read_run(wk_report_run *run)
 {
-    char path[PATH_CHARS];
+    char path[WK_PATH_MAX];
     wk_saved_run saved = {0};
     const wk_saved_run_options options = {.depth = WK_SAVED_CONFIG};
     wk_status status = wk_saved_run_open(run->directory, &options, &saved, &run->error);
@@ -206,13 +205,13 @@ static void read_run(wk_report_run *run)
     wk_saved_run_close(&saved);
     if (status != WK_OK) return;
     if (identify(run, &run->error) != WK_OK) return;
-    read_or_note(run, path, normalise);
+    wk_error err = {0};
+    if (normalise(run, &err) != WK_OK) add_problem(run, err.message);
     read_results(run, "eval");
     read_results(run, "benchmark");
-    snprintf(path, sizeof path, "%s/metrics.jsonl", run->directory);
     bool there, directory;
-    wk_error err = {0};
-    if (wk_path_stat(path, &there, &directory, &err) != WK_OK)
+    if (wk_path_print(path, &err, "%s/metrics.jsonl", run->directory) != WK_OK ||
+        wk_path_stat(path, &there, &directory, &err) != WK_OK)
         add_problem(run, err.message);
     else if (there)
         read_or_note(run, path, wk_run_read_choices);
