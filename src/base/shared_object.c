@@ -7,25 +7,50 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+static wk_status cut_off(const char *path, wk_error *err)
+{
+    return wk_fail(
+        err, WK_E_FORMAT,
+        "the shared object '%s' is cut off: it is shorter than its header says; build or "
+        "copy it again",
+        path);
+}
 
 // The loader maps the parts that the header lists, whatever the file's length, and dies of the
 // first page that is not there. What else may be wrong it says itself.
-static bool is_whole(int fd)
+static wk_status check_length(int fd, const char *path, wk_error *err)
 {
     Elf64_Ehdr head;
-    off_t size = lseek(fd, 0, SEEK_END);
-    if (pread(fd, &head, sizeof head, 0) != sizeof head) return true;
-    if (head.e_ident[EI_CLASS] != ELFCLASS64) return true;
+    struct stat info;
+    if (fstat(fd, &info) != 0) return wk_file_error(err, "cannot read", path);
+    uint64_t size = (uint64_t)info.st_size;
+    if (size < sizeof head) return cut_off(path, err);
+    WK_TRY(wk_fd_read(fd, path, 0, &head, sizeof head, err));
+    if (head.e_ident[EI_CLASS] != ELFCLASS64) return WK_OK;
     for (int i = 0; i < head.e_phnum; i++) {
         Elf64_Phdr part;
         uint64_t at = head.e_phoff + (uint64_t)i * head.e_phentsize;
-        if (pread(fd, &part, sizeof part, (off_t)at) != sizeof part) return false;
+        if (at > size || sizeof part > size - at) return cut_off(path, err);
+        WK_TRY(wk_fd_read(fd, path, at, &part, sizeof part, err));
         if (part.p_type != PT_LOAD) continue;
-        if (part.p_offset > (uint64_t)size || part.p_filesz > (uint64_t)size - part.p_offset)
-            return false;
+        if (part.p_offset > size || part.p_filesz > size - part.p_offset) return cut_off(path, err);
     }
-    return true;
+    return WK_OK;
+}
+
+static wk_status check_file(int fd, const char *path, wk_error *err)
+{
+    char magic[4] = {0};
+    ssize_t got = read(fd, magic, sizeof magic);
+    if (got < 0) return wk_file_error(err, "cannot read", path);
+    if (got != sizeof magic || memcmp(magic, "\177ELF", sizeof magic) != 0)
+        return wk_fail(err, WK_E_FORMAT,
+                       "'%s' is not a shared object; build the plug-in with cc -shared -fPIC",
+                       path);
+    return check_length(fd, path, err);
 }
 
 // The loader's message for a file that is no shared object is obscure; check the file first.
@@ -41,22 +66,9 @@ wk_status wk_shared_object_check(const char *path, wk_error *err)
     if (fd < 0)
         return wk_fail(err, WK_E_IO, "cannot open '%s': %s; check the permissions", path,
                        strerror(errno));
-    char magic[4] = {0};
-    ssize_t got = read(fd, magic, sizeof magic);
-    wk_status status = got < 0 ? wk_file_error(err, "cannot read", path) : WK_OK;
-    bool whole = status != WK_OK || is_whole(fd);
+    wk_status status = check_file(fd, path, err);
     close(fd);
-    WK_TRY(status);
-    if (got != sizeof magic || memcmp(magic, "\177ELF", sizeof magic) != 0)
-        return wk_fail(err, WK_E_FORMAT,
-                       "'%s' is not a shared object; build the plug-in with cc -shared -fPIC",
-                       path);
-    if (!whole)
-        return wk_fail(err, WK_E_FORMAT,
-                       "the shared object '%s' is cut off: it is shorter than its header says; "
-                       "build or copy it again",
-                       path);
-    return WK_OK;
+    return status;
 }
 
 // dlopen searches the system's folders for names without a slash; a user means the file here.
