@@ -64,9 +64,6 @@ static void files_that_are_no_plugins_are_told_apart(void **state)
     assert_ok(wk_file_write(text, "#include <waker/env.h>\n", 23, &err));
     assert_refused(wk_plugin_load(text, &plugin, &err), WK_E_FORMAT, "cc -shared -fPIC");
     assert_ok(wk_file_write(stump, "\177ELF and no more", 16, &err));
-    assert_refused(wk_plugin_load(stump, &plugin, &err), WK_E_FORMAT, "is cut off");
-    static const char head[64] = "\177ELF and nothing of use";
-    assert_ok(wk_file_write(stump, head, sizeof head, &err));
     assert_refused(wk_plugin_load(stump, &plugin, &err), WK_E_FORMAT, "cannot load plug-in");
     if (geteuid() != 0) {
         assert_int_equal(chmod(text, 0), 0);
