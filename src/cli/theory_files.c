@@ -171,7 +171,7 @@ static wk_status write_curve_figure(const wk_curricula *c, wk_curricula_measure 
     double x[POINTS], y[WK_COMPARED][POINTS], sd[WK_COMPARED][POINTS];
     wk_plot_series series[WK_COMPARED];
     for (int k = 0; k < WK_COMPARED; k++) {
-        series[k] = (wk_plot_series){wk_compared_name(k), POINTS, x, y[k], sd[k], k, NULL};
+        series[k] = (wk_plot_series){wk_compared_name(k), POINTS, x, y[k], sd[k], k, NULL, NULL};
         for (int p = 0; p < POINTS; p++) {
             x[p] = (double)c->episodes[p] * c->config.steps;
             wk_curricula_curve(c, k, measure, p, &y[k][p], &sd[k][p]);

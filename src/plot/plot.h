@@ -23,6 +23,7 @@ typedef struct wk_plot_series {
     const double *spread; // half height of the shading around y, for example the s.d.; NULL: none
     int style;            // any number from 0; styles repeat after WK_PLOT_STYLES
     const double *above;  // half height above y where it is not `spread`; NULL: it is
+    const double *level;  // of lines: a dashed line at this height, to compare with; NULL: none
 } wk_plot_series;
 
 enum { WK_PLOT_STYLES = 8 };

@@ -24,18 +24,25 @@ static bool is_shown(const wk_plot_axis *x, const wk_plot_axis *y, const wk_plot
     return wk_axis_shows(x, s->x[i]) && wk_axis_shows(y, s->y[i]);
 }
 
+static bool has_level(const wk_plot_axis *y, const wk_plot_series *s)
+{
+    return s->level && wk_axis_shows(y, *s->level);
+}
+
 // The ranges of all that is shown; returns whether there is anything.
 static bool find_extents(const wk_plot_axis *x, const wk_plot_axis *y, const wk_plot_series *series,
                          size_t count, wk_range *xs, wk_range *ys)
 {
     *xs = *ys = WK_RANGE_EMPTY;
-    for (size_t k = 0; k < count; k++)
+    for (size_t k = 0; k < count; k++) {
         for (size_t i = 0; i < series[k].count; i++) {
             if (!is_shown(x, y, &series[k], i)) continue;
             wk_range_add(xs, x, series[k].x[i]);
             wk_range_add(ys, y, low_end(y, &series[k], i));
             wk_range_add(ys, y, high_end(&series[k], i));
         }
+        if (has_level(y, &series[k])) wk_range_add(ys, y, *series[k].level);
+    }
     return xs->min <= xs->max;
 }
 
@@ -140,6 +147,14 @@ static void draw_lone_spread(const wk_plot_frame *f, const wk_plot_lines *plot,
                  (wk_paint){.colour = wk_plot_colour(s->style), .width = 1.2});
 }
 
+static void draw_level(const wk_plot_frame *f, const wk_plot_lines *plot, const wk_plot_series *s)
+{
+    if (!has_level(&plot->y, s)) return;
+    double y = wk_plot_frame_place(f, f->x.min, *s->level).y;
+    wk_plot_line(f->figure, f->left, y, f->right, y,
+                 (wk_paint){.colour = wk_plot_colour(s->style), .width = 1.2, .dash = 4});
+}
+
 wk_status wk_plot_lines_draw(const wk_plot_lines *plot, wk_figure **out, wk_error *err)
 {
     size_t max = 0;
@@ -152,6 +167,8 @@ wk_status wk_plot_lines_draw(const wk_plot_lines *plot, wk_figure **out, wk_erro
         begin(plot->title, NULL, &plot->x, &plot->y, plot->series, plot->count, true, &f, err);
     if (status == WK_OK) {
         run_fn *const layers[] = {shade_run, draw_lone_spread, line_run};
+        for (size_t k = 0; k < plot->count; k++)
+            draw_level(&f, plot, &plot->series[k]);
         for (size_t layer = 0; layer < sizeof layers / sizeof *layers; layer++)
             for (size_t k = 0; k < plot->count; k++)
                 for_each_run(&f, plot, &plot->series[k], scratch, layers[layer]);

@@ -63,7 +63,9 @@ static void add_curve(canvas *c, const wk_seed_scores *f, size_t first, size_t e
         c->sd[c->points++] = wk_stats_sd(c->scratch, seeds);
     }
     if (c->points == begin) return;
+    const wk_paper_row *published = wk_paper_find(f->paper, &items[first].key);
     c->series[c->count++] = (wk_plot_series){.name = name,
+                                             .level = published ? &published->mean : NULL,
                                              .count = c->points - begin,
                                              .x = c->x + begin,
                                              .y = c->y + begin,
@@ -91,6 +93,13 @@ static const wk_seed_score *sample_of(const wk_seed_scores *f, size_t first)
     return &f->items.items[first];
 }
 
+static bool has_level(const canvas *c)
+{
+    for (size_t k = 0; k < c->count; k++)
+        if (c->series[k].level) return true;
+    return false;
+}
+
 static wk_status draw(wk_report_figures *figures, const wk_seed_score *sample, const canvas *c,
                       wk_error *err)
 {
@@ -108,8 +117,9 @@ static wk_status draw(wk_report_figures *figures, const wk_seed_score *sample, c
     snprintf(
         caption, sizeof caption,
         "%s of the policies from snapshots of the world model, each of %llu episodes: mean and "
-        "s.d. over seeds.",
-        cvar ? "CVaR 0.1" : "Average", (unsigned long long)sample->episodes);
+        "s.d. over seeds.%s",
+        cvar ? "CVaR 0.1" : "Average", (unsigned long long)sample->episodes,
+        has_level(c) ? " Dashed: the paper's mean at the end of its runs." : "");
     wk_plot_lines plot = {.title = title,
                           .x = {.label = "agent steps of the world model's data"},
                           .y = {.label = cvar ? "CVaR 0.1" : "average score"},

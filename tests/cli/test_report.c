@@ -66,6 +66,8 @@ static void a_report_has_a_page_tables_and_figures(void **state)
     expect_files("all/figures/*.png", 53);
     expect_files("all/figures/improvement-*.svg", 3);
     expect_files("all/figures/curve-*.svg", 15); // (3 + 2 tasks) x (CVaR, average, one case)
+    shell("grep -q dasharray all/figures/curve-average-clean-up-sort-p2e.svg"); // the paper's
+    shell("! grep -q dasharray all/figures/curve-average-toy-*.svg");           // which has no toy
     expect_files("all/figures/map-*.svg", 8);    // 2 domains x 2 curricula x (episodes, error)
     expect_files("all/figures/chosen-*.svg", 4); // 3 parameters of clean-up, 1 of toy
     expect_files("all/figures/collected-*-distance.svg", 2); // an indicator of both
@@ -96,6 +98,7 @@ static void the_page_is_whole(void **state)
         "Missing",
         "Nothing: every run of the grid",
         "[0.711 ± 0.090]", // of clean-up, sort, waker-m
+        "Dashed: the paper",
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strstr(page, parts[i])) fail_msg("the page lacks '%s'", parts[i]);

@@ -79,7 +79,7 @@ static void a_line_goes_through_its_points_in_proportion(void **state)
 {
     (void)state;
     const double x[] = {0, 2, 8}, y[] = {0, 1, 0.25};
-    const wk_plot_series series = {"a", 3, x, y, NULL, 0, NULL};
+    const wk_plot_series series = {"a", 3, x, y, NULL, 0, NULL, NULL};
     wk_figure *f = draw_lines(&(wk_plot_lines){.title = "t", .series = &series, .count = 1});
     const wk_mark *line = NULL;
     assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.8, 3, &line), 1);
@@ -94,7 +94,7 @@ static void a_logarithmic_axis_puts_equal_ratios_at_equal_distances(void **state
 {
     (void)state;
     const double x[] = {1, 10, 100}, y[] = {1e-4, 1e-2, 1};
-    const wk_plot_series series = {"a", 3, x, y, NULL, 0, NULL};
+    const wk_plot_series series = {"a", 3, x, y, NULL, 0, NULL, NULL};
     wk_figure *f = draw_lines(
         &(wk_plot_lines){.x = {.log = true}, .y = {.log = true}, .series = &series, .count = 1});
     const wk_mark *line = NULL;
@@ -109,7 +109,7 @@ static void the_shading_reaches_from_below_to_above_by_the_spread(void **state)
 {
     (void)state;
     const double x[] = {0, 1, 2}, y[] = {0, 10, 10}, sd[] = {0, 1, 2};
-    const wk_plot_series series = {"a", 3, x, y, sd, 1, NULL};
+    const wk_plot_series series = {"a", 3, x, y, sd, 1, NULL, NULL};
     wk_figure *f = draw_lines(&(wk_plot_lines){.series = &series, .count = 1});
     const wk_mark *line = NULL, *band = NULL;
     assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(1), 1.8, 3, &line), 1);
@@ -124,11 +124,35 @@ static void the_shading_reaches_from_below_to_above_by_the_spread(void **state)
     wk_figure_destroy(f);
 }
 
+// A level above all points is within the plot, from side to side; one that the axis cannot show is
+// left out.
+static void a_level_is_a_dashed_line_that_the_axis_reaches(void **state)
+{
+    (void)state;
+    const double x[] = {0, 1}, y[] = {0, 1}, level = 4, none = NAN;
+    wk_plot_series series = {"a", 2, x, y, NULL, 0, NULL, &level};
+    wk_figure *f = draw_lines(&(wk_plot_lines){.series = &series, .count = 1});
+    const wk_mark *line = NULL, *dashed = NULL;
+    assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.8, 2, &line), 1);
+    assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.2, 2, &dashed), 1);
+    const wk_point *p = f->points.items + line->first, *d = f->points.items + dashed->first;
+    assert_true(dashed->paint.dash > 0);
+    assert_near(d[0].y, d[1].y, 1e-9);
+    assert_near(p[0].y - d[0].y, 4 * (p[0].y - p[1].y), 1e-9);
+    assert_true(d[0].x <= p[0].x && d[1].x >= p[1].x);
+    check_inside(f);
+    wk_figure_destroy(f);
+    series.level = &none;
+    f = draw_lines(&(wk_plot_lines){.series = &series, .count = 1});
+    assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.2, 2, NULL), 0);
+    wk_figure_destroy(f);
+}
+
 static void a_value_that_is_missing_leaves_a_gap(void **state)
 {
     (void)state;
     const double x[] = {0, 1, 2, 3, 4, 5, 6, 7}, y[] = {1, 2, NAN, 3, INFINITY, 1, 2, 3};
-    const wk_plot_series series = {"a", 8, x, y, NULL, 0, NULL};
+    const wk_plot_series series = {"a", 8, x, y, NULL, 0, NULL, NULL};
     wk_figure *f = draw_lines(&(wk_plot_lines){.series = &series, .count = 1});
     assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.8, 2, NULL), 2);
     assert_true(find_marks(f, WK_MARK_DISC, wk_plot_colour(0), 0, 1, NULL) >= 2); // legend, lone
@@ -140,7 +164,7 @@ static void a_single_point_has_a_marker_and_its_spread(void **state)
 {
     (void)state;
     const double x[] = {5}, y[] = {3}, sd[] = {1};
-    const wk_plot_series series = {NULL, 1, x, y, sd, 0, NULL};
+    const wk_plot_series series = {NULL, 1, x, y, sd, 0, NULL, NULL};
     wk_figure *f = draw_lines(&(wk_plot_lines){.series = &series, .count = 1});
     assert_int_equal(find_marks(f, WK_MARK_DISC, wk_plot_colour(0), 0, 1, NULL), 1);
     assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.2, 2, NULL), 1);
@@ -166,7 +190,8 @@ static void odd_values_stay_inside(void **state)
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < count; j++)
             for (int log = 0; log < 4; log++) {
-                const wk_plot_series series[] = {{"a", 4, j ? odd[j] : x, odd[i], odd[j], 0, NULL}};
+                const wk_plot_series series[] = {
+                    {"a", 4, j ? odd[j] : x, odd[i], odd[j], 0, NULL, NULL}};
                 const wk_plot_axis xs = {.label = "x", .log = log & 1};
                 const wk_plot_axis ys = {.label = "y", .log = log & 2};
                 wk_figure *f = draw_lines(&(wk_plot_lines){"odd", xs, ys, series, 1});
@@ -183,7 +208,7 @@ static void nothing_to_show_is_said(void **state)
 {
     (void)state;
     const double x[] = {1}, y[] = {NAN};
-    const wk_plot_series series = {"a", 1, x, y, NULL, 0, NULL};
+    const wk_plot_series series = {"a", 1, x, y, NULL, 0, NULL, NULL};
     wk_figure *f = draw_lines(&(wk_plot_lines){.title = "none"});
     assert_true(has_text(f, "no data yet"));
     wk_figure_destroy(f);
@@ -208,7 +233,7 @@ static void long_names_are_cut_with_an_ellipsis(void **state)
         memcpy(name + i, "\xc3\xa9", 2); // cut inside a character it would be malformed
     name[sizeof name - 2] = 0;
     const double x[] = {0, 1}, y[] = {0, 1};
-    const wk_plot_series series = {name, 2, x, y, NULL, 0, NULL};
+    const wk_plot_series series = {name, 2, x, y, NULL, 0, NULL, NULL};
     wk_figure *f = draw_lines(&(wk_plot_lines){name, {.label = name}, {.label = name}, &series, 1});
     check_inside(f);
     wk_text svg = {0};
@@ -373,6 +398,7 @@ int main(void)
         cmocka_unit_test(a_line_goes_through_its_points_in_proportion),
         cmocka_unit_test(a_logarithmic_axis_puts_equal_ratios_at_equal_distances),
         cmocka_unit_test(the_shading_reaches_from_below_to_above_by_the_spread),
+        cmocka_unit_test(a_level_is_a_dashed_line_that_the_axis_reaches),
         cmocka_unit_test(a_value_that_is_missing_leaves_a_gap),
         cmocka_unit_test(a_single_point_has_a_marker_and_its_spread),
         cmocka_unit_test(odd_values_stay_inside),

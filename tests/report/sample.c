@@ -32,7 +32,8 @@ static wk_figure *curves(bool log, const char *title)
             sd[k][i] = y[k][i] * (0.04 + 0.05 * draw(&rng));
         }
         if (k == 2) y[k][12] = y[k][13] = NAN;
-        series[k] = (wk_plot_series){curricula[k], k == 4 ? 14 : STEPS, x[k], y[k], sd[k], k, NULL};
+        series[k] =
+            (wk_plot_series){curricula[k], k == 4 ? 14 : STEPS, x[k], y[k], sd[k], k, NULL, NULL};
     }
     wk_figure *figure = NULL;
     assert_ok(wk_plot_lines_draw(
@@ -110,8 +111,8 @@ static wk_figure *scatter(void)
             x[k][i] = 0.02 + 0.1 * draw(&rng) + 0.02 * k;
             y[k][i] = 1e-3 * (0.5 + 30 * x[k][i] * (0.6 + 0.8 * draw(&rng)));
         }
-    wk_plot_series series[] = {{"walk", POINTS, x[0], y[0], NULL, 0, NULL},
-                               {"random actions", POINTS, x[1], y[1], NULL, 1, NULL}};
+    wk_plot_series series[] = {{"walk", POINTS, x[0], y[0], NULL, 0, NULL, NULL},
+                               {"random actions", POINTS, x[1], y[1], NULL, 1, NULL, NULL}};
     wk_figure *figure = NULL;
     assert_ok(wk_plot_scatter_draw(
         &(wk_plot_scatter){.title = "How well does the ensemble know where the model is wrong?",
@@ -136,7 +137,7 @@ static wk_figure *parameter_over_time(void)
             y[k][i] = 0.9 + (k == 2 ? 0 : 0.5 + 0.2 * k) * (1 - exp(-i / 90.0)) +
                       0.12 * (draw(&rng) - 0.5);
         }
-        series[k] = (wk_plot_series){curricula[k], LONG, x[k], y[k], NULL, k, NULL};
+        series[k] = (wk_plot_series){curricula[k], LONG, x[k], y[k], NULL, k, NULL, NULL};
     }
     wk_figure *figure = NULL;
     assert_ok(wk_plot_lines_draw(&(wk_plot_lines){"Mean amplitude of the sampled terrains",
@@ -151,8 +152,8 @@ static wk_figure *parameter_over_time(void)
 static wk_figure *single_point(void)
 {
     static const double x[] = {5e5}, y[] = {312.5}, sd[] = {41};
-    wk_plot_series series[] = {{"WAKER-M", 1, x, y, sd, 0, NULL},
-                               {"DR", 0, NULL, NULL, NULL, 2, NULL}};
+    wk_plot_series series[] = {{"WAKER-M", 1, x, y, sd, 0, NULL, NULL},
+                               {"DR", 0, NULL, NULL, NULL, 2, NULL, NULL}};
     wk_figure *figure = NULL;
     assert_ok(wk_plot_lines_draw(
         &(wk_plot_lines){

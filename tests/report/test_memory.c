@@ -18,7 +18,7 @@ static wk_status render(wk_figure *figure)
 }
 
 static const double x[] = {0, 1, 2, 3}, y[] = {1, 2, NAN, 4}, cells[] = {1, 2, 3, 4};
-static const wk_plot_series series = {"a", 4, x, y, x, 0, NULL};
+static const wk_plot_series series = {"a", 4, x, y, x, 0, NULL, NULL};
 
 static wk_status draw_lines(void)
 {
