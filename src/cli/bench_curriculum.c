@@ -157,16 +157,6 @@ static wk_status write_curves(const wk_rule_benchmark *b, const char *folder, wk
     return wk_file_write_text(NULL, path, &text, err);
 }
 
-static wk_status write_figure(wk_figure *figure, const char *folder, const char *name,
-                              wk_error *err)
-{
-    char stem[WK_PATH_MAX];
-    wk_status status = wk_path_print(stem, err, "%s/%s", folder, name);
-    if (status == WK_OK) status = wk_figure_write(figure, stem, err);
-    wk_figure_destroy(figure);
-    return status;
-}
-
 // Curves of the rules in one scenario, as many as there are styles.
 static wk_status write_scenario(const wk_rule_benchmark *b, size_t scenario, const char *folder,
                                 wk_error *err)
@@ -205,7 +195,7 @@ static wk_status write_scenario(const wk_rule_benchmark *b, size_t scenario, con
                           .count = shown};
     wk_figure *figure;
     WK_TRY(wk_plot_lines_draw(&plot, &figure, err));
-    return write_figure(figure, folder, wk_rule_benchmark_scenario_name(scenario), err);
+    return wk_figure_save(figure, folder, wk_rule_benchmark_scenario_name(scenario), err);
 }
 
 // Every rule over all scenarios.
@@ -225,7 +215,7 @@ static wk_status write_bars(const wk_rule_benchmark *b, const char *folder, wk_e
                          .reference = 1};
     wk_figure *figure;
     WK_TRY(wk_plot_bars_draw(&plot, &figure, err));
-    return write_figure(figure, folder, "rules", err);
+    return wk_figure_save(figure, folder, "rules", err);
 }
 
 static wk_status write_files(const wk_rule_benchmark *b, const char *folder, wk_error *err)

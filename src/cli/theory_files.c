@@ -103,16 +103,6 @@ static wk_status write_visits(const wk_theory_results *r, const char *folder, wk
     return write_csv(&text, folder, "visits.csv", err);
 }
 
-static wk_status write_figure(wk_figure *figure, const char *folder, const char *name,
-                              wk_error *err)
-{
-    char stem[WK_PATH_MAX];
-    wk_status status = wk_path_print(stem, err, "%s/%s", folder, name);
-    if (status == WK_OK) status = wk_figure_write(figure, stem, err);
-    wk_figure_destroy(figure);
-    return status;
-}
-
 // Worst cases of the worlds: regret over the bound that holds for it.
 static wk_status draw_check(const wk_theory_results *r, double *x, double *y, wk_figure **out,
                             wk_error *err)
@@ -155,7 +145,7 @@ static wk_status write_check_figure(const wk_theory_results *r, const char *fold
     wk_figure *figure;
     wk_status status = draw_check(r, values, values + worlds, &figure, err);
     free(values);
-    return status == WK_OK ? write_figure(figure, folder, "check", err) : status;
+    return status == WK_OK ? wk_figure_save(figure, folder, "check", err) : status;
 }
 
 static wk_status write_curve_figure(const wk_curricula *c, wk_curricula_measure measure,
@@ -187,7 +177,7 @@ static wk_status write_curve_figure(const wk_curricula *c, wk_curricula_measure 
                           .count = WK_COMPARED};
     wk_figure *figure;
     WK_TRY(wk_plot_lines_draw(&plot, &figure, err));
-    return write_figure(figure, folder, name, err);
+    return wk_figure_save(figure, folder, name, err);
 }
 
 // Episodes of a curriculum over θ; the space has the noise vary fastest.
@@ -226,7 +216,7 @@ static wk_status write_visit_figure(const wk_curricula *c, int curriculum, const
                          .percent = true};
     wk_figure *figure;
     WK_TRY(wk_plot_heat_draw(&plot, &figure, err));
-    return write_figure(figure, folder, name, err);
+    return wk_figure_save(figure, folder, name, err);
 }
 
 static wk_status write_comparison(const wk_theory_results *r, const char *folder, wk_error *err)

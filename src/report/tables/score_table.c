@@ -20,8 +20,8 @@ static const struct {
                           "average", false, false},
     [WK_TABLE_OOD_TASKS] = {"ood-tasks", "Out-of-distribution performance, averaged over tasks",
                             "Mean over the episodes of each out-of-distribution case, then over "
-                            "the tasks of the domain: Table 2 of the paper, whose values are shown "
-                            "where its tasks are the runs'.",
+                            "the tasks of the domain: Table 2 of the paper. The paper's values are "
+                            "left out where the runs have other tasks than it.",
                             WK_METRIC_OOD_TASKS, false, true},
     [WK_TABLE_OOD] = {"ood", "Out-of-distribution performance",
                       "Mean over the episodes of each out-of-distribution case.", "ood-average",
