@@ -29,7 +29,7 @@ typedef struct wk_curriculum_config {
     uint64_t seed;
 } wk_curriculum_config;
 
-/// 0.2, 0, 0.9999, 0.95, 50000, 10000, 0.
+/// The defaults of the keys curriculum.* ('waker config' lists them), and seed 0.
 wk_curriculum_config wk_curriculum_config_default(void);
 
 /// What a rule sees: arrays over the θ of the space's table, in its order. In a continuous space
@@ -136,7 +136,8 @@ wk_status wk_curriculum_next(wk_curriculum *curriculum, uint64_t episode, bool p
 /// index[i]. Numbers that are not finite are left out and counted. Not in a continuous space.
 void wk_curriculum_report(wk_curriculum *curriculum, const size_t *index, const float *delta,
                           size_t count);
-/// The same with the θ themselves, [count, n_params], which a continuous space learns from.
+/// As wk_curriculum_report, with the θ themselves, [count, n_params], which a continuous space
+/// learns from.
 void wk_curriculum_report_at(wk_curriculum *curriculum, const double *thetas, const size_t *index,
                              const float *delta, size_t count);
 

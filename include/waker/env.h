@@ -375,8 +375,8 @@ void wk_vec_plan_idle(wk_vec *vec, int i);
 /// anything moves.
 wk_status wk_vec_step(wk_vec *vec, const float *actions, wk_error *err);
 
-/// The same in two halves: begin returns at once, the environments move on the other threads until
-/// finish is called. `actions` must stay until then.
+/// wk_vec_step in two halves: begin returns at once, the environments move on the other threads
+/// until finish is called. `actions` must stay until then.
 wk_status wk_vec_step_begin(wk_vec *vec, const float *actions, wk_error *err);
 wk_status wk_vec_step_finish(wk_vec *vec, wk_error *err);
 

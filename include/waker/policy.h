@@ -55,7 +55,8 @@ uint64_t wk_policy_step(const wk_policy *policy);
 /// action_size], in [-1,1] or one-hot. It is taken for what the last actions led to. Rewards are
 /// not read.
 wk_status wk_policy_act_on(wk_policy *policy, const wk_batch *seen, float *actions, wk_error *err);
-/// The same for domains that are observed by images alone: images [N,64,64,3] and flags [N].
+/// As wk_policy_act_on, for domains that are observed by images alone: images [N,64,64,3] and flags
+/// [N].
 wk_status wk_policy_act(wk_policy *policy, const uint8_t *images, const uint8_t *flags,
                         float *actions, wk_error *err);
 

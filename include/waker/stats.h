@@ -109,7 +109,7 @@ wk_status wk_stats_cvar_curve(const double *values, size_t count, const double *
 /// The numbers of runs may differ, the tasks must be the same.
 wk_status wk_stats_improvement(const wk_scores *x, const wk_scores *y, double *out, wk_error *err);
 
-/// The same with its interval; X and Y are resampled independently of each other.
+/// As wk_stats_improvement, with its interval; X and Y are resampled independently of each other.
 wk_status wk_stats_improvement_bootstrap(const wk_scores *x, const wk_scores *y,
                                          const wk_bootstrap_config *config, wk_estimate *out,
                                          wk_error *err);

@@ -46,7 +46,7 @@ typedef struct wk_train_config {
     void *context; // of both
 } wk_train_config;
 
-/// All zero: nothing said, nobody watching.
+/// All zero: no settings, no callbacks.
 wk_train_config wk_train_config_default(void);
 
 /// Why a run ended.

@@ -18,11 +18,13 @@ enum { WK_POLICY_EXPLORE = -1 };
 /// learner does not have is an error.
 wk_status wk_acting_create(wk_learner *learner, int policy, int count, wk_acting **out,
                            wk_error *err);
-/// The same with wk_acting_estimates: what the learner expects of the states it acts in.
+/// As wk_acting_create, with wk_acting_estimates: what the learner expects of the states it acts
+/// in.
 wk_status wk_acting_create_estimating(wk_learner *learner, int policy, int count, wk_acting **out,
                                       wk_error *err);
-/// The same for the members of a population of learners, each in its own `count` environments; the
-/// first is the leader, whose calls of wk_acting_step_population act for all of them.
+/// As wk_acting_create, for the members of a population of learners, each in its own `count`
+/// environments; the first is the leader, whose calls of wk_acting_step_population act for all of
+/// them.
 wk_status wk_acting_create_population(wk_learner *const *learners, int members, int policy,
                                       int count, wk_acting **out, wk_error *err);
 /// NULL is allowed. The leader of a population is destroyed first.
@@ -42,8 +44,8 @@ typedef struct wk_acting_rows {
 } wk_acting_rows;
 wk_status wk_acting_step(wk_acting *acting, const wk_acting_rows *rows, wk_act_mode mode,
                          wk_error *err);
-/// The same for each member of a population. One without `actions` does not act, and keeps its
-/// states.
+/// As wk_acting_step, for each member of a population. One without `actions` does not act, and
+/// keeps its states.
 wk_status wk_acting_step_population(wk_acting *leader, const wk_acting_rows *rows, wk_act_mode mode,
                                     wk_error *err);
 

@@ -52,10 +52,10 @@ enum {
     // memory for it. Less memory, the same results.
     WK_LEARNER_NO_PREFETCH = 4,
 };
-/// The same with programs, and device memory, only for those uses.
+/// As wk_learner_create, with programs and device memory for those uses only.
 wk_status wk_learner_create_for(unsigned uses, const wk_learner_config *config, wk_backend *backend,
                                 wk_learner **out, wk_error *err);
-/// The same for a population of `count` learners with configs that are alike
+/// As wk_learner_create_for, for a population of `count` learners with configs that are alike
 /// (wk_learner_config_is_alike), each on its own of the `backends`, which may all be one. The first
 /// is their leader: what stages, starts and finishes updates takes the leader, and arrays with an
 /// element for each member; acting, saving and everything else takes a member.
@@ -105,11 +105,11 @@ typedef struct wk_task_metrics {
 wk_status wk_learner_update(wk_learner *learner, const wk_learner_batch *batch,
                             wk_learner_metrics *metrics, float *delta, wk_error *err);
 
-/// The same in three parts, so that the host can prepare a batch while the device works on the
-/// previous one. Stage copies a batch to the device; start enqueues the update on the batch staged
-/// last; finish waits for it. Between start and finish only staging and acting are allowed. An
-/// async device with enough memory prefetches: it runs the world model on a staged batch as soon as
-/// the previous update has made its model's step. That changes when work is done, never the
+/// wk_learner_update in three parts, so that the host can prepare a batch while the device works on
+/// the previous one. Stage copies a batch to the device; start enqueues the update on the batch
+/// staged last; finish waits for it. Between start and finish only staging and acting are allowed.
+/// An async device with enough memory prefetches: it runs the world model on a staged batch as soon
+/// as the previous update has made its model's step. That changes when work is done, never the
 /// results. Frames in pinned memory (wk_pinned_create) are copied asynchronously: they must stay
 /// valid until their update is finished or another batch is staged. Frames on the device must stay
 /// valid as long; later work in the transfer queue may overwrite them. Either result may be NULL.
@@ -140,7 +140,7 @@ wk_status wk_learner_observe(wk_learner *learner, const wk_learner_batch *batch,
 
 /// Name of the first metric that is not finite ("model_loss"), or NULL when all are finite.
 const char *wk_learner_metrics_nonfinite(const wk_learner_metrics *metrics);
-/// The same for the first `tasks` tasks ("reward_loss").
+/// As wk_learner_metrics_nonfinite, for the first `tasks` tasks ("reward_loss").
 const char *wk_task_metrics_nonfinite(const wk_task_metrics *metrics, int tasks);
 
 /// Updates done, and optimiser steps skipped because of non-finite numbers, over all networks.
@@ -171,7 +171,7 @@ wk_status wk_learner_restore_in(wk_learner *learner, const wk_dir *in, const cha
 /// the file.
 typedef wk_safetensors_pair wk_weights_label;
 
-/// The same in a directory (base/file.h), with labels on the file.
+/// As wk_learner_save, in a directory (base/dir.h), with labels on the file.
 wk_status wk_learner_save_labelled(const wk_learner *learner, const wk_dir *in, const char *path,
                                    const wk_weights_label *labels, size_t count, wk_error *err);
 

@@ -11,8 +11,8 @@ typedef struct wk_prediction wk_prediction;
 /// with a context of 0 there is no open loop. The learner is borrowed.
 wk_status wk_prediction_create(wk_learner *learner, int count, int steps, int context,
                                wk_prediction **out, wk_error *err);
-/// The same for the errors of an open loop alone, with those of the reward heads; the learner must
-/// have task policies.
+/// As wk_prediction_create, for the errors of an open loop alone, with those of the reward heads;
+/// the learner must have task policies.
 wk_status wk_prediction_create_errors(wk_learner *learner, int count, int steps, int context,
                                       wk_prediction **out, wk_error *err);
 void wk_prediction_destroy(wk_prediction *prediction);
@@ -26,7 +26,7 @@ typedef struct wk_predicted {
     float *disagreement; // [T-1,B] of the ensemble at (state t, action)
     float *open_loop;    // [T,B,64,64,3]: reconstructions of the context, then imagined frames
     float *open_vectors; // [T,B,V], the same of vectors
-    // Of a prediction that judges, and nothing else of it:
+    // Only with wk_prediction_create_errors, which gives nothing else:
     float *open_loop_error;   // [T,B], as `error`
     float *open_loop_rewards; // [tasks,T,B], the reward heads'
 } wk_predicted;

@@ -1,6 +1,5 @@
-// Numbers of files and settings have a point: whoever calls the library may have chosen a locale
-// where they do not. Entries that read or write such text work in the C locale and give the
-// caller's back.
+// Files and settings use a decimal point, whatever the caller's locale. Functions of the API that
+// read or write them switch to the C locale (enter) and restore the caller's (leave).
 #ifndef WK_API_C_LOCALE_H
 #define WK_API_C_LOCALE_H
 

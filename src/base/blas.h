@@ -1,17 +1,18 @@
-// OpenBLAS under limits on memory. It takes 128 MiB of address space for every thread that calls
-// it, at its first call, and tries for ever where there is none (ulimit -v, as batch systems set
-// it): so it is taken here, where a lack of it is an error.
+// OpenBLAS under limits on memory. It allocates 128 MiB of address space for every thread that
+// calls it, at the first call, and retries forever when that fails (ulimit -v, as batch systems set
+// it). So the memory is allocated up front, where failure can be reported.
 #ifndef WK_BASE_BLAS_H
 #define WK_BASE_BLAS_H
 
 #include "waker/error.h"
 
-/// Has OpenBLAS take its memory for `threads` threads that call it at the same time. Keeps it.
+/// Has OpenBLAS allocate its memory for `threads` threads that call it at the same time, and keep
+/// it.
 wk_status wk_blas_prepare(int threads, wk_error *err);
 
 /// For main, before anything else: OpenBLAS also starts a thread for each further core as it is
-/// loaded, which we never use, and cannot end where they find no memory. Under a limit the program
-/// starts itself again without them.
+/// loaded. waker never uses them, and where they find no memory they never end, so that the program
+/// hangs at its exit. Under a limit the program starts itself again without them.
 void wk_blas_without_threads(char **argv);
 
 #endif

@@ -10,7 +10,7 @@
 /// The checksum of the bytes whose checksum so far is `crc` (0 at the beginning) followed by these.
 uint32_t wk_crc32c(uint32_t crc, const void *bytes, size_t size);
 
-/// The same by tables only; public so that tests can compare the two.
+/// As wk_crc32c, by tables only; public so that tests can compare the two.
 uint32_t wk_crc32c_portable(uint32_t crc, const void *bytes, size_t size);
 
 #define WK_FNV1A_START 0xcbf29ce484222325u

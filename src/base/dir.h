@@ -26,7 +26,7 @@ wk_status wk_dir_open(const wk_dir *in, const char *path, wk_dir **out, wk_error
 /// Opens the directory `name` of `in` to change things in it. WK_E_NOT_FOUND when it is not there,
 /// WK_E_INPUT when it is a link.
 wk_status wk_dir_open_own(const wk_dir *in, const char *name, wk_dir **out, wk_error *err);
-/// The same, made durably where it is missing.
+/// As wk_dir_open_own; makes the directory, durably, where it is missing.
 wk_status wk_dir_make(const wk_dir *in, const char *name, wk_dir **out, wk_error *err);
 /// Opens DIRECTORY/PATH to change things in it: the way to the directory may lead through links, no
 /// part of the path may be one (WK_E_INPUT). `make` makes what is missing, else that is
@@ -61,7 +61,7 @@ wk_status wk_dir_stat(const wk_dir *dir, const char *name, wk_entry *entry, uint
 /// failure.
 typedef WK_ARRAY(char *) wk_names;
 wk_status wk_dir_list(const wk_dir *dir, wk_names *out, wk_error *err);
-/// The same of a path.
+/// As wk_dir_list, of a path.
 wk_status wk_path_list(const char *path, wk_names *out, wk_error *err);
 void wk_names_free(wk_names *names);
 

@@ -26,14 +26,15 @@ typedef struct wk_document {
 
 /// Reads the file, whose value must be an object, and enters it. Close it also after a failure.
 wk_status wk_document_open(const char *path, wk_document *out, wk_error *err);
-/// The same for text in memory; `path` is for messages.
+/// As wk_document_open, for text in memory; `path` is for messages.
 wk_status wk_document_start(const char *path, const char *bytes, size_t size, wk_document *out,
                             wk_error *err);
 /// Whether everything was read without an error; releases the file.
 wk_status wk_document_close(wk_document *document, wk_error *err);
 
-/// Reads a file of objects, one to a line, each with a call that reads its members. A line is whole
-/// when its newline is there: the last one may just be being written. Errors name the line.
+/// Reads a file of objects, one to a line, each with a call that reads its members. A line is
+/// complete when its newline is there: the last one may just be being written. Errors name the
+/// line.
 typedef wk_status wk_document_line(void *context, wk_document *line, wk_error *err);
 wk_status wk_document_lines(const char *path, wk_document_line *read, void *context, wk_error *err);
 
@@ -61,7 +62,7 @@ const char *wk_document_string(wk_document *document, wk_arena *arena);
 /// an error.
 const char *wk_document_raw(wk_document *document, size_t *length);
 
-/// Makes the file wrong: "'PATH': message". The first such call counts.
+/// Records a format error, "'PATH': message". Only the first error is kept.
 void wk_document_fail(wk_document *document, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

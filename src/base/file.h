@@ -47,7 +47,8 @@ wk_status wk_file_write(const char *path, const void *bytes, size_t size, wk_err
 wk_status wk_file_write_in(const wk_dir *in, const char *name, const void *bytes, size_t size,
                            wk_error *err);
 
-/// The same with a finished text, which is freed; WK_E_MEMORY if its memory had run out.
+/// As wk_file_write_in, with a finished text, which is freed; WK_E_MEMORY if its memory had run
+/// out.
 wk_status wk_file_write_text(const wk_dir *in, const char *name, wk_text *text, wk_error *err);
 
 /// An atomic write in pieces. Begin, append, then commit; discard (or a failed call) removes the

@@ -13,7 +13,7 @@ typedef struct wk_limits {
 /// Those of this process.
 wk_limits wk_limits_now(void);
 
-/// The same with `membership` for /proc/self/cgroup and `root` for /sys/fs/cgroup.
+/// As wk_limits_now, with `membership` for /proc/self/cgroup and `root` for /sys/fs/cgroup.
 wk_limits wk_limits_read(const char *membership, const char *root);
 
 #endif

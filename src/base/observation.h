@@ -1,4 +1,4 @@
-// Sizes of what is observed, for all that stores or shows it: replay, learner, runs.
+// Sizes of an observation.
 #ifndef WK_BASE_OBSERVATION_H
 #define WK_BASE_OBSERVATION_H
 

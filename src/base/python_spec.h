@@ -1,5 +1,5 @@
-// How a function of Python is named where else the file of a plug-in is: FILE.py:FUNCTION, or
-// MODULE:FUNCTION, which Python finds the file of. FUNCTION may have dots: a static method.
+// Names of Python functions in places that otherwise take a plug-in's path: FILE.py:FUNCTION, or
+// MODULE:FUNCTION, whose file Python finds. FUNCTION may have dots: a static method.
 #ifndef WK_BASE_PYTHON_SPEC_H
 #define WK_BASE_PYTHON_SPEC_H
 

@@ -26,7 +26,7 @@ void wk_table_cell(wk_table *table, const char *format, ...) __attribute__((form
 
 /// Appends the table with `indent` blanks before each line; the headings are underlined by dashes.
 void wk_table_print(const wk_table *table, int indent, wk_text *out);
-/// The same, and frees the table.
+/// As wk_table_print, and frees the table.
 void wk_table_finish(wk_table *table, int indent, wk_text *out);
 /// Appends it with pipes around the cells, which must have one line.
 void wk_table_markdown(const wk_table *table, wk_text *out);

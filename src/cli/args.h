@@ -67,7 +67,7 @@ typedef struct wk_arg {
         name, value, help, type, offsetof(values, field), min, max                                 \
     }
 
-/// The same by type; WK_VALUES is the command's struct of values, which its file defines.
+/// WK_ARG_ROW by type; WK_VALUES is the command's struct of values, which its file defines.
 #define WK_OPT_FLAG(name, field, help)                                                             \
     WK_ARG_ROW(WK_VALUES, WK_ARG_FLAG, name, field, NULL, help, 0, 0)
 #define WK_OPT_TEXT(name, field, value, help)                                                      \

@@ -103,7 +103,7 @@ void wk_cli_warn_older(const wk_cli *cli, const char *directory);
 
 /// Prints a finished text to standard output and frees it; fails if its memory had run out.
 wk_status wk_cli_print(wk_text *text, wk_error *err);
-/// The same where all was well; else frees it. Returns the first that failed.
+/// As wk_cli_print if `status` is WK_OK; else frees the text and returns `status`.
 wk_status wk_cli_print_if(wk_status status, wk_text *text, wk_error *err);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct wk_cli_run {
 
 /// Catches the signals and makes the control.
 void wk_cli_run_begin(const wk_cli *cli, wk_cli_run *run);
-/// The same with a table instead of the line.
+/// As wk_cli_run_begin, with a table instead of the line.
 void wk_cli_run_begin_population(const wk_cli *cli, wk_cli_run *run);
 
 /// Says how it ended in `directory` and sets the exit code for a run to be continued.

@@ -19,10 +19,10 @@ void wk_config_blocks_destroy(wk_config_blocks *blocks);
 /// those of a run is a run's config.yaml.
 wk_status wk_config_blocks_add(wk_config_blocks *blocks, const char *name, const char *bytes,
                                size_t size, wk_error *err);
-/// The same from a file.
+/// As wk_config_blocks_add, from a file.
 wk_status wk_config_blocks_add_file(wk_config_blocks *blocks, const char *path, wk_error *err);
-/// The same for every configuration of the program: `defaults`, made of the field list, and
-/// configs/*.yaml, which are compiled in.
+/// As wk_config_blocks_add, for every configuration of the program: `defaults`, made of the field
+/// list, and configs/*.yaml, which are compiled in.
 wk_status wk_config_blocks_add_embedded(wk_config_blocks *blocks, wk_error *err);
 
 /// Number of blocks, and the name of the i-th and of its file, in the order of the files.

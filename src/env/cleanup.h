@@ -3,7 +3,7 @@
 // and the maximum number of blocks, and the number of blocks of each colour. The same world comes
 // with two robots: a point that is pushed and turned, and a car with two driven wheels.
 //
-// Reward of a task per engine step, summed over the two engine steps of an agent step:
+// Reward of a task per control step, summed over the two control steps of an agent step:
 //     r = 100 sum_b (d_b before - d_b after) + 0.5 completion,    d_b = |x_b - goal's centre|
 // where completion is the share of blocks whose centre lies strictly inside their goal, 1 without
 // blocks. Tasks: sort (green left, blue right), sort-reverse (the other way), push (all right).

@@ -1,5 +1,5 @@
 // The tasks of a clean-up world as functions of where the blocks are: which goal a block belongs
-// to, how far away it is, and what an engine step earns.
+// to, how far away it is, and what a control step earns.
 #ifndef WK_ENV_CLEANUP_TASK_H
 #define WK_ENV_CLEANUP_TASK_H
 
@@ -21,7 +21,7 @@ typedef struct wk_cleanup_progress {
 /// `half_size`.
 wk_cleanup_progress wk_cleanup_measure(double half_size, int green, int blue, const double *xyz);
 
-/// Reward of an engine step: 100 (distance before - after) + 0.5 completion after.
+/// Reward of a control step: 100 (distance before - after) + 0.5 completion after.
 double wk_cleanup_reward(const wk_cleanup_progress *before, const wk_cleanup_progress *after,
                          int task);
 

@@ -31,11 +31,11 @@ bool wk_physics_settle(const mjModel *model, mjData *data);
 /// dropped for lack of memory); the state is then of no use.
 bool wk_physics_advance(const mjModel *model, mjData *data, int count);
 
-/// Advances `count` >= 1 whole time steps under data->ctrl, ending with the poses of all bodies and
-/// geoms consistent with qpos; velocities' sensors are those before the last step. For models with
-/// free or ball joints: MuJoCo 2 normalises the quaternions in qpos whenever it computes poses, and
-/// twice is not always the same as once, so only steps that begin with the poses can be continued
-/// exactly from a saved state. False as above.
+/// As wk_physics_advance, for models with free or ball joints, by `count` >= 1 whole time steps. It
+/// ends with the poses of all bodies and geoms consistent with qpos; sensors of velocities are
+/// those before the last step. (MuJoCo 2 normalises the quaternions in qpos each time it computes
+/// poses, and twice is not always once: only steps that begin with the poses continue exactly from
+/// a saved state.)
 bool wk_physics_run(const mjModel *model, mjData *data, int count);
 
 /// Bytes of a saved state. The model itself (height fields, poses written into it) is not part of

@@ -59,8 +59,8 @@ wk_python_answer wk_python_wait(wk_python_process *process, double seconds,
 /// then.
 void wk_python_dismiss(const wk_python_process *process);
 
-/// Ends the process and everything it started; with `gently` it may first close its environment. A
-/// zeroed one is fine.
+/// Ends the process and everything it started. With `gently` it first gets some seconds to close
+/// its environment and end by itself. A zeroed one is fine.
 void wk_python_stop(wk_python_process *process, bool gently);
 
 /// The file of a function that is named by its module, as FILE.py:FUNCTION; runs Python.

@@ -7,7 +7,7 @@
 #include <mujoco/mujoco.h>
 
 extern const wk_domain wk_terrain_walker;
-/// The same with a body whose weight, grip, strength and limbs are θ too: six parameters.
+/// The walker with gravity, friction, motor strength and limb length in θ too: six parameters.
 extern const wk_domain wk_terrain_body;
 extern const wk_domain wk_terrain_hopper;
 

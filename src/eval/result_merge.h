@@ -27,7 +27,7 @@ typedef struct wk_earlier {
     WK_ARRAY(wk_earlier_part) parts;
 } wk_earlier;
 
-/// Takes the parts of the list that the document stands in front of.
+/// Reads the list that the document is at, and adds its parts with wk_earlier_add.
 typedef void wk_take_parts(wk_document *document, wk_earlier *out);
 
 /// The files of a result.

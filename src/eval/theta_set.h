@@ -38,7 +38,7 @@ wk_status wk_theta_set_draw(const wk_domain *domain, const char *name, int count
 void wk_theta_set_print(const wk_theta_set *set, const wk_domain *domain, wk_text *out);
 
 /// Opens the set of the program called `name`, or the file of that path where there is none; it
-/// must be whole and of that domain, and each θ a world that can be made.
+/// must be undamaged and of that domain, and each θ a world that can be made.
 wk_status wk_theta_set_open(const char *name, const wk_domain *domain, wk_theta_set *out,
                             wk_error *err);
 void wk_theta_set_free(wk_theta_set *set);

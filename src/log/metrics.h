@@ -106,7 +106,7 @@ wk_status wk_metrics_add_sink(wk_metrics *metrics, const wk_metrics_sink *sink, 
 /// Adds a scalar to the next write; the last one of a name wins. Names are copied.
 void wk_metrics_scalar(wk_metrics *metrics, const char *name, double value);
 
-/// The same for a timing (a speed, a share of time).
+/// As wk_metrics_scalar, for a timing (a speed, a share of time).
 void wk_metrics_timing(wk_metrics *metrics, const char *name, double value);
 
 /// Adds a still or a clip to the next write, encoded at once.

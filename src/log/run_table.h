@@ -6,7 +6,7 @@
 
 #include "log/status_line.h"
 
-/// What a row shows. Of the values, phases and device count for the line about all runs.
+/// What a row shows. `values.seconds` and `values.device` are used in the line about all runs only.
 typedef struct wk_run_row {
     const char *name, *state; // "waker-m-seed0", "running"
     wk_status_values values;

@@ -37,7 +37,8 @@ void wk_speed_observe(wk_speed *speed, const wk_speed_point *now, bool prefillin
 
 /// Updates per second of late; NaN before there are any.
 double wk_speed_updates(const wk_speed *speed);
-/// The same for steps, in the part the run is in.
+/// Steps per second of late, in the part the run is in (prefill or learning); NaN before there are
+/// any.
 double wk_speed_steps(const wk_speed *speed);
 
 /// Seconds until `total` steps are done, of which the first `prefill` are without updates; NaN

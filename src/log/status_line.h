@@ -81,7 +81,7 @@ int wk_status_line_rows(const wk_status_line *line);
 /// Prints a message on a line of its own.
 void wk_status_line_message(wk_status_line *line, const char *message);
 
-/// The same as a log's sink, with the line as context.
+/// As wk_status_line_message, as a log's sink with the line as context.
 void wk_status_line_log(void *line, wk_log_level level, const char *message);
 
 /// Shows the last state and ends the line; frees its memory. It may be started again.

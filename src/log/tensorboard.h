@@ -7,9 +7,9 @@
 
 #include "log/metrics.h"
 
-/// Opens event file `name` in `dir` and cuts it back to `max` bytes, or, where it is
-/// shorter, to its last whole record. An empty name, or one that does not exist, begins a new file.
-/// `used` gets the file's name. A new file begins with the config's settings.
+/// Opens event file `name` in `dir` and cuts it back to `max` bytes, or, where it is shorter, to
+/// its last complete record. An empty name, or one that does not exist, begins a new file. `used`
+/// gets the file's name. A new file begins with the config's settings.
 wk_status wk_tensorboard_open(const wk_dir *dir, const char *name, uint64_t max,
                               const wk_metrics_config *config, char used[WK_METRICS_FILE_MAX],
                               wk_metrics_sink *out, wk_error *err);

@@ -40,7 +40,8 @@ wk_status wk_png_write(const char *path, const wk_image *image, wk_error *err);
 wk_status wk_gif_encode(const wk_image *frames, size_t count, int delay_cs, uint8_t **bytes,
                         size_t *size, wk_error *err);
 
-/// The same animation frame by frame, holding only the encoded bytes: for clips too long to keep.
+/// The animation of wk_gif_encode frame by frame, holding only the encoded bytes: for clips too
+/// long to keep.
 typedef struct wk_gif wk_gif;
 wk_status wk_gif_create(int width, int height, int delay_cs, wk_gif **out, wk_error *err);
 wk_status wk_gif_add(wk_gif *gif, const wk_image *frame, wk_error *err);

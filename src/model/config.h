@@ -89,8 +89,8 @@ typedef enum wk_policy_gradient {
 /// Where exploring actions come from.
 typedef enum wk_exploration { WK_EXPLORE_PLAN2EXPLORE, WK_EXPLORE_RANDOM } wk_exploration;
 
-/// What a key of each kind is to the learner. A text with choices is its place among them, which is
-/// the enum's value: `ensemble_kind` is a wk_disagreement, `ensemble_clip` a wk_clip.
+/// C types of the learner's fields by kind. A TEXT with choices is stored as its index among them,
+/// which is the enum's value: `ensemble_kind` is a wk_disagreement, `ensemble_clip` a wk_clip.
 typedef int wk_learner_INT;
 typedef float wk_learner_NUMBER;
 typedef int wk_learner_TEXT;

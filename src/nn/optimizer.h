@@ -26,9 +26,9 @@ void wk_optimizer_destroy(wk_optimizer *optimizer);
 /// members.
 wk_tensor wk_optimizer_record(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss,
                               wk_tensor flag);
-/// The same in two graphs: the first exports gradients and norm to a handoff buffer of the
-/// optimiser, the second imports them, may read the weights, and makes the step. Its scope uses all
-/// weights of the set. Both return the norm, each in its graph.
+/// As wk_optimizer_record, in two graphs: the first exports gradients and norm to a handoff buffer
+/// of the optimiser, the second imports them, may read the weights, and makes the step. Its scope
+/// uses all weights of the set. Both return the norm, each in its graph.
 wk_tensor wk_optimizer_export_gradients(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss);
 wk_tensor wk_optimizer_import_gradients(wk_optimizer *optimizer, wk_scope *scope);
 void wk_optimizer_step(wk_optimizer *optimizer, wk_tensor flag);

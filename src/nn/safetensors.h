@@ -77,7 +77,7 @@ wk_status wk_safetensors_save_in(const wk_dir *in, const char *name,
                                  const wk_safetensors_source *tensors, size_t count,
                                  const wk_safetensors_pair *metadata, size_t pairs, wk_error *err);
 
-/// A file whose header has been read and found sound.
+/// A file whose header has been read and found valid.
 typedef struct wk_safetensors wk_safetensors;
 
 /// Opens a file and checks all of its header, metadata checksum included, but no tensor data yet.
@@ -85,7 +85,8 @@ wk_status wk_safetensors_open(const char *path, wk_safetensors **out, wk_error *
 wk_status wk_safetensors_open_in(const wk_dir *in, const char *name, wk_safetensors **out,
                                  wk_error *err);
 
-/// The same for a file in memory, which must outlive the result; `name` is for messages.
+/// As wk_safetensors_open, for a file in memory, which must outlive the result; `name` is for
+/// messages.
 wk_status wk_safetensors_open_memory(const void *bytes, size_t size, const char *name,
                                      wk_safetensors **out, wk_error *err);
 
@@ -128,16 +129,16 @@ typedef struct wk_safetensors_filter {
     const void *context;
 } wk_safetensors_filter;
 
-/// The same for a part of a file: tensors that `filter` calls foreign are neither read nor
-/// unexpected.
+/// As wk_safetensors_read_all, for a part of a file: tensors that `filter` calls foreign are
+/// neither read nor unexpected.
 wk_status wk_safetensors_read_part(const wk_safetensors *file, const wk_safetensors_target *targets,
                                    size_t count, wk_safetensors_filter filter, wk_error *err);
 
 /// Reads every tensor once and verifies its checksum.
 wk_status wk_safetensors_verify(const wk_safetensors *file, wk_error *err);
 
-/// The same for a file of weights that this program wrote: it has checksums, and its numbers are
-/// finite.
+/// As wk_safetensors_verify, for a file of weights that this program wrote: it must have checksums,
+/// and its numbers must be finite.
 wk_status wk_safetensors_verify_weights(const wk_safetensors *file, wk_error *err);
 
 #endif

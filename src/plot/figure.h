@@ -70,7 +70,7 @@ wk_status wk_figure_draw(const wk_figure *figure, double scale, wk_image *out, w
 /// Writes STEM.svg and STEM.png (2 pixels a point), atomically.
 wk_status wk_figure_write(const wk_figure *figure, const char *stem, wk_error *err);
 
-/// The same as FOLDER/NAME; destroys the figure, also after a failure.
+/// As wk_figure_write, with the stem FOLDER/NAME; destroys the figure, also after a failure.
 wk_status wk_figure_save(wk_figure *figure, const char *folder, const char *name, wk_error *err);
 
 #endif

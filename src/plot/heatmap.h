@@ -66,7 +66,7 @@ void wk_heatmap_text(const wk_heatmap *map, wk_text *out);
 /// grey. Zero-initialise and free the image.
 wk_status wk_heatmap_draw(const wk_heatmap *map, wk_image *out, wk_error *err);
 
-/// The same as a PNG file.
+/// Writes what wk_heatmap_draw draws as a PNG file.
 wk_status wk_heatmap_write(const wk_heatmap *map, const char *path, wk_error *err);
 
 #endif

@@ -35,10 +35,10 @@ typedef struct wk_replay_log_config {
 } wk_replay_log_config;
 
 /// Rebuilds `replay`, which must be fresh, from the log up to `mark`, cuts the log there, and then
-/// records every change of it. Without a mark (NULL) the log is taken up to its last whole record:
-/// a torn tail, as a crash leaves it, is cut off. Damage before that place is WK_E_FORMAT and
-/// nothing is cut; so is a log that does not fit the store. After a failure the store is only good
-/// to be destroyed.
+/// records every change of it. Without a mark (NULL) the log is taken up to its last complete
+/// record: a torn tail, as a crash leaves it, is cut off. Damage before that place is WK_E_FORMAT
+/// and nothing is cut; so is a log that does not fit the store. After a failure the store is only
+/// good to be destroyed.
 wk_status wk_replay_log_open(const wk_replay_log_config *config, const wk_replay_mark *mark,
                              wk_replay *replay, wk_replay_log **out, wk_error *err);
 

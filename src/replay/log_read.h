@@ -1,5 +1,5 @@
-// Reading a log: which segments belong together and whether their bytes are whole (log_walk.c), and
-// rebuilding a store from them, which wk_replay_log_open and wk_replay_log_read share.
+// Reading a log: which segments belong together and whether their bytes are undamaged (log_walk.c),
+// and rebuilding a store from them, which wk_replay_log_open and wk_replay_log_read share.
 #ifndef WK_REPLAY_LOG_READ_H
 #define WK_REPLAY_LOG_READ_H
 
@@ -30,8 +30,8 @@ void wk_log_index_evict(wk_log_index *index, uint64_t id, uint64_t sequence);
 wk_status wk_log_first(const wk_dir *dir, const wk_replay_mark *mark, uint64_t *first,
                        wk_error *err);
 
-/// Rebuilds `replay` from the log up to `mark` (NULL: to its last whole record). The index must be
-/// zero before and freed by the caller, also on failure.
+/// Rebuilds `replay` from the log up to `mark` (NULL: to its last complete record). The index must
+/// be zero before and freed by the caller, also on failure.
 wk_status wk_log_restore(const wk_dir *dir, const wk_replay_mark *mark, wk_replay *replay,
                          wk_log_index *index, wk_error *err);
 

@@ -1,6 +1,6 @@
-// A damaged log made usable again: every episode whose records are all whole is written once more,
-// into new segments after the old ones. The old segments are only read; the caller renames them
-// once a checkpoint has the new mark.
+// A damaged log made usable again: every episode whose records are all undamaged is written once
+// more, into new segments after the old ones. The old segments are only read; the caller renames
+// them once a checkpoint has the new mark.
 #ifndef WK_REPLAY_SALVAGE_H
 #define WK_REPLAY_SALVAGE_H
 

@@ -25,7 +25,7 @@ typedef struct wk_report_images {
 } wk_report_images;
 
 /// Draws a contact sheet of every built-in domain, and of each method takes the newest open-loop
-/// strip of its first run that has one. What cannot be drawn is said in `missing`, what cannot be
+/// strip of its first run that has one. What cannot be drawn is listed in `missing`, what cannot be
 /// read among the problems of the runs.
 wk_status wk_report_images_make(wk_runs *runs, wk_report_images *out, wk_sentences *missing,
                                 wk_error *err);

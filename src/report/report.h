@@ -47,10 +47,10 @@ wk_status wk_report_page(const wk_report *report, wk_text *out, wk_error *err);
 
 /// Tables, comparisons, problems and what is missing, for people.
 void wk_report_text(const wk_report *report, wk_text *out);
-/// The same as JSON.
+/// What wk_report_text prints, as JSON.
 void wk_report_json(const wk_report *report, wk_text *out);
 
-/// What is said in words, from the comparisons alone: which method scores higher than which, and
+/// The findings in words, from the comparisons alone: which method scores higher than which, and
 /// where nothing can be claimed. One or two sentences for each metric and exploration, in the
 /// paper's order; none without scores.
 wk_status wk_findings_make(const wk_comparison *comparison, wk_sentences *out, wk_error *err);

@@ -25,7 +25,8 @@ wk_status wk_device_choose(const char *device, const char *precision, wk_device 
 wk_status wk_device_open(const char *device, const char *precision, wk_pool *pool, wk_backend **out,
                          wk_device *chosen, wk_error *err);
 
-/// The same for a population: backends [count], one for each run, which on the CPU are one.
+/// As wk_device_open, for a population: backends [count], one for each run, which on the CPU are
+/// one.
 wk_status wk_device_open_population(const char *device, const char *precision, int count,
                                     wk_pool *pool, wk_backend **out, wk_device *chosen,
                                     wk_error *err);

@@ -20,9 +20,9 @@ typedef struct wk_lock {
 /// Takes DIR/lock; WK_E_INPUT when another process has it. The file's time of modification is then
 /// when it was taken.
 wk_status wk_lock_take(const wk_dir *dir, wk_lock *lock, wk_error *err);
-/// The same, after waiting up to `seconds` for a process that holds it: one that was told to stop
-/// is still saving, and a file system of several machines frees the lock of a dead one late. The
-/// log (NULL: silent) says that it waits.
+/// As wk_lock_take, after waiting up to `seconds` for a process that holds it: one that was asked
+/// to stop is still saving, and a file system of several machines frees the lock of a dead one
+/// late. The log (NULL: silent) says that it waits.
 wk_status wk_lock_take_within(const wk_dir *dir, double seconds, const wk_log *log, wk_lock *lock,
                               wk_error *err);
 enum { WK_LOCK_WAIT_SECONDS = 10 }; // unless the caller asks for another time

@@ -1,6 +1,6 @@
-// Repairing a run whose replay log is damaged: every whole episode is kept, the newest checkpoint
-// gets a mark in the new log, and the run is recorded as no longer exact. Nothing is deleted: what
-// is replaced stays under a name that begins with "damaged-".
+// Repairing a run whose replay log is damaged: every undamaged episode is kept, the newest
+// checkpoint gets a mark in the new log, and the run is recorded as no longer exact. Nothing is
+// deleted: what is replaced stays under a name that begins with "damaged-".
 //
 // RUN/repairs.jsonl has one line for each repair. A run with that file continues, but not to the
 // bytes of a run that was never damaged.
@@ -23,8 +23,8 @@ typedef struct wk_run_repair {
     uint64_t stopped; // environments whose running episode was lost; they begin a new one
 } wk_run_repair;
 
-/// Repairs the newest checkpoint that is whole itself, unless one can be continued as it is. Takes
-/// the run's lock. A failure leaves the run as it was. `progress` may be NULL.
+/// Repairs the newest checkpoint whose own files are undamaged, unless one can be continued as it
+/// is. Takes the run's lock. A failure leaves the run as it was. `progress` may be NULL.
 wk_status wk_run_repair_log(const char *directory, wk_progress_line *progress, wk_run_repair *out,
                             wk_error *err);
 

@@ -89,7 +89,7 @@ static inline size_t wk_run_vector_bytes(const wk_domain *domain, int count)
 wk_status wk_run_file_write(const wk_run_state *state, uint64_t config, const wk_replay_mark *mark,
                             wk_text *out, wk_error *err);
 
-/// Whether the bytes are a whole file; gives its header. `path` is for the message.
+/// Whether the bytes are a complete, undamaged file; gives its header. `path` is for the message.
 wk_status wk_run_file_check(const void *bytes, size_t size, const char *path, wk_run_header *out,
                             wk_error *err);
 

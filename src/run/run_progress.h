@@ -32,15 +32,16 @@ typedef struct wk_run_progress {
 /// Reads it. A run whose configuration cannot be read is an error.
 wk_status wk_run_progress_read(const char *directory, wk_run_progress *out, wk_error *err);
 
-/// The same of an open directory, for callers that know its configuration: `out` has total and
-/// prefill.
+/// As wk_run_progress_read, of an open directory, for callers that know its configuration: `out`
+/// has total and prefill.
 wk_status wk_run_progress_read_in(const wk_dir *run, wk_run_progress *out, wk_error *err);
 
 /// Agent steps a second of learning between two moments, which steps of the prefill say nothing
-/// about; NaN where that cannot be said.
+/// about; NaN where it is not known.
 double wk_run_rate(const wk_run_progress *progress, const wk_run_moment *before,
                    const wk_run_moment *after);
-/// The same by the files alone: the log since the newest checkpoint, or the two newest checkpoints.
+/// As wk_run_rate, by the files alone: the log since the newest checkpoint, or the two newest
+/// checkpoints.
 double wk_run_rate_by_files(const wk_run_progress *progress);
 /// Seconds left at that rate; NaN where nothing is left.
 double wk_run_seconds_left(const wk_run_progress *progress, double rate);

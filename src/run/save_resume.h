@@ -37,9 +37,9 @@ typedef struct wk_checkpoints {
     wk_run_schedule saved; // as the newest checkpoint has it
 } wk_checkpoints;
 
-/// Resumes from the newest checkpoint that is whole and whose replay data is; in a directory where
-/// a run may begin it makes an empty replay with its log and leaves the other parts alone. Nothing
-/// is cut or deleted before the checkpoint is loaded.
+/// Resumes from the newest checkpoint that is undamaged, its replay data included; in a directory
+/// where a run may begin it makes an empty replay with its log and leaves the other parts alone.
+/// Nothing is cut or deleted before the checkpoint is loaded.
 wk_status wk_checkpoints_open(const wk_dir *run, const wk_checkpoint_parts *parts,
                               wk_checkpoints *out, wk_error *err);
 

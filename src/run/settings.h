@@ -7,7 +7,7 @@
 #include "config/blocks.h"
 #include "run/world.h"
 
-/// What a caller says; all zero: nothing. Borrowed.
+/// What a caller sets; all zero: nothing. Borrowed.
 typedef struct wk_run_settings {
     const char *const *blocks; // names, applied from left to right
     size_t n_blocks;

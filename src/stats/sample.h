@@ -1,4 +1,4 @@
-// The arithmetic behind the public statistics, on plain arrays that are known to be sound: nothing
+// The arithmetic behind the public statistics, on plain arrays that were checked before: nothing
 // here can fail. The bootstrap calls it for every resample, tests with draws of their own.
 #ifndef WK_STATS_SAMPLE_H
 #define WK_STATS_SAMPLE_H

@@ -91,7 +91,7 @@ typedef struct wk_sweep_grid {
 
 /// Reads a grid: a file, or one of the program's own by its name ("paper-main").
 wk_status wk_sweep_grid_open(const char *path, wk_sweep_grid *out, wk_error *err);
-/// The same from text; paths of `files` begin in the folder of `name`.
+/// As wk_sweep_grid_open, from text; paths of `files` begin in the folder of `name`.
 wk_status wk_sweep_grid_parse(const char *name, const char *bytes, size_t size, wk_sweep_grid *out,
                               wk_error *err);
 void wk_sweep_grid_free(wk_sweep_grid *grid);

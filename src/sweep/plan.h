@@ -81,14 +81,15 @@ void wk_sweep_words_print(const wk_sweep_words *words, const char *program, wk_t
 /// Adds the words after `waker` of: train --logdir DIRECTORY/NAME --configs ... --KEY VALUE ...
 void wk_sweep_train_words(const wk_sweep_plan *plan, const char *directory, int task,
                           wk_sweep_words *out);
-/// The same of a command that follows it: adapt DIRECTORY/NAME OPTIONS...
+/// As wk_sweep_train_words, of a command that follows the training: adapt DIRECTORY/NAME OPTIONS...
 void wk_sweep_follow_words(const wk_sweep_plan *plan, const char *directory, int task,
                            wk_sweep_follow_kind follow, wk_sweep_words *out);
-/// The same of all of it, which launchers start: sweep run DIRECTORY NAME... (several are trained
-/// as a population).
+/// As wk_sweep_train_words, of all of it, which launchers start: sweep run DIRECTORY NAME...
+/// (several are trained as a population).
 void wk_sweep_task_words(const wk_sweep_plan *plan, const char *directory, const int *tasks,
                          int count, wk_sweep_words *out);
-/// The same of the report over all tasks: report DIRECTORY --out DIRECTORY/report OPTIONS...
+/// As wk_sweep_train_words, of the report over all tasks: report DIRECTORY --out DIRECTORY/report
+/// OPTIONS...
 void wk_sweep_report_words(const wk_sweep_plan *plan, const char *directory, wk_sweep_words *out);
 
 #endif

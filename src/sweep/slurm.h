@@ -10,7 +10,7 @@
 //   options         the options of its jobs (wk_slurm_options)
 //   N.tasks         names of the tasks of submission N: line K is array task K
 //   N.sbatch        its script
-//   logs/           what the jobs have said: N-K.log
+//   logs/           output of the jobs: N-K.log
 //   cancelled       no job begins or goes on ('waker sweep cancel')
 //   on.TASK         the node on which a process works, or died, on the task
 //   failed.NODE.*   one for each failure on a node since a run ended well there: ok.NODE

@@ -13,7 +13,7 @@ wk_status wk_slurm_read(const wk_slurm_system *system, const char *name, bool *t
 
 /// The id of the sweep's jobs; "" where nothing was submitted yet.
 wk_status wk_slurm_id(const wk_slurm_system *system, char out[WK_SLURM_ID_MAX], wk_error *err);
-/// The same, made where there is none.
+/// As wk_slurm_id, made where there is none.
 wk_status wk_slurm_id_make(const wk_slurm_system *system, char out[WK_SLURM_ID_MAX], wk_error *err);
 
 /// The number of the newest submission; 0: none.
@@ -34,7 +34,7 @@ wk_status wk_slurm_task_of(const wk_slurm_system *system, wk_slurm_cache *cache,
 void wk_slurm_options_print(const wk_slurm_options *options, wk_text *out);
 wk_status wk_slurm_options_parse(wk_text *text, wk_slurm_options *out, wk_error *err);
 
-/// Runs a program of Slurm that has to succeed; the error has what it said.
+/// Runs a program of Slurm that has to succeed; the error has its output.
 wk_status wk_slurm_call(const wk_slurm_system *system, const char *const *words, wk_text *output,
                         wk_error *err);
 

@@ -8,7 +8,7 @@
 //   DIRECTORY/sweep/tasks/NAME/lock   held by the process that works on the task
 //   DIRECTORY/sweep/tasks/NAME/attempt.json
 //                                     attempts in a row that made no progress, and the last error
-//   DIRECTORY/sweep/tasks/NAME/log    what its processes have said
+//   DIRECTORY/sweep/tasks/NAME/log    output of its processes
 #ifndef WK_SWEEP_STATE_H
 #define WK_SWEEP_STATE_H
 
@@ -48,7 +48,7 @@ typedef struct wk_sweep_state {
     wk_sweep_attempt attempt;
 } wk_sweep_state;
 
-/// Attempts in a row without progress after which a task has failed, unless said otherwise.
+/// Attempts in a row without progress after which a task has failed, unless configured otherwise.
 enum { WK_SWEEP_ATTEMPTS = 3 };
 
 /// Reads the state of a task; `attempts` are allowed. A run whose directory cannot be read is not

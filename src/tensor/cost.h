@@ -9,8 +9,8 @@
 /// What one step costs.
 typedef struct wk_cost {
     double latency; // microseconds during which the device is idle: launch, first loads, tail
-    double work;    // and microseconds during which it uses
-    double share;   // ... this share of the device's processors, in (0, 1]
+    double work;    // microseconds during which the step uses `share` of the processors
+    double share;   // in (0, 1]
 } wk_cost;
 
 /// Fills costs, one for every step, for a device with this many processors. Steps of a group run as

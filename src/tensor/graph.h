@@ -97,12 +97,12 @@ void wk_graph_output(wk_graph *g, wk_tensor x);
 /// on gets zeros. Contributions are added in a fixed order.
 void wk_graph_gradients(wk_graph *g, wk_tensor loss, const wk_tensor *params, size_t count,
                         wk_tensor *grads);
-/// The same values, seen as a constant by reverse mode.
+/// The values of x, seen as a constant by reverse mode.
 wk_tensor wk_graph_stop_gradient(wk_graph *g, wk_tensor x);
 
 // Shape.
 
-/// The same elements under another shape of the same count; never copies.
+/// The elements of x under another shape of the same count; never copies.
 wk_tensor wk_graph_reshape(wk_graph *g, wk_tensor x, wk_shape shape);
 /// Elements start ... start+count-1 of an axis. Copies nothing where the axes before it have
 /// length 1.
@@ -142,7 +142,7 @@ wk_tensor wk_graph_mean_all(wk_graph *g, wk_tensor x);
 /// a [S,M,K] times b [S,K,N]: [S,M,N]. Either may be shared by the stack ([1,..] or rank 2); two
 /// operands of rank 2 give rank 2.
 wk_tensor wk_graph_matmul(wk_graph *g, wk_tensor a, wk_tensor b);
-/// The same product added to sum, which has its shape.
+/// As wk_graph_matmul, added to `sum`, which has its shape.
 wk_tensor wk_graph_matmul_add(wk_graph *g, wk_tensor a, wk_tensor b, wk_tensor sum);
 /// act(x + bias) for x [..,N] and bias [N], or x [S,..,N] and bias [S,N].
 wk_tensor wk_graph_bias_act(wk_graph *g, wk_tensor x, wk_tensor bias, wk_activation activation);

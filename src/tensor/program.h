@@ -15,10 +15,10 @@ typedef struct wk_program wk_program;
 /// ran out here or while the graph was recorded.
 wk_status wk_program_create(const wk_graph *g, wk_backend *backend, wk_program **out,
                             wk_error *err);
-/// The same in two parts, for programs that never run at the same time and share the memory of
-/// their temporaries: planning says how much that is (wk_program_get_stats), compiling places them
-/// in a buffer at least as large, which is borrowed, or in one of the program's own for NULL. A run
-/// then overwrites what the others left there, outputs too.
+/// wk_program_create in two parts, for programs that never run at the same time and share the
+/// memory of their temporaries: planning says how much that is (wk_program_get_stats), compiling
+/// places them in a buffer at least as large, which is borrowed, or in one of the program's own for
+/// NULL. A run then overwrites what the others left there, outputs too.
 wk_status wk_program_plan(const wk_graph *g, wk_backend *backend, wk_program **out, wk_error *err);
 wk_status wk_program_compile(wk_program *program, wk_buffer *temporary, wk_error *err);
 /// Compiles the programs of a population: `count` planned programs whose graphs were recorded alike

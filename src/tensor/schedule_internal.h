@@ -22,7 +22,7 @@ typedef struct wk_step {
     wk_cost cost;
     double finish;   // microseconds until it is done, if nothing is short
     double tail;     // from its beginning to the end of the run
-    double clock;    // when stream 0 gets there
+    double clock;    // when stream 0 reaches it
     double idle;     // of stream 0: microseconds of idle processors
     double used;     // as much of it as chains have got
     double taken;    // and as much as the chain that is being placed would get
@@ -84,10 +84,11 @@ static inline bool wk_schedule_is_late(const wk_scheduler *s, int before)
     return s->step[s->count].clock - s->step[before].clock < 2 * WK_WAITS_US;
 }
 
-/// Finds what each step and each chain is between on stream 0, and when stream 0 gets where.
+/// Finds for each step and chain its bounding steps on stream 0 (`after`, `before`), and when
+/// stream 0 reaches each step (`clock`).
 void wk_schedule_bounds(wk_scheduler *s);
 
-/// False when memory ran out; the same for those below.
+/// The passes; false when memory ran out.
 bool wk_schedule_find_chains(wk_scheduler *s);
 bool wk_schedule_place_chains(wk_scheduler *s);
 bool wk_schedule_order(wk_scheduler *s);

@@ -35,7 +35,7 @@ typedef struct wk_check {
     size_t count;
 } wk_check;
 
-/// The same for any number of threads.
+/// Runs the check. The results do not depend on the number of threads.
 wk_status wk_check_run(const wk_check_config *config, wk_pool *pool, wk_check *out, wk_error *err);
 void wk_check_free(wk_check *check);
 

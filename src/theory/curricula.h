@@ -59,7 +59,7 @@ typedef struct wk_curricula {
     uint64_t *visits;                  // [curricula,θ], episodes of all seeds, owned
 } wk_curricula;
 
-/// The same for any number of threads.
+/// Runs the comparison. The results do not depend on the number of threads.
 wk_status wk_curricula_run(const wk_curricula_config *config, wk_pool *pool, wk_curricula *out,
                            wk_error *err);
 void wk_curricula_free(wk_curricula *comparison);

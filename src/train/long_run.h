@@ -58,9 +58,9 @@ typedef struct wk_long_run_job {
     wk_status (*save)(void *context, wk_error *err);   // a checkpoint, by way of wk_long_run_save
     wk_status (*end)(void *context, wk_run_end *end, wk_error *err);
     void (*show)(const void *context, wk_status_values *values); // adds to the status line
-    // Of runs that go together: adds to its row of the table; the run takes no part any more.
-    void (*show_row)(const void *context, wk_run_row *row);
-    void (*leave)(void *context);
+    // Of runs that go together:
+    void (*show_row)(const void *context, wk_run_row *row); // adds to its row of the table
+    void (*leave)(void *context); // the run has ended or failed; the others go on without it
 } wk_long_run_job;
 
 /// Set up the first group; zero-initialise the rest, and close it also after a failed open.
@@ -106,7 +106,7 @@ typedef struct wk_long_run_result {
     wk_run_end end;
     wk_status status;
     wk_error error;
-    bool over; // it takes no part any more
+    bool over; // it has ended or failed; the others go on without it
 } wk_long_run_result;
 /// Runs several, begun with wk_long_run_start, until each is over: `step` (NULL: none) moves all
 /// that are not, before each job's own; a failure of it ends them all. Results are zeroed, or those
@@ -120,9 +120,9 @@ void wk_long_run_close(wk_long_run *run);
 /// Saves a checkpoint now; for the job's end.
 wk_status wk_long_run_save(wk_long_run *run, wk_error *err);
 
-/// Looks at the updates since the last call: warns of the first whose numbers are not finite
-/// (`skipped` says what became of it); WK_E_DIVERGED with `advice` when there were too many in a
-/// row.
+/// Looks at the updates since the last call and warns of the first whose numbers are not finite;
+/// `skipped` ends that sentence ("the step is skipped"). WK_E_DIVERGED, with `advice` at the end of
+/// the message, when there were too many in a row.
 wk_status wk_long_run_watch(const wk_long_run *run, const wk_faults *faults, const char *skipped,
                             const char *advice, wk_error *err);
 

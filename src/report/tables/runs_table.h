@@ -8,7 +8,7 @@
 /// One row for each run: method, seed, directory, how far it was evaluated, and the settings that
 /// differ among runs of one domain and exploration.
 void wk_runs_table(const wk_runs *runs, wk_text_table *out);
-/// The same with every setting.
+/// As wk_runs_table, with every setting, as CSV.
 void wk_runs_table_csv(const wk_runs *runs, wk_text *out);
 
 #endif

@@ -56,7 +56,7 @@ WK_INLINE void wk_transpose(size_t rows, size_t cols, const float *x, size_t row
             y[c * row_y + r] = x[r * row_x + c];
 }
 
-/// The same with y written row after row.
+/// As wk_transpose, with y written row after row.
 WK_INLINE void wk_transpose_by_columns(size_t rows, size_t cols, const float *x, size_t row_x,
                                        float *y, size_t row_y)
 {

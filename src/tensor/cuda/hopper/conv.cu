@@ -179,7 +179,7 @@ static __device__ result_chunk result_chunk_of(const wk_planes &j, unsigned colu
     return r;
 }
 
-// Finishes and stores a thread's columns of every so manieth row, and adds them up. Layer outputs
+// Finishes and stores a thread's columns of every `high`-th row, and adds them up. Layer outputs
 // for slopes are prefetched several rows ahead.
 template <int COLS, int W>
 static __device__ void store_rows(const wk_planes &j, const front *f, const result_chunk &r,

@@ -77,12 +77,12 @@ typedef struct wk_planes_weights {
 /// Warp groups of a block.
 enum { WK_WEIGHTS_GROUPS = 3 };
 
-/// By blocks that take every so manieth tile, each for some of the rows.
+/// Grid-stride over the tiles; a block has some of the rows.
 void wk_cuda_planes_weights(const wk_cuda_call *c, const wk_planes_weights *j, unsigned blocks,
                             unsigned row_blocks);
 
-/// Both between RGB images of 64 x 64 pixels and small images of 12, 24 or 48 channels, by blocks
-/// that take every so manieth tile of WK_PLANES_ROWS places.
+/// Both between RGB images of 64 x 64 pixels and small images of 12, 24 or 48 channels, grid-stride
+/// over tiles of WK_PLANES_ROWS places.
 void wk_cuda_colours(const wk_cuda_call *c, const wk_planes *j, bool transposed, unsigned channels,
                      unsigned blocks);
 void wk_cuda_colours_weights(const wk_cuda_call *c, const wk_planes_weights *j, unsigned blocks);

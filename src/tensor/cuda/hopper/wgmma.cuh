@@ -135,7 +135,7 @@ static __device__ inline void wk_copy_bulk(unsigned to, const void *from, unsign
                      : WK_F##count(0)                                                              \
                      : "l"(a), "l"(b), "r"(add), "n"(TA), "n"(TB));                                \
     }
-// The same with the rows in registers: four for each lane, as mma.m16n8k16 has them, the warps'
+// As WK_WGMMA, with the rows in registers: four for each lane, as mma.m16n8k16 has them, the warps'
 // rows below one another. They must not change until the product has been waited for.
 #define WK_WGMMA_ROWS(columns, count, a0, a1, a2, a3, b_at, add_at, tb_at)                         \
     template <int TB>                                                                              \

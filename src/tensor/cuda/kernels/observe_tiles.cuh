@@ -338,8 +338,8 @@ wk_observe_choose(const wk_observe_version<Job> (&versions)[N], const wk_recurre
 void wk_cuda_observe_forward(const wk_binding *b);
 void wk_cuda_observe_backward(const wk_binding *b);
 
-/// The job of members `first` and after: of a job, everything from its first pointer on are
-/// pointers.
+/// The job of members `first` and after. A job is scalars followed by pointers only, so all of them
+/// from the first one on are offset.
 template <class Job> static Job wk_observe_from(Job job, int first)
 {
     for (uint64_t *at = (uint64_t *)&job.in_w; at < (uint64_t *)(&job + 1); at++)

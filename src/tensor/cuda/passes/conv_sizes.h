@@ -30,7 +30,7 @@ static inline bool wk_conv_is_transposed(wk_op op)
 
 /// The sizes that a node of any direction asks for.
 wk_conv_sizes wk_conv_measure(const wk_graph *g, const wk_node *node);
-/// The same with large RGB images padded.
+/// As wk_conv_measure gives them, with large RGB images padded.
 wk_conv_sizes wk_conv_as_read(const wk_conv_sizes *z);
 /// Whether tensor cores can do products of these sizes in bf16; addresses must also be 16-byte
 /// aligned.

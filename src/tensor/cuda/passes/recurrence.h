@@ -43,7 +43,8 @@ typedef enum wk_role {
     WK_ROLE_STOCH,
     WK_ROLE_PROBS,
     // Backward: read.
-    WK_ROLE_DSTOCH, // of the step's sample, all in the first step, or from the step after it
+    WK_ROLE_DSTOCH, // of the step's sample: complete in the first backward step, else made by the
+                    // backward step before
     WK_ROLE_DLOGITS_MORE,
     WK_ROLE_DDETER_MORE,
     WK_ROLE_DDETER_CARRIED,

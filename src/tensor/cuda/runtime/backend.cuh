@@ -68,7 +68,7 @@ const char *wk_cublas_missing(void);
 wk_status wk_cuda_alloc(wk_cuda_backend *backend, size_t size, void **out, wk_error *err);
 /// NULL is allowed.
 void wk_cuda_free(wk_cuda_backend *backend, size_t size, void *memory);
-/// The same in the memory of each of `members` members, from this one on.
+/// As wk_cuda_alloc and wk_cuda_free, in the memory of each of `members` members, from this one on.
 wk_status wk_cuda_alloc_members(wk_cuda_backend *backend, int members, size_t size, void **out,
                                 wk_error *err);
 void wk_cuda_free_members(wk_cuda_backend *backend, int members, size_t size, void *memory);

@@ -372,7 +372,7 @@ static inline wk_rows wk_rows_of(wk_shape shape, int stacks)
 /// Scratch device memory until the end of this call, 256-byte aligned, not initialised. May be
 /// called several times.
 wk_ptr<void> wk_cuda_scratch(const wk_cuda_call *c, size_t bytes);
-/// The same for `count` numbers.
+/// As wk_cuda_scratch, for `count` numbers.
 template <class T> static wk_ptr<T> wk_cuda_scratch_of(const wk_cuda_call *c, size_t count)
 {
     return wk_cuda_scratch(c, count * sizeof(T)).template as<T>();
@@ -443,7 +443,7 @@ static void wk_launch_shared(const wk_cuda_call *c, void (*kernel)(P...), dim3 g
     (void)cudaLaunchKernelEx(&config, kernel, P(args)...);
 }
 
-/// The same without shared memory beyond the kernel's own.
+/// As wk_launch_shared, without shared memory beyond the kernel's own.
 template <class... P, class... A>
 static void wk_launch(const wk_cuda_call *c, void (*kernel)(P...), dim3 grid, dim3 block, A... args)
 {
@@ -570,8 +570,8 @@ static __device__ inline float wk_activate(wk_activation act, float x)
     }
 }
 
-/// The same for a result that is rounded to bf16: relative error 5e-4: near zero ELU is x, and
-/// below that the exponential's last bit is small enough.
+/// As wk_activate, for a result that is rounded to bf16, with a relative error of 5e-4: near zero
+/// ELU is x, and below that the exponential's last bit is small enough.
 static __device__ inline float wk_activate_half(wk_activation act, float x)
 {
     if (act != WK_ELU) return wk_activate(act, x);

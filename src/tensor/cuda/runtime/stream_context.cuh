@@ -50,7 +50,7 @@ struct wk_cuda_stream_context {
     bool unmapped;     // the driver made no tensor map
     unsigned emitted;  // a bit for each output whose bf16 copy this call writes itself
     wk_cuda_copies *copies;
-    // The same for all streams.
+    // Shared by all streams.
     const wk_cuda_call **lazy;    // by tensor: the lazy call whose result it would be, or NULL
     const unsigned char *formats; // by root: the plan's
 };
