@@ -9,7 +9,7 @@
 // by a graph that only observes.
 //
 // Update k on an async device, one line for each queue; time goes to the right, an arrow is an
-// event that the graph at its head waits for:
+// event that the graph at its head waits for; weights_ready is the one after the model's step:
 //
 //   transfers  stage k+1 ──┐
 //   model                  │       ┌▶ model k+1: losses, gradients ─▶ handoff ──┐
