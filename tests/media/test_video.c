@@ -189,6 +189,28 @@ static void what_cannot_be_a_video_is_refused(void **state)
     assert_false(wk_animation_is_path("mp4") || wk_animation_is_path("a.mp4.png"));
 }
 
+// Table A-1 and A.3.1: a side has at most the root of eight times the macroblocks of a frame.
+static void the_level_allows_long_sides(void **state)
+{
+    (void)state;
+    static const struct {
+        int width, height, level;
+    } sizes[] = {{1808, 16, 30}, {1809, 16, 31}, {2704, 16, 31}, {2705, 16, 40},
+                 {4096, 16, 40}, {16, 4096, 40}, {640, 480, 30}, {4096, 4096, 60}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        wk_h264 *encoder;
+        wk_text sequence = {0}, picture = {0};
+        assert_ok(wk_h264_create(sizes[i].width, sizes[i].height, 25, &encoder, &err));
+        wk_h264_parameters(encoder, &sequence, &picture);
+        if (sequence.chars[3] != sizes[i].level)
+            fail_msg("%d x %d has level %d, not %d", sizes[i].width, sizes[i].height,
+                     sequence.chars[3], sizes[i].level);
+        wk_text_free(&sequence);
+        wk_text_free(&picture);
+        wk_h264_destroy(encoder);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +219,7 @@ int main(void)
         cmocka_unit_test(what_is_shown_is_near_what_was_drawn),
         cmocka_unit_test(frames_that_do_not_change_cost_little),
         cmocka_unit_test(what_cannot_be_a_video_is_refused),
+        cmocka_unit_test(the_level_allows_long_sides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
