@@ -189,6 +189,80 @@ static void what_cannot_be_a_video_is_refused(void **state)
     assert_false(wk_animation_is_path("mp4") || wk_animation_is_path("a.mp4.png"));
 }
 
+// The content of the first box of that type, after its version and flags.
+static const uint8_t *find_box(const uint8_t *bytes, size_t size, const char *type)
+{
+    for (size_t at = 4; at + 8 <= size; at++)
+        if (memcmp(bytes + at, type, 4) == 0) return bytes + at + 8;
+    fail_msg("no box '%s'", type);
+    return NULL;
+}
+
+static uint64_t read_number(const uint8_t *bytes, int count)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < count; i++)
+        value = value << 8 | bytes[i];
+    return value;
+}
+
+// A header says its duration after `before` bytes, dates left out, and then that many bytes more
+// where its numbers have 64 bits.
+static void assert_duration(const uint8_t *bytes, size_t size, const char *type, int before,
+                            uint64_t ticks)
+{
+    const uint8_t *box = find_box(bytes, size, type);
+    bool wide = box[-4] == 1;
+    assert_int_equal(wide, ticks > UINT32_MAX);
+    assert_int_equal(read_number(box + (wide ? 16 : 8) + before, wide ? 8 : 4), ticks);
+}
+
+static void a_video_of_many_hours_says_how_long_it_is(void **state)
+{
+    (void)state;
+    wk_image frame = draw(2, 2, 0);
+    for (int frames = 477; frames <= 478; frames++) { // on either side of 2^32 ticks
+        wk_mp4 *mp4;
+        uint8_t *bytes;
+        size_t size;
+        assert_ok(wk_mp4_create(2, 2, 100, &mp4, &err));
+        for (int t = 0; t < frames; t++)
+            assert_ok(wk_mp4_add(mp4, &frame, &err));
+        assert_ok(wk_mp4_finish(mp4, &bytes, &size, &err));
+        uint64_t ticks = (uint64_t)frames * 100 * 90000;
+        assert_duration(bytes, size, "mvhd", 4, ticks);
+        assert_duration(bytes, size, "tkhd", 8, ticks);
+        assert_duration(bytes, size, "mdhd", 4, ticks);
+        free(bytes);
+        wk_mp4_destroy(mp4);
+    }
+    wk_image_free(&frame);
+}
+
+static void a_refused_frame_leaves_no_trace(void **state)
+{
+    (void)state;
+    wk_image first = draw(16, 16, 0), wrong = draw(18, 16, 1), second = draw(16, 16, 2);
+    uint8_t *bytes[2];
+    size_t size[2];
+    for (int i = 0; i < 2; i++) {
+        wk_mp4 *mp4;
+        assert_ok(wk_mp4_create(16, 16, 0.1, &mp4, &err));
+        assert_ok(wk_mp4_add(mp4, &first, &err));
+        if (i == 1) assert_refused(wk_mp4_add(mp4, &wrong, &err), WK_E_INPUT, "18 x 16");
+        assert_ok(wk_mp4_add(mp4, &second, &err));
+        assert_ok(wk_mp4_finish(mp4, &bytes[i], &size[i], &err));
+        wk_mp4_destroy(mp4);
+    }
+    assert_int_equal(size[0], size[1]);
+    assert_memory_equal(bytes[0], bytes[1], size[0]);
+    for (int i = 0; i < 2; i++)
+        free(bytes[i]);
+    wk_image_free(&first);
+    wk_image_free(&wrong);
+    wk_image_free(&second);
+}
+
 // Table A-1 and A.3.1: a side has at most the root of eight times the macroblocks of a frame.
 static void the_level_allows_long_sides(void **state)
 {
@@ -219,6 +293,8 @@ int main(void)
         cmocka_unit_test(what_is_shown_is_near_what_was_drawn),
         cmocka_unit_test(frames_that_do_not_change_cost_little),
         cmocka_unit_test(what_cannot_be_a_video_is_refused),
+        cmocka_unit_test(a_video_of_many_hours_says_how_long_it_is),
+        cmocka_unit_test(a_refused_frame_leaves_no_trace),
         cmocka_unit_test(the_level_allows_long_sides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
