@@ -6,7 +6,6 @@
 #include "report/contact_sheet.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,7 +129,7 @@ static wk_status render_clip(wk_random_episode *episode, const render_values *v,
 {
     wk_image frame = {0};
     wk_animation *clip = NULL;
-    double seconds = fmin(wk_env_domain(episode->env)->step_seconds, 1); // real time
+    double seconds = wk_env_domain(episode->env)->step_seconds; // real time
     int frames = 0;
     wk_status status = wk_image_create(size, size, 0, &frame, err);
     if (status == WK_OK) status = wk_animation_create(v->out, size, size, seconds, &clip, err);

@@ -285,6 +285,36 @@ static void the_level_allows_long_sides(void **state)
     }
 }
 
+// Steps of a domain may be of any length.
+static void frames_of_any_time_make_a_clip(void **state)
+{
+    (void)state;
+    static const struct {
+        double seconds;
+        uint32_t ticks, hundredths;
+    } times[] = {{1e-6, 90, 2}, {0.05, 4500, 5}, {1, 90000, 100}, {3600, 90000, 100}};
+    wk_image frame = draw(8, 8, 0);
+    for (int i = 0; i < 8; i++) {
+        const char *path = i % 2 ? "times-test.mp4" : "times-test.gif";
+        wk_animation *clip;
+        char *bytes;
+        size_t size;
+        assert_ok(wk_animation_create(path, 8, 8, times[i / 2].seconds, &clip, &err));
+        assert_ok(wk_animation_add(clip, &frame, &err));
+        assert_ok(wk_animation_write(clip, &err));
+        wk_animation_destroy(clip);
+        assert_ok(wk_file_read(path, 100000, &bytes, &size, &err));
+        const uint8_t *file = (const uint8_t *)bytes;
+        if (i % 2) // after the number of entries and of frames
+            assert_int_equal(read_number(find_box(file, size, "stts") + 8, 4), times[i / 2].ticks);
+        else // in the first control block, after those that repeat the animation
+            assert_int_equal(file[36] | file[37] << 8, times[i / 2].hundredths);
+        free(bytes);
+        unlink(path);
+    }
+    wk_image_free(&frame);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +326,7 @@ int main(void)
         cmocka_unit_test(a_video_of_many_hours_says_how_long_it_is),
         cmocka_unit_test(a_refused_frame_leaves_no_trace),
         cmocka_unit_test(the_level_allows_long_sides),
+        cmocka_unit_test(frames_of_any_time_make_a_clip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
