@@ -169,6 +169,22 @@ static void a_sheet_shows_the_grid_and_every_case(void **state)
     }
 }
 
+static void a_long_path_is_said_whole(void **state)
+{
+    (void)state;
+    char path[1024] = "";
+    while (strlen(path) < 600)
+        strcat(path, "./");
+    strcat(path, "far.png");
+    static const char *const drawings[] = {"", "--sheet "};
+    for (int i = 0; i < 2; i++) {
+        program_result r =
+            program_run("render --domain toy %s--size 8 --out %s", drawings[i], path);
+        program_expect_success(r);
+        if (!strstr(r.out, path)) fail_msg("no whole path in: %s", r.out);
+    }
+}
+
 static void quiet_says_nothing(void **state)
 {
     (void)state;
@@ -274,6 +290,7 @@ int main(void)
         cmocka_unit_test(a_clip_may_be_a_video),
         cmocka_unit_test(a_clip_longer_than_the_episode_ends_with_it),
         cmocka_unit_test(a_sheet_shows_the_grid_and_every_case),
+        cmocka_unit_test(a_long_path_is_said_whole),
         cmocka_unit_test(quiet_says_nothing),
         cmocka_unit_test(wrong_worlds_are_refused),
         cmocka_unit_test(wrong_parameters_are_refused),
