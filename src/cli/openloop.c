@@ -50,7 +50,7 @@ typedef struct show {
     bool random;
     wk_open_loop *loop;
     wk_progress_line progress;
-    char params[160], thetas[SEQUENCES][64]; // what is written next to the images
+    char params[640], thetas[SEQUENCES][128]; // what is written next to the images
     char out[4096];
 } show;
 

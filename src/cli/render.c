@@ -6,7 +6,6 @@
 #include "report/contact_sheet.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +82,7 @@ static wk_status as_io(wk_status status)
 
 // Tells what was drawn: "terrain-walker, amplitude=0.5, length=1, seed 0: <what>".
 static wk_status report(const wk_cli *cli, const wk_domain *domain, const double *theta,
-                        uint64_t seed, const char *what, wk_error *err)
+                        uint64_t seed, const wk_text *what, wk_error *err)
 {
     if (cli->quiet) return WK_OK;
     wk_text text = {0};
@@ -92,12 +91,13 @@ static wk_status report(const wk_cli *cli, const wk_domain *domain, const double
         wk_theta_text(domain, theta, &text);
         wk_text_puts(&text, ", ");
     }
-    wk_text_printf(&text, "seed %llu: %s\n", (unsigned long long)seed, what);
+    wk_text_printf(&text, "seed %llu: %s\n", (unsigned long long)seed, wk_text_get(what));
+    text.failed |= what->failed;
     return wk_cli_print(&text, err);
 }
 
 static wk_status render_still(wk_random_episode *episode, const render_values *v, int size,
-                              int steps, char *what, size_t what_size, wk_error *err)
+                              int steps, wk_text *what, wk_error *err)
 {
     WK_TRY(wk_random_episode_advance(episode, steps, err));
     wk_image image;
@@ -106,9 +106,9 @@ static wk_status render_still(wk_random_episode *episode, const render_values *v
     if (status == WK_OK) status = as_io(wk_png_write(v->out, &image, err));
     wk_image_free(&image);
     int taken = wk_env_steps(episode->env);
-    snprintf(what, what_size, "state after %d random agent step%s%s, %d x %d, written to %s", taken,
-             taken == 1 ? "" : "s", episode->ended ? " (end of the episode)" : "", size, size,
-             v->out);
+    wk_text_printf(what, "state after %d random agent step%s%s, %d x %d, written to %s", taken,
+                   taken == 1 ? "" : "s", episode->ended ? " (end of the episode)" : "", size, size,
+                   v->out);
     return status;
 }
 
@@ -126,11 +126,11 @@ static wk_status film(wk_random_episode *episode, int steps, wk_animation *clip,
 }
 
 static wk_status render_clip(wk_random_episode *episode, const render_values *v, int size,
-                             int steps, char *what, size_t what_size, wk_error *err)
+                             int steps, wk_text *what, wk_error *err)
 {
     wk_image frame = {0};
     wk_animation *clip = NULL;
-    double seconds = fmin(wk_env_domain(episode->env)->step_seconds, 1); // real time
+    double seconds = wk_env_domain(episode->env)->step_seconds; // real time
     int frames = 0;
     wk_status status = wk_image_create(size, size, 0, &frame, err);
     if (status == WK_OK) status = wk_animation_create(v->out, size, size, seconds, &clip, err);
@@ -138,8 +138,8 @@ static wk_status render_clip(wk_random_episode *episode, const render_values *v,
     if (status == WK_OK) status = as_io(wk_animation_write(clip, err));
     wk_animation_destroy(clip);
     wk_image_free(&frame);
-    snprintf(what, what_size, "%d random agent steps%s, %d frames of %d x %d, written to %s",
-             frames - 1, episode->ended ? " (end of the episode)" : "", frames, size, size, v->out);
+    wk_text_printf(what, "%d random agent steps%s, %d frames of %d x %d, written to %s", frames - 1,
+                   episode->ended ? " (end of the episode)" : "", frames, size, size, v->out);
     return status;
 }
 
@@ -150,16 +150,18 @@ static wk_status render_episode(const wk_cli *cli, const wk_world *world, const 
     int steps = v->steps != UNSET ? v->steps : clip ? CLIP_STEPS : 0;
     int size = v->size != UNSET ? v->size : STILL_SIZE;
     double theta[WK_PARAMS_MAX] = {0};
-    char what[512];
+    wk_text what = {0};
     WK_TRY(wk_world_theta(world, v->params, v->case_name, theta, err));
     wk_random_episode episode;
     WK_TRY(wk_random_episode_create(world->domain, world->options, &episode, err));
     wk_status status = wk_random_episode_reset(&episode, theta, v->seed, err);
     if (status == WK_OK)
-        status = clip ? render_clip(&episode, v, size, steps, what, sizeof what, err)
-                      : render_still(&episode, v, size, steps, what, sizeof what, err);
+        status = clip ? render_clip(&episode, v, size, steps, &what, err)
+                      : render_still(&episode, v, size, steps, &what, err);
     wk_random_episode_destroy(&episode);
-    return status == WK_OK ? report(cli, world->domain, theta, v->seed, what, err) : status;
+    if (status == WK_OK) status = report(cli, world->domain, theta, v->seed, &what, err);
+    wk_text_free(&what);
+    return status;
 }
 
 static wk_status render_contact_sheet(const wk_cli *cli, const wk_world *world,
@@ -171,11 +173,13 @@ static wk_status render_contact_sheet(const wk_cli *cli, const wk_world *world,
     WK_TRY(wk_contact_sheet_draw(world->domain, world->options, v->seed, steps, cell, &image,
                                  &cells, err));
     wk_status status = as_io(wk_png_write(v->out, &image, err));
-    char what[512];
-    snprintf(what, sizeof what, "%d worlds after %d random agent steps, %d x %d, written to %s",
-             cells, steps, image.width, image.height, v->out);
+    wk_text what = {0};
+    wk_text_printf(&what, "%d worlds after %d random agent steps, %d x %d, written to %s", cells,
+                   steps, image.width, image.height, v->out);
     wk_image_free(&image);
-    return status == WK_OK ? report(cli, world->domain, NULL, v->seed, what, err) : status;
+    if (status == WK_OK) status = report(cli, world->domain, NULL, v->seed, &what, err);
+    wk_text_free(&what);
+    return status;
 }
 
 static wk_status run(wk_cli *cli, const void *given, wk_error *err)

@@ -189,13 +189,26 @@ static void draw_names(wk_image *out, int y, int side)
         wk_image_text(out, MARGIN, y + r * (side + GAP) + (side - LINE) / 2, INK, row_names[r]);
 }
 
+enum { SCALE = 2, LARGE = SCALE * SIDE };
+
+// Lines of the longest θ where each keeps to the width of its sequence.
+static int theta_lines(const wk_open_loop *l, const wk_open_loop_labels *labels)
+{
+    int most = 1;
+    for (int b = 0; b < l->count; b++) {
+        int lines = wk_image_text_lines(NULL, 0, 0, LARGE - MARGIN, LINE, FAINT, labels->thetas[b]);
+        most = lines > most ? lines : most;
+    }
+    return most;
+}
+
 wk_status wk_open_loop_frame(const wk_open_loop *l, int step, const wk_open_loop_labels *labels,
                              wk_image *out, wk_error *err)
 {
-    enum { SCALE = 2, LARGE = SCALE * SIDE };
-    int left = names_width(), top = 2 * LINE + MARGIN, width = left + l->count * (LARGE + GAP);
+    int left = names_width(), top = (1 + theta_lines(l, labels)) * LINE + MARGIN;
+    int width = left + l->count * (LARGE + GAP);
     bool seen = step < l->context;
-    char title[256];
+    char title[800];
     if (!out->rgb) WK_TRY(wk_image_create(width, top + PARTS * (LARGE + GAP), WHITE, out, err));
     wk_image_fill(out, 0, 0, out->width, out->height, WHITE);
     snprintf(title, sizeof title, "frame %d, %s; above each: %s", step, seen ? "seen" : "imagined",
@@ -205,7 +218,7 @@ wk_status wk_open_loop_frame(const wk_open_loop *l, int step, const wk_open_loop
     for (int b = 0; b < l->count; b++) {
         uint8_t images[PARTS][WK_IMAGE_BYTES];
         int x = left + b * (LARGE + GAP);
-        wk_image_text(out, x, LINE + MARGIN, FAINT, labels->thetas[b]);
+        wk_image_text_lines(out, x, LINE + MARGIN, LARGE - MARGIN, LINE, FAINT, labels->thetas[b]);
         wk_open_loop_show(l, step, b, images);
         for (int r = 0; r < PARTS; r++)
             wk_image_paste(out, &(wk_image){SIDE, SIDE, images[r]}, x, top + r * (LARGE + GAP),
@@ -229,7 +242,7 @@ wk_status wk_open_loop_strip(const wk_open_loop *l, int every, const wk_open_loo
                       i * every < l->context ? SEEN : INK, number);
     }
     for (int b = 0; b < l->count; b++) {
-        char title[256];
+        char title[800];
         int y = head + b * block;
         snprintf(title, sizeof title, "%s = %s", labels->params, labels->thetas[b]);
         wk_image_text(out, left, y, FAINT, title);

@@ -14,7 +14,6 @@ enum {
     FRAMES = 256, // longer episodes show every second frame
     SIDE = SCALE * WK_IMAGE_SIDE,
     WIDTH = WK_OPEN_LOOP_PARTS * (SIDE + MARGIN) + MARGIN,
-    HEIGHT = 3 * LINE + SIDE + 2 * MARGIN,
     PAPER = 0xFFFFFF,
     INK = 0x202020,
     SEEN = 0x107010,
@@ -85,10 +84,22 @@ static wk_status keep_frame(void *context, const wk_eval_row *row, wk_error *err
     return WK_OK;
 }
 
-// What stands above the images.
+// What stands above the images: as many lines as it needs, so that no parameter is cut off.
 typedef struct caption {
-    char title[160], theta[160];
+    char title[256], theta[640];
+    int title_lines, lines;
 } caption;
+
+static int count_lines(const char *text)
+{
+    int lines = wk_image_text_lines(NULL, 0, 0, WIDTH - 2 * MARGIN, LINE, INK, text);
+    return lines > 0 ? lines : 1;
+}
+
+static int frame_height(const caption *text)
+{
+    return (text->lines + 1) * LINE + SIDE + 2 * MARGIN;
+}
 
 static caption describe(const wk_eval_result *r, const wk_task_result *t, int set, int episode,
                         wk_video_rank rank)
@@ -107,6 +118,8 @@ static caption describe(const wk_eval_result *r, const wk_task_result *t, int se
     for (int p = 0; p < domain->n_params && at < sizeof text.theta; p++)
         at += (size_t)snprintf(text.theta + at, sizeof text.theta - at, "%s%s=%g", p ? ", " : "",
                                domain->params[p].name, c->episodes[episode].theta[p]);
+    text.title_lines = count_lines(text.title);
+    text.lines = text.title_lines + count_lines(text.theta);
     return text;
 }
 
@@ -115,13 +128,15 @@ static void draw(const film *f, const caption *text, int row, wk_image *frame)
     static const char *const names[] = {"truth", NULL, "error"};
     uint8_t images[WK_OPEN_LOOP_PARTS][WK_IMAGE_BYTES];
     bool seen = row % PIECE < CONTEXT;
-    wk_image_fill(frame, 0, 0, WIDTH, HEIGHT, PAPER);
-    wk_image_text(frame, MARGIN, MARGIN, INK, text->title);
-    wk_image_text(frame, MARGIN, MARGIN + LINE, INK, text->theta);
+    int width = WIDTH - 2 * MARGIN;
+    wk_image_fill(frame, 0, 0, frame->width, frame->height, PAPER);
+    wk_image_text_lines(frame, MARGIN, MARGIN, width, LINE, INK, text->title);
+    wk_image_text_lines(frame, MARGIN, MARGIN + text->title_lines * LINE, width, LINE, INK,
+                        text->theta);
     wk_open_loop_show(f->loop, row % PIECE, row / PIECE, images);
     for (int i = 0; i < WK_OPEN_LOOP_PARTS; i++) {
         wk_image part = {WK_IMAGE_SIDE, WK_IMAGE_SIDE, images[i]};
-        int x = MARGIN + i * (SIDE + MARGIN), y = 2 * LINE + MARGIN;
+        int x = MARGIN + i * (SIDE + MARGIN), y = text->lines * LINE + MARGIN;
         wk_image_paste(frame, &part, x, y, SCALE);
         bool model = !names[i];
         wk_image_text(frame, x, y + SIDE + MARGIN, model && seen ? SEEN : INK,
@@ -147,8 +162,9 @@ static wk_status write_clip(const film *f, const caption *text, const wk_domain 
     wk_animation *clip = NULL;
     wk_image frame = {0};
     double seconds = domain->step_seconds * frames_apart(f);
-    wk_status status = wk_image_create(WIDTH, HEIGHT, PAPER, &frame, err);
-    if (status == WK_OK) status = wk_animation_create(path, WIDTH, HEIGHT, seconds, &clip, err);
+    int height = frame_height(text);
+    wk_status status = wk_image_create(WIDTH, height, PAPER, &frame, err);
+    if (status == WK_OK) status = wk_animation_create(path, WIDTH, height, seconds, &clip, err);
     if (status == WK_OK) status = encode(f, text, clip, &frame, err);
     if (status == WK_OK) status = wk_animation_write(clip, err);
     wk_animation_destroy(clip);

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Steps of a domain may be microseconds or hours; these are what can be watched and written.
+static const double SECONDS_MIN = 0.001, SECONDS_MAX = 1;
+
 struct wk_animation {
     char *path;
     wk_gif *gif; // one of the two
@@ -25,10 +28,11 @@ bool wk_animation_is_path(const char *path)
 
 static wk_status open_clip(wk_animation *clip, int width, int height, double seconds, wk_error *err)
 {
+    seconds = fmin(fmax(seconds, SECONDS_MIN), SECONDS_MAX);
     if (ends_in(clip->path, ".mp4")) return wk_mp4_create(width, height, seconds, &clip->mp4, err);
     if (!ends_in(clip->path, ".gif"))
         return wk_fail(err, WK_E_INPUT, "'%s': a clip is called FILE.gif or FILE.mp4", clip->path);
-    int delay = (int)fmin(fmax(2, round(100 * seconds)), 65535);
+    int delay = (int)fmax(2, round(100 * seconds));
     return wk_gif_create(width, height, delay, &clip->gif, err);
 }
 

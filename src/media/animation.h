@@ -10,7 +10,8 @@ typedef struct wk_animation wk_animation;
 /// Whether the path ends like a clip.
 bool wk_animation_is_path(const char *path);
 
-/// `seconds` is how long a frame is shown; viewers of GIFs show none for less than 0.02.
+/// `seconds` is how long a frame is shown, at most 1 and at least 0.001; viewers of GIFs show none
+/// for less than 0.02.
 wk_status wk_animation_create(const char *path, int width, int height, double seconds,
                               wk_animation **out, wk_error *err);
 wk_status wk_animation_add(wk_animation *clip, const wk_image *frame, wk_error *err);

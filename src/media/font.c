@@ -2,6 +2,8 @@
 // come out the same everywhere.
 #include "media/image.h"
 
+#include <string.h>
+
 enum { GLYPH_WIDTH = 5, ADVANCE = 6, CELL_HEIGHT = 8, FIRST_GLYPH = 32, LAST_GLYPH = 126 };
 
 // Five columns a glyph from the left; bit 0 is the top row, bit 7 the row of descenders.
@@ -74,14 +76,19 @@ static void draw_glyph(wk_image *image, int x, int y, uint32_t colour, const uin
             if (columns[column] >> row & 1) wk_image_fill(image, x + column, y + row, 1, 1, colour);
 }
 
+static void draw_chars(wk_image *image, int x, int y, uint32_t colour, const char *chars,
+                       size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (is_continuation_byte((unsigned char)chars[i])) continue;
+        draw_glyph(image, x, y, colour, glyph_of((unsigned char)chars[i]));
+        x += ADVANCE;
+    }
+}
+
 int wk_image_text(wk_image *image, int x, int y, uint32_t colour, const char *text)
 {
-    int pen = x;
-    for (const char *c = text; *c; c++) {
-        if (is_continuation_byte((unsigned char)*c)) continue;
-        draw_glyph(image, pen, y, colour, glyph_of((unsigned char)*c));
-        pen += ADVANCE;
-    }
+    draw_chars(image, x, y, colour, text, strlen(text));
     return wk_image_text_width(text);
 }
 
@@ -91,4 +98,30 @@ int wk_image_text_width(const char *text)
     for (const char *c = text; *c; c++)
         count += !is_continuation_byte((unsigned char)*c);
     return count ? count * ADVANCE - 1 : 0;
+}
+
+// Bytes of the words that fit into a line, of which there is at least one.
+static size_t line_length(const char *text, int width)
+{
+    size_t fits = 0;
+    for (size_t i = 0, characters = 0;; i++) {
+        if (text[i] == ' ' || !text[i]) {
+            if (fits > 0 && (int)characters * ADVANCE - 1 > width) return fits;
+            fits = i;
+        }
+        if (!text[i]) return fits;
+        characters += !is_continuation_byte((unsigned char)text[i]);
+    }
+}
+
+int wk_image_text_lines(wk_image *image, int x, int y, int width, int height, uint32_t colour,
+                        const char *text)
+{
+    int lines = 0;
+    for (const char *at = text; *(at += strspn(at, " ")); lines++) {
+        size_t length = line_length(at, width);
+        if (image) draw_chars(image, x, y + lines * height, colour, at, length);
+        at += length;
+    }
+    return lines;
 }

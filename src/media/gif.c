@@ -5,6 +5,7 @@
 #include "media/lzw.h"
 #include "media/palette.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ enum { SIDE_MAX = 65535, TRANSPARENT = 0, COLOURS_MAX = 255 };
 
 struct wk_gif {
     int width, height, delay_cs;
+    bool begun;       // has a frame
     wk_text out;      // the file so far
     uint32_t *shown;  // source colours of the last frame; WK_PALETTE_SKIP before the first
     uint32_t *pixels; // colours of the changed rectangle
@@ -37,6 +39,11 @@ static void put_u16(wk_text *out, int value)
 static wk_status out_of_memory(const wk_gif *gif, wk_error *err)
 {
     return wk_fail(err, WK_E_MEMORY, "GIF of %d x %d pixels: no memory", gif->width, gif->height);
+}
+
+static wk_status no_frames(wk_error *err)
+{
+    return wk_fail(err, WK_E_INPUT, "a GIF needs at least one frame");
 }
 
 static void write_header(wk_gif *gif)
@@ -170,11 +177,13 @@ wk_status wk_gif_add(wk_gif *gif, const wk_image *frame, wk_error *err)
     write_frame_header(gif, part, bits);
     write_palette(&gif->out, &palette, bits);
     wk_lzw_encode(gif->indices, count, bits, &gif->out);
+    gif->begun = true;
     return gif->out.failed ? out_of_memory(gif, err) : WK_OK;
 }
 
 wk_status wk_gif_finish(wk_gif *gif, uint8_t **bytes, size_t *size, wk_error *err)
 {
+    if (!gif->begun) return no_frames(err);
     put_u8(&gif->out, 0x3B);
     if (gif->out.failed) return out_of_memory(gif, err);
     *bytes = (uint8_t *)gif->out.chars;
@@ -193,7 +202,7 @@ static wk_status add_all(wk_gif *gif, const wk_image *frames, size_t count, wk_e
 wk_status wk_gif_encode(const wk_image *frames, size_t count, int delay_cs, uint8_t **bytes,
                         size_t *size, wk_error *err)
 {
-    if (count == 0) return wk_fail(err, WK_E_INPUT, "a GIF needs at least one frame");
+    if (count == 0) return no_frames(err);
     wk_gif *gif;
     WK_TRY(wk_gif_create(frames[0].width, frames[0].height, delay_cs, &gif, err));
     wk_status status = add_all(gif, frames, count, err);

@@ -42,7 +42,8 @@ struct wk_h264 {
     wk_text slice;
 };
 
-// Table A-1: how many macroblocks a frame and a second may have.
+// Table A-1: how many macroblocks a frame and a second may have. A side may have the root of eight
+// times those of a frame (A.3.1).
 static const struct {
     int level, frame;
     double second;
@@ -51,10 +52,12 @@ static const struct {
     {51, 36864, 983040}, {52, 36864, 2073600}, {60, 139264, 4177920}, {62, 139264, 16711680},
 };
 
-static int level_of(int macroblocks, double rate)
+static int level_of(int across, int down, double rate)
 {
     size_t last = sizeof levels / sizeof *levels - 1, i = 0;
-    while (i < last && (macroblocks > levels[i].frame || macroblocks * rate > levels[i].second))
+    int macroblocks = across * down, side = across > down ? across : down;
+    while (i < last && (macroblocks > levels[i].frame || side * side > 8 * levels[i].frame ||
+                        macroblocks * rate > levels[i].second))
         i++;
     return levels[i].level;
 }
@@ -89,7 +92,7 @@ wk_status wk_h264_create(int width, int height, double rate, wk_h264 **out, wk_e
     e->height = height + height % 2;
     e->across = (width + 15) / 16;
     e->down = (height + 15) / 16;
-    e->level = level_of(e->across * e->down, rate);
+    e->level = level_of(e->across, e->down, rate);
     if (!allocate(e)) {
         wk_h264_destroy(e);
         return wk_fail(err, WK_E_MEMORY, "video of %d x %d pixels: no memory", width, height);

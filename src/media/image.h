@@ -27,6 +27,11 @@ void wk_image_fill(wk_image *image, int x, int y, int width, int height, uint32_
 int wk_image_text(wk_image *image, int x, int y, uint32_t colour, const char *text);
 int wk_image_text_width(const char *text);
 
+/// The same in lines of `height` that are at most `width` wide, broken at blanks; a word that is
+/// wider has a line of its own. Returns their number; a NULL image only counts them.
+int wk_image_text_lines(wk_image *image, int x, int y, int width, int height, uint32_t colour,
+                        const char *text);
+
 /// The colour (0xRRGGBB) of a level from 0 to 1 in maps: dark blue, teal, green, yellow, a ramp
 /// that also reads in grey. Levels outside are taken for the nearer end.
 uint32_t wk_image_ramp(double level);

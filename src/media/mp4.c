@@ -70,11 +70,16 @@ wk_status wk_mp4_add(wk_mp4 *mp4, const wk_image *frame, wk_error *err)
     size_t begin = mp4->data.length;
     sample made;
     put(&mp4->data, 0, 4);
-    WK_TRY(wk_h264_add(mp4->video, frame, &mp4->data, &made.key, err));
+    wk_status status = wk_h264_add(mp4->video, frame, &mp4->data, &made.key, err);
+    if (status != WK_OK) {
+        mp4->data.length = begin; // a refused frame leaves nothing between its neighbours
+        return status;
+    }
     made.size = (uint32_t)(mp4->data.length - begin);
     put_at(&mp4->data, begin, made.size - 4);
     if (mp4->data.length > UINT32_MAX / 2)
-        return wk_fail(err, WK_E_UNSUPPORTED, "a video of more than 2 GB");
+        return wk_fail(err, WK_E_UNSUPPORTED,
+                       "a video of more than 2 GB: show fewer frames, or smaller ones");
     return wk_array_push(&mp4->samples, made) ? WK_OK : out_of_memory(err);
 }
 
@@ -112,17 +117,36 @@ static void put_matrix(wk_text *out)
         put(out, unity[i], 4);
 }
 
-static uint32_t whole_duration(const wk_mp4 *mp4)
+static uint64_t whole_duration(const wk_mp4 *mp4)
 {
-    return mp4->duration * (uint32_t)mp4->samples.count;
+    return (uint64_t)mp4->duration * mp4->samples.count;
+}
+
+// Whether headers need their second version, whose dates and durations have 64 bits.
+static bool is_long(const wk_mp4 *mp4)
+{
+    return whole_duration(mp4) > UINT32_MAX;
+}
+
+// Begins a header, which has no dates.
+static size_t begin_header(const wk_mp4 *mp4, wk_text *out, const char *type, uint32_t flags)
+{
+    size_t place = begin_full(out, type, flags | (uint32_t)is_long(mp4) << 24);
+    put_zeros(out, is_long(mp4) ? 16 : 8);
+    return place;
+}
+
+static void put_duration(const wk_mp4 *mp4, wk_text *out)
+{
+    if (is_long(mp4)) put(out, (uint32_t)(whole_duration(mp4) >> 32), 4);
+    put(out, (uint32_t)whole_duration(mp4), 4);
 }
 
 static void put_movie_header(const wk_mp4 *mp4, wk_text *out)
 {
-    size_t box = begin_full(out, "mvhd", 0);
-    put_zeros(out, 8); // no dates
+    size_t box = begin_header(mp4, out, "mvhd", 0);
     put(out, TICKS, 4);
-    put(out, whole_duration(mp4), 4);
+    put_duration(mp4, out);
     put(out, 0x10000, 4); // usual speed
     put(out, 0x100, 2);
     put_zeros(out, 10);
@@ -134,11 +158,10 @@ static void put_movie_header(const wk_mp4 *mp4, wk_text *out)
 
 static void put_track_header(const wk_mp4 *mp4, wk_text *out)
 {
-    size_t box = begin_full(out, "tkhd", 3); // enabled, in the movie
-    put_zeros(out, 8);
+    size_t box = begin_header(mp4, out, "tkhd", 3); // enabled, in the movie
     put(out, 1, 4);
     put_zeros(out, 4);
-    put(out, whole_duration(mp4), 4);
+    put_duration(mp4, out);
     put_zeros(out, 16);
     put_matrix(out);
     put(out, (uint32_t)wk_h264_width(mp4->video) << 16, 4);
@@ -148,10 +171,9 @@ static void put_track_header(const wk_mp4 *mp4, wk_text *out)
 
 static void put_media_header(const wk_mp4 *mp4, wk_text *out)
 {
-    size_t box = begin_full(out, "mdhd", 0);
-    put_zeros(out, 8);
+    size_t box = begin_header(mp4, out, "mdhd", 0);
     put(out, TICKS, 4);
-    put(out, whole_duration(mp4), 4);
+    put_duration(mp4, out);
     put(out, 0x55C4, 2); // no language
     put_zeros(out, 2);
     end(out, box);

@@ -20,15 +20,15 @@ enum {
 
 // A row of worlds with what stands before it.
 typedef struct row {
-    char label[48];
+    char label[96];
     const double *thetas[COLUMNS_MAX]; // NULL: an empty place
-    char captions[COLUMNS_MAX][48];
+    char captions[COLUMNS_MAX][128];
 } row;
 
 typedef struct sheet {
     const wk_domain *domain;
     wk_space *space;
-    char columns_label[96], cases_label[160], column_captions[COLUMNS_MAX][24];
+    char title[640], columns_label[480], cases_label[640], column_captions[COLUMNS_MAX][24];
     row *rows;
     int n_rows, n_columns;
     int n_grid_rows; // the rest are cases
@@ -175,6 +175,13 @@ static void label_columns(sheet *s, const axis *columns)
         snprintf(s->column_captions[c], sizeof s->column_captions[c], "%g", columns->values[c]);
 }
 
+static void label_sheet(sheet *s)
+{
+    bool rows = s->domain->n_params > 1;
+    snprintf(s->title, sizeof s->title, "%s: %s%s%s across", s->domain->name,
+             rows ? s->domain->params[0].name : "", rows ? " down, " : "", s->columns_label);
+}
+
 static void label_cases(sheet *s)
 {
     snprintf(s->cases_label, sizeof s->cases_label, "outside the training distribution:");
@@ -225,6 +232,7 @@ static wk_status plan_rows(sheet *s, double *scratch, wk_error *err)
     s->n_columns = columns.count;
     s->n_grid_rows = rows.count;
     label_columns(s, &columns);
+    label_sheet(s);
     label_cases(s);
     for (int i = 0; i < rows.count; i++)
         fill_grid_row(s, rows.values[i], s->aligned ? &columns : &own[i]);
@@ -257,6 +265,30 @@ static int label_width(const sheet *s)
     return widest > 0 ? widest + GAP : 0;
 }
 
+static int max(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+// From one column to the next: images may be smaller than what is written below and above them.
+static int column_pitch(const sheet *s, int cell)
+{
+    int widest = cell;
+    for (int c = 0; c < s->n_columns; c++) {
+        widest = max(widest, wk_image_text_width(s->column_captions[c]));
+        for (int i = 0; i < s->n_rows; i++)
+            widest = max(widest, wk_image_text_width(s->rows[i].captions[c]));
+    }
+    return widest + GAP;
+}
+
+// Without the margin to the left.
+static int headings_width(const sheet *s)
+{
+    int cases = s->n_rows > s->n_grid_rows ? wk_image_text_width(s->cases_label) : 0;
+    return max(wk_image_text_width(s->title), cases);
+}
+
 static bool has_captions(const row *r)
 {
     for (int c = 0; c < COLUMNS_MAX; c++)
@@ -284,7 +316,7 @@ typedef struct brush {
     wk_random_episode *episode;
     wk_image *out, *tile;
     uint64_t seed;
-    int steps, left;
+    int steps, left, pitch;
 } brush;
 
 static wk_status draw_row(const sheet *s, const brush *b, const row *r, int y, int *cells,
@@ -294,7 +326,7 @@ static wk_status draw_row(const sheet *s, const brush *b, const row *r, int y, i
     wk_image_text(b->out, MARGIN, y + (cell - LINE) / 2, INK, r->label);
     for (int c = 0; c < s->n_columns; c++) {
         if (!r->thetas[c]) continue;
-        int x = b->left + c * (cell + GAP);
+        int x = b->left + c * b->pitch;
         WK_TRY(draw_world(b->episode, r->thetas[c], b->seed, b->steps, b->tile, err));
         wk_image_paste(b->out, b->tile, x, y, 1);
         wk_image_text(b->out, x, y + cell + 2, FAINT, r->captions[c]);
@@ -305,14 +337,9 @@ static wk_status draw_row(const sheet *s, const brush *b, const row *r, int y, i
 
 static void draw_headings(const sheet *s, const brush *b, int y)
 {
-    char title[192];
-    bool rows = s->domain->n_params > 1;
-    snprintf(title, sizeof title, "%s: %s%s%s across", s->domain->name,
-             rows ? s->domain->params[0].name : "", rows ? " down, " : "", s->columns_label);
-    wk_image_text(b->out, MARGIN, MARGIN, INK, title);
+    wk_image_text(b->out, MARGIN, MARGIN, INK, s->title);
     for (int c = 0; c < s->n_columns; c++)
-        wk_image_text(b->out, b->left + c * (b->tile->width + GAP), y - LINE, FAINT,
-                      s->column_captions[c]);
+        wk_image_text(b->out, b->left + c * b->pitch, y - LINE, FAINT, s->column_captions[c]);
 }
 
 static wk_status draw_rows(const sheet *s, const brush *b, int top, int *cells, wk_error *err)
@@ -333,8 +360,9 @@ static wk_status draw_rows(const sheet *s, const brush *b, int top, int *cells, 
 static wk_status draw(const sheet *s, wk_random_episode *episode, uint64_t seed, int steps,
                       int cell, wk_image *out, int *cells, wk_error *err)
 {
-    int left = MARGIN + label_width(s), top = MARGIN + 2 * LINE;
-    int width = left + s->n_columns * (cell + GAP) - GAP + MARGIN, height = top + MARGIN;
+    int left = MARGIN + label_width(s), top = MARGIN + 2 * LINE, pitch = column_pitch(s, cell);
+    int columns = left + s->n_columns * pitch - GAP;
+    int width = max(columns, MARGIN + headings_width(s)) + MARGIN, height = top + MARGIN;
     for (int i = 0; i < s->n_rows; i++)
         height += row_height(s, i, cell);
     if ((int64_t)width * height > PIXELS_MAX)
@@ -345,7 +373,7 @@ static wk_status draw(const sheet *s, wk_random_episode *episode, uint64_t seed,
     WK_TRY(wk_image_create(cell, cell, 0, &tile, err));
     wk_status status = wk_image_create(width, height, BACKGROUND, out, err);
     if (status == WK_OK) {
-        brush b = {episode, out, &tile, seed, steps, left};
+        brush b = {episode, out, &tile, seed, steps, left, pitch};
         status = draw_rows(s, &b, top, cells, err);
         if (status != WK_OK) wk_image_free(out);
     }

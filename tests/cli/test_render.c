@@ -1,8 +1,10 @@
 // waker render, as a user runs it: what the files contain, what is said, and every way to get it
 // wrong.
+#include "base/file.h"
 #include "media/decode.h"
 #include "support/program.h"
 #include "waker/env.h"
+#include <mujoco/mujoco.h>
 #include <stdio.h>
 
 #define BALL "--plugin " WAKER_BINARY_DIR "/tests/plugins/ball.so "
@@ -169,6 +171,22 @@ static void a_sheet_shows_the_grid_and_every_case(void **state)
     }
 }
 
+static void a_long_path_is_said_whole(void **state)
+{
+    (void)state;
+    char path[1024] = "";
+    while (strlen(path) < 600)
+        strcat(path, "./");
+    strcat(path, "far.png");
+    static const char *const drawings[] = {"", "--sheet "};
+    for (int i = 0; i < 2; i++) {
+        program_result r =
+            program_run("render --domain toy %s--size 8 --out %s", drawings[i], path);
+        program_expect_success(r);
+        if (!strstr(r.out, path)) fail_msg("no whole path in: %s", r.out);
+    }
+}
+
 static void quiet_says_nothing(void **state)
 {
     (void)state;
@@ -239,6 +257,40 @@ static void wrong_places_are_refused_and_nothing_is_left(void **state)
     assert_int_equal(program_count_files(), before);
 }
 
+static wk_image read_documented(const char *name)
+{
+    wk_error err = {0};
+    char path[512], *bytes;
+    size_t size;
+    snprintf(path, sizeof path, WAKER_SOURCE_DIR "/%s", name);
+    assert_ok(wk_file_read(path, 1 << 22, &bytes, &size, &err));
+    wk_image image = png_decode((const uint8_t *)bytes, size);
+    free(bytes);
+    return image;
+}
+
+// README and docs show what the program draws. Other versions of MuJoCo move a little differently.
+static void the_documented_pictures_are_those_of_the_program(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"terrain-walker", "terrain-hopper", "stairs",    "clean-up",
+                                        "car-clean-up",   "dmc-walker",     "dmc-hopper"};
+    if (mjVERSION_HEADER != 222) skip();
+    program_expect_success(program_run_after(
+        WAKER_SOURCE_DIR "/tools/pictures " WAKER_BINARY_DIR "/waker &&", "--version"));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "docs/images/%s.png", names[i]);
+        wk_image drawn = read_png(path), shown = read_documented(path);
+        assert_int_equal(drawn.width, shown.width);
+        assert_int_equal(drawn.height, shown.height);
+        if (memcmp(drawn.rgb, shown.rgb, (size_t)(3 * drawn.width * drawn.height)) != 0)
+            fail_msg("%s is out of date: run tools/pictures", path);
+        wk_image_free(&drawn);
+        wk_image_free(&shown);
+    }
+}
+
 // A limit on the size of files stands for a full disk.
 static void a_full_disk_keeps_the_old_file_and_leaves_nothing_half_written(void **state)
 {
@@ -274,11 +326,13 @@ int main(void)
         cmocka_unit_test(a_clip_may_be_a_video),
         cmocka_unit_test(a_clip_longer_than_the_episode_ends_with_it),
         cmocka_unit_test(a_sheet_shows_the_grid_and_every_case),
+        cmocka_unit_test(a_long_path_is_said_whole),
         cmocka_unit_test(quiet_says_nothing),
         cmocka_unit_test(wrong_worlds_are_refused),
         cmocka_unit_test(wrong_parameters_are_refused),
         cmocka_unit_test(wrong_sizes_are_refused),
         cmocka_unit_test(wrong_places_are_refused_and_nothing_is_left),
+        cmocka_unit_test(the_documented_pictures_are_those_of_the_program),
         cmocka_unit_test(a_full_disk_keeps_the_old_file_and_leaves_nothing_half_written),
     };
     return cmocka_run_group_tests(tests, program_setup, program_teardown);

@@ -203,6 +203,10 @@ static void gif_refuses_what_it_cannot_hold(void **state)
     assert_refused(wk_gif_encode(frames, 2, 5, &bytes, &size, &err), WK_E_INPUT, "4 x 5");
     assert_refused(wk_gif_encode(frames, 0, 5, &bytes, &size, &err), WK_E_INPUT, "at least one");
     assert_refused(wk_gif_encode(frames, 1, -1, &bytes, &size, &err), WK_E_INPUT, "delay");
+    wk_gif *empty;
+    assert_ok(wk_gif_create(4, 4, 5, &empty, &err));
+    assert_refused(wk_gif_finish(empty, &bytes, &size, &err), WK_E_INPUT, "at least one");
+    wk_gif_destroy(empty);
     wk_image_free(&frames[0]);
     wk_image_free(&frames[1]);
 }

@@ -113,6 +113,28 @@ static void text_width_counts_characters_not_bytes(void **state)
     assert_int_equal(wk_image_text_width("θ"), 5);
 }
 
+static void text_is_broken_between_words_that_do_not_fit(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    static const struct {
+        const char *text;
+        int lines;
+    } texts[] = {{"", 0},       {"  ", 0},         {"LL LL", 1},
+                 {"LL LLL", 2}, {"LLLLLLLL L", 2}, {" L  L L L ", 2}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_int_equal(wk_image_text_lines(NULL, 0, 0, 29, 10, 0, texts[i].text), texts[i].lines);
+    wk_image image, expected;
+    assert_ok(wk_image_create(40, 40, 0, &image, &err));
+    assert_ok(wk_image_create(40, 40, 0, &expected, &err));
+    assert_int_equal(wk_image_text_lines(&image, 1, 2, 29, 10, 0xFFFFFF, "L LLL LL"), 2);
+    wk_image_text(&expected, 1, 2, 0xFFFFFF, "L LLL");
+    wk_image_text(&expected, 1, 12, 0xFFFFFF, "LL");
+    assert_memory_equal(image.rgb, expected.rgb, 40 * 40 * 3);
+    wk_image_free(&image);
+    wk_image_free(&expected);
+}
+
 // Rec. 601 luma.
 static double lightness(uint32_t colour)
 {
@@ -139,6 +161,7 @@ int main(void)
         cmocka_unit_test(text_draws_the_letter_that_was_asked_for),
         cmocka_unit_test(no_two_printable_characters_look_alike),
         cmocka_unit_test(text_width_counts_characters_not_bytes),
+        cmocka_unit_test(text_is_broken_between_words_that_do_not_fit),
         cmocka_unit_test(the_ramp_gets_lighter_all_the_way_and_has_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -189,6 +189,132 @@ static void what_cannot_be_a_video_is_refused(void **state)
     assert_false(wk_animation_is_path("mp4") || wk_animation_is_path("a.mp4.png"));
 }
 
+// The content of the first box of that type, after its version and flags.
+static const uint8_t *find_box(const uint8_t *bytes, size_t size, const char *type)
+{
+    for (size_t at = 4; at + 8 <= size; at++)
+        if (memcmp(bytes + at, type, 4) == 0) return bytes + at + 8;
+    fail_msg("no box '%s'", type);
+    return NULL;
+}
+
+static uint64_t read_number(const uint8_t *bytes, int count)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < count; i++)
+        value = value << 8 | bytes[i];
+    return value;
+}
+
+// A header says its duration after `before` bytes, dates left out, and then that many bytes more
+// where its numbers have 64 bits.
+static void assert_duration(const uint8_t *bytes, size_t size, const char *type, int before,
+                            uint64_t ticks)
+{
+    const uint8_t *box = find_box(bytes, size, type);
+    bool wide = box[-4] == 1;
+    assert_int_equal(wide, ticks > UINT32_MAX);
+    assert_int_equal(read_number(box + (wide ? 16 : 8) + before, wide ? 8 : 4), ticks);
+}
+
+static void a_video_of_many_hours_says_how_long_it_is(void **state)
+{
+    (void)state;
+    wk_image frame = draw(2, 2, 0);
+    for (int frames = 477; frames <= 478; frames++) { // on either side of 2^32 ticks
+        wk_mp4 *mp4;
+        uint8_t *bytes;
+        size_t size;
+        assert_ok(wk_mp4_create(2, 2, 100, &mp4, &err));
+        for (int t = 0; t < frames; t++)
+            assert_ok(wk_mp4_add(mp4, &frame, &err));
+        assert_ok(wk_mp4_finish(mp4, &bytes, &size, &err));
+        uint64_t ticks = (uint64_t)frames * 100 * 90000;
+        assert_duration(bytes, size, "mvhd", 4, ticks);
+        assert_duration(bytes, size, "tkhd", 8, ticks);
+        assert_duration(bytes, size, "mdhd", 4, ticks);
+        free(bytes);
+        wk_mp4_destroy(mp4);
+    }
+    wk_image_free(&frame);
+}
+
+static void a_refused_frame_leaves_no_trace(void **state)
+{
+    (void)state;
+    wk_image first = draw(16, 16, 0), wrong = draw(18, 16, 1), second = draw(16, 16, 2);
+    uint8_t *bytes[2];
+    size_t size[2];
+    for (int i = 0; i < 2; i++) {
+        wk_mp4 *mp4;
+        assert_ok(wk_mp4_create(16, 16, 0.1, &mp4, &err));
+        assert_ok(wk_mp4_add(mp4, &first, &err));
+        if (i == 1) assert_refused(wk_mp4_add(mp4, &wrong, &err), WK_E_INPUT, "18 x 16");
+        assert_ok(wk_mp4_add(mp4, &second, &err));
+        assert_ok(wk_mp4_finish(mp4, &bytes[i], &size[i], &err));
+        wk_mp4_destroy(mp4);
+    }
+    assert_int_equal(size[0], size[1]);
+    assert_memory_equal(bytes[0], bytes[1], size[0]);
+    for (int i = 0; i < 2; i++)
+        free(bytes[i]);
+    wk_image_free(&first);
+    wk_image_free(&wrong);
+    wk_image_free(&second);
+}
+
+// Table A-1 and A.3.1: a side has at most the root of eight times the macroblocks of a frame.
+static void the_level_allows_long_sides(void **state)
+{
+    (void)state;
+    static const struct {
+        int width, height, level;
+    } sizes[] = {{1808, 16, 30}, {1809, 16, 31}, {2704, 16, 31}, {2705, 16, 40},
+                 {4096, 16, 40}, {16, 4096, 40}, {640, 480, 30}, {4096, 4096, 60}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        wk_h264 *encoder;
+        wk_text sequence = {0}, picture = {0};
+        assert_ok(wk_h264_create(sizes[i].width, sizes[i].height, 25, &encoder, &err));
+        wk_h264_parameters(encoder, &sequence, &picture);
+        if (sequence.chars[3] != sizes[i].level)
+            fail_msg("%d x %d has level %d, not %d", sizes[i].width, sizes[i].height,
+                     sequence.chars[3], sizes[i].level);
+        wk_text_free(&sequence);
+        wk_text_free(&picture);
+        wk_h264_destroy(encoder);
+    }
+}
+
+// Steps of a domain may be of any length.
+static void frames_of_any_time_make_a_clip(void **state)
+{
+    (void)state;
+    static const struct {
+        double seconds;
+        uint32_t ticks, hundredths;
+    } times[] = {{1e-6, 90, 2}, {0.05, 4500, 5}, {1, 90000, 100}, {3600, 90000, 100}};
+    wk_image frame = draw(8, 8, 0);
+    for (int i = 0; i < 8; i++) {
+        const char *path = i % 2 ? "times-test.mp4" : "times-test.gif";
+        wk_animation *clip;
+        char *bytes;
+        size_t size;
+        assert_ok(wk_animation_create(path, 8, 8, times[i / 2].seconds, &clip, &err));
+        assert_ok(wk_animation_add(clip, &frame, &err));
+        assert_ok(wk_animation_write(clip, &err));
+        wk_animation_destroy(clip);
+        assert_ok(wk_file_read(path, 100000, &bytes, &size, &err));
+        const uint8_t *file = (const uint8_t *)bytes;
+        if (i % 2) // after the number of entries and of frames
+            assert_int_equal(read_number(find_box(file, size, "stts") + 8, 4), times[i / 2].ticks);
+        else // in the first control block, after those that repeat the animation
+            assert_int_equal(file[36] | file[37] << 8, times[i / 2].hundredths);
+        free(bytes);
+        unlink(path);
+    }
+    wk_image_free(&frame);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +323,10 @@ int main(void)
         cmocka_unit_test(what_is_shown_is_near_what_was_drawn),
         cmocka_unit_test(frames_that_do_not_change_cost_little),
         cmocka_unit_test(what_cannot_be_a_video_is_refused),
+        cmocka_unit_test(a_video_of_many_hours_says_how_long_it_is),
+        cmocka_unit_test(a_refused_frame_leaves_no_trace),
+        cmocka_unit_test(the_level_allows_long_sides),
+        cmocka_unit_test(frames_of_any_time_make_a_clip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
