@@ -32,8 +32,14 @@ uint32_t wk_rng_u32(wk_rng *rng)
 
 uint64_t wk_rng_u64(wk_rng *rng)
 {
-    uint64_t low = wk_rng_u32(rng);
-    return low | (uint64_t)wk_rng_u32(rng) << 32;
+    unsigned at = (unsigned)(rng->drawn % 4);
+    if (at == 3) { // the words are in two blocks
+        uint64_t low = wk_rng_u32(rng);
+        return low | (uint64_t)wk_rng_u32(rng) << 32;
+    }
+    wk_u32x4 words = wk_philox_at(rng->key, rng->substream, rng->drawn / 4);
+    rng->drawn += 2;
+    return words.v[at] | (uint64_t)words.v[at + 1] << 32;
 }
 
 double wk_rng_unit(wk_rng *rng)

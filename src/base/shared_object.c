@@ -1,6 +1,7 @@
 #include "base/shared_object.h"
 
 #include "base/file.h"
+#include "base/plugin_call.h"
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -83,10 +84,19 @@ static void *open_here(const char *path)
     return handle;
 }
 
+static void (*watcher)(const char *path);
+
+void wk_shared_object_watch(void (*watch)(const char *path))
+{
+    watcher = watch;
+}
+
 wk_status wk_shared_object_open(const char *path, void **handle, wk_error *err)
 {
     WK_TRY(wk_shared_object_check(path, err));
-    *handle = open_here(path);
+    if (watcher) watcher(path);
+    WK_PLUGIN_CALL(((wk_plugin_call){.kind = "plug-in", .function = "its loading", .step = -1}),
+                   *handle = open_here(path));
     if (*handle) return WK_OK;
     const char *reason = dlerror();
     return wk_fail(err, WK_E_FORMAT,

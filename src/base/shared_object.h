@@ -8,6 +8,10 @@
 /// Whether the file can be a shared object at all; nothing of it is run.
 wk_status wk_shared_object_check(const char *path, wk_error *err);
 
+/// Hands every file to `watch` before it is loaded, for a program that handles the crashes of what
+/// it loads. Set once, before any thread is started.
+void wk_shared_object_watch(void (*watch)(const char *path));
+
 /// Loads the file `path`; a name without a folder is a file in the current directory, not one of
 /// the system's.
 wk_status wk_shared_object_open(const char *path, void **handle, wk_error *err);

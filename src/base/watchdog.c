@@ -33,7 +33,7 @@ static void *watch(void *argument)
     pthread_mutex_lock(&dog->lock);
     while (!dog->quit) {
         struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
+        clock_gettime(CLOCK_MONOTONIC, &until);
         double pause = dog->seconds / 4 + (double)until.tv_nsec / 1e9;
         until.tv_sec += (time_t)pause;
         until.tv_nsec = (long)((pause - (double)(time_t)pause) * 1e9);
@@ -53,7 +53,11 @@ wk_status wk_watchdog_create(double seconds, void (*report)(void *context, doubl
     dog->report = report;
     dog->context = context;
     pthread_mutex_init(&dog->lock, NULL);
-    pthread_cond_init(&dog->quits, NULL);
+    pthread_condattr_t by; // the clock that nobody sets
+    pthread_condattr_init(&by);
+    pthread_condattr_setclock(&by, CLOCK_MONOTONIC);
+    pthread_cond_init(&dog->quits, &by);
+    pthread_condattr_destroy(&by);
     if (pthread_create(&dog->thread, NULL, watch, dog) != 0) {
         free(dog);
         return wk_fail(err, WK_E_MEMORY, "cannot start a thread for a watchdog");

@@ -1,9 +1,9 @@
 // waker envs check: examines a plug-in by running it, for its author.
 #include "cli/cli.h"
+#include "cli/crash.h"
 #include "cli/world.h"
 #include "env/plugin_check.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -65,32 +65,15 @@ static void end_findings(findings *f, const wk_domain *domain, int faults)
     wk_text_puts(&f->text, "\n");
 }
 
-static const findings *so_far; // of the examination that runs, for on_crash
+static const findings *so_far; // of the examination that runs, for show_so_far
 
-static void put(int file, const char *text, size_t length)
+// What was found before a crash is shown.
+static void show_so_far(void)
 {
-    ssize_t written = write(file, text, length);
-    (void)written;
-}
-
-// What was found before is shown; then the signal does what it would have done.
-static void on_crash(int number)
-{
-    (void)number;
-    static const char text[] =
-        "waker envs check: crashed in the plug-in's code; a debugger shows where: gdb --args waker "
-        "envs check PLUGIN.so\n";
     const findings *f = so_far;
-    if (f && !f->as_json && f->text.chars) put(STDOUT_FILENO, f->text.chars, f->text.length);
-    put(STDERR_FILENO, text, sizeof text - 1);
-}
-
-static void watch_crashes(void)
-{
-    static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-    struct sigaction action = {.sa_handler = on_crash, .sa_flags = (int)SA_RESETHAND};
-    for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
-        sigaction(crashes[i], &action, NULL);
+    if (!f || f->as_json || !f->text.chars) return;
+    ssize_t written = write(STDOUT_FILENO, f->text.chars, f->text.length);
+    (void)written;
 }
 
 static wk_status check_world(wk_cli *cli, const wk_domain *domain, bool json, wk_error *err)
@@ -129,7 +112,7 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
     const char *path = cli->words.items[0];
     wk_world world;
     wk_error refusal = {0};
-    watch_crashes();
+    wk_crash_first(show_so_far);
     wk_status opened = wk_world_open(NULL, path, NULL, &world, &refusal);
     if (opened == WK_E_INPUT) return report_refusal(cli, path, values->json, &refusal, err);
     if (opened != WK_OK) return wk_fail(err, opened, "%s", refusal.message);

@@ -1,5 +1,6 @@
 #include "cli/long_run.h"
 
+#include "cli/crash.h"
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@ static bool is_ignored(int number)
 
 static void catch_signals(void)
 {
+    wk_crash_continues();
     static const int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ, SIGHUP};
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);

@@ -3,6 +3,7 @@
 #include "base/blas.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/crash.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -221,6 +222,7 @@ static wk_status parse_and_run(const wk_command *command, wk_cli *cli, void *val
     if (cli->version) return print_version();
     if (cli->help) return print_command_help(command, err);
     WK_TRY(check_words(command, &cli->words, err));
+    wk_crash_watch(command->name);
     return command->run(cli, values, err);
 }
 

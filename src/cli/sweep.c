@@ -255,7 +255,8 @@ static wk_status launch(context *c, wk_error *err)
     if (!wk_sweep_program(program))
         return wk_fail(err, WK_E_IO, "the program itself cannot be found (/proc/self/exe)");
     wk_cli_run_begin(c->cli, &around);
-    const wk_sweep_launch launch = {.program = program,
+    const wk_sweep_launch launch = {.folder = &c->folder,
+                                    .program = program,
                                     .directory = c->v->directory,
                                     .plan = &c->sweep.plan,
                                     .options = &options,

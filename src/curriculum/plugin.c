@@ -1,5 +1,6 @@
 #include "curriculum/plugin.h"
 
+#include "base/plugin_call.h"
 #include "base/shared_object.h"
 
 typedef const wk_curriculum_rule *entry_function(void);
@@ -28,7 +29,9 @@ static wk_status find_rule(wk_rule_plugin *plugin, wk_error *err)
     wk_shared_object_function *entry;
     WK_TRY(wk_shared_object_find(plugin->handle, WK_CURRICULUM_PLUGIN_SYMBOL, "wk_curriculum_rule",
                                  "rule", &entry, err));
-    plugin->rule = ((entry_function *)entry)();
+    WK_PLUGIN_CALL(
+        ((wk_plugin_call){.kind = "plug-in", .function = WK_CURRICULUM_PLUGIN_SYMBOL, .step = -1}),
+        plugin->rule = ((entry_function *)entry)());
     return check_rule(plugin->rule, err);
 }
 

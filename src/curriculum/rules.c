@@ -62,14 +62,16 @@ double wk_rule_temperature(const char *rule, double configured)
 }
 
 // Boltzmann over the known θ: probability ∝ weight · exp(score / η). `scores` become probabilities.
+// Where score / η overflows, the difference to the highest score is divided instead: the limit of
+// a small η, all of the probability on the highest scores.
 static bool boltzmann(const wk_curriculum_view *view, const double *values, double temperature,
                       double *scores)
 {
     double highest = -INFINITY, sum = 0;
     for (size_t i = 0; i < view->count; i++)
-        if (!isnan(values[i])) highest = fmax(highest, scores[i] / temperature);
+        if (!isnan(values[i])) highest = fmax(highest, scores[i]);
     if (highest == -INFINITY) return false;
-    double weight = 0;
+    double top = highest / temperature, weight = 0;
     int weighed = -1; // the group that `weight` belongs to
     for (size_t i = 0; i < view->count; i++) {
         if (isnan(values[i])) {
@@ -80,7 +82,9 @@ static bool boltzmann(const wk_curriculum_view *view, const double *values, doub
             weighed = view->group[i];
             weight = group_weight(view, values, weighed);
         }
-        scores[i] = weight * exp(scores[i] / temperature - highest);
+        double exponent =
+            isfinite(top) ? scores[i] / temperature - top : (scores[i] - highest) / temperature;
+        scores[i] = weight * exp(exponent);
         sum += scores[i];
     }
     for (size_t i = 0; i < view->count; i++)

@@ -2,7 +2,9 @@
 // worlds. Whether the description itself makes sense is asked in domain_check.c.
 #include "env/domain.h"
 
+#include "base/plugin_call.h"
 #include "base/text.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { NAMES_MAX = 64, CHOICE_CHARS_MAX = 63 };
@@ -149,8 +151,22 @@ wk_status wk_domain_check_params(const wk_domain *domain, const double *theta, s
     }
     if (!domain->check) return WK_OK;
     wk_error reported = {0};
-    return wk_domain_result(domain, "check", domain->check(theta, &reported), &reported, err);
+    wk_status status;
+    WK_PLUGIN_CALL(
+        ((wk_plugin_call){.kind = "domain", .name = domain->name, .function = "check", .step = -1}),
+        status = domain->check(theta, &reported));
+    return wk_domain_result(domain, "check", status, &reported, err);
 }
+
+void wk_theta_print(const wk_domain *domain, const double *theta, char out[WK_THETA_CHARS])
+{
+    int used = snprintf(out, WK_THETA_CHARS, "(");
+    for (int i = 0; i < domain->n_params; i++)
+        used +=
+            snprintf(out + used, WK_THETA_CHARS - (size_t)used, "%s%g", i ? ", " : "", theta[i]);
+    snprintf(out + used, WK_THETA_CHARS - (size_t)used, ")");
+}
+
 double wk_theta_distance(const wk_domain *domain, const double *a, const double *b)
 {
     double sum = 0;

@@ -32,6 +32,11 @@ void wk_domain_random_action(const wk_domain *domain, wk_rng *rng, float *action
 /// Whether rewards of users can read its state.
 bool wk_domain_readable(const wk_domain *domain);
 
+/// Room for a θ in messages, its end included.
+enum { WK_THETA_CHARS = 160 };
+/// Writes "(0.5, 1)".
+void wk_theta_print(const wk_domain *domain, const double *theta, char out[WK_THETA_CHARS]);
+
 /// How far two θ lie apart: the sum of squared differences, each in units of its training range.
 double wk_theta_distance(const wk_domain *domain, const double *a, const double *b);
 

@@ -7,6 +7,7 @@
 #include "env/indicator.h"
 
 #include "base/clock.h"
+#include "base/plugin_call.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ struct wk_env {
     bool started; // an episode exists
     double theta[WK_PARAMS_MAX];
     uint64_t seed, episode;
+    char theta_text[WK_THETA_CHARS]; // of the last reset, for messages
     int steps;
     uint8_t flags;     // of the last observation
     bool totals_whole; // the totals cover the whole episode
@@ -28,6 +30,17 @@ struct wk_env {
     wk_env_seconds seconds;
     float vector[]; // [observation.vector] of the current state
 };
+
+static wk_plugin_call call_of(const wk_env *env, const char *function, int step)
+{
+    return (wk_plugin_call){.kind = "domain",
+                            .name = env->domain->name,
+                            .function = function,
+                            .theta = *env->theta_text ? env->theta_text : NULL,
+                            .seed = env->seed,
+                            .episode = env->episode,
+                            .step = step};
+}
 
 wk_status wk_env_create(const wk_domain *domain, const int *options, wk_env **out, wk_error *err)
 {
@@ -38,7 +51,9 @@ wk_status wk_env_create(const wk_domain *domain, const int *options, wk_env **ou
     env->domain = domain;
     if (options) memcpy(env->options, options, (size_t)domain->n_options * sizeof *options);
     wk_error reported = {0};
-    wk_status status = domain->create(domain, env->options, &env->world, &reported);
+    wk_status status;
+    WK_PLUGIN_CALL(call_of(env, "create", -1),
+                   status = domain->create(domain, env->options, &env->world, &reported));
     if (status != WK_OK) {
         free(env);
         return wk_domain_result(domain, "create", status, &reported, err);
@@ -50,7 +65,7 @@ wk_status wk_env_create(const wk_domain *domain, const int *options, wk_env **ou
 void wk_env_destroy(wk_env *env)
 {
     if (!env) return;
-    env->domain->destroy(env->world);
+    WK_PLUGIN_CALL(call_of(env, "destroy", env->steps), env->domain->destroy(env->world));
     free(env);
 }
 
@@ -73,7 +88,9 @@ static void observe(wk_env *env, wk_outcome *out)
 {
     size_t count = (size_t)env->domain->observation.vector;
     if (count == 0) return;
-    if (!out->diverged) env->domain->observe(env->world, env->vector);
+    if (!out->diverged)
+        WK_PLUGIN_CALL(call_of(env, "observe", env->steps),
+                       env->domain->observe(env->world, env->vector));
     for (size_t i = 0; i < count && !out->diverged; i++)
         out->diverged = !isfinite(env->vector[i]);
     if (out->diverged) memset(env->vector, 0, count * sizeof *env->vector);
@@ -121,7 +138,8 @@ static void finish_step(wk_env *env, wk_outcome *outcome, const wk_frame *frame)
     if (outcome->diverged)
         memset(frame->image, 0, WK_IMAGE_BYTES);
     else
-        env->domain->render(env->world, WK_IMAGE_SIDE, WK_IMAGE_SIDE, frame->image);
+        WK_PLUGIN_CALL(call_of(env, "render", env->steps),
+                       env->domain->render(env->world, WK_IMAGE_SIDE, WK_IMAGE_SIDE, frame->image));
     env->seconds.render += wk_clock_seconds() - began;
 }
 
@@ -154,15 +172,23 @@ static size_t state_size_for(size_t world_size)
     return sizeof(state_header) + world_size + sizeof(uint32_t);
 }
 
+static size_t state_size(const wk_env *env)
+{
+    size_t size;
+    WK_PLUGIN_CALL(call_of(env, "state_size", env->steps),
+                   size = env->domain->state_size(env->world));
+    return size;
+}
+
 static bool saves_state(const wk_env *env)
 {
-    return env->domain->state_size(env->world) != WK_STATE_NONE;
+    return state_size(env) != WK_STATE_NONE;
 }
 
 // Bytes of the domain in a saved state.
 static size_t world_bytes(const wk_env *env)
 {
-    return saves_state(env) ? env->domain->state_size(env->world) : 0;
+    return saves_state(env) ? state_size(env) : 0;
 }
 
 // Bytes of the totals in a saved state.
@@ -180,9 +206,15 @@ static wk_status start(wk_env *env, const double *theta, uint64_t seed, uint64_t
     double copy[WK_PARAMS_MAX] = {0}; // `theta` may point into the environment
     memcpy(copy, theta, (size_t)domain->n_params * sizeof *theta);
     env->started = false;
+    wk_theta_print(domain, copy, env->theta_text);
     wk_error reported = {0};
     *outcome = (wk_outcome){0};
-    wk_status status = domain->reset(env->world, copy, seed, episode, outcome, &reported);
+    wk_status status;
+    wk_plugin_call call = call_of(env, "reset", 0);
+    call.seed = seed;
+    call.episode = episode;
+    WK_PLUGIN_CALL(call,
+                   status = domain->reset(env->world, copy, seed, episode, outcome, &reported));
     if (status != WK_OK) return wk_domain_result(domain, "reset", status, &reported, err);
     size_t size = world_bytes(env);
     if (size > WK_STATE_MAX - state_size_for(0))
@@ -263,7 +295,8 @@ wk_status wk_env_step(wk_env *env, const float *action, const wk_frame *out, wk_
     for (int i = 0; i < env->domain->action_size; i++)
         clipped[i] = fminf(1, fmaxf(-1, action[i]));
     wk_outcome outcome = {0};
-    env->domain->step(env->world, clipped, &outcome);
+    WK_PLUGIN_CALL(call_of(env, "step", env->steps + 1),
+                   env->domain->step(env->world, clipped, &outcome));
     env->steps++;
     finish_step(env, &outcome, out);
     for (int k = 0; k < env->domain->n_indicators && !outcome.diverged; k++)
@@ -319,7 +352,8 @@ wk_status wk_env_render(wk_env *env, int width, int height, uint8_t *rgb, wk_err
                        "the simulation broke down at step %d: there is nothing "
                        "to draw; reset the environment",
                        env->steps);
-    env->domain->render(env->world, width, height, rgb);
+    WK_PLUGIN_CALL(call_of(env, "render", env->steps),
+                   env->domain->render(env->world, width, height, rgb));
     return WK_OK;
 }
 
@@ -359,7 +393,8 @@ wk_status wk_env_save(const wk_env *env, void *bytes, size_t size, wk_error *err
     char *world = (char *)bytes + sizeof header, *end = world + header.world_size + totals;
     memcpy(bytes, &header, sizeof header);
     memset(world, 0, header.world_size);
-    if (!(env->flags & WK_IS_DIVERGED) && saves_state(env)) env->domain->save(env->world, world);
+    if (!(env->flags & WK_IS_DIVERGED) && saves_state(env))
+        WK_PLUGIN_CALL(call_of(env, "save", env->steps), env->domain->save(env->world, world));
     memcpy(end - totals, env->totals, totals);
     uint32_t sum = checksum(bytes, (size_t)(end - (char *)bytes));
     memcpy(end, &sum, sizeof sum);
@@ -417,12 +452,14 @@ static wk_status check_origin(const wk_env *env, state_header *header, wk_error 
 
 static wk_status load_world(wk_env *env, const void *bytes, size_t size, wk_error *err)
 {
-    size_t expected = env->domain->state_size(env->world);
+    size_t expected = state_size(env);
     if (size != expected)
         return wk_fail(err, WK_E_FORMAT, "the state has %zu bytes of the domain, it needs %zu",
                        size, expected);
     wk_error reported = {0};
-    wk_status status = env->domain->load(env->world, bytes, size, &reported);
+    wk_status status;
+    WK_PLUGIN_CALL(call_of(env, "load", env->steps),
+                   status = env->domain->load(env->world, bytes, size, &reported));
     return wk_domain_result(env->domain, "load", status, &reported, err);
 }
 

@@ -3,6 +3,7 @@
 // circumstance in which the traces part names the fault.
 #include "env/plugin_check.h"
 
+#include "base/plugin_call.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "env/domain.h"
@@ -16,14 +17,15 @@
 #include <zlib.h>
 
 enum {
-    STEPS = 40,       // longest trace
-    GUARD = 4096,     // bytes watched before and after everything a domain writes
-    SIDE_MAX = 128,   // largest image requested
-    WORLDS = 20,      // made and destroyed when looking for lost memory
-    FULL_MAX = 2000,  // steps of the long episodes
-    EPISODES = 8,     // of them at most, while they end early
-    SEQUENCE = 50,    // rows of a training sequence by default
-    TEXT_CHARS = 160, // of a θ in a sentence
+    STEPS = 40,      // longest trace
+    GUARD = 4096,    // bytes watched before and after everything a domain writes
+    SIDE_MAX = 128,  // largest image requested
+    WORLDS = 20,     // made and destroyed when looking for lost memory
+    FULL_MAX = 2000, // steps of the long episodes
+    EPISODES = 8,    // of them at most, while they end early
+    SEQUENCE = 50,   // rows of a training sequence by default
+    SEED = 1,
+    EPISODE = 2,
 };
 
 // Each kind is reported once. Those from ADVICE on are not faults.
@@ -83,8 +85,8 @@ typedef struct examination {
     int faults;
     bool seen[KINDS];
     int options[WK_OPTIONS_MAX];
-    char theta_text[TEXT_CHARS]; // the θ under examination
-    uint8_t *canvas;             // GUARD, the largest image or vector, GUARD
+    char theta_text[WK_THETA_CHARS]; // the θ under examination
+    uint8_t *canvas;                 // GUARD, the largest image or vector, GUARD
     trace reference, other;
 } examination;
 
@@ -102,14 +104,33 @@ __attribute__((format(printf, 3, 4))) static void find(examination *x, kind k, c
     x->report(x->context, k < ADVICE, sentence);
 }
 
+static wk_plugin_call call_of(const examination *x, const char *function, int step)
+{
+    return (wk_plugin_call){.kind = "domain",
+                            .name = x->domain->name,
+                            .function = function,
+                            .theta = x->theta_text,
+                            .seed = SEED,
+                            .episode = EPISODE,
+                            .step = step};
+}
+
 static void *make_world(examination *x)
 {
     wk_error reported = {0};
     void *world = NULL;
-    if (x->domain->create(x->domain, x->options, &world, &reported) == WK_OK) return world;
+    wk_status status;
+    WK_PLUGIN_CALL(call_of(x, "create", -1),
+                   status = x->domain->create(x->domain, x->options, &world, &reported));
+    if (status == WK_OK) return world;
     find(x, CREATE, "create fails: %s.",
          reported.message[0] ? reported.message : "it gives no message");
     return NULL;
+}
+
+static void drop_world(const examination *x, void *world)
+{
+    if (world) WK_PLUGIN_CALL(call_of(x, "destroy", -1), x->domain->destroy(world));
 }
 
 // Bytes of guard that no longer hold `value`.
@@ -125,7 +146,8 @@ static const uint8_t *draw_once(examination *x, void *world, int width, int heig
 {
     size_t size = (size_t)width * (size_t)height * 3;
     memset(x->canvas, poison, size + 2 * GUARD);
-    x->domain->render(world, width, height, x->canvas + GUARD);
+    WK_PLUGIN_CALL(call_of(x, "render", -1),
+                   x->domain->render(world, width, height, x->canvas + GUARD));
     if (guards_broken(x->canvas, size, poison))
         find(x, OUTSIDE_PICTURE,
              "render writes outside an image of %d x %d pixels; write exactly width*height*3 "
@@ -165,7 +187,8 @@ static uint32_t observe_once(examination *x, void *world, uint8_t poison)
 {
     size_t size = (size_t)x->domain->observation.vector * sizeof(float);
     memset(x->canvas, poison, size + 2 * GUARD);
-    x->domain->observe(world, (float *)(void *)(x->canvas + GUARD));
+    WK_PLUGIN_CALL(call_of(x, "observe", -1),
+                   x->domain->observe(world, (float *)(void *)(x->canvas + GUARD)));
     if (guards_broken(x->canvas, size, poison))
         find(x, OUTSIDE_VECTOR, "observe writes outside the %d numbers of observation.vector.",
              x->domain->observation.vector);
@@ -266,7 +289,10 @@ static bool begin(examination *x, void *world, const double *theta, bool draw, t
     wk_outcome outcome = {0};
     wk_error reported = {0};
     t->count = 0;
-    if (x->domain->reset(world, theta, 1, 2, &outcome, &reported) != WK_OK) {
+    wk_status status;
+    WK_PLUGIN_CALL(call_of(x, "reset", 0),
+                   status = x->domain->reset(world, theta, SEED, EPISODE, &outcome, &reported));
+    if (status != WK_OK) {
         find(x, RESET, "reset refuses θ %s although check accepts it: %s; let check refuse it.",
              x->theta_text, reported.message[0] ? reported.message : "no message");
         return false;
@@ -280,13 +306,13 @@ static bool begin(examination *x, void *world, const double *theta, bool draw, t
 }
 
 // One step with the action that belongs to (variant, step).
-static void step_world(const wk_domain *domain, void *world, int variant, int step, wk_outcome *out)
+static void step_world(const examination *x, void *world, int variant, int step, wk_outcome *out)
 {
     float action[WK_ACTION_MAX];
     wk_rng rng = wk_rng_stream((uint64_t)variant, "plug-in check", (uint64_t)step);
-    wk_domain_random_action(domain, &rng, action);
+    wk_domain_random_action(x->domain, &rng, action);
     *out = (wk_outcome){0};
-    domain->step(world, action, out);
+    WK_PLUGIN_CALL(call_of(x, "step", step), x->domain->step(world, action, out));
 }
 
 // Plays on until the trace has `until` moments after the reset or the episode is over.
@@ -294,7 +320,7 @@ static bool play_on(examination *x, void *world, int until, bool draw, trace *t)
 {
     while (t->count <= until) {
         wk_outcome outcome;
-        step_world(x->domain, world, 0, t->count, &outcome);
+        step_world(x, world, 0, t->count, &outcome);
         if (!note(x, world, &outcome, draw, t)) return false;
     }
     return true;
@@ -357,7 +383,7 @@ static void check_alone(examination *x, void *world, void *neighbour, const doub
     bool runs = begin(x, world, theta, true, &x->other);
     for (int step = 1; runs && step <= x->steps; step++) {
         if (neighbour_runs) {
-            step_world(x->domain, neighbour, 1, step, &outcome);
+            step_world(x, neighbour, 1, step, &outcome);
             neighbour_runs = !outcome.terminal && !outcome.diverged && !outcome.truncated;
         }
         runs = play_on(x, world, step, true, &x->other);
@@ -373,7 +399,7 @@ static uint8_t *save_once(examination *x, const void *world, size_t size, uint8_
     uint8_t *bytes = malloc(size + 2 * GUARD);
     if (!bytes) return NULL;
     memset(bytes, poison, size + 2 * GUARD);
-    x->domain->save(world, bytes + GUARD);
+    WK_PLUGIN_CALL(call_of(x, "save", -1), x->domain->save(world, bytes + GUARD));
     if (guards_broken(bytes, size, poison))
         find(x, OUTSIDE_STATE, "save writes outside the %zu bytes that state_size gives.", size);
     return bytes;
@@ -394,6 +420,21 @@ static uint8_t *save_world(examination *x, const void *world, size_t size)
     return first;
 }
 
+static size_t size_of_state(const examination *x, const void *world)
+{
+    size_t size;
+    WK_PLUGIN_CALL(call_of(x, "state_size", -1), size = x->domain->state_size(world));
+    return size;
+}
+
+static wk_status load_world(const examination *x, void *world, const void *bytes, size_t size,
+                            wk_error *reported)
+{
+    wk_status status;
+    WK_PLUGIN_CALL(call_of(x, "load", -1), status = x->domain->load(world, bytes, size, reported));
+    return status;
+}
+
 // Loads bytes of a wrong length, which must be refused.
 static void check_load_size(examination *x, void *world, const uint8_t *bytes, size_t size)
 {
@@ -401,7 +442,7 @@ static void check_load_size(examination *x, void *world, const uint8_t *bytes, s
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         if (size == 0 && wrong[i] != 1) continue;
         wk_error reported = {0};
-        if (x->domain->load(world, bytes, wrong[i], &reported) == WK_OK)
+        if (load_world(x, world, bytes, wrong[i], &reported) == WK_OK)
             find(x, LOAD_SIZE, "load accepts %zu bytes instead of %zu; refuse every other size.",
                  wrong[i], size);
         else if (!reported.message[0])
@@ -412,10 +453,9 @@ static void check_load_size(examination *x, void *world, const uint8_t *bytes, s
 // Saves in the middle of the reference episode and continues in another world.
 static void check_state(examination *x, void *from, void *into, const double *theta)
 {
-    const wk_domain *domain = x->domain;
     trace ignored;
     if (!begin(x, from, theta, true, &x->other)) return;
-    size_t size = domain->state_size(from);
+    size_t size = size_of_state(x, from);
     if (size == WK_STATE_NONE) {
         find(x, NO_STATE,
              "its states cannot be saved: a run that is interrupted begins new episodes when it "
@@ -423,12 +463,12 @@ static void check_state(examination *x, void *from, void *into, const double *th
         return;
     }
     if (!play_on(x, from, x->steps / 2, true, &x->other)) return;
-    if (domain->state_size(from) != size) {
+    if (size_of_state(x, from) != size) {
         find(
             x, STATE_SIZE,
             "state_size gives %zu after reset and %zu after %d steps; it must not change during an "
             "episode.",
-            size, domain->state_size(from), x->steps / 2);
+            size, size_of_state(x, from), x->steps / 2);
         return;
     }
     uint8_t *bytes = save_world(x, from, size);
@@ -437,7 +477,7 @@ static void check_state(examination *x, void *from, void *into, const double *th
     check_load_size(x, into, bytes + GUARD, size);
     begin(x, into, theta, false, &ignored);
     wk_error reported = {0};
-    if (domain->load(into, bytes + GUARD, size, &reported) != WK_OK)
+    if (load_world(x, into, bytes + GUARD, size, &reported) != WK_OK)
         find(x, LOAD_REFUSED, "load refuses what save wrote for θ %s: %s.", x->theta_text,
              reported.message);
     else {
@@ -469,19 +509,10 @@ static void check_moves(examination *x)
              x->theta_text, t->count - 1);
 }
 
-static void describe(examination *x, const double *theta)
-{
-    wk_text text = {0};
-    for (int i = 0; i < x->domain->n_params; i++)
-        wk_text_printf(&text, "%s%g", i ? ", " : "(", theta[i]);
-    snprintf(x->theta_text, sizeof x->theta_text, "%.*s)", TEXT_CHARS - 2, wk_text_get(&text));
-    wk_text_free(&text);
-}
-
 // Everything about one θ.
 static void examine(examination *x, const double *theta)
 {
-    describe(x, theta);
+    wk_theta_print(x->domain, theta, x->theta_text);
     void *a = make_world(x), *b = make_world(x);
     if (a && b) {
         play(x, a, theta, true, &x->reference);
@@ -499,8 +530,8 @@ static void examine(examination *x, const double *theta)
             check_picture(x, b, 1, 1);
         }
     }
-    if (a) x->domain->destroy(a);
-    if (b) x->domain->destroy(b);
+    drop_world(x, a);
+    drop_world(x, b);
 }
 
 // A few θ of every table the description has.
@@ -544,7 +575,7 @@ static int play_episode(examination *x, void *world, int variant, bool *ended)
     int step = 1;
     for (; step <= domain->episode_steps && step <= FULL_MAX; step++) {
         wk_outcome outcome;
-        step_world(domain, world, variant, step, &outcome);
+        step_world(x, world, variant, step, &outcome);
         check_outcome(x, &outcome, step);
         if (!outcome.diverged) check_vector(x, world, step);
         if (outcome.diverged)
@@ -561,7 +592,7 @@ static int play_episode(examination *x, void *world, int variant, bool *ended)
 // Episodes that the domain ends before a sequence is full train nothing.
 static void examine_episodes(examination *x)
 {
-    describe(x, x->domain->hardest);
+    wk_theta_print(x->domain, x->domain->hardest, x->theta_text);
     void *world = make_world(x);
     if (!world) return;
     int longest = 0, variant = 2;
@@ -576,7 +607,7 @@ static void examine_episodes(examination *x)
              "episodes shorter than a sequence train nothing: train with --length %d or less "
              "(%d by default).",
              EPISODES, x->theta_text, longest, longest > 2 ? longest : 2, SEQUENCE);
-    x->domain->destroy(world);
+    drop_world(x, world);
 }
 
 static void live_and_die(examination *x)
@@ -585,9 +616,8 @@ static void live_and_die(examination *x)
     if (!world) return;
     trace ignored;
     wk_outcome outcome;
-    if (begin(x, world, x->domain->hardest, true, &ignored))
-        step_world(x->domain, world, 0, 1, &outcome);
-    x->domain->destroy(world);
+    if (begin(x, world, x->domain->hardest, true, &ignored)) step_world(x, world, 0, 1, &outcome);
+    drop_world(x, world);
 }
 
 static void *live_and_die_often(void *context)

@@ -1,5 +1,6 @@
 #include "env/reward_plugin.h"
 
+#include "base/plugin_call.h"
 #include "base/shared_object.h"
 #include <string.h>
 
@@ -46,7 +47,9 @@ static wk_status find_reward(wk_reward_plugin *plugin, wk_error *err)
     wk_shared_object_function *entry;
     WK_TRY(wk_shared_object_find(plugin->handle, WK_REWARD_PLUGIN_SYMBOL, "wk_reward", "reward",
                                  &entry, err));
-    plugin->reward = ((entry_function *)entry)();
+    WK_PLUGIN_CALL(
+        ((wk_plugin_call){.kind = "plug-in", .function = WK_REWARD_PLUGIN_SYMBOL, .step = -1}),
+        plugin->reward = ((entry_function *)entry)());
     return wk_reward_check(plugin->reward, err);
 }
 

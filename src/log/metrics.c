@@ -197,7 +197,7 @@ wk_status wk_metrics_write(wk_metrics *metrics, int64_t agent_step, wk_error *er
     if (metrics->short_of_memory) {
         // What is lacking cannot be had again; what is there goes out next time.
         metrics->short_of_memory = false;
-        return wk_fail(err, WK_E_MEMORY, "no memory to note all metrics of control step %lld",
+        return wk_fail(err, WK_E_MEMORY, "no memory to note all metrics of agent step %lld",
                        (long long)agent_step);
     }
     if (metrics->scalars.count == 0 && metrics->images.count == 0) return WK_OK;

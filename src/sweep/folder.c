@@ -1,9 +1,12 @@
 #include "sweep/folder.h"
 
 #include "base/file.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char GRID[] = "grid.yaml", HOLDER[] = "holder";
@@ -68,6 +71,23 @@ void wk_sweep_folder_close(wk_sweep_folder *folder)
     wk_lock_release(&folder->lock);
     wk_dir_close(folder->dir);
     *folder = (wk_sweep_folder){0};
+}
+
+wk_status wk_sweep_folder_check(const wk_sweep_folder *folder, wk_error *err)
+{
+    struct stat held, there;
+    const char *path = wk_dir_path(folder->dir);
+    if (fstat(wk_dir_fd(folder->dir), &held) != 0)
+        return wk_file_error(err, "cannot look at", path);
+    bool found = fstatat(AT_FDCWD, path, &there, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!found && errno != ENOENT) return wk_file_error(err, "cannot look at", path);
+    if (found && held.st_ino == there.st_ino && held.st_dev == there.st_dev)
+        return wk_lock_check(&folder->lock, err);
+    return wk_fail(err, WK_E_IO,
+                   "'%s' was deleted, moved or replaced while the sweep was at work there; its "
+                   "processes were stopped. If it was moved, 'waker sweep --logdir' with the new "
+                   "place continues it",
+                   path);
 }
 
 wk_status wk_sweep_folder_exists(const char *directory, bool *exists, wk_error *err)

@@ -25,6 +25,11 @@ typedef struct wk_sweep_folder {
 wk_status wk_sweep_folder_open(const char *directory, wk_sweep_folder *out, wk_error *err);
 void wk_sweep_folder_close(wk_sweep_folder *folder);
 
+/// Whether DIRECTORY/sweep is still what was opened, with the lock that is held. Ask before
+/// anything is started there: tasks are found by path, and a sweep that was deleted or moved would
+/// begin anew.
+wk_status wk_sweep_folder_check(const wk_sweep_folder *folder, wk_error *err);
+
 /// Whether a sweep was planned there, and its grid.
 wk_status wk_sweep_folder_exists(const char *directory, bool *exists, wk_error *err);
 wk_status wk_sweep_folder_grid(const char *directory, wk_sweep_grid *out, wk_error *err);

@@ -318,6 +318,7 @@ static wk_status loop(launcher *l, wk_error *err)
     for (;;) {
         int others;
         ask_to_stop(l);
+        WK_TRY(wk_sweep_folder_check(l->launch->folder, err));
         WK_TRY(reap(l, err));
         WK_TRY(look_at_others(l, &others, err));
         WK_TRY(fill_slots(l, err));

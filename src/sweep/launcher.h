@@ -21,8 +21,9 @@ typedef struct wk_sweep_launch_options {
 
 /// A sweep that is to be started. The sweep's lock is held.
 typedef struct wk_sweep_launch {
-    const char *program;   // path of the program itself
-    const char *directory; // of the sweep
+    const struct wk_sweep_folder *folder; // with the lock
+    const char *program;                  // path of the program itself
+    const char *directory;                // of the sweep
     const wk_sweep_plan *plan;
     const wk_sweep_launch_options *options;
     const volatile sig_atomic_t *stop; // a signal asked to save and stop; NULL: never

@@ -238,6 +238,13 @@ static wk_status step_together(const together *all, wk_status (*step)(void *, wk
     return WK_OK;
 }
 
+// The message of a failure begins on a line of its own.
+static void leave_line(const wk_run_control *control)
+{
+    if (control->line) wk_status_line_end(control->line);
+    if (control->table) wk_status_line_end(&control->table->line);
+}
+
 wk_status wk_long_run_go_together(wk_long_run *const *runs, wk_long_run_result *results, int count,
                                   wk_status (*step)(void *context, wk_error *err), void *context,
                                   wk_error *err)
@@ -246,12 +253,14 @@ wk_status wk_long_run_go_together(wk_long_run *const *runs, wk_long_run_result *
     for (int r = 0; r < count; r++)
         if (!results[r].over)
             settle(&all, r, log_by(runs[r], runs[r]->job->begin, &results[r].error));
-    while (end_some(&all)) {
-        WK_TRY(step_together(&all, step, context, err));
-        show_table(&all, false);
+    wk_status status = WK_OK;
+    while (status == WK_OK && end_some(&all)) {
+        status = step_together(&all, step, context, err);
+        if (status == WK_OK) show_table(&all, false);
     }
-    show_table(&all, true);
-    return WK_OK;
+    if (status == WK_OK) show_table(&all, true);
+    leave_line(runs[0]->control);
+    return status;
 }
 
 wk_status wk_long_run_go(wk_long_run *r, wk_run_end *end, wk_error *err)

@@ -35,6 +35,22 @@ static void streams_are_pure_and_differ_by_seed_name_and_substream(void **state)
         assert_true(wk_rng_u64(&other[i]) != first);
 }
 
+// Wherever in a block of four it begins.
+static void a_long_word_is_the_next_two_short_ones(void **state)
+{
+    (void)state;
+    for (int before = 0; before < 4; before++) {
+        wk_rng a = wk_rng_stream(7, "layout", 3), b = a;
+        for (int i = 0; i < before; i++)
+            assert_int_equal(wk_rng_u32(&a), wk_rng_u32(&b));
+        for (int i = 0; i < 9; i++) {
+            uint64_t low = wk_rng_u32(&b), high = wk_rng_u32(&b);
+            assert_true(wk_rng_u64(&a) == (low | high << 32));
+        }
+        assert_int_equal(wk_rng_u32(&a), wk_rng_u32(&b));
+    }
+}
+
 static void below_is_uniform_over_all_values(void **state)
 {
     (void)state;
@@ -70,6 +86,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_matches_published_vectors),
         cmocka_unit_test(streams_are_pure_and_differ_by_seed_name_and_substream),
+        cmocka_unit_test(a_long_word_is_the_next_two_short_ones),
         cmocka_unit_test(below_is_uniform_over_all_values),
         cmocka_unit_test(unit_has_the_right_mean),
     };

@@ -5,6 +5,16 @@
 #include <time.h>
 
 static atomic_int reports;
+static atomic_int ahead; // seconds by which the time of day is too late
+
+int __real_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
+{
+    int result = __real_clock_gettime(clock, out);
+    if (clock == CLOCK_REALTIME) out->tv_sec += ahead;
+    return result;
+}
 
 static void count(void *context, double seconds)
 {
@@ -35,6 +45,24 @@ static void a_long_wait_is_reported_once(void **state)
     wk_watchdog_destroy(dog);
 }
 
+// A time of day that is set back must not make it sleep for as long.
+static void the_time_of_day_does_not_matter(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_watchdog *dog;
+    int before = reports;
+    ahead = 3600;
+    assert_ok(wk_watchdog_create(0.05, count, NULL, &dog, &err));
+    wk_watchdog_begin(dog);
+    for (int i = 0; i < 1000 && reports == before; i++)
+        sleep_ms(10);
+    wk_watchdog_end(dog);
+    wk_watchdog_destroy(dog);
+    ahead = 0;
+    assert_int_equal(reports, before + 1);
+}
+
 static void nothing_is_said_where_nobody_waits(void **state)
 {
     (void)state;
@@ -56,6 +84,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_wait_is_reported_once),
+        cmocka_unit_test(the_time_of_day_does_not_matter),
         cmocka_unit_test(nothing_is_said_where_nobody_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 // resumes exactly, and each way a plug-in can be wrong has its message.
 #include "support/program.h"
 #include "train/runs.h"
+#include <signal.h>
 
 #define PLUGINS WAKER_BINARY_DIR "/tests/plugins/"
 #define OPTIONS TINY_OPTIONS " --log.tensorboard false --exploration random"
@@ -101,6 +102,15 @@ static void distributions_that_are_none_stop_the_run_and_say_which_theta(void **
     }
 }
 
+static void a_rule_that_crashes_is_named_with_its_function(void **state)
+{
+    (void)state;
+    program_result result = train("aborts", PLUGINS "rule_abort.so", "--quiet");
+    program_expect_error(result, 128 + SIGABRT,
+                         "waker train: SIGABRT (abort) in distribution of the curriculum 'even'; "
+                         "plug-in: " PLUGINS "rule_abort.so. ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +119,7 @@ int main(void)
         cmocka_unit_test(a_command_that_names_another_rule_or_domain_is_refused),
         cmocka_unit_test(plugins_that_cannot_be_loaded_are_told_apart),
         cmocka_unit_test(distributions_that_are_none_stop_the_run_and_say_which_theta),
+        cmocka_unit_test(a_rule_that_crashes_is_named_with_its_function),
     };
     return cmocka_run_group_tests(tests, program_setup, program_teardown);
 }

@@ -2,6 +2,8 @@
 // leave is sound, and every way they fail has a message and an exit code.
 #include "cli/long_runs.h"
 
+#include <signal.h>
+
 #define PLUGIN WAKER_BINARY_DIR "/tests/plugins/hostile.so"
 #define OPTIONS TINY_OPTIONS " --env.count 1 --log.tensorboard false --tasks all --plugin " PLUGIN
 
@@ -107,8 +109,38 @@ static void a_check_that_crashes_shows_what_it_found(void **state)
     setenv("HOSTILE", "crash", 1);
     program_result r = program_run("envs check " PLUGIN);
     unsetenv("HOSTILE");
-    program_expect_error(r, 128 + 6, "crashed in the plug-in's code; a debugger shows where");
+    program_expect_error(r, 128 + 6, "waker envs check: SIGABRT (abort) in step of the domain");
+    program_expect_error(r, 128 + 6, PLUGIN ". A debugger shows where");
+    assert_null(strstr(r.err, "checkpoint"));
     assert_non_null(strstr(r.out, "gives the reward nan"));
+}
+
+// A sanitizer reports a fault after the program did, and ends the process itself.
+#ifdef __SANITIZE_ADDRESS__
+#define FAULT_CODE(number) 1
+#else
+#define FAULT_CODE(number) (128 + (number))
+#endif
+
+// Fifty steps of one environment in episodes of 20 end in the tenth step of episode 2.
+static void a_run_that_crashes_says_in_which_function_and_episode(void **state)
+{
+    (void)state;
+    program_result r = train("fault", "faults", "");
+    program_expect_error(r, FAULT_CODE(SIGSEGV),
+                         "waker train: SIGSEGV (a wrong address) in step of the domain '");
+    program_expect_error(r, FAULT_CODE(SIGSEGV), ", step 10, θ (");
+    program_expect_error(r, FAULT_CODE(SIGSEGV), ", episode 2; plug-in: " PLUGIN ". ");
+    program_expect_error(r, FAULT_CODE(SIGSEGV),
+                         "the same command goes on from the last checkpoint");
+    r = train("divide", "divides", "");
+    program_expect_error(r, FAULT_CODE(SIGFPE),
+                         "waker train: SIGFPE (wrong arithmetic) in render of the domain '");
+    program_expect_error(r, FAULT_CODE(SIGFPE), ", step 10, θ (");
+    r = train("load", "loads", "");
+    program_expect_error(r, 128 + SIGABRT,
+                         "waker train: SIGABRT (abort) in its loading; plug-in: ");
+    program_expect_success(train("", "faults", ""));
 }
 
 static void a_huge_state_is_refused(void **state)
@@ -130,6 +162,7 @@ int main(void)
         cmocka_unit_test(task_policies_that_do_not_learn_are_told_of),
         cmocka_unit_test(a_plugin_that_exits_is_no_success),
         cmocka_unit_test(a_check_that_crashes_shows_what_it_found),
+        cmocka_unit_test(a_run_that_crashes_says_in_which_function_and_episode),
         cmocka_unit_test(a_huge_state_is_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -180,6 +180,17 @@ static void runs_that_were_moved_are_what_they_are(void **state)
     assert_non_null(strstr(program_run("sweep status moved").out, "dr       +#\n"));
 }
 
+// It would find no run at the old place and begin all of them again.
+static void a_sweep_whose_directory_was_moved_stops(void **state)
+{
+    (void)state;
+    pid_t child = start("sweep long.yaml --logdir here --rate 100 --jobs 1 --quiet");
+    wait_for_metrics("here/waker-m-seed0");
+    shell("mv here there");
+    assert_int_equal(exit_code(child), 1);
+    shell("test ! -e here && test -s there/waker-m-seed0/metrics.jsonl");
+}
+
 static void a_sweep_can_be_cancelled(void **state)
 {
     (void)state;
@@ -332,6 +343,7 @@ int main(void)
         cmocka_unit_test(a_process_that_could_not_begin_is_not_said_to_have_saved),
         cmocka_unit_test(more_seeds_join_and_what_is_done_stays),
         cmocka_unit_test(runs_that_were_moved_are_what_they_are),
+        cmocka_unit_test(a_sweep_whose_directory_was_moved_stops),
         cmocka_unit_test(a_sweep_can_be_cancelled),
         cmocka_unit_test(cancelling_ends_no_process_but_that_of_the_sweep),
         cmocka_unit_test(links_in_a_sweep_are_not_followed),

@@ -155,6 +155,48 @@ static void waker_m_is_the_boltzmann_choice_over_normalised_errors(void **state)
     drop(&f);
 }
 
+// The limit of a small η: the largest errors share everything, however far score / η overflows.
+static void the_smallest_temperatures_choose_the_largest_errors(void **state)
+{
+    (void)state;
+    static const double temperatures[] = {1e-10, 1e-307, 1e-310, 4.9e-324};
+    for (int t = 0; t < 4; t++) {
+        wk_curriculum_config config = wk_curriculum_config_default();
+        config.temperature = temperatures[t];
+        fixture f = make("waker-m", &plain, config);
+        report(&f, 2, 1);
+        report(&f, 5, 3);
+        report(&f, 7, 3);
+        double p[12], theta[1];
+        wk_curriculum_distribution(f.curriculum, p);
+        for (int i = 0; i < 12; i++)
+            assert_near(p[i], 0.2 / 12 + (i == 5 || i == 7 ? 0.4 : 0), 1e-15);
+        next(&f, 3, false, theta);
+        drop(&f);
+    }
+}
+
+// Where every error rises, the highest score is below zero, and score / η is minus infinity.
+static void the_smallest_temperatures_choose_the_least_rise_of_the_error(void **state)
+{
+    (void)state;
+    wk_curriculum_config config = wk_curriculum_config_default();
+    config.error_decay = 0;
+    config.temperature = 1e-310;
+    fixture f = make("waker-r", &plain, config);
+    report(&f, 1, 4);
+    report(&f, 2, 4);
+    wk_curriculum_advance(f.curriculum, 50000);
+    report(&f, 1, 5);
+    report(&f, 2, 6);
+    wk_curriculum_advance(f.curriculum, 60000);
+    double p[12];
+    wk_curriculum_distribution(f.curriculum, p);
+    for (int i = 0; i < 12; i++)
+        assert_near(p[i], 0.2 / 12 + (i == 1 ? 0.8 : 0), 1e-15);
+    drop(&f);
+}
+
 static void the_error_is_a_moving_average_that_the_first_value_sets(void **state)
 {
     (void)state;
@@ -411,6 +453,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(distributions_match_the_independent_script),
         cmocka_unit_test(waker_m_is_the_boltzmann_choice_over_normalised_errors),
+        cmocka_unit_test(the_smallest_temperatures_choose_the_largest_errors),
+        cmocka_unit_test(the_smallest_temperatures_choose_the_least_rise_of_the_error),
         cmocka_unit_test(the_error_is_a_moving_average_that_the_first_value_sets),
         cmocka_unit_test(every_rule_but_the_oracles_begins_with_the_default_distribution),
         cmocka_unit_test(waker_r_waits_for_its_first_reduction_and_then_follows_it),

@@ -208,7 +208,7 @@ static void a_number_that_memory_had_no_room_for_is_reported_by_the_write(void *
     wk_metrics_scalar(metrics, "lost", 1);
     assert_true(fault_disarm(FAULT_ALLOC));
     wk_metrics_scalar(metrics, "kept", 2);
-    assert_refused(wk_metrics_write(metrics, 5, &err), WK_E_MEMORY, "step 5");
+    assert_refused(wk_metrics_write(metrics, 5, &err), WK_E_MEMORY, "agent step 5");
     assert_ok(wk_metrics_write(metrics, 5, &err));
     wk_metrics_close(metrics);
     char *text = content(FOLDER, "metrics.jsonl", NULL);

@@ -2,6 +2,7 @@
 #include "waker/curriculum.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #define RULE_MISSING 1
 #define RULE_NULL 2
@@ -12,6 +13,7 @@
 #define RULE_NAN 7
 #define RULE_SUM 8
 #define RULE_ZERO 9
+#define RULE_ABORT 10
 
 const wk_curriculum_rule *even_rule(void);
 #define wk_plugin_curriculum even_rule
@@ -33,6 +35,8 @@ static bool wrong(const wk_curriculum_view *view, const wk_curriculum_config *co
 #elif BREAK == RULE_ZERO
     for (size_t i = 0; i <= last; i++)
         p[i] = 0;
+#elif BREAK == RULE_ABORT
+    abort();
 #endif
     (void)last;
     return true;

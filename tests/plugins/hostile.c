@@ -8,6 +8,9 @@
 //   short     ends every episode after its third step
 //   exit      ends the process in its third step
 //   crash     gives a reward that is no number, and aborts in its fiftieth step
+//   fault     writes to a wrong address in its fiftieth step
+//   divide    divides by zero in the first drawing after its fiftieth step
+//   load      aborts while it is loaded
 //   hang      never returns from its third step
 //   huge      asks for 2^45 bytes of state
 //   numbers   takes parameters near the end of the numbers
@@ -15,6 +18,8 @@
 #include "../../examples/plugin/ball.c"
 #undef wk_plugin_entry
 #include <locale.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static bool is(const char *way)
@@ -26,11 +31,20 @@ static bool is(const char *way)
 __attribute__((constructor)) static void speak_german(void)
 {
     if (is("locale") && !setlocale(LC_ALL, "de_DE.UTF-8")) abort();
+    if (is("load")) abort();
 }
 
 // Of the last episode; these runs have one environment.
 static uint64_t number;
 static int played; // steps
+static int steps;  // of all episodes
+
+// A page that nobody may touch: a fault that no check of the compiler comes before.
+static void write_nowhere(void)
+{
+    volatile char *page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    *page = 1;
+}
 
 static wk_status bad_reset(void *env, const double *theta, uint64_t seed, uint64_t episode,
                            wk_outcome *out, wk_error *err)
@@ -47,7 +61,6 @@ static wk_status bad_reset(void *env, const double *theta, uint64_t seed, uint64
 
 static void bad_step(void *env, const float *action, wk_outcome *out)
 {
-    static int steps;
     steps++;
     step(env, action, out);
     speak_german();
@@ -57,8 +70,15 @@ static void bad_step(void *env, const float *action, wk_outcome *out)
     if (is("exit") && steps == 3) exit(0);
     if (is("crash")) out->rewards[CIRCLE] = NAN;
     if (is("crash") && steps == 50) abort();
+    if (is("fault") && steps == 50) write_nowhere();
     while (is("hang") && steps >= 3)
         sleep(1);
+}
+
+static void bad_render(void *env, int width, int height, uint8_t *rgb)
+{
+    if (is("divide") && steps >= 50) raise(SIGFPE); // as the processor does
+    render(env, width, height, rgb);
 }
 
 static size_t bad_state_size(const void *env)
@@ -80,6 +100,7 @@ const wk_domain *wk_plugin_entry(void)
     changed.ends_early = is("short") || is("over");
     changed.reset = bad_reset;
     changed.step = bad_step;
+    changed.render = bad_render;
     changed.state_size = bad_state_size;
     return &changed;
 }

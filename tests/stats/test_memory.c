@@ -1,4 +1,5 @@
 // Every allocation of the statistics fails once: an error, and nothing leaks.
+#include "stats/resamples.h"
 #include "support/check.h"
 #include "support/faults.h"
 #include "waker/stats.h"
@@ -50,11 +51,21 @@ static wk_status improvement(void)
     return wk_stats_improvement_bootstrap(&scores, &scores, &config, &out, NULL);
 }
 
+static wk_status kept_improvement(void)
+{
+    wk_estimate out;
+    wk_resamples resamples = {0};
+    wk_status status =
+        wk_improvement_bootstrap_kept(&scores, &scores, &config, &resamples, &out, NULL);
+    wk_resamples_free(&resamples);
+    return status;
+}
+
 static void failing_allocations_are_reported_and_nothing_leaks(void **state)
 {
     (void)state;
-    static wk_status (*const calls[])(void) = {percentile, cvar,      cvar_curve, correlation,
-                                               gap,        bootstrap, improvement};
+    static wk_status (*const calls[])(void) = {
+        percentile, cvar, cvar_curve, correlation, gap, bootstrap, improvement, kept_improvement};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         long allocation = 1;
         for (bool reached = true; reached; allocation++) {

@@ -1,5 +1,6 @@
 // The statistics on cases worked out by hand: tails that are no whole number, ties, ragged
 // matrices, refusals, repeatability.
+#include "stats/resamples.h"
 #include "support/check.h"
 #include "waker/stats.h"
 
@@ -118,6 +119,37 @@ static void tasks_may_have_different_numbers_of_runs(void **state)
     assert_true(e.low < 0.5 && e.high > 0.5);
 }
 
+// Whatever shape, seed or number of resamples the comparison before had.
+static void kept_draws_give_the_intervals_of_draws_of_their_own(void **state)
+{
+    (void)state;
+    enum { RUNS = 5, TASKS = 4 };
+    wk_error err = {0};
+    double values[4][RUNS * TASKS];
+    for (int i = 0; i < 4 * RUNS * TASKS; i++)
+        values[i / (RUNS * TASKS)][i % (RUNS * TASKS)] = sin(i);
+    const size_t fewer[] = {5, 2, 3, 5}, others[] = {5, 2, 4, 5};
+    const size_t *const shapes[] = {NULL, NULL, fewer, others, NULL};
+    const wk_bootstrap_config configs[] = {{.reps = 300, .size = 0.95},
+                                           {.reps = 300, .size = 0.95, .seed = 1},
+                                           {.reps = 200, .size = 0.95}};
+    wk_resamples resamples = {0};
+    for (int c = 0; c < 3; c++)
+        for (int s = 0; s < 5; s++)
+            for (size_t n = TASKS; n >= TASKS - 1; n--) {
+                wk_scores x = {.values = values[s % 4], .runs = RUNS, .tasks = n};
+                wk_scores y = {.values = values[(s + 1) % 4], .runs = RUNS, .tasks = n};
+                x.runs_of = shapes[s];
+                y.runs_of = shapes[4 - s];
+                wk_estimate own, kept;
+                assert_ok(wk_stats_improvement_bootstrap(&x, &y, &configs[c], &own, &err));
+                assert_ok(
+                    wk_improvement_bootstrap_kept(&x, &y, &configs[c], &resamples, &kept, &err));
+                assert_memory_equal(&own, &kept, sizeof own);
+            }
+    wk_resamples_free(&resamples);
+}
+
 static void a_seed_gives_the_same_interval_and_another_seed_another(void **state)
 {
     (void)state;
@@ -209,6 +241,7 @@ int main(void)
         cmocka_unit_test(a_missing_cell_is_refused_by_run_and_task),
         cmocka_unit_test(other_tasks_are_refused_and_swapped_axes_hinted_at),
         cmocka_unit_test(tasks_may_have_different_numbers_of_runs),
+        cmocka_unit_test(kept_draws_give_the_intervals_of_draws_of_their_own),
         cmocka_unit_test(a_seed_gives_the_same_interval_and_another_seed_another),
         cmocka_unit_test(one_run_has_an_interval_without_width),
         cmocka_unit_test(a_cvar_curve_has_the_values_and_intervals_of_its_shares),

@@ -271,16 +271,21 @@ static void intrude(void *context, wk_log_level level, const char *message)
     i->act();
 }
 
-static wk_status train_disturbed(const wk_run_config *config, void (*act)(void))
+static wk_status train_shown(const wk_run_config *config, void (*act)(void), wk_status_line *line)
 {
     wk_run_end end;
     intrusion disturb = {"checkpoint at agent step", act, false};
-    wk_run_control control = {.log = {intrude, &disturb, WK_LOG_DEBUG}};
+    wk_run_control control = {.log = {intrude, &disturb, WK_LOG_DEBUG}, .line = line};
     wk_error said = {0};
     wk_status status = wk_train(config, A, NULL, &control, &end, &said);
     assert_true(disturb.done);
     err = said;
     return status;
+}
+
+static wk_status train_disturbed(const wk_run_config *config, void (*act)(void))
+{
+    return train_shown(config, act, NULL);
 }
 
 // Moves the run and lets another, whole one run at its place.
@@ -333,6 +338,24 @@ static void a_run_whose_lock_was_taken_away_stops_before_it_writes(void **state)
 static void delete_run(void)
 {
     remove_tree(A);
+}
+
+// On a terminal the message of the failure would else stand behind the status line.
+static void a_run_that_fails_ends_its_status_line(void **state)
+{
+    (void)state;
+    wk_run_config config = short_run();
+    wk_status_line line;
+    char last[2] = "";
+    FILE *terminal = tmpfile();
+    assert_non_null(terminal);
+    wk_status_line_start(&line, fileno(terminal), 0);
+    line.live = true;
+    assert_refused(train_shown(&config, delete_run, &line), WK_E_IO, "was deleted or replaced");
+    assert_int_equal(fseek(terminal, -1, SEEK_END), 0);
+    assert_non_null(fgets(last, sizeof last, terminal));
+    assert_string_equal(last, "\n");
+    fclose(terminal);
 }
 
 static void a_run_whose_directory_was_deleted_stops(void **state)
@@ -477,6 +500,7 @@ int main(void)
         TEST(a_run_that_is_moved_goes_on_where_it_is),
         TEST(a_run_whose_lock_was_taken_away_stops_before_it_writes),
         TEST(a_run_whose_directory_was_deleted_stops),
+        TEST(a_run_that_fails_ends_its_status_line),
         TEST(errors_of_the_lock_say_what_they_are),
         TEST(an_adaptation_that_is_moved_goes_on_where_it_is),
         TEST(an_adaptation_whose_lock_was_taken_away_stops_before_it_writes),

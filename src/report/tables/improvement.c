@@ -1,5 +1,6 @@
 #include "report/tables/improvement.h"
 
+#include "stats/resamples.h"
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -49,6 +50,7 @@ typedef struct ground {
     // One pair or one curriculum at a time, as the statistics want them.
     double *x, *y;           // [max_runs,tasks]
     size_t *x_runs, *y_runs; // [tasks]
+    wk_resamples resamples;
 } ground;
 
 static void free_ground(ground *g)
@@ -56,6 +58,7 @@ static void free_ground(ground *g)
     void *all[] = {g->names, g->scores, g->runs, g->x, g->y, g->x_runs, g->y_runs};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
+    wk_resamples_free(&g->resamples);
 }
 
 static size_t find_curriculum(const ground *g, const char *name)
@@ -187,7 +190,7 @@ static wk_status compare_pair(ground *g, size_t a, size_t b, const wk_bootstrap_
     }
     wk_scores x = matrix_of(g, g->x, g->x_runs, found.tasks, a);
     wk_scores y = matrix_of(g, g->y, g->y_runs, found.tasks, b);
-    WK_TRY(wk_stats_improvement_bootstrap(&x, &y, config, &found.estimate, err));
+    WK_TRY(wk_improvement_bootstrap_kept(&x, &y, config, &g->resamples, &found.estimate, err));
     if (wk_array_push(&out->improvements, found)) return WK_OK;
     return wk_fail(err, WK_E_MEMORY, "no memory for the comparisons");
 }

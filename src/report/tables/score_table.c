@@ -1,6 +1,7 @@
 #include "report/tables/score_table.h"
 
 #include "report/tables/improvement.h"
+#include "stats/resamples.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -97,7 +98,8 @@ static wk_scores column_of(const row_scores *scores, const wk_table_row *row, si
 // Marks the entry that certainly has higher scores than each of the others: the highest mean alone
 // may be luck.
 static wk_status mark_best(const wk_score_table *table, const row_scores *scores,
-                           const wk_bootstrap_config *bootstrap, wk_table_row *row, wk_error *err)
+                           const wk_bootstrap_config *bootstrap, wk_resamples *resamples,
+                           wk_table_row *row, wk_error *err)
 {
     size_t best = table->columns, others = 0;
     for (size_t c = 0; c < table->columns; c++)
@@ -114,7 +116,7 @@ static wk_status mark_best(const wk_score_table *table, const row_scores *scores
         others++;
         certain = (x < y ? x : y) >= WK_CLAIM_RUNS_MIN;
         if (!certain) break;
-        WK_TRY(wk_stats_improvement_bootstrap(&a, &b, bootstrap, &estimate, err));
+        WK_TRY(wk_improvement_bootstrap_kept(&a, &b, bootstrap, resamples, &estimate, err));
         certain = wk_improvement_is_claimed(&estimate, x < y ? x : y);
     }
     row->entries[best].best = certain && others > 0;
@@ -175,6 +177,7 @@ static void find_paper(const wk_seed_scores *scores, const wk_score_table *table
 typedef struct making {
     wk_table_kind kind;
     const wk_bootstrap_config *bootstrap;
+    wk_resamples *resamples;
     double *scratch; // a row's scores
     size_t *at;      // [columns]: where those of an entry begin
 } making;
@@ -196,7 +199,8 @@ static wk_status add_row(const wk_seed_scores *scores, const making *m, size_t f
         fill_entry(items, from, to, m->kind, m->scratch + used, &row.entries[column]);
         used += row.entries[column].seeds;
     }
-    wk_status status = mark_best(table, &(row_scores){m->scratch, m->at}, m->bootstrap, &row, err);
+    wk_status status =
+        mark_best(table, &(row_scores){m->scratch, m->at}, m->bootstrap, m->resamples, &row, err);
     find_paper(scores, table, &row);
     if (status == WK_OK && !wk_array_push(&table->rows, row))
         status = wk_fail(err, WK_E_MEMORY, "no memory for the table '%s'", table->name);
@@ -222,7 +226,8 @@ wk_status wk_score_table_make(const wk_seed_scores *scores, wk_table_kind kind,
     out->heads[WK_FIELD_DOMAIN] = out->heads[WK_FIELD_EXPLORATION] = true;
     out->heads[WK_FIELD_TASK] = kind != WK_TABLE_OOD_TASKS;
     size_t count = scores->items.count;
-    making m = {kind, bootstrap, malloc((count + 1) * sizeof *m.scratch),
+    wk_resamples resamples = {0};
+    making m = {kind, bootstrap, &resamples, malloc((count + 1) * sizeof *m.scratch),
                 malloc((count + 1) * sizeof *m.at)};
     wk_status status = m.scratch && m.at && find_columns(scores, kind, out)
                            ? WK_OK
@@ -232,6 +237,7 @@ wk_status wk_score_table_make(const wk_seed_scores *scores, wk_table_kind kind,
         if (any_belongs(scores, kind, first, end))
             status = add_row(scores, &m, first, end, out, err);
     }
+    wk_resamples_free(&resamples);
     free(m.scratch);
     free(m.at);
     return status;
