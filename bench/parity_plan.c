@@ -92,7 +92,7 @@ static wk_status save_weights(const wk_learner_config *config, const char *direc
     char path[WK_PATH_MAX];
     wk_path_join(directory, "weights.safetensors", path);
     WK_TRY(wk_backend_cpu_create(NULL, &backend, err));
-    wk_status status = wk_learner_create_for(0, config, backend, &learner, err);
+    wk_status status = wk_learner_create(0, config, backend, &learner, err);
     if (status == WK_OK) status = wk_learner_save_weights(learner, NULL, path, NULL, 0, err);
     wk_learner_destroy(learner);
     wk_backend_destroy(backend);

@@ -110,7 +110,7 @@ static wk_status make_learner(trainee *t, wk_error *err)
     char path[WK_PATH_MAX];
     WK_TRY(wk_run_world_open(config, NULL, NULL, &world, err));
     WK_TRY(wk_run_config_learner(config, world.domain, &learner, err));
-    WK_TRY(wk_learner_create_for(WK_LEARNER_UPDATES, &learner, t->backend, &t->learner, err));
+    WK_TRY(wk_learner_create(WK_LEARNER_UPDATES, &learner, t->backend, &t->learner, err));
     wk_path_join(t->how->plan_directory, "weights.safetensors", path);
     return wk_learner_restore_weights(t->learner, path, WK_WEIGHTS_WORLD, err);
 }

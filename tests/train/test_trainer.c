@@ -40,7 +40,7 @@ static uint64_t hash_weights(wk_trainer *t)
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
-    assert_ok(wk_learner_save(wk_trainer_learner(t), path, &err));
+    assert_ok(wk_learner_save(wk_trainer_learner(t), NULL, path, NULL, 0, &err));
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
     static char bytes[1 << 20];
