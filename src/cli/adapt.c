@@ -8,14 +8,12 @@
 typedef struct adapt_values {
     wk_adapt_config config; // what options fill as it is
     const char *snapshot;
-    uint64_t seed;
+    wk_arg_seed seed;
     int updates;
     double lock_wait;
 } adapt_values;
 
-enum { NO_SEED = -1 };
-
-static const adapt_values defaults = {.seed = (uint64_t)NO_SEED, .lock_wait = WK_LOCK_WAIT_SECONDS};
+static const adapt_values defaults = {.lock_wait = WK_LOCK_WAIT_SECONDS};
 
 #define WK_VALUES adapt_values
 static const wk_arg args[] = {
@@ -43,7 +41,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_adapt_config config = v->config;
     config.directory = cli->words.items[0];
     config.updates = v->updates;
-    config.seed = v->seed == (uint64_t)NO_SEED ? NULL : &v->seed;
+    config.seed = v->seed.given ? &v->seed.value : NULL;
     config.threads = cli->threads;
     if (!config.tasks)
         return wk_fail(err, WK_E_INPUT,

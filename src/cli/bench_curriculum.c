@@ -17,7 +17,7 @@ enum { RULES_MAX = 64 };
 typedef struct bench_values {
     const char *rules, *out;
     int episodes, seeds;
-    uint64_t seed;
+    wk_arg_seed seed;
     bool json;
 } bench_values;
 
@@ -240,7 +240,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const bench_values *v = values;
     const wk_curriculum_rule *rules[RULES_MAX];
     wk_rule_benchmark_config config = {
-        .rules = rules, .episodes = v->episodes, .seeds = v->seeds, .seed = v->seed};
+        .rules = rules, .episodes = v->episodes, .seeds = v->seeds, .seed = v->seed.value};
     wk_rule_benchmark benchmark = {0};
     wk_pool *pool = NULL;
     WK_TRY(choose_rules(v->rules, rules, &config.count, err));

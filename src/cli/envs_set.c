@@ -7,7 +7,7 @@
 typedef struct set_values {
     const char *plugin, *out, *name;
     int count;
-    uint64_t seed;
+    wk_arg_seed seed;
 } set_values;
 
 static const set_values defaults = {.name = "own-v1", .count = 1000};
@@ -27,7 +27,7 @@ static wk_status write_set(const wk_world *world, const set_values *v, wk_error 
 {
     wk_theta_set set = {0};
     wk_text text = {0};
-    WK_TRY(wk_theta_set_draw(world->domain, v->name, v->count, v->seed, &set, err));
+    WK_TRY(wk_theta_set_draw(world->domain, v->name, v->count, v->seed.value, &set, err));
     wk_theta_set_print(&set, world->domain, &text);
     wk_theta_set_free(&set);
     WK_TRY(wk_file_write_text(NULL, v->out, &text, err));

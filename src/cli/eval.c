@@ -18,15 +18,12 @@
 typedef struct eval_values {
     const char *task, *snapshot, *policy, *name, *cases, *device, *plugin, *out, *set;
     int envs;
-    uint64_t seed;
+    wk_arg_seed seed;
     wk_arg_texts rewards;
     bool json, video, mp4;
 } eval_values;
 
-enum { NO_SEED = -1 };
-
-static const eval_values defaults = {
-    .task = "all", .snapshot = "last", .cases = "", .seed = (uint64_t)NO_SEED};
+static const eval_values defaults = {.task = "all", .snapshot = "last", .cases = ""};
 
 #define WK_VALUES eval_values
 static const wk_arg args[] = {
@@ -377,7 +374,7 @@ static wk_status open_set(job *j, wk_error *err)
     const eval_values *v = j->v;
     j->envs = v->envs ? v->envs : 100;
     if (!v->set) return WK_OK;
-    if (*v->cases || v->envs || v->seed != (uint64_t)NO_SEED || clips_of(v))
+    if (*v->cases || v->envs || v->seed.given || clips_of(v))
         return wk_fail(err, WK_E_INPUT,
                        "--set says which environments and seeds: leave --cases, --envs, --seed, "
                        "--video and --mp4 out");
@@ -392,9 +389,9 @@ static wk_status open_set(job *j, wk_error *err)
 
 static wk_status evaluate_step(job *j, uint64_t step, wk_error *err)
 {
-    uint64_t seed = j->n_sets > 0 ? j->set.seed : j->v->seed;
-    if (seed == (uint64_t)NO_SEED && j->n_sets == 0)
-        seed = wk_evaluation_seed(&j->run.config, step);
+    uint64_t seed = j->n_sets > 0      ? j->set.seed
+                    : j->v->seed.given ? j->v->seed.value
+                                       : wk_evaluation_seed(&j->run.config, step);
     wk_eval_result result = {.origin = wk_evaluation_origin(&j->run.config, j->run.world.domain,
                                                             &j->thetas, step, j->title),
                              .envs = j->envs,

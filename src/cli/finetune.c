@@ -6,15 +6,12 @@
 typedef struct finetune_values {
     wk_finetune_config config; // what options fill as it is
     const char *snapshot;
-    uint64_t seed;
+    wk_arg_seed seed;
     wk_arg_texts rewards;
     double steps, lock_wait;
 } finetune_values;
 
-enum { NO_SEED = -1 };
-
-static const finetune_values defaults = {.seed = (uint64_t)NO_SEED,
-                                         .lock_wait = WK_LOCK_WAIT_SECONDS};
+static const finetune_values defaults = {.lock_wait = WK_LOCK_WAIT_SECONDS};
 
 #define WK_VALUES finetune_values
 static const wk_arg args[] = {
@@ -49,7 +46,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         return wk_fail(err, WK_E_INPUT, "how long? give the agent steps to collect with --steps N");
     config.directory = cli->words.items[0];
     config.steps = (int64_t)v->steps;
-    config.seed = v->seed == (uint64_t)NO_SEED ? NULL : &v->seed;
+    config.seed = v->seed.given ? &v->seed.value : NULL;
     config.threads = cli->threads;
     config.named.rewards = v->rewards.items;
     config.named.n_rewards = v->rewards.count;

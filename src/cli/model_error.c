@@ -19,7 +19,7 @@ typedef struct error_values {
     const char *policy, *snapshot, *weights, *name, *device, *plugin;
     wk_arg_texts out;
     int envs, steps, trajectories;
-    uint64_t seed;
+    wk_arg_seed seed;
     bool map, json;
 } error_values;
 
@@ -151,7 +151,7 @@ static wk_status add_measure(job *j, int task, wk_model_error_result *r, wk_erro
                                     .environments = j->v->envs,
                                     .trajectories = j->v->trajectories,
                                     .steps = j->v->steps,
-                                    .seed = j->v->seed,
+                                    .seed = j->v->seed.value,
                                     .threads = j->threads,
                                     .progress = count_half,
                                     .context = j};
@@ -250,7 +250,7 @@ static wk_status measure_step(job *j, uint64_t step, wk_weights_kind plain, wk_e
         .environments = j->v->envs,
         .trajectories = j->v->trajectories,
         .steps = j->v->steps,
-        .seed = j->v->seed};
+        .seed = j->v->seed.value};
     wk_status status = wk_saved_run_load(&j->run, &which, err);
     if (status == WK_OK) status = add_measures(j, &result, err);
     if (status == WK_OK) status = keep_result(j, &result, err);

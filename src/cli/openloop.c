@@ -17,7 +17,7 @@ static const double FRAME_SECONDS = 0.1;
 typedef struct openloop_values {
     const char *snapshot, *policy, *name, *out, *device, *set, *plugin;
     int context, steps;
-    uint64_t seed;
+    wk_arg_seed seed;
 } openloop_values;
 
 static const openloop_values defaults = {
@@ -139,7 +139,7 @@ static wk_status play(show *s, int threads, wk_error *err)
                              .cases = cases,
                              .n_cases = 1,
                              .steps = s->v.steps - 1,
-                             .seed = s->v.seed,
+                             .seed = s->v.seed.value,
                              .threads = threads,
                              .watch = keep_frame,
                              .context = s};

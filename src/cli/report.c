@@ -10,7 +10,7 @@
 typedef struct report_values {
     const char *out, *policy, *name;
     wk_arg_texts by;
-    uint64_t seed;
+    wk_arg_seed seed;
     int reps;
     double step;
     bool json;
@@ -110,7 +110,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         .bootstrap = wk_bootstrap_config_default(),
     };
     config.bootstrap.reps = v->reps;
-    config.bootstrap.seed = v->seed;
+    config.bootstrap.seed = v->seed.value;
     wk_report report = {0};
     wk_status status = wk_report_make(&config, &report, err);
     if (status == WK_OK) status = wk_report_write(&report, v->out, err);
