@@ -84,8 +84,6 @@ typedef struct wk_arg {
     WK_ARG_ROW(WK_VALUES, WK_ARG_PATH, name, field, value, help, 0, 0)
 #define WK_OPT_PATHS(name, field, value, help)                                                     \
     WK_ARG_ROW(WK_VALUES, WK_ARG_PATHS, name, field, value, help, 0, 0)
-#define WK_OPT_SEED(name, field, value, help)                                                      \
-    WK_ARG_ROW(WK_VALUES, WK_ARG_SEED, name, field, value, help, 0, 0)
 #define WK_OPT_INT(name, field, value, help, min, max)                                             \
     WK_ARG_ROW(WK_VALUES, WK_ARG_INT, name, field, value, help, min, max)
 #define WK_OPT_NUMBER(name, field, value, help, min, max)                                          \

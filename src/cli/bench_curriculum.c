@@ -28,7 +28,7 @@ static const wk_arg args[] = {
     WK_OPT_TEXT("rules", rules, "NAME,...", "compared with dr (all but fixed)"),
     WK_OPT_INT("episodes", episodes, "N", "of a run (1000)", 100, 1000000),
     WK_OPT_INT("seeds", seeds, "N", "runs of each rule in each scenario (10)", 1, 10000),
-    WK_OPT_SEED("seed", seed, "N", "of everything random (0)"),
+    WK_SEED_ARG_ROW(WK_VALUES, "everything random", "0"),
     WK_OPT_PATH("out", out, "DIR", "write the curves as CSV and figures there"),
     WK_OPT_FLAG("json", json, "print JSON"),
 };

@@ -24,23 +24,20 @@ typedef struct card_values {
 
 static const card_values defaults = {.snapshot = "last"};
 
-#define AT(field) offsetof(card_values, field)
+#define WK_VALUES card_values
 static const wk_arg args[] = {
-    {"out", "DIR", "the folder to make", WK_ARG_PATH, AT(out), 0, 0},
-    {"snapshot", "STEP|last", "weights of which agent step (last)", WK_ARG_TEXT, AT(snapshot), 0,
-     0},
-    {"policy", "adapted|alongside|finetuned", "which policies (adapted if there, else alongside)",
-     WK_ARG_TEXT, AT(policy), 0, 0},
-    WK_NAME_ARG_ROW(card_values, "those of the adaptation or fine-tuning of this name"),
-    {"no-video", NULL, "no replays: nothing is played, and a plug-in's code is not needed",
-     WK_ARG_FLAG, AT(no_video), 0, 0},
-    {"license", "FILE", "licence of the weights (waker's own, MIT)", WK_ARG_PATH, AT(license), 0,
-     0},
-    {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
-     0},
-    WK_PLUGIN_ARG_ROWS(card_values),
-    {"reward", "FILE", "the code of a task that 'waker relabel' added; may be repeated",
-     WK_ARG_PATHS, AT(rewards), 0, 0},
+    WK_OPT_PATH("out", out, "DIR", "the folder to make"),
+    WK_SNAPSHOT_ARG_ROW(WK_VALUES),
+    WK_OPT_TEXT("policy", policy, "adapted|alongside|finetuned",
+                "which policies (adapted if there, else alongside)"),
+    WK_NAME_ARG_ROW(WK_VALUES, "those of the adaptation or fine-tuning of this name"),
+    WK_OPT_FLAG("no-video", no_video,
+                "no replays: nothing is played, and a plug-in's code is not needed"),
+    WK_OPT_PATH("license", license, "FILE", "licence of the weights (waker's own, MIT)"),
+    WK_DEVICE_ARG_ROW(WK_VALUES, device, "the run's"),
+    WK_PLUGIN_ARG_ROWS(WK_VALUES),
+    WK_OPT_PATHS("reward", rewards, "FILE",
+                 "the code of a task that 'waker relabel' added; may be repeated"),
 };
 
 typedef struct made_file {

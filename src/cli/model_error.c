@@ -30,20 +30,20 @@ static const error_values defaults = {
 static const wk_arg args[] = {
     WK_OPT_TEXT("policy", policy, "random|TASK,...|all",
                 "random, tasks whose policies act, or all there are (random)"),
-    WK_OPT_TEXT("snapshot", snapshot, "STEP|all|last", "weights of which agent step (last)"),
+    WK_SNAPSHOTS_ARG_ROW(WK_VALUES),
     WK_OPT_TEXT("weights", weights, "adapted|alongside", "whose task policies (adapted if there)"),
     WK_NAME_ARG_ROW(error_values, "task policies of the adaptation of this name"),
     WK_OPT_INT("envs", envs, "N", "environments from the default distribution (200)", 1, 100000),
     WK_OPT_INT("trajectories", trajectories, "N",
                "episodes in each environment (1; the paper has 200)", 1, 100000),
     WK_OPT_INT("steps", steps, "N", "agent steps of each episode at most (all)", 1, 1000),
-    WK_OPT_SEED("seed", seed, "N", "of the episodes (0)"),
+    WK_SEED_ARG_ROW(WK_VALUES, "the episodes", "0"),
     WK_OPT_FLAG("map", map, "print errors and estimates as maps over the environments' parameters"),
     WK_OPT_PATHS(
         "out", out, "FILE.png|DIR",
         "FILE.png: draw the maps. DIR: put the results of one run into DIR/eval instead of "
         "RUN/eval, with RUN's settings, so that 'waker report DIR' reads them (may be repeated)"),
-    WK_OPT_TEXT("device", device, "auto|cpu|cuda|cuda:N", "where to compute (as the run)"),
+    WK_DEVICE_ARG_ROW(WK_VALUES, device, "the run's"),
     WK_PLUGIN_ARG_ROWS(error_values),
     WK_OPT_FLAG("json", json, "print JSON: a list of what the result files hold"),
 };

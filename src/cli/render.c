@@ -35,7 +35,7 @@ static const wk_arg args[] = {
     WK_OPT_TEXT("case", case_name, "CASE[:I]",
                 "parameters of an out-of-distribution case, its I-th from 0"),
     WK_OPT_TEXTS("option", options, "NAME=CHOICE", "an option of the domain; may be repeated"),
-    WK_OPT_SEED("seed", seed, "N", "seed of the episode and of the random actions (default 0)"),
+    WK_SEED_ARG_ROW(WK_VALUES, "the episode and of the random actions", "0"),
     WK_OPT_INT("steps", steps, "N",
                "random agent steps: before a still (default 0, the start of the episode), in each "
                "cell of a sheet (default 20) or in a clip (default 100)",

@@ -30,7 +30,7 @@ static const wk_arg args[] = {
     WK_OPT_NUMBER("step", step, "N",
                   "agent step of the world models in the tables (the last one of each run)", 0,
                   1e15),
-    WK_OPT_SEED("seed", seed, "N", "of the bootstrap (0)"),
+    WK_SEED_ARG_ROW(WK_VALUES, "the bootstrap", "0"),
     WK_OPT_INT("reps", reps, "N", "resamples of the bootstrap (2000)", 2, 10000000),
     WK_OPT_FLAG("json", json, "print the numbers as JSON"),
 };

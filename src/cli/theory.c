@@ -45,7 +45,7 @@ static const wk_arg args[] = {
                 "curricula: how an episode acts (disagreement)"),
     WK_OPT_TEXT("model", model, "separate|shared",
                 "curricula: a model for each environment, or one that generalises"),
-    WK_OPT_SEED("seed", seed, "N", "of everything random (0)"),
+    WK_SEED_ARG_ROW(WK_VALUES, "everything random", "0"),
     WK_OPT_PATH("out", out, "DIR", "write tables as CSV and figures there"),
     WK_OPT_FLAG("json", json, "print JSON"),
 };
