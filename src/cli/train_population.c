@@ -43,7 +43,7 @@ static wk_status name_new_runs(population *p, wk_error *err)
     const char *directory = p->given->directory;
     char config[WK_PATH_MAX];
     bool there = false;
-    if (wk_path_join(directory, "config.yaml", config))
+    if (wk_path_join(directory, "config.yaml", config, NULL) == WK_OK)
         WK_TRY(wk_file_exists_in(NULL, config, &there, err));
     if (there)
         return wk_fail(err, WK_E_INPUT,

@@ -40,7 +40,7 @@ wk_status wk_run_repairs_read(const char *directory, wk_run_repairs *out, wk_err
     char path[WK_PATH_MAX], *bytes;
     size_t size;
     *out = (wk_run_repairs){0};
-    WK_TRY(wk_path_print(path, err, "%s/%s", directory, WK_REPAIRS_FILE));
+    WK_TRY(wk_path_join(directory, WK_REPAIRS_FILE, path, err));
     wk_status status = wk_file_read(path, FILE_MAX, &bytes, &size, err);
     if (status == WK_E_NOT_FOUND) return WK_OK;
     WK_TRY(status);
