@@ -134,11 +134,9 @@ static wk_status unknown_option(const wk_arg_table *tables, size_t n_tables, con
     const wk_arg_settings *settings = find_settings(tables, n_tables);
     for (size_t i = 0; settings && i < settings->n_keys && count < NAMES_MAX; i++)
         names[count++] = settings->keys[i];
-    const char *nearest = wk_text_nearest(name, names, count);
-    if (nearest)
-        return wk_fail(err, WK_E_INPUT, "unknown option '--%s'; did you mean '--%s'?", name,
-                       nearest);
-    return wk_fail(err, WK_E_INPUT, "unknown option '--%s'", name);
+    char suggestion[WK_SUGGESTION_MAX];
+    wk_text_suggestion("--", name, names, count, suggestion);
+    return wk_fail(err, WK_E_INPUT, "unknown option '--%s'%s", name, suggestion);
 }
 
 // The option called name[0 ... length-1], and the struct its value goes to.
