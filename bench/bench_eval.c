@@ -64,7 +64,7 @@ static void open_learner(bench *b, const char *block)
     check(wk_run_config_learner(&merged->config, b->domain, &config, &err), &err);
     check(wk_pool_create(0, &b->pool, &err), &err);
     check(wk_backend_cpu_create(b->pool, &b->backend, &err), &err);
-    check(wk_learner_create_for(0, &config, b->backend, &b->learner, &err), &err);
+    check(wk_learner_create(0, &config, b->backend, &b->learner, &err), &err);
     wk_config_blocks_destroy(blocks);
     free(merged);
 }

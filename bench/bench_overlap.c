@@ -39,7 +39,9 @@ static void open_side(side *s, const char *preset, int tasks)
     config.action_size = ACTIONS;
     config.tasks = tasks;
     check(wk_backend_cuda_create(0, WK_CUDA_BF16, &s->backend, &err), &err);
-    check(wk_learner_create(&config, s->backend, &s->learner, &err), &err);
+    check(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &config, s->backend,
+                            &s->learner, &err),
+          &err);
 }
 
 // The programs of a whole update.

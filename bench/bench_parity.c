@@ -97,7 +97,7 @@ static wk_status make_config(const char *data, const values *v, wk_run_config *o
     static wk_merged_config merged;
     wk_config_blocks *blocks = NULL;
     char path[WK_PATH_MAX];
-    wk_path_join(data, "config.yaml", path);
+    wk_path_join(data, "config.yaml", path, NULL);
     WK_TRY(wk_run_config_read(path, &merged.config, err));
     WK_TRY(wk_config_blocks_create(&blocks, err));
     wk_status status = wk_config_blocks_add_embedded(blocks, err);

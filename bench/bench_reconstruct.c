@@ -141,7 +141,9 @@ static wk_status train(wk_learner *learner, const footage *f, int updates, wk_er
             reel_put(&r, k, f, SHOWN + pick(&rng, EPISODES - SHOWN), pick(&rng, ROWS - LENGTH + 1));
         wk_learner_batch batch = reel_view(&r);
         wk_learner_metrics metrics;
-        status = wk_learner_update(learner, &batch, &metrics, NULL, err);
+        status = wk_learner_stage(learner, &batch, err);
+        if (status == WK_OK) status = wk_learner_start(learner, err);
+        if (status == WK_OK) status = wk_learner_finish(learner, &metrics, NULL, err);
         if (status == WK_OK && (i % 50 == 0 || i == updates - 1))
             fprintf(stderr, "update %d, %.0f s: image loss %.2f, KL %.2f\n", i,
                     wk_clock_seconds() - start, metrics.image_loss, metrics.kl);
@@ -265,7 +267,9 @@ static wk_status run(const char *name, const char *path, int updates, wk_error *
     wk_status status = film(domain, &f, err);
     if (status == WK_OK) status = wk_pool_create(0, &pool, err);
     if (status == WK_OK) status = wk_backend_cpu_create(pool, &backend, err);
-    if (status == WK_OK) status = wk_learner_create(&config, backend, &learner, err);
+    if (status == WK_OK)
+        status = wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &config, backend,
+                                   &learner, err);
     if (status == WK_OK) status = train(learner, &f, updates, err);
     if (status == WK_OK) status = show(learner, &f, path, err);
     wk_learner_destroy(learner);

@@ -211,7 +211,7 @@ static void open_learner(bench *b, unsigned how)
     wk_error err = {0};
     double start = wk_clock_seconds();
     unsigned uses = WK_LEARNER_UPDATES | how;
-    check(wk_learner_create_for(uses, &b->config, b->backend, &b->learner, &err), &err);
+    check(wk_learner_create(uses, &b->config, b->backend, &b->learner, &err), &err);
     wk_learner_memory memory = wk_learner_get_memory(b->learner);
     if (b->synthetic.device_frames)
         memory.allocated -= b->synthetic.device_frames->size; // not the learner's

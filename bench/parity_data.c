@@ -47,7 +47,7 @@ static wk_status write_episodes(wk_replay *replay, const char *directory, output
     }
     o->episodes[count] = rows;
     char path[WK_PATH_MAX];
-    wk_path_join(directory, "episodes.u32", path);
+    wk_path_join(directory, "episodes.u32", path, NULL);
     return wk_file_write(path, o->episodes, (count + 1) * sizeof *o->episodes, err);
 }
 
@@ -62,8 +62,8 @@ static wk_status write_replay(wk_replay *replay, const char *directory, wk_error
 {
     output o = {0};
     char frames[WK_PATH_MAX], actions[WK_PATH_MAX];
-    wk_path_join(directory, "frames.u8", frames);
-    wk_path_join(directory, "actions.f32", actions);
+    wk_path_join(directory, "frames.u8", frames, NULL);
+    wk_path_join(directory, "actions.f32", actions, NULL);
     wk_status status = wk_file_writer_begin(frames, &o.frames, err);
     if (status == WK_OK) status = wk_file_writer_begin(actions, &o.actions, err);
     if (status == WK_OK) status = write_episodes(replay, directory, &o, err);
@@ -83,7 +83,7 @@ wk_status parity_data_write(const char *run, const char *directory, wk_error *er
     wk_replay *replay = NULL;
     char path[WK_PATH_MAX];
     const wk_saved_run_options options = {.depth = WK_SAVED_WORLD};
-    wk_path_join(directory, "config.yaml", path);
+    wk_path_join(directory, "config.yaml", path, NULL);
     wk_status status = wk_saved_run_open(run, &options, &saved, err);
     if (status == WK_OK) status = wk_dir_create(directory, err);
     if (status == WK_OK) status = wk_run_config_write_in(&saved.config, NULL, path, err);
@@ -99,7 +99,7 @@ static wk_status map_file(const char *directory, const char *name, int i, parity
                           wk_error *err)
 {
     char path[WK_PATH_MAX];
-    wk_path_join(directory, name, path);
+    wk_path_join(directory, name, path, NULL);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     struct stat about;
     if (file < 0 || fstat(file, &about) != 0 || about.st_size == 0) {

@@ -77,7 +77,7 @@ static wk_status write_numbers(const parity_data *d, const parity_choice *c, con
     if (!numbers) return wk_fail(err, WK_E_MEMORY, "no memory for %u batches", h.updates);
     memcpy(numbers, &h, sizeof h);
     char path[WK_PATH_MAX];
-    wk_path_join(directory, "plan.u32", path);
+    wk_path_join(directory, "plan.u32", path, NULL);
     wk_status status = draw_all(d, c, &h, numbers + HEADER, err);
     if (status == WK_OK)
         status = wk_file_write(path, numbers, plan_numbers(&h) * sizeof *numbers, err);
@@ -90,9 +90,9 @@ static wk_status save_weights(const wk_learner_config *config, const char *direc
     wk_backend *backend = NULL;
     wk_learner *learner = NULL;
     char path[WK_PATH_MAX];
-    wk_path_join(directory, "weights.safetensors", path);
+    wk_path_join(directory, "weights.safetensors", path, NULL);
     WK_TRY(wk_backend_cpu_create(NULL, &backend, err));
-    wk_status status = wk_learner_create_for(0, config, backend, &learner, err);
+    wk_status status = wk_learner_create(0, config, backend, &learner, err);
     if (status == WK_OK) status = wk_learner_save_weights(learner, NULL, path, NULL, 0, err);
     wk_learner_destroy(learner);
     wk_backend_destroy(backend);
@@ -121,7 +121,7 @@ wk_status parity_plan_write(const parity_data *d, const parity_choice *c, const 
     wk_run_world world = {0};
     wk_learner_config learner;
     char path[WK_PATH_MAX];
-    wk_path_join(directory, "config.yaml", path);
+    wk_path_join(directory, "config.yaml", path, NULL);
     WK_TRY(wk_run_world_open(c->config, NULL, NULL, &world, err));
     WK_TRY(wk_run_config_learner(c->config, world.domain, &learner, err));
     WK_TRY(check(d, c, &learner, err));
@@ -144,9 +144,9 @@ wk_status parity_plan_open(const char *directory, const parity_data *data, parit
 {
     char path[WK_PATH_MAX], *bytes;
     size_t size;
-    wk_path_join(directory, "config.yaml", path);
+    wk_path_join(directory, "config.yaml", path, NULL);
     WK_TRY(wk_run_config_read(path, &p->config, err));
-    wk_path_join(directory, "plan.u32", path);
+    wk_path_join(directory, "plan.u32", path, NULL);
     WK_TRY(wk_file_read(path, PLAN_LIMIT, &bytes, &size, err));
     p->numbers = (uint32_t *)(void *)bytes;
     if (size >= sizeof p->header) memcpy(&p->header, bytes, sizeof p->header);

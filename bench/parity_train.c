@@ -110,8 +110,8 @@ static wk_status make_learner(trainee *t, wk_error *err)
     char path[WK_PATH_MAX];
     WK_TRY(wk_run_world_open(config, NULL, NULL, &world, err));
     WK_TRY(wk_run_config_learner(config, world.domain, &learner, err));
-    WK_TRY(wk_learner_create_for(WK_LEARNER_UPDATES, &learner, t->backend, &t->learner, err));
-    wk_path_join(t->how->plan_directory, "weights.safetensors", path);
+    WK_TRY(wk_learner_create(WK_LEARNER_UPDATES, &learner, t->backend, &t->learner, err));
+    wk_path_join(t->how->plan_directory, "weights.safetensors", path, NULL);
     return wk_learner_restore_weights(t->learner, path, WK_WEIGHTS_WORLD, err);
 }
 
@@ -135,7 +135,7 @@ static wk_status make_measurement(trainee *t, wk_error *err)
 static wk_status open_log(const trainee *t, const char *name, FILE **out, wk_error *err)
 {
     char path[WK_PATH_MAX];
-    wk_path_join(t->how->directory, name, path);
+    wk_path_join(t->how->directory, name, path, NULL);
     *out = fopen(path, "w");
     if (*out) return WK_OK;
     return wk_fail(err, WK_E_IO, "%s: %s", path, strerror(errno));
@@ -273,7 +273,7 @@ static wk_status write_horizon(const trainee *t, uint32_t update, wk_error *err)
         put(&lines, "copy", t->now.copy[step]);
         wk_text_puts(&lines, "}\n");
     }
-    wk_path_join(t->how->directory, "horizon.jsonl", path);
+    wk_path_join(t->how->directory, "horizon.jsonl", path, NULL);
     wk_status status = lines.failed ? wk_fail(err, WK_E_MEMORY, "no memory for %s", path)
                                     : wk_file_write(path, wk_text_get(&lines), lines.length, err);
     wk_text_free(&lines);

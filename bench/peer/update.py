@@ -1,4 +1,4 @@
-"""One update of world model, ensemble and policies in JAX: what wk_learner_update and wk_learner_update_tasks do.
+"""One update of world model, ensemble and policies in JAX: what wk_learner_start and wk_learner_start_tasks do.
 
 make_update gives a function of (state, batch, noise) to be put under one jit. All randomness is in `noise`, so that a
 test can give it the draws of another program.

@@ -363,15 +363,8 @@ static wk_status complete(wk_learner *learner, wk_error *err)
     return list_state(learner, err);
 }
 
-wk_status wk_learner_create(const wk_learner_config *config, wk_backend *backend, wk_learner **out,
-                            wk_error *err)
-{
-    return wk_learner_create_for(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, config, backend, out,
-                                 err);
-}
-
-wk_status wk_learner_create_for(unsigned uses, const wk_learner_config *config, wk_backend *backend,
-                                wk_learner **out, wk_error *err)
+wk_status wk_learner_create(unsigned uses, const wk_learner_config *config, wk_backend *backend,
+                            wk_learner **out, wk_error *err)
 {
     return wk_learner_create_population(uses, config, &backend, 1, out, err);
 }
@@ -525,24 +518,13 @@ wk_program *wk_learner_task_program(wk_learner *learner)
     return learner->tasks.program;
 }
 
-wk_status wk_learner_save(const wk_learner *learner, const char *path, wk_error *err)
-{
-    return wk_learner_save_labelled(learner, NULL, path, NULL, 0, err);
-}
-
-wk_status wk_learner_save_labelled(const wk_learner *learner, const wk_dir *in, const char *path,
-                                   const wk_weights_label *labels, size_t count, wk_error *err)
+wk_status wk_learner_save(const wk_learner *learner, const wk_dir *in, const char *path,
+                          const wk_weights_label *labels, size_t count, wk_error *err)
 {
     return wk_state_save(learner->state, in, path, labels, count, err);
 }
 
-wk_status wk_learner_restore(wk_learner *learner, const char *path, wk_error *err)
-{
-    return wk_learner_restore_in(learner, NULL, path, err);
-}
-
-wk_status wk_learner_restore_in(wk_learner *learner, const wk_dir *in, const char *name,
-                                wk_error *err)
+wk_status wk_learner_restore(wk_learner *learner, const wk_dir *in, const char *name, wk_error *err)
 {
     wk_safetensors *file;
     WK_TRY(wk_learner_discard_prefetch(learner, err));

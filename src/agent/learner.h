@@ -39,23 +39,20 @@ enum { WK_POPULATION_MAX = 64 };    // members of a population
 
 typedef struct wk_learner wk_learner;
 
-/// Builds every network and graph on `backend` (borrowed). Fails on a bad config and when memory is
-/// short.
-wk_status wk_learner_create(const wk_learner_config *config, wk_backend *backend, wk_learner **out,
-                            wk_error *err);
 /// What a learner is for; combined with |. Task updates are possible with either; with neither,
 /// weights can only be read, acted with and written.
 enum {
-    WK_LEARNER_UPDATES = 1,  // wk_learner_update, and stage/start/finish
+    WK_LEARNER_UPDATES = 1,  // wk_learner_stage, _start and _finish
     WK_LEARNER_OBSERVES = 2, // wk_learner_observe
     // With updates: never prefetch the world model of the next batch, even where the device has the
     // memory for it. Less memory, the same results.
     WK_LEARNER_NO_PREFETCH = 4,
 };
-/// As wk_learner_create, with programs and device memory for those uses only.
-wk_status wk_learner_create_for(unsigned uses, const wk_learner_config *config, wk_backend *backend,
-                                wk_learner **out, wk_error *err);
-/// As wk_learner_create_for, for a population of `count` learners with configs that are alike
+/// Builds every network on `backend` (borrowed), and the programs of those uses. Fails on a bad
+/// config and when memory is short.
+wk_status wk_learner_create(unsigned uses, const wk_learner_config *config, wk_backend *backend,
+                            wk_learner **out, wk_error *err);
+/// Builds a population of `count` learners with configs that are alike
 /// (wk_learner_config_is_alike), each on its own of the `backends`, which may all be one. The first
 /// is their leader: what stages, starts and finishes updates takes the leader, and arrays with an
 /// element for each member; acting, saving and everything else takes a member.
@@ -99,21 +96,21 @@ typedef struct wk_task_metrics {
     wk_policy_metrics policy[WK_LEARNER_TASKS_MAX];
 } wk_task_metrics;
 
-/// One reward-free update. `delta` gets the error estimate of every start, [T,B]: the disagreement
-/// averaged over the imagined steps. Optimiser steps with non-finite gradients are skipped (see
-/// wk_learner_counts) and the metrics show the values as they are; the call itself succeeds.
-wk_status wk_learner_update(wk_learner *learner, const wk_learner_batch *batch,
-                            wk_learner_metrics *metrics, float *delta, wk_error *err);
-
-/// wk_learner_update in three parts, so that the host can prepare a batch while the device works on
-/// the previous one. Stage copies a batch to the device; start enqueues the update on the batch
-/// staged last; finish waits for it. Between start and finish only staging and acting are allowed.
+/// One reward-free update, in three parts so that the host can prepare a batch while the device
+/// works on the previous one. Stage copies a batch to the device; start enqueues the update on the
+/// batch staged last; finish waits for it. Between start and finish only staging and acting are
+/// allowed.
+///
+/// `delta` gets the error estimate of every start, [T,B]: the disagreement averaged over the
+/// imagined steps. Either result may be NULL. For a population: batch[r], metrics[r], and delta
+/// [R,T,B]. Optimiser steps with non-finite gradients are skipped (see wk_learner_counts) and the
+/// metrics show the values as they are; the calls themselves succeed.
+///
 /// An async device with enough memory prefetches: it runs the world model on a staged batch as soon
 /// as the previous update has made its model's step. That changes when work is done, never the
 /// results. Frames in pinned memory (wk_pinned_create) are copied asynchronously: they must stay
 /// valid until their update is finished or another batch is staged. Frames on the device must stay
-/// valid as long; later work in the transfer queue may overwrite them. Either result may be NULL.
-/// For a population: batch[r], metrics[r], and delta [R,T,B].
+/// valid as long; later work in the transfer queue may overwrite them.
 wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, wk_error *err);
 wk_status wk_learner_start(wk_learner *learner, wk_error *err);
 wk_status wk_learner_finish(wk_learner *learner, wk_learner_metrics *metrics, float *delta,
@@ -129,7 +126,7 @@ void wk_learner_read_tasks(const wk_learner *learner, wk_task_metrics *metrics);
 /// The queue in which batches are copied to the device, and frames that later batches refer to.
 wk_queue *wk_learner_transfer_queue(wk_learner *learner);
 
-/// Trains reward heads and task policies on the states of the last wk_learner_update or
+/// Trains reward heads and task policies on the states of the last update or
 /// wk_learner_observe, with the batch's rewards.
 wk_status wk_learner_update_tasks(wk_learner *learner, const wk_learner_batch *batch,
                                   wk_task_metrics *metrics, wk_error *err);
@@ -160,20 +157,18 @@ wk_program *wk_learner_model_program(wk_learner *learner);
 wk_program *wk_learner_program(wk_learner *learner);
 wk_program *wk_learner_task_program(wk_learner *learner);
 
-/// Writes all weights, optimiser state and counters to a safetensors file / reads them back. A
-/// failed restore leaves the learner as it was.
-wk_status wk_learner_save(const wk_learner *learner, const char *path, wk_error *err);
-wk_status wk_learner_restore(wk_learner *learner, const char *path, wk_error *err);
-wk_status wk_learner_restore_in(wk_learner *learner, const wk_dir *in, const char *name,
-                                wk_error *err);
-
 /// Metadata of a weights file ("domain", "tasks", "step"), for people and for messages; copied into
 /// the file.
 typedef wk_safetensors_pair wk_weights_label;
 
-/// As wk_learner_save, in a directory (base/dir.h), with labels on the file.
-wk_status wk_learner_save_labelled(const wk_learner *learner, const wk_dir *in, const char *path,
-                                   const wk_weights_label *labels, size_t count, wk_error *err);
+/// Writes all weights, optimiser state and counters to a safetensors file with labels, or reads
+/// them back. The file is in a directory (base/file.h), NULL for a path of its own. A failed
+/// restore leaves the learner as it was.
+wk_status wk_learner_save(const wk_learner *learner, const wk_dir *in, const char *path,
+                          const wk_weights_label *labels, size_t count, wk_error *err);
+
+wk_status wk_learner_restore(wk_learner *learner, const wk_dir *in, const char *name,
+                             wk_error *err);
 
 /// Writes the weights alone, without optimiser state: a snapshot to evaluate or adapt later.
 wk_status wk_learner_save_weights(const wk_learner *learner, const wk_dir *in, const char *path,

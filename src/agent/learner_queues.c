@@ -349,14 +349,6 @@ wk_status wk_learner_finish(wk_learner *learner, wk_learner_metrics *metrics, fl
     return WK_OK;
 }
 
-wk_status wk_learner_update(wk_learner *learner, const wk_learner_batch *batch,
-                            wk_learner_metrics *metrics, float *delta, wk_error *err)
-{
-    WK_TRY(wk_learner_stage(learner, batch, err));
-    WK_TRY(wk_learner_start(learner, err));
-    return wk_learner_finish(learner, metrics, delta, err);
-}
-
 wk_status wk_learner_observe(wk_learner *learner, const wk_learner_batch *batch, wk_error *err)
 {
     wk_program *program = learner->observe.program;

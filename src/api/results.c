@@ -116,7 +116,7 @@ static wk_status copy_points(const points *p, wk_curve *out, wk_error *err)
 static wk_status read_curve(const char *run, points *p, wk_curve *out, wk_error *err)
 {
     char path[WK_PATH_MAX];
-    if (!wk_path_join(run, WK_METRICS_JSONL, path))
+    if (wk_path_join(run, WK_METRICS_JSONL, path, NULL) != WK_OK)
         return wk_fail(err, WK_E_INPUT, "the path '%.200s...' is too long", run);
     WK_TRY(wk_document_lines(path, read_line, p, err));
     if (p->items.count > 0) return copy_points(p, out, err);

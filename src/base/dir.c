@@ -18,9 +18,18 @@ struct wk_dir {
 
 enum { OPEN_DIRECTORY = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
 
-bool wk_path_join(const char *directory, const char *name, char out[WK_PATH_MAX])
+wk_status wk_path_join(const char *directory, const char *name, char out[WK_PATH_MAX],
+                       wk_error *err)
 {
-    return snprintf(out, WK_PATH_MAX, "%s/%s", directory, name) < WK_PATH_MAX;
+    return wk_path_print(out, err, "%s/%s", directory, name);
+}
+
+char *wk_path_joined(const char *directory, const char *name)
+{
+    size_t length = strlen(directory) + strlen(name) + 2;
+    char *path = malloc(length);
+    if (path) snprintf(path, length, "%s/%s", directory, name);
+    return path;
 }
 
 wk_status wk_path_print(char out[WK_PATH_MAX], wk_error *err, const char *format, ...)
@@ -37,7 +46,7 @@ wk_status wk_path_print(char out[WK_PATH_MAX], wk_error *err, const char *format
 static void join(const wk_dir *dir, const char *name, char out[WK_PATH_MAX])
 {
     if (dir && strcmp(name, ".") != 0)
-        wk_path_join(dir->path, name, out);
+        wk_path_join(dir->path, name, out, NULL);
     else
         snprintf(out, WK_PATH_MAX, "%s", dir ? dir->path : name);
 }

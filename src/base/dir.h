@@ -12,8 +12,11 @@
 /// Bytes of a path, more than the system takes: one that was cut is refused, not taken for another.
 enum { WK_PATH_MAX = 4200 };
 
-/// DIRECTORY/NAME; false when it was cut.
-bool wk_path_join(const char *directory, const char *name, char out[WK_PATH_MAX]);
+/// DIRECTORY/NAME; WK_E_INPUT when it was cut.
+wk_status wk_path_join(const char *directory, const char *name, char out[WK_PATH_MAX],
+                       wk_error *err);
+/// DIRECTORY/NAME, malloc'd; NULL when memory is short.
+char *wk_path_joined(const char *directory, const char *name);
 /// A path by printf's format; WK_E_INPUT when it was cut.
 wk_status wk_path_print(char out[WK_PATH_MAX], wk_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -122,12 +122,7 @@ static wk_status read_open_file(int fd, const char *path, size_t limit, char **b
 // The whole path of a name, for messages; NULL when memory is short.
 static char *full_path(const wk_dir *in, const char *name)
 {
-    if (!in) return strdup(name);
-    const char *directory = wk_dir_path(in);
-    size_t length = strlen(directory) + strlen(name) + 2;
-    char *path = malloc(length);
-    if (path) snprintf(path, length, "%s/%s", directory, name);
-    return path;
+    return in ? wk_path_joined(wk_dir_path(in), name) : strdup(name);
 }
 
 wk_status wk_file_read_in(const wk_dir *in, const char *name, size_t limit, char **bytes,

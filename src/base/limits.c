@@ -15,7 +15,7 @@ static const double MEMORY_NONE = 1e18;
 static bool read_text(const char *folder, const char *name, char text[TEXT_CHARS])
 {
     char path[WK_PATH_MAX];
-    if (!wk_path_join(folder, name, path)) return false;
+    if (wk_path_join(folder, name, path, NULL) != WK_OK) return false;
     FILE *file = fopen(path, "re");
     if (!file) return false;
     bool read = fgets(text, TEXT_CHARS, file) != NULL;

@@ -275,6 +275,14 @@ const char *wk_text_nearest(const char *name, const char *const *names, size_t c
     return nearest;
 }
 
+void wk_text_suggestion(const char *prefix, const char *name, const char *const *names,
+                        size_t count, char out[WK_SUGGESTION_MAX])
+{
+    const char *nearest = wk_text_nearest(name, names, count);
+    *out = 0;
+    if (nearest) snprintf(out, WK_SUGGESTION_MAX, "; did you mean '%s%s'?", prefix, nearest);
+}
+
 wk_status wk_fail_nearest(wk_error *err, wk_status status, const char *name,
                           const char *const *names, size_t count, const char *otherwise,
                           const char *format, ...)
@@ -285,9 +293,9 @@ wk_status wk_fail_nearest(wk_error *err, wk_status status, const char *name,
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    const char *nearest = wk_text_nearest(name, names, count);
-    return wk_fail(err, status, "%s%s%s%s", message, nearest ? "; did you mean '" : otherwise,
-                   nearest ? nearest : "", nearest ? "'?" : "");
+    char suggestion[WK_SUGGESTION_MAX];
+    wk_text_suggestion("", name, names, count, suggestion);
+    return wk_fail(err, status, "%s%s", message, *suggestion ? suggestion : otherwise);
 }
 
 wk_status wk_fail_unknown(wk_error *err, const char *what, const char *name,

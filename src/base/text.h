@@ -58,6 +58,10 @@ void wk_json_raw(wk_json *json, const char *key, const char *value, size_t lengt
 /// NULL.
 const char *wk_text_nearest(const char *name, const char *const *names, size_t count);
 
+enum { WK_SUGGESTION_MAX = 1024 };
+/// "; did you mean 'PREFIXNEAREST'?" where one of `names` is like `name`, else "".
+void wk_text_suggestion(const char *prefix, const char *name, const char *const *names,
+                        size_t count, char out[WK_SUGGESTION_MAX]);
 /// Fails with the message, then "; did you mean 'NEAREST'?" where one of `names` is like `name`,
 /// else `otherwise`.
 wk_status wk_fail_nearest(wk_error *err, wk_status status, const char *name,

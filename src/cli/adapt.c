@@ -8,19 +8,16 @@
 typedef struct adapt_values {
     wk_adapt_config config; // what options fill as it is
     const char *snapshot;
-    uint64_t seed;
+    wk_arg_seed seed;
     int updates;
     double lock_wait;
 } adapt_values;
 
-enum { NO_SEED = -1 };
-
-static const adapt_values defaults = {.seed = (uint64_t)NO_SEED, .lock_wait = WK_LOCK_WAIT_SECONDS};
+static const adapt_values defaults = {.lock_wait = WK_LOCK_WAIT_SECONDS};
 
 #define WK_VALUES adapt_values
 static const wk_arg args[] = {
-    WK_OPT_TEXT("snapshot", snapshot, "STEP|all|last",
-                "of the world model; last is the newest (default), all one after the other"),
+    WK_SNAPSHOTS_ARG_ROW(WK_VALUES),
     WK_OPT_TEXT("task", config.tasks, "TASK,...|all", "tasks, with commas between, or all"),
     WK_OPT_TEXT("name", config.name, "NAME",
                 "make an adaptation of this name, beside others of that snapshot"),
@@ -28,12 +25,11 @@ static const wk_arg args[] = {
                "of heads and policies (default: one for each train_every agent steps collected by "
                "then, which in the paper is 8)",
                1, 1000000000),
-    WK_OPT_SEED("seed", seed, "N", "of the policies (default: the run's)"),
+    WK_SEED_ARG_ROW(WK_VALUES, "the policies", "the run's"),
     WK_OPT_FLAG("all-data", config.all_data,
                 "learn from all episodes the run has now, not only those of that step"),
     WK_OPT_FLAG("restart", config.restart, "begin anew, whatever is there"),
-    WK_OPT_TEXT("device", config.device, "auto|cpu|cuda|cuda:N",
-                "where to compute (default: the run's)"),
+    WK_DEVICE_ARG_ROW(WK_VALUES, config.device, "the run's"),
     WK_LOCK_WAIT_ARG_ROW(adapt_values),
 };
 
@@ -43,7 +39,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_adapt_config config = v->config;
     config.directory = cli->words.items[0];
     config.updates = v->updates;
-    config.seed = v->seed == (uint64_t)NO_SEED ? NULL : &v->seed;
+    config.seed = v->seed.given ? &v->seed.value : NULL;
     config.threads = cli->threads;
     if (!config.tasks)
         return wk_fail(err, WK_E_INPUT,
@@ -55,11 +51,9 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         WK_TRY(wk_snapshot_arg(v->snapshot, &config.snapshot, err));
     wk_cli_warn_older(cli, config.directory);
     wk_cli_run around;
-    wk_cli_run_begin(cli, &around);
-    around.control.lock_wait = v->lock_wait;
-    wk_run_end end = WK_RUN_FINISHED;
-    WK_TRY(wk_adapt(&config, &around.control, &end, err));
-    return wk_cli_run_end(cli, end, config.directory, err);
+    wk_cli_run_begin(cli, v->lock_wait, &around);
+    WK_TRY(wk_adapt(&config, &around.control, &around.end, err));
+    return wk_cli_run_end(cli, &around, config.directory, err);
 }
 
 const wk_command wk_command_adapt = {

@@ -33,9 +33,10 @@ wk_status wk_parse_int(const char *what, const char *text, int min, int max, int
     return WK_OK;
 }
 
-static wk_status parse_seed(const char *what, const char *text, uint64_t *out, wk_error *err)
+static wk_status store_seed(const char *what, const char *text, wk_arg_seed *out, wk_error *err)
 {
-    if (wk_text_to_unsigned(text, out)) return WK_OK;
+    out->given = true;
+    if (wk_text_to_unsigned(text, &out->value)) return WK_OK;
     return wk_fail(err, WK_E_INPUT, "%s: '%s' is not a whole number from 0 to 2^64-1", what, text);
 }
 
@@ -80,7 +81,7 @@ static wk_status store(const wk_arg *arg, void *values, const char *text, wk_err
     case WK_ARG_NUMBER:
         return store_number(arg, what, text, place, err);
     case WK_ARG_SEED:
-        return parse_seed(what, text, place, err);
+        return store_seed(what, text, place, err);
     case WK_ARG_PATH:
         WK_TRY(check_path(what, text, err));
         *(const char **)place = text;
@@ -133,11 +134,9 @@ static wk_status unknown_option(const wk_arg_table *tables, size_t n_tables, con
     const wk_arg_settings *settings = find_settings(tables, n_tables);
     for (size_t i = 0; settings && i < settings->n_keys && count < NAMES_MAX; i++)
         names[count++] = settings->keys[i];
-    const char *nearest = wk_text_nearest(name, names, count);
-    if (nearest)
-        return wk_fail(err, WK_E_INPUT, "unknown option '--%s'; did you mean '--%s'?", name,
-                       nearest);
-    return wk_fail(err, WK_E_INPUT, "unknown option '--%s'", name);
+    char suggestion[WK_SUGGESTION_MAX];
+    wk_text_suggestion("--", name, names, count, suggestion);
+    return wk_fail(err, WK_E_INPUT, "unknown option '--%s'%s", name, suggestion);
 }
 
 // The option called name[0 ... length-1], and the struct its value goes to.

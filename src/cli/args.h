@@ -16,7 +16,7 @@ typedef enum wk_arg_type {
     WK_ARG_FLAG,   // bool, no value
     WK_ARG_INT,    // int within [min, max]
     WK_ARG_NUMBER, // double within [min, max]
-    WK_ARG_SEED,   // uint64_t
+    WK_ARG_SEED,   // wk_arg_seed
     WK_ARG_TEXT,   // const char *
     WK_ARG_PATH,   // const char *, of a file or directory: not empty
     WK_ARG_TEXTS,  // wk_arg_texts, the option may be repeated
@@ -24,6 +24,12 @@ typedef enum wk_arg_type {
     WK_ARG_NAMES,  // wk_arg_texts, takes all words up to the next option
     WK_ARG_KEYS,   // wk_arg_settings, takes every option that no other row has and `keys` has
 } wk_arg_type;
+
+/// A seed, and whether there was one: every value is a seed, so that none can mean its absence.
+typedef struct wk_arg_seed {
+    uint64_t value;
+    bool given;
+} wk_arg_seed;
 
 /// Values of a repeated option, in order.
 typedef struct wk_arg_texts {
@@ -78,8 +84,6 @@ typedef struct wk_arg {
     WK_ARG_ROW(WK_VALUES, WK_ARG_PATH, name, field, value, help, 0, 0)
 #define WK_OPT_PATHS(name, field, value, help)                                                     \
     WK_ARG_ROW(WK_VALUES, WK_ARG_PATHS, name, field, value, help, 0, 0)
-#define WK_OPT_SEED(name, field, value, help)                                                      \
-    WK_ARG_ROW(WK_VALUES, WK_ARG_SEED, name, field, value, help, 0, 0)
 #define WK_OPT_INT(name, field, value, help, min, max)                                             \
     WK_ARG_ROW(WK_VALUES, WK_ARG_INT, name, field, value, help, min, max)
 #define WK_OPT_NUMBER(name, field, value, help, min, max)                                          \

@@ -17,7 +17,7 @@ enum { RULES_MAX = 64 };
 typedef struct bench_values {
     const char *rules, *out;
     int episodes, seeds;
-    uint64_t seed;
+    wk_arg_seed seed;
     bool json;
 } bench_values;
 
@@ -28,7 +28,7 @@ static const wk_arg args[] = {
     WK_OPT_TEXT("rules", rules, "NAME,...", "compared with dr (all but fixed)"),
     WK_OPT_INT("episodes", episodes, "N", "of a run (1000)", 100, 1000000),
     WK_OPT_INT("seeds", seeds, "N", "runs of each rule in each scenario (10)", 1, 10000),
-    WK_OPT_SEED("seed", seed, "N", "of everything random (0)"),
+    WK_SEED_ARG_ROW(WK_VALUES, "everything random", "0"),
     WK_OPT_PATH("out", out, "DIR", "write the curves as CSV and figures there"),
     WK_OPT_FLAG("json", json, "print JSON"),
 };
@@ -240,7 +240,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const bench_values *v = values;
     const wk_curriculum_rule *rules[RULES_MAX];
     wk_rule_benchmark_config config = {
-        .rules = rules, .episodes = v->episodes, .seeds = v->seeds, .seed = v->seed};
+        .rules = rules, .episodes = v->episodes, .seeds = v->seeds, .seed = v->seed.value};
     wk_rule_benchmark benchmark = {0};
     wk_pool *pool = NULL;
     WK_TRY(choose_rules(v->rules, rules, &config.count, err));

@@ -30,7 +30,7 @@ static const wk_arg args[] = {
     WK_OPT_TEXT("preset", preset, "paper|small|quick", "sizes of the networks (default: quick)"),
     WK_OPT_TEXT("exploration", exploration, "plan2explore|random",
                 "exploration policy (default: plan2explore)"),
-    WK_OPT_TEXT("device", device, "cpu|cuda|cuda:N|auto", "where to compute (default: cpu)"),
+    WK_DEVICE_ARG_ROW(WK_VALUES, device, "cpu"),
     WK_OPT_TEXT("precision", precision, "f32|bf16|auto",
                 "of the computation, bf16 on a GPU alone (default: auto)"),
     WK_OPT_INT("tasks", tasks, "N", "task policies trained alongside (default 0)", 0,

@@ -24,23 +24,20 @@ typedef struct card_values {
 
 static const card_values defaults = {.snapshot = "last"};
 
-#define AT(field) offsetof(card_values, field)
+#define WK_VALUES card_values
 static const wk_arg args[] = {
-    {"out", "DIR", "the folder to make", WK_ARG_PATH, AT(out), 0, 0},
-    {"snapshot", "STEP|last", "weights of which agent step (last)", WK_ARG_TEXT, AT(snapshot), 0,
-     0},
-    {"policy", "adapted|alongside|finetuned", "which policies (adapted if there, else alongside)",
-     WK_ARG_TEXT, AT(policy), 0, 0},
-    WK_NAME_ARG_ROW(card_values, "those of the adaptation or fine-tuning of this name"),
-    {"no-video", NULL, "no replays: nothing is played, and a plug-in's code is not needed",
-     WK_ARG_FLAG, AT(no_video), 0, 0},
-    {"license", "FILE", "licence of the weights (waker's own, MIT)", WK_ARG_PATH, AT(license), 0,
-     0},
-    {"device", "auto|cpu|cuda|cuda:N", "where to compute (as the run)", WK_ARG_TEXT, AT(device), 0,
-     0},
-    WK_PLUGIN_ARG_ROWS(card_values),
-    {"reward", "FILE", "the code of a task that 'waker relabel' added; may be repeated",
-     WK_ARG_PATHS, AT(rewards), 0, 0},
+    WK_OPT_PATH("out", out, "DIR", "the folder to make"),
+    WK_SNAPSHOT_ARG_ROW(WK_VALUES),
+    WK_OPT_TEXT("policy", policy, "adapted|alongside|finetuned",
+                "which policies (adapted if there, else alongside)"),
+    WK_NAME_ARG_ROW(WK_VALUES, "those of the adaptation or fine-tuning of this name"),
+    WK_OPT_FLAG("no-video", no_video,
+                "no replays: nothing is played, and a plug-in's code is not needed"),
+    WK_OPT_PATH("license", license, "FILE", "licence of the weights (waker's own, MIT)"),
+    WK_DEVICE_ARG_ROW(WK_VALUES, device, "the run's"),
+    WK_PLUGIN_ARG_ROWS(WK_VALUES),
+    WK_OPT_PATHS("reward", rewards, "FILE",
+                 "the code of a task that 'waker relabel' added; may be repeated"),
 };
 
 typedef struct made_file {
@@ -134,7 +131,7 @@ static wk_status read_result(job *j, const char *folder, const char *name, wk_er
 {
     char path[WK_PATH_MAX];
     size_t before = j->results.scores.count;
-    wk_path_join(folder, name, path);
+    WK_TRY(wk_path_join(folder, name, path, err));
     WK_TRY(wk_run_read_scores(&j->results, path, err));
     for (size_t i = before; i < j->results.scores.count; i++) {
         if (j->results.scores.items[i].step != j->step)
@@ -173,7 +170,7 @@ static wk_status read_results(job *j, wk_error *err)
     j->results.config = j->run.config;
     j->results.seed = j->run.config.seed;
     j->results.domain = j->run.world.domain->name;
-    wk_path_join(j->directory, "eval", folder);
+    WK_TRY(wk_path_join(j->directory, "eval", folder, err));
     WK_TRY(wk_file_exists_in(NULL, folder, &there, err));
     if (!there) return no_results(j, err);
     WK_TRY(wk_dir_open(NULL, folder, &dir, err));
@@ -211,7 +208,7 @@ static wk_status list_files(job *j, wk_error *err)
     bool each = j->kind == WK_WEIGHTS_FINETUNED, plugin;
     char path[WK_PATH_MAX];
     WK_TRY(list_file(j, "config.yaml", err));
-    wk_path_join(j->directory, "plugin.json", path);
+    WK_TRY(wk_path_join(j->directory, "plugin.json", path, err));
     WK_TRY(wk_file_exists_in(NULL, path, &plugin, err));
     if (plugin) WK_TRY(list_file(j, "plugin.json", err));
     for (int i = 0; i < j->run.rewards.count; i++) {
@@ -390,8 +387,8 @@ static wk_status copy_files(job *j, wk_error *err)
     for (size_t i = 0; i < j->files.count; i++) {
         char from[WK_PATH_MAX], to[WK_PATH_MAX];
         made_file *made = &j->files.items[i];
-        wk_path_join(j->directory, made->path, from);
-        if (!wk_path_join(j->v->out, made->path, to))
+        WK_TRY(wk_path_join(j->directory, made->path, from, err));
+        if (wk_path_join(j->v->out, made->path, to, NULL) != WK_OK)
             return wk_fail(err, WK_E_INPUT, "--out '%s': the path is too long", j->v->out);
         WK_TRY(copy_file(from, to, err));
     }
@@ -404,8 +401,8 @@ static wk_status write_licence(job *j, wk_error *err)
     const wk_asset *usual = wk_asset_find("LICENSE");
     size_t size = usual->size;
     if (j->v->license) WK_TRY(wk_file_read(j->v->license, TEXT_LIMIT, &own, &size, err));
-    wk_path_join(j->v->out, "LICENSE", path);
-    wk_status status = wk_file_write(path, own ? own : usual->content, size, err);
+    wk_status status = wk_path_join(j->v->out, "LICENSE", path, err);
+    if (status == WK_OK) status = wk_file_write(path, own ? own : usual->content, size, err);
     free(own);
     return status == WK_OK ? list_file(j, "LICENSE", err) : status;
 }
@@ -418,8 +415,8 @@ static wk_status write_readme(job *j, wk_error *err)
     wk_status status = WK_OK;
     for (size_t i = 0; i < j->files.count && status == WK_OK; i++) {
         made_file *made = &j->files.items[i];
-        wk_path_join(j->v->out, made->path, path);
-        status = wk_sha256_file(path, made->sha256, err);
+        status = wk_path_join(j->v->out, made->path, path, err);
+        if (status == WK_OK) status = wk_sha256_file(path, made->sha256, err);
         if (status == WK_OK && !wk_array_push(&files, (wk_card_file){made->path, made->sha256}))
             status = wk_fail(err, WK_E_MEMORY, "no memory for files");
     }
@@ -437,7 +434,7 @@ static wk_status write_readme(job *j, wk_error *err)
                           .n_files = files.count};
     if (status == WK_OK) wk_card_text(&card, &text);
     if (text.failed) status = wk_fail(err, WK_E_MEMORY, "no memory for the card");
-    wk_path_join(j->v->out, "README.md", path);
+    if (status == WK_OK) status = wk_path_join(j->v->out, "README.md", path, err);
     if (status == WK_OK) status = wk_file_write(path, text.chars, text.length, err);
     wk_text_free(&text);
     wk_array_free(&files);

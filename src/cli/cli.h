@@ -98,6 +98,29 @@ wk_log wk_cli_progress(const wk_cli *cli, const char *unit, wk_progress_line *pr
 #define WK_NAME_ARG_ROW(values, help)                                                              \
     WK_ARG_ROW(values, WK_ARG_TEXT, "name", name, "NAME", help, 0, 0)
 
+/// A row for --device; its place in `values` is the const char * called `field`. `otherwise` is
+/// what is taken without it.
+#define WK_DEVICE_ARG_ROW(values, field, otherwise)                                                \
+    WK_ARG_ROW(values, WK_ARG_TEXT, "device", field, "auto|cpu|cuda|cuda:N",                       \
+               "where to compute (default: " otherwise ")", 0, 0)
+
+/// A row for --snapshot (wk_snapshot_arg); its place in `values` is the const char * called
+/// `snapshot`.
+#define WK_SNAPSHOT_ARG_ROW(values)                                                                \
+    WK_ARG_ROW(values, WK_ARG_TEXT, "snapshot", snapshot, "STEP|last",                             \
+               "weights of which agent step; last is the newest (default)", 0, 0)
+/// As WK_SNAPSHOT_ARG_ROW, for commands that also take all of them.
+#define WK_SNAPSHOTS_ARG_ROW(values)                                                               \
+    WK_ARG_ROW(values, WK_ARG_TEXT, "snapshot", snapshot, "STEP|all|last",                         \
+               "weights of which agent step; last is the newest (default), all one after the "     \
+               "other",                                                                            \
+               0, 0)
+
+/// A row for --seed; its place in `values` is the wk_arg_seed called `seed`. `of` is what it is the
+/// seed of, `otherwise` what is taken without it.
+#define WK_SEED_ARG_ROW(values, of, otherwise)                                                     \
+    WK_ARG_ROW(values, WK_ARG_SEED, "seed", seed, "N", "of " of " (default: " otherwise ")", 0, 0)
+
 /// Warns where the newest checkpoint of a run is damaged, so that commands use an older one.
 void wk_cli_warn_older(const wk_cli *cli, const char *directory);
 

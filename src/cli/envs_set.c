@@ -7,7 +7,7 @@
 typedef struct set_values {
     const char *plugin, *out, *name;
     int count;
-    uint64_t seed;
+    wk_arg_seed seed;
 } set_values;
 
 static const set_values defaults = {.name = "own-v1", .count = 1000};
@@ -18,7 +18,7 @@ static const wk_arg args[] = {
     WK_OPT_TEXT("name", name, "NAME", "what results call it (own-v1)"),
     WK_OPT_INT("count", count, "N", "environments in, and as many out of distribution (1000)", 1,
                WK_SET_COUNT_MAX),
-    WK_OPT_SEED("seed", seed, "N", "of the draws, and of everything random in the episodes (0)"),
+    WK_SEED_ARG_ROW(WK_VALUES, "the draws, and of everything random in the episodes", "0"),
     WK_OPT_PATH("plugin", plugin, "FILE", "a set of the domain of this plug-in"),
     WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "environments of this function of Python"),
 };
@@ -27,7 +27,7 @@ static wk_status write_set(const wk_world *world, const set_values *v, wk_error 
 {
     wk_theta_set set = {0};
     wk_text text = {0};
-    WK_TRY(wk_theta_set_draw(world->domain, v->name, v->count, v->seed, &set, err));
+    WK_TRY(wk_theta_set_draw(world->domain, v->name, v->count, v->seed.value, &set, err));
     wk_theta_set_print(&set, world->domain, &text);
     wk_theta_set_free(&set);
     WK_TRY(wk_file_write_text(NULL, v->out, &text, err));

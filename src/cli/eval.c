@@ -18,32 +18,29 @@
 typedef struct eval_values {
     const char *task, *snapshot, *policy, *name, *cases, *device, *plugin, *out, *set;
     int envs;
-    uint64_t seed;
+    wk_arg_seed seed;
     wk_arg_texts rewards;
     bool json, video, mp4;
 } eval_values;
 
-enum { NO_SEED = -1 };
-
-static const eval_values defaults = {
-    .task = "all", .snapshot = "last", .cases = "", .seed = (uint64_t)NO_SEED};
+static const eval_values defaults = {.task = "all", .snapshot = "last", .cases = ""};
 
 #define WK_VALUES eval_values
 static const wk_arg args[] = {
     WK_OPT_TEXT("task", task, "TASK,...|all", "tasks to evaluate (all that have a policy)"),
-    WK_OPT_TEXT("snapshot", snapshot, "STEP|all|last", "weights of which agent step (last)"),
+    WK_SNAPSHOTS_ARG_ROW(WK_VALUES),
     WK_OPT_TEXT("policy", policy, "adapted|alongside|finetuned|random",
                 "which policies (adapted if there, else alongside)"),
-    WK_NAME_ARG_ROW(eval_values, "those of the adaptation or fine-tuning of this name"),
+    WK_NAME_ARG_ROW(WK_VALUES, "those of the adaptation or fine-tuning of this name"),
     WK_OPT_TEXT("cases", cases, "dr|train|CASE,...|all",
                 "dr, train and out-of-distribution cases ('waker envs DOMAIN' lists them; dr and "
                 "the paper's, or train for a run with curriculum.theta)"),
     WK_OPT_INT("envs", envs, "N", "environments of dr, one episode each (100)", 1, 100000),
     WK_OPT_TEXT("set", set, "robust-v1|FILE",
                 "play a frozen set of environments instead of cases, into RUN/benchmark"),
-    WK_OPT_SEED("seed", seed, "N",
-                "of environments and episodes (0, or with eval.fresh one of run and step)"),
-    WK_OPT_TEXT("device", device, "auto|cpu|cuda|cuda:N", "where to compute (as the run)"),
+    WK_SEED_ARG_ROW(WK_VALUES, "environments and episodes",
+                    "0, or with eval.fresh one of run and step"),
+    WK_DEVICE_ARG_ROW(WK_VALUES, device, "the run's"),
     WK_PLUGIN_ARG_ROWS(eval_values),
     WK_OPT_PATHS("reward", rewards, "FILE",
                  "the code of a task that 'waker relabel' added; may be repeated"),
@@ -377,7 +374,7 @@ static wk_status open_set(job *j, wk_error *err)
     const eval_values *v = j->v;
     j->envs = v->envs ? v->envs : 100;
     if (!v->set) return WK_OK;
-    if (*v->cases || v->envs || v->seed != (uint64_t)NO_SEED || clips_of(v))
+    if (*v->cases || v->envs || v->seed.given || clips_of(v))
         return wk_fail(err, WK_E_INPUT,
                        "--set says which environments and seeds: leave --cases, --envs, --seed, "
                        "--video and --mp4 out");
@@ -392,9 +389,9 @@ static wk_status open_set(job *j, wk_error *err)
 
 static wk_status evaluate_step(job *j, uint64_t step, wk_error *err)
 {
-    uint64_t seed = j->n_sets > 0 ? j->set.seed : j->v->seed;
-    if (seed == (uint64_t)NO_SEED && j->n_sets == 0)
-        seed = wk_evaluation_seed(&j->run.config, step);
+    uint64_t seed = j->n_sets > 0      ? j->set.seed
+                    : j->v->seed.given ? j->v->seed.value
+                                       : wk_evaluation_seed(&j->run.config, step);
     wk_eval_result result = {.origin = wk_evaluation_origin(&j->run.config, j->run.world.domain,
                                                             &j->thetas, step, j->title),
                              .envs = j->envs,

@@ -42,7 +42,7 @@ static wk_status write_episodes(const wk_saved_run *run, wk_replay *replay, cons
         }
         char name[WK_NPZ_NAME_MAX], path[WK_PATH_MAX];
         wk_npz_name(replay, i, run->config.seed, FIRST_NAME_TIME + (int64_t)episode.id, name);
-        wk_path_join(v->out, name, path);
+        WK_TRY(wk_path_join(v->out, name, path, err));
         WK_TRY(wk_npz_write(replay, i, path, err));
         ++*written;
         wk_progress_show(progress, (int64_t)*written, wanted, wk_clock_seconds());

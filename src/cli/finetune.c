@@ -6,30 +6,25 @@
 typedef struct finetune_values {
     wk_finetune_config config; // what options fill as it is
     const char *snapshot;
-    uint64_t seed;
+    wk_arg_seed seed;
     wk_arg_texts rewards;
     double steps, lock_wait;
 } finetune_values;
 
-enum { NO_SEED = -1 };
-
-static const finetune_values defaults = {.seed = (uint64_t)NO_SEED,
-                                         .lock_wait = WK_LOCK_WAIT_SECONDS};
+static const finetune_values defaults = {.lock_wait = WK_LOCK_WAIT_SECONDS};
 
 #define WK_VALUES finetune_values
 static const wk_arg args[] = {
     WK_OPT_TEXT("task", config.task, "TASK", "the task; one"),
     WK_OPT_NUMBER("steps", steps, "N", "agent steps to collect", 1, 1e15),
-    WK_OPT_TEXT("snapshot", snapshot, "STEP|last",
-                "of the policy's world model; last is the newest (default)"),
+    WK_SNAPSHOT_ARG_ROW(WK_VALUES),
     WK_OPT_TEXT("name", config.name, "NAME",
                 "make a fine-tuning of this name, beside others of that snapshot and task; it "
                 "begins with the adaptation of the name if there is one"),
     WK_OPT_TEXT("curriculum", config.curriculum, "run|RULE",
                 "of the new episodes: dr (default), run for the run's own, or another rule"),
-    WK_OPT_SEED("seed", seed, "N", "of everything random (default: one made from the run's)"),
-    WK_OPT_TEXT("device", config.device, "auto|cpu|cuda|cuda:N",
-                "where to compute (default: the run's)"),
+    WK_SEED_ARG_ROW(WK_VALUES, "everything random", "one made from the run's"),
+    WK_DEVICE_ARG_ROW(WK_VALUES, config.device, "the run's"),
     WK_OPT_PATHS("reward", rewards, "FILE",
                  "the code of a task that 'waker relabel' added; may be repeated"),
     WK_OPT_PATH("plugin", config.named.domain, "FILE", "take the run's domain from this plug-in"),
@@ -49,18 +44,16 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         return wk_fail(err, WK_E_INPUT, "how long? give the agent steps to collect with --steps N");
     config.directory = cli->words.items[0];
     config.steps = (int64_t)v->steps;
-    config.seed = v->seed == (uint64_t)NO_SEED ? NULL : &v->seed;
+    config.seed = v->seed.given ? &v->seed.value : NULL;
     config.threads = cli->threads;
     config.named.rewards = v->rewards.items;
     config.named.n_rewards = v->rewards.count;
     WK_TRY(wk_snapshot_arg(v->snapshot, &config.snapshot, err));
     wk_cli_warn_older(cli, config.directory);
     wk_cli_run around;
-    wk_cli_run_begin(cli, &around);
-    around.control.lock_wait = v->lock_wait;
-    wk_run_end end = WK_RUN_FINISHED;
-    WK_TRY(wk_finetune(&config, &around.control, &end, err));
-    return wk_cli_run_end(cli, end, config.directory, err);
+    wk_cli_run_begin(cli, v->lock_wait, &around);
+    WK_TRY(wk_finetune(&config, &around.control, &around.end, err));
+    return wk_cli_run_end(cli, &around, config.directory, err);
 }
 
 const wk_command wk_command_finetune = {

@@ -33,9 +33,9 @@ static void catch_signals(void)
         if (signals[i] != SIGHUP || !is_ignored(SIGHUP)) sigaction(signals[i], &action, NULL);
 }
 
-void wk_cli_run_begin(const wk_cli *cli, wk_cli_run *run)
+void wk_cli_run_begin(const wk_cli *cli, double lock_wait, wk_cli_run *run)
 {
-    *run = (wk_cli_run){.control = {.stop = &stop, .lock_wait = WK_LOCK_WAIT_SECONDS}};
+    *run = (wk_cli_run){.control = {.stop = &stop, .lock_wait = lock_wait}};
     wk_status_line_start(&run->line, STDERR_FILENO, PLAIN_SECONDS);
     run->line.stamped = true;
     if (!cli->quiet) {
@@ -45,9 +45,9 @@ void wk_cli_run_begin(const wk_cli *cli, wk_cli_run *run)
     catch_signals();
 }
 
-void wk_cli_run_begin_population(const wk_cli *cli, wk_cli_run *run)
+void wk_cli_run_begin_population(const wk_cli *cli, double lock_wait, wk_cli_run *run)
 {
-    *run = (wk_cli_run){.control = {.stop = &stop, .lock_wait = WK_LOCK_WAIT_SECONDS}};
+    *run = (wk_cli_run){.control = {.stop = &stop, .lock_wait = lock_wait}};
     wk_run_table_start(&run->table, STDERR_FILENO, PLAIN_SECONDS);
     run->table.line.stamped = true;
     if (!cli->quiet) {
@@ -57,15 +57,16 @@ void wk_cli_run_begin_population(const wk_cli *cli, wk_cli_run *run)
     catch_signals();
 }
 
-wk_status wk_cli_run_end(wk_cli *cli, wk_run_end end, const char *directory, wk_error *err)
+wk_status wk_cli_run_end(wk_cli *cli, const wk_cli_run *run, const char *directory, wk_error *err)
 {
     wk_text text = {0};
-    cli->resume = end != WK_RUN_FINISHED;
-    if (end == WK_RUN_FINISHED)
+    cli->resume = run->end != WK_RUN_FINISHED;
+    if (run->end == WK_RUN_FINISHED)
         wk_text_printf(&text, "finished: %s\n", directory);
     else
         wk_text_printf(&text, "saved after %s; the same command continues it: %s\n",
-                       end == WK_RUN_OUT_OF_TIME ? "the time given" : strsignal(stop), directory);
+                       run->end == WK_RUN_OUT_OF_TIME ? "the time given" : strsignal(stop),
+                       directory);
     if (!cli->quiet) return wk_cli_print(&text, err);
     wk_text_free(&text);
     return WK_OK;

@@ -13,6 +13,7 @@ typedef struct wk_cli_run {
     wk_run_control control;
     wk_status_line line;
     wk_run_table table;
+    wk_run_end end; // for the call that is controlled
 } wk_cli_run;
 
 /// A row for --lock-wait (default WK_LOCK_WAIT_SECONDS); its place in `values` is the double called
@@ -22,12 +23,12 @@ typedef struct wk_cli_run {
                "wait so long for another process that is ending in the directory (default 10)", 0, \
                86400)
 
-/// Catches the signals and makes the control.
-void wk_cli_run_begin(const wk_cli *cli, wk_cli_run *run);
+/// Catches the signals and makes the control, which waits `lock_wait` seconds for another process.
+void wk_cli_run_begin(const wk_cli *cli, double lock_wait, wk_cli_run *run);
 /// As wk_cli_run_begin, with a table instead of the line.
-void wk_cli_run_begin_population(const wk_cli *cli, wk_cli_run *run);
+void wk_cli_run_begin_population(const wk_cli *cli, double lock_wait, wk_cli_run *run);
 
 /// Says how it ended in `directory` and sets the exit code for a run to be continued.
-wk_status wk_cli_run_end(wk_cli *cli, wk_run_end end, const char *directory, wk_error *err);
+wk_status wk_cli_run_end(wk_cli *cli, const wk_cli_run *run, const char *directory, wk_error *err);
 
 #endif

@@ -19,7 +19,7 @@ typedef struct error_values {
     const char *policy, *snapshot, *weights, *name, *device, *plugin;
     wk_arg_texts out;
     int envs, steps, trajectories;
-    uint64_t seed;
+    wk_arg_seed seed;
     bool map, json;
 } error_values;
 
@@ -30,20 +30,20 @@ static const error_values defaults = {
 static const wk_arg args[] = {
     WK_OPT_TEXT("policy", policy, "random|TASK,...|all",
                 "random, tasks whose policies act, or all there are (random)"),
-    WK_OPT_TEXT("snapshot", snapshot, "STEP|all|last", "weights of which agent step (last)"),
+    WK_SNAPSHOTS_ARG_ROW(WK_VALUES),
     WK_OPT_TEXT("weights", weights, "adapted|alongside", "whose task policies (adapted if there)"),
     WK_NAME_ARG_ROW(error_values, "task policies of the adaptation of this name"),
     WK_OPT_INT("envs", envs, "N", "environments from the default distribution (200)", 1, 100000),
     WK_OPT_INT("trajectories", trajectories, "N",
                "episodes in each environment (1; the paper has 200)", 1, 100000),
     WK_OPT_INT("steps", steps, "N", "agent steps of each episode at most (all)", 1, 1000),
-    WK_OPT_SEED("seed", seed, "N", "of the episodes (0)"),
+    WK_SEED_ARG_ROW(WK_VALUES, "the episodes", "0"),
     WK_OPT_FLAG("map", map, "print errors and estimates as maps over the environments' parameters"),
     WK_OPT_PATHS(
         "out", out, "FILE.png|DIR",
         "FILE.png: draw the maps. DIR: put the results of one run into DIR/eval instead of "
         "RUN/eval, with RUN's settings, so that 'waker report DIR' reads them (may be repeated)"),
-    WK_OPT_TEXT("device", device, "auto|cpu|cuda|cuda:N", "where to compute (as the run)"),
+    WK_DEVICE_ARG_ROW(WK_VALUES, device, "the run's"),
     WK_PLUGIN_ARG_ROWS(error_values),
     WK_OPT_FLAG("json", json, "print JSON: a list of what the result files hold"),
 };
@@ -151,7 +151,7 @@ static wk_status add_measure(job *j, int task, wk_model_error_result *r, wk_erro
                                     .environments = j->v->envs,
                                     .trajectories = j->v->trajectories,
                                     .steps = j->v->steps,
-                                    .seed = j->v->seed,
+                                    .seed = j->v->seed.value,
                                     .threads = j->threads,
                                     .progress = count_half,
                                     .context = j};
@@ -250,7 +250,7 @@ static wk_status measure_step(job *j, uint64_t step, wk_weights_kind plain, wk_e
         .environments = j->v->envs,
         .trajectories = j->v->trajectories,
         .steps = j->v->steps,
-        .seed = j->v->seed};
+        .seed = j->v->seed.value};
     wk_status status = wk_saved_run_load(&j->run, &which, err);
     if (status == WK_OK) status = add_measures(j, &result, err);
     if (status == WK_OK) status = keep_result(j, &result, err);

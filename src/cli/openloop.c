@@ -17,7 +17,7 @@ static const double FRAME_SECONDS = 0.1;
 typedef struct openloop_values {
     const char *snapshot, *policy, *name, *out, *device, *set, *plugin;
     int context, steps;
-    uint64_t seed;
+    wk_arg_seed seed;
 } openloop_values;
 
 static const openloop_values defaults = {
@@ -28,7 +28,7 @@ static const wk_arg args[] = {
     WK_OPT_PATH("out", out, "FILE.gif|FILE.mp4|FILE.csv",
                 "where to write; a still goes next to it as FILE.png, vectors as FILE.csv "
                 "(RUN/eval, where 'waker report' finds it)"),
-    WK_OPT_TEXT("snapshot", snapshot, "STEP|last", "weights of which agent step (last)"),
+    WK_SNAPSHOT_ARG_ROW(WK_VALUES),
     WK_OPT_TEXT("policy", policy, "random|explore|TASK", "who acts (random)"),
     WK_NAME_ARG_ROW(openloop_values, "the task's policy is that of the adaptation of this name"),
     WK_OPT_TEXT("case", set, "dr|train|CASE",
@@ -36,8 +36,8 @@ static const wk_arg args[] = {
                 "(train, else dr)"),
     WK_OPT_INT("context", context, "N", "frames the model sees (5)", 1, 1024),
     WK_OPT_INT("steps", steps, "N", "frames in all, one for each agent step (50)", STEPS_MIN, 1024),
-    WK_OPT_SEED("seed", seed, "N", "of the episodes (0)"),
-    WK_OPT_TEXT("device", device, "auto|cpu|cuda|cuda:N", "where to compute (as the run)"),
+    WK_SEED_ARG_ROW(WK_VALUES, "the episodes", "0"),
+    WK_DEVICE_ARG_ROW(WK_VALUES, device, "the run's"),
     WK_PLUGIN_ARG_ROWS(openloop_values),
 };
 
@@ -139,7 +139,7 @@ static wk_status play(show *s, int threads, wk_error *err)
                              .cases = cases,
                              .n_cases = 1,
                              .steps = s->v.steps - 1,
-                             .seed = s->v.seed,
+                             .seed = s->v.seed.value,
                              .threads = threads,
                              .watch = keep_frame,
                              .context = s};

@@ -10,15 +10,14 @@ typedef struct relabel_values {
 
 static const relabel_values defaults;
 
-#define AT(field) offsetof(relabel_values, field)
+#define WK_VALUES relabel_values
 static const wk_arg args[] = {
-    {"reward", "FILE", "the plug-in with the reward", WK_ARG_PATH, AT(reward), 0, 0},
-    {"python", "MODULE:FUNCTION", "a reward in Python; for the waker of the Python package",
-     WK_ARG_TEXT, AT(python), 0, 0},
-    WK_PLUGIN_ARG_ROW(relabel_values),
-    {"restart", NULL, "replace a reward of that name that other code has computed", WK_ARG_FLAG,
-     AT(restart), 0, 0},
-    {"json", NULL, "print JSON", WK_ARG_FLAG, AT(json), 0, 0},
+    WK_OPT_PATH("reward", reward, "FILE", "the plug-in with the reward"),
+    WK_OPT_TEXT("python", python, "MODULE:FUNCTION",
+                "a reward in Python; for the waker of the Python package"),
+    WK_PLUGIN_ARG_ROW(WK_VALUES),
+    WK_OPT_FLAG("restart", restart, "replace a reward of that name that other code has computed"),
+    WK_OPT_FLAG("json", json, "print JSON"),
 };
 
 static void print_json(const wk_relabel_result *r, wk_text *out)

@@ -16,7 +16,7 @@ enum { STILL_SIZE = 480, CELL_SIZE = 128, CLIP_STEPS = 100, UNSET = -1 };
 typedef struct render_values {
     const char *domain, *plugin, *params, *case_name, *out;
     wk_arg_texts options;
-    uint64_t seed;
+    wk_arg_seed seed;
     int steps, size;
     bool sheet;
 } render_values;
@@ -34,7 +34,7 @@ static const wk_arg args[] = {
     WK_OPT_TEXT("case", case_name, "CASE[:I]",
                 "parameters of an out-of-distribution case, its I-th from 0"),
     WK_OPT_TEXTS("option", options, "NAME=CHOICE", "an option of the domain; may be repeated"),
-    WK_OPT_SEED("seed", seed, "N", "seed of the episode and of the random actions (default 0)"),
+    WK_SEED_ARG_ROW(WK_VALUES, "the episode and of the random actions", "0"),
     WK_OPT_INT("steps", steps, "N",
                "random agent steps: before a still (default 0, the start of the episode), in each "
                "cell of a sheet (default 20) or in a clip (default 100)",
@@ -154,12 +154,12 @@ static wk_status render_episode(const wk_cli *cli, const wk_world *world, const 
     WK_TRY(wk_world_theta(world, v->params, v->case_name, theta, err));
     wk_random_episode episode;
     WK_TRY(wk_random_episode_create(world->domain, world->options, &episode, err));
-    wk_status status = wk_random_episode_reset(&episode, theta, v->seed, err);
+    wk_status status = wk_random_episode_reset(&episode, theta, v->seed.value, err);
     if (status == WK_OK)
         status = clip ? render_clip(&episode, v, size, steps, &what, err)
                       : render_still(&episode, v, size, steps, &what, err);
     wk_random_episode_destroy(&episode);
-    if (status == WK_OK) status = report(cli, world->domain, theta, v->seed, &what, err);
+    if (status == WK_OK) status = report(cli, world->domain, theta, v->seed.value, &what, err);
     wk_text_free(&what);
     return status;
 }
@@ -170,14 +170,14 @@ static wk_status render_contact_sheet(const wk_cli *cli, const wk_world *world,
     wk_image image;
     int cells, cell = v->size != UNSET ? v->size : CELL_SIZE;
     int steps = v->steps != UNSET ? v->steps : WK_SHEET_STEPS;
-    WK_TRY(wk_contact_sheet_draw(world->domain, world->options, v->seed, steps, cell, &image,
+    WK_TRY(wk_contact_sheet_draw(world->domain, world->options, v->seed.value, steps, cell, &image,
                                  &cells, err));
     wk_status status = as_io(wk_png_write(v->out, &image, err));
     wk_text what = {0};
     wk_text_printf(&what, "%d worlds after %d random agent steps, %d x %d, written to %s", cells,
                    steps, image.width, image.height, v->out);
     wk_image_free(&image);
-    if (status == WK_OK) status = report(cli, world->domain, NULL, v->seed, &what, err);
+    if (status == WK_OK) status = report(cli, world->domain, NULL, v->seed.value, &what, err);
     wk_text_free(&what);
     return status;
 }

@@ -10,7 +10,7 @@
 typedef struct report_values {
     const char *out, *policy, *name;
     wk_arg_texts by;
-    uint64_t seed;
+    wk_arg_seed seed;
     int reps;
     double step;
     bool json;
@@ -30,7 +30,7 @@ static const wk_arg args[] = {
     WK_OPT_NUMBER("step", step, "N",
                   "agent step of the world models in the tables (the last one of each run)", 0,
                   1e15),
-    WK_OPT_SEED("seed", seed, "N", "of the bootstrap (0)"),
+    WK_SEED_ARG_ROW(WK_VALUES, "the bootstrap", "0"),
     WK_OPT_INT("reps", reps, "N", "resamples of the bootstrap (2000)", 2, 10000000),
     WK_OPT_FLAG("json", json, "print the numbers as JSON"),
 };
@@ -110,7 +110,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         .bootstrap = wk_bootstrap_config_default(),
     };
     config.bootstrap.reps = v->reps;
-    config.bootstrap.seed = v->seed;
+    config.bootstrap.seed = v->seed.value;
     wk_report report = {0};
     wk_status status = wk_report_make(&config, &report, err);
     if (status == WK_OK) status = wk_report_write(&report, v->out, err);

@@ -11,7 +11,7 @@ static wk_status check_owner(const wk_saved_run *run, const char *out, wk_error 
 {
     char path[WK_PATH_MAX];
     wk_run_config other;
-    wk_path_join(out, "config.yaml", path);
+    WK_TRY(wk_path_join(out, "config.yaml", path, err));
     bool there;
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
     if (!there) return WK_OK;
@@ -26,8 +26,8 @@ static wk_status copy(const char *from, const char *to, const char *name, wk_err
     char source[WK_PATH_MAX], target[WK_PATH_MAX];
     char *bytes;
     size_t size;
-    wk_path_join(from, name, source);
-    wk_path_join(to, name, target);
+    WK_TRY(wk_path_join(from, name, source, err));
+    WK_TRY(wk_path_join(to, name, target, err));
     bool wanted, made;
     WK_TRY(wk_file_exists_in(NULL, source, &wanted, err));
     WK_TRY(wk_file_exists_in(NULL, target, &made, err));
@@ -43,7 +43,7 @@ static wk_status try_run(const char *directory, wk_error *err)
 {
     char folder[WK_PATH_MAX];
     wk_dir *dir = NULL;
-    wk_path_join(directory, "eval", folder);
+    WK_TRY(wk_path_join(directory, "eval", folder, err));
     bool there;
     WK_TRY(wk_file_exists_in(NULL, folder, &there, err));
     if (wk_eval_result_folder(directory, err) != WK_OK)

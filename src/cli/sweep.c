@@ -254,7 +254,7 @@ static wk_status launch(context *c, wk_error *err)
     options.slurm = wk_slurm_args_options(&c->v->slurm, &slurm);
     if (!wk_sweep_program(program))
         return wk_fail(err, WK_E_IO, "the program itself cannot be found (/proc/self/exe)");
-    wk_cli_run_begin(c->cli, &around);
+    wk_cli_run_begin(c->cli, WK_LOCK_WAIT_SECONDS, &around);
     const wk_sweep_launch launch = {.folder = &c->folder,
                                     .program = program,
                                     .directory = c->v->directory,

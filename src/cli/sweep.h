@@ -20,10 +20,6 @@ typedef struct wk_cli_sweep {
 wk_status wk_cli_sweep_open(const char *directory, wk_cli_sweep *out, wk_error *err);
 void wk_cli_sweep_close(wk_cli_sweep *sweep);
 
-/// Checks the options of the commands that follow a run against the commands themselves; errors
-/// name the grid's line.
-wk_status wk_cli_sweep_check(const wk_sweep_grid *grid, wk_error *err);
-
 /// The rate of a shape: `updates` a second, or measured where that is 0 and `measure`.
 wk_status wk_cli_sweep_cost(const wk_cli *cli, const wk_sweep_plan *plan,
                             const wk_sweep_entry *entries, double updates, bool measure,

@@ -181,9 +181,9 @@ static wk_status work(runner *r, wk_error *err)
 {
     wk_cli_run around;
     if (r->count > 1)
-        wk_cli_run_begin_population(r->cli, &around);
+        wk_cli_run_begin_population(r->cli, WK_LOCK_WAIT_SECONDS, &around);
     else
-        wk_cli_run_begin(r->cli, &around);
+        wk_cli_run_begin(r->cli, WK_LOCK_WAIT_SECONDS, &around);
     wk_status status = train(r, &around, err);
     for (int i = 0; status == WK_OK && i < r->count; i++)
         status = finish_task(r, i, around.control.stop, err);

@@ -12,7 +12,7 @@ typedef struct theory_values {
     wk_curricula_config curricula; // its gamma: unless the next is given
     double gamma;
     int instances;
-    uint64_t seed;
+    wk_arg_seed seed;
     bool json;
 } theory_values;
 
@@ -45,7 +45,7 @@ static const wk_arg args[] = {
                 "curricula: how an episode acts (disagreement)"),
     WK_OPT_TEXT("model", model, "separate|shared",
                 "curricula: a model for each environment, or one that generalises"),
-    WK_OPT_SEED("seed", seed, "N", "of everything random (0)"),
+    WK_SEED_ARG_ROW(WK_VALUES, "everything random", "0"),
     WK_OPT_PATH("out", out, "DIR", "write tables as CSV and figures there"),
     WK_OPT_FLAG("json", json, "print JSON"),
 };
@@ -126,7 +126,7 @@ static wk_status check_families(const theory_values *v, wk_pool *pool, const wk_
 {
     wk_progress_line line = {0};
     wk_check_config config = {
-        .gamma = v->gamma, .seed = v->seed, .progress = count_piece, .context = &line};
+        .gamma = v->gamma, .seed = v->seed.value, .progress = count_piece, .context = &line};
     config.instances = (v->instances + (int64_t)r->count - 1) / (int64_t)r->count;
     for (size_t i = 0; i < r->count; i++) {
         config.family = r->families[i];
@@ -148,7 +148,7 @@ static wk_status compare_curricula(const theory_values *v, wk_pool *pool, const 
     config.progress = count_piece;
     config.context = &line;
     if (v->gamma > 0) config.gamma = v->gamma;
-    config.seed = v->seed;
+    config.seed = v->seed.value;
     WK_TRY(choose_of_two("exploration", v->exploration, explorations, &config.random, err));
     WK_TRY(choose_of_two("model", v->model, models, &config.shared, err));
     for (size_t i = 0; i < r->count; i++) {
@@ -186,7 +186,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_pool *pool = NULL;
     wk_status status = r ? wk_pool_create(cli->threads, &pool, err)
                          : wk_fail(err, WK_E_MEMORY, "no memory for the results");
-    if (status == WK_OK) r->seed = v->seed;
+    if (status == WK_OK) r->seed = v->seed.value;
     if (status == WK_OK) status = choose_part(v->part, r, err);
     if (status == WK_OK) status = choose_families(v->family, r, err);
     // Curricula first: their options are checked before any long work.

@@ -10,7 +10,7 @@
 static wk_status write_csv(wk_text *text, const char *folder, const char *name, wk_error *err)
 {
     char path[WK_PATH_MAX];
-    wk_status status = wk_path_print(path, err, "%s/%s", folder, name);
+    wk_status status = wk_path_join(folder, name, path, err);
     if (status == WK_OK) return wk_file_write_text(NULL, path, text, err);
     wk_text_free(text);
     return status;

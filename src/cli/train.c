@@ -33,12 +33,10 @@ static wk_status train(wk_cli *cli, const wk_train_values *v, wk_run_plugins *co
     WK_TRY(resolve(v, &log, &config, code, err));
     if (cli->threads > 0) config.env_threads = cli->threads;
 
-    wk_cli_run_begin(cli, &around);
-    around.control.lock_wait = v->lock_wait;
+    wk_cli_run_begin(cli, v->lock_wait, &around);
     const wk_train_extras extras = {.code = code};
-    wk_run_end end = WK_RUN_FINISHED;
-    WK_TRY(wk_train(&config, v->directory, &extras, &around.control, &end, err));
-    return wk_cli_run_end(cli, end, v->directory, err);
+    WK_TRY(wk_train(&config, v->directory, &extras, &around.control, &around.end, err));
+    return wk_cli_run_end(cli, &around, v->directory, err);
 }
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)

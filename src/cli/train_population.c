@@ -43,7 +43,7 @@ static wk_status name_new_runs(population *p, wk_error *err)
     const char *directory = p->given->directory;
     char config[WK_PATH_MAX];
     bool there = false;
-    if (wk_path_join(directory, "config.yaml", config))
+    if (wk_path_join(directory, "config.yaml", config, NULL) == WK_OK)
         WK_TRY(wk_file_exists_in(NULL, config, &there, err));
     if (there)
         return wk_fail(err, WK_E_INPUT,
@@ -179,13 +179,13 @@ static wk_status train(wk_cli *cli, population *p, wk_error *err)
     WK_TRY(wk_file_exists_in(NULL, p->given->directory, &there, err));
     WK_TRY(resolve(cli, p, err));
     if (p->each) WK_TRY(wk_population_record(p->given->directory, &p->names, err));
-    wk_cli_run_begin_population(cli, &around);
-    around.control.lock_wait = p->given->lock_wait;
+    wk_cli_run_begin_population(cli, p->given->lock_wait, &around);
     wk_status status = train_all(p, &around.control, err);
     if (p->each && !has_begun(p)) wk_population_retract(p->given->directory, !there);
     WK_TRY(status);
     WK_TRY(report_failed(p, err));
-    return wk_cli_run_end(cli, end_of(p), p->given->directory, err);
+    around.end = end_of(p);
+    return wk_cli_run_end(cli, &around, p->given->directory, err);
 }
 
 wk_status wk_cli_train_population(wk_cli *cli, const wk_train_values *values, wk_error *err)

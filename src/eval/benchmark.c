@@ -145,7 +145,7 @@ static wk_status write_task(const wk_benchmark_origin *origin, const wk_eval_res
     char name[WK_PATH_MAX], path[WK_PATH_MAX];
     wk_text text = {0};
     wk_benchmark_path(origin, r, t->task, name);
-    WK_TRY(wk_path_print(path, err, "%s/%s", run, name));
+    WK_TRY(wk_path_join(run, name, path, err));
     wk_status status = json_task(origin, r, t, &(wk_json){.text = &text}, err);
     if (status == WK_OK) return wk_file_write_text(NULL, path, &text, err);
     wk_text_free(&text);

@@ -106,8 +106,6 @@ const char *wk_eval_score_name(const wk_domain *domain, int task);
 /// Adds the document to a list or prints it alone.
 void wk_eval_result_json(const wk_eval_result *result, wk_json *json);
 
-void wk_eval_result_csv(const wk_eval_result *result, wk_text *out);
-
 /// Path of an image of these results: `run`/eval/NAME`ending`, with `name` as it is chosen.
 void wk_eval_result_path(const wk_eval_result *result, const char *run, const char *ending,
                          char out[WK_PATH_MAX]);

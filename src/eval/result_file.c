@@ -258,14 +258,6 @@ static void csv_document(const wk_eval_result *r, const part_list *parts, const 
     }
 }
 
-void wk_eval_result_csv(const wk_eval_result *r, wk_text *out)
-{
-    part_list parts = {0};
-    out->failed |= list_parts(r, NULL, &parts, NULL) != WK_OK;
-    csv_document(r, &parts, &(wk_earlier){0}, out);
-    wk_array_free(&parts);
-}
-
 // The cases of every task.
 static void take_parts(wk_document *d, wk_earlier *out)
 {

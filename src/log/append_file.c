@@ -21,10 +21,8 @@ static wk_status find_end(wk_append_file *file, wk_error *err)
 wk_status wk_append_file_open(const wk_dir *dir, const char *name, wk_append_file *out,
                               wk_error *err)
 {
-    size_t length = strlen(wk_dir_path(dir)) + strlen(name) + 2;
-    wk_append_file file = {.fd = -1, .path = malloc(length)};
+    wk_append_file file = {.fd = -1, .path = wk_path_joined(wk_dir_path(dir), name)};
     if (!file.path) return wk_fail(err, WK_E_MEMORY, "'%s': no memory to open it", name);
-    snprintf(file.path, length, "%s/%s", wk_dir_path(dir), name);
     wk_status status = wk_dir_open_file(dir, name, O_RDWR | O_CREAT, &file.fd, err);
     if (status == WK_OK) status = find_end(&file, err);
     if (status == WK_OK)

@@ -109,9 +109,6 @@ const char *wk_safetensors_metadata(const wk_safetensors *file, const char *key)
 size_t wk_safetensors_metadata_count(const wk_safetensors *file);
 wk_safetensors_pair wk_safetensors_metadata_at(const wk_safetensors *file, size_t index);
 
-/// Whether the file carries checksums.
-bool wk_safetensors_has_checksums(const wk_safetensors *file);
-
 /// Reads one tensor of this file (`spec` comes from it) into wk_safetensors_spec_bytes bytes and
 /// verifies its checksum.
 wk_status wk_safetensors_read(const wk_safetensors *file, const wk_safetensors_spec *spec,
@@ -134,11 +131,8 @@ typedef struct wk_safetensors_filter {
 wk_status wk_safetensors_read_part(const wk_safetensors *file, const wk_safetensors_target *targets,
                                    size_t count, wk_safetensors_filter filter, wk_error *err);
 
-/// Reads every tensor once and verifies its checksum.
-wk_status wk_safetensors_verify(const wk_safetensors *file, wk_error *err);
-
-/// As wk_safetensors_verify, for a file of weights that this program wrote: it must have checksums,
-/// and its numbers must be finite.
+/// Reads every tensor of a file of weights that this program wrote once: it has checksums, they are
+/// right, and its numbers are finite.
 wk_status wk_safetensors_verify_weights(const wk_safetensors *file, wk_error *err);
 
 #endif

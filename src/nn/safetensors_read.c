@@ -167,11 +167,6 @@ wk_safetensors_pair wk_safetensors_metadata_at(const wk_safetensors *file, size_
     return file->header.metadata.items[index];
 }
 
-bool wk_safetensors_has_checksums(const wk_safetensors *file)
-{
-    return file->header.has_checksums;
-}
-
 static wk_status check_crc(const wk_safetensors *file, const wk_safetensors_entry *entry,
                            uint32_t crc, wk_error *err)
 {
@@ -209,47 +204,37 @@ static bool all_finite(wk_safetensors_dtype dtype, const char *bytes, size_t siz
 }
 
 static wk_status verify_entry(const wk_safetensors *file, const wk_safetensors_entry *entry,
-                              bool finite, char *chunk, size_t max, wk_error *err)
+                              char *chunk, size_t max, wk_error *err)
 {
     uint32_t crc = 0;
-    bool sound = true;
+    bool finite = true;
     for (uint64_t at = entry->begin; at < entry->end; at += max) {
         size_t size = entry->end - at < max ? (size_t)(entry->end - at) : max;
         WK_TRY(read_at(file, file->data_at + at, chunk, size, err));
         crc = wk_crc32c(crc, chunk, size);
-        sound = sound && (!finite || all_finite(entry->spec.dtype, chunk, size));
+        finite = finite && all_finite(entry->spec.dtype, chunk, size);
     }
     WK_TRY(check_crc(file, entry, crc, err));
-    if (sound) return WK_OK;
+    if (finite) return WK_OK;
     return wk_fail(err, WK_E_FORMAT, "'%s': tensor '%.200s' has a number that is not finite",
                    file->name, entry->spec.name);
 }
 
-static wk_status verify(const wk_safetensors *file, bool finite, wk_error *err)
-{
-    enum { CHUNK = 1 << 16 };
-    char *chunk = malloc(CHUNK);
-    if (!chunk) return no_memory(file, CHUNK, err);
-    wk_status status = WK_OK;
-    for (size_t i = 0; i < file->header.entries.count && status == WK_OK; i++)
-        status = verify_entry(file, &file->header.entries.items[i], finite, chunk, CHUNK, err);
-    free(chunk);
-    return status;
-}
-
-wk_status wk_safetensors_verify(const wk_safetensors *file, wk_error *err)
-{
-    return verify(file, false, err);
-}
-
 wk_status wk_safetensors_verify_weights(const wk_safetensors *file, wk_error *err)
 {
+    enum { CHUNK = 1 << 16 };
     if (!file->header.has_checksums)
         return wk_fail(err, WK_E_FORMAT,
                        "'%s' has no checksums, which waker always writes: whether it is whole "
                        "cannot be told",
                        file->name);
-    return verify(file, true, err);
+    char *chunk = malloc(CHUNK);
+    if (!chunk) return no_memory(file, CHUNK, err);
+    wk_status status = WK_OK;
+    for (size_t i = 0; i < file->header.entries.count && status == WK_OK; i++)
+        status = verify_entry(file, &file->header.entries.items[i], chunk, CHUNK, err);
+    free(chunk);
+    return status;
 }
 
 static bool same_shape(const wk_safetensors_spec *a, const wk_safetensors_spec *b)

@@ -125,7 +125,7 @@ wk_status wk_figure_write(const wk_figure *figure, const char *stem, wk_error *e
 wk_status wk_figure_save(wk_figure *figure, const char *folder, const char *name, wk_error *err)
 {
     char stem[WK_PATH_MAX];
-    wk_status status = wk_path_print(stem, err, "%s/%s", folder, name);
+    wk_status status = wk_path_join(folder, name, stem, err);
     if (status == WK_OK) status = wk_figure_write(figure, stem, err);
     wk_figure_destroy(figure);
     return status;

@@ -15,7 +15,7 @@ wk_status wk_log_path(const wk_dir *dir, uint64_t number, char path[WK_PATH_MAX]
 {
     char name[WK_LOG_NAME_MAX];
     wk_log_name(number, name);
-    if (wk_path_join(wk_dir_path(dir), name, path)) return WK_OK;
+    if (wk_path_join(wk_dir_path(dir), name, path, NULL) == WK_OK) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
                    "the directory of the replay log has too long a name: '%.80s...'",
                    wk_dir_path(dir));

@@ -141,7 +141,7 @@ static wk_status take_strip(wk_runs *runs, const wk_report_run *run, bool *found
     if (status == WK_E_NOT_FOUND) return WK_OK; // no folder, no strip
     if (status != WK_OK) return wk_runs_leave_out(runs, err, "%s", problem.message);
     if (!*file) return WK_OK;
-    WK_TRY(wk_path_print(path, err, "%s/%s", folder, file));
+    WK_TRY(wk_path_join(folder, file, path, err));
     char *bytes = NULL;
     if (wk_file_read(path, PNG_LIMIT, &bytes, &entry.size, &problem) != WK_OK)
         return wk_runs_leave_out(runs, err, "%s", problem.message);

@@ -19,7 +19,7 @@ wk_status wk_checkpoint_read(const wk_dir *folder, char **bytes, wk_run_header *
 {
     size_t size;
     char path[WK_PATH_MAX];
-    WK_TRY(wk_path_print(path, err, "%s/%s", wk_dir_path(folder), WK_CHECKPOINT_RUN_FILE));
+    WK_TRY(wk_path_join(wk_dir_path(folder), WK_CHECKPOINT_RUN_FILE, path, err));
     WK_TRY(wk_file_read_in(folder, WK_CHECKPOINT_RUN_FILE, RUN_FILE_LIMIT, bytes, &size, err));
     wk_status status = wk_run_file_check(*bytes, size, path, head, err);
     if (status != WK_OK) free(*bytes);
@@ -31,7 +31,7 @@ static wk_status look_into(const char *directory, wk_dir **out, wk_error *err)
 {
     char path[WK_PATH_MAX];
     *out = NULL;
-    WK_TRY(wk_path_print(path, err, "%s/%s", directory, WK_CHECKPOINT_FOLDER));
+    WK_TRY(wk_path_join(directory, WK_CHECKPOINT_FOLDER, path, err));
     wk_status status = wk_dir_open(NULL, path, out, err);
     return status == WK_E_NOT_FOUND ? WK_OK : status;
 }

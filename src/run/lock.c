@@ -14,9 +14,9 @@ static const char NAME[] = "lock";
 
 static wk_status lock_error(const wk_dir *dir, const char *what, wk_error *err)
 {
-    char path[4096];
+    char path[WK_PATH_MAX];
     int code = errno;
-    snprintf(path, sizeof path, "%s/%s", wk_dir_path(dir), NAME);
+    wk_path_join(wk_dir_path(dir), NAME, path, NULL);
     errno = code;
     return wk_file_error(err, what, path);
 }

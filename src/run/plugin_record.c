@@ -84,7 +84,7 @@ wk_status wk_plugin_record_read(const char *directory, wk_plugin_record *out, wk
 {
     char path[WK_PATH_MAX];
     wk_document document;
-    WK_TRY(wk_path_print(path, err, "%s/%s", directory, NAME));
+    WK_TRY(wk_path_join(directory, NAME, path, err));
     bool there;
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
     if (!there) return WK_OK;

@@ -15,7 +15,7 @@ static wk_status has_file(const char *directory, const char *name, bool *exists,
 {
     char path[WK_PATH_MAX];
     *exists = false;
-    if (!wk_path_join(directory, name, path)) return WK_OK;
+    if (wk_path_join(directory, name, path, NULL) != WK_OK) return WK_OK;
     return wk_file_exists_in(NULL, path, exists, err);
 }
 
@@ -72,7 +72,7 @@ wk_status wk_population_read(const char *directory, wk_population *out, wk_error
 {
     char path[WK_PATH_MAX], *bytes;
     size_t size;
-    wk_path_join(directory, FILE_NAME, path);
+    WK_TRY(wk_path_join(directory, FILE_NAME, path, err));
     out->count = 0;
     WK_TRY(wk_file_read(path, FILE_LIMIT, &bytes, &size, err));
     wk_yaml yaml = {0};
@@ -90,7 +90,7 @@ wk_status wk_population_path(const char *directory, const char *name, char path[
     wk_dir *dir = NULL;
     wk_entry entry = WK_ENTRY_NONE;
     *begun = false;
-    WK_TRY(wk_path_print(path, err, "%s/%s", directory, name));
+    WK_TRY(wk_path_join(directory, name, path, err));
     bool there;
     WK_TRY(wk_file_exists_in(NULL, directory, &there, err));
     if (!there) return WK_OK;
@@ -125,7 +125,7 @@ static wk_status write_names(const char *directory, const wk_population *all, wk
 {
     char path[WK_PATH_MAX];
     wk_text text = {0};
-    WK_TRY(wk_path_print(path, err, "%s/%s", directory, FILE_NAME));
+    WK_TRY(wk_path_join(directory, FILE_NAME, path, err));
     wk_text_printf(&text,
                    "# The runs in this directory that 'waker train --logdir' goes on with "
                    "together.\n%s:\n",
@@ -154,6 +154,6 @@ void wk_population_retract(const char *directory, bool is_new)
         write_names(directory, &begun, NULL);
         return;
     }
-    if (wk_path_join(directory, FILE_NAME, path)) unlink(path);
+    if (wk_path_join(directory, FILE_NAME, path, NULL) == WK_OK) unlink(path);
     if (is_new) rmdir(directory); // fails where something else is in it
 }

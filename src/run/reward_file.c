@@ -39,7 +39,7 @@ static bool path_of(const char *run, const char *name, char path[WK_PATH_MAX])
 {
     char in_run[WK_REWARD_NAME_MAX + 32];
     snprintf(in_run, sizeof in_run, "%s/%s%s", WK_REWARD_FOLDER, name, ENDING);
-    return wk_path_join(run, in_run, path);
+    return wk_path_join(run, in_run, path, NULL) == WK_OK;
 }
 
 // Texts of the labels are printed and compared: none is taken that a program would not write.
@@ -101,7 +101,7 @@ wk_status wk_reward_labels_read(const char *run, wk_reward_labels *out, wk_error
     char path[WK_PATH_MAX];
     wk_dir *dir = NULL;
     bool there;
-    if (!wk_path_join(run, WK_REWARD_FOLDER, path))
+    if (wk_path_join(run, WK_REWARD_FOLDER, path, NULL) != WK_OK)
         return wk_fail(err, WK_E_INPUT, "'%s' is too long", run);
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
     if (!there) return WK_OK;

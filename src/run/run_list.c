@@ -38,7 +38,7 @@ static wk_status find(const char *path, int depth, wk_names *out, wk_error *err)
     wk_status status = wk_path_list(path, &names, err);
     for (size_t i = 0; i < names.count && status == WK_OK; i++) {
         if (names.items[i][0] == '.') continue; // hidden
-        if (!wk_path_join(path, names.items[i], inner)) continue;
+        if (wk_path_join(path, names.items[i], inner, NULL) != WK_OK) continue;
         status = wk_path_stat(inner, &there, &directory, err);
         if (status == WK_OK && directory) status = find(inner, depth + 1, out, err);
     }

@@ -174,7 +174,7 @@ static wk_status write_run_file(const wk_checkpoint_parts *p, const wk_dir *fold
 static wk_status write_files(const wk_checkpoint_parts *p, const wk_dir *folder, wk_error *err)
 {
     WK_TRY(write_run_file(p, folder, err));
-    WK_TRY(wk_learner_save_labelled(p->learner, folder, WK_CHECKPOINT_LEARNER_FILE, NULL, 0, err));
+    WK_TRY(wk_learner_save(p->learner, folder, WK_CHECKPOINT_LEARNER_FILE, NULL, 0, err));
     return wk_dir_sync(folder, err);
 }
 
@@ -241,7 +241,7 @@ static wk_status load_files(const wk_checkpoint_parts *p, uint64_t step, const w
                     "continue with the one in config.yaml, or choose another directory",
                     step);
     if (status == WK_OK)
-        status = wk_learner_restore_in(p->learner, folder, WK_CHECKPOINT_LEARNER_FILE, err);
+        status = wk_learner_restore(p->learner, folder, WK_CHECKPOINT_LEARNER_FILE, err);
     if (status == WK_OK) status = wk_run_file_read(bytes, (size_t)head.size, &p->state, err);
     if (status == WK_OK && p->acting) status = wk_acting_load(p->acting, p->state.acting, err);
     *mark = head.replay;

@@ -196,7 +196,7 @@ wk_status wk_saved_run_load(wk_saved_run *run, const wk_weights_choice *choice, 
     WK_TRY(open_device(choice, w, err));
     WK_TRY(wk_run_config_learner(&w->config, run->world.domain, &learner, err));
     unsigned uses = choice->adapt ? WK_LEARNER_OBSERVES : 0;
-    WK_TRY(wk_learner_create_for(uses, &learner, w->backend, &w->learner, err));
+    WK_TRY(wk_learner_create(uses, &learner, w->backend, &w->learner, err));
     bool policies = !choice->tasks && w->n_tasks > 0;
     unsigned parts = WK_WEIGHTS_WORLD | (policies ? WK_WEIGHTS_TASKS : 0u);
     return wk_learner_restore_weights(w->learner, w->path, parts, err);

@@ -12,7 +12,7 @@ bool wk_run_settings_named(const wk_run_settings *given)
 static wk_status add_run(wk_config_blocks *blocks, const char *directory, wk_error *err)
 {
     char path[WK_PATH_MAX];
-    wk_path_join(directory, "config.yaml", path);
+    WK_TRY(wk_path_join(directory, "config.yaml", path, err));
     bool there;
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
     if (!there)
@@ -113,7 +113,7 @@ static wk_status go_on_in(const char *directory, const wk_plugin_record *record,
 {
     char path[WK_PATH_MAX];
     wk_run_config before;
-    wk_path_join(directory, "config.yaml", path);
+    WK_TRY(wk_path_join(directory, "config.yaml", path, err));
     bool there;
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
     if (!there) return WK_OK;
@@ -173,7 +173,7 @@ wk_status wk_run_settings_open(wk_merged_config *merged, const char *directory, 
 static wk_status holds_run(const char *directory, bool *there, wk_error *err)
 {
     char path[WK_PATH_MAX];
-    wk_path_join(directory, "config.yaml", path);
+    WK_TRY(wk_path_join(directory, "config.yaml", path, err));
     return wk_file_exists_in(NULL, path, there, err);
 }
 

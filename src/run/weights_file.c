@@ -121,8 +121,7 @@ wk_status wk_weights_list(const char *run, wk_weights_kind kind, wk_weights_fold
                           wk_error *err)
 {
     char path[WK_PATH_MAX];
-    WK_TRY(
-        wk_path_print(path, err, "%s/%s", run, kind == WK_WEIGHTS_ADAPTED ? "adapt" : "finetune"));
+    WK_TRY(wk_path_join(run, kind == WK_WEIGHTS_ADAPTED ? "adapt" : "finetune", path, err));
     wk_dir *dir = NULL;
     wk_names names = {0};
     wk_status status = wk_dir_open(NULL, path, &dir, err);

@@ -372,5 +372,5 @@ int wk_sweep_plan_find(const wk_sweep_plan *plan, const char *name)
 wk_status wk_sweep_task_path(const wk_sweep_plan *plan, const char *directory, int task,
                              char out[WK_PATH_MAX], wk_error *err)
 {
-    return wk_path_print(out, err, "%s/%s", directory, plan->tasks.items[task].name);
+    return wk_path_join(directory, plan->tasks.items[task].name, out, err);
 }

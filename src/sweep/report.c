@@ -32,7 +32,7 @@ static wk_status is_made(const char *directory, const wk_text *wanted, bool *out
     char path[WK_PATH_MAX], *there = NULL;
     size_t size;
     *out = false;
-    if (!wk_path_join(directory, MARK, path)) return WK_OK;
+    if (wk_path_join(directory, MARK, path, NULL) != WK_OK) return WK_OK;
     wk_status status = wk_file_read(path, MARK_LIMIT, &there, &size, err);
     if (status == WK_E_NOT_FOUND) return WK_OK;
     if (status == WK_OK) *out = strcmp(there, wk_text_get(wanted)) == 0;
@@ -57,7 +57,7 @@ static wk_status make(const wk_sweep_launch *launch, int *code, wk_error *err)
     char line[WK_SWEEP_LINE_MAX], log[WK_PATH_MAX];
     wk_sweep_words words = {0};
     WK_TRY(wk_dir_make_below(launch->directory, "report", err));
-    WK_TRY(wk_path_print(log, err, "%s/%s", launch->directory, LOG));
+    WK_TRY(wk_path_join(launch->directory, LOG, log, err));
     wk_sweep_report_words(launch->plan, launch->directory, &words);
     if (launch->options->quiet) wk_sweep_words_add(&words, "--quiet");
     const wk_sweep_process process = {.program = launch->program, .words = &words, .log = log};
@@ -79,7 +79,7 @@ static wk_status make_and_mark(const wk_sweep_launch *launch, const wk_text *mar
         return WK_OK;
     }
     if (code == LEFT_OUT && *end == WK_SWEEP_FINISHED) *end = WK_SWEEP_FINDINGS;
-    WK_TRY(wk_path_print(path, err, "%s/%s", launch->directory, MARK));
+    WK_TRY(wk_path_join(launch->directory, MARK, path, err));
     return wk_file_write(path, wk_text_get(mark), mark->length, err);
 }
 

@@ -108,10 +108,10 @@ static wk_status list_steps(const wk_dir *run, const char *folder, const char *a
 
 static bool file_in(const wk_dir *run, const char *folder, const char *name)
 {
-    char path[WK_STEP_NAME_MAX * 2];
+    char path[WK_PATH_MAX];
     struct stat info;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return fstatat(wk_dir_fd(run), path, &info, 0) == 0;
+    return wk_path_join(folder, name, path, NULL) == WK_OK &&
+           fstatat(wk_dir_fd(run), path, &info, 0) == 0;
 }
 
 // Whether all is there that a run leaves at its end: the last checkpoint, the weights of its step

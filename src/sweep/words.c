@@ -86,7 +86,7 @@ void wk_sweep_task_words(const wk_sweep_plan *plan, const char *directory, const
 void wk_sweep_report_words(const wk_sweep_plan *plan, const char *directory, wk_sweep_words *out)
 {
     char path[WK_PATH_MAX];
-    if (!wk_path_join(directory, "report", path)) out->failed = true;
+    if (wk_path_join(directory, "report", path, NULL) != WK_OK) out->failed = true;
     wk_sweep_words_add(out, "report");
     wk_sweep_words_add(out, directory);
     wk_sweep_words_add(out, "--out");

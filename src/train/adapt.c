@@ -218,7 +218,7 @@ static wk_status resume(adapt *a, wk_error *err)
     WK_TRY(wk_file_exists_in(a->loop.dir, CHECKPOINT, &there, err));
     if (!there) return WK_OK;
     WK_TRY(read_place(a, err));
-    WK_TRY(wk_learner_restore_in(a->run.weights.learner, a->loop.dir, CHECKPOINT, err));
+    WK_TRY(wk_learner_restore(a->run.weights.learner, a->loop.dir, CHECKPOINT, err));
     wk_log_line(&a->loop.control->log, WK_LOG_INFO, "continuing from update %" PRIu64, a->done);
     if (a->done <= a->settings.updates) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
@@ -417,8 +417,8 @@ static wk_status save(void *context, wk_error *err)
                                        {"metrics", metrics},
                                        {"events", events},
                                        {"events_file", a->mark.events_file}};
-    return wk_learner_save_labelled(a->run.weights.learner, a->loop.dir, CHECKPOINT, labels,
-                                    sizeof labels / sizeof *labels, err);
+    return wk_learner_save(a->run.weights.learner, a->loop.dir, CHECKPOINT, labels,
+                           sizeof labels / sizeof *labels, err);
 }
 
 static wk_status update(adapt *a, wk_error *err)

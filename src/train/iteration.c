@@ -497,9 +497,3 @@ void wk_trainer_stop(wk_trainer *t)
 {
     t->stopped = true;
 }
-
-wk_status wk_trainer_step(wk_trainer *t, const wk_iteration **done, wk_error *err)
-{
-    WK_TRY(wk_trainer_step_population(t, err));
-    return wk_trainer_result(t, done, err);
-}

@@ -198,18 +198,6 @@ static wk_status build(wk_trainer_population *p, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_trainer_create(const wk_run_config *config, const char *directory, wk_trainer **out,
-                            wk_error *err)
-{
-    wk_dir *dir = NULL;
-    WK_TRY(wk_dir_create(directory, err));
-    WK_TRY(wk_dir_open(NULL, directory, &dir, err));
-    const wk_dir *in = dir;
-    wk_status status = wk_trainer_create_population(&config, NULL, &in, 1, out, err);
-    wk_dir_close(dir);
-    return status;
-}
-
 static wk_status create_member(wk_trainer_population *p, const wk_run_config *config,
                                const wk_run_plugins *code, const wk_dir *directory, wk_error *err)
 {
@@ -283,11 +271,6 @@ static void destroy_population(wk_trainer_population *p)
 void wk_trainer_destroy_population(wk_trainer *const *trainers, int count)
 {
     if (count > 0 && trainers[0]) destroy_population(trainers[0]->population);
-}
-
-void wk_trainer_destroy(wk_trainer *t)
-{
-    if (t) destroy_population(t->population);
 }
 
 void wk_trainer_watch(wk_trainer *t, wk_watchdog *watchdog)

@@ -4,6 +4,11 @@
 // before; the acting policy is the one from before the update. Order and results do not depend on
 // threads or timing. A trainer can be saved between any two iterations, and one that was restored
 // continues to the same bytes.
+//
+// Trainers of a population, runs of one domain, are stepped together: their environments are one
+// job of one pool, and learners that are alike (wk_learner_config_is_alike) are updated as one.
+// Each run comes to the same results as it would alone. One that fails stops alone. A run by itself
+// is a population of one.
 #ifndef WK_TRAIN_TRAINER_H
 #define WK_TRAIN_TRAINER_H
 
@@ -17,29 +22,20 @@
 #include "train/faults.h"
 #include "waker/curriculum.h"
 
-//
-// Trainers of a population, runs of one domain, are stepped together: their environments are one
-// job of one pool, and learners that are alike (wk_learner_config_is_alike) are updated as one.
-// Each run comes to the same results as it would alone. One that fails stops alone.
-
 typedef struct wk_trainer wk_trainer;
 
-/// Makes all parts of a run: environments, replay with its log under `directory`/replay, learner,
-/// curriculum. The newest good checkpoint under `directory` is continued; without one the run
-/// begins, unless there are results of a run whose checkpoints are missing.
-wk_status wk_trainer_create(const wk_run_config *config, const char *directory, wk_trainer **out,
-                            wk_error *err);
-/// NULL is allowed. Does not save.
-void wk_trainer_destroy(wk_trainer *trainer);
-
-/// The trainers of a population: configs, plug-ins (NULL, or those of each, borrowed; a run that
-/// names plug-ins is refused without them) and open directories [count]. They are of one domain,
-/// device and precision.
+/// Makes all parts of every run: environments, replay with its log under replay/ of the run's
+/// directory, learner, curriculum. The newest good checkpoint in the directory is continued;
+/// without one the run begins, unless there are results of a run whose checkpoints are missing.
+/// Configs, plug-ins (NULL, or those of each, borrowed; a run that names plug-ins is refused
+/// without them) and open directories are [count]. The runs are of one domain, device and
+/// precision.
 wk_status wk_trainer_create_population(const wk_run_config *const *configs,
                                        const wk_run_plugins *const *code,
                                        const wk_dir *const *directories, int count,
                                        wk_trainer **out, wk_error *err);
-/// Destroys all of them; a population is never destroyed in parts.
+/// Destroys all of them, without saving; a population is never destroyed in parts. Nothing to do
+/// where the first is NULL.
 void wk_trainer_destroy_population(wk_trainer *const *trainers, int count);
 
 /// An episode that ended in the last iteration.
@@ -65,8 +61,6 @@ typedef struct wk_iteration {
     const wk_episode_end *ended; // [n_ended]
 } wk_iteration;
 
-/// One iteration.
-wk_status wk_trainer_step(wk_trainer *trainer, const wk_iteration **done, wk_error *err);
 /// One iteration of every run of the trainer's population that was not stopped. The status is that
 /// of what all have in common: the device. wk_trainer_result says how it went for each run; one
 /// that failed is stopped.
@@ -127,7 +121,7 @@ wk_run_schedule *wk_trainer_schedule(wk_trainer *trainer);
 /// they stay in the replay as far as they were collected, and new ones begin. Says how many.
 wk_status wk_trainer_end_episodes(wk_trainer *trainer, int *ended, wk_error *err);
 
-/// Writes a checkpoint under `directory`/checkpoints, durably, and removes those beyond
+/// Writes a checkpoint under checkpoints/ of the run's directory, durably, and removes those beyond
 /// config.checkpoint_keep.
 wk_status wk_trainer_save(wk_trainer *trainer, wk_error *err);
 

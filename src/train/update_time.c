@@ -26,7 +26,7 @@ static wk_status build(rig *r, const wk_run_config *config, const wk_run_plugins
     WK_TRY(wk_run_config_learner(config, world.domain, &learner, err));
     WK_TRY(wk_pool_create(config->env_threads, &r->pool, err));
     WK_TRY(wk_device_open(config->device, config->precision, r->pool, &r->backend, &device, err));
-    WK_TRY(wk_learner_create_for(WK_LEARNER_UPDATES, &learner, r->backend, &r->learner, err));
+    WK_TRY(wk_learner_create(WK_LEARNER_UPDATES, &learner, r->backend, &r->learner, err));
     return wk_synthetic_batch_create(&learner, r->backend, &r->noise, err);
 }
 

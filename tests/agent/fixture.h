@@ -7,6 +7,7 @@
 #include "support/async_device.h"
 #include "support/backend.h"
 #include "support/check.h"
+#include "support/learner.h"
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ static inline fixture open_rig_for(unsigned uses, wk_learner_config config, int 
     fixture r = {0};
     assert_ok(wk_pool_create(threads, &r.pool, &err));
     assert_ok(test_backend_create(r.pool, &r.backend, &err));
-    assert_ok(wk_learner_create_for(uses, &config, r.backend, &r.learner, &err));
+    assert_ok(wk_learner_create(uses, &config, r.backend, &r.learner, &err));
     return r;
 }
 
@@ -58,7 +59,8 @@ static inline fixture open_beside(wk_learner_config config, async_mode mode)
     assert_ok(test_backend_create(r.pool, &r.backend, &err));
     if (!wk_backend_is_async(r.backend)) async_device_make(r.backend, mode);
     async_device_set_memory(0, INT_MAX);
-    assert_ok(wk_learner_create(&config, r.backend, &r.learner, &err));
+    assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &config, r.backend,
+                                &r.learner, &err));
     return r;
 }
 
@@ -117,7 +119,7 @@ static inline record update(fixture *r, uint64_t number)
     memset(&out, 0, sizeof out);
     batch *b = make_batch(number);
     wk_learner_batch v = view(b);
-    assert_ok(wk_learner_update(r->learner, &v, &out.metrics, out.delta, &err));
+    assert_ok(learner_update(r->learner, &v, &out.metrics, out.delta, &err));
     if (r->learner->config.tasks > 0)
         assert_ok(wk_learner_update_tasks(r->learner, &v, &(wk_task_metrics){0}, &err));
     free(b);

@@ -131,7 +131,7 @@ static float train_on(fixture *f, uint64_t number, wk_task_metrics *tasks)
     wk_learner_batch v = view(b);
     v.ends = ends;
     wk_learner_metrics m;
-    assert_ok(wk_learner_update(f->learner, &v, &m, NULL, &err));
+    assert_ok(learner_update(f->learner, &v, &m, NULL, &err));
     if (tasks) assert_ok(wk_learner_update_tasks(f->learner, &v, tasks, &err));
     free(b);
     return m.discount_loss;
@@ -160,13 +160,13 @@ static void starts_at_an_end_have_no_weight(void **state)
     v.ends = ends;
     wk_learner_metrics m;
     wk_task_metrics t;
-    assert_ok(wk_learner_update(f.learner, &v, &m, NULL, &err));
+    assert_ok(learner_update(f.learner, &v, &m, NULL, &err));
     assert_ok(wk_learner_update_tasks(f.learner, &v, &t, &err));
     assert_true(m.explore.actor_loss == 0 && m.explore.critic_loss == 0);
     assert_true(m.explore.actor_norm == 0 && m.explore.critic_norm == 0);
     assert_true(t.policy[1].actor_loss == 0 && t.policy[1].critic_loss == 0);
     v.ends = NULL;
-    assert_ok(wk_learner_update(f.learner, &v, &m, NULL, &err));
+    assert_ok(learner_update(f.learner, &v, &m, NULL, &err));
     assert_true(m.explore.actor_norm > 0 && m.explore.critic_norm > 0);
     free(b);
     close_fixture(&f);
@@ -180,8 +180,8 @@ static void a_saved_learner_continues_to_the_same_numbers(void **state)
     wk_task_metrics t;
     for (uint64_t i = 0; i < 3; i++)
         train_on(&one, i, &t);
-    assert_ok(wk_learner_save(one.learner, own_file(0), &err));
-    assert_ok(wk_learner_restore(other.learner, own_file(0), &err));
+    assert_ok(wk_learner_save(one.learner, NULL, own_file(0), NULL, 0, &err));
+    assert_ok(wk_learner_restore(other.learner, NULL, own_file(0), &err));
     unlink(own_file(0));
     wk_task_metrics u;
     float expected = train_on(&one, 3, &t), got = train_on(&other, 3, &u);
@@ -201,9 +201,9 @@ static void without_a_head_ends_change_nothing(void **state)
     wk_learner_metrics m, n;
     memset(&m, 0, sizeof m);
     memset(&n, 0, sizeof n);
-    assert_ok(wk_learner_update(one.learner, &v, &m, NULL, &err));
+    assert_ok(learner_update(one.learner, &v, &m, NULL, &err));
     v.ends = ends;
-    assert_ok(wk_learner_update(other.learner, &v, &n, NULL, &err));
+    assert_ok(learner_update(other.learner, &v, &n, NULL, &err));
     assert_memory_equal(&m, &n, sizeof m);
     free(b);
     close_fixture(&one);

@@ -275,8 +275,8 @@ static void saved_learners_go_on_alike(void **state)
         fixture a = open_fixture(c, 1), b = open_fixture(c, 1);
         wk_task_metrics tasks;
         update_seen(&a, 0, &tasks);
-        assert_ok(wk_learner_save(a.learner, own_file(0), &err));
-        assert_ok(wk_learner_restore(b.learner, own_file(0), &err));
+        assert_ok(wk_learner_save(a.learner, NULL, own_file(0), NULL, 0, &err));
+        assert_ok(wk_learner_restore(b.learner, NULL, own_file(0), &err));
         record x = update_seen(&a, 1, &tasks), y = update_seen(&b, 1, &tasks);
         if (!on_gpu()) assert_memory_equal(&x, &y, sizeof x);
         unlink(own_file(0));
@@ -290,8 +290,8 @@ static void weights_of_other_observations_are_refused(void **state)
 {
     (void)state;
     fixture a = open_fixture(config_of(&kinds[0]), 1), b = open_fixture(config_of(&kinds[2]), 1);
-    assert_ok(wk_learner_save(a.learner, own_file(0), &err));
-    assert_int_not_equal(wk_learner_restore(b.learner, own_file(0), &err), WK_OK);
+    assert_ok(wk_learner_save(a.learner, NULL, own_file(0), NULL, 0, &err));
+    assert_int_not_equal(wk_learner_restore(b.learner, NULL, own_file(0), &err), WK_OK);
     assert_non_null(strstr(err.message, "encoder/"));
     unlink(own_file(0));
     close_fixture(&a);

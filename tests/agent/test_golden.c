@@ -6,6 +6,7 @@
 #include "agent/learner_parts.h"
 #include "support/backend.h"
 #include "support/check.h"
+#include "support/learner.h"
 #include "support/precision.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,7 +125,8 @@ static int set_up(void **state)
     assert_ok(wk_pool_create(2, &f->pool, &err));
     assert_ok(test_backend_create(f->pool, &f->backend, &err));
     wk_learner_config config = tiny();
-    assert_ok(wk_learner_create(&config, f->backend, &f->learner, &err));
+    assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &config, f->backend,
+                                &f->learner, &err));
     assert_ok(wk_safetensors_open(WAKER_SOURCE_DIR "/tests/agent/golden/learner.safetensors",
                                   &f->golden, &err));
     load_initial(f);
@@ -359,7 +361,7 @@ static void five_updates_match_the_reference(void **state)
         wk_learner_metrics metrics;
         wk_task_metrics tasks;
         float delta[8];
-        assert_ok(wk_learner_update(f->learner, &batch.view, &metrics, delta, &err));
+        assert_ok(learner_update(f->learner, &batch.view, &metrics, delta, &err));
         assert_ok(wk_learner_update_tasks(f->learner, &batch.view, &tasks, &err));
         check_losses(f, n, &metrics, delta);
         check_task_losses(f, n, &tasks);

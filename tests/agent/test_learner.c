@@ -73,7 +73,7 @@ static void assert_skips(float bad)
     wk_learner_metrics metrics;
     float delta[ROWS];
     uint64_t updates, skipped;
-    assert_ok(wk_learner_update(a.learner, &v, &metrics, delta, &err));
+    assert_ok(learner_update(a.learner, &v, &metrics, delta, &err));
     assert_ok(wk_learner_update_tasks(a.learner, &v, NULL, &err));
     free(b);
     assert_string_equal(wk_learner_metrics_nonfinite(&metrics), "model_loss");
@@ -84,7 +84,7 @@ static void assert_skips(float bad)
     // Nothing bad was kept: the next update is a good one and can be saved.
     record next = update(&a, 2);
     assert_null(wk_learner_metrics_nonfinite(&next.metrics));
-    assert_ok(wk_learner_save(a.learner, PATH, &err));
+    assert_ok(wk_learner_save(a.learner, NULL, PATH, NULL, 0, &err));
     close_fixture(&a);
     close_fixture(&twin);
     remove(PATH);
@@ -128,7 +128,7 @@ static void compare_overlapping_with_sequential(async_mode mode)
         wk_learner_batch now = view(b[n]), next = view(b[n + 1]);
         record x = {0}, y = {0};
         wk_task_metrics of_x = {0}, of_y = {0};
-        assert_ok(wk_learner_update(behind.learner, &now, &x.metrics, x.delta, &err));
+        assert_ok(learner_update(behind.learner, &now, &x.metrics, x.delta, &err));
         assert_ok(wk_learner_update_tasks(behind.learner, &now, &of_x, &err));
         assert_ok(wk_learner_start(beside.learner, &err));
         assert_ok(wk_learner_stage(beside.learner, &next, &err));
@@ -173,7 +173,7 @@ static void a_bad_reward_skips_its_own_task_only(void **state)
     wk_learner_batch v = view(b);
     uint64_t updates, skipped;
     wk_task_metrics tasks;
-    assert_ok(wk_learner_update(a.learner, &v, NULL, NULL, &err));
+    assert_ok(learner_update(a.learner, &v, NULL, NULL, &err));
     assert_ok(wk_learner_update_tasks(a.learner, &v, &tasks, &err));
     assert_ok(wk_learner_counts(a.learner, &updates, &skipped, &err));
     assert_int_equal(skipped, 1); // the reward head of task 1
@@ -228,7 +228,7 @@ static void a_bad_reward_skips_all_heads_that_are_clipped_together(void **state)
     b->rewards[3 * TASKS + 1] = NAN;
     wk_learner_batch v = view(b);
     uint64_t updates, skipped;
-    assert_ok(wk_learner_update(a.learner, &v, NULL, NULL, &err));
+    assert_ok(learner_update(a.learner, &v, NULL, NULL, &err));
     assert_ok(wk_learner_update_tasks(a.learner, &v, &(wk_task_metrics){0}, &err));
     assert_ok(wk_learner_counts(a.learner, &updates, &skipped, &err));
     assert_int_equal(skipped, TASKS);
@@ -335,15 +335,25 @@ static void bad_configs_are_refused_with_the_field_and_its_range(void **state)
     assert_ok(test_backend_create(NULL, &backend, &err));
     wk_learner_config c = tiny(0);
     c.depth = 0;
-    assert_refused(wk_learner_create(&c, backend, &learner, &err), WK_E_INPUT, "depth = 0");
+    assert_refused(
+        wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &c, backend, &learner, &err),
+        WK_E_INPUT, "depth = 0");
     c = tiny(0), c.discount = NAN;
-    assert_refused(wk_learner_create(&c, backend, &learner, &err), WK_E_INPUT, "discount");
+    assert_refused(
+        wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &c, backend, &learner, &err),
+        WK_E_INPUT, "discount");
     c = tiny(0), c.length = 1;
-    assert_refused(wk_learner_create(&c, backend, &learner, &err), WK_E_INPUT, "2 to 1024");
+    assert_refused(
+        wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &c, backend, &learner, &err),
+        WK_E_INPUT, "2 to 1024");
     c = tiny(0), c.action_size = 0;
-    assert_refused(wk_learner_create(&c, backend, &learner, &err), WK_E_INPUT, "action_size");
+    assert_refused(
+        wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &c, backend, &learner, &err),
+        WK_E_INPUT, "action_size");
     c = tiny(17);
-    assert_refused(wk_learner_create(&c, backend, &learner, &err), WK_E_INPUT, "tasks = 17");
+    assert_refused(
+        wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &c, backend, &learner, &err),
+        WK_E_INPUT, "tasks = 17");
     wk_backend_destroy(backend);
 }
 

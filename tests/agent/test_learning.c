@@ -5,6 +5,7 @@
 #include "agent/prediction.h"
 #include "agent/toy_training.h"
 #include "support/check.h"
+#include "support/learner.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -63,7 +64,7 @@ static void explore(fixture *f, toy_data_batch *batch, wk_rng *rng)
         for (int k = 0; k < UPDATES; k++) {
             wk_learner_metrics metrics;
             toy_data_batch_draw(batch, &f->data, rng);
-            assert_ok(wk_learner_update(f->learner, &batch->view, &metrics, NULL, &err));
+            assert_ok(learner_update(f->learner, &batch->view, &metrics, NULL, &err));
             assert_null(wk_learner_metrics_nonfinite(&metrics));
             if (i + k == 0) f->first_loss = metrics.image_loss;
             f->last_loss += metrics.image_loss / UPDATES;
@@ -90,7 +91,8 @@ static int set_up(void **state)
     wk_learner_config c = config();
     assert_ok(wk_pool_create(1, &f->pool, &err));
     assert_ok(wk_backend_cpu_create(f->pool, &f->backend, &err));
-    assert_ok(wk_learner_create(&c, f->backend, &f->learner, &err));
+    assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &c, f->backend,
+                                &f->learner, &err));
     assert_ok(wk_acting_create(f->learner, WK_POLICY_EXPLORE, TOY_PONDS, &f->explorer, &err));
     f->data = toy_data_open(SEED);
     toy_data_batch batch = toy_data_batch_open(c.length, c.batch);

@@ -84,7 +84,8 @@ static void the_estimate_is_what_is_allocated_and_what_the_backend_adds(void **s
     for (int tasks = 0; tasks <= 2; tasks += 2) {
         wk_learner_config config = tiny(tasks);
         the_device.given = 0;
-        assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
+        assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &config,
+                                    the_device.backend, &learner, &err));
         size_t programs = tasks ? 4 : 3;
         wk_memory_estimate need = wk_learner_estimate_memory(learner);
         assert_int_equal(need.state + need.planned, the_device.given);
@@ -112,7 +113,7 @@ static temporaries take(unsigned uses, int tasks)
     wk_learner *learner = NULL;
     wk_learner_config config = tiny(tasks);
     the_device.given = 0;
-    assert_ok(wk_learner_create_for(uses, &config, the_device.backend, &learner, &err));
+    assert_ok(wk_learner_create(uses, &config, the_device.backend, &learner, &err));
     wk_memory_estimate need = wk_learner_estimate_memory(learner);
     assert_int_equal(need.state + need.planned, the_device.given);
     temporaries out = {planned(&learner->model), planned(&learner->learn),
@@ -197,7 +198,8 @@ static void task_updates_follow_where_memory_is_short(void **state)
     float figures[3][2];
     for (int i = 0; i < 3; i++) {
         wk_learner *learner = NULL;
-        assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
+        assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &config,
+                                    the_device.backend, &learner, &err));
         assert_int_equal(learner->prefetches, i == 0);
         assert_int_equal(learner->tasks_async, i <= 1);
         the_device.memory_info.free = still_needed(learner) - 1;
@@ -206,8 +208,9 @@ static void task_updates_follow_where_memory_is_short(void **state)
         assert_memory_equal(figures[0], figures[i], sizeof figures[0]);
     }
     wk_learner *none = NULL;
-    assert_refused(wk_learner_create(&config, the_device.backend, &none, &err), WK_E_MEMORY,
-                   "smaller batch");
+    assert_refused(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &config,
+                                     the_device.backend, &none, &err),
+                   WK_E_MEMORY, "smaller batch");
 }
 
 static void copies_take_half_of_the_weights(void **state)
@@ -217,7 +220,8 @@ static void copies_take_half_of_the_weights(void **state)
     wk_learner *learner = NULL;
     wk_learner_config config = tiny(0);
     the_device.memory_info.copies = true;
-    assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
+    assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &config,
+                                the_device.backend, &learner, &err));
     size_t weights = 0;
     for (int id = 0; id < WK_SETS; id++)
         if (learner->params[id]) weights += wk_params_buffer(learner->params[id])->size;
@@ -232,19 +236,22 @@ static void a_learner_that_does_not_fit_is_refused_before_the_large_pieces(void 
     wk_learner *learner = NULL;
     wk_learner_config config = tiny(2);
     the_device.memory_info.copies = true;
-    assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
+    assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &config,
+                                the_device.backend, &learner, &err));
     size_t needed = still_needed(learner), temporary = shared_temporaries(learner);
     size_t all = the_device.given;
     wk_learner_destroy(learner);
 
     the_device.memory_info.free = needed;
-    assert_ok(wk_learner_create(&config, the_device.backend, &learner, &err));
+    assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &config,
+                                the_device.backend, &learner, &err));
     wk_learner_destroy(learner);
 
     the_device.memory_info.free = needed - 1;
     the_device.given = 0;
-    assert_refused(wk_learner_create(&config, the_device.backend, &learner, &err), WK_E_MEMORY,
-                   "smaller batch");
+    assert_refused(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &config,
+                                     the_device.backend, &learner, &err),
+                   WK_E_MEMORY, "smaller batch");
     assert_true(the_device.given <= all - temporary);
 }
 
@@ -256,8 +263,9 @@ static void the_message_names_the_estimate_and_what_is_free(void **state)
     wk_learner_config config = tiny(0);
     config.batch = 100, config.length = 20;
     the_device.memory_info = (wk_memory_info){10 << 20, 800 << 20, WORKING, true};
-    assert_refused(wk_learner_create(&config, the_device.backend, &learner, &err), WK_E_MEMORY,
-                   "of its 800 MiB are free");
+    assert_refused(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &config,
+                                     the_device.backend, &learner, &err),
+                   WK_E_MEMORY, "of its 800 MiB are free");
     size_t total, state_need, planned, copies, working;
     assert_int_equal(sscanf(err.message,
                             "the learner needs at least %zu MiB on the device (%zu weights and "

@@ -235,14 +235,14 @@ static void members_save_and_restore_by_themselves(void **state)
     population p = open_population(TASKS, -1);
     outcome together[MEMBERS];
     run_together(&p, together);
-    assert_ok(wk_learner_save(p.learners[1], own_file(0), &err));
+    assert_ok(wk_learner_save(p.learners[1], NULL, own_file(0), NULL, 0, &err));
     fixture f = open_rig_for(WK_LEARNER_UPDATES, member_config(1, TASKS), 1);
-    assert_ok(wk_learner_restore(f.learner, own_file(0), &err));
+    assert_ok(wk_learner_restore(f.learner, NULL, own_file(0), &err));
     fixture one = {.learner = p.learners[1]}, two = {.learner = p.learners[2]};
     assert_same_weights(&f, &one);
     size_t size, other;
     uint8_t *before = weights(&two, WK_SET_MODEL, &size);
-    assert_ok(wk_learner_restore(p.learners[0], own_file(0), &err));
+    assert_ok(wk_learner_restore(p.learners[0], NULL, own_file(0), &err));
     uint8_t *after = weights(&two, WK_SET_MODEL, &other);
     assert_memory_equal(before, after, size);
     fixture zero = {.learner = p.learners[0]};

@@ -79,7 +79,7 @@ static void an_update_reports_its_own_world_model(void **state)
         for (int n = 0; n < 3; n++) {
             record x = {0}, y = {0};
             wk_learner_batch v = view(p.b[n]);
-            assert_ok(wk_learner_update(p.turn.learner, &v, &x.metrics, x.delta, &err));
+            assert_ok(learner_update(p.turn.learner, &v, &x.metrics, x.delta, &err));
             assert_ok(wk_learner_start(p.prefetches.learner, &err));
             stage(&p.prefetches, p.b[n + 1]);
             assert_ok(wk_learner_finish(p.prefetches.learner, &y.metrics, y.delta, &err));
@@ -166,8 +166,8 @@ static void a_batch_that_is_never_learned_from_changes_nothing(void **state)
         assert_ok(wk_learner_finish(p.prefetches.learner, NULL, NULL, &err));
         assert_ok(wk_queue_drain(p.prefetches.learner->model_queue, &err));
         assert_same_learners(&p);
-        assert_ok(wk_learner_save(p.turn.learner, PATH, &err));
-        assert_ok(wk_learner_save(p.prefetches.learner, OTHER, &err));
+        assert_ok(wk_learner_save(p.turn.learner, NULL, PATH, NULL, 0, &err));
+        assert_ok(wk_learner_save(p.prefetches.learner, NULL, OTHER, NULL, 0, &err));
         assert_same_files(PATH, OTHER);
         close_pair(&p);
         remove(PATH);
@@ -186,7 +186,7 @@ static void a_bad_prefetched_batch_skips_its_own_update_alone(void **state)
         for (int n = 0; n < 3; n++) {
             record x = {0}, y = {0};
             wk_learner_batch v = view(p.b[n]);
-            assert_ok(wk_learner_update(p.turn.learner, &v, &x.metrics, x.delta, &err));
+            assert_ok(learner_update(p.turn.learner, &v, &x.metrics, x.delta, &err));
             assert_ok(wk_learner_start(p.prefetches.learner, &err));
             stage(&p.prefetches, p.b[n + 1]);
             assert_ok(wk_learner_finish(p.prefetches.learner, &y.metrics, y.delta, &err));
@@ -203,7 +203,7 @@ static void save_another(int tasks)
     fixture other = open_fixture(tiny(tasks), 1);
     update(&other, 71);
     update(&other, 72);
-    assert_ok(wk_learner_save(other.learner, PATH, &err));
+    assert_ok(wk_learner_save(other.learner, NULL, PATH, NULL, 0, &err));
     close_fixture(&other);
 }
 
@@ -211,7 +211,7 @@ typedef wk_status restoring(wk_learner *learner);
 
 static wk_status restore_all(wk_learner *learner)
 {
-    return wk_learner_restore(learner, PATH, &err);
+    return wk_learner_restore(learner, NULL, PATH, &err);
 }
 
 static wk_status restore_world(wk_learner *learner)
@@ -231,7 +231,7 @@ static wk_status restore_task(wk_learner *learner)
 
 static wk_status restore_from_nowhere(wk_learner *learner)
 {
-    assert_int_not_equal(wk_learner_restore(learner, "no such file", &err), WK_OK);
+    assert_int_not_equal(wk_learner_restore(learner, NULL, "no such file", &err), WK_OK);
     return WK_OK;
 }
 
@@ -356,7 +356,7 @@ static void a_learner_can_be_made_without_prefetch(void **state)
     wk_learner *turn;
     unsigned uses = WK_LEARNER_UPDATES | WK_LEARNER_NO_PREFETCH;
     wk_learner_config config = tiny(0);
-    assert_ok(wk_learner_create_for(uses, &config, r.backend, &turn, &err));
+    assert_ok(wk_learner_create(uses, &config, r.backend, &turn, &err));
     assert_true(r.learner->prefetches && !turn->prefetches && !turn->prefetch_scratch);
     wk_learner_destroy(turn);
     close_fixture(&r);

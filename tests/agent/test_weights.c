@@ -14,11 +14,11 @@ static void a_restored_learner_continues_bit_for_bit(void **state)
     fixture a = open_fixture(config, 1);
     for (uint64_t n = 0; n < UPDATES; n++)
         update(&a, n);
-    assert_ok(wk_learner_save(a.learner, PATH, &err));
+    assert_ok(wk_learner_save(a.learner, NULL, PATH, NULL, 0, &err));
     config.seed = 5;
     fixture b = open_fixture(config, 1);
     update(&b, 77); // another past, to be forgotten
-    assert_ok(wk_learner_restore(b.learner, PATH, &err));
+    assert_ok(wk_learner_restore(b.learner, NULL, PATH, &err));
     assert_same_weights(&a, &b);
     for (uint64_t n = UPDATES; n < 2 * UPDATES; n++) {
         record x = update(&a, n), y = update(&b, n);
@@ -37,8 +37,8 @@ static void a_snapshot_of_another_size_is_refused_and_changes_nothing(void **sta
     other.deter++;
     fixture big = open_fixture(other, 1), a = open_fixture(tiny(TASKS), 1),
             twin = open_fixture(tiny(TASKS), 1);
-    assert_ok(wk_learner_save(big.learner, PATH, &err));
-    assert_refused(wk_learner_restore(a.learner, PATH, &err), WK_E_FORMAT, "model/");
+    assert_ok(wk_learner_save(big.learner, NULL, PATH, NULL, 0, &err));
+    assert_refused(wk_learner_restore(a.learner, NULL, PATH, &err), WK_E_FORMAT, "model/");
     assert_same_weights(&a, &twin);
     record x = update(&a, 0), y = update(&twin, 0);
     assert_memory_equal(&x, &y, sizeof x);
@@ -54,7 +54,7 @@ static void a_truncated_snapshot_is_refused_and_changes_nothing(void **state)
     fixture a = open_fixture(tiny(0), 1), twin = open_fixture(tiny(0), 1),
             other = open_fixture(tiny(0), 1);
     update(&other, 0);
-    assert_ok(wk_learner_save(other.learner, PATH, &err));
+    assert_ok(wk_learner_save(other.learner, NULL, PATH, NULL, 0, &err));
     char *bytes;
     size_t size;
     assert_ok(wk_file_read(PATH, 1 << 24, &bytes, &size, &err));
@@ -62,10 +62,10 @@ static void a_truncated_snapshot_is_refused_and_changes_nothing(void **state)
     const size_t cuts[] = {0, 7, 100, size / 2, size - 1};
     for (size_t i = sizeof cuts / sizeof *cuts; i-- > 0;) {
         assert_int_equal(truncate(PATH, (off_t)cuts[i]), 0);
-        assert_int_not_equal(wk_learner_restore(a.learner, PATH, &err), WK_OK);
+        assert_int_not_equal(wk_learner_restore(a.learner, NULL, PATH, &err), WK_OK);
         assert_same_weights(&a, &twin);
     }
-    assert_refused(wk_learner_restore(a.learner, "no such file", &err), WK_E_NOT_FOUND,
+    assert_refused(wk_learner_restore(a.learner, NULL, "no such file", &err), WK_E_NOT_FOUND,
                    "no such file");
     close_fixture(&a);
     close_fixture(&twin);
@@ -135,7 +135,7 @@ static void weights_are_read_from_a_checkpoint_too(void **state)
     (void)state;
     fixture a = open_fixture(tiny(TASKS), 1), b = open_fixture(tiny(TASKS), 1);
     update(&a, 0);
-    assert_ok(wk_learner_save(a.learner, PATH, &err));
+    assert_ok(wk_learner_save(a.learner, NULL, PATH, NULL, 0, &err));
     assert_ok(
         wk_learner_restore_weights(b.learner, PATH, WK_WEIGHTS_WORLD | WK_WEIGHTS_TASKS, &err));
     assert_same_weights(&a, &b);

@@ -101,6 +101,26 @@ static void finetune_continues_after_a_signal_to_the_same_bytes(void **state)
     assert_non_null(strstr(r.out, "finetuned "));
 }
 
+// It is all ones, which is no word for "none was given".
+#define LARGEST "18446744073709551615"
+
+static void the_largest_seed_is_a_seed(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("train --logdir seeds " QUIET_OPTIONS));
+    program_expect_success(program_run("adapt seeds --task east --updates 2 --quiet"));
+    program_expect_error(program_run("adapt seeds --task east --updates 2 --seed " LARGEST), 2,
+                         "--name");
+    program_expect_success(
+        program_run("finetune seeds --task east --steps 40 --quiet --seed " LARGEST));
+    shell("grep -qx 'seed: " LARGEST "' seeds/finetune/step-000000000402-east/config.yaml");
+    program_expect_success(
+        program_run("eval seeds --task east --cases dr --envs 1 --quiet --seed " LARGEST));
+    shell("grep -q '\"eval_seed\": " LARGEST "' seeds/eval/adapted-000000000402*.json");
+    program_expect_error(program_run("eval seeds --set robust-v1 --seed " LARGEST), 2,
+                         "leave --cases");
+}
+
 static void adaptations_and_fine_tunings_of_one_snapshot_have_names(void **state)
 {
     (void)state;
@@ -228,6 +248,7 @@ int main(void)
         cmocka_unit_test(adapting_during_training_works_and_does_not_change_it),
         cmocka_unit_test(finetune_continues_after_a_signal_to_the_same_bytes),
         cmocka_unit_test(all_snapshots_are_adapted_by_one_command),
+        cmocka_unit_test(the_largest_seed_is_a_seed),
         cmocka_unit_test(adaptations_and_fine_tunings_of_one_snapshot_have_names),
         cmocka_unit_test(named_policies_are_evaluated_and_reported_apart),
         cmocka_unit_test(wrong_usage_is_reported),

@@ -6,6 +6,7 @@
 #include "agent/toy_training.h"
 #include "support/backend.h"
 #include "support/check.h"
+#include "support/learner.h"
 #include <stdlib.h>
 
 enum { UPDATES = 200, WINDOW = 20, ROUNDS = 8, LENGTH = 16, BATCH = 16, SEED = 3 };
@@ -35,13 +36,14 @@ static void train(bool bf16, float rate, const toy_data *data, curve *out)
     wk_learner_config config = sizes();
     config.model_rate *= rate;
     assert_ok(test_cuda_create(bf16, &backend, &err));
-    assert_ok(wk_learner_create(&config, backend, &learner, &err));
+    assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &config, backend,
+                                &learner, &err));
     toy_data_batch batch = toy_data_batch_open(LENGTH, BATCH);
     wk_rng rng = wk_rng_stream(SEED, "batches", 0);
     for (int i = 0; i < UPDATES; i++) {
         wk_learner_metrics m;
         toy_data_batch_draw(&batch, data, &rng);
-        assert_ok(wk_learner_update(learner, &batch.view, &m, NULL, &err));
+        assert_ok(learner_update(learner, &batch.view, &m, NULL, &err));
         assert_null(wk_learner_metrics_nonfinite(&m));
         out->model[i] = m.model_loss;
         out->image[i] = m.image_loss;

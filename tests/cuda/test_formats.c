@@ -217,7 +217,8 @@ static wk_learner *open_learner(wk_backend *backend)
     wk_error err = {0};
     wk_learner *learner;
     wk_learner_config c = quick_config();
-    assert_ok(wk_learner_create(&c, backend, &learner, &err));
+    assert_ok(
+        wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &c, backend, &learner, &err));
     return learner;
 }
 

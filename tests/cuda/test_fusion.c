@@ -279,7 +279,8 @@ static wk_learner *open_learner(const char *preset)
     wk_learner_config c = wk_learner_config_default();
     assert_true(bench_sizes(&c, preset));
     c.action_size = 6;
-    assert_ok(wk_learner_create(&c, &planning_backend, &learner, &err));
+    assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &c, &planning_backend,
+                                &learner, &err));
     return learner;
 }
 
@@ -794,7 +795,8 @@ static int observed(int deter, int classes, int batch, int units, char *slow_pat
     c.deter = deter, c.hidden = 128, c.stoch = 16, c.classes = classes, c.depth = 2,
     c.units = units;
     c.layers = 1, c.ensemble = 2, c.batch = batch, c.length = 5, c.horizon = 2, c.action_size = 2;
-    assert_ok(wk_learner_create(&c, &planning_backend, &learner, &err));
+    assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &c, &planning_backend,
+                                &learner, &err));
     const wk_plan *plan = learner->model.program->plan;
     wk_fused *fused = malloc((plan->node_count + 1) * sizeof *fused);
     assert_non_null(fused);

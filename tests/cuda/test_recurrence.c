@@ -52,7 +52,8 @@ static void the_learner_s_graphs_hold_the_recurrence(void **state)
     wk_learner *learner;
     wk_learner_config c = small_config();
     assert_ok(wk_backend_cpu_create(NULL, &backend, &err));
-    assert_ok(wk_learner_create(&c, backend, &learner, &err));
+    assert_ok(
+        wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &c, backend, &learner, &err));
     found model = find_all(learner->model.program->plan);
     assert_int_equal(model.forward, 1);
     assert_int_equal(model.backward, 1);
@@ -72,7 +73,8 @@ static void a_chain_whose_inside_is_read_elsewhere_is_left_alone(void **state)
     wk_learner *learner;
     wk_learner_config c = small_config();
     assert_ok(wk_backend_cpu_create(NULL, &backend, &err));
-    assert_ok(wk_learner_create(&c, backend, &learner, &err));
+    assert_ok(
+        wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &c, backend, &learner, &err));
     const wk_plan *plan = learner->observe.program->plan;
     int *last_use = malloc(plan->graph->tensors.count * sizeof *last_use);
     wk_recurrence *r = malloc(sizeof *r);

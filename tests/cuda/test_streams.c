@@ -80,7 +80,7 @@ static bytes train(wk_cuda_precision precision, wk_cuda_streams streams, manner 
     assert_ok(wk_backend_cuda_create(0, precision, &backend, &err));
     wk_backend_cuda_streams(backend, streams);
     unsigned uses = WK_LEARNER_UPDATES | (how == MODEL_AHEAD ? 0 : WK_LEARNER_NO_PREFETCH);
-    assert_ok(wk_learner_create_for(uses, &c, backend, &learner, &err));
+    assert_ok(wk_learner_create(uses, &c, backend, &learner, &err));
     assert_int_equal(learner->prefetches, how == MODEL_AHEAD);
     assert_ok(wk_learner_stage(learner, &batch, &err));
     for (int i = 0; i < UPDATES; i++)

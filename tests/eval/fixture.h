@@ -46,7 +46,8 @@ static inline fixture open_fixture(int threads)
                            .seed = 9};
     assert_ok(wk_pool_create(threads, &r.pool, &err));
     assert_ok(test_backend_create(r.pool, &r.backend, &err));
-    assert_ok(wk_learner_create(&c, r.backend, &r.learner, &err));
+    assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &c, r.backend, &r.learner,
+                                &err));
     return r;
 }
 

@@ -86,7 +86,8 @@ static fixture make_fixture(void)
     c.tasks = 2, c.seed = 9;
     assert_ok(wk_pool_create(1, &r.pool, &err));
     assert_ok(test_backend_create(r.pool, &r.backend, &err));
-    assert_ok(wk_learner_create(&c, r.backend, &r.learner, &err));
+    assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &c, r.backend, &r.learner,
+                                &err));
     return r;
 }
 

@@ -22,10 +22,10 @@ static void use(const wk_safetensors *file, size_t size)
         char *data = malloc(need + 1);
         if (!data) abort();
         wk_status status = wk_safetensors_read(file, spec, data, &err);
-        assert(status == WK_OK || wk_safetensors_has_checksums(file));
+        assert(status == WK_OK || strstr(err.message, "is damaged"));
         free(data);
     }
-    if (wk_safetensors_verify(file, &err) != WK_OK) assert(err.message[0] != 0);
+    if (wk_safetensors_verify_weights(file, &err) != WK_OK) assert(err.message[0] != 0);
     float wanted;
     const wk_safetensors_target target = {{"w", WK_ST_F32, 1, {1}}, &wanted};
     if (wk_safetensors_read_all(file, &target, 1, &err) != WK_OK) assert(err.message[0] != 0);

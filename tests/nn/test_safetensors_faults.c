@@ -34,7 +34,7 @@ static wk_status load(float *value, wk_error *err)
                                              {{"flags", WK_ST_U8, 1, {3}}, flags}};
     wk_safetensors *file = NULL;
     WK_TRY(wk_safetensors_open(PATH, &file, err));
-    wk_status status = wk_safetensors_verify(file, err);
+    wk_status status = wk_safetensors_verify_weights(file, err);
     if (status == WK_OK) status = wk_safetensors_read_all(file, targets, 2, err);
     wk_safetensors_close(file);
     if (status == WK_OK) *value = w[0];

@@ -2,8 +2,8 @@
 // checked when a checkpoint is read.
 #include "base/crc32c.h"
 #include "run/run_file.h"
+#include "support/trainer.h"
 #include "train/runs.h"
-#include "train/trainer.h"
 #include <math.h>
 #include <stddef.h>
 
@@ -21,13 +21,13 @@ static int begin(void **state)
     wk_trainer *t;
     remove_tree(FOLDER);
     config = tiny_run();
-    assert_ok(wk_trainer_create(&config, FOLDER, &t, &err));
+    assert_ok(trainer_create(&config, FOLDER, &t, &err));
     for (int i = 0; i < 10; i++)
-        assert_ok(wk_trainer_step(t, NULL, &err));
+        assert_ok(trainer_step(t, NULL, &err));
     assert_ok(wk_trainer_save(t, &err));
     snprintf(path, sizeof path, FOLDER "/checkpoints/step-%012" PRIu64 "/run.bin",
              wk_trainer_progress(t).steps);
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
     assert_ok(wk_file_read(path, 1 << 24, &bytes, &size, &err));
     return 0;
 }
@@ -51,8 +51,8 @@ static wk_status resume(char *content, size_t length, wk_error *said)
     wk_error err = {0};
     assert_ok(wk_file_write(path, content, length, &err));
     wk_trainer *t = NULL;
-    wk_status status = wk_trainer_create(&config, FOLDER, &t, said);
-    wk_trainer_destroy(t);
+    wk_status status = trainer_create(&config, FOLDER, &t, said);
+    trainer_destroy(t);
     return status;
 }
 
@@ -141,14 +141,14 @@ static void the_schedule_is_saved_in_512_bytes(void **state)
     wk_trainer *t;
     wk_run_schedule saved;
     static const char zeros[WK_RUN_SCHEDULE_BYTES];
-    assert_ok(wk_trainer_create(&config, FOLDER, &t, &err));
+    assert_ok(trainer_create(&config, FOLDER, &t, &err));
     wk_run_schedule *schedule = wk_trainer_schedule(t);
     assert_memory_equal(schedule, zeros, sizeof *schedule);
     *schedule = (wk_run_schedule){.metrics = {.jsonl = 7, .events_file = "events"}, .last_eval = 9};
     saved = *schedule;
-    assert_ok(wk_trainer_step(t, NULL, &err));
+    assert_ok(trainer_step(t, NULL, &err));
     assert_ok(wk_trainer_save(t, &err));
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
     free(bytes);
     snprintf(path, sizeof path, FOLDER "/checkpoints/step-%012" PRIu64 "/run.bin",
              newest_step(FOLDER));
@@ -160,9 +160,9 @@ static void the_schedule_is_saved_in_512_bytes(void **state)
                                    (size_t)toy->action_size * sizeof(float));
     assert_memory_equal(bytes + at, &saved, sizeof saved);
     assert_memory_equal(bytes + at + sizeof saved, zeros, 512 - sizeof saved);
-    assert_ok(wk_trainer_create(&config, FOLDER, &t, &err));
+    assert_ok(trainer_create(&config, FOLDER, &t, &err));
     assert_memory_equal(wk_trainer_schedule(t), &saved, sizeof saved);
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
 }
 
 int main(void)

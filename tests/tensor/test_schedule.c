@@ -181,7 +181,8 @@ static wk_learner *open_learner(wk_learner_config c)
 {
     wk_error err = {0};
     wk_learner *learner;
-    assert_ok(wk_learner_create(&c, &planning_backend, &learner, &err));
+    assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &c, &planning_backend,
+                                &learner, &err));
     return learner;
 }
 

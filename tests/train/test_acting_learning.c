@@ -2,8 +2,8 @@
 // it collects trains the world model that it is trained in. A wrong row, action, reward or reset
 // anywhere between environment, replay, learner and acting keeps the return down.
 #include "eval/evaluate.h"
+#include "support/trainer.h"
 #include "train/runs.h"
-#include "train/trainer.h"
 #include <sys/stat.h>
 
 #define RUN "acting-learning.tmp"
@@ -50,13 +50,13 @@ static wk_trainer *begin(const wk_run_config *config)
     wk_trainer *trainer;
     remove_tree(RUN);
     assert_int_equal(mkdir(RUN, 0755), 0);
-    assert_ok(wk_trainer_create(config, RUN, &trainer, &err));
+    assert_ok(trainer_create(config, RUN, &trainer, &err));
     return trainer;
 }
 
 static void end(wk_trainer *trainer)
 {
-    wk_trainer_destroy(trainer);
+    trainer_destroy(trainer);
     remove_tree(RUN);
 }
 
@@ -66,7 +66,7 @@ static void collect(const wk_run_config *config, returns *out)
     const wk_iteration *done;
     wk_trainer *trainer = begin(config);
     while (!wk_trainer_progress(trainer).finished) {
-        assert_ok(wk_trainer_step(trainer, &done, &err));
+        assert_ok(trainer_step(trainer, &done, &err));
         for (int i = 0; i < done->n_ended; i++)
             out->west[out->n++] = done->ended[i].returns[WEST];
     }
@@ -132,7 +132,7 @@ static void a_walker_on_flat_ground_learns_to_get_up(void **state)
     c.model_rate = 1e-3, c.policy_rate = 3e-4;
     wk_trainer *trainer = begin(&c);
     while (!wk_trainer_progress(trainer).finished)
-        assert_ok(wk_trainer_step(trainer, &done, &err));
+        assert_ok(trainer_step(trainer, &done, &err));
     const wk_domain *domain = wk_trainer_domain(trainer);
     double random = stand(domain, NULL), reached = stand(domain, wk_trainer_learner(trainer));
     print_message("return of random actions %.1f, of the policy %.1f\n", random, reached);

@@ -2,6 +2,7 @@
 // acting and gathers batches from frames in its memory: the bytes of the CPU, whenever the device
 // does its work. And where the frames are placed.
 #include "support/async_device.h"
+#include "support/trainer.h"
 #include "train/runs.h"
 #include "train/trainer_parts.h"
 #include <limits.h>
@@ -109,7 +110,7 @@ static wk_trainer *open_trainer(const wk_run_config *config, int how, char folde
     wk_trainer *t;
     mode = how;
     fresh(folder);
-    assert_ok(wk_trainer_create(config, folder, &t, &err));
+    assert_ok(trainer_create(config, folder, &t, &err));
     return t;
 }
 
@@ -127,16 +128,16 @@ static void a_device_that_fills_up_gives_way_to_the_host(void **state)
         if (i == 40) async_device_set_memory(0, 0);
         if (i <= 40) assert_non_null(t->device_frames);
         const wk_iteration *x, *y;
-        assert_ok(wk_trainer_step(t, &x, &err));
-        assert_ok(wk_trainer_step(plain, &y, &err));
+        assert_ok(trainer_step(t, &x, &err));
+        assert_ok(trainer_step(plain, &y, &err));
         assert_int_equal(x->updates, y->updates);
         assert_memory_equal(&x->learner, &y->learner, sizeof x->learner);
     }
     assert_non_null(strstr(wk_trainer_frame_placement(t, &device_full), "full"));
     assert_true(device_full);
     async_device_set_memory(SIZE_MAX, INT_MAX);
-    wk_trainer_destroy(t);
-    wk_trainer_destroy(plain);
+    trainer_destroy(t);
+    trainer_destroy(plain);
     remove_tree(folder);
     remove_tree(other);
 }
@@ -150,7 +151,7 @@ static void memory_that_is_gone_when_a_run_is_resumed_leaves_frames_on_the_host(
     async_device_set_memory(0, INT_MAX);
     wk_trainer *t = open_trainer(&config, ASYNC_LATE, folder);
     for (int i = 0; i < 60; i++)
-        assert_ok(wk_trainer_step(t, NULL, &err));
+        assert_ok(trainer_step(t, NULL, &err));
     async_device_set_memory(0, 1);
     assert_ok(wk_trainer_upload_frames(t, &err));
     assert_null(t->device_frames);
@@ -158,8 +159,8 @@ static void memory_that_is_gone_when_a_run_is_resumed_leaves_frames_on_the_host(
     snprintf(t->config.replay_resident, sizeof t->config.replay_resident, "on");
     async_device_set_memory(0, 1);
     assert_refused(wk_trainer_upload_frames(t, &err), WK_E_MEMORY, "full");
-    assert_ok(wk_trainer_step(t, NULL, &err));
-    wk_trainer_destroy(t);
+    assert_ok(trainer_step(t, NULL, &err));
+    trainer_destroy(t);
     remove_tree(folder);
 }
 
@@ -173,11 +174,11 @@ static bool holds(const char *told, int how, size_t available)
     async_device_set_memory(available, INT_MAX);
     snprintf(config.replay_resident, sizeof config.replay_resident, "%s", told);
     fresh(folder);
-    assert_ok(wk_trainer_create(&config, folder, &t, &err));
+    assert_ok(trainer_create(&config, folder, &t, &err));
     bool held = t->device_frames != NULL;
     assert_non_null(
         strstr(wk_trainer_frame_placement(t, NULL), held ? "in GPU memory" : "on the host"));
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
     remove_tree(folder);
     return held;
 }
@@ -205,9 +206,9 @@ static void frames_that_must_and_cannot_are_refused_before_the_run(void **state)
     snprintf(config.replay_resident, sizeof config.replay_resident, "on");
     mode = ASYNC_LATE;
     async_device_set_memory((size_t)1 << 30, INT_MAX);
-    assert_refused(wk_trainer_create(&config, folder, &t, &err), WK_E_MEMORY, " MiB for");
+    assert_refused(trainer_create(&config, folder, &t, &err), WK_E_MEMORY, " MiB for");
     mode = -1;
-    assert_refused(wk_trainer_create(&config, folder, &t, &err), WK_E_UNSUPPORTED, "CPU");
+    assert_refused(trainer_create(&config, folder, &t, &err), WK_E_UNSUPPORTED, "CPU");
     remove_tree(folder);
 }
 

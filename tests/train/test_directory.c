@@ -2,10 +2,10 @@
 // are missing, links, names that only look like ours, directories that are moved and locks that are
 // deleted while it runs.
 #include "support/faults.h"
+#include "support/trainer.h"
 #include "train/adapt.h"
 #include "train/runs.h"
 #include "train/train.h"
-#include "train/trainer.h"
 #include <stdarg.h>
 #include <sys/stat.h>
 
@@ -140,12 +140,12 @@ static void a_run_killed_before_its_first_checkpoint_begins_again(void **state)
     wk_run_config config = short_run();
     for (int i = 0; i < 2; i++) {
         wk_trainer *t = NULL;
-        assert_ok(wk_trainer_create(&config, A, &t, &err));
+        assert_ok(trainer_create(&config, A, &t, &err));
         assert_int_equal(wk_trainer_resumed_from(t), -1);
         assert_true(wk_path_exists(A "/checkpoints/none-yet"));
         for (int k = 0; k < 30; k++)
-            assert_ok(wk_trainer_step(t, NULL, &err));
-        wk_trainer_destroy(t);
+            assert_ok(trainer_step(t, NULL, &err));
+        trainer_destroy(t);
     }
     assert_ok(train(&config, A));
     assert_false(wk_path_exists(A "/checkpoints/none-yet"));

@@ -3,8 +3,8 @@
 // the corner and stayed would get 40; random actions get about 15. By REINFORCE, and by gradients
 // through the dynamics.
 #include "run/plugins.h"
+#include "support/trainer.h"
 #include "train/runs.h"
-#include "train/trainer.h"
 #include <sys/stat.h>
 
 #define RUN "discrete-learning.tmp"
@@ -51,11 +51,11 @@ static void collect(const wk_run_config *config, const wk_run_plugins *code, ret
     const wk_dir *in = dir;
     assert_ok(wk_trainer_create_population(&config, &code, &in, 1, &trainer, &err));
     while (!wk_trainer_progress(trainer).finished) {
-        assert_ok(wk_trainer_step(trainer, &done, &err));
+        assert_ok(trainer_step(trainer, &done, &err));
         for (int i = 0; i < done->n_ended; i++)
             out->values[out->n++] = done->ended[i].returns[NORTH_EAST];
     }
-    wk_trainer_destroy(trainer);
+    trainer_destroy(trainer);
     wk_dir_close(dir);
     remove_tree(RUN);
 }

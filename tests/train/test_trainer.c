@@ -1,8 +1,8 @@
 // The training loop on the toy domain at a tiny size: the same bytes whatever the threads, exact
 // resumption from any iteration, what each curriculum and exploration policy does, damaged
 // checkpoints.
+#include "support/trainer.h"
 #include "train/runs.h"
-#include "train/trainer.h"
 
 static char folder[64];
 
@@ -17,7 +17,7 @@ static void run(wk_trainer *t, int iterations)
 {
     wk_error err = {0};
     for (int i = 0; i < iterations; i++)
-        assert_ok(wk_trainer_step(t, NULL, &err));
+        assert_ok(trainer_step(t, NULL, &err));
 }
 
 // Everything that must be equal: weights and optimisers, curriculum, replay, counters.
@@ -40,7 +40,7 @@ static uint64_t hash_weights(wk_trainer *t)
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
-    assert_ok(wk_learner_save(wk_trainer_learner(t), path, &err));
+    assert_ok(wk_learner_save(wk_trainer_learner(t), NULL, path, NULL, 0, &err));
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
     static char bytes[1 << 20];
@@ -74,10 +74,10 @@ static picture uninterrupted(const wk_run_config *config, int iterations)
     char path[64];
     snprintf(path, sizeof path, "%s", fresh_folder());
     wk_trainer *t;
-    assert_ok(wk_trainer_create(config, path, &t, &err));
+    assert_ok(trainer_create(config, path, &t, &err));
     run(t, iterations);
     picture out = look(t);
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
     remove_tree(path);
     return out;
 }
@@ -89,16 +89,16 @@ static picture interrupted(const wk_run_config *config, int stop, int iterations
     char path[64];
     snprintf(path, sizeof path, "%s", fresh_folder());
     wk_trainer *t;
-    assert_ok(wk_trainer_create(config, path, &t, &err));
+    assert_ok(trainer_create(config, path, &t, &err));
     run(t, stop);
     assert_ok(wk_trainer_save(t, &err));
     run(t, 3); // goes on and is killed: what it did since must not count
-    wk_trainer_destroy(t);
-    assert_ok(wk_trainer_create(config, path, &t, &err));
+    trainer_destroy(t);
+    assert_ok(trainer_create(config, path, &t, &err));
     assert_true(wk_trainer_resumed_from(t) >= 0);
     run(t, iterations - stop);
     picture out = look(t);
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
     remove_tree(path);
     return out;
 }
@@ -180,7 +180,7 @@ static void a_run_chooses_among_six_parameters(void **state)
     snprintf(config.domain, sizeof config.domain, "terrain-body");
     snprintf(config.curriculum_space, sizeof config.curriculum_space, "continuous");
     config.train_every = 120;
-    assert_ok(wk_trainer_create(&config, path, &t, &err));
+    assert_ok(trainer_create(&config, path, &t, &err));
     run(t, 505);
     assert_true(wk_trainer_progress(t).episodes == 6);
     wk_curriculum_view view = wk_curriculum_get_view(wk_trainer_curriculum(t));
@@ -201,7 +201,7 @@ static void a_run_chooses_among_six_parameters(void **state)
         }
         assert_true(wk_space_find(wk_trainer_space(t), theta) == SIZE_MAX);
     }
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
     remove_tree(path);
 }
 
@@ -217,7 +217,7 @@ static void assert_curated(int64_t prefill)
     snprintf(config.curriculum_rule, sizeof config.curriculum_rule, "plr-robust");
     config.dr_probability = 0.5;
     config.prefill = prefill;
-    assert_ok(wk_trainer_create(&config, path, &t, &err));
+    assert_ok(trainer_create(&config, path, &t, &err));
     run(t, 150);
     const wk_replay *replay = wk_trainer_replay(t);
     size_t withheld = 0, drawable = wk_replay_sampleable(replay, 1),
@@ -227,7 +227,7 @@ static void assert_curated(int64_t prefill)
     assert_true(withheld > 0 && withheld < count);
     assert_int_equal(withheld + drawable, count);
     assert_true(scored_thetas(wk_trainer_curriculum(t)) > 0);
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
     remove_tree(path);
 }
 
@@ -251,7 +251,7 @@ static void task_policies_alongside_do_not_change_the_curriculum(void **state)
     snprintf(config.tasks, sizeof config.tasks, "eats");
     wk_error err = {0};
     wk_trainer *t;
-    assert_refused(wk_trainer_create(&config, fresh_folder(), &t, &err), WK_E_NOT_FOUND, "east");
+    assert_refused(trainer_create(&config, fresh_folder(), &t, &err), WK_E_NOT_FOUND, "east");
     remove_tree(folder);
 }
 
@@ -277,7 +277,7 @@ static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
     char path[64], newest[80];
     snprintf(path, sizeof path, "%s", fresh_folder());
     wk_trainer *t;
-    assert_ok(wk_trainer_create(&config, path, &t, &err));
+    assert_ok(trainer_create(&config, path, &t, &err));
     uint64_t first = 0;
     for (int k = 0; k < 3; k++) {
         run(t, 30);
@@ -286,16 +286,16 @@ static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
     }
     snprintf(newest, sizeof newest, "checkpoints/step-%012d/run.bin",
              (int)wk_trainer_progress(t).steps);
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
     damage(path, newest, 200);
-    assert_ok(wk_trainer_create(&config, path, &t, &err));
+    assert_ok(trainer_create(&config, path, &t, &err));
     assert_int_equal(wk_trainer_resumed_from(t), first);
     assert_non_null(strstr(wk_trainer_resume_trouble(t), "damaged"));
     run(t, 5);
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
 
     config.batch = 3;
-    assert_refused(wk_trainer_create(&config, path, &t, &err), WK_E_INPUT, "another");
+    assert_refused(trainer_create(&config, path, &t, &err), WK_E_INPUT, "another");
     remove_tree(path);
 }
 
@@ -307,7 +307,7 @@ static void two_checkpoints(const wk_run_config *config, const char *path,
 {
     wk_error err = {0};
     wk_trainer *t;
-    assert_ok(wk_trainer_create(config, path, &t, &err));
+    assert_ok(trainer_create(config, path, &t, &err));
     for (int k = 0; k < 2; k++) {
         run(t, k == 0 ? 60 : 30);
         assert_ok(wk_trainer_save(t, &err));
@@ -315,7 +315,7 @@ static void two_checkpoints(const wk_run_config *config, const char *path,
         assert_int_equal(at[k].replay.segment, 0);
     }
     run(t, 5);
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
 }
 
 static bool has_file(const char *path, const char *format, uint64_t step)
@@ -343,7 +343,7 @@ static void a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one
     assert_ok(wk_file_read(log, 1 << 24, &before, &before_size, &err));
 
     wk_trainer *t;
-    assert_ok(wk_trainer_create(&config, path, &t, &err));
+    assert_ok(trainer_create(&config, path, &t, &err));
     assert_int_equal(wk_trainer_resumed_from(t), at[0].steps);
     assert_non_null(
         strstr(wk_trainer_resume_trouble(t), "replay-00000000.log' is damaged at byte"));
@@ -358,7 +358,7 @@ static void a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one
     run(t, 125 - 60);
     picture resumed = look(t);
     assert_memory_equal(&whole, &resumed, sizeof whole);
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
     free(before);
     free(after);
     remove_tree(path);
@@ -375,16 +375,16 @@ static void a_replay_log_damaged_before_every_checkpoint_is_reported_and_left_al
     two_checkpoints(&config, path, at);
     damage(path, LOG, at[0].replay.offset - 10);
     wk_trainer *t;
-    assert_refused(wk_trainer_create(&config, path, &t, &err), WK_E_FORMAT,
+    assert_refused(trainer_create(&config, path, &t, &err), WK_E_FORMAT,
                    "none of the 2 checkpoints");
     assert_non_null(strstr(err.message, "put a sound copy"));
     for (int k = 0; k < 2; k++)
         assert_true(has_file(path, "checkpoints/step-%012" PRIu64 "/run.bin", at[k].steps));
     // With the file as it was everything is there again.
     damage(path, LOG, at[0].replay.offset - 10);
-    assert_ok(wk_trainer_create(&config, path, &t, &err));
+    assert_ok(trainer_create(&config, path, &t, &err));
     assert_int_equal(wk_trainer_resumed_from(t), at[1].steps);
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
     remove_tree(path);
 }
 
@@ -397,11 +397,11 @@ static void prefill_takes_random_actions_and_no_updates(void **state)
     char path[64];
     snprintf(path, sizeof path, "%s", fresh_folder());
     wk_trainer *t;
-    assert_ok(wk_trainer_create(&config, path, &t, &err));
+    assert_ok(trainer_create(&config, path, &t, &err));
     int ended = 0;
     for (int i = 0; i < 110; i++) {
         const wk_iteration *done;
-        assert_ok(wk_trainer_step(t, &done, &err));
+        assert_ok(trainer_step(t, &done, &err));
         assert_int_equal(done->updates, 0);
         for (int k = 0; k < done->n_ended; k++) {
             assert_int_equal(done->ended[k].steps, wk_trainer_domain(t)->episode_steps);
@@ -411,7 +411,7 @@ static void prefill_takes_random_actions_and_no_updates(void **state)
     }
     assert_int_equal(ended, 3 * (109 / (wk_trainer_domain(t)->episode_steps + 1)));
     assert_true(wk_trainer_progress(t).prefilling);
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
     remove_tree(path);
 }
 

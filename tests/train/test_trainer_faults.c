@@ -2,8 +2,8 @@
 // and of a resumption fails once in turn. The error is clear, and what was saved before still
 // loads.
 #include "support/faults.h"
+#include "support/trainer.h"
 #include "train/runs.h"
-#include "train/trainer.h"
 
 #define FOLDER "trainer-faults.tmp"
 #define SAVED "trainer-faults-saved.tmp"
@@ -31,9 +31,9 @@ static wk_trainer *trained(int iterations)
 {
     wk_error err = {0};
     wk_trainer *t = NULL;
-    assert_ok(wk_trainer_create(&config, FOLDER, &t, &err));
+    assert_ok(trainer_create(&config, FOLDER, &t, &err));
     for (int i = 0; i < iterations; i++)
-        assert_ok(wk_trainer_step(t, NULL, &err));
+        assert_ok(trainer_step(t, NULL, &err));
     return t;
 }
 
@@ -73,7 +73,7 @@ static void a_failed_save_says_why_and_leaves_the_one_before(void **state)
     assert_ok(wk_trainer_save(t, &err));
     uint64_t before = step_of(t);
     for (int i = 0; i < 3; i++)
-        assert_ok(wk_trainer_step(t, NULL, &err));
+        assert_ok(trainer_step(t, NULL, &err));
     int faults = 0;
     for (int k = 0; k < N_FAULT_FILES; k++)
         for (int n = 0; save_with_fault(t, before, fault_files[k].call, n, fault_files[k].error);
@@ -84,13 +84,13 @@ static void a_failed_save_says_why_and_leaves_the_one_before(void **state)
     assert_true(faults > 40 / FAULT_SPARSE);
     // The run goes on, can be saved, and what it saved is good.
     for (int i = 0; i < 5; i++)
-        assert_ok(wk_trainer_step(t, NULL, &err));
+        assert_ok(trainer_step(t, NULL, &err));
     assert_ok(wk_trainer_save(t, &err));
     uint64_t last = step_of(t);
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
     t = trained(0);
     assert_int_equal(wk_trainer_resumed_from(t), last);
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
 }
 
 // Iterations up to the second update, with allocation `n` failing.
@@ -101,11 +101,11 @@ static bool step_with_fault(int n)
     wk_status status = WK_OK;
     fault_arm(FAULT_ALLOC, n, ENOMEM);
     while (status == WK_OK && wk_trainer_progress(t).updates < 2)
-        status = wk_trainer_step(t, NULL, &err);
+        status = trainer_step(t, NULL, &err);
     bool happened = fault_disarm(FAULT_ALLOC);
     if (status != WK_OK && !*err.message) fail_msg("allocation %d: no message", n);
     if (!happened) assert_ok(status);
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
     return happened;
 }
 
@@ -124,11 +124,11 @@ static bool resume_with_fault(fault_call call, int n, int code, uint64_t newest)
     wk_error err = {0};
     wk_trainer *t = NULL;
     fault_arm(call, n, code);
-    wk_status status = wk_trainer_create(&config, FOLDER, &t, &err);
+    wk_status status = trainer_create(&config, FOLDER, &t, &err);
     bool happened = fault_disarm(call);
     if (status != WK_OK && !*err.message) fail_msg("call %d of kind %d: no message", n, call);
     if (status == WK_OK) assert_int_equal(wk_trainer_resumed_from(t), newest);
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
     return happened;
 }
 
@@ -146,10 +146,10 @@ static uint64_t two_checkpoints(void)
     wk_trainer *t = trained(40);
     assert_ok(wk_trainer_save(t, &err));
     for (int i = 0; i < 5; i++)
-        assert_ok(wk_trainer_step(t, NULL, &err));
+        assert_ok(trainer_step(t, NULL, &err));
     assert_ok(wk_trainer_save(t, &err));
     uint64_t newest = step_of(t);
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
     assert_int_equal(system("rm -rf " SAVED " && cp -r " FOLDER " " SAVED), 0);
     return newest;
 }
@@ -167,7 +167,7 @@ static void a_failed_resumption_says_why_and_sets_nothing_aside(void **state)
             // A disk that fails for a moment does not make a checkpoint a damaged one.
             wk_trainer *t = trained(1);
             assert_int_equal(wk_trainer_resumed_from(t), newest);
-            wk_trainer_destroy(t);
+            trainer_destroy(t);
             faults += more;
         }
     }
@@ -211,7 +211,7 @@ static void a_failed_step_back_to_the_checkpoint_before_can_be_made_again(void *
             more = resume_with_fault(fault_files[k].call, n, fault_files[k].error, older);
             wk_trainer *t = trained(1);
             assert_int_equal(wk_trainer_resumed_from(t), older);
-            wk_trainer_destroy(t);
+            trainer_destroy(t);
             assert_true(wk_path_exists(FOLDER "/replay/damaged-replay-00000000.log"));
             faults += more;
         }
@@ -231,7 +231,7 @@ static void a_resumption_without_memory_says_so_and_loses_nothing(void **state)
     print_message("%d allocations failed\n", faults);
     wk_trainer *t = trained(0);
     assert_int_equal(wk_trainer_resumed_from(t), newest);
-    wk_trainer_destroy(t);
+    trainer_destroy(t);
 }
 
 int main(void)

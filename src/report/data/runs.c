@@ -129,19 +129,21 @@ static read_fn *reader_of(const char *folder, const char *name)
 // Every .json file in a folder of the run.
 static void read_results(wk_report_run *run, const char *in)
 {
-    char folder[WK_PATH_MAX], path[2 * WK_PATH_MAX];
+    char folder[WK_PATH_MAX], path[WK_PATH_MAX];
     wk_error err = {0};
     wk_names names = {0};
     bool there, directory;
-    wk_status status = wk_path_print(folder, &err, "%s/%s", run->directory, in);
+    wk_status status = wk_path_join(run->directory, in, folder, &err);
     if (status == WK_OK) status = wk_path_stat(folder, &there, &directory, &err);
     if (status == WK_OK && directory) status = wk_path_list(folder, &names, &err);
     if (status != WK_OK) add_problem(run, err.message);
     for (size_t i = 0; i < names.count; i++) {
         const char *name = names.items[i];
         if (name[0] == '.' || !ends_in(name, ".json")) continue;
-        snprintf(path, sizeof path, "%s/%s", folder, name);
-        read_or_note(run, path, reader_of(in, name));
+        if (wk_path_join(folder, name, path, &err) == WK_OK)
+            read_or_note(run, path, reader_of(in, name));
+        else
+            add_problem(run, err.message);
     }
     wk_names_free(&names);
 }

@@ -47,8 +47,9 @@ enum { WK_SKINNY_MAX = 16, WK_SKINNY_ROW_MAX = 640 };
 /// Fills `out`, one for each step.
 void wk_fusion_choose(const wk_plan *plan, const wk_cuda_limits *limits, wk_fused *out);
 
-/// The rows of the table, in order of preference, and why a row does not take a step: NULL where it
-/// does, "" where its ops are not there. `fused` holds what was chosen for the steps before.
+/// For tests: the rows of the table, in order of preference, and why a row does not take a step:
+/// NULL where it does, "" where its ops are not there. `fused` holds what was chosen for the steps
+/// before.
 int wk_fusion_rows(void);
 wk_kernel wk_fusion_row_kernel(int row);
 const char *wk_fusion_why_not(const wk_plan *plan, const wk_cuda_limits *limits,
