@@ -84,7 +84,10 @@ typedef struct wk_curriculum_rule {
     uint32_t abi;
     const char *name;
     const char *summary;
-    int prefill; // steps of random actions before training, as the paper gives them for the rule
+    // Agent steps of random actions before training, where the rule has its own number; 0: that of
+    // the domain or preset. Of a built-in rule its block sets it (--configs RULE); that of a
+    // plug-in is the default of a run that sets none.
+    int prefill;
     /// Writes the rule's own distribution (sums to 1) and returns true, or returns false when it
     /// has none yet: the episode then comes from the default distribution. NULL where only the
     /// rule's description is known: the distribution that was saved with the state is used instead.

@@ -41,6 +41,8 @@ static void describe_origin(const wk_origin *origin, wk_text *out)
         wk_text_puts(out, "command line");
     else if (strcmp(origin->block, WK_ORIGIN_DEFAULTS) == 0)
         wk_text_puts(out, "default");
+    else if (strcmp(origin->file, WK_ORIGIN_RULES) == 0)
+        wk_text_printf(out, "%s (%s)", origin->file, origin->block);
     else
         wk_text_printf(out, "%s:%d (%s)", origin->file, origin->line, origin->block);
 }
@@ -249,7 +251,7 @@ static const struct {
     const char *file, *heading;
 } groups[] = {{WK_ORIGIN_DEFAULTS, "Always there"},
               {"domains.yaml", "Domains: name one first"},
-              {"curricula.yaml", "Curricula"},
+              {WK_ORIGIN_RULES, "Curricula"},
               {"exploration.yaml", "Exploration"},
               {"presets.yaml", "Presets, sizes for a machine: name one after those"},
               {"protocols.yaml", "Protocols: name one last"}};

@@ -293,12 +293,8 @@ static void print_case(wk_table *table, const wk_domain *domain, const wk_task_r
     wk_table_cell(table, "%.5g", s->min);
     wk_table_cell(table, "%.5g", s->max);
     wk_table_cell(table, "%d", c->diverged);
-    print_number(table, c->calibration.value);
-    print_number(table, c->calibration.discounted);
-    print_number(table, c->calibration.reward_error);
-    bool judged = c->open_loop.steps > 0;
-    print_number(table, judged ? c->open_loop.mean_image : NAN);
-    print_number(table, judged ? c->open_loop.mean_reward : NAN);
+    for (int m = 0; m < WK_CASE_METRICS; m++)
+        print_number(table, wk_case_metric_mean(c, &wk_case_metrics[m]));
 }
 
 // Where the policies went and what they touched, in a table of their own.
@@ -337,9 +333,14 @@ static void print_benchmark(const job *j, const wk_eval_result *r, const wk_task
 static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
 {
     wk_table table = {0};
-    wk_table_begin(&table, "llrlrrrrrrrrrrr", "task", "case", "episodes", "score", "mean", "s.d.",
-                   "CVaR 0.1", "min", "max", "diverged", "promised", "discounted", "reward error",
-                   "open-loop image", "open-loop reward");
+    static const char align[] = "llrlrrrrrrrrrrr";
+    _Static_assert(sizeof align == 10 + WK_CASE_METRICS + 1, "a column for each");
+    wk_table_begin(&table, "llrlrrrrrr", "task", "case", "episodes", "score", "mean", "s.d.",
+                   "CVaR 0.1", "min", "max", "diverged");
+    table.align = align;
+    table.columns += WK_CASE_METRICS;
+    for (int m = 0; m < WK_CASE_METRICS; m++)
+        wk_table_cell(&table, "%s", wk_case_metrics[m].heading);
     for (int i = 0; i < r->n_tasks; i++)
         for (int k = 0; k < r->tasks[i].n_cases; k++)
             print_case(&table, r->origin.domain, &r->tasks[i], k);

@@ -3,6 +3,7 @@
 #include "base/asset.h"
 #include "base/file.h"
 #include "config/yaml.h"
+#include "waker/curriculum.h"
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,20 +98,33 @@ wk_status wk_config_blocks_add_file(wk_config_blocks *blocks, const char *path, 
     return status;
 }
 
-static wk_status add_defaults(wk_config_blocks *blocks, wk_error *err)
+// A rule chooses itself, and sets its prefill where it has one.
+static void print_rules(wk_text *out)
+{
+    for (size_t i = 0; i < wk_curriculum_rule_count(); i++) {
+        const wk_curriculum_rule *rule = wk_curriculum_rule_at(i);
+        wk_text_printf(out, "%s:\n  curriculum.rule: %s\n", rule->name, rule->name);
+        if (rule->prefill > 0) wk_text_printf(out, "  prefill: %d\n", rule->prefill);
+    }
+}
+
+// Adds the blocks that `print` makes of a table of the program.
+static wk_status add_printed(wk_config_blocks *blocks, const char *name, void (*print)(wk_text *),
+                             wk_error *err)
 {
     wk_text text = {0};
-    wk_run_defaults_print(&text);
-    wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory for the configurations")
-                                   : wk_config_blocks_add(blocks, WK_ORIGIN_DEFAULTS,
-                                                          wk_text_get(&text), text.length, err);
+    print(&text);
+    wk_status status =
+        text.failed ? wk_fail(err, WK_E_MEMORY, "no memory for the configurations")
+                    : wk_config_blocks_add(blocks, name, wk_text_get(&text), text.length, err);
     wk_text_free(&text);
     return status;
 }
 
 wk_status wk_config_blocks_add_embedded(wk_config_blocks *blocks, wk_error *err)
 {
-    WK_TRY(add_defaults(blocks, err));
+    WK_TRY(add_printed(blocks, WK_ORIGIN_DEFAULTS, wk_run_defaults_print, err));
+    WK_TRY(add_printed(blocks, WK_ORIGIN_RULES, print_rules, err));
     for (const wk_asset *asset = wk_assets; asset->name; asset++) {
         const char *ending = strrchr(asset->name, '.');
         if (!ending || strcmp(ending, ".yaml") != 0 || strchr(asset->name, '/')) continue;

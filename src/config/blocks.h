@@ -22,7 +22,8 @@ wk_status wk_config_blocks_add(wk_config_blocks *blocks, const char *name, const
 /// As wk_config_blocks_add, from a file.
 wk_status wk_config_blocks_add_file(wk_config_blocks *blocks, const char *path, wk_error *err);
 /// As wk_config_blocks_add, for every configuration of the program: `defaults`, made of the field
-/// list, and configs/*.yaml, which are compiled in.
+/// list, a block for each rule of the curricula, made of its row, and configs/*.yaml, which are
+/// compiled in.
 wk_status wk_config_blocks_add_embedded(wk_config_blocks *blocks, wk_error *err);
 
 /// Number of blocks, and the name of the i-th and of its file, in the order of the files.
@@ -39,6 +40,8 @@ typedef struct wk_origin {
 /// The `block` of values from a run's config.yaml, and of those that nothing set.
 #define WK_ORIGIN_RUN "run"
 #define WK_ORIGIN_DEFAULTS "defaults"
+/// The `file` of the blocks of rules.
+#define WK_ORIGIN_RULES "curriculum rules"
 
 /// A setting of the command line, --key value or --key=value; the key need not end in a zero.
 typedef struct wk_setting {

@@ -6,7 +6,7 @@
 static const struct {
     const char *file, *name;
 } kinds[] = {{"domains.yaml", "a domain"},
-             {"curricula.yaml", "a curriculum"},
+             {WK_ORIGIN_RULES, "a curriculum"},
              {"exploration.yaml", "an exploration"},
              {"presets.yaml", "a preset"},
              {"protocols.yaml", "a protocol"}};

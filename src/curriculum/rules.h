@@ -15,6 +15,9 @@ void wk_rule_normalise(const wk_curriculum_view *view, const double *values, dou
 bool wk_rule_by_magnitude(const wk_curriculum_view *view, const double *values, double temperature,
                           double *probability);
 
+/// What every row of the tables of rules begins with.
+#define RULE(rule_name) .abi = WK_CURRICULUM_ABI, .name = rule_name
+
 /// The rules that are not the paper's.
 extern const wk_curriculum_rule wk_zoo_rules[];
 extern const size_t wk_zoo_rule_count;

@@ -3,10 +3,33 @@
 #include "waker/stats.h"
 #include <assert.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 const double wk_score_fractions[WK_SCORE_FRACTIONS] = {0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5};
+
+#define MEAN(field) offsetof(wk_case_result, field)
+#define BOTH(field) MEAN(calibration.field), offsetof(wk_eval_episode, calibration.field)
+// What the learner expected next to what came; then how far imagination strays, whose curves are in
+// JSON only (json_open_loop).
+const wk_case_metric wk_case_metrics[WK_CASE_METRICS] = {
+    {"promised_value", "promised", BOTH(value), "promised_values"},
+    {"discounted_return", "discounted", BOTH(discounted), "discounted_returns"},
+    {"reward_error", "reward error", BOTH(reward_error), NULL},
+    {"open_loop_image_error", "open-loop image", MEAN(open_loop.mean_image), 0, NULL},
+    {"open_loop_reward_error", "open-loop reward", MEAN(open_loop.mean_reward), 0, NULL},
+};
+
+double wk_episode_metric(const wk_eval_episode *episode, const wk_case_metric *metric)
+{
+    return *(const double *)((const char *)episode + metric->episode);
+}
+
+double wk_case_metric_mean(const wk_case_result *result, const wk_case_metric *metric)
+{
+    return *(const double *)((const char *)result + metric->mean);
+}
 
 wk_status wk_score_compute(const double *values, int count, wk_score *out, wk_error *err)
 {
@@ -65,7 +88,8 @@ static wk_status make_room(wk_task_result *t, const wk_eval_case *cases, wk_erro
                                        .episodes = episodes,
                                        .returns = numbers,
                                        .completions = numbers + n,
-                                       .lengths = numbers + 2 * n};
+                                       .lengths = numbers + 2 * n,
+                                       .open_loop = {.mean_image = NAN, .mean_reward = NAN}};
         episodes += n;
         numbers += 3 * n;
     }
@@ -83,19 +107,25 @@ static double mean_indicator(const wk_case_result *c, int k)
     return known > 0 ? sum / known : NAN;
 }
 
+static void average_metrics(wk_case_result *c)
+{
+    for (const wk_case_metric *m = wk_case_metrics; m < wk_case_metrics + WK_CASE_METRICS; m++)
+        for (int i = 0; i < c->set.episodes && m->episode; i++)
+            *(double *)((char *)c + m->mean) +=
+                wk_episode_metric(&c->episodes[i], m) / c->set.episodes;
+}
+
 static wk_status score(wk_case_result *c, int task, wk_error *err)
 {
     int count = c->set.episodes;
     for (int i = 0; i < count; i++) {
         const wk_eval_episode *e = &c->episodes[i];
-        c->calibration.value += e->calibration.value / count;
-        c->calibration.discounted += e->calibration.discounted / count;
-        c->calibration.reward_error += e->calibration.reward_error / count;
         c->returns[i] = e->returns[task];
         c->completions[i] = (double)e->completion[task];
         c->lengths[i] = e->steps;
         c->diverged += e->diverged;
     }
+    average_metrics(c);
     for (int k = 0; k < WK_INDICATORS_MAX; k++)
         c->indicators[k] = mean_indicator(c, k);
     WK_TRY(wk_score_compute(c->returns, count, &c->returned, err));

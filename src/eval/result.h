@@ -37,10 +37,27 @@ typedef struct wk_case_result {
     double *returns, *completions, *lengths; // [set.episodes] of the task
     wk_score returned, completed, length;    // completed: of tasks that have a completion
     wk_calibration calibration;              // means over the episodes; NaN where there is none
-    wk_open_loop_error_curve open_loop;      // of the model that the policy is of
+    wk_open_loop_error_curve open_loop;      // of the model that the policy is of, if any
     double indicators[WK_INDICATORS_MAX];    // means over the episodes that have them, or NaN
     int diverged;
 } wk_case_result;
+
+/// A metric of a case besides its scores. The result files, the training log and the table of
+/// `waker eval` walk the list of them.
+typedef struct wk_case_metric {
+    const char *name;     // in the files, and in the log after "eval_TASK_CASE_"
+    const char *heading;  // in the table
+    size_t mean;          // offset of a double in wk_case_result
+    size_t episode;       // offset in wk_eval_episode of those that it is the mean of; 0: none
+    const char *episodes; // key of the list of these in JSON; NULL: it has none
+} wk_case_metric;
+
+enum { WK_CASE_METRICS = 5 };
+extern const wk_case_metric wk_case_metrics[WK_CASE_METRICS];
+
+/// Its value in a case, and in an episode; NaN where there is none.
+double wk_case_metric_mean(const wk_case_result *result, const wk_case_metric *metric);
+double wk_episode_metric(const wk_eval_episode *episode, const wk_case_metric *metric);
 
 /// One task in all its cases.
 typedef struct wk_task_result {

@@ -26,16 +26,17 @@ static void json_score(wk_json *json, const char *key, const wk_score *s)
 }
 
 // What the learner expected, where it did, next to what came.
-static void json_calibration(wk_json *json, const wk_case_result *c)
+static void json_metrics(wk_json *json, const wk_case_result *c)
 {
+    const wk_case_metric *end = wk_case_metrics + WK_CASE_METRICS;
     if (isnan(c->calibration.value)) return;
-    wk_json_number(json, "promised_value", c->calibration.value);
-    wk_json_number(json, "discounted_return", c->calibration.discounted);
-    wk_json_number(json, "reward_error", c->calibration.reward_error);
-    const wk_calibration *first = &c->episodes[0].calibration;
-    size_t stride = sizeof *c->episodes;
-    wk_json_numbers(json, "promised_values", &first->value, stride, c->set.episodes);
-    wk_json_numbers(json, "discounted_returns", &first->discounted, stride, c->set.episodes);
+    for (const wk_case_metric *m = wk_case_metrics; m < end; m++)
+        if (m->episode) wk_json_number(json, m->name, wk_case_metric_mean(c, m));
+    for (const wk_case_metric *m = wk_case_metrics; m < end; m++) {
+        const void *first = (const char *)c->episodes + m->episode;
+        if (m->episodes)
+            wk_json_numbers(json, m->episodes, first, sizeof *c->episodes, c->set.episodes);
+    }
 }
 
 // How far imagination strays, by the steps that it is ahead.
@@ -71,7 +72,7 @@ static void json_case(wk_json *json, const wk_domain *domain, const wk_task *tas
     wk_json_integer(json, "diverged", c->diverged);
     json_score(json, "return", &c->returned);
     if (task->has_completion) json_score(json, "completion", &c->completed);
-    json_calibration(json, c);
+    json_metrics(json, c);
     json_open_loop(json, &c->open_loop);
     json_indicators(json, domain, c);
     size_t stride = sizeof *c->returns;
@@ -200,11 +201,11 @@ void wk_eval_result_json(const wk_eval_result *r, wk_json *json)
     wk_array_free(&parts);
 }
 
-// A number, nothing for NaN, and what follows.
-static void csv_number(double value, const char *suffix, wk_text *out)
+// One more column; nothing for NaN.
+static void csv_number(double value, wk_text *out)
 {
+    wk_text_puts(out, ",");
     if (!isnan(value)) wk_text_number(out, value);
-    wk_text_puts(out, suffix);
 }
 
 static void csv_case(const wk_domain *domain, int task, const wk_case_result *c, wk_text *out)
@@ -220,14 +221,12 @@ static void csv_case(const wk_domain *domain, int task, const wk_case_result *c,
         wk_text_number(out, c->returns[i]);
         wk_text_puts(out, ",");
         if (domain->tasks[task].has_completion) wk_text_number(out, c->completions[i]);
-        wk_text_printf(out, ",%d,", e->diverged);
-        csv_number(e->calibration.value, ",", out);
-        csv_number(e->calibration.discounted, ",", out);
-        csv_number(e->calibration.reward_error, "", out);
-        for (int k = 0; k < domain->n_indicators; k++) {
-            wk_text_puts(out, ",");
-            csv_number(e->indicators[k], "", out);
-        }
+        wk_text_printf(out, ",%d", e->diverged);
+        for (int m = 0; m < WK_CASE_METRICS; m++)
+            if (wk_case_metrics[m].episode)
+                csv_number(wk_episode_metric(e, &wk_case_metrics[m]), out);
+        for (int k = 0; k < domain->n_indicators; k++)
+            csv_number(e->indicators[k], out);
         wk_text_puts(out, "\n");
     }
 }
@@ -237,8 +236,9 @@ static void csv_head(const wk_domain *domain, wk_text *out)
     wk_text_puts(out, "task,case,episode,");
     for (int p = 0; p < domain->n_params; p++)
         wk_text_printf(out, "%s,", domain->params[p].name);
-    wk_text_puts(out,
-                 "steps,return,completion,diverged,promised_value,discounted_return,reward_error");
+    wk_text_puts(out, "steps,return,completion,diverged");
+    for (int m = 0; m < WK_CASE_METRICS; m++)
+        if (wk_case_metrics[m].episode) wk_text_printf(out, ",%s", wk_case_metrics[m].name);
     for (int k = 0; k < domain->n_indicators; k++)
         wk_text_printf(out, ",%s", domain->indicators[k].name);
     wk_text_puts(out, "\n");

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "run/config_check.h"
+#include <stdio.h>
 #include <string.h>
 
 bool wk_run_settings_named(const wk_run_settings *given)
@@ -132,6 +133,36 @@ static wk_status check_name(wk_merged_config *merged, const char *name, const ch
                    name, named, key, has);
 }
 
+// Runs of older programs have the default, whatever the rule of their plug-in says.
+static wk_status began_with_default(const char *directory, bool *out, wk_error *err)
+{
+    char path[WK_PATH_MAX];
+    wk_run_config before;
+    wk_path_join(directory, "config.yaml", path);
+    WK_TRY(wk_file_exists_in(NULL, path, out, err));
+    if (!*out) return WK_OK;
+    WK_TRY(wk_run_config_read(path, &before, err));
+    *out = before.prefill == wk_run_config_default().prefill;
+    return WK_OK;
+}
+
+// The rule of a plug-in has no block: its prefill is the default of a run.
+static wk_status take_prefill(wk_merged_config *merged, const char *directory,
+                              const wk_run_plugins *code, wk_error *err)
+{
+    char text[16];
+    bool keep = false;
+    int prefill = code->rule.rule->prefill;
+    if (prefill == 0 || !is_default(merged, "prefill")) return WK_OK;
+    if (directory) WK_TRY(began_with_default(directory, &keep, err));
+    if (keep) return WK_OK;
+    snprintf(text, sizeof text, "%d", prefill);
+    *origin_of(merged, "prefill") = *origin_of(merged, "curriculum.plugin");
+    wk_status status = wk_run_config_set(&merged->config, WK_RUN_prefill_INDEX, text, err);
+    return status == WK_OK || !err ? status
+                                   : wk_fail_context(err, "plug-in '%s'", code->rule_file.path);
+}
+
 static wk_status open_code(wk_merged_config *merged, const char *directory,
                            const wk_plugin_record *record, const wk_log *log, wk_run_plugins *code,
                            wk_error *err)
@@ -152,8 +183,10 @@ static wk_status open_code(wk_merged_config *merged, const char *directory,
                           code->rule.rule->name, err));
     // The names come from where the files do.
     if (code->plugin) *origin_of(merged, "domain") = *origin_of(merged, "plugin");
-    if (code->rule.rule)
+    if (code->rule.rule) {
         *origin_of(merged, "curriculum.rule") = *origin_of(merged, "curriculum.plugin");
+        WK_TRY(take_prefill(merged, directory, code, err));
+    }
     return wk_run_plugins_resolve(code, directory, &merged->config, err);
 }
 

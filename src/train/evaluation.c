@@ -27,13 +27,13 @@ uint64_t wk_evaluation_seed(const wk_run_config *config, uint64_t step)
     return config->eval_fresh ? wk_rng_key(config->seed, name) : 0;
 }
 
-// Logs eval_TASK_CASE/eval_TASK_CASE_STATISTIC_WHAT.
-static void note(wk_metrics *metrics, const char *group, const char *statistic, const char *what,
+// Logs eval_TASK_CASE/eval_TASK_CASE_NAME; the name may be a statistic of something.
+static void note(wk_metrics *metrics, const char *group, const char *name, const char *of,
                  double value)
 {
-    char name[512];
-    snprintf(name, sizeof name, "%s/%s_%s_%s", group, group, statistic, what);
-    wk_metrics_scalar(metrics, name, value);
+    char key[512];
+    snprintf(key, sizeof key, "%s/%s_%s%s%s", group, group, name, *of ? "_" : "", of);
+    wk_metrics_scalar(metrics, key, value);
 }
 
 static void log_score(wk_metrics *metrics, const char *group, const char *what, const wk_score *s)
@@ -59,11 +59,9 @@ static void log_case(wk_metrics *metrics, const wk_domain *domain, int number,
     note(metrics, group, "cvar_0.1", "return", c->returned.cvar[WK_SCORE_TENTH]);
     log_score(metrics, group, "length", &c->length);
     note(metrics, group, "diverged", "episodes", c->diverged);
-    note(metrics, group, "promised", "value", c->calibration.value);
-    note(metrics, group, "discounted", "return", c->calibration.discounted);
-    note(metrics, group, "reward", "error", c->calibration.reward_error);
-    note(metrics, group, "open_loop", "image_error", c->open_loop.mean_image);
-    note(metrics, group, "open_loop", "reward_error", c->open_loop.mean_reward);
+    for (int m = 0; m < WK_CASE_METRICS; m++)
+        note(metrics, group, wk_case_metrics[m].name, "",
+             wk_case_metric_mean(c, &wk_case_metrics[m]));
     for (int k = 0; k < domain->n_indicators; k++)
         if (!isnan(c->indicators[k]))
             note(metrics, group, "mean", domain->indicators[k].name, c->indicators[k]);

@@ -94,6 +94,29 @@ static void oracles_and_ge_have_a_short_prefill(void **state)
     }
 }
 
+// A rule's block is made of its row. But for ge and the oracles the prefill stays the domain's.
+static void the_block_of_a_rule_sets_the_rule_and_its_own_prefill_only(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_config_blocks *blocks = embedded();
+    for (size_t r = 0; r < wk_curriculum_rule_count(); r++) {
+        const wk_curriculum_rule *rule = wk_curriculum_rule_at(r);
+        wk_merged_config m = {.config = wk_run_config_default()};
+        assert_ok(wk_config_merge_block(blocks, rule->name, &m, &err));
+        assert_string_equal(m.config.curriculum_rule, rule->name);
+        for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+            bool sets = i == WK_RUN_curriculum_rule_INDEX ||
+                        (i == WK_RUN_prefill_INDEX && rule->prefill > 0);
+            if ((m.origins[i].file != NULL) != sets)
+                fail_msg("%s and %s", rule->name, wk_run_keys[i]);
+        }
+        const char *const names[] = {"combined", rule->name};
+        assert_int_equal(merged(names, 2).prefill, rule->prefill > 0 ? 500 : 200000);
+    }
+    wk_config_blocks_destroy(blocks);
+}
+
 static void curricula_start_from_their_own_defaults(void **state)
 {
     (void)state;
@@ -307,6 +330,7 @@ int main(void)
         cmocka_unit_test(the_defaults_give_every_key_the_value_of_the_field_list),
         cmocka_unit_test(each_domain_has_the_papers_numbers),
         cmocka_unit_test(oracles_and_ge_have_a_short_prefill),
+        cmocka_unit_test(the_block_of_a_rule_sets_the_rule_and_its_own_prefill_only),
         cmocka_unit_test(curricula_start_from_their_own_defaults),
         cmocka_unit_test(the_learner_gets_what_the_blocks_say),
         cmocka_unit_test(the_learners_own_defaults_are_the_papers_for_the_terrain),

@@ -14,6 +14,8 @@
 #define RULE_SUM 8
 #define RULE_ZERO 9
 #define RULE_ABORT 10
+#define RULE_PREFILL_NEGATIVE 11
+#define RULE_PREFILL 12 // nothing wrong: a prefill of its own
 
 const wk_curriculum_rule *even_rule(void);
 #define wk_plugin_curriculum even_rule
@@ -59,6 +61,10 @@ const wk_curriculum_rule *broken_rule(void)
     broken.name = "";
 #elif BREAK == RULE_NAME_TAKEN
     broken.name = "waker-m";
+#elif BREAK == RULE_PREFILL_NEGATIVE
+    broken.prefill = -1;
+#elif BREAK == RULE_PREFILL
+    broken.prefill = 70;
 #endif
     return &broken;
 }
