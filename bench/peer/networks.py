@@ -246,6 +246,13 @@ def act(choice, uniform):
     return action + lax.stop_gradient(jnp.clip(action, -1 + 1e-6, 1 - 1e-6) - action)
 
 
+def saturation(choice):
+    """How far results lie beyond +-2 in units of the tanh that bounds them, squared, summed over an action's numbers."""
+    mean, deviation = jnp.split(choice.astype(F32), 2, -1)
+    both = jnp.concatenate([mean, deviation / 4], -1)
+    return jnp.square(jnp.maximum(jnp.abs(both) - 2, 0)).sum(-1)
+
+
 def entropy(choice):
     """Of the truncated normal, summed over an action's numbers."""
     _, deviation, low, high = truncated_normal(choice)

@@ -17,7 +17,8 @@ KEYS = {
     'kl_balance': 'model.kl_balance', 'free_nats': 'model.free_nats', 'model_rate': 'model.rate',
     'ensemble_rate': 'ensemble.rate', 'policy_rate': 'policy.rate',
     'exploration_rate': 'policy.exploration_rate', 'discount': 'policy.discount',
-    'mixing': 'policy.lambda', 'entropy_scale': 'policy.entropy_scale', 'disagreement_scale': 'ensemble.scale',
+    'mixing': 'policy.lambda', 'entropy_scale': 'policy.entropy_scale', 'saturation_scale': 'policy.saturation_scale',
+    'disagreement_scale': 'ensemble.scale',
 }
 
 
@@ -45,6 +46,7 @@ class Settings:
     discount: float
     mixing: float  # lambda of the returns
     entropy_scale: float
+    saturation_scale: float  # of the exploration policy alone
     disagreement_scale: float
     actions: int = 6
     tasks: int = 0

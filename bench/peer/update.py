@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from networks import (F32, Builder, act, add_bias, aligned, decode, dense, elu, encode, entropy, flat_rows, gru, gumbel_choice,
-                      keep_products, kl, mlp, model_params, product, sample, scalar, wide)
+                      keep_products, kl, mlp, model_params, product, sample, saturation, scalar, wide)
 
 stop = lax.stop_gradient
 
@@ -256,7 +256,7 @@ class Update:
         features, actions = lax.scan(keep_products(step), start, (pushes, noise), unroll=self.unroll)[1]
         return jnp.concatenate([self.features(*start)[None], features]), actions
 
-    def behave(self, actor, critic, slow, model, reward_of, start, noise):
+    def behave(self, actor, critic, slow, model, reward_of, start, noise, saturation_scale=0):
         """Losses of an actor and a critic in imagination, the actor's entropy, their gradients, and the rewards [H,N]."""
         s, low = self.s, self.low
         weight = (s.discount ** jnp.arange(s.horizon))[:, None]
@@ -276,15 +276,15 @@ class Update:
             # Over all steps at once: the gradient of the returns arrives at the actor's results.
             choice = mlp(actor, features, low).astype(F32)
             spread = entropy(choice)
-            bonus = s.entropy_scale * (weight * spread).mean()
-            return (choice * pushed).sum() - bonus, (bonus, spread.mean())
+            other = saturation_scale * saturation(choice).mean() - s.entropy_scale * (weight * spread).mean()
+            return (choice * pushed).sum() + other, (other, spread.mean())
 
         def critic_loss(critic):
             return 0.5 * (weight * jnp.square(scalar(critic, features, low) - returns)).mean()
 
-        d_actor, (bonus, spread) = jax.grad(actor_objective, has_aux=True)(actor)
+        d_actor, (other, spread) = jax.grad(actor_objective, has_aux=True)(actor)
         of_critic, d_critic = jax.value_and_grad(critic_loss)(critic)
-        return {'actor': loss - bonus, 'critic': of_critic}, spread, d_actor, d_critic, reward
+        return {'actor': loss + other, 'critic': of_critic}, spread, d_actor, d_critic, reward
 
     def predict(self, ensemble, x):
         """What every member says of rows x: [M,N,F]."""
@@ -319,7 +319,7 @@ class Update:
         ensemble = jax.tree.map(lambda p: p.astype(self.low), t.params['ensemble'])
         *trained, reward = self.behave(
             t.params['explore/actor'], t.params['explore/critic'], t.slow['explore/critic'], model,
-            lambda f, a: self.disagreement(ensemble, f, a), start, noise)
+            lambda f, a: self.disagreement(ensemble, f, a), start, noise, self.s.saturation_scale)
         t.step_policy('explore', *trained)
         return reward.mean(0)
 

@@ -199,7 +199,9 @@ wk_tensor wk_actor_objective(wk_graph *g, const wk_learner_config *c, const wk_r
     wk_tensor returns = wk_config_reinforces(c)
                             ? wk_graph_sum_all(g, b->return_loss)
                             : through_choices(g, c, rollout, b->return_loss, b->action_params);
-    return wk_graph_add(g, returns, wk_graph_sum_all(g, b->entropy_loss));
+    wk_tensor all = wk_graph_add(g, returns, wk_graph_sum_all(g, b->entropy_loss));
+    if (!wk_tensor_exists(b->saturation_loss)) return all;
+    return wk_graph_add(g, all, wk_graph_sum_all(g, b->saturation_loss));
 }
 
 // -mean gamma^t log pi(a_t) sg(G_t - v(z_t)), v the slow critic: [S].
@@ -237,6 +239,30 @@ wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learne
     out.actor_loss = wk_graph_add(g, out.return_loss, out.entropy_loss);
     out.entropy = mean_of_policy(g, entropy);
     return out;
+}
+
+// max(scale x - 2, 0)^2, of each number.
+static wk_tensor squared_excess(wk_graph *g, wk_tensor x, float scale)
+{
+    wk_tensor excess = wk_graph_clamp_min(g, wk_graph_affine(g, x, scale, -2), 0);
+    return wk_graph_mul(g, excess, excess);
+}
+
+void wk_behaviour_add_saturation(wk_graph *g, const wk_learner_config *c, wk_behaviour *b)
+{
+    wk_shape shape = wk_graph_shape(g, b->action_params); // [S,H*N,2A]
+    int stack = shape.dim[0], actions = c->action_size;
+    wk_tensor mean = wk_graph_slice(g, b->action_params, 2, 0, actions);
+    wk_tensor deviation = wk_graph_slice(g, b->action_params, 2, actions, actions);
+    // A mean is tanh(x), a deviation 2 sigmoid(x / 2) + 0.1 = 1.1 + tanh(x / 4).
+    wk_tensor both_sides[] = {squared_excess(g, mean, 1), squared_excess(g, mean, -1),
+                              squared_excess(g, deviation, 0.25f),
+                              squared_excess(g, deviation, -0.25f)};
+    wk_tensor each = wk_graph_reshape(g, wk_graph_add_n(g, both_sides, 4),
+                                      WK_SHAPE(stack, shape.dim[1] * actions));
+    b->saturation_loss =
+        wk_graph_affine(g, wk_graph_mean(g, each, 1), c->saturation_scale * (float)actions, 0);
+    b->actor_loss = wk_graph_add(g, b->actor_loss, b->saturation_loss);
 }
 
 wk_tensor wk_critic_loss(wk_scope *critic, const wk_learner_config *c, const wk_rollout *rollout,

@@ -52,8 +52,9 @@ typedef struct wk_policy_scopes {
 
 /// Losses of S actors, [S] each, and what they were made from.
 typedef struct wk_behaviour {
-    wk_tensor actor_loss;                // sum of return_loss and entropy_loss
+    wk_tensor actor_loss;                // sum of the losses below
     wk_tensor return_loss, entropy_loss; // [S]
+    wk_tensor saturation_loss;           // [S]; absent unless it was added
     wk_tensor action_params;             // [S,H*N,..] raw, at all steps
     wk_tensor returns;                   // [S,H,N]
     wk_tensor entropy;                   // [S], mean for the logs
@@ -62,6 +63,10 @@ typedef struct wk_behaviour {
 /// Records the losses for rewards [S,H,N] received by steps 0...H-1.
 wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learner_config *config,
                                  const wk_rollout *rollout, wk_tensor reward);
+/// Adds to the actors' losses what keeps their outputs where they have a gradient: the squares of
+/// the parts of them beyond +-2, in units of the tanh that bounds them (a slope of 0.07), times
+/// `policy.saturation_scale`. For continuous actions.
+void wk_behaviour_add_saturation(wk_graph *g, const wk_learner_config *config, wk_behaviour *b);
 /// The loss of S critics for these returns, [S], and their mean values, [S], for the logs.
 /// Independent of the actors' objective.
 wk_tensor wk_critic_loss(wk_scope *critic, const wk_learner_config *config,

@@ -90,6 +90,7 @@ static void record_exploration(wk_learner *learner, beginning at)
     wk_policy_scopes policy = {actor, compiled->scope[WK_SET_EXPLORE_CRITIC],
                                compiled->scope[WK_SET_EXPLORE_SLOW]};
     wk_behaviour b = wk_behaviour_record(&policy, c, &rollout, reward);
+    if (c->saturation_scale > 0 && !c->discrete) wk_behaviour_add_saturation(g, c, &b);
     t->actor_loss = b.actor_loss;
     t->entropy = b.entropy;
 

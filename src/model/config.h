@@ -64,6 +64,8 @@ enum { WK_PIXELS = 64 * 64 * 3 };
       "mixing of the lambda-return")                                                               \
     X(NUMBER, entropy_scale, "policy.entropy_scale", 1e-4, 0, 1e3, FIXED, 1, "=", "=",             \
       "weight of the actor's entropy")                                                             \
+    X(NUMBER, saturation_scale, "policy.saturation_scale", 0, 0, 1e3, FIXED, 10, "0", "0",         \
+      "weight of the penalty on saturated outputs of the exploration actor; 0: none")              \
     X(TEXT, policy_gradient, "policy.gradient", "auto", 0, "auto|dynamics|reinforce", FIXED, 8,    \
       "=", "=",                                                                                    \
       "how actors learn: through actions and dynamics, or by REINFORCE, which needs discrete "     \

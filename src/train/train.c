@@ -474,12 +474,14 @@ static void watch_exploration(run *r)
     r->idle_exploration = idle ? r->idle_exploration + r->done->updates : 0;
     if (r->idle_exploration < IDLE_UPDATES || r->said_idle) return;
     r->said_idle = true;
-    float rate = wk_config_exploration_rate(wk_learner_get_config(wk_trainer_learner(r->trainer)));
+    const wk_learner_config *c = wk_learner_get_config(wk_trainer_learner(r->trainer));
     wk_log_line(log_of(r), WK_LOG_WARN,
                 "the exploration policy has learned nothing in %d updates: it is saturated, its "
-                "gradient is %.1g, and it acts alike in every state; begin again with another seed "
-                "or a lower policy.exploration_rate (now %g), see docs/not-learning.md",
-                r->idle_exploration, (double)m->actor_norm, (double)rate);
+                "gradient is %.1g, and it acts alike in every state; begin again with a larger "
+                "policy.saturation_scale (now %g) or a lower policy.exploration_rate (now %g), see "
+                "docs/not-learning.md",
+                r->idle_exploration, (double)m->actor_norm, (double)c->saturation_scale,
+                (double)wk_config_exploration_rate(c));
 }
 
 // What the trainers' common step brought to this run.

@@ -19,7 +19,8 @@ static void the_listing_has_values_sources_and_what_differs_from_the_paper(void 
     r = program_run("config --configs terrain-walker waker-r plan2explore paper");
     program_expect_success(r);
     assert_non_null(strstr(r.out, "policy.exploration_rate     3.0e-05         differs: 0"));
-    assert_non_null(strstr(r.out, "3 of "));
+    assert_non_null(strstr(r.out, "policy.saturation_scale     1               differs: 0"));
+    assert_non_null(strstr(r.out, "4 of "));
 }
 
 static void blocks_that_undo_each_other_are_a_warning(void **state)

@@ -146,7 +146,7 @@ static void every_curriculum_trains_with_both_exploration_policies(void **state)
                 rules[i], random, rules[i], random ? "random" : "plan2explore"));
 }
 
-// A rate so large that the actor saturates at once, and one that leaves it alive.
+// A rate so large that the actor saturates at once, unless there is a penalty on that.
 static void a_saturated_exploration_policy_is_reported(void **state)
 {
     (void)state;
@@ -155,12 +155,13 @@ static void a_saturated_exploration_policy_is_reported(void **state)
     "--rssm.hidden 8 --encoder.depth 1 --batch 2 --length 4 --horizon 2 --ensemble.size 2 "        \
     "--snapshot.every 0 --log.tensorboard false --log.images_every 0 --steps 2400 "
     static const char said[] = "the exploration policy has learned nothing in 1";
-    program_result r =
-        program_run("train --logdir run-saturated " SATURATING "--policy.exploration_rate 0.3");
+    program_result r = program_run("train --logdir run-saturated " SATURATING
+                                   "--policy.exploration_rate 0.3 --policy.saturation_scale 0");
     program_expect_success(r);
     assert_non_null(strstr(r.err, said));
-    assert_non_null(strstr(r.err, "(now 0.3)"));
-    r = program_run("train --logdir run-alive " SATURATING "--policy.exploration_rate 1e-4");
+    assert_non_null(strstr(r.err, "policy.saturation_scale (now 0)"));
+    assert_non_null(strstr(r.err, "policy.exploration_rate (now 0.3)"));
+    r = program_run("train --logdir run-alive " SATURATING "--policy.exploration_rate 0.3");
     program_expect_success(r);
     assert_null(strstr(r.err, said));
 }
