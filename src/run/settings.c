@@ -138,7 +138,7 @@ static wk_status began_with_default(const char *directory, bool *out, wk_error *
 {
     char path[WK_PATH_MAX];
     wk_run_config before;
-    wk_path_join(directory, "config.yaml", path);
+    WK_TRY(wk_path_join(directory, "config.yaml", path, err));
     WK_TRY(wk_file_exists_in(NULL, path, out, err));
     if (!*out) return WK_OK;
     WK_TRY(wk_run_config_read(path, &before, err));
