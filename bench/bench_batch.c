@@ -7,8 +7,8 @@
 // usage: bench_batch [ENVS [THREADS [ROUNDS]]]
 #include "base/clock.h"
 #include "base/rng.h"
-#include "env/cleanup.h"
-#include "env/terrain.h"
+#include "env/domains/cleanup.h"
+#include "env/domains/terrain.h"
 #include "waker/env.h"
 #include <math.h>
 #include <mujoco/mjbatch.h>

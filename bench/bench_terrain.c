@@ -5,8 +5,8 @@
 // usage: bench_terrain [ROUNDS]
 #include "base/clock.h"
 #include "base/rng.h"
-#include "env/hfield_collider.h"
-#include "env/terrain.h"
+#include "env/domains/terrain.h"
+#include "env/mujoco/hfield_collider.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "config/parts.h"
 #include "parity.h"
-#include "run/device.h"
-#include "run/world.h"
+#include "run/setup/device.h"
+#include "run/setup/world.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -7,7 +7,7 @@ nothing of the package. docs/python.md says what an environment declares.
     python -c ... serve FILE.py:FUNCTION     resets and steps, until the parent is gone
 
 Wake-ups are single bytes on CONTROL; everything else lies in memory shared with the parent, whose
-beginning is struct wk_python_shared (src/env/python_process.h)."""
+beginning is struct wk_python_shared (src/env/plugins/python_process.h)."""
 
 import sys
 

@@ -1,5 +1,5 @@
 #include "cli/args.h"
-#include "run/weights_file.h"
+#include "run/checkpoint/weights_file.h"
 
 #include <assert.h>
 #include <ctype.h>

@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "cli/bench_env.h"
 #include "env/domain.h"
-#include "env/reference_world.h"
+#include "env/domains/reference_world.h"
 
 #include <malloc.h>
 #include <stdio.h>

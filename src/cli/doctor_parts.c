@@ -3,7 +3,7 @@
 #include "base/limits.h"
 #include "base/pool.h"
 #include "cli/doctor.h"
-#include "env/hfield_collider.h"
+#include "env/mujoco/hfield_collider.h"
 #include "waker/env.h"
 
 #include <dlfcn.h>

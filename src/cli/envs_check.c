@@ -2,7 +2,7 @@
 #include "cli/cli.h"
 #include "cli/crash.h"
 #include "cli/world.h"
-#include "env/plugin_check.h"
+#include "env/plugins/plugin_check.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 
 #include "base/rng.h"
 #include "base/text.h"
-#include "env/combined.h"
+#include "env/domains/combined.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "report/model_card.h"
 
 #include "plot/xml.h"
-#include "run/steps.h"
+#include "run/checkpoint/steps.h"
 #include <inttypes.h>
 #include <string.h>
 

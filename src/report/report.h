@@ -8,7 +8,7 @@
 #ifndef WK_REPORT_REPORT_H
 #define WK_REPORT_REPORT_H
 
-#include "report/figures.h"
+#include "report/figures/figures.h"
 #include "report/images.h"
 #include "report/tables/score_table.h"
 

@@ -1,9 +1,9 @@
 #include "run/leftovers.h"
 
-#include "run/checkpoint.h"
+#include "run/checkpoint/checkpoint.h"
+#include "run/checkpoint/steps.h"
 #include "run/repair.h"
-#include "run/reward_file.h"
-#include "run/steps.h"
+#include "run/setup/reward_file.h"
 #include <string.h>
 
 // Length of the name that a temporary file was to get (base/file.c adds ".tmp.PID.ATTEMPT"), or 0.

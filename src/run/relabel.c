@@ -1,12 +1,12 @@
 #include "run/relabel.h"
 
 #include "base/clock.h"
-#include "env/relabelled.h"
+#include "env/plugins/relabelled.h"
 #include "run/leftovers.h"
 #include "run/lock.h"
-#include "run/recording.h"
-#include "run/reward_file.h"
 #include "run/saved_run.h"
+#include "run/setup/recording.h"
+#include "run/setup/reward_file.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // Rewards after the fact (waker/relabel.h): simulates the episodes in a run's replay once more,
-// physics alone, and keeps the numbers of a reward as a task of the run (run/reward_file.h).
+// physics alone, and keeps the numbers of a reward as a task of the run (run/setup/reward_file.h).
 //
 // An episode is a function of (θ, seed, its number, actions), so nothing but the reward is new; the
 // stored rewards and completions of the domain's own tasks are compared bit for bit, and the first

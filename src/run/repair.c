@@ -12,7 +12,7 @@
 #include "nn/safetensors.h"
 #include "replay/log_file.h"
 #include "replay/salvage.h"
-#include "run/checkpoint.h"
+#include "run/checkpoint/checkpoint.h"
 #include "run/lock.h"
 #include "run/saved_run.h"
 #include <inttypes.h>
@@ -203,7 +203,7 @@ static bool skip_block(const repair *r, size_t end, size_t *at)
     return true;
 }
 
-// Finds the parts of run.bin that a repair changes: see run/run_file.h.
+// Finds the parts of run.bin that a repair changes: see run/checkpoint/run_file.h.
 static wk_status find_parts(repair *r, wk_error *err)
 {
     size_t n = (size_t)r->config.env_count, end = (size_t)r->head.size - sizeof(uint32_t);

@@ -2,7 +2,7 @@
 
 #include "base/document.h"
 #include "base/file.h"
-#include "run/checkpoint.h"
+#include "run/checkpoint/checkpoint.h"
 #include "run/lock.h"
 #include "run/saved_run.h"
 #include <math.h>

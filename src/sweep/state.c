@@ -1,7 +1,7 @@
 #include "sweep/state.h"
 
 #include "base/file.h"
-#include "run/checkpoint.h"
+#include "run/checkpoint/checkpoint.h"
 #include "run/run_progress.h"
 #include "sweep/folder.h"
 #include <fcntl.h>

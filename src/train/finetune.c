@@ -2,8 +2,8 @@
 
 #include "base/rng.h"
 #include "replay/codec.h"
-#include "run/config_check.h"
 #include "run/saved_run.h"
+#include "run/setup/config_check.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

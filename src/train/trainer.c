@@ -4,8 +4,8 @@
 #include "base/observation.h"
 #include "config/parts.h"
 #include "env/host.h"
-#include "run/device.h"
-#include "run/world.h"
+#include "run/setup/device.h"
+#include "run/setup/world.h"
 #include "train/trainer_parts.h"
 #include <stdlib.h>
 

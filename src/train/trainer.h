@@ -16,9 +16,9 @@
 #include "base/dir.h"
 #include "base/watchdog.h"
 #include "config/config.h"
-#include "run/device.h"
-#include "run/plugins.h"
-#include "run/save_resume.h"
+#include "run/checkpoint/save_resume.h"
+#include "run/setup/device.h"
+#include "run/setup/plugins.h"
 #include "train/faults.h"
 #include "waker/curriculum.h"
 

@@ -8,9 +8,9 @@
 
 #include "agent/acting.h"
 #include "base/arena.h"
-#include "run/device.h"
-#include "run/save_resume.h"
-#include "run/world.h"
+#include "run/checkpoint/save_resume.h"
+#include "run/setup/device.h"
+#include "run/setup/world.h"
 #include "train/episode_error.h"
 #include "train/samples.h"
 #include "train/trainer.h"

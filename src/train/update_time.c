@@ -3,8 +3,8 @@
 #include "agent/synthetic_batch.h"
 #include "base/clock.h"
 #include "config/parts.h"
-#include "run/device.h"
-#include "run/world.h"
+#include "run/setup/device.h"
+#include "run/setup/world.h"
 
 enum { UPDATES_MAX = 20 };
 

@@ -3,7 +3,7 @@
 #ifndef WK_TRAIN_UPDATE_TIME_H
 #define WK_TRAIN_UPDATE_TIME_H
 
-#include "run/plugins.h"
+#include "run/setup/plugins.h"
 
 typedef struct wk_update_time {
     double seconds;

@@ -5,7 +5,7 @@
 
 #include "agent/acting.h"
 #include "base/rng.h"
-#include "env/toy.h"
+#include "env/domains/toy.h"
 
 enum {
     TOY_STEPS = 20,           // of an episode

@@ -2,7 +2,7 @@
 // vector of its environments does not depend on the number of threads.
 #include "base/rng.h"
 #include "base/text.h"
-#include "env/plugin_check.h"
+#include "env/plugins/plugin_check.h"
 #include "support/check.h"
 #include <zlib.h>
 

@@ -1,8 +1,8 @@
 // The clean-up and combined domains as users meet them: described, run, saved and run in parallel
 // through wk_env and wk_vec, and short of memory.
-#include "env/cleanup.h"
-#include "env/combined.h"
-#include "env/plugin_check.h"
+#include "env/domains/cleanup.h"
+#include "env/domains/combined.h"
+#include "env/plugins/plugin_check.h"
 #include "support/check.h"
 #include "support/faults.h"
 

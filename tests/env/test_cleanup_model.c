@@ -1,7 +1,7 @@
 // The compiled clean-up models against the published measures: geometry, masses, actuators, looks.
-#include "env/cleanup_layout.h"
-#include "env/cleanup_model.h"
-#include "env/physics.h"
+#include "env/domains/cleanup_layout.h"
+#include "env/domains/cleanup_model.h"
+#include "env/mujoco/physics.h"
 #include "support/check.h"
 
 static const double pi = 3.14159265358979323846;

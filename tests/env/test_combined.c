@@ -1,8 +1,8 @@
 // The combined domain against the two domains it consists of.
 #include "base/rng.h"
-#include "env/cleanup.h"
-#include "env/combined.h"
-#include "env/terrain.h"
+#include "env/domains/cleanup.h"
+#include "env/domains/combined.h"
+#include "env/domains/terrain.h"
 #include "support/check.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 // The fast height-field collider against MuJoCo's own: equal to the last bit, whatever the terrain.
 #include "base/asset.h"
 #include "base/rng.h"
-#include "env/hfield_collider.h"
-#include "env/physics.h"
-#include "env/terrain_profile.h"
+#include "env/domains/terrain_profile.h"
+#include "env/mujoco/hfield_collider.h"
+#include "env/mujoco/physics.h"
 #include "support/check.h"
 #include <pthread.h>
 

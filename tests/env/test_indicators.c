@@ -1,11 +1,11 @@
 // Indicators: what the host makes of the values of an episode's steps, that they survive saving,
 // and what the built-in domains report.
-#include "env/cleanup.h"
-#include "env/combined.h"
-#include "env/dmc.h"
-#include "env/physics.h"
-#include "env/planar.h"
-#include "env/terrain.h"
+#include "env/domains/cleanup.h"
+#include "env/domains/combined.h"
+#include "env/domains/dmc.h"
+#include "env/domains/planar.h"
+#include "env/domains/terrain.h"
+#include "env/mujoco/physics.h"
 #include "support/check.h"
 #include "support/toy_domain.h"
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // Every allocation on the way to an environment fails once: nothing leaks, nothing crashes, and the
 // caller gets an error.
 #include "env/description.h"
-#include "env/plugin_check.h"
+#include "env/plugins/plugin_check.h"
 #include "support/check.h"
 #include "support/faults.h"
 #include "support/toy_domain.h"

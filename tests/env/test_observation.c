@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "env/description.h"
 #include "env/domain.h"
-#include "env/plugin_check.h"
+#include "env/plugins/plugin_check.h"
 #include "support/check.h"
 #include "support/toy_domain.h"
 #include <math.h>

@@ -2,7 +2,7 @@
 // inside.
 #include "base/asset.h"
 #include "base/rng.h"
-#include "env/physics.h"
+#include "env/mujoco/physics.h"
 #include "support/check.h"
 #include <stdlib.h>
 #include <unistd.h>

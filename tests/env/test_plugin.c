@@ -2,7 +2,7 @@
 // wrong with a plug-in's behaviour.
 #include "base/file.h"
 #include "base/text.h"
-#include "env/plugin_check.h"
+#include "env/plugins/plugin_check.h"
 #include "support/check.h"
 #include "support/toy_domain.h"
 #include <math.h>

@@ -1,9 +1,9 @@
 // What the renderer promises of itself: the same bytes for the same state whatever the instruction
 // set, the size or the tiling, the right way round, and nothing written outside the image.
-#include "env/cleanup_scene.h"
-#include "env/dmc_scene.h"
-#include "env/physics.h"
-#include "env/terrain_scene.h"
+#include "env/domains/cleanup_scene.h"
+#include "env/domains/dmc_scene.h"
+#include "env/domains/terrain_scene.h"
+#include "env/mujoco/physics.h"
 #include "support/check.h"
 #include "support/render_worlds.h"
 #include <stdio.h>

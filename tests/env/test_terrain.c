@@ -1,5 +1,5 @@
 // What both terrain domains promise: θ, timing, starts, exact continuation, options, break-downs.
-#include "env/terrain.h"
+#include "env/domains/terrain.h"
 #include "support/terrain.h"
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 // The hopper's rewards against their formulas on a twin world of plain MuJoCo. The height comes
 // from joint angles and capsule masses by hand; only the velocity is MuJoCo's.
-#include "env/terrain.h"
+#include "env/domains/terrain.h"
 #include "support/terrain.h"
 
 enum { HOP, STAND, HOP_BACKWARD };

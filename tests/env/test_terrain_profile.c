@@ -1,5 +1,5 @@
 // Terrain profiles against the published lattice values and the formula they interpolate by.
-#include "env/terrain_profile.h"
+#include "env/domains/terrain_profile.h"
 #include "support/check.h"
 
 static void the_fixed_lattice_has_the_published_values(void **state)

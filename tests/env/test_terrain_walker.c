@@ -1,6 +1,6 @@
 // The walker's rewards against their formulas on a twin world of plain MuJoCo. Height and
 // uprightness come from the joint angles by hand; only the momenta are MuJoCo's.
-#include "env/terrain.h"
+#include "env/domains/terrain.h"
 #include "support/terrain.h"
 
 enum { STAND, WALK, RUN, FLIP, WALK_BACKWARD };

@@ -5,9 +5,9 @@
 // touching memory it does not own; a run that it accepts must go on. Built by tools/fuzz/run.
 #include "base/crc32c.h"
 #include "curriculum/surface.h"
-#include "env/toy.h"
+#include "env/domains/toy.h"
 #include "fuzz/waves.h"
-#include "run/run_file.h"
+#include "run/checkpoint/run_file.h"
 
 #include <assert.h>
 #include <stdlib.h>

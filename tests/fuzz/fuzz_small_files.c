@@ -2,11 +2,11 @@
 // set of environments, the list of a population, attempts and options of a sweep, Slurm's queue,
 // rewards that were added to a run, or the list of trusted code. Each is accepted, or refused with
 // a message; what is accepted is used. Built by tools/fuzz/run.
-#include "env/toy.h"
+#include "env/domains/toy.h"
 #include "eval/theta_set.h"
 #include "fuzz/directory.h"
 #include "run/population.h"
-#include "run/reward_file.h"
+#include "run/setup/reward_file.h"
 #include "sweep/slurm_store.h"
 #include "sweep/state.h"
 #include <assert.h>

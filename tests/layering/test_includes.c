@@ -32,7 +32,10 @@ static const layer layers[] = {
     {"nn", "tensor base", ""},
     {"model", "nn tensor base", ""},
     {"agent", "model nn tensor base", ""},
-    {"env", "env/render base", "mujoco/ ccd/ zlib.h GL/ spawn.h sys/"},
+    {"env", "base", "zlib.h"},
+    {"env/mujoco", "env base", "mujoco/ ccd/"},
+    {"env/domains", "env env/mujoco env/render base", "mujoco/ GL/"},
+    {"env/plugins", "env base", "zlib.h spawn.h sys/"},
     {"env/render", "base", "mujoco/ immintrin.h"},
     {"replay", "base", "zlib.h lz4 zstd sys/"},
     {"curriculum", "base", "cblas.h f77blas.h"},
@@ -40,21 +43,37 @@ static const layer layers[] = {
     {"theory", "base", ""},
     {"config", "agent model nn tensor curriculum replay base", "yaml.h regex.h"},
     {"log", "eval agent media base", "sys/"},
-    {"run", "log config eval tensor/cuda agent model nn tensor env replay curriculum base", "sys/"},
-    {"train", "run log config eval agent model nn tensor env replay curriculum plot media base",
+    {"run/checkpoint", "log config agent model nn tensor env replay curriculum base", "sys/"},
+    {"run/setup",
+     "config eval tensor/cuda agent model nn tensor env env/plugins replay "
+     "curriculum base",
      "sys/"},
-    {"eval", "agent model nn tensor env stats media base", ""},
+    {"run",
+     "run/checkpoint run/setup log config agent model nn tensor env "
+     "env/plugins replay curriculum base",
+     "sys/"},
+    {"train",
+     "run run/checkpoint run/setup log config eval agent model nn tensor "
+     "env env/plugins replay curriculum plot media base",
+     "sys/"},
+    {"eval", "agent model nn tensor env env/domains stats media base", ""},
     {"report",
-     "report/tables report/page report/data plot run log config curriculum env stats media base",
+     "report/figures report/tables report/page report/data plot run "
+     "run/checkpoint log config curriculum env stats media base",
      "sys/"},
-    {"report/data", "run log config curriculum base", "sys/"},
+    {"report/data", "run run/setup log config curriculum base", "sys/"},
+    {"report/figures", "report/tables report/data plot run base", ""},
     {"report/page", "plot base", ""},
     {"report/tables", "report/data report/page stats base", ""},
-    {"api", "train run report/data log agent base", ""},
-    {"sweep", "run log config tensor/cuda agent env replay base", "poll.h spawn.h sys/"},
+    {"api", "train run run/setup report/data log agent base", ""},
+    {"sweep",
+     "run run/checkpoint run/setup log config tensor/cuda agent env replay "
+     "base",
+     "poll.h spawn.h sys/"},
     {"cli",
-     "sweep train run log config eval report plot tensor/cuda agent model nn tensor env replay "
-     "curriculum theory media base",
+     "sweep train run run/checkpoint run/setup log config eval report plot "
+     "tensor/cuda agent model nn tensor env env/domains env/mujoco env/plugins replay curriculum "
+     "theory media base",
      "spawn.h sys/ mujoco/ zlib.h"},
 };
 

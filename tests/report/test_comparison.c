@@ -1,5 +1,5 @@
 // Comparisons between curricula and the list of what is missing, on grids worked out by hand.
-#include "report/figures.h"
+#include "report/figures/figures.h"
 #include "report/made_runs.h"
 
 typedef struct fixture {

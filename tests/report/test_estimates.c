@@ -1,6 +1,6 @@
 // Estimates against errors: read from files for every environment, drawn once for each policy.
 #include "plot/figure_parts.h"
-#include "report/figures.h"
+#include "report/figures/figures.h"
 #include "report/made_runs.h"
 
 static wk_error err;

@@ -5,8 +5,8 @@
 
 #include "base/asset.h"
 #include "base/rng.h"
-#include "env/physics.h"
-#include "env/terrain_profile.h"
+#include "env/domains/terrain_profile.h"
+#include "env/mujoco/physics.h"
 #include "support/check.h"
 #include "waker/env.h"
 #include <mujoco/mujoco.h>

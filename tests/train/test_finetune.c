@@ -1,6 +1,6 @@
 // Fine-tuning: a run of its own that begins with a policy, its world model and the episodes of the
 // run they come from.
-#include "run/data_cutoff.h"
+#include "run/checkpoint/data_cutoff.h"
 #include "run/saved_run.h"
 #include "train/adapt.h"
 #include "train/finetune.h"

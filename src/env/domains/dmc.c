@@ -1,0 +1,213 @@
+#include "env/domains/dmc.h"
+
+#include "base/asset.h"
+#include "env/domains/dmc_scene.h"
+#include "env/domains/planar.h"
+#include "env/mujoco/physics.h"
+#include <stdlib.h>
+
+static const wk_param params[] = {
+    {.name = "variant", .help = "there is one world, variant 0"},
+};
+static const double only_variant[] = {0};
+
+enum { SHADOWS, SAMPLES, OPTIONS };
+static const wk_option options_known[OPTIONS] = {
+    [SHADOWS] = {"shadows", "on|off", "the robot's shadow in the image"},
+    [SAMPLES] = {"samples", "4|1", "samples per pixel"},
+};
+
+typedef struct world {
+    const wk_planar_robot *robot;
+    mjModel *model;
+    mjData *data;
+    wk_dmc_scene *scene;
+    wk_step_watch watch;
+} world;
+
+static void destroy(void *env)
+{
+    world *w = env;
+    if (!w) return;
+    wk_dmc_scene_destroy(w->scene);
+    if (w->data) mj_deleteData(w->data);
+    if (w->model) mj_deleteModel(w->model);
+    free(w);
+}
+
+static wk_status fill(world *w, const int *options, wk_error *err)
+{
+    const char *name = w->robot->model;
+    WK_TRY(wk_physics_load(name, wk_asset_find(name)->content, &w->model, err));
+    WK_TRY(wk_physics_make_data(w->model, &w->data, err));
+    const wk_render_config render = {.samples = options[SAMPLES] == 0 ? 4 : 1,
+                                     .shadows = options[SHADOWS] == 0};
+    return wk_dmc_scene_create(w->model, &render, &w->scene, err);
+}
+
+static wk_status create(const wk_planar_robot *robot, const int *options, void **env, wk_error *err)
+{
+    world *w = calloc(1, sizeof *w);
+    if (!w) return wk_fail(err, WK_E_MEMORY, "no memory for a control suite environment");
+    w->robot = robot;
+    wk_status status = fill(w, options, err);
+    if (status != WK_OK) {
+        destroy(w);
+        return status;
+    }
+    *env = w;
+    return WK_OK;
+}
+
+static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t episode,
+                       wk_outcome *out, wk_error *err)
+{
+    (void)theta;
+    (void)out;
+    world *w = env;
+    return wk_planar_reset(w->model, w->data, "dmc pose", seed, episode, err);
+}
+
+static void step(void *env, const float *action, wk_outcome *out)
+{
+    world *w = env;
+    wk_planar_step(w->robot, w->model, w->data, action, &w->watch, out);
+}
+
+static void render(void *env, int width, int height, uint8_t *rgb)
+{
+    world *w = env;
+    wk_dmc_scene_draw(w->scene, w->model, w->data, width, height, rgb);
+}
+
+static size_t state_size(const void *env)
+{
+    return wk_physics_state_size(((const world *)env)->model);
+}
+
+static void save(const void *env, void *bytes)
+{
+    const world *w = env;
+    wk_physics_save(w->model, w->data, bytes);
+}
+
+static wk_status load(void *env, const void *bytes, size_t size, wk_error *err)
+{
+    world *w = env;
+    size_t expected = wk_physics_state_size(w->model);
+    if (size != expected)
+        return wk_fail(err, WK_E_FORMAT,
+                       "a saved control suite state has %zu bytes, this one has %zu", expected,
+                       size);
+    return wk_physics_restore(w->model, w->data, bytes, err);
+}
+
+static const double *read(void *env, const char *name, int *count)
+{
+    const world *w = env;
+    return wk_physics_read(w->model, w->data, name, count);
+}
+
+static void watch(void *env, const wk_step_watch *watcher)
+{
+    ((world *)env)->watch = *watcher;
+}
+
+void wk_dmc_internals(void *env, const mjModel **model, mjData **data)
+{
+    world *w = env;
+    *model = w->model;
+    *data = w->data;
+}
+
+void wk_dmc_add_rewards(const void *env, double *rewards)
+{
+    const world *w = env;
+    w->robot->add_rewards(w->model, w->data, rewards);
+}
+
+// What the two domains have in common.
+#define DMC_DOMAIN                                                                                 \
+    .abi = WK_ENV_ABI, .size = sizeof(wk_domain), .n_params = 1, .params = params,                 \
+    .n_options = OPTIONS, .options = options_known, .n_indicators = WK_PLANAR_INDICATORS,          \
+    .indicators = wk_planar_indicators, .action_repeat = WK_PLANAR_REPEAT,                         \
+    .episode_steps = WK_PLANAR_STEPS, .hardest = only_variant, .n_complex = 1,                     \
+    .most_complex = only_variant, .destroy = destroy, .reset = reset, .step = step,                \
+    .render = render, .state_size = state_size, .save = save, .load = load, .read = read,          \
+    .watch = watch
+
+enum { WALKER_STAND, WALKER_WALK, WALKER_RUN, WALKER_TASKS };
+static const wk_task walker_tasks[WALKER_TASKS] = {
+    [WALKER_STAND] = {.name = "stand"},
+    [WALKER_WALK] = {.name = "walk"},
+    [WALKER_RUN] = {.name = "run"},
+};
+
+// The height is that of the torso over the floor.
+static void add_walker_rewards(const mjModel *model, const mjData *data, double *rewards)
+{
+    const int torso = wk_physics_id(model, mjOBJ_BODY, "torso");
+    double speed = data->subtree_linvel[3 * torso];
+    double posture = wk_planar_posture(data->xpos[3 * torso + 2], data->xmat[9 * torso + 8]);
+    rewards[WALKER_STAND] += posture;
+    rewards[WALKER_WALK] += wk_planar_moving(posture, speed);
+    rewards[WALKER_RUN] += wk_planar_moving(posture, speed / 8);
+}
+
+static const wk_planar_robot walker = {
+    .model = "dmc-walker.xml", .substeps = 10, .add_rewards = add_walker_rewards};
+
+static wk_status create_walker(const wk_domain *domain, const int *options, void **env,
+                               wk_error *err)
+{
+    (void)domain;
+    return create(&walker, options, env, err);
+}
+
+const wk_domain wk_dmc_walker = {
+    DMC_DOMAIN,
+    .name = "dmc-walker",
+    .summary = "the control suite's planar walker on its flat, checkered floor",
+    .n_tasks = WALKER_TASKS,
+    .tasks = walker_tasks,
+    .action_size = 6,
+    .step_seconds = 0.05,
+    .create = create_walker,
+};
+
+enum { HOPPER_STAND, HOPPER_HOP, HOPPER_TASKS };
+static const wk_task hopper_tasks[HOPPER_TASKS] = {
+    [HOPPER_STAND] = {.name = "stand"},
+    [HOPPER_HOP] = {.name = "hop"},
+};
+
+static void add_hopper_rewards(const mjModel *model, const mjData *data, double *rewards)
+{
+    const int torso = wk_physics_id(model, mjOBJ_BODY, "torso");
+    const int foot = wk_physics_id(model, mjOBJ_BODY, "foot");
+    double speed = data->subtree_linvel[3 * torso];
+    double tall = wk_planar_tall(data->xipos[3 * torso + 2] - data->xipos[3 * foot + 2]);
+    rewards[HOPPER_STAND] += tall * (4 + wk_planar_effortless(model, data)) / 5;
+    rewards[HOPPER_HOP] += tall * wk_planar_clip(speed / 2);
+}
+
+static const wk_planar_robot hopper = {
+    .model = "dmc-hopper.xml", .substeps = 4, .add_rewards = add_hopper_rewards};
+
+static wk_status create_hopper(const wk_domain *domain, const int *options, void **env,
+                               wk_error *err)
+{
+    (void)domain;
+    return create(&hopper, options, env, err);
+}
+
+const wk_domain wk_dmc_hopper = {
+    DMC_DOMAIN,
+    .name = "dmc-hopper",
+    .summary = "the control suite's planar hopper on its flat, checkered floor",
+    .n_tasks = HOPPER_TASKS,
+    .tasks = hopper_tasks,
+    .action_size = 4,
+    .step_seconds = 0.04,
+    .create = create_hopper,
+};

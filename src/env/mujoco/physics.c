@@ -1,0 +1,235 @@
+// The adapter to MuJoCo: differences between MuJoCo 2, 3 and 4 end in this file.
+#include "env/mujoco/physics.h"
+
+#include <assert.h>
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// MuJoCo's error callback gets no context and must not return, so the way back to the guarded call
+// is kept per thread for the time of that call.
+static _Thread_local jmp_buf *guard;
+
+static void on_error(const char *message)
+{
+    if (guard) longjmp(*guard, 1);
+    // Not one of our calls: do as MuJoCo does, without its log file.
+    fprintf(stderr, "MuJoCo: %s\n", message);
+    abort();
+}
+
+static void on_warning(const char *message)
+{
+    (void)message;
+}
+
+static void set_callbacks(void)
+{
+    if (!mju_user_error) mju_user_error = on_error;
+    if (!mju_user_warning) mju_user_warning = on_warning;
+}
+
+static void set_callbacks_once(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, set_callbacks);
+}
+
+// Copies the XML into a virtual file; true on success.
+static bool add_file(mjVFS *vfs, const char *name, const char *xml)
+{
+    size_t size = strlen(xml);
+#if mjVERSION_HEADER >= 310
+    return mj_addBufferVFS(vfs, name, xml, (int)size) == 0;
+#else
+    if (mj_makeEmptyFileVFS(vfs, name, (int)size) != 0) return false;
+    memcpy(vfs->filedata[mj_findFileVFS(vfs, name)], xml, size);
+    return true;
+#endif
+}
+
+wk_status wk_physics_load(const char *name, const char *xml, mjModel **out, wk_error *err)
+{
+    set_callbacks_once();
+    mjVFS *vfs = malloc(sizeof *vfs); // large in MuJoCo 2
+    if (!vfs) return wk_fail(err, WK_E_MEMORY, "no memory to read the model %s", name);
+    mj_defaultVFS(vfs);
+    char message[800] = "no memory";
+    *out = add_file(vfs, name, xml) ? mj_loadXML(name, vfs, message, sizeof message) : NULL;
+    mj_deleteVFS(vfs);
+    free(vfs);
+    if (!*out)
+        return wk_fail(err, WK_E_FORMAT, "MuJoCo does not accept the model %s: %s", name, message);
+    mj_freeLastXML(); // MuJoCo keeps its parsed copy otherwise
+    return WK_OK;
+}
+
+wk_status wk_physics_make_data(const mjModel *model, mjData **out, wk_error *err)
+{
+    set_callbacks_once();
+    jmp_buf here;
+    if (setjmp(here) == 0) {
+        guard = &here;
+        *out = mj_makeData(model);
+    } else {
+        *out = NULL;
+    }
+    guard = NULL;
+    if (!*out) return wk_fail(err, WK_E_MEMORY, "no memory for a simulation state of MuJoCo");
+    return WK_OK;
+}
+
+static void advance(const mjModel *model, mjData *data, int count)
+{
+    mj_step2(model, data);
+    for (int i = 1; i < count; i++)
+        mj_step(model, data);
+    mj_step1(model, data);
+}
+
+static void run(const mjModel *model, mjData *data, int count)
+{
+    for (int i = 0; i < count; i++)
+        mj_step(model, data);
+    mj_kinematics(model, data);
+}
+
+static void forward(const mjModel *model, mjData *data, int count)
+{
+    (void)count;
+    mj_forward(model, data);
+}
+
+static void first_half(const mjModel *model, mjData *data, int count)
+{
+    (void)count;
+    mj_step1(model, data);
+}
+
+// Runs `fn`; false when MuJoCo raised an error in it.
+static bool guarded(void (*fn)(const mjModel *, mjData *, int), const mjModel *model, mjData *data,
+                    int count)
+{
+    jmp_buf here;
+    if (setjmp(here) != 0) {
+        guard = NULL;
+        return false;
+    }
+    guard = &here;
+    fn(model, data, count);
+    guard = NULL;
+    return true;
+}
+
+static bool all_finite(const mjtNum *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(numbers[i])) return false;
+    return true;
+}
+
+// Whether the simulation is valid since mj_resetData: finite state, no bad number, no contact or
+// constraint dropped for lack of memory.
+static bool is_valid(const mjModel *model, const mjData *data)
+{
+    static const int fatal[] = {mjWARN_BADQPOS, mjWARN_BADQVEL, mjWARN_BADQACC, mjWARN_CONTACTFULL,
+                                mjWARN_CNSTRFULL};
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+        if (data->warning[fatal[i]].number > 0) return false;
+    return all_finite(data->qpos, (size_t)model->nq) && all_finite(data->qvel, (size_t)model->nv);
+}
+
+bool wk_physics_settle(const mjModel *model, mjData *data)
+{
+    return guarded(forward, model, data, 0) && is_valid(model, data);
+}
+
+bool wk_physics_advance(const mjModel *model, mjData *data, int count)
+{
+    assert(count >= 1);
+    return guarded(advance, model, data, count) && is_valid(model, data);
+}
+
+bool wk_physics_run(const mjModel *model, mjData *data, int count)
+{
+    assert(count >= 1);
+    return guarded(run, model, data, count) && is_valid(model, data);
+}
+
+// The parts of mjData that continue a simulation, in the order they are saved.
+enum { STATE_PARTS = 8 };
+typedef struct state_part {
+    mjtNum *numbers;
+    size_t count;
+} state_part;
+
+static void state_parts(const mjModel *model, const mjData *data, state_part parts[STATE_PARTS])
+{
+    const state_part all[STATE_PARTS] = {
+        {(mjtNum *)&data->time, 1},
+        {data->qpos, (size_t)model->nq},
+        {data->qvel, (size_t)model->nv},
+        {data->act, (size_t)model->na},
+        {data->ctrl, (size_t)model->nu},
+        {data->qacc_warmstart, (size_t)model->nv},
+        {data->mocap_pos, 3 * (size_t)model->nmocap},
+        {data->mocap_quat, 4 * (size_t)model->nmocap},
+    };
+    memcpy(parts, all, sizeof all);
+}
+
+size_t wk_physics_state_size(const mjModel *model)
+{
+    size_t numbers = 1 + (size_t)model->nq + 2 * (size_t)model->nv + (size_t)model->na +
+                     (size_t)model->nu + 7 * (size_t)model->nmocap;
+    return numbers * sizeof(mjtNum);
+}
+
+void wk_physics_save(const mjModel *model, const mjData *data, void *bytes)
+{
+    state_part parts[STATE_PARTS];
+    state_parts(model, data, parts);
+    char *to = bytes;
+    for (int i = 0; i < STATE_PARTS; i++) {
+        size_t size = parts[i].count * sizeof(mjtNum);
+        if (size) memcpy(to, parts[i].numbers, size);
+        to += size;
+    }
+}
+
+wk_status wk_physics_restore(const mjModel *model, mjData *data, const void *bytes, wk_error *err)
+{
+    const char *from = bytes;
+    for (size_t at = 0; at < wk_physics_state_size(model); at += sizeof(mjtNum)) {
+        mjtNum number;
+        memcpy(&number, from + at, sizeof number);
+        if (!isfinite(number))
+            return wk_fail(
+                err, WK_E_FORMAT,
+                "the saved simulation state holds a number that is not finite; it was damaged");
+    }
+    mj_resetData(model, data);
+    state_part parts[STATE_PARTS];
+    state_parts(model, data, parts);
+    for (int i = 0; i < STATE_PARTS; i++) {
+        size_t size = parts[i].count * sizeof(mjtNum);
+        if (size) memcpy(parts[i].numbers, from, size);
+        from += size;
+    }
+    if (!guarded(first_half, model, data, 0) || !is_valid(model, data))
+        return wk_fail(err, WK_E_FORMAT,
+                       "the saved simulation state cannot be simulated; it was damaged");
+    // MuJoCo 2 has just normalised the quaternions; the state must be the saved one to the bit.
+    memcpy(data->qpos, (const char *)bytes + sizeof(mjtNum), (size_t)model->nq * sizeof(mjtNum));
+    return WK_OK;
+}
+
+int wk_physics_id(const mjModel *model, mjtObj type, const char *name)
+{
+    int id = mj_name2id(model, type, name);
+    assert(id >= 0);
+    return id;
+}

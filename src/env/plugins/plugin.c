@@ -1,0 +1,96 @@
+// Domains from shared objects and from functions of Python. Every way a file can fail to be a
+// plug-in gets its own message.
+#include "base/plugin_call.h"
+#include "base/shared_object.h"
+#include "env/plugins/plugin_python.h"
+
+#include <stdlib.h>
+
+struct wk_plugin {
+    void *handle;
+    wk_python_domain *python; // NULL: a shared object
+    const wk_domain *domain;
+};
+
+static wk_status check_name(const wk_domain *domain, wk_error *err)
+{
+    const wk_domain *builtin;
+    if (wk_domain_find(domain->name, &builtin, NULL) != WK_OK) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "its domain '%s' has the name of a built-in one; rename it",
+                   domain->name);
+}
+
+static wk_status find_domain(wk_plugin *plugin, wk_error *err)
+{
+    wk_shared_object_function *entry;
+    WK_TRY(wk_shared_object_find(plugin->handle, WK_PLUGIN_SYMBOL, "wk_domain", "domain", &entry,
+                                 err));
+    WK_PLUGIN_CALL(((wk_plugin_call){.kind = "plug-in", .function = WK_PLUGIN_SYMBOL, .step = -1}),
+                   plugin->domain = ((wk_plugin_entry_fn *)entry)());
+    if (!plugin->domain)
+        return wk_fail(err, WK_E_INPUT, "its %s returns NULL; return the address of your wk_domain",
+                       WK_PLUGIN_SYMBOL);
+    WK_TRY(wk_domain_check(plugin->domain, err));
+    return check_name(plugin->domain, err);
+}
+
+static wk_status load_python(wk_plugin *plugin, const char *path, wk_error *err)
+{
+    wk_code_file file;
+    WK_TRY(wk_plugin_file(path, &file, err));
+    wk_status status = wk_python_domain_open(file.path, &plugin->python, err);
+    if (status == WK_OK) {
+        plugin->domain = wk_python_domain_get(plugin->python);
+        status = check_name(plugin->domain, err);
+    }
+    if (status != WK_OK) wk_fail_context(err, "'%s'", path);
+    return status;
+}
+
+static wk_status load(wk_plugin *plugin, const char *path, wk_error *err)
+{
+    if (wk_python_spec_place(path)) return load_python(plugin, path, err);
+    WK_TRY(wk_shared_object_open(path, &plugin->handle, err));
+    wk_status status = find_domain(plugin, err);
+    if (status != WK_OK) wk_fail_context(err, "plug-in '%s'", path);
+    return status;
+}
+
+wk_status wk_plugin_load(const char *path, wk_plugin **out, wk_error *err)
+{
+    wk_plugin *plugin = calloc(1, sizeof *plugin);
+    if (!plugin) return wk_fail(err, WK_E_MEMORY, "no memory for plug-in '%s'", path);
+    wk_status status = load(plugin, path, err);
+    if (status != WK_OK) {
+        wk_plugin_unload(plugin);
+        return status;
+    }
+    *out = plugin;
+    return WK_OK;
+}
+
+const wk_domain *wk_plugin_domain(const wk_plugin *plugin)
+{
+    return plugin->domain;
+}
+
+void wk_plugin_unload(wk_plugin *plugin)
+{
+    if (!plugin) return;
+    wk_shared_object_close(plugin->handle);
+    wk_python_domain_close(plugin->python);
+    free(plugin);
+}
+
+wk_status wk_plugin_file(const char *name, wk_code_file *out, wk_error *err)
+{
+    char located[WK_CODE_PATH_MAX];
+    bool module = wk_python_spec_place(name) && !wk_python_spec_has_file(name);
+    if (module) WK_TRY(wk_python_locate(name, located, sizeof located, err));
+    return wk_code_file_read(module ? located : name, out, err);
+}
+
+void wk_plugin_take_events(wk_plugin *plugin, wk_text *out)
+{
+    if (plugin->python) wk_python_domain_take_events(plugin->python, out);
+}

@@ -1,0 +1,696 @@
+// The examination plays short episodes of the same (θ, seed, episode) under different
+// circumstances, writes each down as a trace of outcomes and image checksums, and compares: the
+// circumstance in which the traces part names the fault.
+#include "env/plugins/plugin_check.h"
+
+#include "base/plugin_call.h"
+#include "base/rng.h"
+#include "base/text.h"
+#include "env/domain.h"
+#include <malloc.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum {
+    STEPS = 40,      // longest trace
+    GUARD = 4096,    // bytes watched before and after everything a domain writes
+    SIDE_MAX = 128,  // largest image requested
+    WORLDS = 20,     // made and destroyed when looking for lost memory
+    FULL_MAX = 2000, // steps of the long episodes
+    EPISODES = 8,    // of them at most, while they end early
+    SEQUENCE = 50,   // rows of a training sequence by default
+    SEED = 1,
+    EPISODE = 2,
+};
+
+// Each kind is reported once. Those from ADVICE on are not faults.
+typedef enum kind {
+    DESCRIPTION,
+    CREATE,
+    RESET,
+    OVER_AT_RESET,
+    ENDS_UNDECLARED,
+    DIVERGED,
+    NOT_FINITE,
+    COMPLETION,
+    INDICATOR,
+    OUTSIDE_PICTURE,
+    PICTURE_HOLES,
+    PICTURE_UNSTEADY,
+    PICTURE_STILL,
+    OUTSIDE_VECTOR,
+    VECTOR_HOLES,
+    VECTOR_STILL,
+    NOT_REPEATABLE,
+    NOT_RESET,
+    SHARED,
+    DRAWING_MATTERS,
+    STATE_SIZE,
+    OUTSIDE_STATE,
+    STATE_HOLES,
+    LOAD_REFUSED,
+    NOT_CONTINUED,
+    LOAD_SIZE,
+    ADVICE,
+    LARGE_REWARD = ADVICE,
+    NO_STATE,
+    UNUSED_ROWS,
+    NO_MESSAGE,
+    SHORT_EPISODES,
+    LOST_MEMORY,
+    KINDS
+} kind;
+
+// What one step reported and showed.
+typedef struct moment {
+    wk_outcome outcome;
+    uint32_t image, vector;
+} moment;
+
+typedef struct trace {
+    int count; // moments; moment 0 is the reset
+    moment moments[STEPS + 1];
+} trace;
+
+typedef struct examination {
+    const wk_domain *domain;
+    wk_finding_fn *report;
+    void *context;
+    int steps; // of a trace, within the domain's episodes
+    int faults;
+    bool seen[KINDS];
+    int options[WK_OPTIONS_MAX];
+    char theta_text[WK_THETA_CHARS]; // the θ under examination
+    uint8_t *canvas;                 // GUARD, the largest image or vector, GUARD
+    trace reference, other;
+} examination;
+
+__attribute__((format(printf, 3, 4))) static void find(examination *x, kind k, const char *format,
+                                                       ...)
+{
+    if (x->seen[k]) return;
+    x->seen[k] = true;
+    if (k < ADVICE) x->faults++;
+    char sentence[1200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    x->report(x->context, k < ADVICE, sentence);
+}
+
+static wk_plugin_call call_of(const examination *x, const char *function, int step)
+{
+    return (wk_plugin_call){.kind = "domain",
+                            .name = x->domain->name,
+                            .function = function,
+                            .theta = x->theta_text,
+                            .seed = SEED,
+                            .episode = EPISODE,
+                            .step = step};
+}
+
+static void *make_world(examination *x)
+{
+    wk_error reported = {0};
+    void *world = NULL;
+    wk_status status;
+    WK_PLUGIN_CALL(call_of(x, "create", -1),
+                   status = x->domain->create(x->domain, x->options, &world, &reported));
+    if (status == WK_OK) return world;
+    find(x, CREATE, "create fails: %s.",
+         reported.message[0] ? reported.message : "it gives no message");
+    return NULL;
+}
+
+static void drop_world(const examination *x, void *world)
+{
+    if (world) WK_PLUGIN_CALL(call_of(x, "destroy", -1), x->domain->destroy(world));
+}
+
+// Bytes of guard that no longer hold `value`.
+static bool guards_broken(const uint8_t *bytes, size_t size, uint8_t value)
+{
+    for (size_t i = 0; i < GUARD; i++)
+        if (bytes[i] != value || bytes[GUARD + size + i] != value) return true;
+    return false;
+}
+
+// Draws into guarded memory that is filled with `poison` and returns the pixels.
+static const uint8_t *draw_once(examination *x, void *world, int width, int height, uint8_t poison)
+{
+    size_t size = (size_t)width * (size_t)height * 3;
+    memset(x->canvas, poison, size + 2 * GUARD);
+    WK_PLUGIN_CALL(call_of(x, "render", -1),
+                   x->domain->render(world, width, height, x->canvas + GUARD));
+    if (guards_broken(x->canvas, size, poison))
+        find(x, OUTSIDE_PICTURE,
+             "render writes outside an image of %d x %d pixels; write exactly width*height*3 "
+             "bytes, "
+             "row by row.",
+             width, height);
+    return x->canvas + GUARD;
+}
+
+// Draws twice over different fillings: a byte that shows both fillings was not written.
+static void check_picture(examination *x, void *world, int width, int height)
+{
+    size_t size = (size_t)width * (size_t)height * 3;
+    uint8_t *first = malloc(size);
+    if (!first) return;
+    memcpy(first, draw_once(x, world, width, height, 0xA5), size);
+    const uint8_t *second = draw_once(x, world, width, height, 0x5A);
+    for (size_t i = 0; i < size; i++) {
+        if (first[i] == second[i]) continue;
+        if (first[i] == 0xA5 && second[i] == 0x5A)
+            find(x, PICTURE_HOLES,
+                 "render leaves byte %zu of a %d x %d image unwritten; write every pixel, the "
+                 "memory is not cleared before.",
+                 i, width, height);
+        else
+            find(x, PICTURE_UNSTEADY,
+                 "render draws two different %d x %d images of one state; draw from the state "
+                 "alone.",
+                 width, height);
+        break;
+    }
+    free(first);
+}
+
+// Asks for the vector over memory filled with `poison` and returns the checksum of its numbers.
+static uint32_t observe_once(examination *x, void *world, uint8_t poison)
+{
+    size_t size = (size_t)x->domain->observation.vector * sizeof(float);
+    memset(x->canvas, poison, size + 2 * GUARD);
+    WK_PLUGIN_CALL(call_of(x, "observe", -1),
+                   x->domain->observe(world, (float *)(void *)(x->canvas + GUARD)));
+    if (guards_broken(x->canvas, size, poison))
+        find(x, OUTSIDE_VECTOR, "observe writes outside the %d numbers of observation.vector.",
+             x->domain->observation.vector);
+    return (uint32_t)crc32_z(0, x->canvas + GUARD, size);
+}
+
+// Asks twice over different fillings: a state has one vector, all of which is written.
+static uint32_t check_vector(examination *x, void *world, int step)
+{
+    if (x->domain->observation.vector == 0) return 0;
+    uint32_t first = observe_once(x, world, 0xA5);
+    if (observe_once(x, world, 0x5A) != first)
+        find(x, VECTOR_HOLES,
+             "observe writes two different vectors of one state; write every number, from the "
+             "state alone.");
+    const float *numbers = (const float *)(const void *)(x->canvas + GUARD);
+    for (int i = 0; i < x->domain->observation.vector; i++)
+        if (!isfinite(numbers[i]))
+            find(x, NOT_FINITE,
+                 "step %d of θ %s observes %f as number %d; set diverged when the simulation "
+                 "breaks down.",
+                 step, x->theta_text, (double)numbers[i], i);
+    return first;
+}
+
+static void check_outcome(examination *x, const wk_outcome *out, int step)
+{
+    const wk_domain *domain = x->domain;
+    for (int i = 0; i < domain->n_tasks; i++) {
+        const char *task = domain->tasks[i].name;
+        float reward = out->rewards[i], completion = out->completion[i];
+        if (!isfinite(reward))
+            find(x, NOT_FINITE,
+                 "step %d of θ %s gives the reward %f for task '%s'; set diverged when the "
+                 "simulation breaks down.",
+                 step, x->theta_text, (double)reward, task);
+        else if (fabsf(reward) > 1e4f)
+            find(x, LARGE_REWARD,
+                 "step %d of θ %s gives the reward %g for task '%s'; rewards of the order of 1 "
+                 "train best.",
+                 step, x->theta_text, (double)reward, task);
+        if (domain->tasks[i].has_completion && !(completion >= 0 && completion <= 1))
+            find(x, COMPLETION,
+                 "step %d of θ %s gives the completion %g for task '%s'; it must lie in 0 to 1.",
+                 step, x->theta_text, (double)completion, task);
+        if (!domain->tasks[i].has_completion && completion != 0)
+            find(x, UNUSED_ROWS,
+                 "the completion of task '%s' is reported but has_completion is false; set it to "
+                 "true or leave the number out.",
+                 task);
+    }
+    for (int i = 0; i < domain->n_indicators && step > 0; i++) {
+        const wk_indicator *indicator = &domain->indicators[i];
+        float value = out->indicators[i];
+        bool cell = value >= 0 && value < (float)indicator->cells;
+        if (isinf(value) || (indicator->kind == WK_INDICATOR_CELLS && !isnan(value) && !cell))
+            find(
+                x, INDICATOR,
+                "step %d of θ %s gives %g for the indicator '%s'; give a finite number, the number "
+                "of a cell below its `cells`, or NaN where the world has none.",
+                step, x->theta_text, (double)value, indicator->name);
+    }
+    for (int i = domain->n_tasks; i < WK_TASKS_MAX; i++)
+        if (out->rewards[i] != 0 || out->completion[i] != 0)
+            find(x, UNUSED_ROWS,
+                 "step writes the reward or completion of task number %d, but there are only %d "
+                 "tasks.",
+                 i, domain->n_tasks);
+}
+
+// Writes a moment down; false when the episode is over.
+static bool note(examination *x, void *world, const wk_outcome *outcome, bool draw, trace *t)
+{
+    moment *m = &t->moments[t->count];
+    m->outcome = *outcome;
+    m->image = 0;
+    m->vector = outcome->diverged ? 0 : check_vector(x, world, t->count);
+    if (outcome->diverged)
+        find(x, DIVERGED,
+             "the simulation of θ %s diverges at step %d of random actions; make it stable, for "
+             "example with a smaller time step.",
+             x->theta_text, t->count);
+    else if (draw && x->domain->render)
+        m->image = (uint32_t)crc32_z(0, draw_once(x, world, WK_IMAGE_SIDE, WK_IMAGE_SIDE, 0xA5),
+                                     WK_IMAGE_BYTES);
+    if (outcome->terminal && !x->domain->ends_early && t->count > 0)
+        find(x, ENDS_UNDECLARED,
+             "θ %s: the episode ends at step %d (terminal) although ends_early is false; set it, "
+             "so that the world model learns when episodes end.",
+             x->theta_text, t->count);
+    check_outcome(x, outcome, t->count);
+    t->count++;
+    return !outcome->terminal && !outcome->diverged && !outcome->truncated;
+}
+
+static bool begin(examination *x, void *world, const double *theta, bool draw, trace *t)
+{
+    wk_outcome outcome = {0};
+    wk_error reported = {0};
+    t->count = 0;
+    wk_status status;
+    WK_PLUGIN_CALL(call_of(x, "reset", 0),
+                   status = x->domain->reset(world, theta, SEED, EPISODE, &outcome, &reported));
+    if (status != WK_OK) {
+        find(x, RESET, "reset refuses θ %s although check accepts it: %s; let check refuse it.",
+             x->theta_text, reported.message[0] ? reported.message : "no message");
+        return false;
+    }
+    if (outcome.terminal)
+        find(x, OVER_AT_RESET,
+             "θ %s: the episode is over at its reset (terminal); let reset draw a start from which "
+             "a step can be made.",
+             x->theta_text);
+    return note(x, world, &outcome, draw, t);
+}
+
+// One step with the action that belongs to (variant, step).
+static void step_world(const examination *x, void *world, int variant, int step, wk_outcome *out)
+{
+    float action[WK_ACTION_MAX];
+    wk_rng rng = wk_rng_stream((uint64_t)variant, "plug-in check", (uint64_t)step);
+    wk_domain_random_action(x->domain, &rng, action);
+    *out = (wk_outcome){0};
+    WK_PLUGIN_CALL(call_of(x, "step", step), x->domain->step(world, action, out));
+}
+
+// Plays on until the trace has `until` moments after the reset or the episode is over.
+static bool play_on(examination *x, void *world, int until, bool draw, trace *t)
+{
+    while (t->count <= until) {
+        wk_outcome outcome;
+        step_world(x, world, 0, t->count, &outcome);
+        if (!note(x, world, &outcome, draw, t)) return false;
+    }
+    return true;
+}
+
+static void play(examination *x, void *world, const double *theta, bool draw, trace *t)
+{
+    if (begin(x, world, theta, draw, t)) play_on(x, world, x->steps, draw, t);
+}
+
+// What the first difference between the traces is, or NULL. An image of 0 was not drawn.
+static const char *difference(const examination *x, const trace *a, const trace *b, int *step)
+{
+    size_t tasks = (size_t)x->domain->n_tasks * sizeof(float);
+    for (int i = 0; i < a->count && i < b->count; i++) {
+        const moment *m = &a->moments[i], *n = &b->moments[i];
+        *step = i;
+        if (m->image != n->image && m->image && n->image) return "the image";
+        if (m->vector != n->vector) return "the vector";
+        if (memcmp(m->outcome.rewards, n->outcome.rewards, tasks) != 0) return "a reward";
+        if (memcmp(m->outcome.completion, n->outcome.completion, tasks) != 0) return "a completion";
+        if (m->outcome.terminal != n->outcome.terminal) return "the end";
+    }
+    *step = a->count;
+    return a->count == b->count ? NULL : "the length";
+}
+
+// Reports `k` if the trace just played differs from the reference.
+static bool same(examination *x, kind k, const char *circumstance)
+{
+    int step;
+    const char *what = difference(x, &x->reference, &x->other, &step);
+    if (!what) return true;
+    find(x, k, "θ %s, same seed and episode, %s: %s differs at step %d.", x->theta_text,
+         circumstance, what, step);
+    return false;
+}
+
+static void check_repeats(examination *x, void *used, void *fresh, const double *theta)
+{
+    play(x, fresh, theta, true, &x->other);
+    if (!same(x, NOT_REPEATABLE,
+              "played in two new worlds; take all randomness from (seed, episode) and leave no "
+              "memory uninitialised"))
+        return;
+    play(x, used, theta, true, &x->other);
+    if (!same(x, NOT_RESET,
+              "played twice in one world; reset must set everything that an episode changes"))
+        return;
+    play(x, used, theta, false, &x->other);
+    same(x, DRAWING_MATTERS, "played without drawing; render must not change the state");
+}
+
+// Plays the reference again while a second world moves in between.
+static void check_alone(examination *x, void *world, void *neighbour, const double *theta)
+{
+    trace ignored;
+    wk_outcome outcome;
+    bool neighbour_runs = begin(x, neighbour, x->domain->hardest, false, &ignored);
+    bool runs = begin(x, world, theta, true, &x->other);
+    for (int step = 1; runs && step <= x->steps; step++) {
+        if (neighbour_runs) {
+            step_world(x, neighbour, 1, step, &outcome);
+            neighbour_runs = !outcome.terminal && !outcome.diverged && !outcome.truncated;
+        }
+        runs = play_on(x, world, step, true, &x->other);
+    }
+    same(x, SHARED,
+         "played while another world moves; keep all that changes in the world made by create, "
+         "not in globals");
+}
+
+// The state's bytes behind a guard, or NULL. The caller frees them.
+static uint8_t *save_once(examination *x, const void *world, size_t size, uint8_t poison)
+{
+    uint8_t *bytes = malloc(size + 2 * GUARD);
+    if (!bytes) return NULL;
+    memset(bytes, poison, size + 2 * GUARD);
+    WK_PLUGIN_CALL(call_of(x, "save", -1), x->domain->save(world, bytes + GUARD));
+    if (guards_broken(bytes, size, poison))
+        find(x, OUTSIDE_STATE, "save writes outside the %zu bytes that state_size gives.", size);
+    return bytes;
+}
+
+static uint8_t *save_world(examination *x, const void *world, size_t size)
+{
+    uint8_t *first = save_once(x, world, size, 0xA5), *second = save_once(x, world, size, 0x5A);
+    for (size_t i = GUARD; first && second && i < GUARD + size; i++)
+        if (first[i] == 0xA5 && second[i] == 0x5A) {
+            find(x, STATE_HOLES,
+                 "save leaves byte %zu of %zu unwritten (padding of a struct?); write every byte, "
+                 "so that equal states are equal files.",
+                 i - GUARD, size);
+            break;
+        }
+    free(second);
+    return first;
+}
+
+static size_t size_of_state(const examination *x, const void *world)
+{
+    size_t size;
+    WK_PLUGIN_CALL(call_of(x, "state_size", -1), size = x->domain->state_size(world));
+    return size;
+}
+
+static wk_status load_world(const examination *x, void *world, const void *bytes, size_t size,
+                            wk_error *reported)
+{
+    wk_status status;
+    WK_PLUGIN_CALL(call_of(x, "load", -1), status = x->domain->load(world, bytes, size, reported));
+    return status;
+}
+
+// Loads bytes of a wrong length, which must be refused.
+static void check_load_size(examination *x, void *world, const uint8_t *bytes, size_t size)
+{
+    const size_t wrong[] = {size - 1, 0, size + 1};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        if (size == 0 && wrong[i] != 1) continue;
+        wk_error reported = {0};
+        if (load_world(x, world, bytes, wrong[i], &reported) == WK_OK)
+            find(x, LOAD_SIZE, "load accepts %zu bytes instead of %zu; refuse every other size.",
+                 wrong[i], size);
+        else if (!reported.message[0])
+            find(x, NO_MESSAGE, "load refuses bytes without a message; write one into the error.");
+    }
+}
+
+// Saves in the middle of the reference episode and continues in another world.
+static void check_state(examination *x, void *from, void *into, const double *theta)
+{
+    trace ignored;
+    if (!begin(x, from, theta, true, &x->other)) return;
+    size_t size = size_of_state(x, from);
+    if (size == WK_STATE_NONE) {
+        find(x, NO_STATE,
+             "its states cannot be saved: a run that is interrupted begins new episodes when it "
+             "goes on.");
+        return;
+    }
+    if (!play_on(x, from, x->steps / 2, true, &x->other)) return;
+    if (size_of_state(x, from) != size) {
+        find(
+            x, STATE_SIZE,
+            "state_size gives %zu after reset and %zu after %d steps; it must not change during an "
+            "episode.",
+            size, size_of_state(x, from), x->steps / 2);
+        return;
+    }
+    uint8_t *bytes = save_world(x, from, size);
+    if (!bytes) return;
+    begin(x, into, theta, false, &ignored);
+    check_load_size(x, into, bytes + GUARD, size);
+    begin(x, into, theta, false, &ignored);
+    wk_error reported = {0};
+    if (load_world(x, into, bytes + GUARD, size, &reported) != WK_OK)
+        find(x, LOAD_REFUSED, "load refuses what save wrote for θ %s: %s.", x->theta_text,
+             reported.message);
+    else {
+        play_on(x, into, x->steps, true, &x->other);
+        same(x, NOT_CONTINUED,
+             "saved half-way and continued in another world; save and load must hold everything "
+             "that a step changes");
+    }
+    free(bytes);
+}
+
+static void check_moves(examination *x)
+{
+    const trace *t = &x->reference;
+    bool image = !x->domain->render, vector = x->domain->observation.vector == 0;
+    for (int i = 1; i < t->count; i++) {
+        image |= t->moments[i].image != t->moments[0].image;
+        vector |= t->moments[i].vector != t->moments[0].vector;
+    }
+    if (t->count > 1 && !image)
+        find(x, PICTURE_STILL,
+             "the image of θ %s does not change in %d steps of random actions; render must draw "
+             "the current state.",
+             x->theta_text, t->count - 1);
+    if (t->count > 1 && !vector)
+        find(x, VECTOR_STILL,
+             "the vector of θ %s does not change in %d steps of random actions; observe must write "
+             "the current state.",
+             x->theta_text, t->count - 1);
+}
+
+// Everything about one θ.
+static void examine(examination *x, const double *theta)
+{
+    wk_theta_print(x->domain, theta, x->theta_text);
+    void *a = make_world(x), *b = make_world(x);
+    if (a && b) {
+        play(x, a, theta, true, &x->reference);
+        check_moves(x);
+        check_repeats(x, a, b, theta);
+        // When episodes cannot be repeated the comparisons below would only say so again.
+        if (!x->seen[NOT_REPEATABLE] && !x->seen[NOT_RESET] && x->reference.count > 0) {
+            check_alone(x, a, b, theta);
+            check_state(x, a, b, theta);
+        }
+        if (x->reference.count > 0 && !x->seen[DIVERGED] && x->domain->render) {
+            check_picture(x, b, WK_IMAGE_SIDE, WK_IMAGE_SIDE);
+            check_picture(x, b, 37, 53);
+            check_picture(x, b, SIDE_MAX, 96);
+            check_picture(x, b, 1, 1);
+        }
+    }
+    drop_world(x, a);
+    drop_world(x, b);
+}
+
+// A few θ of every table the description has.
+static void examine_thetas(examination *x, const wk_space *space)
+{
+    const wk_domain *domain = x->domain;
+    size_t count = wk_space_count(space), n = (size_t)domain->n_params;
+    const size_t points[] = {0, count / 3, 2 * count / 3, count - 1};
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++)
+        examine(x, wk_space_params(space, points[i]));
+    examine(x, domain->hardest);
+    examine(x, domain->most_complex + (size_t)(domain->n_complex - 1) * n);
+    for (int i = 0; i < domain->n_cases; i++) {
+        const wk_case *c = &domain->cases[i];
+        examine(x, c->params);
+        if (c->count > 1) examine(x, c->params + (size_t)(c->count - 1) * n);
+    }
+}
+
+// Each choice of each option on its own.
+static void examine_options(examination *x)
+{
+    for (int i = 0; i < x->domain->n_options; i++) {
+        int choices = wk_text_choices(x->domain->options[i].choices);
+        for (int choice = 1; choice < choices; choice++) {
+            x->options[i] = choice;
+            examine(x, x->domain->hardest);
+        }
+        x->options[i] = 0;
+    }
+}
+
+// Plays a whole episode of the hardest θ; nothing must break down late. Gives its rows, and whether
+// the domain ended it.
+static int play_episode(examination *x, void *world, int variant, bool *ended)
+{
+    const wk_domain *domain = x->domain;
+    trace t;
+    *ended = false;
+    if (!begin(x, world, domain->hardest, false, &t)) return 1;
+    int step = 1;
+    for (; step <= domain->episode_steps && step <= FULL_MAX; step++) {
+        wk_outcome outcome;
+        step_world(x, world, variant, step, &outcome);
+        check_outcome(x, &outcome, step);
+        if (!outcome.diverged) check_vector(x, world, step);
+        if (outcome.diverged)
+            find(x, DIVERGED,
+                 "the simulation of the hardest θ %s diverges at step %d of random actions; "
+                 "make it stable, for example with a smaller time step.",
+                 x->theta_text, step);
+        *ended = outcome.terminal;
+        if (outcome.terminal || outcome.diverged || outcome.truncated) return step + 1;
+    }
+    return step;
+}
+
+// Episodes that the domain ends before a sequence is full train nothing.
+static void examine_episodes(examination *x)
+{
+    wk_theta_print(x->domain, x->domain->hardest, x->theta_text);
+    void *world = make_world(x);
+    if (!world) return;
+    int longest = 0, variant = 2;
+    bool ended = true;
+    for (; ended && variant < 2 + EPISODES; variant++) {
+        int rows = play_episode(x, world, variant, &ended);
+        if (rows > longest) longest = rows;
+    }
+    if (ended && longest < SEQUENCE)
+        find(x, SHORT_EPISODES,
+             "random actions end all of %d episodes of the hardest θ %s within %d rows; "
+             "episodes shorter than a sequence train nothing: train with --length %d or less "
+             "(%d by default).",
+             EPISODES, x->theta_text, longest, longest > 2 ? longest : 2, SEQUENCE);
+    drop_world(x, world);
+}
+
+static void live_and_die(examination *x)
+{
+    void *world = make_world(x);
+    if (!world) return;
+    trace ignored;
+    wk_outcome outcome;
+    if (begin(x, world, x->domain->hardest, true, &ignored)) step_world(x, world, 0, 1, &outcome);
+    drop_world(x, world);
+}
+
+static void *live_and_die_often(void *context)
+{
+    for (int i = 0; i < WORLDS; i++)
+        live_and_die(context);
+    return NULL;
+}
+
+// Large blocks are counted apart.
+static size_t bytes_in_use(void)
+{
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+// Bytes by which the memory in use grows while many worlds live and die. They do so in a thread of
+// their own, because the allocator's cache of freed blocks counts as used until its thread ends.
+static size_t growth(examination *x)
+{
+    pthread_t thread;
+    size_t before = bytes_in_use();
+    if (pthread_create(&thread, NULL, live_and_die_often, x) != 0) return 0;
+    pthread_join(thread, NULL);
+    size_t after = bytes_in_use();
+    return after > before ? after - before : 0;
+}
+
+// What is set up once and kept is no loss: only what grows every time is.
+static void examine_memory(examination *x)
+{
+    size_t first = growth(x), second = growth(x);
+    size_t lost = (first < second ? first : second) / WORLDS;
+    if (lost >= 8)
+        find(x, LOST_MEMORY,
+             "each world that is made and destroyed loses about %zu bytes; free all of it in "
+             "destroy.",
+             lost);
+}
+
+static void examine_all(examination *x, const wk_space *space)
+{
+    x->steps = x->domain->episode_steps < STEPS ? x->domain->episode_steps : STEPS;
+    examine_thetas(x, space);
+    if (x->seen[CREATE]) return;
+    examine_options(x);
+    examine_episodes(x);
+    examine_memory(x);
+}
+
+wk_status wk_plugin_check(const wk_domain *domain, wk_finding_fn *report, void *context,
+                          int *faults, wk_error *err)
+{
+    examination *x = calloc(1, sizeof *x);
+    if (x) x->canvas = malloc(2 * GUARD + (size_t)SIDE_MAX * SIDE_MAX * 3);
+    if (!x || !x->canvas) {
+        free(x);
+        return wk_fail(err, WK_E_MEMORY, "no memory to examine a domain");
+    }
+    x->domain = domain;
+    x->report = report;
+    x->context = context;
+    wk_error reported = {0};
+    wk_space *space = NULL;
+    wk_status status = wk_domain_check(domain, &reported);
+    if (status != WK_OK)
+        find(x, DESCRIPTION, "%s.", reported.message);
+    else if ((status = wk_space_create(domain, false, &space, err)) == WK_OK)
+        examine_all(x, space);
+    if (x->seen[DESCRIPTION]) status = WK_OK;
+    wk_space_destroy(space);
+    *faults = x->faults;
+    free(x->canvas);
+    free(x);
+    return status;
+}

@@ -1,0 +1,454 @@
+#include "run/checkpoint/save_resume.h"
+
+#include "base/file.h"
+#include "config/parts.h"
+#include "log/tensorboard.h"
+#include "replay/log_file.h"
+#include "run/checkpoint/checkpoint.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char UNFINISHED[] = "unfinished-";
+
+static wk_status save_run_file(const wk_checkpoint_parts *p, const wk_replay_mark *mark,
+                               const wk_dir *folder, wk_error *err)
+{
+    wk_text bytes = {0};
+    if (p->acting) WK_TRY(wk_acting_save(p->acting, p->state.acting, err));
+    wk_status status =
+        wk_run_file_write(&p->state, wk_run_config_hash(p->config), mark, &bytes, err);
+    if (status == WK_OK) return wk_file_write_text(folder, WK_CHECKPOINT_RUN_FILE, &bytes, err);
+    wk_text_free(&bytes);
+    return status;
+}
+
+// Whether a checkpoint has files of this name, the temporary ones of a killed process included.
+static bool is_ours(const char *name)
+{
+    const char *const names[] = {WK_CHECKPOINT_RUN_FILE, WK_CHECKPOINT_LEARNER_FILE};
+    for (int i = 0; i < 2; i++) {
+        size_t length = strlen(names[i]);
+        if (strncmp(name, names[i], length) != 0) continue;
+        if (!name[length] || strncmp(name + length, ".tmp.", 5) == 0) return true;
+    }
+    return false;
+}
+
+// Whether everything in a directory was written by a save.
+static wk_status all_ours(const wk_dir *folder, const wk_names *names, bool *ours, wk_error *err)
+{
+    *ours = true;
+    for (size_t i = 0; i < names->count && *ours; i++) {
+        wk_entry entry;
+        WK_TRY(wk_dir_stat(folder, names->items[i], &entry, NULL, err));
+        *ours = entry == WK_ENTRY_FILE && is_ours(names->items[i]);
+    }
+    return WK_OK;
+}
+
+// Empties the directory of a checkpoint, unless it holds anything that no save wrote.
+static wk_status empty(const wk_dir *folder, bool *emptied, wk_error *err)
+{
+    wk_names names = {0};
+    wk_status status = wk_dir_list(folder, &names, err);
+    if (status == WK_OK) status = all_ours(folder, &names, emptied, err);
+    for (size_t i = 0; status == WK_OK && *emptied && i < names.count; i++)
+        status = wk_dir_remove(folder, names.items[i], err);
+    wk_names_free(&names);
+    return status;
+}
+
+// Deletes a directory that a save made. Links, and directories with anything else in them, stay.
+static wk_status remove_folder(const wk_dir *checkpoints, const char *name, bool *gone,
+                               wk_error *err)
+{
+    wk_entry entry;
+    wk_dir *folder = NULL;
+    WK_TRY(wk_dir_stat(checkpoints, name, &entry, NULL, err));
+    *gone = entry == WK_ENTRY_NONE;
+    if (entry != WK_ENTRY_DIR) return WK_OK;
+    WK_TRY(wk_dir_open_own(checkpoints, name, &folder, err));
+    wk_status status = empty(folder, gone, err);
+    wk_dir_close(folder);
+    return status == WK_OK && *gone ? wk_dir_remove_dir(checkpoints, name, err) : status;
+}
+
+// Deletes what saves that were killed have left.
+static wk_status remove_unfinished(const wk_dir *checkpoints, wk_error *err)
+{
+    wk_steps steps = {0};
+    wk_status status = wk_steps_list(checkpoints, UNFINISHED, "", &steps, err);
+    for (size_t i = 0; status == WK_OK && i < steps.count; i++) {
+        char name[WK_STEP_NAME_MAX];
+        bool gone;
+        wk_step_name(UNFINISHED, steps.items[i], "", name);
+        status = remove_folder(checkpoints, name, &gone, err);
+    }
+    wk_array_free(&steps);
+    return status;
+}
+
+static wk_status in_the_way(const wk_dir *checkpoints, const char *name, wk_error *err)
+{
+    return wk_fail(err, WK_E_INPUT,
+                   "'%s/%s' is in the way of a checkpoint, and not all of it was written by waker; "
+                   "move it to another place",
+                   wk_dir_path(checkpoints), name);
+}
+
+// Opens the directory of a checkpoint that was listed, for reading. That it cannot be opened says
+// nothing about what is in it.
+static wk_status open_step(const wk_dir *checkpoints, uint64_t step, wk_dir **out, wk_error *err)
+{
+    char name[WK_STEP_NAME_MAX];
+    wk_step_name("", step, "", name);
+    wk_status status = wk_dir_open(checkpoints, name, out, err);
+    if (status != WK_E_NOT_FOUND) return status;
+    return wk_fail(err, WK_E_IO,
+                   "'%s/%s' cannot be found: if it is a link, mount the disk it leads to or remove "
+                   "it",
+                   wk_dir_path(checkpoints), name);
+}
+
+static wk_status read_step(const wk_dir *checkpoints, uint64_t step, char **bytes,
+                           wk_run_header *head, wk_error *err)
+{
+    wk_dir *folder = NULL;
+    WK_TRY(open_step(checkpoints, step, &folder, err));
+    wk_status status = wk_checkpoint_read(folder, bytes, head, err);
+    wk_dir_close(folder);
+    return status;
+}
+
+// Deletes a checkpoint that a save made; it is no longer called one before it is no longer whole.
+static wk_status remove_step(const wk_dir *checkpoints, uint64_t step, wk_error *err)
+{
+    char name[WK_STEP_NAME_MAX], unfinished[WK_STEP_NAME_MAX];
+    bool ours = false, gone;
+    wk_entry entry;
+    wk_names names = {0};
+    wk_dir *folder = NULL;
+    wk_step_name("", step, "", name);
+    wk_step_name(UNFINISHED, step, "", unfinished);
+    WK_TRY(wk_dir_stat(checkpoints, name, &entry, NULL, err));
+    if (entry != WK_ENTRY_DIR) return WK_OK;
+    WK_TRY(wk_dir_open_own(checkpoints, name, &folder, err));
+    wk_status status = wk_dir_list(folder, &names, err);
+    if (status == WK_OK) status = all_ours(folder, &names, &ours, err);
+    wk_names_free(&names);
+    wk_dir_close(folder);
+    if (status != WK_OK || !ours) return status;
+    WK_TRY(remove_folder(checkpoints, unfinished, &gone, err));
+    if (!gone) return in_the_way(checkpoints, unfinished, err);
+    WK_TRY(wk_dir_rename(checkpoints, name, unfinished, err));
+    return remove_folder(checkpoints, unfinished, &gone, err);
+}
+
+// Removes all but the newest, and the parts of the replay log that only the removed ones needed.
+static wk_status prune(const wk_checkpoints *c, wk_error *err)
+{
+    wk_steps steps = {0};
+    size_t keep = (size_t)c->parts.config->checkpoint_keep;
+    wk_status status = wk_steps_list(c->dir, "", "", &steps, err);
+    size_t first = steps.count > keep ? steps.count - keep : 0;
+    for (size_t i = 0; status == WK_OK && i < first; i++)
+        status = remove_step(c->dir, steps.items[i], err);
+    char *bytes;
+    wk_run_header head;
+    if (status == WK_OK) status = read_step(c->dir, steps.items[first], &bytes, &head, err);
+    wk_array_free(&steps);
+    if (status != WK_OK) return status;
+    free(bytes);
+    return wk_replay_log_prune(*c->parts.replay_log, &head.replay, err);
+}
+
+static wk_status write_run_file(const wk_checkpoint_parts *p, const wk_dir *folder, wk_error *err)
+{
+    wk_replay_mark mark;
+    WK_TRY(wk_replay_log_sync(*p->replay_log, &mark, err));
+    return save_run_file(p, &mark, folder, err);
+}
+
+static wk_status write_files(const wk_checkpoint_parts *p, const wk_dir *folder, wk_error *err)
+{
+    WK_TRY(write_run_file(p, folder, err));
+    WK_TRY(wk_learner_save(p->learner, folder, WK_CHECKPOINT_LEARNER_FILE, NULL, 0, err));
+    return wk_dir_sync(folder, err);
+}
+
+// The checkpoint of this step has these weights; an evaluation may have been logged since.
+static wk_status update_saved(wk_checkpoints *c, const char *name, wk_error *err)
+{
+    wk_dir *folder = NULL;
+    if (memcmp(&c->saved, c->parts.state.schedule, sizeof c->saved) == 0) return WK_OK;
+    WK_TRY(wk_dir_open_own(c->dir, name, &folder, err));
+    wk_status status = write_run_file(&c->parts, folder, err);
+    if (status == WK_OK) status = wk_dir_sync(folder, err);
+    wk_dir_close(folder);
+    if (status == WK_OK) c->saved = *c->parts.state.schedule;
+    return status;
+}
+
+// Writes a whole checkpoint under another name.
+static wk_status write_unfinished(const wk_checkpoints *c, const char *name, wk_error *err)
+{
+    bool gone;
+    wk_dir *folder = NULL;
+    WK_TRY(remove_folder(c->dir, name, &gone, err));
+    if (!gone) return in_the_way(c->dir, name, err);
+    WK_TRY(wk_dir_make(c->dir, name, &folder, err));
+    wk_status status = write_files(&c->parts, folder, err);
+    wk_dir_close(folder);
+    return status;
+}
+
+wk_status wk_checkpoints_save(wk_checkpoints *c, wk_error *err)
+{
+    char name[WK_STEP_NAME_MAX], unfinished[WK_STEP_NAME_MAX];
+    wk_entry there;
+    uint64_t step = c->parts.state.counters->steps;
+    wk_step_name("", step, "", name);
+    wk_step_name(UNFINISHED, step, "", unfinished);
+    WK_TRY(wk_dir_stat(c->dir, name, &there, NULL, err));
+    if (there == WK_ENTRY_DIR) return update_saved(c, name, err);
+    if (there != WK_ENTRY_NONE) return in_the_way(c->dir, name, err);
+    wk_status status = write_unfinished(c, unfinished, err);
+    if (status == WK_OK) status = wk_dir_rename(c->dir, unfinished, name, err);
+    if (status != WK_OK) {
+        bool gone;
+        remove_folder(c->dir, unfinished, &gone, NULL);
+        return status;
+    }
+    WK_TRY(wk_dir_sync(c->dir, err));
+    c->saved = *c->parts.state.schedule;
+    WK_TRY(wk_dir_remove(c->dir, WK_CHECKPOINT_NONE_YET, err));
+    return prune(c, err);
+}
+
+static wk_status load_files(const wk_checkpoint_parts *p, uint64_t step, const wk_dir *folder,
+                            wk_replay_mark *mark, wk_error *err)
+{
+    char *bytes;
+    wk_run_header head;
+    WK_TRY(wk_checkpoint_read(folder, &bytes, &head, err));
+    wk_status status = WK_OK;
+    if (!wk_run_config_has_hash(p->config, head.config) || head.running != (uint64_t)p->state.count)
+        status =
+            wk_fail(err, WK_E_INPUT,
+                    "the checkpoint at agent step %" PRIu64 " belongs to another configuration; "
+                    "continue with the one in config.yaml, or choose another directory",
+                    step);
+    if (status == WK_OK)
+        status = wk_learner_restore(p->learner, folder, WK_CHECKPOINT_LEARNER_FILE, err);
+    if (status == WK_OK) status = wk_run_file_read(bytes, (size_t)head.size, &p->state, err);
+    if (status == WK_OK && p->acting) status = wk_acting_load(p->acting, p->state.acting, err);
+    *mark = head.replay;
+    free(bytes);
+    return status;
+}
+
+static wk_status load_step(const wk_checkpoints *c, uint64_t step, wk_replay_mark *mark,
+                           wk_error *err)
+{
+    wk_dir *folder = NULL;
+    WK_TRY(open_step(c->dir, step, &folder, err));
+    wk_status status = load_files(&c->parts, step, folder, mark, err);
+    wk_dir_close(folder);
+    return status;
+}
+
+// Whether the restored replay is what the loop relies on.
+static wk_status check_replay(void *parts, wk_error *err)
+{
+    const wk_checkpoint_parts *p = parts;
+    const wk_replay *replay = *p->replay;
+    for (int i = 0; i < p->state.count; i++)
+        if (wk_replay_running(replay, i) != (p->state.running[i].active != 0))
+            return wk_fail(err, WK_E_FORMAT,
+                           "the replay log and the checkpoint disagree on whether environment %d "
+                           "runs",
+                           i);
+    int64_t spaces = (int64_t)wk_space_count(p->space);
+    for (size_t i = 0; i < wk_replay_count(replay); i++)
+        if (wk_replay_at(replay, i).space >= spaces)
+            return wk_fail(err, WK_E_FORMAT,
+                           "the replay log has an episode with a θ beyond the "
+                           "domain's grid");
+    return WK_OK;
+}
+
+// Makes the replay buffer as it was at the mark. With `keep_rest` what was logged later is kept
+// under another name.
+static wk_status open_replay(wk_checkpoints *c, const wk_replay_mark *mark, bool keep_rest,
+                             wk_error *err)
+{
+    wk_checkpoint_parts *p = &c->parts;
+    wk_replay_log_config log = {.in = c->run,
+                                .directory = "replay",
+                                .keep_rest = keep_rest,
+                                .accept = check_replay,
+                                .context = p};
+    wk_replay_config sizes = wk_run_config_replay(p->config, p->state.domain);
+    sizes.pool = p->pool;
+    wk_replay_destroy(*p->replay);
+    *p->replay = NULL;
+    WK_TRY(wk_replay_create(&sizes, p->replay, err));
+    return wk_replay_log_open(&log, mark, *p->replay, p->replay_log, err);
+}
+
+// A checkpoint that cannot be resumed must not block its step when it comes again, and must not be
+// deleted either.
+static wk_status rename_damaged(const wk_checkpoints *c, uint64_t step, wk_error *err)
+{
+    char name[WK_STEP_NAME_MAX], damaged[WK_STEP_NAME_MAX];
+    wk_step_name("", step, "", name);
+    WK_TRY(wk_step_damaged_name(c->dir, step, damaged, err));
+    return wk_dir_rename(c->dir, name, damaged, err);
+}
+
+static wk_status continue_from(wk_checkpoints *c, uint64_t step, bool newest, wk_error *err)
+{
+    wk_replay_mark mark = {0};
+    WK_TRY(load_step(c, step, &mark, err));
+    return open_replay(c, &mark, !newest, err);
+}
+
+// Disks that do not answer now may do so later: what they hold is not taken for damaged.
+static wk_status unreadable(const wk_checkpoints *c, uint64_t step, wk_error *err)
+{
+    wk_error said = *err;
+    return wk_fail(err, WK_E_IO,
+                   "cannot go on from the checkpoint at agent step %" PRIu64
+                   " of '%s': %.700s. It is "
+                   "left as it is: try again, or rename it to go on from the one before",
+                   step, wk_dir_path(c->run), said.message);
+}
+
+// Continues from the newest of the steps that can be.
+static wk_status resume_any(wk_checkpoints *c, const wk_steps *steps, wk_error *err)
+{
+    size_t count = steps->count;
+    for (size_t i = count; i-- > 0;) {
+        wk_status status = continue_from(c, steps->items[i], i + 1 == count, err);
+        if (status == WK_E_INPUT || status == WK_E_MEMORY) return status;
+        if (status == WK_E_IO) return unreadable(c, steps->items[i], err);
+        if (status == WK_OK) {
+            c->resumed_from = (int64_t)steps->items[i];
+            c->saved = *c->parts.state.schedule;
+            for (size_t k = i + 1; k < count; k++)
+                WK_TRY(rename_damaged(c, steps->items[k], err));
+            return wk_dir_remove(c->dir, WK_CHECKPOINT_NONE_YET, err);
+        }
+        if (i + 1 == count) snprintf(c->trouble, sizeof c->trouble, "%s", err->message);
+    }
+    return wk_fail(err, WK_E_FORMAT,
+                   "none of the %zu checkpoints in '%s' can be continued; the newest: %.500s. "
+                   "Nothing was changed: put a sound copy of the file in its place, keep what is "
+                   "whole with 'waker ckpt %s --repair', or train anew in another directory",
+                   count, wk_dir_path(c->run), c->trouble, wk_dir_path(c->run));
+}
+
+static wk_status has_entries(const wk_dir *dir, const char *name, bool *any, wk_error *err)
+{
+    wk_dir *folder = NULL;
+    wk_names names = {0};
+    wk_status status = wk_dir_open(dir, name, &folder, err);
+    *any = false;
+    if (status == WK_E_NOT_FOUND) return WK_OK;
+    if (status == WK_OK) status = wk_dir_list(folder, &names, err);
+    *any = names.count > 0;
+    wk_names_free(&names);
+    wk_dir_close(folder);
+    return status;
+}
+
+// The name of something in the directory that a run has collected, "" when there is nothing.
+static wk_status find_results(const wk_dir *dir, char name[WK_METRICS_FILE_MAX], wk_error *err)
+{
+    static const char *const folders[] = {"replay", "snapshots"};
+    uint64_t size;
+    wk_entry entry;
+    WK_TRY(wk_tensorboard_newest(dir, name, err));
+    if (*name) return WK_OK;
+    WK_TRY(wk_dir_stat(dir, WK_METRICS_JSONL, &entry, &size, err));
+    if (entry != WK_ENTRY_NONE && size > 0)
+        snprintf(name, WK_METRICS_FILE_MAX, "%s", WK_METRICS_JSONL);
+    for (int i = 0; i < 2 && !*name; i++) {
+        bool any;
+        WK_TRY(has_entries(dir, folders[i], &any, err));
+        if (any) snprintf(name, WK_METRICS_FILE_MAX, "%s", folders[i]);
+    }
+    return WK_OK;
+}
+
+// A new run would empty what is there: only where no checkpoint was ever written may it.
+static wk_status refuse_results(const wk_checkpoints *c, wk_error *err)
+{
+    char name[WK_METRICS_FILE_MAX];
+    WK_TRY(find_results(c->run, name, err));
+    if (!*name) return WK_OK;
+    const char *path = wk_dir_path(c->run);
+    return wk_fail(err, WK_E_INPUT,
+                   "'%s' has '%s' but no checkpoint to go on from, and a new run would overwrite "
+                   "it; put the checkpoints back into '%s/checkpoints', choose another directory, "
+                   "or move '%s' away to begin anew",
+                   path, name, path, name);
+}
+
+// Opens the directory of checkpoints, makes it where a run may begin, and lists what is in it.
+static wk_status open_dir(wk_checkpoints *c, wk_steps *steps, wk_error *err)
+{
+    static const char text[] =
+        "This run has no checkpoint yet: it begins anew when it is started again.\n";
+    wk_entry begun = WK_ENTRY_NONE;
+    wk_status status = wk_dir_open_own(c->run, WK_CHECKPOINT_FOLDER, &c->dir, err);
+    if (status != WK_OK && status != WK_E_NOT_FOUND) return status;
+    if (c->dir) {
+        WK_TRY(wk_steps_list(c->dir, "", "", steps, err));
+        WK_TRY(wk_dir_stat(c->dir, WK_CHECKPOINT_NONE_YET, &begun, NULL, err));
+    }
+    if (steps->count > 0 || begun == WK_ENTRY_FILE) return WK_OK;
+    WK_TRY(refuse_results(c, err));
+    if (!c->dir) WK_TRY(wk_dir_make(c->run, WK_CHECKPOINT_FOLDER, &c->dir, err));
+    return wk_file_write_in(c->dir, WK_CHECKPOINT_NONE_YET, text, sizeof text - 1, err);
+}
+
+wk_status wk_checkpoints_open(const wk_dir *run, const wk_checkpoint_parts *parts,
+                              wk_checkpoints *c, wk_error *err)
+{
+    static const wk_replay_mark beginning;
+    wk_steps steps = {0};
+    *c = (wk_checkpoints){.run = run, .parts = *parts, .resumed_from = -1};
+    wk_status status = open_dir(c, &steps, err);
+    if (status == WK_OK && steps.count > 0) status = resume_any(c, &steps, err);
+    if (status == WK_OK) status = remove_unfinished(c->dir, err);
+    if (status == WK_OK && steps.count == 0) status = open_replay(c, &beginning, false, err);
+    wk_array_free(&steps);
+    return status;
+}
+
+void wk_checkpoints_close(wk_checkpoints *c)
+{
+    wk_dir_close(c->dir);
+    *c = (wk_checkpoints){0};
+}
+
+// Removes a file and the directory that has nothing else.
+static void remove_with_folder(const wk_dir *run, const char *folder, const char *file)
+{
+    wk_dir *dir = NULL;
+    if (wk_dir_open_own(run, folder, &dir, NULL) != WK_OK) return;
+    (void)wk_dir_remove(dir, file, NULL);
+    wk_dir_close(dir);
+    (void)wk_dir_remove_dir(run, folder, NULL);
+}
+
+void wk_checkpoints_retract(const wk_dir *run)
+{
+    char first[WK_LOG_NAME_MAX];
+    wk_log_name(0, first);
+    remove_with_folder(run, WK_CHECKPOINT_FOLDER, WK_CHECKPOINT_NONE_YET);
+    remove_with_folder(run, "replay", first);
+}

@@ -1,0 +1,73 @@
+// The one place where a run's plug-ins are loaded. A configuration says where code is; whether it
+// may be loaded is the caller's decision: the file is named on this call's command line, or it is
+// on the user's list of trusted files (base/trusted.h) with its current content. Nothing that was
+// read from a run's directory or a configuration file has code loaded by itself, and such a path is
+// never taken as relative to the current folder.
+#ifndef WK_RUN_SETUP_PLUGINS_H
+#define WK_RUN_SETUP_PLUGINS_H
+
+#include "base/log.h"
+#include "config/config.h"
+#include "env/plugins/reward_plugin.h"
+#include "run/setup/plugin_record.h"
+
+/// A plug-in that is requested.
+typedef struct wk_plugin_request {
+    const char *path; // NULL or "": none, the part is built in
+    bool named;       // by the caller, on the command line
+} wk_plugin_request;
+
+/// What a call wants loaded.
+typedef struct wk_plugin_requests {
+    wk_plugin_request domain, rule;
+    const wk_plugin_record *record; // what the run was made with; NULL: it is a new one
+    const wk_log *log;              // gets a warning for files that changed; NULL: silent
+} wk_plugin_requests;
+
+/// Loaded plug-ins. Zero-initialise; close it after everything made from them.
+typedef struct wk_run_plugins {
+    wk_plugin *plugin;   // NULL: the domain is built in
+    wk_rule_plugin rule; // its rule NULL: built in
+    wk_code_file domain_file, rule_file;
+    wk_reward_plugin rewards[WK_TASKS_MAX]; // in the order they were opened in
+    int n_rewards;
+    const wk_domain *relabelled; // the domain with rewards as tasks that the run collects;
+                                 // borrowed; NULL: it has its own tasks
+} wk_run_plugins;
+
+/// Loads them. The error for one that is neither named nor trusted says what to type.
+wk_status wk_run_plugins_open(const wk_plugin_requests *requests, wk_run_plugins *out,
+                              wk_error *err);
+/// A zeroed one is fine.
+void wk_run_plugins_close(wk_run_plugins *code);
+
+/// Files that options of a command name, NULL where they do not.
+typedef struct wk_named_plugins {
+    const char *domain;         // --plugin
+    const char *rule;           // --curriculum.plugin
+    const char *const *rewards; // --reward, [n_rewards]
+    int n_rewards;
+} wk_named_plugins;
+
+/// Loads those of the saved run in `directory`, whose configuration is given: the named files, else
+/// the run's own. With `rule` that of its curriculum too.
+wk_status wk_run_plugins_open_saved(const char *directory, const wk_run_config *config,
+                                    const wk_named_plugins *named, bool rule, const wk_log *log,
+                                    wk_run_plugins *out, wk_error *err);
+
+/// Loads a reward after those that `code` has. `recorded` is what the run's task of that name was
+/// computed by, NULL where that is not known; a trusted file must have its content.
+wk_status wk_run_plugins_open_reward(const wk_plugin_request *request, const wk_code_file *recorded,
+                                     const wk_log *log, wk_run_plugins *code, wk_code_file *file,
+                                     wk_error *err);
+
+/// Writes into the configuration the plug-ins' absolute paths and the names of their domain and
+/// rule. A run that resumes in `directory` (NULL: none) keeps the paths it began with, wherever the
+/// files are now.
+wk_status wk_run_plugins_resolve(const wk_run_plugins *code, const char *directory,
+                                 wk_run_config *config, wk_error *err);
+
+/// Writes DIRECTORY/plugin.json; nothing without plug-ins (also for NULL).
+wk_status wk_run_plugins_record(const wk_run_plugins *code, const wk_dir *directory, wk_error *err);
+
+#endif

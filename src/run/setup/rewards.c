@@ -1,0 +1,138 @@
+#include "run/setup/rewards.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static wk_status read_labels(const char *directory, const wk_domain *domain, wk_run_rewards *out,
+                             wk_error *err)
+{
+    wk_reward_labels labels = {0};
+    wk_status status = wk_reward_labels_read(directory, &labels, err);
+    if (status == WK_OK && labels.count > 0) {
+        out->items = calloc(labels.count, sizeof *out->items);
+        if (!out->items) status = wk_fail(err, WK_E_MEMORY, "no memory for rewards");
+    }
+    for (size_t i = 0; i < labels.count && status == WK_OK; i++) {
+        out->items[out->count++].label = labels.items[i];
+        if (strcmp(labels.items[i].domain, domain->name) != 0)
+            status =
+                wk_fail(err, WK_E_FORMAT, "the reward '%s' of '%s' is of the domain '%s', not '%s'",
+                        labels.items[i].name, directory, labels.items[i].domain, domain->name);
+    }
+    wk_array_free(&labels);
+    return status;
+}
+
+static wk_run_reward *find(wk_run_rewards *rewards, const char *name)
+{
+    for (int i = 0; i < rewards->count; i++)
+        if (strcmp(rewards->items[i].label.name, name) == 0) return &rewards->items[i];
+    return NULL;
+}
+
+static wk_status open_named(const char *directory, const char *path, const wk_log *log,
+                            wk_run_plugins *code, wk_run_rewards *rewards, wk_error *err)
+{
+    wk_code_file file;
+    const wk_plugin_request request = {path, true};
+    WK_TRY(wk_run_plugins_open_reward(&request, NULL, log, code, &file, err));
+    const wk_reward *loaded = code->rewards[code->n_rewards - 1].reward;
+    wk_run_reward *reward = find(rewards, loaded->name);
+    if (!reward)
+        return wk_fail(err, WK_E_NOT_FOUND,
+                       "'%s' has no task '%s'; add it with 'waker relabel %s --reward %s'",
+                       directory, loaded->name, directory, path);
+    reward->changed = strcmp(file.sha256, reward->label.file.sha256) != 0;
+    if (reward->changed)
+        wk_log_line(log, WK_LOG_WARN,
+                    "the reward %s changed since the run was relabelled: SHA-256 %.12s..., then "
+                    "%.12s...",
+                    file.path, file.sha256, reward->label.file.sha256);
+    reward->code = loaded;
+    return WK_OK;
+}
+
+// A file that is not trusted is no failure until its task is played.
+static void open_trusted(wk_run_reward *reward, const wk_log *log, wk_run_plugins *code)
+{
+    wk_code_file file;
+    const wk_plugin_request request = {reward->label.file.path, false};
+    if (reward->label.recorded) {
+        wk_fail(
+            &reward->missing, WK_E_UNSUPPORTED,
+            "its reward was computed by %s, which is no plug-in: to play for it, write it as one "
+            "(waker/reward.h) under the same name, and name that with --reward FILE",
+            reward->label.file.path);
+        return;
+    }
+    if (wk_run_plugins_open_reward(&request, &reward->label.file, log, code, &file,
+                                   &reward->missing) == WK_OK)
+        reward->code = code->rewards[code->n_rewards - 1].reward;
+}
+
+static wk_status open_code(const char *directory, const wk_named_plugins *named, const wk_log *log,
+                           wk_run_plugins *code, wk_run_rewards *rewards, wk_error *err)
+{
+    for (int i = 0; i < named->n_rewards; i++)
+        WK_TRY(open_named(directory, named->rewards[i], log, code, rewards, err));
+    for (int i = 0; i < rewards->count; i++)
+        if (!rewards->items[i].code) open_trusted(&rewards->items[i], log, code);
+    return WK_OK;
+}
+
+static wk_status extend(const wk_domain *domain, wk_run_rewards *rewards, wk_error *err)
+{
+    wk_added_task tasks[WK_TASKS_MAX];
+    if (rewards->count == 0) return WK_OK;
+    if (domain->n_tasks + rewards->count > WK_TASKS_MAX)
+        return wk_fail(err, WK_E_INPUT, "'%s' with its rewards has more than %d tasks",
+                       domain->name, WK_TASKS_MAX);
+    for (int i = 0; i < rewards->count; i++)
+        tasks[i] = (wk_added_task){rewards->items[i].label.name, rewards->items[i].code};
+    return wk_relabelled_create(domain, tasks, rewards->count, &rewards->extended, err);
+}
+
+wk_status wk_run_rewards_open(const char *directory, const wk_domain *domain,
+                              const wk_named_plugins *named, const wk_log *log,
+                              wk_run_plugins *code, wk_run_rewards *out, wk_error *err)
+{
+    WK_TRY(read_labels(directory, domain, out, err));
+    if (named) WK_TRY(open_code(directory, named, log, code, out, err));
+    return extend(domain, out, err);
+}
+
+void wk_run_rewards_close(wk_run_rewards *rewards)
+{
+    wk_relabelled_destroy(rewards->extended);
+    free(rewards->items);
+    *rewards = (wk_run_rewards){0};
+}
+
+const wk_domain *wk_run_rewards_domain(const wk_run_rewards *rewards, const wk_domain *domain)
+{
+    return rewards->extended ? wk_relabelled_domain(rewards->extended) : domain;
+}
+
+bool wk_run_rewards_in_replay(const wk_run_rewards *rewards)
+{
+    return rewards->count > 0 && rewards->items[0].label.in_replay;
+}
+
+wk_status wk_run_reward_covers(const char *directory, const wk_reward_table *table,
+                               const wk_replay *replay, wk_error *err)
+{
+    const wk_reward_label *label = &table->label;
+    for (size_t i = 0; i < wk_replay_count(replay); i++) {
+        uint64_t rows = 0;
+        wk_replay_episode episode = wk_replay_at(replay, i);
+        if (wk_reward_table_find(table, episode.id, &rows) && rows >= episode.rows) continue;
+        return wk_fail(err, WK_E_INPUT,
+                       "the task '%s' does not have episode %" PRIu64 " of '%s', which came after "
+                       "it: bring it up to date with 'waker relabel %s --%s %s%s'",
+                       label->name, episode.id, directory, directory,
+                       label->recorded ? "python" : "reward", label->file.path,
+                       label->recorded ? ":FUNCTION" : "");
+    }
+    return WK_OK;
+}

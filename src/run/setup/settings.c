@@ -1,0 +1,235 @@
+#include "run/setup/settings.h"
+
+#include "base/file.h"
+#include "run/setup/config_check.h"
+#include <stdio.h>
+#include <string.h>
+
+bool wk_run_settings_named(const wk_run_settings *given)
+{
+    return given->n_blocks > 0 || given->n_files > 0 || given->from;
+}
+
+static wk_status add_run(wk_config_blocks *blocks, const char *directory, wk_error *err)
+{
+    char path[WK_PATH_MAX];
+    WK_TRY(wk_path_join(directory, "config.yaml", path, err));
+    bool there;
+    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
+    if (!there)
+        return wk_fail(err, WK_E_INPUT,
+                       "--from: '%s' holds no run (no config.yaml); give the directory that 'waker "
+                       "train --logdir' was given",
+                       directory);
+    return wk_config_blocks_add_file(blocks, path, err);
+}
+
+// Plug-ins of a run are where its record says, which is absolute.
+static wk_status take_recorded(wk_merged_config *merged, const char *key, const char *recorded,
+                               wk_error *err)
+{
+    int field = wk_run_field_find(key, strlen(key));
+    const wk_origin *origin = &merged->origins[field];
+    if (!*recorded || !origin->file || strcmp(origin->block, WK_ORIGIN_RUN) != 0) return WK_OK;
+    return wk_run_config_set(&merged->config, field, recorded, err);
+}
+
+static wk_status take_plugins(const char *directory, wk_merged_config *merged, wk_error *err)
+{
+    wk_plugin_record record = {0};
+    WK_TRY(wk_plugin_record_read(directory, &record, err));
+    wk_status status = take_recorded(merged, "plugin", record.domain_file.path, err);
+    if (status == WK_OK)
+        status = take_recorded(merged, "curriculum.plugin", record.rule_file.path, err);
+    wk_plugin_record_free(&record);
+    return status;
+}
+
+static wk_status warn_of_conflicts(const wk_run_settings *given, const wk_config_blocks *blocks,
+                                   const wk_log *log, wk_error *err)
+{
+    wk_text lines = {0};
+    wk_status status = wk_config_conflicts(blocks, given->blocks, given->n_blocks, &lines, err);
+    for (const char *line = wk_text_get(&lines); *line; line += strcspn(line, "\n") + 1)
+        wk_log_line(log, WK_LOG_WARN, "--configs: %.*s", (int)strcspn(line, "\n"), line);
+    wk_text_free(&lines);
+    return status;
+}
+
+wk_status wk_run_settings_merge(const wk_run_settings *given, const wk_log *log,
+                                wk_config_blocks **blocks, wk_merged_config *out, wk_error *err)
+{
+    *blocks = NULL;
+    WK_TRY(wk_config_blocks_create(blocks, err));
+    WK_TRY(wk_config_blocks_add_embedded(*blocks, err));
+    if (given->from) WK_TRY(add_run(*blocks, given->from, err));
+    for (size_t i = 0; i < given->n_files; i++)
+        WK_TRY(wk_config_blocks_add_file(*blocks, given->files[i], err));
+    WK_TRY(wk_config_merge(*blocks, given->blocks, given->n_blocks, given->keys, given->n_keys, out,
+                           err));
+    WK_TRY(warn_of_conflicts(given, *blocks, log, err));
+    return given->from ? take_plugins(given->from, out, err) : WK_OK;
+}
+
+static wk_origin *origin_of(wk_merged_config *merged, const char *key)
+{
+    return &merged->origins[wk_run_field_find(key, strlen(key))];
+}
+
+// A value that was not set.
+static bool is_default(wk_merged_config *merged, const char *key)
+{
+    const wk_origin *origin = origin_of(merged, key);
+    return origin->file && strcmp(origin->block, WK_ORIGIN_DEFAULTS) == 0;
+}
+
+static bool is_named(wk_merged_config *merged, const char *key)
+{
+    return !origin_of(merged, key)->file;
+}
+
+// Takes the plug-in of the run in the directory where the command left the choice to it; one that
+// it leaves out otherwise is an error.
+static wk_status go_on(wk_merged_config *merged, const char *name, const char *key,
+                       const char *configured, const char *recorded, wk_error *err)
+{
+    int field = wk_run_field_find(key, strlen(key));
+    const char *value = (const char *)&merged->config + wk_run_fields[field].offset;
+    if (*value || !*configured) return WK_OK;
+    const char *path = *recorded ? recorded : configured;
+    if (is_default(merged, name) && is_default(merged, key))
+        return wk_run_config_set(&merged->config, field, path, err);
+    wk_text word = {0};
+    wk_text_shell_quote(&word, path);
+    wk_fail(err, WK_E_INPUT,
+            "the directory holds a run with a plug-in; to go on with it add --%s %s, else choose "
+            "another logdir",
+            key, wk_text_get(&word));
+    wk_text_free(&word);
+    return WK_E_INPUT;
+}
+
+static wk_status go_on_in(const char *directory, const wk_plugin_record *record,
+                          wk_merged_config *merged, wk_error *err)
+{
+    char path[WK_PATH_MAX];
+    wk_run_config before;
+    WK_TRY(wk_path_join(directory, "config.yaml", path, err));
+    bool there;
+    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
+    if (!there) return WK_OK;
+    WK_TRY(wk_run_config_read(path, &before, err));
+    WK_TRY(go_on(merged, "domain", "plugin", before.plugin, record->domain_file.path, err));
+    return go_on(merged, "curriculum.rule", "curriculum.plugin", before.curriculum_plugin,
+                 record->rule_file.path, err);
+}
+
+// A command that names something else than its plug-in has would not get it.
+static wk_status check_name(wk_merged_config *merged, const char *name, const char *key,
+                            const char *named, const char *has, wk_error *err)
+{
+    if (!is_named(merged, name) || !is_named(merged, key) || strcmp(named, has) == 0) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "%s '%s' and %s, which has '%s': leave one of the two out",
+                   name, named, key, has);
+}
+
+// Runs of older programs have the default, whatever the rule of their plug-in says.
+static wk_status began_with_default(const char *directory, bool *out, wk_error *err)
+{
+    char path[WK_PATH_MAX];
+    wk_run_config before;
+    WK_TRY(wk_path_join(directory, "config.yaml", path, err));
+    WK_TRY(wk_file_exists_in(NULL, path, out, err));
+    if (!*out) return WK_OK;
+    WK_TRY(wk_run_config_read(path, &before, err));
+    *out = before.prefill == wk_run_config_default().prefill;
+    return WK_OK;
+}
+
+// The rule of a plug-in has no block: its prefill is the default of a run.
+static wk_status take_prefill(wk_merged_config *merged, const char *directory,
+                              const wk_run_plugins *code, wk_error *err)
+{
+    char text[16];
+    bool keep = false;
+    int prefill = code->rule.rule->prefill;
+    if (prefill == 0 || !is_default(merged, "prefill")) return WK_OK;
+    if (directory) WK_TRY(began_with_default(directory, &keep, err));
+    if (keep) return WK_OK;
+    snprintf(text, sizeof text, "%d", prefill);
+    *origin_of(merged, "prefill") = *origin_of(merged, "curriculum.plugin");
+    wk_status status = wk_run_config_set(&merged->config, WK_RUN_prefill_INDEX, text, err);
+    return status == WK_OK || !err ? status
+                                   : wk_fail_context(err, "plug-in '%s'", code->rule_file.path);
+}
+
+static wk_status open_code(wk_merged_config *merged, const char *directory,
+                           const wk_plugin_record *record, const wk_log *log, wk_run_plugins *code,
+                           wk_error *err)
+{
+    if (directory) WK_TRY(go_on_in(directory, record, merged, err));
+    const wk_plugin_requests requests = {
+        .domain = {merged->config.plugin, is_named(merged, "plugin")},
+        .rule = {merged->config.curriculum_plugin, is_named(merged, "curriculum.plugin")},
+        .record = record,
+        .log = log};
+    WK_TRY(wk_run_plugins_open(&requests, code, err));
+    const wk_run_config *config = &merged->config;
+    if (code->plugin)
+        WK_TRY(check_name(merged, "domain", "plugin", config->domain,
+                          wk_plugin_domain(code->plugin)->name, err));
+    if (code->rule.rule)
+        WK_TRY(check_name(merged, "curriculum.rule", "curriculum.plugin", config->curriculum_rule,
+                          code->rule.rule->name, err));
+    // The names come from where the files do.
+    if (code->plugin) *origin_of(merged, "domain") = *origin_of(merged, "plugin");
+    if (code->rule.rule) {
+        *origin_of(merged, "curriculum.rule") = *origin_of(merged, "curriculum.plugin");
+        WK_TRY(take_prefill(merged, directory, code, err));
+    }
+    return wk_run_plugins_resolve(code, directory, &merged->config, err);
+}
+
+wk_status wk_run_settings_open(wk_merged_config *merged, const char *directory, const wk_log *log,
+                               wk_run_plugins *code, wk_error *err)
+{
+    wk_run_world world;
+    wk_plugin_record record = {0};
+    if (directory) WK_TRY(wk_plugin_record_read(directory, &record, err));
+    wk_status status = open_code(merged, directory, &record, log, code, err);
+    wk_plugin_record_free(&record);
+    if (status == WK_OK) status = wk_run_world_open(&merged->config, code, NULL, &world, err);
+    if (status == WK_OK) status = wk_run_config_check(&merged->config, world.domain, err);
+    return status;
+}
+
+static wk_status holds_run(const char *directory, bool *there, wk_error *err)
+{
+    char path[WK_PATH_MAX];
+    WK_TRY(wk_path_join(directory, "config.yaml", path, err));
+    return wk_file_exists_in(NULL, path, there, err);
+}
+
+wk_status wk_run_settings_resolve(const wk_run_settings *given, const char *directory,
+                                  const wk_log *log, wk_run_config *out, wk_run_plugins *code,
+                                  wk_error *err)
+{
+    wk_config_blocks *blocks = NULL;
+    wk_merged_config merged;
+    wk_run_settings settings = *given;
+    bool there;
+    WK_TRY(holds_run(directory, &there, err));
+    if (!wk_run_settings_named(given) && there) settings.from = directory;
+    wk_status status = wk_run_settings_merge(&settings, log, &blocks, &merged, err);
+    // Before the settings are checked: a directory that was mistyped is not about them.
+    if (status == WK_OK && !wk_run_settings_named(&settings))
+        status = wk_fail(err, WK_E_INPUT,
+                         "'%s' holds no run to go on with; for a new one say what to train with "
+                         "--configs, for example --configs clean-up waker-m quick ('waker config "
+                         "--list' has all; 'defaults' is the paper's), or --from RUN",
+                         directory);
+    if (status == WK_OK) status = wk_run_settings_open(&merged, directory, log, code, err);
+    wk_config_blocks_destroy(blocks);
+    if (status == WK_OK) *out = merged.config;
+    return status;
+}
