@@ -23,12 +23,14 @@ const wk_case_metric wk_case_metrics[WK_CASE_METRICS] = {
 
 double wk_episode_metric(const wk_eval_episode *episode, const wk_case_metric *metric)
 {
-    return *(const double *)((const char *)episode + metric->episode);
+    const void *at = (const char *)episode + metric->episode;
+    return *(const double *)at;
 }
 
 double wk_case_metric_mean(const wk_case_result *result, const wk_case_metric *metric)
 {
-    return *(const double *)((const char *)result + metric->mean);
+    const void *at = (const char *)result + metric->mean;
+    return *(const double *)at;
 }
 
 wk_status wk_score_compute(const double *values, int count, wk_score *out, wk_error *err)
@@ -109,10 +111,11 @@ static double mean_indicator(const wk_case_result *c, int k)
 
 static void average_metrics(wk_case_result *c)
 {
-    for (const wk_case_metric *m = wk_case_metrics; m < wk_case_metrics + WK_CASE_METRICS; m++)
+    for (const wk_case_metric *m = wk_case_metrics; m < wk_case_metrics + WK_CASE_METRICS; m++) {
+        void *at = (char *)c + m->mean;
         for (int i = 0; i < c->set.episodes && m->episode; i++)
-            *(double *)((char *)c + m->mean) +=
-                wk_episode_metric(&c->episodes[i], m) / c->set.episodes;
+            *(double *)at += wk_episode_metric(&c->episodes[i], m) / c->set.episodes;
+    }
 }
 
 static wk_status score(wk_case_result *c, int task, wk_error *err)
