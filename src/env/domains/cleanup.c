@@ -15,7 +15,7 @@
 
 enum {
     ENGINE_STEPS = 2, // per agent step
-    TIME_STEPS = 10,  // of MuJoCo per engine step
+    TIME_STEPS = 10,  // of MuJoCo per control step
     TRAINING_ARENAS = 5,
     GRID = 35,     // sum over the training arenas a of (a+1)(a+2)/2
     CELL_SIDE = 8, // cells along each side of an arena
@@ -255,7 +255,7 @@ static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t e
     return WK_OK;
 }
 
-// One engine step; false when the simulation broke down.
+// One control step; false when the simulation broke down.
 static bool engine_step(cleanup *world, double *rewards)
 {
     if (!wk_physics_run(world->model, world->data, TIME_STEPS)) return false;
