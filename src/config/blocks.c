@@ -259,7 +259,7 @@ static wk_status merge_values(const wk_yaml *file, int block, const char *name,
         const wk_yaml_value *value = &file->values.items[i];
         if (value->block != block || (block < 0 && wk_yaml_is_format(value))) continue;
         const assignment a = {
-            value->key, value->text, value->is_list, {file->name, name, value->line}};
+            value->key, value->text, value->is_list, {file->name, name, value->line, false}};
         wk_status status = apply(merged, &a, err);
         if (status != WK_OK)
             return err ? wk_fail_context(err, "%s:%d", file->name, value->line) : status;
@@ -294,11 +294,33 @@ wk_status wk_config_merge_setting(const wk_setting *setting, wk_merged_config *m
     return status == WK_OK || !err ? status : wk_fail_context(err, "command line");
 }
 
+// Runs in files have all their values.
+static bool has_run(const wk_config_blocks *blocks)
+{
+    for (size_t i = 0; i < blocks->files.count; i++)
+        if (blocks->files.items[i].blocks.count == 0) return true;
+    return false;
+}
+
+static wk_status merge_implied(const wk_config_blocks *blocks, wk_merged_config *merged,
+                               wk_error *err)
+{
+    int block;
+    const wk_yaml *file = find_block(blocks, WK_IMPLIED_BLOCK, &block);
+    if (!file || has_run(blocks)) return WK_OK;
+    const char *name = file->blocks.items[block].name;
+    WK_TRY(merge_values(file, block, name, merged, err));
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
+        merged->origins[i].implied = merged->origins[i].block == name;
+    return WK_OK;
+}
+
 wk_status wk_config_merge(const wk_config_blocks *blocks, const char *const *names, size_t n_names,
                           const wk_setting *settings, size_t n_settings, wk_merged_config *out,
                           wk_error *err)
 {
     WK_TRY(wk_config_merge_defaults(blocks, out, err));
+    WK_TRY(merge_implied(blocks, out, err));
     for (size_t i = 0; i < blocks->files.count; i++)
         if (blocks->files.items[i].blocks.count == 0)
             WK_TRY(merge_values(&blocks->files.items[i], -1, WK_ORIGIN_RUN, out, err));

@@ -1,7 +1,7 @@
-// Named blocks of settings and how they become one configuration: blocks apply from left to right
-// over `defaults`, then the settings of the command line. A file may also be the config.yaml of a
-// run, which has no blocks: it applies between the defaults and the blocks. Every value remembers
-// where it came from.
+// Named blocks of settings and how they become one configuration: the named blocks apply from left
+// to right over `defaults` and the block of the default exploration, then the settings of the
+// command line. A file may also be the config.yaml of a run, which has no blocks: it applies in
+// place of the block of the default exploration. Every value remembers where it came from.
 #ifndef WK_CONFIG_BLOCKS_H
 #define WK_CONFIG_BLOCKS_H
 
@@ -35,7 +35,12 @@ const char *wk_config_blocks_file(const wk_config_blocks *blocks, size_t i);
 typedef struct wk_origin {
     const char *file, *block;
     int line;
+    bool implied; // by a block that applies without being named (WK_IMPLIED_BLOCK)
 } wk_origin;
+
+/// The block that every new configuration begins with, after `defaults`: how plan2explore explores.
+/// It is not in `defaults` because those are what runs of older versions had.
+#define WK_IMPLIED_BLOCK "plan2explore"
 
 /// The `block` of values from a run's config.yaml, and of those that nothing set.
 #define WK_ORIGIN_RUN "run"
@@ -66,7 +71,8 @@ wk_status wk_config_merge_block(const wk_config_blocks *blocks, const char *name
 wk_status wk_config_merge_setting(const wk_setting *setting, wk_merged_config *merged,
                                   wk_error *err);
 
-/// All of it: defaults, files without blocks, the named blocks, the settings.
+/// All of it: defaults, files without blocks (or, if there are none, WK_IMPLIED_BLOCK), the named
+/// blocks, the settings.
 wk_status wk_config_merge(const wk_config_blocks *blocks, const char *const *names, size_t n_names,
                           const wk_setting *settings, size_t n_settings, wk_merged_config *out,
                           wk_error *err);

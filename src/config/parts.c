@@ -128,7 +128,9 @@ wk_status wk_learner_config_of_blocks(const char *const *names, size_t count,
     wk_merged_config merged;
     WK_TRY(wk_config_blocks_create(&blocks, err));
     wk_status status = wk_config_blocks_add_embedded(blocks, err);
-    if (status == WK_OK) status = wk_config_merge(blocks, names, count, NULL, 0, &merged, err);
+    if (status == WK_OK) status = wk_config_merge_defaults(blocks, &merged, err);
+    for (size_t i = 0; i < count && status == WK_OK; i++)
+        status = wk_config_merge_block(blocks, names[i], &merged, err);
     if (status == WK_OK) *out = learner_part(&merged.config);
     wk_config_blocks_destroy(blocks);
     return status;

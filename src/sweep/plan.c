@@ -67,7 +67,7 @@ static wk_status apply_keys(const wk_sweep_grid *grid, const wk_sweep_settings *
         const wk_setting *key = &settings->keys[i];
         int field = wk_run_field_find(key->key, key->key_length);
         WK_TRY(wk_run_config_set(&out->config, field, key->value, err));
-        out->origins[field] = (wk_origin){grid->name, "keys", 0};
+        out->origins[field] = (wk_origin){.file = grid->name, .block = "keys"};
     }
     return WK_OK;
 }

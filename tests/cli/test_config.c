@@ -15,7 +15,7 @@ static void the_listing_has_values_sources_and_what_differs_from_the_paper(void 
     assert_non_null(strstr(r.out, "command line"));
     assert_non_null(strstr(r.out, "curriculum rules (waker-r)"));
     assert_non_null(strstr(r.out, "presets.yaml:"));
-    assert_non_null(strstr(r.out, "3 of "));
+    assert_non_null(strstr(r.out, "5 of "));
     r = program_run("config --configs terrain-walker waker-r plan2explore paper");
     program_expect_success(r);
     assert_non_null(strstr(r.out, "policy.exploration_rate     3.0e-05         differs: 0"));

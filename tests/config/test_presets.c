@@ -135,13 +135,13 @@ static void the_learner_gets_what_the_blocks_say(void **state)
 {
     (void)state;
     wk_error err = {0};
-    static const char *const names[] = {"clean-up", "waker-m", "paper"};
-    wk_run_config c = merged(names, 3);
+    static const char *const names[] = {"clean-up", "waker-m", "plan2explore", "paper"};
+    wk_run_config c = merged(names, 4);
     const wk_domain *domain;
     assert_ok(wk_domain_find("clean-up", &domain, &err));
     wk_learner_config ours, alone;
     assert_ok(wk_run_config_learner(&c, domain, &ours, &err));
-    assert_ok(wk_learner_config_of_blocks(names, 3, &alone, &err));
+    assert_ok(wk_learner_config_of_blocks(names, 4, &alone, &err));
 #define FIELD(kind, name, ...) assert_true(ours.name == alone.name);
     WK_LEARNER_FIELDS(FIELD)
 #undef FIELD
@@ -154,6 +154,38 @@ static void the_learner_gets_what_the_blocks_say(void **state)
     assert_near(ours.model_rate, 2e-4, 1e-9);
     assert_refused(wk_learner_config_of_blocks(&(const char *){"papr"}, 1, &alone, &err),
                    WK_E_NOT_FOUND, "paper");
+}
+
+static void new_runs_explore_as_the_block_says_unless_another_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *blocks[2];
+        double rate, saturation;
+    } rows[] = {{{"clean-up", "quick"}, 3e-5, 1}, {{"clean-up", "plan2explore"}, 3e-5, 1},
+                {{"clean-up", "random"}, 0, 0},   {{"clean-up", "authors"}, 0, 0},
+                {{"clean-up", "defaults"}, 0, 0}, {{"dr", "toy"}, 0, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        wk_run_config c = merged(rows[i].blocks, 2);
+        assert_near(c.exploration_rate, rows[i].rate, 0);
+        assert_near(c.saturation_scale, rows[i].saturation, 0);
+    }
+}
+
+// A run has all its values, so nothing is implied where one is in a file.
+static void the_settings_of_a_run_stay_as_they_are(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_merged_config m;
+    wk_config_blocks *blocks = embedded();
+    static const char run[] = "policy.rate: 0.002\n";
+    assert_ok(wk_config_blocks_add(blocks, "run.yaml", run, strlen(run), &err));
+    assert_ok(wk_config_merge(blocks, NULL, 0, NULL, 0, &m, &err));
+    assert_near(m.config.policy_rate, 0.002, 0);
+    assert_near(m.config.exploration_rate, 0, 0);
+    assert_near(m.config.saturation_scale, 0, 0);
+    wk_config_blocks_destroy(blocks);
 }
 
 static void the_learners_own_defaults_are_the_papers_for_the_terrain(void **state)
@@ -333,6 +365,8 @@ int main(void)
         cmocka_unit_test(the_block_of_a_rule_sets_the_rule_and_its_own_prefill_only),
         cmocka_unit_test(curricula_start_from_their_own_defaults),
         cmocka_unit_test(the_learner_gets_what_the_blocks_say),
+        cmocka_unit_test(new_runs_explore_as_the_block_says_unless_another_is_named),
+        cmocka_unit_test(the_settings_of_a_run_stay_as_they_are),
         cmocka_unit_test(the_learners_own_defaults_are_the_papers_for_the_terrain),
         cmocka_unit_test(a_text_with_choices_is_its_place_in_the_learner_and_checked),
         cmocka_unit_test(the_benches_have_the_sizes_of_the_presets),

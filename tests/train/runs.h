@@ -17,12 +17,12 @@
 #include <unistd.h>
 
 /// A run of about 60 updates in a fraction of a second, as options of the program.
-#define TINY_OPTIONS                                                                               \
-    "--configs toy --seed 5 --steps 400 --prefill 60 --env.count 3 --env.threads 1 "               \
-    "--train_every 6 --replay.capacity 2000 --encoder.depth 1 --rssm.deter 6 --rssm.hidden 6 "     \
-    "--rssm.stoch 3 --rssm.classes 3 --units 6 --layers 1 --ensemble.size 2 --batch 2 "            \
-    "--length 6 --horizon 3 --checkpoint.every_steps 50 --snapshot.every 200 --log.every 30 "      \
-    "--log.images_every 90"
+#define TINY_OPTIONS "--configs toy " TINY_KEYS
+#define TINY_KEYS                                                                                  \
+    "--seed 5 --steps 400 --prefill 60 --env.count 3 --env.threads 1 --train_every 6 "             \
+    "--replay.capacity 2000 --encoder.depth 1 --rssm.deter 6 --rssm.hidden 6 --rssm.stoch 3 "      \
+    "--rssm.classes 3 --units 6 --layers 1 --ensemble.size 2 --batch 2 --length 6 --horizon 3 "    \
+    "--checkpoint.every_steps 50 --snapshot.every 200 --log.every 30 --log.images_every 90"
 
 /// The same for a run inside the test.
 static inline wk_run_config tiny_run(void)

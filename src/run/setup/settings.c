@@ -203,6 +203,27 @@ wk_status wk_run_settings_open(wk_merged_config *merged, const char *directory, 
     return status;
 }
 
+// A run that an older version began without the implied block has the defaults in its place, and
+// keeps them.
+static wk_status keep_defaults(const char *directory, wk_merged_config *merged, wk_error *err)
+{
+    char path[WK_PATH_MAX];
+    wk_run_config before, defaults = wk_run_config_default();
+    WK_TRY(wk_path_join(directory, "config.yaml", path, err));
+    WK_TRY(wk_run_config_read(path, &before, err));
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        if (!merged->origins[i].implied || !wk_run_config_same(&before, &defaults, i)) continue;
+        wk_text value = {0};
+        wk_run_config_get(&defaults, i, &value);
+        wk_status status = value.failed
+                               ? wk_fail(err, WK_E_MEMORY, "no memory for the configuration")
+                               : wk_run_config_set(&merged->config, i, wk_text_get(&value), err);
+        wk_text_free(&value);
+        WK_TRY(status);
+    }
+    return WK_OK;
+}
+
 static wk_status holds_run(const char *directory, bool *there, wk_error *err)
 {
     char path[WK_PATH_MAX];
@@ -228,6 +249,7 @@ wk_status wk_run_settings_resolve(const wk_run_settings *given, const char *dire
                          "--configs, for example --configs clean-up waker-m quick ('waker config "
                          "--list' has all; 'defaults' is the paper's), or --from RUN",
                          directory);
+    if (status == WK_OK && there) status = keep_defaults(directory, &merged, err);
     if (status == WK_OK) status = wk_run_settings_open(&merged, directory, log, code, err);
     wk_config_blocks_destroy(blocks);
     if (status == WK_OK) *out = merged.config;
