@@ -112,17 +112,17 @@ static int ranges_of(const wk_plan *plan, int tensor, range out[2])
 {
     const wk_tensor_info *info = wk_info(plan->graph, tensor);
     wk_place place = plan->places[tensor];
-    size_t size = wk_type_size(info->type), half = size / 2;
+    size_t size = wk_type_size(info->type), bf16_size = size / 2;
     unsigned formats = plan->formats[info->root];
     int count = 0;
     if (place.of) return 0;
     if (formats == WK_FORMAT_PADDED_BF16) {
         size_t cols = wk_shape_width(info->type.shape), rows = size / sizeof(float) / cols;
-        half = rows * ((cols + 7) / 8 * 8) * 2;
-        assert_int_equal(wk_plan_padded_size(info->type.shape), half);
+        bf16_size = rows * ((cols + 7) / 8 * 8) * 2;
+        assert_int_equal(wk_plan_padded_size(info->type.shape), bf16_size);
     }
     if (formats & WK_FORMAT_F32) out[count++] = (range){place.offset, place.offset + size};
-    if (formats != WK_FORMAT_F32) out[count++] = (range){place.bf16, place.bf16 + half};
+    if (formats != WK_FORMAT_F32) out[count++] = (range){place.bf16, place.bf16 + bf16_size};
     for (int i = 0; i < count; i++)
         assert_true(out[i].begin != WK_NOWHERE && out[i].end <= plan->temporary_size);
     return count;

@@ -263,7 +263,7 @@ static __device__ void store_colours(const wk_planes &j, const front *f, const f
 #pragma unroll
     for (int i = 0; i < 6; i += 2) {
         if (j.out.x) *(j.out.x + place + i).at<float2>() = make_float2(v[i], v[i + 1]);
-        if (j.out.half) *(j.out.half + place + i).at<unsigned>() = wk_two_halves(v[i], v[i + 1]);
+        if (j.out.bf16) *(j.out.bf16 + place + i).at<unsigned>() = wk_pack_bf16(v[i], v[i + 1]);
     }
 }
 

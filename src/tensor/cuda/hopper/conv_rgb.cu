@@ -68,8 +68,8 @@ static __device__ void fetch_pixels(const wk_pixels &x, unsigned tile, pixels &t
             uint2 v = make_uint2(0, 0);
             if (real && x.bytes)
                 v.x = (x.bytes + 3 * at).at<const uint16_t>()[k];
-            else if (real && x.numbers.half)
-                v.x = (x.numbers.half + 3 * at).at<const unsigned>()[k];
+            else if (real && x.numbers.bf16)
+                v.x = (x.numbers.bf16 + 3 * at).at<const unsigned>()[k];
             else if (real)
                 v = (x.numbers.x + 3 * at).at<const uint2>()[k];
             to.v[i][2 * k] = v.x, to.v[i][2 * k + 1] = v.y;
@@ -80,9 +80,9 @@ static __device__ void fetch_pixels(const wk_pixels &x, unsigned tile, pixels &t
 // Two numbers in bf16.
 static __device__ unsigned two_numbers(const wk_pixels &x, unsigned first, unsigned second)
 {
-    if (x.bytes) return wk_two_halves(wk_pixel(first & 0xffu), wk_pixel(first >> 8));
-    if (x.numbers.half) return first;
-    return wk_two_halves(__uint_as_float(first), __uint_as_float(second));
+    if (x.bytes) return wk_pack_bf16(wk_pixel(first & 0xffu), wk_pixel(first >> 8));
+    if (x.numbers.bf16) return first;
+    return wk_pack_bf16(__uint_as_float(first), __uint_as_float(second));
 }
 
 template <int TAPS>
@@ -181,15 +181,15 @@ template <int PIECES, int W> struct slopes {
 
     __device__ void fetch(const wk_planes &j, const piece<PIECES, W> &p, unsigned tile)
     {
-        if (!j.sloped || !j.slope.half || threadIdx.x >= COPIERS) return;
+        if (!j.sloped || !j.slope.bf16 || threadIdx.x >= COPIERS) return;
 #pragma unroll
         for (unsigned i = 0; i < small_tile<PIECES, W>::passes; i++) {
             unsigned at;
             if (!p.find(j.result, tile / TILES, (int)(tile % TILES * LINES), i, &at)) continue;
             if constexpr (W == 8) {
-                v[i] = (j.slope.half + at).template at<const uint4>()[0];
+                v[i] = (j.slope.bf16 + at).template at<const uint4>()[0];
             } else {
-                uint2 two = (j.slope.half + at).template at<const uint2>()[0];
+                uint2 two = (j.slope.bf16 + at).template at<const uint2>()[0];
                 v[i].x = two.x, v[i].y = two.y;
             }
         }
@@ -197,12 +197,12 @@ template <int PIECES, int W> struct slopes {
 
     __device__ wk_columns<W> get(const wk_planes &j, unsigned i, unsigned at) const
     {
-        if (j.sloped && !j.slope.half) return wk_get_columns<W>(j.slope, at);
+        if (j.sloped && !j.slope.bf16) return wk_get_columns<W>(j.slope, at);
         const unsigned word[] = {v[i].x, v[i].y, v[i].z, v[i].w};
         wk_columns<W> c;
 #pragma unroll
         for (int k = 0; k < W; k += 2) {
-            float2 two = wk_two_floats(word[k / 2]);
+            float2 two = wk_unpack_bf16(word[k / 2]);
             c.v[k] = two.x, c.v[k + 1] = two.y;
         }
         return c;

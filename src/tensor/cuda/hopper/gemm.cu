@@ -186,9 +186,9 @@ static bool map_term(map_maker make, const wk_hopper_product *p, int i, unsigned
 static bool map_results(map_maker make, const wk_hopper_product *p, unsigned cols, hopper_job *j)
 {
     enum { ROWS = 16 };
-    operand_map o = {p->out.half, j->stacks, p->m, p->n, p->n, p->m * p->n, ROWS, cols};
+    operand_map o = {p->out.bf16, j->stacks, p->m, p->n, p->n, p->m * p->n, ROWS, cols};
     if (j->kind <= EPILOGUE_SLOPE_SUMS && !encode(make, &o, &j->out_map)) return false;
-    o.x = p->y.half;
+    o.x = p->y.bf16;
     return !has_slopes(j->kind) || encode(make, &o, &j->y_map);
 }
 
@@ -206,7 +206,7 @@ static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, map_maker 
     j.tiles_n = (j.n + N - 1) / N;
     j.tiles = (j.m + CLUSTER * T::ROWS - 1) / (CLUSTER * T::ROWS) * j.stacks * j.tiles_n;
     j.elu = p->activation == WK_ELU;
-    j.slope = (p->y.x || p->y.half) && p->slope == WK_ELU;
+    j.slope = (p->y.x || p->y.bf16) && p->slope == WK_ELU;
     j.stride_bias = (unsigned)p->stride_bias;
     j.bias = p->bias;
     j.add = p->add;

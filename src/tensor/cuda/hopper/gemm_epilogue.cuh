@@ -13,7 +13,7 @@ static inline epilogue_kind kind_of(const wk_hopper_product *p)
     bool elu = p->activation == WK_ELU, slope = p->slope == WK_ELU;
     if (p->n % 8 != 0) return EPILOGUE_PAIRS;
     if (!p->out.x && !p->add && !slope) return elu ? EPILOGUE_ELU : EPILOGUE_BIAS;
-    if (!p->out.x && !p->add && !p->bias && !elu && p->y.half && p->transpose_b)
+    if (!p->out.x && !p->add && !p->bias && !elu && p->y.bf16 && p->transpose_b)
         return p->sums ? EPILOGUE_SLOPE_SUMS : EPILOGUE_SLOPE;
     return elu || slope ? EPILOGUE_ANY : EPILOGUE_SUM;
 }
@@ -218,7 +218,7 @@ struct biases {
 static __device__ inline float2 slope_pair(float a, float b, unsigned y)
 {
     __nv_bfloat162 low = __hmin2_nan(*(__nv_bfloat162 *)&y, __float2bfloat162_rn(0.0f));
-    float2 of = wk_two_floats(*(unsigned *)&low);
+    float2 of = wk_unpack_bf16(*(unsigned *)&low);
     return make_float2(a * (of.x + 1.0f), b * (of.y + 1.0f));
 }
 
@@ -230,7 +230,7 @@ static __device__ inline float2 finish_two(float a, float b, float2 bias, unsign
     a += bias.x;
     b += bias.y;
     if (KIND == EPILOGUE_ELU)
-        return make_float2(wk_activate_half(WK_ELU, a), wk_activate_half(WK_ELU, b));
+        return make_float2(wk_activate_bf16(WK_ELU, a), wk_activate_bf16(WK_ELU, b));
     return make_float2(a, b);
 }
 
@@ -238,7 +238,7 @@ template <epilogue_kind KIND>
 static __device__ inline unsigned finish_pair(float a, float b, float2 bias, unsigned y)
 {
     float2 two = finish_two<KIND>(a, b, bias, y);
-    return wk_two_halves(two.x, two.y);
+    return wk_pack_bf16(two.x, two.y);
 }
 
 // Sums over the warp's sixteen rows of eight times eight columns, of which a lane has a pair of
@@ -325,8 +325,8 @@ static __device__ inline void write_parts(const hopper_job &j, float (&d)[N / 2]
             }
             float2 upper = finish_two<KIND>(of[0], of[1], bias, y[0]);
             float2 lower = finish_two<KIND>(of[2], of[3], bias, y[1]);
-            word[2 * i] = wk_two_halves(upper.x, upper.y);
-            word[2 * i + 1] = wk_two_halves(lower.x, lower.y);
+            word[2 * i] = wk_pack_bf16(upper.x, upper.y);
+            word[2 * i + 1] = wk_pack_bf16(lower.x, lower.y);
             rows[i] = make_float2(upper.x + lower.x, upper.y + lower.y);
         }
         if (KIND == EPILOGUE_SLOPE_SUMS) put_sums<BLOCKS>(j, rows, mine);

@@ -290,7 +290,7 @@ static bool map_operands(map_maker make, const wk_hopper_product *p, resident_jo
     (p->transpose_b ? step.box_cols : step.box_rows) = K_STEP;
     j->move_a = t->stride_a ? 1 : 0;
     j->move_b = t->stride_b ? 1 : 0;
-    operand_map y = {p->y.half, p->stacks, p->m, p->n, p->n, p->m * p->n, TILE, COLS};
+    operand_map y = {p->y.bf16, p->stacks, p->m, p->n, p->n, p->m * p->n, TILE, COLS};
     if (!encode(make, &a, &j->a) || (y.x && !encode(make, &y, &j->y))) return false;
     if (!p->transpose_b)
         return encode(make, &block, &j->block[0]) && encode(make, &step, &j->step[0]);
@@ -316,7 +316,7 @@ bool wk_hopper_multiply_resident(const wk_cuda_call *c, const wk_hopper_product 
     j.tiles = j.tiles_m * (unsigned)p->stacks;
     j.terms = blocks_of_terms(p->term[0].k);
     j.result = {(unsigned)p->m, (unsigned)p->n, (unsigned)p->stride_bias,
-                p->bias,        p->y.half,      p->out.half};
+                p->bias,        p->y.bf16,      p->out.bf16};
     epilogue_kind kind = kind_of(p);
     if (kind == EPILOGUE_SLOPE)
         launch<true, EPILOGUE_SLOPE>(c, j);

@@ -178,7 +178,7 @@ static void convolve(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_
         wk_ptr<float> out = y + first * z->small_count;
         collect_block(c, z, images, x.x + first * z->large_count, patches);
         wk_cuda_product p = product_of((size_t)images * z->pixels, z->small_c, z->patch);
-        p.half_a = in_bf16(c);
+        p.bf16_a = in_bf16(c);
         (void)wk_cuda_gemm(c, &p, collected(c, patches), w, out);
         finish(c, images * z->small_count, z->small_c, bias, out);
     }
@@ -285,7 +285,7 @@ static void sum_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned 
     wk_cuda_product p = product_of(z->patch, z->small_c, (size_t)images * z->pixels);
     p.stacks = groups;
     p.transpose_a = true;
-    p.half_a = in_bf16(c);
+    p.bf16_a = in_bf16(c);
     p.stride_a = p.k * z->patch;
     p.stride_b = p.k * z->small_c;
     p.stride_c = z->weights;

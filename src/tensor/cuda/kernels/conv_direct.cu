@@ -48,7 +48,7 @@ wk_ptr<const __nv_bfloat16> wk_cuda_pad_rgb(const wk_cuda_call *c, size_t pixels
     wk_cuda_each(c, pixels, [=] __device__(unsigned i) {
         size_t at = (size_t)i * 3;
         y.at<uint2>()[i] =
-            make_uint2(wk_two_halves(x[at], x[at + 1]), wk_two_halves(x[at + 2], 0.0f));
+            make_uint2(wk_pack_bf16(x[at], x[at + 1]), wk_pack_bf16(x[at + 2], 0.0f));
     });
     return y;
 }
@@ -71,7 +71,7 @@ static wk_ptr<const __nv_bfloat16> four_weights(const wk_cuda_call *c, const wk_
 static wk_ptr<const __nv_bfloat16> large_side(const wk_cuda_call *c, const wk_conv_sizes *z,
                                               wk_in x)
 {
-    if (z->large_c != WK_CONV_RGB) return wk_cuda_half(c, x, z->batch * z->large_count);
+    if (z->large_c != WK_CONV_RGB) return wk_cuda_bf16_copy(c, x, z->batch * z->large_count);
     return wk_cuda_pad_rgb(c, (size_t)z->batch * z->large * z->large, {x.x, NULL});
 }
 
@@ -101,7 +101,7 @@ static conv_job job_of(const wk_cuda_call *c, const wk_conv_sizes *z, wk_ptr<con
 static void choose_store(conv_job *j, unsigned channels)
 {
     bool quick = j->act == WK_IDENTITY || (j->act == WK_ELU && !j->y);
-    j->chunks = quick && channels % CHUNK == 0 && aligned(j->y) && aligned(j->half);
+    j->chunks = quick && channels % CHUNK == 0 && aligned(j->y) && aligned(j->y_bf16);
 }
 
 // Lets the kernel write the bf16 copy too, or alone, where it writes all of the output.
@@ -110,7 +110,7 @@ static void store_both(const wk_cuda_call *c, size_t count, conv_job *j)
     if (count != wk_call_count(c)) return;
     wk_out out = wk_call_store(c, 0);
     j->y = out.x;
-    j->half = out.half;
+    j->y_bf16 = out.bf16;
 }
 
 // y = act(conv(x, w) + bias), large to small.
@@ -120,7 +120,8 @@ static void convolve(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_
     wk_conv_sizes read = wk_conv_as_read(z);
     conv_job j = job_of(c, &read, bias, y);
     j.left = large_side(c, z, x);
-    j.right = z->large_c == WK_CONV_RGB ? four_weights(c, z, w.x) : wk_cuda_half(c, w, z->weights);
+    j.right =
+        z->large_c == WK_CONV_RGB ? four_weights(c, z, w.x) : wk_cuda_bf16_copy(c, w, z->weights);
     store_both(c, z->batch * z->small_count, &j);
     choose_store(&j, z->small_c);
     launch_for<FORWARD>(c, j, j.pixels, 1);
@@ -131,8 +132,8 @@ static void convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, w
                                 wk_ptr<const float> bias, wk_ptr<float> y)
 {
     conv_job j = job_of(c, z, bias, y);
-    j.left = wk_cuda_half(c, x, z->batch * z->small_count);
-    j.right = wk_cuda_half(c, w, z->weights);
+    j.left = wk_cuda_bf16_copy(c, x, z->batch * z->small_count);
+    j.right = wk_cuda_bf16_copy(c, w, z->weights);
     store_both(c, z->batch * z->large_count, &j);
     choose_store(&j, z->large_c);
     unsigned length = class_of(z, 0).length; // the first class is the largest
@@ -184,7 +185,7 @@ static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, wk_i
     conv_job j = job_of(c, &read, NULL, dw);
     j.act = WK_IDENTITY;
     j.left = large_side(c, z, large);
-    j.right = wk_cuda_half(c, small, z->batch * z->small_count);
+    j.right = wk_cuda_bf16_copy(c, small, z->batch * z->small_count);
     unsigned tiles = (read.patch + ROWS - 1) / ROWS * ((z->small_c + 95) / 96);
     unsigned steps = (j.pixels + DEPTH - 1) / DEPTH, groups = weight_groups(c, tiles, steps);
     unsigned group_steps = (steps + groups - 1) / groups;

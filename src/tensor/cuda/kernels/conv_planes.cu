@@ -130,8 +130,8 @@ static void lay_out_weights(const wk_cuda_call *c, const wk_conv_sizes *z, bool 
             bool real = at.real && weight_at(o, kind, at.tap, channel, n, &place);
             v[e] = real ? w[place] : 0.0f;
         }
-        y[i] = make_uint4(wk_two_halves(v[0], v[1]), wk_two_halves(v[2], v[3]),
-                          wk_two_halves(v[4], v[5]), wk_two_halves(v[6], v[7]));
+        y[i] = make_uint4(wk_pack_bf16(v[0], v[1]), wk_pack_bf16(v[2], v[3]),
+                          wk_pack_bf16(v[4], v[5]), wk_pack_bf16(v[6], v[7]));
     });
 }
 
@@ -162,10 +162,10 @@ static void collect_totals(const wk_cuda_call *c, unsigned blocks, const wk_plan
 
 // The bf16 numbers of image i. What exists in bf16 alone may lie in a block that has floats of
 // something else.
-static wk_ptr<const __nv_bfloat16> half_image(const wk_cuda_call *c, int i, size_t count)
+static wk_ptr<const __nv_bfloat16> bf16_image(const wk_cuda_call *c, int i, size_t count)
 {
     wk_in x = wk_call_load(c, i);
-    return x.half ? x.half : wk_cuda_half(c, wk_call_operand(c, i), count);
+    return x.bf16 ? x.bf16 : wk_cuda_bf16_copy(c, wk_call_operand(c, i), count);
 }
 
 static wk_pixels pixels_of(const wk_cuda_call *c)
@@ -180,7 +180,7 @@ static unsigned colours_blocks(const wk_cuda_call *c, const wk_conv_sizes *z)
 {
     bool transposed = wk_conv_is_transposed(c->node->op);
     const wk_pixels x = pixels_of(c);
-    bool aligned = (uintptr_t)x.numbers.x % 8 == 0 && (uintptr_t)x.numbers.half % 4 == 0 &&
+    bool aligned = (uintptr_t)x.numbers.x % 8 == 0 && (uintptr_t)x.numbers.bf16 % 4 == 0 &&
                    (uintptr_t)x.bytes % 2 == 0;
     assert(aligned || !x.bytes); // an input of its own
     if (!wk_conv_suits_rgb(z, transposed) || (!transposed && !aligned)) return 0;
@@ -200,7 +200,7 @@ static wk_planes_image image_of(const wk_cuda_call *c, const wk_conv_sizes *z, b
                                        : large_planes(z, p);
     size_t count = z->batch * (transposed ? z->small_count : z->large_count);
     if (!coloured)
-        image.from = half_image(c, 0, count);
+        image.from = bf16_image(c, 0, count);
     else if (padded)
         image.from = wk_cuda_pad_rgb(c, count / WK_CONV_RGB, wk_call_load(c, 0));
     return image;
@@ -296,7 +296,7 @@ void wk_cuda_conv_weights(const wk_cuda_call *c)
     j.w = wk_conv_weights_of(&z, &j.p);
     j.x = image_of(c, &z, false, &j.p, blocks == 0);
     j.small = small_plane(&z, &j.p);
-    j.small.from = half_image(c, 1, z.batch * z.small_count);
+    j.small.from = bf16_image(c, 1, z.batch * z.small_count);
     j.chunks = j.p.taps[0] * j.p.taps[0] * j.p.chunks;
     j.columns = z.small_c;
     j.tiles = (j.x.places + WK_PLANES_ROWS - 1) / WK_PLANES_ROWS;

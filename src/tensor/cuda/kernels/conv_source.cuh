@@ -17,8 +17,8 @@ typedef struct conv_job {
     wk_ptr<const __nv_bfloat16> left, right; // images, and weights or the small side
     wk_ptr<const float> bias;
     wk_ptr<float> y;
-    wk_ptr<__nv_bfloat16> half; // a bf16 copy of y, or NULL
-    bool chunks;                // put_eight will do
+    wk_ptr<__nv_bfloat16> y_bf16; // a bf16 copy of y, or NULL
+    bool chunks;                  // put_eight will do
     wk_activation act;
     unsigned pixels;     // rows of small pixels in all
     unsigned columns;    // of the product

@@ -10,8 +10,8 @@ static wk_hopper_term term_of(const wk_cuda_call *c, const wk_cuda_product *p)
     size_t rows_b = p->transpose_b ? p->n : p->k, cols_b = p->transpose_b ? p->k : p->n;
     size_t count_a = p->stride_a ? p->stacks : 1, count_b = p->stride_b ? p->stacks : 1;
     t.k = p->k;
-    t.a = wk_cuda_half_rows(c, wk_call_operand(c, 0), count_a * p->m, p->k, &t.row_a);
-    t.b = wk_cuda_half_rows(c, wk_call_operand(c, 1), count_b * rows_b, cols_b, &t.row_b);
+    t.a = wk_cuda_bf16_rows(c, wk_call_operand(c, 0), count_a * p->m, p->k, &t.row_a);
+    t.b = wk_cuda_bf16_rows(c, wk_call_operand(c, 1), count_b * rows_b, cols_b, &t.row_b);
     t.stride_a = count_a > 1 ? p->m * t.row_a : 0;
     t.stride_b = count_b > 1 ? rows_b * t.row_b : 0;
     return t;

@@ -85,11 +85,11 @@ static __device__ inline void back_to_logits(const backward_job &job, backward_m
     constexpr int columns = Z::classes / 8;
     const backward_step &s = m.step[t];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    bool real[HALVES];
-    float outer[HALVES], probability[HALVES], more[HALVES], keep[HALVES];
-    size_t at[HALVES];
+    bool real[WARP_ROWS];
+    float outer[WARP_ROWS], probability[WARP_ROWS], more[WARP_ROWS], keep[WARP_ROWS];
+    size_t at[WARP_ROWS];
 #pragma unroll
-    for (int k = 0; k < HALVES; k++) {
+    for (int k = 0; k < WARP_ROWS; k++) {
         int row = warp + k * WARPS;
         at[k] = (size_t)row * Z::flat + blockIdx.x * Z::classes + lane;
         real[k] = lane < Z::classes && row < job.rows;
@@ -109,21 +109,21 @@ static __device__ inline void back_to_logits(const backward_job &job, backward_m
         }
         __syncthreads();
 #pragma unroll
-        for (int k = 0; k < HALVES; k++)
+        for (int k = 0; k < WARP_ROWS; k++)
             if (real[k]) outer[k] += keep[k] * m.dstoch[warp + k * WARPS][lane];
     }
     uint4 *to = job.dlogits + (size_t)t * tile_size(Z::flat);
     int column = (blockIdx.x * Z::classes + lane) / 8;
-    float dlogit[HALVES];
+    float dlogit[WARP_ROWS];
 #pragma unroll
-    for (int k = 0; k < HALVES; k++) {
+    for (int k = 0; k < WARP_ROWS; k++) {
         float dot = wk_warp_sum(probability[k] * outer[k]);
         dlogit[k] = probability[k] * (outer[k] - dot) + more[k];
         show_cell<Z::flat / 8>(to, column, warp + k * WARPS, lane % 8, dlogit[k],
                                lane < Z::classes);
     }
 #pragma unroll
-    for (int k = 0; k < HALVES; k++)
+    for (int k = 0; k < WARP_ROWS; k++)
         if (real[k]) s.dlogits[at[k]] = dlogit[k];
 }
 

@@ -284,10 +284,10 @@ static __device__ inline void make_sample(const forward_job &job, forward_memory
     const forward_step &s = m.step[t];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = blockIdx.x;
     bool real = lane < Z::classes;
-    float uniform[HALVES], bias = real ? job.out_b[group * Z::classes + lane] : 0.0f;
+    float uniform[WARP_ROWS], bias = real ? job.out_b[group * Z::classes + lane] : 0.0f;
     uint64_t substream = *job.counter;
 #pragma unroll
-    for (int k = 0; k < HALVES; k++)
+    for (int k = 0; k < WARP_ROWS; k++)
         uniform[k] = wk_unit_float(wk_random_word(
             s.key.value, substream, (unsigned)((warp + k * WARPS) * Z::groups + group)));
     float c[columns][4] = {};
@@ -299,10 +299,10 @@ static __device__ inline void make_sample(const forward_job &job, forward_memory
         m.logits[cell / UNITS][column * 8 + cell % UNITS] = total(m.part, column, cell);
     }
     __syncthreads();
-    float x[HALVES], weight[HALVES], sum[HALVES] = {}, mine[HALVES] = {};
-    int drawn[HALVES];
+    float x[WARP_ROWS], weight[WARP_ROWS], sum[WARP_ROWS] = {}, mine[WARP_ROWS] = {};
+    int drawn[WARP_ROWS];
 #pragma unroll
-    for (int k = 0; k < HALVES; k++) {
+    for (int k = 0; k < WARP_ROWS; k++) {
         x[k] = real ? m.logits[warp + k * WARPS][lane] + bias : -INFINITY;
         float max = wk_warp_max(x[k]);
         weight[k] = real ? wk_expf(x[k] - max) : 0.0f;
@@ -310,12 +310,12 @@ static __device__ inline void make_sample(const forward_job &job, forward_memory
 #pragma unroll
     for (int i = 0; i < Z::classes; i++)
 #pragma unroll
-        for (int k = 0; k < HALVES; k++) {
+        for (int k = 0; k < WARP_ROWS; k++) {
             sum[k] += __shfl_sync(0xffffffffu, weight[k], i);
             if (i == lane) mine[k] = sum[k];
         }
 #pragma unroll
-    for (int k = 0; k < HALVES; k++) {
+    for (int k = 0; k < WARP_ROWS; k++) {
         bool under = real && mine[k] <= uniform[k] * sum[k];
         int below = __popc(__ballot_sync(0xffffffffu, under));
         drawn[k] = below < Z::classes ? below : Z::classes - 1;
@@ -324,7 +324,7 @@ static __device__ inline void make_sample(const forward_job &job, forward_memory
                       drawn[k]);
     }
 #pragma unroll
-    for (int k = 0; k < HALVES; k++) {
+    for (int k = 0; k < WARP_ROWS; k++) {
         int row = warp + k * WARPS;
         if (!real || row >= job.rows) continue;
         size_t at = (size_t)row * Z::flat + group * Z::classes + lane;

@@ -27,9 +27,9 @@ enum {
     THREADS = 256,
     WARPS = THREADS / 32,
     ROWS = WK_RECURRENCE_ROWS,
-    UNITS = 8,            // of a block
-    CELLS = ROWS * UNITS, // of one tile of results
-    HALVES = ROWS / WARPS,
+    UNITS = 8,                // of a block
+    CELLS = ROWS * UNITS,     // of one tile of results
+    WARP_ROWS = ROWS / WARPS, // of a tile: rows warp and warp + WARPS
 };
 #define UNWRITTEN 0xffffffffu
 
@@ -212,14 +212,14 @@ static __device__ inline float total(const partials<TILES> &from, int column, in
 template <int K>
 static __device__ void load_columns(uint2 *to, const __nv_bfloat16 *w, int n, int at)
 {
-    unsigned short *half = (unsigned short *)to;
+    unsigned short *element = (unsigned short *)to;
     for (int row = threadIdx.x; row < operand_tiles(K) * 16; row += THREADS) {
         uint4 v = row < K ? *(const uint4 *)(w + (size_t)row * n + at) : make_uint4(0, 0, 0, 0);
         const unsigned short *values = (const unsigned short *)&v;
         int q = row % 8 / 2, word = row % 16 / 8;
 #pragma unroll
         for (int c = 0; c < UNITS; c++)
-            half[((row / 16 * 32 + c * 4 + q) * 2 + word) * 2 + row % 2] = values[c];
+            element[((row / 16 * 32 + c * 4 + q) * 2 + word) * 2 + row % 2] = values[c];
     }
 }
 

@@ -171,7 +171,7 @@ template <int TILES> static __global__ void skinny_results_kernel(results_job j)
 static results_job results_of(const wk_cuda_call *c, const wk_cuda_product *p)
 {
     results_job j = {};
-    j.a = wk_cuda_half(c, wk_call_operand(c, 0), wk_shape_count(wk_call_input_shape(c, 0)));
+    j.a = wk_cuda_bf16_copy(c, wk_call_operand(c, 0), wk_shape_count(wk_call_input_shape(c, 0)));
     j.b = wk_call_in(c, 1);
     j.out = wk_call_out(c, 0);
     j.m = (unsigned)p->m;
@@ -235,8 +235,8 @@ typedef struct terms_job {
 static __device__ inline unsigned two_terms(const float *x, unsigned term, unsigned step,
                                             unsigned terms)
 {
-    return wk_two_halves(term < terms ? x[(size_t)term * step] : 0.0f,
-                         term + 1 < terms ? x[(size_t)(term + 1) * step] : 0.0f);
+    return wk_pack_bf16(term < terms ? x[(size_t)term * step] : 0.0f,
+                        term + 1 < terms ? x[(size_t)(term + 1) * step] : 0.0f);
 }
 
 // The columns of a pair of tiles are dealt out so that a lane's four results are neighbours.
@@ -423,7 +423,7 @@ void wk_cuda_skinny_gradient(const wk_cuda_call *c)
     if (chunk_tiles < 2) chunk_tiles = 2;
     size_t chunks = (tiles + chunk_tiles - 1) / chunk_tiles, results = p.m * p.n;
     gradient_job j = {};
-    j.a = wk_cuda_half(c, wk_call_operand(c, 0), wk_shape_count(wk_call_input_shape(c, 0)));
+    j.a = wk_cuda_bf16_copy(c, wk_call_operand(c, 0), wk_shape_count(wk_call_input_shape(c, 0)));
     j.b = wk_call_in(c, 1);
     j.partial = wk_call_out(c, 0);
     if (chunks > 1) j.partial = wk_cuda_scratch_of<float>(c, p.stacks * chunks * results);

@@ -50,7 +50,7 @@ bool wk_conv_suits(const wk_conv_sizes *z, bool transposed)
                           y.large * y.large_c % WK_CONV_CHUNK == 0);
 }
 
-bool wk_conv_is_half(const wk_graph *g, const wk_node *node)
+bool wk_conv_is_bf16(const wk_graph *g, const wk_node *node)
 {
     const wk_conv_sizes z = wk_conv_measure(g, node);
     return wk_info(g, wk_node_inputs(g, node)[0])->type.shape.rank == 4 &&

@@ -37,7 +37,7 @@ wk_conv_sizes wk_conv_as_read(const wk_conv_sizes *z);
 bool wk_conv_suits(const wk_conv_sizes *z, bool transposed);
 /// Whether a node is a convolution that reads images of whole chunks in bf16 alone, and can give
 /// its result so.
-bool wk_conv_is_half(const wk_graph *g, const wk_node *node);
+bool wk_conv_is_bf16(const wk_graph *g, const wk_node *node);
 
 /// Whether one that these kernels can do has RGB images of the sizes of hopper/conv_rgb.cu, which
 /// also reads them as bytes.

@@ -578,12 +578,12 @@ static wk_gemm_tile tile_of(const match *m)
     wk_cuda_product p = wk_product_joined(m->p);
     int last = m->tail >= 0 ? m->tail : m->step;
     bool slope = m->tail >= 0 && node_of(m, m->tail)->op == WK_OP_act_grad, sums = m->next[0] >= 0;
-    bool half = slope && in_bf16_alone(m, input(m, m->tail, 1));
+    bool bf16 = slope && in_bf16_alone(m, input(m, m->tail, 1));
     wk_gemm_sizes z = {p.stacks, p.m, p.n, {p.k, 0}, p.stacks > 1 && !p.stride_c, false};
     if (m->before >= 0) z.k[1] = wk_product_of(m->g, node_of(m, m->before)).k;
     bool add = m->p.accumulate && m->before < 0;
     z.simple = p.n % ROW_UNIT == 0 && in_bf16_alone(m, output(m, last)) && !add && !sums &&
-               (!slope || (half && p.transpose_b));
+               (!slope || (bf16 && p.transpose_b));
     return wk_gemm_choose_tile(&z, m->limits->processors);
 }
 

@@ -47,7 +47,7 @@ struct wk_executable {
     size_t count;
     wk_cuda_call *calls;
     wk_ptr<void> *addresses;
-    wk_ptr<__nv_bfloat16> *halves;
+    wk_ptr<__nv_bfloat16> *bf16_addresses;
     void *keys; // of random nodes, by step; in each member's memory
     wk_cuda_stream_context contexts[WK_BRANCHES];
     wk_cuda_copies copies;

@@ -13,9 +13,9 @@ static wk_cuda_fn *const ops[WK_OP_COUNT] = {
 
 // All of a tensor. More than that would be its neighbours', for which others would wait.
 static wk_cuda_memory memory_of(const wk_cuda_call *c, int tensor, wk_ptr<void> at,
-                                wk_ptr<__nv_bfloat16> half)
+                                wk_ptr<__nv_bfloat16> bf16_at)
 {
-    const __nv_bfloat16 *bf16 = half.base;
+    const __nv_bfloat16 *bf16 = bf16_at.base;
     const wk_tensor_info *info = wk_info(c->g, tensor);
     bool padded = c->context->formats[info->root] == WK_FORMAT_PADDED_BF16;
     size_t count = padded ? wk_plan_padded_size(info->type.shape) / sizeof *bf16

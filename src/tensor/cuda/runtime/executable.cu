@@ -48,7 +48,7 @@ void wk_cuda_executable_destroy(wk_executable *e)
     wk_array_free(&e->chains);
     free(e->calls);
     free(e->addresses);
-    free(e->halves);
+    free(e->bf16_addresses);
     free(e);
 }
 
@@ -61,12 +61,12 @@ static void record_forms(wk_cuda_call *call, const unsigned char *formats)
 {
     const wk_node *node = call->node;
     for (int i = 0; i < node->output_count; i++) {
-        call->matrices |= (formats[node->outputs + i] & WK_FORMAT_BF16 ? 1u : 0u) << i;
-        call->numbers |= (formats[node->outputs + i] & WK_FORMAT_F32 ? 1u : 0u) << i;
+        call->bf16_outputs |= (formats[node->outputs + i] & WK_FORMAT_BF16 ? 1u : 0u) << i;
+        call->f32_outputs |= (formats[node->outputs + i] & WK_FORMAT_F32 ? 1u : 0u) << i;
     }
     for (int i = 0; i < node->input_count && i < WK_FORMAT_INPUTS_MAX; i++) {
         int root = wk_info(call->g, wk_node_inputs(call->g, node)[i])->root;
-        call->halves |= (formats[root] == WK_FORMAT_BF16 ? 1u : 0u) << i;
+        call->bf16_inputs |= (formats[root] == WK_FORMAT_BF16 ? 1u : 0u) << i;
     }
 }
 
@@ -189,7 +189,7 @@ static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
 {
     const wk_graph *g = plan->graph;
     wk_ptr<void> *address = e->addresses;
-    wk_ptr<__nv_bfloat16> *half = e->halves;
+    wk_ptr<__nv_bfloat16> *bf16 = e->bf16_addresses;
     for (size_t step = 0; step < plan->node_count; step++) {
         const wk_node *node = wk_plan_node(plan, step);
         const wk_fused *fused = &all[step];
@@ -198,8 +198,8 @@ static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
         call.node = node;
         call.in = address;
         call.out = address + node->input_count;
-        call.in_bf16 = half;
-        call.out_bf16 = half + node->input_count;
+        call.in_bf16 = bf16;
+        call.out_bf16 = bf16 + node->input_count;
         call.context = context_of(e, plan, fused->into >= 0 ? (size_t)fused->into : step);
         call.stream = call.context->stream;
         call.key = wk_ptr<const uint64_t>((const uint64_t *)e->keys + step);
@@ -209,9 +209,9 @@ static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
         call.programmatic = e->backend->limits.capability >= 90;
         record_forms(&call, plan->formats);
         for (int i = 0; i < node->input_count; i++)
-            locate(plan, wk_node_inputs(g, node)[i], address++, half++);
+            locate(plan, wk_node_inputs(g, node)[i], address++, bf16++);
         for (int i = 0; i < node->output_count; i++)
-            locate(plan, node->outputs + i, address++, half++);
+            locate(plan, node->outputs + i, address++, bf16++);
         call.kernel = fused->kernel;
         call.tile = fused->tile;
         call.following = (unsigned)fused->following;
@@ -324,8 +324,8 @@ wk_status wk_cuda_compile(wk_backend *base, const wk_plan *const *plans, int cou
     e->count = plan->node_count;
     e->calls = (wk_cuda_call *)calloc(plan->node_count + 1, sizeof *e->calls);
     e->addresses = (wk_ptr<void> *)calloc(addresses + 1, sizeof *e->addresses);
-    e->halves = (wk_ptr<__nv_bfloat16> *)calloc(addresses + 1, sizeof *e->halves);
-    wk_status status = e->calls && e->addresses && e->halves
+    e->bf16_addresses = (wk_ptr<__nv_bfloat16> *)calloc(addresses + 1, sizeof *e->bf16_addresses);
+    wk_status status = e->calls && e->addresses && e->bf16_addresses
                            ? build(e, plans, err)
                            : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     if (status != WK_OK) {
