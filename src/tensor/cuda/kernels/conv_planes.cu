@@ -146,8 +146,8 @@ static unsigned parts_of(const wk_planes *j, unsigned blocks)
 static void set_result(const wk_cuda_call *c, unsigned blocks, wk_planes *j)
 {
     j->elu = c->node->attrs.conv.activation == WK_ELU;
-    j->sloped = c->following;
-    j->out = wk_call_store(c + c->following, 0);
+    j->sloped = c->fused_next;
+    j->out = wk_call_store(c + c->fused_next, 0);
     if (!j->sloped) return;
     j->slope = wk_call_load(c + 1, 1);
     j->totals = wk_cuda_scratch_of<float>(c, (size_t)parts_of(j, blocks) * j->p.columns);

@@ -45,8 +45,8 @@ struct wk_cuda_call {
     unsigned bf16_inputs;            // a bit for each input that exists in bf16 alone
     wk_kernel kernel;                // what runs it, and with which others: fusion.h
     wk_gemm_tile tile;
-    unsigned following;
-    const wk_cuda_call *before, *tail;
+    unsigned fused_next;
+    const wk_cuda_call *addend, *epilogue;
 };
 
 typedef void wk_cuda_fn(const wk_cuda_call *c);
@@ -384,7 +384,7 @@ bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *p, wk_in a, wk_i
 
 /// The kernels of fusion.h that are not an op's own.
 wk_cuda_fn wk_cuda_gemm_fused, wk_cuda_gemm_biased;
-wk_cuda_fn wk_cuda_skinny_results, wk_cuda_skinny_terms, wk_cuda_skinny_gradient;
+wk_cuda_fn wk_cuda_skinny_n, wk_cuda_skinny_k, wk_cuda_skinny_dw;
 wk_cuda_fn wk_cuda_conv_planes, wk_cuda_conv_weights, wk_cuda_conv_direct;
 
 /// Copies the sum that a product is added to, unless it lies in the result's place.

@@ -109,12 +109,12 @@ static void launch(const wk_cuda_call *call)
     switch (call->kernel) {
     case WK_KERNEL_SKINNY_ACTION:
     case WK_KERNEL_SKINNY_HEAD:
-    case WK_KERNEL_SKINNY_RESULTS:
-        return wk_cuda_skinny_results(call);
-    case WK_KERNEL_SKINNY_TERMS:
-        return wk_cuda_skinny_terms(call);
-    case WK_KERNEL_SKINNY_GRADIENT:
-        return wk_cuda_skinny_gradient(call);
+    case WK_KERNEL_SKINNY_N:
+        return wk_cuda_skinny_n(call);
+    case WK_KERNEL_SKINNY_K:
+        return wk_cuda_skinny_k(call);
+    case WK_KERNEL_SKINNY_DW:
+        return wk_cuda_skinny_dw(call);
     case WK_KERNEL_WGMMA:
         return wk_cuda_gemm_fused(call);
     case WK_KERNEL_CUBLASLT_BIAS:
@@ -131,14 +131,14 @@ static void launch(const wk_cuda_call *call)
     }
 }
 
-// A call, and those that are done with it.
+// A call, and those that are fused into it.
 static void enqueue_call(const wk_cuda_call *call)
 {
     wk_cuda_stream_context *context = call->context;
     context->used = 0;
     context->emitted = 0;
     launch(call);
-    for (unsigned k = 0; k <= call->following; k++) {
+    for (unsigned k = 0; k <= call->fused_next; k++) {
         record_reads(&call[k]);
         if (wk_plan_joins(call->g, call[k].node))
             record_concat(&call[k]);
@@ -146,8 +146,8 @@ static void enqueue_call(const wk_cuda_call *call)
             record_writes(&call[k]);
     }
     // Both leave their result in the call's own place.
-    if (call->before) record_inputs(context, call->before);
-    if (call->tail) record_inputs(context, call->tail);
+    if (call->addend) record_inputs(context, call->addend);
+    if (call->epilogue) record_inputs(context, call->epilogue);
     for (int k = 0; k < call->node->output_count; k++) {
         if (context->emitted >> k & 1) wk_cuda_refreshed(context, output_memory(call, k).bf16);
     }

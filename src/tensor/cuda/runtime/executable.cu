@@ -200,7 +200,8 @@ static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
         call.out = address + node->input_count;
         call.in_bf16 = bf16;
         call.out_bf16 = bf16 + node->input_count;
-        call.context = context_of(e, plan, fused->into >= 0 ? (size_t)fused->into : step);
+        call.context =
+            context_of(e, plan, fused->fused_into >= 0 ? (size_t)fused->fused_into : step);
         call.stream = call.context->stream;
         call.key = wk_ptr<const uint64_t>((const uint64_t *)e->keys + step);
         call.members = e->members;
@@ -214,9 +215,9 @@ static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
             locate(plan, node->outputs + i, address++, bf16++);
         call.kernel = fused->kernel;
         call.tile = fused->tile;
-        call.following = (unsigned)fused->following;
-        call.before = fused->before >= 0 ? &e->calls[fused->before] : NULL;
-        call.tail = fused->tail >= 0 ? &e->calls[fused->tail] : NULL;
+        call.fused_next = (unsigned)fused->fused_next;
+        call.addend = fused->addend >= 0 ? &e->calls[fused->addend] : NULL;
+        call.epilogue = fused->epilogue >= 0 ? &e->calls[fused->epilogue] : NULL;
         e->calls[step] = call;
     }
 }
