@@ -14,8 +14,8 @@ typedef struct touches {
 
 typedef struct finder {
     const wk_plan *plan;
-    const wk_group *spans;
-    wk_group *windows;
+    const wk_step_range *spans;
+    wk_step_range *windows;
     touches *touches;
     WK_ARRAY(edge) edges; // by `to`
     bool failed;
@@ -76,7 +76,7 @@ static void find_beginnings(finder *f)
     size_t at = 0;
     for (int step = 0; step < (int)f->plan->node_count; step++) {
         int stream = f->plan->streams[step];
-        wk_group *w = &f->windows[step];
+        wk_step_range *w = &f->windows[step];
         *w = f->spans[step];
         int begin = latest[stream];
         bool starts = step == 0 || f->plan->streams[step - 1] != stream;
@@ -107,7 +107,7 @@ static void find_ends(finder *f)
     if (left > 0) qsort(f->edges.items, left, sizeof *f->edges.items, by_from);
     for (int step = count - 1; step >= 0; step--) {
         int stream = f->plan->streams[step];
-        wk_group *w = &f->windows[step];
+        wk_step_range *w = &f->windows[step];
         int end = earliest[stream];
         if (f->plan->finish_by[step] < end) end = f->plan->finish_by[step];
         for (; left > 0 && f->edges.items[left - 1].from == step; left--) {
@@ -120,7 +120,7 @@ static void find_ends(finder *f)
     }
 }
 
-bool wk_plan_windows(const wk_plan *plan, const wk_group *spans, wk_group *windows)
+bool wk_plan_windows(const wk_plan *plan, const wk_step_range *spans, wk_step_range *windows)
 {
     finder f = {.plan = plan, .spans = spans, .windows = windows};
     f.touches = malloc(plan->graph->tensors.count * sizeof *f.touches);

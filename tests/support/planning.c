@@ -17,7 +17,7 @@ void planning_find_recurrences(wk_plan *plan)
     wk_recurrence_last_use(plan, last_use);
     for (int step = 0; step < (int)plan->node_count; step++) {
         if (!wk_recurrence_find(plan, last_use, step, r)) continue;
-        assert_true(wk_array_push(&plan->groups, (wk_group){step, r->end}));
+        assert_true(wk_array_push(&plan->groups, (wk_step_range){step, r->end}));
         step = r->end;
     }
     free(r);
@@ -27,13 +27,13 @@ void planning_find_recurrences(wk_plan *plan)
 const wk_cuda_limits planning_limits = {
     .capability = 90, .processors = 132, .shared_memory = 227 << 10, .bf16 = true};
 
-static wk_status group(const wk_backend *backend, wk_plan *plan, wk_error *err)
+static wk_status choose_schedule(const wk_backend *backend, wk_plan *plan, wk_error *err)
 {
     (void)backend;
-    return wk_cuda_choose_groups(&planning_limits, plan, err);
+    return wk_cuda_choose_schedule(&planning_limits, plan, err);
 }
 
-static wk_status store(const wk_backend *backend, wk_plan *plan, wk_error *err)
+static wk_status choose_formats(const wk_backend *backend, wk_plan *plan, wk_error *err)
 {
     (void)backend;
     return wk_cuda_choose_formats(&planning_limits, plan, err);
@@ -89,8 +89,8 @@ static const wk_backend_vtable vtable = {.name = "planning",
                                          .buffer_destroy = buffer_destroy,
                                          .upload = upload,
                                          .download = download,
-                                         .choose_groups = group,
-                                         .choose_formats = store,
+                                         .choose_schedule = choose_schedule,
+                                         .choose_formats = choose_formats,
                                          .compile = compile,
                                          .copy = copy};
 

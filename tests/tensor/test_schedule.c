@@ -260,7 +260,7 @@ static void the_recurrences_stay_whole(void **state)
     wk_recurrence_last_use(plan, last_use);
     assert_int_equal(plan->groups.count, 2);
     for (size_t i = 0; i < 2; i++) {
-        wk_group group = plan->groups.items[i];
+        wk_step_range group = plan->groups.items[i];
         assert_true(wk_recurrence_find(plan, last_use, group.begin, r));
         assert_int_equal(r->end, group.end);
         assert_int_equal(r->backward, i == 1);

@@ -13,7 +13,7 @@
 #include "tensor/cuda/hopper/conv_columns.cuh"
 #include "tensor/cuda/hopper/wgmma.cuh"
 
-enum { THREADS = 256, GROUP = 128, ROWS = WK_PLANES_ROWS, CHUNK = 8, STAGES = 4 };
+enum { THREADS = 256, WARPGROUP = 128, ROWS = WK_PLANES_ROWS, CHUNK = 8, STAGES = 4 };
 enum { CHUNK_BYTES = CHUNK * sizeof(__nv_bfloat16) };
 #define OUTSIDE 0xffffffffu
 
@@ -331,7 +331,7 @@ static __global__ void __launch_bounds__(THREADS, at_once<TRANSPOSED, COLS>())
     sums<COLS> sum = {};
     for (int i = 0; i < t::parts; i++)
         wk_wgmma_hold(sum.v[i]);
-    uint64_t left = wk_operand(images + threadIdx.x / GROUP * 64 * CHUNK_BYTES, 0, 128);
+    uint64_t left = wk_operand(images + threadIdx.x / WARPGROUP * 64 * CHUNK_BYTES, 0, 128);
 #pragma unroll 1
     for (unsigned step = 0; step < steps; step++) {
         unsigned at = step % STAGES, before = (step - 1) % STAGES;

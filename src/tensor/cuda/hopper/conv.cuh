@@ -68,14 +68,14 @@ typedef struct wk_planes_weights {
     wk_conv_weights w;
     unsigned chunks, columns; // of the result: rows in eights, and small_c
     unsigned tiles;           // of places, WK_PLANES_ROWS each
-    // Rows of 64 that a warp group has, and warp groups with rows of their own; the others have
+    // Rows of 64 that a warpgroup has, and warpgroups with rows of their own; the others have
     // other places.
-    unsigned row_tiles, row_groups;
-    wk_ptr<float> sums; // [group][chunks * 8][columns]
+    unsigned row_tiles, row_warpgroups;
+    wk_ptr<float> sums; // [split][chunks * 8][columns]
 } wk_planes_weights;
 
-/// Warp groups of a block.
-enum { WK_WEIGHTS_GROUPS = 3 };
+/// Warpgroups of a block.
+enum { WK_WEIGHTS_WARPGROUPS = 3 };
 
 /// Grid-stride over the tiles; a block has some of the rows.
 void wk_cuda_planes_weights(const wk_cuda_call *c, const wk_planes_weights *j, unsigned blocks,
@@ -208,8 +208,8 @@ static __device__ void wk_copy_chunks(const wk_planes_image &x, const unsigned *
     unsigned high = 32 / x.adjacent, across = x.plane_chunks / x.adjacent;
     unsigned tasks = (count + high - 1) / high * across, row = lane / x.adjacent;
     for (unsigned task = threadIdx.x / 32; task < tasks; task += THREADS / 32) {
-        unsigned group = wk_quotient(task, x.by_across), at = group * high + row;
-        unsigned chunk = (task - group * across) * x.adjacent + lane - row * x.adjacent;
+        unsigned strip = wk_quotient(task, x.by_across), at = strip * high + row;
+        unsigned chunk = (task - strip * across) * x.adjacent + lane - row * x.adjacent;
         if (at >= count || row == high) continue;
         unsigned place = table[at], there = to + chunk * pitch + at * 16;
         const __nv_bfloat16 *from = x.from.at() + (place & ~WK_PLACE_BITS) + chunk * x.chunk;

@@ -8,10 +8,10 @@
 #include "tensor/cuda/hopper/tensor_map.cuh"
 
 // The copying thread.
-template <int GROUPS, int N, bool K_MAJOR, bool SLOPES>
+template <int WARPGROUPS, int N, bool K_MAJOR, bool SLOPES>
 static __device__ void bring(const hopper_job &j, unsigned memory, unsigned full, unsigned empty)
 {
-    typedef tile<GROUPS, N, K_MAJOR, SLOPES> T;
+    typedef tile<WARPGROUPS, N, K_MAJOR, SLOPES> T;
     unsigned rank = cluster_rank(), stage = 0, round = 0;
     for (unsigned t = blockIdx.x / CLUSTER; t < j.tiles; t += gridDim.x / CLUSTER) {
         place at = place_of<T>(j, t, N);
@@ -45,12 +45,13 @@ static __device__ void bring(const hopper_job &j, unsigned memory, unsigned full
 }
 
 // A multiplying warpgroup.
-template <int GROUPS, int N, bool K_MAJOR, bool SLOPES>
+template <int WARPGROUPS, int N, bool K_MAJOR, bool SLOPES>
 static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned full, unsigned empty,
                                 float *pieces)
 {
-    typedef tile<GROUPS, N, K_MAJOR, SLOPES> T;
-    unsigned warp = __shfl_sync(~0u, threadIdx.x / 32, 0), group = warp / 4, stage = 0, round = 0;
+    typedef tile<WARPGROUPS, N, K_MAJOR, SLOPES> T;
+    unsigned warp = __shfl_sync(~0u, threadIdx.x / 32, 0), warpgroup = warp / 4, stage = 0,
+             round = 0;
     float *piece = pieces + warp * 16 * T::PITCH;
     unsigned buffer = shared_address(pieces) + warp * T::BUFFERS * T::BUFFER;
     unsigned ready = empty + 8 * (T::STAGES + warp), parity = 0;
@@ -64,7 +65,7 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
             unsigned term = segment == j.segments, blocks = j.blocks[term];
             for (unsigned block = 0; block < blocks; block++) {
                 unsigned from = memory + stage * T::STAGE;
-                uint64_t a = describe_k_major(from + group * 64 * K_BLOCK * 2);
+                uint64_t a = describe_k_major(from + warpgroup * 64 * K_BLOCK * 2);
                 uint64_t b = K_MAJOR ? describe_k_major(from + T::BYTES_A)
                                      : describe_n_major<K_BLOCK>(from + T::BYTES_A);
                 const int step_a = K_STEP * 2 >> 4;
@@ -74,7 +75,7 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                 multiply_steps<STEPS, K_MAJOR>(d, a, b, step_a, step_b, add);
                 // Alone, a warpgroup issues the next products before it waits for the last; two
                 // fill each other's gaps, and the ring refills sooner.
-                if (GROUPS > 1) {
+                if (WARPGROUPS > 1) {
                     wk_wgmma_wait<0>();
                     release(empty + 8 * stage);
                 } else if (add) {
@@ -92,7 +93,7 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                 }
             }
         }
-        if (GROUPS == 1) {
+        if (WARPGROUPS == 1) {
             wk_wgmma_wait<0>();
             release(empty + 8 * held);
         }
@@ -127,11 +128,11 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
-template <int GROUPS, int N, bool K_MAJOR, bool SLOPES>
-__global__ void __launch_bounds__(tile<GROUPS, N, K_MAJOR, SLOPES>::THREADS, 1)
+template <int WARPGROUPS, int N, bool K_MAJOR, bool SLOPES>
+__global__ void __launch_bounds__(tile<WARPGROUPS, N, K_MAJOR, SLOPES>::THREADS, 1)
     hopper_kernel(const __grid_constant__ hopper_job j)
 {
-    typedef tile<GROUPS, N, K_MAJOR, SLOPES> T;
+    typedef tile<WARPGROUPS, N, K_MAJOR, SLOPES> T;
     extern __shared__ char raw[];
     char *memory = whole_memory(raw);
     float *pieces = (float *)(memory + T::STAGES * T::STAGE);
@@ -139,7 +140,7 @@ __global__ void __launch_bounds__(tile<GROUPS, N, K_MAJOR, SLOPES>::THREADS, 1)
     if (threadIdx.x == 0) {
         for (unsigned i = 0; i < T::STAGES; i++) {
             wk_barrier_init(full + 8 * i, 1);
-            wk_barrier_init(empty + 8 * i, CLUSTER * GROUPS);
+            wk_barrier_init(empty + 8 * i, CLUSTER * WARPGROUPS);
         }
         for (unsigned i = 0; i < T::WARPS; i++)
             wk_barrier_init(empty + 8 * (T::STAGES + i), 1);
@@ -149,13 +150,13 @@ __global__ void __launch_bounds__(tile<GROUPS, N, K_MAJOR, SLOPES>::THREADS, 1)
     wk_begin();
     // The shuffle tells the compiler that the value is warp-uniform. The copying warpgroup gives
     // its registers to two multiplying ones; one has enough.
-    if (__shfl_sync(~0u, threadIdx.x / 32, 0) >= 4 * GROUPS) {
-        if (GROUPS > 1) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        if (threadIdx.x == 128 * GROUPS)
-            bring<GROUPS, N, K_MAJOR, SLOPES>(j, shared_address(memory), full, empty);
+    if (__shfl_sync(~0u, threadIdx.x / 32, 0) >= 4 * WARPGROUPS) {
+        if (WARPGROUPS > 1) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (threadIdx.x == 128 * WARPGROUPS)
+            bring<WARPGROUPS, N, K_MAJOR, SLOPES>(j, shared_address(memory), full, empty);
     } else {
-        if (GROUPS > 1) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-        multiply<GROUPS, N, K_MAJOR, SLOPES>(j, shared_address(memory), full, empty, pieces);
+        if (WARPGROUPS > 1) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        multiply<WARPGROUPS, N, K_MAJOR, SLOPES>(j, shared_address(memory), full, empty, pieces);
     }
     __syncwarp();
     cluster_sync(); // no block exits while the other may still write to its shared memory
@@ -192,10 +193,10 @@ static bool map_results(map_maker make, const wk_hopper_product *p, unsigned col
     return !has_slopes(j->kind) || encode(make, &o, &j->y_map);
 }
 
-template <int GROUPS, int N, bool K_MAJOR, bool SLOPES = K_MAJOR>
+template <int WARPGROUPS, int N, bool K_MAJOR, bool SLOPES = K_MAJOR>
 static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, map_maker make)
 {
-    typedef tile<GROUPS, N, K_MAJOR, SLOPES> T;
+    typedef tile<WARPGROUPS, N, K_MAJOR, SLOPES> T;
     hopper_job j = {};
     for (int i = 0; i < p->terms; i++)
         if (!map_term(make, p, i, T::ROWS, N, &j)) return false;
@@ -215,7 +216,8 @@ static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, map_maker 
     j.sums = p->sums;
     j.kind = kind_of(p);
     if (!map_results(make, p, T::PART, &j)) return false;
-    launch_clusters(c, hopper_kernel<GROUPS, N, K_MAJOR, SLOPES>, j.tiles, T::THREADS, T::TOTAL, j);
+    launch_clusters(c, hopper_kernel<WARPGROUPS, N, K_MAJOR, SLOPES>, j.tiles, T::THREADS, T::TOTAL,
+                    j);
     return true;
 }
 

@@ -43,13 +43,13 @@ struct patch {
 // Eight neighbouring results of a lane, and of the rows STEP and more below: sixteen rows of COLS
 // results are a warp's, in rows of PITCH in its piece of shared memory.
 template <int COLS, int PITCH> struct eights {
-    enum { GROUPS = COLS / 8, STEP = 32 / GROUPS, COUNT = 16 / STEP };
+    enum { EIGHTS = COLS / 8, STEP = 32 / EIGHTS, COUNT = 16 / STEP };
     unsigned row, col, stack; // of the first
     unsigned in_row, in_col;  // in the warp's sixteen rows
 
     __device__ eights(const patch &p)
-        : row(p.row + threadIdx.x % 32 / GROUPS), col(p.col + threadIdx.x % GROUPS * 8),
-          stack(p.stack), in_row(threadIdx.x % 32 / GROUPS), in_col(threadIdx.x % GROUPS * 8)
+        : row(p.row + threadIdx.x % 32 / EIGHTS), col(p.col + threadIdx.x % EIGHTS * 8),
+          stack(p.stack), in_row(threadIdx.x % 32 / EIGHTS), in_col(threadIdx.x % EIGHTS * 8)
     {
     }
 

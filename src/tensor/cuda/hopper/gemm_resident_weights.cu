@@ -16,8 +16,8 @@ enum {
     STEPS_MAX = 25, // of terms
     BLOCKS_MAX = (STEPS_MAX + STEPS - 1) / STEPS,
     RING_STAGE = TILE * K_BLOCK * 2,
-    GROUPS = 2, // that multiply
-    THREADS = 128 * (GROUPS + 1),
+    WARPGROUPS = 2, // that multiply
+    THREADS = 128 * (WARPGROUPS + 1),
 };
 
 static_assert(STEPS_MAX * K_STEP == WK_RESIDENT_TERMS_MAX, "as the choice of a tile has it");
@@ -63,7 +63,7 @@ template <bool K_MAJOR> struct resident_room {
         }
         for (unsigned i = 0; i < BLOCKS_MAX; i++) {
             wk_barrier_init(there + 8 * i, 1);
-            wk_barrier_init(read + 8 * i, GROUPS);
+            wk_barrier_init(read + 8 * i, WARPGROUPS);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
@@ -163,14 +163,14 @@ static __device__ void bring(const resident_job &j, const resident_room<K_MAJOR>
 }
 
 // Waits until the other warpgroup has issued all its products.
-static __device__ inline void wait_turn(unsigned group)
+static __device__ inline void wait_turn(unsigned warpgroup)
 {
-    asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "n"(128 * GROUPS) : "memory");
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + warpgroup), "n"(128 * WARPGROUPS) : "memory");
 }
 
-static __device__ inline void pass_turn(unsigned group)
+static __device__ inline void pass_turn(unsigned warpgroup)
 {
-    asm volatile("bar.arrive %0, %1;" ::"r"(1 + (group ^ 1)), "n"(128 * GROUPS) : "memory");
+    asm volatile("bar.arrive %0, %1;" ::"r"(1 + (warpgroup ^ 1)), "n"(128 * WARPGROUPS) : "memory");
 }
 
 template <bool K_MAJOR, int COUNT>
@@ -216,16 +216,16 @@ template <bool K_MAJOR, epilogue_kind KIND>
 static __device__ void multiply(const resident_job &j, const resident_room<K_MAJOR> &room)
 {
     typedef resident_room<K_MAJOR> R;
-    unsigned warp = __shfl_sync(~0u, threadIdx.x / 32, 0), group = warp / 4;
+    unsigned warp = __shfl_sync(~0u, threadIdx.x / 32, 0), warpgroup = warp / 4;
     unsigned count = j.terms.count;
     piece mine(j);
     unsigned first_stack = mine.begin / j.tiles_m;
     epilogue_inputs<KIND> with;
-    for (unsigned t = mine.begin + group; t < mine.end; t += GROUPS) {
+    for (unsigned t = mine.begin + warpgroup; t < mine.end; t += WARPGROUPS) {
         spot s(j, mine, t);
         patch at = {s.row + warp % 4 * 16, cluster_rank() * COLS, s.stack};
-        bool fresh = t < s.first + GROUPS, last = t + GROUPS >= s.end;
-        unsigned times = last ? (s.end - s.first == 1 ? GROUPS : 1) : 0, held = 0;
+        bool fresh = t < s.first + WARPGROUPS, last = t + WARPGROUPS >= s.end;
+        unsigned times = last ? (s.end - s.first == 1 ? WARPGROUPS : 1) : 0, held = 0;
         ring_place<R::STAGES> place((t - mine.begin) * count);
         float d[COLS / 2];
         if constexpr (KIND == EPILOGUE_SLOPE)
@@ -233,7 +233,7 @@ static __device__ void multiply(const resident_job &j, const resident_room<K_MAJ
         else if (fresh)
             load_biases<K_MAJOR>(j.result, at, with.bias);
         // Every stage before this tile's has been filled then, so that phases cannot be mistaken.
-        if (t > mine.begin) wait_turn(group);
+        if (t > mine.begin) wait_turn(warpgroup);
         for (unsigned block = 0; block < count; block++, place.move()) {
             if (fresh) wk_barrier_wait(room.there + 8 * block, (s.stack - first_stack) & 1);
             wk_barrier_wait(room.full + 8 * place.stage, place.round & 1);
@@ -243,7 +243,7 @@ static __device__ void multiply(const resident_job &j, const resident_room<K_MAJ
             if (block > 0) give_back(room.empty + 8 * held, room.read + 8 * (block - 1), times);
             held = place.stage;
         }
-        if (t + 1 < mine.end) pass_turn(group);
+        if (t + 1 < mine.end) pass_turn(warpgroup);
         wk_wgmma_wait<0>();
         wk_wgmma_hold(d);
         give_back(room.empty + 8 * held, room.read + 8 * (count - 1), times);
@@ -261,9 +261,9 @@ __global__ void __launch_bounds__(THREADS, 1)
     cluster_sync();
     wk_begin();
     // The shuffle tells the compiler that the value is warp-uniform.
-    if (__shfl_sync(~0u, threadIdx.x / 32, 0) >= 4 * GROUPS) {
+    if (__shfl_sync(~0u, threadIdx.x / 32, 0) >= 4 * WARPGROUPS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        if (threadIdx.x == 128 * GROUPS) bring<K_MAJOR>(j, room);
+        if (threadIdx.x == 128 * WARPGROUPS) bring<K_MAJOR>(j, room);
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         multiply<K_MAJOR, KIND>(j, room);

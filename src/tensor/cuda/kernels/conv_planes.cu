@@ -243,15 +243,15 @@ static __device__ unsigned sums_row(const weights_rows &o, unsigned pixel, unsig
     return chunk * CHUNK + right % 2 * (WK_CONV_RGB + 1) + channel;
 }
 
-// The sums of all groups, without the fourth colour and the channels that fill up chunks.
+// The sums of all splits, without the fourth colour and the channels that fill up chunks.
 static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z,
-                           const wk_planes_weights *j, unsigned groups)
+                           const wk_planes_weights *j, unsigned k_splits)
 {
     wk_ptr<float> dw = wk_call_out(c, 0);
     size_t count = (size_t)j->chunks * CHUNK * j->columns;
-    if (count == z->weights) return wk_cuda_column_sums(c, 1, groups, count, 1, j->sums, dw);
+    if (count == z->weights) return wk_cuda_column_sums(c, 1, k_splits, count, 1, j->sums, dw);
     wk_ptr<float> padded = wk_cuda_scratch_of<float>(c, count);
-    wk_cuda_column_sums(c, 1, groups, count, 1, j->sums, padded);
+    wk_cuda_column_sums(c, 1, k_splits, count, 1, j->sums, padded);
     weights_rows o = {z->kernel, j->p.taps[0], j->p.chunks, j->p.coloured};
     unsigned width = z->small_c, channels = z->large_c;
     wk_cuda_each(c, z->weights, [=] __device__(unsigned i) {
@@ -273,24 +273,26 @@ static unsigned weights_blocks(const wk_cuda_call *c, const wk_planes_weights *j
     return j->tiles < most ? j->tiles : most;
 }
 
-// How a gradient's rows and places are shared out; the groups that are summed apart.
-static unsigned sum_groups(const wk_cuda_call *c, wk_planes_weights *j)
+// Shares out the rows and places of a gradient, and launches it; how many sums there are (split-K).
+static unsigned launch_weights(const wk_cuda_call *c, wk_planes_weights *j)
 {
-    unsigned rows = (j->chunks + 7) / 8, each = (rows + WK_WEIGHTS_GROUPS - 1) / WK_WEIGHTS_GROUPS;
-    j->row_groups = rows == 1 ? 1 : WK_WEIGHTS_GROUPS;
+    unsigned rows = (j->chunks + 7) / 8,
+             each = (rows + WK_WEIGHTS_WARPGROUPS - 1) / WK_WEIGHTS_WARPGROUPS;
+    j->row_warpgroups = rows == 1 ? 1 : WK_WEIGHTS_WARPGROUPS;
     j->row_tiles = each <= 3 ? each : 5; // as registers allow
-    unsigned at_once = j->row_groups * j->row_tiles, row_blocks = (rows + at_once - 1) / at_once;
+    unsigned at_once = j->row_warpgroups * j->row_tiles,
+             row_blocks = (rows + at_once - 1) / at_once;
     unsigned blocks = weights_blocks(c, j, row_blocks);
-    unsigned groups = blocks * (WK_WEIGHTS_GROUPS / j->row_groups);
-    j->sums = wk_cuda_scratch_of<float>(c, (size_t)groups * j->chunks * CHUNK * j->columns);
+    unsigned k_splits = blocks * (WK_WEIGHTS_WARPGROUPS / j->row_warpgroups);
+    j->sums = wk_cuda_scratch_of<float>(c, (size_t)k_splits * j->chunks * CHUNK * j->columns);
     wk_cuda_planes_weights(c, j, blocks, row_blocks);
-    return groups;
+    return k_splits;
 }
 
 void wk_cuda_conv_weights(const wk_cuda_call *c)
 {
     const wk_conv_sizes z = wk_conv_measure(c->g, c->node);
-    unsigned blocks = colours_blocks(c, &z), groups = blocks;
+    unsigned blocks = colours_blocks(c, &z), k_splits = blocks;
     wk_planes_weights j = {};
     j.p = wk_conv_planes_of(&z, false);
     j.w = wk_conv_weights_of(&z, &j.p);
@@ -302,10 +304,10 @@ void wk_cuda_conv_weights(const wk_cuda_call *c)
     j.tiles = (j.x.places + WK_PLANES_ROWS - 1) / WK_PLANES_ROWS;
     if (blocks > 0) {
         j.pixels = pixels_of(c);
-        j.sums = wk_cuda_scratch_of<float>(c, (size_t)groups * j.chunks * CHUNK * j.columns);
+        j.sums = wk_cuda_scratch_of<float>(c, (size_t)k_splits * j.chunks * CHUNK * j.columns);
         wk_cuda_colours_weights(c, &j, blocks);
     } else {
-        groups = sum_groups(c, &j);
+        k_splits = launch_weights(c, &j);
     }
-    finish_weights(c, &z, &j, groups);
+    finish_weights(c, &z, &j, k_splits);
 }

@@ -1,7 +1,7 @@
 // What the sequence forward and backward have in common on the host: where their tensors lie.
 #include "tensor/cuda/kernels/observe_tiles.cuh"
 
-// A tensor that a node of the chain reads: looked up where it is read.
+// A tensor that a node of the recurrence reads: looked up where it is read.
 static wk_in find_operand(const wk_binding *b, int step, wk_role role)
 {
     int tensor = b->r->step[step].tensor[role];

@@ -52,7 +52,7 @@ static __device__ void load_backward(const backward_job &job, backward_memory<Z>
         load_rows<Z::hidden>(m.post, job.post_w, at);
         load_rows<Z::gates>(m.gru_h, job.gru_h, at);
     }
-    if (b < Z::groups)
+    if (b < Z::variables)
         for (int j = 0; j < Z::classes / 8; j++)
             load_rows<Z::hidden>(m.in + j * tile_size(Z::hidden), job.in_w, b * Z::classes + j * 8);
     copy_words(m.step, job.step, (size_t)job.steps * sizeof *m.step);
@@ -285,7 +285,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         }
     for (int t = 0; t < job.steps; t++) {
         prepare<Z>(job, m.step[t], t, mine);
-        if (blockIdx.x < Z::groups) back_to_logits<Z>(job, m, t);
+        if (blockIdx.x < Z::variables) back_to_logits<Z>(job, m, t);
         // Not before the logits, for which all blocks wait.
         if (blockIdx.x < Z::state_blocks && t > 0) back_to_state<Z>(job, m, t - 1, mine);
         if (blockIdx.x < Z::hidden_blocks) back_to_post<Z>(job, m, t, mine);
@@ -302,7 +302,7 @@ static wk_observe_version<backward_job> version_of(void)
     static_assert(sizeof(backward_memory<Z>) == SHARED, "model_sizes.def says so");
     return {Z::hidden,
             Z::deter,
-            Z::groups,
+            Z::variables,
             Z::classes,
             Z::blocks,
             backward_kernel<Z, 1>,
@@ -311,8 +311,8 @@ static wk_observe_version<backward_job> version_of(void)
 }
 
 static const wk_observe_version<backward_job> versions[] = {
-#define MODEL(name, hidden, deter, groups, classes, forward, backward, together)                   \
-    version_of<shape<hidden, deter, groups, classes>, backward, together>(),
+#define MODEL(name, hidden, deter, variables, classes, forward, backward, together)                \
+    version_of<shape<hidden, deter, variables, classes>, backward, together>(),
 #include "tensor/cuda/passes/model_sizes.def"
 #undef MODEL
 };
@@ -348,7 +348,7 @@ void wk_cuda_observe_backward(const wk_binding *b)
     job.steps = r->count;
     job.rows = r->rows;
     size_t steps = (size_t)r->count, tile = sizeof(uint4);
-    int flat = r->groups * r->classes;
+    int flat = r->variables * r->classes;
     const size_t bytes[WK_EXCHANGES] = {
         steps * tile_size(flat) * tile, steps * tile_size(r->hidden) * tile,
         steps * tile_size(3 * r->deter) * tile, steps * tile_size(r->hidden) * tile,
@@ -371,6 +371,6 @@ void wk_cuda_observe_backward(const wk_binding *b)
     for (int t = 0; t < r->count; t++)
         bind_backward(b, t, &job.step[t]);
     const wk_observe_version<backward_job> *v = wk_observe_choose(versions, r);
-    assert(v && "the group was checked");
+    assert(v && "wk_recurrence_why_not found a version");
     wk_observe_launch(c, *v, job);
 }

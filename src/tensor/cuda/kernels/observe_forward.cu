@@ -23,7 +23,7 @@ typedef struct forward_job {
     wk_ptr<const float> in_b, gate_b, gain, offset, post_b, out_b;
     wk_ptr<const uint64_t> counter;
     wk_ptr<uint4> x, deter, post; // exchanged, for all steps
-    wk_ptr<unsigned char> drawn;  // classes: [step][group][row]
+    wk_ptr<unsigned char> drawn;  // classes: [step][variable][row]
     wk_ptr<uint2> sums; // of a block's gates, and of their squared differences from the mean
     forward_step step[WK_RECURRENCE_STEPS];
 } forward_job;
@@ -36,7 +36,7 @@ template <class Z> struct forward_memory {
     partials<1> post_part;
     float logits[ROWS][32];
     float2 row[ROWS]; // mean and 1/deviation
-    unsigned char drawn[Z::groups][ROWS];
+    unsigned char drawn[Z::variables][ROWS];
     forward_step step[WK_RECURRENCE_STEPS];
 };
 
@@ -64,7 +64,7 @@ template <class Z> static __device__ void load_forward(const forward_job &job, f
             load_columns<Z::deter>(m.gru_h + j * tile_size(Z::deter), job.gru_h, Z::gates,
                                    j * Z::deter + at);
         }
-    if (b < Z::groups)
+    if (b < Z::variables)
         for (int j = 0; j < Z::classes / 8; j++)
             load_columns<Z::hidden>(m.out + j * tile_size(Z::hidden), job.out_w, Z::flat,
                                     b * Z::classes + j * 8);
@@ -122,8 +122,9 @@ static __device__ inline void add_row(float (&sum)[UNITS], uint4 row)
 template <class Z>
 static __device__ inline float drawn_sum(const forward_job &job, forward_memory<Z> &m, int t)
 {
-    if (threadIdx.x < Z::groups) {
-        const uint4 *from = job.drawn.at<const uint4>() + (size_t)(t - 1) * Z::groups + threadIdx.x;
+    if (threadIdx.x < Z::variables) {
+        const uint4 *from =
+            job.drawn.at<const uint4>() + (size_t)(t - 1) * Z::variables + threadIdx.x;
         uint4 v;
         unsigned missing;
         do {
@@ -137,9 +138,9 @@ static __device__ inline float drawn_sum(const forward_job &job, forward_memory<
     int row = threadIdx.x / 16, share = threadIdx.x % 16;
     float sum[UNITS] = {};
 #pragma unroll
-    for (int i = 0; i < (Z::groups + 15) / 16; i++) {
+    for (int i = 0; i < (Z::variables + 15) / 16; i++) {
         int g = share + 16 * i;
-        if (g < Z::groups) add_row(sum, m.in[g * Z::classes + m.drawn[g][row]]);
+        if (g < Z::variables) add_row(sum, m.in[g * Z::classes + m.drawn[g][row]]);
     }
     // Halves are exchanged until every thread has one unit, then the two that have the same add up.
     float four[4], two[2];
@@ -275,21 +276,21 @@ static __device__ inline void make_post(const forward_job &job, forward_memory<Z
     if (at.real) m.step[t].post_x[at.row * Z::hidden + at.column] = x;
 }
 
-// The logits of a group and its sample, by the rule of wk_cpu_sample_onehot, whose sum goes over
+// The logits of a variable and its sample, by the rule of wk_cpu_sample_onehot, whose sum goes over
 // the classes one by one. A warp draws for two rows at once.
 template <class Z>
 static __device__ inline void make_sample(const forward_job &job, forward_memory<Z> &m, int t)
 {
     constexpr int columns = Z::classes / 8;
     const forward_step &s = m.step[t];
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = blockIdx.x;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, variable = blockIdx.x;
     bool real = lane < Z::classes;
-    float uniform[WARP_ROWS], bias = real ? job.out_b[group * Z::classes + lane] : 0.0f;
+    float uniform[WARP_ROWS], bias = real ? job.out_b[variable * Z::classes + lane] : 0.0f;
     uint64_t substream = *job.counter;
 #pragma unroll
     for (int k = 0; k < WARP_ROWS; k++)
         uniform[k] = wk_unit_float(wk_random_word(
-            s.key.value, substream, (unsigned)((warp + k * WARPS) * Z::groups + group)));
+            s.key.value, substream, (unsigned)((warp + k * WARPS) * Z::variables + variable)));
     float c[columns][4] = {};
     multiply<Z::hidden, columns>(c, job.post + (size_t)t * tile_size(Z::hidden), m.out);
     put_partials(m.part, c);
@@ -320,14 +321,14 @@ static __device__ inline void make_sample(const forward_job &job, forward_memory
         int below = __popc(__ballot_sync(0xffffffffu, under));
         drawn[k] = below < Z::classes ? below : Z::classes - 1;
         if (lane == 0)
-            show_byte(job.drawn + ((size_t)t * Z::groups + group) * ROWS + warp + k * WARPS,
+            show_byte(job.drawn + ((size_t)t * Z::variables + variable) * ROWS + warp + k * WARPS,
                       drawn[k]);
     }
 #pragma unroll
     for (int k = 0; k < WARP_ROWS; k++) {
         int row = warp + k * WARPS;
         if (!real || row >= job.rows) continue;
-        size_t at = (size_t)row * Z::flat + group * Z::classes + lane;
+        size_t at = (size_t)row * Z::flat + variable * Z::classes + lane;
         float onehot = lane == drawn[k] ? 1.0f : 0.0f;
         s.logits[at] = x[k];
         s.probs[at] = weight[k] * (1.0f / sum[k]);
@@ -358,7 +359,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         if (blockIdx.x < Z::state_blocks) make_state<Z>(job, m, t, from_state, mine);
         if (blockIdx.x < Z::hidden_blocks) make_post<Z>(job, m, t, mine);
         if (t + 1 < job.steps) prepare<Z>(job, m.step[t + 1], mine);
-        if (blockIdx.x < Z::groups) make_sample<Z>(job, m, t);
+        if (blockIdx.x < Z::variables) make_sample<Z>(job, m, t);
         if (blockIdx.x >= Z::state_blocks) continue;
 #pragma unroll
         for (int i = 0; i < 12; i++)
@@ -375,7 +376,7 @@ static wk_observe_version<forward_job> version_of(void)
     static_assert(sizeof(forward_memory<Z>) == SHARED, "model_sizes.def says so");
     return {Z::hidden,
             Z::deter,
-            Z::groups,
+            Z::variables,
             Z::classes,
             Z::blocks,
             forward_kernel<Z, 1>,
@@ -384,8 +385,8 @@ static wk_observe_version<forward_job> version_of(void)
 }
 
 static const wk_observe_version<forward_job> versions[] = {
-#define MODEL(name, hidden, deter, groups, classes, forward, backward, together)                   \
-    version_of<shape<hidden, deter, groups, classes>, forward, together>(),
+#define MODEL(name, hidden, deter, variables, classes, forward, backward, together)                \
+    version_of<shape<hidden, deter, variables, classes>, forward, together>(),
 #include "tensor/cuda/passes/model_sizes.def"
 #undef MODEL
 };
@@ -418,7 +419,7 @@ void wk_cuda_observe_forward(const wk_binding *b)
     size_t steps = (size_t)r->count, tile = sizeof(uint4);
     const size_t bytes[WK_EXCHANGES] = {
         steps * tile_size(r->hidden) * tile, steps * tile_size(r->deter) * tile,
-        steps * tile_size(r->hidden) * tile, steps * (size_t)r->groups * ROWS,
+        steps * tile_size(r->hidden) * tile, steps * (size_t)r->variables * ROWS,
         steps * ROWS * (size_t)(r->deter / UNITS) * sizeof(uint2)};
     wk_ptr<uint4> parts[WK_EXCHANGES];
     wk_binding_exchange(b, bytes, parts);
@@ -443,6 +444,6 @@ void wk_cuda_observe_forward(const wk_binding *b)
     for (int t = 0; t < r->count; t++)
         bind_forward(b, t, &job.step[t]);
     const wk_observe_version<forward_job> *v = wk_observe_choose(versions, r);
-    assert(v && "the group was checked");
+    assert(v && "wk_recurrence_why_not found a version");
     wk_observe_launch(c, *v, job);
 }

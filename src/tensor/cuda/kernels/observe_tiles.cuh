@@ -1,6 +1,6 @@
 // One persistent kernel for all steps of an observed sequence. Each block owns eight units of the
-// state, and some blocks a group of classes as well; their columns of the weights are resident in
-// shared memory, as operands of the tensor cores. Up to sixteen sequences are the rows of one
+// state, and some blocks a categorical variable as well; their columns of the weights are resident
+// in shared memory, as operands of the tensor cores. Up to sixteen sequences are the rows of one
 // matrix tile.
 //
 // A step has five phases, each of which needs what all blocks made in the one before. There is no
@@ -34,12 +34,12 @@ enum {
 #define UNWRITTEN 0xffffffffu
 
 // Sizes of the model. State and hidden layers have as many blocks as eights of units.
-template <int HIDDEN, int DETER, int GROUPS, int CLASSES> struct shape {
-    static constexpr int hidden = HIDDEN, deter = DETER, groups = GROUPS, classes = CLASSES;
-    static constexpr int flat = GROUPS * CLASSES, gates = 3 * DETER;
+template <int HIDDEN, int DETER, int VARIABLES, int CLASSES> struct shape {
+    static constexpr int hidden = HIDDEN, deter = DETER, variables = VARIABLES, classes = CLASSES;
+    static constexpr int flat = VARIABLES * CLASSES, gates = 3 * DETER;
     static constexpr int state_blocks = DETER / UNITS, hidden_blocks = HIDDEN / UNITS;
     static constexpr int limit = state_blocks > hidden_blocks ? state_blocks : hidden_blocks;
-    static constexpr int blocks = limit > GROUPS ? limit : GROUPS;
+    static constexpr int blocks = limit > VARIABLES ? limit : VARIABLES;
 };
 
 // Tiles of 16 columns in rows of n (the last may be half full), how many of them a warp has at
@@ -299,18 +299,18 @@ extern __shared__ uint4 shared_memory[];
 /// A kernel for one model, the same with fewer registers, so that more blocks of a population share
 /// a multiprocessor, and the shared memory of a block with the largest number of steps.
 template <class Job> struct wk_observe_version {
-    int hidden, deter, groups, classes, blocks;
+    int hidden, deter, variables, classes, blocks;
     void (*alone)(Job), (*together)(Job);
     size_t shared;
 };
 
-/// The calls of a chain, for looking up addresses.
+/// The calls of a recurrence, for looking up addresses.
 typedef struct wk_binding {
     const wk_cuda_call *calls;
     const wk_recurrence *r;
 } wk_binding;
 
-/// The address of a tensor that a node of the chain reads; NULL for none.
+/// The address of a tensor that a node of the recurrence reads; NULL for none.
 wk_ptr<const float> wk_binding_read(const wk_binding *b, int step, wk_role role);
 /// Where a result goes; notes that its bf16 copy will be up to date.
 wk_out wk_binding_store(const wk_binding *b, int step, wk_role role);
@@ -322,13 +322,13 @@ wk_ptr<const __nv_bfloat16> wk_binding_weights(const wk_binding *b, wk_role role
 enum { WK_EXCHANGES = 5 };
 void wk_binding_exchange(const wk_binding *b, const size_t *bytes, wk_ptr<uint4> *parts);
 
-/// The version for a chain's sizes, or NULL.
+/// The version for the sizes of a recurrence, or NULL.
 template <class Job, size_t N>
 static const wk_observe_version<Job> *
 wk_observe_choose(const wk_observe_version<Job> (&versions)[N], const wk_recurrence *r)
 {
     for (const wk_observe_version<Job> &v : versions)
-        if (v.hidden == r->hidden && v.deter == r->deter && v.groups == r->groups &&
+        if (v.hidden == r->hidden && v.deter == r->deter && v.variables == r->variables &&
             v.classes == r->classes)
             return &v;
     return NULL;

@@ -218,9 +218,9 @@ static bool measure(const wk_graph *g, wk_recurrence *r)
     r->hidden = last_dim(g, tensor[WK_ROLE_IN_W]);
     r->deter = wk_info(g, tensor[WK_ROLE_POST_W])->type.shape.dim[0];
     r->classes = last_dim(g, tensor[WK_ROLE_PROBS]);
-    r->groups = flat / r->classes;
+    r->variables = flat / r->classes;
     r->rows = (int)(wk_shape_count(wk_info(g, tensor[WK_ROLE_X])->type.shape) / (size_t)r->hidden);
-    return r->groups * r->classes == flat &&
+    return r->variables * r->classes == flat &&
            has_shape(g, tensor[WK_ROLE_GRU_X], r->hidden, 3 * r->deter) &&
            has_shape(g, tensor[WK_ROLE_GRU_H], r->deter, 3 * r->deter) &&
            has_shape(g, tensor[WK_ROLE_OUT_W], r->hidden, flat) &&
@@ -247,13 +247,13 @@ bool wk_recurrence_find(const wk_plan *plan, const int *last_use, int begin, wk_
 
 // A model that kernels are compiled for.
 typedef struct version {
-    int hidden, deter, groups, classes;
+    int hidden, deter, variables, classes;
     size_t shared[2]; // of a block, forward and backward
 } version;
 
 static const version versions[] = {
-#define MODEL(name, hidden, deter, groups, classes, forward, backward, together)                   \
-    {hidden, deter, groups, classes, {forward, backward}},
+#define MODEL(name, hidden, deter, variables, classes, forward, backward, together)                \
+    {hidden, deter, variables, classes, {forward, backward}},
 #include "tensor/cuda/passes/model_sizes.def"
 #undef MODEL
 };
@@ -262,7 +262,7 @@ static const version *find_version(const wk_recurrence *r)
 {
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         const version *v = &versions[i];
-        if (v->hidden == r->hidden && v->deter == r->deter && v->groups == r->groups &&
+        if (v->hidden == r->hidden && v->deter == r->deter && v->variables == r->variables &&
             v->classes == r->classes)
             return v;
     }
@@ -274,12 +274,12 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-// Blocks have eight units of the state or of a hidden layer, or a group of classes, and all must
-// run at once.
+// Blocks have eight units of the state or of a hidden layer, or a categorical variable, and all
+// must run at once.
 static bool device_holds(const version *v, bool backward, const wk_cuda_limits *limits)
 {
     enum { UNITS = 8 };
-    int blocks = larger(larger(v->deter, v->hidden) / UNITS, v->groups);
+    int blocks = larger(larger(v->deter, v->hidden) / UNITS, v->variables);
     return blocks <= limits->processors && v->shared[backward] <= limits->shared_memory;
 }
 
@@ -292,7 +292,7 @@ bool wk_recurrence_why_not(const wk_recurrence *r, const wk_cuda_limits *limits,
         snprintf(why, size,
                  "no kernel for a recurrence of %d hidden and %d deterministic units and %d x %d "
                  "classes, which are not a preset's",
-                 r->hidden, r->deter, r->groups, r->classes);
+                 r->hidden, r->deter, r->variables, r->classes);
     else if (r->rows > WK_RECURRENCE_ROWS)
         snprintf(why, size, "the kernel of the recurrence takes %d sequences, not %d",
                  WK_RECURRENCE_ROWS, r->rows);

@@ -450,7 +450,7 @@ static void wk_launch(const wk_cuda_call *c, void (*kernel)(P...), dim3 grid, di
 }
 
 /// Programmatic dependent launch: waits for the previous kernel, then lets the next one launch, so
-/// that a chain of short kernels has no gaps.
+/// that short kernels follow each other without gaps.
 static __device__ inline void wk_begin(void)
 {
 #if __CUDA_ARCH__ >= 900

@@ -93,15 +93,15 @@ static void record_reads(const wk_cuda_call *c)
     record_inputs(c->context, c);
 }
 
-// All of a chain, in the place of its first step.
-static void enqueue_chain(wk_executable *e, const wk_recurrence *chain)
+// All of a recurrence, in the place of its first step.
+static void enqueue_recurrence(wk_executable *e, const wk_recurrence *recurrence)
 {
-    e->calls[chain->begin].context->used = 0;
-    for (int i = chain->begin; i <= chain->end; i++) {
+    e->calls[recurrence->begin].context->used = 0;
+    for (int i = recurrence->begin; i <= recurrence->end; i++) {
         record_reads(&e->calls[i]);
         record_writes(&e->calls[i]);
     }
-    wk_cuda_observe(e->calls, chain);
+    wk_cuda_observe(e->calls, recurrence);
 }
 
 static void launch(const wk_cuda_call *call)
@@ -153,10 +153,10 @@ static void enqueue_call(const wk_cuda_call *call)
     }
 }
 
-static const wk_recurrence *chain_at(const wk_executable *e, size_t begin)
+static const wk_recurrence *recurrence_at(const wk_executable *e, size_t begin)
 {
-    for (size_t k = 0; k < e->chains.count; k++)
-        if (e->chains.items[k]->begin == (int)begin) return e->chains.items[k];
+    for (size_t k = 0; k < e->recurrences.count; k++)
+        if (e->recurrences.items[k]->begin == (int)begin) return e->recurrences.items[k];
     return NULL;
 }
 
@@ -164,7 +164,7 @@ void wk_cuda_enqueue(wk_executable *e, size_t i)
 {
     e->copies.touched.count = 0;
     if (e->calls[i].kernel == WK_KERNEL_OBSERVE)
-        enqueue_chain(e, chain_at(e, i));
+        enqueue_recurrence(e, recurrence_at(e, i));
     else if (e->calls[i].kernel != WK_KERNEL_NONE)
         enqueue_call(&e->calls[i]);
 }
