@@ -63,7 +63,7 @@ typedef struct wk_step_range {
     int begin, end;
 } wk_step_range;
 
-enum { WK_BRANCHES = 4 };
+enum { WK_STREAMS_MAX = 4 }; // stream 0 and three side streams
 
 struct wk_plan {
     const wk_graph *graph;

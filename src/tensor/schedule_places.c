@@ -210,8 +210,8 @@ static bool find_place(wk_scheduler *s, int index)
 {
     const wk_chain *c = &s->chains.items[index];
     find_last_reads(s, index);
-    double least = c->time / 4 > WK_WAITS_US ? c->time / 4 : WK_WAITS_US;
-    while (c->time >= least) {
+    double min_time = c->time / 4 > WK_WAITS_US ? c->time / 4 : WK_WAITS_US;
+    while (c->time >= min_time) {
         int lacks = fill_idle(s, index, false), lingers = lingering(s, index);
         if (lacks < 0 && lingers < 0) return true;
         if (fill_idle(s, index, true) < 0 && lingering(s, index) < 0 && room_of(s, index) >= c->end)

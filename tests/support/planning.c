@@ -191,7 +191,7 @@ typedef struct flow {
     const wk_dependencies *needs;
     wk_cost *left; // of each step
     bool *done;
-    int head[WK_BRANCHES]; // steps; node_count where a stream is at its end
+    int head[WK_STREAMS_MAX]; // steps; node_count where a stream is at its end
 } flow;
 
 static int next_of(const flow *f, int stream, int step)
@@ -214,8 +214,8 @@ static bool is_ready(const flow *f, int step)
 static double find_speeds(const flow *f, double *speed)
 {
     double free_share = 1, time = -1;
-    for (int i = 0; i < WK_BRANCHES; i++) {
-        int s = i ? WK_BRANCHES - i : 0; // by priority
+    for (int i = 0; i < WK_STREAMS_MAX; i++) {
+        int s = i ? WK_STREAMS_MAX - i : 0; // by priority
         speed[s] = 0;
         if (!is_ready(f, f->head[s])) continue;
         const wk_cost *left = &f->left[f->head[s]];
@@ -232,13 +232,13 @@ static double find_speeds(const flow *f, double *speed)
 
 static void pass_time(flow *f, const double *speed, double time)
 {
-    for (int s = 0; s < WK_BRANCHES; s++) {
+    for (int s = 0; s < WK_STREAMS_MAX; s++) {
         if (!is_ready(f, f->head[s])) continue;
         wk_cost *left = &f->left[f->head[s]];
         double *part = left->latency > 0 ? &left->latency : &left->work;
         *part = *part - speed[s] * time < 1e-9 ? 0 : *part - speed[s] * time;
     }
-    for (int s = 0; s < WK_BRANCHES; s++) {
+    for (int s = 0; s < WK_STREAMS_MAX; s++) {
         if (!is_ready(f, f->head[s]) || wk_cost_time(f->left[f->head[s]]) > 0) continue;
         f->done[f->head[s]] = true;
         f->head[s] = next_of(f, s, f->head[s] + 1);
@@ -247,14 +247,14 @@ static void pass_time(flow *f, const double *speed, double time)
 
 static double run_flow(flow *f)
 {
-    double total = 0, speed[WK_BRANCHES];
-    for (int s = 0; s < WK_BRANCHES; s++)
+    double total = 0, speed[WK_STREAMS_MAX];
+    for (int s = 0; s < WK_STREAMS_MAX; s++)
         f->head[s] = next_of(f, s, 0);
     for (double time; (time = find_speeds(f, speed)) >= 0;) {
         pass_time(f, speed, time);
         total += time;
     }
-    for (int s = 0; s < WK_BRANCHES; s++)
+    for (int s = 0; s < WK_STREAMS_MAX; s++)
         assert_int_equal(f->head[s], (int)f->plan->node_count);
     return total;
 }
@@ -305,7 +305,7 @@ static void find_waits(const wk_plan *plan, wk_dependencies *out)
         wk_vector_clock waits;
         assert_true(
             wk_stream_waits_add(order, plan->streams[step], touched.items, touched.count, &waits));
-        for (int i = 0; i < WK_BRANCHES; i++)
+        for (int i = 0; i < WK_STREAMS_MAX; i++)
             if (waits.step[i] >= 0) assert_true(wk_array_push(&out->steps, waits.step[i]));
     }
     out->begin[plan->node_count] = (int)out->steps.count;

@@ -250,7 +250,7 @@ static __device__ void store(const wk_planes &j, const front *f, float *results)
 }
 
 // Three colours of four classes: two neighbouring pixels of a line are six numbers.
-static __device__ void store_colours(const wk_planes &j, const front *f, const float *from)
+static __device__ void store_rgb(const wk_planes &j, const front *f, const float *from)
 {
     const unsigned line = tile<16>::line;
     unsigned row = threadIdx.x / 2, down = threadIdx.x % 2, place = f->place[row];
@@ -267,29 +267,30 @@ static __device__ void store_colours(const wk_planes &j, const front *f, const f
     }
 }
 
-// The weights' way to shared memory; one thread sees to it.
-typedef struct supply {
+// The ring of stages through which weights come to shared memory; one thread loads them.
+typedef struct weight_ring {
     const __nv_bfloat16 *from;
     unsigned to, full, empty, steps;
-} supply;
+} weight_ring;
 
-template <int COLS> static __device__ supply supply_of(const wk_planes &j, front *f, unsigned to)
+template <int COLS>
+static __device__ weight_ring weight_ring_of(const wk_planes &j, front *f, unsigned to)
 {
     const size_t numbers = tile<COLS>::stage / sizeof(__nv_bfloat16);
-    supply s = {j.weights.at() + (size_t)blockIdx.y * j.steps * numbers, to,
-                (unsigned)__cvta_generic_to_shared(f->full),
-                (unsigned)__cvta_generic_to_shared(f->empty), j.steps};
+    weight_ring s = {j.weights.at() + (size_t)blockIdx.y * j.steps * numbers, to,
+                     (unsigned)__cvta_generic_to_shared(f->full),
+                     (unsigned)__cvta_generic_to_shared(f->empty), j.steps};
     return s;
 }
 
-template <int COLS> static __device__ void bring(const supply &s, unsigned step)
+template <int COLS> static __device__ void load_stage(const weight_ring &s, unsigned step)
 {
     const unsigned bytes = tile<COLS>::stage;
     wk_copy_bulk(s.to + step % STAGES * bytes, (const char *)s.from + (size_t)step * bytes, bytes,
                  s.full + step % STAGES * 8);
 }
 
-static __device__ void begin_barriers(const supply &s)
+static __device__ void begin_barriers(const weight_ring &s)
 {
     for (unsigned i = 0; i < STAGES; i++) {
         wk_barrier_init(s.full + i * 8, 1);
@@ -314,7 +315,7 @@ static __global__ void __launch_bounds__(THREADS, at_once<TRANSPOSED, COLS>())
     const block_work b = work_of<TRANSPOSED>(j);
     unsigned images = (unsigned)__cvta_generic_to_shared(memory) + sizeof(front);
     unsigned steps = (b.depth + t::depth - 1) / t::depth;
-    const supply s = supply_of<COLS>(j, f, images + j.p.copied_bytes);
+    const weight_ring s = weight_ring_of<COLS>(j, f, images + j.p.copied_bytes);
     if (threadIdx.x == 0) begin_barriers(s);
     locate_results<TRANSPOSED>(j, f);
     locate_terms<TRANSPOSED>(j, b, steps * t::depth, f);
@@ -323,7 +324,7 @@ static __global__ void __launch_bounds__(THREADS, at_once<TRANSPOSED, COLS>())
     wk_begin();
     if (threadIdx.x == 0)
         for (unsigned step = 0; step < STAGES && step < steps; step++)
-            bring<COLS>(s, step);
+            load_stage<COLS>(s, step);
     wk_copy_places<THREADS>(j.x, f->copied, j.p.copied, j.p.pitch, images);
     wk_copies_wait();
     wk_publish_shared();
@@ -342,7 +343,7 @@ static __global__ void __launch_bounds__(THREADS, at_once<TRANSPOSED, COLS>())
         if (threadIdx.x % 32 == 0) wk_barrier_arrive(s.empty + before * 8);
         if (threadIdx.x == 0 && step - 1 + STAGES < steps) {
             wk_barrier_wait(s.empty + before * 8, (step - 1) / STAGES % 2);
-            bring<COLS>(s, step - 1 + STAGES);
+            load_stage<COLS>(s, step - 1 + STAGES);
         }
         __syncwarp();
     }
@@ -354,7 +355,7 @@ static __global__ void __launch_bounds__(THREADS, at_once<TRANSPOSED, COLS>())
     put_down<COLS>(sum, result);
     __syncthreads();
     if constexpr (COLS == 16)
-        store_colours(j, f, result);
+        store_rgb(j, f, result);
     else if (j.result_c % CHUNK)
         store<TRANSPOSED, COLS, WK_CONV_QUAD>(j, f, result);
     else

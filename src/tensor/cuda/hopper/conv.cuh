@@ -83,12 +83,12 @@ void wk_cuda_planes_weights(const wk_cuda_call *c, const wk_planes_weights *j, u
 
 /// Both between RGB images of 64 x 64 pixels and small images of 12, 24 or 48 channels, grid-stride
 /// over tiles of WK_PLANES_ROWS places.
-void wk_cuda_colours(const wk_cuda_call *c, const wk_planes *j, bool transposed, unsigned channels,
-                     unsigned blocks);
-void wk_cuda_colours_weights(const wk_cuda_call *c, const wk_planes_weights *j, unsigned blocks);
+void wk_cuda_rgb(const wk_cuda_call *c, const wk_planes *j, bool transposed, unsigned channels,
+                 unsigned blocks);
+void wk_cuda_rgb_weights(const wk_cuda_call *c, const wk_planes_weights *j, unsigned blocks);
 
 /// Places in a line of those, and blocks of a multiprocessor for up to 24 channels and for more.
-enum { WK_COLOURS_WIDTH = 32, WK_COLOURS_NARROW = 5, WK_COLOURS_WIDE = 3 };
+enum { WK_RGB_WIDTH = 32, WK_RGB_NARROW = 5, WK_RGB_WIDE = 3 };
 
 /// Which tap's chunk is number `at` of the sum; `real` is false for the one that fills the last
 /// step.

@@ -7,9 +7,9 @@
 #include "tensor/cuda/hopper/gemm_resident_weights.cuh"
 #include "tensor/cuda/hopper/tensor_map.cuh"
 
-// The copying thread.
+// The producer thread.
 template <int WARPGROUPS, int N, bool K_MAJOR, bool SLOPES>
-static __device__ void bring(const hopper_job &j, unsigned memory, unsigned full, unsigned empty)
+static __device__ void produce(const hopper_job &j, unsigned memory, unsigned full, unsigned empty)
 {
     typedef tile<WARPGROUPS, N, K_MAJOR, SLOPES> T;
     unsigned rank = cluster_rank(), stage = 0, round = 0;
@@ -44,7 +44,7 @@ static __device__ void bring(const hopper_job &j, unsigned memory, unsigned full
     }
 }
 
-// A multiplying warpgroup.
+// A consumer warpgroup.
 template <int WARPGROUPS, int N, bool K_MAJOR, bool SLOPES>
 static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned full, unsigned empty,
                                 float *pieces)
@@ -57,7 +57,7 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
     unsigned ready = empty + 8 * (T::STAGES + warp), parity = 0;
     for (unsigned t = blockIdx.x / CLUSTER; t < j.tiles; t += gridDim.x / CLUSTER) {
         place at = place_of<T>(j, t, N);
-        patch mine = {at.row + warp * 16, at.col, at.stack};
+        warp_tile mine = {at.row + warp * 16, at.col, at.stack};
         float d[N / 2];
         int add = 0;
         unsigned held = 0; // the stage that products in flight still read, if add
@@ -148,12 +148,12 @@ __global__ void __launch_bounds__(tile<WARPGROUPS, N, K_MAJOR, SLOPES>::THREADS,
     }
     cluster_sync();
     wk_begin();
-    // The shuffle tells the compiler that the value is warp-uniform. The copying warpgroup gives
-    // its registers to two multiplying ones; one has enough.
+    // The shuffle tells the compiler that the value is warp-uniform. The producer warpgroup gives
+    // its registers to two consumers; one has enough.
     if (__shfl_sync(~0u, threadIdx.x / 32, 0) >= 4 * WARPGROUPS) {
         if (WARPGROUPS > 1) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (threadIdx.x == 128 * WARPGROUPS)
-            bring<WARPGROUPS, N, K_MAJOR, SLOPES>(j, shared_address(memory), full, empty);
+            produce<WARPGROUPS, N, K_MAJOR, SLOPES>(j, shared_address(memory), full, empty);
     } else {
         if (WARPGROUPS > 1) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         multiply<WARPGROUPS, N, K_MAJOR, SLOPES>(j, shared_address(memory), full, empty, pieces);
@@ -183,7 +183,7 @@ static bool map_term(map_maker make, const wk_hopper_product *p, int i, unsigned
     return encode(make, &a, &j->a[i]) && encode(make, &b, &j->b[i]);
 }
 
-// The maps of what is read and written by the copy engine at the end of a tile.
+// The maps of what the epilogue loads and stores by TMA.
 static bool map_results(map_maker make, const wk_hopper_product *p, unsigned cols, hopper_job *j)
 {
     enum { ROWS = 16 };

@@ -36,7 +36,7 @@ static __device__ inline float4 slope4(float4 v, float4 y)
 }
 
 // Results of a warp: sixteen rows from `row` on, of columns from `col` on, in matrix `stack`.
-struct patch {
+struct warp_tile {
     unsigned row, col, stack;
 };
 
@@ -47,7 +47,7 @@ template <int COLS, int PITCH> struct eights {
     unsigned row, col, stack; // of the first
     unsigned in_row, in_col;  // in the warp's sixteen rows
 
-    __device__ eights(const patch &p)
+    __device__ eights(const warp_tile &p)
         : row(p.row + threadIdx.x % 32 / EIGHTS), col(p.col + threadIdx.x % EIGHTS * 8),
           stack(p.stack), in_row(threadIdx.x % 32 / EIGHTS), in_col(threadIdx.x % EIGHTS * 8)
     {
@@ -91,7 +91,8 @@ static __device__ inline wk_eight eight_at(const float *x, unsigned at)
 // Plain sums of an even number of columns, whose rows begin at 8 bytes: neighbouring lanes have
 // neighbouring pairs.
 template <int COLS, int PITCH>
-static __device__ inline void finish_pairs(const hopper_job &j, const float *piece, const patch &p)
+static __device__ inline void finish_pairs(const hopper_job &j, const float *piece,
+                                           const warp_tile &p)
 {
     enum { PAIRS = COLS / 2, STEP = 32 / PAIRS, COUNT = 16 / STEP };
     unsigned pair = threadIdx.x % PAIRS, in_row = threadIdx.x % 32 / PAIRS;
@@ -111,7 +112,8 @@ static __device__ inline void finish_pairs(const hopper_job &j, const float *pie
 
 // Whatever there is, in little code.
 template <int COLS, int PITCH>
-static __device__ inline void finish_any(const hopper_job &j, const float *piece, const patch &p)
+static __device__ inline void finish_any(const hopper_job &j, const float *piece,
+                                         const warp_tile &p)
 {
     eights<COLS, PITCH> e(p);
     wk_eight bias = bias_at(j, e.stack, e.col);
@@ -132,7 +134,8 @@ static __device__ inline void finish_any(const hopper_job &j, const float *piece
 }
 
 template <int COLS, int PITCH>
-static __device__ inline void finish_sums(const hopper_job &j, const float *piece, const patch &p)
+static __device__ inline void finish_sums(const hopper_job &j, const float *piece,
+                                          const warp_tile &p)
 {
     eights<COLS, PITCH> e(p);
     wk_eight bias = bias_at(j, e.stack, e.col);
@@ -150,7 +153,7 @@ static __device__ inline void finish_sums(const hopper_job &j, const float *piec
 // All columns from FIRST on, chunk after chunk through the warp's piece of shared memory.
 template <class T, epilogue_kind KIND, int FIRST, int N>
 static __device__ inline void write(const hopper_job &j, float (&d)[N / 2], float *piece,
-                                    const patch &p)
+                                    const warp_tile &p)
 {
     if constexpr (FIRST < N) {
         constexpr int COLS = N - FIRST < T::CHUNK ? N - FIRST : T::CHUNK;
@@ -186,7 +189,7 @@ template <int LEFT> static __device__ inline void wait_stores_read(void)
 
 template <class T>
 static __device__ inline void request_slopes(const hopper_job &j, unsigned buffer, unsigned ready,
-                                             const patch &p)
+                                             const warp_tile &p)
 {
     if (threadIdx.x % 32 != 0) return;
     asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
@@ -268,7 +271,7 @@ static __device__ inline float2 sum_rows(const float2 (&v)[8])
 // The sums of BLOCKS times eight columns from p on, of which a lane has `rows`.
 template <int BLOCKS>
 static __device__ inline void put_sums(const hopper_job &j, const float2 (&rows)[BLOCKS],
-                                       const patch &p)
+                                       const warp_tile &p)
 {
     unsigned lane = threadIdx.x % 32, chunks = (j.m + WK_HOPPER_SUMMED - 1) / WK_HOPPER_SUMMED;
     size_t at = (size_t)(p.stack * chunks + p.row / WK_HOPPER_SUMMED) * j.n;
@@ -292,7 +295,7 @@ static __device__ inline unsigned load_word(unsigned address)
     return word;
 }
 
-static __device__ inline void send(const CUtensorMap *map, unsigned from, const patch &p)
+static __device__ inline void send(const CUtensorMap *map, unsigned from, const warp_tile &p)
 {
     asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], "
                  "[%1];\n"
@@ -303,7 +306,7 @@ static __device__ inline void send(const CUtensorMap *map, unsigned from, const 
 
 template <class T, epilogue_kind KIND, int N>
 static __device__ inline void write_parts(const hopper_job &j, float (&d)[N / 2], unsigned buffer,
-                                          const patch &p)
+                                          const warp_tile &p)
 {
     enum { BLOCKS = T::PART / 8, ROW = T::PART * 2 };
     unsigned lane = threadIdx.x % 32, at = lane / 4 * ROW + lane % 4 * 4;
@@ -311,7 +314,7 @@ static __device__ inline void write_parts(const hopper_job &j, float (&d)[N / 2]
 #pragma unroll
     for (int part = 0; part < T::PARTS; part++) {
         unsigned from = buffer + part % T::BUFFERS * T::BUFFER, word[2 * BLOCKS];
-        patch mine = {p.row, p.col + part * T::PART, p.stack};
+        warp_tile mine = {p.row, p.col + part * T::PART, p.stack};
         biases columns(j, p.stack, mine.col);
         float2 rows[BLOCKS];
 #pragma unroll

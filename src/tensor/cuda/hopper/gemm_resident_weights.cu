@@ -70,10 +70,10 @@ template <bool K_MAJOR> struct resident_room {
 };
 
 // The tiles of a cluster.
-struct piece {
+struct tile_range {
     unsigned begin, end;
 
-    __device__ explicit piece(const resident_job &j)
+    __device__ explicit tile_range(const resident_job &j)
     {
         unsigned clusters = gridDim.x / CLUSTER, mine = blockIdx.x / CLUSTER;
         unsigned each = j.tiles / clusters, more = j.tiles % clusters;
@@ -82,11 +82,11 @@ struct piece {
     }
 };
 
-// A tile, and the tiles of its member in the piece.
-struct spot {
+// A tile, and the tiles of its member in the range.
+struct tile_position {
     unsigned row, stack, first, end;
 
-    __device__ spot(const resident_job &j, const piece &p, unsigned t)
+    __device__ tile_position(const resident_job &j, const tile_range &p, unsigned t)
     {
         stack = t / j.tiles_m;
         unsigned start = stack * j.tiles_m, limit = start + j.tiles_m;
@@ -101,12 +101,12 @@ static __device__ inline bool is_whole(const resident_job &j, unsigned block)
     return block + 1 < j.terms.count || j.terms.tail == STEPS;
 }
 
-// The copying thread.
+// The producer thread.
 
 // Columns `box` and some terms of b, of whose transpose each matrix has n rows.
 template <bool K_MAJOR>
-static __device__ inline void bring_box(const CUtensorMap (&map)[2], unsigned to, unsigned ready,
-                                        unsigned box, int k, int matrix, int n)
+static __device__ inline void load_box(const CUtensorMap (&map)[2], unsigned to, unsigned ready,
+                                       unsigned box, int k, int matrix, int n)
 {
     int col = (int)(cluster_rank() * COLS + box * N_BOX);
     if (!K_MAJOR)
@@ -118,9 +118,9 @@ static __device__ inline void bring_box(const CUtensorMap (&map)[2], unsigned to
 }
 
 template <bool K_MAJOR>
-static __device__ inline void bring_weights(const resident_job &j,
-                                            const resident_room<K_MAJOR> &room, unsigned block,
-                                            unsigned stack)
+static __device__ inline void load_weights(const resident_job &j,
+                                           const resident_room<K_MAJOR> &room, unsigned block,
+                                           unsigned stack)
 {
     typedef resident_room<K_MAJOR> R;
     bool whole = is_whole(j, block);
@@ -129,27 +129,27 @@ static __device__ inline void bring_weights(const resident_job &j,
     barrier_expect(ready, parts * (whole ? R::BLOCK : R::STEP));
     for (unsigned part = 0; part < parts; part++, to += R::STEP)
         for (unsigned box = 0; box < R::BOXES; box++)
-            bring_box<K_MAJOR>(whole ? j.block : j.step, to + box * N_BOX * terms * 2, ready, box,
-                               (int)(block * K_BLOCK + part * K_STEP), (int)(stack * j.move_b),
-                               (int)j.result.n);
+            load_box<K_MAJOR>(whole ? j.block : j.step, to + box * N_BOX * terms * 2, ready, box,
+                              (int)(block * K_BLOCK + part * K_STEP), (int)(stack * j.move_b),
+                              (int)j.result.n);
 }
 
 template <bool K_MAJOR>
-static __device__ void bring(const resident_job &j, const resident_room<K_MAJOR> &room)
+static __device__ void produce(const resident_job &j, const resident_room<K_MAJOR> &room)
 {
     enum { HALF = TILE / CLUSTER, PREFETCH = 1 };
     unsigned rank = cluster_rank(), loads = 0;
-    piece mine(j);
+    tile_range mine(j);
     ring_place<resident_room<K_MAJOR>::STAGES> at;
     for (unsigned t = mine.begin; t < mine.end; t++) {
-        spot s(j, mine, t);
+        tile_position s(j, mine, t);
         bool fresh = t == s.first;
         if (j.result.y && t + PREFETCH < s.end)
             prefetch(&j.y, (int)(rank * COLS), (int)(s.row + PREFETCH * TILE), (int)s.stack);
         for (unsigned block = 0; block < j.terms.count; block++, at.move()) {
             if (fresh) {
                 wk_barrier_wait(room.read + 8 * block, (loads & 1) ^ 1);
-                bring_weights(j, room, block, s.stack);
+                load_weights(j, room, block, s.stack);
             }
             unsigned ready = room.full + 8 * at.stage;
             wk_barrier_wait(room.empty + 8 * at.stage, (at.round & 1) ^ 1);
@@ -211,19 +211,19 @@ static __device__ inline void give_back(unsigned stage, unsigned weights, unsign
         wk_barrier_arrive(weights);
 }
 
-// A multiplying warpgroup.
+// A consumer warpgroup.
 template <bool K_MAJOR, epilogue_kind KIND>
 static __device__ void multiply(const resident_job &j, const resident_room<K_MAJOR> &room)
 {
     typedef resident_room<K_MAJOR> R;
     unsigned warp = __shfl_sync(~0u, threadIdx.x / 32, 0), warpgroup = warp / 4;
     unsigned count = j.terms.count;
-    piece mine(j);
+    tile_range mine(j);
     unsigned first_stack = mine.begin / j.tiles_m;
     epilogue_inputs<KIND> with;
     for (unsigned t = mine.begin + warpgroup; t < mine.end; t += WARPGROUPS) {
-        spot s(j, mine, t);
-        patch at = {s.row + warp % 4 * 16, cluster_rank() * COLS, s.stack};
+        tile_position s(j, mine, t);
+        warp_tile at = {s.row + warp % 4 * 16, cluster_rank() * COLS, s.stack};
         bool fresh = t < s.first + WARPGROUPS, last = t + WARPGROUPS >= s.end;
         unsigned times = last ? (s.end - s.first == 1 ? WARPGROUPS : 1) : 0, held = 0;
         ring_place<R::STAGES> place((t - mine.begin) * count);
@@ -263,7 +263,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     // The shuffle tells the compiler that the value is warp-uniform.
     if (__shfl_sync(~0u, threadIdx.x / 32, 0) >= 4 * WARPGROUPS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        if (threadIdx.x == 128 * WARPGROUPS) bring<K_MAJOR>(j, room);
+        if (threadIdx.x == 128 * WARPGROUPS) produce<K_MAJOR>(j, room);
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         multiply<K_MAJOR, KIND>(j, room);

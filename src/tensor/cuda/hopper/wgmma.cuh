@@ -1,5 +1,5 @@
 // Matrix products of a warpgroup on capability 9.0 (wgmma): 64 rows by N columns over 16 terms,
-// both operands from shared memory. The copy engine brings operands of products swizzled. Without
+// both operands from shared memory. TMA loads the operands of products swizzled. Without
 // swizzling a chunk is 8 neighbouring bf16 numbers, and chunks of neighbouring places are
 // contiguous: any place can be the first of an operand, which is what lets a convolution read its
 // taps from one copy of an image.

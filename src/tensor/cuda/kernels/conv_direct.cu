@@ -167,12 +167,12 @@ static unsigned choose_k_splits(const wk_cuda_call *c, unsigned tiles, unsigned 
 {
     enum { AROUND = 8 }; // steps that a block's beginning and end, and its sums, take as long as
     const unsigned blocks = 4 * (unsigned)c->processors, at_once = 3 * (unsigned)c->processors;
-    unsigned most = tiles < blocks ? blocks / tiles : 1, best = 1, least = 0xffffffffu;
-    if (c->members == 1) return most;
-    for (unsigned k_splits = 1; k_splits <= most; k_splits++) {
+    unsigned max_splits = tiles < blocks ? blocks / tiles : 1, best = 1, min_time = 0xffffffffu;
+    if (c->members == 1) return max_splits;
+    for (unsigned k_splits = 1; k_splits <= max_splits; k_splits++) {
         unsigned rounds = (tiles * (unsigned)c->members * k_splits + at_once - 1) / at_once;
         unsigned time = rounds * ((steps + k_splits - 1) / k_splits + AROUND);
-        if (time < least) least = time, best = k_splits;
+        if (time < min_time) min_time = time, best = k_splits;
     }
     return best;
 }

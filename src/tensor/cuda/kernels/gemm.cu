@@ -178,11 +178,11 @@ wk_ptr<const __nv_bfloat16> wk_cuda_bf16_copy(const wk_cuda_call *c, wk_in x, si
 }
 
 // Descriptions of one product for cublasLt.
-typedef struct light {
-    cublasLtMatmulDesc_t how;
+typedef struct lt_product {
+    cublasLtMatmulDesc_t product;
     cublasLtMatrixLayout_t a, b, c;
-    cublasLtMatmulPreference_t wish;
-} light;
+    cublasLtMatmulPreference_t preference;
+} lt_product;
 
 static cublasLtMatrixLayout_t layout_of(cudaDataType type, size_t rows, size_t cols, size_t row,
                                         size_t stride, size_t batch)
@@ -198,27 +198,27 @@ static cublasLtMatrixLayout_t layout_of(cudaDataType type, size_t rows, size_t c
     return layout;
 }
 
-template <class T> static void set(light *l, cublasLtMatmulDescAttributes_t name, T value)
+template <class T> static void set(lt_product *l, cublasLtMatmulDescAttributes_t name, T value)
 {
-    (void)cublasLtMatmulDescSetAttribute(l->how, name, &value, sizeof value);
+    (void)cublasLtMatmulDescSetAttribute(l->product, name, &value, sizeof value);
 }
 
-// The library assumes 256-byte alignment unless told otherwise.
-static void tell_alignment(light *l, cublasLtMatmulPreferenceAttributes_t name,
-                           wk_ptr<const void> x)
+// The library assumes 256-byte alignment unless it is set.
+static void set_alignment(lt_product *l, cublasLtMatmulPreferenceAttributes_t name,
+                          wk_ptr<const void> x)
 {
     uint32_t bytes = 16;
     while (bytes < 256 && (uintptr_t)x % (4 * bytes) == 0)
         bytes *= 2;
-    (void)cublasLtMatmulPreferenceSetAttribute(l->wish, name, &bytes, sizeof bytes);
+    (void)cublasLtMatmulPreferenceSetAttribute(l->preference, name, &bytes, sizeof bytes);
 }
 
 static bool describe(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
-                     const operand *b, wk_ptr<const void> result, light *l)
+                     const operand *b, wk_ptr<const void> result, lt_product *l)
 {
     cudaDataType in = c->precision == WK_CUDA_BF16 ? CUDA_R_16BF : CUDA_R_32F;
     cudaDataType out = p->bf16_c ? CUDA_R_16BF : CUDA_R_32F;
-    if (cublasLtMatmulDescCreate(&l->how, CUBLAS_COMPUTE_32F, CUDA_R_32F)) return false;
+    if (cublasLtMatmulDescCreate(&l->product, CUBLAS_COMPUTE_32F, CUDA_R_32F)) return false;
     set(l, CUBLASLT_MATMUL_DESC_TRANSA, (int32_t)(p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N));
     set(l, CUBLASLT_MATMUL_DESC_TRANSB, (int32_t)(p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N));
     set(l, CUBLASLT_MATMUL_DESC_EPILOGUE, (uint32_t)CUBLASLT_EPILOGUE_BIAS);
@@ -229,41 +229,42 @@ static bool describe(const wk_cuda_call *c, const wk_cuda_product *p, const oper
     l->a = layout_of(in, b->cols, b->rows, b->row, b->stride, p->stacks);
     l->b = layout_of(in, a->cols, a->rows, a->row, a->stride, p->stacks);
     l->c = layout_of(out, p->n, p->m, p->n, p->stride_c, p->stacks);
-    if (cublasLtMatmulPreferenceCreate(&l->wish)) return false;
-    (void)cublasLtMatmulPreferenceSetAttribute(l->wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+    if (cublasLtMatmulPreferenceCreate(&l->preference)) return false;
+    (void)cublasLtMatmulPreferenceSetAttribute(l->preference,
+                                               CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                &c->context->workspace_size, sizeof(size_t));
-    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, b->x);
-    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, a->x);
-    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, result);
-    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, result);
+    set_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, b->x);
+    set_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, a->x);
+    set_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, result);
+    set_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, result);
     return l->a && l->b && l->c;
 }
 
-static void forget_light(light *l)
+static void destroy_lt_product(lt_product *l)
 {
-    if (l->wish) (void)cublasLtMatmulPreferenceDestroy(l->wish);
+    if (l->preference) (void)cublasLtMatmulPreferenceDestroy(l->preference);
     if (l->a) (void)cublasLtMatrixLayoutDestroy(l->a);
     if (l->b) (void)cublasLtMatrixLayoutDestroy(l->b);
     if (l->c) (void)cublasLtMatrixLayoutDestroy(l->c);
-    if (l->how) (void)cublasLtMatmulDescDestroy(l->how);
+    if (l->product) (void)cublasLtMatmulDescDestroy(l->product);
 }
 
 // The product and its bias in one kernel, if cublasLt has one.
-static bool multiply_light(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
-                           const operand *b, wk_ptr<void> out)
+static bool multiply_lt(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
+                        const operand *b, wk_ptr<void> out)
 {
     const float one = 1, zero = 0;
-    light l = {};
+    lt_product l = {};
     cublasLtMatmulHeuristicResult_t found = {};
     int count = 0;
     bool done = describe(c, p, a, b, out, &l) &&
-                !cublasLtMatmulAlgoGetHeuristic(c->context->light, l.how, l.a, l.b, l.c, l.c,
-                                                l.wish, 1, &found, &count) &&
+                !cublasLtMatmulAlgoGetHeuristic(c->context->cublas_lt, l.product, l.a, l.b, l.c,
+                                                l.c, l.preference, 1, &found, &count) &&
                 count > 0 &&
-                !cublasLtMatmul(c->context->light, l.how, &one, b->x.base, l.a, a->x.base, l.b,
-                                &zero, out.base, l.c, out.base, l.c, &found.algo,
+                !cublasLtMatmul(c->context->cublas_lt, l.product, &one, b->x.base, l.a, a->x.base,
+                                l.b, &zero, out.base, l.c, out.base, l.c, &found.algo,
                                 c->context->workspace, c->context->workspace_size, c->stream);
-    forget_light(&l);
+    destroy_lt_product(&l);
     return done;
 }
 
@@ -336,7 +337,7 @@ static void multiply(const wk_cuda_call *c, const wk_cuda_product *given, const 
     const operand *a = &all.a, *b = &all.b;
     for (int i = 0; i < all.launches; i++, next_launch(&all)) {
         cublasStatus_t status = cublasGemmStridedBatchedEx(
-            c->context->blas, p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
+            c->context->cublas, p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
             p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)p->n, (int)p->m, (int)p->k, &one,
             b->x.base, type, (int)b->row, (long long)b->stride, a->x.base, type, (int)a->row,
             (long long)a->stride, &beta, all.out.base, p->bf16_c ? CUDA_R_16BF : CUDA_R_32F,
@@ -345,12 +346,12 @@ static void multiply(const wk_cuda_call *c, const wk_cuda_product *given, const 
     }
 }
 
-static bool multiply_light_batches(const wk_cuda_call *c, batches all)
+static bool multiply_lt_batches(const wk_cuda_call *c, batches all)
 {
     bool done = true;
     all.p.stacks = (size_t)all.batch;
     for (int i = 0; done && i < all.launches; i++, next_launch(&all))
-        done = multiply_light(c, &all.p, &all.a, &all.b, all.out);
+        done = multiply_lt(c, &all.p, &all.a, &all.b, all.out);
     return done;
 }
 
@@ -360,8 +361,8 @@ static bool multiply_biased(const wk_cuda_call *c, const wk_cuda_product *p, con
                             const operand *b, wk_ptr<void> out)
 {
     batches alone = by_members(c, p, a, b, out, (int)p->stacks);
-    return multiply_light_batches(c, batches_of(c, p, a, b, out, (int)p->stacks)) ||
-           (c->members > 1 && multiply_light_batches(c, alone));
+    return multiply_lt_batches(c, batches_of(c, p, a, b, out, (int)p->stacks)) ||
+           (c->members > 1 && multiply_lt_batches(c, alone));
 }
 
 static operand operand_of(wk_in x, size_t stacks, size_t stride, bool transposed, size_t rows,

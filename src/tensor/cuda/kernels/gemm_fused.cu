@@ -53,7 +53,7 @@ void wk_cuda_gemm_fused(const wk_cuda_call *c)
     h.out = wk_call_store(last, 0);
     unsigned chunks = (unsigned)((h.m + WK_HOPPER_SUMMED - 1) / WK_HOPPER_SUMMED);
     if (c->fused_next) h.sums = wk_cuda_scratch_of<float>(c, h.stacks * chunks * h.n);
-    if (!wk_hopper_multiply(c, &h)) c->context->unmapped = true;
+    if (!wk_hopper_multiply(c, &h)) c->context->no_tensor_map = true;
     if (c->fused_next)
         wk_cuda_collect(c, h.stacks, chunks, (unsigned)h.n, h.sums, wk_call_out(last, 1));
 }

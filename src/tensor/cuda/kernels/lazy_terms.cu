@@ -48,7 +48,7 @@ static void add_term(const wk_cuda_call *c, int input, window w, wk_terms *terms
     wk_shape shape = wk_call_input_shape(c, input);
     size_t width = wk_shape_width(shape);
     wk_term *t = &terms->item[terms->count++];
-    assert(terms->count <= WK_TERMS);
+    assert(terms->count <= WK_TERMS_MAX);
     wk_in x = wk_call_load(c, input);
     t->x = {x.x ? x.x + w.col : NULL, x.bf16 ? x.bf16 + w.col : NULL};
     t->by_rows = wk_divisor_of(w.rows ? (unsigned)w.rows : 1u << 30);

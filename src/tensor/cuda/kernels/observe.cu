@@ -32,7 +32,7 @@ wk_out wk_binding_store(const wk_binding *b, int step, wk_role role)
 }
 
 // The same, in float32 whoever reads it.
-wk_ptr<float> wk_binding_numbers(const wk_binding *b, int step, wk_role role)
+wk_ptr<float> wk_binding_store_f32(const wk_binding *b, int step, wk_role role)
 {
     const wk_recurrence_step *s = &b->r->step[step];
     const wk_cuda_call *c = &b->calls[s->node_of[role]];

@@ -17,7 +17,7 @@ typedef struct backward_job {
     wk_ptr<const float> gate_b, gain, offset;
     wk_ptr<uint4> dlogits, dpost, dgates, dx; // exchanged, for all steps
     wk_ptr<uint2> sums; // over a block's gates: d, and d times the normalised gate
-    backward_step step[WK_RECURRENCE_STEPS];
+    backward_step step[WK_RECURRENCE_STEPS_MAX];
 } backward_job;
 
 template <class Z> struct backward_memory {
@@ -28,7 +28,7 @@ template <class Z> struct backward_memory {
     partials<1> single_part;
     float dstoch[ROWS][32];
     float2 row[ROWS];
-    backward_step step[WK_RECURRENCE_STEPS];
+    backward_step step[WK_RECURRENCE_STEPS_MAX];
 };
 
 // What a thread keeps from step to step: the parameters of its column, what the coming step reads,
@@ -119,8 +119,8 @@ static __device__ inline void back_to_logits(const backward_job &job, backward_m
     for (int k = 0; k < WARP_ROWS; k++) {
         float dot = wk_warp_sum(probability[k] * outer[k]);
         dlogit[k] = probability[k] * (outer[k] - dot) + more[k];
-        show_cell<Z::flat / 8>(to, column, warp + k * WARPS, lane % 8, dlogit[k],
-                               lane < Z::classes);
+        publish_cell<Z::flat / 8>(to, column, warp + k * WARPS, lane % 8, dlogit[k],
+                                  lane < Z::classes);
     }
 #pragma unroll
     for (int k = 0; k < WARP_ROWS; k++)
@@ -137,8 +137,8 @@ static __device__ inline void back_to_post(const backward_job &job, backward_mem
     put_partials(m.single_part, c);
     if (!at.whole) return;
     float d = at.real ? total(m.single_part, 0, threadIdx.x) * slope : 0.0f;
-    show_cell<Z::hidden_blocks>(job.dpost + (size_t)t * tile_size(Z::hidden), blockIdx.x, at.row,
-                                at.unit, d);
+    publish_cell<Z::hidden_blocks>(job.dpost + (size_t)t * tile_size(Z::hidden), blockIdx.x, at.row,
+                                   at.unit, d);
     if (at.real) m.step[t].dpost[at.row * Z::hidden + at.column] = d;
 }
 
@@ -195,7 +195,8 @@ static __device__ inline void back_to_gates(const backward_job &job, backward_me
         sum = lane_sum(sum, UNITS);
         dot = lane_sum(dot, UNITS);
         if (at.unit == 0)
-            show2(job.sums + ((size_t)t * ROWS + at.row) * Z::state_blocks + blockIdx.x, sum, dot);
+            publish2(job.sums + ((size_t)t * ROWS + at.row) * Z::state_blocks + blockIdx.x, sum,
+                     dot);
     }
     fetch_means<Z>(job, m, t);
     if (!at.whole) return;
@@ -205,7 +206,8 @@ static __device__ inline void back_to_gates(const backward_job &job, backward_me
 #pragma unroll
     for (int j = 0; j < 3; j++) {
         dgates[j] = mine.rstd * (d * slope[j] * mine.gain[j] - means.x - normal[j] * means.y);
-        show_cell<Z::gates / 8>(to, j * Z::state_blocks + blockIdx.x, at.row, at.unit, dgates[j]);
+        publish_cell<Z::gates / 8>(to, j * Z::state_blocks + blockIdx.x, at.row, at.unit,
+                                   dgates[j]);
     }
 #pragma unroll
     for (int j = 0; j < 3; j++) {
@@ -227,8 +229,8 @@ static __device__ inline void back_to_input(const backward_job &job, backward_me
     put_partials(m.single_part, c);
     if (!at.whole) return;
     float d = at.real ? total(m.single_part, 0, threadIdx.x) * slope : 0.0f;
-    show_cell<Z::hidden_blocks>(job.dx + (size_t)t * tile_size(Z::hidden), blockIdx.x, at.row,
-                                at.unit, d);
+    publish_cell<Z::hidden_blocks>(job.dx + (size_t)t * tile_size(Z::hidden), blockIdx.x, at.row,
+                                   at.unit, d);
     if (at.real) m.step[t].dx[at.row * Z::hidden + at.column] = d;
 }
 
@@ -335,9 +337,9 @@ static void bind_backward(const wk_binding *b, int t, backward_step *s)
     s->dpost = wk_binding_store(b, t, WK_ROLE_DPOST);
     s->dgates = wk_binding_store(b, t, WK_ROLE_DGATES);
     s->dx = wk_binding_store(b, t, WK_ROLE_DX);
-    s->dparams[0] = wk_binding_numbers(b, t, WK_ROLE_DGATE_B);
-    s->dparams[1] = wk_binding_numbers(b, t, WK_ROLE_DGAIN);
-    s->dparams[2] = wk_binding_numbers(b, t, WK_ROLE_DOFFSET);
+    s->dparams[0] = wk_binding_store_f32(b, t, WK_ROLE_DGATE_B);
+    s->dparams[1] = wk_binding_store_f32(b, t, WK_ROLE_DGAIN);
+    s->dparams[2] = wk_binding_store_f32(b, t, WK_ROLE_DOFFSET);
 }
 
 void wk_cuda_observe_backward(const wk_binding *b)

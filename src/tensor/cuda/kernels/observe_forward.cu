@@ -25,7 +25,7 @@ typedef struct forward_job {
     wk_ptr<uint4> x, deter, post; // exchanged, for all steps
     wk_ptr<unsigned char> drawn;  // classes: [step][variable][row]
     wk_ptr<uint2> sums; // of a block's gates, and of their squared differences from the mean
-    forward_step step[WK_RECURRENCE_STEPS];
+    forward_step step[WK_RECURRENCE_STEPS_MAX];
 } forward_job;
 
 template <class Z> struct forward_memory {
@@ -37,7 +37,7 @@ template <class Z> struct forward_memory {
     float logits[ROWS][32];
     float2 row[ROWS]; // mean and 1/deviation
     unsigned char drawn[Z::variables][ROWS];
-    forward_step step[WK_RECURRENCE_STEPS];
+    forward_step step[WK_RECURRENCE_STEPS_MAX];
 };
 
 // What a thread keeps from step to step.
@@ -128,7 +128,7 @@ static __device__ inline float drawn_sum(const forward_job &job, forward_memory<
         uint4 v;
         unsigned missing;
         do {
-            v = peek4(from);
+            v = load_relaxed4(from);
             missing = __vcmpeq4(v.x, UNWRITTEN) | __vcmpeq4(v.y, UNWRITTEN) |
                       __vcmpeq4(v.z, UNWRITTEN) | __vcmpeq4(v.w, UNWRITTEN);
         } while (missing);
@@ -171,8 +171,8 @@ static __device__ inline void make_input(const forward_job &job, forward_memory<
     float keep = __bfloat162float(__float2bfloat16_rn(mine.input_keep));
     if (t > 0) sum = keep * drawn_sum(job, m, t);
     float x = real ? wk_activate(WK_ELU, sum + add) : 0.0f;
-    show_cell<Z::hidden_blocks>(job.x + (size_t)t * tile_size(Z::hidden), blockIdx.x, row, unit, x,
-                                unit < UNITS);
+    publish_cell<Z::hidden_blocks>(job.x + (size_t)t * tile_size(Z::hidden), blockIdx.x, row, unit,
+                                   x, unit < UNITS);
     if (real) m.step[t].x[row * Z::hidden + blockIdx.x * UNITS + unit] = x;
 }
 
@@ -235,8 +235,8 @@ static __device__ inline void make_state(const forward_job &job, forward_memory<
         }
         squares = lane_sum(squares, UNITS);
         if (at.unit == 0)
-            show2(job.sums + ((size_t)t * ROWS + at.row) * Z::state_blocks + blockIdx.x, sum,
-                  squares);
+            publish2(job.sums + ((size_t)t * ROWS + at.row) * Z::state_blocks + blockIdx.x, sum,
+                     squares);
         if (at.real) {
 #pragma unroll
             for (int j = 0; j < 3; j++)
@@ -254,8 +254,8 @@ static __device__ inline void make_state(const forward_job &job, forward_memory<
     float reset = wk_sigmoid(parts[0]), update = wk_sigmoid(parts[2] - 1.0f);
     float candidate = tanhf(reset * parts[1]);
     mine.state = at.real ? update * candidate + (1.0f - update) * kept : 0.0f;
-    show_cell<Z::state_blocks>(job.deter + (size_t)t * tile_size(Z::deter), blockIdx.x, at.row,
-                               at.unit, mine.state);
+    publish_cell<Z::state_blocks>(job.deter + (size_t)t * tile_size(Z::deter), blockIdx.x, at.row,
+                                  at.unit, mine.state);
     if (at.real) s.deter[at.row * Z::deter + at.column] = mine.state;
 }
 
@@ -271,8 +271,8 @@ static __device__ inline void make_post(const forward_job &job, forward_memory<Z
     if (!at.whole) return;
     float x = total(m.post_part, 0, threadIdx.x) + (mine.image + mine.post_b);
     x = at.real ? wk_activate(WK_ELU, x) : 0.0f;
-    show_cell<Z::hidden_blocks>(job.post + (size_t)t * tile_size(Z::hidden), blockIdx.x, at.row,
-                                at.unit, x);
+    publish_cell<Z::hidden_blocks>(job.post + (size_t)t * tile_size(Z::hidden), blockIdx.x, at.row,
+                                   at.unit, x);
     if (at.real) m.step[t].post_x[at.row * Z::hidden + at.column] = x;
 }
 
@@ -321,8 +321,9 @@ static __device__ inline void make_sample(const forward_job &job, forward_memory
         int below = __popc(__ballot_sync(0xffffffffu, under));
         drawn[k] = below < Z::classes ? below : Z::classes - 1;
         if (lane == 0)
-            show_byte(job.drawn + ((size_t)t * Z::variables + variable) * ROWS + warp + k * WARPS,
-                      drawn[k]);
+            publish_byte(job.drawn + ((size_t)t * Z::variables + variable) * ROWS + warp +
+                             k * WARPS,
+                         drawn[k]);
     }
 #pragma unroll
     for (int k = 0; k < WARP_ROWS; k++) {
@@ -372,7 +373,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 template <class Z, size_t SHARED, int BLOCKS>
 static wk_observe_version<forward_job> version_of(void)
 {
-    static_assert((int)WK_RECURRENCE_STEPS <= (int)THREADS, "a thread for each key");
+    static_assert((int)WK_RECURRENCE_STEPS_MAX <= (int)THREADS, "a thread for each key");
     static_assert(sizeof(forward_memory<Z>) == SHARED, "model_sizes.def says so");
     return {Z::hidden,
             Z::deter,
@@ -404,8 +405,8 @@ static void bind_forward(const wk_binding *b, int t, forward_step *s)
     s->post_x = wk_binding_store(b, t, WK_ROLE_POST_X);
     s->logits = wk_binding_store(b, t, WK_ROLE_LOGITS);
     s->stoch = wk_binding_store(b, t, WK_ROLE_STOCH);
-    s->stats = wk_binding_numbers(b, t, WK_ROLE_STATS);
-    s->probs = wk_binding_numbers(b, t, WK_ROLE_PROBS);
+    s->stats = wk_binding_store_f32(b, t, WK_ROLE_STATS);
+    s->probs = wk_binding_store_f32(b, t, WK_ROLE_PROBS);
     s->key.at = b->calls[b->r->step[t].node_of[WK_ROLE_STOCH]].key;
 }
 

@@ -26,7 +26,7 @@
 enum {
     THREADS = 256,
     WARPS = THREADS / 32,
-    ROWS = WK_RECURRENCE_ROWS,
+    ROWS = WK_RECURRENCE_ROWS_MAX,
     UNITS = 8,                // of a block
     CELLS = ROWS * UNITS,     // of one tile of results
     WARP_ROWS = ROWS / WARPS, // of a tile: rows warp and warp + WARPS
@@ -59,7 +59,7 @@ static __host__ __device__ constexpr int tile_size(int n)
 
 // Memory that other blocks poll.
 
-static __device__ inline uint4 peek4(const uint4 *p)
+static __device__ inline uint4 load_relaxed4(const uint4 *p)
 {
     uint4 v;
     asm volatile("ld.relaxed.gpu.global.v4.u32 {%0,%1,%2,%3}, [%4];"
@@ -69,7 +69,7 @@ static __device__ inline uint4 peek4(const uint4 *p)
     return v;
 }
 
-static __device__ inline uint2 peek2(const uint2 *p)
+static __device__ inline uint2 load_relaxed2(const uint2 *p)
 {
     uint2 v;
     asm volatile("ld.relaxed.gpu.global.v2.u32 {%0,%1}, [%2];"
@@ -79,27 +79,27 @@ static __device__ inline uint2 peek2(const uint2 *p)
     return v;
 }
 
-static __device__ inline void show(unsigned *p, unsigned word)
+static __device__ inline void publish(unsigned *p, unsigned word)
 {
     asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(word) : "memory");
 }
 
-// A NaN of the card's own arithmetic is 0x7fffffff, never UNWRITTEN, but one may have come in with
+// A NaN of the GPU's own arithmetic is 0x7fffffff, never UNWRITTEN, but one may have come in with
 // the data.
-static __device__ inline unsigned shown(float x)
+static __device__ inline unsigned as_written(float x)
 {
     unsigned word = __float_as_uint(x);
     return word == UNWRITTEN ? 0x7fffffffu : word;
 }
 
-static __device__ inline void show2(uint2 *p, float a, float b)
+static __device__ inline void publish2(uint2 *p, float a, float b)
 {
-    asm volatile("st.relaxed.gpu.global.v2.u32 [%0], {%1,%2};" ::"l"(p), "r"(shown(a)),
-                 "r"(shown(b))
+    asm volatile("st.relaxed.gpu.global.v2.u32 [%0], {%1,%2};" ::"l"(p), "r"(as_written(a)),
+                 "r"(as_written(b))
                  : "memory");
 }
 
-static __device__ inline void show_byte(unsigned char *p, unsigned byte)
+static __device__ inline void publish_byte(unsigned char *p, unsigned byte)
 {
     asm volatile("st.relaxed.gpu.global.u8 [%0], %1;" ::"l"(p), "r"(byte) : "memory");
 }
@@ -113,17 +113,17 @@ static __device__ inline unsigned largest_word(uint4 v)
 // thread brings the cell of its row and unit, its neighbour the next unit's; all lanes of a warp
 // take part, `active` are those that have a cell.
 template <int COLUMNS>
-static __device__ inline void show_cell(uint4 *to, int column, int row, int unit, float value,
-                                        bool active = true)
+static __device__ inline void publish_cell(uint4 *to, int column, int row, int unit, float value,
+                                           bool active = true)
 {
     float next = __shfl_down_sync(0xffffffffu, value, 1);
     if (unit % 2 || !active) return;
     __nv_bfloat162 pair = __floats2bfloat162_rn(value, next);
     unsigned *word =
         (unsigned *)(to + column / 2 * 32 + row % 8 * 4 + unit / 2) + row / 8 + column % 2 * 2;
-    show(word, *(unsigned *)&pair);
+    publish(word, *(unsigned *)&pair);
     // The second half of a last tile that is half full.
-    if (COLUMNS % 2 == 1 && column == COLUMNS - 1) show(word + 2, 0);
+    if (COLUMNS % 2 == 1 && column == COLUMNS - 1) publish(word + 2, 0);
 }
 
 // Products of the tensor cores. Warp w has the operand tiles w, w + WARPS, ... of every sum.
@@ -143,7 +143,7 @@ template <int K> static __device__ inline void fetch(uint4 (&a)[warp_tiles(K)], 
         newest = 0;
 #pragma unroll
         for (int i = 0; i < warp_tiles(K); i++)
-            if (has_tile<K>(i)) a[i] = peek4(at + i * THREADS);
+            if (has_tile<K>(i)) a[i] = load_relaxed4(at + i * THREADS);
 #pragma unroll
         for (int i = 0; i < warp_tiles(K); i++)
             if (has_tile<K>(i)) newest = max(newest, largest_word(a[i]));
@@ -270,7 +270,7 @@ static __device__ inline void fetch_pairs(float2 (&pairs)[(BLOCKS + 15) / 16], c
 #pragma unroll
         for (int i = 0; i < limit; i++) {
             v[i] = make_uint2(0, 0);
-            if (share + 16 * i < BLOCKS) v[i] = peek2(at + 16 * i);
+            if (share + 16 * i < BLOCKS) v[i] = load_relaxed2(at + 16 * i);
         }
 #pragma unroll
         for (int i = 0; i < limit; i++)
@@ -315,7 +315,7 @@ wk_ptr<const float> wk_binding_read(const wk_binding *b, int step, wk_role role)
 /// Where a result goes; notes that its bf16 copy will be up to date.
 wk_out wk_binding_store(const wk_binding *b, int step, wk_role role);
 /// A result in float32, whoever reads it.
-wk_ptr<float> wk_binding_numbers(const wk_binding *b, int step, wk_role role);
+wk_ptr<float> wk_binding_store_f32(const wk_binding *b, int step, wk_role role);
 /// The bf16 copy of a weight.
 wk_ptr<const __nv_bfloat16> wk_binding_weights(const wk_binding *b, wk_role role);
 /// Memory for the exchange, filled with UNWRITTEN: pointers to parts of the given sizes.
@@ -371,7 +371,7 @@ static void wk_observe_launch(const wk_cuda_call *c, const wk_observe_version<Jo
     attribute.val.cooperative = 1;
     cudaLaunchConfig_t config = {};
     config.blockDim = THREADS;
-    config.dynamicSmemBytes = v.shared - (WK_RECURRENCE_STEPS - job.steps) * sizeof job.step[0];
+    config.dynamicSmemBytes = v.shared - (WK_RECURRENCE_STEPS_MAX - job.steps) * sizeof job.step[0];
     config.stream = c->stream;
     config.attrs = &attribute;
     config.numAttrs = 1;

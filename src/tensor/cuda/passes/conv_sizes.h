@@ -45,7 +45,7 @@ bool wk_conv_suits_rgb(const wk_conv_sizes *z, bool transposed);
 
 /// A convolution in either direction as hopper/conv.cu does it, which explains planes and places.
 typedef struct wk_conv_planes {
-    bool coloured;             // RGB images, padded: a chunk is two pixels
+    bool rgb;                  // RGB images, padded: a chunk is two pixels
     unsigned width;            // of the places of an image
     unsigned split, chunks;    // planes along each axis, and chunks of 8 channels in a plane
     unsigned taps[2];          // taps along an axis, by class

@@ -166,7 +166,7 @@ static bool match_step(search *s, bool last)
 {
     const template *t = &templates[s->r->backward];
     search before = *s;
-    if (s->r->count == WK_RECURRENCE_STEPS) return false;
+    if (s->r->count == WK_RECURRENCE_STEPS_MAX) return false;
     wk_recurrence_step *step = &s->r->step[s->r->count];
     memset(step, 0, sizeof *step);
     if (s->r->count > 0) take_over(step, step - 1, s->r->backward);
@@ -287,15 +287,16 @@ bool wk_recurrence_why_not(const wk_recurrence *r, const wk_cuda_limits *limits,
                            size_t size)
 {
     const version *v = find_version(r);
-    if (v && r->rows <= WK_RECURRENCE_ROWS && device_holds(v, r->backward, limits)) return false;
+    if (v && r->rows <= WK_RECURRENCE_ROWS_MAX && device_holds(v, r->backward, limits))
+        return false;
     if (!v)
         snprintf(why, size,
                  "no kernel for a recurrence of %d hidden and %d deterministic units and %d x %d "
                  "classes, which are not a preset's",
                  r->hidden, r->deter, r->variables, r->classes);
-    else if (r->rows > WK_RECURRENCE_ROWS)
+    else if (r->rows > WK_RECURRENCE_ROWS_MAX)
         snprintf(why, size, "the kernel of the recurrence takes %d sequences, not %d",
-                 WK_RECURRENCE_ROWS, r->rows);
+                 WK_RECURRENCE_ROWS_MAX, r->rows);
     else
         snprintf(why, size, "the device is too small for the kernel of the recurrence");
     return true;

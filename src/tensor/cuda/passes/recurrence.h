@@ -69,7 +69,7 @@ typedef struct wk_recurrence_step {
     int node_of[WK_ROLES]; // the plan's step that makes it
 } wk_recurrence_step;
 
-enum { WK_RECURRENCE_STEPS = 128, WK_RECURRENCE_ROWS = 16 };
+enum { WK_RECURRENCE_STEPS_MAX = 128, WK_RECURRENCE_ROWS_MAX = 16 };
 
 /// A recurrence that was found: all steps' nodes, and nothing else, are begin ... end of the plan.
 typedef struct wk_recurrence {
@@ -78,7 +78,7 @@ typedef struct wk_recurrence {
     int count;      // steps of the recurrence, in the order in which they run
     int rows, hidden, deter, variables, classes;
     float epsilon;
-    wk_recurrence_step step[WK_RECURRENCE_STEPS];
+    wk_recurrence_step step[WK_RECURRENCE_STEPS_MAX];
 } wk_recurrence;
 
 /// Looks for a recurrence that begins at a step of the plan. `last_use` holds for every root the

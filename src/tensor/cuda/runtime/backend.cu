@@ -52,7 +52,7 @@ static const wk_backend_vtable cuda_vtable = {
     wk_cuda_copy,
     wk_cuda_executable_destroy,
     wk_cuda_allocated,
-    wk_cuda_room,
+    wk_cuda_memory_info,
     &wk_cuda_queues,
 };
 

@@ -295,7 +295,7 @@ struct wk_term {
 struct wk_terms {
     unsigned count, width;
     wk_divisor by_width;
-    wk_term item[WK_TERMS];
+    wk_term item[WK_TERMS_MAX];
 
     __device__ float operator[](unsigned i) const
     {
@@ -309,13 +309,13 @@ struct wk_terms {
     /// Columns col ... col+3 of a row.
     __device__ float4 at4(unsigned r, unsigned col) const
     {
-        uint4 v[WK_TERMS];
+        uint4 v[WK_TERMS_MAX];
 #pragma unroll
-        for (unsigned k = 0; k < WK_TERMS; k++)
+        for (unsigned k = 0; k < WK_TERMS_MAX; k++)
             if (k < count) v[k] = item[k].load4(r, col);
         float4 sum = item[0].value4(v[0]);
 #pragma unroll
-        for (unsigned k = 1; k < WK_TERMS; k++) {
+        for (unsigned k = 1; k < WK_TERMS_MAX; k++) {
             if (k >= count) break;
             float4 more = item[k].value4(v[k]);
             sum = make_float4(sum.x + more.x, sum.y + more.y, sum.z + more.z, sum.w + more.w);

@@ -19,8 +19,8 @@ static void destroy_events(wk_executable *e)
 
 static void destroy_context(const wk_executable *e, wk_cuda_stream_context *context)
 {
-    if (context->blas) (void)cublasDestroy(context->blas);
-    if (context->light) (void)cublasLtDestroy(context->light);
+    if (context->cublas) (void)cublasDestroy(context->cublas);
+    if (context->cublas_lt) (void)cublasLtDestroy(context->cublas_lt);
     if (context->stream) (void)cudaStreamDestroy(context->stream);
     wk_cuda_free_members(e->backend, e->members, context->scratch_size, context->scratch);
     wk_cuda_free(e->backend, WK_CUDA_WORKSPACE, context->workspace);
@@ -37,7 +37,7 @@ void wk_cuda_executable_destroy(wk_executable *e)
     (void)cudaSetDevice(e->backend->device);
     destroy_events(e);
     if (e->graph) (void)cudaGraphExecDestroy(e->graph);
-    for (int i = 0; i < WK_BRANCHES; i++)
+    for (int i = 0; i < WK_STREAMS_MAX; i++)
         destroy_context(e, &e->contexts[i]);
     wk_cuda_free_members(e->backend, e->members, keys_size(e), e->keys);
     free(e->contexts[0].lazy);
@@ -57,7 +57,7 @@ static wk_cuda_stream_context *context_of(wk_executable *e, const wk_plan *plan,
     return &e->contexts[e->backend->streams == WK_CUDA_STREAM_ONE ? 0 : plan->streams[step]];
 }
 
-static void record_forms(wk_cuda_call *call, const unsigned char *formats)
+static void record_formats(wk_cuda_call *call, const unsigned char *formats)
 {
     const wk_node *node = call->node;
     for (int i = 0; i < node->output_count; i++) {
@@ -208,7 +208,7 @@ static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
         call.precision = e->backend->precision;
         call.processors = e->backend->limits.processors;
         call.programmatic = e->backend->limits.capability >= 90;
-        record_forms(&call, plan->formats);
+        record_formats(&call, plan->formats);
         for (int i = 0; i < node->input_count; i++)
             locate(plan, wk_node_inputs(g, node)[i], address++, bf16++);
         for (int i = 0; i < node->output_count; i++)
@@ -245,10 +245,11 @@ static wk_status make_context(wk_executable *e, wk_cuda_stream_context *context,
     WK_TRY(wk_cuda_make_stream(priority, &context->stream, err));
     WK_TRY(wk_cuda_alloc(e->backend, WK_CUDA_WORKSPACE, &context->workspace, err));
     context->workspace_size = WK_CUDA_WORKSPACE;
-    cublasStatus_t status = cublasCreate(&context->blas);
-    if (!status) status = cublasLtCreate(&context->light);
-    if (!status) status = cublasSetStream(context->blas, context->stream);
-    if (!status) status = cublasSetWorkspace(context->blas, context->workspace, WK_CUDA_WORKSPACE);
+    cublasStatus_t status = cublasCreate(&context->cublas);
+    if (!status) status = cublasLtCreate(&context->cublas_lt);
+    if (!status) status = cublasSetStream(context->cublas, context->stream);
+    if (!status)
+        status = cublasSetWorkspace(context->cublas, context->workspace, WK_CUDA_WORKSPACE);
     context->copies = &e->copies;
     if (status)
         return wk_fail(err, WK_E_UNSUPPORTED, "cuBLAS does not start: %s",
@@ -259,7 +260,7 @@ static wk_status make_context(wk_executable *e, wk_cuda_stream_context *context,
 // Of stream 0; all of a low-priority program has the lowest.
 static wk_cuda_priority priority_of(wk_priority priority)
 {
-    if (priority == WK_PRIORITY_LOW) return WK_CUDA_PRIORITY_BRANCH;
+    if (priority == WK_PRIORITY_LOW) return WK_CUDA_PRIORITY_SIDE;
     return priority == WK_PRIORITY_HIGH ? WK_CUDA_PRIORITY_HIGH : WK_CUDA_PRIORITY_NORMAL;
 }
 
@@ -272,7 +273,7 @@ static wk_status make_contexts(wk_executable *e, const wk_plan *plan, wk_error *
         bool urgent = context == &e->contexts[WK_URGENT_STREAM] && !low_priority;
         if (!context->stream)
             WK_TRY(make_context(e, context,
-                                urgent ? WK_CUDA_PRIORITY_URGENT : WK_CUDA_PRIORITY_BRANCH, err));
+                                urgent ? WK_CUDA_PRIORITY_URGENT : WK_CUDA_PRIORITY_SIDE, err));
     }
     return WK_OK;
 }
@@ -301,7 +302,7 @@ static wk_status build(wk_executable *e, const wk_plan *const *plans, wk_error *
     WK_TRY(keep_recurrences(e, plan, err));
     if (!wk_cuda_keep_lazy(e->contexts, e->calls, e->count, plan))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
-    for (int i = 0; i < WK_BRANCHES; i++) {
+    for (int i = 0; i < WK_STREAMS_MAX; i++) {
         e->contexts[i].lazy = e->contexts[0].lazy;
         e->contexts[i].formats = plan->formats;
     }
