@@ -257,7 +257,7 @@ static bool is_placed(const planner *p, size_t tensor)
     return p->storages[tensor].begin >= 0;
 }
 
-static void gather_forms(planner *p)
+static void gather_formats(planner *p)
 {
     for (size_t i = 1; i < p->g->tensors.count; i++) {
         size_t at;
@@ -285,7 +285,7 @@ static bool is_only_stored(const planner *p, int tensor)
 // to use: only the store touches it.
 static void place_in_stores(planner *p)
 {
-    gather_forms(p);
+    gather_formats(p);
     for (size_t step = 0; step < p->plan->node_count; step++) {
         const wk_node *node = step_node(p, step);
         if (node->op != WK_OP_store) continue;
@@ -370,7 +370,7 @@ static bool place_arena(arena *a)
 
 static bool make_blocks(planner *p)
 {
-    gather_forms(p);
+    gather_formats(p);
     for (size_t i = 1; i < p->g->tensors.count; i++) {
         storage *s = &p->storages[i];
         if (!is_placed(p, i) || s->into || s->stored) continue;
@@ -498,13 +498,13 @@ wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan *
     }
     p.spans = malloc((g->nodes.count + 1) * sizeof *p.spans);
     p.windows = malloc((g->nodes.count + 1) * sizeof *p.windows);
-    bool room = p.plan && p.plan->nodes && p.plan->places && p.plan->streams && p.plan->finish_by &&
-                p.plan->lazy && p.plan->joins && p.plan->formats && p.needed && p.storages &&
-                p.spans && p.windows;
-    if (room) memset(p.plan->formats, WK_FORMAT_F32, g->tensors.count);
-    for (size_t i = 0; room && i < g->nodes.count; i++)
+    bool ok = p.plan && p.plan->nodes && p.plan->places && p.plan->streams && p.plan->finish_by &&
+              p.plan->lazy && p.plan->joins && p.plan->formats && p.needed && p.storages &&
+              p.spans && p.windows;
+    if (ok) memset(p.plan->formats, WK_FORMAT_F32, g->tensors.count);
+    for (size_t i = 0; ok && i < g->nodes.count; i++)
         p.plan->finish_by[i] = (int)g->nodes.count;
-    wk_status status = room ? plan(&p, backend, err) : no_memory(g, err);
+    wk_status status = ok ? plan(&p, backend, err) : no_memory(g, err);
     free(p.needed);
     free(p.storages);
     free(p.spans);

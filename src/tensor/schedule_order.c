@@ -162,11 +162,11 @@ static void find_deadlines(const wk_scheduler *s, const place *places)
     for (int i = 0; i < s->count; i++) {
         const wk_step *t = &s->step[places[i].step];
         int *last = &s->plan->finish_by[i];
-        int room = t->chain < 0 ? s->count : s->chains.items[t->chain].room;
+        int until = t->chain < 0 ? s->count : s->chains.items[t->chain].memory_until;
         *last = s->count;
-        if (room == s->count) continue;
+        if (until == s->count) continue;
         double late = s->step[t->until].clock + spare;
-        if (room >= 0 && s->step[room].clock > late) late = s->step[room].clock;
+        if (until >= 0 && s->step[until].clock > late) late = s->step[until].clock;
         for (*last = i; *last + 1 < s->count; ++*last)
             if (s->step[places[*last + 1].at + 1].clock >= late) break;
     }

@@ -1,6 +1,6 @@
 // Convolutions as matrix products over patches, a block of images at a time so that the patches
 // stay in cache. With NHWC a patch is `kernel` contiguous runs of kernel * large_c numbers, so
-// collecting patches is copying runs and spreading them is adding runs.
+// collecting patches (im2col) is copying runs and spreading them (col2im) is adding runs.
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/parallel.h"
 #include "tensor/cpu/simd.h"

@@ -3,13 +3,14 @@
 // that begins at another place of that copy: wgmma reads chunks of 8 channels of neighbouring
 // places, wherever the first lies.
 //
-// For that, places are counted through: place = (image * height + row) * width + column, and the
-// tap one below and one to the right is width + 1 further on. Large to small, the image is seen as
-// stride * stride planes of every other pixel, in each of which neighbouring results read
-// neighbouring places; results whose place lies beyond the small image's edge are made and dropped.
-// Small to large, the places of the image have zeros between lines and between images, so that a
-// tap to the left of a line finds the zeros after the previous line; results are the large pixels
-// of one class (their coordinates modulo the stride), or of all classes side by side.
+// For that, the pixels of all images are numbered through, which gives each its place: place =
+// (image * height + row) * width + column, and the tap one below and one to the right is width + 1
+// further on. Large to small, the image is seen as stride * stride planes of every other pixel
+// (space-to-depth), in each of which neighbouring results read neighbouring places; results whose
+// place lies beyond the small image's edge are made and dropped. Small to large, the places of the
+// image have zeros between lines and between images, so that a tap to the left of a line finds the
+// zeros after the previous line; results are the large pixels of one class (their coordinates
+// modulo the stride), or of all classes side by side.
 #include "tensor/cuda/hopper/conv_columns.cuh"
 #include "tensor/cuda/hopper/wgmma.cuh"
 

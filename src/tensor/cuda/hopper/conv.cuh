@@ -176,7 +176,7 @@ static __device__ inline void wk_load_rows(unsigned (&r)[4], unsigned place)
 #define WK_PLACE_BITS (WK_PLACE | WK_PLACE_BELOW | WK_PLACE_RIGHT)
 
 /// Where a place of the image begins, with its bits; 0 for places outside.
-static __device__ inline unsigned wk_place_of(const wk_planes_image &x, unsigned place)
+static __device__ inline unsigned wk_place_begin(const wk_planes_image &x, unsigned place)
 {
     unsigned image, row, column;
     wk_locate(x, place, &image, &row, &column);
@@ -193,7 +193,7 @@ static __device__ void wk_locate_places(const wk_planes_image &x, int first, uns
 {
     for (unsigned i = threadIdx.x; i < count; i += THREADS) {
         int place = first + (int)i;
-        table[i] = place < 0 ? 0 : wk_place_of(x, (unsigned)place);
+        table[i] = place < 0 ? 0 : wk_place_begin(x, (unsigned)place);
     }
 }
 

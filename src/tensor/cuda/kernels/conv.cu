@@ -1,12 +1,12 @@
-// Convolutions as matrix products over patches, for what no other kernel does. Images are taken a
-// block at a time, small enough that a block's patches stay in the second-level cache between the
-// kernel that collects them and the product that reads them. In bf16, patches are rounded as they
-// are collected.
+// Convolutions as matrix products over patches (im2col), for what no other kernel does. Images are
+// taken a block at a time, small enough that a block's patches stay in the second-level cache
+// between the kernel that collects them and the product that reads them. In bf16, patches are
+// rounded as they are collected.
 //
 // Collecting copies runs: with NHWC a patch is `kernel` contiguous runs of kernel * large_c
-// numbers. Its adjoint is written as a gather: every number of the large image adds its terms in a
-// fixed order. Weight gradients are split over the images (split-K) for more parallel work, and the
-// sums added.
+// numbers. Its adjoint (col2im) is written as a gather: every number of the large image adds its
+// terms in a fixed order. Weight gradients are split over the images (split-K) for more parallel
+// work, and the sums added.
 #include "tensor/cuda/kernels/conv.cuh"
 #include "tensor/cuda/runtime/stream_context.cuh"
 
