@@ -7,6 +7,7 @@
 #include "support/planning.h"
 #include "tensor/cuda/passes/fusion.h"
 #include "tensor/cuda/passes/plan_passes.h"
+#include "tensor/cuda/passes/recurrence.h"
 #include "tensor/program_internal.h"
 #include "tensor/shape.h"
 
@@ -786,14 +787,15 @@ static void in_float32_every_op_runs_alone(void **state)
 }
 
 // How many kernels of a kind the model's graph has, at the quick preset's sizes.
-static int observed(int deter, int classes, int batch, int units, char *slow_path)
+static int observed(int deter, int classes, int batch, int length, int units, char *slow_path)
 {
     wk_error err = {0};
     wk_learner *learner;
     wk_learner_config c = wk_learner_config_default();
     c.deter = deter, c.hidden = 128, c.stoch = 16, c.classes = classes, c.depth = 2,
     c.units = units;
-    c.layers = 1, c.ensemble = 2, c.batch = batch, c.length = 5, c.horizon = 2, c.action_size = 2;
+    c.layers = 1, c.ensemble = 2, c.batch = batch, c.length = length, c.horizon = 2;
+    c.action_size = 2;
     assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &c, &planning_backend,
                                 &learner, &err));
     const wk_plan *plan = learner->model.program->plan;
@@ -814,16 +816,26 @@ static void a_recurrence_of_a_preset_is_one_kernel_and_others_say_why_not(void *
 {
     (void)state;
     char why[sizeof((wk_plan *)NULL)->slow_path];
-    assert_int_equal(observed(128, 16, 8, 80, why), 2);
+    assert_int_equal(observed(128, 16, 8, 5, 80, why), 2);
     assert_string_equal(why, "");
-    assert_int_equal(observed(512, 16, 8, 80, why), 0);
+    assert_int_equal(observed(512, 16, 8, 5, 80, why), 0);
     assert_non_null(strstr(why, "512 deterministic"));
-    assert_int_equal(observed(128, 20, 8, 80, why), 0);
+    assert_int_equal(observed(128, 20, 8, 5, 80, why), 0);
     assert_non_null(strstr(why, "16 x 20 classes"));
-    assert_int_equal(observed(128, 16, 24, 80, why), 0);
+    assert_int_equal(observed(128, 16, 24, 5, 80, why), 0);
     assert_non_null(strstr(why, "16 sequences, not 24"));
-    assert_int_equal(observed(128, 16, 8, 84, why), 2);
+    assert_int_equal(observed(128, 16, 8, 5, 84, why), 2);
     assert_non_null(strstr(why, "84 units"));
+}
+
+static void a_sequence_longer_than_the_kernel_of_the_recurrence_takes_says_so(void **state)
+{
+    (void)state;
+    char why[sizeof((wk_plan *)NULL)->slow_path];
+    assert_int_equal(observed(128, 16, 2, WK_RECURRENCE_STEPS_MAX, 80, why), 2);
+    assert_string_equal(why, "");
+    assert_int_equal(observed(128, 16, 2, WK_RECURRENCE_STEPS_MAX + 1, 80, why), 1);
+    assert_non_null(strstr(why, "128 steps of a sequence"));
 }
 
 // The kernels of a model's convolutions, in the order of the plan, with the slopes fused into them.
@@ -968,6 +980,7 @@ int main(void)
         cmocka_unit_test(what_is_stored_in_its_place_runs_nothing),
         cmocka_unit_test(in_float32_every_op_runs_alone),
         cmocka_unit_test(a_recurrence_of_a_preset_is_one_kernel_and_others_say_why_not),
+        cmocka_unit_test(a_sequence_longer_than_the_kernel_of_the_recurrence_takes_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

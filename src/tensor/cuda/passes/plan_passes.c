@@ -13,6 +13,15 @@ static wk_status no_memory(wk_error *err)
     return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
 }
 
+static void note_truncated(const wk_recurrence *r, wk_plan *plan)
+{
+    if (r->truncated)
+        snprintf(plan->slow_path, sizeof plan->slow_path,
+                 "the kernel of the recurrence takes %d steps of a sequence: the others, and its "
+                 "gradient, run node by node",
+                 r->count);
+}
+
 static bool find_recurrences(const wk_cuda_limits *limits, wk_plan *plan, int *last_use,
                              wk_recurrence *recurrence)
 {
@@ -20,6 +29,7 @@ static bool find_recurrences(const wk_cuda_limits *limits, wk_plan *plan, int *l
     for (int step = 0; step < (int)plan->node_count; step++) {
         if (!wk_recurrence_find(plan, last_use, step, recurrence)) continue;
         step = recurrence->end;
+        note_truncated(recurrence, plan);
         if (!wk_recurrence_why_not(recurrence, limits, plan->slow_path, sizeof plan->slow_path) &&
             !wk_array_push(&plan->groups, ((wk_step_range){recurrence->begin, recurrence->end})))
             return false;

@@ -166,7 +166,6 @@ static bool match_step(search *s, bool last)
 {
     const template *t = &templates[s->r->backward];
     search before = *s;
-    if (s->r->count == WK_RECURRENCE_STEPS_MAX) return false;
     wk_recurrence_step *step = &s->r->step[s->r->count];
     memset(step, 0, sizeof *step);
     if (s->r->count > 0) take_over(step, step - 1, s->r->backward);
@@ -180,11 +179,23 @@ static bool match_step(search *s, bool last)
     return true;
 }
 
+// Whether another step follows the ones that were found.
+static bool has_more(search *s)
+{
+    search found = *s;
+    bool more = match_step(s, false);
+    s->r->count -= more;
+    *s = found;
+    return more;
+}
+
 static bool match_steps(search *s)
 {
-    while (match_step(s, false))
+    while (s->r->count < WK_RECURRENCE_STEPS_MAX && match_step(s, false))
         continue;
-    if (s->r->backward && !match_step(s, true)) return false;
+    bool full = s->r->count == WK_RECURRENCE_STEPS_MAX;
+    if (s->r->backward && (full || !match_step(s, true))) return false;
+    s->r->truncated = full && has_more(s);
     s->r->end = s->at - 1;
     return s->r->count >= 2 && s->inner_used <= s->r->end;
 }

@@ -76,9 +76,10 @@ typedef struct wk_recurrence {
     bool backward;
     int begin, end; // steps of the plan, both included
     int count;      // steps of the recurrence, in the order in which they run
+    bool truncated; // forward: it goes on after these, node by node
     int rows, hidden, deter, variables, classes;
     float epsilon;
-    wk_recurrence_step step[WK_RECURRENCE_STEPS_MAX];
+    wk_recurrence_step step[WK_RECURRENCE_STEPS_MAX + 1]; // the last is for looking further
 } wk_recurrence;
 
 /// Looks for a recurrence that begins at a step of the plan. `last_use` holds for every root the
