@@ -57,7 +57,7 @@ static const shape SHAPES[] = {
     {"small training 2", 7, 496, 256, 256, 0, false, false, false},
 };
 
-static __nv_bfloat16 *half_memory(size_t n)
+static __nv_bfloat16 *bf16_memory(size_t n)
 {
     __nv_bfloat16 *x = NULL;
     cudaMalloc(&x, n * sizeof *x);
@@ -102,12 +102,12 @@ typedef struct data {
 static data make(const shape *s)
 {
     data d = {};
-    d.a = half_memory((s->shared_a ? 1 : s->stacks) * s->m * s->k);
-    d.b = half_memory(s->stacks * s->k * s->n);
-    d.a2 = half_memory(s->m * s->k2 + 8);
-    d.b2 = half_memory(s->k2 * s->n + 8);
-    d.y = half_memory(s->stacks * s->m * s->n);
-    d.out = half_memory(2 * s->stacks * s->m * s->n);
+    d.a = bf16_memory((s->shared_a ? 1 : s->stacks) * s->m * s->k);
+    d.b = bf16_memory(s->stacks * s->k * s->n);
+    d.a2 = bf16_memory(s->m * s->k2 + 8);
+    d.b2 = bf16_memory(s->k2 * s->n + 8);
+    d.y = bf16_memory(s->stacks * s->m * s->n);
+    d.out = bf16_memory(2 * s->stacks * s->m * s->n);
     cudaMalloc(&d.bias, s->stacks * s->n * sizeof *d.bias);
     cudaMemset(d.bias, 0, s->stacks * s->n * sizeof *d.bias);
     return d;
@@ -149,10 +149,10 @@ static wk_hopper_product product_of(const shape *s, const data *d)
         p.out.x.base = (float *)d->out;
         return p;
     }
-    p.out.half.base = d->out;
+    p.out.bf16.base = d->out;
     if (s->transpose_b) {
         p.slope = WK_ELU;
-        p.y.half.base = d->y;
+        p.y.bf16.base = d->y;
     } else {
         p.bias.base = d->bias;
         p.stride_bias = s->n;

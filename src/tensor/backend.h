@@ -50,7 +50,7 @@ typedef struct wk_backend_vtable {
                           wk_error *err);
     /// Chooses plan->groups, plan->streams and plan->lazy, and may reorder independent nodes;
     /// called when only the plan's graph and nodes are set. NULL: there are none.
-    wk_status (*choose_groups)(const wk_backend *backend, wk_plan *plan, wk_error *err);
+    wk_status (*choose_schedule)(const wk_backend *backend, wk_plan *plan, wk_error *err);
     /// Chooses plan->formats; called when the joins are set too. NULL: everything is in float32.
     wk_status (*choose_formats)(const wk_backend *backend, wk_plan *plan, wk_error *err);
     /// One executable for the plans of a population; plans[r] was made for backends[r] of it.

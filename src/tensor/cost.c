@@ -163,27 +163,27 @@ static bool read_tensor(finder *f, int step, int tensor)
 static bool write_tensor(finder *f, int step, int tensor)
 {
     touches *t = &f->touched[f->same[wk_info(f->plan->graph, tensor)->root]];
-    bool room = depend(f, step, t->writer);
-    for (size_t i = 0; room && i < t->readers.count; i++)
-        room = depend(f, step, t->readers.items[i]);
+    bool ok = depend(f, step, t->writer);
+    for (size_t i = 0; ok && i < t->readers.count; i++)
+        ok = depend(f, step, t->readers.items[i]);
     t->readers.count = 0;
     t->writer = step;
-    return room;
+    return ok;
 }
 
 static bool add_step(finder *f, int step)
 {
     const wk_node *node = wk_plan_node(f->plan, step);
     const int *inputs = wk_node_inputs(f->plan->graph, node);
-    bool room = true;
+    bool ok = true;
     f->out->begin[step] = (int)f->out->steps.count;
-    for (int i = 0; room && i < node->input_count; i++)
-        if (inputs[i]) room = read_tensor(f, step, inputs[i]);
-    for (int i = 0; room && i < node->input_count; i++)
-        if (inputs[i] && wk_op_writes_input(node->op, i)) room = write_tensor(f, step, inputs[i]);
-    for (int i = 0; room && i < node->output_count; i++)
-        room = write_tensor(f, step, node->outputs + i);
-    return room;
+    for (int i = 0; ok && i < node->input_count; i++)
+        if (inputs[i]) ok = read_tensor(f, step, inputs[i]);
+    for (int i = 0; ok && i < node->input_count; i++)
+        if (inputs[i] && wk_op_writes_input(node->op, i)) ok = write_tensor(f, step, inputs[i]);
+    for (int i = 0; ok && i < node->output_count; i++)
+        ok = write_tensor(f, step, node->outputs + i);
+    return ok;
 }
 
 bool wk_dependencies_find(const wk_plan *plan, wk_dependencies *out)
@@ -192,21 +192,21 @@ bool wk_dependencies_find(const wk_plan *plan, wk_dependencies *out)
     *out = (wk_dependencies){.begin = malloc((count + 1) * sizeof *out->begin)};
     finder f = {plan, out, malloc(tensors * sizeof *f.same), calloc(tensors, sizeof *f.touched),
                 malloc((count + 1) * sizeof *f.seen)};
-    bool room = out->begin && f.same && f.touched && f.seen;
-    if (room) find_same(&f);
-    for (size_t i = 0; room && i < tensors; i++)
+    bool ok = out->begin && f.same && f.touched && f.seen;
+    if (ok) find_same(&f);
+    for (size_t i = 0; ok && i < tensors; i++)
         f.touched[i].writer = -1;
-    for (size_t i = 0; room && i < count; i++)
+    for (size_t i = 0; ok && i < count; i++)
         f.seen[i] = -1;
-    for (int step = 0; room && step < (int)count; step++)
-        room = add_step(&f, step);
-    if (room) out->begin[count] = (int)out->steps.count;
+    for (int step = 0; ok && step < (int)count; step++)
+        ok = add_step(&f, step);
+    if (ok) out->begin[count] = (int)out->steps.count;
     for (size_t i = 0; f.touched && i < tensors; i++)
         wk_array_free(&f.touched[i].readers);
     free(f.same);
     free(f.touched);
     free(f.seen);
-    return room;
+    return ok;
 }
 
 void wk_dependencies_free(wk_dependencies *dependencies)

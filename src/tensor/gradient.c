@@ -85,32 +85,32 @@ static void add_piece(wk_reverse_pass *s, int tensor, piece p)
     s->pieces_of[tensor] = (int)s->pieces.count - 1;
 }
 
-static void give(wk_backward *b, int i, piece p)
+static void add(wk_backward *b, int i, piece p)
 {
     if (b->g->failed || !wk_backward_wants(b, i)) return;
     add_piece(b->sweep, wk_backward_input(b, i).id, p);
 }
 
-void wk_backward_give(wk_backward *b, int i, wk_tensor gradient)
+void wk_backward_add(wk_backward *b, int i, wk_tensor gradient)
 {
     if (b->g->failed || !wk_backward_wants(b, i)) return;
     wk_shape shape = wk_graph_shape(b->g, wk_backward_input(b, i));
-    give(b, i, (piece){.kind = WHOLE, .a = wk_graph_reshape(b->g, gradient, shape)});
+    add(b, i, (piece){.kind = WHOLE, .a = wk_graph_reshape(b->g, gradient, shape)});
 }
 
-void wk_backward_give_part(wk_backward *b, int i, wk_tensor gradient, int axis, int start)
+void wk_backward_add_part(wk_backward *b, int i, wk_tensor gradient, int axis, int start)
 {
-    give(b, i, (piece){.kind = PART, .a = gradient, .axis = axis, .start = start});
+    add(b, i, (piece){.kind = PART, .a = gradient, .axis = axis, .start = start});
 }
 
-void wk_backward_give_product(wk_backward *b, int i, wk_tensor x, wk_tensor dy)
+void wk_backward_add_product(wk_backward *b, int i, wk_tensor x, wk_tensor dy)
 {
-    give(b, i, (piece){.kind = PRODUCT, .a = x, .b = dy});
+    add(b, i, (piece){.kind = PRODUCT, .a = x, .b = dy});
 }
 
-void wk_backward_give_column_sum(wk_backward *b, int i, wk_tensor dx)
+void wk_backward_add_column_sum(wk_backward *b, int i, wk_tensor dx)
 {
-    give(b, i, (piece){.kind = COLUMN_SUM, .a = dx});
+    add(b, i, (piece){.kind = COLUMN_SUM, .a = dx});
 }
 
 static void push(wk_reverse_pass *s, tensor_list *list, wk_tensor x)

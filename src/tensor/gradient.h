@@ -22,14 +22,14 @@ wk_tensor wk_backward_output(const wk_backward *b, int i);
 bool wk_backward_wants(const wk_backward *b, int i);
 
 /// Adds a gradient with as many elements as input i.
-void wk_backward_give(wk_backward *b, int i, wk_tensor gradient);
+void wk_backward_add(wk_backward *b, int i, wk_tensor gradient);
 /// Adds a gradient that concerns only the part of input i from `start` on along an axis.
-void wk_backward_give_part(wk_backward *b, int i, wk_tensor gradient, int axis, int start);
+void wk_backward_add_part(wk_backward *b, int i, wk_tensor gradient, int axis, int start);
 /// Adds transpose(x) dy, the gradient of a matrix input i. Products with few rows, as in an
 /// unrolled recurrence, are joined into one product over all their rows.
-void wk_backward_give_product(wk_backward *b, int i, wk_tensor x, wk_tensor dy);
+void wk_backward_add_product(wk_backward *b, int i, wk_tensor x, wk_tensor dy);
 /// Adds the column sums of dx, the gradient of a row of biases i; joined like products.
-void wk_backward_give_column_sum(wk_backward *b, int i, wk_tensor dx);
+void wk_backward_add_column_sum(wk_backward *b, int i, wk_tensor dx);
 
 /// Up to this many rows products and column sums are joined; beyond it each is large enough.
 enum { WK_JOINED_ROWS = 256 };

@@ -231,7 +231,7 @@ typedef struct wk_adam_config {
 } wk_adam_config;
 /// beta 0.9 and 0.999, epsilon 1e-5 in PyTorch's place, clip 100 of each member, decay 1e-6.
 wk_adam_config wk_adam_config_default(void);
-/// Decides the step of one Adam group once a run: counts it in state u64 [S,2] = (steps done,
+/// Decides the step of one parameter group once a run: counts it in state u64 [S,2] = (steps done,
 /// steps skipped), and gives the numbers that wk_graph_adam needs. `norm` [S] is the group's global
 /// norm, `rate` f32 [1] the learning rate. A member whose norm is not finite, or a set `flag` (u64
 /// [1], may be absent), skips the step: nothing of that member is written.

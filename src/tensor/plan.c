@@ -37,10 +37,10 @@ static size_t plain_begin(const wk_plan *plan)
 // Lifetimes while planning, by tensor id; only roots that are temporaries of the program matter.
 // Such a tensor is either the head of a block or lies in `into` at byte `at`.
 typedef struct storage {
-    int begin, end;  // steps; begin -1: not in the program
-    wk_group window; // when those steps may run
-    int stream;      // of all that use it, or -1
-    int into;        // tensor id, 0 for the head of a block
+    int begin, end;       // steps; begin -1: not in the program
+    wk_step_range window; // when those steps may run
+    int stream;           // of all that use it, or -1
+    int into;             // tensor id, 0 for the head of a block
     size_t at;
     int stored;       // of a head: the persistent tensor in whose place it is made, or 0
     unsigned formats; // of a head: of all that lie in it
@@ -56,9 +56,9 @@ typedef struct arena {
 typedef struct planner {
     const wk_graph *g;
     wk_plan *plan;
-    wk_group *spans;   // by step: the steps that run with it
-    wk_group *windows; // by step: when it may run
-    bool *needed;      // by tensor
+    wk_step_range *spans;   // by step: the steps that run with it
+    wk_step_range *windows; // by step: when it may run
+    bool *needed;           // by tensor
     storage *storages;
     arena copied, plain; // of tensors in both formats, and in one
 } planner;
@@ -104,9 +104,9 @@ static bool is_temporary(const planner *p, int tensor)
 static void find_spans(planner *p)
 {
     for (int step = 0; step < (int)p->plan->node_count; step++)
-        p->spans[step] = (wk_group){step, step};
+        p->spans[step] = (wk_step_range){step, step};
     for (size_t i = 0; i < p->plan->groups.count; i++) {
-        wk_group group = p->plan->groups.items[i];
+        wk_step_range group = p->plan->groups.items[i];
         for (int step = group.begin; step <= group.end; step++)
             p->spans[step] = group;
     }
@@ -119,7 +119,7 @@ bool wk_plan_is_grouped(const wk_plan *plan, int step)
     return false;
 }
 
-static void widen(wk_group *range, wk_group by)
+static void widen(wk_step_range *range, wk_step_range by)
 {
     if (by.begin < range->begin) range->begin = by.begin;
     if (by.end > range->end) range->end = by.end;
@@ -131,7 +131,7 @@ static void find_lifetimes(planner *p)
         p->storages[i] = (storage){.begin = -1, .block = -1};
     for (size_t step = 0; step < p->plan->node_count; step++) {
         const wk_node *node = step_node(p, step);
-        wk_group span = p->spans[step];
+        wk_step_range span = p->spans[step];
         for (int i = 0; i < node->output_count; i++) {
             storage *s = &p->storages[node->outputs + i];
             s->begin = span.begin;
@@ -139,7 +139,7 @@ static void find_lifetimes(planner *p)
             bool kept = wk_info(p->g, node->outputs + i)->output;
             s->end = kept ? (int)p->plan->node_count : span.end;
             s->window = p->windows[step];
-            widen(&s->window, (wk_group){s->begin, s->end});
+            widen(&s->window, (wk_step_range){s->begin, s->end});
             s->stream = p->plan->streams[step];
         }
         for (int i = 0; i < node->input_count; i++) {
@@ -257,7 +257,7 @@ static bool is_placed(const planner *p, size_t tensor)
     return p->storages[tensor].begin >= 0;
 }
 
-static void gather_forms(planner *p)
+static void gather_formats(planner *p)
 {
     for (size_t i = 1; i < p->g->tensors.count; i++) {
         size_t at;
@@ -285,7 +285,7 @@ static bool is_only_stored(const planner *p, int tensor)
 // to use: only the store touches it.
 static void place_in_stores(planner *p)
 {
-    gather_forms(p);
+    gather_formats(p);
     for (size_t step = 0; step < p->plan->node_count; step++) {
         const wk_node *node = step_node(p, step);
         if (node->op != WK_OP_store) continue;
@@ -370,7 +370,7 @@ static bool place_arena(arena *a)
 
 static bool make_blocks(planner *p)
 {
-    gather_forms(p);
+    gather_formats(p);
     for (size_t i = 1; i < p->g->tensors.count; i++) {
         storage *s = &p->storages[i];
         if (!is_placed(p, i) || s->into || s->stored) continue;
@@ -464,8 +464,8 @@ static wk_status no_memory(const wk_graph *g, wk_error *err)
 static wk_status plan(planner *p, const wk_backend *backend, wk_error *err)
 {
     find_needed(p);
-    if (backend && backend->vtable->choose_groups)
-        WK_TRY(backend->vtable->choose_groups(backend, p->plan, err));
+    if (backend && backend->vtable->choose_schedule)
+        WK_TRY(backend->vtable->choose_schedule(backend, p->plan, err));
     find_spans(p);
     if (!wk_plan_windows(p->plan, p->spans, p->windows)) return no_memory(p->g, err);
     find_lifetimes(p);
@@ -498,13 +498,13 @@ wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan *
     }
     p.spans = malloc((g->nodes.count + 1) * sizeof *p.spans);
     p.windows = malloc((g->nodes.count + 1) * sizeof *p.windows);
-    bool room = p.plan && p.plan->nodes && p.plan->places && p.plan->streams && p.plan->finish_by &&
-                p.plan->lazy && p.plan->joins && p.plan->formats && p.needed && p.storages &&
-                p.spans && p.windows;
-    if (room) memset(p.plan->formats, WK_FORMAT_F32, g->tensors.count);
-    for (size_t i = 0; room && i < g->nodes.count; i++)
+    bool ok = p.plan && p.plan->nodes && p.plan->places && p.plan->streams && p.plan->finish_by &&
+              p.plan->lazy && p.plan->joins && p.plan->formats && p.needed && p.storages &&
+              p.spans && p.windows;
+    if (ok) memset(p.plan->formats, WK_FORMAT_F32, g->tensors.count);
+    for (size_t i = 0; ok && i < g->nodes.count; i++)
         p.plan->finish_by[i] = (int)g->nodes.count;
-    wk_status status = room ? plan(&p, backend, err) : no_memory(g, err);
+    wk_status status = ok ? plan(&p, backend, err) : no_memory(g, err);
     free(p.needed);
     free(p.storages);
     free(p.spans);

@@ -11,6 +11,8 @@
 // there until another stream needs it or it should be done (finish_by). Its memory stays allocated
 // through that window; otherwise the backend has to wait for it.
 //
+// A group of neighbouring steps runs as one kernel: what one of them needs stays alive through all.
+//
 // The result of a lazy node is never materialised: its readers read the node's inputs instead,
 // which stay alive until then.
 //
@@ -56,25 +58,25 @@ typedef struct wk_join {
     size_t at; // byte of the result
 } wk_join;
 
-/// Steps begin ... end that a backend runs as one: their memory stays alive through all of them.
-typedef struct wk_group {
+/// Steps begin ... end, both included.
+typedef struct wk_step_range {
     int begin, end;
-} wk_group;
+} wk_step_range;
 
-enum { WK_BRANCHES = 4 };
+enum { WK_STREAMS_MAX = 4 }; // stream 0 and three side streams
 
 struct wk_plan {
     const wk_graph *graph;
     int *nodes; // those that run, in order
     size_t node_count;
-    int *streams;              // by step; all 0 unless the backend chooses others before placement
-    int *finish_by;            // by step of a side stream: the last step that it should overlap
-    WK_ARRAY(wk_group) groups; // in order; chosen by the backend before placement
-    bool *lazy;                // by node of the graph; chosen by the backend too
-    wk_join *joins;            // by root: where it is produced; set before formats are chosen
-    unsigned char *formats;    // by root: WK_FORMAT_...; chosen by the backend, else float32
-    wk_place *places;          // by tensor id
-    size_t copied_size;        // bytes at the beginning of the temporaries that have copies
+    int *streams;   // by step; all 0 unless the backend chooses others before placement
+    int *finish_by; // by step of a side stream: the last step that it should overlap
+    WK_ARRAY(wk_step_range) groups; // in order; chosen by the backend before placement
+    bool *lazy;                     // by node of the graph; chosen by the backend too
+    wk_join *joins;                 // by root: where it is produced; set before formats are chosen
+    unsigned char *formats;         // by root: WK_FORMAT_...; chosen by the backend, else float32
+    wk_place *places;               // by tensor id
+    size_t copied_size;             // bytes at the beginning of the temporaries that have copies
     size_t temporary_size, owned_size, live_peak, block_count;
     wk_priority priority;
     char slow_path[160];          // why the backend cannot run this at full speed; may be empty
@@ -131,6 +133,6 @@ bool wk_place_blocks(wk_block *blocks, size_t count, size_t *total, size_t *live
 /// later than their place in the list as far as dependencies allow. Fills windows (one for every
 /// step): the steps of stream 0 that it may overlap. `spans` says which steps run as one with it.
 /// False when memory ran out.
-bool wk_plan_windows(const wk_plan *plan, const wk_group *spans, wk_group *windows);
+bool wk_plan_windows(const wk_plan *plan, const wk_step_range *spans, wk_step_range *windows);
 
 #endif

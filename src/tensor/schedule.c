@@ -59,15 +59,15 @@ bool wk_plan_schedule(wk_plan *plan, int processors)
     wk_scheduler s = {.plan = plan, .count = (int)plan->node_count};
     s.step = calloc(plan->node_count + 1, sizeof *s.step);
     s.last_read = malloc(2 * tensors * sizeof *s.last_read);
-    bool room = wk_dependencies_find(plan, &s.needs) && s.step && s.last_read;
-    if (room) {
+    bool ok = wk_dependencies_find(plan, &s.needs) && s.step && s.last_read;
+    if (ok) {
         s.last_use = s.last_read + tensors;
-        room = schedule(&s, processors);
+        ok = schedule(&s, processors);
     }
     wk_dependencies_free(&s.needs);
     wk_array_free(&s.chains);
     wk_array_free(&s.order);
     free(s.step);
     free(s.last_read);
-    return room;
+    return ok;
 }

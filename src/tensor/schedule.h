@@ -32,7 +32,7 @@
 #include "tensor/plan.h"
 
 /// The stream of chains that stream 0 needs soon.
-enum { WK_URGENT_STREAM = WK_BRANCHES - 1 };
+enum { WK_URGENT_STREAM = WK_STREAMS_MAX - 1 };
 
 /// Chooses plan->streams and plan->finish_by for a device with this many processors, and reorders
 /// the plan's steps; its groups and lazy nodes are known. False when memory ran out.

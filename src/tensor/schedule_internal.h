@@ -40,13 +40,13 @@ typedef struct wk_step {
 
 /// Steps of one side stream, each after the one that it waited for longest.
 typedef struct wk_chain {
-    double time;    // of its steps
-    int after;      // the step of stream 0 that the first of them waits for, or -1
-    int before;     // the first step of stream 0 that needs one of them, or the count
-    int begin, end; // steps of stream 0 with which they are expected to begin and to end
-    bool hoisted;   // they come before their place in the recorded order
-    int room;       // the last step at which there is memory for them; the count: always
-    int stream;     // 0: refused
+    double time;      // of its steps
+    int after;        // the step of stream 0 that the first of them waits for, or -1
+    int before;       // the first step of stream 0 that needs one of them, or the count
+    int begin, end;   // steps of stream 0 with which they are expected to begin and to end
+    bool hoisted;     // they come before their place in the recorded order
+    int memory_until; // the last step at which there is memory for them; the count: always
+    int stream;       // 0: refused
 } wk_chain;
 
 typedef struct wk_scheduler {

@@ -146,11 +146,11 @@ static int by_place(const void *a, const void *b)
 static void move_groups(wk_plan *plan, const place *places)
 {
     for (size_t i = 0; i < plan->groups.count; i++) {
-        wk_group *group = &plan->groups.items[i];
+        wk_step_range *group = &plan->groups.items[i];
         int length = group->end - group->begin, to = 0;
         while (places[to].step != group->begin)
             to++;
-        *group = (wk_group){to, to + length};
+        *group = (wk_step_range){to, to + length};
     }
 }
 
@@ -162,11 +162,11 @@ static void find_deadlines(const wk_scheduler *s, const place *places)
     for (int i = 0; i < s->count; i++) {
         const wk_step *t = &s->step[places[i].step];
         int *last = &s->plan->finish_by[i];
-        int room = t->chain < 0 ? s->count : s->chains.items[t->chain].room;
+        int until = t->chain < 0 ? s->count : s->chains.items[t->chain].memory_until;
         *last = s->count;
-        if (room == s->count) continue;
+        if (until == s->count) continue;
         double late = s->step[t->until].clock + spare;
-        if (room >= 0 && s->step[room].clock > late) late = s->step[room].clock;
+        if (until >= 0 && s->step[until].clock > late) late = s->step[until].clock;
         for (*last = i; *last + 1 < s->count; ++*last)
             if (s->step[places[*last + 1].at + 1].clock >= late) break;
     }

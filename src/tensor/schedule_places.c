@@ -5,7 +5,7 @@ static const double URGENT = 8;
 
 // Chains may need this much more memory than the recorded order does at its peak. Without, stream 0
 // waits for memory that chains still use, and long where other programs share the device.
-static const double ROOM = 1.15;
+static const double PEAK_FACTOR = 1.15;
 
 // Idle time.
 
@@ -156,11 +156,11 @@ static double own_peak(const wk_scheduler *s, int index)
 }
 
 // The last step until which a chain fits in that memory; the count if it always does.
-static int room_of(const wk_scheduler *s, int index)
+static int memory_until(const wk_scheduler *s, int index)
 {
     double own = own_peak(s, index);
     int step = s->chains.items[index].begin;
-    while (step < s->count && s->step[step].live + own <= s->peak * ROOM)
+    while (step < s->count && s->step[step].live + own <= s->peak * PEAK_FACTOR)
         step++;
     return step == s->count ? step : step - 1;
 }
@@ -210,11 +210,12 @@ static bool find_place(wk_scheduler *s, int index)
 {
     const wk_chain *c = &s->chains.items[index];
     find_last_reads(s, index);
-    double least = c->time / 4 > WK_WAITS_US ? c->time / 4 : WK_WAITS_US;
-    while (c->time >= least) {
+    double min_time = c->time / 4 > WK_WAITS_US ? c->time / 4 : WK_WAITS_US;
+    while (c->time >= min_time) {
         int lacks = fill_idle(s, index, false), lingers = lingering(s, index);
         if (lacks < 0 && lingers < 0) return true;
-        if (fill_idle(s, index, true) < 0 && lingering(s, index) < 0 && room_of(s, index) >= c->end)
+        if (fill_idle(s, index, true) < 0 && lingering(s, index) < 0 &&
+            memory_until(s, index) >= c->end)
             return true;
         if (lacks >= 0 && !wk_schedule_is_late(s, s->step[lacks].before)) {
             give_tail_back(s, index, lacks);
@@ -235,7 +236,7 @@ static void find_places(wk_scheduler *s)
         if (!find_place(s, s->order.items[i])) continue;
         bool urgent = !wk_schedule_is_late(s, c->before) && window(s, c) < URGENT * c->time;
         c->stream = urgent ? WK_URGENT_STREAM : 1;
-        c->room = urgent ? s->count : room_of(s, s->order.items[i]);
+        c->memory_until = urgent ? s->count : memory_until(s, s->order.items[i]);
         for (int step = 0; step < s->count; step++)
             s->step[step].used += s->step[step].taken;
     }

@@ -80,14 +80,14 @@ void wk_graph_signal(wk_graph *g, const wk_graph *const *others, size_t count, w
 {
     range_list ranges = {0};
     last_conflicts found = {.node = -1};
-    bool room = !g->failed;
-    for (size_t i = 0; room && i < count; i++)
-        room = list_ranges(others[i], &ranges);
-    for (int i = 0; room && i < (int)g->nodes.count; i++)
-        if (conflicts(g, &g->nodes.items[i], &ranges)) room = add_conflict(g, i, &found);
-    assert((!room || found.node >= 0) && "nothing that the other graphs have to wait for");
-    if (room) wk_graph_mark(g, found.node + 1, found.written.items, found.written.count, event);
-    g->failed |= !room;
+    bool ok = !g->failed;
+    for (size_t i = 0; ok && i < count; i++)
+        ok = list_ranges(others[i], &ranges);
+    for (int i = 0; ok && i < (int)g->nodes.count; i++)
+        if (conflicts(g, &g->nodes.items[i], &ranges)) ok = add_conflict(g, i, &found);
+    assert((!ok || found.node >= 0) && "nothing that the other graphs have to wait for");
+    if (ok) wk_graph_mark(g, found.node + 1, found.written.items, found.written.count, event);
+    g->failed |= !ok;
     wk_array_free(&ranges);
     wk_array_free(&found.written);
 }

@@ -9,13 +9,13 @@ typedef struct edge {
 
 // Last step that accessed a tensor, by root and stream; -1 for none.
 typedef struct touches {
-    int read[WK_BRANCHES], written[WK_BRANCHES];
+    int read[WK_STREAMS_MAX], written[WK_STREAMS_MAX];
 } touches;
 
 typedef struct finder {
     const wk_plan *plan;
-    const wk_group *spans;
-    wk_group *windows;
+    const wk_step_range *spans;
+    wk_step_range *windows;
     touches *touches;
     WK_ARRAY(edge) edges; // by `to`
     bool failed;
@@ -23,7 +23,7 @@ typedef struct finder {
 
 static void add_edges(finder *f, const int *from, int to)
 {
-    for (int i = 0; i < WK_BRANCHES; i++) {
+    for (int i = 0; i < WK_STREAMS_MAX; i++) {
         if (from[i] < 0 || i == f->plan->streams[to]) continue;
         if (!wk_array_push(&f->edges, (edge){from[i], to})) f->failed = true;
     }
@@ -41,7 +41,7 @@ static void write_tensor(finder *f, int tensor, int step)
     touches *t = &f->touches[wk_info(f->plan->graph, tensor)->root];
     add_edges(f, t->written, step);
     add_edges(f, t->read, step);
-    for (int i = 0; i < WK_BRANCHES; i++)
+    for (int i = 0; i < WK_STREAMS_MAX; i++)
         t->read[i] = t->written[i] = -1;
     t->written[f->plan->streams[step]] = step;
 }
@@ -50,7 +50,7 @@ static void find_edges(finder *f)
 {
     const wk_graph *g = f->plan->graph;
     for (size_t i = 0; i < g->tensors.count; i++)
-        for (int k = 0; k < WK_BRANCHES; k++)
+        for (int k = 0; k < WK_STREAMS_MAX; k++)
             f->touches[i].read[k] = f->touches[i].written[k] = -1;
     for (int step = 0; step < (int)f->plan->node_count; step++) {
         const wk_node *node = wk_plan_node(f->plan, step);
@@ -72,11 +72,11 @@ static void find_edges(finder *f)
 static void find_beginnings(finder *f)
 {
     enum { LEAD = 50 }; // steps
-    int latest[WK_BRANCHES] = {0};
+    int latest[WK_STREAMS_MAX] = {0};
     size_t at = 0;
     for (int step = 0; step < (int)f->plan->node_count; step++) {
         int stream = f->plan->streams[step];
-        wk_group *w = &f->windows[step];
+        wk_step_range *w = &f->windows[step];
         *w = f->spans[step];
         int begin = latest[stream];
         bool starts = step == 0 || f->plan->streams[step - 1] != stream;
@@ -100,14 +100,14 @@ static int by_from(const void *a, const void *b)
 // The other direction: until another stream needs it, or it should be done.
 static void find_ends(finder *f)
 {
-    int count = (int)f->plan->node_count, earliest[WK_BRANCHES];
+    int count = (int)f->plan->node_count, earliest[WK_STREAMS_MAX];
     size_t left = f->edges.count;
-    for (int i = 0; i < WK_BRANCHES; i++)
+    for (int i = 0; i < WK_STREAMS_MAX; i++)
         earliest[i] = count - 1;
     if (left > 0) qsort(f->edges.items, left, sizeof *f->edges.items, by_from);
     for (int step = count - 1; step >= 0; step--) {
         int stream = f->plan->streams[step];
-        wk_group *w = &f->windows[step];
+        wk_step_range *w = &f->windows[step];
         int end = earliest[stream];
         if (f->plan->finish_by[step] < end) end = f->plan->finish_by[step];
         for (; left > 0 && f->edges.items[left - 1].from == step; left--) {
@@ -120,7 +120,7 @@ static void find_ends(finder *f)
     }
 }
 
-bool wk_plan_windows(const wk_plan *plan, const wk_group *spans, wk_group *windows)
+bool wk_plan_windows(const wk_plan *plan, const wk_step_range *spans, wk_step_range *windows)
 {
     finder f = {.plan = plan, .spans = spans, .windows = windows};
     f.touches = malloc(plan->graph->tensors.count * sizeof *f.touches);

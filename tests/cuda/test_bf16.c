@@ -214,14 +214,14 @@ static struct CMUnitTest test_of(case_list *list)
 
 // Two layers with bias and ELU, forward or transposed, whose results and gradients between them are
 // kept in bf16. The shapes are those of the first layer; the second has the same kernel and stride.
-typedef struct chain_case {
+typedef struct layers_case {
     bool transposed;
     int batch, side, channels[3], kernel;
-} chain_case;
+} layers_case;
 
-enum { CHAIN = 5 }; // images, and weights and bias of both layers
+enum { INPUTS = 5 }; // images, and weights and bias of both layers
 
-static wk_tensor chain_layer(wk_graph *g, const chain_case *c, int i, wk_tensor x, wk_tensor *made)
+static wk_tensor add_layer(wk_graph *g, const layers_case *c, int i, wk_tensor x, wk_tensor *made)
 {
     int from = c->channels[i], to = c->channels[i + 1];
     wk_shape shape = c->transposed ? WK_SHAPE(c->kernel, c->kernel, to, from)
@@ -235,32 +235,32 @@ static wk_tensor chain_layer(wk_graph *g, const chain_case *c, int i, wk_tensor 
 }
 
 // The gradients of sum(weight * y), one after the other, with their counts.
-static float *run_chain(wk_backend *backend, const chain_case *c, size_t counts[CHAIN])
+static float *run_layers(wk_backend *backend, const layers_case *c, size_t counts[INPUTS])
 {
     wk_error err = {0};
     wk_graph *g;
     wk_program *program;
     assert_ok(wk_graph_create(&g, &err));
-    wk_tensor x[CHAIN], dx[CHAIN];
+    wk_tensor x[INPUTS], dx[INPUTS];
     x[0] = wk_graph_input(g, WK_F32, WK_SHAPE(c->batch, c->side, c->side, c->channels[0]), "x");
-    wk_tensor y = chain_layer(g, c, 0, x[0], x + 1);
-    y = chain_layer(g, c, 1, y, x + 3);
+    wk_tensor y = add_layer(g, c, 0, x[0], x + 1);
+    y = add_layer(g, c, 1, y, x + 3);
     wk_tensor weight = wk_graph_input(g, WK_F32, wk_graph_shape(g, y), "weight");
-    wk_graph_gradients(g, wk_graph_sum_all(g, wk_graph_mul(g, y, weight)), x, CHAIN, dx);
+    wk_graph_gradients(g, wk_graph_sum_all(g, wk_graph_mul(g, y, weight)), x, INPUTS, dx);
     size_t total = 0;
-    for (int i = 0; i < CHAIN; i++) {
+    for (int i = 0; i < INPUTS; i++) {
         wk_graph_output(g, dx[i]);
         total += counts[i] = wk_shape_count(wk_graph_shape(g, dx[i]));
     }
     assert_ok(wk_program_create(g, backend, &program, &err));
-    for (int i = 0; i < CHAIN; i++)
+    for (int i = 0; i < INPUTS; i++)
         fill(program, x[i], counts[i], (uint64_t)i);
-    fill(program, weight, wk_shape_count(wk_graph_shape(g, y)), CHAIN);
+    fill(program, weight, wk_shape_count(wk_graph_shape(g, y)), INPUTS);
     for (int i = 0; i < 2; i++)
         assert_ok(wk_program_run(program, &err));
     float *values = malloc(total * sizeof *values), *at = values;
     assert_non_null(values);
-    for (int i = 0; i < CHAIN; at += counts[i++])
+    for (int i = 0; i < INPUTS; at += counts[i++])
         assert_ok(wk_program_download(program, dx[i], at, counts[i] * sizeof *at, &err));
     wk_program_destroy(program);
     wk_graph_destroy(g);
@@ -282,7 +282,7 @@ static double difference(const float *truth, const float *ours, size_t count)
 static void gradients_through_two_layers_are_within_the_rounding_of_bf16(void **state)
 {
     (void)state;
-    static const chain_case cases[] = {
+    static const layers_case cases[] = {
         {false, 3, 31, {48, 96, 192}, 4}, {false, 5, 14, {96, 192, 384}, 4},
         {false, 2, 64, {3, 48, 96}, 4},   {true, 3, 13, {96, 48, 3}, 6},
         {true, 3, 5, {192, 96, 48}, 5},   {true, 2, 7, {32, 16, 8}, 6},
@@ -295,10 +295,11 @@ static void gradients_through_two_layers_are_within_the_rounding_of_bf16(void **
     assert_ok(wk_backend_cpu_create(NULL, &cpu, &err));
     assert_ok(wk_backend_cuda_create(0, WK_CUDA_BF16, &gpu, &err));
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        size_t counts[CHAIN], at = 0;
-        float *truth = run_chain(cpu, &cases[k], counts), *ours = run_chain(gpu, &cases[k], counts);
-        float *again = run_chain(gpu, &cases[k], counts);
-        for (int i = 0; i < CHAIN; at += counts[i++]) {
+        size_t counts[INPUTS], at = 0;
+        float *truth = run_layers(cpu, &cases[k], counts),
+              *ours = run_layers(gpu, &cases[k], counts);
+        float *again = run_layers(gpu, &cases[k], counts);
+        for (int i = 0; i < INPUTS; at += counts[i++]) {
             double d = difference(truth + at, ours + at, counts[i]);
             if (!(d < 0.005)) fail_msg("case %zu: gradient %d is off by %g", k, i, d);
         }

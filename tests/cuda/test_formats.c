@@ -255,9 +255,9 @@ static void most_of_the_learner_exists_in_bf16_alone(void **state)
     const wk_compiled_graph *units[] = {&learner->model, &learner->learn, &learner->tasks};
     for (int i = 0; i < 3; i++) {
         const wk_plan *plan = units[i]->program->plan;
-        double half = bytes_in(plan, WK_FORMAT_BF16), both = bytes_in(plan, BOTH);
+        double bf16 = bytes_in(plan, WK_FORMAT_BF16), both = bytes_in(plan, BOTH);
         double rest = bytes_in(plan, WK_FORMAT_F32) + bytes_in(plan, WK_FORMAT_PADDED_BF16);
-        assert_true(half > 2 * (both + rest));
+        assert_true(bf16 > 2 * (both + rest));
         // Less than half of floats with copies of all of them, and little more than what is live.
         wk_plan *floats = NULL;
         assert_ok(wk_plan_create(units[i]->graph, &in_float32, &floats, &err));

@@ -7,6 +7,7 @@
 #include "support/planning.h"
 #include "tensor/cuda/passes/fusion.h"
 #include "tensor/cuda/passes/plan_passes.h"
+#include "tensor/cuda/passes/recurrence.h"
 #include "tensor/program_internal.h"
 #include "tensor/shape.h"
 
@@ -65,7 +66,7 @@ static void expect(const fixture *f, wk_tensor x, wk_kernel kernel)
 static void expect_fused(const fixture *f, wk_tensor part, wk_tensor into)
 {
     expect(f, part, WK_KERNEL_NONE);
-    assert_int_equal(chosen(f, part)->into, step_of(f, into));
+    assert_int_equal(chosen(f, part)->fused_into, step_of(f, into));
 }
 
 // Plans, and checks that the first row of a kernel whose ops are there refuses, for this reason.
@@ -125,7 +126,7 @@ static void a_layer_of_elu_is_one_product(void **state)
         choose(&f);
         expect(&f, l.product, WK_KERNEL_WGMMA);
         expect_fused(&f, l.y, l.product);
-        assert_int_equal(chosen(&f, l.product)->tail, step_of(&f, l.y));
+        assert_int_equal(chosen(&f, l.product)->epilogue, step_of(&f, l.y));
         assert_int_equal(chosen(&f, l.product)->tile, devices[i].tile);
         close_fixture(&f);
     }
@@ -230,15 +231,15 @@ static void the_slope_of_a_layer_is_fused(void **state)
 
 // elu(x w + a v + bias), where a has few columns.
 typedef struct sum {
-    wk_tensor before, product, y;
+    wk_tensor addend, product, y;
 } sum;
 
 static sum make_sum(fixture *f, int few)
 {
     sum s;
-    s.before = wk_graph_matmul(f->e.g, weights(f, ROWS, few), weights(f, few, 400));
+    s.addend = wk_graph_matmul(f->e.g, weights(f, ROWS, few), weights(f, few, 400));
     s.product =
-        wk_graph_matmul_add(f->e.g, weights(f, ROWS, 1024), weights(f, 1024, 400), s.before);
+        wk_graph_matmul_add(f->e.g, weights(f, ROWS, 1024), weights(f, 1024, 400), s.addend);
     s.y = wk_graph_bias_act(f->e.g, s.product, engine_state(&f->e, WK_SHAPE(400)), WK_ELU);
     read_by_product(f, s.y, 400);
     return s;
@@ -251,14 +252,14 @@ static void two_products_and_their_layer_are_one(void **state)
     sum s = make_sum(&f, 6);
     choose(&f);
     expect(&f, s.product, WK_KERNEL_WGMMA);
-    expect_fused(&f, s.before, s.product);
+    expect_fused(&f, s.addend, s.product);
     expect_fused(&f, s.y, s.product);
     close_fixture(&f);
     // Of more terms, the first product is another kernel, and its result is added.
     f = open_fixture();
     s = make_sum(&f, 24);
     choose(&f);
-    expect(&f, s.before, WK_KERNEL_CUBLAS);
+    expect(&f, s.addend, WK_KERNEL_CUBLAS);
     expect(&f, s.product, WK_KERNEL_WGMMA);
     expect_fused(&f, s.y, s.product);
     close_fixture(&f);
@@ -268,7 +269,7 @@ static void two_products_and_their_layer_are_one(void **state)
     s = make_sum(&f, 256);
     choose(&f);
     expect(&f, s.product, WK_KERNEL_WGMMA);
-    expect_fused(&f, s.before, s.product);
+    expect_fused(&f, s.addend, s.product);
     close_fixture(&f);
 }
 
@@ -298,7 +299,7 @@ static void the_gates_of_a_population_are_one_product(void **state)
     int gates = 0;
     for (size_t i = 0; i < plan->node_count; i++) {
         const wk_node *node = &plan->graph->nodes.items[plan->nodes[i]];
-        gates += fused[i].before >= 0 &&
+        gates += fused[i].addend >= 0 &&
                  wk_shape_width(wk_info(plan->graph, node->outputs)->type.shape) == 768;
     }
     assert_int_equal(gates, 12);
@@ -417,16 +418,15 @@ static void products_alone(void **state)
         wk_kernel kernel, missed;
         const char *reason;
     } cases[] = {
-        {false, ROWS, 12, 400, WK_KERNEL_SKINNY_RESULTS, WK_KERNEL_COUNT, NULL},
-        {false, ROWS, 20, 400, WK_KERNEL_CUBLAS, WK_KERNEL_SKINNY_RESULTS,
-         "more than 16 results a row"},
-        {false, ROWS, 400, 6, WK_KERNEL_SKINNY_TERMS, WK_KERNEL_COUNT, NULL},
-        {false, ROWS, 402, 6, WK_KERNEL_CUBLAS, WK_KERNEL_SKINNY_TERMS,
+        {false, ROWS, 12, 400, WK_KERNEL_SKINNY_N, WK_KERNEL_COUNT, NULL},
+        {false, ROWS, 20, 400, WK_KERNEL_CUBLAS, WK_KERNEL_SKINNY_N, "more than 16 results a row"},
+        {false, ROWS, 400, 6, WK_KERNEL_SKINNY_K, WK_KERNEL_COUNT, NULL},
+        {false, ROWS, 402, 6, WK_KERNEL_CUBLAS, WK_KERNEL_SKINNY_K,
          "its results are no multiple of 4, or more than 640"},
-        {false, ROWS, 400, 17, WK_KERNEL_CUBLAS, WK_KERNEL_SKINNY_TERMS, "more than 16 terms"},
-        {true, 400, 12, ROWS, WK_KERNEL_SKINNY_GRADIENT, WK_KERNEL_COUNT, NULL},
-        {true, 400, 12, 32, WK_KERNEL_CUBLAS, WK_KERNEL_SKINNY_GRADIENT, "fewer than 64 terms"},
-        {true, 648, 12, ROWS, WK_KERNEL_CUBLAS, WK_KERNEL_SKINNY_GRADIENT,
+        {false, ROWS, 400, 17, WK_KERNEL_CUBLAS, WK_KERNEL_SKINNY_K, "more than 16 terms"},
+        {true, 400, 12, ROWS, WK_KERNEL_SKINNY_DW, WK_KERNEL_COUNT, NULL},
+        {true, 400, 12, 32, WK_KERNEL_CUBLAS, WK_KERNEL_SKINNY_DW, "fewer than 64 terms"},
+        {true, 648, 12, ROWS, WK_KERNEL_CUBLAS, WK_KERNEL_SKINNY_DW,
          "its rows are no multiple of 8, or more than 640"},
         {false, ROWS, 400, 400, WK_KERNEL_CUBLAS, WK_KERNEL_WGMMA, "there is nothing to fuse"},
     };
@@ -548,14 +548,14 @@ static void the_slope_and_the_bias_of_a_layer_are_fused(void **state)
     wk_tensor product = make_bias_gradient(&f, 400, 1, WK_ELU);
     choose(&f);
     expect(&f, product, WK_KERNEL_WGMMA);
-    assert_int_equal(chosen(&f, product)->following, 1);
+    assert_int_equal(chosen(&f, product)->fused_next, 1);
     assert_int_not_equal(chosen(&f, product)->tile, WK_TILE_RESIDENT);
     close_fixture(&f);
     for (size_t i = 0; i < sizeof misses / sizeof *misses; i++) {
         f = open_fixture();
         product = make_bias_gradient(&f, misses[i].terms, misses[i].members, misses[i].activation);
         choose(&f);
-        assert_int_equal(chosen(&f, product)->following, 0);
+        assert_int_equal(chosen(&f, product)->fused_next, 0);
         assert_int_equal(count_refusals(&f, product, WK_KERNEL_WGMMA, misses[i].reason), 1);
         close_fixture(&f);
     }
@@ -569,13 +569,13 @@ static void the_slope_of_the_layer_before_an_image_is_fused(void **state)
         wk_tensor d = conv_gradient(&f, transposed, WK_ELU);
         choose(&f);
         expect(&f, d, WK_KERNEL_CONV_PLANES);
-        assert_int_equal(chosen(&f, d)->following, 1);
+        assert_int_equal(chosen(&f, d)->fused_next, 1);
         close_fixture(&f);
         f = open_fixture();
         d = conv_gradient(&f, transposed, WK_TANH);
         choose(&f);
         expect(&f, d, WK_KERNEL_CONV_PLANES);
-        assert_int_equal(chosen(&f, d)->following, 0);
+        assert_int_equal(chosen(&f, d)->fused_next, 0);
         assert_int_equal(
             count_refusals(&f, d, WK_KERNEL_CONV_PLANES, "it is not the slope of one ELU layer"),
             1);
@@ -725,8 +725,8 @@ static void expect_adam(fixture *f, int launches, int following)
     for (size_t i = 0; i < f->plan->node_count; i++) {
         if (f->fused[i].kernel != WK_KERNEL_ADAM) continue;
         seen++;
-        besides += f->fused[i].following;
-        if (f->fused[i].following) assert_int_equal(f->fused[i + 1].into, (int)i);
+        besides += f->fused[i].fused_next;
+        if (f->fused[i].fused_next) assert_int_equal(f->fused[i + 1].fused_into, (int)i);
     }
     assert_int_equal(seen, launches);
     assert_int_equal(besides, following);
@@ -787,14 +787,15 @@ static void in_float32_every_op_runs_alone(void **state)
 }
 
 // How many kernels of a kind the model's graph has, at the quick preset's sizes.
-static int observed(int deter, int classes, int batch, int units, char *slow_path)
+static int observed(int deter, int classes, int batch, int length, int units, char *slow_path)
 {
     wk_error err = {0};
     wk_learner *learner;
     wk_learner_config c = wk_learner_config_default();
     c.deter = deter, c.hidden = 128, c.stoch = 16, c.classes = classes, c.depth = 2,
     c.units = units;
-    c.layers = 1, c.ensemble = 2, c.batch = batch, c.length = 5, c.horizon = 2, c.action_size = 2;
+    c.layers = 1, c.ensemble = 2, c.batch = batch, c.length = length, c.horizon = 2;
+    c.action_size = 2;
     assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &c, &planning_backend,
                                 &learner, &err));
     const wk_plan *plan = learner->model.program->plan;
@@ -815,16 +816,26 @@ static void a_recurrence_of_a_preset_is_one_kernel_and_others_say_why_not(void *
 {
     (void)state;
     char why[sizeof((wk_plan *)NULL)->slow_path];
-    assert_int_equal(observed(128, 16, 8, 80, why), 2);
+    assert_int_equal(observed(128, 16, 8, 5, 80, why), 2);
     assert_string_equal(why, "");
-    assert_int_equal(observed(512, 16, 8, 80, why), 0);
+    assert_int_equal(observed(512, 16, 8, 5, 80, why), 0);
     assert_non_null(strstr(why, "512 deterministic"));
-    assert_int_equal(observed(128, 20, 8, 80, why), 0);
+    assert_int_equal(observed(128, 20, 8, 5, 80, why), 0);
     assert_non_null(strstr(why, "16 x 20 classes"));
-    assert_int_equal(observed(128, 16, 24, 80, why), 0);
+    assert_int_equal(observed(128, 16, 24, 5, 80, why), 0);
     assert_non_null(strstr(why, "16 sequences, not 24"));
-    assert_int_equal(observed(128, 16, 8, 84, why), 2);
+    assert_int_equal(observed(128, 16, 8, 5, 84, why), 2);
     assert_non_null(strstr(why, "84 units"));
+}
+
+static void a_sequence_longer_than_the_kernel_of_the_recurrence_takes_says_so(void **state)
+{
+    (void)state;
+    char why[sizeof((wk_plan *)NULL)->slow_path];
+    assert_int_equal(observed(128, 16, 2, WK_RECURRENCE_STEPS_MAX, 80, why), 2);
+    assert_string_equal(why, "");
+    assert_int_equal(observed(128, 16, 2, WK_RECURRENCE_STEPS_MAX + 1, 80, why), 1);
+    assert_non_null(strstr(why, "128 steps of a sequence"));
 }
 
 // The kernels of a model's convolutions, in the order of the plan, with the slopes fused into them.
@@ -837,7 +848,7 @@ static void list_convolutions(const wk_plan *plan, wk_text *out)
         wk_op op = plan->graph->nodes.items[plan->nodes[i]].op;
         if (wk_op_is_conv(op))
             wk_text_printf(out, "%s %s%s\n", wk_op_table[op].name, wk_kernel_names[fused[i].kernel],
-                           fused[i].following ? " with slope" : "");
+                           fused[i].fused_next ? " with slope" : "");
     }
     free(fused);
 }
@@ -969,6 +980,7 @@ int main(void)
         cmocka_unit_test(what_is_stored_in_its_place_runs_nothing),
         cmocka_unit_test(in_float32_every_op_runs_alone),
         cmocka_unit_test(a_recurrence_of_a_preset_is_one_kernel_and_others_say_why_not),
+        cmocka_unit_test(a_sequence_longer_than_the_kernel_of_the_recurrence_takes_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

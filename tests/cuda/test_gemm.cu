@@ -16,8 +16,8 @@ typedef struct check {
     const char *name;
     size_t stacks, m, n, k, k2;
     bool transpose_b, reduce, shared_a, shared_b;
-    bool bias, add, elu, slope, slope_in_half;
-    bool numbers, half; // formats of the result
+    bool bias, add, elu, slope, slope_in_bf16;
+    bool f32, bf16; // formats of the result
 } check;
 
 // Every part at once, then sizes at the edges.
@@ -112,8 +112,8 @@ static wk_hopper_term new_term(const check *k, size_t terms, unsigned seed)
     size_t a = k->m * t.row_a, b = (k->transpose_b ? k->n : terms) * t.row_b;
     t.stride_a = k->shared_a || k->stacks == 1 ? 0 : a;
     t.stride_b = k->shared_b || k->stacks == 1 ? 0 : b;
-    t.a.base = new_half(k->stacks * a, seed);
-    t.b.base = new_half(k->stacks * b, seed + 1);
+    t.a.base = new_bf16(k->stacks * a, seed);
+    t.b.base = new_bf16(k->stacks * b, seed + 1);
     return t;
 }
 
@@ -135,8 +135,8 @@ static wk_hopper_product new_product(const check *k)
     if (k->add) p.add.base = new_float(count, 6);
     p.activation = k->elu ? WK_ELU : WK_IDENTITY;
     p.slope = k->slope ? WK_ELU : WK_IDENTITY;
-    if (k->slope && k->slope_in_half) p.y.half.base = new_half(count, 7);
-    if (k->slope && !k->slope_in_half) p.y.x.base = new_float(count, 7);
+    if (k->slope && k->slope_in_bf16) p.y.bf16.base = new_bf16(count, 7);
+    if (k->slope && !k->slope_in_bf16) p.y.x.base = new_float(count, 7);
     return p;
 }
 
@@ -149,14 +149,14 @@ static void delete_product(wk_hopper_product *p)
     cudaFree((void *)p->bias.base);
     cudaFree((void *)p->add.base);
     cudaFree((void *)p->y.x.base);
-    cudaFree((void *)p->y.half.base);
+    cudaFree((void *)p->y.bf16.base);
 }
 
-static float as_float(const unsigned char *bytes, bool half)
+static float as_float(const unsigned char *bytes, bool bf16)
 {
     float v;
     unsigned bits = 0;
-    if (half) {
+    if (bf16) {
         unsigned short low;
         memcpy(&low, bytes, 2);
         bits = (unsigned)low << 16;
@@ -169,12 +169,12 @@ static float as_float(const unsigned char *bytes, bool half)
 
 // The largest error against what rounding explains.
 static double worst(const std::vector<float> &expected, const std::vector<unsigned char> &all,
-                    bool half, double terms)
+                    bool bf16, double terms)
 {
     double most = 0;
     for (size_t i = 0; i < expected.size(); i++) {
-        float got = as_float(&all[GUARD + i * (half ? 2 : 4)], half);
-        double limit = 1e-5 * sqrt(terms) + fabs(expected[i]) * (half ? 0.0045 : 1e-6);
+        float got = as_float(&all[GUARD + i * (bf16 ? 2 : 4)], bf16);
+        double limit = 1e-5 * sqrt(terms) + fabs(expected[i]) * (bf16 ? 0.0045 : 1e-6);
         double error = fabs((double)got - expected[i]) / limit;
         if (!(error <= most)) most = error;
     }
@@ -185,7 +185,7 @@ static double worst(const std::vector<float> &expected, const std::vector<unsign
 static bool can_stay(const check *k)
 {
     return k->k <= 400 && k->n <= 416 && k->n % 8 == 0 && !k->k2 && !k->reduce && !k->add &&
-           !k->numbers && (!k->slope || (k->slope_in_half && k->transpose_b && !k->bias));
+           !k->f32 && (!k->slope || (k->slope_in_bf16 && k->transpose_b && !k->bias));
 }
 
 typedef struct bytes {
@@ -195,24 +195,24 @@ typedef struct bytes {
 // Whether columns can be summed too.
 static bool can_sum(const check *k, int tile)
 {
-    return k->slope && k->slope_in_half && k->transpose_b && k->half && !k->numbers && !k->bias &&
+    return k->slope && k->slope_in_bf16 && k->transpose_b && k->bf16 && !k->f32 && !k->bias &&
            !k->add && !k->elu && !k->reduce && tile != WK_TILE_RESIDENT;
 }
 
 // The column sums of every sixteen rows, and the same result.
 static bool sums_hold(const wk_cuda_call *call, const check *k, wk_hopper_product p,
-                      guarded<__nv_bfloat16> &half, const std::vector<unsigned char> &result,
+                      guarded<__nv_bfloat16> &bf16, const std::vector<unsigned char> &result,
                       const std::vector<float> &expected)
 {
     size_t chunks = (k->m + WK_HOPPER_SUMMED - 1) / WK_HOPPER_SUMMED;
     guarded<float> sums(k->stacks * chunks * k->n);
     sums.clear();
-    half.clear();
+    bf16.clear();
     p.sums.base = sums.data();
     if (!wk_hopper_multiply(call, &p) || cudaDeviceSynchronize()) return false;
     std::vector<float> got(k->stacks * chunks * k->n);
     cudaMemcpy(got.data(), sums.data(), got.size() * 4, cudaMemcpyDeviceToHost);
-    bool ok = half.read() == result && sums.guards_hold(sums.read());
+    bool ok = bf16.read() == result && sums.guards_hold(sums.read());
     for (size_t i = 0; i < got.size(); i++) {
         size_t stack = i / k->n / chunks, first = i / k->n % chunks * WK_HOPPER_SUMMED;
         double sum = 0, most = 1;
@@ -230,17 +230,17 @@ static int run(const wk_cuda_call *call, const check *k, int tile, bytes *others
 {
     wk_hopper_product p = new_product(k);
     size_t count = (k->reduce ? 1 : k->stacks) * k->m * k->n;
-    guarded<float> numbers(count), reference(count);
-    guarded<__nv_bfloat16> half(count);
+    guarded<float> f32(count), reference(count);
+    guarded<__nv_bfloat16> bf16(count);
     expect<<<1024, 256>>>(p, reference.data());
-    p.out.x.base = k->numbers ? numbers.data() : NULL;
-    p.out.half.base = k->half ? half.data() : NULL;
+    p.out.x.base = k->f32 ? f32.data() : NULL;
+    p.out.bf16.base = k->bf16 ? bf16.data() : NULL;
     p.tile = (wk_gemm_tile)tile;
     std::vector<unsigned char> first[2];
     bool ok = true, same = true;
     for (int i = 0; i < 2; i++) {
-        numbers.clear();
-        half.clear();
+        f32.clear();
+        bf16.clear();
         ok = ok && wk_hopper_multiply(call, &p);
         cudaError_t error = cudaDeviceSynchronize();
         if (!ok || error) {
@@ -248,7 +248,7 @@ static int run(const wk_cuda_call *call, const check *k, int tile, bytes *others
                    ok ? cudaGetErrorString(error) : "refused");
             return 1;
         }
-        std::vector<unsigned char> now[2] = {numbers.read(), half.read()};
+        std::vector<unsigned char> now[2] = {f32.read(), bf16.read()};
         if (i == 1) same = now[0] == first[0] && now[1] == first[1];
         first[0] = now[0];
         first[1] = now[1];
@@ -256,10 +256,10 @@ static int run(const wk_cuda_call *call, const check *k, int tile, bytes *others
     std::vector<float> expected(count);
     cudaMemcpy(expected.data(), reference.data(), count * 4, cudaMemcpyDeviceToHost);
     double terms = (double)(k->k + k->k2) * (k->reduce ? (double)k->stacks : 1), error = 0;
-    if (k->numbers) error = worst(expected, first[0], false, terms);
-    if (k->half) error = fmax(error, worst(expected, first[1], true, terms));
-    bool guards = numbers.guards_hold(first[0]) && half.guards_hold(first[1]);
-    bool sums = !can_sum(k, tile) || sums_hold(call, k, p, half, first[1], expected);
+    if (k->f32) error = worst(expected, first[0], false, terms);
+    if (k->bf16) error = fmax(error, worst(expected, first[1], true, terms));
+    bool guards = f32.guards_hold(first[0]) && bf16.guards_hold(first[1]);
+    bool sums = !can_sum(k, tile) || sums_hold(call, k, p, bf16, first[1], expected);
     delete_product(&p);
     if (others->of[0].empty()) {
         others->of[0] = first[0];

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SKIPPED = 77, STEPS = 3, ROWS = 40, GROUPS = 4, CLASSES = 16, HIDDEN = 24, UNITS = 16 };
-enum { STOCH = GROUPS * CLASSES, FEATURES = STOCH + HIDDEN, INPUTS = 7 + 3 * STEPS };
+enum { SKIPPED = 77, STEPS = 3, ROWS = 40, VARIABLES = 4, CLASSES = 16, HIDDEN = 24, UNITS = 16 };
+enum { STOCH = VARIABLES * CLASSES, FEATURES = STOCH + HIDDEN, INPUTS = 7 + 3 * STEPS };
 
 typedef struct imagined {
     wk_graph *g;
@@ -35,9 +35,9 @@ static wk_tensor step(imagined *run, const wk_tensor row[3], wk_tensor given[3])
     given[0] = input(run, WK_SHAPE(stack, ROWS, STOCH));
     given[1] = input(run, WK_SHAPE(stack, ROWS, 3 * HIDDEN));
     given[2] = input(run, WK_SHAPE(stack, ROWS, HIDDEN));
-    wk_shape groups = WK_SHAPE(stack * ROWS, GROUPS, CLASSES);
+    wk_shape variables = WK_SHAPE(stack * ROWS, VARIABLES, CLASSES);
     wk_tensor stoch =
-        wk_graph_reshape(g, wk_graph_softmax(g, wk_graph_reshape(g, given[0], groups)),
+        wk_graph_reshape(g, wk_graph_softmax(g, wk_graph_reshape(g, given[0], variables)),
                          WK_SHAPE(stack, ROWS, STOCH));
     wk_tensor deter = wk_graph_gru(g, given[1], row[0], row[1], row[2], given[2], 1e-3f);
     return wk_graph_concat(g, (wk_tensor[]){stoch, deter}, 2, 2);

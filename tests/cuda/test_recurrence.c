@@ -20,7 +20,7 @@ typedef struct found {
     int forward, backward, steps;
 } found;
 
-// All chains of a plan; what they hold must not overlap.
+// All recurrences of a plan; what they hold must not overlap.
 static found find_all(const wk_plan *plan)
 {
     found f = {0};
@@ -35,7 +35,7 @@ static found find_all(const wk_plan *plan)
         f.steps += r->count;
         assert_int_equal(r->rows, 3);
         assert_int_equal(r->hidden, 128);
-        assert_int_equal(r->groups * r->classes, 256);
+        assert_int_equal(r->variables * r->classes, 256);
         assert_int_equal(r->begin, step);
         step = r->end;
     }
@@ -65,7 +65,7 @@ static void the_learner_s_graphs_hold_the_recurrence(void **state)
     wk_backend_destroy(backend);
 }
 
-static void a_chain_whose_inside_is_read_elsewhere_is_left_alone(void **state)
+static void a_recurrence_whose_inside_is_read_elsewhere_is_left_alone(void **state)
 {
     (void)state;
     wk_error err = {0};
@@ -83,7 +83,7 @@ static void a_chain_whose_inside_is_read_elsewhere_is_left_alone(void **state)
     int begin = 0;
     while (!wk_recurrence_find(plan, last_use, begin, r))
         begin++;
-    // As if somebody read the first step's product with the state after the chain.
+    // As if somebody read the first step's product with the state after the recurrence.
     last_use[r->step[0].tensor[WK_ROLE_INNER]] = r->end + 1;
     assert_false(wk_recurrence_find(plan, last_use, begin, r));
     free(r);
@@ -96,7 +96,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_learner_s_graphs_hold_the_recurrence),
-        cmocka_unit_test(a_chain_whose_inside_is_read_elsewhere_is_left_alone),
+        cmocka_unit_test(a_recurrence_whose_inside_is_read_elsewhere_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

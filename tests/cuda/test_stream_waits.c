@@ -34,7 +34,7 @@ static void write_to(fixture *f, int stream, uint64_t first, uint64_t past)
 
 static void expect(const fixture *f, int stream, int waited)
 {
-    for (int i = 0; i < WK_BRANCHES; i++)
+    for (int i = 0; i < WK_STREAMS_MAX; i++)
         assert_int_equal(f->waits.step[i], i == stream ? waited : -1);
 }
 
@@ -138,11 +138,11 @@ static void random_steps_wait_for_all_they_must(void **state)
 {
     (void)state;
     static account all;
-    int waits = 0, previous[WK_BRANCHES] = {-1, -1, -1, -1};
+    int waits = 0, previous[WK_STREAMS_MAX] = {-1, -1, -1, -1};
     wk_rng rng = wk_rng_stream(7, "order", 0);
     fixture f = begin();
     for (int i = 0; i < STEPS; i++) {
-        all.stream[i] = (int)wk_rng_uniform(&rng, 0, WK_BRANCHES);
+        all.stream[i] = (int)wk_rng_uniform(&rng, 0, WK_STREAMS_MAX);
         all.count[i] = (size_t)wk_rng_uniform(&rng, 0, MOST + 1);
         for (size_t k = 0; k < all.count[i]; k++) {
             uint64_t at = (uint64_t)wk_rng_uniform(&rng, 0, BYTES);
@@ -151,7 +151,7 @@ static void random_steps_wait_for_all_they_must(void **state)
         }
         step(&f, all.stream[i], all.accesses[i], all.count[i]);
         if (previous[all.stream[i]] >= 0) follow(&all, i, previous[all.stream[i]]);
-        for (int s = 0; s < WK_BRANCHES; s++) {
+        for (int s = 0; s < WK_STREAMS_MAX; s++) {
             int waited = f.waits.step[s];
             if (waited < 0) continue;
             assert_int_equal(all.stream[waited], s);
@@ -165,7 +165,7 @@ static void random_steps_wait_for_all_they_must(void **state)
         previous[all.stream[i]] = i;
     }
     // Fewer than if every step waited for all streams.
-    assert_in_range(waits, STEPS / 10, STEPS * (WK_BRANCHES - 1) / 2);
+    assert_in_range(waits, STEPS / 10, STEPS * (WK_STREAMS_MAX - 1) / 2);
     wk_stream_waits_destroy(f.order);
 }
 

@@ -37,7 +37,7 @@ static __device__ float noise(size_t i, unsigned seed)
     return (float)(x & 0xffff) / 32768.0f - 1.0f;
 }
 
-__global__ void fill_half(__nv_bfloat16 *x, size_t n, unsigned seed)
+__global__ void fill_bf16(__nv_bfloat16 *x, size_t n, unsigned seed)
 {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
          i += gridDim.x * blockDim.x)
@@ -51,11 +51,11 @@ __global__ void fill_float(float *x, size_t n, unsigned seed)
         x[i] = noise(i, seed);
 }
 
-static __nv_bfloat16 *new_half(size_t n, unsigned seed)
+static __nv_bfloat16 *new_bf16(size_t n, unsigned seed)
 {
     __nv_bfloat16 *x = NULL;
     cudaMalloc(&x, n * sizeof *x);
-    fill_half<<<256, 256>>>(x, n, seed);
+    fill_bf16<<<256, 256>>>(x, n, seed);
     return x;
 }
 

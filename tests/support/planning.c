@@ -17,7 +17,7 @@ void planning_find_recurrences(wk_plan *plan)
     wk_recurrence_last_use(plan, last_use);
     for (int step = 0; step < (int)plan->node_count; step++) {
         if (!wk_recurrence_find(plan, last_use, step, r)) continue;
-        assert_true(wk_array_push(&plan->groups, (wk_group){step, r->end}));
+        assert_true(wk_array_push(&plan->groups, (wk_step_range){step, r->end}));
         step = r->end;
     }
     free(r);
@@ -27,13 +27,13 @@ void planning_find_recurrences(wk_plan *plan)
 const wk_cuda_limits planning_limits = {
     .capability = 90, .processors = 132, .shared_memory = 227 << 10, .bf16 = true};
 
-static wk_status group(const wk_backend *backend, wk_plan *plan, wk_error *err)
+static wk_status choose_schedule(const wk_backend *backend, wk_plan *plan, wk_error *err)
 {
     (void)backend;
-    return wk_cuda_choose_groups(&planning_limits, plan, err);
+    return wk_cuda_choose_schedule(&planning_limits, plan, err);
 }
 
-static wk_status store(const wk_backend *backend, wk_plan *plan, wk_error *err)
+static wk_status choose_formats(const wk_backend *backend, wk_plan *plan, wk_error *err)
 {
     (void)backend;
     return wk_cuda_choose_formats(&planning_limits, plan, err);
@@ -89,8 +89,8 @@ static const wk_backend_vtable vtable = {.name = "planning",
                                          .buffer_destroy = buffer_destroy,
                                          .upload = upload,
                                          .download = download,
-                                         .choose_groups = group,
-                                         .choose_formats = store,
+                                         .choose_schedule = choose_schedule,
+                                         .choose_formats = choose_formats,
                                          .compile = compile,
                                          .copy = copy};
 
@@ -112,17 +112,17 @@ static int ranges_of(const wk_plan *plan, int tensor, range out[2])
 {
     const wk_tensor_info *info = wk_info(plan->graph, tensor);
     wk_place place = plan->places[tensor];
-    size_t size = wk_type_size(info->type), half = size / 2;
+    size_t size = wk_type_size(info->type), bf16_size = size / 2;
     unsigned formats = plan->formats[info->root];
     int count = 0;
     if (place.of) return 0;
     if (formats == WK_FORMAT_PADDED_BF16) {
         size_t cols = wk_shape_width(info->type.shape), rows = size / sizeof(float) / cols;
-        half = rows * ((cols + 7) / 8 * 8) * 2;
-        assert_int_equal(wk_plan_padded_size(info->type.shape), half);
+        bf16_size = rows * ((cols + 7) / 8 * 8) * 2;
+        assert_int_equal(wk_plan_padded_size(info->type.shape), bf16_size);
     }
     if (formats & WK_FORMAT_F32) out[count++] = (range){place.offset, place.offset + size};
-    if (formats != WK_FORMAT_F32) out[count++] = (range){place.bf16, place.bf16 + half};
+    if (formats != WK_FORMAT_F32) out[count++] = (range){place.bf16, place.bf16 + bf16_size};
     for (int i = 0; i < count; i++)
         assert_true(out[i].begin != WK_NOWHERE && out[i].end <= plan->temporary_size);
     return count;
@@ -191,7 +191,7 @@ typedef struct flow {
     const wk_dependencies *needs;
     wk_cost *left; // of each step
     bool *done;
-    int head[WK_BRANCHES]; // steps; node_count where a stream is at its end
+    int head[WK_STREAMS_MAX]; // steps; node_count where a stream is at its end
 } flow;
 
 static int next_of(const flow *f, int stream, int step)
@@ -214,8 +214,8 @@ static bool is_ready(const flow *f, int step)
 static double find_speeds(const flow *f, double *speed)
 {
     double free_share = 1, time = -1;
-    for (int i = 0; i < WK_BRANCHES; i++) {
-        int s = i ? WK_BRANCHES - i : 0; // by priority
+    for (int i = 0; i < WK_STREAMS_MAX; i++) {
+        int s = i ? WK_STREAMS_MAX - i : 0; // by priority
         speed[s] = 0;
         if (!is_ready(f, f->head[s])) continue;
         const wk_cost *left = &f->left[f->head[s]];
@@ -232,13 +232,13 @@ static double find_speeds(const flow *f, double *speed)
 
 static void pass_time(flow *f, const double *speed, double time)
 {
-    for (int s = 0; s < WK_BRANCHES; s++) {
+    for (int s = 0; s < WK_STREAMS_MAX; s++) {
         if (!is_ready(f, f->head[s])) continue;
         wk_cost *left = &f->left[f->head[s]];
         double *part = left->latency > 0 ? &left->latency : &left->work;
         *part = *part - speed[s] * time < 1e-9 ? 0 : *part - speed[s] * time;
     }
-    for (int s = 0; s < WK_BRANCHES; s++) {
+    for (int s = 0; s < WK_STREAMS_MAX; s++) {
         if (!is_ready(f, f->head[s]) || wk_cost_time(f->left[f->head[s]]) > 0) continue;
         f->done[f->head[s]] = true;
         f->head[s] = next_of(f, s, f->head[s] + 1);
@@ -247,14 +247,14 @@ static void pass_time(flow *f, const double *speed, double time)
 
 static double run_flow(flow *f)
 {
-    double total = 0, speed[WK_BRANCHES];
-    for (int s = 0; s < WK_BRANCHES; s++)
+    double total = 0, speed[WK_STREAMS_MAX];
+    for (int s = 0; s < WK_STREAMS_MAX; s++)
         f->head[s] = next_of(f, s, 0);
     for (double time; (time = find_speeds(f, speed)) >= 0;) {
         pass_time(f, speed, time);
         total += time;
     }
-    for (int s = 0; s < WK_BRANCHES; s++)
+    for (int s = 0; s < WK_STREAMS_MAX; s++)
         assert_int_equal(f->head[s], (int)f->plan->node_count);
     return total;
 }
@@ -305,7 +305,7 @@ static void find_waits(const wk_plan *plan, wk_dependencies *out)
         wk_vector_clock waits;
         assert_true(
             wk_stream_waits_add(order, plan->streams[step], touched.items, touched.count, &waits));
-        for (int i = 0; i < WK_BRANCHES; i++)
+        for (int i = 0; i < WK_STREAMS_MAX; i++)
             if (waits.step[i] >= 0) assert_true(wk_array_push(&out->steps, waits.step[i]));
     }
     out->begin[plan->node_count] = (int)out->steps.count;

@@ -5,16 +5,16 @@
 #include "tensor/vmath.h"
 
 typedef struct call_data {
-    size_t rows, groups, classes; // groups of one row
+    size_t rows, variables, classes; // variables of one row
     const float *x, *prior, *dy;
     float *y, *dx, *dprior, *probs;
     wk_draws draws;
     double *exact_x, *exact_prior;
 } call_data;
 
-static size_t all_groups(const call_data *d)
+static size_t all_variables(const call_data *d)
 {
-    return d->rows * d->groups;
+    return d->rows * d->variables;
 }
 
 static void probabilities(size_t n, const double *x, double *p)
@@ -31,40 +31,40 @@ static void probabilities(size_t n, const double *x, double *p)
 static void run_softmax(void *context, wk_pool *pool)
 {
     call_data *d = context;
-    wk_cpu_softmax(all_groups(d), d->classes, d->x, d->y, pool);
+    wk_cpu_softmax(all_variables(d), d->classes, d->x, d->y, pool);
 }
 static void run_softmax_backward(void *context, wk_pool *pool)
 {
     call_data *d = context;
-    wk_cpu_softmax_backward(all_groups(d), d->classes, d->y, d->dy, d->dx, pool);
+    wk_cpu_softmax_backward(all_variables(d), d->classes, d->y, d->dy, d->dx, pool);
 }
 static void run_entropy(void *context, wk_pool *pool)
 {
     call_data *d = context;
-    wk_cpu_entropy(d->rows, d->groups, d->classes, d->x, d->y, pool);
+    wk_cpu_entropy(d->rows, d->variables, d->classes, d->x, d->y, pool);
 }
 static void run_kl(void *context, wk_pool *pool)
 {
     call_data *d = context;
-    wk_cpu_kl(d->rows, d->groups, d->classes, d->x, d->prior, d->y, pool);
+    wk_cpu_kl(d->rows, d->variables, d->classes, d->x, d->prior, d->y, pool);
 }
 static void run_kl_backward(void *context, wk_pool *pool)
 {
     call_data *d = context;
-    wk_cpu_kl_backward(d->rows, d->groups, d->classes, d->x, d->prior, d->dy, d->dx, d->dprior,
+    wk_cpu_kl_backward(d->rows, d->variables, d->classes, d->x, d->prior, d->dy, d->dx, d->dprior,
                        pool);
 }
 static void run_sample(void *context, wk_pool *pool)
 {
     call_data *d = context;
-    wk_cpu_sample_onehot(all_groups(d), d->classes, d->x, &d->draws, d->y, d->probs, pool);
+    wk_cpu_sample_onehot(all_variables(d), d->classes, d->x, &d->draws, d->y, d->probs, pool);
 }
 
 enum { CLASSES_MAX = 260 };
 
 static void softmax_of_all(const call_data *d, double *y)
 {
-    for (size_t g = 0; g < all_groups(d); g++)
+    for (size_t g = 0; g < all_variables(d); g++)
         probabilities(d->classes, d->exact_x + g * d->classes, y + g * d->classes);
 }
 
@@ -72,7 +72,7 @@ static double softmax_loss(void *context)
 {
     const call_data *d = context;
     double p[CLASSES_MAX], loss = 0;
-    for (size_t g = 0; g < all_groups(d); g++) {
+    for (size_t g = 0; g < all_variables(d); g++) {
         probabilities(d->classes, d->exact_x + g * d->classes, p);
         for (size_t c = 0; c < d->classes; c++)
             loss += d->dy[g * d->classes + c] * p[c];
@@ -83,7 +83,7 @@ static double softmax_loss(void *context)
 static double row_entropy(const call_data *d, size_t r)
 {
     double p[CLASSES_MAX], sum = 0;
-    for (size_t g = r * d->groups; g < (r + 1) * d->groups; g++) {
+    for (size_t g = r * d->variables; g < (r + 1) * d->variables; g++) {
         probabilities(d->classes, d->exact_x + g * d->classes, p);
         for (size_t c = 0; c < d->classes; c++)
             sum -= p[c] * log(p[c]);
@@ -93,7 +93,7 @@ static double row_entropy(const call_data *d, size_t r)
 static double row_kl(const call_data *d, size_t r)
 {
     double p[CLASSES_MAX], q[CLASSES_MAX], sum = 0;
-    for (size_t g = r * d->groups; g < (r + 1) * d->groups; g++) {
+    for (size_t g = r * d->variables; g < (r + 1) * d->variables; g++) {
         probabilities(d->classes, d->exact_x + g * d->classes, p);
         probabilities(d->classes, d->exact_prior + g * d->classes, q);
         for (size_t c = 0; c < d->classes; c++)
@@ -117,8 +117,8 @@ enum { SHAPES = sizeof shapes / sizeof *shapes };
 // Logits of spread up to 8, as a trained model has.
 static call_data make_call(arrays *a, const size_t *shape)
 {
-    call_data d = {.rows = shape[0], .groups = shape[1], .classes = shape[2]};
-    size_t n = all_groups(&d) * d.classes;
+    call_data d = {.rows = shape[0], .variables = shape[1], .classes = shape[2]};
+    size_t n = all_variables(&d) * d.classes;
     d.x = new_input(a, n, -4, 4), d.prior = new_input(a, n, -4, 4), d.dy = new_input(a, n, -1, 1);
     d.y = new_output(a, n), d.dx = new_output(a, n), d.dprior = new_output(a, n);
     d.probs = new_output(a, n);
@@ -132,7 +132,7 @@ static void softmax_matches_its_formula_and_gradient(void **state)
     for (int k = 0; k < SHAPES; k++) {
         arrays a = arrays_new(1 + (uint64_t)k);
         call_data d = make_call(&a, shapes[k]);
-        size_t n = all_groups(&d) * d.classes;
+        size_t n = all_variables(&d) * d.classes;
         kernel_call call = {run_softmax, &d, {{d.y, n}}};
         run_on_all_threads(&call);
         double *expected = exact_of(&a, d.x, n);
@@ -155,7 +155,7 @@ static void entropy_matches_its_formula(void **state)
         kernel_call call = {run_entropy, &d, {{d.y, d.rows}}};
         run_on_all_threads(&call);
         for (size_t r = 0; r < d.rows; r++)
-            assert_near(d.y[r], row_entropy(&d, r), 3e-6 * (double)d.groups);
+            assert_near(d.y[r], row_entropy(&d, r), 3e-6 * (double)d.variables);
         arrays_release(&a);
     }
 }
@@ -166,11 +166,11 @@ static void kl_matches_its_formula_and_both_gradients(void **state)
     for (int k = 0; k < SHAPES; k++) {
         arrays a = arrays_new(40 + (uint64_t)k);
         call_data d = make_call(&a, shapes[k]);
-        size_t n = all_groups(&d) * d.classes;
+        size_t n = all_variables(&d) * d.classes;
         kernel_call call = {run_kl, &d, {{d.y, d.rows}}};
         run_on_all_threads(&call);
         for (size_t r = 0; r < d.rows; r++)
-            assert_near(d.y[r], row_kl(&d, r), 5e-6 * (double)d.groups);
+            assert_near(d.y[r], row_kl(&d, r), 5e-6 * (double)d.variables);
         call = (kernel_call){run_kl_backward, &d, {{d.dx, n}, {d.dprior, n}}};
         run_on_all_threads(&call);
         check_gradient("post", kl_loss, &d, d.exact_x, n, d.dx, 3e-6, 1e-5);
@@ -195,7 +195,7 @@ static void kl_gradients_skip_the_unwanted_side(void **state)
     arrays_release(&a);
 }
 
-// The class of a group by the rule as stated, in plain scalar code.
+// The class of a variable by the rule as stated, in plain scalar code.
 static size_t class_by_rule(size_t n, const float *x, float u)
 {
     float max = x[0], sum = 0, running = 0;
@@ -220,10 +220,10 @@ static void samples_follow_the_stated_rule_bit_for_bit(void **state)
         arrays a = arrays_new(70 + k);
         call_data d = make_call(&a, many[k]);
         d.draws = (wk_draws){0xfeedu + k, 3, 1000};
-        size_t n = all_groups(&d) * d.classes;
+        size_t n = all_variables(&d) * d.classes;
         kernel_call call = {run_sample, &d, {{d.y, n}, {d.probs, n}}};
         run_on_all_threads(&call);
-        for (size_t g = 0; g < all_groups(&d); g++) {
+        for (size_t g = 0; g < all_variables(&d); g++) {
             wk_u32x4 words = wk_philox_at(d.draws.key, d.draws.substream, d.draws.block + g / 4);
             float u = wk_unit_float(words.v[g % 4]);
             size_t class = class_by_rule(d.classes, d.x + g * d.classes, u);
@@ -241,20 +241,20 @@ static void samples_follow_the_stated_rule_bit_for_bit(void **state)
 static void samples_have_the_frequencies_of_the_probabilities(void **state)
 {
     (void)state;
-    enum { GROUPS = 40000, CLASSES = 5 };
+    enum { VARIABLES = 40000, CLASSES = 5 };
     arrays a = arrays_new(80);
-    float *x = new_output(&a, GROUPS * CLASSES), *y = new_output(&a, GROUPS * CLASSES);
-    float *probs = new_output(&a, GROUPS * CLASSES);
+    float *x = new_output(&a, VARIABLES * CLASSES), *y = new_output(&a, VARIABLES * CLASSES);
+    float *probs = new_output(&a, VARIABLES * CLASSES);
     const float logits[CLASSES] = {0.5f, -1.0f, 2.0f, 0.0f, -3.0f};
-    for (size_t i = 0; i < GROUPS * CLASSES; i++)
+    for (size_t i = 0; i < VARIABLES * CLASSES; i++)
         x[i] = logits[i % CLASSES];
     wk_draws draws = {5, 0, 0};
-    wk_cpu_sample_onehot(GROUPS, CLASSES, x, &draws, y, probs, NULL);
+    wk_cpu_sample_onehot(VARIABLES, CLASSES, x, &draws, y, probs, NULL);
     for (size_t c = 0; c < CLASSES; c++) {
         double count = 0, p = probs[c];
-        for (size_t g = 0; g < GROUPS; g++)
+        for (size_t g = 0; g < VARIABLES; g++)
             count += y[g * CLASSES + c];
-        assert_near(count / GROUPS, p, 5 * sqrt(p * (1 - p) / GROUPS));
+        assert_near(count / VARIABLES, p, 5 * sqrt(p * (1 - p) / VARIABLES));
     }
     arrays_release(&a);
 }
@@ -262,18 +262,18 @@ static void samples_have_the_frequencies_of_the_probabilities(void **state)
 static void classes_of_no_weight_are_never_drawn_and_a_sure_one_always(void **state)
 {
     (void)state;
-    enum { GROUPS = 10000 };
+    enum { VARIABLES = 10000 };
     arrays a = arrays_new(90);
-    float *x = new_output(&a, GROUPS * 3), *y = new_output(&a, GROUPS * 3);
-    float *probs = new_output(&a, GROUPS * 3);
-    for (size_t g = 0; g < GROUPS; g++) {
+    float *x = new_output(&a, VARIABLES * 3), *y = new_output(&a, VARIABLES * 3);
+    float *probs = new_output(&a, VARIABLES * 3);
+    for (size_t g = 0; g < VARIABLES; g++) {
         x[3 * g + g % 3] = 30.0f; // one sure class, in every place
         x[3 * g + (g + 1) % 3] = -80.0f;
         x[3 * g + (g + 2) % 3] = -INFINITY;
     }
     wk_draws draws = {6, 0, 0};
-    wk_cpu_sample_onehot(GROUPS, 3, x, &draws, y, probs, NULL);
-    for (size_t g = 0; g < GROUPS; g++)
+    wk_cpu_sample_onehot(VARIABLES, 3, x, &draws, y, probs, NULL);
+    for (size_t g = 0; g < VARIABLES; g++)
         assert_true(y[3 * g + g % 3] == 1.0f);
     arrays_release(&a);
 }

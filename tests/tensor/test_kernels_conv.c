@@ -131,7 +131,7 @@ static void odd_shapes_match_too(void **state)
         check_conv(shapes[i], 20 + i);
 }
 
-// Above half a million weights the gradient is cut by kernel rows instead of groups of images.
+// Above half a million weights the gradient is cut by kernel rows instead of by images.
 static void large_weights_take_the_other_path_and_match(void **state)
 {
     (void)state;

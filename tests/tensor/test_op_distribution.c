@@ -59,11 +59,11 @@ static wk_tensor build_sample(wk_graph *g, const wk_tensor *x, wk_random r)
     return wk_graph_sample_onehot(g, x[0], r);
 }
 
-// The class whose share of the unit interval holds the group's uniform number.
+// The class whose share of the unit interval holds the variable's uniform number.
 static void sample(const op_case *c, const double *const *x, double *y)
 {
-    size_t n = last_dim(c), groups = op_count(c, 0) / n;
-    for (size_t i = 0; i < groups; i++) {
+    size_t n = last_dim(c), variables = op_count(c, 0) / n;
+    for (size_t i = 0; i < variables; i++) {
         double sum = 0, below = 0;
         for (size_t j = 0; j < n; j++)
             sum += exp(x[0][i * n + j]);
@@ -119,7 +119,7 @@ static wk_tensor build_kl_from_constant(wk_graph *g, const wk_tensor *x, wk_rand
 
 enum { LOGITS_MAX = 256 };
 
-// The groups of one row are summed: logits are [..,V,C].
+// The variables of one row are summed: logits are [..,V,C].
 static size_t row_length(const op_case *c)
 {
     return last_dim(c) * (size_t)op_dim(c, 0, c->shapes[0].rank - 2);

@@ -83,7 +83,7 @@ static void global_norm_covers_many_tensors_of_any_length(void **state)
     close_covering(&e);
 }
 
-// One Adam group of a single weight [S,N] with the gradient as an input.
+// One parameter group of a single weight [S,N] with the gradient as an input.
 typedef struct adam_group {
     wk_tensor weight, m, v, gradient, rate, state, flag;
 } adam_group;

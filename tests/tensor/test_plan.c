@@ -427,7 +427,7 @@ static wk_status group_steps_1_to_3(const wk_backend *backend, wk_plan *plan, wk
 {
     (void)backend;
     (void)err;
-    assert_true(wk_array_push(&plan->groups, (wk_group){1, 3}));
+    assert_true(wk_array_push(&plan->groups, (wk_step_range){1, 3}));
     return WK_OK;
 }
 
@@ -441,11 +441,11 @@ static void what_a_group_needs_is_kept_through_all_of_it(void **state)
     for (int i = 1; i < 6; i++)
         chain[i] = wk_graph_activate(e.g, chain[i - 1], WK_TANH);
     wk_graph_output(e.g, wk_graph_sum_all(e.g, chain[5]));
-    const wk_backend_vtable vtable = {.name = "grouping", .choose_groups = group_steps_1_to_3};
+    const wk_backend_vtable vtable = {.name = "grouping", .choose_schedule = group_steps_1_to_3};
     const wk_backend backend = {.vtable = &vtable};
     wk_plan *plan = NULL;
     assert_ok(wk_plan_create(e.g, &backend, &plan, &err));
-    // Chained nodes outside take the place of their operand; what the group reads and makes is
+    // Nodes outside take the place of their operand; what the group reads and makes is
     // apart.
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < i; k++)
@@ -479,7 +479,7 @@ static void what_a_lazy_node_reads_is_kept_until_its_reader(void **state)
     for (int i = 0; i < 4; i++)
         later = chain[i] = wk_graph_matmul(e.g, later, x);
     wk_graph_output(e.g, wk_graph_matmul(e.g, later, part));
-    const wk_backend_vtable vtable = {.name = "lazy", .choose_groups = leave_sums_and_slices};
+    const wk_backend_vtable vtable = {.name = "lazy", .choose_schedule = leave_sums_and_slices};
     const wk_backend backend = {.vtable = &vtable};
     wk_plan *plan = NULL;
     assert_ok(wk_plan_create(e.g, &backend, &plan, &err));

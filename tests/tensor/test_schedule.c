@@ -260,7 +260,7 @@ static void the_recurrences_stay_whole(void **state)
     wk_recurrence_last_use(plan, last_use);
     assert_int_equal(plan->groups.count, 2);
     for (size_t i = 0; i < 2; i++) {
-        wk_group group = plan->groups.items[i];
+        wk_step_range group = plan->groups.items[i];
         assert_true(wk_recurrence_find(plan, last_use, group.begin, r));
         assert_int_equal(r->end, group.end);
         assert_int_equal(r->backward, i == 1);
@@ -342,9 +342,9 @@ static void exported_gradients_are_deferred(void **state)
 }
 
 // Counts the matrix products of a section by stream.
-static void count_products(const wk_plan *plan, const char *section, int counts[WK_BRANCHES])
+static void count_products(const wk_plan *plan, const char *section, int counts[WK_STREAMS_MAX])
 {
-    memset(counts, 0, WK_BRANCHES * sizeof *counts);
+    memset(counts, 0, WK_STREAMS_MAX * sizeof *counts);
     for (int step = 0; step < (int)plan->node_count; step++) {
         const wk_node *node = step_node(plan, step);
         if (node->op != WK_OP_matmul) continue;
@@ -353,8 +353,8 @@ static void count_products(const wk_plan *plan, const char *section, int counts[
     }
 }
 
-// At the paper's sizes: the ensemble learns while trajectories are imagined, which leaves the card
-// half idle; its reward, which fills the card, does not overlap; and of a step back, the gradients
+// At the paper's sizes: the ensemble learns while trajectories are imagined, which leaves the GPU
+// half idle; its reward, which fills the GPU, does not overlap; and of a step back, the gradients
 // that the step before it does not need at once are on other streams: the state's through the
 // gates, the action's.
 static void the_ensemble_and_gradients_of_steps_overlap_the_imagination(void **state)
@@ -362,7 +362,7 @@ static void the_ensemble_and_gradients_of_steps_overlap_the_imagination(void **s
     (void)state;
     wk_learner *learner = open_preset("paper", 0);
     const wk_plan *plan = learner_plan(learner, LEARN);
-    int counts[WK_BRANCHES];
+    int counts[WK_STREAMS_MAX];
     count_products(plan, "ensemble", counts);
     assert_int_equal(counts[0] + counts[WK_URGENT_STREAM], 0);
     assert_true(counts[1] + counts[2] >= 14); // 5 layers forward, 4 back, 5 weights

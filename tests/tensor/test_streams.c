@@ -51,7 +51,7 @@ static wk_status choose_streams(const wk_backend *backend, wk_plan *plan, wk_err
 static wk_plan *plan_streams(const wk_graph *g)
 {
     wk_error err = {0};
-    const wk_backend_vtable vtable = {.name = "streams", .choose_groups = choose_streams};
+    const wk_backend_vtable vtable = {.name = "streams", .choose_schedule = choose_streams};
     const wk_backend backend = {.vtable = &vtable};
     wk_plan *plan = NULL;
     assert_ok(wk_plan_create(g, &backend, &plan, &err));

@@ -1,4 +1,4 @@
-// Adam with the facts' decay: every weight is multiplied by (1 - decay) before the step.
+// Adam with decoupled weight decay: every weight is multiplied by (1 - decay) before the step.
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/parallel.h"
 #include "tensor/cpu/simd.h"

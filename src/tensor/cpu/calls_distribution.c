@@ -16,40 +16,40 @@ void wk_cpu_call_uniform(const wk_cpu_call *c)
                    c->out[0], c->pool);
 }
 
-// Groups and classes of logits [..,C].
-static wk_rows groups(const wk_cpu_call *c)
+// Variables and classes of logits [..,C].
+static wk_rows variables(const wk_cpu_call *c)
 {
     return wk_rows_of(wk_call_input_shape(c, 0), 1);
 }
 
 void wk_cpu_call_softmax(const wk_cpu_call *c)
 {
-    wk_rows r = groups(c);
+    wk_rows r = variables(c);
     wk_cpu_softmax(r.rows, r.cols, c->in[0], c->out[0], c->pool);
 }
 
 void wk_cpu_call_softmax_grad(const wk_cpu_call *c)
 {
-    wk_rows r = groups(c);
+    wk_rows r = variables(c);
     wk_cpu_softmax_backward(r.rows, r.cols, c->in[0], c->in[1], c->out[0], c->pool);
 }
 
 void wk_cpu_call_sample_onehot(const wk_cpu_call *c)
 {
-    wk_rows r = groups(c);
+    wk_rows r = variables(c);
     const wk_draws d = draws(c, 1);
     wk_cpu_sample_onehot(r.rows, r.cols, c->in[0], &d, c->out[0], c->out[1], c->pool);
 }
 
 void wk_cpu_call_mode_onehot(const wk_cpu_call *c)
 {
-    wk_rows r = groups(c);
+    wk_rows r = variables(c);
     wk_cpu_mode_onehot(r.rows, r.cols, c->in[0], c->out[0], c->pool);
 }
 
-// Logits [..,V,C] as rows of V groups of C classes.
+// Logits [..,V,C] as rows of V variables of C classes.
 typedef struct categorical {
-    size_t rows, groups, classes;
+    size_t rows, variables, classes;
 } categorical;
 
 static categorical categorical_of(const wk_cpu_call *c)
@@ -62,27 +62,27 @@ static categorical categorical_of(const wk_cpu_call *c)
 void wk_cpu_call_entropy(const wk_cpu_call *c)
 {
     categorical k = categorical_of(c);
-    wk_cpu_entropy(k.rows, k.groups, k.classes, c->in[0], c->out[0], c->pool);
+    wk_cpu_entropy(k.rows, k.variables, k.classes, c->in[0], c->out[0], c->pool);
 }
 
 void wk_cpu_call_kl(const wk_cpu_call *c)
 {
     categorical k = categorical_of(c);
-    wk_cpu_kl(k.rows, k.groups, k.classes, c->in[0], c->in[1], c->out[0], c->pool);
+    wk_cpu_kl(k.rows, k.variables, k.classes, c->in[0], c->in[1], c->out[0], c->pool);
 }
 
 void wk_cpu_call_kl_dp(const wk_cpu_call *c)
 {
     categorical k = categorical_of(c);
-    wk_cpu_kl_backward(k.rows, k.groups, k.classes, c->in[0], c->in[1], c->in[2], c->out[0], NULL,
-                       c->pool);
+    wk_cpu_kl_backward(k.rows, k.variables, k.classes, c->in[0], c->in[1], c->in[2], c->out[0],
+                       NULL, c->pool);
 }
 
 void wk_cpu_call_kl_dq(const wk_cpu_call *c)
 {
     categorical k = categorical_of(c);
-    wk_cpu_kl_backward(k.rows, k.groups, k.classes, c->in[0], c->in[1], c->in[2], NULL, c->out[0],
-                       c->pool);
+    wk_cpu_kl_backward(k.rows, k.variables, k.classes, c->in[0], c->in[1], c->in[2], NULL,
+                       c->out[0], c->pool);
 }
 
 // Rows and action dimensions of raw [..,2A].

@@ -1,7 +1,8 @@
-// Categorical variables: softmax, sampling, entropy and KL divergence. Groups are short (16 to 32
-// classes), too short to keep a processor busy one by one: a tile of groups is transposed so that a
-// class is a row and a group a column. Then every step (maximum, exponentials, sums, running sums)
-// runs down the columns, eight groups at a time, and sums are taken class by class from class 0.
+// Categorical variables: softmax, sampling, entropy and KL divergence. Variables are short (16 to
+// 32 classes), too short to keep a processor busy one by one: a tile of variables is transposed so
+// that a class is a row and a variable a column. Then every step (maximum, exponentials, sums,
+// running sums) runs down the columns, eight variables at a time, and sums are taken class by class
+// from class 0.
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/parallel.h"
 #include "tensor/cpu/simd.h"
@@ -10,13 +11,13 @@
 #include "tensor/vmath.h"
 #include <assert.h>
 
-// A tile has WIDE groups, or NARROW ones when they have many classes; it holds TILE numbers. Both
-// widths are known to the compiler, which then needs no loop over a class's row.
+// A tile has WIDE variables, or NARROW ones when they have many classes; it holds TILE numbers.
+// Both widths are known to the compiler, which then needs no loop over a class's row.
 enum { CLASSES_MAX = 1024, WIDE = 32, NARROW = WK_LANES, TILE = CLASSES_MAX * NARROW };
 
 typedef struct job {
-    size_t groups, classes; // groups: of one row, where rows matter
-    size_t total;           // groups of all rows
+    size_t variables, classes; // variables: of one row, where rows matter
+    size_t total;              // variables of all rows
     const wk_draws *draws;
     const float *x, *prior, *dy;
     float *y, *probs, *dpost, *dprior;
@@ -27,7 +28,7 @@ static size_t tile_width(size_t classes)
     return classes * WIDE <= TILE ? WIDE : NARROW;
 }
 
-// The function over ranges of groups or rows that calls name_of with the width.
+// The function over ranges of variables or rows that calls name_of with the width.
 #define BY_WIDTH(name)                                                                             \
     WK_MULTI static void name(const void *context, size_t begin, size_t end)                       \
     {                                                                                              \
@@ -39,19 +40,19 @@ static size_t tile_width(size_t classes)
     }
 
 // Exponentials cost several times their bytes: ranges are a quarter of the usual length.
-static size_t group_grain(size_t classes)
+static size_t variable_grain(size_t classes)
 {
     size_t width = tile_width(classes), tiles = WK_GRAIN / 4 / (width * classes);
     return width * (tiles ? tiles : 1);
 }
 
-// The shape of a tile: classes (rows) times width (columns), of which `groups` are in use; and how
-// many groups the next one has.
+// The shape of a tile: classes (rows) times width (columns), of which `variables` are in use; and
+// how many variables the next one has.
 typedef struct tile {
-    size_t classes, width, groups, next;
+    size_t classes, width, variables, next;
 } tile;
 
-// The tile of groups from `at` up to `end`.
+// The tile of variables from `at` up to `end`.
 WK_INLINE tile tile_of(const job *j, size_t width, size_t at, size_t end)
 {
     size_t used = wk_min_size(width, end - at);
@@ -62,29 +63,29 @@ WK_INLINE tile tile_of(const job *j, size_t width, size_t at, size_t end)
 WK_INLINE void prefetch_next(const tile *t, const float *x, size_t half)
 {
     size_t n = t->next * t->classes / 2;
-    wk_prefetch(x + t->groups * t->classes + half * n, n);
+    wk_prefetch(x + t->variables * t->classes + half * n, n);
 }
 
 WK_INLINE void prefetch_output(const tile *t, const float *y)
 {
-    wk_prefetch(y, t->groups * t->classes);
+    wk_prefetch(y, t->variables * t->classes);
 }
 
 // Columns that are not in use hold zeros.
 WK_INLINE void load_tile(const tile *t, const float *x, float *transposed)
 {
-    for (size_t c = 0; t->groups < t->width && c < t->classes; c++)
-        for (size_t k = t->groups; k < t->width; k++)
+    for (size_t c = 0; t->variables < t->width && c < t->classes; c++)
+        for (size_t k = t->variables; k < t->width; k++)
             transposed[c * t->width + k] = 0;
-    wk_transpose(t->groups, t->classes, x, t->classes, transposed, t->width);
+    wk_transpose(t->variables, t->classes, x, t->classes, transposed, t->width);
 }
 
 WK_INLINE void store_tile(const tile *t, const float *transposed, float *x)
 {
-    wk_transpose_by_columns(t->classes, t->groups, transposed, t->width, x, t->classes);
+    wk_transpose_by_columns(t->classes, t->variables, transposed, t->width, x, t->classes);
 }
 
-// The maximum logit of each group.
+// The maximum logit of each variable.
 WK_INLINE void find_max(const tile *t, const float *x, float *max)
 {
     for (size_t k = 0; k < t->width; k++)
@@ -133,8 +134,8 @@ WK_INLINE void dots(const tile *t, const float *a, const float *b, float *dot)
     }
 }
 
-// Every class's row times a number for each group.
-WK_INLINE void scale_groups(const tile *t, const float *factor, float *x)
+// Every class's row times a number for each variable.
+WK_INLINE void scale_variables(const tile *t, const float *factor, float *x)
 {
     for (size_t i = 0; i < t->classes * t->width; i += t->width)
         for (size_t k = 0; k < t->width; k += WK_LANES)
@@ -148,8 +149,8 @@ WK_INLINE void invert(size_t n, const float *x, float *y)
         y[k] = 1.0f / x[k];
 }
 
-// One side of a comparison, or all there is: logits, weights, and for each group the maximum logit,
-// the sum of weights and its inverse.
+// One side of a comparison, or all there is: logits, weights, and for each variable the maximum
+// logit, the sum of weights and its inverse.
 typedef struct side {
     float x[TILE], weight[TILE];
     float max[WIDE], total[WIDE], inverse[WIDE];
@@ -165,36 +166,36 @@ WK_INLINE void load_side(const tile *t, const float *x, side *s)
     invert(t->width, s->total, s->inverse);
 }
 
-// Every function's first line: groups of no class have nothing to do.
+// Every function's first line: variables of no class have nothing to do.
 static bool has_classes(size_t classes)
 {
     assert(classes <= CLASSES_MAX);
     return classes > 0;
 }
 
-WK_INLINE void softmax_groups_of(const job *j, size_t width, size_t begin, size_t end)
+WK_INLINE void softmax_variables_of(const job *j, size_t width, size_t begin, size_t end)
 {
     size_t n = j->classes;
     side s;
     for (size_t at = begin; at < end; at += width) {
         tile t = tile_of(j, width, at, end);
         load_side(&t, j->x + at * n, &s);
-        scale_groups(&t, s.inverse, s.weight);
+        scale_variables(&t, s.inverse, s.weight);
         store_tile(&t, s.weight, j->y + at * n);
     }
 }
 
-BY_WIDTH(softmax_groups)
+BY_WIDTH(softmax_variables)
 
-void wk_cpu_softmax(size_t groups, size_t classes, const float *x, float *y, wk_pool *pool)
+void wk_cpu_softmax(size_t variables, size_t classes, const float *x, float *y, wk_pool *pool)
 {
     if (!has_classes(classes)) return;
-    job j = {.total = groups, .classes = classes, .x = x, .y = y};
-    wk_cpu_for(groups, group_grain(classes), softmax_groups, &j, pool);
+    job j = {.total = variables, .classes = classes, .x = x, .y = y};
+    wk_cpu_for(variables, variable_grain(classes), softmax_variables, &j, pool);
 }
 
 WK_MULTI
-static void softmax_backward_groups(const void *context, size_t begin, size_t end)
+static void softmax_backward_variables(const void *context, size_t begin, size_t end)
 {
     const job *j = context;
     size_t n = j->classes;
@@ -207,17 +208,17 @@ static void softmax_backward_groups(const void *context, size_t begin, size_t en
     }
 }
 
-void wk_cpu_softmax_backward(size_t groups, size_t classes, const float *y, const float *dy,
+void wk_cpu_softmax_backward(size_t variables, size_t classes, const float *y, const float *dy,
                              float *dx, wk_pool *pool)
 {
     if (!has_classes(classes)) return;
-    job j = {.total = groups, .classes = classes, .x = y, .dy = dy, .y = dx};
-    wk_cpu_for(groups, group_grain(classes), softmax_backward_groups, &j, pool);
+    job j = {.total = variables, .classes = classes, .x = y, .dy = dy, .y = dx};
+    wk_cpu_for(variables, variable_grain(classes), softmax_backward_variables, &j, pool);
 }
 
 // below = how many running sums do not pass u total: the class drawn. The weights become
 // probabilities.
-WK_INLINE void draw_groups(const tile *t, const float *u, side *s, int32_t *below)
+WK_INLINE void draw_variables(const tile *t, const float *u, side *s, int32_t *below)
 {
     typedef int mask __attribute__((vector_size(32)));
     for (size_t k = 0; k < t->width; k += WK_LANES) {
@@ -241,7 +242,7 @@ WK_INLINE void write_onehot(size_t n, size_t class, float *y)
     y[class] = 1.0f;
 }
 
-WK_INLINE void sample_groups_of(const job *j, size_t width, size_t begin, size_t end)
+WK_INLINE void sample_variables_of(const job *j, size_t width, size_t begin, size_t end)
 {
     size_t n = j->classes;
     side s;
@@ -252,32 +253,32 @@ WK_INLINE void sample_groups_of(const job *j, size_t width, size_t begin, size_t
         prefetch_output(&t, j->probs + at * n);
         load_side(&t, j->x + at * n, &s);
         prefetch_output(&t, j->y + at * n);
-        wk_draw_units(j->draws, at, t.groups, u);
-        draw_groups(&t, u, &s, class);
+        wk_draw_units(j->draws, at, t.variables, u);
+        draw_variables(&t, u, &s, class);
         store_tile(&t, s.weight, j->probs + at * n);
         float *y = j->y + at * n;
-        memset(y, 0, t.groups * n * sizeof *y);
-        for (size_t k = 0; k < t.groups; k++) // n - 1: only for logits that are NaN
+        memset(y, 0, t.variables * n * sizeof *y);
+        for (size_t k = 0; k < t.variables; k++) // n - 1: only for logits that are NaN
             y[k * n + wk_min_size((size_t) class[k], n - 1)] = 1.0f;
     }
 }
 
-BY_WIDTH(sample_groups)
+BY_WIDTH(sample_variables)
 
-void wk_cpu_sample_onehot(size_t groups, size_t classes, const float *logits, const wk_draws *draws,
-                          float *onehot, float *probs, wk_pool *pool)
+void wk_cpu_sample_onehot(size_t variables, size_t classes, const float *logits,
+                          const wk_draws *draws, float *onehot, float *probs, wk_pool *pool)
 {
     if (!has_classes(classes)) return;
-    job j = {.total = groups,
+    job j = {.total = variables,
              .classes = classes,
              .x = logits,
              .draws = draws,
              .y = onehot,
              .probs = probs};
-    wk_cpu_for(groups, group_grain(classes), sample_groups, &j, pool);
+    wk_cpu_for(variables, variable_grain(classes), sample_variables, &j, pool);
 }
 
-static void mode_groups(const void *context, size_t begin, size_t end)
+static void mode_variables(const void *context, size_t begin, size_t end)
 {
     const job *j = context;
     size_t n = j->classes;
@@ -290,23 +291,23 @@ static void mode_groups(const void *context, size_t begin, size_t end)
     }
 }
 
-void wk_cpu_mode_onehot(size_t groups, size_t classes, const float *logits, float *onehot,
+void wk_cpu_mode_onehot(size_t variables, size_t classes, const float *logits, float *onehot,
                         wk_pool *pool)
 {
     if (!has_classes(classes)) return;
-    job j = {.total = groups, .classes = classes, .x = logits, .y = onehot};
-    wk_cpu_for(groups, group_grain(classes), mode_groups, &j, pool);
+    job j = {.total = variables, .classes = classes, .x = logits, .y = onehot};
+    wk_cpu_for(variables, variable_grain(classes), mode_variables, &j, pool);
 }
 
-// The sum of a row's groups is taken in order, and so are the rows.
+// The sum of a row's variables is taken in order, and so are the rows.
 typedef struct row_counter {
-    size_t row, left; // the row, and how many of its groups are still to come
+    size_t row, left; // the row, and how many of its variables are still to come
 } row_counter;
 
-WK_INLINE size_t next_row(row_counter *r, size_t groups)
+WK_INLINE size_t next_row(row_counter *r, size_t variables)
 {
     size_t row = r->row;
-    if (--r->left == 0) r->row++, r->left = groups;
+    if (--r->left == 0) r->row++, r->left = variables;
     return row;
 }
 
@@ -335,33 +336,33 @@ WK_INLINE void entropy_rows_of(const job *j, size_t width, size_t begin, size_t 
     size_t n = j->classes;
     side s;
     float entropy[WIDE];
-    row_counter row = {begin, j->groups};
+    row_counter row = {begin, j->variables};
     clear_rows(j, begin, end);
-    for (size_t at = begin * j->groups; at < end * j->groups; at += width) {
-        tile t = tile_of(j, width, at, end * j->groups);
+    for (size_t at = begin * j->variables; at < end * j->variables; at += width) {
+        tile t = tile_of(j, width, at, end * j->variables);
         load_side(&t, j->x + at * n, &s);
         entropies(&t, &s, entropy);
-        for (size_t k = 0; k < t.groups; k++)
-            j->y[next_row(&row, j->groups)] += entropy[k];
+        for (size_t k = 0; k < t.variables; k++)
+            j->y[next_row(&row, j->variables)] += entropy[k];
     }
 }
 
 BY_WIDTH(entropy_rows)
 
-static size_t row_grain(size_t groups, size_t classes)
+static size_t row_grain(size_t variables, size_t classes)
 {
-    return wk_row_grain(4 * groups * classes);
+    return wk_row_grain(4 * variables * classes);
 }
 
-void wk_cpu_entropy(size_t rows, size_t groups, size_t classes, const float *x, float *y,
+void wk_cpu_entropy(size_t rows, size_t variables, size_t classes, const float *x, float *y,
                     wk_pool *pool)
 {
     if (!has_classes(classes)) return;
-    job j = {.groups = groups, .total = rows * groups, .classes = classes, .x = x, .y = y};
-    wk_cpu_for(rows, row_grain(groups, classes), entropy_rows, &j, pool);
+    job j = {.variables = variables, .total = rows * variables, .classes = classes, .x = x, .y = y};
+    wk_cpu_for(rows, row_grain(variables, classes), entropy_rows, &j, pool);
 }
 
-// A tile of both sides, post's x being the difference of both, and for each group the shift that
+// A tile of both sides, post's x being the difference of both, and for each variable the shift that
 // makes it log p - log q = x - shift, and the KL.
 typedef struct pair {
     side post, prior;
@@ -390,32 +391,32 @@ WK_INLINE void kl_rows_of(const job *j, size_t width, size_t begin, size_t end)
 {
     size_t n = j->classes;
     pair p;
-    row_counter row = {begin, j->groups};
+    row_counter row = {begin, j->variables};
     clear_rows(j, begin, end);
-    for (size_t at = begin * j->groups; at < end * j->groups; at += width) {
-        tile t = tile_of(j, width, at, end * j->groups);
+    for (size_t at = begin * j->variables; at < end * j->variables; at += width) {
+        tile t = tile_of(j, width, at, end * j->variables);
         compare(&t, j->x + at * n, j->prior + at * n, &p);
-        for (size_t k = 0; k < t.groups; k++)
-            j->y[next_row(&row, j->groups)] += p.kl[k];
+        for (size_t k = 0; k < t.variables; k++)
+            j->y[next_row(&row, j->variables)] += p.kl[k];
     }
 }
 
 BY_WIDTH(kl_rows)
 
-void wk_cpu_kl(size_t rows, size_t groups, size_t classes, const float *post, const float *prior,
+void wk_cpu_kl(size_t rows, size_t variables, size_t classes, const float *post, const float *prior,
                float *y, wk_pool *pool)
 {
     if (!has_classes(classes)) return;
-    job j = {.groups = groups,
-             .total = rows * groups,
+    job j = {.variables = variables,
+             .total = rows * variables,
              .classes = classes,
              .x = post,
              .prior = prior,
              .y = y};
-    wk_cpu_for(rows, row_grain(groups, 2 * classes), kl_rows, &j, pool);
+    wk_cpu_for(rows, row_grain(variables, 2 * classes), kl_rows, &j, pool);
 }
 
-// dKL/dpost = p (log p - log q - KL), dKL/dprior = q - p, times dy of the group; they
+// dKL/dpost = p (log p - log q - KL), dKL/dprior = q - p, times dy of the variable; they
 // take the place of the tile's x.
 WK_INLINE void kl_gradients(const tile *t, const float *dy, pair *p)
 {
@@ -436,14 +437,14 @@ WK_INLINE void kl_backward_rows_of(const job *j, size_t width, size_t begin, siz
     size_t n = j->classes;
     pair p;
     float dy[WIDE] = {0};
-    row_counter row = {begin, j->groups};
-    for (size_t at = begin * j->groups; at < end * j->groups; at += width) {
-        tile t = tile_of(j, width, at, end * j->groups);
+    row_counter row = {begin, j->variables};
+    for (size_t at = begin * j->variables; at < end * j->variables; at += width) {
+        tile t = tile_of(j, width, at, end * j->variables);
         if (j->dpost) prefetch_output(&t, j->dpost + at * n);
         compare(&t, j->x + at * n, j->prior + at * n, &p);
         if (j->dprior) prefetch_output(&t, j->dprior + at * n);
-        for (size_t k = 0; k < t.groups; k++)
-            dy[k] = j->dy[next_row(&row, j->groups)];
+        for (size_t k = 0; k < t.variables; k++)
+            dy[k] = j->dy[next_row(&row, j->variables)];
         kl_gradients(&t, dy, &p);
         if (j->dpost) store_tile(&t, p.post.x, j->dpost + at * n);
         if (j->dprior) store_tile(&t, p.prior.x, j->dprior + at * n);
@@ -452,18 +453,18 @@ WK_INLINE void kl_backward_rows_of(const job *j, size_t width, size_t begin, siz
 
 BY_WIDTH(kl_backward_rows)
 
-void wk_cpu_kl_backward(size_t rows, size_t groups, size_t classes, const float *post,
+void wk_cpu_kl_backward(size_t rows, size_t variables, size_t classes, const float *post,
                         const float *prior, const float *dy, float *dpost, float *dprior,
                         wk_pool *pool)
 {
     if (!has_classes(classes)) return;
-    job j = {.groups = groups,
-             .total = rows * groups,
+    job j = {.variables = variables,
+             .total = rows * variables,
              .classes = classes,
              .x = post,
              .prior = prior,
              .dy = dy,
              .dpost = dpost,
              .dprior = dprior};
-    wk_cpu_for(rows, row_grain(groups, 2 * classes), kl_backward_rows, &j, pool);
+    wk_cpu_for(rows, row_grain(variables, 2 * classes), kl_backward_rows, &j, pool);
 }

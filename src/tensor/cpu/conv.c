@@ -1,13 +1,13 @@
 // Convolutions as matrix products over patches, a block of images at a time so that the patches
 // stay in cache. With NHWC a patch is `kernel` contiguous runs of kernel * large_c numbers, so
-// collecting patches is copying runs and spreading them is adding runs.
+// collecting patches (im2col) is copying runs and spreading them (col2im) is adding runs.
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/parallel.h"
 #include "tensor/cpu/simd.h"
 #include <assert.h>
 
 // Rows of patches in one product: enough to pay for packing the weights in every call.
-enum { BLOCK_ROWS = 256, NARROW_RUN = 128, GROUPS = 8, GROUP_WEIGHTS = 1 << 19 };
+enum { BLOCK_ROWS = 256, NARROW_RUN = 128, SPLITS_MAX = 8, SPLIT_WEIGHTS_MAX = 1 << 19 };
 
 typedef struct job {
     const wk_conv *p;
@@ -15,7 +15,7 @@ typedef struct job {
     size_t run;           // kernel * large_c: contiguous numbers of one kernel row
     size_t patch;         // kernel * run
     size_t block;         // images in one product
-    size_t groups;        // groups of images that sum weight gradients apart
+    size_t splits;        // of the images: each sums its own weight gradient (split-K)
     size_t rows_at_once;  // kernel rows in one product when spreading
     const float *large, *small_in, *w, *bias;
     float *out, *scratch, *partial;
@@ -47,10 +47,10 @@ static job plan(const wk_conv *p)
     j.patch = p->kernel * j.run;
     j.block = wk_min_size(wk_ceil_div(BLOCK_ROWS, j.pixels), p->batch ? p->batch : 1);
     j.rows_at_once = j.run < NARROW_RUN ? p->kernel : 1;
-    // Small weight arrays are summed per group of images; large ones are cut by kernel row, which
-    // needs no second pass.
-    bool grouped = weight_count(p) <= GROUP_WEIGHTS;
-    j.groups = grouped ? wk_min_size(GROUPS, wk_ceil_div(p->batch, j.block)) : 1;
+    // Small weight arrays are summed over parts of the images, which are then added; large ones are
+    // cut by kernel row, which needs no second pass.
+    bool split = weight_count(p) <= SPLIT_WEIGHTS_MAX;
+    j.splits = split ? wk_min_size(SPLITS_MAX, wk_ceil_div(p->batch, j.block)) : 1;
     return j;
 }
 
@@ -63,7 +63,7 @@ size_t wk_cpu_conv_workspace(const wk_conv *p, int threads)
 {
     if (is_plain(p)) return 0;
     job j = plan(p);
-    size_t partial = j.groups > 1 ? j.groups * weight_count(p) : 0;
+    size_t partial = j.splits > 1 ? j.splits * weight_count(p) : 0;
     return ((size_t)threads * scratch_floats(&j) + partial) * sizeof(float);
 }
 
@@ -186,13 +186,13 @@ static void sum_weights(const job *j, size_t begin, size_t end, size_t first_row
     }
 }
 
-static void weights_of_group(void *context, size_t piece, int thread)
+static void weights_of_split(void *context, size_t piece, int thread)
 {
     const job *j = context;
     size_t blocks = wk_ceil_div(j->p->batch, j->block);
     float *patches = j->scratch + (size_t)thread * scratch_floats(j);
-    bool direct = j->groups == 1;
-    sum_weights(j, piece * blocks / j->groups, (piece + 1) * blocks / j->groups, 0, j->p->kernel,
+    bool direct = j->splits == 1;
+    sum_weights(j, piece * blocks / j->splits, (piece + 1) * blocks / j->splits, 0, j->p->kernel,
                 direct ? j->out : j->partial + piece * weight_count(j->p), patches);
 }
 
@@ -264,10 +264,10 @@ void wk_cpu_conv_weights(const wk_conv *p, const float *large, const float *smal
     job j = plan(p);
     j.large = large, j.small_in = small, j.out = dw, j.scratch = workspace;
     j.partial = j.scratch + (size_t)wk_pool_threads(pool) * scratch_floats(&j);
-    if (weight_count(p) > GROUP_WEIGHTS) {
+    if (weight_count(p) > SPLIT_WEIGHTS_MAX) {
         wk_pool_run(pool, p->kernel, weights_of_kernel_row, &j);
         return;
     }
-    wk_pool_run(pool, j.groups, weights_of_group, &j);
-    if (j.groups > 1) wk_cpu_stack_sum(j.groups, weight_count(p), j.partial, dw, pool);
+    wk_pool_run(pool, j.splits, weights_of_split, &j);
+    if (j.splits > 1) wk_cpu_stack_sum(j.splits, weight_count(p), j.partial, dw, pool);
 }

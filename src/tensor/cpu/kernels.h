@@ -198,39 +198,39 @@ void wk_cpu_uniform(size_t n, const wk_draws *draws, float low, float high, floa
                     wk_pool *pool);
 
 // Categorical variables (categorical.c)
-// A group is one variable: `classes` consecutive logits, at most 1024.
+// A variable is `classes` consecutive logits, at most 1024.
 
-void wk_cpu_softmax(size_t groups, size_t classes, const float *x, float *y, wk_pool *pool);
+void wk_cpu_softmax(size_t variables, size_t classes, const float *x, float *y, wk_pool *pool);
 
 /// dx = y (dy - sum of y dy), from the softmax output y. Also the gradient of the straight-through
 /// sample, with y the probabilities that wk_cpu_sample_onehot gave.
-void wk_cpu_softmax_backward(size_t groups, size_t classes, const float *y, const float *dy,
+void wk_cpu_softmax_backward(size_t variables, size_t classes, const float *y, const float *dy,
                              float *dx, wk_pool *pool);
 
-/// Draws one class per group and writes it as a one-hot row, with the probabilities for the
+/// Draws one class per variable and writes it as a one-hot row, with the probabilities for the
 /// backward pass. The rule, in float32, is the same for every backend: m = max logit; e_c =
 /// wk_weightf(logit_c - m) (vmath.h); s_c = s_{c-1} + e_c summed one by one from class 0; the class
-/// is the number of c with s_c <= u s_last, u = wk_unit_float of the group's word. A class of
+/// is the number of c with s_c <= u s_last, u = wk_unit_float of the variable's word. A class of
 /// weight 0 is never drawn.
-void wk_cpu_sample_onehot(size_t groups, size_t classes, const float *logits, const wk_draws *draws,
-                          float *onehot, float *probs, wk_pool *pool);
+void wk_cpu_sample_onehot(size_t variables, size_t classes, const float *logits,
+                          const wk_draws *draws, float *onehot, float *probs, wk_pool *pool);
 
 /// One-hot of the first largest logit: the mode, for acting without noise.
-void wk_cpu_mode_onehot(size_t groups, size_t classes, const float *logits, float *onehot,
+void wk_cpu_mode_onehot(size_t variables, size_t classes, const float *logits, float *onehot,
                         wk_pool *pool);
 
-/// y[r] = entropy summed over the `groups` variables of row r; x are logits [rows, groups,
+/// y[r] = entropy summed over the `variables` variables of row r; x are logits [rows, variables,
 /// classes].
-void wk_cpu_entropy(size_t rows, size_t groups, size_t classes, const float *x, float *y,
+void wk_cpu_entropy(size_t rows, size_t variables, size_t classes, const float *x, float *y,
                     wk_pool *pool);
 
-/// y[r] = KL(post || prior) summed over the `groups` variables of row r; both are logits.
-void wk_cpu_kl(size_t rows, size_t groups, size_t classes, const float *post, const float *prior,
+/// y[r] = KL(post || prior) summed over the `variables` variables of row r; both are logits.
+void wk_cpu_kl(size_t rows, size_t variables, size_t classes, const float *post, const float *prior,
                float *y, wk_pool *pool);
 
 /// Gradients of the KL to either side (each optional): dpost = dy dKL/dpost, dprior = dy
 /// dKL/dprior.
-void wk_cpu_kl_backward(size_t rows, size_t groups, size_t classes, const float *post,
+void wk_cpu_kl_backward(size_t rows, size_t variables, size_t classes, const float *post,
                         const float *prior, const float *dy, float *dpost, float *dprior,
                         wk_pool *pool);
 

@@ -3,17 +3,18 @@
 // that begins at another place of that copy: wgmma reads chunks of 8 channels of neighbouring
 // places, wherever the first lies.
 //
-// For that, places are counted through: place = (image * height + row) * width + column, and the
-// tap one below and one to the right is width + 1 further on. Large to small, the image is seen as
-// stride * stride planes of every other pixel, in each of which neighbouring results read
-// neighbouring places; results whose place lies beyond the small image's edge are made and dropped.
-// Small to large, the places of the image have zeros between lines and between images, so that a
-// tap to the left of a line finds the zeros after the previous line; results are the large pixels
-// of one class (their coordinates modulo the stride), or of all classes side by side.
+// For that, the pixels of all images are numbered through, which gives each its place: place =
+// (image * height + row) * width + column, and the tap one below and one to the right is width + 1
+// further on. Large to small, the image is seen as stride * stride planes of every other pixel
+// (space-to-depth), in each of which neighbouring results read neighbouring places; results whose
+// place lies beyond the small image's edge are made and dropped. Small to large, the places of the
+// image have zeros between lines and between images, so that a tap to the left of a line finds the
+// zeros after the previous line; results are the large pixels of one class (their coordinates
+// modulo the stride), or of all classes side by side.
 #include "tensor/cuda/hopper/conv_columns.cuh"
 #include "tensor/cuda/hopper/wgmma.cuh"
 
-enum { THREADS = 256, GROUP = 128, ROWS = WK_PLANES_ROWS, CHUNK = 8, STAGES = 4 };
+enum { THREADS = 256, WARPGROUP = 128, ROWS = WK_PLANES_ROWS, CHUNK = 8, STAGES = 4 };
 enum { CHUNK_BYTES = CHUNK * sizeof(__nv_bfloat16) };
 #define OUTSIDE 0xffffffffu
 
@@ -250,7 +251,7 @@ static __device__ void store(const wk_planes &j, const front *f, float *results)
 }
 
 // Three colours of four classes: two neighbouring pixels of a line are six numbers.
-static __device__ void store_colours(const wk_planes &j, const front *f, const float *from)
+static __device__ void store_rgb(const wk_planes &j, const front *f, const float *from)
 {
     const unsigned line = tile<16>::line;
     unsigned row = threadIdx.x / 2, down = threadIdx.x % 2, place = f->place[row];
@@ -263,33 +264,34 @@ static __device__ void store_colours(const wk_planes &j, const front *f, const f
 #pragma unroll
     for (int i = 0; i < 6; i += 2) {
         if (j.out.x) *(j.out.x + place + i).at<float2>() = make_float2(v[i], v[i + 1]);
-        if (j.out.half) *(j.out.half + place + i).at<unsigned>() = wk_two_halves(v[i], v[i + 1]);
+        if (j.out.bf16) *(j.out.bf16 + place + i).at<unsigned>() = wk_pack_bf16(v[i], v[i + 1]);
     }
 }
 
-// The weights' way to shared memory; one thread sees to it.
-typedef struct supply {
+// The ring of stages through which weights come to shared memory; one thread loads them.
+typedef struct weight_ring {
     const __nv_bfloat16 *from;
     unsigned to, full, empty, steps;
-} supply;
+} weight_ring;
 
-template <int COLS> static __device__ supply supply_of(const wk_planes &j, front *f, unsigned to)
+template <int COLS>
+static __device__ weight_ring weight_ring_of(const wk_planes &j, front *f, unsigned to)
 {
     const size_t numbers = tile<COLS>::stage / sizeof(__nv_bfloat16);
-    supply s = {j.weights.at() + (size_t)blockIdx.y * j.steps * numbers, to,
-                (unsigned)__cvta_generic_to_shared(f->full),
-                (unsigned)__cvta_generic_to_shared(f->empty), j.steps};
+    weight_ring s = {j.weights.at() + (size_t)blockIdx.y * j.steps * numbers, to,
+                     (unsigned)__cvta_generic_to_shared(f->full),
+                     (unsigned)__cvta_generic_to_shared(f->empty), j.steps};
     return s;
 }
 
-template <int COLS> static __device__ void bring(const supply &s, unsigned step)
+template <int COLS> static __device__ void load_stage(const weight_ring &s, unsigned step)
 {
     const unsigned bytes = tile<COLS>::stage;
     wk_copy_bulk(s.to + step % STAGES * bytes, (const char *)s.from + (size_t)step * bytes, bytes,
                  s.full + step % STAGES * 8);
 }
 
-static __device__ void begin_barriers(const supply &s)
+static __device__ void begin_barriers(const weight_ring &s)
 {
     for (unsigned i = 0; i < STAGES; i++) {
         wk_barrier_init(s.full + i * 8, 1);
@@ -314,7 +316,7 @@ static __global__ void __launch_bounds__(THREADS, at_once<TRANSPOSED, COLS>())
     const block_work b = work_of<TRANSPOSED>(j);
     unsigned images = (unsigned)__cvta_generic_to_shared(memory) + sizeof(front);
     unsigned steps = (b.depth + t::depth - 1) / t::depth;
-    const supply s = supply_of<COLS>(j, f, images + j.p.copied_bytes);
+    const weight_ring s = weight_ring_of<COLS>(j, f, images + j.p.copied_bytes);
     if (threadIdx.x == 0) begin_barriers(s);
     locate_results<TRANSPOSED>(j, f);
     locate_terms<TRANSPOSED>(j, b, steps * t::depth, f);
@@ -323,7 +325,7 @@ static __global__ void __launch_bounds__(THREADS, at_once<TRANSPOSED, COLS>())
     wk_begin();
     if (threadIdx.x == 0)
         for (unsigned step = 0; step < STAGES && step < steps; step++)
-            bring<COLS>(s, step);
+            load_stage<COLS>(s, step);
     wk_copy_places<THREADS>(j.x, f->copied, j.p.copied, j.p.pitch, images);
     wk_copies_wait();
     wk_publish_shared();
@@ -331,7 +333,7 @@ static __global__ void __launch_bounds__(THREADS, at_once<TRANSPOSED, COLS>())
     sums<COLS> sum = {};
     for (int i = 0; i < t::parts; i++)
         wk_wgmma_hold(sum.v[i]);
-    uint64_t left = wk_operand(images + threadIdx.x / GROUP * 64 * CHUNK_BYTES, 0, 128);
+    uint64_t left = wk_operand(images + threadIdx.x / WARPGROUP * 64 * CHUNK_BYTES, 0, 128);
 #pragma unroll 1
     for (unsigned step = 0; step < steps; step++) {
         unsigned at = step % STAGES, before = (step - 1) % STAGES;
@@ -342,7 +344,7 @@ static __global__ void __launch_bounds__(THREADS, at_once<TRANSPOSED, COLS>())
         if (threadIdx.x % 32 == 0) wk_barrier_arrive(s.empty + before * 8);
         if (threadIdx.x == 0 && step - 1 + STAGES < steps) {
             wk_barrier_wait(s.empty + before * 8, (step - 1) / STAGES % 2);
-            bring<COLS>(s, step - 1 + STAGES);
+            load_stage<COLS>(s, step - 1 + STAGES);
         }
         __syncwarp();
     }
@@ -354,7 +356,7 @@ static __global__ void __launch_bounds__(THREADS, at_once<TRANSPOSED, COLS>())
     put_down<COLS>(sum, result);
     __syncthreads();
     if constexpr (COLS == 16)
-        store_colours(j, f, result);
+        store_rgb(j, f, result);
     else if (j.result_c % CHUNK)
         store<TRANSPOSED, COLS, WK_CONV_QUAD>(j, f, result);
     else

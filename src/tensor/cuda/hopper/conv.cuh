@@ -68,14 +68,14 @@ typedef struct wk_planes_weights {
     wk_conv_weights w;
     unsigned chunks, columns; // of the result: rows in eights, and small_c
     unsigned tiles;           // of places, WK_PLANES_ROWS each
-    // Rows of 64 that a warp group has, and warp groups with rows of their own; the others have
+    // Rows of 64 that a warpgroup has, and warpgroups with rows of their own; the others have
     // other places.
-    unsigned row_tiles, row_groups;
-    wk_ptr<float> sums; // [group][chunks * 8][columns]
+    unsigned row_tiles, row_warpgroups;
+    wk_ptr<float> sums; // [split][chunks * 8][columns]
 } wk_planes_weights;
 
-/// Warp groups of a block.
-enum { WK_WEIGHTS_GROUPS = 3 };
+/// Warpgroups of a block.
+enum { WK_WEIGHTS_WARPGROUPS = 3 };
 
 /// Grid-stride over the tiles; a block has some of the rows.
 void wk_cuda_planes_weights(const wk_cuda_call *c, const wk_planes_weights *j, unsigned blocks,
@@ -83,12 +83,12 @@ void wk_cuda_planes_weights(const wk_cuda_call *c, const wk_planes_weights *j, u
 
 /// Both between RGB images of 64 x 64 pixels and small images of 12, 24 or 48 channels, grid-stride
 /// over tiles of WK_PLANES_ROWS places.
-void wk_cuda_colours(const wk_cuda_call *c, const wk_planes *j, bool transposed, unsigned channels,
-                     unsigned blocks);
-void wk_cuda_colours_weights(const wk_cuda_call *c, const wk_planes_weights *j, unsigned blocks);
+void wk_cuda_rgb(const wk_cuda_call *c, const wk_planes *j, bool transposed, unsigned channels,
+                 unsigned blocks);
+void wk_cuda_rgb_weights(const wk_cuda_call *c, const wk_planes_weights *j, unsigned blocks);
 
 /// Places in a line of those, and blocks of a multiprocessor for up to 24 channels and for more.
-enum { WK_COLOURS_WIDTH = 32, WK_COLOURS_NARROW = 5, WK_COLOURS_WIDE = 3 };
+enum { WK_RGB_WIDTH = 32, WK_RGB_NARROW = 5, WK_RGB_WIDE = 3 };
 
 /// Which tap's chunk is number `at` of the sum; `real` is false for the one that fills the last
 /// step.
@@ -176,7 +176,7 @@ static __device__ inline void wk_load_rows(unsigned (&r)[4], unsigned place)
 #define WK_PLACE_BITS (WK_PLACE | WK_PLACE_BELOW | WK_PLACE_RIGHT)
 
 /// Where a place of the image begins, with its bits; 0 for places outside.
-static __device__ inline unsigned wk_place_of(const wk_planes_image &x, unsigned place)
+static __device__ inline unsigned wk_place_begin(const wk_planes_image &x, unsigned place)
 {
     unsigned image, row, column;
     wk_locate(x, place, &image, &row, &column);
@@ -193,7 +193,7 @@ static __device__ void wk_locate_places(const wk_planes_image &x, int first, uns
 {
     for (unsigned i = threadIdx.x; i < count; i += THREADS) {
         int place = first + (int)i;
-        table[i] = place < 0 ? 0 : wk_place_of(x, (unsigned)place);
+        table[i] = place < 0 ? 0 : wk_place_begin(x, (unsigned)place);
     }
 }
 
@@ -208,8 +208,8 @@ static __device__ void wk_copy_chunks(const wk_planes_image &x, const unsigned *
     unsigned high = 32 / x.adjacent, across = x.plane_chunks / x.adjacent;
     unsigned tasks = (count + high - 1) / high * across, row = lane / x.adjacent;
     for (unsigned task = threadIdx.x / 32; task < tasks; task += THREADS / 32) {
-        unsigned group = wk_quotient(task, x.by_across), at = group * high + row;
-        unsigned chunk = (task - group * across) * x.adjacent + lane - row * x.adjacent;
+        unsigned strip = wk_quotient(task, x.by_across), at = strip * high + row;
+        unsigned chunk = (task - strip * across) * x.adjacent + lane - row * x.adjacent;
         if (at >= count || row == high) continue;
         unsigned place = table[at], there = to + chunk * pitch + at * 16;
         const __nv_bfloat16 *from = x.from.at() + (place & ~WK_PLACE_BITS) + chunk * x.chunk;

@@ -67,7 +67,7 @@ static __device__ void wk_finish_columns(const wk_planes &j, const wk_columns<W>
     } else if (j.elu && !j.out.x) {
 #pragma unroll
         for (int i = 0; i < W; i++)
-            x.v[i] = wk_activate_half(WK_ELU, x.v[i]);
+            x.v[i] = wk_activate_bf16(WK_ELU, x.v[i]);
     } else if (j.elu) {
 #pragma unroll
         for (int i = 0; i < W; i++)

@@ -8,7 +8,7 @@
 #include "tensor/cuda/hopper/conv_columns.cuh"
 #include "tensor/cuda/hopper/wgmma.cuh"
 
-enum { THREADS = 128, WIDTH = WK_COLOURS_WIDTH, LINES = 4, ROWS = LINES * WIDTH };
+enum { THREADS = 128, WIDTH = WK_RGB_WIDTH, LINES = 4, ROWS = LINES * WIDTH };
 enum { TILES = WIDTH / LINES };                // of an image
 enum { PARTS = ROWS / 64 };                    // of a tile, by instruction
 enum { CHUNK_BYTES = 16, COLUMN_BYTES = 128 }; // COLUMN_BYTES: of 8 rows or columns of a chunk
@@ -37,7 +37,7 @@ template <int PIECES, int W> struct small_tile {
 // Blocks of a multiprocessor, as registers and shared memory allow.
 template <int PIECES> constexpr int at_once(void)
 {
-    return PIECES == 3 ? WK_COLOURS_NARROW : WK_COLOURS_WIDE;
+    return PIECES == 3 ? WK_RGB_NARROW : WK_RGB_WIDE;
 }
 
 static __device__ void clear(char *to, unsigned bytes)
@@ -68,8 +68,8 @@ static __device__ void fetch_pixels(const wk_pixels &x, unsigned tile, pixels &t
             uint2 v = make_uint2(0, 0);
             if (real && x.bytes)
                 v.x = (x.bytes + 3 * at).at<const uint16_t>()[k];
-            else if (real && x.numbers.half)
-                v.x = (x.numbers.half + 3 * at).at<const unsigned>()[k];
+            else if (real && x.numbers.bf16)
+                v.x = (x.numbers.bf16 + 3 * at).at<const unsigned>()[k];
             else if (real)
                 v = (x.numbers.x + 3 * at).at<const uint2>()[k];
             to.v[i][2 * k] = v.x, to.v[i][2 * k + 1] = v.y;
@@ -80,9 +80,9 @@ static __device__ void fetch_pixels(const wk_pixels &x, unsigned tile, pixels &t
 // Two numbers in bf16.
 static __device__ unsigned two_numbers(const wk_pixels &x, unsigned first, unsigned second)
 {
-    if (x.bytes) return wk_two_halves(wk_pixel(first & 0xffu), wk_pixel(first >> 8));
-    if (x.numbers.half) return first;
-    return wk_two_halves(__uint_as_float(first), __uint_as_float(second));
+    if (x.bytes) return wk_pack_bf16(wk_pixel(first & 0xffu), wk_pixel(first >> 8));
+    if (x.numbers.bf16) return first;
+    return wk_pack_bf16(__uint_as_float(first), __uint_as_float(second));
 }
 
 template <int TAPS>
@@ -181,15 +181,15 @@ template <int PIECES, int W> struct slopes {
 
     __device__ void fetch(const wk_planes &j, const piece<PIECES, W> &p, unsigned tile)
     {
-        if (!j.sloped || !j.slope.half || threadIdx.x >= COPIERS) return;
+        if (!j.sloped || !j.slope.bf16 || threadIdx.x >= COPIERS) return;
 #pragma unroll
         for (unsigned i = 0; i < small_tile<PIECES, W>::passes; i++) {
             unsigned at;
             if (!p.find(j.result, tile / TILES, (int)(tile % TILES * LINES), i, &at)) continue;
             if constexpr (W == 8) {
-                v[i] = (j.slope.half + at).template at<const uint4>()[0];
+                v[i] = (j.slope.bf16 + at).template at<const uint4>()[0];
             } else {
-                uint2 two = (j.slope.half + at).template at<const uint2>()[0];
+                uint2 two = (j.slope.bf16 + at).template at<const uint2>()[0];
                 v[i].x = two.x, v[i].y = two.y;
             }
         }
@@ -197,12 +197,12 @@ template <int PIECES, int W> struct slopes {
 
     __device__ wk_columns<W> get(const wk_planes &j, unsigned i, unsigned at) const
     {
-        if (j.sloped && !j.slope.half) return wk_get_columns<W>(j.slope, at);
+        if (j.sloped && !j.slope.bf16) return wk_get_columns<W>(j.slope, at);
         const unsigned word[] = {v[i].x, v[i].y, v[i].z, v[i].w};
         wk_columns<W> c;
 #pragma unroll
         for (int k = 0; k < W; k += 2) {
-            float2 two = wk_two_floats(word[k / 2]);
+            float2 two = wk_unpack_bf16(word[k / 2]);
             c.v[k] = two.x, c.v[k + 1] = two.y;
         }
         return c;
@@ -251,7 +251,7 @@ static __device__ void store_totals(const wk_planes &j, const piece<PIECES, W> &
 
 template <int TAPS, int PIECES, int W>
 static __global__ void __launch_bounds__(THREADS, at_once<PIECES>())
-    from_colours_kernel(const wk_planes j)
+    from_rgb_kernel(const wk_planes j)
 {
     extern __shared__ __align__(128) char memory[];
     typedef large_tile<TAPS> x;
@@ -295,7 +295,7 @@ static __global__ void __launch_bounds__(THREADS, at_once<PIECES>())
 // Small to large, by kernels of 6 x 6. Copied are a tile's lines and the two before it; the first
 // two places are the end of the line before those.
 enum { REACH = 3, SMALL_LINES = LINES + REACH - 1, SMALL_BEFORE = REACH - 1 };
-enum { SMALL_PITCH = ((SMALL_BEFORE + SMALL_LINES * WIDTH) | 1) * CHUNK_BYTES, COLOURS = 16 };
+enum { SMALL_PITCH = ((SMALL_BEFORE + SMALL_LINES * WIDTH) | 1) * CHUNK_BYTES, RGB_COLUMNS = 16 };
 
 // Where a chunk of the sum begins in the copy, in chunks.
 static __device__ unsigned term_place(unsigned at, unsigned chunks)
@@ -307,11 +307,11 @@ static __device__ unsigned term_place(unsigned at, unsigned chunks)
 
 template <int CHUNKS>
 static __device__ void multiply_terms(unsigned image, unsigned weights,
-                                      float (&sum)[PARTS][COLOURS / 2])
+                                      float (&sum)[PARTS][RGB_COLUMNS / 2])
 {
     const unsigned steps = WK_PLANES_TERMS_OF(REACH * REACH, CHUNKS) / 16;
     uint64_t left = wk_operand(image, 0, COLUMN_BYTES);
-    uint64_t right = wk_operand(weights, COLOURS * CHUNK_BYTES, COLUMN_BYTES);
+    uint64_t right = wk_operand(weights, RGB_COLUMNS * CHUNK_BYTES, COLUMN_BYTES);
     wk_wgmma_begin();
 #pragma unroll
     for (unsigned part = 0; part < PARTS; part++)
@@ -319,7 +319,7 @@ static __device__ void multiply_terms(unsigned image, unsigned weights,
         for (unsigned k = 0; k < steps; k++) {
             unsigned first = term_place(2 * k, CHUNKS), second = term_place(2 * k + 1, CHUNKS);
             wk_wgmma<0, 0>(sum[part], left + part * 64 + (first | (second - first) << 16),
-                           right + k * 2 * COLOURS, k > 0);
+                           right + k * 2 * RGB_COLUMNS, k > 0);
         }
     wk_wgmma_commit();
     wk_wgmma_wait<0>();
@@ -332,11 +332,11 @@ static __device__ void multiply_terms(unsigned image, unsigned weights,
 static __device__ void store_pixels_of(const wk_planes &j, unsigned tile, const float *results)
 {
     unsigned down = threadIdx.x / 16 % 2, line = threadIdx.x / 32, place = threadIdx.x % 16 * 2;
-    const float *from = results + (line * WIDTH + place) * LINE(COLOURS) + down * 6;
+    const float *from = results + (line * WIDTH + place) * LINE(RGB_COLUMNS) + down * 6;
     float v[12];
 #pragma unroll
     for (int i = 0; i < 12; i += 2) {
-        float2 two = *(const float2 *)(from + i / 6 * LINE(COLOURS) + i % 6);
+        float2 two = *(const float2 *)(from + i / 6 * LINE(RGB_COLUMNS) + i % 6);
         v[i] = two.x + (j.bias ? j.bias[i % 3] : 0.0f);
         v[i + 1] = two.y + (j.bias ? j.bias[(i + 1) % 3] : 0.0f);
     }
@@ -349,12 +349,12 @@ static __device__ void store_pixels_of(const wk_planes &j, unsigned tile, const 
 
 template <int PIECES, int W>
 static __global__ void __launch_bounds__(THREADS, at_once<PIECES>())
-    to_colours_kernel(const wk_planes j)
+    to_rgb_kernel(const wk_planes j)
 {
     extern __shared__ __align__(128) char memory[];
     const int chunks = small_tile<PIECES, W>::chunks, bytes = chunks * SMALL_PITCH;
     const unsigned terms = WK_PLANES_TERMS_OF(REACH * REACH, chunks) / 8;
-    const unsigned weights = 2 * bytes, results = weights + terms * COLOURS * CHUNK_BYTES;
+    const unsigned weights = 2 * bytes, results = weights + terms * RGB_COLUMNS * CHUNK_BYTES;
     const unsigned tiles = j.x.places / ROWS, base = (unsigned)__cvta_generic_to_shared(memory);
     clear(memory, 2 * bytes);
     wk_begin();
@@ -366,7 +366,7 @@ static __global__ void __launch_bounds__(THREADS, at_once<PIECES>())
 #pragma unroll 1
     for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         unsigned next = tile + gridDim.x;
-        float sum[PARTS][COLOURS / 2] = {};
+        float sum[PARTS][RGB_COLUMNS / 2] = {};
         wk_copies_wait();
         wk_publish_shared();
         __syncthreads(); // this tile is there, and the last one's results were read
@@ -376,7 +376,8 @@ static __global__ void __launch_bounds__(THREADS, at_once<PIECES>())
         multiply_terms<chunks>(base + now, base + weights, sum);
         now = bytes - now;
         for (unsigned part = 0; part < PARTS; part++)
-            put_down<COLOURS>(sum[part], (float *)(memory + results) + part * 64 * LINE(COLOURS));
+            put_down<RGB_COLUMNS>(sum[part],
+                                  (float *)(memory + results) + part * 64 * LINE(RGB_COLUMNS));
         __syncthreads();
         store_pixels_of(j, tile, (float *)(memory + results));
     }
@@ -442,7 +443,7 @@ static __device__ void store_sums(const wk_planes_weights &j,
 
 template <int TAPS, int PIECES, int W>
 static __global__ void __launch_bounds__(THREADS, at_once<PIECES>())
-    colours_weights_kernel(const wk_planes_weights j)
+    rgb_weights_kernel(const wk_planes_weights j)
 {
     extern __shared__ __align__(128) char memory[];
     typedef large_tile<TAPS> x;
@@ -493,7 +494,7 @@ static void launch_from(const wk_cuda_call *c, const wk_planes *j, unsigned bloc
     unsigned bytes = 2 * large_tile<TAPS>::bytes +
                      large_tile<TAPS>::terms * t::columns * CHUNK_BYTES +
                      ROWS * LINE(t::columns) * sizeof(float);
-    wk_launch_shared(c, from_colours_kernel<TAPS, PIECES, W>, dim3(blocks), THREADS, bytes, *j);
+    wk_launch_shared(c, from_rgb_kernel<TAPS, PIECES, W>, dim3(blocks), THREADS, bytes, *j);
 }
 
 template <int PIECES, int W>
@@ -501,17 +502,16 @@ static void launch_to(const wk_cuda_call *c, const wk_planes *j, unsigned blocks
 {
     const unsigned chunks = small_tile<PIECES, W>::chunks;
     unsigned bytes = 2 * chunks * SMALL_PITCH +
-                     WK_PLANES_TERMS_OF(REACH * REACH, chunks) / 8 * COLOURS * CHUNK_BYTES +
-                     ROWS * LINE(COLOURS) * sizeof(float);
-    wk_launch_shared(c, to_colours_kernel<PIECES, W>, dim3(blocks), THREADS, bytes, *j);
+                     WK_PLANES_TERMS_OF(REACH * REACH, chunks) / 8 * RGB_COLUMNS * CHUNK_BYTES +
+                     ROWS * LINE(RGB_COLUMNS) * sizeof(float);
+    wk_launch_shared(c, to_rgb_kernel<PIECES, W>, dim3(blocks), THREADS, bytes, *j);
 }
 
 template <int TAPS, int PIECES, int W>
 static void launch_weights(const wk_cuda_call *c, const wk_planes_weights *j, unsigned blocks)
 {
     unsigned bytes = large_tile<TAPS>::bytes + small_tile<PIECES, W>::columns / 8 * WEIGHTS_PITCH;
-    wk_launch_shared(c, colours_weights_kernel<TAPS, PIECES, W>, dim3(blocks), THREADS, 2 * bytes,
-                     *j);
+    wk_launch_shared(c, rgb_weights_kernel<TAPS, PIECES, W>, dim3(blocks), THREADS, 2 * bytes, *j);
 }
 
 template <int PIECES, int W>
@@ -525,8 +525,8 @@ static void launch(const wk_cuda_call *c, const wk_planes *j, bool transposed, u
         launch_from<3, PIECES, W>(c, j, blocks);
 }
 
-void wk_cuda_colours(const wk_cuda_call *c, const wk_planes *j, bool transposed, unsigned channels,
-                     unsigned blocks)
+void wk_cuda_rgb(const wk_cuda_call *c, const wk_planes *j, bool transposed, unsigned channels,
+                 unsigned blocks)
 {
     if (channels == 12)
         launch<3, 4>(c, j, transposed, blocks);
@@ -545,7 +545,7 @@ static void launch_gradient(const wk_cuda_call *c, const wk_planes_weights *j, u
         launch_weights<3, PIECES, W>(c, j, blocks);
 }
 
-void wk_cuda_colours_weights(const wk_cuda_call *c, const wk_planes_weights *j, unsigned blocks)
+void wk_cuda_rgb_weights(const wk_cuda_call *c, const wk_planes_weights *j, unsigned blocks)
 {
     if (j->columns == 12)
         launch_gradient<3, 4>(c, j, blocks);

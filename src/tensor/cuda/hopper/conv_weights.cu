@@ -6,11 +6,13 @@
 // which may begin anywhere, the columns as they lie.
 //
 // A block keeps its rows' sums in registers over all its tiles, and copies the next tile while it
-// multiplies one. Groups of tiles are summed apart, and the groups added in order.
+// multiplies one. The sum over places is split (split-K): blocks sum some of the tiles, and their
+// sums are added in order.
 #include "tensor/cuda/hopper/conv.cuh"
 #include "tensor/cuda/hopper/wgmma.cuh"
 
-enum { GROUP = 128, THREADS = WK_WEIGHTS_GROUPS * GROUP, STEP = 16 }; // places of an instruction
+enum { WARPGROUP = 128, THREADS = WK_WEIGHTS_WARPGROUPS * WARPGROUP };
+enum { STEP = 16 }; // places of an instruction
 enum { CHUNK_BYTES = 16, HALO = WK_PLANES_HALO, ROWS = WK_PLANES_ROWS };
 
 // Where the places of a tile begin.
@@ -18,16 +20,16 @@ typedef struct tables {
     unsigned x[ROWS + HALO], small[ROWS];
 } tables;
 
-// The warp group's part: its first rows in tiles of 64, and its places.
+// The warpgroup's part: its first rows in tiles of 64, and its places.
 typedef struct part {
-    unsigned first, places, place_groups;
+    unsigned first, places, place_warpgroups;
 } part;
 
 template <int TILES> static __device__ part part_of(const wk_planes_weights &j)
 {
-    unsigned group = threadIdx.x / GROUP, rows = group % j.row_groups;
-    return {(blockIdx.y * j.row_groups + rows) * TILES, group / j.row_groups,
-            WK_WEIGHTS_GROUPS / j.row_groups};
+    unsigned warpgroup = threadIdx.x / WARPGROUP, rows = warpgroup % j.row_warpgroups;
+    return {(blockIdx.y * j.row_warpgroups + rows) * TILES, warpgroup / j.row_warpgroups,
+            WK_WEIGHTS_WARPGROUPS / j.row_warpgroups};
 }
 
 // Where a lane reads a chunk of rows in the copy: its quarter of the warp has the chunk or the next
@@ -67,7 +69,7 @@ static __device__ void multiply(const part &a, const unsigned (&rows)[TILES], un
                                 uint64_t columns, sums<COLS, TILES> &sum)
 {
 #pragma unroll 1
-    for (unsigned step = a.places; step < ROWS / STEP; step += a.place_groups) {
+    for (unsigned step = a.places; step < ROWS / STEP; step += a.place_warpgroups) {
         unsigned left[TILES][4];
 #pragma unroll
         for (int i = 0; i < TILES; i++)
@@ -86,8 +88,8 @@ static __device__ void store(const wk_planes_weights &j, const part &a,
                              const sums<COLS, TILES> &sum)
 {
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-    size_t group = blockIdx.x * a.place_groups + a.places;
-    wk_ptr<float> to = j.sums + group * j.chunks * 8 * j.columns;
+    size_t split = blockIdx.x * a.place_warpgroups + a.places;
+    wk_ptr<float> to = j.sums + split * j.chunks * 8 * j.columns;
 #pragma unroll
     for (int t = 0; t < TILES; t++)
 #pragma unroll

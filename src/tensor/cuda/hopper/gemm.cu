@@ -7,11 +7,11 @@
 #include "tensor/cuda/hopper/gemm_resident_weights.cuh"
 #include "tensor/cuda/hopper/tensor_map.cuh"
 
-// The copying thread.
-template <int GROUPS, int N, bool K_MAJOR, bool SLOPES>
-static __device__ void bring(const hopper_job &j, unsigned memory, unsigned full, unsigned empty)
+// The producer thread.
+template <int WARPGROUPS, int N, bool K_MAJOR, bool SLOPES>
+static __device__ void produce(const hopper_job &j, unsigned memory, unsigned full, unsigned empty)
 {
-    typedef tile<GROUPS, N, K_MAJOR, SLOPES> T;
+    typedef tile<WARPGROUPS, N, K_MAJOR, SLOPES> T;
     unsigned rank = cluster_rank(), stage = 0, round = 0;
     for (unsigned t = blockIdx.x / CLUSTER; t < j.tiles; t += gridDim.x / CLUSTER) {
         place at = place_of<T>(j, t, N);
@@ -44,19 +44,20 @@ static __device__ void bring(const hopper_job &j, unsigned memory, unsigned full
     }
 }
 
-// A multiplying warpgroup.
-template <int GROUPS, int N, bool K_MAJOR, bool SLOPES>
+// A consumer warpgroup.
+template <int WARPGROUPS, int N, bool K_MAJOR, bool SLOPES>
 static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned full, unsigned empty,
                                 float *pieces)
 {
-    typedef tile<GROUPS, N, K_MAJOR, SLOPES> T;
-    unsigned warp = __shfl_sync(~0u, threadIdx.x / 32, 0), group = warp / 4, stage = 0, round = 0;
+    typedef tile<WARPGROUPS, N, K_MAJOR, SLOPES> T;
+    unsigned warp = __shfl_sync(~0u, threadIdx.x / 32, 0), warpgroup = warp / 4, stage = 0,
+             round = 0;
     float *piece = pieces + warp * 16 * T::PITCH;
     unsigned buffer = shared_address(pieces) + warp * T::BUFFERS * T::BUFFER;
     unsigned ready = empty + 8 * (T::STAGES + warp), parity = 0;
     for (unsigned t = blockIdx.x / CLUSTER; t < j.tiles; t += gridDim.x / CLUSTER) {
         place at = place_of<T>(j, t, N);
-        patch mine = {at.row + warp * 16, at.col, at.stack};
+        warp_tile mine = {at.row + warp * 16, at.col, at.stack};
         float d[N / 2];
         int add = 0;
         unsigned held = 0; // the stage that products in flight still read, if add
@@ -64,7 +65,7 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
             unsigned term = segment == j.segments, blocks = j.blocks[term];
             for (unsigned block = 0; block < blocks; block++) {
                 unsigned from = memory + stage * T::STAGE;
-                uint64_t a = describe_k_major(from + group * 64 * K_BLOCK * 2);
+                uint64_t a = describe_k_major(from + warpgroup * 64 * K_BLOCK * 2);
                 uint64_t b = K_MAJOR ? describe_k_major(from + T::BYTES_A)
                                      : describe_n_major<K_BLOCK>(from + T::BYTES_A);
                 const int step_a = K_STEP * 2 >> 4;
@@ -74,7 +75,7 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                 multiply_steps<STEPS, K_MAJOR>(d, a, b, step_a, step_b, add);
                 // Alone, a warpgroup issues the next products before it waits for the last; two
                 // fill each other's gaps, and the ring refills sooner.
-                if (GROUPS > 1) {
+                if (WARPGROUPS > 1) {
                     wk_wgmma_wait<0>();
                     release(empty + 8 * stage);
                 } else if (add) {
@@ -92,7 +93,7 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
                 }
             }
         }
-        if (GROUPS == 1) {
+        if (WARPGROUPS == 1) {
             wk_wgmma_wait<0>();
             release(empty + 8 * held);
         }
@@ -127,11 +128,11 @@ static __device__ void multiply(const hopper_job &j, unsigned memory, unsigned f
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
-template <int GROUPS, int N, bool K_MAJOR, bool SLOPES>
-__global__ void __launch_bounds__(tile<GROUPS, N, K_MAJOR, SLOPES>::THREADS, 1)
+template <int WARPGROUPS, int N, bool K_MAJOR, bool SLOPES>
+__global__ void __launch_bounds__(tile<WARPGROUPS, N, K_MAJOR, SLOPES>::THREADS, 1)
     hopper_kernel(const __grid_constant__ hopper_job j)
 {
-    typedef tile<GROUPS, N, K_MAJOR, SLOPES> T;
+    typedef tile<WARPGROUPS, N, K_MAJOR, SLOPES> T;
     extern __shared__ char raw[];
     char *memory = whole_memory(raw);
     float *pieces = (float *)(memory + T::STAGES * T::STAGE);
@@ -139,7 +140,7 @@ __global__ void __launch_bounds__(tile<GROUPS, N, K_MAJOR, SLOPES>::THREADS, 1)
     if (threadIdx.x == 0) {
         for (unsigned i = 0; i < T::STAGES; i++) {
             wk_barrier_init(full + 8 * i, 1);
-            wk_barrier_init(empty + 8 * i, CLUSTER * GROUPS);
+            wk_barrier_init(empty + 8 * i, CLUSTER * WARPGROUPS);
         }
         for (unsigned i = 0; i < T::WARPS; i++)
             wk_barrier_init(empty + 8 * (T::STAGES + i), 1);
@@ -147,15 +148,15 @@ __global__ void __launch_bounds__(tile<GROUPS, N, K_MAJOR, SLOPES>::THREADS, 1)
     }
     cluster_sync();
     wk_begin();
-    // The shuffle tells the compiler that the value is warp-uniform. The copying warpgroup gives
-    // its registers to two multiplying ones; one has enough.
-    if (__shfl_sync(~0u, threadIdx.x / 32, 0) >= 4 * GROUPS) {
-        if (GROUPS > 1) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        if (threadIdx.x == 128 * GROUPS)
-            bring<GROUPS, N, K_MAJOR, SLOPES>(j, shared_address(memory), full, empty);
+    // The shuffle tells the compiler that the value is warp-uniform. The producer warpgroup gives
+    // its registers to two consumers; one has enough.
+    if (__shfl_sync(~0u, threadIdx.x / 32, 0) >= 4 * WARPGROUPS) {
+        if (WARPGROUPS > 1) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (threadIdx.x == 128 * WARPGROUPS)
+            produce<WARPGROUPS, N, K_MAJOR, SLOPES>(j, shared_address(memory), full, empty);
     } else {
-        if (GROUPS > 1) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-        multiply<GROUPS, N, K_MAJOR, SLOPES>(j, shared_address(memory), full, empty, pieces);
+        if (WARPGROUPS > 1) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        multiply<WARPGROUPS, N, K_MAJOR, SLOPES>(j, shared_address(memory), full, empty, pieces);
     }
     __syncwarp();
     cluster_sync(); // no block exits while the other may still write to its shared memory
@@ -182,20 +183,20 @@ static bool map_term(map_maker make, const wk_hopper_product *p, int i, unsigned
     return encode(make, &a, &j->a[i]) && encode(make, &b, &j->b[i]);
 }
 
-// The maps of what is read and written by the copy engine at the end of a tile.
+// The maps of what the epilogue loads and stores by TMA.
 static bool map_results(map_maker make, const wk_hopper_product *p, unsigned cols, hopper_job *j)
 {
     enum { ROWS = 16 };
-    operand_map o = {p->out.half, j->stacks, p->m, p->n, p->n, p->m * p->n, ROWS, cols};
+    operand_map o = {p->out.bf16, j->stacks, p->m, p->n, p->n, p->m * p->n, ROWS, cols};
     if (j->kind <= EPILOGUE_SLOPE_SUMS && !encode(make, &o, &j->out_map)) return false;
-    o.x = p->y.half;
+    o.x = p->y.bf16;
     return !has_slopes(j->kind) || encode(make, &o, &j->y_map);
 }
 
-template <int GROUPS, int N, bool K_MAJOR, bool SLOPES = K_MAJOR>
+template <int WARPGROUPS, int N, bool K_MAJOR, bool SLOPES = K_MAJOR>
 static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, map_maker make)
 {
-    typedef tile<GROUPS, N, K_MAJOR, SLOPES> T;
+    typedef tile<WARPGROUPS, N, K_MAJOR, SLOPES> T;
     hopper_job j = {};
     for (int i = 0; i < p->terms; i++)
         if (!map_term(make, p, i, T::ROWS, N, &j)) return false;
@@ -206,7 +207,7 @@ static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, map_maker 
     j.tiles_n = (j.n + N - 1) / N;
     j.tiles = (j.m + CLUSTER * T::ROWS - 1) / (CLUSTER * T::ROWS) * j.stacks * j.tiles_n;
     j.elu = p->activation == WK_ELU;
-    j.slope = (p->y.x || p->y.half) && p->slope == WK_ELU;
+    j.slope = (p->y.x || p->y.bf16) && p->slope == WK_ELU;
     j.stride_bias = (unsigned)p->stride_bias;
     j.bias = p->bias;
     j.add = p->add;
@@ -215,7 +216,8 @@ static bool launch(const wk_cuda_call *c, const wk_hopper_product *p, map_maker 
     j.sums = p->sums;
     j.kind = kind_of(p);
     if (!map_results(make, p, T::PART, &j)) return false;
-    launch_clusters(c, hopper_kernel<GROUPS, N, K_MAJOR, SLOPES>, j.tiles, T::THREADS, T::TOTAL, j);
+    launch_clusters(c, hopper_kernel<WARPGROUPS, N, K_MAJOR, SLOPES>, j.tiles, T::THREADS, T::TOTAL,
+                    j);
     return true;
 }
 

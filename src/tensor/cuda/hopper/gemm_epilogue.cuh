@@ -13,7 +13,7 @@ static inline epilogue_kind kind_of(const wk_hopper_product *p)
     bool elu = p->activation == WK_ELU, slope = p->slope == WK_ELU;
     if (p->n % 8 != 0) return EPILOGUE_PAIRS;
     if (!p->out.x && !p->add && !slope) return elu ? EPILOGUE_ELU : EPILOGUE_BIAS;
-    if (!p->out.x && !p->add && !p->bias && !elu && p->y.half && p->transpose_b)
+    if (!p->out.x && !p->add && !p->bias && !elu && p->y.bf16 && p->transpose_b)
         return p->sums ? EPILOGUE_SLOPE_SUMS : EPILOGUE_SLOPE;
     return elu || slope ? EPILOGUE_ANY : EPILOGUE_SUM;
 }
@@ -36,20 +36,20 @@ static __device__ inline float4 slope4(float4 v, float4 y)
 }
 
 // Results of a warp: sixteen rows from `row` on, of columns from `col` on, in matrix `stack`.
-struct patch {
+struct warp_tile {
     unsigned row, col, stack;
 };
 
 // Eight neighbouring results of a lane, and of the rows STEP and more below: sixteen rows of COLS
 // results are a warp's, in rows of PITCH in its piece of shared memory.
 template <int COLS, int PITCH> struct eights {
-    enum { GROUPS = COLS / 8, STEP = 32 / GROUPS, COUNT = 16 / STEP };
+    enum { EIGHTS = COLS / 8, STEP = 32 / EIGHTS, COUNT = 16 / STEP };
     unsigned row, col, stack; // of the first
     unsigned in_row, in_col;  // in the warp's sixteen rows
 
-    __device__ eights(const patch &p)
-        : row(p.row + threadIdx.x % 32 / GROUPS), col(p.col + threadIdx.x % GROUPS * 8),
-          stack(p.stack), in_row(threadIdx.x % 32 / GROUPS), in_col(threadIdx.x % GROUPS * 8)
+    __device__ eights(const warp_tile &p)
+        : row(p.row + threadIdx.x % 32 / EIGHTS), col(p.col + threadIdx.x % EIGHTS * 8),
+          stack(p.stack), in_row(threadIdx.x % 32 / EIGHTS), in_col(threadIdx.x % EIGHTS * 8)
     {
     }
 
@@ -91,7 +91,8 @@ static __device__ inline wk_eight eight_at(const float *x, unsigned at)
 // Plain sums of an even number of columns, whose rows begin at 8 bytes: neighbouring lanes have
 // neighbouring pairs.
 template <int COLS, int PITCH>
-static __device__ inline void finish_pairs(const hopper_job &j, const float *piece, const patch &p)
+static __device__ inline void finish_pairs(const hopper_job &j, const float *piece,
+                                           const warp_tile &p)
 {
     enum { PAIRS = COLS / 2, STEP = 32 / PAIRS, COUNT = 16 / STEP };
     unsigned pair = threadIdx.x % PAIRS, in_row = threadIdx.x % 32 / PAIRS;
@@ -111,7 +112,8 @@ static __device__ inline void finish_pairs(const hopper_job &j, const float *pie
 
 // Whatever there is, in little code.
 template <int COLS, int PITCH>
-static __device__ inline void finish_any(const hopper_job &j, const float *piece, const patch &p)
+static __device__ inline void finish_any(const hopper_job &j, const float *piece,
+                                         const warp_tile &p)
 {
     eights<COLS, PITCH> e(p);
     wk_eight bias = bias_at(j, e.stack, e.col);
@@ -132,7 +134,8 @@ static __device__ inline void finish_any(const hopper_job &j, const float *piece
 }
 
 template <int COLS, int PITCH>
-static __device__ inline void finish_sums(const hopper_job &j, const float *piece, const patch &p)
+static __device__ inline void finish_sums(const hopper_job &j, const float *piece,
+                                          const warp_tile &p)
 {
     eights<COLS, PITCH> e(p);
     wk_eight bias = bias_at(j, e.stack, e.col);
@@ -150,7 +153,7 @@ static __device__ inline void finish_sums(const hopper_job &j, const float *piec
 // All columns from FIRST on, chunk after chunk through the warp's piece of shared memory.
 template <class T, epilogue_kind KIND, int FIRST, int N>
 static __device__ inline void write(const hopper_job &j, float (&d)[N / 2], float *piece,
-                                    const patch &p)
+                                    const warp_tile &p)
 {
     if constexpr (FIRST < N) {
         constexpr int COLS = N - FIRST < T::CHUNK ? N - FIRST : T::CHUNK;
@@ -186,7 +189,7 @@ template <int LEFT> static __device__ inline void wait_stores_read(void)
 
 template <class T>
 static __device__ inline void request_slopes(const hopper_job &j, unsigned buffer, unsigned ready,
-                                             const patch &p)
+                                             const warp_tile &p)
 {
     if (threadIdx.x % 32 != 0) return;
     asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
@@ -218,7 +221,7 @@ struct biases {
 static __device__ inline float2 slope_pair(float a, float b, unsigned y)
 {
     __nv_bfloat162 low = __hmin2_nan(*(__nv_bfloat162 *)&y, __float2bfloat162_rn(0.0f));
-    float2 of = wk_two_floats(*(unsigned *)&low);
+    float2 of = wk_unpack_bf16(*(unsigned *)&low);
     return make_float2(a * (of.x + 1.0f), b * (of.y + 1.0f));
 }
 
@@ -230,7 +233,7 @@ static __device__ inline float2 finish_two(float a, float b, float2 bias, unsign
     a += bias.x;
     b += bias.y;
     if (KIND == EPILOGUE_ELU)
-        return make_float2(wk_activate_half(WK_ELU, a), wk_activate_half(WK_ELU, b));
+        return make_float2(wk_activate_bf16(WK_ELU, a), wk_activate_bf16(WK_ELU, b));
     return make_float2(a, b);
 }
 
@@ -238,7 +241,7 @@ template <epilogue_kind KIND>
 static __device__ inline unsigned finish_pair(float a, float b, float2 bias, unsigned y)
 {
     float2 two = finish_two<KIND>(a, b, bias, y);
-    return wk_two_halves(two.x, two.y);
+    return wk_pack_bf16(two.x, two.y);
 }
 
 // Sums over the warp's sixteen rows of eight times eight columns, of which a lane has a pair of
@@ -268,7 +271,7 @@ static __device__ inline float2 sum_rows(const float2 (&v)[8])
 // The sums of BLOCKS times eight columns from p on, of which a lane has `rows`.
 template <int BLOCKS>
 static __device__ inline void put_sums(const hopper_job &j, const float2 (&rows)[BLOCKS],
-                                       const patch &p)
+                                       const warp_tile &p)
 {
     unsigned lane = threadIdx.x % 32, chunks = (j.m + WK_HOPPER_SUMMED - 1) / WK_HOPPER_SUMMED;
     size_t at = (size_t)(p.stack * chunks + p.row / WK_HOPPER_SUMMED) * j.n;
@@ -292,7 +295,7 @@ static __device__ inline unsigned load_word(unsigned address)
     return word;
 }
 
-static __device__ inline void send(const CUtensorMap *map, unsigned from, const patch &p)
+static __device__ inline void send(const CUtensorMap *map, unsigned from, const warp_tile &p)
 {
     asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], "
                  "[%1];\n"
@@ -303,7 +306,7 @@ static __device__ inline void send(const CUtensorMap *map, unsigned from, const 
 
 template <class T, epilogue_kind KIND, int N>
 static __device__ inline void write_parts(const hopper_job &j, float (&d)[N / 2], unsigned buffer,
-                                          const patch &p)
+                                          const warp_tile &p)
 {
     enum { BLOCKS = T::PART / 8, ROW = T::PART * 2 };
     unsigned lane = threadIdx.x % 32, at = lane / 4 * ROW + lane % 4 * 4;
@@ -311,7 +314,7 @@ static __device__ inline void write_parts(const hopper_job &j, float (&d)[N / 2]
 #pragma unroll
     for (int part = 0; part < T::PARTS; part++) {
         unsigned from = buffer + part % T::BUFFERS * T::BUFFER, word[2 * BLOCKS];
-        patch mine = {p.row, p.col + part * T::PART, p.stack};
+        warp_tile mine = {p.row, p.col + part * T::PART, p.stack};
         biases columns(j, p.stack, mine.col);
         float2 rows[BLOCKS];
 #pragma unroll
@@ -325,8 +328,8 @@ static __device__ inline void write_parts(const hopper_job &j, float (&d)[N / 2]
             }
             float2 upper = finish_two<KIND>(of[0], of[1], bias, y[0]);
             float2 lower = finish_two<KIND>(of[2], of[3], bias, y[1]);
-            word[2 * i] = wk_two_halves(upper.x, upper.y);
-            word[2 * i + 1] = wk_two_halves(lower.x, lower.y);
+            word[2 * i] = wk_pack_bf16(upper.x, upper.y);
+            word[2 * i + 1] = wk_pack_bf16(lower.x, lower.y);
             rows[i] = make_float2(upper.x + lower.x, upper.y + lower.y);
         }
         if (KIND == EPILOGUE_SLOPE_SUMS) put_sums<BLOCKS>(j, rows, mine);

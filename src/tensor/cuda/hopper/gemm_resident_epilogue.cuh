@@ -35,7 +35,7 @@ template <bool K_MAJOR> static __device__ inline unsigned column_of(int eight)
 }
 
 template <bool K_MAJOR>
-static __device__ inline void load_biases(const resident_result &r, const patch &p,
+static __device__ inline void load_biases(const resident_result &r, const warp_tile &p,
                                           float2 (&bias)[COLS / 8])
 {
     const float *from = r.bias.at() + p.stack * r.stride_bias + p.col;
@@ -51,7 +51,7 @@ static __device__ inline void load_biases(const resident_result &r, const patch 
 struct chunk_rows {
     unsigned at, left, eight, eights; // of the upper row; rows and eights
 
-    __device__ chunk_rows(const resident_result &r, const patch &p)
+    __device__ chunk_rows(const resident_result &r, const warp_tile &p)
     {
         unsigned row = p.row + threadIdx.x % 32 / 4;
         eights = r.n / 8;
@@ -72,7 +72,7 @@ struct chunk_rows {
     }
 };
 
-static __device__ inline void load_slopes(const resident_result &r, const patch &p,
+static __device__ inline void load_slopes(const resident_result &r, const warp_tile &p,
                                           uint4 (&y)[CHUNKS])
 {
     chunk_rows rows(r, p);
@@ -166,7 +166,7 @@ template <> struct epilogue_inputs<EPILOGUE_SLOPE> {
 
 template <bool K_MAJOR, epilogue_kind KIND>
 static __device__ inline void finish(const resident_result &r, const float (&d)[COLS / 2],
-                                     const epilogue_inputs<KIND> &with, const patch &p)
+                                     const epilogue_inputs<KIND> &with, const warp_tile &p)
 {
     chunk_rows rows(r, p);
 #pragma unroll

@@ -16,8 +16,8 @@ enum {
     STEPS_MAX = 25, // of terms
     BLOCKS_MAX = (STEPS_MAX + STEPS - 1) / STEPS,
     RING_STAGE = TILE * K_BLOCK * 2,
-    GROUPS = 2, // that multiply
-    THREADS = 128 * (GROUPS + 1),
+    WARPGROUPS = 2, // that multiply
+    THREADS = 128 * (WARPGROUPS + 1),
 };
 
 static_assert(STEPS_MAX * K_STEP == WK_RESIDENT_TERMS_MAX, "as the choice of a tile has it");
@@ -63,17 +63,17 @@ template <bool K_MAJOR> struct resident_room {
         }
         for (unsigned i = 0; i < BLOCKS_MAX; i++) {
             wk_barrier_init(there + 8 * i, 1);
-            wk_barrier_init(read + 8 * i, GROUPS);
+            wk_barrier_init(read + 8 * i, WARPGROUPS);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
 };
 
 // The tiles of a cluster.
-struct piece {
+struct tile_range {
     unsigned begin, end;
 
-    __device__ explicit piece(const resident_job &j)
+    __device__ explicit tile_range(const resident_job &j)
     {
         unsigned clusters = gridDim.x / CLUSTER, mine = blockIdx.x / CLUSTER;
         unsigned each = j.tiles / clusters, more = j.tiles % clusters;
@@ -82,11 +82,11 @@ struct piece {
     }
 };
 
-// A tile, and the tiles of its member in the piece.
-struct spot {
+// A tile, and the tiles of its member in the range.
+struct tile_position {
     unsigned row, stack, first, end;
 
-    __device__ spot(const resident_job &j, const piece &p, unsigned t)
+    __device__ tile_position(const resident_job &j, const tile_range &p, unsigned t)
     {
         stack = t / j.tiles_m;
         unsigned start = stack * j.tiles_m, limit = start + j.tiles_m;
@@ -101,12 +101,12 @@ static __device__ inline bool is_whole(const resident_job &j, unsigned block)
     return block + 1 < j.terms.count || j.terms.tail == STEPS;
 }
 
-// The copying thread.
+// The producer thread.
 
 // Columns `box` and some terms of b, of whose transpose each matrix has n rows.
 template <bool K_MAJOR>
-static __device__ inline void bring_box(const CUtensorMap (&map)[2], unsigned to, unsigned ready,
-                                        unsigned box, int k, int matrix, int n)
+static __device__ inline void load_box(const CUtensorMap (&map)[2], unsigned to, unsigned ready,
+                                       unsigned box, int k, int matrix, int n)
 {
     int col = (int)(cluster_rank() * COLS + box * N_BOX);
     if (!K_MAJOR)
@@ -118,9 +118,9 @@ static __device__ inline void bring_box(const CUtensorMap (&map)[2], unsigned to
 }
 
 template <bool K_MAJOR>
-static __device__ inline void bring_weights(const resident_job &j,
-                                            const resident_room<K_MAJOR> &room, unsigned block,
-                                            unsigned stack)
+static __device__ inline void load_weights(const resident_job &j,
+                                           const resident_room<K_MAJOR> &room, unsigned block,
+                                           unsigned stack)
 {
     typedef resident_room<K_MAJOR> R;
     bool whole = is_whole(j, block);
@@ -129,27 +129,27 @@ static __device__ inline void bring_weights(const resident_job &j,
     barrier_expect(ready, parts * (whole ? R::BLOCK : R::STEP));
     for (unsigned part = 0; part < parts; part++, to += R::STEP)
         for (unsigned box = 0; box < R::BOXES; box++)
-            bring_box<K_MAJOR>(whole ? j.block : j.step, to + box * N_BOX * terms * 2, ready, box,
-                               (int)(block * K_BLOCK + part * K_STEP), (int)(stack * j.move_b),
-                               (int)j.result.n);
+            load_box<K_MAJOR>(whole ? j.block : j.step, to + box * N_BOX * terms * 2, ready, box,
+                              (int)(block * K_BLOCK + part * K_STEP), (int)(stack * j.move_b),
+                              (int)j.result.n);
 }
 
 template <bool K_MAJOR>
-static __device__ void bring(const resident_job &j, const resident_room<K_MAJOR> &room)
+static __device__ void produce(const resident_job &j, const resident_room<K_MAJOR> &room)
 {
     enum { HALF = TILE / CLUSTER, PREFETCH = 1 };
     unsigned rank = cluster_rank(), loads = 0;
-    piece mine(j);
+    tile_range mine(j);
     ring_place<resident_room<K_MAJOR>::STAGES> at;
     for (unsigned t = mine.begin; t < mine.end; t++) {
-        spot s(j, mine, t);
+        tile_position s(j, mine, t);
         bool fresh = t == s.first;
         if (j.result.y && t + PREFETCH < s.end)
             prefetch(&j.y, (int)(rank * COLS), (int)(s.row + PREFETCH * TILE), (int)s.stack);
         for (unsigned block = 0; block < j.terms.count; block++, at.move()) {
             if (fresh) {
                 wk_barrier_wait(room.read + 8 * block, (loads & 1) ^ 1);
-                bring_weights(j, room, block, s.stack);
+                load_weights(j, room, block, s.stack);
             }
             unsigned ready = room.full + 8 * at.stage;
             wk_barrier_wait(room.empty + 8 * at.stage, (at.round & 1) ^ 1);
@@ -163,14 +163,14 @@ static __device__ void bring(const resident_job &j, const resident_room<K_MAJOR>
 }
 
 // Waits until the other warpgroup has issued all its products.
-static __device__ inline void wait_turn(unsigned group)
+static __device__ inline void wait_turn(unsigned warpgroup)
 {
-    asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "n"(128 * GROUPS) : "memory");
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + warpgroup), "n"(128 * WARPGROUPS) : "memory");
 }
 
-static __device__ inline void pass_turn(unsigned group)
+static __device__ inline void pass_turn(unsigned warpgroup)
 {
-    asm volatile("bar.arrive %0, %1;" ::"r"(1 + (group ^ 1)), "n"(128 * GROUPS) : "memory");
+    asm volatile("bar.arrive %0, %1;" ::"r"(1 + (warpgroup ^ 1)), "n"(128 * WARPGROUPS) : "memory");
 }
 
 template <bool K_MAJOR, int COUNT>
@@ -211,21 +211,21 @@ static __device__ inline void give_back(unsigned stage, unsigned weights, unsign
         wk_barrier_arrive(weights);
 }
 
-// A multiplying warpgroup.
+// A consumer warpgroup.
 template <bool K_MAJOR, epilogue_kind KIND>
 static __device__ void multiply(const resident_job &j, const resident_room<K_MAJOR> &room)
 {
     typedef resident_room<K_MAJOR> R;
-    unsigned warp = __shfl_sync(~0u, threadIdx.x / 32, 0), group = warp / 4;
+    unsigned warp = __shfl_sync(~0u, threadIdx.x / 32, 0), warpgroup = warp / 4;
     unsigned count = j.terms.count;
-    piece mine(j);
+    tile_range mine(j);
     unsigned first_stack = mine.begin / j.tiles_m;
     epilogue_inputs<KIND> with;
-    for (unsigned t = mine.begin + group; t < mine.end; t += GROUPS) {
-        spot s(j, mine, t);
-        patch at = {s.row + warp % 4 * 16, cluster_rank() * COLS, s.stack};
-        bool fresh = t < s.first + GROUPS, last = t + GROUPS >= s.end;
-        unsigned times = last ? (s.end - s.first == 1 ? GROUPS : 1) : 0, held = 0;
+    for (unsigned t = mine.begin + warpgroup; t < mine.end; t += WARPGROUPS) {
+        tile_position s(j, mine, t);
+        warp_tile at = {s.row + warp % 4 * 16, cluster_rank() * COLS, s.stack};
+        bool fresh = t < s.first + WARPGROUPS, last = t + WARPGROUPS >= s.end;
+        unsigned times = last ? (s.end - s.first == 1 ? WARPGROUPS : 1) : 0, held = 0;
         ring_place<R::STAGES> place((t - mine.begin) * count);
         float d[COLS / 2];
         if constexpr (KIND == EPILOGUE_SLOPE)
@@ -233,7 +233,7 @@ static __device__ void multiply(const resident_job &j, const resident_room<K_MAJ
         else if (fresh)
             load_biases<K_MAJOR>(j.result, at, with.bias);
         // Every stage before this tile's has been filled then, so that phases cannot be mistaken.
-        if (t > mine.begin) wait_turn(group);
+        if (t > mine.begin) wait_turn(warpgroup);
         for (unsigned block = 0; block < count; block++, place.move()) {
             if (fresh) wk_barrier_wait(room.there + 8 * block, (s.stack - first_stack) & 1);
             wk_barrier_wait(room.full + 8 * place.stage, place.round & 1);
@@ -243,7 +243,7 @@ static __device__ void multiply(const resident_job &j, const resident_room<K_MAJ
             if (block > 0) give_back(room.empty + 8 * held, room.read + 8 * (block - 1), times);
             held = place.stage;
         }
-        if (t + 1 < mine.end) pass_turn(group);
+        if (t + 1 < mine.end) pass_turn(warpgroup);
         wk_wgmma_wait<0>();
         wk_wgmma_hold(d);
         give_back(room.empty + 8 * held, room.read + 8 * (count - 1), times);
@@ -261,9 +261,9 @@ __global__ void __launch_bounds__(THREADS, 1)
     cluster_sync();
     wk_begin();
     // The shuffle tells the compiler that the value is warp-uniform.
-    if (__shfl_sync(~0u, threadIdx.x / 32, 0) >= 4 * GROUPS) {
+    if (__shfl_sync(~0u, threadIdx.x / 32, 0) >= 4 * WARPGROUPS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        if (threadIdx.x == 128 * GROUPS) bring<K_MAJOR>(j, room);
+        if (threadIdx.x == 128 * WARPGROUPS) produce<K_MAJOR>(j, room);
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         multiply<K_MAJOR, KIND>(j, room);
@@ -290,7 +290,7 @@ static bool map_operands(map_maker make, const wk_hopper_product *p, resident_jo
     (p->transpose_b ? step.box_cols : step.box_rows) = K_STEP;
     j->move_a = t->stride_a ? 1 : 0;
     j->move_b = t->stride_b ? 1 : 0;
-    operand_map y = {p->y.half, p->stacks, p->m, p->n, p->n, p->m * p->n, TILE, COLS};
+    operand_map y = {p->y.bf16, p->stacks, p->m, p->n, p->n, p->m * p->n, TILE, COLS};
     if (!encode(make, &a, &j->a) || (y.x && !encode(make, &y, &j->y))) return false;
     if (!p->transpose_b)
         return encode(make, &block, &j->block[0]) && encode(make, &step, &j->step[0]);
@@ -316,7 +316,7 @@ bool wk_hopper_multiply_resident(const wk_cuda_call *c, const wk_hopper_product 
     j.tiles = j.tiles_m * (unsigned)p->stacks;
     j.terms = blocks_of_terms(p->term[0].k);
     j.result = {(unsigned)p->m, (unsigned)p->n, (unsigned)p->stride_bias,
-                p->bias,        p->y.half,      p->out.half};
+                p->bias,        p->y.bf16,      p->out.bf16};
     epilogue_kind kind = kind_of(p);
     if (kind == EPILOGUE_SLOPE)
         launch<true, EPILOGUE_SLOPE>(c, j);

@@ -51,14 +51,14 @@ static __host__ __device__ constexpr bool has_slopes(epilogue_kind kind)
 }
 
 // How a tile lies in shared memory; SLOPES: there is room for what slopes are computed from.
-template <int GROUPS, int N, bool K_MAJOR, bool SLOPES = K_MAJOR> struct tile {
+template <int WARPGROUPS, int N, bool K_MAJOR, bool SLOPES = K_MAJOR> struct tile {
     enum {
-        ROWS = 64 * GROUPS,
+        ROWS = 64 * WARPGROUPS,
         BOXES = (N + N_BOX - 1) / N_BOX,
         BYTES_A = ROWS * K_BLOCK * 2,
         BYTES_B = (K_MAJOR ? N : BOXES * N_BOX) * K_BLOCK * 2,
         STAGE = BYTES_A + BYTES_B,
-        WARPS = 4 * GROUPS,
+        WARPS = 4 * WARPGROUPS,
         // A warp's bf16 results are stored in parts: of 128 bytes a row, swizzled, where that
         // divides the row; else halves, whose rows begin in different banks. Slopes need a buffer
         // for each part.
@@ -74,7 +74,7 @@ template <int GROUPS, int N, bool K_MAJOR, bool SLOPES = K_MAJOR> struct tile {
         FIT = (SHARED - 2048 - STAGING) / STAGE,
         STAGES = FIT < 8 ? FIT : 8,
         TOTAL = 1024 + STAGES * STAGE + STAGING + (2 * STAGES + WARPS) * 8,
-        THREADS = 128 * GROUPS + 128,
+        THREADS = 128 * WARPGROUPS + 128,
     };
     static_assert(STAGES >= 3 && (int)TOTAL <= (int)SHARED, "no room for the ring");
 };

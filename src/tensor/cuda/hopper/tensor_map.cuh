@@ -67,8 +67,8 @@ static bool encode(map_maker make, const operand_map *o, CUtensorMap *map)
                      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-// As encode, for fetch5. A box has the rows of four neighbouring groups of `columns` rows, in
-// pairs: the first two rows of each group, then the next two of each, and so on. The matrices of a
+// As encode, for fetch5. A box has the rows of four neighbouring blocks of `columns` rows, in
+// pairs: the first two rows of each block, then the next two of each, and so on. The matrices of a
 // stack follow each other and count as one: where a box goes on beyond the last row of one, the
 // columns of the product that it makes are dropped.
 static inline bool encode_transposed(map_maker make, const operand_map *o, unsigned columns,

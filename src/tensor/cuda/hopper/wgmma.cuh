@@ -1,5 +1,5 @@
-// Matrix products of a warp group on capability 9.0 (wgmma): 64 rows by N columns over 16 terms,
-// both operands from shared memory. The copy engine brings operands of products swizzled. Without
+// Matrix products of a warpgroup on capability 9.0 (wgmma): 64 rows by N columns over 16 terms,
+// both operands from shared memory. TMA loads the operands of products swizzled. Without
 // swizzling a chunk is 8 neighbouring bf16 numbers, and chunks of neighbouring places are
 // contiguous: any place can be the first of an operand, which is what lets a convolution read its
 // taps from one copy of an image.
@@ -88,7 +88,7 @@ static __device__ inline void wk_copy_bulk(unsigned to, const void *from, unsign
 }
 
 // d = a b, or d += a b where `add` is not 0, for 64 rows and N = 2 * (numbers of d) columns spread
-// over the warp group: number i of a lane is row warp * 16 + lane / 4 + i / 2 % 2 * 8 and column
+// over the warpgroup: number i of a lane is row warp * 16 + lane / 4 + i / 2 % 2 * 8 and column
 // i / 4 * 8 + lane % 4 * 2 + i % 2. TA and TB: the operand's chunks run along rows or columns
 // instead of along the sum.
 

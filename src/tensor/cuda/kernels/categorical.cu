@@ -1,5 +1,6 @@
-// Uniform numbers and categorical variables: a warp for each group of logits. Groups have 16 to 32
-// classes, so a lane mostly holds one class; longer groups are read again instead of kept.
+// Uniform numbers and categorical variables: a warp for each variable. Variables have 16 to 32
+// classes, so a lane mostly holds one class; the logits of longer ones are read again instead of
+// kept.
 //
 // A draw must be the CPU's: the same function of the same bits, its sum over classes taken one by
 // one. All other sums go by the warp's tree.
@@ -32,7 +33,7 @@ void wk_cuda_call_uniform(const wk_cuda_call *c)
     });
 }
 
-static __device__ float group_max(unsigned n, const float *x, unsigned lane)
+static __device__ float variable_max(unsigned n, const float *x, unsigned lane)
 {
     float best = -INFINITY;
     for (unsigned i = lane; i < n; i += 32)
@@ -47,22 +48,22 @@ typedef struct normaliser {
 
 static __device__ normaliser normaliser_of(unsigned n, const float *x, unsigned lane)
 {
-    normaliser z = {group_max(n, x, lane), 0};
+    normaliser z = {variable_max(n, x, lane), 0};
     for (unsigned i = lane; i < n; i += 32)
         z.sum += wk_weightf(x[i] - z.max);
     z.sum = wk_warp_sum(z.sum);
     return z;
 }
 
-// Groups and classes of logits [..,C].
-static wk_rows groups_of(const wk_cuda_call *c)
+// Variables and classes of logits [..,C].
+static wk_rows variables_of(const wk_cuda_call *c)
 {
     return wk_rows_of(wk_call_input_shape(c, 0), 1);
 }
 
 void wk_cuda_call_softmax(const wk_cuda_call *c)
 {
-    wk_rows r = groups_of(c);
+    wk_rows r = variables_of(c);
     unsigned n = (unsigned)r.cols;
     wk_ptr<const float> x = wk_call_in(c, 0);
     wk_ptr<float> y = wk_call_out(c, 0);
@@ -75,8 +76,8 @@ void wk_cuda_call_softmax(const wk_cuda_call *c)
     });
 }
 
-// Groups whose classes come in fours, four a thread: the lanes of a group are neighbours, and a
-// warp has as many groups as fit.
+// Variables whose classes come in fours, four a thread: the lanes of a variable are neighbours, and
+// a warp has as many variables as fit.
 static bool comes_in_fours(size_t classes)
 {
     return classes % 4 == 0 && classes >= 4 && classes <= 4 * 32;
@@ -85,18 +86,19 @@ static bool comes_in_fours(size_t classes)
 // Where a thread's four classes lie, counted from its row's or the tensor's beginning; `real` is
 // false for lanes that are left over.
 struct four_place {
-    unsigned group, quad;
+    unsigned variable, quad;
     bool real;
 };
 
 static __device__ inline four_place place_of(unsigned warp, unsigned lane, unsigned lanes,
-                                             unsigned groups)
+                                             unsigned variables)
 {
-    unsigned each = 32 / lanes, slot = lane / lanes, group = warp * each + slot;
-    return {group, group * lanes + (lane - slot * lanes), slot < each && group < groups};
+    unsigned each = 32 / lanes, slot = lane / lanes, variable = warp * each + slot;
+    return {variable, variable * lanes + (lane - slot * lanes),
+            slot < each && variable < variables};
 }
 
-// Joins what the lanes of a group have; the same in each.
+// Joins what the lanes of a variable have; the same in each.
 template <class F> static __device__ inline float lane_join(float x, unsigned lanes, F join)
 {
     if ((lanes & (lanes - 1)) == 0) {
@@ -124,9 +126,9 @@ static __device__ inline float lane_max(float x, unsigned lanes)
 static void softmax_grad4(const wk_cuda_call *c, wk_rows r, wk_ptr<const float4> y, wk_terms dy,
                           wk_out dx)
 {
-    unsigned lanes = (unsigned)r.cols / 4, groups = (unsigned)r.rows, each = 32 / lanes;
-    wk_cuda_warps(c, (groups + each - 1) / each, [=] __device__(unsigned i, unsigned lane) {
-        four_place at = place_of(i, lane, lanes, groups);
+    unsigned lanes = (unsigned)r.cols / 4, variables = (unsigned)r.rows, each = 32 / lanes;
+    wk_cuda_warps(c, (variables + each - 1) / each, [=] __device__(unsigned i, unsigned lane) {
+        four_place at = place_of(i, lane, lanes, variables);
         float4 p = make_float4(0, 0, 0, 0), d = p;
         if (at.real) {
             p = y[at.quad];
@@ -141,7 +143,7 @@ static void softmax_grad4(const wk_cuda_call *c, wk_rows r, wk_ptr<const float4>
 
 void wk_cuda_call_softmax_grad(const wk_cuda_call *c)
 {
-    wk_rows r = groups_of(c);
+    wk_rows r = variables_of(c);
     unsigned n = (unsigned)r.cols;
     wk_ptr<const float> y = wk_call_in(c, 0);
     wk_terms dy = wk_call_terms(c, 1);
@@ -187,10 +189,10 @@ static __device__ int count_below(bool real, float sum, float threshold)
 }
 
 // The rule of wk_cpu_sample_onehot.
-static __device__ void sample_group(unsigned n, const float *x, float u, wk_out onehot,
-                                    float *probs, unsigned lane)
+static __device__ void sample_variable(unsigned n, const float *x, float u, wk_out onehot,
+                                       float *probs, unsigned lane)
 {
-    float max = group_max(n, x, lane), total = 0, sum = 0;
+    float max = variable_max(n, x, lane), total = 0, sum = 0;
     unsigned drawn = 0;
     float weight = weight_of(n, x, max, lane), mine = running_sum(weight, lane, &total);
     if (n <= 32) {
@@ -211,20 +213,20 @@ static __device__ void sample_group(unsigned n, const float *x, float u, wk_out 
     }
 }
 
-// Many groups of N classes: a thread for each, which keeps its weights in registers. The block's
+// Many variables of N classes: a thread for each, which keeps its weights in registers. The block's
 // logits come and go through shared memory, in rows that do not share banks. What is drawn is the
-// same as by sample_group.
+// same as by sample_variable.
 enum { SAMPLERS = 64 };
 
 template <unsigned N>
-static __global__ void sample_kernel(unsigned groups, wk_ptr<const uint64_t> key,
+static __global__ void sample_kernel(unsigned variables, wk_ptr<const uint64_t> key,
                                      wk_ptr<const uint64_t> counter, wk_ptr<const float> x,
                                      wk_out onehot, wk_ptr<float> probs)
 {
     __shared__ float row[SAMPLERS][N + 1];
     __shared__ unsigned drawn[SAMPLERS];
     wk_begin();
-    unsigned first = blockIdx.x * SAMPLERS, count = min(groups - first, (unsigned)SAMPLERS) * N;
+    unsigned first = blockIdx.x * SAMPLERS, count = min(variables - first, (unsigned)SAMPLERS) * N;
     size_t begin = (size_t)first * N;
     if (count == SAMPLERS * N) {
         float4 v[N / 4]; // all loads in flight at once
@@ -246,7 +248,7 @@ static __global__ void sample_kernel(unsigned groups, wk_ptr<const uint64_t> key
     }
     __syncthreads();
     unsigned g = first + threadIdx.x;
-    if (g < groups) {
+    if (g < variables) {
         float weight[N], max = -INFINITY, total = 0, sum = 0;
         unsigned below = 0;
 #pragma unroll
@@ -274,13 +276,13 @@ static __global__ void sample_kernel(unsigned groups, wk_ptr<const uint64_t> key
     }
 }
 
-// Whether there is such a kernel for these groups.
+// Whether there is such a kernel for these variables.
 static bool sample_many(const wk_cuda_call *c, wk_rows r)
 {
     enum { MANY = 4096 };
     void (*kernel)(unsigned, wk_ptr<const uint64_t>, wk_ptr<const uint64_t>, wk_ptr<const float>,
                    wk_out, wk_ptr<float>) = NULL;
-#define MODEL(name, hidden, deter, groups, classes, forward, backward, together)                   \
+#define MODEL(name, hidden, deter, variables, classes, forward, backward, together)                \
     if (r.cols == classes) kernel = sample_kernel<classes>;
 #include "tensor/cuda/passes/model_sizes.def"
 #undef MODEL
@@ -295,7 +297,7 @@ static bool sample_many(const wk_cuda_call *c, wk_rows r)
 
 void wk_cuda_call_sample_onehot(const wk_cuda_call *c)
 {
-    wk_rows r = groups_of(c);
+    wk_rows r = variables_of(c);
     if (sample_many(c, r)) return;
     unsigned n = (unsigned)r.cols;
     wk_ptr<const uint64_t> key = c->key;
@@ -306,14 +308,14 @@ void wk_cuda_call_sample_onehot(const wk_cuda_call *c)
     wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
         size_t at = (size_t)g * n;
         float u = wk_unit_float(wk_random_word(*key, *counter, g));
-        sample_group(n, x + at, u, onehot + at, probs + at, lane);
+        sample_variable(n, x + at, u, onehot + at, probs + at, lane);
     });
 }
 
 // The first class whose logit is the largest.
-static __device__ unsigned group_mode(unsigned n, const float *x, unsigned lane)
+static __device__ unsigned variable_mode(unsigned n, const float *x, unsigned lane)
 {
-    float max = group_max(n, x, lane);
+    float max = variable_max(n, x, lane);
     for (unsigned i = lane; i - lane < n; i += 32) {
         unsigned equal = __ballot_sync(0xffffffffu, i < n && x[i] == max);
         if (equal) return i - lane + (unsigned)__ffs((int)equal) - 1;
@@ -323,21 +325,21 @@ static __device__ unsigned group_mode(unsigned n, const float *x, unsigned lane)
 
 void wk_cuda_call_mode_onehot(const wk_cuda_call *c)
 {
-    wk_rows r = groups_of(c);
+    wk_rows r = variables_of(c);
     unsigned n = (unsigned)r.cols;
     wk_ptr<const float> x = wk_call_in(c, 0);
     wk_ptr<float> y = wk_call_out(c, 0);
     wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
         size_t at = (size_t)g * n;
-        unsigned mode = group_mode(n, x + at, lane);
+        unsigned mode = variable_mode(n, x + at, lane);
         for (unsigned i = lane; i < n; i += 32)
             y[at + i] = i == mode ? 1.0f : 0.0f;
     });
 }
 
-// Logits [..,V,C] as rows of V groups of C classes.
+// Logits [..,V,C] as rows of V variables of C classes.
 typedef struct categorical {
-    unsigned rows, groups, classes;
+    unsigned rows, variables, classes;
 } categorical;
 
 static categorical categorical_of(const wk_cuda_call *c)
@@ -349,15 +351,15 @@ static categorical categorical_of(const wk_cuda_call *c)
     return k;
 }
 
-// The sum of value(g) over the groups of a row: a block's warps take groups in turn, and their
-// totals are added in order. The first thread has the result.
-template <class F> static __device__ double sum_groups(unsigned groups, F value)
+// The sum of value(g) over the variables of a row: a block's warps take variables in turn, and
+// their totals are added in order. The first thread has the result.
+template <class F> static __device__ double sum_variables(unsigned variables, F value)
 {
     enum { WARPS = WK_CUDA_THREADS / 32 };
     __shared__ double part[WARPS];
     unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     double total = 0;
-    for (unsigned g = warp; g < groups; g += WARPS)
+    for (unsigned g = warp; g < variables; g += WARPS)
         total += value(g, lane);
     if (lane == 0) part[warp] = total;
     __syncthreads();
@@ -367,7 +369,7 @@ template <class F> static __device__ double sum_groups(unsigned groups, F value)
     return total;
 }
 
-static __device__ float group_entropy(unsigned n, const float *x, unsigned lane)
+static __device__ float variable_entropy(unsigned n, const float *x, unsigned lane)
 {
     normaliser z = normaliser_of(n, x, lane);
     float scale = 1.0f / z.sum, shift = z.max + wk_logf(z.sum), sum = 0;
@@ -376,11 +378,11 @@ static __device__ float group_entropy(unsigned n, const float *x, unsigned lane)
     return -wk_warp_sum(sum);
 }
 
-// A block takes a row of such groups.
+// A block takes a row of such variables.
 static unsigned row_warps(categorical k)
 {
     unsigned each = 32 / (k.classes / 4);
-    return (k.groups + each - 1) / each;
+    return (k.variables + each - 1) / each;
 }
 
 static bool rows_come_in_fours(categorical k, wk_ptr<const void> a, wk_ptr<const void> b)
@@ -393,8 +395,8 @@ static bool rows_come_in_fours(categorical k, wk_ptr<const void> a, wk_ptr<const
 static __device__ inline four_place row_place(categorical k)
 {
     unsigned lanes = k.classes / 4;
-    four_place at = place_of(threadIdx.x / 32, threadIdx.x % 32, lanes, k.groups);
-    at.quad += blockIdx.x * k.groups * lanes;
+    four_place at = place_of(threadIdx.x / 32, threadIdx.x % 32, lanes, k.variables);
+    at.quad += blockIdx.x * k.variables * lanes;
     return at;
 }
 
@@ -430,16 +432,16 @@ static __device__ inline four probabilities4(const four &x, unsigned lanes, floa
     return p;
 }
 
-// Adds up what the groups of a row have, group after group; `value` is the same in all lanes of
-// one.
+// Adds up what the variables of a row have, variable after variable; `value` is the same in all
+// lanes of one.
 static __device__ inline void put_row(float *y, categorical k, const four_place &at, float value)
 {
     __shared__ float part[WK_CUDA_THREADS];
-    if (at.real && threadIdx.x % 32 % (k.classes / 4) == 0) part[at.group] = value;
+    if (at.real && threadIdx.x % 32 % (k.classes / 4) == 0) part[at.variable] = value;
     __syncthreads();
     if (threadIdx.x > 0) return;
     double total = 0;
-    for (unsigned g = 0; g < k.groups; g++)
+    for (unsigned g = 0; g < k.variables; g++)
         total += (double)part[g];
     y[blockIdx.x] = (float)total;
 }
@@ -515,9 +517,9 @@ void wk_cuda_call_entropy(const wk_cuda_call *c)
         return;
     }
     wk_cuda_blocks(c, k.rows, [=] __device__(unsigned r) {
-        const float *row = x + (size_t)r * k.groups * k.classes;
-        double total = sum_groups(k.groups, [&](unsigned g, unsigned lane) {
-            return group_entropy(k.classes, row + (size_t)g * k.classes, lane);
+        const float *row = x + (size_t)r * k.variables * k.classes;
+        double total = sum_variables(k.variables, [&](unsigned g, unsigned lane) {
+            return variable_entropy(k.classes, row + (size_t)g * k.classes, lane);
         });
         if (threadIdx.x == 0) y[r] = (float)total;
     });
@@ -540,8 +542,8 @@ static __device__ divergence divergence_of(unsigned n, const float *post, const 
     return d;
 }
 
-static __device__ float group_kl(unsigned n, const float *post, const float *prior, divergence d,
-                                 unsigned lane)
+static __device__ float variable_kl(unsigned n, const float *post, const float *prior, divergence d,
+                                    unsigned lane)
 {
     float scale = 1.0f / d.p.sum, sum = 0;
     for (unsigned i = lane; i < n; i += 32)
@@ -559,10 +561,10 @@ void wk_cuda_call_kl(const wk_cuda_call *c)
         return;
     }
     wk_cuda_blocks(c, k.rows, [=] __device__(unsigned r) {
-        double total = sum_groups(k.groups, [&](unsigned g, unsigned lane) {
-            size_t at = ((size_t)r * k.groups + g) * k.classes;
+        double total = sum_variables(k.variables, [&](unsigned g, unsigned lane) {
+            size_t at = ((size_t)r * k.variables + g) * k.classes;
             divergence d = divergence_of(k.classes, post + at, prior + at, lane);
-            return group_kl(k.classes, post + at, prior + at, d, lane);
+            return variable_kl(k.classes, post + at, prior + at, d, lane);
         });
         if (threadIdx.x == 0) y[r] = (float)total;
     });
@@ -575,10 +577,10 @@ void wk_cuda_call_kl_dp(const wk_cuda_call *c)
     unsigned n = k.classes;
     wk_ptr<const float> post = wk_call_in(c, 0), prior = wk_call_in(c, 1), dy = wk_call_in(c, 2);
     wk_ptr<float> dpost = wk_call_out(c, 0);
-    wk_cuda_warps(c, (size_t)k.rows * k.groups, [=] __device__(unsigned g, unsigned lane) {
+    wk_cuda_warps(c, (size_t)k.rows * k.variables, [=] __device__(unsigned g, unsigned lane) {
         size_t at = (size_t)g * n;
         divergence d = divergence_of(n, post + at, prior + at, lane);
-        float kl = group_kl(n, post + at, prior + at, d, lane), down = dy[g / k.groups];
+        float kl = variable_kl(n, post + at, prior + at, d, lane), down = dy[g / k.variables];
         float scale = 1.0f / d.p.sum;
         for (size_t i = at + lane; i < at + n; i += 32) {
             float p = wk_weightf(post[i] - d.p.max) * scale;
@@ -594,10 +596,10 @@ void wk_cuda_call_kl_dq(const wk_cuda_call *c)
     unsigned n = k.classes;
     wk_ptr<const float> post = wk_call_in(c, 0), prior = wk_call_in(c, 1), dy = wk_call_in(c, 2);
     wk_ptr<float> dprior = wk_call_out(c, 0);
-    wk_cuda_warps(c, (size_t)k.rows * k.groups, [=] __device__(unsigned g, unsigned lane) {
+    wk_cuda_warps(c, (size_t)k.rows * k.variables, [=] __device__(unsigned g, unsigned lane) {
         size_t at = (size_t)g * n;
         normaliser p = normaliser_of(n, post + at, lane), q = normaliser_of(n, prior + at, lane);
-        float p_scale = 1.0f / p.sum, q_scale = 1.0f / q.sum, down = dy[g / k.groups];
+        float p_scale = 1.0f / p.sum, q_scale = 1.0f / q.sum, down = dy[g / k.variables];
         for (size_t i = at + lane; i < at + n; i += 32)
             dprior[i] = down * (wk_weightf(prior[i] - q.max) * q_scale -
                                 wk_weightf(post[i] - p.max) * p_scale);

@@ -1,20 +1,20 @@
-// Convolutions as matrix products over patches, for what no other kernel does. Images are taken a
-// block at a time, small enough that a block's patches stay in the second-level cache between the
-// kernel that collects them and the product that reads them. In bf16, patches are rounded as they
-// are collected.
+// Convolutions as matrix products over patches (im2col), for what no other kernel does. Images are
+// taken a block at a time, small enough that a block's patches stay in the second-level cache
+// between the kernel that collects them and the product that reads them. In bf16, patches are
+// rounded as they are collected.
 //
 // Collecting copies runs: with NHWC a patch is `kernel` contiguous runs of kernel * large_c
-// numbers. Its adjoint is written as a gather: every number of the large image adds its terms in a
-// fixed order. Weight gradients are summed over groups of images apart, for more parallel work, and
-// then over groups.
+// numbers. Its adjoint (col2im) is written as a gather: every number of the large image adds its
+// terms in a fixed order. Weight gradients are split over the images (split-K) for more parallel
+// work, and the sums added.
 #include "tensor/cuda/kernels/conv.cuh"
 #include "tensor/cuda/runtime/stream_context.cuh"
 
 // Bytes of patches in one block of images; the cache holds 60 MB on an H200.
 enum { BLOCK_BYTES = 48 << 20 };
 // Products of weight gradients that run at once on a multiprocessor, in tiles of 128 by 128, and
-// groups at most.
-enum { TILES = 2, GROUPS_MAX = 128 };
+// splits at most.
+enum { TILES = 2, K_SPLITS_MAX = 128 };
 
 // A 1x1 small side has one patch, the whole image: a plain product without copying.
 static bool is_plain(const wk_conv_sizes *z)
@@ -178,7 +178,7 @@ static void convolve(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_
         wk_ptr<float> out = y + first * z->small_count;
         collect_block(c, z, images, x.x + first * z->large_count, patches);
         wk_cuda_product p = product_of((size_t)images * z->pixels, z->small_c, z->patch);
-        p.half_a = in_bf16(c);
+        p.bf16_a = in_bf16(c);
         (void)wk_cuda_gemm(c, &p, collected(c, patches), w, out);
         finish(c, images * z->small_count, z->small_c, bias, out);
     }
@@ -261,31 +261,32 @@ static void convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, w
     }
 }
 
-// How weight gradients are cut: `groups` sums side by side, each over `images` images of a block.
+// How the sum of a weight gradient is split: into `k_splits` sums, each over `images` images of a
+// block.
 typedef struct weight_cut {
-    unsigned groups, images;
+    unsigned k_splits, images;
 } weight_cut;
 
 static weight_cut cut_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned block)
 {
     unsigned tiles = divide_up(z->patch, 128) * divide_up(z->small_c, 128);
-    unsigned groups = TILES * (unsigned)c->processors / tiles;
-    groups = groups < 1 ? 1 : groups > GROUPS_MAX ? GROUPS_MAX : groups;
-    if (groups > block) groups = block;
-    weight_cut cut = {groups, block / groups};
+    unsigned k_splits = TILES * (unsigned)c->processors / tiles;
+    k_splits = k_splits < 1 ? 1 : k_splits > K_SPLITS_MAX ? K_SPLITS_MAX : k_splits;
+    if (k_splits > block) k_splits = block;
+    weight_cut cut = {k_splits, block / k_splits};
     return cut;
 }
 
-// Adds (or begins) the sums of `groups` groups of `images` images each.
-static void sum_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned groups,
+// Adds (or begins) `k_splits` sums over `images` images each.
+static void sum_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned k_splits,
                         unsigned images, wk_ptr<const void> patches, wk_in small, bool accumulate,
                         wk_ptr<float> sums)
 {
-    if (groups == 0 || images == 0) return;
+    if (k_splits == 0 || images == 0) return;
     wk_cuda_product p = product_of(z->patch, z->small_c, (size_t)images * z->pixels);
-    p.stacks = groups;
+    p.stacks = k_splits;
     p.transpose_a = true;
-    p.half_a = in_bf16(c);
+    p.bf16_a = in_bf16(c);
     p.stride_a = p.k * z->patch;
     p.stride_b = p.k * z->small_c;
     p.stride_c = z->weights;
@@ -305,21 +306,21 @@ static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, wk_i
     }
     size_t image = (size_t)z->pixels * z->patch; // numbers of an image's patches
     weight_cut cut = cut_weights(c, z, block_images(z, patch_width(c)));
-    unsigned block = cut.groups * cut.images;
+    unsigned block = cut.k_splits * cut.images;
     wk_ptr<void> patches = wk_cuda_scratch(c, block * image * patch_width(c));
     wk_ptr<float> sums =
-        cut.groups == 1 ? dw : wk_cuda_scratch_of<float>(c, cut.groups * z->weights);
+        cut.k_splits == 1 ? dw : wk_cuda_scratch_of<float>(c, cut.k_splits * z->weights);
     for (unsigned first = 0; first < z->batch; first += block) {
         unsigned images = z->batch - first < block ? z->batch - first : block;
-        unsigned groups = images / cut.images, done = groups * cut.images;
+        unsigned k_splits = images / cut.images, done = k_splits * cut.images;
         wk_in small = y + first * z->small_count;
         collect_block(c, z, images, x.x + first * z->large_count, patches);
-        sum_weights(c, z, groups, cut.images, patches, small, first > 0, sums);
-        // What is left of the last block is less than a group; it goes to the first sum.
+        sum_weights(c, z, k_splits, cut.images, patches, small, first > 0, sums);
+        // What is left of the last block is less than a split; it goes to the first sum.
         sum_weights(c, z, 1, images - done, patches.as<char>() + done * image * patch_width(c),
                     small + done * z->small_count, true, sums);
     }
-    if (cut.groups > 1) wk_cuda_column_sums(c, 1, cut.groups, z->weights, 1, sums, dw);
+    if (cut.k_splits > 1) wk_cuda_column_sums(c, 1, cut.k_splits, z->weights, 1, sums, dw);
 }
 
 void wk_cuda_conv_members(const wk_cuda_call *c, wk_conv_function *f)

@@ -7,8 +7,8 @@
 //               large pixels (their coordinates modulo the stride) is a product of its own, with
 //               only the kernel's taps of that class. Where all classes have as many taps they
 //               read the same small pixels, and are the columns of one product
-//   WEIGHTS     patch by small_c, over all small pixels; these are cut into groups that are summed
-//               apart, and the groups are added in order
+//   WEIGHTS     patch by small_c, over all small pixels, split into parts that are summed apart
+//               (split-K), whose sums are added in order
 //
 // All sums are in float32 and in a fixed order.
 #include "tensor/cuda/kernels/conv_tiles.cuh"
@@ -48,7 +48,7 @@ wk_ptr<const __nv_bfloat16> wk_cuda_pad_rgb(const wk_cuda_call *c, size_t pixels
     wk_cuda_each(c, pixels, [=] __device__(unsigned i) {
         size_t at = (size_t)i * 3;
         y.at<uint2>()[i] =
-            make_uint2(wk_two_halves(x[at], x[at + 1]), wk_two_halves(x[at + 2], 0.0f));
+            make_uint2(wk_pack_bf16(x[at], x[at + 1]), wk_pack_bf16(x[at + 2], 0.0f));
     });
     return y;
 }
@@ -71,7 +71,7 @@ static wk_ptr<const __nv_bfloat16> four_weights(const wk_cuda_call *c, const wk_
 static wk_ptr<const __nv_bfloat16> large_side(const wk_cuda_call *c, const wk_conv_sizes *z,
                                               wk_in x)
 {
-    if (z->large_c != WK_CONV_RGB) return wk_cuda_half(c, x, z->batch * z->large_count);
+    if (z->large_c != WK_CONV_RGB) return wk_cuda_bf16_copy(c, x, z->batch * z->large_count);
     return wk_cuda_pad_rgb(c, (size_t)z->batch * z->large * z->large, {x.x, NULL});
 }
 
@@ -101,7 +101,7 @@ static conv_job job_of(const wk_cuda_call *c, const wk_conv_sizes *z, wk_ptr<con
 static void choose_store(conv_job *j, unsigned channels)
 {
     bool quick = j->act == WK_IDENTITY || (j->act == WK_ELU && !j->y);
-    j->chunks = quick && channels % CHUNK == 0 && aligned(j->y) && aligned(j->half);
+    j->chunks = quick && channels % CHUNK == 0 && aligned(j->y) && aligned(j->y_bf16);
 }
 
 // Lets the kernel write the bf16 copy too, or alone, where it writes all of the output.
@@ -110,7 +110,7 @@ static void store_both(const wk_cuda_call *c, size_t count, conv_job *j)
     if (count != wk_call_count(c)) return;
     wk_out out = wk_call_store(c, 0);
     j->y = out.x;
-    j->half = out.half;
+    j->y_bf16 = out.bf16;
 }
 
 // y = act(conv(x, w) + bias), large to small.
@@ -120,7 +120,8 @@ static void convolve(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_
     wk_conv_sizes read = wk_conv_as_read(z);
     conv_job j = job_of(c, &read, bias, y);
     j.left = large_side(c, z, x);
-    j.right = z->large_c == WK_CONV_RGB ? four_weights(c, z, w.x) : wk_cuda_half(c, w, z->weights);
+    j.right =
+        z->large_c == WK_CONV_RGB ? four_weights(c, z, w.x) : wk_cuda_bf16_copy(c, w, z->weights);
     store_both(c, z->batch * z->small_count, &j);
     choose_store(&j, z->small_c);
     launch_for<FORWARD>(c, j, j.pixels, 1);
@@ -131,8 +132,8 @@ static void convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, w
                                 wk_ptr<const float> bias, wk_ptr<float> y)
 {
     conv_job j = job_of(c, z, bias, y);
-    j.left = wk_cuda_half(c, x, z->batch * z->small_count);
-    j.right = wk_cuda_half(c, w, z->weights);
+    j.left = wk_cuda_bf16_copy(c, x, z->batch * z->small_count);
+    j.right = wk_cuda_bf16_copy(c, w, z->weights);
     store_both(c, z->batch * z->large_count, &j);
     choose_store(&j, z->large_c);
     unsigned length = class_of(z, 0).length; // the first class is the largest
@@ -142,17 +143,16 @@ static void convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, w
     launch_for<TRANSPOSED>(c, j, z->batch * length * length, j.joined ? 1 : classes);
 }
 
-// The groups' sums [group][patch][small_c], where there are several, or the one, without a fourth
-// colour.
+// Adds the sums [split][patch][small_c], where there are several, and leaves out the fourth colour.
 static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const wk_conv_sizes *read,
-                           unsigned groups, wk_ptr<const float> sums, wk_ptr<float> dw)
+                           unsigned k_splits, wk_ptr<const float> sums, wk_ptr<float> dw)
 {
     if (z->large_c != WK_CONV_RGB) {
-        if (groups > 1) wk_cuda_column_sums(c, 1, groups, z->weights, 1, sums, dw);
+        if (k_splits > 1) wk_cuda_column_sums(c, 1, k_splits, z->weights, 1, sums, dw);
         return;
     }
     wk_ptr<float> four = wk_cuda_scratch_of<float>(c, read->weights);
-    wk_cuda_column_sums(c, 1, groups, read->weights, 1, sums, four);
+    wk_cuda_column_sums(c, 1, k_splits, read->weights, 1, sums, four);
     unsigned width = z->small_c;
     wk_cuda_each(c, z->weights, [=] __device__(unsigned i) {
         unsigned row = i / width, pixel = row / 3;
@@ -160,19 +160,19 @@ static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z, const 
     });
 }
 
-// Groups of places that are summed apart, so that one run fills the device. A population fills it
+// Into how many parts the sum is split, so that one run fills the device. A population fills it
 // with fewer, whose sums take less time to write and add: as many as make the rounds of blocks
 // shortest.
-static unsigned weight_groups(const wk_cuda_call *c, unsigned tiles, unsigned steps)
+static unsigned choose_k_splits(const wk_cuda_call *c, unsigned tiles, unsigned steps)
 {
     enum { AROUND = 8 }; // steps that a block's beginning and end, and its sums, take as long as
     const unsigned blocks = 4 * (unsigned)c->processors, at_once = 3 * (unsigned)c->processors;
-    unsigned most = tiles < blocks ? blocks / tiles : 1, best = 1, least = 0xffffffffu;
-    if (c->members == 1) return most;
-    for (unsigned groups = 1; groups <= most; groups++) {
-        unsigned rounds = (tiles * (unsigned)c->members * groups + at_once - 1) / at_once;
-        unsigned time = rounds * ((steps + groups - 1) / groups + AROUND);
-        if (time < least) least = time, best = groups;
+    unsigned max_splits = tiles < blocks ? blocks / tiles : 1, best = 1, min_time = 0xffffffffu;
+    if (c->members == 1) return max_splits;
+    for (unsigned k_splits = 1; k_splits <= max_splits; k_splits++) {
+        unsigned rounds = (tiles * (unsigned)c->members * k_splits + at_once - 1) / at_once;
+        unsigned time = rounds * ((steps + k_splits - 1) / k_splits + AROUND);
+        if (time < min_time) min_time = time, best = k_splits;
     }
     return best;
 }
@@ -184,17 +184,17 @@ static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, wk_i
     conv_job j = job_of(c, &read, NULL, dw);
     j.act = WK_IDENTITY;
     j.left = large_side(c, z, large);
-    j.right = wk_cuda_half(c, small, z->batch * z->small_count);
+    j.right = wk_cuda_bf16_copy(c, small, z->batch * z->small_count);
     unsigned tiles = (read.patch + ROWS - 1) / ROWS * ((z->small_c + 95) / 96);
-    unsigned steps = (j.pixels + DEPTH - 1) / DEPTH, groups = weight_groups(c, tiles, steps);
-    unsigned group_steps = (steps + groups - 1) / groups;
-    j.group = group_steps * DEPTH;
-    groups = (steps + group_steps - 1) / group_steps;
-    if (groups > 1 || z->large_c == WK_CONV_RGB)
-        j.y = wk_cuda_scratch_of<float>(c, groups * read.weights);
+    unsigned steps = (j.pixels + DEPTH - 1) / DEPTH, k_splits = choose_k_splits(c, tiles, steps);
+    unsigned split_steps = (steps + k_splits - 1) / k_splits;
+    j.split_pixels = split_steps * DEPTH;
+    k_splits = (steps + split_steps - 1) / split_steps;
+    if (k_splits > 1 || z->large_c == WK_CONV_RGB)
+        j.y = wk_cuda_scratch_of<float>(c, k_splits * read.weights);
     choose_store(&j, z->small_c);
-    launch_for<WEIGHTS>(c, j, read.patch, groups);
-    finish_weights(c, z, &read, groups, j.y, dw);
+    launch_for<WEIGHTS>(c, j, read.patch, k_splits);
+    finish_weights(c, z, &read, k_splits, j.y, dw);
 }
 
 void wk_cuda_conv_direct(const wk_cuda_call *c)

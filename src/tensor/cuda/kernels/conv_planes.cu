@@ -40,7 +40,7 @@ static wk_planes_image large_planes(const wk_conv_sizes *z, const wk_conv_planes
 
 // Images of four colours, the last zero: a chunk is two neighbouring pixels, and the chunk below it
 // belongs to the same place.
-static wk_planes_image large_colours(const wk_conv_sizes *z)
+static wk_planes_image large_rgb(const wk_conv_sizes *z)
 {
     wk_planes_image x = places_of(z, z->large / 2);
     unsigned line = z->large * (WK_CONV_RGB + 1);
@@ -69,7 +69,7 @@ static wk_planes_image small_plane(const wk_conv_sizes *z, const wk_conv_planes 
 // place, or that there is none.
 typedef struct weights_order {
     unsigned kernel, large_c, small_c, columns, chunks, taps[2];
-    bool transposed, joined, coloured;
+    bool transposed, joined, rgb;
 } weights_order;
 
 static __device__ unsigned taps_of(const weights_order &o, unsigned kind)
@@ -82,7 +82,7 @@ static __device__ bool weight_at(const weights_order &o, unsigned kind, unsigned
 {
     unsigned down = kind / 2, right = kind % 2;
     if (n >= o.columns) return false;
-    if (!o.coloured && channel >= (o.transposed ? o.small_c : o.large_c)) return false;
+    if (!o.rgb && channel >= (o.transposed ? o.small_c : o.large_c)) return false;
     if (o.transposed) {
         unsigned index = o.joined ? n / o.large_c : 0;
         down += index / 2, right += index % 2;
@@ -92,7 +92,7 @@ static __device__ bool weight_at(const weights_order &o, unsigned kind, unsigned
         *place += channel;
         return true;
     }
-    if (!o.coloured) {
+    if (!o.rgb) {
         *place = (tap * o.large_c + channel) * o.small_c + n;
         return true;
     }
@@ -109,7 +109,7 @@ static void lay_out_weights(const wk_cuda_call *c, const wk_conv_sizes *z, bool 
     const wk_conv_planes *p = &j->p;
     weights_order o = {z->kernel,  z->large_c, z->small_c,
                        p->columns, p->chunks,  {p->taps[0], p->taps[1]},
-                       transposed, p->joined,  !transposed && p->coloured};
+                       transposed, p->joined,  !transposed && p->rgb};
     unsigned wide = wk_planes_columns(j), depth = WK_PLANES_DEPTH(wide);
     unsigned blocks = (p->columns + wide - 1) / wide;
     j->steps = (WK_PLANES_TERMS_OF(p->taps[0] * p->taps[0], p->chunks) + depth - 1) / depth;
@@ -130,8 +130,8 @@ static void lay_out_weights(const wk_cuda_call *c, const wk_conv_sizes *z, bool 
             bool real = at.real && weight_at(o, kind, at.tap, channel, n, &place);
             v[e] = real ? w[place] : 0.0f;
         }
-        y[i] = make_uint4(wk_two_halves(v[0], v[1]), wk_two_halves(v[2], v[3]),
-                          wk_two_halves(v[4], v[5]), wk_two_halves(v[6], v[7]));
+        y[i] = make_uint4(wk_pack_bf16(v[0], v[1]), wk_pack_bf16(v[2], v[3]),
+                          wk_pack_bf16(v[4], v[5]), wk_pack_bf16(v[6], v[7]));
     });
 }
 
@@ -146,8 +146,8 @@ static unsigned parts_of(const wk_planes *j, unsigned blocks)
 static void set_result(const wk_cuda_call *c, unsigned blocks, wk_planes *j)
 {
     j->elu = c->node->attrs.conv.activation == WK_ELU;
-    j->sloped = c->following;
-    j->out = wk_call_store(c + c->following, 0);
+    j->sloped = c->fused_next;
+    j->out = wk_call_store(c + c->fused_next, 0);
     if (!j->sloped) return;
     j->slope = wk_call_load(c + 1, 1);
     j->totals = wk_cuda_scratch_of<float>(c, (size_t)parts_of(j, blocks) * j->p.columns);
@@ -162,10 +162,10 @@ static void collect_totals(const wk_cuda_call *c, unsigned blocks, const wk_plan
 
 // The bf16 numbers of image i. What exists in bf16 alone may lie in a block that has floats of
 // something else.
-static wk_ptr<const __nv_bfloat16> half_image(const wk_cuda_call *c, int i, size_t count)
+static wk_ptr<const __nv_bfloat16> bf16_image(const wk_cuda_call *c, int i, size_t count)
 {
     wk_in x = wk_call_load(c, i);
-    return x.half ? x.half : wk_cuda_half(c, wk_call_operand(c, i), count);
+    return x.bf16 ? x.bf16 : wk_cuda_bf16_copy(c, wk_call_operand(c, i), count);
 }
 
 static wk_pixels pixels_of(const wk_cuda_call *c)
@@ -176,31 +176,31 @@ static wk_pixels pixels_of(const wk_cuda_call *c)
 
 // A member's blocks of hopper/conv_rgb.cu, as many as the device holds at once; 0 where other
 // kernels do it.
-static unsigned colours_blocks(const wk_cuda_call *c, const wk_conv_sizes *z)
+static unsigned rgb_blocks(const wk_cuda_call *c, const wk_conv_sizes *z)
 {
     bool transposed = wk_conv_is_transposed(c->node->op);
     const wk_pixels x = pixels_of(c);
-    bool aligned = (uintptr_t)x.numbers.x % 8 == 0 && (uintptr_t)x.numbers.half % 4 == 0 &&
+    bool aligned = (uintptr_t)x.numbers.x % 8 == 0 && (uintptr_t)x.numbers.bf16 % 4 == 0 &&
                    (uintptr_t)x.bytes % 2 == 0;
     assert(aligned || !x.bytes); // an input of its own
     if (!wk_conv_suits_rgb(z, transposed) || (!transposed && !aligned)) return 0;
-    unsigned tiles = z->batch * WK_COLOURS_WIDTH * WK_COLOURS_WIDTH / WK_PLANES_ROWS;
-    unsigned each = z->small_c <= 24 ? WK_COLOURS_NARROW : WK_COLOURS_WIDE;
-    unsigned most = each * (unsigned)c->processors / (unsigned)c->members;
-    if (most == 0) most = 1;
-    return tiles < most ? tiles : most;
+    unsigned tiles = z->batch * WK_RGB_WIDTH * WK_RGB_WIDTH / WK_PLANES_ROWS;
+    unsigned each = z->small_c <= 24 ? WK_RGB_NARROW : WK_RGB_WIDE;
+    unsigned max_blocks = each * (unsigned)c->processors / (unsigned)c->members;
+    if (max_blocks == 0) max_blocks = 1;
+    return tiles < max_blocks ? tiles : max_blocks;
 }
 
 static wk_planes_image image_of(const wk_cuda_call *c, const wk_conv_sizes *z, bool transposed,
                                 const wk_conv_planes *p, bool padded)
 {
-    bool coloured = !transposed && p->coloured;
+    bool rgb = !transposed && p->rgb;
     wk_planes_image image = transposed ? small_plane(z, p)
-                            : coloured ? large_colours(z)
+                            : rgb      ? large_rgb(z)
                                        : large_planes(z, p);
     size_t count = z->batch * (transposed ? z->small_count : z->large_count);
-    if (!coloured)
-        image.from = half_image(c, 0, count);
+    if (!rgb)
+        image.from = bf16_image(c, 0, count);
     else if (padded)
         image.from = wk_cuda_pad_rgb(c, count / WK_CONV_RGB, wk_call_load(c, 0));
     return image;
@@ -210,7 +210,7 @@ void wk_cuda_conv_planes(const wk_cuda_call *c)
 {
     const wk_conv_sizes z = wk_conv_measure(c->g, c->node);
     bool transposed = wk_conv_is_transposed(c->node->op);
-    unsigned blocks = colours_blocks(c, &z);
+    unsigned blocks = rgb_blocks(c, &z);
     wk_planes j = {};
     j.p = wk_conv_planes_of(&z, transposed);
     j.x = image_of(c, &z, transposed, &j.p, blocks == 0);
@@ -222,7 +222,7 @@ void wk_cuda_conv_planes(const wk_cuda_call *c)
     set_result(c, blocks, &j);
     if (blocks > 0) {
         if (!transposed) j.pixels = pixels_of(c);
-        wk_cuda_colours(c, &j, transposed, z.small_c, blocks);
+        wk_cuda_rgb(c, &j, transposed, z.small_c, blocks);
     } else {
         wk_cuda_planes(c, &j, transposed);
     }
@@ -232,27 +232,27 @@ void wk_cuda_conv_planes(const wk_cuda_call *c)
 // The row of sums that has a channel of a pixel's weights.
 typedef struct weights_rows {
     unsigned kernel, taps, chunks;
-    bool coloured;
+    bool rgb;
 } weights_rows;
 
 static __device__ unsigned sums_row(const weights_rows &o, unsigned pixel, unsigned channel)
 {
-    if (!o.coloured) return pixel * o.chunks * CHUNK + channel;
+    if (!o.rgb) return pixel * o.chunks * CHUNK + channel;
     unsigned down = pixel / o.kernel, right = pixel % o.kernel;
     unsigned chunk = (down / 2 * o.taps + right / 2) * 2 + down % 2;
     return chunk * CHUNK + right % 2 * (WK_CONV_RGB + 1) + channel;
 }
 
-// The sums of all groups, without the fourth colour and the channels that fill up chunks.
+// The sums of all splits, without the fourth colour and the channels that fill up chunks.
 static void finish_weights(const wk_cuda_call *c, const wk_conv_sizes *z,
-                           const wk_planes_weights *j, unsigned groups)
+                           const wk_planes_weights *j, unsigned k_splits)
 {
     wk_ptr<float> dw = wk_call_out(c, 0);
     size_t count = (size_t)j->chunks * CHUNK * j->columns;
-    if (count == z->weights) return wk_cuda_column_sums(c, 1, groups, count, 1, j->sums, dw);
+    if (count == z->weights) return wk_cuda_column_sums(c, 1, k_splits, count, 1, j->sums, dw);
     wk_ptr<float> padded = wk_cuda_scratch_of<float>(c, count);
-    wk_cuda_column_sums(c, 1, groups, count, 1, j->sums, padded);
-    weights_rows o = {z->kernel, j->p.taps[0], j->p.chunks, j->p.coloured};
+    wk_cuda_column_sums(c, 1, k_splits, count, 1, j->sums, padded);
+    weights_rows o = {z->kernel, j->p.taps[0], j->p.chunks, j->p.rgb};
     unsigned width = z->small_c, channels = z->large_c;
     wk_cuda_each(c, z->weights, [=] __device__(unsigned i) {
         unsigned row = i / width, pixel = row / channels;
@@ -268,44 +268,46 @@ static unsigned weights_blocks(const wk_cuda_call *c, const wk_planes_weights *j
 {
     unsigned few = j->w.columns <= 24 ? 3 : 1;
     unsigned at_once = j->row_tiles <= few ? 2 : 1; // of a multiprocessor, as registers allow
-    unsigned most = at_once * (unsigned)c->processors / ((unsigned)c->members * row_blocks);
-    if (most == 0) most = 1;
-    return j->tiles < most ? j->tiles : most;
+    unsigned max_blocks = at_once * (unsigned)c->processors / ((unsigned)c->members * row_blocks);
+    if (max_blocks == 0) max_blocks = 1;
+    return j->tiles < max_blocks ? j->tiles : max_blocks;
 }
 
-// How a gradient's rows and places are shared out; the groups that are summed apart.
-static unsigned sum_groups(const wk_cuda_call *c, wk_planes_weights *j)
+// Shares out the rows and places of a gradient, and launches it; how many sums there are (split-K).
+static unsigned launch_weights(const wk_cuda_call *c, wk_planes_weights *j)
 {
-    unsigned rows = (j->chunks + 7) / 8, each = (rows + WK_WEIGHTS_GROUPS - 1) / WK_WEIGHTS_GROUPS;
-    j->row_groups = rows == 1 ? 1 : WK_WEIGHTS_GROUPS;
+    unsigned rows = (j->chunks + 7) / 8,
+             each = (rows + WK_WEIGHTS_WARPGROUPS - 1) / WK_WEIGHTS_WARPGROUPS;
+    j->row_warpgroups = rows == 1 ? 1 : WK_WEIGHTS_WARPGROUPS;
     j->row_tiles = each <= 3 ? each : 5; // as registers allow
-    unsigned at_once = j->row_groups * j->row_tiles, row_blocks = (rows + at_once - 1) / at_once;
+    unsigned at_once = j->row_warpgroups * j->row_tiles,
+             row_blocks = (rows + at_once - 1) / at_once;
     unsigned blocks = weights_blocks(c, j, row_blocks);
-    unsigned groups = blocks * (WK_WEIGHTS_GROUPS / j->row_groups);
-    j->sums = wk_cuda_scratch_of<float>(c, (size_t)groups * j->chunks * CHUNK * j->columns);
+    unsigned k_splits = blocks * (WK_WEIGHTS_WARPGROUPS / j->row_warpgroups);
+    j->sums = wk_cuda_scratch_of<float>(c, (size_t)k_splits * j->chunks * CHUNK * j->columns);
     wk_cuda_planes_weights(c, j, blocks, row_blocks);
-    return groups;
+    return k_splits;
 }
 
 void wk_cuda_conv_weights(const wk_cuda_call *c)
 {
     const wk_conv_sizes z = wk_conv_measure(c->g, c->node);
-    unsigned blocks = colours_blocks(c, &z), groups = blocks;
+    unsigned blocks = rgb_blocks(c, &z), k_splits = blocks;
     wk_planes_weights j = {};
     j.p = wk_conv_planes_of(&z, false);
     j.w = wk_conv_weights_of(&z, &j.p);
     j.x = image_of(c, &z, false, &j.p, blocks == 0);
     j.small = small_plane(&z, &j.p);
-    j.small.from = half_image(c, 1, z.batch * z.small_count);
+    j.small.from = bf16_image(c, 1, z.batch * z.small_count);
     j.chunks = j.p.taps[0] * j.p.taps[0] * j.p.chunks;
     j.columns = z.small_c;
     j.tiles = (j.x.places + WK_PLANES_ROWS - 1) / WK_PLANES_ROWS;
     if (blocks > 0) {
         j.pixels = pixels_of(c);
-        j.sums = wk_cuda_scratch_of<float>(c, (size_t)groups * j.chunks * CHUNK * j.columns);
-        wk_cuda_colours_weights(c, &j, blocks);
+        j.sums = wk_cuda_scratch_of<float>(c, (size_t)k_splits * j.chunks * CHUNK * j.columns);
+        wk_cuda_rgb_weights(c, &j, blocks);
     } else {
-        groups = sum_groups(c, &j);
+        k_splits = launch_weights(c, &j);
     }
-    finish_weights(c, &z, &j, groups);
+    finish_weights(c, &z, &j, k_splits);
 }

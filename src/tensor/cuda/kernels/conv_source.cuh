@@ -17,14 +17,14 @@ typedef struct conv_job {
     wk_ptr<const __nv_bfloat16> left, right; // images, and weights or the small side
     wk_ptr<const float> bias;
     wk_ptr<float> y;
-    wk_ptr<__nv_bfloat16> half; // a bf16 copy of y, or NULL
-    bool chunks;                // put_eight will do
+    wk_ptr<__nv_bfloat16> y_bf16; // a bf16 copy of y, or NULL
+    bool chunks;                  // put_eight will do
     wk_activation act;
-    unsigned pixels;     // rows of small pixels in all
-    unsigned columns;    // of the product
-    bool joined;         // TRANSPOSED: the classes are columns, large_c for each
-    unsigned group;      // WEIGHTS: small pixels of a group, a multiple of DEPTH
-    unsigned line, step; // large image: from row to row, from patch to patch
+    unsigned pixels;       // rows of small pixels in all
+    unsigned columns;      // of the product
+    bool joined;           // TRANSPOSED: the classes are columns, large_c for each
+    unsigned split_pixels; // WEIGHTS: small pixels of a split, a multiple of DEPTH
+    unsigned line, step;   // large image: from row to row, from patch to patch
     wk_divisor by_run, by_small, by_small_c, by_blocks; // by_blocks: of columns
     wk_divisor by_large_c, by_class[2];                 // pixels of a class in a line
 } conv_job;
@@ -41,8 +41,8 @@ static __host__ __device__ axis_class class_of(const wk_conv_sizes *z, unsigned 
     return a;
 }
 
-// A block's slice of the product, a class of TRANSPOSED or a group of WEIGHTS, and its first
-// column.
+// A block's slice of the product, a class of TRANSPOSED or a split of WEIGHTS (split-K), and its
+// first column.
 template <int MODE> static __device__ unsigned slice_of(const conv_job &j)
 {
     return MODE == FORWARD ? 0 : wk_quotient(blockIdx.y, j.by_blocks);
@@ -73,8 +73,8 @@ template <int MODE> static __device__ block_work work_of(const conv_job &j)
         b.depth = b.v.taps * b.h.taps * j.z.small_c;
     } else {
         b.rows = j.z.patch;
-        b.begin = slice_of<MODE>(j) * j.group;
-        b.depth = min(j.group, j.pixels - b.begin);
+        b.begin = slice_of<MODE>(j) * j.split_pixels;
+        b.depth = min(j.split_pixels, j.pixels - b.begin);
     }
     return b;
 }

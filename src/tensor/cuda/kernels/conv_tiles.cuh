@@ -121,9 +121,9 @@ static __device__ bool place_of(const conv_job &j, const block_work &b, const re
 static __device__ void put_one(const conv_job &j, size_t place, unsigned channel, float v)
 {
     if (j.bias) v += j.bias[channel];
-    v = j.y ? wk_activate(j.act, v) : wk_activate_half(j.act, v);
+    v = j.y ? wk_activate(j.act, v) : wk_activate_bf16(j.act, v);
     if (j.y) j.y[place] = v;
-    if (j.half) j.half[place] = __float2bfloat16_rn(v);
+    if (j.y_bf16) j.y_bf16[place] = __float2bfloat16_rn(v);
 }
 
 // Eight channels; the activation is none, or ELU for a result in bf16 alone.
@@ -133,10 +133,10 @@ static __device__ void put_eight(const conv_job &j, size_t place, unsigned chann
 #pragma unroll
     for (int i = 0; i < CHUNK; i++) {
         v[i] = x[i] + (j.bias ? j.bias[channel + i] : 0.0f);
-        if (j.act == WK_ELU) v[i] = wk_activate_half(WK_ELU, v[i]);
+        if (j.act == WK_ELU) v[i] = wk_activate_bf16(WK_ELU, v[i]);
     }
     wk_eight eight = {make_float4(v[0], v[1], v[2], v[3]), make_float4(v[4], v[5], v[6], v[7])};
-    wk_out{j.y, j.half}.put8(place / CHUNK, eight);
+    wk_out{j.y, j.y_bf16}.put8(place / CHUNK, eight);
 }
 
 // Results are collected in shared memory and leave it in chunks: memory takes parts of its 32-byte

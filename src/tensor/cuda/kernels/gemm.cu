@@ -2,7 +2,7 @@
 // is computed as its transpose: out' = b' a'.
 #include "tensor/cuda/runtime/stream_context.cuh"
 
-static void round_to_half(const wk_cuda_call *c, size_t n, wk_ptr<const float> x,
+static void round_to_bf16(const wk_cuda_call *c, size_t n, wk_ptr<const float> x,
                           wk_ptr<__nv_bfloat16> y)
 {
     bool aligned = (uintptr_t)x % 16 == 0 && (uintptr_t)y % 8 == 0 && n % 4 == 0;
@@ -42,7 +42,7 @@ static bool is_dense(const operand *m)
     return m->stride == 0 || m->stride == m->rows * m->cols;
 }
 
-static wk_ptr<__nv_bfloat16> half_scratch(const wk_cuda_call *c, size_t n)
+static wk_ptr<__nv_bfloat16> bf16_scratch(const wk_cuda_call *c, size_t n)
 {
     return wk_cuda_scratch_of<__nv_bfloat16>(c, n);
 }
@@ -52,7 +52,7 @@ static void round_padded(const wk_cuda_call *c, operand *m)
     wk_ptr<const float> x = m->from.x;
     unsigned cols = (unsigned)m->cols, row = (unsigned)padded(m->cols);
     size_t rows = m->matrices * m->rows;
-    wk_ptr<__nv_bfloat16> y = half_scratch(c, rows * row);
+    wk_ptr<__nv_bfloat16> y = bf16_scratch(c, rows * row);
     wk_divisor by_units = wk_divisor_of(row / ROW_UNIT);
     wk_cuda_each(c, rows * row / ROW_UNIT, [=] __device__(unsigned i) {
         unsigned r = wk_quotient(i, by_units), at = (i - r * by_units.value) * ROW_UNIT;
@@ -61,8 +61,8 @@ static void round_padded(const wk_cuda_call *c, operand *m)
 #pragma unroll
         for (unsigned k = 0; k < ROW_UNIT / 2; k++) {
             unsigned first = at + 2 * k;
-            word[k] = wk_two_halves(first < cols ? from[first] : 0.0f,
-                                    first + 1 < cols ? from[first + 1] : 0.0f);
+            word[k] = wk_pack_bf16(first < cols ? from[first] : 0.0f,
+                                   first + 1 < cols ? from[first + 1] : 0.0f);
         }
         y.at<uint4>()[i] = make_uint4(word[0], word[1], word[2], word[3]);
     });
@@ -77,7 +77,7 @@ static void round_operand(const wk_cuda_call *c, operand *m)
 {
     wk_ptr<const float> x = m->from.x;
     size_t n = m->matrices * m->rows * m->cols;
-    wk_ptr<__nv_bfloat16> y = m->from.half.as<__nv_bfloat16>();
+    wk_ptr<__nv_bfloat16> y = m->from.bf16.as<__nv_bfloat16>();
     if (!x) {
         m->row = padded(m->cols);
         m->stride = m->stride ? m->rows * m->row : 0;
@@ -85,10 +85,10 @@ static void round_operand(const wk_cuda_call *c, operand *m)
         round_padded(c, m);
         return;
     } else if (!y) {
-        y = half_scratch(c, n);
-        round_to_half(c, n, x, y);
+        y = bf16_scratch(c, n);
+        round_to_bf16(c, n, x, y);
     } else if (!wk_cuda_is_fresh(c->context, {y.base, y.base + n})) {
-        round_to_half(c, n, x, y);
+        round_to_bf16(c, n, x, y);
         wk_cuda_refreshed(c->context, {y.base, y.base + n});
     }
     m->x = y;
@@ -100,7 +100,7 @@ static void pad_rows(const wk_cuda_call *c, operand *m)
     unsigned from = (unsigned)(m->rows * m->row / ROW_UNIT);
     unsigned to = (unsigned)(padded(m->rows) * m->row / ROW_UNIT);
     wk_ptr<const uint4> x = m->x.as<const uint4>();
-    wk_ptr<uint4> y = half_scratch(c, m->matrices * to * ROW_UNIT).as<uint4>();
+    wk_ptr<uint4> y = bf16_scratch(c, m->matrices * to * ROW_UNIT).as<uint4>();
     wk_cuda_each(c, m->matrices * to, [=] __device__(unsigned i) {
         unsigned matrix = i / to, at = i - matrix * to;
         y[i] = at < from ? x[(size_t)matrix * from + at] : make_uint4(0, 0, 0, 0);
@@ -121,7 +121,7 @@ static bool is_whole(const operand *m)
 static void pad_sum(const wk_cuda_call *c, wk_cuda_product *p, operand *a, operand *b)
 {
     bool plain = !p->transpose_a && !p->transpose_b && a->row == padded(p->k);
-    if (p->k % ROW_UNIT == 0 || p->half_a || p->half_b || !plain || !is_whole(b)) return;
+    if (p->k % ROW_UNIT == 0 || p->bf16_a || p->bf16_b || !plain || !is_whole(b)) return;
     pad_rows(c, b);
     p->k = padded(p->k);
 }
@@ -133,7 +133,7 @@ static void interleave(const wk_cuda_call *c, size_t stacks, size_t height, oper
     unsigned rows = (unsigned)m->rows;
     size_t stride = m->stride / ROW_UNIT;
     wk_ptr<const uint4> x = m->x.as<const uint4>();
-    wk_ptr<uint4> y = half_scratch(c, height * width * ROW_UNIT).as<uint4>();
+    wk_ptr<uint4> y = bf16_scratch(c, height * width * ROW_UNIT).as<uint4>();
     wk_divisor by_width = wk_divisor_of(width), by_cols = wk_divisor_of(cols);
     wk_cuda_each(c, height * width, [=] __device__(unsigned i) {
         unsigned row = wk_quotient(i, by_width), at = i - row * width;
@@ -156,14 +156,14 @@ static void join_sum(const wk_cuda_call *c, wk_cuda_product *p, operand *a, oper
     bool fits = !p->transpose_a && p->transpose_b && p->k % ROW_UNIT == 0 && p->stride_a &&
                 p->stride_b && is_whole(a) && is_whole(b);
     if (p->stride_c || p->stacks == 1 || !fits) return;
-    if (!p->accumulate && !p->half_c) p->n = padded(p->n);
+    if (!p->accumulate && !p->bf16_c) p->n = padded(p->n);
     interleave(c, p->stacks, p->m, a);
     interleave(c, p->stacks, p->n, b);
     p->k *= p->stacks;
     p->stacks = 1;
 }
 
-wk_ptr<const __nv_bfloat16> wk_cuda_half_rows(const wk_cuda_call *c, wk_in x, size_t rows,
+wk_ptr<const __nv_bfloat16> wk_cuda_bf16_rows(const wk_cuda_call *c, wk_in x, size_t rows,
                                               size_t cols, size_t *row)
 {
     operand m = {NULL, x, 1, rows, cols, cols, 0};
@@ -172,17 +172,17 @@ wk_ptr<const __nv_bfloat16> wk_cuda_half_rows(const wk_cuda_call *c, wk_in x, si
     return m.x.as<const __nv_bfloat16>();
 }
 
-wk_ptr<const __nv_bfloat16> wk_cuda_half(const wk_cuda_call *c, wk_in x, size_t n)
+wk_ptr<const __nv_bfloat16> wk_cuda_bf16_copy(const wk_cuda_call *c, wk_in x, size_t n)
 {
-    return wk_cuda_half_rows(c, x, 1, n, &n);
+    return wk_cuda_bf16_rows(c, x, 1, n, &n);
 }
 
 // Descriptions of one product for cublasLt.
-typedef struct light {
-    cublasLtMatmulDesc_t how;
+typedef struct lt_product {
+    cublasLtMatmulDesc_t product;
     cublasLtMatrixLayout_t a, b, c;
-    cublasLtMatmulPreference_t wish;
-} light;
+    cublasLtMatmulPreference_t preference;
+} lt_product;
 
 static cublasLtMatrixLayout_t layout_of(cudaDataType type, size_t rows, size_t cols, size_t row,
                                         size_t stride, size_t batch)
@@ -198,27 +198,27 @@ static cublasLtMatrixLayout_t layout_of(cudaDataType type, size_t rows, size_t c
     return layout;
 }
 
-template <class T> static void set(light *l, cublasLtMatmulDescAttributes_t name, T value)
+template <class T> static void set(lt_product *l, cublasLtMatmulDescAttributes_t name, T value)
 {
-    (void)cublasLtMatmulDescSetAttribute(l->how, name, &value, sizeof value);
+    (void)cublasLtMatmulDescSetAttribute(l->product, name, &value, sizeof value);
 }
 
-// The library assumes 256-byte alignment unless told otherwise.
-static void tell_alignment(light *l, cublasLtMatmulPreferenceAttributes_t name,
-                           wk_ptr<const void> x)
+// The library assumes 256-byte alignment unless it is set.
+static void set_alignment(lt_product *l, cublasLtMatmulPreferenceAttributes_t name,
+                          wk_ptr<const void> x)
 {
     uint32_t bytes = 16;
     while (bytes < 256 && (uintptr_t)x % (4 * bytes) == 0)
         bytes *= 2;
-    (void)cublasLtMatmulPreferenceSetAttribute(l->wish, name, &bytes, sizeof bytes);
+    (void)cublasLtMatmulPreferenceSetAttribute(l->preference, name, &bytes, sizeof bytes);
 }
 
 static bool describe(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
-                     const operand *b, wk_ptr<const void> result, light *l)
+                     const operand *b, wk_ptr<const void> result, lt_product *l)
 {
     cudaDataType in = c->precision == WK_CUDA_BF16 ? CUDA_R_16BF : CUDA_R_32F;
-    cudaDataType out = p->half_c ? CUDA_R_16BF : CUDA_R_32F;
-    if (cublasLtMatmulDescCreate(&l->how, CUBLAS_COMPUTE_32F, CUDA_R_32F)) return false;
+    cudaDataType out = p->bf16_c ? CUDA_R_16BF : CUDA_R_32F;
+    if (cublasLtMatmulDescCreate(&l->product, CUBLAS_COMPUTE_32F, CUDA_R_32F)) return false;
     set(l, CUBLASLT_MATMUL_DESC_TRANSA, (int32_t)(p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N));
     set(l, CUBLASLT_MATMUL_DESC_TRANSB, (int32_t)(p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N));
     set(l, CUBLASLT_MATMUL_DESC_EPILOGUE, (uint32_t)CUBLASLT_EPILOGUE_BIAS);
@@ -229,41 +229,42 @@ static bool describe(const wk_cuda_call *c, const wk_cuda_product *p, const oper
     l->a = layout_of(in, b->cols, b->rows, b->row, b->stride, p->stacks);
     l->b = layout_of(in, a->cols, a->rows, a->row, a->stride, p->stacks);
     l->c = layout_of(out, p->n, p->m, p->n, p->stride_c, p->stacks);
-    if (cublasLtMatmulPreferenceCreate(&l->wish)) return false;
-    (void)cublasLtMatmulPreferenceSetAttribute(l->wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+    if (cublasLtMatmulPreferenceCreate(&l->preference)) return false;
+    (void)cublasLtMatmulPreferenceSetAttribute(l->preference,
+                                               CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                &c->context->workspace_size, sizeof(size_t));
-    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, b->x);
-    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, a->x);
-    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, result);
-    tell_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, result);
+    set_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, b->x);
+    set_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, a->x);
+    set_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, result);
+    set_alignment(l, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, result);
     return l->a && l->b && l->c;
 }
 
-static void forget_light(light *l)
+static void destroy_lt_product(lt_product *l)
 {
-    if (l->wish) (void)cublasLtMatmulPreferenceDestroy(l->wish);
+    if (l->preference) (void)cublasLtMatmulPreferenceDestroy(l->preference);
     if (l->a) (void)cublasLtMatrixLayoutDestroy(l->a);
     if (l->b) (void)cublasLtMatrixLayoutDestroy(l->b);
     if (l->c) (void)cublasLtMatrixLayoutDestroy(l->c);
-    if (l->how) (void)cublasLtMatmulDescDestroy(l->how);
+    if (l->product) (void)cublasLtMatmulDescDestroy(l->product);
 }
 
 // The product and its bias in one kernel, if cublasLt has one.
-static bool multiply_light(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
-                           const operand *b, wk_ptr<void> out)
+static bool multiply_lt(const wk_cuda_call *c, const wk_cuda_product *p, const operand *a,
+                        const operand *b, wk_ptr<void> out)
 {
     const float one = 1, zero = 0;
-    light l = {};
+    lt_product l = {};
     cublasLtMatmulHeuristicResult_t found = {};
     int count = 0;
     bool done = describe(c, p, a, b, out, &l) &&
-                !cublasLtMatmulAlgoGetHeuristic(c->context->light, l.how, l.a, l.b, l.c, l.c,
-                                                l.wish, 1, &found, &count) &&
+                !cublasLtMatmulAlgoGetHeuristic(c->context->cublas_lt, l.product, l.a, l.b, l.c,
+                                                l.c, l.preference, 1, &found, &count) &&
                 count > 0 &&
-                !cublasLtMatmul(c->context->light, l.how, &one, b->x.base, l.a, a->x.base, l.b,
-                                &zero, out.base, l.c, out.base, l.c, &found.algo,
+                !cublasLtMatmul(c->context->cublas_lt, l.product, &one, b->x.base, l.a, a->x.base,
+                                l.b, &zero, out.base, l.c, out.base, l.c, &found.algo,
                                 c->context->workspace, c->context->workspace_size, c->stream);
-    forget_light(&l);
+    destroy_lt_product(&l);
     return done;
 }
 
@@ -284,7 +285,7 @@ static size_t operand_width(const wk_cuda_call *c)
 
 static size_t result_width(const wk_cuda_product *p)
 {
-    return p->half_c ? sizeof(__nv_bfloat16) : sizeof(float);
+    return p->bf16_c ? sizeof(__nv_bfloat16) : sizeof(float);
 }
 
 // A launch for each member, with the stack as its batch.
@@ -336,21 +337,21 @@ static void multiply(const wk_cuda_call *c, const wk_cuda_product *given, const 
     const operand *a = &all.a, *b = &all.b;
     for (int i = 0; i < all.launches; i++, next_launch(&all)) {
         cublasStatus_t status = cublasGemmStridedBatchedEx(
-            c->context->blas, p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
+            c->context->cublas, p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
             p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, (int)p->n, (int)p->m, (int)p->k, &one,
             b->x.base, type, (int)b->row, (long long)b->stride, a->x.base, type, (int)a->row,
-            (long long)a->stride, &beta, all.out.base, p->half_c ? CUDA_R_16BF : CUDA_R_32F,
+            (long long)a->stride, &beta, all.out.base, p->bf16_c ? CUDA_R_16BF : CUDA_R_32F,
             (int)p->n, (long long)p->stride_c, all.batch, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
         if (!c->context->status) c->context->status = status;
     }
 }
 
-static bool multiply_light_batches(const wk_cuda_call *c, batches all)
+static bool multiply_lt_batches(const wk_cuda_call *c, batches all)
 {
     bool done = true;
     all.p.stacks = (size_t)all.batch;
     for (int i = 0; done && i < all.launches; i++, next_launch(&all))
-        done = multiply_light(c, &all.p, &all.a, &all.b, all.out);
+        done = multiply_lt(c, &all.p, &all.a, &all.b, all.out);
     return done;
 }
 
@@ -360,14 +361,14 @@ static bool multiply_biased(const wk_cuda_call *c, const wk_cuda_product *p, con
                             const operand *b, wk_ptr<void> out)
 {
     batches alone = by_members(c, p, a, b, out, (int)p->stacks);
-    return multiply_light_batches(c, batches_of(c, p, a, b, out, (int)p->stacks)) ||
-           (c->members > 1 && multiply_light_batches(c, alone));
+    return multiply_lt_batches(c, batches_of(c, p, a, b, out, (int)p->stacks)) ||
+           (c->members > 1 && multiply_lt_batches(c, alone));
 }
 
 static operand operand_of(wk_in x, size_t stacks, size_t stride, bool transposed, size_t rows,
                           size_t cols)
 {
-    wk_ptr<const void> as_is = x.half;
+    wk_ptr<const void> as_is = x.bf16;
     if (x.x) as_is = x.x;
     operand m = {as_is, x, stride ? stacks : 1, rows, cols, cols, stride};
     if (transposed) {
@@ -410,7 +411,7 @@ static bool multiply_side_by_side(const wk_cuda_call *c, const wk_cuda_product *
 {
     wk_cuda_product p = *given;
     bool fits = p.stacks > 1 && p.transpose_a && !p.transpose_b && p.stride_a == 0 && p.stride_b &&
-                p.stride_c == p.m * p.n && p.n % ROW_UNIT == 0 && !p.accumulate && !p.half_c &&
+                p.stride_c == p.m * p.n && p.n % ROW_UNIT == 0 && !p.accumulate && !p.bf16_c &&
                 is_whole(&b) && (uintptr_t)out % sizeof(float4) == 0;
     if (c->precision != WK_CUDA_BF16 || !fits) return false;
     interleave(c, p.stacks, p.k, &b);
@@ -452,8 +453,8 @@ bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, wk_in x, 
     operand a = operand_of(x, p.stacks, p.stride_a, p.transpose_a, p.m, p.k);
     operand b = operand_of(y, p.stacks, p.stride_b, p.transpose_b, p.k, p.n);
     if (c->precision == WK_CUDA_BF16) {
-        if (!p.half_a) round_operand(c, &a);
-        if (!p.half_b) round_operand(c, &b);
+        if (!p.bf16_a) round_operand(c, &a);
+        if (!p.bf16_b) round_operand(c, &b);
         pad_sum(c, &p, &a, &b);
         join_sum(c, &p, &a, &b);
     }
@@ -486,13 +487,13 @@ static bool multiply_layer(const wk_cuda_call *c)
     p.bias = wk_call_in(layer, 1).base;
     p.stride_bias = wk_shape_count(bias) > p.n ? p.n : 0;
     wk_ptr<void> out = c->out[0];
-    if (!(layer->numbers & 1)) {
-        p.half_c = true;
-        p.bias = wk_cuda_half(c, wk_call_operand(layer, 1), wk_shape_count(bias)).base;
+    if (!(layer->f32_outputs & 1)) {
+        p.bf16_c = true;
+        p.bias = wk_cuda_bf16_copy(c, wk_call_operand(layer, 1), wk_shape_count(bias)).base;
         out = c->out_bf16[0];
     }
     if (!wk_cuda_gemm(c, &p, wk_call_operand(c, 0), wk_call_operand(c, 1), out)) return false;
-    if (p.half_c) (void)wk_call_store(layer, 0); // says that the copy is there
+    if (p.bf16_c) (void)wk_call_store(layer, 0); // says that the copy is there
     return true;
 }
 
@@ -516,9 +517,9 @@ void wk_cuda_call_matmul(const wk_cuda_call *c)
     wk_cuda_product p = product_of(c);
     wk_cuda_begin_sum(c);
     wk_ptr<void> out = c->out[0];
-    if (!(c->numbers & 1) && c->precision == WK_CUDA_BF16) {
-        p.half_c = true;
-        out = wk_call_store(c, 0).half;
+    if (!(c->f32_outputs & 1) && c->precision == WK_CUDA_BF16) {
+        p.bf16_c = true;
+        out = wk_call_store(c, 0).bf16;
     }
     (void)wk_cuda_gemm(c, &p, wk_call_operand(c, 0), wk_call_operand(c, 1), out);
 }

@@ -33,8 +33,8 @@ static __device__ inline float4 layer4(wk_activation act, bool rounded, float4 v
 {
     v = make_float4(v.x + b.x, v.y + b.y, v.z + b.z, v.w + b.w);
     if (rounded)
-        return make_float4(wk_activate_half(act, v.x), wk_activate_half(act, v.y),
-                           wk_activate_half(act, v.z), wk_activate_half(act, v.w));
+        return make_float4(wk_activate_bf16(act, v.x), wk_activate_bf16(act, v.y),
+                           wk_activate_bf16(act, v.z), wk_activate_bf16(act, v.w));
     return make_float4(wk_activate(act, v.x), wk_activate(act, v.y), wk_activate(act, v.z),
                        wk_activate(act, v.w));
 }

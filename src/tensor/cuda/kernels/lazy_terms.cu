@@ -48,16 +48,16 @@ static void add_term(const wk_cuda_call *c, int input, window w, wk_terms *terms
     wk_shape shape = wk_call_input_shape(c, input);
     size_t width = wk_shape_width(shape);
     wk_term *t = &terms->item[terms->count++];
-    assert(terms->count <= WK_TERMS);
+    assert(terms->count <= WK_TERMS_MAX);
     wk_in x = wk_call_load(c, input);
-    t->x = {x.x ? x.x + w.col : NULL, x.half ? x.half + w.col : NULL};
+    t->x = {x.x ? x.x + w.col : NULL, x.bf16 ? x.bf16 + w.col : NULL};
     t->by_rows = wk_divisor_of(w.rows ? (unsigned)w.rows : 1u << 30);
     t->stack = (unsigned)w.stack;
     t->first = (unsigned)w.first;
     t->before = (unsigned)w.before;
     t->height = (unsigned)(w.height ? w.height : height_of(shape));
     t->row = width;
-    bool pairs = !x.half && width % 2 == 0 && (uintptr_t)t->x.x % sizeof(float2) == 0;
+    bool pairs = !x.bf16 && width % 2 == 0 && (uintptr_t)t->x.x % sizeof(float2) == 0;
     t->unit = t->x.aligned4() && width % 4 == 0 ? 4 : pairs ? 2 : 1;
 }
 

@@ -272,7 +272,7 @@ static __device__ float spread_in(const spread &p, float variance)
 // is in flight at once.
 static __device__ float spread8(const spread &p, size_t i)
 {
-    const uint4 *x = p.x.half.at<const uint4>() + i;
+    const uint4 *x = p.x.bf16.at<const uint4>() + i;
     size_t step = p.step / 8;
     float part = 1.0f / (float)p.stacks, all = 0;
     uint4 v[HELD];
@@ -284,14 +284,14 @@ static __device__ float spread8(const spread &p, size_t i)
         float2 sum = make_float2(0, 0), squares = sum;
 #pragma unroll
         for (unsigned s = 0; s < HELD; s++) {
-            float2 one = wk_two_floats((&v[s].x)[k]);
+            float2 one = wk_unpack_bf16((&v[s].x)[k]);
             sum = make_float2(sum.x + one.x, sum.y + one.y);
         }
         float2 mean = make_float2(sum.x * part, sum.y * part);
 #pragma unroll
         for (unsigned s = 0; s < HELD; s++) {
             if (s >= p.stacks) break;
-            float2 one = wk_two_floats((&v[s].x)[k]);
+            float2 one = wk_unpack_bf16((&v[s].x)[k]);
             float dx = one.x - mean.x, dy = one.y - mean.y;
             squares = make_float2(squares.x + dx * dx, squares.y + dy * dy);
         }
@@ -329,7 +329,7 @@ void wk_cuda_call_disagreement(const wk_cuda_call *c)
     spread p = spread_of(c);
     float scale = p.scale / (float)p.cols;
     wk_ptr<float> y = wk_call_out(c, 0);
-    if (p.x.half && p.cols % 8 == 0 && p.stacks <= HELD && p.x.aligned8()) {
+    if (p.x.bf16 && p.cols % 8 == 0 && p.stacks <= HELD && p.x.aligned8()) {
         disagreement8(c, p, scale, y);
         return;
     }

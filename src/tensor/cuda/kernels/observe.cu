@@ -1,7 +1,7 @@
 // What the sequence forward and backward have in common on the host: where their tensors lie.
 #include "tensor/cuda/kernels/observe_tiles.cuh"
 
-// A tensor that a node of the chain reads: looked up where it is read.
+// A tensor that a node of the recurrence reads: looked up where it is read.
 static wk_in find_operand(const wk_binding *b, int step, wk_role role)
 {
     int tensor = b->r->step[step].tensor[role];
@@ -27,12 +27,12 @@ wk_out wk_binding_store(const wk_binding *b, int step, wk_role role)
     int tensor = s->tensor[role];
     wk_out out = wk_call_store(c, tensor - c->node->outputs);
     size_t count = wk_shape_count(wk_info(c->g, tensor)->type.shape);
-    if (out.half) wk_cuda_refreshed(c->context, {out.half.base, out.half.base + count});
+    if (out.bf16) wk_cuda_refreshed(c->context, {out.bf16.base, out.bf16.base + count});
     return out;
 }
 
 // The same, in float32 whoever reads it.
-wk_ptr<float> wk_binding_numbers(const wk_binding *b, int step, wk_role role)
+wk_ptr<float> wk_binding_store_f32(const wk_binding *b, int step, wk_role role)
 {
     const wk_recurrence_step *s = &b->r->step[step];
     const wk_cuda_call *c = &b->calls[s->node_of[role]];
@@ -44,7 +44,7 @@ wk_ptr<const __nv_bfloat16> wk_binding_weights(const wk_binding *b, wk_role role
     const wk_cuda_call *c = &b->calls[b->r->begin];
     wk_shape shape = wk_info(c->g, b->r->step[0].tensor[role])->type.shape;
     wk_ptr<const __nv_bfloat16> w =
-        wk_cuda_half(c, find_operand(b, 0, role), wk_shape_count(shape));
+        wk_cuda_bf16_copy(c, find_operand(b, 0, role), wk_shape_count(shape));
     assert((uintptr_t)w % sizeof(uint4) == 0);
     return w;
 }

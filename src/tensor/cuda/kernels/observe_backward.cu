@@ -17,7 +17,7 @@ typedef struct backward_job {
     wk_ptr<const float> gate_b, gain, offset;
     wk_ptr<uint4> dlogits, dpost, dgates, dx; // exchanged, for all steps
     wk_ptr<uint2> sums; // over a block's gates: d, and d times the normalised gate
-    backward_step step[WK_RECURRENCE_STEPS];
+    backward_step step[WK_RECURRENCE_STEPS_MAX];
 } backward_job;
 
 template <class Z> struct backward_memory {
@@ -28,7 +28,7 @@ template <class Z> struct backward_memory {
     partials<1> single_part;
     float dstoch[ROWS][32];
     float2 row[ROWS];
-    backward_step step[WK_RECURRENCE_STEPS];
+    backward_step step[WK_RECURRENCE_STEPS_MAX];
 };
 
 // What a thread keeps from step to step: the parameters of its column, what the coming step reads,
@@ -52,7 +52,7 @@ static __device__ void load_backward(const backward_job &job, backward_memory<Z>
         load_rows<Z::hidden>(m.post, job.post_w, at);
         load_rows<Z::gates>(m.gru_h, job.gru_h, at);
     }
-    if (b < Z::groups)
+    if (b < Z::variables)
         for (int j = 0; j < Z::classes / 8; j++)
             load_rows<Z::hidden>(m.in + j * tile_size(Z::hidden), job.in_w, b * Z::classes + j * 8);
     copy_words(m.step, job.step, (size_t)job.steps * sizeof *m.step);
@@ -85,11 +85,11 @@ static __device__ inline void back_to_logits(const backward_job &job, backward_m
     constexpr int columns = Z::classes / 8;
     const backward_step &s = m.step[t];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    bool real[HALVES];
-    float outer[HALVES], probability[HALVES], more[HALVES], keep[HALVES];
-    size_t at[HALVES];
+    bool real[WARP_ROWS];
+    float outer[WARP_ROWS], probability[WARP_ROWS], more[WARP_ROWS], keep[WARP_ROWS];
+    size_t at[WARP_ROWS];
 #pragma unroll
-    for (int k = 0; k < HALVES; k++) {
+    for (int k = 0; k < WARP_ROWS; k++) {
         int row = warp + k * WARPS;
         at[k] = (size_t)row * Z::flat + blockIdx.x * Z::classes + lane;
         real[k] = lane < Z::classes && row < job.rows;
@@ -109,21 +109,21 @@ static __device__ inline void back_to_logits(const backward_job &job, backward_m
         }
         __syncthreads();
 #pragma unroll
-        for (int k = 0; k < HALVES; k++)
+        for (int k = 0; k < WARP_ROWS; k++)
             if (real[k]) outer[k] += keep[k] * m.dstoch[warp + k * WARPS][lane];
     }
     uint4 *to = job.dlogits + (size_t)t * tile_size(Z::flat);
     int column = (blockIdx.x * Z::classes + lane) / 8;
-    float dlogit[HALVES];
+    float dlogit[WARP_ROWS];
 #pragma unroll
-    for (int k = 0; k < HALVES; k++) {
+    for (int k = 0; k < WARP_ROWS; k++) {
         float dot = wk_warp_sum(probability[k] * outer[k]);
         dlogit[k] = probability[k] * (outer[k] - dot) + more[k];
-        show_cell<Z::flat / 8>(to, column, warp + k * WARPS, lane % 8, dlogit[k],
-                               lane < Z::classes);
+        publish_cell<Z::flat / 8>(to, column, warp + k * WARPS, lane % 8, dlogit[k],
+                                  lane < Z::classes);
     }
 #pragma unroll
-    for (int k = 0; k < HALVES; k++)
+    for (int k = 0; k < WARP_ROWS; k++)
         if (real[k]) s.dlogits[at[k]] = dlogit[k];
 }
 
@@ -137,8 +137,8 @@ static __device__ inline void back_to_post(const backward_job &job, backward_mem
     put_partials(m.single_part, c);
     if (!at.whole) return;
     float d = at.real ? total(m.single_part, 0, threadIdx.x) * slope : 0.0f;
-    show_cell<Z::hidden_blocks>(job.dpost + (size_t)t * tile_size(Z::hidden), blockIdx.x, at.row,
-                                at.unit, d);
+    publish_cell<Z::hidden_blocks>(job.dpost + (size_t)t * tile_size(Z::hidden), blockIdx.x, at.row,
+                                   at.unit, d);
     if (at.real) m.step[t].dpost[at.row * Z::hidden + at.column] = d;
 }
 
@@ -195,7 +195,8 @@ static __device__ inline void back_to_gates(const backward_job &job, backward_me
         sum = lane_sum(sum, UNITS);
         dot = lane_sum(dot, UNITS);
         if (at.unit == 0)
-            show2(job.sums + ((size_t)t * ROWS + at.row) * Z::state_blocks + blockIdx.x, sum, dot);
+            publish2(job.sums + ((size_t)t * ROWS + at.row) * Z::state_blocks + blockIdx.x, sum,
+                     dot);
     }
     fetch_means<Z>(job, m, t);
     if (!at.whole) return;
@@ -205,7 +206,8 @@ static __device__ inline void back_to_gates(const backward_job &job, backward_me
 #pragma unroll
     for (int j = 0; j < 3; j++) {
         dgates[j] = mine.rstd * (d * slope[j] * mine.gain[j] - means.x - normal[j] * means.y);
-        show_cell<Z::gates / 8>(to, j * Z::state_blocks + blockIdx.x, at.row, at.unit, dgates[j]);
+        publish_cell<Z::gates / 8>(to, j * Z::state_blocks + blockIdx.x, at.row, at.unit,
+                                   dgates[j]);
     }
 #pragma unroll
     for (int j = 0; j < 3; j++) {
@@ -227,8 +229,8 @@ static __device__ inline void back_to_input(const backward_job &job, backward_me
     put_partials(m.single_part, c);
     if (!at.whole) return;
     float d = at.real ? total(m.single_part, 0, threadIdx.x) * slope : 0.0f;
-    show_cell<Z::hidden_blocks>(job.dx + (size_t)t * tile_size(Z::hidden), blockIdx.x, at.row,
-                                at.unit, d);
+    publish_cell<Z::hidden_blocks>(job.dx + (size_t)t * tile_size(Z::hidden), blockIdx.x, at.row,
+                                   at.unit, d);
     if (at.real) m.step[t].dx[at.row * Z::hidden + at.column] = d;
 }
 
@@ -285,7 +287,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         }
     for (int t = 0; t < job.steps; t++) {
         prepare<Z>(job, m.step[t], t, mine);
-        if (blockIdx.x < Z::groups) back_to_logits<Z>(job, m, t);
+        if (blockIdx.x < Z::variables) back_to_logits<Z>(job, m, t);
         // Not before the logits, for which all blocks wait.
         if (blockIdx.x < Z::state_blocks && t > 0) back_to_state<Z>(job, m, t - 1, mine);
         if (blockIdx.x < Z::hidden_blocks) back_to_post<Z>(job, m, t, mine);
@@ -302,7 +304,7 @@ static wk_observe_version<backward_job> version_of(void)
     static_assert(sizeof(backward_memory<Z>) == SHARED, "model_sizes.def says so");
     return {Z::hidden,
             Z::deter,
-            Z::groups,
+            Z::variables,
             Z::classes,
             Z::blocks,
             backward_kernel<Z, 1>,
@@ -311,8 +313,8 @@ static wk_observe_version<backward_job> version_of(void)
 }
 
 static const wk_observe_version<backward_job> versions[] = {
-#define MODEL(name, hidden, deter, groups, classes, forward, backward, together)                   \
-    version_of<shape<hidden, deter, groups, classes>, backward, together>(),
+#define MODEL(name, hidden, deter, variables, classes, forward, backward, together)                \
+    version_of<shape<hidden, deter, variables, classes>, backward, together>(),
 #include "tensor/cuda/passes/model_sizes.def"
 #undef MODEL
 };
@@ -335,9 +337,9 @@ static void bind_backward(const wk_binding *b, int t, backward_step *s)
     s->dpost = wk_binding_store(b, t, WK_ROLE_DPOST);
     s->dgates = wk_binding_store(b, t, WK_ROLE_DGATES);
     s->dx = wk_binding_store(b, t, WK_ROLE_DX);
-    s->dparams[0] = wk_binding_numbers(b, t, WK_ROLE_DGATE_B);
-    s->dparams[1] = wk_binding_numbers(b, t, WK_ROLE_DGAIN);
-    s->dparams[2] = wk_binding_numbers(b, t, WK_ROLE_DOFFSET);
+    s->dparams[0] = wk_binding_store_f32(b, t, WK_ROLE_DGATE_B);
+    s->dparams[1] = wk_binding_store_f32(b, t, WK_ROLE_DGAIN);
+    s->dparams[2] = wk_binding_store_f32(b, t, WK_ROLE_DOFFSET);
 }
 
 void wk_cuda_observe_backward(const wk_binding *b)
@@ -348,7 +350,7 @@ void wk_cuda_observe_backward(const wk_binding *b)
     job.steps = r->count;
     job.rows = r->rows;
     size_t steps = (size_t)r->count, tile = sizeof(uint4);
-    int flat = r->groups * r->classes;
+    int flat = r->variables * r->classes;
     const size_t bytes[WK_EXCHANGES] = {
         steps * tile_size(flat) * tile, steps * tile_size(r->hidden) * tile,
         steps * tile_size(3 * r->deter) * tile, steps * tile_size(r->hidden) * tile,
@@ -371,6 +373,6 @@ void wk_cuda_observe_backward(const wk_binding *b)
     for (int t = 0; t < r->count; t++)
         bind_backward(b, t, &job.step[t]);
     const wk_observe_version<backward_job> *v = wk_observe_choose(versions, r);
-    assert(v && "the group was checked");
+    assert(v && "wk_recurrence_why_not found a version");
     wk_observe_launch(c, *v, job);
 }

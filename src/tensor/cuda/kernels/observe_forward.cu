@@ -23,9 +23,9 @@ typedef struct forward_job {
     wk_ptr<const float> in_b, gate_b, gain, offset, post_b, out_b;
     wk_ptr<const uint64_t> counter;
     wk_ptr<uint4> x, deter, post; // exchanged, for all steps
-    wk_ptr<unsigned char> drawn;  // classes: [step][group][row]
+    wk_ptr<unsigned char> drawn;  // classes: [step][variable][row]
     wk_ptr<uint2> sums; // of a block's gates, and of their squared differences from the mean
-    forward_step step[WK_RECURRENCE_STEPS];
+    forward_step step[WK_RECURRENCE_STEPS_MAX];
 } forward_job;
 
 template <class Z> struct forward_memory {
@@ -36,8 +36,8 @@ template <class Z> struct forward_memory {
     partials<1> post_part;
     float logits[ROWS][32];
     float2 row[ROWS]; // mean and 1/deviation
-    unsigned char drawn[Z::groups][ROWS];
-    forward_step step[WK_RECURRENCE_STEPS];
+    unsigned char drawn[Z::variables][ROWS];
+    forward_step step[WK_RECURRENCE_STEPS_MAX];
 };
 
 // What a thread keeps from step to step.
@@ -64,7 +64,7 @@ template <class Z> static __device__ void load_forward(const forward_job &job, f
             load_columns<Z::deter>(m.gru_h + j * tile_size(Z::deter), job.gru_h, Z::gates,
                                    j * Z::deter + at);
         }
-    if (b < Z::groups)
+    if (b < Z::variables)
         for (int j = 0; j < Z::classes / 8; j++)
             load_columns<Z::hidden>(m.out + j * tile_size(Z::hidden), job.out_w, Z::flat,
                                     b * Z::classes + j * 8);
@@ -122,12 +122,13 @@ static __device__ inline void add_row(float (&sum)[UNITS], uint4 row)
 template <class Z>
 static __device__ inline float drawn_sum(const forward_job &job, forward_memory<Z> &m, int t)
 {
-    if (threadIdx.x < Z::groups) {
-        const uint4 *from = job.drawn.at<const uint4>() + (size_t)(t - 1) * Z::groups + threadIdx.x;
+    if (threadIdx.x < Z::variables) {
+        const uint4 *from =
+            job.drawn.at<const uint4>() + (size_t)(t - 1) * Z::variables + threadIdx.x;
         uint4 v;
         unsigned missing;
         do {
-            v = peek4(from);
+            v = load_relaxed4(from);
             missing = __vcmpeq4(v.x, UNWRITTEN) | __vcmpeq4(v.y, UNWRITTEN) |
                       __vcmpeq4(v.z, UNWRITTEN) | __vcmpeq4(v.w, UNWRITTEN);
         } while (missing);
@@ -137,9 +138,9 @@ static __device__ inline float drawn_sum(const forward_job &job, forward_memory<
     int row = threadIdx.x / 16, share = threadIdx.x % 16;
     float sum[UNITS] = {};
 #pragma unroll
-    for (int i = 0; i < (Z::groups + 15) / 16; i++) {
+    for (int i = 0; i < (Z::variables + 15) / 16; i++) {
         int g = share + 16 * i;
-        if (g < Z::groups) add_row(sum, m.in[g * Z::classes + m.drawn[g][row]]);
+        if (g < Z::variables) add_row(sum, m.in[g * Z::classes + m.drawn[g][row]]);
     }
     // Halves are exchanged until every thread has one unit, then the two that have the same add up.
     float four[4], two[2];
@@ -170,8 +171,8 @@ static __device__ inline void make_input(const forward_job &job, forward_memory<
     float keep = __bfloat162float(__float2bfloat16_rn(mine.input_keep));
     if (t > 0) sum = keep * drawn_sum(job, m, t);
     float x = real ? wk_activate(WK_ELU, sum + add) : 0.0f;
-    show_cell<Z::hidden_blocks>(job.x + (size_t)t * tile_size(Z::hidden), blockIdx.x, row, unit, x,
-                                unit < UNITS);
+    publish_cell<Z::hidden_blocks>(job.x + (size_t)t * tile_size(Z::hidden), blockIdx.x, row, unit,
+                                   x, unit < UNITS);
     if (real) m.step[t].x[row * Z::hidden + blockIdx.x * UNITS + unit] = x;
 }
 
@@ -234,8 +235,8 @@ static __device__ inline void make_state(const forward_job &job, forward_memory<
         }
         squares = lane_sum(squares, UNITS);
         if (at.unit == 0)
-            show2(job.sums + ((size_t)t * ROWS + at.row) * Z::state_blocks + blockIdx.x, sum,
-                  squares);
+            publish2(job.sums + ((size_t)t * ROWS + at.row) * Z::state_blocks + blockIdx.x, sum,
+                     squares);
         if (at.real) {
 #pragma unroll
             for (int j = 0; j < 3; j++)
@@ -253,8 +254,8 @@ static __device__ inline void make_state(const forward_job &job, forward_memory<
     float reset = wk_sigmoid(parts[0]), update = wk_sigmoid(parts[2] - 1.0f);
     float candidate = tanhf(reset * parts[1]);
     mine.state = at.real ? update * candidate + (1.0f - update) * kept : 0.0f;
-    show_cell<Z::state_blocks>(job.deter + (size_t)t * tile_size(Z::deter), blockIdx.x, at.row,
-                               at.unit, mine.state);
+    publish_cell<Z::state_blocks>(job.deter + (size_t)t * tile_size(Z::deter), blockIdx.x, at.row,
+                                  at.unit, mine.state);
     if (at.real) s.deter[at.row * Z::deter + at.column] = mine.state;
 }
 
@@ -270,26 +271,26 @@ static __device__ inline void make_post(const forward_job &job, forward_memory<Z
     if (!at.whole) return;
     float x = total(m.post_part, 0, threadIdx.x) + (mine.image + mine.post_b);
     x = at.real ? wk_activate(WK_ELU, x) : 0.0f;
-    show_cell<Z::hidden_blocks>(job.post + (size_t)t * tile_size(Z::hidden), blockIdx.x, at.row,
-                                at.unit, x);
+    publish_cell<Z::hidden_blocks>(job.post + (size_t)t * tile_size(Z::hidden), blockIdx.x, at.row,
+                                   at.unit, x);
     if (at.real) m.step[t].post_x[at.row * Z::hidden + at.column] = x;
 }
 
-// The logits of a group and its sample, by the rule of wk_cpu_sample_onehot, whose sum goes over
+// The logits of a variable and its sample, by the rule of wk_cpu_sample_onehot, whose sum goes over
 // the classes one by one. A warp draws for two rows at once.
 template <class Z>
 static __device__ inline void make_sample(const forward_job &job, forward_memory<Z> &m, int t)
 {
     constexpr int columns = Z::classes / 8;
     const forward_step &s = m.step[t];
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = blockIdx.x;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, variable = blockIdx.x;
     bool real = lane < Z::classes;
-    float uniform[HALVES], bias = real ? job.out_b[group * Z::classes + lane] : 0.0f;
+    float uniform[WARP_ROWS], bias = real ? job.out_b[variable * Z::classes + lane] : 0.0f;
     uint64_t substream = *job.counter;
 #pragma unroll
-    for (int k = 0; k < HALVES; k++)
+    for (int k = 0; k < WARP_ROWS; k++)
         uniform[k] = wk_unit_float(wk_random_word(
-            s.key.value, substream, (unsigned)((warp + k * WARPS) * Z::groups + group)));
+            s.key.value, substream, (unsigned)((warp + k * WARPS) * Z::variables + variable)));
     float c[columns][4] = {};
     multiply<Z::hidden, columns>(c, job.post + (size_t)t * tile_size(Z::hidden), m.out);
     put_partials(m.part, c);
@@ -299,10 +300,10 @@ static __device__ inline void make_sample(const forward_job &job, forward_memory
         m.logits[cell / UNITS][column * 8 + cell % UNITS] = total(m.part, column, cell);
     }
     __syncthreads();
-    float x[HALVES], weight[HALVES], sum[HALVES] = {}, mine[HALVES] = {};
-    int drawn[HALVES];
+    float x[WARP_ROWS], weight[WARP_ROWS], sum[WARP_ROWS] = {}, mine[WARP_ROWS] = {};
+    int drawn[WARP_ROWS];
 #pragma unroll
-    for (int k = 0; k < HALVES; k++) {
+    for (int k = 0; k < WARP_ROWS; k++) {
         x[k] = real ? m.logits[warp + k * WARPS][lane] + bias : -INFINITY;
         float max = wk_warp_max(x[k]);
         weight[k] = real ? wk_expf(x[k] - max) : 0.0f;
@@ -310,24 +311,25 @@ static __device__ inline void make_sample(const forward_job &job, forward_memory
 #pragma unroll
     for (int i = 0; i < Z::classes; i++)
 #pragma unroll
-        for (int k = 0; k < HALVES; k++) {
+        for (int k = 0; k < WARP_ROWS; k++) {
             sum[k] += __shfl_sync(0xffffffffu, weight[k], i);
             if (i == lane) mine[k] = sum[k];
         }
 #pragma unroll
-    for (int k = 0; k < HALVES; k++) {
+    for (int k = 0; k < WARP_ROWS; k++) {
         bool under = real && mine[k] <= uniform[k] * sum[k];
         int below = __popc(__ballot_sync(0xffffffffu, under));
         drawn[k] = below < Z::classes ? below : Z::classes - 1;
         if (lane == 0)
-            show_byte(job.drawn + ((size_t)t * Z::groups + group) * ROWS + warp + k * WARPS,
-                      drawn[k]);
+            publish_byte(job.drawn + ((size_t)t * Z::variables + variable) * ROWS + warp +
+                             k * WARPS,
+                         drawn[k]);
     }
 #pragma unroll
-    for (int k = 0; k < HALVES; k++) {
+    for (int k = 0; k < WARP_ROWS; k++) {
         int row = warp + k * WARPS;
         if (!real || row >= job.rows) continue;
-        size_t at = (size_t)row * Z::flat + group * Z::classes + lane;
+        size_t at = (size_t)row * Z::flat + variable * Z::classes + lane;
         float onehot = lane == drawn[k] ? 1.0f : 0.0f;
         s.logits[at] = x[k];
         s.probs[at] = weight[k] * (1.0f / sum[k]);
@@ -358,7 +360,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         if (blockIdx.x < Z::state_blocks) make_state<Z>(job, m, t, from_state, mine);
         if (blockIdx.x < Z::hidden_blocks) make_post<Z>(job, m, t, mine);
         if (t + 1 < job.steps) prepare<Z>(job, m.step[t + 1], mine);
-        if (blockIdx.x < Z::groups) make_sample<Z>(job, m, t);
+        if (blockIdx.x < Z::variables) make_sample<Z>(job, m, t);
         if (blockIdx.x >= Z::state_blocks) continue;
 #pragma unroll
         for (int i = 0; i < 12; i++)
@@ -371,11 +373,11 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 template <class Z, size_t SHARED, int BLOCKS>
 static wk_observe_version<forward_job> version_of(void)
 {
-    static_assert((int)WK_RECURRENCE_STEPS <= (int)THREADS, "a thread for each key");
+    static_assert((int)WK_RECURRENCE_STEPS_MAX <= (int)THREADS, "a thread for each key");
     static_assert(sizeof(forward_memory<Z>) == SHARED, "model_sizes.def says so");
     return {Z::hidden,
             Z::deter,
-            Z::groups,
+            Z::variables,
             Z::classes,
             Z::blocks,
             forward_kernel<Z, 1>,
@@ -384,8 +386,8 @@ static wk_observe_version<forward_job> version_of(void)
 }
 
 static const wk_observe_version<forward_job> versions[] = {
-#define MODEL(name, hidden, deter, groups, classes, forward, backward, together)                   \
-    version_of<shape<hidden, deter, groups, classes>, forward, together>(),
+#define MODEL(name, hidden, deter, variables, classes, forward, backward, together)                \
+    version_of<shape<hidden, deter, variables, classes>, forward, together>(),
 #include "tensor/cuda/passes/model_sizes.def"
 #undef MODEL
 };
@@ -403,8 +405,8 @@ static void bind_forward(const wk_binding *b, int t, forward_step *s)
     s->post_x = wk_binding_store(b, t, WK_ROLE_POST_X);
     s->logits = wk_binding_store(b, t, WK_ROLE_LOGITS);
     s->stoch = wk_binding_store(b, t, WK_ROLE_STOCH);
-    s->stats = wk_binding_numbers(b, t, WK_ROLE_STATS);
-    s->probs = wk_binding_numbers(b, t, WK_ROLE_PROBS);
+    s->stats = wk_binding_store_f32(b, t, WK_ROLE_STATS);
+    s->probs = wk_binding_store_f32(b, t, WK_ROLE_PROBS);
     s->key.at = b->calls[b->r->step[t].node_of[WK_ROLE_STOCH]].key;
 }
 
@@ -418,7 +420,7 @@ void wk_cuda_observe_forward(const wk_binding *b)
     size_t steps = (size_t)r->count, tile = sizeof(uint4);
     const size_t bytes[WK_EXCHANGES] = {
         steps * tile_size(r->hidden) * tile, steps * tile_size(r->deter) * tile,
-        steps * tile_size(r->hidden) * tile, steps * (size_t)r->groups * ROWS,
+        steps * tile_size(r->hidden) * tile, steps * (size_t)r->variables * ROWS,
         steps * ROWS * (size_t)(r->deter / UNITS) * sizeof(uint2)};
     wk_ptr<uint4> parts[WK_EXCHANGES];
     wk_binding_exchange(b, bytes, parts);
@@ -443,6 +445,6 @@ void wk_cuda_observe_forward(const wk_binding *b)
     for (int t = 0; t < r->count; t++)
         bind_forward(b, t, &job.step[t]);
     const wk_observe_version<forward_job> *v = wk_observe_choose(versions, r);
-    assert(v && "the group was checked");
+    assert(v && "wk_recurrence_why_not found a version");
     wk_observe_launch(c, *v, job);
 }

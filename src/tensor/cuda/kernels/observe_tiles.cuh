@@ -1,6 +1,6 @@
 // One persistent kernel for all steps of an observed sequence. Each block owns eight units of the
-// state, and some blocks a group of classes as well; their columns of the weights are resident in
-// shared memory, as operands of the tensor cores. Up to sixteen sequences are the rows of one
+// state, and some blocks a categorical variable as well; their columns of the weights are resident
+// in shared memory, as operands of the tensor cores. Up to sixteen sequences are the rows of one
 // matrix tile.
 //
 // A step has five phases, each of which needs what all blocks made in the one before. There is no
@@ -26,20 +26,20 @@
 enum {
     THREADS = 256,
     WARPS = THREADS / 32,
-    ROWS = WK_RECURRENCE_ROWS,
-    UNITS = 8,            // of a block
-    CELLS = ROWS * UNITS, // of one tile of results
-    HALVES = ROWS / WARPS,
+    ROWS = WK_RECURRENCE_ROWS_MAX,
+    UNITS = 8,                // of a block
+    CELLS = ROWS * UNITS,     // of one tile of results
+    WARP_ROWS = ROWS / WARPS, // of a tile: rows warp and warp + WARPS
 };
 #define UNWRITTEN 0xffffffffu
 
 // Sizes of the model. State and hidden layers have as many blocks as eights of units.
-template <int HIDDEN, int DETER, int GROUPS, int CLASSES> struct shape {
-    static constexpr int hidden = HIDDEN, deter = DETER, groups = GROUPS, classes = CLASSES;
-    static constexpr int flat = GROUPS * CLASSES, gates = 3 * DETER;
+template <int HIDDEN, int DETER, int VARIABLES, int CLASSES> struct shape {
+    static constexpr int hidden = HIDDEN, deter = DETER, variables = VARIABLES, classes = CLASSES;
+    static constexpr int flat = VARIABLES * CLASSES, gates = 3 * DETER;
     static constexpr int state_blocks = DETER / UNITS, hidden_blocks = HIDDEN / UNITS;
     static constexpr int limit = state_blocks > hidden_blocks ? state_blocks : hidden_blocks;
-    static constexpr int blocks = limit > GROUPS ? limit : GROUPS;
+    static constexpr int blocks = limit > VARIABLES ? limit : VARIABLES;
 };
 
 // Tiles of 16 columns in rows of n (the last may be half full), how many of them a warp has at
@@ -59,7 +59,7 @@ static __host__ __device__ constexpr int tile_size(int n)
 
 // Memory that other blocks poll.
 
-static __device__ inline uint4 peek4(const uint4 *p)
+static __device__ inline uint4 load_relaxed4(const uint4 *p)
 {
     uint4 v;
     asm volatile("ld.relaxed.gpu.global.v4.u32 {%0,%1,%2,%3}, [%4];"
@@ -69,7 +69,7 @@ static __device__ inline uint4 peek4(const uint4 *p)
     return v;
 }
 
-static __device__ inline uint2 peek2(const uint2 *p)
+static __device__ inline uint2 load_relaxed2(const uint2 *p)
 {
     uint2 v;
     asm volatile("ld.relaxed.gpu.global.v2.u32 {%0,%1}, [%2];"
@@ -79,27 +79,27 @@ static __device__ inline uint2 peek2(const uint2 *p)
     return v;
 }
 
-static __device__ inline void show(unsigned *p, unsigned word)
+static __device__ inline void publish(unsigned *p, unsigned word)
 {
     asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(word) : "memory");
 }
 
-// A NaN of the card's own arithmetic is 0x7fffffff, never UNWRITTEN, but one may have come in with
+// A NaN of the GPU's own arithmetic is 0x7fffffff, never UNWRITTEN, but one may have come in with
 // the data.
-static __device__ inline unsigned shown(float x)
+static __device__ inline unsigned as_written(float x)
 {
     unsigned word = __float_as_uint(x);
     return word == UNWRITTEN ? 0x7fffffffu : word;
 }
 
-static __device__ inline void show2(uint2 *p, float a, float b)
+static __device__ inline void publish2(uint2 *p, float a, float b)
 {
-    asm volatile("st.relaxed.gpu.global.v2.u32 [%0], {%1,%2};" ::"l"(p), "r"(shown(a)),
-                 "r"(shown(b))
+    asm volatile("st.relaxed.gpu.global.v2.u32 [%0], {%1,%2};" ::"l"(p), "r"(as_written(a)),
+                 "r"(as_written(b))
                  : "memory");
 }
 
-static __device__ inline void show_byte(unsigned char *p, unsigned byte)
+static __device__ inline void publish_byte(unsigned char *p, unsigned byte)
 {
     asm volatile("st.relaxed.gpu.global.u8 [%0], %1;" ::"l"(p), "r"(byte) : "memory");
 }
@@ -113,17 +113,17 @@ static __device__ inline unsigned largest_word(uint4 v)
 // thread brings the cell of its row and unit, its neighbour the next unit's; all lanes of a warp
 // take part, `active` are those that have a cell.
 template <int COLUMNS>
-static __device__ inline void show_cell(uint4 *to, int column, int row, int unit, float value,
-                                        bool active = true)
+static __device__ inline void publish_cell(uint4 *to, int column, int row, int unit, float value,
+                                           bool active = true)
 {
     float next = __shfl_down_sync(0xffffffffu, value, 1);
     if (unit % 2 || !active) return;
     __nv_bfloat162 pair = __floats2bfloat162_rn(value, next);
     unsigned *word =
         (unsigned *)(to + column / 2 * 32 + row % 8 * 4 + unit / 2) + row / 8 + column % 2 * 2;
-    show(word, *(unsigned *)&pair);
+    publish(word, *(unsigned *)&pair);
     // The second half of a last tile that is half full.
-    if (COLUMNS % 2 == 1 && column == COLUMNS - 1) show(word + 2, 0);
+    if (COLUMNS % 2 == 1 && column == COLUMNS - 1) publish(word + 2, 0);
 }
 
 // Products of the tensor cores. Warp w has the operand tiles w, w + WARPS, ... of every sum.
@@ -143,7 +143,7 @@ template <int K> static __device__ inline void fetch(uint4 (&a)[warp_tiles(K)], 
         newest = 0;
 #pragma unroll
         for (int i = 0; i < warp_tiles(K); i++)
-            if (has_tile<K>(i)) a[i] = peek4(at + i * THREADS);
+            if (has_tile<K>(i)) a[i] = load_relaxed4(at + i * THREADS);
 #pragma unroll
         for (int i = 0; i < warp_tiles(K); i++)
             if (has_tile<K>(i)) newest = max(newest, largest_word(a[i]));
@@ -212,14 +212,14 @@ static __device__ inline float total(const partials<TILES> &from, int column, in
 template <int K>
 static __device__ void load_columns(uint2 *to, const __nv_bfloat16 *w, int n, int at)
 {
-    unsigned short *half = (unsigned short *)to;
+    unsigned short *element = (unsigned short *)to;
     for (int row = threadIdx.x; row < operand_tiles(K) * 16; row += THREADS) {
         uint4 v = row < K ? *(const uint4 *)(w + (size_t)row * n + at) : make_uint4(0, 0, 0, 0);
         const unsigned short *values = (const unsigned short *)&v;
         int q = row % 8 / 2, word = row % 16 / 8;
 #pragma unroll
         for (int c = 0; c < UNITS; c++)
-            half[((row / 16 * 32 + c * 4 + q) * 2 + word) * 2 + row % 2] = values[c];
+            element[((row / 16 * 32 + c * 4 + q) * 2 + word) * 2 + row % 2] = values[c];
     }
 }
 
@@ -270,7 +270,7 @@ static __device__ inline void fetch_pairs(float2 (&pairs)[(BLOCKS + 15) / 16], c
 #pragma unroll
         for (int i = 0; i < limit; i++) {
             v[i] = make_uint2(0, 0);
-            if (share + 16 * i < BLOCKS) v[i] = peek2(at + 16 * i);
+            if (share + 16 * i < BLOCKS) v[i] = load_relaxed2(at + 16 * i);
         }
 #pragma unroll
         for (int i = 0; i < limit; i++)
@@ -299,36 +299,36 @@ extern __shared__ uint4 shared_memory[];
 /// A kernel for one model, the same with fewer registers, so that more blocks of a population share
 /// a multiprocessor, and the shared memory of a block with the largest number of steps.
 template <class Job> struct wk_observe_version {
-    int hidden, deter, groups, classes, blocks;
+    int hidden, deter, variables, classes, blocks;
     void (*alone)(Job), (*together)(Job);
     size_t shared;
 };
 
-/// The calls of a chain, for looking up addresses.
+/// The calls of a recurrence, for looking up addresses.
 typedef struct wk_binding {
     const wk_cuda_call *calls;
     const wk_recurrence *r;
 } wk_binding;
 
-/// The address of a tensor that a node of the chain reads; NULL for none.
+/// The address of a tensor that a node of the recurrence reads; NULL for none.
 wk_ptr<const float> wk_binding_read(const wk_binding *b, int step, wk_role role);
 /// Where a result goes; notes that its bf16 copy will be up to date.
 wk_out wk_binding_store(const wk_binding *b, int step, wk_role role);
 /// A result in float32, whoever reads it.
-wk_ptr<float> wk_binding_numbers(const wk_binding *b, int step, wk_role role);
+wk_ptr<float> wk_binding_store_f32(const wk_binding *b, int step, wk_role role);
 /// The bf16 copy of a weight.
 wk_ptr<const __nv_bfloat16> wk_binding_weights(const wk_binding *b, wk_role role);
 /// Memory for the exchange, filled with UNWRITTEN: pointers to parts of the given sizes.
 enum { WK_EXCHANGES = 5 };
 void wk_binding_exchange(const wk_binding *b, const size_t *bytes, wk_ptr<uint4> *parts);
 
-/// The version for a chain's sizes, or NULL.
+/// The version for the sizes of a recurrence, or NULL.
 template <class Job, size_t N>
 static const wk_observe_version<Job> *
 wk_observe_choose(const wk_observe_version<Job> (&versions)[N], const wk_recurrence *r)
 {
     for (const wk_observe_version<Job> &v : versions)
-        if (v.hidden == r->hidden && v.deter == r->deter && v.groups == r->groups &&
+        if (v.hidden == r->hidden && v.deter == r->deter && v.variables == r->variables &&
             v.classes == r->classes)
             return &v;
     return NULL;
@@ -371,7 +371,7 @@ static void wk_observe_launch(const wk_cuda_call *c, const wk_observe_version<Jo
     attribute.val.cooperative = 1;
     cudaLaunchConfig_t config = {};
     config.blockDim = THREADS;
-    config.dynamicSmemBytes = v.shared - (WK_RECURRENCE_STEPS - job.steps) * sizeof job.step[0];
+    config.dynamicSmemBytes = v.shared - (WK_RECURRENCE_STEPS_MAX - job.steps) * sizeof job.step[0];
     config.stream = c->stream;
     config.attrs = &attribute;
     config.numAttrs = 1;

@@ -25,10 +25,10 @@ static bool whole_units(size_t bytes, size_t width, size_t row, wk_ptr<const voi
 static wk_in load_for(const wk_cuda_call *c, wk_out y)
 {
     wk_in in = wk_call_load(c, 0);
-    if (in.half || y.x) return in;
-    wk_ptr<const __nv_bfloat16> half = c->in_bf16[0];
+    if (in.bf16 || y.x) return in;
+    wk_ptr<const __nv_bfloat16> bf16 = c->in_bf16[0];
     size_t count = wk_shape_count(wk_call_input_shape(c, 0));
-    return half && wk_cuda_is_fresh(c->context, {half.base, half.base + count}) ? wk_in{NULL, half}
+    return bf16 && wk_cuda_is_fresh(c->context, {bf16.base, bf16.base + count}) ? wk_in{NULL, bf16}
                                                                                 : in;
 }
 
@@ -50,12 +50,12 @@ void wk_cuda_call_slice(const wk_cuda_call *c)
     size_t wide = (size_t)c->node->attrs.slice.count * from.inner, whole = from.length * from.inner;
     wk_out y = wk_call_store(c, 0);
     wk_in all = load_for(c, y);
-    wk_in x = {all.x ? all.x + start : NULL, all.half ? all.half + start : NULL};
-    if (x.half && !y.x && whole_units(sizeof(__nv_bfloat16), wide, whole, x.half, y.half)) {
-        slice_wide(c, sizeof(__nv_bfloat16), wide, whole, x.half, y.half);
+    wk_in x = {all.x ? all.x + start : NULL, all.bf16 ? all.bf16 + start : NULL};
+    if (x.bf16 && !y.x && whole_units(sizeof(__nv_bfloat16), wide, whole, x.bf16, y.bf16)) {
+        slice_wide(c, sizeof(__nv_bfloat16), wide, whole, x.bf16, y.bf16);
         return;
     }
-    if (x.x && !y.half && whole_units(sizeof(float), wide, whole, x.x, y.x)) {
+    if (x.x && !y.bf16 && whole_units(sizeof(float), wide, whole, x.x, y.x)) {
         slice_wide(c, sizeof(float), wide, whole, x.x, y.x);
         return;
     }
@@ -77,7 +77,7 @@ typedef struct piece {
 
     __host__ __device__ bool is_zero() const
     {
-        return !x.x && !x.half;
+        return !x.x && !x.bf16;
     }
 } piece;
 
@@ -164,15 +164,15 @@ static __device__ uint4 lay_unit(const pieces &p, unsigned r, unsigned first)
         size_t row = (size_t)r * q.width;
         if (q.begin >= first + 8 || q.begin + q.width <= first) continue;
         bool inside = q.begin <= first && q.begin + q.width >= first + 8;
-        const __nv_bfloat16 *half = q.x.half.at() + row + (first - q.begin);
-        if (inside && q.x.half && (uintptr_t)half % 16 == 0) return *(const uint4 *)half;
+        const __nv_bfloat16 *bf16 = q.x.bf16.at() + row + (first - q.begin);
+        if (inside && q.x.bf16 && (uintptr_t)bf16 % 16 == 0) return *(const uint4 *)bf16;
 #pragma unroll
         for (unsigned i = 0; i < 8; i++)
             if (first + i >= q.begin && first + i < q.begin + q.width && !q.is_zero())
                 v[i] = q.x[row + (first + i - q.begin)];
     }
-    return make_uint4(wk_two_halves(v[0], v[1]), wk_two_halves(v[2], v[3]),
-                      wk_two_halves(v[4], v[5]), wk_two_halves(v[6], v[7]));
+    return make_uint4(wk_pack_bf16(v[0], v[1]), wk_pack_bf16(v[2], v[3]), wk_pack_bf16(v[4], v[5]),
+                      wk_pack_bf16(v[6], v[7]));
 }
 
 static __global__ void lay_padded_kernel(const __grid_constant__ pieces p, unsigned count,

@@ -1,6 +1,6 @@
-// Skinny GEMM: few results, few terms, or few columns of a weight gradient, as in the head of an
-// actor or a critic, an action, and their gradients. A library made for large products pads them,
-// or leaves most of the device idle; here each is one pass over its long operand.
+// Skinny GEMM: small N, small K, or a weight gradient of small N, as in the head of an actor or a
+// critic, an action, and their gradients. cuBLAS, made for large products, pads them or leaves most
+// of the device idle; here each is one pass over its long operand.
 #include "tensor/cuda/kernels/column_sums.cuh"
 #include "tensor/cuda/kernels/mma.cuh"
 #include "tensor/cuda/runtime/stream_context.cuh"
@@ -8,7 +8,7 @@
 
 enum { SKINNY = WK_SKINNY_MAX };
 
-// out[s] = a[s] b[s] with few results a row: sums of k terms by the tensor cores.
+// Small N: out[s] = a[s] b[s], sums of k terms by the tensor cores.
 
 enum { TILE_ROWS = 16, WARPS = 8, CHUNK = 32, TERMS_MAX = WK_SKINNY_ROW_MAX };
 enum { WARP_CHUNKS = (TERMS_MAX / CHUNK + WARPS - 1) / WARPS };
@@ -148,7 +148,7 @@ static __device__ inline void finish_results(const results_job &j, unsigned tile
     j.action[i] = wk_truncated_sample(choice, wk_unit_float(word));
 }
 
-template <int TILES> static __global__ void skinny_results_kernel(results_job j)
+template <int TILES> static __global__ void skinny_n_kernel(results_job j)
 {
     static_assert(TILE_ROWS * SKINNY == WARPS * 32, "a thread for each result");
     __shared__ skinny_matrix skinny;
@@ -171,7 +171,7 @@ template <int TILES> static __global__ void skinny_results_kernel(results_job j)
 static results_job results_of(const wk_cuda_call *c, const wk_cuda_product *p)
 {
     results_job j = {};
-    j.a = wk_cuda_half(c, wk_call_operand(c, 0), wk_shape_count(wk_call_input_shape(c, 0)));
+    j.a = wk_cuda_bf16_copy(c, wk_call_operand(c, 0), wk_shape_count(wk_call_input_shape(c, 0)));
     j.b = wk_call_in(c, 1);
     j.out = wk_call_out(c, 0);
     j.m = (unsigned)p->m;
@@ -185,13 +185,13 @@ static results_job results_of(const wk_cuda_call *c, const wk_cuda_product *p)
     return j;
 }
 
-// What is done with the calls after the product.
-static void add_merged(const wk_cuda_call *c, results_job *j)
+// The calls after the product that are fused into it.
+static void add_fused(const wk_cuda_call *c, results_job *j)
 {
-    if (c->following < 1) return;
+    if (c->fused_next < 1) return;
     j->bias = wk_call_in(c + 1, 1);
     j->stride_bias = wk_shape_count(wk_call_input_shape(c + 1, 1)) > j->n ? j->n : 0;
-    if (c->following < 2) return;
+    if (c->fused_next < 2) return;
     j->action = wk_call_out(c + 2, 0);
     j->key = c[2].key;
     j->counter = wk_call_at<const uint64_t>(c + 2, 1);
@@ -206,18 +206,17 @@ static dim3 row_grid(const wk_cuda_call *c, const wk_cuda_product *p, size_t eac
     return dim3((unsigned)(tiles < max ? tiles : max), (unsigned)p->stacks);
 }
 
-void wk_cuda_skinny_results(const wk_cuda_call *c)
+void wk_cuda_skinny_n(const wk_cuda_call *c)
 {
     wk_cuda_product p = wk_product_of(c->g, c->node);
     wk_cuda_begin_sum(c);
     results_job j = results_of(c, &p);
-    add_merged(c, &j);
+    add_fused(c, &j);
     dim3 grid = row_grid(c, &p, 6);
-    wk_launch(c, p.n <= 8 ? skinny_results_kernel<1> : skinny_results_kernel<2>, grid, WARPS * 32,
-              j);
+    wk_launch(c, p.n <= 8 ? skinny_n_kernel<1> : skinny_n_kernel<2>, grid, WARPS * 32, j);
 }
 
-// out[s] = a[s] b[s] with few terms: a warp keeps its columns of b in registers while it goes down
+// Small K: out[s] = a[s] b[s]. A warp keeps its columns of b in registers while it goes down
 // the rows, 16 at a time.
 
 enum { PAIR = 16, WARP_PAIRS = 5, RESULTS_MAX = WARPS * WARP_PAIRS * PAIR };
@@ -235,8 +234,8 @@ typedef struct terms_job {
 static __device__ inline unsigned two_terms(const float *x, unsigned term, unsigned step,
                                             unsigned terms)
 {
-    return wk_two_halves(term < terms ? x[(size_t)term * step] : 0.0f,
-                         term + 1 < terms ? x[(size_t)(term + 1) * step] : 0.0f);
+    return wk_pack_bf16(term < terms ? x[(size_t)term * step] : 0.0f,
+                        term + 1 < terms ? x[(size_t)(term + 1) * step] : 0.0f);
 }
 
 // The columns of a pair of tiles are dealt out so that a lane's four results are neighbours.
@@ -261,7 +260,7 @@ static __device__ inline void put_results(const terms_job &j, unsigned row, unsi
     j.out.put4(at, v);
 }
 
-static __global__ void skinny_terms_kernel(terms_job j)
+static __global__ void skinny_k_kernel(terms_job j)
 {
     wk_begin();
     unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -292,7 +291,7 @@ static __global__ void skinny_terms_kernel(terms_job j)
     }
 }
 
-void wk_cuda_skinny_terms(const wk_cuda_call *c)
+void wk_cuda_skinny_k(const wk_cuda_call *c)
 {
     wk_cuda_product p = wk_product_of(c->g, c->node);
     wk_cuda_begin_sum(c);
@@ -309,10 +308,10 @@ void wk_cuda_skinny_terms(const wk_cuda_call *c)
     j.b_result = p.transpose_b ? j.k : 1;
     j.accumulate = p.accumulate;
     dim3 grid = row_grid(c, &p, 4);
-    wk_launch(c, skinny_terms_kernel, grid, WARPS * 32, j);
+    wk_launch(c, skinny_k_kernel, grid, WARPS * 32, j);
 }
 
-// out[s] = a[s]' b[s] with few columns, as the gradient of a head's weights: sums over many rows.
+// Small N, transposed: out[s] = a[s]' b[s], the gradient of a head's weights, sums over many rows.
 // Blocks take rows in turn, 16 at a time through shared memory, and their sums are added in order.
 
 enum { WIDTH_MAX = WK_SKINNY_ROW_MAX, WARP_TILES = WIDTH_MAX / 16 / WARPS };
@@ -385,7 +384,7 @@ static __device__ inline void add_tile(const gradient_job &j, const gradient_til
     }
 }
 
-template <int TILES> static __global__ void skinny_gradient_kernel(gradient_job j)
+template <int TILES> static __global__ void skinny_dw_kernel(gradient_job j)
 {
     __shared__ gradient_tile tile[2];
     wk_begin();
@@ -413,7 +412,7 @@ template <int TILES> static __global__ void skinny_gradient_kernel(gradient_job 
             }
 }
 
-void wk_cuda_skinny_gradient(const wk_cuda_call *c)
+void wk_cuda_skinny_dw(const wk_cuda_call *c)
 {
     enum { BLOCKS = 4 }; // for each multiprocessor
     wk_cuda_product p = wk_product_of(c->g, c->node);
@@ -423,7 +422,7 @@ void wk_cuda_skinny_gradient(const wk_cuda_call *c)
     if (chunk_tiles < 2) chunk_tiles = 2;
     size_t chunks = (tiles + chunk_tiles - 1) / chunk_tiles, results = p.m * p.n;
     gradient_job j = {};
-    j.a = wk_cuda_half(c, wk_call_operand(c, 0), wk_shape_count(wk_call_input_shape(c, 0)));
+    j.a = wk_cuda_bf16_copy(c, wk_call_operand(c, 0), wk_shape_count(wk_call_input_shape(c, 0)));
     j.b = wk_call_in(c, 1);
     j.partial = wk_call_out(c, 0);
     if (chunks > 1) j.partial = wk_cuda_scratch_of<float>(c, p.stacks * chunks * results);
@@ -434,8 +433,7 @@ void wk_cuda_skinny_gradient(const wk_cuda_call *c)
     j.stride_a = p.stride_a;
     j.stride_b = p.stride_b;
     dim3 grid((unsigned)chunks, (unsigned)p.stacks);
-    wk_launch(c, p.n <= 8 ? skinny_gradient_kernel<1> : skinny_gradient_kernel<2>, grid, WARPS * 32,
-              j);
+    wk_launch(c, p.n <= 8 ? skinny_dw_kernel<1> : skinny_dw_kernel<2>, grid, WARPS * 32, j);
     if (chunks == 1) return;
     wk_cuda_collect(c, p.stacks, (unsigned)chunks, (unsigned)results, j.partial, wk_call_out(c, 0));
 }

@@ -254,11 +254,11 @@ void wk_cuda_call_adam(const wk_cuda_call *c)
     unsigned stacks = (unsigned)wk_call_input_shape(c, 4).dim[0];
     adam_job job = {};
     unsigned blocks = 0;
-    for (unsigned i = 0; i <= c->following; i++) {
+    for (unsigned i = 0; i <= c->fused_next; i++) {
         adam_arrays a = arrays_of(c + i, stacks, blocks);
         job.item[job.arrays++] = a;
         blocks += (a.count + ADAM_PIECE - 1) / ADAM_PIECE;
-        if (job.arrays < ADAM_ARRAYS && i < c->following) continue;
+        if (job.arrays < ADAM_ARRAYS && i < c->fused_next) continue;
         wk_launch(c, adam_kernel, dim3(blocks, stacks), WK_CUDA_THREADS, c->node->attrs.adam, job,
                   wk_call_in(c, 4));
         job.arrays = blocks = 0;

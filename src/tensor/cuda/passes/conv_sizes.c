@@ -32,8 +32,8 @@ wk_conv_sizes wk_conv_measure(const wk_graph *g, const wk_node *node)
 
 wk_conv_sizes wk_conv_as_read(const wk_conv_sizes *z)
 {
-    bool coloured = z->large_c == WK_CONV_RGB;
-    return coloured ? with_channels(z, WK_CONV_RGB + 1) : *z;
+    bool rgb = z->large_c == WK_CONV_RGB;
+    return rgb ? with_channels(z, WK_CONV_RGB + 1) : *z;
 }
 
 // Chunks must not leave a run or a pixel, and a 1x1 small side is a plain product.
@@ -50,7 +50,7 @@ bool wk_conv_suits(const wk_conv_sizes *z, bool transposed)
                           y.large * y.large_c % WK_CONV_CHUNK == 0);
 }
 
-bool wk_conv_is_half(const wk_graph *g, const wk_node *node)
+bool wk_conv_is_bf16(const wk_graph *g, const wk_node *node)
 {
     const wk_conv_sizes z = wk_conv_measure(g, node);
     return wk_info(g, wk_node_inputs(g, node)[0])->type.shape.rank == 4 &&
@@ -61,7 +61,7 @@ bool wk_conv_is_half(const wk_graph *g, const wk_node *node)
 
 enum { CHUNK_BYTES = 16 };
 
-static bool is_coloured(const wk_conv_sizes *z)
+static bool is_rgb(const wk_conv_sizes *z)
 {
     return z->large_c == WK_CONV_RGB && z->large % 2 == 0 && z->kernel % 2 == 0;
 }
@@ -82,12 +82,12 @@ static unsigned taps_of(const wk_conv_sizes *z, unsigned residue)
 
 static wk_conv_planes forward_planes(const wk_conv_sizes *z)
 {
-    bool coloured = is_coloured(z);
-    wk_conv_planes p = {.coloured = coloured, .classes = 1, .columns = z->small_c};
+    bool rgb = is_rgb(z);
+    wk_conv_planes p = {.rgb = rgb, .classes = 1, .columns = z->small_c};
     p.width = (z->large + 1) / 2;
-    p.split = coloured ? 1 : 2;
-    p.chunks = coloured ? 2 : wk_conv_chunks(z->large_c);
-    p.taps[0] = coloured ? z->kernel / 2 : z->kernel;
+    p.split = rgb ? 1 : 2;
+    p.chunks = rgb ? 2 : wk_conv_chunks(z->large_c);
+    p.taps[0] = rgb ? z->kernel / 2 : z->kernel;
     return p;
 }
 
@@ -95,7 +95,7 @@ static wk_conv_planes forward_planes(const wk_conv_sizes *z)
 // beyond.
 static wk_conv_planes transposed_planes(const wk_conv_sizes *z)
 {
-    wk_conv_planes p = {.coloured = is_coloured(z), .split = 1, .joined = z->kernel % 2 == 0};
+    wk_conv_planes p = {.rgb = is_rgb(z), .split = 1, .joined = z->kernel % 2 == 0};
     unsigned reach = z->small + taps_of(z, 0) - 1, length = (z->large + 1) / 2;
     p.width = reach > length ? reach : length;
     p.chunks = wk_conv_chunks(z->small_c);
@@ -123,7 +123,7 @@ static const char *refuse_places(const wk_conv_sizes *z)
     if (z->kernel < 2 || z->kernel * z->kernel > TAPS_MAX) return "its kernel has other sizes";
     if (y.batch * y.large_count >= (size_t)1 << 31 || z->batch * z->small_count >= (size_t)1 << 31)
         return "its images are too large";
-    if (z->small_c % WK_CONV_QUAD || (!is_coloured(z) && z->large_c % WK_CONV_QUAD))
+    if (z->small_c % WK_CONV_QUAD || (!is_rgb(z) && z->large_c % WK_CONV_QUAD))
         return "its channels are no multiple of 4";
     return NULL;
 }

@@ -37,7 +37,7 @@ wk_conv_sizes wk_conv_as_read(const wk_conv_sizes *z);
 bool wk_conv_suits(const wk_conv_sizes *z, bool transposed);
 /// Whether a node is a convolution that reads images of whole chunks in bf16 alone, and can give
 /// its result so.
-bool wk_conv_is_half(const wk_graph *g, const wk_node *node);
+bool wk_conv_is_bf16(const wk_graph *g, const wk_node *node);
 
 /// Whether one that these kernels can do has RGB images of the sizes of hopper/conv_rgb.cu, which
 /// also reads them as bytes.
@@ -45,7 +45,7 @@ bool wk_conv_suits_rgb(const wk_conv_sizes *z, bool transposed);
 
 /// A convolution in either direction as hopper/conv.cu does it, which explains planes and places.
 typedef struct wk_conv_planes {
-    bool coloured;             // RGB images, padded: a chunk is two pixels
+    bool rgb;                  // RGB images, padded: a chunk is two pixels
     unsigned width;            // of the places of an image
     unsigned split, chunks;    // planes along each axis, and chunks of 8 channels in a plane
     unsigned taps[2];          // taps along an axis, by class

@@ -10,10 +10,10 @@ enum { ROW_UNIT = 8 }; // bf16 numbers in 16 bytes
 
 // Who reads the tensors of a root.
 typedef struct readers {
-    bool matrices; // products
-    bool either;   // kernels that read float32 or bf16
-    bool colours;  // convolutions by planes that pad an RGB image: they do so too
-    bool numbers;  // kernels that read float32
+    bool bf16;   // products
+    bool either; // kernels that read float32 or bf16
+    bool rgb;    // convolutions by planes that pad an RGB image: they read either too
+    bool f32;    // kernels that read float32 alone
 } readers;
 
 typedef struct finder {
@@ -22,8 +22,8 @@ typedef struct finder {
     const wk_cuda_limits *limits;
     readers *read;        // by root
     const wk_node **from; // by tensor: the node that makes it, NULL for one that is lazy
-    bool *chained;        // by node of the graph: part of a recurrence that runs as one kernel
-    bool *whole;          // by root: a join of parts that do not exist in bf16 all
+    bool *grouped;        // by node of the graph: part of a group, which runs as one kernel
+    bool *needs_f32;      // by root: a join whose parts do not all exist in bf16
 } finder;
 
 static const wk_node *step_node(const finder *f, size_t step)
@@ -60,9 +60,9 @@ static bool goes_by_planes(const finder *f, const wk_node *node)
 }
 
 // Whether a convolution reads images in bf16 alone, and can give its result so.
-static bool is_half(const finder *f, const wk_node *node)
+static bool is_bf16_conv(const finder *f, const wk_node *node)
 {
-    return wk_conv_is_half(f->g, node) || goes_by_planes(f, node);
+    return wk_conv_is_bf16(f->g, node) || goes_by_planes(f, node);
 }
 
 // Whether a product reads operand i as it is.
@@ -81,7 +81,7 @@ static bool is_rgb(const wk_graph *g, int tensor)
     return shape.rank == 4 && wk_shape_width(shape) == WK_CONV_RGB;
 }
 
-static bool reads_colours(const finder *f, const wk_node *node, int i)
+static bool reads_rgb(const finder *f, const wk_node *node, int i)
 {
     return i == 0 && goes_by_planes(f, node) && is_rgb(f->g, wk_node_inputs(f->g, node)[0]);
 }
@@ -102,7 +102,7 @@ static bool reads_either(const wk_node *node, int i)
         return i <= 1;
     case WK_OP_slice:
         return true;
-    case WK_OP_concat: // note_reads has those in place
+    case WK_OP_concat: // record_reads has those produced in place
         return node->input_count <= WK_FORMAT_INPUTS_MAX;
     case WK_OP_softmax_grad:
         return i == 1;
@@ -117,7 +117,7 @@ static bool reads_either(const wk_node *node, int i)
 static bool stores_either(const finder *f, const wk_node *node)
 {
     const wk_graph *g = f->g;
-    if (wk_op_is_conv(node->op)) return node->op != WK_OP_conv_dw && is_half(f, node);
+    if (wk_op_is_conv(node->op)) return node->op != WK_OP_conv_dw && is_bf16_conv(f, node);
     switch (node->op) {
     case WK_OP_matmul: // what adds to a sum, or sums over a stack, goes on in float32
         return node->input_count <= 2 && !node->attrs.matmul.reduce;
@@ -159,20 +159,20 @@ static bool stores_for_products(const finder *f, const wk_node *node)
     }
 }
 
-// What is joined in place must exist as the whole does.
+// What is joined in place must exist in the formats of the whole.
 static void record_joined(finder *f, const wk_node *node)
 {
     unsigned formats = f->plan->formats[node->outputs];
     for (int i = 0; i < node->input_count; i++) {
         readers *r = &f->read[input_root(f, node, i)];
-        r->matrices |= formats & WK_FORMAT_BF16;
-        r->numbers |= formats & WK_FORMAT_F32;
+        r->bf16 |= formats & WK_FORMAT_BF16;
+        r->f32 |= formats & WK_FORMAT_F32;
     }
 }
 
 static void record_reads(finder *f, const wk_node *node)
 {
-    bool lazy = f->plan->lazy[index_of(f, node)], chained = f->chained[index_of(f, node)];
+    bool lazy = f->plan->lazy[index_of(f, node)], grouped = f->grouped[index_of(f, node)];
     if (!lazy && wk_plan_joins(f->g, node)) {
         record_joined(f, node);
         return;
@@ -180,30 +180,30 @@ static void record_reads(finder *f, const wk_node *node)
     for (int i = 0; i < node->input_count; i++) {
         readers *r = &f->read[input_root(f, node, i)];
         bool matrix = reads_matrix(f, node, i);
-        bool colours = reads_colours(f, node, i);
-        bool either = lazy || colours || (!chained && reads_either(node, i));
-        // A convolution in another way may read both.
-        bool alone = matrix && (node->op == WK_OP_matmul || is_half(f, node));
-        r->matrices |= matrix;
+        bool rgb = reads_rgb(f, node, i);
+        bool either = lazy || rgb || (!grouped && reads_either(node, i));
+        // Other convolutions may read both formats.
+        bool alone = matrix && (node->op == WK_OP_matmul || is_bf16_conv(f, node));
+        r->bf16 |= matrix;
         r->either |= either;
-        r->colours |= colours;
-        r->numbers |= !either && !alone;
+        r->rgb |= rgb;
+        r->f32 |= !either && !alone;
     }
 }
 
 // Pixels that are no whole rows are for convolutions by planes alone.
-static bool suits_half(const finder *f, const wk_node *node)
+static bool suits_bf16(const finder *f, const wk_node *node)
 {
     int out = node->outputs;
     if (has_whole_rows(f->g, out)) return true;
     if (wk_op_is_conv(node->op)) return has_pixels(f->g, out) && goes_by_planes(f, node);
-    return (has_pixels(f->g, out) && f->read[out].matrices) || f->read[out].colours;
+    return (has_pixels(f->g, out) && f->read[out].bf16) || f->read[out].rgb;
 }
 
 static bool is_able(const finder *f, const wk_node *node, int output)
 {
-    return output == 0 && !f->chained[index_of(f, node)] && stores_either(f, node) &&
-           suits_half(f, node);
+    return output == 0 && !f->grouped[index_of(f, node)] && stores_either(f, node) &&
+           suits_bf16(f, node);
 }
 
 // Whether all of a join is produced in its place.
@@ -219,7 +219,7 @@ static bool is_filled(const finder *f, const wk_node *node)
 
 // Whether all that is joined in place is produced there, by kernels that write bf16 whatever else
 // they write.
-static bool joins_halves(const finder *f, const wk_node *node)
+static bool joins_bf16(const finder *f, const wk_node *node)
 {
     if (!wk_plan_joins(f->g, node) || !is_filled(f, node)) return false;
     for (int i = 0; i < node->input_count; i++) {
@@ -232,11 +232,11 @@ static bool joins_halves(const finder *f, const wk_node *node)
 }
 
 // Whether an output can exist in bf16 alone if no reader needs more.
-static bool can_be_half(const finder *f, const wk_node *node, int output)
+static bool can_be_bf16(const finder *f, const wk_node *node, int output)
 {
     int id = node->outputs + output;
-    if (is_able(f, node, output) || (output == 0 && joins_halves(f, node))) return true;
-    if (f->read[id].either || f->chained[index_of(f, node)] || output > 0) return false;
+    if (is_able(f, node, output) || (output == 0 && joins_bf16(f, node))) return true;
+    if (f->read[id].either || f->grouped[index_of(f, node)] || output > 0) return false;
     return wk_plan_joins(f->g, node) ||
            (!wk_op_is_product(node->op) && stores_for_products(f, node));
 }
@@ -246,12 +246,11 @@ static void decide(finder *f, const wk_node *node)
     for (int i = 0; i < node->output_count; i++) {
         int id = node->outputs + i;
         const readers *r = &f->read[id];
-        bool numbers =
-            r->numbers || wk_info(f->g, id)->output || f->whole[id] || !can_be_half(f, node, i);
-        bool matrices = r->matrices || (!numbers && r->either);
+        bool f32 =
+            r->f32 || wk_info(f->g, id)->output || f->needs_f32[id] || !can_be_bf16(f, node, i);
+        bool bf16 = r->bf16 || (!f32 && r->either);
         // Results without readers are written all the same.
-        f->plan->formats[id] =
-            (numbers || !matrices ? WK_FORMAT_F32 : 0) | (matrices ? WK_FORMAT_BF16 : 0);
+        f->plan->formats[id] = (f32 || !bf16 ? WK_FORMAT_F32 : 0) | (bf16 ? WK_FORMAT_BF16 : 0);
     }
 }
 
@@ -268,31 +267,31 @@ static void decide_all(finder *f)
 
 // Whether a join in bf16 alone gets all its parts in bf16, or all in float32 to be rounded from. A
 // product that is needed in both formats writes float32, and its readers round it.
-static bool holds_together(const finder *f, const wk_node *node)
+static bool parts_agree(const finder *f, const wk_node *node)
 {
-    bool halves = true, floats = true;
+    bool bf16 = true, f32 = true;
     if (!is_filled(f, node)) return false;
     for (int i = 0; i < node->input_count; i++) {
         int root = input_root(f, node, i);
         const wk_node *from = f->from[root];
-        bool rounded = wk_op_is_product(from->op) || f->chained[index_of(f, from)];
+        bool rounded = wk_op_is_product(from->op) || f->grouped[index_of(f, from)];
         unsigned formats = f->plan->formats[root];
-        halves = halves && (formats == WK_FORMAT_BF16 ||
-                            (!rounded && root == from->outputs && stores_for_products(f, from)));
-        floats = floats && (formats & WK_FORMAT_F32);
+        bf16 = bf16 && (formats == WK_FORMAT_BF16 ||
+                        (!rounded && root == from->outputs && stores_for_products(f, from)));
+        f32 = f32 && (formats & WK_FORMAT_F32);
     }
-    return halves || floats;
+    return bf16 || f32;
 }
 
 // Finds the joins that must exist in float32 after all; false if there are none.
-static bool find_torn(finder *f)
+static bool find_mixed_joins(finder *f)
 {
     bool found = false;
     for (size_t step = 0; step < f->plan->node_count; step++) {
         const wk_node *node = step_node(f, step);
         if (f->plan->lazy[index_of(f, node)] || !wk_plan_joins(f->g, node)) continue;
-        if (f->plan->formats[node->outputs] != WK_FORMAT_BF16 || holds_together(f, node)) continue;
-        found = f->whole[node->outputs] = true;
+        if (f->plan->formats[node->outputs] != WK_FORMAT_BF16 || parts_agree(f, node)) continue;
+        found = f->needs_f32[node->outputs] = true;
     }
     return found;
 }
@@ -304,34 +303,34 @@ static bool has_ragged_rows(const wk_graph *g, int tensor)
     return !has_whole_rows(g, tensor) && wk_shape_width(wk_info(g, tensor)->type.shape) > SKINNY;
 }
 
-// Whether a node can lay its result out as rows that are filled up.
-static bool lays_rows(const finder *f, const wk_node *node)
+// Whether a node can write its result as padded bf16 rows.
+static bool can_pad_rows(const finder *f, const wk_node *node)
 {
     size_t index = index_of(f, node);
     const wk_tensor_info *out = wk_info(f->g, node->outputs);
-    return node->op == WK_OP_concat && !f->plan->lazy[index] && !f->chained[index] &&
+    return node->op == WK_OP_concat && !f->plan->lazy[index] && !f->grouped[index] &&
            !wk_plan_joins(f->g, node) &&
            wk_shape_is_last(out->type.shape, node->attrs.concat.axis) && !out->output &&
            node->input_count <= WK_FORMAT_INPUTS_MAX && has_ragged_rows(f->g, node->outputs);
 }
 
-static bool reads_rows(const finder *f, const wk_node *node, int i)
+static bool reads_padded_rows(const finder *f, const wk_node *node, int i)
 {
     int tensor = wk_node_inputs(f->g, node)[i], root = wk_info(f->g, tensor)->root;
     wk_shape a = wk_info(f->g, tensor)->type.shape, b = wk_info(f->g, root)->type.shape;
-    return node->op == WK_OP_matmul && !f->chained[index_of(f, node)] && i <= 1 &&
+    return node->op == WK_OP_matmul && !f->grouped[index_of(f, node)] && i <= 1 &&
            wk_shape_count(a) == wk_shape_count(b) && wk_shape_width(a) == wk_shape_width(b);
 }
 
-static void find_rows(finder *f)
+static void find_padded_rows(finder *f)
 {
     for (size_t step = 0; step < f->plan->node_count; step++) {
         const wk_node *node = step_node(f, step);
         unsigned char *made = &f->plan->formats[node->outputs];
-        if (lays_rows(f, node) && *made == WK_FORMAT_F32) *made = WK_FORMAT_PADDED_BF16;
+        if (can_pad_rows(f, node) && *made == WK_FORMAT_F32) *made = WK_FORMAT_PADDED_BF16;
         for (int i = 0; i < node->input_count; i++) {
             unsigned char *formats = &f->plan->formats[input_root(f, node, i)];
-            if (*formats == WK_FORMAT_PADDED_BF16 && !reads_rows(f, node, i))
+            if (*formats == WK_FORMAT_PADDED_BF16 && !reads_padded_rows(f, node, i))
                 *formats = WK_FORMAT_F32;
         }
     }
@@ -340,9 +339,9 @@ static void find_rows(finder *f)
 static void find_nodes(finder *f)
 {
     for (size_t i = 0; i < f->plan->groups.count; i++) {
-        wk_group group = f->plan->groups.items[i];
+        wk_step_range group = f->plan->groups.items[i];
         for (int step = group.begin; step <= group.end; step++)
-            f->chained[f->plan->nodes[step]] = true;
+            f->grouped[f->plan->nodes[step]] = true;
     }
     for (size_t step = 0; step < f->plan->node_count; step++) {
         const wk_node *node = step_node(f, step);
@@ -358,19 +357,19 @@ bool wk_plan_choose_formats(wk_plan *plan, const wk_cuda_limits *limits)
     finder f = {.plan = plan, .g = g, .limits = limits};
     f.read = malloc(tensors * sizeof *f.read);
     f.from = calloc(tensors, sizeof *f.from);
-    f.chained = calloc(nodes, sizeof *f.chained);
-    f.whole = calloc(tensors, sizeof *f.whole);
-    bool ok = f.read && f.from && f.chained && f.whole;
+    f.grouped = calloc(nodes, sizeof *f.grouped);
+    f.needs_f32 = calloc(tensors, sizeof *f.needs_f32);
+    bool ok = f.read && f.from && f.grouped && f.needs_f32;
     if (ok) {
         find_nodes(&f);
         do
             decide_all(&f);
-        while (find_torn(&f));
-        find_rows(&f);
+        while (find_mixed_joins(&f));
+        find_padded_rows(&f);
     }
     free(f.read);
     free(f.from);
-    free(f.chained);
-    free(f.whole);
+    free(f.grouped);
+    free(f.needs_f32);
     return ok;
 }

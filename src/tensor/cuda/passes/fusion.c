@@ -3,12 +3,12 @@
 #include "tensor/shape.h"
 
 enum {
-    ROW_UNIT = 8,     // bf16 numbers in 16 bytes
-    TERMS_MAX = 1024, // beyond, a library's product and a pass over its result take less time
-    FEW_TERMS = 16,   // a product of so few terms is fused with another
-    SHARE = 64,       // with fewer processors, so is one of TERMS_MAX terms: of a population,
-    FEW_ROWS = 1024,  // for whose stacks of so few rows the library is launched often for little
-    TAIL_WITHIN = 4,  // steps between a product and its epilogue, at most
+    ROW_UNIT = 8,        // bf16 numbers in 16 bytes
+    K_MAX = 1024,        // beyond, cuBLAS and a pass over its result take less time
+    ADDEND_K_MAX = 16,   // terms of a product that is fused with the one added to it
+    SHARE_MIN = 64,      // where a member of a population has fewer processors: up to K_MAX terms,
+    STACK_M_MAX = 1024,  // and stacks of so few rows, for which cuBLAS is launched again and again
+    EPILOGUE_WITHIN = 4, // steps from a product to its epilogue, at most
     NEXT_MAX = 2,
 };
 
@@ -19,9 +19,9 @@ const char *const wk_kernel_names[WK_KERNEL_COUNT] = {
     [WK_KERNEL_ADAM] = "adam",
     [WK_KERNEL_SKINNY_ACTION] = "skinny_action",
     [WK_KERNEL_SKINNY_HEAD] = "skinny_head",
-    [WK_KERNEL_SKINNY_RESULTS] = "skinny_results",
-    [WK_KERNEL_SKINNY_TERMS] = "skinny_terms",
-    [WK_KERNEL_SKINNY_GRADIENT] = "skinny_gradient",
+    [WK_KERNEL_SKINNY_N] = "skinny_n",
+    [WK_KERNEL_SKINNY_K] = "skinny_k",
+    [WK_KERNEL_SKINNY_DW] = "skinny_dw",
     [WK_KERNEL_WGMMA] = "wgmma",
     [WK_KERNEL_CUBLASLT_BIAS] = "cublaslt_bias",
     [WK_KERNEL_CUBLAS] = "cublas",
@@ -36,7 +36,7 @@ typedef struct match {
     const wk_graph *g;
     const wk_cuda_limits *limits;
     const wk_fused *fused;
-    int step, before, next[NEXT_MAX], tail;
+    int step, addend, next[NEXT_MAX], epilogue;
     wk_cuda_product p; // of a matmul
     wk_conv_sizes z;   // of a convolution
 } match;
@@ -128,7 +128,7 @@ static bool overlap(const match *m, int a, int b)
 static bool is_free(const match *m, int step)
 {
     return !m->plan->lazy[m->plan->nodes[step]] && !wk_plan_is_grouped(m->plan, step) &&
-           m->fused[step].into < 0;
+           m->fused[step].fused_into < 0;
 }
 
 static bool same_stream(const match *m, int a, int b)
@@ -160,7 +160,7 @@ static bool reads(const match *m, int step, int root)
 
 // Guards of skinny products.
 
-static const char *refuse_skinny_results(const match *m)
+static const char *refuse_skinny_n(const match *m)
 {
     const wk_cuda_product *p = &m->p;
     if (p->n > WK_SKINNY_MAX) return "more than 16 results a row";
@@ -182,7 +182,7 @@ static size_t bias_stacks(const match *m, int step)
 static const char *refuse_skinny_head(const match *m)
 {
     int bias = m->next[0];
-    const char *why = refuse_skinny_results(m);
+    const char *why = refuse_skinny_n(m);
     if (why) return why;
     if (m->p.accumulate) return "it adds to a sum";
     if (!same_stream(m, m->step, bias)) return "the bias is on another stream";
@@ -212,7 +212,7 @@ static const char *refuse_skinny_action(const match *m)
     return NULL;
 }
 
-static const char *refuse_skinny_terms(const match *m)
+static const char *refuse_skinny_k(const match *m)
 {
     const wk_cuda_product *p = &m->p;
     if (p->k > WK_SKINNY_MAX) return "more than 16 terms";
@@ -226,7 +226,7 @@ static const char *refuse_skinny_terms(const match *m)
     return NULL;
 }
 
-static const char *refuse_skinny_gradient(const match *m)
+static const char *refuse_skinny_dw(const match *m)
 {
     enum { ROWS_MIN = 64 };
     const wk_cuda_product *p = &m->p;
@@ -264,21 +264,21 @@ static bool is_ready(const match *m, int step)
 }
 
 // What any kernel needs to finish a product with the step that reads it.
-static const char *refuse_tail(const match *m, int tail)
+static const char *refuse_epilogue(const match *m, int epilogue)
 {
-    if (!replaces(m, tail, 0, m->step)) return "the epilogue does not take the product's place";
+    if (!replaces(m, epilogue, 0, m->step)) return "the epilogue does not take the product's place";
     if (m->p.transpose_a) return "its left operand is transposed";
-    if (wk_shape_width(shape_of(m, output(m, tail))) != m->p.n || m->p.n % ROW_UNIT)
+    if (wk_shape_width(shape_of(m, output(m, epilogue))) != m->p.n || m->p.n % ROW_UNIT)
         return "its columns are no multiple of 8";
-    if (node_of(m, tail)->op == WK_OP_bias_act && !bias_fits(m, tail))
+    if (node_of(m, epilogue)->op == WK_OP_bias_act && !bias_fits(m, epilogue))
         return "the bias has another shape";
-    return is_ready(m, tail) ? NULL : "what the epilogue reads is made after the product";
+    return is_ready(m, epilogue) ? NULL : "what the epilogue reads is made after the product";
 }
 
 static const char *refuse_biased(const match *m)
 {
     int bias = m->next[0];
-    const char *why = refuse_tail(m, bias);
+    const char *why = refuse_epilogue(m, bias);
     if (why) return why;
     if (!input(m, bias, 1) || activation_of(m, bias) != WK_IDENTITY)
         return "more, or less, than a bias follows";
@@ -303,32 +303,32 @@ static bool can_map_operands(const match *m, int step)
 
 static bool is_shared(const match *m)
 {
-    return m->limits->processors < SHARE;
+    return m->limits->processors < SHARE_MIN;
 }
 
-static const char *refuse_before(const match *m)
+static const char *refuse_addend(const match *m)
 {
-    const wk_fused *before = &m->fused[m->before];
-    if (before->before >= 0 || before->tail >= 0 || before->following > 0)
+    const wk_fused *addend = &m->fused[m->addend];
+    if (addend->addend >= 0 || addend->epilogue >= 0 || addend->fused_next > 0)
         return "the product before it is fused already";
-    if (!m->p.accumulate || node_of(m, m->before)->input_count > 2 ||
-        !replaces(m, m->step, 2, m->before))
+    if (!m->p.accumulate || node_of(m, m->addend)->input_count > 2 ||
+        !replaces(m, m->step, 2, m->addend))
         return "it does not add to the product before it";
-    wk_cuda_product p = m->p, q = wk_product_of(m->g, node_of(m, m->before));
+    wk_cuda_product p = m->p, q = wk_product_of(m->g, node_of(m, m->addend));
     if (p.transpose_a || q.transpose_a || p.transpose_b != q.transpose_b || p.stacks != 1 ||
         q.stacks != 1 || p.m != q.m || p.n != q.n || p.n % ROW_UNIT)
         return "the two products are not alike";
-    size_t terms = is_shared(m) ? TERMS_MAX : FEW_TERMS;
-    if (p.k > TERMS_MAX || q.k > terms) return "too many terms";
-    return can_map_operands(m, m->before) ? NULL : "an operand begins at no 16 bytes";
+    size_t terms = is_shared(m) ? K_MAX : ADDEND_K_MAX;
+    if (p.k > K_MAX || q.k > terms) return "too many terms";
+    return can_map_operands(m, m->addend) ? NULL : "an operand begins at no 16 bytes";
 }
 
 // The result's epilogue in whole vectors, or a plain result in pairs.
 static const char *refuse_result(const match *m, int last)
 {
-    int add = m->p.accumulate && m->before < 0 ? input(m, m->step, 2) : 0;
-    int beside = m->tail >= 0 ? input(m, m->tail, 1) : 0, out = output(m, last);
-    bool plain = m->tail < 0 && !(formats_of(m, out) & WK_FORMAT_BF16);
+    int add = m->p.accumulate && m->addend < 0 ? input(m, m->step, 2) : 0;
+    int beside = m->epilogue >= 0 ? input(m, m->epilogue, 1) : 0, out = output(m, last);
+    bool plain = m->epilogue < 0 && !(formats_of(m, out) & WK_FORMAT_BF16);
     if (plain && m->p.n % 2 == 0 && begins_at(m, out, 2) && (!add || begins_at(m, add, 2)))
         return NULL;
     if (m->p.n % ROW_UNIT) return "its columns are no multiple of 8";
@@ -337,11 +337,12 @@ static const char *refuse_result(const match *m, int last)
     return NULL;
 }
 
-// Whether the epilogue is of ELU, or only a bias for which the library would be launched often.
+// Whether the epilogue is of ELU, or only a bias for which cuBLAS would be launched for each matrix
+// of a small stack.
 static bool suits_epilogue(const match *m, wk_cuda_product p)
 {
-    wk_activation activation = activation_of(m, m->tail);
-    bool small = is_shared(m) && p.stacks > 1 && p.m <= FEW_ROWS;
+    wk_activation activation = activation_of(m, m->epilogue);
+    bool small = is_shared(m) && p.stacks > 1 && p.m <= STACK_M_MAX;
     return activation == WK_ELU || (activation == WK_IDENTITY && small);
 }
 
@@ -351,45 +352,45 @@ static const char *refuse_wgmma(const match *m)
     bool summed = p.stacks > 1 && p.stride_c == 0;
     if (m->limits->capability != 90) return "the device has no wgmma";
     if (p.transpose_a) return "its left operand is transposed";
-    if (m->tail < 0 && m->before < 0 && !summed) return "there is nothing to fuse";
+    if (m->epilogue < 0 && m->addend < 0 && !summed) return "there is nothing to fuse";
     if (summed && !(p.stride_a && p.stride_b)) return "a summed operand is shared";
-    if (m->tail >= 0) {
-        const char *why = refuse_tail(m, m->tail);
+    if (m->epilogue >= 0) {
+        const char *why = refuse_epilogue(m, m->epilogue);
         if (why) return why;
         if (!suits_epilogue(m, p)) return "the epilogue is not of ELU";
-        if (m->p.k > TERMS_MAX) return "more than 1024 terms";
+        if (m->p.k > K_MAX) return "more than 1024 terms";
     }
-    if (m->before >= 0) {
-        const char *why = refuse_before(m);
+    if (m->addend >= 0) {
+        const char *why = refuse_addend(m);
         if (why) return why;
     }
     if (!can_map_operands(m, m->step)) return "an operand begins at no 16 bytes";
     if (p.m == 0 || p.m * p.n * (summed ? 1 : p.stacks) >= (size_t)1 << 34)
         return "the result is too large";
-    return refuse_result(m, m->tail >= 0 ? m->tail : m->step);
+    return refuse_result(m, m->epilogue >= 0 ? m->epilogue : m->step);
 }
 
 // The gradient of a layer's inputs, and the slope and bias of the layer that made them. Columns are
 // summed of slopes from bf16 to bf16 alone.
 static const char *refuse_wgmma_slope(const match *m)
 {
-    match tailed = *m;
-    tailed.tail = m->next[0];
-    const char *why = refuse_wgmma(&tailed);
+    int slope = m->next[0];
+    match with_epilogue = *m;
+    with_epilogue.epilogue = slope;
+    const char *why = refuse_wgmma(&with_epilogue);
     if (why) return why;
     wk_cuda_product p = wk_product_joined(m->p);
     if (!p.transpose_b || p.accumulate || !p.stride_c)
         return "it is no gradient of a layer's inputs";
-    if (!in_bf16_alone(m, output(m, tailed.tail)) || !in_bf16_alone(m, input(m, tailed.tail, 1)))
+    if (!in_bf16_alone(m, output(m, slope)) || !in_bf16_alone(m, input(m, slope, 1)))
         return "the slope is not from bf16 to bf16 alone";
-    if (activation_of(m, tailed.tail) != WK_ELU) return "the epilogue is not of ELU";
-    if ((size_t)node_of(m, tailed.tail)->attrs.bias_act.stack != p.stacks)
+    if (activation_of(m, slope) != WK_ELU) return "the epilogue is not of ELU";
+    if ((size_t)node_of(m, slope)->attrs.bias_act.stack != p.stacks)
         return "the bias has another shape";
-    return same_stream(m, m->step, tailed.tail) ? NULL : "the slope is on another stream";
+    return same_stream(m, m->step, slope) ? NULL : "the slope is on another stream";
 }
 
-// Guards of the rest.
-
+// The guard of the last row for a product: cuBLAS takes any.
 static const char *refuse_nothing(const match *m)
 {
     (void)m;
@@ -494,11 +495,12 @@ static const char *refuse_conv_direct(const match *m)
     return NULL;
 }
 
-// The table. `before` is the step before, `next` and `then` are the steps just after, and `tail` is
-// the first step that reads the product, TAIL_WITHIN steps later at most.
+// The table. `addend` is the step just before, whose product this one is added to; `next` and
+// `then` are the steps just after; `epilogue` is the first step that reads the product,
+// EPILOGUE_WITHIN steps later at most.
 typedef struct row {
     wk_kernel kernel;
-    wk_op before, op, next, then, tail;
+    wk_op addend, op, next, then, epilogue;
     guard *refuse;
 } row;
 
@@ -507,7 +509,7 @@ typedef struct row {
 #define KERNEL(name) WK_KERNEL_##name
 // clang-format off
 static const row table[] = {
-    // kernel                  before      op             next               then                         tail
+    // kernel                  addend      op             next               then                         epilogue
     {KERNEL(SKINNY_ACTION),    NONE,       OP(matmul),    OP(bias_act),      OP(truncated_normal_sample), NONE,         refuse_skinny_action},
     {KERNEL(SKINNY_HEAD),      NONE,       OP(matmul),    OP(bias_act),      NONE,                        NONE,         refuse_skinny_head},
     {KERNEL(WGMMA),            OP(matmul), OP(matmul),    NONE,              NONE,                        OP(bias_act), refuse_wgmma},
@@ -517,9 +519,9 @@ static const row table[] = {
     {KERNEL(WGMMA),            NONE,       OP(matmul),    NONE,              NONE,                        OP(act_grad), refuse_wgmma},
     {KERNEL(WGMMA),            NONE,       OP(matmul),    OP(bias_act_grad), NONE,                        NONE,         refuse_wgmma_slope},
     {KERNEL(WGMMA),            NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_wgmma},
-    {KERNEL(SKINNY_RESULTS),   NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_results},
-    {KERNEL(SKINNY_TERMS),     NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_terms},
-    {KERNEL(SKINNY_GRADIENT),  NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_gradient},
+    {KERNEL(SKINNY_N),         NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_n},
+    {KERNEL(SKINNY_K),         NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_k},
+    {KERNEL(SKINNY_DW),        NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_dw},
     {KERNEL(CUBLASLT_BIAS),    NONE,       OP(matmul),    OP(bias_act),      NONE,                        NONE,         refuse_biased},
     {KERNEL(CUBLAS),           NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_nothing},
     {KERNEL(CONV_PLANES),      NONE,       OP(conv_dx),   OP(bias_act_grad), NONE,                        NONE,         refuse_conv_slope},
@@ -539,9 +541,9 @@ static const row table[] = {
 enum { ROWS = sizeof table / sizeof *table };
 
 // The first step soon after the product that reads it, if it is `op`; -1 else.
-static int find_tail(const match *m, wk_op op)
+static int find_epilogue(const match *m, wk_op op)
 {
-    int end = m->step + TAIL_WITHIN, last = (int)m->plan->node_count - 1;
+    int end = m->step + EPILOGUE_WITHIN, last = (int)m->plan->node_count - 1;
     for (int step = m->step + 1; step <= end && step <= last; step++)
         if (reads(m, step, output(m, m->step)))
             return node_of(m, step)->op == op && is_free(m, step) ? step : -1;
@@ -552,12 +554,12 @@ static int find_tail(const match *m, wk_op op)
 static bool find_pattern(match *m, const row *r)
 {
     int count = (int)m->plan->node_count;
-    m->before = m->tail = m->next[0] = m->next[1] = -1;
+    m->addend = m->epilogue = m->next[0] = m->next[1] = -1;
     if (node_of(m, m->step)->op != r->op || !is_free(m, m->step)) return false;
     const struct {
         wk_op op;
         int step, *found;
-    } parts[] = {{r->before, m->step - 1, &m->before},
+    } parts[] = {{r->addend, m->step - 1, &m->addend},
                  {r->next, m->step + 1, &m->next[0]},
                  {r->then, m->step + 2, &m->next[1]}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -567,41 +569,42 @@ static bool find_pattern(match *m, const row *r)
             return false;
         *parts[i].found = step;
     }
-    if (r->tail != NONE) m->tail = find_tail(m, r->tail);
+    if (r->epilogue != NONE) m->epilogue = find_epilogue(m, r->epilogue);
     if (r->op == WK_OP_matmul) m->p = wk_product_of(m->g, node_of(m, m->step));
     if (wk_op_is_conv(r->op)) m->z = wk_conv_measure(m->g, node_of(m, m->step));
-    return r->tail == NONE || m->tail >= 0;
+    return r->epilogue == NONE || m->epilogue >= 0;
 }
 
 static wk_gemm_tile tile_of(const match *m)
 {
     wk_cuda_product p = wk_product_joined(m->p);
-    int last = m->tail >= 0 ? m->tail : m->step;
-    bool slope = m->tail >= 0 && node_of(m, m->tail)->op == WK_OP_act_grad, sums = m->next[0] >= 0;
-    bool half = slope && in_bf16_alone(m, input(m, m->tail, 1));
+    int last = m->epilogue >= 0 ? m->epilogue : m->step;
+    bool slope = m->epilogue >= 0 && node_of(m, m->epilogue)->op == WK_OP_act_grad,
+         sums = m->next[0] >= 0;
+    bool bf16 = slope && in_bf16_alone(m, input(m, m->epilogue, 1));
     wk_gemm_sizes z = {p.stacks, p.m, p.n, {p.k, 0}, p.stacks > 1 && !p.stride_c, false};
-    if (m->before >= 0) z.k[1] = wk_product_of(m->g, node_of(m, m->before)).k;
-    bool add = m->p.accumulate && m->before < 0;
+    if (m->addend >= 0) z.k[1] = wk_product_of(m->g, node_of(m, m->addend)).k;
+    bool add = m->p.accumulate && m->addend < 0;
     z.simple = p.n % ROW_UNIT == 0 && in_bf16_alone(m, output(m, last)) && !add && !sums &&
-               (!slope || (half && p.transpose_b));
+               (!slope || (bf16 && p.transpose_b));
     return wk_gemm_choose_tile(&z, m->limits->processors);
 }
 
 static void fuse(wk_fused *fused, int part, int into)
 {
     fused[part].kernel = WK_KERNEL_NONE;
-    fused[part].into = into;
+    fused[part].fused_into = into;
 }
 
 static void record(const match *m, const row *r, wk_fused *fused)
 {
     wk_fused *f = &fused[m->step];
     f->kernel = r->kernel;
-    f->before = m->before;
-    f->tail = m->tail;
-    if (m->before >= 0) fuse(fused, m->before, m->step);
-    if (m->tail >= 0) fuse(fused, m->tail, m->step);
-    for (int i = 0; i < NEXT_MAX && m->next[i] >= 0; i++, f->following++)
+    f->addend = m->addend;
+    f->epilogue = m->epilogue;
+    if (m->addend >= 0) fuse(fused, m->addend, m->step);
+    if (m->epilogue >= 0) fuse(fused, m->epilogue, m->step);
+    for (int i = 0; i < NEXT_MAX && m->next[i] >= 0; i++, f->fused_next++)
         fuse(fused, m->next[i], m->step);
     if (r->kernel == WK_KERNEL_WGMMA) f->tile = tile_of(m);
 }
@@ -627,23 +630,24 @@ static void fuse_adam(const match *m, wk_fused *fused)
            same_stream(m, next, m->step) && is_read_again(m, next) == again;
          next++)
         fuse(fused, next, m->step);
-    fused[m->step].following = next - m->step - 1;
+    fused[m->step].fused_next = next - m->step - 1;
 }
 
 // Steps that run nothing of their own whatever follows them, and groups.
-static void mark_idle(const match *m, wk_fused *fused)
+static void mark_skipped(const match *m, wk_fused *fused)
 {
     for (int step = 0; step < (int)m->plan->node_count; step++) {
         const wk_node *node = node_of(m, step);
         bool stored =
             node->op == WK_OP_store && same_place(m, input(m, step, 0), input(m, step, 1));
-        bool idle = stored || m->plan->lazy[m->plan->nodes[step]];
-        fused[step] = (wk_fused){idle ? WK_KERNEL_NONE : WK_KERNEL_OP, WK_TILE_NONE, -1, -1, -1, 0};
+        bool skipped = stored || m->plan->lazy[m->plan->nodes[step]];
+        fused[step] =
+            (wk_fused){skipped ? WK_KERNEL_NONE : WK_KERNEL_OP, WK_TILE_NONE, -1, -1, -1, 0};
     }
     for (size_t i = 0; i < m->plan->groups.count; i++) {
-        wk_group group = m->plan->groups.items[i];
+        wk_step_range group = m->plan->groups.items[i];
         fused[group.begin].kernel = WK_KERNEL_OBSERVE;
-        fused[group.begin].following = group.end - group.begin;
+        fused[group.begin].fused_next = group.end - group.begin;
         for (int step = group.begin + 1; step <= group.end; step++)
             fuse(fused, step, group.begin);
     }
@@ -658,7 +662,7 @@ static match match_at(const wk_plan *plan, const wk_cuda_limits *limits, const w
 void wk_fusion_choose(const wk_plan *plan, const wk_cuda_limits *limits, wk_fused *fused)
 {
     match m = match_at(plan, limits, fused, 0);
-    mark_idle(&m, fused);
+    mark_skipped(&m, fused);
     for (; m.step < (int)plan->node_count; m.step++) {
         if (fused[m.step].kernel != WK_KERNEL_OP) continue;
         if (node_of(&m, m.step)->op == WK_OP_adam) fuse_adam(&m, fused);

@@ -12,21 +12,21 @@
 #include "tensor/plan.h"
 
 typedef enum wk_kernel {
-    WK_KERNEL_OP,              // the function of the step's op
-    WK_KERNEL_NONE,            // nothing: fused into another step, lazy, or made in its place
-    WK_KERNEL_OBSERVE,         // all steps of a recurrence
-    WK_KERNEL_ADAM,            // neighbouring adam steps
-    WK_KERNEL_SKINNY_ACTION,   // few results a row, their bias, and the action drawn from them
-    WK_KERNEL_SKINNY_HEAD,     // few results a row, and their bias
-    WK_KERNEL_SKINNY_RESULTS,  // few results a row
-    WK_KERNEL_SKINNY_TERMS,    // few terms
-    WK_KERNEL_SKINNY_GRADIENT, // few columns of a weight gradient
-    WK_KERNEL_WGMMA,           // hopper/gemm.cuh, with what is added before and the epilogue
-    WK_KERNEL_CUBLASLT_BIAS,   // a library's product with its bias
-    WK_KERNEL_CUBLAS,          // a library's product
-    WK_KERNEL_CONV_PLANES,     // hopper/conv.cuh; an image's gradient with the slope of its layer
-    WK_KERNEL_CONV_WEIGHTS,    // hopper/conv.cuh, the weights' gradient
-    WK_KERNEL_CONV_DIRECT,     // kernels/conv_direct.cu, in every direction
+    WK_KERNEL_OP,            // the function of the step's op
+    WK_KERNEL_NONE,          // nothing: fused into another step, lazy, or made in its place
+    WK_KERNEL_OBSERVE,       // all steps of a recurrence
+    WK_KERNEL_ADAM,          // neighbouring adam steps
+    WK_KERNEL_SKINNY_ACTION, // GEMM of small N, its bias, and the action drawn from the result
+    WK_KERNEL_SKINNY_HEAD,   // GEMM of small N, and its bias
+    WK_KERNEL_SKINNY_N,      // GEMM of small N
+    WK_KERNEL_SKINNY_K,      // GEMM of small K
+    WK_KERNEL_SKINNY_DW,     // weight gradient of small N: a transposed, and large K
+    WK_KERNEL_WGMMA,         // hopper/gemm.cuh, with the product it is added to and its epilogue
+    WK_KERNEL_CUBLASLT_BIAS, // a product by cublasLt with its bias
+    WK_KERNEL_CUBLAS,        // a product by cuBLAS
+    WK_KERNEL_CONV_PLANES,   // hopper/conv.cuh; an image's gradient with the slope of its layer
+    WK_KERNEL_CONV_WEIGHTS,  // hopper/conv.cuh, the weights' gradient
+    WK_KERNEL_CONV_DIRECT,   // kernels/conv_direct.cu, in every direction
     WK_KERNEL_COUNT
 } wk_kernel;
 extern const char *const wk_kernel_names[WK_KERNEL_COUNT];
@@ -35,13 +35,13 @@ extern const char *const wk_kernel_names[WK_KERNEL_COUNT];
 typedef struct wk_fused {
     wk_kernel kernel;
     wk_gemm_tile tile; // of WK_KERNEL_WGMMA
-    int into;          // of WK_KERNEL_NONE: the step whose kernel does this one too
-    int before;        // the step just before, to whose product this one is added
-    int tail;          // the step that is the epilogue of this one's product
-    int following;     // so many of the steps just after it are done with it
+    int fused_into;    // of WK_KERNEL_NONE: the step whose kernel does this one too
+    int addend;        // the step just before, whose product this one's is added to
+    int epilogue;      // the step that this one's kernel does as the epilogue of its product
+    int fused_next;    // how many of the steps just after are fused into this one
 } wk_fused;
 
-/// What skinny_gemm.cu can take: up to `MAX` columns, terms or results; rows of so many numbers.
+/// What skinny_gemm.cu can take: the small dimension, and the row of the matrix that is not skinny.
 enum { WK_SKINNY_MAX = 16, WK_SKINNY_ROW_MAX = 640 };
 
 /// Fills `out`, one for each step.

@@ -26,7 +26,7 @@ static bool is_rows(const wk_graph *g, int tensor)
 static bool is_candidate(const wk_graph *g, const wk_node *node)
 {
     const wk_tensor_info *out = wk_info(g, node->outputs);
-    if (out->output || out->type.dtype != WK_F32 || node->input_count > WK_TERMS) return false;
+    if (out->output || out->type.dtype != WK_F32 || node->input_count > WK_TERMS_MAX) return false;
     wk_shape from = wk_info(g, wk_node_inputs(g, node)[0])->type.shape;
     switch (node->op) {
     case WK_OP_add_n:
@@ -74,7 +74,7 @@ static void judge(const wk_graph *g, const wk_node *node, reading *by_root)
         r.terms += from->able ? from->terms : 1;
         r.row_ops |= inner | shift | op;
     }
-    r.able = r.able && r.terms <= WK_TERMS;
+    r.able = r.able && r.terms <= WK_TERMS_MAX;
     by_root[node->outputs] = r;
 }
 

@@ -8,7 +8,7 @@
 #include "tensor/plan.h"
 
 /// Maximum terms of an input.
-enum { WK_TERMS = 6 };
+enum { WK_TERMS_MAX = 6 };
 
 /// Chooses the lazy nodes of a plan, after its groups; false when memory ran out.
 bool wk_plan_find_lazy(wk_plan *plan, const wk_cuda_limits *limits);

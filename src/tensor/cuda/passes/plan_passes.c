@@ -13,15 +13,25 @@ static wk_status no_memory(wk_error *err)
     return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
 }
 
+static void note_truncated(const wk_recurrence *r, wk_plan *plan)
+{
+    if (r->truncated)
+        snprintf(plan->slow_path, sizeof plan->slow_path,
+                 "the kernel of the recurrence takes %d steps of a sequence: the others, and its "
+                 "gradient, run node by node",
+                 r->count);
+}
+
 static bool find_recurrences(const wk_cuda_limits *limits, wk_plan *plan, int *last_use,
-                             wk_recurrence *chain)
+                             wk_recurrence *recurrence)
 {
     wk_recurrence_last_use(plan, last_use);
     for (int step = 0; step < (int)plan->node_count; step++) {
-        if (!wk_recurrence_find(plan, last_use, step, chain)) continue;
-        step = chain->end;
-        if (!wk_recurrence_why_not(chain, limits, plan->slow_path, sizeof plan->slow_path) &&
-            !wk_array_push(&plan->groups, ((wk_group){chain->begin, chain->end})))
+        if (!wk_recurrence_find(plan, last_use, step, recurrence)) continue;
+        step = recurrence->end;
+        note_truncated(recurrence, plan);
+        if (!wk_recurrence_why_not(recurrence, limits, plan->slow_path, sizeof plan->slow_path) &&
+            !wk_array_push(&plan->groups, ((wk_step_range){recurrence->begin, recurrence->end})))
             return false;
     }
     return true;
@@ -31,14 +41,14 @@ static wk_status find_groups(const wk_cuda_limits *limits, wk_plan *plan, wk_err
 {
     if (!limits->bf16 || limits->capability < 80) return WK_OK;
     int *last_use = malloc(plan->graph->tensors.count * sizeof *last_use);
-    wk_recurrence *chain = malloc(sizeof *chain);
-    bool ok = last_use && chain && find_recurrences(limits, plan, last_use, chain);
+    wk_recurrence *recurrence = malloc(sizeof *recurrence);
+    bool ok = last_use && recurrence && find_recurrences(limits, plan, last_use, recurrence);
     free(last_use);
-    free(chain);
+    free(recurrence);
     return ok && wk_plan_find_lazy(plan, limits) ? WK_OK : no_memory(err);
 }
 
-wk_status wk_cuda_choose_groups(const wk_cuda_limits *limits, wk_plan *plan, wk_error *err)
+wk_status wk_cuda_choose_schedule(const wk_cuda_limits *limits, wk_plan *plan, wk_error *err)
 {
     WK_TRY(find_groups(limits, plan, err));
     return wk_plan_schedule(plan, limits->processors) ? WK_OK : no_memory(err);

@@ -57,15 +57,15 @@ static size_t blocks_of(size_t terms)
 // or by the copying, and the writing of a tile.
 static double cost(const wk_gemm_sizes *z, wk_gemm_tile tile, int processors)
 {
-    int groups = shapes[tile][0], n = shapes[tile][1];
-    size_t rows = (size_t)(CLUSTER * 64 * groups);
+    int warpgroups = shapes[tile][0], n = shapes[tile][1];
+    size_t rows = (size_t)(CLUSTER * 64 * warpgroups);
     size_t blocks = (blocks_of(z->k[0]) + blocks_of(z->k[1])) * (z->reduce ? z->stacks : 1);
     size_t tiles = (z->m + rows - 1) / rows * ((z->n + (size_t)n - 1) / (size_t)n) *
                    (z->reduce ? 1 : z->stacks);
     size_t clusters = clusters_of(processors), rounds = (tiles + clusters - 1) / clusters;
-    double multiplying = 2.0 * groups * n, copying = (64.0 * groups + n) * 128 / 45;
+    double multiplying = 2.0 * warpgroups * n, copying = (64.0 * warpgroups + n) * 128 / 45;
     double block = multiplying > copying ? multiplying : copying;
-    return (double)rounds * ((double)blocks * block + 600 + 0.06 * 64 * groups * n);
+    return (double)rounds * ((double)blocks * block + 600 + 0.06 * 64 * warpgroups * n);
 }
 
 // Resident weights pay where there is a tile of rows for every other pair of multiprocessors, and

@@ -12,8 +12,8 @@ typedef struct wk_cuda_product {
     bool transpose_a, transpose_b;
     size_t stride_a, stride_b, stride_c;
     bool accumulate;
-    bool half_a, half_b; // the operand is bf16 already
-    bool half_c;         // the result is bf16
+    bool bf16_a, bf16_b; // the operand is bf16 already
+    bool bf16_c;         // the result is bf16
     const void *bias;    // of the result's type, n for each stack; added if it is there
     size_t stride_bias;
 } wk_cuda_product;

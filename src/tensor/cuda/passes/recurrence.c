@@ -166,7 +166,6 @@ static bool match_step(search *s, bool last)
 {
     const template *t = &templates[s->r->backward];
     search before = *s;
-    if (s->r->count == WK_RECURRENCE_STEPS) return false;
     wk_recurrence_step *step = &s->r->step[s->r->count];
     memset(step, 0, sizeof *step);
     if (s->r->count > 0) take_over(step, step - 1, s->r->backward);
@@ -180,11 +179,23 @@ static bool match_step(search *s, bool last)
     return true;
 }
 
+// Whether another step follows the ones that were found.
+static bool has_more(search *s)
+{
+    search found = *s;
+    bool more = match_step(s, false);
+    s->r->count -= more;
+    *s = found;
+    return more;
+}
+
 static bool match_steps(search *s)
 {
-    while (match_step(s, false))
+    while (s->r->count < WK_RECURRENCE_STEPS_MAX && match_step(s, false))
         continue;
-    if (s->r->backward && !match_step(s, true)) return false;
+    bool full = s->r->count == WK_RECURRENCE_STEPS_MAX;
+    if (s->r->backward && (full || !match_step(s, true))) return false;
+    s->r->truncated = full && has_more(s);
     s->r->end = s->at - 1;
     return s->r->count >= 2 && s->inner_used <= s->r->end;
 }
@@ -218,9 +229,9 @@ static bool measure(const wk_graph *g, wk_recurrence *r)
     r->hidden = last_dim(g, tensor[WK_ROLE_IN_W]);
     r->deter = wk_info(g, tensor[WK_ROLE_POST_W])->type.shape.dim[0];
     r->classes = last_dim(g, tensor[WK_ROLE_PROBS]);
-    r->groups = flat / r->classes;
+    r->variables = flat / r->classes;
     r->rows = (int)(wk_shape_count(wk_info(g, tensor[WK_ROLE_X])->type.shape) / (size_t)r->hidden);
-    return r->groups * r->classes == flat &&
+    return r->variables * r->classes == flat &&
            has_shape(g, tensor[WK_ROLE_GRU_X], r->hidden, 3 * r->deter) &&
            has_shape(g, tensor[WK_ROLE_GRU_H], r->deter, 3 * r->deter) &&
            has_shape(g, tensor[WK_ROLE_OUT_W], r->hidden, flat) &&
@@ -247,13 +258,13 @@ bool wk_recurrence_find(const wk_plan *plan, const int *last_use, int begin, wk_
 
 // A model that kernels are compiled for.
 typedef struct version {
-    int hidden, deter, groups, classes;
+    int hidden, deter, variables, classes;
     size_t shared[2]; // of a block, forward and backward
 } version;
 
 static const version versions[] = {
-#define MODEL(name, hidden, deter, groups, classes, forward, backward, together)                   \
-    {hidden, deter, groups, classes, {forward, backward}},
+#define MODEL(name, hidden, deter, variables, classes, forward, backward, together)                \
+    {hidden, deter, variables, classes, {forward, backward}},
 #include "tensor/cuda/passes/model_sizes.def"
 #undef MODEL
 };
@@ -262,7 +273,7 @@ static const version *find_version(const wk_recurrence *r)
 {
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         const version *v = &versions[i];
-        if (v->hidden == r->hidden && v->deter == r->deter && v->groups == r->groups &&
+        if (v->hidden == r->hidden && v->deter == r->deter && v->variables == r->variables &&
             v->classes == r->classes)
             return v;
     }
@@ -274,12 +285,12 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-// Blocks have eight units of the state or of a hidden layer, or a group of classes, and all must
-// run at once.
+// Blocks have eight units of the state or of a hidden layer, or a categorical variable, and all
+// must run at once.
 static bool device_holds(const version *v, bool backward, const wk_cuda_limits *limits)
 {
     enum { UNITS = 8 };
-    int blocks = larger(larger(v->deter, v->hidden) / UNITS, v->groups);
+    int blocks = larger(larger(v->deter, v->hidden) / UNITS, v->variables);
     return blocks <= limits->processors && v->shared[backward] <= limits->shared_memory;
 }
 
@@ -287,15 +298,16 @@ bool wk_recurrence_why_not(const wk_recurrence *r, const wk_cuda_limits *limits,
                            size_t size)
 {
     const version *v = find_version(r);
-    if (v && r->rows <= WK_RECURRENCE_ROWS && device_holds(v, r->backward, limits)) return false;
+    if (v && r->rows <= WK_RECURRENCE_ROWS_MAX && device_holds(v, r->backward, limits))
+        return false;
     if (!v)
         snprintf(why, size,
                  "no kernel for a recurrence of %d hidden and %d deterministic units and %d x %d "
                  "classes, which are not a preset's",
-                 r->hidden, r->deter, r->groups, r->classes);
-    else if (r->rows > WK_RECURRENCE_ROWS)
+                 r->hidden, r->deter, r->variables, r->classes);
+    else if (r->rows > WK_RECURRENCE_ROWS_MAX)
         snprintf(why, size, "the kernel of the recurrence takes %d sequences, not %d",
-                 WK_RECURRENCE_ROWS, r->rows);
+                 WK_RECURRENCE_ROWS_MAX, r->rows);
     else
         snprintf(why, size, "the device is too small for the kernel of the recurrence");
     return true;

@@ -1,6 +1,6 @@
 // Finds an unrolled recurrence in a plan. The model observes a sequence by some fifteen small nodes
-// a step, forward and backward; run one by one they are a chain of launches that leaves the GPU
-// mostly idle. Where the nodes of a plan are exactly such a chain, the backend runs all steps in
+// a step, forward and backward; run one by one they are short launches that leave the GPU
+// mostly idle. Where the nodes of a plan are exactly these, in order, the backend runs all steps in
 // one kernel instead (observe.cuh); where they are not, only time is lost.
 #ifndef WK_TENSOR_CUDA_PASSES_RECURRENCE_H
 #define WK_TENSOR_CUDA_PASSES_RECURRENCE_H
@@ -12,7 +12,7 @@
 /// what a step backward adds.
 typedef enum wk_role {
     // Shared by all steps.
-    WK_ROLE_IN_W,    // [F,H], F = groups * classes
+    WK_ROLE_IN_W,    // [F,H], F = variables * classes
     WK_ROLE_IN_B,    // [H]
     WK_ROLE_GRU_X,   // [H,3D]
     WK_ROLE_GRU_H,   // [D,3D]
@@ -69,24 +69,25 @@ typedef struct wk_recurrence_step {
     int node_of[WK_ROLES]; // the plan's step that makes it
 } wk_recurrence_step;
 
-enum { WK_RECURRENCE_STEPS = 128, WK_RECURRENCE_ROWS = 16 };
+enum { WK_RECURRENCE_STEPS_MAX = 128, WK_RECURRENCE_ROWS_MAX = 16 };
 
-/// A chain that was found: all steps' nodes, and nothing else, are begin ... end of the plan.
+/// A recurrence that was found: all steps' nodes, and nothing else, are begin ... end of the plan.
 typedef struct wk_recurrence {
     bool backward;
     int begin, end; // steps of the plan, both included
     int count;      // steps of the recurrence, in the order in which they run
-    int rows, hidden, deter, groups, classes;
+    bool truncated; // forward: it goes on after these, node by node
+    int rows, hidden, deter, variables, classes;
     float epsilon;
-    wk_recurrence_step step[WK_RECURRENCE_STEPS];
+    wk_recurrence_step step[WK_RECURRENCE_STEPS_MAX + 1]; // the last is for looking further
 } wk_recurrence;
 
-/// Looks for a chain that begins at a step of the plan. `last_use` holds for every root the last
-/// step that reads it, node_count for outputs.
+/// Looks for a recurrence that begins at a step of the plan. `last_use` holds for every root the
+/// last step that reads it, node_count for outputs.
 bool wk_recurrence_find(const wk_plan *plan, const int *last_use, int begin, wk_recurrence *out);
 
-/// Whether the kernels of observe.cuh cannot run a chain on a device; the reason, for users, is
-/// written to `why`.
+/// Whether the kernels of observe.cuh cannot run a recurrence on a device; the reason, for users,
+/// is written to `why`.
 bool wk_recurrence_why_not(const wk_recurrence *r, const wk_cuda_limits *limits, char *why,
                            size_t size);
 

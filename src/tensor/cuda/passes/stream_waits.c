@@ -12,19 +12,19 @@ typedef struct segment {
 } segment;
 
 struct wk_stream_waits {
-    WK_ARRAY(segment) segments;         // by address, covering everything
-    WK_ARRAY(wk_vector_clock) finished; // by step: what is done when it is done
-    wk_vector_clock now[WK_BRANCHES];   // by stream: what is done before its next step
+    WK_ARRAY(segment) segments;          // by address, covering everything
+    WK_ARRAY(wk_vector_clock) finished;  // by step: what is done when it is done
+    wk_vector_clock now[WK_STREAMS_MAX]; // by stream: what is done before its next step
 };
 
 static const wk_vector_clock never = {{-1, -1, -1, -1}};
-_Static_assert(WK_BRANCHES == 4, "as many as in never");
+_Static_assert(WK_STREAMS_MAX == 4, "as many as in never");
 
 wk_stream_waits *wk_stream_waits_create(void)
 {
     wk_stream_waits *order = calloc(1, sizeof *order);
     if (order && wk_array_push(&order->segments, (segment){0, never, never})) {
-        for (int i = 0; i < WK_BRANCHES; i++)
+        for (int i = 0; i < WK_STREAMS_MAX; i++)
             order->now[i] = never;
         return order;
     }
@@ -42,7 +42,7 @@ void wk_stream_waits_destroy(wk_stream_waits *order)
 
 static void advance(wk_vector_clock *moment, const wk_vector_clock *to)
 {
-    for (int i = 0; i < WK_BRANCHES; i++)
+    for (int i = 0; i < WK_STREAMS_MAX; i++)
         if (to->step[i] > moment->step[i]) moment->step[i] = to->step[i];
 }
 
@@ -105,12 +105,12 @@ static void thin_out(const wk_stream_waits *order, const wk_vector_clock *now, i
                      wk_vector_clock *waits)
 {
     waits->step[stream] = -1;
-    for (int i = 0; i < WK_BRANCHES; i++)
+    for (int i = 0; i < WK_STREAMS_MAX; i++)
         if (waits->step[i] <= now->step[i]) waits->step[i] = -1;
-    for (int i = 0; i < WK_BRANCHES; i++) {
+    for (int i = 0; i < WK_STREAMS_MAX; i++) {
         if (waits->step[i] < 0) continue;
         const wk_vector_clock *implied = &order->finished.items[waits->step[i]];
-        for (int k = 0; k < WK_BRANCHES; k++)
+        for (int k = 0; k < WK_STREAMS_MAX; k++)
             if (k != i && waits->step[k] <= implied->step[k]) waits->step[k] = -1;
     }
 }
@@ -118,14 +118,14 @@ static void thin_out(const wk_stream_waits *order, const wk_vector_clock *now, i
 bool wk_stream_waits_add(wk_stream_waits *order, int stream, const wk_access *accesses,
                          size_t count, wk_vector_clock *waits)
 {
-    assert(stream >= 0 && stream < WK_BRANCHES);
+    assert(stream >= 0 && stream < WK_STREAMS_MAX);
     int step = (int)order->finished.count;
     wk_vector_clock *now = &order->now[stream];
     *waits = never;
     for (size_t i = 0; i < count; i++)
         if (accesses[i].begin < accesses[i].end) require(order, &accesses[i], waits);
     thin_out(order, now, stream, waits);
-    for (int i = 0; i < WK_BRANCHES; i++)
+    for (int i = 0; i < WK_STREAMS_MAX; i++)
         if (waits->step[i] >= 0) advance(now, &order->finished.items[waits->step[i]]);
     now->step[stream] = step;
     for (size_t i = 0; i < count; i++)

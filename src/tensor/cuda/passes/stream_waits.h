@@ -18,7 +18,7 @@ typedef struct wk_access {
 
 /// Steps of each stream, -1 for none.
 typedef struct wk_vector_clock {
-    int step[WK_BRANCHES];
+    int step[WK_STREAMS_MAX];
 } wk_vector_clock;
 
 typedef struct wk_stream_waits wk_stream_waits;

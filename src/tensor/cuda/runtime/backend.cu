@@ -28,9 +28,9 @@ static void destroy(wk_backend *base)
     free(backend);
 }
 
-static wk_status choose_groups(const wk_backend *base, wk_plan *plan, wk_error *err)
+static wk_status choose_schedule(const wk_backend *base, wk_plan *plan, wk_error *err)
 {
-    return wk_cuda_choose_groups(&((const wk_cuda_backend *)base)->limits, plan, err);
+    return wk_cuda_choose_schedule(&((const wk_cuda_backend *)base)->limits, plan, err);
 }
 
 static wk_status choose_formats(const wk_backend *base, wk_plan *plan, wk_error *err)
@@ -45,14 +45,14 @@ static const wk_backend_vtable cuda_vtable = {
     wk_cuda_buffer_destroy,
     wk_cuda_upload,
     wk_cuda_download,
-    choose_groups,
+    choose_schedule,
     choose_formats,
     wk_cuda_compile,
     wk_cuda_run,
     wk_cuda_copy,
     wk_cuda_executable_destroy,
     wk_cuda_allocated,
-    wk_cuda_room,
+    wk_cuda_memory_info,
     &wk_cuda_queues,
 };
 

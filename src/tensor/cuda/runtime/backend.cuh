@@ -47,13 +47,13 @@ struct wk_executable {
     size_t count;
     wk_cuda_call *calls;
     wk_ptr<void> *addresses;
-    wk_ptr<__nv_bfloat16> *halves;
+    wk_ptr<__nv_bfloat16> *bf16_addresses;
     void *keys; // of random nodes, by step; in each member's memory
-    wk_cuda_stream_context contexts[WK_BRANCHES];
+    wk_cuda_stream_context contexts[WK_STREAMS_MAX];
     wk_cuda_copies copies;
     cudaGraphExec_t graph;
-    cudaEvent_t *events;              // count + 1, made by the first traced run
-    WK_ARRAY(wk_recurrence *) chains; // the plan's groups
+    cudaEvent_t *events;                   // count + 1, made by the first traced run
+    WK_ARRAY(wk_recurrence *) recurrences; // the plan's groups
 };
 
 /// WK_OK for cudaSuccess, or an error that says what was being done.
@@ -79,7 +79,7 @@ cudaError_t wk_cuda_enqueue_copy(const wk_copy *c, cudaStream_t stream);
 
 /// Which stream is scheduled first.
 typedef enum wk_cuda_priority {
-    WK_CUDA_PRIORITY_BRANCH, // side streams of a graph: fill idle multiprocessors
+    WK_CUDA_PRIORITY_SIDE,   // side streams of a graph: fill idle multiprocessors
     WK_CUDA_PRIORITY_URGENT, // the one that others wait for soon (tensor/schedule.h)
     WK_CUDA_PRIORITY_NORMAL,
     WK_CUDA_PRIORITY_HIGH,
@@ -107,7 +107,7 @@ wk_status wk_cuda_run(wk_executable *e, double *trace, wk_error *err);
 wk_status wk_cuda_copy(const wk_copy *c, wk_error *err);
 void wk_cuda_executable_destroy(wk_executable *e);
 size_t wk_cuda_allocated(const wk_backend *base);
-wk_memory_info wk_cuda_room(const wk_backend *base);
+wk_memory_info wk_cuda_memory_info(const wk_backend *base);
 extern const wk_queue_vtable wk_cuda_queues; // queue.cu
 
 #endif

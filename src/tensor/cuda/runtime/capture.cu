@@ -9,12 +9,12 @@
 
 wk_status wk_cuda_check(const wk_executable *e, wk_error *err)
 {
-    for (int i = 0; i < WK_BRANCHES; i++) {
+    for (int i = 0; i < WK_STREAMS_MAX; i++) {
         const wk_cuda_stream_context *context = &e->contexts[i];
         if (context->status != CUBLAS_STATUS_SUCCESS)
             return wk_fail(err, WK_E_UNSUPPORTED, "cuBLAS refused a matrix product: %s",
                            cublasGetStatusString(context->status));
-        if (context->unmapped)
+        if (context->no_tensor_map)
             return wk_fail(err, WK_E_UNSUPPORTED,
                            "the driver makes no tensor map for a matrix product; update it");
         if (context->failed) return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
@@ -60,7 +60,7 @@ static cudaError_t fence(cudaStream_t stream)
 static wk_status wait_for(const wk_executable *e, const timetable *table, size_t i, wk_error *err)
 {
     bool waits = false;
-    for (int k = 0; k < WK_BRANCHES; k++) {
+    for (int k = 0; k < WK_STREAMS_MAX; k++) {
         int step = table->waits[i].step[k];
         if (step < 0) continue;
         TRY_CUDA(cudaStreamWaitEvent(e->calls[i].stream, table->done[step], 0), "capturing");
@@ -90,7 +90,7 @@ static wk_status record_order(const wk_executable *e, const timetable *table, si
     if (!wk_stream_waits_add(table->order, (int)(e->calls[i].context - e->contexts),
                              e->copies.touched.items, e->copies.touched.count, waits))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
-    for (int k = 0; k < WK_BRANCHES; k++)
+    for (int k = 0; k < WK_STREAMS_MAX; k++)
         if (waits->step[k] >= 0 && !table->done[waits->step[k]])
             TRY_CUDA(cudaEventCreateWithFlags(&table->done[waits->step[k]], cudaEventDisableTiming),
                      "making an event");
@@ -127,7 +127,7 @@ static wk_status capture_steps(wk_executable *e, const timetable *table, wk_erro
 {
     cudaStream_t main = e->contexts[0].stream;
     e->copies.fresh.count = 0;
-    for (int k = 1; k < WK_BRANCHES; k++)
+    for (int k = 1; k < WK_STREAMS_MAX; k++)
         if (e->contexts[k].stream) WK_TRY(follow(main, e->contexts[k].stream, err));
     for (size_t i = 0; i < e->count; i++) {
         wk_status status = capture_step(e, table, i, err);
@@ -135,7 +135,7 @@ static wk_status capture_steps(wk_executable *e, const timetable *table, wk_erro
         wk_fail_context(err, "%s", wk_op_table[e->calls[i].node->op].name);
         return status;
     }
-    for (int k = 1; k < WK_BRANCHES; k++)
+    for (int k = 1; k < WK_STREAMS_MAX; k++)
         if (e->contexts[k].stream) WK_TRY(follow(e->contexts[k].stream, main, err));
     return WK_OK;
 }
@@ -154,7 +154,7 @@ static wk_status capture(wk_executable *e, const timetable *table, cudaGraph_t *
 
 static wk_status allocate(wk_executable *e, wk_error *err)
 {
-    for (int i = 0; i < WK_BRANCHES; i++) {
+    for (int i = 0; i < WK_STREAMS_MAX; i++) {
         wk_cuda_stream_context *context = &e->contexts[i];
         if (!context->stream) continue;
         size_t size = context->peak + WK_CUDA_ALIGNMENT;

@@ -12,7 +12,7 @@
 #define NAME(library, version) library ".so." TEXT(version)
 
 static const char *const blas = NAME("libcublas", CUBLAS_VER_MAJOR);
-static const char *const light = NAME("libcublasLt", CUBLAS_VER_MAJOR);
+static const char *const cublas_lt = NAME("libcublasLt", CUBLAS_VER_MAJOR);
 
 // The library's function, or NULL. A library that is loaded already is only looked up, which is
 // short compared with any of these calls.
@@ -24,7 +24,7 @@ static void *find(const char *library, const char *name)
 
 const char *wk_cublas_missing(void)
 {
-    if (!find(light, "cublasLtCreate")) return light;
+    if (!find(cublas_lt, "cublasLtCreate")) return cublas_lt;
     return find(blas, "cublasCreate_v2") ? NULL : blas;
 }
 
@@ -75,65 +75,65 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
 {
-    return pass(light, __func__, handle);
+    return pass(cublas_lt, __func__, handle);
 }
 
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
 {
-    return pass(light, __func__, handle);
+    return pass(cublas_lt, __func__, handle);
 }
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, cudaDataType type,
                                           uint64_t rows, uint64_t columns, int64_t ld)
 {
-    return pass(light, __func__, layout, type, rows, columns, ld);
+    return pass(cublas_lt, __func__, layout, type, rows, columns, ld);
 }
 
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
 {
-    return pass(light, __func__, layout);
+    return pass(cublas_lt, __func__, layout);
 }
 
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
                                                 cublasLtMatrixLayoutAttribute_t attribute,
                                                 const void *value, size_t size)
 {
-    return pass(light, __func__, layout, attribute, value, size);
+    return pass(cublas_lt, __func__, layout, attribute, value, size);
 }
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *product, cublasComputeType_t compute,
                                         cudaDataType_t scale)
 {
-    return pass(light, __func__, product, compute, scale);
+    return pass(cublas_lt, __func__, product, compute, scale);
 }
 
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t product)
 {
-    return pass(light, __func__, product);
+    return pass(cublas_lt, __func__, product);
 }
 
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product,
                                               cublasLtMatmulDescAttributes_t attribute,
                                               const void *value, size_t size)
 {
-    return pass(light, __func__, product, attribute, value, size);
+    return pass(cublas_lt, __func__, product, attribute, value, size);
 }
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference)
 {
-    return pass(light, __func__, preference);
+    return pass(cublas_lt, __func__, preference);
 }
 
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference)
 {
-    return pass(light, __func__, preference);
+    return pass(cublas_lt, __func__, preference);
 }
 
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t attribute,
                                                     const void *value, size_t size)
 {
-    return pass(light, __func__, preference, attribute, value, size);
+    return pass(cublas_lt, __func__, preference, attribute, value, size);
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
@@ -142,7 +142,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatmulPreference_t preference, int asked,
                                               cublasLtMatmulHeuristicResult_t *results, int *found)
 {
-    return pass(light, __func__, handle, product, a, b, c, d, preference, asked, results, found);
+    return pass(cublas_lt, __func__, handle, product, a, b, c, d, preference, asked, results,
+                found);
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
@@ -152,6 +153,6 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *algo,
                               void *workspace, size_t size, cudaStream_t stream)
 {
-    return pass(light, __func__, handle, product, alpha, a, a_layout, b, b_layout, beta, c,
+    return pass(cublas_lt, __func__, handle, product, alpha, a, a_layout, b, b_layout, beta, c,
                 c_layout, d, d_layout, algo, workspace, size, stream);
 }

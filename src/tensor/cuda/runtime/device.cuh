@@ -40,13 +40,13 @@ struct wk_cuda_call {
     wk_cuda_stream_context *context; // cuBLAS and scratch memory of the stream
     bool programmatic;               // programmatic dependent launch is allowed
     int processors;                  // multiprocessors of the device
-    unsigned matrices;               // a bit for each output that matrix products read
-    unsigned numbers;                // a bit for each output that must exist in float32
-    unsigned halves;                 // a bit for each input that may exist in bf16 alone
+    unsigned bf16_outputs;           // a bit for each output that exists in bf16
+    unsigned f32_outputs;            // and in float32
+    unsigned bf16_inputs;            // a bit for each input that exists in bf16 alone
     wk_kernel kernel;                // what runs it, and with which others: fusion.h
     wk_gemm_tile tile;
-    unsigned following;
-    const wk_cuda_call *before, *tail;
+    unsigned fused_next;
+    const wk_cuda_call *addend, *epilogue;
 };
 
 typedef void wk_cuda_fn(const wk_cuda_call *c);
@@ -94,12 +94,12 @@ struct wk_eight {
 };
 
 /// Two bf16 numbers in a word, the first in its low half.
-static __device__ inline float2 wk_two_floats(unsigned v)
+static __device__ inline float2 wk_unpack_bf16(unsigned v)
 {
     return make_float2(__uint_as_float(v << 16), __uint_as_float(v & 0xffff0000u));
 }
 
-static __device__ inline unsigned wk_two_halves(float x, float y)
+static __device__ inline unsigned wk_pack_bf16(float x, float y)
 {
     __nv_bfloat162 v = __floats2bfloat162_rn(x, y);
     return *(unsigned *)&v;
@@ -108,12 +108,12 @@ static __device__ inline unsigned wk_two_halves(float x, float y)
 // An element of an output that is being written.
 struct wk_out_element {
     float *x;
-    __nv_bfloat16 *half;
+    __nv_bfloat16 *bf16;
 
     __device__ void operator=(float value) const
     {
         if (x) *x = value;
-        if (half) *half = __float2bfloat16_rn(value);
+        if (bf16) *bf16 = __float2bfloat16_rn(value);
     }
 };
 
@@ -121,24 +121,23 @@ struct wk_out_element {
 /// like a pointer; every element must be written.
 struct wk_out {
     wk_ptr<float> x;            // NULL where only matrix products read it
-    wk_ptr<__nv_bfloat16> half; // NULL where none does
+    wk_ptr<__nv_bfloat16> bf16; // NULL where none does
 
     __device__ wk_out_element operator[](size_t i) const
     {
-        return {x ? x.at() + i : NULL, half ? half.at() + i : NULL};
+        return {x ? x.at() + i : NULL, bf16 ? bf16.at() + i : NULL};
     }
 
     __device__ wk_out operator+(size_t i) const
     {
-        return {x ? x + i : NULL, half ? half + i : NULL};
+        return {x ? x + i : NULL, bf16 ? bf16 + i : NULL};
     }
 
     /// Elements 4i ... 4i+3 at once.
     __device__ void put4(size_t i, float4 v) const
     {
         if (x) x.at<float4>()[i] = v;
-        if (half)
-            half.at<uint2>()[i] = make_uint2(wk_two_halves(v.x, v.y), wk_two_halves(v.z, v.w));
+        if (bf16) bf16.at<uint2>()[i] = make_uint2(wk_pack_bf16(v.x, v.y), wk_pack_bf16(v.z, v.w));
     }
 
     /// Elements 8i ... 8i+7 at once.
@@ -148,67 +147,67 @@ struct wk_out {
             x.at<float4>()[2 * i] = v.a;
             x.at<float4>()[2 * i + 1] = v.b;
         }
-        if (half)
-            half.at<uint4>()[i] =
-                make_uint4(wk_two_halves(v.a.x, v.a.y), wk_two_halves(v.a.z, v.a.w),
-                           wk_two_halves(v.b.x, v.b.y), wk_two_halves(v.b.z, v.b.w));
+        if (bf16)
+            bf16.at<uint4>()[i] =
+                make_uint4(wk_pack_bf16(v.a.x, v.a.y), wk_pack_bf16(v.a.z, v.a.w),
+                           wk_pack_bf16(v.b.x, v.b.y), wk_pack_bf16(v.b.z, v.b.w));
     }
 
     bool aligned8() const
     {
-        return ((uintptr_t)x | (uintptr_t)half) % 16 == 0;
+        return ((uintptr_t)x | (uintptr_t)bf16) % 16 == 0;
     }
 
     /// Whether put4 is allowed.
     bool aligned4() const
     {
-        return (uintptr_t)x % 16 == 0 && (uintptr_t)half % 8 == 0;
+        return (uintptr_t)x % 16 == 0 && (uintptr_t)bf16 % 8 == 0;
     }
 };
 
 /// An input in the format that exists. Kernels index it like a pointer.
 struct wk_in {
     wk_ptr<const float> x;
-    wk_ptr<const __nv_bfloat16> half;
+    wk_ptr<const __nv_bfloat16> bf16;
 
     __device__ float operator[](size_t i) const
     {
-        return half ? __bfloat162float(half[i]) : x[i];
+        return bf16 ? __bfloat162float(bf16[i]) : x[i];
     }
 
     __host__ __device__ wk_in operator+(size_t i) const
     {
-        return {x ? x + i : NULL, half ? half + i : NULL};
+        return {x ? x + i : NULL, bf16 ? bf16 + i : NULL};
     }
 
     /// Elements 4i ... 4i+3 at once.
     __device__ float4 get4(size_t i) const
     {
-        if (!half) return x.at<const float4>()[i];
-        uint2 v = half.at<const uint2>()[i];
-        float2 low = wk_two_floats(v.x), high = wk_two_floats(v.y);
+        if (!bf16) return x.at<const float4>()[i];
+        uint2 v = bf16.at<const uint2>()[i];
+        float2 low = wk_unpack_bf16(v.x), high = wk_unpack_bf16(v.y);
         return make_float4(low.x, low.y, high.x, high.y);
     }
 
     /// Elements 8i ... 8i+7 at once; as get4, and bf16 numbers begin at 16 bytes.
     __device__ wk_eight get8(size_t i) const
     {
-        if (!half) return {x.at<const float4>()[2 * i], x.at<const float4>()[2 * i + 1]};
-        uint4 v = half.at<const uint4>()[i];
-        float2 a = wk_two_floats(v.x), b = wk_two_floats(v.y);
-        float2 c = wk_two_floats(v.z), d = wk_two_floats(v.w);
+        if (!bf16) return {x.at<const float4>()[2 * i], x.at<const float4>()[2 * i + 1]};
+        uint4 v = bf16.at<const uint4>()[i];
+        float2 a = wk_unpack_bf16(v.x), b = wk_unpack_bf16(v.y);
+        float2 c = wk_unpack_bf16(v.z), d = wk_unpack_bf16(v.w);
         return {make_float4(a.x, a.y, b.x, b.y), make_float4(c.x, c.y, d.x, d.y)};
     }
 
     bool aligned8() const
     {
-        return ((uintptr_t)x | (uintptr_t)half) % 16 == 0;
+        return ((uintptr_t)x | (uintptr_t)bf16) % 16 == 0;
     }
 
     /// Whether get4 is allowed.
     bool aligned4() const
     {
-        return (uintptr_t)x % 16 == 0 && (uintptr_t)half % 8 == 0;
+        return (uintptr_t)x % 16 == 0 && (uintptr_t)bf16 % 8 == 0;
     }
 };
 
@@ -268,9 +267,9 @@ struct wk_term {
         size_t at;
         if (!find(r, &at)) return make_uint4(0, 0, 0, 0);
         at += col;
-        if (unit == 4 && !x.half) return *(x.x + at).at<const uint4>();
+        if (unit == 4 && !x.bf16) return *(x.x + at).at<const uint4>();
         if (unit == 4) {
-            uint2 v = *(x.half + at).at<const uint2>();
+            uint2 v = *(x.bf16 + at).at<const uint2>();
             return make_uint4(v.x, v.y, 0, 0);
         }
         if (unit == 2) {
@@ -284,10 +283,10 @@ struct wk_term {
 
     __device__ float4 value4(uint4 v) const
     {
-        if (!x.half || unit != 4)
+        if (!x.bf16 || unit != 4)
             return make_float4(__uint_as_float(v.x), __uint_as_float(v.y), __uint_as_float(v.z),
                                __uint_as_float(v.w));
-        float2 low = wk_two_floats(v.x), high = wk_two_floats(v.y);
+        float2 low = wk_unpack_bf16(v.x), high = wk_unpack_bf16(v.y);
         return make_float4(low.x, low.y, high.x, high.y);
     }
 };
@@ -296,7 +295,7 @@ struct wk_term {
 struct wk_terms {
     unsigned count, width;
     wk_divisor by_width;
-    wk_term item[WK_TERMS];
+    wk_term item[WK_TERMS_MAX];
 
     __device__ float operator[](unsigned i) const
     {
@@ -310,13 +309,13 @@ struct wk_terms {
     /// Columns col ... col+3 of a row.
     __device__ float4 at4(unsigned r, unsigned col) const
     {
-        uint4 v[WK_TERMS];
+        uint4 v[WK_TERMS_MAX];
 #pragma unroll
-        for (unsigned k = 0; k < WK_TERMS; k++)
+        for (unsigned k = 0; k < WK_TERMS_MAX; k++)
             if (k < count) v[k] = item[k].load4(r, col);
         float4 sum = item[0].value4(v[0]);
 #pragma unroll
-        for (unsigned k = 1; k < WK_TERMS; k++) {
+        for (unsigned k = 1; k < WK_TERMS_MAX; k++) {
             if (k >= count) break;
             float4 more = item[k].value4(v[k]);
             sum = make_float4(sum.x + more.x, sum.y + more.y, sum.z + more.z, sum.w + more.w);
@@ -385,17 +384,17 @@ bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *p, wk_in a, wk_i
 
 /// The kernels of fusion.h that are not an op's own.
 wk_cuda_fn wk_cuda_gemm_fused, wk_cuda_gemm_biased;
-wk_cuda_fn wk_cuda_skinny_results, wk_cuda_skinny_terms, wk_cuda_skinny_gradient;
+wk_cuda_fn wk_cuda_skinny_n, wk_cuda_skinny_k, wk_cuda_skinny_dw;
 wk_cuda_fn wk_cuda_conv_planes, wk_cuda_conv_weights, wk_cuda_conv_direct;
 
 /// Copies the sum that a product is added to, unless it lies in the result's place.
 void wk_cuda_begin_sum(const wk_cuda_call *c);
 
 /// The bf16 copy of rows of an operand, with the distance from row to row: that of whole 16 bytes.
-wk_ptr<const __nv_bfloat16> wk_cuda_half_rows(const wk_cuda_call *c, wk_in x, size_t rows,
+wk_ptr<const __nv_bfloat16> wk_cuda_bf16_rows(const wk_cuda_call *c, wk_in x, size_t rows,
                                               size_t cols, size_t *row);
 /// The bf16 copy of n numbers, a multiple of 8, made now or up to date already.
-wk_ptr<const __nv_bfloat16> wk_cuda_half(const wk_cuda_call *c, wk_in x, size_t n);
+wk_ptr<const __nv_bfloat16> wk_cuda_bf16_copy(const wk_cuda_call *c, wk_in x, size_t n);
 
 /// y = x; any count.
 void wk_cuda_copy(const wk_cuda_call *c, size_t n, wk_ptr<const float> x, wk_ptr<float> y);
@@ -451,7 +450,7 @@ static void wk_launch(const wk_cuda_call *c, void (*kernel)(P...), dim3 grid, di
 }
 
 /// Programmatic dependent launch: waits for the previous kernel, then lets the next one launch, so
-/// that a chain of short kernels has no gaps.
+/// that short kernels follow each other without gaps.
 static __device__ inline void wk_begin(void)
 {
 #if __CUDA_ARCH__ >= 900
@@ -572,7 +571,7 @@ static __device__ inline float wk_activate(wk_activation act, float x)
 
 /// As wk_activate, for a result that is rounded to bf16, with a relative error of 5e-4: near zero
 /// ELU is x, and below that the exponential's last bit is small enough.
-static __device__ inline float wk_activate_half(wk_activation act, float x)
+static __device__ inline float wk_activate_bf16(wk_activation act, float x)
 {
     if (act != WK_ELU) return wk_activate(act, x);
     float power;

@@ -13,9 +13,9 @@ static wk_cuda_fn *const ops[WK_OP_COUNT] = {
 
 // All of a tensor. More than that would be its neighbours', for which others would wait.
 static wk_cuda_memory memory_of(const wk_cuda_call *c, int tensor, wk_ptr<void> at,
-                                wk_ptr<__nv_bfloat16> half)
+                                wk_ptr<__nv_bfloat16> bf16_at)
 {
-    const __nv_bfloat16 *bf16 = half.base;
+    const __nv_bfloat16 *bf16 = bf16_at.base;
     const wk_tensor_info *info = wk_info(c->g, tensor);
     bool padded = c->context->formats[info->root] == WK_FORMAT_PADDED_BF16;
     size_t count = padded ? wk_plan_padded_size(info->type.shape) / sizeof *bf16
@@ -93,15 +93,15 @@ static void record_reads(const wk_cuda_call *c)
     record_inputs(c->context, c);
 }
 
-// All of a chain, in the place of its first step.
-static void enqueue_chain(wk_executable *e, const wk_recurrence *chain)
+// All of a recurrence, in the place of its first step.
+static void enqueue_recurrence(wk_executable *e, const wk_recurrence *recurrence)
 {
-    e->calls[chain->begin].context->used = 0;
-    for (int i = chain->begin; i <= chain->end; i++) {
+    e->calls[recurrence->begin].context->used = 0;
+    for (int i = recurrence->begin; i <= recurrence->end; i++) {
         record_reads(&e->calls[i]);
         record_writes(&e->calls[i]);
     }
-    wk_cuda_observe(e->calls, chain);
+    wk_cuda_observe(e->calls, recurrence);
 }
 
 static void launch(const wk_cuda_call *call)
@@ -109,12 +109,12 @@ static void launch(const wk_cuda_call *call)
     switch (call->kernel) {
     case WK_KERNEL_SKINNY_ACTION:
     case WK_KERNEL_SKINNY_HEAD:
-    case WK_KERNEL_SKINNY_RESULTS:
-        return wk_cuda_skinny_results(call);
-    case WK_KERNEL_SKINNY_TERMS:
-        return wk_cuda_skinny_terms(call);
-    case WK_KERNEL_SKINNY_GRADIENT:
-        return wk_cuda_skinny_gradient(call);
+    case WK_KERNEL_SKINNY_N:
+        return wk_cuda_skinny_n(call);
+    case WK_KERNEL_SKINNY_K:
+        return wk_cuda_skinny_k(call);
+    case WK_KERNEL_SKINNY_DW:
+        return wk_cuda_skinny_dw(call);
     case WK_KERNEL_WGMMA:
         return wk_cuda_gemm_fused(call);
     case WK_KERNEL_CUBLASLT_BIAS:
@@ -131,14 +131,14 @@ static void launch(const wk_cuda_call *call)
     }
 }
 
-// A call, and those that are done with it.
+// A call, and those that are fused into it.
 static void enqueue_call(const wk_cuda_call *call)
 {
     wk_cuda_stream_context *context = call->context;
     context->used = 0;
     context->emitted = 0;
     launch(call);
-    for (unsigned k = 0; k <= call->following; k++) {
+    for (unsigned k = 0; k <= call->fused_next; k++) {
         record_reads(&call[k]);
         if (wk_plan_joins(call->g, call[k].node))
             record_concat(&call[k]);
@@ -146,17 +146,17 @@ static void enqueue_call(const wk_cuda_call *call)
             record_writes(&call[k]);
     }
     // Both leave their result in the call's own place.
-    if (call->before) record_inputs(context, call->before);
-    if (call->tail) record_inputs(context, call->tail);
+    if (call->addend) record_inputs(context, call->addend);
+    if (call->epilogue) record_inputs(context, call->epilogue);
     for (int k = 0; k < call->node->output_count; k++) {
         if (context->emitted >> k & 1) wk_cuda_refreshed(context, output_memory(call, k).bf16);
     }
 }
 
-static const wk_recurrence *chain_at(const wk_executable *e, size_t begin)
+static const wk_recurrence *recurrence_at(const wk_executable *e, size_t begin)
 {
-    for (size_t k = 0; k < e->chains.count; k++)
-        if (e->chains.items[k]->begin == (int)begin) return e->chains.items[k];
+    for (size_t k = 0; k < e->recurrences.count; k++)
+        if (e->recurrences.items[k]->begin == (int)begin) return e->recurrences.items[k];
     return NULL;
 }
 
@@ -164,7 +164,7 @@ void wk_cuda_enqueue(wk_executable *e, size_t i)
 {
     e->copies.touched.count = 0;
     if (e->calls[i].kernel == WK_KERNEL_OBSERVE)
-        enqueue_chain(e, chain_at(e, i));
+        enqueue_recurrence(e, recurrence_at(e, i));
     else if (e->calls[i].kernel != WK_KERNEL_NONE)
         enqueue_call(&e->calls[i]);
 }

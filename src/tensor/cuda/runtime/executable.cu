@@ -19,8 +19,8 @@ static void destroy_events(wk_executable *e)
 
 static void destroy_context(const wk_executable *e, wk_cuda_stream_context *context)
 {
-    if (context->blas) (void)cublasDestroy(context->blas);
-    if (context->light) (void)cublasLtDestroy(context->light);
+    if (context->cublas) (void)cublasDestroy(context->cublas);
+    if (context->cublas_lt) (void)cublasLtDestroy(context->cublas_lt);
     if (context->stream) (void)cudaStreamDestroy(context->stream);
     wk_cuda_free_members(e->backend, e->members, context->scratch_size, context->scratch);
     wk_cuda_free(e->backend, WK_CUDA_WORKSPACE, context->workspace);
@@ -37,18 +37,18 @@ void wk_cuda_executable_destroy(wk_executable *e)
     (void)cudaSetDevice(e->backend->device);
     destroy_events(e);
     if (e->graph) (void)cudaGraphExecDestroy(e->graph);
-    for (int i = 0; i < WK_BRANCHES; i++)
+    for (int i = 0; i < WK_STREAMS_MAX; i++)
         destroy_context(e, &e->contexts[i]);
     wk_cuda_free_members(e->backend, e->members, keys_size(e), e->keys);
     free(e->contexts[0].lazy);
     wk_array_free(&e->copies.fresh);
     wk_array_free(&e->copies.touched);
-    for (size_t i = 0; i < e->chains.count; i++)
-        free(e->chains.items[i]);
-    wk_array_free(&e->chains);
+    for (size_t i = 0; i < e->recurrences.count; i++)
+        free(e->recurrences.items[i]);
+    wk_array_free(&e->recurrences);
     free(e->calls);
     free(e->addresses);
-    free(e->halves);
+    free(e->bf16_addresses);
     free(e);
 }
 
@@ -57,16 +57,16 @@ static wk_cuda_stream_context *context_of(wk_executable *e, const wk_plan *plan,
     return &e->contexts[e->backend->streams == WK_CUDA_STREAM_ONE ? 0 : plan->streams[step]];
 }
 
-static void record_forms(wk_cuda_call *call, const unsigned char *formats)
+static void record_formats(wk_cuda_call *call, const unsigned char *formats)
 {
     const wk_node *node = call->node;
     for (int i = 0; i < node->output_count; i++) {
-        call->matrices |= (formats[node->outputs + i] & WK_FORMAT_BF16 ? 1u : 0u) << i;
-        call->numbers |= (formats[node->outputs + i] & WK_FORMAT_F32 ? 1u : 0u) << i;
+        call->bf16_outputs |= (formats[node->outputs + i] & WK_FORMAT_BF16 ? 1u : 0u) << i;
+        call->f32_outputs |= (formats[node->outputs + i] & WK_FORMAT_F32 ? 1u : 0u) << i;
     }
     for (int i = 0; i < node->input_count && i < WK_FORMAT_INPUTS_MAX; i++) {
         int root = wk_info(call->g, wk_node_inputs(call->g, node)[i])->root;
-        call->halves |= (formats[root] == WK_FORMAT_BF16 ? 1u : 0u) << i;
+        call->bf16_inputs |= (formats[root] == WK_FORMAT_BF16 ? 1u : 0u) << i;
     }
 }
 
@@ -189,7 +189,7 @@ static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
 {
     const wk_graph *g = plan->graph;
     wk_ptr<void> *address = e->addresses;
-    wk_ptr<__nv_bfloat16> *half = e->halves;
+    wk_ptr<__nv_bfloat16> *bf16 = e->bf16_addresses;
     for (size_t step = 0; step < plan->node_count; step++) {
         const wk_node *node = wk_plan_node(plan, step);
         const wk_fused *fused = &all[step];
@@ -198,40 +198,41 @@ static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
         call.node = node;
         call.in = address;
         call.out = address + node->input_count;
-        call.in_bf16 = half;
-        call.out_bf16 = half + node->input_count;
-        call.context = context_of(e, plan, fused->into >= 0 ? (size_t)fused->into : step);
+        call.in_bf16 = bf16;
+        call.out_bf16 = bf16 + node->input_count;
+        call.context =
+            context_of(e, plan, fused->fused_into >= 0 ? (size_t)fused->fused_into : step);
         call.stream = call.context->stream;
         call.key = wk_ptr<const uint64_t>((const uint64_t *)e->keys + step);
         call.members = e->members;
         call.precision = e->backend->precision;
         call.processors = e->backend->limits.processors;
         call.programmatic = e->backend->limits.capability >= 90;
-        record_forms(&call, plan->formats);
+        record_formats(&call, plan->formats);
         for (int i = 0; i < node->input_count; i++)
-            locate(plan, wk_node_inputs(g, node)[i], address++, half++);
+            locate(plan, wk_node_inputs(g, node)[i], address++, bf16++);
         for (int i = 0; i < node->output_count; i++)
-            locate(plan, node->outputs + i, address++, half++);
+            locate(plan, node->outputs + i, address++, bf16++);
         call.kernel = fused->kernel;
         call.tile = fused->tile;
-        call.following = (unsigned)fused->following;
-        call.before = fused->before >= 0 ? &e->calls[fused->before] : NULL;
-        call.tail = fused->tail >= 0 ? &e->calls[fused->tail] : NULL;
+        call.fused_next = (unsigned)fused->fused_next;
+        call.addend = fused->addend >= 0 ? &e->calls[fused->addend] : NULL;
+        call.epilogue = fused->epilogue >= 0 ? &e->calls[fused->epilogue] : NULL;
         e->calls[step] = call;
     }
 }
 
 // Finds the plan's groups once more, to keep what they are.
-static wk_status keep_chains(wk_executable *e, const wk_plan *plan, wk_error *err)
+static wk_status keep_recurrences(wk_executable *e, const wk_plan *plan, wk_error *err)
 {
     int *last_use = (int *)malloc(plan->graph->tensors.count * sizeof *last_use);
     bool ok = last_use;
     if (ok) wk_recurrence_last_use(plan, last_use);
     for (size_t i = 0; ok && i < plan->groups.count; i++) {
-        wk_recurrence *chain = (wk_recurrence *)malloc(sizeof *chain);
-        ok = chain && wk_array_push(&e->chains, chain);
-        if (!ok) free(chain);
-        if (ok) wk_recurrence_find(plan, last_use, plan->groups.items[i].begin, chain);
+        wk_recurrence *recurrence = (wk_recurrence *)malloc(sizeof *recurrence);
+        ok = recurrence && wk_array_push(&e->recurrences, recurrence);
+        if (!ok) free(recurrence);
+        if (ok) wk_recurrence_find(plan, last_use, plan->groups.items[i].begin, recurrence);
     }
     free(last_use);
     return ok ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
@@ -244,10 +245,11 @@ static wk_status make_context(wk_executable *e, wk_cuda_stream_context *context,
     WK_TRY(wk_cuda_make_stream(priority, &context->stream, err));
     WK_TRY(wk_cuda_alloc(e->backend, WK_CUDA_WORKSPACE, &context->workspace, err));
     context->workspace_size = WK_CUDA_WORKSPACE;
-    cublasStatus_t status = cublasCreate(&context->blas);
-    if (!status) status = cublasLtCreate(&context->light);
-    if (!status) status = cublasSetStream(context->blas, context->stream);
-    if (!status) status = cublasSetWorkspace(context->blas, context->workspace, WK_CUDA_WORKSPACE);
+    cublasStatus_t status = cublasCreate(&context->cublas);
+    if (!status) status = cublasLtCreate(&context->cublas_lt);
+    if (!status) status = cublasSetStream(context->cublas, context->stream);
+    if (!status)
+        status = cublasSetWorkspace(context->cublas, context->workspace, WK_CUDA_WORKSPACE);
     context->copies = &e->copies;
     if (status)
         return wk_fail(err, WK_E_UNSUPPORTED, "cuBLAS does not start: %s",
@@ -258,7 +260,7 @@ static wk_status make_context(wk_executable *e, wk_cuda_stream_context *context,
 // Of stream 0; all of a low-priority program has the lowest.
 static wk_cuda_priority priority_of(wk_priority priority)
 {
-    if (priority == WK_PRIORITY_LOW) return WK_CUDA_PRIORITY_BRANCH;
+    if (priority == WK_PRIORITY_LOW) return WK_CUDA_PRIORITY_SIDE;
     return priority == WK_PRIORITY_HIGH ? WK_CUDA_PRIORITY_HIGH : WK_CUDA_PRIORITY_NORMAL;
 }
 
@@ -271,7 +273,7 @@ static wk_status make_contexts(wk_executable *e, const wk_plan *plan, wk_error *
         bool urgent = context == &e->contexts[WK_URGENT_STREAM] && !low_priority;
         if (!context->stream)
             WK_TRY(make_context(e, context,
-                                urgent ? WK_CUDA_PRIORITY_URGENT : WK_CUDA_PRIORITY_BRANCH, err));
+                                urgent ? WK_CUDA_PRIORITY_URGENT : WK_CUDA_PRIORITY_SIDE, err));
     }
     return WK_OK;
 }
@@ -297,10 +299,10 @@ static wk_status build(wk_executable *e, const wk_plan *const *plans, wk_error *
     WK_TRY(make_shadows(e, plans, err));
     WK_TRY(make_keys(e, plans, err));
     WK_TRY(resolve_fused(e, plan, err));
-    WK_TRY(keep_chains(e, plan, err));
+    WK_TRY(keep_recurrences(e, plan, err));
     if (!wk_cuda_keep_lazy(e->contexts, e->calls, e->count, plan))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
-    for (int i = 0; i < WK_BRANCHES; i++) {
+    for (int i = 0; i < WK_STREAMS_MAX; i++) {
         e->contexts[i].lazy = e->contexts[0].lazy;
         e->contexts[i].formats = plan->formats;
     }
@@ -324,8 +326,8 @@ wk_status wk_cuda_compile(wk_backend *base, const wk_plan *const *plans, int cou
     e->count = plan->node_count;
     e->calls = (wk_cuda_call *)calloc(plan->node_count + 1, sizeof *e->calls);
     e->addresses = (wk_ptr<void> *)calloc(addresses + 1, sizeof *e->addresses);
-    e->halves = (wk_ptr<__nv_bfloat16> *)calloc(addresses + 1, sizeof *e->halves);
-    wk_status status = e->calls && e->addresses && e->halves
+    e->bf16_addresses = (wk_ptr<__nv_bfloat16> *)calloc(addresses + 1, sizeof *e->bf16_addresses);
+    wk_status status = e->calls && e->addresses && e->bf16_addresses
                            ? build(e, plans, err)
                            : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     if (status != WK_OK) {

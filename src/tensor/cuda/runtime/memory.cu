@@ -62,13 +62,13 @@ size_t wk_cuda_allocated(const wk_backend *base)
     return ((const wk_cuda_backend *)base)->allocated;
 }
 
-wk_memory_info wk_cuda_room(const wk_backend *base)
+wk_memory_info wk_cuda_memory_info(const wk_backend *base)
 {
     const wk_cuda_backend *backend = (const wk_cuda_backend *)base;
-    wk_memory_info room = {0, 0, WK_CUDA_WORKSPACE, backend->precision == WK_CUDA_BF16};
+    wk_memory_info info = {0, 0, WK_CUDA_WORKSPACE, backend->precision == WK_CUDA_BF16};
     (void)cudaSetDevice(backend->device);
-    if (cudaMemGetInfo(&room.free, &room.total) != cudaSuccess) room.total = 0;
-    return room;
+    if (cudaMemGetInfo(&info.free, &info.total) != cudaSuccess) info.total = 0;
+    return info;
 }
 
 size_t wk_cuda_shadow_size(const wk_buffer *buffer)

@@ -199,17 +199,17 @@ static wk_status gather(wk_queue *queue, const wk_gather *gathers, size_t count,
     WK_TRY(choose(queue->backend, err));
     for (size_t i = 0; i < count; i += LIST_MAX) {
         gather_list list = {};
-        unsigned most = 0;
+        unsigned max_rows = 0;
         for (unsigned k = 0; k < list_count(count, i); k++) {
             const wk_gather *g = &gathers[i + k];
             list.item[k].to = (uint4 *)((char *)g->to->address + g->offset);
             list.item[k].rows = (const uint4 *const *)g->rows;
             list.item[k].count = (unsigned)g->count;
             list.item[k].chunks = (unsigned)(g->row / sizeof(uint4));
-            if (g->count > most) most = (unsigned)g->count;
+            if (g->count > max_rows) max_rows = (unsigned)g->count;
         }
-        if (most == 0) continue;
-        gather_kernel<<<dim3(most, list_count(count, i)), LIST_THREADS, 0, stream_of(queue)>>>(
+        if (max_rows == 0) continue;
+        gather_kernel<<<dim3(max_rows, list_count(count, i)), LIST_THREADS, 0, stream_of(queue)>>>(
             list);
         WK_TRY(wk_cuda_fail(cudaGetLastError(), "gathering rows", err));
     }

@@ -67,16 +67,16 @@ void wk_cuda_writes(wk_cuda_stream_context *context, const wk_cuda_memory *memor
 wk_out wk_call_store(const wk_cuda_call *c, int i)
 {
     wk_out out = {wk_call_out(c, i), NULL};
-    if (c->precision != WK_CUDA_BF16 || !(c->matrices >> i & 1)) return out;
-    out.half = c->out_bf16[i];
+    if (c->precision != WK_CUDA_BF16 || !(c->bf16_outputs >> i & 1)) return out;
+    out.bf16 = c->out_bf16[i];
     c->context->emitted |= 1u << i;
-    if (!(c->numbers >> i & 1)) out.x = NULL;
+    if (!(c->f32_outputs >> i & 1)) out.x = NULL;
     return out;
 }
 
 wk_in wk_call_load(const wk_cuda_call *c, int i)
 {
-    if (c->precision == WK_CUDA_BF16 && c->halves >> i & 1) return {NULL, c->in_bf16[i]};
+    if (c->precision == WK_CUDA_BF16 && c->bf16_inputs >> i & 1) return {NULL, c->in_bf16[i]};
     return {wk_call_in(c, i), NULL};
 }
 

@@ -38,17 +38,17 @@ typedef struct wk_cuda_copies {
 
 struct wk_cuda_stream_context {
     cudaStream_t stream; // NULL: no call uses it
-    cublasHandle_t blas;
-    cublasLtHandle_t light;
+    cublasHandle_t cublas;
+    cublasLtHandle_t cublas_lt;
     void *workspace; // of both
     size_t workspace_size;
     cublasStatus_t status; // the first failure
     char *scratch;         // NULL while its size is being measured
     size_t scratch_size;
-    size_t used, peak; // bytes of scratch in this call, and at most in any
-    bool failed;       // host memory ran out
-    bool unmapped;     // the driver made no tensor map
-    unsigned emitted;  // a bit for each output whose bf16 copy this call writes itself
+    size_t used, peak;  // bytes of scratch in this call, and at most in any
+    bool failed;        // host memory ran out
+    bool no_tensor_map; // the driver made no tensor map
+    unsigned emitted;   // a bit for each output whose bf16 copy this call writes itself
     wk_cuda_copies *copies;
     // Shared by all streams.
     const wk_cuda_call **lazy;    // by tensor: the lazy call whose result it would be, or NULL
