@@ -14,8 +14,8 @@ static wk_tensor spread(wk_graph *g, wk_tensor x, int stack)
     return wk_graph_repeat(g, x, 0, stack);
 }
 
-wk_rollout wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, const char *name,
-                      wk_tensor counter)
+wk_rollout wk_rollout_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start,
+                              const char *name, wk_tensor counter)
 {
     const wk_learner_config *c = rssm->config;
     wk_graph *g = wk_scope_graph(rssm->scope);

@@ -17,7 +17,7 @@ struct wk_prediction {
     wk_observation_tensors next, open_loop;
     wk_tensor error, disagreement;
     wk_tensor open_loop_error, open_loop_rewards;
-    float *keep;
+    float *not_first;
 };
 
 // Steps first...first+count-1 of x [T,B,D] as rows [count*B,D].
@@ -37,7 +37,7 @@ static wk_tensor mean_features(const wk_rssm *rssm, wk_tensor deter)
     wk_tensor logits = wk_rssm_prior(rssm, deter);
     wk_tensor probs =
         wk_graph_softmax(g, wk_graph_reshape(g, logits, WK_SHAPE(rows, c->stoch, c->classes)));
-    wk_latent mean = {wk_graph_reshape(g, probs, WK_SHAPE(rows, wk_config_flat(c))), deter};
+    wk_latent mean = {wk_graph_reshape(g, probs, WK_SHAPE(rows, wk_config_stoch_size(c))), deter};
     return wk_rssm_features(rssm, mean);
 }
 
@@ -71,7 +71,7 @@ static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent see
     wk_tensor next = wk_graph_slice(g, shown(c, truth), 0, c->batch, steps * c->batch);
     p->error = mean_squared_error(g, c, shown(c, p->next), next);
     wk_tensor seen_action = rows_of(g, p->batch.action, wk_ensemble_first_action(c), steps);
-    p->disagreement = wk_ensemble_disagreement(p->compiled.scope[WK_SET_ENSEMBLE], c,
+    p->disagreement = wk_ensemble_disagreement(p->compiled.scope[WK_NETWORK_ENSEMBLE], c,
                                                wk_rssm_features(rssm, now), seen_action);
 }
 
@@ -98,26 +98,27 @@ static void record_open_loop(wk_prediction *p, const wk_rssm *rssm, wk_latent se
     p->open_loop_error = mean_squared_error(g, c, shown(c, p->open_loop), shown(c, truth));
     wk_shape s = wk_graph_shape(g, all);
     wk_tensor rows = wk_graph_reshape(g, all, WK_SHAPE(1, s.dim[0], s.dim[1]));
-    p->open_loop_rewards = wk_scalar_head(p->compiled.scope[WK_SET_REWARD], c, rows);
+    p->open_loop_rewards = wk_scalar_head(p->compiled.scope[WK_NETWORK_REWARD], c, rows);
 }
 
 static wk_status build(wk_prediction *p, wk_error *err)
 {
     const wk_learner_config *c = &p->config;
-    p->keep = malloc((size_t)wk_config_rows(c) * sizeof *p->keep);
-    if (!p->keep) return wk_fail(err, WK_E_MEMORY, "no memory for a prediction batch");
-    const wk_set_id sets[] = {WK_SET_MODEL, p->judging ? WK_SET_REWARD : WK_SET_ENSEMBLE};
-    WK_TRY(wk_compiled_graph_begin(&p->compiled, p->learner, sets, 2, err));
+    p->not_first = malloc((size_t)wk_config_rows(c) * sizeof *p->not_first);
+    if (!p->not_first) return wk_fail(err, WK_E_MEMORY, "no memory for a prediction batch");
+    const wk_network_id networks[] = {WK_NETWORK_MODEL,
+                                      p->judging ? WK_NETWORK_REWARD : WK_NETWORK_ENSEMBLE};
+    WK_TRY(wk_compiled_graph_begin(&p->compiled, p->learner, networks, 2, err));
     wk_graph *g = p->compiled.graph;
-    wk_scope *model = p->compiled.scope[WK_SET_MODEL];
+    wk_scope *model = p->compiled.scope[WK_NETWORK_MODEL];
     wk_tensor counter = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", NULL, 0);
     p->batch = wk_batch_inputs(g, c);
     wk_observation_tensors truth = wk_observation_inputs(g, p->batch.image, p->batch.vector);
     wk_tensor embed = wk_graph_reshape(g, wk_observation_encode(model, c, truth),
                                        WK_SHAPE(c->length, c->batch, wk_config_embed(c)));
     wk_rssm rssm = wk_rssm_use(model, c);
-    wk_observed seen =
-        wk_rssm_observe(&rssm, embed, p->batch.action, p->batch.keep, counter, "predict/observe");
+    wk_observed seen = wk_rssm_observe(&rssm, embed, p->batch.action, p->batch.not_first, counter,
+                                       "predict/observe");
     if (!p->judging) record_one_step(p, &rssm, seen.latent, truth);
     if (p->context > 0) record_open_loop(p, &rssm, seen.latent, truth);
     const wk_tensor ahead[] = {p->next.image, p->error, p->disagreement, p->open_loop.image,
@@ -173,7 +174,7 @@ void wk_prediction_destroy(wk_prediction *p)
 {
     if (!p) return;
     wk_compiled_graph_free(&p->compiled);
-    free(p->keep);
+    free(p->not_first);
     free(p);
 }
 
@@ -194,11 +195,11 @@ wk_status wk_prediction_run(wk_prediction *p, const wk_learner_batch *batch,
     wk_program *program = p->compiled.program;
     size_t rows = (size_t)wk_config_rows(c), ahead = rows - (size_t)c->batch;
     for (size_t i = 0; i < rows; i++)
-        p->keep[i] = batch->first[i] ? 0.0f : 1.0f;
+        p->not_first[i] = batch->first[i] ? 0.0f : 1.0f;
     WK_TRY(wk_observations_upload(program, c, &p->batch, batch, err));
     WK_TRY(wk_program_upload(program, p->batch.action, batch->actions,
                              rows * (size_t)c->action_size * sizeof(float), err));
-    WK_TRY(wk_program_upload(program, p->batch.keep, p->keep, rows * sizeof(float), err));
+    WK_TRY(wk_program_upload(program, p->batch.not_first, p->not_first, rows * sizeof(float), err));
     WK_TRY(wk_program_run(program, err));
     WK_TRY(read_floats(p, p->next.image, out->images, ahead * WK_PIXELS, err));
     WK_TRY(read_floats(p, p->error, out->error, ahead, err));
