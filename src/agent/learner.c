@@ -48,7 +48,7 @@ const char *wk_network_name(wk_network_id id)
     return describe_network(&any, id).name;
 }
 
-static bool wanted(const wk_learner_config *c, wk_network_id id)
+static bool has_network(const wk_learner_config *c, wk_network_id id)
 {
     if (id >= WK_NETWORK_REWARD) return c->tasks > 0;
     if (id >= WK_NETWORK_EXPLORE_ACTOR) return c->exploration == WK_EXPLORE_PLAN2EXPLORE;
@@ -67,7 +67,7 @@ static wk_adam_config adam_of(const wk_learner_config *c, wk_network_id id)
 static wk_status create_sets(wk_learner *learner, wk_error *err)
 {
     for (int id = 0; id < WK_NETWORKS; id++) {
-        if (!wanted(&learner->config, id)) continue;
+        if (!has_network(&learner->config, id)) continue;
         network_row row = describe_network(&learner->config, id);
         wk_params_config params = {
             .name = row.name, .stack = row.stack, .seed = learner->config.seed};

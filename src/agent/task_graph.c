@@ -12,10 +12,10 @@ static void record_reward_heads(wk_learner *learner, wk_tensor features)
     wk_graph *g = compiled->graph;
     wk_scope *heads = compiled->scope[WK_NETWORK_REWARD];
     wk_shape single = WK_SHAPE(learner->config.tasks, wk_config_rows(&learner->config), 1);
-    wk_tensor guess =
+    wk_tensor predicted =
         wk_graph_reshape(g, wk_scalar_head(heads, &learner->config, features), single);
-    wk_tensor truth = wk_graph_reshape(g, t->reward, single);
-    t->reward_loss = wk_graph_mean(g, wk_graph_half_squared_error(g, guess, truth, 1), 1);
+    wk_tensor target = wk_graph_reshape(g, t->reward, single);
+    t->reward_loss = wk_graph_mean(g, wk_graph_half_squared_error(g, predicted, target, 1), 1);
     wk_graph_section(g, "optimiser");
     // Tasks stand alone: a bad number in one skips the step of that one, by its own gradient.
     t->reward_norm = wk_optimizer_record(learner->optimizers[WK_NETWORK_REWARD], heads,

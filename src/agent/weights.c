@@ -27,7 +27,7 @@ static bool is_of(const char *tensor, const char *network, const char *ending)
 
 // Whether a tensor belongs to a part not requested, to an optimiser or to the counters. A name
 // outside all networks is unexpected.
-static bool is_foreign(const void *context, const char *tensor)
+static bool is_ignored(const void *context, const char *tensor)
 {
     const unsigned *parts = context;
     if (strcmp(tensor, "counters") == 0) return true;
@@ -68,7 +68,7 @@ wk_status wk_learner_restore_weights(wk_learner *learner, const char *path, unsi
     wk_state *state = NULL;
     WK_TRY(wk_learner_discard_prefetch(learner, err));
     WK_TRY(wk_safetensors_open(path, &file, err));
-    wk_safetensors_filter filter = {is_foreign, &parts};
+    wk_safetensors_filter filter = {is_ignored, &parts};
     wk_status status = wk_state_create(&state, err);
     if (status == WK_OK) status = list_parts(learner, parts, state, err);
     if (status == WK_OK) {

@@ -9,7 +9,7 @@
 /// Settings of one optimizer.
 typedef struct wk_optimizer_config {
     float rate;          // learning rate
-    wk_adam_config adam; // wk_adam_config_default() but for good reason
+    wk_adam_config adam; // usually wk_adam_config_default()
 } wk_optimizer_config;
 
 typedef struct wk_optimizer wk_optimizer;

@@ -78,15 +78,16 @@ wk_status wk_long_run_save(wk_long_run *r, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_long_run_watch(const wk_long_run *r, const wk_faults *faults, const char *skipped,
-                            const char *advice, wk_error *err)
+wk_status wk_long_run_check_updates(const wk_long_run *r, const wk_nonfinite_updates *updates,
+                                    const char *skipped, const char *advice, wk_error *err)
 {
-    if (faults->first)
-        wk_log_line(&r->control->log, WK_LOG_WARN, "%s is not finite; %s", faults->metric, skipped);
-    if (!faults->many) return WK_OK;
+    if (updates->first)
+        wk_log_line(&r->control->log, WK_LOG_WARN, "%s is not finite; %s", updates->metric,
+                    skipped);
+    if (!updates->too_many) return WK_OK;
     return wk_fail(err, WK_E_DIVERGED,
                    "%s was not finite in %d updates in a row; the last checkpoint is sound%s",
-                   faults->metric, WK_FAULTS_IN_A_ROW, advice);
+                   updates->metric, WK_NONFINITE_MAX, advice);
 }
 
 static wk_status_values values_of(const wk_long_run *r)
@@ -245,9 +246,9 @@ static void leave_line(const wk_run_control *control)
     if (control->table) wk_status_line_end(&control->table->line);
 }
 
-wk_status wk_long_run_go_together(wk_long_run *const *runs, wk_long_run_result *results, int count,
-                                  wk_status (*step)(void *context, wk_error *err), void *context,
-                                  wk_error *err)
+wk_status wk_long_run_loop_together(wk_long_run *const *runs, wk_long_run_result *results,
+                                    int count, wk_status (*step)(void *context, wk_error *err),
+                                    void *context, wk_error *err)
 {
     const together all = {runs, results, count};
     for (int r = 0; r < count; r++)
@@ -263,10 +264,10 @@ wk_status wk_long_run_go_together(wk_long_run *const *runs, wk_long_run_result *
     return status;
 }
 
-wk_status wk_long_run_go(wk_long_run *r, wk_run_end *end, wk_error *err)
+wk_status wk_long_run_loop(wk_long_run *r, wk_run_end *end, wk_error *err)
 {
     wk_long_run_result result = {0};
-    WK_TRY(wk_long_run_go_together(&r, &result, 1, NULL, NULL, err));
+    WK_TRY(wk_long_run_loop_together(&r, &result, 1, NULL, NULL, err));
     *end = result.end;
     if (result.status != WK_OK && err) *err = result.error;
     return result.status;

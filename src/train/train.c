@@ -155,7 +155,7 @@ static wk_status prepare(run *r, wk_error *err)
     WK_TRY(write_config(r, err)); // not before: a run that cannot start leaves no directory
     if (extras->code && extras->code->plugin)
         WK_TRY(wk_watchdog_create(SLOW_SECONDS, say_slow, r, &r->watchdog, err));
-    wk_trainer_watch(r->trainer, r->watchdog);
+    wk_trainer_set_watchdog(r->trainer, r->watchdog);
     bool fresh = wk_trainer_resumed_from(r->trainer) < 0;
     if (!fresh) WK_TRY(wk_trainer_end_episodes(r->trainer, &r->unsaved, err));
     if (fresh && extras->prepare) WK_TRY(extras->prepare(extras->context, r->trainer, err));
@@ -449,17 +449,17 @@ static void watch_images(run *r)
 // the metrics.
 static void watch_tasks(run *r)
 {
-    const wk_faults *faults = &r->done->task_faults;
-    if (faults->first)
+    const wk_nonfinite_updates *updates = &r->done->task_nonfinite;
+    if (updates->first)
         wk_log_line(log_of(r), WK_LOG_WARN,
                     "task policies: %s is not finite; their update is skipped and counted",
-                    faults->metric);
-    if (faults->many)
+                    updates->metric);
+    if (updates->too_many)
         wk_log_line(
             log_of(r), WK_LOG_WARN,
             "task policies: %s was not finite in %d updates in a row; they do not learn, see "
             "whether the domain's rewards are of the order of 1",
-            faults->metric, WK_FAULTS_IN_A_ROW);
+            updates->metric, WK_NONFINITE_MAX);
 }
 
 // An actor whose outputs are all saturated has no gradient and acts alike in every state. It may
@@ -470,7 +470,7 @@ static void watch_exploration(run *r)
     const wk_policy_metrics *m = &r->done->learner.explore;
     bool acts = strcmp(r->config->exploration, "plan2explore") == 0 &&
                 strcmp(r->config->acting, "exploration") == 0;
-    bool idle = acts && wk_policy_is_idle((double)m->actor_norm, (double)m->value);
+    bool idle = acts && wk_actor_gradient_vanished((double)m->actor_norm, (double)m->value);
     r->idle_exploration = idle ? r->idle_exploration + r->done->updates : 0;
     if (r->idle_exploration < IDLE_UPDATES || r->said_idle) return;
     r->said_idle = true;
@@ -491,12 +491,13 @@ static wk_status step(void *context, wk_error *err)
     report_events(r);
     WK_TRY(wk_trainer_result(r->trainer, &r->done, err));
     watch_images(r);
-    WK_TRY(wk_divergence_watch(&r->divergence, r->config, r->done, log_of(r), err));
+    WK_TRY(wk_divergence_check(&r->divergence, r->config, r->done, log_of(r), err));
     if (r->done->updates == 0) return WK_OK;
     watch_tasks(r);
     watch_exploration(r);
-    return wk_long_run_watch(&r->loop, &r->done->faults, "the update is skipped and counted",
-                             ": go on from it with a smaller model.rate", err);
+    return wk_long_run_check_updates(&r->loop, &r->done->nonfinite,
+                                     "the update is skipped and counted",
+                                     ": go on from it with a smaller model.rate", err);
 }
 
 static wk_run_position position(const void *context)
@@ -672,7 +673,7 @@ static wk_status go(population *p, wk_train_member *members, wk_error *err)
     announce_all(p, results);
     for (int i = 0; i < p->count; i++)
         p->loops[i] = &p->runs[i].loop;
-    WK_TRY(wk_long_run_go_together(p->loops, results, p->count, step_all, p, err));
+    WK_TRY(wk_long_run_loop_together(p->loops, results, p->count, step_all, p, err));
     for (int i = 0; i < p->count; i++) {
         members[i].end = results[i].end;
         members[i].status = results[i].status;

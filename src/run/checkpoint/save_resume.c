@@ -270,24 +270,24 @@ static wk_status check_replay(void *parts, wk_error *err)
                            "the replay log and the checkpoint disagree on whether environment %d "
                            "runs",
                            i);
-    int64_t spaces = (int64_t)wk_space_count(p->space);
+    int64_t thetas = (int64_t)wk_space_count(p->space);
     for (size_t i = 0; i < wk_replay_count(replay); i++)
-        if (wk_replay_at(replay, i).space >= spaces)
+        if (wk_replay_at(replay, i).theta_index >= thetas)
             return wk_fail(err, WK_E_FORMAT,
                            "the replay log has an episode with a θ beyond the "
                            "domain's grid");
     return WK_OK;
 }
 
-// Makes the replay buffer as it was at the mark. With `keep_rest` what was logged later is kept
-// under another name.
-static wk_status open_replay(wk_checkpoints *c, const wk_replay_mark *mark, bool keep_rest,
+// Makes the replay buffer as it was at the mark. With `keep_after_mark` what was logged later is
+// kept under another name.
+static wk_status open_replay(wk_checkpoints *c, const wk_replay_mark *mark, bool keep_after_mark,
                              wk_error *err)
 {
     wk_checkpoint_parts *p = &c->parts;
     wk_replay_log_config log = {.in = c->run,
                                 .directory = "replay",
-                                .keep_rest = keep_rest,
+                                .keep_after_mark = keep_after_mark,
                                 .accept = check_replay,
                                 .context = p};
     wk_replay_config sizes = wk_run_config_replay(p->config, p->state.domain);
