@@ -64,7 +64,7 @@ static wk_adam_config adam_of(const wk_learner_config *c, wk_network_id id)
     return adam;
 }
 
-static wk_status create_sets(wk_learner *learner, wk_error *err)
+static wk_status create_networks(wk_learner *learner, wk_error *err)
 {
     for (int id = 0; id < WK_NETWORKS; id++) {
         if (!has_network(&learner->config, id)) continue;
@@ -336,7 +336,7 @@ static wk_status prepare(wk_learner *learner, unsigned uses, wk_error *err)
 {
     const wk_learner_config *c = &learner->config;
     size_t rows = (size_t)wk_config_rows(c);
-    WK_TRY(create_sets(learner, err));
+    WK_TRY(create_networks(learner, err));
     WK_TRY(wk_buffer_create(learner->backend, WK_COUNTERS * sizeof(uint64_t), &learner->counters,
                             err));
     WK_TRY(wk_buffer_create(learner->backend, starts_bytes(c), &learner->starts, err));

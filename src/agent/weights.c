@@ -48,7 +48,7 @@ static wk_status list_parts(const wk_learner *learner, unsigned parts, wk_state 
 }
 
 // Adds the file's metadata to the message.
-static void tell_origin(const wk_safetensors *file, wk_error *err)
+static void add_metadata(const wk_safetensors *file, wk_error *err)
 {
     wk_text text = {0};
     for (size_t i = 0; i < wk_safetensors_metadata_count(file); i++) {
@@ -73,7 +73,7 @@ wk_status wk_learner_restore_weights(wk_learner *learner, const char *path, unsi
     if (status == WK_OK) status = list_parts(learner, parts, state, err);
     if (status == WK_OK) {
         status = wk_state_load_part(state, file, filter, err);
-        if (status == WK_E_FORMAT) tell_origin(file, err);
+        if (status == WK_E_FORMAT) add_metadata(file, err);
     }
     wk_state_destroy(state);
     wk_safetensors_close(file);
@@ -139,7 +139,7 @@ wk_status wk_learner_restore_task(wk_learner *learner, const char *path, int tas
     wk_status status = staged ? stage_task(learner, file, task, staged, err)
                               : wk_fail(err, WK_E_MEMORY, "no memory to read '%s'", path);
     if (status == WK_OK) status = upload_task(learner, staged, err);
-    if (status == WK_E_FORMAT) tell_origin(file, err);
+    if (status == WK_E_FORMAT) add_metadata(file, err);
     free(staged);
     wk_safetensors_close(file);
     return status;

@@ -184,7 +184,7 @@ typedef struct lines {
     int number;
 } lines;
 
-static wk_status wrong(const lines *l, const char *what, wk_error *err)
+static wk_status fail_line(const lines *l, const char *what, wk_error *err)
 {
     return wk_fail(err, WK_E_FORMAT, "'%s', line %d: %s", l->path, l->number, what);
 }
@@ -202,7 +202,8 @@ static wk_status read_value(lines *l, const char *key, const char **out, wk_erro
     const char *line = next_line(l);
     size_t length = strlen(key);
     snprintf(what, sizeof what, "expected '%s VALUE'", key);
-    if (!line || strncmp(line, key, length) != 0 || line[length] != ' ') return wrong(l, what, err);
+    if (!line || strncmp(line, key, length) != 0 || line[length] != ' ')
+        return fail_line(l, what, err);
     *out = line + length + 1;
     return WK_OK;
 }
@@ -211,9 +212,9 @@ static wk_status read_head(lines *l, const wk_domain *domain, wk_theta_set *set,
 {
     const char *format = next_line(l), *name, *of, *seed, *params;
     if (!format || strcmp(format, FORMAT) != 0)
-        return wrong(l, "this is no set of environments (waker-set-1)", err);
+        return fail_line(l, "this is no set of environments (waker-set-1)", err);
     WK_TRY(read_value(l, "name", &name, err));
-    if (!is_name(name)) return wrong(l, "this is no name of a set", err);
+    if (!is_name(name)) return fail_line(l, "this is no name of a set", err);
     snprintf(set->name, sizeof set->name, "%s", name);
     WK_TRY(read_value(l, "domain", &of, err));
     if (strcmp(of, domain->name) != 0)
@@ -221,15 +222,15 @@ static wk_status read_head(lines *l, const wk_domain *domain, wk_theta_set *set,
                        l->path, of, domain->name);
     snprintf(set->domain, sizeof set->domain, "%s", domain->name);
     WK_TRY(read_value(l, "seed", &seed, err));
-    if (!wk_text_to_unsigned(seed, &set->seed)) return wrong(l, "this is no seed", err);
+    if (!wk_text_to_unsigned(seed, &set->seed)) return fail_line(l, "this is no seed", err);
     WK_TRY(read_value(l, "params", &params, err));
     char *rest = (char *)params; // of the copy
     for (int i = 0; i < domain->n_params; i++) {
         const char *param = rest ? strsep(&rest, ",") : "";
         if (strcmp(param, domain->params[i].name) != 0)
-            return wrong(l, "the domain has other parameters", err);
+            return fail_line(l, "the domain has other parameters", err);
     }
-    return rest ? wrong(l, "the domain has other parameters", err) : WK_OK;
+    return rest ? fail_line(l, "the domain has other parameters", err) : WK_OK;
 }
 
 static wk_status read_theta(lines *l, const wk_domain *domain, double *theta, wk_error *err)
@@ -237,9 +238,9 @@ static wk_status read_theta(lines *l, const wk_domain *domain, double *theta, wk
     char *rest = next_line(l);
     for (int i = 0; i < domain->n_params; i++) {
         const char *number = rest ? strsep(&rest, ",") : "";
-        if (!wk_text_to_number(number, &theta[i])) return wrong(l, "this is no θ", err);
+        if (!wk_text_to_number(number, &theta[i])) return fail_line(l, "this is no θ", err);
     }
-    if (rest) return wrong(l, "a θ with too many numbers", err);
+    if (rest) return fail_line(l, "a θ with too many numbers", err);
     wk_status status = wk_domain_check_params(domain, theta, (size_t)domain->n_params, err);
     if (status != WK_OK && err) wk_fail_context(err, "'%s', line %d", l->path, l->number);
     return status;
@@ -258,7 +259,7 @@ static wk_status read_parts(lines *l, const wk_domain *domain, wk_theta_set *set
         status = read_value(l, wk_theta_set_part_name((wk_theta_set_part)p), &text, err);
         if (status == WK_OK &&
             (!wk_text_to_unsigned(text, &count) || count > WK_THETA_SET_COUNT_MAX))
-            status = wrong(l, "this is no number of environments", err);
+            status = fail_line(l, "this is no number of environments", err);
         if (status != WK_OK) break;
         counts[p] = (int)count;
         double *more = realloc(all, ((done + count) * n + 1) * sizeof *all);
@@ -267,7 +268,7 @@ static wk_status read_parts(lines *l, const wk_domain *domain, wk_theta_set *set
         for (uint64_t i = 0; i < count && status == WK_OK; i++)
             status = read_theta(l, domain, all + n * done++, err);
     }
-    if (status == WK_OK && done == 0) status = wrong(l, "the set is empty", err);
+    if (status == WK_OK && done == 0) status = fail_line(l, "the set is empty", err);
     if (status == WK_OK) status = make_room(set, counts, err);
     if (status == WK_OK) memcpy(set->params, all, done * n * sizeof *all);
     free(all);

@@ -228,7 +228,7 @@ static wk_status resume(adapt *a, wk_error *err)
 }
 
 // What an adaptation writes comes after adapt.yaml: without that, it is not one's own.
-static wk_status refuse_strangers(const adapt *a, wk_error *err)
+static wk_status refuse_foreign_files(const adapt *a, wk_error *err)
 {
     const char *const names[] = {CHECKPOINT, WEIGHTS, WK_METRICS_JSONL};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -246,10 +246,10 @@ static wk_status refuse_strangers(const adapt *a, wk_error *err)
 
 // An existing adaptation resumes only with the same settings. With `known`, its data cutoff is
 // reused.
-static wk_status recall(adapt *a, bool *known, wk_error *err)
+static wk_status resume_settings(adapt *a, bool *known, wk_error *err)
 {
     WK_TRY(wk_file_exists_in(a->loop.dir, SETTINGS, known, err));
-    if (!*known) return refuse_strangers(a, err);
+    if (!*known) return refuse_foreign_files(a, err);
     adapt_settings before;
     WK_TRY(read_settings(a->loop.dir, &before, err));
     wk_status status = check_resumable(&before, &a->settings, err);
@@ -345,7 +345,7 @@ static wk_status open_parts(adapt *a, wk_error *err)
     WK_TRY(open_run(a, err));
     WK_TRY(take_folder(a, err));
     if (!a->config->restart) {
-        WK_TRY(recall(a, &known, err));
+        WK_TRY(resume_settings(a, &known, err));
         WK_TRY(resume(a, err));
     }
     WK_TRY(find_work(a, err));

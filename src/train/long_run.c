@@ -182,8 +182,8 @@ static void show_table(const together *all, bool last)
         wk_run_table_update(table, rows, all->count, wk_clock_seconds());
 }
 
-// Notes how a call that is a run's own went: a failure is its end.
-static void settle(const together *all, int r, wk_status status)
+// Records how a call of one run went; a failure ends that run.
+static void record_status(const together *all, int r, wk_status status)
 {
     wk_long_run_result *result = &all->results[r];
     const wk_long_run *run = all->runs[r];
@@ -209,7 +209,7 @@ static bool end_some(const together *all)
             left = true;
             continue;
         }
-        settle(all, r, run->job->end(run->context, &result->end, &result->error));
+        record_status(all, r, run->job->end(run->context, &result->end, &result->error));
         if (result->over) continue;
         show(run, true);
         if (run->job->leave) run->job->leave(run->context);
@@ -226,15 +226,16 @@ static wk_status step_together(const together *all, wk_status (*step)(void *, wk
         const wk_long_run *run = all->runs[r];
         wk_long_run_result *result = &all->results[r];
         prefilling[r] = run->job->position(run->context).prefilling;
-        if (!result->over) settle(all, r, wk_lock_check(&run->lock, &result->error));
+        if (!result->over) record_status(all, r, wk_lock_check(&run->lock, &result->error));
     }
     if (step) WK_TRY(step(context, err));
     for (int r = 0; r < all->count; r++) {
         wk_long_run *run = all->runs[r];
         wk_long_run_result *result = &all->results[r];
         wk_run_position now;
-        if (!result->over) settle(all, r, run->job->step(run->context, &result->error));
-        if (!result->over) settle(all, r, follow_step(run, prefilling[r], &now, &result->error));
+        if (!result->over) record_status(all, r, run->job->step(run->context, &result->error));
+        if (!result->over)
+            record_status(all, r, follow_step(run, prefilling[r], &now, &result->error));
     }
     return WK_OK;
 }
@@ -253,7 +254,7 @@ wk_status wk_long_run_loop_together(wk_long_run *const *runs, wk_long_run_result
     const together all = {runs, results, count};
     for (int r = 0; r < count; r++)
         if (!results[r].over)
-            settle(&all, r, log_by(runs[r], runs[r]->job->begin, &results[r].error));
+            record_status(&all, r, log_by(runs[r], runs[r]->job->begin, &results[r].error));
     wk_status status = WK_OK;
     while (status == WK_OK && end_some(&all)) {
         status = step_together(&all, step, context, err);

@@ -90,7 +90,7 @@ static wk_status remove_unfinished(const wk_dir *checkpoints, wk_error *err)
     return status;
 }
 
-static wk_status in_the_way(const wk_dir *checkpoints, const char *name, wk_error *err)
+static wk_status refuse_existing(const wk_dir *checkpoints, const char *name, wk_error *err)
 {
     return wk_fail(err, WK_E_INPUT,
                    "'%s/%s' is in the way of a checkpoint, and not all of it was written by waker; "
@@ -141,7 +141,7 @@ static wk_status remove_step(const wk_dir *checkpoints, uint64_t step, wk_error 
     wk_dir_close(folder);
     if (status != WK_OK || !ours) return status;
     WK_TRY(remove_folder(checkpoints, unfinished, &gone, err));
-    if (!gone) return in_the_way(checkpoints, unfinished, err);
+    if (!gone) return refuse_existing(checkpoints, unfinished, err);
     WK_TRY(wk_dir_rename(checkpoints, name, unfinished, err));
     return remove_folder(checkpoints, unfinished, &gone, err);
 }
@@ -197,7 +197,7 @@ static wk_status write_unfinished(const wk_checkpoints *c, const char *name, wk_
     bool gone;
     wk_dir *folder = NULL;
     WK_TRY(remove_folder(c->dir, name, &gone, err));
-    if (!gone) return in_the_way(c->dir, name, err);
+    if (!gone) return refuse_existing(c->dir, name, err);
     WK_TRY(wk_dir_make(c->dir, name, &folder, err));
     wk_status status = write_files(&c->parts, folder, err);
     wk_dir_close(folder);
@@ -213,7 +213,7 @@ wk_status wk_checkpoints_save(wk_checkpoints *c, wk_error *err)
     wk_step_name(UNFINISHED, step, "", unfinished);
     WK_TRY(wk_dir_stat(c->dir, name, &there, NULL, err));
     if (there == WK_ENTRY_DIR) return update_saved(c, name, err);
-    if (there != WK_ENTRY_NONE) return in_the_way(c->dir, name, err);
+    if (there != WK_ENTRY_NONE) return refuse_existing(c->dir, name, err);
     wk_status status = write_unfinished(c, unfinished, err);
     if (status == WK_OK) status = wk_dir_rename(c->dir, unfinished, name, err);
     if (status != WK_OK) {

@@ -91,8 +91,8 @@ static bool is_named(wk_merged_config *merged, const char *key)
 
 // Takes the plug-in of the run in the directory where the command left the choice to it; one that
 // it leaves out otherwise is an error.
-static wk_status go_on(wk_merged_config *merged, const char *name, const char *key,
-                       const char *configured, const char *recorded, wk_error *err)
+static wk_status keep_plugin(wk_merged_config *merged, const char *name, const char *key,
+                             const char *configured, const char *recorded, wk_error *err)
 {
     int field = wk_run_field_find(key, strlen(key));
     const char *value = (const char *)&merged->config + wk_run_fields[field].offset;
@@ -110,8 +110,8 @@ static wk_status go_on(wk_merged_config *merged, const char *name, const char *k
     return WK_E_INPUT;
 }
 
-static wk_status go_on_in(const char *directory, const wk_plugin_record *record,
-                          wk_merged_config *merged, wk_error *err)
+static wk_status keep_plugins(const char *directory, const wk_plugin_record *record,
+                              wk_merged_config *merged, wk_error *err)
 {
     char path[WK_PATH_MAX];
     wk_run_config before;
@@ -120,9 +120,9 @@ static wk_status go_on_in(const char *directory, const wk_plugin_record *record,
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
     if (!there) return WK_OK;
     WK_TRY(wk_run_config_read(path, &before, err));
-    WK_TRY(go_on(merged, "domain", "plugin", before.plugin, record->domain_file.path, err));
-    return go_on(merged, "curriculum.rule", "curriculum.plugin", before.curriculum_plugin,
-                 record->rule_file.path, err);
+    WK_TRY(keep_plugin(merged, "domain", "plugin", before.plugin, record->domain_file.path, err));
+    return keep_plugin(merged, "curriculum.rule", "curriculum.plugin", before.curriculum_plugin,
+                       record->rule_file.path, err);
 }
 
 // A command that names something else than its plug-in has would not get it.
@@ -168,7 +168,7 @@ static wk_status open_code(wk_merged_config *merged, const char *directory,
                            const wk_plugin_record *record, const wk_log *log, wk_run_plugins *code,
                            wk_error *err)
 {
-    if (directory) WK_TRY(go_on_in(directory, record, merged, err));
+    if (directory) WK_TRY(keep_plugins(directory, record, merged, err));
     const wk_plugin_requests requests = {
         .domain = {merged->config.plugin, is_named(merged, "plugin")},
         .rule = {merged->config.curriculum_plugin, is_named(merged, "curriculum.plugin")},
