@@ -110,7 +110,7 @@ static spent time_whole(bench *b)
                              .cases = &dr,
                              .n_cases = 1,
                              .steps = b->steps,
-                             .watch = keep_action,
+                             .on_row = keep_action,
                              .context = b};
     spent start = now();
     check(wk_evaluate(&config, episodes, &err), &err);

@@ -81,7 +81,7 @@ static double collect(wk_replay *replay, wk_env *env, const wk_space *space, uin
     wk_rng rng = wk_rng_stream(1, "bench", episode);
     int64_t index = (int64_t)wk_space_sample(space, 1, episode, theta);
     must(wk_env_reset(env, theta, (size_t)domain->n_params, 1, episode, &frame, &err), &err);
-    row.space = index;
+    row.theta_index = index;
     for (int t = 0;; t++) {
         double start = wk_clock_thread_seconds();
         must(wk_replay_append(replay, &row, 1, &err), &err);

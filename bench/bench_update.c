@@ -78,7 +78,7 @@ static uint64_t weights_sum(const wk_learner *learner)
 {
     wk_error err = {0};
     uint64_t sum = 14695981039346656037u;
-    for (int set = 0; set < WK_SETS; set++) {
+    for (int set = 0; set < WK_NETWORKS; set++) {
         if (!learner->params[set]) continue;
         const wk_buffer *buffer = wk_params_buffer(learner->params[set]);
         uint8_t *bytes = room(buffer->size);

@@ -87,7 +87,7 @@ wk_status parity_data_write(const char *run, const char *directory, wk_error *er
     wk_status status = wk_saved_run_open(run, &options, &saved, err);
     if (status == WK_OK) status = wk_dir_create(directory, err);
     if (status == WK_OK) status = wk_run_config_write_in(&saved.config, NULL, path, err);
-    if (status == WK_OK) status = wk_saved_run_data(&saved, NULL, &replay, err);
+    if (status == WK_OK) status = wk_saved_run_open_replay(&saved, NULL, &replay, err);
     if (status == WK_OK) status = write_replay(replay, directory, err);
     wk_replay_destroy(replay);
     wk_saved_run_close(&saved);

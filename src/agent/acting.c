@@ -13,25 +13,26 @@ struct wk_acting {
     int count, policy;
     wk_compiled_graph compiled;
     wk_weight_snapshot weights; // the weights it reads
-    wk_buffer *memory;          // counter (padded to 64 bytes), stoch [N,flat], deter [N,deter]
-    wk_buffer *device_inputs;   // images, vectors [N,V], actions [N,A], keep [N]
-    void *pinned_inputs;        // the same in pinned memory
-    float *pinned_actions;      // actions [N,A] in pinned memory
+    wk_buffer *memory; // counter (padded to 64 bytes), stoch [N,stoch*classes], deter [N,deter]
+    wk_buffer *device_inputs; // images, vectors [N,V], actions [N,A], not_first [N]
+    void *pinned_inputs;      // the same in pinned memory
+    float *pinned_actions;    // actions [N,A] in pinned memory
     wk_queue *queue;
     wk_event *done;
-    wk_tensor image, vector, action, keep;
+    wk_tensor image, vector, action, not_first;
     wk_tensor sampled, mode; // [S,N,A]
     bool estimating;
     wk_tensor value, reward;    // [S,N], where it is estimating
     float *estimates;           // value [N], reward [N] in host memory of the backend
     struct wk_acting **members; // [population], the leader's; the leader is the first
     int population;
-    void *kept; // host memory for the state of a member that does not act; NULL until it is needed
+    void *idle_state; // host memory for the state of a member that does not act; NULL until it is
+                      // needed
 };
 
 static size_t stoch_bytes(const wk_acting *a)
 {
-    return (size_t)a->count * (size_t)wk_config_flat(&a->learner->config) * sizeof(float);
+    return (size_t)a->count * (size_t)wk_config_stoch_size(&a->learner->config) * sizeof(float);
 }
 
 size_t wk_acting_state_size(const wk_acting *a)
@@ -53,7 +54,7 @@ static size_t estimate_bytes(const wk_acting *a)
 
 // Offsets of images, vectors, actions and flags in the input buffer.
 typedef struct input_layout {
-    size_t vectors, actions, keep, total; // images come first
+    size_t vectors, actions, not_first, total; // images come first
 } input_layout;
 
 static input_layout input_layout_of(const wk_acting *a)
@@ -61,8 +62,8 @@ static input_layout input_layout_of(const wk_acting *a)
     wk_observation_spec seen = a->learner->config.observation;
     size_t count = (size_t)a->count, vectors = count * wk_observation_image_bytes(seen);
     size_t actions = vectors + count * (size_t)seen.vector * sizeof(float);
-    size_t keep = actions + action_bytes(a);
-    return (input_layout){vectors, actions, keep, keep + count * sizeof(float)};
+    size_t not_first = actions + action_bytes(a);
+    return (input_layout){vectors, actions, not_first, not_first + count * sizeof(float)};
 }
 
 // Moves the states on by one observation; gives features [1,N,F].
@@ -70,24 +71,24 @@ static wk_tensor record_state(wk_acting *a, wk_tensor counter)
 {
     const wk_learner_config *c = &a->learner->config;
     wk_graph *g = a->compiled.graph;
-    wk_scope *model = a->compiled.scope[WK_SET_MODEL];
-    int n = a->count, flat = wk_config_flat(c);
-    wk_latent kept = {wk_graph_persistent(g, WK_F32, WK_SHAPE(n, flat), "stoch", a->memory,
-                                          WK_ACTING_COUNTER_BYTES),
-                      wk_graph_persistent(g, WK_F32, WK_SHAPE(n, c->deter), "deter", a->memory,
-                                          WK_ACTING_COUNTER_BYTES + stoch_bytes(a))};
-    wk_latent before = {wk_graph_scale_rows(g, kept.stoch, a->keep),
-                        wk_graph_scale_rows(g, kept.deter, a->keep)};
+    wk_scope *model = a->compiled.scope[WK_NETWORK_MODEL];
+    int n = a->count, stoch_size = wk_config_stoch_size(c);
+    wk_latent stored = {wk_graph_persistent(g, WK_F32, WK_SHAPE(n, stoch_size), "stoch", a->memory,
+                                            WK_ACTING_COUNTER_BYTES),
+                        wk_graph_persistent(g, WK_F32, WK_SHAPE(n, c->deter), "deter", a->memory,
+                                            WK_ACTING_COUNTER_BYTES + stoch_bytes(a))};
+    wk_latent before = {wk_graph_scale_rows(g, stored.stoch, a->not_first),
+                        wk_graph_scale_rows(g, stored.deter, a->not_first)};
     wk_rssm rssm = wk_rssm_use(model, c);
-    wk_tensor action = wk_rssm_action(&rssm, wk_graph_scale_rows(g, a->action, a->keep));
+    wk_tensor action = wk_rssm_action(&rssm, wk_graph_scale_rows(g, a->action, a->not_first));
     wk_tensor deter = wk_rssm_advance(&rssm, before, action);
     wk_tensor embed =
         wk_observation_encode(model, c, wk_observation_inputs(g, a->image, a->vector));
     wk_tensor logits = wk_rssm_posterior(&rssm, deter, wk_rssm_embed(&rssm, embed));
     wk_random random = wk_nn_random(counter, c->seed, "act/observe", a->policy);
     wk_latent now = {wk_nn_sample_categorical(g, logits, c->classes, random), deter};
-    wk_graph_store(g, kept.stoch, now.stoch);
-    wk_graph_store(g, kept.deter, now.deter);
+    wk_graph_store(g, stored.stoch, now.stoch);
+    wk_graph_store(g, stored.deter, now.deter);
     return wk_graph_reshape(g, wk_rssm_features(&rssm, now), WK_SHAPE(1, n, wk_config_features(c)));
 }
 
@@ -97,12 +98,14 @@ static bool explores(const wk_acting *a)
 }
 
 // The networks it reads, the actor's second; returns their number.
-static size_t list_sets(const wk_acting *a, wk_set_id sets[4])
+static size_t list_networks(const wk_acting *a, wk_network_id networks[4])
 {
-    const wk_set_id exploring[] = {WK_SET_MODEL, WK_SET_EXPLORE_ACTOR, WK_SET_EXPLORE_CRITIC};
-    const wk_set_id doing[] = {WK_SET_MODEL, WK_SET_TASK_ACTOR, WK_SET_TASK_CRITIC, WK_SET_REWARD};
+    const wk_network_id exploring[] = {WK_NETWORK_MODEL, WK_NETWORK_EXPLORE_ACTOR,
+                                       WK_NETWORK_EXPLORE_CRITIC};
+    const wk_network_id doing[] = {WK_NETWORK_MODEL, WK_NETWORK_TASK_ACTOR, WK_NETWORK_TASK_CRITIC,
+                                   WK_NETWORK_REWARD};
     size_t all = explores(a) ? 3 : 4;
-    memcpy(sets, explores(a) ? exploring : doing, all * sizeof *sets);
+    memcpy(networks, explores(a) ? exploring : doing, all * sizeof *networks);
     return a->estimating ? all : 2;
 }
 
@@ -111,21 +114,21 @@ static void record_estimates(wk_acting *a, wk_tensor features)
 {
     const wk_learner_config *c = &a->learner->config;
     wk_scope **scope = a->compiled.scope;
-    wk_scope *critic = scope[explores(a) ? WK_SET_EXPLORE_CRITIC : WK_SET_TASK_CRITIC];
+    wk_scope *critic = scope[explores(a) ? WK_NETWORK_EXPLORE_CRITIC : WK_NETWORK_TASK_CRITIC];
     a->value = wk_scalar_head(critic, c, features);
     wk_graph_output(a->compiled.graph, a->value);
     if (explores(a)) return;
-    a->reward = wk_scalar_head(scope[WK_SET_REWARD], c, features);
+    a->reward = wk_scalar_head(scope[WK_NETWORK_REWARD], c, features);
     wk_graph_output(a->compiled.graph, a->reward);
 }
 
 static wk_status record(wk_acting *a, wk_error *err)
 {
     const wk_learner_config *c = &a->learner->config;
-    wk_set_id sets[4];
-    size_t count = list_sets(a, sets);
-    wk_set_id actor = sets[1];
-    WK_TRY(wk_compiled_graph_begin(&a->compiled, a->learner, sets, count, err));
+    wk_network_id networks[4];
+    size_t count = list_networks(a, networks);
+    wk_network_id actor = networks[1];
+    WK_TRY(wk_compiled_graph_begin(&a->compiled, a->learner, networks, count, err));
     wk_graph *g = a->compiled.graph;
     wk_tensor counter = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", a->memory, 0);
     input_layout at = input_layout_of(a);
@@ -137,7 +140,8 @@ static wk_status record(wk_acting *a, wk_error *err)
                                         "vector", a->device_inputs, at.vectors);
     a->action = wk_graph_persistent(g, WK_F32, WK_SHAPE(a->count, c->action_size), "action",
                                     a->device_inputs, at.actions);
-    a->keep = wk_graph_persistent(g, WK_F32, WK_SHAPE(a->count), "keep", a->device_inputs, at.keep);
+    a->not_first = wk_graph_persistent(g, WK_F32, WK_SHAPE(a->count), "not_first", a->device_inputs,
+                                       at.not_first);
     wk_tensor features = record_state(a, counter);
     wk_tensor raw = wk_actor_head(a->compiled.scope[actor], c, features);
     a->sampled =
@@ -158,7 +162,7 @@ static wk_status record(wk_acting *a, wk_error *err)
 static wk_status prepare(wk_acting *a, wk_error *err)
 {
     const wk_learner_config *c = &a->learner->config;
-    wk_set_id actor = explores(a) ? WK_SET_EXPLORE_ACTOR : WK_SET_TASK_ACTOR;
+    wk_network_id actor = explores(a) ? WK_NETWORK_EXPLORE_ACTOR : WK_NETWORK_TASK_ACTOR;
     if (!a->learner->params[actor] || a->policy >= c->tasks)
         return wk_fail(err, WK_E_INPUT,
                        explores(a)
@@ -248,7 +252,7 @@ void wk_acting_destroy(wk_acting *a)
 {
     if (!a) return;
     free(a->members);
-    free(a->kept);
+    free(a->idle_state);
     wk_queue_destroy(a->queue);
     wk_compiled_graph_free(&a->compiled);
     wk_weight_snapshot_close(&a->weights);
@@ -275,12 +279,12 @@ static void fill_inputs(wk_acting *a, const wk_acting_rows *rows)
 {
     input_layout at = input_layout_of(a);
     char *bytes = a->pinned_inputs;
-    float *keep = (float *)(void *)(bytes + at.keep);
+    float *not_first = (float *)(void *)(bytes + at.not_first);
     if (at.vectors > 0) memcpy(bytes, rows->images, at.vectors);
     if (at.actions > at.vectors) memcpy(bytes + at.vectors, rows->vectors, at.actions - at.vectors);
-    memcpy(bytes + at.actions, rows->previous, at.keep - at.actions);
+    memcpy(bytes + at.actions, rows->previous, at.not_first - at.actions);
     for (int i = 0; i < a->count; i++)
-        keep[i] = rows->first[i] ? 0.0f : 1.0f;
+        not_first[i] = rows->first[i] ? 0.0f : 1.0f;
 }
 
 // Brings what policy `policy` of a result [S,..] of `bytes` a policy has to the host.
@@ -312,9 +316,10 @@ static wk_status receive(wk_queue *queue, wk_acting *a, wk_act_mode mode, wk_err
 // The program moves the states of all members on; those that do not act get theirs back.
 static wk_status keep_states(wk_acting *a, wk_error *err)
 {
-    if (!a->kept) a->kept = malloc(wk_acting_state_size(a));
-    if (!a->kept) return wk_fail(err, WK_E_MEMORY, "no memory for %d recurrent states", a->count);
-    return wk_acting_save(a, a->kept, err);
+    if (!a->idle_state) a->idle_state = malloc(wk_acting_state_size(a));
+    if (!a->idle_state)
+        return wk_fail(err, WK_E_MEMORY, "no memory for %d recurrent states", a->count);
+    return wk_acting_save(a, a->idle_state, err);
 }
 
 wk_status wk_acting_step_population(wk_acting *leader, const wk_acting_rows *rows, wk_act_mode mode,
@@ -336,7 +341,7 @@ wk_status wk_acting_step_population(wk_acting *leader, const wk_acting_rows *row
         if (rows[r].actions)
             memcpy(rows[r].actions, a->pinned_actions, action_bytes(a));
         else
-            WK_TRY(wk_acting_load(a, a->kept, err));
+            WK_TRY(wk_acting_load(a, a->idle_state, err));
     }
     return WK_OK;
 }

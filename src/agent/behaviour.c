@@ -14,8 +14,8 @@ static wk_tensor spread(wk_graph *g, wk_tensor x, int stack)
     return wk_graph_repeat(g, x, 0, stack);
 }
 
-wk_rollout wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, const char *name,
-                      wk_tensor counter)
+wk_rollout wk_rollout_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start,
+                              const char *name, wk_tensor counter)
 {
     const wk_learner_config *c = rssm->config;
     wk_graph *g = wk_scope_graph(rssm->scope);
@@ -228,8 +228,8 @@ wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learne
                                        WK_SHAPE(stack, steps + 1, starts));
     // G_t = r_t + gamma ((1 - lambda) v(z_{t+1}) + lambda G_{t+1}), G_H = v(z_H).
     out.returns = wk_rollout_returns(g, c, rollout, reward, value);
-    wk_tensor seen = wk_graph_stop_gradient(g, rollout->features);
-    out.action_params = at_steps(wk_actor_head, policy->actor, c, rollout, seen, 0);
+    wk_tensor features = wk_graph_stop_gradient(g, rollout->features);
+    out.action_params = at_steps(wk_actor_head, policy->actor, c, rollout, features, 0);
     wk_tensor entropy = wk_graph_reshape(g, wk_actor_entropy(g, c, out.action_params),
                                          WK_SHAPE(stack, steps, starts));
     // -mean gamma^t (G_t + eta entropy(a_t)).
@@ -271,9 +271,9 @@ wk_tensor wk_critic_loss(wk_scope *critic, const wk_learner_config *c, const wk_
     wk_graph *g = wk_scope_graph(critic);
     int stack = rollout->stack, steps = c->horizon, starts = rollout->starts;
     wk_shape single = WK_SHAPE(stack, steps, starts, 1);
-    wk_tensor seen = wk_graph_stop_gradient(g, rollout->features);
+    wk_tensor features = wk_graph_stop_gradient(g, rollout->features);
     wk_tensor estimate =
-        wk_graph_reshape(g, at_steps(wk_scalar_head, critic, c, rollout, seen, 0), single);
+        wk_graph_reshape(g, at_steps(wk_scalar_head, critic, c, rollout, features, 0), single);
     wk_tensor target = wk_graph_reshape(g, wk_graph_stop_gradient(g, returns), single);
     // mean gamma^t (v(z_t) - sg G_t)^2 / 2.
     wk_tensor error = wk_graph_half_squared_error(g, estimate, target, 1);

@@ -24,8 +24,8 @@ typedef struct wk_rollout {
 /// Rolls the policies of `actor` out from `start` ([N,..] each, a constant). Without an actor
 /// (NULL), actions are uniform and S is 1. Streams "NAME/action/t" and "NAME/imagine/t" at
 /// `counter`.
-wk_rollout wk_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start, const char *name,
-                      wk_tensor counter);
+wk_rollout wk_rollout_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent start,
+                              const char *name, wk_tensor counter);
 
 /// How the ensemble's predictions from (z_t, a_t) disagree along the trajectories of one policy:
 /// [H,N]. With `ensemble.action` arriving, from (z_{t+1}, a_t); with `ensemble.states` all, also

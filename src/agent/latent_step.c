@@ -10,11 +10,11 @@ struct wk_latent_step {
     int count;
     bool sample;
     wk_compiled_graph compiled;
-    wk_latent before;                       // inputs
-    wk_tensor action, image, keep, counter; // inputs, absent where the kind has none
-    wk_latent after;                        // absent for WK_STEP_DECODE
-    wk_tensor decoded;                      // only there
-    float *keep_numbers;                    // [N]
+    wk_latent before;                            // inputs
+    wk_tensor action, image, not_first, counter; // inputs, absent where the kind has none
+    wk_latent after;                             // absent for WK_STEP_DECODE
+    wk_tensor decoded;                           // only there
+    float *host_not_first;                       // [N]
 };
 
 // Without sampling there is no source, which stands for the mode.
@@ -37,12 +37,12 @@ static void record_observe(wk_latent_step *s, const wk_rssm *rssm)
     wk_graph *g = s->compiled.graph;
     record_action(s);
     s->image = wk_graph_input(g, WK_U8, WK_SHAPE(s->count, 64, 64, 3), "image");
-    s->keep = wk_graph_input(g, WK_F32, WK_SHAPE(s->count), "keep");
-    wk_latent kept = {wk_graph_scale_rows(g, s->before.stoch, s->keep),
-                      wk_graph_scale_rows(g, s->before.deter, s->keep)};
-    wk_tensor action = wk_rssm_action(rssm, wk_graph_scale_rows(g, s->action, s->keep));
-    s->after.deter = wk_rssm_advance(rssm, kept, action);
-    wk_tensor embed = wk_encode(rssm->scope, c, wk_graph_image(g, s->image));
+    s->not_first = wk_graph_input(g, WK_F32, WK_SHAPE(s->count), "not_first");
+    wk_latent masked = {wk_graph_scale_rows(g, s->before.stoch, s->not_first),
+                        wk_graph_scale_rows(g, s->before.deter, s->not_first)};
+    wk_tensor action = wk_rssm_action(rssm, wk_graph_scale_rows(g, s->action, s->not_first));
+    s->after.deter = wk_rssm_advance(rssm, masked, action);
+    wk_tensor embed = wk_vision_encode(rssm->scope, c, wk_graph_image(g, s->image));
     wk_tensor logits = wk_rssm_posterior(rssm, s->after.deter, wk_rssm_embed(rssm, embed));
     s->after.stoch = wk_nn_sample_categorical(g, logits, c->classes, source(s, "step/observe"));
 }
@@ -55,7 +55,7 @@ static void record_imagine(wk_latent_step *s, const wk_rssm *rssm)
 
 static void record_decode(wk_latent_step *s, const wk_rssm *rssm)
 {
-    s->decoded = wk_decode(rssm->scope, rssm->config, wk_rssm_features(rssm, s->before));
+    s->decoded = wk_vision_decode(rssm->scope, rssm->config, wk_rssm_features(rssm, s->before));
 }
 
 static wk_status record(wk_latent_step *s, wk_latent_step_kind kind, wk_error *err)
@@ -63,14 +63,15 @@ static wk_status record(wk_latent_step *s, wk_latent_step_kind kind, wk_error *e
     static void (*const parts[WK_STEP_KINDS])(wk_latent_step *, const wk_rssm *) = {
         record_observe, record_imagine, record_decode};
     const wk_learner_config *c = &s->learner->config;
-    s->keep_numbers = malloc((size_t)s->count * sizeof *s->keep_numbers);
-    if (!s->keep_numbers) return wk_fail(err, WK_E_MEMORY, "no memory for %d states", s->count);
-    WK_TRY(wk_compiled_graph_begin(&s->compiled, s->learner, (const wk_set_id[]){WK_SET_MODEL}, 1,
-                                   err));
+    s->host_not_first = malloc((size_t)s->count * sizeof *s->host_not_first);
+    if (!s->host_not_first) return wk_fail(err, WK_E_MEMORY, "no memory for %d states", s->count);
+    WK_TRY(wk_compiled_graph_begin(&s->compiled, s->learner,
+                                   (const wk_network_id[]){WK_NETWORK_MODEL}, 1, err));
     wk_graph *g = s->compiled.graph;
-    s->before.stoch = wk_graph_input(g, WK_F32, WK_SHAPE(s->count, wk_config_flat(c)), "stoch");
+    s->before.stoch =
+        wk_graph_input(g, WK_F32, WK_SHAPE(s->count, wk_config_stoch_size(c)), "stoch");
     s->before.deter = wk_graph_input(g, WK_F32, WK_SHAPE(s->count, c->deter), "deter");
-    wk_rssm rssm = wk_rssm_use(s->compiled.scope[WK_SET_MODEL], c);
+    wk_rssm rssm = wk_rssm_use(s->compiled.scope[WK_NETWORK_MODEL], c);
     parts[kind](s, &rssm);
     const wk_tensor read[] = {s->after.stoch, s->after.deter, s->decoded};
     for (size_t i = 0; i < 3; i++)
@@ -98,7 +99,7 @@ void wk_latent_step_destroy(wk_latent_step *s)
 {
     if (!s) return;
     wk_compiled_graph_free(&s->compiled);
-    free(s->keep_numbers);
+    free(s->host_not_first);
     free(s);
 }
 
@@ -126,19 +127,19 @@ static wk_status download(const wk_latent_step *s, wk_tensor x, float *to, size_
 wk_status wk_latent_step_run(wk_latent_step *s, const wk_latent_step_arrays *a, wk_error *err)
 {
     const wk_learner_config *c = &s->learner->config;
-    size_t flat = (size_t)wk_config_flat(c), deter = (size_t)c->deter;
-    for (int i = 0; i < s->count && wk_tensor_exists(s->keep); i++)
-        s->keep_numbers[i] = a->first[i] ? 0.0f : 1.0f;
-    WK_TRY(upload(s, s->before.stoch, a->states.stoch, flat * sizeof(float), err));
+    size_t stoch_size = (size_t)wk_config_stoch_size(c), deter = (size_t)c->deter;
+    for (int i = 0; i < s->count && wk_tensor_exists(s->not_first); i++)
+        s->host_not_first[i] = a->first[i] ? 0.0f : 1.0f;
+    WK_TRY(upload(s, s->before.stoch, a->states.stoch, stoch_size * sizeof(float), err));
     WK_TRY(upload(s, s->before.deter, a->states.deter, deter * sizeof(float), err));
     WK_TRY(upload(s, s->image, a->images, WK_PIXELS, err));
     WK_TRY(upload(s, s->action, a->actions, (size_t)c->action_size * sizeof(float), err));
-    WK_TRY(upload(s, s->keep, s->keep_numbers, sizeof(float), err));
+    WK_TRY(upload(s, s->not_first, s->host_not_first, sizeof(float), err));
     if (wk_tensor_exists(s->counter))
         WK_TRY(wk_program_upload(s->compiled.program, s->counter, &a->counter, sizeof a->counter,
                                  err));
     WK_TRY(wk_program_run(s->compiled.program, err));
-    WK_TRY(download(s, s->after.stoch, a->states.stoch, flat, err));
+    WK_TRY(download(s, s->after.stoch, a->states.stoch, stoch_size, err));
     WK_TRY(download(s, s->after.deter, a->states.deter, deter, err));
     return download(s, s->decoded, a->decoded, WK_PIXELS, err);
 }

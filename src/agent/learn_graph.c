@@ -45,7 +45,7 @@ static beginning take_over(wk_learner *learner)
 {
     wk_compiled_graph *compiled = &learner->learn;
     wk_graph *g = compiled->graph;
-    wk_optimizer *optimizer = learner->optimizers[WK_SET_MODEL];
+    wk_optimizer *optimizer = learner->optimizers[WK_NETWORK_MODEL];
     wk_handoff handoff = wk_learner_handoff(learner, g);
     wk_starts starts = wk_learner_starts(learner, g);
     wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_LEARN);
@@ -57,8 +57,8 @@ static beginning take_over(wk_learner *learner)
     wk_graph_store(g, scalars, handoff.scalars);
     wk_graph_store(g, number, counter);
     wk_graph_count(g, counter, 1);
-    wk_optimizer_import_gradients(optimizer, compiled->scope[WK_SET_MODEL]);
-    wk_optimizer_step(optimizer, handoff.flag);
+    wk_optimizer_import_gradients(optimizer, compiled->scope[WK_NETWORK_MODEL]);
+    wk_optimizer_step(optimizer, handoff.nonfinite);
     learner->learn_t.model_scalars = scalars;
     return (beginning){starts, number, counter};
 }
@@ -69,15 +69,15 @@ static void record_exploration(wk_learner *learner, beginning at)
     wk_compiled_graph *compiled = &learner->learn;
     wk_learn_tensors *t = &learner->learn_t;
     wk_graph *g = compiled->graph;
-    wk_scope *actor = compiled->scope[WK_SET_EXPLORE_ACTOR];
+    wk_scope *actor = compiled->scope[WK_NETWORK_EXPLORE_ACTOR];
 
     wk_graph_section(g, "imagination");
-    wk_rssm rssm = wk_rssm_use(compiled->scope[WK_SET_MODEL], c);
-    wk_rollout rollout = wk_imagine(&rssm, actor, at.starts.latent, "explore", at.number);
+    wk_rssm rssm = wk_rssm_use(compiled->scope[WK_NETWORK_MODEL], c);
+    wk_rollout rollout = wk_rollout_imagine(&rssm, actor, at.starts.latent, "explore", at.number);
     if (c->discount_head)
-        wk_rollout_discounts(&rollout, compiled->scope[WK_SET_MODEL], c, at.starts.continues);
+        wk_rollout_discounts(&rollout, compiled->scope[WK_NETWORK_MODEL], c, at.starts.continues);
     wk_graph_section(g, "ensemble reward");
-    wk_tensor by_start = wk_rollout_disagreement(&rollout, compiled->scope[WK_SET_ENSEMBLE], c);
+    wk_tensor by_start = wk_rollout_disagreement(&rollout, compiled->scope[WK_NETWORK_ENSEMBLE], c);
     t->delta = wk_graph_mean(g, by_start, 0);
     // The policy's rewards are those of its steps.
     if (c->ensemble_states == WK_STATES_ALL)
@@ -87,21 +87,21 @@ static void record_exploration(wk_learner *learner, beginning at)
     if (!actor) return;
 
     wk_graph_section(g, "policy");
-    wk_policy_scopes policy = {actor, compiled->scope[WK_SET_EXPLORE_CRITIC],
-                               compiled->scope[WK_SET_EXPLORE_SLOW]};
+    wk_policy_scopes policy = {actor, compiled->scope[WK_NETWORK_EXPLORE_CRITIC],
+                               compiled->scope[WK_NETWORK_EXPLORE_SLOW]};
     wk_behaviour b = wk_behaviour_record(&policy, c, &rollout, reward);
     if (c->saturation_scale > 0 && !c->discrete) wk_behaviour_add_saturation(g, c, &b);
     t->actor_loss = b.actor_loss;
     t->entropy = b.entropy;
 
     t->critic_loss = wk_critic_loss(policy.critic, c, &rollout, b.returns, &t->value);
-    t->critic_norm =
-        wk_learner_train(learner, compiled, WK_SET_EXPLORE_CRITIC, t->critic_loss, t->critic_loss);
+    t->critic_norm = wk_learner_record_step(learner, compiled, WK_NETWORK_EXPLORE_CRITIC,
+                                            t->critic_loss, t->critic_loss);
 
     wk_graph_section(g, "policy");
     wk_tensor objective = wk_actor_objective(g, c, &rollout, &b);
-    t->actor_norm =
-        wk_learner_train(learner, compiled, WK_SET_EXPLORE_ACTOR, b.actor_loss, objective);
+    t->actor_norm = wk_learner_record_step(learner, compiled, WK_NETWORK_EXPLORE_ACTOR,
+                                           b.actor_loss, objective);
 }
 
 // Every member of the ensemble predicts the next state from state and action. Exploration was
@@ -115,18 +115,21 @@ static void record_ensemble(wk_learner *learner, wk_latent latent)
     wk_graph_section(g, "ensemble");
     wk_tensor features = wk_graph_concat(g, (wk_tensor[]){latent.stoch, latent.deter}, 2, 1);
     features = wk_graph_reshape(g, features, WK_SHAPE(c->length, c->batch, wk_config_features(c)));
-    t->ensemble_loss = wk_ensemble_loss(compiled->scope[WK_SET_ENSEMBLE], c, features, t->action);
-    t->ensemble_norm =
-        wk_learner_train(learner, compiled, WK_SET_ENSEMBLE, t->ensemble_loss, t->ensemble_loss);
+    t->ensemble_loss =
+        wk_ensemble_loss(compiled->scope[WK_NETWORK_ENSEMBLE], c, features, t->action);
+    t->ensemble_norm = wk_learner_record_step(learner, compiled, WK_NETWORK_ENSEMBLE,
+                                              t->ensemble_loss, t->ensemble_loss);
 }
 
 wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
 {
-    static const wk_set_id sets[] = {WK_SET_MODEL, WK_SET_ENSEMBLE, WK_SET_EXPLORE_ACTOR,
-                                     WK_SET_EXPLORE_CRITIC, WK_SET_EXPLORE_SLOW};
+    static const wk_network_id networks[] = {WK_NETWORK_MODEL, WK_NETWORK_ENSEMBLE,
+                                             WK_NETWORK_EXPLORE_ACTOR, WK_NETWORK_EXPLORE_CRITIC,
+                                             WK_NETWORK_EXPLORE_SLOW};
     wk_compiled_graph *compiled = &learner->learn;
     wk_learn_tensors *t = &learner->learn_t;
-    WK_TRY(wk_compiled_graph_begin(compiled, learner, sets, sizeof sets / sizeof *sets, err));
+    WK_TRY(wk_compiled_graph_begin(compiled, learner, networks, sizeof networks / sizeof *networks,
+                                   err));
     wk_graph *g = compiled->graph;
     const wk_learner_config *c = &learner->config;
     learner->learn_idle = wk_learner_idle_input(learner, g);
@@ -134,9 +137,9 @@ wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err)
     beginning at = take_over(learner);
     record_exploration(learner, at);
     record_ensemble(learner, at.starts.latent);
-    if (compiled->scope[WK_SET_EXPLORE_SLOW])
-        wk_scope_copy_every(compiled->scope[WK_SET_EXPLORE_SLOW],
-                            compiled->scope[WK_SET_EXPLORE_CRITIC], at.count,
+    if (compiled->scope[WK_NETWORK_EXPLORE_SLOW])
+        wk_scope_copy_every(compiled->scope[WK_NETWORK_EXPLORE_SLOW],
+                            compiled->scope[WK_NETWORK_EXPLORE_CRITIC], at.count,
                             (uint64_t)c->slow_period);
     const wk_tensor read[] = {t->model_scalars, t->ensemble_loss, t->ensemble_norm, t->reward,
                               t->delta,         t->actor_loss,    t->critic_loss,   t->actor_norm,

@@ -7,68 +7,68 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What each set is, given a config.
-typedef struct set_row {
+// What each network is, given a config.
+typedef struct network_row {
     const char *name;
     int stack;
     bool trained; // slow copies are not
     float rate;
-} set_row;
+} network_row;
 
-static set_row describe_set(const wk_learner_config *c, wk_set_id id)
+static network_row describe_network(const wk_learner_config *c, wk_network_id id)
 {
     switch (id) {
-    case WK_SET_MODEL:
-        return (set_row){"model", 0, true, c->model_rate};
-    case WK_SET_ENSEMBLE:
-        return (set_row){"ensemble", c->ensemble, true, c->ensemble_rate};
-    case WK_SET_EXPLORE_ACTOR:
-        return (set_row){"explore.actor", 1, true, wk_config_exploration_rate(c)};
-    case WK_SET_EXPLORE_CRITIC:
-        return (set_row){"explore.critic", 1, true, wk_config_exploration_rate(c)};
-    case WK_SET_EXPLORE_SLOW:
-        return (set_row){"explore.slow", 1, false, 0};
-    case WK_SET_REWARD:
-        return (set_row){"reward", c->tasks, true, c->model_rate};
-    case WK_SET_TASK_ACTOR:
-        return (set_row){"task.actor", c->tasks, true, c->policy_rate};
-    case WK_SET_TASK_CRITIC:
-        return (set_row){"task.critic", c->tasks, true, c->policy_rate};
-    case WK_SET_TASK_SLOW:
-        return (set_row){"task.slow", c->tasks, false, 0};
-    case WK_SETS:
+    case WK_NETWORK_MODEL:
+        return (network_row){"model", 0, true, c->model_rate};
+    case WK_NETWORK_ENSEMBLE:
+        return (network_row){"ensemble", c->ensemble, true, c->ensemble_rate};
+    case WK_NETWORK_EXPLORE_ACTOR:
+        return (network_row){"explore.actor", 1, true, wk_config_exploration_rate(c)};
+    case WK_NETWORK_EXPLORE_CRITIC:
+        return (network_row){"explore.critic", 1, true, wk_config_exploration_rate(c)};
+    case WK_NETWORK_EXPLORE_SLOW:
+        return (network_row){"explore.slow", 1, false, 0};
+    case WK_NETWORK_REWARD:
+        return (network_row){"reward", c->tasks, true, c->model_rate};
+    case WK_NETWORK_TASK_ACTOR:
+        return (network_row){"task.actor", c->tasks, true, c->policy_rate};
+    case WK_NETWORK_TASK_CRITIC:
+        return (network_row){"task.critic", c->tasks, true, c->policy_rate};
+    case WK_NETWORK_TASK_SLOW:
+        return (network_row){"task.slow", c->tasks, false, 0};
+    case WK_NETWORKS:
         break;
     }
-    return (set_row){0};
+    return (network_row){0};
 }
 
-const char *wk_set_name(wk_set_id id)
+const char *wk_network_name(wk_network_id id)
 {
     wk_learner_config any = {0};
-    return describe_set(&any, id).name;
+    return describe_network(&any, id).name;
 }
 
-static bool wanted(const wk_learner_config *c, wk_set_id id)
+static bool has_network(const wk_learner_config *c, wk_network_id id)
 {
-    if (id >= WK_SET_REWARD) return c->tasks > 0;
-    if (id >= WK_SET_EXPLORE_ACTOR) return c->exploration == WK_EXPLORE_PLAN2EXPLORE;
+    if (id >= WK_NETWORK_REWARD) return c->tasks > 0;
+    if (id >= WK_NETWORK_EXPLORE_ACTOR) return c->exploration == WK_EXPLORE_PLAN2EXPLORE;
     return true;
 }
 
-static wk_adam_config adam_of(const wk_learner_config *c, wk_set_id id)
+static wk_adam_config adam_of(const wk_learner_config *c, wk_network_id id)
 {
     wk_adam_config adam = wk_adam_config_default();
     adam.keras_epsilon = c->adam_epsilon == WK_EPSILON_KERAS;
-    adam.joint_clip = (id == WK_SET_ENSEMBLE && c->ensemble_clip == WK_CLIP_JOINT) ||
-                      (id == WK_SET_REWARD && c->reward_clip == WK_CLIP_JOINT);
+    adam.joint_clip = (id == WK_NETWORK_ENSEMBLE && c->ensemble_clip == WK_CLIP_JOINT) ||
+                      (id == WK_NETWORK_REWARD && c->reward_clip == WK_CLIP_JOINT);
     return adam;
 }
 
-static wk_status create_sets(wk_learner *learner, wk_error *err)
+static wk_status create_networks(wk_learner *learner, wk_error *err)
 {
-    for (int id = 0; id < WK_SETS; id++) {
-        if (!wanted(&learner->config, id)) continue;
-        set_row row = describe_set(&learner->config, id);
+    for (int id = 0; id < WK_NETWORKS; id++) {
+        if (!has_network(&learner->config, id)) continue;
+        network_row row = describe_network(&learner->config, id);
         wk_params_config params = {
             .name = row.name, .stack = row.stack, .seed = learner->config.seed};
         WK_TRY(wk_params_create(&params, &learner->params[id], err));
@@ -80,13 +80,13 @@ static wk_status create_sets(wk_learner *learner, wk_error *err)
 }
 
 wk_status wk_compiled_graph_begin(wk_compiled_graph *compiled, const wk_learner *learner,
-                                  const wk_set_id *sets, size_t count, wk_error *err)
+                                  const wk_network_id *networks, size_t count, wk_error *err)
 {
     WK_TRY(wk_graph_create(&compiled->graph, err));
     for (size_t i = 0; i < count; i++) {
-        wk_params *params = learner->params[sets[i]];
+        wk_params *params = learner->params[networks[i]];
         if (params)
-            WK_TRY(wk_scope_create(params, compiled->graph, &compiled->scope[sets[i]], err));
+            WK_TRY(wk_scope_create(params, compiled->graph, &compiled->scope[networks[i]], err));
     }
     return WK_OK;
 }
@@ -94,12 +94,12 @@ wk_status wk_compiled_graph_begin(wk_compiled_graph *compiled, const wk_learner 
 wk_status wk_compiled_graph_bind(wk_compiled_graph *compiled, const wk_learner *learner,
                                  wk_error *err)
 {
-    for (int id = 0; id < WK_SETS; id++)
+    for (int id = 0; id < WK_NETWORKS; id++)
         if (compiled->scope[id]) WK_TRY(wk_scope_bind(compiled->scope[id], learner->backend, err));
-    for (int id = 0; id < WK_SETS; id++) {
+    for (int id = 0; id < WK_NETWORKS; id++) {
         // An optimiser is bound with the one graph that makes its steps.
-        bool trains = (compiled == &learner->learn && id < WK_SET_REWARD) ||
-                      (compiled == &learner->tasks && id >= WK_SET_REWARD);
+        bool trains = (compiled == &learner->learn && id < WK_NETWORK_REWARD) ||
+                      (compiled == &learner->tasks && id >= WK_NETWORK_REWARD);
         if (trains && learner->optimizers[id])
             WK_TRY(wk_optimizer_bind(learner->optimizers[id], learner->backend, err));
     }
@@ -116,7 +116,7 @@ wk_status wk_compiled_graph_finish(wk_compiled_graph *compiled, const wk_learner
 void wk_compiled_graph_free(wk_compiled_graph *compiled)
 {
     wk_program_destroy(compiled->program);
-    for (int id = 0; id < WK_SETS; id++)
+    for (int id = 0; id < WK_NETWORKS; id++)
         wk_scope_destroy(compiled->scope[id]);
     wk_graph_destroy(compiled->graph);
 }
@@ -135,22 +135,23 @@ wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_
                                (size_t)which * sizeof(uint64_t));
 }
 
-void wk_learner_record_finite_check(wk_compiled_graph *compiled, wk_tensor loss, wk_tensor flag)
+void wk_learner_record_finite_check(wk_compiled_graph *compiled, wk_tensor loss,
+                                    wk_tensor nonfinite)
 {
     wk_graph *g = compiled->graph;
-    wk_graph_store(g, flag, wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "zero", NULL, 0));
-    wk_graph_check_finite(g, loss, flag);
+    wk_graph_store(g, nonfinite, wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "zero", NULL, 0));
+    wk_graph_check_finite(g, loss, nonfinite);
     wk_graph_section(g, "optimiser");
 }
 
-wk_tensor wk_learner_train(const wk_learner *learner, wk_compiled_graph *compiled, wk_set_id set,
-                           wk_tensor loss, wk_tensor objective)
+wk_tensor wk_learner_record_step(const wk_learner *learner, wk_compiled_graph *compiled,
+                                 wk_network_id network, wk_tensor loss, wk_tensor objective)
 {
     wk_graph *g = compiled->graph;
-    wk_tensor flag = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "not finite", NULL, 0);
-    wk_learner_record_finite_check(compiled, loss, flag);
-    return wk_optimizer_record(learner->optimizers[set], compiled->scope[set],
-                               wk_graph_sum_all(g, objective), flag);
+    wk_tensor nonfinite = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "not finite", NULL, 0);
+    wk_learner_record_finite_check(compiled, loss, nonfinite);
+    return wk_optimizer_record(learner->optimizers[network], compiled->scope[network],
+                               wk_graph_sum_all(g, objective), nonfinite);
 }
 
 static size_t starts_bytes(const wk_learner_config *c)
@@ -162,12 +163,13 @@ static size_t starts_bytes(const wk_learner_config *c)
 // The starts at the beginning of a buffer.
 static wk_starts starts_in(wk_buffer *buffer, const wk_learner_config *c, wk_graph *g)
 {
-    int rows = wk_config_rows(c), flat = wk_config_flat(c);
+    int rows = wk_config_rows(c), stoch_size = wk_config_stoch_size(c);
     size_t column = (size_t)rows * sizeof(float);
     wk_starts out = {
-        .latent = {wk_graph_persistent(g, WK_F32, WK_SHAPE(rows, flat), "latent.stoch", buffer, 0),
-                   wk_graph_persistent(g, WK_F32, WK_SHAPE(rows, c->deter), "latent.deter", buffer,
-                                       column * (size_t)flat)}};
+        .latent = {
+            wk_graph_persistent(g, WK_F32, WK_SHAPE(rows, stoch_size), "latent.stoch", buffer, 0),
+            wk_graph_persistent(g, WK_F32, WK_SHAPE(rows, c->deter), "latent.deter", buffer,
+                                column * (size_t)stoch_size)}};
     if (c->discount_head)
         out.continues = wk_graph_persistent(g, WK_F32, WK_SHAPE(rows), "continues", buffer,
                                             column * (size_t)wk_config_features(c));
@@ -186,27 +188,28 @@ void wk_starts_store(wk_graph *g, wk_starts to, wk_starts from)
     if (wk_tensor_exists(to.continues)) wk_graph_store(g, to.continues, from.continues);
 }
 
-// After the starts, 64-byte aligned: the flag, then the scalars.
-static size_t handoff_flag(const wk_learner_config *c)
+// After the starts, 64-byte aligned: the flag `nonfinite`, then the scalars.
+static size_t handoff_nonfinite(const wk_learner_config *c)
 {
     return (starts_bytes(c) + 63) / 64 * 64;
 }
 
 static size_t handoff_bytes(const wk_learner_config *c)
 {
-    return handoff_flag(c) + sizeof(uint64_t) + (size_t)wk_model_scalar_count(c) * sizeof(float);
+    return handoff_nonfinite(c) + sizeof(uint64_t) +
+           (size_t)wk_model_scalar_count(c) * sizeof(float);
 }
 
 wk_handoff wk_learner_handoff(const wk_learner *learner, wk_graph *g)
 {
     wk_buffer *buffer = learner->handoff;
     int scalars = wk_model_scalar_count(&learner->config);
-    size_t flag = handoff_flag(&learner->config);
+    size_t nonfinite = handoff_nonfinite(&learner->config);
     return (wk_handoff){
         .starts = starts_in(buffer, &learner->config, g),
         .scalars = wk_graph_persistent(g, WK_F32, WK_SHAPE(scalars), "model scalars", buffer,
-                                       flag + sizeof(uint64_t)),
-        .flag = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "not finite", buffer, flag),
+                                       nonfinite + sizeof(uint64_t)),
+        .nonfinite = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "not finite", buffer, nonfinite),
     };
 }
 
@@ -222,7 +225,7 @@ static wk_status list_state(wk_learner *learner, wk_error *err)
 {
     WK_TRY(wk_state_create(&learner->state, err));
     WK_TRY(wk_state_create(&learner->weights, err));
-    for (int id = 0; id < WK_SETS; id++) {
+    for (int id = 0; id < WK_NETWORKS; id++) {
         if (learner->params[id]) {
             WK_TRY(wk_state_add_params(learner->state, learner->params[id], err));
             WK_TRY(wk_state_add_params(learner->weights, learner->params[id], err));
@@ -333,7 +336,7 @@ static wk_status prepare(wk_learner *learner, unsigned uses, wk_error *err)
 {
     const wk_learner_config *c = &learner->config;
     size_t rows = (size_t)wk_config_rows(c);
-    WK_TRY(create_sets(learner, err));
+    WK_TRY(create_networks(learner, err));
     WK_TRY(wk_buffer_create(learner->backend, WK_COUNTERS * sizeof(uint64_t), &learner->counters,
                             err));
     WK_TRY(wk_buffer_create(learner->backend, starts_bytes(c), &learner->starts, err));
@@ -351,12 +354,12 @@ static wk_status prepare(wk_learner *learner, unsigned uses, wk_error *err)
 static wk_status complete(wk_learner *learner, wk_error *err)
 {
     const wk_learner_config *c = &learner->config;
-    if (learner->params[WK_SET_EXPLORE_SLOW])
-        WK_TRY(wk_params_copy(learner->params[WK_SET_EXPLORE_SLOW],
-                              learner->params[WK_SET_EXPLORE_CRITIC], err));
+    if (learner->params[WK_NETWORK_EXPLORE_SLOW])
+        WK_TRY(wk_params_copy(learner->params[WK_NETWORK_EXPLORE_SLOW],
+                              learner->params[WK_NETWORK_EXPLORE_CRITIC], err));
     if (c->tasks > 0)
-        WK_TRY(wk_params_copy(learner->params[WK_SET_TASK_SLOW],
-                              learner->params[WK_SET_TASK_CRITIC], err));
+        WK_TRY(wk_params_copy(learner->params[WK_NETWORK_TASK_SLOW],
+                              learner->params[WK_NETWORK_TASK_CRITIC], err));
     size_t scalars = learner->learn_t.scalars.total + learner->task_t.scalars.total;
     WK_TRY(wk_pinned_create(learner->backend, scalars * sizeof(float), (void **)&learner->scalars,
                             err));
@@ -444,7 +447,7 @@ void wk_learner_destroy(wk_learner *learner)
     wk_compiled_graph_free(&learner->learn);
     wk_compiled_graph_free(&learner->tasks);
     wk_compiled_graph_free(&learner->observe);
-    for (int id = 0; id < WK_SETS; id++) {
+    for (int id = 0; id < WK_NETWORKS; id++) {
         wk_optimizer_destroy(learner->optimizers[id]);
         wk_params_destroy(learner->params[id]);
     }
@@ -482,7 +485,7 @@ wk_status wk_learner_counts(const wk_learner *learner, uint64_t *updates, uint64
     WK_TRY(wk_buffer_download(learner->counters, 0, counters, sizeof counters, err));
     *updates = counters[WK_COUNT_LEARN];
     *skipped = 0;
-    for (int id = 0; id < WK_SETS; id++) {
+    for (int id = 0; id < WK_NETWORKS; id++) {
         if (!learner->optimizers[id]) continue;
         int members = wk_params_stack(learner->params[id]);
         for (int s = 0; s < (members ? members : 1); s++) {

@@ -53,7 +53,7 @@ enum {
 wk_status wk_learner_create(unsigned uses, const wk_learner_config *config, wk_backend *backend,
                             wk_learner **out, wk_error *err);
 /// Builds a population of `count` learners with configs that are alike
-/// (wk_learner_config_is_alike), each on its own of the `backends`, which may all be one. The first
+/// (wk_learner_config_is_alike), learner r on backends[r]; all may be the same backend. The first
 /// is their leader: what stages, starts and finishes updates takes the leader, and arrays with an
 /// element for each member; acting, saving and everything else takes a member.
 wk_status wk_learner_create_population(unsigned uses, const wk_learner_config *configs,

@@ -10,27 +10,27 @@
 #include "nn/state.h"
 #include "tensor/queue.h"
 
-/// The parameter sets. Slow critics have no optimiser.
-typedef enum wk_set_id {
-    WK_SET_MODEL,
-    WK_SET_ENSEMBLE,
-    WK_SET_EXPLORE_ACTOR,
-    WK_SET_EXPLORE_CRITIC,
-    WK_SET_EXPLORE_SLOW,
-    WK_SET_REWARD,
-    WK_SET_TASK_ACTOR,
-    WK_SET_TASK_CRITIC,
-    WK_SET_TASK_SLOW,
-    WK_SETS
-} wk_set_id;
+/// The networks, each with a parameter set of its own. Slow critics have no optimiser.
+typedef enum wk_network_id {
+    WK_NETWORK_MODEL,
+    WK_NETWORK_ENSEMBLE,
+    WK_NETWORK_EXPLORE_ACTOR,
+    WK_NETWORK_EXPLORE_CRITIC,
+    WK_NETWORK_EXPLORE_SLOW,
+    WK_NETWORK_REWARD,
+    WK_NETWORK_TASK_ACTOR,
+    WK_NETWORK_TASK_CRITIC,
+    WK_NETWORK_TASK_SLOW,
+    WK_NETWORKS
+} wk_network_id;
 
 /// Its name, which begins the names of its tensors in files.
-const char *wk_set_name(wk_set_id id);
+const char *wk_network_name(wk_network_id id);
 
 /// A recorded graph with the scopes it uses (NULL where it uses none) and its program.
 typedef struct wk_compiled_graph {
     wk_graph *graph;
-    wk_scope *scope[WK_SETS];
+    wk_scope *scope[WK_NETWORKS];
     wk_program *program;
 } wk_compiled_graph;
 
@@ -96,9 +96,9 @@ typedef struct wk_weight_snapshot {
 struct wk_learner {
     wk_learner_config config;
     wk_backend *backend;
-    wk_params *params[WK_SETS];        // NULL where the config has no such network
-    wk_optimizer *optimizers[WK_SETS]; // NULL where nothing is trained
-    wk_buffer *starts;                 // of the last batch (wk_starts): stoch, deter, continues
+    wk_params *params[WK_NETWORKS];        // NULL where the config has no such network
+    wk_optimizer *optimizers[WK_NETWORKS]; // NULL where nothing is trained
+    wk_buffer *starts;                     // of the last batch (wk_starts): stoch, deter, continues
     wk_buffer *handoff;  // from the world model's graph to the reward-free one (wk_handoff)
     wk_buffer *counters; // u64: reward-free updates, task updates, observations
     wk_compiled_graph model, learn, tasks, observe;
@@ -145,9 +145,9 @@ typedef enum wk_counter_id {
     WK_COUNTERS
 } wk_counter_id;
 
-/// Begins with an empty graph and scopes of the given sets.
+/// Begins with an empty graph and scopes of these networks.
 wk_status wk_compiled_graph_begin(wk_compiled_graph *compiled, const wk_learner *learner,
-                                  const wk_set_id *sets, size_t count, wk_error *err);
+                                  const wk_network_id *networks, size_t count, wk_error *err);
 /// All graphs of a learner, for iteration.
 enum { WK_GRAPH_MODEL, WK_GRAPH_LEARN, WK_GRAPH_TASKS, WK_GRAPH_OBSERVE, WK_COMPILED_GRAPHS };
 const wk_compiled_graph *wk_learner_compiled_graph(const wk_learner *learner, int i);
@@ -189,13 +189,14 @@ void wk_learner_fill_metrics(const wk_learner *learner, wk_learner_metrics *metr
 /// Discards prefetched gradients; before the weights are changed by anything but updates.
 wk_status wk_learner_discard_prefetch(wk_learner *learner, wk_error *err);
 
-/// Records a check that sets the flag (u64 [1]) if a loss is not finite.
-void wk_learner_record_finite_check(wk_compiled_graph *compiled, wk_tensor loss, wk_tensor flag);
-/// Records a training step of the set on an objective [1], or [S] for a stack, in the section
+/// Records a check that sets `nonfinite` (u64 [1]) to 1 if a loss is not finite.
+void wk_learner_record_finite_check(wk_compiled_graph *compiled, wk_tensor loss,
+                                    wk_tensor nonfinite);
+/// Records a training step of the network on an objective [1], or [S] for a stack, in the section
 /// "optimiser". A loss that is not finite skips the step; it usually equals the objective. Returns
 /// the gradient's norm.
-wk_tensor wk_learner_train(const wk_learner *learner, wk_compiled_graph *compiled, wk_set_id set,
-                           wk_tensor loss, wk_tensor objective);
+wk_tensor wk_learner_record_step(const wk_learner *learner, wk_compiled_graph *compiled,
+                                 wk_network_id network, wk_tensor loss, wk_tensor objective);
 
 /// Declares the input that leaves a member of a population idle; absent where it is alone.
 wk_tensor wk_learner_idle_input(const wk_learner *learner, wk_graph *g);
@@ -215,9 +216,9 @@ void wk_starts_store(wk_graph *g, wk_starts to, wk_starts from);
 /// Besides gradients, what the world model's graph hands to the reward-free one; the tensors in
 /// either graph.
 typedef struct wk_handoff {
-    wk_starts starts;  // as wk_learner_starts
-    wk_tensor scalars; // [wk_model_scalar_count]
-    wk_tensor flag;    // u64 [1]: the loss is not finite
+    wk_starts starts;    // as wk_learner_starts
+    wk_tensor scalars;   // [wk_model_scalar_count]
+    wk_tensor nonfinite; // u64 [1]: the loss is not finite
 } wk_handoff;
 wk_handoff wk_learner_handoff(const wk_learner *learner, wk_graph *g);
 

@@ -8,15 +8,15 @@
 
 // Offsets of a batch's parts in its device buffer, in bytes.
 typedef struct batch_layout {
-    size_t actions, keep, continues, rewards, vectors, idle, total; // images come first
+    size_t actions, not_first, continues, rewards, vectors, idle, total; // images come first
 } batch_layout;
 
 static batch_layout batch_layout_of(const wk_learner_config *c)
 {
     size_t rows = (size_t)wk_config_rows(c), number = rows * sizeof(float);
     batch_layout at = {.actions = rows * wk_observation_image_bytes(c->observation)};
-    at.keep = at.actions + number * (size_t)c->action_size;
-    at.continues = at.keep + number;
+    at.not_first = at.actions + number * (size_t)c->action_size;
+    at.continues = at.not_first + number;
     at.rewards = at.continues + (c->discount_head ? number : 0);
     at.vectors = at.rewards + number * (size_t)c->tasks;
     at.idle = (at.vectors + number * (size_t)c->observation.vector + 7) / 8 * 8;
@@ -89,8 +89,8 @@ static wk_status upload_batch(wk_learner *learner, wk_program *program,
     WK_TRY(wk_program_upload(program, inputs->action, batch->actions,
                              rows * (size_t)learner->config.action_size * sizeof(float), err));
     fill_unless(batch->first, rows, learner->host_numbers);
-    WK_TRY(
-        wk_program_upload(program, inputs->keep, learner->host_numbers, rows * sizeof(float), err));
+    WK_TRY(wk_program_upload(program, inputs->not_first, learner->host_numbers,
+                             rows * sizeof(float), err));
     if (!learner->config.discount_head) return WK_OK;
     fill_unless(batch->ends, rows, learner->host_numbers);
     return wk_program_upload(program, inputs->continues, learner->host_numbers,
@@ -204,7 +204,7 @@ static wk_status enqueue_model(wk_learner *learner, wk_error *err)
     add_feed(&f, inputs->image, 0);
     add_feed(&f, inputs->vector, at.vectors);
     add_feed(&f, inputs->action, at.actions);
-    add_feed(&f, inputs->keep, at.keep);
+    add_feed(&f, inputs->not_first, at.not_first);
     add_feed(&f, inputs->continues, at.continues);
     WK_TRY(wk_queue_wait_event(queue, learner->batch_ready[slot], err));
     WK_TRY(feed(queue, learner, WK_GRAPH_MODEL, slot, &f, err));

@@ -8,7 +8,7 @@ static size_t buffer_size(const wk_buffer *buffer)
 static size_t weight_bytes(const wk_learner *learner)
 {
     size_t sum = 0;
-    for (int id = 0; id < WK_SETS; id++)
+    for (int id = 0; id < WK_NETWORKS; id++)
         if (learner->params[id]) sum += buffer_size(wk_params_buffer(learner->params[id]));
     return sum;
 }
@@ -16,7 +16,7 @@ static size_t weight_bytes(const wk_learner *learner)
 static size_t optimizer_bytes(const wk_learner *learner)
 {
     size_t sum = 0;
-    for (int id = 0; id < WK_SETS; id++)
+    for (int id = 0; id < WK_NETWORKS; id++)
         if (learner->optimizers[id])
             sum += buffer_size(wk_optimizer_buffer(learner->optimizers[id]));
     return sum;

@@ -27,16 +27,17 @@ wk_status wk_learner_record_model(wk_learner *learner, wk_error *err)
 {
     wk_compiled_graph *compiled = &learner->model;
     wk_model_tensors *t = &learner->model_t;
-    WK_TRY(wk_compiled_graph_begin(compiled, learner, (const wk_set_id[]){WK_SET_MODEL}, 1, err));
+    WK_TRY(wk_compiled_graph_begin(compiled, learner, (const wk_network_id[]){WK_NETWORK_MODEL}, 1,
+                                   err));
     wk_graph *g = compiled->graph;
     wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_LEARN);
     wk_handoff handoff = wk_learner_handoff(learner, g);
     t->batch = wk_batch_inputs(g, &learner->config);
     t->losses =
-        wk_model_record(compiled->scope[WK_SET_MODEL], &learner->config, &t->batch, counter);
-    wk_learner_record_finite_check(compiled, t->losses.total, handoff.flag);
-    t->norm = wk_optimizer_export_gradients(learner->optimizers[WK_SET_MODEL],
-                                            compiled->scope[WK_SET_MODEL], t->losses.total);
+        wk_model_record(compiled->scope[WK_NETWORK_MODEL], &learner->config, &t->batch, counter);
+    wk_learner_record_finite_check(compiled, t->losses.total, handoff.nonfinite);
+    t->norm = wk_optimizer_export_gradients(learner->optimizers[WK_NETWORK_MODEL],
+                                            compiled->scope[WK_NETWORK_MODEL], t->losses.total);
     keep_starts(g, handoff.starts, t->losses.latent, &t->batch);
     const wk_tensor read[WK_MODEL_SCALARS_MAX] = {
         t->losses.total,         t->losses.observed.image,  t->losses.kl,
@@ -51,11 +52,12 @@ wk_status wk_learner_record_model(wk_learner *learner, wk_error *err)
 wk_status wk_learner_record_observe(wk_learner *learner, wk_error *err)
 {
     wk_compiled_graph *compiled = &learner->observe;
-    WK_TRY(wk_compiled_graph_begin(compiled, learner, (const wk_set_id[]){WK_SET_MODEL}, 1, err));
+    WK_TRY(wk_compiled_graph_begin(compiled, learner, (const wk_network_id[]){WK_NETWORK_MODEL}, 1,
+                                   err));
     wk_graph *g = compiled->graph;
     wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_OBSERVE);
     learner->observe_t = wk_batch_inputs(g, &learner->config);
-    wk_model_losses seen = wk_model_record(compiled->scope[WK_SET_MODEL], &learner->config,
+    wk_model_losses seen = wk_model_record(compiled->scope[WK_NETWORK_MODEL], &learner->config,
                                            &learner->observe_t, counter);
     keep_starts(g, wk_learner_starts(learner, g), seen.latent, &learner->observe_t);
     wk_graph_count(g, counter, 1);

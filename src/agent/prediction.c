@@ -11,13 +11,13 @@ struct wk_prediction {
     wk_learner *learner;
     wk_learner_config config; // the learner's, with this batch and length
     int context;
-    bool judging; // the errors of the open loop, and nothing one step ahead
+    bool errors_only; // the errors of the open loop, and nothing one step ahead
     wk_compiled_graph compiled;
     wk_batch_tensors batch;
     wk_observation_tensors next, open_loop;
     wk_tensor error, disagreement;
     wk_tensor open_loop_error, open_loop_rewards;
-    float *keep;
+    float *not_first;
 };
 
 // Steps first...first+count-1 of x [T,B,D] as rows [count*B,D].
@@ -37,47 +37,47 @@ static wk_tensor mean_features(const wk_rssm *rssm, wk_tensor deter)
     wk_tensor logits = wk_rssm_prior(rssm, deter);
     wk_tensor probs =
         wk_graph_softmax(g, wk_graph_reshape(g, logits, WK_SHAPE(rows, c->stoch, c->classes)));
-    wk_latent mean = {wk_graph_reshape(g, probs, WK_SHAPE(rows, wk_config_flat(c))), deter};
+    wk_latent mean = {wk_graph_reshape(g, probs, WK_SHAPE(rows, wk_config_stoch_size(c))), deter};
     return wk_rssm_features(rssm, mean);
 }
 
 // The images, or the vectors where there are none.
-static wk_tensor shown(const wk_learner_config *c, wk_observation_tensors seen)
+static wk_tensor image_or_vector(const wk_learner_config *c, wk_observation_tensors observed)
 {
-    return c->observation.no_image ? seen.vector : seen.image;
+    return c->observation.no_image ? observed.vector : observed.image;
 }
 
 // Over each of them.
-static wk_tensor mean_squared_error(wk_graph *g, const wk_learner_config *c, wk_tensor guess,
-                                    wk_tensor truth)
+static wk_tensor mean_squared_error(wk_graph *g, const wk_learner_config *c, wk_tensor predicted,
+                                    wk_tensor target)
 {
     bool has_images = !c->observation.no_image;
     float numbers = has_images ? (float)WK_PIXELS : (float)c->observation.vector;
-    wk_tensor half = wk_graph_half_squared_error(g, guess, truth, has_images ? 3 : 1);
+    wk_tensor half = wk_graph_half_squared_error(g, predicted, target, has_images ? 3 : 1);
     return wk_graph_affine(g, half, 2.0f / numbers, 0);
 }
 
 // One step ahead from every posterior state.
-static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent seen,
-                            wk_observation_tensors truth)
+static void record_one_step(wk_prediction *p, const wk_rssm *rssm, wk_latent posterior,
+                            wk_observation_tensors target)
 {
     const wk_learner_config *c = &p->config;
     wk_graph *g = p->compiled.graph;
     int steps = c->length - 1;
-    wk_latent now = {rows_of(g, seen.stoch, 0, steps), rows_of(g, seen.deter, 0, steps)};
+    wk_latent now = {rows_of(g, posterior.stoch, 0, steps), rows_of(g, posterior.deter, 0, steps)};
     wk_tensor action = rows_of(g, p->batch.action, 1, steps);
     wk_tensor deter = wk_rssm_advance(rssm, now, wk_rssm_action(rssm, action));
     p->next = wk_observation_decode(rssm->scope, c, mean_features(rssm, deter));
-    wk_tensor next = wk_graph_slice(g, shown(c, truth), 0, c->batch, steps * c->batch);
-    p->error = mean_squared_error(g, c, shown(c, p->next), next);
+    wk_tensor next = wk_graph_slice(g, image_or_vector(c, target), 0, c->batch, steps * c->batch);
+    p->error = mean_squared_error(g, c, image_or_vector(c, p->next), next);
     wk_tensor seen_action = rows_of(g, p->batch.action, wk_ensemble_first_action(c), steps);
-    p->disagreement = wk_ensemble_disagreement(p->compiled.scope[WK_SET_ENSEMBLE], c,
+    p->disagreement = wk_ensemble_disagreement(p->compiled.scope[WK_NETWORK_ENSEMBLE], c,
                                                wk_rssm_features(rssm, now), seen_action);
 }
 
 // The context as reconstructed, then imagined with the real actions and the mode of the prior.
-static void record_open_loop(wk_prediction *p, const wk_rssm *rssm, wk_latent seen,
-                             wk_observation_tensors truth)
+static void record_open_loop(wk_prediction *p, const wk_rssm *rssm, wk_latent posterior,
+                             wk_observation_tensors target)
 {
     const wk_learner_config *c = &p->config;
     wk_graph *g = p->compiled.graph;
@@ -85,7 +85,8 @@ static void record_open_loop(wk_prediction *p, const wk_rssm *rssm, wk_latent se
     wk_latent latent = {0};
     for (int t = 0; t < c->length; t++) {
         if (t < p->context) {
-            latent = (wk_latent){rows_of(g, seen.stoch, t, 1), rows_of(g, seen.deter, t, 1)};
+            latent =
+                (wk_latent){rows_of(g, posterior.stoch, t, 1), rows_of(g, posterior.deter, t, 1)};
         } else {
             wk_tensor action = rows_of(g, p->batch.action, t, 1);
             latent = wk_rssm_imagine(rssm, latent, action, (wk_random){0});
@@ -94,42 +95,44 @@ static void record_open_loop(wk_prediction *p, const wk_rssm *rssm, wk_latent se
     }
     wk_tensor all = wk_graph_concat(g, features, (size_t)c->length, 0);
     p->open_loop = wk_observation_decode(rssm->scope, c, all);
-    if (!p->judging) return;
-    p->open_loop_error = mean_squared_error(g, c, shown(c, p->open_loop), shown(c, truth));
+    if (!p->errors_only) return;
+    p->open_loop_error =
+        mean_squared_error(g, c, image_or_vector(c, p->open_loop), image_or_vector(c, target));
     wk_shape s = wk_graph_shape(g, all);
     wk_tensor rows = wk_graph_reshape(g, all, WK_SHAPE(1, s.dim[0], s.dim[1]));
-    p->open_loop_rewards = wk_scalar_head(p->compiled.scope[WK_SET_REWARD], c, rows);
+    p->open_loop_rewards = wk_scalar_head(p->compiled.scope[WK_NETWORK_REWARD], c, rows);
 }
 
 static wk_status build(wk_prediction *p, wk_error *err)
 {
     const wk_learner_config *c = &p->config;
-    p->keep = malloc((size_t)wk_config_rows(c) * sizeof *p->keep);
-    if (!p->keep) return wk_fail(err, WK_E_MEMORY, "no memory for a prediction batch");
-    const wk_set_id sets[] = {WK_SET_MODEL, p->judging ? WK_SET_REWARD : WK_SET_ENSEMBLE};
-    WK_TRY(wk_compiled_graph_begin(&p->compiled, p->learner, sets, 2, err));
+    p->not_first = malloc((size_t)wk_config_rows(c) * sizeof *p->not_first);
+    if (!p->not_first) return wk_fail(err, WK_E_MEMORY, "no memory for a prediction batch");
+    const wk_network_id networks[] = {WK_NETWORK_MODEL,
+                                      p->errors_only ? WK_NETWORK_REWARD : WK_NETWORK_ENSEMBLE};
+    WK_TRY(wk_compiled_graph_begin(&p->compiled, p->learner, networks, 2, err));
     wk_graph *g = p->compiled.graph;
-    wk_scope *model = p->compiled.scope[WK_SET_MODEL];
+    wk_scope *model = p->compiled.scope[WK_NETWORK_MODEL];
     wk_tensor counter = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", NULL, 0);
     p->batch = wk_batch_inputs(g, c);
-    wk_observation_tensors truth = wk_observation_inputs(g, p->batch.image, p->batch.vector);
-    wk_tensor embed = wk_graph_reshape(g, wk_observation_encode(model, c, truth),
+    wk_observation_tensors target = wk_observation_inputs(g, p->batch.image, p->batch.vector);
+    wk_tensor embed = wk_graph_reshape(g, wk_observation_encode(model, c, target),
                                        WK_SHAPE(c->length, c->batch, wk_config_embed(c)));
     wk_rssm rssm = wk_rssm_use(model, c);
-    wk_observed seen =
-        wk_rssm_observe(&rssm, embed, p->batch.action, p->batch.keep, counter, "predict/observe");
-    if (!p->judging) record_one_step(p, &rssm, seen.latent, truth);
-    if (p->context > 0) record_open_loop(p, &rssm, seen.latent, truth);
-    const wk_tensor ahead[] = {p->next.image, p->error, p->disagreement, p->open_loop.image,
-                               p->open_loop.vector};
-    const wk_tensor judged[] = {p->open_loop_error, p->open_loop_rewards};
-    const wk_tensor *read = p->judging ? judged : ahead;
-    for (int i = 0; i < (p->judging ? 2 : 5); i++)
+    wk_observed posterior = wk_rssm_observe(&rssm, embed, p->batch.action, p->batch.not_first,
+                                            counter, "predict/observe");
+    if (!p->errors_only) record_one_step(p, &rssm, posterior.latent, target);
+    if (p->context > 0) record_open_loop(p, &rssm, posterior.latent, target);
+    const wk_tensor all_outputs[] = {p->next.image, p->error, p->disagreement, p->open_loop.image,
+                                     p->open_loop.vector};
+    const wk_tensor open_loop_outputs[] = {p->open_loop_error, p->open_loop_rewards};
+    const wk_tensor *read = p->errors_only ? open_loop_outputs : all_outputs;
+    for (int i = 0; i < (p->errors_only ? 2 : 5); i++)
         if (wk_tensor_exists(read[i])) wk_graph_output(g, read[i]);
     return wk_compiled_graph_finish(&p->compiled, p->learner, err);
 }
 
-static wk_status create(wk_learner *learner, int count, int steps, int context, bool judging,
+static wk_status create(wk_learner *learner, int count, int steps, int context, bool errors_only,
                         wk_prediction **out, wk_error *err)
 {
     if (count < 1 || steps < 2 || steps > STEPS_MAX || context < 0 || context > steps)
@@ -144,7 +147,7 @@ static wk_status create(wk_learner *learner, int count, int steps, int context, 
     p->config.batch = count;
     p->config.length = steps;
     p->context = context;
-    p->judging = judging;
+    p->errors_only = errors_only;
     wk_status status = build(p, err);
     if (status != WK_OK) {
         wk_prediction_destroy(p);
@@ -173,7 +176,7 @@ void wk_prediction_destroy(wk_prediction *p)
 {
     if (!p) return;
     wk_compiled_graph_free(&p->compiled);
-    free(p->keep);
+    free(p->not_first);
     free(p);
 }
 
@@ -187,18 +190,18 @@ static wk_status read_floats(const wk_prediction *p, wk_tensor x, float *to, siz
 wk_status wk_prediction_run(wk_prediction *p, const wk_learner_batch *batch,
                             const wk_predicted *out, wk_error *err)
 {
-    assert((p->context > 0 && !p->judging) || (!out->open_loop && !out->open_vectors));
-    assert(p->judging ? !out->images && !out->error && !out->disagreement
-                      : !out->open_loop_error && !out->open_loop_rewards);
+    assert((p->context > 0 && !p->errors_only) || (!out->open_loop && !out->open_vectors));
+    assert(p->errors_only ? !out->images && !out->error && !out->disagreement
+                          : !out->open_loop_error && !out->open_loop_rewards);
     const wk_learner_config *c = &p->config;
     wk_program *program = p->compiled.program;
     size_t rows = (size_t)wk_config_rows(c), ahead = rows - (size_t)c->batch;
     for (size_t i = 0; i < rows; i++)
-        p->keep[i] = batch->first[i] ? 0.0f : 1.0f;
+        p->not_first[i] = batch->first[i] ? 0.0f : 1.0f;
     WK_TRY(wk_observations_upload(program, c, &p->batch, batch, err));
     WK_TRY(wk_program_upload(program, p->batch.action, batch->actions,
                              rows * (size_t)c->action_size * sizeof(float), err));
-    WK_TRY(wk_program_upload(program, p->batch.keep, p->keep, rows * sizeof(float), err));
+    WK_TRY(wk_program_upload(program, p->batch.not_first, p->not_first, rows * sizeof(float), err));
     WK_TRY(wk_program_run(program, err));
     WK_TRY(read_floats(p, p->next.image, out->images, ahead * WK_PIXELS, err));
     WK_TRY(read_floats(p, p->error, out->error, ahead, err));

@@ -17,7 +17,7 @@ static bool uses(const wk_scope *scope, const wk_weight *weight)
     return false;
 }
 
-// Adds the used weights of a set, contiguous; neighbours are one copy.
+// Adds the used weights of a network, contiguous; neighbours are one copy.
 static bool list_copies(wk_weight_snapshot *m, const wk_scope *scope, size_t *total)
 {
     const wk_params *params = wk_scope_params(scope);
@@ -64,14 +64,14 @@ wk_status wk_weight_snapshot_open(wk_weight_snapshot *m, wk_learner *learner,
     *m = (wk_weight_snapshot){.learner = learner};
     if (!wk_backend_is_async(learner->backend)) return WK_OK;
     size_t total = 0;
-    for (int id = 0; id < WK_SETS; id++)
+    for (int id = 0; id < WK_NETWORKS; id++)
         if (compiled->scope[id] && !list_copies(m, compiled->scope[id], &total))
             return wk_fail(err, WK_E_MEMORY, "no memory to copy weights");
     WK_TRY(wk_event_create(learner->backend, &m->ready, err));
     WK_TRY(wk_buffer_create(learner->backend, total, &m->buffer, err));
     for (size_t i = 0; i < m->copies.count; i++)
         m->copies.items[i].to = m->buffer;
-    for (int id = 0; id < WK_SETS; id++)
+    for (int id = 0; id < WK_NETWORKS; id++)
         if (compiled->scope[id]) bind(m, compiled, compiled->scope[id]);
     m->next = learner->snapshots;
     learner->snapshots = m;

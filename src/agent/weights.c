@@ -14,26 +14,26 @@ wk_status wk_learner_save_weights(const wk_learner *learner, const wk_dir *in, c
     return wk_state_save(learner->weights, in, path, labels, count, err);
 }
 
-static unsigned part_of(wk_set_id id)
+static unsigned part_of(wk_network_id id)
 {
-    return id < WK_SET_REWARD ? WK_WEIGHTS_WORLD : WK_WEIGHTS_TASKS;
+    return id < WK_NETWORK_REWARD ? WK_WEIGHTS_WORLD : WK_WEIGHTS_TASKS;
 }
 
-static bool is_set(const char *tensor, const char *set, const char *ending)
+static bool is_of(const char *tensor, const char *network, const char *ending)
 {
-    size_t length = strlen(set), more = strlen(ending);
-    return strncmp(tensor, set, length) == 0 && strncmp(tensor + length, ending, more) == 0;
+    size_t length = strlen(network), more = strlen(ending);
+    return strncmp(tensor, network, length) == 0 && strncmp(tensor + length, ending, more) == 0;
 }
 
 // Whether a tensor belongs to a part not requested, to an optimiser or to the counters. A name
-// outside all sets is unexpected.
-static bool is_foreign(const void *context, const char *tensor)
+// outside all networks is unexpected.
+static bool is_ignored(const void *context, const char *tensor)
 {
     const unsigned *parts = context;
     if (strcmp(tensor, "counters") == 0) return true;
-    for (int id = 0; id < WK_SETS; id++) {
-        if (is_set(tensor, wk_set_name(id), ".adam/")) return true;
-        if (is_set(tensor, wk_set_name(id), "/")) return !(part_of(id) & *parts);
+    for (int id = 0; id < WK_NETWORKS; id++) {
+        if (is_of(tensor, wk_network_name(id), ".adam/")) return true;
+        if (is_of(tensor, wk_network_name(id), "/")) return !(part_of(id) & *parts);
     }
     return false;
 }
@@ -41,14 +41,14 @@ static bool is_foreign(const void *context, const char *tensor)
 static wk_status list_parts(const wk_learner *learner, unsigned parts, wk_state *state,
                             wk_error *err)
 {
-    for (int id = 0; id < WK_SETS; id++)
+    for (int id = 0; id < WK_NETWORKS; id++)
         if (learner->params[id] && (part_of(id) & parts))
             WK_TRY(wk_state_add_params(state, learner->params[id], err));
     return WK_OK;
 }
 
 // Adds the file's metadata to the message.
-static void tell_origin(const wk_safetensors *file, wk_error *err)
+static void add_metadata(const wk_safetensors *file, wk_error *err)
 {
     wk_text text = {0};
     for (size_t i = 0; i < wk_safetensors_metadata_count(file); i++) {
@@ -68,12 +68,12 @@ wk_status wk_learner_restore_weights(wk_learner *learner, const char *path, unsi
     wk_state *state = NULL;
     WK_TRY(wk_learner_discard_prefetch(learner, err));
     WK_TRY(wk_safetensors_open(path, &file, err));
-    wk_safetensors_filter filter = {is_foreign, &parts};
+    wk_safetensors_filter filter = {is_ignored, &parts};
     wk_status status = wk_state_create(&state, err);
     if (status == WK_OK) status = list_parts(learner, parts, state, err);
     if (status == WK_OK) {
         status = wk_state_load_part(state, file, filter, err);
-        if (status == WK_E_FORMAT) tell_origin(file, err);
+        if (status == WK_E_FORMAT) add_metadata(file, err);
     }
     wk_state_destroy(state);
     wk_safetensors_close(file);
@@ -99,11 +99,11 @@ static wk_status read_member(const wk_safetensors *file, const char *name, const
     return status;
 }
 
-// Reads all task networks into `staged`, one set after the other as they lie on the device.
+// Reads all task networks into `staged`, one network after the other as they lie on the device.
 static wk_status stage_task(const wk_learner *learner, const wk_safetensors *file, int task,
                             char *staged, wk_error *err)
 {
-    for (int id = WK_SET_REWARD; id < WK_SETS; id++) {
+    for (int id = WK_NETWORK_REWARD; id < WK_NETWORKS; id++) {
         const wk_params *params = learner->params[id];
         for (size_t i = 0; i < wk_params_count(params); i++) {
             const wk_weight *weight = wk_params_at(params, i);
@@ -118,7 +118,7 @@ static wk_status stage_task(const wk_learner *learner, const wk_safetensors *fil
 
 static wk_status upload_task(wk_learner *learner, const char *staged, wk_error *err)
 {
-    for (int id = WK_SET_REWARD; id < WK_SETS; id++) {
+    for (int id = WK_NETWORK_REWARD; id < WK_NETWORKS; id++) {
         wk_buffer *buffer = wk_params_buffer(learner->params[id]);
         WK_TRY(wk_buffer_upload(buffer, 0, staged, buffer->size, err));
         staged += buffer->size;
@@ -130,7 +130,7 @@ wk_status wk_learner_restore_task(wk_learner *learner, const char *path, int tas
 {
     assert(learner->config.tasks == 1);
     size_t size = 0;
-    for (int id = WK_SET_REWARD; id < WK_SETS; id++)
+    for (int id = WK_NETWORK_REWARD; id < WK_NETWORKS; id++)
         size += wk_params_buffer(learner->params[id])->size;
     wk_safetensors *file = NULL;
     WK_TRY(wk_learner_discard_prefetch(learner, err));
@@ -139,7 +139,7 @@ wk_status wk_learner_restore_task(wk_learner *learner, const char *path, int tas
     wk_status status = staged ? stage_task(learner, file, task, staged, err)
                               : wk_fail(err, WK_E_MEMORY, "no memory to read '%s'", path);
     if (status == WK_OK) status = upload_task(learner, staged, err);
-    if (status == WK_E_FORMAT) tell_origin(file, err);
+    if (status == WK_E_FORMAT) add_metadata(file, err);
     free(staged);
     wk_safetensors_close(file);
     return status;

@@ -63,9 +63,9 @@ typedef struct job {
     WK_ARRAY(char *) texts; // of the replays
 } job;
 
-static wk_weights_set weights_of(const job *j, const char *task)
+static wk_weights_source weights_of(const job *j, const char *task)
 {
-    return (wk_weights_set){j->kind, j->kind == WK_WEIGHTS_FINETUNED ? task : NULL, j->v->name};
+    return (wk_weights_source){j->kind, j->kind == WK_WEIGHTS_FINETUNED ? task : NULL, j->v->name};
 }
 
 static wk_status choose_policy(job *j, wk_error *err)
@@ -93,14 +93,14 @@ static wk_status choose_step(job *j, wk_error *err)
     bool found = false;
     for (int i = 0; j->kind == WK_WEIGHTS_FINETUNED && i < domain->n_tasks; i++) {
         uint64_t step;
-        wk_weights_set set = weights_of(j, domain->tasks[i].name);
-        if (wk_weights_find(j->directory, set, wanted, &step, NULL) != WK_OK) continue;
+        wk_weights_source source = weights_of(j, domain->tasks[i].name);
+        if (wk_weights_find(j->directory, source, wanted, &step, NULL) != WK_OK) continue;
         if (!found || step > j->step) j->step = step;
         found = true;
     }
     if (found) return WK_OK;
-    wk_weights_set set = weights_of(j, domain->tasks[0].name);
-    return wk_weights_find(j->directory, set, wanted, &j->step, err);
+    wk_weights_source source = weights_of(j, domain->tasks[0].name);
+    return wk_weights_find(j->directory, source, wanted, &j->step, err);
 }
 
 // Whether a file is one of the results: "POLICY-STEP.json" or of another protocol,
@@ -326,7 +326,7 @@ static wk_status play(job *j, int task, film *f, wk_error *err)
                              .n_cases = 1,
                              .seed = seed,
                              .threads = j->threads,
-                             .watch = add_frame,
+                             .on_row = add_frame,
                              .context = f};
     WK_TRY(wk_evaluate(&config, &played, err));
     for (int i = 0; i < 2; i++)

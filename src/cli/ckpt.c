@@ -131,17 +131,17 @@ static void look_at_weights(item *it, const char *path, const char *name, bool c
     wk_safetensors_close(file);
 }
 
-static wk_status add_weights(item_list *list, const char *run, wk_weights_set set,
+static wk_status add_weights(item_list *list, const char *run, wk_weights_source source,
                              wk_progress_line *check, wk_error *err)
 {
     wk_steps steps = {0};
-    wk_status status = wk_weights_steps(run, set, &steps, err);
+    wk_status status = wk_weights_steps(run, source, &steps, err);
     for (size_t i = steps.count; status == WK_OK && i-- > 0;) {
         char path[WK_PATH_MAX];
-        item *it = add_item(list, wk_weights_kind_name(set.kind), steps.items[i], err);
-        wk_weights_path(run, set, steps.items[i], path);
+        item *it = add_item(list, wk_weights_kind_name(source.kind), steps.items[i], err);
+        wk_weights_path(run, source, steps.items[i], path);
         if (it)
-            look_at_weights(it, path, set.name, check != NULL);
+            look_at_weights(it, path, source.name, check != NULL);
         else
             status = WK_E_MEMORY;
         count_checked(list, check);
@@ -157,7 +157,8 @@ static wk_status add_policies(item_list *list, const char *run, wk_weights_kind 
     wk_weights_folders folders = {0};
     wk_status status = wk_weights_list(run, kind, &folders, err);
     for (size_t i = 0; status == WK_OK && i < folders.count; i++)
-        status = add_weights(list, run, wk_weights_folder_set(kind, &folders.items[i]), check, err);
+        status =
+            add_weights(list, run, wk_weights_folder_source(kind, &folders.items[i]), check, err);
     wk_array_free(&folders);
     return status;
 }
@@ -166,7 +167,7 @@ static wk_status add_all(item_list *list, const char *run, const wk_run_config *
                          wk_progress_line *check, wk_error *err)
 {
     WK_TRY(add_checkpoints(list, run, config, check, err));
-    const wk_weights_set snapshots = {.kind = WK_WEIGHTS_SNAPSHOT};
+    const wk_weights_source snapshots = {.kind = WK_WEIGHTS_SNAPSHOT};
     WK_TRY(add_weights(list, run, snapshots, check, err));
     WK_TRY(add_policies(list, run, WK_WEIGHTS_ADAPTED, check, err));
     return add_policies(list, run, WK_WEIGHTS_FINETUNED, check, err);

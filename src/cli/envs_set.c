@@ -17,7 +17,7 @@ static const wk_arg args[] = {
     WK_OPT_PATH("out", out, "FILE", "where the set goes"),
     WK_OPT_TEXT("name", name, "NAME", "what results call it (own-v1)"),
     WK_OPT_INT("count", count, "N", "environments in, and as many out of distribution (1000)", 1,
-               WK_SET_COUNT_MAX),
+               WK_THETA_SET_COUNT_MAX),
     WK_SEED_ARG_ROW(WK_VALUES, "the draws, and of everything random in the episodes", "0"),
     WK_OPT_PATH("plugin", plugin, "FILE", "a set of the domain of this plug-in"),
     WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "environments of this function of Python"),

@@ -63,9 +63,9 @@ typedef struct job {
     int64_t played, to_play; // episodes
     int64_t per_task;        // episodes of all cases
     wk_saved_run run;
-    wk_run_thetas thetas;            // that it was trained in
-    wk_theta_set set;                // that is played instead of cases; its name "": none
-    wk_eval_case sets[WK_SET_PARTS]; // its parts
+    wk_run_thetas thetas;                  // that it was trained in
+    wk_theta_set set;                      // that is played instead of cases; its name "": none
+    wk_eval_case sets[WK_THETA_SET_PARTS]; // its parts
     int n_sets;
     int envs;
     const char *policy;               // which
@@ -97,10 +97,10 @@ static const char *task_name(const job *j, int i)
 }
 
 // The weights that are evaluated; each task has its own where they are fine-tuned.
-static wk_weights_set weights_of(const job *j, int i)
+static wk_weights_source weights_of(const job *j, int i)
 {
     bool each = j->kind == WK_WEIGHTS_FINETUNED;
-    return (wk_weights_set){j->kind, each ? task_name(j, i) : NULL, j->v->name};
+    return (wk_weights_source){j->kind, each ? task_name(j, i) : NULL, j->v->name};
 }
 
 // Formats of the clips that are written; 0: none.
@@ -199,31 +199,31 @@ static wk_status count_episode(void *context, const wk_eval_row *row, wk_error *
     return WK_OK;
 }
 
-static wk_eval_player player_of(job *j)
+static wk_eval_setup setup_of(job *j)
 {
-    return (wk_eval_player){.options = j->run.world.options,
-                            .learner = j->run.weights.learner,
-                            .cases = j->v->cases,
-                            .sets = j->sets,
-                            .n_sets = j->n_sets,
-                            .threads = j->threads ? j->threads : j->run.config.env_threads,
-                            .log = &j->log,
-                            .watch = count_episode,
-                            .context = j,
-                            .keep_actions = clips_of(j->v) != 0};
+    return (wk_eval_setup){.options = j->run.world.options,
+                           .learner = j->run.weights.learner,
+                           .case_names = j->v->cases,
+                           .cases = j->sets,
+                           .n_cases = j->n_sets,
+                           .threads = j->threads ? j->threads : j->run.config.env_threads,
+                           .log = &j->log,
+                           .on_row = count_episode,
+                           .context = j,
+                           .keep_actions = clips_of(j->v) != 0};
 }
 
 static wk_status add_task(job *j, int task, wk_eval_result *result, wk_error *err)
 {
     int policy = 0;
-    wk_eval_player player = player_of(j);
+    wk_eval_setup setup = setup_of(j);
     WK_TRY(wk_saved_run_playable(&j->run, task, err));
     if (!j->random) WK_TRY(wk_saved_run_policy(&j->run, task, &policy, err));
     int64_t end = j->played + j->per_task; // also where cases do not fit, or were played before
-    WK_TRY(wk_eval_result_add(result, &player, task, policy, err));
+    WK_TRY(wk_eval_result_add(result, &setup, task, policy, err));
     j->played = end;
     if (!clips_of(j->v)) return WK_OK;
-    return wk_video_write(result, &player, &result->tasks[result->n_tasks - 1], j->results,
+    return wk_video_write(result, &setup, &result->tasks[result->n_tasks - 1], j->results,
                           clips_of(j->v), err);
 }
 
@@ -282,10 +282,10 @@ static void print_case(wk_table *table, const wk_domain *domain, const wk_task_r
 {
     const wk_case_result *c = &t->cases[set];
     const wk_task *task = &domain->tasks[t->task];
-    const wk_score *s = task->has_completion ? &c->completed : &c->returned;
+    const wk_score *s = task->has_completion ? &c->completion_score : &c->return_score;
     wk_table_cell(table, "%s", set == 0 ? task->name : "");
-    wk_table_cell(table, "%s", c->set.name);
-    wk_table_cell(table, "%d", c->set.episodes);
+    wk_table_cell(table, "%s", c->eval_case.name);
+    wk_table_cell(table, "%d", c->eval_case.episodes);
     wk_table_cell(table, "%s", wk_eval_score_name(domain, t->task));
     wk_table_cell(table, "%.5g", s->mean);
     wk_table_cell(table, "%.4g", s->sd);
@@ -313,7 +313,7 @@ static void print_indicators(const wk_eval_result *r, wk_text *out)
         for (int set = 0; set < r->tasks[i].n_cases; set++) {
             const wk_case_result *c = &r->tasks[i].cases[set];
             wk_table_cell(&table, "%s", set == 0 ? domain->tasks[r->tasks[i].task].name : "");
-            wk_table_cell(&table, "%s", c->set.name);
+            wk_table_cell(&table, "%s", c->eval_case.name);
             for (int k = 0; k < domain->n_indicators; k++)
                 print_number(&table, c->indicators[k]);
         }

@@ -55,7 +55,7 @@ static wk_status export_run(const wk_saved_run *run, const wk_cli *cli, const ex
 {
     wk_replay *replay = NULL;
     size_t written = 0;
-    WK_TRY(wk_saved_run_data(run, NULL, &replay, err));
+    WK_TRY(wk_saved_run_open_replay(run, NULL, &replay, err));
     wk_progress_line progress = {0};
     wk_cli_progress(cli, "episodes", &progress);
     wk_status status = write_episodes(run, replay, v, &progress, &written, err);

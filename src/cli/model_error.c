@@ -109,8 +109,8 @@ static wk_status check_name(const job *j, wk_error *err)
 static bool has_adapted(const job *j, uint64_t step)
 {
     uint64_t found;
-    const wk_weights_set set = {.kind = WK_WEIGHTS_ADAPTED, .name = j->v->name};
-    return wk_weights_find(j->run.directory, set, (int64_t)step, &found, NULL) == WK_OK;
+    const wk_weights_source source = {.kind = WK_WEIGHTS_ADAPTED, .name = j->v->name};
+    return wk_weights_find(j->run.directory, source, (int64_t)step, &found, NULL) == WK_OK;
 }
 
 // Which file the model and the task policies of a step come from.
@@ -159,7 +159,7 @@ static wk_status add_measure(job *j, int task, wk_model_error_result *r, wk_erro
     char title[WK_WEIGHTS_TITLE_MAX];
     wk_weights_kind kind = j->run.weights.kind;
     bool adapted = kind == WK_WEIGHTS_ADAPTED;
-    wk_weights_title((wk_weights_set){.kind = kind, .name = adapted ? j->v->name : NULL}, title);
+    wk_weights_title((wk_weights_source){.kind = kind, .name = adapted ? j->v->name : NULL}, title);
     return wk_model_error_add(r, &config, title, err);
 }
 
@@ -274,7 +274,7 @@ static wk_status measure_run(job *j, const char *directory, wk_error *err)
     WK_TRY(check_name(j, err));
     WK_TRY(wk_cli_results(&j->run, j->folder, &j->results, err));
     if (!all) WK_TRY(wk_snapshot_arg(j->v->snapshot, &wanted, err));
-    const wk_weights_set snapshots = {.kind = WK_WEIGHTS_SNAPSHOT};
+    const wk_weights_source snapshots = {.kind = WK_WEIGHTS_SNAPSHOT};
     wk_steps steps = {0};
     wk_status status = wk_weights_steps(j->run.directory, snapshots, &steps, err);
     bool none = steps.count == 0;

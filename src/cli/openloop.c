@@ -69,9 +69,9 @@ static wk_status open_run(show *s, const char *directory, int threads, wk_error 
     WK_TRY(wk_weights_check_name(s->v.name, err));
     if (s->v.name && !task)
         return wk_fail(err, WK_E_INPUT, "--name is of a task's policy: add --policy TASK");
-    const wk_weights_set set = {.kind = WK_WEIGHTS_ADAPTED, .name = s->v.name};
+    const wk_weights_source source = {.kind = WK_WEIGHTS_ADAPTED, .name = s->v.name};
     bool adapted =
-        task && (set.name || wk_weights_find(directory, set, wanted, &step, NULL) == WK_OK);
+        task && (source.name || wk_weights_find(directory, source, wanted, &step, NULL) == WK_OK);
     const wk_weights_choice choice = {.kind = adapted ? WK_WEIGHTS_ADAPTED : WK_WEIGHTS_SNAPSHOT,
                                       .step = wanted,
                                       .name = s->v.name,
@@ -141,7 +141,7 @@ static wk_status play(show *s, int threads, wk_error *err)
                              .steps = s->v.steps - 1,
                              .seed = s->v.seed.value,
                              .threads = threads,
-                             .watch = keep_frame,
+                             .on_row = keep_frame,
                              .context = s};
     wk_progress_next(&s->progress, "frames", SEQUENCES * s->v.steps);
     WK_TRY(wk_evaluate(&config, episodes, err));

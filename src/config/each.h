@@ -39,8 +39,8 @@ wk_status wk_run_values_read(int field, const char *text, int max, wk_run_value_
                              void *context, wk_error *err);
 
 /// What names of runs are made of: adds a field and its value ("temperature0.5"), or with field -1
-/// a value that speaks for itself; then makes a name of [A-Za-z0-9._+-] alone. What was left out
-/// stands in a checksum at its end.
+/// a value that speaks for itself; then makes a name of [A-Za-z0-9._+-] alone. Where that replaces
+/// or cuts off characters, the name ends in a checksum of the whole text.
 void wk_run_name_add(int field, const char *value, wk_text *name);
 void wk_run_name_finish(const wk_text *name, char out[WK_EACH_NAME_MAX]);
 

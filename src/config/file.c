@@ -124,10 +124,10 @@ static wk_status read_format(const wk_yaml_value *value, int *format, wk_error *
 }
 
 // A file that was cut short or edited must not go on with other settings than the run began with.
-static wk_status check_complete(const wk_yaml *yaml, const bool *given, int format, wk_error *err)
+static wk_status check_complete(const wk_yaml *yaml, const bool *found, int format, wk_error *err)
 {
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
-        if (given[i] || wk_run_fields[i].since > (format ? format : 1)) continue;
+        if (found[i] || wk_run_fields[i].since > (format ? format : 1)) continue;
         return wk_fail(err, WK_E_FORMAT,
                        "'%s' lacks the key '%s', which every run has: it was cut short or edited; "
                        "put back a copy, or the line with the value that the run began with",
@@ -143,17 +143,17 @@ bool wk_yaml_is_format(const wk_yaml_value *value)
 
 wk_status wk_yaml_check_run(const wk_yaml *yaml, wk_error *err)
 {
-    bool given[WK_RUN_FIELD_COUNT] = {false};
+    bool found[WK_RUN_FIELD_COUNT] = {false};
     int format = 0;
     for (size_t i = 0; i < yaml->values.count; i++) {
         const wk_yaml_value *value = &yaml->values.items[i];
         int field = wk_run_field_find(value->key, strlen(value->key));
-        if (field >= 0) given[field] = true;
+        if (field >= 0) found[field] = true;
         wk_status status = wk_yaml_is_format(value) ? read_format(value, &format, err) : WK_OK;
         if (status != WK_OK)
             return err ? wk_fail_context(err, "%s:%d", yaml->name, value->line) : status;
     }
-    return check_complete(yaml, given, format, err);
+    return check_complete(yaml, found, format, err);
 }
 
 static wk_status apply(const wk_yaml *yaml, wk_run_config *config, wk_error *err)

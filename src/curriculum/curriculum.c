@@ -31,7 +31,7 @@ struct wk_curriculum {
     void *state;
     double *rule_scratch;
     uint64_t episodes; // sum of the visits
-    bool withheld;     // the episode chosen last is not to be learned from
+    bool held_out;     // the episode chosen last is not to be learned from
 
     double *own; // a plug-in's rule: its distribution as it was saved, all 0 where it had none;
                  // else NULL
@@ -313,7 +313,7 @@ wk_status wk_curriculum_next(wk_curriculum *c, uint64_t episode, bool prefill, d
         u[i] = wk_rng_unit(&rng);
     if (!prefill) WK_TRY(own_distribution(c, c->scratch, &dr_share, err));
     bool by_default = u[0] < dr_share;
-    c->withheld = c->rule->curated && by_default && !prefill;
+    c->held_out = c->rule->curated && by_default && !prefill;
     if (by_default) {
         *index = wk_space_pick(c->space, u + 1, theta);
     } else {
@@ -328,7 +328,7 @@ wk_status wk_curriculum_next(wk_curriculum *c, uint64_t episode, bool prefill, d
 
 bool wk_curriculum_learns(const wk_curriculum *c)
 {
-    return !c->withheld;
+    return !c->held_out;
 }
 
 static void average_in(wk_curriculum *c, size_t index, double delta)

@@ -145,9 +145,10 @@ static bool gradually_expanding(const wk_curriculum_view *view, const wk_curricu
 }
 
 // One of the oracles' own distributions.
-static bool as_given(const wk_curriculum_view *view, const double *given, double *probability)
+static bool copy_distribution(const wk_curriculum_view *view, const double *from,
+                              double *probability)
 {
-    memcpy(probability, given, view->count * sizeof *probability);
+    memcpy(probability, from, view->count * sizeof *probability);
     return true;
 }
 
@@ -155,14 +156,14 @@ static bool hardest(const wk_curriculum_view *view, const wk_curriculum_config *
                     double *probability)
 {
     (void)config;
-    return as_given(view, view->hardest, probability);
+    return copy_distribution(view, view->hardest, probability);
 }
 
 static bool reweighting(const wk_curriculum_view *view, const wk_curriculum_config *config,
                         double *probability)
 {
     (void)config;
-    return as_given(view, view->most_complex, probability);
+    return copy_distribution(view, view->most_complex, probability);
 }
 
 static bool none(const wk_curriculum_view *view, const wk_curriculum_config *config,

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUP = 64 }; // different θ that are added at once
+enum { CHUNK = 64 }; // different θ that are added at once
 static const double JITTER = 1e-8, SPREAD_MIN = 1e-12;
 
 // Bayesian linear regression on features φ of θ. What is kept of the reports: for each cell of the
@@ -30,7 +30,7 @@ struct wk_surface {
     double *mean, *mean_feature;      // [cells], [cells,width]
     double *scaled;                   // [cells,width + 1]: in units of their noise
     double *work;                     // [width,width + 1]
-    double *rows;                     // [GROUP,width]
+    double *rows;                     // [CHUNK,width]
     double *error;                    // [count], as read last
     bool changed;                     // since then
 };
@@ -72,7 +72,7 @@ static bool allocate_all(wk_surface *s)
     s->block = allocate(block_count(s), &ok);
     s->scaled = allocate(s->cells * (w + 1), &ok);
     s->work = allocate(w * (w + 1), &ok);
-    s->rows = allocate(GROUP * w, &ok);
+    s->rows = allocate(CHUNK * w, &ok);
     s->error = allocate(s->count, &ok);
     if (!ok) return false;
     s->spread = s->block;
@@ -202,30 +202,30 @@ void wk_surface_destroy(wk_surface *s)
 }
 
 // Estimates of one θ, summed up.
-typedef struct group {
-    double theta[GROUP * WK_PARAMS_MAX], count[GROUP], sum[GROUP];
+typedef struct chunk {
+    double theta[CHUNK * WK_PARAMS_MAX], count[CHUNK], sum[CHUNK];
     size_t size;
-} group;
+} chunk;
 
 // The cell of a θ: that of the nearest centre.
 static size_t cell_of(const wk_surface *s, const double *theta)
 {
-    double x[WK_PARAMS_MAX], least = INFINITY;
+    double x[WK_PARAMS_MAX], min = INFINITY;
     size_t nearest = 0;
     normalise(s, theta, x);
     for (size_t j = 0; j < s->cells; j++) {
         double sum = 0;
         for (size_t k = 0; k < s->dims; k++)
             sum += pow(s->centres[j * s->dims + k] - x[k], 2);
-        if (sum < least) nearest = j;
-        least = fmin(least, sum);
+        if (sum < min) nearest = j;
+        min = fmin(min, sum);
     }
     return nearest;
 }
 
 // Older estimates are forgotten in the cell of the new ones alone, as in a table; and as there, the
 // first ones count in full. The spread is the sum of the squared weights in such an average.
-static void add_group(wk_surface *s, const group *g)
+static void add_chunk(wk_surface *s, const chunk *g)
 {
     int w = (int)s->width;
     double decay = s->config.decay, limit = (1 - decay) / (1 + decay);
@@ -243,9 +243,9 @@ static void add_group(wk_surface *s, const group *g)
     }
 }
 
-// The place of a θ in the group; a new one at its end. The estimates of an update come from a few
+// The place of a θ in the chunk; a new one at its end. The estimates of an update come from a few
 // episodes, so that there are few.
-static size_t find(const wk_surface *s, const group *g, const double *theta)
+static size_t find(const wk_surface *s, const chunk *g, const double *theta)
 {
     size_t i = 0;
     while (i < g->size && memcmp(g->theta + i * s->dims, theta, s->dims * sizeof *theta) != 0)
@@ -255,13 +255,13 @@ static size_t find(const wk_surface *s, const group *g, const double *theta)
 
 void wk_surface_report(wk_surface *s, const double *thetas, const float *delta, size_t count)
 {
-    group g = {.size = 0};
+    chunk g = {.size = 0};
     for (size_t i = 0; i < count; i++) {
         if (!isfinite(delta[i])) continue;
         const double *theta = thetas + i * s->dims;
         size_t at = find(s, &g, theta);
-        if (at == GROUP) {
-            add_group(s, &g);
+        if (at == CHUNK) {
+            add_chunk(s, &g);
             at = g.size = 0;
         }
         if (at == g.size) {
@@ -272,7 +272,7 @@ void wk_surface_report(wk_surface *s, const double *thetas, const float *delta, 
         g.count[at]++;
         g.sum[at] += (double)delta[i];
     }
-    add_group(s, &g);
+    add_chunk(s, &g);
     s->changed = true;
 }
 

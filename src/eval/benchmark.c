@@ -26,7 +26,7 @@ static wk_status cvar_curve(const wk_domain *domain, int task, const wk_case_res
                             wk_estimate *out, wk_error *err)
 {
     const wk_bootstrap_config config = bootstrap_config();
-    return wk_stats_cvar_curve(scores_of(domain, task, part), (size_t)part->set.episodes,
+    return wk_stats_cvar_curve(scores_of(domain, task, part), (size_t)part->eval_case.episodes,
                                wk_benchmark_alphas, WK_BENCHMARK_ALPHAS, WK_WORST_LOW, &config, out,
                                err);
 }
@@ -46,7 +46,7 @@ static void json_curve(wk_json *json, const wk_estimate *curve)
 static void json_episodes(wk_json *json, const wk_domain *domain, int task,
                           const wk_case_result *part)
 {
-    int count = part->set.episodes;
+    int count = part->eval_case.episodes;
     size_t stride = sizeof(double);
     wk_json_array(json, "theta");
     for (int i = 0; i < count; i++)
@@ -63,10 +63,11 @@ static wk_status json_part(wk_json *json, const wk_domain *domain, int task,
 {
     wk_estimate curve[WK_BENCHMARK_ALPHAS];
     WK_TRY(cvar_curve(domain, task, part, curve, err));
-    const wk_score *s = domain->tasks[task].has_completion ? &part->completed : &part->returned;
+    const wk_score *s =
+        domain->tasks[task].has_completion ? &part->completion_score : &part->return_score;
     wk_json_object(json, NULL);
-    wk_json_string(json, "part", strrchr(part->set.name, '/') + 1);
-    wk_json_integer(json, "episodes", part->set.episodes);
+    wk_json_string(json, "part", strrchr(part->eval_case.name, '/') + 1);
+    wk_json_integer(json, "episodes", part->eval_case.episodes);
     wk_json_integer(json, "diverged", part->diverged);
     wk_json_number(json, "mean", s->mean);
     wk_json_number(json, "sd", s->sd);
@@ -82,8 +83,8 @@ static void json_set(wk_json *json, const wk_theta_set *set)
     wk_json_string(json, "name", set->name);
     wk_json_string(json, "sha256", set->sha256);
     wk_json_unsigned(json, "seed", set->seed);
-    for (int p = 0; p < WK_SET_PARTS; p++)
-        wk_json_integer(json, wk_set_part_name((wk_set_part)p), set->parts[p].count);
+    for (int p = 0; p < WK_THETA_SET_PARTS; p++)
+        wk_json_integer(json, wk_theta_set_part_name((wk_theta_set_part)p), set->parts[p].count);
     wk_json_close(json, '}');
 }
 

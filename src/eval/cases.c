@@ -20,13 +20,13 @@ static wk_status add(wk_eval_case *cases, int *count, wk_eval_case one, wk_error
     return WK_OK;
 }
 
-static wk_status add_sets(const wk_domain *domain, bool extra, wk_eval_case *cases, int *count,
-                          wk_error *err)
+static wk_status add_domain_cases(const wk_domain *domain, bool extra, wk_eval_case *cases,
+                                  int *count, wk_error *err)
 {
     for (int i = 0; i < domain->n_cases; i++) {
-        const wk_case *set = &domain->cases[i];
-        if (set->extra && !extra) continue;
-        WK_TRY(add(cases, count, (wk_eval_case){set->name, set, set->episodes}, err));
+        const wk_case *thetas = &domain->cases[i];
+        if (thetas->extra && !extra) continue;
+        WK_TRY(add(cases, count, (wk_eval_case){thetas->name, thetas, thetas->episodes}, err));
     }
     return WK_OK;
 }
@@ -46,13 +46,13 @@ static wk_status unknown(const wk_domain *domain, const wk_case *train, const ch
 static wk_status find(const wk_domain *domain, const wk_case *train, const char *name, int envs,
                       wk_eval_case *out, wk_error *err)
 {
-    const wk_case *set = NULL;
+    const wk_case *thetas = NULL;
     if (strcmp(name, WK_EVAL_DR) == 0)
         *out = (wk_eval_case){WK_EVAL_DR, NULL, envs};
     else if (train && strcmp(name, train->name) == 0)
         *out = (wk_eval_case){train->name, train, envs};
-    else if (wk_domain_case(domain, name, &set, NULL) == WK_OK)
-        *out = (wk_eval_case){set->name, set, set->episodes};
+    else if (wk_domain_case(domain, name, &thetas, NULL) == WK_OK)
+        *out = (wk_eval_case){thetas->name, thetas, thetas->episodes};
     else
         return unknown(domain, train, name, err);
     return WK_OK;
@@ -69,7 +69,7 @@ wk_status wk_eval_cases(const wk_domain *domain, const wk_case *train, const cha
     if (train && !*names) return WK_OK;
     if (all || !*names) {
         WK_TRY(add(cases, count, dr, err));
-        return add_sets(domain, all, cases, count, err);
+        return add_domain_cases(domain, all, cases, count, err);
     }
     while (*names) {
         char name[NAME];
@@ -106,29 +106,29 @@ static bool belongs(const wk_domain *domain, int task, const double *theta)
     return theta[0] == part;
 }
 
-// How many θ of a set belong to the task; `chosen` gets number k of them, if there are as many.
-static int members(const wk_domain *domain, int task, const wk_case *set, int k,
+// How many of the θ belong to the task; `chosen` gets number k of them, if there are as many.
+static int members(const wk_domain *domain, int task, const wk_case *thetas, int k,
                    const double **chosen)
 {
     int count = 0;
-    for (int i = 0; i < set->count; i++) {
-        const double *theta = set->params + (ptrdiff_t)i * domain->n_params;
+    for (int i = 0; i < thetas->count; i++) {
+        const double *theta = thetas->params + (ptrdiff_t)i * domain->n_params;
         if (!belongs(domain, task, theta)) continue;
         if (count++ == k) *chosen = theta;
     }
     return count;
 }
 
-bool wk_eval_case_fits(const wk_domain *domain, int task, const wk_eval_case *set)
+bool wk_eval_case_fits(const wk_domain *domain, int task, const wk_eval_case *eval_case)
 {
     const double *ignored;
-    return !set->set || members(domain, task, set->set, -1, &ignored) > 0;
+    return !eval_case->thetas || members(domain, task, eval_case->thetas, -1, &ignored) > 0;
 }
 
 void wk_eval_theta(const wk_domain *domain, const wk_space *space, int task,
-                   const wk_eval_case *set, uint64_t key, int episode, double *theta)
+                   const wk_eval_case *eval_case, uint64_t key, int episode, double *theta)
 {
-    if (!set->set) {
+    if (!eval_case->thetas) {
         wk_rng rng = wk_rng_stream(key, "evaluation theta", (uint64_t)episode);
         do {
             double u[1 + WK_PARAMS_MAX];
@@ -139,7 +139,7 @@ void wk_eval_theta(const wk_domain *domain, const wk_space *space, int task,
         return;
     }
     const double *chosen = NULL;
-    int count = members(domain, task, set->set, -1, &chosen);
-    members(domain, task, set->set, episode % count, &chosen);
+    int count = members(domain, task, eval_case->thetas, -1, &chosen);
+    members(domain, task, eval_case->thetas, episode % count, &chosen);
     memcpy(theta, chosen, (size_t)domain->n_params * sizeof *theta);
 }

@@ -1,6 +1,6 @@
-// Where policies are evaluated: the cases of a domain, "dr" (its default distribution) and its
-// out-of-distribution sets, and the θ of each of their episodes. A task of the combined domain is
-// evaluated in the worlds it belongs to, and only there.
+// Where policies are evaluated: the cases of a domain, which are "dr" (its default distribution)
+// and the out-of-distribution ones, and the θ of each of their episodes. A task of the combined
+// domain is evaluated in the worlds it belongs to, and only there.
 #ifndef WK_EVAL_CASES_H
 #define WK_EVAL_CASES_H
 
@@ -16,18 +16,18 @@ enum { WK_EVAL_CASES_MAX = 32 };
 /// In place of a task: worlds of every part.
 enum { WK_EVAL_ANY_TASK = -1 };
 
-/// One set of episodes.
+/// A case with the number of its episodes.
 typedef struct wk_eval_case {
     const char *name;
-    const wk_case *set; // NULL: the default distribution
+    const wk_case *thetas; // its θ; NULL: those of the default distribution
     int episodes;
 } wk_eval_case;
 
 /// Cases by name, separated by commas, [WK_EVAL_CASES_MAX]. "" is the default distribution with the
-/// paper's out-of-distribution sets; "all" has the others too. `train` is the set of environments
-/// that a run was trained in where that is not the default distribution, else NULL: "" then is that
-/// set alone. `envs` is the number of episodes of "dr" and of `train`; the other sets have their
-/// own. Errors name the nearest case.
+/// paper's out-of-distribution cases; "all" has the others too. `train` is the list of θ that a run
+/// was trained in where that is not the default distribution, else NULL: "" then is that list
+/// alone. `envs` is the number of episodes of "dr" and of `train`; the other cases have their own.
+/// Errors name the nearest case.
 wk_status wk_eval_cases(const wk_domain *domain, const wk_case *train, const char *names, int envs,
                         wk_eval_case *cases, int *count, wk_error *err);
 
@@ -35,11 +35,11 @@ wk_status wk_eval_cases(const wk_domain *domain, const wk_case *train, const cha
 const wk_domain *wk_eval_part(const wk_domain *domain, int task);
 
 /// Whether the case has worlds of the task.
-bool wk_eval_case_fits(const wk_domain *domain, int task, const wk_eval_case *set);
+bool wk_eval_case_fits(const wk_domain *domain, int task, const wk_eval_case *eval_case);
 
 /// θ of episode number `episode`; everything random in it comes from `key`, a number of (seed,
 /// case).
 void wk_eval_theta(const wk_domain *domain, const wk_space *space, int task,
-                   const wk_eval_case *set, uint64_t key, int episode, double *theta);
+                   const wk_eval_case *eval_case, uint64_t key, int episode, double *theta);
 
 #endif

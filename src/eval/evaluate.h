@@ -17,7 +17,7 @@ enum { WK_EVAL_WAVE_SIZE = 25 }; // changing it changes results
 /// One row of an episode as it happens: what was seen and received at step `step`, 0 at the start.
 /// All pointers are borrowed for the call.
 typedef struct wk_eval_row {
-    int set;                           // number of the case
+    int case_index;                    // number of the case
     int episode;                       // in the case
     int step;                          // actions before it
     const double *theta;               // [n_params]
@@ -31,7 +31,7 @@ typedef struct wk_eval_row {
 
 /// Called with every row, in the calling thread; rows of one episode come in order. An error ends
 /// the evaluation.
-typedef wk_status wk_eval_watch(void *context, const wk_eval_row *row, wk_error *err);
+typedef wk_status wk_eval_on_row(void *context, const wk_eval_row *row, wk_error *err);
 
 /// What to play. All pointers are borrowed.
 typedef struct wk_eval_config {
@@ -45,9 +45,9 @@ typedef struct wk_eval_config {
     int n_cases;
     int steps; // at most, of each episode; 0: to its end
     uint64_t seed;
-    int trajectory;       // another number: the same θ, everything else random anew
-    int threads;          // of the environments; 0: one per core
-    wk_eval_watch *watch; // NULL: none
+    int trajectory;         // another number: the same θ, everything else random anew
+    int threads;            // of the environments; 0: one per core
+    wk_eval_on_row *on_row; // NULL: none
     void *context;
     float *actions; // gets what was done, [episodes,wk_eval_steps,A]; NULL: not kept
 } wk_eval_config;
@@ -77,9 +77,9 @@ typedef struct wk_eval_episode {
 /// Plays every episode of every case; `episodes` gets them case by case.
 wk_status wk_evaluate(const wk_eval_config *config, wk_eval_episode *episodes, wk_error *err);
 
-/// Replays an episode, frame by frame, to config->watch: the simulation repeats the actions, so
+/// Replays an episode, frame by frame, to config->on_row: the simulation repeats the actions, so
 /// that images of all episodes need not be kept. `actions` is [steps,A].
-wk_status wk_eval_replay(const wk_eval_config *config, int set, int episode,
+wk_status wk_eval_replay(const wk_eval_config *config, int case_index, int episode,
                          const wk_eval_episode *played, const float *actions, wk_error *err);
 
 #endif

@@ -113,12 +113,12 @@ static wk_status measure(probe *p, wk_model_error *out, wk_error *err)
     WK_TRY(allocate(p, err));
     p->play.actions = p->done;
     if (p->config->progress) {
-        p->play.watch = count_row;
+        p->play.on_row = count_row;
         p->play.context = (void *)p->config;
     }
     WK_TRY(wk_evaluate(&p->play, p->episodes, err));
     p->play.actions = NULL;
-    p->play.watch = take_row;
+    p->play.on_row = take_row;
     p->play.context = p;
     WK_TRY(wk_prediction_create(p->config->learner, p->together, p->rows, 0, &p->prediction, err));
     for (int first = 0; first < p->config->environments; first += p->together)

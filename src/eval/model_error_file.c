@@ -45,7 +45,7 @@ static void json_head(const wk_model_error_result *r, wk_json *json)
 typedef struct part {
     const char *policy, *weights;
     const wk_model_error_measured *fresh;
-    const wk_earlier_part *carried;
+    const wk_earlier_result_part *carried;
 } part;
 
 typedef WK_ARRAY(part) part_list;
@@ -73,7 +73,7 @@ static bool has_part(const part_list *list, const char *policy, const char *weig
     return false;
 }
 
-static wk_status list_parts(const wk_model_error_result *r, const wk_earlier *earlier,
+static wk_status list_parts(const wk_model_error_result *r, const wk_earlier_result *earlier,
                             part_list *out, wk_error *err)
 {
     bool all = true;
@@ -82,7 +82,7 @@ static wk_status list_parts(const wk_model_error_result *r, const wk_earlier *ea
         all &= wk_array_push(out, (part){m->policy, m->weights, m, NULL});
     }
     for (size_t i = 0; earlier && i < earlier->parts.count; i++) {
-        const wk_earlier_part *old = &earlier->parts.items[i];
+        const wk_earlier_result_part *old = &earlier->parts.items[i];
         if (!has_part(out, old->of, old->name))
             all &= wk_array_push(out, (part){old->of, old->name, NULL, old});
     }
@@ -115,15 +115,15 @@ void wk_model_error_json(const wk_model_error_result *r, wk_json *json)
     wk_array_free(&parts);
 }
 
-static void take_parts(wk_document *d, wk_earlier *out)
+static void read_parts(wk_document *d, wk_earlier_result *out)
 {
     if (!wk_document_array(d)) return;
     while (wk_document_item(d)) {
         size_t length;
         const char *json = wk_document_raw(d, &length);
         if (!json) return;
-        wk_earlier_add(out, d, wk_raw_member(json, length, "policy", &out->arena),
-                       wk_raw_member(json, length, "weights", &out->arena), json, length);
+        wk_earlier_result_add(out, d, wk_raw_member(json, length, "policy", &out->arena),
+                              wk_raw_member(json, length, "weights", &out->arena), json, length);
     }
 }
 
@@ -137,15 +137,15 @@ static void describe(const wk_model_error_result *r, char protocol[128])
              trajectories);
 }
 
-static wk_status write_merged(wk_model_error_result *r, const wk_dir *folder, wk_earlier *earlier,
-                              part_list *parts, wk_error *err)
+static wk_status write_merged(wk_model_error_result *r, const wk_dir *folder,
+                              wk_earlier_result *earlier, part_list *parts, wk_error *err)
 {
     char stem[64], protocol[128];
     wk_text head = {0}, json = {0};
     snprintf(stem, sizeof stem, "model-error-%012" PRIu64, r->origin.step);
     describe(r, protocol);
     json_head(r, &(wk_json){.text = &head});
-    wk_result_files files = {stem, protocol, "measures", &head, NULL, take_parts};
+    wk_result_files files = {stem, protocol, "measures", &head, NULL, read_parts};
     wk_status status = wk_result_files_choose(&files, folder, r->name, earlier, err);
     wk_text_free(&head);
     WK_TRY(status);
@@ -158,14 +158,14 @@ wk_status wk_model_error_write(wk_model_error_result *r, const char *run, wk_err
 {
     char path[WK_PATH_MAX];
     wk_dir *folder = NULL;
-    wk_earlier earlier = {0};
+    wk_earlier_result earlier = {0};
     part_list parts = {0};
     WK_TRY(wk_eval_result_folder(run, err));
     WK_TRY(wk_path_print(path, err, "%s/eval", run));
     WK_TRY(wk_dir_open(NULL, path, &folder, err));
     wk_status status = write_merged(r, folder, &earlier, &parts, err);
     wk_array_free(&parts);
-    wk_earlier_free(&earlier);
+    wk_earlier_result_free(&earlier);
     wk_dir_close(folder);
     return status;
 }

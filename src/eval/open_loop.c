@@ -194,12 +194,12 @@ enum { SCALE = 2, LARGE = SCALE * SIDE };
 // Lines of the longest θ where each keeps to the width of its sequence.
 static int theta_lines(const wk_open_loop *l, const wk_open_loop_labels *labels)
 {
-    int most = 1;
+    int max = 1;
     for (int b = 0; b < l->count; b++) {
         int lines = wk_image_text_lines(NULL, 0, 0, LARGE - MARGIN, LINE, FAINT, labels->thetas[b]);
-        most = lines > most ? lines : most;
+        max = lines > max ? lines : max;
     }
-    return most;
+    return max;
 }
 
 wk_status wk_open_loop_frame(const wk_open_loop *l, int step, const wk_open_loop_labels *labels,

@@ -121,15 +121,15 @@ static void add_member(const wk_open_loop_errors *e, const window *w, int b, sum
 }
 
 // Imagines the rows of a window and begins the next one.
-static wk_status judge(wk_open_loop_errors *e, int set, wk_error *err)
+static wk_status predict_window(wk_open_loop_errors *e, int case_index, wk_error *err)
 {
-    window *w = &e->windows[set];
+    window *w = &e->windows[case_index];
     const wk_learner_batch batch = {
         .images = w->images, .vectors = w->vectors, .actions = w->actions, .first = w->first};
     const wk_predicted out = {.open_loop_error = e->error, .open_loop_rewards = e->imagined};
     WK_TRY(wk_prediction_run(e->prediction, &batch, &out, err));
     for (int b = 0; b < w->members; b++) {
-        add_member(e, w, b, &e->sums[set]);
+        add_member(e, w, b, &e->sums[case_index]);
         w->rows[b] = 0;
         w->waiting += !w->ended[b];
     }
@@ -137,7 +137,7 @@ static wk_status judge(wk_open_loop_errors *e, int set, wk_error *err)
     return WK_OK;
 }
 
-static void keep_row(const wk_open_loop_errors *e, window *w, const wk_eval_row *row)
+static void store_row(const wk_open_loop_errors *e, window *w, const wk_eval_row *row)
 {
     int t = row->step % e->length, b = row->episode;
     size_t at = row_of(t, b);
@@ -153,23 +153,23 @@ static void keep_row(const wk_open_loop_errors *e, window *w, const wk_eval_row 
 wk_status wk_open_loop_errors_add(wk_open_loop_errors *e, const wk_eval_row *row, wk_error *err)
 {
     if (row->episode >= EPISODES) return WK_OK;
-    window *w = &e->windows[row->set];
+    window *w = &e->windows[row->case_index];
     if (!w->actions) WK_TRY(open_window(e, w, err));
     if (row->step == 0) {
         w->members++;
         w->waiting++;
     }
     bool broken = (row->flags & WK_IS_DIVERGED) && row->step > 0; // shows nothing
-    if (!broken) keep_row(e, w, row);
+    if (!broken) store_row(e, w, row);
     w->ended[row->episode] = row->flags & WK_IS_LAST;
     bool full = row->step % e->length == e->length - 1;
     if (!full && !w->ended[row->episode]) return WK_OK;
-    return --w->waiting == 0 ? judge(e, row->set, err) : WK_OK;
+    return --w->waiting == 0 ? predict_window(e, row->case_index, err) : WK_OK;
 }
 
-wk_open_loop_error_curve wk_open_loop_errors_curve(const wk_open_loop_errors *e, int set)
+wk_open_loop_error_curve wk_open_loop_errors_curve(const wk_open_loop_errors *e, int case_index)
 {
-    const sums *s = &e->sums[set];
+    const sums *s = &e->sums[case_index];
     wk_open_loop_error_curve curve = {.mean_image = NAN, .mean_reward = NAN};
     double image = 0, reward = 0;
     for (int i = 0; i < e->length - e->context && s->count[i] > 0; i++) {

@@ -36,6 +36,7 @@ wk_status wk_open_loop_errors_add(wk_open_loop_errors *errors, const wk_eval_row
                                   wk_error *err);
 
 /// Of a case, once all of its rows were added.
-wk_open_loop_error_curve wk_open_loop_errors_curve(const wk_open_loop_errors *errors, int set);
+wk_open_loop_error_curve wk_open_loop_errors_curve(const wk_open_loop_errors *errors,
+                                                   int case_index);
 
 #endif

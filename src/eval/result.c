@@ -53,14 +53,14 @@ const char *wk_eval_score_name(const wk_domain *domain, int task)
 }
 
 // The cases that have worlds of the task, in the order they were requested.
-static wk_status choose_cases(const wk_eval_result *r, const wk_eval_player *player,
+static wk_status choose_cases(const wk_eval_result *r, const wk_eval_setup *setup,
                               wk_task_result *t, wk_eval_case *fitting, wk_error *err)
 {
     wk_eval_case cases[WK_EVAL_CASES_MAX];
-    int count = player->n_sets;
-    const char *names = count > 0 ? "of the set" : player->cases;
+    int count = setup->n_cases;
+    const char *names = count > 0 ? "of the set" : setup->case_names;
     if (count > 0)
-        memcpy(cases, player->sets, (size_t)count * sizeof *cases);
+        memcpy(cases, setup->cases, (size_t)count * sizeof *cases);
     else
         WK_TRY(
             wk_eval_cases(r->origin.domain, r->origin.train, names, r->envs, cases, &count, err));
@@ -86,7 +86,7 @@ static wk_status make_room(wk_task_result *t, const wk_eval_case *cases, wk_erro
     double *numbers = t->numbers;
     for (int i = 0; i < t->n_cases; i++) {
         size_t n = (size_t)cases[i].episodes;
-        t->cases[i] = (wk_case_result){.set = cases[i],
+        t->cases[i] = (wk_case_result){.eval_case = cases[i],
                                        .episodes = episodes,
                                        .returns = numbers,
                                        .completions = numbers + n,
@@ -101,7 +101,7 @@ static wk_status make_room(wk_task_result *t, const wk_eval_case *cases, wk_erro
 static double mean_indicator(const wk_case_result *c, int k)
 {
     double sum = 0, known = 0;
-    for (int i = 0; i < c->set.episodes; i++) {
+    for (int i = 0; i < c->eval_case.episodes; i++) {
         double value = c->episodes[i].indicators[k];
         sum += isnan(value) ? 0 : value;
         known += !isnan(value);
@@ -113,14 +113,14 @@ static void average_metrics(wk_case_result *c)
 {
     for (const wk_case_metric *m = wk_case_metrics; m < wk_case_metrics + WK_CASE_METRICS; m++) {
         void *at = (char *)c + m->mean;
-        for (int i = 0; i < c->set.episodes && m->episode; i++)
-            *(double *)at += wk_episode_metric(&c->episodes[i], m) / c->set.episodes;
+        for (int i = 0; i < c->eval_case.episodes && m->episode; i++)
+            *(double *)at += wk_episode_metric(&c->episodes[i], m) / c->eval_case.episodes;
     }
 }
 
 static wk_status score(wk_case_result *c, int task, wk_error *err)
 {
-    int count = c->set.episodes;
+    int count = c->eval_case.episodes;
     for (int i = 0; i < count; i++) {
         const wk_eval_episode *e = &c->episodes[i];
         c->returns[i] = e->returns[task];
@@ -131,16 +131,16 @@ static wk_status score(wk_case_result *c, int task, wk_error *err)
     average_metrics(c);
     for (int k = 0; k < WK_INDICATORS_MAX; k++)
         c->indicators[k] = mean_indicator(c, k);
-    WK_TRY(wk_score_compute(c->returns, count, &c->returned, err));
-    WK_TRY(wk_score_compute(c->completions, count, &c->completed, err));
-    return wk_score_compute(c->lengths, count, &c->length, err);
+    WK_TRY(wk_score_compute(c->returns, count, &c->return_score, err));
+    WK_TRY(wk_score_compute(c->completions, count, &c->completion_score, err));
+    return wk_score_compute(c->lengths, count, &c->length_score, err);
 }
 
 // Random actions go through the same episodes for every task of the same worlds.
-static const wk_task_result *already_played(const wk_eval_result *r, const wk_eval_player *player,
+static const wk_task_result *already_played(const wk_eval_result *r, const wk_eval_setup *setup,
                                             int task)
 {
-    for (int i = 0; i < r->n_tasks && !player->learner; i++)
+    for (int i = 0; i < r->n_tasks && !setup->learner; i++)
         if (wk_eval_part(r->origin.domain, r->tasks[i].task) ==
             wk_eval_part(r->origin.domain, task))
             return &r->tasks[i];
@@ -150,23 +150,23 @@ static const wk_task_result *already_played(const wk_eval_result *r, const wk_ev
 static size_t count_episodes(const wk_task_result *t)
 {
     const wk_case_result *last = &t->cases[t->n_cases - 1];
-    return (size_t)(last->episodes + last->set.episodes - t->episodes);
+    return (size_t)(last->episodes + last->eval_case.episodes - t->episodes);
 }
 
-static wk_eval_config config_of(const wk_eval_result *r, const wk_eval_player *player,
+static wk_eval_config config_of(const wk_eval_result *r, const wk_eval_setup *setup,
                                 const wk_task_result *t, const wk_eval_case *cases)
 {
     return (wk_eval_config){.domain = r->origin.domain,
-                            .options = player->options,
+                            .options = setup->options,
                             .task = t->task,
-                            .learner = player->learner,
+                            .learner = setup->learner,
                             .mode = WK_ACT_MODE,
                             .cases = cases,
                             .n_cases = t->n_cases,
                             .seed = r->seed,
-                            .threads = player->threads,
-                            .watch = player->watch,
-                            .context = player->context,
+                            .threads = setup->threads,
+                            .on_row = setup->on_row,
+                            .context = setup->context,
                             .actions = t->actions};
 }
 
@@ -176,27 +176,27 @@ static size_t action_numbers(const wk_domain *domain)
     return (size_t)domain->episode_steps * (size_t)domain->action_size;
 }
 
-// What is done with a row besides what the player wants.
+// A row goes to the open-loop errors, then to the callback of the setup.
 typedef struct rows {
     wk_open_loop_errors *errors;
-    const wk_eval_player *player;
+    const wk_eval_setup *setup;
 } rows;
 
-static wk_status watch_row(void *context, const wk_eval_row *row, wk_error *err)
+static wk_status add_row(void *context, const wk_eval_row *row, wk_error *err)
 {
     const rows *w = context;
     WK_TRY(wk_open_loop_errors_add(w->errors, row, err));
-    return w->player->watch ? w->player->watch(w->player->context, row, err) : WK_OK;
+    return w->setup->on_row ? w->setup->on_row(w->setup->context, row, err) : WK_OK;
 }
 
 // Plays the episodes and judges what the model imagines along them.
-static wk_status play_judged(wk_eval_config config, const wk_eval_player *player, wk_task_result *t,
-                             wk_error *err)
+static wk_status play_with_open_loop(wk_eval_config config, const wk_eval_setup *setup,
+                                     wk_task_result *t, wk_error *err)
 {
-    rows w = {.player = player};
+    rows w = {.setup = setup};
     WK_TRY(wk_open_loop_errors_create(config.learner, config.domain, config.policy, t->task,
                                       t->n_cases, &w.errors, err));
-    config.watch = watch_row;
+    config.on_row = add_row;
     config.context = &w;
     wk_status status = wk_evaluate(&config, t->episodes, err);
     for (int i = 0; i < t->n_cases && status == WK_OK; i++)
@@ -205,54 +205,55 @@ static wk_status play_judged(wk_eval_config config, const wk_eval_player *player
     return status;
 }
 
-static wk_status play(const wk_eval_result *r, const wk_eval_player *player, int policy,
+static wk_status play(const wk_eval_result *r, const wk_eval_setup *setup, int policy,
                       wk_task_result *t, wk_error *err)
 {
     wk_eval_case cases[WK_EVAL_CASES_MAX];
-    WK_TRY(choose_cases(r, player, t, cases, err));
+    WK_TRY(choose_cases(r, setup, t, cases, err));
     WK_TRY(make_room(t, cases, err));
-    const wk_task_result *same = already_played(r, player, t->task);
+    const wk_task_result *same = already_played(r, setup, t->task);
     if (same) {
         memcpy(t->episodes, same->episodes, count_episodes(t) * sizeof *t->episodes);
         return WK_OK;
     }
-    if (player->keep_actions) {
+    if (setup->keep_actions) {
         t->actions = calloc(count_episodes(t) * action_numbers(r->origin.domain), sizeof(float));
         if (!t->actions) return wk_fail(err, WK_E_MEMORY, "no memory for the actions of episodes");
     }
-    wk_eval_config config = config_of(r, player, t, cases);
+    wk_eval_config config = config_of(r, setup, t, cases);
     config.policy = policy;
-    return config.learner && policy >= 0 ? play_judged(config, player, t, err)
+    return config.learner && policy >= 0 ? play_with_open_loop(config, setup, t, err)
                                          : wk_evaluate(&config, t->episodes, err);
 }
 
-wk_status wk_eval_result_replay(const wk_eval_result *r, const wk_eval_player *player,
-                                const wk_task_result *t, int set, int episode, wk_error *err)
+wk_status wk_eval_result_replay(const wk_eval_result *r, const wk_eval_setup *setup,
+                                const wk_task_result *t, int case_index, int episode, wk_error *err)
 {
     assert(t->actions);
     wk_eval_case cases[WK_EVAL_CASES_MAX];
     for (int i = 0; i < t->n_cases; i++)
-        cases[i] = t->cases[i].set;
-    wk_eval_config config = config_of(r, player, t, cases);
-    const wk_eval_episode *played = &t->cases[set].episodes[episode];
+        cases[i] = t->cases[i].eval_case;
+    wk_eval_config config = config_of(r, setup, t, cases);
+    const wk_eval_episode *played = &t->cases[case_index].episodes[episode];
     size_t number = (size_t)(played - t->episodes);
-    return wk_eval_replay(&config, set, episode, played,
+    return wk_eval_replay(&config, case_index, episode, played,
                           t->actions + number * action_numbers(r->origin.domain), err);
 }
 
-static void tell(const wk_log *log, const wk_domain *domain, const wk_task_result *t)
+static void log_scores(const wk_log *log, const wk_domain *domain, const wk_task_result *t)
 {
     const wk_task *task = &domain->tasks[t->task];
     for (int i = 0; i < t->n_cases; i++) {
         const wk_case_result *c = &t->cases[i];
-        const wk_score *s = task->has_completion ? &c->completed : &c->returned;
+        const wk_score *s = task->has_completion ? &c->completion_score : &c->return_score;
         wk_log_line(log, WK_LOG_INFO, "%s, %s: mean %s %.4g in %d episodes", task->name,
-                    c->set.name, wk_eval_score_name(domain, t->task), s->mean, c->set.episodes);
+                    c->eval_case.name, wk_eval_score_name(domain, t->task), s->mean,
+                    c->eval_case.episodes);
         if (c->diverged > 0)
             wk_log_line(log, WK_LOG_WARN,
                         "%s, %s: the simulation broke down in %d of %d episodes; they are scored "
                         "up to there",
-                        task->name, c->set.name, c->diverged, c->set.episodes);
+                        task->name, c->eval_case.name, c->diverged, c->eval_case.episodes);
     }
 }
 
@@ -263,7 +264,7 @@ static void free_task(wk_task_result *t)
     free(t->actions);
 }
 
-wk_status wk_eval_result_add(wk_eval_result *r, const wk_eval_player *player, int task, int policy,
+wk_status wk_eval_result_add(wk_eval_result *r, const wk_eval_setup *setup, int task, int policy,
                              wk_error *err)
 {
     wk_task_result *grown = realloc(r->tasks, (size_t)(r->n_tasks + 1) * sizeof *grown);
@@ -271,7 +272,7 @@ wk_status wk_eval_result_add(wk_eval_result *r, const wk_eval_player *player, in
     r->tasks = grown;
     wk_task_result *t = &r->tasks[r->n_tasks];
     *t = (wk_task_result){.task = task};
-    wk_status status = play(r, player, policy, t, err);
+    wk_status status = play(r, setup, policy, t, err);
     for (int i = 0; i < t->n_cases && status == WK_OK; i++)
         status = score(&t->cases[i], task, err);
     if (status != WK_OK) {
@@ -279,7 +280,7 @@ wk_status wk_eval_result_add(wk_eval_result *r, const wk_eval_player *player, in
         return status;
     }
     r->n_tasks++;
-    tell(player->log, r->origin.domain, t);
+    log_scores(setup->log, r->origin.domain, t);
     return WK_OK;
 }
 

@@ -32,13 +32,13 @@ wk_status wk_score_compute(const double *values, int count, wk_score *out, wk_er
 
 /// One task in one case.
 typedef struct wk_case_result {
-    wk_eval_case set;
-    wk_eval_episode *episodes;               // [set.episodes]
-    double *returns, *completions, *lengths; // [set.episodes] of the task
-    wk_score returned, completed, length;    // completed: of tasks that have a completion
-    wk_calibration calibration;              // means over the episodes; NaN where there is none
-    wk_open_loop_error_curve open_loop;      // of the model that the policy is of, if any
-    double indicators[WK_INDICATORS_MAX];    // means over the episodes that have them, or NaN
+    wk_eval_case eval_case;
+    wk_eval_episode *episodes;                             // [eval_case.episodes]
+    double *returns, *completions, *lengths;               // [eval_case.episodes] of the task
+    wk_score return_score, length_score, completion_score; // the last: where the task has one
+    wk_calibration calibration;           // means over the episodes; NaN where there is none
+    wk_open_loop_error_curve open_loop;   // of the model that the policy is of, if any
+    double indicators[WK_INDICATORS_MAX]; // means over the episodes that have them, or NaN
     int diverged;
 } wk_case_result;
 
@@ -92,30 +92,31 @@ typedef struct wk_eval_result {
     char name[WK_RESULT_NAME_MAX]; // of its files in the folder, without ending, once chosen
 } wk_eval_result;
 
-/// With what the tasks are played.
-typedef struct wk_eval_player {
-    const int *options;       // of the domain; NULL: the defaults
-    wk_learner *learner;      // NULL: uniformly random actions
-    const char *cases;        // as wk_eval_cases reads them; not read with
-    const wk_eval_case *sets; // these instead, [n_sets]; borrowed
-    int n_sets;
+/// How tasks are evaluated: policies, cases, threads, callbacks. All pointers are borrowed.
+typedef struct wk_eval_setup {
+    const int *options;        // of the domain; NULL: the defaults
+    wk_learner *learner;       // NULL: uniformly random actions
+    const char *case_names;    // as wk_eval_cases reads them; used where n_cases is 0
+    const wk_eval_case *cases; // [n_cases]
+    int n_cases;
     int threads;
-    const wk_log *log;    // gets a line for every finished case; NULL: silent
-    wk_eval_watch *watch; // called with every row; NULL: none
+    const wk_log *log;      // gets a line for every finished case; NULL: silent
+    wk_eval_on_row *on_row; // called with every row; NULL: none
     void *context;
     bool keep_actions; // for wk_eval_result_replay
-} wk_eval_player;
+} wk_eval_setup;
 
 /// Plays a task of the domain with the learner's policy number `policy` and adds its results. Cases
 /// without worlds of the task are left out; having none is an error.
-wk_status wk_eval_result_add(wk_eval_result *result, const wk_eval_player *player, int task,
+wk_status wk_eval_result_add(wk_eval_result *result, const wk_eval_setup *setup, int task,
                              int policy, wk_error *err);
 void wk_eval_result_free(wk_eval_result *result);
 
-/// Replays episode number `episode` of a task's case to the player's watch; needs the actions to
+/// Replays episode number `episode` of a task's case to the setup's on_row; needs the actions to
 /// have been kept.
-wk_status wk_eval_result_replay(const wk_eval_result *result, const wk_eval_player *player,
-                                const wk_task_result *task, int set, int episode, wk_error *err);
+wk_status wk_eval_result_replay(const wk_eval_result *result, const wk_eval_setup *setup,
+                                const wk_task_result *task, int case_index, int episode,
+                                wk_error *err);
 
 /// What a task is scored by in the paper: "completion" where it has one, else "return".
 const char *wk_eval_score_name(const wk_domain *domain, int task);

@@ -35,7 +35,7 @@ static void json_metrics(wk_json *json, const wk_case_result *c)
     for (const wk_case_metric *m = wk_case_metrics; m < end; m++) {
         const void *first = (const char *)c->episodes + m->episode;
         if (m->episodes)
-            wk_json_numbers(json, m->episodes, first, sizeof *c->episodes, c->set.episodes);
+            wk_json_numbers(json, m->episodes, first, sizeof *c->episodes, c->eval_case.episodes);
     }
 }
 
@@ -67,18 +67,18 @@ static void json_case(wk_json *json, const wk_domain *domain, const wk_task *tas
                       const wk_case_result *c)
 {
     wk_json_object(json, NULL);
-    wk_json_string(json, "case", c->set.name);
-    wk_json_integer(json, "episodes", c->set.episodes);
+    wk_json_string(json, "case", c->eval_case.name);
+    wk_json_integer(json, "episodes", c->eval_case.episodes);
     wk_json_integer(json, "diverged", c->diverged);
-    json_score(json, "return", &c->returned);
-    if (task->has_completion) json_score(json, "completion", &c->completed);
+    json_score(json, "return", &c->return_score);
+    if (task->has_completion) json_score(json, "completion", &c->completion_score);
     json_metrics(json, c);
     json_open_loop(json, &c->open_loop);
     json_indicators(json, domain, c);
     size_t stride = sizeof *c->returns;
-    wk_json_numbers(json, "returns", c->returns, stride, c->set.episodes);
+    wk_json_numbers(json, "returns", c->returns, stride, c->eval_case.episodes);
     if (task->has_completion)
-        wk_json_numbers(json, "completions", c->completions, stride, c->set.episodes);
+        wk_json_numbers(json, "completions", c->completions, stride, c->eval_case.episodes);
     wk_json_close(json, '}');
 }
 
@@ -96,8 +96,8 @@ void wk_eval_origin_json(const wk_eval_origin *origin, const char *format, wk_js
 typedef struct part {
     int task; // of the domain
     const char *name;
-    const wk_case_result *fresh;    // or
-    const wk_earlier_part *carried; // kept as it was
+    const wk_case_result *fresh;           // or
+    const wk_earlier_result_part *carried; // kept as it was
 } part;
 
 typedef WK_ARRAY(part) part_list;
@@ -129,18 +129,18 @@ static bool has_part(const part_list *list, int task, const char *name)
 
 // Everything that belongs into the files, in an order that does not depend on who asked for what
 // first. `earlier` may be NULL.
-static wk_status list_parts(const wk_eval_result *r, const wk_earlier *earlier, part_list *out,
-                            wk_error *err)
+static wk_status list_parts(const wk_eval_result *r, const wk_earlier_result *earlier,
+                            part_list *out, wk_error *err)
 {
     const wk_domain *domain = r->origin.domain;
     bool all = true;
     for (int i = 0; i < r->n_tasks; i++)
         for (int k = 0; k < r->tasks[i].n_cases; k++) {
             const wk_case_result *c = &r->tasks[i].cases[k];
-            all &= wk_array_push(out, (part){r->tasks[i].task, c->set.name, c, NULL});
+            all &= wk_array_push(out, (part){r->tasks[i].task, c->eval_case.name, c, NULL});
         }
     for (size_t i = 0; earlier && i < earlier->parts.count; i++) {
-        const wk_earlier_part *old = &earlier->parts.items[i];
+        const wk_earlier_result_part *old = &earlier->parts.items[i];
         int task;
         if (wk_domain_task(domain, old->of, &task, NULL) == WK_OK &&
             !has_part(out, task, old->name))
@@ -210,9 +210,9 @@ static void csv_number(double value, wk_text *out)
 
 static void csv_case(const wk_domain *domain, int task, const wk_case_result *c, wk_text *out)
 {
-    for (int i = 0; i < c->set.episodes; i++) {
+    for (int i = 0; i < c->eval_case.episodes; i++) {
         const wk_eval_episode *e = &c->episodes[i];
-        wk_text_printf(out, "%s,%s,%d,", domain->tasks[task].name, c->set.name, i);
+        wk_text_printf(out, "%s,%s,%d,", domain->tasks[task].name, c->eval_case.name, i);
         for (int p = 0; p < domain->n_params; p++) {
             wk_text_number(out, e->theta[p]);
             wk_text_puts(out, ",");
@@ -244,8 +244,8 @@ static void csv_head(const wk_domain *domain, wk_text *out)
     wk_text_puts(out, "\n");
 }
 
-static void csv_document(const wk_eval_result *r, const part_list *parts, const wk_earlier *earlier,
-                         wk_text *out)
+static void csv_document(const wk_eval_result *r, const part_list *parts,
+                         const wk_earlier_result *earlier, wk_text *out)
 {
     const wk_domain *domain = r->origin.domain;
     csv_head(domain, out);
@@ -254,12 +254,12 @@ static void csv_document(const wk_eval_result *r, const part_list *parts, const 
         if (p->fresh)
             csv_case(domain, p->task, p->fresh, out);
         else
-            wk_earlier_lines(earlier, p->carried->of, p->name, out);
+            wk_earlier_result_csv(earlier, p->carried->of, p->name, out);
     }
 }
 
 // The cases of every task.
-static void take_parts(wk_document *d, wk_earlier *out)
+static void read_parts(wk_document *d, wk_earlier_result *out)
 {
     if (!wk_document_array(d)) return;
     while (wk_document_item(d)) {
@@ -272,7 +272,7 @@ static void take_parts(wk_document *d, wk_earlier *out)
                 size_t length;
                 const char *json = wk_document_raw(d, &length);
                 const char *name = json ? wk_raw_member(json, length, "case", &out->arena) : NULL;
-                wk_earlier_add(out, d, task, name, json, length);
+                wk_earlier_result_add(out, d, task, name, json, length);
             }
         }
     }
@@ -295,7 +295,7 @@ wk_status wk_eval_result_folder(const char *run, wk_error *err)
     return status;
 }
 
-static wk_status choose_files(wk_eval_result *r, const wk_dir *folder, wk_earlier *earlier,
+static wk_status choose_files(wk_eval_result *r, const wk_dir *folder, wk_earlier_result *earlier,
                               wk_error *err)
 {
     char stem[WK_RESULT_NAME_MAX], protocol[64];
@@ -304,7 +304,7 @@ static wk_status choose_files(wk_eval_result *r, const wk_dir *folder, wk_earlie
     snprintf(protocol, sizeof protocol, "envs%d-seed%" PRIu64, r->envs, r->seed);
     json_head(r, &(wk_json){.text = &head});
     csv_head(r->origin.domain, &line);
-    wk_result_files files = {stem, protocol, "tasks", &head, wk_text_get(&line), take_parts};
+    wk_result_files files = {stem, protocol, "tasks", &head, wk_text_get(&line), read_parts};
     wk_status status = line.failed ? wk_fail(err, WK_E_MEMORY, "no memory for '%s'", stem)
                                    : wk_result_files_choose(&files, folder, r->name, earlier, err);
     wk_text_free(&head);
@@ -316,16 +316,16 @@ wk_status wk_eval_result_choose(wk_eval_result *r, const char *run, wk_error *er
 {
     char path[WK_PATH_MAX];
     wk_dir *folder = NULL;
-    wk_earlier earlier = {0};
+    wk_earlier_result earlier = {0};
     WK_TRY(wk_path_print(path, err, "%s/eval", run));
     WK_TRY(wk_dir_open(NULL, path, &folder, err));
     wk_status status = choose_files(r, folder, &earlier, err);
-    wk_earlier_free(&earlier);
+    wk_earlier_result_free(&earlier);
     wk_dir_close(folder);
     return status;
 }
 
-static wk_status write_merged(wk_eval_result *r, const wk_dir *folder, wk_earlier *earlier,
+static wk_status write_merged(wk_eval_result *r, const wk_dir *folder, wk_earlier_result *earlier,
                               part_list *parts, wk_error *err)
 {
     wk_text csv = {0}, json = {0};
@@ -340,11 +340,11 @@ static wk_status write_merged(wk_eval_result *r, const wk_dir *folder, wk_earlie
 // Closes the folder.
 static wk_status write_files(wk_eval_result *r, wk_dir *folder, wk_error *err)
 {
-    wk_earlier earlier = {0};
+    wk_earlier_result earlier = {0};
     part_list parts = {0};
     wk_status status = write_merged(r, folder, &earlier, &parts, err);
     wk_array_free(&parts);
-    wk_earlier_free(&earlier);
+    wk_earlier_result_free(&earlier);
     wk_dir_close(folder);
     return status;
 }

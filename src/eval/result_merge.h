@@ -14,21 +14,21 @@
 enum { WK_RESULT_NAME_MAX = 256 };
 
 /// A part of an earlier file: a case of a task, or a measure under a policy with some weights.
-typedef struct wk_earlier_part {
+typedef struct wk_earlier_result_part {
     const char *of, *name;
     const char *json;
     size_t length;
-} wk_earlier_part;
+} wk_earlier_result_part;
 
 /// What an earlier file holds. Zero-initialise; free it at the end.
-typedef struct wk_earlier {
+typedef struct wk_earlier_result {
     wk_arena arena;
     char *json, *csv; // NULL: there is no such file
-    WK_ARRAY(wk_earlier_part) parts;
-} wk_earlier;
+    WK_ARRAY(wk_earlier_result_part) parts;
+} wk_earlier_result;
 
-/// Reads the list that the document is at, and adds its parts with wk_earlier_add.
-typedef void wk_take_parts(wk_document *document, wk_earlier *out);
+/// Reads the list that the document is at, and adds its parts with wk_earlier_result_add.
+typedef void wk_read_parts(wk_document *document, wk_earlier_result *out);
 
 /// The files of a result.
 typedef struct wk_result_files {
@@ -37,19 +37,21 @@ typedef struct wk_result_files {
     const char *list;     // key of its list, which `head` ends at
     const wk_text *head;
     const char *csv_head; // first line of the CSV file; NULL: there is none
-    wk_take_parts *take;
+    wk_read_parts *read;
 } wk_result_files;
 
 /// Finds the name to write under, without an ending, and what is carried over. Zero-initialise
 /// `earlier`; free it also on failure.
 wk_status wk_result_files_choose(const wk_result_files *files, const wk_dir *folder,
-                                 char name[WK_RESULT_NAME_MAX], wk_earlier *earlier, wk_error *err);
-/// Keeps a part; for wk_take_parts.
-void wk_earlier_add(wk_earlier *earlier, wk_document *document, const char *of, const char *name,
-                    const char *json, size_t length);
+                                 char name[WK_RESULT_NAME_MAX], wk_earlier_result *earlier,
+                                 wk_error *err);
+/// Adds a part; for wk_read_parts.
+void wk_earlier_result_add(wk_earlier_result *earlier, wk_document *document, const char *of,
+                           const char *name, const char *json, size_t length);
 /// Appends the lines of an earlier CSV file that begin with "OF,NAME,".
-void wk_earlier_lines(const wk_earlier *earlier, const char *of, const char *name, wk_text *out);
-void wk_earlier_free(wk_earlier *earlier);
+void wk_earlier_result_csv(const wk_earlier_result *earlier, const char *of, const char *name,
+                           wk_text *out);
+void wk_earlier_result_free(wk_earlier_result *earlier);
 
 /// Member `key` of a JSON object, kept in `arena`; NULL where it is no string.
 const char *wk_raw_member(const char *json, size_t length, const char *key, wk_arena *arena);

@@ -28,28 +28,28 @@ static const struct {
     {"robust-v1.toy.set", "30a9185807f128f3fe266efa940f08edf8882447ea2000103af4a2b797c2be95"},
 };
 
-const char *wk_set_part_name(wk_set_part part)
+const char *wk_theta_set_part_name(wk_theta_set_part part)
 {
-    return part == WK_SET_IN ? "in" : "out";
+    return part == WK_THETA_SET_IN ? "in" : "out";
 }
 
 static bool is_name(const char *name)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
     size_t length = strlen(name);
-    return length > 0 && length < WK_SET_NAME_MAX && strspn(name, allowed) == length;
+    return length > 0 && length < WK_THETA_SET_NAME_MAX && strspn(name, allowed) == length;
 }
 
 // Memory for so many θ of each part.
-static wk_status make_room(wk_theta_set *set, const int counts[WK_SET_PARTS], wk_error *err)
+static wk_status make_room(wk_theta_set *set, const int counts[WK_THETA_SET_PARTS], wk_error *err)
 {
-    size_t all = (size_t)counts[WK_SET_IN] + (size_t)counts[WK_SET_OUT];
+    size_t all = (size_t)counts[WK_THETA_SET_IN] + (size_t)counts[WK_THETA_SET_OUT];
     set->params = calloc(all * (size_t)set->n_params + 1, sizeof *set->params);
     if (!set->params) return wk_fail(err, WK_E_MEMORY, "no memory for %zu θ", all);
     const double *params = set->params;
-    for (int p = 0; p < WK_SET_PARTS; p++) {
+    for (int p = 0; p < WK_THETA_SET_PARTS; p++) {
         snprintf(set->part_names[p], sizeof set->part_names[p], "%s/%s", set->name,
-                 wk_set_part_name((wk_set_part)p));
+                 wk_theta_set_part_name((wk_theta_set_part)p));
         set->parts[p] = (wk_case){.name = set->part_names[p],
                                   .help = "",
                                   .count = counts[p],
@@ -111,7 +111,7 @@ static wk_status draw_outside(const wk_domain *domain, const wk_space *space, wk
                               wk_error *err)
 {
     size_t n = (size_t)domain->n_params;
-    const wk_case *part = &set->parts[WK_SET_OUT];
+    const wk_case *part = &set->parts[WK_THETA_SET_OUT];
     double *theta = set->params + (part->params - set->params);
     const wk_case *cases[WK_EVAL_CASES_MAX];
     int n_cases = list_cases(domain, cases);
@@ -132,7 +132,7 @@ wk_status wk_theta_set_draw(const wk_domain *domain, const char *name, int count
 {
     if (!is_name(name))
         return wk_fail(err, WK_E_INPUT, "'%s' is no name of a set; use 1 to %d of a-z 0-9 -", name,
-                       WK_SET_NAME_MAX - 1);
+                       WK_THETA_SET_NAME_MAX - 1);
     *out = (wk_theta_set){.seed = seed, .n_params = domain->n_params};
     snprintf(out->name, sizeof out->name, "%s", name);
     snprintf(out->domain, sizeof out->domain, "%s", domain->name);
@@ -163,8 +163,9 @@ void wk_theta_set_print(const wk_theta_set *set, const wk_domain *domain, wk_tex
                    set->domain, set->seed);
     for (int i = 0; i < set->n_params; i++)
         wk_text_printf(out, "%s%s", i ? "," : "", domain->params[i].name);
-    for (int p = 0; p < WK_SET_PARTS; p++) {
-        wk_text_printf(out, "\n%s %d", wk_set_part_name((wk_set_part)p), set->parts[p].count);
+    for (int p = 0; p < WK_THETA_SET_PARTS; p++) {
+        wk_text_printf(out, "\n%s %d", wk_theta_set_part_name((wk_theta_set_part)p),
+                       set->parts[p].count);
         for (int i = 0; i < set->parts[p].count * set->n_params; i++) {
             wk_text_puts(out, i % set->n_params ? "," : "\n");
             wk_text_number(out, set->parts[p].params[i]);
@@ -183,7 +184,7 @@ typedef struct lines {
     int number;
 } lines;
 
-static wk_status wrong(const lines *l, const char *what, wk_error *err)
+static wk_status fail_line(const lines *l, const char *what, wk_error *err)
 {
     return wk_fail(err, WK_E_FORMAT, "'%s', line %d: %s", l->path, l->number, what);
 }
@@ -201,7 +202,8 @@ static wk_status read_value(lines *l, const char *key, const char **out, wk_erro
     const char *line = next_line(l);
     size_t length = strlen(key);
     snprintf(what, sizeof what, "expected '%s VALUE'", key);
-    if (!line || strncmp(line, key, length) != 0 || line[length] != ' ') return wrong(l, what, err);
+    if (!line || strncmp(line, key, length) != 0 || line[length] != ' ')
+        return fail_line(l, what, err);
     *out = line + length + 1;
     return WK_OK;
 }
@@ -210,9 +212,9 @@ static wk_status read_head(lines *l, const wk_domain *domain, wk_theta_set *set,
 {
     const char *format = next_line(l), *name, *of, *seed, *params;
     if (!format || strcmp(format, FORMAT) != 0)
-        return wrong(l, "this is no set of environments (waker-set-1)", err);
+        return fail_line(l, "this is no set of environments (waker-set-1)", err);
     WK_TRY(read_value(l, "name", &name, err));
-    if (!is_name(name)) return wrong(l, "this is no name of a set", err);
+    if (!is_name(name)) return fail_line(l, "this is no name of a set", err);
     snprintf(set->name, sizeof set->name, "%s", name);
     WK_TRY(read_value(l, "domain", &of, err));
     if (strcmp(of, domain->name) != 0)
@@ -220,15 +222,15 @@ static wk_status read_head(lines *l, const wk_domain *domain, wk_theta_set *set,
                        l->path, of, domain->name);
     snprintf(set->domain, sizeof set->domain, "%s", domain->name);
     WK_TRY(read_value(l, "seed", &seed, err));
-    if (!wk_text_to_unsigned(seed, &set->seed)) return wrong(l, "this is no seed", err);
+    if (!wk_text_to_unsigned(seed, &set->seed)) return fail_line(l, "this is no seed", err);
     WK_TRY(read_value(l, "params", &params, err));
     char *rest = (char *)params; // of the copy
     for (int i = 0; i < domain->n_params; i++) {
         const char *param = rest ? strsep(&rest, ",") : "";
         if (strcmp(param, domain->params[i].name) != 0)
-            return wrong(l, "the domain has other parameters", err);
+            return fail_line(l, "the domain has other parameters", err);
     }
-    return rest ? wrong(l, "the domain has other parameters", err) : WK_OK;
+    return rest ? fail_line(l, "the domain has other parameters", err) : WK_OK;
 }
 
 static wk_status read_theta(lines *l, const wk_domain *domain, double *theta, wk_error *err)
@@ -236,9 +238,9 @@ static wk_status read_theta(lines *l, const wk_domain *domain, double *theta, wk
     char *rest = next_line(l);
     for (int i = 0; i < domain->n_params; i++) {
         const char *number = rest ? strsep(&rest, ",") : "";
-        if (!wk_text_to_number(number, &theta[i])) return wrong(l, "this is no θ", err);
+        if (!wk_text_to_number(number, &theta[i])) return fail_line(l, "this is no θ", err);
     }
-    if (rest) return wrong(l, "a θ with too many numbers", err);
+    if (rest) return fail_line(l, "a θ with too many numbers", err);
     wk_status status = wk_domain_check_params(domain, theta, (size_t)domain->n_params, err);
     if (status != WK_OK && err) wk_fail_context(err, "'%s', line %d", l->path, l->number);
     return status;
@@ -247,16 +249,17 @@ static wk_status read_theta(lines *l, const wk_domain *domain, double *theta, wk
 // The θ of both parts, one after the other.
 static wk_status read_parts(lines *l, const wk_domain *domain, wk_theta_set *set, wk_error *err)
 {
-    int counts[WK_SET_PARTS] = {0};
+    int counts[WK_THETA_SET_PARTS] = {0};
     size_t n = (size_t)domain->n_params, done = 0;
     double *all = NULL;
     wk_status status = WK_OK;
-    for (int p = 0; p < WK_SET_PARTS && status == WK_OK; p++) {
+    for (int p = 0; p < WK_THETA_SET_PARTS && status == WK_OK; p++) {
         const char *text;
         uint64_t count = 0;
-        status = read_value(l, wk_set_part_name((wk_set_part)p), &text, err);
-        if (status == WK_OK && (!wk_text_to_unsigned(text, &count) || count > WK_SET_COUNT_MAX))
-            status = wrong(l, "this is no number of environments", err);
+        status = read_value(l, wk_theta_set_part_name((wk_theta_set_part)p), &text, err);
+        if (status == WK_OK &&
+            (!wk_text_to_unsigned(text, &count) || count > WK_THETA_SET_COUNT_MAX))
+            status = fail_line(l, "this is no number of environments", err);
         if (status != WK_OK) break;
         counts[p] = (int)count;
         double *more = realloc(all, ((done + count) * n + 1) * sizeof *all);
@@ -265,7 +268,7 @@ static wk_status read_parts(lines *l, const wk_domain *domain, wk_theta_set *set
         for (uint64_t i = 0; i < count && status == WK_OK; i++)
             status = read_theta(l, domain, all + n * done++, err);
     }
-    if (status == WK_OK && done == 0) status = wrong(l, "the set is empty", err);
+    if (status == WK_OK && done == 0) status = fail_line(l, "the set is empty", err);
     if (status == WK_OK) status = make_room(set, counts, err);
     if (status == WK_OK) memcpy(set->params, all, done * n * sizeof *all);
     free(all);
@@ -350,7 +353,7 @@ static void list_known(const wk_domain *domain, char out[256])
 wk_status wk_theta_set_open(const char *name, const wk_domain *domain, wk_theta_set *out,
                             wk_error *err)
 {
-    char asset[WK_SET_NAME_MAX + 96], *bytes, known[256];
+    char asset[WK_THETA_SET_NAME_MAX + 96], *bytes, known[256];
     size_t size;
     bool there;
     snprintf(asset, sizeof asset, "%.47s.%.64s.set", name, domain->name);
@@ -376,10 +379,10 @@ void wk_theta_set_free(wk_theta_set *set)
     *set = (wk_theta_set){0};
 }
 
-int wk_theta_set_cases(const wk_theta_set *set, wk_eval_case cases[WK_SET_PARTS])
+int wk_theta_set_cases(const wk_theta_set *set, wk_eval_case cases[WK_THETA_SET_PARTS])
 {
     int count = 0;
-    for (int p = 0; p < WK_SET_PARTS; p++)
+    for (int p = 0; p < WK_THETA_SET_PARTS; p++)
         if (set->parts[p].count > 0)
             cases[count++] =
                 (wk_eval_case){set->parts[p].name, &set->parts[p], set->parts[p].episodes};

@@ -9,23 +9,27 @@
 #include "base/text.h"
 #include "eval/cases.h"
 
-enum { WK_SET_NAME_MAX = 48, WK_SET_COUNT_MAX = 100000 };
+enum { WK_THETA_SET_NAME_MAX = 48, WK_THETA_SET_COUNT_MAX = 100000 };
 
-typedef enum wk_set_part { WK_SET_IN, WK_SET_OUT, WK_SET_PARTS } wk_set_part;
+typedef enum wk_theta_set_part {
+    WK_THETA_SET_IN,
+    WK_THETA_SET_OUT,
+    WK_THETA_SET_PARTS
+} wk_theta_set_part;
 
 /// "in", "out".
-const char *wk_set_part_name(wk_set_part part);
+const char *wk_theta_set_part_name(wk_theta_set_part part);
 
 /// Zero-initialise; do not copy it: the parts point into it.
 typedef struct wk_theta_set {
-    char name[WK_SET_NAME_MAX];
+    char name[WK_THETA_SET_NAME_MAX];
     char domain[64];
     uint64_t seed;
     int n_params;
-    wk_case parts[WK_SET_PARTS]; // an episode for each θ; a part may be empty
-    char part_names[WK_SET_PARTS][WK_SET_NAME_MAX + 8]; // "robust-v1/in"
-    double *params;                                     // owned, [in + out, n_params]
-    char sha256[WK_SHA256_CHARS];                       // of the whole file
+    wk_case parts[WK_THETA_SET_PARTS]; // an episode for each θ; a part may be empty
+    char part_names[WK_THETA_SET_PARTS][WK_THETA_SET_NAME_MAX + 8]; // "robust-v1/in"
+    double *params;                                                 // owned, [in + out, n_params]
+    char sha256[WK_SHA256_CHARS];                                   // of the whole file
 } wk_theta_set;
 
 /// Draws a set of `count` θ of each part: inside, from the default distribution; outside, one half
@@ -44,6 +48,6 @@ wk_status wk_theta_set_open(const char *name, const wk_domain *domain, wk_theta_
 void wk_theta_set_free(wk_theta_set *set);
 
 /// The parts that have θ, as cases to play.
-int wk_theta_set_cases(const wk_theta_set *set, wk_eval_case cases[WK_SET_PARTS]);
+int wk_theta_set_cases(const wk_theta_set *set, wk_eval_case cases[WK_THETA_SET_PARTS]);
 
 #endif

@@ -43,17 +43,17 @@ static int place_of(const wk_case_result *c, const double *scores, int i)
 {
     ranked one = {scores[i], c->returns[i], i};
     int worse = 0;
-    for (int k = 0; k < c->set.episodes; k++)
+    for (int k = 0; k < c->eval_case.episodes; k++)
         worse += is_worse((ranked){scores[k], c->returns[k], k}, one);
     return worse;
 }
 
-int wk_video_episode(const wk_domain *domain, const wk_task_result *task, int set,
+int wk_video_episode(const wk_domain *domain, const wk_task_result *task, int case_index,
                      wk_video_rank rank)
 {
-    const wk_case_result *c = &task->cases[set];
+    const wk_case_result *c = &task->cases[case_index];
     const double *scores = domain->tasks[task->task].has_completion ? c->completions : c->returns;
-    int last = c->set.episodes - 1;
+    int last = c->eval_case.episodes - 1;
     int place = rank == WK_VIDEO_WORST ? 0 : rank == WK_VIDEO_MEDIAN ? last / 2 : last;
     int i = 0;
     while (place_of(c, scores, i) != place)
@@ -62,19 +62,19 @@ int wk_video_episode(const wk_domain *domain, const wk_task_result *task, int se
 }
 
 // The episode being shown again: its frames go into the open loop, piece after piece.
-typedef struct film {
+typedef struct replayed {
     wk_open_loop *loop;
     int rows;
-} film;
+} replayed;
 
-static int frames_apart(const film *f)
+static int frames_apart(const replayed *f)
 {
     return f->rows > FRAMES ? 2 : 1;
 }
 
-static wk_status keep_frame(void *context, const wk_eval_row *row, wk_error *err)
+static wk_status store_frame(void *context, const wk_eval_row *row, wk_error *err)
 {
-    film *f = context;
+    replayed *f = context;
     (void)err;
     // A simulation that broke down has no image.
     if ((row->flags & WK_IS_DIVERGED) && row->step > 0) return WK_OK;
@@ -101,15 +101,15 @@ static int frame_height(const caption *text)
     return (text->lines + 1) * LINE + SIDE + 2 * MARGIN;
 }
 
-static caption describe(const wk_eval_result *r, const wk_task_result *t, int set, int episode,
-                        wk_video_rank rank)
+static caption describe(const wk_eval_result *r, const wk_task_result *t, int case_index,
+                        int episode, wk_video_rank rank)
 {
     const wk_domain *domain = r->origin.domain;
-    const wk_case_result *c = &t->cases[set];
+    const wk_case_result *c = &t->cases[case_index];
     caption text;
     int used = snprintf(text.title, sizeof text.title, "%s, %s: %s of %d, return %.4g",
-                        domain->tasks[t->task].name, c->set.name, rank_name(rank), c->set.episodes,
-                        c->returns[episode]);
+                        domain->tasks[t->task].name, c->eval_case.name, rank_name(rank),
+                        c->eval_case.episodes, c->returns[episode]);
     if (domain->tasks[t->task].has_completion && used < (int)sizeof text.title)
         snprintf(text.title + used, sizeof text.title - (size_t)used, ", completion %.2f",
                  c->completions[episode]);
@@ -123,7 +123,7 @@ static caption describe(const wk_eval_result *r, const wk_task_result *t, int se
     return text;
 }
 
-static void draw(const film *f, const caption *text, int row, wk_image *frame)
+static void draw(const replayed *f, const caption *text, int row, wk_image *frame)
 {
     static const char *const names[] = {"truth", NULL, "error"};
     uint8_t images[WK_OPEN_LOOP_PARTS][WK_IMAGE_BYTES];
@@ -146,7 +146,7 @@ static void draw(const film *f, const caption *text, int row, wk_image *frame)
     }
 }
 
-static wk_status encode(const film *f, const caption *text, wk_animation *clip, wk_image *frame,
+static wk_status encode(const replayed *f, const caption *text, wk_animation *clip, wk_image *frame,
                         wk_error *err)
 {
     for (int row = 0; row < f->rows; row += frames_apart(f)) {
@@ -156,7 +156,7 @@ static wk_status encode(const film *f, const caption *text, wk_animation *clip, 
     return WK_OK;
 }
 
-static wk_status write_clip(const film *f, const caption *text, const wk_domain *domain,
+static wk_status write_clip(const replayed *f, const caption *text, const wk_domain *domain,
                             const char *path, wk_error *err)
 {
     wk_animation *clip = NULL;
@@ -172,7 +172,7 @@ static wk_status write_clip(const film *f, const caption *text, const wk_domain 
     return status;
 }
 
-static wk_status write_clips(const film *f, const caption *text, const wk_domain *domain,
+static wk_status write_clips(const replayed *f, const caption *text, const wk_domain *domain,
                              const char *stem, unsigned formats, wk_error *err)
 {
     static const char *const endings[] = {"gif", "mp4"};
@@ -186,41 +186,41 @@ static wk_status write_clips(const film *f, const caption *text, const wk_domain
 }
 
 // Plays one episode again and writes it.
-static wk_status make_film(const wk_eval_result *r, const wk_eval_player *player,
-                           const wk_task_result *t, int set, wk_video_rank rank, const char *stem,
-                           unsigned formats, wk_error *err)
+static wk_status write_episode(const wk_eval_result *r, const wk_eval_setup *setup,
+                               const wk_task_result *t, int case_index, wk_video_rank rank,
+                               const char *stem, unsigned formats, wk_error *err)
 {
     const wk_domain *domain = r->origin.domain;
-    int episode = wk_video_episode(domain, t, set, rank);
-    film f = {0};
-    wk_eval_player again = *player;
-    again.watch = keep_frame;
+    int episode = wk_video_episode(domain, t, case_index, rank);
+    replayed f = {0};
+    wk_eval_setup again = *setup;
+    again.on_row = store_frame;
     again.context = &f;
-    int pieces = t->cases[set].episodes[episode].steps / PIECE + 1;
-    WK_TRY(wk_open_loop_create(player->learner, pieces, PIECE, CONTEXT, &f.loop, err));
-    wk_status status = wk_eval_result_replay(r, &again, t, set, episode, err);
+    int pieces = t->cases[case_index].episodes[episode].steps / PIECE + 1;
+    WK_TRY(wk_open_loop_create(setup->learner, pieces, PIECE, CONTEXT, &f.loop, err));
+    wk_status status = wk_eval_result_replay(r, &again, t, case_index, episode, err);
     if (status == WK_OK) status = wk_open_loop_run(f.loop, err);
     if (status == WK_OK) {
-        caption text = describe(r, t, set, episode, rank);
+        caption text = describe(r, t, case_index, episode, rank);
         status = write_clips(&f, &text, domain, stem, formats, err);
     }
     wk_open_loop_destroy(f.loop);
     return status;
 }
 
-wk_status wk_video_write(wk_eval_result *r, const wk_eval_player *player, const wk_task_result *t,
+wk_status wk_video_write(wk_eval_result *r, const wk_eval_setup *setup, const wk_task_result *t,
                          const char *run, unsigned formats, wk_error *err)
 {
-    assert(player->learner && t->actions);
+    assert(setup->learner && t->actions);
     WK_TRY(wk_eval_result_folder(run, err));
     WK_TRY(wk_eval_result_choose(r, run, err));
-    for (int set = 0; set < t->n_cases; set++)
+    for (int case_index = 0; case_index < t->n_cases; case_index++)
         for (int rank = 0; rank < WK_VIDEO_RANKS; rank++) {
             char name[256], stem[WK_PATH_MAX];
             snprintf(name, sizeof name, "-%s-%s-%s", r->origin.domain->tasks[t->task].name,
-                     t->cases[set].set.name, rank_name((wk_video_rank)rank));
+                     t->cases[case_index].eval_case.name, rank_name((wk_video_rank)rank));
             wk_eval_result_path(r, run, name, stem);
-            WK_TRY(make_film(r, player, t, set, (wk_video_rank)rank, stem, formats, err));
+            WK_TRY(write_episode(r, setup, t, case_index, (wk_video_rank)rank, stem, formats, err));
         }
     return WK_OK;
 }

@@ -52,7 +52,7 @@ wk_status wk_eval_clips_add_row(wk_eval_clips *p, const wk_eval_row *row, wk_err
 {
     (void)err;
     bool broken = (row->flags & WK_IS_DIVERGED) && row->step > 0; // has no image
-    if (row->set > 0 || broken) return WK_OK;
+    if (row->case_index > 0 || broken) return WK_OK;
     if (row->episode == 0 && row->step % p->every == 0 && p->count < FRAMES)
         memcpy(p->frames[p->count++].rgb, row->image, WK_IMAGE_BYTES);
     if (!p->imagined && row->episode < SEQUENCES && row->step < p->steps)

@@ -63,9 +63,9 @@ typedef struct wk_metrics_mark {
 
 typedef struct wk_metrics wk_metrics;
 
-/// Whether a policy learns nothing: the norm of its actor's gradient is nothing beside the value
-/// that it expects, as where all outputs of the actor are saturated.
-static inline bool wk_policy_is_idle(double actor_norm, double value)
+/// Whether an actor's gradient has vanished: its norm is negligible against the value that the
+/// critic expects, as when all outputs of the actor are saturated. Such a policy learns nothing.
+static inline bool wk_actor_gradient_vanished(double actor_norm, double value)
 {
     return actor_norm < 1e-5 * fabs(value);
 }

@@ -122,13 +122,13 @@ bool wk_learner_config_is_alike(const wk_learner_config *a, const wk_learner_con
 wk_status wk_learner_config_check(const wk_learner_config *config, wk_error *err);
 
 /// Numbers that follow from the sizes.
-static inline int wk_config_flat(const wk_learner_config *c)
+static inline int wk_config_stoch_size(const wk_learner_config *c)
 {
     return c->stoch * c->classes;
 }
 static inline int wk_config_features(const wk_learner_config *c)
 {
-    return wk_config_flat(c) + c->deter;
+    return wk_config_stoch_size(c) + c->deter;
 }
 /// Learning rate of the exploration policy and its critic.
 static inline float wk_config_exploration_rate(const wk_learner_config *c)

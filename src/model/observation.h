@@ -19,15 +19,15 @@ wk_observation_tensors wk_observation_inputs(wk_graph *g, wk_tensor image, wk_te
 
 /// Observations as vectors [N,wk_config_embed].
 wk_tensor wk_observation_encode(wk_scope *scope, const wk_learner_config *config,
-                                wk_observation_tensors seen);
+                                wk_observation_tensors observed);
 
 /// Features [N,features] as observations: means of Gaussians of unit variance.
 wk_observation_tensors wk_observation_decode(wk_scope *scope, const wk_learner_config *config,
                                              wk_tensor features);
 
-/// Negative log-likelihood of what was seen, less its constant: half the squared error, summed over
+/// Negative log-likelihood of the targets, less its constant: half the squared error, summed over
 /// the numbers of an observation and averaged over the N; [1] each.
-wk_observation_tensors wk_observation_losses(wk_graph *g, wk_observation_tensors guess,
-                                             wk_observation_tensors truth);
+wk_observation_tensors wk_observation_losses(wk_graph *g, wk_observation_tensors predicted,
+                                             wk_observation_tensors target);
 
 #endif

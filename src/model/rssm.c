@@ -22,15 +22,15 @@ static wk_tensor vector(wk_scope *scope, const char *layer, const char *part, in
 wk_rssm wk_rssm_use(wk_scope *scope, const wk_learner_config *c)
 {
     wk_graph *g = wk_scope_graph(scope);
-    int flat = wk_config_flat(c), embed = wk_config_embed(c);
-    wk_tensor in = weight(scope, "rssm/in", flat + c->action_size, c->hidden);
+    int stoch_size = wk_config_stoch_size(c), embed = wk_config_embed(c);
+    wk_tensor in = weight(scope, "rssm/in", stoch_size + c->action_size, c->hidden);
     wk_tensor gru = weight(scope, "rssm/gru", c->hidden + c->deter, 3 * c->deter);
     wk_tensor post = weight(scope, "rssm/post/hidden", c->deter + embed, c->hidden);
     return (wk_rssm){
         .scope = scope,
         .config = c,
-        .in_stoch = wk_graph_slice(g, in, 0, 0, flat),
-        .in_action = wk_graph_slice(g, in, 0, flat, c->action_size),
+        .in_stoch = wk_graph_slice(g, in, 0, 0, stoch_size),
+        .in_action = wk_graph_slice(g, in, 0, stoch_size, c->action_size),
         .in_bias = vector(scope, "rssm/in", "b", c->hidden, WK_INIT_ZEROS),
         .gru_x = wk_graph_slice(g, gru, 0, 0, c->hidden),
         .gru_h = wk_graph_slice(g, gru, 0, c->hidden, c->deter),
@@ -88,7 +88,8 @@ wk_tensor wk_rssm_posterior(const wk_rssm *rssm, wk_tensor deter, wk_tensor embe
     wk_graph *g = wk_scope_graph(rssm->scope);
     wk_tensor pre = product_add(g, deter, rssm->post_deter, embed);
     wk_tensor x = wk_graph_bias_act(g, pre, rssm->post_bias, WK_ELU);
-    return wk_nn_dense(rssm->scope, "rssm/post/out", x, wk_config_flat(rssm->config), WK_IDENTITY);
+    return wk_nn_dense(rssm->scope, "rssm/post/out", x, wk_config_stoch_size(rssm->config),
+                       WK_IDENTITY);
 }
 
 // p(s | h) = W ELU(W h).
@@ -96,7 +97,8 @@ wk_tensor wk_rssm_prior(const wk_rssm *rssm, wk_tensor deter)
 {
     wk_tensor x =
         wk_nn_dense(rssm->scope, "rssm/prior/hidden", deter, rssm->config->hidden, WK_ELU);
-    return wk_nn_dense(rssm->scope, "rssm/prior/out", x, wk_config_flat(rssm->config), WK_IDENTITY);
+    return wk_nn_dense(rssm->scope, "rssm/prior/out", x, wk_config_stoch_size(rssm->config),
+                       WK_IDENTITY);
 }
 
 wk_latent wk_rssm_imagine(const wk_rssm *rssm, wk_latent latent, wk_tensor action, wk_random random)
@@ -123,27 +125,27 @@ static wk_tensor row(wk_graph *g, wk_tensor x, int t)
     return wk_graph_reshape(g, wk_graph_slice(g, x, 0, t, 1), inner);
 }
 
-wk_observed wk_rssm_observe(const wk_rssm *rssm, wk_tensor embed, wk_tensor action, wk_tensor keep,
-                            wk_tensor counter, const char *random_name)
+wk_observed wk_rssm_observe(const wk_rssm *rssm, wk_tensor embed, wk_tensor action,
+                            wk_tensor not_first, wk_tensor counter, const char *random_name)
 {
     wk_graph *g = wk_scope_graph(rssm->scope);
     const wk_learner_config *c = rssm->config;
     wk_shape shape = wk_graph_shape(g, embed);
-    int steps = shape.dim[0], rows = shape.dim[1], flat = wk_config_flat(c);
+    int steps = shape.dim[0], rows = shape.dim[1], stoch_size = wk_config_stoch_size(c);
     enum { STEPS_MAX = 1024 };
     assert(steps <= STEPS_MAX);
 
     wk_tensor from_image = wk_rssm_embed(rssm, embed);
-    wk_tensor from_action = wk_rssm_action(rssm, wk_graph_scale_rows(g, action, keep));
-    wk_latent latent = {wk_graph_fill(g, WK_SHAPE(rows, flat), 0),
+    wk_tensor from_action = wk_rssm_action(rssm, wk_graph_scale_rows(g, action, not_first));
+    wk_latent latent = {wk_graph_fill(g, WK_SHAPE(rows, stoch_size), 0),
                         wk_graph_fill(g, WK_SHAPE(rows, c->deter), 0)};
     wk_tensor stoch[STEPS_MAX], deter[STEPS_MAX], logits[STEPS_MAX];
     for (int t = 0; t < steps; t++) {
-        wk_tensor keep_t = row(g, keep, t);
-        wk_latent kept;
-        kept.stoch = wk_graph_scale_rows(g, latent.stoch, keep_t);
-        kept.deter = wk_graph_scale_rows(g, latent.deter, keep_t);
-        deter[t] = wk_rssm_advance(rssm, kept, row(g, from_action, t));
+        wk_tensor not_first_t = row(g, not_first, t);
+        wk_latent masked;
+        masked.stoch = wk_graph_scale_rows(g, latent.stoch, not_first_t);
+        masked.deter = wk_graph_scale_rows(g, latent.deter, not_first_t);
+        deter[t] = wk_rssm_advance(rssm, masked, row(g, from_action, t));
         logits[t] = wk_rssm_posterior(rssm, deter[t], row(g, from_image, t));
         wk_random random = wk_nn_random(counter, c->seed, random_name, t);
         stoch[t] = wk_nn_sample_categorical(g, logits[t], c->classes, random);

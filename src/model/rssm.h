@@ -55,8 +55,9 @@ typedef struct wk_observed {
 } wk_observed;
 
 /// Follows B sequences of T steps from zero states: embed [T,B,E], action [T,B,A] (the one that led
-/// to each step), keep [T,B] (0 where a sequence begins). `random_name` names the samples' streams.
-wk_observed wk_rssm_observe(const wk_rssm *rssm, wk_tensor embed, wk_tensor action, wk_tensor keep,
-                            wk_tensor counter, const char *random_name);
+/// to each step), not_first [T,B] (0 where a sequence begins). `random_name` names the samples'
+/// streams.
+wk_observed wk_rssm_observe(const wk_rssm *rssm, wk_tensor embed, wk_tensor action,
+                            wk_tensor not_first, wk_tensor counter, const char *random_name);
 
 #endif

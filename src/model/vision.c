@@ -5,7 +5,7 @@
 
 enum { LAYERS = 4, NAME = 32 };
 
-wk_tensor wk_encode(wk_scope *scope, const wk_learner_config *config, wk_tensor images)
+wk_tensor wk_vision_encode(wk_scope *scope, const wk_learner_config *config, wk_tensor images)
 {
     wk_graph *g = wk_scope_graph(scope);
     wk_tensor x = images;
@@ -20,7 +20,7 @@ wk_tensor wk_encode(wk_scope *scope, const wk_learner_config *config, wk_tensor 
     return wk_graph_reshape(g, x, WK_SHAPE(rows, 32 * config->depth));
 }
 
-wk_tensor wk_decode(wk_scope *scope, const wk_learner_config *config, wk_tensor features)
+wk_tensor wk_vision_decode(wk_scope *scope, const wk_learner_config *config, wk_tensor features)
 {
     static const int kernels[LAYERS] = {5, 5, 6, 6};
     const int channels[LAYERS] = {4 * config->depth, 2 * config->depth, config->depth, 3};

@@ -7,9 +7,9 @@
 #include "nn/scope.h"
 
 /// Images f32 [N,64,64,3] around zero as vectors [N,32*depth]: 64 -> 31 -> 14 -> 6 -> 2 pixels.
-wk_tensor wk_encode(wk_scope *scope, const wk_learner_config *config, wk_tensor images);
+wk_tensor wk_vision_encode(wk_scope *scope, const wk_learner_config *config, wk_tensor images);
 
 /// Features [N,features] as images f32 [N,64,64,3] around zero: 1 -> 5 -> 13 -> 30 -> 64 pixels.
-wk_tensor wk_decode(wk_scope *scope, const wk_learner_config *config, wk_tensor features);
+wk_tensor wk_vision_decode(wk_scope *scope, const wk_learner_config *config, wk_tensor features);
 
 #endif

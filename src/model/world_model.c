@@ -13,7 +13,7 @@ wk_batch_tensors wk_batch_inputs(wk_graph *g, const wk_learner_config *c)
     if (c->observation.vector > 0)
         out.vector = wk_graph_input(g, WK_F32, WK_SHAPE(rows, c->observation.vector), "vector");
     out.action = wk_graph_input(g, WK_F32, WK_SHAPE(c->length, c->batch, c->action_size), "action");
-    out.keep = wk_graph_input(g, WK_F32, WK_SHAPE(c->length, c->batch), "keep");
+    out.not_first = wk_graph_input(g, WK_F32, WK_SHAPE(c->length, c->batch), "not_first");
     if (c->discount_head) out.continues = wk_graph_input(g, WK_F32, WK_SHAPE(rows), "continues");
     return out;
 }
@@ -44,13 +44,13 @@ static wk_tensor discount_loss(wk_scope *scope, const wk_learner_config *c, wk_t
     int rows = wk_config_rows(c);
     float ends = fmaxf(NEVER, logf(1 - c->discount)), goes_on = fmaxf(NEVER, logf(c->discount));
     wk_tensor row = wk_graph_reshape(g, continues, WK_SHAPE(rows, 1));
-    wk_tensor target[] = {wk_graph_affine(g, row, ends, 0),
+    wk_tensor logits[] = {wk_graph_affine(g, row, ends, 0),
                           wk_graph_affine(g, row, goes_on - NEVER, NEVER)};
-    wk_tensor truth = wk_graph_stop_gradient(g, wk_graph_concat(g, target, 2, 1));
-    wk_tensor guess = discount_logits(scope, c, features);
+    wk_tensor target = wk_graph_stop_gradient(g, wk_graph_concat(g, logits, 2, 1));
+    wk_tensor predicted = discount_logits(scope, c, features);
     wk_shape variables = WK_SHAPE(rows, 1, 2);
-    return wk_graph_mean_all(g, wk_graph_kl(g, wk_graph_reshape(g, truth, variables),
-                                            wk_graph_reshape(g, guess, variables)));
+    return wk_graph_mean_all(g, wk_graph_kl(g, wk_graph_reshape(g, target, variables),
+                                            wk_graph_reshape(g, predicted, variables)));
 }
 
 // Mean entropy of the categorical variables behind logits [T,B,V*C].
@@ -66,26 +66,25 @@ wk_model_losses wk_model_record(wk_scope *scope, const wk_learner_config *c,
 {
     wk_graph *g = wk_scope_graph(scope);
     wk_graph_section(g, "encoder");
-    wk_observation_tensors truth = wk_observation_inputs(g, batch->image, batch->vector);
-    wk_tensor embed = wk_graph_reshape(g, wk_observation_encode(scope, c, truth),
+    wk_observation_tensors target = wk_observation_inputs(g, batch->image, batch->vector);
+    wk_tensor embed = wk_graph_reshape(g, wk_observation_encode(scope, c, target),
                                        WK_SHAPE(c->length, c->batch, wk_config_embed(c)));
 
     wk_graph_section(g, "recurrence");
     wk_rssm rssm = wk_rssm_use(scope, c);
-    wk_observed seen =
-        wk_rssm_observe(&rssm, embed, batch->action, batch->keep, counter, "model/observe");
-    wk_tensor prior = wk_rssm_prior(&rssm, seen.latent.deter);
-    wk_model_losses out = {.latent = seen.latent};
-    wk_tensor features = wk_rssm_features(&rssm, seen.latent);
+    wk_observed posterior =
+        wk_rssm_observe(&rssm, embed, batch->action, batch->not_first, counter, "model/observe");
+    wk_tensor prior = wk_rssm_prior(&rssm, posterior.latent.deter);
+    wk_model_losses out = {.latent = posterior.latent};
+    wk_tensor features = wk_rssm_features(&rssm, posterior.latent);
     wk_kl_config kl = {.classes = c->classes, .balance = c->kl_balance, .free_nats = c->free_nats};
-    wk_tensor kl_loss = wk_nn_balanced_kl(g, seen.post_logits, prior, &kl, &out.kl);
+    wk_tensor kl_loss = wk_nn_balanced_kl(g, posterior.post_logits, prior, &kl, &out.kl);
     out.prior_entropy = mean_entropy(g, c, prior);
-    out.post_entropy = mean_entropy(g, c, seen.post_logits);
+    out.post_entropy = mean_entropy(g, c, posterior.post_logits);
 
     wk_graph_section(g, "decoder");
-    wk_tensor flat =
-        wk_graph_reshape(g, features, WK_SHAPE(wk_config_rows(c), wk_config_features(c)));
-    out.observed = wk_observation_losses(g, wk_observation_decode(scope, c, flat), truth);
+    features = wk_graph_reshape(g, features, WK_SHAPE(wk_config_rows(c), wk_config_features(c)));
+    out.observed = wk_observation_losses(g, wk_observation_decode(scope, c, features), target);
     out.total = wk_graph_affine(g, kl_loss, c->kl_scale, 0);
     if (wk_tensor_exists(out.observed.image))
         out.total = wk_graph_add(g, out.observed.image, out.total);
@@ -93,7 +92,7 @@ wk_model_losses wk_model_record(wk_scope *scope, const wk_learner_config *c,
         out.total = wk_graph_add(g, out.observed.vector, out.total);
     if (!c->discount_head) return out;
     wk_graph_section(g, "discount head");
-    out.discount = discount_loss(scope, c, flat, batch->continues);
+    out.discount = discount_loss(scope, c, features, batch->continues);
     out.total = wk_graph_add(g, out.total, out.discount);
     return out;
 }

@@ -10,10 +10,10 @@
 /// What the graph reads: a batch, time-major. Row t holds the image at t and the action that led to
 /// it.
 typedef struct wk_batch_tensors {
-    wk_tensor image;  // u8 [T,B,64,64,3] (as [T*B,64,64,3]); absent without images
-    wk_tensor vector; // f32 [T*B,V]; absent without vectors
-    wk_tensor action; // f32 [T,B,A]
-    wk_tensor keep;   // f32 [T,B]: 0 on a sequence's first row, else 1
+    wk_tensor image;     // u8 [T,B,64,64,3] (as [T*B,64,64,3]); absent without images
+    wk_tensor vector;    // f32 [T*B,V]; absent without vectors
+    wk_tensor action;    // f32 [T,B,A]
+    wk_tensor not_first; // f32 [T,B]: 0 on a sequence's first row, else 1
     // f32 [T*B]: 0 where the episode ended for good, else 1; absent without a discount head.
     wk_tensor continues;
 } wk_batch_tensors;

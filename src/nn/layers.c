@@ -21,7 +21,7 @@ static wk_tensor zeros(wk_scope *scope, const char *layer, const char *part, int
     return wk_scope_weight(scope, layer, part, WK_SHAPE(count), (wk_init){.kind = WK_INIT_ZEROS});
 }
 
-// x as the matrices a product wants: [M,K], or [S,M,K] (S may be 1) where the set has a stack.
+// x as the matrices that a product takes: [M,K], or [S,M,K] (S may be 1) where the set has a stack.
 static wk_tensor as_matrices(wk_scope *scope, wk_tensor x)
 {
     wk_graph *g = wk_scope_graph(scope);

@@ -138,14 +138,14 @@ wk_tensor wk_optimizer_import_gradients(wk_optimizer *optimizer, wk_scope *scope
     return optimizer->norm;
 }
 
-void wk_optimizer_step(wk_optimizer *optimizer, wk_tensor flag)
+void wk_optimizer_step(wk_optimizer *optimizer, wk_tensor skip)
 {
     if (optimizer->failed) return;
     wk_graph *g = optimizer->g;
     const wk_scope *scope = optimizer->scope;
     const wk_adam_config *adam = &optimizer->config.adam;
     wk_tensor rate = wk_graph_fill(g, WK_SHAPE(1), optimizer->config.rate);
-    wk_tensor step = wk_graph_adam_begin(g, optimizer->norm, rate, optimizer->counts, flag, *adam);
+    wk_tensor step = wk_graph_adam_begin(g, optimizer->norm, rate, optimizer->counts, skip, *adam);
     for (size_t i = 0; i < optimizer->gradients.count; i++) {
         const wk_weight *param = wk_scope_param(scope, i);
         wk_tensor m = moment(optimizer, param, "m"), v = moment(optimizer, param, "v");
@@ -155,11 +155,11 @@ void wk_optimizer_step(wk_optimizer *optimizer, wk_tensor flag)
 }
 
 wk_tensor wk_optimizer_record(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss,
-                              wk_tensor flag)
+                              wk_tensor skip)
 {
     optimizer->norm = differentiate(optimizer, scope, loss);
     set_graph(optimizer, scope);
-    wk_optimizer_step(optimizer, flag);
+    wk_optimizer_step(optimizer, skip);
     return optimizer->norm;
 }
 

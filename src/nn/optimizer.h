@@ -6,10 +6,10 @@
 
 #include "nn/scope.h"
 
-/// Settings of one Adam group.
+/// Settings of one optimizer.
 typedef struct wk_optimizer_config {
     float rate;          // learning rate
-    wk_adam_config adam; // wk_adam_config_default() but for good reason
+    wk_adam_config adam; // usually wk_adam_config_default()
 } wk_optimizer_config;
 
 typedef struct wk_optimizer wk_optimizer;
@@ -21,17 +21,17 @@ wk_status wk_optimizer_create(wk_params *params, const wk_optimizer_config *conf
 void wk_optimizer_destroy(wk_optimizer *optimizer);
 
 /// Records the update of all weights that `scope` uses (a scope of the same set) to reduce `loss`
-/// [1], in one graph only. A set `flag` (u64 [1], may be absent) skips the step. Gives the
+/// [1], in one graph only. A nonzero `skip` (u64 [1], may be absent) skips the step. Gives the
 /// gradient's global norm before clipping: [1], or [S]. The loss of a stack is the sum over its
 /// members.
 wk_tensor wk_optimizer_record(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss,
-                              wk_tensor flag);
+                              wk_tensor skip);
 /// As wk_optimizer_record, in two graphs: the first exports gradients and norm to a handoff buffer
 /// of the optimiser, the second imports them, may read the weights, and makes the step. Its scope
 /// uses all weights of the set. Both return the norm, each in its graph.
 wk_tensor wk_optimizer_export_gradients(wk_optimizer *optimizer, wk_scope *scope, wk_tensor loss);
 wk_tensor wk_optimizer_import_gradients(wk_optimizer *optimizer, wk_scope *scope);
-void wk_optimizer_step(wk_optimizer *optimizer, wk_tensor flag);
+void wk_optimizer_step(wk_optimizer *optimizer, wk_tensor skip);
 
 /// Places moments and counters in memory, at zero, and binds them; after wk_scope_bind of the
 /// scopes it was recorded with, before a program is made.

@@ -1,4 +1,4 @@
-// A parameter set: the named weights of one network or group of networks that are trained together.
+// A parameter set: the named weights of one network, or of several that are trained together.
 //
 // A set is filled while its networks are first recorded (nn/scope.h declares a weight where a layer
 // needs it), then placed once in device memory with its initial values. Further graphs, such as the

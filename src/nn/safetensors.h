@@ -122,12 +122,12 @@ wk_status wk_safetensors_read_all(const wk_safetensors *file, const wk_safetenso
 
 /// Says which tensors of a file to ignore.
 typedef struct wk_safetensors_filter {
-    bool (*foreign)(const void *context, const char *name);
+    bool (*ignores)(const void *context, const char *name);
     const void *context;
 } wk_safetensors_filter;
 
-/// As wk_safetensors_read_all, for a part of a file: tensors that `filter` calls foreign are
-/// neither read nor unexpected.
+/// As wk_safetensors_read_all, for a part of a file: tensors that `filter` ignores are
+/// neither read nor an error.
 wk_status wk_safetensors_read_part(const wk_safetensors *file, const wk_safetensors_target *targets,
                                    size_t count, wk_safetensors_filter filter, wk_error *err);
 

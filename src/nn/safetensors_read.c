@@ -286,7 +286,7 @@ static bool is_unexpected(const wk_safetensors *file, size_t i,
                           wk_safetensors_filter filter)
 {
     const char *name = file->header.entries.items[i].spec.name;
-    return !is_target(name, targets, count) && !filter.foreign(filter.context, name);
+    return !is_target(name, targets, count) && !filter.ignores(filter.context, name);
 }
 
 static wk_status report_misfit(const wk_safetensors *file, const wk_safetensors_target *targets,
@@ -324,7 +324,7 @@ static bool fits(const wk_safetensors *file, const wk_safetensors_target *target
     }
     size_t own = 0;
     for (size_t i = 0; i < file->header.entries.count; i++)
-        own += !filter.foreign(filter.context, file->header.entries.items[i].spec.name);
+        own += !filter.ignores(filter.context, file->header.entries.items[i].spec.name);
     return own <= count;
 }
 
@@ -339,7 +339,7 @@ wk_status wk_safetensors_read_part(const wk_safetensors *file, const wk_safetens
     return WK_OK;
 }
 
-static bool nothing_is_foreign(const void *context, const char *name)
+static bool ignores_nothing(const void *context, const char *name)
 {
     (void)context;
     (void)name;
@@ -349,6 +349,6 @@ static bool nothing_is_foreign(const void *context, const char *name)
 wk_status wk_safetensors_read_all(const wk_safetensors *file, const wk_safetensors_target *targets,
                                   size_t count, wk_error *err)
 {
-    wk_safetensors_filter filter = {nothing_is_foreign, NULL};
+    wk_safetensors_filter filter = {ignores_nothing, NULL};
     return wk_safetensors_read_part(file, targets, count, filter, err);
 }

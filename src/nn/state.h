@@ -32,7 +32,7 @@ wk_status wk_state_save(const wk_state *state, const wk_dir *in, const char *pat
 /// Fills all tensors from an open file that holds exactly these.
 wk_status wk_state_load(const wk_state *state, const wk_safetensors *file, wk_error *err);
 
-/// As wk_state_load, from a file that also holds tensors `filter` calls foreign.
+/// As wk_state_load, from a file that also holds tensors `filter` ignores.
 wk_status wk_state_load_part(const wk_state *state, const wk_safetensors *file,
                              wk_safetensors_filter filter, wk_error *err);
 

@@ -14,8 +14,8 @@ struct wk_replay_log {
     wk_log_index index; // its end is where the next record goes
     int fd;             // of the last segment; -1: none
     uint64_t segment_bytes;
-    bool keep_rest; // see wk_replay_log_config
-    bool new_names; // the directory has changed since it was synced
+    bool keep_after_mark; // see wk_replay_log_config
+    bool new_names;       // the directory has changed since it was synced
     wk_dir *dir;
     unsigned char *record; // a record on its way to the file
     char path[WK_PATH_MAX];
@@ -29,7 +29,7 @@ static wk_status begin_segment(wk_replay_log *log, uint64_t number, wk_error *er
     unsigned char bytes[WK_SEGMENT_HEADER];
     wk_replay_mark *end = &log->index.end;
     wk_segment_header header = {log->replay->shape, number, end->sequence, log->replay->next_id,
-                                end->chain};
+                                end->running_crc};
     int fd = -1;
     if (log->fd >= 0) WK_TRY(wk_log_sync_file(log->fd, log->path, err));
     WK_TRY(wk_log_path(log->dir, number, path, err));
@@ -56,12 +56,12 @@ static wk_status write_record(wk_replay_log *log, wk_record *record, wk_error *e
     wk_replay_mark *end = &log->index.end;
     if (end->offset >= log->segment_bytes) WK_TRY(begin_segment(log, end->segment + 1, err));
     record->sequence = end->sequence;
-    wk_record_encode(record, end->chain, log->record + WK_RECORD_HEADER, log->record);
+    wk_record_encode(record, end->running_crc, log->record + WK_RECORD_HEADER, log->record);
     size_t size = WK_RECORD_HEADER + record->size;
     WK_TRY(wk_fd_write(log->fd, log->path, end->offset, log->record, size, err));
     end->offset += size;
     end->sequence++;
-    end->chain = record->chain;
+    end->running_crc = record->running_crc;
     return WK_OK;
 }
 
@@ -69,7 +69,8 @@ static wk_status record_begin(void *context, const wk_replay_episode *episode, w
 {
     wk_replay_log *log = context;
     const wk_row_shape *shape = &log->replay->shape;
-    wk_begin_payload payload = {.slot = (uint32_t)episode->slot, .space = episode->space};
+    wk_begin_payload payload = {.slot = (uint32_t)episode->slot,
+                                .theta_index = episode->theta_index};
     if (shape->n_params > 0)
         memcpy(payload.theta, episode->theta, (size_t)shape->n_params * sizeof(double));
     wk_begin_payload_encode(shape, &payload, log->record + WK_RECORD_HEADER);
@@ -112,8 +113,8 @@ static wk_status remove_after(wk_replay_log *log, bool everything, wk_error *err
     uint64_t lowest, highest, end = log->index.end.segment;
     WK_TRY(wk_log_list(log->dir, &any, &lowest, &highest, err));
     while (any && (everything || highest > end)) {
-        WK_TRY(log->keep_rest ? wk_log_keep(log->dir, highest, false, err)
-                              : wk_log_remove(log->dir, highest, err));
+        WK_TRY(log->keep_after_mark ? wk_log_keep_damaged(log->dir, highest, false, err)
+                                    : wk_log_remove(log->dir, highest, err));
         WK_TRY(wk_log_list(log->dir, &any, &lowest, &highest, err));
     }
     log->new_names = true;
@@ -126,7 +127,8 @@ static wk_status cut(wk_replay_log *log, wk_error *err)
     bool empty = log->index.end.offset == 0;
     WK_TRY(remove_after(log, empty, err));
     if (empty) return begin_segment(log, 0, err);
-    if (log->keep_rest) WK_TRY(wk_log_keep(log->dir, log->index.end.segment, true, err));
+    if (log->keep_after_mark)
+        WK_TRY(wk_log_keep_damaged(log->dir, log->index.end.segment, true, err));
     WK_TRY(wk_log_path(log->dir, log->index.end.segment, log->path, err));
     WK_TRY(wk_log_open_file(log->dir, log->index.end.segment, false, &log->fd, err));
     return wk_log_truncate(log->fd, log->path, log->index.end.offset, err);
@@ -155,7 +157,7 @@ static wk_replay_log *allocate(const wk_replay_log_config *config, wk_replay *re
     log->fd = -1;
     log->replay = replay;
     log->segment_bytes = config->segment_bytes ? config->segment_bytes : (uint64_t)64 << 20;
-    log->keep_rest = config->keep_rest;
+    log->keep_after_mark = config->keep_after_mark;
     log->record = malloc(WK_RECORD_HEADER + wk_record_payload_max(&replay->shape));
     if (log->record) return log;
     wk_replay_log_close(log);

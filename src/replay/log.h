@@ -13,11 +13,11 @@
 
 /// A place between two records; plain data of a checkpoint. All zero stands for an empty log.
 typedef struct wk_replay_mark {
-    uint64_t sequence; // records before it since the run began
-    uint64_t segment;  // number of the file
-    uint64_t offset;   // bytes of it before the mark
-    uint64_t rows;     // in the store then
-    uint32_t chain;    // the running checksum
+    uint64_t sequence;    // records before it since the run began
+    uint64_t segment;     // number of the file
+    uint64_t offset;      // bytes of it before the mark
+    uint64_t rows;        // in the store then
+    uint32_t running_crc; // the running checksum
 } wk_replay_mark;
 
 typedef struct wk_replay_log wk_replay_log;
@@ -27,7 +27,7 @@ typedef struct wk_replay_log_config {
     const wk_dir *in;       // has `directory`, which must be no link then; NULL: it is any path
     const char *directory;  // made when it does not exist
     uint64_t segment_bytes; // a file that has this many is followed by the next; 0: 64 MiB
-    bool keep_rest;         // what lies after the mark stays, as damaged-replay-*.log
+    bool keep_after_mark;   // what lies after the mark stays, as damaged-replay-*.log
     // Asked once the store is rebuilt and before anything is cut; an error leaves the log as it is.
     // NULL: nothing to ask.
     wk_status (*accept)(void *context, wk_error *err);

@@ -93,7 +93,7 @@ static wk_status damaged_name(const wk_dir *dir, uint64_t number, char name[WK_L
     return WK_OK;
 }
 
-wk_status wk_log_keep(const wk_dir *dir, uint64_t number, bool copy, wk_error *err)
+wk_status wk_log_keep_damaged(const wk_dir *dir, uint64_t number, bool copy, wk_error *err)
 {
     char from[WK_LOG_NAME_MAX], to[WK_LOG_NAME_MAX];
     wk_log_name(number, from);

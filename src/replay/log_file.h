@@ -28,7 +28,7 @@ wk_status wk_log_truncate(int fd, const char *path, uint64_t size, wk_error *err
 wk_status wk_log_sync_file(int fd, const char *path, wk_error *err);
 /// Keeps a segment as damaged-replay-*.log, where the log does not see it: renamed, or copied while
 /// the original stays.
-wk_status wk_log_keep(const wk_dir *dir, uint64_t number, bool copy, wk_error *err);
+wk_status wk_log_keep_damaged(const wk_dir *dir, uint64_t number, bool copy, wk_error *err);
 /// A file that does not exist is fine.
 wk_status wk_log_remove(const wk_dir *dir, uint64_t number, wk_error *err);
 

@@ -9,7 +9,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 static const char magic[8] = "WKREPLAY";
 // Rows of images without a vector are written as they always were.
-enum { VERSION_PICTURES = 1, VERSION_VECTORS = 2, CHAINED = 36, SEGMENT_CHECKED = 60 };
+enum { VERSION_IMAGES = 1, VERSION_VECTORS = 2, RECORD_CHECKED = 36, SEGMENT_CHECKED = 60 };
 
 // Writes or reads fields one after the other.
 typedef struct cursor {
@@ -52,7 +52,7 @@ void wk_segment_header_encode(const wk_segment_header *header, unsigned char *by
     wk_observation_spec observation = header->shape.observation;
     bool plain = observation.vector == 0 && !observation.no_image;
     put(&to, magic, sizeof magic);
-    put_u32(&to, plain ? VERSION_PICTURES : VERSION_VECTORS);
+    put_u32(&to, plain ? VERSION_IMAGES : VERSION_VECTORS);
     put_u32(&to, (uint32_t)wk_observation_image_bytes(observation));
     put_u32(&to, (uint32_t)header->shape.action_size);
     put_u32(&to, (uint32_t)header->shape.n_tasks);
@@ -60,7 +60,7 @@ void wk_segment_header_encode(const wk_segment_header *header, unsigned char *by
     put_u64(&to, header->number);
     put_u64(&to, header->sequence);
     put_u64(&to, header->next_episode);
-    put_u32(&to, header->chain);
+    put_u32(&to, header->running_crc);
     put_u32(&to, (uint32_t)observation.vector);
     put_u32(&to, wk_crc32c(0, bytes, SEGMENT_CHECKED));
 }
@@ -71,9 +71,8 @@ const char *wk_segment_header_decode(const unsigned char *bytes, wk_segment_head
     if (get_u32(bytes + SEGMENT_CHECKED) != wk_crc32c(0, bytes, SEGMENT_CHECKED))
         return "the checksum of its header does not match";
     uint32_t version = get_u32(bytes + 8), frame = get_u32(bytes + 12);
-    if (version != VERSION_PICTURES && version != VERSION_VECTORS)
-        return "it is of another version";
-    if (frame != WK_IMAGE_BYTES && (frame != 0 || version == VERSION_PICTURES))
+    if (version != VERSION_IMAGES && version != VERSION_VECTORS) return "it is of another version";
+    if (frame != WK_IMAGE_BYTES && (frame != 0 || version == VERSION_IMAGES))
         return "its frames have another size";
     uint32_t A = get_u32(bytes + 16), K = get_u32(bytes + 20), P = get_u32(bytes + 24);
     uint32_t V = version == VERSION_VECTORS ? get_u32(bytes + 56) : 0;
@@ -84,17 +83,18 @@ const char *wk_segment_header_decode(const unsigned char *bytes, wk_segment_head
                                   .number = get_u64(bytes + 28),
                                   .sequence = get_u64(bytes + 36),
                                   .next_episode = get_u64(bytes + 44),
-                                  .chain = get_u32(bytes + 52)};
+                                  .running_crc = get_u32(bytes + 52)};
     return NULL;
 }
 
-uint32_t wk_record_chain(uint32_t chain, const unsigned char *header, const void *payload,
-                         size_t size)
+uint32_t wk_record_crc(uint32_t running_crc, const unsigned char *header, const void *payload,
+                       size_t size)
 {
-    return wk_crc32c(wk_crc32c(chain, header, CHAINED), payload, size);
+    return wk_crc32c(wk_crc32c(running_crc, header, RECORD_CHECKED), payload, size);
 }
 
-void wk_record_encode(wk_record *record, uint32_t chain, const void *payload, unsigned char *bytes)
+void wk_record_encode(wk_record *record, uint32_t running_crc, const void *payload,
+                      unsigned char *bytes)
 {
     cursor to = {bytes};
     put_u32(&to, record->size);
@@ -104,8 +104,8 @@ void wk_record_encode(wk_record *record, uint32_t chain, const void *payload, un
     put_u32(&to, record->first);
     put_u32(&to, record->count);
     put_u32(&to, record->ended);
-    record->chain = wk_record_chain(chain, bytes, payload, record->size);
-    put_u32(&to, record->chain);
+    record->running_crc = wk_record_crc(running_crc, bytes, payload, record->size);
+    put_u32(&to, record->running_crc);
 }
 
 void wk_record_decode(const unsigned char *bytes, wk_record *record)
@@ -117,7 +117,7 @@ void wk_record_decode(const unsigned char *bytes, wk_record *record)
                           .first = get_u32(bytes + 24),
                           .count = get_u32(bytes + 28),
                           .ended = get_u32(bytes + 32),
-                          .chain = get_u32(bytes + 36)};
+                          .running_crc = get_u32(bytes + 36)};
 }
 
 size_t wk_begin_payload_bytes(const wk_row_shape *shape)
@@ -131,7 +131,7 @@ void wk_begin_payload_encode(const wk_row_shape *shape, const wk_begin_payload *
     cursor to = {bytes};
     put_u32(&to, payload->slot);
     put_u32(&to, 0);
-    put(&to, &payload->space, sizeof payload->space);
+    put(&to, &payload->theta_index, sizeof payload->theta_index);
     put(&to, payload->theta, (size_t)shape->n_params * sizeof(double));
 }
 
@@ -139,7 +139,7 @@ void wk_begin_payload_decode(const wk_row_shape *shape, const unsigned char *byt
                              wk_begin_payload *payload)
 {
     payload->slot = get_u32(bytes);
-    payload->space = (int64_t)get_u64(bytes + 8);
+    payload->theta_index = (int64_t)get_u64(bytes + 8);
     memcpy(payload->theta, bytes + 16, (size_t)shape->n_params * sizeof(double));
 }
 

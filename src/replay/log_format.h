@@ -6,13 +6,13 @@
 
 enum { WK_SEGMENT_HEADER = 64, WK_RECORD_HEADER = 40 };
 
-/// What stands at the beginning of a segment file.
+/// What a segment file begins with.
 typedef struct wk_segment_header {
     wk_row_shape shape;
     uint64_t number;       // as in the file's name
     uint64_t sequence;     // of its first record
     uint64_t next_episode; // the id that the next begun episode gets
-    uint32_t chain;        // running checksum of the records before it
+    uint32_t running_crc;  // running checksum of the records before it
 } wk_segment_header;
 
 typedef enum wk_record_kind {
@@ -30,13 +30,13 @@ typedef struct wk_record {
     uint64_t episode;
     uint32_t first, count; // rows
     uint32_t ended;        // 1: the episode ends with these rows
-    uint32_t chain;        // running checksum, this record included
+    uint32_t running_crc;  // running checksum, this record included
 } wk_record;
 
 /// The payload of WK_RECORD_BEGIN.
 typedef struct wk_begin_payload {
     uint32_t slot;
-    int64_t space;
+    int64_t theta_index;
     double theta[WK_PARAMS_MAX];
 } wk_begin_payload;
 
@@ -44,12 +44,14 @@ void wk_segment_header_encode(const wk_segment_header *header, unsigned char *by
 /// NULL, or what is wrong with the bytes.
 const char *wk_segment_header_decode(const unsigned char *bytes, wk_segment_header *header);
 
-/// Encodes the header before its payload and fills in record->chain, continuing `chain`.
-void wk_record_encode(wk_record *record, uint32_t chain, const void *payload, unsigned char *bytes);
+/// Encodes the header before its payload and fills in record->running_crc, continuing
+/// `running_crc`.
+void wk_record_encode(wk_record *record, uint32_t running_crc, const void *payload,
+                      unsigned char *bytes);
 void wk_record_decode(const unsigned char *bytes, wk_record *record);
 /// The running checksum after a record.
-uint32_t wk_record_chain(uint32_t chain, const unsigned char *header, const void *payload,
-                         size_t size);
+uint32_t wk_record_crc(uint32_t running_crc, const unsigned char *header, const void *payload,
+                       size_t size);
 
 /// Bytes of a begin record's payload.
 size_t wk_begin_payload_bytes(const wk_row_shape *shape);

@@ -37,7 +37,7 @@ static wk_status apply_begin(reading *in, const wk_record *record, wk_error *err
     wk_begin_payload payload;
     wk_begin_payload_decode(&in->replay->shape, in->payload, &payload);
     int slot = payload.slot < INT32_MAX ? (int)payload.slot : -1;
-    wk_replay_episode episode = {record->episode, slot, 0, payload.space, payload.theta};
+    wk_replay_episode episode = {record->episode, slot, 0, payload.theta_index, payload.theta};
     WK_TRY(wk_replay_restore_begin(in->replay, &episode, err));
     return wk_log_index_begin(in->index, record->episode, in->index->end.segment, err);
 }
@@ -115,7 +115,8 @@ static wk_status read_record(reading *in, const wk_file_reader *file, uint64_t s
     if (record->size > left || record->size > wk_record_payload_max(&in->replay->shape))
         return WK_OK;
     WK_TRY(wk_file_reader_read(file, end->offset + sizeof header, in->payload, record->size, err));
-    *whole = record->chain == wk_record_chain(end->chain, header, in->payload, record->size);
+    *whole =
+        record->running_crc == wk_record_crc(end->running_crc, header, in->payload, record->size);
     return WK_OK;
 }
 
@@ -139,7 +140,7 @@ static wk_status read_records(reading *in, const wk_file_reader *file, uint64_t 
             return wk_fail_context(err, "'%s' at byte %llu", in->path,
                                    (unsigned long long)end->offset);
         end->sequence++;
-        end->chain = record.chain;
+        end->running_crc = record.running_crc;
         end->offset += WK_RECORD_HEADER + record.size;
     }
     return WK_OK;
@@ -165,12 +166,12 @@ static wk_status check_header(reading *in, const wk_segment_header *header, uint
     wk_replay_mark *end = &in->index->end;
     if (number == in->lowest && number > 0) {
         end->sequence = header->sequence;
-        end->chain = header->chain;
+        end->running_crc = header->running_crc;
         in->replay->next_id = header->next_episode;
     }
     in->first_episode = number == in->lowest ? header->next_episode : in->first_episode;
     if (header->number != number || header->sequence != end->sequence ||
-        header->chain != end->chain || header->next_episode != in->replay->next_id)
+        header->running_crc != end->running_crc || header->next_episode != in->replay->next_id)
         return wk_fail(err, WK_E_FORMAT, "'%s' does not continue the segment before it", in->path);
     return WK_OK;
 }
@@ -198,7 +199,7 @@ static wk_status read_header(reading *in, const wk_file_reader *file, uint64_t n
 static wk_status check_mark(const reading *in, wk_error *err)
 {
     const wk_replay_mark *end = &in->index->end, *mark = in->mark;
-    bool same = end->sequence == mark->sequence && end->chain == mark->chain;
+    bool same = end->sequence == mark->sequence && end->running_crc == mark->running_crc;
     if (same && in->replay->stats.rows == mark->rows) return WK_OK;
     if (same)
         return wk_fail(

@@ -18,7 +18,7 @@ typedef struct walk {
     uint64_t first;
     wk_segment_header header;
     uint64_t offset, sequence; // of the next record
-    uint32_t chain;
+    uint32_t running_crc;
     WK_ARRAY(walked) episodes; // by id
     unsigned char *payload;
     char path[WK_PATH_MAX];
@@ -75,13 +75,13 @@ static wk_status walk_record(walk *w, const wk_file_reader *file, uint64_t stop,
     if (w->payloads) {
         uint64_t at = w->offset + sizeof bytes;
         WK_TRY(wk_file_reader_read(file, at, w->payload, record.size, err));
-        if (record.chain != wk_record_chain(w->chain, bytes, w->payload, record.size))
+        if (record.running_crc != wk_record_crc(w->running_crc, bytes, w->payload, record.size))
             return damaged(w, err);
     }
     WK_TRY(note_record(w, &record, err));
     w->offset += sizeof bytes + record.size;
     w->sequence++;
-    w->chain = record.chain;
+    w->running_crc = record.running_crc;
     return WK_OK;
 }
 
@@ -97,9 +97,9 @@ static wk_status walk_header(walk *w, const wk_file_reader *file, uint64_t numbe
     if (fault) return wk_fail(err, WK_E_FORMAT, "'%s' is no replay log: %s", w->path, fault);
     if (number == w->first) {
         w->sequence = w->header.sequence;
-        w->chain = w->header.chain;
+        w->running_crc = w->header.running_crc;
     }
-    if (w->header.sequence == w->sequence && w->header.chain == w->chain) return WK_OK;
+    if (w->header.sequence == w->sequence && w->header.running_crc == w->running_crc) return WK_OK;
     return wk_fail(err, WK_E_FORMAT, "'%s' does not continue the segment before it", w->path);
 }
 
@@ -143,7 +143,7 @@ static wk_status check_end(const walk *w, wk_error *err)
         begun = begun && episode->begun;
         rows += episode->rows;
     }
-    if (w->sequence != w->mark->sequence || w->chain != w->mark->chain)
+    if (w->sequence != w->mark->sequence || w->running_crc != w->mark->running_crc)
         return wk_fail(err, WK_E_FORMAT, "'%s' is not the log that the checkpoint was made with",
                        w->path);
     if (begun && rows == w->mark->rows) return WK_OK;

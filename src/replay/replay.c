@@ -308,7 +308,7 @@ wk_status wk_replay_add_episode(wk_replay *replay, const wk_replay_episode *epis
     return WK_OK;
 }
 
-wk_status wk_replay_begin(wk_replay *replay, int slot, const double *theta, int64_t space,
+wk_status wk_replay_begin(wk_replay *replay, int slot, const double *theta, int64_t theta_index,
                           wk_error *err)
 {
     assert(slot >= 0 && slot < replay->config.slots);
@@ -319,7 +319,7 @@ wk_status wk_replay_begin(wk_replay *replay, int slot, const double *theta, int6
         if (!isfinite(theta[i]))
             return wk_fail(err, WK_E_INPUT, "replay: parameter %d of slot %d is not finite", i,
                            slot);
-    wk_replay_episode episode = {replay->next_id, slot, 0, space, theta};
+    wk_replay_episode episode = {replay->next_id, slot, 0, theta_index, theta};
     WK_TRY(fit_memory(replay, 1, 0, err));
     WK_TRY(wk_replay_add_episode(replay, &episode, err));
     wk_status status = WK_OK;
@@ -522,7 +522,7 @@ static wk_status add_row(wk_replay *replay, const wk_replay_row *row, wk_error *
     assert(row->slot >= 0 && row->slot < replay->config.slots);
     if (wk_replay_is_end(row)) return wk_replay_end(replay, row->slot, err);
     if ((row->flags & WK_IS_FIRST) && !replay->slots[row->slot].episode)
-        WK_TRY(wk_replay_begin(replay, row->slot, row->theta, row->space, err));
+        WK_TRY(wk_replay_begin(replay, row->slot, row->theta, row->theta_index, err));
     return append_row(replay, row, err);
 }
 

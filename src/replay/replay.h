@@ -36,8 +36,8 @@ wk_status wk_replay_create(const wk_replay_config *config, wk_replay **out, wk_e
 void wk_replay_destroy(wk_replay *replay);
 const wk_replay_config *wk_replay_settings(const wk_replay *replay);
 
-/// Episodes with this space, or one below, are stored and never drawn.
-enum { WK_REPLAY_WITHHELD = -2 };
+/// From this theta_index downwards an episode is held out: stored and never sampled.
+enum { WK_REPLAY_HELD_OUT = -2 };
 
 /// One observation with what led to it.
 typedef struct wk_replay_row {
@@ -49,10 +49,10 @@ typedef struct wk_replay_row {
     const float *rewards;    // [K], received on arriving
     const float *completion; // [K]; NULL: zeros
     uint8_t flags;           // WK_IS_* bits; WK_IS_FIRST on the first row and on no other
-    // Of the first row: θ [P] of the episode and its index in its wk_space, or -1. From
-    // WK_REPLAY_WITHHELD downwards: the episode is stored and never drawn.
+    // Of the first row: θ [P] of the episode and its index in its wk_space, or -1. At most
+    // WK_REPLAY_HELD_OUT: the episode is held out.
     const double *theta;
-    int64_t space;
+    int64_t theta_index;
 } wk_replay_row;
 
 /// Adds rows in their order, at most one for each slot: what a vector of environments shows after a
@@ -68,7 +68,7 @@ typedef struct wk_replay_episode {
     uint64_t id;         // counts from 0 in the order in which they begin
     int slot;            // where it runs; -1 when finished
     uint32_t rows;       // steps + 1
-    int64_t space;       // index of θ, or -1
+    int64_t theta_index; // of θ in its wk_space, or -1
     const double *theta; // [P]
 } wk_replay_episode;
 
@@ -81,17 +81,17 @@ void wk_replay_remove(wk_replay *replay, size_t i);
 
 /// Where sampling writes: time-major arrays of T steps of B sequences. NULL arrays are left out.
 typedef struct wk_replay_batch {
-    uint8_t *images;    // [T,B,64,64,3]
-    float *vectors;     // [T,B,V]
-    float *actions;     // [T,B,A], the action that led to the image
-    float *rewards;     // [T,B,K]
-    float *completion;  // [T,B,K]
-    uint8_t *flags;     // [T,B], WK_IS_* bits as stored
-    uint8_t *first;     // [T,B], 1 at t = 0, else 0: where the recurrent state starts from zero
-    uint64_t *episodes; // [B], id of the episode
-    uint32_t *starts;   // [B], row of the episode at t = 0
-    int64_t *spaces;    // [B], index of θ, or -1
-    double *theta;      // [B,P]
+    uint8_t *images;        // [T,B,64,64,3]
+    float *vectors;         // [T,B,V]
+    float *actions;         // [T,B,A], the action that led to the image
+    float *rewards;         // [T,B,K]
+    float *completion;      // [T,B,K]
+    uint8_t *flags;         // [T,B], WK_IS_* bits as stored
+    uint8_t *first;         // [T,B], 1 at t = 0, else 0: where the recurrent state starts from zero
+    uint64_t *episodes;     // [B], id of the episode
+    uint32_t *starts;       // [B], row of the episode at t = 0
+    int64_t *theta_indices; // [B], of θ in its wk_space, or -1
+    double *theta;          // [B,P]
 } wk_replay_batch;
 
 /// Draws B sequences of T consecutive rows: for each an episode, uniformly among those with at

@@ -39,8 +39,8 @@ typedef struct salvage {
     wk_salvage_config *config;
     WK_ARRAY(found) records;
     WK_ARRAY(episode) episodes; // by id
-    bool seeded;                // `chain` is that of the record before the next one
-    uint32_t chain;
+    bool seeded;                // `running_crc` is that of the record before the next one
+    uint32_t running_crc;
     // the new log
     wk_replay_mark end;
     uint64_t next_id;
@@ -87,18 +87,20 @@ static bool plausible(const salvage *s, const segment *in, uint64_t at, wk_recor
            record->episode < s->config->next_episode;
 }
 
-static uint32_t chain_at(const segment *in, uint64_t at, const wk_record *record, uint32_t chain)
+static uint32_t crc_at(const segment *in, uint64_t at, const wk_record *record,
+                       uint32_t running_crc)
 {
     const unsigned char *header = in->bytes + at;
-    return wk_record_chain(chain, header, header + WK_RECORD_HEADER, record->size);
+    return wk_record_crc(running_crc, header, header + WK_RECORD_HEADER, record->size);
 }
 
-// Whether what follows a record continues `chain`: a verified record, or the end of the segment.
-static bool continues(const salvage *s, const segment *in, uint64_t at, uint32_t chain)
+// Whether what follows a record continues `running_crc`: a verified record, or the end of the
+// segment.
+static bool continues(const salvage *s, const segment *in, uint64_t at, uint32_t running_crc)
 {
     wk_record next;
     if (at == in->stop) return true;
-    return plausible(s, in, at, &next) && chain_at(in, at, &next, chain) == next.chain;
+    return plausible(s, in, at, &next) && crc_at(in, at, &next, running_crc) == next.running_crc;
 }
 
 static wk_status accept(salvage *s, segment *in, uint64_t at, const wk_record *record,
@@ -114,7 +116,7 @@ static uint64_t search(const salvage *s, segment *in, uint64_t at)
     for (wk_record record; at < in->stop; at++) {
         if (!plausible(s, in, at, &record)) continue;
         if (++in->searched > SEARCH_MAX) break;
-        if (continues(s, in, at + WK_RECORD_HEADER + record.size, record.chain)) return at;
+        if (continues(s, in, at + WK_RECORD_HEADER + record.size, record.running_crc)) return at;
     }
     return in->stop;
 }
@@ -125,14 +127,14 @@ static wk_status take_record(salvage *s, segment *in, uint64_t *at, wk_error *er
     wk_record record;
     if (plausible(s, in, *at, &record)) {
         uint64_t after = *at + WK_RECORD_HEADER + record.size;
-        uint32_t chain = chain_at(in, *at, &record, s->chain);
-        bool whole = s->seeded && chain == record.chain;
+        uint32_t running_crc = crc_at(in, *at, &record, s->running_crc);
+        bool whole = s->seeded && running_crc == record.running_crc;
         // Damage of the stored checksum alone shows in the next record.
         bool sum_damaged =
-            s->seeded && !whole && after < in->stop && continues(s, in, after, chain);
+            s->seeded && !whole && after < in->stop && continues(s, in, after, running_crc);
         if (whole || sum_damaged) WK_TRY(accept(s, in, *at, &record, err));
-        if (whole || sum_damaged || continues(s, in, after, record.chain)) {
-            s->chain = sum_damaged ? chain : record.chain;
+        if (whole || sum_damaged || continues(s, in, after, record.running_crc)) {
+            s->running_crc = sum_damaged ? running_crc : record.running_crc;
             s->seeded = true;
             *at = after;
             return WK_OK;
@@ -154,7 +156,7 @@ static wk_status scan_bytes(salvage *s, segment *in, wk_error *err)
 {
     wk_segment_header header = {0}; // of segment 0, whatever is left of it, nothing lies before
     if (right_header(s, in, &header) || in->number == 0) {
-        s->chain = header.chain;
+        s->running_crc = header.running_crc;
         s->seeded = true;
     }
     for (uint64_t at = WK_SEGMENT_HEADER; at < in->stop;)
@@ -202,7 +204,7 @@ static const wk_salvage_slot *slot_of(const salvage *s, uint64_t id)
 }
 
 // Whether an episode's records are all there. `rows` counts those of its last state.
-static void judge(salvage *s, episode *e)
+static void check_episode(salvage *s, episode *e)
 {
     const found *records = s->records.items;
     uint64_t blocks = 0, open = 0;
@@ -236,7 +238,7 @@ static wk_status group_records(salvage *s, wk_error *err)
         while (i < count && items[i].record.episode == e.id)
             i++;
         e.end = i;
-        judge(s, &e);
+        check_episode(s, &e);
         if (!wk_array_push(&s->episodes, e)) return no_memory(err);
     }
     return WK_OK;
@@ -276,7 +278,7 @@ static wk_status begin_segment(salvage *s, uint64_t number, wk_error *err)
 {
     unsigned char bytes[WK_SEGMENT_HEADER];
     wk_segment_header header = {s->config->shape, number, s->end.sequence, s->next_id,
-                                s->end.chain};
+                                s->end.running_crc};
     WK_TRY(finish_segment(s, err));
     WK_TRY(wk_log_path(s->dir, number, s->path, err));
     WK_TRY(wk_log_open_file(s->dir, number, true, &s->fd, err));
@@ -292,12 +294,12 @@ static wk_status write_record(salvage *s, wk_record record, wk_error *err)
     if (s->end.offset >= s->config->segment_bytes)
         WK_TRY(begin_segment(s, s->end.segment + 1, err));
     record.sequence = s->end.sequence;
-    wk_record_encode(&record, s->end.chain, s->buffer + WK_RECORD_HEADER, s->buffer);
+    wk_record_encode(&record, s->end.running_crc, s->buffer + WK_RECORD_HEADER, s->buffer);
     size_t size = WK_RECORD_HEADER + record.size;
     WK_TRY(wk_fd_write(s->fd, s->path, s->end.offset, s->buffer, size, err));
     s->end.offset += size;
     s->end.sequence++;
-    s->end.chain = record.chain;
+    s->end.running_crc = record.running_crc;
     return WK_OK;
 }
 

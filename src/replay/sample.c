@@ -86,7 +86,7 @@ static void copy_labels(const sequences *job, size_t b)
     size_t P = (size_t)job->replay->shape.n_params;
     if (out->episodes) out->episodes[b] = info->id;
     if (out->starts) out->starts[b] = pick->start;
-    if (out->spaces) out->spaces[b] = info->space;
+    if (out->theta_indices) out->theta_indices[b] = info->theta_index;
     if (out->theta && P > 0) memcpy(out->theta + b * P, info->theta, P * sizeof(double));
 }
 
@@ -114,7 +114,7 @@ static void unpack_sequence(void *context, size_t b, int thread)
 
 static bool is_sampleable(const wk_replay *replay, const wk_replay_episode *episode, uint32_t T)
 {
-    return episode->rows >= T && episode->space > WK_REPLAY_WITHHELD &&
+    return episode->rows >= T && episode->theta_index > WK_REPLAY_HELD_OUT &&
            (episode->slot < 0 || !replay->config.complete);
 }
 

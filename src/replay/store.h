@@ -91,7 +91,7 @@ void wk_replay_restore_evict(wk_replay *replay, uint64_t id);
 
 /// Steps of appending: an episode begins in a slot without one; it ends without WK_IS_LAST (one
 /// that has no rows is dropped).
-wk_status wk_replay_begin(wk_replay *replay, int slot, const double *theta, int64_t space,
+wk_status wk_replay_begin(wk_replay *replay, int slot, const double *theta, int64_t theta_index,
                           wk_error *err);
 wk_status wk_replay_end(wk_replay *replay, int slot, wk_error *err);
 

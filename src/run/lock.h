@@ -26,12 +26,12 @@ wk_status wk_lock_take(const wk_dir *dir, wk_lock *lock, wk_error *err);
 wk_status wk_lock_take_within(const wk_dir *dir, double seconds, const wk_log *log, wk_lock *lock,
                               wk_error *err);
 enum { WK_LOCK_WAIT_SECONDS = 10 }; // unless the caller asks for another time
-/// Whether a process holds DIR/lock now. It looks for a moment as if this one had it.
+/// Whether a process holds DIR/lock now. For a moment this process appears to hold it.
 wk_status wk_lock_held(const wk_dir *dir, bool *held, wk_error *err);
-/// Whether that process of this machine has DIR/lock open, which those who hold it have. Ask before
-/// a process is signalled whose number stands in a file.
+/// Whether process `pid` of this machine has DIR/lock open, as every holder of the lock has. Check
+/// it before a signal is sent to a pid that was read from a file.
 bool wk_lock_is_open_in(const wk_dir *dir, long pid);
-/// Whether the file that is locked is still DIR/lock. Ask before everything that is saved.
+/// Whether the file that is locked is still DIR/lock. Check it before every save.
 wk_status wk_lock_check(const wk_lock *lock, wk_error *err);
 /// One that holds nothing is fine.
 void wk_lock_release(wk_lock *lock);

@@ -66,7 +66,7 @@ static wk_status not_finite(const relabel *r, const piece *p, uint32_t row, wk_e
 static wk_status compare(const relabel *r, const piece *p, uint32_t row, const float *rewards,
                          const float *completion, uint8_t flags, wk_error *err)
 {
-    const wk_domain *domain = r->run.stored;
+    const wk_domain *domain = r->run.replay_domain;
     size_t tasks = (size_t)domain->n_tasks;
     const struct {
         const char *what;
@@ -91,7 +91,7 @@ static wk_status compare(const relabel *r, const piece *p, uint32_t row, const f
 
 static wk_status simulate(const relabel *r, piece *p, wk_env *env, wk_error *err)
 {
-    const wk_domain *stored = r->run.stored;
+    const wk_domain *stored = r->run.replay_domain;
     float rewards[WK_TASKS_MAX], completion[WK_TASKS_MAX];
     uint8_t flags;
     const wk_frame frame = {.rewards = rewards, .completion = completion, .flags = &flags};
@@ -116,7 +116,7 @@ static wk_status ask_caller(const relabel *r, const piece *p, wk_error *err)
 {
     const wk_recorded_reward *recorded = r->config->recorded;
     const wk_recording *seen = &p->recording;
-    const wk_domain *stored = r->run.stored;
+    const wk_domain *stored = r->run.replay_domain;
     const wk_recorded_episode episode = {
         .domain = stored,
         .number = p->episode.id,
@@ -167,7 +167,7 @@ static void free_piece(piece *p)
 
 static wk_status fill_piece(relabel *r, size_t index, piece *p, wk_error *err)
 {
-    const wk_domain *stored = r->run.stored;
+    const wk_domain *stored = r->run.replay_domain;
     p->episode = wk_replay_at(r->replay, index);
     p->out = r->now.rewards + r->now.starts[index];
     size_t rows = p->episode.rows, tasks = (size_t)stored->n_tasks;
@@ -300,9 +300,9 @@ static wk_status open_run(relabel *r, wk_error *err)
     WK_TRY(wk_saved_run_open(c->directory, &options, &r->run, err));
     WK_TRY(c->recorded ? take_recorded(r, err) : load_reward(r, err));
     const wk_added_task added = {r->reward->name, r->reward};
-    WK_TRY(wk_relabelled_create(r->run.stored, &added, 1, &r->extended, err));
+    WK_TRY(wk_relabelled_create(r->run.replay_domain, &added, 1, &r->extended, err));
     snprintf(r->now.label.name, sizeof r->now.label.name, "%s", r->reward->name);
-    snprintf(r->now.label.domain, sizeof r->now.label.domain, "%s", r->run.stored->name);
+    snprintf(r->now.label.domain, sizeof r->now.label.domain, "%s", r->run.replay_domain->name);
     WK_TRY(wk_dir_open(NULL, c->directory, &r->dir, err));
     return wk_lock_take(r->dir, &r->lock, err);
 }
@@ -364,7 +364,7 @@ static wk_status run_all(relabel *r, wk_relabel_result *out, wk_error *err)
     WK_TRY(wk_leftovers_remove(r->dir, err));
     WK_TRY(open_old(r, err));
     WK_TRY(open_envs(r, err));
-    WK_TRY(wk_saved_run_data(&r->run, NULL, &r->replay, err));
+    WK_TRY(wk_saved_run_open_replay(&r->run, NULL, &r->replay, err));
     WK_TRY(plan(r, err));
     WK_TRY(simulate_all(r, out, err));
     WK_TRY(keep(r, err));

@@ -346,7 +346,7 @@ static wk_status rename_replaced(const repair *r, const wk_salvaged *made, wk_er
         wk_entry there;
         wk_log_name(number, name);
         WK_TRY(wk_dir_stat(r->replay, name, &there, NULL, err));
-        if (there == WK_ENTRY_FILE) WK_TRY(wk_log_keep(r->replay, number, false, err));
+        if (there == WK_ENTRY_FILE) WK_TRY(wk_log_keep_damaged(r->replay, number, false, err));
     }
     WK_TRY(wk_dir_sync(r->replay, err));
     for (size_t i = 0; i < r->steps.count; i++) {

@@ -7,7 +7,7 @@
 #include "base/dir.h"
 
 typedef enum wk_run_phase {
-    WK_RUN_PHASE_STOPPED, // begun, and nobody trains there
+    WK_RUN_PHASE_STOPPED, // begun, and no process trains there
     WK_RUN_PHASE_RUNNING,
     WK_RUN_PHASE_DONE,
 } wk_run_phase;
@@ -23,8 +23,8 @@ typedef struct wk_run_progress {
     uint64_t total, prefill; // agent steps
     int train_every;
     wk_run_moment now; // the last line of the log, or the newest checkpoint
-    // The newest checkpoint and the one before; made by an earlier process, their time is when the
-    // run went on.
+    // The newest checkpoint and the one before it. If an earlier process wrote the newest, its time
+    // is when this process resumed.
     wk_run_moment saved, older;
     double model_loss, mean_error; // of the last lines; NaN: not in them
 } wk_run_progress;
@@ -36,8 +36,8 @@ wk_status wk_run_progress_read(const char *directory, wk_run_progress *out, wk_e
 /// has total and prefill.
 wk_status wk_run_progress_read_in(const wk_dir *run, wk_run_progress *out, wk_error *err);
 
-/// Agent steps a second of learning between two moments, which steps of the prefill say nothing
-/// about; NaN where it is not known.
+/// Agent steps a second between two moments; NaN where that is not known, or the first of them lies
+/// in the prefill, which is faster than learning.
 double wk_run_rate(const wk_run_progress *progress, const wk_run_moment *before,
                    const wk_run_moment *after);
 /// As wk_run_rate, by the files alone: the log since the newest checkpoint, or the two newest

@@ -33,12 +33,12 @@ static wk_status open_world(wk_saved_run *run, const wk_saved_run_options *optio
 
 static wk_status open_rewards(wk_saved_run *run, const wk_saved_run_options *options, wk_error *err)
 {
-    run->stored = run->world.domain;
+    run->replay_domain = run->world.domain;
     if (options->own_tasks) return WK_OK;
-    WK_TRY(wk_run_rewards_open(run->directory, run->stored, options->plugins, options->log,
+    WK_TRY(wk_run_rewards_open(run->directory, run->replay_domain, options->plugins, options->log,
                                &run->code, &run->rewards, err));
-    run->world.domain = wk_run_rewards_domain(&run->rewards, run->stored);
-    if (wk_run_rewards_in_replay(&run->rewards)) run->stored = run->world.domain;
+    run->world.domain = wk_run_rewards_domain(&run->rewards, run->replay_domain);
+    if (wk_run_rewards_in_replay(&run->rewards)) run->replay_domain = run->world.domain;
     return WK_OK;
 }
 
@@ -68,13 +68,13 @@ static wk_status check_config(const wk_saved_run *run, wk_error *err)
 
 static wk_status open_checkpoint(wk_saved_run *run, wk_error *err)
 {
-    WK_TRY(find_checkpoint(run, &run->step, &run->at, err));
+    WK_TRY(find_checkpoint(run, &run->step, &run->summary, err));
     return wk_run_space_create(&run->config, &run->world, &run->space, err);
 }
 
 static wk_status open_curriculum(wk_saved_run *run, wk_error *err)
 {
-    const wk_domain *domain = run->stored;
+    const wk_domain *domain = run->replay_domain;
     WK_TRY(wk_run_curriculum_create(&run->config, &run->code, &run->record, domain, run->space,
                                     &run->curriculum, err));
     return wk_checkpoint_curriculum(run->directory, run->step, domain, run->curriculum, err);
@@ -101,7 +101,7 @@ static wk_status choose_policy(const wk_saved_run *run, bool alongside, const ch
 {
     uint64_t step;
     const char *directory = run->directory;
-    const wk_weights_set adapted = {.kind = WK_WEIGHTS_ADAPTED};
+    const wk_weights_source adapted = {.kind = WK_WEIGHTS_ADAPTED};
     if (wk_weights_find(directory, adapted, WK_STEP_LAST, &step, NULL) == WK_OK)
         *policy = WK_POLICY_ADAPTED;
     else if (alongside)
@@ -189,9 +189,9 @@ wk_status wk_saved_run_load(wk_saved_run *run, const wk_weights_choice *choice, 
     w->kind = choice->kind;
     // Only fine-tuned weights are of one task.
     const char *task = choice->kind == WK_WEIGHTS_FINETUNED ? choice->task : NULL;
-    const wk_weights_set set = {choice->kind, task, choice->name};
-    WK_TRY(wk_weights_find(run->directory, set, choice->step, &w->step, err));
-    wk_weights_path(run->directory, set, w->step, w->path);
+    const wk_weights_source source = {choice->kind, task, choice->name};
+    WK_TRY(wk_weights_find(run->directory, source, choice->step, &w->step, err));
+    wk_weights_path(run->directory, source, w->step, w->path);
     WK_TRY(choose_tasks(run, choice, w, err));
     WK_TRY(open_device(choice, w, err));
     WK_TRY(wk_run_config_learner(&w->config, run->world.domain, &learner, err));
@@ -224,12 +224,13 @@ wk_status wk_saved_run_policy(const wk_saved_run *run, int task, int *policy, wk
                    run->world.domain->tasks[task].name, w->config.tasks);
 }
 
-wk_status wk_saved_run_data(const wk_saved_run *run, wk_pool *pool, wk_replay **out, wk_error *err)
+wk_status wk_saved_run_open_replay(const wk_saved_run *run, wk_pool *pool, wk_replay **out,
+                                   wk_error *err)
 {
     uint64_t step;
     wk_checkpoint_summary newest;
     WK_TRY(find_checkpoint(run, &step, &newest, err));
-    wk_replay_config sizes = wk_run_config_replay(&run->config, run->stored);
+    wk_replay_config sizes = wk_run_config_replay(&run->config, run->replay_domain);
     sizes.pool = pool;
     WK_TRY(wk_replay_create(&sizes, out, err));
     char path[WK_PATH_MAX];

@@ -66,11 +66,11 @@ typedef struct wk_saved_run {
     wk_run_plugins code;
     wk_plugin_record record;
     wk_run_world world;
-    const wk_domain *stored; // the domain with the tasks that the replay has: world.domain may have
-                             // rewards that were added later after them
-    wk_run_rewards rewards;  // those
-    uint64_t step;           // of the newest checkpoint
-    wk_checkpoint_summary at; // its summary
+    const wk_domain *replay_domain; // with the tasks that the replay has: world.domain may have
+                                    // rewards that were added later after them
+    wk_run_rewards rewards;         // those
+    uint64_t step;                  // of the newest checkpoint
+    wk_checkpoint_summary summary;  // of it
     wk_space *space;
     wk_curriculum *curriculum;
     wk_saved_weights weights;
@@ -97,6 +97,7 @@ wk_status wk_saved_run_policy(const wk_saved_run *run, int task, int *policy, wk
 
 /// Rebuilds the replay of a run whose world is open, as of its newest checkpoint now. `pool` is
 /// borrowed for sampling.
-wk_status wk_saved_run_data(const wk_saved_run *run, wk_pool *pool, wk_replay **out, wk_error *err);
+wk_status wk_saved_run_open_replay(const wk_saved_run *run, wk_pool *pool, wk_replay **out,
+                                   wk_error *err);
 
 #endif

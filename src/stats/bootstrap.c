@@ -189,9 +189,9 @@ wk_status wk_stats_improvement_bootstrap(const wk_scores *x, const wk_scores *y,
     return compare(x, y, config, NULL, out, err);
 }
 
-wk_status wk_improvement_bootstrap_kept(const wk_scores *x, const wk_scores *y,
-                                        const wk_bootstrap_config *config, wk_resamples *resamples,
-                                        wk_estimate *out, wk_error *err)
+wk_status wk_improvement_bootstrap_cached(const wk_scores *x, const wk_scores *y,
+                                          const wk_bootstrap_config *config,
+                                          wk_resamples *resamples, wk_estimate *out, wk_error *err)
 {
     return compare(x, y, config, resamples, out, err);
 }

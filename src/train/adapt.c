@@ -6,7 +6,7 @@
 #include "config/yaml.h"
 #include "run/leftovers.h"
 #include "run/saved_run.h"
-#include "train/samples.h"
+#include "train/batch_buffer.h"
 #include "train/training_metrics.h"
 #include <inttypes.h>
 #include <math.h>
@@ -115,11 +115,11 @@ typedef struct adapt {
     char folder[WK_PATH_MAX]; // RUN/adapt/step-...
     adapt_settings settings;
     wk_replay *replay;
-    wk_samples samples;
+    wk_batch_buffer buffer;
     wk_reward_table added[WK_TASKS_MAX]; // of tasks that were added to the run later
     wk_metrics_mark mark;                // of the checkpoint
     wk_task_metrics last;
-    wk_faults faults;
+    wk_nonfinite_updates nonfinite;
     uint64_t done;             // updates
     uint64_t done_in_weights;  // those that weights.safetensors has
     double sampling, learning; // seconds
@@ -145,7 +145,7 @@ static void name_rewards(const wk_saved_run *run, adapt_settings *settings)
 {
     size_t used = 0;
     for (int k = 0; k < run->weights.n_tasks; k++) {
-        int added = run->weights.tasks[k] - run->stored->n_tasks;
+        int added = run->weights.tasks[k] - run->replay_domain->n_tasks;
         if (added < 0) continue;
         used += (size_t)snprintf(settings->rewards + used, sizeof settings->rewards - used, "%s%s",
                                  used ? "," : "", run->rewards.items[added].label.file.sha256);
@@ -179,7 +179,7 @@ static wk_status open_run(adapt *a, wk_error *err)
 static wk_status take_folder(adapt *a, wk_error *err)
 {
     wk_weights_path(a->config->directory,
-                    (wk_weights_set){.kind = WK_WEIGHTS_ADAPTED, .name = a->config->name},
+                    (wk_weights_source){.kind = WK_WEIGHTS_ADAPTED, .name = a->config->name},
                     a->run.weights.step, a->folder);
     *strrchr(a->folder, '/') = 0;
     return wk_long_run_open(&a->loop, a->folder, err);
@@ -228,7 +228,7 @@ static wk_status resume(adapt *a, wk_error *err)
 }
 
 // What an adaptation writes comes after adapt.yaml: without that, it is not one's own.
-static wk_status refuse_strangers(const adapt *a, wk_error *err)
+static wk_status refuse_foreign_files(const adapt *a, wk_error *err)
 {
     const char *const names[] = {CHECKPOINT, WEIGHTS, WK_METRICS_JSONL};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -246,10 +246,10 @@ static wk_status refuse_strangers(const adapt *a, wk_error *err)
 
 // An existing adaptation resumes only with the same settings. With `known`, its data cutoff is
 // reused.
-static wk_status recall(adapt *a, bool *known, wk_error *err)
+static wk_status resume_settings(adapt *a, bool *known, wk_error *err)
 {
     WK_TRY(wk_file_exists_in(a->loop.dir, SETTINGS, known, err));
-    if (!*known) return refuse_strangers(a, err);
+    if (!*known) return refuse_foreign_files(a, err);
     adapt_settings before;
     WK_TRY(read_settings(a->loop.dir, &before, err));
     wk_status status = check_resumable(&before, &a->settings, err);
@@ -295,7 +295,7 @@ static wk_status check_data(adapt *a, bool known, bool later, wk_error *err)
 static wk_status open_added(adapt *a, wk_error *err)
 {
     const wk_saved_weights *w = &a->run.weights;
-    int stored = a->run.stored->n_tasks;
+    int stored = a->run.replay_domain->n_tasks;
     for (int k = 0; k < w->n_tasks; k++) {
         if (w->tasks[k] < stored) continue;
         int added = w->tasks[k] - stored;
@@ -303,7 +303,7 @@ static wk_status open_added(adapt *a, wk_error *err)
                                     a->run.world.domain->tasks[w->tasks[k]].name, &a->added[added],
                                     err));
         WK_TRY(wk_run_reward_covers(a->config->directory, &a->added[added], a->replay, err));
-        a->samples.added[added] = &a->added[added];
+        a->buffer.added[added] = &a->added[added];
     }
     return WK_OK;
 }
@@ -311,7 +311,7 @@ static wk_status open_added(adapt *a, wk_error *err)
 static wk_status open_data(adapt *a, bool known, wk_error *err)
 {
     wk_saved_weights *w = &a->run.weights;
-    WK_TRY(wk_saved_run_data(&a->run, w->pool, &a->replay, err));
+    WK_TRY(wk_saved_run_open_replay(&a->run, w->pool, &a->replay, err));
     wk_data_cutoff now = wk_data_cutoff_now(a->replay), *wanted = &a->settings.cutoff;
     if (!known && a->config->all_data) *wanted = now;
     if (!known && !a->config->all_data) WK_TRY(wk_weights_data_cutoff(w->path, wanted, err));
@@ -326,7 +326,7 @@ static wk_status open_data(adapt *a, bool known, wk_error *err)
     wk_data_cutoff_apply(a->replay, wanted);
     WK_TRY(check_data(a, known, later, err));
     a->settings.rows = wk_replay_get_stats(a->replay).rows;
-    WK_TRY(wk_samples_create(&w->config, a->run.world.domain, w->backend, &a->samples, err));
+    WK_TRY(wk_batch_buffer_create(&w->config, a->run.world.domain, w->backend, &a->buffer, err));
     return open_added(a, err);
 }
 
@@ -345,7 +345,7 @@ static wk_status open_parts(adapt *a, wk_error *err)
     WK_TRY(open_run(a, err));
     WK_TRY(take_folder(a, err));
     if (!a->config->restart) {
-        WK_TRY(recall(a, &known, err));
+        WK_TRY(resume_settings(a, &known, err));
         WK_TRY(resume(a, err));
     }
     WK_TRY(find_work(a, err));
@@ -375,7 +375,7 @@ static wk_status open_files(adapt *a, wk_error *err)
 
 static void close_parts(adapt *a)
 {
-    wk_samples_free(&a->samples);
+    wk_batch_buffer_free(&a->buffer);
     for (int i = 0; i < WK_TASKS_MAX; i++)
         wk_reward_table_free(&a->added[i]);
     wk_replay_destroy(a->replay);
@@ -425,11 +425,11 @@ static wk_status update(adapt *a, wk_error *err)
 {
     wk_saved_weights *w = &a->run.weights;
     double began = wk_clock_seconds();
-    WK_TRY(wk_samples_draw(&a->samples, a->replay, NULL, a->settings.seed, a->done, err));
-    wk_samples_choose(&a->samples, w->tasks, w->n_tasks);
+    WK_TRY(wk_batch_buffer_draw(&a->buffer, a->replay, NULL, a->settings.seed, a->done, err));
+    wk_batch_buffer_choose_tasks(&a->buffer, w->tasks, w->n_tasks);
     a->sampling += wk_clock_seconds() - began;
     began = wk_clock_seconds();
-    wk_learner_batch batch = wk_samples_view(&a->samples);
+    wk_learner_batch batch = wk_batch_buffer_view(&a->buffer);
     WK_TRY(wk_learner_observe(w->learner, &batch, err));
     WK_TRY(wk_learner_update_tasks(w->learner, &batch, &a->last, err));
     a->done++;
@@ -443,9 +443,10 @@ static wk_status step(void *context, wk_error *err)
     adapt *a = context;
     WK_TRY(update(a, err));
     if (!a->loop.metrics) WK_TRY(open_files(a, err));
-    wk_faults_clear(&a->faults);
-    wk_faults_add(&a->faults, wk_task_metrics_nonfinite(&a->last, a->run.weights.n_tasks));
-    return wk_long_run_watch(&a->loop, &a->faults, "the step is skipped", "", err);
+    wk_nonfinite_updates_clear(&a->nonfinite);
+    wk_nonfinite_updates_add(&a->nonfinite,
+                             wk_task_metrics_nonfinite(&a->last, a->run.weights.n_tasks));
+    return wk_long_run_check_updates(&a->loop, &a->nonfinite, "the step is skipped", "", err);
 }
 
 static wk_status record(void *context, wk_error *err)
@@ -509,7 +510,7 @@ static wk_status adapt_snapshot(const wk_adapt_config *config, const wk_run_cont
     wk_status status = open_parts(a, err);
     if (status == WK_OK && a->unfinished) {
         announce(a);
-        status = wk_long_run_go(&a->loop, end, err);
+        status = wk_long_run_loop(&a->loop, end, err);
         if (status == WK_OK)
             wk_log_line(&control->log, WK_LOG_INFO, "%s in %s",
                         *end == WK_RUN_FINISHED ? "policies" : "unfinished policies", a->folder);
@@ -557,7 +558,7 @@ wk_status wk_adapt(const wk_adapt_config *config, const wk_run_control *control,
     if (config->snapshot != WK_ADAPT_ALL)
         return adapt_snapshot(config, control, end, &no_data, err);
     wk_steps steps = {0};
-    const wk_weights_set snapshots = {.kind = WK_WEIGHTS_SNAPSHOT};
+    const wk_weights_source snapshots = {.kind = WK_WEIGHTS_SNAPSHOT};
     wk_status status = wk_weights_steps(config->directory, snapshots, &steps, err);
     if (status == WK_OK && steps.count > 0) {
         status = adapt_all(config, &steps, control, end, err);

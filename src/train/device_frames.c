@@ -14,7 +14,7 @@ enum {
     SLAB_MAX = 1024,        // blocks: 200 MB
     SLABS = 64,             // that a full store has at least, so that a small one grows finely
     HALF = 32,              // rows uploaded from one half of the pinned staging buffer
-    WAVE = 64,              // blocks that are unpacked in parallel
+    CHUNK = 64,             // blocks that are unpacked in parallel
     SPARE = 32,             // one extra row in so many for the unused ends of blocks
     FRAME = WK_IMAGE_BYTES, // bytes
     BLOCK = ROWS * WK_IMAGE_BYTES,
@@ -174,16 +174,16 @@ void wk_device_frames_locate(const wk_device_frames *r, const uint64_t *episodes
     }
 }
 
-// Blocks of the store on their way to the device, one wave at a time.
-typedef struct wave {
-    wk_replay_range ranges[WAVE];
-    place places[WAVE];
+// Blocks of the store on their way to the device, one chunk at a time.
+typedef struct chunk {
+    wk_replay_range ranges[CHUNK];
+    place places[CHUNK];
     size_t count;
-    uint8_t *images[2]; // of WAVE blocks each, on the host
+    uint8_t *images[2]; // of CHUNK blocks each, on the host
     int half;
-} wave;
+} chunk;
 
-static wk_status send_wave(wk_device_frames *r, wave *w, wk_error *err)
+static wk_status send_chunk(wk_device_frames *r, chunk *w, wk_error *err)
 {
     WK_TRY(wk_event_wait(r->sent[w->half], err));
     for (size_t i = 0; i < w->count; i++)
@@ -198,7 +198,7 @@ static wk_status send_wave(wk_device_frames *r, wave *w, wk_error *err)
     return WK_OK;
 }
 
-static wk_status bring_episode(wk_device_frames *r, size_t number, wave *w, wk_error *err)
+static wk_status upload_episode(wk_device_frames *r, size_t number, chunk *w, wk_error *err)
 {
     wk_replay_episode info = wk_replay_at(r->replay, number);
     stored *episode;
@@ -209,26 +209,26 @@ static wk_status bring_episode(wk_device_frames *r, size_t number, wave *w, wk_e
         WK_TRY(take_block(r, episode, err));
         w->ranges[w->count] = (wk_replay_range){number, row, rows, NULL};
         w->places[w->count++] = place_of(r, episode, row);
-        if (w->count == WAVE) WK_TRY(send_wave(r, w, err));
+        if (w->count == CHUNK) WK_TRY(send_chunk(r, w, err));
     }
     return WK_OK;
 }
 
-static wk_status bring_all(wk_device_frames *r, wave *w, wk_error *err)
+static wk_status upload_episodes(wk_device_frames *r, chunk *w, wk_error *err)
 {
     for (int i = 0; i < 2; i++)
-        WK_TRY(wk_pinned_create(r->backend, (size_t)WAVE * BLOCK, (void **)&w->images[i], err));
+        WK_TRY(wk_pinned_create(r->backend, (size_t)CHUNK * BLOCK, (void **)&w->images[i], err));
     for (size_t i = 0; i < wk_replay_count(r->replay); i++)
-        WK_TRY(bring_episode(r, i, w, err));
-    return send_wave(r, w, err);
+        WK_TRY(upload_episode(r, i, w, err));
+    return send_chunk(r, w, err);
 }
 
-static wk_status bring(wk_device_frames *r, wk_error *err)
+static wk_status upload_store(wk_device_frames *r, wk_error *err)
 {
     if (wk_replay_count(r->replay) == 0) return WK_OK;
-    wave *w = calloc(1, sizeof *w);
+    chunk *w = calloc(1, sizeof *w);
     if (!w) return wk_fail(err, WK_E_MEMORY, "no memory to copy frames to the device");
-    wk_status status = bring_all(r, w, err);
+    wk_status status = upload_episodes(r, w, err);
     wk_error ignored = {0};
     wk_status drained = wk_queue_drain(r->transfers, status == WK_OK ? err : &ignored);
     for (int i = 0; i < 2; i++)
@@ -243,7 +243,7 @@ static wk_status build(wk_device_frames *r, wk_error *err)
     for (int i = 0; i < 2; i++)
         WK_TRY(wk_event_create(backend, &r->sent[i], err));
     WK_TRY(wk_pinned_create(backend, (size_t)2 * HALF * FRAME, (void **)&r->waiting, err));
-    WK_TRY(bring(r, err));
+    WK_TRY(upload_store(r, err));
     r->watcher = (wk_replay_watcher){r, added, dropped};
     wk_replay_watch(r->replay, &r->watcher);
     return WK_OK;

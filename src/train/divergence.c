@@ -17,12 +17,12 @@ static int limit(int environments)
     return several > IN_A_ROW_MIN ? several : IN_A_ROW_MIN;
 }
 
-static void watch_divergence(wk_divergence *watch, const wk_episode_end *end, const wk_log *log)
+static void count_diverged(wk_divergence *divergence, const wk_episode_end *end, const wk_log *log)
 {
-    watch->diverged_in_a_row = end->diverged ? watch->diverged_in_a_row + 1 : 0;
-    watch->empty_in_a_row = end->steps == 0 ? watch->empty_in_a_row + 1 : 0;
-    if (!end->diverged || watch->warned) return;
-    watch->warned = true;
+    divergence->diverged_in_a_row = end->diverged ? divergence->diverged_in_a_row + 1 : 0;
+    divergence->empty_in_a_row = end->steps == 0 ? divergence->empty_in_a_row + 1 : 0;
+    if (!end->diverged || divergence->warned) return;
+    divergence->warned = true;
     wk_log_line(log, WK_LOG_WARN,
                 "episode %" PRIu64
                 " diverged after %d agent steps and ends there; further ones are "
@@ -30,43 +30,43 @@ static void watch_divergence(wk_divergence *watch, const wk_episode_end *end, co
                 end->episode, end->steps);
 }
 
-static void watch_length(wk_divergence *watch, const wk_episode_end *end, int length,
-                         const wk_log *log)
+static void count_short(wk_divergence *divergence, const wk_episode_end *end, int length,
+                        const wk_log *log)
 {
     int rows = end->steps + 1;
     bool too_short = rows < length && !end->diverged;
-    watch->short_in_a_row = too_short ? watch->short_in_a_row + 1 : 0;
+    divergence->short_in_a_row = too_short ? divergence->short_in_a_row + 1 : 0;
     if (!too_short) return;
-    if (rows > watch->longest) watch->longest = rows;
-    if (watch->warned_short) return;
-    watch->warned_short = true;
+    if (rows > divergence->longest) divergence->longest = rows;
+    if (divergence->warned_short) return;
+    divergence->warned_short = true;
     wk_log_line(log, WK_LOG_WARN,
                 "episode %" PRIu64 " has %d rows, fewer than a sequence of %d, and trains nothing; "
                 "with a smaller length it would",
                 end->episode, rows, length);
 }
 
-wk_status wk_divergence_watch(wk_divergence *watch, const wk_run_config *config,
+wk_status wk_divergence_check(wk_divergence *divergence, const wk_run_config *config,
                               const wk_iteration *done, const wk_log *log, wk_error *err)
 {
     for (int i = 0; i < done->n_ended; i++) {
-        watch_divergence(watch, &done->ended[i], log);
-        watch_length(watch, &done->ended[i], config->length, log);
+        count_diverged(divergence, &done->ended[i], log);
+        count_short(divergence, &done->ended[i], config->length, log);
     }
     int many = limit(config->env_count);
-    if (watch->diverged_in_a_row >= many)
+    if (divergence->diverged_in_a_row >= many)
         return wk_fail(err, WK_E_DIVERGED, "the last %d episodes all diverged: %s",
-                       watch->diverged_in_a_row, ADVICE);
-    if (watch->empty_in_a_row >= many)
+                       divergence->diverged_in_a_row, ADVICE);
+    if (divergence->empty_in_a_row >= many)
         return wk_fail(err, WK_E_DIVERGED,
                        "the last %d episodes all ended at their reset, so no step is made; see "
                        "what 'waker envs check' says about the domain",
-                       watch->empty_in_a_row);
-    if (watch->short_in_a_row >= many)
+                       divergence->empty_in_a_row);
+    if (divergence->short_in_a_row >= many)
         return wk_fail(err, WK_E_INPUT,
                        "the last %d episodes were all shorter than a sequence of %d rows, so "
                        "nothing is learned from them; set length to %d or less",
-                       watch->short_in_a_row, config->length, watch->longest);
+                       divergence->short_in_a_row, config->length, divergence->longest);
     return WK_OK;
 }
 

@@ -28,46 +28,46 @@ uint64_t wk_evaluation_seed(const wk_run_config *config, uint64_t step)
 }
 
 // Logs eval_TASK_CASE/eval_TASK_CASE_NAME; the name may be a statistic of something.
-static void note(wk_metrics *metrics, const char *group, const char *name, const char *of,
-                 double value)
+static void log_scalar(wk_metrics *metrics, const char *prefix, const char *name, const char *of,
+                       double value)
 {
     char key[512];
-    snprintf(key, sizeof key, "%s/%s_%s%s%s", group, group, name, *of ? "_" : "", of);
+    snprintf(key, sizeof key, "%s/%s_%s%s%s", prefix, prefix, name, *of ? "_" : "", of);
     wk_metrics_scalar(metrics, key, value);
 }
 
-static void log_score(wk_metrics *metrics, const char *group, const char *what, const wk_score *s)
+static void log_score(wk_metrics *metrics, const char *prefix, const char *what, const wk_score *s)
 {
-    note(metrics, group, "mean", what, s->mean);
-    note(metrics, group, "max", what, s->max);
-    note(metrics, group, "min", what, s->min);
-    note(metrics, group, "std", what, s->sd);
+    log_scalar(metrics, prefix, "mean", what, s->mean);
+    log_scalar(metrics, prefix, "max", what, s->max);
+    log_scalar(metrics, prefix, "min", what, s->min);
+    log_scalar(metrics, prefix, "std", what, s->sd);
 }
 
 static void log_case(wk_metrics *metrics, const wk_domain *domain, int number,
                      const wk_case_result *c)
 {
     const wk_task *task = &domain->tasks[number];
-    char group[128];
-    bool trained_in = strcmp(c->set.name, WK_EVAL_TRAIN) == 0;
-    snprintf(group, sizeof group, "eval_%.50s_%s%.50s", task->name,
-             !c->set.set  ? "uniform"
-             : trained_in ? ""
-                          : "OOD_",
-             c->set.set ? c->set.name : "");
-    log_score(metrics, group, "return", &c->returned);
-    note(metrics, group, "cvar_0.1", "return", c->returned.cvar[WK_SCORE_TENTH]);
-    log_score(metrics, group, "length", &c->length);
-    note(metrics, group, "diverged", "episodes", c->diverged);
+    char prefix[128];
+    bool trained_in = strcmp(c->eval_case.name, WK_EVAL_TRAIN) == 0;
+    snprintf(prefix, sizeof prefix, "eval_%.50s_%s%.50s", task->name,
+             !c->eval_case.thetas ? "uniform"
+             : trained_in         ? ""
+                                  : "OOD_",
+             c->eval_case.thetas ? c->eval_case.name : "");
+    log_score(metrics, prefix, "return", &c->return_score);
+    log_scalar(metrics, prefix, "cvar_0.1", "return", c->return_score.cvar[WK_SCORE_TENTH]);
+    log_score(metrics, prefix, "length", &c->length_score);
+    log_scalar(metrics, prefix, "diverged", "episodes", c->diverged);
     for (int m = 0; m < WK_CASE_METRICS; m++)
-        note(metrics, group, wk_case_metrics[m].name, "",
-             wk_case_metric_mean(c, &wk_case_metrics[m]));
+        log_scalar(metrics, prefix, wk_case_metrics[m].name, "",
+                   wk_case_metric_mean(c, &wk_case_metrics[m]));
     for (int k = 0; k < domain->n_indicators; k++)
         if (!isnan(c->indicators[k]))
-            note(metrics, group, "mean", domain->indicators[k].name, c->indicators[k]);
+            log_scalar(metrics, prefix, "mean", domain->indicators[k].name, c->indicators[k]);
     if (!task->has_completion) return;
-    log_score(metrics, group, "completion", &c->completed);
-    note(metrics, group, "cvar_0.1", "completion", c->completed.cvar[WK_SCORE_TENTH]);
+    log_score(metrics, prefix, "completion", &c->completion_score);
+    log_scalar(metrics, prefix, "cvar_0.1", "completion", c->completion_score.cvar[WK_SCORE_TENTH]);
 }
 
 // One running evaluation.
@@ -84,20 +84,19 @@ static bool stopped(const evaluation *e)
     return e->stop && *e->stop;
 }
 
-static wk_status watch(void *context, const wk_eval_row *row, wk_error *err)
+static wk_status add_row(void *context, const wk_eval_row *row, wk_error *err)
 {
     evaluation *e = context;
     if (stopped(e)) return wk_fail(err, WK_E_INPUT, "stopped");
     return e->clips ? wk_eval_clips_add_row(e->clips, row, err) : WK_OK;
 }
 
-static wk_status evaluate_task(evaluation *e, const wk_eval_player *player, int policy,
-                               wk_error *err)
+static wk_status evaluate_task(evaluation *e, const wk_eval_setup *setup, int policy, wk_error *err)
 {
     int task;
     const char *name = wk_trainer_task_name(e->trainer, policy);
     WK_TRY(wk_domain_task(e->result.origin.domain, name, &task, err));
-    WK_TRY(wk_eval_result_add(&e->result, player, task, policy, err));
+    WK_TRY(wk_eval_result_add(&e->result, setup, task, policy, err));
     return e->clips ? wk_eval_clips_log(e->clips, name, e->metrics, err) : WK_OK;
 }
 
@@ -112,15 +111,15 @@ static wk_status evaluate(evaluation *e, const wk_log *log, const wk_dir *direct
     bool has_images = !domain->observation.no_image;
     if (config->log_tensorboard && config->log_images_every > 0 && has_images)
         WK_TRY(wk_eval_clips_create(learner, domain, config->length, &e->clips, err));
-    wk_eval_player player = {.options = options,
-                             .learner = learner,
-                             .cases = "",
-                             .threads = config->env_threads,
-                             .log = log,
-                             .watch = watch,
-                             .context = e};
+    wk_eval_setup setup = {.options = options,
+                           .learner = learner,
+                           .case_names = "",
+                           .threads = config->env_threads,
+                           .log = log,
+                           .on_row = add_row,
+                           .context = e};
     for (int k = 0; k < wk_learner_get_config(learner)->tasks; k++)
-        WK_TRY(evaluate_task(e, &player, k, err));
+        WK_TRY(evaluate_task(e, &setup, k, err));
     return wk_eval_result_write_in(&e->result, directory, err);
 }
 
@@ -139,7 +138,7 @@ static double mean_score(const wk_eval_result *result)
     for (int i = 0; i < result->n_tasks; i++) {
         const wk_case_result *first = &result->tasks[i].cases[0];
         bool completes = result->origin.domain->tasks[result->tasks[i].task].has_completion;
-        sum += completes ? first->completed.mean : first->returned.mean;
+        sum += completes ? first->completion_score.mean : first->return_score.mean;
     }
     return result->n_tasks ? sum / result->n_tasks : NAN;
 }

@@ -35,11 +35,11 @@ static int place_of(const char *task, const char *list)
 }
 
 // Looks for the task's policy among weights of one origin.
-static wk_status look_among(finetune *f, wk_weights_set set, wk_error *err)
+static wk_status find_weights(finetune *f, wk_weights_source source, wk_error *err)
 {
     const wk_finetune_config *c = f->config;
-    WK_TRY(wk_weights_find(c->directory, set, c->snapshot, &f->step, err));
-    wk_weights_path(c->directory, set, f->step, f->source);
+    WK_TRY(wk_weights_find(c->directory, source, c->snapshot, &f->step, err));
+    wk_weights_path(c->directory, source, f->step, f->source);
     WK_TRY(wk_weights_tasks(f->source, f->tasks, err));
     f->member = place_of(c->task, f->tasks);
     if (f->member >= 0) return WK_OK;
@@ -60,17 +60,17 @@ static wk_status find_task(finetune *f, wk_error *err)
             "'%s' is itself a fine-tuning for a task that was added to its run; fine-tune "
             "that run with more --steps, or another --name",
             f->config->directory);
-    f->domain = run->stored;
-    if (task < run->stored->n_tasks) return WK_OK;
+    f->domain = run->replay_domain;
+    if (task < run->replay_domain->n_tasks) return WK_OK;
     WK_TRY(wk_saved_run_playable(run, task, err));
-    f->reward = &run->rewards.items[task - run->stored->n_tasks];
+    f->reward = &run->rewards.items[task - run->replay_domain->n_tasks];
     if (f->reward->changed)
         return wk_fail(err, WK_E_INPUT,
                        "the rewards of '%s' in '%s' were computed by other code than this; compute "
                        "them anew ('waker relabel --restart') and adapt again",
                        f->config->task, f->config->directory);
     const wk_added_task added = {f->config->task, f->reward->code};
-    WK_TRY(wk_relabelled_create(run->stored, &added, 1, &f->extended, err));
+    WK_TRY(wk_relabelled_create(run->replay_domain, &added, 1, &f->extended, err));
     f->domain = f->run.code.relabelled = wk_relabelled_domain(f->extended);
     return WK_OK;
 }
@@ -78,14 +78,14 @@ static wk_status find_task(finetune *f, wk_error *err)
 static wk_status find_policy(finetune *f, wk_error *err)
 {
     wk_error adapted = {0}, other = {0};
-    wk_weights_set set = {.kind = WK_WEIGHTS_ADAPTED, .name = f->config->name};
-    wk_status status = look_among(f, set, set.name ? &other : &adapted);
-    if (status == WK_E_NOT_FOUND && set.name) {
-        set.name = NULL;
-        status = look_among(f, set, &adapted);
+    wk_weights_source source = {.kind = WK_WEIGHTS_ADAPTED, .name = f->config->name};
+    wk_status status = find_weights(f, source, source.name ? &other : &adapted);
+    if (status == WK_E_NOT_FOUND && source.name) {
+        source.name = NULL;
+        status = find_weights(f, source, &adapted);
     }
-    set.kind = WK_WEIGHTS_SNAPSHOT;
-    if (status == WK_E_NOT_FOUND) status = look_among(f, set, &other);
+    source.kind = WK_WEIGHTS_SNAPSHOT;
+    if (status == WK_E_NOT_FOUND) status = find_weights(f, source, &other);
     if (status == WK_OK) return WK_OK;
     return wk_fail(err, status, "there is no policy to begin with: %s", adapted.message);
 }
@@ -163,7 +163,7 @@ static wk_status copy_episode(wk_replay *from, size_t i, wk_replay *to, rows *r,
                                    .completion = completion,
                                    .flags = r->flags[at],
                                    .theta = episode.theta,
-                                   .space = episode.space};
+                                   .theta_index = episode.theta_index};
         WK_TRY(wk_replay_append(to, &row, 1, err));
     }
     const wk_replay_row end = {.slot = 0};
@@ -191,7 +191,7 @@ static wk_status copy_data(finetune *f, wk_replay *to, wk_error *err)
 {
     wk_replay *from = NULL;
     wk_reward_table table = {0};
-    WK_TRY(wk_saved_run_data(&f->run, NULL, &from, err));
+    WK_TRY(wk_saved_run_open_replay(&f->run, NULL, &from, err));
     wk_data_cutoff_apply(from, &f->cutoff);
     wk_status status = WK_OK;
     if (f->reward)
@@ -245,7 +245,7 @@ static wk_status is_finished(void *context, wk_trainer *trainer, bool *out, wk_e
     finetune *f = context;
     char snapshot[WK_PATH_MAX];
     wk_weights_path(wk_dir_path(wk_trainer_directory(trainer)),
-                    (wk_weights_set){.kind = WK_WEIGHTS_SNAPSHOT},
+                    (wk_weights_source){.kind = WK_WEIGHTS_SNAPSHOT},
                     wk_trainer_progress(trainer).steps, snapshot);
     return wk_weights_same(f->result, snapshot, out, err);
 }
@@ -263,8 +263,8 @@ static wk_status open_parts(finetune *f, const wk_log *log, wk_error *err)
     WK_TRY(find_policy(f, err));
     WK_TRY(wk_weights_data_cutoff(f->source, &f->cutoff, err));
     WK_TRY(make_config(f, err));
-    const wk_weights_set set = {WK_WEIGHTS_FINETUNED, f->config->task, f->config->name};
-    wk_weights_path(f->config->directory, set, f->step, f->result);
+    const wk_weights_source source = {WK_WEIGHTS_FINETUNED, f->config->task, f->config->name};
+    wk_weights_path(f->config->directory, source, f->step, f->result);
     wk_log_line(log, WK_LOG_INFO, "begins with the policy in '%s'", f->source);
     return WK_OK;
 }

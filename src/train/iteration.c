@@ -1,10 +1,10 @@
 // Iterations of a population of trainers; a trainer alone is a population of one. What one run does
-// by itself is done for each in turn; what runs as one is done for each group of learners, or, as
+// by itself is done for each in turn; what runs as one is done for each subpopulation, or, as
 // environments are, for all.
 //
 // One iteration, in order:
 //   updates   each run counts the updates that its environments have earned
-//   start     the first update of each group starts, on the batches staged before
+//   start     the first update of each subpopulation starts, on the batches staged before
 //   act       episodes begin, policies act, environments start to step
 //   learn     further updates; task policies; the last update stays in flight
 //   store     rows of all environments are stored, and the batches of the next update staged
@@ -43,10 +43,10 @@ static wk_status begin_episodes(wk_trainer *t, wk_error *err)
         wk_running_episode *running = &t->running[i];
         if (running->active) continue;
         *running = (wk_running_episode){.episode = t->counters.episodes++};
-        size_t space;
+        size_t theta_index;
         WK_TRY(wk_curriculum_next(t->curriculum, running->episode, wk_trainer_is_prefilling(t),
-                                  running->theta, &space, err));
-        running->space = space;
+                                  running->theta, &theta_index, err));
+        running->theta_index = theta_index;
         // A model that has nothing to learn from scores nothing.
         bool learns = wk_curriculum_learns(t->curriculum) ||
                       wk_replay_sampleable(t->replay, t->config.length) == 0;
@@ -71,13 +71,14 @@ static bool policy_acts(const wk_trainer *t)
     return t->acting && !wk_trainer_is_prefilling(t);
 }
 
-// Fills the actions with what the environments of a group do next, from what they see and did.
-static wk_status choose_actions(wk_trainer_group *g, wk_error *err)
+// Fills the actions with what the environments of a subpopulation do next, from what they see and
+// did.
+static wk_status choose_actions(wk_subpopulation *sub, wk_error *err)
 {
     wk_acting_rows rows[WK_POPULATION_MAX] = {0};
     bool any = false;
-    for (int r = 0; r < g->count; r++) {
-        wk_trainer *t = g->members[r];
+    for (int r = 0; r < sub->count; r++) {
+        wk_trainer *t = sub->members[r];
         if (t->stopped) continue;
         if (!policy_acts(t)) {
             random_actions(t);
@@ -88,22 +89,22 @@ static wk_status choose_actions(wk_trainer_group *g, wk_error *err)
         rows[r] = (wk_acting_rows){t->images, t->vectors, t->actions, t->first, t->actions};
         any = true;
     }
-    return any ? wk_acting_step_population(g->acting, rows, WK_ACT_SAMPLE, err) : WK_OK;
+    return any ? wk_acting_step_population(sub->acting, rows, WK_ACT_SAMPLE, err) : WK_OK;
 }
 
 // Feeds the error estimates of a batch [T,B] back; every sequence has the θ of its episode.
-static void report_errors(wk_trainer *t, const wk_samples *b)
+static void report_errors(wk_trainer *t, const wk_batch_buffer *b)
 {
     size_t count = 0, batch = (size_t)t->config.batch, params = (size_t)t->domain->n_params;
     for (size_t i = 0; i < batch * (size_t)t->config.length; i++) {
-        int64_t space = b->spaces[i % batch];
-        if (space < 0) continue;
+        int64_t theta_index = b->theta_indices[i % batch];
+        if (theta_index < 0) continue;
         t->delta[count] = t->delta[i];
         memcpy(t->delta_theta + count * params, b->theta + i % batch * params,
                params * sizeof *t->delta_theta);
-        t->delta_space[count++] = (size_t)space;
+        t->delta_theta_index[count++] = (size_t)theta_index;
     }
-    wk_curriculum_report_at(t->curriculum, t->delta_theta, t->delta_space, t->delta, count);
+    wk_curriculum_report_at(t->curriculum, t->delta_theta, t->delta_theta_index, t->delta, count);
 }
 
 static bool can_learn(const wk_trainer *t)
@@ -114,77 +115,78 @@ static bool can_learn(const wk_trainer *t)
 // Samples the batch of update `number` of a run from its current store.
 static wk_status draw_batch(wk_trainer *t, uint64_t number, wk_error *err)
 {
-    wk_samples *b = &t->samples[t->group->next_slot];
-    WK_TRY(wk_samples_draw(b, t->replay, t->device_frames, t->config.seed, number, err));
+    wk_batch_buffer *b = &t->batch_buffers[t->subpopulation->next_slot];
+    WK_TRY(wk_batch_buffer_draw(b, t->replay, t->device_frames, t->config.seed, number, err));
     int tasks = wk_learner_get_config(t->learner)->tasks;
-    if (tasks > 0) wk_samples_choose(b, t->tasks, tasks);
+    if (tasks > 0) wk_batch_buffer_choose_tasks(b, t->tasks, tasks);
     t->staged = true;
     return WK_OK;
 }
 
 // Adds the time since `began` to a part of every member's times: members wait for each other.
-#define COUNT_TIME(g, part, began)                                                                 \
-    for (int wk_member = 0; wk_member < (g)->count; wk_member++)                                   \
-    (g)->members[wk_member]->times.part += wk_clock_seconds() - (began)
+#define COUNT_TIME(sub, part, began)                                                               \
+    for (int wk_member = 0; wk_member < (sub)->count; wk_member++)                                 \
+    (sub)->members[wk_member]->times.part += wk_clock_seconds() - (began)
 
 // Stages what the members have drawn; nothing when all of them failed.
-static wk_status stage_drawn(wk_trainer_group *g, wk_error *err)
+static wk_status stage_drawn(wk_subpopulation *sub, wk_error *err)
 {
     wk_learner_batch batches[WK_POPULATION_MAX] = {0};
-    g->staged = false;
-    for (int r = 0; r < g->count; r++) {
-        const wk_trainer *t = g->members[r];
+    sub->staged = false;
+    for (int r = 0; r < sub->count; r++) {
+        const wk_trainer *t = sub->members[r];
         if (!t->staged || t->stopped) continue;
-        batches[r] = wk_samples_view(&t->samples[g->next_slot]);
-        g->staged = true;
+        batches[r] = wk_batch_buffer_view(&t->batch_buffers[sub->next_slot]);
+        sub->staged = true;
     }
-    return g->staged ? wk_learner_stage(g->leader, batches, err) : WK_OK;
+    return sub->staged ? wk_learner_stage(sub->leader, batches, err) : WK_OK;
 }
 
 // Whether what is staged is for exactly the members that have more than `done` updates due.
-static bool is_staged_for(const wk_trainer_group *g, uint64_t done)
+static bool is_staged_for(const wk_subpopulation *sub, uint64_t done)
 {
-    for (int r = 0; r < g->count; r++) {
-        const wk_trainer *t = g->members[r];
+    for (int r = 0; r < sub->count; r++) {
+        const wk_trainer *t = sub->members[r];
         bool due = !t->stopped && t->updates_due > done;
         if (due != (t->staged && !t->stopped)) return false;
     }
-    return g->staged;
+    return sub->staged;
 }
 
 // Draws and stages the batches of the members that have more than `done` updates due; `ahead`
 // updates are in flight before them.
-static wk_status prepare_batches(wk_trainer_group *g, uint64_t done, uint64_t ahead, wk_error *err)
+static wk_status prepare_batches(wk_subpopulation *sub, uint64_t done, uint64_t ahead,
+                                 wk_error *err)
 {
     double began = wk_clock_seconds();
-    for (int r = 0; r < g->count; r++) {
-        wk_trainer *t = g->members[r];
+    for (int r = 0; r < sub->count; r++) {
+        wk_trainer *t = sub->members[r];
         if (t->stopped) continue;
         t->staged = false;
         if (t->updates_due > done)
             TRY_RUN(t, draw_batch(t, t->counters.updates + ahead, &t->error));
     }
-    WK_TRY(stage_drawn(g, err));
-    COUNT_TIME(g, sample, began);
+    WK_TRY(stage_drawn(sub, err));
+    COUNT_TIME(sub, sample, began);
     return WK_OK;
 }
 
 // Begins update number `done` of this iteration on the batches that are staged, or on such that are
 // drawn now; none when no run has a batch.
-static wk_status open_update(wk_trainer_group *g, uint64_t done, wk_error *err)
+static wk_status open_update(wk_subpopulation *sub, uint64_t done, wk_error *err)
 {
-    if (!is_staged_for(g, done)) WK_TRY(prepare_batches(g, done, 0, err));
-    if (!g->staged) return WK_OK;
+    if (!is_staged_for(sub, done)) WK_TRY(prepare_batches(sub, done, 0, err));
+    if (!sub->staged) return WK_OK;
     double began = wk_clock_seconds();
-    for (int r = 0; r < g->count; r++) {
-        g->members[r]->updating = g->members[r]->staged;
-        g->members[r]->staged = false;
+    for (int r = 0; r < sub->count; r++) {
+        sub->members[r]->updating = sub->members[r]->staged;
+        sub->members[r]->staged = false;
     }
-    g->next_slot = !g->next_slot;
-    g->staged = false;
-    g->open = true;
-    WK_TRY(wk_learner_start(g->leader, err));
-    COUNT_TIME(g, learn, began);
+    sub->next_slot = !sub->next_slot;
+    sub->staged = false;
+    sub->open = true;
+    WK_TRY(wk_learner_start(sub->leader, err));
+    COUNT_TIME(sub, learn, began);
     return WK_OK;
 }
 
@@ -194,31 +196,32 @@ static void take_results(wk_trainer *t, const wk_learner_metrics *metrics, const
     size_t rows = (size_t)t->config.batch * (size_t)t->config.length;
     t->updating = false;
     t->iteration.learner = *metrics;
-    wk_faults_add(&t->iteration.faults, wk_learner_metrics_nonfinite(metrics));
+    wk_nonfinite_updates_add(&t->iteration.nonfinite, wk_learner_metrics_nonfinite(metrics));
     memcpy(t->delta, delta, rows * sizeof *delta);
     wk_learner_read_tasks(t->learner, &t->iteration.tasks);
     int tasks = wk_learner_get_config(t->learner)->tasks;
-    wk_faults_add(&t->iteration.task_faults,
-                  tasks > 0 ? wk_task_metrics_nonfinite(&t->iteration.tasks, tasks) : NULL);
-    report_errors(t, &t->samples[!t->group->next_slot]);
+    wk_nonfinite_updates_add(&t->iteration.task_nonfinite,
+                             tasks > 0 ? wk_task_metrics_nonfinite(&t->iteration.tasks, tasks)
+                                       : NULL);
+    report_errors(t, &t->batch_buffers[!t->subpopulation->next_slot]);
     t->counters.updates++;
     t->iteration.updates++;
 }
 
 // Waits for the update that runs, if any, and reports its errors.
-static wk_status close_update(wk_trainer_group *g, wk_error *err)
+static wk_status close_update(wk_subpopulation *sub, wk_error *err)
 {
-    if (!g->open) return WK_OK;
+    if (!sub->open) return WK_OK;
     double began = wk_clock_seconds();
-    g->open = false;
-    WK_TRY(wk_learner_finish(g->leader, g->metrics, g->delta, err));
-    for (int r = 0; r < g->count; r++) {
-        wk_trainer *t = g->members[r];
+    sub->open = false;
+    WK_TRY(wk_learner_finish(sub->leader, sub->metrics, sub->delta, err));
+    for (int r = 0; r < sub->count; r++) {
+        wk_trainer *t = sub->members[r];
         if (t->stopped) continue;
         size_t rows = (size_t)t->config.batch * (size_t)t->config.length;
-        if (t->updating) take_results(t, &g->metrics[r], g->delta + (size_t)r * rows);
+        if (t->updating) take_results(t, &sub->metrics[r], sub->delta + (size_t)r * rows);
     }
-    COUNT_TIME(g, learn, began);
+    COUNT_TIME(sub, learn, began);
     return WK_OK;
 }
 
@@ -234,28 +237,28 @@ static uint64_t count_updates(wk_trainer *t)
     return can_learn(t) ? updates : 0;
 }
 
-static uint64_t max_updates(const wk_trainer_group *g)
+static uint64_t max_updates(const wk_subpopulation *sub)
 {
-    uint64_t most = 0;
-    for (int r = 0; r < g->count; r++) {
-        const wk_trainer *t = g->members[r];
-        if (!t->stopped && t->updates_due > most) most = t->updates_due;
+    uint64_t max = 0;
+    for (int r = 0; r < sub->count; r++) {
+        const wk_trainer *t = sub->members[r];
+        if (!t->stopped && t->updates_due > max) max = t->updates_due;
     }
-    return most;
+    return max;
 }
 
 // Runs the updates; the first may be in flight already. While the device works on one, the host
 // prepares the next: the store does not change in between. The last one is left in flight. Task
 // updates are enqueued here, after acting: what is on the device by then runs first.
-static wk_status learn(wk_trainer_group *g, wk_error *err)
+static wk_status learn(wk_subpopulation *sub, wk_error *err)
 {
-    uint64_t updates = max_updates(g);
+    uint64_t updates = max_updates(sub);
     for (uint64_t i = 0; i < updates; i++) {
-        if (i > 0) WK_TRY(close_update(g, err));
-        if (!g->open) WK_TRY(open_update(g, i, err));
-        if (!g->open) return WK_OK;
-        WK_TRY(wk_learner_start_tasks(g->leader, err));
-        if (i + 1 < updates) WK_TRY(prepare_batches(g, i + 1, 1, err));
+        if (i > 0) WK_TRY(close_update(sub, err));
+        if (!sub->open) WK_TRY(open_update(sub, i, err));
+        if (!sub->open) return WK_OK;
+        WK_TRY(wk_learner_start_tasks(sub->leader, err));
+        if (i + 1 < updates) WK_TRY(prepare_batches(sub, i + 1, 1, err));
     }
     return WK_OK;
 }
@@ -266,7 +269,7 @@ static void note_end(wk_trainer *t, int i, bool diverged)
     wk_episode_end *end = &t->ended[t->iteration.n_ended++];
     *end = (wk_episode_end){.episode = running->episode,
                             .env = i,
-                            .space = running->space,
+                            .theta_index = running->theta_index,
                             .theta = running->theta,
                             .steps = (int)running->steps,
                             .diverged = diverged};
@@ -287,7 +290,7 @@ static wk_status append_rows(wk_trainer *t, wk_error *err)
     for (size_t i = 0; i < (size_t)t->count; i++) {
         bool first = b->flags[i] & WK_IS_FIRST, diverged = b->flags[i] & WK_IS_DIVERGED;
         bool seen = first || !diverged;
-        int64_t space = (int64_t)t->running[i].space;
+        int64_t theta_index = (int64_t)t->running[i].theta_index;
         bool scored = t->running[i].active == WK_EPISODE_SCORED;
         t->rows[i] =
             (wk_replay_row){.slot = (int)i,
@@ -298,7 +301,7 @@ static wk_status append_rows(wk_trainer *t, wk_error *err)
                             .completion = b->completion + i * tasks,
                             .flags = b->flags[i],
                             .theta = t->running[i].theta,
-                            .space = scored ? WK_REPLAY_WITHHELD - space : space};
+                            .theta_index = scored ? WK_REPLAY_HELD_OUT - theta_index : theta_index};
     }
     return wk_replay_append(t->replay, t->rows, (size_t)t->count, err);
 }
@@ -345,17 +348,17 @@ static wk_status store_rows(wk_trainer *t, wk_error *err)
 
 // Draws the batches of the next update while the device still works: until then the stores do not
 // change any more. They are for the members that have an update in flight now.
-static wk_status prepare_next(wk_trainer_group *g, wk_error *err)
+static wk_status prepare_next(wk_subpopulation *sub, wk_error *err)
 {
-    g->staged = false;
+    sub->staged = false;
     bool any = false;
-    for (int r = 0; r < g->count; r++) {
-        wk_trainer *t = g->members[r];
+    for (int r = 0; r < sub->count; r++) {
+        wk_trainer *t = sub->members[r];
         if (t->stopped) continue;
         t->updates_due = t->updating && can_learn(t);
         any |= t->updates_due;
     }
-    return any ? prepare_batches(g, 0, 1, err) : WK_OK;
+    return any ? prepare_batches(sub, 0, 1, err) : WK_OK;
 }
 
 static wk_status send_environments(wk_trainer_population *p, wk_error *err)
@@ -368,8 +371,8 @@ static wk_status send_environments(wk_trainer_population *p, wk_error *err)
         if (t->stopped) continue;
         TRY_RUN(t, begin_episodes(t, &t->error));
     }
-    for (int k = 0; k < p->groups; k++)
-        WK_TRY(choose_actions(p->group[k], err));
+    for (int k = 0; k < p->n_subpopulations; k++)
+        WK_TRY(choose_actions(p->subpopulations[k], err));
     for (int r = 0; r < p->count; r++) {
         wk_trainer *t = p->members[r];
         if (t->stopped) continue;
@@ -403,12 +406,13 @@ static wk_status move(wk_trainer_population *p, wk_error *err)
         t->updates_due = t->stopped ? 0 : count_updates(t);
     }
     bool async = wk_backend_is_async(p->backends[0]);
-    for (int k = 0; k < p->groups; k++)
-        if (async && max_updates(p->group[k]) > 0) WK_TRY(open_update(p->group[k], 0, err));
+    for (int k = 0; k < p->n_subpopulations; k++)
+        if (async && max_updates(p->subpopulations[k]) > 0)
+            WK_TRY(open_update(p->subpopulations[k], 0, err));
     WK_TRY(send_environments(p, err));
     wk_status learned = WK_OK;
-    for (int k = 0; learned == WK_OK && k < p->groups; k++)
-        learned = learn(p->group[k], err);
+    for (int k = 0; learned == WK_OK && k < p->n_subpopulations; k++)
+        learned = learn(p->subpopulations[k], err);
     await_environments(p);
     WK_TRY(learned);
     for (int r = 0; r < p->count; r++) {
@@ -416,8 +420,8 @@ static wk_status move(wk_trainer_population *p, wk_error *err)
         if (t->stopped) continue;
         TRY_RUN(t, store_rows(t, &t->error));
     }
-    for (int k = 0; k < p->groups; k++)
-        WK_TRY(prepare_next(p->group[k], err));
+    for (int k = 0; k < p->n_subpopulations; k++)
+        WK_TRY(prepare_next(p->subpopulations[k], err));
     return WK_OK;
 }
 
@@ -425,8 +429,8 @@ static void begin_iteration(wk_trainer *t)
 {
     t->status = WK_OK;
     t->iteration.updates = 0;
-    wk_faults_clear(&t->iteration.faults);
-    wk_faults_clear(&t->iteration.task_faults);
+    wk_nonfinite_updates_clear(&t->iteration.nonfinite);
+    wk_nonfinite_updates_clear(&t->iteration.task_nonfinite);
     t->iteration.n_ended = 0;
     t->iteration.ended = t->ended;
 }
@@ -437,7 +441,7 @@ static wk_status report_episodes(wk_trainer *t, wk_error *err)
     for (int i = 0; i < t->iteration.n_ended; i++) {
         const wk_episode_end *end = &t->ended[i];
         wk_curriculum_episode episode = {.episode = end->episode,
-                                         .index = end->space,
+                                         .index = end->theta_index,
                                          .theta = end->theta,
                                          .steps = end->steps,
                                          .returns = end->returns,
@@ -461,20 +465,20 @@ static void end_iteration(wk_trainer *t, double began)
     t->times.total += wk_clock_seconds() - began;
 }
 
-wk_status wk_trainer_step_population(wk_trainer *any, wk_error *err)
+wk_status wk_trainer_step_population(wk_trainer *member, wk_error *err)
 {
     double began = wk_clock_seconds();
-    wk_trainer_population *p = any->population;
+    wk_trainer_population *p = member->population;
     for (int r = 0; r < p->count; r++) {
         wk_trainer *t = p->members[r];
         if (t->stopped) continue;
         begin_iteration(t);
     }
     wk_status status = move(p, err);
-    for (int k = 0; k < p->groups; k++) {
-        wk_trainer_group *g = p->group[k];
+    for (int k = 0; k < p->n_subpopulations; k++) {
+        wk_subpopulation *sub = p->subpopulations[k];
         wk_error close_error = {0};
-        wk_status closed = close_update(g, status == WK_OK ? err : &close_error);
+        wk_status closed = close_update(sub, status == WK_OK ? err : &close_error);
         if (status == WK_OK) status = closed;
     }
     WK_TRY(status);

@@ -78,15 +78,16 @@ wk_status wk_long_run_save(wk_long_run *r, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_long_run_watch(const wk_long_run *r, const wk_faults *faults, const char *skipped,
-                            const char *advice, wk_error *err)
+wk_status wk_long_run_check_updates(const wk_long_run *r, const wk_nonfinite_updates *updates,
+                                    const char *skipped, const char *advice, wk_error *err)
 {
-    if (faults->first)
-        wk_log_line(&r->control->log, WK_LOG_WARN, "%s is not finite; %s", faults->metric, skipped);
-    if (!faults->many) return WK_OK;
+    if (updates->first)
+        wk_log_line(&r->control->log, WK_LOG_WARN, "%s is not finite; %s", updates->metric,
+                    skipped);
+    if (!updates->too_many) return WK_OK;
     return wk_fail(err, WK_E_DIVERGED,
                    "%s was not finite in %d updates in a row; the last checkpoint is sound%s",
-                   faults->metric, WK_FAULTS_IN_A_ROW, advice);
+                   updates->metric, WK_NONFINITE_MAX, advice);
 }
 
 static wk_status_values values_of(const wk_long_run *r)
@@ -181,8 +182,8 @@ static void show_table(const together *all, bool last)
         wk_run_table_update(table, rows, all->count, wk_clock_seconds());
 }
 
-// Notes how a call that is a run's own went: a failure is its end.
-static void settle(const together *all, int r, wk_status status)
+// Records how a call of one run went; a failure ends that run.
+static void record_status(const together *all, int r, wk_status status)
 {
     wk_long_run_result *result = &all->results[r];
     const wk_long_run *run = all->runs[r];
@@ -208,7 +209,7 @@ static bool end_some(const together *all)
             left = true;
             continue;
         }
-        settle(all, r, run->job->end(run->context, &result->end, &result->error));
+        record_status(all, r, run->job->end(run->context, &result->end, &result->error));
         if (result->over) continue;
         show(run, true);
         if (run->job->leave) run->job->leave(run->context);
@@ -225,15 +226,16 @@ static wk_status step_together(const together *all, wk_status (*step)(void *, wk
         const wk_long_run *run = all->runs[r];
         wk_long_run_result *result = &all->results[r];
         prefilling[r] = run->job->position(run->context).prefilling;
-        if (!result->over) settle(all, r, wk_lock_check(&run->lock, &result->error));
+        if (!result->over) record_status(all, r, wk_lock_check(&run->lock, &result->error));
     }
     if (step) WK_TRY(step(context, err));
     for (int r = 0; r < all->count; r++) {
         wk_long_run *run = all->runs[r];
         wk_long_run_result *result = &all->results[r];
         wk_run_position now;
-        if (!result->over) settle(all, r, run->job->step(run->context, &result->error));
-        if (!result->over) settle(all, r, follow_step(run, prefilling[r], &now, &result->error));
+        if (!result->over) record_status(all, r, run->job->step(run->context, &result->error));
+        if (!result->over)
+            record_status(all, r, follow_step(run, prefilling[r], &now, &result->error));
     }
     return WK_OK;
 }
@@ -245,14 +247,14 @@ static void leave_line(const wk_run_control *control)
     if (control->table) wk_status_line_end(&control->table->line);
 }
 
-wk_status wk_long_run_go_together(wk_long_run *const *runs, wk_long_run_result *results, int count,
-                                  wk_status (*step)(void *context, wk_error *err), void *context,
-                                  wk_error *err)
+wk_status wk_long_run_loop_together(wk_long_run *const *runs, wk_long_run_result *results,
+                                    int count, wk_status (*step)(void *context, wk_error *err),
+                                    void *context, wk_error *err)
 {
     const together all = {runs, results, count};
     for (int r = 0; r < count; r++)
         if (!results[r].over)
-            settle(&all, r, log_by(runs[r], runs[r]->job->begin, &results[r].error));
+            record_status(&all, r, log_by(runs[r], runs[r]->job->begin, &results[r].error));
     wk_status status = WK_OK;
     while (status == WK_OK && end_some(&all)) {
         status = step_together(&all, step, context, err);
@@ -263,10 +265,10 @@ wk_status wk_long_run_go_together(wk_long_run *const *runs, wk_long_run_result *
     return status;
 }
 
-wk_status wk_long_run_go(wk_long_run *r, wk_run_end *end, wk_error *err)
+wk_status wk_long_run_loop(wk_long_run *r, wk_run_end *end, wk_error *err)
 {
     wk_long_run_result result = {0};
-    WK_TRY(wk_long_run_go_together(&r, &result, 1, NULL, NULL, err));
+    WK_TRY(wk_long_run_loop_together(&r, &result, 1, NULL, NULL, err));
     *end = result.end;
     if (result.status != WK_OK && err) *err = result.error;
     return result.status;

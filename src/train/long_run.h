@@ -5,14 +5,14 @@
 //
 //   wk_long_run_open      takes the directory and its lock; the job resumes its state then
 //   wk_long_run_metrics   opens metrics.jsonl and the event files, cut to where the checkpoint ends
-//   wk_long_run_go        begin  (what is overdue)
+//   wk_long_run_loop        begin  (what is overdue)
 //                         until all is done, stopped or out of time:
 //                             check the lock, step, measure the speed, record, status line,
 //                             save, if a checkpoint is due by steps or time
 //                         end    (the last checkpoint, and the results when all is done)
 //   wk_long_run_close
 //
-// Several runs go together by wk_long_run_go_together: one step moves all of them, then each does
+// Several runs go together by wk_long_run_loop_together: one step moves all of them, then each does
 // the rest of its iteration by itself. A run that fails or ends leaves the others as they are.
 #ifndef WK_TRAIN_LONG_RUN_H
 #define WK_TRAIN_LONG_RUN_H
@@ -24,10 +24,10 @@
 #include "log/speed.h"
 #include "log/status_line.h"
 #include "run/lock.h"
-#include "train/faults.h"
+#include "train/nonfinite_updates.h"
 #include "waker/train.h"
 
-/// Gets the progress after every iteration; its function is NULL where nobody asks.
+/// Called with the progress after every iteration; NULL: no call.
 typedef struct wk_progress_sink {
     void (*show)(void *context, const wk_status_values *now);
     void *context;
@@ -63,7 +63,8 @@ typedef struct wk_long_run_job {
     void (*leave)(void *context); // the run has ended or failed; the others go on without it
 } wk_long_run_job;
 
-/// Set up the first group; zero-initialise the rest, and close it also after a failed open.
+/// Set the fields before the blank line; zero-initialise the rest. Close it also after a failed
+/// open.
 typedef struct wk_long_run {
     const wk_run_control *control;
     const wk_long_run_job *job;
@@ -99,7 +100,7 @@ wk_status wk_long_run_metrics(wk_long_run *run, wk_metrics_mark *mark, int actio
 void wk_long_run_start(wk_long_run *run, double steps_per_update);
 
 /// Runs the loop.
-wk_status wk_long_run_go(wk_long_run *run, wk_run_end *end, wk_error *err);
+wk_status wk_long_run_loop(wk_long_run *run, wk_run_end *end, wk_error *err);
 
 /// How a run of several ended: `end`, or the error that stopped it alone.
 typedef struct wk_long_run_result {
@@ -108,12 +109,12 @@ typedef struct wk_long_run_result {
     wk_error error;
     bool over; // it has ended or failed; the others go on without it
 } wk_long_run_result;
-/// Runs several, begun with wk_long_run_start, until each is over: `step` (NULL: none) moves all
-/// that are not, before each job's own; a failure of it ends them all. Results are zeroed, or those
-/// of runs that are over already.
-wk_status wk_long_run_go_together(wk_long_run *const *runs, wk_long_run_result *results, int count,
-                                  wk_status (*step)(void *context, wk_error *err), void *context,
-                                  wk_error *err);
+/// Runs several, started with wk_long_run_start, until each is over. `step` (NULL: none) makes one
+/// iteration of all runs that are not over, before each job's own step; its failure ends all of
+/// them. The caller zeroes `results`, except those of runs that are over already.
+wk_status wk_long_run_loop_together(wk_long_run *const *runs, wk_long_run_result *results,
+                                    int count, wk_status (*step)(void *context, wk_error *err),
+                                    void *context, wk_error *err);
 
 void wk_long_run_close(wk_long_run *run);
 
@@ -123,8 +124,8 @@ wk_status wk_long_run_save(wk_long_run *run, wk_error *err);
 /// Looks at the updates since the last call and warns of the first whose numbers are not finite;
 /// `skipped` ends that sentence ("the step is skipped"). WK_E_DIVERGED, with `advice` at the end of
 /// the message, when there were too many in a row.
-wk_status wk_long_run_watch(const wk_long_run *run, const wk_faults *faults, const char *skipped,
-                            const char *advice, wk_error *err);
+wk_status wk_long_run_check_updates(const wk_long_run *run, const wk_nonfinite_updates *updates,
+                                    const char *skipped, const char *advice, wk_error *err);
 
 /// The first multiple of `every` beyond `steps`; INT64_MAX when every is 0.
 int64_t wk_next_multiple(uint64_t steps, int64_t every);

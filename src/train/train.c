@@ -45,7 +45,7 @@ static const wk_log *log_of(const run *r)
     return &r->loop.control->log;
 }
 
-static void sooner(int64_t *next, int64_t other)
+static void lower_to(int64_t *next, int64_t other)
 {
     if (other < *next) *next = other;
 }
@@ -98,7 +98,7 @@ static wk_status time_update(run *r, wk_error *err)
     return wk_update_time_measure(r->config, r->extras->code, &r->update_time, err);
 }
 
-static void say_slow(void *context, double seconds)
+static void warn_slow(void *context, double seconds)
 {
     wk_log_line(log_of(context), WK_LOG_WARN,
                 "the plug-in's environments have not come back for %.0f s; if it goes on, end the "
@@ -129,10 +129,10 @@ static void set_schedule(run *r, bool fresh)
     uint64_t steps = wk_trainer_progress(r->trainer).steps;
     wk_run_schedule *s = r->schedule;
     if (fresh) s->next_log = s->next_snapshot = s->next_images = s->next_eval = INT64_MAX;
-    sooner(&s->next_log, wk_next_multiple(steps, r->config->log_every));
-    sooner(&s->next_snapshot, wk_next_multiple(steps, r->config->snapshot_every));
-    sooner(&s->next_images, wk_next_multiple(steps, r->config->log_images_every));
-    sooner(&s->next_eval, wk_next_multiple(steps, r->config->eval_every));
+    lower_to(&s->next_log, wk_next_multiple(steps, r->config->log_every));
+    lower_to(&s->next_snapshot, wk_next_multiple(steps, r->config->snapshot_every));
+    lower_to(&s->next_images, wk_next_multiple(steps, r->config->log_images_every));
+    lower_to(&s->next_eval, wk_next_multiple(steps, r->config->eval_every));
 }
 
 // Takes the directory, and checks that the run may go on there.
@@ -154,8 +154,8 @@ static wk_status prepare(run *r, wk_error *err)
     WK_TRY(wk_run_plugins_record(extras->code, r->loop.dir, err));
     WK_TRY(write_config(r, err)); // not before: a run that cannot start leaves no directory
     if (extras->code && extras->code->plugin)
-        WK_TRY(wk_watchdog_create(SLOW_SECONDS, say_slow, r, &r->watchdog, err));
-    wk_trainer_watch(r->trainer, r->watchdog);
+        WK_TRY(wk_watchdog_create(SLOW_SECONDS, warn_slow, r, &r->watchdog, err));
+    wk_trainer_set_watchdog(r->trainer, r->watchdog);
     bool fresh = wk_trainer_resumed_from(r->trainer) < 0;
     if (!fresh) WK_TRY(wk_trainer_end_episodes(r->trainer, &r->unsaved, err));
     if (fresh && extras->prepare) WK_TRY(extras->prepare(extras->context, r->trainer, err));
@@ -449,17 +449,17 @@ static void watch_images(run *r)
 // the metrics.
 static void watch_tasks(run *r)
 {
-    const wk_faults *faults = &r->done->task_faults;
-    if (faults->first)
+    const wk_nonfinite_updates *updates = &r->done->task_nonfinite;
+    if (updates->first)
         wk_log_line(log_of(r), WK_LOG_WARN,
                     "task policies: %s is not finite; their update is skipped and counted",
-                    faults->metric);
-    if (faults->many)
+                    updates->metric);
+    if (updates->too_many)
         wk_log_line(
             log_of(r), WK_LOG_WARN,
             "task policies: %s was not finite in %d updates in a row; they do not learn, see "
             "whether the domain's rewards are of the order of 1",
-            faults->metric, WK_FAULTS_IN_A_ROW);
+            updates->metric, WK_NONFINITE_MAX);
 }
 
 // An actor whose outputs are all saturated has no gradient and acts alike in every state. It may
@@ -470,7 +470,7 @@ static void watch_exploration(run *r)
     const wk_policy_metrics *m = &r->done->learner.explore;
     bool acts = strcmp(r->config->exploration, "plan2explore") == 0 &&
                 strcmp(r->config->acting, "exploration") == 0;
-    bool idle = acts && wk_policy_is_idle((double)m->actor_norm, (double)m->value);
+    bool idle = acts && wk_actor_gradient_vanished((double)m->actor_norm, (double)m->value);
     r->idle_exploration = idle ? r->idle_exploration + r->done->updates : 0;
     if (r->idle_exploration < IDLE_UPDATES || r->said_idle) return;
     r->said_idle = true;
@@ -491,12 +491,13 @@ static wk_status step(void *context, wk_error *err)
     report_events(r);
     WK_TRY(wk_trainer_result(r->trainer, &r->done, err));
     watch_images(r);
-    WK_TRY(wk_divergence_watch(&r->divergence, r->config, r->done, log_of(r), err));
+    WK_TRY(wk_divergence_check(&r->divergence, r->config, r->done, log_of(r), err));
     if (r->done->updates == 0) return WK_OK;
     watch_tasks(r);
     watch_exploration(r);
-    return wk_long_run_watch(&r->loop, &r->done->faults, "the update is skipped and counted",
-                             ": go on from it with a smaller model.rate", err);
+    return wk_long_run_check_updates(&r->loop, &r->done->nonfinite,
+                                     "the update is skipped and counted",
+                                     ": go on from it with a smaller model.rate", err);
 }
 
 static wk_run_position position(const void *context)
@@ -609,7 +610,7 @@ static wk_status create_trainers(population *p, wk_error *err)
 }
 
 // Says which run of several an error is about.
-static wk_status about(const population *p, int i, wk_status status, wk_error *err)
+static wk_status add_run_name(const population *p, int i, wk_status status, wk_error *err)
 {
     if (status != WK_OK && p->count > 1) wk_fail_context(err, "%s", p->runs[i].loop.name);
     return status;
@@ -618,11 +619,11 @@ static wk_status about(const population *p, int i, wk_status status, wk_error *e
 static wk_status open_all(population *p, const wk_train_member *members, wk_error *err)
 {
     for (int i = 0; i < p->count; i++)
-        WK_TRY(about(p, i, enter(&p->runs[i], members[i].directory, err), err));
+        WK_TRY(add_run_name(p, i, enter(&p->runs[i], members[i].directory, err), err));
     if (p->count == 1) WK_TRY(time_update(&p->runs[0], err));
     WK_TRY(create_trainers(p, err));
     for (int i = 0; i < p->count; i++)
-        WK_TRY(about(p, i, prepare(&p->runs[i], err), err));
+        WK_TRY(add_run_name(p, i, prepare(&p->runs[i], err), err));
     return WK_OK;
 }
 
@@ -666,13 +667,13 @@ static void announce_all(const population *p, wk_long_run_result *results)
     announce_slow_path(&p->runs[0]);
 }
 
-static wk_status go(population *p, wk_train_member *members, wk_error *err)
+static wk_status run_loop(population *p, wk_train_member *members, wk_error *err)
 {
     wk_long_run_result results[WK_POPULATION_MAX];
     announce_all(p, results);
     for (int i = 0; i < p->count; i++)
         p->loops[i] = &p->runs[i].loop;
-    WK_TRY(wk_long_run_go_together(p->loops, results, p->count, step_all, p, err));
+    WK_TRY(wk_long_run_loop_together(p->loops, results, p->count, step_all, p, err));
     for (int i = 0; i < p->count; i++) {
         members[i].end = results[i].end;
         members[i].status = results[i].status;
@@ -693,7 +694,7 @@ wk_status wk_train_population(wk_train_member *members, int count, const wk_run_
         begin_member(&p.runs[i], &members[i], control);
     wk_status status = open_all(&p, members, err);
     bool begun = status == WK_OK;
-    if (begun) status = go(&p, members, err);
+    if (begun) status = run_loop(&p, members, err);
     close_all(&p, begun);
     return status;
 }

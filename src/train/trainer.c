@@ -36,11 +36,11 @@ static wk_status allocate(wk_trainer *t, wk_error *err)
     t->rows = wk_arena_alloc(&t->arena, n * sizeof *t->rows);
     t->ended = wk_arena_alloc(&t->arena, n * sizeof *t->ended);
     t->delta = wk_arena_alloc(&t->arena, rows * sizeof *t->delta);
-    t->delta_space = wk_arena_alloc(&t->arena, rows * sizeof *t->delta_space);
+    t->delta_theta_index = wk_arena_alloc(&t->arena, rows * sizeof *t->delta_theta_index);
     t->delta_theta =
         wk_arena_alloc(&t->arena, rows * (size_t)t->domain->n_params * sizeof *t->delta_theta);
     bool all = t->running && t->actions && t->images && t->vectors && t->first && t->rows &&
-               t->ended && t->delta && t->delta_space && t->delta_theta;
+               t->ended && t->delta && t->delta_theta_index && t->delta_theta;
     if (!all) return wk_fail(err, WK_E_MEMORY, "no memory for %zu environments", n);
     return WK_OK;
 }
@@ -94,53 +94,54 @@ static bool is_same_shape(const shape *a, const shape *b)
            wk_learner_config_is_alike(&a->learner, &b->learner);
 }
 
-// The learners of a group, and what acts for it.
-static wk_status make_group_learners(wk_trainer_group *g, const shape *shapes[],
-                                     wk_backend *const *backends, wk_error *err)
+// The learners of a subpopulation, and what acts for it.
+static wk_status make_subpopulation_learners(wk_subpopulation *sub, const shape *shapes[],
+                                             wk_backend *const *backends, wk_error *err)
 {
     wk_learner_config configs[WK_POPULATION_MAX];
     wk_learner *learners[WK_POPULATION_MAX];
     wk_acting *acting[WK_POPULATION_MAX] = {0};
     size_t rows = (size_t)wk_config_rows(&shapes[0]->learner);
-    for (int i = 0; i < g->count; i++)
+    for (int i = 0; i < sub->count; i++)
         configs[i] = shapes[i]->learner;
-    g->delta = wk_arena_alloc(&g->members[0]->arena, (size_t)g->count * rows * sizeof *g->delta);
-    if (!g->delta) return wk_fail(err, WK_E_MEMORY, "no memory for error estimates");
-    WK_TRY(wk_learner_create_population(WK_LEARNER_UPDATES, configs, backends, g->count, learners,
+    sub->delta =
+        wk_arena_alloc(&sub->members[0]->arena, (size_t)sub->count * rows * sizeof *sub->delta);
+    if (!sub->delta) return wk_fail(err, WK_E_MEMORY, "no memory for error estimates");
+    WK_TRY(wk_learner_create_population(WK_LEARNER_UPDATES, configs, backends, sub->count, learners,
                                         err));
-    g->leader = learners[0];
-    for (int i = 0; i < g->count; i++) {
-        g->members[i]->learner = learners[i];
-        g->members[i]->backend = backends[i];
+    sub->leader = learners[0];
+    for (int i = 0; i < sub->count; i++) {
+        sub->members[i]->learner = learners[i];
+        sub->members[i]->backend = backends[i];
     }
     bool random = configs[0].exploration == WK_EXPLORE_RANDOM;
     if (shapes[0]->policy == WK_POLICY_EXPLORE && random) return WK_OK;
-    WK_TRY(wk_acting_create_population(learners, g->count, shapes[0]->policy, shapes[0]->envs,
+    WK_TRY(wk_acting_create_population(learners, sub->count, shapes[0]->policy, shapes[0]->envs,
                                        acting, err));
-    g->acting = acting[0];
-    for (int i = 0; i < g->count; i++)
-        g->members[i]->acting = acting[i];
+    sub->acting = acting[0];
+    for (int i = 0; i < sub->count; i++)
+        sub->members[i]->acting = acting[i];
     return WK_OK;
 }
 
-// Gathers the trainers that are like trainer number `from` in a group, whose backends follow each
-// other from *used on.
-static wk_status make_group(wk_trainer_population *p, const shape *shapes, int from, int *used,
-                            wk_error *err)
+// Gathers the trainers that are like trainer number `from` in a subpopulation, whose backends
+// follow each other from *used on.
+static wk_status make_subpopulation(wk_trainer_population *p, const shape *shapes, int from,
+                                    int *used, wk_error *err)
 {
     const shape *chosen[WK_POPULATION_MAX];
-    wk_trainer_group *g = wk_arena_alloc(&p->members[from]->arena, sizeof *g);
-    if (!g) return wk_fail(err, WK_E_MEMORY, "no memory for a group of runs");
+    wk_subpopulation *sub = wk_arena_alloc(&p->members[from]->arena, sizeof *sub);
+    if (!sub) return wk_fail(err, WK_E_MEMORY, "no memory for a population of runs");
     for (int r = from; r < p->count; r++) {
-        if (p->members[r]->group || !is_same_shape(&shapes[from], &shapes[r])) continue;
-        p->members[r]->group = g;
-        chosen[g->count] = &shapes[r];
-        g->members[g->count++] = p->members[r];
+        if (p->members[r]->subpopulation || !is_same_shape(&shapes[from], &shapes[r])) continue;
+        p->members[r]->subpopulation = sub;
+        chosen[sub->count] = &shapes[r];
+        sub->members[sub->count++] = p->members[r];
     }
-    p->group[p->groups++] = g;
+    p->subpopulations[p->n_subpopulations++] = sub;
     wk_backend *const *backends = p->backends + *used;
-    *used += g->count;
-    return make_group_learners(g, chosen, backends, err);
+    *used += sub->count;
+    return make_subpopulation_learners(sub, chosen, backends, err);
 }
 
 static wk_status make_learners(wk_trainer_population *p, wk_error *err)
@@ -152,15 +153,16 @@ static wk_status make_learners(wk_trainer_population *p, wk_error *err)
     for (int r = 0; status == WK_OK && r < p->count; r++)
         status = shape_of(p->members[r], &shapes[r], err);
     for (int r = 0; status == WK_OK && r < p->count; r++)
-        if (!p->members[r]->group) status = make_group(p, shapes, r, &used, err);
+        if (!p->members[r]->subpopulation) status = make_subpopulation(p, shapes, r, &used, err);
     free(shapes);
     return status;
 }
 
-static wk_status make_samples(wk_trainer *t, wk_error *err)
+static wk_status make_batch_buffers(wk_trainer *t, wk_error *err)
 {
     for (int i = 0; i < 2; i++)
-        WK_TRY(wk_samples_create(&t->config, t->domain, t->backend, &t->samples[i], err));
+        WK_TRY(
+            wk_batch_buffer_create(&t->config, t->domain, t->backend, &t->batch_buffers[i], err));
     if (wk_curriculum_get_rule(t->curriculum)->needs & WK_NEEDS_MODEL_ERROR)
         WK_TRY(wk_episode_error_create(t->learner, &t->episode_error, err));
     if (!t->acting) return WK_OK;
@@ -190,7 +192,7 @@ static wk_status build(wk_trainer_population *p, wk_error *err)
                                      p->backends, &p->device, err));
     WK_TRY(make_learners(p, err));
     for (int r = 0; r < p->count; r++) {
-        WK_TRY(make_samples(p->members[r], err));
+        WK_TRY(make_batch_buffers(p->members[r], err));
         WK_TRY(wk_trainer_choose_frame_placement(p->members[r], &upload[r], err));
     }
     for (int r = 0; r < p->count; r++)
@@ -236,7 +238,7 @@ wk_status wk_trainer_create_population(const wk_run_config *const *configs,
 static void destroy_member(wk_trainer *t)
 {
     for (int i = 0; i < 2; i++)
-        wk_samples_free(&t->samples[i]);
+        wk_batch_buffer_free(&t->batch_buffers[i]);
     wk_replay_log_close(t->replay_log);
     wk_replay_destroy(t->replay);
     wk_curriculum_destroy(t->curriculum);
@@ -247,8 +249,8 @@ static void destroy_member(wk_trainer *t)
     free(t);
 }
 
-// Leaders come before the others of their group, and vectors before the first one's, which has the
-// threads.
+// Leaders come before the others of their subpopulation, and vectors before the first one's, which
+// has the threads.
 static void destroy_population(wk_trainer_population *p)
 {
     for (int r = 0; r < p->count; r++)
@@ -273,7 +275,7 @@ void wk_trainer_destroy_population(wk_trainer *const *trainers, int count)
     if (count > 0 && trainers[0]) destroy_population(trainers[0]->population);
 }
 
-void wk_trainer_watch(wk_trainer *t, wk_watchdog *watchdog)
+void wk_trainer_set_watchdog(wk_trainer *t, wk_watchdog *watchdog)
 {
     t->watchdog = watchdog;
 }

@@ -19,7 +19,7 @@
 #include "run/checkpoint/save_resume.h"
 #include "run/setup/device.h"
 #include "run/setup/plugins.h"
-#include "train/faults.h"
+#include "train/nonfinite_updates.h"
 #include "waker/curriculum.h"
 
 typedef struct wk_trainer wk_trainer;
@@ -42,7 +42,7 @@ void wk_trainer_destroy_population(wk_trainer *const *trainers, int count);
 typedef struct wk_episode_end {
     uint64_t episode;
     int env;
-    size_t space;        // index of θ
+    size_t theta_index;  // in the space
     const double *theta; // [n_params]
     int steps;
     bool diverged;
@@ -53,10 +53,10 @@ typedef struct wk_episode_end {
 
 /// What an iteration did; valid until the next.
 typedef struct wk_iteration {
-    uint64_t updates;              // learner updates in it
-    wk_learner_metrics learner;    // of the last one
-    wk_task_metrics tasks;         // of the last one, with task policies
-    wk_faults faults, task_faults; // of all updates, cleared at its begin
+    uint64_t updates;                               // learner updates in it
+    wk_learner_metrics learner;                     // of the last one
+    wk_task_metrics tasks;                          // of the last one, with task policies
+    wk_nonfinite_updates nonfinite, task_nonfinite; // of all updates, cleared at its begin
     int n_ended;
     const wk_episode_end *ended; // [n_ended]
 } wk_iteration;
@@ -64,7 +64,7 @@ typedef struct wk_iteration {
 /// One iteration of every run of the trainer's population that was not stopped. The status is that
 /// of what all have in common: the device. wk_trainer_result says how it went for each run; one
 /// that failed is stopped.
-wk_status wk_trainer_step_population(wk_trainer *any, wk_error *err);
+wk_status wk_trainer_step_population(wk_trainer *member, wk_error *err);
 wk_status wk_trainer_result(const wk_trainer *trainer, const wk_iteration **done, wk_error *err);
 /// Leaves a run out of later iterations: it is finished, or failed outside of them. It can still be
 /// saved, evaluated and asked.
@@ -84,7 +84,7 @@ typedef struct wk_progress {
 wk_progress wk_trainer_progress(const wk_trainer *trainer);
 
 /// Has a watchdog, which stays the caller's, watch how long environments take.
-void wk_trainer_watch(wk_trainer *trainer, wk_watchdog *watchdog);
+void wk_trainer_set_watchdog(wk_trainer *trainer, wk_watchdog *watchdog);
 
 /// Seconds spent in each part since creation. Environment steps that overlap the learner count
 /// nowhere; time spent waiting for environments is split in proportion to their CPU time.

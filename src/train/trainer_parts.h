@@ -1,8 +1,8 @@
-// The internals of a trainer, shared by its life, its iterations and the placement of frames. Not
-// for use outside src/train.
+// The internals of a trainer, shared by trainer.c (creation, checkpoints), iteration.c and
+// frame_placement.c. Not for use outside src/train.
 //
 // Trainers of a population share threads and the device. Those whose learners and policies are
-// alike form groups; the learners of a group are updated as one, and its policies act as one.
+// alike form a subpopulation, whose learners are updated as one and whose policies act as one.
 #ifndef WK_TRAIN_TRAINER_PARTS_H
 #define WK_TRAIN_TRAINER_PARTS_H
 
@@ -11,36 +11,37 @@
 #include "run/checkpoint/save_resume.h"
 #include "run/setup/device.h"
 #include "run/setup/world.h"
+#include "train/batch_buffer.h"
 #include "train/episode_error.h"
-#include "train/samples.h"
 #include "train/trainer.h"
 
-/// Trainers that are updated together. A member that has no batch in an update is idle in it.
-typedef struct wk_trainer_group {
+/// Trainers of a population that are updated together. A member that has no batch in an update is
+/// idle in it.
+typedef struct wk_subpopulation {
     wk_trainer *members[WK_POPULATION_MAX];
     int count;
     wk_learner *leader;
     wk_acting *acting; // of the leader; NULL when actions are random
-    int next_slot;     // of the next batches, in wk_trainer.samples
+    int next_slot;     // of the next batches, in wk_trainer.batch_buffers
     bool staged;       // they are filled and on the device, for the members that say so
     bool open;         // an update is in flight
     wk_learner_metrics metrics[WK_POPULATION_MAX];
     float *delta; // [count,T,B] of the update that finished
-} wk_trainer_group;
+} wk_subpopulation;
 
 /// What the trainers of a population have in common.
 typedef struct wk_trainer_population {
     wk_trainer *members[WK_POPULATION_MAX];
-    wk_backend *backends[WK_POPULATION_MAX]; // those of a group follow each other
+    wk_backend *backends[WK_POPULATION_MAX]; // those of a subpopulation are adjacent
     wk_pool *pool;
     wk_device device; // what the backends are, and why
-    int count, groups;
-    wk_trainer_group *group[WK_POPULATION_MAX]; // each of its first member's arena
+    int count, n_subpopulations;
+    wk_subpopulation *subpopulations[WK_POPULATION_MAX]; // each of its first member's arena
 } wk_trainer_population;
 
 struct wk_trainer {
     wk_trainer_population *population;
-    wk_trainer_group *group;
+    wk_subpopulation *subpopulation;
     bool stopped; // takes no part in iterations any more
     wk_run_config config;
     wk_dir *directory;
@@ -72,13 +73,13 @@ struct wk_trainer {
     wk_run_schedule schedule;    // of the caller
     wk_checkpoints checkpoints;
 
-    wk_samples samples[2];          // double buffer: batch of the update in flight, and the next
-    bool staged;                    // it has a batch in what its group has staged
-    bool updating;                  // and in the update in flight
-    uint64_t updates_due;           // in this iteration
-    wk_episode_error episode_error; // where the curriculum needs it
-    float *delta;                   // error estimates of a batch, and the θ they are about
-    size_t *delta_space;
+    wk_batch_buffer batch_buffers[2]; // double buffer: batch of the update in flight, and the next
+    bool staged;                      // it has a batch in what its subpopulation has staged
+    bool updating;                    // and in the update in flight
+    uint64_t updates_due;             // in this iteration
+    wk_episode_error episode_error;   // where the curriculum needs it
+    float *delta;                     // error estimates of a batch, and the θ they are about
+    size_t *delta_theta_index;
     double *delta_theta; // [rows, n_params]
 
     int tasks[WK_TASKS_MAX]; // domain's task number of each learner task

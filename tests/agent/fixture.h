@@ -126,10 +126,10 @@ static inline record update(fixture *r, uint64_t number)
     return out;
 }
 
-// All weights of a set, malloc'd.
-static inline uint8_t *weights(const fixture *r, wk_set_id set, size_t *size)
+// All weights of a network, malloc'd.
+static inline uint8_t *weights(const fixture *r, wk_network_id network, size_t *size)
 {
-    wk_buffer *buffer = wk_params_buffer(r->learner->params[set]);
+    wk_buffer *buffer = wk_params_buffer(r->learner->params[network]);
     uint8_t *bytes = malloc(buffer->size);
     assert_non_null(bytes);
     assert_ok(wk_buffer_download(buffer, 0, bytes, buffer->size, &err));
@@ -139,13 +139,13 @@ static inline uint8_t *weights(const fixture *r, wk_set_id set, size_t *size)
 
 static inline void assert_same_weights(const fixture *a, const fixture *b)
 {
-    for (int set = 0; set < WK_SETS; set++) {
-        if (!a->learner->params[set] || !b->learner->params[set]) continue;
+    for (int network = 0; network < WK_NETWORKS; network++) {
+        if (!a->learner->params[network] || !b->learner->params[network]) continue;
         size_t size, other;
-        uint8_t *x = weights(a, set, &size), *y = weights(b, set, &other);
+        uint8_t *x = weights(a, network, &size), *y = weights(b, network, &other);
         assert_int_equal(size, other);
         if (memcmp(x, y, size) != 0)
-            fail_msg("the weights of '%s' differ", wk_params_name(a->learner->params[set]));
+            fail_msg("the weights of '%s' differ", wk_params_name(a->learner->params[network]));
         free(x);
         free(y);
     }

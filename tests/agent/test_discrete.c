@@ -189,7 +189,8 @@ static void reinforce_weighs_choices_by_what_they_brought_beyond_the_critic(void
 {
     (void)state;
     enum { H = 3, N = 4, STATES = (H + 1) * N, CHOICES = H * N };
-    static const wk_set_id sets[] = {WK_SET_TASK_ACTOR, WK_SET_TASK_CRITIC, WK_SET_TASK_SLOW};
+    static const wk_network_id sets[] = {WK_NETWORK_TASK_ACTOR, WK_NETWORK_TASK_CRITIC,
+                                         WK_NETWORK_TASK_SLOW};
     const wk_learner_config c = config_of(&kinds[2]);
     const int width = wk_config_features(&c);
     fixture f = open_fixture(c, 1);
@@ -210,9 +211,9 @@ static void reinforce_weighs_choices_by_what_they_brought_beyond_the_critic(void
         .starts = N,
         .features = wk_graph_constant(g, WK_SHAPE(TASKS, STATES, width), features),
         .actions = wk_graph_constant(g, WK_SHAPE(TASKS, CHOICES, A), actions)};
-    const wk_policy_scopes policy = {compiled.scope[WK_SET_TASK_ACTOR],
-                                     compiled.scope[WK_SET_TASK_CRITIC],
-                                     compiled.scope[WK_SET_TASK_SLOW]};
+    const wk_policy_scopes policy = {compiled.scope[WK_NETWORK_TASK_ACTOR],
+                                     compiled.scope[WK_NETWORK_TASK_CRITIC],
+                                     compiled.scope[WK_NETWORK_TASK_SLOW]};
     wk_behaviour b =
         wk_behaviour_record(&policy, &c, &rollout, wk_graph_constant(g, WK_SHAPE(TASKS, H, N), r));
     wk_tensor value = wk_scalar_head(policy.slow, &c, rollout.features), d;

@@ -22,14 +22,14 @@ typedef struct fixture {
 } fixture;
 
 // Names of the sets in the reference's file.
-static const char *const reference_names[WK_SETS] = {
-    [WK_SET_MODEL] = "",
-    [WK_SET_ENSEMBLE] = "ensemble/",
-    [WK_SET_EXPLORE_ACTOR] = "explore/actor/",
-    [WK_SET_EXPLORE_CRITIC] = "explore/critic/",
-    [WK_SET_REWARD] = "reward/",
-    [WK_SET_TASK_ACTOR] = "task/actor/",
-    [WK_SET_TASK_CRITIC] = "task/critic/",
+static const char *const reference_names[WK_NETWORKS] = {
+    [WK_NETWORK_MODEL] = "",
+    [WK_NETWORK_ENSEMBLE] = "ensemble/",
+    [WK_NETWORK_EXPLORE_ACTOR] = "explore/actor/",
+    [WK_NETWORK_EXPLORE_CRITIC] = "explore/critic/",
+    [WK_NETWORK_REWARD] = "reward/",
+    [WK_NETWORK_TASK_ACTOR] = "task/actor/",
+    [WK_NETWORK_TASK_CRITIC] = "task/critic/",
 };
 
 // The numbers of a golden tensor, malloc'd.
@@ -76,22 +76,23 @@ static void compare_golden(const fixture *f, int products, const float *ours, si
     free(truth);
 }
 
-// Name of weight `param` of a set in the reference's file: our MLPs call their layers "mlp/...".
-static void reference_weight(wk_set_id set, const char *param, char *out, size_t size)
+// Name of weight `param` of a network in the reference's file: our MLPs call their layers
+// "mlp/...".
+static void reference_weight(wk_network_id network, const char *param, char *out, size_t size)
 {
     const char *tail = strncmp(param, "mlp/", 4) == 0 ? param + 4 : param;
-    snprintf(out, size, "%s%s", reference_names[set], tail);
+    snprintf(out, size, "%s%s", reference_names[network], tail);
 }
 
 static void load_initial(const fixture *f)
 {
     wk_error err = {0};
-    for (int set = 0; set < WK_SETS; set++) {
-        if (!reference_names[set]) continue;
-        const wk_params *params = f->learner->params[set];
+    for (int network = 0; network < WK_NETWORKS; network++) {
+        if (!reference_names[network]) continue;
+        const wk_params *params = f->learner->params[network];
         for (size_t i = 0; i < wk_params_count(params); i++) {
             char tail[96], name[128];
-            reference_weight(set, wk_params_at(params, i)->name, tail, sizeof tail);
+            reference_weight(network, wk_params_at(params, i)->name, tail, sizeof tail);
             snprintf(name, sizeof name, "init/%s", tail);
             size_t count;
             float *values = golden_floats(f, name, &count);
@@ -101,10 +102,10 @@ static void load_initial(const fixture *f)
             free(values);
         }
     }
-    assert_ok(wk_params_copy(f->learner->params[WK_SET_EXPLORE_SLOW],
-                             f->learner->params[WK_SET_EXPLORE_CRITIC], &err));
-    assert_ok(wk_params_copy(f->learner->params[WK_SET_TASK_SLOW],
-                             f->learner->params[WK_SET_TASK_CRITIC], &err));
+    assert_ok(wk_params_copy(f->learner->params[WK_NETWORK_EXPLORE_SLOW],
+                             f->learner->params[WK_NETWORK_EXPLORE_CRITIC], &err));
+    assert_ok(wk_params_copy(f->learner->params[WK_NETWORK_TASK_SLOW],
+                             f->learner->params[WK_NETWORK_TASK_CRITIC], &err));
 }
 
 static wk_learner_config tiny(void)
@@ -250,55 +251,55 @@ static wk_tensor stored_at(const fixture *f, const wk_buffer *buffer, size_t off
 
 static int behind_model_gradient(const fixture *f, size_t i)
 {
-    const wk_optimizer *optimizer = f->learner->optimizers[WK_SET_MODEL];
+    const wk_optimizer *optimizer = f->learner->optimizers[WK_NETWORK_MODEL];
     size_t offset = wk_optimizer_handoff_offset(optimizer) +
-                    wk_params_at(f->learner->params[WK_SET_MODEL], i)->offset;
+                    wk_params_at(f->learner->params[WK_NETWORK_MODEL], i)->offset;
     return modelled(f, stored_at(f, wk_optimizer_buffer(optimizer), offset));
 }
 
-// Products behind the gradient of weight i of a set, in the graph that makes it.
-static int behind_gradient(const fixture *f, wk_set_id set, size_t i)
+// Products behind the gradient of weight i of a network, in the graph that makes it.
+static int behind_gradient(const fixture *f, wk_network_id network, size_t i)
 {
-    if (set == WK_SET_MODEL) return behind_model_gradient(f, i);
-    bool task = set >= WK_SET_REWARD;
+    if (network == WK_NETWORK_MODEL) return behind_model_gradient(f, i);
+    bool task = network >= WK_NETWORK_REWARD;
     const wk_compiled_graph *unit = task ? &f->learner->tasks : &f->learner->learn;
-    int weight = wk_scope_tensors(unit->scope[set])[i].id;
+    int weight = wk_scope_tensors(unit->scope[network])[i].id;
     for (size_t k = 0; k < unit->graph->nodes.count; k++) {
         const wk_node *node = &unit->graph->nodes.items[k];
         if (node->op != WK_OP_adam || wk_node_inputs(unit->graph, node)[0] != weight) continue;
         wk_tensor gradient = {wk_node_inputs(unit->graph, node)[3]};
         return task ? tasked(f, gradient) : learned(f, gradient);
     }
-    fail_msg("nothing trains weight %zu of %s", i, wk_set_name(set));
+    fail_msg("nothing trains weight %zu of %s", i, wk_network_name(network));
     return 0;
 }
 
 // After the first Adam step the moment m is a tenth of the clipped gradient.
-static void check_gradients(const fixture *f, wk_set_id set)
+static void check_gradients(const fixture *f, wk_network_id network)
 {
     wk_error err = {0};
-    static const char *const groups[WK_SETS] = {"model",          "ensemble",    "explore/actor",
-                                                "explore/critic", NULL,          "reward",
-                                                "task/actor",     "task/critic", NULL};
-    const wk_params *params = f->learner->params[set];
+    static const char *const groups[WK_NETWORKS] = {
+        "model",       "ensemble", "explore/actor", "explore/critic", NULL, "reward", "task/actor",
+        "task/critic", NULL};
+    const wk_params *params = f->learner->params[network];
     char name[160], tail[96];
-    snprintf(name, sizeof name, "0/norm/%s", groups[set]);
+    snprintf(name, sizeof name, "0/norm/%s", groups[network]);
     size_t members;
     float *norm = golden_floats(f, name, &members);
     for (size_t i = 0; i < wk_params_count(params); i++) {
         size_t count = wk_params_at(params, i)->count;
         float *moment = malloc(count * sizeof *moment);
         assert_non_null(moment);
-        assert_ok(wk_buffer_download(wk_optimizer_buffer(f->learner->optimizers[set]),
-                                     wk_optimizer_m_offset(f->learner->optimizers[set], i), moment,
-                                     count * sizeof *moment, &err));
+        assert_ok(wk_buffer_download(wk_optimizer_buffer(f->learner->optimizers[network]),
+                                     wk_optimizer_m_offset(f->learner->optimizers[network], i),
+                                     moment, count * sizeof *moment, &err));
         for (size_t k = 0; k < count; k++) {
             float member_norm = norm[k * members / count];
             moment[k] *= 10 * fmaxf(1, member_norm / 100);
         }
-        reference_weight(set, wk_params_at(params, i)->name, tail, sizeof tail);
-        compare_golden(f, behind_gradient(f, set, i), moment, count, "0/grad/%s/%s", groups[set],
-                       tail);
+        reference_weight(network, wk_params_at(params, i)->name, tail, sizeof tail);
+        compare_golden(f, behind_gradient(f, network, i), moment, count, "0/grad/%s/%s",
+                       groups[network], tail);
         free(moment);
     }
     free(norm);
@@ -307,7 +308,7 @@ static void check_gradients(const fixture *f, wk_set_id set)
 // Adam divides a gradient by its own size, so that of elements near zero only the sign is left:
 // where gradients are off by a share d, about a share d of the steps may be off by twice their
 // size, which is 2 sqrt(d) in the norm.
-static void check_change(const fixture *f, wk_set_id set, size_t i, int n, const char *tail,
+static void check_change(const fixture *f, wk_network_id network, size_t i, int n, const char *tail,
                          float *values)
 {
     char before[128], after[128];
@@ -320,7 +321,7 @@ static void check_change(const fixture *f, wk_set_id set, size_t i, int n, const
         end[k] -= start[k];
     }
     double d = test_distance(values, end, count);
-    double allowed = 2 * sqrt(test_allowance(behind_gradient(f, set, i), count));
+    double allowed = 2 * sqrt(test_allowance(behind_gradient(f, network, i), count));
     if (getenv("WAKER_GOLDEN_SHOW"))
         print_message("%-40s %7zu numbers, change: %.2g off, %.2g allowed\n", after, count, d,
                       allowed);
@@ -332,19 +333,19 @@ static void check_change(const fixture *f, wk_set_id set, size_t i, int n, const
 static void check_parameters(const fixture *f, int n)
 {
     wk_error err = {0};
-    for (int set = 0; set < WK_SETS; set++) {
-        if (!reference_names[set]) continue;
-        const wk_params *params = f->learner->params[set];
+    for (int network = 0; network < WK_NETWORKS; network++) {
+        if (!reference_names[network]) continue;
+        const wk_params *params = f->learner->params[network];
         for (size_t i = 0; i < wk_params_count(params); i++) {
             size_t count = wk_params_at(params, i)->count;
             float *values = malloc(count * sizeof *values);
             assert_non_null(values);
             char tail[96];
-            reference_weight(set, wk_params_at(params, i)->name, tail, sizeof tail);
+            reference_weight(network, wk_params_at(params, i)->name, tail, sizeof tail);
             assert_ok(wk_buffer_download(wk_params_buffer(params), wk_params_at(params, i)->offset,
                                          values, count * sizeof *values, &err));
             if (test_rounds())
-                check_change(f, set, i, n, tail, values);
+                check_change(f, network, i, n, tail, values);
             else
                 compare_golden(f, 0, values, count, "%d/param/%s", n, tail);
             free(values);
@@ -365,8 +366,8 @@ static void five_updates_match_the_reference(void **state)
         assert_ok(wk_learner_update_tasks(f->learner, &batch.view, &tasks, &err));
         check_losses(f, n, &metrics, delta);
         check_task_losses(f, n, &tasks);
-        for (int set = 0; n == 0 && set < WK_SETS; set++)
-            if (reference_names[set]) check_gradients(f, set);
+        for (int network = 0; n == 0 && network < WK_NETWORKS; network++)
+            if (reference_names[network]) check_gradients(f, network);
         if (n == 0 || n == UPDATES - 1) check_parameters(f, n);
     }
     free_batch(&batch);

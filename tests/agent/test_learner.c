@@ -52,7 +52,7 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
     assert_same_run(tiny(TASKS), 1, tiny(TASKS), 3);
 }
 
-// One step for each trained set, one per member of a stack.
+// One step for each trained network, one per member of a stack.
 static uint64_t steps_of_an_update(const fixture *r)
 {
     const wk_learner_config *c = &r->learner->config;
@@ -182,7 +182,7 @@ static void a_bad_reward_skips_its_own_task_only(void **state)
     close_fixture(&a);
 }
 
-// How many groups of Adam a graph has, and in how many of them the two options are set.
+// How many Adam optimizers a graph has, and in how many of them the two options are set.
 typedef struct adam_groups {
     int all, keras, joint;
 } adam_groups;
@@ -268,7 +268,7 @@ static void random_exploration_has_no_actor_and_still_estimates_errors(void **st
     for (int i = 0; i < ROWS; i++)
         assert_true(out.delta[i] > 0);
     assert_true(out.metrics.explore.actor_loss == 0);
-    assert_null(r.learner->params[WK_SET_EXPLORE_ACTOR]);
+    assert_null(r.learner->params[WK_NETWORK_EXPLORE_ACTOR]);
     wk_acting *acting;
     assert_refused(wk_acting_create(r.learner, WK_POLICY_EXPLORE, 1, &acting, &err), WK_E_INPUT,
                    "random actions");
@@ -288,15 +288,15 @@ static void the_error_estimates_average_to_the_disagreement(void **state)
     close_fixture(&r);
 }
 
-// By how much the first update moves the weights of a set, at most.
-static double first_move(const wk_learner_config *config, wk_set_id set)
+// By how much the first update moves the weights of a network, at most.
+static double first_move(const wk_learner_config *config, wk_network_id network)
 {
     fixture r = open_fixture(*config, 1);
     size_t size;
     double move = 0;
-    uint8_t *before = weights(&r, set, &size);
+    uint8_t *before = weights(&r, network, &size);
     update(&r, 0);
-    uint8_t *after = weights(&r, set, &size);
+    uint8_t *after = weights(&r, network, &size);
     const float *x = (const float *)before, *y = (const float *)after;
     for (size_t i = 0; i < size / sizeof *x; i++)
         move = fmax(move, fabs((double)y[i] - (double)x[i]));
@@ -311,7 +311,7 @@ static void a_rate_of_zero_trains_nothing(void **state)
     (void)state;
     wk_learner_config config = tiny(0);
     config.policy_rate = 0;
-    assert_true(first_move(&config, WK_SET_EXPLORE_ACTOR) < 1e-5); // by the decay alone
+    assert_true(first_move(&config, WK_NETWORK_EXPLORE_ACTOR) < 1e-5); // by the decay alone
 }
 
 // Adam's first step moves the weight with the largest gradient by about the rate.
@@ -320,11 +320,11 @@ static void exploration_has_a_rate_of_its_own(void **state)
     (void)state;
     wk_learner_config config = tiny(2);
     config.policy_rate = 1e-3f;
-    assert_near(first_move(&config, WK_SET_EXPLORE_ACTOR), 1e-3, 1e-4);
+    assert_near(first_move(&config, WK_NETWORK_EXPLORE_ACTOR), 1e-3, 1e-4);
     config.exploration_rate = 1e-2f;
-    assert_near(first_move(&config, WK_SET_EXPLORE_ACTOR), 1e-2, 1e-3);
-    assert_near(first_move(&config, WK_SET_EXPLORE_CRITIC), 1e-2, 1e-3);
-    assert_near(first_move(&config, WK_SET_TASK_ACTOR), 1e-3, 1e-4);
+    assert_near(first_move(&config, WK_NETWORK_EXPLORE_ACTOR), 1e-2, 1e-3);
+    assert_near(first_move(&config, WK_NETWORK_EXPLORE_CRITIC), 1e-2, 1e-3);
+    assert_near(first_move(&config, WK_NETWORK_TASK_ACTOR), 1e-3, 1e-4);
 }
 
 static void bad_configs_are_refused_with_the_field_and_its_range(void **state)

@@ -223,7 +223,7 @@ static void copies_take_half_of_the_weights(void **state)
     assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &config,
                                 the_device.backend, &learner, &err));
     size_t weights = 0;
-    for (int id = 0; id < WK_SETS; id++)
+    for (int id = 0; id < WK_NETWORKS; id++)
         if (learner->params[id]) weights += wk_params_buffer(learner->params[id])->size;
     assert_int_equal(wk_learner_estimate_memory(learner).copies, weights / 2);
     wk_learner_destroy(learner);

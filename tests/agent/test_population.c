@@ -182,12 +182,12 @@ static void assert_same_member(const fixture *alone, const outcome *x, populatio
     assert_agree(&x->metrics, &y->metrics, sizeof x->metrics, "metrics");
     assert_agree(&x->tasks, &y->tasks, sizeof x->tasks, "metrics of tasks");
     assert_agree(x->delta, y->delta, sizeof x->delta, "error estimates");
-    for (int set = 0; set < WK_SETS; set++) {
-        if (!alone->learner->params[set]) continue;
+    for (int network = 0; network < WK_NETWORKS; network++) {
+        if (!alone->learner->params[network]) continue;
         size_t size, other;
-        uint8_t *a = weights(alone, set, &size), *b = weights(&together, set, &other);
+        uint8_t *a = weights(alone, network, &size), *b = weights(&together, network, &other);
         assert_int_equal(size, other);
-        assert_agree(a, b, size, wk_set_name(set));
+        assert_agree(a, b, size, wk_network_name(network));
         free(a);
         free(b);
     }
@@ -241,9 +241,9 @@ static void members_save_and_restore_by_themselves(void **state)
     fixture one = {.learner = p.learners[1]}, two = {.learner = p.learners[2]};
     assert_same_weights(&f, &one);
     size_t size, other;
-    uint8_t *before = weights(&two, WK_SET_MODEL, &size);
+    uint8_t *before = weights(&two, WK_NETWORK_MODEL, &size);
     assert_ok(wk_learner_restore(p.learners[0], NULL, own_file(0), &err));
-    uint8_t *after = weights(&two, WK_SET_MODEL, &other);
+    uint8_t *after = weights(&two, WK_NETWORK_MODEL, &other);
     assert_memory_equal(before, after, size);
     fixture zero = {.learner = p.learners[0]};
     assert_same_weights(&f, &zero);

@@ -419,7 +419,7 @@ static bool *done_at_the_mark(const wk_plan *plan)
 // What the world model's graph leaves, and what it reads that updates write.
 static bool is_left(const wk_learner *l, const wk_tensor_info *x)
 {
-    const wk_optimizer *optimizer = l->optimizers[WK_SET_MODEL];
+    const wk_optimizer *optimizer = l->optimizers[WK_NETWORK_MODEL];
     return x->buffer &&
            (x->buffer == l->handoff || (x->buffer == wk_optimizer_buffer(optimizer) &&
                                         x->place >= wk_optimizer_handoff_offset(optimizer)));
@@ -428,7 +428,7 @@ static bool is_left(const wk_learner *l, const wk_tensor_info *x)
 static bool is_read(const wk_learner *l, const wk_tensor_info *x)
 {
     return x->buffer &&
-           (x->buffer == wk_params_buffer(l->params[WK_SET_MODEL]) ||
+           (x->buffer == wk_params_buffer(l->params[WK_NETWORK_MODEL]) ||
             (x->buffer == l->counters && x->place == WK_COUNT_LEARN * sizeof(uint64_t)));
 }
 
@@ -455,7 +455,7 @@ static void an_update_writes_what_a_prefetched_world_model_reads_before_the_even
     fixture r = open_fixture(tiny(TASKS), 1);
     const wk_plan *plan = r.learner->learn.program->plan;
     bool *done = done_at_the_mark(plan);
-    int weights_of_the_model = (int)wk_params_count(r.learner->params[WK_SET_MODEL]);
+    int weights_of_the_model = (int)wk_params_count(r.learner->params[WK_NETWORK_MODEL]);
     // Gradients imported and weights written, norm and flag, states and scalars imported, the
     // counter.
     assert_int_equal(check_steps(r.learner, plan, done), 2 * weights_of_the_model + 2 + 3 + 1);
@@ -493,7 +493,7 @@ static void the_world_model_s_graph_writes_only_what_it_leaves(void **state)
             count++;
         }
     }
-    assert_true(count > (int)wk_params_count(r.learner->params[WK_SET_MODEL]));
+    assert_true(count > (int)wk_params_count(r.learner->params[WK_NETWORK_MODEL]));
     close_fixture(&r);
 }
 

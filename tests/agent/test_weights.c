@@ -79,10 +79,10 @@ static void save_labelled(const fixture *r)
     assert_ok(wk_learner_save_weights(r->learner, NULL, PATH, labels, 2, &err));
 }
 
-static bool same_set(const fixture *a, const fixture *b, wk_set_id set)
+static bool same_network(const fixture *a, const fixture *b, wk_network_id network)
 {
     size_t size, other;
-    uint8_t *x = weights(a, set, &size), *y = weights(b, set, &other);
+    uint8_t *x = weights(a, network, &size), *y = weights(b, network, &other);
     bool same = size == other && memcmp(x, y, size) == 0;
     free(x);
     free(y);
@@ -101,8 +101,8 @@ static void weights_are_restored_whole_or_in_parts(void **state)
         wk_learner_restore_weights(whole.learner, PATH, WK_WEIGHTS_WORLD | WK_WEIGHTS_TASKS, &err));
     assert_same_weights(&a, &whole);
     assert_ok(wk_learner_restore_weights(world.learner, PATH, WK_WEIGHTS_WORLD, &err));
-    for (int set = 0; set < WK_SETS; set++)
-        assert_int_equal(same_set(&a, &world, set), set < WK_SET_REWARD);
+    for (int network = 0; network < WK_NETWORKS; network++)
+        assert_int_equal(same_network(&a, &world, network), network < WK_NETWORK_REWARD);
     assert_ok(wk_learner_restore_weights(world.learner, PATH, WK_WEIGHTS_TASKS, &err));
     assert_same_weights(&a, &world);
     close_fixture(&a);
@@ -193,12 +193,12 @@ static void a_single_task_is_taken_from_a_file_with_several(void **state)
     assert_refused(wk_learner_restore_task(one.learner, PATH, TASKS, &err), WK_E_FORMAT, "reward/");
     assert_same_weights(&one, &twin);
     assert_ok(wk_learner_restore_task(one.learner, PATH, 1, &err));
-    for (int set = WK_SET_REWARD; set < WK_SETS; set++) {
+    for (int network = WK_NETWORK_REWARD; network < WK_NETWORKS; network++) {
         size_t size, other;
-        uint8_t *x = weights(&all, set, &size), *y = weights(&one, set, &other);
-        for (size_t i = 0; i < wk_params_count(one.learner->params[set]); i++) {
-            const wk_weight *from = wk_params_at(all.learner->params[set], i),
-                            *to = wk_params_at(one.learner->params[set], i);
+        uint8_t *x = weights(&all, network, &size), *y = weights(&one, network, &other);
+        for (size_t i = 0; i < wk_params_count(one.learner->params[network]); i++) {
+            const wk_weight *from = wk_params_at(all.learner->params[network], i),
+                            *to = wk_params_at(one.learner->params[network], i);
             size_t bytes = to->count * sizeof(float);
             assert_int_equal(from->count, TASKS * to->count);
             assert_memory_equal(x + from->offset + bytes, y + to->offset, bytes);
@@ -206,7 +206,7 @@ static void a_single_task_is_taken_from_a_file_with_several(void **state)
         free(x);
         free(y);
     }
-    assert_true(same_set(&one, &twin, WK_SET_MODEL));
+    assert_true(same_network(&one, &twin, WK_NETWORK_MODEL));
     close_fixture(&all);
     close_fixture(&one);
     close_fixture(&twin);
@@ -248,16 +248,16 @@ static void tasks_can_be_trained_from_a_snapshot(void **state)
     assert_ok(wk_learner_update_tasks(a.learner, &v, &tasks, &err));
     for (int k = 0; k < TASKS; k++)
         assert_true(tasks.reward_loss[k] > 0 && tasks.policy[k].actor_norm > 0);
-    for (int set = 0; set < WK_SET_REWARD; set++) {
+    for (int network = 0; network < WK_NETWORK_REWARD; network++) {
         size_t size;
-        uint8_t *x = weights(&a, set, &size), *y = weights(&twin, set, &size);
+        uint8_t *x = weights(&a, network, &size), *y = weights(&twin, network, &size);
         assert_memory_equal(x, y, size);
         free(x);
         free(y);
     }
     size_t size;
-    uint8_t *x = weights(&a, WK_SET_TASK_ACTOR, &size),
-            *y = weights(&twin, WK_SET_TASK_ACTOR, &size);
+    uint8_t *x = weights(&a, WK_NETWORK_TASK_ACTOR, &size),
+            *y = weights(&twin, WK_NETWORK_TASK_ACTOR, &size);
     assert_memory_not_equal(x, y, size);
     free(x);
     free(y);

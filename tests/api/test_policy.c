@@ -85,12 +85,12 @@ static void the_actions_are_those_of_an_evaluation(void **state)
     const wk_weights_choice choice = {.kind = WK_WEIGHTS_SNAPSHOT, .step = WK_STEP_LAST};
     assert_ok(wk_saved_run_open(run, &(wk_saved_run_options){.weights = &choice}, &saved, &err));
     wk_eval_result result = {.origin = {.domain = saved.world.domain}, .envs = COUNT, .seed = SEED};
-    const wk_eval_player player = {.options = saved.world.options,
-                                   .learner = saved.weights.learner,
-                                   .cases = "dr",
-                                   .threads = 1,
-                                   .keep_actions = true};
-    assert_ok(wk_eval_result_add(&result, &player, WEST, WEST, &err));
+    const wk_eval_setup setup = {.options = saved.world.options,
+                                 .learner = saved.weights.learner,
+                                 .case_names = "dr",
+                                 .threads = 1,
+                                 .keep_actions = true};
+    assert_ok(wk_eval_result_add(&result, &setup, WEST, WEST, &err));
 
     const wk_policy_config config = west();
     wk_policy *policy = open_policy(&config);

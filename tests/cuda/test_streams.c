@@ -86,7 +86,7 @@ static bytes train(wk_cuda_precision precision, wk_cuda_streams streams, manner 
     for (int i = 0; i < UPDATES; i++)
         update(learner, &batch, how);
     bytes all = {0};
-    for (int i = 0; i < WK_SETS; i++) {
+    for (int i = 0; i < WK_NETWORKS; i++) {
         const wk_optimizer *optimizer = learner->optimizers[i];
         append(&all, wk_params_buffer(learner->params[i]),
                wk_params_buffer(learner->params[i])->size);

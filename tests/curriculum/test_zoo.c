@@ -189,7 +189,7 @@ static void plr_robust_withholds_what_it_did_not_choose(void **state)
     wk_space *space;
     wk_curriculum *c;
     double theta[2];
-    size_t index, withheld = 0;
+    size_t index, held_out = 0;
     assert_ok(wk_curriculum_rule_find("plr-robust", &rule, &err));
     assert_ok(wk_space_create(&square, false, &space, &err));
     wk_curriculum_config config = wk_curriculum_config_default();
@@ -205,9 +205,9 @@ static void plr_robust_withholds_what_it_did_not_choose(void **state)
         if (wk_curriculum_learns(c))
             assert_int_equal(index, 6);
         else
-            withheld++;
+            held_out++;
     }
-    assert_true(withheld > 150 && withheld < 250); // a fifth
+    assert_true(held_out > 150 && held_out < 250); // a fifth
     drop(&f);
 }
 

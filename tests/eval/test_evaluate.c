@@ -49,7 +49,7 @@ static wk_status take_down(void *context, const wk_eval_row *row, wk_error *erro
 {
     (void)error;
     witness *w = context;
-    seen *s = &w->episodes[row->set][row->episode];
+    seen *s = &w->episodes[row->case_index][row->episode];
     assert_int_equal(row->step, s->rows);
     assert_int_equal(!!(row->flags & WK_IS_FIRST), row->step == 0);
     for (int i = 0; i < TOY_ACTIONS; i++)
@@ -79,7 +79,7 @@ static void returns_are_the_rewards_that_a_watcher_sees(void **state)
     wk_eval_config config = config_of(&t, cases);
     static witness w;
     w = (witness){.toy = &t};
-    config.watch = take_down;
+    config.on_row = take_down;
     config.context = &w;
     wk_eval_episode episodes[ALL];
     assert_ok(wk_evaluate(&config, episodes, &err));
@@ -227,7 +227,7 @@ static void episodes_can_be_cut_short(void **state)
     w = (witness){.toy = &t};
     wk_eval_episode episodes[ALL];
     config.steps = 5;
-    config.watch = take_down;
+    config.on_row = take_down;
     config.context = &w;
     play(&config, episodes);
     for (int i = 0; i < EPISODES; i++) {
@@ -250,7 +250,7 @@ static void an_episode_shown_again_has_the_same_rows(void **state)
     config.learner = r.learner;
     config.mode = WK_ACT_MODE;
     config.actions = &actions[0][0][0];
-    config.watch = take_down;
+    config.on_row = take_down;
     config.context = &before;
     assert_int_equal(wk_eval_steps(&config), TOY_STEPS);
     play(&config, episodes);
@@ -279,7 +279,7 @@ static void what_a_watcher_fails_with_ends_the_evaluation(void **state)
     wk_eval_case cases[SETS];
     wk_eval_config config = config_of(&t, cases);
     wk_eval_episode episodes[ALL];
-    config.watch = object_to_the_third;
+    config.on_row = object_to_the_third;
     assert_refused(wk_evaluate(&config, episodes, &err), WK_E_INPUT, "seen enough");
     assert_int_equal(toy_worlds(), 0);
 }
@@ -293,7 +293,7 @@ static wk_status enter(void *context, const wk_eval_row *row, wk_error *error)
 {
     (void)error;
     ledger *l = context;
-    if (row->set > 0 || row->episode > 0 || row->step == 0) return WK_OK;
+    if (row->case_index > 0 || row->episode > 0 || row->step == 0) return WK_OK;
     l->sum += l->weight * (double)row->rewards[0];
     l->weight *= l->discount;
     return WK_OK;
@@ -311,7 +311,7 @@ static void a_policy_says_what_it_expects_beside_what_it_gets(void **state)
     fixture r = open_fixture(1);
     config.learner = r.learner;
     ledger l = {.discount = (double)wk_learner_get_config(config.learner)->discount, .weight = 1};
-    config.watch = enter;
+    config.on_row = enter;
     config.context = &l;
     play(&config, episodes);
     const wk_calibration *f = &episodes[0].calibration;

@@ -18,15 +18,16 @@ enum { N_FAULTS = sizeof faults / sizeof *faults, FIRST = 350 };
 // Two episodes of two steps, three videos, two files.
 static wk_status evaluate(const toy *t, wk_learner *learner, wk_error *err)
 {
-    wk_eval_player player = {.learner = learner, .cases = "dr", .threads = 1, .keep_actions = true};
+    wk_eval_setup setup = {
+        .learner = learner, .case_names = "dr", .threads = 1, .keep_actions = true};
     wk_eval_result result = {.origin = {.domain = &t->domain,
                                         .curriculum = "dr",
                                         .exploration = "random",
                                         .policy = "alongside"},
                              .envs = 2};
-    wk_status status = wk_eval_result_add(&result, &player, 0, 0, err);
+    wk_status status = wk_eval_result_add(&result, &setup, 0, 0, err);
     if (status == WK_OK)
-        status = wk_video_write(&result, &player, &result.tasks[0], FOLDER, WK_VIDEO_GIF, err);
+        status = wk_video_write(&result, &setup, &result.tasks[0], FOLDER, WK_VIDEO_GIF, err);
     if (status == WK_OK) status = wk_eval_result_write(&result, FOLDER, err);
     wk_eval_result_free(&result);
     return status;

@@ -192,7 +192,7 @@ static void the_error_is_that_of_the_models_images(void **state)
                            .n_cases = 1,
                            .seed = 4,
                            .threads = 1,
-                           .watch = take_film,
+                           .on_row = take_film,
                            .context = &f};
     wk_eval_episode episodes[COUNT];
     assert_ok(wk_evaluate(&play, episodes, &err));

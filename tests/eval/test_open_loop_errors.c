@@ -18,7 +18,7 @@ typedef struct judge {
 static wk_status take_row(void *context, const wk_eval_row *row, wk_error *error)
 {
     judge *j = context;
-    bool shown = j->pictures && row->set == 0 && row->episode < EPISODES;
+    bool shown = j->pictures && row->case_index == 0 && row->episode < EPISODES;
     if (shown) wk_open_loop_set_frame(j->pictures, row->step, row->episode, row, row->step == 0);
     return wk_open_loop_errors_add(j->errors, row, error);
 }
@@ -37,7 +37,7 @@ static wk_open_loop_error_curve play(const toy *t, fixture *f, int count, int th
                              .n_cases = 2,
                              .seed = 3,
                              .threads = threads,
-                             .watch = take_row,
+                             .on_row = take_row,
                              .context = j};
     assert_ok(wk_open_loop_errors_create(f->learner, &t->domain, TASK, TASK, 2, &j->errors, &err));
     assert_ok(wk_evaluate(&config, episodes, &err));

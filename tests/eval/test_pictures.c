@@ -57,14 +57,15 @@ static void a_long_theta_keeps_to_its_own_sequence(void **state)
 static int clip_height(const wk_domain *domain, wk_learner *learner)
 {
     wk_error err = {0};
-    wk_eval_player player = {.learner = learner, .cases = "dr", .threads = 1, .keep_actions = true};
+    wk_eval_setup setup = {
+        .learner = learner, .case_names = "dr", .threads = 1, .keep_actions = true};
     wk_eval_result result = {.origin = {.domain = domain,
                                         .curriculum = "dr",
                                         .exploration = "random",
                                         .policy = "alongside"},
                              .envs = 2};
-    assert_ok(wk_eval_result_add(&result, &player, 0, 0, &err));
-    assert_ok(wk_video_write(&result, &player, &result.tasks[0], FOLDER, WK_VIDEO_GIF, &err));
+    assert_ok(wk_eval_result_add(&result, &setup, 0, 0, &err));
+    assert_ok(wk_video_write(&result, &setup, &result.tasks[0], FOLDER, WK_VIDEO_GIF, &err));
     char path[128], *bytes;
     size_t size;
     snprintf(path, sizeof path, FOLDER "/eval/alongside-000000000000-%s-dr-best.gif",

@@ -165,8 +165,8 @@ static wk_eval_result random_result(void)
 
 static void add(wk_eval_result *r, const char *cases, int task)
 {
-    wk_eval_player player = {.cases = cases, .threads = 1};
-    assert_ok(wk_eval_result_add(r, &player, task, 0, &err));
+    wk_eval_setup setup = {.case_names = cases, .threads = 1};
+    assert_ok(wk_eval_result_add(r, &setup, task, 0, &err));
 }
 
 static void returns_and_completions_are_what_the_worlds_give(void **state)
@@ -176,7 +176,7 @@ static void returns_and_completions_are_what_the_worlds_give(void **state)
     add(&r, "", 0);
     assert_int_equal(r.tasks[0].n_cases, 2);
     const wk_case_result *dr = &r.tasks[0].cases[0], *high = &r.tasks[0].cases[1];
-    assert_int_equal(dr->set.episodes, 40);
+    assert_int_equal(dr->eval_case.episodes, 40);
     for (int i = 0; i < 40; i++) {
         double height = dr->episodes[i].theta[0];
         assert_true(height >= 1 && height <= 10 && height == floor(height));
@@ -184,15 +184,15 @@ static void returns_and_completions_are_what_the_worlds_give(void **state)
         assert_near(dr->completions[i], height / 20, 1e-7);
     }
     // 11, 12, 14, 11, 12, 14 times four steps.
-    assert_near(high->returned.mean, 4 * 37.0 / 3, 1e-12);
-    assert_near(high->returned.sd, 4 * sqrt((121 + 144 + 196) / 3.0 - 37.0 * 37 / 9), 1e-12);
-    assert_true(high->returned.min == 44 && high->returned.max == 56);
-    assert_near(high->returned.cvar[WK_SCORE_TENTH], 44, 1e-12); // 1 of 6
-    assert_near(high->returned.cvar[3], 44, 1e-12);              // 0.2: 2 of 6
-    assert_near(high->returned.cvar[6], (44 + 44 + 48) / 3.0, 1e-12);
-    assert_near(high->completed.mean, 37.0 / 60, 1e-7);
-    assert_near(high->completed.min, 0.55, 1e-7);
-    assert_true(high->length.mean == STEPS && high->diverged == 0);
+    assert_near(high->return_score.mean, 4 * 37.0 / 3, 1e-12);
+    assert_near(high->return_score.sd, 4 * sqrt((121 + 144 + 196) / 3.0 - 37.0 * 37 / 9), 1e-12);
+    assert_true(high->return_score.min == 44 && high->return_score.max == 56);
+    assert_near(high->return_score.cvar[WK_SCORE_TENTH], 44, 1e-12); // 1 of 6
+    assert_near(high->return_score.cvar[3], 44, 1e-12);              // 0.2: 2 of 6
+    assert_near(high->return_score.cvar[6], (44 + 44 + 48) / 3.0, 1e-12);
+    assert_near(high->completion_score.mean, 37.0 / 60, 1e-7);
+    assert_near(high->completion_score.min, 0.55, 1e-7);
+    assert_true(high->length_score.mean == STEPS && high->diverged == 0);
     wk_eval_result_free(&r);
 }
 
@@ -303,10 +303,10 @@ static void the_document_reads_back_to_the_same_numbers(void **state)
     // In the domain's order: return and completion of dr, of high, then the return of the second
     // task's dr.
     const wk_case_result *high = &r.tasks[0].cases[0], *dr = &r.tasks[0].cases[1];
-    assert_true(number_after(json, "sd", 0) == dr->returned.sd);
-    assert_true(number_after(json, "mean", 1) == dr->completed.mean);
-    assert_true(number_after(json, "0.05", 2) == high->returned.cvar[1]);
-    assert_true(number_after(json, "max", 3) == high->completed.max);
+    assert_true(number_after(json, "sd", 0) == dr->return_score.sd);
+    assert_true(number_after(json, "mean", 1) == dr->completion_score.mean);
+    assert_true(number_after(json, "0.05", 2) == high->return_score.cvar[1]);
+    assert_true(number_after(json, "max", 3) == high->completion_score.max);
     assert_true(number_after(json, "mean", 4) == STEPS);
     assert_true(number_after(json, "episodes", 1) == 6);
     wk_text_free(&text);
@@ -333,8 +333,8 @@ static void tasks_of_the_combined_domain_say_which_part_they_belong_to(void **st
     const char *terrain = strstr(text.chars, "\"part\": \"terrain-walker\"");
     assert_true(terrain && strstr(terrain, "\"part\": \"clean-up\""));
     wk_text_free(&text);
-    wk_eval_player player = {.cases = "extra-block", .threads = 1};
-    assert_refused(wk_eval_result_add(&r, &player, walk, 0, &err), WK_E_INPUT, "'walk'");
+    wk_eval_setup setup = {.case_names = "extra-block", .threads = 1};
+    assert_refused(wk_eval_result_add(&r, &setup, walk, 0, &err), WK_E_INPUT, "'walk'");
     assert_int_equal(r.n_tasks, 2);
     wk_eval_result_free(&r);
 }
@@ -455,8 +455,8 @@ static void best_median_and_worst_go_by_score_then_return_then_number(void **sta
     (void)state;
     double completions[] = {0.5, 0.5, 1, 0, 0.5, 0}, returns[] = {3, 2, 0, 9, 2, 8};
     wk_task_result t = {.n_cases = 1};
-    t.cases[0] =
-        (wk_case_result){.set = {"dr", NULL, 6}, .returns = returns, .completions = completions};
+    t.cases[0] = (wk_case_result){
+        .eval_case = {"dr", NULL, 6}, .returns = returns, .completions = completions};
     assert_int_equal(wk_video_episode(&ladders, &t, 0, WK_VIDEO_BEST), 2);
     assert_int_equal(wk_video_episode(&ladders, &t, 0, WK_VIDEO_WORST), 5);
     // From the worst: 5, 3, 1, 4, 0, 2.

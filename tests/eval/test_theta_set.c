@@ -35,7 +35,7 @@ static void the_programs_sets_are_frozen_and_whole(void **state)
         const wk_domain *domain = domain_of(domains[d]);
         wk_theta_set set, again = {0};
         wk_text text = {0};
-        wk_eval_case cases[WK_SET_PARTS];
+        wk_eval_case cases[WK_THETA_SET_PARTS];
         assert_ok(wk_theta_set_open("robust-v1", domain, &set, &err));
         assert_int_equal(wk_theta_set_cases(&set, cases), 2);
         assert_string_equal(cases[0].name, "robust-v1/in");
@@ -63,10 +63,10 @@ static void parts_lie_in_and_out_of_the_training_distribution(void **state)
         wk_space *space;
         assert_ok(wk_space_create(domain, false, &space, &err));
         assert_ok(wk_theta_set_open("robust-v1", domain, &set, &err));
-        for (int p = 0; p < WK_SET_PARTS; p++)
+        for (int p = 0; p < WK_THETA_SET_PARTS; p++)
             for (int i = 0; i < set.parts[p].count; i++) {
                 const double *theta = set.parts[p].params + (ptrdiff_t)i * set.n_params;
-                if ((wk_space_find(space, theta) != SIZE_MAX) != (p == WK_SET_IN))
+                if ((wk_space_find(space, theta) != SIZE_MAX) != (p == WK_THETA_SET_IN))
                     fail_msg("%s: θ %d of part %d", domains[d], i, p);
             }
         wk_theta_set_free(&set);

@@ -76,11 +76,11 @@ static void step(void)
         wk_running_episode *running = &run->running[i];
         if (running->active) continue;
         *running = (wk_running_episode){.episode = run->counters.episodes++, .active = 1};
-        size_t space;
+        size_t theta_index;
         wk_status status = wk_curriculum_next(run->curriculum, running->episode, false,
-                                              running->theta, &space, &err);
+                                              running->theta, &theta_index, &err);
         assert(status == WK_OK);
-        running->space = space;
+        running->theta_index = theta_index;
         status = wk_vec_plan_reset(run->vec, i, running->theta, (size_t)wk_toy.n_params, 1,
                                    running->episode, &err);
         assert(status == WK_OK);
@@ -91,8 +91,9 @@ static void step(void)
         run->running[i].steps += !(batch->flags[i] & WK_IS_FIRST);
         run->running[i].active = !(batch->flags[i] & WK_IS_LAST);
     }
-    size_t space = (size_t)run->running[0].space;
-    wk_curriculum_report_at(run->curriculum, run->running[0].theta, &space, &(float){0.5f}, 1);
+    size_t theta_index = (size_t)run->running[0].theta_index;
+    wk_curriculum_report_at(run->curriculum, run->running[0].theta, &theta_index, &(float){0.5f},
+                            1);
     wk_curriculum_advance(run->curriculum, run->counters.steps += LANES);
 }
 

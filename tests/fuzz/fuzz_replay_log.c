@@ -138,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
                                 .segment = bytes[0] >> 7,
                                 .offset = file.size - (bytes[0] & 4 ? bytes[size - 1] : 0),
                                 .rows = bytes[0] >> 3 & 15,
-                                .chain = file.chain};
+                                .running_crc = file.running_crc};
     } else {
         write_file(bytes + 1, size - 1);
     }

@@ -44,7 +44,7 @@ static void try_set(const char *bytes, size_t size)
     wk_error err = {0};
     wk_theta_set set = {0};
     wk_text text = {0};
-    wk_eval_case cases[WK_SET_PARTS];
+    wk_eval_case cases[WK_THETA_SET_PARTS];
     if (size == 0) return;
     wk_text_append(&text, bytes + 1, size - 1);
     if (bytes[0] & 1) {

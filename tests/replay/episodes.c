@@ -154,7 +154,7 @@ void assert_same_content(wk_replay *a, wk_replay *b)
         assert_int_equal(x.id, y.id);
         assert_int_equal(x.rows, y.rows);
         assert_int_equal(x.slot, y.slot);
-        assert_int_equal(x.space, y.space);
+        assert_int_equal(x.theta_index, y.theta_index);
         assert_memory_equal(x.theta, y.theta, EPISODE_P * sizeof(double));
         for (uint32_t row = 0; row < x.rows; row++) {
             whole_row one, other;

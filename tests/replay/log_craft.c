@@ -11,7 +11,7 @@ void craft_start(craft *log)
     wk_segment_header_encode(&header, log->bytes);
     log->size = WK_SEGMENT_HEADER;
     log->sequence = 0;
-    log->chain = 0;
+    log->running_crc = 0;
 }
 
 bool craft_record(craft *log, wk_record record, const void *payload)
@@ -19,10 +19,10 @@ bool craft_record(craft *log, wk_record record, const void *payload)
     size_t size = WK_RECORD_HEADER + record.size;
     if (size > sizeof log->bytes - log->size) return false;
     record.sequence = log->sequence++;
-    wk_record_encode(&record, log->chain, payload, log->bytes + log->size);
+    wk_record_encode(&record, log->running_crc, payload, log->bytes + log->size);
     if (record.size > 0) memcpy(log->bytes + log->size + WK_RECORD_HEADER, payload, record.size);
     log->size += size;
-    log->chain = record.chain;
+    log->running_crc = record.running_crc;
     return true;
 }
 

@@ -14,7 +14,7 @@ typedef struct craft {
     unsigned char bytes[CRAFT_BYTES];
     size_t size;
     uint64_t sequence;
-    uint32_t chain;
+    uint32_t running_crc;
 } craft;
 
 /// Begins a segment that is the first of its run.

@@ -61,7 +61,7 @@ uint32_t script_fingerprint(wk_replay *replay)
         sum = wk_crc32c(sum, &episode.id, sizeof episode.id);
         sum = wk_crc32c(sum, &episode.rows, sizeof episode.rows);
         sum = wk_crc32c(sum, &episode.slot, sizeof episode.slot);
-        sum = wk_crc32c(sum, &episode.space, sizeof episode.space);
+        sum = wk_crc32c(sum, &episode.theta_index, sizeof episode.theta_index);
         sum = wk_crc32c(sum, episode.theta, EPISODE_P * sizeof(double));
         for (uint32_t row = 0; row < episode.rows; row++) {
             float numbers[EPISODE_A + 2 * EPISODE_K];

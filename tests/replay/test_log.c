@@ -281,11 +281,11 @@ static void files_of_another_run_or_domain_are_refused(void **state)
     wk_error err = {0};
     wk_replay_mark mark = write_log(1000, 40, 0);
     wk_replay *replay = script_store(1000);
-    mark.chain ^= 1;
+    mark.running_crc ^= 1;
     assert_refused(wk_replay_log_read(FOLDER, &mark, replay, &err), WK_E_FORMAT,
                    "not the log that the checkpoint was made with");
     wk_replay_destroy(replay);
-    mark.chain ^= 1;
+    mark.running_crc ^= 1;
 
     wk_replay_config other = episode_config(1000, SCRIPT_SLOTS);
     other.n_tasks++;

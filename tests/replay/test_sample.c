@@ -12,7 +12,7 @@ typedef struct batch {
     uint8_t first[T * B], flags[T * B];
     uint64_t episodes[B];
     uint32_t starts[B];
-    int64_t spaces[B];
+    int64_t theta_indices[B];
     double theta[B * EPISODE_P];
     float actions[T * B * EPISODE_A], rewards[T * B * EPISODE_K], completion[T * B * EPISODE_K];
     uint8_t images[T * B * WK_IMAGE_BYTES];
@@ -30,7 +30,7 @@ static batch *make_batch(void)
                                  .first = all->first,
                                  .episodes = all->episodes,
                                  .starts = all->starts,
-                                 .spaces = all->spaces,
+                                 .theta_indices = all->theta_indices,
                                  .theta = all->theta};
     return all;
 }
@@ -62,7 +62,7 @@ static void sequences_are_consecutive_rows_of_one_episode(void **state)
         for (size_t b = 0; b < B; b++) {
             uint64_t episode = all->episodes[b];
             uint32_t rows = episode == 30 ? UINT32_MAX : (uint32_t)(T + episode * 3);
-            assert_int_equal(all->spaces[b], episode % 11);
+            assert_int_equal(all->theta_indices[b], episode % 11);
             for (int i = 0; i < EPISODE_P; i++)
                 assert_true(all->theta[b * EPISODE_P + (size_t)i] == episode_theta(episode, i));
             for (uint32_t t = 0; t < T; t++) {
@@ -280,7 +280,7 @@ static void append_all(wk_replay *replay, uint32_t step, bool at_once)
                                   .rewards = zeros,
                                   .flags = episode_flags(row, last),
                                   .theta = theta[i],
-                                  .space = i};
+                                  .theta_index = i};
     }
     size_t together = at_once ? SLOTS : 1;
     for (size_t i = 0; i < SLOTS; i += together)

@@ -46,7 +46,7 @@ static void rows_come_back_as_they_went_in_for_every_length(void **state)
         wk_replay_episode episode = wk_replay_at(replay, rows - 1);
         assert_int_equal(episode.rows, rows);
         assert_int_equal(episode.slot, -1);
-        assert_int_equal(episode.space, rows % 11);
+        assert_int_equal(episode.theta_index, rows % 11);
         assert_true(episode.theta[1] == episode_theta(rows, 1));
         assert_episode(replay, rows - 1, rows, rows, true);
     }
@@ -323,7 +323,7 @@ static void a_row_begins_continues_or_ends_the_episode_of_its_slot(void **state)
                              .rewards = numbers,
                              .flags = WK_IS_FIRST,
                              .theta = theta,
-                             .space = 7}};
+                             .theta_index = 7}};
     assert_ok(wk_replay_append(replay, rows, 3, &err));
     assert_true(wk_replay_running(replay, 0));
     assert_true(wk_replay_running(replay, 1));
@@ -332,7 +332,7 @@ static void a_row_begins_continues_or_ends_the_episode_of_its_slot(void **state)
     assert_int_equal(wk_replay_at(replay, 1).rows, 1);
     wk_replay_episode begun = wk_replay_at(replay, 2);
     assert_int_equal(begun.rows, 1);
-    assert_int_equal(begun.space, 7);
+    assert_int_equal(begun.theta_index, 7);
     assert_memory_equal(begun.theta, theta, sizeof theta);
     // What comes before a row at fault is stored.
     rows[0] = rows[1];

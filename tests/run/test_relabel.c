@@ -47,11 +47,11 @@ static void same_as_stored(int task)
     wk_reward_table table = {0};
     const wk_saved_run_options options = {.depth = WK_SAVED_CHECKPOINT};
     assert_ok(wk_saved_run_open(RUN, &options, &run, &err));
-    assert_ok(wk_saved_run_data(&run, NULL, &replay, &err));
+    assert_ok(wk_saved_run_open_replay(&run, NULL, &replay, &err));
     assert_ok(wk_reward_table_read(RUN, "again", &table, &err));
-    assert_int_equal(run.world.domain->n_tasks, run.stored->n_tasks + 1);
+    assert_int_equal(run.world.domain->n_tasks, run.replay_domain->n_tasks + 1);
     assert_int_equal(table.count, wk_replay_count(replay));
-    size_t tasks = (size_t)run.stored->n_tasks;
+    size_t tasks = (size_t)run.replay_domain->n_tasks;
     int different = 0;
     for (size_t i = 0; i < table.count; i++) {
         wk_replay_episode episode = wk_replay_at(replay, i);
@@ -186,7 +186,7 @@ static void a_function_of_the_caller_gets_whole_episodes(void **state)
     const wk_named_plugins none = {0};
     const wk_saved_run_options options = {.depth = WK_SAVED_WORLD, .plugins = &none};
     assert_ok(wk_saved_run_open(RUN, &options, &run, &err));
-    assert_refused(wk_saved_run_playable(&run, run.stored->n_tasks, &err), WK_E_INPUT,
+    assert_refused(wk_saved_run_playable(&run, run.replay_domain->n_tasks, &err), WK_E_INPUT,
                    "/somewhere/west.py, which is no plug-in");
     wk_saved_run_close(&run);
 }

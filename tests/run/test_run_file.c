@@ -84,7 +84,8 @@ static void a_running_episode_that_cannot_be_is_refused(void **state)
     const size_t word = sizeof(uint64_t);
     expect_refusal(running + offsetof(wk_running_episode, active), &two, word,
                    "neither running nor waiting");
-    expect_refusal(running + offsetof(wk_running_episode, space), &huge, word, "beyond the grid");
+    expect_refusal(running + offsetof(wk_running_episode, theta_index), &huge, word,
+                   "beyond the grid");
     expect_refusal(running + offsetof(wk_running_episode, episode), &huge, word, "never begun");
     expect_refusal(running + offsetof(wk_running_episode, steps), &huge, word, "beyond the end");
     expect_refusal(running + offsetof(wk_running_episode, steps), &eleven, word, "at another step");

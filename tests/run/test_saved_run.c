@@ -216,7 +216,7 @@ static void snapshots_say_which_run_they_are_of(void **state)
 {
     (void)state;
     char path[WK_PATH_MAX], tasks[WK_RUN_TEXT_MAX];
-    wk_weights_path(RUN, (wk_weights_set){.kind = WK_WEIGHTS_SNAPSHOT}, newest_step(RUN), path);
+    wk_weights_path(RUN, (wk_weights_source){.kind = WK_WEIGHTS_SNAPSHOT}, newest_step(RUN), path);
     assert_ok(wk_weights_tasks(path, tasks, &err));
     const wk_domain *toy;
     assert_ok(wk_domain_find("toy", &toy, &err));
@@ -238,7 +238,8 @@ static void weights_of_another_run_are_refused_by_their_label(void **state)
     remove_tree(OTHER);
     run_to_end(&config, OTHER);
     char from[WK_PATH_MAX];
-    wk_weights_path(OTHER, (wk_weights_set){.kind = WK_WEIGHTS_SNAPSHOT}, newest_step(OTHER), from);
+    wk_weights_path(OTHER, (wk_weights_source){.kind = WK_WEIGHTS_SNAPSHOT}, newest_step(OTHER),
+                    from);
     assert_int_equal(rename(from, RUN "/snapshots/step-000000000999.safetensors"), 0);
     wk_weights_choice which = newest(WK_WEIGHTS_SNAPSHOT);
     which.tasks = "none";

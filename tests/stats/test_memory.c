@@ -56,7 +56,7 @@ static wk_status kept_improvement(void)
     wk_estimate out;
     wk_resamples resamples = {0};
     wk_status status =
-        wk_improvement_bootstrap_kept(&scores, &scores, &config, &resamples, &out, NULL);
+        wk_improvement_bootstrap_cached(&scores, &scores, &config, &resamples, &out, NULL);
     wk_resamples_free(&resamples);
     return status;
 }

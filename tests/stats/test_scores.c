@@ -144,7 +144,7 @@ static void kept_draws_give_the_intervals_of_draws_of_their_own(void **state)
                 wk_estimate own, kept;
                 assert_ok(wk_stats_improvement_bootstrap(&x, &y, &configs[c], &own, &err));
                 assert_ok(
-                    wk_improvement_bootstrap_kept(&x, &y, &configs[c], &resamples, &kept, &err));
+                    wk_improvement_bootstrap_cached(&x, &y, &configs[c], &resamples, &kept, &err));
                 assert_memory_equal(&own, &kept, sizeof own);
             }
     wk_resamples_free(&resamples);

@@ -109,7 +109,7 @@ static inline size_t weights_steps(const char *run, wk_weights_kind kind, uint64
 {
     wk_error err = {0};
     wk_steps all = {0};
-    assert_ok(wk_weights_steps(run, (wk_weights_set){.kind = kind}, &all, &err));
+    assert_ok(wk_weights_steps(run, (wk_weights_source){.kind = kind}, &all, &err));
     size_t count = all.count;
     for (size_t i = 0; i < count && i < most; i++)
         steps[i] = all.items[i];

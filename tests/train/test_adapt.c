@@ -88,7 +88,7 @@ static wk_safetensors *open_tensors(const char *run, wk_weights_kind kind, uint6
 {
     char path[WK_PATH_MAX];
     wk_safetensors *file;
-    wk_weights_path(run, (wk_weights_set){.kind = kind}, step, path);
+    wk_weights_path(run, (wk_weights_source){.kind = kind}, step, path);
     assert_ok(wk_safetensors_open(path, &file, &err));
     return file;
 }

@@ -473,12 +473,12 @@ static void the_newest_of_many_snapshots_is_found(void **state)
     uint64_t step = 0;
     shell("mkdir -p " A "/snapshots && cd " A "/snapshots && for i in $(seq 1 1500); do : > "
           "step-$(printf %%012d $i).safetensors; done && : > step-000000009999.safetensors.bak");
-    assert_ok(wk_weights_find(A, (wk_weights_set){.kind = WK_WEIGHTS_SNAPSHOT}, WK_STEP_LAST, &step,
-                              &err));
+    assert_ok(wk_weights_find(A, (wk_weights_source){.kind = WK_WEIGHTS_SNAPSHOT}, WK_STEP_LAST,
+                              &step, &err));
     assert_int_equal(step, 1500);
     fault_arm(FAULT_LIST, 700, EIO);
-    assert_refused(wk_weights_find(A, (wk_weights_set){.kind = WK_WEIGHTS_SNAPSHOT}, WK_STEP_LAST,
-                                   &step, &err),
+    assert_refused(wk_weights_find(A, (wk_weights_source){.kind = WK_WEIGHTS_SNAPSHOT},
+                                   WK_STEP_LAST, &step, &err),
                    WK_E_IO, "snapshots");
     assert_true(fault_disarm(FAULT_LIST));
 }

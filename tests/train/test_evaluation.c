@@ -87,15 +87,15 @@ static void evaluate_snapshot(uint64_t step, int threads)
     wk_saved_run run = {0};
     const wk_weights_choice choice = {.step = (int64_t)step, .threads = threads};
     assert_ok(wk_saved_run_open(A, &(wk_saved_run_options){.weights = &choice}, &run, &err));
-    wk_eval_player player = {.options = run.world.options,
-                             .learner = run.weights.learner,
-                             .cases = "",
-                             .threads = threads};
+    wk_eval_setup setup = {.options = run.world.options,
+                           .learner = run.weights.learner,
+                           .case_names = "",
+                           .threads = threads};
     wk_eval_result result = {.origin = wk_evaluation_origin(&run.config, run.world.domain, NULL,
                                                             step, WK_POLICY_ALONGSIDE),
                              .envs = 10};
     for (int k = 0; k < run.weights.n_tasks; k++)
-        assert_ok(wk_eval_result_add(&result, &player, run.weights.tasks[k], k, &err));
+        assert_ok(wk_eval_result_add(&result, &setup, run.weights.tasks[k], k, &err));
     assert_ok(wk_eval_result_write(&result, B, &err));
     wk_eval_result_free(&result);
     wk_saved_run_close(&run);

@@ -156,14 +156,14 @@ static void weights_of_fewer_steps_are_replaced(void **state)
 // Every row of an episode, as sums that any change would show in.
 typedef struct digest {
     int64_t rows; // no padding: digests are compared as bytes
-    int64_t space;
+    int64_t theta_index;
     double pixels, numbers;
 } digest;
 
 static digest digest_of(wk_replay *replay, size_t i, const wk_domain *domain)
 {
     wk_replay_episode episode = wk_replay_at(replay, i);
-    digest d = {.rows = episode.rows, .space = episode.space};
+    digest d = {.rows = episode.rows, .theta_index = episode.theta_index};
     uint8_t *image = malloc(WK_IMAGE_BYTES);
     float actions[16], rewards[WK_TASKS_MAX];
     for (uint32_t t = 0; t < episode.rows; t++) {
@@ -192,12 +192,12 @@ static void it_begins_with_the_episodes_of_the_run_and_adds_its_own(void **state
     wk_finetune_config east_of_a = east(A);
     finetune(&east_of_a);
     assert_ok(wk_saved_run_open(A, &options, &run, &err));
-    assert_ok(wk_saved_run_data(&run, NULL, &before, &err));
-    wk_weights_path(A, (wk_weights_set){.kind = WK_WEIGHTS_SNAPSHOT}, step, path);
+    assert_ok(wk_saved_run_open_replay(&run, NULL, &before, &err));
+    wk_weights_path(A, (wk_weights_source){.kind = WK_WEIGHTS_SNAPSHOT}, step, path);
     assert_ok(wk_weights_data_cutoff(path, &cutoff, &err));
     wk_data_cutoff_apply(before, &cutoff);
     assert_ok(wk_saved_run_open(place(A, a), &options, &tuned, &err));
-    assert_ok(wk_saved_run_data(&tuned, NULL, &after, &err));
+    assert_ok(wk_saved_run_open_replay(&tuned, NULL, &after, &err));
     const wk_domain *toy = run.world.domain;
     size_t old = wk_replay_count(before);
     assert_true(old > 10);

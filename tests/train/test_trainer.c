@@ -220,12 +220,12 @@ static void assert_curated(int64_t prefill)
     assert_ok(trainer_create(&config, path, &t, &err));
     run(t, 150);
     const wk_replay *replay = wk_trainer_replay(t);
-    size_t withheld = 0, drawable = wk_replay_sampleable(replay, 1),
+    size_t held_out = 0, drawable = wk_replay_sampleable(replay, 1),
            count = wk_replay_count(replay);
     for (size_t i = 0; i < count; i++)
-        withheld += wk_replay_at(replay, i).space <= WK_REPLAY_WITHHELD;
-    assert_true(withheld > 0 && withheld < count);
-    assert_int_equal(withheld + drawable, count);
+        held_out += wk_replay_at(replay, i).theta_index <= WK_REPLAY_HELD_OUT;
+    assert_true(held_out > 0 && held_out < count);
+    assert_int_equal(held_out + drawable, count);
     assert_true(scored_thetas(wk_trainer_curriculum(t)) > 0);
     trainer_destroy(t);
     remove_tree(path);

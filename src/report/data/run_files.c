@@ -478,7 +478,7 @@ static wk_status read_line(void *context, wk_document *line, wk_error *err)
         }
     }
     run->exploring_lines += !isnan(actor_norm);
-    run->idle_lines += wk_policy_is_idle(actor_norm, value);
+    run->idle_lines += wk_actor_gradient_vanished(actor_norm, value);
     bool wanted = has_step && has_params && line->error.status == WK_OK;
     if (!wanted || wk_array_push(&run->choices, choice)) return WK_OK;
     return wk_fail(err, WK_E_MEMORY, "'%s': no memory for its lines", line->path);

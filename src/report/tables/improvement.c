@@ -190,7 +190,7 @@ static wk_status compare_pair(ground *g, size_t a, size_t b, const wk_bootstrap_
     }
     wk_scores x = matrix_of(g, g->x, g->x_runs, found.tasks, a);
     wk_scores y = matrix_of(g, g->y, g->y_runs, found.tasks, b);
-    WK_TRY(wk_improvement_bootstrap_kept(&x, &y, config, &g->resamples, &found.estimate, err));
+    WK_TRY(wk_improvement_bootstrap_cached(&x, &y, config, &g->resamples, &found.estimate, err));
     if (wk_array_push(&out->improvements, found)) return WK_OK;
     return wk_fail(err, WK_E_MEMORY, "no memory for the comparisons");
 }

@@ -116,7 +116,7 @@ static wk_status mark_best(const wk_score_table *table, const row_scores *scores
         others++;
         certain = (x < y ? x : y) >= WK_CLAIM_RUNS_MIN;
         if (!certain) break;
-        WK_TRY(wk_improvement_bootstrap_kept(&a, &b, bootstrap, resamples, &estimate, err));
+        WK_TRY(wk_improvement_bootstrap_cached(&a, &b, bootstrap, resamples, &estimate, err));
         certain = wk_improvement_is_claimed(&estimate, x < y ? x : y);
     }
     row->entries[best].best = certain && others > 0;

@@ -179,7 +179,7 @@ static const char *fault_of(const wk_run_state *s)
     if (s->schedule->copied_episodes > WK_RUN_COUNT_MAX) return "a counter is beyond any run";
     if (s->counters->steps_since_update >= s->train_every)
         return "more steps were collected than an update waits for";
-    size_t spaces = wk_curriculum_get_view(s->curriculum).count;
+    size_t thetas = wk_curriculum_get_view(s->curriculum).count;
     bool curated = wk_curriculum_get_rule(s->curriculum)->curated;
     uint64_t last = curated ? WK_EPISODE_SCORED : WK_EPISODE_RUNS;
     for (int i = 0; i < s->count; i++) {
@@ -187,7 +187,7 @@ static const char *fault_of(const wk_run_state *s)
         if (running->active > last) return "an environment is neither running nor waiting";
         if (s->first[i] > 1) return "an image neither begins an episode nor continues one";
         if (!running->active) continue;
-        if (running->space >= spaces) return "an environment has a θ beyond the grid";
+        if (running->theta_index >= thetas) return "an environment has a θ beyond the grid";
         if (running->episode >= s->counters->episodes)
             return "an episode runs that was never begun";
         if (running->steps >= (uint64_t)s->domain->episode_steps)

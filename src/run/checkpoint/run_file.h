@@ -29,7 +29,7 @@ enum { WK_EPISODE_NONE, WK_EPISODE_RUNS, WK_EPISODE_SCORED };
 
 /// One environment's running episode, saved as it is.
 typedef struct wk_running_episode {
-    uint64_t episode, space;
+    uint64_t episode, theta_index;
     uint64_t steps;
     uint64_t active; // WK_EPISODE_...
     double theta[WK_PARAMS_MAX];
@@ -54,9 +54,9 @@ enum { WK_RUN_SCHEDULE_BYTES = 512 };
 /// What the file begins with.
 typedef struct wk_run_header {
     char magic[8];
-    uint64_t size; // of the whole file, checksum included
-    uint64_t config;
-    uint64_t running;
+    uint64_t size;    // of the whole file, checksum included
+    uint64_t config;  // hash of the configuration
+    uint64_t running; // environments
     wk_replay_mark replay;
 } wk_run_header;
 

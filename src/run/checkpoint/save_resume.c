@@ -90,7 +90,7 @@ static wk_status remove_unfinished(const wk_dir *checkpoints, wk_error *err)
     return status;
 }
 
-static wk_status in_the_way(const wk_dir *checkpoints, const char *name, wk_error *err)
+static wk_status refuse_existing(const wk_dir *checkpoints, const char *name, wk_error *err)
 {
     return wk_fail(err, WK_E_INPUT,
                    "'%s/%s' is in the way of a checkpoint, and not all of it was written by waker; "
@@ -141,7 +141,7 @@ static wk_status remove_step(const wk_dir *checkpoints, uint64_t step, wk_error 
     wk_dir_close(folder);
     if (status != WK_OK || !ours) return status;
     WK_TRY(remove_folder(checkpoints, unfinished, &gone, err));
-    if (!gone) return in_the_way(checkpoints, unfinished, err);
+    if (!gone) return refuse_existing(checkpoints, unfinished, err);
     WK_TRY(wk_dir_rename(checkpoints, name, unfinished, err));
     return remove_folder(checkpoints, unfinished, &gone, err);
 }
@@ -197,7 +197,7 @@ static wk_status write_unfinished(const wk_checkpoints *c, const char *name, wk_
     bool gone;
     wk_dir *folder = NULL;
     WK_TRY(remove_folder(c->dir, name, &gone, err));
-    if (!gone) return in_the_way(c->dir, name, err);
+    if (!gone) return refuse_existing(c->dir, name, err);
     WK_TRY(wk_dir_make(c->dir, name, &folder, err));
     wk_status status = write_files(&c->parts, folder, err);
     wk_dir_close(folder);
@@ -213,7 +213,7 @@ wk_status wk_checkpoints_save(wk_checkpoints *c, wk_error *err)
     wk_step_name(UNFINISHED, step, "", unfinished);
     WK_TRY(wk_dir_stat(c->dir, name, &there, NULL, err));
     if (there == WK_ENTRY_DIR) return update_saved(c, name, err);
-    if (there != WK_ENTRY_NONE) return in_the_way(c->dir, name, err);
+    if (there != WK_ENTRY_NONE) return refuse_existing(c->dir, name, err);
     wk_status status = write_unfinished(c, unfinished, err);
     if (status == WK_OK) status = wk_dir_rename(c->dir, unfinished, name, err);
     if (status != WK_OK) {
@@ -270,24 +270,24 @@ static wk_status check_replay(void *parts, wk_error *err)
                            "the replay log and the checkpoint disagree on whether environment %d "
                            "runs",
                            i);
-    int64_t spaces = (int64_t)wk_space_count(p->space);
+    int64_t thetas = (int64_t)wk_space_count(p->space);
     for (size_t i = 0; i < wk_replay_count(replay); i++)
-        if (wk_replay_at(replay, i).space >= spaces)
+        if (wk_replay_at(replay, i).theta_index >= thetas)
             return wk_fail(err, WK_E_FORMAT,
                            "the replay log has an episode with a θ beyond the "
                            "domain's grid");
     return WK_OK;
 }
 
-// Makes the replay buffer as it was at the mark. With `keep_rest` what was logged later is kept
-// under another name.
-static wk_status open_replay(wk_checkpoints *c, const wk_replay_mark *mark, bool keep_rest,
+// Makes the replay buffer as it was at the mark. With `keep_after_mark` what was logged later is
+// kept under another name.
+static wk_status open_replay(wk_checkpoints *c, const wk_replay_mark *mark, bool keep_after_mark,
                              wk_error *err)
 {
     wk_checkpoint_parts *p = &c->parts;
     wk_replay_log_config log = {.in = c->run,
                                 .directory = "replay",
-                                .keep_rest = keep_rest,
+                                .keep_after_mark = keep_after_mark,
                                 .accept = check_replay,
                                 .context = p};
     wk_replay_config sizes = wk_run_config_replay(p->config, p->state.domain);

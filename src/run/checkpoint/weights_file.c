@@ -25,13 +25,14 @@ wk_status wk_weights_check_name(const char *name, wk_error *err)
                    WK_WEIGHTS_NAME_MAX - 1);
 }
 
-void wk_weights_title(wk_weights_set set, char out[WK_WEIGHTS_TITLE_MAX])
+void wk_weights_title(wk_weights_source source, char out[WK_WEIGHTS_TITLE_MAX])
 {
-    snprintf(out, WK_WEIGHTS_TITLE_MAX, "%s%s%s", wk_weights_kind_name(set.kind),
-             set.name ? "." : "", set.name ? set.name : "");
+    snprintf(out, WK_WEIGHTS_TITLE_MAX, "%s%s%s", wk_weights_kind_name(source.kind),
+             source.name ? "." : "", source.name ? source.name : "");
 }
 
-void wk_weights_path(const char *run, wk_weights_set set, uint64_t step, char out[WK_PATH_MAX])
+void wk_weights_path(const char *run, wk_weights_source source, uint64_t step,
+                     char out[WK_PATH_MAX])
 {
     static const struct {
         const char *folder, *file;
@@ -39,20 +40,21 @@ void wk_weights_path(const char *run, wk_weights_set set, uint64_t step, char ou
                   {"checkpoints", "/learner.safetensors"},
                   {"adapt", "/weights.safetensors"},
                   {"finetune", "/weights.safetensors"}};
-    snprintf(out, WK_PATH_MAX, "%s/%s/step-%012" PRIu64 "%s%s%s%s%s", run, places[set.kind].folder,
-             step, set.task ? "-" : "", set.task ? set.task : "", set.name ? "." : "",
-             set.name ? set.name : "", places[set.kind].file);
+    snprintf(out, WK_PATH_MAX, "%s/%s/step-%012" PRIu64 "%s%s%s%s%s", run,
+             places[source.kind].folder, step, source.task ? "-" : "",
+             source.task ? source.task : "", source.name ? "." : "", source.name ? source.name : "",
+             places[source.kind].file);
 }
 
 // Keeps the steps whose file is there: a directory may have been made for weights to come.
-static wk_status keep_written(const char *run, wk_weights_set set, const wk_dir *dir,
+static wk_status keep_written(const char *run, wk_weights_source source, const wk_dir *dir,
                               wk_steps *steps, size_t first, wk_error *err)
 {
     size_t kept = first, folder = strlen(wk_dir_path(dir)) + 1;
     for (size_t i = first; i < steps->count; i++) {
         char path[WK_PATH_MAX];
         bool there;
-        wk_weights_path(run, set, steps->items[i], path);
+        wk_weights_path(run, source, steps->items[i], path);
         WK_TRY(wk_file_exists_in(dir, path + folder, &there, err));
         if (there) steps->items[kept++] = steps->items[i];
     }
@@ -60,12 +62,12 @@ static wk_status keep_written(const char *run, wk_weights_set set, const wk_dir 
     return WK_OK;
 }
 
-wk_status wk_weights_steps(const char *run, wk_weights_set set, wk_steps *out, wk_error *err)
+wk_status wk_weights_steps(const char *run, wk_weights_source source, wk_steps *out, wk_error *err)
 {
     char path[WK_PATH_MAX], after[WK_STEP_NAME_MAX];
     wk_dir *dir = NULL;
     size_t first = out->count;
-    wk_weights_path(run, set, 0, path);
+    wk_weights_path(run, source, 0, path);
     char *name = strstr(path + strlen(run), "/step-");
     *name++ = 0;
     wk_status status = wk_dir_open(NULL, path, &dir, err);
@@ -75,7 +77,7 @@ wk_status wk_weights_steps(const char *run, wk_weights_set set, wk_steps *out, w
     snprintf(after, sizeof after, "%s", name + strlen("step-000000000000"));
     after[strcspn(after, "/")] = 0;
     status = wk_steps_list(dir, "", after, out, err);
-    if (status == WK_OK) status = keep_written(run, set, dir, out, first, err);
+    if (status == WK_OK) status = keep_written(run, source, dir, out, first, err);
     wk_dir_close(dir);
     return status;
 }
@@ -87,10 +89,10 @@ static int compare_folders(const void *a, const void *b)
     return order ? order : strcmp(x->name, y->name);
 }
 
-wk_weights_set wk_weights_folder_set(wk_weights_kind kind, const wk_weights_folder *folder)
+wk_weights_source wk_weights_folder_source(wk_weights_kind kind, const wk_weights_folder *folder)
 {
-    return (wk_weights_set){kind, *folder->task ? folder->task : NULL,
-                            *folder->name ? folder->name : NULL};
+    return (wk_weights_source){kind, *folder->task ? folder->task : NULL,
+                               *folder->name ? folder->name : NULL};
 }
 
 // Task and name in "step-000000500000-walk.NAME"; false for other names.
@@ -105,7 +107,7 @@ static bool read_folder(const char *text, wk_weights_kind kind, wk_weights_folde
     if (dot) snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, dot + 1);
     if ((kind == WK_WEIGHTS_FINETUNED) != (*out->task != 0)) return false;
     if (dot && wk_weights_check_name(out->name, NULL) != WK_OK) return false;
-    wk_weights_path(".", wk_weights_folder_set(kind, out), step, path);
+    wk_weights_path(".", wk_weights_folder_source(kind, out), step, path);
     *strrchr(path, '/') = 0;
     return strcmp(strrchr(path, '/') + 1, text) == 0;
 }
@@ -154,27 +156,27 @@ static const char *advice(wk_weights_kind kind)
     return "'waker finetune' makes them";
 }
 
-static void describe(wk_weights_set set, wk_text *out)
+static void describe(wk_weights_source source, wk_text *out)
 {
     static const char *const words[] = {"snapshot", "checkpoint", "adapted policies",
                                         "fine-tuned policy"};
-    wk_text_puts(out, words[set.kind]);
-    if (set.task) wk_text_printf(out, " for '%s'", set.task);
-    if (set.name) wk_text_printf(out, " named '%s'", set.name);
+    wk_text_puts(out, words[source.kind]);
+    if (source.task) wk_text_printf(out, " for '%s'", source.task);
+    if (source.name) wk_text_printf(out, " named '%s'", source.name);
 }
 
-static wk_status report_none(const char *run, wk_weights_set set, int64_t wanted,
+static wk_status report_none(const char *run, wk_weights_source source, int64_t wanted,
                              const wk_steps *steps, wk_error *err)
 {
     enum { SHOWN = 12 };
     wk_text what = {0}, there = {0};
-    describe(set, &what);
+    describe(source, &what);
     size_t count = steps->count, first = count > SHOWN ? count - SHOWN : 0;
     for (size_t i = first; i < count; i++)
         wk_text_printf(&there, "%s%" PRIu64, i > first ? ", " : "", steps->items[i]);
     if (count == 0)
         wk_fail(err, WK_E_NOT_FOUND, "'%s' has no %s; %s", run, wk_text_get(&what),
-                advice(set.kind));
+                advice(source.kind));
     else
         wk_fail(err, WK_E_NOT_FOUND,
                 "'%s' has no %s of agent step %" PRId64 "; there are those of %s%s", run,
@@ -184,17 +186,17 @@ static wk_status report_none(const char *run, wk_weights_set set, int64_t wanted
     return WK_E_NOT_FOUND;
 }
 
-wk_status wk_weights_find(const char *run, wk_weights_set set, int64_t wanted, uint64_t *step,
+wk_status wk_weights_find(const char *run, wk_weights_source source, int64_t wanted, uint64_t *step,
                           wk_error *err)
 {
     wk_steps steps = {0};
     bool found = false;
-    wk_status status = wk_weights_steps(run, set, &steps, err);
+    wk_status status = wk_weights_steps(run, source, &steps, err);
     for (size_t i = steps.count; i-- > 0 && !found;) {
         found = wanted == WK_STEP_LAST || steps.items[i] == (uint64_t)wanted;
         if (found) *step = steps.items[i];
     }
-    if (status == WK_OK && !found) status = report_none(run, set, wanted, &steps, err);
+    if (status == WK_OK && !found) status = report_none(run, source, wanted, &steps, err);
     wk_array_free(&steps);
     return status;
 }

@@ -34,24 +34,25 @@ typedef enum wk_weights_kind {
 /// "snapshot", "checkpoint", "adapted", "finetuned".
 const char *wk_weights_kind_name(wk_weights_kind kind);
 
-/// Weights of one origin, of all steps. Texts are borrowed.
-typedef struct wk_weights_set {
+/// Which weights of a run, at any step. Texts are borrowed.
+typedef struct wk_weights_source {
     wk_weights_kind kind;
     const char *task; // of fine-tuned weights, else NULL
     const char *name; // of an adaptation or fine-tuning that has one; NULL: none
-} wk_weights_set;
+} wk_weights_source;
 
 /// Refuses names that folders cannot have: a-z, 0-9 and '-' are allowed. NULL is fine.
 wk_status wk_weights_check_name(const char *name, wk_error *err);
 
 /// "adapted", and "adapted.NAME" where it has a name.
-void wk_weights_title(wk_weights_set set, char out[WK_WEIGHTS_TITLE_MAX]);
+void wk_weights_title(wk_weights_source source, char out[WK_WEIGHTS_TITLE_MAX]);
 
 /// The file of a step.
-void wk_weights_path(const char *run, wk_weights_set set, uint64_t step, char out[WK_PATH_MAX]);
+void wk_weights_path(const char *run, wk_weights_source source, uint64_t step,
+                     char out[WK_PATH_MAX]);
 
 /// Adds the steps there are weights of, the oldest first; a run without any is fine.
-wk_status wk_weights_steps(const char *run, wk_weights_set set, wk_steps *out, wk_error *err);
+wk_status wk_weights_steps(const char *run, wk_weights_source source, wk_steps *out, wk_error *err);
 
 /// Task and name as a folder of adapted or fine-tuned weights has them; empty where it has none.
 typedef struct wk_weights_folder {
@@ -60,7 +61,7 @@ typedef struct wk_weights_folder {
 typedef WK_ARRAY(wk_weights_folder) wk_weights_folders;
 
 /// The weights in such a folder, which is borrowed.
-wk_weights_set wk_weights_folder_set(wk_weights_kind kind, const wk_weights_folder *folder);
+wk_weights_source wk_weights_folder_source(wk_weights_kind kind, const wk_weights_folder *folder);
 
 /// Adds those that a run has of a kind, by its folders, sorted; free the list also on failure.
 wk_status wk_weights_list(const char *run, wk_weights_kind kind, wk_weights_folders *out,
@@ -69,7 +70,7 @@ wk_status wk_weights_list(const char *run, wk_weights_kind kind, wk_weights_fold
 /// The newest step of a kind, or the one requested; what exists is in the message when there is
 /// none.
 enum { WK_STEP_LAST = -1 };
-wk_status wk_weights_find(const char *run, wk_weights_set set, int64_t wanted, uint64_t *step,
+wk_status wk_weights_find(const char *run, wk_weights_source source, int64_t wanted, uint64_t *step,
                           wk_error *err);
 
 /// What weights are labelled with.

@@ -71,14 +71,14 @@ static wk_status find_file(const part *p, const wk_plugin_request *request,
     return WK_OK;
 }
 
-static bool wanted(const wk_plugin_request *request)
+static bool is_requested(const wk_plugin_request *request)
 {
     return request->path && *request->path;
 }
 
 static wk_status open_domain(const wk_plugin_requests *w, wk_run_plugins *code, wk_error *err)
 {
-    if (!wanted(&w->domain)) return WK_OK;
+    if (!is_requested(&w->domain)) return WK_OK;
     const wk_description *was = w->record ? w->record->domain : NULL;
     WK_TRY(find_file(&DOMAIN, &w->domain, was ? &w->record->domain_file : NULL, w->log,
                      &code->domain_file, err));
@@ -91,7 +91,7 @@ static wk_status open_domain(const wk_plugin_requests *w, wk_run_plugins *code, 
 
 static wk_status open_rule(const wk_plugin_requests *w, wk_run_plugins *code, wk_error *err)
 {
-    if (!wanted(&w->rule)) return WK_OK;
+    if (!is_requested(&w->rule)) return WK_OK;
     const char *was = w->record ? w->record->rule.name : NULL;
     WK_TRY(find_file(&RULE, &w->rule, was ? &w->record->rule_file : NULL, w->log, &code->rule_file,
                      err));
@@ -135,9 +135,9 @@ void wk_run_plugins_close(wk_run_plugins *code)
 }
 
 // The named file, else the one the run last used, else the configured one.
-static wk_status wish_of_saved(const part *p, const char *directory, const char *configured,
-                               const char *recorded, const char *named, wk_plugin_request *out,
-                               wk_error *err)
+static wk_status request_of_saved(const part *p, const char *directory, const char *configured,
+                                  const char *recorded, const char *named, wk_plugin_request *out,
+                                  wk_error *err)
 {
     if (!*configured && named)
         return wk_fail(err, WK_E_INPUT, "'%s' is not for '%s', whose %s is built in: leave it out",
@@ -154,11 +154,11 @@ wk_status wk_run_plugins_open_saved(const char *directory, const wk_run_config *
     wk_plugin_record record = {0};
     wk_plugin_requests requests = {.record = &record, .log = log};
     WK_TRY(wk_plugin_record_read(directory, &record, err));
-    wk_status status = wish_of_saved(&DOMAIN, directory, config->plugin, record.domain_file.path,
-                                     named->domain, &requests.domain, err);
+    wk_status status = request_of_saved(&DOMAIN, directory, config->plugin, record.domain_file.path,
+                                        named->domain, &requests.domain, err);
     if (status == WK_OK && rule)
-        status = wish_of_saved(&RULE, directory, config->curriculum_plugin, record.rule_file.path,
-                               named->rule, &requests.rule, err);
+        status = request_of_saved(&RULE, directory, config->curriculum_plugin,
+                                  record.rule_file.path, named->rule, &requests.rule, err);
     if (status == WK_OK) status = wk_run_plugins_open(&requests, out, err);
     wk_plugin_record_free(&record);
     return status;

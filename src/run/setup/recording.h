@@ -1,5 +1,5 @@
-// What a reward of the caller's (wk_recorded_reward) reads of an episode: a wk_reward that earns
-// nothing, and copies the states into the recording of the thread that plays the episode.
+// Records the states that a reward function of the caller (wk_recorded_reward) reads: a wk_reward
+// that is always 0 and copies the states into the recording of the thread that plays the episode.
 #ifndef WK_RUN_SETUP_RECORDING_H
 #define WK_RUN_SETUP_RECORDING_H
 

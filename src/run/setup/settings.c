@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-bool wk_run_settings_named(const wk_run_settings *given)
+bool wk_run_settings_named(const wk_run_settings *settings)
 {
-    return given->n_blocks > 0 || given->n_files > 0 || given->from;
+    return settings->n_blocks > 0 || settings->n_files > 0 || settings->from;
 }
 
 static wk_status add_run(wk_config_blocks *blocks, const char *directory, wk_error *err)
@@ -45,30 +45,31 @@ static wk_status take_plugins(const char *directory, wk_merged_config *merged, w
     return status;
 }
 
-static wk_status warn_of_conflicts(const wk_run_settings *given, const wk_config_blocks *blocks,
+static wk_status warn_of_conflicts(const wk_run_settings *settings, const wk_config_blocks *blocks,
                                    const wk_log *log, wk_error *err)
 {
     wk_text lines = {0};
-    wk_status status = wk_config_conflicts(blocks, given->blocks, given->n_blocks, &lines, err);
+    wk_status status =
+        wk_config_conflicts(blocks, settings->blocks, settings->n_blocks, &lines, err);
     for (const char *line = wk_text_get(&lines); *line; line += strcspn(line, "\n") + 1)
         wk_log_line(log, WK_LOG_WARN, "--configs: %.*s", (int)strcspn(line, "\n"), line);
     wk_text_free(&lines);
     return status;
 }
 
-wk_status wk_run_settings_merge(const wk_run_settings *given, const wk_log *log,
+wk_status wk_run_settings_merge(const wk_run_settings *settings, const wk_log *log,
                                 wk_config_blocks **blocks, wk_merged_config *out, wk_error *err)
 {
     *blocks = NULL;
     WK_TRY(wk_config_blocks_create(blocks, err));
     WK_TRY(wk_config_blocks_add_embedded(*blocks, err));
-    if (given->from) WK_TRY(add_run(*blocks, given->from, err));
-    for (size_t i = 0; i < given->n_files; i++)
-        WK_TRY(wk_config_blocks_add_file(*blocks, given->files[i], err));
-    WK_TRY(wk_config_merge(*blocks, given->blocks, given->n_blocks, given->keys, given->n_keys, out,
-                           err));
-    WK_TRY(warn_of_conflicts(given, *blocks, log, err));
-    return given->from ? take_plugins(given->from, out, err) : WK_OK;
+    if (settings->from) WK_TRY(add_run(*blocks, settings->from, err));
+    for (size_t i = 0; i < settings->n_files; i++)
+        WK_TRY(wk_config_blocks_add_file(*blocks, settings->files[i], err));
+    WK_TRY(wk_config_merge(*blocks, settings->blocks, settings->n_blocks, settings->keys,
+                           settings->n_keys, out, err));
+    WK_TRY(warn_of_conflicts(settings, *blocks, log, err));
+    return settings->from ? take_plugins(settings->from, out, err) : WK_OK;
 }
 
 static wk_origin *origin_of(wk_merged_config *merged, const char *key)
@@ -90,8 +91,8 @@ static bool is_named(wk_merged_config *merged, const char *key)
 
 // Takes the plug-in of the run in the directory where the command left the choice to it; one that
 // it leaves out otherwise is an error.
-static wk_status go_on(wk_merged_config *merged, const char *name, const char *key,
-                       const char *configured, const char *recorded, wk_error *err)
+static wk_status keep_plugin(wk_merged_config *merged, const char *name, const char *key,
+                             const char *configured, const char *recorded, wk_error *err)
 {
     int field = wk_run_field_find(key, strlen(key));
     const char *value = (const char *)&merged->config + wk_run_fields[field].offset;
@@ -109,8 +110,8 @@ static wk_status go_on(wk_merged_config *merged, const char *name, const char *k
     return WK_E_INPUT;
 }
 
-static wk_status go_on_in(const char *directory, const wk_plugin_record *record,
-                          wk_merged_config *merged, wk_error *err)
+static wk_status keep_plugins(const char *directory, const wk_plugin_record *record,
+                              wk_merged_config *merged, wk_error *err)
 {
     char path[WK_PATH_MAX];
     wk_run_config before;
@@ -119,9 +120,9 @@ static wk_status go_on_in(const char *directory, const wk_plugin_record *record,
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
     if (!there) return WK_OK;
     WK_TRY(wk_run_config_read(path, &before, err));
-    WK_TRY(go_on(merged, "domain", "plugin", before.plugin, record->domain_file.path, err));
-    return go_on(merged, "curriculum.rule", "curriculum.plugin", before.curriculum_plugin,
-                 record->rule_file.path, err);
+    WK_TRY(keep_plugin(merged, "domain", "plugin", before.plugin, record->domain_file.path, err));
+    return keep_plugin(merged, "curriculum.rule", "curriculum.plugin", before.curriculum_plugin,
+                       record->rule_file.path, err);
 }
 
 // A command that names something else than its plug-in has would not get it.
@@ -167,7 +168,7 @@ static wk_status open_code(wk_merged_config *merged, const char *directory,
                            const wk_plugin_record *record, const wk_log *log, wk_run_plugins *code,
                            wk_error *err)
 {
-    if (directory) WK_TRY(go_on_in(directory, record, merged, err));
+    if (directory) WK_TRY(keep_plugins(directory, record, merged, err));
     const wk_plugin_requests requests = {
         .domain = {merged->config.plugin, is_named(merged, "plugin")},
         .rule = {merged->config.curriculum_plugin, is_named(merged, "curriculum.plugin")},
@@ -231,19 +232,19 @@ static wk_status holds_run(const char *directory, bool *there, wk_error *err)
     return wk_file_exists_in(NULL, path, there, err);
 }
 
-wk_status wk_run_settings_resolve(const wk_run_settings *given, const char *directory,
+wk_status wk_run_settings_resolve(const wk_run_settings *settings, const char *directory,
                                   const wk_log *log, wk_run_config *out, wk_run_plugins *code,
                                   wk_error *err)
 {
     wk_config_blocks *blocks = NULL;
     wk_merged_config merged;
-    wk_run_settings settings = *given;
+    wk_run_settings effective = *settings;
     bool there;
     WK_TRY(holds_run(directory, &there, err));
-    if (!wk_run_settings_named(given) && there) settings.from = directory;
-    wk_status status = wk_run_settings_merge(&settings, log, &blocks, &merged, err);
+    if (!wk_run_settings_named(settings) && there) effective.from = directory;
+    wk_status status = wk_run_settings_merge(&effective, log, &blocks, &merged, err);
     // Before the settings are checked: a directory that was mistyped is not about them.
-    if (status == WK_OK && !wk_run_settings_named(&settings))
+    if (status == WK_OK && !wk_run_settings_named(&effective))
         status = wk_fail(err, WK_E_INPUT,
                          "'%s' holds no run to go on with; for a new one say what to train with "
                          "--configs, for example --configs clean-up waker-m quick ('waker config "

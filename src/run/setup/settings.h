@@ -19,11 +19,11 @@ typedef struct wk_run_settings {
 } wk_run_settings;
 
 /// Whether they say where settings come from: blocks, files or another run.
-bool wk_run_settings_named(const wk_run_settings *given);
+bool wk_run_settings_named(const wk_run_settings *settings);
 
 /// Reads the files and merges; `log` gets a warning for blocks that undo each other. `blocks` must
 /// outlive `out`'s origins. Destroy it also on failure.
-wk_status wk_run_settings_merge(const wk_run_settings *given, const wk_log *log,
+wk_status wk_run_settings_merge(const wk_run_settings *settings, const wk_log *log,
                                 wk_config_blocks **blocks, wk_merged_config *out, wk_error *err);
 
 /// Loads the plug-ins that the configuration names, puts what the run is known by into it
@@ -35,7 +35,7 @@ wk_status wk_run_settings_open(wk_merged_config *merged, const char *directory, 
 
 /// Both for training in `directory`: a run that is there already goes on with its own settings
 /// where none are named.
-wk_status wk_run_settings_resolve(const wk_run_settings *given, const char *directory,
+wk_status wk_run_settings_resolve(const wk_run_settings *settings, const char *directory,
                                   const wk_log *log, wk_run_config *out, wk_run_plugins *code,
                                   wk_error *err);
 

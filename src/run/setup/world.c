@@ -82,12 +82,13 @@ static wk_status read_theta(const char **at, const wk_domain *domain, int number
 static wk_status read_all(const char *text, const wk_domain *domain, wk_run_thetas *out,
                           wk_error *err)
 {
-    for (const char *at = text; *at; out->set.count++) {
-        int number = out->set.count + 1;
+    for (const char *at = text; *at; out->train_case.count++) {
+        int number = out->train_case.count + 1;
         if (number > WK_RUN_THETAS_MAX)
             return wk_fail(err, WK_E_INPUT, "more than %d θ", WK_RUN_THETAS_MAX);
         WK_TRY(read_theta(&at, domain, number,
-                          out->params + (size_t)out->set.count * (size_t)domain->n_params, err));
+                          out->params + (size_t)out->train_case.count * (size_t)domain->n_params,
+                          err));
     }
     return WK_OK;
 }
@@ -95,14 +96,15 @@ static wk_status read_all(const char *text, const wk_domain *domain, wk_run_thet
 wk_status wk_run_config_thetas(const wk_run_config *config, const wk_domain *domain,
                                wk_run_thetas *out, wk_error *err)
 {
-    out->set = (wk_case){.name = WK_EVAL_TRAIN,
-                         .help = "the environments that the run was trained in",
-                         .params = out->params};
+    out->train_case = (wk_case){.name = WK_EVAL_TRAIN,
+                                .help = "the environments that the run was trained in",
+                                .params = out->params};
     if (!*config->curriculum_theta) return WK_OK;
     wk_status status = read_all(config->curriculum_theta, domain, out, err);
     wk_space *space = NULL; // says whether they can be made, and whether one is there twice
     if (status == WK_OK)
-        status = wk_space_create_list(domain, out->params, (size_t)out->set.count, &space, err);
+        status =
+            wk_space_create_list(domain, out->params, (size_t)out->train_case.count, &space, err);
     wk_space_destroy(space);
     if (status == WK_OK) return WK_OK;
     return err ? wk_fail_context(err, "curriculum.theta '%s'", config->curriculum_theta) : status;
@@ -110,7 +112,7 @@ wk_status wk_run_config_thetas(const wk_run_config *config, const wk_domain *dom
 
 const wk_case *wk_run_thetas_case(const wk_run_thetas *thetas)
 {
-    return thetas && thetas->set.count > 0 ? &thetas->set : NULL;
+    return thetas && thetas->train_case.count > 0 ? &thetas->train_case : NULL;
 }
 
 wk_status wk_run_space_create(const wk_run_config *config, const wk_run_world *world,
@@ -122,10 +124,11 @@ wk_status wk_run_space_create(const wk_run_config *config, const wk_run_world *w
         wk_status status = wk_space_create(world->domain, true, out, err);
         return status == WK_OK || !err ? status : wk_fail_context(err, "curriculum.space");
     }
-    if (thetas.set.count == 0)
+    if (thetas.train_case.count == 0)
         return world->description ? wk_description_space(world->description, out, err)
                                   : wk_space_create(world->domain, false, out, err);
-    return wk_space_create_list(world->domain, thetas.params, (size_t)thetas.set.count, out, err);
+    return wk_space_create_list(world->domain, thetas.params, (size_t)thetas.train_case.count, out,
+                                err);
 }
 
 static wk_status find_rule(const wk_run_config *config, const wk_run_plugins *code,

@@ -20,9 +20,9 @@ wk_status wk_run_world_open(const wk_run_config *config, const wk_run_plugins *c
 
 enum { WK_RUN_THETAS_MAX = WK_RUN_TEXT_MAX / 2 };
 
-/// The θ of curriculum.theta as a set to evaluate in; its count is 0 where the key is empty.
+/// The θ of curriculum.theta as a case to evaluate in; its count is 0 where the key is empty.
 typedef struct wk_run_thetas {
-    wk_case set;
+    wk_case train_case;
     double params[WK_RUN_THETAS_MAX * WK_PARAMS_MAX]; // [count, n_params]
 } wk_run_thetas;
 
@@ -30,7 +30,7 @@ typedef struct wk_run_thetas {
 wk_status wk_run_config_thetas(const wk_run_config *config, const wk_domain *domain,
                                wk_run_thetas *out, wk_error *err);
 
-/// The set, or NULL where the run has the default distribution; `thetas` may be NULL.
+/// The case, or NULL where the run has the default distribution; `thetas` may be NULL.
 const wk_case *wk_run_thetas_case(const wk_run_thetas *thetas);
 
 /// The θ that the run's curriculum chooses from.

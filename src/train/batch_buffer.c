@@ -1,11 +1,11 @@
-#include "train/samples.h"
+#include "train/batch_buffer.h"
 
 #include "base/observation.h"
 
 #include <string.h>
 
-wk_status wk_samples_create(const wk_run_config *config, const wk_domain *domain,
-                            wk_backend *backend, wk_samples *s, wk_error *err)
+wk_status wk_batch_buffer_create(const wk_run_config *config, const wk_domain *domain,
+                                 wk_backend *backend, wk_batch_buffer *s, wk_error *err)
 {
     size_t rows = (size_t)config->batch * (size_t)config->length;
     s->batch = config->batch;
@@ -20,27 +20,27 @@ wk_status wk_samples_create(const wk_run_config *config, const wk_domain *domain
     s->vectors =
         wk_arena_alloc(&s->arena, rows * (size_t)domain->observation.vector * sizeof *s->vectors);
     s->rewards = wk_arena_alloc(&s->arena, rows * s->n_tasks * sizeof *s->rewards);
-    s->spaces = wk_arena_alloc(&s->arena, (size_t)s->batch * sizeof *s->spaces);
+    s->theta_indices = wk_arena_alloc(&s->arena, (size_t)s->batch * sizeof *s->theta_indices);
     s->theta =
         wk_arena_alloc(&s->arena, (size_t)s->batch * (size_t)domain->n_params * sizeof *s->theta);
     s->episodes = wk_arena_alloc(&s->arena, (size_t)s->batch * sizeof *s->episodes);
     s->starts = wk_arena_alloc(&s->arena, (size_t)s->batch * sizeof *s->starts);
     s->frames = wk_arena_alloc(&s->arena, rows * sizeof *s->frames);
-    bool all = s->first && s->ends && s->actions && s->vectors && s->rewards && s->spaces &&
+    bool all = s->first && s->ends && s->actions && s->vectors && s->rewards && s->theta_indices &&
                s->theta && s->episodes && s->starts && s->frames;
     return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu frames", rows);
 }
 
-void wk_samples_free(wk_samples *s)
+void wk_batch_buffer_free(wk_batch_buffer *s)
 {
     wk_pinned_destroy(s->backend, s->images);
     wk_arena_reset(&s->arena);
-    *s = (wk_samples){0};
+    *s = (wk_batch_buffer){0};
 }
 
 // Widens rows of the replay's own tasks to those of the domain, with the rewards that were added
 // later. From the last row on: rows move back.
-static void add_rewards(wk_samples *s, size_t stored)
+static void add_rewards(wk_batch_buffer *s, size_t stored)
 {
     for (size_t i = (size_t)s->batch * (size_t)s->length; i-- > 0;) {
         size_t t = i / (size_t)s->batch, b = i % (size_t)s->batch;
@@ -55,8 +55,9 @@ static void add_rewards(wk_samples *s, size_t stored)
     }
 }
 
-wk_status wk_samples_draw(wk_samples *s, wk_replay *replay, const wk_device_frames *device_frames,
-                          uint64_t seed, uint64_t counter, wk_error *err)
+wk_status wk_batch_buffer_draw(wk_batch_buffer *s, wk_replay *replay,
+                               const wk_device_frames *device_frames, uint64_t seed,
+                               uint64_t counter, wk_error *err)
 {
     wk_replay_batch out = {.images = device_frames ? NULL : s->images,
                            .vectors = s->vectors,
@@ -66,7 +67,7 @@ wk_status wk_samples_draw(wk_samples *s, wk_replay *replay, const wk_device_fram
                            .flags = s->ends,
                            .episodes = s->episodes,
                            .starts = s->starts,
-                           .spaces = s->spaces,
+                           .theta_indices = s->theta_indices,
                            .theta = s->theta};
     WK_TRY(wk_replay_sample(replay, seed, counter, s->batch, s->length, &out, err));
     for (size_t i = 0; i < (size_t)s->batch * (size_t)s->length; i++)
@@ -80,7 +81,7 @@ wk_status wk_samples_draw(wk_samples *s, wk_replay *replay, const wk_device_fram
     return WK_OK;
 }
 
-void wk_samples_choose(wk_samples *s, const int *tasks, int count)
+void wk_batch_buffer_choose_tasks(wk_batch_buffer *s, const int *tasks, int count)
 {
     size_t rows = (size_t)s->batch * (size_t)s->length, chosen = (size_t)count;
     for (size_t i = 0; i < rows; i++) {
@@ -91,7 +92,7 @@ void wk_samples_choose(wk_samples *s, const int *tasks, int count)
     }
 }
 
-wk_learner_batch wk_samples_view(const wk_samples *s)
+wk_learner_batch wk_batch_buffer_view(const wk_batch_buffer *s)
 {
     return (wk_learner_batch){.images = s->images,
                               .vectors = s->vectors,
