@@ -59,13 +59,13 @@ wk_status wk_cuda_choose_schedule(const wk_cuda_limits *limits, wk_plan *plan, w
 // product that reads them.
 static void note_ragged_layers(wk_plan *plan)
 {
-    enum { ROW_UNIT = 8, SHORT = 64 };
+    enum { SHORT = 64 };
     const wk_graph *g = plan->graph;
     for (size_t step = 0; step < plan->node_count && !*plan->slow_path; step++) {
         const wk_node *node = &g->nodes.items[plan->nodes[step]];
         if (node->op != WK_OP_bias_act) continue;
         size_t width = wk_shape_width(wk_info(g, node->outputs)->type.shape);
-        if (width > SHORT && width % ROW_UNIT)
+        if (width > SHORT && width % WK_ROW_UNIT)
             snprintf(plan->slow_path, sizeof plan->slow_path,
                      "layers of %zu units, no multiple of 8, are padded for every product", width);
     }
