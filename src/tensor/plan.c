@@ -347,9 +347,8 @@ static bool is_copied(unsigned formats)
 
 size_t wk_plan_padded_size(wk_shape shape)
 {
-    enum { ROW_UNIT = 8 }; // bf16 numbers in 16 bytes
     size_t cols = wk_shape_width(shape);
-    return wk_shape_count(shape) / cols * aligned_to(ROW_UNIT, cols) * BF16_SIZE;
+    return wk_shape_count(shape) / cols * aligned_to(WK_ROW_UNIT, cols) * BF16_SIZE;
 }
 
 // Bytes of a block without those of copies.

@@ -52,6 +52,9 @@ enum {
     WK_FORMAT_PADDED_BF16 = 4, // instead of floats, bf16 rows padded to whole 16 bytes
 };
 
+/// bf16 numbers in 16 bytes: rows of whole vectors are multiples of it.
+enum { WK_ROW_UNIT = 8 };
+
 /// Where an input of a concatenation is produced in place.
 typedef struct wk_join {
     int into;  // tensor id of the result, 0 for none

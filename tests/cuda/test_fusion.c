@@ -786,17 +786,21 @@ static void in_float32_every_op_runs_alone(void **state)
     close_fixture(&f);
 }
 
-// How many kernels of a kind the model's graph has, at the quick preset's sizes.
-static int observed(int deter, int classes, int batch, int length, int units, char *slow_path)
+// The quick preset's sizes, with little around the recurrence.
+static wk_learner_config quick_config(void)
+{
+    wk_learner_config c = wk_learner_config_default();
+    c.deter = c.hidden = 128, c.stoch = c.classes = 16, c.depth = 12, c.units = 80;
+    c.layers = 1, c.ensemble = 2, c.batch = 8, c.length = 5, c.horizon = 2, c.action_size = 2;
+    return c;
+}
+
+// How many kernels of the recurrence the model's graph has, and what is slow.
+static int observed(const wk_learner_config *c, char *slow_path)
 {
     wk_error err = {0};
     wk_learner *learner;
-    wk_learner_config c = wk_learner_config_default();
-    c.deter = deter, c.hidden = 128, c.stoch = 16, c.classes = classes, c.depth = 2,
-    c.units = units;
-    c.layers = 1, c.ensemble = 2, c.batch = batch, c.length = length, c.horizon = 2;
-    c.action_size = 2;
-    assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &c, &planning_backend,
+    assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, c, &planning_backend,
                                 &learner, &err));
     const wk_plan *plan = learner->model.program->plan;
     wk_fused *fused = malloc((plan->node_count + 1) * sizeof *fused);
@@ -812,30 +816,67 @@ static int observed(int deter, int classes, int batch, int length, int units, ch
     return count;
 }
 
-static void a_recurrence_of_a_preset_is_one_kernel_and_others_say_why_not(void **state)
+static void sizes_that_are_a_preset_s_are_not_slow(void **state)
 {
     (void)state;
     char why[sizeof((wk_plan *)NULL)->slow_path];
-    assert_int_equal(observed(128, 16, 8, 5, 80, why), 2);
+    wk_learner_config c = quick_config();
+    assert_int_equal(observed(&c, why), 2);
     assert_string_equal(why, "");
-    assert_int_equal(observed(512, 16, 8, 5, 80, why), 0);
+}
+
+static void a_recurrence_without_a_kernel_says_why(void **state)
+{
+    (void)state;
+    char why[sizeof((wk_plan *)NULL)->slow_path];
+    wk_learner_config deter = quick_config(), classes = deter, batch = deter;
+    deter.deter = 512, classes.classes = 20, batch.batch = 24;
+    assert_int_equal(observed(&deter, why), 0);
     assert_non_null(strstr(why, "512 deterministic"));
-    assert_int_equal(observed(128, 20, 8, 5, 80, why), 0);
+    assert_int_equal(observed(&classes, why), 0);
     assert_non_null(strstr(why, "16 x 20 classes"));
-    assert_int_equal(observed(128, 16, 24, 5, 80, why), 0);
+    assert_int_equal(observed(&batch, why), 0);
     assert_non_null(strstr(why, "16 sequences, not 24"));
-    assert_int_equal(observed(128, 16, 8, 5, 84, why), 2);
-    assert_non_null(strstr(why, "84 units"));
 }
 
 static void a_sequence_longer_than_the_kernel_of_the_recurrence_takes_says_so(void **state)
 {
     (void)state;
     char why[sizeof((wk_plan *)NULL)->slow_path];
-    assert_int_equal(observed(128, 16, 2, WK_RECURRENCE_STEPS_MAX, 80, why), 2);
+    wk_learner_config c = quick_config();
+    c.batch = 2, c.length = WK_RECURRENCE_STEPS_MAX;
+    assert_int_equal(observed(&c, why), 2);
     assert_string_equal(why, "");
-    assert_int_equal(observed(128, 16, 2, WK_RECURRENCE_STEPS_MAX + 1, 80, why), 1);
+    c.length++;
+    assert_int_equal(observed(&c, why), 1);
     assert_non_null(strstr(why, "128 steps of a sequence"));
+}
+
+static void layers_of_ragged_rows_say_so(void **state)
+{
+    (void)state;
+    char why[sizeof((wk_plan *)NULL)->slow_path];
+    wk_learner_config c = quick_config();
+    c.units = 84;
+    assert_int_equal(observed(&c, why), 2);
+    assert_non_null(strstr(why, "84 units"));
+}
+
+// 20 channels are a multiple of 4; 30 are not, and 2 are too few to matter.
+static void convolutions_that_collect_patches_say_so(void **state)
+{
+    (void)state;
+    char why[sizeof((wk_plan *)NULL)->slow_path];
+    wk_learner_config c = quick_config();
+    c.depth = 20;
+    (void)observed(&c, why);
+    assert_string_equal(why, "");
+    c.depth = 2;
+    (void)observed(&c, why);
+    assert_string_equal(why, "");
+    c.depth = 30;
+    (void)observed(&c, why);
+    assert_non_null(strstr(why, "30 channels, no multiple of 4"));
 }
 
 // The kernels of a model's convolutions, in the order of the plan, with the slopes fused into them.
@@ -979,8 +1020,11 @@ int main(void)
         cmocka_unit_test(steps_that_something_waits_for_are_another_kernel),
         cmocka_unit_test(what_is_stored_in_its_place_runs_nothing),
         cmocka_unit_test(in_float32_every_op_runs_alone),
-        cmocka_unit_test(a_recurrence_of_a_preset_is_one_kernel_and_others_say_why_not),
+        cmocka_unit_test(sizes_that_are_a_preset_s_are_not_slow),
+        cmocka_unit_test(a_recurrence_without_a_kernel_says_why),
         cmocka_unit_test(a_sequence_longer_than_the_kernel_of_the_recurrence_takes_says_so),
+        cmocka_unit_test(layers_of_ragged_rows_say_so),
+        cmocka_unit_test(convolutions_that_collect_patches_say_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,7 +146,7 @@ static __device__ void multiply(const front *f, unsigned step, uint64_t left, un
 }
 
 // Results leave the registers through shared memory.
-template <int COLS> static __device__ void put_down(const sums<COLS> &sum, float *to)
+template <int COLS> static __device__ void stage_results(const sums<COLS> &sum, float *to)
 {
     typedef tile<COLS> t;
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -353,7 +353,7 @@ static __global__ void __launch_bounds__(THREADS, at_once<TRANSPOSED, COLS>())
         wk_wgmma_hold(sum.v[i]);
     __syncthreads();
     float *result = (float *)(memory + sizeof(front));
-    put_down<COLS>(sum, result);
+    stage_results<COLS>(sum, result);
     __syncthreads();
     if constexpr (COLS == 16)
         store_rgb(j, f, result);

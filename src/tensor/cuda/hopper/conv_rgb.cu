@@ -137,7 +137,8 @@ static __device__ void copy_small(const wk_planes_image &x, unsigned image, int 
 }
 
 // Results of 64 rows leave the registers through shared memory.
-template <int COLUMNS> static __device__ void put_down(const float (&sum)[COLUMNS / 2], float *to)
+template <int COLUMNS>
+static __device__ void stage_results(const float (&sum)[COLUMNS / 2], float *to)
 {
     const unsigned line = LINE(COLUMNS);
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -282,8 +283,8 @@ static __global__ void __launch_bounds__(THREADS, at_once<PIECES>())
         y.fetch(j, p, tile);
         multiply_taps<TAPS, t::columns>(base + now, base + weights, sum);
         for (unsigned part = 0; part < PARTS; part++)
-            put_down<t::columns>(sum[part],
-                                 (float *)(memory + results) + part * 64 * LINE(t::columns));
+            stage_results<t::columns>(sum[part],
+                                      (float *)(memory + results) + part * 64 * LINE(t::columns));
         now = x::bytes - now;
         if (more) store_pixels<TAPS>(j.pixels, next, memory + now);
         __syncthreads();
@@ -376,8 +377,8 @@ static __global__ void __launch_bounds__(THREADS, at_once<PIECES>())
         multiply_terms<chunks>(base + now, base + weights, sum);
         now = bytes - now;
         for (unsigned part = 0; part < PARTS; part++)
-            put_down<RGB_COLUMNS>(sum[part],
-                                  (float *)(memory + results) + part * 64 * LINE(RGB_COLUMNS));
+            stage_results<RGB_COLUMNS>(sum[part],
+                                       (float *)(memory + results) + part * 64 * LINE(RGB_COLUMNS));
         __syncthreads();
         store_pixels_of(j, tile, (float *)(memory + results));
     }

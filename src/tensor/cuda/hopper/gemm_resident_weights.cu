@@ -4,9 +4,9 @@
 // Two blocks of a cluster have half of the columns each, for all terms. Tiles of 64 rows come
 // through a ring, each block fetching half of them for both. A cluster has a contiguous part of the
 // list of all tiles, member by member, and loads new weights where the member changes. Two
-// warpgroups alternate: while one runs its epilogue, the other has the tensor cores. Results are
-// stored from registers and slopes loaded to registers, so shared memory is left for weights and
-// ring.
+// warpgroups alternate (ping-pong): while one runs its epilogue, the other has the tensor cores.
+// Results are stored from registers and slopes loaded to registers, so shared memory is left for
+// weights and ring.
 #include "tensor/cuda/hopper/gemm_resident_epilogue.cuh"
 #include "tensor/cuda/hopper/gemm_resident_weights.cuh"
 #include "tensor/cuda/hopper/tensor_map.cuh"
@@ -34,7 +34,7 @@ struct resident_job {
 
 // Bytes in shared memory, and where things lie there. A last block of terms that is not whole lies
 // step by step.
-template <bool K_MAJOR> struct resident_room {
+template <bool K_MAJOR> struct resident_layout {
     enum {
         BOXES = (COLS + N_BOX - 1) / N_BOX,
         STEP = (K_MAJOR ? COLS : BOXES * N_BOX) * K_STEP * 2,
@@ -44,13 +44,13 @@ template <bool K_MAJOR> struct resident_room {
         TOTAL = 1024 + STAGES * RING_STAGE + WEIGHTS + 16 * (STAGES + BLOCKS_MAX),
     };
     unsigned ring, weights;
-    unsigned full, empty; // barriers of stages
-    unsigned there, read; // barriers of blocks of weights
+    unsigned full, empty;                 // barriers of stages
+    unsigned weights_full, weights_empty; // barriers of blocks of weights
 
-    __device__ explicit resident_room(const char *memory)
+    __device__ explicit resident_layout(const char *memory)
         : ring(shared_address(memory)), weights(ring + STAGES * RING_STAGE),
-          full(weights + WEIGHTS), empty(full + 8 * STAGES), there(empty + 8 * STAGES),
-          read(there + 8 * BLOCKS_MAX)
+          full(weights + WEIGHTS), empty(full + 8 * STAGES), weights_full(empty + 8 * STAGES),
+          weights_empty(weights_full + 8 * BLOCKS_MAX)
     {
     }
 
@@ -62,8 +62,8 @@ template <bool K_MAJOR> struct resident_room {
             wk_barrier_init(empty + 8 * i, CLUSTER);
         }
         for (unsigned i = 0; i < BLOCKS_MAX; i++) {
-            wk_barrier_init(there + 8 * i, 1);
-            wk_barrier_init(read + 8 * i, WARPGROUPS);
+            wk_barrier_init(weights_full + 8 * i, 1);
+            wk_barrier_init(weights_empty + 8 * i, WARPGROUPS);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
@@ -111,7 +111,7 @@ static __device__ inline void load_box(const CUtensorMap (&map)[2], unsigned to,
     int col = (int)(cluster_rank() * COLS + box * N_BOX);
     if (!K_MAJOR)
         fetch(to, &map[0], ready, col, k, matrix);
-    else if (box + 1 < resident_room<K_MAJOR>::BOXES)
+    else if (box + 1 < resident_layout<K_MAJOR>::BOXES)
         fetch5(to, &map[0], ready, k, 0, (matrix * n + col) / 8, 0);
     else
         fetch5(to, &map[1], ready, k, 0, (matrix * n + col) / 4, 0);
@@ -119,13 +119,13 @@ static __device__ inline void load_box(const CUtensorMap (&map)[2], unsigned to,
 
 template <bool K_MAJOR>
 static __device__ inline void load_weights(const resident_job &j,
-                                           const resident_room<K_MAJOR> &room, unsigned block,
+                                           const resident_layout<K_MAJOR> &layout, unsigned block,
                                            unsigned stack)
 {
-    typedef resident_room<K_MAJOR> R;
+    typedef resident_layout<K_MAJOR> R;
     bool whole = is_whole(j, block);
     unsigned parts = whole ? 1 : j.terms.tail, terms = whole ? K_BLOCK : K_STEP;
-    unsigned ready = room.there + 8 * block, to = room.weights + block * R::BLOCK;
+    unsigned ready = layout.weights_full + 8 * block, to = layout.weights + block * R::BLOCK;
     barrier_expect(ready, parts * (whole ? R::BLOCK : R::STEP));
     for (unsigned part = 0; part < parts; part++, to += R::STEP)
         for (unsigned box = 0; box < R::BOXES; box++)
@@ -135,12 +135,12 @@ static __device__ inline void load_weights(const resident_job &j,
 }
 
 template <bool K_MAJOR>
-static __device__ void produce(const resident_job &j, const resident_room<K_MAJOR> &room)
+static __device__ void produce(const resident_job &j, const resident_layout<K_MAJOR> &layout)
 {
     enum { HALF = TILE / CLUSTER, PREFETCH = 1 };
     unsigned rank = cluster_rank(), loads = 0;
     tile_range mine(j);
-    ring_place<resident_room<K_MAJOR>::STAGES> at;
+    ring_place<resident_layout<K_MAJOR>::STAGES> at;
     for (unsigned t = mine.begin; t < mine.end; t++) {
         tile_position s(j, mine, t);
         bool fresh = t == s.first;
@@ -148,13 +148,13 @@ static __device__ void produce(const resident_job &j, const resident_room<K_MAJO
             prefetch(&j.y, (int)(rank * COLS), (int)(s.row + PREFETCH * TILE), (int)s.stack);
         for (unsigned block = 0; block < j.terms.count; block++, at.move()) {
             if (fresh) {
-                wk_barrier_wait(room.read + 8 * block, (loads & 1) ^ 1);
-                load_weights(j, room, block, s.stack);
+                wk_barrier_wait(layout.weights_empty + 8 * block, (loads & 1) ^ 1);
+                load_weights(j, layout, block, s.stack);
             }
-            unsigned ready = room.full + 8 * at.stage;
-            wk_barrier_wait(room.empty + 8 * at.stage, (at.round & 1) ^ 1);
+            unsigned ready = layout.full + 8 * at.stage;
+            wk_barrier_wait(layout.empty + 8 * at.stage, (at.round & 1) ^ 1);
             barrier_expect(ready, RING_STAGE);
-            fetch_for_all(room.ring + at.stage * RING_STAGE + rank * (RING_STAGE / CLUSTER), &j.a,
+            fetch_for_all(layout.ring + at.stage * RING_STAGE + rank * (RING_STAGE / CLUSTER), &j.a,
                           ready, (int)(block * K_BLOCK), (int)(s.row + rank * HALF),
                           (int)(s.stack * j.move_a));
         }
@@ -177,7 +177,7 @@ template <bool K_MAJOR, int COUNT>
 static __device__ inline void multiply_last(float (&d)[COLS / 2], uint64_t a, unsigned weights,
                                             bool add)
 {
-    typedef resident_room<K_MAJOR> R;
+    typedef resident_layout<K_MAJOR> R;
     uint64_t b = K_MAJOR ? describe_k_step(weights) : describe_n_major<K_STEP>(weights);
     multiply_steps<COUNT, K_MAJOR>(d, a, b, K_STEP * 2 >> 4, R::STEP >> 4, add);
 }
@@ -203,7 +203,7 @@ static __device__ inline void multiply_block(const resident_job &j, unsigned blo
 
 // Releases a stage, and `times` a block of weights: never before the warpgroup's last tile of a
 // member, and for the other one too where that has none.
-static __device__ inline void give_back(unsigned stage, unsigned weights, unsigned times)
+static __device__ inline void release_stage(unsigned stage, unsigned weights, unsigned times)
 {
     release(stage);
     if (threadIdx.x % 128 != 0) return;
@@ -213,9 +213,9 @@ static __device__ inline void give_back(unsigned stage, unsigned weights, unsign
 
 // A consumer warpgroup.
 template <bool K_MAJOR, epilogue_kind KIND>
-static __device__ void multiply(const resident_job &j, const resident_room<K_MAJOR> &room)
+static __device__ void multiply(const resident_job &j, const resident_layout<K_MAJOR> &layout)
 {
-    typedef resident_room<K_MAJOR> R;
+    typedef resident_layout<K_MAJOR> R;
     unsigned warp = __shfl_sync(~0u, threadIdx.x / 32, 0), warpgroup = warp / 4;
     unsigned count = j.terms.count;
     tile_range mine(j);
@@ -235,18 +235,21 @@ static __device__ void multiply(const resident_job &j, const resident_room<K_MAJ
         // Every stage before this tile's has been filled then, so that phases cannot be mistaken.
         if (t > mine.begin) wait_turn(warpgroup);
         for (unsigned block = 0; block < count; block++, place.move()) {
-            if (fresh) wk_barrier_wait(room.there + 8 * block, (s.stack - first_stack) & 1);
-            wk_barrier_wait(room.full + 8 * place.stage, place.round & 1);
-            multiply_block<K_MAJOR>(j, block, d, room.ring + place.stage * RING_STAGE,
-                                    room.weights + block * R::BLOCK);
+            if (fresh)
+                wk_barrier_wait(layout.weights_full + 8 * block, (s.stack - first_stack) & 1);
+            wk_barrier_wait(layout.full + 8 * place.stage, place.round & 1);
+            multiply_block<K_MAJOR>(j, block, d, layout.ring + place.stage * RING_STAGE,
+                                    layout.weights + block * R::BLOCK);
             wk_wgmma_wait<1>();
-            if (block > 0) give_back(room.empty + 8 * held, room.read + 8 * (block - 1), times);
+            if (block > 0)
+                release_stage(layout.empty + 8 * held, layout.weights_empty + 8 * (block - 1),
+                              times);
             held = place.stage;
         }
         if (t + 1 < mine.end) pass_turn(warpgroup);
         wk_wgmma_wait<0>();
         wk_wgmma_hold(d);
-        give_back(room.empty + 8 * held, room.read + 8 * (count - 1), times);
+        release_stage(layout.empty + 8 * held, layout.weights_empty + 8 * (count - 1), times);
         finish<K_MAJOR>(j.result, d, with, at);
     }
 }
@@ -256,17 +259,17 @@ __global__ void __launch_bounds__(THREADS, 1)
     resident_kernel(const __grid_constant__ resident_job j)
 {
     extern __shared__ char raw[];
-    resident_room<K_MAJOR> room(whole_memory(raw));
-    if (threadIdx.x == 0) room.init();
+    resident_layout<K_MAJOR> layout(whole_memory(raw));
+    if (threadIdx.x == 0) layout.init();
     cluster_sync();
     wk_begin();
     // The shuffle tells the compiler that the value is warp-uniform.
     if (__shfl_sync(~0u, threadIdx.x / 32, 0) >= 4 * WARPGROUPS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        if (threadIdx.x == 128 * WARPGROUPS) produce<K_MAJOR>(j, room);
+        if (threadIdx.x == 128 * WARPGROUPS) produce<K_MAJOR>(j, layout);
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-        multiply<K_MAJOR, KIND>(j, room);
+        multiply<K_MAJOR, KIND>(j, layout);
     }
     __syncwarp();
     cluster_sync(); // no block exits while the other may still write to its shared memory
@@ -305,7 +308,7 @@ template <bool K_MAJOR, epilogue_kind KIND>
 static void launch(const wk_cuda_call *c, const resident_job &j)
 {
     launch_clusters(c, resident_kernel<K_MAJOR, KIND>, j.tiles, THREADS,
-                    resident_room<K_MAJOR>::TOTAL, j);
+                    resident_layout<K_MAJOR>::TOTAL, j);
 }
 
 bool wk_hopper_multiply_resident(const wk_cuda_call *c, const wk_hopper_product *p)

@@ -30,11 +30,9 @@ typedef struct operand {
 
 // Rows that are no multiple of 16 bytes keep the tensor cores' loads from being whole: such rows
 // are padded with zeros, in scratch memory.
-enum { ROW_UNIT = 8 };
-
 static size_t padded(size_t n)
 {
-    return (n + ROW_UNIT - 1) / ROW_UNIT * ROW_UNIT;
+    return (n + WK_ROW_UNIT - 1) / WK_ROW_UNIT * WK_ROW_UNIT;
 }
 
 static bool is_dense(const operand *m)
@@ -53,13 +51,13 @@ static void round_padded(const wk_cuda_call *c, operand *m)
     unsigned cols = (unsigned)m->cols, row = (unsigned)padded(m->cols);
     size_t rows = m->matrices * m->rows;
     wk_ptr<__nv_bfloat16> y = bf16_scratch(c, rows * row);
-    wk_divisor by_units = wk_divisor_of(row / ROW_UNIT);
-    wk_cuda_each(c, rows * row / ROW_UNIT, [=] __device__(unsigned i) {
-        unsigned r = wk_quotient(i, by_units), at = (i - r * by_units.value) * ROW_UNIT;
+    wk_divisor by_units = wk_divisor_of(row / WK_ROW_UNIT);
+    wk_cuda_each(c, rows * row / WK_ROW_UNIT, [=] __device__(unsigned i) {
+        unsigned r = wk_quotient(i, by_units), at = (i - r * by_units.value) * WK_ROW_UNIT;
         const float *from = x.at() + (size_t)r * cols;
-        unsigned word[ROW_UNIT / 2];
+        unsigned word[WK_ROW_UNIT / 2];
 #pragma unroll
-        for (unsigned k = 0; k < ROW_UNIT / 2; k++) {
+        for (unsigned k = 0; k < WK_ROW_UNIT / 2; k++) {
             unsigned first = at + 2 * k;
             word[k] = wk_pack_bf16(first < cols ? from[first] : 0.0f,
                                    first + 1 < cols ? from[first + 1] : 0.0f);
@@ -81,7 +79,7 @@ static void round_operand(const wk_cuda_call *c, operand *m)
     if (!x) {
         m->row = padded(m->cols);
         m->stride = m->stride ? m->rows * m->row : 0;
-    } else if (m->cols % ROW_UNIT != 0 && is_dense(m)) {
+    } else if (m->cols % WK_ROW_UNIT != 0 && is_dense(m)) {
         round_padded(c, m);
         return;
     } else if (!y) {
@@ -97,10 +95,10 @@ static void round_operand(const wk_cuda_call *c, operand *m)
 // Adds rows of zeros to every matrix, up to a multiple of 8, in scratch memory.
 static void pad_rows(const wk_cuda_call *c, operand *m)
 {
-    unsigned from = (unsigned)(m->rows * m->row / ROW_UNIT);
-    unsigned to = (unsigned)(padded(m->rows) * m->row / ROW_UNIT);
+    unsigned from = (unsigned)(m->rows * m->row / WK_ROW_UNIT);
+    unsigned to = (unsigned)(padded(m->rows) * m->row / WK_ROW_UNIT);
     wk_ptr<const uint4> x = m->x.as<const uint4>();
-    wk_ptr<uint4> y = bf16_scratch(c, m->matrices * to * ROW_UNIT).as<uint4>();
+    wk_ptr<uint4> y = bf16_scratch(c, m->matrices * to * WK_ROW_UNIT).as<uint4>();
     wk_cuda_each(c, m->matrices * to, [=] __device__(unsigned i) {
         unsigned matrix = i / to, at = i - matrix * to;
         y[i] = at < from ? x[(size_t)matrix * from + at] : make_uint4(0, 0, 0, 0);
@@ -112,7 +110,7 @@ static void pad_rows(const wk_cuda_call *c, operand *m)
 
 static bool is_whole(const operand *m)
 {
-    return m->row % ROW_UNIT == 0 && (uintptr_t)m->x % 16 == 0 &&
+    return m->row % WK_ROW_UNIT == 0 && (uintptr_t)m->x % 16 == 0 &&
            (m->stride == 0 || m->stride == m->rows * m->row);
 }
 
@@ -121,7 +119,7 @@ static bool is_whole(const operand *m)
 static void pad_sum(const wk_cuda_call *c, wk_cuda_product *p, operand *a, operand *b)
 {
     bool plain = !p->transpose_a && !p->transpose_b && a->row == padded(p->k);
-    if (p->k % ROW_UNIT == 0 || p->bf16_a || p->bf16_b || !plain || !is_whole(b)) return;
+    if (p->k % WK_ROW_UNIT == 0 || p->bf16_a || p->bf16_b || !plain || !is_whole(b)) return;
     pad_rows(c, b);
     p->k = padded(p->k);
 }
@@ -129,11 +127,11 @@ static void pad_sum(const wk_cuda_call *c, wk_cuda_product *p, operand *a, opera
 // [stacks,rows,cols] as [height,stacks*cols]; rows beyond those that are there are zeros.
 static void interleave(const wk_cuda_call *c, size_t stacks, size_t height, operand *m)
 {
-    unsigned cols = (unsigned)(m->cols / ROW_UNIT), width = (unsigned)stacks * cols;
+    unsigned cols = (unsigned)(m->cols / WK_ROW_UNIT), width = (unsigned)stacks * cols;
     unsigned rows = (unsigned)m->rows;
-    size_t stride = m->stride / ROW_UNIT;
+    size_t stride = m->stride / WK_ROW_UNIT;
     wk_ptr<const uint4> x = m->x.as<const uint4>();
-    wk_ptr<uint4> y = bf16_scratch(c, height * width * ROW_UNIT).as<uint4>();
+    wk_ptr<uint4> y = bf16_scratch(c, height * width * WK_ROW_UNIT).as<uint4>();
     wk_divisor by_width = wk_divisor_of(width), by_cols = wk_divisor_of(cols);
     wk_cuda_each(c, height * width, [=] __device__(unsigned i) {
         unsigned row = wk_quotient(i, by_width), at = i - row * width;
@@ -153,7 +151,7 @@ static void interleave(const wk_cuda_call *c, size_t stacks, size_t height, oper
 // on the way.
 static void join_sum(const wk_cuda_call *c, wk_cuda_product *p, operand *a, operand *b)
 {
-    bool fits = !p->transpose_a && p->transpose_b && p->k % ROW_UNIT == 0 && p->stride_a &&
+    bool fits = !p->transpose_a && p->transpose_b && p->k % WK_ROW_UNIT == 0 && p->stride_a &&
                 p->stride_b && is_whole(a) && is_whole(b);
     if (p->stride_c || p->stacks == 1 || !fits) return;
     if (!p->accumulate && !p->bf16_c) p->n = padded(p->n);
@@ -411,7 +409,7 @@ static bool multiply_side_by_side(const wk_cuda_call *c, const wk_cuda_product *
 {
     wk_cuda_product p = *given;
     bool fits = p.stacks > 1 && p.transpose_a && !p.transpose_b && p.stride_a == 0 && p.stride_b &&
-                p.stride_c == p.m * p.n && p.n % ROW_UNIT == 0 && !p.accumulate && !p.bf16_c &&
+                p.stride_c == p.m * p.n && p.n % WK_ROW_UNIT == 0 && !p.accumulate && !p.bf16_c &&
                 is_whole(&b) && (uintptr_t)out % sizeof(float4) == 0;
     if (c->precision != WK_CUDA_BF16 || !fits) return false;
     interleave(c, p.stacks, p.k, &b);

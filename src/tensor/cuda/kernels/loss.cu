@@ -31,7 +31,7 @@ static __device__ float4 difference(float4 x, float4 target)
 }
 
 // A target, in numbers or as the bytes of an image.
-typedef struct goal {
+typedef struct error_target {
     wk_ptr<const float> x;
     wk_ptr<const uint8_t> bytes; // or NULL
 
@@ -47,7 +47,7 @@ typedef struct goal {
         return make_float4(wk_pixel(v.x), wk_pixel(v.y), wk_pixel(v.z), wk_pixel(v.w));
     }
 
-    __device__ goal operator+(size_t i) const
+    __device__ error_target operator+(size_t i) const
     {
         return {x ? x + i : NULL, bytes ? bytes + i : NULL};
     }
@@ -56,15 +56,15 @@ typedef struct goal {
     {
         return wide(x) && (uintptr_t)bytes % sizeof(uchar4) == 0;
     }
-} goal;
+} error_target;
 
-static goal goal_of(const wk_cuda_call *c)
+static error_target target_of(const wk_cuda_call *c)
 {
     wk_ptr<const uint8_t> bytes = wk_call_bytes(c, 1);
     return {bytes ? NULL : wk_call_in(c, 1), bytes};
 }
 
-static __device__ float row_error(unsigned cols, wk_in x, goal target)
+static __device__ float row_error(unsigned cols, wk_in x, error_target target)
 {
     float sum = 0;
     for (unsigned i = threadIdx.x; i < cols; i += WK_CUDA_THREADS) {
@@ -74,7 +74,7 @@ static __device__ float row_error(unsigned cols, wk_in x, goal target)
     return wk_block_sum(sum);
 }
 
-static __device__ float row_error_wide(unsigned quads, wk_in x, goal target)
+static __device__ float row_error_wide(unsigned quads, wk_in x, error_target target)
 {
     float4 sum = make_float4(0, 0, 0, 0);
     for (unsigned i = threadIdx.x; i < quads; i += WK_CUDA_THREADS) {
@@ -91,7 +91,7 @@ void wk_cuda_call_half_squared_error(const wk_cuda_call *c)
 {
     error_sizes e = error_of(c);
     wk_in x = wk_call_load(c, 0);
-    goal target = goal_of(c);
+    error_target target = target_of(c);
     wk_ptr<float> y = wk_call_out(c, 0);
     if (e.cols <= SHORT_ROW) {
         wk_cuda_each(c, e.rows, [=] __device__(unsigned r) {
@@ -107,7 +107,7 @@ void wk_cuda_call_half_squared_error(const wk_cuda_call *c)
     bool quads = e.cols % 4 == 0 && x.aligned4() && target.aligned4();
     wk_cuda_blocks(c, e.rows, [=] __device__(unsigned r) {
         wk_in row = x + (size_t)r * e.cols;
-        goal to = target + (size_t)(r % e.target_rows) * e.cols;
+        error_target to = target + (size_t)(r % e.target_rows) * e.cols;
         float sum = quads ? row_error_wide(e.cols / 4, row, to) : row_error(e.cols, row, to);
         if (threadIdx.x == 0) y[r] = 0.5f * sum;
     });
@@ -117,7 +117,7 @@ void wk_cuda_call_half_squared_error_grad(const wk_cuda_call *c)
 {
     error_sizes e = error_of(c);
     wk_in x = wk_call_load(c, 0);
-    goal target = goal_of(c);
+    error_target target = target_of(c);
     wk_ptr<const float> dy = wk_call_in(c, 2);
     wk_out dx = wk_call_store(c, 0);
     unsigned targets = e.target_rows * e.cols;

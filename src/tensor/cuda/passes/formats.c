@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROW_UNIT = 8 }; // bf16 numbers in 16 bytes
-
 // Who reads the tensors of a root.
 typedef struct readers {
     bool bf16;   // products
@@ -44,7 +42,7 @@ static int input_root(const finder *f, const wk_node *node, int i)
 // Rows that need no padding in a product.
 static bool has_whole_rows(const wk_graph *g, int tensor)
 {
-    return wk_shape_width(wk_info(g, tensor)->type.shape) % ROW_UNIT == 0;
+    return wk_shape_width(wk_info(g, tensor)->type.shape) % WK_ROW_UNIT == 0;
 }
 
 // Pixels that convolutions by planes take.

@@ -3,7 +3,6 @@
 #include "tensor/shape.h"
 
 enum {
-    ROW_UNIT = 8,        // bf16 numbers in 16 bytes
     K_MAX = 1024,        // beyond, cuBLAS and a pass over its result take less time
     ADDEND_K_MAX = 16,   // terms of a product that is fused with the one added to it
     SHARE_MIN = 64,      // where a member of a population has fewer processors: up to K_MAX terms,
@@ -96,12 +95,14 @@ static bool begins_at(const match *m, int tensor, size_t numbers)
 // all its formats.
 static bool loads_whole(const match *m, int tensor)
 {
-    return !tensor || begins_at(m, tensor, in_bf16_alone(m, tensor) ? ROW_UNIT : ROW_UNIT / 2);
+    return !tensor ||
+           begins_at(m, tensor, in_bf16_alone(m, tensor) ? WK_ROW_UNIT : WK_ROW_UNIT / 2);
 }
 
 static bool stores_whole(const match *m, int tensor)
 {
-    return begins_at(m, tensor, formats_of(m, tensor) & WK_FORMAT_BF16 ? ROW_UNIT : ROW_UNIT / 2);
+    return begins_at(m, tensor,
+                     formats_of(m, tensor) & WK_FORMAT_BF16 ? WK_ROW_UNIT : WK_ROW_UNIT / 2);
 }
 
 // Bytes of a tensor in its region.
@@ -164,13 +165,13 @@ static const char *refuse_skinny_n(const match *m)
 {
     const wk_cuda_product *p = &m->p;
     if (p->n > WK_SKINNY_MAX) return "more than 16 results a row";
-    if (p->k % ROW_UNIT || p->k > WK_SKINNY_ROW_MAX)
+    if (p->k % WK_ROW_UNIT || p->k > WK_SKINNY_ROW_MAX)
         return "its terms are no multiple of 8, or more than 640";
     if (p->transpose_a || (p->stacks > 1 && !p->stride_c))
         return "its left operand is transposed, or its stack is summed";
     if (in_bf16_alone(m, input(m, m->step, 1)) || in_bf16_alone(m, output(m, m->step)))
         return "the weights or the results exist in bf16 alone";
-    if (!begins_at(m, input(m, m->step, 0), ROW_UNIT)) return "its rows begin at no 16 bytes";
+    if (!begins_at(m, input(m, m->step, 0), WK_ROW_UNIT)) return "its rows begin at no 16 bytes";
     return NULL;
 }
 
@@ -233,12 +234,12 @@ static const char *refuse_skinny_dw(const match *m)
     if (!p->transpose_a || p->transpose_b || p->accumulate || (p->stacks > 1 && !p->stride_c))
         return "it is no gradient of weights";
     if (p->n > WK_SKINNY_MAX) return "more than 16 columns";
-    if (p->m % ROW_UNIT || p->m > WK_SKINNY_ROW_MAX)
+    if (p->m % WK_ROW_UNIT || p->m > WK_SKINNY_ROW_MAX)
         return "its rows are no multiple of 8, or more than 640";
     if (p->k < ROWS_MIN) return "fewer than 64 terms";
     if (in_bf16_alone(m, input(m, m->step, 1)) || in_bf16_alone(m, output(m, m->step)))
         return "the right operand or the result exists in bf16 alone";
-    if (!begins_at(m, input(m, m->step, 0), ROW_UNIT)) return "its rows begin at no 16 bytes";
+    if (!begins_at(m, input(m, m->step, 0), WK_ROW_UNIT)) return "its rows begin at no 16 bytes";
     return NULL;
 }
 
@@ -268,7 +269,7 @@ static const char *refuse_epilogue(const match *m, int epilogue)
 {
     if (!replaces(m, epilogue, 0, m->step)) return "the epilogue does not take the product's place";
     if (m->p.transpose_a) return "its left operand is transposed";
-    if (wk_shape_width(shape_of(m, output(m, epilogue))) != m->p.n || m->p.n % ROW_UNIT)
+    if (wk_shape_width(shape_of(m, output(m, epilogue))) != m->p.n || m->p.n % WK_ROW_UNIT)
         return "its columns are no multiple of 8";
     if (node_of(m, epilogue)->op == WK_OP_bias_act && !bias_fits(m, epilogue))
         return "the bias has another shape";
@@ -290,8 +291,8 @@ static const char *refuse_biased(const match *m)
 // Whether TMA can read a matrix of rows of so many numbers: ragged rows are padded on the way.
 static bool can_map(const match *m, int tensor, size_t cols)
 {
-    return cols % ROW_UNIT || formats_of(m, tensor) == WK_FORMAT_PADDED_BF16 ||
-           begins_at(m, tensor, ROW_UNIT);
+    return cols % WK_ROW_UNIT || formats_of(m, tensor) == WK_FORMAT_PADDED_BF16 ||
+           begins_at(m, tensor, WK_ROW_UNIT);
 }
 
 static bool can_map_operands(const match *m, int step)
@@ -316,7 +317,7 @@ static const char *refuse_addend(const match *m)
         return "it does not add to the product before it";
     wk_cuda_product p = m->p, q = wk_product_of(m->g, node_of(m, m->addend));
     if (p.transpose_a || q.transpose_a || p.transpose_b != q.transpose_b || p.stacks != 1 ||
-        q.stacks != 1 || p.m != q.m || p.n != q.n || p.n % ROW_UNIT)
+        q.stacks != 1 || p.m != q.m || p.n != q.n || p.n % WK_ROW_UNIT)
         return "the two products are not alike";
     size_t terms = is_shared(m) ? K_MAX : ADDEND_K_MAX;
     if (p.k > K_MAX || q.k > terms) return "too many terms";
@@ -331,7 +332,7 @@ static const char *refuse_result(const match *m, int last)
     bool plain = m->epilogue < 0 && !(formats_of(m, out) & WK_FORMAT_BF16);
     if (plain && m->p.n % 2 == 0 && begins_at(m, out, 2) && (!add || begins_at(m, add, 2)))
         return NULL;
-    if (m->p.n % ROW_UNIT) return "its columns are no multiple of 8";
+    if (m->p.n % WK_ROW_UNIT) return "its columns are no multiple of 8";
     if (!stores_whole(m, out) || !loads_whole(m, beside) || (add && !begins_at(m, add, 4)))
         return "what the epilogue reads or writes begins at no 16 bytes";
     return NULL;
@@ -420,13 +421,13 @@ static bool rounds_at(const match *m, int tensor, size_t numbers)
 
 static bool rounds_whole(const match *m, int tensor)
 {
-    return rounds_at(m, tensor, ROW_UNIT);
+    return rounds_at(m, tensor, WK_ROW_UNIT);
 }
 
 // The numbers that planes read or write at once: pixels begin at as many.
 static size_t pixel_unit(unsigned channels)
 {
-    return channels % ROW_UNIT ? WK_CONV_QUAD : ROW_UNIT;
+    return channels % WK_ROW_UNIT ? WK_CONV_QUAD : WK_ROW_UNIT;
 }
 
 // Whether the images that planes read begin at such multiples.
@@ -585,7 +586,7 @@ static wk_gemm_tile tile_of(const match *m)
     wk_gemm_sizes z = {p.stacks, p.m, p.n, {p.k, 0}, p.stacks > 1 && !p.stride_c, false};
     if (m->addend >= 0) z.k[1] = wk_product_of(m->g, node_of(m, m->addend)).k;
     bool add = m->p.accumulate && m->addend < 0;
-    z.simple = p.n % ROW_UNIT == 0 && in_bf16_alone(m, output(m, last)) && !add && !sums &&
+    z.simple = p.n % WK_ROW_UNIT == 0 && in_bf16_alone(m, output(m, last)) && !add && !sums &&
                (!slope || (bf16 && p.transpose_b));
     return wk_gemm_choose_tile(&z, m->limits->processors);
 }

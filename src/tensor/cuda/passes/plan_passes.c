@@ -1,4 +1,5 @@
 #include "tensor/cuda/passes/plan_passes.h"
+#include "tensor/cuda/passes/conv_sizes.h"
 #include "tensor/cuda/passes/formats.h"
 #include "tensor/cuda/passes/lazy.h"
 #include "tensor/cuda/passes/recurrence.h"
@@ -58,15 +59,36 @@ wk_status wk_cuda_choose_schedule(const wk_cuda_limits *limits, wk_plan *plan, w
 // product that reads them.
 static void note_ragged_layers(wk_plan *plan)
 {
-    enum { ROW_UNIT = 8, SHORT = 64 };
+    enum { SHORT = 64 };
     const wk_graph *g = plan->graph;
     for (size_t step = 0; step < plan->node_count && !*plan->slow_path; step++) {
         const wk_node *node = &g->nodes.items[plan->nodes[step]];
         if (node->op != WK_OP_bias_act) continue;
         size_t width = wk_shape_width(wk_info(g, node->outputs)->type.shape);
-        if (width > SHORT && width % ROW_UNIT)
+        if (width > SHORT && width % WK_ROW_UNIT)
             snprintf(plan->slow_path, sizeof plan->slow_path,
                      "layers of %zu units, no multiple of 8, are padded for every product", width);
+    }
+}
+
+// Convolutions that neither kernel in bf16 takes: their images exist in float32, and their patches
+// are collected.
+static void note_patches(const wk_cuda_limits *limits, wk_plan *plan)
+{
+    enum { FEW = 8 }; // channels
+    const wk_graph *g = plan->graph;
+    const unsigned unit = limits->capability == 90 ? WK_CONV_QUAD : WK_CONV_CHUNK;
+    for (size_t step = 0; step < plan->node_count && !*plan->slow_path; step++) {
+        const wk_node *node = &g->nodes.items[plan->nodes[step]];
+        if (!wk_op_is_conv(node->op) || node->op == WK_OP_conv_dw) continue;
+        const wk_conv_sizes z = wk_conv_measure(g, node);
+        unsigned channels = z.small_c % unit ? z.small_c : z.large_c;
+        bool plain = z.large == z.kernel, suits = channels <= FEW || channels % unit == 0;
+        if (plain || suits || wk_conv_is_bf16(g, node) || !wk_conv_refuse_planes(g, node, limits))
+            continue;
+        snprintf(plan->slow_path, sizeof plan->slow_path,
+                 "convolutions of %u channels, no multiple of %u, collect their patches", channels,
+                 unit);
     }
 }
 
@@ -74,5 +96,6 @@ wk_status wk_cuda_choose_formats(const wk_cuda_limits *limits, wk_plan *plan, wk
 {
     if (!limits->bf16) return WK_OK;
     note_ragged_layers(plan);
+    note_patches(limits, plan);
     return wk_plan_choose_formats(plan, limits) ? WK_OK : no_memory(err);
 }

@@ -28,11 +28,11 @@ typedef enum wk_role {
     // Of a step: read.
     WK_ROLE_STOCH_BEFORE = WK_ROLES_SHARED,
     WK_ROLE_DETER_BEFORE,
-    WK_ROLE_KEEP,
+    WK_ROLE_KEEP, // [B], 0 where an episode begins, else 1: the factor on the state before
     WK_ROLE_ACTION,
     WK_ROLE_IMAGE,
     // Made and kept.
-    WK_ROLE_KEPT_STOCH,
+    WK_ROLE_KEPT_STOCH, // the state before times KEEP
     WK_ROLE_KEPT_DETER,
     WK_ROLE_X,
     WK_ROLE_GATES,

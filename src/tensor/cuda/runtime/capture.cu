@@ -74,8 +74,8 @@ __global__ void delay_kernel(unsigned nanoseconds)
     __nanosleep(nanoseconds);
 }
 
-// Holds up every fourth step or so, on whatever stream it is.
-static void hold_up(const wk_executable *e, size_t i)
+// Delays every fourth step or so, on whatever stream it is.
+static void delay_step(const wk_executable *e, size_t i)
 {
     enum { FOURTH = 4, LONGEST = 30000 };
     uint32_t word = wk_philox_at(e->count, 0, i).v[0];
@@ -105,7 +105,7 @@ static wk_status capture_step(wk_executable *e, const timetable *table, size_t i
         return record_order(e, table, i, err);
     }
     WK_TRY(wait_for(e, table, i, err));
-    hold_up(e, i);
+    delay_step(e, i);
     wk_cuda_enqueue(e, i);
     WK_TRY(wk_cuda_check(e, err));
     if (!table->done[i]) return WK_OK;
@@ -113,7 +113,7 @@ static wk_status capture_step(wk_executable *e, const timetable *table, size_t i
 }
 
 // Lets `to` wait for all that is on `from`.
-static wk_status follow(cudaStream_t from, cudaStream_t to, wk_error *err)
+static wk_status join_streams(cudaStream_t from, cudaStream_t to, wk_error *err)
 {
     cudaEvent_t event;
     TRY_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event");
@@ -128,7 +128,7 @@ static wk_status capture_steps(wk_executable *e, const timetable *table, wk_erro
     cudaStream_t main = e->contexts[0].stream;
     e->copies.fresh.count = 0;
     for (int k = 1; k < WK_STREAMS_MAX; k++)
-        if (e->contexts[k].stream) WK_TRY(follow(main, e->contexts[k].stream, err));
+        if (e->contexts[k].stream) WK_TRY(join_streams(main, e->contexts[k].stream, err));
     for (size_t i = 0; i < e->count; i++) {
         wk_status status = capture_step(e, table, i, err);
         if (status == WK_OK) continue;
@@ -136,7 +136,7 @@ static wk_status capture_steps(wk_executable *e, const timetable *table, wk_erro
         return status;
     }
     for (int k = 1; k < WK_STREAMS_MAX; k++)
-        if (e->contexts[k].stream) WK_TRY(follow(e->contexts[k].stream, main, err));
+        if (e->contexts[k].stream) WK_TRY(join_streams(e->contexts[k].stream, main, err));
     return WK_OK;
 }
 
