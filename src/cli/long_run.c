@@ -23,7 +23,7 @@ static bool is_ignored(int number)
     return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
-static void catch_signals(void)
+void wk_cli_run_catch_signals(void)
 {
     wk_crash_continues();
     static const int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ, SIGHUP};
@@ -42,7 +42,7 @@ void wk_cli_run_begin(const wk_cli *cli, double lock_wait, wk_cli_run *run)
         run->control.line = &run->line;
         run->control.log = (wk_log){wk_status_line_log, &run->line, WK_LOG_INFO};
     }
-    catch_signals();
+    wk_cli_run_catch_signals();
 }
 
 void wk_cli_run_begin_population(const wk_cli *cli, double lock_wait, wk_cli_run *run)
@@ -54,7 +54,7 @@ void wk_cli_run_begin_population(const wk_cli *cli, double lock_wait, wk_cli_run
         run->control.table = &run->table;
         run->control.log = (wk_log){wk_run_table_log, &run->table, WK_LOG_INFO};
     }
-    catch_signals();
+    wk_cli_run_catch_signals();
 }
 
 wk_status wk_cli_run_end(wk_cli *cli, const wk_cli_run *run, const char *directory, wk_error *err)

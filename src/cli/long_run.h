@@ -23,6 +23,9 @@ typedef struct wk_cli_run {
                "wait so long for another process that is ending in the directory (default 10)", 0, \
                86400)
 
+/// Catches the signals and nothing else: for a command that notes on disk that it has begun before
+/// it makes the control, which then knows of a signal that came in between.
+void wk_cli_run_catch_signals(void);
 /// Catches the signals and makes the control, which waits `lock_wait` seconds for another process.
 void wk_cli_run_begin(const wk_cli *cli, double lock_wait, wk_cli_run *run);
 /// As wk_cli_run_begin, with a table instead of the line.

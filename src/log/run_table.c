@@ -278,6 +278,29 @@ static void show(wk_run_table *table, const wk_run_row *rows, int count)
     wk_status_line_show(line, &text);
 }
 
+// As show(), in one row less.
+static void put_under(const wk_status_line *line, const char *heading, const wk_run_row *rows,
+                      int count, wk_text *out)
+{
+    int width = wk_status_line_columns(line) - 1, height = wk_status_line_rows(line) - 2;
+    if (width <= 0) return;
+    put_cell(heading, (size_t)width, true, true, out);
+    if (count == 0 || height <= 0) return;
+    wk_text_puts(out, "\n");
+    wk_run_table_text(rows, count, width, height, out);
+}
+
+void wk_run_table_show_under(wk_run_table *table, const char *heading, const wk_run_row *rows,
+                             int count)
+{
+    wk_text text = {0};
+    if (table->line.live)
+        put_under(&table->line, heading, rows, count, &text);
+    else
+        wk_text_puts(&text, heading);
+    wk_status_line_show(&table->line, &text);
+}
+
 void wk_run_table_start(wk_run_table *table, int fd, double plain_seconds)
 {
     wk_status_line_start(&table->line, fd, plain_seconds);

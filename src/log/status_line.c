@@ -300,8 +300,10 @@ void wk_status_line_message(wk_status_line *line, const char *message)
     wk_text out = {0};
     put_stamp(line, &out);
     if (line->visible) {
+        // Cleared before it is written: behind a message that fills its row exactly the cursor
+        // still stands on the last character, which clearing would take away.
         put_return(line, &out);
-        wk_text_printf(&out, "%s\x1b[K\n", message);
+        wk_text_printf(&out, "\x1b[J%s\n", message);
         put_lines(wk_text_get(&line->shown), &out);
     } else
         wk_text_printf(&out, "%s\n", message);

@@ -31,20 +31,36 @@ static int try_lock(int fd)
     return result == 0 ? 0 : errno;
 }
 
+// Whether nobody holds it and processes in wk_lock_held alone are in the way: their locks are
+// shared.
+static bool is_only_looked_at(int fd)
+{
+    if (flock(fd, LOCK_SH | LOCK_NB) != 0) return false;
+    flock(fd, LOCK_UN);
+    return true;
+}
+
+// Waits `seconds` for one who holds it, longer for those who look: on a loaded machine they may be
+// kept from running in the middle of it.
 static int lock_within(int fd, double seconds)
 {
+    const double looking = 10;
     const struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
-    double end = wk_clock_seconds() + seconds;
+    double began = wk_clock_seconds();
     int code;
-    while ((code = try_lock(fd)) == EWOULDBLOCK && wk_clock_seconds() < end)
+    while ((code = try_lock(fd)) == EWOULDBLOCK) {
+        double waited = wk_clock_seconds() - began;
+        if (waited >= seconds && (waited >= looking || !is_only_looked_at(fd))) break;
         nanosleep(&pause, NULL);
+    }
     return code;
 }
 
 static wk_status take(const wk_dir *dir, int fd, double seconds, const wk_log *log, wk_error *err)
 {
-    const double looking = 0.02; // somebody may be in wk_lock_held
-    int code = lock_within(fd, looking);
+    // A process that was killed may have left a child between fork and exec, which has it too.
+    const double starting = 0.25;
+    int code = lock_within(fd, starting);
     if (code == EWOULDBLOCK && seconds > 0) {
         wk_log_line(log, WK_LOG_INFO,
                     "another process is training in '%s'; waiting up to %g s for it to end",

@@ -144,10 +144,11 @@ wk_status wk_sweep_attempt_close(const wk_sweep_plan *plan, const char *director
     wk_sweep_attempt attempt;
     WK_TRY(wk_sweep_task_folder(plan, directory, task, true, &claim.dir, err));
     wk_status status = wk_lock_take(claim.dir, &claim.lock, err);
+    bool claimed = status == WK_E_INPUT; // by another process, whose attempt it is now
     if (status == WK_OK) status = read_file(claim.dir, &attempt, err);
     if (status == WK_OK && attempt.open) status = end_attempt(claim.dir, code, error, err);
     wk_sweep_claim_drop(&claim);
-    return status;
+    return claimed ? WK_OK : status;
 }
 
 wk_status wk_sweep_attempt_forget(const wk_sweep_plan *plan, const char *directory, int task,

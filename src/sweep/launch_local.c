@@ -37,8 +37,8 @@ typedef struct launcher {
     int n_gpus;
     bool stopping; // the processes were asked to stop
     bool waits;    // for processes of others
-    wk_status_line line;
-    wk_log log; // above the line
+    wk_run_table table;
+    wk_log log; // above the table
     double began, stopping_since;
     uint64_t steps_at_start;
 } launcher;
@@ -282,17 +282,14 @@ static void print_totals(const launcher *l, wk_text *out)
 static void show(launcher *l)
 {
     wk_run_row rows[WK_POPULATION_MAX];
-    wk_text text = {0};
-    if (l->launch->options->quiet || !wk_status_line_is_due(&l->line, wk_clock_seconds())) return;
-    l->line.last = wk_clock_seconds();
+    wk_text totals = {0};
+    wk_status_line *line = &l->table.line;
+    if (l->launch->options->quiet || !wk_status_line_is_due(line, wk_clock_seconds())) return;
+    line->last = wk_clock_seconds();
     int count = make_rows(l, rows);
-    print_totals(l, &text);
-    if (l->line.live && count > 0) {
-        wk_text_puts(&text, "\n");
-        wk_run_table_text(rows, count, wk_status_line_columns(&l->line),
-                          wk_status_line_rows(&l->line) - 2, &text);
-    }
-    wk_status_line_show(&l->line, &text);
+    print_totals(l, &totals);
+    wk_run_table_show_under(&l->table, wk_text_get(&totals), rows, count);
+    wk_text_free(&totals);
 }
 
 static void on_child(int number)
@@ -358,9 +355,9 @@ static wk_status start(const wk_sweep_launch *launch, wk_sweep_end *end, wk_erro
     struct sigaction before, action = {.sa_handler = on_child};
     sigemptyset(&action.sa_mask);
     sigaction(SIGCHLD, &action, &before);
-    wk_status_line_start(&l.line, STDERR_FILENO, PLAIN_SECONDS);
-    l.line.stamped = true;
-    if (!launch->options->quiet) l.log = (wk_log){wk_status_line_log, &l.line, WK_LOG_INFO};
+    wk_run_table_start(&l.table, STDERR_FILENO, PLAIN_SECONDS);
+    l.table.line.stamped = true;
+    if (!launch->options->quiet) l.log = (wk_log){wk_run_table_log, &l.table, WK_LOG_INFO};
     wk_status status = set_up(&l, err);
     if (status == WK_OK) {
         l.steps_at_start = wk_sweep_count(launch->plan, l.queue.entries).steps;
@@ -371,7 +368,7 @@ static wk_status start(const wk_sweep_launch *launch, wk_sweep_end *end, wk_erro
         status = loop(&l, err);
     }
     if (status != WK_OK) stop_all(&l);
-    wk_status_line_end(&l.line);
+    wk_status_line_end(&l.table.line);
     sigaction(SIGCHLD, &before, NULL);
     if (status == WK_OK) status = finish(&l, end, err);
     wk_sweep_queue_close(&l.queue);

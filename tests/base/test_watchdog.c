@@ -1,4 +1,5 @@
 // A wait that lasts too long is reported once; short ones are not.
+#include "base/clock.h"
 #include "base/watchdog.h"
 #include "support/check.h"
 #include <stdatomic.h>
@@ -69,12 +70,14 @@ static void nothing_is_said_where_nobody_waits(void **state)
     wk_error err = {0};
     wk_watchdog *dog;
     int before = reports;
-    assert_ok(wk_watchdog_create(0.05, count, NULL, &dog, &err));
+    assert_ok(wk_watchdog_create(0.5, count, NULL, &dog, &err));
+    double waited = wk_clock_seconds();
     wk_watchdog_begin(dog);
     wk_watchdog_end(dog);
-    sleep_ms(200);
+    waited = wk_clock_seconds() - waited;
+    sleep_ms(700);
     wk_watchdog_destroy(dog);
-    assert_int_equal(reports, before);
+    if (waited < 0.5) assert_int_equal(reports, before); // a machine may stand still in between
     wk_watchdog_begin(NULL);
     wk_watchdog_end(NULL);
     wk_watchdog_destroy(NULL);

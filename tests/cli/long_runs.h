@@ -3,6 +3,7 @@
 #ifndef WK_TESTS_LONG_RUNS_H
 #define WK_TESTS_LONG_RUNS_H
 
+#include "base/clock.h"
 #include "support/program.h"
 #include "train/runs.h"
 #include <glob.h>
@@ -81,12 +82,31 @@ static inline void pause_ms(int ms)
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL);
 }
 
+// How long a test waits for something that is bound to happen, however loaded the machine is.
+enum { PATIENCE_SECONDS = 300 };
+
+// Waits until a command of the shell succeeds in the directory of program_run.
+__attribute__((format(printf, 1, 2))) static inline void wait_until(const char *format, ...)
+{
+    char condition[512], command[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(condition, sizeof condition, format, args);
+    va_end(args);
+    snprintf(command, sizeof command, "cd %s && %s", place, condition);
+    double end = wk_clock_seconds() + PATIENCE_SECONDS;
+    while (system(command) != 0) {
+        if (wk_clock_seconds() > end) fail_msg("not within %d s: %s", PATIENCE_SECONDS, condition);
+        pause_ms(10);
+    }
+}
+
 // Waits until the run has written measurements, that is, until its loop runs.
 static inline void wait_for_metrics(const char *run)
 {
     char name[64];
     snprintf(name, sizeof name, "%s/metrics.jsonl", run);
-    for (int i = 0; i < 6000; i++) {
+    for (double end = wk_clock_seconds() + PATIENCE_SECONDS; wk_clock_seconds() < end;) {
         unsigned long size = 0;
         unsigned char *bytes = program_read(name, &size);
         free(bytes);
@@ -94,6 +114,42 @@ static inline void wait_for_metrics(const char *run)
         pause_ms(5);
     }
     fail_msg("%s did not begin", run);
+}
+
+// Starts a command that works in `run` and sends it the signal in the middle of that. Where the
+// machine let it come to its end before the signal, `made` is removed and it is begun again.
+// Returns with the process ended, or stopped where the signal is SIGSTOP.
+static inline pid_t signal_in_the_middle(const char *command, const char *made, const char *run,
+                                         int number, int *status)
+{
+    for (int i = 0; i < 20; i++) {
+        pid_t child = start(command);
+        wait_for_metrics(run);
+        kill(child, number);
+        assert_int_equal(waitpid(child, status, WUNTRACED), child);
+        if (!WIFEXITED(*status) || WEXITSTATUS(*status) != 0) return child;
+        shell("rm -r %s", made);
+    }
+    fail_msg("'%s' was never interrupted", command);
+    return 0;
+}
+
+// Interrupts a command in the middle; it must have saved.
+static inline void interrupt(const char *command, const char *made, const char *run, int number)
+{
+    int status;
+    signal_in_the_middle(command, made, run, number, &status);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 75);
+}
+
+// Starts a command and stops it in the middle, until SIGCONT.
+static inline pid_t start_and_hold(const char *command, const char *made, const char *run)
+{
+    int status;
+    pid_t child = signal_in_the_middle(command, made, run, SIGSTOP, &status);
+    assert_true(WIFSTOPPED(status));
+    return child;
 }
 
 #endif

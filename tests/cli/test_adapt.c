@@ -30,10 +30,8 @@ static void signals_end_an_adaptation_with_a_checkpoint_and_code_75(void **state
     char calm[512], stopped[512], command[64];
     snprintf(command, sizeof command, "adapt twin --task all --updates %d --quiet", LONG_UPDATES);
     program_expect_success(program_run("adapt run --task all --updates %d --quiet", LONG_UPDATES));
-    pid_t child = start(command);
-    wait_for_metrics("twin/adapt/step-000000000402");
-    kill(child, SIGUSR2);
-    assert_int_equal(exit_code(child), 75);
+    const char *made = "twin/adapt/step-000000000402";
+    interrupt(command, made, made, SIGUSR2);
     program_expect_success(program_run("%s", command));
     inside("run", calm);
     inside("twin", stopped);
@@ -85,10 +83,8 @@ static void finetune_continues_after_a_signal_to_the_same_bytes(void **state)
                                            "--quiet",
                                            runs[i]));
     program_expect_success(program_run("finetune run %s", options));
-    pid_t child = start("finetune twin --task east --steps 900 --quiet");
-    wait_for_metrics("twin/finetune/step-000000000402-east");
-    kill(child, SIGHUP);
-    assert_int_equal(exit_code(child), 75);
+    const char *made = "twin/finetune/step-000000000402-east";
+    interrupt("finetune twin --task east --steps 900 --quiet", made, made, SIGHUP);
     program_expect_success(program_run("finetune twin %s", options));
     inside("run/finetune/step-000000000402-east", calm);
     inside("twin/finetune/step-000000000402-east", stopped);

@@ -27,9 +27,9 @@ static const char *const commands[] = {"ckpt hostile",
                                        "train --logdir new --from hostile --steps 10"};
 // Address space is no measure under the address sanitizer.
 #ifdef __SANITIZE_ADDRESS__
-#define LIMITS "timeout -s KILL 60"
+#define LIMITS "timeout -s KILL 600"
 #else
-#define LIMITS "ulimit -v 8000000; timeout -s KILL 20"
+#define LIMITS "ulimit -v 8000000; timeout -s KILL 300"
 #endif
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

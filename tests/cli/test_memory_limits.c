@@ -14,7 +14,7 @@ static const char *const commands[] = {
     "curriculum made",
     "report made --out page",
 };
-enum { N_COMMANDS = sizeof commands / sizeof *commands, SECONDS = 60 };
+enum { N_COMMANDS = sizeof commands / sizeof *commands, SECONDS = 300 };
 
 // Kilobytes that the program needs to begin at all: its libraries, of which CUDA's are some. Limits
 // are given beyond them.

@@ -74,11 +74,8 @@ static void a_population_that_was_killed_goes_on_to_the_same_end(void **state)
     train_alone("calm", LONG_STEPS);
     snprintf(command, sizeof command, "train --logdir pop-killed " OPTIONS " " EACH " --steps %d",
              LONG_STEPS);
-    pid_t child = start(command);
-    wait_for_metrics("pop-killed/waker-m-temperature0.5");
-    kill(child, SIGTERM);
-    assert_int_equal(exit_code(child), 75);
-    child = start("train --quiet --logdir pop-killed"); // --logdir alone goes on with all
+    interrupt(command, "pop-killed", "pop-killed/waker-m-temperature0.5", SIGTERM);
+    pid_t child = start("train --quiet --logdir pop-killed"); // --logdir alone goes on with all
     pause_ms(300);
     kill(child, SIGKILL);
     int status;
@@ -111,9 +108,9 @@ static void a_run_that_fails_leaves_the_others_alone(void **state)
     char command[1024]; // the comment hides where start() sends messages
     snprintf(command, sizeof command,
              "train --logdir pop-fault " OPTIONS " " EACH " --steps %d 2>fault.log #", LONG_STEPS);
-    pid_t child = start(command);
-    wait_for_metrics("pop-fault/waker-m-temperature2");
+    pid_t child = start_and_hold(command, "pop-fault", "pop-fault/waker-m-temperature2");
     shell("rm pop-fault/waker-m-temperature2/lock");
+    kill(child, SIGCONT);
     assert_int_equal(exit_code(child), 1);
     shell("grep -q 'waker train: waker-m-temperature2 failed: ' fault.log");
     shell("grep -q '1 of 4 runs failed' fault.log");

@@ -44,9 +44,7 @@ static int count_workers(void)
 
 static void expect_no_workers(void)
 {
-    for (int i = 0; i < 100 && count_workers() > 0; i++)
-        pause_ms(50);
-    assert_int_equal(count_workers(), 0);
+    wait_until("! pgrep -f '[s]erve %s/small.py' >/dev/null", here);
 }
 
 static void a_run_is_trained_and_evaluated(void **state)
@@ -120,10 +118,7 @@ static pid_t start_long(const char *directory)
     snprintf(options, sizeof options, "train --logdir %s --python small:Walk " LONG_OPTIONS,
              directory);
     pid_t child = start(options);
-    char command[512]; // episodes have ended
-    snprintf(command, sizeof command, "test -s %s/%s/metrics.jsonl", place, directory);
-    for (int i = 0; i < 600 && system(command) != 0; i++)
-        pause_ms(100);
+    wait_for_metrics(directory); // episodes have ended
     assert_int_equal(count_workers(), 3);
     return child;
 }

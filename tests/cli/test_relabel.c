@@ -219,8 +219,7 @@ static void a_training_run_is_left_alone(void **state)
                         " --log.tensorboard false --steps 1000000 --quiet");
     wait_for_metrics("busy");
     char path[512];
-    for (int i = 0; i < 1000 && !wk_path_exists(inside("busy/checkpoints", path)); i++)
-        pause_ms(10);
+    wait_until("test -e busy/checkpoints");
     program_result r = program_run("relabel busy --reward mark.so");
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);

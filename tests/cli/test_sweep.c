@@ -3,6 +3,7 @@
 // is refused and leaves nothing.
 #include "cli/long_runs.h"
 #include <fcntl.h>
+#include <pty.h>
 #include <sys/file.h>
 
 // The smallest runs that do everything (TINY_OPTIONS), with axes, what follows and a report.
@@ -62,21 +63,27 @@ static void a_grid_that_was_interrupted_ends_as_its_runs_do_alone(void **state)
     kill(child, SIGINT);
     assert_int_equal(exit_code(child), 75);
     shell("test -d grid/waker-m-seed0/checkpoints && ! test -e grid/report");
-    // Now everything is killed at once, the processes of the runs too.
+    // Now everything is killed at once, the processes of the runs too. A sweep that was too fast
+    // for that has its report.
     int status;
     child = start("sweep --logdir grid --rate 100 --jobs 2 --quiet");
-    pause_ms(400);
+    wait_until("ls grid/sweep/tasks/*/attempt.json grid/report 2>/dev/null | grep -q .");
+    pause_ms(100); // whatever they are at then
     shell("pkill -KILL -P %d; true", (int)child);
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
     // And the sweep alone: its runs save and stop, and the next one waits for that.
     child = start("sweep --logdir grid --rate 100 --jobs 2 --quiet");
-    pause_ms(400);
+    wait_until(WAKER_BINARY_DIR "/waker sweep status grid | grep -q 'seed[01] *running' || "
+                                "test -e grid/report");
+    pause_ms(100);
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
-    // And its runs alone: they are begun again.
+    // And its runs alone: they are begun again. A child that has just been forked has the lock too.
+    shell("flock -w %d grid/sweep/lock true", PATIENCE_SECONDS);
     child = start("sweep long.yaml --logdir grid --rate 100 --quiet");
-    pause_ms(600);
+    wait_until("pgrep -P %d >/dev/null || test -e grid/report", (int)child);
+    pause_ms(300);
     shell("pkill -KILL -P %d; true", (int)child);
     assert_int_equal(exit_code(child), 0);
     expect_same("grid", "alone");
@@ -131,11 +138,12 @@ static void a_run_that_fails_leaves_the_others_alone_and_can_be_tried_again(void
 static void a_process_that_could_not_begin_is_not_said_to_have_saved(void **state)
 {
     (void)state;
-    shell("cp -a pop lost && rm -r lost/dr-seed*; "
-          "{ " WAKER_BINARY_DIR "/waker sweep --logdir lost --rate 100 --jobs 1 2>said; } & "
-          "for i in $(seq 500); do test -e lost/dr-seed0/config.yaml && break; sleep 0.02; done; "
-          "echo x >lost/sweep/grid.yaml; wait; "
-          "grep -q 'dr-seed1 ended with exit code 2' said && ! grep -q 'saved dr-seed1' said");
+    shell("cp -a pop lost && rm -r lost/dr-seed1 lost/sweep/tasks/dr-seed1 && "
+          "mkdir -p lost/sweep/tasks/dr-seed1/lock"); // where a file has to be
+    program_result r = program_run("sweep --logdir lost --rate 100");
+    program_expect_error(r, 1, "some runs failed");
+    if (!strstr(r.err, "dr-seed1 ended with exit code ") || strstr(r.err, "saved dr-seed1"))
+        fail_msg("%s", r.err);
 }
 
 static void more_seeds_join_and_what_is_done_stays(void **state)
@@ -184,7 +192,8 @@ static void runs_that_were_moved_are_what_they_are(void **state)
 static void a_sweep_whose_directory_was_moved_stops(void **state)
 {
     (void)state;
-    pid_t child = start("sweep long.yaml --logdir here --rate 100 --jobs 1 --quiet");
+    write_grid("endless.yaml", 1000000000);
+    pid_t child = start("sweep endless.yaml --logdir here --rate 100 --jobs 1 --quiet");
     wait_for_metrics("here/waker-m-seed0");
     shell("mv here there");
     assert_int_equal(exit_code(child), 1);
@@ -195,12 +204,12 @@ static void a_sweep_can_be_cancelled(void **state)
 {
     (void)state;
     // Also where Slurm's scripts could not name the directory.
-    pid_t child = start("sweep long.yaml --logdir 'o\"ff' --rate 100 --jobs 1 --quiet");
+    pid_t child = start("sweep endless.yaml --logdir 'o\"ff' --rate 100 --jobs 1 --quiet");
     wait_for_metrics("o\"ff/waker-m-seed0");
     program_expect_success(program_run("sweep cancel 'o\"ff'"));
     assert_int_equal(exit_code(child), 75);
     assert_string_equal(program_run("sweep status 'o\"ff'").err, "");
-    child = start("sweep long.yaml --logdir off --rate 100 --jobs 1 --quiet");
+    child = start("sweep endless.yaml --logdir off --rate 100 --jobs 1 --quiet");
     wait_for_metrics("off/waker-m-seed0");
     assert_non_null(strstr(program_run("sweep status off").out, "waker-m-seed0  running"));
     program_expect_success(program_run("sweep cancel off"));
@@ -217,6 +226,67 @@ static void one_run_is_worked_on_by_one_process(void **state)
     kill(child, SIGUSR2);
     assert_int_equal(exit_code(child), 75);
     program_expect_error(program_run("sweep run off nobody"), 2, "has no run 'nobody'");
+}
+
+// To be stopped is no failure, at whatever moment: three of those would end the tries of a run.
+static void a_run_that_is_stopped_while_it_begins_has_not_failed(void **state)
+{
+    (void)state;
+    char path[512];
+    shell("mkdir -p off/sweep/tasks/dr-seed0");
+    int lock =
+        open(inside("off/sweep/tasks/dr-seed0/lock", path), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    assert_true(lock >= 0);
+    assert_int_equal(flock(lock, LOCK_SH), 0); // as 'sweep status' has it for a moment
+    pid_t child = start("sweep run off dr-seed0 --quiet");
+    wait_until("readlink /proc/%d/exe | grep -q /waker && "
+               "ls -l /proc/%d/fd | grep -q tasks/dr-seed0/lock",
+               (int)child, (int)child);
+    kill(child, SIGTERM);
+    close(lock);
+    assert_int_equal(exit_code(child), 75);
+    shell("! test -e off/sweep/tasks/dr-seed0/attempt.json");
+}
+
+// Everything that the program writes to a terminal of so many columns.
+static void run_in_terminal(int columns, const char *options, char *text, size_t size)
+{
+    int terminal, program;
+    size_t used = 0;
+    struct winsize window = {.ws_row = 24, .ws_col = (unsigned short)columns};
+    assert_int_equal(openpty(&terminal, &program, NULL, NULL, &window), 0);
+    char command[512]; // the comment hides where start() sends messages
+    snprintf(command, sizeof command, "%s 2>&%d #", options, program);
+    setenv("TERM", "xterm", 1);
+    pid_t child = start(command);
+    close(program);
+    for (ssize_t n; used < size - 1 && (n = read(terminal, text + used, size - 1 - used)) > 0;)
+        used += (size_t)n;
+    text[used] = 0;
+    close(terminal);
+    assert_int_equal(exit_code(child), 0);
+}
+
+// Behind a row that fills the terminal the cursor stands on the last character: what clears the
+// rest of the row would take that away.
+static void the_table_leaves_the_last_column_empty(void **state)
+{
+    (void)state;
+    static char text[1 << 20];
+    const char totals[] = "3 of 4 runs done, 1 running, 0 failed";
+    enum { COLUMNS = sizeof totals - 1 };
+    shell("cp -a pop tty && rm -r tty/dr-seed1");
+    run_in_terminal(COLUMNS, "sweep --logdir tty --rate 100", text, sizeof text);
+    int rows = 0;
+    for (const char *end = text; (end = strstr(end, "\x1b[K")); end++, rows++) {
+        size_t width = 0;
+        while (end - width > text && end[-(ptrdiff_t)width - 1] >= ' ' &&
+               end[-(ptrdiff_t)width - 1] != 'A')
+            width++;
+        if (width >= COLUMNS) fail_msg("%zu columns: %.*s", width, (int)width, end - width);
+    }
+    assert_true(rows > 3);
+    assert_non_null(strstr(text, "3 of 4 runs done, 1 running, 0 faile"));
 }
 
 static void mistakes_are_refused_and_leave_nothing(void **state)
@@ -313,17 +383,23 @@ static void cancelling_ends_no_process_but_that_of_the_sweep(void **state)
     (void)state;
     char host[256] = "", path[512];
     gethostname(host, sizeof host - 1);
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
     pid_t other = fork();
     assert_true(other >= 0);
     if (other == 0) {
         setsid();
+        close(ready[0]);
+        close(ready[1]);
         for (;;)
             pause();
     }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], path, 1), 0); // it leads a group of its own now
+    close(ready[0]);
     int lock = open(inside("off/sweep/lock", path), O_RDWR);
     assert_true(lock >= 0);
     assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
-    pause_ms(50); // it leads a group of its own now
     for (int sign = -1; sign <= 1; sign += 2) {
         shell("echo %d %s >off/sweep/holder", sign * (int)other, host);
         program_expect_error(program_run("sweep cancel off"), 2, "which has no sweep here");
@@ -348,6 +424,8 @@ int main(void)
         cmocka_unit_test(cancelling_ends_no_process_but_that_of_the_sweep),
         cmocka_unit_test(links_in_a_sweep_are_not_followed),
         cmocka_unit_test(one_run_is_worked_on_by_one_process),
+        cmocka_unit_test(a_run_that_is_stopped_while_it_begins_has_not_failed),
+        cmocka_unit_test(the_table_leaves_the_last_column_empty),
         cmocka_unit_test(mistakes_are_refused_and_leave_nothing),
         cmocka_unit_test(a_grid_cannot_load_code),
     };

@@ -1,6 +1,6 @@
 // waker top: runs of a directory as their files show them, and how long a thousand take.
-#include "base/clock.h"
 #include "cli/long_runs.h"
+#include <sys/resource.h>
 
 #define QUIET_OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
 
@@ -34,7 +34,8 @@ static void the_speed_is_that_since_the_run_went_on(void **state)
     shell("touch -d '10 days ago' runs/going/checkpoints/step-*");
     pid_t child = start("train --logdir runs/going " QUIET_OPTIONS " --steps 1e6");
     program_result r = {0};
-    for (int i = 0; i < 200 && (i == 0 || !strstr(r.out, "left")); i++) {
+    double end = wk_clock_seconds() + PATIENCE_SECONDS;
+    for (int i = 0; wk_clock_seconds() < end && (i == 0 || !strstr(r.out, "left")); i++) {
         pause_ms(50);
         r = program_run("top runs/going --once");
     }
@@ -61,6 +62,15 @@ static void what_cannot_be_read_is_said(void **state)
     shell("rm -r runs/broken");
 }
 
+// Processor time of the programs that have ended: what else the machine does is not in it.
+static double children_seconds(void)
+{
+    struct rusage used;
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &used), 0);
+    return (double)used.ru_utime.tv_sec + 1e-6 * (double)used.ru_utime.tv_usec +
+           (double)used.ru_stime.tv_sec + 1e-6 * (double)used.ru_stime.tv_usec;
+}
+
 static void a_thousand_runs_take_two_seconds_at_most(void **state)
 {
     (void)state;
@@ -69,14 +79,14 @@ static void a_thousand_runs_take_two_seconds_at_most(void **state)
     // Ten times ten times ten, of links.
     shell("for i in 0 1 2; do mkdir many && for k in $(seq 10); do cp -rl one many/$k; done && "
           "rm -r one && mv many one; done && mv one many");
-    double began = wk_clock_seconds();
+    double began = children_seconds();
     program_result r = program_run("top many");
-    double seconds = wk_clock_seconds() - began;
+    double seconds = children_seconds() - began;
     program_expect_success(r);
     assert_non_null(strstr(r.out, "1000 runs"));
     print_message("waker top of 1000 runs: %.2f s\n", seconds);
 #ifndef __SANITIZE_ADDRESS__
-    assert_true(seconds < 10); // on a machine that does much else
+    assert_true(seconds < 2);
 #endif
 }
 

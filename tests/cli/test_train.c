@@ -17,10 +17,7 @@ static void signals_end_a_run_with_a_checkpoint_and_code_75(void **state)
         char command[1024], run[32];
         snprintf(run, sizeof run, "run-signal-%zu", i);
         snprintf(command, sizeof command, "train --logdir %s %s", run, options);
-        pid_t child = start(command);
-        wait_for_metrics(run);
-        kill(child, signals[i]);
-        assert_int_equal(exit_code(child), 75);
+        interrupt(command, run, run, signals[i]);
         assert_true(newest_step(inside(run, stopped)) < LONG_STEPS);
         program_expect_success(program_run("%s", command));
         same_end(calm, stopped);
@@ -33,13 +30,13 @@ static void a_run_waits_for_one_that_is_ending_in_its_directory(void **state)
     char calm[512], handed[512], command[1024];
     snprintf(command, sizeof command, "train --logdir run-handed " QUIET_OPTIONS " --steps %d",
              LONG_STEPS);
-    pid_t first = start(command);
-    wait_for_metrics("run-handed");
+    pid_t first = start_and_hold(command, "run-handed", "run-handed");
     program_expect_error(program_run("%s --lock-wait 0.1", command), 2,
                          "another process is training in 'run-handed'");
-    kill(first, SIGSTOP); // for as long as it takes the second to wait
-    pid_t second = start(command);
-    pause_ms(300);
+    char patient[1100];
+    snprintf(patient, sizeof patient, "%s --lock-wait %d", command, PATIENCE_SECONDS);
+    pid_t second = start(patient);
+    wait_until("ls -l /proc/%d/fd | grep -q run-handed/lock", (int)second);
     kill(first, SIGTERM);
     kill(first, SIGCONT);
     assert_int_equal(exit_code(first), 75);
@@ -80,7 +77,7 @@ static void nohup_makes_a_lost_terminal_harmless(void **state)
 static void expect_saved_when_output_ends(const char *before, const char *run, const char *output)
 {
     char calm[512], stopped[512];
-    shell("(sleep 0.3; %s " WAKER_BINARY_DIR "/waker train --logdir %s " TINY_OPTIONS
+    shell("(%s " WAKER_BINARY_DIR "/waker train --logdir %s " TINY_OPTIONS
           " --log.tensorboard false; echo $? >code) %s",
           before, run, output);
     shell("grep -qx 75 code");
@@ -93,7 +90,13 @@ static void output_that_nobody_takes_ends_a_run_with_a_checkpoint(void **state)
 {
     (void)state;
     program_expect_success(program_run("train --logdir run-heard " QUIET_OPTIONS));
-    expect_saved_when_output_ends("", "run-pipe", "2>&1 | true");
+    int ends[2];
+    char closed[32];
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]); // nobody reads it
+    snprintf(closed, sizeof closed, ">&%d 2>&1", ends[1]);
+    expect_saved_when_output_ends("", "run-pipe", closed);
+    close(ends[1]);
     shell("truncate -s 64M full.log");
     expect_saved_when_output_ends("ulimit -f 131072;", "run-full", "2>>full.log");
 }
@@ -112,6 +115,20 @@ static void the_same_command_says_what_it_saved(void **state)
     assert_non_null(strstr(r.err, "updates/s"));
 }
 
+// Whether the process has a signal that it has not handled yet.
+static bool is_pending(pid_t process, int number)
+{
+    char path[64], line[256];
+    unsigned long long set = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)process);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file))
+        if (sscanf(line, "ShdPnd: %llx", &set) == 1) break;
+    fclose(file);
+    return set >> (number - 1) & 1;
+}
+
 static void a_second_interrupt_quits_at_once(void **state)
 {
     (void)state;
@@ -120,13 +137,14 @@ static void a_second_interrupt_quits_at_once(void **state)
     const char *options = "train --quiet --logdir run-twice --configs toy --prefill 180 "
                           "--batch 40 --length 20 --horizon 15 --units 200 --rssm.deter 300";
     int code = 0;
-    for (int attempt = 0; attempt < 5 && code != 130; attempt++) {
+    for (int attempt = 0; attempt < 20 && code != 130; attempt++) {
         shell("rm -rf run-twice");
         pid_t child = start(options);
         wait_for_metrics("run-twice");
         pause_ms(100);
         kill(child, SIGINT);
-        pause_ms(5);
+        while (is_pending(child, SIGINT)) // two that come at once are one
+            pause_ms(1);
         kill(child, SIGINT);
         code = exit_code(child);
     }

@@ -257,9 +257,9 @@ static void a_decision_takes_less_than_a_millisecond(void **state)
     double least = INFINITY;
     for (int k = 0; k < TIMES; k++) {
         wk_surface_report(surface, NULL, NULL, 0);
-        double began = wk_clock_seconds();
+        double began = wk_clock_thread_seconds();
         wk_surface_read(surface, error);
-        least = fmin(least, wk_clock_seconds() - began);
+        least = fmin(least, wk_clock_thread_seconds() - began);
     }
     print_message("a decision after 100,000 estimates: %.3f ms\n", 1e3 * least);
 #ifndef __SANITIZE_ADDRESS__ // which slows it down

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { RUNS = 3 };
+enum { RUNS = 3, WIDEST = 120, SCREEN_ROWS = 40 };
 
 static void make_rows(wk_run_row rows[RUNS])
 {
@@ -208,11 +208,128 @@ static void a_terminal_sees_the_table_redrawn_in_place(void **state)
                                         "run  state    done\x1b[K\n"
                                         "a    running     -\x1b[K\n"
                                         "b    failed      -\x1b[K\x1b[J"
-                                        "\r\x1b[3Asaved\x1b[K\n"
+                                        "\r\x1b[3A\x1b[Jsaved\n"
                                         "2 runs  \x1b[K\n"
                                         "run  state    done\x1b[K\n"
                                         "a    running     -\x1b[K\n"
                                         "b    failed      -\n");
+    close(ends[0]);
+}
+
+// A terminal of one size: text, line breaks, moves up and clearing. Behind a row that is full the
+// cursor stays on the last character until the next one comes, as in all terminals.
+typedef struct screen {
+    int columns, row, column;
+    bool full; // the cursor stands on the last character, which is written
+    char rows[SCREEN_ROWS][WIDEST + 1];
+} screen;
+
+static void clear_from(screen *s, int row, int column)
+{
+    for (int i = column; i < s->columns; i++)
+        s->rows[row][i] = ' ';
+}
+
+// What follows "\x1b["; returns the bytes of it.
+static size_t obey(screen *s, const char *bytes)
+{
+    int number, used = 0;
+    if (*bytes == 'K' || *bytes == 'J') clear_from(s, s->row, s->column);
+    for (int i = s->row + 1; *bytes == 'J' && i < SCREEN_ROWS; i++)
+        clear_from(s, i, 0);
+    if (*bytes == 'K' || *bytes == 'J') return 1;
+    assert_int_equal(sscanf(bytes, "%dA%n", &number, &used), 1);
+    assert_true(used > 0 && number <= s->row);
+    s->row -= number;
+    return (size_t)used;
+}
+
+static void put_char(screen *s, char c)
+{
+    if (c == '\r' || c == '\n' || s->full) s->column = 0;
+    if (c == '\n' || (s->full && c != '\r')) s->row++;
+    s->full = false;
+    assert_true(s->row < SCREEN_ROWS);
+    if (c == '\r' || c == '\n') return;
+    s->rows[s->row][s->column] = c;
+    s->full = s->column == s->columns - 1;
+    if (!s->full) s->column++;
+}
+
+static void show_on(screen *s, int columns, const char *bytes)
+{
+    *s = (screen){.columns = columns};
+    for (int i = 0; i < SCREEN_ROWS; i++)
+        clear_from(s, i, 0);
+    while (*bytes)
+        if (strncmp(bytes, "\x1b[", 2) == 0)
+            bytes += 2 + obey(s, bytes + 2);
+        else
+            put_char(s, *bytes++);
+}
+
+static void assert_row(const screen *s, int row, const char *text, size_t length)
+{
+    char padded[WIDEST + 1];
+    snprintf(padded, sizeof padded, "%-*.*s", s->columns, (int)length, text);
+    assert_string_equal(s->rows[row], padded);
+}
+
+// In every width, that in which a row just fits too, nothing of what was written is missing.
+static void a_terminal_of_any_width_shows_all_of_the_heading_table_and_message(void **state)
+{
+    (void)state;
+    static const char heading[] = "3 of 4 runs done, 1 running, 0 failed";
+    wk_run_row rows[RUNS];
+    make_rows(rows);
+    for (int columns = 9; columns <= WIDEST; columns++) {
+        int ends[2];
+        wk_run_table table;
+        wk_text text = {0};
+        screen s;
+        char message[WIDEST + 1] = "";
+        memset(message, 'm', (size_t)columns); // fills its row
+        assert_int_equal(pipe(ends), 0);
+        wk_run_table_start(&table, ends[1], 10);
+        table.line.live = true;
+        table.line.width = columns;
+        table.line.height = 24;
+        wk_run_table_show_under(&table, "", rows, RUNS);
+        wk_run_table_show_under(&table, heading, rows, RUNS);
+        wk_run_table_log(&table, WK_LOG_INFO, message);
+        wk_run_table_show_under(&table, heading, rows, RUNS - 1);
+        close(ends[1]);
+        show_on(&s, columns, drain(ends[0]));
+        close(ends[0]);
+        wk_run_table_text(rows, RUNS - 1, columns - 1, 22, &text);
+        assert_row(&s, 0, message, strlen(message));
+        assert_row(&s, 1, heading,
+                   strlen(heading) < (size_t)columns ? strlen(heading) : (size_t)columns - 1);
+        int row = 2;
+        for (const char *at = wk_text_get(&text); *at; row++) {
+            size_t length = strcspn(at, "\n");
+            assert_row(&s, row, at, length);
+            at += length + (at[length] == '\n');
+        }
+        for (; row < SCREEN_ROWS; row++)
+            assert_row(&s, row, "", 0);
+        wk_text_free(&text);
+        wk_status_line_end(&table.line);
+    }
+}
+
+static void a_pipe_gets_the_heading_alone(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    wk_run_row rows[RUNS];
+    make_rows(rows);
+    wk_run_table table;
+    wk_run_table_start(&table, ends[1], 10);
+    wk_run_table_show_under(&table, "3 of 4 runs done", rows, RUNS);
+    close(ends[1]);
+    assert_string_equal(drain(ends[0]), "3 of 4 runs done\n");
     close(ends[0]);
 }
 
@@ -259,6 +376,8 @@ int main(void)
         cmocka_unit_test(names_cannot_steer_the_terminal),
         cmocka_unit_test(a_pipe_gets_a_line_for_each_run_at_the_interval),
         cmocka_unit_test(a_terminal_sees_the_table_redrawn_in_place),
+        cmocka_unit_test(a_terminal_of_any_width_shows_all_of_the_heading_table_and_message),
+        cmocka_unit_test(a_pipe_gets_the_heading_alone),
         cmocka_unit_test(a_terminal_that_became_narrower_is_cleared_where_lines_wrapped),
         cmocka_unit_test(a_closed_pipe_is_no_error),
     };

@@ -161,7 +161,7 @@ static void a_terminal_sees_one_line_rewritten_in_place(void **state)
     assert_string_equal(drain(ends[0]),
                         "\r1,234,560/7,400,000 agent steps  52.1 updates/s  2h13m left\x1b[K"
                         "\r1,234,561/7,400,000 agent steps  52.1 updates/s  2h13m left\x1b[K"
-                        "\rwaker: warning: careful\x1b[K\n"
+                        "\r\x1b[Jwaker: warning: careful\n"
                         "1,234,561/7,400,000 agent steps  52.1 updates/s  2h13m left\n");
     close(ends[0]);
 }

@@ -111,7 +111,7 @@ void browser_open(const char *folder, const char *page)
     char command[4096];
     snprintf(
         command, sizeof command,
-        "cd '%s' && rm -rf picture.png profile && timeout 120 '%s' --headless "
+        "cd '%s' && rm -rf picture.png profile && timeout 300 '%s' --headless "
         "--no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars "
         "--force-device-scale-factor=1 --user-data-dir=profile --window-size=%d,%d "
         "--screenshot=picture.png --dump-dom probe.html >dom.html 2>chromium.log; rm -rf profile",

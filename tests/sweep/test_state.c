@@ -9,9 +9,13 @@
 #include "sweep/queue.h"
 #include "sweep/report.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const char GRID[] = "blocks: {domain: toy, curriculum: [waker-m, dr]}\n"
                            "keys: {seed: 0..1, steps: 400, eval.every: 0}\n"
@@ -186,6 +190,51 @@ static void a_process_that_died_counts(void **state)
     assert_phase(3, "waiting");
 }
 
+// As after a process that was killed: its child has the lock until it becomes another program.
+static void the_attempt_of_another_process_is_left_to_it(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_sweep_claim claim;
+    assert_ok(wk_sweep_claim_take(&plan, home, 3, &claim, &err));
+    assert_ok(wk_sweep_attempt_close(&plan, home, 3, 137, "ended by signal 9 (Killed)", &err));
+    assert_true(read_state(3).attempt.open);
+    assert_string_equal(read_state(3).attempt.error, "");
+    assert_ok(wk_sweep_claim_end(&claim, 0, "", &err));
+}
+
+// A process that looks whether a task is being worked on keeps nobody from working on it, however
+// long the machine takes for that.
+static void a_task_that_is_looked_at_can_be_taken(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_sweep_claim claim;
+    int ready[2];
+    put("sweep/tasks/dr-seed1/lock", "");
+    assert_int_equal(pipe(ready), 0);
+    pid_t looker = fork();
+    assert_true(looker >= 0);
+    if (looker == 0) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/sweep/tasks/dr-seed1/lock", home);
+        int fd = open(path, O_RDONLY);
+        bool looks = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0 && write(ready[1], "x", 1) == 1;
+        if (looks) usleep(200 * 1000);
+        _exit(!looks);
+    }
+    char byte;
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_phase(3, "waiting");
+    assert_ok(wk_sweep_claim_take(&plan, home, 3, &claim, &err));
+    assert_ok(wk_sweep_claim_end(&claim, 0, "", &err));
+    int status;
+    assert_int_equal(waitpid(looker, &status, 0), looker);
+    assert_int_equal(status, 0);
+    close(ready[0]);
+}
+
 static void what_is_wrong_with_the_input_is_not_tried_again(void **state)
 {
     (void)state;
@@ -355,9 +404,9 @@ static void the_states_of_a_thousand_runs_are_read_at_once(void **state)
         snprintf(folder, sizeof folder, "%s/seed%d/config.yaml", home, i);
         fclose(fopen(folder, "w"));
     }
-    double began = wk_clock_seconds();
+    double began = wk_clock_thread_seconds();
     assert_ok(wk_sweep_queue_open(&all, home, 0, &queue, &err));
-    double seconds = wk_clock_seconds() - began;
+    double seconds = wk_clock_thread_seconds() - began;
     print_message("1,000 states read in %.3f s\n", seconds);
     assert_int_equal(wk_sweep_count(&all, queue.entries).phases[WK_SWEEP_STOPPED], 1000);
     assert_true(seconds < 2);
@@ -398,6 +447,8 @@ int main(void)
         cmocka_unit_test(what_follows_is_done_again_with_other_options),
         cmocka_unit_test(attempts_without_progress_are_bounded),
         cmocka_unit_test(a_process_that_died_counts),
+        cmocka_unit_test(the_attempt_of_another_process_is_left_to_it),
+        cmocka_unit_test(a_task_that_is_looked_at_can_be_taken),
         cmocka_unit_test(what_is_wrong_with_the_input_is_not_tried_again),
         cmocka_unit_test(one_sweep_at_a_time_has_a_directory),
         cmocka_unit_test(the_manifest_has_a_line_for_each_task),
