@@ -40,6 +40,10 @@
 #define wk_array_free(array)                                                                       \
     wk_array_free_((void **)&(array)->items, &(array)->capacity, &(array)->count)
 
+/// Rising orders for qsort, of double and of uint64_t.
+int wk_compare_doubles(const void *a, const void *b);
+int wk_compare_u64(const void *a, const void *b);
+
 bool wk_array_grow_(void **items, size_t *capacity, size_t count, size_t extra, size_t item_size);
 void wk_array_free_(void **items, size_t *capacity, size_t *count);
 

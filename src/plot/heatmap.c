@@ -1,4 +1,5 @@
 #include "plot/heatmap.h"
+#include "base/array.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -90,12 +91,6 @@ static void choose_axes(sorter *s, wk_heat_panel *panel)
     }
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 // The different values of an axis, rising.
 static double *list_values(const sorter *s, double (*axis)(const sorter *, size_t), int *count)
 {
@@ -104,7 +99,7 @@ static double *list_values(const sorter *s, double (*axis)(const sorter *, size_
     size_t n = 0, different = 0;
     for (size_t i = 0; i < s->count; i++)
         if (inside(s, i)) values[n++] = axis(s, i);
-    qsort(values, n, sizeof *values, compare);
+    qsort(values, n, sizeof *values, wk_compare_doubles);
     for (size_t i = 0; i < n; i++)
         if (different == 0 || values[i] > values[different - 1] + 1e-9)
             values[different++] = values[i];

@@ -1,5 +1,6 @@
 #include "report/contact_sheet.h"
 
+#include "base/array.h"
 #include "env/domain.h"
 #include <math.h>
 #include <stdio.h>
@@ -41,12 +42,6 @@ typedef struct axis {
     int count;
 } axis;
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 // Whether the params after the first are counts of the same kind, so that their sum means
 // something.
 static bool are_counts(const wk_domain *d)
@@ -79,7 +74,7 @@ static double row_key(const wk_domain *d, const double *theta)
 
 static axis thin_out(double *values, size_t count, int max)
 {
-    qsort(values, count, sizeof *values, compare_doubles);
+    qsort(values, count, sizeof *values, wk_compare_doubles);
     size_t n = 0;
     for (size_t i = 0; i < count; i++)
         if (n == 0 || values[i] > values[n - 1] + 1e-9) values[n++] = values[i];
