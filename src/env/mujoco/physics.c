@@ -227,6 +227,45 @@ wk_status wk_physics_restore(const mjModel *model, mjData *data, const void *byt
     return WK_OK;
 }
 
+size_t wk_physics_world_state_size(const void *env)
+{
+    return wk_physics_state_size(((const wk_physics_world *)env)->model);
+}
+
+void wk_physics_world_save(const void *env, void *bytes)
+{
+    const wk_physics_world *world = env;
+    wk_physics_save(world->model, world->data, bytes);
+}
+
+wk_status wk_physics_world_load(void *env, const void *bytes, size_t size, wk_error *err)
+{
+    const wk_physics_world *world = env;
+    size_t expected = wk_physics_state_size(world->model);
+    if (size != expected)
+        return wk_fail(err, WK_E_FORMAT,
+                       "a saved state of this world has %zu bytes, this one has %zu: it comes from "
+                       "another world or version",
+                       expected, size);
+    return wk_physics_restore(world->model, world->data, bytes, err);
+}
+
+const double *wk_physics_world_read(void *env, const char *name, int *count)
+{
+    const wk_physics_world *world = env;
+    return wk_physics_read(world->model, world->data, name, count);
+}
+
+void wk_physics_world_watch(void *env, const wk_step_watch *watch)
+{
+    ((wk_physics_world *)env)->watch = *watch;
+}
+
+bool wk_physics_simulates(const wk_domain *domain)
+{
+    return domain->save == wk_physics_world_save;
+}
+
 int wk_physics_id(const mjModel *model, mjtObj type, const char *name)
 {
     int id = mj_name2id(model, type, name);

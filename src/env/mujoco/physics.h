@@ -9,7 +9,7 @@
 #ifndef WK_ENV_MUJOCO_PHYSICS_H
 #define WK_ENV_MUJOCO_PHYSICS_H
 
-#include "waker/error.h"
+#include "waker/env.h"
 #include <mujoco/mujoco.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,6 +54,23 @@ wk_status wk_physics_restore(const mjModel *model, mjData *data, const void *byt
 /// actuator, sensor, body, geom or site, "qpos/rootz" or "xpos/torso". NULL: there is none.
 const double *wk_physics_read(const mjModel *model, const mjData *data, const char *name,
                               int *count);
+
+/// What the worlds of all MuJoCo domains begin with. The functions below are theirs in wk_domain:
+/// `env` points to one.
+typedef struct wk_physics_world {
+    mjModel *model;
+    mjData *data;
+    wk_step_watch watch;
+} wk_physics_world;
+
+size_t wk_physics_world_state_size(const void *env);
+void wk_physics_world_save(const void *env, void *bytes);
+wk_status wk_physics_world_load(void *env, const void *bytes, size_t size, wk_error *err);
+const double *wk_physics_world_read(void *env, const char *name, int *count);
+void wk_physics_world_watch(void *env, const wk_step_watch *watch);
+
+/// Whether the domain's worlds begin with a wk_physics_world.
+bool wk_physics_simulates(const wk_domain *domain);
 
 /// A model element that must exist (asking for another is a bug): its index.
 int wk_physics_id(const mjModel *model, mjtObj type, const char *name);
