@@ -21,8 +21,8 @@
 #define wk_array_push(array, ...)                                                                  \
     (wk_array_reserve((array), 1) && ((array)->items[(array)->count++] = (__VA_ARGS__), true))
 
-/// The place of the first item whose `key` (".id", "->info.id") is not below `value`, in an array
-/// that rises by it.
+/// Index of the first item whose `key` (".id", "->info.id") is not below `value`, in an array that
+/// is sorted by the key; `count` where all are below.
 #define wk_array_lower_bound(array, key, value)                                                    \
     ({                                                                                             \
         size_t low_ = 0, high_ = (array)->count;                                                   \

@@ -15,7 +15,7 @@
 #include "base/json_reader.h"
 #include "waker/error.h"
 
-/// A place in the file. The value that `wk_document_member` or `wk_document_item` stopped at is
+/// A position in the file. The value that `wk_document_member` or `wk_document_item` stopped at is
 /// read by one of the calls below, or skipped by the next one.
 typedef struct wk_document {
     const char *path;

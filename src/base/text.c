@@ -68,10 +68,10 @@ void wk_text_free(wk_text *text)
 
 void wk_text_number(wk_text *text, double value)
 {
-    wk_text_number_of(text, value, 6);
+    wk_text_number_digits(text, value, 6);
 }
 
-void wk_text_number_of(wk_text *text, double value, int digits)
+void wk_text_number_digits(wk_text *text, double value, int digits)
 {
     if (!isfinite(value)) {
         wk_text_puts(text, "null");
@@ -358,7 +358,7 @@ bool wk_text_to_number(const char *text, double *out)
     return end != text && !*end && isfinite(*out);
 }
 
-bool wk_text_to_whole(const char *text, double *out)
+bool wk_text_to_integer(const char *text, double *out)
 {
     return wk_text_to_number(text, out) && *out == floor(*out);
 }
@@ -366,7 +366,7 @@ bool wk_text_to_whole(const char *text, double *out)
 bool wk_text_to_unsigned(const char *text, uint64_t *out)
 {
     double number;
-    if (!wk_text_to_whole(text, &number) || number < 0) return false;
+    if (!wk_text_to_integer(text, &number) || number < 0) return false;
     errno = 0;
     char *end;
     *out = strtoull(text, &end, 10);

@@ -421,7 +421,7 @@ static wk_status evaluate(job *j, wk_error *err)
     WK_TRY(choose_policy(j, err));
     WK_TRY(open_set(j, err));
     WK_TRY(choose_steps(j, err));
-    WK_TRY(wk_cli_results(&j->run, j->v->out, &j->results, err));
+    WK_TRY(wk_cli_results_directory(&j->run, j->v->out, &j->results, err));
     const wk_eval_case *played = j->n_sets > 0 ? j->sets : cases;
     for (int i = 0; i < (j->n_sets > 0 ? j->n_sets : n_cases); i++)
         j->per_task += played[i].episodes;

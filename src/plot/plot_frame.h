@@ -41,8 +41,8 @@ typedef struct wk_plot_frame_spec {
 
 wk_status wk_plot_frame_begin(const wk_plot_frame_spec *spec, wk_plot_frame *out, wk_error *err);
 
-/// The place of values both axes can show.
-wk_point wk_plot_frame_place(const wk_plot_frame *frame, double x, double y);
+/// The position in the figure of values that both axes can show.
+wk_point wk_plot_frame_point(const wk_plot_frame *frame, double x, double y);
 
 /// Writes in the middle of the plot that there is no data.
 void wk_plot_frame_no_data(const wk_plot_frame *frame);

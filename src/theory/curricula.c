@@ -1,7 +1,7 @@
 #include "theory/curricula.h"
 
 #include "theory/bound.h"
-#include "theory/rollout.h"
+#include "theory/sampling.h"
 #include "waker/curriculum.h"
 #include <math.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ static void draw_rewards(const run *r, site *x, size_t index)
     wk_rng rng = wk_rng_stream(r->seed, "theory-rewards", index);
     for (int k = 0; k < r->config->rewards; k++) {
         double *reward = x->reward + (size_t)k * pairs;
-        wk_draw_reward(&x->real, (uint64_t)k, &rng, reward);
+        wk_mdp_draw_reward(&x->real, (uint64_t)k, &rng, reward);
         wk_mdp_solve(&x->real, reward, choice, value);
         x->best[k] = wk_mdp_at_start(&x->real, value);
     }
@@ -187,8 +187,8 @@ static void collect(run *r, size_t index, int episode, wk_curriculum *curriculum
 {
     site *x = &r->sites[index];
     wk_rng rng = wk_rng_stream(r->seed, "theory-episode", (uint64_t)episode);
-    wk_rollout_episode(&x->real, r->config->random ? NULL : x->explore, r->config->steps, &rng,
-                       &x->table);
+    wk_mdp_sample_episode(&x->real, r->config->random ? NULL : x->explore, r->config->steps, &rng,
+                          &x->table);
     for (size_t i = 0; i < r->count; i++)
         if (i == index || (x->table.parent && r->sites[i].table.parent == x->table.parent))
             update_site(r, i, curriculum);

@@ -170,12 +170,12 @@ static void numbers_of_users_are_read_alike(void **state)
     double number;
     uint64_t whole;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        if (wk_text_to_number(wrong[i], &number) || wk_text_to_whole(wrong[i], &number) ||
+        if (wk_text_to_number(wrong[i], &number) || wk_text_to_integer(wrong[i], &number) ||
             wk_text_to_unsigned(wrong[i], &whole))
             fail_msg("'%s' is read as a number", wrong[i]);
     assert_true(wk_text_to_number("-1.5e-1", &number) && number == -0.15);
-    assert_true(wk_text_to_whole("-1e2", &number) && number == -100);
-    assert_false(wk_text_to_whole("0.5", &number));
+    assert_true(wk_text_to_integer("-1e2", &number) && number == -100);
+    assert_false(wk_text_to_integer("0.5", &number));
     assert_true(wk_text_to_unsigned("1e2", &whole) && whole == 100);
     assert_true(wk_text_to_unsigned("18446744073709551615", &whole) && whole == UINT64_MAX);
     assert_false(wk_text_to_unsigned("18446744073709551616", &whole));

@@ -244,7 +244,7 @@ static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t e
         place(world->sim.model, world->sim.data, world->first_block + b, layout.blocks[b]);
         paint(world->sim.model, world->first_block + b, b < green);
     }
-    if (!wk_physics_settle(world->sim.model, world->sim.data))
+    if (!wk_physics_forward(world->sim.model, world->sim.data))
         return wk_fail(err, WK_E_DIVERGED,
                        "the start of episode %llu of seed %llu is not simulable",
                        (unsigned long long)episode, (unsigned long long)seed);
@@ -257,7 +257,7 @@ static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t e
 // One control step; false when the simulation broke down.
 static bool control_step(cleanup *world, double *rewards)
 {
-    if (!wk_physics_run(world->sim.model, world->sim.data, TIME_STEPS)) return false;
+    if (!wk_physics_advance_whole(world->sim.model, world->sim.data, TIME_STEPS)) return false;
     wk_cleanup_progress before = world->progress;
     world->progress = measure(world);
     for (int task = 0; task < WK_CLEANUP_TASKS; task++)

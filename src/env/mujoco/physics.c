@@ -142,7 +142,7 @@ static bool is_valid(const mjModel *model, const mjData *data)
     return all_finite(data->qpos, (size_t)model->nq) && all_finite(data->qvel, (size_t)model->nv);
 }
 
-bool wk_physics_settle(const mjModel *model, mjData *data)
+bool wk_physics_forward(const mjModel *model, mjData *data)
 {
     return guarded(forward, model, data, 0) && is_valid(model, data);
 }
@@ -153,7 +153,7 @@ bool wk_physics_advance(const mjModel *model, mjData *data, int count)
     return guarded(advance, model, data, count) && is_valid(model, data);
 }
 
-bool wk_physics_run(const mjModel *model, mjData *data, int count)
+bool wk_physics_advance_whole(const mjModel *model, mjData *data, int count)
 {
     assert(count >= 1);
     return guarded(run, model, data, count) && is_valid(model, data);

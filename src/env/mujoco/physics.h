@@ -21,9 +21,9 @@ wk_status wk_physics_load(const char *name, const char *xml, mjModel **out, wk_e
 /// Makes the state of a model, at the model's initial pose. Free with mj_deleteData.
 wk_status wk_physics_make_data(const mjModel *model, mjData **out, wk_error *err);
 
-/// Completes an initial state: after mj_resetData and writing qpos and qvel, computes everything
-/// that depends on them, the warm start included. False: the state is not simulable.
-bool wk_physics_settle(const mjModel *model, mjData *data);
+/// As mj_forward, for an initial state: after mj_resetData and writing qpos and qvel, computes
+/// everything that depends on them, the warm start included. False: the state is not simulable.
+bool wk_physics_forward(const mjModel *model, mjData *data);
 
 /// Advances `count` >= 1 time steps under data->ctrl, ending with positions, velocities and their
 /// sensors consistent with qpos and qvel (second half of a step, count-1 steps, first half).
@@ -36,7 +36,7 @@ bool wk_physics_advance(const mjModel *model, mjData *data, int count);
 /// those before the last step. (MuJoCo 2 normalises the quaternions in qpos each time it computes
 /// poses, and twice is not always once: only steps that begin with the poses continue exactly from
 /// a saved state.)
-bool wk_physics_run(const mjModel *model, mjData *data, int count);
+bool wk_physics_advance_whole(const mjModel *model, mjData *data, int count);
 
 /// Bytes of a saved state. The model itself (height fields, poses written into it) is not part of
 /// it.
