@@ -66,6 +66,12 @@ void wk_text_free(wk_text *text)
     *text = (wk_text){0};
 }
 
+void wk_text_repeat(wk_text *text, char letter, size_t count)
+{
+    for (; count > 0; count--)
+        wk_text_append(text, &letter, 1);
+}
+
 void wk_text_number(wk_text *text, double value)
 {
     wk_text_number_digits(text, value, 6);
@@ -160,7 +166,7 @@ void wk_json_close(wk_json *json, char bracket)
 void wk_json_string(wk_json *json, const char *key, const char *value)
 {
     json_item(json, key);
-    wk_text_quote(json->text, value);
+    wk_text_quote(json->text, value ? value : "");
 }
 
 void wk_json_number(wk_json *json, const char *key, double value)

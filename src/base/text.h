@@ -19,6 +19,8 @@ typedef struct wk_text {
 void wk_text_append(wk_text *text, const char *chars, size_t length);
 void wk_text_puts(wk_text *text, const char *chars);
 void wk_text_printf(wk_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/// Appends a character `count` times.
+void wk_text_repeat(wk_text *text, char letter, size_t count);
 /// Appends a JSON string: `value` in quotes, escaped.
 void wk_text_quote(wk_text *text, const char *value);
 /// Appends a number with the fewest digits, from 6 up, that read back as the same value; "null" if
@@ -46,6 +48,7 @@ void wk_json_object(wk_json *json, const char *key);
 void wk_json_array(wk_json *json, const char *key);
 /// Closes the innermost object (`'}'`) or array (`']'`).
 void wk_json_close(wk_json *json, char bracket);
+/// NULL is written as "".
 void wk_json_string(wk_json *json, const char *key, const char *value);
 void wk_json_number(wk_json *json, const char *key, double value);
 void wk_json_integer(wk_json *json, const char *key, int64_t value);

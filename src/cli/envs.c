@@ -195,7 +195,7 @@ static void json_cases(wk_json *json, const wk_domain *d)
         const wk_case *c = &d->cases[i];
         wk_json_object(json, NULL);
         wk_json_string(json, "name", c->name);
-        wk_json_string(json, "help", c->help ? c->help : "");
+        wk_json_string(json, "help", c->help);
         wk_json_integer(json, "episodes", c->episodes);
         wk_json_bool(json, "extra", c->extra);
         wk_json_array(json, "params");
@@ -227,7 +227,7 @@ static void json_options(wk_json *json, const wk_domain *d)
     for (int i = 0; i < d->n_options; i++) {
         wk_json_object(json, NULL);
         wk_json_string(json, "name", d->options[i].name);
-        wk_json_string(json, "help", d->options[i].help ? d->options[i].help : "");
+        wk_json_string(json, "help", d->options[i].help);
         json_choices(json, d->options[i].choices);
         wk_json_close(json, '}');
     }
@@ -240,7 +240,7 @@ static void json_indicators(wk_json *json, const wk_domain *d)
     for (int i = 0; i < d->n_indicators; i++) {
         wk_json_object(json, NULL);
         wk_json_string(json, "name", d->indicators[i].name);
-        wk_json_string(json, "help", d->indicators[i].help ? d->indicators[i].help : "");
+        wk_json_string(json, "help", d->indicators[i].help);
         wk_json_close(json, '}');
     }
     wk_json_close(json, ']');
@@ -250,7 +250,7 @@ static void json_domain(wk_json *json, const wk_domain *d)
 {
     wk_json_object(json, NULL);
     wk_json_string(json, "name", d->name);
-    wk_json_string(json, "summary", d->summary ? d->summary : "");
+    wk_json_string(json, "summary", d->summary);
     wk_json_integer(json, "action_size", d->action_size);
     wk_json_bool(json, "discrete", d->discrete);
     wk_json_bool(json, "image", !d->observation.no_image);

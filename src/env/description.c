@@ -24,17 +24,9 @@ struct wk_description {
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-static void put_numbers(wk_json *json, const char *key, const double *numbers, size_t count)
+static void put_numbers(wk_json *json, const char *key, const double *numbers, int count)
 {
-    wk_json_array(json, key);
-    for (size_t i = 0; i < count; i++)
-        wk_json_number(json, NULL, numbers[i]);
-    wk_json_close(json, ']');
-}
-
-static void put_text(wk_json *json, const char *key, const char *text)
-{
-    wk_json_string(json, key, text ? text : "");
+    wk_json_numbers(json, key, numbers, sizeof *numbers, count);
 }
 
 void wk_domain_describe_params(const wk_domain *domain, wk_json *json)
@@ -44,7 +36,7 @@ void wk_domain_describe_params(const wk_domain *domain, wk_json *json)
         const wk_param *p = &domain->params[i];
         wk_json_object(json, NULL);
         wk_json_string(json, "name", p->name);
-        put_text(json, "help", p->help);
+        wk_json_string(json, "help", p->help);
         wk_json_number(json, "min", p->min);
         wk_json_number(json, "max", p->max);
         wk_json_number(json, "step", p->step);
@@ -76,7 +68,7 @@ static void put_options(const wk_domain *domain, wk_json *json)
         wk_json_object(json, NULL);
         wk_json_string(json, "name", domain->options[i].name);
         wk_json_string(json, "choices", domain->options[i].choices);
-        put_text(json, "help", domain->options[i].help);
+        wk_json_string(json, "help", domain->options[i].help);
         wk_json_close(json, '}');
     }
     wk_json_close(json, ']');
@@ -89,10 +81,10 @@ static void put_cases(const wk_domain *domain, wk_json *json)
         const wk_case *c = &domain->cases[i];
         wk_json_object(json, NULL);
         wk_json_string(json, "name", c->name);
-        put_text(json, "help", c->help);
+        wk_json_string(json, "help", c->help);
         wk_json_integer(json, "episodes", c->episodes);
         wk_json_bool(json, "extra", c->extra);
-        put_numbers(json, "params", c->params, (size_t)c->count * (size_t)domain->n_params);
+        put_numbers(json, "params", c->params, c->count * domain->n_params);
         wk_json_close(json, '}');
     }
     wk_json_close(json, ']');
@@ -120,7 +112,7 @@ static wk_status put_grid(const wk_domain *domain, wk_json *json, wk_error *err)
 
 wk_status wk_domain_describe(const wk_domain *domain, wk_json *json, wk_error *err)
 {
-    size_t n = (size_t)domain->n_params;
+    int n = domain->n_params;
     wk_json_string(json, "name", domain->name);
     wk_json_string(json, "summary", domain->summary);
     wk_json_integer(json, "action_size", domain->action_size);
@@ -138,7 +130,7 @@ wk_status wk_domain_describe(const wk_domain *domain, wk_json *json, wk_error *e
     put_options(domain, json);
     put_cases(domain, json);
     put_numbers(json, "hardest", domain->hardest, n);
-    put_numbers(json, "most_complex", domain->most_complex, n * (size_t)domain->n_complex);
+    put_numbers(json, "most_complex", domain->most_complex, n * domain->n_complex);
     return put_grid(domain, json, err);
 }
 

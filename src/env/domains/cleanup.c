@@ -248,7 +248,7 @@ static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t e
         return wk_fail(err, WK_E_DIVERGED,
                        "the start of episode %llu of seed %llu is not simulable",
                        (unsigned long long)episode, (unsigned long long)seed);
-    wk_cleanup_scene_set_model(world->scene, world->sim.model, world->sim.data);
+    wk_cleanup_scene_reset(world->scene);
     world->progress = measure(world);
     report_completion(world, out);
     return WK_OK;

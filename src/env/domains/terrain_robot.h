@@ -46,6 +46,12 @@ void wk_terrain_render(void *env, int width, int height, uint8_t *rgb);
     .state_size = wk_physics_world_state_size, .save = wk_physics_world_save,                      \
     .load = wk_physics_world_load, .read = wk_physics_world_read, .watch = wk_physics_world_watch
 
+/// The cases of the paper, each of one θ.
+#define WK_TERRAIN_CASE(case_name, case_help, theta)                                               \
+    {                                                                                              \
+        .name = (case_name), .help = (case_help), .count = 1, .params = (theta), .episodes = 20    \
+    }
+
 /// The parameters of the ground, with the steps of the domain's grid.
 #define WK_TERRAIN_GROUND(amplitude_step, length_step)                                             \
     {.name = "amplitude",                                                                          \
