@@ -179,7 +179,7 @@ static double lay_legend(const wk_plot_legend *items, size_t count, double top, 
     return count ? y + LINE_HEIGHT / 2.0 + 5 - top : 0;
 }
 
-static double widest_label(const wk_scale *scale)
+double wk_plot_ticks_width(const wk_scale *scale)
 {
     double width = 0;
     for (int i = 0; i < scale->count; i++)
@@ -264,7 +264,8 @@ wk_status wk_plot_frame_begin(const wk_plot_frame_spec *spec, wk_plot_frame *out
     double legend = title + lay_legend(spec->legend, spec->legend_count, title, NULL);
     f.top = legend + (spec->note ? LINE_HEIGHT : 0) + 4;
     f.bottom = f.top + WK_PLOT_BODY;
-    f.left = MARGIN + (spec->y->label ? LINE_HEIGHT : 0) + widest_label(&f.y) + TICK_LENGTH + 4;
+    f.left =
+        MARGIN + (spec->y->label ? LINE_HEIGHT : 0) + wk_plot_ticks_width(&f.y) + TICK_LENGTH + 4;
     f.right = WK_PLOT_WIDTH - MARGIN - 8;
     double height = f.bottom + (spec->x->label ? 44 : 28);
     WK_TRY(wk_figure_create(WK_PLOT_WIDTH, height, spec->title, &f.figure, err));

@@ -52,6 +52,8 @@ void wk_plot_marker(wk_figure *figure, wk_point at, int style, double radius, do
 
 /// How wide a text may come out; fonts of SVG viewers may be wider than ours.
 double wk_plot_text_width(const char *text, double size);
+/// The width of the widest label of a scale's ticks.
+double wk_plot_ticks_width(const wk_scale *scale);
 void wk_plot_line(wk_figure *figure, double x0, double y0, double x1, double y1, wk_paint paint);
 
 /// Writes the label of a tick around `x`, moved if it would leave the figure and omitted if it

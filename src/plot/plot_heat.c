@@ -63,19 +63,11 @@ static double widest_row_label(const wk_plot_heat *plot)
     return width;
 }
 
-static double widest_tick(const wk_scale *scale)
-{
-    double width = 0;
-    for (int i = 0; i < scale->count; i++)
-        width = fmax(width, wk_plot_text_width(scale->labels[i], WK_PLOT_TICK));
-    return width;
-}
-
 // Cells are about square where that gives a height that can be looked at.
 static void lay_out(map *m)
 {
     const wk_plot_heat *plot = m->plot;
-    double bar = BAR_GAP + BAR_WIDTH + 6 + widest_tick(&m->scale) + 8 +
+    double bar = BAR_GAP + BAR_WIDTH + 6 + wk_plot_ticks_width(&m->scale) + 8 +
                  (plot->value_label ? WK_PLOT_LABEL + 6 : 0);
     m->left = WK_PLOT_MARGIN + (plot->row_label ? 18 : 0) + widest_row_label(plot) + 6;
     m->top = WK_PLOT_MARGIN + wk_plot_title_height(plot->title) + 6;

@@ -307,14 +307,14 @@ static wk_status draw_world(wk_random_episode *episode, const double *theta, uin
 }
 
 // What drawing a row needs besides the row.
-typedef struct brush {
+typedef struct row_context {
     wk_random_episode *episode;
     wk_image *out, *tile;
     uint64_t seed;
     int steps, left, pitch;
-} brush;
+} row_context;
 
-static wk_status draw_row(const sheet *s, const brush *b, const row *r, int y, int *cells,
+static wk_status draw_row(const sheet *s, const row_context *b, const row *r, int y, int *cells,
                           wk_error *err)
 {
     int cell = b->tile->width;
@@ -330,14 +330,14 @@ static wk_status draw_row(const sheet *s, const brush *b, const row *r, int y, i
     return WK_OK;
 }
 
-static void draw_headings(const sheet *s, const brush *b, int y)
+static void draw_headings(const sheet *s, const row_context *b, int y)
 {
     wk_image_text(b->out, MARGIN, MARGIN, INK, s->title);
     for (int c = 0; c < s->n_columns; c++)
         wk_image_text(b->out, b->left + c * b->pitch, y - LINE, FAINT, s->column_captions[c]);
 }
 
-static wk_status draw_rows(const sheet *s, const brush *b, int top, int *cells, wk_error *err)
+static wk_status draw_rows(const sheet *s, const row_context *b, int top, int *cells, wk_error *err)
 {
     draw_headings(s, b, top);
     for (int i = 0, y = top; i < s->n_rows; i++) {
@@ -368,7 +368,7 @@ static wk_status draw(const sheet *s, wk_random_episode *episode, uint64_t seed,
     WK_TRY(wk_image_create(cell, cell, 0, &tile, err));
     wk_status status = wk_image_create(width, height, BACKGROUND, out, err);
     if (status == WK_OK) {
-        brush b = {episode, out, &tile, seed, steps, left, pitch};
+        row_context b = {episode, out, &tile, seed, steps, left, pitch};
         status = draw_rows(s, &b, top, cells, err);
         if (status != WK_OK) wk_image_free(out);
     }

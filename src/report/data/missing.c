@@ -210,9 +210,7 @@ wk_status wk_missing_find(const wk_runs *runs, const wk_seed_scores_config *conf
     bool all = true;
     group g = {.runs = runs->items.items};
     for (; g.first < runs->items.count && all; g.first = g.end) {
-        g.end = g.first + 1;
-        while (g.end < runs->items.count && wk_runs_same_group(g.runs[g.first], g.runs[g.end]))
-            g.end++;
+        g.end = wk_runs_group_end(runs, g.first);
         all = check_grid(&g, out) && check_results(&g, config, out);
     }
     return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for what is missing");

@@ -120,6 +120,12 @@ int wk_paper_order(const wk_paper *paper, wk_field field, const char *a, const c
     return x != y ? (x > y) - (x < y) : strcmp(a, b);
 }
 
+int wk_paper_compare_curricula(const void *a, const void *b, void *paper)
+{
+    return wk_paper_order(paper, WK_FIELD_CURRICULUM, *(const char *const *)a,
+                          *(const char *const *)b);
+}
+
 int wk_paper_order_keys(const wk_paper *paper, const wk_result_key *a, const wk_result_key *b,
                         int fields)
 {

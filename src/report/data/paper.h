@@ -56,6 +56,9 @@ size_t wk_paper_name_index(const wk_paper *paper, wk_field field, const char *na
 /// Order of two names of a field: as the paper first mentions them, others after by name.
 int wk_paper_order(const wk_paper *paper, wk_field field, const char *a, const char *b);
 
+/// The order of curricula for qsort_r over names, with the wk_paper as its argument.
+int wk_paper_compare_curricula(const void *a, const void *b, void *paper);
+
 /// Order of the first `fields` fields of two keys.
 int wk_paper_order_keys(const wk_paper *paper, const wk_result_key *a, const wk_result_key *b,
                         int fields);
