@@ -22,11 +22,6 @@ static const wk_arg args[] = {
     WK_OPT_FLAG("json", json, "print JSON"),
 };
 
-static void append_range(wk_text *out, const wk_param *p)
-{
-    wk_text_printf(out, "%s %g to %g", p->name, p->min, p->max);
-}
-
 // Appends `item` to a comma-separated list, breaking lines longer than `width`.
 static void append_item(wk_text *list, const char *item, size_t width)
 {
@@ -43,8 +38,8 @@ static void add_domain_row(wk_table *table, const wk_domain *d)
 {
     wk_text params = {0}, tasks = {0}, cases = {0};
     for (int i = 0; i < d->n_params; i++) {
-        if (i > 0) wk_text_puts(&params, "\n");
-        append_range(&params, &d->params[i]);
+        const wk_param *p = &d->params[i];
+        wk_text_printf(&params, "%s%s %g to %g", i > 0 ? "\n" : "", p->name, p->min, p->max);
     }
     for (int i = 0; i < d->n_tasks; i++)
         append_item(&tasks, d->tasks[i].name, 24);

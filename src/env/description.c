@@ -24,11 +24,6 @@ struct wk_description {
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-static void put_numbers(wk_json *json, const char *key, const double *numbers, int count)
-{
-    wk_json_numbers(json, key, numbers, sizeof *numbers, count);
-}
-
 void wk_domain_describe_params(const wk_domain *domain, wk_json *json)
 {
     wk_json_array(json, "params");
@@ -84,7 +79,7 @@ static void put_cases(const wk_domain *domain, wk_json *json)
         wk_json_string(json, "help", c->help);
         wk_json_integer(json, "episodes", c->episodes);
         wk_json_bool(json, "extra", c->extra);
-        put_numbers(json, "params", c->params, c->count * domain->n_params);
+        wk_json_numbers(json, "params", c->params, sizeof(double), c->count * domain->n_params);
         wk_json_close(json, '}');
     }
     wk_json_close(json, ']');
@@ -129,8 +124,9 @@ wk_status wk_domain_describe(const wk_domain *domain, wk_json *json, wk_error *e
     wk_domain_describe_tasks(domain, json);
     put_options(domain, json);
     put_cases(domain, json);
-    put_numbers(json, "hardest", domain->hardest, n);
-    put_numbers(json, "most_complex", domain->most_complex, n * domain->n_complex);
+    wk_json_numbers(json, "hardest", domain->hardest, sizeof(double), n);
+    wk_json_numbers(json, "most_complex", domain->most_complex, sizeof(double),
+                    n * domain->n_complex);
     return put_grid(domain, json, err);
 }
 
