@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "env/domains/cleanup.h"
 #include "env/domains/terrain.h"
+#include "env/mujoco/physics.h"
 #include "waker/env.h"
 #include <math.h>
 #include <mujoco/mjbatch.h>
@@ -38,7 +39,6 @@ static const struct {
 
 typedef struct scenario {
     const wk_domain *domain;
-    void (*inside)(void *world, const mjModel **model, mjData **data);
     int n_thetas;
     const double *thetas; // [n_thetas, n_params], one environment after the other
 } scenario;
@@ -46,8 +46,8 @@ typedef struct scenario {
 static const double hills[][2] = {{0, 1}, {0.5, 0.6}, {1, 0.2}, {0.8, 0.15}, {-1, 0}};
 static const double blocks[][3] = {{4, 0, 4}, {4, 2, 2}, {4, 3, 1}};
 static const scenario scenarios[] = {
-    {&wk_terrain_walker, wk_terrain_internals, sizeof hills / sizeof *hills, hills[0]},
-    {&wk_clean_up, wk_cleanup_internals, sizeof blocks / sizeof *blocks, blocks[0]},
+    {&wk_terrain_walker, sizeof hills / sizeof *hills, hills[0]},
+    {&wk_clean_up, sizeof blocks / sizeof *blocks, blocks[0]},
 };
 
 typedef struct bench {
@@ -114,9 +114,9 @@ static void reset_vec(bench *b, int round)
 
 static mjData *look_inside(bench *b, int i)
 {
-    mjData *data;
-    b->scenario->inside(worlds[i], &b->models[i], &data);
-    return data;
+    const wk_physics_world *sim = worlds[i];
+    b->models[i] = sim->model;
+    return sim->data;
 }
 
 // Gives a batch the models and the states that wk_vec starts from.

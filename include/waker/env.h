@@ -36,7 +36,7 @@ enum {
     WK_CELLS_MAX = 64,            // max cells of an indicator that counts them
 };
 
-/// The most bytes of a saved state, of which the host needs fewer than 1,000.
+/// Max bytes of a saved state; the host's own part of them is less than 1,000.
 #define WK_STATE_MAX ((size_t)1 << 28)
 
 /// What `state_size` gives where a state cannot be saved.
@@ -46,10 +46,9 @@ enum {
 typedef struct wk_param {
     const char *name;
     const char *help;
-    double min, max, step; // the training grid, ends included
-    double legal_min,
-        legal_max;   // what reset accepts (out-of-distribution cases lie outside the grid)
-    bool continuous; // values between grid points make sense
+    double min, max, step;       // the training grid, ends included
+    double legal_min, legal_max; // what reset accepts: cases may lie outside the training grid
+    bool continuous;             // values between grid points make sense
 } wk_param;
 
 /// A reward function of the domain. Every step reports the reward of every task.
@@ -78,8 +77,8 @@ typedef struct wk_option {
 
 /// How the values of an indicator at the steps of an episode become that of the episode.
 typedef enum wk_indicator_kind {
-    WK_INDICATOR_MEAN,  // of 0 and 1: the share of steps
-    WK_INDICATOR_SUM,   //
+    WK_INDICATOR_MEAN,  // over the steps; of values 0 and 1 the share of steps with a 1
+    WK_INDICATOR_SUM,   // over the steps
     WK_INDICATOR_RANGE, // the largest value minus the smallest
     WK_INDICATOR_CELLS, // each value is the number of a cell; the share of the cells visited
 } wk_indicator_kind;
@@ -110,9 +109,9 @@ typedef struct wk_outcome {
     bool truncated; // the episode ends here as by the time limit: its values are bootstrapped
 } wk_outcome;
 
-/// Who is called after every control step of an agent step, while the state can be read.
+/// A callback after every control step of an agent step, while the state can be read.
 typedef struct wk_step_watch {
-    void (*seen)(void *context); // NULL: nobody
+    void (*seen)(void *context); // NULL: none
     void *context;
 } wk_step_watch;
 
@@ -139,7 +138,7 @@ struct wk_domain {
     const wk_indicator *indicators;
 
     int action_size; // numbers of an action, each in [-1,1]; with `discrete`: how many there are
-    bool discrete;   // one of `action_size` actions is chosen: 1 at its place, 0 at the others
+    bool discrete;   // actions are one-hot: one of `action_size` is chosen
     wk_observation_spec observation;
     int action_repeat; // simulator control steps per agent step (for counting frames)
     int episode_steps; // agent steps until the time limit
@@ -148,8 +147,7 @@ struct wk_domain {
 
     const double *hardest; // θ of the hardest-environment oracle, [n_params]
     int n_complex;
-    const double
-        *most_complex; // θ of the re-weighting oracle, [n_complex, n_params], drawn uniformly
+    const double *most_complex; // θ of the re-weighting oracle, [n_complex, n_params]; uniform
 
     /// The default distribution: number of grid points, and point i with its probability (sum 1).
     /// Both NULL: every grid combination of the params that `check` accepts, equally likely.
@@ -194,8 +192,8 @@ struct wk_domain {
     /// episode's state called `name`, [*count]; they may change with every step and are gone with
     /// the next reset. NULL: there is nothing of that name.
     const double *(*read)(void *env, const char *name, int *count);
-    /// Sets who is called by `step`, after each of its control steps that did not break down. A
-    /// domain without it is read once for each agent step.
+    /// Sets the callback of `step`, called after each of its control steps that did not break down.
+    /// A domain without it is read once for each agent step.
     void (*watch)(void *env, const wk_step_watch *watch);
 };
 
@@ -245,8 +243,7 @@ wk_status wk_domain_check_drawable(const wk_domain *domain, wk_error *err);
 wk_status wk_domain_check_params(const wk_domain *domain, const double *theta, size_t count,
                                  wk_error *err);
 
-/* ---- The space of θ ----------------------------------------------------------------------------
- */
+/* ---- The space of θ ------------------------------------------------------------------------- */
 
 /// The default distribution of a domain as a table: every θ of the grid with its probability.
 typedef struct wk_space wk_space;
@@ -279,8 +276,7 @@ size_t wk_space_sample(const wk_space *space, uint64_t seed, uint64_t episode, d
 /// Index of the grid point equal to θ, or SIZE_MAX.
 size_t wk_space_find(const wk_space *space, const double *theta);
 
-/* ---- One environment ----------------------------------------------------------------------------
- */
+/* ---- One environment ------------------------------------------------------------------------- */
 
 /// Bits of a step's flags.
 enum {
@@ -337,8 +333,7 @@ size_t wk_env_state_size(const wk_env *env);
 wk_status wk_env_save(const wk_env *env, void *bytes, size_t size, wk_error *err);
 wk_status wk_env_load(wk_env *env, const void *bytes, size_t size, wk_error *err);
 
-/* ---- Many environments
- * --------------------------------------------------------------------------- */
+/* ---- Many environments ----------------------------------------------------------------------- */
 
 /// N environments of one domain on a set of threads, writing straight into one batch. Results do
 /// not depend on the number of threads.

@@ -41,8 +41,8 @@ wk_status wk_fail(wk_error *err, wk_status status, const char *format, ...)
 #define wk_fail(err, status, ...) ((void)(wk_fail)(err, status, __VA_ARGS__), (status))
 #endif
 
-/// Puts "context: " before the message already in `err`; for callers that know the place. Returns
-/// err's status.
+/// Puts "context: " before the message already in `err`; for callers that know where it happened.
+/// Returns err's status.
 wk_status wk_fail_context(wk_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -63,8 +63,9 @@ wk_status wk_policy_act(wk_policy *policy, const uint8_t *images, const uint8_t 
 /// Forgets everything and draws from `seed` on, as after wk_policy_create.
 wk_status wk_policy_reset(wk_policy *policy, uint64_t seed, wk_error *err);
 
-/// What the policy remembers as bytes: recurrent states, last actions, place in the random streams.
-/// Loaded into a policy of the same run, weights and N it acts on as if it had never stopped.
+/// What the policy remembers as bytes: recurrent states, last actions, positions in the random
+/// streams. Loaded into a policy of the same run, weights and N it acts on as if it had never
+/// stopped.
 size_t wk_policy_state_size(const wk_policy *policy);
 wk_status wk_policy_save(const wk_policy *policy, void *bytes, wk_error *err);
 /// Bytes of another size, or with numbers that are not finite, are refused.

@@ -87,10 +87,8 @@ static wk_status read_line(void *context, wk_document *line, wk_error *err)
     point now = {0};
     bool has_value = false;
     while (wk_document_member(line)) {
-        if (wk_document_is(line, "agent_step"))
-            now.step = wk_document_integer(line);
-        else if (wk_document_is(line, p->name))
-            has_value = true, now.value = wk_document_number(line);
+        if (!wk_document_take_integer(line, "agent_step", &now.step))
+            has_value |= wk_document_take_number(line, p->name, &now.value);
     }
     if (!has_value || wk_array_push(&p->items, now)) return WK_OK;
     return wk_fail(err, WK_E_MEMORY, "no memory for the points of '%s'", p->name);

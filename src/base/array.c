@@ -28,3 +28,15 @@ void wk_array_free_(void **items, size_t *capacity, size_t *count)
     *items = NULL;
     *capacity = *count = 0;
 }
+
+int wk_compare_doubles(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+int wk_compare_u64(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}

@@ -21,8 +21,8 @@
 #define wk_array_push(array, ...)                                                                  \
     (wk_array_reserve((array), 1) && ((array)->items[(array)->count++] = (__VA_ARGS__), true))
 
-/// The place of the first item whose `key` (".id", "->info.id") is not below `value`, in an array
-/// that rises by it.
+/// Index of the first item whose `key` (".id", "->info.id") is not below `value`, in an array that
+/// is sorted by the key; `count` where all are below.
 #define wk_array_lower_bound(array, key, value)                                                    \
     ({                                                                                             \
         size_t low_ = 0, high_ = (array)->count;                                                   \
@@ -39,6 +39,10 @@
 /// Releases the items and empties the array.
 #define wk_array_free(array)                                                                       \
     wk_array_free_((void **)&(array)->items, &(array)->capacity, &(array)->count)
+
+/// Rising orders for qsort, of double and of uint64_t.
+int wk_compare_doubles(const void *a, const void *b);
+int wk_compare_u64(const void *a, const void *b);
 
 bool wk_array_grow_(void **items, size_t *capacity, size_t count, size_t extra, size_t item_size);
 void wk_array_free_(void **items, size_t *capacity, size_t *count);

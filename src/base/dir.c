@@ -105,7 +105,7 @@ wk_status wk_dir_open(const wk_dir *in, const char *path, wk_dir **out, wk_error
     return fd < 0 ? entry_error(err, "cannot open", in, path) : create(fd, in, path, out, err);
 }
 
-wk_status wk_dir_open_own(const wk_dir *in, const char *name, wk_dir **out, wk_error *err)
+wk_status wk_dir_open_nofollow(const wk_dir *in, const char *name, wk_dir **out, wk_error *err)
 {
     int fd = openat(in->fd, name, OPEN_DIRECTORY | O_NOFOLLOW);
     return fd < 0 ? open_error(in, name, err) : create(fd, in, name, out, err);
@@ -117,7 +117,7 @@ wk_status wk_dir_make(const wk_dir *in, const char *name, wk_dir **out, wk_error
         WK_TRY(wk_dir_sync(in, err));
     else if (errno != EEXIST)
         return entry_error(err, "cannot create directory", in, name);
-    return wk_dir_open_own(in, name, out, err);
+    return wk_dir_open_nofollow(in, name, out, err);
 }
 
 wk_status wk_dir_open_below(const char *directory, const char *path, bool make, wk_dir **out,
@@ -132,7 +132,8 @@ wk_status wk_dir_open_below(const char *directory, const char *path, bool make, 
     wk_status status = wk_dir_open(NULL, directory, &dir, err);
     for (char *name; status == WK_OK && (name = strsep(&rest, "/"));) {
         wk_dir *next = NULL;
-        status = make ? wk_dir_make(dir, name, &next, err) : wk_dir_open_own(dir, name, &next, err);
+        status =
+            make ? wk_dir_make(dir, name, &next, err) : wk_dir_open_nofollow(dir, name, &next, err);
         wk_dir_close(dir);
         dir = next;
     }

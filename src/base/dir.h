@@ -26,10 +26,10 @@ typedef struct wk_dir wk_dir;
 /// Opens a directory. `path` begins in `in` (NULL: the working directory) and may lead through
 /// links.
 wk_status wk_dir_open(const wk_dir *in, const char *path, wk_dir **out, wk_error *err);
-/// Opens the directory `name` of `in` to change things in it. WK_E_NOT_FOUND when it is not there,
-/// WK_E_INPUT when it is a link.
-wk_status wk_dir_open_own(const wk_dir *in, const char *name, wk_dir **out, wk_error *err);
-/// As wk_dir_open_own; makes the directory, durably, where it is missing.
+/// Opens the directory `name` of `in` to change things in it, as with O_NOFOLLOW: WK_E_INPUT when
+/// it is a link. WK_E_NOT_FOUND when it is not there.
+wk_status wk_dir_open_nofollow(const wk_dir *in, const char *name, wk_dir **out, wk_error *err);
+/// As wk_dir_open_nofollow; makes the directory, durably, where it is missing.
 wk_status wk_dir_make(const wk_dir *in, const char *name, wk_dir **out, wk_error *err);
 /// Opens DIRECTORY/PATH to change things in it: the way to the directory may lead through links, no
 /// part of the path may be one (WK_E_INPUT). `make` makes what is missing, else that is

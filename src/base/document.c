@@ -1,6 +1,7 @@
 #include "base/document.h"
 
 #include "base/file.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -189,4 +190,41 @@ const char *wk_document_string(wk_document *d, wk_arena *arena)
     }
     copy[wk_json_unescape(d->value, copy)] = 0;
     return copy;
+}
+
+bool wk_document_take_number(wk_document *d, const char *name, double *out)
+{
+    if (!wk_document_is(d, name)) return false;
+    *out = wk_document_number(d);
+    return true;
+}
+
+bool wk_document_take_integer(wk_document *d, const char *name, uint64_t *out)
+{
+    if (!wk_document_is(d, name)) return false;
+    *out = wk_document_integer(d);
+    return true;
+}
+
+bool wk_document_take_count(wk_document *d, const char *name, int *out)
+{
+    uint64_t value;
+    if (!wk_document_take_integer(d, name, &value)) return false;
+    *out = value <= INT32_MAX ? (int)value : 0;
+    if (value > INT32_MAX) wk_document_fail(d, "a count of %" PRIu64 " is too large", value);
+    return true;
+}
+
+bool wk_document_take_bool(wk_document *d, const char *name, bool *out)
+{
+    if (!wk_document_is(d, name)) return false;
+    *out = wk_document_bool(d);
+    return true;
+}
+
+bool wk_document_take_string(wk_document *d, const char *name, wk_arena *arena, const char **out)
+{
+    if (!wk_document_is(d, name)) return false;
+    *out = wk_document_string(d, arena);
+    return true;
 }

@@ -2,7 +2,9 @@
 // and the first error names the file.
 //
 //     while (wk_document_member(&d))
-//         if (wk_document_is(&d, "step")) number = wk_document_number(&d);
+//         if (wk_document_take_integer(&d, "step", &step) ||
+//             wk_document_take_number(&d, "mean", &mean))
+//             continue;
 //     status = wk_document_close(&d, err);
 //
 // After an error every call returns false or zero, so that one check at the end is enough.
@@ -13,7 +15,7 @@
 #include "base/json_reader.h"
 #include "waker/error.h"
 
-/// A place in the file. The value that `wk_document_member` or `wk_document_item` stopped at is
+/// A position in the file. The value that `wk_document_member` or `wk_document_item` stopped at is
 /// read by one of the calls below, or skipped by the next one.
 typedef struct wk_document {
     const char *path;
@@ -57,6 +59,16 @@ uint64_t wk_document_integer(wk_document *document);
 bool wk_document_bool(wk_document *document);
 /// The value as a string kept in `arena`; "" after an error.
 const char *wk_document_string(wk_document *document, wk_arena *arena);
+
+/// True for the member called `name`, whose value is then in `out`; false for other members, which
+/// stay to be read.
+bool wk_document_take_number(wk_document *document, const char *name, double *out);
+bool wk_document_take_integer(wk_document *document, const char *name, uint64_t *out);
+/// As wk_document_take_integer, for counts: 0 to INT32_MAX.
+bool wk_document_take_count(wk_document *document, const char *name, int *out);
+bool wk_document_take_bool(wk_document *document, const char *name, bool *out);
+bool wk_document_take_string(wk_document *document, const char *name, wk_arena *arena,
+                             const char **out);
 
 /// The value as it stands in the file, `length` bytes that live as long as the document; NULL after
 /// an error.

@@ -1,4 +1,4 @@
-// Files: whole-file reads with a size limit, reads at any place, and atomic whole-file writes
+// Files: whole-file reads with a size limit, reads at any offset, and atomic whole-file writes
 // (temporary file, fsync, rename, directory fsync), so that a reader sees the old content or the
 // new one and a crash leaves no half-written file under the final name.
 #ifndef WK_BASE_FILE_H
@@ -22,7 +22,7 @@ wk_status wk_file_read(const char *path, size_t limit, char **bytes, size_t *siz
 wk_status wk_file_read_in(const wk_dir *in, const char *name, size_t limit, char **bytes,
                           size_t *size, wk_error *err);
 
-/// A file open for reading at any place.
+/// A file open for reading at any offset.
 typedef struct wk_file_reader wk_file_reader;
 
 wk_status wk_file_reader_open(const char *path, wk_file_reader **out, wk_error *err);

@@ -1,7 +1,7 @@
-// The job is a counter of pieces under one mutex-free ticket: threads take the next piece by an
-// atomic add. Workers sleep on a condition between jobs, after a short spin, since training hands
-// out many short jobs in a row. The spin does not yield: on a busy machine a thread that yields is
-// put behind all others and comes back milliseconds late, one that sleeps is woken at once.
+// Threads take the next piece of the job by an atomic add to one counter. Workers sleep on a
+// condition between jobs, after a short spin, since training hands out many short jobs in a row.
+// The spin does not yield: on a busy machine a thread that yields is put behind all others and
+// comes back milliseconds late, one that sleeps is woken at once.
 #include "base/pool.h"
 #include "base/text.h"
 

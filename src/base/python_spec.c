@@ -22,7 +22,7 @@ static bool is_file(const char *text, size_t length)
     return length > 3 && memcmp(text + length - 3, ".py", 3) == 0;
 }
 
-size_t wk_python_spec_place(const char *text)
+size_t wk_python_spec_source_length(const char *text)
 {
     const char *colon = strrchr(text, ':');
     if (!colon || !is_dotted(colon + 1, strlen(colon + 1))) return 0;
@@ -32,5 +32,5 @@ size_t wk_python_spec_place(const char *text)
 
 bool wk_python_spec_has_file(const char *text)
 {
-    return is_file(text, wk_python_spec_place(text));
+    return is_file(text, wk_python_spec_source_length(text));
 }

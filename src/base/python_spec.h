@@ -1,4 +1,4 @@
-// Names of Python functions in places that otherwise take a plug-in's path: FILE.py:FUNCTION, or
+// Names of Python functions, accepted wherever the path of a plug-in is: FILE.py:FUNCTION, or
 // MODULE:FUNCTION, whose file Python finds. FUNCTION may have dots: a static method.
 #ifndef WK_BASE_PYTHON_SPEC_H
 #define WK_BASE_PYTHON_SPEC_H
@@ -6,10 +6,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/// Bytes before the colon of such a name; 0 for any other text, a shared object's path above all.
-size_t wk_python_spec_place(const char *text);
+/// Bytes of FILE.py or MODULE, which end at the colon; 0 for any other text, such as the path of a
+/// shared object.
+size_t wk_python_spec_source_length(const char *text);
 
-/// Whether the place is a file, not a module.
+/// Whether the source is FILE.py, not a module.
 bool wk_python_spec_has_file(const char *text);
 
 #endif

@@ -8,9 +8,9 @@
 /// Whether the file can be a shared object at all; nothing of it is run.
 wk_status wk_shared_object_check(const char *path, wk_error *err);
 
-/// Hands every file to `watch` before it is loaded, for a program that handles the crashes of what
-/// it loads. Set once, before any thread is started.
-void wk_shared_object_watch(void (*watch)(const char *path));
+/// Has `callback` called with the path of every file before it is loaded, for a program that
+/// handles the crashes of what it loads. Set once, before any thread is started.
+void wk_shared_object_on_load(void (*callback)(const char *path));
 
 /// Loads the file `path`; a name without a folder is a file in the current directory, not one of
 /// the system's.
@@ -20,8 +20,8 @@ void wk_shared_object_close(void *handle);
 
 /// A function without arguments of an object; the caller converts it to its true type.
 typedef void wk_shared_object_function(void);
-/// The function called `name`, which returns the plug-in: a constant `type`, in words your `what`.
-/// The error for one that is missing says how to write it.
+/// The function called `name`, which returns a pointer to a constant `type`. Where it is missing,
+/// the error says how to write it, so that it returns the user's `what` ("rule", "reward").
 wk_status wk_shared_object_find(void *handle, const char *name, const char *type, const char *what,
                                 wk_shared_object_function **out, wk_error *err);
 

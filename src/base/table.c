@@ -90,12 +90,6 @@ typedef struct edges {
     const char *left, *between, *right;
 } edges;
 
-static void put_repeated(wk_text *out, char letter, size_t count)
-{
-    for (; count > 0; count--)
-        wk_text_append(out, &letter, 1);
-}
-
 static void cut_blanks(wk_text *out)
 {
     while (out->length > 0 && out->chars[out->length - 1] == ' ')
@@ -112,9 +106,9 @@ static void print_line(const wk_table *table, char *const *cells, int n, const e
         size_t fill = widths[c] - wk_utf8_width(line, length);
         bool right = table->align && table->align[c] == 'r';
         if (c > 0) wk_text_puts(out, edge->between);
-        put_repeated(out, ' ', right ? fill : 0);
+        wk_text_repeat(out, ' ', right ? fill : 0);
         wk_text_append(out, line, length);
-        put_repeated(out, ' ', right ? 0 : fill);
+        wk_text_repeat(out, ' ', right ? 0 : fill);
     }
     if (!*edge->right) cut_blanks(out);
     wk_text_printf(out, "%s\n", edge->right);
@@ -125,7 +119,7 @@ static void print_rule(const wk_table *table, const edges *edge, const size_t *w
     wk_text_puts(out, edge->left);
     for (size_t c = 0; c < table->columns; c++) {
         if (c > 0) wk_text_puts(out, edge->between);
-        put_repeated(out, '-', widths[c]);
+        wk_text_repeat(out, '-', widths[c]);
     }
     wk_text_printf(out, "%s\n", edge->right);
 }

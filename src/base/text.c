@@ -66,12 +66,18 @@ void wk_text_free(wk_text *text)
     *text = (wk_text){0};
 }
 
-void wk_text_number(wk_text *text, double value)
+void wk_text_repeat(wk_text *text, char letter, size_t count)
 {
-    wk_text_number_of(text, value, 6);
+    for (; count > 0; count--)
+        wk_text_append(text, &letter, 1);
 }
 
-void wk_text_number_of(wk_text *text, double value, int digits)
+void wk_text_number(wk_text *text, double value)
+{
+    wk_text_number_digits(text, value, 6);
+}
+
+void wk_text_number_digits(wk_text *text, double value, int digits)
 {
     if (!isfinite(value)) {
         wk_text_puts(text, "null");
@@ -160,7 +166,7 @@ void wk_json_close(wk_json *json, char bracket)
 void wk_json_string(wk_json *json, const char *key, const char *value)
 {
     json_item(json, key);
-    wk_text_quote(json->text, value);
+    wk_text_quote(json->text, value ? value : "");
 }
 
 void wk_json_number(wk_json *json, const char *key, double value)
@@ -358,7 +364,7 @@ bool wk_text_to_number(const char *text, double *out)
     return end != text && !*end && isfinite(*out);
 }
 
-bool wk_text_to_whole(const char *text, double *out)
+bool wk_text_to_integer(const char *text, double *out)
 {
     return wk_text_to_number(text, out) && *out == floor(*out);
 }
@@ -366,7 +372,7 @@ bool wk_text_to_whole(const char *text, double *out)
 bool wk_text_to_unsigned(const char *text, uint64_t *out)
 {
     double number;
-    if (!wk_text_to_whole(text, &number) || number < 0) return false;
+    if (!wk_text_to_integer(text, &number) || number < 0) return false;
     errno = 0;
     char *end;
     *out = strtoull(text, &end, 10);

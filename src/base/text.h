@@ -19,12 +19,16 @@ typedef struct wk_text {
 void wk_text_append(wk_text *text, const char *chars, size_t length);
 void wk_text_puts(wk_text *text, const char *chars);
 void wk_text_printf(wk_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/// Appends a character `count` times.
+void wk_text_repeat(wk_text *text, char letter, size_t count);
 /// Appends a JSON string: `value` in quotes, escaped.
 void wk_text_quote(wk_text *text, const char *value);
-/// Appends the shortest form of a number that reads back as the same one; "null" if not finite. The
-/// second tries `digits` and more of them; numbers with fewer before the point have no exponent.
+/// Appends a number with the fewest digits, from 6 up, that read back as the same value; "null" if
+/// it is not finite.
 void wk_text_number(wk_text *text, double value);
-void wk_text_number_of(wk_text *text, double value, int digits);
+/// As wk_text_number, with the fewest digits from `digits` up. printf's %g: a number of more digits
+/// than that before the point has an exponent.
+void wk_text_number_digits(wk_text *text, double value, int digits);
 /// Appends `text` as one word of a shell's command line: as it is where that is safe, else in
 /// quotes.
 void wk_text_shell_quote(wk_text *out, const char *text);
@@ -44,6 +48,7 @@ void wk_json_object(wk_json *json, const char *key);
 void wk_json_array(wk_json *json, const char *key);
 /// Closes the innermost object (`'}'`) or array (`']'`).
 void wk_json_close(wk_json *json, char bracket);
+/// NULL is written as "".
 void wk_json_string(wk_json *json, const char *key, const char *value);
 void wk_json_number(wk_json *json, const char *key, double value);
 void wk_json_integer(wk_json *json, const char *key, int64_t value);
@@ -71,7 +76,7 @@ wk_status wk_fail_nearest(wk_error *err, wk_status status, const char *name,
 wk_status wk_fail_unknown(wk_error *err, const char *what, const char *name,
                           const char *const *names, size_t count);
 
-/// The place of `text` among choices written as "a|b|c", or -1; and their number.
+/// Index of `text` among choices written as "a|b|c", or -1; and the number of choices.
 int wk_text_choice(const char *choices, const char *text);
 int wk_text_choices(const char *choices);
 
@@ -92,10 +97,11 @@ size_t wk_utf8_width(const char *chars, size_t length);
 /// neither steer a terminal nor spoil a file; line breaks stay where `lines` says so.
 void wk_utf8_sanitise(char *text, bool lines);
 
-// Numbers of users, in options and configurations alike: decimal, filling all of the text, without
-// blanks, hexadecimals or infinities; whole ones also written as 1e3, exact up to 2^53 then.
+// Numbers that users write, in options and configurations alike: decimal, all of the text, without
+// blanks, hexadecimal digits or infinities. An integer may be written as 1e3 and is then exact up
+// to 2^53.
 bool wk_text_to_number(const char *text, double *out);
-bool wk_text_to_whole(const char *text, double *out);
+bool wk_text_to_integer(const char *text, double *out);
 bool wk_text_to_unsigned(const char *text, uint64_t *out);
 
 // Numbers are written and read with a point, whatever the process's locale is: a plug-in, or a

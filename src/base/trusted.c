@@ -21,7 +21,7 @@ bool wk_code_path_valid(const char *path)
 
 static wk_status no_file(const char *name, wk_error *err)
 {
-    const char *what = wk_python_spec_place(name)
+    const char *what = wk_python_spec_source_length(name)
                            ? "give FILE.py:FUNCTION with the path of your Python code"
                            : "give the path of the .so your plug-in's build made";
     return wk_fail(err, WK_E_NOT_FOUND, "there is no file '%s'; %s", name, what);
@@ -53,14 +53,15 @@ static wk_status look(const char *name, size_t length, wk_code_file *out, wk_err
 
 wk_status wk_code_file_read(const char *name, wk_code_file *out, wk_error *err)
 {
-    size_t place = wk_python_spec_has_file(name) ? wk_python_spec_place(name) : strlen(name);
+    size_t place =
+        wk_python_spec_has_file(name) ? wk_python_spec_source_length(name) : strlen(name);
     WK_TRY(look(name, place, out, err));
     strcat(out->path, name + place); // nothing, or the function
     return WK_OK;
 }
 
 // Relative values of the variable are to be ignored (XDG Base Directory Specification).
-wk_status wk_trusted_place(char path[WK_CODE_PATH_MAX], wk_error *err)
+wk_status wk_trusted_path(char path[WK_CODE_PATH_MAX], wk_error *err)
 {
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     int length = -1;
@@ -140,7 +141,7 @@ wk_status wk_trusted_read(wk_trusted *out, wk_error *err)
     char path[WK_CODE_PATH_MAX], *text;
     *out = (wk_trusted){0};
     bool there;
-    if (wk_trusted_place(path, NULL) != WK_OK) return WK_OK;
+    if (wk_trusted_path(path, NULL) != WK_OK) return WK_OK;
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
     if (!there) return WK_OK;
     WK_TRY(check_place(path, err));
@@ -165,7 +166,7 @@ wk_status wk_trusted_write(const wk_trusted *trusted, wk_error *err)
 {
     char path[WK_CODE_PATH_MAX];
     wk_text text = {0};
-    WK_TRY(wk_trusted_place(path, err));
+    WK_TRY(wk_trusted_path(path, err));
     wk_text_puts(&text,
                  "# Files that waker may load code from without being told ('waker trust').\n");
     for (size_t i = 0; i < trusted->files.count; i++)

@@ -29,8 +29,8 @@ wk_status wk_code_file_read(const char *name, wk_code_file *out, wk_error *err);
 /// characters.
 bool wk_code_path_valid(const char *path);
 
-/// Where the list is; WK_E_NOT_FOUND when the user has no home.
-wk_status wk_trusted_place(char path[WK_CODE_PATH_MAX], wk_error *err);
+/// The path of the list; WK_E_NOT_FOUND when the user has no home directory.
+wk_status wk_trusted_path(char path[WK_CODE_PATH_MAX], wk_error *err);
 
 /// The list. Zero-initialise.
 typedef struct wk_trusted {

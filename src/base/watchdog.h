@@ -1,5 +1,4 @@
-// Says when something that should take moments does not come back: a thread of its own that
-// reports once for each wait that lasts too long.
+// Notices waits that last too long: a thread of its own that reports each of them once.
 #ifndef WK_BASE_WATCHDOG_H
 #define WK_BASE_WATCHDOG_H
 

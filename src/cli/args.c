@@ -25,7 +25,7 @@ wk_status wk_parse_int(const char *what, const char *text, int min, int max, int
                        wk_error *err)
 {
     double value; // exact for every int
-    if (!wk_text_to_whole(text, &value))
+    if (!wk_text_to_integer(text, &value))
         return wk_fail(err, WK_E_INPUT, "%s: '%s' is not a whole number", what, text);
     if (value < min || value > max)
         return wk_fail(err, WK_E_INPUT, "%s: %s is outside %d to %d", what, text, min, max);

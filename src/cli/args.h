@@ -11,7 +11,7 @@
 
 enum { WK_ARG_REPEATS_MAX = 32, WK_ARG_WORDS_MAX = 1024, WK_ARG_SETTINGS_MAX = 128 };
 
-/// Kind of an option's value, and the C type its place must have.
+/// Kind of an option's value, and the C type of the member that receives it.
 typedef enum wk_arg_type {
     WK_ARG_FLAG,   // bool, no value
     WK_ARG_INT,    // int within [min, max]
@@ -63,11 +63,11 @@ typedef struct wk_arg {
     const char *value;
     const char *help;
     wk_arg_type type;
-    size_t offset; // of its place in the struct of values
+    size_t offset; // of the member that receives it, in the struct of values
     double min, max;
 } wk_arg;
 
-/// A row of an option table whose value's place is the member `field` of the struct `values`.
+/// A row of an option table whose value goes to the member `field` of the struct `values`.
 #define WK_ARG_ROW(values, type, name, field, value, help, min, max)                               \
     {                                                                                              \
         name, value, help, type, offsetof(values, field), min, max                                 \

@@ -49,19 +49,10 @@ static double resident_bytes(void)
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-// Seconds of processor time of this thread: on a shared machine the waiting is not ours. Only what
-// runs on one thread can be timed like this.
-static double cpu_seconds(void)
-{
-    return wk_clock_thread_seconds();
-}
-
-// The same for all threads together, for OpenGL, which may have its own.
+// Processor time of all threads together, for OpenGL, which may have its own.
 static double process_seconds(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    return wk_clock_read(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static const float *actions_at(const bench *b, int step)
@@ -112,19 +103,19 @@ static wk_status measure_one(bench *b, const double *theta, uint64_t episode, sp
                              wk_error *err)
 {
     uint8_t image[WK_IMAGE_BYTES], flags = 0;
-    double start = cpu_seconds();
+    double start = wk_clock_thread_seconds();
     WK_TRY(wk_env_reset(b->env, theta, (size_t)b->domain->n_params, SEED, episode, &(wk_frame){0},
                         err));
-    s->reset += cpu_seconds() - start;
+    s->reset += wk_clock_thread_seconds() - start;
     s->resets++;
     for (int step = 0; step < STEPS && !(flags & WK_IS_LAST); step++) {
-        double begin = cpu_seconds();
+        double begin = wk_clock_thread_seconds();
         WK_TRY(wk_env_step(b->env, actions_at(b, step), &(wk_frame){.flags = &flags}, err));
-        double moved = cpu_seconds();
+        double moved = wk_clock_thread_seconds();
         if (!b->domain->observation.no_image)
             WK_TRY(wk_env_render(b->env, WK_IMAGE_SIDE, WK_IMAGE_SIDE, image, err));
         s->physics += moved - begin;
-        s->image += cpu_seconds() - moved;
+        s->image += wk_clock_thread_seconds() - moved;
         s->steps++;
     }
     return WK_OK;
@@ -185,9 +176,9 @@ static wk_status measure_reference(bench *b, const double *theta, uint64_t episo
     // The first image of a world sends it to OpenGL; that is not part of a step.
     WK_TRY(wk_reference_world_draw(b->reference, WK_IMAGE_SIDE, WK_IMAGE_SIDE, image, err));
     for (int step = 0; step < STEPS; step++) {
-        double begin = cpu_seconds();
+        double begin = wk_clock_thread_seconds();
         wk_reference_world_step(b->reference, actions_at(b, step));
-        s->stock_physics += cpu_seconds() - begin;
+        s->stock_physics += wk_clock_thread_seconds() - begin;
         s->stock_steps++;
         if (step % (STEPS / GL_IMAGES) != 0) continue;
         double moved = process_seconds();

@@ -1,5 +1,6 @@
 // The measurements of waker bench update.
 #include "agent/synthetic_batch.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "cli/bench_update.h"
 
@@ -199,15 +200,9 @@ static wk_status run(bench *b, int iters, wk_error *err)
     return time_each(b, TRACED, err);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static double median_of(double *seconds, int iters)
 {
-    qsort(seconds, (size_t)iters, sizeof *seconds, by_size);
+    qsort(seconds, (size_t)iters, sizeof *seconds, wk_compare_doubles);
     return (seconds[(iters - 1) / 2] + seconds[iters / 2]) / 2;
 }
 

@@ -221,16 +221,16 @@ static wk_status list_files(job *j, wk_error *err)
 }
 
 // A replay while it is played.
-typedef struct film {
+typedef struct replay_clip {
     wk_progress_line *progress;
     wk_animation *animations[2]; // the same frames as GIF and as MP4
     wk_image frame;
     int every;
-} film;
+} replay_clip;
 
 static wk_status add_frame(void *context, const wk_eval_row *row, wk_error *err)
 {
-    film *f = context;
+    replay_clip *f = context;
     wk_progress_count(f->progress, 0);
     bool broken = (row->flags & WK_IS_DIVERGED) && row->step > 0; // has no image
     if (broken || row->step % f->every != 0) return WK_OK;
@@ -241,7 +241,7 @@ static wk_status add_frame(void *context, const wk_eval_row *row, wk_error *err)
     return WK_OK;
 }
 
-static wk_status open_film(const job *j, const char *task, film *f, wk_error *err)
+static wk_status open_replay_clip(const job *j, const char *task, replay_clip *f, wk_error *err)
 {
     static const char *const endings[] = {"gif", "mp4"};
     const wk_domain *domain = j->run.world.domain;
@@ -306,7 +306,7 @@ static wk_status keep_replay(job *j, int task, const wk_eval_case *set, uint64_t
                                               : wk_fail(err, WK_E_MEMORY, "no memory for a replay");
 }
 
-static wk_status play(job *j, int task, film *f, wk_error *err)
+static wk_status play(job *j, int task, replay_clip *f, wk_error *err)
 {
     wk_eval_case set;
     wk_eval_episode played;
@@ -315,7 +315,7 @@ static wk_status play(job *j, int task, film *f, wk_error *err)
     const wk_domain *domain = j->run.world.domain;
     WK_TRY(wk_saved_run_policy(&j->run, task, &policy, err));
     WK_TRY(first_case(j, domain->tasks[task].name, &set, &seed, err));
-    WK_TRY(open_film(j, domain->tasks[task].name, f, err));
+    WK_TRY(open_replay_clip(j, domain->tasks[task].name, f, err));
     wk_eval_config config = {.domain = domain,
                              .options = j->run.world.options,
                              .task = task,
@@ -337,7 +337,7 @@ static wk_status play(job *j, int task, film *f, wk_error *err)
 static wk_status make_replay(job *j, const char *name, wk_error *err)
 {
     int task;
-    film f = {.progress = &j->progress};
+    replay_clip f = {.progress = &j->progress};
     WK_TRY(wk_domain_task(j->run.world.domain, name, &task, err));
     wk_status status = play(j, task, &f, err);
     for (int i = 0; i < 2; i++)
@@ -536,10 +536,7 @@ const wk_command wk_command_card = {
         "are safetensors files; of every task one episode is played, as MP4 and as GIF. DIR is\n"
         "laid out as a run: 'waker eval DIR' and Python's waker.Policy(DIR, ...) read it.\n",
     .examples = "card runs/a --out hub/a",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(card_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,
     .max_words = 1,
     .run = run,

@@ -67,7 +67,7 @@ typedef struct wk_cli_spec {
     const char *exit_codes; // text of the help
 } wk_cli_spec;
 
-extern const wk_cli_spec wk_the_cli;
+extern const wk_cli_spec wk_program_spec;
 
 /// Messages on standard error, none with --quiet.
 wk_log wk_cli_log(const wk_cli *cli);
@@ -77,12 +77,12 @@ wk_log wk_cli_log(const wk_cli *cli);
 wk_log wk_cli_progress(const wk_cli *cli, const char *unit, wk_progress_line *progress);
 
 /// A row for the option table of a command that plays in the environments of saved runs: --plugin,
-/// whose place in `values` is the const char * called `plugin`.
+/// which sets the member const char *plugin of `values`.
 #define WK_PLUGIN_ARG_ROW(values)                                                                  \
     WK_ARG_ROW(values, WK_ARG_PATH, "plugin", plugin, "FILE",                                      \
                "take the run's domain from this plug-in", 0, 0)
 
-/// A row for --python, whose place in `values` is the const char * called `field`.
+/// A row for --python, which sets the member const char *`field` of `values`.
 #define WK_PYTHON_ARG_ROW(values, field, help)                                                     \
     WK_ARG_ROW(values, WK_ARG_PATH, "python", field, "MODULE:FUNCTION",                            \
                help " (or FILE.py:FUNCTION)", 0, 0)
@@ -93,19 +93,18 @@ wk_log wk_cli_progress(const wk_cli *cli, const char *unit, wk_progress_line *pr
         WK_PYTHON_ARG_ROW(values, plugin,                                                          \
                           "take the run's environments from this function of Python")
 
-/// A row for --name: an adaptation or fine-tuning next to others of the same snapshot; its place in
-/// `values` is the const char * called `name`.
+/// A row for --name, an adaptation or fine-tuning next to others of the same snapshot; sets the
+/// member const char *name of `values`.
 #define WK_NAME_ARG_ROW(values, help)                                                              \
     WK_ARG_ROW(values, WK_ARG_TEXT, "name", name, "NAME", help, 0, 0)
 
-/// A row for --device; its place in `values` is the const char * called `field`. `otherwise` is
-/// what is taken without it.
+/// A row for --device, which sets the member const char *`field` of `values`. `otherwise` says what
+/// is used without it.
 #define WK_DEVICE_ARG_ROW(values, field, otherwise)                                                \
     WK_ARG_ROW(values, WK_ARG_TEXT, "device", field, "auto|cpu|cuda|cuda:N",                       \
                "where to compute (default: " otherwise ")", 0, 0)
 
-/// A row for --snapshot (wk_snapshot_arg); its place in `values` is the const char * called
-/// `snapshot`.
+/// A row for --snapshot (wk_snapshot_arg), which sets the member const char *snapshot of `values`.
 #define WK_SNAPSHOT_ARG_ROW(values)                                                                \
     WK_ARG_ROW(values, WK_ARG_TEXT, "snapshot", snapshot, "STEP|last",                             \
                "weights of which agent step; last is the newest (default)", 0, 0)
@@ -116,8 +115,8 @@ wk_log wk_cli_progress(const wk_cli *cli, const char *unit, wk_progress_line *pr
                "other",                                                                            \
                0, 0)
 
-/// A row for --seed; its place in `values` is the wk_arg_seed called `seed`. `of` is what it is the
-/// seed of, `otherwise` what is taken without it.
+/// A row for --seed, which sets the member wk_arg_seed seed of `values`. `of` says what it is the
+/// seed of, `otherwise` what is used without it.
 #define WK_SEED_ARG_ROW(values, of, otherwise)                                                     \
     WK_ARG_ROW(values, WK_ARG_SEED, "seed", seed, "N", "of " of " (default: " otherwise ")", 0, 0)
 

@@ -96,9 +96,9 @@ static wk_status write_rules(const wk_command *command, wk_text *out, wk_error *
 
 static void write_seconds(wk_text *out)
 {
-    for (size_t i = 0; i < wk_the_cli.n_commands; i++) {
+    for (size_t i = 0; i < wk_program_spec.n_commands; i++) {
         wk_text seconds = {0};
-        const char *name = wk_the_cli.commands[i]->name;
+        const char *name = wk_program_spec.commands[i]->name;
         if (!wk_completion_repeated(i)) wk_completion_seconds(name, &seconds);
         if (seconds.length)
             wk_text_printf(out, "    %.*s) echo '%s' ;;\n", (int)strcspn(name, " "), name,
@@ -117,13 +117,13 @@ wk_status wk_completion_bash(wk_text *out, wk_error *err)
     write_seconds(out);
     wk_text_puts(out, "    esac\n}\n\n_waker_options() {\n    case $1 in\n");
     write_options(NULL, out);
-    for (size_t i = 0; i < wk_the_cli.n_commands; i++)
-        write_options(wk_the_cli.commands[i], out);
+    for (size_t i = 0; i < wk_program_spec.n_commands; i++)
+        write_options(wk_program_spec.commands[i], out);
     wk_text_puts(out, "    esac\n}\n\n# What follows an option of a command; without one, what its "
                       "words are.\n_waker_rule() {\n    case \"$1 $2\" in\n");
     WK_TRY(write_rules(NULL, out, err));
-    for (size_t i = 0; i < wk_the_cli.n_commands; i++)
-        WK_TRY(write_rules(wk_the_cli.commands[i], out, err));
+    for (size_t i = 0; i < wk_program_spec.n_commands; i++)
+        WK_TRY(write_rules(wk_program_spec.commands[i], out, err));
     wk_text_printf(out, "    esac\n}\n\n%s", engine);
     return WK_OK;
 }

@@ -72,9 +72,9 @@ static void add_blocks(wk_completion *c)
 
 static void add_commands(wk_completion *c)
 {
-    for (size_t i = 0; i < wk_the_cli.n_commands; i++)
-        add_word(&c->words, wk_the_cli.commands[i]->name,
-                 strcspn(wk_the_cli.commands[i]->name, " "));
+    for (size_t i = 0; i < wk_program_spec.n_commands; i++)
+        add_word(&c->words, wk_program_spec.commands[i]->name,
+                 strcspn(wk_program_spec.commands[i]->name, " "));
 }
 
 static void set_files(wk_completion *c)
@@ -193,7 +193,7 @@ size_t wk_completion_options(const wk_command *command, wk_arg rows[WK_COMPLETIO
 {
     size_t count = 0;
     if (command) count = add_rows(command->args, command->n_args, rows, count);
-    count = add_rows(wk_the_cli.args, wk_the_cli.n_args, rows, count);
+    count = add_rows(wk_program_spec.args, wk_program_spec.n_args, rows, count);
     for (size_t i = 0; command && i < command->n_args; i++)
         if (command->args[i].type == WK_ARG_KEYS) count = add_keys(rows, count);
     return count;
@@ -210,8 +210,8 @@ void wk_completion_words(const wk_command *command, char *value, size_t size)
 void wk_completion_seconds(const char *first, wk_text *out)
 {
     size_t length = strcspn(first, " ");
-    for (size_t i = 0; i < wk_the_cli.n_commands; i++) {
-        const char *name = wk_the_cli.commands[i]->name;
+    for (size_t i = 0; i < wk_program_spec.n_commands; i++) {
+        const char *name = wk_program_spec.commands[i]->name;
         if (strncmp(name, first, length) == 0 && name[length] == ' ')
             add_name(out, name + length + 1);
     }
@@ -219,10 +219,10 @@ void wk_completion_seconds(const char *first, wk_text *out)
 
 bool wk_completion_repeated(size_t command)
 {
-    const char *name = wk_the_cli.commands[command]->name;
+    const char *name = wk_program_spec.commands[command]->name;
     size_t length = strcspn(name, " ");
     for (size_t i = 0; i < command; i++) {
-        const char *other = wk_the_cli.commands[i]->name;
+        const char *other = wk_program_spec.commands[i]->name;
         if (strcspn(other, " ") == length && memcmp(other, name, length) == 0) return true;
     }
     return false;

@@ -129,8 +129,8 @@ static wk_status put_command(const wk_command *command, wk_text *out, wk_error *
 static void put_names(wk_text *out)
 {
     wk_text_puts(out, "    local -a commands=(\n");
-    for (size_t i = 0; i < wk_the_cli.n_commands; i++) {
-        const wk_command *command = wk_the_cli.commands[i];
+    for (size_t i = 0; i < wk_program_spec.n_commands; i++) {
+        const wk_command *command = wk_program_spec.commands[i];
         if (wk_completion_repeated(i)) continue;
         wk_text line = {0}, seconds = {0};
         wk_completion_seconds(command->name, &seconds);
@@ -150,8 +150,8 @@ static void put_names(wk_text *out)
 static void put_seconds(wk_text *out)
 {
     wk_text_puts(out, "    local -A second_words=(");
-    for (size_t i = 0; i < wk_the_cli.n_commands; i++) {
-        const char *name = wk_the_cli.commands[i]->name;
+    for (size_t i = 0; i < wk_program_spec.n_commands; i++) {
+        const char *name = wk_program_spec.commands[i]->name;
         wk_text seconds = {0};
         if (!wk_completion_repeated(i)) wk_completion_seconds(name, &seconds);
         if (seconds.length)
@@ -169,16 +169,16 @@ wk_status wk_completion_zsh(wk_text *out, wk_error *err)
     put_names(out);
     put_seconds(out);
     wk_text with_value = {0};
-    for (size_t i = 0; i < wk_the_cli.n_args; i++)
-        if (wk_the_cli.args[i].value)
+    for (size_t i = 0; i < wk_program_spec.n_args; i++)
+        if (wk_program_spec.args[i].value)
             wk_text_printf(&with_value, "%s--%s", with_value.length ? "|" : "",
-                           wk_the_cli.args[i].name);
+                           wk_program_spec.args[i].name);
     wk_text_printf(out, engine_begin, wk_text_get(&with_value));
     out->failed |= with_value.failed;
     wk_text_free(&with_value);
     WK_TRY(put_command(NULL, out, err));
-    for (size_t i = 0; i < wk_the_cli.n_commands; i++)
-        WK_TRY(put_command(wk_the_cli.commands[i], out, err));
+    for (size_t i = 0; i < wk_program_spec.n_commands; i++)
+        WK_TRY(put_command(wk_program_spec.commands[i], out, err));
     wk_text_puts(out, engine_end);
     return WK_OK;
 }

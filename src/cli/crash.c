@@ -25,7 +25,7 @@ static struct {
 enum { CRASHES = sizeof crashes / sizeof *crashes };
 
 static const char *command, *advice = "";
-static void (*show_first)(void);
+static void (*before_message)(void);
 static char files[FILES_CHARS]; // those loaded, between commas
 static bool terminal;           // a status line may stand there
 static atomic_flag crashed = ATOMIC_FLAG_INIT;
@@ -101,7 +101,7 @@ static void on_crash(int number, siginfo_t *info, void *context)
     (void)context;
     while (atomic_flag_test_and_set(&crashed)) // by another thread, which ends the process
         pause();
-    if (show_first) show_first();
+    if (before_message) before_message();
     for (size_t i = 0; i < CRASHES; i++) {
         if (crashes[i].number != number) continue;
         put_line(crashes[i].text);
@@ -130,19 +130,19 @@ static void on_load(const char *path)
     wk_utf8_sanitise(files, false);
 }
 
-void wk_crash_watch(const char *name)
+void wk_crash_handle(const char *name)
 {
     command = name;
-    wk_shared_object_watch(on_load);
+    wk_shared_object_on_load(on_load);
 }
 
-void wk_crash_continues(void)
+void wk_crash_mention_resume(void)
 {
     advice = " Once the plug-in is mended, the same command goes on from the last checkpoint, "
              "or begins again where there is none.";
 }
 
-void wk_crash_first(void (*first)(void))
+void wk_crash_before_message(void (*callback)(void))
 {
-    show_first = first;
+    before_message = callback;
 }

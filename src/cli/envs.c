@@ -22,11 +22,6 @@ static const wk_arg args[] = {
     WK_OPT_FLAG("json", json, "print JSON"),
 };
 
-static void append_range(wk_text *out, const wk_param *p)
-{
-    wk_text_printf(out, "%s %g to %g", p->name, p->min, p->max);
-}
-
 // Appends `item` to a comma-separated list, breaking lines longer than `width`.
 static void append_item(wk_text *list, const char *item, size_t width)
 {
@@ -43,8 +38,8 @@ static void add_domain_row(wk_table *table, const wk_domain *d)
 {
     wk_text params = {0}, tasks = {0}, cases = {0};
     for (int i = 0; i < d->n_params; i++) {
-        if (i > 0) wk_text_puts(&params, "\n");
-        append_range(&params, &d->params[i]);
+        const wk_param *p = &d->params[i];
+        wk_text_printf(&params, "%s%s %g to %g", i > 0 ? "\n" : "", p->name, p->min, p->max);
     }
     for (int i = 0; i < d->n_tasks; i++)
         append_item(&tasks, d->tasks[i].name, 24);
@@ -195,7 +190,7 @@ static void json_cases(wk_json *json, const wk_domain *d)
         const wk_case *c = &d->cases[i];
         wk_json_object(json, NULL);
         wk_json_string(json, "name", c->name);
-        wk_json_string(json, "help", c->help ? c->help : "");
+        wk_json_string(json, "help", c->help);
         wk_json_integer(json, "episodes", c->episodes);
         wk_json_bool(json, "extra", c->extra);
         wk_json_array(json, "params");
@@ -227,7 +222,7 @@ static void json_options(wk_json *json, const wk_domain *d)
     for (int i = 0; i < d->n_options; i++) {
         wk_json_object(json, NULL);
         wk_json_string(json, "name", d->options[i].name);
-        wk_json_string(json, "help", d->options[i].help ? d->options[i].help : "");
+        wk_json_string(json, "help", d->options[i].help);
         json_choices(json, d->options[i].choices);
         wk_json_close(json, '}');
     }
@@ -240,7 +235,7 @@ static void json_indicators(wk_json *json, const wk_domain *d)
     for (int i = 0; i < d->n_indicators; i++) {
         wk_json_object(json, NULL);
         wk_json_string(json, "name", d->indicators[i].name);
-        wk_json_string(json, "help", d->indicators[i].help ? d->indicators[i].help : "");
+        wk_json_string(json, "help", d->indicators[i].help);
         wk_json_close(json, '}');
     }
     wk_json_close(json, ']');
@@ -250,7 +245,7 @@ static void json_domain(wk_json *json, const wk_domain *d)
 {
     wk_json_object(json, NULL);
     wk_json_string(json, "name", d->name);
-    wk_json_string(json, "summary", d->summary ? d->summary : "");
+    wk_json_string(json, "summary", d->summary);
     wk_json_integer(json, "action_size", d->action_size);
     wk_json_bool(json, "discrete", d->discrete);
     wk_json_bool(json, "image", !d->observation.no_image);

@@ -112,7 +112,7 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
     const char *path = cli->words.items[0];
     wk_world world;
     wk_error refusal = {0};
-    wk_crash_first(show_so_far);
+    wk_crash_before_message(show_so_far);
     wk_status opened = wk_world_open(NULL, path, NULL, &world, &refusal);
     if (opened == WK_E_INPUT) return report_refusal(cli, path, values->json, &refusal, err);
     if (opened != WK_OK) return wk_fail(err, opened, "%s", refusal.message);

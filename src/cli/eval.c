@@ -1,5 +1,6 @@
 // waker eval: how well the task policies of a run do: in environments like those of training, the
 // worst of them, and out of distribution.
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/table.h"
 #include "cli/cli.h"
@@ -141,12 +142,6 @@ static wk_status choose_policy(job *j, wk_error *err)
     return check_video(j, err);
 }
 
-static int compare_steps(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 // Steps there are weights of, rising, for any of the tasks where each task has its own.
 static wk_status list_steps(job *j, wk_error *err)
 {
@@ -154,7 +149,7 @@ static wk_status list_steps(job *j, wk_error *err)
     for (int i = 0; i < (j->kind == WK_WEIGHTS_FINETUNED ? j->n_tasks : 1); i++)
         WK_TRY(wk_weights_steps(j->directory, weights_of(j, i), steps, err));
     if (steps->count == 0) return WK_OK;
-    qsort(steps->items, steps->count, sizeof *steps->items, compare_steps);
+    qsort(steps->items, steps->count, sizeof *steps->items, wk_compare_u64);
     size_t kept = 1;
     for (size_t i = 1; i < steps->count; i++)
         if (steps->items[kept - 1] != steps->items[i]) steps->items[kept++] = steps->items[i];
@@ -426,7 +421,7 @@ static wk_status evaluate(job *j, wk_error *err)
     WK_TRY(choose_policy(j, err));
     WK_TRY(open_set(j, err));
     WK_TRY(choose_steps(j, err));
-    WK_TRY(wk_cli_results(&j->run, j->v->out, &j->results, err));
+    WK_TRY(wk_cli_results_directory(&j->run, j->v->out, &j->results, err));
     const wk_eval_case *played = j->n_sets > 0 ? j->sets : cases;
     for (int i = 0; i < (j->n_sets > 0 ? j->n_sets : n_cases); i++)
         j->per_task += played[i].episodes;

@@ -25,7 +25,7 @@ static bool is_ignored(int number)
 
 void wk_cli_run_catch_signals(void)
 {
-    wk_crash_continues();
+    wk_crash_mention_resume();
     static const int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ, SIGHUP};
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);

@@ -16,8 +16,8 @@ typedef struct wk_cli_run {
     wk_run_end end; // for the call that is controlled
 } wk_cli_run;
 
-/// A row for --lock-wait (default WK_LOCK_WAIT_SECONDS); its place in `values` is the double called
-/// `lock_wait`.
+/// A row for --lock-wait (default WK_LOCK_WAIT_SECONDS), which sets the member double lock_wait of
+/// `values`.
 #define WK_LOCK_WAIT_ARG_ROW(values)                                                               \
     WK_ARG_ROW(values, WK_ARG_NUMBER, "lock-wait", lock_wait, "SECONDS",                           \
                "wait so long for another process that is ending in the directory (default 10)", 0, \

@@ -35,7 +35,8 @@ static const char exit_codes_help[] = "Exit codes:\n"
                                       "  3  a check found problems\n"
                                       " 75  stopped early and saved; the same command continues\n";
 
-const wk_cli_spec wk_the_cli = {commands, N_COMMANDS, global_args, N_GLOBAL_ARGS, exit_codes_help};
+const wk_cli_spec wk_program_spec = {commands, N_COMMANDS, global_args, N_GLOBAL_ARGS,
+                                     exit_codes_help};
 
 wk_log wk_cli_log(const wk_cli *cli)
 {
@@ -222,7 +223,7 @@ static wk_status parse_and_run(const wk_command *command, wk_cli *cli, void *val
     if (cli->version) return print_version();
     if (cli->help) return print_command_help(command, err);
     WK_TRY(check_words(command, &cli->words, err));
-    wk_crash_watch(command->name);
+    wk_crash_handle(command->name);
     return command->run(cli, values, err);
 }
 

@@ -130,7 +130,7 @@ static bool takes_keys(const wk_command *command)
 static void put_exit_codes(wk_text *page)
 {
     section(page, "EXIT STATUS");
-    const char *line = strchr(wk_the_cli.exit_codes, '\n') + 1;
+    const char *line = strchr(wk_program_spec.exit_codes, '\n') + 1;
     while (*line) {
         char *text;
         long code = strtol(line, &text, 10);
@@ -175,22 +175,22 @@ static void write_program_page(wk_text *page)
                     "next, and derives task policies from the result.\nEvery command has a page "
                     "of its own: waker-COMMAND(1).\n");
     section(page, "COMMANDS");
-    for (size_t i = 0; i < wk_the_cli.n_commands; i++) {
-        const wk_command *command = wk_the_cli.commands[i];
+    for (size_t i = 0; i < wk_program_spec.n_commands; i++) {
+        const wk_command *command = wk_program_spec.commands[i];
         wk_text_printf(page, ".TP\n\\fB%s\\fR\n", command->name);
         put_all(page, command->summary);
         wk_text_puts(page, "\n");
     }
     section(page, "OPTIONS");
-    put_options(page, wk_the_cli.args, wk_the_cli.n_args);
+    put_options(page, wk_program_spec.args, wk_program_spec.n_args);
     put_exit_codes(page);
     section(page, "SEE ALSO");
-    for (size_t i = 0; i < wk_the_cli.n_commands; i++) {
+    for (size_t i = 0; i < wk_program_spec.n_commands; i++) {
         char name[NAME_LENGTH_MAX];
-        page_name(wk_the_cli.commands[i], name);
+        page_name(wk_program_spec.commands[i], name);
         wk_text_puts(page, ".BR ");
         put_all(page, name);
-        wk_text_printf(page, " (1)%s\n", i + 1 < wk_the_cli.n_commands ? "," : "");
+        wk_text_printf(page, " (1)%s\n", i + 1 < wk_program_spec.n_commands ? "," : "");
     }
 }
 
@@ -208,7 +208,7 @@ static void write_command_page(const wk_command *command, wk_text *page)
     if (command->n_args > 0) section(page, "OPTIONS");
     put_options(page, command->args, command->n_args);
     section(page, "OPTIONS OF EVERY COMMAND");
-    put_options(page, wk_the_cli.args, wk_the_cli.n_args);
+    put_options(page, wk_program_spec.args, wk_program_spec.n_args);
     if (takes_keys(command)) {
         section(page, "KEYS");
         put_keys(page);
@@ -233,10 +233,10 @@ static wk_status save_pages(const char *directory, wk_error *err)
     wk_text page = {0};
     write_program_page(&page);
     WK_TRY(save_page(directory, "waker", &page, err));
-    for (size_t i = 0; i < wk_the_cli.n_commands; i++) {
+    for (size_t i = 0; i < wk_program_spec.n_commands; i++) {
         char name[NAME_LENGTH_MAX];
-        page_name(wk_the_cli.commands[i], name);
-        write_command_page(wk_the_cli.commands[i], &page);
+        page_name(wk_program_spec.commands[i], name);
+        write_command_page(wk_program_spec.commands[i], &page);
         WK_TRY(save_page(directory, name, &page, err));
     }
     return WK_OK;
@@ -248,12 +248,12 @@ static wk_status find_command(const wk_arg_words *words, const wk_command **out,
     const char *names[WK_ARG_WORDS_MAX];
     snprintf(name, sizeof name, "%s%s%s", words->items[0], words->count > 1 ? " " : "",
              words->count > 1 ? words->items[1] : "");
-    for (size_t i = 0; i < wk_the_cli.n_commands; i++) {
-        *out = wk_the_cli.commands[i];
+    for (size_t i = 0; i < wk_program_spec.n_commands; i++) {
+        *out = wk_program_spec.commands[i];
         names[i] = (*out)->name;
         if (strcmp(names[i], name) == 0) return WK_OK;
     }
-    return wk_arg_unknown(err, "command", name, names, wk_the_cli.n_commands);
+    return wk_arg_unknown(err, "command", name, names, wk_program_spec.n_commands);
 }
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)

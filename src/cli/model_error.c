@@ -272,7 +272,7 @@ static wk_status measure_run(job *j, const char *directory, wk_error *err)
     WK_TRY(wk_space_create(j->run.world.domain, false, &j->space, err));
     WK_TRY(choose_policies(j, err));
     WK_TRY(check_name(j, err));
-    WK_TRY(wk_cli_results(&j->run, j->folder, &j->results, err));
+    WK_TRY(wk_cli_results_directory(&j->run, j->folder, &j->results, err));
     if (!all) WK_TRY(wk_snapshot_arg(j->v->snapshot, &wanted, err));
     const wk_weights_source snapshots = {.kind = WK_WEIGHTS_SNAPSHOT};
     wk_steps steps = {0};

@@ -207,7 +207,7 @@ static wk_status write_vectors(show *s, wk_error *err)
 }
 
 // The clip and next to it FILE.png.
-static wk_status write_pictures(show *s, wk_error *err)
+static wk_status write_images(show *s, wk_error *err)
 {
     wk_image strip = {0};
     char path[sizeof s->out];
@@ -266,7 +266,7 @@ static wk_status make(show *s, const char *directory, int threads, wk_error *err
     WK_TRY(play(s, threads, err));
     WK_TRY(wk_open_loop_run(s->loop, err));
     WK_TRY(write_vectors(s, err));
-    return domain->observation.no_image ? WK_OK : write_pictures(s, err);
+    return domain->observation.no_image ? WK_OK : write_images(s, err);
 }
 
 static bool is_both(wk_observation_spec observation)

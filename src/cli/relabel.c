@@ -93,10 +93,7 @@ const wk_command wk_command_relabel = {
         "same command again computes what came since; no process may be training in RUN.\n",
     .examples = "relabel runs/a --reward ./walk_at.so\n"
                 "adapt runs/a --task walk-at",
-    .args = args,
-    .n_args = sizeof args / sizeof *args,
-    .values_size = sizeof(relabel_values),
-    .defaults = &defaults,
+    WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,
     .max_words = 1,
     .run = run,

@@ -56,8 +56,8 @@ static wk_status try_run(const char *directory, wk_error *err)
     return status;
 }
 
-wk_status wk_cli_results(const wk_saved_run *run, const char *out, const char **directory,
-                         wk_error *err)
+wk_status wk_cli_results_directory(const wk_saved_run *run, const char *out, const char **directory,
+                                   wk_error *err)
 {
     *directory = out ? out : run->directory;
     if (!out) return try_run(run->directory, err);

@@ -8,7 +8,7 @@
 /// Chooses `out`, or the run where it is NULL, and checks that results can be written there, before
 /// time is spent on them. A directory of results gets the run's config.yaml and plugin.json, so
 /// that it is read as that run; one of another run is refused.
-wk_status wk_cli_results(const wk_saved_run *run, const char *out, const char **directory,
-                         wk_error *err);
+wk_status wk_cli_results_directory(const wk_saved_run *run, const char *out, const char **directory,
+                                   wk_error *err);
 
 #endif

@@ -62,8 +62,9 @@ void wk_cli_sweep_close(wk_cli_sweep *sweep)
 
 static const wk_command *command_called(const char *name)
 {
-    for (size_t i = 0; i < wk_the_cli.n_commands; i++)
-        if (strcmp(wk_the_cli.commands[i]->name, name) == 0) return wk_the_cli.commands[i];
+    for (size_t i = 0; i < wk_program_spec.n_commands; i++)
+        if (strcmp(wk_program_spec.commands[i]->name, name) == 0)
+            return wk_program_spec.commands[i];
     return NULL;
 }
 
@@ -79,7 +80,7 @@ static wk_status parse_options(const wk_command *command, const wk_sweep_command
     for (int i = 0; i < given->count; i++)
         words[i] = (char *)given->options[i];
     const wk_arg_table tables[] = {{command->args, command->n_args, values},
-                                   {wk_the_cli.args, wk_the_cli.n_args, &scratch}};
+                                   {wk_program_spec.args, wk_program_spec.n_args, &scratch}};
     wk_status status = wk_args_parse(tables, 2, given->count, words, &scratch.words, &taken, err);
     free(values);
     if (status == WK_OK && scratch.words.count > 0)

@@ -50,7 +50,7 @@ static void catch_signals(void)
 // What both commands begin with.
 typedef struct job {
     wk_cli_sweep sweep;
-    wk_slurm_folder place;
+    wk_slurm_folder slurm;
 } job;
 
 static wk_status open_job(const wk_cli *cli, job *j, wk_error *err)
@@ -59,12 +59,12 @@ static wk_status open_job(const wk_cli *cli, job *j, wk_error *err)
     const wk_log log = wk_cli_log(cli);
     *j = (job){0};
     WK_TRY(wk_cli_sweep_open(directory, &j->sweep, err));
-    return wk_slurm_folder_open(directory, &j->sweep.plan, &log, &j->place, err);
+    return wk_slurm_folder_open(directory, &j->sweep.plan, &log, &j->slurm, err);
 }
 
 static void close_job(job *j)
 {
-    wk_slurm_folder_close(&j->place);
+    wk_slurm_folder_close(&j->slurm);
     wk_cli_sweep_close(&j->sweep);
 }
 
@@ -105,7 +105,7 @@ static int code_of_step(int code)
 // Runs the task as a step of the job, which gets Slurm's signals.
 static wk_status run_step(const job *j, const wk_cli *cli, int task, int *code, wk_error *err)
 {
-    const wk_slurm_system *system = &j->place.system;
+    const wk_slurm_system *system = &j->slurm.system;
     const char *words[] = {"srun",
                            "--ntasks=1",
                            system->program,
@@ -146,11 +146,11 @@ static wk_status do_task(wk_cli *cli, const job *j, wk_error *err)
     int code = 0;
     WK_TRY(read_self(cli->words.items[1], &self, err));
     catch_signals();
-    WK_TRY(wk_slurm_task_begin(&j->place.system, &self, &step, err));
+    WK_TRY(wk_slurm_task_begin(&j->slurm.system, &self, &step, err));
     if (!step.run) return end_with(cli, step.code, err);
     int task = step.task;
     WK_TRY(run_step(j, cli, task, &code, err));
-    WK_TRY(wk_slurm_task_end(&j->place.system, &self, task, code, &step, err));
+    WK_TRY(wk_slurm_task_end(&j->slurm.system, &self, task, code, &step, err));
     return end_with(cli, step.code, err);
 }
 
@@ -182,8 +182,8 @@ static wk_status make_report(const wk_cli *cli, const job *j, wk_error *err)
 {
     static const wk_sweep_launch_options options = {0};
     wk_sweep_end end = WK_SWEEP_FINISHED;
-    const wk_sweep_launch launch = {.program = j->place.program,
-                                    .directory = j->place.directory,
+    const wk_sweep_launch launch = {.program = j->slurm.program,
+                                    .directory = j->slurm.directory,
                                     .plan = &j->sweep.plan,
                                     .options = &options,
                                     .log = wk_cli_log(cli)};
@@ -195,7 +195,7 @@ static wk_status finish(wk_cli *cli, const job *j, wk_error *err)
     int round;
     bool report;
     WK_TRY(wk_parse_int("the round", cli->words.items[1], 0, 1000000, &round, err));
-    WK_TRY(wk_slurm_finish(&j->place.system, round, &report, err));
+    WK_TRY(wk_slurm_finish(&j->slurm.system, round, &report, err));
     return report ? make_report(cli, j, err) : WK_OK;
 }
 
@@ -205,7 +205,7 @@ static wk_status run_finish(wk_cli *cli, const void *values, wk_error *err)
     wk_sweep_folder folder = {0};
     (void)values;
     wk_status status = open_job(cli, &j, err);
-    if (status == WK_OK) status = take_sweep(j.place.directory, &folder, err);
+    if (status == WK_OK) status = take_sweep(j.slurm.directory, &folder, err);
     if (status == WK_OK) status = finish(cli, &j, err);
     wk_sweep_folder_close(&folder);
     close_job(&j);

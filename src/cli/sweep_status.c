@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { PICTURE_ROWS = 64, PICTURE_COLUMNS = 100, PICTURE_SIGNS = 2000, TABLE_ROWS = 40 };
+enum { CHART_ROWS = 64, CHART_COLUMNS = 100, CHART_SIGNS = 2000, TABLE_ROWS = 40 };
 
 typedef struct status_values {
     bool all, json;
@@ -75,22 +75,22 @@ static int print_signs(const overview *o, int first, int column, wk_text *out)
         bool there = at < count && same_row(plan, first, at, column) &&
                      (column < 0 || plan->tasks.items[at].values[column] == k);
         char sign = there ? signs[o->entries[at].state.phase] : ' ';
-        if (k > 0 && k % PICTURE_COLUMNS == 0 && k < PICTURE_SIGNS) wk_text_puts(out, "\n");
-        if (k < PICTURE_SIGNS) wk_text_append(out, &sign, 1);
-        if (k == PICTURE_SIGNS) wk_text_puts(out, "...");
+        if (k > 0 && k % CHART_COLUMNS == 0 && k < CHART_SIGNS) wk_text_puts(out, "\n");
+        if (k < CHART_SIGNS) wk_text_append(out, &sign, 1);
+        if (k == CHART_SIGNS) wk_text_puts(out, "...");
         at += there;
     }
     return at > first ? at : first + 1;
 }
 
-static void print_picture(const overview *o, wk_text *out)
+static void print_chart(const overview *o, wk_text *out)
 {
     int column = column_axis(o->plan->grid), rows = 0;
     int count = (int)o->plan->tasks.count;
     wk_table table;
     wk_table_begin(&table, "ll", "runs", column < 0 ? "" : o->plan->grid->axes[column].name);
     int at = 0;
-    for (; at < count && rows < PICTURE_ROWS; rows++) {
+    for (; at < count && rows < CHART_ROWS; rows++) {
         wk_text label = {0}, cells = {0};
         print_label(o->plan, at, column, &label);
         at = print_signs(o, at, column, &cells);
@@ -230,7 +230,7 @@ static wk_status print_status(const wk_log *log, const status_values *v, const c
         if (v->json) {
             print_json(&o, &text);
         } else {
-            print_picture(&o, &text);
+            print_chart(&o, &text);
             print_rows(&o, v->all, &text);
             print_counts(&o, &text);
         }
@@ -256,7 +256,7 @@ const wk_command wk_command_sweep_status = {
     .usage = "sweep status DIR [--all] [--json]",
     .details =
         "Reads the run directories, so it is right when runs were moved, deleted or begun by\n"
-        "hand, and when a process died. The image has a sign for each run.\n",
+        "hand, and when a process died. The chart has a sign for each run.\n",
     .examples = "sweep status runs/paper\n"
                 "sweep status runs/paper --json",
     WK_COMMAND_OPTIONS(args, defaults),

@@ -125,13 +125,13 @@ static wk_status check_families(const theory_values *v, wk_pool *pool, const wk_
                                 wk_theory_results *r, wk_error *err)
 {
     wk_progress_line line = {0};
-    wk_check_config config = {
+    wk_theory_check_config config = {
         .gamma = v->gamma, .seed = v->seed.value, .progress = count_piece, .context = &line};
     config.instances = (v->instances + (int64_t)r->count - 1) / (int64_t)r->count;
     for (size_t i = 0; i < r->count; i++) {
         config.family = r->families[i];
         begin_family(cli, "checking the bounds", config.family, "trials", &line);
-        wk_status status = wk_check_run(&config, pool, &r->checks[i], err);
+        wk_status status = wk_theory_check_run(&config, pool, &r->checks[i], err);
         wk_progress_finish(&line);
         WK_TRY(status);
     }
@@ -194,7 +194,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     if (status == WK_OK && r->checked) status = check_families(v, pool, cli, r, err);
     if (status == WK_OK) status = show(cli, v, r, err);
     for (size_t i = 0; r && i < r->count; i++) {
-        wk_check_free(&r->checks[i]);
+        wk_theory_check_free(&r->checks[i]);
         wk_curricula_free(&r->comparisons[i]);
     }
     wk_pool_destroy(pool);

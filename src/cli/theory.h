@@ -14,7 +14,7 @@ typedef struct wk_theory_results {
     size_t count;
     bool checked, compared;
     uint64_t seed;
-    wk_check checks[WK_THEORY_FAMILIES_MAX];
+    wk_theory_check checks[WK_THEORY_FAMILIES_MAX];
     wk_curricula comparisons[WK_THEORY_FAMILIES_MAX];
     // Of each curriculum and measure.
     wk_curricula_summary summaries[WK_THEORY_FAMILIES_MAX][WK_MEASURES][WK_COMPARED];

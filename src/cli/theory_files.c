@@ -33,7 +33,7 @@ static wk_status write_check(const wk_theory_results *r, const char *folder, wk_
                  "regret_over_bound,bound_over_reward_free_bound,lemma_ratio,identity_gap\n");
     for (size_t i = 0; i < r->count; i++)
         for (size_t k = 0; k < r->checks[i].count; k++) {
-            const wk_check_numbers *f = &r->checks[i].trials[k];
+            const wk_theory_check_numbers *f = &r->checks[i].trials[k];
             const double values[] = {f->regret,       f->bound,       f->reward_free,
                                      f->regret_ratio, f->bound_ratio, f->lemma_ratio,
                                      f->identity_gap};
@@ -111,7 +111,7 @@ static wk_status draw_check(const wk_theory_results *r, double *x, double *y, wk
     double tightest = 0;
     size_t at = 0;
     for (size_t i = 0; i < r->count; i++) {
-        const wk_check *check = &r->checks[i];
+        const wk_theory_check *check = &r->checks[i];
         series[i] = (wk_plot_series){.name = r->families[i]->domain.name,
                                      .count = check->count,
                                      .x = x + at,

@@ -29,7 +29,7 @@ static void check_text(const wk_theory_results *r, wk_text *out)
                    "reward-free\nbound", "regret /\nbound", "bound /\nreward-free", "lemma\nratio",
                    "identity\ngap");
     for (size_t i = 0; i < r->count; i++) {
-        const wk_check_numbers *f = &r->checks[i].total;
+        const wk_theory_check_numbers *f = &r->checks[i].total;
         wk_table_cell(&table, "%s", r->families[i]->domain.name);
         wk_table_cell(&table, "%" PRId64, f->instances);
         wk_table_cell(&table, "%" PRId64, f->violations);
@@ -105,7 +105,7 @@ void wk_theory_text(const wk_theory_results *r, wk_text *out)
 
 static void check_json(const wk_theory_results *r, size_t i, wk_json *json)
 {
-    const wk_check_numbers *f = &r->checks[i].total;
+    const wk_theory_check_numbers *f = &r->checks[i].total;
     wk_json_object(json, NULL);
     wk_json_string(json, "family", r->families[i]->domain.name);
     wk_json_unsigned(json, "worlds", r->checks[i].count);

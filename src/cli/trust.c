@@ -48,7 +48,7 @@ static void print_json(const wk_trusted *trusted, wk_text *out)
 static wk_status print_list(const wk_trusted *trusted, wk_text *out, wk_error *err)
 {
     char place[WK_CODE_PATH_MAX];
-    WK_TRY(wk_trusted_place(place, err));
+    WK_TRY(wk_trusted_path(place, err));
     if (trusted->files.count == 0) {
         wk_text_printf(out, "no file is trusted (%s)\n", place);
         return WK_OK;

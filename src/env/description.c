@@ -24,19 +24,6 @@ struct wk_description {
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-static void put_numbers(wk_json *json, const char *key, const double *numbers, size_t count)
-{
-    wk_json_array(json, key);
-    for (size_t i = 0; i < count; i++)
-        wk_json_number(json, NULL, numbers[i]);
-    wk_json_close(json, ']');
-}
-
-static void put_text(wk_json *json, const char *key, const char *text)
-{
-    wk_json_string(json, key, text ? text : "");
-}
-
 void wk_domain_describe_params(const wk_domain *domain, wk_json *json)
 {
     wk_json_array(json, "params");
@@ -44,7 +31,7 @@ void wk_domain_describe_params(const wk_domain *domain, wk_json *json)
         const wk_param *p = &domain->params[i];
         wk_json_object(json, NULL);
         wk_json_string(json, "name", p->name);
-        put_text(json, "help", p->help);
+        wk_json_string(json, "help", p->help);
         wk_json_number(json, "min", p->min);
         wk_json_number(json, "max", p->max);
         wk_json_number(json, "step", p->step);
@@ -76,7 +63,7 @@ static void put_options(const wk_domain *domain, wk_json *json)
         wk_json_object(json, NULL);
         wk_json_string(json, "name", domain->options[i].name);
         wk_json_string(json, "choices", domain->options[i].choices);
-        put_text(json, "help", domain->options[i].help);
+        wk_json_string(json, "help", domain->options[i].help);
         wk_json_close(json, '}');
     }
     wk_json_close(json, ']');
@@ -89,10 +76,10 @@ static void put_cases(const wk_domain *domain, wk_json *json)
         const wk_case *c = &domain->cases[i];
         wk_json_object(json, NULL);
         wk_json_string(json, "name", c->name);
-        put_text(json, "help", c->help);
+        wk_json_string(json, "help", c->help);
         wk_json_integer(json, "episodes", c->episodes);
         wk_json_bool(json, "extra", c->extra);
-        put_numbers(json, "params", c->params, (size_t)c->count * (size_t)domain->n_params);
+        wk_json_numbers(json, "params", c->params, sizeof(double), c->count * domain->n_params);
         wk_json_close(json, '}');
     }
     wk_json_close(json, ']');
@@ -120,7 +107,7 @@ static wk_status put_grid(const wk_domain *domain, wk_json *json, wk_error *err)
 
 wk_status wk_domain_describe(const wk_domain *domain, wk_json *json, wk_error *err)
 {
-    size_t n = (size_t)domain->n_params;
+    int n = domain->n_params;
     wk_json_string(json, "name", domain->name);
     wk_json_string(json, "summary", domain->summary);
     wk_json_integer(json, "action_size", domain->action_size);
@@ -137,34 +124,28 @@ wk_status wk_domain_describe(const wk_domain *domain, wk_json *json, wk_error *e
     wk_domain_describe_tasks(domain, json);
     put_options(domain, json);
     put_cases(domain, json);
-    put_numbers(json, "hardest", domain->hardest, n);
-    put_numbers(json, "most_complex", domain->most_complex, n * (size_t)domain->n_complex);
+    wk_json_numbers(json, "hardest", domain->hardest, sizeof(double), n);
+    wk_json_numbers(json, "most_complex", domain->most_complex, sizeof(double),
+                    n * domain->n_complex);
     return put_grid(domain, json, err);
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 // Texts are printed to terminals, whose control characters they must not contain.
-static const char *take_text(wk_description *s, wk_document *d)
+static bool take_text(wk_description *s, wk_document *d, const char *name, const char **out)
 {
-    char *text = (char *)wk_document_string(d, &s->arena);
-    for (char *c = text; *c; c++)
+    if (!wk_document_take_string(d, name, &s->arena, out)) return false;
+    for (char *c = (char *)*out; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = ' ';
-    return text;
+    return true;
 }
 
-static int take_int(wk_document *d)
+static bool take_numbers(wk_document *d, const char *name, number_list *out)
 {
-    uint64_t value = wk_document_integer(d);
-    if (value <= INT32_MAX) return (int)value;
-    wk_document_fail(d, "a count of %llu is too large", (unsigned long long)value);
-    return 0;
-}
-
-static void take_numbers(wk_document *d, number_list *out)
-{
+    if (!wk_document_is(d, name)) return false;
     out->count = 0;
-    if (!wk_document_array(d)) return;
+    if (!wk_document_array(d)) return true;
     while (wk_document_item(d)) {
         double value = wk_document_number(d);
         if (!isfinite(value))
@@ -174,6 +155,7 @@ static void take_numbers(wk_document *d, number_list *out)
         else if (!wk_array_push(out, value))
             wk_fail(&d->error, WK_E_MEMORY, "'%s': no memory to read it", d->path);
     }
+    return true;
 }
 
 // Moves to the next of at most `max` objects of a list and enters it.
@@ -188,70 +170,34 @@ static bool take_entry(wk_document *d, int *count, int max)
     return wk_document_object(d);
 }
 
-static void take_param(wk_description *s, wk_document *d, wk_param *p)
+static bool take_param(wk_description *s, wk_document *d, wk_param *p)
 {
-    const struct {
-        const char *name;
-        double *place;
-    } numbers[] = {{"min", &p->min},
-                   {"max", &p->max},
-                   {"step", &p->step},
-                   {"legal_min", &p->legal_min},
-                   {"legal_max", &p->legal_max}};
-    *p = (wk_param){.help = "", .min = NAN};
-    while (wk_document_member(d)) {
-        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-            if (wk_document_is(d, numbers[i].name)) *numbers[i].place = wk_document_number(d);
-        if (wk_document_is(d, "name"))
-            p->name = take_text(s, d);
-        else if (wk_document_is(d, "help"))
-            p->help = take_text(s, d);
-        else if (wk_document_is(d, "continuous"))
-            p->continuous = wk_document_bool(d);
-    }
+    return take_text(s, d, "name", &p->name) || take_text(s, d, "help", &p->help) ||
+           wk_document_take_number(d, "min", &p->min) ||
+           wk_document_take_number(d, "max", &p->max) ||
+           wk_document_take_number(d, "step", &p->step) ||
+           wk_document_take_number(d, "legal_min", &p->legal_min) ||
+           wk_document_take_number(d, "legal_max", &p->legal_max) ||
+           wk_document_take_bool(d, "continuous", &p->continuous);
 }
 
-static void take_task(wk_description *s, wk_document *d, wk_task *t)
+static bool take_task(wk_description *s, wk_document *d, wk_task *t)
 {
-    *t = (wk_task){0};
-    while (wk_document_member(d)) {
-        if (wk_document_is(d, "name"))
-            t->name = take_text(s, d);
-        else if (wk_document_is(d, "alias"))
-            t->alias = take_text(s, d);
-        else if (wk_document_is(d, "has_completion"))
-            t->has_completion = wk_document_bool(d);
-    }
+    return take_text(s, d, "name", &t->name) || take_text(s, d, "alias", &t->alias) ||
+           wk_document_take_bool(d, "has_completion", &t->has_completion);
 }
 
-static void take_option(wk_description *s, wk_document *d, wk_option *o)
+static bool take_option(wk_description *s, wk_document *d, wk_option *o)
 {
-    *o = (wk_option){.help = ""};
-    while (wk_document_member(d)) {
-        if (wk_document_is(d, "name"))
-            o->name = take_text(s, d);
-        else if (wk_document_is(d, "choices"))
-            o->choices = take_text(s, d);
-        else if (wk_document_is(d, "help"))
-            o->help = take_text(s, d);
-    }
+    return take_text(s, d, "name", &o->name) || take_text(s, d, "choices", &o->choices) ||
+           take_text(s, d, "help", &o->help);
 }
 
-static void take_case(wk_description *s, wk_document *d, wk_case *c, number_list *params)
+static bool take_case(wk_description *s, wk_document *d, wk_case *c, number_list *params)
 {
-    *c = (wk_case){.help = ""};
-    while (wk_document_member(d)) {
-        if (wk_document_is(d, "name"))
-            c->name = take_text(s, d);
-        else if (wk_document_is(d, "help"))
-            c->help = take_text(s, d);
-        else if (wk_document_is(d, "episodes"))
-            c->episodes = take_int(d);
-        else if (wk_document_is(d, "extra"))
-            c->extra = wk_document_bool(d);
-        else if (wk_document_is(d, "params"))
-            take_numbers(d, params);
-    }
+    return take_text(s, d, "name", &c->name) || take_text(s, d, "help", &c->help) ||
+           wk_document_take_count(d, "episodes", &c->episodes) ||
+           wk_document_take_bool(d, "extra", &c->extra) || take_numbers(d, "params", params);
 }
 
 // The members that are lists of objects; false for others. Of a list that comes twice the last
@@ -268,52 +214,49 @@ static bool take_table(wk_description *s, wk_document *d)
     *count = 0;
     if (!wk_document_array(d)) return true;
     if (count == &domain->n_params)
-        while (take_entry(d, count, WK_PARAMS_MAX))
-            take_param(s, d, &s->params[*count - 1]);
+        while (take_entry(d, count, WK_PARAMS_MAX)) {
+            wk_param *p = &s->params[*count - 1];
+            for (*p = (wk_param){.help = "", .min = NAN}; wk_document_member(d);)
+                take_param(s, d, p);
+        }
     else if (count == &domain->n_tasks)
-        while (take_entry(d, count, WK_TASKS_MAX))
-            take_task(s, d, &s->tasks[*count - 1]);
+        while (take_entry(d, count, WK_TASKS_MAX)) {
+            wk_task *t = &s->tasks[*count - 1];
+            for (*t = (wk_task){0}; wk_document_member(d);)
+                take_task(s, d, t);
+        }
     else if (count == &domain->n_options)
-        while (take_entry(d, count, WK_OPTIONS_MAX))
-            take_option(s, d, &s->options[*count - 1]);
+        while (take_entry(d, count, WK_OPTIONS_MAX)) {
+            wk_option *o = &s->options[*count - 1];
+            for (*o = (wk_option){.help = ""}; wk_document_member(d);)
+                take_option(s, d, o);
+        }
     else
-        while (take_entry(d, count, CASES_MAX))
-            take_case(s, d, &s->cases[*count - 1], &s->case_params[*count - 1]);
+        while (take_entry(d, count, CASES_MAX)) {
+            wk_case *c = &s->cases[*count - 1];
+            for (*c = (wk_case){.help = ""}; wk_document_member(d);)
+                take_case(s, d, c, &s->case_params[*count - 1]);
+        }
     return true;
 }
 
-static void take_member(wk_description *s, wk_document *d)
+static bool take_member(wk_description *s, wk_document *d)
 {
-    wk_domain *domain = &s->domain;
-    if (take_table(s, d)) return;
-    if (wk_document_is(d, "name"))
-        domain->name = take_text(s, d);
-    else if (wk_document_is(d, "summary"))
-        domain->summary = take_text(s, d);
-    else if (wk_document_is(d, "action_size"))
-        domain->action_size = take_int(d);
-    else if (wk_document_is(d, "discrete"))
-        domain->discrete = wk_document_bool(d);
-    else if (wk_document_is(d, "observation_vector"))
-        domain->observation.vector = take_int(d);
-    else if (wk_document_is(d, "observation_no_image"))
-        domain->observation.no_image = wk_document_bool(d);
-    else if (wk_document_is(d, "action_repeat"))
-        domain->action_repeat = take_int(d);
-    else if (wk_document_is(d, "episode_steps"))
-        domain->episode_steps = take_int(d);
-    else if (wk_document_is(d, "ends_early"))
-        domain->ends_early = wk_document_bool(d);
-    else if (wk_document_is(d, "step_seconds"))
-        domain->step_seconds = wk_document_number(d);
-    else if (wk_document_is(d, "hardest"))
-        take_numbers(d, &s->hardest);
-    else if (wk_document_is(d, "most_complex"))
-        take_numbers(d, &s->most_complex);
-    else if (wk_document_is(d, "thetas"))
-        take_numbers(d, &s->thetas);
-    else if (wk_document_is(d, "probabilities"))
-        take_numbers(d, &s->probabilities);
+    wk_domain *m = &s->domain;
+    return take_table(s, d) || take_text(s, d, "name", &m->name) ||
+           take_text(s, d, "summary", &m->summary) ||
+           wk_document_take_count(d, "action_size", &m->action_size) ||
+           wk_document_take_bool(d, "discrete", &m->discrete) ||
+           wk_document_take_count(d, "observation_vector", &m->observation.vector) ||
+           wk_document_take_bool(d, "observation_no_image", &m->observation.no_image) ||
+           wk_document_take_count(d, "action_repeat", &m->action_repeat) ||
+           wk_document_take_count(d, "episode_steps", &m->episode_steps) ||
+           wk_document_take_bool(d, "ends_early", &m->ends_early) ||
+           wk_document_take_number(d, "step_seconds", &m->step_seconds) ||
+           take_numbers(d, "hardest", &s->hardest) ||
+           take_numbers(d, "most_complex", &s->most_complex) ||
+           take_numbers(d, "thetas", &s->thetas) ||
+           take_numbers(d, "probabilities", &s->probabilities);
 }
 
 // Whether a list is whole rows of `n` numbers; gives how many.

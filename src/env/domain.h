@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "waker/env.h"
 
-/// Tells the watcher that a control step was made.
+/// Calls the callback after a control step.
 static inline void wk_step_seen(const wk_step_watch *watch)
 {
     if (watch->seen) watch->seen(watch->context);

@@ -40,7 +40,7 @@ static wk_status write_record(void *self, const wk_metrics_record *record, wk_er
         wk_text_quote(&line, record->scalars[i].name);
         wk_text_puts(&line, ": ");
         // What was written with 15 digits reads back with as many.
-        wk_text_number_of(&line, record->scalars[i].value, 15);
+        wk_text_number_digits(&line, record->scalars[i].value, 15);
     }
     wk_text_puts(&line, "}\n");
     wk_status status =

@@ -7,7 +7,7 @@
 
 typedef struct wk_animation wk_animation;
 
-/// Whether the path ends like a clip.
+/// Whether the path ends in .gif or .mp4.
 bool wk_animation_is_path(const char *path);
 
 /// `seconds` is how long a frame is shown, at most 1 and at least 0.001; viewers of GIFs show none

@@ -1,10 +1,12 @@
 #include "media/h264_transform.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
 enum { PERIOD = WK_H264_QP / 6, SHIFT = 15 + PERIOD };
 
-const uint8_t wk_h264_zigzag[16] = {0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7, 11, 14, 15};
+// Index of the i-th level in zigzag order within a block [4,4].
+static const uint8_t zigzag[16] = {0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7, 11, 14, 15};
 
 // Factors by WK_H264_QP % 6, for places with both numbers even, both odd, and others.
 static const int multipliers[6][3] = {{13107, 5243, 8066}, {11916, 4660, 7490}, {10082, 4194, 6554},
@@ -12,9 +14,9 @@ static const int multipliers[6][3] = {{13107, 5243, 8066}, {11916, 4660, 7490}, 
 static const int scales[6][3] = {{10, 16, 13}, {11, 18, 14}, {13, 20, 16},
                                  {14, 23, 18}, {16, 25, 20}, {18, 29, 23}};
 
-static int factor(const int table[6][3], int place)
+static int factor(const int table[6][3], int at)
 {
-    int odd = (place & 1) + (place >> 2 & 1);
+    int odd = (at & 1) + (at >> 2 & 1);
     return table[WK_H264_QP % 6][odd == 0 ? 0 : odd == 2 ? 1 : 2];
 }
 
@@ -49,16 +51,16 @@ void wk_h264_quantise(const int coefficients[16], int first, bool inter, int lev
 {
     levels[0] = 0;
     for (int i = first; i < 16; i++) {
-        int place = wk_h264_zigzag[i];
-        levels[i] = quantise(coefficients[place], factor(multipliers, place), inter, 0);
+        int at = zigzag[i];
+        levels[i] = quantise(coefficients[at], factor(multipliers, at), inter, 0);
     }
 }
 
 void wk_h264_scale(const int levels[16], int first, int coefficients[16])
 {
     for (int i = first; i < 16; i++) {
-        int place = wk_h264_zigzag[i];
-        coefficients[place] = levels[i] * factor(scales, place) * (1 << PERIOD);
+        int at = zigzag[i];
+        coefficients[at] = levels[i] * factor(scales, at) * (1 << PERIOD);
     }
 }
 
@@ -112,7 +114,7 @@ static void hadamard(int *x, int count)
 // Levels of luma are in scan order, of chroma row by row.
 static int place_of(int i, int count)
 {
-    return count == 16 ? wk_h264_zigzag[i] : i;
+    return count == 16 ? zigzag[i] : i;
 }
 
 void wk_h264_dc_forward(const int *dc, int count, bool inter, int *levels)

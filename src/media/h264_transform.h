@@ -4,13 +4,9 @@
 #define WK_MEDIA_H264_TRANSFORM_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
-/// The quantiser: half as coarse for every 6 less. Below 30 it is that of chroma, too.
+/// The quantisation parameter: 6 less halves the step. Below 30 chroma has the same one.
 enum { WK_H264_QP = 22 };
-
-/// Place of the i-th level in a block of 4x4, row by row.
-extern const uint8_t wk_h264_zigzag[16];
 
 /// Transforms a block of differences [4,4] in place.
 void wk_h264_forward(int block[16]);

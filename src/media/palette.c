@@ -98,35 +98,18 @@ static int compare_u32(uint32_t a, uint32_t b)
 }
 
 // One total order per channel: the channel first, then the whole colour.
-static int compare_by(const void *a, const void *b, int shift)
+static int compare_shades(const void *a, const void *b, void *channel_shift)
 {
+    int shift = *(const int *)channel_shift;
     uint32_t x = ((const shade *)a)->colour, y = ((const shade *)b)->colour;
     int by_channel = compare_u32(x >> shift & 255, y >> shift & 255);
     return by_channel ? by_channel : compare_u32(x, y);
 }
 
-static int compare_red(const void *a, const void *b)
-{
-    return compare_by(a, b, 16);
-}
-
-static int compare_green(const void *a, const void *b)
-{
-    return compare_by(a, b, 8);
-}
-
-static int compare_blue(const void *a, const void *b)
-{
-    return compare_by(a, b, 0);
-}
-
 // Cuts a box of several shades where half of its pixels lie on each side.
 static void split(shade *shades, box *b, box *rest)
 {
-    int (*compare)(const void *, const void *) = b->shift == 16  ? compare_red
-                                                 : b->shift == 8 ? compare_green
-                                                                 : compare_blue;
-    qsort(shades + b->begin, b->end - b->begin, sizeof *shades, compare);
+    qsort_r(shades + b->begin, b->end - b->begin, sizeof *shades, compare_shades, &b->shift);
     uint64_t left = shades[b->begin].pixels;
     size_t middle = b->begin + 1;
     while (middle + 1 < b->end && left + shades[middle].pixels <= b->pixels / 2)

@@ -1,5 +1,5 @@
-// Few colours for many: median cut over the colours of a frame (Heckbert, 1982). A frame that has
-// no more colours than the palette keeps every one of them exactly.
+// Reducing the colours of a frame to a palette: median cut over the colours of a frame (Heckbert,
+// 1982). A frame that has no more colours than the palette keeps every one of them exactly.
 #ifndef WK_MEDIA_PALETTE_H
 #define WK_MEDIA_PALETTE_H
 

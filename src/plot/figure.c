@@ -83,14 +83,14 @@ void wk_figure_disc(wk_figure *figure, double x, double y, double radius, wk_pai
              &(wk_point){x, y}, 1);
 }
 
-void wk_figure_text(wk_figure *figure, double x, double y, const char *text, wk_text_style type)
+void wk_figure_text(wk_figure *figure, double x, double y, const char *text, wk_text_style style)
 {
     const char *copy = wk_arena_string(&figure->strings, text);
     if (!copy) figure->failed = true;
     if (!copy || !*copy) return;
-    if (type.size == 0) type.size = 12;
-    wk_paint paint = {.colour = type.colour};
-    add_mark(figure, (wk_mark){.kind = WK_MARK_TEXT, .paint = paint, .text = copy, .type = type},
+    if (style.size == 0) style.size = 12;
+    wk_paint paint = {.colour = style.colour};
+    add_mark(figure, (wk_mark){.kind = WK_MARK_TEXT, .paint = paint, .text = copy, .style = style},
              &(wk_point){x, y}, 1);
 }
 

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "media/image.h"
 
-/// A place in a figure.
+/// A position in a figure.
 typedef struct wk_point {
     double x, y;
 } wk_point;
@@ -17,7 +17,7 @@ typedef struct wk_point {
 enum {
     WK_INK = 0x01000000, // text, axes
     WK_MUTED,            // text of less weight
-    WK_FAINT,            // grid lines, places without a value
+    WK_FAINT,            // grid lines, cells without a value
     WK_PAPER,            // background
 };
 
@@ -29,7 +29,7 @@ typedef struct wk_paint {
     double dash;     // length of the dashes, as long as the gaps; 0: a solid line
 } wk_paint;
 
-/// Which part of a text lies at its place.
+/// Which part of a text lies at the position it is given.
 typedef enum wk_anchor { WK_ANCHOR_START, WK_ANCHOR_MIDDLE, WK_ANCHOR_END } wk_anchor;
 
 /// How a text is set.
@@ -57,7 +57,7 @@ void wk_figure_rectangle(wk_figure *figure, double x, double y, double width, do
                          wk_paint paint);
 void wk_figure_disc(wk_figure *figure, double x, double y, double radius, wk_paint paint);
 /// UTF-8 text on a base line; bytes that are not UTF-8 are shown as '?'.
-void wk_figure_text(wk_figure *figure, double x, double y, const char *text, wk_text_style type);
+void wk_figure_text(wk_figure *figure, double x, double y, const char *text, wk_text_style style);
 /// About how wide a text is; fonts of SVG viewers differ by some percent.
 double wk_figure_text_width(const char *text, double size);
 

@@ -73,14 +73,14 @@ static void add_disc(wk_raster *raster, wk_point centre, double radius, const wk
 
 static void add_text(wk_raster *raster, wk_point at, const wk_mark *mark, double scale)
 {
-    const wk_text_style *type = &mark->type;
-    double size = type->size * scale;
-    double back = wk_stroke_text_width(mark->text, size) * (int)type->anchor / 2;
-    if (type->upwards)
+    const wk_text_style *style = &mark->style;
+    double size = style->size * scale;
+    double back = wk_stroke_text_width(mark->text, size) * (int)style->anchor / 2;
+    if (style->upwards)
         at.y += back;
     else
         at.x -= back;
-    wk_stroke_text(raster, at, mark->text, size, type->bold, type->upwards);
+    wk_stroke_text(raster, at, mark->text, size, style->bold, style->upwards);
 }
 
 static void add_mark(wk_raster *raster, const wk_mark *mark, wk_point *points, double scale)

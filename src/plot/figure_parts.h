@@ -20,7 +20,7 @@ typedef struct wk_mark {
     size_t first, count; // of the figure's points
     double radius;
     const char *text;
-    wk_text_style type;
+    wk_text_style style;
 } wk_mark;
 
 struct wk_figure {

@@ -98,21 +98,21 @@ static void put_disc(wk_text *out, wk_point centre, const wk_mark *mark)
 static void put_text(wk_text *out, wk_point at, const wk_mark *mark)
 {
     static const char *const anchors[] = {"", " text-anchor=\"middle\"", " text-anchor=\"end\""};
-    const wk_text_style *type = &mark->type;
+    const wk_text_style *style = &mark->style;
     wk_text_puts(out, "<text");
     put_attribute(out, "x", at.x);
     put_attribute(out, "y", at.y);
-    put_attribute(out, "font-size", type->size);
-    wk_text_puts(out, anchors[type->anchor]);
-    if (type->bold) wk_text_puts(out, " font-weight=\"bold\"");
-    if (type->upwards) {
+    put_attribute(out, "font-size", style->size);
+    wk_text_puts(out, anchors[style->anchor]);
+    if (style->bold) wk_text_puts(out, " font-weight=\"bold\"");
+    if (style->upwards) {
         wk_text_puts(out, " transform=\"rotate(-90 ");
         put_number(out, at.x);
         wk_text_puts(out, " ");
         put_number(out, at.y);
         wk_text_puts(out, ")\"");
     }
-    put_colour(out, "fill", type->colour);
+    put_colour(out, "fill", style->colour);
     wk_text_puts(out, ">");
     wk_xml_escape(mark->text, out);
     wk_text_puts(out, "</text>\n");

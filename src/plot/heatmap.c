@@ -1,4 +1,5 @@
 #include "plot/heatmap.h"
+#include "base/array.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@ const char *wk_heat_name(wk_heat heat)
 }
 
 // The θ of one panel and how they fall into its cells.
-typedef struct sorter {
+typedef struct binning {
     const wk_domain *domain;
     const wk_space *space;
     const wk_heat_layer *layers;
@@ -20,7 +21,7 @@ typedef struct sorter {
     int group, groups;
     int row;                    // parameter of the rows, or -1
     bool column[WK_PARAMS_MAX]; // parameters whose sum is the column
-} sorter;
+} binning;
 
 // A combined space says by its first parameter, called "domain", which family a θ belongs to.
 static bool combined(const wk_domain *domain)
@@ -28,12 +29,12 @@ static bool combined(const wk_domain *domain)
     return strcmp(domain->params[0].name, "domain") == 0;
 }
 
-static bool inside(const sorter *s, size_t i)
+static bool inside(const binning *s, size_t i)
 {
     return !combined(s->domain) || (int)wk_space_params(s->space, i)[0] == s->group;
 }
 
-static bool varies(const sorter *s, int param)
+static bool varies(const binning *s, int param)
 {
     double first = NAN;
     for (size_t i = 0; i < s->count; i++) {
@@ -46,7 +47,7 @@ static bool varies(const sorter *s, int param)
 }
 
 // A parameter of a θ; of a continuous space, the middle of its bin.
-static double value_of(const sorter *s, size_t i, int param)
+static double value_of(const binning *s, size_t i, int param)
 {
     enum { BINS = 16 };
     const wk_param *p = &s->domain->params[param];
@@ -56,12 +57,12 @@ static double value_of(const sorter *s, size_t i, int param)
     return p->min + (fmin(bin, BINS - 1) + 0.5) / BINS * (p->max - p->min);
 }
 
-static double row_of(const sorter *s, size_t i)
+static double row_of(const binning *s, size_t i)
 {
     return s->row < 0 ? 0 : value_of(s, i, s->row);
 }
 
-static double column_of(const sorter *s, size_t i)
+static double column_of(const binning *s, size_t i)
 {
     double sum = 0;
     for (int p = 0; p < s->domain->n_params; p++)
@@ -71,7 +72,7 @@ static double column_of(const sorter *s, size_t i)
 
 // The first varying parameter makes the rows unless it is the only one; where none varies, the
 // first parameter has its one column.
-static void choose_axes(sorter *s, wk_heat_panel *panel)
+static void choose_axes(binning *s, wk_heat_panel *panel)
 {
     int varying[WK_PARAMS_MAX], count = 0;
     for (int p = 0; p < s->domain->n_params; p++)
@@ -90,21 +91,15 @@ static void choose_axes(sorter *s, wk_heat_panel *panel)
     }
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 // The different values of an axis, rising.
-static double *list_values(const sorter *s, double (*axis)(const sorter *, size_t), int *count)
+static double *list_values(const binning *s, double (*axis)(const binning *, size_t), int *count)
 {
     double *values = malloc(s->count * sizeof *values);
     if (!values) return NULL;
     size_t n = 0, different = 0;
     for (size_t i = 0; i < s->count; i++)
         if (inside(s, i)) values[n++] = axis(s, i);
-    qsort(values, n, sizeof *values, compare);
+    qsort(values, n, sizeof *values, wk_compare_doubles);
     for (size_t i = 0; i < n; i++)
         if (different == 0 || values[i] > values[different - 1] + 1e-9)
             values[different++] = values[i];
@@ -126,7 +121,7 @@ static void add(double *cell, double value)
 }
 
 // Combines one layer's values into the cells; `known` counts them.
-static void fill_cells(const sorter *s, int h, wk_heat_panel *p, double *known)
+static void fill_cells(const binning *s, int h, wk_heat_panel *p, double *known)
 {
     int cells = p->rows * p->columns;
     if (cells == 0) return;
@@ -158,7 +153,7 @@ static void find_ranges(wk_heat_panel *p)
     }
 }
 
-static void title_panel(const sorter *s, const char *title, wk_heat_panel *panel)
+static void title_panel(const binning *s, const char *title, wk_heat_panel *panel)
 {
     const wk_param *first = &s->domain->params[0];
     char part[120] = "";
@@ -167,7 +162,7 @@ static void title_panel(const sorter *s, const char *title, wk_heat_panel *panel
     snprintf(panel->title, sizeof panel->title, "%s%s%s", title, s->domain->name, part);
 }
 
-static bool make_panel(sorter *s, const char *title, wk_heat_panel *panel)
+static bool make_panel(binning *s, const char *title, wk_heat_panel *panel)
 {
     title_panel(s, title, panel);
     choose_axes(s, panel);
@@ -192,16 +187,16 @@ static bool make_panel(sorter *s, const char *title, wk_heat_panel *panel)
 wk_status wk_heatmap_add(wk_heatmap *map, const char *title, const wk_domain *domain,
                          const wk_space *space, const wk_heat_layer layers[WK_HEATS], wk_error *err)
 {
-    sorter s = {.domain = domain,
-                .space = space,
-                .layers = layers,
-                .count = wk_space_count(space),
-                .groups = combined(domain) ? (int)domain->params[0].max + 1 : 1};
+    binning s = {.domain = domain,
+                 .space = space,
+                 .layers = layers,
+                 .count = wk_space_count(space),
+                 .groups = combined(domain) ? (int)domain->params[0].max + 1 : 1};
     if (map->count + s.groups > WK_HEAT_PANELS_MAX)
         return wk_fail(err, WK_E_INPUT, "there is room for %d maps; ask for fewer at once",
                        WK_HEAT_PANELS_MAX);
     for (; s.group < s.groups; s.group++) {
-        sorter panel = s;
+        binning panel = s;
         if (!make_panel(&panel, title, &map->panels[map->count++]))
             return wk_fail(err, WK_E_MEMORY, "no memory for a map of %zu parameters", s.count);
     }

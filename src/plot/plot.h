@@ -20,10 +20,10 @@ typedef struct wk_plot_series {
     const char *name;
     size_t count;
     const double *x, *y;
-    const double *spread; // half height of the shading around y, for example the s.d.; NULL: none
+    const double *spread; // height of the shading below and above y, such as the s.d.; NULL: none
     int style;            // any number from 0; styles repeat after WK_PLOT_STYLES
-    const double *above;  // half height above y where it is not `spread`; NULL: it is
-    const double *level;  // of lines: a dashed line at this height, to compare with; NULL: none
+    const double *above;  // height of the shading above y where it differs; NULL: as `spread`
+    const double *level;  // of lines: *level is the height of a dashed reference line; NULL: none
 } wk_plot_series;
 
 enum { WK_PLOT_STYLES = 8 };

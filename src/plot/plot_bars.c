@@ -32,7 +32,7 @@ static void format_bar(const wk_scale *scale, const wk_plot_bar *bar, char *out,
 
 static double place(const wk_plot_frame *f, double value)
 {
-    return f->left + wk_scale_place(&f->x, value) * (f->right - f->left);
+    return f->left + wk_scale_position(&f->x, value) * (f->right - f->left);
 }
 
 static void draw_label(const wk_plot_frame *f, const char *label, double y)
@@ -83,9 +83,10 @@ static void draw_axis(const wk_plot_frame *f, const wk_plot_bars *plot)
     }
     wk_plot_line(f->figure, f->left, f->bottom, f->right, f->bottom,
                  (wk_paint){.colour = WK_INK, .width = 1});
-    wk_text_style type = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
+    wk_text_style style = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
     if (plot->axis.label)
-        wk_figure_text(f->figure, (f->left + f->right) / 2, f->bottom + 34, plot->axis.label, type);
+        wk_figure_text(f->figure, (f->left + f->right) / 2, f->bottom + 34, plot->axis.label,
+                       style);
 }
 
 // The space between the names and the numbers, as much as the longest of both leave.

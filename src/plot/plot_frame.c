@@ -179,7 +179,7 @@ static double lay_legend(const wk_plot_legend *items, size_t count, double top, 
     return count ? y + LINE_HEIGHT / 2.0 + 5 - top : 0;
 }
 
-static double widest_label(const wk_scale *scale)
+double wk_plot_ticks_width(const wk_scale *scale)
 {
     double width = 0;
     for (int i = 0; i < scale->count; i++)
@@ -187,10 +187,11 @@ static double widest_label(const wk_scale *scale)
     return width;
 }
 
-wk_point wk_plot_frame_place(const wk_plot_frame *frame, double x, double y)
+wk_point wk_plot_frame_point(const wk_plot_frame *frame, double x, double y)
 {
-    return (wk_point){frame->left + wk_scale_place(&frame->x, x) * (frame->right - frame->left),
-                      frame->bottom - wk_scale_place(&frame->y, y) * (frame->bottom - frame->top)};
+    return (wk_point){frame->left + wk_scale_position(&frame->x, x) * (frame->right - frame->left),
+                      frame->bottom -
+                          wk_scale_position(&frame->y, y) * (frame->bottom - frame->top)};
 }
 
 void wk_plot_line(wk_figure *figure, double x0, double y0, double x1, double y1, wk_paint paint)
@@ -214,7 +215,7 @@ static void draw_x_ticks(const wk_plot_frame *f)
 {
     double taken = -INFINITY;
     for (int i = 0; i < f->x.count; i++) {
-        double x = f->left + wk_scale_place(&f->x, f->x.ticks[i]) * (f->right - f->left);
+        double x = f->left + wk_scale_position(&f->x, f->x.ticks[i]) * (f->right - f->left);
         wk_plot_line(f->figure, x, f->top, x, f->bottom,
                      (wk_paint){.colour = WK_FAINT, .width = 1});
         wk_plot_line(f->figure, x, f->bottom, x, f->bottom + TICK_LENGTH,
@@ -226,7 +227,7 @@ static void draw_x_ticks(const wk_plot_frame *f)
 static void draw_y_ticks(const wk_plot_frame *f)
 {
     for (int i = 0; i < f->y.count; i++) {
-        double y = f->bottom - wk_scale_place(&f->y, f->y.ticks[i]) * (f->bottom - f->top);
+        double y = f->bottom - wk_scale_position(&f->y, f->y.ticks[i]) * (f->bottom - f->top);
         wk_plot_line(f->figure, f->left, y, f->right, y,
                      (wk_paint){.colour = WK_FAINT, .width = 1});
         wk_figure_text(
@@ -238,12 +239,12 @@ static void draw_y_ticks(const wk_plot_frame *f)
 static void draw_axis_labels(const wk_plot_frame *f, const char *x_label, const char *y_label)
 {
     char lines[WK_WRAP_LINES][WK_WRAP_LENGTH];
-    wk_text_style type = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
-    if (x_label && wk_plot_wrap(x_label, type.size, f->right - f->left, 1, lines))
-        wk_figure_text(f->figure, (f->left + f->right) / 2, f->bottom + 34, lines[0], type);
-    type.upwards = true;
-    if (y_label && wk_plot_wrap(y_label, type.size, f->bottom - f->top + 20, 1, lines))
-        wk_figure_text(f->figure, MARGIN + 10, (f->top + f->bottom) / 2, lines[0], type);
+    wk_text_style style = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
+    if (x_label && wk_plot_wrap(x_label, style.size, f->right - f->left, 1, lines))
+        wk_figure_text(f->figure, (f->left + f->right) / 2, f->bottom + 34, lines[0], style);
+    style.upwards = true;
+    if (y_label && wk_plot_wrap(y_label, style.size, f->bottom - f->top + 20, 1, lines))
+        wk_figure_text(f->figure, MARGIN + 10, (f->top + f->bottom) / 2, lines[0], style);
 }
 
 static void draw_axes(const wk_plot_frame *f)
@@ -263,7 +264,8 @@ wk_status wk_plot_frame_begin(const wk_plot_frame_spec *spec, wk_plot_frame *out
     double legend = title + lay_legend(spec->legend, spec->legend_count, title, NULL);
     f.top = legend + (spec->note ? LINE_HEIGHT : 0) + 4;
     f.bottom = f.top + WK_PLOT_BODY;
-    f.left = MARGIN + (spec->y->label ? LINE_HEIGHT : 0) + widest_label(&f.y) + TICK_LENGTH + 4;
+    f.left =
+        MARGIN + (spec->y->label ? LINE_HEIGHT : 0) + wk_plot_ticks_width(&f.y) + TICK_LENGTH + 4;
     f.right = WK_PLOT_WIDTH - MARGIN - 8;
     double height = f.bottom + (spec->x->label ? 44 : 28);
     WK_TRY(wk_figure_create(WK_PLOT_WIDTH, height, spec->title, &f.figure, err));

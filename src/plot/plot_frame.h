@@ -41,8 +41,8 @@ typedef struct wk_plot_frame_spec {
 
 wk_status wk_plot_frame_begin(const wk_plot_frame_spec *spec, wk_plot_frame *out, wk_error *err);
 
-/// The place of values both axes can show.
-wk_point wk_plot_frame_place(const wk_plot_frame *frame, double x, double y);
+/// The position in the figure of values that both axes can show.
+wk_point wk_plot_frame_point(const wk_plot_frame *frame, double x, double y);
 
 /// Writes in the middle of the plot that there is no data.
 void wk_plot_frame_no_data(const wk_plot_frame *frame);
@@ -52,6 +52,8 @@ void wk_plot_marker(wk_figure *figure, wk_point at, int style, double radius, do
 
 /// How wide a text may come out; fonts of SVG viewers may be wider than ours.
 double wk_plot_text_width(const char *text, double size);
+/// The width of the widest label of a scale's ticks.
+double wk_plot_ticks_width(const wk_scale *scale);
 void wk_plot_line(wk_figure *figure, double x0, double y0, double x1, double y1, wk_paint paint);
 
 /// Writes the label of a tick around `x`, moved if it would leave the figure and omitted if it

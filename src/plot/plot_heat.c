@@ -63,19 +63,11 @@ static double widest_row_label(const wk_plot_heat *plot)
     return width;
 }
 
-static double widest_tick(const wk_scale *scale)
-{
-    double width = 0;
-    for (int i = 0; i < scale->count; i++)
-        width = fmax(width, wk_plot_text_width(scale->labels[i], WK_PLOT_TICK));
-    return width;
-}
-
 // Cells are about square where that gives a height that can be looked at.
 static void lay_out(map *m)
 {
     const wk_plot_heat *plot = m->plot;
-    double bar = BAR_GAP + BAR_WIDTH + 6 + widest_tick(&m->scale) + 8 +
+    double bar = BAR_GAP + BAR_WIDTH + 6 + wk_plot_ticks_width(&m->scale) + 8 +
                  (plot->value_label ? WK_PLOT_LABEL + 6 : 0);
     m->left = WK_PLOT_MARGIN + (plot->row_label ? 18 : 0) + widest_row_label(plot) + 6;
     m->top = WK_PLOT_MARGIN + wk_plot_title_height(plot->title) + 6;
@@ -101,7 +93,7 @@ static void draw_cell(const map *m, size_t row, size_t column)
     double x = m->left + width * (double)column, y = m->top + height * (double)row;
     double value = cell_value(plot, row * plot->columns + column);
     bool shown = wk_axis_shows(&m->axis, value);
-    uint32_t colour = shown ? wk_image_ramp(wk_scale_place(&m->scale, value)) : WK_FAINT;
+    uint32_t colour = shown ? wk_image_ramp(wk_scale_position(&m->scale, value)) : WK_FAINT;
     // Wide cells are set apart; narrow ones overlap by a pixel, else the seams would show.
     double gap_x = width > 18 ? -0.75 : 0.5, gap_y = height > 18 ? -0.75 : 0.5;
     wk_figure_rectangle(m->figure, x - gap_x, y - gap_y, width + 2 * gap_x, height + 2 * gap_y,
@@ -145,16 +137,18 @@ static void draw_column_labels(const map *m)
 static void draw_names(const map *m)
 {
     char lines[WK_WRAP_LINES][WK_WRAP_LENGTH];
-    wk_text_style type = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
+    wk_text_style style = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
     double middle = m->top + m->height / 2;
-    if (m->plot->column_label && wk_plot_wrap(m->plot->column_label, type.size, m->width, 1, lines))
-        wk_figure_text(m->figure, m->left + m->width / 2, m->top + m->height + 34, lines[0], type);
-    type.upwards = true;
-    if (m->plot->row_label && wk_plot_wrap(m->plot->row_label, type.size, m->height + 20, 1, lines))
-        wk_figure_text(m->figure, WK_PLOT_MARGIN + 10, middle, lines[0], type);
+    if (m->plot->column_label &&
+        wk_plot_wrap(m->plot->column_label, style.size, m->width, 1, lines))
+        wk_figure_text(m->figure, m->left + m->width / 2, m->top + m->height + 34, lines[0], style);
+    style.upwards = true;
+    if (m->plot->row_label &&
+        wk_plot_wrap(m->plot->row_label, style.size, m->height + 20, 1, lines))
+        wk_figure_text(m->figure, WK_PLOT_MARGIN + 10, middle, lines[0], style);
     if (m->plot->value_label &&
-        wk_plot_wrap(m->plot->value_label, type.size, m->height + 20, 1, lines))
-        wk_figure_text(m->figure, WK_PLOT_WIDTH - WK_PLOT_MARGIN, middle, lines[0], type);
+        wk_plot_wrap(m->plot->value_label, style.size, m->height + 20, 1, lines))
+        wk_figure_text(m->figure, WK_PLOT_WIDTH - WK_PLOT_MARGIN, middle, lines[0], style);
 }
 
 static void draw_bar(const map *m)
@@ -165,7 +159,7 @@ static void draw_bar(const map *m)
                             step + (i > 0 ? 0.5 : 0),
                             (wk_paint){.colour = wk_image_ramp((i + 0.5) / BAR_STEPS)});
     for (int i = 0; i < m->scale.count; i++) {
-        double y = m->top + m->height * (1 - wk_scale_place(&m->scale, m->scale.ticks[i]));
+        double y = m->top + m->height * (1 - wk_scale_position(&m->scale, m->scale.ticks[i]));
         char label[WK_TICK_LABEL + 1];
         snprintf(label, sizeof label, "%s%s", m->scale.labels[i], m->plot->percent ? "%" : "");
         wk_plot_line(m->figure, x + BAR_WIDTH, y, x + BAR_WIDTH + 3, y,

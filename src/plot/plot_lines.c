@@ -73,9 +73,9 @@ static void shade(const wk_plot_frame *f, const wk_plot_axis *y, const wk_plot_s
 {
     size_t count = to - from;
     for (size_t i = 0; i < count; i++) {
-        scratch[i] = wk_plot_frame_place(f, s->x[from + i], high_end(s, from + i));
+        scratch[i] = wk_plot_frame_point(f, s->x[from + i], high_end(s, from + i));
         scratch[2 * count - 1 - i] =
-            wk_plot_frame_place(f, s->x[from + i], low_end(y, s, from + i));
+            wk_plot_frame_point(f, s->x[from + i], low_end(y, s, from + i));
     }
     wk_figure_polygon(f->figure, scratch, 2 * count,
                       (wk_paint){.colour = wk_plot_colour(s->style), .opacity = 0.16});
@@ -90,7 +90,7 @@ static void draw_run(const wk_plot_frame *f, const wk_plot_series *s, size_t fro
     static const double near = 0.1;
     size_t count = 0;
     for (size_t i = from; i < to; i++) {
-        wk_point p = wk_plot_frame_place(f, s->x[i], s->y[i]);
+        wk_point p = wk_plot_frame_point(f, s->x[i], s->y[i]);
         bool skip = count > 0 && i + 1 < to && fabs(p.x - scratch[count - 1].x) < near &&
                     fabs(p.y - scratch[count - 1].y) < near;
         if (!skip) scratch[count++] = p;
@@ -120,7 +120,7 @@ static void line_run(const wk_plot_frame *f, const wk_plot_lines *plot, const wk
     size_t every = (s->count + MARKERS - 1) / MARKERS;
     for (size_t i = from; i < to; i++)
         if (i % every == every / 2 || to - from == 1)
-            wk_plot_marker(f->figure, wk_plot_frame_place(f, s->x[i], s->y[i]), s->style, 3, 0);
+            wk_plot_marker(f->figure, wk_plot_frame_point(f, s->x[i], s->y[i]), s->style, 3, 0);
 }
 
 static void for_each_run(const wk_plot_frame *f, const wk_plot_lines *plot, const wk_plot_series *s,
@@ -141,8 +141,8 @@ static void draw_lone_spread(const wk_plot_frame *f, const wk_plot_lines *plot,
 {
     (void)scratch;
     if (!s->spread || to - from > 1) return;
-    wk_point low = wk_plot_frame_place(f, s->x[from], low_end(&plot->y, s, from));
-    wk_point high = wk_plot_frame_place(f, s->x[from], high_end(s, from));
+    wk_point low = wk_plot_frame_point(f, s->x[from], low_end(&plot->y, s, from));
+    wk_point high = wk_plot_frame_point(f, s->x[from], high_end(s, from));
     wk_plot_line(f->figure, low.x, low.y, high.x, high.y,
                  (wk_paint){.colour = wk_plot_colour(s->style), .width = 1.2});
 }
@@ -150,7 +150,7 @@ static void draw_lone_spread(const wk_plot_frame *f, const wk_plot_lines *plot,
 static void draw_level(const wk_plot_frame *f, const wk_plot_lines *plot, const wk_plot_series *s)
 {
     if (!has_level(&plot->y, s)) return;
-    double y = wk_plot_frame_place(f, f->x.min, *s->level).y;
+    double y = wk_plot_frame_point(f, f->x.min, *s->level).y;
     wk_plot_line(f->figure, f->left, y, f->right, y,
                  (wk_paint){.colour = wk_plot_colour(s->style), .width = 1.2, .dash = 4});
 }
@@ -192,7 +192,7 @@ static void equal_axes(const wk_plot_scatter *plot, wk_plot_axis *x, wk_plot_axi
 static void draw_diagonal(const wk_plot_frame *f)
 {
     double low = fmax(f->x.min, f->y.min), high = fmin(f->x.max, f->y.max);
-    wk_point a = wk_plot_frame_place(f, low, low), b = wk_plot_frame_place(f, high, high);
+    wk_point a = wk_plot_frame_point(f, low, low), b = wk_plot_frame_point(f, high, high);
     wk_plot_line(f->figure, a.x, a.y, b.x, b.y,
                  (wk_paint){.colour = WK_MUTED, .width = 1.2, .dash = 4});
 }
@@ -208,7 +208,7 @@ wk_status wk_plot_scatter_draw(const wk_plot_scatter *plot, wk_figure **out, wk_
         const wk_plot_series *s = &plot->series[k];
         for (size_t i = 0; i < s->count; i++)
             if (is_shown(&plot->x, &plot->y, s, i))
-                wk_plot_marker(f.figure, wk_plot_frame_place(&f, s->x[i], s->y[i]), s->style, 3,
+                wk_plot_marker(f.figure, wk_plot_frame_point(&f, s->x[i], s->y[i]), s->style, 3,
                                0.6);
     }
     *out = f.figure;

@@ -1,5 +1,5 @@
-// Anti-aliased filling of outlines: polygons collected edge by edge, then filled where they wind
-// around a place (non-zero rule). Coverage is exact along x and sampled 16 times a pixel along y.
+// Anti-aliased filling of outlines: polygons collected edge by edge, then filled by the
+// non-zero winding rule. Coverage is exact along x and sampled 16 times a pixel along y.
 // Lines become outlines too; all their pieces turn the same way, so that overlaps count once.
 #ifndef WK_PLOT_RASTER_H
 #define WK_PLOT_RASTER_H
@@ -8,7 +8,7 @@
 #include "media/image.h"
 #include "plot/figure.h"
 
-/// An edge that does not lie flat, from its upper to its lower end.
+/// An edge that is not horizontal, from its upper to its lower end.
 typedef struct wk_raster_edge {
     double x, y, y_end, slope; // slope: x per y
     int winding;               // 1 where the outline goes down, -1 where it goes up
@@ -30,7 +30,7 @@ typedef struct wk_raster {
     bool failed;                            // memory ran out; filling reports it
 } wk_raster;
 
-/// Adds a closed polygon; places are in pixels.
+/// Adds a closed polygon; coordinates are in pixels.
 void wk_raster_polygon(wk_raster *raster, const wk_point *points, size_t count);
 void wk_raster_disc(wk_raster *raster, wk_point centre, double radius);
 /// Adds the outline of a line with round joins; its ends are cut off or round.

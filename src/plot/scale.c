@@ -206,7 +206,7 @@ wk_scale wk_scale_make(const wk_plot_axis *axis, wk_range range, int wanted, boo
     return s;
 }
 
-double wk_scale_place(const wk_scale *scale, double value)
+double wk_scale_position(const wk_scale *scale, double value)
 {
     double min = scale->min, max = scale->max;
     if (scale->log) {

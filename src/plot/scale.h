@@ -1,4 +1,4 @@
-// From values to places: the range of an axis, its ticks at round numbers and their labels.
+// From values to positions: the range of an axis, its ticks at round numbers and their labels.
 #ifndef WK_PLOT_SCALE_H
 #define WK_PLOT_SCALE_H
 
@@ -30,10 +30,10 @@ typedef struct wk_scale {
 /// outermost values touch the ends, else there is a margin, and 0 is shown when it is near.
 wk_scale wk_scale_make(const wk_plot_axis *axis, wk_range range, int wanted, bool tight);
 
-/// Where a value lies between the ends, 0 to 1; values beyond them lie at the nearer one.
-double wk_scale_place(const wk_scale *scale, double value);
+/// The position of a value on the axis, 0 at its beginning and 1 at its end; clamped.
+double wk_scale_position(const wk_scale *scale, double value);
 
-/// Writes a value shortly, as a reader would: 0.25, 50k, 2e-7.
+/// Writes a value in few characters: 0.25, 50k, 2e-7.
 void wk_scale_format(double value, char out[WK_TICK_LABEL]);
 
 /// Writes a value with the digits that tell hundredths of a linear scale apart.

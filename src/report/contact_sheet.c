@@ -1,5 +1,6 @@
 #include "report/contact_sheet.h"
 
+#include "base/array.h"
 #include "env/domain.h"
 #include <math.h>
 #include <stdio.h>
@@ -41,12 +42,6 @@ typedef struct axis {
     int count;
 } axis;
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 // Whether the params after the first are counts of the same kind, so that their sum means
 // something.
 static bool are_counts(const wk_domain *d)
@@ -79,7 +74,7 @@ static double row_key(const wk_domain *d, const double *theta)
 
 static axis thin_out(double *values, size_t count, int max)
 {
-    qsort(values, count, sizeof *values, compare_doubles);
+    qsort(values, count, sizeof *values, wk_compare_doubles);
     size_t n = 0;
     for (size_t i = 0; i < count; i++)
         if (n == 0 || values[i] > values[n - 1] + 1e-9) values[n++] = values[i];
@@ -312,14 +307,14 @@ static wk_status draw_world(wk_random_episode *episode, const double *theta, uin
 }
 
 // What drawing a row needs besides the row.
-typedef struct brush {
+typedef struct row_context {
     wk_random_episode *episode;
     wk_image *out, *tile;
     uint64_t seed;
     int steps, left, pitch;
-} brush;
+} row_context;
 
-static wk_status draw_row(const sheet *s, const brush *b, const row *r, int y, int *cells,
+static wk_status draw_row(const sheet *s, const row_context *b, const row *r, int y, int *cells,
                           wk_error *err)
 {
     int cell = b->tile->width;
@@ -335,14 +330,14 @@ static wk_status draw_row(const sheet *s, const brush *b, const row *r, int y, i
     return WK_OK;
 }
 
-static void draw_headings(const sheet *s, const brush *b, int y)
+static void draw_headings(const sheet *s, const row_context *b, int y)
 {
     wk_image_text(b->out, MARGIN, MARGIN, INK, s->title);
     for (int c = 0; c < s->n_columns; c++)
         wk_image_text(b->out, b->left + c * b->pitch, y - LINE, FAINT, s->column_captions[c]);
 }
 
-static wk_status draw_rows(const sheet *s, const brush *b, int top, int *cells, wk_error *err)
+static wk_status draw_rows(const sheet *s, const row_context *b, int top, int *cells, wk_error *err)
 {
     draw_headings(s, b, top);
     for (int i = 0, y = top; i < s->n_rows; i++) {
@@ -373,7 +368,7 @@ static wk_status draw(const sheet *s, wk_random_episode *episode, uint64_t seed,
     WK_TRY(wk_image_create(cell, cell, 0, &tile, err));
     wk_status status = wk_image_create(width, height, BACKGROUND, out, err);
     if (status == WK_OK) {
-        brush b = {episode, out, &tile, seed, steps, left, pitch};
+        row_context b = {episode, out, &tile, seed, steps, left, pitch};
         status = draw_rows(s, &b, top, cells, err);
         if (status != WK_OK) wk_image_free(out);
     }

@@ -3,15 +3,15 @@
 #include <string.h>
 
 // The comparisons and methods of one metric and exploration.
-typedef struct contest {
+typedef struct group_results {
     const wk_comparison_group *group;
     const wk_improvement *pairs;
     size_t n_pairs;
     const wk_curriculum_score *methods;
     size_t n_methods;
-} contest;
+} group_results;
 
-static const char *method_name(const contest *c, size_t i)
+static const char *method_name(const group_results *c, size_t i)
 {
     return c->methods[i].curriculum;
 }
@@ -34,7 +34,7 @@ static void put_numbers(const wk_improvement *p, bool turned, wk_text *out)
 }
 
 // "'waker-m' scores higher than 'dr', 'ge'", or nothing.
-static bool put_wins(const contest *c, const char *name, wk_text *out)
+static bool put_wins(const group_results *c, const char *name, wk_text *out)
 {
     size_t found = 0;
     for (size_t i = 0; i < c->n_pairs; i++) {
@@ -51,7 +51,7 @@ static bool put_wins(const contest *c, const char *name, wk_text *out)
     return found > 0;
 }
 
-static size_t fewest_runs(const contest *c)
+static size_t fewest_runs(const group_results *c)
 {
     size_t fewest = SIZE_MAX;
     for (size_t i = 0; i < c->n_pairs; i++)
@@ -60,7 +60,7 @@ static size_t fewest_runs(const contest *c)
 }
 
 // The pairs that nothing can be said about, where others can.
-static void put_open(const contest *c, wk_text *out)
+static void put_open(const group_results *c, wk_text *out)
 {
     const char *before = ". No difference can be claimed between ";
     for (size_t i = 0; i < c->n_pairs; i++) {
@@ -70,7 +70,7 @@ static void put_open(const contest *c, wk_text *out)
     }
 }
 
-static void put_none(const contest *c, wk_text *out)
+static void put_none(const group_results *c, wk_text *out)
 {
     size_t runs = fewest_runs(c);
     wk_text_puts(out, "no difference can be claimed between ");
@@ -87,7 +87,7 @@ static void put_none(const contest *c, wk_text *out)
         wk_text_puts(out, ": the intervals of all probabilities of improvement include 0.5");
 }
 
-static void put_contest(const contest *c, wk_text *out)
+static void put_group(const group_results *c, wk_text *out)
 {
     wk_comparison_group_title(c->group, out);
     wk_text_puts(out, ": ");
@@ -115,10 +115,10 @@ static void put_contest(const contest *c, wk_text *out)
 }
 
 // The methods and pairs of the group that ranking entry `first` belongs to.
-static contest find_contest(const wk_comparison *comparison, size_t first)
+static group_results find_group(const wk_comparison *comparison, size_t first)
 {
     const wk_curriculum_score *methods = &comparison->ranking.items[first];
-    contest c = {.group = &methods->group, .methods = methods};
+    group_results c = {.group = &methods->group, .methods = methods};
     while (first + c.n_methods < comparison->ranking.count &&
            wk_comparison_group_same(c.group, &methods[c.n_methods].group))
         c.n_methods++;
@@ -133,9 +133,9 @@ static contest find_contest(const wk_comparison *comparison, size_t first)
 wk_status wk_findings_make(const wk_comparison *comparison, wk_sentences *out, wk_error *err)
 {
     for (size_t i = 0; i < comparison->ranking.count;) {
-        contest c = find_contest(comparison, i);
+        group_results c = find_group(comparison, i);
         wk_text text = {0};
-        put_contest(&c, &text);
+        put_group(&c, &text);
         wk_status status = text.failed ? wk_fail(err, WK_E_MEMORY, "no memory for the findings")
                                        : wk_sentences_add(out, err, "%s", wk_text_get(&text));
         wk_text_free(&text);

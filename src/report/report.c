@@ -18,7 +18,7 @@ static wk_status place_methods(wk_report *r, wk_error *err)
 {
     for (size_t i = 0; i < r->runs.items.count; i++) {
         const wk_report_run *run = r->runs.items.items[i];
-        if (!wk_paper_place(&r->paper, WK_FIELD_CURRICULUM, run->curriculum, run->method))
+        if (!wk_paper_add_name(&r->paper, WK_FIELD_CURRICULUM, run->curriculum, run->method))
             return wk_fail(err, WK_E_MEMORY, "no memory for the names of methods");
     }
     return WK_OK;

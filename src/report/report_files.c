@@ -149,7 +149,7 @@ static wk_status write_figures(const wk_report *report, const char *directory, w
     return status;
 }
 
-static wk_status write_pictures(const wk_report *report, const char *directory, wk_error *err)
+static wk_status write_images(const wk_report *report, const char *directory, wk_error *err)
 {
     wk_text names = {0};
     for (size_t i = 0; i < report->images.items.count; i++)
@@ -170,7 +170,7 @@ wk_status wk_report_write(const wk_report *report, const char *directory, wk_err
     WK_TRY(wk_path_print(path, err, "%s/index.html", directory));
     WK_TRY(write_tables(report, directory, err));
     WK_TRY(write_figures(report, directory, err));
-    WK_TRY(write_pictures(report, directory, err));
+    WK_TRY(write_images(report, directory, err));
     wk_text page = {0};
     wk_status status = wk_report_page(report, &page, err);
     if (status == WK_OK) return wk_file_write_text(NULL, path, &page, err);

@@ -186,8 +186,8 @@ static void put_findings(const wk_report *r, wk_page *page)
         wk_page_note(page, "%s.", r->remarks.items.items[i]);
 }
 
-static void put_pictures(const wk_report *r, wk_report_image_kind kind, const char *title,
-                         const char *explanation, wk_page *page)
+static void put_images(const wk_report *r, wk_report_image_kind kind, const char *title,
+                       const char *explanation, wk_page *page)
 {
     bool begun = false;
     for (size_t i = 0; i < r->images.items.count; i++) {
@@ -198,7 +198,7 @@ static void put_pictures(const wk_report *r, wk_report_image_kind kind, const ch
             if (explanation) wk_page_paragraph(page, "%s", explanation);
         }
         begun = true;
-        wk_page_picture(page, p->png, p->size, p->width, p->height, p->caption);
+        wk_page_image(page, p->png, p->size, p->width, p->height, p->caption);
     }
 }
 
@@ -263,15 +263,15 @@ static wk_status fill_page(const wk_report *r, wk_page *page, wk_error *err)
         put_figures(r, WK_FIGURES_INDICATORS, page);
     }
     WK_TRY(put_errors(r, page, err));
-    if (has_figures(r, WK_FIGURES_FORESIGHT)) {
+    if (has_figures(r, WK_FIGURES_PREDICTIONS)) {
         wk_page_section(page, "What was promised and what was obtained");
-        put_figures(r, WK_FIGURES_FORESIGHT, page);
+        put_figures(r, WK_FIGURES_PREDICTIONS, page);
     }
-    put_pictures(r, WK_REPORT_IMAGE_IMAGINED, "What was imagined",
-                 "What happened, what the world model imagines from the first frames and the "
-                 "actions alone, and the difference, grey where they agree.",
-                 page);
-    put_pictures(r, WK_REPORT_IMAGE_ENVIRONMENTS, "The environments", NULL, page);
+    put_images(r, WK_REPORT_IMAGE_IMAGINED, "What was imagined",
+               "What happened, what the world model imagines from the first frames and the "
+               "actions alone, and the difference, grey where they agree.",
+               page);
+    put_images(r, WK_REPORT_IMAGE_ENVIRONMENTS, "The environments", NULL, page);
     WK_TRY(put_runs(r, page, err));
     put_missing(r, page);
     return WK_OK;

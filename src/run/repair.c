@@ -131,7 +131,7 @@ static wk_status open_run(repair *r, wk_error *err)
         r->world.domain = wk_run_rewards_domain(&r->rewards, r->world.domain);
     WK_TRY(wk_dir_open(NULL, r->path, &r->dir, err));
     WK_TRY(wk_lock_take(r->dir, &r->lock, err));
-    wk_status status = wk_dir_open_own(r->dir, WK_CHECKPOINT_FOLDER, &r->checkpoints, err);
+    wk_status status = wk_dir_open_nofollow(r->dir, WK_CHECKPOINT_FOLDER, &r->checkpoints, err);
     if (status != WK_E_NOT_FOUND) WK_TRY(status);
     if (r->checkpoints) WK_TRY(wk_steps_list(r->checkpoints, "", "", &r->steps, err));
     if (r->steps.count > 0) return WK_OK;
@@ -159,7 +159,7 @@ static wk_status open_step(repair *r, uint64_t step, wk_error *err)
     char name[WK_STEP_NAME_MAX];
     wk_safetensors *weights = NULL;
     wk_step_name("", step, "", name);
-    WK_TRY(wk_dir_open_own(r->checkpoints, name, &r->step_dir, err));
+    WK_TRY(wk_dir_open_nofollow(r->checkpoints, name, &r->step_dir, err));
     wk_status status =
         wk_safetensors_open_in(r->step_dir, WK_CHECKPOINT_LEARNER_FILE, &weights, err);
     if (status == WK_OK) status = wk_safetensors_verify_weights(weights, err);

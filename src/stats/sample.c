@@ -1,5 +1,6 @@
 #include "stats/sample.h"
 
+#include "base/array.h"
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,19 +17,13 @@ double wk_sample_sum(const double *values, size_t count)
     return sum + lost;
 }
 
-static int rising(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 // A resample has few values; below this many, insertion beats a call per comparison.
 enum { FEW = 64 };
 
 static void sort(double *values, size_t count)
 {
     if (count > FEW) {
-        qsort(values, count, sizeof *values, rising);
+        qsort(values, count, sizeof *values, wk_compare_doubles);
         return;
     }
     for (size_t i = 1; i < count; i++) {

@@ -31,35 +31,35 @@ static wk_status submit(const wk_sweep_launch *launch, const wk_slurm_system *sy
 
 static wk_status start(const wk_sweep_launch *launch, wk_sweep_end *end, wk_error *err)
 {
-    wk_slurm_folder place = {0};
+    wk_slurm_folder folder = {0};
     wk_status status =
-        wk_slurm_folder_open(launch->directory, launch->plan, &launch->log, &place, err);
-    if (status == WK_OK) status = submit(launch, &place.system, end, err);
-    wk_slurm_folder_close(&place);
+        wk_slurm_folder_open(launch->directory, launch->plan, &launch->log, &folder, err);
+    if (status == WK_OK) status = submit(launch, &folder.system, end, err);
+    wk_slurm_folder_close(&folder);
     return status;
 }
 
 static wk_status cancel(const wk_sweep_launch *launch, wk_error *err)
 {
-    wk_slurm_folder place = {0};
+    wk_slurm_folder folder = {0};
     wk_status status =
-        wk_slurm_folder_open_existing(launch->directory, launch->plan, &launch->log, &place, err);
-    if (status == WK_OK && place.dir) status = wk_slurm_cancel(&place.system, err);
-    wk_slurm_folder_close(&place);
+        wk_slurm_folder_open_existing(launch->directory, launch->plan, &launch->log, &folder, err);
+    if (status == WK_OK && folder.dir) status = wk_slurm_cancel(&folder.system, err);
+    wk_slurm_folder_close(&folder);
     return status;
 }
 
 static wk_status queued(const char *directory, const wk_sweep_plan *plan, bool *out, wk_error *err)
 {
-    wk_slurm_folder place = {0};
+    wk_slurm_folder folder = {0};
     wk_slurm_jobs jobs = {0};
     const wk_log silent = {0};
-    wk_status status = wk_slurm_folder_open_existing(directory, plan, &silent, &place, err);
-    if (status == WK_OK && place.dir) status = wk_slurm_queue(&place.system, &jobs, err);
+    wk_status status = wk_slurm_folder_open_existing(directory, plan, &silent, &folder, err);
+    if (status == WK_OK && folder.dir) status = wk_slurm_queue(&folder.system, &jobs, err);
     for (size_t i = 0; status == WK_OK && i < jobs.count; i++)
         if (jobs.items[i].task >= 0) out[jobs.items[i].task] = true;
     wk_array_free(&jobs);
-    wk_slurm_folder_close(&place);
+    wk_slurm_folder_close(&folder);
     return status;
 }
 

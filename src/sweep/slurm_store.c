@@ -146,7 +146,7 @@ static bool parse_line(char *key, char *value, wk_slurm_options *out)
         if (strcmp(key, o->key) != 0) continue;
         if (o->is_text)
             *text_of(out, o) = value;
-        else if (wk_text_to_whole(value, &number) && number >= 0 && number <= 1e9)
+        else if (wk_text_to_integer(value, &number) && number >= 0 && number <= 1e9)
             *number_of(out, o) = (int)number;
         else
             return false;

@@ -69,10 +69,10 @@ static wk_status call(void *context, const char *const *words, wk_text *output, 
 static wk_status read_file(void *context, const char *name, wk_text *out, wk_error *err)
 {
     enum { LIMIT = 1 << 24 };
-    const wk_slurm_folder *place = context;
+    const wk_slurm_folder *folder = context;
     char *bytes;
     size_t size;
-    WK_TRY(wk_file_read_in(place->dir, name, LIMIT, &bytes, &size, err));
+    WK_TRY(wk_file_read_in(folder->dir, name, LIMIT, &bytes, &size, err));
     wk_text_append(out, bytes, size);
     free(bytes);
     return WK_OK;
@@ -80,27 +80,27 @@ static wk_status read_file(void *context, const char *name, wk_text *out, wk_err
 
 static wk_status write_file(void *context, const char *name, const char *text, wk_error *err)
 {
-    const wk_slurm_folder *place = context;
-    return wk_file_write_in(place->dir, name, text, strlen(text), err);
+    const wk_slurm_folder *folder = context;
+    return wk_file_write_in(folder->dir, name, text, strlen(text), err);
 }
 
 static wk_status remove_file(void *context, const char *name, wk_error *err)
 {
-    const wk_slurm_folder *place = context;
-    return wk_dir_remove(place->dir, name, err);
+    const wk_slurm_folder *folder = context;
+    return wk_dir_remove(folder->dir, name, err);
 }
 
 static wk_status list_files(void *context, wk_names *out, wk_error *err)
 {
-    const wk_slurm_folder *place = context;
-    return wk_dir_list(place->dir, out, err);
+    const wk_slurm_folder *folder = context;
+    return wk_dir_list(folder->dir, out, err);
 }
 
 static wk_status phase_of(void *context, int task, wk_sweep_task_phase *out, wk_error *err)
 {
-    const wk_slurm_folder *place = context;
+    const wk_slurm_folder *folder = context;
     wk_sweep_state state;
-    WK_TRY(wk_sweep_state_read(place->plan, place->directory, task, 0, &state, err));
+    WK_TRY(wk_sweep_state_read(folder->plan, folder->directory, task, 0, &state, err));
     *out = state.phase;
     return WK_OK;
 }
@@ -117,21 +117,21 @@ static wk_status check_path(const char *path, wk_error *err)
 }
 
 // Jobs run elsewhere and later: their paths are absolute.
-static wk_status set_paths(wk_slurm_folder *place, const char *directory, wk_error *err)
+static wk_status set_paths(wk_slurm_folder *folder, const char *directory, wk_error *err)
 {
     char *path = realpath(directory, NULL);
     if (!path) return wk_file_error(err, "cannot find", directory);
-    int length = snprintf(place->directory, sizeof place->directory, "%s", path);
+    int length = snprintf(folder->directory, sizeof folder->directory, "%s", path);
     free(path);
-    if (length >= (int)sizeof place->directory - 64)
-        return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", place->directory);
-    if (!wk_sweep_program(place->program))
+    if (length >= (int)sizeof folder->directory - 64)
+        return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", folder->directory);
+    if (!wk_sweep_program(folder->program))
         return wk_fail(err, WK_E_IO, "the program itself cannot be found (/proc/self/exe)");
     return WK_OK;
 }
 
-static wk_status open_place(const char *directory, const wk_sweep_plan *plan, const wk_log *log,
-                            bool make, wk_slurm_folder *out, wk_error *err)
+static wk_status open_folder(const char *directory, const wk_sweep_plan *plan, const wk_log *log,
+                             bool make, wk_slurm_folder *out, wk_error *err)
 {
     WK_TRY(set_paths(out, directory, err));
     out->plan = plan;
@@ -156,18 +156,18 @@ static wk_status open_place(const char *directory, const wk_sweep_plan *plan, co
 wk_status wk_slurm_folder_open(const char *directory, const wk_sweep_plan *plan, const wk_log *log,
                                wk_slurm_folder *out, wk_error *err)
 {
-    return open_place(directory, plan, log, true, out, err);
+    return open_folder(directory, plan, log, true, out, err);
 }
 
 wk_status wk_slurm_folder_open_existing(const char *directory, const wk_sweep_plan *plan,
                                         const wk_log *log, wk_slurm_folder *out, wk_error *err)
 {
-    wk_status status = open_place(directory, plan, log, false, out, err);
+    wk_status status = open_folder(directory, plan, log, false, out, err);
     return status == WK_E_NOT_FOUND ? WK_OK : status;
 }
 
-void wk_slurm_folder_close(wk_slurm_folder *place)
+void wk_slurm_folder_close(wk_slurm_folder *folder)
 {
-    wk_dir_close(place->dir);
-    *place = (wk_slurm_folder){0};
+    wk_dir_close(folder->dir);
+    *folder = (wk_slurm_folder){0};
 }

@@ -20,6 +20,6 @@ wk_status wk_slurm_folder_open(const char *directory, const wk_sweep_plan *plan,
 /// As wk_slurm_folder_open, but makes nothing: `out->dir` is NULL where nothing was submitted.
 wk_status wk_slurm_folder_open_existing(const char *directory, const wk_sweep_plan *plan,
                                         const wk_log *log, wk_slurm_folder *out, wk_error *err);
-void wk_slurm_folder_close(wk_slurm_folder *place);
+void wk_slurm_folder_close(wk_slurm_folder *folder);
 
 #endif

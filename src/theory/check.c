@@ -1,7 +1,7 @@
 #include "theory/check.h"
 
 #include "theory/bound.h"
-#include "theory/rollout.h"
+#include "theory/sampling.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,9 +11,9 @@ enum { REWARDS = 6, EPISODE_STEPS = 20 };
 static const double tolerance = 1e-10;
 
 typedef struct check_job {
-    const wk_check_config *config;
+    const wk_theory_check_config *config;
     const wk_space *space;
-    wk_check *check;
+    wk_theory_check *check;
     wk_error *errors; // [trials]
 } check_job;
 
@@ -38,7 +38,7 @@ static wk_status learn(instance *x, int episodes, wk_rng *rng, wk_error *err)
     wk_tabular_model table;
     WK_TRY(wk_tabular_model_create(&x->real, 0, 0, 0, NULL, &table, err));
     for (int e = 0; e < episodes; e++)
-        wk_rollout_episode(&x->real, NULL, EPISODE_STEPS, rng, &table);
+        wk_mdp_sample_episode(&x->real, NULL, EPISODE_STEPS, rng, &table);
     x->model = x->real;
     wk_tabular_model_predict(&table, &x->model);
     wk_tabular_model_free(&table);
@@ -46,11 +46,11 @@ static wk_status learn(instance *x, int episodes, wk_rng *rng, wk_error *err)
     return WK_OK;
 }
 
-static void check_reward(const instance *x, int kind, wk_rng *rng, wk_check_numbers *f)
+static void check_reward(const instance *x, int kind, wk_rng *rng, wk_theory_check_numbers *f)
 {
     double reward[WK_MDP_PAIRS_MAX], policy[WK_MDP_PAIRS_MAX], gamma = x->real.gamma;
-    wk_draw_reward(&x->real, (uint64_t)kind, rng, reward);
-    wk_draw_policy(&x->real, rng, policy);
+    wk_mdp_draw_reward(&x->real, (uint64_t)kind, rng, reward);
+    wk_mdp_draw_policy(&x->real, rng, policy);
     wk_regret r = {0};
     wk_mdp_pair_regret(&x->pair, reward, &r);
     wk_simulation_lemma lemma = wk_mdp_pair_simulation(&x->pair, policy, reward);
@@ -73,7 +73,7 @@ static void run_trial(void *context, size_t piece, int thread)
 {
     static const double gammas[] = {0.5, 0.8, 0.9, 0.95, 0.99};
     check_job *job = context;
-    const wk_check_config *config = job->config;
+    const wk_theory_check_config *config = job->config;
     wk_error *err = &job->errors[piece];
     wk_rng rng = wk_rng_stream(config->seed, "theory-check", piece);
     double gamma = gammas[wk_rng_below(&rng, sizeof gammas / sizeof *gammas)];
@@ -94,11 +94,11 @@ static void run_trial(void *context, size_t piece, int thread)
 }
 
 // Maxima over the trials, but means of their worst cases.
-static void sum_up(wk_check *check)
+static void sum_up(wk_theory_check *check)
 {
-    wk_check_numbers *total = &check->total;
+    wk_theory_check_numbers *total = &check->total;
     for (size_t i = 0; i < check->count; i++) {
-        const wk_check_numbers *f = &check->trials[i];
+        const wk_theory_check_numbers *f = &check->trials[i];
         total->regret += f->regret / (double)check->count;
         total->bound += f->bound / (double)check->count;
         total->reward_free += f->reward_free / (double)check->count;
@@ -113,7 +113,7 @@ static void sum_up(wk_check *check)
 
 static wk_status run_trials(check_job *job, wk_pool *pool, wk_error *err)
 {
-    wk_check *check = job->check;
+    wk_theory_check *check = job->check;
     check->trials = calloc(check->count, sizeof *check->trials);
     job->errors = calloc(check->count, sizeof *job->errors);
     if (!check->trials || !job->errors)
@@ -126,22 +126,23 @@ static wk_status run_trials(check_job *job, wk_pool *pool, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_check_run(const wk_check_config *config, wk_pool *pool, wk_check *out, wk_error *err)
+wk_status wk_theory_check_run(const wk_theory_check_config *config, wk_pool *pool,
+                              wk_theory_check *out, wk_error *err)
 {
     wk_space *space;
     WK_TRY(wk_space_create(&config->family->domain, false, &space, err));
     size_t of_trial = wk_space_count(space) * REWARDS;
-    *out = (wk_check){.count = ((size_t)config->instances + of_trial - 1) / of_trial};
+    *out = (wk_theory_check){.count = ((size_t)config->instances + of_trial - 1) / of_trial};
     check_job job = {.config = config, .space = space, .check = out};
     wk_status status = run_trials(&job, pool, err);
     free(job.errors);
     wk_space_destroy(space);
-    if (status != WK_OK) wk_check_free(out);
+    if (status != WK_OK) wk_theory_check_free(out);
     return status;
 }
 
-void wk_check_free(wk_check *check)
+void wk_theory_check_free(wk_theory_check *check)
 {
     free(check->trials);
-    *check = (wk_check){0};
+    *check = (wk_theory_check){0};
 }

@@ -8,7 +8,7 @@
 #include "base/pool.h"
 #include "theory/family.h"
 
-typedef struct wk_check_config {
+typedef struct wk_theory_check_config {
     const wk_family *family;
     int64_t instances; // at least so many; whole trials
     double gamma;      // 0: one of 0.5, 0.8, 0.9, 0.95, 0.99 for each trial
@@ -17,26 +17,28 @@ typedef struct wk_check_config {
     // NULL: not.
     void (*progress)(void *context, size_t total, int thread);
     void *context;
-} wk_check_config;
+} wk_theory_check_config;
 
 /// The largest numbers over some instances.
-typedef struct wk_check_numbers {
+typedef struct wk_theory_check_numbers {
     double regret, bound, reward_free; // the worst case over θ and rewards
     double regret_ratio;               // regret / bound: 1 would be tight, more wrong
     double bound_ratio;                // bound / reward-free bound
     double lemma_ratio;                // |V(π,M̂) - V(π,M)| / its bound
     double identity_gap;               // of the two sides of the lemma's identity, by 1/(1-γ)
     int64_t instances, violations;     // a violation is an inequality broken beyond rounding
-} wk_check_numbers;
+} wk_theory_check_numbers;
 
-typedef struct wk_check {
-    wk_check_numbers total;   // regret, bound and reward_free: means over the trials' worst cases
-    wk_check_numbers *trials; // [count], owned
+typedef struct wk_theory_check {
+    wk_theory_check_numbers
+        total; // regret, bound and reward_free: means over the trials' worst cases
+    wk_theory_check_numbers *trials; // [count], owned
     size_t count;
-} wk_check;
+} wk_theory_check;
 
 /// Runs the check. The results do not depend on the number of threads.
-wk_status wk_check_run(const wk_check_config *config, wk_pool *pool, wk_check *out, wk_error *err);
-void wk_check_free(wk_check *check);
+wk_status wk_theory_check_run(const wk_theory_check_config *config, wk_pool *pool,
+                              wk_theory_check *out, wk_error *err);
+void wk_theory_check_free(wk_theory_check *check);
 
 #endif

@@ -1,7 +1,7 @@
 #include "theory/curricula.h"
 
 #include "theory/bound.h"
-#include "theory/rollout.h"
+#include "theory/sampling.h"
 #include "waker/curriculum.h"
 #include <math.h>
 #include <stdlib.h>
@@ -49,15 +49,15 @@ const char *wk_compared_name(int curriculum)
 }
 
 // A θ in a run: the world, the model of it, how it is explored, and how wrong it is.
-typedef struct site {
+typedef struct theta_state {
     wk_mdp real, model;
     wk_tabular_model table;
-    wk_tabular_model pool; // the parent of all models of this size, at the first of them
+    wk_tabular_model shared; // the parent of all models of this size, at the first of them
     int explore[WK_MDP_STATES_MAX];
     int *choice;    // [rewards,states], the model's policies at the last point
     double *reward; // [rewards,states,actions]
     double *best;   // [rewards], V(π*, M)
-} site;
+} theta_state;
 
 typedef struct run {
     const wk_curricula_config *config;
@@ -65,7 +65,7 @@ typedef struct run {
     int curriculum;
     uint64_t seed;
     size_t count;
-    site *sites; // [count]
+    theta_state *thetas; // [count]
 } run;
 
 typedef struct curricula_job {
@@ -76,17 +76,17 @@ typedef struct curricula_job {
 
 static void free_run(run *r)
 {
-    for (size_t i = 0; r->sites && i < r->count; i++) {
-        wk_tabular_model_free(&r->sites[i].table);
-        wk_tabular_model_free(&r->sites[i].pool);
-        free(r->sites[i].choice);
-        free(r->sites[i].reward);
-        free(r->sites[i].best);
+    for (size_t i = 0; r->thetas && i < r->count; i++) {
+        wk_tabular_model_free(&r->thetas[i].table);
+        wk_tabular_model_free(&r->thetas[i].shared);
+        free(r->thetas[i].choice);
+        free(r->thetas[i].reward);
+        free(r->thetas[i].best);
     }
-    free(r->sites);
+    free(r->thetas);
 }
 
-static void draw_rewards(const run *r, site *x, size_t index)
+static void draw_rewards(const run *r, theta_state *x, size_t index)
 {
     int choice[WK_MDP_STATES_MAX] = {0};
     double value[WK_MDP_STATES_MAX];
@@ -94,7 +94,7 @@ static void draw_rewards(const run *r, site *x, size_t index)
     wk_rng rng = wk_rng_stream(r->seed, "theory-rewards", index);
     for (int k = 0; k < r->config->rewards; k++) {
         double *reward = x->reward + (size_t)k * pairs;
-        wk_draw_reward(&x->real, (uint64_t)k, &rng, reward);
+        wk_mdp_draw_reward(&x->real, (uint64_t)k, &rng, reward);
         wk_mdp_solve(&x->real, reward, choice, value);
         x->best[k] = wk_mdp_at_start(&x->real, value);
     }
@@ -102,7 +102,7 @@ static void draw_rewards(const run *r, site *x, size_t index)
 
 // The ensemble's estimate of the error under the exploration policy in the model, as an imagined
 // trajectory would have it but exact; and that policy, made anew.
-static double estimate_error(const run *r, site *x)
+static double estimate_error(const run *r, theta_state *x)
 {
     double disagreement[WK_MDP_PAIRS_MAX], value[WK_MDP_STATES_MAX], uniform[WK_MDP_PAIRS_MAX];
     wk_tabular_model_disagreement(&x->table, disagreement);
@@ -126,17 +126,17 @@ static size_t first_of_size(const run *r, size_t index)
     return first;
 }
 
-static wk_status make_model(const run *r, size_t index, site *x, wk_error *err)
+static wk_status make_model(const run *r, size_t index, theta_state *x, wk_error *err)
 {
     int members = r->config->members;
     size_t first = first_of_size(r, index);
-    wk_tabular_model *pool = r->config->shared ? &r->sites[first].pool : NULL;
-    if (pool && first == index)
-        WK_TRY(wk_tabular_model_create(&x->real, members, r->seed, index, NULL, pool, err));
-    return wk_tabular_model_create(&x->real, members, r->seed, index, pool, &x->table, err);
+    wk_tabular_model *parent = r->config->shared ? &r->thetas[first].shared : NULL;
+    if (parent && first == index)
+        WK_TRY(wk_tabular_model_create(&x->real, members, r->seed, index, NULL, parent, err));
+    return wk_tabular_model_create(&x->real, members, r->seed, index, parent, &x->table, err);
 }
 
-static wk_status make_site(const run *r, size_t index, site *x, wk_error *err)
+static wk_status make_theta_state(const run *r, size_t index, theta_state *x, wk_error *err)
 {
     const wk_curricula_config *c = r->config;
     wk_family_make(c->family, wk_space_params(r->space, index), c->gamma, r->seed, &x->real);
@@ -156,14 +156,14 @@ static wk_status make_site(const run *r, size_t index, site *x, wk_error *err)
 static wk_status make_run(run *r, wk_error *err)
 {
     r->count = wk_space_count(r->space);
-    r->sites = calloc(r->count, sizeof *r->sites);
-    if (!r->sites) return wk_fail(err, WK_E_MEMORY, "no memory for %zu finite MDPs", r->count);
+    r->thetas = calloc(r->count, sizeof *r->thetas);
+    if (!r->thetas) return wk_fail(err, WK_E_MEMORY, "no memory for %zu finite MDPs", r->count);
     for (size_t i = 0; i < r->count; i++)
-        WK_TRY(make_site(r, i, &r->sites[i], err));
+        WK_TRY(make_theta_state(r, i, &r->thetas[i], err));
     return WK_OK;
 }
 
-static double true_error(const site *x)
+static double true_error(const theta_state *x)
 {
     wk_mdp_pair pair;
     wk_mdp_pair_compare(&x->real, &x->model, &pair);
@@ -173,7 +173,7 @@ static double true_error(const site *x)
 // Models a θ anew and reports what the curriculum gets to know of the error there.
 static void update_site(run *r, size_t index, wk_curriculum *curriculum)
 {
-    site *x = &r->sites[index];
+    theta_state *x = &r->thetas[index];
     wk_tabular_model_predict(&x->table, &x->model);
     float delta = (float)estimate_error(r, x);
     if (compared[r->curriculum].true_error) delta = (float)true_error(x);
@@ -185,12 +185,12 @@ static void update_site(run *r, size_t index, wk_curriculum *curriculum)
 // Plays an episode in a θ, and updates all θ whose models it changes.
 static void collect(run *r, size_t index, int episode, wk_curriculum *curriculum)
 {
-    site *x = &r->sites[index];
+    theta_state *x = &r->thetas[index];
     wk_rng rng = wk_rng_stream(r->seed, "theory-episode", (uint64_t)episode);
-    wk_rollout_episode(&x->real, r->config->random ? NULL : x->explore, r->config->steps, &rng,
-                       &x->table);
+    wk_mdp_sample_episode(&x->real, r->config->random ? NULL : x->explore, r->config->steps, &rng,
+                          &x->table);
     for (size_t i = 0; i < r->count; i++)
-        if (i == index || (x->table.parent && r->sites[i].table.parent == x->table.parent))
+        if (i == index || (x->table.parent && r->thetas[i].table.parent == x->table.parent))
             update_site(r, i, curriculum);
 }
 
@@ -199,7 +199,7 @@ static wk_curricula_point measure(const run *r)
     wk_curricula_point p = {0};
     int rewards = r->config->rewards;
     for (size_t i = 0; i < r->count; i++) {
-        site *x = &r->sites[i];
+        theta_state *x = &r->thetas[i];
         double value[WK_MDP_STATES_MAX];
         wk_mdp_pair pair;
         wk_mdp_pair_compare(&x->real, &x->model, &pair);

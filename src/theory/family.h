@@ -1,14 +1,14 @@
-// Families of small finite MDPs over θ = (size, noise), the theory lab's environments. A family is
-// a wk_domain as far as spaces and curricula look at one, and a function that makes the MDP of a θ.
-// The layout (which cells are ice, where the wind blows, what is random) depends on (seed, size)
-// alone: θ that differ in noise are the same world with other noise.
+// Families of small finite MDPs over θ = (size, noise), the environments of the theory checks. A
+// family is a wk_domain as far as spaces and curricula look at one, and a function that makes the
+// MDP of a θ. The layout (which cells are ice, where the wind blows, what is random) depends on
+// (seed, size) alone: θ that differ in noise are the same world with other noise.
 #ifndef WK_THEORY_FAMILY_H
 #define WK_THEORY_FAMILY_H
 
 #include "theory/mdp.h"
 #include "waker/env.h"
 
-/// What a θ of a family has at each place.
+/// The numbers of a θ, in this order.
 enum { WK_FAMILY_SIZE, WK_FAMILY_NOISE, WK_FAMILY_PARAMS };
 
 /// A family; its θ, name and summary are those of the domain, which cannot be run.

@@ -63,6 +63,19 @@ static void short_memory_leaves_the_array_as_it_was(void **state)
     wk_array_free(&a);
 }
 
+static void numbers_sort_in_rising_order(void **state)
+{
+    (void)state;
+    double reals[] = {2, -1, 0.5, 2, -0.5};
+    const double rising[] = {-1, -0.5, 0.5, 2, 2};
+    uint64_t counts[] = {UINT64_MAX, 0, (uint64_t)1 << 63, 7, (uint64_t)1 << 32};
+    const uint64_t expected[] = {0, 7, (uint64_t)1 << 32, (uint64_t)1 << 63, UINT64_MAX};
+    qsort(reals, 5, sizeof *reals, wk_compare_doubles);
+    qsort(counts, 5, sizeof *counts, wk_compare_u64);
+    assert_memory_equal(reals, rising, sizeof rising);
+    assert_memory_equal(counts, expected, sizeof expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -70,6 +83,7 @@ int main(void)
         cmocka_unit_test(structs_with_commas_can_be_pushed),
         cmocka_unit_test(reserving_makes_room_once),
         cmocka_unit_test(short_memory_leaves_the_array_as_it_was),
+        cmocka_unit_test(numbers_sort_in_rising_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,6 +75,20 @@ static void json_strings_are_escaped(void **state)
     wk_json_string(&json, NULL, "a\"b\\c\n\t\x01/é");
     assert_string_equal(wk_text_get(&text), "\"a\\\"b\\\\c\\u000a\\u0009\\u0001/é\"");
     wk_text_free(&text);
+    wk_json_string(&(wk_json){.text = &text}, NULL, NULL);
+    assert_string_equal(wk_text_get(&text), "\"\"");
+    wk_text_free(&text);
+}
+
+static void a_character_is_repeated(void **state)
+{
+    (void)state;
+    wk_text text = {0};
+    wk_text_repeat(&text, '-', 0);
+    assert_string_equal(wk_text_get(&text), "");
+    wk_text_repeat(&text, '-', 3);
+    assert_string_equal(wk_text_get(&text), "---");
+    wk_text_free(&text);
 }
 
 static void json_numbers_read_back_as_the_same_number(void **state)
@@ -170,12 +184,12 @@ static void numbers_of_users_are_read_alike(void **state)
     double number;
     uint64_t whole;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        if (wk_text_to_number(wrong[i], &number) || wk_text_to_whole(wrong[i], &number) ||
+        if (wk_text_to_number(wrong[i], &number) || wk_text_to_integer(wrong[i], &number) ||
             wk_text_to_unsigned(wrong[i], &whole))
             fail_msg("'%s' is read as a number", wrong[i]);
     assert_true(wk_text_to_number("-1.5e-1", &number) && number == -0.15);
-    assert_true(wk_text_to_whole("-1e2", &number) && number == -100);
-    assert_false(wk_text_to_whole("0.5", &number));
+    assert_true(wk_text_to_integer("-1e2", &number) && number == -100);
+    assert_false(wk_text_to_integer("0.5", &number));
     assert_true(wk_text_to_unsigned("1e2", &whole) && whole == 100);
     assert_true(wk_text_to_unsigned("18446744073709551615", &whole) && whole == UINT64_MAX);
     assert_false(wk_text_to_unsigned("18446744073709551616", &whole));
@@ -190,6 +204,7 @@ int main(void)
         cmocka_unit_test(after_short_memory_the_text_so_far_stays),
         cmocka_unit_test(json_nests_with_commas_and_indentation),
         cmocka_unit_test(json_strings_are_escaped),
+        cmocka_unit_test(a_character_is_repeated),
         cmocka_unit_test(json_numbers_read_back_as_the_same_number),
         cmocka_unit_test(json_numbers_are_short_and_never_invalid),
         cmocka_unit_test(distances_count_edits_and_swaps),

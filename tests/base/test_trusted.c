@@ -79,7 +79,7 @@ static void the_list_reads_back(void **state)
     assert_non_null(found);
     assert_string_equal(found->sha256, file.sha256);
     assert_null(wk_trusted_find(&back, "/nothing"));
-    assert_ok(wk_trusted_place(place, &err));
+    assert_ok(wk_trusted_path(place, &err));
     unlink(place);
     *strrchr(place, '/') = 0;
     rmdir(place);

@@ -58,9 +58,9 @@ static void free_states(states *s)
 
 static void put_state(void *env, const states *s, size_t i)
 {
-    const mjModel *model;
-    mjData *data;
-    wk_dmc_internals(env, &model, &data);
+    const wk_physics_world *sim = env;
+    const mjModel *model = sim->model;
+    mjData *data = sim->data;
     assert_true((size_t)model->nq == s->qpos.width && (size_t)model->nu == s->ctrl.width);
     mj_resetData(model, data);
     mju_copy(data->qpos, row_of(&s->qpos, i), (int)model->nq);
@@ -108,10 +108,9 @@ static void rewards_are_those_of_dm_control(void **state)
 static void bodies_camera_and_light_are_those_of_dm_control(void **state)
 {
     const wk_domain *domain = *state;
-    const mjModel *model;
-    mjData *data;
     void *env = make_env(domain, default_options);
-    wk_dmc_internals(env, &model, &data);
+    const wk_physics_world *sim = env;
+    mjData *data = sim->data;
     states s = read_states(domain);
     table camera = read_table(domain, "camera"), light = read_table(domain, "light");
     table acceleration = read_table(domain, "acceleration");
@@ -141,10 +140,9 @@ static double row_distance(const double *got, const table *expected, size_t row)
 static void a_step_leads_to_dm_controls_state_and_rewards(void **state)
 {
     const wk_domain *domain = *state;
-    const mjModel *model;
-    mjData *data;
     void *env = make_env(domain, default_options);
-    wk_dmc_internals(env, &model, &data);
+    const wk_physics_world *sim = env;
+    mjData *data = sim->data;
     states s = read_states(domain);
     table qpos = read_table(domain, "later_qpos"), rewards = read_table(domain, "later_rewards");
     int differs = 0;
@@ -204,10 +202,10 @@ static void there_is_one_world(void **state)
 static void poses_start_in_the_joint_ranges_and_at_rest(void **state)
 {
     const wk_domain *domain = *state;
-    const mjModel *model;
-    mjData *data;
     void *env = make_env(domain, default_options);
-    wk_dmc_internals(env, &model, &data);
+    const wk_physics_world *sim = env;
+    const mjModel *model = sim->model;
+    mjData *data = sim->data;
     double low[16], high[16];
     for (int j = 0; j < model->njnt; j++) {
         low[j] = INFINITY;
@@ -294,10 +292,10 @@ static void the_floor_shows_how_far_the_robot_went(void **state)
 {
     const wk_domain *domain = *state;
     static uint8_t here[WK_IMAGE_BYTES], there[WK_IMAGE_BYTES], two_metres[WK_IMAGE_BYTES];
-    const mjModel *model;
-    mjData *data;
     void *env = make_env(domain, default_options);
-    wk_dmc_internals(env, &model, &data);
+    const wk_physics_world *sim = env;
+    const mjModel *model = sim->model;
+    mjData *data = sim->data;
     reset_env(domain, env, 0, 0, 1, 0);
     mjtNum *x = data->qpos + model->jnt_qposadr[wk_physics_id(model, mjOBJ_JOINT, "rootx")];
     uint8_t *pictures[] = {here, there, two_metres};
@@ -321,11 +319,10 @@ static void a_breakdown_is_flagged_and_drawn_without_harm(void **state)
 {
     const wk_domain *domain = *state;
     static uint8_t rgb[WK_IMAGE_BYTES];
-    const mjModel *model;
-    mjData *data;
     wk_outcome out = {0};
     void *env = make_env(domain, default_options);
-    wk_dmc_internals(env, &model, &data);
+    const wk_physics_world *sim = env;
+    mjData *data = sim->data;
     reset_env(domain, env, 0, 0, 1, 0);
     data->qvel[0] = NAN;
     domain->step(env, (const float[WK_ACTION_MAX]){0}, &out);

@@ -224,9 +224,9 @@ static wk_outcome move(const wk_domain *domain, void *world, const float *action
 // Puts the first block so close to the robot, on the side of the arena's middle, that they touch.
 static void put_block_beside_robot(void *world)
 {
-    const mjModel *m;
-    mjData *d;
-    wk_cleanup_internals(world, &m, &d);
+    const wk_physics_world *sim = world;
+    const mjModel *m = sim->model;
+    mjData *d = sim->data;
     const mjtNum *robot = d->xpos + 3 * wk_physics_id(m, mjOBJ_BODY, "robot");
     int block = wk_physics_id(m, mjOBJ_BODY, "block0");
     mjtNum *at = d->qpos + m->jnt_qposadr[m->body_jntadr[block]];
@@ -266,10 +266,10 @@ static void distance_and_coverage_follow_the_robot(void **state)
 {
     (void)state;
     void *world;
-    const mjModel *m;
-    mjData *d;
     begin_world(&wk_clean_up, (const double[]){0, 0, 0}, &world);
-    wk_cleanup_internals(world, &m, &d);
+    const wk_physics_world *sim = world;
+    const mjModel *m = sim->model;
+    mjData *d = sim->data;
     const mjtNum *at = d->xpos + 3 * wk_physics_id(m, mjOBJ_BODY, "robot");
     wk_env *env = begin(&wk_clean_up, (const double[]){0, 0, 0});
     double x = at[0], y = at[1], way = 0;
@@ -297,10 +297,10 @@ static void planar_robots_tell_how_they_stand_and_where_they_go(void **state)
 {
     (void)state;
     void *world;
-    const mjModel *m;
-    mjData *d;
     begin_world(&wk_dmc_walker, (const double[]){0}, &world);
-    wk_dmc_internals(world, &m, &d);
+    const wk_physics_world *sim = world;
+    const mjModel *m = sim->model;
+    mjData *d = sim->data;
     const int torso = wk_physics_id(m, mjOBJ_BODY, "torso");
     for (int upright = 0; upright < 2; upright++) {
         memset(d->qpos, 0, (size_t)m->nq * sizeof *d->qpos);
@@ -308,7 +308,7 @@ static void planar_robots_tell_how_they_stand_and_where_they_go(void **state)
         d->qpos[0] = 1; // rootz: in the air
         d->qpos[2] = upright ? 0 : M_PI / 2;
         d->qvel[1] = -2; // rootx
-        assert_true(wk_physics_settle(m, d));
+        assert_true(wk_physics_forward(m, d));
         double before = d->xpos[3 * torso];
         wk_outcome out = move(&wk_dmc_walker, world, (float[6]){0});
         assert_near(out.indicators[WK_PLANAR_UPRIGHT], upright, 0);

@@ -49,7 +49,7 @@ static void advancing_equals_plain_steps(void **state)
 {
     (void)state;
     world ours = make_walker(), plain = make_walker();
-    assert_true(wk_physics_settle(ours.model, ours.data));
+    assert_true(wk_physics_forward(ours.model, ours.data));
     mj_forward(plain.model, plain.data);
     wk_rng rng = wk_rng_stream(1, "test", 0);
     int contacts = 0;
@@ -71,7 +71,7 @@ static void positions_and_sensors_are_current_after_advancing(void **state)
 {
     (void)state;
     world w = make_walker(), fresh = make_walker();
-    assert_true(wk_physics_settle(w.model, w.data));
+    assert_true(wk_physics_forward(w.model, w.data));
     wk_rng rng = wk_rng_stream(2, "test", 0);
     for (int i = 0; i < 20; i++) {
         draw_ctrl(w, &rng);
@@ -92,7 +92,7 @@ static void a_restored_state_continues_bit_for_bit(void **state)
 {
     (void)state;
     world a = make_walker(), b = make_walker();
-    assert_true(wk_physics_settle(a.model, a.data));
+    assert_true(wk_physics_forward(a.model, a.data));
     wk_rng rng = wk_rng_stream(3, "test", 0);
     for (int i = 0; i < 37; i++) {
         draw_ctrl(a, &rng);
@@ -104,7 +104,7 @@ static void a_restored_state_continues_bit_for_bit(void **state)
     wk_physics_save(a.model, a.data, bytes);
     // The other world has been elsewhere before.
     draw_ctrl(b, &rng);
-    assert_true(wk_physics_settle(b.model, b.data));
+    assert_true(wk_physics_forward(b.model, b.data));
     assert_true(wk_physics_advance(b.model, b.data, 100));
     wk_error err = {0};
     assert_ok(wk_physics_restore(b.model, b.data, bytes, &err));
@@ -141,7 +141,7 @@ static void an_exploding_simulation_is_reported(void **state)
 {
     (void)state;
     world w = make_walker();
-    assert_true(wk_physics_settle(w.model, w.data));
+    assert_true(wk_physics_forward(w.model, w.data));
     for (int i = 0; i < w.model->nv; i++)
         w.data->qvel[i] = i % 2 ? 9e9 : -9e9;
     bool sound = true;
@@ -149,7 +149,7 @@ static void an_exploding_simulation_is_reported(void **state)
         sound = wk_physics_advance(w.model, w.data, 10);
     assert_false(sound);
     mj_resetData(w.model, w.data);
-    assert_true(wk_physics_settle(w.model, w.data));
+    assert_true(wk_physics_forward(w.model, w.data));
     assert_true(wk_physics_advance(w.model, w.data, 10));
     assert_int_equal(access("MUJOCO_LOG.TXT", F_OK), -1);
     free_world(w);
@@ -164,7 +164,7 @@ static void a_dropped_contact_is_reported(void **state)
         "<mujoco><size nconmax='1' njmax='100'/><worldbody><geom type='plane' size='1 1 1'/>"
         "<body pos='0 0 .05'><freejoint/><geom size='.1'/></body>"
         "<body pos='.5 0 .05'><freejoint/><geom size='.1'/></body></worldbody></mujoco>");
-    assert_false(wk_physics_settle(w.model, w.data));
+    assert_false(wk_physics_forward(w.model, w.data));
     free_world(w);
 }
 #endif
@@ -188,9 +188,9 @@ static void an_error_inside_mujoco_is_reported(void **state)
 {
     (void)state;
     world cramped = make_cramped(), sound = make_walker();
-    assert_false(wk_physics_settle(cramped.model, cramped.data));
+    assert_false(wk_physics_forward(cramped.model, cramped.data));
     assert_int_equal(access("MUJOCO_LOG.TXT", F_OK), -1);
-    assert_true(wk_physics_settle(sound.model, sound.data));
+    assert_true(wk_physics_forward(sound.model, sound.data));
     free_world(cramped);
     free_world(sound);
 }

@@ -83,13 +83,13 @@ static void step_discrete(rig *r, int chosen)
 static void names_of_functions_are_told_from_paths(void **state)
 {
     (void)state;
-    assert_int_equal(wk_python_spec_place("my_pkg.envs:make_env"), 11);
-    assert_int_equal(wk_python_spec_place("a b/c.py:Class.make"), 8);
+    assert_int_equal(wk_python_spec_source_length("my_pkg.envs:make_env"), 11);
+    assert_int_equal(wk_python_spec_source_length("a b/c.py:Class.make"), 8);
     static const char *const others[] = {"ball.so",  "./a:b",   "a:",        ":b",       "a/b:c",
                                          "x.py",     "a:1b",    "x.py:a..b", "x.py:a b", "a.:b",
                                          ".py:make", "x.py:a-", ""};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (wk_python_spec_place(others[i])) fail_msg("'%s' names a function", others[i]);
+        if (wk_python_spec_source_length(others[i])) fail_msg("'%s' names a function", others[i]);
     assert_true(wk_python_spec_has_file("x.py:f"));
     assert_false(wk_python_spec_has_file("x:f"));
 }

@@ -127,9 +127,9 @@ static void stretched_limbs_are_those_of_a_stretched_file(void **state)
     assert_ok(d->create(d, options, &world, &err));
     const double theta[PARAMS] = {0.5, 1, 1, 1, 1, 1.2};
     assert_ok(d->reset(world, theta, 1, 1, &(wk_outcome){0}, &err));
-    const mjModel *ours;
-    mjData *data;
-    wk_terrain_internals(world, &ours, &data);
+    const wk_physics_world *sim = world;
+    const mjModel *ours = sim->model;
+    mjData *data = sim->data;
     int bodies = (int)expected->nbody, geoms = (int)expected->ngeom, dofs = (int)expected->nv;
     expect_same("mass", expected->body_mass, ours->body_mass, bodies);
     expect_same("inertia", expected->body_inertia, ours->body_inertia, 3 * bodies);

@@ -27,9 +27,9 @@ static void check_inside(const wk_figure *f)
                 fail_msg("'%s': a mark at %g, %g on paper of %g x %g", f->label, at.x, at.y,
                          f->width, f->height);
         }
-        if (mark->kind != WK_MARK_TEXT || mark->type.upwards) continue;
-        double width = wk_figure_text_width(mark->text, mark->type.size);
-        double start = f->points.items[mark->first].x - width * (int)mark->type.anchor / 2;
+        if (mark->kind != WK_MARK_TEXT || mark->style.upwards) continue;
+        double width = wk_figure_text_width(mark->text, mark->style.size);
+        double start = f->points.items[mark->first].x - width * (int)mark->style.anchor / 2;
         if (start < -1 || start + width > f->width + 1)
             fail_msg("'%s': the text '%s' leaves the paper", f->label, mark->text);
     }

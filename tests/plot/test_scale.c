@@ -47,9 +47,9 @@ static void logarithmic_ticks_are_powers_of_ten_and_their_parts(void **state)
     check_labels(&s, (const char *const[]){"1", "10", "100", "1000", "10k", "100k", "1M"}, 7);
     s = scale_of(&logarithmic, 3, 3, false);
     check_labels(&s, (const char *const[]){"2", "5"}, 2);
-    assert_near(wk_scale_place(&s, 2), 0, 1e-12);
-    assert_near(wk_scale_place(&s, sqrt(10)), 0.5, 1e-12);
-    assert_near(wk_scale_place(&s, 5), 1, 1e-12);
+    assert_near(wk_scale_position(&s, 2), 0, 1e-12);
+    assert_near(wk_scale_position(&s, sqrt(10)), 0.5, 1e-12);
+    assert_near(wk_scale_position(&s, 5), 1, 1e-12);
 }
 
 // The label is the number: reading it back gives the tick, to the digits shown.
@@ -69,7 +69,7 @@ static void check_scale(const wk_scale *s, double least, double largest)
     if (s->count < 2 || s->count > WK_TICKS_MAX)
         fail_msg("%g to %g: %d ticks", least, largest, s->count);
     for (int i = 0; i < s->count; i++) {
-        double place = wk_scale_place(s, s->ticks[i]), step = s->ticks[1] - s->ticks[0];
+        double place = wk_scale_position(s, s->ticks[i]), step = s->ticks[1] - s->ticks[0];
         if (!(place >= -1e-9 && place <= 1 + 1e-9))
             fail_msg("%g to %g: tick %g lies at %g", least, largest, s->ticks[i], place);
         if (i > 0 && !(s->ticks[i] > s->ticks[i - 1]))
@@ -97,8 +97,8 @@ static void every_range_has_ticks_inside_it_with_true_labels(void **state)
                 wk_scale s = scale_of(&linear, least, largest, tight);
                 check_scale(&s, least, largest);
                 if (fabs(least) <= 1e300 && fabs(largest) <= 1e300) {
-                    assert_true(wk_scale_place(&s, least) >= -1e-9);
-                    assert_true(wk_scale_place(&s, largest) <= 1 + 1e-9);
+                    assert_true(wk_scale_position(&s, least) >= -1e-9);
+                    assert_true(wk_scale_position(&s, largest) <= 1 + 1e-9);
                 }
                 if (least <= 0) continue;
                 s = scale_of(&logarithmic, least, largest, tight);

@@ -4,17 +4,17 @@
 #include "support/check.h"
 #include "theory/bound.h"
 #include "theory/check.h"
-#include "theory/rollout.h"
+#include "theory/sampling.h"
 
-static wk_check run_check(const char *family, int64_t instances, int threads)
+static wk_theory_check run_check(const char *family, int64_t instances, int threads)
 {
     wk_error err = {0};
     wk_pool *pool;
-    wk_check check;
-    wk_check_config config = {.instances = instances};
+    wk_theory_check check;
+    wk_theory_check_config config = {.instances = instances};
     assert_ok(wk_pool_create(threads, &pool, &err));
     assert_ok(wk_family_find(family, &config.family, &err));
-    assert_ok(wk_check_run(&config, pool, &check, &err));
+    assert_ok(wk_theory_check_run(&config, pool, &check, &err));
     wk_pool_destroy(pool);
     return check;
 }
@@ -25,8 +25,8 @@ static void the_inequalities_hold_with_half_the_constant(void **state)
 {
     (void)state;
     for (size_t f = 0; f < wk_family_count(); f++) {
-        wk_check check = run_check(wk_family_at(f)->domain.name, 25000, 0);
-        const wk_check_numbers *t = &check.total;
+        wk_theory_check check = run_check(wk_family_at(f)->domain.name, 25000, 0);
+        const wk_theory_check_numbers *t = &check.total;
         print_message("%s: %d instances, regret/bound %.4f, lemma %.4f, identity %.1e\n",
                       wk_family_at(f)->domain.name, (int)t->instances, t->regret_ratio,
                       t->lemma_ratio, t->identity_gap);
@@ -37,18 +37,18 @@ static void the_inequalities_hold_with_half_the_constant(void **state)
         assert_true(t->bound_ratio <= 1 + 1e-10);
         assert_true(t->identity_gap < 1e-12);
         assert_true(t->regret > 0 && t->regret < t->bound && t->bound < t->reward_free);
-        wk_check_free(&check);
+        wk_theory_check_free(&check);
     }
 }
 
 static void the_check_does_not_depend_on_threads(void **state)
 {
     (void)state;
-    wk_check one = run_check("windy", 2000, 1), three = run_check("windy", 2000, 3);
+    wk_theory_check one = run_check("windy", 2000, 1), three = run_check("windy", 2000, 3);
     assert_int_equal(one.count, three.count);
     assert_memory_equal(one.trials, three.trials, one.count * sizeof *one.trials);
-    wk_check_free(&one);
-    wk_check_free(&three);
+    wk_theory_check_free(&one);
+    wk_theory_check_free(&three);
 }
 
 // A world and a model of it that has seen a little.
@@ -62,7 +62,7 @@ static void make_pair(uint64_t seed, wk_mdp *real, wk_mdp *model, wk_mdp_pair *p
     wk_family_make(family, theta, 0.9, seed, real);
     assert_ok(wk_tabular_model_create(real, 0, 0, 0, NULL, &table, &err));
     wk_rng rng = wk_rng_stream(seed, "test-pair", 0);
-    wk_rollout_episode(real, NULL, 100, &rng, &table);
+    wk_mdp_sample_episode(real, NULL, 100, &rng, &table);
     *model = *real;
     wk_tabular_model_predict(&table, model);
     wk_tabular_model_free(&table);
@@ -99,7 +99,7 @@ static void the_bound_is_the_papers_formula(void **state)
         double reward[WK_MDP_PAIRS_MAX], value[WK_MDP_STATES_MAX], own[WK_MDP_STATES_MAX];
         make_pair(seed, &real, &model, &pair);
         wk_rng rng = wk_rng_stream(seed, "test-bound", 0);
-        wk_draw_reward(&real, seed, &rng, reward);
+        wk_mdp_draw_reward(&real, seed, &rng, reward);
         wk_mdp_pair_regret(&pair, reward, &r);
         double both = mean_tv(&pair, r.real_choice) + mean_tv(&pair, r.model_choice);
         assert_near(r.bound, 2 * 0.9 / (0.1 * 0.1) * both, 1e-9);
@@ -122,7 +122,7 @@ static void a_perfect_model_has_neither_regret_nor_bound(void **state)
     make_pair(3, &real, &model, &pair);
     wk_mdp_pair_compare(&real, &real, &pair);
     wk_rng rng = wk_rng_stream(3, "test-perfect", 0);
-    wk_draw_reward(&real, 0, &rng, reward);
+    wk_mdp_draw_reward(&real, 0, &rng, reward);
     wk_mdp_pair_regret(&pair, reward, &r);
     assert_near(r.regret, 0, 1e-12);
     assert_near(r.bound, 0, 0);

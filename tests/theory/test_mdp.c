@@ -3,7 +3,7 @@
 #include "base/rng.h"
 #include "support/check.h"
 #include "theory/family.h"
-#include "theory/rollout.h"
+#include "theory/sampling.h"
 
 // A random MDP, from nearly deterministic to nearly even.
 static void random_mdp(uint64_t number, int states, int actions, double gamma, wk_mdp *out)
@@ -23,7 +23,7 @@ static void random_mdp(uint64_t number, int states, int actions, double gamma, w
 static void random_reward(uint64_t number, const wk_mdp *mdp, double *reward)
 {
     wk_rng rng = wk_rng_stream(2, "test-reward", number);
-    wk_draw_reward(mdp, number, &rng, reward);
+    wk_mdp_draw_reward(mdp, number, &rng, reward);
 }
 
 static void values_are_the_sums_of_discounted_rewards(void **state)
@@ -35,7 +35,7 @@ static void values_are_the_sums_of_discounted_rewards(void **state)
         random_mdp(n, 2 + (int)(n % 7), 1 + (int)(n % 4), 0.9, &mdp);
         random_reward(n, &mdp, reward);
         wk_rng rng = wk_rng_stream(3, "test-policy", n);
-        wk_draw_policy(&mdp, &rng, policy);
+        wk_mdp_draw_policy(&mdp, &rng, policy);
         wk_mdp_evaluate(&mdp, policy, reward, value);
         // Forwards: the distribution of (s, a) at every step, from the first state's.
         double now[WK_MDP_STATES_MAX], then[WK_MDP_STATES_MAX], sum = 0, weight = 1;

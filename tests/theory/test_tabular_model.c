@@ -2,7 +2,7 @@
 // about the error, and what models with a parent learn from each other.
 #include "support/check.h"
 #include "theory/family.h"
-#include "theory/rollout.h"
+#include "theory/sampling.h"
 
 static wk_mdp chain(double noise)
 {
@@ -19,7 +19,7 @@ static void collect(const wk_mdp *mdp, int episodes, wk_tabular_model *model)
 {
     wk_rng rng = wk_rng_stream(9, "test-collect", 0);
     for (int e = 0; e < episodes; e++)
-        wk_rollout_episode(mdp, NULL, 20, &rng, model);
+        wk_mdp_sample_episode(mdp, NULL, 20, &rng, model);
 }
 
 static double mean_of(const double *values, const wk_mdp *mdp)

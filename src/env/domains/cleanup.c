@@ -14,25 +14,24 @@
 #include <string.h>
 
 enum {
-    ENGINE_STEPS = 2, // per agent step
-    TIME_STEPS = 10,  // of MuJoCo per control step
+    CONTROL_STEPS = 2, // per agent step
+    TIME_STEPS = 10,   // of MuJoCo per control step
     TRAINING_ARENAS = 5,
     GRID = 35,     // sum over the training arenas a of (a+1)(a+2)/2
     CELL_SIDE = 8, // cells along each side of an arena
 };
 
-// One running world. Models are compiled when first visited; there is one state, that of `model`.
+// One running world. Models are compiled when first visited; there is one state, that of the
+// running one.
 typedef struct cleanup {
+    wk_physics_world sim; // first, as the functions of wk_physics_world need it
     wk_cleanup_robot robot;
-    mjModel *models[WK_CLEANUP_ARENAS][WK_CLEANUP_BLOCKS_MAX + 1];
-    mjModel *model; // the running one of `models`
-    mjData *data;
+    mjModel *models[WK_CLEANUP_ARENAS][WK_CLEANUP_BLOCKS_MAX + 1]; // sim.model is one of them
     wk_cleanup_scene *scene;
     double half_size;
     int green, blue;
     int first_block;              // body of block 0; the others follow
     wk_cleanup_progress progress; // at the current positions
-    wk_step_watch watch;
 } cleanup;
 
 static const wk_param params[] = {
@@ -81,7 +80,7 @@ static wk_status check(const double *theta, wk_error *err)
 static wk_cleanup_progress measure(const cleanup *world)
 {
     return wk_cleanup_measure(world->half_size, world->green, world->blue,
-                              world->data->xpos + 3 * world->first_block);
+                              world->sim.data->xpos + 3 * world->first_block);
 }
 
 enum { CONTACT, DISTANCE, COVERAGE, INDICATORS };
@@ -96,7 +95,7 @@ static const wk_indicator indicators[INDICATORS] = {
 
 static const double *robot_place(const cleanup *world)
 {
-    return world->data->xpos + 3 * wk_physics_id(world->model, mjOBJ_BODY, "robot");
+    return world->sim.data->xpos + 3 * wk_physics_id(world->sim.model, mjOBJ_BODY, "robot");
 }
 
 static bool is_block(const cleanup *world, int body)
@@ -107,10 +106,10 @@ static bool is_block(const cleanup *world, int body)
 // Whether any part of the robot touched a block in the last time step.
 static bool touches_block(const cleanup *world)
 {
-    const mjModel *m = world->model;
+    const mjModel *m = world->sim.model;
     const int robot = wk_physics_id(m, mjOBJ_BODY, "robot");
-    for (int i = 0; i < world->data->ncon; i++) {
-        const mjContact *c = &world->data->contact[i];
+    for (int i = 0; i < world->sim.data->ncon; i++) {
+        const mjContact *c = &world->sim.data->contact[i];
         int a = m->geom_bodyid[c->geom1], b = m->geom_bodyid[c->geom2];
         if ((m->body_rootid[a] == robot && is_block(world, b)) ||
             (m->body_rootid[b] == robot && is_block(world, a)))
@@ -147,7 +146,7 @@ static void destroy(void *env)
 {
     cleanup *world = env;
     if (!world) return;
-    mj_deleteData(world->data);
+    mj_deleteData(world->sim.data);
     for (int arena = 0; arena < WK_CLEANUP_ARENAS; arena++)
         for (int blocks = 0; blocks <= WK_CLEANUP_BLOCKS_MAX; blocks++)
             mj_deleteModel(world->models[arena][blocks]);
@@ -189,16 +188,16 @@ static wk_status create_car(const wk_domain *domain, const int *options, void **
 static wk_status enter(cleanup *world, int arena, int blocks, wk_error *err)
 {
     mjModel **model = &world->models[arena][blocks];
-    if (*model && *model == world->model) {
-        mj_resetData(world->model, world->data);
+    if (*model && *model == world->sim.model) {
+        mj_resetData(world->sim.model, world->sim.data);
         return WK_OK;
     }
-    mj_deleteData(world->data);
-    world->data = NULL;
-    world->model = NULL;
+    mj_deleteData(world->sim.data);
+    world->sim.data = NULL;
+    world->sim.model = NULL;
     if (!*model) WK_TRY(wk_cleanup_model_create(world->robot, arena, blocks, model, err));
-    WK_TRY(wk_physics_make_data(*model, &world->data, err));
-    world->model = *model;
+    WK_TRY(wk_physics_make_data(*model, &world->sim.data, err));
+    world->sim.model = *model;
     world->first_block = blocks ? wk_physics_id(*model, mjOBJ_BODY, "block0") : 0;
     return WK_OK;
 }
@@ -239,26 +238,26 @@ static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t e
     world->half_size = wk_cleanup_half_size(arena);
     world->green = green;
     world->blue = blue;
-    place(world->model, world->data, wk_physics_id(world->model, mjOBJ_BODY, "robot"),
+    place(world->sim.model, world->sim.data, wk_physics_id(world->sim.model, mjOBJ_BODY, "robot"),
           layout.robot);
     for (int b = 0; b < green + blue; b++) {
-        place(world->model, world->data, world->first_block + b, layout.blocks[b]);
-        paint(world->model, world->first_block + b, b < green);
+        place(world->sim.model, world->sim.data, world->first_block + b, layout.blocks[b]);
+        paint(world->sim.model, world->first_block + b, b < green);
     }
-    if (!wk_physics_settle(world->model, world->data))
+    if (!wk_physics_forward(world->sim.model, world->sim.data))
         return wk_fail(err, WK_E_DIVERGED,
                        "the start of episode %llu of seed %llu is not simulable",
                        (unsigned long long)episode, (unsigned long long)seed);
-    wk_cleanup_scene_set_model(world->scene, world->model, world->data);
+    wk_cleanup_scene_reset(world->scene);
     world->progress = measure(world);
     report_completion(world, out);
     return WK_OK;
 }
 
 // One control step; false when the simulation broke down.
-static bool engine_step(cleanup *world, double *rewards)
+static bool control_step(cleanup *world, double *rewards)
 {
-    if (!wk_physics_run(world->model, world->data, TIME_STEPS)) return false;
+    if (!wk_physics_advance_whole(world->sim.model, world->sim.data, TIME_STEPS)) return false;
     wk_cleanup_progress before = world->progress;
     world->progress = measure(world);
     for (int task = 0; task < WK_CLEANUP_TASKS; task++)
@@ -269,8 +268,8 @@ static bool engine_step(cleanup *world, double *rewards)
 // Leaves something that can be drawn: what diverged may hold numbers that are not finite.
 static void abandon(cleanup *world)
 {
-    mj_resetData(world->model, world->data);
-    mj_kinematics(world->model, world->data);
+    mj_resetData(world->sim.model, world->sim.data);
+    mj_kinematics(world->sim.model, world->sim.data);
 }
 
 static void step(void *env, const float *action, wk_outcome *out)
@@ -279,13 +278,13 @@ static void step(void *env, const float *action, wk_outcome *out)
     double rewards[WK_CLEANUP_TASKS] = {0};
     const double *at = robot_place(world), from[2] = {at[0], at[1]};
     bool touched = false;
-    world->data->ctrl[0] = action[0];
-    world->data->ctrl[1] = action[1];
-    for (int i = 0; i < ENGINE_STEPS; i++) {
-        out->diverged = !engine_step(world, rewards);
+    world->sim.data->ctrl[0] = action[0];
+    world->sim.data->ctrl[1] = action[1];
+    for (int i = 0; i < CONTROL_STEPS; i++) {
+        out->diverged = !control_step(world, rewards);
         if (out->diverged) break;
         touched = touched || touches_block(world);
-        wk_step_seen(&world->watch);
+        wk_step_seen(&world->sim.watch);
     }
     if (out->diverged) abandon(world);
     report_indicators(world, from, touched, out);
@@ -297,31 +296,13 @@ static void step(void *env, const float *action, wk_outcome *out)
 static void render(void *env, int width, int height, uint8_t *rgb)
 {
     cleanup *world = env;
-    wk_cleanup_scene_draw(world->scene, world->model, world->data, width, height, rgb);
-}
-
-static size_t state_size(const void *env)
-{
-    const cleanup *world = env;
-    return wk_physics_state_size(world->model);
-}
-
-static void save(const void *env, void *bytes)
-{
-    const cleanup *world = env;
-    wk_physics_save(world->model, world->data, bytes);
+    wk_cleanup_scene_draw(world->scene, world->sim.model, world->sim.data, width, height, rgb);
 }
 
 static wk_status load(void *env, const void *bytes, size_t size, wk_error *err)
 {
     cleanup *world = env;
-    size_t expected = wk_physics_state_size(world->model);
-    if (size != expected)
-        return wk_fail(err, WK_E_FORMAT,
-                       "the saved clean-up world has %zu bytes where %zu are needed: it comes from "
-                       "another world or version",
-                       size, expected);
-    WK_TRY(wk_physics_restore(world->model, world->data, bytes, err));
+    WK_TRY(wk_physics_world_load(env, bytes, size, err));
     world->progress = measure(world);
     return WK_OK;
 }
@@ -363,12 +344,7 @@ static const double *read(void *env, const char *name, int *count)
         *count = own[i].count;
         return own[i].numbers;
     }
-    return wk_physics_read(world->model, world->data, name, count);
-}
-
-static void watch(void *env, const wk_step_watch *watcher)
-{
-    ((cleanup *)env)->watch = *watcher;
+    return wk_physics_world_read(env, name, count);
 }
 
 // What both robots share.
@@ -376,10 +352,11 @@ static void watch(void *env, const wk_step_watch *watcher)
     .abi = WK_ENV_ABI, .size = sizeof(wk_domain), .n_params = 3, .params = params,                 \
     .n_tasks = WK_CLEANUP_TASKS, .tasks = tasks, .n_cases = 1, .cases = cases, .n_options = 1,     \
     .options = options, .n_indicators = INDICATORS, .indicators = indicators, .action_size = 2,    \
-    .action_repeat = ENGINE_STEPS, .episode_steps = 500, .hardest = hardest, .n_complex = 5,       \
+    .action_repeat = CONTROL_STEPS, .episode_steps = 500, .hardest = hardest, .n_complex = 5,      \
     .most_complex = &most_complex[0][0], .grid_count = grid_count, .grid_point = grid_point,       \
     .check = check, .destroy = destroy, .reset = reset, .step = step, .render = render,            \
-    .state_size = state_size, .save = save, .load = load, .read = read, .watch = watch
+    .state_size = wk_physics_world_state_size, .save = wk_physics_world_save, .load = load,        \
+    .read = read, .watch = wk_physics_world_watch
 
 const wk_domain wk_clean_up = {
     .name = "clean-up",
@@ -397,10 +374,3 @@ const wk_domain wk_car_clean_up = {
     .create = create_car,
     CLEAN_UP_COMMON,
 };
-
-void wk_cleanup_internals(void *env, const mjModel **model, mjData **data)
-{
-    cleanup *world = env;
-    *model = world->model;
-    *data = world->data;
-}

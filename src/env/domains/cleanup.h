@@ -11,12 +11,8 @@
 #define WK_ENV_DOMAINS_CLEANUP_H
 
 #include "waker/env.h"
-#include <mujoco/mujoco.h>
 
 extern const wk_domain wk_clean_up;
 extern const wk_domain wk_car_clean_up;
-
-/// The MuJoCo model and state inside a clean-up world, for comparing with MuJoCo's own image.
-void wk_cleanup_internals(void *env, const mjModel **model, mjData **data);
 
 #endif

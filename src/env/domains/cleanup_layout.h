@@ -12,7 +12,7 @@ enum {
     WK_CLEANUP_BLOCKS_MAX = 5, // in arena 5; arena i holds up to i blocks
 };
 
-/// A place on the floor and a heading in [0, 2 pi).
+/// A position on the floor and a heading in [0, 2 pi).
 typedef struct wk_cleanup_pose {
     double x, y, yaw;
 } wk_cleanup_pose;

@@ -42,10 +42,8 @@ void wk_cleanup_scene_use(wk_cleanup_scene *scene, const wk_kernels *kernels)
     scene->cached_width = 0;
 }
 
-void wk_cleanup_scene_set_model(wk_cleanup_scene *scene, const mjModel *model, const mjData *data)
+void wk_cleanup_scene_reset(wk_cleanup_scene *scene)
 {
-    (void)model;
-    (void)data;
     scene->cached_width = 0;
 }
 

@@ -14,9 +14,10 @@ wk_status wk_cleanup_scene_create(const wk_render_config *config, wk_cleanup_sce
                                   wk_error *err);
 void wk_cleanup_scene_destroy(wk_cleanup_scene *scene);
 
-/// Draws the state in `data`. Geom colours are read at each call (block colours change by episode);
-/// static geoms may be cached per (model, arena) until wk_cleanup_scene_set_model is called again.
-void wk_cleanup_scene_set_model(wk_cleanup_scene *scene, const mjModel *model, const mjData *data);
+/// Drops the cached image of what does not move; call it when the model changes.
+void wk_cleanup_scene_reset(wk_cleanup_scene *scene);
+
+/// Draws the state in `data`. Block colours are read at each call: they change by episode.
 void wk_cleanup_scene_draw(wk_cleanup_scene *scene, const mjModel *model, const mjData *data,
                            int width, int height, uint8_t *rgb);
 

@@ -18,11 +18,9 @@ static const wk_option options_known[OPTIONS] = {
 };
 
 typedef struct world {
+    wk_physics_world sim; // first, as the functions of wk_physics_world need it
     const wk_planar_robot *robot;
-    mjModel *model;
-    mjData *data;
     wk_dmc_scene *scene;
-    wk_step_watch watch;
 } world;
 
 static void destroy(void *env)
@@ -30,19 +28,19 @@ static void destroy(void *env)
     world *w = env;
     if (!w) return;
     wk_dmc_scene_destroy(w->scene);
-    if (w->data) mj_deleteData(w->data);
-    if (w->model) mj_deleteModel(w->model);
+    if (w->sim.data) mj_deleteData(w->sim.data);
+    if (w->sim.model) mj_deleteModel(w->sim.model);
     free(w);
 }
 
 static wk_status fill(world *w, const int *options, wk_error *err)
 {
     const char *name = w->robot->model;
-    WK_TRY(wk_physics_load(name, wk_asset_find(name)->content, &w->model, err));
-    WK_TRY(wk_physics_make_data(w->model, &w->data, err));
+    WK_TRY(wk_physics_load(name, wk_asset_find(name)->content, &w->sim.model, err));
+    WK_TRY(wk_physics_make_data(w->sim.model, &w->sim.data, err));
     const wk_render_config render = {.samples = options[SAMPLES] == 0 ? 4 : 1,
                                      .shadows = options[SHADOWS] == 0};
-    return wk_dmc_scene_create(w->model, &render, &w->scene, err);
+    return wk_dmc_scene_create(w->sim.model, &render, &w->scene, err);
 }
 
 static wk_status create(const wk_planar_robot *robot, const int *options, void **env, wk_error *err)
@@ -65,65 +63,25 @@ static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t e
     (void)theta;
     (void)out;
     world *w = env;
-    return wk_planar_reset(w->model, w->data, "dmc pose", seed, episode, err);
+    return wk_planar_reset(w->sim.model, w->sim.data, "dmc pose", seed, episode, err);
 }
 
 static void step(void *env, const float *action, wk_outcome *out)
 {
     world *w = env;
-    wk_planar_step(w->robot, w->model, w->data, action, &w->watch, out);
+    wk_planar_step(w->robot, w->sim.model, w->sim.data, action, &w->sim.watch, out);
 }
 
 static void render(void *env, int width, int height, uint8_t *rgb)
 {
     world *w = env;
-    wk_dmc_scene_draw(w->scene, w->model, w->data, width, height, rgb);
-}
-
-static size_t state_size(const void *env)
-{
-    return wk_physics_state_size(((const world *)env)->model);
-}
-
-static void save(const void *env, void *bytes)
-{
-    const world *w = env;
-    wk_physics_save(w->model, w->data, bytes);
-}
-
-static wk_status load(void *env, const void *bytes, size_t size, wk_error *err)
-{
-    world *w = env;
-    size_t expected = wk_physics_state_size(w->model);
-    if (size != expected)
-        return wk_fail(err, WK_E_FORMAT,
-                       "a saved control suite state has %zu bytes, this one has %zu", expected,
-                       size);
-    return wk_physics_restore(w->model, w->data, bytes, err);
-}
-
-static const double *read(void *env, const char *name, int *count)
-{
-    const world *w = env;
-    return wk_physics_read(w->model, w->data, name, count);
-}
-
-static void watch(void *env, const wk_step_watch *watcher)
-{
-    ((world *)env)->watch = *watcher;
-}
-
-void wk_dmc_internals(void *env, const mjModel **model, mjData **data)
-{
-    world *w = env;
-    *model = w->model;
-    *data = w->data;
+    wk_dmc_scene_draw(w->scene, w->sim.model, w->sim.data, width, height, rgb);
 }
 
 void wk_dmc_add_rewards(const void *env, double *rewards)
 {
     const world *w = env;
-    w->robot->add_rewards(w->model, w->data, rewards);
+    w->robot->add_rewards(w->sim.model, w->sim.data, rewards);
 }
 
 // What the two domains have in common.
@@ -133,8 +91,8 @@ void wk_dmc_add_rewards(const void *env, double *rewards)
     .indicators = wk_planar_indicators, .action_repeat = WK_PLANAR_REPEAT,                         \
     .episode_steps = WK_PLANAR_STEPS, .hardest = only_variant, .n_complex = 1,                     \
     .most_complex = only_variant, .destroy = destroy, .reset = reset, .step = step,                \
-    .render = render, .state_size = state_size, .save = save, .load = load, .read = read,          \
-    .watch = watch
+    .render = render, .state_size = wk_physics_world_state_size, .save = wk_physics_world_save,    \
+    .load = wk_physics_world_load, .read = wk_physics_world_read, .watch = wk_physics_world_watch
 
 enum { WALKER_STAND, WALKER_WALK, WALKER_RUN, WALKER_TASKS };
 static const wk_task walker_tasks[WALKER_TASKS] = {

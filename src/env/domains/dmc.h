@@ -4,13 +4,9 @@
 #define WK_ENV_DOMAINS_DMC_H
 
 #include "waker/env.h"
-#include <mujoco/mujoco.h>
 
 extern const wk_domain wk_dmc_walker;
 extern const wk_domain wk_dmc_hopper;
-
-/// The MuJoCo model and state inside a world, for comparing with MuJoCo's own image.
-void wk_dmc_internals(void *env, const mjModel **model, mjData **data);
 
 /// Adds the reward of each task in the present state, for comparing with dm_control.
 void wk_dmc_add_rewards(const void *env, double *rewards);

@@ -29,7 +29,7 @@ wk_status wk_planar_reset(const mjModel *model, mjData *data, const char *name, 
     mj_resetData(model, data);
     wk_rng rng = wk_rng_stream(seed, name, episode);
     draw_pose(model, data->qpos, &rng);
-    if (!wk_physics_settle(model, data))
+    if (!wk_physics_forward(model, data))
         return wk_fail(err, WK_E_DIVERGED,
                        "the initial state of episode %llu (seed %llu) cannot be simulated",
                        (unsigned long long)episode, (unsigned long long)seed);

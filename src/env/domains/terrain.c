@@ -38,13 +38,11 @@ const double wk_terrain_most_complex[] = {
 };
 
 typedef struct terrain {
+    wk_physics_world sim; // first, as the functions of wk_physics_world need it
     const wk_planar_robot *robot;
     bool fresh_lattice;
-    mjModel *model;
     mjModel *loaded; // as it was before the robot's own θ changed it; NULL without such
-    mjData *data;
     wk_terrain_scene *scene;
-    wk_step_watch watch;
 } terrain;
 
 static bool is_staircase(const double *theta)
@@ -68,17 +66,17 @@ wk_status wk_terrain_check(const double *theta, wk_error *err)
 
 static wk_status fill(terrain *t, const int *options, wk_error *err)
 {
-    WK_TRY(
-        wk_physics_load(t->robot->model, wk_asset_find(t->robot->model)->content, &t->model, err));
-    wk_hfield_collider_choose(t->model, options[COLLIDER] == 0);
+    WK_TRY(wk_physics_load(t->robot->model, wk_asset_find(t->robot->model)->content, &t->sim.model,
+                           err));
+    wk_hfield_collider_choose(t->sim.model, options[COLLIDER] == 0);
     if (t->robot->adjust) {
-        t->loaded = mj_copyModel(NULL, t->model);
+        t->loaded = mj_copyModel(NULL, t->sim.model);
         if (!t->loaded) return wk_fail(err, WK_E_MEMORY, "no memory for a terrain environment");
     }
-    WK_TRY(wk_physics_make_data(t->model, &t->data, err));
-    const wk_render_config framebuffer = {.samples = options[SAMPLES] == 0 ? 4 : 1,
-                                          .shadows = options[SHADOWS] == 0};
-    return wk_terrain_scene_create(t->model, &framebuffer, &t->scene, err);
+    WK_TRY(wk_physics_make_data(t->sim.model, &t->sim.data, err));
+    const wk_render_config render = {.samples = options[SAMPLES] == 0 ? 4 : 1,
+                                     .shadows = options[SHADOWS] == 0};
+    return wk_terrain_scene_create(t->sim.model, &render, &t->scene, err);
 }
 
 wk_status wk_terrain_create(const wk_planar_robot *robot, const int *options, void **env,
@@ -102,8 +100,8 @@ void wk_terrain_destroy(void *env)
     terrain *t = env;
     if (!t) return;
     wk_terrain_scene_destroy(t->scene);
-    if (t->data) mj_deleteData(t->data);
-    if (t->model) mj_deleteModel(t->model);
+    if (t->sim.data) mj_deleteData(t->sim.data);
+    if (t->sim.model) mj_deleteModel(t->sim.model);
     if (t->loaded) mj_deleteModel(t->loaded);
     free(t);
 }
@@ -129,9 +127,9 @@ static void draw_profile(const terrain *t, const double *theta, uint64_t seed, u
 // Every row of the height field gets the same profile.
 static void write_profile(const terrain *t, const float heights[WK_TERRAIN_COLUMNS])
 {
-    assert(t->model->nhfield == 1 && t->model->hfield_ncol[0] == WK_TERRAIN_COLUMNS);
-    for (int row = 0; row < t->model->hfield_nrow[0]; row++)
-        memcpy(t->model->hfield_data + row * WK_TERRAIN_COLUMNS, heights,
+    assert(t->sim.model->nhfield == 1 && t->sim.model->hfield_ncol[0] == WK_TERRAIN_COLUMNS);
+    for (int row = 0; row < t->sim.model->hfield_nrow[0]; row++)
+        memcpy(t->sim.model->hfield_data + row * WK_TERRAIN_COLUMNS, heights,
                WK_TERRAIN_COLUMNS * sizeof *heights);
 }
 
@@ -143,59 +141,21 @@ wk_status wk_terrain_reset(void *env, const double *theta, uint64_t seed, uint64
     float heights[WK_TERRAIN_COLUMNS];
     draw_profile(t, theta, seed, episode, heights);
     write_profile(t, heights);
-    if (t->loaded) t->robot->adjust(t->loaded, theta + WK_TERRAIN_PARAMS, t->model, t->data);
-    wk_terrain_scene_set_profile(t->scene, t->model);
+    if (t->loaded)
+        t->robot->adjust(t->loaded, theta + WK_TERRAIN_PARAMS, t->sim.model, t->sim.data);
+    wk_terrain_scene_set_profile(t->scene, t->sim.model);
 
-    return wk_planar_reset(t->model, t->data, "terrain pose", seed, episode, err);
+    return wk_planar_reset(t->sim.model, t->sim.data, "terrain pose", seed, episode, err);
 }
 
 void wk_terrain_step(void *env, const float *action, wk_outcome *out)
 {
     terrain *t = env;
-    wk_planar_step(t->robot, t->model, t->data, action, &t->watch, out);
+    wk_planar_step(t->robot, t->sim.model, t->sim.data, action, &t->sim.watch, out);
 }
 
 void wk_terrain_render(void *env, int width, int height, uint8_t *rgb)
 {
     terrain *t = env;
-    wk_terrain_scene_draw(t->scene, t->model, t->data, width, height, rgb);
-}
-
-size_t wk_terrain_state_size(const void *env)
-{
-    return wk_physics_state_size(((const terrain *)env)->model);
-}
-
-void wk_terrain_save(const void *env, void *bytes)
-{
-    const terrain *t = env;
-    wk_physics_save(t->model, t->data, bytes);
-}
-
-wk_status wk_terrain_load(void *env, const void *bytes, size_t size, wk_error *err)
-{
-    terrain *t = env;
-    size_t expected = wk_physics_state_size(t->model);
-    if (size != expected)
-        return wk_fail(err, WK_E_FORMAT, "a saved terrain state has %zu bytes, this one has %zu",
-                       expected, size);
-    return wk_physics_restore(t->model, t->data, bytes, err);
-}
-
-const double *wk_terrain_read(void *env, const char *name, int *count)
-{
-    const terrain *t = env;
-    return wk_physics_read(t->model, t->data, name, count);
-}
-
-void wk_terrain_watch(void *env, const wk_step_watch *watch)
-{
-    ((terrain *)env)->watch = *watch;
-}
-
-void wk_terrain_internals(void *env, const mjModel **model, mjData **data)
-{
-    terrain *t = env;
-    *model = t->model;
-    *data = t->data;
+    wk_terrain_scene_draw(t->scene, t->sim.model, t->sim.data, width, height, rgb);
 }

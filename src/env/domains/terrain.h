@@ -4,14 +4,10 @@
 #define WK_ENV_DOMAINS_TERRAIN_H
 
 #include "waker/env.h"
-#include <mujoco/mujoco.h>
 
 extern const wk_domain wk_terrain_walker;
 /// The walker with gravity, friction, motor strength and limb length in θ too: six parameters.
 extern const wk_domain wk_terrain_body;
 extern const wk_domain wk_terrain_hopper;
-
-/// The MuJoCo model and state inside a terrain world, for comparing with MuJoCo's own image.
-void wk_terrain_internals(void *env, const mjModel **model, mjData **data);
 
 #endif

@@ -30,16 +30,8 @@ static const double most_complex[2 * PARAMS] = {1, 0.2, 1.5, 0.4, 0.6, 1.2,
                                                 1, 0.2, 1.5, 0.4, 0.6, 0.8};
 
 static const wk_case cases[] = {
-    {.name = "steep",
-     .help = "slopes steeper than any trained on, with the usual body",
-     .count = 1,
-     .params = steep,
-     .episodes = 20},
-    {.name = "stairs",
-     .help = "steps with vertical risers, with the usual body",
-     .count = 1,
-     .params = stairs,
-     .episodes = 20},
+    WK_TERRAIN_CASE("steep", "slopes steeper than any trained on, with the usual body", steep),
+    WK_TERRAIN_CASE("stairs", "steps with vertical risers, with the usual body", stairs),
 };
 
 // Of a solid capsule of density 1.

@@ -29,16 +29,8 @@ static const double authors[AUTHORS * WK_TERRAIN_PARAMS] = {
     0.9,  0.3,  0.6,  0.25, 0.55, 1.45, 0.15, 0.2,  0.95, 0.15, 0.3,  0.4,  0.15, 0.9,  0.3,  1.3,
     0.05, 1.2,  0,    1,    0.65, 1.1,  0.15, 1.45};
 static const wk_case cases[] = {
-    {.name = "steep",
-     .help = "slopes steeper than any trained on",
-     .count = 1,
-     .params = wk_terrain_steep,
-     .episodes = 20},
-    {.name = "stairs",
-     .help = "steps with vertical risers",
-     .count = 1,
-     .params = wk_terrain_staircase,
-     .episodes = 20},
+    WK_TERRAIN_CASE("steep", "slopes steeper than any trained on", wk_terrain_steep),
+    WK_TERRAIN_CASE("stairs", "steps with vertical risers", wk_terrain_staircase),
     {.name = "steep-authors",
      .help = "the steeper slopes of the authors' published code",
      .count = 1,

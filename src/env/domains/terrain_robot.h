@@ -4,6 +4,7 @@
 #define WK_ENV_DOMAINS_TERRAIN_ROBOT_H
 
 #include "env/domains/planar.h"
+#include "env/mujoco/physics.h"
 
 enum {
     WK_TERRAIN_PARAMS = 2,
@@ -34,11 +35,6 @@ wk_status wk_terrain_reset(void *env, const double *theta, uint64_t seed, uint64
                            wk_outcome *out, wk_error *err);
 void wk_terrain_step(void *env, const float *action, wk_outcome *out);
 void wk_terrain_render(void *env, int width, int height, uint8_t *rgb);
-size_t wk_terrain_state_size(const void *env);
-void wk_terrain_save(const void *env, void *bytes);
-wk_status wk_terrain_load(void *env, const void *bytes, size_t size, wk_error *err);
-const double *wk_terrain_read(void *env, const char *name, int *count);
-void wk_terrain_watch(void *env, const wk_step_watch *watch);
 
 /// What the tables of all terrain domains have in common; a robot adds the rest.
 #define WK_TERRAIN_DOMAIN                                                                          \
@@ -47,8 +43,14 @@ void wk_terrain_watch(void *env, const wk_step_watch *watch);
     .indicators = wk_planar_indicators, .action_repeat = WK_PLANAR_REPEAT,                         \
     .episode_steps = WK_PLANAR_STEPS, .check = wk_terrain_check, .destroy = wk_terrain_destroy,    \
     .reset = wk_terrain_reset, .step = wk_terrain_step, .render = wk_terrain_render,               \
-    .state_size = wk_terrain_state_size, .save = wk_terrain_save, .load = wk_terrain_load,         \
-    .read = wk_terrain_read, .watch = wk_terrain_watch
+    .state_size = wk_physics_world_state_size, .save = wk_physics_world_save,                      \
+    .load = wk_physics_world_load, .read = wk_physics_world_read, .watch = wk_physics_world_watch
+
+/// The cases of the paper, each of one θ.
+#define WK_TERRAIN_CASE(case_name, case_help, theta)                                               \
+    {                                                                                              \
+        .name = (case_name), .help = (case_help), .count = 1, .params = (theta), .episodes = 20    \
+    }
 
 /// The parameters of the ground, with the steps of the domain's grid.
 #define WK_TERRAIN_GROUND(amplitude_step, length_step)                                             \

@@ -13,16 +13,8 @@ const wk_task wk_walker_tasks[WK_WALKER_TASKS] = {
 };
 
 static const wk_case cases[] = {
-    {.name = "steep",
-     .help = "slopes steeper than any trained on",
-     .count = 1,
-     .params = wk_terrain_steep,
-     .episodes = 20},
-    {.name = "stairs",
-     .help = "steps with vertical risers",
-     .count = 1,
-     .params = wk_terrain_staircase,
-     .episodes = 20},
+    WK_TERRAIN_CASE("steep", "slopes steeper than any trained on", wk_terrain_steep),
+    WK_TERRAIN_CASE("stairs", "steps with vertical risers", wk_terrain_staircase),
 };
 
 void wk_walker_add_rewards(const mjModel *model, const mjData *data, double *rewards)

@@ -142,7 +142,7 @@ static bool is_valid(const mjModel *model, const mjData *data)
     return all_finite(data->qpos, (size_t)model->nq) && all_finite(data->qvel, (size_t)model->nv);
 }
 
-bool wk_physics_settle(const mjModel *model, mjData *data)
+bool wk_physics_forward(const mjModel *model, mjData *data)
 {
     return guarded(forward, model, data, 0) && is_valid(model, data);
 }
@@ -153,7 +153,7 @@ bool wk_physics_advance(const mjModel *model, mjData *data, int count)
     return guarded(advance, model, data, count) && is_valid(model, data);
 }
 
-bool wk_physics_run(const mjModel *model, mjData *data, int count)
+bool wk_physics_advance_whole(const mjModel *model, mjData *data, int count)
 {
     assert(count >= 1);
     return guarded(run, model, data, count) && is_valid(model, data);
@@ -225,6 +225,45 @@ wk_status wk_physics_restore(const mjModel *model, mjData *data, const void *byt
     // MuJoCo 2 has just normalised the quaternions; the state must be the saved one to the bit.
     memcpy(data->qpos, (const char *)bytes + sizeof(mjtNum), (size_t)model->nq * sizeof(mjtNum));
     return WK_OK;
+}
+
+size_t wk_physics_world_state_size(const void *env)
+{
+    return wk_physics_state_size(((const wk_physics_world *)env)->model);
+}
+
+void wk_physics_world_save(const void *env, void *bytes)
+{
+    const wk_physics_world *world = env;
+    wk_physics_save(world->model, world->data, bytes);
+}
+
+wk_status wk_physics_world_load(void *env, const void *bytes, size_t size, wk_error *err)
+{
+    const wk_physics_world *world = env;
+    size_t expected = wk_physics_state_size(world->model);
+    if (size != expected)
+        return wk_fail(err, WK_E_FORMAT,
+                       "a saved state of this world has %zu bytes, this one has %zu: it comes from "
+                       "another world or version",
+                       expected, size);
+    return wk_physics_restore(world->model, world->data, bytes, err);
+}
+
+const double *wk_physics_world_read(void *env, const char *name, int *count)
+{
+    const wk_physics_world *world = env;
+    return wk_physics_read(world->model, world->data, name, count);
+}
+
+void wk_physics_world_watch(void *env, const wk_step_watch *watch)
+{
+    ((wk_physics_world *)env)->watch = *watch;
+}
+
+bool wk_physics_simulates(const wk_domain *domain)
+{
+    return domain->save == wk_physics_world_save;
 }
 
 int wk_physics_id(const mjModel *model, mjtObj type, const char *name)

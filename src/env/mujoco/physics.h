@@ -9,7 +9,7 @@
 #ifndef WK_ENV_MUJOCO_PHYSICS_H
 #define WK_ENV_MUJOCO_PHYSICS_H
 
-#include "waker/error.h"
+#include "waker/env.h"
 #include <mujoco/mujoco.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,9 +21,9 @@ wk_status wk_physics_load(const char *name, const char *xml, mjModel **out, wk_e
 /// Makes the state of a model, at the model's initial pose. Free with mj_deleteData.
 wk_status wk_physics_make_data(const mjModel *model, mjData **out, wk_error *err);
 
-/// Completes an initial state: after mj_resetData and writing qpos and qvel, computes everything
-/// that depends on them, the warm start included. False: the state is not simulable.
-bool wk_physics_settle(const mjModel *model, mjData *data);
+/// As mj_forward, for an initial state: after mj_resetData and writing qpos and qvel, computes
+/// everything that depends on them, the warm start included. False: the state is not simulable.
+bool wk_physics_forward(const mjModel *model, mjData *data);
 
 /// Advances `count` >= 1 time steps under data->ctrl, ending with positions, velocities and their
 /// sensors consistent with qpos and qvel (second half of a step, count-1 steps, first half).
@@ -36,7 +36,7 @@ bool wk_physics_advance(const mjModel *model, mjData *data, int count);
 /// those before the last step. (MuJoCo 2 normalises the quaternions in qpos each time it computes
 /// poses, and twice is not always once: only steps that begin with the poses continue exactly from
 /// a saved state.)
-bool wk_physics_run(const mjModel *model, mjData *data, int count);
+bool wk_physics_advance_whole(const mjModel *model, mjData *data, int count);
 
 /// Bytes of a saved state. The model itself (height fields, poses written into it) is not part of
 /// it.
@@ -54,6 +54,23 @@ wk_status wk_physics_restore(const mjModel *model, mjData *data, const void *byt
 /// actuator, sensor, body, geom or site, "qpos/rootz" or "xpos/torso". NULL: there is none.
 const double *wk_physics_read(const mjModel *model, const mjData *data, const char *name,
                               int *count);
+
+/// What the worlds of all MuJoCo domains begin with. The functions below are theirs in wk_domain:
+/// `env` points to one.
+typedef struct wk_physics_world {
+    mjModel *model;
+    mjData *data;
+    wk_step_watch watch;
+} wk_physics_world;
+
+size_t wk_physics_world_state_size(const void *env);
+void wk_physics_world_save(const void *env, void *bytes);
+wk_status wk_physics_world_load(void *env, const void *bytes, size_t size, wk_error *err);
+const double *wk_physics_world_read(void *env, const char *name, int *count);
+void wk_physics_world_watch(void *env, const wk_step_watch *watch);
+
+/// Whether the domain's worlds begin with a wk_physics_world.
+bool wk_physics_simulates(const wk_domain *domain);
 
 /// A model element that must exist (asking for another is a bug): its index.
 int wk_physics_id(const mjModel *model, mjtObj type, const char *name);

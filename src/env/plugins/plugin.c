@@ -49,7 +49,7 @@ static wk_status load_python(wk_plugin *plugin, const char *path, wk_error *err)
 
 static wk_status load(wk_plugin *plugin, const char *path, wk_error *err)
 {
-    if (wk_python_spec_place(path)) return load_python(plugin, path, err);
+    if (wk_python_spec_source_length(path)) return load_python(plugin, path, err);
     WK_TRY(wk_shared_object_open(path, &plugin->handle, err));
     wk_status status = find_domain(plugin, err);
     if (status != WK_OK) wk_fail_context(err, "plug-in '%s'", path);
@@ -85,7 +85,7 @@ void wk_plugin_unload(wk_plugin *plugin)
 wk_status wk_plugin_file(const char *name, wk_code_file *out, wk_error *err)
 {
     char located[WK_CODE_PATH_MAX];
-    bool module = wk_python_spec_place(name) && !wk_python_spec_has_file(name);
+    bool module = wk_python_spec_source_length(name) && !wk_python_spec_has_file(name);
     if (module) WK_TRY(wk_python_locate(name, located, sizeof located, err));
     return wk_code_file_read(module ? located : name, out, err);
 }

@@ -39,10 +39,10 @@ typedef enum kind {
     NOT_FINITE,
     COMPLETION,
     INDICATOR,
-    OUTSIDE_PICTURE,
-    PICTURE_HOLES,
-    PICTURE_UNSTEADY,
-    PICTURE_STILL,
+    OUTSIDE_IMAGE,
+    IMAGE_HOLES,
+    IMAGE_UNSTEADY,
+    IMAGE_STILL,
     OUTSIDE_VECTOR,
     VECTOR_HOLES,
     VECTOR_STILL,
@@ -149,7 +149,7 @@ static const uint8_t *draw_once(examination *x, void *world, int width, int heig
     WK_PLUGIN_CALL(call_of(x, "render", -1),
                    x->domain->render(world, width, height, x->canvas + GUARD));
     if (guards_broken(x->canvas, size, poison))
-        find(x, OUTSIDE_PICTURE,
+        find(x, OUTSIDE_IMAGE,
              "render writes outside an image of %d x %d pixels; write exactly width*height*3 "
              "bytes, "
              "row by row.",
@@ -158,7 +158,7 @@ static const uint8_t *draw_once(examination *x, void *world, int width, int heig
 }
 
 // Draws twice over different fillings: a byte that shows both fillings was not written.
-static void check_picture(examination *x, void *world, int width, int height)
+static void check_image(examination *x, void *world, int width, int height)
 {
     size_t size = (size_t)width * (size_t)height * 3;
     uint8_t *first = malloc(size);
@@ -168,12 +168,12 @@ static void check_picture(examination *x, void *world, int width, int height)
     for (size_t i = 0; i < size; i++) {
         if (first[i] == second[i]) continue;
         if (first[i] == 0xA5 && second[i] == 0x5A)
-            find(x, PICTURE_HOLES,
+            find(x, IMAGE_HOLES,
                  "render leaves byte %zu of a %d x %d image unwritten; write every pixel, the "
                  "memory is not cleared before.",
                  i, width, height);
         else
-            find(x, PICTURE_UNSTEADY,
+            find(x, IMAGE_UNSTEADY,
                  "render draws two different %d x %d images of one state; draw from the state "
                  "alone.",
                  width, height);
@@ -498,7 +498,7 @@ static void check_moves(examination *x)
         vector |= t->moments[i].vector != t->moments[0].vector;
     }
     if (t->count > 1 && !image)
-        find(x, PICTURE_STILL,
+        find(x, IMAGE_STILL,
              "the image of θ %s does not change in %d steps of random actions; render must draw "
              "the current state.",
              x->theta_text, t->count - 1);
@@ -524,10 +524,10 @@ static void examine(examination *x, const double *theta)
             check_state(x, a, b, theta);
         }
         if (x->reference.count > 0 && !x->seen[DIVERGED] && x->domain->render) {
-            check_picture(x, b, WK_IMAGE_SIDE, WK_IMAGE_SIDE);
-            check_picture(x, b, 37, 53);
-            check_picture(x, b, SIDE_MAX, 96);
-            check_picture(x, b, 1, 1);
+            check_image(x, b, WK_IMAGE_SIDE, WK_IMAGE_SIDE);
+            check_image(x, b, 37, 53);
+            check_image(x, b, SIDE_MAX, 96);
+            check_image(x, b, 1, 1);
         }
     }
     drop_world(x, a);

@@ -260,7 +260,7 @@ static wk_status read_timeout(wk_python_domain *p, wk_error *err)
     return WK_OK;
 }
 
-static wk_status check_picture(const wk_python_domain *p, wk_error *err)
+static wk_status check_image(const wk_python_domain *p, wk_error *err)
 {
     bool sized = p->image_width > 0 && p->image_width <= WK_SOURCE_SIDE_MAX &&
                  p->image_height > 0 && p->image_height <= WK_SOURCE_SIDE_MAX &&
@@ -293,7 +293,7 @@ static wk_status take_description(wk_python_domain *p, const wk_python_shared *s
     p->domain.state_size = state_size;
     p->domain.save = save;
     p->domain.load = load;
-    WK_TRY(check_picture(p, err));
+    WK_TRY(check_image(p, err));
     return wk_domain_check(&p->domain, err);
 }
 

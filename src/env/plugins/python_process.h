@@ -37,8 +37,9 @@ typedef enum wk_python_answer {
 
 /// Zero-initialise.
 typedef struct wk_python_process {
-    pid_t pid; // 0: none
-    int control, life;
+    pid_t pid;   // 0: none
+    int control; // socket: a byte wakes the other side up
+    int life;    // pipe: the worker ends when we close it
     wk_python_shared *shared;
     size_t size; // of the shared memory
 } wk_python_process;

@@ -9,7 +9,7 @@
 
 enum { WK_ID_FRONT = 1, WK_ID_FACET = 1 << 20 };
 
-/// The top between two columns. x and z are world directions, relative to the camera's place.
+/// The top between two columns. x and z are world directions, relative to the camera.
 typedef struct wk_facet {
     float x0, z0, x1, z1;                        // its left and right end
     float grade;                                 // rise over run

@@ -1,5 +1,6 @@
 #include "report/data/seed_scores.h"
 
+#include "base/array.h"
 #include "base/text.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,12 +43,6 @@ static bool seed_is_new(const group *g, size_t i)
     return true;
 }
 
-static int compare_seeds(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 // "terrain-walker, p2e, dr: no run with seed 3, 4"
 static bool missing_seeds(const group *g, size_t i, const uint64_t *seeds, size_t count,
                           wk_sentences *out)
@@ -75,7 +70,7 @@ static bool check_grid(const group *g, wk_sentences *out)
     bool all = seeds != NULL;
     for (size_t i = g->first; i < g->end && all; i++)
         if (seed_is_new(g, i)) seeds[count++] = g->runs[i]->seed;
-    if (all) qsort(seeds, count, sizeof *seeds, compare_seeds);
+    if (all) qsort(seeds, count, sizeof *seeds, wk_compare_u64);
     for (size_t i = g->first; i < g->end && all; i++)
         if (i == g->first || !same_method(g->runs[i], g->runs[i - 1]))
             all = missing_seeds(g, i, seeds, count, out);
@@ -215,9 +210,7 @@ wk_status wk_missing_find(const wk_runs *runs, const wk_seed_scores_config *conf
     bool all = true;
     group g = {.runs = runs->items.items};
     for (; g.first < runs->items.count && all; g.first = g.end) {
-        g.end = g.first + 1;
-        while (g.end < runs->items.count && wk_runs_same_group(g.runs[g.first], g.runs[g.end]))
-            g.end++;
+        g.end = wk_runs_group_end(runs, g.first);
         all = check_grid(&g, out) && check_results(&g, config, out);
     }
     return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for what is missing");

@@ -31,7 +31,7 @@ static wk_paper_row read_row(char *line)
     return row;
 }
 
-size_t wk_paper_place_of(const wk_paper *paper, wk_field field, const char *name)
+size_t wk_paper_name_index(const wk_paper *paper, wk_field field, const char *name)
 {
     size_t i = 0;
     while (i < paper->names[field].count && strcmp(paper->names[field].items[i], name) != 0)
@@ -43,7 +43,7 @@ static bool add_row(wk_paper *paper, wk_paper_row row)
 {
     for (int f = 0; f < WK_FIELDS; f++) {
         const char *name = row.key.names[f];
-        bool known = wk_paper_place_of(paper, (wk_field)f, name) < paper->names[f].count;
+        bool known = wk_paper_name_index(paper, (wk_field)f, name) < paper->names[f].count;
         if (!known && !wk_array_push(&paper->names[f], name)) return false;
     }
     return wk_array_push(&paper->rows, row);
@@ -98,10 +98,10 @@ static bool insert_name(wk_paper *paper, wk_field field, size_t place, const cha
     return true;
 }
 
-bool wk_paper_place(wk_paper *paper, wk_field field, const char *base, const char *name)
+bool wk_paper_add_name(wk_paper *paper, wk_field field, const char *base, const char *name)
 {
-    size_t place = wk_paper_place_of(paper, field, base);
-    if (wk_paper_place_of(paper, field, name) < paper->names[field].count) return true;
+    size_t place = wk_paper_name_index(paper, field, base);
+    if (wk_paper_name_index(paper, field, name) < paper->names[field].count) return true;
     if (place == paper->names[field].count && !wk_array_push(&paper->names[field], base))
         return false;
     if (strcmp(base, name) == 0) return true;
@@ -116,8 +116,14 @@ bool wk_paper_place(wk_paper *paper, wk_field field, const char *base, const cha
 int wk_paper_order(const wk_paper *paper, wk_field field, const char *a, const char *b)
 {
     if (strcmp(a, b) == 0) return 0;
-    size_t x = wk_paper_place_of(paper, field, a), y = wk_paper_place_of(paper, field, b);
+    size_t x = wk_paper_name_index(paper, field, a), y = wk_paper_name_index(paper, field, b);
     return x != y ? (x > y) - (x < y) : strcmp(a, b);
+}
+
+int wk_paper_compare_curricula(const void *a, const void *b, void *paper)
+{
+    return wk_paper_order(paper, WK_FIELD_CURRICULUM, *(const char *const *)a,
+                          *(const char *const *)b);
 }
 
 int wk_paper_order_keys(const wk_paper *paper, const wk_result_key *a, const wk_result_key *b,

@@ -46,15 +46,18 @@ void wk_paper_free(wk_paper *paper);
 /// The paper's result for the key, or NULL.
 const wk_paper_row *wk_paper_find(const wk_paper *paper, const wk_result_key *key);
 
-/// Gives a name that the paper does not have a place after `base`, which gets one if
-/// need be. Names are borrowed. False when memory is short.
-bool wk_paper_place(wk_paper *paper, wk_field field, const char *base, const char *name);
+/// Adds a name that the paper does not have, in the order after `base`, which is added too if need
+/// be. Names are borrowed. False when memory is short.
+bool wk_paper_add_name(wk_paper *paper, wk_field field, const char *base, const char *name);
 
-/// Place of a name, from 0; the number of names if it is none of them.
-size_t wk_paper_place_of(const wk_paper *paper, wk_field field, const char *name);
+/// Index of a name in the order; the number of names if it is none of them.
+size_t wk_paper_name_index(const wk_paper *paper, wk_field field, const char *name);
 
 /// Order of two names of a field: as the paper first mentions them, others after by name.
 int wk_paper_order(const wk_paper *paper, wk_field field, const char *a, const char *b);
+
+/// The order of curricula for qsort_r over names, with the wk_paper as its argument.
+int wk_paper_compare_curricula(const void *a, const void *b, void *paper);
 
 /// Order of the first `fields` fields of two keys.
 int wk_paper_order_keys(const wk_paper *paper, const wk_result_key *a, const wk_result_key *b,

@@ -20,31 +20,17 @@ typedef struct origin {
 // Takes the member if it is one of those.
 static bool take_origin(wk_document *d, wk_arena *arena, origin *o)
 {
-    if (wk_document_is(d, "format"))
-        o->format = wk_document_string(d, arena);
-    else if (wk_document_is(d, "domain"))
-        o->domain = wk_document_string(d, arena);
-    else if (wk_document_is(d, "curriculum"))
-        o->curriculum = wk_document_string(d, arena);
-    else if (wk_document_is(d, "exploration"))
-        o->exploration = wk_document_string(d, arena);
-    else if (wk_document_is(d, "policy"))
-        o->policy = wk_document_string(d, arena);
-    else if (wk_document_is(d, "seed"))
-        o->has_seed = true, o->seed = wk_document_integer(d);
-    else if (wk_document_is(d, "eval_seed"))
-        o->eval_seed = wk_document_integer(d);
-    else if (wk_document_is(d, "envs"))
-        o->envs = wk_document_integer(d);
-    else if (wk_document_is(d, "trajectories"))
-        o->trajectories = wk_document_integer(d);
-    else if (wk_document_is(d, "steps"))
-        o->steps = wk_document_integer(d);
-    else if (wk_document_is(d, "step"))
-        o->has_step = true, o->step = wk_document_integer(d);
-    else
-        return false;
-    return true;
+    if (wk_document_take_integer(d, "seed", &o->seed)) return o->has_seed = true;
+    if (wk_document_take_integer(d, "step", &o->step)) return o->has_step = true;
+    return wk_document_take_string(d, "format", arena, &o->format) ||
+           wk_document_take_string(d, "domain", arena, &o->domain) ||
+           wk_document_take_string(d, "curriculum", arena, &o->curriculum) ||
+           wk_document_take_string(d, "exploration", arena, &o->exploration) ||
+           wk_document_take_string(d, "policy", arena, &o->policy) ||
+           wk_document_take_integer(d, "eval_seed", &o->eval_seed) ||
+           wk_document_take_integer(d, "envs", &o->envs) ||
+           wk_document_take_integer(d, "trajectories", &o->trajectories) ||
+           wk_document_take_integer(d, "steps", &o->steps);
 }
 
 static void check_text(wk_document *d, const char *what, const char *found, const char *wanted)
@@ -84,16 +70,11 @@ static spread take_spread(wk_document *d)
     spread s = {0};
     if (!wk_document_object(d)) return s;
     while (wk_document_member(d)) {
-        if (wk_document_is(d, "mean")) {
-            s.mean = wk_document_number(d);
+        if (wk_document_take_number(d, "mean", &s.mean))
             s.has_mean = true;
-        } else if (wk_document_is(d, "cvar") && wk_document_object(d)) {
+        else if (wk_document_is(d, "cvar") && wk_document_object(d))
             while (wk_document_member(d))
-                if (wk_document_is(d, "0.1")) {
-                    s.cvar = wk_document_number(d);
-                    s.has_cvar = true;
-                }
-        }
+                s.has_cvar |= wk_document_take_number(d, "0.1", &s.cvar);
     }
     return s;
 }
@@ -104,17 +85,19 @@ typedef struct numbers {
     size_t count;
 } numbers;
 
-static numbers take_numbers(wk_document *d, wk_arena *arena)
+static bool take_numbers(wk_document *d, const char *name, wk_arena *arena, numbers *out)
 {
     WK_ARRAY(double) list = {0};
     bool all = true;
+    if (!wk_document_is(d, name)) return false;
     if (wk_document_array(d))
         while (wk_document_item(d))
             all = wk_array_push(&list, wk_document_number(d)) && all;
-    numbers out = {wk_arena_copy(arena, list.items, list.count * sizeof *list.items), list.count};
-    if (!all || !out.items) wk_fail(&d->error, WK_E_MEMORY, "'%s': no memory for it", d->path);
+    out->items = wk_arena_copy(arena, list.items, list.count * sizeof *list.items);
+    out->count = list.count;
+    if (!all || !out->items) wk_fail(&d->error, WK_E_MEMORY, "'%s': no memory for it", d->path);
     wk_array_free(&list);
-    return out;
+    return true;
 }
 
 // What one case holds, before it is known which of the two scores counts.
@@ -129,12 +112,9 @@ typedef struct outcome {
 static void take_open_loop(wk_document *d, wk_arena *arena, outcome *o)
 {
     if (!wk_document_object(d)) return;
-    while (wk_document_member(d)) {
-        if (wk_document_is(d, "image_errors"))
-            o->open_image = take_numbers(d, arena);
-        else if (wk_document_is(d, "reward_errors"))
-            o->open_reward = take_numbers(d, arena);
-    }
+    while (wk_document_member(d))
+        if (!take_numbers(d, "image_errors", arena, &o->open_image))
+            take_numbers(d, "reward_errors", arena, &o->open_reward);
     if (o->open_image.count != o->open_reward.count)
         wk_document_fail(d, "errors of %zu imagined images, but of %zu rewards",
                          o->open_image.count, o->open_reward.count);
@@ -145,18 +125,15 @@ static outcome take_case(wk_document *d, wk_arena *arena)
     outcome o = {.promised = NAN, .discounted = NAN};
     if (!wk_document_object(d)) return o;
     while (wk_document_member(d)) {
-        if (wk_document_is(d, "case"))
-            o.name = wk_document_string(d, arena);
-        else if (wk_document_is(d, "episodes"))
-            o.episodes = wk_document_integer(d);
-        else if (wk_document_is(d, "return"))
+        if (wk_document_take_string(d, "case", arena, &o.name) ||
+            wk_document_take_integer(d, "episodes", &o.episodes) ||
+            wk_document_take_number(d, "promised_value", &o.promised) ||
+            wk_document_take_number(d, "discounted_return", &o.discounted))
+            continue;
+        if (wk_document_is(d, "return"))
             o.returns = take_spread(d);
         else if (wk_document_is(d, "completion"))
             o.completion = take_spread(d);
-        else if (wk_document_is(d, "promised_value"))
-            o.promised = wk_document_number(d);
-        else if (wk_document_is(d, "discounted_return"))
-            o.discounted = wk_document_number(d);
         else if (wk_document_is(d, "open_loop"))
             take_open_loop(d, arena, &o);
     }
@@ -177,13 +154,11 @@ static void take_task(wk_document *d, wk_arena *arena, task *t)
     *t = (task){0};
     if (!wk_document_object(d)) return;
     while (wk_document_member(d)) {
-        if (wk_document_is(d, "task"))
-            t->name = wk_document_string(d, arena);
-        else if (wk_document_is(d, "score"))
-            t->score = wk_document_string(d, arena);
-        else if (wk_document_is(d, "part"))
-            t->part = wk_document_string(d, arena);
-        else if (wk_document_is(d, "cases") && wk_document_array(d))
+        if (wk_document_take_string(d, "task", arena, &t->name) ||
+            wk_document_take_string(d, "score", arena, &t->score) ||
+            wk_document_take_string(d, "part", arena, &t->part))
+            continue;
+        if (wk_document_is(d, "cases") && wk_document_array(d))
             while (wk_document_item(d)) {
                 if (t->count == CASES_MAX) wk_document_fail(d, "more than %d cases", CASES_MAX);
                 if (t->count < CASES_MAX) t->cases[t->count++] = take_case(d, arena);
@@ -263,24 +238,16 @@ static void take_measure(wk_document *d, wk_report_run *run)
     const char *weights = NULL;
     wk_run_error e = {.mean = NAN, .cvar = NAN, .estimate = NAN, .correlation = NAN};
     if (!wk_document_object(d)) return;
-    while (wk_document_member(d)) {
-        if (wk_document_is(d, "policy"))
-            e.policy = wk_document_string(d, &run->arena);
-        else if (wk_document_is(d, "weights"))
-            weights = wk_document_string(d, &run->arena);
-        else if (wk_document_is(d, "mean"))
-            e.mean = wk_document_number(d);
-        else if (wk_document_is(d, "cvar_0.1"))
-            e.cvar = wk_document_number(d);
-        else if (wk_document_is(d, "estimate_mean"))
-            e.estimate = wk_document_number(d);
-        else if (wk_document_is(d, "rank_correlation"))
-            e.correlation = wk_document_number(d);
-        else if (wk_document_is(d, "errors"))
-            errors = take_numbers(d, &run->arena);
-        else if (wk_document_is(d, "estimates"))
-            estimates = take_numbers(d, &run->arena);
-    }
+    while (wk_document_member(d))
+        if (wk_document_take_string(d, "policy", &run->arena, &e.policy) ||
+            wk_document_take_string(d, "weights", &run->arena, &weights) ||
+            wk_document_take_number(d, "mean", &e.mean) ||
+            wk_document_take_number(d, "cvar_0.1", &e.cvar) ||
+            wk_document_take_number(d, "estimate_mean", &e.estimate) ||
+            wk_document_take_number(d, "rank_correlation", &e.correlation) ||
+            take_numbers(d, "errors", &run->arena, &errors) ||
+            take_numbers(d, "estimates", &run->arena, &estimates))
+            continue;
     // "adapted.NAME": another policy of the task.
     const char *name = weights ? strchr(weights, '.') : NULL;
     if (e.policy && name) e.policy = joined(&run->arena, e.policy, ".", name + 1);
@@ -361,12 +328,10 @@ static void take_parts(wk_document *d, wk_report_run *run)
     while (wk_document_item(d)) {
         wk_run_cvar_curve c = {0};
         if (!wk_document_object(d)) return;
-        while (wk_document_member(d)) {
-            if (wk_document_is(d, "part"))
-                c.part = wk_document_string(d, &run->arena);
-            else if (wk_document_is(d, "cvar"))
+        while (wk_document_member(d))
+            if (!wk_document_take_string(d, "part", &run->arena, &c.part) &&
+                wk_document_is(d, "cvar"))
                 take_curve(d, &c);
-        }
         if (!c.part || c.count == 0)
             wk_document_fail(d, "a part without name or curve");
         else if (!wk_array_push(&run->cvar_curves, c))
@@ -379,7 +344,7 @@ static const char *take_set(wk_document *d, wk_arena *arena)
     const char *name = NULL;
     if (!wk_document_object(d)) return NULL;
     while (wk_document_member(d))
-        if (wk_document_is(d, "name")) name = wk_document_string(d, arena);
+        wk_document_take_string(d, "name", arena, &name);
     return name;
 }
 
@@ -391,13 +356,12 @@ wk_status wk_run_read_benchmark(wk_report_run *run, const char *path, wk_error *
     size_t before = run->cvar_curves.count;
     if (wk_document_open(path, &d, err) != WK_OK) return wk_document_close(&d, err);
     while (wk_document_member(&d)) {
-        if (take_origin(&d, &run->arena, &o)) continue;
+        if (take_origin(&d, &run->arena, &o) ||
+            wk_document_take_string(&d, "task", &run->arena, &of) ||
+            wk_document_take_string(&d, "score", &run->arena, &score))
+            continue;
         if (wk_document_is(&d, "set"))
             set = take_set(&d, &run->arena);
-        else if (wk_document_is(&d, "task"))
-            of = wk_document_string(&d, &run->arena);
-        else if (wk_document_is(&d, "score"))
-            score = wk_document_string(&d, &run->arena);
         else if (wk_document_is(&d, "parts"))
             take_parts(&d, run);
     }
@@ -468,13 +432,10 @@ static wk_status read_line(void *context, wk_document *line, wk_error *err)
         } else if (param >= 0) {
             choice.params[param] = wk_document_number(line);
             has_params = true;
-        } else if (wk_document_is(line, "agent_step")) {
-            choice.step = wk_document_integer(line);
+        } else if (wk_document_take_integer(line, "agent_step", &choice.step)) {
             has_step = true;
-        } else if (wk_document_is(line, "train/actor_grad_norm_expl")) {
-            actor_norm = wk_document_number(line);
-        } else if (wk_document_is(line, "train/value_expl")) {
-            value = wk_document_number(line);
+        } else if (!wk_document_take_number(line, "train/actor_grad_norm_expl", &actor_norm)) {
+            wk_document_take_number(line, "train/value_expl", &value);
         }
     }
     run->exploring_lines += !isnan(actor_norm);

@@ -374,3 +374,12 @@ bool wk_runs_same_group(const wk_report_run *a, const wk_report_run *b)
 {
     return strcmp(a->domain, b->domain) == 0 && strcmp(a->exploration, b->exploration) == 0;
 }
+
+size_t wk_runs_group_end(const wk_runs *runs, size_t first)
+{
+    wk_report_run *const *items = runs->items.items;
+    size_t end = first + 1;
+    while (end < runs->items.count && wk_runs_same_group(items[first], items[end]))
+        end++;
+    return end;
+}

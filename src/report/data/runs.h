@@ -111,6 +111,8 @@ void wk_runs_free(wk_runs *runs);
 
 /// Whether two runs are of the same domain and exploration: what a report compares.
 bool wk_runs_same_group(const wk_report_run *a, const wk_report_run *b);
+/// End of the runs from `first` on that are of its domain and exploration; runs are sorted by both.
+size_t wk_runs_group_end(const wk_runs *runs, size_t first);
 
 /// Reads one file of results into the run; for wk_runs_read and tests.
 wk_status wk_run_read_scores(wk_report_run *run, const char *path, wk_error *err);

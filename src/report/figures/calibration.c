@@ -50,7 +50,7 @@ static wk_status draw(wk_report_figures *figures, const wk_result_key *key, cons
     wk_figure *figure;
     WK_TRY(wk_plot_scatter_draw(&plot, &figure, err));
     return wk_report_figures_add(
-        figures, WK_FIGURES_FORESIGHT, figure, name,
+        figures, WK_FIGURES_PREDICTIONS, figure, name,
         "A point for each run, means over the episodes of its last evaluation in the default "
         "distribution. Above the dashed line the world model promises more than the policy gets.",
         err);

@@ -20,11 +20,11 @@ typedef struct group {
 } group;
 
 // The curves of one figure.
-typedef struct canvas {
+typedef struct curve_buffer {
     double x[CURVES_MAX][SLICES], y[CURVES_MAX][SLICES], sd[CURVES_MAX][SLICES];
     wk_plot_series series[CURVES_MAX];
     size_t count;
-} canvas;
+} curve_buffer;
 
 // What a figure shows: an indicator, or with NULL a parameter of θ.
 typedef struct quantity {
@@ -72,7 +72,7 @@ static void fill_point(const group *g, size_t first, size_t end, const quantity 
 }
 
 static void add_curve(const group *g, size_t first, size_t end, const quantity *q,
-                      const wk_paper *paper, canvas *c)
+                      const wk_paper *paper, curve_buffer *c)
 {
     size_t k = c->count, points = 0;
     for (int s = 0; s < SLICES; s++) {
@@ -111,7 +111,7 @@ static const char *indicator_help(const char *domain_name, const char *name)
 }
 
 static wk_status draw(wk_report_figures *figures, const group *g, const quantity *q,
-                      const canvas *c, wk_error *err)
+                      const curve_buffer *c, wk_error *err)
 {
     const wk_report_run *run = g->runs[g->first];
     char label[64], title[256], name[256], caption[300];
@@ -139,7 +139,7 @@ static wk_status draw(wk_report_figures *figures, const group *g, const quantity
 }
 
 static wk_status draw_quantity(wk_report_figures *figures, const group *g, const quantity *q,
-                               const wk_paper *paper, canvas *c, wk_error *err)
+                               const wk_paper *paper, curve_buffer *c, wk_error *err)
 {
     c->count = 0;
     for (size_t first = g->first, end; first < g->end && c->count < CURVES_MAX; first = end) {
@@ -159,8 +159,8 @@ static bool seen_before(const group *g, size_t i, const char *indicator)
     return false;
 }
 
-static wk_status draw_group(wk_report_figures *figures, group *g, const wk_paper *paper, canvas *c,
-                            wk_error *err)
+static wk_status draw_group(wk_report_figures *figures, group *g, const wk_paper *paper,
+                            curve_buffer *c, wk_error *err)
 {
     g->last = 0;
     for (size_t i = g->first; i < g->end; i++)
@@ -182,14 +182,12 @@ static wk_status draw_group(wk_report_figures *figures, group *g, const wk_paper
 wk_status wk_report_figures_choices(wk_report_figures *figures, const wk_runs *runs,
                                     const wk_paper *paper, wk_error *err)
 {
-    canvas *c = calloc(1, sizeof *c);
+    curve_buffer *c = calloc(1, sizeof *c);
     if (!c) return wk_fail(err, WK_E_MEMORY, "no memory for the curves of the curricula");
     wk_status status = WK_OK;
     group g = {.runs = runs->items.items};
     for (; g.first < runs->items.count && status == WK_OK; g.first = g.end) {
-        g.end = g.first + 1;
-        while (g.end < runs->items.count && wk_runs_same_group(g.runs[g.first], g.runs[g.end]))
-            g.end++;
+        g.end = wk_runs_group_end(runs, g.first);
         status = draw_group(figures, &g, paper, c, err);
     }
     free(c);

@@ -7,13 +7,13 @@
 #include <string.h>
 
 // Room for the curves of one figure. There are never more points than scores.
-typedef struct canvas {
+typedef struct curve_buffer {
     double *x, *y, *sd, *scratch;
     wk_plot_series *series;
     size_t points, count;
-} canvas;
+} curve_buffer;
 
-static bool make_canvas(canvas *c, size_t scores)
+static bool make_buffer(curve_buffer *c, size_t scores)
 {
     c->x = calloc(scores, sizeof *c->x);
     c->y = calloc(scores, sizeof *c->y);
@@ -23,7 +23,7 @@ static bool make_canvas(canvas *c, size_t scores)
     return c->x && c->y && c->sd && c->scratch && c->series;
 }
 
-static void free_canvas(canvas *c)
+static void free_buffer(curve_buffer *c)
 {
     free(c->x);
     free(c->y);
@@ -48,7 +48,7 @@ static bool next_step(const wk_seed_score *items, size_t first, size_t end, bool
 }
 
 // One curriculum: mean and s.d. over the seeds that have each step.
-static void add_curve(canvas *c, const wk_seed_scores *f, size_t first, size_t end)
+static void add_curve(curve_buffer *c, const wk_seed_scores *f, size_t first, size_t end)
 {
     const wk_seed_score *items = f->items.items;
     const char *name = items[first].key.names[WK_FIELD_CURRICULUM];
@@ -93,15 +93,15 @@ static const wk_seed_score *sample_of(const wk_seed_scores *f, size_t first)
     return &f->items.items[first];
 }
 
-static bool has_level(const canvas *c)
+static bool has_level(const curve_buffer *c)
 {
     for (size_t k = 0; k < c->count; k++)
         if (c->series[k].level) return true;
     return false;
 }
 
-static wk_status draw(wk_report_figures *figures, const wk_seed_score *sample, const canvas *c,
-                      wk_error *err)
+static wk_status draw(wk_report_figures *figures, const wk_seed_score *sample,
+                      const curve_buffer *c, wk_error *err)
 {
     const char *const *n = sample->key.names;
     const char *variant = n[WK_FIELD_VARIANT], *comma = *variant ? ", " : "";
@@ -133,8 +133,8 @@ static wk_status draw(wk_report_figures *figures, const wk_seed_score *sample, c
 wk_status wk_report_figures_curves(wk_report_figures *figures, const wk_seed_scores *f,
                                    wk_error *err)
 {
-    canvas c = {0};
-    wk_status status = make_canvas(&c, f->items.count + 1)
+    curve_buffer c = {0};
+    wk_status status = make_buffer(&c, f->items.count + 1)
                            ? WK_OK
                            : wk_fail(err, WK_E_MEMORY, "no memory for the learning curves");
     for (size_t first = 0, end; first < f->items.count && status == WK_OK; first = end) {
@@ -147,6 +147,6 @@ wk_status wk_report_figures_curves(wk_report_figures *figures, const wk_seed_sco
         }
         status = draw(figures, sample_of(f, first), &c, err);
     }
-    free_canvas(&c);
+    free_buffer(&c);
     return status;
 }

@@ -52,5 +52,5 @@ wk_status wk_report_figures_add(wk_report_figures *figures, wk_figure_section se
 
 int wk_curriculum_style(const wk_paper *paper, const char *curriculum)
 {
-    return (int)wk_paper_place_of(paper, WK_FIELD_CURRICULUM, curriculum);
+    return (int)wk_paper_name_index(paper, WK_FIELD_CURRICULUM, curriculum);
 }

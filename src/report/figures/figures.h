@@ -18,7 +18,7 @@ typedef enum wk_figure_section {
     WK_FIGURES_CHOICES,
     WK_FIGURES_INDICATORS,
     WK_FIGURES_ERRORS,
-    WK_FIGURES_FORESIGHT,
+    WK_FIGURES_PREDICTIONS,
     WK_FIGURES_ROBUST,
     WK_FIGURE_SECTIONS
 } wk_figure_section;

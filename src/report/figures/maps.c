@@ -237,11 +237,9 @@ wk_status wk_report_figures_maps(wk_report_figures *figures, wk_runs *runs, cons
                                  wk_sentences *missing, wk_error *err)
 {
     size_t without = 0, count = runs->items.count;
-    wk_report_run *const *items = runs->items.items;
     wk_progress_next(runs->progress, "maps", (int64_t)count);
     for (size_t first = 0, end; first < count; first = end) {
-        for (end = first + 1; end < count && wk_runs_same_group(items[first], items[end]);)
-            end++;
+        end = wk_runs_group_end(runs, first);
         WK_TRY(map_group(figures, runs, first, end, paper, &without, missing, err));
     }
     if (without == 0) return WK_OK;

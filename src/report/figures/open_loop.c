@@ -67,7 +67,7 @@ static wk_status draw(wk_report_figures *figures, const wk_report_run *run,
     wk_figure *figure;
     WK_TRY(wk_plot_lines_draw(&plot, &figure, err));
     return wk_report_figures_add(
-        figures, WK_FIGURES_FORESIGHT, figure, name,
+        figures, WK_FIGURES_PREDICTIONS, figure, name,
         "Along episodes of the policy in the default distribution the world model sees 5 frames "
         "and "
         "imagines the rest from the actions alone, again and again; means over 8 episodes, of "

@@ -110,8 +110,7 @@ wk_status wk_report_figures_estimates(wk_report_figures *figures, const wk_runs 
     if (!c) return wk_fail(err, WK_E_MEMORY, "no memory for the figures of model errors");
     wk_status status = WK_OK;
     for (size_t first = 0, end; first < count && status == WK_OK; first = end) {
-        for (end = first + 1; end < count && wk_runs_same_group(items[first], items[end]);)
-            end++;
+        end = wk_runs_group_end(runs, first);
         status = draw_group(figures, items + first, end - first, paper, c, err);
     }
     free(c);

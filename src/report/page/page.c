@@ -227,8 +227,8 @@ void wk_page_figure(wk_page *page, const wk_figure *figure, const char *caption,
                  file_count ? "</span></figcaption>\n</figure>\n" : "</figcaption>\n</figure>\n");
 }
 
-void wk_page_picture(wk_page *page, const void *png, size_t size, uint32_t width, uint32_t height,
-                     const char *caption)
+void wk_page_image(wk_page *page, const void *png, size_t size, uint32_t width, uint32_t height,
+                   const char *caption)
 {
     wk_text *out = body_of(page);
     wk_text_printf(out,

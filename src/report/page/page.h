@@ -65,8 +65,8 @@ typedef struct wk_page_file {
 void wk_page_figure(wk_page *page, const wk_figure *figure, const char *caption,
                     const wk_page_file *files, size_t file_count);
 /// A PNG image of that size, never shown larger, with its caption.
-void wk_page_picture(wk_page *page, const void *png, size_t size, uint32_t width, uint32_t height,
-                     const char *caption);
+void wk_page_image(wk_page *page, const void *png, size_t size, uint32_t width, uint32_t height,
+                   const char *caption);
 /// A list of files to download.
 void wk_page_files(wk_page *page, const wk_page_file *files, size_t count);
 

@@ -26,7 +26,7 @@ bool wk_comparison_group_same(const wk_comparison_group *a, const wk_comparison_
 typedef WK_ARRAY(wk_comparison_group) group_list;
 
 // Every comparison group that has a final score, in their order.
-static bool list_contests(const wk_seed_scores *scores, group_list *out)
+static bool list_groups(const wk_seed_scores *scores, group_list *out)
 {
     for (size_t i = 0; i < scores->items.count; i++) {
         const wk_seed_score *f = &scores->items.items[i];
@@ -41,7 +41,7 @@ static bool list_contests(const wk_seed_scores *scores, group_list *out)
 
 // The scores of a comparison group. Task t and curriculum c have runs[t * curricula + c] scores,
 // which begin at scores[(t * curricula + c) * max_runs].
-typedef struct ground {
+typedef struct group_scores {
     wk_comparison_group group;
     const char **names; // [curricula]
     size_t curricula, tasks, max_runs;
@@ -51,9 +51,9 @@ typedef struct ground {
     double *x, *y;           // [max_runs,tasks]
     size_t *x_runs, *y_runs; // [tasks]
     wk_resamples resamples;
-} ground;
+} group_scores;
 
-static void free_ground(ground *g)
+static void free_group_scores(group_scores *g)
 {
     void *all[] = {g->names, g->scores, g->runs, g->x, g->y, g->x_runs, g->y_runs};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -61,7 +61,7 @@ static void free_ground(ground *g)
     wk_resamples_free(&g->resamples);
 }
 
-static size_t find_curriculum(const ground *g, const char *name)
+static size_t find_curriculum(const group_scores *g, const char *name)
 {
     size_t i = 0;
     while (i < g->curricula && strcmp(g->names[i], name) != 0)
@@ -69,20 +69,14 @@ static size_t find_curriculum(const ground *g, const char *name)
     return i;
 }
 
-static bool takes_part(const ground *g, const wk_seed_score *f)
+static bool takes_part(const group_scores *g, const wk_seed_score *f)
 {
     wk_comparison_group group = group_of(f);
     return f->final && wk_comparison_group_same(&g->group, &group);
 }
 
-static int compare_curricula(const void *a, const void *b, void *paper)
-{
-    return wk_paper_order(paper, WK_FIELD_CURRICULUM, *(const char *const *)a,
-                          *(const char *const *)b);
-}
-
 // Counts tasks, curricula, and the runs that one entry may have.
-static bool survey(const wk_seed_scores *scores, ground *g)
+static bool count_entries(const wk_seed_scores *scores, group_scores *g)
 {
     size_t count = scores->items.count;
     const wk_seed_score *items = scores->items.items;
@@ -100,11 +94,12 @@ static bool survey(const wk_seed_scores *scores, ground *g)
         g->tasks += found > 0;
         g->max_runs = found > g->max_runs ? found : g->max_runs;
     }
-    qsort_r(g->names, g->curricula, sizeof *g->names, compare_curricula, (void *)scores->paper);
+    qsort_r(g->names, g->curricula, sizeof *g->names, wk_paper_compare_curricula,
+            (void *)scores->paper);
     return true;
 }
 
-static bool make_room(ground *g)
+static bool make_room(group_scores *g)
 {
     assert(g->tasks > 0 && g->curricula > 0 && g->max_runs > 0); // a group has scores
     size_t entries = g->tasks * g->curricula, cells = g->tasks * g->max_runs;
@@ -118,7 +113,7 @@ static bool make_room(ground *g)
 }
 
 // Divides a task's scores by the highest of any curriculum, as the paper does.
-static void scale_task(ground *g, size_t task)
+static void scale_task(group_scores *g, size_t task)
 {
     double highest = 0;
     for (size_t c = 0; c < g->curricula; c++)
@@ -128,7 +123,7 @@ static void scale_task(ground *g, size_t task)
         g->scores[task * g->curricula * g->max_runs + i] /= highest;
 }
 
-static void fill(const wk_seed_scores *scores, ground *g)
+static void fill(const wk_seed_scores *scores, group_scores *g)
 {
     const wk_seed_score *items = scores->items.items;
     size_t task = 0;
@@ -147,7 +142,7 @@ static void fill(const wk_seed_scores *scores, ground *g)
 }
 
 // Column `column` of a matrix with `tasks` columns: the scores of one task and curriculum.
-static void take_column(const ground *g, size_t task, size_t c, size_t column, size_t tasks,
+static void take_column(const group_scores *g, size_t task, size_t c, size_t column, size_t tasks,
                         double *matrix, size_t *runs)
 {
     size_t entry = task * g->curricula + c;
@@ -156,13 +151,13 @@ static void take_column(const ground *g, size_t task, size_t c, size_t column, s
         matrix[n * tasks + column] = g->scores[entry * g->max_runs + n];
 }
 
-static bool has_runs(const ground *g, size_t task, size_t c)
+static bool has_runs(const group_scores *g, size_t task, size_t c)
 {
     return g->runs[task * g->curricula + c] > 0;
 }
 
-static wk_scores matrix_of(const ground *g, const double *values, const size_t *runs, size_t tasks,
-                           size_t c)
+static wk_scores matrix_of(const group_scores *g, const double *values, const size_t *runs,
+                           size_t tasks, size_t c)
 {
     return (wk_scores){.values = values,
                        .runs = g->max_runs,
@@ -171,8 +166,8 @@ static wk_scores matrix_of(const ground *g, const double *values, const size_t *
                        .name = g->names[c]};
 }
 
-static wk_status compare_pair(ground *g, size_t a, size_t b, const wk_bootstrap_config *config,
-                              wk_comparison *out, wk_error *err)
+static wk_status compare_pair(group_scores *g, size_t a, size_t b,
+                              const wk_bootstrap_config *config, wk_comparison *out, wk_error *err)
 {
     wk_improvement found = {.group = g->group, .x = g->names[a], .y = g->names[b]};
     for (size_t t = 0; t < g->tasks; t++)
@@ -195,8 +190,8 @@ static wk_status compare_pair(ground *g, size_t a, size_t b, const wk_bootstrap_
     return wk_fail(err, WK_E_MEMORY, "no memory for the comparisons");
 }
 
-static wk_status rate(ground *g, size_t c, const wk_bootstrap_config *config, wk_comparison *out,
-                      wk_error *err)
+static wk_status add_ranking(group_scores *g, size_t c, const wk_bootstrap_config *config,
+                             wk_comparison *out, wk_error *err)
 {
     wk_curriculum_score found = {.group = g->group, .curriculum = g->names[c]};
     for (size_t t = 0; t < g->tasks; t++)
@@ -216,17 +211,17 @@ static wk_status rate(ground *g, size_t c, const wk_bootstrap_config *config, wk
 static wk_status hold_group(const wk_seed_scores *scores, wk_comparison_group group,
                             const wk_bootstrap_config *config, wk_comparison *out, wk_error *err)
 {
-    ground g = {.group = group};
-    wk_status status = survey(scores, &g) && make_room(&g)
+    group_scores g = {.group = group};
+    wk_status status = count_entries(scores, &g) && make_room(&g)
                            ? WK_OK
                            : wk_fail(err, WK_E_MEMORY, "no memory for the comparisons");
     if (status == WK_OK) fill(scores, &g);
     for (size_t a = 0; a < g.curricula && status == WK_OK; a++) {
-        status = rate(&g, a, config, out, err);
+        status = add_ranking(&g, a, config, out, err);
         for (size_t b = a + 1; b < g.curricula && status == WK_OK; b++)
             status = compare_pair(&g, a, b, config, out, err);
     }
-    free_ground(&g);
+    free_group_scores(&g);
     return status;
 }
 
@@ -234,7 +229,7 @@ wk_status wk_comparison_make(const wk_seed_scores *scores, const wk_bootstrap_co
                              wk_comparison *out, wk_error *err)
 {
     group_list contests = {0};
-    wk_status status = list_contests(scores, &contests)
+    wk_status status = list_groups(scores, &contests)
                            ? WK_OK
                            : wk_fail(err, WK_E_MEMORY, "no memory for the comparisons");
     for (size_t i = 0; i < contests.count && status == WK_OK; i++)

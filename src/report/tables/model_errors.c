@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *wk_error_statistic_name(wk_error_statistic figure)
+const char *wk_error_statistic_name(wk_error_statistic statistic)
 {
     static const char *const names[WK_ERROR_STATISTICS] = {"mean", "CVaR 0.1", "estimate",
                                                            "rank correlation"};
-    return names[figure];
+    return names[statistic];
 }
 
 // One run's last measurement under one policy.

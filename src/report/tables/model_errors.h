@@ -17,7 +17,7 @@ typedef enum wk_error_statistic {
 } wk_error_statistic;
 
 /// "mean", "CVaR 0.1", ...
-const char *wk_error_statistic_name(wk_error_statistic figure);
+const char *wk_error_statistic_name(wk_error_statistic statistic);
 
 /// Over the seeds of one curriculum, each run's last measurement; NaN where no run has the value.
 typedef struct wk_error_entry {

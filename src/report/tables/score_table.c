@@ -48,12 +48,6 @@ static size_t find_column(const wk_score_table *table, const char *curriculum)
     return i;
 }
 
-static int compare_columns(const void *a, const void *b, void *paper)
-{
-    return wk_paper_order(paper, WK_FIELD_CURRICULUM, *(const char *const *)a,
-                          *(const char *const *)b);
-}
-
 // The curricula of the table's scores.
 static bool find_columns(const wk_seed_scores *scores, wk_table_kind kind, wk_score_table *table)
 {
@@ -65,7 +59,7 @@ static bool find_columns(const wk_seed_scores *scores, wk_table_kind kind, wk_sc
         if (belongs(f, kind) && find_column(table, curriculum) == table->columns)
             table->curricula[table->columns++] = curriculum;
     }
-    qsort_r(table->curricula, table->columns, sizeof *table->curricula, compare_columns,
+    qsort_r(table->curricula, table->columns, sizeof *table->curricula, wk_paper_compare_curricula,
             (void *)scores->paper);
     return true;
 }
@@ -174,17 +168,17 @@ static void find_paper(const wk_seed_scores *scores, const wk_score_table *table
 }
 
 // What making a table needs besides the scores.
-typedef struct making {
+typedef struct table_context {
     wk_table_kind kind;
     const wk_bootstrap_config *bootstrap;
     wk_resamples *resamples;
     double *scratch; // a row's scores
     size_t *at;      // [columns]: where those of an entry begin
-} making;
+} table_context;
 
 // A row from the range of scores that differ in the curriculum only.
-static wk_status add_row(const wk_seed_scores *scores, const making *m, size_t first, size_t end,
-                         wk_score_table *table, wk_error *err)
+static wk_status add_row(const wk_seed_scores *scores, const table_context *m, size_t first,
+                         size_t end, wk_score_table *table, wk_error *err)
 {
     const wk_seed_score *items = scores->items.items;
     wk_table_row row = {.key = items[first].key};
@@ -227,8 +221,8 @@ wk_status wk_score_table_make(const wk_seed_scores *scores, wk_table_kind kind,
     out->heads[WK_FIELD_TASK] = kind != WK_TABLE_OOD_TASKS;
     size_t count = scores->items.count;
     wk_resamples resamples = {0};
-    making m = {kind, bootstrap, &resamples, malloc((count + 1) * sizeof *m.scratch),
-                malloc((count + 1) * sizeof *m.at)};
+    table_context m = {kind, bootstrap, &resamples, malloc((count + 1) * sizeof *m.scratch),
+                       malloc((count + 1) * sizeof *m.at)};
     wk_status status = m.scratch && m.at && find_columns(scores, kind, out)
                            ? WK_OK
                            : wk_fail(err, WK_E_MEMORY, "no memory for the table '%s'", out->name);

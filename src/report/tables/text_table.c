@@ -58,12 +58,6 @@ bool wk_text_table_is_empty(const wk_text_table *table)
     return row_count(table) == 0 && !table->failed;
 }
 
-static void put_repeated(wk_text *out, char letter, size_t count)
-{
-    for (; count > 0; count--)
-        wk_text_append(out, &letter, 1);
-}
-
 // How a style writes one cell.
 typedef void cell_fn(const wk_text_table_cell *cell, wk_text *out);
 
@@ -177,8 +171,8 @@ void wk_text_table_latex(const wk_text_table *table, wk_text *out)
 {
     out->failed |= table->failed || table->caption.failed;
     wk_text_printf(out, "%% %s. %s\n\\begin{tabular}{", table->title, wk_text_get(&table->caption));
-    put_repeated(out, 'l', table->heads);
-    put_repeated(out, 'r', table->columns - table->heads);
+    wk_text_repeat(out, 'l', table->heads);
+    wk_text_repeat(out, 'r', table->columns - table->heads);
     wk_text_puts(out, "}\n\\hline\n");
     for (size_t i = 0; i < table->cells.count && !out->failed; i++) {
         bool last = i % table->columns == table->columns - 1;

@@ -69,7 +69,7 @@ static wk_status remove_folder(const wk_dir *checkpoints, const char *name, bool
     WK_TRY(wk_dir_stat(checkpoints, name, &entry, NULL, err));
     *gone = entry == WK_ENTRY_NONE;
     if (entry != WK_ENTRY_DIR) return WK_OK;
-    WK_TRY(wk_dir_open_own(checkpoints, name, &folder, err));
+    WK_TRY(wk_dir_open_nofollow(checkpoints, name, &folder, err));
     wk_status status = empty(folder, gone, err);
     wk_dir_close(folder);
     return status == WK_OK && *gone ? wk_dir_remove_dir(checkpoints, name, err) : status;
@@ -134,7 +134,7 @@ static wk_status remove_step(const wk_dir *checkpoints, uint64_t step, wk_error 
     wk_step_name(UNFINISHED, step, "", unfinished);
     WK_TRY(wk_dir_stat(checkpoints, name, &entry, NULL, err));
     if (entry != WK_ENTRY_DIR) return WK_OK;
-    WK_TRY(wk_dir_open_own(checkpoints, name, &folder, err));
+    WK_TRY(wk_dir_open_nofollow(checkpoints, name, &folder, err));
     wk_status status = wk_dir_list(folder, &names, err);
     if (status == WK_OK) status = all_ours(folder, &names, &ours, err);
     wk_names_free(&names);
@@ -183,7 +183,7 @@ static wk_status update_saved(wk_checkpoints *c, const char *name, wk_error *err
 {
     wk_dir *folder = NULL;
     if (memcmp(&c->saved, c->parts.state.schedule, sizeof c->saved) == 0) return WK_OK;
-    WK_TRY(wk_dir_open_own(c->dir, name, &folder, err));
+    WK_TRY(wk_dir_open_nofollow(c->dir, name, &folder, err));
     wk_status status = write_run_file(&c->parts, folder, err);
     if (status == WK_OK) status = wk_dir_sync(folder, err);
     wk_dir_close(folder);
@@ -403,7 +403,7 @@ static wk_status open_dir(wk_checkpoints *c, wk_steps *steps, wk_error *err)
     static const char text[] =
         "This run has no checkpoint yet: it begins anew when it is started again.\n";
     wk_entry begun = WK_ENTRY_NONE;
-    wk_status status = wk_dir_open_own(c->run, WK_CHECKPOINT_FOLDER, &c->dir, err);
+    wk_status status = wk_dir_open_nofollow(c->run, WK_CHECKPOINT_FOLDER, &c->dir, err);
     if (status != WK_OK && status != WK_E_NOT_FOUND) return status;
     if (c->dir) {
         WK_TRY(wk_steps_list(c->dir, "", "", steps, err));
@@ -439,7 +439,7 @@ void wk_checkpoints_close(wk_checkpoints *c)
 static void remove_with_folder(const wk_dir *run, const char *folder, const char *file)
 {
     wk_dir *dir = NULL;
-    if (wk_dir_open_own(run, folder, &dir, NULL) != WK_OK) return;
+    if (wk_dir_open_nofollow(run, folder, &dir, NULL) != WK_OK) return;
     (void)wk_dir_remove(dir, file, NULL);
     wk_dir_close(dir);
     (void)wk_dir_remove_dir(run, folder, NULL);

@@ -1,4 +1,5 @@
 #include "run/checkpoint/steps.h"
+#include "base/array.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,12 +42,6 @@ bool wk_step_parse(const char *name, const char *before, const char *after, uint
     return strcmp(name, again) == 0;
 }
 
-static int compare_steps(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 wk_status wk_steps_list(const wk_dir *dir, const char *before, const char *after, wk_steps *out,
                         wk_error *err)
 {
@@ -59,6 +54,6 @@ wk_status wk_steps_list(const wk_dir *dir, const char *before, const char *after
             status = wk_fail(err, WK_E_MEMORY, "no memory for the steps in '%s'", wk_dir_path(dir));
     }
     wk_names_free(&names);
-    if (out->count > 0) qsort(out->items, out->count, sizeof *out->items, compare_steps);
+    if (out->count > 0) qsort(out->items, out->count, sizeof *out->items, wk_compare_u64);
     return status;
 }

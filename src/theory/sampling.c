@@ -1,4 +1,4 @@
-#include "theory/rollout.h"
+#include "theory/sampling.h"
 
 #include <math.h>
 
@@ -16,7 +16,7 @@ static int draw(const double *probability, int count, wk_rng *rng)
     return last;
 }
 
-void wk_draw_reward(const wk_mdp *mdp, uint64_t kind, wk_rng *rng, double *reward)
+void wk_mdp_draw_reward(const wk_mdp *mdp, uint64_t kind, wk_rng *rng, double *reward)
 {
     int goal = (int)wk_rng_below(rng, (uint64_t)mdp->states);
     for (int pair = 0; pair < mdp->states * mdp->actions; pair++) {
@@ -25,7 +25,7 @@ void wk_draw_reward(const wk_mdp *mdp, uint64_t kind, wk_rng *rng, double *rewar
     }
 }
 
-void wk_draw_policy(const wk_mdp *mdp, wk_rng *rng, double *policy)
+void wk_mdp_draw_policy(const wk_mdp *mdp, wk_rng *rng, double *policy)
 {
     for (int s = 0; s < mdp->states; s++) {
         double *row = policy + s * mdp->actions, sum = 0;
@@ -36,8 +36,8 @@ void wk_draw_policy(const wk_mdp *mdp, wk_rng *rng, double *policy)
     }
 }
 
-void wk_rollout_episode(const wk_mdp *mdp, const int *choice, int steps, wk_rng *rng,
-                        wk_tabular_model *model)
+void wk_mdp_sample_episode(const wk_mdp *mdp, const int *choice, int steps, wk_rng *rng,
+                           wk_tabular_model *model)
 {
     int state = draw(mdp->start, mdp->states, rng);
     for (int t = 0; t < steps; t++) {
