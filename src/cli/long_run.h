@@ -20,8 +20,7 @@ typedef struct wk_cli_run {
 /// `lock_wait`.
 #define WK_LOCK_WAIT_ARG_ROW(values)                                                               \
     WK_ARG_ROW(values, WK_ARG_NUMBER, "lock-wait", lock_wait, "SECONDS",                           \
-               "wait so long for another process that is ending in the directory (default 10)", 0, \
-               86400)
+               "wait for another process to leave the directory (default: 10)", 0, 86400)
 
 /// Catches the signals and makes the control, which waits `lock_wait` seconds for another process.
 void wk_cli_run_begin(const wk_cli *cli, double lock_wait, wk_cli_run *run);
