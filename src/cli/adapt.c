@@ -18,17 +18,18 @@ static const adapt_values defaults = {.lock_wait = WK_LOCK_WAIT_SECONDS};
 #define WK_VALUES adapt_values
 static const wk_arg args[] = {
     WK_SNAPSHOTS_ARG_ROW(WK_VALUES),
-    WK_OPT_TEXT("task", config.tasks, "TASK,...|all", "tasks, with commas between, or all"),
+    WK_OPT_TEXT("task", config.tasks, "TASK,...|all", "tasks, separated by commas, or all"),
     WK_OPT_TEXT("name", config.name, "NAME",
-                "make an adaptation of this name, beside others of that snapshot"),
+                "name of this adaptation, to keep several of one snapshot"),
     WK_OPT_INT("updates", updates, "N",
-               "of heads and policies (default: one for each train_every agent steps collected by "
-               "then, which in the paper is 8)",
+               "updates of reward heads and policies (default: one per train_every agent steps, 8 "
+               "in the paper, collected by the snapshot)",
                1, 1000000000),
     WK_SEED_ARG_ROW(WK_VALUES, "the policies", "the run's"),
-    WK_OPT_FLAG("all-data", config.all_data,
-                "learn from all episodes the run has now, not only those of that step"),
-    WK_OPT_FLAG("restart", config.restart, "begin anew, whatever is there"),
+    WK_OPT_FLAG(
+        "all-data", config.all_data,
+        "train on all episodes the run has now, not only on those collected by the snapshot"),
+    WK_OPT_FLAG("restart", config.restart, "start over and replace an existing adaptation"),
     WK_DEVICE_ARG_ROW(WK_VALUES, config.device, "the run's"),
     WK_LOCK_WAIT_ARG_ROW(adapt_values),
 };
@@ -43,8 +44,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     config.threads = cli->threads;
     if (!config.tasks)
         return wk_fail(err, WK_E_INPUT,
-                       "which task? give --task NAME, several with commas, or "
-                       "--task all");
+                       "--task is required: a task, several separated by commas, or all");
     if (v->snapshot && strcmp(v->snapshot, "all") == 0)
         config.snapshot = WK_ADAPT_ALL;
     else
@@ -58,16 +58,16 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_adapt = {
     .name = "adapt",
-    .summary = "Derive task policies from a run without rewards, in imagination",
+    .summary = "Train task policies in imagination, from a world model trained without rewards",
     .usage = "adapt RUN --task TASK,...|all [--snapshot STEP|all] [--name NAME] [--updates N]",
     .details =
-        "Trains reward heads and task policies in the world model of a snapshot, on the\n"
-        "episodes the run had collected by then; no environment is stepped and the world model\n"
-        "stays as it is. The result is RUN/adapt/step-.../weights.safetensors, with --name in\n"
-        "RUN/adapt/step-....NAME; 'waker eval --name NAME' looks at that one. The same command\n"
-        "continues what was interrupted, to the same bytes; signals and exit codes are those of\n"
-        "'waker train'. The run may be training meanwhile. --snapshot all gives the points of a\n"
-        "learning curve.\n",
+        "Trains reward heads and task policies in the world model of a snapshot, on the episodes\n"
+        "that the run had collected by then; no environment is stepped and the world model does\n"
+        "not change. The result is RUN/adapt/step-.../weights.safetensors; with --name it is in\n"
+        "RUN/adapt/step-....NAME, and 'waker eval --name NAME' evaluates it. The same command\n"
+        "resumes an interrupted adaptation, with byte-identical results; signals and exit codes\n"
+        "are those of 'waker train'. The run may be training at the same time. --snapshot all\n"
+        "gives the points of a learning curve.\n",
     .examples = "adapt runs/a --task all\n"
                 "adapt runs/a --snapshot 500000 --task walk,run --updates 50000\n"
                 "adapt runs/a --snapshot all --task all",

@@ -312,7 +312,7 @@ wk_status wk_snapshot_arg(const char *text, int64_t *step, wk_error *err)
     WK_TRY(wk_parse_number("--snapshot", text, &number, err));
     if (number < 0 || number > 1e15 || number != floor(number))
         return wk_fail(err, WK_E_INPUT,
-                       "--snapshot '%s' is no agent step; write its number or last", text);
+                       "--snapshot '%s' is not an agent step; give a whole number, or last", text);
     *step = (int64_t)number;
     return WK_OK;
 }

@@ -25,11 +25,11 @@ static const bench_values defaults = {.rules = "all", .episodes = 1000, .seeds =
 
 #define WK_VALUES bench_values
 static const wk_arg args[] = {
-    WK_OPT_TEXT("rules", rules, "NAME,...", "compared with dr (all but fixed)"),
-    WK_OPT_INT("episodes", episodes, "N", "of a run (1000)", 100, 1000000),
-    WK_OPT_INT("seeds", seeds, "N", "runs of each rule in each scenario (10)", 1, 10000),
+    WK_OPT_TEXT("rules", rules, "NAME,...", "rules to compare with dr (default: all but fixed)"),
+    WK_OPT_INT("episodes", episodes, "N", "episodes per run (default: 1000)", 100, 1000000),
+    WK_OPT_INT("seeds", seeds, "N", "runs of each rule in each scenario (default: 10)", 1, 10000),
     WK_SEED_ARG_ROW(WK_VALUES, "everything random", "0"),
-    WK_OPT_PATH("out", out, "DIR", "write the curves as CSV and figures there"),
+    WK_OPT_PATH("out", out, "DIR", "write the curves as CSV and figures to DIR"),
     WK_OPT_FLAG("json", json, "print JSON"),
 };
 
@@ -254,11 +254,12 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_bench_rules = {
     .name = "bench curriculum",
-    .summary = "Compare the curricula's rules on environments with known learning curves",
+    .summary = "Compare curriculum rules on environments with known learning curves",
     .usage = "bench curriculum [--rules NAME,...] [--episodes N] [--seeds N] [--out DIR] [--json]",
-    .details = "Nothing is trained: each environment of a grid has an error that falls with the\n"
-               "episodes spent there and nearby, in six scenarios; a rule sees noisy estimates.\n"
-               "Results depend on the options alone, not on --threads.\n",
+    .details =
+        "Nothing is trained: in six scenarios, the error of each environment of a grid falls\n"
+        "with the episodes spent there and nearby, and the rules see noisy estimates of it.\n"
+        "Results depend on the options alone, not on --threads.\n",
     .examples = "bench curriculum --out bench-curriculum\n"
                 "bench curriculum --rules waker-m,waker-r,plr --seeds 30",
     WK_COMMAND_OPTIONS(args, defaults),

@@ -22,12 +22,12 @@ static const bench_values defaults = {.envs = DEFAULT_ENVS, .seconds = 5};
 
 #define WK_VALUES bench_values
 static const wk_arg args[] = {
-    WK_OPT_TEXT("domain", domain, "DOMAIN|all", "a built-in domain, or all of them (the default)"),
-    WK_OPT_PATH("plugin", plugin, "FILE", "the domain of this plug-in instead"),
-    WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "environments of this function of Python"),
+    WK_OPT_TEXT("domain", domain, "DOMAIN|all", "a built-in domain, or all (default: all)"),
+    WK_OPT_PATH("plugin", plugin, "FILE", "use the domain of this plug-in instead"),
+    WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "use the environments of this Python function"),
     WK_OPT_TEXTS("option", options, "NAME=CHOICE", "an option of the domain; may be repeated"),
-    WK_OPT_INT("envs", envs, "N", "environments of the vector (default 8)", 1, 4096),
-    WK_OPT_NUMBER("seconds", seconds, "S", "time to spend on each domain (default 5)", 0.01, 3600),
+    WK_OPT_INT("envs", envs, "N", "environments in the vector (default: 8)", 1, 4096),
+    WK_OPT_NUMBER("seconds", seconds, "S", "time to spend on each domain (default: 5)", 0.01, 3600),
     WK_OPT_FLAG("json", json, "print JSON"),
 };
 
@@ -126,10 +126,9 @@ static void json_result(wk_json *json, const result *r)
 static void warn_if_busy(const wk_cli *cli, double load)
 {
     if (cli->quiet || load < 0.5) return;
-    fprintf(
-        stderr,
-        "the machine was busy (load %.1f on %d cores): numbers of several threads are too low\n",
-        load, wk_cpu_count());
+    fprintf(stderr,
+            "the machine was busy (load %.1f on %d cores): rates of several threads are too low\n",
+            load, wk_cpu_count());
 }
 
 static wk_status print_results(const result *results, int count, bool as_json, wk_error *err)
@@ -180,13 +179,13 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 
 const wk_command wk_command_bench_env = {
     .name = "bench env",
-    .summary = "Measure how fast worlds step and draw, against stock MuJoCo",
+    .summary = "Measure how fast environments step and render, compared with stock MuJoCo",
     .usage = "bench env [--domain DOMAIN|all] [OPTIONS]",
     .details =
         "Worlds are drawn from the domain's training distribution and are the same for every\n"
         "column; the columns take turns world by world, so that a busy machine slows all\n"
         "alike. Rates leave out resets, which have their own column. The comparison needs\n"
-        "OSMesa ('waker doctor' tells).\n",
+        "OSMesa ('waker doctor' shows whether it is installed).\n",
     .examples = "bench env --domain terrain-walker --seconds 10\nbench env --threads 8 --json",
     WK_COMMAND_OPTIONS(args, defaults),
     .run = run,

@@ -32,14 +32,14 @@ static const wk_arg args[] = {
                 "exploration policy (default: plan2explore)"),
     WK_DEVICE_ARG_ROW(WK_VALUES, device, "cpu"),
     WK_OPT_TEXT("precision", precision, "f32|bf16|auto",
-                "of the computation, bf16 on a GPU alone (default: auto)"),
-    WK_OPT_INT("tasks", tasks, "N", "task policies trained alongside (default 0)", 0,
+                "precision of the computation; bf16 needs a GPU (default: auto)"),
+    WK_OPT_INT("tasks", tasks, "N", "task policies trained alongside (default: 0)", 0,
                WK_LEARNER_TASKS_MAX),
-    WK_OPT_INT("actions", actions, "N", "numbers in an action (default 6)", 1, 32),
-    WK_OPT_INT("batch", batch, "N", "sequences of a batch (default: the preset's)", 1, 1024),
-    WK_OPT_INT("iters", iters, "N", "updates to time (default 10)", 1, 100000),
+    WK_OPT_INT("actions", actions, "N", "size of an action (default: 6)", 1, 32),
+    WK_OPT_INT("batch", batch, "N", "sequences in a batch (default: the preset's)", 1, 1024),
+    WK_OPT_INT("iters", iters, "N", "updates to time (default: 10)", 1, 100000),
     WK_OPT_INT("population", population, "N",
-               "runs that are updated together, compared with one alone (default 1)", 1,
+               "runs updated together, compared with one run alone (default: 1)", 1,
                WK_POPULATION_MAX),
     WK_OPT_FLAG("json", json, "print JSON"),
 };
@@ -75,12 +75,12 @@ static void print_times(const char *title, const wk_update_times *times, wk_text
     double sum = 0;
     for (int i = 0; i < times->part_count; i++)
         sum += times->parts[i].seconds;
-    wk_text_printf(out, "%s: %.2f ms (median), %.2f ms (least)\n\n", title,
+    wk_text_printf(out, "%s: %.2f ms (median), %.2f ms (min)\n\n", title,
                    milliseconds(times->median), milliseconds(times->min));
     if (times->graph > 0)
         wk_text_printf(out,
-                       "  the graph alone: %.2f ms (median); parts are measured apart, which "
-                       "stretches short ones\n\n",
+                       "  the graph alone: %.2f ms (median); parts are timed separately, which "
+                       "overstates short ones\n\n",
                        milliseconds(times->graph));
     wk_table table;
     wk_table_begin(&table, "lrr", "part", "ms", "share");
@@ -110,11 +110,12 @@ static void print_head(const bench_values *v, const wk_update_speed *s, wk_text 
 // An update of all runs, and the same of one run alone.
 static void print_ratio(const bench_values *v, double all, double alone, wk_text *out)
 {
-    wk_text_printf(out,
-                   "%.3f ms a run; one run alone: %.2f ms, so %d take %.2f times as long, at %.2f "
-                   "times the throughput\n\n",
-                   milliseconds(all) / v->population, milliseconds(alone), v->population,
-                   all / alone, v->population * alone / all);
+    wk_text_printf(
+        out,
+        "%.3f ms per run; one run alone: %.2f ms, so %d take %.2f times as long, at %.2f "
+        "times the throughput\n\n",
+        milliseconds(all) / v->population, milliseconds(alone), v->population, all / alone,
+        v->population * alone / all);
 }
 
 static void print_speed(const bench_values *v, const wk_update_speed *s,
@@ -125,7 +126,7 @@ static void print_speed(const bench_values *v, const wk_update_speed *s,
     if (alone) print_ratio(v, s->update.median, alone->update.median, out);
     if (v->tasks > 0) {
         if (!alone) print_times("task update", &s->tasks, out);
-        wk_text_printf(out, "%s as a run has them: %.2f ms (median)\n\n",
+        wk_text_printf(out, "%s overlapped as in a run: %.2f ms (median)\n\n",
                        alone ? "with its task update," : "both,", milliseconds(s->both));
         if (alone) print_ratio(v, s->both, alone->both, out);
     }
@@ -196,7 +197,7 @@ static void json_speed(const bench_values *v, const wk_update_speed *s,
 static void warn_if_busy(const wk_cli *cli, double load)
 {
     if (cli->quiet || load < 0.5) return;
-    fprintf(stderr, "the machine was busy (load %.1f on %d cores): numbers are too high\n", load,
+    fprintf(stderr, "the machine was busy (load %.1f on %d cores): times are too high\n", load,
             wk_cpu_count());
 }
 
@@ -231,8 +232,8 @@ const wk_command wk_command_bench_update = {
     .details =
         "One update trains world model, ensemble and exploration policy on one batch; with\n"
         "--tasks, reward heads and task policies too, in an update of their own, which on a GPU\n"
-        "overlaps the exploration. The peak of the process covers everything since its start.\n"
-        "--population measures one run, then so many that are updated together.\n",
+        "overlaps the exploration. The peak memory covers the process since its start.\n"
+        "--population N measures one run alone, then N runs updated together.\n",
     .examples = "bench update --preset small --iters 20\n"
                 "bench update --preset paper --device cuda --tasks 5\n"
                 "bench update --preset quick --tasks 5 --threads 1 --json\n"

@@ -26,18 +26,18 @@ static const card_values defaults = {.snapshot = "last"};
 
 #define WK_VALUES card_values
 static const wk_arg args[] = {
-    WK_OPT_PATH("out", out, "DIR", "the folder to make"),
+    WK_OPT_PATH("out", out, "DIR", "directory to create"),
     WK_SNAPSHOT_ARG_ROW(WK_VALUES),
     WK_OPT_TEXT("policy", policy, "adapted|alongside|finetuned",
-                "which policies (adapted if there, else alongside)"),
-    WK_NAME_ARG_ROW(WK_VALUES, "those of the adaptation or fine-tuning of this name"),
+                "which policies (default: adapted if any, else alongside)"),
+    WK_NAME_ARG_ROW(WK_VALUES, "use the adaptation or fine-tuning with this name"),
     WK_OPT_FLAG("no-video", no_video,
-                "no replays: nothing is played, and a plug-in's code is not needed"),
-    WK_OPT_PATH("license", license, "FILE", "licence of the weights (waker's own, MIT)"),
+                "no replays: no episode is played, so a plug-in's code is not needed"),
+    WK_OPT_PATH("license", license, "FILE", "licence of the weights (default: MIT, that of waker)"),
     WK_DEVICE_ARG_ROW(WK_VALUES, device, "the run's"),
     WK_PLUGIN_ARG_ROWS(WK_VALUES),
     WK_OPT_PATHS("reward", rewards, "FILE",
-                 "the code of a task that 'waker relabel' added; may be repeated"),
+                 "plug-in of a reward that 'waker relabel' added; may be repeated"),
 };
 
 typedef struct made_file {
@@ -79,7 +79,7 @@ static wk_status choose_policy(job *j, wk_error *err)
                        "publish");
     if (j->v->name && j->kind == WK_WEIGHTS_SNAPSHOT)
         return wk_fail(err, WK_E_INPUT,
-                       "--name is of adapted or fine-tuned policies; --policy %s have none",
+                       "--name selects adapted or fine-tuned policies; --policy %s has no names",
                        j->policy);
     return WK_OK;
 }
@@ -135,7 +135,9 @@ static wk_status read_result(job *j, const char *folder, const char *name, wk_er
     WK_TRY(wk_run_read_scores(&j->results, path, err));
     for (size_t i = before; i < j->results.scores.count; i++) {
         if (j->results.scores.items[i].step != j->step)
-            return wk_fail(err, WK_E_FORMAT, "'%s' has results of another step", path);
+            return wk_fail(err, WK_E_FORMAT,
+                           "'%s' has results of another agent step; delete it, or evaluate again",
+                           path);
         WK_TRY(add_task(j, j->results.scores.items[i].task, err));
     }
     made_file made = {0};
@@ -154,8 +156,8 @@ static wk_status no_results(const job *j, wk_error *err)
     if (strcmp(j->v->snapshot, "last") != 0)
         wk_text_printf(&command, " --snapshot %" PRIu64, j->step);
     wk_status status = wk_fail(err, WK_E_NOT_FOUND,
-                               "'%s' has no results of its %s policies of agent step %" PRIu64
-                               ", which a card shows; '%s' makes them",
+                               "'%s' has no results of its %s policies at agent step %" PRIu64
+                               ", which the card needs; create them with '%s'",
                                j->directory, j->policy, j->step, wk_text_get(&command));
     wk_text_free(&command);
     return status;
@@ -447,14 +449,14 @@ static wk_status check_out(const char *out, wk_error *err)
     wk_dir *dir;
     wk_names names = {0};
     bool there;
-    if (!out) return wk_fail(err, WK_E_INPUT, "say which folder to make with --out DIR");
+    if (!out) return wk_fail(err, WK_E_INPUT, "--out DIR is required: the directory to create");
     WK_TRY(wk_file_exists_in(NULL, out, &there, err));
     if (!there) return WK_OK;
     WK_TRY(wk_dir_open(NULL, out, &dir, err));
     wk_status status = wk_dir_list(dir, &names, err);
     if (status == WK_OK && names.count > 0)
         status = wk_fail(err, WK_E_INPUT,
-                         "--out '%s' is not empty: remove it or choose another folder", out);
+                         "--out '%s' is not empty: remove it or choose another directory", out);
     wk_names_free(&names);
     wk_dir_close(dir);
     return status;
@@ -527,14 +529,14 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_card = {
     .name = "card",
-    .summary = "Make a folder for a model hub: card, weights, results, replays, licence",
+    .summary = "Create a directory for a model hub: card, weights, results, replays, licence",
     .usage = "card RUN --out DIR [--policy KIND] [--snapshot STEP|last] [--name NAME]\n"
              "card RUN --out DIR [--no-video] [--license FILE]",
     .details =
-        "README.md has the front matter that hubs read, the results that 'waker eval' left in the\n"
-        "run, how to load a policy in five lines, settings, and the hashes of all files. Weights\n"
-        "are safetensors files; of every task one episode is played, as MP4 and as GIF. DIR is\n"
-        "laid out as a run: 'waker eval DIR' and Python's waker.Policy(DIR, ...) read it.\n",
+        "README.md contains the front matter that hubs read, the results of 'waker eval', five\n"
+        "lines of code that load a policy, the settings, and the hashes of all files. Weights\n"
+        "are safetensors files; one episode of every task is recorded as MP4 and GIF. DIR has\n"
+        "the layout of a run: 'waker eval DIR' and Python's waker.Policy(DIR, ...) read it.\n",
     .examples = "card runs/a --out hub/a",
     WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,

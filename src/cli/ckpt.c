@@ -20,9 +20,9 @@ static const ckpt_values defaults;
 #define WK_VALUES ckpt_values
 static const wk_arg args[] = {
     WK_OPT_FLAG("check", check,
-                "read everything and verify its checksums; exit code 3 if any is damaged"),
+                "read everything and verify checksums; the exit code is 3 if anything is damaged"),
     WK_OPT_FLAG("repair", repair,
-                "make a run whose replay log is damaged continuable: keep every whole episode"),
+                "make a run with a damaged replay log resumable: keep every whole episode"),
     WK_OPT_FLAG("json", json, "print JSON"),
 };
 
@@ -56,7 +56,7 @@ static wk_status check_config(const wk_run_config *config, uint64_t hash, wk_err
 {
     if (wk_run_config_has_hash(config, hash)) return WK_OK;
     return wk_fail(err, WK_E_FORMAT,
-                   "the checkpoint was made with another config.yaml than the one beside it");
+                   "the checkpoint was written with another config.yaml than the run has now");
 }
 
 static void look_at_checkpoint(item *it, const char *run, const wk_run_config *config, bool check)
@@ -255,17 +255,18 @@ static void repair_text(const char *directory, const wk_run_repair *done, wk_tex
 {
     if (done->sound) {
         wk_text_printf(
-            out, "nothing to repair: '%s' can be continued exactly from agent step %" PRIu64 "\n",
+            out, "nothing to repair: '%s' can be resumed exactly from agent step %" PRIu64 "\n",
             directory, done->step);
         return;
     }
     wk_text_printf(out,
-                   "'%s' can be continued from agent step %" PRIu64 ", no longer exactly\n"
-                   "whole episodes kept: %" PRIu64 "; lost: %" PRIu64 " (%" PRIu64 " rows)\n",
+                   "'%s' can be resumed from agent step %" PRIu64
+                   ", but no longer exactly\nwhole episodes kept: %" PRIu64 "; lost: %" PRIu64
+                   " (%" PRIu64 " rows)\n",
                    directory, done->step, done->kept, done->lost, done->rows_lost);
     if (done->stopped > 0)
         wk_text_printf(out, "environments that begin a new episode: %" PRIu64 "\n", done->stopped);
-    wk_text_puts(out, "what was replaced is kept, with 'damaged' before its name\n");
+    wk_text_puts(out, "replaced files are kept, with 'damaged' before their names\n");
 }
 
 static wk_status repair(const wk_cli *cli, const char *directory, bool json, wk_error *err)
@@ -289,7 +290,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const ckpt_values *v = values;
     const char *directory = cli->words.items[0];
     if (v->repair && v->check)
-        return wk_fail(err, WK_E_INPUT, "--repair and --check exclude each other");
+        return wk_fail(err, WK_E_INPUT, "give --repair or --check, not both");
     if (v->repair) return repair(cli, directory, v->json, err);
     wk_saved_run saved = {0};
     WK_TRY(wk_saved_run_open(directory, &(wk_saved_run_options){.depth = WK_SAVED_CONFIG}, &saved,
@@ -310,7 +311,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     else if (list.count > 0)
         print_text(&list, repeat, &text);
     else
-        wk_text_printf(&text, "'%s' has saved nothing yet\n", directory);
+        wk_text_printf(&text, "'%s' has no checkpoints or snapshots yet\n", directory);
     for (size_t i = 0; i < list.count; i++)
         cli->findings |= list.items[i].damaged;
     wk_array_free(&list);
@@ -319,18 +320,18 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_ckpt = {
     .name = "ckpt",
-    .summary = "List what a run has saved, verify it, and repair it",
+    .summary = "List, verify and repair the checkpoints and weights that a run has saved",
     .usage = "ckpt RUN [--check] [--repair] [--json]",
     .details =
-        "A checkpoint holds everything a run continues from: weights, optimisers, counters,\n"
-        "environments, recurrent states, curriculum, and the place in the replay log. A\n"
-        "snapshot holds weights alone, for evaluation; adapted and finetuned policies lie beside\n"
-        "them.\n"
-        "\n"
-        "--repair is for a run that no checkpoint of can be continued because its replay log is\n"
-        "damaged. It keeps every whole episode, says what is lost, keeps what it replaces under\n"
-        "names with 'damaged' before them, and records in repairs.jsonl that the run is no longer\n"
-        "exact. Where a checkpoint is sound nothing is changed: 'waker train' continues from it.\n",
+        "A checkpoint holds everything needed to resume a run: weights, optimisers, counters,\n"
+        "environments, recurrent states, curriculum, and the position in the replay log. A\n"
+        "snapshot holds weights alone, for evaluation. Adapted and fine-tuned policies are\n"
+        "listed too.\n\n"
+        "--repair is for a run that cannot be resumed from any checkpoint because its replay\n"
+        "log is damaged. It keeps every whole episode, prints what is lost, keeps replaced\n"
+        "files, with 'damaged' before their names, and records in repairs.jsonl that the run\n"
+        "is no longer exact. If a checkpoint is sound, nothing is changed: 'waker\n"
+        "train' resumes from it.\n",
     .examples = "ckpt runs/a --check",
     WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,

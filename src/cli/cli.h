@@ -90,8 +90,7 @@ wk_log wk_cli_progress(const wk_cli *cli, const char *unit, wk_progress_line *pr
 /// Both, for those that may also play in environments of Python.
 #define WK_PLUGIN_ARG_ROWS(values)                                                                 \
     WK_PLUGIN_ARG_ROW(values),                                                                     \
-        WK_PYTHON_ARG_ROW(values, plugin,                                                          \
-                          "take the run's environments from this function of Python")
+        WK_PYTHON_ARG_ROW(values, plugin, "take the run's environments from this Python function")
 
 /// A row for --name, an adaptation or fine-tuning next to others of the same snapshot; sets the
 /// member const char *name of `values`.
@@ -107,18 +106,19 @@ wk_log wk_cli_progress(const wk_cli *cli, const char *unit, wk_progress_line *pr
 /// A row for --snapshot (wk_snapshot_arg), which sets the member const char *snapshot of `values`.
 #define WK_SNAPSHOT_ARG_ROW(values)                                                                \
     WK_ARG_ROW(values, WK_ARG_TEXT, "snapshot", snapshot, "STEP|last",                             \
-               "weights of which agent step; last is the newest (default)", 0, 0)
+               "agent step of the weights; last is the newest (default: last)", 0, 0)
 /// As WK_SNAPSHOT_ARG_ROW, for commands that also take all of them.
 #define WK_SNAPSHOTS_ARG_ROW(values)                                                               \
     WK_ARG_ROW(values, WK_ARG_TEXT, "snapshot", snapshot, "STEP|all|last",                         \
-               "weights of which agent step; last is the newest (default), all one after the "     \
-               "other",                                                                            \
+               "agent step of the weights; last is the newest, all takes one after the other "     \
+               "(default: last)",                                                                  \
                0, 0)
 
 /// A row for --seed, which sets the member wk_arg_seed seed of `values`. `of` says what it is the
 /// seed of, `otherwise` what is used without it.
 #define WK_SEED_ARG_ROW(values, of, otherwise)                                                     \
-    WK_ARG_ROW(values, WK_ARG_SEED, "seed", seed, "N", "of " of " (default: " otherwise ")", 0, 0)
+    WK_ARG_ROW(values, WK_ARG_SEED, "seed", seed, "N", "seed of " of " (default: " otherwise ")",  \
+               0, 0)
 
 /// Warns where the newest checkpoint of a run is damaged, so that commands use an older one.
 void wk_cli_warn_older(const wk_cli *cli, const char *directory);

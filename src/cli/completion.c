@@ -24,11 +24,12 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_completion = {
     .name = "completion",
-    .summary = "Print the completions of a shell",
+    .summary = "Print shell completions",
     .usage = "completion bash|zsh",
-    .details = "An installed program has them where the shells look. For one that is not:\n\n"
-               "  source <(waker completion bash)\n"
-               "  source <(waker completion zsh)\n",
+    .details =
+        "An installed waker has them where the shells look. To load them without installing:\n\n"
+        "  source <(waker completion bash)\n"
+        "  source <(waker completion zsh)\n",
     .examples = "completion bash",
     .min_words = 1,
     .max_words = 1,

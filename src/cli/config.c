@@ -21,11 +21,11 @@ static const wk_arg args[] = {
     WK_RUN_ARG_ROWS(config_values, run),
     WK_OPT_TEXT(
         "diff", diff, "BLOCK",
-        "show only what differs from the same domain, curriculum and exploration with BLOCK"),
+        "show only what differs from BLOCK with the same domain, curriculum and exploration"),
     WK_OPT_FLAG("yaml", yaml, "print the config.yaml of the run"),
     WK_OPT_FLAG("json", json, "print JSON"),
-    WK_OPT_FLAG("list", list, "list the blocks there are, with what they are"),
-    WK_OPT_FLAG("table", table, "print the table of keys of docs/configuration.md"),
+    WK_OPT_FLAG("list", list, "list all blocks with a description"),
+    WK_OPT_FLAG("table", table, "print the table of all keys in docs/configuration.md"),
 };
 
 // What one key has in the run at hand and in the paper's.
@@ -249,11 +249,11 @@ static void print_table(wk_text *out)
 // What domains and rules say of themselves is taken from there.
 static const struct {
     const char *file, *heading;
-} groups[] = {{WK_ORIGIN_DEFAULTS, "Always there"},
+} groups[] = {{WK_ORIGIN_DEFAULTS, "Always applied"},
               {"domains.yaml", "Domains: name one first"},
               {WK_ORIGIN_RULES, "Curricula"},
               {"exploration.yaml", "Exploration"},
-              {"presets.yaml", "Presets, sizes for a machine: name one after those"},
+              {"presets.yaml", "Presets, sizes for a machine: name one after the others"},
               {"protocols.yaml", "Protocols: name one last"}};
 
 enum { N_GROUPS = sizeof groups / sizeof *groups };
@@ -264,9 +264,9 @@ static const struct {
                     {"plan2explore", "a policy that seeks the ensemble's disagreement"},
                     {"random", "random actions"},
                     {"paper", "the paper's networks and batches: a data-centre GPU"},
-                    {"small", "a desktop GPU, or a patient CPU"},
-                    {"quick", "two CPU cores and minutes"},
-                    {"authors", "what the authors' runs did otherwise than their text"}};
+                    {"small", "a desktop GPU, or many hours on a CPU"},
+                    {"quick", "minutes on two CPU cores"},
+                    {"authors", "what the authors' code does differently from the paper's text"}};
 
 static const char *describe_block(const char *block)
 {
@@ -358,7 +358,7 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
     const config_values *values = given;
     const wk_log log = wk_cli_log(cli);
     if (values->json && (values->yaml || values->table))
-        return wk_fail(err, WK_E_INPUT, "--json and --%s exclude each other",
+        return wk_fail(err, WK_E_INPUT, "give --json or --%s, not both",
                        values->yaml ? "yaml" : "table");
     if (values->table) {
         wk_text out = {0};

@@ -17,10 +17,10 @@ static struct {
     int number;
     const char *text;
     struct sigaction before;
-} crashes[] = {{.number = SIGSEGV, .text = "SIGSEGV (a wrong address)"},
-               {.number = SIGBUS, .text = "SIGBUS (a wrong address)"},
-               {.number = SIGFPE, .text = "SIGFPE (wrong arithmetic)"},
-               {.number = SIGILL, .text = "SIGILL (a wrong instruction)"},
+} crashes[] = {{.number = SIGSEGV, .text = "SIGSEGV (invalid memory access)"},
+               {.number = SIGBUS, .text = "SIGBUS (invalid memory access)"},
+               {.number = SIGFPE, .text = "SIGFPE (invalid arithmetic)"},
+               {.number = SIGILL, .text = "SIGILL (invalid instruction)"},
                {.number = SIGABRT, .text = "SIGABRT (abort)"}};
 enum { CRASHES = sizeof crashes / sizeof *crashes };
 
@@ -84,7 +84,7 @@ static void put_line(const char *signal_text)
     if (call)
         add_call(&out, call);
     else
-        add(&out, " outside of the plug-in's functions, which may have spoilt memory before");
+        add(&out, " outside the plug-in's functions, which may have corrupted memory before");
     add(&out, "; plug-in: ");
     add(&out, files);
     add(&out, ". A debugger shows where: put 'gdb --args' before the command.");
@@ -138,8 +138,8 @@ void wk_crash_handle(const char *name)
 
 void wk_crash_mention_resume(void)
 {
-    advice = " Once the plug-in is mended, the same command goes on from the last checkpoint, "
-             "or begins again where there is none.";
+    advice = " Once the plug-in is fixed, the same command resumes from the last checkpoint, or "
+             "starts over if there is none.";
 }
 
 void wk_crash_before_message(void (*callback)(void))

@@ -21,10 +21,12 @@ static const curriculum_values defaults = {.top = 5};
 
 #define WK_VALUES curriculum_values
 static const wk_arg args[] = {
-    WK_OPT_FLAG("rules", rules, "explain the rules, without a run"),
+    WK_OPT_FLAG("rules", rules, "explain all curriculum rules; no run is needed"),
     WK_OPT_PATH("out", out, "FILE.png", "also write the maps as an image"),
-    WK_OPT_INT("top", top, "N", "how many of the most and least likely to list (5)", 0, 1000000),
-    WK_OPT_FLAG("json", json, "print JSON: every environment with its numbers, or the rules"),
+    WK_OPT_INT("top", top, "N",
+               "how many of the most and least likely environments to list (default: 5)", 0,
+               1000000),
+    WK_OPT_FLAG("json", json, "print JSON: the numbers of every environment, or the rules"),
 };
 
 // One θ with its values.
@@ -121,22 +123,22 @@ static void print_text(const wk_saved_run *run, const wk_heatmap *map, const row
                    run->summary.steps * (uint64_t)run->world.domain->action_repeat,
                    run->summary.episodes, f->visited, count);
     if (f->known > 0)
-        wk_text_printf(out,
-                       "error estimate: mean %.4g, worst 10 %% %.4g, met by the next choice %.4g\n",
-                       f->mean, f->worst, f->expected);
+        wk_text_printf(
+            out, "error estimate: mean %.4g, worst 10 %% %.4g, expected at the next choice %.4g\n",
+            f->mean, f->worst, f->expected);
     wk_text_puts(out, "\n");
     wk_heatmap_text(map, out);
     size_t top_count = (size_t)top < count ? (size_t)top : count;
     size_t bottom = count - top_count < top_count ? top_count : count - top_count;
     if (top_count == 0) return;
     wk_table table = {0};
-    wk_table_begin(&table, "lrrrr", "most likely next", "probability", "by default", "error",
+    wk_table_begin(&table, "lrrrr", "most likely next", "probability", "under DR", "error",
                    "episodes");
     add_rows(&table, run, rows, 0, top_count);
     wk_table_finish(&table, 0, out);
     if (bottom == count) return;
     wk_text_puts(out, "\n");
-    wk_table_begin(&table, "lrrrr", "least likely next", "probability", "by default", "error",
+    wk_table_begin(&table, "lrrrr", "least likely next", "probability", "under DR", "error",
                    "episodes");
     add_rows(&table, run, rows, bottom, count);
     wk_table_finish(&table, 0, out);
@@ -253,8 +255,8 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const curriculum_values *v = values;
     if (v->rules != (cli->words.count == 0))
         return wk_fail(err, WK_E_INPUT,
-                       v->rules ? "--rules is not about a run; leave one of the two out"
-                                : "the run is missing: name its folder, or give --rules");
+                       v->rules ? "give a run or --rules, not both"
+                                : "a run is required: give its directory, or --rules");
     if (v->rules) {
         wk_text text = {0};
         (v->json ? json_rules : list_rules)(&text);
@@ -273,10 +275,11 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_curriculum = {
     .name = "curriculum",
-    .summary = "Show which environments a run visits, their error, and what it will choose next",
+    .summary = "Show which environments a run visits, their errors, and what it will choose next",
     .usage = "curriculum RUN|--rules [--out FILE.png] [--top N] [--json]",
-    .details = "Reads the newest checkpoint of the run, which may be going on. Shades go from '.'\n"
-               "(least) to '@' (most); in the image from dark blue to yellow.\n",
+    .details =
+        "Reads the newest checkpoint; the run may still be training. Shades go from '.' (lowest)\n"
+        "to '@' (highest), in the image from dark blue to yellow.\n",
     .examples = "curriculum runs/a --out runs/a/curriculum.png\n"
                 "curriculum --rules",
     WK_COMMAND_OPTIONS(args, defaults),

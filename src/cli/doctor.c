@@ -102,7 +102,7 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 
 const wk_command wk_command_doctor = {
     .name = "doctor",
-    .summary = "Show what this machine and this build can do, and what to do about the rest",
+    .summary = "Show what this machine and this build support, and how to get what is missing",
     .usage = "doctor [--json]",
     .details = "Absent parts are optional. The exit code is 3 if a required part is broken.\n",
     .examples = "doctor",

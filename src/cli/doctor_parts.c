@@ -100,7 +100,7 @@ void wk_doctor_blas(wk_doctor_finding *e)
         memcpy(&openblas_config, &symbol, sizeof openblas_config);
         snprintf(e->found, sizeof e->found, "%s", openblas_config());
     } else if (dlsym(RTLD_DEFAULT, "cblas_sgemm")) {
-        snprintf(e->found, sizeof e->found, "linked, maker unknown");
+        snprintf(e->found, sizeof e->found, "linked, vendor unknown");
     } else {
         e->health = WK_HEALTH_ABSENT;
         snprintf(e->found, sizeof e->found, "not linked into this build");

@@ -18,7 +18,7 @@ static const envs_values defaults;
 #define WK_VALUES envs_values
 static const wk_arg args[] = {
     WK_OPT_PATH("plugin", plugin, "FILE", "describe the domain of this plug-in"),
-    WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "environments of this function of Python"),
+    WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "use the environments of this Python function"),
     WK_OPT_FLAG("json", json, "print JSON"),
 };
 
@@ -64,7 +64,8 @@ static void list_domains(wk_text *out)
     for (size_t i = 0; i < wk_domain_count(); i++)
         add_domain_row(&table, wk_domain_at(i));
     wk_table_finish(&table, 0, out);
-    wk_text_puts(out, "\n'waker envs DOMAIN' tells more about one of them.\n");
+    wk_text_puts(out, "\n"
+                      "'waker envs DOMAIN' describes one of them.\n");
 }
 
 static void describe_params(const wk_domain *d, wk_text *out)
@@ -140,7 +141,7 @@ static void describe_options(const wk_domain *d, wk_text *out)
 static void describe_indicators(const wk_domain *d, wk_text *out)
 {
     wk_table table;
-    wk_table_begin(&table, "ll", "indicator", "of an episode");
+    wk_table_begin(&table, "ll", "indicator", "value for an episode");
     for (int i = 0; i < d->n_indicators; i++)
         wk_table_texts(&table, d->indicators[i].name,
                        d->indicators[i].help ? d->indicators[i].help : "");

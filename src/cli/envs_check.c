@@ -123,10 +123,10 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 
 const wk_command wk_command_envs_check = {
     .name = "envs check",
-    .summary = "Examine a plug-in by running its domain",
+    .summary = "Check a plug-in by running its domain",
     .usage = "envs check PLUGIN.so [--json]",
-    .details = "Faults are what would spoil training; the exit code is then 3. Advice is advice.\n"
-               "In place of the file, FILE.py:FUNCTION names environments of Python.\n",
+    .details = "Faults would spoil training and make the exit code 3; advice does not. To check\n"
+               "environments in Python, give FILE.py:FUNCTION instead of a file.\n",
     .examples = "envs check ./my_world.so",
     WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,

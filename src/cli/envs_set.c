@@ -14,13 +14,14 @@ static const set_values defaults = {.name = "own-v1", .count = 1000};
 
 #define WK_VALUES set_values
 static const wk_arg args[] = {
-    WK_OPT_PATH("out", out, "FILE", "where the set goes"),
-    WK_OPT_TEXT("name", name, "NAME", "what results call it (own-v1)"),
-    WK_OPT_INT("count", count, "N", "environments in, and as many out of distribution (1000)", 1,
+    WK_OPT_PATH("out", out, "FILE", "file to write"),
+    WK_OPT_TEXT("name", name, "NAME", "name of the set in results (default: own-v1)"),
+    WK_OPT_INT("count", count, "N",
+               "environments in distribution, and as many out of distribution (default: 1000)", 1,
                WK_THETA_SET_COUNT_MAX),
-    WK_SEED_ARG_ROW(WK_VALUES, "the draws, and of everything random in the episodes", "0"),
-    WK_OPT_PATH("plugin", plugin, "FILE", "a set of the domain of this plug-in"),
-    WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "environments of this function of Python"),
+    WK_SEED_ARG_ROW(WK_VALUES, "the draws and of everything random in the episodes", "0"),
+    WK_OPT_PATH("plugin", plugin, "FILE", "use the domain of this plug-in instead"),
+    WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "use the environments of this Python function"),
 };
 
 static wk_status write_set(const wk_world *world, const set_values *v, wk_error *err)
@@ -43,9 +44,9 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const set_values *v = values;
     wk_world world = {0};
     const char *domain = cli->words.count > 0 ? cli->words.items[0] : NULL;
-    if (!v->out) return wk_fail(err, WK_E_INPUT, "say where the set goes with --out FILE");
+    if (!v->out) return wk_fail(err, WK_E_INPUT, "--out FILE is required: the file to write");
     if (!domain == !v->plugin)
-        return wk_fail(err, WK_E_INPUT, "which domain? give its name, or --plugin FILE");
+        return wk_fail(err, WK_E_INPUT, "a domain is required: give its name, or --plugin FILE");
     WK_TRY(wk_world_open(domain, v->plugin, &(wk_arg_texts){0}, &world, err));
     wk_status status = write_set(&world, v, err);
     wk_world_close(&world);
@@ -54,14 +55,14 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_envs_set = {
     .name = "envs set",
-    .summary = "Make a frozen set of environments for 'waker eval --set'",
+    .summary = "Create a frozen set of environments for 'waker eval --set'",
     .usage = "envs set DOMAIN --out FILE [--name NAME] [--count N] [--seed N]\n"
              "envs set --plugin FILE --out FILE [--name NAME] [--count N] [--seed N]",
     .details =
-        "In distribution: drawn from the domain's default distribution. Out of it: one half\n"
-        "from the domain's cases in turn, the other from up to half a range beyond the\n"
-        "training ranges. The file ends with its SHA-256, which is checked whenever it is\n"
-        "read. The same options give the same bytes.\n",
+        "Environments in distribution are drawn from the domain's default distribution. Of\n"
+        "those out of distribution, one half takes the domain's cases in turn, the other is\n"
+        "drawn up to half a range beyond the training ranges. The file ends with its SHA-256,\n"
+        "which is verified whenever it is read. The same options give the same bytes.\n",
     .examples = "envs set terrain-walker --out terrain-walker.set",
     WK_COMMAND_OPTIONS(args, defaults),
     .max_words = 1,

@@ -28,29 +28,32 @@ static const eval_values defaults = {.task = "all", .snapshot = "last", .cases =
 
 #define WK_VALUES eval_values
 static const wk_arg args[] = {
-    WK_OPT_TEXT("task", task, "TASK,...|all", "tasks to evaluate (all that have a policy)"),
+    WK_OPT_TEXT("task", task, "TASK,...|all",
+                "tasks to evaluate (default: all that have a policy)"),
     WK_SNAPSHOTS_ARG_ROW(WK_VALUES),
     WK_OPT_TEXT("policy", policy, "adapted|alongside|finetuned|random",
-                "which policies (adapted if there, else alongside)"),
-    WK_NAME_ARG_ROW(WK_VALUES, "those of the adaptation or fine-tuning of this name"),
+                "which policies (default: adapted if any, else alongside)"),
+    WK_NAME_ARG_ROW(WK_VALUES, "use the adaptation or fine-tuning with this name"),
     WK_OPT_TEXT("cases", cases, "dr|train|CASE,...|all",
-                "dr, train and out-of-distribution cases ('waker envs DOMAIN' lists them; dr and "
-                "the paper's, or train for a run with curriculum.theta)"),
-    WK_OPT_INT("envs", envs, "N", "environments of dr, one episode each (100)", 1, 100000),
-    WK_OPT_TEXT("set", set, "robust-v1|FILE",
-                "play a frozen set of environments instead of cases, into RUN/benchmark"),
-    WK_SEED_ARG_ROW(WK_VALUES, "environments and episodes",
-                    "0, or with eval.fresh one of run and step"),
+                "dr, train and out-of-distribution cases, listed by 'waker envs DOMAIN' (default: "
+                "dr and the paper's cases; train for a run with curriculum.theta)"),
+    WK_OPT_INT("envs", envs, "N", "environments of case dr, one episode each (default: 100)", 1,
+               100000),
+    WK_OPT_TEXT(
+        "set", set, "robust-v1|FILE",
+        "evaluate on a frozen set of environments instead of cases; results go to RUN/benchmark"),
+    WK_SEED_ARG_ROW(WK_VALUES, "the environments and episodes",
+                    "0; with eval.fresh, derived from the run and its step"),
     WK_DEVICE_ARG_ROW(WK_VALUES, device, "the run's"),
     WK_PLUGIN_ARG_ROWS(eval_values),
     WK_OPT_PATHS("reward", rewards, "FILE",
-                 "the code of a task that 'waker relabel' added; may be repeated"),
-    WK_OPT_FLAG("video", video, "GIFs of the best, median and worst episode of each case"),
-    WK_OPT_FLAG("mp4", mp4, "the same episodes as MP4 (H.264)"),
+                 "plug-in of a reward that 'waker relabel' added; may be repeated"),
+    WK_OPT_FLAG("video", video, "write GIFs of the best, median and worst episode of each case"),
+    WK_OPT_FLAG("mp4", mp4, "write the same episodes as MP4 (H.264)"),
     WK_OPT_PATH("out", out, "DIR",
-                "put the results into DIR/eval instead of RUN/eval, with RUN's settings, so that "
-                "'waker report DIR' reads them"),
-    WK_OPT_FLAG("json", json, "print JSON: a list of what the result files hold"),
+                "write the results to DIR/eval instead of RUN/eval, together with RUN's settings, "
+                "so that 'waker report DIR' can read them"),
+    WK_OPT_FLAG("json", json, "print the contents of the result files as a JSON list"),
 };
 
 // What is evaluated.
@@ -116,9 +119,10 @@ static wk_status check_video(const job *j, wk_error *err)
     const char *option = j->v->video ? "--video" : "--mp4";
     if (!clips_of(j->v)) return WK_OK;
     if (j->random)
-        return wk_fail(err, WK_E_INPUT,
-                       "%s shows what a policy's world model imagines; --policy random has none",
-                       option);
+        return wk_fail(
+            err, WK_E_INPUT,
+            "%s shows what a policy's world model imagines; --policy random uses no world model",
+            option);
     if (!domain->observation.no_image) return WK_OK;
     return wk_fail(err, WK_E_UNSUPPORTED,
                    "%s: the world model of domain '%s' sees %d numbers and no images; 'waker "
@@ -135,7 +139,7 @@ static wk_status choose_policy(job *j, wk_error *err)
     j->random = strcmp(j->policy, WK_POLICY_RANDOM) == 0;
     if (j->v->name && j->kind == WK_WEIGHTS_SNAPSHOT)
         return wk_fail(err, WK_E_INPUT,
-                       "--name is of adapted or fine-tuned policies; --policy %s have none",
+                       "--name selects adapted or fine-tuned policies; --policy %s has no names",
                        j->policy);
     snprintf(j->title, sizeof j->title, "%s%s%s", j->policy, j->v->name ? "." : "",
              j->v->name ? j->v->name : "");
@@ -173,7 +177,7 @@ static wk_status choose_steps(job *j, wk_error *err)
     if (j->random) {
         if (all || wanted != WK_STEP_LAST)
             return wk_fail(err, WK_E_INPUT,
-                           "--policy random acts without weights: leave --snapshot out");
+                           "--policy random acts without weights: leave out --snapshot");
         return choose_step(j, 0, err);
     }
     WK_TRY(list_steps(j, err));
@@ -372,12 +376,11 @@ static wk_status open_set(job *j, wk_error *err)
     if (!v->set) return WK_OK;
     if (*v->cases || v->envs || v->seed.given || clips_of(v))
         return wk_fail(err, WK_E_INPUT,
-                       "--set says which environments and seeds: leave --cases, --envs, --seed, "
-                       "--video and --mp4 out");
+                       "--set fixes the environments and seeds: leave out --cases, --envs, --seed, "
+                       "--video and --mp4");
     if (j->kind == WK_WEIGHTS_FINETUNED && !j->random && (j->all_tasks || j->n_tasks != 1))
         return wk_fail(err, WK_E_INPUT,
-                       "fine-tuned policies have a file of weights for each task: name one with "
-                       "--task");
+                       "every task has its own fine-tuned weights: give one task with --task");
     WK_TRY(wk_theta_set_open(v->set, j->run.world.domain, &j->set, err));
     j->n_sets = wk_theta_set_cases(&j->set, j->sets);
     return WK_OK;
@@ -460,22 +463,20 @@ const wk_command wk_command_eval = {
         "eval RUN [--cases CASE,...] [--envs N] [--seed N] [--video] [--mp4] [--out DIR] [--json]\n"
         "eval RUN --set robust-v1|FILE [--task TASK,...|all] [--policy KIND] [--out DIR]",
     .details =
-        "Plays one episode in each of 100 environments of the default distribution (case dr)\n"
-        "and in the domain's out-of-distribution cases. CVaR 0.1 is the mean of the worst tenth.\n"
-        "'promised' is the value that the critic gives the starts, 'discounted' the discounted\n"
-        "return that followed: a policy that exploits errors of its model promises more than it "
-        "gets.\n"
-        "'reward error' is the reward head's along the episodes, in frames the model has seen.\n"
-        "'open-loop image' and 'open-loop reward' are errors of what the model imagines from the\n"
-        "actions alone, up to 45 steps ahead, along the policy's own episodes.\n"
-        "The second table tells where the policies went and what they touched ('waker envs "
-        "DOMAIN'\n"
-        "says what its columns mean).\n"
-        "Scores and every episode go to RUN/eval/POLICY-STEP.json and .csv. The same weights,\n"
-        "seed and cases give the same bytes, whatever the number of threads.\n"
-        "--set plays a frozen set of environments, in and out of distribution, and writes\n"
-        "RUN/benchmark/SET-POLICY-STEP-TASK.json: CVaR over its fraction with confidence bands,\n"
-        "and all that is needed to compare it with other programs.\n",
+        "Plays one episode in each of 100 environments of the default distribution (case dr) and\n"
+        "in the domain's out-of-distribution cases. CVaR 0.1 is the mean of the worst tenth.\n"
+        "'promised' is the critic's value of the initial states, 'discounted' the discounted\n"
+        "return of the episodes: a policy that exploits model errors promises more than it gets.\n"
+        "'reward error' is the error of the reward head along the episodes, on frames that the\n"
+        "model has observed. 'open-loop image' and 'open-loop reward' are the errors of what the\n"
+        "model imagines from the actions alone, up to 45 steps ahead, along these episodes.\n"
+        "The second table has the domain's indicators: where the policies went and what they\n"
+        "touched ('waker envs DOMAIN' describes its columns).\n"
+        "Scores and all episodes are written to RUN/eval/POLICY-STEP.json and .csv. The same\n"
+        "weights, seed and cases give the same bytes, with any number of threads.\n"
+        "--set evaluates on a frozen set of environments, in and out of distribution, and writes\n"
+        "RUN/benchmark/SET-POLICY-STEP-TASK.json: CVaR for every worst fraction with confidence\n"
+        "bands, and everything needed to compare it with other programs.\n",
     .examples = "eval runs/a --task walk\n"
                 "eval runs/a --snapshot all --cases dr --json",
     WK_COMMAND_OPTIONS(args, defaults),

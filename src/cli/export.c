@@ -15,9 +15,9 @@ static const export_values defaults;
 
 #define WK_VALUES export_values
 static const wk_arg args[] = {
-    WK_OPT_PATH("out", out, "DIR", "where the .npz files go; made if need be"),
+    WK_OPT_PATH("out", out, "DIR", "directory for the .npz files; created if missing"),
     WK_OPT_INT("episodes", episodes, "N",
-               "only the newest N (default: all that the replay buffer keeps)", 1, 1000000000),
+               "export the newest N episodes (default: all in the replay buffer)", 1, 1000000000),
 };
 
 // File names begin with a time, by which dreamer sorts. Ours counts the episodes from a fixed day,
@@ -70,7 +70,8 @@ static wk_status export_run(const wk_saved_run *run, const wk_cli *cli, const ex
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const export_values *v = values;
-    if (!v->out) return wk_fail(err, WK_E_INPUT, "say where the files go with --out DIR");
+    if (!v->out)
+        return wk_fail(err, WK_E_INPUT, "--out DIR is required: the directory for the .npz files");
     wk_saved_run saved = {0};
     const wk_saved_run_options options = {.depth = WK_SAVED_CHECKPOINT, .own_tasks = true};
     wk_cli_warn_older(cli, cli->words.items[0]);
@@ -87,7 +88,7 @@ const wk_command wk_command_export = {
     .details =
         "One .npz file per finished episode of the newest checkpoint: image, action, reward\n"
         "and task_completion of every task, env_params, is_first, is_last, is_terminal. The\n"
-        "same run gives the same files.\n",
+        "same run gives the same bytes.\n",
     .examples = "export runs/a --out episodes --episodes 100",
     WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,

@@ -15,21 +15,22 @@ static const finetune_values defaults = {.lock_wait = WK_LOCK_WAIT_SECONDS};
 
 #define WK_VALUES finetune_values
 static const wk_arg args[] = {
-    WK_OPT_TEXT("task", config.task, "TASK", "the task; one"),
+    WK_OPT_TEXT("task", config.task, "TASK", "the task to fine-tune for"),
     WK_OPT_NUMBER("steps", steps, "N", "agent steps to collect", 1, 1e15),
     WK_SNAPSHOT_ARG_ROW(WK_VALUES),
     WK_OPT_TEXT("name", config.name, "NAME",
-                "make a fine-tuning of this name, beside others of that snapshot and task; it "
-                "begins with the adaptation of the name if there is one"),
-    WK_OPT_TEXT("curriculum", config.curriculum, "run|RULE",
-                "of the new episodes: dr (default), run for the run's own, or another rule"),
-    WK_SEED_ARG_ROW(WK_VALUES, "everything random", "one made from the run's"),
+                "name of this fine-tuning, to keep several of one snapshot and task; it starts "
+                "from the adaptation with this name if there is one"),
+    WK_OPT_TEXT(
+        "curriculum", config.curriculum, "run|RULE",
+        "curriculum of the new episodes: dr, run for the run's own, or another rule (default: dr)"),
+    WK_SEED_ARG_ROW(WK_VALUES, "everything random", "derived from the run's"),
     WK_DEVICE_ARG_ROW(WK_VALUES, config.device, "the run's"),
     WK_OPT_PATHS("reward", rewards, "FILE",
-                 "the code of a task that 'waker relabel' added; may be repeated"),
+                 "plug-in of a reward that 'waker relabel' added; may be repeated"),
     WK_OPT_PATH("plugin", config.named.domain, "FILE", "take the run's domain from this plug-in"),
     WK_PYTHON_ARG_ROW(WK_VALUES, config.named.domain,
-                      "take the run's environments from this function of Python"),
+                      "take the run's environments from this Python function"),
     WK_OPT_PATH("curriculum.plugin", config.named.rule, "FILE",
                 "take the rule of --curriculum run from this plug-in"),
     WK_LOCK_WAIT_ARG_ROW(finetune_values),
@@ -39,9 +40,10 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const finetune_values *v = values;
     wk_finetune_config config = v->config;
-    if (!config.task) return wk_fail(err, WK_E_INPUT, "which task? give --task NAME");
+    if (!config.task)
+        return wk_fail(err, WK_E_INPUT, "--task is required: the task to fine-tune for");
     if (v->steps < 1)
-        return wk_fail(err, WK_E_INPUT, "how long? give the agent steps to collect with --steps N");
+        return wk_fail(err, WK_E_INPUT, "--steps N is required: the agent steps to collect");
     config.directory = cli->words.items[0];
     config.steps = (int64_t)v->steps;
     config.seed = v->seed.given ? &v->seed.value : NULL;
@@ -58,15 +60,15 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_finetune = {
     .name = "finetune",
-    .summary = "Go on training an adapted policy with more agent steps and its reward",
+    .summary = "Continue training an adapted policy on new agent steps, with the task's reward",
     .usage =
         "finetune RUN --task TASK --steps N [--snapshot STEP] [--name NAME] [--curriculum RULE]",
     .details =
-        "The policy of 'waker adapt' (or one trained alongside) acts; world model, reward\n"
-        "head and policy keep learning on the run's episodes and the new ones. It is a run\n"
-        "like any other, in RUN/finetune/step-...-TASK[.NAME]: the same command continues it, to\n"
-        "the same bytes; signals and exit codes are those of 'waker train'. The result is\n"
-        "weights.safetensors there.\n",
+        "The policy from 'waker adapt' (or one trained alongside) acts; world model, reward\n"
+        "head and policy keep training on the run's episodes and the new ones. The result is a\n"
+        "run like any other, in RUN/finetune/step-...-TASK[.NAME], with its weights in\n"
+        "weights.safetensors. The same command resumes it, with byte-identical results; signals\n"
+        "and exit codes are those of 'waker train'.\n",
     .examples = "finetune runs/a --task walk --steps 100000",
     WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,

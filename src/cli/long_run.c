@@ -64,8 +64,8 @@ wk_status wk_cli_run_end(wk_cli *cli, const wk_cli_run *run, const char *directo
     if (run->end == WK_RUN_FINISHED)
         wk_text_printf(&text, "finished: %s\n", directory);
     else
-        wk_text_printf(&text, "saved after %s; the same command continues it: %s\n",
-                       run->end == WK_RUN_OUT_OF_TIME ? "the time given" : strsignal(stop),
+        wk_text_printf(&text, "saved after %s; run the same command to resume: %s\n",
+                       run->end == WK_RUN_OUT_OF_TIME ? "the time limit" : strsignal(stop),
                        directory);
     if (!cli->quiet) return wk_cli_print(&text, err);
     wk_text_free(&text);

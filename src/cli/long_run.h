@@ -20,8 +20,7 @@ typedef struct wk_cli_run {
 /// `values`.
 #define WK_LOCK_WAIT_ARG_ROW(values)                                                               \
     WK_ARG_ROW(values, WK_ARG_NUMBER, "lock-wait", lock_wait, "SECONDS",                           \
-               "wait so long for another process that is ending in the directory (default 10)", 0, \
-               86400)
+               "wait for another process to leave the directory (default: 10)", 0, 86400)
 
 /// Catches the signals and nothing else: for a command that notes on disk that it has begun before
 /// it makes the control, which then knows of a signal that came in between.

@@ -24,16 +24,17 @@ static const wk_arg global_args[] = {
     WK_OPT_FLAG("version", version, "show the version"),
     WK_OPT_FLAG("quiet", quiet, "print results and errors only"),
     WK_OPT_INT("threads", threads, "N",
-               "threads of commands that use several (default 0: one per core)", 0, 1024),
+               "threads of multi-threaded commands; 0: one per core (default: 0)", 0, 1024),
 };
 enum { N_GLOBAL_ARGS = sizeof global_args / sizeof *global_args };
 
-static const char exit_codes_help[] = "Exit codes:\n"
-                                      "  0  done\n"
-                                      "  1  failed at run time (a file, memory)\n"
-                                      "  2  wrong usage or bad input\n"
-                                      "  3  a check found problems\n"
-                                      " 75  stopped early and saved; the same command continues\n";
+static const char exit_codes_help[] =
+    "Exit codes:\n"
+    "  0  done\n"
+    "  1  failed at run time (I/O, memory)\n"
+    "  2  wrong usage or bad input\n"
+    "  3  a check found problems\n"
+    " 75  stopped early and saved; run the same command to resume\n";
 
 const wk_cli_spec wk_program_spec = {commands, N_COMMANDS, global_args, N_GLOBAL_ARGS,
                                      exit_codes_help};
@@ -78,7 +79,10 @@ static wk_status print_program_help(wk_error *err)
         wk_text_printf(&text, "  %-22s%s\n", commands[i]->name, commands[i]->summary);
     wk_text_puts(&text, "\nOptions of every command:\n");
     wk_args_help(global_args, N_GLOBAL_ARGS, &text);
-    wk_text_printf(&text, "\n%s\n'waker COMMAND --help' has the options and an example.\n",
+    wk_text_printf(&text,
+                   "\n"
+                   "%s\n"
+                   "'waker COMMAND --help' shows the options of a command, with examples.\n",
                    exit_codes_help);
     return wk_cli_print(&text, err);
 }
@@ -177,9 +181,9 @@ static wk_status unknown_command(const char *const *words, int count, wk_error *
         wk_text_printf(&list, "%s'waker %s %s'", i ? ", " : "", words[0], seconds[i]);
     wk_status status =
         count < 2 || words[1][0] == '-'
-            ? wk_fail(err, WK_E_INPUT, "'%s' needs to know what: %s", words[0], wk_text_get(&list))
-            : wk_fail(err, WK_E_INPUT, "'%s' does not know '%s'; there is %s", words[0], words[1],
-                      wk_text_get(&list));
+            ? wk_fail(err, WK_E_INPUT, "'%s' needs a subcommand: %s", words[0], wk_text_get(&list))
+            : wk_fail(err, WK_E_INPUT, "'%s' has no subcommand '%s'; there is %s", words[0],
+                      words[1], wk_text_get(&list));
     wk_text_free(&list);
     return status;
 }
@@ -194,15 +198,15 @@ static bool takes_configs(const wk_command *command)
 static wk_status check_words(const wk_command *command, const wk_arg_words *words, wk_error *err)
 {
     if (words->count > command->max_words && takes_configs(command))
-        return wk_fail(err, WK_E_INPUT,
-                       "'%s' is one argument too many; the configuration of that name would be "
-                       "--configs %s",
-                       words->items[command->max_words], words->items[command->max_words]);
+        return wk_fail(
+            err, WK_E_INPUT,
+            "unexpected argument '%s'; for the configuration of that name write --configs %s",
+            words->items[command->max_words], words->items[command->max_words]);
     if (words->count > command->max_words)
-        return wk_fail(err, WK_E_INPUT, "'%s' is one argument too many",
+        return wk_fail(err, WK_E_INPUT, "unexpected argument '%s'",
                        words->items[command->max_words]);
     if (words->count < command->min_words)
-        return wk_fail(err, WK_E_INPUT, "an argument is missing: waker %.*s",
+        return wk_fail(err, WK_E_INPUT, "missing argument; usage: waker %.*s",
                        (int)strcspn(command->usage, "\n"), command->usage);
     return WK_OK;
 }
@@ -299,8 +303,8 @@ static bool ending; // by main itself
 static void on_exit_by_others(void)
 {
     static const char text[] =
-        "waker: a plug-in, or a library it uses, called exit(); what was not "
-        "in a checkpoint is lost, the same command goes on from the last\n";
+        "waker: a plug-in, or a library it uses, called exit(); what was not in a checkpoint is "
+        "lost, the same command resumes from the last\n";
     if (ending) return;
     ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
     (void)written;

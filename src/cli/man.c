@@ -16,7 +16,7 @@ static const man_values defaults;
 
 #define WK_VALUES man_values
 static const wk_arg args[] = {
-    WK_OPT_TEXT("out", out, "DIR", "write all pages there, as waker.1 and waker-COMMAND.1"),
+    WK_OPT_TEXT("out", out, "DIR", "write all pages to DIR, as waker.1 and waker-COMMAND.1"),
 };
 
 enum { NAME_LENGTH_MAX = 64 };
@@ -170,10 +170,12 @@ static void write_program_page(wk_text *page)
     section(page, "SYNOPSIS");
     put_lines(page, "waker ", "COMMAND [OPTIONS]\nhelp [COMMAND]");
     section(page, "DESCRIPTION");
-    put_prose(page, "Trains world models without rewards in environments whose parameters change "
-                    "from episode to episode,\nchooses by the model's own error which to visit "
-                    "next, and derives task policies from the result.\nEvery command has a page "
-                    "of its own: waker-COMMAND(1).\n");
+    put_prose(
+        page,
+        "Trains world models without rewards in environments whose parameters change from\n"
+        "episode to episode, uses the model's own error to choose which environments to visit\n"
+        "next, and derives task policies from the result. Every command has a page of its own:\n"
+        "waker-COMMAND(1).\n");
     section(page, "COMMANDS");
     for (size_t i = 0; i < wk_program_spec.n_commands; i++) {
         const wk_command *command = wk_program_spec.commands[i];
@@ -260,7 +262,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const man_values *v = values;
     if (v->out && cli->words.count > 0)
-        return wk_fail(err, WK_E_INPUT, "--out writes all pages: name no command");
+        return wk_fail(err, WK_E_INPUT, "--out writes all pages: leave out the command");
     if (v->out) return save_pages(v->out, err);
     const wk_command *command = NULL;
     if (cli->words.count > 0) WK_TRY(find_command(&cli->words, &command, err));
@@ -276,7 +278,7 @@ const wk_command wk_command_man = {
     .name = "man",
     .summary = "Print the manual page of the program or of a command",
     .usage = "man [COMMAND]\nman --out DIR",
-    .details = "An installed program has its pages where man(1) finds them: 'man waker-train'.\n",
+    .details = "An installed waker has its pages where man(1) finds them: 'man waker-train'.\n",
     .examples = "man train | man -l -",
     WK_COMMAND_OPTIONS(args, defaults),
     .max_words = 2,

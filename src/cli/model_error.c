@@ -29,23 +29,25 @@ static const error_values defaults = {
 #define WK_VALUES error_values
 static const wk_arg args[] = {
     WK_OPT_TEXT("policy", policy, "random|TASK,...|all",
-                "random, tasks whose policies act, or all there are (random)"),
+                "who acts: random, the policies of tasks, or all of these (default: random)"),
     WK_SNAPSHOTS_ARG_ROW(WK_VALUES),
-    WK_OPT_TEXT("weights", weights, "adapted|alongside", "whose task policies (adapted if there)"),
-    WK_NAME_ARG_ROW(error_values, "task policies of the adaptation of this name"),
-    WK_OPT_INT("envs", envs, "N", "environments from the default distribution (200)", 1, 100000),
+    WK_OPT_TEXT("weights", weights, "adapted|alongside",
+                "which task policies (default: adapted if any, else alongside)"),
+    WK_NAME_ARG_ROW(error_values, "use the task policies of the adaptation with this name"),
+    WK_OPT_INT("envs", envs, "N", "environments from the default distribution (default: 200)", 1,
+               100000),
     WK_OPT_INT("trajectories", trajectories, "N",
-               "episodes in each environment (1; the paper has 200)", 1, 100000),
-    WK_OPT_INT("steps", steps, "N", "agent steps of each episode at most (all)", 1, 1000),
+               "episodes in each environment (default: 1; 200 in the paper)", 1, 100000),
+    WK_OPT_INT("steps", steps, "N", "maximum agent steps of each episode (default: all)", 1, 1000),
     WK_SEED_ARG_ROW(WK_VALUES, "the episodes", "0"),
     WK_OPT_FLAG("map", map, "print errors and estimates as maps over the environments' parameters"),
-    WK_OPT_PATHS(
-        "out", out, "FILE.png|DIR",
-        "FILE.png: draw the maps. DIR: put the results of one run into DIR/eval instead of "
-        "RUN/eval, with RUN's settings, so that 'waker report DIR' reads them (may be repeated)"),
+    WK_OPT_PATHS("out", out, "FILE.png|DIR",
+                 "FILE.png: draw the maps. DIR: write the results of one run to DIR/eval instead "
+                 "of RUN/eval, together with RUN's settings, so that 'waker report DIR' can read "
+                 "them; may be repeated"),
     WK_DEVICE_ARG_ROW(WK_VALUES, device, "the run's"),
     WK_PLUGIN_ARG_ROWS(error_values),
-    WK_OPT_FLAG("json", json, "print JSON: a list of what the result files hold"),
+    WK_OPT_FLAG("json", json, "print the contents of the result files as a JSON list"),
 };
 
 // What is done for one run after the other, and what it all adds up to.
@@ -93,7 +95,7 @@ static wk_status choose_policies(job *j, wk_error *err)
         }
     }
     if (j->random || j->n_tasks > 0) return WK_OK;
-    return wk_fail(err, WK_E_INPUT, "--policy: write random, all, or names of tasks");
+    return wk_fail(err, WK_E_INPUT, "--policy: give random, all, or names of tasks");
 }
 
 static wk_status check_name(const job *j, wk_error *err)
@@ -103,7 +105,8 @@ static wk_status check_name(const job *j, wk_error *err)
     bool adapted = !weights || strcmp(weights, WK_POLICY_ADAPTED) == 0;
     if (!j->v->name || (adapted && (j->all || j->n_tasks > 0))) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
-                   "--name is of adapted task policies: add --policy TASK, and no other --weights");
+                   "--name selects adapted task policies: add --policy TASK, and leave out "
+                   "--weights alongside");
 }
 
 static bool has_adapted(const job *j, uint64_t step)
@@ -128,8 +131,8 @@ static wk_status choose_weights(const job *j, uint64_t step, wk_weights_kind pla
     if (!tasks || (want_adapted ? adapted : alongside)) return WK_OK;
     return wk_fail(
         err, WK_E_NOT_FOUND,
-        "'%s' has no %s task policies%s%s at agent step %" PRIu64 "; make some with 'waker adapt "
-        "%s --snapshot %" PRIu64 "', or take --policy random",
+        "'%s' has no %s task policies%s%s at agent step %" PRIu64
+        "; create them with 'waker adapt %s --snapshot %" PRIu64 "', or use --policy random",
         j->run.directory, asked ? asked : "adapted or alongside", j->v->name ? " named " : "",
         j->v->name ? j->v->name : "", step, j->run.directory, step);
 }
@@ -321,15 +324,17 @@ static wk_status measure_runs(job *j, const wk_cli *cli, wk_error *err)
 static void print_text(job *j)
 {
     wk_table_print(&j->table, 0, &j->out);
-    wk_text_puts(&j->out,
-                 "image error: mean squared error of the next image's pixels (0 to 1), mean and "
-                 "worst tenth of the environments,\nthe same for every run. estimate: "
-                 "disagreement of the run's own ensemble on the same steps; its scale differs\n"
-                 "from run to run. rank correlation: 1 when it orders environments (or "
-                 "parameters) as their true errors do, 0 when\nit knows nothing.\n");
+    wk_text_puts(&j->out, "image error: mean squared error of the next image's pixels (0 to 1), "
+                          "mean and worst tenth of the environments,\n"
+                          "the same for every run. estimate: disagreement of the run's own "
+                          "ensemble on the same steps; its scale differs\n"
+                          "from run to run. rank correlation: 1 when it ranks environments (or "
+                          "parameters) as their true errors do, 0 when\n"
+                          "it is unrelated to them.\n");
     if (j->vectors)
-        wk_text_puts(&j->out, "Where the model sees no images, it is the error of the numbers of "
-                              "the next vector.\n");
+        wk_text_puts(
+            &j->out,
+            "Of models without images, the error is that of the next vector observation.\n");
     if (!j->v->map) return;
     wk_text_puts(&j->out, "\n");
     wk_heatmap_text(&j->map, &j->out);
@@ -371,14 +376,15 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_model_error = {
     .name = "model-error",
-    .summary = "Measure how well world models predict, and how well they know it",
+    .summary = "Measure how well world models predict, and how well they estimate their own error",
     .usage = "model-error RUN... [--policy TASK,...] [--snapshot STEP] [--envs N] [--trajectories "
              "N] [--map]",
-    .details = "Plays fresh episodes in environments from the default distribution, by random\n"
-               "actions or by task policies, and predicts every image one step ahead: the mean\n"
-               "error, that of the worst tenth of the environments, and how well the model's own\n"
-               "ensemble orders the environments by it. Every environment's numbers go to\n"
-               "RUN/eval/model-error-STEP.json.\n",
+    .details =
+        "Plays new episodes in environments from the default distribution, with random actions\n"
+        "or task policies, and predicts every image one step ahead. Prints the mean error, that\n"
+        "of the worst tenth of the environments, and how well the model's own ensemble ranks\n"
+        "the environments by their error. The numbers of every environment are written to\n"
+        "RUN/eval/model-error-STEP.json.\n",
     .examples = "model-error runs/waker-m runs/dr --envs 100",
     WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,

@@ -29,8 +29,8 @@ void wk_cli_warn_older(const wk_cli *cli, const char *directory)
             wk_checkpoint_summarise(directory, newest, &summary, &fault) != WK_OK &&
             is_there(directory, newest))
             wk_log_line(&log, WK_LOG_WARN,
-                        "the checkpoint at agent step %" PRIu64 " is used, because %.500s", used,
-                        fault.message);
+                        "using the older checkpoint at agent step %" PRIu64 ", because %.500s",
+                        used, fault.message);
     }
     wk_array_free(&steps);
 }

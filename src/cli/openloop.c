@@ -26,16 +26,17 @@ static const openloop_values defaults = {
 #define WK_VALUES openloop_values
 static const wk_arg args[] = {
     WK_OPT_PATH("out", out, "FILE.gif|FILE.mp4|FILE.csv",
-                "where to write; a still goes next to it as FILE.png, vectors as FILE.csv "
-                "(RUN/eval, where 'waker report' finds it)"),
+                "file to write; a still is written next to it as FILE.png, vectors as FILE.csv "
+                "(default: in RUN/eval, where 'waker report' finds it)"),
     WK_SNAPSHOT_ARG_ROW(WK_VALUES),
-    WK_OPT_TEXT("policy", policy, "random|explore|TASK", "who acts (random)"),
-    WK_NAME_ARG_ROW(openloop_values, "the task's policy is that of the adaptation of this name"),
+    WK_OPT_TEXT("policy", policy, "random|explore|TASK", "who acts (default: random)"),
+    WK_NAME_ARG_ROW(openloop_values, "use the task policy of the adaptation with this name"),
     WK_OPT_TEXT("case", set, "dr|train|CASE",
-                "where: dr, train (a run with curriculum.theta) or an out-of-distribution case "
-                "(train, else dr)"),
-    WK_OPT_INT("context", context, "N", "frames the model sees (5)", 1, 1024),
-    WK_OPT_INT("steps", steps, "N", "frames in all, one for each agent step (50)", STEPS_MIN, 1024),
+                "environments: dr, train (for a run with curriculum.theta) or an "
+                "out-of-distribution case (default: train if there, else dr)"),
+    WK_OPT_INT("context", context, "N", "frames that the model observes (default: 5)", 1, 1024),
+    WK_OPT_INT("steps", steps, "N", "total frames, one per agent step (default: 50)", STEPS_MIN,
+               1024),
     WK_SEED_ARG_ROW(WK_VALUES, "the episodes", "0"),
     WK_DEVICE_ARG_ROW(WK_VALUES, device, "the run's"),
     WK_PLUGIN_ARG_ROWS(openloop_values),
@@ -68,7 +69,7 @@ static wk_status open_run(show *s, const char *directory, int threads, wk_error 
     WK_TRY(wk_snapshot_arg(s->v.snapshot, &wanted, err));
     WK_TRY(wk_weights_check_name(s->v.name, err));
     if (s->v.name && !task)
-        return wk_fail(err, WK_E_INPUT, "--name is of a task's policy: add --policy TASK");
+        return wk_fail(err, WK_E_INPUT, "--name selects a task policy: add --policy TASK");
     const wk_weights_source source = {.kind = WK_WEIGHTS_ADAPTED, .name = s->v.name};
     bool adapted =
         task && (source.name || wk_weights_find(directory, source, wanted, &step, NULL) == WK_OK);
@@ -235,9 +236,9 @@ static wk_status choose_out(show *s, const char *directory, wk_error *err)
 {
     bool table = s->run.world.domain->observation.no_image;
     if (s->v.out && !(table ? wk_path_ends_in(s->v.out, ".csv") : wk_animation_is_path(s->v.out)))
-        return wk_fail(err, WK_E_INPUT, "--out %s: it will be %s", s->v.out,
-                       table ? "a table, since the domain has no images, call it FILE.csv"
-                             : "a clip, call it FILE.gif or FILE.mp4");
+        return wk_fail(err, WK_E_INPUT, "--out %s: the output is %s", s->v.out,
+                       table ? "a table, since the domain has no images; name it FILE.csv"
+                             : "a clip; name it FILE.gif or FILE.mp4");
     if (s->v.out) {
         snprintf(s->out, sizeof s->out, "%s", s->v.out);
         return WK_OK;
@@ -259,7 +260,7 @@ static wk_status make(show *s, const char *directory, int threads, wk_error *err
     if (s->v.steps > whole) s->v.steps = whole;
     if (s->v.context >= s->v.steps)
         return wk_fail(err, WK_E_INPUT,
-                       "--context %d of %d frames leaves nothing to imagine; see fewer",
+                       "--context %d of %d frames leaves nothing to imagine; give a smaller one",
                        s->v.context, s->v.steps);
     WK_TRY(wk_open_loop_create(s->run.weights.learner, SEQUENCES, s->v.steps, s->v.context,
                                &s->loop, err));
@@ -298,15 +299,16 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_openloop = {
     .name = "openloop",
-    .summary = "Show what a run's world model imagines after a few frames, next to the truth",
+    .summary = "Show open-loop predictions of a run's world model next to the truth",
     .usage = "openloop RUN [--out FILE.gif|FILE.mp4] [--snapshot STEP|last] [--policy "
              "random|explore|TASK]\n"
              "openloop RUN [--out FILE.gif] [--case CASE] [--context N] [--steps N] [--seed N]",
     .details =
-        "Plays six fresh episodes. The model sees the first frames, then only the actions.\n"
-        "Columns: the episodes, with their parameters; rows: truth, model, error (grey where\n"
-        "they agree). The still shows every few frames, numbers of seen ones in green.\n"
-        "Vectors become a table of numbers, truth and model; without images it is all.\n",
+        "Plays six new episodes. The model observes the first frames, then only the actions.\n"
+        "Columns are episodes, with their parameters; rows are truth, model and error (grey\n"
+        "where they agree). The still shows every few frames; the numbers of observed ones are\n"
+        "green. Vector observations become a table with truth and model; without images it is\n"
+        "the only output.\n",
     .examples = "openloop runs/a --policy explore --out imagined.gif",
     WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,

@@ -14,9 +14,10 @@ static const relabel_values defaults;
 static const wk_arg args[] = {
     WK_OPT_PATH("reward", reward, "FILE", "the plug-in with the reward"),
     WK_OPT_TEXT("python", python, "MODULE:FUNCTION",
-                "a reward in Python; for the waker of the Python package"),
+                "a reward in Python; needs the waker of the Python package"),
     WK_PLUGIN_ARG_ROW(WK_VALUES),
-    WK_OPT_FLAG("restart", restart, "replace a reward of that name that other code has computed"),
+    WK_OPT_FLAG("restart", restart,
+                "replace a reward of the same name that other code has computed"),
     WK_OPT_FLAG("json", json, "print JSON"),
 };
 
@@ -40,7 +41,7 @@ static void print_text(const wk_relabel_result *r, const char *directory, wk_tex
     wk_text_printf(out, "task '%s' of %s: %" PRIu64 " episodes, mean return %.5g\n", r->name,
                    directory, r->episodes, r->mean_return);
     if (r->simulated == 0)
-        wk_text_puts(out, "nothing was left to do\n");
+        wk_text_puts(out, "already up to date\n");
     else
         wk_text_printf(out,
                        "%" PRIu64 " episodes, %" PRIu64 " agent steps, reproduced bit for bit in "
@@ -56,11 +57,11 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_relabel_result result;
     if (v->python)
         return wk_fail(err, WK_E_UNSUPPORTED,
-                       "--python: this program has no Python in it; the waker that 'pip install .' "
-                       "installs has, or 'python3 -m waker relabel %s --python %s'",
+                       "--python: this program is built without Python; use the waker that 'pip "
+                       "install .' installs, or 'python3 -m waker relabel %s --python %s'",
                        cli->words.items[0], v->python);
     if (!v->reward)
-        return wk_fail(err, WK_E_INPUT, "which reward? name its plug-in with --reward FILE");
+        return wk_fail(err, WK_E_INPUT, "--reward FILE is required: the plug-in with the reward");
     wk_cli_warn_older(cli, cli->words.items[0]);
     wk_log log = wk_cli_progress(cli, "episodes", &progress);
     const wk_relabel_config config = {.directory = cli->words.items[0],
@@ -81,16 +82,17 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_relabel = {
     .name = "relabel",
-    .summary = "Add a reward to a run after the fact, by simulating its episodes again",
+    .summary = "Add a reward to a run after the fact, by re-simulating its episodes",
     .usage = "relabel RUN --reward FILE|--python MODULE:FUNCTION [--plugin FILE] [--restart] "
              "[--json]",
     .details =
-        "Simulates the episodes in the replay of the newest checkpoint once more, physics alone,\n"
-        "on all cores, and asks the reward (include/waker/reward.h) after every control step. The\n"
-        "stored rewards of all tasks must come out bit for bit; the first that does not is an\n"
-        "error. The result is RUN/rewards/NAME.safetensors, and NAME a task of the run: adapt to\n"
-        "it, then evaluate with 'waker eval --reward FILE'. Nothing else of the run changes. The\n"
-        "same command again computes what came since; no process may be training in RUN.\n",
+        "Re-simulates the episodes in the replay of the newest checkpoint, physics alone, on all\n"
+        "cores, and computes the reward (include/waker/reward.h) after every control step. The\n"
+        "stored rewards of all tasks must be reproduced bit for bit; the first mismatch is an\n"
+        "error. The result is RUN/rewards/NAME.safetensors, and NAME becomes a task of the run:\n"
+        "adapt to it, then evaluate with 'waker eval --reward FILE'. Nothing else in the run\n"
+        "changes. The same command again adds the episodes collected since; no process may be\n"
+        "training in RUN.\n",
     .examples = "relabel runs/a --reward ./walk_at.so\n"
                 "adapt runs/a --task walk-at",
     WK_COMMAND_OPTIONS(args, defaults),

@@ -26,21 +26,21 @@ static const render_values defaults = {.steps = UNSET, .size = UNSET};
 #define WK_VALUES render_values
 static const wk_arg args[] = {
     WK_OPT_TEXT("domain", domain, "DOMAIN", "a built-in domain; 'waker envs' lists them"),
-    WK_OPT_PATH("plugin", plugin, "FILE", "the domain of this plug-in instead"),
-    WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "environments of this function of Python"),
-    WK_OPT_PATH("out", out, "FILE", "where to write: .png for a still, .gif or .mp4 for a clip"),
+    WK_OPT_PATH("plugin", plugin, "FILE", "use the domain of this plug-in instead"),
+    WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "use the environments of this Python function"),
+    WK_OPT_PATH("out", out, "FILE", "file to write: .png for a still, .gif or .mp4 for a clip"),
     WK_OPT_TEXT("params", params, "A,B,...",
                 "the world's parameters (default: the middle of the training grid)"),
     WK_OPT_TEXT("case", case_name, "CASE[:I]",
-                "parameters of an out-of-distribution case, its I-th from 0"),
+                "the I-th parameters, counted from 0, of an out-of-distribution case"),
     WK_OPT_TEXTS("option", options, "NAME=CHOICE", "an option of the domain; may be repeated"),
     WK_SEED_ARG_ROW(WK_VALUES, "the episode and of the random actions", "0"),
     WK_OPT_INT("steps", steps, "N",
-               "random agent steps: before a still (default 0, the start of the episode), in each "
-               "cell of a sheet (default 20) or in a clip (default 100)",
+               "random agent steps: before a still (default: 0, the start of the episode), in each "
+               "cell of a sheet (default: 20) or in a clip (default: 100)",
                0, 1000000),
     WK_OPT_INT("size", size, "PIXELS",
-               "side of the image (default 480), or of a cell of a sheet (default 128)", 8, 4096),
+               "side of the image (default: 480), or of a cell of a sheet (default: 128)", 8, 4096),
     WK_OPT_FLAG("sheet", sheet,
                 "draw many worlds of the training grid and every out-of-distribution case"),
 };
@@ -48,7 +48,9 @@ static const wk_arg args[] = {
 // Says early what would only fail after the work.
 static wk_status check_out(const render_values *v, wk_error *err)
 {
-    if (!v->out) return wk_fail(err, WK_E_INPUT, "where to? give --out FILE.png or --out FILE.gif");
+    if (!v->out)
+        return wk_fail(err, WK_E_INPUT,
+                       "--out FILE is required: .png for a still, .gif or .mp4 for a clip");
     if (!wk_path_ends_in(v->out, ".png") && !wk_animation_is_path(v->out))
         return wk_fail(err, WK_E_INPUT, "--out '%s': the name must end in .png, .gif or .mp4",
                        v->out);
@@ -196,7 +198,7 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 
 const wk_command wk_command_render = {
     .name = "render",
-    .summary = "Draw a world, a clip of an episode, or a sheet of many worlds",
+    .summary = "Render a world, a clip of an episode, or a sheet of many worlds",
     .usage = "render --domain DOMAIN --out FILE.png|FILE.gif|FILE.mp4 [OPTIONS]\n"
              "render --sheet --domain DOMAIN --out FILE.png [OPTIONS]",
     .examples = "render --domain terrain-walker --params 0.8,0.3 --out walker.png\n"

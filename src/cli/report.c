@@ -21,17 +21,17 @@ static const report_values defaults = {.reps = 2000, .step = -1};
 
 #define WK_VALUES report_values
 static const wk_arg args[] = {
-    WK_OPT_PATH("out", out, "DIR", "where page, tables and figures go"),
+    WK_OPT_PATH("out", out, "DIR", "directory for the page, tables and figures"),
     WK_OPT_TEXT("policy", policy, "adapted|alongside|finetuned|random",
-                "policies to report (adapted, else alongside)"),
-    WK_NAME_ARG_ROW(report_values, "those of adaptations or fine-tunings of this name"),
+                "policies to report (default: adapted if any, else alongside)"),
+    WK_NAME_ARG_ROW(report_values, "use the adaptations or fine-tunings with this name"),
     WK_OPT_TEXTS("by", by, "KEY",
                  "setting whose value is part of every column's name; may be repeated"),
     WK_OPT_NUMBER("step", step, "N",
-                  "agent step of the world models in the tables (the last one of each run)", 0,
+                  "agent step of the world models in the tables (default: the last of each run)", 0,
                   1e15),
     WK_SEED_ARG_ROW(WK_VALUES, "the bootstrap", "0"),
-    WK_OPT_INT("reps", reps, "N", "resamples of the bootstrap (2000)", 2, 10000000),
+    WK_OPT_INT("reps", reps, "N", "resamples of the bootstrap (default: 2000)", 2, 10000000),
     WK_OPT_FLAG("json", json, "print the numbers as JSON"),
 };
 
@@ -41,7 +41,7 @@ static wk_status check_name(const report_values *v, wk_error *err)
         !v->policy || strcmp(v->policy, "adapted") == 0 || strcmp(v->policy, "finetuned") == 0;
     if (v->name && !named)
         return wk_fail(err, WK_E_INPUT,
-                       "--name is of adapted or fine-tuned policies; --policy %s have none",
+                       "--name selects adapted or fine-tuned policies; --policy %s has no names",
                        v->policy);
     return wk_weights_check_name(v->name, err);
 }
@@ -50,7 +50,8 @@ static wk_status check(const report_values *v, wk_error *err)
 {
     static const char *const policies[] = {"adapted", "alongside", "finetuned", "random"};
     enum { COUNT = sizeof policies / sizeof *policies };
-    if (!v->out) return wk_fail(err, WK_E_INPUT, "--out is missing: say where the report goes");
+    if (!v->out)
+        return wk_fail(err, WK_E_INPUT, "--out DIR is required: the directory for the report");
     for (size_t i = 0; v->policy && i < COUNT; i++)
         if (strcmp(v->policy, policies[i]) == 0) return check_name(v, err);
     return v->policy ? wk_arg_unknown(err, "policy", v->policy, policies, COUNT)
@@ -127,15 +128,13 @@ const wk_command wk_command_report = {
     .usage = "report [LABEL=]RUN... --out DIR [--by KEY] [--policy KIND] [--name NAME] [--step N] "
              "[--json]",
     .details =
-        "Takes runs, and directories that have runs in them or below. Reads what 'waker eval' and\n"
-        "'waker model-error' left in them and writes DIR/index.html, which needs nothing else,\n"
-        "DIR/tables (txt, md, csv, tex) and DIR/figures (svg, png). A grid need not be complete:\n"
-        "what is missing is said. Files that cannot be used are left out and named; the exit code\n"
-        "is 3 then. Runs are seeds of one method when all their settings agree; others get "
-        "columns\n"
-        "of their own, named by what differs, by --by KEY, or by the LABEL given to them. Runs "
-        "with\n"
-        "one label are seeds of it.\n",
+        "Takes runs, and directories that contain runs at any depth. Reads the results of\n"
+        "'waker eval' and 'waker model-error' and writes DIR/index.html, which is\n"
+        "self-contained, DIR/tables (txt, md, csv, tex) and DIR/figures (svg, png). A grid need\n"
+        "not be complete: the report lists what is missing. Files that cannot be used are left\n"
+        "out and listed, and the exit code is then 3. Runs whose settings all agree are seeds\n"
+        "of one method; others get columns of their own, named by what differs, by --by KEY, or\n"
+        "by the LABEL given to them. Runs with the same label are seeds of one method.\n",
     .examples = "report runs --out report\nreport runs/dr-* runs/waker-m-* --out report --json\n"
                 "report runs --out report --by curriculum.temperature\n"
                 "report wide=runs/units-800 narrow=runs/units-400 --out report",

@@ -17,7 +17,9 @@ static wk_status check_owner(const wk_saved_run *run, const char *out, wk_error 
     if (!there) return WK_OK;
     WK_TRY(wk_run_config_read(path, &other, err));
     wk_status status = wk_run_config_resumable(&other, &run->config, err);
-    if (status != WK_OK) wk_fail_context(err, "--out '%s' holds results of another run", out);
+    if (status != WK_OK)
+        wk_fail_context(err, "--out '%s' has results of another run; choose another directory",
+                        out);
     return status;
 }
 
@@ -47,8 +49,8 @@ static wk_status try_run(const char *directory, wk_error *err)
     bool there;
     WK_TRY(wk_file_exists_in(NULL, folder, &there, err));
     if (wk_eval_result_folder(directory, err) != WK_OK)
-        return wk_fail_context(err, "the results cannot go into the run (--out DIR puts them "
-                                    "elsewhere)");
+        return wk_fail_context(
+            err, "cannot write the results into the run (--out DIR writes them elsewhere)");
     if (there) return WK_OK;
     WK_TRY(wk_dir_open(NULL, directory, &dir, err));
     wk_status status = wk_dir_remove_dir(dir, "eval", err);

@@ -24,13 +24,13 @@ typedef struct wk_run_args {
     WK_ARG_ROW(values, WK_ARG_NAMES, "configs", member.configs, "BLOCK...",                        \
                "blocks of settings, applied from left to right over the defaults", 0, 0),          \
         WK_ARG_ROW(values, WK_ARG_PATHS, "config-file", member.files, "FILE",                      \
-                   "YAML file with more blocks, or a run's config.yaml (may be repeated)", 0, 0),  \
+                   "YAML file with more blocks, or a run's config.yaml; may be repeated", 0, 0),   \
         WK_ARG_ROW(values, WK_ARG_PATH, "from", member.from, "RUN",                                \
-                   "begin with the settings of this run instead of the defaults", 0, 0),           \
+                   "start from the settings of this run instead of the defaults", 0, 0),           \
         WK_PYTHON_ARG_ROW(values, member.python,                                                   \
-                          "train in the environments that this function makes"),                   \
+                          "train in the environments of this Python function"),                    \
         WK_ARG_ROW(values, WK_ARG_KEYS, "KEY", member.settings, "VALUE",                           \
-                   "sets one key, for example --rssm.deter 512 or --seed=3", 0, 0)
+                   "set one key, for example --rssm.deter 512 or --seed=3", 0, 0)
 
 enum { WK_RUN_SETTINGS_MAX = WK_ARG_SETTINGS_MAX + 1 };
 

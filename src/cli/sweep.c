@@ -26,20 +26,24 @@ static const sweep_values defaults = {
 
 #define WK_VALUES sweep_values
 static const wk_arg args[] = {
-    WK_OPT_PATH("logdir", directory, "DIR", "directory of the sweep; its runs are below it"),
+    WK_OPT_PATH("logdir", directory, "DIR", "directory of the sweep and its runs"),
     WK_OPT_TEXT("launch", launch, "local|slurm|print",
-                "local: processes on this machine (default); slurm: job arrays; print: the "
-                "commands, for other schedulers"),
+                "local: processes on this machine; slurm: job arrays; print: print the commands, "
+                "for other schedulers (default: local)"),
     WK_OPT_INT("jobs", options.jobs, "N",
-               "processes at a time (as many as GPUs, or cores, and memory allow)", 1, 1024),
-    WK_OPT_INT("per-gpu", options.per_gpu, "N", "processes on each GPU (1)", 1, 64),
+               "processes at a time (default: as many as GPUs, or cores, and memory allow)", 1,
+               1024),
+    WK_OPT_INT("per-gpu", options.per_gpu, "N", "processes on each GPU (default: 1)", 1, 64),
     WK_OPT_INT("populations", options.populations, "N",
-               "train up to N runs of equal shape in one process (1)", 1, WK_POPULATION_MAX),
+               "train up to N runs of equal shape in one process (default: 1)", 1,
+               WK_POPULATION_MAX),
     WK_OPT_INT("attempts", options.attempts, "N",
-               "of a run, in a row without progress, before it has failed (3)", 1, 1000),
-    WK_OPT_NUMBER("rate", rate, "N", "updates a second, for the cost (measured)", 1e-6, 1e6),
+               "attempts in a row without progress before a run counts as failed (default: 3)", 1,
+               1000),
+    WK_OPT_NUMBER("rate", rate, "N",
+                  "updates per second, for estimating the cost (default: measured)", 1e-6, 1e6),
     WK_OPT_FLAG("dry-run", dry_run,
-                "print what would be run and its cost; write and start nothing"),
+                "print what would run and its estimated cost; write and start nothing"),
     WK_SLURM_ARG_ROWS(slurm),
 };
 
@@ -84,8 +88,8 @@ static wk_status parse_options(const wk_command *command, const wk_sweep_command
     wk_status status = wk_args_parse(tables, 2, given->count, words, &scratch.words, &taken, err);
     free(values);
     if (status == WK_OK && scratch.words.count > 0)
-        return wk_fail(err, WK_E_INPUT, "'%s' is no option of 'waker %s'", scratch.words.items[0],
-                       command->name);
+        return wk_fail(err, WK_E_INPUT, "'%s' is not an option of 'waker %s'",
+                       scratch.words.items[0], command->name);
     return status;
 }
 
@@ -94,10 +98,11 @@ static wk_status check_option(const char *option, wk_error *err)
 {
     static const struct {
         const char *option, *why;
-    } refused[] = {{"--out", "the results of a sweep are where its status looks for them"},
-                   {"--plugin", "a grid names no code; 'waker trust FILE' lets runs use it"},
-                   {"--python", "a grid names no code; 'waker trust FILE' lets runs use it"},
-                   {"--reward", "a grid names no code; 'waker trust FILE' lets runs use it"}};
+    } refused[] = {
+        {"--out", "results of a sweep stay in its runs, where 'waker sweep status' reads them"},
+        {"--plugin", "a grid cannot load code; 'waker trust FILE' lets its runs use it"},
+        {"--python", "a grid cannot load code; 'waker trust FILE' lets its runs use it"},
+        {"--reward", "a grid cannot load code; 'waker trust FILE' lets its runs use it"}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         size_t length = strlen(refused[i].option);
         if (strncmp(option, refused[i].option, length) == 0 && strchr("=", option[length]))
@@ -168,10 +173,9 @@ static wk_status check_launcher(const context *c, wk_error *err)
     const wk_sweep_launch_options *o = &c->v->options;
     if (c->launcher != &wk_sweep_slurm && wk_slurm_args_options(&c->v->slurm, &slurm))
         return wk_fail(err, WK_E_INPUT,
-                       "--partition, --time and the other options of jobs are for --launch slurm");
+                       "--partition, --time and the other job options need --launch slurm");
     if (c->launcher != &wk_sweep_local && (o->jobs || o->per_gpu || o->populations))
-        return wk_fail(err, WK_E_INPUT,
-                       "--jobs, --per-gpu and --populations are for --launch local");
+        return wk_fail(err, WK_E_INPUT, "--jobs, --per-gpu and --populations need --launch local");
     return WK_OK;
 }
 
@@ -181,7 +185,7 @@ static wk_status open_sweep(context *c, wk_error *err)
     bool there;
     if (!directory)
         return wk_fail(err, WK_E_INPUT,
-                       "no directory: say where the runs go with --logdir, for example --logdir "
+                       "--logdir DIR is required: the directory of the sweep, for example --logdir "
                        "runs/paper");
     WK_TRY(find_launcher(c->v->launch, &c->launcher, err));
     WK_TRY(check_launcher(c, err));
@@ -231,12 +235,12 @@ static wk_status say_end(context *c, wk_sweep_end end, wk_error *err)
     c->cli->findings = end == WK_SWEEP_FINDINGS;
     if (end == WK_SWEEP_FAILURES)
         return wk_fail(err, WK_E_IO,
-                       "some runs failed: 'waker sweep status %s' has their errors, 'waker sweep "
-                       "retry %s' lets the same command try them again",
+                       "some runs failed: 'waker sweep status %s' shows their errors; after 'waker "
+                       "sweep retry %s' the same command tries them again",
                        directory, directory);
     if (c->cli->quiet || end == WK_SWEEP_SUBMITTED) return WK_OK;
     if (end == WK_SWEEP_SAVED)
-        wk_text_printf(&text, "stopped; the same command continues: %s\n", directory);
+        wk_text_printf(&text, "stopped; run the same command to resume: %s\n", directory);
     else
         wk_text_printf(&text, "finished: %s\n", directory);
     return wk_cli_print(&text, err);
@@ -299,18 +303,17 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_sweep = {
     .name = "sweep",
-    .summary = "Run a grid of runs: train, adapt, evaluate, report",
+    .summary = "Train, adapt, evaluate and report a grid of runs",
     .usage = "sweep GRID --logdir DIR [--launch local|slurm|print] [--jobs N] [--populations N]\n"
              "sweep --logdir DIR",
     .details =
-        "GRID is a YAML file with axes (domain, curriculum, seed, any key), exclusions, what\n"
-        "follows a run and the report at the end (docs/sweeps.md), or one of the program's own:\n"
-        "paper-main, paper-random, paper-combined, paper-eta, paper-curves, toy. What it takes is\n"
-        "said first. The same command, or --logdir alone, continues: what is done is not done "
-        "again.\n"
-        "One interrupt saves all runs and stops with exit code 75; a run that fails leaves the\n"
-        "others alone, and the exit code is 1 then. 'waker sweep status DIR' shows how far it "
-        "is.\n",
+        "GRID is a YAML file with axes (domain, curriculum, seed, any key), exclusions, commands\n"
+        "that follow each run, and the report at the end (docs/sweeps.md), or a built-in grid:\n"
+        "paper-main, paper-random, paper-combined, paper-eta, paper-curves, toy. The estimated\n"
+        "cost is printed first. The same command, or --logdir alone, resumes a sweep and skips\n"
+        "what is done. An interrupt makes all runs save and stops with exit code 75. If a run\n"
+        "fails, the others continue and the exit code is 1. 'waker sweep status DIR' shows the\n"
+        "progress.\n",
     .examples = "sweep paper-main --logdir runs/paper --dry-run\n"
                 "sweep grid.yaml --logdir runs/grid --jobs 2\n"
                 "sweep grid.yaml --logdir runs/grid --populations 5\n"

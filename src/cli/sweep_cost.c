@@ -96,7 +96,7 @@ static void print_costs(const wk_sweep_plan *plan, const wk_sweep_entry *entries
 // What the hours leave out.
 static void print_follows(const wk_sweep_grid *grid, wk_text *out)
 {
-    const char *between = "training alone; then ";
+    const char *between = "training only; not included: ";
     for (int i = 0; i < WK_SWEEP_FOLLOWS; i++) {
         if (!grid->follow[i].present) continue;
         wk_text_printf(out, "%s%s", between, wk_sweep_follow_names[i]);

@@ -29,7 +29,7 @@ static wk_status add(wk_cli *cli, const char *directory, wk_cli_sweep *sweep, wk
     if (status == WK_OK) status = wk_sweep_folder_write(&folder, &sweep->grid, err);
     wk_sweep_folder_close(&folder);
     WK_TRY(status);
-    wk_text_printf(&text, "%zu runs more, %zu in all; 'waker sweep --logdir %s' runs them\n",
+    wk_text_printf(&text, "%zu runs added, %zu in total; 'waker sweep --logdir %s' runs them\n",
                    sweep->plan.tasks.count - before, sweep->plan.tasks.count, directory);
     return wk_cli_print(&text, err);
 }
@@ -70,7 +70,7 @@ static wk_status retry(wk_cli *cli, const char *directory, wk_cli_sweep *sweep, 
         WK_TRY(wk_sweep_attempt_forget(&sweep->plan, directory, (int)i, err));
         count++;
     }
-    wk_text_printf(&text, "%d run%s may be tried again: 'waker sweep --logdir %s'\n", count,
+    wk_text_printf(&text, "%d run%s can be tried again: 'waker sweep --logdir %s'\n", count,
                    count == 1 ? "" : "s", directory);
     return wk_cli_print(&text, err);
 }
@@ -99,11 +99,11 @@ static wk_status run_cancel(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_sweep_add = {
     .name = "sweep add",
-    .summary = "Add seeds, or other values of an axis, to a sweep",
+    .summary = "Add seeds or other axis values to a sweep",
     .usage = "sweep add DIR AXIS=VALUES...",
     .details =
-        "Adds values to axes that the sweep's grid has as lists or ranges. The runs that are\n"
-        "there keep their names and stay as they are.\n",
+        "Adds values to axes that are lists or ranges in the sweep's grid. Existing runs keep\n"
+        "their names and are not changed.\n",
     .examples = "sweep add runs/paper seed=5..9\n"
                 "sweep add runs/paper curriculum=ge,rw-oracle",
     .min_words = 2,
@@ -113,11 +113,11 @@ const wk_command wk_command_sweep_add = {
 
 const wk_command wk_command_sweep_retry = {
     .name = "sweep retry",
-    .summary = "Let runs of a sweep that failed be tried again",
+    .summary = "Retry the failed runs of a sweep",
     .usage = "sweep retry DIR [NAME...]",
     .details =
-        "Forgets the failed attempts of the runs named, or of all. They go on from their last\n"
-        "checkpoint: at once where the sweep is running, else when it is started again.\n",
+        "Clears the failed attempts of the named runs, or of all runs. They resume from their\n"
+        "last checkpoint: at once if the sweep is running, else when it is started again.\n",
     .examples = "sweep retry runs/paper\n"
                 "sweep retry runs/paper clean-up-waker-m-seed3",
     .min_words = 1,
@@ -127,9 +127,9 @@ const wk_command wk_command_sweep_retry = {
 
 const wk_command wk_command_sweep_cancel = {
     .name = "sweep cancel",
-    .summary = "Stop a sweep: every run saves, the same command continues later",
+    .summary = "Stop a sweep: every run saves, and the sweep can be resumed later",
     .usage = "sweep cancel DIR",
-    .details = "Asks what works on the sweep to save and stop, as an interrupt would.\n",
+    .details = "Asks all processes or jobs of the sweep to save and stop, as an interrupt would.\n",
     .examples = "sweep cancel runs/paper",
     .min_words = 1,
     .max_words = 1,

@@ -229,13 +229,13 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_sweep_run = {
     .name = "sweep run",
-    .summary = "Bring runs of a sweep to their end: train, then what follows",
+    .summary = "Train runs of a sweep, then run the commands that follow them",
     .usage = "sweep run DIR NAME...",
     .details =
-        "What launchers start for each run of the sweep in DIR: it trains DIR/NAME from where it\n"
-        "is, then runs the commands that follow and are not done. Several are trained as a\n"
-        "population. A run that another process works on is refused. Exit codes are those of\n"
-        "'waker train': 75 means that the same command continues.\n",
+        "Launchers start this command for each run of the sweep in DIR. It trains DIR/NAME, or\n"
+        "resumes it, then runs the commands that follow and are not done yet. Several runs are\n"
+        "trained as a population. A run that another process is working on is refused. Exit\n"
+        "codes are those of 'waker train': after 75, run the same command to resume.\n",
     .examples = "sweep run runs/paper clean-up-waker-m-seed0",
     .min_words = 2,
     .max_words = 1 + WK_POPULATION_MAX,

@@ -77,7 +77,7 @@ static wk_status read_variable(const char *name, bool needed, uint64_t *out, wk_
     return wk_fail(err, WK_E_INPUT,
                    "%s is %s: 'waker sweep slurm-task' is for the array jobs that 'waker sweep "
                    "--launch slurm' submits",
-                   name, text ? "no number" : "not set");
+                   name, text ? "not a number" : "not set");
 }
 
 static wk_status read_self(const char *submission, wk_slurm_self *out, wk_error *err)
@@ -214,12 +214,12 @@ static wk_status run_finish(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_sweep_slurm_task = {
     .name = "sweep slurm-task",
-    .summary = "Run one array task of a sweep on Slurm (its batch scripts call it)",
+    .summary = "Run one array task of a sweep on Slurm (called by its batch scripts)",
     .usage = "sweep slurm-task DIR N",
     .details =
-        "Runs 'waker sweep run' of the array task that it is, by srun, and puts exactly that task\n"
-        "back into the queue when it ends with exit code 75, or failed and has attempts left.\n"
-        "Nodes that failed twice are excluded.\n",
+        "Runs 'waker sweep run' for its array task with srun. Requeues this task alone if it\n"
+        "ends with exit code 75, or if it failed and has attempts left. Nodes that failed twice\n"
+        "are excluded.\n",
     .examples = "sweep slurm-task runs/paper 1",
     .min_words = 2,
     .max_words = 2,
@@ -228,9 +228,9 @@ const wk_command wk_command_sweep_slurm_task = {
 
 const wk_command wk_command_sweep_slurm_finish = {
     .name = "sweep slurm-finish",
-    .summary = "End a sweep on Slurm (the job after all others calls it)",
+    .summary = "Finish a sweep on Slurm (called by the job after all others)",
     .usage = "sweep slurm-finish DIR N",
-    .details = "Submits again what was lost, or makes the report when every run is over.\n",
+    .details = "Resubmits lost tasks, or writes the report when every run has ended.\n",
     .examples = "sweep slurm-finish runs/paper 0",
     .min_words = 2,
     .max_words = 2,

@@ -17,8 +17,10 @@ static const status_values defaults = {.attempts = WK_SWEEP_ATTEMPTS};
 
 #define WK_VALUES status_values
 static const wk_arg args[] = {
-    WK_OPT_FLAG("all", all, "a line for every run, not only for those that are at work or failed"),
-    WK_OPT_INT("attempts", attempts, "N", "of a run before it has failed (3)", 1, 1000),
+    WK_OPT_FLAG("all", all, "list all runs, not only those that are running or failed"),
+    WK_OPT_INT("attempts", attempts, "N",
+               "attempts in a row without progress before a run counts as failed (default: 3)", 1,
+               1000),
     WK_OPT_FLAG("json", json, "print JSON"),
 };
 
@@ -100,8 +102,8 @@ static void print_chart(const overview *o, wk_text *out)
         wk_text_free(&cells);
     }
     wk_table_finish(&table, 0, out);
-    if (at < count) wk_text_printf(out, "and %d runs more\n", count - at);
-    wk_text_puts(out, "# done  > running  + trained, something follows  - stopped  . waiting  "
+    if (at < count) wk_text_printf(out, "and %d more runs\n", count - at);
+    wk_text_puts(out, "# done  > running  + trained, follow-up pending  - stopped  . waiting  "
                       "X failed\n\n");
 }
 
@@ -156,7 +158,8 @@ static void print_counts(const overview *o, wk_text *out)
                    100 * (double)o->counts.steps / (double)o->counts.total);
     if (o->queued > 0) wk_text_printf(out, "; %d in the queue", o->queued);
     if (o->plan->grid->report.present)
-        wk_text_puts(out, o->reported ? "; the report is made" : "; the report is not made yet");
+        wk_text_puts(out,
+                     o->reported ? "; the report is written" : "; the report is not written yet");
     wk_text_puts(out, "\n");
 }
 
@@ -207,7 +210,7 @@ static int count_queued(const wk_log *log, const char *directory, const wk_sweep
     for (int i = 0; queued && wk_cli_launchers[i]; i++) {
         const wk_sweep_launcher *launcher = wk_cli_launchers[i];
         if (!launcher->queued || launcher->queued(directory, plan, queued, &err) == WK_OK) continue;
-        wk_log_line(log, WK_LOG_WARN, "what is queued is not known: %s", err.message);
+        wk_log_line(log, WK_LOG_WARN, "cannot read the queue: %s", err.message);
         count = -1;
     }
     for (size_t i = 0; queued && count >= 0 && i < plan->tasks.count; i++)
@@ -252,11 +255,11 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_sweep_status = {
     .name = "sweep status",
-    .summary = "Show how far the runs of a sweep are",
+    .summary = "Show the progress of a sweep's runs",
     .usage = "sweep status DIR [--all] [--json]",
     .details =
-        "Reads the run directories, so it is right when runs were moved, deleted or begun by\n"
-        "hand, and when a process died. The chart has a sign for each run.\n",
+        "Reads the run directories, so it stays correct when runs were moved, deleted or\n"
+        "started by hand, or when a process died. The overview has one character for each run.\n",
     .examples = "sweep status runs/paper\n"
                 "sweep status runs/paper --json",
     WK_COMMAND_OPTIONS(args, defaults),

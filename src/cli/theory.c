@@ -25,28 +25,31 @@ static const theory_values defaults = {.part = "all",
 
 #define WK_VALUES theory_values
 static const wk_arg args[] = {
-    WK_OPT_TEXT("part", part, "check|curricula|all", "what to compute (all)"),
+    WK_OPT_TEXT("part", part, "check|curricula|all", "what to compute (default: all)"),
     WK_OPT_TEXT("family", family, "random|slippery|windy|chain|all",
-                "families of MDPs, with commas between (all)"),
+                "families of MDPs, separated by commas (default: all)"),
     WK_OPT_INT("instances", instances, "N",
-               "check: of MDP, model and reward, over all families (100000)", 1, 1000000000),
-    WK_OPT_NUMBER("gamma", gamma, "G", "discount (check: 0.5 to 0.99 by chance; curricula: 0.95)",
-                  0.01, 0.999),
-    WK_OPT_INT("episodes", curricula.episodes, "N", "curricula: episodes of a run (2000)", 1,
-               1000000),
-    WK_OPT_INT("steps", curricula.steps, "N", "curricula: steps of an episode (20)", 1, 10000),
+               "check: instances of MDP, model and reward, over all families (default: 100000)", 1,
+               1000000000),
+    WK_OPT_NUMBER("gamma", gamma, "G",
+                  "discount (default: check: random in 0.5 to 0.99; curricula: 0.95)", 0.01, 0.999),
+    WK_OPT_INT("episodes", curricula.episodes, "N", "curricula: episodes of a run (default: 2000)",
+               1, 1000000),
+    WK_OPT_INT("steps", curricula.steps, "N", "curricula: steps of an episode (default: 20)", 1,
+               10000),
     WK_OPT_INT("rewards", curricula.rewards, "N",
-               "curricula: random rewards for each environment (20)", 1, 10000),
+               "curricula: random rewards for each environment (default: 20)", 1, 10000),
     WK_OPT_INT("seeds", curricula.seeds, "N",
-               "curricula: worlds in which each of them collects data (20)", 1, 10000),
-    WK_OPT_INT("members", curricula.members, "N", "curricula: of the ensembles (10)", 2,
-               WK_TABULAR_MEMBERS_MAX),
+               "curricula: worlds in which each curriculum collects data (default: 20)", 1, 10000),
+    WK_OPT_INT("members", curricula.members, "N",
+               "curricula: members of each ensemble (default: 10)", 2, WK_TABULAR_MEMBERS_MAX),
     WK_OPT_TEXT("exploration", exploration, "disagreement|random",
-                "curricula: how an episode acts (disagreement)"),
-    WK_OPT_TEXT("model", model, "separate|shared",
-                "curricula: a model for each environment, or one that generalises"),
+                "curricula: exploration within an episode (default: disagreement)"),
+    WK_OPT_TEXT(
+        "model", model, "separate|shared",
+        "curricula: a model for each environment, or one that generalises (default: separate)"),
     WK_SEED_ARG_ROW(WK_VALUES, "everything random", "0"),
-    WK_OPT_PATH("out", out, "DIR", "write tables as CSV and figures there"),
+    WK_OPT_PATH("out", out, "DIR", "write tables as CSV and figures to DIR"),
     WK_OPT_FLAG("json", json, "print JSON"),
 };
 
@@ -204,15 +207,15 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_theory = {
     .name = "theory",
-    .summary = "Compute the paper's regret bounds exactly on finite MDPs, and what curricula gain",
+    .summary = "Compute the paper's regret bounds exactly on finite MDPs, and compare curricula",
     .usage = "theory [--part check|curricula|all] [--family NAME,...] [--out DIR] [--json]",
     .details =
-        "check: on random MDPs, models of them and rewards in [0,1], regret <= bound of\n"
-        "Proposition 1 <= reward-free bound, and the Simulation Lemma. An inequality that does\n"
-        "not hold makes the exit code 3.\n"
-        "curricula: data collected by DR, WAKER-M, WAKER-R and by an oracle that sees the true\n"
-        "error of the model; maximum regret over the environments against data.\n"
-        "Results depend on the options alone, not on --threads.\n",
+        "check: verifies regret <= bound of Proposition 1 <= reward-free bound, and the\n"
+        "Simulation Lemma, on random MDPs, models of them and rewards in [0,1]. If an\n"
+        "inequality does not hold, the exit code is 3.\n"
+        "curricula: collects data with DR, WAKER-M, WAKER-R and an oracle that sees the true\n"
+        "error of the model, and compares the maximum regret over the environments as data\n"
+        "grows. Results depend on the options alone, not on --threads.\n",
     .examples = "theory --out theory\n"
                 "theory --part check --instances 1000000\n"
                 "theory --part curricula --family chain --model shared",

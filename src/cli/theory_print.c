@@ -25,7 +25,7 @@ static void check_text(const wk_theory_results *r, wk_text *out)
 {
     wk_table table = {0};
     int64_t instances = 0, violations = 0;
-    wk_table_begin(&table, "lrrrrrrrrr", "family", "instances", "broken", "regret", "bound",
+    wk_table_begin(&table, "lrrrrrrrrr", "family", "instances", "violated", "regret", "bound",
                    "reward-free\nbound", "regret /\nbound", "bound /\nreward-free", "lemma\nratio",
                    "identity\ngap");
     for (size_t i = 0; i < r->count; i++) {
@@ -47,11 +47,13 @@ static void check_text(const wk_theory_results *r, wk_text *out)
                       "Lemma\n\n");
     wk_table_finish(&table, 0, out);
     wk_regret tight = tight_regret();
-    wk_text_printf(out,
-                   "\n%" PRId64 " instances, %" PRId64 " broken. Regret and bounds: maximum over θ "
-                   "and rewards, mean over worlds;\nratios and gap: maximum over all instances. A "
-                   "pair made for it has regret / bound %.4f.\n",
-                   instances, violations, tight.regret / tight.bound);
+    wk_text_printf(
+        out,
+        "\n%" PRId64 " instances, %" PRId64
+        " violated. Regret and bounds: maximum over θ and rewards, mean over worlds; ratios and\n"
+        "gap: maximum over all instances. A pair constructed to be tight has regret / bound "
+        "%.4f.\n",
+        instances, violations, tight.regret / tight.bound);
 }
 
 static void share_cell(wk_table *table, const wk_curricula_summary *s)
@@ -98,9 +100,10 @@ void wk_theory_text(const wk_theory_results *r, wk_text *out)
     for (size_t i = 0; i < r->count && r->compared; i++)
         comparison_text(r, i, out);
     if (r->compared)
-        wk_text_puts(out, "\nMaximum over θ (and rewards), mean over seeds. Share of the gain: 0 % "
-                          "as DR, 100 % as the oracle,\nin the mean over the run; in brackets 95 % "
-                          "of the resampled seeds. -: the oracle gains nothing sure.\n");
+        wk_text_puts(
+            out, "\nMaximum over θ (and rewards), mean over seeds. Share of the gain: 0 % as DR, "
+                 "100 % as the oracle,\nin the mean over the run; in brackets 95 % bootstrap "
+                 "intervals over seeds.\n-: the oracle's gain is not significant.\n");
 }
 
 static void check_json(const wk_theory_results *r, size_t i, wk_json *json)

@@ -21,9 +21,8 @@ static const top_values defaults = {.every = 2};
 
 #define WK_VALUES top_values
 static const wk_arg args[] = {
-    WK_OPT_FLAG("once", once, "print one table and end, as where the output is no terminal"),
-    WK_OPT_NUMBER("every", every, "SECONDS", "between two looks at the runs (default 2)", 0.1,
-                  86400),
+    WK_OPT_FLAG("once", once, "print one table and exit, as when the output is not a terminal"),
+    WK_OPT_NUMBER("every", every, "SECONDS", "time between updates (default: 2)", 0.1, 86400),
 };
 
 // A run, over several looks.
@@ -192,13 +191,13 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_top = {
     .name = "top",
-    .summary = "Watch all runs of a directory",
+    .summary = "Watch all runs in a directory",
     .usage = "top DIR [--once] [--every SECONDS]",
     .details =
-        "A table of all runs in DIR and below it: what was done, how fast, the time left. Only\n"
-        "the directories of the runs are read, so it shows runs of other processes and, on a\n"
-        "shared file system, of other machines. 'stopped' is a run that nobody trains. An\n"
-        "interrupt ends it.\n",
+        "Shows a table of all runs in DIR and below it: progress, speed and time left. Only the\n"
+        "directories of the runs are read, so it includes runs of other processes and, on a\n"
+        "shared file system, of other machines. 'stopped' is a run that no process is training.\n"
+        "An interrupt ends it.\n",
     .examples = "top runs\n"
                 "top runs/paper --once",
     WK_COMMAND_OPTIONS(args, defaults),

@@ -9,10 +9,10 @@ static const wk_train_values defaults = {.run = WK_RUN_ARGS_INIT,
 #define WK_VALUES wk_train_values
 static const wk_arg args[] = {
     WK_OPT_PATH("logdir", directory, "DIR",
-                "directory of the run; one with a run in it is continued"),
+                "directory of the run; a run that is already there is resumed"),
     WK_OPT_TEXTS("each", each, "KEY=VALUES",
-                 "a run for each value (a,b or 0..4), all trained together in directories below "
-                 "--logdir; repeated, for each combination"),
+                 "train one run for each value (a,b or 0..4), all together, in directories below "
+                 "--logdir; repeat it for all combinations of several keys"),
     WK_LOCK_WAIT_ARG_ROW(wk_train_values),
     WK_RUN_ARG_ROWS(wk_train_values, run),
 };
@@ -44,9 +44,9 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const wk_train_values *v = values;
     wk_run_plugins code = {0};
     if (!v->directory)
-        return wk_fail(err, WK_E_INPUT,
-                       "no directory: say where the run goes with --logdir, for example "
-                       "--logdir runs/first");
+        return wk_fail(
+            err, WK_E_INPUT,
+            "--logdir DIR is required: the directory of the run, for example --logdir runs/first");
     bool several;
     WK_TRY(wk_cli_is_population(v, &several, err));
     if (several) return wk_cli_train_population(cli, v, err);
@@ -57,28 +57,26 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_train = {
     .name = "train",
-    .summary = "Train a world model without rewards, or go on where a run stopped",
+    .summary = "Train a world model without rewards, or resume a run",
     .usage = "train --logdir DIR --configs BLOCK... [--KEY VALUE]...\n"
              "train --logdir DIR --configs BLOCK... --python MODULE:FUNCTION [--KEY VALUE]...\n"
              "train --logdir DIR --from RUN [--KEY VALUE]...\n"
              "train --logdir DIR --configs BLOCK... --each KEY=VALUES... [--KEY VALUE]...\n"
              "train --logdir DIR",
     .details =
-        "Blocks of settings apply from left to right over the defaults ('waker config --list'),\n"
-        "then single keys; --from takes the settings of another run instead of the defaults. The\n"
-        "same command on the same directory, or --logdir alone, continues a run, to the same\n"
-        "bytes as if it had never stopped. SIGINT, SIGTERM, SIGUSR1, SIGUSR2, a lost terminal and\n"
-        "a closed pipe finish the iteration, save and exit with code 75: run me again; a second\n"
-        "SIGINT quits at once.\n"
-        "\n"
-        "--python trains in Gymnasium environments that a function of yours makes, each in a "
-        "process\n"
-        "of its own (docs/python.md).\n"
-        "\n"
-        "--each trains a population: its runs share one device and end as they would alone. Each\n"
-        "has a directory of its own, DIR/waker-m-seed0, that every command takes. A run that "
-        "fails\n"
-        "leaves the others as they are; the exit code is then that of the first.\n",
+        "Blocks of settings apply from left to right over the defaults ('waker config --list'\n"
+        "shows them), then single keys. --from starts from the settings of another run instead\n"
+        "of the defaults. The same command on the same directory, or --logdir alone, resumes a\n"
+        "run; the results are byte-identical to those of a run that was never interrupted. On\n"
+        "SIGINT, SIGTERM, SIGUSR1, SIGUSR2, a lost terminal or a closed pipe, the run finishes\n"
+        "the iteration, saves and exits with code 75; run the same command to resume. A second\n"
+        "SIGINT quits at once.\n\n"
+        "--python trains in Gymnasium environments that your function creates, each in a\n"
+        "process of its own (docs/python.md).\n\n"
+        "--each trains a population: its runs share one device and give the same results as\n"
+        "alone. Each has a directory of its own, such as DIR/waker-m-seed0, that every command\n"
+        "accepts. If a run fails, the others continue, and the exit code is that of the first\n"
+        "failure.\n",
     .examples = "train --logdir runs/a --configs terrain-walker waker-m plan2explore paper\n"
                 "train --logdir runs/b --configs clean-up dr quick --steps 20000 --seed 1\n"
                 "train --logdir runs/mine --configs quick --python my_package.envs:make_env\n"

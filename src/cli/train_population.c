@@ -47,7 +47,7 @@ static wk_status name_new_runs(population *p, wk_error *err)
         WK_TRY(wk_file_exists_in(NULL, config, &there, err));
     if (there)
         return wk_fail(err, WK_E_INPUT,
-                       "'%s' holds a run itself; give the runs of --each another logdir",
+                       "'%s' is itself a run; choose another logdir for the runs of --each",
                        directory);
     WK_TRY(wk_each_create(p->given->each.items, p->given->each.count, &p->each, err));
     WK_TRY(check_keys(p, err));
@@ -65,10 +65,8 @@ static wk_status name_old_runs(population *p, wk_error *err)
     WK_TRY(wk_population_read(directory, &p->names, err));
     if (!wk_run_settings_named(&settings)) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
-                   "'%s' holds a population of %d runs; go on with all of them "
-                   "with --logdir alone "
-                   "or with the --each they were begun with, or with one of them "
-                   "(--logdir %s/%s)",
+                   "'%s' holds a population of %d runs; resume all of them with --logdir alone or "
+                   "with the --each they were started with, or one of them with --logdir %s/%s",
                    directory, p->names.count, directory, p->names.names[0]);
 }
 
@@ -79,7 +77,7 @@ static wk_status find_path(population *p, int run, wk_error *err)
         wk_population_path(p->given->directory, p->names.names[run], p->paths[run], &begun, err));
     if (begun || p->each) return WK_OK;
     return wk_fail(err, WK_E_NOT_FOUND,
-                   "'%s' was never begun (no config.yaml); repeat the command with --each",
+                   "'%s' was never started (no config.yaml); repeat the command with --each",
                    p->paths[run]);
 }
 

@@ -15,9 +15,9 @@ static const trust_values defaults;
 
 #define WK_VALUES trust_values
 static const wk_arg args[] = {
-    WK_OPT_FLAG("list", list, "show the list, and whether the files are still the same"),
-    WK_OPT_FLAG("remove", remove, "take the files out of the list"),
-    WK_OPT_FLAG("json", json, "print JSON: the list"),
+    WK_OPT_FLAG("list", list, "show the list, and whether the files are unchanged"),
+    WK_OPT_FLAG("remove", remove, "remove the files from the list"),
+    WK_OPT_FLAG("json", json, "print the list as JSON"),
 };
 
 // "same", "changed", or "missing": the file now, next to what was trusted.
@@ -59,7 +59,10 @@ static wk_status print_list(const wk_trusted *trusted, wk_text *out, wk_error *e
         wk_table_texts(&table, trusted->files.items[i].path, state_of(&trusted->files.items[i]),
                        trusted->files.items[i].sha256);
     wk_table_finish(&table, 0, out);
-    wk_text_printf(out, "\nkept in %s\n", place);
+    wk_text_printf(out,
+                   "\n"
+                   "stored in %s\n",
+                   place);
     return WK_OK;
 }
 
@@ -96,7 +99,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const trust_values *v = values;
     if (cli->words.count == 0 && (v->remove || !v->list))
-        return wk_fail(err, WK_E_INPUT, "which file? give FILE..., or --list");
+        return wk_fail(err, WK_E_INPUT, "a file is required: give FILE..., or --list");
     wk_trusted trusted = {0};
     wk_text text = {0};
     WK_TRY(wk_trusted_read(&trusted, err));
@@ -113,14 +116,15 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_trust = {
     .name = "trust",
-    .summary = "Let plug-ins be loaded that runs name, without naming them each time",
+    .summary = "Trust plug-ins, so that runs load them without --plugin",
     .usage = "trust FILE... [--json]\ntrust --list [--json]\ntrust --remove FILE... [--json]",
     .details =
-        "A plug-in is code. It is loaded when a command names it with --plugin, or when it is on\n"
-        "your list: $XDG_CONFIG_HOME/waker/trusted (~/.config/waker/trusted), lines as sha256sum\n"
-        "prints them. An entry is good for the file's absolute path and its content now; after\n"
-        "the next build, trust it again. A function of Python is FILE.py:FUNCTION.\n"
-        "docs/security.md says what else is opened.\n",
+        "A plug-in is code. It is loaded only if a command names it with --plugin, or if it is\n"
+        "in your list of trusted files, $XDG_CONFIG_HOME/waker/trusted\n"
+        "(~/.config/waker/trusted), which has the format of sha256sum. An entry is valid for\n"
+        "the file's absolute path and its current content; after a rebuild, trust the file\n"
+        "again. A Python function is written as FILE.py:FUNCTION. docs/security.md says which\n"
+        "other files are opened.\n",
     .examples = "trust ./ball.so\ntrust --list",
     WK_COMMAND_OPTIONS(args, defaults),
     .max_words = WK_ARG_WORDS_MAX,

@@ -12,7 +12,7 @@ static wk_status find_domain(const char *domain, const char *plugin, wk_world *o
     if (!plugin)
         return wk_fail(
             err, WK_E_INPUT,
-            "which world? give --domain NAME ('waker envs' lists them) or --plugin FILE");
+            "a domain is required: give --domain NAME ('waker envs' lists them) or --plugin FILE");
     WK_TRY(wk_plugin_load(plugin, &out->plugin, err));
     out->domain = wk_plugin_domain(out->plugin);
     return WK_OK;

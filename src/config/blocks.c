@@ -51,10 +51,10 @@ static wk_status check_new(const wk_config_blocks *blocks, const wk_yaml *file, 
         const wk_yaml_block *block = &file->blocks.items[b];
         const wk_yaml *other = find_block(blocks, block->name, &index);
         if (other)
-            return wk_fail(err, WK_E_INPUT,
-                           "%s:%d: block '%.80s' is in %s:%d already; give this one another name",
-                           file->name, block->line, block->name, other->name,
-                           other->blocks.items[index].line);
+            return wk_fail(
+                err, WK_E_INPUT,
+                "%s:%d: block '%.80s' is already defined in %s:%d; give this one another name",
+                file->name, block->line, block->name, other->name, other->blocks.items[index].line);
     }
     return WK_OK;
 }
@@ -174,7 +174,7 @@ typedef struct assignment {
 static wk_status assign(wk_merged_config *merged, int field, const assignment *a, wk_error *err)
 {
     if (a->is_list && wk_run_fields[field].kind != WK_RUN_LIST)
-        return wk_fail(err, WK_E_INPUT, "%s: one value is needed, not a list", wk_run_keys[field]);
+        return wk_fail(err, WK_E_INPUT, "%s: expected one value, not a list", wk_run_keys[field]);
     WK_TRY(wk_run_config_set(&merged->config, field, a->text, err));
     merged->origins[field] = a->origin;
     return WK_OK;

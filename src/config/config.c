@@ -85,7 +85,7 @@ static wk_status parse_whole(const char *text, int64_t *out, wk_error *err)
     if (!wk_text_to_number(text, &number))
         return wk_fail(err, WK_E_INPUT, "'%.80s' is not a whole number", text);
     if (number != floor(number))
-        return wk_fail(err, WK_E_INPUT, "%.80s has a fraction, and a whole number is needed", text);
+        return wk_fail(err, WK_E_INPUT, "%.80s has a fraction; a whole number is needed", text);
     errno = 0;
     *out = strtoll(text, &end, 10);
     if (!*end && errno == 0) return WK_OK;
@@ -379,11 +379,10 @@ wk_status wk_run_config_resumable(const wk_run_config *old, const wk_run_config 
         wk_text was = {0}, is = {0};
         wk_run_config_get(old, i, &was);
         wk_run_config_get(now, i, &is);
-        wk_status status =
-            wk_fail(err, WK_E_INPUT,
-                    "the run was begun with %s '%s', now it is '%s'; use the old value, or a new "
-                    "logdir",
-                    wk_run_keys[i], wk_text_get(&was), wk_text_get(&is));
+        wk_status status = wk_fail(
+            err, WK_E_INPUT,
+            "the run was started with %s '%s', not '%s'; use the old value, or a new logdir",
+            wk_run_keys[i], wk_text_get(&was), wk_text_get(&is));
         wk_text_free(&was);
         wk_text_free(&is);
         return status;

@@ -48,25 +48,25 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
 /// "" where they have no such thing. Counts are agent steps (one action, repeated by the domain)
 /// unless they say so. The order is that of config.yaml and of the hash.
 #define WK_RUN_FIELDS(X)                                                                           \
-    X(SEED, seed, "seed", 0, 0, 0, FIXED, 1, "", "", "of everything random in the run")            \
+    X(SEED, seed, "seed", 0, 0, 0, FIXED, 1, "", "", "seed of everything random in the run")       \
     X(COUNT, steps, "steps", 3700000, 1, 1e15, FREE, 1, "=", "=",                                  \
       "agent steps to collect, prefill included; the paper counts control steps, twice as many")   \
     X(NUMBER, minutes, "minutes", 0, 0, 1e9, FREE, 1, "", "",                                      \
-      "stop, with a checkpoint, after so many; 0: no limit")                                       \
+      "save and stop after this many minutes; 0: no limit")                                        \
     X(TEXT, domain, "domain", "terrain-walker", 0, 0, FIXED, 1, "=", "=",                          \
       "built-in domain ('waker envs' lists them)")                                                 \
     X(TEXT, plugin, "plugin", "", 0, 0, FIXED, 1, "", "",                                          \
-      "file of a plug-in, or function of Python (FILE.py:FUNCTION), to take the domain from")      \
+      "plug-in (FILE) or Python function (FILE.py:FUNCTION) that provides the domain")             \
     X(INT, env_count, "env.count", 8, 1, 1024, FIXED, 1, "", "",                                   \
-      "environments that step side by side")                                                       \
+      "environments that step in parallel")                                                        \
     X(INT, env_threads, "env.threads", 0, 0, 1024, FREE, 1, "", "",                                \
-      "threads that step them; 0: one per core")                                                   \
+      "threads that step the environments; 0: one per core")                                       \
     X(LIST, env_options, "env.options", "", 0, 0, FIXED, 1, "", "",                                \
       "options of the domain: name=choice, ...")                                                   \
     X(TEXT, curriculum_rule, "curriculum.rule", "waker-m", 0, 0, FIXED, 1, "=", "=",               \
       "how the parameters of the next episode are chosen")                                         \
     X(TEXT, curriculum_plugin, "curriculum.plugin", "", 0, 0, FIXED, 1, "", "",                    \
-      "file of a plug-in to take the rule from instead")                                           \
+      "plug-in (FILE) that provides the rule instead")                                             \
     X(TEXT, curriculum_theta, "curriculum.theta", "", 0, 0, FIXED, 6, "", "",                      \
       "environments to choose from, as 'a,b; c,d'; empty: the domain's grid")                      \
     X(TEXT, curriculum_space, "curriculum.space", "grid", 0, "grid|continuous", FIXED, 8, "=",     \
@@ -75,7 +75,7 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
     X(COUNT, prefill, "prefill", 100000, 0, 1e15, FIXED, 1, "=", "=",                              \
       "agent steps of random actions before training begins")                                      \
     X(INT, train_every, "train_every", 8, 1, 1000000, FIXED, 1, "=", "=",                          \
-      "agent steps for each update")                                                               \
+      "agent steps per update")                                                                    \
     X(TEXT, exploration, "exploration", "plan2explore", 0, "plan2explore|random", FIXED, 1, "=",   \
       "=", "policy that collects the data")                                                        \
     X(LIST, tasks, "tasks", "none", 0, 0, FIXED, 1, "=", "all",                                    \
@@ -87,27 +87,27 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
     X(NUMBER, replay_memory_limit, "replay.memory_limit", 0, 0, 1e6, FREE, 1, "", "",              \
       "GiB the replay buffer may take; 0: the machine's free memory")                              \
     X(INT, replay_frame_bytes, "replay.frame_bytes", 1800, 16, 100000, FREE, 1, "", "",            \
-      "expected size of a compressed frame, for planning the memory")                              \
+      "expected size of a compressed frame in bytes, for planning memory")                         \
     X(TEXT, replay_resident, "replay.resident", "auto", 0, "auto|on|off", FREE, 5, "", "",         \
-      "frames also in GPU memory, where batches are gathered; auto: if they fit")                  \
+      "keep frames in GPU memory too, to gather batches there; auto: if they fit")                 \
     X(TEXT, replay_episodes, "replay.episodes", "all", 0, "all|complete", FIXED, 7, "",            \
       "complete",                                                                                  \
-      "episodes that batches are drawn from: running ones too, or finished ones alone")            \
+      "episodes that batches are sampled from: all, also running ones, or only complete ones")     \
     WK_LEARNER_FIELDS(X)                                                                           \
     X(COUNT, checkpoint_every_steps, "checkpoint.every_steps", 100000, 0, 1e15, FREE, 1, "", "",   \
       "agent steps between checkpoints; 0: by time only")                                          \
     X(NUMBER, checkpoint_every_minutes, "checkpoint.every_minutes", 10, 0, 1e6, FREE, 1, "", "",   \
       "minutes between checkpoints; 0: by steps only")                                             \
     X(INT, checkpoint_keep, "checkpoint.keep", 2, 1, 1000, FREE, 1, "", "",                        \
-      "newest checkpoints kept")                                                                   \
+      "number of checkpoints to keep, the newest")                                                 \
     X(COUNT, snapshot_every, "snapshot.every", 500000, 0, 1e15, FREE, 1, "", "",                   \
-      "agent steps between world models kept for evaluation; 0: the last one only")                \
+      "agent steps between snapshots of the weights for evaluation; 0: only the last one")         \
     X(COUNT, eval_every, "eval.every", 0, 0, 1e15, FREE, 3, "", "",                                \
       "agent steps between evaluations of the task policies trained alongside; 0: none")           \
     X(INT, eval_envs, "eval.envs", 100, 1, 100000, FREE, 3, "=", "",                               \
-      "environments of the default distribution in each, one episode each")                        \
+      "environments of the default distribution per evaluation, one episode each")                 \
     X(BOOL, eval_fresh, "eval.fresh", false, 0, 1, FREE, 7, "", "true",                            \
-      "environments drawn anew for every run and agent step; else the same ones always")           \
+      "evaluate in new environments for every run and agent step; false: always in the same")      \
     X(COUNT, log_every, "log.every", 5000, 1, 1e15, FREE, 1, "", "10000",                          \
       "agent steps between lines of metrics.jsonl")                                                \
     X(COUNT, log_images_every, "log.images_every", 100000, 0, 1e15, FREE, 1, "", "",               \
@@ -116,9 +116,10 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
       "write TensorBoard event files")                                                             \
     X(BOOL, log_timing, "log.timing", false, 0, 1, FREE, 2, "", "",                                \
       "write speeds into metrics.jsonl too; its bytes then differ from run to run")                \
-    X(TEXT, device, "device", "auto", 0, 0, FREE, 1, "", "", "auto, cpu, cuda or cuda:N")          \
+    X(TEXT, device, "device", "auto", 0, 0, FREE, 1, "", "",                                       \
+      "where to compute: auto, cpu, cuda or cuda:N")                                               \
     X(TEXT, precision, "precision", "auto", 0, "auto|f32|bf16", FIXED, 1, "", "",                  \
-      "of matrix products; auto: f32 on a CPU, bf16 on a GPU")
+      "precision of matrix products; auto: f32 on a CPU, bf16 on a GPU")
 
 typedef struct wk_run_config {
 #define FIELD(kind, field, ...) wk_run_##kind field;

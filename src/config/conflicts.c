@@ -49,8 +49,8 @@ static wk_status compare(const wk_config_blocks *blocks, const char *first, cons
     if (kind < 0 || other < 0 || other > kind) return WK_OK;
     wk_text keys = {0};
     if (put_keys(&earlier, &later, &keys) > 0)
-        wk_text_printf(out, "'%s' (%s) comes after '%s' (%s) and wins with %s; %s\n", second,
-                       kinds[other].name, first, kinds[kind].name, wk_text_get(&keys),
+        wk_text_printf(out, "'%s' (%s) comes after '%s' (%s) and overrides it with %s; %s\n",
+                       second, kinds[other].name, first, kinds[kind].name, wk_text_get(&keys),
                        other == kind ? "name one of the two"
                                      : "name domains first and presets last");
     wk_text_free(&keys);

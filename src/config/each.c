@@ -18,8 +18,8 @@ struct wk_each {
     int count, runs;
 };
 
-static const char WORLDS[] = "the environments of all runs step together",
-                  PROCESS[] = "one process has one";
+static const char WORLDS[] = "the environments of all runs are stepped together",
+                  PROCESS[] = "one process has one value";
 
 // What is the same for all runs of a population, and why.
 static const struct {
@@ -48,7 +48,8 @@ static wk_status differ(const wk_run_config *configs, const char *const *names, 
     wk_status status = wk_fail(
         err, WK_E_INPUT, "%s is '%s' in %s and '%s' in %s, but %s; %s", wk_run_keys[field],
         wk_text_get(&first), names[0], wk_text_get(&other), names[run], wk_run_field_shared(field),
-        wk_run_fields[field].role == WK_RUN_FREE ? "give one for all of them" : "train them apart");
+        wk_run_fields[field].role == WK_RUN_FREE ? "give one value for all of them"
+                                                 : "train them separately");
     wk_text_free(&first);
     wk_text_free(&other);
     return status;
@@ -73,7 +74,7 @@ static wk_status add_value(void *context, const char *text, wk_error *err)
     snprintf(place, WK_RUN_TEXT_MAX, "%s", text);
     for (int i = 0; i < key->count; i++)
         if (strcmp(key->values[i], place) == 0)
-            return wk_fail(err, WK_E_INPUT, "the value '%s' is there twice", place);
+            return wk_fail(err, WK_E_INPUT, "the value '%s' occurs twice", place);
     key->count++;
     return WK_OK;
 }
@@ -118,7 +119,7 @@ static wk_status send_range(const value_sink *sink, const char *text, const char
 {
     uint64_t first, last;
     if (!parse_end(text, dots, &first) || !parse_end(dots + 2, text + strlen(text), &last))
-        return wk_fail(err, WK_E_INPUT, "'%s' counts nothing; write two whole numbers as in 0..4",
+        return wk_fail(err, WK_E_INPUT, "'%s' is not a range; write two whole numbers, as in 0..4",
                        text);
     if (first > last)
         return wk_fail(err, WK_E_INPUT, "'%s' counts down; write %" PRIu64 "..%" PRIu64, text, last,
@@ -163,7 +164,7 @@ static wk_status read_key(const wk_each *each, const char *name, int *field, wk_
         return wk_fail(err, WK_E_INPUT, "%s is the same for all runs: %s; set it with --%s", name,
                        why, name);
     if (wk_each_has(each, name, strlen(name)))
-        return wk_fail(err, WK_E_INPUT, "%s is there twice; list its values in one --each", name);
+        return wk_fail(err, WK_E_INPUT, "%s is given twice; list its values in one --each", name);
     return WK_OK;
 }
 

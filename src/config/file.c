@@ -106,7 +106,7 @@ static wk_status apply_value(const wk_yaml_value *value, int field, wk_run_confi
 {
     if (field < 0) return wk_run_field_unknown(value->key, err);
     if (value->is_list && wk_run_fields[field].kind != WK_RUN_LIST)
-        return wk_fail(err, WK_E_INPUT, "%s: one value is needed, not a list", value->key);
+        return wk_fail(err, WK_E_INPUT, "%s: expected one value, not a list", value->key);
     return wk_run_config_set(config, field, value->text, err);
 }
 
@@ -119,8 +119,8 @@ static wk_status read_format(const wk_yaml_value *value, int *format, wk_error *
         if (!value->is_list && strcmp(value->text, number) == 0) return WK_OK;
     }
     return wk_fail(err, WK_E_INPUT,
-                   "format %.20s is not known; this version of waker reads up to %d", value->text,
-                   WK_RUN_FORMAT);
+                   "unknown format %.20s; this version of waker reads formats up to %d",
+                   value->text, WK_RUN_FORMAT);
 }
 
 // A file that was cut short or edited must not go on with other settings than the run began with.
@@ -128,10 +128,11 @@ static wk_status check_complete(const wk_yaml *yaml, const bool *found, int form
 {
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
         if (found[i] || wk_run_fields[i].since > (format ? format : 1)) continue;
-        return wk_fail(err, WK_E_FORMAT,
-                       "'%s' lacks the key '%s', which every run has: it was cut short or edited; "
-                       "put back a copy, or the line with the value that the run began with",
-                       yaml->name, wk_run_keys[i]);
+        return wk_fail(
+            err, WK_E_FORMAT,
+            "'%s' lacks the key '%s', which every run has: it was truncated or edited; restore a "
+            "copy, or add the line with the value that the run was started with",
+            yaml->name, wk_run_keys[i]);
     }
     return WK_OK;
 }

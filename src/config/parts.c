@@ -49,7 +49,7 @@ wk_status wk_run_config_tasks(const wk_run_config *config, const wk_domain *doma
         int task;
         if (wk_domain_task(domain, name, &task, err) != WK_OK)
             return err ? wk_fail_context(err, "tasks") : WK_E_INPUT;
-        if (chosen[task]) return wk_fail(err, WK_E_INPUT, "tasks: '%s' is there twice", name);
+        if (chosen[task]) return wk_fail(err, WK_E_INPUT, "tasks: '%s' occurs twice", name);
         chosen[task] = true;
         tasks[(*count)++] = task;
     }

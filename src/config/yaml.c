@@ -83,9 +83,8 @@ static wk_status add_value(reader *r, wk_yaml_value value, size_t line)
     for (size_t i = 0; i < out->values.count; i++) {
         const wk_yaml_value *old = &out->values.items[i];
         if (old->block == value.block && strcmp(old->key, value.key) == 0)
-            return wk_fail(r->err, WK_E_FORMAT,
-                           "%s:%zu: '%.80s' stands here and in line %d already", out->name,
-                           line + 1, value.key, old->line);
+            return wk_fail(r->err, WK_E_FORMAT, "%s:%zu: '%.80s' is already defined in line %d",
+                           out->name, line + 1, value.key, old->line);
     }
     return wk_array_push(&out->values, value) ? WK_OK : no_memory(r);
 }
@@ -95,8 +94,9 @@ static wk_status add_block(reader *r, const char *name, size_t line)
     wk_yaml *out = r->out;
     for (size_t i = 0; i < out->blocks.count; i++)
         if (strcmp(out->blocks.items[i].name, name) == 0)
-            return wk_fail(r->err, WK_E_FORMAT, "%s:%zu: block '%.80s' begins in line %d already",
-                           out->name, line + 1, name, out->blocks.items[i].line);
+            return wk_fail(r->err, WK_E_FORMAT,
+                           "%s:%zu: block '%.80s' is already defined in line %d", out->name,
+                           line + 1, name, out->blocks.items[i].line);
     if (out->blocks.count >= VALUES_MAX) return fail_at(r, line, "too many blocks");
     const wk_yaml_block block = {name, (int)line + 1};
     return wk_array_push(&out->blocks, block) ? WK_OK : no_memory(r);
@@ -153,7 +153,7 @@ static wk_status read_scalar(reader *r, const yaml_event_t *event)
 {
     size_t line = event->start_mark.line;
     if (r->has_blocks && r->depth == 1)
-        return fail_at(r, line, "a block has keys under it, not a value");
+        return fail_at(r, line, "a block needs keys under it, not a value");
     if (is_null(event))
         return fail_at(r, line, "a key without a value (write '' for an empty text)");
     const char *text;
@@ -169,7 +169,7 @@ static wk_status read_value(reader *r, const yaml_event_t *event)
         return read_scalar(r, event);
     case YAML_SEQUENCE_START_EVENT:
         if (r->has_blocks && r->depth == 1)
-            return fail_at(r, event->start_mark.line, "a block has keys under it, not a list");
+            return fail_at(r, event->start_mark.line, "a block needs keys under it, not a list");
         return read_list(r, event->start_mark.line);
     case YAML_MAPPING_START_EVENT:
         return read_mapping(r);
@@ -219,7 +219,7 @@ static wk_status read_stream(reader *r)
         yaml_event_delete(&event);
         if (type == YAML_STREAM_END_EVENT) return WK_OK;
         if (type == YAML_DOCUMENT_START_EVENT && documents++ > 0)
-            return fail_at(r, line, "a second document begins here; one is enough");
+            return fail_at(r, line, "a second document begins here; only one is allowed");
         if (type == YAML_MAPPING_START_EVENT)
             WK_TRY(read_mapping(r));
         else if (type == YAML_SCALAR_EVENT || type == YAML_SEQUENCE_START_EVENT ||

@@ -12,7 +12,7 @@ static wk_status add(wk_eval_case *cases, int *count, wk_eval_case one, wk_error
 {
     for (int i = 0; i < *count; i++)
         if (strcmp(cases[i].name, one.name) == 0)
-            return wk_fail(err, WK_E_INPUT, "case '%s' is there twice", one.name);
+            return wk_fail(err, WK_E_INPUT, "case '%s' occurs twice", one.name);
     if (*count == WK_EVAL_CASES_MAX)
         return wk_fail(err, WK_E_INPUT, "more than %d cases; evaluate some of them at a time",
                        WK_EVAL_CASES_MAX);

@@ -271,8 +271,8 @@ wk_status wk_model_error_summarise(const wk_model_error *environments, int count
         if (environments[i].steps > 0) all[out->environments++] = environments[i];
     if (status == WK_OK && out->environments == 0)
         status = wk_fail(err, WK_E_DIVERGED,
-                         "every one of %d environments broke down before its first image; "
-                         "'waker envs check' examines a domain",
+                         "all %d environments diverged before their first image; check the domain "
+                         "with 'waker envs check'",
                          count);
     if (status == WK_OK) status = sum_up(all, out->environments, columns, out, err);
     free(all);

@@ -121,8 +121,8 @@ static wk_status draw_outside(const wk_domain *domain, const wk_space *space, wk
         if (i % 2 == 0 && c) // case after case, the θ of each in turn
             memcpy(theta, c->params + (size_t)(i / 2 / n_cases % c->count) * n, n * sizeof *theta);
         else if (!draw_beyond(domain, space, &rng, theta))
-            return wk_fail(err, WK_E_INPUT,
-                           "domain '%s' makes no worlds beyond its training ranges", domain->name);
+            return wk_fail(err, WK_E_INPUT, "domain '%s' has no worlds beyond its training ranges",
+                           domain->name);
     }
     return WK_OK;
 }
@@ -131,7 +131,8 @@ wk_status wk_theta_set_draw(const wk_domain *domain, const char *name, int count
                             wk_theta_set *out, wk_error *err)
 {
     if (!is_name(name))
-        return wk_fail(err, WK_E_INPUT, "'%s' is no name of a set; use 1 to %d of a-z 0-9 -", name,
+        return wk_fail(err, WK_E_INPUT,
+                       "'%s' is not a valid name of a set; use 1 to %d of a-z 0-9 -", name,
                        WK_THETA_SET_NAME_MAX - 1);
     *out = (wk_theta_set){.seed = seed, .n_params = domain->n_params};
     snprintf(out->name, sizeof out->name, "%s", name);
@@ -212,17 +213,17 @@ static wk_status read_head(lines *l, const wk_domain *domain, wk_theta_set *set,
 {
     const char *format = next_line(l), *name, *of, *seed, *params;
     if (!format || strcmp(format, FORMAT) != 0)
-        return fail_line(l, "this is no set of environments (waker-set-1)", err);
+        return fail_line(l, "this is not a set of environments (waker-set-1)", err);
     WK_TRY(read_value(l, "name", &name, err));
-    if (!is_name(name)) return fail_line(l, "this is no name of a set", err);
+    if (!is_name(name)) return fail_line(l, "this is not a valid name of a set", err);
     snprintf(set->name, sizeof set->name, "%s", name);
     WK_TRY(read_value(l, "domain", &of, err));
     if (strcmp(of, domain->name) != 0)
-        return wk_fail(err, WK_E_INPUT, "the set '%s' is of the domain '%.60s', the run of '%s'",
+        return wk_fail(err, WK_E_INPUT, "the set '%s' is for the domain '%.60s', the run for '%s'",
                        l->path, of, domain->name);
     snprintf(set->domain, sizeof set->domain, "%s", domain->name);
     WK_TRY(read_value(l, "seed", &seed, err));
-    if (!wk_text_to_unsigned(seed, &set->seed)) return fail_line(l, "this is no seed", err);
+    if (!wk_text_to_unsigned(seed, &set->seed)) return fail_line(l, "this is not a seed", err);
     WK_TRY(read_value(l, "params", &params, err));
     char *rest = (char *)params; // of the copy
     for (int i = 0; i < domain->n_params; i++) {
@@ -238,7 +239,7 @@ static wk_status read_theta(lines *l, const wk_domain *domain, double *theta, wk
     char *rest = next_line(l);
     for (int i = 0; i < domain->n_params; i++) {
         const char *number = rest ? strsep(&rest, ",") : "";
-        if (!wk_text_to_number(number, &theta[i])) return fail_line(l, "this is no θ", err);
+        if (!wk_text_to_number(number, &theta[i])) return fail_line(l, "this is not a θ", err);
     }
     if (rest) return fail_line(l, "a θ with too many numbers", err);
     wk_status status = wk_domain_check_params(domain, theta, (size_t)domain->n_params, err);
@@ -259,7 +260,7 @@ static wk_status read_parts(lines *l, const wk_domain *domain, wk_theta_set *set
         status = read_value(l, wk_theta_set_part_name((wk_theta_set_part)p), &text, err);
         if (status == WK_OK &&
             (!wk_text_to_unsigned(text, &count) || count > WK_THETA_SET_COUNT_MAX))
-            status = fail_line(l, "this is no number of environments", err);
+            status = fail_line(l, "this is not a number of environments", err);
         if (status != WK_OK) break;
         counts[p] = (int)count;
         double *more = realloc(all, ((done + count) * n + 1) * sizeof *all);
@@ -284,14 +285,14 @@ static wk_status check_hash(const char *path, const char *bytes, size_t size, wk
     if (size < line || bytes[size - 1] != '\n' ||
         strncmp(bytes + size - line, HASH, strlen(HASH)) != 0)
         return wk_fail(err, WK_E_FORMAT,
-                       "'%s' does not end with its SHA-256: it is no set of environments, or it "
-                       "was cut",
+                       "'%s' does not end with its SHA-256: it is not a set of environments, or it "
+                       "was truncated",
                        path);
     hash_bytes(bytes, size - line, sha256);
     if (strncmp(bytes + size - 1 - DIGITS, sha256, DIGITS) == 0) return WK_OK;
     return wk_fail(err, WK_E_FORMAT,
                    "'%s' was changed: its SHA-256 is not the one it ends with. A set is frozen; "
-                   "make another with 'waker envs set'",
+                   "create another with 'waker envs set'",
                    path);
 }
 
@@ -364,7 +365,7 @@ wk_status wk_theta_set_open(const char *name, const wk_domain *domain, wk_theta_
         list_known(domain, known);
         return wk_fail(err, WK_E_NOT_FOUND,
                        "there is no set '%s' of domain '%s' and no file of that name; %s%s", name,
-                       domain->name, *known ? "there is " : "make one with 'waker envs set'",
+                       domain->name, *known ? "there is " : "create one with 'waker envs set'",
                        known);
     }
     WK_TRY(wk_file_read(name, (size_t)1 << 27, &bytes, &size, err));

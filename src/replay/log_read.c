@@ -33,7 +33,7 @@ void wk_log_index_evict(wk_log_index *index, uint64_t id, uint64_t sequence)
 static wk_status apply_begin(reading *in, const wk_record *record, wk_error *err)
 {
     if (record->size != wk_begin_payload_bytes(&in->replay->shape))
-        return wk_fail(err, WK_E_FORMAT, "the beginning of an episode has a wrong size");
+        return wk_fail(err, WK_E_FORMAT, "the record that begins an episode has a wrong size");
     wk_begin_payload payload;
     wk_begin_payload_decode(&in->replay->shape, in->payload, &payload);
     int slot = payload.slot < INT32_MAX ? (int)payload.slot : -1;
@@ -47,7 +47,7 @@ static wk_status apply_begin(reading *in, const wk_record *record, wk_error *err
 static wk_status apply_orphan(reading *in, const wk_record *record, wk_error *err)
 {
     if (record->episode >= in->first_episode)
-        return wk_fail(err, WK_E_FORMAT, "episode %llu has rows but was not begun",
+        return wk_fail(err, WK_E_FORMAT, "episode %llu has rows but no beginning",
                        (unsigned long long)record->episode);
     for (size_t i = 0; i < in->orphans.count; i++)
         if (in->orphans.items[i] == record->episode) return WK_OK;
@@ -191,7 +191,7 @@ static wk_status read_header(reading *in, const wk_file_reader *file, uint64_t n
     }
     if (!fault) return check_header(in, &header, number, err);
     if (!may_be_torn)
-        return wk_fail(err, WK_E_FORMAT, "'%s' is no replay log: %s", in->path, fault);
+        return wk_fail(err, WK_E_FORMAT, "'%s' is not a replay log: %s", in->path, fault);
     *torn = true;
     return WK_OK;
 }

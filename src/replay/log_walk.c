@@ -94,7 +94,7 @@ static wk_status walk_header(walk *w, const wk_file_reader *file, uint64_t numbe
         fault = wk_segment_header_decode(bytes, &w->header);
     }
     if (!fault && w->header.number != number) fault = "its number is not that of its name";
-    if (fault) return wk_fail(err, WK_E_FORMAT, "'%s' is no replay log: %s", w->path, fault);
+    if (fault) return wk_fail(err, WK_E_FORMAT, "'%s' is not a replay log: %s", w->path, fault);
     if (number == w->first) {
         w->sequence = w->header.sequence;
         w->running_crc = w->header.running_crc;

@@ -52,11 +52,11 @@ static const char *fault_of_place(const wk_stored_episode *episode, const wk_row
     if (record->first > UINT32_MAX - WK_BLOCK_ROWS) return "it is too long";
     if (record->count > WK_BLOCK_ROWS) return "a block has too many rows";
     if (record->open && (record->ended || record->count == 0 || record->count == WK_BLOCK_ROWS))
-        return "open rows make no sense";
+        return "its open rows are impossible";
     if (!record->open && !record->ended && record->count != WK_BLOCK_ROWS)
         return "a block has too few rows";
     if (record->count == 0 && (record->size > 0 || record->first == 0))
-        return "its end makes no sense";
+        return "its end is impossible";
     return NULL;
 }
 
@@ -64,7 +64,7 @@ static const char *fault_of_last(const wk_rows_record *record, const wk_block_vi
 {
     for (uint32_t i = 0; i < record->count; i++)
         if ((view->flags[i] & WK_IS_LAST) && (!record->ended || i + 1 < record->count))
-            return "it goes on after its last row";
+            return "it continues after its last row";
     return NULL;
 }
 
@@ -138,7 +138,7 @@ wk_status wk_replay_restore_rows(wk_replay *replay, const wk_rows_record *record
 {
     wk_stored_episode *episode = wk_replay_find(replay, record->episode);
     assert(episode);
-    if (episode->info.slot < 0) return refuse(err, record->episode, "it goes on after its end");
+    if (episode->info.slot < 0) return refuse(err, record->episode, "it continues after its end");
     const char *fault = fault_of_place(episode, record);
     if (fault) return refuse(err, record->episode, fault);
     forget_open_rows(replay, episode);

@@ -148,7 +148,7 @@ static wk_status take_strip(wk_runs *runs, const wk_report_run *run, bool *found
     entry.png = (uint8_t *)bytes;
     if (!read_png_size(&entry)) {
         free(bytes);
-        return wk_sentences_add(missing, err, "'%s' is no PNG image", path);
+        return wk_sentences_add(missing, err, "'%s' is not a PNG image", path);
     }
     *found = true;
     snprintf(name, sizeof name, "imagined-%.60s-%.60s-%.100s", run->domain, run->exploration,

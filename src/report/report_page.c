@@ -126,7 +126,7 @@ static wk_status put_comparison(const wk_report *r, wk_page *page, wk_error *err
     wk_page_paragraph(page,
                       "Scores of a task are divided by the highest that any run has on it. "
                       "Intervals are percentiles of %d stratified bootstrap resamples (seed "
-                      "%" PRIu64 "): for every task its runs are drawn anew with replacement.",
+                      "%" PRIu64 "): for every task its runs are resampled with replacement.",
                       b->reps, b->seed);
     put_figures(r, WK_FIGURES_IMPROVEMENT, page);
     WK_TRY(put_table(r, WK_TABLE_IMPROVEMENT, page, err));

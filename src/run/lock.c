@@ -134,12 +134,11 @@ wk_status wk_lock_check(const wk_lock *lock, wk_error *err)
     bool found = fstatat(wk_dir_fd(lock->dir), NAME, &there, AT_SYMLINK_NOFOLLOW) == 0;
     if (!found && errno != ENOENT) return lock_error(lock->dir, "cannot look at", err);
     if (found && held.st_ino == there.st_ino && held.st_dev == there.st_dev) return WK_OK;
-    return wk_fail(
-        err, WK_E_IO,
-        "'%s/%s' was deleted or replaced while it was held, so another process may be "
-        "writing there; nothing more is saved: see that none is, and go on from the last "
-        "checkpoint with the same command",
-        wk_dir_path(lock->dir), NAME);
+    return wk_fail(err, WK_E_IO,
+                   "'%s/%s' was deleted or replaced while it was held, so another process may be "
+                   "writing there; nothing more is saved: make sure that none is, then run the "
+                   "same command to resume from the last checkpoint",
+                   wk_dir_path(lock->dir), NAME);
 }
 
 void wk_lock_release(wk_lock *lock)

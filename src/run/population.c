@@ -47,10 +47,11 @@ static wk_status read_name(wk_population *p, const char *name, size_t length, wk
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-";
     bool bad = length == 0 || length >= WK_EACH_NAME_MAX || strspn(name, plain) < length ||
                *name == '.' || *name == '-';
-    if (bad) return wk_fail(err, WK_E_FORMAT, "'%.*s' is no name of a run", (int)length, name);
+    if (bad)
+        return wk_fail(err, WK_E_FORMAT, "'%.*s' is not a valid name of a run", (int)length, name);
     char copy[WK_EACH_NAME_MAX];
     snprintf(copy, sizeof copy, "%.*s", (int)length, name);
-    if (has_name(p, copy)) return wk_fail(err, WK_E_FORMAT, "'%s' is there twice", copy);
+    if (has_name(p, copy)) return wk_fail(err, WK_E_FORMAT, "'%s' occurs twice", copy);
     return add_name(p, copy, err);
 }
 
@@ -58,7 +59,7 @@ static wk_status read_names(const wk_yaml *yaml, wk_population *out, wk_error *e
 {
     const wk_yaml_value *list = yaml->values.items;
     if (yaml->values.count != 1 || strcmp(list->key, KEY) != 0 || !list->is_list)
-        return wk_fail(err, WK_E_FORMAT, "one key is needed, '%s', a list of names", KEY);
+        return wk_fail(err, WK_E_FORMAT, "expected one key, '%s', with a list of names", KEY);
     const char *at = list->text;
     do {
         size_t length = strcspn(at, ",");

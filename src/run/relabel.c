@@ -49,17 +49,17 @@ static wk_status mismatch(const relabel *r, const piece *p, uint32_t row, const 
                           const char *task, double now, double then, wk_error *err)
 {
     return wk_fail(err, WK_E_INPUT,
-                   "episode %" PRIu64 " does not reproduce: at step %" PRIu32
-                   " the %s of task '%s' is %.9g and was %.9g when it was collected. Another "
-                   "MuJoCo, processor or program than the run's computes other numbers, and "
-                   "episodes that were copied into '%s' have another seed",
+                   "episode %" PRIu64 " cannot be reproduced: at step %" PRIu32
+                   " the %s of task '%s' is %.9g and was %.9g when it was collected. A MuJoCo, "
+                   "processor or program other than the run's computes other numbers, and episodes "
+                   "that were copied into '%s' have another seed",
                    p->episode.id, row, what, task, now, then, r->config->directory);
 }
 
 static wk_status not_finite(const relabel *r, const piece *p, uint32_t row, wk_error *err)
 {
     return wk_fail(err, WK_E_INPUT,
-                   "the reward '%s' is no finite number at step %" PRIu32 " of episode %" PRIu64,
+                   "the reward '%s' is not a finite number at step %" PRIu32 " of episode %" PRIu64,
                    r->reward->name, row, p->episode.id);
 }
 
@@ -84,7 +84,7 @@ static wk_status compare(const relabel *r, const piece *p, uint32_t row, const f
         return not_finite(r, p, row, err);
     if (flags == p->flags[row]) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
-                   "episode %" PRIu64 " does not reproduce: at step %" PRIu32
+                   "episode %" PRIu64 " cannot be reproduced: at step %" PRIu32
                    " its flags are %#x and were %#x",
                    p->episode.id, row, flags, p->flags[row]);
 }
@@ -137,7 +137,7 @@ static wk_status ask_caller(const relabel *r, const piece *p, wk_error *err)
         sums[1 + seen->step[i]] += rewards[i];
     wk_status status = WK_OK;
     if (!answered)
-        status = wk_fail(err, WK_E_INPUT, "the reward '%s' gave up at episode %" PRIu64,
+        status = wk_fail(err, WK_E_INPUT, "the reward '%s' failed at episode %" PRIu64,
                          recorded->name, p->episode.id);
     for (uint32_t row = 0; row < p->episode.rows && status == WK_OK; row++) {
         p->out[row] = (float)sums[row];

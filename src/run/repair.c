@@ -187,8 +187,8 @@ static wk_status choose_step(repair *r, wk_error *err)
     }
     if (r->bytes) return WK_OK;
     return wk_fail(err, WK_E_FORMAT,
-                   "no checkpoint of '%s' is whole itself, so that there is nothing to go on from; "
-                   "the newest: %.600s",
+                   "every checkpoint of '%s' is itself damaged, so there is nothing to resume "
+                   "from; the newest: %.600s",
                    r->path, newest.message);
 }
 
@@ -224,7 +224,7 @@ static wk_status find_parts(repair *r, wk_error *err)
     if (!fits || (blocks != n + 1 && blocks != n + 2))
         return wk_fail(err, WK_E_FORMAT,
                        "the checkpoint at agent step %" PRIu64
-                       " does not fit the config.yaml beside it",
+                       " does not match the run's config.yaml",
                        r->step);
     for (at = plain; blocks > n; blocks--)
         skip_block(r, end, &at);

@@ -14,8 +14,7 @@ static wk_status read_config(wk_saved_run *run, wk_error *err)
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
     if (!there)
         return wk_fail(err, WK_E_NOT_FOUND,
-                       "'%s' holds no run (no config.yaml); give the directory that 'waker train "
-                       "--logdir' was given",
+                       "'%s' holds no run (no config.yaml); give the --logdir of 'waker train'",
                        run->directory);
     return wk_run_config_read(path, &run->config, err);
 }
@@ -60,10 +59,11 @@ static wk_status check_config(const wk_saved_run *run, wk_error *err)
     if (status == WK_E_NOT_FOUND || status == WK_E_FORMAT) return WK_OK;
     if (status != WK_OK) return wk_fail(err, status, "%s", problem.message);
     if (wk_run_config_has_hash(&run->config, at.config)) return WK_OK;
-    return wk_fail(err, WK_E_FORMAT,
-                   "the checkpoint at agent step %" PRIu64 " of '%s' was made with another "
-                   "config.yaml than the one beside it; put back the run's own",
-                   step, run->directory);
+    return wk_fail(
+        err, WK_E_FORMAT,
+        "the checkpoint at agent step %" PRIu64
+        " of '%s' was written with another config.yaml than the run has now; restore the original",
+        step, run->directory);
 }
 
 static wk_status open_checkpoint(wk_saved_run *run, wk_error *err)
@@ -108,8 +108,8 @@ static wk_status choose_policy(const wk_saved_run *run, bool alongside, const ch
         *policy = WK_POLICY_ALONGSIDE;
     else
         return wk_fail(err, WK_E_NOT_FOUND,
-                       "'%s' has no task policies: its world model was trained without tasks; make "
-                       "some with 'waker adapt %s', or evaluate --policy random",
+                       "'%s' has no task policies: its world model was trained without tasks; "
+                       "create some with 'waker adapt %s', or evaluate --policy random",
                        directory, directory);
     return WK_OK;
 }
@@ -131,8 +131,8 @@ wk_status wk_saved_run_kind(const wk_saved_run *run, const char **policy, wk_wei
     *kind = kinds[i];
     if (strcmp(*policy, WK_POLICY_ALONGSIDE) != 0 || alongside) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
-                   "--policy alongside: '%s' was trained without tasks; 'waker adapt %s' makes "
-                   "policies from its snapshots",
+                   "--policy alongside: '%s' was trained without tasks; create policies from its "
+                   "snapshots with 'waker adapt %s'",
                    run->directory, run->directory);
 }
 

@@ -93,7 +93,7 @@ wk_status wk_sweep_claim_take(const wk_sweep_plan *plan, const char *directory, 
     WK_TRY(wk_sweep_task_folder(plan, directory, task, true, &out->dir, err));
     wk_status status = wk_lock_take(out->dir, &out->lock, err);
     if (status == WK_E_INPUT)
-        status = wk_fail(err, status, "another process works on the task '%s' already",
+        status = wk_fail(err, status, "another process is already working on the task '%s'",
                          plan->tasks.items[task].name);
     if (status == WK_OK) status = wk_sweep_state_read(plan, directory, task, 0, &state, err);
     if (status == WK_OK && state.foreign)

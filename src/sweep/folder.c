@@ -50,11 +50,12 @@ static wk_status refuse(const char *directory, wk_error *err)
     wk_sweep_holder holder;
     WK_TRY(wk_sweep_folder_holder(directory, &holder, err));
     if (holder.pid == 0)
-        return wk_fail(err, WK_E_INPUT, "another sweep works on '%s'; stop it first", directory);
-    return wk_fail(err, WK_E_INPUT,
-                   "another sweep works on '%s' (process %ld on %s); 'waker sweep cancel %s' stops "
-                   "it",
-                   directory, holder.pid, holder.host, directory);
+        return wk_fail(err, WK_E_INPUT, "another sweep is running in '%s'; stop it first",
+                       directory);
+    return wk_fail(
+        err, WK_E_INPUT,
+        "another sweep is running in '%s' (process %ld on %s); 'waker sweep cancel %s' stops it",
+        directory, holder.pid, holder.host, directory);
 }
 
 wk_status wk_sweep_folder_open(const char *directory, wk_sweep_folder *out, wk_error *err)
@@ -83,11 +84,11 @@ wk_status wk_sweep_folder_check(const wk_sweep_folder *folder, wk_error *err)
     if (!found && errno != ENOENT) return wk_file_error(err, "cannot look at", path);
     if (found && held.st_ino == there.st_ino && held.st_dev == there.st_dev)
         return wk_lock_check(&folder->lock, err);
-    return wk_fail(err, WK_E_IO,
-                   "'%s' was deleted, moved or replaced while the sweep was at work there; its "
-                   "processes were stopped. If it was moved, 'waker sweep --logdir' with the new "
-                   "place continues it",
-                   path);
+    return wk_fail(
+        err, WK_E_IO,
+        "'%s' was deleted, moved or replaced while the sweep was running; its processes were "
+        "stopped. If it was moved, resume with 'waker sweep --logdir' and the new path",
+        path);
 }
 
 wk_status wk_sweep_folder_exists(const char *directory, bool *exists, wk_error *err)
@@ -106,8 +107,8 @@ wk_status wk_sweep_folder_grid(const char *directory, wk_sweep_grid *out, wk_err
     WK_TRY(wk_sweep_folder_exists(directory, &exists, err));
     if (!exists)
         return wk_fail(err, WK_E_NOT_FOUND,
-                       "'%s' holds no sweep (no " WK_SWEEP_FOLDER "/%s); begin one with 'waker "
-                       "sweep GRID.yaml --logdir %s'",
+                       "'%s' holds no sweep (no " WK_SWEEP_FOLDER
+                       "/%s); start one with 'waker sweep GRID.yaml --logdir %s'",
                        directory, GRID, directory);
     WK_TRY(path_of(directory, GRID, path, err));
     return wk_sweep_grid_open(path, out, err);

@@ -102,8 +102,7 @@ static wk_status read_axis(wk_sweep_grid *grid, const char *name, int field,
 {
     if (grid->n_axes == WK_SWEEP_AXES_MAX)
         return wk_fail(err, WK_E_INPUT, "more than %d axes", WK_SWEEP_AXES_MAX);
-    if (find_axis(grid, name))
-        return wk_fail(err, WK_E_INPUT, "the axis '%s' is there twice", name);
+    if (find_axis(grid, name)) return wk_fail(err, WK_E_INPUT, "the axis '%s' occurs twice", name);
     wk_status status = WK_OK;
     wk_sweep_axis *axis = &grid->axes[grid->n_axes++];
     *axis = (wk_sweep_axis){.field = field, .line = value->line};
@@ -127,7 +126,8 @@ static wk_status read_blocks(wk_sweep_grid *grid, const char *rest, const wk_yam
     size_t length = strspn(rest, plain);
     if (length == 0 || length > 63 || rest[length])
         return wk_fail(err, WK_E_INPUT,
-                       "'%.60s' is no name of an axis: letters, digits, '_' and '-'", rest);
+                       "'%.60s' is not a valid name of an axis: use letters, digits, '_' and '-'",
+                       rest);
     return read_axis(grid, rest, -1, value, err);
 }
 
@@ -179,9 +179,9 @@ static wk_status find_word(wk_sweep_grid *grid, char *word, int *axis, int *valu
         *value = find_value(&grid->axes[*axis], word);
         if (*value >= 0) return WK_OK;
     }
-    return wk_fail(err, WK_E_INPUT,
-                   "'%s' is no value of the axes of blocks; of a key write KEY=VALUE, as in seed=3",
-                   word);
+    return wk_fail(
+        err, WK_E_INPUT,
+        "'%s' is not a value of an axis of blocks; for a key write KEY=VALUE, as in seed=3", word);
 }
 
 static wk_status read_condition(wk_sweep_grid *grid, const char *text, int line,
@@ -201,7 +201,7 @@ static wk_status read_condition(wk_sweep_grid *grid, const char *text, int line,
     }
     free(copy);
     if (status == WK_OK && out->count == 0)
-        return wk_fail(err, WK_E_INPUT, "nothing is said about which runs are meant");
+        return wk_fail(err, WK_E_INPUT, "it does not say which runs it applies to");
     return status;
 }
 
@@ -226,11 +226,11 @@ static wk_status read_preset(wk_sweep_grid *grid, char *condition, const wk_yaml
     wk_status status = WK_OK;
     wk_run_config scratch = wk_run_config_default();
     const char *key = split_condition(condition);
-    if (!key) return wk_fail(err, WK_E_INPUT, "under '%s' keys are needed", condition);
+    if (!key) return wk_fail(err, WK_E_INPUT, "'%s' needs keys under it", condition);
     preset.field = wk_run_field_find(key, strlen(key));
     if (preset.field < 0) return wk_run_field_unknown(key, err);
     if (value->is_list && wk_run_fields[preset.field].kind != WK_RUN_LIST)
-        return wk_fail(err, WK_E_INPUT, "%s: one value is needed, not a list", key);
+        return wk_fail(err, WK_E_INPUT, "%s: expected one value, not a list", key);
     if (find_axis(grid, key))
         return wk_fail(err, WK_E_INPUT, "%s is an axis; its values are set after all others", key);
     WK_TRY(wk_run_config_set(&scratch, preset.field, value->text, err));
@@ -459,7 +459,7 @@ wk_status wk_sweep_grid_open(const char *path, wk_sweep_grid *out, wk_error *err
         size_t count = 0;
         for (const char *name; (name = wk_sweep_grid_embedded(count)); count++)
             names[count] = name;
-        return wk_fail_unknown(err, "grid of the program or file", path, names, count);
+        return wk_fail_unknown(err, "built-in grid or file", path, names, count);
     }
     WK_TRY(status);
     status = wk_sweep_grid_parse(path, bytes, size, out, err);

@@ -235,7 +235,8 @@ static void ask_to_stop(launcher *l)
         return;
     if (!l->stopping)
         wk_log_line(&l->log, WK_LOG_INFO,
-                    "stopping: %d processes save their runs; interrupt again to leave them alone",
+                    "stopping: %d processes are saving their runs; interrupt again to quit without "
+                    "waiting for them",
                     running(l));
     l->stopping = true;
     l->stopping_since = now;
@@ -302,8 +303,9 @@ static wk_status look_at_others(launcher *l, int *others, wk_error *err)
 {
     WK_TRY(wk_sweep_queue_refresh(&l->queue, others, err));
     if (*others > 0 && !l->waits)
-        wk_log_line(&l->log, WK_LOG_INFO, "waiting for %d run%s that other processes work on",
-                    *others, *others == 1 ? "" : "s");
+        wk_log_line(&l->log, WK_LOG_INFO,
+                    "waiting for %d run%s that other processes are working on", *others,
+                    *others == 1 ? "" : "s");
     l->waits = *others > 0;
     return WK_OK;
 }
@@ -390,8 +392,8 @@ static wk_status cancel(const wk_sweep_launch *launch, wk_error *err)
     if (!holder.certain)
         return wk_fail(err, WK_E_INPUT,
                        "'%s/" WK_SWEEP_FOLDER
-                       "/holder' names process %ld, which has no sweep here; "
-                       "look who holds the lock with 'lslocks' and stop it",
+                       "/holder' names process %ld, which runs no sweep here; find the process "
+                       "that holds the lock with 'lslocks' and stop it",
                        launch->directory, holder.pid);
     if (kill((pid_t)holder.pid, SIGTERM) != 0)
         return wk_fail(err, WK_E_IO, "process %ld cannot be signalled: %s", holder.pid,

@@ -170,9 +170,9 @@ wk_status wk_slurm_options_parse(wk_text *text, wk_slurm_options *out, wk_error 
         char *blank = strchr(line, ' ');
         if (blank) *blank = 0;
         if (!blank || !parse_line(line, blank + 1, out))
-            return wk_fail(err, WK_E_FORMAT,
-                           "'%.100s' in sweep/slurm/options is no option; give the options anew",
-                           line);
+            return wk_fail(
+                err, WK_E_FORMAT,
+                "'%.100s' in sweep/slurm/options is not an option; give the options again", line);
     }
     return wk_slurm_options_check(out, err);
 }
@@ -182,7 +182,7 @@ static wk_status check_text(const char *what, const char *text, bool blanks, wk_
     if (!text) return WK_OK;
     for (const char *c = text; *c; c++)
         if (iscntrl((unsigned char)*c) || (!blanks && *c == ' '))
-            return wk_fail(err, WK_E_INPUT, "--%s has a blank or a control character in it", what);
+            return wk_fail(err, WK_E_INPUT, "--%s contains a blank or a control character", what);
     if (!*text || strlen(text) > 1000)
         return wk_fail(err, WK_E_INPUT, "--%s is %s", what, *text ? "too long" : "empty");
     return WK_OK;
@@ -209,10 +209,10 @@ static wk_status check_line(const char *line, wk_error *err)
         at += strspn(at, " \"'");
         size_t length = strcspn(at, "= \"'");
         if (strchr(at, '\\') || (*at == '-' && is_refused(at, length)))
-            return wk_fail(err, WK_E_INPUT,
-                           "--sbatch '%.*s': files, programs and names of its jobs are the sweep's "
-                           "own affair",
-                           (int)length, at);
+            return wk_fail(
+                err, WK_E_INPUT,
+                "--sbatch '%.*s': the sweep itself sets the files, programs and names of its jobs",
+                (int)length, at);
     }
     return WK_OK;
 }
@@ -227,7 +227,7 @@ wk_status wk_slurm_options_check(const wk_slurm_options *options, wk_error *err)
         WK_TRY(check_text("sbatch", options->lines[i], true, err));
         if (options->lines[i][0] != '-')
             return wk_fail(err, WK_E_INPUT,
-                           "--sbatch '%s' is no option of sbatch: it begins with a dash",
+                           "--sbatch '%s' is not an option of sbatch: options begin with a dash",
                            options->lines[i]);
         WK_TRY(check_line(options->lines[i], err));
     }

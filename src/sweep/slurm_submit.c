@@ -309,8 +309,8 @@ wk_status wk_slurm_finish(const wk_slurm_system *system, int round, bool *report
     *report = open == 0 || round >= WK_SLURM_ROUNDS;
     if (open > 0 && *report)
         wk_log_line(&system->log, WK_LOG_WARN,
-                    "%d tasks are not done after %d rounds; the report is made without them", open,
-                    round);
+                    "%d tasks are not done after %d rounds; the report is written without them",
+                    open, round);
     if (*report) return WK_OK;
     WK_TRY(wk_slurm_submit(system, NULL, round + 1, &submitted, err));
     wk_log_line(&system->log, WK_LOG_INFO, "%d tasks are not done yet, %d of them submitted again",

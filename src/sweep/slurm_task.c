@@ -80,13 +80,14 @@ static wk_status requeue(const wk_slurm_system *system, const wk_slurm_self *sel
     *step = (wk_slurm_step){.code = code};
     if (self->restarts >= restarts_max(system)) {
         wk_log_line(&system->log, WK_LOG_WARN,
-                    "%s, but restarted %d times already; the same 'waker sweep' submits it again",
+                    "%s, but it was restarted %d times already; run the same 'waker sweep' to "
+                    "submit it again",
                     why, self->restarts);
         return WK_OK;
     }
     snprintf(name, sizeof name, "%" PRIu64 "_%d", self->array_job, self->index);
     snprintf(job, sizeof job, "JobId=%s", name);
-    wk_log_line(&system->log, WK_LOG_INFO, "%s; task %s goes back into the queue", why, name);
+    wk_log_line(&system->log, WK_LOG_INFO, "%s; task %s is requeued", why, name);
     wk_status status =
         wk_slurm_call(system, (const char *const[]){"scontrol", "requeue", name, NULL}, &said, err);
     if (status == WK_OK) status = wk_slurm_excluded(system, &list, err);
@@ -94,7 +95,7 @@ static wk_status requeue(const wk_slurm_system *system, const wk_slurm_self *sel
         // It may fail: a task that begins on an excluded node goes back again.
         int ignored;
         wk_text_printf(&excluded, "ExcNodeList=%s", wk_text_get(&list));
-        wk_log_line(&system->log, WK_LOG_INFO, "excluded, having failed %d times: %s",
+        wk_log_line(&system->log, WK_LOG_INFO, "excluded after %d failures: %s",
                     WK_SLURM_NODE_FAILURES, wk_text_get(&list));
         status = system->call(
             system->context,
@@ -138,8 +139,8 @@ static wk_status begin_task(const wk_slurm_system *system, const wk_slurm_self *
     *step = (wk_slurm_step){.task = task, .code = phase == WK_SWEEP_FAILED};
     if (cancelled || phase == WK_SWEEP_DONE || phase == WK_SWEEP_FAILED) return WK_OK;
     if (phase == WK_SWEEP_RUNNING)
-        return requeue(system, self, "another process still works on the task", WK_SWEEP_EXIT_SAVED,
-                       step, err);
+        return requeue(system, self, "another process is still working on the task",
+                       WK_SWEEP_EXIT_SAVED, step, err);
     WK_TRY(close_marker(system, self, task, err));
     wk_status status = wk_slurm_excluded(system, &list, err);
     bool excluded = wk_slurm_is_excluded(wk_text_get(&list), self->node);
@@ -163,7 +164,7 @@ wk_status wk_slurm_task_begin(const wk_slurm_system *system, const wk_slurm_self
     WK_TRY(status);
     if (task < 0)
         return wk_fail(err, WK_E_INPUT,
-                       "array task %d of submission %d is no task of the sweep in '%s'",
+                       "array task %d of submission %d is not a task of the sweep in '%s'",
                        self->index, self->submission, system->directory);
     return begin_task(system, self, task, step, err);
 }

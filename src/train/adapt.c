@@ -68,7 +68,7 @@ static wk_status fill(const wk_yaml *yaml, adapt_settings *out, wk_error *err)
         *numbers[i].to = text ? strtoull(text, NULL, 10) : 0;
     }
     if (!whole)
-        return wk_fail(err, WK_E_FORMAT, "'%s' is incomplete; begin anew with --restart",
+        return wk_fail(err, WK_E_FORMAT, "'%s' is incomplete; start over with --restart",
                        yaml->name);
     const char *rewards = find(yaml, "rewards");
     snprintf(out->tasks, sizeof out->tasks, "%s", tasks);
@@ -103,7 +103,7 @@ static wk_status check_resumable(const adapt_settings *old, const adapt_settings
         return wk_fail(err, WK_E_INPUT, "seed is %" PRIu64 " there and %" PRIu64 " now", old->seed,
                        now->seed);
     if (old->all_data != now->all_data)
-        return wk_fail(err, WK_E_INPUT, "it was begun %s --all-data",
+        return wk_fail(err, WK_E_INPUT, "it was started %s --all-data",
                        old->all_data ? "with" : "without");
     return WK_OK;
 }
@@ -205,10 +205,11 @@ static wk_status read_place(adapt *a, wk_error *err)
         snprintf(a->mark.events_file, sizeof a->mark.events_file, "%s", labels[4]);
     }
     wk_safetensors_close(file);
-    return whole ? WK_OK
-                 : wk_fail(err, WK_E_FORMAT,
-                           "'%s/%s' is no checkpoint of an adaptation; begin anew with --restart",
-                           a->folder, CHECKPOINT);
+    return whole
+               ? WK_OK
+               : wk_fail(err, WK_E_FORMAT,
+                         "'%s/%s' is not a checkpoint of an adaptation; start over with --restart",
+                         a->folder, CHECKPOINT);
 }
 
 // Continues from the checkpoint, if there is one.
@@ -219,11 +220,11 @@ static wk_status resume(adapt *a, wk_error *err)
     if (!there) return WK_OK;
     WK_TRY(read_place(a, err));
     WK_TRY(wk_learner_restore(a->run.weights.learner, a->loop.dir, CHECKPOINT, err));
-    wk_log_line(&a->loop.control->log, WK_LOG_INFO, "continuing from update %" PRIu64, a->done);
+    wk_log_line(&a->loop.control->log, WK_LOG_INFO, "resuming from update %" PRIu64, a->done);
     if (a->done <= a->settings.updates) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
                    "'%s' has %" PRIu64 " updates already, more than the %" PRIu64
-                   " asked for; ask for more with --updates, or begin anew with --restart",
+                   " asked for; ask for more with --updates, or start over with --restart",
                    a->folder, a->done, a->settings.updates);
 }
 
@@ -238,7 +239,7 @@ static wk_status refuse_foreign_files(const adapt *a, wk_error *err)
         if (entry != WK_ENTRY_NONE && size > 0)
             return wk_fail(err, WK_E_INPUT,
                            "'%s' has '%s' but no %s, and a new adaptation would overwrite it; put "
-                           "the file back, or begin anew with --restart",
+                           "the file back, or start over with --restart",
                            a->folder, names[i], SETTINGS);
     }
     return WK_OK;
@@ -255,8 +256,8 @@ static wk_status resume_settings(adapt *a, bool *known, wk_error *err)
     wk_status status = check_resumable(&before, &a->settings, err);
     if (status != WK_OK) {
         wk_fail_context(err,
-                        "'%s' holds another adaptation (--restart begins anew, --name NAME "
-                        "makes one beside it)",
+                        "'%s' holds another adaptation (--restart replaces it, --name NAME creates "
+                        "one beside it)",
                         a->folder);
         return status;
     }
@@ -272,24 +273,22 @@ static wk_status check_data(adapt *a, bool known, bool later, wk_error *err)
     wk_replay_stats stats = wk_replay_get_stats(a->replay);
     int length = a->run.weights.config.length;
     if (known && stats.rows != a->settings.rows)
-        return wk_fail(
-            err, WK_E_INPUT,
-            "the run in '%s' has dropped episodes that this adaptation began with; begin "
-            "anew with --restart",
-            a->config->directory);
+        return wk_fail(err, WK_E_INPUT,
+                       "the run in '%s' has dropped episodes that this adaptation was started "
+                       "with; start over with --restart",
+                       a->config->directory);
     if (wk_replay_sampleable(a->replay, length) > 0) return WK_OK;
     if (!later)
         return wk_fail(err, WK_E_INPUT,
-                       "'%s' has no finished episode that is %d agent steps long yet; let the run "
-                       "go on ('waker train --logdir %s --steps N') and adapt a later snapshot",
+                       "'%s' has no finished episode of at least %d agent steps yet; resume the "
+                       "run ('waker train --logdir %s --steps N') and adapt a later snapshot",
                        a->config->directory, length, a->config->directory);
     a->no_data = true;
-    return wk_fail(
-        err, WK_E_INPUT,
-        "'%s' keeps none of the episodes it had collected at agent step %" PRIu64
-        " that are %d agent steps long; take a later snapshot, or --all-data for what the run "
-        "has now",
-        a->config->directory, a->run.weights.step, length);
+    return wk_fail(err, WK_E_INPUT,
+                   "'%s' no longer has any episode that it had collected by agent step %" PRIu64
+                   " with at least %d agent steps; take a later snapshot, or --all-data for what "
+                   "the run has now",
+                   a->config->directory, a->run.weights.step, length);
 }
 
 static wk_status open_added(adapt *a, wk_error *err)
@@ -319,7 +318,7 @@ static wk_status open_data(adapt *a, bool known, wk_error *err)
         return wk_fail(
             err, WK_E_INPUT,
             "the newest checkpoint of '%s' is older than its snapshot of agent step %" PRIu64
-            ": wait for the next one",
+            ": wait for the next checkpoint",
             a->config->directory, w->step);
     wk_data_cutoff_apply(a->replay, &now);
     bool later = wk_replay_sampleable(a->replay, w->config.length) > 0;
@@ -542,9 +541,9 @@ static wk_status adapt_all(const wk_adapt_config *config, const wk_steps *steps,
     }
     if (status == WK_OK && *end == WK_RUN_FINISHED && missing.length > 0)
         status = wk_fail(err, WK_E_INPUT,
-                         "the episodes of the snapshots of agent steps %s have left the replay of "
-                         "'%s', so these have no policies; the others have. --all-data takes what "
-                         "the run has now",
+                         "the snapshots of agent steps %s have no policies, because their episodes "
+                         "have left the replay of '%s'; the others have. --all-data takes the "
+                         "episodes that the run has now",
                          wk_text_get(&missing), config->directory);
     wk_text_free(&missing);
     return status;

@@ -7,8 +7,7 @@ enum { IN_A_ROW_MIN = 100 };
 
 static const char ADVICE[] =
     "rewards, completions or observations were not finite numbers, or the simulation broke down; "
-    "see what "
-    "'waker envs check' says about the domain, or narrow the range of its parameters";
+    "check the domain with 'waker envs check', or narrow the range of its parameters";
 
 // All environments several times over, so that a few bad θ are not taken for all.
 static int limit(int environments)
@@ -41,8 +40,8 @@ static void count_short(wk_divergence *divergence, const wk_episode_end *end, in
     if (divergence->warned_short) return;
     divergence->warned_short = true;
     wk_log_line(log, WK_LOG_WARN,
-                "episode %" PRIu64 " has %d rows, fewer than a sequence of %d, and trains nothing; "
-                "with a smaller length it would",
+                "episode %" PRIu64 " has %d rows, fewer than a sequence of %d, and is not trained "
+                "on; set a smaller length to use it",
                 end->episode, rows, length);
 }
 
@@ -59,8 +58,8 @@ wk_status wk_divergence_check(wk_divergence *divergence, const wk_run_config *co
                        divergence->diverged_in_a_row, ADVICE);
     if (divergence->empty_in_a_row >= many)
         return wk_fail(err, WK_E_DIVERGED,
-                       "the last %d episodes all ended at their reset, so no step is made; see "
-                       "what 'waker envs check' says about the domain",
+                       "the last %d episodes all ended at their reset, so no step is made; check "
+                       "the domain with 'waker envs check'",
                        divergence->empty_in_a_row);
     if (divergence->short_in_a_row >= many)
         return wk_fail(err, WK_E_INPUT,

@@ -67,7 +67,7 @@ static wk_status find_task(finetune *f, wk_error *err)
     if (f->reward->changed)
         return wk_fail(err, WK_E_INPUT,
                        "the rewards of '%s' in '%s' were computed by other code than this; compute "
-                       "them anew ('waker relabel --restart') and adapt again",
+                       "them again ('waker relabel --restart') and adapt again",
                        f->config->task, f->config->directory);
     const wk_added_task added = {f->config->task, f->reward->code};
     WK_TRY(wk_relabelled_create(run->replay_domain, &added, 1, &f->extended, err));
@@ -87,7 +87,7 @@ static wk_status find_policy(finetune *f, wk_error *err)
     source.kind = WK_WEIGHTS_SNAPSHOT;
     if (status == WK_E_NOT_FOUND) status = find_weights(f, source, &other);
     if (status == WK_OK) return WK_OK;
-    return wk_fail(err, status, "there is no policy to begin with: %s", adapted.message);
+    return wk_fail(err, status, "there is no policy to start from: %s", adapted.message);
 }
 
 // Environments and weights draw from other streams than the run's did.
@@ -257,7 +257,7 @@ static wk_status open_parts(finetune *f, const wk_log *log, wk_error *err)
     WK_TRY(wk_weights_check_name(f->config->name, err));
     if (f->config->named.rule && !own_rule(f))
         return wk_fail(err, WK_E_INPUT,
-                       "--curriculum.plugin is the rule of the run: add --curriculum run");
+                       "--curriculum.plugin provides the run's own rule: add --curriculum run");
     WK_TRY(wk_saved_run_open(f->config->directory, &options, &f->run, err));
     WK_TRY(find_task(f, err));
     WK_TRY(find_policy(f, err));
@@ -265,7 +265,7 @@ static wk_status open_parts(finetune *f, const wk_log *log, wk_error *err)
     WK_TRY(make_config(f, err));
     const wk_weights_source source = {WK_WEIGHTS_FINETUNED, f->config->task, f->config->name};
     wk_weights_path(f->config->directory, source, f->step, f->result);
-    wk_log_line(log, WK_LOG_INFO, "begins with the policy in '%s'", f->source);
+    wk_log_line(log, WK_LOG_INFO, "starts from the policy in '%s'", f->source);
     return WK_OK;
 }
 

@@ -192,7 +192,7 @@ static void record_status(const together *all, int r, wk_status status)
     result->over = true;
     if (run->job->leave) run->job->leave(run->context);
     if (all->count > 1)
-        wk_log_line(&run->control->log, WK_LOG_ERROR, "%s: %s; the other runs go on", run->name,
+        wk_log_line(&run->control->log, WK_LOG_ERROR, "%s: %s; the other runs continue", run->name,
                     result->error.message);
 }
 

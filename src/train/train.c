@@ -60,8 +60,8 @@ static wk_status refuse_links(const run *r, wk_error *err)
         WK_TRY(wk_dir_stat(r->loop.dir, names[i], &entry, NULL, err));
         if (entry == WK_ENTRY_LINK)
             return wk_fail(err, WK_E_INPUT,
-                           "'%s/%s' is a symbolic link, and what lies behind it is not changed; "
-                           "move what it leads to here, or link the whole directory '%s' instead",
+                           "'%s/%s' is a symbolic link, and nothing is written through it; move "
+                           "its target here, or link the whole directory '%s' instead",
                            r->loop.path, names[i], r->loop.path);
     }
     return WK_OK;
@@ -101,8 +101,8 @@ static wk_status time_update(run *r, wk_error *err)
 static void warn_slow(void *context, double seconds)
 {
     wk_log_line(log_of(context), WK_LOG_WARN,
-                "the plug-in's environments have not come back for %.0f s; if it goes on, end the "
-                "program by interrupting it twice: the last checkpoint stays",
+                "the plug-in's environments have not returned for %.0f s; if this continues, "
+                "interrupt the program twice to end it: the last checkpoint is kept",
                 seconds);
 }
 
@@ -209,8 +209,8 @@ static void announce_memory(const run *runs, int count)
     const char *several = count > 1 ? "s" : "";
     if (host > need.limit)
         wk_log_line(log_of(runs), WK_LOG_WARN,
-                    "learner%s and replay%s may need %.0f MiB, and the system lets this process "
-                    "have %.0f (control group); ask for more, or lower replay.capacity",
+                    "learner%s and replay%s may need %.0f MiB, but this process may use only %.0f "
+                    "(control group); request more, or lower replay.capacity",
                     several, several, host, floor(need.limit));
     if (count == 1) return;
     const wk_device *device = wk_trainer_device(runs[0].trainer);
@@ -264,8 +264,8 @@ static void announce_resumption(const run *r)
     const char *trouble = wk_trainer_resume_trouble(r->trainer);
     if (*trouble)
         wk_log_line(log_of(r), WK_LOG_WARN,
-                    "an older checkpoint is used, because %.400s; what cannot be used is kept, "
-                    "with 'damaged' before its name",
+                    "using an older checkpoint, because %.400s; files that cannot be used are "
+                    "kept, with 'damaged' before their names",
                     trouble);
     int64_t resumed = wk_trainer_resumed_from(r->trainer);
     char steps[WK_STEPS_TEXT_MAX], repairs[WK_REPAIRS_TEXT_MAX];
@@ -274,12 +274,12 @@ static void announce_resumption(const run *r)
                     *repairs ? repairs : WK_REPAIRS_FILE " cannot be read");
     if (resumed < 0) return;
     steps_text(r, (uint64_t)resumed, steps);
-    wk_log_line(log_of(r), WK_LOG_INFO, "continuing after %s", steps);
+    wk_log_line(log_of(r), WK_LOG_INFO, "resuming after %s", steps);
     if (r->unsaved > 0)
         wk_log_line(log_of(r), WK_LOG_WARN,
                     "the environments of %s cannot save their state: the %d episodes that were "
-                    "running end where the run stopped, and new ones begin; the results are not "
-                    "those of a run that was never interrupted",
+                    "running end where the run stopped, and new ones begin; the results differ "
+                    "from those of a run that was never interrupted",
                     wk_trainer_domain(r->trainer)->name, r->unsaved);
 }
 
@@ -455,11 +455,10 @@ static void watch_tasks(run *r)
                     "task policies: %s is not finite; their update is skipped and counted",
                     updates->metric);
     if (updates->too_many)
-        wk_log_line(
-            log_of(r), WK_LOG_WARN,
-            "task policies: %s was not finite in %d updates in a row; they do not learn, see "
-            "whether the domain's rewards are of the order of 1",
-            updates->metric, WK_NONFINITE_MAX);
+        wk_log_line(log_of(r), WK_LOG_WARN,
+                    "task policies: %s was not finite in %d updates in a row; they do not learn; "
+                    "check that the domain's rewards are of the order of 1",
+                    updates->metric, WK_NONFINITE_MAX);
 }
 
 // An actor whose outputs are all saturated has no gradient and acts alike in every state. It may
@@ -477,7 +476,7 @@ static void watch_exploration(run *r)
     const wk_learner_config *c = wk_learner_get_config(wk_trainer_learner(r->trainer));
     wk_log_line(log_of(r), WK_LOG_WARN,
                 "the exploration policy has learned nothing in %d updates: it is saturated, its "
-                "gradient is %.1g, and it acts alike in every state; begin again with a larger "
+                "gradient is %.1g, and it acts alike in every state; start a new run with a larger "
                 "policy.saturation_scale (now %g) or a lower policy.exploration_rate (now %g), see "
                 "docs/not-learning.md",
                 r->idle_exploration, (double)m->actor_norm, (double)c->saturation_scale,
@@ -497,7 +496,7 @@ static wk_status step(void *context, wk_error *err)
     watch_exploration(r);
     return wk_long_run_check_updates(&r->loop, &r->done->nonfinite,
                                      "the update is skipped and counted",
-                                     ": go on from it with a smaller model.rate", err);
+                                     ". Start a new run with a smaller model.rate", err);
 }
 
 static wk_run_position position(const void *context)
@@ -655,7 +654,7 @@ static void announce_all(const population *p, wk_long_run_result *results)
         if (p->count > 1) announce_member(r);
         if (r->complete) {
             wk_log_line(log_of(r), WK_LOG_INFO,
-                        "all agent steps are done already; nothing is changed");
+                        "all agent steps are already done; nothing is changed");
             wk_trainer_stop(r->trainer);
             continue;
         }

@@ -114,7 +114,7 @@ static void the_largest_seed_is_a_seed(void **state)
         program_run("eval seeds --task east --cases dr --envs 1 --quiet --seed " LARGEST));
     shell("grep -q '\"eval_seed\": " LARGEST "' seeds/eval/adapted-000000000402*.json");
     program_expect_error(program_run("eval seeds --set robust-v1 --seed " LARGEST), 2,
-                         "leave --cases");
+                         "leave out --cases");
 }
 
 static void adaptations_and_fine_tunings_of_one_snapshot_have_names(void **state)
@@ -129,7 +129,7 @@ static void adaptations_and_fine_tunings_of_one_snapshot_have_names(void **state
     program_result r = program_run("finetune many --task east --steps 40 --name seed-7");
     program_expect_success(r);
     assert_non_null(
-        strstr(r.err, "begins with the policy in 'many/adapt/step-000000000402.seed-7"));
+        strstr(r.err, "starts from the policy in 'many/adapt/step-000000000402.seed-7"));
     r = program_run("finetune many --task east --steps 40 --name other");
     program_expect_success(r);
     assert_non_null(strstr(r.err, "'many/adapt/step-000000000402/weights.safetensors'"));
@@ -193,7 +193,8 @@ static void wrong_usage_is_reported(void **state)
     program_expect_error(program_run("adapt run --task north"), 2, "'north'");
     program_expect_error(program_run("adapt run --task west,,east"), 2, "called ''");
     program_expect_error(program_run("adapt run --task all --snapshot x"), 2, "--snapshot");
-    program_expect_error(program_run("adapt run --task all --snapshot 1.5"), 2, "no agent step");
+    program_expect_error(program_run("adapt run --task all --snapshot 1.5"), 2,
+                         "is not an agent step");
     program_expect_error(program_run("adapt run --task all --snapshot 7"), 2, "201, 402");
     program_expect_error(program_run("adapt run --task all --device tpu"), 2, "device");
     shell("mkdir empty");
@@ -202,7 +203,7 @@ static void wrong_usage_is_reported(void **state)
     program_expect_error(program_run("finetune run --steps 100"), 2, "--task");
     program_expect_error(program_run("finetune run --task north --steps 100"), 2, "'north'");
     program_expect_error(program_run("finetune run --task east --snapshot 7 --steps 100"), 2,
-                         "no policy to begin with");
+                         "no policy to start from");
 }
 
 static void all_snapshots_are_adapted_by_one_command(void **state)

@@ -78,8 +78,8 @@ static void the_rules_are_explained(void **state)
                                         "he-oracle (always)"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         assert_non_null(strstr(r.out, parts[i]));
-    program_expect_error(program_run("curriculum"), 2, "the run is missing");
-    program_expect_error(program_run("curriculum a --rules"), 2, "leave one of the two out");
+    program_expect_error(program_run("curriculum"), 2, "a run is required");
+    program_expect_error(program_run("curriculum a --rules"), 2, "give a run or --rules, not both");
     program_expect_error(program_run("bench curriculum --rules plrr"), 2, "'plr'");
     r = program_run("curriculum --rules --json");
     program_expect_success(r);

@@ -103,7 +103,7 @@ static void a_population_is_compared_with_one_run(void **state)
     program_expect_success(r);
     assert_non_null(strstr(r.out, "preset quick on 1 thread, 2 runs together, 1 updates"));
     assert_non_null(strstr(r.out, "reward-free update of all runs: "));
-    assert_non_null(strstr(r.out, " ms a run; one run alone: "));
+    assert_non_null(strstr(r.out, " ms per run; one run alone: "));
     r = program_run("bench update --iters 1 --threads 1 --population 2 --tasks 1 --json");
     program_expect_success(r);
     program_expect_json(r.out);

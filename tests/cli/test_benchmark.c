@@ -25,11 +25,11 @@ static void a_set_is_the_same_whenever_it_is_made(void **state)
     shell("cmp own.set again.set && tail -1 own.set | grep -q '^sha256 '");
     shell("test $(head -n -1 own.set | sha256sum | cut -d' ' -f1) = "
           "$(tail -1 own.set | cut -d' ' -f2)");
-    program_expect_error(program_run("envs set --out x.set"), 2, "which domain?");
+    program_expect_error(program_run("envs set --out x.set"), 2, "a domain is required");
     program_expect_error(program_run("envs set toy"), 2, "--out FILE");
-    program_expect_error(program_run("envs set toy --name A --out x.set"), 2, "no name of a set");
-    program_expect_error(program_run("envs set dmc-walker --out x.set"), 2,
-                         "makes no worlds beyond");
+    program_expect_error(program_run("envs set toy --name A --out x.set"), 2,
+                         "is not a valid name of a set");
+    program_expect_error(program_run("envs set dmc-walker --out x.set"), 2, "has no worlds beyond");
 }
 
 static void the_file_says_everything(void **state)
@@ -70,8 +70,8 @@ static void the_file_says_everything(void **state)
 static void what_does_not_fit_is_refused(void **state)
 {
     (void)state;
-    program_expect_error(program_run("eval runs/a --set own.set --envs 5"), 2, "leave --cases");
-    program_expect_error(program_run("eval runs/a --set own.set --seed 5"), 2, "leave --cases");
+    program_expect_error(program_run("eval runs/a --set own.set --envs 5"), 2, "leave out --cases");
+    program_expect_error(program_run("eval runs/a --set own.set --seed 5"), 2, "leave out --cases");
     program_expect_error(program_run("eval runs/a --set none"), 2, "there is robust-v1");
     shell("sed 's/^in 30/in 29/' own.set > bad.set");
     program_expect_error(program_run("eval runs/a --set bad.set"), 2, "was changed");

@@ -115,7 +115,7 @@ static void other_policies_have_cards_of_their_own(void **state)
 {
     (void)state;
     program_expect_error(program_run("card run --out fine --policy finetuned"), 2,
-                         "'waker eval run --policy finetuned' makes them");
+                         "create them with 'waker eval run --policy finetuned'");
     program_expect_success(
         program_run("eval run --policy finetuned --task west --envs 2 --cases dr --quiet"));
     program_expect_success(program_run("card run --out fine --policy finetuned"));
@@ -182,8 +182,8 @@ static void what_cannot_be_a_card_is_refused(void **state)
     shell("cp -r run unscored && rm -r unscored/eval");
     program_expect_error(
         program_run("card unscored --out x"), 2,
-        "'unscored' has no results of its adapted policies of agent step 402, which "
-        "a card shows; 'waker eval unscored' makes them");
+        "'unscored' has no results of its adapted policies at agent step 402, which "
+        "the card needs; create them with 'waker eval unscored'");
     char path[512];
     assert_false(wk_path_exists(inside("x", path)));
 }
@@ -200,7 +200,7 @@ static void a_damaged_run_makes_no_card(void **state)
          "checksum"},
         {"truncate -s 300 bad/eval/adapted-000000000402.json", "adapted-000000000402.json"},
         {"sed -i 's/\"step\": 402/\"step\": 403/' bad/eval/adapted-000000000402.json",
-         "another step"},
+         "another agent step"},
         {"sed -i 's/\"seed\": 5/\"seed\": 6/' bad/eval/adapted-000000000402.json", "another run"},
         {"sed -i 's/\"task\": \"west\"/\"task\": \"`<b>\"/' bad/eval/adapted-000000000402.json",
          "results of 'bad'"},

@@ -158,7 +158,7 @@ static void commands_that_use_an_older_checkpoint_say_so(void **state)
     shell("cp -r run older && truncate -s -1 $(ls -d older/checkpoints/step-* | tail -1)/run.bin");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         program_result r = program_run("%s", commands[i]);
-        if (!strstr(r.err, "is used, because"))
+        if (!strstr(r.err, "using the older checkpoint at agent step"))
             fail_msg("'%s' gave %d: %s", commands[i], r.code, r.err);
         assert_int_equal(r.code, 0);
     }

@@ -182,7 +182,7 @@ static void names_that_do_not_exist_are_refused(void **state)
 {
     (void)state;
     program_expect_error(program_run("man trian"), 2, "did you mean 'train'?");
-    program_expect_error(program_run("man train --out pages"), 2, "name no command");
+    program_expect_error(program_run("man train --out pages"), 2, "leave out the command");
     program_expect_error(program_run("completion fish"), 2, "unknown shell 'fish'");
 }
 

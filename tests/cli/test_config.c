@@ -28,12 +28,14 @@ static void blocks_that_undo_each_other_are_a_warning(void **state)
     (void)state;
     program_result r = program_run("config --configs terrain-walker clean-up waker-m quick");
     program_expect_success(r);
-    assert_non_null(strstr(r.err, "'clean-up' (a domain) comes after 'terrain-walker' (a domain) "
-                                  "and wins with steps 4100000, domain clean-up; name one"));
+    assert_non_null(strstr(r.err,
+                           "'clean-up' (a domain) comes after 'terrain-walker' (a domain) "
+                           "and overrides it with steps 4100000, domain clean-up; name one"));
     r = program_run("config --configs quick clean-up");
     program_expect_success(r);
-    assert_non_null(strstr(r.err, "'clean-up' (a domain) comes after 'quick' (a preset) and wins "
-                                  "with steps 4100000; name domains first and presets last"));
+    assert_non_null(strstr(r.err,
+                           "'clean-up' (a domain) comes after 'quick' (a preset) and overrides it "
+                           "with steps 4100000; name domains first and presets last"));
     assert_non_null(strstr(program_run("config --configs dr waker-m").err, "curriculum.rule"));
     r = program_run("config --configs clean-up ge plan2explore quick");
     program_expect_success(r);
@@ -47,7 +49,7 @@ static void the_list_has_groups_and_descriptions(void **state)
     program_expect_success(r);
     const char *const parts[] = {
         "Domains: name one first (domains.yaml)\n  terrain-walker  a planar",
-        "\n  waker-m         ", "Presets", "\n  quick           two CPU"};
+        "\n  waker-m         ", "Presets", "\n  quick           minutes on two CPU"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         assert_non_null(strstr(r.out, parts[i]));
     // Every block of the program says what it is.
@@ -57,7 +59,7 @@ static void the_list_has_groups_and_descriptions(void **state)
     program_expect_success(r);
     assert_true(r.out[0] == '[' && strstr(r.out, "\"name\": \"waker-m\""));
     program_expect_error(program_run("config --configs toy --yaml --json"), 2,
-                         "exclude each other");
+                         "give --json or --yaml, not both");
 }
 
 static void a_word_that_may_be_a_configuration_is_hinted_at(void **state)

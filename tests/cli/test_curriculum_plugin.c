@@ -49,10 +49,10 @@ static void a_command_that_names_another_rule_or_domain_is_refused(void **state)
 {
     (void)state;
     program_expect_error(train("both", PLUGINS "even.so", "--curriculum.rule dr"), 2,
-                         "curriculum.rule 'dr' and curriculum.plugin, which has 'even'");
+                         "curriculum.rule 'dr' contradicts curriculum.plugin, which has 'even'");
     program_expect_error(
         train("both", PLUGINS "even.so", "--domain toy --plugin " PLUGINS "ball.so"), 2,
-        "domain 'toy' and plugin, which has 'ball-on-table'");
+        "domain 'toy' contradicts plugin, which has 'ball-on-table'");
 }
 
 // The prefill that a run with the rule of rule_prefill.so, which has 70, would get.

@@ -228,7 +228,7 @@ static void wrong_names_are_refused_naming_the_right_ones(void **state)
     program_expect_error(program_run("eval tasks --snapshot 17"), 2, "201, 402");
     program_expect_error(program_run("eval tasks --snapshot soon"), 2, "--snapshot");
     program_expect_error(program_run("eval tasks --envs 0"), 2, "--envs");
-    program_expect_error(program_run("eval"), 2, "missing");
+    program_expect_error(program_run("eval"), 2, "missing argument");
 }
 
 static void directories_without_a_run_or_snapshots_are_refused(void **state)

@@ -62,7 +62,7 @@ static void a_run_whose_episodes_are_too_short_to_learn_from_stops(void **state)
 {
     (void)state;
     program_result r = train("short", "short", "");
-    program_expect_error(r, 2, "has 4 rows, fewer than a sequence of 6, and trains nothing");
+    program_expect_error(r, 2, "has 4 rows, fewer than a sequence of 6, and is not trained on");
     program_expect_error(r, 2, "set length to 4 or less");
     r = train("short", "short-end", "--steps 90 --prefill 60");
     program_expect_error(r, 2, "no update was made in 90 agent steps");
@@ -128,14 +128,14 @@ static void a_run_that_crashes_says_in_which_function_and_episode(void **state)
     (void)state;
     program_result r = train("fault", "faults", "");
     program_expect_error(r, FAULT_CODE(SIGSEGV),
-                         "waker train: SIGSEGV (a wrong address) in step of the domain '");
+                         "waker train: SIGSEGV (invalid memory access) in step of the domain '");
     program_expect_error(r, FAULT_CODE(SIGSEGV), ", step 10, θ (");
     program_expect_error(r, FAULT_CODE(SIGSEGV), ", episode 2; plug-in: " PLUGIN ". ");
     program_expect_error(r, FAULT_CODE(SIGSEGV),
-                         "the same command goes on from the last checkpoint");
+                         "the same command resumes from the last checkpoint");
     r = train("divide", "divides", "");
     program_expect_error(r, FAULT_CODE(SIGFPE),
-                         "waker train: SIGFPE (wrong arithmetic) in render of the domain '");
+                         "waker train: SIGFPE (invalid arithmetic) in render of the domain '");
     program_expect_error(r, FAULT_CODE(SIGFPE), ", step 10, θ (");
     r = train("load", "loads", "");
     program_expect_error(r, 128 + SIGABRT,

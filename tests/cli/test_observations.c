@@ -54,7 +54,7 @@ static void what_is_imagined_of_vectors_is_a_table(void **state)
     assert_int_equal(lines, 1 + 6 * 12 * 6);
     free(table);
     r = program_run("openloop vector --plugin %s --out imagined.gif", GRID);
-    program_expect_error(r, 2, "it will be a table, since the domain has no images");
+    program_expect_error(r, 2, "the output is a table, since the domain has no images");
     r = program_run("openloop both --plugin %s --steps 8 --out clip.gif", BOTH);
     program_expect_success(r);
     assert_has(r.out, "clip.gif, and a still as .png, vectors as .csv");
@@ -77,10 +77,10 @@ static void errors_of_models_without_pictures_are_those_of_vectors(void **state)
     (void)state;
     program_result r = program_run("model-error vector --plugin %s --envs 2 --steps 9", GRID);
     program_expect_success(r);
-    assert_has(r.out, "it is the error of the numbers of the next vector");
+    assert_has(r.out, "the error is that of the next vector observation");
     r = program_run("model-error both --plugin %s --envs 2 --steps 9", BOTH);
     program_expect_success(r);
-    assert_null(strstr(r.out, "numbers of the next vector"));
+    assert_null(strstr(r.out, "the next vector observation"));
 }
 
 // Through the public API, from one observation to the next.

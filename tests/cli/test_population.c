@@ -161,20 +161,20 @@ static void a_directory_holds_a_run_or_a_population(void **state)
     (void)state;
     program_expect_success(program_run("train --logdir one " OPTIONS " --steps 100"));
     program_expect_error(program_run("train --logdir one " OPTIONS " " EACH), 2,
-                         "'one' holds a run itself");
+                         "'one' is itself a run");
     program_expect_success(program_run("train --logdir many " OPTIONS " --steps 100 " EACH));
     program_expect_error(program_run("train --logdir many " OPTIONS), 2,
                          "'many' holds a population of 4 runs");
     shell("rm -r many/dr-temperature2");
     program_expect_error(program_run("train --logdir many"), 2,
-                         "'many/dr-temperature2' was never begun");
+                         "'many/dr-temperature2' was never started");
     shell("ln -s ../one many/dr-temperature2");
     program_expect_error(program_run("train --logdir many"), 2, "symbolic link");
     shell("rm many/dr-temperature2 && cp -r one many/dr-temperature2 && "
           "sed -i 's/threads: 1/threads: 2/' many/dr-temperature2/config.yaml");
     program_expect_error(program_run("train --logdir many"), 2, "env.threads is '1' in");
     shell("echo 'runs: [../one]' >many/population.yaml");
-    program_expect_error(program_run("train --logdir many"), 2, "is no name of a run");
+    program_expect_error(program_run("train --logdir many"), 2, "is not a valid name of a run");
 }
 
 int main(void)

@@ -91,13 +91,13 @@ static void code_is_run_when_named_or_trusted(void **state)
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
         program_expect_success(program_run("%s", readers[i]));
     char said[2300];
-    snprintf(said, sizeof said, "add --plugin %s/small.py:Walk, or once and for all 'waker trust ",
-             here);
+    snprintf(said, sizeof said,
+             "add --plugin %s/small.py:Walk, or trust it for good with 'waker trust ", here);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         program_expect_error(program_run("%s", refused[i]), 2, said);
     shell("sed 's#plugin: \".*#plugin: small:Walk#' made/config.yaml >module.yaml");
     program_expect_error(program_run("config --config-file module.yaml"), 2,
-                         "does not say from which folder");
+                         "is not an absolute path");
     program_expect_success(program_run("trust small.py:Walk"));
     assert_false(was_run());
     program_expect_success(program_run("eval made --envs 1 --cases dr"));

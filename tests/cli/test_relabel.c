@@ -170,7 +170,7 @@ static void rewards_that_cannot_be_are_told_apart(void **state)
         {"again_reward_other_abi.so", "built for version 42 of the reward interface"},
         {"again_reward_nameless.so", "no name that a task can have"},
         {"again_reward_name_taken.so", "'east' has the name of a task of 'toy'"},
-        {"again_reward_nan.so", "no finite number at step 8 of episode 0"},
+        {"again_reward_nan.so", "is not a finite number at step 8 of episode 0"},
         {"again_reward_greedy.so", "asks for 1073741824 bytes"},
         {"again_stand.so", "refuses a world of 'toy': it has no xpos/right_foot"},
         {"push_green.so", "it has no arena with blocks"},
@@ -197,7 +197,8 @@ static void episodes_that_do_not_reproduce_are_named(void **state)
     program_expect_success(program_run("finetune made --task west --steps 40 --quiet"));
     program_expect_error(program_run("relabel made/finetune/step-000000000402-west --reward "
                                      "mark.so"),
-                         2, "episode 0 does not reproduce: at step 1 the reward of task 'west' is");
+                         2,
+                         "episode 0 cannot be reproduced: at step 1 the reward of task 'west' is");
 }
 
 static void a_task_that_lacks_episodes_is_not_trained_for(void **state)

@@ -100,19 +100,19 @@ static void a_run_that_can_be_continued_exactly_is_left_as_it_is(void **state)
     expect(program_run("ckpt run --repair"), 0, "nothing to repair");
     shell("test ! -e run/repairs.jsonl && rm -rf hurt && cp -r run hurt");
     shell("truncate -s -100 hurt/replay/replay-00000000.log"); // the older checkpoint has its rows
-    expect(program_run("ckpt hurt --repair"), 0, "can be continued exactly from agent step");
+    expect(program_run("ckpt hurt --repair"), 0, "can be resumed exactly from agent step");
     shell("test ! -e hurt/repairs.jsonl && test ! -e hurt/replay/damaged-replay-00000000.log");
 }
 
 static void what_cannot_be_repaired_is_refused(void **state)
 {
     (void)state;
-    expect(program_run("ckpt run --repair --check"), 2, "exclude each other");
+    expect(program_run("ckpt run --repair --check"), 2, "give --repair or --check, not both");
     expect(program_run("ckpt nowhere --repair"), 2, "nowhere");
     shell("rm -rf hurt && cp -r run hurt");
     flip(5000);
     shell("for f in hurt/checkpoints/*/run.bin; do truncate -s -1 $f; done");
-    expect(program_run("ckpt hurt --repair"), 2, "no checkpoint of 'hurt' is whole");
+    expect(program_run("ckpt hurt --repair"), 2, "every checkpoint of 'hurt' is itself damaged");
     shell("rm -rf hurt && cp -r run hurt");
     flip(5000);
     shell("echo nonsense > hurt/repairs.jsonl");

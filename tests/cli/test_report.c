@@ -259,7 +259,7 @@ static void open_loop_strips_are_shown_and_broken_ones_named(void **state)
     expect_files("imagined/pictures/imagined-toy-p2e-dr.png", 1);
     expect_files("imagined/pictures/imagined-*", 1);
     shell("grep -q 'What was imagined' imagined/index.html");
-    assert_non_null(strstr(result.out, "openloop-000000000300-random.png' is no PNG image"));
+    assert_non_null(strstr(result.out, "openloop-000000000300-random.png' is not a PNG image"));
 }
 
 static void long_reports_have_a_live_line(void **state)
@@ -278,10 +278,10 @@ static void what_is_not_there_is_refused(void **state)
 {
     (void)state;
     shell("mkdir empty");
-    program_expect_error(program_run("report runs"), 2, "--out is missing");
+    program_expect_error(program_run("report runs"), 2, "--out DIR is required");
     program_expect_error(program_run("report empty --out x"), 2, "'empty' holds no run");
     program_expect_error(program_run("report nowhere --out x"), 2, "'nowhere' does not exist");
-    program_expect_error(program_run("report --out x"), 2, "an argument is missing");
+    program_expect_error(program_run("report --out x"), 2, "missing argument");
     program_expect_error(program_run("report runs --out x --policy adaptd"), 2, "adapted");
     program_expect_error(program_run("report runs --out x --reps 1"), 2, "reps");
     shell("touch file");

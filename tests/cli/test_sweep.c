@@ -59,7 +59,7 @@ static void a_grid_that_was_interrupted_ends_as_its_runs_do_alone(void **state)
     pid_t child = start("sweep long.yaml --logdir grid --rate 100 --jobs 2 --quiet");
     wait_for_metrics("grid/waker-m-seed0");
     program_expect_error(program_run("sweep long.yaml --logdir grid --rate 100"), 2,
-                         "another sweep works on 'grid' (process ");
+                         "another sweep is running in 'grid' (process ");
     kill(child, SIGINT);
     assert_int_equal(exit_code(child), 75);
     shell("test -d grid/waker-m-seed0/checkpoints && ! test -e grid/report");
@@ -129,7 +129,7 @@ static void a_run_that_fails_leaves_the_others_alone_and_can_be_tried_again(void
     program_expect_error(program_run("sweep --logdir broken --rate 100"), 1, "some runs failed");
     r = program_run("sweep retry broken");
     program_expect_success(r);
-    assert_non_null(strstr(r.out, "1 run may be tried again"));
+    assert_non_null(strstr(r.out, "1 run can be tried again"));
     program_expect_success(program_run("sweep --logdir broken --rate 100"));
     expect_same("broken", "apart"); // the report is made anew
 }
@@ -152,7 +152,7 @@ static void more_seeds_join_and_what_is_done_stays(void **state)
     shell("cp -a pop more");
     program_result r = program_run("sweep add more seed=2 curriculum=ge");
     program_expect_success(r);
-    assert_non_null(strstr(r.out, "5 runs more, 9 in all"));
+    assert_non_null(strstr(r.out, "5 runs added, 9 in total"));
     program_expect_error(program_run("sweep add more units=7"), 2, "the same in all runs");
     r = program_run("sweep more.yaml --logdir more");
     program_expect_error(r, 2, "more.yaml");
@@ -222,7 +222,8 @@ static void one_run_is_worked_on_by_one_process(void **state)
     (void)state;
     pid_t child = start("sweep run off waker-m-seed1 --quiet");
     wait_for_metrics("off/waker-m-seed1");
-    program_expect_error(program_run("sweep run off waker-m-seed1"), 2, "works on the task");
+    program_expect_error(program_run("sweep run off waker-m-seed1"), 2,
+                         "is already working on the task");
     kill(child, SIGUSR2);
     assert_int_equal(exit_code(child), 75);
     program_expect_error(program_run("sweep run off nobody"), 2, "has no run 'nobody'");
@@ -298,13 +299,13 @@ static void mistakes_are_refused_and_leave_nothing(void **state)
         {"blocks: {domain: toy}\\nkeys: {seed: 0..999999999}", "more than 100000 values"},
         {"blocks: {domain: [../x]}", "bad.yaml:1: no configuration is called"},
         {"blocks: {domain: toy}\\nthen: {eval: --envz 3}", "bad.yaml:2: eval: "},
-        {"blocks: {domain: toy}\\nthen: {eval: runs/other}", "'runs/other' is no option"},
+        {"blocks: {domain: toy}\\nthen: {eval: runs/other}", "'runs/other' is not an option"},
         {"blocks: {domain: toy}\\nreport: --out /tmp/x", "--out"},
         {"blocks: {domain: toy}\\nkeys: {plugin: ./evil.so}\\nlogdir: 1", "no part of a grid"},
-        {"blocks: {domain: toy}\\nthen: {eval: --plugin ./evil.so}", "a grid names no code"},
-        {"blocks: {domain: toy}\\nthen: {eval: --reward=./evil.so}", "a grid names no code"},
-        {"blocks: {domain: toy}\\nthen: {eval: --python evil.py:make}", "a grid names no code"},
-        {"blocks: {domain: toy}\\nthen: {model-error: [--plugin, ./evil.so]}", "names no code"},
+        {"blocks: {domain: toy}\\nthen: {eval: --plugin ./evil.so}", "a grid cannot load code"},
+        {"blocks: {domain: toy}\\nthen: {eval: --reward=./evil.so}", "a grid cannot load code"},
+        {"blocks: {domain: toy}\\nthen: {eval: --python evil.py:make}", "a grid cannot load code"},
+        {"blocks: {domain: toy}\\nthen: {model-error: [--plugin, ./evil.so]}", "cannot load code"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         shell("printf '%s' >bad.yaml", cases[i].grid);
@@ -345,7 +346,7 @@ static void a_grid_cannot_load_code(void **state)
                                            "sweep run given seed0", "sweep status given",
                                            "sweep retry given", "sweep add given seed=1"};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        program_expect_error(program_run("%s", commands[i]), 2, "a grid names no code");
+        program_expect_error(program_run("%s", commands[i]), 2, "a grid cannot load code");
     shell("! test -e given/seed0");
 }
 
@@ -402,7 +403,7 @@ static void cancelling_ends_no_process_but_that_of_the_sweep(void **state)
     assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
     for (int sign = -1; sign <= 1; sign += 2) {
         shell("echo %d %s >off/sweep/holder", sign * (int)other, host);
-        program_expect_error(program_run("sweep cancel off"), 2, "which has no sweep here");
+        program_expect_error(program_run("sweep cancel off"), 2, "which runs no sweep here");
     }
     close(lock);
     assert_int_equal(waitpid(other, NULL, WNOHANG), 0); // lives

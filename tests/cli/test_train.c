@@ -106,12 +106,12 @@ static void the_same_command_says_what_it_saved(void **state)
     (void)state;
     program_result r = program_run("train --logdir run-time " TINY_OPTIONS " --minutes 1e-7");
     assert_int_equal(r.code, 75);
-    assert_non_null(strstr(r.out, "the same command continues it"));
+    assert_non_null(strstr(r.out, "run the same command to resume"));
     assert_non_null(strstr(r.err, "the run's 57 updates will take"));
     r = program_run("train --logdir run-time " TINY_OPTIONS);
     program_expect_success(r);
     assert_non_null(strstr(r.out, "finished: run-time"));
-    assert_non_null(strstr(r.err, "continuing after"));
+    assert_non_null(strstr(r.err, "resuming after"));
     assert_non_null(strstr(r.err, "updates/s"));
 }
 
@@ -295,7 +295,7 @@ static void a_new_run_without_configs_is_asked_for_them(void **state)
     program_expect_error(program_run("train --logdir run-x"), 2, "--configs");
     program_expect_error(program_run("train --logdir run-x --domain clean-up"), 2, "--configs");
     program_expect_error(program_run("train --logdir run-x --steps 300"), 2,
-                         "'run-x' holds no run to go on with");
+                         "'run-x' holds no run to resume");
     assert_int_not_equal(access(inside("run-x", path), F_OK), 0);
 }
 
@@ -321,7 +321,7 @@ static void a_run_without_the_implied_block_goes_on_by_the_same_command(void **s
                                            "--policy.saturation_scale 0"));
     program_expect_success(program_run(OLD " --steps 160"));
     program_expect_error(program_run(OLD " plan2explore --steps 160"), 2,
-                         "policy.exploration_rate '0', now it is '3.0e-05'");
+                         "policy.exploration_rate '0', not '3.0e-05'");
 #undef OLD
 }
 
@@ -369,7 +369,7 @@ static void the_curriculum_of_a_run_is_shown_as_text_json_and_image(void **state
     program_expect_success(r);
     program_expect_json(r.out);
     program_expect_error(program_run("curriculum nowhere"), 2, "holds no run");
-    program_expect_error(program_run("curriculum"), 2, "missing");
+    program_expect_error(program_run("curriculum"), 2, "a run is required");
 }
 
 static void checkpoints_are_listed_and_damage_is_found(void **state)

@@ -102,8 +102,8 @@ static void what_to_type_is_said_and_safe_to_paste(void **state)
     (void)state;
     char said[2300];
     program_result r = program_run("eval made");
-    snprintf(said, sizeof said, "add --plugin %s/m.so, or once and for all 'waker trust %s/m.so'",
-             here, here);
+    snprintf(said, sizeof said,
+             "add --plugin %s/m.so, or trust it for good with 'waker trust %s/m.so'", here, here);
     program_expect_error(r, 2, said);
     shell("cp -r made pasted && sed -i 's#\"path\": .*#\"path\": \"/tmp/x; touch PWNED\",#' "
           "pasted/plugin.json");
@@ -120,8 +120,8 @@ static void runs_without_a_description_say_how_to_get_one(void **state)
     (void)state;
     shell("cp -r made older && rm older/plugin.json && "
           "sed -i 's#plugin: .*#plugin: m.so#' older/config.yaml");
-    static const char relative[] = "does not say from which folder",
-                      describe[] = "train there once more";
+    static const char relative[] = "is not an absolute path",
+                      describe[] = "resume the run once with the same options";
     static const reading readings[] = {{"ckpt older", NULL},
                                        {"report older --out page", NULL},
                                        {"curriculum older", describe},
@@ -148,13 +148,13 @@ static void plugin_json_is_only_data(void **state)
         const char *edit, *message;
     } lies[] = {
         {"s#\"path\": .*#\"path\": \"m.so\",#", "a path that is not absolute"},
-        {"s#\"sha256\": .*#\"sha256\": \"0\"#", "a hash that is none"},
+        {"s#\"sha256\": .*#\"sha256\": \"0\"#", "an invalid hash"},
         {"s#waker-plugin-1#waker-plugin-9#", "not 'waker-plugin-1'"},
         {"s#\"name\": \"friction\"#\"name\": \"../friction\"#", "is not a name"},
         {"s#\"action_size\": 2#\"action_size\": 99999999999#", "too large"},
         {"s#\"action_size\": 2#\"action_size\": -2#", "no whole number"},
         {"s#\"min\": 0.1#\"min\": null#", "are not a range"},
-        {"s#\"name\": \"even\"#\"name\": \"\\\\u001b[2J\"#", "a rule without a name"},
+        {"s#\"name\": \"even\"#\"name\": \"\\\\u001b[2J\"#", "a rule without a printable name"},
         {"s#\"step\": 0.1#\"step\": 0.17#", "whole steps"},
         {"$d", "not JSON"},
     };
@@ -191,7 +191,7 @@ static void a_configuration_file_does_not_load_code(void **state)
         {"train --logdir new --config-file evil.yaml --configs toy evil", NAME_IT},
         {"config --config-file rule.yaml --configs evil", NAME_RULE},
         {"train --logdir new --config-file rule.yaml --configs toy evil", NAME_RULE},
-        {"config --config-file near.yaml --configs evil", "does not say from which folder"},
+        {"config --config-file near.yaml --configs evil", "is not an absolute path"},
         {"config --config-file evil.yaml --list", NULL},
     };
     read_quietly(readings, sizeof readings / sizeof *readings);
@@ -292,7 +292,7 @@ static void options_that_have_no_place_are_refused(void **state)
     char path[512];
     assert_false(wk_path_exists(inside("plain/plugin.json", path)));
     program_expect_error(program_run("train --quiet --logdir made " OPTIONS), 2,
-                         "holds a run with a plug-in; to go on with it add --plugin ");
+                         "holds a run with a plug-in; to resume it add --plugin ");
 }
 
 static void a_trusted_file_needs_no_naming(void **state)
@@ -363,16 +363,16 @@ static void a_changed_file_is_noticed(void **state)
     program_result r = program_run("trust --list");
     assert_non_null(strstr(r.out, "changed"));
     program_expect_success(program_run("trust changing.so"));
-    program_expect_error(program_run("eval changing"), 2, "not the one the run was made with");
+    program_expect_error(program_run("eval changing"), 2, "not the one the run was started with");
     assert_false(was_loaded());
     // Named it is taken, and the change said; training on makes it the run's own.
     r = program_run("eval changing --envs 1 --cases dr --plugin changing.so");
     program_expect_success(r);
-    assert_non_null(strstr(r.err, "changed since the run was made: SHA-256 "));
+    assert_non_null(strstr(r.err, "changed since the run was started: SHA-256 now "));
     r = program_run("train --logdir changing " OPTIONS " --steps 540 --plugin changing.so "
                     "--curriculum.plugin changing.so");
     program_expect_success(r);
-    assert_non_null(strstr(r.err, "changed since the run was made"));
+    assert_non_null(strstr(r.err, "changed since the run was started"));
     r = program_run("eval changing --envs 1 --cases dr");
     program_expect_success(r);
     assert_null(strstr(r.err, "changed"));
@@ -414,7 +414,7 @@ static void a_moved_file_continues_the_run(void **state)
 static void the_list_is_the_users_alone(void **state)
 {
     (void)state;
-    program_expect_error(program_run("trust"), 2, "which file?");
+    program_expect_error(program_run("trust"), 2, "a file is required");
     program_expect_error(program_run("trust none.so"), 2, "there is no file 'none.so'");
     program_expect_error(program_run("trust made/config.yaml"), 2, "not a shared object");
     program_expect_success(program_run_after("umask 0;", "trust m.so"));

@@ -144,7 +144,7 @@ static void errors_name_file_line_and_the_nearest_key(void **state)
     assert_refused(merge("defaults: {}\na:\n  units: 1.5\n", &m, &err), WK_E_INPUT,
                    "test.yaml:3: units: 1.5 has a fraction");
     assert_refused(merge("defaults: {}\na:\n  units: [1, 2]\n", &m, &err), WK_E_INPUT,
-                   "test.yaml:3: units: one value is needed, not a list");
+                   "test.yaml:3: units: expected one value, not a list");
     wk_config_blocks *blocks = blocks_of("defaults: {}\nterrain-walker: {}\n");
     assert_refused(wk_config_merge_block(blocks, "terain-walker", &m, &err), WK_E_NOT_FOUND,
                    "did you mean 'terrain-walker'?");
@@ -172,7 +172,7 @@ static void a_block_may_not_be_defined_twice(void **state)
     wk_config_blocks *blocks = blocks_of("defaults: {}\na: {}\n");
     const char more[] = "b: {}\na: {}\n";
     assert_refused(wk_config_blocks_add(blocks, "more.yaml", more, sizeof more - 1, &err),
-                   WK_E_INPUT, "more.yaml:2: block 'a' is in test.yaml:2 already");
+                   WK_E_INPUT, "more.yaml:2: block 'a' is already defined in test.yaml:2");
     assert_int_equal(wk_config_blocks_count(blocks), 2);
     assert_null(wk_config_blocks_name(blocks, 2));
     wk_config_blocks_destroy(blocks);
@@ -185,14 +185,14 @@ static void yaml_that_is_no_configuration_is_refused_with_its_line(void **state)
     static const struct {
         const char *text, *part;
     } cases[] = {
-        {"a: 5\n", "t.yaml:1: a block has keys under it"},
-        {"a: [1]\n", "t.yaml:1: a block has keys under it"},
-        {"a: {}\nb:\n", "t.yaml:2: a block has keys"},
+        {"a: 5\n", "t.yaml:1: a block needs keys under it"},
+        {"a: [1]\n", "t.yaml:1: a block needs keys under it"},
+        {"a: {}\nb:\n", "t.yaml:2: a block needs keys"},
         {"a:\n  units:\n", "t.yaml:2: a key without a value"},
         {"a:\n  units: ~\n", "t.yaml:2: a key without a value"},
-        {"a:\n  units: 1\n  units: 2\n", "t.yaml:3: 'units' stands here and in line 2"},
-        {"a:\n  rssm.deter: 1\n  rssm:\n    deter: 1\n", "'rssm.deter' stands here"},
-        {"a: {}\na: {}\n", "t.yaml:2: block 'a' begins in line 1"},
+        {"a:\n  units: 1\n  units: 2\n", "t.yaml:3: 'units' is already defined in line 2"},
+        {"a:\n  rssm.deter: 1\n  rssm:\n    deter: 1\n", "'rssm.deter' is already defined in line"},
+        {"a: {}\na: {}\n", "t.yaml:2: block 'a' is already defined in line 1"},
         {"- a\n", "t.yaml:1: expected 'key: value' lines"},
         {"text\n", "t.yaml:1: expected 'key: value' lines"},
         {"a: {}\n---\nb: {}\n", "t.yaml:2: a second document"},

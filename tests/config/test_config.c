@@ -220,7 +220,7 @@ static void a_file_of_an_older_version_has_the_defaults_of_newer_keys(void **sta
     assert_string_equal(back.curriculum_theta, "");
     static const char newer[] = "format: 999\nseed: 1\n";
     assert_ok(wk_file_write(PATH, newer, sizeof newer - 1, &err));
-    assert_refused(wk_run_config_read(PATH, &back, &err), WK_E_INPUT, "format 999 is not known");
+    assert_refused(wk_run_config_read(PATH, &back, &err), WK_E_INPUT, "unknown format 999");
     remove(PATH);
 }
 
@@ -248,7 +248,7 @@ static void a_bad_file_is_refused_with_file_and_line(void **state)
     } cases[] = {
         {"seed: 1\nrssm:\n  detr: 7\n", PATH ":3: unknown key 'rssm.detr'; did you mean"},
         {"seed: 1\nsteps: 0.5\n", PATH ":2: steps: 0.5 has a fraction"},
-        {"seed: [1, 2]\n", PATH ":1: seed: one value is needed"},
+        {"seed: [1, 2]\n", PATH ":1: seed: expected one value"},
         {"seed: 'x\n", PATH ":"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -276,7 +276,7 @@ static void a_run_resumes_with_other_lengths_and_logs_but_not_with_another_model
     assert_true(wk_run_config_hash(&old) == wk_run_config_hash(&now));
     now.deter = 512;
     assert_refused(wk_run_config_resumable(&old, &now, &err), WK_E_INPUT,
-                   "rssm.deter '600', now it is '512'");
+                   "rssm.deter '600', not '512'");
 }
 
 static void every_fixed_value_changes_the_hash(void **state)

@@ -107,23 +107,23 @@ static void mistakes_are_named_with_what_was_given(void **state)
         {{"seed=1,,2"}, "a value is missing"},
         {{"seed=1,"}, "a value is missing"},
         {{"seed=4..0"}, "'4..0' counts down; write 0..4"},
-        {{"seed=0..x"}, "'0..x' counts nothing"},
-        {{"seed=..4"}, "counts nothing"},
-        {{"seed=0..1..2"}, "counts nothing"},
-        {{"seed=-1..2"}, "counts nothing"},
+        {{"seed=0..x"}, "'0..x' is not a range"},
+        {{"seed=..4"}, "is not a range"},
+        {{"seed=0..1..2"}, "is not a range"},
+        {{"seed=-1..2"}, "is not a range"},
         {{"seed=0..18446744073709551615"}, "more than 64 values"},
-        {{"seed=1,2,1"}, "the value '1' is there twice"},
-        {{"seed=0..3,2"}, "the value '2' is there twice"},
-        {{"model.rate=1e-3,0.001"}, "the value '0.001' is there twice"},
-        {{"seed=0..4", "seed=7"}, "--each seed=7: seed is there twice"},
+        {{"seed=1,2,1"}, "the value '1' occurs twice"},
+        {{"seed=0..3,2"}, "the value '2' occurs twice"},
+        {{"model.rate=1e-3,0.001"}, "the value '0.001' occurs twice"},
+        {{"seed=0..4", "seed=7"}, "--each seed=7: seed is given twice"},
         {{"seed=abc"}, "--each seed=abc: seed: 'abc' is not a whole number"},
         {{"model.rate=2"}, "--each model.rate=2: model.rate: 2 is outside 0 to 1"},
         {{"train_every=0..2"}, "train_every: 0 is outside 1 to 1000000"},
         {{"replay.episodes=all,some"}, "'some' is not one of all|complete"},
         {{"domain=toy,clean-up"},
          "domain is the same for all runs: the environments of all runs "
-         "step together; set it with --domain"},
-        {{"device=cpu,cuda"}, "one process has one"},
+         "are stepped together; set it with --domain"},
+        {{"device=cpu,cuda"}, "one process has one value"},
         {{"minutes=1,2"}, "minutes is the same for all runs"},
         {{"seed=0..8", "prefill=0..7"},
          "--each prefill=0..7: makes 72 runs, and a population has "
@@ -164,11 +164,11 @@ static void runs_that_cannot_be_trained_together_are_refused(void **state)
     strcpy(configs[2].precision, "f32");
     assert_int_equal(wk_run_configs_check(configs, names, 3, &err), WK_E_INPUT);
     assert_string_equal(err.message, "precision is 'auto' in a and 'f32' in c, but one process has "
-                                     "one; train them apart");
+                                     "one value; train them separately");
     configs[1].minutes = 5;
     assert_int_equal(wk_run_configs_check(configs, names, 3, &err), WK_E_INPUT);
     assert_non_null(strstr(err.message, "minutes is '0' in a and '5' in b"));
-    assert_non_null(strstr(err.message, "give one for all of them"));
+    assert_non_null(strstr(err.message, "give one value for all of them"));
 }
 
 int main(void)

@@ -257,9 +257,10 @@ static void lost_memory_is_noticed(void **state)
 {
     (void)state;
     toy t = toy_make(TOY_LOSES_MEMORY);
-    assert_found(&t.domain, "advice: each world that is made and destroyed loses about 1", 0);
+    assert_found(&t.domain, "advice: each world that is created and destroyed leaks about 1", 0);
     toy large = toy_make(TOY_LOSES_MEGABYTES); // blocks that malloc maps
-    assert_found(&large.domain, "advice: each world that is made and destroyed loses about 105", 0);
+    assert_found(&large.domain, "advice: each world that is created and destroyed leaks about 105",
+                 0);
 }
 #endif
 

@@ -67,7 +67,8 @@ static void environments_without_pictures_are_left_out(void **state)
     assert_ok(wk_model_error_summarise(all, 3, &s, &err));
     assert_int_equal(s.environments, 2);
     assert_near(s.mean, 2, 0);
-    assert_refused(wk_model_error_summarise(&all[1], 1, &s, &err), WK_E_DIVERGED, "broke down");
+    assert_refused(wk_model_error_summarise(&all[1], 1, &s, &err), WK_E_DIVERGED,
+                   "diverged before");
 }
 
 // A small learner with the weights it begins with.

@@ -101,7 +101,7 @@ static void a_changed_file_is_refused(void **state)
                    "does not end with its SHA-256");
     write_text(text.chars, text.length);
     assert_refused(wk_theta_set_open(FILE_NAME, domain_of("clean-up"), &set, &err), WK_E_INPUT,
-                   "is of the domain 'toy'");
+                   "is for the domain 'toy'");
     assert_refused(wk_theta_set_open("robust-v9", toy, &set, &err), WK_E_NOT_FOUND,
                    "there is robust-v1");
     wk_text_free(&text);
@@ -114,21 +114,21 @@ static void wrong_content_is_named(void **state)
     static const struct {
         const char *text, *message;
     } wrongs[] = {
-        {"waker-set-2\n", "no set of environments"},
-        {"waker-set-1\nname A/B\n", "line 2: this is no name"},
-        {"waker-set-1\nname a\ndomain toy\nseed -1\n", "no seed"},
+        {"waker-set-2\n", "not a set of environments"},
+        {"waker-set-1\nname A/B\n", "line 2: this is not a valid name"},
+        {"waker-set-1\nname a\ndomain toy\nseed -1\n", "not a seed"},
         {"waker-set-1\nname a\ndomain toy\nseed 0\nparams x\n", "other parameters"},
         {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence,x\n", "other parameters"},
         {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 99999999\n",
-         "no number of environments"},
+         "not a number of environments"},
         // As many would have been asked of memory before they were refused.
         {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 999999999999999999\n",
-         "no number of environments"},
-        {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 1\nx\n", "no θ"},
+         "not a number of environments"},
+        {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 1\nx\n", "not a θ"},
         {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 1\n1,2\n", "too many"},
         {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 1\n99\n", "line 7"},
         {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 0\nout 0\n", "empty"},
-        {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 2\n1\n", "no θ"},
+        {"waker-set-1\nname a\ndomain toy\nseed 0\nparams turbulence\nin 2\n1\n", "not a θ"},
     };
     for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
         wk_text text = {0};

@@ -109,7 +109,7 @@ def test_a_reward_nobody_had_becomes_a_task(own):
     policy = waker.Policy(own, task="north")
     observation, _ = waker.WakerEnv(policy.domain, task="west").reset(seed=1)
     assert policy.act(observation, None)[0].shape == (2,)
-    with pytest.raises(waker.Error, match="no plug-in"):
+    with pytest.raises(waker.Error, match="not a plug-in"):
         waker.command("eval", own, "--task", "north", "--envs", 1)
 
 
@@ -143,7 +143,7 @@ def test_an_episode_says_all_about_itself(own):
     (lambda n: ["1"] * n, "real numbers are needed"),
     (lambda n: [math.nan] * n, "is nan at control step 0 of episode"),
     (lambda n: [0] * (n - 1) + [math.inf], "is inf at control step"),
-    (lambda n: [1e300] * n, "no finite number at step 1")])
+    (lambda n: [1e300] * n, "not a finite number at step 1")])
 def test_wrong_numbers_change_nothing(own, returned, message):
     before = files_of(own)
     with pytest.raises(waker.InputError, match=message):

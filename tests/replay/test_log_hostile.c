@@ -82,7 +82,7 @@ typedef struct bad_rows {
 static void rows_that_no_store_could_have_logged_are_refused(void **state)
 {
     static const bad_rows cases[] = {
-        {WK_RECORD_ROWS, 7, 16, 16, 0, 0, "was not begun"},
+        {WK_RECORD_ROWS, 7, 16, 16, 0, 0, "has rows but no beginning"},
         {WK_RECORD_ROWS, 0, 0, 16, 0, 0, "out of order"},
         {WK_RECORD_ROWS, 0, 32, 16, 0, 0, "out of order"},
         {WK_RECORD_ROWS, 0, 16, 15, 0, 0, "too few rows"},
@@ -117,7 +117,7 @@ static void an_episode_that_ends_before_it_has_rows_is_refused(void **state)
     wk_error err = {0};
     uint64_t rows;
     add_rows(WK_RECORD_ROWS, 0, 0, 0, 1, 0);
-    assert_refused(read_crafted(100, &rows, &err), WK_E_FORMAT, "end makes no sense");
+    assert_refused(read_crafted(100, &rows, &err), WK_E_FORMAT, "its end is impossible");
 }
 
 static void rows_after_the_end_are_refused(void **state)

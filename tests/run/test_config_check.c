@@ -32,7 +32,7 @@ static void impossible_combinations_are_refused(void **state)
         {"length", "502", "length 502 is more than the 501 rows"},
         {"tasks", "wlak", "tasks: "},
         {"tasks", "wlak", "'walk'"},
-        {"tasks", "walk,walk", "there twice"},
+        {"tasks", "walk,walk", "occurs twice"},
         {"tasks", "", "write none, all"},
         {"acting", "walk", "neither exploration nor one of the tasks"},
         {"env.options", "lattice", "name=choice"},
@@ -87,7 +87,7 @@ static void a_continuous_space_needs_ranges_and_a_rule_that_names_no_point(void 
     assert_refused(wk_run_config_check(&c, domain("clean-up"), &err), WK_E_INPUT, "lists its θ");
     strcpy(c.curriculum_theta, "0,1");
     assert_refused(wk_run_config_check(&c, domain("terrain-walker"), &err), WK_E_INPUT,
-                   "leave curriculum.theta empty");
+                   "leave curriculum.theta, a list of environments, empty");
     strcpy(c.curriculum_theta, "");
     strcpy(c.curriculum_rule, "he-oracle");
     assert_refused(wk_run_config_check(&c, domain("terrain-walker"), &err), WK_E_INPUT,

@@ -187,7 +187,7 @@ static void a_function_of_the_caller_gets_whole_episodes(void **state)
     const wk_saved_run_options options = {.depth = WK_SAVED_WORLD, .plugins = &none};
     assert_ok(wk_saved_run_open(RUN, &options, &run, &err));
     assert_refused(wk_saved_run_playable(&run, run.replay_domain->n_tasks, &err), WK_E_INPUT,
-                   "/somewhere/west.py, which is no plug-in");
+                   "/somewhere/west.py, which is not a plug-in");
     wk_saved_run_close(&run);
 }
 
@@ -206,10 +206,10 @@ static void a_function_that_fails_leaves_the_run_as_it_was(void **state)
     wk_recorded_reward reward = west_recorded(&c);
     collect("toy", 400);
     c.stop = 3;
-    refused(&reward, WK_E_INPUT, "'again' gave up at episode");
+    refused(&reward, WK_E_INPUT, "'again' failed at episode");
     reward = west_recorded(&c);
     c.nan = 2;
-    refused(&reward, WK_E_INPUT, "'again' is no finite number at step 1 of episode");
+    refused(&reward, WK_E_INPUT, "'again' is not a finite number at step 1 of episode");
     reward.reads = (const char *const[]){"position", "altitude"};
     refused(&reward, WK_E_NOT_FOUND, "no 'altitude'");
     reward = west_recorded(&c);

@@ -102,13 +102,14 @@ static void counters_that_cannot_be_are_refused(void **state)
     expect_refusal(at + offsetof(wk_trainer_counters, iterations), &huge, word, "beyond any run");
     expect_refusal(at + offsetof(wk_trainer_counters, episodes), &huge, word, "beyond any run");
     expect_refusal(at + offsetof(wk_trainer_counters, updates), &huge, word, "beyond any run");
-    expect_refusal(at + offsetof(wk_trainer_counters, diverged), &huge, word, "cannot be");
+    expect_refusal(at + offsetof(wk_trainer_counters, diverged), &huge, word,
+                   "an impossible value");
     expect_refusal(at + offsetof(wk_trainer_counters, steps_since_update), &huge, word,
-                   "cannot be");
+                   "an impossible value");
     const uint64_t every = (uint64_t)config.train_every; // many more, and a run never ends
     expect_refusal(at + offsetof(wk_trainer_counters, steps_since_update), &every, word,
                    "more steps were collected than an update waits for");
-    expect_refusal(at + offsetof(wk_trainer_counters, acting), &two, word, "cannot be");
+    expect_refusal(at + offsetof(wk_trainer_counters, acting), &two, word, "an impossible value");
 }
 
 static void numbers_that_are_none_are_refused(void **state)
@@ -129,7 +130,7 @@ static void blocks_that_do_not_fit_are_refused(void **state)
         memcpy(copy, bytes, size);
         if (change == 0) continue;
         assert_refused(resume(copy, (size_t)((long)size + change), &err), WK_E_FORMAT,
-                       "do not fit this configuration");
+                       "do not match this configuration");
     }
     free(copy);
 }

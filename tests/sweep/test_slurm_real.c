@@ -132,7 +132,7 @@ static void reach_the_limit(void)
 {
     wait_until("the requeue of exactly the task that reached its limit",
                "k=$(($(grep -nx \"$(cat target)\" runs/sweep/slurm/2.tasks | cut -d: -f1) - 1)) && "
-               "grep -q \"saved; task [0-9]*_$k goes back\" runs/sweep/slurm/logs/2-$k.log");
+               "grep -q \"saved; task [0-9]*_$k is requeued\" runs/sweep/slurm/logs/2-$k.log");
 }
 
 static void a_sweep_survives_a_bad_day_on_slurm(void **state)
@@ -157,7 +157,7 @@ static void a_sweep_survives_a_bad_day_on_slurm(void **state)
     shell(WAKER " sweep retry runs && " WAKER
                 " sweep --logdir runs --launch slurm --quiet --rate 9");
     wait_until("all of them", WAKER " sweep status runs --json | grep -q '\"done\": 12'");
-    wait_until("the report", WAKER " sweep status runs | grep -q 'the report is made'");
+    wait_until("the report", WAKER " sweep status runs | grep -q 'the report is written'");
 }
 
 static void every_run_has_the_bytes_of_the_run_alone(void **state)

@@ -157,7 +157,7 @@ static void attempts_without_progress_are_bounded(void **state)
         assert_ok(wk_sweep_claim_take(&plan, home, 1, &claim, &err));
         assert_phase(1, "running");
         assert_refused(wk_sweep_claim_take(&plan, home, 1, &second, &err), WK_E_INPUT,
-                       "another process works on the task 'waker-m-seed1'");
+                       "another process is already working on the task 'waker-m-seed1'");
         assert_ok(wk_sweep_claim_end(&claim, 1, "the disk\033[2J is full", &err));
         assert_int_equal(read_state(1).attempt.count, i);
     }
@@ -262,7 +262,8 @@ static void one_sweep_at_a_time_has_a_directory(void **state)
     assert_ok(wk_sweep_folder_holder(home, &holder, &err));
     assert_int_equal(holder.pid, 0);
     assert_ok(wk_sweep_folder_open(home, &folder, &err));
-    assert_refused(wk_sweep_folder_open(home, &second, &err), WK_E_INPUT, "another sweep works on");
+    assert_refused(wk_sweep_folder_open(home, &second, &err), WK_E_INPUT,
+                   "another sweep is running in");
     wk_sweep_folder_close(&second);
     assert_ok(wk_sweep_folder_holder(home, &holder, &err));
     assert_int_equal(holder.pid, getpid());

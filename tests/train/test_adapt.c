@@ -339,7 +339,7 @@ static void a_snapshot_ahead_of_the_newest_checkpoint_has_to_wait(void **state)
     wk_array_free(&steps);
     remove_tree(path);
     wk_adapt_config config = both_tasks(A);
-    assert_not_adapted(&config, WK_E_INPUT, "wait for the next one");
+    assert_not_adapted(&config, WK_E_INPUT, "wait for the next checkpoint");
 }
 
 static void a_run_whose_episodes_all_still_run_has_to_go_on(void **state)
@@ -352,7 +352,7 @@ static void a_run_whose_episodes_all_still_run_has_to_go_on(void **state)
     wk_adapt_config config = both_tasks(A);
     for (int all = 0; all < 2; all++) {
         config.all_data = all;
-        assert_not_adapted(&config, WK_E_INPUT, "let the run go on");
+        assert_not_adapted(&config, WK_E_INPUT, "resume the run");
     }
 }
 

@@ -104,11 +104,11 @@ static void checkpoints_moved_aside_are_missed(void **state)
     wk_run_config config = finished_run();
     shell("mv " A "/checkpoints " OUTSIDE);
     keep_copy();
-    assert_refused(train(&config, A), WK_E_INPUT, "no checkpoint to go on from");
+    assert_refused(train(&config, A), WK_E_INPUT, "no checkpoint to resume from");
     assert_non_null(strstr(err.message, "put the checkpoints back into '" A "/checkpoints'"));
     expect_copy();
     shell("mkdir " A "/checkpoints " B "/checkpoints");
-    assert_refused(train(&config, A), WK_E_INPUT, "no checkpoint to go on from");
+    assert_refused(train(&config, A), WK_E_INPUT, "no checkpoint to resume from");
     expect_copy();
     shell("rmdir " A "/checkpoints && mv " OUTSIDE " " A "/checkpoints");
     assert_ok(train(&config, A));

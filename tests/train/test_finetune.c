@@ -293,13 +293,13 @@ static void without_a_policy_to_begin_with_it_says_so(void **state)
     (void)state;
     wk_finetune_config config = east(A);
     config.snapshot = 7;
-    assert_not_tuned(&config, WK_E_NOT_FOUND, "no policy to begin with");
+    assert_not_tuned(&config, WK_E_NOT_FOUND, "no policy to start from");
     config = east(A);
     config.task = "north";
     assert_not_tuned(&config, WK_E_NOT_FOUND, "'north'");
     remove_tree(A "/adapt");
     config = east(A);
-    assert_not_tuned(&config, WK_E_NOT_FOUND, "'waker adapt' makes them");
+    assert_not_tuned(&config, WK_E_NOT_FOUND, "create them with 'waker adapt'");
     config = east("no-such-run");
     assert_not_tuned(&config, WK_E_NOT_FOUND, "holds no run");
 }

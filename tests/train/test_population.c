@@ -174,7 +174,7 @@ static void a_run_that_cannot_begin_is_named_and_none_begins(void **state)
     remove_tree(together[1]);
     assert_int_equal(system("mkdir pop-1.tmp && echo {} > pop-1.tmp/metrics.jsonl"), 0);
     assert_int_not_equal(train_some(0, RUNS, &control, members, &err), WK_OK);
-    assert_non_null(strstr(err.message, "no checkpoint to go on from"));
+    assert_non_null(strstr(err.message, "no checkpoint to resume from"));
     assert_int_not_equal(access("pop-0.tmp", F_OK), 0);
 }
 

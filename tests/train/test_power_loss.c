@@ -13,12 +13,12 @@ static int64_t resumed; // what the last process said it goes on from; -1: nothi
 
 static void note_line(void *context, wk_log_level level, const char *line)
 {
-    const char *at = strstr(line, "continuing ");
+    const char *at = strstr(line, "resuming ");
     (void)context, (void)level;
-    if (at && sscanf(at, "continuing after %" SCNd64, &resumed) != 1 &&
-        sscanf(at, "continuing from update %" SCNd64, &resumed) != 1)
+    if (at && sscanf(at, "resuming after %" SCNd64, &resumed) != 1 &&
+        sscanf(at, "resuming from update %" SCNd64, &resumed) != 1)
         resumed = 0;
-    if (strstr(line, "done already")) resumed = INT64_MAX;
+    if (strstr(line, "already done")) resumed = INT64_MAX;
 }
 
 static wk_run_control control_of(void)

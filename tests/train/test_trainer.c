@@ -377,7 +377,7 @@ static void a_replay_log_damaged_before_every_checkpoint_is_reported_and_left_al
     wk_trainer *t;
     assert_refused(trainer_create(&config, path, &t, &err), WK_E_FORMAT,
                    "none of the 2 checkpoints");
-    assert_non_null(strstr(err.message, "put a sound copy"));
+    assert_non_null(strstr(err.message, "restore a sound copy"));
     for (int k = 0; k < 2; k++)
         assert_true(has_file(path, "checkpoints/step-%012" PRIu64 "/run.bin", at[k].steps));
     // With the file as it was everything is there again.

@@ -458,8 +458,8 @@ static void check_state(examination *x, void *from, void *into, const double *th
     size_t size = size_of_state(x, from);
     if (size == WK_STATE_NONE) {
         find(x, NO_STATE,
-             "its states cannot be saved: a run that is interrupted begins new episodes when it "
-             "goes on.");
+             "its states cannot be saved: a run that was interrupted begins new episodes when it "
+             "is resumed.");
         return;
     }
     if (!play_on(x, from, x->steps / 2, true, &x->other)) return;
@@ -653,7 +653,7 @@ static void examine_memory(examination *x)
     size_t lost = (first < second ? first : second) / WORLDS;
     if (lost >= 8)
         find(x, LOST_MEMORY,
-             "each world that is made and destroyed loses about %zu bytes; free all of it in "
+             "each world that is created and destroyed leaks about %zu bytes; free all of it in "
              "destroy.",
              lost);
 }

@@ -70,7 +70,7 @@ static wk_status create(const wk_domain *domain, const int *options, void **env,
 {
     (void)options;
     world *w = calloc(1, sizeof *w);
-    if (!w) return wk_fail(err, WK_E_MEMORY, "no memory for an environment of Python");
+    if (!w) return wk_fail(err, WK_E_MEMORY, "no memory for a Python environment");
     w->of = (wk_python_domain *)domain;
     *env = w;
     return WK_OK;
@@ -104,7 +104,7 @@ static void note_failure(world *w, wk_python_answer answer)
                        "an environment of %s failed: %.600s; its episode ends there, flagged, and "
                        "%s (%llu failed so far)\n",
                        p->domain.name, w->why,
-                       again ? "its process is started again" : "the environment is made again",
+                       again ? "its process is started again" : "the environment is created again",
                        (unsigned long long)p->failures);
     pthread_mutex_unlock(&p->lock);
 }
@@ -118,8 +118,8 @@ static wk_status refuse_failures(const world *w, wk_error *err)
 {
     return wk_fail(err, WK_E_DIVERGED,
                    "an environment failed in %d episodes in a row, the last time because %.600s. "
-                   "See what 'waker envs check %s' says; an environment that needs longer "
-                   "than %g s gets it by WAKER_PYTHON_TIMEOUT",
+                   "Check it with 'waker envs check %s'; for an environment that needs longer than "
+                   "%g s set WAKER_PYTHON_TIMEOUT",
                    w->failures, w->why, w->of->spec, w->of->answer_seconds);
 }
 
@@ -319,7 +319,7 @@ wk_status wk_python_domain_open(const char *spec, wk_python_domain **out, wk_err
     if (!p || !copy) {
         free(p);
         free(copy);
-        return wk_fail(err, WK_E_MEMORY, "no memory for a domain of Python");
+        return wk_fail(err, WK_E_MEMORY, "no memory for a Python domain");
     }
     p->spec = copy;
     pthread_mutex_init(&p->lock, NULL);

@@ -121,8 +121,8 @@ static wk_status cannot_start(int fault, wk_error *err)
 {
     const char *named = getenv("WAKER_PYTHON");
     return wk_fail(err, fault == ENOENT ? WK_E_NOT_FOUND : WK_E_IO,
-                   "cannot start '%s' for an environment of Python: %s; install Python 3, or name "
-                   "a program by WAKER_PYTHON",
+                   "cannot start '%s' for a Python environment: %s; install Python 3, or set "
+                   "WAKER_PYTHON to its program",
                    named && *named ? named : "python3", strerror(fault));
 }
 

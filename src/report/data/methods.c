@@ -102,7 +102,7 @@ static wk_status choose_fields(const char *const *by, size_t n_by, bool fields[W
         if (field < 0) {
             WK_TRY(wk_run_field_unknown(by[i], err));
         } else if (!wk_setting_counts(field) && wk_run_fields[field].role == WK_RUN_FIXED) {
-            return wk_fail(err, WK_E_INPUT, "--by %s: reports already tell runs apart by it",
+            return wk_fail(err, WK_E_INPUT, "--by %s: reports already distinguish runs by it",
                            by[i]);
         } else {
             fields[field] = true;

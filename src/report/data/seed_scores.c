@@ -91,7 +91,7 @@ static wk_status drop_repeated(wk_seed_scores *out, wk_error *err)
             WK_TRY(wk_sentences_add(&out->remarks, err,
                                     "%s: two files have different results of one evaluation (task "
                                     "%s, agent step %llu); "
-                                    "were its policies made anew in between? Evaluate it again",
+                                    "were its policies trained again in between? Evaluate it again",
                                     items[i].run->directory, items[i].key.names[WK_FIELD_TASK],
                                     (unsigned long long)items[i].step));
     }

@@ -59,8 +59,8 @@ static wk_status draw(wk_report_figures *figures, const wk_report_run *run, cons
     WK_TRY(wk_plot_scatter_draw(&plot, &figure, err));
     return wk_report_figures_add(
         figures, WK_FIGURES_ERRORS, figure, name,
-        "What the ensemble says about an environment, and how wrong the model is "
-        "there; one run of each curriculum, up to 100 environments of it.",
+        "The ensemble's estimate for an environment, and the model's error there; one run of each "
+        "curriculum, up to 100 of its environments.",
         err);
 }
 

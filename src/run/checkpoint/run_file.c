@@ -60,9 +60,10 @@ static wk_status put_worlds(const wk_run_state *s, wk_text *out, wk_error *err)
         const wk_env *env = wk_vec_env(s->vec, i);
         size_t size = s->running[i].active ? wk_env_state_size(env) : 0;
         if (size > WK_STATE_MAX)
-            return wk_fail(err, WK_E_INPUT,
-                           "domain '%s' asks for %zu bytes to save one environment, more than %zu",
-                           s->domain->name, size, WK_STATE_MAX);
+            return wk_fail(
+                err, WK_E_INPUT,
+                "domain '%s' needs %zu bytes to save one environment; at most %zu are possible",
+                s->domain->name, size, WK_STATE_MAX);
         void *room = put_space(out, size);
         if (room && size) WK_TRY(wk_env_save(env, room, size, err));
     }
@@ -108,7 +109,7 @@ static const char *fault_of_counters(const wk_trainer_counters *n)
     if (n->iterations > max || n->steps > max || n->episodes > max || n->updates > max)
         return "a counter is beyond any run";
     if (n->diverged > n->episodes || n->steps_since_update > max || n->acting > 1)
-        return "a counter cannot be";
+        return "a counter has an impossible value";
     return NULL;
 }
 
@@ -135,7 +136,7 @@ wk_status wk_run_file_check(const void *bytes, size_t size, const char *path, wk
     if (!whole)
         return wk_fail(err, WK_E_FORMAT, "'%s' is damaged or not a checkpoint of waker", path);
     const char *fault = fault_of_numbers(bytes, size, out);
-    return fault ? wk_fail(err, WK_E_FORMAT, "'%s' contradicts itself: %s", path, fault) : WK_OK;
+    return fault ? wk_fail(err, WK_E_FORMAT, "'%s' is inconsistent: %s", path, fault) : WK_OK;
 }
 
 // A reader that cannot run past the end, which is where the checksum begins.
@@ -239,7 +240,7 @@ wk_status wk_run_file_read(const void *bytes, size_t size, const wk_run_state *s
         take(&r, parts[i].padding);
     }
     const char *fault = r.failed ? NULL : fault_of(s);
-    if (fault) return wk_fail(err, WK_E_FORMAT, "the checkpoint contradicts itself: %s", fault);
+    if (fault) return wk_fail(err, WK_E_FORMAT, "the checkpoint is inconsistent: %s", fault);
     size_t length;
     const void *block = take_block(&r, &length);
     if (block) WK_TRY(wk_curriculum_load(s->curriculum, block, length, err));
@@ -252,7 +253,7 @@ wk_status wk_run_file_read(const void *bytes, size_t size, const wk_run_state *s
     }
     if (!r.failed) WK_TRY(read_worlds(s, &r, err));
     return r.failed || r.left > 0
-               ? wk_fail(err, WK_E_FORMAT, "the checkpoint's parts do not fit this configuration")
+               ? wk_fail(err, WK_E_FORMAT, "the checkpoint's parts do not match this configuration")
                : WK_OK;
 }
 
@@ -275,5 +276,5 @@ wk_status wk_run_file_read_curriculum(const void *bytes, size_t size, const wk_r
         take(&r, parts[i].size + parts[i].padding);
     const void *block = take_block(&r, &size);
     if (block) return wk_curriculum_load(s->curriculum, block, size, err);
-    return wk_fail(err, WK_E_FORMAT, "the checkpoint does not fit the configuration beside it");
+    return wk_fail(err, WK_E_FORMAT, "the checkpoint does not match the run's config.yaml");
 }

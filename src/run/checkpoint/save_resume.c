@@ -94,7 +94,7 @@ static wk_status refuse_existing(const wk_dir *checkpoints, const char *name, wk
 {
     return wk_fail(err, WK_E_INPUT,
                    "'%s/%s' is in the way of a checkpoint, and not all of it was written by waker; "
-                   "move it to another place",
+                   "move it elsewhere",
                    wk_dir_path(checkpoints), name);
 }
 
@@ -235,11 +235,11 @@ static wk_status load_files(const wk_checkpoint_parts *p, uint64_t step, const w
     WK_TRY(wk_checkpoint_read(folder, &bytes, &head, err));
     wk_status status = WK_OK;
     if (!wk_run_config_has_hash(p->config, head.config) || head.running != (uint64_t)p->state.count)
-        status =
-            wk_fail(err, WK_E_INPUT,
-                    "the checkpoint at agent step %" PRIu64 " belongs to another configuration; "
-                    "continue with the one in config.yaml, or choose another directory",
-                    step);
+        status = wk_fail(err, WK_E_INPUT,
+                         "the checkpoint at agent step %" PRIu64
+                         " belongs to another configuration; resume with the one in config.yaml, "
+                         "or choose another directory",
+                         step);
     if (status == WK_OK)
         status = wk_learner_restore(p->learner, folder, WK_CHECKPOINT_LEARNER_FILE, err);
     if (status == WK_OK) status = wk_run_file_read(bytes, (size_t)head.size, &p->state, err);
@@ -266,10 +266,10 @@ static wk_status check_replay(void *parts, wk_error *err)
     const wk_replay *replay = *p->replay;
     for (int i = 0; i < p->state.count; i++)
         if (wk_replay_running(replay, i) != (p->state.running[i].active != 0))
-            return wk_fail(err, WK_E_FORMAT,
-                           "the replay log and the checkpoint disagree on whether environment %d "
-                           "runs",
-                           i);
+            return wk_fail(
+                err, WK_E_FORMAT,
+                "the replay log and the checkpoint disagree on whether environment %d is running",
+                i);
     int64_t thetas = (int64_t)wk_space_count(p->space);
     for (size_t i = 0; i < wk_replay_count(replay); i++)
         if (wk_replay_at(replay, i).theta_index >= thetas)
@@ -320,9 +320,9 @@ static wk_status unreadable(const wk_checkpoints *c, uint64_t step, wk_error *er
 {
     wk_error said = *err;
     return wk_fail(err, WK_E_IO,
-                   "cannot go on from the checkpoint at agent step %" PRIu64
-                   " of '%s': %.700s. It is "
-                   "left as it is: try again, or rename it to go on from the one before",
+                   "cannot resume from the checkpoint at agent step %" PRIu64
+                   " of '%s': %.700s. It was not changed: try again, or rename it to resume from "
+                   "the one before",
                    step, wk_dir_path(c->run), said.message);
 }
 
@@ -344,9 +344,9 @@ static wk_status resume_any(wk_checkpoints *c, const wk_steps *steps, wk_error *
         if (i + 1 == count) snprintf(c->trouble, sizeof c->trouble, "%s", err->message);
     }
     return wk_fail(err, WK_E_FORMAT,
-                   "none of the %zu checkpoints in '%s' can be continued; the newest: %.500s. "
-                   "Nothing was changed: put a sound copy of the file in its place, keep what is "
-                   "whole with 'waker ckpt %s --repair', or train anew in another directory",
+                   "cannot resume from any of the %zu checkpoints in '%s'; the newest: %.500s. "
+                   "Nothing was changed: restore a sound copy of the file, keep the whole episodes "
+                   "with 'waker ckpt %s --repair', or start over in another directory",
                    count, wk_dir_path(c->run), c->trouble, wk_dir_path(c->run));
 }
 
@@ -391,9 +391,9 @@ static wk_status refuse_results(const wk_checkpoints *c, wk_error *err)
     if (!*name) return WK_OK;
     const char *path = wk_dir_path(c->run);
     return wk_fail(err, WK_E_INPUT,
-                   "'%s' has '%s' but no checkpoint to go on from, and a new run would overwrite "
+                   "'%s' has '%s' but no checkpoint to resume from, and a new run would overwrite "
                    "it; put the checkpoints back into '%s/checkpoints', choose another directory, "
-                   "or move '%s' away to begin anew",
+                   "or move '%s' away to start over",
                    path, name, path, name);
 }
 

@@ -149,11 +149,11 @@ static const char *advice(wk_weights_kind kind)
     case WK_WEIGHTS_CHECKPOINT:
         return "a run writes its first within a minute, and its last when it ends";
     case WK_WEIGHTS_ADAPTED:
-        return "'waker adapt' makes them";
+        return "create them with 'waker adapt'";
     case WK_WEIGHTS_FINETUNED:
         break;
     }
-    return "'waker finetune' makes them";
+    return "create one with 'waker finetune'";
 }
 
 static void describe(wk_weights_source source, wk_text *out)
@@ -179,7 +179,7 @@ static wk_status report_none(const char *run, wk_weights_source source, int64_t 
                 advice(source.kind));
     else
         wk_fail(err, WK_E_NOT_FOUND,
-                "'%s' has no %s of agent step %" PRId64 "; there are those of %s%s", run,
+                "'%s' has no %s at agent step %" PRId64 "; there are agent steps %s%s", run,
                 wk_text_get(&what), wanted, first ? "..., " : "", wk_text_get(&there));
     wk_text_free(&what);
     wk_text_free(&there);

@@ -57,21 +57,23 @@ static wk_status check_theta(const wk_run_config *config, const wk_domain *domai
     bool listed = *config->curriculum_theta, own = !*config->curriculum_plugin;
     if (own && !listed && strcmp(rule, "fixed") == 0)
         return wk_fail(err, WK_E_INPUT,
-                       "curriculum.rule fixed: which environments? Give curriculum.theta, for "
+                       "curriculum.rule fixed needs the environments in curriculum.theta, for "
                        "example --curriculum.theta '%s' ('waker envs %s' explains the numbers)",
                        theta_example(domain, example), domain->name);
     if (own && listed && (strcmp(rule, "he-oracle") == 0 || strcmp(rule, "rw-oracle") == 0))
-        return wk_fail(err, WK_E_INPUT,
-                       "curriculum.rule %s chooses by itself: leave curriculum.theta empty", rule);
+        return wk_fail(
+            err, WK_E_INPUT,
+            "curriculum.rule %s chooses the environments itself: leave curriculum.theta empty",
+            rule);
     bool continuous = strcmp(config->curriculum_space, "continuous") == 0;
     if (continuous && listed)
         return wk_fail(
             err, WK_E_INPUT,
-            "curriculum.space continuous: leave curriculum.theta empty, which is a list");
+            "curriculum.space continuous: leave curriculum.theta, a list of environments, empty");
     if (continuous && own && (strcmp(rule, "he-oracle") == 0 || strcmp(rule, "rw-oracle") == 0))
         return wk_fail(
             err, WK_E_INPUT,
-            "curriculum.rule %s names environments of the grid: use curriculum.space grid", rule);
+            "curriculum.rule %s chooses environments of the grid: use curriculum.space grid", rule);
     if (continuous) {
         wk_space *space = NULL;
         wk_status status = wk_space_create(domain, true, &space, err);

@@ -19,7 +19,7 @@ static void take_file(wk_document *d, wk_arena *arena, wk_code_file *out)
             snprintf(out->path, sizeof out->path, "%s", path);
         } else if (wk_document_is(d, "sha256")) {
             const char *hash = wk_document_string(d, arena);
-            if (!wk_sha256_valid(hash)) wk_document_fail(d, "a hash that is none");
+            if (!wk_sha256_valid(hash)) wk_document_fail(d, "an invalid hash");
             snprintf(out->sha256, sizeof out->sha256, "%s", hash);
         }
     }
@@ -49,7 +49,7 @@ static void take_rule(wk_document *d, wk_plugin_record *record)
     bool printable = *name && strlen(name) < 256;
     for (const char *c = name; *c; c++)
         printable &= (unsigned char)*c >= 0x20 && *c != 0x7f;
-    if (!printable) wk_document_fail(d, "a rule without a name that can be printed");
+    if (!printable) wk_document_fail(d, "a rule without a printable name");
 }
 
 static bool has_file(const wk_code_file *file)

@@ -21,7 +21,7 @@ static wk_status refuse(const part *p, const char *path, const char *why, bool t
     wk_status status =
         trust ? wk_fail(err, WK_E_INPUT,
                         "the %s comes from the plug-in %s, which %s. Plug-ins are code: if you "
-                        "know this one, add %s %s, or once and for all 'waker trust %s'",
+                        "trust this one, add %s %s, or trust it for good with 'waker trust %s'",
                         p->what, wk_text_get(&word), why, p->option, wk_text_get(&word),
                         wk_text_get(&word))
               : wk_fail(err, WK_E_INPUT,
@@ -38,8 +38,8 @@ static wk_status find_trusted(const part *p, const char *path, const wk_code_fil
 {
     if (path[0] != '/')
         return wk_fail(err, WK_E_INPUT,
-                       "the %s comes from the plug-in '%s', a path that does not say from which "
-                       "folder; name the file with %s FILE",
+                       "the %s comes from the plug-in '%s', which is not an absolute path; name "
+                       "the file with %s FILE",
                        p->what, path, p->option);
     wk_trusted trusted = {0};
     WK_TRY(wk_trusted_read(&trusted, err));
@@ -50,8 +50,8 @@ static wk_status find_trusted(const part *p, const char *path, const wk_code_fil
     if (status == WK_OK && strcmp(found->sha256, out->sha256) != 0)
         status = refuse(p, path, "changed since you trusted it", true, err);
     if (status == WK_OK && recorded && strcmp(recorded->sha256, out->sha256) != 0)
-        status =
-            refuse(p, path, "is not the one the run was made with: the file changed", false, err);
+        status = refuse(p, path, "is not the one the run was started with: the file changed", false,
+                        err);
     wk_trusted_free(&trusted);
     return status;
 }
@@ -66,7 +66,7 @@ static wk_status find_file(const part *p, const wk_plugin_request *request,
     if (recorded && strcmp(recorded->sha256, out->sha256) != 0)
         wk_log_line(
             log, WK_LOG_WARN,
-            "the plug-in %s changed since the run was made: SHA-256 %.12s..., then %.12s...",
+            "the plug-in %s changed since the run was started: SHA-256 now %.12s..., then %.12s...",
             out->path, out->sha256, recorded->sha256);
     return WK_OK;
 }
@@ -98,8 +98,8 @@ static wk_status open_rule(const wk_plugin_requests *w, wk_run_plugins *code, wk
     WK_TRY(wk_rule_plugin_open(code->rule_file.path, &code->rule, err));
     if (!was || strcmp(was, code->rule.rule->name) == 0) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
-                   "plug-in '%s': its rule '%s' is not the '%s' that the run was made with; take "
-                   "the file the run began with, or begin a new run",
+                   "plug-in '%s': its rule '%s' is not the '%s' that the run was started with; use "
+                   "the file of that time, or start a new run",
                    code->rule_file.path, code->rule.rule->name, was);
 }
 

@@ -51,7 +51,7 @@ static wk_status read_label(const wk_safetensors *file, const char *path, wk_rew
     const char *values[KEYS];
     for (int i = 0; i < KEYS; i++)
         if (!(values[i] = wk_safetensors_metadata(file, keys[i])))
-            return wk_fail(err, WK_E_FORMAT, "'%s' has no label '%s': it is no reward of a run",
+            return wk_fail(err, WK_E_FORMAT, "'%s' has no label '%s': it is not a reward of a run",
                            path, keys[i]);
     bool sound = strcmp(values[FORMAT_KEY], FORMAT) == 0 && wk_reward_name_valid(values[NAME]) &&
                  wk_reward_name_valid(values[DOMAIN]) && wk_code_path_valid(values[PATH]) &&

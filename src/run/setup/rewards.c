@@ -16,9 +16,9 @@ static wk_status read_labels(const char *directory, const wk_domain *domain, wk_
     for (size_t i = 0; i < labels.count && status == WK_OK; i++) {
         out->items[out->count++].label = labels.items[i];
         if (strcmp(labels.items[i].domain, domain->name) != 0)
-            status =
-                wk_fail(err, WK_E_FORMAT, "the reward '%s' of '%s' is of the domain '%s', not '%s'",
-                        labels.items[i].name, directory, labels.items[i].domain, domain->name);
+            status = wk_fail(err, WK_E_FORMAT,
+                             "the reward '%s' of '%s' is for the domain '%s', not '%s'",
+                             labels.items[i].name, directory, labels.items[i].domain, domain->name);
     }
     wk_array_free(&labels);
     return status;
@@ -46,8 +46,8 @@ static wk_status open_named(const char *directory, const char *path, const wk_lo
     reward->changed = strcmp(file.sha256, reward->label.file.sha256) != 0;
     if (reward->changed)
         wk_log_line(log, WK_LOG_WARN,
-                    "the reward %s changed since the run was relabelled: SHA-256 %.12s..., then "
-                    "%.12s...",
+                    "the reward %s changed since the run was relabelled: SHA-256 now %.12s..., "
+                    "then %.12s...",
                     file.path, file.sha256, reward->label.file.sha256);
     reward->code = loaded;
     return WK_OK;
@@ -61,8 +61,8 @@ static void open_trusted(wk_run_reward *reward, const wk_log *log, wk_run_plugin
     if (reward->label.recorded) {
         wk_fail(
             &reward->missing, WK_E_UNSUPPORTED,
-            "its reward was computed by %s, which is no plug-in: to play for it, write it as one "
-            "(waker/reward.h) under the same name, and name that with --reward FILE",
+            "its reward was computed by %s, which is not a plug-in: to use it in an environment, "
+            "write a plug-in (waker/reward.h) with the same name and give it with --reward FILE",
             reward->label.file.path);
         return;
     }
@@ -127,12 +127,12 @@ wk_status wk_run_reward_covers(const char *directory, const wk_reward_table *tab
         uint64_t rows = 0;
         wk_replay_episode episode = wk_replay_at(replay, i);
         if (wk_reward_table_find(table, episode.id, &rows) && rows >= episode.rows) continue;
-        return wk_fail(err, WK_E_INPUT,
-                       "the task '%s' does not have episode %" PRIu64 " of '%s', which came after "
-                       "it: bring it up to date with 'waker relabel %s --%s %s%s'",
-                       label->name, episode.id, directory, directory,
-                       label->recorded ? "python" : "reward", label->file.path,
-                       label->recorded ? ":FUNCTION" : "");
+        return wk_fail(
+            err, WK_E_INPUT,
+            "the task '%s' lacks episode %" PRIu64 " of '%s', which was collected later: bring it "
+            "up to date with 'waker relabel %s --%s %s%s'",
+            label->name, episode.id, directory, directory, label->recorded ? "python" : "reward",
+            label->file.path, label->recorded ? ":FUNCTION" : "");
     }
     return WK_OK;
 }

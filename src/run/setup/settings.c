@@ -17,10 +17,10 @@ static wk_status add_run(wk_config_blocks *blocks, const char *directory, wk_err
     bool there;
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
     if (!there)
-        return wk_fail(err, WK_E_INPUT,
-                       "--from: '%s' holds no run (no config.yaml); give the directory that 'waker "
-                       "train --logdir' was given",
-                       directory);
+        return wk_fail(
+            err, WK_E_INPUT,
+            "--from: '%s' holds no run (no config.yaml); give the --logdir of 'waker train'",
+            directory);
     return wk_config_blocks_add_file(blocks, path, err);
 }
 
@@ -103,7 +103,7 @@ static wk_status keep_plugin(wk_merged_config *merged, const char *name, const c
     wk_text word = {0};
     wk_text_shell_quote(&word, path);
     wk_fail(err, WK_E_INPUT,
-            "the directory holds a run with a plug-in; to go on with it add --%s %s, else choose "
+            "the directory holds a run with a plug-in; to resume it add --%s %s, else choose "
             "another logdir",
             key, wk_text_get(&word));
     wk_text_free(&word);
@@ -130,8 +130,9 @@ static wk_status check_name(wk_merged_config *merged, const char *name, const ch
                             const char *named, const char *has, wk_error *err)
 {
     if (!is_named(merged, name) || !is_named(merged, key) || strcmp(named, has) == 0) return WK_OK;
-    return wk_fail(err, WK_E_INPUT, "%s '%s' and %s, which has '%s': leave one of the two out",
-                   name, named, key, has);
+    return wk_fail(err, WK_E_INPUT,
+                   "%s '%s' contradicts %s, which has '%s': leave out one of the two", name, named,
+                   key, has);
 }
 
 // Runs of older programs have the default, whatever the rule of their plug-in says.
@@ -246,9 +247,9 @@ wk_status wk_run_settings_resolve(const wk_run_settings *settings, const char *d
     // Before the settings are checked: a directory that was mistyped is not about them.
     if (status == WK_OK && !wk_run_settings_named(&effective))
         status = wk_fail(err, WK_E_INPUT,
-                         "'%s' holds no run to go on with; for a new one say what to train with "
+                         "'%s' holds no run to resume; for a new one say what to train with "
                          "--configs, for example --configs clean-up waker-m quick ('waker config "
-                         "--list' has all; 'defaults' is the paper's), or --from RUN",
+                         "--list' shows all; 'defaults' is the paper's), or --from RUN",
                          directory);
     if (status == WK_OK && there) status = keep_defaults(directory, &merged, err);
     if (status == WK_OK) status = wk_run_settings_open(&merged, directory, log, code, err);

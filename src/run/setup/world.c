@@ -18,13 +18,14 @@ static wk_status find_domain(const wk_run_config *config, const wk_run_plugins *
         return WK_OK;
     }
     if (!record)
-        return wk_fail(err, WK_E_INPUT, "the domain comes from the plug-in '%s', which is not open",
+        return wk_fail(err, WK_E_INPUT,
+                       "the domain comes from the plug-in '%s', which is not loaded",
                        config->plugin);
     if (!record->domain)
         return wk_fail(err, WK_E_NOT_FOUND,
                        "the domain comes from the plug-in '%s', and the run has no description of "
-                       "it (plugin.json): train there once more, with the same options and "
-                       "--plugin FILE, to have it written",
+                       "it (plugin.json): resume the run once with the same options and --plugin "
+                       "FILE to write it",
                        config->plugin);
     out->description = record->domain;
     out->domain = wk_description_domain(record->domain);
@@ -58,8 +59,8 @@ static wk_status wrong_count(const wk_domain *domain, int number, wk_error *err)
     for (int i = 0; i < domain->n_params; i++)
         wk_text_printf(&names, "%s%s", i ? "," : "", domain->params[i].name);
     wk_status status = wk_fail(err, WK_E_INPUT,
-                               "θ number %d: domain '%s' takes %d number%s between commas: %s "
-                               "(a semicolon ends a θ)",
+                               "θ number %d: domain '%s' takes %d number%s, separated by commas: "
+                               "%s (a semicolon ends a θ)",
                                number, domain->name, domain->n_params,
                                domain->n_params == 1 ? "" : "s", wk_text_get(&names));
     wk_text_free(&names);
@@ -141,12 +142,12 @@ static wk_status find_rule(const wk_run_config *config, const wk_run_plugins *co
     if (*out) return WK_OK;
     if (!record)
         return wk_fail(err, WK_E_INPUT,
-                       "the curriculum comes from the plug-in '%s', which is not open", plugin);
+                       "the curriculum comes from the plug-in '%s', which is not loaded", plugin);
     if (!record->rule.name)
         return wk_fail(err, WK_E_NOT_FOUND,
                        "the curriculum comes from the plug-in '%s', and the run has no description "
-                       "of it (plugin.json): train there once more, with the same options and "
-                       "--curriculum.plugin FILE, to have it written",
+                       "of it (plugin.json): resume the run once with the same options and "
+                       "--curriculum.plugin FILE to write it",
                        plugin);
     *out = &record->rule;
     return WK_OK;
@@ -157,8 +158,8 @@ static wk_status check_needs(const wk_curriculum_rule *rule, const wk_domain *do
 {
     if (rule->needs & ~(unsigned)WK_NEEDS_ALL)
         return wk_fail(err, WK_E_UNSUPPORTED,
-                       "curriculum '%s' needs what this program does not know (needs = %#x); build "
-                       "its plug-in with the headers of this waker",
+                       "curriculum '%s' needs inputs that this program does not know (needs = "
+                       "%#x); build its plug-in with the headers of this waker",
                        rule->name, rule->needs);
     if ((rule->needs & WK_NEEDS_RETURNS) && domain->n_tasks == 0)
         return wk_fail(err, WK_E_INPUT,
