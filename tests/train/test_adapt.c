@@ -295,7 +295,7 @@ static void tasks_and_steps_that_do_not_exist_are_named(void **state)
     assert_not_adapted(&config, WK_E_INPUT, "name the tasks");
     config = both_tasks(A);
     config.snapshot = 7;
-    assert_not_adapted(&config, WK_E_NOT_FOUND, "no snapshot of agent step 7");
+    assert_not_adapted(&config, WK_E_NOT_FOUND, "no snapshot at agent step 7");
     config = both_tasks("no-such-run");
     assert_not_adapted(&config, WK_E_NOT_FOUND, "holds no run");
 }

@@ -376,7 +376,7 @@ static void a_replay_log_damaged_before_every_checkpoint_is_reported_and_left_al
     damage(path, LOG, at[0].replay.offset - 10);
     wk_trainer *t;
     assert_refused(trainer_create(&config, path, &t, &err), WK_E_FORMAT,
-                   "none of the 2 checkpoints");
+                   "cannot resume from any of the 2 checkpoints");
     assert_non_null(strstr(err.message, "restore a sound copy"));
     for (int k = 0; k < 2; k++)
         assert_true(has_file(path, "checkpoints/step-%012" PRIu64 "/run.bin", at[k].steps));
