@@ -58,9 +58,8 @@ static int lock_within(int fd, double seconds)
 
 static wk_status take(const wk_dir *dir, int fd, double seconds, const wk_log *log, wk_error *err)
 {
-    // A process that was killed may have left a child between fork and exec, which has it too.
-    const double starting = 0.25;
-    int code = lock_within(fd, starting);
+    const double ending = 0.02; // a process that has just been killed
+    int code = lock_within(fd, ending);
     if (code == EWOULDBLOCK && seconds > 0) {
         wk_log_line(log, WK_LOG_INFO,
                     "another process is training in '%s'; waiting up to %g s for it to end",
