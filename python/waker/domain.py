@@ -187,6 +187,8 @@ class Curriculum:
         if errors.ndim != 1 or thetas.shape != shape:
             raise c.InputError(f"θ: shape {shape} is needed for {errors.size} errors, given: "
                                f"{thetas.shape}")
+        if not np.isfinite(errors).all():
+            raise c.InputError(f"errors: {errors[~np.isfinite(errors)][0]} is not a finite number")
         with self._handle.lock, self.space._handle.lock:
             pointer, space = self._handle.pointer, self.space._handle.pointer
             index = np.array([lib.space_find(space, row.ctypes.data) for row in thetas], np.uintp)
