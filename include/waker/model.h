@@ -1,8 +1,8 @@
 // World models: a saved run's model of its environments, to look inside.
 //
-// The model follows images and actions (observe), goes on without images (imagine), and draws what
-// a latent state looks like (decode). It keeps nothing between calls: latent states are the
-// caller's arrays.
+// The model follows observations and actions (observe), goes on without observations (imagine), and
+// gives the observation that a latent state stands for (decode). It keeps nothing between calls:
+// latent states are the caller's arrays.
 #ifndef WAKER_MODEL_H
 #define WAKER_MODEL_H
 
@@ -51,17 +51,28 @@ const wk_domain *wk_model_domain(const wk_model *model);
 /// Step of the weights that were loaded.
 uint64_t wk_model_step(const wk_model *model);
 
-/// Moves the states on to the posterior: images [N,64,64,3], the actions [N,A] that led to them,
-/// first [N] (nonzero: an episode begins, state and action before it are ignored).
+/// Moves the states on to the posterior: what N environments show (images and vectors, as far as
+/// the domain has them, and flags, of which WK_IS_FIRST says that an episode begins: state and
+/// action before it are ignored), and the actions [N,A] that led there. Actions and vectors must be
+/// finite. Rewards are not read.
+wk_status wk_model_observe_on(wk_model *model, int count, wk_model_latents states,
+                              const wk_batch *seen, const float *actions, wk_error *err);
+/// As wk_model_observe_on, for domains that are observed by images alone: images [N,64,64,3], the
+/// actions [N,A] that led to them, first [N] (nonzero: an episode begins).
 wk_status wk_model_observe(wk_model *model, int count, wk_model_latents states,
                            const uint8_t *images, const float *actions, const uint8_t *first,
                            wk_error *err);
 
-/// Moves the states on to the prior: what the model expects after actions [N,A].
+/// Moves the states on to the prior: what the model expects after actions [N,A], which must be
+/// finite.
 wk_status wk_model_imagine(wk_model *model, int count, wk_model_latents states,
                            const float *actions, wk_error *err);
 
-/// Draws the states: images [N,64,64,3] around zero (add 0.5 and multiply by 255).
+/// What the states look like, as far as the domain has it: images [N,64,64,3] around zero (add 0.5
+/// and multiply by 255), and vectors [N,observation.vector].
+wk_status wk_model_decode_to(wk_model *model, int count, wk_model_latents states, float *images,
+                             float *vectors, wk_error *err);
+/// As wk_model_decode_to, for domains that are observed by images alone.
 wk_status wk_model_decode(wk_model *model, int count, wk_model_latents states, float *images,
                           wk_error *err);
 

@@ -52,8 +52,8 @@ uint64_t wk_policy_step(const wk_policy *policy);
 
 /// One step: what N environments show (images and vectors, as far as the domain has them, and
 /// flags, of which WK_IS_FIRST makes the policy forget what came before) to actions [N,
-/// action_size], in [-1,1] or one-hot. It is taken for what the last actions led to. Rewards are
-/// not read.
+/// action_size], in [-1,1] or one-hot. It is taken for what the last actions led to. Vectors must
+/// be finite. Rewards are not read.
 wk_status wk_policy_act_on(wk_policy *policy, const wk_batch *seen, float *actions, wk_error *err);
 /// As wk_policy_act_on, for domains that are observed by images alone: images [N,64,64,3] and flags
 /// [N].

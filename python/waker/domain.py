@@ -2,6 +2,7 @@
 
 import ctypes
 from collections import namedtuple
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -12,6 +13,45 @@ Param = namedtuple("Param", "name help min max step legal_min legal_max continuo
 Task = namedtuple("Task", "name alias has_completion")
 Case = namedtuple("Case", "name help thetas episodes extra")
 Option = namedtuple("Option", "name choices help")
+IMAGE = (c.IMAGE_SIDE, c.IMAGE_SIDE, 3)
+
+
+class Observation(namedtuple("Observation", "image vector")):
+    """What is observed: whether there is an image, and how many numbers the vector has. Where a
+    domain has both, its observations are {"image": ..., "vector": ...}, else the one array."""
+
+    __slots__ = ()
+
+    def join(self, image, vector):
+        """The observation of these parts; what the domain does not have is ignored."""
+        if self.image and self.vector:
+            return {"image": image, "vector": vector}
+        return image if self.image else vector
+
+    def empty(self, leading=(), pixel=np.uint8):
+        """Arrays for images and vectors; None for what the domain does not have."""
+        return (np.empty((*leading, *IMAGE), pixel) if self.image else None,
+                np.empty((*leading, self.vector), np.float32) if self.vector else None)
+
+    def split(self, observation, leading=(), what="observation"):
+        """Images and vectors of an observation as arrays for C; None for what there is not."""
+        image = vector = observation
+        names = (what, what)
+        if self.image and self.vector:
+            if not isinstance(observation, Mapping) or set(observation) != {"image", "vector"}:
+                given = list(observation) if isinstance(observation, Mapping) else \
+                    type(observation).__name__
+                raise TypeError(f"{what}: a dict of 'image' and 'vector' is needed, given: {given}")
+            image, vector = observation["image"], observation["vector"]
+            names = (f"{what}['image']", f"{what}['vector']")
+        return (c_array(image, np.uint8, (*leading, *IMAGE), names[0]) if self.image else None,
+                c_array(vector, np.float32, (*leading, self.vector), names[1])
+                if self.vector else None)
+
+
+def address(array):
+    """For C, where NULL stands for None."""
+    return None if array is None else array.ctypes.data
 
 
 def _decoded(value):
@@ -48,6 +88,8 @@ class Domain:
         self._pointer, self._owner = pointer, owner
         self.name, self.summary = d.name.decode(), d.summary.decode()
         self.action_size, self.action_repeat = d.action_size, d.action_repeat
+        self.discrete = d.discrete
+        self.observation = Observation(not d.observation.no_image, d.observation.vector)
         self.episode_steps, self.step_seconds = d.episode_steps, d.step_seconds
         self.ends_early = d.ends_early
         self.params = tuple(
@@ -98,6 +140,22 @@ class Domain:
                                f"an array of shape {theta.shape}")
         lib.domain_check_params(self._pointer, theta.ctypes.data, theta.size)
         return theta
+
+    def actions(self, values, leading=(), what="action"):
+        """Actions as the C library takes them, [..., action_size]. Discrete ones are numbers of
+        actions, or one-hot already."""
+        shape = (*leading, self.action_size)
+        if not self.discrete or np.shape(values) == shape:
+            return c_array(values, np.float32, shape, what)
+        numbers = np.asarray(values)
+        if numbers.dtype.kind not in "iu":
+            raise TypeError(f"{what}: whole numbers are needed, given: {numbers.dtype}")
+        if numbers.shape != tuple(leading):
+            raise c.InputError(f"{what}: shape {tuple(leading)} is needed, given: {numbers.shape}")
+        wrong = numbers[(numbers < 0) | (numbers >= self.action_size)]
+        if wrong.size:
+            raise c.InputError(f"{what}: {wrong[0]} is not in 0 to {self.action_size - 1}")
+        return np.eye(self.action_size, dtype=np.float32)[numbers]
 
 
 def domains():
@@ -187,6 +245,8 @@ class Curriculum:
         if errors.ndim != 1 or thetas.shape != shape:
             raise c.InputError(f"θ: shape {shape} is needed for {errors.size} errors, given: "
                                f"{thetas.shape}")
+        if not np.isfinite(errors).all():
+            raise c.InputError(f"errors: {errors[~np.isfinite(errors)][0]} is not a finite number")
         with self._handle.lock, self.space._handle.lock:
             pointer, space = self._handle.pointer, self.space._handle.pointer
             index = np.array([lib.space_find(space, row.ctypes.data) for row in thetas], np.uintp)

@@ -14,9 +14,8 @@ from gymnasium.vector.utils import batch_space
 
 from . import _library as c
 from ._library import lib
-from .domain import Space, as_domain, c_array
+from .domain import IMAGE, Space, address, as_domain, c_array
 
-IMAGE = (c.IMAGE_SIDE, c.IMAGE_SIDE, 3)
 SEEDS = 2**63  # Gymnasium's generators draw seeds below this
 RESET_OPTIONS = {"theta", "reset_mask"}
 
@@ -41,8 +40,17 @@ class _Episodes:
         self._arguments = {"domain": self.domain.name, "task": self.task, "options": options,
                            "theta": theta, "curriculum": curriculum, "render_mode": render_mode,
                            "width": width, "height": height}
-        return (spaces.Box(0, 255, IMAGE, np.uint8),
-                spaces.Box(-1, 1, (self.domain.action_size,), np.float32))
+        return self._spaces()
+
+    def _spaces(self):
+        """Those of observations and of actions."""
+        observed, size = self.domain.observation, self.domain.action_size
+        image = spaces.Box(0, 255, IMAGE, np.uint8)
+        vector = spaces.Box(-np.inf, np.inf, (observed.vector,), np.float32)
+        both = observed.image and observed.vector
+        return (spaces.Dict(image=image, vector=vector) if both else observed.join(image, vector),
+                spaces.Discrete(size) if self.domain.discrete
+                else spaces.Box(-1, 1, (size,), np.float32))
 
     def _choose_theta(self, given, seed, episode):
         if given is not None:
@@ -95,9 +103,9 @@ class WakerEnv(_Episodes, gymnasium.Env):
         self._handle = c.create("the environment", lib.env_create, lib.env_destroy,
                                 self.domain._pointer, self._choices, keep=(self.domain,))
 
-    def _frame(self, image):
-        return c.Frame(image.ctypes.data, self._rewards.ctypes.data, self._completion.ctypes.data,
-                       self._flags.ctypes.data)
+    def _frame(self, image, vector):
+        return c.Frame(address(image), self._rewards.ctypes.data, self._completion.ctypes.data,
+                       self._flags.ctypes.data, address(vector))
 
     def _info(self):
         return {"rewards": dict(zip(self.domain.task_names, self._rewards.tolist())),
@@ -110,7 +118,7 @@ class WakerEnv(_Episodes, gymnasium.Env):
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         options = _check_options(options)
-        image = np.empty(IMAGE, np.uint8)
+        seen = self.domain.observation.empty()
         with self._handle.lock:
             pointer = self._handle.pointer
             if seed is not None:
@@ -119,21 +127,21 @@ class WakerEnv(_Episodes, gymnasium.Env):
                 self._seed = int(self.np_random.integers(SEEDS))
             theta = self._choose_theta(options.get("theta"), self._seed, self._episode)
             lib.env_reset(pointer, theta.ctypes.data, theta.size, self._seed, self._episode,
-                          ctypes.byref(self._frame(image)))
+                          ctypes.byref(self._frame(*seen)))
             self._episode += 1
             self._episode_theta = theta
-            return image, self._info()
+            return self.domain.observation.join(*seen), self._info()
 
     def step(self, action):
-        action = c_array(action, np.float32, self.action_space.shape, "action")
-        image = np.empty(IMAGE, np.uint8)
+        action = self.domain.actions(action)
+        seen = self.domain.observation.empty()
         with self._handle.lock:
             pointer = self._handle.pointer
-            lib.env_step(pointer, action.ctypes.data, ctypes.byref(self._frame(image)))
+            lib.env_step(pointer, action.ctypes.data, ctypes.byref(self._frame(*seen)))
             flags = int(self._flags[0])
             terminated = bool(flags & c.IS_TERMINAL)
-            return (image, float(self._rewards[self._task]), terminated,
-                    bool(flags & c.IS_LAST) and not terminated, self._info())
+            return (self.domain.observation.join(*seen), float(self._rewards[self._task]),
+                    terminated, bool(flags & c.IS_LAST) and not terminated, self._info())
 
     def render(self):
         if self.render_mode is None:
@@ -202,7 +210,7 @@ class WakerVectorEnv(_Episodes, VectorEnv):
         self._seeds = None
         self._episodes = [0] * num_envs
         self._thetas = np.zeros((num_envs, len(self.domain.params)))
-        self._ignored = np.zeros(self.action_space.shape, np.float32)
+        self._ignored = np.zeros((num_envs, self.domain.action_size), np.float32)
         self._make_views()
 
     def _make_views(self):
@@ -211,7 +219,11 @@ class WakerVectorEnv(_Episodes, VectorEnv):
             pointer = self._handle.pointer
             batch = lib.vec_batch(pointer).contents
             view = self._handle.view
-            self._images = view(ctypes.c_uint8, batch.images, (n, *IMAGE))
+            observed = self.domain.observation
+            self._images = view(ctypes.c_uint8, batch.images, (n, *IMAGE)) \
+                if observed.image else None
+            self._vectors = view(ctypes.c_float, batch.vectors, (n, observed.vector)) \
+                if observed.vector else None
             self._rewards = view(ctypes.c_float, batch.rewards, (n, tasks))
             self._completion = view(ctypes.c_float, batch.completion, (n, tasks))
             self._flags = view(ctypes.c_uint8, batch.flags, (n,))
@@ -225,7 +237,8 @@ class WakerVectorEnv(_Episodes, VectorEnv):
                                for i, task in enumerate(self.domain.tasks) if task.has_completion},
                 "theta": taken(self._thetas), "diverged": (self._flags & c.IS_DIVERGED) != 0}
         info.update({"_" + name: np.ones(self.num_envs, bool) for name in list(info)})
-        return taken(self._images), info
+        return self.domain.observation.join(*(None if part is None else taken(part)
+                                              for part in (self._images, self._vectors))), info
 
     def _plan_reset(self, pointer, i, theta=None):
         theta = self._choose_theta(theta, self._seeds[i], self._episodes[i])
@@ -274,7 +287,7 @@ class WakerVectorEnv(_Episodes, VectorEnv):
             return self._outputs()
 
     def step(self, actions):
-        actions = c_array(actions, np.float32, self.action_space.shape, "actions")
+        actions = self.domain.actions(actions, (self.num_envs,), "actions")
         with self._handle.lock:
             pointer = self._handle.pointer
             # Which episodes are over is read from the batch: a step that was interrupted by an
@@ -282,11 +295,11 @@ class WakerVectorEnv(_Episodes, VectorEnv):
             for i in np.flatnonzero(self._flags & c.IS_LAST).tolist():
                 self._plan_reset(pointer, i)
             lib.vec_step(pointer, actions.ctypes.data)
-            images, info = self._outputs()
+            observations, info = self._outputs()
             terminated = (self._flags & c.IS_TERMINAL) != 0
             truncated = ((self._flags & c.IS_LAST) != 0) & ~terminated
-            return (images, self._rewards[:, self._task].astype(np.float64), terminated, truncated,
-                    info)
+            return (observations, self._rewards[:, self._task].astype(np.float64), terminated,
+                    truncated, info)
 
     def render(self):
         if self.render_mode is None:
@@ -300,7 +313,8 @@ class WakerVectorEnv(_Episodes, VectorEnv):
         if self._handle is None:  # what could not be made is deleted, too
             return
         self._handle.close()  # waits for a step of another thread, which uses the views
-        self._images = self._rewards = self._completion = self._flags = None
+        self._images = self._vectors = None
+        self._rewards = self._completion = self._flags = None
 
     def __getstate__(self):
         with self._handle.lock:
@@ -318,7 +332,8 @@ class WakerVectorEnv(_Episodes, VectorEnv):
                 "spec": self.spec, "random": (self._np_random, self._np_random_seed)}
 
     def _batch(self):
-        return self._images, self._rewards, self._completion, self._flags
+        return [array for array in (self._images, self._rewards, self._completion, self._flags,
+                                    self._vectors) if array is not None]
 
     def __setstate__(self, saved):
         self.__init__(**saved["arguments"])

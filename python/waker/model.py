@@ -7,8 +7,7 @@ import numpy as np
 
 from . import _library as c
 from ._library import lib
-from .domain import Domain, c_array
-from .policy import IMAGE
+from .domain import Domain, address, c_array
 
 
 class Latents(namedtuple("Latents", "stoch deter")):
@@ -65,11 +64,13 @@ class Model:
                          for part, width, name in zip(state, widths, Latents._fields)))
 
     def _actions(self, actions):
-        actions = c_array(actions, np.float32, None, "actions")
-        if actions.ndim != 3 or actions.shape[2] != self.action_size:
-            raise c.InputError(f"actions: shape (T, N, {self.action_size}) is needed, given: "
-                               f"{actions.shape}")
-        return actions
+        shape = np.shape(actions)
+        if len(shape) == 2 and self.domain.discrete or \
+                len(shape) == 3 and shape[2] == self.action_size:
+            return self.domain.actions(actions, shape[:2], "actions")
+        numbers = "(T, N) or " if self.domain.discrete else ""
+        raise c.InputError(f"actions: shape {numbers}(T, N, {self.action_size}) is needed, given: "
+                           f"{shape}")
 
     def _follow(self, states, steps, move):
         """Moves the states `steps` times and collects them, [T,N,...]."""
@@ -83,25 +84,30 @@ class Model:
         return out
 
     def observe(self, images, actions, first=None, state=None):
-        """States after each image. images uint8 [T,N,64,64,3]; actions [T,N,A], the ones that led to
-        the images; first [T,N], where episodes begin (default: at step 0 if there is no `state`);
-        state [N,...], from before."""
+        """States after each observation. images: what was observed, which is uint8 [T,N,64,64,3],
+        or vectors [T,N,V], or {"image": ..., "vector": ...}, as the domain has it; actions [T,N,A],
+        or [T,N] where they are discrete, the ones that led there; first [T,N], where episodes begin
+        (default: at step 0 if there is no `state`); state [N,...], from before."""
         actions = self._actions(actions)
         steps, count = actions.shape[:2]
-        images = c_array(images, np.uint8, (steps, count, *IMAGE), "images")
+        images, vectors = self.domain.observation.split(images, (steps, count), "observations")
         if first is None:
             first = np.zeros((steps, count), bool)
             first[:1] = state is None
-        first = c_array(first, bool, (steps, count), "first").view(np.uint8)
+        flags = c_array(first, bool, (steps, count), "first") * np.uint8(c.IS_FIRST)
 
         def move(pointer, states, t):
-            lib.model_observe(pointer, count, states, images[t].ctypes.data,
-                              actions[t].ctypes.data, first[t].ctypes.data)
+            seen = c.Batch(images=None if images is None else images[t].ctypes.data,
+                           vectors=None if vectors is None else vectors[t].ctypes.data,
+                           flags=flags[t].ctypes.data)
+            lib.model_observe_on(pointer, count, states, ctypes.byref(seen),
+                                 actions[t].ctypes.data)
 
         return self._follow(self._states(state, count), steps, move)
 
     def imagine(self, state, actions):
-        """States that the model expects: state [N,...] from before, actions [T,N,A]."""
+        """States that the model expects: state [N,...] from before, actions [T,N,A],
+        or [T,N] where they are discrete."""
         actions = self._actions(actions)
         steps, count = actions.shape[:2]
 
@@ -111,8 +117,9 @@ class Model:
         return self._follow(self._states(state, count), steps, move)
 
     def decode(self, latents):
-        """Images of states [...,] as float32 [...,64,64,3]; 0 is black, 1 white, and the model may
-        leave that range."""
+        """Observations of states [...,], as the domain has them: images as float32 [...,64,64,3],
+        of which 0 is black, 1 white, and the model may leave that range; vectors [...,V]; or a dict
+        of both."""
         stoch, deter = (np.atleast_1d(part) for part in latents)
         leading = deter.shape[:-1]
         count = int(np.prod(leading))
@@ -120,13 +127,16 @@ class Model:
             raise c.InputError(f"latents: stoch has {stoch.shape[:-1]} states, deter {leading}")
         states = self._states([part.reshape(count, part.shape[-1]) for part in (stoch, deter)],
                               count)
-        images = np.empty((count, *IMAGE), np.float32)
+        images, vectors = self.domain.observation.empty((count,), np.float32)
         with self._handle.lock:
             pointer = self._handle.pointer
-            lib.model_decode(pointer, count,
-                             c.ModelLatents(states.stoch.ctypes.data, states.deter.ctypes.data),
-                             images.ctypes.data)
-        return images.reshape(*leading, *IMAGE) + np.float32(0.5)
+            lib.model_decode_to(pointer, count,
+                                c.ModelLatents(states.stoch.ctypes.data, states.deter.ctypes.data),
+                                address(images), address(vectors))
+        return self.domain.observation.join(
+            None if images is None else images.reshape(*leading, *images.shape[1:])
+            + np.float32(0.5),
+            None if vectors is None else vectors.reshape(*leading, *vectors.shape[1:]))
 
     def close(self):
         self._handle.close()

@@ -6,9 +6,7 @@ import numpy as np
 
 from . import _library as c
 from ._library import lib
-from .domain import Domain, c_array
-
-IMAGE = (c.IMAGE_SIDE, c.IMAGE_SIDE, 3)
+from .domain import Domain, address, c_array
 
 
 class PolicyState:
@@ -30,7 +28,7 @@ class Policy:
     """A policy of a run's directory: `action, state = policy.act(observation, state)`.
 
     run, task  directory, and the task's name or "explore"
-    num_envs   None: observations [64,64,3] give actions [A]; N: [N,64,64,3] give [N,A]
+    num_envs   None: one observation gives one action; N: all arrays begin with an axis [N]
     weights    "adapted", "alongside" or "finetuned"; default: adapted, else alongside;
                "adapted.NAME" of an adaptation or fine-tuning that has a name
     step       of the snapshot; default: the newest
@@ -39,6 +37,8 @@ class Policy:
     sample     draw actions instead of taking the mode
     seed       of everything drawn
 
+    Observations and actions are those of WakerEnv: images [64,64,3], vectors [V], or a dict of both;
+    actions [A], or the number of one where they are discrete.
     The same weights, observations and seed give the actions of `waker eval`, bit for bit.
     """
 
@@ -64,7 +64,7 @@ class Policy:
             self.step = lib.policy_step(pointer)
             self._size = lib.policy_state_size(pointer)
         self._latest = None  # the state that the C object is in
-        self._images = (self._count, *IMAGE)
+        self._leading = () if self._alone else (self._count,)
         self._nothing, self._begin = (np.full(self._count, flags, np.uint8)
                                       for flags in (0, c.IS_FIRST))
 
@@ -84,9 +84,7 @@ class Policy:
     def act(self, observation, state=None, first=None):
         """The next action and state. `state` is what the call before gave, or None where an episode
         begins; `first` [N] says in which environments one begins."""
-        images = np.asarray(observation)
-        images = c_array(images[None] if self._alone else images, np.uint8, self._images,
-                         "observation")
+        images, vectors = self.domain.observation.split(observation, self._leading)
         if state is None:
             flags = self._begin
         elif first is None:
@@ -94,6 +92,7 @@ class Policy:
         else:
             first = np.reshape(first, -1) if self._alone else first
             flags = c_array(first, bool, (self._count,), "first").view(np.uint8)
+        seen = c.Batch(images=address(images), flags=flags.ctypes.data, vectors=address(vectors))
         actions = np.empty((self._count, self.domain.action_size), np.float32)
         with self._handle.lock:
             pointer = self._handle.pointer
@@ -102,7 +101,9 @@ class Policy:
                     raise TypeError(f"state: what act() or reset() gave, not {type(state)}")
                 lib.policy_load(pointer, state.bytes, len(state.bytes))
             self._latest = None  # until the call is through
-            lib.policy_act(pointer, images.ctypes.data, flags.ctypes.data, actions.ctypes.data)
+            lib.policy_act_on(pointer, ctypes.byref(seen), actions.ctypes.data)
+            if self.domain.discrete:
+                actions = actions.argmax(axis=1)
             return (actions[0] if self._alone else actions), self._take_state(pointer)
 
     def close(self):

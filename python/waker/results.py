@@ -5,6 +5,7 @@ import glob
 import json
 import os
 import subprocess
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -62,16 +63,20 @@ def _row(result):
 
 def evaluations(path):
     """Scores of the run that `path` is, or of the runs below it: one row for each run, policy, step,
-    task and case (`set`), with `mean` and `worst_tenth`."""
+    task and case (`set`), with `mean` and `worst_tenth`. What cannot be used is left out,
+    with a warning; `problems` of the result has the reasons."""
     found = ctypes.POINTER(c.Results)()
     lib.results_read(c.text(path), ctypes.byref(found))
     try:
         results = found.contents
         rows = Records(_row(results.items[i]) for i in range(results.count))
         rows.problems = tuple(os.fsdecode(results.problems[i]) for i in range(results.n_problems))
-        return rows
     finally:
         lib.results_free(found)
+    if rows.problems:
+        more = f" (and {len(rows.problems) - 1} more in .problems)" if rows.problems[1:] else ""
+        warnings.warn(f"left out: {rows.problems[0]}{more}", stacklevel=2)
+    return rows
 
 
 def _number(text):

@@ -6,6 +6,8 @@ import inspect
 import os
 import signal
 import threading
+import warnings
+from collections.abc import Mapping
 
 from . import _library as c
 from ._library import lib
@@ -59,6 +61,23 @@ def _spec(function):
     return f"{file}:{name}"
 
 
+def _is_path(value):
+    return isinstance(value, (str, bytes, os.PathLike))
+
+
+def _names_make_env(arguments):
+    """Whether the first argument stands where make_env does, though it is nothing to call."""
+    if not _is_path(arguments[0]) or len(arguments) > 3:
+        return True
+    return len(arguments) == 3 and not isinstance(arguments[2], (Mapping, type(None)))
+
+
+def _warn(is_warning, line):
+    """What messages go to by default. Repeated ones are shown once, as Python's filters have it."""
+    if is_warning:
+        warnings.warn(line)
+
+
 def train(*arguments, **options):
     """train([make_env,] directory, blocks=(), settings=None, *, files=(), like=None, progress=None,
     message=None)
@@ -73,13 +92,16 @@ def train(*arguments, **options):
     files     as after --config-file
     like      directory of a run whose settings to begin with, as after --from
     progress  function of a waker._library.TrainProgress, called after every iteration
-    message   function of (is_warning, line); default: nothing is printed
+    message   function of (is_warning, line); default: warnings go to warnings.warn, other lines
+              nowhere
 
     Returns "finished" or "out of time". Ctrl-C, and any exception in `progress` or `message`, stops
     the run after its iteration, saved; then it is raised. train(directory) goes on.
     """
     if arguments and callable(arguments[0]):
         return _train(*arguments[1:], make_env=arguments[0], **options)
+    if arguments and _names_make_env(arguments):
+        raise TypeError(f"make_env: a function or class is needed, given: {arguments[0]!r}")
     return _train(*arguments, **options)
 
 
@@ -112,7 +134,7 @@ def _train(directory, blocks=(), settings=None, *, make_env=None, files=(), like
     config.progress = c.ProgressFunction(
         guarded(lambda now: progress(now.contents) if progress else None))
     config.message = c.MessageFunction(
-        guarded(lambda warning, line: message(warning, os.fsdecode(line)) if message else None))
+        guarded(lambda warning, line: (message or _warn)(warning, os.fsdecode(line))))
     end = ctypes.c_int()
     with _stopped_by_ctrl_c(stop) as interrupted:
         lib.train_run(ctypes.byref(config), ctypes.byref(end))

@@ -1,7 +1,7 @@
 #include "agent/latent_step.h"
 
 #include "agent/learner_parts.h"
-#include "model/vision.h"
+#include "model/observation.h"
 #include "nn/losses.h"
 #include <stdlib.h>
 
@@ -10,11 +10,12 @@ struct wk_latent_step {
     int count;
     bool sample;
     wk_compiled_graph compiled;
-    wk_latent before;                            // inputs
-    wk_tensor action, image, not_first, counter; // inputs, absent where the kind has none
-    wk_latent after;                             // absent for WK_STEP_DECODE
-    wk_tensor decoded;                           // only there
-    float *host_not_first;                       // [N]
+    wk_latent before; // inputs
+    // Inputs, absent where the kind or the domain has none.
+    wk_tensor action, image, vector, not_first, counter;
+    wk_latent after;                // absent for WK_STEP_DECODE
+    wk_observation_tensors decoded; // only there
+    float *host_not_first;          // [N]
 };
 
 // Without sampling there is no source, which stands for the mode.
@@ -36,13 +37,17 @@ static void record_observe(wk_latent_step *s, const wk_rssm *rssm)
     const wk_learner_config *c = rssm->config;
     wk_graph *g = s->compiled.graph;
     record_action(s);
-    s->image = wk_graph_input(g, WK_U8, WK_SHAPE(s->count, 64, 64, 3), "image");
+    if (!c->observation.no_image)
+        s->image = wk_graph_input(g, WK_U8, WK_SHAPE(s->count, 64, 64, 3), "image");
+    if (c->observation.vector > 0)
+        s->vector = wk_graph_input(g, WK_F32, WK_SHAPE(s->count, c->observation.vector), "vector");
     s->not_first = wk_graph_input(g, WK_F32, WK_SHAPE(s->count), "not_first");
     wk_latent masked = {wk_graph_scale_rows(g, s->before.stoch, s->not_first),
                         wk_graph_scale_rows(g, s->before.deter, s->not_first)};
     wk_tensor action = wk_rssm_action(rssm, wk_graph_scale_rows(g, s->action, s->not_first));
     s->after.deter = wk_rssm_advance(rssm, masked, action);
-    wk_tensor embed = wk_vision_encode(rssm->scope, c, wk_graph_image(g, s->image));
+    wk_tensor embed =
+        wk_observation_encode(rssm->scope, c, wk_observation_inputs(g, s->image, s->vector));
     wk_tensor logits = wk_rssm_posterior(rssm, s->after.deter, wk_rssm_embed(rssm, embed));
     s->after.stoch = wk_nn_sample_categorical(g, logits, c->classes, source(s, "step/observe"));
 }
@@ -55,7 +60,8 @@ static void record_imagine(wk_latent_step *s, const wk_rssm *rssm)
 
 static void record_decode(wk_latent_step *s, const wk_rssm *rssm)
 {
-    s->decoded = wk_vision_decode(rssm->scope, rssm->config, wk_rssm_features(rssm, s->before));
+    s->decoded =
+        wk_observation_decode(rssm->scope, rssm->config, wk_rssm_features(rssm, s->before));
 }
 
 static wk_status record(wk_latent_step *s, wk_latent_step_kind kind, wk_error *err)
@@ -73,8 +79,8 @@ static wk_status record(wk_latent_step *s, wk_latent_step_kind kind, wk_error *e
     s->before.deter = wk_graph_input(g, WK_F32, WK_SHAPE(s->count, c->deter), "deter");
     wk_rssm rssm = wk_rssm_use(s->compiled.scope[WK_NETWORK_MODEL], c);
     parts[kind](s, &rssm);
-    const wk_tensor read[] = {s->after.stoch, s->after.deter, s->decoded};
-    for (size_t i = 0; i < 3; i++)
+    const wk_tensor read[] = {s->after.stoch, s->after.deter, s->decoded.image, s->decoded.vector};
+    for (size_t i = 0; i < sizeof read / sizeof *read; i++)
         if (wk_tensor_exists(read[i])) wk_graph_output(g, read[i]);
     return wk_compiled_graph_finish(&s->compiled, s->learner, err);
 }
@@ -133,6 +139,7 @@ wk_status wk_latent_step_run(wk_latent_step *s, const wk_latent_step_arrays *a, 
     WK_TRY(upload(s, s->before.stoch, a->states.stoch, stoch_size * sizeof(float), err));
     WK_TRY(upload(s, s->before.deter, a->states.deter, deter * sizeof(float), err));
     WK_TRY(upload(s, s->image, a->images, WK_PIXELS, err));
+    WK_TRY(upload(s, s->vector, a->vectors, (size_t)c->observation.vector * sizeof(float), err));
     WK_TRY(upload(s, s->action, a->actions, (size_t)c->action_size * sizeof(float), err));
     WK_TRY(upload(s, s->not_first, s->host_not_first, sizeof(float), err));
     if (wk_tensor_exists(s->counter))
@@ -141,5 +148,6 @@ wk_status wk_latent_step_run(wk_latent_step *s, const wk_latent_step_arrays *a, 
     WK_TRY(wk_program_run(s->compiled.program, err));
     WK_TRY(download(s, s->after.stoch, a->states.stoch, stoch_size, err));
     WK_TRY(download(s, s->after.deter, a->states.deter, deter, err));
-    return download(s, s->decoded, a->decoded, WK_PIXELS, err);
+    WK_TRY(download(s, s->decoded.image, a->decoded_images, WK_PIXELS, err));
+    return download(s, s->decoded.vector, a->decoded_vectors, (size_t)c->observation.vector, err);
 }

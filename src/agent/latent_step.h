@@ -1,5 +1,5 @@
 // Single steps of a learner's world model, for callers that keep the latent states themselves:
-// posterior, prior and image of N states.
+// posterior, prior and decoded observation of N states.
 #ifndef WK_AGENT_LATENT_STEP_H
 #define WK_AGENT_LATENT_STEP_H
 
@@ -7,9 +7,9 @@
 #include "waker/model.h"
 
 typedef enum wk_latent_step_kind {
-    WK_STEP_OBSERVE, // as wk_model_observe,
+    WK_STEP_OBSERVE, // as wk_model_observe_on,
     WK_STEP_IMAGINE, // wk_model_imagine
-    WK_STEP_DECODE,  // and wk_model_decode
+    WK_STEP_DECODE,  // and wk_model_decode_to
     WK_STEP_KINDS
 } wk_latent_step_kind;
 
@@ -23,14 +23,15 @@ void wk_latent_step_destroy(wk_latent_step *step);
 /// Number of states.
 int wk_latent_step_count(const wk_latent_step *step);
 
-/// What a step reads and writes; only what its kind has is used.
+/// What a step reads and writes; only what its kind and the domain's observation have is used.
 typedef struct wk_latent_step_arrays {
     wk_model_latents states;
     const uint8_t *images;
+    const float *vectors;
     const float *actions;
     const uint8_t *first;
-    float *decoded;   // the images of WK_STEP_DECODE
-    uint64_t counter; // place in the random streams
+    float *decoded_images, *decoded_vectors; // of WK_STEP_DECODE
+    uint64_t counter;                        // place in the random streams
 } wk_latent_step_arrays;
 wk_status wk_latent_step_run(wk_latent_step *step, const wk_latent_step_arrays *arrays,
                              wk_error *err);

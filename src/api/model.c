@@ -2,6 +2,7 @@
 
 #include "agent/latent_step.h"
 #include "api/c_locale.h"
+#include "api/observed.h"
 #include "run/saved_run.h"
 #include <stdlib.h>
 
@@ -73,13 +74,22 @@ uint64_t wk_model_step(const wk_model *m)
     return m->run.weights.step;
 }
 
+static wk_status check_count(int count, wk_error *err)
+{
+    if (count >= 1 && count <= COUNT_MAX) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "cannot follow %d sequences; give 1 to %d", count, COUNT_MAX);
+}
+
+// One number that is not finite would spread through a state and all that follow it.
+static wk_status check_actions(const wk_model *m, int count, const float *actions, wk_error *err)
+{
+    return wk_check_finite("action", actions, count, m->run.world.domain->action_size, err);
+}
+
 static wk_status run(wk_model *m, wk_latent_step_kind kind, int count,
                      wk_latent_step_arrays *arrays, wk_error *err)
 {
     wk_latent_step **step = &m->steps[kind];
-    if (count < 1 || count > COUNT_MAX)
-        return wk_fail(err, WK_E_INPUT, "cannot follow %d sequences; give 1 to %d", count,
-                       COUNT_MAX);
     if (!*step || wk_latent_step_count(*step) != count) {
         wk_latent_step_destroy(*step);
         *step = NULL;
@@ -89,24 +99,62 @@ static wk_status run(wk_model *m, wk_latent_step_kind kind, int count,
     return wk_latent_step_run(*step, arrays, err);
 }
 
+// `first` [N]: nonzero where an episode begins.
+static wk_status observe(wk_model *m, int count, wk_model_latents states, const wk_batch *seen,
+                         const float *actions, const uint8_t *first, wk_error *err)
+{
+    WK_TRY(check_count(count, err));
+    WK_TRY(wk_check_observed(m->run.world.domain, count, seen->images, seen->vectors, err));
+    WK_TRY(check_actions(m, count, actions, err));
+    wk_latent_step_arrays arrays = {.states = states,
+                                    .images = seen->images,
+                                    .vectors = seen->vectors,
+                                    .actions = actions,
+                                    .first = first};
+    return run(m, WK_STEP_OBSERVE, count, &arrays, err);
+}
+
+wk_status wk_model_observe_on(wk_model *m, int count, wk_model_latents states, const wk_batch *seen,
+                              const float *actions, wk_error *err)
+{
+    WK_TRY(check_count(count, err));
+    uint8_t *first = malloc((size_t)count);
+    if (!first) return wk_fail(err, WK_E_MEMORY, "no memory for %d sequences", count);
+    for (int i = 0; i < count; i++)
+        first[i] = seen->flags[i] & WK_IS_FIRST;
+    wk_status status = observe(m, count, states, seen, actions, first, err);
+    free(first);
+    return status;
+}
+
 wk_status wk_model_observe(wk_model *m, int count, wk_model_latents states, const uint8_t *images,
                            const float *actions, const uint8_t *first, wk_error *err)
 {
-    wk_latent_step_arrays arrays = {
-        .states = states, .images = images, .actions = actions, .first = first};
-    return run(m, WK_STEP_OBSERVE, count, &arrays, err);
+    const wk_batch seen = {.images = (uint8_t *)images};
+    return observe(m, count, states, &seen, actions, first, err);
 }
 
 wk_status wk_model_imagine(wk_model *m, int count, wk_model_latents states, const float *actions,
                            wk_error *err)
 {
     wk_latent_step_arrays arrays = {.states = states, .actions = actions};
+    WK_TRY(check_count(count, err));
+    WK_TRY(check_actions(m, count, actions, err));
     return run(m, WK_STEP_IMAGINE, count, &arrays, err);
+}
+
+wk_status wk_model_decode_to(wk_model *m, int count, wk_model_latents states, float *images,
+                             float *vectors, wk_error *err)
+{
+    wk_latent_step_arrays arrays = {
+        .states = states, .decoded_images = images, .decoded_vectors = vectors};
+    WK_TRY(check_count(count, err));
+    WK_TRY(wk_check_parts(m->run.world.domain, images, vectors, err));
+    return run(m, WK_STEP_DECODE, count, &arrays, err);
 }
 
 wk_status wk_model_decode(wk_model *m, int count, wk_model_latents states, float *images,
                           wk_error *err)
 {
-    wk_latent_step_arrays arrays = {.states = states, .decoded = images};
-    return run(m, WK_STEP_DECODE, count, &arrays, err);
+    return wk_model_decode_to(m, count, states, images, NULL, err);
 }

@@ -2,6 +2,7 @@
 
 #include "agent/acting.h"
 #include "api/c_locale.h"
+#include "api/observed.h"
 #include "run/saved_run.h"
 #include <math.h>
 #include <stdlib.h>
@@ -155,14 +156,7 @@ static size_t action_bytes(const wk_policy *p)
 
 wk_status wk_policy_act_on(wk_policy *p, const wk_batch *seen, float *actions, wk_error *err)
 {
-    wk_observation_spec spec = p->run.world.domain->observation;
-    if ((!spec.no_image && !seen->images) || (spec.vector > 0 && !seen->vectors))
-        return wk_fail(err, WK_E_INPUT, "domain '%s' is observed by %s: give %s",
-                       p->run.world.domain->name,
-                       spec.no_image     ? "a vector"
-                       : spec.vector > 0 ? "an image and a vector"
-                                         : "an image",
-                       seen->images || spec.no_image ? "vectors" : "images");
+    WK_TRY(wk_check_observed(p->run.world.domain, p->count, seen->images, seen->vectors, err));
     for (int i = 0; i < p->count; i++)
         p->first[i] = seen->flags[i] & WK_IS_FIRST;
     wk_acting_rows rows = {seen->images, seen->vectors, p->actions, p->first, p->actions};

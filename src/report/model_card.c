@@ -1,5 +1,6 @@
 #include "report/model_card.h"
 
+#include "base/python_spec.h"
 #include "plot/xml.h"
 #include "run/checkpoint/steps.h"
 #include <inttypes.h>
@@ -107,6 +108,18 @@ static void put_front_matter(const wk_card *card, wk_text *out)
     wk_text_free(&name);
 }
 
+// What stands for the file of the run's plug-in, which readers have elsewhere.
+static const char *plugin_file(const wk_card *card)
+{
+    return wk_python_spec_source_length(card->config->plugin) ? "FILE.py:FUNCTION" : "FILE.so";
+}
+
+static void put_plugin_option(const wk_card *card, wk_text *out)
+{
+    bool python = wk_python_spec_source_length(card->config->plugin);
+    wk_text_printf(out, "--%s %s", python ? "python" : "plugin", plugin_file(card));
+}
+
 static void put_introduction(const wk_card *card, wk_text *out)
 {
     wk_text name = {0};
@@ -126,10 +139,13 @@ static void put_introduction(const wk_card *card, wk_text *out)
                    : strcmp(card->policy, "finetuned") == 0 ? "fine-tuned"
                                                             : "adapted",
                    steps);
-    if (*card->config->plugin)
+    if (*card->config->plugin) {
         wk_text_puts(out, "\nThe domain comes from a plug-in, which is not part of this folder: "
                           "`plugin.json` has its\ndescription and the SHA-256 of its file. Playing "
-                          "needs that file, named by `--plugin FILE`.\n");
+                          "needs that file, named by `");
+        put_plugin_option(card, out);
+        wk_text_puts(out, "`.\n");
+    }
     wk_text_free(&name);
 }
 
@@ -170,6 +186,10 @@ static void put_again(const wk_card *card, wk_text *out)
     wk_text_printf(out, "`waker eval . --policy %s", card->policy);
     if (card->name) wk_text_printf(out, " --name %s", card->name);
     if (dr) wk_text_printf(out, " --envs %" PRIu64, first->episodes);
+    if (*card->config->plugin) {
+        wk_text_puts(out, " ");
+        put_plugin_option(card, out);
+    }
     wk_text_printf(out, " --seed %" PRIu64 " --out again`", first->eval_seed);
 }
 
@@ -183,12 +203,17 @@ static void put_loading(const wk_card *card, wk_text *out)
     if (!usual)
         wk_text_printf(out, ", weights=\"%s%s%s\"", card->policy, card->name ? "." : "",
                        card->name ? card->name : "");
+    if (*card->config->plugin) wk_text_printf(out, ", plugin=\"%s\"", plugin_file(card));
     wk_text_puts(out, ")  # \".\": this folder\nenv, state = waker.WakerEnv(policy.domain, task=");
     wk_text_quote(out, task);
-    wk_text_puts(out,
-                 ", options=policy.options), None\nobservation, info = env.reset(seed=1)\n"
-                 "action, state = policy.act(observation, state)\n```\n\nThe folder is read as "
-                 "a run: ");
+    wk_text_puts(out, ", options=policy.options), None\nobservation, info = env.reset(seed=1)\n"
+                      "action, state = policy.act(observation, state)\n```\n\n");
+    if (*card->config->plugin)
+        wk_text_printf(out,
+                       "Put the path of the domain's plug-in in place of `%s`. Its code is loaded "
+                       "to make the\nenvironment; to act alone the policy needs no `plugin=`.\n\n",
+                       plugin_file(card));
+    wk_text_puts(out, "The folder is read as a run: ");
     put_again(card, out);
     wk_text_puts(out, " plays the first episodes\nof the table again.\n");
 }

@@ -13,10 +13,20 @@ static uint8_t images[T][N][PIXELS];
 static float actions[T][N][2];
 static const uint8_t first[T][N] = {{1, 1, 1}};
 
+// Runs of a domain that is observed by vectors, without and with images besides.
+enum { V = 6, CHOICES = 5 };
+#define PLUGINS WAKER_BINARY_DIR "/tests/plugins/"
+static const char *const seeing_vectors[2] = {"vector", "both"};
+static float vectors[T][N][V], choices[T][N][CHOICES];
+
 static int setup_run(void **state)
 {
     if (setup(state) != 0) return -1;
     program_expect_success(program_run("train --quiet --logdir run " TINY_OPTIONS));
+    program_expect_success(program_run("train --quiet --logdir vector --plugin " PLUGINS
+                                       "grid.so " TINY_OPTIONS " --steps 100"));
+    program_expect_success(program_run("train --quiet --logdir both --plugin " PLUGINS
+                                       "grid_both.so " TINY_OPTIONS " --steps 100"));
     inside("run", run);
     for (int t = 0; t < T; t++)
         for (int i = 0; i < N; i++) {
@@ -24,17 +34,25 @@ static int setup_run(void **state)
                 images[t][i][k] = (uint8_t)((t * 7 + i * 31 + k) % 256);
             actions[t][i][0] = t ? 0.25f * (float)(i - 1) : 0;
             actions[t][i][1] = t ? 0.1f * (float)t : 0;
+            for (int k = 0; k < V; k++)
+                vectors[t][i][k] = (float)((t * 3 + i * 5 + k) % 7) - 3;
+            if (t) choices[t][i][(t + i) % CHOICES] = 1;
         }
     return 0;
 }
 
-static wk_model *open_model(bool sample, uint64_t seed)
+static wk_model *open_model_of(const char *directory, bool sample, uint64_t seed)
 {
     wk_model *model;
     wk_model_config config = wk_model_config_default();
-    config.run = run, config.sample = sample, config.seed = seed;
+    config.run = directory, config.sample = sample, config.seed = seed;
     assert_ok(wk_model_create(&config, &model, &err));
     return model;
+}
+
+static wk_model *open_model(bool sample, uint64_t seed)
+{
+    return open_model_of(run, sample, seed);
 }
 
 enum { FLAT_MAX = 64, DETER_MAX = 64 };
@@ -53,49 +71,61 @@ static void observe(wk_model *model, latents *l, int t)
         wk_model_observe(model, N, of(l), &images[t][0][0], &actions[t][0][0], first[t], &err));
 }
 
-// Open loop of one frame of context: [T,N,PIXELS].
-static void run_open_loop(float *out)
+// Open loop of one frame of context.
+static void run_open_loop(const char *directory, const float *moves, const wk_predicted *out)
 {
     wk_saved_run saved = {0};
     const wk_weights_choice choice = {.kind = WK_WEIGHTS_SNAPSHOT, .step = WK_STEP_LAST};
-    const wk_learner_batch batch = {
-        .images = &images[0][0][0], .actions = &actions[0][0][0], .first = &first[0][0]};
+    const wk_learner_batch batch = {.images = &images[0][0][0],
+                                    .vectors = &vectors[0][0][0],
+                                    .actions = moves,
+                                    .first = &first[0][0]};
     wk_prediction *prediction;
-    assert_ok(wk_saved_run_open(run, &(wk_saved_run_options){.weights = &choice}, &saved, &err));
+    assert_ok(
+        wk_saved_run_open(directory, &(wk_saved_run_options){.weights = &choice}, &saved, &err));
     assert_ok(wk_prediction_create(saved.weights.learner, N, T, 1, &prediction, &err));
-    assert_ok(wk_prediction_run(prediction, &batch, &(wk_predicted){.open_loop = out}, &err));
+    assert_ok(wk_prediction_run(prediction, &batch, out, &err));
     wk_prediction_destroy(prediction);
     wk_saved_run_close(&saved);
 }
 
-static bool images_agree(const float *a, const float *b)
+static bool numbers_agree(const float *a, const float *b, int count)
 {
-    for (int k = 0; k < PIXELS; k++)
+    for (int k = 0; k < count; k++)
         if (fabsf(a[k] - b[k]) > 1e-6f) return false;
     return true;
 }
 
 // An open loop samples the stochastic part of its context, which has 27 values here; one of them
 // must look like its first frame, and go on like the others.
-static void imagined_images_are_those_of_an_open_loop(void **state)
+enum { VALUES = 27, FLAT = 9, DETER = 6 };
+
+// Every value of the stochastic part, with the same recurrent part.
+static void make_values(const float *deter_of_all, float stoch[VALUES][FLAT],
+                        float deter[VALUES][DETER])
 {
-    (void)state;
-    enum { VALUES = 27, FLAT = 9, DETER = 6 };
-    static float expected[T][N][PIXELS], drawn[VALUES][PIXELS];
-    float stoch[VALUES][FLAT] = {{0}}, deter[VALUES][DETER];
-    const wk_model_latents all = {&stoch[0][0], &deter[0][0]};
-    run_open_loop(&expected[0][0][0]);
-    wk_model *model = open_model(false, 0);
-    latents begun = {{0}, {0}};
-    observe(model, &begun, 0);
+    memset(stoch, 0, VALUES * sizeof *stoch);
     for (int v = 0, digits = 0; v < VALUES; digits = ++v) {
-        memcpy(deter[v], begun.deter, sizeof deter[v]);
+        memcpy(deter[v], deter_of_all, sizeof deter[v]);
         for (int k = 0; k < 3; k++, digits /= 3)
             stoch[v][3 * k + digits % 3] = 1;
     }
+}
+
+static void imagined_images_are_those_of_an_open_loop(void **state)
+{
+    (void)state;
+    static float expected[T][N][PIXELS], drawn[VALUES][PIXELS];
+    float stoch[VALUES][FLAT], deter[VALUES][DETER];
+    const wk_model_latents all = {&stoch[0][0], &deter[0][0]};
+    run_open_loop(run, &actions[0][0][0], &(wk_predicted){.open_loop = &expected[0][0][0]});
+    wk_model *model = open_model(false, 0);
+    latents begun = {{0}, {0}};
+    observe(model, &begun, 0);
+    make_values(begun.deter, stoch, deter);
     assert_ok(wk_model_decode(model, VALUES, all, &drawn[0][0], &err));
     int found = 0;
-    while (found < VALUES && !images_agree(drawn[found], expected[0][0]))
+    while (found < VALUES && !numbers_agree(drawn[found], expected[0][0], PIXELS))
         found++;
     assert_true(found < VALUES);
     for (int t = 1; t < T; t++) {
@@ -104,8 +134,120 @@ static void imagined_images_are_those_of_an_open_loop(void **state)
             memcpy(same_action[v], actions[t][0], sizeof same_action[v]);
         assert_ok(wk_model_imagine(model, VALUES, all, &same_action[0][0], &err));
         assert_ok(wk_model_decode(model, VALUES, all, &drawn[0][0], &err));
-        assert_true(images_agree(drawn[found], expected[t][0]));
+        assert_true(numbers_agree(drawn[found], expected[t][0], PIXELS));
     }
+    wk_model_destroy(model);
+}
+
+static wk_batch what_is_seen(const char *directory, int t)
+{
+    static uint8_t flags[N];
+    for (int i = 0; i < N; i++)
+        flags[i] = first[t][i] ? WK_IS_FIRST : 0;
+    return (wk_batch){.images = strcmp(directory, "both") == 0 ? images[t][0] : NULL,
+                      .vectors = vectors[t][0],
+                      .flags = flags};
+}
+
+// The same for vectors, without and with images besides.
+static void imagined_vectors_are_those_of_an_open_loop(void **state)
+{
+    (void)state;
+    static float expected[T][N][V], expected_images[T][N][PIXELS], drawn[VALUES][PIXELS];
+    float stoch[VALUES][FLAT], deter[VALUES][DETER], told[VALUES][V];
+    const wk_model_latents all = {&stoch[0][0], &deter[0][0]};
+    for (int d = 0; d < 2; d++) {
+        char directory[512];
+        inside(seeing_vectors[d], directory);
+        float *pixels = d == 1 ? &drawn[0][0] : NULL;
+        run_open_loop(directory, &choices[0][0][0],
+                      &(wk_predicted){.open_loop = pixels ? &expected_images[0][0][0] : NULL,
+                                      .open_vectors = &expected[0][0][0]});
+        wk_model *model = open_model_of(directory, false, 0);
+        latents begun = {{0}, {0}};
+        const wk_batch seen = what_is_seen(seeing_vectors[d], 0);
+        assert_ok(wk_model_observe_on(model, N, of(&begun), &seen, choices[0][0], &err));
+        make_values(begun.deter, stoch, deter);
+        assert_ok(wk_model_decode_to(model, VALUES, all, pixels, &told[0][0], &err));
+        int found = 0;
+        while (found < VALUES && !numbers_agree(told[found], expected[0][0], V))
+            found++;
+        assert_true(found < VALUES);
+        for (int t = 1; t < T; t++) {
+            float same_action[VALUES][CHOICES];
+            for (int v = 0; v < VALUES; v++)
+                memcpy(same_action[v], choices[t][0], sizeof same_action[v]);
+            assert_ok(wk_model_imagine(model, VALUES, all, &same_action[0][0], &err));
+            assert_ok(wk_model_decode_to(model, VALUES, all, pixels, &told[0][0], &err));
+            assert_true(numbers_agree(told[found], expected[t][0], V));
+            if (pixels) assert_true(numbers_agree(drawn[found], expected_images[t][0], PIXELS));
+        }
+        wk_model_destroy(model);
+    }
+}
+
+// What a state has become must depend on every number that was seen.
+static void vectors_and_images_change_the_posterior(void **state)
+{
+    (void)state;
+    for (int d = 0; d < 2; d++) {
+        char directory[512];
+        inside(seeing_vectors[d], directory);
+        int changed[2] = {0, 0};
+        for (uint64_t seed = 0; seed < 20; seed++) {
+            wk_model *model;
+            latents after[3] = {{{0}, {0}}, {{0}, {0}}, {{0}, {0}}};
+            for (int i = 0; i < 3; i++) {
+                wk_batch seen = what_is_seen(seeing_vectors[d], 0);
+                if (i == 1) seen.vectors = vectors[1][0];
+                if (i == 2 && seen.images) seen.images = images[3][0];
+                model = open_model_of(directory, true, seed);
+                assert_ok(wk_model_observe_on(model, N, of(&after[i]), &seen, choices[0][0], &err));
+                wk_model_destroy(model);
+                if (i > 0) changed[i - 1] += memcmp(&after[i], &after[0], sizeof after[0]) != 0;
+            }
+        }
+        assert_true(changed[0] > 0);
+        assert_true(d == 0 ? changed[1] == 0 : changed[1] > 0);
+    }
+}
+
+static void missing_parts_and_numbers_that_are_not_finite_are_refused(void **state)
+{
+    (void)state;
+    char directory[512];
+    latents l = {{0}, {0}};
+    static float pixels[N * PIXELS];
+    inside("vector", directory);
+    wk_model *model = open_model_of(directory, false, 0);
+    assert_refused(wk_model_observe(model, N, of(&l), images[0][0], choices[0][0], first[0], &err),
+                   WK_E_INPUT, "observed by a vector: give vectors");
+    assert_refused(wk_model_decode(model, N, of(&l), pixels, &err), WK_E_INPUT, "give vectors");
+    float wrong[N][V] = {{0}};
+    wrong[1][2] = NAN;
+    wk_batch seen = what_is_seen("vector", 0);
+    seen.vectors = wrong[0];
+    assert_refused(wk_model_observe_on(model, N, of(&l), &seen, choices[0][0], &err), WK_E_INPUT,
+                   "number 2 of vector 1 is not finite");
+    wk_model_destroy(model);
+    inside("both", directory);
+    model = open_model_of(directory, false, 0);
+    assert_refused(wk_model_observe(model, N, of(&l), images[0][0], choices[0][0], first[0], &err),
+                   WK_E_INPUT, "observed by an image and a vector: give vectors");
+    seen = what_is_seen("vector", 0);
+    assert_refused(wk_model_observe_on(model, N, of(&l), &seen, choices[0][0], &err), WK_E_INPUT,
+                   "give images");
+    wk_model_destroy(model);
+    model = open_model(false, 0);
+    float move[N][2] = {{0}};
+    move[2][1] = INFINITY;
+    assert_refused(wk_model_observe(model, N, of(&l), images[0][0], move[0], first[0], &err),
+                   WK_E_INPUT, "number 1 of action 2 is not finite");
+    move[2][1] = NAN;
+    assert_refused(wk_model_imagine(model, N, of(&l), move[0], &err), WK_E_INPUT,
+                   "number 1 of action 2 is not finite");
+    latents untouched = {{0}, {0}};
+    assert_memory_equal(&l, &untouched, sizeof l);
     wk_model_destroy(model);
 }
 
@@ -168,6 +310,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(imagined_images_are_those_of_an_open_loop),
+        cmocka_unit_test(imagined_vectors_are_those_of_an_open_loop),
+        cmocka_unit_test(vectors_and_images_change_the_posterior),
+        cmocka_unit_test(missing_parts_and_numbers_that_are_not_finite_are_refused),
         cmocka_unit_test(draws_come_from_the_seed),
         cmocka_unit_test(nothing_is_kept_between_calls),
         cmocka_unit_test(what_is_wrong_is_said),

@@ -104,6 +104,11 @@ def test_a_curriculum_learns_from_what_is_reported():
         curriculum.report([[0.123]], [1.0])
     with pytest.raises(waker.InputError, match="shape"):
         curriculum.report(thetas, [1.0])
+    for wrong in (np.nan, np.inf):
+        before = curriculum.distribution()
+        with pytest.raises(waker.InputError, match=f"errors: {wrong} is not a finite number"):
+            curriculum.report(thetas[:2], [1.0, wrong])
+        assert (curriculum.distribution() == before).all()
 
 
 @pytest.mark.parametrize("size", [(64, 64), (17, 200), (640, 480)])

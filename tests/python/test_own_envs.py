@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import gymnasium as gym
@@ -104,6 +105,39 @@ def test_functions_that_processes_cannot_import_are_refused(tmp_path):
     with pytest.raises(waker.Error, match="set the environment's attribute episode_steps"):
         waker.train(Corridor, tmp_path / "run", ["toy"], SHORT)
     assert not (tmp_path / "run").exists()
+
+
+class Failing(Corridor):
+    """Raises an exception in every episode."""
+
+    episode_steps = 15
+
+    def step(self, action):
+        raise ZeroDivisionError("a wall that is not there")
+
+
+def test_why_environments_fail_is_a_warning(tmp_path):
+    with pytest.warns(UserWarning, match="a wall that is not there"):
+        with pytest.raises(waker.Error, match="a wall that is not there"):
+            waker.train(Failing, tmp_path / "run", ["toy"], SHORT)
+    lines = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(waker.Error, match="a wall that is not there"):
+            waker.train(Failing, tmp_path / "other", ["toy"], SHORT,
+                        message=lambda warning, line: lines.append((warning, line)))
+    assert any(warning and "a wall that is not there" in line for warning, line in lines)
+
+
+def test_what_cannot_make_environments_is_named(tmp_path):
+    directory = tmp_path / "run"
+    for first in ("own:Corridor", None, Corridor()):
+        for rest in ((directory, ["toy"], SHORT), (directory, ["toy"])):
+            with pytest.raises(TypeError, match="make_env: a function or class is needed, given:"):
+                waker.train(first, *rest)
+    with pytest.raises(TypeError, match="given: None"):
+        waker.train(None, directory)
+    assert not directory.exists()
 
 
 SCRIPT = """

@@ -172,6 +172,16 @@ def test_a_model_observes_imagines_and_decodes(run):
             wrong()
 
 
+def test_numbers_that_are_not_finite_are_refused(run):
+    model = waker.Model(run)
+    images, actions = episode()
+    actions[4, 1, 0] = np.nan
+    with pytest.raises(waker.InputError, match="number 0 of action 1 is not finite"):
+        model.observe(images, actions)
+    with pytest.raises(waker.InputError, match="number 0 of action 1 is not finite"):
+        model.imagine(model.initial(3), actions)
+
+
 def example(name):
     sys.path.insert(0, str(SOURCE / "examples/python"))
     spec = importlib.util.spec_from_file_location(name, SOURCE / "examples/python" / f"{name}.py")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,22 @@ def test_training_reports_and_goes_on(tmp_path):
         waker.train(tmp_path / "other", ["toy"], {"stepz": 3})
     with pytest.raises(TypeError, match="list of names"):
         waker.train(tmp_path / "other", "toy")
+
+
+def test_what_evaluations_leave_out_is_said(run, tmp_path):
+    shutil.copytree(run, tmp_path / "one")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(waker.evaluations(tmp_path)) == 1
+    shutil.copytree(run, tmp_path / "repeated")
+    with pytest.warns(UserWarning, match="left out: .*repeated.*: all its settings") as said:
+        rows = waker.evaluations(tmp_path)
+    assert len(rows) == 1 and len(rows.problems) == 1
+    assert said[0].filename == __file__
+    for file in (tmp_path / "repeated" / "eval").glob("*.json"):
+        file.write_text("{")
+    with pytest.warns(UserWarning, match="left out: .*repeated.*json"):
+        assert len(waker.evaluations(tmp_path)) == 1
 
 
 def test_names_that_are_no_utf8(run, tmp_path):
