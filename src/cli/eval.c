@@ -64,8 +64,8 @@ typedef struct job {
     int threads;
     wk_log log;
     wk_progress_line progress;
-    int64_t played, to_play; // episodes
-    int64_t per_task;        // episodes of all cases
+    int64_t played, to_play; // agent steps: episodes of a case end together
+    int64_t per_task;        // agent steps of all cases, if no episode ends early
     wk_saved_run run;
     wk_run_thetas thetas;                  // that it was trained in
     wk_theta_set set;                      // that is played instead of cases; its name "": none
@@ -189,11 +189,12 @@ static wk_status choose_steps(job *j, wk_error *err)
     return choose_step(j, step, err);
 }
 
-static wk_status count_episode(void *context, const wk_eval_row *row, wk_error *err)
+static wk_status count_step(void *context, const wk_eval_row *row, wk_error *err)
 {
     job *j = context;
     (void)err;
-    if (row->flags & WK_IS_LAST) j->played++;
+    if (row->step > 0) j->played++;
+    if (row->flags & WK_IS_LAST) j->played += j->run.world.domain->episode_steps - row->step;
     wk_progress_show(&j->progress, j->played, j->to_play, wk_clock_seconds());
     return WK_OK;
 }
@@ -207,7 +208,7 @@ static wk_eval_setup setup_of(job *j)
                            .n_cases = j->n_sets,
                            .threads = j->threads ? j->threads : j->run.config.env_threads,
                            .log = &j->log,
-                           .on_row = count_episode,
+                           .on_row = count_step,
                            .context = j,
                            .keep_actions = clips_of(j->v) != 0};
 }
@@ -427,7 +428,7 @@ static wk_status evaluate(job *j, wk_error *err)
     WK_TRY(wk_cli_results_directory(&j->run, j->v->out, &j->results, err));
     const wk_eval_case *played = j->n_sets > 0 ? j->sets : cases;
     for (int i = 0; i < (j->n_sets > 0 ? j->n_sets : n_cases); i++)
-        j->per_task += played[i].episodes;
+        j->per_task += (int64_t)played[i].episodes * j->run.world.domain->episode_steps;
     j->to_play = (int64_t)j->steps.count * j->n_tasks * j->per_task;
     if (j->v->json) wk_json_array(&j->json, NULL);
     for (size_t i = 0; i < j->steps.count; i++)
@@ -444,7 +445,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     j->directory = cli->words.items[0];
     j->threads = cli->threads;
     j->json.text = &j->out;
-    j->log = wk_cli_progress(cli, "episodes", &j->progress);
+    j->log = wk_cli_progress(cli, "agent steps", &j->progress);
     wk_status status = evaluate(j, err);
     wk_progress_finish(&j->progress);
     wk_saved_run_close(&j->run);

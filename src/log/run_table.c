@@ -35,6 +35,7 @@ static const struct {
 // Which column goes first when there is no room.
 static const column first_to_go[] = {ERROR, LOSS,  VISITED, EVAL,   LEFT,
                                      STEPS, SPEED, STATE,   PERCENT};
+enum { N_FIRST_TO_GO = sizeof first_to_go / sizeof *first_to_go };
 
 typedef char cell_row[COLUMNS][CELL_MAX];
 
@@ -109,7 +110,8 @@ static bool is_empty(cell_row *cells, int count, column c)
     return c == LEFT || c == VISITED || c == EVAL;
 }
 
-// Width of every column; 0 for those that are left out.
+// Width of every column; 0 for those that are left out. Long names are shortened to a third of the
+// table before columns are left out, and take what room the columns leave.
 static void fit_columns(cell_row *cells, int count, size_t room, size_t widths[COLUMNS])
 {
     size_t sum = 0;
@@ -123,24 +125,58 @@ static void fit_columns(cell_row *cells, int count, size_t room, size_t widths[C
         }
         sum += widths[c] + (c > 0 ? GAP : 0);
     }
-    for (size_t i = 0; i < sizeof first_to_go / sizeof *first_to_go && sum > room; i++) {
+    size_t name = widths[NAME], others = sum - name;
+    size_t shortest = name < room / 3 ? name : room / 3;
+    for (size_t i = 0; i < N_FIRST_TO_GO && others + shortest > room; i++) {
         if (widths[first_to_go[i]] == 0) continue;
-        sum -= widths[first_to_go[i]] + GAP;
+        others -= widths[first_to_go[i]] + GAP;
         widths[first_to_go[i]] = 0;
     }
-    if (sum > room) widths[NAME] = room;
+    if (others + name > room) widths[NAME] = others < room ? room - others : room;
+}
+
+// Bytes of as many characters at the start of the text as fit into `width`.
+static size_t head_bytes(const char *text, size_t width)
+{
+    size_t bytes = strlen(text);
+    while (wk_utf8_width(text, bytes) > width)
+        bytes--;
+    return bytes;
+}
+
+// Where the last characters of the text begin that fit into `width`.
+static const char *tail_of(const char *text, size_t width)
+{
+    while (width_of(text) > width)
+        do
+            text++;
+        while ((*text & 0xC0) == 0x80);
+    return text;
 }
 
 // At most `width` characters of the text, filled with blanks.
 static void put_cell(const char *cell, size_t width, bool left, bool last, wk_text *out)
 {
-    size_t bytes = strlen(cell), used = wk_utf8_width(cell, bytes);
-    while (used > width)
-        used = wk_utf8_width(cell, --bytes);
-    int blanks = (int)(width - used);
+    size_t bytes = head_bytes(cell, width);
+    int blanks = (int)(width - wk_utf8_width(cell, bytes));
     if (!left) wk_text_printf(out, "%*s", blanks, "");
     wk_text_append(out, cell, bytes);
     if (left && !last) wk_text_printf(out, "%*s", blanks, "");
+}
+
+// A name that is too long loses its middle: names of runs begin with the curriculum and end in the
+// seed.
+static void put_name_cell(const char *name, size_t width, bool last, wk_text *out)
+{
+    enum { MARK = 3, MARKED_MIN = 12 }; // narrower cells have no room for the mark
+    char cell[CELL_MAX + MARK + 1];
+    if (width_of(name) > width && width >= MARKED_MIN) {
+        size_t tail = (width - MARK) / 2;
+        snprintf(cell, sizeof cell, "%.*s...%s", (int)head_bytes(name, width - MARK - tail), name,
+                 tail_of(name, tail));
+        name = cell;
+    }
+    put_cell(name, width, true, last, out);
 }
 
 static void put_row(cell_row cells, const size_t widths[COLUMNS], wk_text *out)
@@ -152,7 +188,10 @@ static void put_row(cell_row cells, const size_t widths[COLUMNS], wk_text *out)
     for (int c = 0; c <= last; c++) {
         if (widths[c] == 0) continue;
         if (c > 0) wk_text_printf(out, "%*s", GAP, "");
-        put_cell(cells[c], widths[c], columns[c].left, c == last, out);
+        if (c == NAME)
+            put_name_cell(cells[c], widths[c], c == last, out);
+        else
+            put_cell(cells[c], widths[c], columns[c].left, c == last, out);
     }
 }
 

@@ -141,16 +141,16 @@ static void long_evaluations_have_a_live_line_and_short_pipes_none(void **state)
     const char *spawn = "TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' " //
         WAKER_BINARY_DIR "/waker";
     shell("%s eval tasks --envs 300 --cases dr --seed 8 > line.txt", spawn);
-    shell("grep -q '/600 episodes .* episodes/s .* left' line.txt");
+    shell("grep -q '/12,000 agent steps .* agent steps/s .* left' line.txt");
     shell("%s model-error tasks --envs 60 --seed 8 > line.txt", spawn);
     shell("grep -q '/60 episodes .* episodes/s .* left' line.txt");
     shell("%s openloop tasks --steps 500 --out long.gif > line.txt", spawn);
     shell("grep -q ' images .* images/s .* left' line.txt");
     shell("%s eval tasks --envs 300 --cases dr --seed 8 --quiet > line.txt", spawn);
-    shell("! grep -q 'episodes/s' line.txt");
+    shell("! grep -q 'agent steps/s' line.txt");
     program_result r = program_run("eval tasks --task west --cases dr" FEW);
     program_expect_success(r);
-    assert_null(strstr(r.out, "episodes/s"));
+    assert_null(strstr(r.out, "agent steps/s"));
     assert_string_equal(r.err, "");
 }
 

@@ -73,6 +73,20 @@ static void a_narrow_table_loses_the_least_important_columns_first(void **state)
     expect_text(rows, RUNS, 8, 0, "3 runs  \nrun\nwaker-m-\ndr-seed0\ndr-seed1");
 }
 
+static void a_long_name_loses_its_middle_before_columns_go(void **state)
+{
+    (void)state;
+    wk_run_row rows[RUNS];
+    make_rows(rows);
+    rows[0].name = "waker-m-exploration_rate0.0001-saturation_scale1-seed0";
+    expect_text(rows, RUNS, 68, 0,
+                "3 runs  104 updates/s  15m00s left\n"
+                "run                      state         agent steps   done  updates/s\n"
+                "waker-m-ex...ale1-seed0  running     12,345/50,000  24.7%       52.1\n"
+                "dr-seed0                 evaluating  25,000/50,000  50.0%       52.1\n"
+                "dr-seed1                 failed           0/50,000   0.0%          -");
+}
+
 static size_t widest_line(const char *text)
 {
     size_t widest = 0;
@@ -371,6 +385,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_table_says_everything_that_is_known),
         cmocka_unit_test(a_narrow_table_loses_the_least_important_columns_first),
+        cmocka_unit_test(a_long_name_loses_its_middle_before_columns_go),
         cmocka_unit_test(a_table_fits_every_terminal),
         cmocka_unit_test(rows_that_do_not_fit_are_counted),
         cmocka_unit_test(names_cannot_steer_the_terminal),
