@@ -96,8 +96,6 @@ static bool numbers_agree(const float *a, const float *b, int count)
     return true;
 }
 
-// An open loop samples the stochastic part of its context, which has 27 values here; one of them
-// must look like its first frame, and go on like the others.
 enum { VALUES = 27, FLAT = 9, DETER = 6 };
 
 // Every value of the stochastic part, with the same recurrent part.
@@ -112,6 +110,8 @@ static void make_values(const float *deter_of_all, float stoch[VALUES][FLAT],
     }
 }
 
+// An open loop samples the stochastic part of its context, which has 27 values here; one of them
+// must look like its first frame, and go on like the others.
 static void imagined_images_are_those_of_an_open_loop(void **state)
 {
     (void)state;
