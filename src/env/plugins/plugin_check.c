@@ -122,6 +122,7 @@ static void *make_world(examination *x)
     wk_status status;
     WK_PLUGIN_CALL(call_of(x, "create", -1),
                    status = x->domain->create(x->domain, x->options, &world, &reported));
+    if (status == WK_OK && !world) find(x, CREATE, "create returns no world; set *env.");
     if (status == WK_OK) return world;
     find(x, CREATE, "create fails: %s.",
          reported.message[0] ? reported.message : "it gives no message");
