@@ -147,6 +147,20 @@ class Broken(Walk):
         return fault
 
 
+class Raises(Walk):
+    """Cannot move at all."""
+
+    def step(self, action):
+        raise ArithmeticError("the point is stuck")
+
+
+class Unsaved(Saved):
+    """Whose state cannot be saved after all."""
+
+    def save_state(self):
+        raise ArithmeticError("the film is full")
+
+
 class Slow(Broken):
     """The same under another name."""
 
