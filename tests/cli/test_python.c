@@ -112,6 +112,20 @@ static void code_is_run_when_named_or_trusted(void **state)
     program_expect_error(program_run("trust small:Walk"), 2, "there is no file 'small:Walk'");
 }
 
+static void a_name_without_a_function_is_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"small.Walk", "small.py", "small.py:"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        program_expect_error(program_run("train --logdir new --python %s", wrong[i]), 2,
+                             "--python takes MODULE:FUNCTION or FILE.py:FUNCTION");
+        program_expect_error(program_run("eval new --python=%s", wrong[i]), 2,
+                             "--python takes MODULE:FUNCTION or FILE.py:FUNCTION");
+    }
+    program_expect_error(program_run("envs check small.py"), 2,
+                         "environments of Python are named FILE.py:FUNCTION");
+}
+
 static pid_t start_long(const char *directory)
 {
     char options[1024];
@@ -258,6 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_is_trained_and_evaluated),
         cmocka_unit_test(code_is_run_when_named_or_trusted),
+        cmocka_unit_test(a_name_without_a_function_is_refused),
         cmocka_unit_test(a_run_that_goes_on_begins_new_episodes),
         cmocka_unit_test(an_interrupted_program_leaves_no_process),
         cmocka_unit_test(environments_are_examined),
