@@ -32,7 +32,7 @@ RESET, STEP, SAVE, LOAD = 1, 2, 3, 4
 DONE, FAILED, REFUSED = 0, 1, 2  # FAILED: an exception of the environment; REFUSED: a wrong use
 TERMINATED, TRUNCATED = 1, 2
 SEED, THETA, ACTION, REWARDS, MESSAGE, REST = 32, 40, 104, 232, 296, 4392
-PARAMS_MAX, ACTION_MAX, TASKS_MAX = 8, 32, 16
+PARAMS_MAX, ACTION_MAX, TASKS_MAX, VECTOR_MAX = 8, 32, 16, 4096
 GRID_POINTS = 11  # of a real parameter that says nothing else
 
 
@@ -227,10 +227,32 @@ def is_picture(space):
         shape[2] in (1, 3)
 
 
+def looks_like_picture(space):
+    """A Box that is_picture does not accept and that yet is hardly meant as a vector. Tables of real
+    numbers, such as (objects, features), are vectors."""
+    shape = tuple(space.shape) if kind_of(space) == "Box" else ()
+    if len(shape) not in (2, 3):
+        return False
+    if np.dtype(space.dtype) == np.uint8:
+        return True
+    return len(shape) == 3 and any(
+        shape[i] in (1, 3, 4) and min(shape[:i] + shape[i + 1:]) >= 16 for i in range(3))
+
+
+def shape_text(shape):
+    return "[" + ",".join(str(n) for n in shape) + "]"
+
+
 class Observation:
     def __init__(self, space):
         self.is_dict = kind_of(space) == "Dict"
         parts = list(space.spaces.items()) if self.is_dict else [("observation", space)]
+        for key, part in parts:
+            if not is_picture(part) and looks_like_picture(part):
+                raise Refused(f"{key!r} {shape_text(part.shape)} {np.dtype(part.dtype)} looks like "
+                              "an image; images are uint8 [height,width,3 or 1]: transpose or "
+                              "convert it (gymnasium.wrappers.TransformObservation), or flatten it "
+                              "to one dimension for a vector")
         pictures = [(key, part) for key, part in parts if is_picture(part)]
         if len(pictures) > 1:
             raise Refused(f"the observation has {len(pictures)} pictures "
@@ -238,6 +260,11 @@ class Observation:
         self.picture = Picture(*pictures[0]) if pictures else None
         self.numbers = [Numbers(key, part) for key, part in parts if not is_picture(part)]
         self.vector = sum(part.size for part in self.numbers)
+        if self.vector > VECTOR_MAX:
+            largest = max(self.numbers, key=lambda part: part.size)
+            raise Refused(f"the vector of the observation has {self.vector} numbers, "
+                          f"{largest.size} of them from {largest.key!r} "
+                          f"{shape_text(largest.shape)}; at most {VECTOR_MAX} are possible")
         self.shape = self.picture.shape if self.picture else (0, 0, 0)
         self.size = 4 * self.vector + math.prod(self.shape)
         self.parts = self.numbers + ([self.picture] if self.picture else [])
@@ -410,16 +437,16 @@ class Environment:
         return (TERMINATED if terminated else 0) | (TRUNCATED if truncated else 0)
 
     def write_rewards(self, reward, info):
-        what = "the reward"
-        try:
-            if self.reward_names is None:
-                self.rewards[0] = float(reward)
-                return
-            for i, name in enumerate(self.reward_names):
-                what = f"info['rewards'][{name!r}]"
-                self.rewards[i] = float(info["rewards"][name])
-        except (TypeError, KeyError, ValueError):
-            raise Refused(f"step gave no number as {what}") from None
+        if self.reward_names is None:
+            self.rewards[0] = number(reward, "the reward")
+            return
+        for i, name in enumerate(self.reward_names):
+            what = f"info['rewards'][{name!r}]"
+            try:
+                given = info["rewards"][name]
+            except (TypeError, KeyError):
+                raise Refused(f"step gave no number as {what}: there is no such entry") from None
+            self.rewards[i] = number(given, what)
 
     def abandon(self):
         """After an exception: the next reset makes a new one."""
@@ -432,6 +459,16 @@ class Environment:
     def close(self):
         if self.env is not None and hasattr(self.env, "close"):
             self.env.close()
+
+
+def number(value, what):
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        given = "None" if value is None else summary(value)
+        if hasattr(value, "shape") and hasattr(value, "dtype"):
+            given = f"a {type(value).__name__} {shape_text(value.shape)} {value.dtype}"
+        raise Refused(f"step gave no number as {what} but {given}; give a float") from None
 
 
 def summary(value):

@@ -45,12 +45,14 @@ static wk_status check_length(int fd, const char *path, wk_error *err)
 static wk_status check_file(int fd, const char *path, wk_error *err)
 {
     char magic[4] = {0};
+    size_t length = strlen(path);
+    bool python = length > 3 && strcmp(path + length - 3, ".py") == 0;
     ssize_t got = read(fd, magic, sizeof magic);
     if (got < 0) return wk_file_error(err, "cannot read", path);
     if (got != sizeof magic || memcmp(magic, "\177ELF", sizeof magic) != 0)
-        return wk_fail(err, WK_E_FORMAT,
-                       "'%s' is not a shared object; build the plug-in with cc -shared -fPIC",
-                       path);
+        return wk_fail(err, WK_E_FORMAT, "'%s' is not a shared object; %s", path,
+                       python ? "environments of Python are named FILE.py:FUNCTION"
+                              : "build the plug-in with cc -shared -fPIC");
     return check_length(fd, path, err);
 }
 

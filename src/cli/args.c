@@ -1,4 +1,6 @@
 #include "cli/args.h"
+
+#include "base/python_spec.h"
 #include "run/checkpoint/weights_file.h"
 
 #include <assert.h>
@@ -67,6 +69,16 @@ static wk_status check_path(const char *what, const char *text, wk_error *err)
     return wk_fail(err, WK_E_INPUT, "%s: the path is empty; is a variable not set?", what);
 }
 
+// Without the function it would be taken for the path of a shared object.
+static wk_status check_function(const char *text, wk_error *err)
+{
+    if (wk_python_spec_source_length(text)) return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "--python takes MODULE:FUNCTION or FILE.py:FUNCTION, for example "
+                   "my_envs:make_env or my_envs.py:make_env, not '%s'",
+                   text);
+}
+
 static wk_status store(const wk_arg *arg, void *values, const char *text, wk_error *err)
 {
     char what[80] = "--";
@@ -84,6 +96,7 @@ static wk_status store(const wk_arg *arg, void *values, const char *text, wk_err
         return store_seed(what, text, place, err);
     case WK_ARG_PATH:
         WK_TRY(check_path(what, text, err));
+        if (strcmp(arg->name, "python") == 0) WK_TRY(check_function(text, err));
         *(const char **)place = text;
         return WK_OK;
     case WK_ARG_TEXT:

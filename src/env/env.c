@@ -54,6 +54,9 @@ wk_status wk_env_create(const wk_domain *domain, const int *options, wk_env **ou
     wk_status status;
     WK_PLUGIN_CALL(call_of(env, "create", -1),
                    status = domain->create(domain, env->options, &env->world, &reported));
+    if (status == WK_OK && !env->world)
+        status = wk_fail(&reported, WK_E_INPUT, "domain '%s': create returns no world; set *env",
+                         domain->name);
     if (status != WK_OK) {
         free(env);
         return wk_domain_result(domain, "create", status, &reported, err);

@@ -1,13 +1,25 @@
 #include "train/divergence.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { IN_A_ROW_MIN = 100 };
+enum { IN_A_ROW_MIN = 100, REASON_MAX = WK_PYTHON_WHY_MAX + 200 };
 
 static const char ADVICE[] =
     "rewards, completions or observations were not finite numbers, or the simulation broke down; "
     "check the domain with 'waker envs check', or narrow the range of its parameters";
+
+// Why episodes diverged: the plug-in's own reason, where it has one, says more than advice for all.
+static const char *reason(const wk_divergence *divergence, char out[REASON_MAX])
+{
+    if (!*divergence->why) return ADVICE;
+    snprintf(out, REASON_MAX,
+             "an environment failed, the last time because %s; see what 'waker envs check' says "
+             "about the domain",
+             divergence->why);
+    return out;
+}
 
 // All environments several times over, so that a few bad θ are not taken for all.
 static int limit(int environments)
@@ -53,9 +65,10 @@ wk_status wk_divergence_check(wk_divergence *divergence, const wk_run_config *co
         count_short(divergence, &done->ended[i], config->length, log);
     }
     int many = limit(config->env_count);
+    char why[REASON_MAX];
     if (divergence->diverged_in_a_row >= many)
         return wk_fail(err, WK_E_DIVERGED, "the last %d episodes all diverged: %s",
-                       divergence->diverged_in_a_row, ADVICE);
+                       divergence->diverged_in_a_row, reason(divergence, why));
     if (divergence->empty_in_a_row >= many)
         return wk_fail(err, WK_E_DIVERGED,
                        "the last %d episodes all ended at their reset, so no step is made; check "
@@ -69,11 +82,13 @@ wk_status wk_divergence_check(wk_divergence *divergence, const wk_run_config *co
     return WK_OK;
 }
 
-wk_status wk_divergence_finish(const wk_run_config *config, const wk_progress *now, wk_error *err)
+wk_status wk_divergence_finish(const wk_divergence *divergence, const wk_run_config *config,
+                               const wk_progress *now, wk_error *err)
 {
+    char why[REASON_MAX];
     if (now->ended > 0 && now->diverged == now->ended)
         return wk_fail(err, WK_E_DIVERGED, "all %" PRIu64 " episodes of the run diverged: %s",
-                       now->ended, ADVICE);
+                       now->ended, reason(divergence, why));
     bool complete = strcmp(config->replay_episodes, "complete") == 0;
     // By then every environment could have filled a sequence and an update was due.
     int64_t due = config->prefill + (int64_t)config->length * config->env_count;

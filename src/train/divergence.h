@@ -5,6 +5,7 @@
 #define WK_TRAIN_DIVERGENCE_H
 
 #include "base/log.h"
+#include "env/plugins/plugin_python.h"
 #include "train/trainer.h"
 
 /// Zero-initialise, one for each run.
@@ -12,6 +13,7 @@ typedef struct wk_divergence {
     int diverged_in_a_row, empty_in_a_row, short_in_a_row; // episodes
     int longest;                                           // rows of those too short
     bool warned, warned_short;
+    char why[WK_PYTHON_WHY_MAX]; // the last failure of an environment, where its plug-in knows it
 } wk_divergence;
 
 /// Looks at the episodes that ended in an iteration: warns at the first that diverged and at the
@@ -21,6 +23,7 @@ wk_status wk_divergence_check(wk_divergence *divergence, const wk_run_config *co
                               const wk_iteration *done, const wk_log *log, wk_error *err);
 
 /// Fails when every episode of a finished run diverged, or when none was long enough to learn from.
-wk_status wk_divergence_finish(const wk_run_config *config, const wk_progress *now, wk_error *err);
+wk_status wk_divergence_finish(const wk_divergence *divergence, const wk_run_config *config,
+                               const wk_progress *now, wk_error *err);
 
 #endif

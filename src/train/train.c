@@ -426,11 +426,12 @@ static wk_status evaluate_at_end(run *r, wk_run_end *end, wk_error *err)
 }
 
 // What happened in processes of the plug-in.
-static void report_events(const run *r)
+static void report_events(run *r)
 {
     if (!r->extras->code || !r->extras->code->plugin) return;
     wk_text lines = {0};
     wk_plugin_take_events(r->extras->code->plugin, &lines);
+    wk_plugin_last_failure(r->extras->code->plugin, r->divergence.why);
     for (const char *line = wk_text_get(&lines); *line; line += strcspn(line, "\n") + 1)
         wk_log_line(log_of(r), WK_LOG_WARN, "%.*s", (int)strcspn(line, "\n"), line);
     wk_text_free(&lines);
@@ -531,7 +532,7 @@ static wk_status end_run(void *context, wk_run_end *end, wk_error *err)
     WK_TRY(wk_long_run_save(&r->loop, err));
     if (*end != WK_RUN_FINISHED) return WK_OK;
     wk_progress now = wk_trainer_progress(r->trainer);
-    WK_TRY(wk_divergence_finish(r->config, &now, err));
+    WK_TRY(wk_divergence_finish(&r->divergence, r->config, &now, err));
     WK_TRY(save_snapshot(r, now.steps, err));
     WK_TRY(evaluate_at_end(r, end, err));
     if (*end != WK_RUN_FINISHED || !extras->finish) return WK_OK;

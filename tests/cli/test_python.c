@@ -112,6 +112,20 @@ static void code_is_run_when_named_or_trusted(void **state)
     program_expect_error(program_run("trust small:Walk"), 2, "there is no file 'small:Walk'");
 }
 
+static void a_name_without_a_function_is_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"small.Walk", "small.py", "small.py:"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        program_expect_error(program_run("train --logdir new --python %s", wrong[i]), 2,
+                             "--python takes MODULE:FUNCTION or FILE.py:FUNCTION");
+        program_expect_error(program_run("eval new --python=%s", wrong[i]), 2,
+                             "--python takes MODULE:FUNCTION or FILE.py:FUNCTION");
+    }
+    program_expect_error(program_run("envs check small.py"), 2,
+                         "environments of Python are named FILE.py:FUNCTION");
+}
+
 static pid_t start_long(const char *directory)
 {
     char options[1024];
@@ -161,6 +175,41 @@ static void environments_are_examined(void **state)
     assert_non_null(strstr(r.out, "ValueError: no such arena"));
 }
 
+// Its own reason is the one finding, and nothing is said of functions in C.
+static void expect_reason(const char *function, const char *reason)
+{
+    program_result r = program_run("envs check small.py:%s", function);
+    assert_int_equal(r.code, 3);
+    const char *first = strchr(r.out, '\n');
+    if (!first || strncmp(r.out, "fault: θ (", 10) != 0 || !strstr(r.out, reason) ||
+        strstr(r.out, reason) > first || !strstr(first, "has 1 fault\n") ||
+        strchr(first + 1, '\n')[1] || strstr(r.out, "WAKER_PYTHON_TIMEOUT") ||
+        strstr(r.out, "envs check"))
+        fail_msg("%s: %s", function, r.out);
+}
+
+static void the_examination_gives_the_reason_of_python(void **state)
+{
+    (void)state;
+    python_for_workers();
+    char fault[1100];
+    snprintf(fault, sizeof fault, "%s/fault", here);
+    setenv("SMALL_ENVS_FAULT", fault, 1);
+    expect_reason("Raises", "step 1: step raises ArithmeticError: the point is stuck (");
+    expect_reason("Unsaved", "step 6: save_state raises ArithmeticError: the film is full (");
+    shell("echo raise >fault"); // in one episode of many
+    expect_reason("Broken", "step 6: step raises ArithmeticError: the point fell off (");
+    shell("echo tuple >fault");
+    expect_reason("Broken", "step 6: step returned a tuple of 4; ");
+    shell("echo hang >fault");
+    setenv("WAKER_PYTHON_TIMEOUT", "2", 1);
+    program_result r = program_run("envs check small.py:Broken");
+    unsetenv("WAKER_PYTHON_TIMEOUT");
+    assert_int_equal(r.code, 3);
+    assert_non_null(strstr(r.out, "did not answer for 2 s; an environment that needs longer gets "
+                                  "it by WAKER_PYTHON_TIMEOUT"));
+}
+
 static void saved_states_continue_to_the_same_bytes(void **state)
 {
     (void)state;
@@ -202,6 +251,14 @@ static void a_killed_worker_is_told_of_and_replaced(void **state)
     assert_int_not_equal(r.code, 0);
     assert_non_null(strstr(r.err, "failed in 3 episodes in a row, the last time because process "));
     assert_non_null(strstr(r.err, "waker envs check "));
+    // The run ends before an environment has failed three times.
+    shell("echo raise always >fault");
+    r = program_run("train --logdir hurt4 --python small:Broken " OPTIONS
+                    " --prefill 30 --steps 30");
+    assert_int_not_equal(r.code, 0);
+    if (!strstr(r.err, "episodes of the run diverged: an environment failed, the last time because "
+                       "ArithmeticError: the point fell off ("))
+        fail_msg("%s", r.err);
     shell("echo shape always >fault");
     program_expect_error(program_run("train --logdir hurt3 --python small:Broken " OPTIONS), 2,
                          "observation_space says uint8 (32, 48, 3)");
@@ -215,9 +272,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_is_trained_and_evaluated),
         cmocka_unit_test(code_is_run_when_named_or_trusted),
+        cmocka_unit_test(a_name_without_a_function_is_refused),
         cmocka_unit_test(a_run_that_goes_on_begins_new_episodes),
         cmocka_unit_test(an_interrupted_program_leaves_no_process),
         cmocka_unit_test(environments_are_examined),
+        cmocka_unit_test(the_examination_gives_the_reason_of_python),
         cmocka_unit_test(saved_states_continue_to_the_same_bytes),
         cmocka_unit_test(a_killed_program_leaves_no_process),
         cmocka_unit_test(a_killed_worker_is_told_of_and_replaced),

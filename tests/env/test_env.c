@@ -206,6 +206,9 @@ static void failures_of_the_domain_are_handed_on(void **state)
     assert_refused(wk_env_create(&silent.domain, NULL, &env, &err), WK_E_MEMORY,
                    "domain 'toy': create failed without a message");
     assert_int_equal(wk_env_create(&loud.domain, NULL, &env, NULL), WK_E_UNSUPPORTED);
+    toy nothing_made = toy_make(TOY_CREATE_NOTHING);
+    assert_refused(wk_env_create(&nothing_made.domain, NULL, &env, &err), WK_E_INPUT,
+                   "domain 'toy': create returns no world; set *env");
 
     toy t = toy_make(TOY_RESET_FAILS);
     env = make(&t);

@@ -174,6 +174,7 @@ static void every_fault_of_behaviour_is_found_by_its_cause(void **state)
     } faults[] = {
         {TOY_CREATE_FAILS, "fault: create fails: the toy is broken."},
         {TOY_CREATE_SILENT, "fault: create fails: it gives no message."},
+        {TOY_CREATE_NOTHING, "fault: create returns no world; set *env."},
         {TOY_RESET_FAILS, "fault: reset refuses θ (0.1, 0) although check accepts it"},
         {TOY_TERMINAL_UNDECLARED, "ends at step 3 (terminal) although ends_early is false"},
         {TOY_TERMINAL_AT_RESET, "the episode is over at its reset (terminal)"},

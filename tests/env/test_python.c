@@ -346,7 +346,9 @@ static void what_is_not_as_declared_is_an_error(void **state)
         {"shape", "observation_space says uint8 (32, 48, 3), the environment gave uint8 (5, 5, 3)"},
         {"dtype", "the environment gave float64 (32, 48, 3)"},
         {"tuple", "step returned a tuple of 4; Gymnasium's returns (observation, reward, "},
-        {"rewards", "step gave no number as info['rewards']['south']"}};
+        {"rewards", "step gave no number as info['rewards']['south']: there is no such entry"},
+        {"rewards-array", "as info['rewards']['east'] but a ndarray [3] float64; give a float"},
+        {"rewards-none", "as info['rewards']['east'] but None; give a float"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rig r;
         set_fault(cases[i].fault);
@@ -367,6 +369,13 @@ static void functions_that_make_no_environment_are_refused(void **state)
     } cases[] = {
         {ENVS "no_length", "set the environment's attribute episode_steps", WK_E_INPUT},
         {ENVS "no_bounds", "action_space has no finite bounds", WK_E_INPUT},
+        {ENVS "grey_without_channel",
+         "'observation' [64,64] uint8 looks like an image; images are uint8 [height,width,3 or 1]",
+         WK_E_INPUT},
+        {ENVS "channels_first", "'camera' [3,32,32] uint8 looks like an image", WK_E_INPUT},
+        {ENVS "floats_as_image", "'observation' [32,32,3] float32 looks like an image", WK_E_INPUT},
+        {ENVS "many_numbers", "16388 numbers, 16384 of them from 'map' [128,128]; at most 4096",
+         WK_E_INPUT},
         {ENVS "raises", "ValueError: no such arena (" WAKER_SOURCE_DIR, WK_E_INPUT},
         {ENVS "nothing", "return a Gymnasium environment", WK_E_INPUT},
         {ENVS "absent", "defines no function 'absent'", WK_E_INPUT},
@@ -381,6 +390,10 @@ static void functions_that_make_no_environment_are_refused(void **state)
     setenv("WAKER_PYTHON_TIMEOUT", "soon", 1);
     assert_refused(wk_plugin_load(ENVS "Walk", &plugin, &err), WK_E_INPUT, "positive number");
     unsetenv("WAKER_PYTHON_TIMEOUT");
+    // A table of numbers is no image.
+    assert_ok(wk_plugin_load(ENVS "table_of_floats", &plugin, &err));
+    assert_int_equal(wk_plugin_domain(plugin)->observation.vector, 400);
+    wk_plugin_unload(plugin);
 }
 
 static void a_missing_interpreter_is_named(void **state)

@@ -129,6 +129,10 @@ class Broken(Walk):
             return self.observe(), 0.0, False, {}
         if fault == "rewards":
             return self.observe(), 0.0, False, False, {"rewards": {"east": 1}}
+        if fault == "rewards-array":
+            return self.observe(), 0.0, False, False, {"rewards": {"east": np.zeros(3)}}
+        if fault == "rewards-none":
+            return self.observe(), 0.0, False, False, {"rewards": {"east": None}}
         return super().step(action)
 
     def fault(self):
@@ -141,6 +145,20 @@ class Broken(Walk):
         except FileNotFoundError:
             return ""
         return fault
+
+
+class Raises(Walk):
+    """Cannot move at all."""
+
+    def step(self, action):
+        raise ArithmeticError("the point is stuck")
+
+
+class Unsaved(Saved):
+    """Whose state cannot be saved after all."""
+
+    def save_state(self):
+        raise ArithmeticError("the film is full")
 
 
 class Slow(Broken):
@@ -157,6 +175,32 @@ def no_bounds():
     env = Numbers()
     env.action_space = Box(-np.inf, np.inf, (2,))
     return env
+
+
+def sees(space):
+    env = Walk()
+    env.observation_space = space
+    return env
+
+
+def grey_without_channel():
+    return sees(Box(0, 255, (64, 64), np.uint8))
+
+
+def channels_first():
+    return sees(Dict({"camera": Box(0, 255, (3, 32, 32), np.uint8)}))
+
+
+def floats_as_image():
+    return sees(Box(0, 1, (32, 32, 3), np.float32))
+
+
+def table_of_floats():
+    return sees(Box(0, 1, (20, 20), np.float32))
+
+
+def many_numbers():
+    return sees(Dict({"few": Box(0, 1, (4,)), "map": Box(0, 1, (128, 128))}))
 
 
 def raises():

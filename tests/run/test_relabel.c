@@ -274,6 +274,15 @@ static void domains_that_cannot_be_read_say_so(void **state)
     assert_ok(wk_relabelled_create(&sound.domain, &described, 1, &r, &err));
     assert_int_equal(wk_relabelled_domain(r)->n_tasks, sound.domain.n_tasks + 1);
     wk_relabelled_destroy(r);
+    toy worldless = toy_make(TOY_CREATE_NOTHING);
+    const wk_domain *readable;
+    wk_env *env;
+    assert_ok(wk_domain_find("toy", &readable, &err));
+    worldless.domain.read = readable->read;
+    assert_ok(wk_relabelled_create(&worldless.domain, &added, 1, &r, &err));
+    assert_refused(wk_env_create(wk_relabelled_domain(r), NULL, &env, &err), WK_E_INPUT,
+                   "create returns no world; set *env");
+    wk_relabelled_destroy(r);
 }
 
 static double counted(const wk_reward_view *view, void *memory)

@@ -51,6 +51,7 @@ static wk_status create(const wk_domain *domain, const int *choices, void **out,
     (void)choices;
     toy_fault fault = ((const toy *)domain)->fault;
     if (fault == TOY_CREATE_SILENT) return WK_E_MEMORY;
+    if (fault == TOY_CREATE_NOTHING) return WK_OK;
     if (fault == TOY_CREATE_FAILS) return wk_fail(err, WK_E_UNSUPPORTED, "the toy is broken");
     world *w = calloc(1, sizeof *w);
     if (!w) return wk_fail(err, WK_E_MEMORY, "no memory for a toy");

@@ -17,6 +17,7 @@ typedef enum toy_fault {
     TOY_TERMINAL_AT_RESET,
     TOY_CREATE_FAILS,
     TOY_CREATE_SILENT,
+    TOY_CREATE_NOTHING,
     TOY_RESET_FAILS,
     TOY_DIVERGES, // at the event
     TOY_DIVERGES_LATE,

@@ -90,6 +90,12 @@ wk_status wk_plugin_file(const char *name, wk_code_file *out, wk_error *err)
     return wk_code_file_read(module ? located : name, out, err);
 }
 
+void wk_plugin_last_failure(wk_plugin *plugin, char why[WK_PYTHON_WHY_MAX])
+{
+    *why = 0;
+    if (plugin->python) wk_python_domain_last_failure(plugin->python, why);
+}
+
 void wk_plugin_take_events(wk_plugin *plugin, wk_text *out)
 {
     if (plugin->python) wk_python_domain_take_events(plugin->python, out);

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "env/domain.h"
+#include "env/plugins/python_domain.h"
 #include <malloc.h>
 #include <math.h>
 #include <pthread.h>
@@ -79,6 +80,7 @@ typedef struct trace {
 
 typedef struct examination {
     const wk_domain *domain;
+    bool python; // its author writes no C
     wk_finding_fn *report;
     void *context;
     int steps; // of a trace, within the domain's episodes
@@ -104,6 +106,28 @@ __attribute__((format(printf, 3, 4))) static void find(examination *x, kind k, c
     x->report(x->context, k < ADVICE, sentence);
 }
 
+static const char *advice(const examination *x, const char *in_c, const char *in_python)
+{
+    return x->python ? in_python : in_c;
+}
+
+// Whether an environment of Python failed. Its examination ends there: it may fail in every
+// episode, after a time-out each, and its traces would differ for that reason alone.
+static bool has_failed(const examination *x)
+{
+    return x->python && (x->seen[RESET] || x->seen[DIVERGED]);
+}
+
+// Reports what Python said when a function of an environment failed, before others find that the
+// episode diverged.
+static void find_exception(examination *x, const void *world, const char *function, int step)
+{
+    wk_text why = {0};
+    if (x->python && wk_python_domain_explain(world, function, &why))
+        find(x, DIVERGED, "θ %s, step %d: %s.", x->theta_text, step, wk_text_get(&why));
+    wk_text_free(&why);
+}
+
 static wk_plugin_call call_of(const examination *x, const char *function, int step)
 {
     return (wk_plugin_call){.kind = "domain",
@@ -122,6 +146,7 @@ static void *make_world(examination *x)
     wk_status status;
     WK_PLUGIN_CALL(call_of(x, "create", -1),
                    status = x->domain->create(x->domain, x->options, &world, &reported));
+    if (status == WK_OK && !world) find(x, CREATE, "create returns no world; set *env.");
     if (status == WK_OK) return world;
     find(x, CREATE, "create fails: %s.",
          reported.message[0] ? reported.message : "it gives no message");
@@ -207,10 +232,10 @@ static uint32_t check_vector(examination *x, void *world, int step)
     const float *numbers = (const float *)(const void *)(x->canvas + GUARD);
     for (int i = 0; i < x->domain->observation.vector; i++)
         if (!isfinite(numbers[i]))
-            find(x, NOT_FINITE,
-                 "step %d of θ %s observes %f as number %d; set diverged when the simulation "
-                 "breaks down.",
-                 step, x->theta_text, (double)numbers[i], i);
+            find(x, NOT_FINITE, "step %d of θ %s observes %f as number %d; %s.", step,
+                 x->theta_text, (double)numbers[i], i,
+                 advice(x, "set diverged when the simulation breaks down",
+                        "observe finite numbers"));
     return first;
 }
 
@@ -221,10 +246,9 @@ static void check_outcome(examination *x, const wk_outcome *out, int step)
         const char *task = domain->tasks[i].name;
         float reward = out->rewards[i], completion = out->completion[i];
         if (!isfinite(reward))
-            find(x, NOT_FINITE,
-                 "step %d of θ %s gives the reward %f for task '%s'; set diverged when the "
-                 "simulation breaks down.",
-                 step, x->theta_text, (double)reward, task);
+            find(x, NOT_FINITE, "step %d of θ %s gives the reward %f for task '%s'; %s.", step,
+                 x->theta_text, (double)reward, task,
+                 advice(x, "set diverged when the simulation breaks down", "give finite rewards"));
         else if (fabsf(reward) > 1e4f)
             find(x, LARGE_REWARD,
                  "step %d of θ %s gives the reward %g for task '%s'; rewards of the order of 1 "
@@ -289,14 +313,20 @@ static bool begin(examination *x, void *world, const double *theta, bool draw, t
     wk_outcome outcome = {0};
     wk_error reported = {0};
     t->count = 0;
+    if (has_failed(x)) return false;
     wk_status status;
     WK_PLUGIN_CALL(call_of(x, "reset", 0),
                    status = x->domain->reset(world, theta, SEED, EPISODE, &outcome, &reported));
     if (status != WK_OK) {
-        find(x, RESET, "reset refuses θ %s although check accepts it: %s; let check refuse it.",
-             x->theta_text, reported.message[0] ? reported.message : "no message");
+        const char *message = reported.message[0] ? reported.message : "no message";
+        if (x->python)
+            find(x, RESET, "θ %s: %s.", x->theta_text, message);
+        else
+            find(x, RESET, "reset refuses θ %s although check accepts it: %s; let check refuse it.",
+                 x->theta_text, message);
         return false;
     }
+    if (outcome.diverged) find_exception(x, world, "reset", 0);
     if (outcome.terminal)
         find(x, OVER_AT_RESET,
              "θ %s: the episode is over at its reset (terminal); let reset draw a start from which "
@@ -306,13 +336,14 @@ static bool begin(examination *x, void *world, const double *theta, bool draw, t
 }
 
 // One step with the action that belongs to (variant, step).
-static void step_world(const examination *x, void *world, int variant, int step, wk_outcome *out)
+static void step_world(examination *x, void *world, int variant, int step, wk_outcome *out)
 {
     float action[WK_ACTION_MAX];
     wk_rng rng = wk_rng_stream((uint64_t)variant, "plug-in check", (uint64_t)step);
     wk_domain_random_action(x->domain, &rng, action);
     *out = (wk_outcome){0};
     WK_PLUGIN_CALL(call_of(x, "step", step), x->domain->step(world, action, out));
+    if (out->diverged) find_exception(x, world, "step", step);
 }
 
 // Plays on until the trace has `until` moments after the reset or the episode is over.
@@ -352,6 +383,7 @@ static const char *difference(const examination *x, const trace *a, const trace 
 static bool same(examination *x, kind k, const char *circumstance)
 {
     int step;
+    if (has_failed(x)) return false;
     const char *what = difference(x, &x->reference, &x->other, &step);
     if (!what) return true;
     find(x, k, "θ %s, same seed and episode, %s: %s differs at step %d.", x->theta_text,
@@ -363,8 +395,10 @@ static void check_repeats(examination *x, void *used, void *fresh, const double 
 {
     play(x, fresh, theta, true, &x->other);
     if (!same(x, NOT_REPEATABLE,
-              "played in two new worlds; take all randomness from (seed, episode) and leave no "
-              "memory uninitialised"))
+              advice(x,
+                     "played in two new worlds; take all randomness from (seed, episode) and leave "
+                     "no memory uninitialised",
+                     "played by two new processes; take all randomness from the seed of reset")))
         return;
     play(x, used, theta, true, &x->other);
     if (!same(x, NOT_RESET,
@@ -389,8 +423,11 @@ static void check_alone(examination *x, void *world, void *neighbour, const doub
         runs = play_on(x, world, step, true, &x->other);
     }
     same(x, SHARED,
-         "played while another world moves; keep all that changes in the world made by create, "
-         "not in globals");
+         advice(x,
+                "played while another world moves; keep all that changes in the world made by "
+                "create, not in globals",
+                "played while another process plays; keep all that changes in the environment, not "
+                "in files that processes share"));
 }
 
 // The state's bytes behind a guard, or NULL. The caller frees them.
@@ -473,18 +510,27 @@ static void check_state(examination *x, void *from, void *into, const double *th
     }
     uint8_t *bytes = save_world(x, from, size);
     if (!bytes) return;
+    find_exception(x, from, "save_state", x->steps / 2);
     begin(x, into, theta, false, &ignored);
-    check_load_size(x, into, bytes + GUARD, size);
+    if (!has_failed(x)) check_load_size(x, into, bytes + GUARD, size);
     begin(x, into, theta, false, &ignored);
+    if (has_failed(x)) {
+        free(bytes);
+        return;
+    }
     wk_error reported = {0};
     if (load_world(x, into, bytes + GUARD, size, &reported) != WK_OK)
-        find(x, LOAD_REFUSED, "load refuses what save wrote for θ %s: %s.", x->theta_text,
+        find(x, LOAD_REFUSED, "%s refuses what %s wrote for θ %s: %s.",
+             advice(x, "load", "load_state"), advice(x, "save", "save_state"), x->theta_text,
              reported.message);
     else {
         play_on(x, into, x->steps, true, &x->other);
         same(x, NOT_CONTINUED,
-             "saved half-way and continued in another world; save and load must hold everything "
-             "that a step changes");
+             advice(x,
+                    "saved half-way and continued in another world; save and load must hold "
+                    "everything that a step changes",
+                    "saved half-way and continued by another process; save_state and load_state "
+                    "must hold everything that a step changes"));
     }
     free(bytes);
 }
@@ -498,20 +544,22 @@ static void check_moves(examination *x)
         vector |= t->moments[i].vector != t->moments[0].vector;
     }
     if (t->count > 1 && !image)
-        find(x, IMAGE_STILL,
-             "the image of θ %s does not change in %d steps of random actions; render must draw "
-             "the current state.",
-             x->theta_text, t->count - 1);
+        find(x, IMAGE_STILL, "the image of θ %s does not change in %d steps of random actions; %s.",
+             x->theta_text, t->count - 1,
+             advice(x, "render must draw the current state",
+                    "step must return the new observation"));
     if (t->count > 1 && !vector)
         find(x, VECTOR_STILL,
-             "the vector of θ %s does not change in %d steps of random actions; observe must write "
-             "the current state.",
-             x->theta_text, t->count - 1);
+             "the vector of θ %s does not change in %d steps of random actions; %s.", x->theta_text,
+             t->count - 1,
+             advice(x, "observe must write the current state",
+                    "step must return the new observation"));
 }
 
 // Everything about one θ.
 static void examine(examination *x, const double *theta)
 {
+    if (has_failed(x)) return;
     wk_theta_print(x->domain, theta, x->theta_text);
     void *a = make_world(x), *b = make_world(x);
     if (a && b) {
@@ -523,7 +571,7 @@ static void examine(examination *x, const double *theta)
             check_alone(x, a, b, theta);
             check_state(x, a, b, theta);
         }
-        if (x->reference.count > 0 && !x->seen[DIVERGED] && x->domain->render) {
+        if (x->reference.count > 0 && !x->seen[DIVERGED] && !has_failed(x) && x->domain->render) {
             check_image(x, b, WK_IMAGE_SIDE, WK_IMAGE_SIDE);
             check_image(x, b, 37, 53);
             check_image(x, b, SIDE_MAX, 96);
@@ -662,10 +710,10 @@ static void examine_all(examination *x, const wk_space *space)
 {
     x->steps = x->domain->episode_steps < STEPS ? x->domain->episode_steps : STEPS;
     examine_thetas(x, space);
-    if (x->seen[CREATE]) return;
+    if (x->seen[CREATE] || has_failed(x)) return;
     examine_options(x);
     examine_episodes(x);
-    examine_memory(x);
+    if (!has_failed(x)) examine_memory(x);
 }
 
 wk_status wk_plugin_check(const wk_domain *domain, wk_finding_fn *report, void *context,
@@ -678,6 +726,7 @@ wk_status wk_plugin_check(const wk_domain *domain, wk_finding_fn *report, void *
         return wk_fail(err, WK_E_MEMORY, "no memory to examine a domain");
     }
     x->domain = domain;
+    x->python = wk_python_domain_is(domain);
     x->report = report;
     x->context = context;
     wk_error reported = {0};

@@ -25,6 +25,7 @@ struct wk_python_domain {
     wk_text events;
     int n_events;                     // since they were taken
     uint64_t failures;                // in all
+    char last[WK_PYTHON_WHY_MAX];     // why an environment failed or was refused, the last time
     wk_python_process idle[IDLE_MAX]; // of environments that were destroyed
     int n_idle;
 };
@@ -37,6 +38,7 @@ typedef struct world {
     bool failed;                     // the episode ended by a failure
     int failures;                    // episodes in a row that did
     wk_error refused;                // why there is no use in going on
+    wk_python_answer answer;         // the last one
     char why[WK_PYTHON_MESSAGE_MAX]; // the last failure
 } world;
 
@@ -88,6 +90,14 @@ static void destroy(void *env)
     free(w);
 }
 
+static void note_reason(const world *w)
+{
+    wk_python_domain *p = w->of;
+    pthread_mutex_lock(&p->lock);
+    snprintf(p->last, sizeof p->last, "%.*s", WK_PYTHON_WHY_MAX - 1, w->why);
+    pthread_mutex_unlock(&p->lock);
+}
+
 // Tells of a failure, counts it, and starts the process again where there is none.
 static void note_failure(world *w, wk_python_answer answer)
 {
@@ -97,6 +107,7 @@ static void note_failure(world *w, wk_python_answer answer)
     if (again) start(w, NULL); // if it cannot, the next reset says why
     w->failed = true;
     w->failures++;
+    note_reason(w);
     pthread_mutex_lock(&p->lock);
     p->failures++;
     if (p->n_events++ < EVENTS_MAX)
@@ -111,16 +122,23 @@ static void note_failure(world *w, wk_python_answer answer)
 
 static wk_status refuse(world *w)
 {
+    note_reason(w);
     return wk_fail(&w->refused, WK_E_INPUT, "%.900s", w->why);
+}
+
+static const char *advice(const world *w)
+{
+    return w->answer == WK_PYTHON_HUNG
+               ? "; an environment that needs longer gets it by WAKER_PYTHON_TIMEOUT, in seconds"
+               : "";
 }
 
 static wk_status refuse_failures(const world *w, wk_error *err)
 {
     return wk_fail(err, WK_E_DIVERGED,
-                   "an environment failed in %d episodes in a row, the last time because %.600s. "
-                   "Check it with 'waker envs check %s'; for an environment that needs longer than "
-                   "%g s set WAKER_PYTHON_TIMEOUT",
-                   w->failures, w->why, w->of->spec, w->of->answer_seconds);
+                   "an environment failed in %d episodes in a row, the last time because %.600s%s. "
+                   "Check it with 'waker envs check %s'",
+                   w->failures, w->why, advice(w), w->of->spec);
 }
 
 // A process that is there and has made its environment; false: it failed to.
@@ -130,6 +148,7 @@ static wk_status make_ready(world *w, bool *ready, wk_error *err)
     *ready = w->ready;
     if (w->ready) return WK_OK;
     wk_python_answer answer = wk_python_wait(&w->process, w->of->start_seconds, w->why);
+    w->answer = answer;
     if (answer == WK_PYTHON_REFUSED || answer == WK_PYTHON_FAILED) return refuse(w);
     w->ready = *ready = answer == WK_PYTHON_DONE;
     if (!w->ready) note_failure(w, answer);
@@ -140,7 +159,8 @@ static wk_python_answer call(world *w, uint32_t command)
 {
     w->process.shared->command = command;
     wk_python_send(&w->process);
-    return wk_python_wait(&w->process, w->of->answer_seconds, w->why);
+    w->answer = wk_python_wait(&w->process, w->of->answer_seconds, w->why);
+    return w->answer;
 }
 
 static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t episode,
@@ -220,11 +240,10 @@ static void save(const void *env, void *bytes)
 {
     world *w = (world *)env;
     uint64_t length = NOT_SAVED;
-    wk_python_answer answer = call(w, WK_PYTHON_SAVE);
-    if (answer == WK_PYTHON_DONE)
+    if (!w->failed && call(w, WK_PYTHON_SAVE) == WK_PYTHON_DONE)
         length = w->process.shared->length;
-    else
-        note_failure(w, answer);
+    else if (!w->failed)
+        note_failure(w, w->answer);
     memset(bytes, 0, sizeof length + w->of->state_bytes);
     memcpy(bytes, &length, sizeof length);
     if (length <= w->of->state_bytes)
@@ -349,6 +368,27 @@ void wk_python_domain_close(wk_python_domain *p)
 const wk_domain *wk_python_domain_get(const wk_python_domain *p)
 {
     return &p->domain;
+}
+
+bool wk_python_domain_is(const wk_domain *domain)
+{
+    return domain->create == create;
+}
+
+bool wk_python_domain_explain(const void *env, const char *function, wk_text *out)
+{
+    const world *w = env;
+    if (!w->failed && !w->refused.status) return false;
+    if (w->answer == WK_PYTHON_FAILED) wk_text_printf(out, "%s raises ", function);
+    wk_text_printf(out, "%.900s%s", w->why, advice(w));
+    return true;
+}
+
+void wk_python_domain_last_failure(wk_python_domain *p, char why[WK_PYTHON_WHY_MAX])
+{
+    pthread_mutex_lock(&p->lock);
+    memcpy(why, p->last, WK_PYTHON_WHY_MAX);
+    pthread_mutex_unlock(&p->lock);
 }
 
 void wk_python_domain_take_events(wk_python_domain *p, wk_text *out)

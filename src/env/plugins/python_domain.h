@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "waker/env.h"
 
+enum { WK_PYTHON_WHY_MAX = 601 }; // bytes of a reason, cut there, with the zero
+
 typedef struct wk_python_domain wk_python_domain;
 
 /// Runs the function once and asks what it made. `spec` is FILE.py:FUNCTION with an absolute path.
@@ -16,6 +18,15 @@ wk_status wk_python_domain_open(const char *spec, wk_python_domain **out, wk_err
 /// NULL is allowed. Every environment must be gone.
 void wk_python_domain_close(wk_python_domain *python);
 const wk_domain *wk_python_domain_get(const wk_python_domain *python);
+
+/// Whether `domain` was opened by wk_python_domain_open.
+bool wk_python_domain_is(const wk_domain *domain);
+/// Appends why `function` (reset, step, save_state) of an environment of such a domain failed, as a
+/// sentence without its period; false if it did not.
+bool wk_python_domain_explain(const void *env, const char *function, wk_text *out);
+
+/// Why an environment failed or was refused, the last time; empty if none ever was.
+void wk_python_domain_last_failure(wk_python_domain *python, char why[WK_PYTHON_WHY_MAX]);
 
 /// Appends what went wrong since the last call, a line for each event; the first few of many.
 void wk_python_domain_take_events(wk_python_domain *python, wk_text *out);

@@ -92,6 +92,9 @@ static wk_status create(const wk_domain *domain, const int *options, void **env,
     }
     w->of = of;
     wk_status status = of->inner->create(of->inner, options, &w->inner, err);
+    if (status == WK_OK && !w->inner)
+        status = wk_fail(err, WK_E_INPUT, "domain '%s': create returns no world; set *env",
+                         of->inner->name);
     if (status != WK_OK) {
         destroy(w);
         return status;
