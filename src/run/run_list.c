@@ -26,18 +26,31 @@ static wk_status add(const char *path, wk_names *out, wk_error *err)
     return WK_OK;
 }
 
+// Whether a run makes directories of this name in its own. Fine-tunings in them have a config.yaml,
+// but are no runs of their own.
+static bool is_part_of_run(const char *name)
+{
+    static const char *const names[] = {"checkpoints", "replay",   "snapshots", "eval",
+                                        "adapt",       "finetune", "rewards",   "benchmark"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
+}
+
 static wk_status find(const char *path, int depth, wk_names *out, wk_error *err)
 {
     char inner[WK_PATH_MAX];
     WK_TRY(wk_path_print(inner, err, "%s/config.yaml", path));
-    bool there, directory;
-    WK_TRY(wk_path_stat(inner, &there, &directory, err));
-    if (there) return add(path, out, err);
+    bool is_run, there, directory;
+    WK_TRY(wk_path_stat(inner, &is_run, &directory, err));
+    if (is_run) WK_TRY(add(path, out, err));
     if (depth == DEPTH_MAX) return WK_OK;
     wk_names names = {0};
     wk_status status = wk_path_list(path, &names, err);
+    if (is_run && status == WK_E_NOT_FOUND) status = WK_OK; // deleted just now
     for (size_t i = 0; i < names.count && status == WK_OK; i++) {
         if (names.items[i][0] == '.') continue; // hidden
+        if (is_run && is_part_of_run(names.items[i])) continue;
         if (wk_path_join(path, names.items[i], inner, NULL) != WK_OK) continue;
         status = wk_path_stat(inner, &there, &directory, err);
         if (status == WK_OK && directory) status = find(inner, depth + 1, out, err);

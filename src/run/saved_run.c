@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "config/parts.h"
+#include "run/run_place.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,10 +13,7 @@ static wk_status read_config(wk_saved_run *run, wk_error *err)
     WK_TRY(wk_path_print(path, err, "%s/config.yaml", run->directory));
     bool there;
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
-    if (!there)
-        return wk_fail(err, WK_E_NOT_FOUND,
-                       "'%s' holds no run (no config.yaml); give the --logdir of 'waker train'",
-                       run->directory);
+    if (!there) return wk_run_missing(run->directory, WK_E_NOT_FOUND, err);
     return wk_run_config_read(path, &run->config, err);
 }
 

@@ -352,6 +352,55 @@ static void a_run_that_cannot_begin_leaves_nothing_behind(void **state)
     assert_int_not_equal(access(inside("run-none", path), F_OK), 0);
 }
 
+// A mistyped directory must not hide the runs that are there.
+static void a_run_does_not_begin_among_others_or_within_one(void **state)
+{
+    (void)state;
+    char path[512];
+    static const char train[] = "train --logdir %s " QUIET_OPTIONS " --steps 100";
+    program_expect_success(program_run(train, "among/first"));
+    program_expect_success(program_run(train, "among/second")); // beside it is fine
+    program_expect_error(program_run(train, "among"), 2,
+                         "'among' holds runs in directories of their own; go on with one of them "
+                         "(--logdir among/first), or give the new run a directory of its own "
+                         "(--logdir among/NAME)");
+    program_expect_error(program_run(train, "among/first/x/y"), 2, "lies within the directory of");
+    program_expect_error(program_run(train, "/"), 2, "the root of the file system");
+    shell("mkdir -p swept/sweep && touch swept/sweep/grid.yaml a-file");
+    program_expect_error(program_run(train, "swept"), 2,
+                         "'swept' holds a sweep; go on with it by 'waker sweep --logdir swept'");
+    program_expect_error(program_run(train, "a-file"), 2, "'a-file' is a file");
+    assert_int_not_equal(access(inside("among/config.yaml", path), F_OK), 0);
+    assert_int_not_equal(access(inside("among/first/x", path), F_OK), 0);
+    assert_int_not_equal(access(inside("swept/lock", path), F_OK), 0);
+    // Other programs have a config.yaml too.
+    shell("mkdir -p project && echo 'name: x' >project/config.yaml");
+    program_expect_success(program_run(train, "project/runs/first"));
+    // Runs that an older version began within others are seen, and go on.
+    shell("cp -r among/second among/first/nested && cp -r among/second among/first/finetune");
+    program_result r = program_run("top among");
+    program_expect_success(r);
+    if (!strstr(r.out, "first/nested") || strstr(r.out, "finetune") || !strstr(r.out, "3 runs"))
+        fail_msg("%s", r.out);
+    program_expect_success(program_run("train --quiet --logdir among/first/nested --steps 150"));
+    program_expect_success(program_run("train --quiet --logdir among/first --steps 150"));
+}
+
+static void a_directory_of_runs_is_not_taken_for_one(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("train --logdir several " QUIET_OPTIONS
+                                       " --steps 100 --each curriculum.rule=waker-m,dr"));
+    static const char expected[] =
+        "'several' holds no run but a population; give one of its runs, for example "
+        "'several/dr'";
+    program_expect_error(program_run("eval several"), 2, expected);
+    program_expect_error(program_run("curriculum several"), 2, expected);
+    program_expect_error(program_run("train --logdir other --from several"), 2, expected);
+    shell("mkdir -p several/sweep && touch several/sweep/grid.yaml");
+    program_expect_error(program_run("eval several"), 2, "'several' holds no run but a sweep;");
+}
+
 static void the_curriculum_of_a_run_is_shown_as_text_json_and_image(void **state)
 {
     (void)state;
@@ -426,6 +475,8 @@ int main(void)
         cmocka_unit_test(a_run_without_the_implied_block_goes_on_by_the_same_command),
         cmocka_unit_test(a_run_begins_with_the_settings_of_another),
         cmocka_unit_test(a_run_that_cannot_begin_leaves_nothing_behind),
+        cmocka_unit_test(a_run_does_not_begin_among_others_or_within_one),
+        cmocka_unit_test(a_directory_of_runs_is_not_taken_for_one),
         cmocka_unit_test(the_curriculum_of_a_run_is_shown_as_text_json_and_image),
         cmocka_unit_test(checkpoints_are_listed_and_damage_is_found),
         cmocka_unit_test(episodes_are_exported_the_same_way_twice),

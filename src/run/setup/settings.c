@@ -1,6 +1,7 @@
 #include "run/setup/settings.h"
 
 #include "base/file.h"
+#include "run/run_place.h"
 #include "run/setup/config_check.h"
 #include <stdio.h>
 #include <string.h>
@@ -16,11 +17,10 @@ static wk_status add_run(wk_config_blocks *blocks, const char *directory, wk_err
     WK_TRY(wk_path_join(directory, "config.yaml", path, err));
     bool there;
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
-    if (!there)
-        return wk_fail(
-            err, WK_E_INPUT,
-            "--from: '%s' holds no run (no config.yaml); give the --logdir of 'waker train'",
-            directory);
+    if (!there) {
+        wk_status status = wk_run_missing(directory, WK_E_INPUT, err);
+        return err ? wk_fail_context(err, "--from") : status;
+    }
     return wk_config_blocks_add_file(blocks, path, err);
 }
 
@@ -242,6 +242,7 @@ wk_status wk_run_settings_resolve(const wk_run_settings *settings, const char *d
     wk_run_settings effective = *settings;
     bool there;
     WK_TRY(holds_run(directory, &there, err));
+    if (!there) WK_TRY(wk_run_place_check(directory, err));
     if (!wk_run_settings_named(settings) && there) effective.from = directory;
     wk_status status = wk_run_settings_merge(&effective, log, &blocks, &merged, err);
     // Before the settings are checked: a directory that was mistyped is not about them.
