@@ -63,8 +63,7 @@ wk_status wk_run_missing(const char *directory, wk_status status, wk_error *err)
     const char *name = name_of(&found);
     if (!name)
         return wk_fail(err, status,
-                       "'%s' holds no run (no config.yaml); give the directory that 'waker train "
-                       "--logdir' was given",
+                       "'%s' holds no run (no config.yaml); give the --logdir of 'waker train'",
                        directory);
     if (!*found.run)
         return wk_fail(err, status, "'%s' holds no run but %s, none of whose runs has begun",
