@@ -55,10 +55,10 @@ uint64_t wk_model_step(const wk_model *model);
 /// the domain has them, and flags, of which WK_IS_FIRST says that an episode begins: state and
 /// action before it are ignored), and the actions [N,A] that led there. Actions and vectors must be
 /// finite. Rewards are not read.
-wk_status wk_model_observe_on(wk_model *model, int count, wk_model_latents states,
-                              const wk_batch *seen, const float *actions, wk_error *err);
-/// As wk_model_observe_on, for domains that are observed by images alone: images [N,64,64,3], the
-/// actions [N,A] that led to them, first [N] (nonzero: an episode begins).
+wk_status wk_model_observe_batch(wk_model *model, int count, wk_model_latents states,
+                                 const wk_batch *seen, const float *actions, wk_error *err);
+/// As wk_model_observe_batch, for domains that are observed by images alone: images [N,64,64,3],
+/// the actions [N,A] that led to them, first [N] (nonzero: an episode begins).
 wk_status wk_model_observe(wk_model *model, int count, wk_model_latents states,
                            const uint8_t *images, const float *actions, const uint8_t *first,
                            wk_error *err);
@@ -70,9 +70,9 @@ wk_status wk_model_imagine(wk_model *model, int count, wk_model_latents states,
 
 /// What the states look like, as far as the domain has it: images [N,64,64,3] around zero (add 0.5
 /// and multiply by 255), and vectors [N,observation.vector].
-wk_status wk_model_decode_to(wk_model *model, int count, wk_model_latents states, float *images,
-                             float *vectors, wk_error *err);
-/// As wk_model_decode_to, for domains that are observed by images alone.
+wk_status wk_model_decode_observations(wk_model *model, int count, wk_model_latents states,
+                                       float *images, float *vectors, wk_error *err);
+/// As wk_model_decode_observations, for domains that are observed by images alone.
 wk_status wk_model_decode(wk_model *model, int count, wk_model_latents states, float *images,
                           wk_error *err);
 

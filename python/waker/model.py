@@ -100,8 +100,8 @@ class Model:
             seen = c.Batch(images=None if images is None else images[t].ctypes.data,
                            vectors=None if vectors is None else vectors[t].ctypes.data,
                            flags=flags[t].ctypes.data)
-            lib.model_observe_on(pointer, count, states, ctypes.byref(seen),
-                                 actions[t].ctypes.data)
+            lib.model_observe_batch(pointer, count, states, ctypes.byref(seen),
+                                    actions[t].ctypes.data)
 
         return self._follow(self._states(state, count), steps, move)
 
@@ -130,9 +130,10 @@ class Model:
         images, vectors = self.domain.observation.empty((count,), np.float32)
         with self._handle.lock:
             pointer = self._handle.pointer
-            lib.model_decode_to(pointer, count,
-                                c.ModelLatents(states.stoch.ctypes.data, states.deter.ctypes.data),
-                                address(images), address(vectors))
+            lib.model_decode_observations(
+                pointer, count,
+                c.ModelLatents(states.stoch.ctypes.data, states.deter.ctypes.data),
+                address(images), address(vectors))
         return self.domain.observation.join(
             None if images is None else images.reshape(*leading, *images.shape[1:])
             + np.float32(0.5),

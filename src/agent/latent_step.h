@@ -7,9 +7,9 @@
 #include "waker/model.h"
 
 typedef enum wk_latent_step_kind {
-    WK_STEP_OBSERVE, // as wk_model_observe_on,
+    WK_STEP_OBSERVE, // as wk_model_observe_batch,
     WK_STEP_IMAGINE, // wk_model_imagine
-    WK_STEP_DECODE,  // and wk_model_decode_to
+    WK_STEP_DECODE,  // and wk_model_decode_observations
     WK_STEP_KINDS
 } wk_latent_step_kind;
 

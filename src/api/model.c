@@ -114,8 +114,8 @@ static wk_status observe(wk_model *m, int count, wk_model_latents states, const 
     return run(m, WK_STEP_OBSERVE, count, &arrays, err);
 }
 
-wk_status wk_model_observe_on(wk_model *m, int count, wk_model_latents states, const wk_batch *seen,
-                              const float *actions, wk_error *err)
+wk_status wk_model_observe_batch(wk_model *m, int count, wk_model_latents states,
+                                 const wk_batch *seen, const float *actions, wk_error *err)
 {
     WK_TRY(check_count(count, err));
     uint8_t *first = malloc((size_t)count);
@@ -143,8 +143,8 @@ wk_status wk_model_imagine(wk_model *m, int count, wk_model_latents states, cons
     return run(m, WK_STEP_IMAGINE, count, &arrays, err);
 }
 
-wk_status wk_model_decode_to(wk_model *m, int count, wk_model_latents states, float *images,
-                             float *vectors, wk_error *err)
+wk_status wk_model_decode_observations(wk_model *m, int count, wk_model_latents states,
+                                       float *images, float *vectors, wk_error *err)
 {
     wk_latent_step_arrays arrays = {
         .states = states, .decoded_images = images, .decoded_vectors = vectors};
@@ -156,5 +156,5 @@ wk_status wk_model_decode_to(wk_model *m, int count, wk_model_latents states, fl
 wk_status wk_model_decode(wk_model *m, int count, wk_model_latents states, float *images,
                           wk_error *err)
 {
-    return wk_model_decode_to(m, count, states, images, NULL, err);
+    return wk_model_decode_observations(m, count, states, images, NULL, err);
 }

@@ -166,9 +166,9 @@ static void imagined_vectors_are_those_of_an_open_loop(void **state)
         wk_model *model = open_model_of(directory, false, 0);
         latents begun = {{0}, {0}};
         const wk_batch seen = what_is_seen(seeing_vectors[d], 0);
-        assert_ok(wk_model_observe_on(model, N, of(&begun), &seen, choices[0][0], &err));
+        assert_ok(wk_model_observe_batch(model, N, of(&begun), &seen, choices[0][0], &err));
         make_values(begun.deter, stoch, deter);
-        assert_ok(wk_model_decode_to(model, VALUES, all, pixels, &told[0][0], &err));
+        assert_ok(wk_model_decode_observations(model, VALUES, all, pixels, &told[0][0], &err));
         int found = 0;
         while (found < VALUES && !numbers_agree(told[found], expected[0][0], V))
             found++;
@@ -178,7 +178,7 @@ static void imagined_vectors_are_those_of_an_open_loop(void **state)
             for (int v = 0; v < VALUES; v++)
                 memcpy(same_action[v], choices[t][0], sizeof same_action[v]);
             assert_ok(wk_model_imagine(model, VALUES, all, &same_action[0][0], &err));
-            assert_ok(wk_model_decode_to(model, VALUES, all, pixels, &told[0][0], &err));
+            assert_ok(wk_model_decode_observations(model, VALUES, all, pixels, &told[0][0], &err));
             assert_true(numbers_agree(told[found], expected[t][0], V));
             if (pixels) assert_true(numbers_agree(drawn[found], expected_images[t][0], PIXELS));
         }
@@ -202,7 +202,8 @@ static void vectors_and_images_change_the_posterior(void **state)
                 if (i == 1) seen.vectors = vectors[1][0];
                 if (i == 2 && seen.images) seen.images = images[3][0];
                 model = open_model_of(directory, true, seed);
-                assert_ok(wk_model_observe_on(model, N, of(&after[i]), &seen, choices[0][0], &err));
+                assert_ok(
+                    wk_model_observe_batch(model, N, of(&after[i]), &seen, choices[0][0], &err));
                 wk_model_destroy(model);
                 if (i > 0) changed[i - 1] += memcmp(&after[i], &after[0], sizeof after[0]) != 0;
             }
@@ -227,7 +228,7 @@ static void missing_parts_and_numbers_that_are_not_finite_are_refused(void **sta
     wrong[1][2] = NAN;
     wk_batch seen = what_is_seen("vector", 0);
     seen.vectors = wrong[0];
-    assert_refused(wk_model_observe_on(model, N, of(&l), &seen, choices[0][0], &err), WK_E_INPUT,
+    assert_refused(wk_model_observe_batch(model, N, of(&l), &seen, choices[0][0], &err), WK_E_INPUT,
                    "number 2 of vector 1 is not finite");
     wk_model_destroy(model);
     inside("both", directory);
@@ -235,7 +236,7 @@ static void missing_parts_and_numbers_that_are_not_finite_are_refused(void **sta
     assert_refused(wk_model_observe(model, N, of(&l), images[0][0], choices[0][0], first[0], &err),
                    WK_E_INPUT, "observed by an image and a vector: give vectors");
     seen = what_is_seen("vector", 0);
-    assert_refused(wk_model_observe_on(model, N, of(&l), &seen, choices[0][0], &err), WK_E_INPUT,
+    assert_refused(wk_model_observe_batch(model, N, of(&l), &seen, choices[0][0], &err), WK_E_INPUT,
                    "give images");
     wk_model_destroy(model);
     model = open_model(false, 0);
