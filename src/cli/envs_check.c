@@ -29,14 +29,18 @@ typedef struct findings {
 static void note_finding(void *context, bool fault, const char *sentence)
 {
     findings *f = context;
+    size_t start = f->text.length;
     if (!fault) f->advice++;
     if (f->as_json) {
         wk_json_object(&f->json, NULL);
         wk_json_string(&f->json, "kind", fault ? "fault" : "advice");
         wk_json_string(&f->json, "text", sentence);
         wk_json_close(&f->json, '}');
-    } else
-        wk_text_printf(&f->text, "%s: %s\n", fault ? "fault" : "advice", sentence);
+    } else {
+        wk_text_printf(&f->text, "%s: %s", fault ? "fault" : "advice", sentence);
+        if (!f->text.failed) wk_utf8_sanitise(f->text.chars + start, false); // one line each
+        wk_text_puts(&f->text, "\n");
+    }
 }
 
 static void begin_findings(findings *f, const wk_domain *domain)

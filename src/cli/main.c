@@ -57,8 +57,11 @@ wk_status wk_cli_print(wk_text *text, wk_error *err)
     wk_status status = WK_OK;
     if (text->failed)
         status = wk_fail(err, WK_E_MEMORY, "no memory for the output");
-    else
+    else {
+        // It may hold names of files and words of plug-ins.
+        if (text->length > 0) wk_utf8_sanitise(text->chars, true);
         fputs(wk_text_get(text), stdout);
+    }
     wk_text_free(text);
     return status;
 }

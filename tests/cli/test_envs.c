@@ -109,6 +109,16 @@ static void a_description_that_loading_refuses_is_a_finding(void **state)
     program_expect_json(r.out);
 }
 
+// Neither the terminal nor a reader of the lines obeys a plug-in.
+static void messages_of_plug_ins_are_plain_text(void **state)
+{
+    (void)state;
+    program_result r = program_run("envs check " PLUGINS "message_escapes.so");
+    assert_int_equal(r.code, 3);
+    assert_string_equal(r.out, "fault: create fails: ?[31mred?fault: forged.\n"
+                               "domain 'ball-on-table' has 1 fault\n");
+}
+
 static void a_file_that_is_no_plug_in_is_bad_input(void **state)
 {
     (void)state;
@@ -129,6 +139,7 @@ int main(void)
         cmocka_unit_test(checking_a_sound_plug_in_finds_nothing),
         cmocka_unit_test(checking_a_faulty_plug_in_exits_with_3),
         cmocka_unit_test(a_description_that_loading_refuses_is_a_finding),
+        cmocka_unit_test(messages_of_plug_ins_are_plain_text),
         cmocka_unit_test(a_file_that_is_no_plug_in_is_bad_input),
     };
     return cmocka_run_group_tests(tests, program_setup, program_teardown);

@@ -85,6 +85,20 @@ static void try_all(const char *craft)
     shell("test $(find outside -type f | wc -l) = $(wc -l < outside.sum)");
 }
 
+static void a_name_does_not_steer_the_terminal(void **state)
+{
+    (void)state;
+    static const char *const readers[] = {"curriculum", "eval --envs 1 --cases dr",
+                                          "train --logdir"};
+    shell("cp -r run \"$(printf 'run\\033red')\"");
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
+        program_result r = program_run("%s \"$(printf 'run\\033red')\"", readers[i]);
+        program_expect_success(r);
+        if (strchr(r.out, '\x1b') || !strstr(r.out, "run?red"))
+            fail_msg("%s: %s", readers[i], r.out);
+    }
+}
+
 static void numbers_beyond_any_run(void **state)
 {
     (void)state;
@@ -156,8 +170,11 @@ static void paths_to_code(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_beyond_any_run),        cmocka_unit_test(links_out_of_the_run),
-        cmocka_unit_test(names_that_are_none),           cmocka_unit_test(paths_to_code),
+        cmocka_unit_test(a_name_does_not_steer_the_terminal),
+        cmocka_unit_test(numbers_beyond_any_run),
+        cmocka_unit_test(links_out_of_the_run),
+        cmocka_unit_test(names_that_are_none),
+        cmocka_unit_test(paths_to_code),
         cmocka_unit_test(files_that_are_something_else),
     };
     return cmocka_run_group_tests(tests, setup_run, teardown);

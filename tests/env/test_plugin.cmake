@@ -4,7 +4,7 @@ add_library(plugin_ball MODULE ${CMAKE_SOURCE_DIR}/examples/plugin/ball.c)
 set_target_properties(plugin_ball PROPERTIES PREFIX "" OUTPUT_NAME ball)
 set(plugin_targets plugin_ball)
 foreach(fault entry_missing entry_null other_abi other_size bad_name symbol_missing hardest_illegal
-        reward_nan name_taken)
+        reward_nan name_taken message_escapes)
   string(TOUPPER ${fault} macro)
   add_library(plugin_${fault} MODULE plugins/broken.c)
   target_compile_definitions(plugin_${fault} PRIVATE BREAK=${macro})

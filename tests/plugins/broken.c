@@ -12,6 +12,7 @@
 #define HARDEST_ILLEGAL 7
 #define REWARD_NAN 8
 #define NAME_TAKEN 9
+#define MESSAGE_ESCAPES 10
 
 const wk_domain *ball_entry(void);
 #define wk_plugin_entry ball_entry
@@ -27,6 +28,15 @@ static void step_to_nan(void *env, const float *action, wk_outcome *out)
 {
     step(env, action, out);
     out->rewards[CIRCLE] = NAN;
+}
+#endif
+
+#if BREAK == MESSAGE_ESCAPES
+static wk_status create_nothing(const wk_domain *self, const int *chosen, void **env, wk_error *err)
+{
+    (void)self, (void)chosen, (void)env;
+    snprintf(err->message, sizeof err->message, "\033[31mred\nfault: forged");
+    return WK_E_INPUT;
 }
 #endif
 
@@ -52,6 +62,8 @@ const wk_domain *wk_plugin_entry(void)
     broken.hardest = impossible;
 #elif BREAK == REWARD_NAN
     broken.step = step_to_nan;
+#elif BREAK == MESSAGE_ESCAPES
+    broken.create = create_nothing;
 #endif
     return &broken;
 }
