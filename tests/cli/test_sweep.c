@@ -153,6 +153,8 @@ static void more_seeds_join_and_what_is_done_stays(void **state)
     program_result r = program_run("sweep add more seed=2 curriculum=ge");
     program_expect_success(r);
     assert_non_null(strstr(r.out, "5 runs more, 9 in all"));
+    r = program_run("sweep status more");
+    if (!strstr(r.out, "; the report has 4 of 9 runs\n")) fail_msg("%s", r.out);
     program_expect_error(program_run("sweep add more units=7"), 2, "the same in all runs");
     r = program_run("sweep more.yaml --logdir more");
     program_expect_error(r, 2, "more.yaml");
@@ -214,7 +216,9 @@ static void a_sweep_can_be_cancelled(void **state)
     assert_non_null(strstr(program_run("sweep status off").out, "waker-m-seed0  running"));
     program_expect_success(program_run("sweep cancel off"));
     assert_int_equal(exit_code(child), 75);
-    program_expect_success(program_run("sweep cancel off")); // nothing to do
+    program_result r = program_run("sweep cancel off");
+    program_expect_success(r);
+    assert_non_null(strstr(r.err, "nothing to cancel: no sweep is at work on 'off'"));
 }
 
 static void one_run_is_worked_on_by_one_process(void **state)
@@ -298,6 +302,15 @@ static void mistakes_are_refused_and_leave_nothing(void **state)
         {"blocks: {domain: toy}\\nkeys: {seed: 0..999999999}", "more than 100000 values"},
         {"blocks: {domain: [../x]}", "bad.yaml:1: no configuration is called"},
         {"blocks: {domain: toy}\\nthen: {eval: --envz 3}", "bad.yaml:2: eval: "},
+        {"blocks: {domain: toy}\\nthen: {eval: --cases nocase}",
+         "bad.yaml:2: eval of run run: no case of this domain"},
+        {"blocks: {domain: toy}\\nthen: {eval: --task=nowhere}", "bad.yaml:2: eval of run run: "},
+        {"blocks: {domain: toy}\\nthen: {eval: --set noset}", "bad.yaml:2: eval of run run: "},
+        {"blocks: {domain: [clean-up, toy]}\\nthen: {adapt: --task nowhere}",
+         "bad.yaml:2: adapt of run clean-up: "},
+        {"blocks: {domain: toy}\\nthen: {adapt: --updates 3}", "adapt of run run: which task?"},
+        {"blocks: {domain: toy}\\nthen: {model-error: --policy nowhere}",
+         "bad.yaml:2: model-error of run run: no task of this domain"},
         {"blocks: {domain: toy}\\nthen: {eval: runs/other}", "'runs/other' is no option"},
         {"blocks: {domain: toy}\\nreport: --out /tmp/x", "--out"},
         {"blocks: {domain: toy}\\nkeys: {plugin: ./evil.so}\\nlogdir: 1", "no part of a grid"},
