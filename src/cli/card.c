@@ -458,7 +458,7 @@ static void remove_all(const wk_dir *in, const char *name)
         if (entry == WK_ENTRY_DIR)
             remove_all(dir, names.items[i]);
         else
-            (void)wk_dir_remove(dir, names.items[i], NULL);
+            (void)unlinkat(wk_dir_fd(dir), names.items[i], 0); // links too
     }
     wk_names_free(&names);
     wk_dir_close(dir);

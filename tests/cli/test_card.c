@@ -174,7 +174,8 @@ static void what_was_not_finished_is_made_anew(void **state)
           "ln -s ../../../terms full/.unfinished-card/snapshots/link");
     program_expect_success(program_run("card run --out full --no-video"));
     shell("test -s terms && test -s full/README.md && test -s full/config.yaml && "
-          "! test -e full/stale && ! test -e full/.unfinished-card");
+          "! test -e full/stale && ! test -e full/.unfinished-card && "
+          "test -z \"$(find full -type l)\"");
 }
 
 static void what_cannot_be_a_card_is_refused(void **state)
