@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SCALE = 4, SIDE = SCALE * WK_IMAGE_SIDE, FRAMES = 256, TEXT_LIMIT = 1 << 20 };
 
@@ -40,13 +41,17 @@ static const wk_arg args[] = {
                  "plug-in of a reward that 'waker relabel' added; may be repeated"),
 };
 
+static const char UNFINISHED[] = ".unfinished-card";
+
 typedef struct made_file {
     char path[256], sha256[WK_SHA256_CHARS];
 } made_file;
 
-// What goes into the folder.
+// What goes into the folder. Until all of it is there it lies in a folder within, so that what an
+// interrupted command leaves is known, and the next one removes it.
 typedef struct job {
     const card_values *v;
+    char unfinished[WK_PATH_MAX];
     const char *directory;
     int threads;
     wk_log log;
@@ -251,7 +256,7 @@ static wk_status open_replay_clip(const job *j, const char *task, replay_clip *f
     f->every = domain->episode_steps > FRAMES ? 2 : 1;
     WK_TRY(wk_image_create(SIDE, SIDE, 0, &f->frame, err));
     for (int i = 0; i < 2; i++) {
-        WK_TRY(wk_path_print(path, err, "%s/replay-%s.%s", j->v->out, task, endings[i]));
+        WK_TRY(wk_path_print(path, err, "%s/replay-%s.%s", j->unfinished, task, endings[i]));
         WK_TRY(wk_animation_create(path, SIDE, SIDE, domain->step_seconds * f->every,
                                    &f->animations[i], err));
     }
@@ -390,7 +395,7 @@ static wk_status copy_files(job *j, wk_error *err)
         char from[WK_PATH_MAX], to[WK_PATH_MAX];
         made_file *made = &j->files.items[i];
         WK_TRY(wk_path_join(j->directory, made->path, from, err));
-        if (wk_path_join(j->v->out, made->path, to, NULL) != WK_OK)
+        if (wk_path_join(j->unfinished, made->path, to, NULL) != WK_OK)
             return wk_fail(err, WK_E_INPUT, "--out '%s': the path is too long", j->v->out);
         WK_TRY(copy_file(from, to, err));
     }
@@ -403,7 +408,7 @@ static wk_status write_licence(job *j, wk_error *err)
     const wk_asset *usual = wk_asset_find("LICENSE");
     size_t size = usual->size;
     if (j->v->license) WK_TRY(wk_file_read(j->v->license, TEXT_LIMIT, &own, &size, err));
-    wk_status status = wk_path_join(j->v->out, "LICENSE", path, err);
+    wk_status status = wk_path_join(j->unfinished, "LICENSE", path, err);
     if (status == WK_OK) status = wk_file_write(path, own ? own : usual->content, size, err);
     free(own);
     return status == WK_OK ? list_file(j, "LICENSE", err) : status;
@@ -417,7 +422,7 @@ static wk_status write_readme(job *j, wk_error *err)
     wk_status status = WK_OK;
     for (size_t i = 0; i < j->files.count && status == WK_OK; i++) {
         made_file *made = &j->files.items[i];
-        status = wk_path_join(j->v->out, made->path, path, err);
+        status = wk_path_join(j->unfinished, made->path, path, err);
         if (status == WK_OK) status = wk_sha256_file(path, made->sha256, err);
         if (status == WK_OK && !wk_array_push(&files, (wk_card_file){made->path, made->sha256}))
             status = wk_fail(err, WK_E_MEMORY, "no memory for files");
@@ -436,14 +441,33 @@ static wk_status write_readme(job *j, wk_error *err)
                           .n_files = files.count};
     if (status == WK_OK) wk_card_text(&card, &text);
     if (text.failed) status = wk_fail(err, WK_E_MEMORY, "no memory for the card");
-    if (status == WK_OK) status = wk_path_join(j->v->out, "README.md", path, err);
+    if (status == WK_OK) status = wk_path_join(j->unfinished, "README.md", path, err);
     if (status == WK_OK) status = wk_file_write(path, text.chars, text.length, err);
     wk_text_free(&text);
     wk_array_free(&files);
     return status;
 }
 
-// A folder that has anything in it is somebody's.
+// Removes a directory with all that is in it. Links go, what they lead to stays.
+static void remove_all(const wk_dir *in, const char *name)
+{
+    wk_dir *dir = NULL;
+    wk_names names = {0};
+    if (wk_dir_open_nofollow(in, name, &dir, NULL) == WK_OK) (void)wk_dir_list(dir, &names, NULL);
+    for (size_t i = 0; i < names.count; i++) {
+        wk_entry entry;
+        if (wk_dir_stat(dir, names.items[i], &entry, NULL, NULL) != WK_OK) continue;
+        if (entry == WK_ENTRY_DIR)
+            remove_all(dir, names.items[i]);
+        else
+            (void)unlinkat(wk_dir_fd(dir), names.items[i], 0); // links too
+    }
+    wk_names_free(&names);
+    wk_dir_close(dir);
+    (void)wk_dir_remove_dir(in, name, NULL);
+}
+
+// A folder that has anything in it is somebody's, but for what an interrupted command left.
 static wk_status check_out(const char *out, wk_error *err)
 {
     wk_dir *dir;
@@ -454,11 +478,57 @@ static wk_status check_out(const char *out, wk_error *err)
     if (!there) return WK_OK;
     WK_TRY(wk_dir_open(NULL, out, &dir, err));
     wk_status status = wk_dir_list(dir, &names, err);
-    if (status == WK_OK && names.count > 0)
-        status = wk_fail(err, WK_E_INPUT,
-                         "--out '%s' is not empty: remove it or choose another directory", out);
+    for (size_t i = 0; status == WK_OK && i < names.count; i++)
+        if (strcmp(names.items[i], UNFINISHED) != 0)
+            status = wk_fail(err, WK_E_INPUT,
+                             "--out '%s' is not empty: remove it or choose another directory", out);
     wk_names_free(&names);
     wk_dir_close(dir);
+    return status;
+}
+
+static wk_status write_all(job *j, wk_error *err)
+{
+    WK_TRY(wk_dir_create(j->unfinished, err));
+    WK_TRY(copy_files(j, err));
+    WK_TRY(write_licence(j, err));
+    WK_TRY(make_replays(j, err));
+    return write_readme(j, err);
+}
+
+// Moves what was made to where it belongs, README.md last: a folder without it is not whole.
+static wk_status move_up(const job *j, const wk_dir *out, wk_error *err)
+{
+    char from[WK_PATH_MAX];
+    wk_names names = {0};
+    wk_status status = wk_path_list(j->unfinished, &names, err);
+    for (int last = 0; last < 2; last++)
+        for (size_t i = 0; status == WK_OK && i < names.count; i++) {
+            if ((strcmp(names.items[i], "README.md") == 0) != last) continue;
+            status = wk_path_print(from, err, "%s/%s", UNFINISHED, names.items[i]);
+            if (status == WK_OK) status = wk_dir_rename(out, from, names.items[i], err);
+        }
+    wk_names_free(&names);
+    return status;
+}
+
+// A command that fails leaves nothing behind.
+static wk_status make_folder(job *j, wk_error *err)
+{
+    bool there;
+    wk_dir *out = NULL;
+    if (wk_path_join(j->v->out, UNFINISHED, j->unfinished, NULL) != WK_OK)
+        return wk_fail(err, WK_E_INPUT, "--out '%s': the path is too long", j->v->out);
+    WK_TRY(wk_file_exists_in(NULL, j->v->out, &there, err));
+    WK_TRY(wk_dir_create(j->v->out, err));
+    wk_status status = wk_dir_open(NULL, j->v->out, &out, err);
+    if (status != WK_OK) return status;
+    remove_all(out, UNFINISHED);
+    status = write_all(j, err);
+    if (status == WK_OK) status = move_up(j, out, err);
+    remove_all(out, UNFINISHED);
+    wk_dir_close(out);
+    if (status != WK_OK && !there) (void)rmdir(j->v->out); // fails where something is in it
     return status;
 }
 
@@ -482,11 +552,7 @@ static wk_status make_card(job *j, wk_error *err)
     }
     WK_TRY(check_weights(j, err));
     WK_TRY(list_files(j, err));
-    WK_TRY(wk_dir_create(j->v->out, err));
-    WK_TRY(copy_files(j, err));
-    WK_TRY(write_licence(j, err));
-    WK_TRY(make_replays(j, err));
-    return write_readme(j, err); // the last: a folder without it is not whole
+    return make_folder(j, err);
 }
 
 static void free_job(job *j)

@@ -189,10 +189,14 @@ static wk_status open_sweep(context *c, wk_error *err)
                        "runs/paper");
     WK_TRY(find_launcher(c->v->launch, &c->launcher, err));
     WK_TRY(check_launcher(c, err));
-    if (c->cli->words.count == 0) return wk_cli_sweep_open(directory, &c->sweep, err);
+    if (c->cli->words.count == 0) {
+        WK_TRY(wk_cli_sweep_open(directory, &c->sweep, err));
+        return wk_cli_sweep_check_follow(&c->sweep.plan, err);
+    }
     WK_TRY(wk_sweep_grid_open(c->cli->words.items[0], &c->sweep.grid, err));
     WK_TRY(check_commands(&c->sweep.grid, err));
     WK_TRY(wk_sweep_plan_create(&c->sweep.grid, &c->sweep.plan, err));
+    WK_TRY(wk_cli_sweep_check_follow(&c->sweep.plan, err));
     WK_TRY(wk_sweep_folder_exists(directory, &there, err));
     return there ? join(directory, &c->sweep, err) : WK_OK;
 }

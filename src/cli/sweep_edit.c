@@ -1,6 +1,7 @@
 // waker sweep add, retry and cancel: changes to a sweep that is there.
 #include "cli/sweep.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef wk_status change(wk_cli *cli, const char *directory, wk_cli_sweep *sweep, wk_error *err);
@@ -25,6 +26,7 @@ static wk_status add(wk_cli *cli, const char *directory, wk_cli_sweep *sweep, wk
     WK_TRY(status);
     wk_sweep_plan_free(&sweep->plan);
     WK_TRY(wk_sweep_plan_create(&sweep->grid, &sweep->plan, err));
+    WK_TRY(wk_cli_sweep_check_follow(&sweep->plan, err));
     status = wk_sweep_folder_open(directory, &folder, err);
     if (status == WK_OK) status = wk_sweep_folder_write(&folder, &sweep->grid, err);
     wk_sweep_folder_close(&folder);
@@ -81,13 +83,35 @@ static wk_status run_retry(wk_cli *cli, const void *values, wk_error *err)
     return with_sweep(cli, retry, err);
 }
 
+// Whether a launcher is at work here, or a queue has runs of the sweep. What cannot be asked may
+// be.
+static bool is_busy(const char *directory, const wk_sweep_plan *plan)
+{
+    wk_sweep_holder holder;
+    if (wk_sweep_folder_holder(directory, &holder, NULL) != WK_OK || holder.pid != 0) return true;
+    bool busy = false, *queued = calloc(plan->tasks.count + 1, sizeof *queued);
+    for (int i = 0; queued && wk_cli_launchers[i]; i++)
+        if (wk_cli_launchers[i]->queued &&
+            wk_cli_launchers[i]->queued(directory, plan, queued, NULL) != WK_OK)
+            busy = true;
+    for (size_t i = 0; queued && i < plan->tasks.count; i++)
+        busy |= queued[i];
+    bool unknown = !queued;
+    free(queued);
+    return busy || unknown;
+}
+
 static wk_status cancel(wk_cli *cli, const char *directory, wk_cli_sweep *sweep, wk_error *err)
 {
     const wk_sweep_launch_options options = {.quiet = cli->quiet};
     const wk_sweep_launch launch = {
         .directory = directory, .plan = &sweep->plan, .options = &options, .log = wk_cli_log(cli)};
+    bool busy = is_busy(directory, &sweep->plan);
     for (int i = 0; wk_cli_launchers[i]; i++)
         if (wk_cli_launchers[i]->cancel) WK_TRY(wk_cli_launchers[i]->cancel(&launch, err));
+    if (!busy)
+        wk_log_line(&launch.log, WK_LOG_INFO, "nothing to cancel: no sweep is at work on '%s'",
+                    directory);
     return WK_OK;
 }
 

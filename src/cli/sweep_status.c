@@ -157,7 +157,10 @@ static void print_counts(const overview *o, wk_text *out)
     wk_text_printf(out, "; %.1f %% of the agent steps",
                    100 * (double)o->counts.steps / (double)o->counts.total);
     if (o->queued > 0) wk_text_printf(out, "; %d in the queue", o->queued);
-    if (o->plan->grid->report.present)
+    int done = o->counts.phases[WK_SWEEP_DONE];
+    if (o->plan->grid->report.present && o->reported && (size_t)done < o->plan->tasks.count)
+        wk_text_printf(out, "; the report has %d of %zu runs", done, o->plan->tasks.count);
+    else if (o->plan->grid->report.present)
         wk_text_puts(out,
                      o->reported ? "; the report is written" : "; the report is not written yet");
     wk_text_puts(out, "\n");

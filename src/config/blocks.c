@@ -243,6 +243,11 @@ static wk_status unknown_block(const wk_config_blocks *blocks, const char *name,
 {
     const char *names[NAMES_MAX];
     size_t count = wk_config_blocks_count(blocks);
+    if (strchr(name, ','))
+        return wk_fail(err, WK_E_NOT_FOUND,
+                       "no configuration is called '%.80s': names are separated by blanks, not by "
+                       "commas",
+                       name);
     if (count > NAMES_MAX) count = NAMES_MAX;
     for (size_t i = 0; i < count; i++)
         names[i] = wk_config_blocks_name(blocks, i);
@@ -292,6 +297,18 @@ wk_status wk_config_merge_setting(const wk_setting *setting, wk_merged_config *m
     const assignment a = {.key = key, .text = setting->value};
     wk_status status = apply(merged, &a, err);
     return status == WK_OK || !err ? status : wk_fail_context(err, "command line");
+}
+
+wk_status wk_config_merge_own_keys(const wk_config_blocks *blocks, const char *file,
+                                   wk_merged_config *merged, wk_error *err)
+{
+    for (size_t i = 0; i < blocks->files.count; i++) {
+        const wk_yaml *yaml = &blocks->files.items[i];
+        bool flat = yaml->blocks.count == 0 && strcmp(yaml->name, file) == 0;
+        if (flat && wk_yaml_check_run(yaml, NULL) != WK_OK)
+            WK_TRY(merge_values(yaml, -1, WK_ORIGIN_RUN, merged, err));
+    }
+    return WK_OK;
 }
 
 // Runs in files have all their values.

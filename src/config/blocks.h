@@ -82,6 +82,18 @@ wk_status wk_config_merge(const wk_config_blocks *blocks, const char *const *nam
 wk_status wk_config_reference(const wk_config_blocks *blocks, const wk_run_config *config,
                               const char *extra, wk_run_config *out, wk_error *err);
 
+/// Applies the keys of the file called `file` where it has no blocks and is a user's own; the
+/// config.yaml of a run, which has every key, sets nothing here.
+wk_status wk_config_merge_own_keys(const wk_config_blocks *blocks, const char *file,
+                                   wk_merged_config *merged, wk_error *err);
+
+/// Appends a line with the keys of such files to which the named blocks, which come after them,
+/// give other values, and nothing where there are none. `result` is all merged: keys that the
+/// command line sets are left out.
+wk_status wk_config_overridden(const wk_config_blocks *blocks, const char *const *files,
+                               size_t n_files, const char *const *names, size_t n_names,
+                               const wk_merged_config *result, wk_text *out, wk_error *err);
+
 /// Blocks that undo each other: two of one kind (two domains), or one that sizes a run before the
 /// one it is for (a preset before a domain). Later blocks win, which may not be what was meant.
 /// Appends a line for every such pair among the named blocks of the program, with the keys that the

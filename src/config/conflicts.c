@@ -65,3 +65,39 @@ wk_status wk_config_conflicts(const wk_config_blocks *blocks, const char *const 
             WK_TRY(compare(blocks, names[i], names[j], out, err));
     return WK_OK;
 }
+
+// The keys of a file that blocks give other values, with the lines that set them.
+static int put_overridden(const wk_merged_config *own, const wk_merged_config *blocks,
+                          const wk_merged_config *result, wk_text *out)
+{
+    int count = 0;
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        bool both = own->origins[i].file && blocks->origins[i].file && result->origins[i].file;
+        if (!both || wk_run_config_same(&own->config, &blocks->config, i)) continue;
+        wk_text_printf(out, "%s%s ", count++ ? ", " : "", wk_run_keys[i]);
+        wk_run_config_get(&blocks->config, i, out);
+        wk_text_printf(out, " (%s:%d: ", own->origins[i].file, own->origins[i].line);
+        wk_run_config_get(&own->config, i, out);
+        wk_text_puts(out, ")");
+    }
+    return count;
+}
+
+wk_status wk_config_overridden(const wk_config_blocks *blocks, const char *const *files,
+                               size_t n_files, const char *const *names, size_t n_names,
+                               const wk_merged_config *result, wk_text *out, wk_error *err)
+{
+    wk_merged_config own = {.config = wk_run_config_default()}, later = own;
+    for (size_t i = 0; i < n_files; i++)
+        WK_TRY(wk_config_merge_own_keys(blocks, files[i], &own, err));
+    for (size_t i = 0; i < n_names; i++)
+        WK_TRY(wk_config_merge_block(blocks, names[i], &later, err));
+    wk_text keys = {0};
+    if (put_overridden(&own, &later, result, &keys) > 0)
+        wk_text_printf(out,
+                       "the blocks of --configs come after the file's keys and win with %s; give "
+                       "the file's a name, as a block, and name it last, or set them by --KEY\n",
+                       wk_text_get(&keys));
+    wk_text_free(&keys);
+    return WK_OK;
+}

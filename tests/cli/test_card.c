@@ -162,6 +162,22 @@ static void another_licence_can_be_given(void **state)
     program_expect_error(program_run("card run --out own2 --no-video --license none"), 2, "none");
 }
 
+// A full disk or an interrupt: the same command is not refused afterwards.
+static void what_was_not_finished_is_made_anew(void **state)
+{
+    (void)state;
+    program_result r = program_run_after("ulimit -f 8; trap '' XFSZ;", "card run --out full");
+    assert_int_not_equal(r.code, 0);
+    shell("! test -e full");
+    // As an interrupt leaves it.
+    shell("mkdir -p full/.unfinished-card/snapshots && echo x >full/.unfinished-card/stale && "
+          "ln -s ../../../terms full/.unfinished-card/snapshots/link");
+    program_expect_success(program_run("card run --out full --no-video"));
+    shell("test -s terms && test -s full/README.md && test -s full/config.yaml && "
+          "! test -e full/stale && ! test -e full/.unfinished-card && "
+          "test -z \"$(find full -type l)\"");
+}
+
 static void what_cannot_be_a_card_is_refused(void **state)
 {
     (void)state;
@@ -238,6 +254,7 @@ int main(void)
         cmocka_unit_test(other_policies_have_cards_of_their_own),
         cmocka_unit_test(rewards_that_were_added_are_part_of_it),
         cmocka_unit_test(another_licence_can_be_given),
+        cmocka_unit_test(what_was_not_finished_is_made_anew),
         cmocka_unit_test(what_cannot_be_a_card_is_refused),
         cmocka_unit_test(a_damaged_run_makes_no_card),
         cmocka_unit_test(text_of_others_is_neutral),

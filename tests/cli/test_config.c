@@ -42,6 +42,28 @@ static void blocks_that_undo_each_other_are_a_warning(void **state)
     assert_string_equal(r.err, "");
 }
 
+static void keys_of_a_file_that_blocks_override_are_named(void **state)
+{
+    (void)state;
+    program_result r = program_run_after("printf 'steps: 777\\nbatch: 3\\n' >own.yaml;",
+                                         "config --config-file own.yaml --configs clean-up");
+    program_expect_success(r);
+    const char *line = strstr(r.err, "--config-file: the blocks of --configs come after the file's "
+                                     "keys and win with steps 4100000 (own.yaml:1: 777); ");
+    if (!line) fail_msg("%s", r.err);
+    // What the command line says is what was meant.
+    r = program_run("config --config-file own.yaml --configs clean-up --steps 200000");
+    program_expect_success(r);
+    assert_string_equal(r.err, "");
+}
+
+static void blocks_are_separated_by_blanks(void **state)
+{
+    (void)state;
+    program_expect_error(program_run("config --configs toy,quick"), 2,
+                         "'toy,quick': names are separated by blanks, not by commas");
+}
+
 static void the_list_has_groups_and_descriptions(void **state)
 {
     (void)state;
@@ -150,6 +172,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_listing_has_values_sources_and_what_differs_from_the_paper),
         cmocka_unit_test(blocks_that_undo_each_other_are_a_warning),
+        cmocka_unit_test(keys_of_a_file_that_blocks_override_are_named),
+        cmocka_unit_test(blocks_are_separated_by_blanks),
         cmocka_unit_test(the_list_has_groups_and_descriptions),
         cmocka_unit_test(a_word_that_may_be_a_configuration_is_hinted_at),
         cmocka_unit_test(a_diff_shows_only_what_differs),

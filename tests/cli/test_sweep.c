@@ -146,6 +146,15 @@ static void a_process_that_could_not_begin_is_not_said_to_have_saved(void **stat
         fail_msg("%s", r.err);
 }
 
+// What a first user sees: two curricula whose scores differ in the digits that the report prints.
+static void the_smallest_sweep_shows_a_difference(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("sweep toy --logdir toy --rate 100 --quiet"));
+    shell("awk -F, 'NR > 1 {mean = sprintf(\"%%.3f\", $7); if (seen[$4] == mean) same = 1; "
+          "seen[$4] = mean; rows++} END {exit same || rows != 4}' toy/report/tables/average.csv");
+}
+
 static void more_seeds_join_and_what_is_done_stays(void **state)
 {
     (void)state;
@@ -153,6 +162,8 @@ static void more_seeds_join_and_what_is_done_stays(void **state)
     program_result r = program_run("sweep add more seed=2 curriculum=ge");
     program_expect_success(r);
     assert_non_null(strstr(r.out, "5 runs added, 9 in total"));
+    r = program_run("sweep status more");
+    if (!strstr(r.out, "; the report has 4 of 9 runs\n")) fail_msg("%s", r.out);
     program_expect_error(program_run("sweep add more units=7"), 2, "the same in all runs");
     r = program_run("sweep more.yaml --logdir more");
     program_expect_error(r, 2, "more.yaml");
@@ -214,7 +225,9 @@ static void a_sweep_can_be_cancelled(void **state)
     assert_non_null(strstr(program_run("sweep status off").out, "waker-m-seed0  running"));
     program_expect_success(program_run("sweep cancel off"));
     assert_int_equal(exit_code(child), 75);
-    program_expect_success(program_run("sweep cancel off")); // nothing to do
+    program_result r = program_run("sweep cancel off");
+    program_expect_success(r);
+    assert_non_null(strstr(r.err, "nothing to cancel: no sweep is at work on 'off'"));
 }
 
 static void one_run_is_worked_on_by_one_process(void **state)
@@ -299,6 +312,15 @@ static void mistakes_are_refused_and_leave_nothing(void **state)
         {"blocks: {domain: toy}\\nkeys: {seed: 0..999999999}", "more than 100000 values"},
         {"blocks: {domain: [../x]}", "bad.yaml:1: no configuration is called"},
         {"blocks: {domain: toy}\\nthen: {eval: --envz 3}", "bad.yaml:2: eval: "},
+        {"blocks: {domain: toy}\\nthen: {eval: --cases nocase}",
+         "bad.yaml:2: eval of run run: no case of this domain"},
+        {"blocks: {domain: toy}\\nthen: {eval: --task=nowhere}", "bad.yaml:2: eval of run run: "},
+        {"blocks: {domain: toy}\\nthen: {eval: --set noset}", "bad.yaml:2: eval of run run: "},
+        {"blocks: {domain: [clean-up, toy]}\\nthen: {adapt: --task nowhere}",
+         "bad.yaml:2: adapt of run clean-up: "},
+        {"blocks: {domain: toy}\\nthen: {adapt: --updates 3}", "adapt of run run: which task?"},
+        {"blocks: {domain: toy}\\nthen: {model-error: --policy nowhere}",
+         "bad.yaml:2: model-error of run run: no task of this domain"},
         {"blocks: {domain: toy}\\nthen: {eval: runs/other}", "'runs/other' is not an option"},
         {"blocks: {domain: toy}\\nreport: --out /tmp/x", "--out"},
         {"blocks: {domain: toy}\\nkeys: {plugin: ./evil.so}\\nlogdir: 1", "no part of a grid"},
@@ -418,6 +440,7 @@ int main(void)
         cmocka_unit_test(a_population_ends_in_the_same_bytes),
         cmocka_unit_test(a_run_that_fails_leaves_the_others_alone_and_can_be_tried_again),
         cmocka_unit_test(a_process_that_could_not_begin_is_not_said_to_have_saved),
+        cmocka_unit_test(the_smallest_sweep_shows_a_difference),
         cmocka_unit_test(more_seeds_join_and_what_is_done_stays),
         cmocka_unit_test(runs_that_were_moved_are_what_they_are),
         cmocka_unit_test(a_sweep_whose_directory_was_moved_stops),

@@ -340,6 +340,10 @@ static void a_run_begins_with_the_settings_of_another(void **state)
                                        "run-first/config.yaml --configs random --steps 100"));
     shell("grep -qx 'exploration: random' run-third/config.yaml && "
           "grep -qx 'batch: 2' run-third/config.yaml");
+    // Blocks are to change what a saved run has: no warning, as there is for keys of one's own.
+    program_result r = program_run("config --config-file run-first/config.yaml --configs random");
+    program_expect_success(r);
+    assert_string_equal(r.err, "");
     program_expect_error(program_run("train --logdir run-x --from nowhere"), 2, "holds no run");
 }
 

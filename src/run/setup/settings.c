@@ -1,8 +1,8 @@
 #include "run/setup/settings.h"
 
 #include "base/file.h"
-#include "run/run_place.h"
 #include "run/setup/config_check.h"
+#include "run/setup/run_place.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -45,6 +45,20 @@ static wk_status take_plugins(const char *directory, wk_merged_config *merged, w
     return status;
 }
 
+static wk_status warn_of_overridden(const wk_run_settings *settings, const wk_config_blocks *blocks,
+                                    const wk_merged_config *merged, const wk_log *log,
+                                    wk_error *err)
+{
+    wk_text line = {0};
+    wk_status status =
+        wk_config_overridden(blocks, settings->files, settings->n_files, settings->blocks,
+                             settings->n_blocks, merged, &line, err);
+    const char *text = wk_text_get(&line);
+    if (*text) wk_log_line(log, WK_LOG_WARN, "--config-file: %.*s", (int)strcspn(text, "\n"), text);
+    wk_text_free(&line);
+    return status;
+}
+
 static wk_status warn_of_conflicts(const wk_run_settings *settings, const wk_config_blocks *blocks,
                                    const wk_log *log, wk_error *err)
 {
@@ -69,6 +83,7 @@ wk_status wk_run_settings_merge(const wk_run_settings *settings, const wk_log *l
     WK_TRY(wk_config_merge(*blocks, settings->blocks, settings->n_blocks, settings->keys,
                            settings->n_keys, out, err));
     WK_TRY(warn_of_conflicts(settings, *blocks, log, err));
+    WK_TRY(warn_of_overridden(settings, *blocks, out, log, err));
     return settings->from ? take_plugins(settings->from, out, err) : WK_OK;
 }
 

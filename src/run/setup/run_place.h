@@ -1,6 +1,6 @@
 // Where a new run may begin, and what a directory without a run holds instead.
-#ifndef WK_RUN_RUN_PLACE_H
-#define WK_RUN_RUN_PLACE_H
+#ifndef WK_RUN_SETUP_RUN_PLACE_H
+#define WK_RUN_SETUP_RUN_PLACE_H
 
 #include "waker/error.h"
 

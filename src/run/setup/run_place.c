@@ -1,9 +1,7 @@
-#include "run/run_place.h"
+#include "run/setup/run_place.h"
 
 #include "base/file.h"
 #include "config/config.h"
-#include "run/population.h"
-#include "run/run_list.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +34,7 @@ typedef struct holding {
 static holding look(const char *directory)
 {
     holding found = {.sweep = has(directory, "sweep/grid.yaml"),
-                     .population = has(directory, WK_POPULATION_FILE)};
+                     .population = has(directory, "population.yaml")};
     wk_names names = {0};
     (void)wk_path_list(directory, &names, NULL);
     for (size_t i = 0; i < names.count && !*found.run; i++) {
@@ -120,7 +118,7 @@ static wk_status refuse_holding(const char *directory, wk_error *err)
 
 wk_status wk_run_place_check(const char *directory, wk_error *err)
 {
-    bool there, is_directory;
+    bool there;
     char *real = realpath(directory, NULL);
     bool root = real && strcmp(real, "/") == 0;
     free(real);
@@ -128,7 +126,8 @@ wk_status wk_run_place_check(const char *directory, wk_error *err)
         return wk_fail(err, WK_E_INPUT,
                        "'%s' is the root of the file system; give the run a directory of its own",
                        directory);
-    if (wk_path_stat(directory, &there, &is_directory, NULL) == WK_OK && there && !is_directory)
+    WK_TRY(wk_file_exists_in(NULL, directory, &there, err));
+    if (there && !has(directory, "."))
         return wk_fail(err, WK_E_INPUT, "'%s' is a file; give the run a directory", directory);
     WK_TRY(refuse_holding(directory, err));
     return refuse_within(directory, err);
