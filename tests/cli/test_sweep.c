@@ -146,6 +146,15 @@ static void a_process_that_could_not_begin_is_not_said_to_have_saved(void **stat
         fail_msg("%s", r.err);
 }
 
+// What a first user sees: two curricula whose scores differ in the digits that the report prints.
+static void the_smallest_sweep_shows_a_difference(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("sweep toy --logdir toy --rate 100 --quiet"));
+    shell("awk -F, 'NR > 1 {mean = sprintf(\"%%.3f\", $7); if (seen[$4] == mean) same = 1; "
+          "seen[$4] = mean; rows++} END {exit same || rows != 4}' toy/report/tables/average.csv");
+}
+
 static void more_seeds_join_and_what_is_done_stays(void **state)
 {
     (void)state;
@@ -430,6 +439,7 @@ int main(void)
         cmocka_unit_test(a_population_ends_in_the_same_bytes),
         cmocka_unit_test(a_run_that_fails_leaves_the_others_alone_and_can_be_tried_again),
         cmocka_unit_test(a_process_that_could_not_begin_is_not_said_to_have_saved),
+        cmocka_unit_test(the_smallest_sweep_shows_a_difference),
         cmocka_unit_test(more_seeds_join_and_what_is_done_stays),
         cmocka_unit_test(runs_that_were_moved_are_what_they_are),
         cmocka_unit_test(a_sweep_whose_directory_was_moved_stops),
