@@ -317,7 +317,7 @@ static void the_papers_grids_have_its_runs(void **state)
     } grids[] = {
         {"paper-main", 120, 4, 3700000},    {"paper-random", 60, 4, 3700000},
         {"paper-combined", 10, 1, 4000000}, {"paper-eta", 12, 1, 2500000},
-        {"paper-curves", 120, 4, 3700000},  {"toy", 4, 1, 400},
+        {"paper-curves", 120, 4, 3700000},  {"toy", 4, 1, 1600},
     };
     size_t count = 0;
     while (wk_sweep_grid_embedded(count))
