@@ -52,14 +52,24 @@ wk_log wk_cli_progress(const wk_cli *cli, const char *unit, wk_progress_line *pr
     return (wk_log){wk_status_line_log, &progress->line, WK_LOG_INFO};
 }
 
+// Names of files and words of plug-ins must not steer the terminal: control characters become '?'.
+// Names that are no UTF-8 stay as they are, so that other programs find the files.
+static void hide_controls(char *text)
+{
+    for (unsigned char *c = (unsigned char *)text; *c; c++) {
+        if ((*c < 0x20 && *c != '\n' && *c != '\t') || *c == 0x7F) *c = '?';
+        bool c1 = c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0; // U+0080 to U+009F
+        if (c1) c[0] = c[1] = '?';
+    }
+}
+
 wk_status wk_cli_print(wk_text *text, wk_error *err)
 {
     wk_status status = WK_OK;
     if (text->failed)
         status = wk_fail(err, WK_E_MEMORY, "no memory for the output");
     else {
-        // It may hold names of files and words of plug-ins.
-        if (text->length > 0) wk_utf8_sanitise(text->chars, true);
+        if (text->length > 0) hide_controls(text->chars);
         fputs(wk_text_get(text), stdout);
     }
     wk_text_free(text);
