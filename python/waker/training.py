@@ -86,7 +86,7 @@ def train(*arguments, **options):
 
     make_env  function or class that makes Gymnasium environments, for runs in environments of yours;
               each is made in a process of its own, which imports the file that defines it
-              (docs/python.md). In a script, call train() below `if __name__ == "__main__":`
+              (docs/python-environments.md). In a script, call train() below `if __name__ == "__main__":`
     blocks    names of blocks of settings, as after --configs
     settings  {"steps": 20000, "rssm.deter": 200}: single keys, applied last (docs/configuration.md)
     files     as after --config-file

@@ -365,7 +365,7 @@ static void a_run_does_not_begin_among_others_or_within_one(void **state)
     program_expect_success(program_run(train, "among/first"));
     program_expect_success(program_run(train, "among/second")); // beside it is fine
     program_expect_error(program_run(train, "among"), 2,
-                         "'among' holds runs in directories of their own; go on with one of them "
+                         "'among' holds runs in directories of their own; resume one of them "
                          "(--logdir among/first), or give the new run a directory of its own "
                          "(--logdir among/NAME)");
     program_expect_error(program_run(train, "among/first/x/y"), 2, "lies within the directory of");

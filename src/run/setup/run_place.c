@@ -110,7 +110,7 @@ static wk_status refuse_holding(const char *directory, wk_error *err)
         snprintf(advice, sizeof advice, "go on with it by 'waker sweep --logdir %.4000s', ",
                  directory);
     else if (*found.run)
-        snprintf(advice, sizeof advice, "go on with one of them (--logdir %.4000s), ", found.run);
+        snprintf(advice, sizeof advice, "resume one of them (--logdir %.4000s), ", found.run);
     return wk_fail(err, WK_E_INPUT,
                    "'%s' holds %s; %sor give the new run a directory of its own (--logdir %s/NAME)",
                    directory, name, advice, directory);
