@@ -95,8 +95,9 @@ wk_status wk_config_overridden(const wk_config_blocks *blocks, const char *const
     wk_text keys = {0};
     if (put_overridden(&own, &later, result, &keys) > 0)
         wk_text_printf(out,
-                       "the blocks of --configs come after the file's keys and win with %s; give "
-                       "the file's a name, as a block, and name it last, or set them by --KEY\n",
+                       "the blocks of --configs apply after the file's keys and override them "
+                       "with %s; make a named block of the file's keys and name it last, or set "
+                       "them with --KEY\n",
                        wk_text_get(&keys));
     wk_text_free(&keys);
     return WK_OK;

@@ -48,8 +48,9 @@ static void keys_of_a_file_that_blocks_override_are_named(void **state)
     program_result r = program_run_after("printf 'steps: 777\\nbatch: 3\\n' >own.yaml;",
                                          "config --config-file own.yaml --configs clean-up");
     program_expect_success(r);
-    const char *line = strstr(r.err, "--config-file: the blocks of --configs come after the file's "
-                                     "keys and win with steps 4100000 (own.yaml:1: 777); ");
+    const char *line =
+        strstr(r.err, "--config-file: the blocks of --configs apply after the file's "
+                      "keys and override them with steps 4100000 (own.yaml:1: 777); ");
     if (!line) fail_msg("%s", r.err);
     // What the command line says is what was meant.
     r = program_run("config --config-file own.yaml --configs clean-up --steps 200000");

@@ -372,7 +372,7 @@ static void a_run_does_not_begin_among_others_or_within_one(void **state)
     program_expect_error(program_run(train, "/"), 2, "the root of the file system");
     shell("mkdir -p swept/sweep && touch swept/sweep/grid.yaml a-file");
     program_expect_error(program_run(train, "swept"), 2,
-                         "'swept' holds a sweep; go on with it by 'waker sweep --logdir swept'");
+                         "'swept' holds a sweep; resume it with 'waker sweep --logdir swept'");
     program_expect_error(program_run(train, "a-file"), 2, "'a-file' is a file");
     assert_int_not_equal(access(inside("among/config.yaml", path), F_OK), 0);
     assert_int_not_equal(access(inside("among/first/x", path), F_OK), 0);

@@ -107,12 +107,12 @@ static wk_status refuse_holding(const char *directory, wk_error *err)
     if (!name) return WK_OK;
     char advice[WK_PATH_MAX + 64] = "";
     if (found.sweep)
-        snprintf(advice, sizeof advice, "go on with it by 'waker sweep --logdir %.4000s', ",
+        snprintf(advice, sizeof advice, "resume it with 'waker sweep --logdir %.4000s', or ",
                  directory);
     else if (*found.run)
-        snprintf(advice, sizeof advice, "resume one of them (--logdir %.4000s), ", found.run);
+        snprintf(advice, sizeof advice, "resume one of them (--logdir %.4000s), or ", found.run);
     return wk_fail(err, WK_E_INPUT,
-                   "'%s' holds %s; %sor give the new run a directory of its own (--logdir %s/NAME)",
+                   "'%s' holds %s; %sgive the new run a directory of its own (--logdir %s/NAME)",
                    directory, name, advice, directory);
 }
 
