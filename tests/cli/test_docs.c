@@ -54,7 +54,7 @@ static const struct {
     {"adapt", "", " --updates 2 --snapshot last --restart --device cpu"},
     {"finetune", "", " --steps 10 --snapshot last --device cpu"},
     {"eval", "", " --envs 1 --device cpu"},
-    {"eval", "--cases", " --cases dr"},
+    {"eval", "--cases dr", " --cases dr"}, // instead of all: cli/eval runs those
     {"openloop", "", " --steps 8 --device cpu"},
     {"model-error", "", " --envs 2 --steps 10 --device cpu"},
     {"bench env", "", " --domain toy --seconds 0.01"},
