@@ -31,6 +31,16 @@ static void the_table_names_tasks_cases_and_the_file(void **state)
     shell("test $(wc -l < tasks/eval/alongside-000000000402.csv) = 53");
 }
 
+static void all_cases_are_those_of_the_domain(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("eval tasks --task west --cases all --out every" FEW));
+    // The header, 6 episodes of dr and 20 of storm; nothing of other tasks.
+    shell("test $(grep -c '^west,dr,' every/eval/*.csv) = 6");
+    shell("test $(grep -c '^west,storm,' every/eval/*.csv) = 20");
+    shell("test $(cat every/eval/*.csv | wc -l) = 27");
+}
+
 static void results_do_not_depend_on_repetition_or_threads(void **state)
 {
     (void)state;
@@ -270,6 +280,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_names_tasks_cases_and_the_file),
+        cmocka_unit_test(all_cases_are_those_of_the_domain),
         cmocka_unit_test(results_do_not_depend_on_repetition_or_threads),
         cmocka_unit_test(json_is_what_the_files_hold),
         cmocka_unit_test(policies_can_be_random),
