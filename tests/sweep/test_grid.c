@@ -315,9 +315,13 @@ static void the_papers_grids_have_its_runs(void **state)
         size_t runs, shapes;
         uint64_t steps; // of the first run
     } grids[] = {
-        {"paper-main", 120, 4, 3700000},    {"paper-random", 60, 4, 3700000},
-        {"paper-combined", 10, 1, 4000000}, {"paper-eta", 12, 1, 2500000},
-        {"paper-curves", 120, 4, 3700000},  {"toy", 4, 1, 1600},
+        {"paper-main", 120, 4, 3700000},
+        {"paper-random", 60, 4, 3700000},
+        {"paper-combined", 10, 1, 4000000},
+        {"paper-eta", 12, 1, 2500000},
+        {"paper-curves", 120, 4, 3700000},
+        {"small-curves", 30, 2, 375000},
+        {"toy", 4, 1, 1600},
     };
     size_t count = 0;
     while (wk_sweep_grid_embedded(count))
