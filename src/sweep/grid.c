@@ -101,7 +101,11 @@ static wk_status read_axis(wk_sweep_grid *grid, const char *name, int field,
                            const wk_yaml_value *value, wk_error *err)
 {
     if (grid->n_axes == WK_SWEEP_AXES_MAX)
-        return wk_fail(err, WK_E_INPUT, "more than %d axes", WK_SWEEP_AXES_MAX);
+        return wk_fail(
+            err, WK_E_INPUT,
+            "more than %d blocks and keys; put settings that all runs share into a block "
+            "of your own, in a file that 'files' names",
+            WK_SWEEP_AXES_MAX);
     if (find_axis(grid, name)) return wk_fail(err, WK_E_INPUT, "the axis '%s' occurs twice", name);
     wk_status status = WK_OK;
     wk_sweep_axis *axis = &grid->axes[grid->n_axes++];

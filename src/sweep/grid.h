@@ -27,7 +27,7 @@
 #include "config/blocks.h"
 
 enum {
-    WK_SWEEP_AXES_MAX = 16,
+    WK_SWEEP_AXES_MAX = 64, // with those of one value
     WK_SWEEP_FILES_MAX = 8,
     WK_SWEEP_WORDS_MAX = 32,    // of a condition, or of the options of a command
     WK_SWEEP_RUNS_MAX = 100000, // before exclusions

@@ -218,6 +218,21 @@ static void a_printed_grid_reads_back_as_the_same(void **state)
 }
 
 // Every one with its line, none with much time or memory.
+// The sizes of a network that no preset has are that many keys.
+static void twenty_keys_may_have_one_value_each(void **state)
+{
+    (void)state;
+    planned p;
+    make(&p, "blocks: {domain: toy, curriculum: [waker-m, dr]}\n"
+             "keys: {steps: 900, prefill: 100, env.count: 2, train_every: 5, units: 4, layers: 1,\n"
+             "  encoder.depth: 1, rssm.deter: 4, rssm.hidden: 4, rssm.stoch: 2, rssm.classes: 2,\n"
+             "  ensemble.size: 2, batch: 2, length: 6, horizon: 2, replay.capacity: 4000,\n"
+             "  log.every: 100, log.images_every: 0, snapshot.every: 0, eval.every: 0}");
+    assert_string_equal(names(&p.plan), "waker-m dr");
+    assert_non_null(strstr(words(&p.plan, 1), "--eval.every 0"));
+    drop(&p);
+}
+
 static void mistakes_are_refused_with_their_line(void **state)
 {
     (void)state;
@@ -372,6 +387,7 @@ int main(void)
         cmocka_unit_test(added_values_leave_names_as_they_are),
         cmocka_unit_test(another_configuration_under_a_name_is_found),
         cmocka_unit_test(a_printed_grid_reads_back_as_the_same),
+        cmocka_unit_test(twenty_keys_may_have_one_value_each),
         cmocka_unit_test(mistakes_are_refused_with_their_line),
         cmocka_unit_test(plans_that_cannot_be_are_refused),
         cmocka_unit_test(names_stay_apart_and_short),
