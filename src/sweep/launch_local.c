@@ -274,7 +274,9 @@ static void print_totals(const launcher *l, wk_text *out)
     wk_text_printf(out, "%d of %zu runs done, %d running, %d failed", c.phases[WK_SWEEP_DONE],
                    l->launch->plan->tasks.count, c.phases[WK_SWEEP_RUNNING],
                    c.phases[WK_SWEEP_FAILED]);
-    if (steps <= 0) return;
+    if (c.steps >= c.total && c.phases[WK_SWEEP_RUNNING] > 0)
+        wk_text_puts(out, "; all are trained, follow-ups remain");
+    if (steps <= 0 || c.steps >= c.total) return;
     wk_text_puts(out, "; training takes about ");
     wk_duration_text((double)(c.total - c.steps) * seconds / steps, out);
     wk_text_puts(out, " more");

@@ -303,6 +303,16 @@ static void the_table_leaves_the_last_column_empty(void **state)
     assert_non_null(strstr(text, "3 of 4 runs done, 1 running, 0 faile"));
 }
 
+static void when_all_is_trained_no_time_of_training_is_shown(void **state)
+{
+    (void)state;
+    static char text[1 << 20];
+    shell("cp -a pop trained && rm -r trained/dr-seed1/eval");
+    run_in_terminal(120, "sweep --logdir trained --rate 100", text, sizeof text);
+    assert_non_null(strstr(text, "3 of 4 runs done, 1 running, 0 failed; all are trained"));
+    assert_null(strstr(text, "training takes about"));
+}
+
 static void mistakes_are_refused_and_leave_nothing(void **state)
 {
     (void)state;
@@ -450,6 +460,7 @@ int main(void)
         cmocka_unit_test(one_run_is_worked_on_by_one_process),
         cmocka_unit_test(a_run_that_is_stopped_while_it_begins_has_not_failed),
         cmocka_unit_test(the_table_leaves_the_last_column_empty),
+        cmocka_unit_test(when_all_is_trained_no_time_of_training_is_shown),
         cmocka_unit_test(mistakes_are_refused_and_leave_nothing),
         cmocka_unit_test(a_grid_cannot_load_code),
     };
