@@ -48,7 +48,7 @@ static void open_side(side *s, const char *preset, int tasks)
 static void run_updates(side *s)
 {
     s->programs[0] = wk_learner_model_program(s->learner);
-    s->programs[1] = wk_learner_program(s->learner);
+    s->programs[1] = wk_learner_update_program(s->learner);
 }
 
 static void close_side(side *s)

@@ -189,7 +189,7 @@ int main(int count, char **args)
     if (wk_trace_request()) {
         check(wk_learner_discard_prefetch(all.learners[0], &err), &err); // it is still in flight
         trace(wk_learner_model_program(all.learners[0]), ".model");
-        trace(wk_learner_program(all.learners[0]), "");
+        trace(wk_learner_update_program(all.learners[0]), "");
         trace(wk_learner_task_program(all.learners[0]), ".tasks");
     }
     close_bench(&all);

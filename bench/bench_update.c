@@ -134,7 +134,7 @@ static uint64_t time_parts(bench *b, int updates)
     for (int i = 0; i < updates; i++) {
         double start = wk_clock_seconds();
         check(wk_program_run(wk_learner_model_program(b->learner), &err), &err);
-        check(wk_program_run(wk_learner_program(b->learner), &err), &err);
+        check(wk_program_run(wk_learner_update_program(b->learner), &err), &err);
         launch[i] = wk_clock_seconds() - start;
     }
     print_times("reward-free update", update, updates);
@@ -229,7 +229,7 @@ static double flops_of(const wk_program *program)
 static void print_sizes(const bench *b)
 {
     const wk_program *model = wk_learner_model_program(b->learner);
-    const wk_program *rest = wk_learner_program(b->learner);
+    const wk_program *rest = wk_learner_update_program(b->learner);
     const char *slow = wk_program_slow_path(model);
     if (!*slow) slow = wk_program_slow_path(rest);
     printf("arithmetic: %.1f GFLOP\n", (flops_of(model) + flops_of(rest)) / 1e9);
@@ -244,7 +244,7 @@ static void measure(bench *b, int updates)
     uint64_t apart = time_parts(b, updates);
     if (wk_trace_request()) {
         trace(wk_learner_model_program(b->learner), ".model");
-        trace(wk_learner_program(b->learner), "");
+        trace(wk_learner_update_program(b->learner), "");
     }
     if (wk_trace_request() && b->config.tasks > 0)
         trace(wk_learner_task_program(b->learner), ".tasks");

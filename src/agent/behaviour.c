@@ -19,7 +19,7 @@ wk_rollout wk_rollout_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent st
 {
     const wk_learner_config *c = rssm->config;
     wk_graph *g = wk_scope_graph(rssm->scope);
-    assert(c->horizon < WK_ROLLOUT_STEPS_MAX);
+    assert(c->horizon <= WK_ROLLOUT_STEPS_MAX);
     wk_rollout rollout = {.stack = actor ? wk_scope_stack(actor) : 1,
                           .starts = wk_graph_shape(g, start.deter).dim[0]};
     char action_stream[64], sample_stream[64];
@@ -80,8 +80,8 @@ wk_tensor wk_rollout_disagreement(const wk_rollout *rollout, wk_scope *ensemble,
 
 typedef wk_tensor head(wk_scope *scope, const wk_learner_config *config, wk_tensor x);
 
-// A head at the features of H steps from `first` on: [S,H*N,..]. The features of one policy are
-// together; of several, cutting what the head makes of all of them moves less.
+// A head at the features of H steps from `first` on: [S,H*N,..]. With one policy these rows are
+// contiguous, so that their slice is free; with several it is cheaper to slice the head's output.
 static wk_tensor at_steps(head *network, wk_scope *scope, const wk_learner_config *c,
                           const wk_rollout *rollout, wk_tensor features, int first)
 {

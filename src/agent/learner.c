@@ -98,7 +98,7 @@ wk_status wk_compiled_graph_bind(wk_compiled_graph *compiled, const wk_learner *
         if (compiled->scope[id]) WK_TRY(wk_scope_bind(compiled->scope[id], learner->backend, err));
     for (int id = 0; id < WK_NETWORKS; id++) {
         // An optimiser is bound with the one graph that makes its steps.
-        bool trains = (compiled == &learner->learn && id < WK_NETWORK_REWARD) ||
+        bool trains = (compiled == &learner->update && id < WK_NETWORK_REWARD) ||
                       (compiled == &learner->tasks && id >= WK_NETWORK_REWARD);
         if (trains && learner->optimizers[id])
             WK_TRY(wk_optimizer_bind(learner->optimizers[id], learner->backend, err));
@@ -216,7 +216,7 @@ wk_handoff wk_learner_handoff(const wk_learner *learner, wk_graph *g)
 const wk_compiled_graph *wk_learner_compiled_graph(const wk_learner *learner, int i)
 {
     const wk_compiled_graph *const graphs[WK_COMPILED_GRAPHS] = {
-        &learner->model, &learner->learn, &learner->tasks, &learner->observe};
+        &learner->model, &learner->update, &learner->tasks, &learner->observe};
     return graphs[i];
 }
 
@@ -289,7 +289,7 @@ static wk_status compile_programs(wk_learner *leader, wk_error *err)
 // where it still has too little, task updates follow updates instead of overlapping them.
 static wk_status place_programs(wk_learner *leader, unsigned uses, wk_error *err)
 {
-    bool async = leader->learn.program && wk_backend_is_async(leader->backend);
+    bool async = leader->update.program && wk_backend_is_async(leader->backend);
     leader->tasks_async = async && leader->tasks.program;
     leader->prefetches = async && !(uses & WK_LEARNER_NO_PREFETCH);
     if (leader->prefetches) leader->prefetches = wk_learner_fits(leader);
@@ -318,14 +318,14 @@ static wk_status record_graphs(wk_learner *learner, unsigned uses, wk_error *err
     bool tasks = learner->config.tasks > 0;
     bool trains = uses & (WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES);
     WK_TRY(wk_learner_record_model(learner, err));
-    WK_TRY(wk_learner_record_learn(learner, err));
+    WK_TRY(wk_learner_record_update(learner, err));
     WK_TRY(wk_learner_record_observe(learner, err));
     if (tasks) WK_TRY(wk_learner_record_tasks(learner, err));
     const wk_graph *const others[] = {learner->model.graph, learner->tasks.graph};
-    wk_graph_signal(learner->learn.graph, others, tasks ? 2 : 1, learner->leader->weights_ready);
+    wk_graph_signal(learner->update.graph, others, tasks ? 2 : 1, learner->leader->weights_ready);
     if (uses & WK_LEARNER_UPDATES) {
         WK_TRY(plan(&learner->model, backend, err));
-        WK_TRY(plan(&learner->learn, backend, err));
+        WK_TRY(plan(&learner->update, backend, err));
     }
     if (uses & WK_LEARNER_OBSERVES) WK_TRY(plan(&learner->observe, backend, err));
     return tasks && trains ? plan(&learner->tasks, backend, err) : WK_OK;
@@ -360,7 +360,7 @@ static wk_status complete(wk_learner *learner, wk_error *err)
     if (c->tasks > 0)
         WK_TRY(wk_params_copy(learner->params[WK_NETWORK_TASK_SLOW],
                               learner->params[WK_NETWORK_TASK_CRITIC], err));
-    size_t scalars = learner->learn_t.scalars.total + learner->task_t.scalars.total;
+    size_t scalars = learner->update_t.scalars.total + learner->task_t.scalars.total;
     WK_TRY(wk_pinned_create(learner->backend, scalars * sizeof(float), (void **)&learner->scalars,
                             err));
     return list_state(learner, err);
@@ -444,7 +444,7 @@ void wk_learner_destroy(wk_learner *learner)
     wk_state_destroy(learner->state);
     wk_state_destroy(learner->weights);
     wk_compiled_graph_free(&learner->model);
-    wk_compiled_graph_free(&learner->learn);
+    wk_compiled_graph_free(&learner->update);
     wk_compiled_graph_free(&learner->tasks);
     wk_compiled_graph_free(&learner->observe);
     for (int id = 0; id < WK_NETWORKS; id++) {
@@ -483,7 +483,7 @@ wk_status wk_learner_counts(const wk_learner *learner, uint64_t *updates, uint64
 {
     uint64_t counters[WK_COUNTERS];
     WK_TRY(wk_buffer_download(learner->counters, 0, counters, sizeof counters, err));
-    *updates = counters[WK_COUNT_LEARN];
+    *updates = counters[WK_COUNT_UPDATES];
     *skipped = 0;
     for (int id = 0; id < WK_NETWORKS; id++) {
         if (!learner->optimizers[id]) continue;
@@ -511,9 +511,9 @@ wk_program *wk_learner_model_program(wk_learner *learner)
     return learner->model.program;
 }
 
-wk_program *wk_learner_program(wk_learner *learner)
+wk_program *wk_learner_update_program(wk_learner *learner)
 {
-    return learner->learn.program;
+    return learner->update.program;
 }
 
 wk_program *wk_learner_task_program(wk_learner *learner)

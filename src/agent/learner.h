@@ -1,31 +1,36 @@
 // The learner: all networks with their optimisers, and the recorded graphs that train them.
 //
-// One update runs two graphs: the world model's, which computes gradients, and the reward-free one,
-// which applies the model's step, then trains exploration in the updated model, then the ensemble.
-// The first may be prefetched: run on the next batch while this update is still in flight. Task
-// policies have a third graph, which reads the model and the posterior states in the handoff buffer
-// and draws from its own random streams. Results are bit-identical with or without tasks, and
-// whether task updates overlap the update or follow it. From a snapshot, the same task graph is fed
-// by a graph that only observes.
+// One update runs two graphs: the world model's (model_graph.c), which computes gradients, and the
+// update graph (update_graph.c), which applies them, then trains exploration in the updated model,
+// then the ensemble. The first may be prefetched: run on the next batch while this update is still
+// in flight. Task policies have a third graph (task_graph.c), which reads the updated model and the
+// posterior states that the update graph has copied out of the handoff buffer, and draws from its
+// own random streams. Results are bit-identical with or without tasks, and whether task updates
+// overlap the update or follow it. From a snapshot, the same task graph is fed by a graph that only
+// observes.
 //
-// Update k on an async device, one line for each queue; time goes to the right, an arrow is an
-// event that the graph at its head waits for; weights_ready is the one after the model's step:
+// Update k on an async device: one line for each queue, time goes to the right; [event] waits for
+// the event, *event records it.
 //
-//   transfers  stage k+1 ──┐
-//   model                  │       ┌▶ model k+1: losses, gradients ─▶ handoff ──┐
-//                          └───────┤                                            ▼
-//   update     import handoff k, ──┼─▶ imagination ─▶ ensemble's reward ─▶   update k+1 …
-//              model's step        │     actor, critic ─▶ ensemble's step
-//              (weights_ready) ────┤
-//   tasks                          └▶ reward heads, imagination, task policies
-//   acting     encode, posterior, actor: reads the weights as of update k-1 (wk_weight_snapshot)
+//   host      start k ─ act† ─ start tasks k ─ environments step ─ stage k+1 ─ finish k†
 //
-// The host stages, starts, acts, and waits once, in wk_learner_finish, for the queues of the update
-// and the tasks. A device without the memory to overlap runs the same graphs in sequence.
+//   update    [model_done k] import the handoff, ─┬─▶ imagination, actor, critic, ensemble ─┐
+//                            step of the model    │                    [tasks_done] ◀──────┘
+//                                  *weights_ready │                    *update_done
+//   task                                          ├─▶ reward heads, task policies *tasks_done
+//   model                         [batch_ready]   └─▶ world model of k+1 ─▶ handoff *model_done
+//   transfer                      batch k+1 ─▶ *batch_ready
+//   acting    encode, posterior, actor, with the weights of update k-1 (wk_weight_snapshot)
+//
+//   † The host waits: for the actions, and in wk_learner_finish for the update and its tasks; also
+//   in wk_learner_stage, while a slot for batches is still being copied.
+//
+// A device without the memory to overlap runs the same graphs in sequence.
 //
 // Learners of a population (runs that differ in seed and learning rates) have their own weights,
 // batches and results, and are updated together: their leader's queues run the programs of all of
-// them as one (wk_program_compile_population). Each ends in the same bytes as it would alone.
+// them as one (wk_program_compile_population). On the CPU each ends in the same bytes as it would
+// alone; docs/tensor.md says what a GPU promises.
 #ifndef WK_AGENT_LEARNER_H
 #define WK_AGENT_LEARNER_H
 
@@ -75,19 +80,18 @@ typedef struct wk_learner_batch {
     const float *vectors;      // [T,B,V]; unused without vectors
 } wk_learner_batch;
 
-/// One actor-critic's metrics of an update.
+/// One actor-critic's metrics of an update: actor_loss, entropy, ... of update_metrics.def.
 typedef struct wk_policy_metrics {
-    float actor_loss, critic_loss, actor_norm, critic_norm, value, entropy;
+#define WK_POLICY_METRIC(field, name, checked) float field;
+#include "agent/update_metrics.def"
 } wk_policy_metrics;
 
-/// Metrics of a reward-free update.
+/// Metrics of a reward-free update: model_loss, ensemble_loss, ... of update_metrics.def.
 typedef struct wk_learner_metrics {
-    float model_loss, image_loss, kl, prior_entropy, post_entropy, model_norm;
-    float vector_loss;                  // 0 without vectors, as image_loss is without images
-    float discount_loss;                // 0 without a discount head
-    float ensemble_loss, ensemble_norm; // means over the members
-    float disagreement;                 // mean over starts and steps: the exploration reward
-    wk_policy_metrics explore;          // zero under random exploration
+#define WK_MODEL_METRIC(field, tensor, name, condition, checked) float field;
+#define WK_UPDATE_METRIC(field, tensor, name, checked) float field;
+#include "agent/update_metrics.def"
+    wk_policy_metrics explore; // zero under random exploration
 } wk_learner_metrics;
 
 /// Metrics of a task update, per task.
@@ -135,6 +139,19 @@ wk_status wk_learner_update_tasks(wk_learner *learner, const wk_learner_batch *b
 /// snapshot.
 wk_status wk_learner_observe(wk_learner *learner, const wk_learner_batch *batch, wk_error *err);
 
+/// A metric under its name in the logs.
+typedef struct wk_named_metric {
+    const char *name; // static; that of a policy's ends where the policy's begins: "actor_loss_"
+    double value;
+} wk_named_metric;
+/// Lists the metrics that a learner with this config has, without those of the exploration policy;
+/// and those of a policy. Both return how many.
+enum { WK_NAMED_METRICS_MAX = 32 };
+size_t wk_learner_metrics_list(const wk_learner_config *config, const wk_learner_metrics *metrics,
+                               wk_named_metric out[WK_NAMED_METRICS_MAX]);
+size_t wk_policy_metrics_list(const wk_policy_metrics *metrics,
+                              wk_named_metric out[WK_NAMED_METRICS_MAX]);
+
 /// Name of the first metric that is not finite ("model_loss"), or NULL when all are finite.
 const char *wk_learner_metrics_nonfinite(const wk_learner_metrics *metrics);
 /// As wk_learner_metrics_nonfinite, for the first `tasks` tasks ("reward_loss").
@@ -154,7 +171,7 @@ wk_learner_memory wk_learner_get_memory(const wk_learner *learner);
 /// The programs of the world model, of the rest of the reward-free update and of the task update
 /// (NULL without tasks), for timing by section.
 wk_program *wk_learner_model_program(wk_learner *learner);
-wk_program *wk_learner_program(wk_learner *learner);
+wk_program *wk_learner_update_program(wk_learner *learner);
 wk_program *wk_learner_task_program(wk_learner *learner);
 
 /// Metadata of a weights file ("domain", "tasks", "step"), for people and for messages; copied into

@@ -1,116 +1,133 @@
-// Metrics of updates, from the scalars that a run downloads, and which of them are not finite.
+// Metrics of updates (update_metrics.def), from the scalars that a run downloads; their names in
+// the logs, and which of them are not finite.
 #include "agent/learner_parts.h"
 
+#include <assert.h>
 #include <math.h>
 
-static float mean_of(const float *values, int count)
+wk_scalars wk_scalars_join(wk_graph *g, const wk_tensor *tensors, size_t count)
 {
-    double sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += values[i];
-    return (float)(sum / count);
+    wk_scalars f = {0};
+    wk_tensor parts[WK_SCALARS_MAX];
+    assert(count <= WK_SCALARS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (!wk_tensor_exists(tensors[i])) continue;
+        size_t values = wk_shape_count(wk_graph_shape(g, tensors[i]));
+        f.item[f.count].x = tensors[i];
+        f.item[f.count].offset = f.total;
+        f.item[f.count].count = values;
+        parts[f.count++] = wk_graph_reshape(g, tensors[i], WK_SHAPE((int)values));
+        f.total += values;
+    }
+    f.joined = wk_graph_concat(g, parts, f.count, 0);
+    return f;
 }
 
-// Those of the world model's graph came with the update's.
-static void fill_model_metrics(const wk_learner *learner, wk_learner_metrics *m)
+const float *wk_scalars_at(const wk_scalars *scalars, const float *values, wk_tensor x)
 {
-    const wk_model_tensors *t = &learner->model_t;
-    const wk_learn_tensors *update = &learner->learn_t;
-    const float *numbers = wk_scalars_at(&update->scalars, learner->scalars, update->model_scalars);
-    const struct {
-        wk_tensor x;
-        float *to;
-    } scalars[] = {
-        {t->losses.total, &m->model_loss},
-        {t->losses.observed.image, &m->image_loss},
-        {t->losses.observed.vector, &m->vector_loss},
-        {t->losses.kl, &m->kl},
-        {t->losses.prior_entropy, &m->prior_entropy},
-        {t->losses.post_entropy, &m->post_entropy},
-        {t->norm, &m->model_norm},
-        {t->losses.discount, &m->discount_loss},
-    };
-    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
-        const float *at = wk_scalars_at(&t->scalars, numbers, scalars[i].x);
-        *scalars[i].to = at ? *at : 0;
+    for (size_t i = 0; i < scalars->count; i++)
+        if (scalars->item[i].x.id == x.id) return values + scalars->item[i].offset;
+    return NULL;
+}
+
+int wk_model_scalar_count(const wk_learner_config *c)
+{
+    int count = 0;
+#define WK_MODEL_METRIC(field, tensor, name, condition, checked) count += (condition);
+#include "agent/update_metrics.def"
+    return count;
+}
+
+// The mean of the values of x; 0 for a tensor that does not exist.
+static float mean_of(const wk_scalars *scalars, const float *values, wk_tensor x)
+{
+    double sum = 0;
+    for (size_t i = 0; i < scalars->count; i++) {
+        size_t count = scalars->item[i].count;
+        if (scalars->item[i].x.id != x.id) continue;
+        for (size_t k = 0; k < count; k++)
+            sum += values[scalars->item[i].offset + k];
+        return (float)(sum / (double)count);
     }
+    return 0;
 }
 
 void wk_learner_fill_metrics(const wk_learner *learner, wk_learner_metrics *m)
 {
-    const wk_learn_tensors *t = &learner->learn_t;
-    const struct {
-        wk_tensor x;
-        int count; // more than one: the mean
-        float *to;
-    } scalars[] = {
-        {t->reward, 1, &m->disagreement},
-        {t->actor_loss, 1, &m->explore.actor_loss},
-        {t->critic_loss, 1, &m->explore.critic_loss},
-        {t->actor_norm, 1, &m->explore.actor_norm},
-        {t->critic_norm, 1, &m->explore.critic_norm},
-        {t->value, 1, &m->explore.value},
-        {t->entropy, 1, &m->explore.entropy},
-        {t->ensemble_loss, learner->config.ensemble, &m->ensemble_loss},
-        {t->ensemble_norm, learner->config.ensemble, &m->ensemble_norm},
-    };
-    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
-        const float *at = wk_scalars_at(&t->scalars, learner->scalars, scalars[i].x);
-        *scalars[i].to = at ? mean_of(at, scalars[i].count) : 0;
-    }
-    fill_model_metrics(learner, m);
+    const wk_update_tensors *update = &learner->update_t;
+    const wk_model_tensors *model = &learner->model_t;
+    const float *values = learner->scalars;
+    // Those of the world model's graph came with the update's.
+    const float *model_values = wk_scalars_at(&update->scalars, values, update->model_scalars);
+#define WK_MODEL_METRIC(field, tensor, name, condition, checked)                                   \
+    m->field = mean_of(&model->scalars, model_values, model->tensor);
+#define WK_UPDATE_METRIC(field, tensor, name, checked)                                             \
+    m->field = mean_of(&update->scalars, values, update->tensor);
+#define WK_POLICY_METRIC(field, name, checked)                                                     \
+    m->explore.field = mean_of(&update->scalars, values, update->field);
+#include "agent/update_metrics.def"
 }
 
 void wk_learner_read_tasks(const wk_learner *learner, wk_task_metrics *m)
 {
     const wk_task_tensors *t = &learner->task_t;
+    const float *values = wk_learner_task_scalars(learner);
     for (int k = 0; k < learner->config.tasks; k++) {
-        wk_policy_metrics *p = &m->policy[k];
-        const struct {
-            wk_tensor x;
-            float *to;
-        } scalars[] = {
-            {t->reward_loss, &m->reward_loss[k]},
-            {t->reward_norm, &m->reward_norm[k]},
-            {t->actor_loss, &p->actor_loss},
-            {t->critic_loss, &p->critic_loss},
-            {t->actor_norm, &p->actor_norm},
-            {t->critic_norm, &p->critic_norm},
-            {t->value, &p->value},
-            {t->entropy, &p->entropy},
-        };
-        for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
-            *scalars[i].to =
-                wk_scalars_at(&t->scalars, wk_learner_task_scalars(learner), scalars[i].x)[k];
+        m->reward_loss[k] = wk_scalars_at(&t->scalars, values, t->reward_loss)[k];
+        m->reward_norm[k] = wk_scalars_at(&t->scalars, values, t->reward_norm)[k];
+#define WK_POLICY_METRIC(field, name, checked)                                                     \
+    m->policy[k].field = wk_scalars_at(&t->scalars, values, t->field)[k];
+#include "agent/update_metrics.def"
     }
+}
+
+size_t wk_learner_metrics_list(const wk_learner_config *c, const wk_learner_metrics *m,
+                               wk_named_metric out[WK_NAMED_METRICS_MAX])
+{
+    size_t count = 0;
+#define WK_MODEL_METRIC(field, tensor, name, condition, checked)                                   \
+    if (condition) out[count++] = (wk_named_metric){name, m->field};
+#define WK_UPDATE_METRIC(field, tensor, name, checked)                                             \
+    out[count++] = (wk_named_metric){name, m->field};
+#define WK_DERIVED_METRIC(name, value) out[count++] = (wk_named_metric){name, value};
+#include "agent/update_metrics.def"
+    assert(count <= WK_NAMED_METRICS_MAX);
+    return count;
+}
+
+size_t wk_policy_metrics_list(const wk_policy_metrics *m, wk_named_metric out[WK_NAMED_METRICS_MAX])
+{
+    size_t count = 0;
+#define WK_POLICY_METRIC(field, name, checked) out[count++] = (wk_named_metric){name, m->field};
+#include "agent/update_metrics.def"
+    assert(count <= WK_NAMED_METRICS_MAX);
+    return count;
+}
+
+static const char *policy_nonfinite(const wk_policy_metrics *m)
+{
+#define WK_POLICY_METRIC(field, name, checked)                                                     \
+    if ((checked) && !isfinite(m->field)) return #field;
+#include "agent/update_metrics.def"
+    return NULL;
 }
 
 const char *wk_learner_metrics_nonfinite(const wk_learner_metrics *m)
 {
-    const struct {
-        const char *name;
-        float value;
-    } scalars[] = {
-        {"model_loss", m->model_loss},           {"image_loss", m->image_loss},
-        {"vector_loss", m->vector_loss},         {"kl", m->kl},
-        {"discount_loss", m->discount_loss},     {"model_norm", m->model_norm},
-        {"ensemble_loss", m->ensemble_loss},     {"ensemble_norm", m->ensemble_norm},
-        {"disagreement", m->disagreement},       {"actor_loss", m->explore.actor_loss},
-        {"actor_norm", m->explore.actor_norm},   {"critic_loss", m->explore.critic_loss},
-        {"critic_norm", m->explore.critic_norm},
-    };
-    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
-        if (!isfinite(scalars[i].value)) return scalars[i].name;
-    return NULL;
+#define WK_MODEL_METRIC(field, tensor, name, condition, checked)                                   \
+    if ((checked) && !isfinite(m->field)) return #field;
+#define WK_UPDATE_METRIC(field, tensor, name, checked)                                             \
+    if ((checked) && !isfinite(m->field)) return #field;
+#include "agent/update_metrics.def"
+    return policy_nonfinite(&m->explore);
 }
 
 const char *wk_task_metrics_nonfinite(const wk_task_metrics *m, int tasks)
 {
     for (int k = 0; k < tasks; k++) {
-        const wk_policy_metrics *p = &m->policy[k];
         if (!isfinite(m->reward_loss[k]) || !isfinite(m->reward_norm[k])) return "reward_loss";
-        if (!isfinite(p->actor_loss) || !isfinite(p->actor_norm)) return "actor_loss";
-        if (!isfinite(p->critic_loss) || !isfinite(p->critic_norm)) return "critic_loss";
+        const char *name = policy_nonfinite(&m->policy[k]);
+        if (name) return name;
     }
     return NULL;
 }

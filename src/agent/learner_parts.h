@@ -38,7 +38,7 @@ typedef struct wk_compiled_graph {
 enum { WK_SCALARS_MAX = 24 };
 typedef struct wk_scalars {
     wk_tensor joined;
-    size_t total; // numbers in all
+    size_t total; // values in all
     size_t count;
     struct {
         wk_tensor x;
@@ -48,16 +48,12 @@ typedef struct wk_scalars {
 
 /// Joins those of the tensors that exist.
 wk_scalars wk_scalars_join(wk_graph *g, const wk_tensor *tensors, size_t count);
-/// Where the numbers of x are in the downloaded array; NULL for a tensor that does not exist.
-const float *wk_scalars_at(const wk_scalars *scalars, const float *numbers, wk_tensor x);
+/// Where the values of x are in the downloaded array; NULL for a tensor that does not exist.
+const float *wk_scalars_at(const wk_scalars *scalars, const float *values, wk_tensor x);
 
+/// How many scalars the world model's graph exports: the model's metrics that the config has.
+int wk_model_scalar_count(const wk_learner_config *config);
 /// Tensors of the world model's graph.
-enum { WK_MODEL_SCALARS_MAX = 8 };
-static inline int wk_model_scalar_count(const wk_learner_config *c)
-{
-    return WK_MODEL_SCALARS_MAX - !c->discount_head - (c->observation.vector == 0) -
-           c->observation.no_image;
-}
 typedef struct wk_model_tensors {
     wk_scalars scalars; // [wk_model_scalar_count]
     wk_batch_tensors batch;
@@ -65,14 +61,14 @@ typedef struct wk_model_tensors {
     wk_tensor norm;
 } wk_model_tensors;
 
-/// Tensors of the reward-free graph.
-typedef struct wk_learn_tensors {
+/// Tensors of the update graph.
+typedef struct wk_update_tensors {
     wk_scalars scalars;
     wk_tensor action;        // input, as in the batch
     wk_tensor model_scalars; // scalars of the world model's graph, passed on
     wk_tensor ensemble_loss, ensemble_norm, reward, delta;
     wk_tensor actor_loss, critic_loss, actor_norm, critic_norm, value, entropy;
-} wk_learn_tensors;
+} wk_update_tensors;
 
 /// Tensors of the task graph.
 typedef struct wk_task_tensors {
@@ -99,47 +95,47 @@ struct wk_learner {
     wk_params *params[WK_NETWORKS];        // NULL where the config has no such network
     wk_optimizer *optimizers[WK_NETWORKS]; // NULL where nothing is trained
     wk_buffer *starts;                     // of the last batch (wk_starts): stoch, deter, continues
-    wk_buffer *handoff;  // from the world model's graph to the reward-free one (wk_handoff)
+    wk_buffer *handoff;  // from the world model's graph to the update graph (wk_handoff)
     wk_buffer *counters; // u64: reward-free updates, task updates, observations
-    wk_compiled_graph model, learn, tasks, observe;
+    wk_compiled_graph model, update, tasks, observe;
     wk_model_tensors model_t;
-    wk_learn_tensors learn_t;
+    wk_update_tensors update_t;
     wk_task_tensors task_t;
     wk_batch_tensors observe_t;
-    wk_state *state;                  // everything that a checkpoint holds
-    wk_state *weights;                // the weights alone
-    float *host_numbers;              // host scratch for a batch in the graph's layout
-    float *scalars;                   // pinned host memory for the scalars of each program
-    wk_buffer *shared_scratch;        // temporaries of programs that run in sequence
-    wk_buffer *task_scratch;          // task program's temporaries where it overlaps; or NULL
-    wk_buffer *prefetch_scratch;      // prefetched world model's temporaries; or NULL
-    bool tasks_async;                 // task updates overlap updates, else follow them
-    bool prefetches;                  // the next batch's world model runs during this update
-    wk_queue *update_queue;           // updates
-    wk_queue *model_queue;            // prefetched world models
-    wk_queue *task_queue;             // task updates that overlap
-    wk_queue *transfer_queue;         // copies of batches to the device
-    wk_buffer *device_batches[2];     // double buffer on the device: batch in flight, and the next
-    void *pinned_batches[2];          // their actions, flags and rewards in pinned memory
-    wk_event *batch_ready[2];         // batch copied to the device
-    wk_event *batch_consumed[2];      // batch copied into the program; its slot is free
-    wk_event *update_done;            // last started update and its task update
-    wk_event *model_done;             // the world model's graph on the last batch
-    wk_event *weights_ready;          // the task update and the next world model may read
-    wk_event *tasks_done;             // that task update is done
-    int next_slot;                    // slot that the next wk_learner_start takes
-    bool prefetched;                  // its world model is enqueued, on the current weights
-    bool in_flight;                   // an update was started and not yet finished
-    struct wk_learner *leader;        // of its population: itself where it is alone
-    struct wk_learner **members;      // [population], the leader's; the leader is the first
-    int population;                   // 1 alone
-    wk_tensor learn_idle, tasks_idle; // inputs: the update leaves the member as it is
-    wk_weight_snapshot *snapshots;    // snapshots that others read while an update is in flight
+    wk_state *state;                   // everything that a checkpoint holds
+    wk_state *weights;                 // the weights alone
+    float *host_numbers;               // host scratch for a batch in the graph's layout
+    float *scalars;                    // pinned host memory for the scalars of each program
+    wk_buffer *shared_scratch;         // temporaries of programs that run in sequence
+    wk_buffer *task_scratch;           // task program's temporaries where it overlaps; or NULL
+    wk_buffer *prefetch_scratch;       // prefetched world model's temporaries; or NULL
+    bool tasks_async;                  // task updates overlap updates, else follow them
+    bool prefetches;                   // the next batch's world model runs during this update
+    wk_queue *update_queue;            // updates
+    wk_queue *model_queue;             // prefetched world models
+    wk_queue *task_queue;              // task updates that overlap
+    wk_queue *transfer_queue;          // copies of batches to the device
+    wk_buffer *device_batches[2];      // double buffer on the device: batch in flight, and the next
+    void *pinned_batches[2];           // their actions, flags and rewards in pinned memory
+    wk_event *batch_ready[2];          // batch copied to the device
+    wk_event *batch_consumed[2];       // the update on this batch is done; its slot is free
+    wk_event *update_done;             // last started update and its task update
+    wk_event *model_done;              // the world model's graph on the last batch
+    wk_event *weights_ready;           // the task update and the next world model may read
+    wk_event *tasks_done;              // that task update is done
+    int next_slot;                     // slot that the next wk_learner_start takes
+    bool prefetched;                   // its world model is enqueued, on the current weights
+    bool in_flight;                    // an update was started and not yet finished
+    struct wk_learner *leader;         // of its population: itself where it is alone
+    struct wk_learner **members;       // [population], the leader's; the leader is the first
+    int population;                    // 1 alone
+    wk_tensor update_idle, tasks_idle; // inputs: the update leaves the member as it is
+    wk_weight_snapshot *snapshots;     // snapshots that others read while an update is in flight
 };
 
 /// Which counter a graph advances.
 typedef enum wk_counter_id {
-    WK_COUNT_LEARN,
+    WK_COUNT_UPDATES,
     WK_COUNT_TASKS,
     WK_COUNT_OBSERVE,
     WK_COUNTERS
@@ -149,7 +145,7 @@ typedef enum wk_counter_id {
 wk_status wk_compiled_graph_begin(wk_compiled_graph *compiled, const wk_learner *learner,
                                   const wk_network_id *networks, size_t count, wk_error *err);
 /// All graphs of a learner, for iteration.
-enum { WK_GRAPH_MODEL, WK_GRAPH_LEARN, WK_GRAPH_TASKS, WK_GRAPH_OBSERVE, WK_COMPILED_GRAPHS };
+enum { WK_GRAPH_MODEL, WK_GRAPH_UPDATE, WK_GRAPH_TASKS, WK_GRAPH_OBSERVE, WK_COMPILED_GRAPHS };
 const wk_compiled_graph *wk_learner_compiled_graph(const wk_learner *learner, int i);
 /// Binds weights and optimisers to their memory; and makes the program.
 wk_status wk_compiled_graph_bind(wk_compiled_graph *compiled, const wk_learner *learner,
@@ -213,7 +209,7 @@ typedef struct wk_starts {
 wk_starts wk_learner_starts(const wk_learner *learner, wk_graph *g);
 /// Stores starts in persistent ones.
 void wk_starts_store(wk_graph *g, wk_starts to, wk_starts from);
-/// Besides gradients, what the world model's graph hands to the reward-free one; the tensors in
+/// Besides gradients, what the world model's graph hands to the update graph; the tensors in
 /// either graph.
 typedef struct wk_handoff {
     wk_starts starts;    // as wk_learner_starts
@@ -222,9 +218,9 @@ typedef struct wk_handoff {
 } wk_handoff;
 wk_handoff wk_learner_handoff(const wk_learner *learner, wk_graph *g);
 
-/// Record the graphs and bind them; the world model's comes before the reward-free one.
+/// Record the graphs and bind them; the world model's comes before the update graph.
 wk_status wk_learner_record_model(wk_learner *learner, wk_error *err);
-wk_status wk_learner_record_learn(wk_learner *learner, wk_error *err);
+wk_status wk_learner_record_update(wk_learner *learner, wk_error *err);
 wk_status wk_learner_record_tasks(wk_learner *learner, wk_error *err);
 wk_status wk_learner_record_observe(wk_learner *learner, wk_error *err);
 

@@ -99,7 +99,7 @@ static wk_status upload_batch(wk_learner *learner, wk_program *program,
 
 float *wk_learner_task_scalars(const wk_learner *learner)
 {
-    return learner->scalars + learner->learn_t.scalars.total;
+    return learner->scalars + learner->update_t.scalars.total;
 }
 
 // Enqueues the download of the scalars of a member's program.
@@ -259,18 +259,18 @@ wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, w
     return learner->prefetches ? enqueue_model(learner, err) : WK_OK;
 }
 
-static wk_status enqueue_learn(wk_learner *learner, int slot, wk_error *err)
+static wk_status enqueue_update(wk_learner *learner, int slot, wk_error *err)
 {
     wk_queue *queue = learner->update_queue;
     batch_layout at = batch_layout_of(&learner->config);
     feeds f = {0};
-    add_feed(&f, learner->learn_t.action, at.actions);
-    add_feed(&f, learner->learn_idle, at.idle);
-    WK_TRY(feed(queue, learner, WK_GRAPH_LEARN, slot, &f, err));
-    WK_TRY(wk_program_enqueue(learner->learn.program, queue, err));
+    add_feed(&f, learner->update_t.action, at.actions);
+    add_feed(&f, learner->update_idle, at.idle);
+    WK_TRY(feed(queue, learner, WK_GRAPH_UPDATE, slot, &f, err));
+    WK_TRY(wk_program_enqueue(learner->update.program, queue, err));
     for (int r = 0; r < learner->population; r++) {
         const wk_learner *member = learner->members[r];
-        WK_TRY(download_scalars(queue, member->learn.program, &member->learn_t.scalars,
+        WK_TRY(download_scalars(queue, member->update.program, &member->update_t.scalars,
                                 member->scalars, err));
     }
     return WK_OK;
@@ -311,13 +311,13 @@ static wk_status record_done(wk_learner *learner, int slot, wk_error *err)
 wk_status wk_learner_start(wk_learner *learner, wk_error *err)
 {
     int slot = learner->next_slot;
-    assert(!learner->in_flight && learner->learn.program);
+    assert(!learner->in_flight && learner->update.program);
     WK_TRY(wk_weight_snapshots_take(learner, err));
     if (!learner->prefetched) WK_TRY(enqueue_model(learner, err));
     learner->prefetched = false;
     WK_TRY(wk_queue_wait_event(learner->update_queue, learner->model_done, err));
     learner->in_flight = true;
-    WK_TRY(enqueue_learn(learner, slot, err));
+    WK_TRY(enqueue_update(learner, slot, err));
     learner->next_slot = !slot;
     return record_done(learner, slot, err);
 }
@@ -335,7 +335,7 @@ wk_status wk_learner_start_tasks(wk_learner *learner, wk_error *err)
 wk_status wk_learner_finish(wk_learner *learner, wk_learner_metrics *metrics, float *delta,
                             wk_error *err)
 {
-    const wk_learn_tensors *t = &learner->learn_t;
+    const wk_update_tensors *t = &learner->update_t;
     size_t rows = (size_t)wk_config_rows(&learner->config);
     learner->in_flight = false;
     WK_TRY(wk_event_wait(learner->update_done, err));

@@ -44,9 +44,9 @@ static size_t larger(size_t a, size_t b)
 
 wk_temporaries wk_learner_temporaries(const wk_learner *learner)
 {
-    size_t learn = planned_bytes(&learner->learn), tasks = planned_bytes(&learner->tasks);
+    size_t update = planned_bytes(&learner->update), tasks = planned_bytes(&learner->tasks);
     size_t observe = planned_bytes(&learner->observe), model = planned_bytes(&learner->model);
-    wk_temporaries out = {.shared = larger(learn, observe)};
+    wk_temporaries out = {.shared = larger(update, observe)};
     if (learner->tasks_async)
         out.tasks = tasks;
     else

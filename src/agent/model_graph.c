@@ -2,9 +2,8 @@
 // observes.
 //
 // The first changes nothing that others read: it exports gradients, posterior states and scalars to
-// a handoff buffer, from which the update (learn_graph.c) makes the step. So it may be prefetched
-// for the next batch as soon as this batch's step is made, overlapping everything after that step;
-// what it computed for a batch that is never learned from is discarded.
+// a handoff buffer, from which the update graph (update_graph.c) makes the step. learner.h shows
+// why.
 #include "agent/learner_parts.h"
 
 // [T,B,D] as [T*B,D].
@@ -30,7 +29,7 @@ wk_status wk_learner_record_model(wk_learner *learner, wk_error *err)
     WK_TRY(wk_compiled_graph_begin(compiled, learner, (const wk_network_id[]){WK_NETWORK_MODEL}, 1,
                                    err));
     wk_graph *g = compiled->graph;
-    wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_LEARN);
+    wk_tensor counter = wk_learner_counter(learner, g, WK_COUNT_UPDATES);
     wk_handoff handoff = wk_learner_handoff(learner, g);
     t->batch = wk_batch_inputs(g, &learner->config);
     t->losses =
@@ -39,12 +38,11 @@ wk_status wk_learner_record_model(wk_learner *learner, wk_error *err)
     t->norm = wk_optimizer_export_gradients(learner->optimizers[WK_NETWORK_MODEL],
                                             compiled->scope[WK_NETWORK_MODEL], t->losses.total);
     keep_starts(g, handoff.starts, t->losses.latent, &t->batch);
-    const wk_tensor read[WK_MODEL_SCALARS_MAX] = {
-        t->losses.total,         t->losses.observed.image,  t->losses.kl,
-        t->losses.prior_entropy, t->losses.post_entropy,    t->norm,
-        t->losses.discount,      t->losses.observed.vector,
+    const wk_tensor metrics[] = {
+#define WK_MODEL_METRIC(field, tensor, name, condition, checked) t->tensor,
+#include "agent/update_metrics.def"
     };
-    t->scalars = wk_scalars_join(g, read, WK_MODEL_SCALARS_MAX);
+    t->scalars = wk_scalars_join(g, metrics, sizeof metrics / sizeof *metrics);
     wk_graph_store(g, handoff.scalars, t->scalars.joined);
     return wk_compiled_graph_bind(compiled, learner, err);
 }

@@ -49,7 +49,6 @@ static void record_policies(wk_learner *learner, wk_starts start, wk_tensor coun
     wk_graph_section(g, "optimiser");
     t->critic_norm = wk_optimizer_record(learner->optimizers[WK_NETWORK_TASK_CRITIC], policy.critic,
                                          wk_graph_sum_all(g, t->critic_loss), (wk_tensor){0});
-    wk_graph_section(g, "optimiser");
     t->actor_norm = wk_optimizer_record(learner->optimizers[WK_NETWORK_TASK_ACTOR], policy.actor,
                                         objective, (wk_tensor){0});
     wk_graph_count(g, counter, 1);
@@ -80,9 +79,13 @@ wk_status wk_learner_record_tasks(wk_learner *learner, wk_error *err)
                         wk_graph_reshape(g, features, WK_SHAPE(1, rows, wk_config_features(c))));
     record_policies(learner, start, counter);
 
-    const wk_tensor read[] = {t->reward_loss, t->reward_norm, t->actor_loss, t->critic_loss,
-                              t->actor_norm,  t->critic_norm, t->value,      t->entropy};
-    t->scalars = wk_scalars_join(g, read, sizeof read / sizeof *read);
+    const wk_tensor results[] = {
+        t->reward_loss,
+        t->reward_norm,
+#define WK_POLICY_METRIC(field, name, checked) t->field,
+#include "agent/update_metrics.def"
+    };
+    t->scalars = wk_scalars_join(g, results, sizeof results / sizeof *results);
     wk_graph_output(g, t->scalars.joined);
     return wk_compiled_graph_bind(compiled, learner, err);
 }

@@ -125,7 +125,7 @@ typedef struct programs {
 static programs programs_of(bench *b)
 {
     return (programs){
-        .update = {wk_learner_model_program(b->learner), wk_learner_program(b->learner)},
+        .update = {wk_learner_model_program(b->learner), wk_learner_update_program(b->learner)},
         .tasks = {wk_learner_task_program(b->learner)}};
 }
 

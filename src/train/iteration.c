@@ -1,14 +1,16 @@
-// Iterations of a population of trainers; a trainer alone is a population of one. What one run does
-// by itself is done for each in turn; what runs as one is done for each subpopulation, or, as
-// environments are, for all.
+// One iteration of all runs that train together; a run alone is a population of one. What a run
+// does by itself is done for each run in turn, updates are made for each subpopulation, and the
+// environments of all runs step as one job.
 //
-// One iteration, in order:
-//   updates   each run counts the updates that its environments have earned
-//   start     the first update of each subpopulation starts, on the batches staged before
-//   act       episodes begin, policies act, environments start to step
-//   learn     further updates; task policies; the last update stays in flight
-//   store     rows of all environments are stored, and the batches of the next update staged
-//   finish    the last update is waited for; error estimates go to the curricula
+// One iteration, in order (run_phases):
+//   count_updates       each run counts the updates that its environments have earned
+//   start_update        the first update starts, on the batches staged before (async devices only)
+//   send_environments   episodes begin, policies act, environments start to step
+//   learn               further updates; task policies; the last update stays in flight
+//   await_environments  the environments have stepped
+//   store_rows          what they showed goes to the replay
+//   prepare_next        the batches of the next update are drawn and staged
+//   finish_update       the last update is waited for; error estimates go to the curricula
 //
 // A run that fails is stopped and leaves the others as they are: its learner is idle from then on.
 #include "base/observation.h"
@@ -47,7 +49,7 @@ static wk_status begin_episodes(wk_trainer *t, wk_error *err)
         WK_TRY(wk_curriculum_next(t->curriculum, running->episode, wk_trainer_is_prefilling(t),
                                   running->theta, &theta_index, err));
         running->theta_index = theta_index;
-        // A model that has nothing to learn from scores nothing.
+        // Until the replay has a sequence to learn from, no episode is held out for scoring.
         bool learns = wk_curriculum_learns(t->curriculum) ||
                       wk_replay_sampleable(t->replay, t->config.length) == 0;
         if (!learns) running->active = WK_EPISODE_SCORED;
@@ -171,9 +173,9 @@ static wk_status prepare_batches(wk_subpopulation *sub, uint64_t done, uint64_t 
     return WK_OK;
 }
 
-// Begins update number `done` of this iteration on the batches that are staged, or on such that are
-// drawn now; none when no run has a batch.
-static wk_status open_update(wk_subpopulation *sub, uint64_t done, wk_error *err)
+// Starts update `done` of this iteration on the staged batches, drawing them first if none fit.
+// Does nothing if no run has a batch.
+static wk_status start_update(wk_subpopulation *sub, uint64_t done, wk_error *err)
 {
     if (!is_staged_for(sub, done)) WK_TRY(prepare_batches(sub, done, 0, err));
     if (!sub->staged) return WK_OK;
@@ -184,7 +186,7 @@ static wk_status open_update(wk_subpopulation *sub, uint64_t done, wk_error *err
     }
     sub->next_slot = !sub->next_slot;
     sub->staged = false;
-    sub->open = true;
+    sub->in_flight = true;
     WK_TRY(wk_learner_start(sub->leader, err));
     COUNT_TIME(sub, learn, began);
     return WK_OK;
@@ -209,11 +211,11 @@ static void take_results(wk_trainer *t, const wk_learner_metrics *metrics, const
 }
 
 // Waits for the update that runs, if any, and reports its errors.
-static wk_status close_update(wk_subpopulation *sub, wk_error *err)
+static wk_status finish_update(wk_subpopulation *sub, wk_error *err)
 {
-    if (!sub->open) return WK_OK;
+    if (!sub->in_flight) return WK_OK;
     double began = wk_clock_seconds();
-    sub->open = false;
+    sub->in_flight = false;
     WK_TRY(wk_learner_finish(sub->leader, sub->metrics, sub->delta, err));
     for (int r = 0; r < sub->count; r++) {
         wk_trainer *t = sub->members[r];
@@ -254,9 +256,9 @@ static wk_status learn(wk_subpopulation *sub, wk_error *err)
 {
     uint64_t updates = max_updates(sub);
     for (uint64_t i = 0; i < updates; i++) {
-        if (i > 0) WK_TRY(close_update(sub, err));
-        if (!sub->open) WK_TRY(open_update(sub, i, err));
-        if (!sub->open) return WK_OK;
+        if (i > 0) WK_TRY(finish_update(sub, err));
+        if (!sub->in_flight) WK_TRY(start_update(sub, i, err));
+        if (!sub->in_flight) return WK_OK;
         WK_TRY(wk_learner_start_tasks(sub->leader, err));
         if (i + 1 < updates) WK_TRY(prepare_batches(sub, i + 1, 1, err));
     }
@@ -346,8 +348,8 @@ static wk_status store_rows(wk_trainer *t, wk_error *err)
     return WK_OK;
 }
 
-// Draws the batches of the next update while the device still works: until then the stores do not
-// change any more. They are for the members that have an update in flight now.
+// Draws and stages the batches of the next update while the device still works: the replay does not
+// change again before that update. They are for the members that have an update in flight now.
 static wk_status prepare_next(wk_subpopulation *sub, wk_error *err)
 {
     sub->staged = false;
@@ -399,7 +401,7 @@ static void await_environments(wk_trainer_population *p)
 
 // On an async backend the update starts first, and acting overlaps it with the weights from before.
 // Otherwise environments start first, so that they step during the update.
-static wk_status move(wk_trainer_population *p, wk_error *err)
+static wk_status run_phases(wk_trainer_population *p, wk_error *err)
 {
     for (int r = 0; r < p->count; r++) {
         wk_trainer *t = p->members[r];
@@ -408,7 +410,7 @@ static wk_status move(wk_trainer_population *p, wk_error *err)
     bool async = wk_backend_is_async(p->backends[0]);
     for (int k = 0; k < p->n_subpopulations; k++)
         if (async && max_updates(p->subpopulations[k]) > 0)
-            WK_TRY(open_update(p->subpopulations[k], 0, err));
+            WK_TRY(start_update(p->subpopulations[k], 0, err));
     WK_TRY(send_environments(p, err));
     wk_status learned = WK_OK;
     for (int k = 0; learned == WK_OK && k < p->n_subpopulations; k++)
@@ -435,7 +437,7 @@ static void begin_iteration(wk_trainer *t)
     t->iteration.ended = t->ended;
 }
 
-// Tells the curriculum how the episodes went; the model is not asked about them before it learns.
+// Tells the curriculum how the episodes went. The model's error is NaN before the first update.
 static wk_status report_episodes(wk_trainer *t, wk_error *err)
 {
     for (int i = 0; i < t->iteration.n_ended; i++) {
@@ -474,12 +476,12 @@ wk_status wk_trainer_step_population(wk_trainer *member, wk_error *err)
         if (t->stopped) continue;
         begin_iteration(t);
     }
-    wk_status status = move(p, err);
+    wk_status status = run_phases(p, err);
     for (int k = 0; k < p->n_subpopulations; k++) {
         wk_subpopulation *sub = p->subpopulations[k];
-        wk_error close_error = {0};
-        wk_status closed = close_update(sub, status == WK_OK ? err : &close_error);
-        if (status == WK_OK) status = closed;
+        wk_error second = {0};
+        wk_status finished = finish_update(sub, status == WK_OK ? err : &second);
+        if (status == WK_OK) status = finished;
     }
     WK_TRY(status);
     for (int r = 0; r < p->count; r++) {

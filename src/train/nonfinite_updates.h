@@ -1,5 +1,5 @@
-// Updates whose numbers are not finite. Such an update changes nothing; a learner that makes no
-// others has diverged.
+// Updates whose metrics are not finite. In such an update the networks concerned skip their step; a
+// learner that makes no others has diverged.
 #ifndef WK_TRAIN_NONFINITE_UPDATES_H
 #define WK_TRAIN_NONFINITE_UPDATES_H
 

@@ -252,7 +252,7 @@ static void announce_slow_path(const run *r)
 {
     wk_learner *learner = wk_trainer_learner(r->trainer);
     const char *slow = wk_program_slow_path(wk_learner_model_program(learner));
-    if (!*slow) slow = wk_program_slow_path(wk_learner_program(learner));
+    if (!*slow) slow = wk_program_slow_path(wk_learner_update_program(learner));
     if (*slow)
         wk_log_line(log_of(r), WK_LOG_WARN,
                     "updates take longer on the GPU than these sizes would suggest: %s", slow);

@@ -7,7 +7,8 @@
 //
 // Trainers of a population, runs of one domain, are stepped together: their environments are one
 // job of one pool, and learners that are alike (wk_learner_config_is_alike) are updated as one.
-// Each run comes to the same results as it would alone. One that fails stops alone. A run by itself
+// On the CPU each run comes to the same bytes as it would alone (docs/tensor.md says what a GPU
+// promises). One that fails stops alone. A run by itself
 // is a population of one.
 #ifndef WK_TRAIN_TRAINER_H
 #define WK_TRAIN_TRAINER_H

@@ -24,7 +24,7 @@ typedef struct wk_subpopulation {
     wk_acting *acting; // of the leader; NULL when actions are random
     int next_slot;     // of the next batches, in wk_trainer.batch_buffers
     bool staged;       // they are filled and on the device, for the members that say so
-    bool open;         // an update is in flight
+    bool in_flight;    // an update is
     wk_learner_metrics metrics[WK_POPULATION_MAX];
     float *delta; // [count,T,B] of the update that finished
 } wk_subpopulation;

@@ -65,12 +65,13 @@ void wk_metrics_add_episodes(wk_metrics *metrics, const wk_domain *domain, const
 
 static void add_policy(wk_metrics *metrics, const char *name, const wk_policy_metrics *p)
 {
-    note(metrics, "train/actor_loss_", name, p->actor_loss);
-    note(metrics, "train/critic_loss_", name, p->critic_loss);
-    note(metrics, "train/actor_grad_norm_", name, p->actor_norm);
-    note(metrics, "train/critic_grad_norm_", name, p->critic_norm);
-    note(metrics, "train/value_", name, p->value);
-    note(metrics, "train/actor_ent_", name, p->entropy);
+    wk_named_metric list[WK_NAMED_METRICS_MAX];
+    size_t count = wk_policy_metrics_list(p, list);
+    for (size_t i = 0; i < count; i++) {
+        char prefix[64];
+        snprintf(prefix, sizeof prefix, "train/%s", list[i].name);
+        note(metrics, prefix, name, list[i].value);
+    }
 }
 
 void wk_metrics_add_task(wk_metrics *metrics, const char *name, const wk_task_metrics *m, int k)
@@ -142,23 +143,11 @@ void wk_metrics_add_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_i
     wk_metrics_scalar(metrics, "train_total_episodes", (double)now->episodes);
     wk_metrics_scalar(metrics, "train_updates", (double)now->updates);
     wk_metrics_scalar(metrics, "train/skipped_updates", (double)skipped);
-    wk_metrics_scalar(metrics, "train/model_loss", m->model_loss);
-    wk_observation_spec observation = wk_trainer_domain(trainer)->observation;
-    if (!observation.no_image) wk_metrics_scalar(metrics, "train/image_loss", m->image_loss);
-    if (observation.vector > 0) wk_metrics_scalar(metrics, "train/vector_loss", m->vector_loss);
-    wk_metrics_scalar(metrics, "train/kl_loss",
-                      (double)m->model_loss - (double)m->image_loss - (double)m->vector_loss -
-                          (double)m->discount_loss);
-    if (wk_trainer_domain(trainer)->ends_early)
-        wk_metrics_scalar(metrics, "train/discount_loss", m->discount_loss);
-    wk_metrics_scalar(metrics, "train/model_kl", m->kl);
-    wk_metrics_scalar(metrics, "train/prior_ent", m->prior_entropy);
-    wk_metrics_scalar(metrics, "train/post_ent", m->post_entropy);
-    wk_metrics_scalar(metrics, "train/model_grad_norm", m->model_norm);
-    wk_metrics_scalar(metrics, "train/ensemble_loss", m->ensemble_loss);
-    wk_metrics_scalar(metrics, "train/ensemble_grad_norm", m->ensemble_norm);
-    wk_metrics_scalar(metrics, "train/disagreement", m->disagreement);
     const wk_learner_config *config = wk_learner_get_config(wk_trainer_learner(trainer));
+    wk_named_metric list[WK_NAMED_METRICS_MAX];
+    size_t count = wk_learner_metrics_list(config, m, list);
+    for (size_t i = 0; i < count; i++)
+        note(metrics, "train/", list[i].name, list[i].value);
     if (config->exploration == WK_EXPLORE_PLAN2EXPLORE) add_policy(metrics, "expl", &m->explore);
     for (int k = 0; k < config->tasks; k++)
         wk_metrics_add_task(metrics, wk_trainer_task_name(trainer, k), &done->tasks, k);

@@ -8,7 +8,7 @@
 #include "log/metrics.h"
 #include "train/trainer.h"
 
-/// Adds the episodes that ended in an iteration: means over them, and the θ of the last.
+/// Adds the episodes that ended in an iteration: means over them, of θ too.
 void wk_metrics_add_episodes(wk_metrics *metrics, const wk_domain *domain,
                              const wk_iteration *done);
 

@@ -188,7 +188,7 @@ static int modelled(const fixture *f, wk_tensor x)
 // that of tasks.
 static int learned(const fixture *f, wk_tensor x)
 {
-    return modelled(f, f->learner->model_t.losses.kl) + test_products(f->learner->learn.graph, x);
+    return modelled(f, f->learner->model_t.losses.kl) + test_products(f->learner->update.graph, x);
 }
 
 static int tasked(const fixture *f, wk_tensor x)
@@ -199,7 +199,7 @@ static int tasked(const fixture *f, wk_tensor x)
 static void check_losses(const fixture *f, int n, const wk_learner_metrics *m, const float *delta)
 {
     const wk_model_tensors *model = &f->learner->model_t;
-    const wk_learn_tensors *t = &f->learner->learn_t;
+    const wk_update_tensors *t = &f->learner->update_t;
     const struct {
         int products;
         const float *ours;
@@ -262,7 +262,7 @@ static int behind_gradient(const fixture *f, wk_network_id network, size_t i)
 {
     if (network == WK_NETWORK_MODEL) return behind_model_gradient(f, i);
     bool task = network >= WK_NETWORK_REWARD;
-    const wk_compiled_graph *unit = task ? &f->learner->tasks : &f->learner->learn;
+    const wk_compiled_graph *unit = task ? &f->learner->tasks : &f->learner->update;
     int weight = wk_scope_tensors(unit->scope[network])[i].id;
     for (size_t k = 0; k < unit->graph->nodes.count; k++) {
         const wk_node *node = &unit->graph->nodes.items[k];

@@ -209,10 +209,10 @@ static void the_optimisers_are_configured_by_their_keys(void **state)
     config.adam_epsilon = WK_EPSILON_KERAS;
     config.ensemble_clip = config.reward_clip = WK_CLIP_JOINT;
     fixture keras = open_fixture(config, 1);
-    adam_groups learn = groups_of(&keras.learner->learn), tasks = groups_of(&keras.learner->tasks);
+    adam_groups learn = groups_of(&keras.learner->update), tasks = groups_of(&keras.learner->tasks);
     assert_true(learn.all == 4 && learn.keras == 4 && learn.joint == 1);
     assert_true(tasks.all == 3 && tasks.keras == 3 && tasks.joint == 1);
-    learn = groups_of(&plain.learner->learn), tasks = groups_of(&plain.learner->tasks);
+    learn = groups_of(&plain.learner->update), tasks = groups_of(&plain.learner->tasks);
     assert_true(learn.keras == 0 && learn.joint == 0 && tasks.keras == 0 && tasks.joint == 0);
     close_fixture(&plain);
     close_fixture(&keras);
@@ -255,6 +255,17 @@ static void the_authors_ensemble_learns_and_estimates_errors(void **state)
     assert_true(fabs(sum / ROWS - (double)out.metrics.disagreement) > 1e-6);
     close_fixture(&r);
     close_fixture(&plain);
+}
+
+static void the_longest_horizon_that_a_config_takes_can_be_imagined(void **state)
+{
+    (void)state;
+    wk_learner_config config = tiny(0);
+    config.horizon = 256;
+    fixture r = open_fixture(config, 1);
+    record out = update(&r, 0);
+    assert_null(wk_learner_metrics_nonfinite(&out.metrics));
+    close_fixture(&r);
 }
 
 static void random_exploration_has_no_actor_and_still_estimates_errors(void **state)
@@ -385,6 +396,7 @@ int main(void)
         cmocka_unit_test(the_optimisers_are_configured_by_their_keys),
         cmocka_unit_test(a_bad_reward_skips_all_heads_that_are_clipped_together),
         cmocka_unit_test(the_authors_ensemble_learns_and_estimates_errors),
+        cmocka_unit_test(the_longest_horizon_that_a_config_takes_can_be_imagined),
         cmocka_unit_test(random_exploration_has_no_actor_and_still_estimates_errors),
         cmocka_unit_test(the_error_estimates_average_to_the_disagreement),
         cmocka_unit_test(a_rate_of_zero_trains_nothing),

@@ -116,7 +116,7 @@ static temporaries take(unsigned uses, int tasks)
     assert_ok(wk_learner_create(uses, &config, the_device.backend, &learner, &err));
     wk_memory_estimate need = wk_learner_estimate_memory(learner);
     assert_int_equal(need.state + need.planned, the_device.given);
-    temporaries out = {planned(&learner->model), planned(&learner->learn),
+    temporaries out = {planned(&learner->model), planned(&learner->update),
                        planned(&learner->observe), planned(&learner->tasks),
                        wk_temporaries_total(wk_learner_temporaries(learner))};
     wk_learner_destroy(learner);

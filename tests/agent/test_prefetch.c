@@ -429,7 +429,7 @@ static bool is_read(const wk_learner *l, const wk_tensor_info *x)
 {
     return x->buffer &&
            (x->buffer == wk_params_buffer(l->params[WK_NETWORK_MODEL]) ||
-            (x->buffer == l->counters && x->place == WK_COUNT_LEARN * sizeof(uint64_t)));
+            (x->buffer == l->counters && x->place == WK_COUNT_UPDATES * sizeof(uint64_t)));
 }
 
 // Counts the steps that touch what is left, or write what is read; those not done at the mark fail.
@@ -453,7 +453,7 @@ static void an_update_writes_what_a_prefetched_world_model_reads_before_the_even
 {
     (void)state;
     fixture r = open_fixture(tiny(TASKS), 1);
-    const wk_plan *plan = r.learner->learn.program->plan;
+    const wk_plan *plan = r.learner->update.program->plan;
     bool *done = done_at_the_mark(plan);
     int weights_of_the_model = (int)wk_params_count(r.learner->params[WK_NETWORK_MODEL]);
     // Gradients imported and weights written, norm and flag, states and scalars imported, the

@@ -252,7 +252,7 @@ static void most_of_the_learner_exists_in_bf16_alone(void **state)
     without_forms.choose_formats = NULL;
     const wk_backend in_float32 = {.vtable = &without_forms};
     wk_learner *learner = open_learner(&planning_backend);
-    const wk_compiled_graph *units[] = {&learner->model, &learner->learn, &learner->tasks};
+    const wk_compiled_graph *units[] = {&learner->model, &learner->update, &learner->tasks};
     for (int i = 0; i < 3; i++) {
         const wk_plan *plan = units[i]->program->plan;
         double bf16 = bytes_in(plan, WK_FORMAT_BF16), both = bytes_in(plan, BOTH);

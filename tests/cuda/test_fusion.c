@@ -290,7 +290,7 @@ static void the_gates_of_a_population_are_one_product(void **state)
 {
     (void)state;
     wk_learner *learner = open_learner("small");
-    const wk_plan *plan = learner->learn.program->plan;
+    const wk_plan *plan = learner->update.program->plan;
     wk_fused *fused = malloc((plan->node_count + 1) * sizeof *fused);
     assert_non_null(fused);
     wk_cuda_limits share = planning_limits;
@@ -810,7 +810,7 @@ static int observed(const wk_learner_config *c, char *slow_path)
     for (size_t i = 0; i < plan->node_count; i++)
         count += fused[i].kernel == WK_KERNEL_OBSERVE;
     const char *why = wk_program_slow_path(wk_learner_model_program(learner));
-    strcpy(slow_path, *why ? why : wk_program_slow_path(wk_learner_program(learner)));
+    strcpy(slow_path, *why ? why : wk_program_slow_path(wk_learner_update_program(learner)));
     free(fused);
     wk_learner_destroy(learner);
     return count;
