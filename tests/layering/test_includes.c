@@ -1,5 +1,6 @@
 // The folders of src/ form layers. This test reads every #include line and fails on an edge that
 // the table below (the one of docs/architecture.md) does not have, so that the page stays true.
+#include "base/file.h"
 #include "support/check.h"
 #include <dirent.h>
 #include <stdbool.h>
@@ -179,10 +180,73 @@ static void a_forbidden_edge_is_noticed(void **state)
     faults = 0;
 }
 
+// The last cell of a folder's row in docs/architecture.md; false where it has none.
+static bool find_cell(const char *page, const char *folder, char *cell, size_t size)
+{
+    char start[128];
+    snprintf(start, sizeof start, "\n| `src/%s/` |", folder);
+    const char *row = strstr(page, start);
+    if (!row) return false;
+    const char *end = strchr(row + 1, '\n'), *bar = end - 2;
+    while (bar[-1] != '|')
+        bar--;
+    snprintf(cell, size, "%.*s", (int)(end - 1 - bar), bar);
+    return true;
+}
+
+// Folders of the cell, separated by spaces; what begins with a capital is a library.
+static void folders_of(const char *cell, char *out, size_t size)
+{
+    char copy[512];
+    size_t used = 0;
+    *out = 0;
+    snprintf(copy, sizeof copy, "%s", cell);
+    for (char *item = strtok(copy, ","); item; item = strtok(NULL, ",")) {
+        item += strspn(item, " ");
+        item[strcspn(item, " ")] = 0;
+        if (*item && !(*item >= 'A' && *item <= 'Z'))
+            used += (size_t)snprintf(out + used, size - used, "%s ", item);
+    }
+}
+
+static void expect_listed(const char *folder, const char *words, const char *list, const char *why)
+{
+    char copy[512];
+    snprintf(copy, sizeof copy, "%s", words);
+    for (char *rest = copy, *word; (word = strtok_r(rest, " ", &rest));)
+        if (!listed(list, word, false)) {
+            print_error("docs/architecture.md, src/%s: %s %s\n", folder, word, why);
+            faults++;
+        }
+}
+
+static void the_page_has_the_table(void **state)
+{
+    (void)state;
+    char *page, cell[512], folders[512];
+    int rows = 0;
+    wk_error err = {0};
+    assert_ok(wk_file_read(WAKER_SOURCE_DIR "/docs/architecture.md", 1 << 20, &page, NULL, &err));
+    faults = 0;
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+        const layer *l = &layers[i];
+        if (!find_cell(page, l->folder, cell, sizeof cell) || !*l->below) continue;
+        if (strstr(cell, "everything")) continue;
+        folders_of(cell, folders, sizeof folders);
+        expect_listed(l->folder, l->below, folders, "is allowed and not in the row");
+        expect_listed(l->folder, folders, l->below, "is in the row and not allowed");
+        rows++;
+    }
+    free(page);
+    assert_true(rows > 20);
+    assert_int_equal(faults, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_include_follows_the_table),
+        cmocka_unit_test(the_page_has_the_table),
         cmocka_unit_test(a_forbidden_edge_is_noticed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
