@@ -205,6 +205,7 @@ static void put_images(const wk_report *r, wk_report_image_kind kind, const char
 static wk_status put_runs(const wk_report *r, wk_page *page, wk_error *err)
 {
     wk_page_section(page, "Runs");
+    WK_TRY(put_table(r, WK_TABLE_SETTINGS, page, err));
     WK_TRY(put_table(r, WK_TABLE_RUNS, page, err));
     if (r->scores.items.count == 0) return WK_OK;
     wk_page_paragraph(page,
