@@ -325,12 +325,15 @@ static void print_text(job *j)
 {
     wk_table_print(&j->table, 0, &j->out);
     wk_text_puts(&j->out, "image error: mean squared error of the next image's pixels (0 to 1), "
-                          "mean and worst tenth of the environments,\n"
-                          "the same for every run. estimate: disagreement of the run's own "
-                          "ensemble on the same steps; its scale differs\n"
-                          "from run to run. rank correlation: 1 when it ranks environments (or "
-                          "parameters) as their true errors do, 0 when\n"
-                          "it is unrelated to them.\n");
+                          "mean and worst tenth of the environments");
+    if (j->n_runs > 1)
+        wk_text_puts(&j->out, ";\nruns of one domain with the same env.options are measured in the "
+                              "same environments");
+    wk_text_puts(&j->out, ".\n"
+                          "estimate: disagreement of the run's own ensemble on the same steps; its "
+                          "scale differs from run to run.\n"
+                          "rank correlation: 1 when it ranks environments (or parameters) as their "
+                          "true errors do, 0 when it is unrelated to them.\n");
     if (j->vectors)
         wk_text_puts(
             &j->out,
