@@ -631,8 +631,8 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         wk_text_printf(&text,
                        "%s policies after %s: %zu task%s, %zu result%s, %zu files, written to "
                        "%s/README.md\n",
-                       j->policy, steps, j->tasks.count, j->tasks.count == 1 ? "" : "s",
-                       j->results.scores.count, j->results.scores.count == 1 ? "" : "s",
+                       j->policy, steps, j->tasks.count, wk_plural(j->tasks.count),
+                       j->results.scores.count, wk_plural((uint64_t)j->results.scores.count),
                        j->files.count + 1, j->v->out);
     }
     free_job(j);

@@ -91,9 +91,9 @@ static void print_listing(const wk_merged_config *merged, const wk_run_config *p
     }
     wk_table_finish(&table, 0, out);
     wk_text_printf(out,
-                   "\n%d of %d values differ from the paper's for this domain, curriculum and "
+                   "\n%d of %d values differ%s from the paper's for this domain, curriculum and "
                    "exploration.\n",
-                   differ, WK_RUN_FIELD_COUNT);
+                   differ, WK_RUN_FIELD_COUNT, differ == 1 ? "s" : "");
 }
 
 static void json_value(wk_json *json, const char *name, const wk_run_config *config, int i)

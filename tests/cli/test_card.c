@@ -94,6 +94,7 @@ static void the_folder_is_read_as_a_run_with_the_same_results(void **state)
     shell("cmp card/eval/adapted-000000000402.json run/eval/adapted-000000000402.json");
     program_result r = program_run("report card --out page");
     program_expect_success(r);
+    assert_has(r.out, "\n1 run, ");
     // The replay is the first episode of the evaluation.
     char score[64], *text = readme("card/README.md");
     char *csv = (char *)program_read("run/eval/adapted-000000000402.csv", NULL);

@@ -195,7 +195,7 @@ static wk_status draw(wk_report_figures *figures, const wk_report_run *run, cons
     snprintf(caption, sizeof caption, "%s, %zu seed%s. One colour scale for all methods.%s",
              visits ? "Share of the episodes begun in each environment"
                     : "Error that the ensemble estimates in each environment",
-             s->seeds, s->seeds == 1 ? "" : "s",
+             s->seeds, wk_plural((uint64_t)s->seeds),
              visits ? "" : " Ensembles have scales of their own: compare patterns.");
     wk_plot_heat plot = wk_plot_heat_of_panel(p, heat, title);
     plot.percent = visits;
@@ -264,7 +264,6 @@ wk_status wk_report_figures_maps(wk_report_figures *figures, wk_runs *runs, cons
     if (without == 0) return WK_OK;
     return wk_sentences_add(
         missing, err,
-        "%zu of %zu runs have no whole checkpoint: no maps of the environments they "
-        "visited",
-        without, count);
+        "%zu of %zu run%s %s no whole checkpoint: no maps of the environments visited", without,
+        count, wk_plural(count), without == 1 ? "has" : "have");
 }
