@@ -181,7 +181,7 @@ static wk_status add_measures(job *j, wk_model_error_result *r, wk_error *err)
 static void add_row(job *j, const wk_model_error_result *r, const wk_model_error_measured *m)
 {
     const wk_model_error_summary *s = &m->summary;
-    wk_table_cell(&j->table, "%s", j->run.directory);
+    wk_table_name(&j->table, j->run.directory);
     wk_table_cell(&j->table, "%s", r->origin.curriculum);
     wk_table_cell(&j->table, "%" PRIu64, r->origin.step);
     wk_table_cell(&j->table, "%" PRIu64,

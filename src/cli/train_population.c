@@ -163,7 +163,7 @@ static wk_status report_failed(population *p, wk_error *err)
         wk_train_member *m = &p->members[i];
         if (m->status == WK_OK) continue;
         if (failed++ == 0) first = m;
-        wk_utf8_sanitise(m->error.message, true);
+        wk_utf8_sanitise(m->error.message, false);
         fprintf(stderr, "waker train: %s failed: %s\n", m->name, m->error.message);
     }
     if (!first || end_of(p) != WK_RUN_FINISHED) return WK_OK;
