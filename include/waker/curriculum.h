@@ -136,11 +136,13 @@ wk_status wk_curriculum_next(wk_curriculum *curriculum, uint64_t episode, bool p
                              double *theta, size_t *index, wk_error *err);
 
 /// Feeds error estimates back: delta[i] of a trajectory that began in an episode of θ number
-/// index[i]. Numbers that are not finite are left out and counted. Not in a continuous space.
-void wk_curriculum_report(wk_curriculum *curriculum, const size_t *index, const float *delta,
-                          size_t count);
-/// As wk_curriculum_report, with the θ themselves, [count, n_params], which a continuous space
-/// learns from.
+/// index[i]. Refuses all of them if a number is not finite or an index is not one of the space's,
+/// and everything in a continuous space.
+wk_status wk_curriculum_report(wk_curriculum *curriculum, const size_t *index, const float *delta,
+                               size_t count, wk_error *err);
+/// The same for training, which cannot stop for one estimate: numbers that are not finite are left
+/// out and counted. A continuous space learns from the θ themselves, [count, n_params]; others
+/// take NULL.
 void wk_curriculum_report_at(wk_curriculum *curriculum, const double *thetas, const size_t *index,
                              const float *delta, size_t count);
 

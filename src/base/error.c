@@ -49,6 +49,9 @@ wk_status wk_fail_context(wk_error *err, const char *format, ...)
     vsnprintf(context, sizeof context, format, args);
     va_end(args);
 
+    // "cannot write 'X': cannot write 'X': No space left on device" says it twice.
+    if (*context && strncmp(err->message, context, strlen(context)) == 0) return err->status;
+
     // Keep the end of the message: it says what to do.
     size_t have = strlen(err->message), more = strlen(context) + 2;
     if (more + have >= sizeof err->message) return err->status;

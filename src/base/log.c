@@ -16,7 +16,7 @@ void wk_log_line(const wk_log *log, wk_log_level level, const char *format, ...)
     int needed = vsnprintf(line, sizeof line, format, args);
     va_end(args);
     if (needed >= (int)sizeof line) memcpy(line + sizeof line - 4, "...", 4);
-    wk_utf8_sanitise(line, true);
+    wk_utf8_sanitise(line, false);
     log->sink(log->context, level, line);
 }
 

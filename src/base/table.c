@@ -40,13 +40,20 @@ void wk_table_cell(wk_table *table, const char *format, ...)
     add_cell(table, text);
 }
 
+void wk_table_name(wk_table *table, const char *name)
+{
+    char *text = strdup(name);
+    if (text) wk_utf8_sanitise(text, false);
+    add_cell(table, text);
+}
+
 void wk_table_texts(wk_table *table, const char *first, ...)
 {
     va_list texts;
     va_start(texts, first);
-    wk_table_cell(table, "%s", first);
+    wk_table_name(table, first);
     for (size_t i = 1; i < table->columns; i++)
-        wk_table_cell(table, "%s", va_arg(texts, const char *));
+        wk_table_name(table, va_arg(texts, const char *));
     va_end(texts);
 }
 

@@ -19,10 +19,12 @@ typedef struct wk_table {
 /// Begins a table; `align` has one letter per column ("llr"), then one heading per column.
 void wk_table_begin(wk_table *table, const char *align, ...);
 
-/// Adds a row of texts, one for each column.
+/// Adds a row of texts, one for each column, as by wk_table_name.
 void wk_table_texts(wk_table *table, const char *first, ...);
 /// Adds the next cell, left to right and row by row.
 void wk_table_cell(wk_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/// As wk_table_cell, for what users name, such as files: a line break in it becomes '?'.
+void wk_table_name(wk_table *table, const char *name);
 
 /// Appends the table with `indent` blanks before each line; the headings are underlined by dashes.
 void wk_table_print(const wk_table *table, int indent, wk_text *out);

@@ -59,6 +59,12 @@ void wk_json_numbers(wk_json *json, const char *key, const double *first, size_t
 /// A value that is JSON already, as written at this depth.
 void wk_json_raw(wk_json *json, const char *key, const char *value, size_t length);
 
+/// "" for one, else "s": the end of a word that is counted.
+static inline const char *wk_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 /// The entry of `names` most like `name` (edit distance, at most a third of its length off), or
 /// NULL.
 const char *wk_text_nearest(const char *name, const char *const *names, size_t count);

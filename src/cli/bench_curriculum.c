@@ -93,9 +93,10 @@ static wk_status print_text(const wk_rule_benchmark *b, wk_text *out, wk_error *
     size_t scenarios = wk_rule_benchmark_scenario_count();
     wk_table table = {.columns = scenarios + 2, .align = "lrrrrrrrrrrrrrrrrr"};
     wk_text_printf(out,
-                   "Learnable error of the worst tenth of the environments, mean over %d episodes "
-                   "and %d seeds,\ndivided by that of dr: below 1 is better.\n\n",
-                   b->config.episodes, b->config.seeds);
+                   "Learnable error of the worst tenth of the environments, mean over %d episode%s "
+                   "and %d seed%s,\ndivided by that of dr: below 1 is better.\n\n",
+                   b->config.episodes, wk_plural((uint64_t)b->config.episodes), b->config.seeds,
+                   wk_plural((uint64_t)b->config.seeds));
     wk_table_cell(&table, "rule");
     for (size_t k = 0; k < scenarios; k++)
         wk_table_cell(&table, "%s", wk_rule_benchmark_scenario_name(k));

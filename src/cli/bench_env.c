@@ -51,8 +51,10 @@ static void print_own(const result *results, int count, wk_text *out)
 {
     wk_table table;
     char physics_n[48], both_n[48];
-    snprintf(physics_n, sizeof physics_n, "physics\n%d threads", results[0].speed.threads);
-    snprintf(both_n, sizeof both_n, "with image\n%d threads", results[0].speed.threads);
+    snprintf(physics_n, sizeof physics_n, "physics\n%d thread%s", results[0].speed.threads,
+             wk_plural((uint64_t)results[0].speed.threads));
+    snprintf(both_n, sizeof both_n, "with image\n%d thread%s", results[0].speed.threads,
+             wk_plural((uint64_t)results[0].speed.threads));
     wk_table_begin(&table, "lrrrrrr", "domain", "physics\n1 thread", "with image\n1 thread",
                    physics_n, both_n, "reset\nms", "memory\nMiB/env");
     for (int i = 0; i < count; i++) {
@@ -65,8 +67,8 @@ static void print_own(const result *results, int count, wk_text *out)
         wk_table_cell(&table, "%.2f", 1e3 * s->reset);
         wk_table_cell(&table, "%.1f", s->bytes_per_env / (1 << 20));
     }
-    wk_text_printf(out, "agent steps per second (%d environments in the vector)\n\n",
-                   results[0].speed.envs);
+    wk_text_printf(out, "agent steps per second (%d environment%s in the vector)\n\n",
+                   results[0].speed.envs, wk_plural((uint64_t)results[0].speed.envs));
     wk_table_finish(&table, 0, out);
 }
 

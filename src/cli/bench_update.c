@@ -98,12 +98,13 @@ static void print_head(const bench_values *v, const wk_update_speed *s, wk_text 
 {
     wk_text_printf(out, "preset %s on ", v->preset);
     if (s->device.number < 0)
-        wk_text_printf(out, "%d thread%s", s->threads, s->threads == 1 ? "" : "s");
+        wk_text_printf(out, "%d thread%s", s->threads, wk_plural((uint64_t)s->threads));
     else
         wk_text_puts(out, s->device.name);
     if (v->population > 1) wk_text_printf(out, ", %d runs together", v->population);
-    wk_text_printf(out, ", %d updates", s->iters);
-    if (s->device.number >= 0) wk_text_printf(out, ", %d tasks", v->tasks);
+    wk_text_printf(out, ", %d update%s", s->iters, wk_plural((uint64_t)s->iters));
+    if (s->device.number >= 0)
+        wk_text_printf(out, ", %d task%s", v->tasks, wk_plural((uint64_t)v->tasks));
     wk_text_puts(out, "\n\n");
 }
 
@@ -213,7 +214,8 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
     double load = 0;
     if (getloadavg(&load, 1) != 1) load = 0;
     if (!cli->quiet && !v->json)
-        fprintf(stderr, "measuring %d updates of preset %s ...\n", v->iters, v->preset);
+        fprintf(stderr, "measuring %d update%s of preset %s ...\n", v->iters,
+                wk_plural((uint64_t)v->iters), v->preset);
     wk_update_speed one, speed;
     WK_TRY(wk_update_speed_measure(&bench, &one, err));
     bench.population = v->population;

@@ -60,7 +60,8 @@ typedef struct job {
     const char *policy;
     wk_weights_kind kind;
     uint64_t step;
-    wk_report_run results; // of these policies at this step
+    wk_report_run results;    // of these policies at this step
+    WK_ARRAY(uint64_t) sizes; // [scores]: episodes of the evaluation, over all cases
     wk_run_thetas thetas;
     WK_ARRAY(const char *) tasks; // that have results
     WK_ARRAY(made_file) files;
@@ -138,7 +139,12 @@ static wk_status read_result(job *j, const char *folder, const char *name, wk_er
     size_t before = j->results.scores.count;
     WK_TRY(wk_path_join(folder, name, path, err));
     WK_TRY(wk_run_read_scores(&j->results, path, err));
+    uint64_t size = 0;
+    for (size_t i = before; i < j->results.scores.count; i++)
+        size += j->results.scores.items[i].episodes;
     for (size_t i = before; i < j->results.scores.count; i++) {
+        if (!wk_array_push(&j->sizes, size))
+            return wk_fail(err, WK_E_MEMORY, "no memory for results");
         if (j->results.scores.items[i].step != j->step)
             return wk_fail(err, WK_E_FORMAT,
                            "'%s' has results of another agent step; delete it, or evaluate again",
@@ -149,6 +155,44 @@ static wk_status read_result(job *j, const char *folder, const char *name, wk_er
     snprintf(made.path, sizeof made.path, "eval/%.240s", name);
     return wk_array_push(&j->files, made) ? WK_OK
                                           : wk_fail(err, WK_E_MEMORY, "no memory for files");
+}
+
+// Whether score `a` stands for its task and case rather than score `b`: that of more episodes, then
+// that of the larger evaluation, then that of the lower seed. Times of files would do as well, but
+// copies of a run have others.
+static bool is_preferred(const job *j, size_t a, size_t b)
+{
+    const wk_run_score *x = &j->results.scores.items[a], *y = &j->results.scores.items[b];
+    if (x->episodes != y->episodes) return x->episodes > y->episodes;
+    if (j->sizes.items[a] != j->sizes.items[b]) return j->sizes.items[a] > j->sizes.items[b];
+    return x->eval_seed != y->eval_seed ? x->eval_seed < y->eval_seed : a < b;
+}
+
+static bool is_replaced(const job *j, size_t score)
+{
+    const wk_run_score *own = &j->results.scores.items[score];
+    for (size_t i = 0; i < j->results.scores.count; i++) {
+        const wk_run_score *s = &j->results.scores.items[i];
+        if (i != score && strcmp(s->domain, own->domain) == 0 && strcmp(s->task, own->task) == 0 &&
+            strcmp(s->variant, own->variant) == 0 && is_preferred(j, i, score))
+            return true;
+    }
+    return false;
+}
+
+// A hub shows one result for each task and case, however often it was evaluated.
+static wk_status keep_preferred(job *j, wk_error *err)
+{
+    size_t kept = 0, count = j->results.scores.count;
+    bool *replaced = calloc(count + 1, sizeof *replaced);
+    if (!replaced) return wk_fail(err, WK_E_MEMORY, "no memory for results");
+    for (size_t i = 0; i < count; i++)
+        replaced[i] = is_replaced(j, i);
+    for (size_t i = 0; i < count; i++)
+        if (!replaced[i]) j->results.scores.items[kept++] = j->results.scores.items[i];
+    j->results.scores.count = kept;
+    free(replaced);
+    return WK_OK;
 }
 
 static wk_status no_results(const job *j, wk_error *err)
@@ -187,7 +231,7 @@ static wk_status read_results(job *j, wk_error *err)
     wk_names_free(&names);
     wk_dir_close(dir);
     if (status == WK_OK && j->results.scores.count == 0) status = no_results(j, err);
-    return status;
+    return status == WK_OK ? keep_preferred(j, err) : status;
 }
 
 // Lists a file of the run that is to be copied, by its path in it.
@@ -560,6 +604,7 @@ static void free_job(job *j)
     wk_saved_run_close(&j->run);
     wk_arena_reset(&j->results.arena);
     wk_array_free(&j->results.scores);
+    wk_array_free(&j->sizes);
     wk_array_free(&j->tasks);
     wk_array_free(&j->files);
     wk_array_free(&j->replays);
@@ -584,9 +629,10 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         char steps[WK_STEPS_TEXT_MAX];
         wk_steps_text(j->step, j->run.world.domain->action_repeat, steps);
         wk_text_printf(&text,
-                       "%s policies after %s: %zu tasks, %zu results, %zu files, written to "
+                       "%s policies after %s: %zu task%s, %zu result%s, %zu files, written to "
                        "%s/README.md\n",
-                       j->policy, steps, j->tasks.count, j->results.scores.count,
+                       j->policy, steps, j->tasks.count, wk_plural(j->tasks.count),
+                       j->results.scores.count, wk_plural((uint64_t)j->results.scores.count),
                        j->files.count + 1, j->v->out);
     }
     free_job(j);

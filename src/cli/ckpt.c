@@ -67,9 +67,10 @@ static void look_at_checkpoint(item *it, const char *run, const wk_run_config *c
     if (status == WK_OK) {
         it->bytes = s.run_bytes + s.learner_bytes;
         snprintf(it->content, sizeof it->content,
-                 "%" PRIu64 " episodes, %" PRIu64 " updates, %" PRIu64
-                 " environments, replay log of %" PRIu64 " rows",
-                 s.episodes, s.updates, s.environments, s.replay.rows);
+                 "%" PRIu64 " episode%s, %" PRIu64 " update%s, %" PRIu64
+                 " environment%s, replay log of %" PRIu64 " row%s",
+                 s.episodes, wk_plural(s.episodes), s.updates, wk_plural(s.updates), s.environments,
+                 wk_plural(s.environments), s.replay.rows, wk_plural(s.replay.rows));
         if (check) status = check_config(config, s.config, &err);
         if (check && status == WK_OK) status = wk_checkpoint_verify(run, it->step, &err);
     }
@@ -122,9 +123,10 @@ static void look_at_weights(item *it, const char *path, const char *name, bool c
     if (status == WK_OK) {
         const char *tasks = wk_safetensors_metadata(file, "tasks");
         bool policies = tasks && strcmp(tasks, "none") != 0;
-        snprintf(it->content, sizeof it->content, "weights: %zu tensors%s%.80s%s%s",
-                 wk_safetensors_count(file), policies ? ", tasks " : "", policies ? tasks : "",
-                 name ? ", name " : "", name ? name : "");
+        snprintf(it->content, sizeof it->content, "weights: %zu tensor%s%s%.80s%s%s",
+                 wk_safetensors_count(file), wk_plural(wk_safetensors_count(file)),
+                 policies ? ", tasks " : "", policies ? tasks : "", name ? ", name " : "",
+                 name ? name : "");
     }
     if (status == WK_OK && check) status = wk_safetensors_verify_weights(file, &err);
     if (check || status != WK_OK) judge(it, status, &err);

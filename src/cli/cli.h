@@ -26,6 +26,7 @@ typedef struct wk_cli {
     bool help, version, quiet;
     int threads; // 0: one per core
     wk_arg_words words;
+    bool running;  // the command's own work has begun: options and words are as they should be
     bool findings; // set by a command whose check found problems
     bool resume;   // set by a command that stopped early and saved
 } wk_cli;

@@ -83,17 +83,17 @@ static void print_listing(const wk_merged_config *merged, const wk_run_config *p
         describe_key(merged, paper, i, &key);
         differ += key.differs;
         wk_table_cell(&table, "%s", key.field->key);
-        wk_table_cell(&table, "%s", show_empty(&key.value));
+        wk_table_name(&table, show_empty(&key.value));
         wk_table_cell(&table, "%s%s", key.differs ? "differs: " : "",
                       key.differs ? show_empty(&key.paper) : "");
-        wk_table_cell(&table, "%s", wk_text_get(&key.source));
+        wk_table_name(&table, wk_text_get(&key.source));
         free_key(&key);
     }
     wk_table_finish(&table, 0, out);
     wk_text_printf(out,
-                   "\n%d of %d values differ from the paper's for this domain, curriculum and "
+                   "\n%d of %d values differ%s from the paper's for this domain, curriculum and "
                    "exploration.\n",
-                   differ, WK_RUN_FIELD_COUNT);
+                   differ, WK_RUN_FIELD_COUNT, differ == 1 ? "s" : "");
 }
 
 static void json_value(wk_json *json, const char *name, const wk_run_config *config, int i)

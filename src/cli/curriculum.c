@@ -115,13 +115,13 @@ static void add_rows(wk_table *table, const wk_saved_run *run, const row *rows, 
 static void print_text(const wk_saved_run *run, const wk_heatmap *map, const row *rows,
                        size_t count, const summary *f, int top, wk_text *out)
 {
-    wk_text_printf(out,
-                   "%s, %s, at agent step %" PRIu64 " (control step %" PRIu64 "): %" PRIu64
-                   " episodes in %zu of %zu environments\n",
-                   run->directory, wk_curriculum_get_rule(run->curriculum)->name,
-                   run->summary.steps,
-                   run->summary.steps * (uint64_t)run->world.domain->action_repeat,
-                   run->summary.episodes, f->visited, count);
+    wk_text_printf(
+        out,
+        "%s, %s, at agent step %" PRIu64 " (control step %" PRIu64 "): %" PRIu64
+        " episode%s in %zu of %zu environment%s\n",
+        run->directory, wk_curriculum_get_rule(run->curriculum)->name, run->summary.steps,
+        run->summary.steps * (uint64_t)run->world.domain->action_repeat, run->summary.episodes,
+        wk_plural(run->summary.episodes), f->visited, count, wk_plural(count));
     if (f->known > 0)
         wk_text_printf(
             out, "error estimate: mean %.4g, worst 10 %% %.4g, expected at the next choice %.4g\n",

@@ -83,7 +83,7 @@ static void describe_devices(const driver *d, wk_doctor_finding *e)
         return;
     }
     snprintf(e->found, sizeof e->found, "driver for CUDA %d.%d, %d device%s", version / 1000,
-             version % 1000 / 10, count, count == 1 ? "" : "s");
+             version % 1000 / 10, count, wk_plural((uint64_t)count));
     for (int i = 0; i < count; i++)
         append_device(d, i, e->found, sizeof e->found);
     if (!built_with_cuda())

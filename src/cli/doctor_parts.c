@@ -2,6 +2,7 @@
 // up at run time, so that the program starts without them.
 #include "base/limits.h"
 #include "base/pool.h"
+#include "base/text.h"
 #include "cli/doctor.h"
 #include "env/mujoco/hfield_collider.h"
 #include "waker/env.h"
@@ -44,7 +45,7 @@ void wk_doctor_cpu(wk_doctor_finding *e)
     char model[200];
     read_cpu_model(model, sizeof model);
     snprintf(e->found, sizeof e->found, "%s, %d core%s usable", model, wk_cpu_count(),
-             wk_cpu_count() == 1 ? "" : "s");
+             wk_plural((uint64_t)wk_cpu_count()));
 #if defined(__x86_64__)
     append(e->found, sizeof e->found, __builtin_cpu_supports("avx2") ? ", AVX2" : ", no AVX2");
     append(e->found, sizeof e->found, __builtin_cpu_supports("fma") ? ", FMA" : "");

@@ -154,7 +154,8 @@ static void describe_observation(const wk_domain *d, wk_text *out)
     wk_text_puts(out, "observation  ");
     if (image) wk_text_printf(out, "%d x %d RGB image", WK_IMAGE_SIDE, WK_IMAGE_SIDE);
     if (d->observation.vector > 0)
-        wk_text_printf(out, "%svector of %d numbers", image ? ", " : "", d->observation.vector);
+        wk_text_printf(out, "%svector of %d number%s", image ? ", " : "", d->observation.vector,
+                       wk_plural((uint64_t)d->observation.vector));
     wk_text_puts(out, "\n");
 }
 
@@ -162,13 +163,17 @@ static void describe_domain(const wk_domain *d, size_t grid_points, wk_text *out
 {
     wk_text_printf(out, "%s: %s\n\n", d->name, d->summary ? d->summary : "");
     describe_observation(d, out);
-    wk_text_printf(
-        out, d->discrete ? "actions      one of %d\n" : "actions      %d numbers in [-1, 1]\n",
-        d->action_size);
+    if (d->discrete)
+        wk_text_printf(out, "actions      one of %d\n", d->action_size);
+    else
+        wk_text_printf(out, "actions      %d number%s in [-1, 1]\n", d->action_size,
+                       wk_plural((uint64_t)d->action_size));
     wk_text_printf(out,
-                   "episode      %d agent steps of %g s (%d control steps each)\n"
-                   "training     %zu parameter settings\n",
-                   d->episode_steps, d->step_seconds, d->action_repeat, grid_points);
+                   "episode      %d agent step%s of %g s (%d control step%s each)\n"
+                   "training     %zu parameter setting%s\n",
+                   d->episode_steps, wk_plural((uint64_t)d->episode_steps), d->step_seconds,
+                   d->action_repeat, wk_plural((uint64_t)d->action_repeat), grid_points,
+                   wk_plural(grid_points));
     if (d->hardest) {
         wk_text_puts(out, "hardest      ");
         wk_theta_text(d, d->hardest, out);

@@ -64,7 +64,7 @@ static void end_findings(findings *f, const wk_domain *domain, int faults)
         wk_text_printf(&f->text, "domain '%s' is sound", domain->name);
     else
         wk_text_printf(&f->text, "domain '%s' has %d fault%s", domain->name, faults,
-                       faults == 1 ? "" : "s");
+                       wk_plural((uint64_t)faults));
     if (f->advice > 0) wk_text_printf(&f->text, " (%d advice)", f->advice);
     wk_text_puts(&f->text, "\n");
 }

@@ -33,8 +33,9 @@ static wk_status write_set(const wk_world *world, const set_values *v, wk_error 
     wk_theta_set_free(&set);
     WK_TRY(wk_file_write_text(NULL, v->out, &text, err));
     WK_TRY(wk_theta_set_open(v->out, world->domain, &set, err));
-    wk_text_printf(&text, "%s: %d environments of %s in distribution, %d out of it, SHA-256 %s\n",
-                   v->out, v->count, world->domain->name, v->count, set.sha256);
+    wk_text_printf(&text, "%s: %d environment%s of %s in distribution, %d out of it, SHA-256 %s\n",
+                   v->out, v->count, wk_plural((uint64_t)v->count), world->domain->name, v->count,
+                   set.sha256);
     wk_theta_set_free(&set);
     return wk_cli_print(&text, err);
 }

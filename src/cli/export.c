@@ -63,7 +63,8 @@ static wk_status export_run(const wk_saved_run *run, const wk_cli *cli, const ex
     wk_replay_destroy(replay);
     if (status != WK_OK) return status;
     wk_text text = {0};
-    wk_text_printf(&text, "%zu episodes of %s written to %s\n", written, run->directory, v->out);
+    wk_text_printf(&text, "%zu episode%s of %s written to %s\n", written, wk_plural(written),
+                   run->directory, v->out);
     return wk_cli_print(&text, err);
 }
 

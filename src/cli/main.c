@@ -63,14 +63,45 @@ static void hide_controls(char *text)
     }
 }
 
+static struct {
+    char *const *items;
+    int count;
+} given_words; // of the command line
+
+// A line break in the name of a file must not look like one of the output.
+static void hide_breaks_of(const char *name, size_t length, char *text)
+{
+    for (char *at = text; (at = memmem(at, strlen(at), name, length)); at += length)
+        for (size_t i = 0; i < length; i++)
+            if (at[i] == '\n') at[i] = '?';
+}
+
+// Names with line breaks come from the command line. Paths are put together from their parts, and
+// parts end at '/', or at the '=' of --option=value and LABEL=PATH.
+static void hide_breaks(char *text)
+{
+    for (int w = 0; w < given_words.count; w++) {
+        const char *word = given_words.items[w];
+        for (size_t length; *word; word += length + (word[length] != 0)) {
+            length = strcspn(word, "/=");
+            if (length > 1 && memchr(word, '\n', length)) hide_breaks_of(word, length, text);
+        }
+    }
+}
+
+static int write_error; // the errno of the first output that did not arrive
+
 wk_status wk_cli_print(wk_text *text, wk_error *err)
 {
     wk_status status = WK_OK;
     if (text->failed)
         status = wk_fail(err, WK_E_MEMORY, "no memory for the output");
     else {
+        if (text->length > 0) hide_breaks(text->chars);
         if (text->length > 0) hide_controls(text->chars);
-        fputs(wk_text_get(text), stdout);
+        errno = 0;
+        if (fputs(wk_text_get(text), stdout) == EOF && !write_error)
+            write_error = errno ? errno : EIO;
     }
     wk_text_free(text);
     return status;
@@ -241,6 +272,7 @@ static wk_status parse_and_run(const wk_command *command, wk_cli *cli, void *val
     if (cli->help) return print_command_help(command, err);
     WK_TRY(check_words(command, &cli->words, err));
     wk_crash_handle(command->name);
+    cli->running = true;
     return command->run(cli, values, err);
 }
 
@@ -302,12 +334,18 @@ int wk_exit_code(wk_status status)
     }
 }
 
-static void print_error(const wk_command *command, wk_status status, wk_error *err)
+// The help is about words and options: it does not help when a world cannot be made, say.
+static bool help_helps(const wk_cli *cli, const wk_error *err)
 {
-    wk_utf8_sanitise(err->message, true);
+    return err->status == WK_E_INPUT && (!cli->running || strstr(err->message, "--"));
+}
+
+static void print_error(const wk_cli *cli, const wk_command *command, wk_error *err)
+{
+    wk_utf8_sanitise(err->message, false);
     const char *name = command ? command->name : "";
     fprintf(stderr, "waker%s%s: %s\n", *name ? " " : "", name, err->message);
-    if (status == WK_E_INPUT) fprintf(stderr, "Try 'waker%s%s --help'.\n", *name ? " " : "", name);
+    if (help_helps(cli, err)) fprintf(stderr, "Try 'waker%s%s --help'.\n", *name ? " " : "", name);
 }
 
 static bool ending; // by main itself
@@ -329,6 +367,8 @@ int main(int argc, char **argv)
     wk_cli cli = {0};
     wk_error err = {0};
     const wk_command *command = NULL;
+    given_words.items = argv + 1;
+    given_words.count = argc - 1;
     wk_blas_without_threads(argv);
     wk_locale_use_c();
     atexit(on_exit_by_others);
@@ -337,10 +377,12 @@ int main(int argc, char **argv)
     // Output that did not arrive is a failure, even when the disk says so only now; but a run that
     // was saved goes on with the same command, whoever has stopped listening.
     errno = 0;
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == WK_OK && !cli.resume)
-        status = wk_fail(&err, WK_E_IO, "cannot write to standard output: %s",
-                         strerror(errno ? errno : EIO));
-    if (status != WK_OK) print_error(command, status, &err);
+    bool lost = fflush(stdout) != 0 || ferror(stdout);
+    if (!write_error) write_error = errno ? errno : EIO;
+    if (lost && status == WK_OK && !cli.resume)
+        status =
+            wk_fail(&err, WK_E_IO, "cannot write to standard output: %s", strerror(write_error));
+    if (status != WK_OK) print_error(&cli, command, &err);
     if (status != WK_OK) return wk_exit_code(status);
     return cli.findings ? WK_EXIT_FINDINGS : cli.resume ? WK_EXIT_RESUME : WK_EXIT_OK;
 }

@@ -181,7 +181,7 @@ static wk_status add_measures(job *j, wk_model_error_result *r, wk_error *err)
 static void add_row(job *j, const wk_model_error_result *r, const wk_model_error_measured *m)
 {
     const wk_model_error_summary *s = &m->summary;
-    wk_table_cell(&j->table, "%s", j->run.directory);
+    wk_table_name(&j->table, j->run.directory);
     wk_table_cell(&j->table, "%s", r->origin.curriculum);
     wk_table_cell(&j->table, "%" PRIu64, r->origin.step);
     wk_table_cell(&j->table, "%" PRIu64,
@@ -325,12 +325,15 @@ static void print_text(job *j)
 {
     wk_table_print(&j->table, 0, &j->out);
     wk_text_puts(&j->out, "image error: mean squared error of the next image's pixels (0 to 1), "
-                          "mean and worst tenth of the environments,\n"
-                          "the same for every run. estimate: disagreement of the run's own "
-                          "ensemble on the same steps; its scale differs\n"
-                          "from run to run. rank correlation: 1 when it ranks environments (or "
-                          "parameters) as their true errors do, 0 when\n"
-                          "it is unrelated to them.\n");
+                          "mean and worst tenth of the environments");
+    if (j->n_runs > 1)
+        wk_text_puts(&j->out, ";\nruns of one domain with the same env.options are measured in the "
+                              "same environments");
+    wk_text_puts(&j->out, ".\n"
+                          "estimate: disagreement of the run's own ensemble on the same steps; its "
+                          "scale differs from run to run.\n"
+                          "rank correlation: 1 when it ranks environments (or parameters) as their "
+                          "true errors do, 0 when it is unrelated to them.\n");
     if (j->vectors)
         wk_text_puts(
             &j->out,

@@ -38,15 +38,16 @@ static void print_json(const wk_relabel_result *r, wk_text *out)
 
 static void print_text(const wk_relabel_result *r, const char *directory, wk_text *out)
 {
-    wk_text_printf(out, "task '%s' of %s: %" PRIu64 " episodes, mean return %.5g\n", r->name,
-                   directory, r->episodes, r->mean_return);
+    wk_text_printf(out, "task '%s' of %s: %" PRIu64 " episode%s, mean return %.5g\n", r->name,
+                   directory, r->episodes, wk_plural(r->episodes), r->mean_return);
     if (r->simulated == 0)
         wk_text_puts(out, "already up to date\n");
     else
         wk_text_printf(out,
-                       "%" PRIu64 " episodes, %" PRIu64 " agent steps, reproduced bit for bit in "
+                       "%" PRIu64 " episode%s, %" PRIu64 " agent step%s, reproduced bit for bit in "
                        "%.3g s on %d thread%s: %.0f agent steps a second\n",
-                       r->simulated, r->steps, r->seconds, r->threads, r->threads == 1 ? "" : "s",
+                       r->simulated, wk_plural(r->simulated), r->steps, wk_plural(r->steps),
+                       r->seconds, r->threads, wk_plural((uint64_t)r->threads),
                        (double)r->steps / r->seconds);
 }
 

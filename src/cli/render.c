@@ -109,8 +109,8 @@ static wk_status render_still(wk_random_episode *episode, const render_values *v
     wk_image_free(&image);
     int taken = wk_env_steps(episode->env);
     wk_text_printf(what, "state after %d random agent step%s%s, %d x %d, written to %s", taken,
-                   taken == 1 ? "" : "s", episode->ended ? " (end of the episode)" : "", size, size,
-                   v->out);
+                   wk_plural((uint64_t)taken), episode->ended ? " (end of the episode)" : "", size,
+                   size, v->out);
     return status;
 }
 
@@ -140,8 +140,10 @@ static wk_status render_clip(wk_random_episode *episode, const render_values *v,
     if (status == WK_OK) status = as_io(wk_animation_write(clip, err));
     wk_animation_destroy(clip);
     wk_image_free(&frame);
-    wk_text_printf(what, "%d random agent steps%s, %d frames of %d x %d, written to %s", frames - 1,
-                   episode->ended ? " (end of the episode)" : "", frames, size, size, v->out);
+    wk_text_printf(what, "%d random agent step%s%s, %d frame%s of %d x %d, written to %s",
+                   frames - 1, wk_plural((uint64_t)(frames - 1)),
+                   episode->ended ? " (end of the episode)" : "", frames,
+                   wk_plural((uint64_t)frames), size, size, v->out);
     return status;
 }
 
@@ -176,8 +178,9 @@ static wk_status render_contact_sheet(const wk_cli *cli, const wk_world *world,
                                  &cells, err));
     wk_status status = as_io(wk_png_write(v->out, &image, err));
     wk_text what = {0};
-    wk_text_printf(&what, "%d worlds after %d random agent steps, %d x %d, written to %s", cells,
-                   steps, image.width, image.height, v->out);
+    wk_text_printf(&what, "%d world%s after %d random agent step%s, %d x %d, written to %s", cells,
+                   wk_plural((uint64_t)cells), steps, wk_plural((uint64_t)steps), image.width,
+                   image.height, v->out);
     wk_image_free(&image);
     if (status == WK_OK) status = report(cli, world->domain, NULL, v->seed.value, &what, err);
     wk_text_free(&what);

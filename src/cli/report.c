@@ -75,9 +75,10 @@ static wk_status show(wk_cli *cli, const report_values *v, const wk_report *repo
     else
         wk_report_text(report, &text);
     if (!v->json)
-        wk_text_printf(&text, "%s%zu runs, %zu figures, written to %s/index.html\n",
+        wk_text_printf(&text, "%s%zu run%s, %zu figure%s, written to %s/index.html\n",
                        text.length ? "\n" : "", report->runs.items.count,
-                       report->figures.items.count, v->out);
+                       wk_plural(report->runs.items.count), report->figures.items.count,
+                       wk_plural(report->figures.items.count), v->out);
     for (size_t i = 0; i < report->runs.problems.count; i++)
         wk_log_line(&log, WK_LOG_WARN, "left out: %s", report->runs.problems.items[i]);
     for (size_t i = 0; i < report->runs.items.count; i++) {

@@ -206,9 +206,9 @@ static wk_status say_cost(context *c, wk_error *err)
 {
     wk_text text = {0};
     bool needed = c->launcher != &wk_sweep_print && !c->cli->quiet;
-    wk_text_printf(&text, "%s: %zu runs in %zu shape%s\n", c->sweep.grid.name,
-                   c->sweep.plan.tasks.count, c->sweep.plan.shapes.count,
-                   c->sweep.plan.shapes.count == 1 ? "" : "s");
+    wk_text_printf(&text, "%s: %zu run%s in %zu shape%s\n", c->sweep.grid.name,
+                   c->sweep.plan.tasks.count, wk_plural(c->sweep.plan.tasks.count),
+                   c->sweep.plan.shapes.count, wk_plural((uint64_t)c->sweep.plan.shapes.count));
     wk_status status = wk_cli_sweep_cost(c->cli, &c->sweep.plan, c->queue.entries, c->v->rate,
                                          needed, &c->cost, &text, err);
     if (status == WK_OK && text.failed)

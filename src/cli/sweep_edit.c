@@ -31,8 +31,10 @@ static wk_status add(wk_cli *cli, const char *directory, wk_cli_sweep *sweep, wk
     if (status == WK_OK) status = wk_sweep_folder_write(&folder, &sweep->grid, err);
     wk_sweep_folder_close(&folder);
     WK_TRY(status);
-    wk_text_printf(&text, "%zu runs added, %zu in total; 'waker sweep --logdir %s' runs them\n",
-                   sweep->plan.tasks.count - before, sweep->plan.tasks.count, directory);
+    wk_text_printf(
+        &text, "%zu run%s added, %zu in total; 'waker sweep --logdir %s' runs what is not done\n",
+        sweep->plan.tasks.count - before, wk_plural(sweep->plan.tasks.count - before),
+        sweep->plan.tasks.count, directory);
     return wk_cli_print(&text, err);
 }
 
@@ -73,7 +75,7 @@ static wk_status retry(wk_cli *cli, const char *directory, wk_cli_sweep *sweep, 
         count++;
     }
     wk_text_printf(&text, "%d run%s can be tried again: 'waker sweep --logdir %s'\n", count,
-                   count == 1 ? "" : "s", directory);
+                   wk_plural((uint64_t)count), directory);
     return wk_cli_print(&text, err);
 }
 

@@ -102,7 +102,8 @@ static void print_chart(const overview *o, wk_text *out)
         wk_text_free(&cells);
     }
     wk_table_finish(&table, 0, out);
-    if (at < count) wk_text_printf(out, "and %d more runs\n", count - at);
+    if (at < count)
+        wk_text_printf(out, "and %d more run%s\n", count - at, wk_plural((uint64_t)(count - at)));
     wk_text_puts(out, "# done  > running  + trained, follow-up pending  - stopped  . waiting  "
                       "X failed\n\n");
 }
@@ -150,7 +151,8 @@ static void print_rows(const overview *o, bool all, wk_text *out)
 
 static void print_counts(const overview *o, wk_text *out)
 {
-    wk_text_printf(out, "%s: %zu runs", o->directory, o->plan->tasks.count);
+    wk_text_printf(out, "%s: %zu run%s", o->directory, o->plan->tasks.count,
+                   wk_plural(o->plan->tasks.count));
     for (int i = WK_SWEEP_PHASES - 1; i >= 0; i--)
         if (o->counts.phases[i] > 0)
             wk_text_printf(out, ", %d %s", o->counts.phases[i], wk_sweep_phase_names[i]);
@@ -159,7 +161,8 @@ static void print_counts(const overview *o, wk_text *out)
     if (o->queued > 0) wk_text_printf(out, "; %d in the queue", o->queued);
     int done = o->counts.phases[WK_SWEEP_DONE];
     if (o->plan->grid->report.present && o->reported && (size_t)done < o->plan->tasks.count)
-        wk_text_printf(out, "; the report has %d of %zu runs", done, o->plan->tasks.count);
+        wk_text_printf(out, "; the report has %d of %zu run%s", done, o->plan->tasks.count,
+                       wk_plural(o->plan->tasks.count));
     else if (o->plan->grid->report.present)
         wk_text_puts(out,
                      o->reported ? "; the report is written" : "; the report is not written yet");

@@ -49,11 +49,11 @@ static void check_text(const wk_theory_results *r, wk_text *out)
     wk_regret tight = tight_regret();
     wk_text_printf(
         out,
-        "\n%" PRId64 " instances, %" PRId64
+        "\n%" PRId64 " instance%s, %" PRId64
         " violated. Regret and bounds: maximum over θ and rewards, mean over worlds; ratios and\n"
         "gap: maximum over all instances. A pair constructed to be tight has regret / bound "
         "%.4f.\n",
-        instances, violations, tight.regret / tight.bound);
+        instances, wk_plural((uint64_t)instances), violations, tight.regret / tight.bound);
 }
 
 static void share_cell(wk_table *table, const wk_curricula_summary *s)
@@ -83,12 +83,14 @@ static void comparison_text(const wk_theory_results *r, size_t i, wk_text *out)
         }
     }
     if (i == 0)
-        wk_text_printf(out,
-                       "Data by curricula: %d episodes of %d steps, %d seeds, gamma %g, %s models, "
-                       "exploration by %s\n",
-                       config->episodes, config->steps, config->seeds, config->gamma,
-                       config->shared ? "shared" : "separate",
-                       config->random ? "random actions" : "disagreement");
+        wk_text_printf(
+            out,
+            "Data by curricula: %d episode%s of %d step%s, %d seed%s, gamma %g, %s models, "
+            "exploration by %s\n",
+            config->episodes, wk_plural((uint64_t)config->episodes), config->steps,
+            wk_plural((uint64_t)config->steps), config->seeds, wk_plural((uint64_t)config->seeds),
+            config->gamma, config->shared ? "shared" : "separate",
+            config->random ? "random actions" : "disagreement");
     wk_text_puts(out, "\n");
     wk_table_finish(&table, 0, out);
 }

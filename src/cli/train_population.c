@@ -65,9 +65,10 @@ static wk_status name_old_runs(population *p, wk_error *err)
     WK_TRY(wk_population_read(directory, &p->names, err));
     if (!wk_run_settings_named(&settings)) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
-                   "'%s' holds a population of %d runs; resume all of them with --logdir alone or "
+                   "'%s' holds a population of %d run%s; resume all of them with --logdir alone or "
                    "with the --each they were started with, or one of them with --logdir %s/%s",
-                   directory, p->names.count, directory, p->names.names[0]);
+                   directory, p->names.count, wk_plural((uint64_t)p->names.count), directory,
+                   p->names.names[0]);
 }
 
 static wk_status find_path(population *p, int run, wk_error *err)
@@ -162,7 +163,7 @@ static wk_status report_failed(population *p, wk_error *err)
         wk_train_member *m = &p->members[i];
         if (m->status == WK_OK) continue;
         if (failed++ == 0) first = m;
-        wk_utf8_sanitise(m->error.message, true);
+        wk_utf8_sanitise(m->error.message, false);
         fprintf(stderr, "waker train: %s failed: %s\n", m->name, m->error.message);
     }
     if (!first || end_of(p) != WK_RUN_FINISHED) return WK_OK;

@@ -73,9 +73,9 @@ static wk_status parse_params(const wk_domain *domain, const char *params, doubl
         wk_text names = {0};
         for (int i = 0; i < domain->n_params; i++)
             wk_text_printf(&names, "%s%s", i ? "," : "", domain->params[i].name);
-        wk_status status =
-            wk_fail(err, WK_E_INPUT, "--params has %zu number%s; domain '%s' takes %d: %s", count,
-                    count == 1 ? "" : "s", domain->name, domain->n_params, wk_text_get(&names));
+        wk_status status = wk_fail(
+            err, WK_E_INPUT, "--params has %zu number%s; domain '%s' takes %d: %s", count,
+            wk_plural((uint64_t)count), domain->name, domain->n_params, wk_text_get(&names));
         wk_text_free(&names);
         return status;
     }

@@ -8,6 +8,7 @@ enum { DEPTH_MAX = 8, VALUES_MAX = 4000 };
 
 typedef struct reader {
     yaml_parser_t parser;
+    const char *bytes, *end; // the text
     wk_yaml *out;
     bool has_blocks;
     const char *path[DEPTH_MAX]; // keys of the mappings around the current place
@@ -30,12 +31,47 @@ static wk_status no_memory(reader *r)
     return wk_fail(r->err, WK_E_MEMORY, "%s: no memory to read it", r->out->name);
 }
 
+// Where a line begins, counted from 0.
+static const char *find_line(const reader *r, size_t line)
+{
+    const char *at = r->bytes;
+    for (; line > 0 && at < r->end; line--) {
+        const char *end_of_line = memchr(at, '\n', (size_t)(r->end - at));
+        at = end_of_line ? end_of_line + 1 : r->end;
+    }
+    return at;
+}
+
+static bool is_indented_by_tab(const reader *r, size_t line)
+{
+    const char *at = find_line(r, line);
+    while (at < r->end && *at == ' ')
+        at++;
+    return at < r->end && *at == '\t';
+}
+
+// What libyaml says of these is true and tells few people what to change.
+static wk_status explain(reader *r)
+{
+    const yaml_mark_t *mark = &r->parser.problem_mark;
+    const char *problem = r->parser.problem ? r->parser.problem : "this is not YAML";
+    const char *at = find_line(r, mark->line) + mark->column;
+    if (is_indented_by_tab(r, mark->line))
+        return fail_at(r, mark->line,
+                       "this line is indented by a tab, which YAML does not allow; replace the tab "
+                       "by spaces");
+    if (strcmp(problem, "found character that cannot start any token") == 0 && at < r->end && *at &&
+        strchr("@`%", *at))
+        return wk_fail(r->err, WK_E_FORMAT,
+                       "%s:%zu: '%c' cannot begin a key or a value; put the text in quotes",
+                       r->out->name, mark->line + 1, *at);
+    return fail_at(r, mark->line, problem);
+}
+
 static wk_status next_event(reader *r, yaml_event_t *event)
 {
     if (yaml_parser_parse(&r->parser, event)) return WK_OK;
-    if (r->parser.error == YAML_MEMORY_ERROR) return no_memory(r);
-    const char *problem = r->parser.problem ? r->parser.problem : "this is not YAML";
-    return fail_at(r, r->parser.problem_mark.line, problem);
+    return r->parser.error == YAML_MEMORY_ERROR ? no_memory(r) : explain(r);
 }
 
 static wk_status copy_scalar(reader *r, const yaml_event_t *event, const char **out)
@@ -232,7 +268,8 @@ wk_status wk_yaml_parse(const char *name, const char *bytes, size_t size, bool h
                         wk_yaml *out, wk_error *err)
 {
     *out = (wk_yaml){.name = name};
-    reader r = {.out = out, .has_blocks = has_blocks, .err = err};
+    reader r = {
+        .bytes = bytes, .end = bytes + size, .out = out, .has_blocks = has_blocks, .err = err};
     out->name = wk_arena_string(&out->arena, name);
     if (!out->name || !yaml_parser_initialize(&r.parser)) {
         wk_yaml_free(out);

@@ -141,7 +141,7 @@ static void report_estimates(run *r, wk_rng *rng)
         index[k] = i;
         delta[k] = (float)(shown * exp(ESTIMATE_NOISE * normal(rng)));
     }
-    wk_curriculum_report(r->curriculum, index, delta, BATCH);
+    wk_curriculum_report_at(r->curriculum, NULL, index, delta, BATCH);
 }
 
 // Success grows with what was learned; where nothing can be, it stays at 0.

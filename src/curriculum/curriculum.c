@@ -337,10 +337,25 @@ static void average_in(wk_curriculum *c, size_t index, double delta)
     *error = isnan(*error) ? delta : decay * *error + (1 - decay) * delta;
 }
 
-void wk_curriculum_report(wk_curriculum *c, const size_t *index, const float *delta, size_t count)
+wk_status wk_curriculum_report(wk_curriculum *c, const size_t *index, const float *delta,
+                               size_t count, wk_error *err)
 {
-    assert(!c->surface);
+    if (c->surface)
+        return wk_fail(err, WK_E_INPUT,
+                       "the curriculum's space is continuous: report the parameters themselves "
+                       "(wk_curriculum_report_at)");
+    for (size_t i = 0; i < count; i++) {
+        if (index[i] >= c->count)
+            return wk_fail(err, WK_E_INPUT,
+                           "error estimate %zu is of environment %zu; the space has %zu, counted "
+                           "from 0",
+                           i, index[i], c->count);
+        if (!isfinite(delta[i]))
+            return wk_fail(err, WK_E_INPUT, "error estimate %zu is %g; report finite numbers", i,
+                           (double)delta[i]);
+    }
     wk_curriculum_report_at(c, NULL, index, delta, count);
+    return WK_OK;
 }
 
 void wk_curriculum_report_at(wk_curriculum *c, const double *thetas, const size_t *index,

@@ -246,14 +246,15 @@ static void log_scores(const wk_log *log, const wk_domain *domain, const wk_task
     for (int i = 0; i < t->n_cases; i++) {
         const wk_case_result *c = &t->cases[i];
         const wk_score *s = task->has_completion ? &c->completion_score : &c->return_score;
-        wk_log_line(log, WK_LOG_INFO, "%s, %s: mean %s %.4g in %d episodes", task->name,
+        wk_log_line(log, WK_LOG_INFO, "%s, %s: mean %s %.4g in %d episode%s", task->name,
                     c->eval_case.name, wk_eval_score_name(domain, t->task), s->mean,
-                    c->eval_case.episodes);
+                    c->eval_case.episodes, wk_plural((uint64_t)c->eval_case.episodes));
         if (c->diverged > 0)
-            wk_log_line(log, WK_LOG_WARN,
-                        "%s, %s: the simulation broke down in %d of %d episodes; they are scored "
-                        "up to there",
-                        task->name, c->eval_case.name, c->diverged, c->eval_case.episodes);
+            wk_log_line(
+                log, WK_LOG_WARN,
+                "%s, %s: the simulation broke down in %d of %d episode%s, scored up to there",
+                task->name, c->eval_case.name, c->diverged, c->eval_case.episodes,
+                wk_plural((uint64_t)c->eval_case.episodes));
     }
 }
 

@@ -234,7 +234,7 @@ static void put_sum(const wk_run_row *rows, int count, int width, wk_text *out)
 {
     char start[32];
     wk_status_values all = sum_rows(rows, count);
-    int length = snprintf(start, sizeof start, "%d run%s  ", count, count == 1 ? "" : "s");
+    int length = snprintf(start, sizeof start, "%d run%s  ", count, wk_plural((uint64_t)count));
     if (width > 0 && width <= length) {
         wk_text_append(out, start, (size_t)width);
         return;

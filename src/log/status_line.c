@@ -252,7 +252,7 @@ static void show_live(wk_status_line *line, wk_text *now)
     line->visible = true;
 }
 
-static void show_plain(const wk_status_line *line, wk_text *now)
+static void show_plain(wk_status_line *line, wk_text *now)
 {
     wk_text out = {0};
     for (const char *text = wk_text_get(now); *text;) {
@@ -262,8 +262,9 @@ static void show_plain(const wk_status_line *line, wk_text *now)
         wk_text_puts(&out, "\n");
         text += length + (text[length] == '\n');
     }
-    wk_text_free(now);
     put(line, &out);
+    wk_text_free(&line->shown);
+    line->shown = *now;
 }
 
 void wk_status_line_show(wk_status_line *line, wk_text *text)
@@ -331,8 +332,19 @@ void wk_status_line_end(wk_status_line *line)
     line->visible = line->begun = false;
 }
 
+// Whether the last of the lines that were printed says the same already.
+static bool is_printed(const wk_status_line *line, const wk_status_values *progress)
+{
+    wk_text text = {0};
+    wk_status_values_text(progress, 0, &text);
+    bool same = !line->live && line->begun && !text.failed &&
+                strcmp(wk_text_get(&text), wk_text_get(&line->shown)) == 0;
+    wk_text_free(&text);
+    return same;
+}
+
 void wk_status_line_finish(wk_status_line *line, const wk_status_values *progress)
 {
-    show(line, progress);
+    if (!is_printed(line, progress)) show(line, progress);
     wk_status_line_end(line);
 }

@@ -58,7 +58,7 @@ typedef struct wk_status_line {
     double interval;     // minimum seconds between updates
     double last;         // time of the last one
     bool begun, visible; // something was shown; a live line stands there now
-    wk_text shown;       // the live line, or lines
+    wk_text shown;       // the live line, or lines; else what was printed last
 } wk_status_line;
 
 /// Writes to `fd`: live if that is a terminal that can, else a line every `plain_seconds`.

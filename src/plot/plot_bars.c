@@ -4,7 +4,31 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { ROW = 30, BAR = 15, LABEL_MAX = 150, NUMBER_GAP = 10 };
+enum { ROW = 30, BAR = 15, LABEL_MAX = 150, LABEL_LINE = 13, NUMBER_GAP = 10 };
+
+static const char *label_of(const void *bars, size_t i)
+{
+    const char *label = ((const wk_plot_bar *)bars)[i].label;
+    return label ? label : "";
+}
+
+static int wrap_label(const wk_plot_bars *plot, size_t i, char lines[WK_WRAP_LINES][WK_WRAP_LENGTH])
+{
+    return wk_plot_wrap_name(plot->bars, plot->count, label_of, i, WK_PLOT_LABEL, LABEL_MAX,
+                             WK_WRAP_LINES, lines);
+}
+
+// Rows are as high as the label with most lines.
+static double row_height(const wk_plot_bars *plot)
+{
+    int lines = 0;
+    for (size_t i = 0; i < plot->count; i++) {
+        char text[WK_WRAP_LINES][WK_WRAP_LENGTH];
+        int count = wrap_label(plot, i, text);
+        if (count > lines) lines = count;
+    }
+    return fmax(ROW, LABEL_LINE * lines + 4);
+}
 
 static wk_scale make_scale(const wk_plot_bars *plot)
 {
@@ -35,13 +59,13 @@ static double place(const wk_plot_frame *f, double value)
     return f->left + wk_scale_position(&f->x, value) * (f->right - f->left);
 }
 
-static void draw_label(const wk_plot_frame *f, const char *label, double y)
+static void draw_label(const wk_plot_frame *f, const wk_plot_bars *plot, size_t bar, double y)
 {
     char lines[WK_WRAP_LINES][WK_WRAP_LENGTH];
-    int count = wk_plot_wrap(label ? label : "", WK_PLOT_LABEL, LABEL_MAX, 2, lines);
+    int count = wrap_label(plot, bar, lines);
     for (int i = 0; i < count; i++)
         wk_figure_text(
-            f->figure, f->left - 8, y + 4.2 + 13 * (i - (count - 1) / 2.0), lines[i],
+            f->figure, f->left - 8, y + 4.2 + LABEL_LINE * (i - (count - 1) / 2.0), lines[i],
             (wk_text_style){.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_END});
 }
 
@@ -54,12 +78,12 @@ static void draw_interval(const wk_plot_frame *f, const wk_plot_bar *bar, double
     wk_plot_line(f->figure, high, y - 4, high, y + 4, ink);
 }
 
-static void draw_bar(const wk_plot_frame *f, const wk_plot_bars *plot, const wk_plot_bar *bar,
-                     double y)
+static void draw_bar(const wk_plot_frame *f, const wk_plot_bars *plot, size_t i, double y)
 {
+    const wk_plot_bar *bar = &plot->bars[i];
     char numbers[3 * WK_TICK_LABEL + 8];
     double base = place(f, plot->has_reference ? plot->reference : plot->axis.log ? f->x.min : 0);
-    draw_label(f, bar->label, y);
+    draw_label(f, plot, i, y);
     format_bar(&f->x, bar, numbers, sizeof numbers);
     wk_figure_text(f->figure, f->right + NUMBER_GAP, y + 3.8, numbers,
                    (wk_text_style){.size = WK_PLOT_TICK, .colour = WK_INK});
@@ -95,8 +119,7 @@ static void find_sides(const wk_plot_bars *plot, wk_plot_frame *f)
     double names = 0, numbers = 0;
     for (size_t i = 0; i < plot->count; i++) {
         char lines[WK_WRAP_LINES][WK_WRAP_LENGTH], text[3 * WK_TICK_LABEL + 8];
-        const char *label = plot->bars[i].label ? plot->bars[i].label : "";
-        int count = wk_plot_wrap(label, WK_PLOT_LABEL, LABEL_MAX, 2, lines);
+        int count = wrap_label(plot, i, lines);
         for (int k = 0; k < count; k++)
             names = fmax(names, wk_plot_text_width(lines[k], WK_PLOT_LABEL));
         format_bar(&f->x, &plot->bars[i], text, sizeof text);
@@ -110,15 +133,16 @@ wk_status wk_plot_bars_draw(const wk_plot_bars *plot, wk_figure **out, wk_error 
 {
     wk_plot_frame f = {.x = make_scale(plot)};
     size_t rows = plot->count ? plot->count : 2;
+    double height = row_height(plot);
     find_sides(plot, &f);
     f.top = WK_PLOT_MARGIN + wk_plot_title_height(plot->title) + 4;
-    f.bottom = f.top + ROW * (double)rows + 4;
+    f.bottom = f.top + height * (double)rows + 4;
     WK_TRY(wk_figure_create(WK_PLOT_WIDTH, f.bottom + (plot->axis.label ? 44 : 26), plot->title,
                             &f.figure, err));
     wk_plot_title(f.figure, plot->title);
     draw_axis(&f, plot);
     for (size_t i = 0; i < plot->count; i++)
-        draw_bar(&f, plot, &plot->bars[i], f.top + ROW * ((double)i + 0.5) + 2);
+        draw_bar(&f, plot, i, f.top + height * ((double)i + 0.5) + 2);
     if (plot->has_reference && wk_axis_shows(&plot->axis, plot->reference)) {
         double x = place(&f, plot->reference);
         wk_plot_line(f.figure, x, f.top, x, f.bottom,

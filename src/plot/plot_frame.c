@@ -79,10 +79,11 @@ void wk_plot_marker(wk_figure *figure, wk_point at, int style, double radius, do
     wk_figure_polygon(figure, corners, shapes[shape].count, paint);
 }
 
+static const char dots[] = "\xe2\x80\xa6"; // an ellipsis
+
 // Shortens a line until it fits, with an ellipsis at its end; never inside a character.
 static void shorten(char *line, double size, double width)
 {
-    static const char dots[] = "\xe2\x80\xa6";
     size_t length = strlen(line);
     while (length > 0 && wk_plot_text_width(line, size) > width) {
         do
@@ -124,12 +125,51 @@ int wk_plot_wrap(const char *text, double size, double width, int max,
     return count;
 }
 
+static bool is_cut(char lines[WK_WRAP_LINES][WK_WRAP_LENGTH], int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strstr(lines[i], dots)) return true;
+    return false;
+}
+
+static bool same_lines(char a[WK_WRAP_LINES][WK_WRAP_LENGTH], char b[WK_WRAP_LINES][WK_WRAP_LENGTH],
+                       int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(a[i], b[i]) != 0) return false;
+    return true;
+}
+
+int wk_plot_wrap_name(const void *items, size_t count, wk_plot_name_of *name, size_t i, double size,
+                      double width, int max, char lines[WK_WRAP_LINES][WK_WRAP_LENGTH])
+{
+    const char *own = name(items, i);
+    size_t before = 0, alike = 0;
+    int n = wk_plot_wrap(own, size, width, max, lines);
+    for (size_t k = 0; k < count && is_cut(lines, n); k++) {
+        char other[WK_WRAP_LINES][WK_WRAP_LENGTH];
+        const char *theirs = name(items, k);
+        if (*own != *theirs || strcmp(own, theirs) == 0) continue;
+        if (wk_plot_wrap(theirs, size, width, max, other) != n || !same_lines(lines, other, n))
+            continue;
+        alike++;
+        before += k < i;
+    }
+    if (alike == 0 || n == 0) return n;
+    char number[24], *last = lines[n - 1];
+    snprintf(number, sizeof number, " (%zu)", before + 1);
+    shorten(last, size, width - wk_plot_text_width(number, size));
+    snprintf(last + strlen(last), WK_WRAP_LENGTH - strlen(last), "%s", number);
+    return n;
+}
+
 // Bold letters are wider.
 static int wrap_title(const char *title, char lines[WK_WRAP_LINES][WK_WRAP_LENGTH])
 {
+    enum { TITLE_LINES = 3 };
     static const double bold = 1.17;
     return wk_plot_wrap(title ? title : "", WK_PLOT_TITLE * bold, WK_PLOT_WIDTH - 2 * MARGIN,
-                        WK_WRAP_LINES, lines);
+                        TITLE_LINES, lines);
 }
 
 double wk_plot_title_height(const char *title)
@@ -159,6 +199,11 @@ static void draw_legend_item(wk_figure *figure, const wk_plot_legend *item, cons
                    (wk_text_style){.size = WK_PLOT_LABEL, .colour = WK_INK});
 }
 
+static const char *legend_name(const void *items, size_t i)
+{
+    return ((const wk_plot_legend *)items)[i].name;
+}
+
 // Goes over the legend's items, row by row as they fit; draws them when there is a figure. Returns
 // the height.
 static double lay_legend(const wk_plot_legend *items, size_t count, double top, wk_figure *figure)
@@ -167,7 +212,8 @@ static double lay_legend(const wk_plot_legend *items, size_t count, double top, 
     for (size_t i = 0; i < count; i++) {
         char name[WK_WRAP_LINES][WK_WRAP_LENGTH] = {""};
         double key = items[i].line ? LINE_KEY : MARKER_KEY;
-        wk_plot_wrap(items[i].name, WK_PLOT_LABEL, max - MARGIN - key - KEY_GAP, 1, name);
+        wk_plot_wrap_name(items, count, legend_name, i, WK_PLOT_LABEL, max - MARGIN - key - KEY_GAP,
+                          1, name);
         double width = key + KEY_GAP + wk_plot_text_width(name[0], WK_PLOT_LABEL);
         if (x > MARGIN && x + width > max) {
             x = MARGIN;

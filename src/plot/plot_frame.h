@@ -60,12 +60,19 @@ void wk_plot_line(wk_figure *figure, double x0, double y0, double x1, double y1,
 /// would touch the previous one, whose end is kept in `taken` (-INFINITY at first).
 void wk_plot_tick_label(wk_figure *figure, double x, double y, const char *label, double *taken);
 
-enum { WK_WRAP_LINES = 3, WK_WRAP_LENGTH = 256 };
+enum { WK_WRAP_LINES = 6, WK_WRAP_LENGTH = 256 };
 
 /// Breaks a text into lines that fit a width; what does not fit the last line ends in an ellipsis.
 /// Returns the number of lines.
 int wk_plot_wrap(const char *text, double size, double width, int max,
                  char lines[WK_WRAP_LINES][WK_WRAP_LENGTH]);
+
+/// The i-th of the names of a figure.
+typedef const char *wk_plot_name_of(const void *items, size_t i);
+/// As wk_plot_wrap, for the i-th of `count` names: those that are cut and would look like another
+/// one end in their number among these.
+int wk_plot_wrap_name(const void *items, size_t count, wk_plot_name_of *name, size_t i, double size,
+                      double width, int max, char lines[WK_WRAP_LINES][WK_WRAP_LENGTH]);
 
 /// Draws the title of a figure, which may be NULL; and how high it is.
 void wk_plot_title(wk_figure *figure, const char *title);

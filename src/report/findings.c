@@ -82,7 +82,7 @@ static void put_none(const group_results *c, wk_text *out)
                        method_name(c, i));
     if (runs < WK_CLAIM_RUNS_MIN)
         wk_text_printf(out, ": %zu run%s of a task %s too few, %d of each method are needed", runs,
-                       runs == 1 ? "" : "s", runs == 1 ? "is" : "are", WK_CLAIM_RUNS_MIN);
+                       wk_plural((uint64_t)runs), runs == 1 ? "is" : "are", WK_CLAIM_RUNS_MIN);
     else
         wk_text_puts(out, ": the intervals of all probabilities of improvement include 0.5");
 }

@@ -24,6 +24,18 @@ void wk_report_images_free(wk_report_images *images)
     wk_array_free(&images->items);
 }
 
+// Makes the name of a file one that no other image has: names of methods that are cut may agree.
+static void make_unique(const wk_report_images *images, char *name, size_t size)
+{
+    size_t length = strlen(name);
+    unsigned number = 1;
+    for (size_t i = 0; i < images->items.count; i++) {
+        if (strcmp(images->items.items[i].name, name) != 0) continue;
+        snprintf(name + length, size - length, "-%u", ++number);
+        i = (size_t)-1; // the new name may be taken, too
+    }
+}
+
 // Takes the bytes over, also on failure.
 static wk_status add(wk_report_images *out, wk_report_image entry, const char *name,
                      const char *caption, wk_error *err)
@@ -157,6 +169,7 @@ static wk_status take_strip(wk_runs *runs, const wk_report_run *run, bool *found
              run->exploration, run->method, (unsigned long long)run->seed, file);
     for (char *c = name; *c; c++)
         if (strchr("/ ,", *c)) *c = '-';
+    make_unique(out, name, sizeof name);
     return add(out, entry, name, caption, err);
 }
 

@@ -30,11 +30,6 @@ static const char *curriculum_of(const wk_report_run *run)
     return run->curriculum;
 }
 
-static const char *plural(size_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 // The domains are part of the title, by which tabs and bookmarks are told apart.
 static void write_title(const wk_runs *runs, char *out, size_t size)
 {
@@ -53,7 +48,7 @@ static wk_status begin_page(const wk_report *r, wk_page **out, wk_error *err)
     size_t runs = r->runs.items.count, domains = count_different(&r->runs, domain_of);
     size_t curricula = count_different(&r->runs, curriculum_of);
     snprintf(subtitle, sizeof subtitle, "%zu run%s, %zu domain%s, %zu curricul%s", runs,
-             plural(runs), domains, plural(domains), curricula, curricula == 1 ? "um" : "a");
+             wk_plural(runs), domains, wk_plural(domains), curricula, curricula == 1 ? "um" : "a");
     return wk_page_create(title, subtitle, out, err);
 }
 
@@ -205,6 +200,7 @@ static void put_images(const wk_report *r, wk_report_image_kind kind, const char
 static wk_status put_runs(const wk_report *r, wk_page *page, wk_error *err)
 {
     wk_page_section(page, "Runs");
+    WK_TRY(put_table(r, WK_TABLE_SETTINGS, page, err));
     WK_TRY(put_table(r, WK_TABLE_RUNS, page, err));
     if (r->scores.items.count == 0) return WK_OK;
     wk_page_paragraph(page,
@@ -249,7 +245,8 @@ static wk_status fill_page(const wk_report *r, wk_page *page, wk_error *err)
         wk_page_note(page,
                      "Not complete: %zu file%s or run%s left out, %zu gap%s. The last section "
                      "says which.",
-                     problems, plural(problems), plural(problems), missing, plural(missing));
+                     problems, wk_plural(problems), wk_plural(problems), missing,
+                     wk_plural(missing));
     WK_TRY(put_scores(r, page, err));
     WK_TRY(put_comparison(r, page, err));
     if (has_figures(r, WK_FIGURES_ROBUST)) {

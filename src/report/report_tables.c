@@ -1,12 +1,14 @@
 #include "report/report_tables.h"
 
 #include "report/tables/runs_table.h"
+#include "report/tables/settings_table.h"
 #include <inttypes.h>
 #include <string.h>
 
 const char *wk_report_table_name(const wk_report *report, int i)
 {
     static const char *const names[] = {[WK_TABLE_RUNS] = "runs",
+                                        [WK_TABLE_SETTINGS] = "settings",
                                         [WK_TABLE_IMPROVEMENT] = "improvement",
                                         [WK_TABLE_RANKING] = "iqm",
                                         [WK_TABLE_MODEL_ERRORS] = "model-error"};
@@ -19,6 +21,8 @@ void wk_report_table(const wk_report *report, int i, bool for_page, wk_text_tabl
         wk_score_table_format(&report->tables[i], !for_page, out);
     else if (i == WK_TABLE_RUNS)
         wk_runs_table(&report->runs, out);
+    else if (i == WK_TABLE_SETTINGS)
+        wk_settings_table(&report->runs, out);
     else if (i == WK_TABLE_IMPROVEMENT)
         wk_improvement_table(&report->comparison, out);
     else if (i == WK_TABLE_RANKING)
@@ -33,6 +37,8 @@ void wk_report_table_csv(const wk_report *report, int i, wk_text *out)
         wk_score_table_csv(&report->tables[i], out);
     else if (i == WK_TABLE_RUNS)
         wk_runs_table_csv(&report->runs, out);
+    else if (i == WK_TABLE_SETTINGS)
+        wk_settings_table_csv(&report->runs, out);
     else if (i == WK_TABLE_IMPROVEMENT)
         wk_improvement_csv(&report->comparison, out);
     else if (i == WK_TABLE_RANKING)

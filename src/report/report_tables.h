@@ -8,6 +8,7 @@ enum {
     WK_TABLE_IMPROVEMENT = WK_TABLES, // before it: the tables of scores
     WK_TABLE_RANKING,
     WK_TABLE_MODEL_ERRORS,
+    WK_TABLE_SETTINGS,
     WK_TABLE_RUNS,
     WK_REPORT_TABLES
 };

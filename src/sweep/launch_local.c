@@ -235,9 +235,9 @@ static void ask_to_stop(launcher *l)
         return;
     if (!l->stopping)
         wk_log_line(&l->log, WK_LOG_INFO,
-                    "stopping: %d processes are saving their runs; interrupt again to quit without "
-                    "waiting for them",
-                    running(l));
+                    "stopping: %d process%s saving; interrupt again to quit without "
+                    "waiting",
+                    running(l), running(l) == 1 ? " is" : "es are");
     l->stopping = true;
     l->stopping_since = now;
     for (int i = 0; i < l->n_slots; i++)
@@ -271,9 +271,9 @@ static void print_totals(const launcher *l, wk_text *out)
     wk_sweep_counts c = wk_sweep_count(l->launch->plan, l->queue.entries);
     double seconds = wk_clock_seconds() - l->began;
     double steps = (double)c.steps - (double)l->steps_at_start;
-    wk_text_printf(out, "%d of %zu runs done, %d running, %d failed", c.phases[WK_SWEEP_DONE],
-                   l->launch->plan->tasks.count, c.phases[WK_SWEEP_RUNNING],
-                   c.phases[WK_SWEEP_FAILED]);
+    wk_text_printf(out, "%d of %zu run%s done, %d running, %d failed", c.phases[WK_SWEEP_DONE],
+                   l->launch->plan->tasks.count, wk_plural(l->launch->plan->tasks.count),
+                   c.phases[WK_SWEEP_RUNNING], c.phases[WK_SWEEP_FAILED]);
     if (c.steps >= c.total && c.phases[WK_SWEEP_RUNNING] > 0)
         wk_text_puts(out, "; all are trained, follow-ups remain");
     if (steps <= 0 || c.steps >= c.total) return;
@@ -307,7 +307,7 @@ static wk_status look_at_others(launcher *l, int *others, wk_error *err)
     if (*others > 0 && !l->waits)
         wk_log_line(&l->log, WK_LOG_INFO,
                     "waiting for %d run%s that other processes are working on", *others,
-                    *others == 1 ? "" : "s");
+                    wk_plural((uint64_t)*others));
     l->waits = *others > 0;
     return WK_OK;
 }
@@ -367,8 +367,9 @@ static wk_status start(const wk_sweep_launch *launch, wk_sweep_end *end, wk_erro
         l.steps_at_start = wk_sweep_count(launch->plan, l.queue.entries).steps;
         wk_log_line(&l.log, WK_LOG_INFO,
                     "%d process%s at a time, %d thread%s each, up to %d run%s in one%s", l.n_slots,
-                    l.n_slots == 1 ? "" : "es", l.threads, l.threads == 1 ? "" : "s", l.population,
-                    l.population == 1 ? "" : "s", l.n_gpus > 0 ? ", on GPUs" : "");
+                    l.n_slots == 1 ? "" : "es", l.threads, wk_plural((uint64_t)l.threads),
+                    l.population, wk_plural((uint64_t)l.population),
+                    l.n_gpus > 0 ? ", on GPUs" : "");
         status = loop(&l, err);
     }
     if (status != WK_OK) stop_all(&l);

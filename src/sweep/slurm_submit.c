@@ -137,7 +137,7 @@ static wk_status submit_array(submission *s, const int *tasks, int count, wk_err
     if (status == WK_OK) {
         s->submitted += count;
         wk_log_line(&s->system->log, WK_LOG_INFO, "job array %" PRIu64 ": %d task%s", job, count,
-                    count == 1 ? "" : "s");
+                    wk_plural((uint64_t)count));
     }
     wk_text_free(&names);
     wk_text_free(&script);
@@ -309,11 +309,11 @@ wk_status wk_slurm_finish(const wk_slurm_system *system, int round, bool *report
     *report = open == 0 || round >= WK_SLURM_ROUNDS;
     if (open > 0 && *report)
         wk_log_line(&system->log, WK_LOG_WARN,
-                    "%d tasks are not done after %d rounds; the report is written without them",
-                    open, round);
+                    "%d task%s not done after %d round%s; the report is written without", open,
+                    open == 1 ? " is" : "s are", round, wk_plural((uint64_t)round));
     if (*report) return WK_OK;
     WK_TRY(wk_slurm_submit(system, NULL, round + 1, &submitted, err));
-    wk_log_line(&system->log, WK_LOG_INFO, "%d tasks are not done yet, %d of them submitted again",
-                open, submitted);
+    wk_log_line(&system->log, WK_LOG_INFO, "%d task%s not done yet, %d submitted again", open,
+                open == 1 ? " is" : "s are", submitted);
     return WK_OK;
 }

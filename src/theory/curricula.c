@@ -179,7 +179,7 @@ static void update_site(run *r, size_t index, wk_curriculum *curriculum)
     if (compared[r->curriculum].true_error) delta = (float)true_error(x);
     bool visited = wk_curriculum_get_view(curriculum).visits[index] > 0;
     if (visited || compared[r->curriculum].everywhere)
-        wk_curriculum_report(curriculum, &index, &delta, 1);
+        wk_curriculum_report_at(curriculum, NULL, &index, &delta, 1);
 }
 
 // Plays an episode in a θ, and updates all θ whose models it changes.

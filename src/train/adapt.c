@@ -390,17 +390,20 @@ static void announce(const adapt *a)
     wk_steps_text(a->run.weights.step, a->run.world.domain->action_repeat, snapshot);
     wk_steps_text(stats.steps, a->run.world.domain->action_repeat, data);
     wk_log_line(log, WK_LOG_INFO,
-                "%s, snapshot of %s, tasks %s, %" PRIu64 " updates (one for each %.3g agent steps "
-                "collected by then), on %s: %s; %" PRIu64 " episodes, %s of data",
+                "%s, snapshot of %s, tasks %s, %" PRIu64 " update%s (one for each %.3g agent steps "
+                "collected by then), on %s: %s; %" PRIu64 " episode%s, %s of data",
                 a->run.world.domain->name, snapshot, a->settings.tasks, a->settings.updates,
+                wk_plural(a->settings.updates),
                 (double)a->run.weights.step / (double)a->settings.updates,
-                a->run.weights.device.name, a->run.weights.device.why, stats.episodes, data);
+                a->run.weights.device.name, a->run.weights.device.why, stats.episodes,
+                wk_plural(stats.episodes), data);
     uint64_t ended = a->settings.cutoff.begun - a->settings.cutoff.n_running;
     if (stats.episodes < ended)
         wk_log_line(log, WK_LOG_WARN,
                     "%" PRIu64 " of the %" PRIu64
-                    " episodes collected by then have left the run's replay since",
-                    ended - stats.episodes, ended);
+                    " episode%s collected by then %s left the run's replay since",
+                    ended - stats.episodes, ended, wk_plural(ended),
+                    ended - stats.episodes == 1 ? "has" : "have");
 }
 
 static wk_status save(void *context, wk_error *err)

@@ -36,9 +36,9 @@ static void count_diverged(wk_divergence *divergence, const wk_episode_end *end,
     divergence->warned = true;
     wk_log_line(log, WK_LOG_WARN,
                 "episode %" PRIu64
-                " diverged after %d agent steps and ends there; further ones are "
+                " diverged after %d agent step%s and ends there; further ones are "
                 "counted in the status line and in metrics.jsonl",
-                end->episode, end->steps);
+                end->episode, end->steps, wk_plural((uint64_t)end->steps));
 }
 
 static void count_short(wk_divergence *divergence, const wk_episode_end *end, int length,
@@ -52,9 +52,9 @@ static void count_short(wk_divergence *divergence, const wk_episode_end *end, in
     if (divergence->warned_short) return;
     divergence->warned_short = true;
     wk_log_line(log, WK_LOG_WARN,
-                "episode %" PRIu64 " has %d rows, fewer than a sequence of %d, and is not trained "
+                "episode %" PRIu64 " has %d row%s, fewer than a sequence of %d, and is not trained "
                 "on; set a smaller length to use it",
-                end->episode, rows, length);
+                end->episode, rows, wk_plural((uint64_t)rows), length);
 }
 
 wk_status wk_divergence_check(wk_divergence *divergence, const wk_run_config *config,

@@ -34,6 +34,17 @@ static void context_comes_before_the_message(void **state)
     assert_string_equal(err.message, "domain 'x': no task");
 }
 
+static void context_that_is_said_already_is_not_repeated(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    wk_fail(&err, WK_E_IO, "cannot write '%s': No space left on device", "x");
+    assert_int_equal(wk_fail_context(&err, "cannot write '%s'", "x"), WK_E_IO);
+    assert_string_equal(err.message, "cannot write 'x': No space left on device");
+    wk_fail_context(&err, "cannot write '%s'", "y");
+    assert_string_equal(err.message, "cannot write 'y': cannot write 'x': No space left on device");
+}
+
 static void context_that_does_not_fit_is_left_out(void **state)
 {
     (void)state;
@@ -81,6 +92,7 @@ int main(void)
         cmocka_unit_test(a_missing_error_is_allowed),
         cmocka_unit_test(a_long_message_is_cut),
         cmocka_unit_test(context_comes_before_the_message),
+        cmocka_unit_test(context_that_is_said_already_is_not_repeated),
         cmocka_unit_test(context_that_does_not_fit_is_left_out),
         cmocka_unit_test(every_status_has_its_own_name),
         cmocka_unit_test(try_returns_at_the_first_failure),

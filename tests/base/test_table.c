@@ -40,6 +40,23 @@ static void cells_of_several_lines_stay_in_their_column(void **state)
     wk_text_free(&out);
 }
 
+static void names_of_users_stay_in_one_line(void **state)
+{
+    (void)state;
+    wk_table table;
+    wk_text out = {0};
+    wk_table_begin(&table, "ll", "run", "n");
+    wk_table_name(&table, "a\nb\x1b[31m");
+    wk_table_cell(&table, "1");
+    wk_table_texts(&table, "c\td", "2");
+    wk_table_finish(&table, 0, &out);
+    assert_string_equal(wk_text_get(&out), "run       n\n"
+                                           "--------  -\n"
+                                           "a?b?[31m  1\n"
+                                           "c?d       2\n");
+    wk_text_free(&out);
+}
+
 static void markdown_has_pipes_and_a_width_that_rules_need(void **state)
 {
     (void)state;
@@ -60,6 +77,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),
         cmocka_unit_test(cells_of_several_lines_stay_in_their_column),
+        cmocka_unit_test(names_of_users_stay_in_one_line),
         cmocka_unit_test(markdown_has_pipes_and_a_width_that_rules_need),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@ static void the_table_names_every_part(void **state)
     program_result r = program_run("bench update --iters 1 --threads 1");
     program_expect_success(r);
     static const char *const words[] = {
-        "preset quick on 1 thread, 1 updates",
+        "preset quick on 1 thread, 1 update\n",
         "reward-free update",
         "encoder",
         "recurrence",
@@ -101,7 +101,7 @@ static void a_population_is_compared_with_one_run(void **state)
     (void)state;
     program_result r = program_run("bench update --iters 1 --threads 1 --population 2");
     program_expect_success(r);
-    assert_non_null(strstr(r.out, "preset quick on 1 thread, 2 runs together, 1 updates"));
+    assert_non_null(strstr(r.out, "preset quick on 1 thread, 2 runs together, 1 update\n"));
     assert_non_null(strstr(r.out, "reward-free update of all runs: "));
     assert_non_null(strstr(r.out, " ms per run; one run alone: "));
     r = program_run("bench update --iters 1 --threads 1 --population 2 --tasks 1 --json");

@@ -94,6 +94,7 @@ static void the_folder_is_read_as_a_run_with_the_same_results(void **state)
     shell("cmp card/eval/adapted-000000000402.json run/eval/adapted-000000000402.json");
     program_result r = program_run("report card --out page");
     program_expect_success(r);
+    assert_has(r.out, "\n1 run, ");
     // The replay is the first episode of the evaluation.
     char score[64], *text = readme("card/README.md");
     char *csv = (char *)program_read("run/eval/adapted-000000000402.csv", NULL);
@@ -109,6 +110,28 @@ static void the_folder_is_read_as_a_run_with_the_same_results(void **state)
     // The same card again, elsewhere, is the same bytes.
     program_expect_success(program_run("card run --out twin --quiet"));
     shell("diff -r card twin");
+}
+
+// Hubs take two results of one name for a mistake.
+static void a_task_and_case_has_one_result(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("eval run --envs 5 --seed 3 --quiet"));
+    program_expect_success(program_run("eval run --envs 2 --seed 1 --quiet"));
+    program_result r = program_run("card run --out both --no-video");
+    program_expect_success(r);
+    assert_has(r.out, "2 tasks, 4 results, ");
+    char *text = readme("both/README.md");
+    assert_has(text, "| west | dr | 5 | 3 | return | "); // the largest
+    assert_has(text, "| west | storm | 20 | 3 | return | ");
+    assert_null(strstr(text, "| west | dr | 3 | 0 |"));
+    assert_has(text, "--envs 5 --seed 3 --out again");
+    char *first = strstr(text, "name: \"toy, task west, case dr\"");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "name: \"toy, task west, case dr\""));
+    free(text);
+    shell("test $(ls both/eval/*.json | wc -l) = 3"); // every episode is there
+    shell("rm run/eval/*-seed3.* run/eval/*-seed1.*");
 }
 
 static void other_policies_have_cards_of_their_own(void **state)
@@ -251,6 +274,7 @@ int main(void)
         cmocka_unit_test(the_folder_has_all_that_a_hub_wants),
         cmocka_unit_test(the_front_matter_is_yaml),
         cmocka_unit_test(the_folder_is_read_as_a_run_with_the_same_results),
+        cmocka_unit_test(a_task_and_case_has_one_result),
         cmocka_unit_test(other_policies_have_cards_of_their_own),
         cmocka_unit_test(rewards_that_were_added_are_part_of_it),
         cmocka_unit_test(another_licence_can_be_given),

@@ -43,6 +43,12 @@ static void two_runs_are_compared_in_one_table(void **state)
                                         "random", "worst 10 %", "rank corr.", "estimate"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strstr(r.out, parts[i])) fail_msg("no '%s' in:\n%s", parts[i], r.out);
+    // Runs of two domains are not measured in the same environments.
+    assert_null(strstr(r.out, "the same for every run"));
+    assert_non_null(strstr(r.out, "runs of one domain with the same env.options are measured"));
+    r = program_run("model-error free" FEW);
+    program_expect_success(r);
+    assert_null(strstr(r.out, "runs of one domain"));
 }
 
 static void the_file_holds_every_environment_and_is_the_same_twice(void **state)

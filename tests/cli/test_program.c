@@ -149,6 +149,28 @@ static void usage_errors_point_to_the_help_of_the_command(void **state)
     (void)state;
     program_expect_error(program_run("render --size 0"), 2, "Try 'waker render --help'.");
     program_expect_error(program_run("nothing-like-it"), 2, "Try 'waker --help'.");
+    program_expect_error(program_run("config --json --yaml"), 2, "Try 'waker config --help'.");
+}
+
+static void the_help_is_not_pointed_to_where_it_does_not_help(void **state)
+{
+    (void)state;
+    program_result r = program_run("train --logdir short --configs toy dr --length 32");
+    program_expect_error(r, 2, "length 32 is more than the 21 rows of an episode of 'toy'");
+    assert_null(strstr(r.err, "Try '"));
+}
+
+// A part of a path with a line break in it would otherwise look like a line of the output.
+static void a_line_break_in_a_name_is_not_one_of_the_output(void **state)
+{
+    (void)state;
+    program_result r = program_run("config --configs toy --env.options \"$(printf 'a\\nb')\"");
+    if (strstr(r.err, "a\nb") || strstr(r.out, "a\nb")) fail_msg("%s%s", r.err, r.out);
+    r = program_run("ckpt \"$(printf 'no/a\\nb\\tc')\"");
+    program_expect_error(r, 2, "'no/a?b?c'");
+    r = program_run("render --domain toy --out=\"$(printf 'x\\ny.png')\"");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "written to x?y.png\n"));
 }
 
 static void output_that_cannot_be_written_is_a_failure(void **state)
@@ -156,6 +178,9 @@ static void output_that_cannot_be_written_is_a_failure(void **state)
     (void)state;
     program_expect_error(program_run("envs >/dev/full"), 1, "cannot write to standard output");
     program_expect_error(program_run("--help >/dev/full"), 1, "cannot write to standard output");
+    // Output larger than the stream's memory fails before the end.
+    program_expect_error(program_run("config --configs toy >/dev/full"), 1,
+                         "cannot write to standard output: No space left on device");
 }
 
 static void two_dashes_end_the_options(void **state)
@@ -178,6 +203,8 @@ int main(void)
         cmocka_unit_test(too_many_or_too_few_words_are_refused),
         cmocka_unit_test(empty_paths_are_refused),
         cmocka_unit_test(usage_errors_point_to_the_help_of_the_command),
+        cmocka_unit_test(the_help_is_not_pointed_to_where_it_does_not_help),
+        cmocka_unit_test(a_line_break_in_a_name_is_not_one_of_the_output),
         cmocka_unit_test(output_that_cannot_be_written_is_a_failure),
         cmocka_unit_test(two_dashes_end_the_options),
     };

@@ -160,7 +160,7 @@ static void a_sheet_shows_the_grid_and_every_case(void **state)
         program_result r = program_run("render --sheet --domain %s --size 24 --out sheet.png",
                                        wk_domain_at(i)->name);
         program_expect_success(r);
-        assert_non_null(strstr(r.out, "worlds"));
+        assert_non_null(strstr(r.out, " world"));
         wk_image image = read_png("sheet.png");
         // The control suite has one world of each robot.
         const wk_param *first = wk_domain_at(i)->params;

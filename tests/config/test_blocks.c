@@ -191,6 +191,11 @@ static void yaml_that_is_no_configuration_is_refused_with_its_line(void **state)
         {"a:\n  units:\n", "t.yaml:2: a key without a value"},
         {"a:\n  units: ~\n", "t.yaml:2: a key without a value"},
         {"a:\n  units: 1\n  units: 2\n", "t.yaml:3: 'units' is already defined in line 2"},
+        {"a:\n\tunits: 1\n", "t.yaml:2: this line is indented by a tab, which YAML does not allow; "
+                             "replace the tab by spaces"},
+        {"a:\n  units: 1\n \tbatch: 2\n", "t.yaml:3: this line is indented by a tab"},
+        {"a:\n  domain: @x\n",
+         "t.yaml:2: '@' cannot begin a key or a value; put the text in quotes"},
         {"a:\n  rssm.deter: 1\n  rssm:\n    deter: 1\n", "'rssm.deter' is already defined in line"},
         {"a: {}\na: {}\n", "t.yaml:2: block 'a' is already defined in line 1"},
         {"- a\n", "t.yaml:1: expected 'key: value' lines"},

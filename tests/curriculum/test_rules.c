@@ -67,7 +67,7 @@ static void drop(fixture *f)
 
 static void report(fixture *f, size_t index, float delta)
 {
-    wk_curriculum_report(f->curriculum, &index, &delta, 1);
+    wk_curriculum_report_at(f->curriculum, NULL, &index, &delta, 1);
 }
 
 static size_t next(fixture *f, uint64_t episode, bool prefill, double *theta)
@@ -210,6 +210,30 @@ static void the_error_is_a_moving_average_that_the_first_value_sets(void **state
     report(&f, 4, INFINITY);
     assert_near(wk_curriculum_get_view(f.curriculum).error[4], 0.9999 * 2 + 0.0001 * 3, 1e-15);
     assert_int_equal(wk_curriculum_ignored(f.curriculum), 2);
+    drop(&f);
+}
+
+static void estimates_that_are_no_numbers_are_refused_as_a_whole(void **state)
+{
+    (void)state;
+    static const float wrong[] = {NAN, INFINITY, -INFINITY};
+    const size_t index[] = {4, 5};
+    fixture f = make("waker-m", &plain, wk_curriculum_config_default());
+    wk_error err = {0};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const float delta[] = {1, wrong[i]};
+        assert_refused(wk_curriculum_report(f.curriculum, index, delta, 2, &err), WK_E_INPUT,
+                       "error estimate 1 is ");
+        assert_non_null(strstr(err.message, "report finite numbers"));
+    }
+    const float fine[] = {2, 3};
+    const size_t outside[] = {4, f.count};
+    assert_refused(wk_curriculum_report(f.curriculum, outside, fine, 2, &err), WK_E_INPUT,
+                   "error estimate 1 is of environment 12; the space has 12, counted from 0");
+    assert_true(isnan(wk_curriculum_get_view(f.curriculum).error[4])); // not the first one either
+    assert_int_equal(wk_curriculum_ignored(f.curriculum), 0);
+    assert_ok(wk_curriculum_report(f.curriculum, index, fine, 2, &err));
+    assert_near(wk_curriculum_get_view(f.curriculum).error[5], 3, 0);
     drop(&f);
 }
 
@@ -456,6 +480,7 @@ int main(void)
         cmocka_unit_test(the_smallest_temperatures_choose_the_largest_errors),
         cmocka_unit_test(the_smallest_temperatures_choose_the_least_rise_of_the_error),
         cmocka_unit_test(the_error_is_a_moving_average_that_the_first_value_sets),
+        cmocka_unit_test(estimates_that_are_no_numbers_are_refused_as_a_whole),
         cmocka_unit_test(every_rule_but_the_oracles_begins_with_the_default_distribution),
         cmocka_unit_test(waker_r_waits_for_its_first_reduction_and_then_follows_it),
         cmocka_unit_test(ge_keeps_to_what_was_seen),

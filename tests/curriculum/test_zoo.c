@@ -57,7 +57,7 @@ static void drop(fixture *f)
 
 static void report(fixture *f, size_t index, float delta)
 {
-    wk_curriculum_report(f->curriculum, &index, &delta, 1);
+    wk_curriculum_report_at(f->curriculum, NULL, &index, &delta, 1);
 }
 
 static size_t next(fixture *f, uint64_t episode, bool prefill)
@@ -129,7 +129,7 @@ static void disagreement_forgets_what_came_before(void **state)
     report(&f, 5, 7);
     const size_t index[] = {2, 5, 2, 5};
     const float delta[] = {0.5, 3, 1.5, NAN};
-    wk_curriculum_report(f.curriculum, index, delta, 4);
+    wk_curriculum_report_at(f.curriculum, NULL, index, delta, 4);
     double expected[COUNT] = {0}, e2 = exp(2 / (1 + 1e-6));
     expected[2] = 1 / (1 + e2);
     expected[5] = e2 / (1 + e2);

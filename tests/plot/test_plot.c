@@ -248,6 +248,52 @@ static void long_names_are_cut_with_an_ellipsis(void **state)
     wk_figure_destroy(f);
 }
 
+// How many texts of the figure are this one.
+static int count_text(const char *svg, const char *text)
+{
+    int count = 0;
+    for (const char *at = svg; (at = strstr(at, text)); at++)
+        count++;
+    return count;
+}
+
+static void names_that_are_cut_alike_are_numbered(void **state)
+{
+    (void)state;
+    char names[3][400];
+    for (int i = 0; i < 3; i++) {
+        memset(names[i], 0, sizeof names[i]);
+        for (size_t k = 0; k < 38; k++)
+            memcpy(names[i] + 10 * k, "long name ", 10);
+        names[i][380] = (char)('a' + i);
+    }
+    snprintf(names[2], sizeof names[2], "short");
+    const double x[] = {0, 1}, y[] = {0, 1};
+    const wk_plot_series series[] = {{names[0], 0, x, y, NULL, 2, NULL, NULL},
+                                     {names[1], 1, x, y, NULL, 2, NULL, NULL},
+                                     {names[2], 2, x, y, NULL, 2, NULL, NULL}};
+    wk_figure *f = draw_lines(&(wk_plot_lines){.series = series, .count = 3});
+    check_inside(f);
+    wk_text svg = {0};
+    assert_ok(wk_figure_svg(f, &svg, &err));
+    assert_int_equal(count_text(svg.chars, "\xe2\x80\xa6 (1)</text>"), 1);
+    assert_int_equal(count_text(svg.chars, "\xe2\x80\xa6 (2)</text>"), 1);
+    assert_int_equal(count_text(svg.chars, ">short</text>"), 1);
+    wk_text_free(&svg);
+    wk_figure_destroy(f);
+    const wk_plot_bar bars[] = {{names[0], 0.5, 0.4, 0.6, 0},
+                                {names[1], 0.5, 0.4, 0.6, 0},
+                                {"two lines of a name that is not cut", 0.5, 0.4, 0.6, 0}};
+    assert_ok(wk_plot_bars_draw(&(wk_plot_bars){.bars = bars, .count = 3}, &f, &err));
+    check_inside(f);
+    assert_ok(wk_figure_svg(f, &svg, &err));
+    assert_int_equal(count_text(svg.chars, "\xe2\x80\xa6 (1)</text>"), 1);
+    assert_int_equal(count_text(svg.chars, "\xe2\x80\xa6 (2)</text>"), 1);
+    assert_int_equal(count_text(svg.chars, "\xe2\x80\xa6"), 2);
+    wk_text_free(&svg);
+    wk_figure_destroy(f);
+}
+
 static void bars_grow_from_the_reference_in_proportion(void **state)
 {
     (void)state;
@@ -404,6 +450,7 @@ int main(void)
         cmocka_unit_test(odd_values_stay_inside),
         cmocka_unit_test(nothing_to_show_is_said),
         cmocka_unit_test(long_names_are_cut_with_an_ellipsis),
+        cmocka_unit_test(names_that_are_cut_alike_are_numbered),
         cmocka_unit_test(bars_grow_from_the_reference_in_proportion),
         cmocka_unit_test(a_map_has_its_first_row_on_top_and_colours_by_value),
         cmocka_unit_test(maps_of_odd_values_stay_inside),

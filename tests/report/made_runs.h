@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "config/blocks.h"
 #include "support/check.h"
 #include "train/runs.h"
 #include <inttypes.h>
@@ -42,22 +43,54 @@ static inline void made_file(const char *path, const char *format, ...)
     assert_ok(wk_file_write(path, text, (size_t)length, &err));
 }
 
-/// Makes DIRECTORY a run without results that has another value for `key`; NULL for none.
-static inline void made_config_with(const char *directory, const made_run *run, const char *key,
-                                    const char *value)
+/// The default configuration of such a run.
+static inline wk_run_config made_configuration(const made_run *run)
 {
-    char path[1024];
-    wk_error err = {0};
     wk_run_config config = wk_run_config_default();
     config.seed = run->seed;
     snprintf(config.domain, sizeof config.domain, "%s", run->domain);
     snprintf(config.curriculum_rule, sizeof config.curriculum_rule, "%s", run->rule);
     snprintf(config.exploration, sizeof config.exploration, "%s", run->exploration);
-    if (key)
-        assert_ok(wk_run_config_set(&config, wk_run_field_find(key, strlen(key)), value, &err));
+    return config;
+}
+
+/// Makes DIRECTORY a run without results that has another value for `key`, unless that is NULL.
+static inline void made_write_with(const char *directory, wk_run_config *config, const char *key,
+                                   const char *value)
+{
+    char path[1024];
+    wk_error err = {0};
+    if (key) assert_ok(wk_run_config_set(config, wk_run_field_find(key, strlen(key)), value, &err));
     snprintf(path, sizeof path, "%s/config.yaml", directory);
     assert_ok(wk_dir_create(directory, &err));
-    assert_ok(wk_run_config_write_in(&config, NULL, path, &err));
+    assert_ok(wk_run_config_write_in(config, NULL, path, &err));
+}
+
+static inline void made_write(const char *directory, wk_run_config *config)
+{
+    made_write_with(directory, config, NULL, NULL);
+}
+
+static inline void made_config_with(const char *directory, const made_run *run, const char *key,
+                                    const char *value)
+{
+    wk_run_config config = made_configuration(run);
+    made_write_with(directory, &config, key, value);
+}
+
+/// The same with the settings that a preset has for the run's domain, curriculum and exploration.
+static inline void made_preset(const char *directory, const made_run *run, const char *preset,
+                               const char *key, const char *value)
+{
+    wk_error err = {0};
+    wk_config_blocks *blocks;
+    wk_run_config config = made_configuration(run), sized;
+    assert_ok(wk_config_blocks_create(&blocks, &err));
+    assert_ok(wk_config_blocks_add_embedded(blocks, &err));
+    assert_ok(wk_config_reference(blocks, &config, preset, &sized, &err));
+    wk_config_blocks_destroy(blocks);
+    sized.seed = run->seed;
+    made_write_with(directory, &sized, key, value);
 }
 
 /// Makes DIRECTORY a run without results.

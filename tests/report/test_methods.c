@@ -2,6 +2,7 @@
 // the user gives one label.
 #include "report/data/methods.h"
 #include "report/made_runs.h"
+#include "report/tables/settings_table.h"
 
 static const made_run walker = {"terrain-walker", "waker-m", "plan2explore", 0};
 
@@ -194,6 +195,140 @@ static void plug_ins_are_compared_by_their_bytes(void **state)
     wk_runs_free(&runs);
 }
 
+// Sets the keys of a preset's networks and batches, and one more.
+static void make_sized(const char *directory, const char *rule, uint64_t seed, const char *preset,
+                       const char *key, const char *value)
+{
+    made_run run = walker;
+    run.rule = rule, run.seed = seed;
+    made_preset(directory, &run, preset, key, value);
+}
+
+static void runs_of_different_presets_are_named_by_them(void **state)
+{
+    (void)state;
+    make_sized("sizes/a", "waker-m", 0, "quick", NULL, NULL);
+    make_sized("sizes/b", "waker-m", 1, "quick", NULL, NULL);
+    make_sized("sizes/c", "waker-m", 0, "quick", "rssm.deter", "96");
+    make_sized("sizes/d", "waker-m", 0, "small", NULL, NULL);
+    make_sized("sizes/e", "waker-m", 0, "paper", NULL, NULL);
+    make_sized("sizes/f", "dr", 0, "small", NULL, NULL);
+    wk_runs runs = read_in("sizes");
+    assert_int_equal(runs.items.count, 6);
+    expect_method(&runs, 0, "dr");
+    expect_method(&runs, 1, "waker-m, paper");
+    expect_method(&runs, 2, "waker-m, quick");
+    expect_method(&runs, 3, "waker-m, quick");
+    expect_method(&runs, 4, "waker-m, quick, deter 96");
+    expect_method(&runs, 5, "waker-m, small");
+    assert_int_equal(runs.remarks.items.count, 1); // one for all settings
+    assert_non_null(strstr(runs.remarks.items.items[0],
+                           "settings differ between runs; the table 'Settings of the methods'"));
+    wk_runs_free(&runs);
+}
+
+static const char *const many_keys[] = {"rssm.deter", "units", "batch", "horizon", "layers"};
+
+// Runs that differ in many settings; `bits` says which of them are larger.
+static void make_many(const char *directory, unsigned bits)
+{
+    made_run run = walker;
+    wk_run_config config = made_configuration(&run);
+    wk_error err = {0};
+    for (size_t i = 0; i < sizeof many_keys / sizeof *many_keys; i++)
+        assert_ok(wk_run_config_set(&config, wk_run_field_find(many_keys[i], strlen(many_keys[i])),
+                                    bits >> i & 1 ? "7" : "5", &err));
+    made_write(directory, &config);
+}
+
+static void many_settings_are_named_by_the_few_that_tell(void **state)
+{
+    (void)state;
+    make_many("few/a", 0x00);
+    make_many("few/b", 0x1f); // all change together
+    wk_runs runs = read_in("few");
+    expect_method(&runs, 0, "waker-m, deter 5");
+    expect_method(&runs, 1, "waker-m, deter 7");
+    wk_runs_free(&runs);
+    make_many("few/c", 0x1b); // the batch is that of the first
+    make_many("few/d", 0x04);
+    runs = read_in("few");
+    expect_method(&runs, 0, "waker-m, deter 5, batch 5");
+    expect_method(&runs, 1, "waker-m, deter 5, batch 7");
+    expect_method(&runs, 2, "waker-m, deter 7, batch 5");
+    expect_method(&runs, 3, "waker-m, deter 7, batch 7");
+    wk_runs_free(&runs);
+}
+
+static void methods_that_few_settings_do_not_tell_apart_are_numbered(void **state)
+{
+    (void)state;
+    static const unsigned bits[] = {0x00, 0x01, 0x02, 0x04, 0x08, 0x10};
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) {
+        char directory[64];
+        snprintf(directory, sizeof directory, "numbers/%zu", i);
+        make_many(directory, bits[i]);
+    }
+    wk_runs runs = read_in("numbers");
+    assert_int_equal(runs.items.count, 6);
+    for (size_t i = 0; i < runs.items.count; i++) {
+        char method[64];
+        snprintf(method, sizeof method, "waker-m, settings %zu", i + 1);
+        expect_method(&runs, i, method);
+    }
+    wk_runs_free(&runs);
+}
+
+static void a_long_value_is_not_part_of_a_name(void **state)
+{
+    (void)state;
+    char values[2][200] = {"", ""};
+    for (int i = 0; i < 2; i++)
+        for (size_t k = 0; k < 20; k++)
+            snprintf(values[i] + strlen(values[i]), sizeof values[i] - strlen(values[i]),
+                     "%stask-%zu-%d", k ? "," : "", k, i);
+    make("long/a", "waker-m", 0, "tasks", values[0]);
+    make("long/b", "waker-m", 0, "tasks", values[1]);
+    wk_runs runs = read_in("long");
+    expect_method(&runs, 0, "waker-m, settings 1");
+    expect_method(&runs, 1, "waker-m, settings 2");
+    assert_non_null(strstr(runs.remarks.items.items[0], "tasks differs: task-0-0"));
+    wk_runs_free(&runs);
+}
+
+static void the_table_of_settings_has_every_value_once(void **state)
+{
+    (void)state;
+    make_many("legend/a", 0x00);
+    make_many("legend/b", 0x1f);
+    make_many("legend/c", 0x1f);
+    const char *paths[] = {"mine=legend/a", "mine=legend/b", "legend/c"};
+    wk_runs runs = read_by(paths, 3, NULL);
+    wk_text_table table = {0};
+    wk_text text = {0};
+    wk_settings_table(&runs, &table);
+    wk_text_table_plain(&table, &text);
+    const char *row = strstr(wk_text_get(&text), "rssm.deter");
+    assert_non_null(row);
+    assert_non_null(strstr(row, "5 or 7"));
+    for (size_t i = 0; i < sizeof many_keys / sizeof *many_keys; i++)
+        assert_non_null(strstr(wk_text_get(&text), many_keys[i]));
+    assert_non_null(strstr(runs.remarks.items.items[0], "The label 'mine' pools runs that differ"));
+    wk_text_table_free(&table);
+    wk_text_free(&text);
+    wk_settings_table_csv(&runs, &text);
+    assert_non_null(strstr(wk_text_get(&text), "\nterrain-walker,p2e,batch,mine,5 or 7\n"));
+    assert_non_null(strstr(wk_text_get(&text), "\nterrain-walker,p2e,batch,waker-m,7\n"));
+    wk_text_free(&text);
+    wk_runs_free(&runs);
+    runs = read_in("eta"); // one setting: its remark says it
+    table = (wk_text_table){0};
+    wk_settings_table(&runs, &table);
+    assert_true(wk_text_table_is_empty(&table));
+    wk_text_table_free(&table);
+    wk_runs_free(&runs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +340,11 @@ int main(void)
         cmocka_unit_test(a_label_is_a_method_and_pools_what_the_user_says),
         cmocka_unit_test(two_runs_with_one_seed_are_both_there_or_named),
         cmocka_unit_test(plug_ins_are_compared_by_their_bytes),
+        cmocka_unit_test(runs_of_different_presets_are_named_by_them),
+        cmocka_unit_test(many_settings_are_named_by_the_few_that_tell),
+        cmocka_unit_test(methods_that_few_settings_do_not_tell_apart_are_numbered),
+        cmocka_unit_test(a_long_value_is_not_part_of_a_name),
+        cmocka_unit_test(the_table_of_settings_has_every_value_once),
     };
     return cmocka_run_group_tests(tests, made_setup, made_teardown);
 }

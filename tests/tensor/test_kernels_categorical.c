@@ -3,6 +3,7 @@
 #include "kernel_check.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/vmath.h"
+#include <pthread.h>
 
 typedef struct call_data {
     size_t rows, variables, classes; // variables of one row
@@ -110,8 +111,8 @@ static double kl_loss(void *context)
     return loss;
 }
 
-static const size_t shapes[][3] = {{1, 1, 1},  {3, 2, 5},   {2, 3, 32}, {5, 1, 24},
-                                   {2, 7, 37}, {1, 3, 260}, {0, 3, 4}};
+static const size_t shapes[][3] = {{1, 1, 1},  {3, 2, 5},   {2, 3, 32},  {5, 1, 24},
+                                   {2, 7, 37}, {2, 5, 100}, {1, 3, 260}, {0, 3, 4}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 // Logits of spread up to 8, as a trained model has.
@@ -287,6 +288,43 @@ static void the_mode_is_the_first_largest_logit(void **state)
     assert_memory_equal(y, expected, sizeof expected);
 }
 
+#ifndef __SANITIZE_ADDRESS__ // which puts more on the stack
+// Everything that a model of the paper's size needs, on one thread.
+static void *run_all(void *context)
+{
+    enum { HIDDEN = 600 };
+    call_data *d = context;
+    run_softmax(d, NULL);
+    run_softmax_backward(d, NULL);
+    run_entropy(d, NULL);
+    run_kl(d, NULL);
+    run_kl_backward(d, NULL);
+    run_sample(d, NULL);
+    const wk_gru gru = {1, 1, HIDDEN, 0, 1e-3f, -1};
+    const float *some = d->prior;
+    float mean, rstd;
+    wk_cpu_gru(&gru, d->x, &(wk_gru_params){some, some, some}, d->x, d->y, &mean, &rstd, NULL);
+    return d;
+}
+
+static void a_small_stack_is_enough(void **state)
+{
+    (void)state;
+    arrays a = arrays_new(77);
+    call_data d = make_call(&a, (size_t[]){4, 32, 32});
+    pthread_attr_t attributes;
+    pthread_t thread;
+    void *done = NULL;
+    assert_int_equal(pthread_attr_init(&attributes), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attributes, (size_t)96 << 10), 0);
+    assert_int_equal(pthread_create(&thread, &attributes, run_all, &d), 0);
+    assert_int_equal(pthread_join(thread, &done), 0);
+    assert_ptr_equal(done, &d);
+    pthread_attr_destroy(&attributes);
+    arrays_release(&a);
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +336,9 @@ int main(void)
         cmocka_unit_test(samples_have_the_frequencies_of_the_probabilities),
         cmocka_unit_test(classes_of_no_weight_are_never_drawn_and_a_sure_one_always),
         cmocka_unit_test(the_mode_is_the_first_largest_logit),
+#ifndef __SANITIZE_ADDRESS__
+        cmocka_unit_test(a_small_stack_is_enough),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

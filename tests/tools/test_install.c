@@ -206,6 +206,19 @@ static void uninstalling_leaves_what_others_put_there(void **state)
     shell("not $SOURCE/tools/uninstall $PWD/" PLACE "/other");
 }
 
+// Folders that installing made go with it, those that were there stay, empty or not.
+static void uninstalling_leaves_no_empty_folders(void **state)
+{
+    (void)state;
+    only_plain_builds();
+    shell("cd " PLACE "; rm -rf fresh used; $SOURCE/tools/install $BUILD $PWD/fresh; "
+          "$SOURCE/tools/install $BUILD $PWD/fresh; $SOURCE/tools/uninstall $PWD/fresh; "
+          "not test -e fresh");
+    shell("cd " PLACE "; mkdir -p used/bin used/share/man; $SOURCE/tools/install $BUILD $PWD/used; "
+          "$SOURCE/tools/uninstall $PWD/used; test \"$(cd used; find . | sort | tr '\\n' ' ')\" = "
+          "'. ./bin ./share ./share/man '");
+}
+
 // A list that somebody changed removes nothing outside.
 static void a_damaged_list_is_refused(void **state)
 {
@@ -255,6 +268,7 @@ int main(void)
         cmocka_unit_test(a_moved_installation_is_found),
         cmocka_unit_test(destdir_goes_before_the_prefix),
         cmocka_unit_test(uninstalling_leaves_what_others_put_there),
+        cmocka_unit_test(uninstalling_leaves_no_empty_folders),
         cmocka_unit_test(a_damaged_list_is_refused),
         cmocka_unit_test(release_builds_are_hardened),
         cmocka_unit_test(libraries_are_not_looked_for_in_the_current_folder),

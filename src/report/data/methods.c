@@ -10,31 +10,11 @@ bool wk_setting_counts(int field)
            field != WK_RUN_exploration_INDEX;
 }
 
-static const char *last_part(const char *key)
+// The first run of the same domain and exploration.
+static const wk_report_run *first_of_group(const wk_runs *runs, const wk_report_run *run)
 {
-    const char *dot = strrchr(key, '.');
-    return dot ? dot + 1 : key;
-}
-
-// The last part of its key where that says which setting it is.
-static const char *setting_name(int field)
-{
-    const char *key = wk_run_keys[field], *name = last_part(key);
-    for (int f = 0; f < WK_RUN_FIELD_COUNT; f++)
-        if (f != field && strcmp(last_part(wk_run_keys[f]), name) == 0) return key;
-    return name;
-}
-
-// The first run of the same domain and exploration, with `method` also of the same curriculum and
-// not named by the user.
-static const wk_report_run *first_like(const wk_runs *runs, const wk_report_run *run, bool method)
-{
-    for (size_t i = 0; i < runs->items.count; i++) {
-        const wk_report_run *other = runs->items.items[i];
-        if (!wk_runs_same_group(other, run)) continue;
-        if (!method || (!other->label && strcmp(other->curriculum, run->curriculum) == 0))
-            return other;
-    }
+    for (size_t i = 0; i < runs->items.count; i++)
+        if (wk_runs_same_group(runs->items.items[i], run)) return runs->items.items[i];
     return run;
 }
 
@@ -42,24 +22,9 @@ void wk_runs_differing(const wk_runs *runs, bool differs[WK_RUN_FIELD_COUNT])
 {
     memset(differs, 0, WK_RUN_FIELD_COUNT * sizeof *differs);
     for (size_t i = 0; i < runs->items.count; i++) {
-        const wk_report_run *run = runs->items.items[i], *first = first_like(runs, run, false);
+        const wk_report_run *run = runs->items.items[i], *first = first_of_group(runs, run);
         for (int f = 0; f < WK_RUN_FIELD_COUNT; f++)
             differs[f] |=
-                wk_setting_counts(f) && !wk_run_config_same(&run->config, &first->config, f);
-    }
-}
-
-// The settings that split a curriculum into methods, in any domain: names then mean the same
-// everywhere.
-static void find_splits(const wk_runs *runs, const char *curriculum,
-                        bool splits[WK_RUN_FIELD_COUNT])
-{
-    for (size_t i = 0; i < runs->items.count; i++) {
-        const wk_report_run *run = runs->items.items[i];
-        if (run->label || strcmp(run->curriculum, curriculum) != 0) continue;
-        const wk_report_run *first = first_like(runs, run, true);
-        for (int f = 0; f < WK_RUN_FIELD_COUNT; f++)
-            splits[f] |=
                 wk_setting_counts(f) && !wk_run_config_same(&run->config, &first->config, f);
     }
 }
@@ -71,44 +36,6 @@ void wk_run_setting(const wk_report_run *run, int field, wk_text *out)
     config.temperature = wk_rule_temperature(config.curriculum_rule, config.temperature);
     wk_run_config_get(&config, field, out);
     if (out->length == before) wk_text_puts(out, "none");
-}
-
-static const char *kept(wk_arena *arena, wk_text *text)
-{
-    const char *copy = text->failed ? NULL : wk_arena_string(arena, wk_text_get(text));
-    wk_text_free(text);
-    return copy;
-}
-
-// "waker-m, temperature 0.5"
-static const char *name_of(const wk_report_run *run, const bool fields[WK_RUN_FIELD_COUNT],
-                           wk_arena *arena)
-{
-    wk_text text = {0};
-    wk_text_puts(&text, run->curriculum);
-    for (int f = 0; f < WK_RUN_FIELD_COUNT; f++) {
-        if (!fields[f]) continue;
-        wk_text_printf(&text, ", %s ", setting_name(f));
-        wk_run_setting(run, f, &text);
-    }
-    return kept(arena, &text);
-}
-
-static wk_status choose_fields(const char *const *by, size_t n_by, bool fields[WK_RUN_FIELD_COUNT],
-                               wk_error *err)
-{
-    for (size_t i = 0; i < n_by; i++) {
-        int field = wk_run_field_find(by[i], strlen(by[i]));
-        if (field < 0) {
-            WK_TRY(wk_run_field_unknown(by[i], err));
-        } else if (!wk_setting_counts(field) && wk_run_fields[field].role == WK_RUN_FIXED) {
-            return wk_fail(err, WK_E_INPUT, "--by %s: reports already distinguish runs by it",
-                           by[i]);
-        } else {
-            fields[field] = true;
-        }
-    }
-    return WK_OK;
 }
 
 // Whether an earlier run of the group has the same value there.
@@ -197,29 +124,63 @@ static bool group_differs(const wk_runs *runs, const wk_report_run *first, int f
     return false;
 }
 
-wk_status wk_runs_compare_settings(wk_runs *runs, wk_error *err)
+// "toy, p2e: 13 settings differ between runs; the table 'Settings of the methods' has their values"
+static wk_status remark_on_many(wk_runs *runs, const wk_report_run *first,
+                                const bool differs[WK_RUN_FIELD_COUNT], int count, wk_error *err)
 {
-    for (size_t i = 0; i < runs->items.count; i++) {
-        const wk_report_run *run = runs->items.items[i];
-        if (first_like(runs, run, false) != run) continue;
-        for (int f = 0; f < WK_RUN_FIELD_COUNT; f++)
-            if (wk_setting_counts(f) && group_differs(runs, run, f))
-                WK_TRY(remark_on(runs, run, f, err));
+    wk_text text = {0};
+    wk_text_printf(&text,
+                   "%s, %s: %d setting%s between runs; the table 'Settings of the methods' has "
+                   "%s values",
+                   first->domain, first->exploration, count, count == 1 ? " differs" : "s differ",
+                   count == 1 ? "its" : "their");
+    for (int f = 0; f < WK_RUN_FIELD_COUNT; f++) {
+        const char *mixed = differs[f] ? pooled(runs, first, f) : NULL;
+        if (!mixed) continue;
+        wk_text_printf(&text, ". The label '%s' pools runs that differ in some of them", mixed);
+        break;
     }
-    return WK_OK;
+    wk_status status = text.failed
+                           ? wk_fail(err, WK_E_MEMORY, "no memory for the settings of the runs")
+                           : wk_sentences_add(&runs->remarks, err, "%s", wk_text_get(&text));
+    wk_text_free(&text);
+    return status;
 }
 
-wk_status wk_runs_name_methods(wk_runs *runs, const char *const *by, size_t n_by, wk_error *err)
+static int group_differing(const wk_runs *runs, const wk_report_run *first,
+                           bool differs[WK_RUN_FIELD_COUNT])
 {
-    bool asked[WK_RUN_FIELD_COUNT] = {0};
-    WK_TRY(choose_fields(by, n_by, asked, err));
+    int count = 0;
+    for (int f = 0; f < WK_RUN_FIELD_COUNT; f++) {
+        differs[f] = wk_setting_counts(f) && group_differs(runs, first, f);
+        count += differs[f];
+    }
+    return count;
+}
+
+bool wk_runs_differ_in_many(const wk_runs *runs)
+{
+    bool differs[WK_RUN_FIELD_COUNT];
     for (size_t i = 0; i < runs->items.count; i++) {
-        wk_report_run *run = runs->items.items[i];
-        bool fields[WK_RUN_FIELD_COUNT];
-        memcpy(fields, asked, sizeof fields);
-        find_splits(runs, run->curriculum, fields);
-        run->method = run->label ? run->label : name_of(run, fields, &run->arena);
-        if (!run->method) return wk_fail(err, WK_E_MEMORY, "no memory for the names of methods");
+        const wk_report_run *run = runs->items.items[i];
+        if (first_of_group(runs, run) == run &&
+            group_differing(runs, run, differs) > WK_SETTINGS_SPELLED_MAX)
+            return true;
+    }
+    return false;
+}
+
+wk_status wk_runs_compare_settings(wk_runs *runs, wk_error *err)
+{
+    bool differs[WK_RUN_FIELD_COUNT];
+    bool many = wk_runs_differ_in_many(runs);
+    for (size_t i = 0; i < runs->items.count; i++) {
+        const wk_report_run *run = runs->items.items[i];
+        if (first_of_group(runs, run) != run) continue;
+        int count = group_differing(runs, run, differs);
+        if (many && count > 0) WK_TRY(remark_on_many(runs, run, differs, count, err));
+        for (int f = 0; f < WK_RUN_FIELD_COUNT && !many; f++)
+            if (differs[f]) WK_TRY(remark_on(runs, run, f, err));
     }
     return WK_OK;
 }

@@ -13,11 +13,19 @@ bool wk_setting_counts(int field);
 /// The settings that differ among the runs of one domain and exploration.
 void wk_runs_differing(const wk_runs *runs, bool differs[WK_RUN_FIELD_COUNT]);
 
+/// How many settings names and remarks spell out; of more, the table of settings has the values.
+enum { WK_SETTINGS_SPELLED_MAX = 3 };
+
+/// Whether runs of some domain and exploration differ in more settings than that.
+bool wk_runs_differ_in_many(const wk_runs *runs);
+
 /// Gives every run its method: its label; else its curriculum with the settings `by` and those in
-/// which runs of that curriculum differ.
+/// which runs of that curriculum differ. Where those are many: with the preset, a few settings that
+/// tell the methods apart, or a number.
 wk_status wk_runs_name_methods(wk_runs *runs, const char *const *by, size_t n_by, wk_error *err);
 
-/// Adds a remark for each setting that differs within a domain and exploration.
+/// Adds a remark for each setting that differs within a domain and exploration, or one for all of
+/// them where they are many.
 wk_status wk_runs_compare_settings(wk_runs *runs, wk_error *err);
 
 /// Appends the value as people read it: what an empty or automatic one stands for.

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LABEL_CHARS = 128 };
-
 static wk_status add_run(wk_runs *runs, const char *path, wk_error *err)
 {
     wk_report_run *run = calloc(1, sizeof *run);
@@ -41,7 +39,7 @@ static wk_status find_runs(wk_runs *runs, const char *path, wk_error *err)
 
 // Splits LABEL=PATH at the first '=' that has a path after it. What is a path as a whole has no
 // label.
-static wk_status find_label(const char **path, char label[LABEL_CHARS], wk_error *err)
+static wk_status find_label(const char **path, char label[WK_METHOD_NAME_MAX], wk_error *err)
 {
     const char *word = *path, *equals = word;
     bool there, directory;
@@ -51,10 +49,10 @@ static wk_status find_label(const char **path, char label[LABEL_CHARS], wk_error
         WK_TRY(wk_path_stat(++equals, &there, &directory, err));
         if (!there) continue;
         size_t length = (size_t)(equals - 1 - word);
-        if (length == 0 || length >= LABEL_CHARS)
+        if (length == 0 || length >= WK_METHOD_NAME_MAX)
             return wk_fail(err, WK_E_INPUT, "the label of '%s' has %zu bytes; use 1 to %d", equals,
-                           length, LABEL_CHARS - 1);
-        snprintf(label, LABEL_CHARS, "%.*s", (int)length, word);
+                           length, WK_METHOD_NAME_MAX - 1);
+        snprintf(label, WK_METHOD_NAME_MAX, "%.*s", (int)length, word);
         *path = equals;
     }
     return WK_OK;
@@ -80,7 +78,7 @@ static bool is_population_file(const char *path)
 static wk_status find_in(wk_runs *runs, const char *path, wk_error *err)
 {
     size_t before = runs->items.count;
-    char label[LABEL_CHARS];
+    char label[WK_METHOD_NAME_MAX];
     bool there, directory;
     WK_TRY(find_label(&path, label, err));
     WK_TRY(wk_path_stat(path, &there, &directory, err));

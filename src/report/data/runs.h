@@ -60,6 +60,9 @@ typedef struct wk_run_choice {
     double indicators[WK_INDICATORS_MAX]; // by the run's list of names; NaN: not in the line
 } wk_run_choice;
 
+/// Bytes of the name of a method that users give, with its end.
+enum { WK_METHOD_NAME_MAX = 128 };
+
 /// One run. Strings live in the arena.
 typedef struct wk_report_run {
     wk_arena arena;

@@ -164,13 +164,13 @@ static wk_status remark_on(const row *r, size_t i, const wk_seed_score *used, wk
     if (status == WK_OK)
         status = wk_sentences_add(
             out, err,
-            "%s, %s, %s: the tables have evaluations of %llu episodes with seed %llu; those of "
+            "%s, %s, %s: the tables have evaluations of %llu episode%s with seed %llu; those of "
             "%llu with seed %llu are left out (%s)%s",
             names[WK_FIELD_DOMAIN], names[WK_FIELD_EXPLORATION],
             *names[WK_FIELD_VARIANT] ? names[WK_FIELD_VARIANT] : "dr",
-            (unsigned long long)used->episodes, (unsigned long long)used->eval_seed,
-            (unsigned long long)left->episodes, (unsigned long long)left->eval_seed,
-            wk_text_get(&runs), advice);
+            (unsigned long long)used->episodes, wk_plural(used->episodes),
+            (unsigned long long)used->eval_seed, (unsigned long long)left->episodes,
+            (unsigned long long)left->eval_seed, wk_text_get(&runs), advice);
     wk_text_free(&runs);
     return status;
 }

@@ -71,7 +71,7 @@ wk_status wk_report_figures_errors(wk_report_figures *figures, const wk_model_er
 // Bars and their labels for one comparison group.
 typedef struct labelled {
     wk_plot_bar *bars;
-    char (*labels)[160];
+    char **labels; // owned
 } labelled;
 
 // The pairs grow with the square of the methods; a figure of more is read by nobody.
@@ -89,21 +89,25 @@ static const char *best_of(const wk_comparison *comparison, const wk_comparison_
     return best ? best->curriculum : "";
 }
 
-// Bars of the pairs; with `only` of those that this method is part of.
-static size_t put_bars(const wk_improvement *items, size_t count, const char *only,
-                       const wk_paper *paper, const labelled *room)
+// Bars of the pairs; with `only` of those that this method is part of. False without memory.
+static bool put_bars(const wk_improvement *items, size_t count, const char *only,
+                     const wk_paper *paper, const labelled *room, size_t *n_bars)
 {
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
         const wk_estimate *e = &items[i].estimate;
         if (only && strcmp(items[i].x, only) != 0 && strcmp(items[i].y, only) != 0) continue;
-        snprintf(room->labels[n], sizeof room->labels[n], "%.70s over %.70s", items[i].x,
-                 items[i].y);
+        size_t size = strlen(items[i].x) + strlen(items[i].y) + sizeof " over ";
+        free(room->labels[n]);
+        room->labels[n] = malloc(size);
+        if (!room->labels[n]) return false;
+        snprintf(room->labels[n], size, "%s over %s", items[i].x, items[i].y);
         room->bars[n] = (wk_plot_bar){room->labels[n], e->value, e->low, e->high,
                                       wk_curriculum_style(paper, items[i].x)};
         n++;
     }
-    return n;
+    *n_bars = n;
+    return true;
 }
 
 static wk_status draw_group(wk_report_figures *figures, const wk_comparison *comparison,
@@ -111,7 +115,9 @@ static wk_status draw_group(wk_report_figures *figures, const wk_comparison *com
                             const labelled *room, wk_error *err)
 {
     const char *only = count > PAIRS_MAX ? best_of(comparison, &items->group) : NULL;
-    size_t n_bars = put_bars(items, count, only, paper, room);
+    size_t n_bars;
+    if (!put_bars(items, count, only, paper, room, &n_bars))
+        return wk_fail(err, WK_E_MEMORY, "no memory for the figures of comparisons");
     wk_text title = {0};
     char name[256], caption[512];
     int used = snprintf(caption, sizeof caption,
@@ -157,6 +163,8 @@ wk_status wk_report_figures_improvements(wk_report_figures *figures,
             end++;
         status = draw_group(figures, comparison, items + first, end - first, paper, &room, err);
     }
+    for (size_t i = 0; room.labels && i < count; i++)
+        free(room.labels[i]);
     free(room.bars);
     free(room.labels);
     return status;

@@ -116,9 +116,10 @@ static wk_status draw(wk_report_figures *figures, const wk_seed_score *sample,
              n[WK_FIELD_TASK], *variant ? "-" : "", variant, n[WK_FIELD_EXPLORATION]);
     snprintf(
         caption, sizeof caption,
-        "%s of the policies from snapshots of the world model, each of %llu episodes: mean and "
+        "%s of the policies from snapshots of the world model, each of %llu episode%s: mean and "
         "s.d. over seeds.%s",
         cvar ? "CVaR 0.1" : "Average", (unsigned long long)sample->episodes,
+        wk_plural(sample->episodes),
         has_level(c) ? " Dashed: the paper's mean at the end of its runs." : "");
     wk_plot_lines plot = {.title = title,
                           .x = {.label = "agent steps of the world model's data"},

@@ -2,6 +2,7 @@
 // newest checkpoints, over the seeds of a curriculum.
 #include "report/figures/figures.h"
 
+#include "base/text.h"
 #include "run/saved_run.h"
 #include <math.h>
 #include <stdio.h>
@@ -160,23 +161,41 @@ static bool has_values(const wk_heat_panel *panel, wk_heat heat)
     return false;
 }
 
-static wk_status draw(wk_report_figures *figures, const wk_report_run *run, const summed *s,
-                      int panel, wk_heat heat, range scale, wk_error *err)
+// The method in a title. What is cut has the method's number in the group instead: no two methods
+// look the same.
+static void put_method(const char *method, size_t number, char out[WK_METHOD_NAME_MAX])
 {
+    enum { WIDTH_MAX = 60, WIDTH_CUT = 50 };
+    size_t length = strlen(method);
+    if (wk_utf8_width(method, length) <= WIDTH_MAX) {
+        snprintf(out, WK_METHOD_NAME_MAX, "%s", method);
+        return;
+    }
+    while (wk_utf8_width(method, length) > WIDTH_CUT ||
+           ((unsigned char)method[length] & 0xc0) == 0x80)
+        length--;
+    snprintf(out, WK_METHOD_NAME_MAX, "%.*s\xe2\x80\xa6 (%zu)", (int)length, method, number);
+}
+
+static wk_status draw(wk_report_figures *figures, const wk_report_run *run, const summed *sums,
+                      size_t k, int panel, wk_heat heat, range scale, wk_error *err)
+{
+    const summed *s = &sums[k];
     const wk_heat_panel *p = &s->map.panels[panel];
     bool visits = heat == WK_HEAT_VISITS;
     if (!has_values(p, heat)) return WK_OK;
-    char title[256], name[256], caption[256], part[24] = "";
+    char title[512], name[512], caption[256], part[24] = "", method[WK_METHOD_NAME_MAX];
     if (s->map.count > 1) snprintf(part, sizeof part, "-%d", panel);
-    snprintf(title, sizeof title, "%s: %.60s, %s, %s%s%s", visits ? "Episodes" : "Estimated error",
-             s->curriculum, run->domain, run->exploration, *part ? ", domain " : "",
+    put_method(s->curriculum, k + 1, method);
+    snprintf(title, sizeof title, "%s: %s, %s, %s%s%s", visits ? "Episodes" : "Estimated error",
+             method, run->domain, run->exploration, *part ? ", domain " : "",
              *part ? part + 1 : "");
     snprintf(name, sizeof name, "map-%s-%s-%s-%s%s", visits ? "episodes" : "error", run->domain,
              run->exploration, s->curriculum, part);
     snprintf(caption, sizeof caption, "%s, %zu seed%s. One colour scale for all methods.%s",
              visits ? "Share of the episodes begun in each environment"
                     : "Error that the ensemble estimates in each environment",
-             s->seeds, s->seeds == 1 ? "" : "s",
+             s->seeds, wk_plural((uint64_t)s->seeds),
              visits ? "" : " Ensembles have scales of their own: compare patterns.");
     wk_plot_heat plot = wk_plot_heat_of_panel(p, heat, title);
     plot.percent = visits;
@@ -196,7 +215,7 @@ static wk_status draw_group(wk_report_figures *figures, const wk_report_run *run
     for (size_t h = 0; h < sizeof heats / sizeof *heats; h++)
         for (size_t k = 0; k < count; k++)
             for (int p = 0; p < sums[k].map.count; p++)
-                WK_TRY(draw(figures, run, &sums[k], p, heats[h],
+                WK_TRY(draw(figures, run, sums, k, p, heats[h],
                             find_range(sums, count, p, heats[h]), err));
     return WK_OK;
 }
@@ -245,7 +264,6 @@ wk_status wk_report_figures_maps(wk_report_figures *figures, wk_runs *runs, cons
     if (without == 0) return WK_OK;
     return wk_sentences_add(
         missing, err,
-        "%zu of %zu runs have no whole checkpoint: no maps of the environments they "
-        "visited",
-        without, count);
+        "%zu of %zu run%s %s no whole checkpoint: no maps of the environments visited", without,
+        count, wk_plural(count), without == 1 ? "has" : "have");
 }

@@ -68,12 +68,13 @@ static wk_status remark_on(const wk_report_run *run, const wk_run_error *left,
 {
     return wk_sentences_add(
         out, err,
-        "%s: its model error under '%s' in %llu environments (%llu trajectories each, seed %llu, "
-        "at most %llu agent steps) is left out; the table has those of %llu (%llu, seed %llu, "
+        "%s: its model error under '%s' in %llu environment%s (%llu trajector%s each, seed %llu, "
+        "at most %llu agent step%s) is left out; the table has those of %llu (%llu, seed %llu, "
         "%llu)",
-        run->directory, left->policy, (unsigned long long)left->envs,
-        (unsigned long long)left->trajectories, (unsigned long long)left->eval_seed,
-        (unsigned long long)left->steps, (unsigned long long)used->envs,
+        run->directory, left->policy, (unsigned long long)left->envs, wk_plural(left->envs),
+        (unsigned long long)left->trajectories, left->trajectories == 1 ? "y" : "ies",
+        (unsigned long long)left->eval_seed, (unsigned long long)left->steps,
+        wk_plural(left->steps), (unsigned long long)used->envs,
         (unsigned long long)used->trajectories, (unsigned long long)used->eval_seed,
         (unsigned long long)used->steps);
 }

@@ -2,6 +2,7 @@
 
 #include "report/data/methods.h"
 #include <inttypes.h>
+#include <string.h>
 
 static uint64_t last_step(const wk_report_run *run)
 {
@@ -36,12 +37,16 @@ void wk_runs_table(const wk_runs *runs, wk_text_table *out)
     static const char *const heads[] = {"domain", "exploration", "method", "seed"};
     bool differs[WK_RUN_FIELD_COUNT];
     wk_runs_differing(runs, differs);
+    bool many = wk_runs_differ_in_many(runs); // then the table of settings has them
+    if (many) memset(differs, 0, sizeof differs);
     out->title = "Runs";
     wk_text_puts(&out->caption,
                  "Runs are seeds of one method when all settings that shape what is learned agree. "
                  "Agent steps: the last ones with scores; control steps: what the simulator did in "
-                 "them, as the paper counts. Behind them: the settings that differ; "
-                 "runs.csv has all of them.");
+                 "them, as the paper counts.");
+    wk_text_puts(&out->caption, many ? " runs.csv has all settings of every run."
+                                     : " Behind them: the settings that differ; runs.csv has all "
+                                       "of them.");
     out->heads = sizeof heads / sizeof *heads;
     for (size_t i = 0; i < out->heads; i++)
         wk_text_table_add(out, false, "%s", heads[i]);

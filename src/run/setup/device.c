@@ -47,7 +47,7 @@ static wk_status choose_automatically(const char *precision, wk_device *out, wk_
         return choose_cpu(precision, out, err);
     }
     snprintf(out->why, sizeof out->why, "device auto, first of %d GPU%s", count,
-             count == 1 ? "" : "s");
+             wk_plural((uint64_t)count));
     return choose_cuda(0, precision, out, err);
 }
 

@@ -62,7 +62,7 @@ static wk_status wrong_count(const wk_domain *domain, int number, wk_error *err)
                                "θ number %d: domain '%s' takes %d number%s, separated by commas: "
                                "%s (a semicolon ends a θ)",
                                number, domain->name, domain->n_params,
-                               domain->n_params == 1 ? "" : "s", wk_text_get(&names));
+                               wk_plural((uint64_t)domain->n_params), wk_text_get(&names));
     wk_text_free(&names);
     return status;
 }

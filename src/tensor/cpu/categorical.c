@@ -11,9 +11,18 @@
 #include "tensor/vmath.h"
 #include <assert.h>
 
-// A tile has WIDE variables, or NARROW ones when they have many classes; it holds TILE numbers.
-// Both widths are known to the compiler, which then needs no loop over a class's row.
-enum { CLASSES_MAX = 1024, WIDE = 32, NARROW = WK_LANES, TILE = CLASSES_MAX * NARROW };
+// A tile has WIDE variables, or NARROW ones when they have many classes; both widths are known to
+// the compiler, which then needs no loop over a class's row. Tiles lie on the stack, which may be
+// small: those of the sizes that models have (rssm.classes) hold TILE numbers, others LARGE_TILE.
+enum {
+    CLASSES_MAX = 1024,
+    WIDE = 32,
+    NARROW = WK_LANES,
+    TILE = 256 * NARROW,
+    LARGE_TILE = CLASSES_MAX * NARROW,
+    SIDE_TILES = 3, // a side's logits and weights, and what exponentials() needs
+    PAIR_TILES = 5  // two sides, one after the other, need the last only once
+};
 
 typedef struct job {
     size_t variables, classes; // variables: of one row, where rows matter
@@ -28,15 +37,27 @@ static size_t tile_width(size_t classes)
     return classes * WIDE <= TILE ? WIDE : NARROW;
 }
 
-// The function over ranges of variables or rows that calls name_of with the width.
-#define BY_WIDTH(name)                                                                             \
-    WK_MULTI static void name(const void *context, size_t begin, size_t end)                       \
+// The function over ranges of variables or rows that calls name_of with the width and with memory
+// for `tiles` tiles. Large tiles have a function of their own, which others do not pay for.
+#define BY_WIDTH(name, tiles)                                                                      \
+    WK_MULTI                                                                                       \
+        __attribute__((noinline)) static void name##_large(const job *j, size_t begin, size_t end) \
+    {                                                                                              \
+        _Alignas(64) float room[(tiles)*LARGE_TILE];                                               \
+        name##_of(j, NARROW, room, LARGE_TILE, begin, end);                                        \
+    }                                                                                              \
+    WK_MULTI static void name##_small(const job *j, size_t begin, size_t end)                      \
+    {                                                                                              \
+        _Alignas(64) float room[(tiles)*TILE];                                                     \
+        if (tile_width(j->classes) == WIDE)                                                        \
+            name##_of(j, WIDE, room, TILE, begin, end);                                            \
+        else                                                                                       \
+            name##_of(j, NARROW, room, TILE, begin, end);                                          \
+    }                                                                                              \
+    static void name(const void *context, size_t begin, size_t end)                                \
     {                                                                                              \
         const job *j = context;                                                                    \
-        if (tile_width(j->classes) == WIDE)                                                        \
-            name##_of(j, WIDE, begin, end);                                                        \
-        else                                                                                       \
-            name##_of(j, NARROW, begin, end);                                                      \
+        (j->classes * NARROW > TILE ? name##_large : name##_small)(j, begin, end);                 \
     }
 
 // Exponentials cost several times their bytes: ranges are a quarter of the usual length.
@@ -98,11 +119,11 @@ WK_INLINE void find_max(const tile *t, const float *x, float *max)
         }
 }
 
-// weight = exp(x - max), total = its sum over classes.
+// weight = exp(x - max), total = its sum over classes; `scale` is a tile of scratch.
 WK_INLINE void exponentials(const tile *t, const float *x, const float *max, float *weight,
-                            float *total)
+                            float *scale, float *total)
 {
-    float scale[TILE], low = wk_opaque(WK_WEIGHT_LIMIT);
+    float low = wk_opaque(WK_WEIGHT_LIMIT);
     for (size_t c = 0; c < t->classes; c++)
 #pragma GCC ivdep
         for (size_t k = 0; k < t->width; k++) {
@@ -150,11 +171,19 @@ WK_INLINE void invert(size_t n, const float *x, float *y)
 }
 
 // One side of a comparison, or all there is: logits, weights, and for each variable the maximum
-// logit, the sum of weights and its inverse.
+// logit, the sum of weights and its inverse. The tiles lie in memory of the caller's.
 typedef struct side {
-    float x[TILE], weight[TILE];
+    float *x, *weight, *scratch;
     float max[WIDE], total[WIDE], inverse[WIDE];
 } side;
+
+// Tiles of `numbers` numbers, in this order: scratch, logits, weights.
+WK_INLINE void place_side(side *s, float *room, size_t numbers)
+{
+    s->scratch = room;
+    s->x = room + numbers;
+    s->weight = room + 2 * numbers;
+}
 
 WK_INLINE void load_side(const tile *t, const float *x, side *s)
 {
@@ -162,7 +191,7 @@ WK_INLINE void load_side(const tile *t, const float *x, side *s)
     prefetch_next(t, x, 0);
     find_max(t, s->x, s->max);
     prefetch_next(t, x, 1);
-    exponentials(t, s->x, s->max, s->weight, s->total);
+    exponentials(t, s->x, s->max, s->weight, s->scratch, s->total);
     invert(t->width, s->total, s->inverse);
 }
 
@@ -173,10 +202,12 @@ static bool has_classes(size_t classes)
     return classes > 0;
 }
 
-WK_INLINE void softmax_variables_of(const job *j, size_t width, size_t begin, size_t end)
+WK_INLINE void softmax_variables_of(const job *j, size_t width, float *room, size_t numbers,
+                                    size_t begin, size_t end)
 {
     size_t n = j->classes;
     side s;
+    place_side(&s, room, numbers);
     for (size_t at = begin; at < end; at += width) {
         tile t = tile_of(j, width, at, end);
         load_side(&t, j->x + at * n, &s);
@@ -185,7 +216,7 @@ WK_INLINE void softmax_variables_of(const job *j, size_t width, size_t begin, si
     }
 }
 
-BY_WIDTH(softmax_variables)
+BY_WIDTH(softmax_variables, SIDE_TILES)
 
 void wk_cpu_softmax(size_t variables, size_t classes, const float *x, float *y, wk_pool *pool)
 {
@@ -242,10 +273,12 @@ WK_INLINE void write_onehot(size_t n, size_t class, float *y)
     y[class] = 1.0f;
 }
 
-WK_INLINE void sample_variables_of(const job *j, size_t width, size_t begin, size_t end)
+WK_INLINE void sample_variables_of(const job *j, size_t width, float *room, size_t numbers,
+                                   size_t begin, size_t end)
 {
     size_t n = j->classes;
     side s;
+    place_side(&s, room, numbers);
     float u[WIDE] = {0};
     int32_t class[WIDE];
     for (size_t at = begin; at < end; at += width) {
@@ -263,7 +296,7 @@ WK_INLINE void sample_variables_of(const job *j, size_t width, size_t begin, siz
     }
 }
 
-BY_WIDTH(sample_variables)
+BY_WIDTH(sample_variables, SIDE_TILES)
 
 void wk_cpu_sample_onehot(size_t variables, size_t classes, const float *logits,
                           const wk_draws *draws, float *onehot, float *probs, wk_pool *pool)
@@ -331,10 +364,12 @@ WK_INLINE void entropies(const tile *t, side *s, float *entropy)
         entropy[k] = wk_logf(s->total[k]) - entropy[k] * s->inverse[k];
 }
 
-WK_INLINE void entropy_rows_of(const job *j, size_t width, size_t begin, size_t end)
+WK_INLINE void entropy_rows_of(const job *j, size_t width, float *room, size_t numbers,
+                               size_t begin, size_t end)
 {
     size_t n = j->classes;
     side s;
+    place_side(&s, room, numbers);
     float entropy[WIDE];
     row_counter row = {begin, j->variables};
     clear_rows(j, begin, end);
@@ -347,7 +382,7 @@ WK_INLINE void entropy_rows_of(const job *j, size_t width, size_t begin, size_t 
     }
 }
 
-BY_WIDTH(entropy_rows)
+BY_WIDTH(entropy_rows, SIDE_TILES)
 
 static size_t row_grain(size_t variables, size_t classes)
 {
@@ -369,6 +404,13 @@ typedef struct pair {
     float shift[WIDE], kl[WIDE];
 } pair;
 
+WK_INLINE void place_pair(pair *p, float *room, size_t numbers)
+{
+    place_side(&p->post, room, numbers);
+    place_side(&p->prior, room + 2 * numbers, numbers);
+    p->prior.scratch = p->post.scratch;
+}
+
 WK_INLINE void compare(const tile *t, const float *post, const float *prior, pair *p)
 {
     load_side(t, post, &p->post);
@@ -387,10 +429,12 @@ WK_INLINE void compare(const tile *t, const float *post, const float *prior, pai
     }
 }
 
-WK_INLINE void kl_rows_of(const job *j, size_t width, size_t begin, size_t end)
+WK_INLINE void kl_rows_of(const job *j, size_t width, float *room, size_t numbers, size_t begin,
+                          size_t end)
 {
     size_t n = j->classes;
     pair p;
+    place_pair(&p, room, numbers);
     row_counter row = {begin, j->variables};
     clear_rows(j, begin, end);
     for (size_t at = begin * j->variables; at < end * j->variables; at += width) {
@@ -401,7 +445,7 @@ WK_INLINE void kl_rows_of(const job *j, size_t width, size_t begin, size_t end)
     }
 }
 
-BY_WIDTH(kl_rows)
+BY_WIDTH(kl_rows, PAIR_TILES)
 
 void wk_cpu_kl(size_t rows, size_t variables, size_t classes, const float *post, const float *prior,
                float *y, wk_pool *pool)
@@ -432,10 +476,12 @@ WK_INLINE void kl_gradients(const tile *t, const float *dy, pair *p)
         }
 }
 
-WK_INLINE void kl_backward_rows_of(const job *j, size_t width, size_t begin, size_t end)
+WK_INLINE void kl_backward_rows_of(const job *j, size_t width, float *room, size_t numbers,
+                                   size_t begin, size_t end)
 {
     size_t n = j->classes;
     pair p;
+    place_pair(&p, room, numbers);
     float dy[WIDE] = {0};
     row_counter row = {begin, j->variables};
     for (size_t at = begin * j->variables; at < end * j->variables; at += width) {
@@ -451,7 +497,7 @@ WK_INLINE void kl_backward_rows_of(const job *j, size_t width, size_t begin, siz
     }
 }
 
-BY_WIDTH(kl_backward_rows)
+BY_WIDTH(kl_backward_rows, PAIR_TILES)
 
 void wk_cpu_kl_backward(size_t rows, size_t variables, size_t classes, const float *post,
                         const float *prior, const float *dy, float *dpost, float *dprior,

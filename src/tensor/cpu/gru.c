@@ -10,8 +10,9 @@
 #include <assert.h>
 #include <string.h>
 
-// A row's working copy lies on the stack, up to 100 KB.
-enum { TILE = 128, PARTS_MAX = 3 * WK_GRU_HIDDEN_MAX };
+// A row's working copy lies on the stack, which may be small: 12 KB, and only for more than 1024
+// units up to 100 KB.
+enum { TILE = 128, PARTS_SMALL = 3 * 1024, PARTS_MAX = 3 * WK_GRU_HIDDEN_MAX };
 
 typedef struct job {
     const wk_gru *p;
@@ -112,11 +113,8 @@ WK_INLINE void forward_gates(const row *w, float *out)
     }
 }
 
-WK_MULTI
-static void forward_rows(const void *context, size_t begin, size_t end)
+WK_INLINE void forward_rows_in(const job *j, float *centred, size_t begin, size_t end)
 {
-    const job *j = context;
-    float centred[PARTS_MAX];
     for (size_t r = begin; r < end; r++) {
         row w = row_of(j, r, end);
         wk_norm_centre(3 * w.hidden, w.pre, w.gate_bias, j->p->eps, centred, &j->mean[r], &w.rstd);
@@ -124,6 +122,26 @@ static void forward_rows(const void *context, size_t begin, size_t end)
         w.centred = centred;
         forward_gates(&w, j->out + r * w.hidden);
     }
+}
+
+WK_MULTI __attribute__((noinline)) static void forward_rows_large(const job *j, size_t begin,
+                                                                  size_t end)
+{
+    float centred[PARTS_MAX];
+    forward_rows_in(j, centred, begin, end);
+}
+
+WK_MULTI
+static void forward_rows_small(const job *j, size_t begin, size_t end)
+{
+    float centred[PARTS_SMALL];
+    forward_rows_in(j, centred, begin, end);
+}
+
+static void forward_rows(const void *context, size_t begin, size_t end)
+{
+    const job *j = context;
+    (3 * j->p->hidden > PARTS_SMALL ? forward_rows_large : forward_rows_small)(j, begin, end);
 }
 
 void wk_cpu_gru(const wk_gru *p, const float *pre, const wk_gru_params *params, const float *h,
@@ -182,12 +200,11 @@ WK_INLINE void backward_gates(const row *w, const float *dout, float *dparts, fl
 }
 
 // Row r of the chunk that ends before `end`.
-WK_MULTI
-static void backward_row(const job *j, size_t r, size_t end, float *sums)
+WK_INLINE void backward_row_in(const job *j, float *centred, size_t r, size_t end, float *sums)
 {
     row w = row_of(j, r, end);
     size_t n = 3 * w.hidden;
-    float *dpre = j->dpre + r * n, centred[PARTS_MAX];
+    float *dpre = j->dpre + r * n;
     wk_norm_subtract(n, w.pre, w.gate_bias, j->mean_in[r], centred);
     w.centred = centred;
     w.rstd = j->rstd_in[r];
@@ -199,6 +216,25 @@ static void backward_row(const job *j, size_t r, size_t end, float *sums)
         norm.shift_sums = sums + 2 * n;
     }
     wk_norm_row_backward(&norm, dpre, dpre);
+}
+
+WK_MULTI __attribute__((noinline)) static void backward_row_large(const job *j, size_t r,
+                                                                  size_t end, float *sums)
+{
+    float centred[PARTS_MAX];
+    backward_row_in(j, centred, r, end, sums);
+}
+
+WK_MULTI
+static void backward_row_small(const job *j, size_t r, size_t end, float *sums)
+{
+    float centred[PARTS_SMALL];
+    backward_row_in(j, centred, r, end, sums);
+}
+
+static void backward_row(const job *j, size_t r, size_t end, float *sums)
+{
+    (3 * j->p->hidden > PARTS_SMALL ? backward_row_large : backward_row_small)(j, r, end, sums);
 }
 
 static void backward_chunk(void *context, size_t piece, int thread)
