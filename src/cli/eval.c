@@ -297,12 +297,21 @@ static void print_case(wk_table *table, const wk_domain *domain, const wk_task_r
         print_number(table, wk_case_metric_mean(c, &wk_case_metrics[m]));
 }
 
+// The alignment of columns that begin as `first` says and go on with `numbers` columns of numbers.
+static void align_columns(const char *first, size_t numbers, char *align)
+{
+    size_t length = strlen(first);
+    memcpy(align, first, length);
+    memset(align + length, 'r', numbers);
+    align[length + numbers] = 0;
+}
+
 // Where the policies went and what they touched, in a table of their own.
 static void print_indicators(const wk_eval_result *r, wk_text *out)
 {
     const wk_domain *domain = r->origin.domain;
-    const char align[] = "llrrrrrrrr";
-    _Static_assert(sizeof align == 2 + WK_INDICATORS_MAX + 1, "a column for each");
+    char align[sizeof "ll" + WK_INDICATORS_MAX];
+    align_columns("ll", WK_INDICATORS_MAX, align);
     wk_table table = {.columns = 2 + (size_t)domain->n_indicators, .align = align};
     if (domain->n_indicators == 0) return;
     wk_table_cell(&table, "%s", "task");
@@ -332,11 +341,12 @@ static void print_benchmark(const job *j, const wk_eval_result *r, const wk_task
 
 static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
 {
+    static const char scores[] = "llrlrrrrrr";
+    char align[sizeof scores + WK_CASE_METRICS];
     wk_table table = {0};
-    static const char align[] = "llrlrrrrrrrrrrr";
-    _Static_assert(sizeof align == 10 + WK_CASE_METRICS + 1, "a column for each");
-    wk_table_begin(&table, "llrlrrrrrr", "task", "case", "episodes", "score", "mean", "s.d.",
-                   "CVaR 0.1", "min", "max", "diverged");
+    wk_table_begin(&table, scores, "task", "case", "episodes", "score", "mean", "s.d.", "CVaR 0.1",
+                   "min", "max", "diverged");
+    align_columns(scores, WK_CASE_METRICS, align);
     table.align = align;
     table.columns += WK_CASE_METRICS;
     for (int m = 0; m < WK_CASE_METRICS; m++)
