@@ -1,5 +1,6 @@
 // What all curricula share: the error buffer, counts of episodes, drawing the next environment from
-// what the rule says, and saving all of it. The rules themselves are in rules.c.
+// what the rule says, and saving all of it. The rules themselves are in rules.c and
+// published_rules.c.
 #include "waker/curriculum.h"
 
 #include "base/plugin_call.h"

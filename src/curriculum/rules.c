@@ -1,5 +1,5 @@
 // The six rules of the paper and one for environments that are given, each a pure function from
-// what is known to a distribution over θ. Those of others are in zoo.c.
+// what is known to a distribution over θ. Curricula of other papers are in published_rules.c.
 #include "curriculum/rules.h"
 #include "base/text.h"
 #include "waker/curriculum.h"
@@ -196,12 +196,12 @@ enum { RULES = sizeof rules / sizeof *rules };
 
 size_t wk_curriculum_rule_count(void)
 {
-    return RULES + wk_zoo_rule_count;
+    return RULES + wk_published_rule_count;
 }
 
 const wk_curriculum_rule *wk_curriculum_rule_at(size_t i)
 {
-    return i < RULES ? &rules[i] : &wk_zoo_rules[i - RULES];
+    return i < RULES ? &rules[i] : &wk_published_rules[i - RULES];
 }
 
 wk_status wk_curriculum_rule_find(const char *name, const wk_curriculum_rule **out, wk_error *err)

@@ -18,8 +18,8 @@ bool wk_rule_by_magnitude(const wk_curriculum_view *view, const double *values, 
 /// What every row of the tables of rules begins with.
 #define RULE(rule_name) .abi = WK_CURRICULUM_ABI, .name = rule_name
 
-/// The rules that are not the paper's.
-extern const wk_curriculum_rule wk_zoo_rules[];
-extern const size_t wk_zoo_rule_count;
+/// Curricula that other papers proposed, and baselines.
+extern const wk_curriculum_rule wk_published_rules[];
+extern const size_t wk_published_rule_count;
 
 #endif

@@ -1,6 +1,7 @@
-// The rules of others, on the same buffer and loop: each row of the table at the end names its
-// formula, its source and what it needs. Most published scores are a policy's regret; a reward-free
-// run has the world model's error in its place, as reported (δ) or measured in episodes.
+// Curricula that other papers proposed, and baselines. They use the same error buffer and loop as
+// the paper's rules; each row of the table at the end names its formula, its source and what it
+// needs. Most published scores are a policy's regret; a reward-free run has the world model's error
+// in its place, as reported (δ) or measured in episodes.
 #include "curriculum/rules.h"
 
 #include <math.h>
@@ -350,7 +351,7 @@ static bool traced(const wk_curriculum_view *view, const wk_curriculum_config *c
 
 #define SCORES .state_size = scores_size, .begin = scores_begin
 
-const wk_curriculum_rule wk_zoo_rules[] = {
+const wk_curriculum_rule wk_published_rules[] = {
     {RULE("uniform"), .summary = "every environment of the table equally often",
      .distribution = uniform, .always = true, .formula = "p = 1/count", .source = "-"},
     {RULE("disagreement"), .summary = "where the newest error estimate is large, without smoothing",
@@ -394,4 +395,4 @@ const wk_curriculum_rule wk_zoo_rules[] = {
      .needs = WK_NEEDS_TIMES | WK_NEEDS_MODEL_ERROR, .state_size = traced_size,
      .begin = scores_begin, .ended = trace},
 };
-const size_t wk_zoo_rule_count = sizeof wk_zoo_rules / sizeof *wk_zoo_rules;
+const size_t wk_published_rule_count = sizeof wk_published_rules / sizeof *wk_published_rules;

@@ -1,4 +1,4 @@
-// The rules that are not the paper's: distributions against values worked out by hand, what they
+// Curricula of other papers, and baselines: distributions against values worked out by hand, what they
 // see and keep, and exact restoring in the middle of a run.
 #include "support/check.h"
 #include "waker/curriculum.h"
