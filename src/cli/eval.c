@@ -476,8 +476,9 @@ const wk_command wk_command_eval = {
     .details =
         "Plays one episode in each of 100 environments of the default distribution (case dr) and\n"
         "in the domain's out-of-distribution cases. CVaR 0.1 is the mean of the worst tenth.\n"
-        "'promised' is the critic's value of the initial states, 'discounted' the discounted\n"
-        "return of the episodes: a policy that exploits model errors promises more than it gets.\n"
+        "Column 'promised' is the value that the critic predicted at the start of the episode,\n"
+        "'discounted' the discounted return that followed: where a policy exploits errors of the\n"
+        "model, the first is far above the second.\n"
         "'reward error' is the error of the reward head along the episodes, on frames that the\n"
         "model has observed. 'open-loop image' and 'open-loop reward' are the errors of what the\n"
         "model imagines from the actions alone, up to 45 steps ahead, along these episodes.\n"
