@@ -114,7 +114,7 @@ static void reset_vec(bench *b, int round)
 
 static mjData *look_inside(bench *b, int i)
 {
-    const wk_physics_world *sim = worlds[i];
+    const wk_physics_env *sim = worlds[i];
     b->models[i] = sim->model;
     return sim->data;
 }

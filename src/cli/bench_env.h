@@ -2,7 +2,7 @@
 #ifndef WK_CLI_BENCH_ENV_H
 #define WK_CLI_BENCH_ENV_H
 
-#include "cli/world.h"
+#include "cli/chosen_domain.h"
 
 /// Mean seconds of parts of an agent step, over the same worlds and actions: processor time for
 /// what runs on one thread, time of the wall clock for the vector.
@@ -22,7 +22,7 @@ typedef struct wk_env_speed {
 /// Measures a domain for about `seconds`. Parameters come from its default distribution and are the
 /// same for every part; the parts take turns world by world, so that a busy machine slows all
 /// alike.
-wk_status wk_env_speed_measure(const wk_world *world, int envs, int threads, double seconds,
+wk_status wk_env_speed_measure(const wk_chosen_domain *world, int envs, int threads, double seconds,
                                wk_env_speed *out, wk_error *err);
 
 #endif

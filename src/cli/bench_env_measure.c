@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "cli/bench_env.h"
 #include "env/domain.h"
-#include "env/domains/reference_world.h"
+#include "env/domains/reference_env.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ typedef struct bench {
     wk_env *env;
     wk_vec *vec;
     wk_pool *pool;
-    wk_reference_world *reference;
+    wk_reference_env *reference;
     float *actions; // [STEPS, envs, action_size], the same in every world
     int envs;
     uint64_t vec_worlds; // drawn for the vector so far
@@ -172,17 +172,17 @@ static wk_status measure_reference(bench *b, const double *theta, uint64_t episo
                                    wk_error *err)
 {
     uint8_t image[WK_IMAGE_BYTES];
-    WK_TRY(wk_reference_world_reset(b->reference, theta, SEED, episode, err));
+    WK_TRY(wk_reference_env_reset(b->reference, theta, SEED, episode, err));
     // The first image of a world sends it to OpenGL; that is not part of a step.
-    WK_TRY(wk_reference_world_draw(b->reference, WK_IMAGE_SIDE, WK_IMAGE_SIDE, image, err));
+    WK_TRY(wk_reference_env_draw(b->reference, WK_IMAGE_SIDE, WK_IMAGE_SIDE, image, err));
     for (int step = 0; step < STEPS; step++) {
         double begin = wk_clock_thread_seconds();
-        wk_reference_world_step(b->reference, actions_at(b, step));
+        wk_reference_env_step(b->reference, actions_at(b, step));
         s->stock_physics += wk_clock_thread_seconds() - begin;
         s->stock_steps++;
         if (step % (STEPS / GL_IMAGES) != 0) continue;
         double moved = process_seconds();
-        WK_TRY(wk_reference_world_draw(b->reference, WK_IMAGE_SIDE, WK_IMAGE_SIDE, image, err));
+        WK_TRY(wk_reference_env_draw(b->reference, WK_IMAGE_SIDE, WK_IMAGE_SIDE, image, err));
         s->gl_image += process_seconds() - moved;
         s->gl_images++;
     }
@@ -215,7 +215,7 @@ static void summarise(const spent *s, wk_env_speed *out)
     out->gl_image = mean(s->gl_image, s->gl_images);
 }
 
-static wk_status prepare(bench *b, const wk_world *world, int threads, wk_env_speed *out,
+static wk_status prepare(bench *b, const wk_chosen_domain *world, int threads, wk_env_speed *out,
                          wk_error *err)
 {
     WK_TRY(wk_space_create(b->domain, false, &b->space, err));
@@ -225,7 +225,7 @@ static wk_status prepare(bench *b, const wk_world *world, int threads, wk_env_sp
     WK_TRY(measure_memory(b, world->options, out->threads, &out->bytes_per_env, err));
     WK_TRY(wk_env_create(b->domain, world->options, &b->env, err));
     wk_error reason = {0};
-    out->compared = wk_reference_world_create(b->domain, &b->reference, &reason) == WK_OK;
+    out->compared = wk_reference_env_create(b->domain, &b->reference, &reason) == WK_OK;
     if (!out->compared) snprintf(out->why_not, sizeof out->why_not, "%.250s", reason.message);
     return WK_OK;
 }
@@ -240,14 +240,14 @@ static wk_status measure(bench *b, double seconds, wk_env_speed *out, wk_error *
     return WK_OK;
 }
 
-wk_status wk_env_speed_measure(const wk_world *world, int envs, int threads, double seconds,
+wk_status wk_env_speed_measure(const wk_chosen_domain *world, int envs, int threads, double seconds,
                                wk_env_speed *out, wk_error *err)
 {
     *out = (wk_env_speed){.envs = envs};
     bench b = {.domain = world->domain, .envs = envs};
     wk_status status = prepare(&b, world, threads, out, err);
     if (status == WK_OK) status = measure(&b, seconds, out, err);
-    wk_reference_world_destroy(b.reference);
+    wk_reference_env_destroy(b.reference);
     wk_env_destroy(b.env);
     wk_vec_destroy(b.vec);
     wk_pool_destroy(b.pool);

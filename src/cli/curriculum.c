@@ -2,8 +2,8 @@
 // model's error is there, and what it will choose next. Reads the newest checkpoint, also while the
 // run goes on. With --rules, what the rules are.
 #include "base/table.h"
+#include "cli/chosen_domain.h"
 #include "cli/cli.h"
-#include "cli/world.h"
 #include "plot/heatmap.h"
 #include "run/saved_run.h"
 #include "waker/stats.h"

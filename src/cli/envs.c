@@ -1,8 +1,8 @@
 // waker envs: which worlds there are, what their parameters mean, and which tasks and cases they
 // have.
 #include "base/table.h"
+#include "cli/chosen_domain.h"
 #include "cli/cli.h"
-#include "cli/world.h"
 #include "env/description.h"
 
 #include <stdio.h>
@@ -268,7 +268,7 @@ static void json_domain(wk_json *json, const wk_domain *d)
     wk_json_close(json, '}');
 }
 
-static wk_status print_one(const wk_world *world, bool json, wk_error *err)
+static wk_status print_one(const wk_chosen_domain *world, bool json, wk_error *err)
 {
     wk_text out = {0};
     if (json) {
@@ -303,10 +303,10 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
     if (!name && !values->plugin) return print_all(values->json, err);
     if (name && values->plugin)
         return wk_fail(err, WK_E_INPUT, "give a DOMAIN or --plugin, not both");
-    wk_world world;
-    WK_TRY(wk_world_open(name, values->plugin, NULL, &world, err));
+    wk_chosen_domain world;
+    WK_TRY(wk_chosen_domain_open(name, values->plugin, NULL, &world, err));
     wk_status status = print_one(&world, values->json, err);
-    wk_world_close(&world);
+    wk_chosen_domain_close(&world);
     return status;
 }
 

@@ -1,7 +1,7 @@
 // waker envs set: makes a frozen set of environments to compare policies on.
 #include "base/file.h"
+#include "cli/chosen_domain.h"
 #include "cli/cli.h"
-#include "cli/world.h"
 #include "eval/theta_set.h"
 
 typedef struct set_values {
@@ -24,7 +24,7 @@ static const wk_arg args[] = {
     WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "use the environments of this Python function"),
 };
 
-static wk_status write_set(const wk_world *world, const set_values *v, wk_error *err)
+static wk_status write_set(const wk_chosen_domain *world, const set_values *v, wk_error *err)
 {
     wk_theta_set set = {0};
     wk_text text = {0};
@@ -43,14 +43,14 @@ static wk_status write_set(const wk_world *world, const set_values *v, wk_error 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const set_values *v = values;
-    wk_world world = {0};
+    wk_chosen_domain world = {0};
     const char *domain = cli->words.count > 0 ? cli->words.items[0] : NULL;
     if (!v->out) return wk_fail(err, WK_E_INPUT, "--out FILE is required: the file to write");
     if (!domain == !v->plugin)
         return wk_fail(err, WK_E_INPUT, "a domain is required: give its name, or --plugin FILE");
-    WK_TRY(wk_world_open(domain, v->plugin, &(wk_arg_texts){0}, &world, err));
+    WK_TRY(wk_chosen_domain_open(domain, v->plugin, &(wk_arg_texts){0}, &world, err));
     wk_status status = write_set(&world, v, err);
-    wk_world_close(&world);
+    wk_chosen_domain_close(&world);
     return status;
 }
 

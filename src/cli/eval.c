@@ -297,12 +297,21 @@ static void print_case(wk_table *table, const wk_domain *domain, const wk_task_r
         print_number(table, wk_case_metric_mean(c, &wk_case_metrics[m]));
 }
 
+// The alignment of columns that begin as `first` says and go on with `numbers` columns of numbers.
+static void align_columns(const char *first, size_t numbers, char *align)
+{
+    size_t length = strlen(first);
+    memcpy(align, first, length);
+    memset(align + length, 'r', numbers);
+    align[length + numbers] = 0;
+}
+
 // Where the policies went and what they touched, in a table of their own.
 static void print_indicators(const wk_eval_result *r, wk_text *out)
 {
     const wk_domain *domain = r->origin.domain;
-    const char align[] = "llrrrrrrrr";
-    _Static_assert(sizeof align == 2 + WK_INDICATORS_MAX + 1, "a column for each");
+    char align[sizeof "ll" + WK_INDICATORS_MAX];
+    align_columns("ll", WK_INDICATORS_MAX, align);
     wk_table table = {.columns = 2 + (size_t)domain->n_indicators, .align = align};
     if (domain->n_indicators == 0) return;
     wk_table_cell(&table, "%s", "task");
@@ -332,11 +341,12 @@ static void print_benchmark(const job *j, const wk_eval_result *r, const wk_task
 
 static void print_text(const job *j, const wk_eval_result *r, wk_text *out)
 {
+    static const char scores[] = "llrlrrrrrr";
+    char align[sizeof scores + WK_CASE_METRICS];
     wk_table table = {0};
-    static const char align[] = "llrlrrrrrrrrrrr";
-    _Static_assert(sizeof align == 10 + WK_CASE_METRICS + 1, "a column for each");
-    wk_table_begin(&table, "llrlrrrrrr", "task", "case", "episodes", "score", "mean", "s.d.",
-                   "CVaR 0.1", "min", "max", "diverged");
+    wk_table_begin(&table, scores, "task", "case", "episodes", "score", "mean", "s.d.", "CVaR 0.1",
+                   "min", "max", "diverged");
+    align_columns(scores, WK_CASE_METRICS, align);
     table.align = align;
     table.columns += WK_CASE_METRICS;
     for (int m = 0; m < WK_CASE_METRICS; m++)
@@ -466,8 +476,9 @@ const wk_command wk_command_eval = {
     .details =
         "Plays one episode in each of 100 environments of the default distribution (case dr) and\n"
         "in the domain's out-of-distribution cases. CVaR 0.1 is the mean of the worst tenth.\n"
-        "'promised' is the critic's value of the initial states, 'discounted' the discounted\n"
-        "return of the episodes: a policy that exploits model errors promises more than it gets.\n"
+        "Column 'promised' is the value that the critic predicted at the start of the episode,\n"
+        "'discounted' the discounted return that followed: where a policy exploits errors of the\n"
+        "model, the first is far above the second.\n"
         "'reward error' is the error of the reward head along the episodes, on frames that the\n"
         "model has observed. 'open-loop image' and 'open-loop reward' are the errors of what the\n"
         "model imagines from the actions alone, up to 45 steps ahead, along these episodes.\n"

@@ -1,7 +1,7 @@
 // waker render: images of worlds. A still, a clip of an episode under random actions, or a contact
 // sheet of the whole domain.
+#include "cli/chosen_domain.h"
 #include "cli/cli.h"
-#include "cli/world.h"
 #include "media/animation.h"
 #include "report/contact_sheet.h"
 
@@ -147,15 +147,15 @@ static wk_status render_clip(wk_random_episode *episode, const render_values *v,
     return status;
 }
 
-static wk_status render_episode(const wk_cli *cli, const wk_world *world, const render_values *v,
-                                wk_error *err)
+static wk_status render_episode(const wk_cli *cli, const wk_chosen_domain *world,
+                                const render_values *v, wk_error *err)
 {
     bool clip = wk_animation_is_path(v->out);
     int steps = v->steps != UNSET ? v->steps : clip ? CLIP_STEPS : 0;
     int size = v->size != UNSET ? v->size : STILL_SIZE;
     double theta[WK_PARAMS_MAX] = {0};
     wk_text what = {0};
-    WK_TRY(wk_world_theta(world, v->params, v->case_name, theta, err));
+    WK_TRY(wk_chosen_domain_theta(world, v->params, v->case_name, theta, err));
     wk_random_episode episode;
     WK_TRY(wk_random_episode_create(world->domain, world->options, &episode, err));
     wk_status status = wk_random_episode_reset(&episode, theta, v->seed.value, err);
@@ -168,7 +168,7 @@ static wk_status render_episode(const wk_cli *cli, const wk_world *world, const 
     return status;
 }
 
-static wk_status render_contact_sheet(const wk_cli *cli, const wk_world *world,
+static wk_status render_contact_sheet(const wk_cli *cli, const wk_chosen_domain *world,
                                       const render_values *v, wk_error *err)
 {
     wk_image image;
@@ -191,11 +191,11 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 {
     const render_values *values = given;
     WK_TRY(check_values(values, err));
-    wk_world world;
-    WK_TRY(wk_world_open(values->domain, values->plugin, &values->options, &world, err));
+    wk_chosen_domain world;
+    WK_TRY(wk_chosen_domain_open(values->domain, values->plugin, &values->options, &world, err));
     wk_status status = values->sheet ? render_contact_sheet(cli, &world, values, err)
                                      : render_episode(cli, &world, values, err);
-    wk_world_close(&world);
+    wk_chosen_domain_close(&world);
     return status;
 }
 

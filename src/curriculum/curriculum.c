@@ -1,5 +1,6 @@
 // What all curricula share: the error buffer, counts of episodes, drawing the next environment from
-// what the rule says, and saving all of it. The rules themselves are in rules.c.
+// what the rule says, and saving all of it. The rules themselves are in rules.c and
+// published_rules.c.
 #include "waker/curriculum.h"
 
 #include "base/plugin_call.h"
@@ -18,9 +19,9 @@ struct wk_curriculum {
     const wk_space *space;
     wk_curriculum_config config;
     size_t count;
-    double *error, *reduction, *before; // δ̄, Δ̄, δ̄ at the last look; NaN: none
+    double *error, *reduction, *before; // δ̄, Δ̄, δ̄ at the last measurement; NaN: none
     uint64_t *visits;
-    uint64_t *header; // next look in steps, reductions taken, ignored estimates
+    uint64_t *header; // step of the next measurement, reductions taken, ignored estimates
     void *block;
     size_t block_size;
 
@@ -42,7 +43,7 @@ struct wk_curriculum {
     double *hardest, *most_complex;
 };
 
-enum { NEXT_LOOK, LOOKS, IGNORED, HEADER_WORDS };
+enum { NEXT_MEASUREMENT, REDUCTIONS, IGNORED, HEADER_WORDS };
 
 wk_curriculum_config wk_curriculum_config_default(void)
 {
@@ -158,7 +159,7 @@ static void describe(wk_curriculum *c)
     find_groups(c);
     spread(c, c->domain->hardest, 1, c->hardest);
     spread(c, c->domain->most_complex, c->domain->n_complex, c->most_complex);
-    c->header[NEXT_LOOK] = c->config.reduction_start;
+    c->header[NEXT_MEASUREMENT] = c->config.reduction_start;
 }
 
 wk_status wk_curriculum_create(const wk_curriculum_rule *rule, const wk_domain *domain,
@@ -227,7 +228,7 @@ wk_curriculum_view wk_curriculum_get_view(const wk_curriculum *c)
                                 .visits = c->visits,
                                 .group = c->group,
                                 .groups = c->groups,
-                                .has_reduction = c->header[LOOKS] > 0,
+                                .has_reduction = c->header[REDUCTIONS] > 0,
                                 .hardest = c->hardest,
                                 .most_complex = c->most_complex,
                                 .domain = c->domain,
@@ -383,7 +384,7 @@ void wk_curriculum_end_episode(wk_curriculum *c, const wk_curriculum_episode *ep
     WK_PLUGIN_CALL(call_of(c, "ended"), c->rule->ended(&view, &c->config, episode, c->state));
 }
 
-// Compares the errors with those of the last look: Δ = δ̄_old - δ̄_new.
+// Compares the errors with those of the last measurement: Δ = δ̄_old - δ̄_new.
 static void take_reduction(wk_curriculum *c)
 {
     read_errors(c);
@@ -397,16 +398,16 @@ static void take_reduction(wk_curriculum *c)
         }
         c->before[i] = c->error[i];
     }
-    c->header[LOOKS] += any;
+    c->header[REDUCTIONS] += any;
 }
 
 void wk_curriculum_advance(wk_curriculum *c, uint64_t steps)
 {
     if (c->steps) *c->steps = steps;
-    if (steps < c->header[NEXT_LOOK]) return;
+    if (steps < c->header[NEXT_MEASUREMENT]) return;
     take_reduction(c);
     uint64_t every = c->config.reduction_every;
-    c->header[NEXT_LOOK] += ((steps - c->header[NEXT_LOOK]) / every + 1) * every;
+    c->header[NEXT_MEASUREMENT] += ((steps - c->header[NEXT_MEASUREMENT]) / every + 1) * every;
 }
 
 void wk_curriculum_distribution(const wk_curriculum *c, double *probability)

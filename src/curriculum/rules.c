@@ -1,5 +1,5 @@
 // The six rules of the paper and one for environments that are given, each a pure function from
-// what is known to a distribution over θ. Those of others are in zoo.c.
+// what is known to a distribution over θ. Curricula of other papers are in published_rules.c.
 #include "curriculum/rules.h"
 #include "base/text.h"
 #include "waker/curriculum.h"
@@ -52,21 +52,13 @@ static double reduction_scale(const wk_curriculum_view *view, int group)
     return known ? sum / (double)known : 0;
 }
 
-double wk_rule_temperature(const char *rule, double configured)
-{
-    static const char *const ones[] = {"waker-m", "disagreement", "true-error", "ncc"};
-    double own = strcmp(rule, "waker-r") == 0 ? 0.5 : 0;
-    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
-        if (strcmp(rule, ones[i]) == 0) own = 1;
-    return configured > 0 ? configured : own;
-}
-
 // Boltzmann over the known θ: probability ∝ weight · exp(score / η). `scores` become probabilities.
 // Where score / η overflows, the difference to the highest score is divided instead: the limit of
 // a small η, all of the probability on the highest scores.
 static bool boltzmann(const wk_curriculum_view *view, const double *values, double temperature,
                       double *scores)
 {
+    assert(temperature > 0);
     double highest = -INFINITY, sum = 0;
     for (size_t i = 0; i < view->count; i++)
         if (!isnan(values[i])) highest = fmax(highest, scores[i]);
@@ -174,34 +166,52 @@ static bool none(const wk_curriculum_view *view, const wk_curriculum_config *con
 }
 
 #define PAPER "the paper"
-static const wk_curriculum_rule rules[] = {
-    {RULE("dr"), .summary = "domain randomisation: the default distribution", .distribution = none,
-     .formula = "p = p_DR", .source = PAPER},
-    {RULE("waker-m"), .summary = "where the model's error is large", .distribution = waker_m,
-     .formula = "p ∝ exp(z(δ̄)/η), z over the known θ, η = 1", .source = PAPER},
-    {RULE("waker-r"), .summary = "where the model's error is falling", .distribution = waker_r,
-     .formula = "p ∝ exp(Δ̄/mean|Δ̄|/η), η = 0.5", .source = PAPER},
-    {RULE("ge"), .summary = "gradually expanding: mostly what was seen before", .prefill = 500,
-     .distribution = gradually_expanding, .formula = "p ∝ p_DR over the visited θ",
-     .source = PAPER},
-    {RULE("he-oracle"), .summary = "always the hardest environment", .prefill = 500,
-     .distribution = hardest, .always = true, .formula = "p(hardest) = 1", .source = PAPER},
-    {RULE("rw-oracle"), .summary = "mostly the most complex environments", .prefill = 500,
-     .distribution = reweighting, .formula = "p uniform over the most complex θ", .source = PAPER},
+static const wk_builtin_rule rules[] = {
+    {.rule = {RULE("dr"), .summary = "domain randomisation: the default distribution",
+              .distribution = none, .formula = "p = p_DR", .source = PAPER}},
+    {.rule = {RULE("waker-m"), .summary = "where the model's error is large",
+              .distribution = waker_m, .formula = "p ∝ exp(z(δ̄)/η), z over the known θ, η = 1",
+              .source = PAPER},
+     .temperature = 1},
+    {.rule = {RULE("waker-r"), .summary = "where the model's error is falling",
+              .distribution = waker_r, .formula = "p ∝ exp(Δ̄/mean|Δ̄|/η), η = 0.5", .source = PAPER},
+     .temperature = 0.5},
+    {.rule = {RULE("ge"), .summary = "gradually expanding: mostly what was seen before",
+              .prefill = 500, .distribution = gradually_expanding,
+              .formula = "p ∝ p_DR over the visited θ", .source = PAPER}},
+    {.rule = {RULE("he-oracle"), .summary = "always the hardest environment", .prefill = 500,
+              .distribution = hardest, .always = true, .formula = "p(hardest) = 1",
+              .source = PAPER}},
+    {.rule = {RULE("rw-oracle"), .summary = "mostly the most complex environments", .prefill = 500,
+              .distribution = reweighting, .formula = "p uniform over the most complex θ",
+              .source = PAPER}},
     // The space of such a run is its list of θ, so the default distribution is the whole rule.
-    {RULE("fixed"), .summary = "the environments of curriculum.theta, equally often",
-     .distribution = none, .formula = "p uniform over curriculum.theta", .source = "-"},
+    {.rule = {RULE("fixed"), .summary = "the environments of curriculum.theta, equally often",
+              .distribution = none, .formula = "p uniform over curriculum.theta", .source = "-"}},
 };
 enum { RULES = sizeof rules / sizeof *rules };
 
 size_t wk_curriculum_rule_count(void)
 {
-    return RULES + wk_zoo_rule_count;
+    return RULES + wk_published_rule_count;
+}
+
+static const wk_builtin_rule *row_at(size_t i)
+{
+    return i < RULES ? &rules[i] : &wk_published_rules[i - RULES];
 }
 
 const wk_curriculum_rule *wk_curriculum_rule_at(size_t i)
 {
-    return i < RULES ? &rules[i] : &wk_zoo_rules[i - RULES];
+    return &row_at(i)->rule;
+}
+
+double wk_rule_temperature(const char *rule, double configured)
+{
+    double own = 0;
+    for (size_t i = 0; i < wk_curriculum_rule_count(); i++)
+        if (strcmp(row_at(i)->rule.name, rule) == 0) own = row_at(i)->temperature;
+    return configured > 0 ? configured : own;
 }
 
 wk_status wk_curriculum_rule_find(const char *name, const wk_curriculum_rule **out, wk_error *err)

@@ -58,7 +58,7 @@ int wk_eval_steps(const wk_eval_config *config);
 /// What the learner expected of an episode next to what it got; NaN where there is no prediction:
 /// random actions, and tasks that the policy is not trained for.
 typedef struct wk_calibration {
-    double value;        // the critic's at the start: the discounted return it promises
+    double value;        // that the critic predicted at the start, a discounted return
     double discounted;   // the discounted return from there
     double reward_error; // mean absolute error of the reward head along the episode
 } wk_calibration;

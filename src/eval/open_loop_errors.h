@@ -1,4 +1,4 @@
-// How far a world model's imagination strays along the episodes that a policy makes: the model sees
+// The open-loop error of a world model along the episodes that a policy makes: the model sees
 // WK_OPEN_LOOP_ERRORS_CONTEXT frames, then only the actions, and what it imagines is compared with
 // what happened, image and reward; then it sees as many again, and so on to the end of the episode.
 // The first WK_OPEN_LOOP_ERRORS_EPISODES episodes of each case are judged.

@@ -11,7 +11,7 @@ const double wk_score_fractions[WK_SCORE_FRACTIONS] = {0.01, 0.05, 0.1, 0.2, 0.3
 
 #define MEAN(field) offsetof(wk_case_result, field)
 #define BOTH(field) MEAN(calibration.field), offsetof(wk_eval_episode, calibration.field)
-// What the learner expected next to what came; then how far imagination strays, whose curves are in
+// What the learner predicted next to what happened; then the open-loop error, whose curves are in
 // JSON only (json_open_loop).
 const wk_case_metric wk_case_metrics[WK_CASE_METRICS] = {
     {"promised_value", "promised", BOTH(value), "promised_values"},

@@ -25,21 +25,29 @@ static void json_score(wk_json *json, const char *key, const wk_score *s)
     wk_json_close(json, '}');
 }
 
-// What the learner expected, where it did, next to what came.
+// Whether any episode of the case has the metric: one of the learner's predictions has none with
+// random actions.
+static bool is_measured(const wk_case_result *c, const wk_case_metric *m)
+{
+    if (m->episode == 0) return false;
+    for (int i = 0; i < c->eval_case.episodes; i++)
+        if (!isnan(wk_episode_metric(&c->episodes[i], m))) return true;
+    return false;
+}
+
 static void json_metrics(wk_json *json, const wk_case_result *c)
 {
     const wk_case_metric *end = wk_case_metrics + WK_CASE_METRICS;
-    if (isnan(c->calibration.value)) return;
     for (const wk_case_metric *m = wk_case_metrics; m < end; m++)
-        if (m->episode) wk_json_number(json, m->name, wk_case_metric_mean(c, m));
+        if (is_measured(c, m)) wk_json_number(json, m->name, wk_case_metric_mean(c, m));
     for (const wk_case_metric *m = wk_case_metrics; m < end; m++) {
         const void *first = (const char *)c->episodes + m->episode;
-        if (m->episodes)
+        if (m->episodes && is_measured(c, m))
             wk_json_numbers(json, m->episodes, first, sizeof *c->episodes, c->eval_case.episodes);
     }
 }
 
-// How far imagination strays, by the steps that it is ahead.
+// The open-loop error, by the number of steps that were imagined.
 static void json_open_loop(wk_json *json, const wk_open_loop_error_curve *c)
 {
     if (c->steps == 0) return;

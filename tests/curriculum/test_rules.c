@@ -256,7 +256,7 @@ static void every_rule_but_the_oracles_begins_with_the_default_distribution(void
     }
 }
 
-// Looks at 50,000 and 60,000 steps: the first only remembers, the second has a difference.
+// Measurements at 50,000 and 60,000 steps: the first only remembers, the second has a difference.
 static void waker_r_waits_for_its_first_reduction_and_then_follows_it(void **state)
 {
     (void)state;
@@ -287,7 +287,7 @@ static void waker_r_waits_for_its_first_reduction_and_then_follows_it(void **sta
     wk_curriculum_distribution(f.curriculum, p);
     assert_near(p[3], 0.2 / 12, 1e-12);
     assert_near(p[1], 0.2 / 12 + 0.8 / (1 + exp(-4)), 1e-12);
-    // The next look is at 70,000, not 10,000 after the late call.
+    // The next measurement is at 70,000, not 10,000 after the late call.
     wk_curriculum_advance(f.curriculum, 69999);
     assert_near(wk_curriculum_get_view(f.curriculum).reduction[1], 0.15, 1e-15);
     wk_curriculum_advance(f.curriculum, 70000);

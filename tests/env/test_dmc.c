@@ -58,7 +58,7 @@ static void free_states(states *s)
 
 static void put_state(void *env, const states *s, size_t i)
 {
-    const wk_physics_world *sim = env;
+    const wk_physics_env *sim = env;
     const mjModel *model = sim->model;
     mjData *data = sim->data;
     assert_true((size_t)model->nq == s->qpos.width && (size_t)model->nu == s->ctrl.width);
@@ -109,7 +109,7 @@ static void bodies_camera_and_light_are_those_of_dm_control(void **state)
 {
     const wk_domain *domain = *state;
     void *env = make_env(domain, default_options);
-    const wk_physics_world *sim = env;
+    const wk_physics_env *sim = env;
     mjData *data = sim->data;
     states s = read_states(domain);
     table camera = read_table(domain, "camera"), light = read_table(domain, "light");
@@ -141,7 +141,7 @@ static void a_step_leads_to_dm_controls_state_and_rewards(void **state)
 {
     const wk_domain *domain = *state;
     void *env = make_env(domain, default_options);
-    const wk_physics_world *sim = env;
+    const wk_physics_env *sim = env;
     mjData *data = sim->data;
     states s = read_states(domain);
     table qpos = read_table(domain, "later_qpos"), rewards = read_table(domain, "later_rewards");
@@ -203,7 +203,7 @@ static void poses_start_in_the_joint_ranges_and_at_rest(void **state)
 {
     const wk_domain *domain = *state;
     void *env = make_env(domain, default_options);
-    const wk_physics_world *sim = env;
+    const wk_physics_env *sim = env;
     const mjModel *model = sim->model;
     mjData *data = sim->data;
     double low[16], high[16];
@@ -293,7 +293,7 @@ static void the_floor_shows_how_far_the_robot_went(void **state)
     const wk_domain *domain = *state;
     static uint8_t here[WK_IMAGE_BYTES], there[WK_IMAGE_BYTES], two_metres[WK_IMAGE_BYTES];
     void *env = make_env(domain, default_options);
-    const wk_physics_world *sim = env;
+    const wk_physics_env *sim = env;
     const mjModel *model = sim->model;
     mjData *data = sim->data;
     reset_env(domain, env, 0, 0, 1, 0);
@@ -321,7 +321,7 @@ static void a_breakdown_is_flagged_and_drawn_without_harm(void **state)
     static uint8_t rgb[WK_IMAGE_BYTES];
     wk_outcome out = {0};
     void *env = make_env(domain, default_options);
-    const wk_physics_world *sim = env;
+    const wk_physics_env *sim = env;
     mjData *data = sim->data;
     reset_env(domain, env, 0, 0, 1, 0);
     data->qvel[0] = NAN;

@@ -224,7 +224,7 @@ static wk_outcome move(const wk_domain *domain, void *world, const float *action
 // Puts the first block so close to the robot, on the side of the arena's middle, that they touch.
 static void put_block_beside_robot(void *world)
 {
-    const wk_physics_world *sim = world;
+    const wk_physics_env *sim = world;
     const mjModel *m = sim->model;
     mjData *d = sim->data;
     const mjtNum *robot = d->xpos + 3 * wk_physics_id(m, mjOBJ_BODY, "robot");
@@ -267,7 +267,7 @@ static void distance_and_coverage_follow_the_robot(void **state)
     (void)state;
     void *world;
     begin_world(&wk_clean_up, (const double[]){0, 0, 0}, &world);
-    const wk_physics_world *sim = world;
+    const wk_physics_env *sim = world;
     const mjModel *m = sim->model;
     mjData *d = sim->data;
     const mjtNum *at = d->xpos + 3 * wk_physics_id(m, mjOBJ_BODY, "robot");
@@ -298,7 +298,7 @@ static void planar_robots_tell_how_they_stand_and_where_they_go(void **state)
     (void)state;
     void *world;
     begin_world(&wk_dmc_walker, (const double[]){0}, &world);
-    const wk_physics_world *sim = world;
+    const wk_physics_env *sim = world;
     const mjModel *m = sim->model;
     mjData *d = sim->data;
     const int torso = wk_physics_id(m, mjOBJ_BODY, "torso");

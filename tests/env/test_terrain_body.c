@@ -127,7 +127,7 @@ static void stretched_limbs_are_those_of_a_stretched_file(void **state)
     assert_ok(d->create(d, options, &world, &err));
     const double theta[PARAMS] = {0.5, 1, 1, 1, 1, 1.2};
     assert_ok(d->reset(world, theta, 1, 1, &(wk_outcome){0}, &err));
-    const wk_physics_world *sim = world;
+    const wk_physics_env *sim = world;
     const mjModel *ours = sim->model;
     mjData *data = sim->data;
     int bodies = (int)expected->nbody, geoms = (int)expected->ngeom, dofs = (int)expected->nv;

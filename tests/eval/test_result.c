@@ -313,6 +313,31 @@ static void the_document_reads_back_to_the_same_numbers(void **state)
     wk_eval_result_free(&r);
 }
 
+// A metric is written where episodes have it, whether or not they have the others.
+static void metrics_are_written_one_by_one(void **state)
+{
+    (void)state;
+    wk_eval_result r = random_result();
+    add(&r, "high", 0);
+    wk_text text = {0};
+    wk_eval_result_json(&r, &(wk_json){.text = &text});
+    assert_null(strstr(wk_text_get(&text), "discounted_return"));
+    wk_text_free(&text);
+    wk_case_result *c = &r.tasks[0].cases[0];
+    for (int i = 0; i < c->eval_case.episodes; i++)
+        c->episodes[i].calibration.discounted = i;
+    c->calibration.discounted = 2.5;
+    c->episodes[1].calibration.reward_error = 3; // the others have none, so the mean is none either
+    wk_eval_result_json(&r, &(wk_json){.text = &text});
+    const char *json = wk_text_get(&text);
+    assert_true(number_after(json, "discounted_return", 0) == 2.5);
+    assert_non_null(strstr(json, "\"discounted_returns\": ["));
+    assert_non_null(strstr(json, "\"reward_error\": null"));
+    assert_null(strstr(json, "promised_value"));
+    wk_text_free(&text);
+    wk_eval_result_free(&r);
+}
+
 static void tasks_of_the_combined_domain_say_which_part_they_belong_to(void **state)
 {
     (void)state;
@@ -477,6 +502,7 @@ int main(void)
         cmocka_unit_test(random_actions_are_played_once_for_all_tasks),
         cmocka_unit_test(broken_episodes_are_counted_and_reported),
         cmocka_unit_test(the_document_reads_back_to_the_same_numbers),
+        cmocka_unit_test(metrics_are_written_one_by_one),
         cmocka_unit_test(tasks_of_the_combined_domain_say_which_part_they_belong_to),
         cmocka_unit_test(files_are_written_under_policy_and_step),
         cmocka_unit_test(other_tasks_and_cases_of_the_same_protocol_are_kept),

@@ -24,7 +24,7 @@ enum {
 // One running world. Models are compiled when first visited; there is one state, that of the
 // running one.
 typedef struct cleanup {
-    wk_physics_world sim; // first, as the functions of wk_physics_world need it
+    wk_physics_env sim; // first, as the functions of wk_physics_env need it
     wk_cleanup_robot robot;
     mjModel *models[WK_CLEANUP_ARENAS][WK_CLEANUP_BLOCKS_MAX + 1]; // sim.model is one of them
     wk_cleanup_scene *scene;
@@ -302,7 +302,7 @@ static void render(void *env, int width, int height, uint8_t *rgb)
 static wk_status load(void *env, const void *bytes, size_t size, wk_error *err)
 {
     cleanup *world = env;
-    WK_TRY(wk_physics_world_load(env, bytes, size, err));
+    WK_TRY(wk_physics_env_load(env, bytes, size, err));
     world->progress = measure(world);
     return WK_OK;
 }
@@ -344,7 +344,7 @@ static const double *read(void *env, const char *name, int *count)
         *count = own[i].count;
         return own[i].numbers;
     }
-    return wk_physics_world_read(env, name, count);
+    return wk_physics_env_read(env, name, count);
 }
 
 // What both robots share.
@@ -355,8 +355,8 @@ static const double *read(void *env, const char *name, int *count)
     .action_repeat = CONTROL_STEPS, .episode_steps = 500, .hardest = hardest, .n_complex = 5,      \
     .most_complex = &most_complex[0][0], .grid_count = grid_count, .grid_point = grid_point,       \
     .check = check, .destroy = destroy, .reset = reset, .step = step, .render = render,            \
-    .state_size = wk_physics_world_state_size, .save = wk_physics_world_save, .load = load,        \
-    .read = read, .watch = wk_physics_world_watch
+    .state_size = wk_physics_env_state_size, .save = wk_physics_env_save, .load = load,            \
+    .read = read, .watch = wk_physics_env_watch
 
 const wk_domain wk_clean_up = {
     .name = "clean-up",

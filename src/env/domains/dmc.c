@@ -18,7 +18,7 @@ static const wk_option options_known[OPTIONS] = {
 };
 
 typedef struct world {
-    wk_physics_world sim; // first, as the functions of wk_physics_world need it
+    wk_physics_env sim; // first, as the functions of wk_physics_env need it
     const wk_planar_robot *robot;
     wk_dmc_scene *scene;
 } world;
@@ -91,8 +91,8 @@ void wk_dmc_add_rewards(const void *env, double *rewards)
     .indicators = wk_planar_indicators, .action_repeat = WK_PLANAR_REPEAT,                         \
     .episode_steps = WK_PLANAR_STEPS, .hardest = only_variant, .n_complex = 1,                     \
     .most_complex = only_variant, .destroy = destroy, .reset = reset, .step = step,                \
-    .render = render, .state_size = wk_physics_world_state_size, .save = wk_physics_world_save,    \
-    .load = wk_physics_world_load, .read = wk_physics_world_read, .watch = wk_physics_world_watch
+    .render = render, .state_size = wk_physics_env_state_size, .save = wk_physics_env_save,        \
+    .load = wk_physics_env_load, .read = wk_physics_env_read, .watch = wk_physics_env_watch
 
 enum { WALKER_STAND, WALKER_WALK, WALKER_RUN, WALKER_TASKS };
 static const wk_task walker_tasks[WALKER_TASKS] = {

@@ -38,7 +38,7 @@ const double wk_terrain_most_complex[] = {
 };
 
 typedef struct terrain {
-    wk_physics_world sim; // first, as the functions of wk_physics_world need it
+    wk_physics_env sim; // first, as the functions of wk_physics_env need it
     const wk_planar_robot *robot;
     bool fresh_lattice;
     mjModel *loaded; // as it was before the robot's own θ changed it; NULL without such

@@ -43,8 +43,8 @@ void wk_terrain_render(void *env, int width, int height, uint8_t *rgb);
     .indicators = wk_planar_indicators, .action_repeat = WK_PLANAR_REPEAT,                         \
     .episode_steps = WK_PLANAR_STEPS, .check = wk_terrain_check, .destroy = wk_terrain_destroy,    \
     .reset = wk_terrain_reset, .step = wk_terrain_step, .render = wk_terrain_render,               \
-    .state_size = wk_physics_world_state_size, .save = wk_physics_world_save,                      \
-    .load = wk_physics_world_load, .read = wk_physics_world_read, .watch = wk_physics_world_watch
+    .state_size = wk_physics_env_state_size, .save = wk_physics_env_save,                          \
+    .load = wk_physics_env_load, .read = wk_physics_env_read, .watch = wk_physics_env_watch
 
 /// The cases of the paper, each of one θ.
 #define WK_TERRAIN_CASE(case_name, case_help, theta)                                               \

@@ -227,20 +227,20 @@ wk_status wk_physics_restore(const mjModel *model, mjData *data, const void *byt
     return WK_OK;
 }
 
-size_t wk_physics_world_state_size(const void *env)
+size_t wk_physics_env_state_size(const void *env)
 {
-    return wk_physics_state_size(((const wk_physics_world *)env)->model);
+    return wk_physics_state_size(((const wk_physics_env *)env)->model);
 }
 
-void wk_physics_world_save(const void *env, void *bytes)
+void wk_physics_env_save(const void *env, void *bytes)
 {
-    const wk_physics_world *world = env;
+    const wk_physics_env *world = env;
     wk_physics_save(world->model, world->data, bytes);
 }
 
-wk_status wk_physics_world_load(void *env, const void *bytes, size_t size, wk_error *err)
+wk_status wk_physics_env_load(void *env, const void *bytes, size_t size, wk_error *err)
 {
-    const wk_physics_world *world = env;
+    const wk_physics_env *world = env;
     size_t expected = wk_physics_state_size(world->model);
     if (size != expected)
         return wk_fail(err, WK_E_FORMAT,
@@ -250,20 +250,20 @@ wk_status wk_physics_world_load(void *env, const void *bytes, size_t size, wk_er
     return wk_physics_restore(world->model, world->data, bytes, err);
 }
 
-const double *wk_physics_world_read(void *env, const char *name, int *count)
+const double *wk_physics_env_read(void *env, const char *name, int *count)
 {
-    const wk_physics_world *world = env;
+    const wk_physics_env *world = env;
     return wk_physics_read(world->model, world->data, name, count);
 }
 
-void wk_physics_world_watch(void *env, const wk_step_watch *watch)
+void wk_physics_env_watch(void *env, const wk_step_watch *watch)
 {
-    ((wk_physics_world *)env)->watch = *watch;
+    ((wk_physics_env *)env)->watch = *watch;
 }
 
 bool wk_physics_simulates(const wk_domain *domain)
 {
-    return domain->save == wk_physics_world_save;
+    return domain->save == wk_physics_env_save;
 }
 
 int wk_physics_id(const mjModel *model, mjtObj type, const char *name)

@@ -57,19 +57,19 @@ const double *wk_physics_read(const mjModel *model, const mjData *data, const ch
 
 /// What the worlds of all MuJoCo domains begin with. The functions below are theirs in wk_domain:
 /// `env` points to one.
-typedef struct wk_physics_world {
+typedef struct wk_physics_env {
     mjModel *model;
     mjData *data;
     wk_step_watch watch;
-} wk_physics_world;
+} wk_physics_env;
 
-size_t wk_physics_world_state_size(const void *env);
-void wk_physics_world_save(const void *env, void *bytes);
-wk_status wk_physics_world_load(void *env, const void *bytes, size_t size, wk_error *err);
-const double *wk_physics_world_read(void *env, const char *name, int *count);
-void wk_physics_world_watch(void *env, const wk_step_watch *watch);
+size_t wk_physics_env_state_size(const void *env);
+void wk_physics_env_save(const void *env, void *bytes);
+wk_status wk_physics_env_load(void *env, const void *bytes, size_t size, wk_error *err);
+const double *wk_physics_env_read(void *env, const char *name, int *count);
+void wk_physics_env_watch(void *env, const wk_step_watch *watch);
 
-/// Whether the domain's worlds begin with a wk_physics_world.
+/// Whether the domain's worlds begin with a wk_physics_env.
 bool wk_physics_simulates(const wk_domain *domain);
 
 /// A model element that must exist (asking for another is a bug): its index.

@@ -1,11 +1,12 @@
-#include "cli/world.h"
+#include "cli/chosen_domain.h"
 
 #include "env/domain.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static wk_status find_domain(const char *domain, const char *plugin, wk_world *out, wk_error *err)
+static wk_status find_domain(const char *domain, const char *plugin, wk_chosen_domain *out,
+                             wk_error *err)
 {
     if (domain && plugin) return wk_fail(err, WK_E_INPUT, "give --domain or --plugin, not both");
     if (domain) return wk_domain_find(domain, &out->domain, err);
@@ -18,7 +19,7 @@ static wk_status find_domain(const char *domain, const char *plugin, wk_world *o
     return WK_OK;
 }
 
-static wk_status set_option(wk_world *world, const char *text, wk_error *err)
+static wk_status set_option(wk_chosen_domain *world, const char *text, wk_error *err)
 {
     const char *equals = strchr(text, '=');
     if (!equals) return wk_fail(err, WK_E_INPUT, "--option '%s': write it as name=choice", text);
@@ -30,27 +31,27 @@ static wk_status set_option(wk_world *world, const char *text, wk_error *err)
     return WK_OK;
 }
 
-static wk_status set_options(wk_world *world, const wk_arg_texts *options, wk_error *err)
+static wk_status set_options(wk_chosen_domain *world, const wk_arg_texts *options, wk_error *err)
 {
     for (int i = 0; options && i < options->count; i++)
         WK_TRY(set_option(world, options->items[i], err));
     return WK_OK;
 }
 
-wk_status wk_world_open(const char *domain, const char *plugin, const wk_arg_texts *options,
-                        wk_world *out, wk_error *err)
+wk_status wk_chosen_domain_open(const char *domain, const char *plugin, const wk_arg_texts *options,
+                                wk_chosen_domain *out, wk_error *err)
 {
-    *out = (wk_world){0};
+    *out = (wk_chosen_domain){0};
     wk_status status = find_domain(domain, plugin, out, err);
     if (status == WK_OK) status = set_options(out, options, err);
-    if (status != WK_OK) wk_world_close(out);
+    if (status != WK_OK) wk_chosen_domain_close(out);
     return status;
 }
 
-void wk_world_close(wk_world *world)
+void wk_chosen_domain_close(wk_chosen_domain *world)
 {
     wk_plugin_unload(world->plugin);
-    *world = (wk_world){0};
+    *world = (wk_chosen_domain){0};
 }
 
 // Numbers between commas. Counts them all, so that a wrong length is reported as it is.
@@ -118,8 +119,8 @@ static wk_status middle_theta(const wk_domain *domain, double *theta, wk_error *
     return WK_OK;
 }
 
-wk_status wk_world_theta(const wk_world *world, const char *params, const char *case_name,
-                         double *theta, wk_error *err)
+wk_status wk_chosen_domain_theta(const wk_chosen_domain *world, const char *params,
+                                 const char *case_name, double *theta, wk_error *err)
 {
     if (params && case_name) return wk_fail(err, WK_E_INPUT, "give --params or --case, not both");
     if (params) return parse_params(world->domain, params, theta, err);

@@ -1,5 +1,6 @@
-// The rules that are not the paper's: distributions against values worked out by hand, what they
-// see and keep, and exact restoring in the middle of a run.
+// Curricula of other papers, and baselines: distributions against values worked out by hand, what
+// they see and keep, and exact restoring in the middle of a run.
+#include "curriculum/rules.h"
 #include "support/check.h"
 #include "waker/curriculum.h"
 #include <stdio.h>
@@ -118,6 +119,54 @@ static void every_rule_explains_itself(void **state)
         assert_true((rule->state_size != NULL) ||
                     (!rule->begin && !rule->reported && !rule->ended));
     }
+}
+
+// What a rule says at temperature `configured` about θ whose errors differ and have fallen.
+static void distribution_at(const wk_curriculum_rule *rule, double configured, double p[COUNT])
+{
+    wk_error err = {0};
+    fixture f = {0};
+    wk_curriculum_config config = wk_curriculum_config_default();
+    config.temperature = configured;
+    config.error_decay = 0.5;
+    config.reduction_start = config.reduction_every = 10;
+    assert_ok(wk_space_create(&square, false, &f.space, &err));
+    assert_ok(wk_curriculum_create(rule, &square, f.space, &config, &f.curriculum, &err));
+    for (int k = 0; k < 4 * COUNT; k++) {
+        size_t i = (size_t)k % COUNT;
+        float error = (float)(i * i + 1) / (float)(1 + k / COUNT);
+        next(&f, (uint64_t)k, true);
+        report(&f, i, error);
+        end(&f, i, (double)error, (float)i / COUNT, 1);
+        wk_curriculum_advance(f.curriculum, (uint64_t)k);
+    }
+    wk_curriculum_distribution(f.curriculum, p);
+    drop(&f);
+}
+
+// A rule that has η and no value in its row would choose with η = 0.
+static void every_rule_with_a_temperature_has_one_of_its_own(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < wk_curriculum_rule_count(); i++) {
+        const wk_curriculum_rule *rule = wk_curriculum_rule_at(i);
+        double own = wk_rule_temperature(rule->name, 0), low[COUNT], high[COUNT], expected[COUNT];
+        distribution_at(rule, 0.3, low);
+        distribution_at(rule, 3, high);
+        bool uses = memcmp(low, high, sizeof low) != 0;
+        if (uses != (own > 0))
+            fail_msg("'%s' %s a temperature and its row says %g", rule->name,
+                     uses ? "has" : "does not have", own);
+        if (!uses) continue;
+        distribution_at(rule, 0, low);
+        distribution_at(rule, own, expected);
+        assert_memory_equal(low, expected, sizeof low);
+        char said[32];
+        snprintf(said, sizeof said, "η = %g", own);
+        if (!strstr(rule->formula, said)) fail_msg("'%s' lacks %s", rule->formula, said);
+        assert_true(wk_rule_temperature(rule->name, 7) == 7);
+    }
+    assert_true(wk_rule_temperature("a plug-in's", 0) == 0);
 }
 
 // Two θ at 1 and 3 after the newest report: normalised -1 and 1, whatever came before.
@@ -413,6 +462,7 @@ int main(void)
     const struct CMUnitTest all[] = {
         cmocka_unit_test(every_rule_but_the_oracles_begins_with_the_default_distribution),
         cmocka_unit_test(every_rule_explains_itself),
+        cmocka_unit_test(every_rule_with_a_temperature_has_one_of_its_own),
         cmocka_unit_test(disagreement_forgets_what_came_before),
         cmocka_unit_test(the_oracle_goes_by_the_error_in_episodes),
         cmocka_unit_test(plr_mixes_rank_and_staleness),

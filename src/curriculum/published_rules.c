@@ -1,8 +1,10 @@
-// The rules of others, on the same buffer and loop: each row of the table at the end names its
-// formula, its source and what it needs. Most published scores are a policy's regret; a reward-free
-// run has the world model's error in its place, as reported (δ) or measured in episodes.
+// Curricula that other papers proposed, and baselines. They use the same error buffer and loop as
+// the paper's rules; each row of the table at the end names its formula, its source and what it
+// needs. Most published scores are a policy's regret; a reward-free run has the world model's error
+// in its place, as reported (δ) or measured in episodes.
 #include "curriculum/rules.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,6 +267,7 @@ static void ascend(const wk_curriculum_view *view, const wk_curriculum_config *c
     (void)episode;
     double *log_y = state, *score = view->scratch, highest = -INFINITY, sum = 0;
     double temperature = wk_rule_temperature("ncc", config->temperature);
+    assert(temperature > 0);
     wk_rule_normalise(view, view->error, score);
     for (size_t i = 0; i < view->count; i++) {
         double s = isnan(score[i]) ? 0 : score[i]; // not known: as the mean
@@ -350,48 +353,61 @@ static bool traced(const wk_curriculum_view *view, const wk_curriculum_config *c
 
 #define SCORES .state_size = scores_size, .begin = scores_begin
 
-const wk_curriculum_rule wk_zoo_rules[] = {
-    {RULE("uniform"), .summary = "every environment of the table equally often",
-     .distribution = uniform, .always = true, .formula = "p = 1/count", .source = "-"},
-    {RULE("disagreement"), .summary = "where the newest error estimate is large, without smoothing",
-     .distribution = disagreement,
-     .formula = "p ∝ exp(z(δ)/η), δ of the last update that has θ, η = 1",
-     .source = "waker-m without its moving average", SCORES, .reported = score_report},
-    {RULE("true-error"), .summary = "an oracle: where the next images are predicted worst",
-     .distribution = disagreement, .formula = "p ∝ exp(z(e)/η), e of the last episode at θ, η = 1",
-     .source = "the error that δ estimates", .needs = WK_NEEDS_MODEL_ERROR, SCORES,
-     .ended = score_episode},
-    {RULE("plr"), .summary = "prioritized level replay: by rank of the error, and what is stale",
-     .distribution = plr,
-     .formula = "p = 0.9 P_rank + 0.1 P_stale, P_rank ∝ 1/rank(δ), P_stale ∝ episodes since",
-     .source = "Jiang et al. 2021a (score: δ for the value loss)", .needs = WK_NEEDS_TIMES, SCORES,
-     .reported = score_report},
-    {RULE("plr-robust"), .summary = "plr that learns from replayed environments alone",
-     .distribution = plr, .curated = true,
-     .formula = "plr with e for δ; episodes from p_DR are scored, never learned from",
-     .source = "Jiang et al. 2021b", .needs = WK_NEEDS_TIMES | WK_NEEDS_MODEL_ERROR, SCORES,
-     .ended = score_episode},
-    {RULE("accel"), .summary = "plr, and small edits of what it replays", .distribution = accel,
-     .formula = "p = 0.5 PLR + 0.5 E, E: the 8 nearest θ of the 16 best, in proportion to PLR",
-     .source = "Parker-Holder et al. 2022", .needs = WK_NEEDS_TIMES, SCORES,
-     .reported = score_report},
-    {RULE("sfl"), .summary = "where success is most uncertain: sampling for learnability",
-     .distribution = sfl,
-     .formula = "p uniform over the tenth with the largest s(1 - s), s: completion; without tasks "
-                "that complete, the variance of returns",
-     .source = "Rutherford et al. 2024", .needs = WK_NEEDS_RETURNS, .state_size = success_size,
-     .ended = note_success},
-    {RULE("ncc"), .summary = "an adversary over θ that ascends the error, held back by its entropy",
-     .distribution = ncc,
-     .formula = "each episode: log p ← (log p + 0.1 z(δ̄)) / (1 + 0.1 η) + constant, η = 1",
-     .source = "after Monette et al. 2025 (score: δ̄ for regret)", .state_size = scores_size,
-     .begin = ncc_begin, .ended = ascend},
-    {RULE("traced"),
-     .summary = "where transitions are predicted badly and practice helps elsewhere",
-     .distribution = traced,
-     .formula = "plr by rank of z(e) + z(c), c: how much e fell elsewhere after episodes at θ",
-     .source = "after Cho et al. 2025 (without the value loss)",
-     .needs = WK_NEEDS_TIMES | WK_NEEDS_MODEL_ERROR, .state_size = traced_size,
-     .begin = scores_begin, .ended = trace},
+const wk_builtin_rule wk_published_rules[] = {
+    {.rule = {RULE("uniform"), .summary = "every environment of the table equally often",
+              .distribution = uniform, .always = true, .formula = "p = 1/count", .source = "-"}},
+    {.rule = {RULE("disagreement"),
+              .summary = "where the newest error estimate is large, without smoothing",
+              .distribution = disagreement,
+              .formula = "p ∝ exp(z(δ)/η), δ of the last update that has θ, η = 1",
+              .source = "waker-m without its moving average", SCORES, .reported = score_report},
+     .temperature = 1},
+    {.rule = {RULE("true-error"), .summary = "an oracle: where the next images are predicted worst",
+              .distribution = disagreement,
+              .formula = "p ∝ exp(z(e)/η), e of the last episode at θ, η = 1",
+              .source = "the error that δ estimates", .needs = WK_NEEDS_MODEL_ERROR, SCORES,
+              .ended = score_episode},
+     .temperature = 1},
+    {.rule = {RULE("plr"),
+              .summary = "prioritized level replay: by rank of the error, and what is stale",
+              .distribution = plr,
+              .formula =
+                  "p = 0.9 P_rank + 0.1 P_stale, P_rank ∝ 1/rank(δ), P_stale ∝ episodes since",
+              .source = "Jiang et al. 2021a (score: δ for the value loss)", .needs = WK_NEEDS_TIMES,
+              SCORES, .reported = score_report}},
+    {.rule = {RULE("plr-robust"), .summary = "plr that learns from replayed environments alone",
+              .distribution = plr, .curated = true,
+              .formula = "plr with e for δ; episodes from p_DR are scored, never learned from",
+              .source = "Jiang et al. 2021b", .needs = WK_NEEDS_TIMES | WK_NEEDS_MODEL_ERROR,
+              SCORES, .ended = score_episode}},
+    {.rule = {RULE("accel"), .summary = "plr, and small edits of what it replays",
+              .distribution = accel,
+              .formula =
+                  "p = 0.5 PLR + 0.5 E, E: the 8 nearest θ of the 16 best, in proportion to PLR",
+              .source = "Parker-Holder et al. 2022", .needs = WK_NEEDS_TIMES, SCORES,
+              .reported = score_report}},
+    {.rule =
+         {RULE("sfl"), .summary = "where success is most uncertain: sampling for learnability",
+          .distribution = sfl,
+          .formula =
+              "p uniform over the tenth with the largest s(1 - s), s: completion; without tasks "
+              "that complete, the variance of returns",
+          .source = "Rutherford et al. 2024", .needs = WK_NEEDS_RETURNS, .state_size = success_size,
+          .ended = note_success}},
+    {.rule = {RULE("ncc"),
+              .summary = "an adversary over θ that ascends the error, held back by its entropy",
+              .distribution = ncc,
+              .formula = "each episode: log p ← (log p + 0.1 z(δ̄)) / (1 + 0.1 η) + constant, η = 1",
+              .source = "after Monette et al. 2025 (score: δ̄ for regret)",
+              .state_size = scores_size, .begin = ncc_begin, .ended = ascend},
+     .temperature = 1},
+    {.rule = {RULE("traced"),
+              .summary = "where transitions are predicted badly and practice helps elsewhere",
+              .distribution = traced,
+              .formula =
+                  "plr by rank of z(e) + z(c), c: how much e fell elsewhere after episodes at θ",
+              .source = "after Cho et al. 2025 (without the value loss)",
+              .needs = WK_NEEDS_TIMES | WK_NEEDS_MODEL_ERROR, .state_size = traced_size,
+              .begin = scores_begin, .ended = trace}},
 };
-const size_t wk_zoo_rule_count = sizeof wk_zoo_rules / sizeof *wk_zoo_rules;
+const size_t wk_published_rule_count = sizeof wk_published_rules / sizeof *wk_published_rules;
