@@ -160,11 +160,39 @@ static void two_runs_with_one_seed_are_both_there_or_named(void **state)
     assert_int_equal(runs.items.count, 2);
     assert_int_equal(runs.problems.count, 1);
     assert_non_null(strstr(runs.problems.items[0], "'same/b': all its settings"));
-    assert_non_null(strstr(runs.problems.items[0], "'same/a', which is used; LABEL=same/b shows"));
+    assert_non_null(strstr(runs.problems.items[0], "'same/a', which is used"));
+    assert_non_null(strstr(runs.problems.items[0], "'waker report LABEL=same/b' shows"));
     wk_runs_free(&runs);
     const char *paths[] = {"same/a", "second=same/b", "both=same/c", "both=same/a"};
     runs = read_by(paths, 4, NULL);
     assert_int_equal(runs.items.count, 4); // one seed, but not one run
+    assert_int_equal(runs.problems.count, 0);
+    wk_runs_free(&runs);
+}
+
+static void of_two_copies_the_evaluated_one_is_used(void **state)
+{
+    (void)state;
+    made_run run = walker;
+    make("copies/a-aborted", "waker-m", 0, NULL, NULL);
+    make("copies/b", "waker-m", 0, NULL, NULL);
+    made_eval("copies/b", &run, "adapted", 500000,
+              &(made_score){.task = "walk", .variant = "dr", .mean = 700, .cvar = 600}, 1);
+    wk_runs runs = read_in("copies");
+    assert_int_equal(runs.items.count, 1);
+    assert_string_equal(runs.items.items[0]->directory, "copies/b");
+    assert_non_null(strstr(runs.problems.items[0], "'copies/a-aborted': all its settings"));
+    wk_runs_free(&runs);
+}
+
+static void a_label_pools_seeds_of_several_curricula(void **state)
+{
+    (void)state;
+    make("pool/a", "waker-m", 0, NULL, NULL);
+    make("pool/b", "dr", 0, NULL, NULL);
+    const char *path = "all=pool";
+    wk_runs runs = read_by(&path, 1, NULL);
+    assert_int_equal(runs.items.count, 2); // one seed and label, but not one run
     assert_int_equal(runs.problems.count, 0);
     wk_runs_free(&runs);
 }
@@ -339,6 +367,8 @@ int main(void)
         cmocka_unit_test(keys_asked_for_are_in_every_name),
         cmocka_unit_test(a_label_is_a_method_and_pools_what_the_user_says),
         cmocka_unit_test(two_runs_with_one_seed_are_both_there_or_named),
+        cmocka_unit_test(of_two_copies_the_evaluated_one_is_used),
+        cmocka_unit_test(a_label_pools_seeds_of_several_curricula),
         cmocka_unit_test(plug_ins_are_compared_by_their_bytes),
         cmocka_unit_test(runs_of_different_presets_are_named_by_them),
         cmocka_unit_test(many_settings_are_named_by_the_few_that_tell),

@@ -235,6 +235,33 @@ static void free_run(wk_report_run *run)
     free(run);
 }
 
+// The step of the last evaluation; without one 0.
+static uint64_t last_evaluated(const wk_report_run *run)
+{
+    uint64_t last = 0;
+    for (size_t i = 0; i < run->scores.count; i++)
+        if (run->scores.items[i].step > last) last = run->scores.items[i].step;
+    return last;
+}
+
+static uint64_t last_logged(const wk_report_run *run)
+{
+    return run->choices.count ? run->choices.items[run->choices.count - 1].step : 0;
+}
+
+// Of copies of a run the one with the latest evaluation comes first, then the one that got
+// furthest.
+static int compare_copies(const wk_report_run *x, const wk_report_run *y)
+{
+    bool scored_x = x->scores.count > 0, scored_y = y->scores.count > 0;
+    uint64_t evaluated_x = last_evaluated(x), evaluated_y = last_evaluated(y);
+    uint64_t logged_x = last_logged(x), logged_y = last_logged(y);
+    int order = scored_y - scored_x;
+    if (!order) order = (evaluated_x < evaluated_y) - (evaluated_x > evaluated_y);
+    if (!order) order = (logged_x < logged_y) - (logged_x > logged_y);
+    return order ? order : strcmp(x->directory, y->directory);
+}
+
 static int compare_runs(const void *a, const void *b)
 {
     const wk_report_run *x = *(wk_report_run *const *)a, *y = *(wk_report_run *const *)b;
@@ -242,12 +269,13 @@ static int compare_runs(const void *a, const void *b)
     if (!order) order = strcmp(x->exploration, y->exploration);
     if (!order) order = strverscmp(x->method, y->method);
     if (!order) order = (x->seed > y->seed) - (x->seed < y->seed);
-    return order ? order : strcmp(x->directory, y->directory);
+    return order ? order : compare_copies(x, y);
 }
 
 static bool is_copy(const wk_report_run *a, const wk_report_run *b)
 {
-    bool same = wk_runs_same_group(a, b) && a->seed == b->seed && strcmp(a->method, b->method) == 0;
+    bool same = wk_runs_same_group(a, b) && a->seed == b->seed &&
+                strcmp(a->method, b->method) == 0 && strcmp(a->curriculum, b->curriculum) == 0;
     for (int f = 0; f < WK_RUN_FIELD_COUNT && same; f++)
         same = !wk_setting_counts(f) || wk_run_config_same(&a->config, &b->config, f);
     return same;
@@ -308,12 +336,12 @@ static wk_status drop_copies(wk_runs *runs, wk_error *err)
             continue;
         }
         if (status == WK_OK && strcmp(first->directory, run->directory) != 0)
-            status =
-                wk_runs_leave_out(runs, err,
-                                  "'%s': all its settings and its seed are those of "
-                                  "'%s', which is used; LABEL=%s shows it too, in a column of its "
-                                  "own",
-                                  run->directory, first->directory, run->directory);
+            status = wk_runs_leave_out(runs, err,
+                                       "'%s': all its settings and its seed are those of "
+                                       "'%s', which is used (it has the later evaluations or got "
+                                       "further); 'waker report LABEL=%s' shows this one too, in a "
+                                       "column of its own",
+                                       run->directory, first->directory, run->directory);
         free_run(run);
     }
     runs->items.count = kept;
