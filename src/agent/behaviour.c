@@ -183,8 +183,9 @@ static wk_tensor as_loss(wk_graph *g, const wk_learner_config *c, const wk_rollo
 // on the actors through the action parameters of every step. Gradients with respect to those come
 // first; the actors are then differentiated over all steps at once, instead of step by step with
 // few rows each.
-static wk_tensor through_choices(wk_graph *g, const wk_learner_config *c, const wk_rollout *rollout,
-                                 wk_tensor loss, wk_tensor action_params)
+static wk_tensor dynamics_gradient(wk_graph *g, const wk_learner_config *c,
+                                   const wk_rollout *rollout, wk_tensor loss,
+                                   wk_tensor action_params)
 {
     wk_tensor gradients[WK_ROLLOUT_STEPS_MAX];
     size_t steps = (size_t)c->horizon;
@@ -198,7 +199,7 @@ wk_tensor wk_actor_objective(wk_graph *g, const wk_learner_config *c, const wk_r
 {
     wk_tensor returns = wk_config_reinforces(c)
                             ? wk_graph_sum_all(g, b->return_loss)
-                            : through_choices(g, c, rollout, b->return_loss, b->action_params);
+                            : dynamics_gradient(g, c, rollout, b->return_loss, b->action_params);
     wk_tensor all = wk_graph_add(g, returns, wk_graph_sum_all(g, b->entropy_loss));
     if (!wk_tensor_exists(b->saturation_loss)) return all;
     return wk_graph_add(g, all, wk_graph_sum_all(g, b->saturation_loss));
@@ -211,10 +212,10 @@ static wk_tensor reinforce_loss(wk_graph *g, const wk_learner_config *c, const w
     wk_tensor baseline = wk_graph_slice(g, value, 1, 0, c->horizon);
     wk_tensor advantage =
         wk_graph_stop_gradient(g, wk_graph_add(g, b->returns, wk_graph_affine(g, baseline, -1, 0)));
-    wk_tensor surprise =
+    wk_tensor neg_log_prob =
         wk_graph_reshape(g, wk_actor_neg_log_prob(g, c, b->action_params, rollout->actions),
                          wk_graph_shape(g, b->returns));
-    return mean_of_policy(g, weighted(g, c, rollout, wk_graph_mul(g, surprise, advantage)));
+    return mean_of_policy(g, weighted(g, c, rollout, wk_graph_mul(g, neg_log_prob, advantage)));
 }
 
 wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learner_config *c,
