@@ -52,7 +52,7 @@ const char *wk_eval_score_name(const wk_domain *domain, int task)
     return domain->tasks[task].has_completion ? "completion" : "return";
 }
 
-// The cases that have worlds of the task, in the order they were requested.
+// The cases that have environments of the task, in the order they were requested.
 static wk_status choose_cases(const wk_eval_result *r, const wk_eval_setup *setup,
                               wk_task_result *t, wk_eval_case *fitting, wk_error *err)
 {
@@ -136,7 +136,7 @@ static wk_status score(wk_case_result *c, int task, wk_error *err)
     return wk_score_compute(c->lengths, count, &c->length_score, err);
 }
 
-// Random actions go through the same episodes for every task of the same worlds.
+// Random actions go through the same episodes for every task of the same environments.
 static const wk_task_result *already_played(const wk_eval_result *r, const wk_eval_setup *setup,
                                             int task)
 {
