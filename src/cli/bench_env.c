@@ -152,15 +152,15 @@ static wk_status print_results(const result *results, int count, bool as_json, w
 static wk_status measure(const wk_cli *cli, const char *domain, const bench_values *v, result *out,
                          wk_error *err)
 {
-    wk_chosen_domain world;
-    WK_TRY(wk_chosen_domain_open(domain, v->plugin, &v->options, &world, err));
+    wk_chosen_domain chosen;
+    WK_TRY(wk_chosen_domain_open(domain, v->plugin, &v->options, &chosen, err));
     if (!cli->quiet && !v->json)
-        fprintf(stderr, "measuring %s for %g s ...\n", world.domain->name, v->seconds);
+        fprintf(stderr, "measuring %s for %g s ...\n", chosen.domain->name, v->seconds);
     wk_status status =
-        wk_env_speed_measure(&world, v->envs, cli->threads, v->seconds, &out->speed, err);
+        wk_env_speed_measure(&chosen, v->envs, cli->threads, v->seconds, &out->speed, err);
     // A plug-in's name goes with it.
-    out->domain = world.plugin ? v->plugin : world.domain->name;
-    wk_chosen_domain_close(&world);
+    out->domain = chosen.plugin ? v->plugin : chosen.domain->name;
+    wk_chosen_domain_close(&chosen);
     return status;
 }
 

@@ -1,4 +1,4 @@
-// The measurements of waker bench env. Each world drawn from the default distribution is visited by
+// The measurements of waker bench env. Each θ drawn from the default distribution is visited by
 // every contestant in turn: one environment, the vector of environments, and the reference.
 #include "base/clock.h"
 #include "base/pool.h"
@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 enum {
-    STEPS = 50,        // of one world, per contestant
+    STEPS = 50,        // of one environment, per contestant
     WORLDS_MIN = 3,    // however short the time
-    GL_IMAGES = 3,     // slow: a few per world do
+    GL_IMAGES = 3,     // slow: a few per environment do
     MEMORY_WORLDS = 4, // visited by each environment before memory is counted
     SEED = 0,
 };
@@ -28,7 +28,7 @@ typedef struct bench {
     wk_vec *vec;
     wk_pool *pool;
     wk_reference_env *reference;
-    float *actions; // [STEPS, envs, action_size], the same in every world
+    float *actions; // [STEPS, envs, action_size], the same in every environment
     int envs;
     uint64_t vec_worlds; // drawn for the vector so far
 } bench;
@@ -71,7 +71,7 @@ static wk_status draw_actions(bench *b, wk_error *err)
     return WK_OK;
 }
 
-// Every environment of the vector gets the next world of the default distribution.
+// Every environment of the vector gets the next θ of the default distribution.
 static wk_status reset_vector(bench *b, wk_error *err)
 {
     for (int i = 0; i < b->envs; i++) {
@@ -156,7 +156,7 @@ static void move_one(void *context, size_t piece, int thread)
                       actions + piece * (size_t)job->b->domain->action_size, &(wk_frame){0}, NULL);
 }
 
-// Replays the worlds that measure_vector has just run, so that both see the same.
+// Replays the environments that measure_vector has just run, so that both see the same.
 static wk_status measure_vector_physics(bench *b, spent *s, wk_error *err)
 {
     b->vec_worlds -= (uint64_t)b->envs;
@@ -173,7 +173,7 @@ static wk_status measure_reference(bench *b, const double *theta, uint64_t episo
 {
     uint8_t image[WK_IMAGE_BYTES];
     WK_TRY(wk_reference_env_reset(b->reference, theta, SEED, episode, err));
-    // The first image of a world sends it to OpenGL; that is not part of a step.
+    // The first image of an environment sends it to OpenGL; that is not part of a step.
     WK_TRY(wk_reference_env_draw(b->reference, WK_IMAGE_SIDE, WK_IMAGE_SIDE, image, err));
     for (int step = 0; step < STEPS; step++) {
         double begin = wk_clock_thread_seconds();
@@ -215,15 +215,15 @@ static void summarise(const spent *s, wk_env_speed *out)
     out->gl_image = mean(s->gl_image, s->gl_images);
 }
 
-static wk_status prepare(bench *b, const wk_chosen_domain *world, int threads, wk_env_speed *out,
+static wk_status prepare(bench *b, const wk_chosen_domain *chosen, int threads, wk_env_speed *out,
                          wk_error *err)
 {
     WK_TRY(wk_space_create(b->domain, false, &b->space, err));
     WK_TRY(draw_actions(b, err));
     WK_TRY(wk_pool_create(threads, &b->pool, err));
     out->threads = wk_pool_threads(b->pool);
-    WK_TRY(measure_memory(b, world->options, out->threads, &out->bytes_per_env, err));
-    WK_TRY(wk_env_create(b->domain, world->options, &b->env, err));
+    WK_TRY(measure_memory(b, chosen->options, out->threads, &out->bytes_per_env, err));
+    WK_TRY(wk_env_create(b->domain, chosen->options, &b->env, err));
     wk_error reason = {0};
     out->compared = wk_reference_env_create(b->domain, &b->reference, &reason) == WK_OK;
     if (!out->compared) snprintf(out->why_not, sizeof out->why_not, "%.250s", reason.message);
@@ -240,12 +240,12 @@ static wk_status measure(bench *b, double seconds, wk_env_speed *out, wk_error *
     return WK_OK;
 }
 
-wk_status wk_env_speed_measure(const wk_chosen_domain *world, int envs, int threads, double seconds,
-                               wk_env_speed *out, wk_error *err)
+wk_status wk_env_speed_measure(const wk_chosen_domain *chosen, int envs, int threads,
+                               double seconds, wk_env_speed *out, wk_error *err)
 {
     *out = (wk_env_speed){.envs = envs};
-    bench b = {.domain = world->domain, .envs = envs};
-    wk_status status = prepare(&b, world, threads, out, err);
+    bench b = {.domain = chosen->domain, .envs = envs};
+    wk_status status = prepare(&b, chosen, threads, out, err);
     if (status == WK_OK) status = measure(&b, seconds, out, err);
     wk_reference_env_destroy(b.reference);
     wk_env_destroy(b.env);

@@ -19,22 +19,22 @@ static wk_status find_domain(const char *domain, const char *plugin, wk_chosen_d
     return WK_OK;
 }
 
-static wk_status set_option(wk_chosen_domain *world, const char *text, wk_error *err)
+static wk_status set_option(wk_chosen_domain *chosen, const char *text, wk_error *err)
 {
     const char *equals = strchr(text, '=');
     if (!equals) return wk_fail(err, WK_E_INPUT, "--option '%s': write it as name=choice", text);
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
     int option, value;
-    WK_TRY(wk_domain_option(world->domain, name, equals + 1, &option, &value, err));
-    world->options[option] = value;
+    WK_TRY(wk_domain_option(chosen->domain, name, equals + 1, &option, &value, err));
+    chosen->options[option] = value;
     return WK_OK;
 }
 
-static wk_status set_options(wk_chosen_domain *world, const wk_arg_texts *options, wk_error *err)
+static wk_status set_options(wk_chosen_domain *chosen, const wk_arg_texts *options, wk_error *err)
 {
     for (int i = 0; options && i < options->count; i++)
-        WK_TRY(set_option(world, options->items[i], err));
+        WK_TRY(set_option(chosen, options->items[i], err));
     return WK_OK;
 }
 
@@ -48,10 +48,10 @@ wk_status wk_chosen_domain_open(const char *domain, const char *plugin, const wk
     return status;
 }
 
-void wk_chosen_domain_close(wk_chosen_domain *world)
+void wk_chosen_domain_close(wk_chosen_domain *chosen)
 {
-    wk_plugin_unload(world->plugin);
-    *world = (wk_chosen_domain){0};
+    wk_plugin_unload(chosen->plugin);
+    *chosen = (wk_chosen_domain){0};
 }
 
 // Numbers between commas. Counts them all, so that a wrong length is reported as it is.
@@ -119,13 +119,13 @@ static wk_status middle_theta(const wk_domain *domain, double *theta, wk_error *
     return WK_OK;
 }
 
-wk_status wk_chosen_domain_theta(const wk_chosen_domain *world, const char *params,
+wk_status wk_chosen_domain_theta(const wk_chosen_domain *chosen, const char *params,
                                  const char *case_name, double *theta, wk_error *err)
 {
     if (params && case_name) return wk_fail(err, WK_E_INPUT, "give --params or --case, not both");
-    if (params) return parse_params(world->domain, params, theta, err);
-    if (case_name) return parse_case(world->domain, case_name, theta, err);
-    return middle_theta(world->domain, theta, err);
+    if (params) return parse_params(chosen->domain, params, theta, err);
+    if (case_name) return parse_case(chosen->domain, case_name, theta, err);
+    return middle_theta(chosen->domain, theta, err);
 }
 
 void wk_theta_text(const wk_domain *domain, const double *theta, wk_text *out)

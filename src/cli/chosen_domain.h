@@ -18,11 +18,11 @@ typedef struct wk_chosen_domain {
 /// with options of the form "name=choice".
 wk_status wk_chosen_domain_open(const char *domain, const char *plugin, const wk_arg_texts *options,
                                 wk_chosen_domain *out, wk_error *err);
-void wk_chosen_domain_close(wk_chosen_domain *world);
+void wk_chosen_domain_close(wk_chosen_domain *chosen);
 
 /// θ from `params` ("0.5,1"), from `case_name` ("stairs", "extra-block:3"), or, both NULL, the
 /// point of the default grid nearest to the middle of all ranges.
-wk_status wk_chosen_domain_theta(const wk_chosen_domain *world, const char *params,
+wk_status wk_chosen_domain_theta(const wk_chosen_domain *chosen, const char *params,
                                  const char *case_name, double *theta, wk_error *err);
 
 /// Appends "amplitude=0.5, length=1".

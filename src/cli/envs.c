@@ -1,5 +1,5 @@
-// waker envs: which worlds there are, what their parameters mean, and which tasks and cases they
-// have.
+// waker envs: which environments there are, what their parameters mean, and which tasks and cases
+// they have.
 #include "base/table.h"
 #include "cli/chosen_domain.h"
 #include "cli/cli.h"
@@ -268,16 +268,16 @@ static void json_domain(wk_json *json, const wk_domain *d)
     wk_json_close(json, '}');
 }
 
-static wk_status print_one(const wk_chosen_domain *world, bool json, wk_error *err)
+static wk_status print_one(const wk_chosen_domain *chosen, bool json, wk_error *err)
 {
     wk_text out = {0};
     if (json) {
-        json_domain(&(wk_json){.text = &out}, world->domain);
+        json_domain(&(wk_json){.text = &out}, chosen->domain);
         return wk_cli_print(&out, err);
     }
     wk_space *space;
-    WK_TRY(wk_space_create(world->domain, false, &space, err));
-    describe_domain(world->domain, wk_space_count(space), &out);
+    WK_TRY(wk_space_create(chosen->domain, false, &space, err));
+    describe_domain(chosen->domain, wk_space_count(space), &out);
     wk_space_destroy(space);
     return wk_cli_print(&out, err);
 }
@@ -303,10 +303,10 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
     if (!name && !values->plugin) return print_all(values->json, err);
     if (name && values->plugin)
         return wk_fail(err, WK_E_INPUT, "give a DOMAIN or --plugin, not both");
-    wk_chosen_domain world;
-    WK_TRY(wk_chosen_domain_open(name, values->plugin, NULL, &world, err));
-    wk_status status = print_one(&world, values->json, err);
-    wk_chosen_domain_close(&world);
+    wk_chosen_domain chosen;
+    WK_TRY(wk_chosen_domain_open(name, values->plugin, NULL, &chosen, err));
+    wk_status status = print_one(&chosen, values->json, err);
+    wk_chosen_domain_close(&chosen);
     return status;
 }
 

@@ -114,14 +114,14 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 {
     const check_values *values = given;
     const char *path = cli->words.items[0];
-    wk_chosen_domain world;
+    wk_chosen_domain chosen;
     wk_error refusal = {0};
     wk_crash_before_message(show_so_far);
-    wk_status opened = wk_chosen_domain_open(NULL, path, NULL, &world, &refusal);
+    wk_status opened = wk_chosen_domain_open(NULL, path, NULL, &chosen, &refusal);
     if (opened == WK_E_INPUT) return report_refusal(cli, path, values->json, &refusal, err);
     if (opened != WK_OK) return wk_fail(err, opened, "%s", refusal.message);
-    wk_status status = check_world(cli, world.domain, values->json, err);
-    wk_chosen_domain_close(&world);
+    wk_status status = check_world(cli, chosen.domain, values->json, err);
+    wk_chosen_domain_close(&chosen);
     return status;
 }
 

@@ -24,17 +24,17 @@ static const wk_arg args[] = {
     WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "use the environments of this Python function"),
 };
 
-static wk_status write_set(const wk_chosen_domain *world, const set_values *v, wk_error *err)
+static wk_status write_set(const wk_chosen_domain *chosen, const set_values *v, wk_error *err)
 {
     wk_theta_set set = {0};
     wk_text text = {0};
-    WK_TRY(wk_theta_set_draw(world->domain, v->name, v->count, v->seed.value, &set, err));
-    wk_theta_set_print(&set, world->domain, &text);
+    WK_TRY(wk_theta_set_draw(chosen->domain, v->name, v->count, v->seed.value, &set, err));
+    wk_theta_set_print(&set, chosen->domain, &text);
     wk_theta_set_free(&set);
     WK_TRY(wk_file_write_text(NULL, v->out, &text, err));
-    WK_TRY(wk_theta_set_open(v->out, world->domain, &set, err));
+    WK_TRY(wk_theta_set_open(v->out, chosen->domain, &set, err));
     wk_text_printf(&text, "%s: %d environment%s of %s in distribution, %d out of it, SHA-256 %s\n",
-                   v->out, v->count, wk_plural((uint64_t)v->count), world->domain->name, v->count,
+                   v->out, v->count, wk_plural((uint64_t)v->count), chosen->domain->name, v->count,
                    set.sha256);
     wk_theta_set_free(&set);
     return wk_cli_print(&text, err);
@@ -43,14 +43,14 @@ static wk_status write_set(const wk_chosen_domain *world, const set_values *v, w
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const set_values *v = values;
-    wk_chosen_domain world = {0};
+    wk_chosen_domain chosen = {0};
     const char *domain = cli->words.count > 0 ? cli->words.items[0] : NULL;
     if (!v->out) return wk_fail(err, WK_E_INPUT, "--out FILE is required: the file to write");
     if (!domain == !v->plugin)
         return wk_fail(err, WK_E_INPUT, "a domain is required: give its name, or --plugin FILE");
-    WK_TRY(wk_chosen_domain_open(domain, v->plugin, &(wk_arg_texts){0}, &world, err));
-    wk_status status = write_set(&world, v, err);
-    wk_chosen_domain_close(&world);
+    WK_TRY(wk_chosen_domain_open(domain, v->plugin, &(wk_arg_texts){0}, &chosen, err));
+    wk_status status = write_set(&chosen, v, err);
+    wk_chosen_domain_close(&chosen);
     return status;
 }
 

@@ -1,5 +1,5 @@
-// waker render: images of worlds. A still, a clip of an episode under random actions, or a contact
-// sheet of the whole domain.
+// waker render: images of environments. A still, a clip of an episode under random actions, or a
+// contact sheet of the whole domain.
 #include "cli/chosen_domain.h"
 #include "cli/cli.h"
 #include "media/animation.h"
@@ -147,7 +147,7 @@ static wk_status render_clip(wk_random_episode *episode, const render_values *v,
     return status;
 }
 
-static wk_status render_episode(const wk_cli *cli, const wk_chosen_domain *world,
+static wk_status render_episode(const wk_cli *cli, const wk_chosen_domain *chosen,
                                 const render_values *v, wk_error *err)
 {
     bool clip = wk_animation_is_path(v->out);
@@ -155,34 +155,34 @@ static wk_status render_episode(const wk_cli *cli, const wk_chosen_domain *world
     int size = v->size != UNSET ? v->size : STILL_SIZE;
     double theta[WK_PARAMS_MAX] = {0};
     wk_text what = {0};
-    WK_TRY(wk_chosen_domain_theta(world, v->params, v->case_name, theta, err));
+    WK_TRY(wk_chosen_domain_theta(chosen, v->params, v->case_name, theta, err));
     wk_random_episode episode;
-    WK_TRY(wk_random_episode_create(world->domain, world->options, &episode, err));
+    WK_TRY(wk_random_episode_create(chosen->domain, chosen->options, &episode, err));
     wk_status status = wk_random_episode_reset(&episode, theta, v->seed.value, err);
     if (status == WK_OK)
         status = clip ? render_clip(&episode, v, size, steps, &what, err)
                       : render_still(&episode, v, size, steps, &what, err);
     wk_random_episode_destroy(&episode);
-    if (status == WK_OK) status = report(cli, world->domain, theta, v->seed.value, &what, err);
+    if (status == WK_OK) status = report(cli, chosen->domain, theta, v->seed.value, &what, err);
     wk_text_free(&what);
     return status;
 }
 
-static wk_status render_contact_sheet(const wk_cli *cli, const wk_chosen_domain *world,
+static wk_status render_contact_sheet(const wk_cli *cli, const wk_chosen_domain *chosen,
                                       const render_values *v, wk_error *err)
 {
     wk_image image;
     int cells, cell = v->size != UNSET ? v->size : CELL_SIZE;
     int steps = v->steps != UNSET ? v->steps : WK_SHEET_STEPS;
-    WK_TRY(wk_contact_sheet_draw(world->domain, world->options, v->seed.value, steps, cell, &image,
-                                 &cells, err));
+    WK_TRY(wk_contact_sheet_draw(chosen->domain, chosen->options, v->seed.value, steps, cell,
+                                 &image, &cells, err));
     wk_status status = as_io(wk_png_write(v->out, &image, err));
     wk_text what = {0};
     wk_text_printf(&what, "%d world%s after %d random agent step%s, %d x %d, written to %s", cells,
                    wk_plural((uint64_t)cells), steps, wk_plural((uint64_t)steps), image.width,
                    image.height, v->out);
     wk_image_free(&image);
-    if (status == WK_OK) status = report(cli, world->domain, NULL, v->seed.value, &what, err);
+    if (status == WK_OK) status = report(cli, chosen->domain, NULL, v->seed.value, &what, err);
     wk_text_free(&what);
     return status;
 }
@@ -191,11 +191,11 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 {
     const render_values *values = given;
     WK_TRY(check_values(values, err));
-    wk_chosen_domain world;
-    WK_TRY(wk_chosen_domain_open(values->domain, values->plugin, &values->options, &world, err));
-    wk_status status = values->sheet ? render_contact_sheet(cli, &world, values, err)
-                                     : render_episode(cli, &world, values, err);
-    wk_chosen_domain_close(&world);
+    wk_chosen_domain chosen;
+    WK_TRY(wk_chosen_domain_open(values->domain, values->plugin, &values->options, &chosen, err));
+    wk_status status = values->sheet ? render_contact_sheet(cli, &chosen, values, err)
+                                     : render_episode(cli, &chosen, values, err);
+    wk_chosen_domain_close(&chosen);
     return status;
 }
 

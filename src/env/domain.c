@@ -1,5 +1,5 @@
 // Questions about a domain: its tasks, cases and options by name, and whether a θ is one of its
-// worlds. Whether the description itself makes sense is asked in domain_check.c.
+// environments. Whether the description itself makes sense is asked in domain_check.c.
 #include "env/domain.h"
 
 #include "base/plugin_call.h"

@@ -266,7 +266,8 @@ static wk_status check_indicators(const wk_domain *domain, wk_error *err)
     return WK_OK;
 }
 
-// Every row of a table of θ must be a legal world. The status of the domain's own check is kept.
+// Every row of a table of θ must be a legal environment. The status of the domain's own check is
+// kept.
 static wk_status check_thetas(const wk_domain *domain, const char *what, const double *thetas,
                               int count, wk_error *err)
 {

@@ -416,7 +416,7 @@ static wk_status check_bytes(const void *bytes, size_t size, state_header *heade
         return wk_fail(err, WK_E_UNSUPPORTED,
                        "the state has version %u, this program reads versions %d to %d",
                        header->version, STATE_PLAIN, STATE_ABSENT);
-    uint64_t rest = size - state_size_for(0) - header->world_size; // the world
+    uint64_t rest = size - state_size_for(0) - header->world_size; // the environment
     bool whole =
         header->world_size <= size - state_size_for(0) &&
         (header->version == STATE_TOTALS ? rest % sizeof(wk_indicator_total) == 0 : rest == 0);

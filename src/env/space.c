@@ -1,6 +1,6 @@
 // The θ of a domain's default distribution as one table, with a running sum of probabilities for
 // drawing and a sorted index for finding. The table is checked while it is made, so that whatever a
-// space hands out is a world that can be made.
+// space hands out is an environment that can be made.
 #include "env/domain.h"
 
 #include "base/array.h"
@@ -127,7 +127,7 @@ static wk_status add_sobol(wk_space *space, wk_error *err)
     return WK_OK;
 }
 
-// The points the domain lists itself, each a legal world with a probability.
+// The points the domain lists itself, each a legal environment with a probability.
 static wk_status add_listed(wk_space *space, wk_error *err)
 {
     const wk_domain *domain = space->domain;

@@ -84,7 +84,7 @@ wk_status wk_eval_cases(const wk_domain *domain, const wk_case *train, const cha
 }
 
 // Whether the task is one of the combined domain's own: rewards that were added to it later are at
-// home in all of its worlds.
+// home in all of its environments.
 static bool is_part(const wk_domain *domain, int task)
 {
     return strcmp(domain->name, wk_combined.name) == 0 && task != WK_EVAL_ANY_TASK &&
@@ -97,7 +97,7 @@ const wk_domain *wk_eval_part(const wk_domain *domain, int task)
     return is_part(domain, task) ? wk_combined_part(task, &ignored) : NULL;
 }
 
-// Whether θ is a world of the task.
+// Whether θ is an environment of the task.
 static bool belongs(const wk_domain *domain, int task, const double *theta)
 {
     double part;

@@ -1,6 +1,6 @@
 // Where policies are evaluated: the cases of a domain, which are "dr" (its default distribution)
 // and the out-of-distribution ones, and the θ of each of their episodes. A task of the combined
-// domain is evaluated in the worlds it belongs to, and only there.
+// domain is evaluated in the environments it belongs to, and only there.
 #ifndef WK_EVAL_CASES_H
 #define WK_EVAL_CASES_H
 
@@ -13,7 +13,7 @@ enum { WK_EVAL_CASES_MAX = 32 };
 /// And of the environments of a run that was trained in a list of them.
 #define WK_EVAL_TRAIN "train"
 
-/// In place of a task: worlds of every part.
+/// In place of a task: environments of every part.
 enum { WK_EVAL_ANY_TASK = -1 };
 
 /// A case with the number of its episodes.
@@ -34,7 +34,7 @@ wk_status wk_eval_cases(const wk_domain *domain, const wk_case *train, const cha
 /// The domain that a task belongs to if that is a part of `domain`, else NULL.
 const wk_domain *wk_eval_part(const wk_domain *domain, int task);
 
-/// Whether the case has worlds of the task.
+/// Whether the case has environments of the task.
 bool wk_eval_case_fits(const wk_domain *domain, int task, const wk_eval_case *eval_case);
 
 /// θ of episode number `episode`; everything random in it comes from `key`, a number of (seed,

@@ -48,7 +48,7 @@ int wk_eval_steps(const wk_eval_config *config)
 }
 
 // Numbers of all actions of an episode.
-static size_t action_numbers(const wk_eval_config *config)
+static size_t action_floats(const wk_eval_config *config)
 {
     return (size_t)wk_eval_steps(config) * (size_t)config->domain->action_size;
 }
@@ -91,7 +91,7 @@ static bool next_wave(evaluation *p, wave *out)
                   .actions = p->next_actions};
     p->first += out->count;
     p->next += out->count;
-    if (p->next_actions) p->next_actions += (size_t)out->count * action_numbers(c);
+    if (p->next_actions) p->next_actions += (size_t)out->count * action_floats(c);
     return true;
 }
 
@@ -184,7 +184,7 @@ static wk_status record_row(evaluation *p, slot *s, int i, wk_error *err)
     const float *action = s->actions + (size_t)i * width;
     if (!(flags & WK_IS_FIRST)) {
         if (s->wave.actions)
-            memcpy(s->wave.actions + (size_t)i * action_numbers(c) + (size_t)e->steps * width,
+            memcpy(s->wave.actions + (size_t)i * action_floats(c) + (size_t)e->steps * width,
                    action, width * sizeof *action);
         e->steps++;
         for (size_t k = 0; k < tasks; k++)

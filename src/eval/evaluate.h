@@ -37,7 +37,7 @@ typedef wk_status wk_eval_on_row(void *context, const wk_eval_row *row, wk_error
 typedef struct wk_eval_config {
     const wk_domain *domain;
     const int *options;  // of the domain; NULL: the defaults
-    int task;            // of the domain: whose worlds are visited; or WK_EVAL_ANY_TASK
+    int task;            // of the domain: whose environments are visited; or WK_EVAL_ANY_TASK
     wk_learner *learner; // NULL: uniformly random actions
     int policy;          // number of the learner's task, or WK_POLICY_EXPLORE
     wk_act_mode mode;

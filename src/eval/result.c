@@ -52,7 +52,7 @@ const char *wk_eval_score_name(const wk_domain *domain, int task)
     return domain->tasks[task].has_completion ? "completion" : "return";
 }
 
-// The cases that have worlds of the task, in the order they were requested.
+// The cases that have environments of the task, in the order they were requested.
 static wk_status choose_cases(const wk_eval_result *r, const wk_eval_setup *setup,
                               wk_task_result *t, wk_eval_case *fitting, wk_error *err)
 {
@@ -136,7 +136,7 @@ static wk_status score(wk_case_result *c, int task, wk_error *err)
     return wk_score_compute(c->lengths, count, &c->length_score, err);
 }
 
-// Random actions go through the same episodes for every task of the same worlds.
+// Random actions go through the same episodes for every task of the same environments.
 static const wk_task_result *already_played(const wk_eval_result *r, const wk_eval_setup *setup,
                                             int task)
 {
@@ -171,7 +171,7 @@ static wk_eval_config config_of(const wk_eval_result *r, const wk_eval_setup *se
 }
 
 // Numbers of all actions of an episode.
-static size_t action_numbers(const wk_domain *domain)
+static size_t action_floats(const wk_domain *domain)
 {
     return (size_t)domain->episode_steps * (size_t)domain->action_size;
 }
@@ -217,7 +217,7 @@ static wk_status play(const wk_eval_result *r, const wk_eval_setup *setup, int p
         return WK_OK;
     }
     if (setup->keep_actions) {
-        t->actions = calloc(count_episodes(t) * action_numbers(r->origin.domain), sizeof(float));
+        t->actions = calloc(count_episodes(t) * action_floats(r->origin.domain), sizeof(float));
         if (!t->actions) return wk_fail(err, WK_E_MEMORY, "no memory for the actions of episodes");
     }
     wk_eval_config config = config_of(r, setup, t, cases);
@@ -237,7 +237,7 @@ wk_status wk_eval_result_replay(const wk_eval_result *r, const wk_eval_setup *se
     const wk_eval_episode *played = &t->cases[case_index].episodes[episode];
     size_t number = (size_t)(played - t->episodes);
     return wk_eval_replay(&config, case_index, episode, played,
-                          t->actions + number * action_numbers(r->origin.domain), err);
+                          t->actions + number * action_floats(r->origin.domain), err);
 }
 
 static void log_scores(const wk_log *log, const wk_domain *domain, const wk_task_result *t)

@@ -107,7 +107,7 @@ typedef struct wk_eval_setup {
 } wk_eval_setup;
 
 /// Plays a task of the domain with the learner's policy number `policy` and adds its results. Cases
-/// without worlds of the task are left out; having none is an error.
+/// without environments of the task are left out; having none is an error.
 wk_status wk_eval_result_add(wk_eval_result *result, const wk_eval_setup *setup, int task,
                              int policy, wk_error *err);
 void wk_eval_result_free(wk_eval_result *result);

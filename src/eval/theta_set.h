@@ -34,7 +34,7 @@ typedef struct wk_theta_set {
 
 /// Draws a set of `count` θ of each part: inside, from the default distribution; outside, one half
 /// from the paper's out-of-distribution cases of the domain in turn, the other from beyond the
-/// training ranges by up to half of their length, as far as the domain makes such worlds.
+/// training ranges by up to half of their length, as far as the domain makes such environments.
 wk_status wk_theta_set_draw(const wk_domain *domain, const char *name, int count, uint64_t seed,
                             wk_theta_set *out, wk_error *err);
 
@@ -42,7 +42,7 @@ wk_status wk_theta_set_draw(const wk_domain *domain, const char *name, int count
 void wk_theta_set_print(const wk_theta_set *set, const wk_domain *domain, wk_text *out);
 
 /// Opens the set of the program called `name`, or the file of that path where there is none; it
-/// must be undamaged and of that domain, and each θ a world that can be made.
+/// must be undamaged and of that domain, and each θ an environment that can be made.
 wk_status wk_theta_set_open(const char *name, const wk_domain *domain, wk_theta_set *out,
                             wk_error *err);
 void wk_theta_set_free(wk_theta_set *set);

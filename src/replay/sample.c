@@ -28,7 +28,7 @@ static void copy_floats(float *out, const sequences *job, target to, const float
                width * sizeof *out);
 }
 
-static void copy_numbers(const sequences *job, target to, const wk_block_view *rows)
+static void copy_values(const sequences *job, target to, const wk_block_view *rows)
 {
     const wk_replay_batch *out = job->out;
     size_t A = (size_t)job->replay->shape.action_size, K = (size_t)job->replay->shape.n_tasks;
@@ -64,7 +64,7 @@ static void copy_packed(const sequences *job, target to, size_t place, size_t co
     const void *block = wk_ring_get(&job->replay->ring, place, &size);
     bool whole = wk_block_split(&job->replay->shape, block, size, count, &view);
     assert(whole);
-    copy_numbers(job, to, &view);
+    copy_values(job, to, &view);
     if (!wants_images(job)) return;
     whole = wk_block_frames(&job->replay->shape, &view, count, to.from + to.rows, images);
     assert(whole);
@@ -74,7 +74,7 @@ static void copy_packed(const sequences *job, target to, size_t place, size_t co
 static void copy_staged(const sequences *job, target to, const wk_block_rows *rows)
 {
     wk_block_view view = wk_block_rows_view(&job->replay->shape, rows, 0);
-    copy_numbers(job, to, &view);
+    copy_values(job, to, &view);
     if (wants_images(job)) copy_images(job, to, rows->images);
 }
 

@@ -1,4 +1,4 @@
-// The two clean-up domains: one running world, its episodes, rewards and saved states.
+// The two clean-up domains: one running environment, its episodes, rewards and saved states.
 #include "env/domains/cleanup.h"
 
 #include "env/domain.h"
@@ -21,7 +21,7 @@ enum {
     CELL_SIDE = 8, // cells along each side of an arena
 };
 
-// One running world. Models are compiled when first visited; there is one state, that of the
+// One running environment. Models are compiled when first visited; there is one state, that of the
 // running one.
 typedef struct cleanup {
     wk_physics_env sim; // first, as the functions of wk_physics_env need it
@@ -183,8 +183,8 @@ static wk_status create_car(const wk_domain *domain, const int *options, void **
 }
 
 // Makes the model of (arena, blocks) the running one, with its data at the initial state. There is
-// one state at a time, by far the largest part of a world, and it goes before a model is compiled:
-// models stay, and in front of the state they leave no holes in the heap.
+// one state at a time, by far the largest part of an environment, and it goes before a model is
+// compiled: models stay, and in front of the state they leave no holes in the heap.
 static wk_status enter(cleanup *world, int arena, int blocks, wk_error *err)
 {
     mjModel **model = &world->models[arena][blocks];

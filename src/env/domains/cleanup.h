@@ -1,7 +1,7 @@
 // Clean Up: a robot in a walled arena pushes coloured blocks into the goals along the left and
 // right wall, seen from above. θ = (arena, green, blue): the arena's index, which gives its size
-// and the maximum number of blocks, and the number of blocks of each colour. The same world comes
-// with two robots: a point that is pushed and turned, and a car with two driven wheels.
+// and the maximum number of blocks, and the number of blocks of each colour. The same environment
+// comes with two robots: a point that is pushed and turned, and a car with two driven wheels.
 //
 // Reward of a task per control step, summed over the two control steps of an agent step:
 //     r = 100 sum_b (d_b before - d_b after) + 0.5 completion,    d_b = |x_b - goal's centre|

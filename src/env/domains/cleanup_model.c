@@ -1,4 +1,5 @@
-// Composes the MJCF of a clean-up world from the embedded robot and floor documents and the arena.
+// Composes the MJCF of a clean-up environment from the embedded robot and floor documents and the
+// arena.
 #include "env/domains/cleanup_model.h"
 
 #include "base/asset.h"
@@ -22,7 +23,7 @@ static void append_inside(wk_text *text, const char *asset_name)
 
 // Room for contacts and scratch memory, twice what the hardest driving was seen to need. MuJoCo 2
 // touches all room for constraints at once: its square (ten rows per contact of six dimensions)
-// decides the memory of a world. MuJoCo 3 touches only what is used.
+// decides the memory of an environment. MuJoCo 3 touches only what is used.
 static void append_size(wk_text *text, wk_cleanup_robot robot, int blocks)
 {
 #if mjVERSION_HEADER >= 300

@@ -1,5 +1,5 @@
-// The MuJoCo model of a clean-up world: floor, walls, goals, robot and blocks of one arena. Poses
-// and block colours are not part of it; they are written at the start of an episode, so one
+// The MuJoCo model of a clean-up environment: floor, walls, goals, robot and blocks of one arena.
+// Poses and block colours are not part of it; they are written at the start of an episode, so one
 // compiled model serves every episode of an (arena, number of blocks).
 //
 // Names in the model: bodies "robot" and "block0" ... ; geoms "floor", "wall0" ... "wall7",

@@ -57,7 +57,7 @@ static void place_shapes(wk_lit_scene *lit, const mjModel *model, const mjData *
         }
 }
 
-// Lights of clean-up worlds stand straight above and cast no shadows.
+// Lights of clean-up environments stand straight above and cast no shadows.
 static void look(wk_lit_scene *lit, const wk_view *view, const mjModel *model, const mjData *data,
                  bool fixed)
 {

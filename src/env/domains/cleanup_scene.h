@@ -1,5 +1,5 @@
-// The image of a clean-up world from above: floor, walls, translucent goals, blocks and robot.
-// Reads poses and colours from MuJoCo's model and data.
+// The image of a clean-up environment from above: floor, walls, translucent goals, blocks and
+// robot. Reads poses and colours from MuJoCo's model and data.
 #ifndef WK_ENV_DOMAINS_CLEANUP_SCENE_H
 #define WK_ENV_DOMAINS_CLEANUP_SCENE_H
 

@@ -1,5 +1,5 @@
-// The tasks of a clean-up world as functions of where the blocks are: which goal a block belongs
-// to, how far away it is, and what a control step earns.
+// The tasks of a clean-up environment as functions of where the blocks are: which goal a block
+// belongs to, how far away it is, and what a control step earns.
 #ifndef WK_ENV_DOMAINS_CLEANUP_TASK_H
 #define WK_ENV_DOMAINS_CLEANUP_TASK_H
 
@@ -11,7 +11,7 @@ enum {
     WK_CLEANUP_TASKS,
 };
 
-/// How far a world has come in each task.
+/// How far an environment has come in each task.
 typedef struct wk_cleanup_progress {
     double distance[WK_CLEANUP_TASKS];   // sum over the blocks of |x - x of the goal's centre|
     double completion[WK_CLEANUP_TASKS]; // share of blocks strictly inside their goal; 1 without

@@ -189,7 +189,7 @@ static wk_status create(const wk_domain *domain, const int *choices, void **env,
     return WK_OK;
 }
 
-// Hands on what the running world reported.
+// Hands on what the running environment reported.
 static void translate(const combined *both, const wk_outcome *theirs, wk_outcome *out)
 {
     for (int task = 0; task < TASKS; task++) {
@@ -278,7 +278,7 @@ static const wk_case cases[] = {
 
 static const double hardest[PARAMS] = {TERRAIN, 1, 0.2, 0};
 
-// 25 terrains, and five times the five clean-up worlds.
+// 25 terrains, and five times the five clean-up environments.
 // clang-format off
 #define ROUGH(a)                                                                                   \
     {TERRAIN, a, 0.2, 0}, {TERRAIN, a, 0.25, 0}, {TERRAIN, a, 0.3, 0}, {TERRAIN, a, 0.35, 0},      \

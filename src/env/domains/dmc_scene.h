@@ -1,5 +1,5 @@
-// The image of a control suite world: sky, floor with its texture and its reflection of the robot,
-// and capsules. Reads poses, colours, light and camera 0 from MuJoCo's model and data.
+// The image of a control suite environment: sky, floor with its texture and its reflection of the
+// robot, and capsules. Reads poses, colours, light and camera 0 from MuJoCo's model and data.
 #ifndef WK_ENV_DOMAINS_DMC_SCENE_H
 #define WK_ENV_DOMAINS_DMC_SCENE_H
 

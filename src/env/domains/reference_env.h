@@ -1,5 +1,5 @@
-// A world run the way the paper's authors ran it: MuJoCo's stock collisions and its OpenGL image.
-// The reference of benchmarks; use it on the thread that made it, one at a time.
+// An environment run the way the paper's authors ran it: MuJoCo's stock collisions and its OpenGL
+// image. The reference of benchmarks; use it on the thread that made it, one at a time.
 #ifndef WK_ENV_DOMAINS_REFERENCE_ENV_H
 #define WK_ENV_DOMAINS_REFERENCE_ENV_H
 
@@ -7,8 +7,8 @@
 
 typedef struct wk_reference_env wk_reference_env;
 
-/// Makes a world of a built-in domain. WK_E_UNSUPPORTED: OSMesa is missing, or the domain is not
-/// one of the built-in MuJoCo domains.
+/// Makes an environment of a built-in domain. WK_E_UNSUPPORTED: OSMesa is missing, or the domain is
+/// not one of the built-in MuJoCo domains.
 wk_status wk_reference_env_create(const wk_domain *domain, wk_reference_env **out, wk_error *err);
 void wk_reference_env_destroy(wk_reference_env *world);
 

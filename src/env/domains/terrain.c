@@ -1,4 +1,4 @@
-// A running terrain world: MuJoCo model and state, the profile of the episode, and the image.
+// A running terrain environment: MuJoCo model and state, the profile of the episode, and the image.
 #include "env/domains/terrain.h"
 
 #include "base/asset.h"

@@ -1,5 +1,5 @@
-// What the terrain domains share: the running world and the tables of θ. A robot adds its model,
-// its timing and its rewards.
+// What the terrain domains share: the running environment and the tables of θ. A robot adds its
+// model, its timing and its rewards.
 #ifndef WK_ENV_DOMAINS_TERRAIN_ROBOT_H
 #define WK_ENV_DOMAINS_TERRAIN_ROBOT_H
 

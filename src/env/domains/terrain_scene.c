@@ -123,7 +123,7 @@ static void refresh_cache(wk_terrain_scene *scene)
         wk_tile_place_y(&scene->tile, view, y);
         make_scenery(scene, &scene->cache[y / WK_TILE_HEIGHT]);
     }
-    // A light at no number, in a world that has broken down, must not stay in the cache.
+    // A light at no number, in an environment that has broken down, must not stay in the cache.
     bool sound = isfinite(scene->cache[0].front.rgb[0][0][0]);
     scene->cached_width = sound ? view->width : 0;
     scene->cached_height = view->height;

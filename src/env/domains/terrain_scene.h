@@ -1,5 +1,5 @@
-// The image of a terrain world: sky, extruded height profile and capsules, seen from a camera that
-// only translates. Reads poses, colours, light and camera 0 from MuJoCo's model and data.
+// The image of a terrain environment: sky, extruded height profile and capsules, seen from a camera
+// that only translates. Reads poses, colours, light and camera 0 from MuJoCo's model and data.
 #ifndef WK_ENV_DOMAINS_TERRAIN_SCENE_H
 #define WK_ENV_DOMAINS_TERRAIN_SCENE_H
 

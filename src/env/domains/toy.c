@@ -1,5 +1,6 @@
-// A boat on a square pond with a current, seen from above: the smallest world that has everything a
-// domain needs, meant to be read as an example and to be learned in a minute by tests and demos.
+// A boat on a square pond with a current, seen from above: the smallest environment that has
+// everything a domain needs, meant to be read as an example and to be learned in a minute by tests
+// and demos.
 //
 // θ = (turbulence): how strong the whirls under the boat are. The water's foam shows it. At 0 the
 // boat goes where it is rowed; at 1 the whirls carry it half as fast as it can row. An episode

@@ -55,8 +55,8 @@ wk_status wk_physics_restore(const mjModel *model, mjData *data, const void *byt
 const double *wk_physics_read(const mjModel *model, const mjData *data, const char *name,
                               int *count);
 
-/// What the worlds of all MuJoCo domains begin with. The functions below are theirs in wk_domain:
-/// `env` points to one.
+/// What the environments of all MuJoCo domains begin with. The functions below are theirs in
+/// wk_domain: `env` points to one.
 typedef struct wk_physics_env {
     mjModel *model;
     mjData *data;
@@ -69,7 +69,7 @@ wk_status wk_physics_env_load(void *env, const void *bytes, size_t size, wk_erro
 const double *wk_physics_env_read(void *env, const char *name, int *count);
 void wk_physics_env_watch(void *env, const wk_step_watch *watch);
 
-/// Whether the domain's worlds begin with a wk_physics_env.
+/// Whether the domain's environments begin with a wk_physics_env.
 bool wk_physics_simulates(const wk_domain *domain);
 
 /// A model element that must exist (asking for another is a bug): its index.

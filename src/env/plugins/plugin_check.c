@@ -408,7 +408,7 @@ static void check_repeats(examination *x, void *used, void *fresh, const double 
     same(x, DRAWING_MATTERS, "played without drawing; render must not change the state");
 }
 
-// Plays the reference again while a second world moves in between.
+// Plays the reference again while a second environment moves in between.
 static void check_alone(examination *x, void *world, void *neighbour, const double *theta)
 {
     trace ignored;
@@ -487,7 +487,7 @@ static void check_load_size(examination *x, void *world, const uint8_t *bytes, s
     }
 }
 
-// Saves in the middle of the reference episode and continues in another world.
+// Saves in the middle of the reference episode and continues in another environment.
 static void check_state(examination *x, void *from, void *into, const double *theta)
 {
     trace ignored;
@@ -682,8 +682,9 @@ static size_t bytes_in_use(void)
     return info.uordblks + info.hblkhd;
 }
 
-// Bytes by which the memory in use grows while many worlds live and die. They do so in a thread of
-// their own, because the allocator's cache of freed blocks counts as used until its thread ends.
+// Bytes by which the memory in use grows while many environments live and die. They do so in a
+// thread of their own, because the allocator's cache of freed blocks counts as used until its
+// thread ends.
 static size_t growth(examination *x)
 {
     pthread_t thread;

@@ -15,11 +15,11 @@ struct wk_relabelled {
     wk_task tasks[WK_TASKS_MAX];
     char names[WK_TASKS_MAX][NAME_CHARS];
     const wk_reward *rewards[WK_TASKS_MAX]; // NULL for the domain's own and for those without code
-    size_t offsets[WK_TASKS_MAX];           // of their memory in that of a world
+    size_t offsets[WK_TASKS_MAX];           // of their memory in that of an environment
     size_t memory;                          // bytes of all rewards
 };
 
-// One world: that of the domain, and what the rewards keep of the episode.
+// One environment: that of the domain, and what the rewards keep of the episode.
 typedef struct world {
     const wk_relabelled *of;
     void *inner;
@@ -196,7 +196,7 @@ static wk_status load(void *env, const void *bytes, size_t size, wk_error *err)
     return WK_OK;
 }
 
-// Worlds of the domain go through here from now on; nothing else of it changes.
+// Environments of the domain go through here from now on; nothing else of it changes.
 static void wrap(wk_domain *domain)
 {
     domain->create = create;

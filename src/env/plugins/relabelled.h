@@ -1,6 +1,6 @@
-// A domain with more tasks: those of users' rewards (waker/reward.h) after its own. Its worlds are
-// worlds of the domain, watched after every control step. Of a task whose code is not there only
-// the name is known: its worlds report no reward for it.
+// A domain with more tasks: those of users' rewards (waker/reward.h) after its own. Its
+// environments are environments of the domain, watched after every control step. Of a task whose
+// code is not there only the name is known: its environments report no reward for it.
 #ifndef WK_ENV_PLUGINS_RELABELLED_H
 #define WK_ENV_PLUGINS_RELABELLED_H
 

@@ -1,6 +1,6 @@
 // The rewards that were added to a run after the fact (run/setup/reward_file.h), as tasks of its
-// domain. Their names come from the files; their code is loaded only where worlds are to be played
-// in, and only from files that the caller names or trusts (run/setup/plugins.h).
+// domain. Their names come from the files; their code is loaded only where environments are to be
+// played in, and only from files that the caller names or trusts (run/setup/plugins.h).
 #ifndef WK_RUN_SETUP_REWARDS_H
 #define WK_RUN_SETUP_REWARDS_H
 
