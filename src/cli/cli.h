@@ -25,6 +25,7 @@ int wk_exit_code(wk_status status);
 typedef struct wk_cli {
     bool help, version, quiet;
     int threads; // 0: one per core
+    bool threads_given;
     wk_arg_words words;
     bool findings; // set by a command whose check found problems
     bool resume;   // set by a command that stopped early and saved

@@ -114,11 +114,12 @@ static wk_status resolve(wk_cli *cli, population *p, wk_error *err)
     wk_status status = p->given->each.count > 0 ? name_new_runs(p, err) : name_old_runs(p, err);
     for (int i = 0; status == WK_OK && i < p->names.count; i++) {
         status = resolve_run(p, i, &log, err);
-        if (cli->threads > 0) p->configs[i].env_threads = cli->threads;
+        if (cli->threads_given) p->configs[i].env_threads = cli->threads;
         names[i] = p->names.names[i];
     }
+    if (status == WK_OK)
+        status = wk_run_configs_share(p->configs, names, p->names.count, &log, err);
     wk_text_free(&shown.seen);
-    if (status == WK_OK) status = wk_run_configs_check(p->configs, names, p->names.count, err);
     return status;
 }
 
