@@ -77,8 +77,10 @@ static wk_status find_path(population *p, int run, wk_error *err)
         wk_population_path(p->given->directory, p->names.names[run], p->paths[run], &begun, err));
     if (begun || p->each) return WK_OK;
     return wk_fail(err, WK_E_NOT_FOUND,
-                   "'%s' was never started (no config.yaml); repeat the command with --each",
-                   p->paths[run]);
+                   "'%s' is listed in '%s/" WK_POPULATION_FILE
+                   "' but is not there (no config.yaml): put it back, remove its line, or start it "
+                   "anew with --each",
+                   p->paths[run], p->given->directory);
 }
 
 // Warnings about settings that all runs have are shown once.
