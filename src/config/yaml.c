@@ -13,6 +13,8 @@ typedef struct reader {
     const char *path[DEPTH_MAX]; // keys of the mappings around the current place
     int depth;
     wk_error *err;
+    const char *bytes;
+    size_t size;
 } reader;
 
 bool wk_yaml_is_pattern(const char *key)
@@ -30,11 +32,22 @@ static wk_status no_memory(reader *r)
     return wk_fail(r->err, WK_E_MEMORY, "%s: no memory to read it", r->out->name);
 }
 
+static size_t lines_before(const reader *r, size_t offset)
+{
+    size_t lines = 0;
+    for (size_t i = 0; i < offset && i < r->size; i++)
+        lines += r->bytes[i] == '\n';
+    return lines;
+}
+
 static wk_status next_event(reader *r, yaml_event_t *event)
 {
     if (yaml_parser_parse(&r->parser, event)) return WK_OK;
     if (r->parser.error == YAML_MEMORY_ERROR) return no_memory(r);
     const char *problem = r->parser.problem ? r->parser.problem : "this is not YAML";
+    // Bytes that are no text have no mark, but a place.
+    if (r->parser.error == YAML_READER_ERROR)
+        return fail_at(r, lines_before(r, r->parser.problem_offset), problem);
     return fail_at(r, r->parser.problem_mark.line, problem);
 }
 
@@ -232,7 +245,7 @@ wk_status wk_yaml_parse(const char *name, const char *bytes, size_t size, bool h
                         wk_yaml *out, wk_error *err)
 {
     *out = (wk_yaml){.name = name};
-    reader r = {.out = out, .has_blocks = has_blocks, .err = err};
+    reader r = {.out = out, .has_blocks = has_blocks, .err = err, .bytes = bytes, .size = size};
     out->name = wk_arena_string(&out->arena, name);
     if (!out->name || !yaml_parser_initialize(&r.parser)) {
         wk_yaml_free(out);
