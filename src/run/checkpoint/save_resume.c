@@ -427,8 +427,12 @@ static wk_status open_dir(wk_checkpoints *c, wk_steps *steps, wk_error *err)
     static const char text[] =
         "This run has no checkpoint yet: it begins anew when it is started again.\n";
     wk_entry begun = WK_ENTRY_NONE;
-    wk_status status = wk_dir_open_nofollow(c->run, WK_CHECKPOINT_FOLDER, &c->dir, err);
-    if (status != WK_OK && status != WK_E_NOT_FOUND) return status;
+    wk_error said = {0};
+    wk_status status = wk_dir_open_nofollow(c->run, WK_CHECKPOINT_FOLDER, &c->dir, &said);
+    if (status != WK_OK && status != WK_E_NOT_FOUND) {
+        if (err) *err = said;
+        return status;
+    }
     if (c->dir) {
         WK_TRY(wk_steps_list(c->dir, "", "", steps, err));
         WK_TRY(wk_dir_stat(c->dir, WK_CHECKPOINT_NONE_YET, &begun, NULL, err));
