@@ -25,6 +25,7 @@ int wk_exit_code(wk_status status);
 typedef struct wk_cli {
     bool help, version, quiet;
     int threads; // 0: one per core
+    bool threads_given;
     wk_arg_words words;
     bool running;  // the command's own work has begun: options and words are as they should be
     bool findings; // set by a command whose check found problems

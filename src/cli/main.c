@@ -18,6 +18,9 @@ static const wk_command *const commands[] = {
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
+// Until the options are read: 0 is a number of threads that can be given.
+enum { THREADS_NOT_GIVEN = -1 };
+
 #define WK_VALUES wk_cli
 static const wk_arg global_args[] = {
     WK_OPT_FLAG("help", help, "show this help (also: waker help COMMAND)"),
@@ -268,6 +271,8 @@ static wk_status parse_and_run(const wk_command *command, wk_cli *cli, void *val
                                    {global_args, N_GLOBAL_ARGS, cli}};
     int taken;
     WK_TRY(wk_args_parse(tables, 2, argc, argv, &cli->words, &taken, err));
+    cli->threads_given = cli->threads != THREADS_NOT_GIVEN;
+    if (!cli->threads_given) cli->threads = 0;
     if (cli->version) return print_version();
     if (cli->help) return print_command_help(command, err);
     WK_TRY(check_words(command, &cli->words, err));
@@ -364,7 +369,7 @@ static void on_exit_by_others(void)
 
 int main(int argc, char **argv)
 {
-    wk_cli cli = {0};
+    wk_cli cli = {.threads = THREADS_NOT_GIVEN};
     wk_error err = {0};
     const wk_command *command = NULL;
     given_words.items = argv + 1;

@@ -149,9 +149,25 @@ static wk_status find_launcher(const char *name, const wk_sweep_launcher **out, 
     return wk_arg_unknown(err, "launcher", name, names, count);
 }
 
+// Keys that may change, as the length, are taken from the file: not without a word.
+static wk_status say_changes(const wk_cli *cli, const wk_sweep_plan *before,
+                             const wk_sweep_plan *now, wk_error *err)
+{
+    const wk_log log = wk_cli_log(cli);
+    wk_text lines = {0};
+    wk_status status = wk_sweep_plan_changes(before, now, &lines, err);
+    if (status == WK_OK && lines.failed)
+        status = wk_fail(err, WK_E_MEMORY, "no memory to compare the grids");
+    char *rest = status == WK_OK && lines.length > 0 ? lines.chars : NULL;
+    for (char *line; (line = strsep(&rest, "\n"));)
+        if (*line) wk_log_line(&log, WK_LOG_WARN, "%s: %s", now->grid->name, line);
+    wk_text_free(&lines);
+    return status;
+}
+
 // Values that were added to the sweep in the directory belong to it too. Every run that is there
 // must be one of the grid.
-static wk_status join(const char *directory, wk_cli_sweep *sweep, wk_error *err)
+static wk_status join(const wk_cli *cli, const char *directory, wk_cli_sweep *sweep, wk_error *err)
 {
     wk_cli_sweep there = {0};
     wk_status status = wk_cli_sweep_open(directory, &there, err);
@@ -161,9 +177,11 @@ static wk_status join(const char *directory, wk_cli_sweep *sweep, wk_error *err)
         status = wk_sweep_plan_create(&sweep->grid, &sweep->plan, err);
     }
     if (status == WK_OK) status = wk_sweep_plan_contains(&sweep->plan, &there.plan, err);
+    if (status != WK_OK && err)
+        wk_fail_context(err, "'%s' holds another sweep; choose another logdir", directory);
+    if (status == WK_OK) status = say_changes(cli, &there.plan, &sweep->plan, err);
     wk_cli_sweep_close(&there);
-    if (status == WK_OK || !err) return status;
-    return wk_fail_context(err, "'%s' holds another sweep; choose another logdir", directory);
+    return status;
 }
 
 // Options of another launcher would do nothing: what is meant for a cluster must not begin here.
@@ -198,7 +216,7 @@ static wk_status open_sweep(context *c, wk_error *err)
     WK_TRY(wk_sweep_plan_create(&c->sweep.grid, &c->sweep.plan, err));
     WK_TRY(wk_cli_sweep_check_follow(&c->sweep.plan, err));
     WK_TRY(wk_sweep_folder_exists(directory, &there, err));
-    return there ? join(directory, &c->sweep, err) : WK_OK;
+    return there ? join(c->cli, directory, &c->sweep, err) : WK_OK;
 }
 
 // What there is to do and what it takes, on standard error: before anything starts.

@@ -54,7 +54,7 @@ static wk_status resolve_task(runner *r, int i, const wk_log *log, wk_error *err
     WK_TRY(wk_sweep_task_config(r->plan, r->tasks[i], &merged, err));
     WK_TRY(wk_run_settings_open(&merged, r->paths[i], log, &r->code[i], err));
     r->configs[i] = merged.config;
-    if (r->cli->threads > 0) r->configs[i].env_threads = r->cli->threads;
+    if (r->cli->threads_given) r->configs[i].env_threads = r->cli->threads;
     return WK_OK;
 }
 
@@ -72,7 +72,7 @@ static wk_status resolve(runner *r, wk_error *err)
                                           .name = names[i],
                                           .extras = &r->extras[i]};
     }
-    return wk_run_configs_check(r->configs, names, r->count, err);
+    return wk_run_configs_share(r->configs, names, r->count, &log, err);
 }
 
 // The status is that of what keeps all of them from going on; a run's own is in its member.

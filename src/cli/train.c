@@ -31,7 +31,7 @@ static wk_status train(wk_cli *cli, const wk_train_values *v, wk_run_plugins *co
     wk_cli_run around;
     const wk_log log = wk_cli_log(cli);
     WK_TRY(resolve(v, &log, &config, code, err));
-    if (cli->threads > 0) config.env_threads = cli->threads;
+    if (cli->threads_given) config.env_threads = cli->threads;
 
     wk_cli_run_begin(cli, v->lock_wait, &around);
     const wk_train_extras extras = {.code = code};

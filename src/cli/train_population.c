@@ -78,8 +78,10 @@ static wk_status find_path(population *p, int run, wk_error *err)
         wk_population_path(p->given->directory, p->names.names[run], p->paths[run], &begun, err));
     if (begun || p->each) return WK_OK;
     return wk_fail(err, WK_E_NOT_FOUND,
-                   "'%s' was never started (no config.yaml); repeat the command with --each",
-                   p->paths[run]);
+                   "'%s' is listed in '%s/" WK_POPULATION_FILE
+                   "' but is not there (no config.yaml): put it back, remove its line, or start it "
+                   "anew with --each",
+                   p->paths[run], p->given->directory);
 }
 
 // Warnings about settings that all runs have are shown once.
@@ -115,11 +117,12 @@ static wk_status resolve(wk_cli *cli, population *p, wk_error *err)
     wk_status status = p->given->each.count > 0 ? name_new_runs(p, err) : name_old_runs(p, err);
     for (int i = 0; status == WK_OK && i < p->names.count; i++) {
         status = resolve_run(p, i, &log, err);
-        if (cli->threads > 0) p->configs[i].env_threads = cli->threads;
+        if (cli->threads_given) p->configs[i].env_threads = cli->threads;
         names[i] = p->names.names[i];
     }
+    if (status == WK_OK)
+        status = wk_run_configs_share(p->configs, names, p->names.count, &log, err);
     wk_text_free(&shown.seen);
-    if (status == WK_OK) status = wk_run_configs_check(p->configs, names, p->names.count, err);
     return status;
 }
 

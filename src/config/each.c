@@ -39,29 +39,69 @@ const char *wk_run_field_shared(int field)
     return NULL;
 }
 
+// The value of a field in the first run and in another.
+typedef struct two_values {
+    wk_text first, other;
+} two_values;
+
+static two_values read_values(const wk_run_config *configs, int run, int field)
+{
+    two_values values = {0};
+    wk_run_config_get(&configs[0], field, &values.first);
+    wk_run_config_get(&configs[run], field, &values.other);
+    return values;
+}
+
+static void free_values(two_values *values)
+{
+    wk_text_free(&values->first);
+    wk_text_free(&values->other);
+}
+
 static wk_status differ(const wk_run_config *configs, const char *const *names, int run, int field,
                         wk_error *err)
 {
-    wk_text first = {0}, other = {0};
-    wk_run_config_get(&configs[0], field, &first);
-    wk_run_config_get(&configs[run], field, &other);
-    wk_status status = wk_fail(
-        err, WK_E_INPUT, "%s is '%s' in %s and '%s' in %s, but %s; %s", wk_run_keys[field],
-        wk_text_get(&first), names[0], wk_text_get(&other), names[run], wk_run_field_shared(field),
-        wk_run_fields[field].role == WK_RUN_FREE ? "give one value for all of them"
-                                                 : "train them separately");
-    wk_text_free(&first);
-    wk_text_free(&other);
+    two_values v = read_values(configs, run, field);
+    wk_status status =
+        wk_fail(err, WK_E_INPUT, "%s is '%s' in %s and '%s' in %s, but %s; train them separately",
+                wk_run_keys[field], wk_text_get(&v.first), names[0], wk_text_get(&v.other),
+                names[run], wk_run_field_shared(field));
+    free_values(&v);
     return status;
 }
 
-wk_status wk_run_configs_check(const wk_run_config *configs, const char *const *names, int count,
-                               wk_error *err)
+// Gives a run the first one's value of a field that changes no result; one remark for each field.
+static wk_status take_first(wk_run_config *configs, const char *const *names, int run, int field,
+                            bool *said, const wk_log *log, wk_error *err)
 {
-    for (int run = 1; run < count; run++)
-        for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
-            if (wk_run_field_shared(i) && !wk_run_config_same(&configs[0], &configs[run], i))
-                return differ(configs, names, run, i, err);
+    two_values v = read_values(configs, run, field);
+    if (!*said)
+        wk_log_line(log, WK_LOG_WARN,
+                    "%s is '%s' in %s and '%s' in %s, but %s: all runs get '%s'; --%s VALUE gives "
+                    "them another",
+                    wk_run_keys[field], wk_text_get(&v.first), names[0], wk_text_get(&v.other),
+                    names[run], wk_run_field_shared(field), wk_text_get(&v.first),
+                    wk_run_keys[field]);
+    *said = true;
+    wk_status status = v.first.failed
+                           ? wk_fail(err, WK_E_MEMORY, "no memory for the settings")
+                           : wk_run_config_set(&configs[run], field, wk_text_get(&v.first), err);
+    free_values(&v);
+    return status;
+}
+
+wk_status wk_run_configs_share(wk_run_config *configs, const char *const *names, int count,
+                               const wk_log *log, wk_error *err)
+{
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        bool said = false;
+        if (!wk_run_field_shared(i)) continue;
+        for (int run = 1; run < count; run++) {
+            if (wk_run_config_same(&configs[0], &configs[run], i)) continue;
+            if (wk_run_fields[i].role != WK_RUN_FREE) return differ(configs, names, run, i, err);
+            WK_TRY(take_first(configs, names, run, i, &said, log, err));
+        }
+    }
     return WK_OK;
 }
 

@@ -6,6 +6,7 @@
 #define WK_CONFIG_EACH_H
 
 #include "agent/learner.h"
+#include "base/log.h"
 #include "config/blocks.h"
 
 enum { WK_EACH_KEYS_MAX = 16, WK_EACH_NAME_MAX = 128 };
@@ -47,8 +48,10 @@ void wk_run_name_finish(const wk_text *name, char out[WK_EACH_NAME_MAX]);
 /// Why all runs of a population have the same value of a field; NULL where they may differ.
 const char *wk_run_field_shared(int field);
 
-/// Checks that `count` configurations can be trained together; `names` are the runs', for errors.
-wk_status wk_run_configs_check(const wk_run_config *configs, const char *const *names, int count,
-                               wk_error *err);
+/// Makes `count` configurations ready to be trained together. Keys that all runs share and that
+/// change no result get the value of the first run, with a remark; others must be the same. `names`
+/// are the runs', for messages.
+wk_status wk_run_configs_share(wk_run_config *configs, const char *const *names, int count,
+                               const wk_log *log, wk_error *err);
 
 #endif

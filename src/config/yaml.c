@@ -68,10 +68,23 @@ static wk_status explain(reader *r)
     return fail_at(r, mark->line, problem);
 }
 
+static size_t lines_before(const reader *r, size_t offset)
+{
+    size_t lines = 0;
+    for (const char *at = r->bytes; at < r->end && (size_t)(at - r->bytes) < offset; at++)
+        lines += *at == '\n';
+    return lines;
+}
+
 static wk_status next_event(reader *r, yaml_event_t *event)
 {
     if (yaml_parser_parse(&r->parser, event)) return WK_OK;
-    return r->parser.error == YAML_MEMORY_ERROR ? no_memory(r) : explain(r);
+    if (r->parser.error == YAML_MEMORY_ERROR) return no_memory(r);
+    // Bytes that are no text have no mark, but a place.
+    if (r->parser.error == YAML_READER_ERROR)
+        return fail_at(r, lines_before(r, r->parser.problem_offset),
+                       r->parser.problem ? r->parser.problem : "this is not text");
+    return explain(r);
 }
 
 static wk_status copy_scalar(reader *r, const yaml_event_t *event, const char **out)

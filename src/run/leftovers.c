@@ -64,8 +64,10 @@ static wk_status remove_in_folder(const wk_dir *run, const char *name,
                                   bool (*is_written)(const char *name), wk_error *err)
 {
     wk_dir *folder = NULL;
-    wk_status status = wk_dir_open_nofollow(run, name, &folder, err);
+    wk_error said = {0};
+    wk_status status = wk_dir_open_nofollow(run, name, &folder, &said);
     if (status == WK_E_NOT_FOUND) return WK_OK;
+    if (status != WK_OK && err) *err = said;
     if (status == WK_OK) status = remove_files(folder, is_written, err);
     wk_dir_close(folder);
     return status;

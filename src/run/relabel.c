@@ -310,12 +310,14 @@ static wk_status open_run(relabel *r, wk_error *err)
 // What an earlier call has left under the name.
 static wk_status open_old(relabel *r, wk_error *err)
 {
-    wk_status status = wk_reward_table_read(r->config->directory, r->reward->name, &r->old, err);
+    wk_error said = {0};
+    wk_status status = wk_reward_table_read(r->config->directory, r->reward->name, &r->old, &said);
     if (status == WK_E_NOT_FOUND) return WK_OK;
     if (r->config->restart && (status == WK_OK || status == WK_E_FORMAT)) {
         wk_reward_table_free(&r->old);
         return WK_OK;
     }
+    if (status != WK_OK && err) *err = said;
     WK_TRY(status);
     const char *was = r->old.label.file.sha256, *is = r->now.label.file.sha256;
     if (strcmp(was, is) == 0) return WK_OK;

@@ -94,6 +94,39 @@ wk_status wk_saved_run_open(const char *directory, const wk_saved_run_options *o
     return options->weights ? wk_saved_run_load(run, options->weights, err) : WK_OK;
 }
 
+// The names of adaptations that have one, as 'a, b'.
+static void list_names(const char *directory, wk_text *out)
+{
+    wk_weights_folders folders = {0};
+    wk_status status = wk_weights_list(directory, WK_WEIGHTS_ADAPTED, &folders, NULL);
+    for (size_t i = 0; status == WK_OK && i < folders.count; i++) {
+        const char *name = folders.items[i].name;
+        bool again = false;
+        for (size_t k = 0; k < i; k++)
+            again |= strcmp(folders.items[k].name, name) == 0;
+        if (*name && !again) wk_text_printf(out, "%s%s", out->length > 0 ? ", " : "", name);
+    }
+    wk_array_free(&folders);
+}
+
+static wk_status no_policies(const char *directory, wk_error *err)
+{
+    wk_text names = {0};
+    list_names(directory, &names);
+    wk_status status =
+        names.length > 0
+            ? wk_fail(err, WK_E_NOT_FOUND,
+                      "'%s' has adaptations with names only: %s; add --name %.*s", directory,
+                      wk_text_get(&names), (int)strcspn(wk_text_get(&names), ","),
+                      wk_text_get(&names))
+            : wk_fail(err, WK_E_NOT_FOUND,
+                      "'%s' has no task policies: its world model was trained without tasks; "
+                      "create some with 'waker adapt %s', or evaluate --policy random",
+                      directory, directory);
+    wk_text_free(&names);
+    return status;
+}
+
 static wk_status choose_policy(const wk_saved_run *run, bool alongside, const char **policy,
                                wk_error *err)
 {
@@ -105,10 +138,7 @@ static wk_status choose_policy(const wk_saved_run *run, bool alongside, const ch
     else if (alongside)
         *policy = WK_POLICY_ALONGSIDE;
     else
-        return wk_fail(err, WK_E_NOT_FOUND,
-                       "'%s' has no task policies: its world model was trained without tasks; "
-                       "create some with 'waker adapt %s', or evaluate --policy random",
-                       directory, directory);
+        return no_policies(directory, err);
     return WK_OK;
 }
 

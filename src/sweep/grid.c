@@ -526,18 +526,58 @@ wk_status wk_sweep_grid_add(wk_sweep_grid *grid, const char *text, wk_error *err
     return status == WK_OK || !err ? status : wk_fail_context(err, "%.80s", text);
 }
 
+// Whether an axis has the value; mostly both have the same values at the same places.
+static bool has_value(const wk_sweep_axis *axis, const char *value, size_t place)
+{
+    return (place < axis->values.count && strcmp(axis->values.items[place], value) == 0) ||
+           find_value(axis, value) >= 0;
+}
+
+// The first value that the other axis has not; NULL where it has all.
+static const char *value_not_in(const wk_sweep_axis *axis, const wk_sweep_axis *other)
+{
+    for (size_t i = 0; i < axis->values.count; i++)
+        if (!has_value(other, axis->values.items[i], i)) return axis->values.items[i];
+    return NULL;
+}
+
+// A value that only one of the grids has.
+typedef struct single_value {
+    const char *axis, *value;
+} single_value;
+
+// Remembers the first such value of each grid.
+static void find_single_values(wk_sweep_grid *grid, const wk_sweep_grid *other, single_value *here,
+                               single_value *there)
+{
+    for (int i = 0; i < other->n_axes; i++) {
+        const wk_sweep_axis *theirs = &other->axes[i];
+        const wk_sweep_axis *ours = find_axis(grid, theirs->name);
+        if (!ours || !ours->named || !theirs->named) continue;
+        const char *only_here = value_not_in(ours, theirs);
+        const char *only_there = value_not_in(theirs, ours);
+        if (only_here && !here->value) *here = (single_value){ours->name, only_here};
+        if (only_there && !there->value) *there = (single_value){theirs->name, only_there};
+    }
+}
+
 wk_status wk_sweep_grid_join(wk_sweep_grid *grid, const wk_sweep_grid *other, wk_error *err)
 {
+    single_value here = {0}, there = {0};
+    find_single_values(grid, other, &here, &there);
+    if (here.value && there.value)
+        return wk_fail(err, WK_E_INPUT,
+                       "%s has no %s '%s', which the sweep has, but %s '%s', which the sweep has "
+                       "not; values are added to a sweep with 'waker sweep add DIR %s=%s'",
+                       grid->name, there.axis, there.value, here.axis, here.value, here.axis,
+                       here.value);
     for (int i = 0; i < other->n_axes; i++) {
         const wk_sweep_axis *from = &other->axes[i];
         wk_sweep_axis *axis = find_axis(grid, from->name);
         if (!axis || !axis->named) continue;
-        size_t before = axis->values.count;
         for (size_t k = 0; k < from->values.count; k++) {
-            // Mostly both have the same values at the same places.
             const char *value = from->values.items[k];
-            bool there = k < before && strcmp(axis->values.items[k], value) == 0;
-            if (!there && find_value(axis, value) < 0) WK_TRY(push_value(grid, axis, value, err));
+            if (!has_value(axis, value, k)) WK_TRY(push_value(grid, axis, value, err));
         }
     }
     return check_size(grid, err);

@@ -100,7 +100,9 @@ void wk_sweep_grid_free(wk_sweep_grid *grid);
 /// already are refused.
 wk_status wk_sweep_grid_add(wk_sweep_grid *grid, const char *text, wk_error *err);
 
-/// Adds the values that the axes of another grid have and those of the same name here have not.
+/// Adds the values that the axes of another grid have and those of the same name here have not. One
+/// of the two grids must have all values of the other: joined they would otherwise have runs that
+/// neither has.
 wk_status wk_sweep_grid_join(wk_sweep_grid *grid, const wk_sweep_grid *other, wk_error *err);
 
 /// Appends the grid as YAML that reads back as the same.

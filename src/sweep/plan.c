@@ -277,17 +277,42 @@ static wk_status check_names(const wk_sweep_plan *plan, wk_error *err)
     return status;
 }
 
-static wk_status check_task(const wk_sweep_plan *whole, const wk_sweep_task *const *sorted,
-                            const wk_sweep_task *task, wk_error *err)
+// The task of that name among those that are sorted; NULL if there is none.
+static const wk_sweep_task *find_sorted(const wk_sweep_task *const *sorted, size_t count,
+                                        const wk_sweep_task *task)
 {
     const wk_sweep_task *const *found =
-        bsearch(&task, sorted, whole->tasks.count, sizeof *sorted, compare_names);
+        bsearch(&task, sorted, count, sizeof *sorted, compare_names);
+    return found ? *found : NULL;
+}
+
+// The configurations of a task in two plans.
+typedef struct two_configs {
+    wk_merged_config was, is;
+} two_configs;
+
+static wk_status read_configs(const wk_sweep_plan *before, const wk_sweep_task *was,
+                              const wk_sweep_plan *now, const wk_sweep_task *is, two_configs *out,
+                              wk_error *err)
+{
+    WK_TRY(wk_sweep_task_config(before, (int)(was - before->tasks.items), &out->was, err));
+    return wk_sweep_task_config(now, (int)(is - now->tasks.items), &out->is, err);
+}
+
+static wk_status check_task(const wk_sweep_plan *whole, const wk_sweep_task *const *sorted,
+                            const wk_sweep_plan *part, const wk_sweep_task *task, wk_error *err)
+{
+    static _Thread_local two_configs configs;
+    const wk_sweep_task *found = find_sorted(sorted, whole->tasks.count, task);
     if (!found)
         return wk_fail(err, WK_E_INPUT, "the run '%s' is not in %s", task->name, whole->grid->name);
-    if ((*found)->hash != task->hash)
-        return wk_fail(err, WK_E_INPUT, "the run '%s' has other settings in %s", task->name,
-                       whole->grid->name);
-    return WK_OK;
+    if (found->hash == task->hash) return WK_OK;
+    wk_status status = read_configs(part, task, whole, found, &configs, err);
+    if (status == WK_OK)
+        status = wk_run_config_resumable(&configs.was.config, &configs.is.config, err);
+    if (!err) return WK_E_INPUT;
+    return wk_fail_context(err, "the run '%s' has other settings in %s", task->name,
+                           whole->grid->name);
 }
 
 wk_status wk_sweep_plan_contains(const wk_sweep_plan *whole, const wk_sweep_plan *part,
@@ -296,7 +321,73 @@ wk_status wk_sweep_plan_contains(const wk_sweep_plan *whole, const wk_sweep_plan
     const wk_sweep_task **sorted = sort_tasks(whole, err);
     wk_status status = sorted ? WK_OK : WK_E_MEMORY;
     for (size_t i = 0; status == WK_OK && i < part->tasks.count; i++)
-        status = check_task(whole, sorted, &part->tasks.items[i], err);
+        status = check_task(whole, sorted, part, &part->tasks.items[i], err);
+    free(sorted);
+    return status;
+}
+
+// What became of a key that may change: in the first run where it did, and in how many.
+typedef struct key_change {
+    char was[WK_RUN_TEXT_MAX], is[WK_RUN_TEXT_MAX];
+    int runs;
+} key_change;
+
+static bool same_settings(const wk_sweep_settings *a, const wk_sweep_settings *b)
+{
+    if (a->n_blocks != b->n_blocks || a->n_keys != b->n_keys) return false;
+    for (int i = 0; i < a->n_blocks; i++)
+        if (strcmp(a->blocks[i], b->blocks[i]) != 0) return false;
+    for (int i = 0; i < a->n_keys; i++)
+        if (strcmp(a->keys[i].key, b->keys[i].key) != 0 ||
+            strcmp(a->keys[i].value, b->keys[i].value) != 0)
+            return false;
+    return true;
+}
+
+static void print_value(const wk_run_config *config, int field, char out[WK_RUN_TEXT_MAX])
+{
+    wk_text text = {0};
+    wk_run_config_get(config, field, &text);
+    snprintf(out, WK_RUN_TEXT_MAX, "%s", wk_text_get(&text));
+    wk_text_free(&text);
+}
+
+static wk_status compare_task(const wk_sweep_plan *before, const wk_sweep_task *was,
+                              const wk_sweep_plan *now, const wk_sweep_task *is,
+                              key_change *changes, wk_error *err)
+{
+    static _Thread_local two_configs configs;
+    const wk_sweep_settings old = settings_of(before->grid, was->values),
+                            new = settings_of(now->grid, is->values);
+    if (same_settings(&old, &new)) return WK_OK;
+    WK_TRY(read_configs(before, was, now, is, &configs, err));
+    const wk_run_config *a = &configs.was.config, *b = &configs.is.config;
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        if (wk_run_config_same(a, b, i)) continue;
+        if (changes[i].runs++ > 0) continue;
+        print_value(a, i, changes[i].was);
+        print_value(b, i, changes[i].is);
+    }
+    return WK_OK;
+}
+
+wk_status wk_sweep_plan_changes(const wk_sweep_plan *before, const wk_sweep_plan *now, wk_text *out,
+                                wk_error *err)
+{
+    const wk_sweep_task **sorted = sort_tasks(now, err);
+    key_change *changes = calloc(WK_RUN_FIELD_COUNT, sizeof *changes);
+    wk_status status = sorted && changes ? WK_OK : no_memory(err);
+    for (size_t i = 0; status == WK_OK && i < before->tasks.count; i++) {
+        const wk_sweep_task *was = &before->tasks.items[i];
+        const wk_sweep_task *is = find_sorted(sorted, now->tasks.count, was);
+        if (is) status = compare_task(before, was, now, is, changes, err);
+    }
+    for (int i = 0; status == WK_OK && i < WK_RUN_FIELD_COUNT; i++)
+        if (changes[i].runs > 0)
+            wk_text_printf(out, "%s is now '%s', not '%s', in %d run%s that the sweep has\n",
+                           wk_run_keys[i], changes[i].is, changes[i].was, changes[i].runs,
+                           changes[i].runs == 1 ? "" : "s");
+    free(changes);
     free(sorted);
     return status;
 }

@@ -47,6 +47,11 @@ int wk_sweep_plan_find(const wk_sweep_plan *plan, const char *name);
 wk_status wk_sweep_plan_contains(const wk_sweep_plan *whole, const wk_sweep_plan *part,
                                  wk_error *err);
 
+/// Appends a line for each key that has another value in `now` for tasks that both plans have.
+/// Where wk_sweep_plan_contains succeeded these are keys that a run may change.
+wk_status wk_sweep_plan_changes(const wk_sweep_plan *before, const wk_sweep_plan *now, wk_text *out,
+                                wk_error *err);
+
 /// The configuration of a task, as `waker train` with its arguments has it. Keys come from the
 /// grid: a plug-in that it names is not named by the caller.
 wk_status wk_sweep_task_config(const wk_sweep_plan *plan, int task, wk_merged_config *out,

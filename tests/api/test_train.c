@@ -54,7 +54,9 @@ static wk_train_config tiny_config(const char *directory)
 static void expect_end(const wk_train_config *config, wk_run_end expected)
 {
     wk_run_end end;
+    err = (wk_error){0};
     assert_ok(wk_train_run(config, &end, &err));
+    assert_string_equal(err.message, ""); // what was not there and need not be is no error
     assert_int_equal(end, expected);
 }
 

@@ -160,6 +160,32 @@ static void other_policies_have_cards_of_their_own(void **state)
     free(text);
 }
 
+// A run that began there would lie among the weights and results of another.
+static void training_does_not_begin_in_a_card(void **state)
+{
+    (void)state;
+    static const char *const cards[] = {"card", "fine", "side"};
+    for (int i = 0; i < 3; i++) {
+        char message[128];
+        shell("find %s | grep -v lock | sort >before", cards[i]);
+        snprintf(message, sizeof message, "--logdir DIR --from %s", cards[i]);
+        program_expect_error(program_run("train --logdir %s", cards[i]), 2, message);
+        shell("find %s | grep -v lock | sort | cmp - before", cards[i]);
+    }
+    program_expect_success(program_run("train --logdir after --from card --steps 100 --quiet"));
+}
+
+static void adaptations_with_names_alone_are_listed(void **state)
+{
+    (void)state;
+    program_expect_success(program_run(TRAIN "--logdir calls --steps 100"));
+    program_expect_error(program_run("eval calls"), 2, "has no task policies");
+    program_expect_success(program_run("adapt calls --task all --updates 3 --quiet --name twin"));
+    program_expect_error(program_run("card calls --out call"), 2,
+                         "'calls' has adaptations with names only: twin; add --name twin");
+    program_expect_error(program_run("eval calls"), 2, "add --name twin");
+}
+
 // A task that was added later travels with its labels; playing it needs its code, a card without
 // replays does not.
 static void rewards_that_were_added_are_part_of_it(void **state)
@@ -276,6 +302,8 @@ int main(void)
         cmocka_unit_test(the_folder_is_read_as_a_run_with_the_same_results),
         cmocka_unit_test(a_task_and_case_has_one_result),
         cmocka_unit_test(other_policies_have_cards_of_their_own),
+        cmocka_unit_test(training_does_not_begin_in_a_card),
+        cmocka_unit_test(adaptations_with_names_alone_are_listed),
         cmocka_unit_test(rewards_that_were_added_are_part_of_it),
         cmocka_unit_test(another_licence_can_be_given),
         cmocka_unit_test(what_was_not_finished_is_made_anew),

@@ -166,13 +166,23 @@ static void a_directory_holds_a_run_or_a_population(void **state)
     program_expect_error(program_run("train --logdir many " OPTIONS), 2,
                          "'many' holds a population of 4 runs");
     shell("rm -r many/dr-temperature2");
-    program_expect_error(program_run("train --logdir many"), 2,
-                         "'many/dr-temperature2' was never started");
+    program_expect_error(
+        program_run("train --logdir many"), 2,
+        "'many/dr-temperature2' is listed in 'many/population.yaml' but is not there");
     shell("ln -s ../one many/dr-temperature2");
     program_expect_error(program_run("train --logdir many"), 2, "symbolic link");
     shell("rm many/dr-temperature2 && cp -r one many/dr-temperature2 && "
           "sed -i 's/threads: 1/threads: 2/' many/dr-temperature2/config.yaml");
-    program_expect_error(program_run("train --logdir many"), 2, "env.threads is '1' in");
+    // One run that was resumed alone with other threads does not keep the others from going on.
+    program_result r = program_run("train --logdir many --steps 120");
+    program_expect_success(r);
+    assert_non_null(strstr(r.err, "env.threads is '1' in waker-m-temperature0.5 and '2' in"));
+    shell("grep -q 'threads: 1' many/dr-temperature2/config.yaml && "
+          "sed -i 's/threads: 1/threads: 2/' many/dr-temperature2/config.yaml");
+    r = program_run("train --logdir many --threads 0 --steps 140");
+    program_expect_success(r);
+    assert_null(strstr(r.err, "env.threads is"));
+    shell("! grep -L 'threads: 0' many/*/config.yaml | grep .");
     shell("echo 'runs: [../one]' >many/population.yaml");
     program_expect_error(program_run("train --logdir many"), 2, "is not a valid name of a run");
 }

@@ -362,6 +362,24 @@ static void mistakes_are_refused_and_leave_nothing(void **state)
                          "'pop' holds another sweep");
 }
 
+// Neither the runs of both nor those of their joined axes are made.
+static void another_grid_in_the_same_directory_is_refused(void **state)
+{
+    (void)state;
+    shell("cp -a pop kept && sed 's/\\[waker-m, dr\\]/[ge]/; s/seed: 0..1/seed: 5/' grid.yaml "
+          ">other.yaml && ls -R kept >before");
+    program_result r = program_run("sweep other.yaml --logdir kept --rate 100");
+    program_expect_error(r, 2, "'kept' holds another sweep");
+    assert_non_null(strstr(r.err, "'waker sweep add DIR curriculum=ge'"));
+    shell("ls -R kept | cmp - before");
+    // A file with more values, and another length, which is said.
+    shell("sed 's/steps: 200/steps: 210/; s/seed: 0..1/seed: 0..2/' grid.yaml >longer.yaml");
+    r = program_run("sweep longer.yaml --logdir kept --rate 100 --dry-run");
+    program_expect_success(r);
+    assert_non_null(strstr(r.err, "steps is now '210', not '200', in 4 runs that the sweep has"));
+    assert_non_null(strstr(r.err, "longer.yaml: 6 runs"));
+}
+
 // A grid is a file like others: it cannot make the program load code.
 static void a_grid_cannot_load_code(void **state)
 {
@@ -462,6 +480,7 @@ int main(void)
         cmocka_unit_test(the_table_leaves_the_last_column_empty),
         cmocka_unit_test(when_all_is_trained_no_time_of_training_is_shown),
         cmocka_unit_test(mistakes_are_refused_and_leave_nothing),
+        cmocka_unit_test(another_grid_in_the_same_directory_is_refused),
         cmocka_unit_test(a_grid_cannot_load_code),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

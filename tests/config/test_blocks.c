@@ -187,6 +187,7 @@ static void yaml_that_is_no_configuration_is_refused_with_its_line(void **state)
     } cases[] = {
         {"a: 5\n", "t.yaml:1: a block needs keys under it"},
         {"a: [1]\n", "t.yaml:1: a block needs keys under it"},
+        {"a:\n  units: 4\n  layers: \x01\n", "t.yaml:3: control characters are not allowed"},
         {"a: {}\nb:\n", "t.yaml:2: a block needs keys"},
         {"a:\n  units:\n", "t.yaml:2: a key without a value"},
         {"a:\n  units: ~\n", "t.yaml:2: a key without a value"},

@@ -150,25 +150,43 @@ static void the_largest_population_is_allowed(void **state)
     wk_each_destroy(each);
 }
 
+static char last_line[256];
+static int lines;
+
+static void keep_line(void *context, wk_log_level level, const char *line)
+{
+    (void)context;
+    (void)level;
+    snprintf(last_line, sizeof last_line, "%s", line);
+    lines++;
+}
+
 static void runs_that_cannot_be_trained_together_are_refused(void **state)
 {
     (void)state;
     wk_error err = {0};
+    const wk_log log = {keep_line, NULL, WK_LOG_INFO};
     static const char *const names[] = {"a", "b", "c"};
     wk_run_config configs[3];
     for (int i = 0; i < 3; i++)
         configs[i] = wk_run_config_default();
     configs[1].seed = 7;
     configs[2].model_rate = 1e-5;
-    assert_ok(wk_run_configs_check(configs, names, 3, &err));
+    assert_ok(wk_run_configs_share(configs, names, 3, &log, &err));
+    assert_string_equal(last_line, "");
+    assert_true(configs[1].seed == 7);
     strcpy(configs[2].precision, "f32");
-    assert_int_equal(wk_run_configs_check(configs, names, 3, &err), WK_E_INPUT);
+    assert_int_equal(wk_run_configs_share(configs, names, 3, &log, &err), WK_E_INPUT);
     assert_string_equal(err.message, "precision is 'auto' in a and 'f32' in c, but one process has "
                                      "one value; train them separately");
-    configs[1].minutes = 5;
-    assert_int_equal(wk_run_configs_check(configs, names, 3, &err), WK_E_INPUT);
-    assert_non_null(strstr(err.message, "minutes is '0' in a and '5' in b"));
-    assert_non_null(strstr(err.message, "give one value for all of them"));
+    // What changes no result gets the value of the first.
+    strcpy(configs[2].precision, "auto");
+    configs[1].minutes = 5, configs[2].minutes = 6;
+    assert_ok(wk_run_configs_share(configs, names, 3, &log, &err));
+    assert_true(configs[1].minutes == 0 && configs[2].minutes == 0);
+    assert_int_equal(lines, 1);
+    assert_string_equal(last_line, "minutes is '0' in a and '5' in b, but one process has one "
+                                   "value: all runs get '0'; --minutes VALUE gives them another");
 }
 
 int main(void)

@@ -35,7 +35,9 @@ static wk_relabel_result relabel(const char *reward, int threads)
 {
     wk_relabel_result result;
     const wk_relabel_config config = {.directory = RUN, .reward = reward, .threads = threads};
+    err = (wk_error){0};
     assert_ok(wk_relabel(&config, NULL, NULL, &result, &err));
+    assert_string_equal(err.message, ""); // what was not there and need not be is no error
     return result;
 }
 

@@ -354,9 +354,11 @@ static wk_status has_entries(const wk_dir *dir, const char *name, bool *any, wk_
 {
     wk_dir *folder = NULL;
     wk_names names = {0};
-    wk_status status = wk_dir_open(dir, name, &folder, err);
+    wk_error said = {0};
+    wk_status status = wk_dir_open(dir, name, &folder, &said);
     *any = false;
     if (status == WK_E_NOT_FOUND) return WK_OK;
+    if (status != WK_OK && err) *err = said;
     if (status == WK_OK) status = wk_dir_list(folder, &names, err);
     *any = names.count > 0;
     wk_names_free(&names);
@@ -364,10 +366,12 @@ static wk_status has_entries(const wk_dir *dir, const char *name, bool *any, wk_
     return status;
 }
 
-// The name of something in the directory that a run has collected, "" when there is nothing.
+// The name of something in the directory that a run has collected, or that was made from its
+// weights, "" when there is nothing.
 static wk_status find_results(const wk_dir *dir, char name[WK_METRICS_FILE_MAX], wk_error *err)
 {
-    static const char *const folders[] = {"replay", "snapshots"};
+    static const char *const folders[] = {"replay", "snapshots", "adapt",  "finetune",
+                                          "eval",   "benchmark", "rewards"};
     uint64_t size;
     wk_entry entry;
     WK_TRY(wk_tensorboard_newest(dir, name, err));
@@ -375,11 +379,23 @@ static wk_status find_results(const wk_dir *dir, char name[WK_METRICS_FILE_MAX],
     WK_TRY(wk_dir_stat(dir, WK_METRICS_JSONL, &entry, &size, err));
     if (entry != WK_ENTRY_NONE && size > 0)
         snprintf(name, WK_METRICS_FILE_MAX, "%s", WK_METRICS_JSONL);
-    for (int i = 0; i < 2 && !*name; i++) {
+    for (size_t i = 0; i < sizeof folders / sizeof *folders && !*name; i++) {
         bool any;
         WK_TRY(has_entries(dir, folders[i], &any, err));
         if (any) snprintf(name, WK_METRICS_FILE_MAX, "%s", folders[i]);
     }
+    return WK_OK;
+}
+
+// Whether 'waker card' wrote the directory: it never has what a run collects.
+static wk_status is_card(const wk_dir *dir, bool *card, wk_error *err)
+{
+    bool replay;
+    wk_entry readme, metrics;
+    WK_TRY(has_entries(dir, "replay", &replay, err));
+    WK_TRY(wk_dir_stat(dir, "README.md", &readme, NULL, err));
+    WK_TRY(wk_dir_stat(dir, WK_METRICS_JSONL, &metrics, NULL, err));
+    *card = readme == WK_ENTRY_FILE && metrics == WK_ENTRY_NONE && !replay;
     return WK_OK;
 }
 
@@ -390,6 +406,14 @@ static wk_status refuse_results(const wk_checkpoints *c, wk_error *err)
     WK_TRY(find_results(c->run, name, err));
     if (!*name) return WK_OK;
     const char *path = wk_dir_path(c->run);
+    bool card;
+    WK_TRY(is_card(c->run, &card, err));
+    if (card)
+        return wk_fail(err, WK_E_INPUT,
+                       "'%s' is a folder that 'waker card' wrote: it has the weights and results "
+                       "of a run, but no checkpoint and no replay to resume from; train a new run "
+                       "with its settings in another directory with --logdir DIR --from %s",
+                       path, path);
     return wk_fail(err, WK_E_INPUT,
                    "'%s' has '%s' but no checkpoint to resume from, and a new run would overwrite "
                    "it; put the checkpoints back into '%s/checkpoints', choose another directory, "
@@ -403,8 +427,12 @@ static wk_status open_dir(wk_checkpoints *c, wk_steps *steps, wk_error *err)
     static const char text[] =
         "This run has no checkpoint yet: it begins anew when it is started again.\n";
     wk_entry begun = WK_ENTRY_NONE;
-    wk_status status = wk_dir_open_nofollow(c->run, WK_CHECKPOINT_FOLDER, &c->dir, err);
-    if (status != WK_OK && status != WK_E_NOT_FOUND) return status;
+    wk_error said = {0};
+    wk_status status = wk_dir_open_nofollow(c->run, WK_CHECKPOINT_FOLDER, &c->dir, &said);
+    if (status != WK_OK && status != WK_E_NOT_FOUND) {
+        if (err) *err = said;
+        return status;
+    }
     if (c->dir) {
         WK_TRY(wk_steps_list(c->dir, "", "", steps, err));
         WK_TRY(wk_dir_stat(c->dir, WK_CHECKPOINT_NONE_YET, &begun, NULL, err));
