@@ -122,7 +122,7 @@ __attribute__((visibility("default"))) const wk_curriculum_rule *wk_plugin_curri
 
 typedef struct wk_curriculum wk_curriculum;
 
-/// A curriculum over the θ of `space` (both borrowed).
+/// A curriculum over the θ of `space` (both borrowed), which must be a space of `domain`.
 wk_status wk_curriculum_create(const wk_curriculum_rule *rule, const wk_domain *domain,
                                const wk_space *space, const wk_curriculum_config *config,
                                wk_curriculum **out, wk_error *err);

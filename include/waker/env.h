@@ -257,6 +257,8 @@ wk_status wk_space_create(const wk_domain *domain, bool continuous, wk_space **o
 wk_status wk_space_create_list(const wk_domain *domain, const double *thetas, size_t count,
                                wk_space **out, wk_error *err);
 void wk_space_destroy(wk_space *space);
+/// The domain that the space was made for (borrowed).
+const wk_domain *wk_space_domain(const wk_space *space);
 size_t wk_space_count(const wk_space *space);
 /// θ number i, [n_params], and its probability under the default distribution.
 const double *wk_space_params(const wk_space *space, size_t i);
