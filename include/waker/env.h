@@ -53,14 +53,14 @@ typedef struct wk_param {
 
 /// A reward function of the domain. Every step reports the reward of every task.
 typedef struct wk_task {
-    const char *name;
+    const char *name;    // [a-z0-9_-], but not all, none, explore or random
     const char *alias;   // another accepted name, or NULL
     bool has_completion; // the domain reports a completion in [0,1] for it
 } wk_task;
 
 /// A named set of θ outside the training distribution.
 typedef struct wk_case {
-    const char *name;
+    const char *name; // [a-z0-9_-], but not all, dr or train
     const char *help;
     int count;            // number of different θ
     const double *params; // [count, n_params]

@@ -36,9 +36,11 @@ typedef struct wk_reward_view {
 
 /// A reward function.
 typedef struct wk_reward {
-    uint32_t abi;     // WK_REWARD_ABI
-    uint32_t size;    // sizeof(wk_reward)
-    const char *name; // [a-z0-9_-], the task's; no task of the domain may have it
+    uint32_t abi;  // WK_REWARD_ABI
+    uint32_t size; // sizeof(wk_reward)
+    /// [a-z0-9_-], the task's; no task of the domain may have it, and all, none, explore and random
+    /// are reserved.
+    const char *name;
     const char *summary;
 
     /// Bytes that the reward keeps of an episode, zeroed at its start. They are saved and restored

@@ -170,6 +170,7 @@ static void rewards_that_cannot_be_are_told_apart(void **state)
         {"again_reward_other_abi.so", "built for version 42 of the reward interface"},
         {"again_reward_nameless.so", "no name that a task can have"},
         {"again_reward_name_taken.so", "'east' has the name of a task of 'toy'"},
+        {"again_reward_reserved.so", "'explore', which stands for the exploration policy"},
         {"again_reward_nan.so", "is not a finite number at step 8 of episode 0"},
         {"again_reward_greedy.so", "asks for 1073741824 bytes"},
         {"again_stand.so", "refuses a world of 'toy': it has no xpos/right_foot"},

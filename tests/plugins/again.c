@@ -18,6 +18,7 @@
 #define REWARD_NAN 8
 #define REWARD_GREEDY 9
 #define REWARD_MARK 10
+#define REWARD_RESERVED 11
 
 #if AGAIN != REWARD_MISSING
 
@@ -64,6 +65,7 @@ const wk_reward *wk_plugin_reward(void)
         .size = sizeof(wk_reward),
         .name = AGAIN == REWARD_NAMELESS     ? NULL
                 : AGAIN == REWARD_NAME_TAKEN ? "east"
+                : AGAIN == REWARD_RESERVED   ? "explore"
                                              : "again",
         .summary = "a task of the domain once more",
         .memory = AGAIN == REWARD_GREEDY ? (size_t)1 << 30 : sizeof(double),
