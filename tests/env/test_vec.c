@@ -182,7 +182,9 @@ static void the_lowest_failing_environment_is_reported(void **state)
         wk_vec *vec = make(&t, COUNT, threads);
         plan_all(vec);
         assert_refused(wk_vec_step(vec, still, &err), WK_E_UNSUPPORTED,
-                       "environment 0: the toy has no such place");
+                       "environment 0: domain 'toy', reset with θ (0.1, 0), seed 11, episode 0: "
+                       "the toy has no such place");
+        assert_int_equal(wk_vec_batch(vec)->flags[0], WK_IS_FIRST | WK_IS_LAST | WK_IS_DIVERGED);
         assert_refused(wk_vec_step(vec, still, &err), WK_E_INPUT, "environment 0: no episode");
         wk_vec_destroy(vec);
     }
