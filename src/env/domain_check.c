@@ -129,8 +129,19 @@ static wk_status check_identity(const wk_domain *domain, wk_error *err)
     return WK_OK;
 }
 
+// What is known of a domain from a run's files alone: data, and none of its functions.
+static bool is_description(const wk_domain *domain)
+{
+    return !domain->create && !domain->destroy && !domain->reset && !domain->step &&
+           !domain->save && !domain->state_size && !domain->load && !domain->render;
+}
+
 static wk_status check_functions(const wk_domain *domain, wk_error *err)
 {
+    if (is_description(domain))
+        return wk_fail(err, WK_E_INPUT,
+                       "only its description is known and its code was not loaded: set "
+                       "wk_policy_config.plugin (Python: plugin=) to its file");
     const struct {
         const char *name;
         bool present;

@@ -170,6 +170,22 @@ static size_t one_point(void)
     return 1;
 }
 
+static void a_description_without_code_is_told_apart(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_domain *d = &t.domain;
+    d->create = NULL;
+    d->destroy = NULL;
+    d->reset = NULL;
+    d->step = NULL;
+    d->save = NULL;
+    d->state_size = NULL;
+    d->load = NULL;
+    d->render = NULL;
+    assert_faulty(t, "its code was not loaded: set wk_policy_config.plugin (Python: plugin=)");
+}
+
 static void the_grid_functions_come_in_pairs(void **state)
 {
     (void)state;
@@ -410,6 +426,7 @@ int main(void)
         cmocka_unit_test(other_versions_are_refused_before_anything_is_read),
         cmocka_unit_test(bad_domain_names_are_refused),
         cmocka_unit_test(every_function_is_asked_for),
+        cmocka_unit_test(a_description_without_code_is_told_apart),
         cmocka_unit_test(the_grid_functions_come_in_pairs),
         cmocka_unit_test(counts_out_of_range_are_refused),
         cmocka_unit_test(bad_params_are_refused),
