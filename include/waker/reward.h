@@ -44,7 +44,7 @@ typedef struct wk_reward {
     const char *summary;
 
     /// Bytes that the reward keeps of an episode, zeroed at its start. They are saved and restored
-    /// with the state: plain numbers, no pointers. May be 0.
+    /// with the state: plain numbers, no pointers. With 0 the functions get NULL.
     size_t memory;
 
     /// Optional: the start of an episode. Fails where the state lacks what the reward reads.

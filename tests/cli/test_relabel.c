@@ -2,6 +2,8 @@
 // with the reward named; what is refused and how; and that nothing happens to a run where it fails.
 #include "cli/long_runs.h"
 
+#include <signal.h>
+
 #define PLUGINS WAKER_BINARY_DIR "/tests/plugins/"
 #define BALL PLUGINS "marker1.so"
 #define OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
@@ -181,6 +183,10 @@ static void rewards_that_cannot_be_are_told_apart(void **state)
         program_result r = program_run("relabel made --reward " PLUGINS "%s", broken[i].file);
         program_expect_error(r, 2, broken[i].message);
     }
+    // A sanitizer ends the process with its own code.
+    program_result r = program_run("relabel made --reward " PLUGINS "again_reward_forgetful.so");
+    assert_true(r.code == 128 + SIGSEGV || r.code == 1);
+    program_expect_error(r, r.code, "in reward of the reward 'again'");
     program_expect_error(program_run("relabel made"), 2, "--reward FILE");
     program_expect_error(program_run("relabel made --python m:f"), 2,
                          "python3 -m waker relabel made --python m:f");
