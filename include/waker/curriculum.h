@@ -82,7 +82,7 @@ typedef struct wk_curriculum_episode {
 /// A rule for choosing θ.
 typedef struct wk_curriculum_rule {
     uint32_t abi;
-    const char *name;
+    const char *name; // [a-z0-9-], at most 63 characters, not that of a built-in rule
     const char *summary;
     // Agent steps of random actions before training, where the rule has its own number; 0: that of
     // the domain or preset. Of a built-in rule its block sets it (--configs RULE); that of a
