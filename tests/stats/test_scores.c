@@ -75,6 +75,8 @@ static void a_missing_cell_is_refused_by_run_and_task(void **state)
         .values = values, .runs = 2, .tasks = 2, .name = "waker-m", .task_names = tasks};
     assert_refused(wk_stats_aggregate(&scores, WK_AGGREGATE_IQM, &out, &err), WK_E_INPUT,
                    "waker-m: the score of run 2 on task 'run' is missing");
+    assert_refused(wk_stats_aggregate(&scores, (wk_aggregate)99, &out, &err), WK_E_INPUT,
+                   "there is no aggregate 99");
     values[3] = INFINITY;
     assert_refused(wk_scores_check(&scores, &err), WK_E_INPUT, "infinite");
     scores.runs = 0;
