@@ -161,10 +161,20 @@ const wk_batch *wk_vec_batch(const wk_vec *vec)
     return &vec->batch;
 }
 
+// Between begin and finish the environments belong to the threads.
+static wk_status check_idle(const wk_vec *vec, wk_error *err)
+{
+    if (!vec->in_flight) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "a step is under way; call wk_vec_step_finish first");
+}
+
 wk_status wk_vec_plan_reset(wk_vec *vec, int i, const double *theta, size_t count, uint64_t seed,
                             uint64_t episode, wk_error *err)
 {
-    assert(i >= 0 && i < vec->count && !vec->in_flight);
+    if (i < 0 || i >= vec->count)
+        return wk_fail(err, WK_E_INPUT, "there is no environment %d; they are 0 to %d", i,
+                       vec->count - 1);
+    WK_TRY(check_idle(vec, err));
     WK_TRY(wk_domain_check_params(vec->domain, theta, count, err));
     slot *s = &vec->slots[i];
     memcpy(s->theta, theta, count * sizeof *theta);
@@ -254,7 +264,7 @@ static void run_piece(void *context, size_t piece, int thread)
 
 wk_status wk_vec_step_prepare(wk_vec *vec, const float *actions, wk_error *err)
 {
-    assert(!vec->in_flight);
+    WK_TRY(check_idle(vec, err));
     for (int i = 0; i < vec->count; i++) {
         const slot *s = &vec->slots[i];
         wk_status status = s->reset || s->idle
@@ -293,7 +303,8 @@ wk_status wk_vec_step_begin(wk_vec *vec, const float *actions, wk_error *err)
 
 wk_status wk_vec_step_finish(wk_vec *vec, wk_error *err)
 {
-    assert(vec->in_flight);
+    if (!vec->in_flight)
+        return wk_fail(err, WK_E_INPUT, "no step is under way; call wk_vec_step_begin first");
     await(vec);
     vec->in_flight = false;
     int failed = -1; // the lowest-numbered one that did

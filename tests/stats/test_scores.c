@@ -27,6 +27,10 @@ static void a_tail_is_rounded_up_to_whole_values(void **state)
     // 100 * 0.07 and 100 * 0.29 are not whole in binary.
     assert_int_equal(wk_stats_tail(100, 0.07), 7);
     assert_int_equal(wk_stats_tail(100, 0.29), 29);
+    assert_int_equal(wk_stats_tail(0, 0.5), 0);
+    assert_int_equal(wk_stats_tail(5, 0), 0);
+    assert_int_equal(wk_stats_tail(5, 1.5), 0);
+    assert_int_equal(wk_stats_tail(5, NAN), 0);
 }
 
 static void cvar_refuses_what_has_no_tail(void **state)
