@@ -82,7 +82,7 @@ typedef struct wk_curriculum_episode {
 /// A rule for choosing θ.
 typedef struct wk_curriculum_rule {
     uint32_t abi;
-    const char *name;
+    const char *name; // [a-z0-9-], at most 63 characters, not that of a built-in rule
     const char *summary;
     // Agent steps of random actions before training, where the rule has its own number; 0: that of
     // the domain or preset. Of a built-in rule its block sets it (--configs RULE); that of a
@@ -122,7 +122,7 @@ __attribute__((visibility("default"))) const wk_curriculum_rule *wk_plugin_curri
 
 typedef struct wk_curriculum wk_curriculum;
 
-/// A curriculum over the θ of `space` (both borrowed).
+/// A curriculum over the θ of `space` (both borrowed), which must be a space of `domain`.
 wk_status wk_curriculum_create(const wk_curriculum_rule *rule, const wk_domain *domain,
                                const wk_space *space, const wk_curriculum_config *config,
                                wk_curriculum **out, wk_error *err);

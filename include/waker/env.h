@@ -53,14 +53,14 @@ typedef struct wk_param {
 
 /// A reward function of the domain. Every step reports the reward of every task.
 typedef struct wk_task {
-    const char *name;
+    const char *name;    // [a-z0-9_-], but not all, none, explore or random
     const char *alias;   // another accepted name, or NULL
     bool has_completion; // the domain reports a completion in [0,1] for it
 } wk_task;
 
 /// A named set of θ outside the training distribution.
 typedef struct wk_case {
-    const char *name;
+    const char *name; // [a-z0-9_-], but not all, dr or train
     const char *help;
     int count;            // number of different θ
     const double *params; // [count, n_params]
@@ -257,6 +257,8 @@ wk_status wk_space_create(const wk_domain *domain, bool continuous, wk_space **o
 wk_status wk_space_create_list(const wk_domain *domain, const double *thetas, size_t count,
                                wk_space **out, wk_error *err);
 void wk_space_destroy(wk_space *space);
+/// The domain that the space was made for (borrowed).
+const wk_domain *wk_space_domain(const wk_space *space);
 size_t wk_space_count(const wk_space *space);
 /// θ number i, [n_params], and its probability under the default distribution.
 const double *wk_space_params(const wk_space *space, size_t i);

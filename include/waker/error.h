@@ -2,8 +2,8 @@
 //
 // A function that can fail for reasons outside the program (a file, a config value, memory, a
 // device) returns a wk_status and fills the caller's wk_error with one message that says what is
-// wrong, where, and what to do. The library never prints and never exits. Bugs are asserts, not
-// statuses.
+// wrong, where, and what to do; none of these prints or ends the process. Bugs are asserts, not
+// statuses: a NULL that is not allowed, or an index out of range where no status is returned.
 #ifndef WAKER_ERROR_H
 #define WAKER_ERROR_H
 

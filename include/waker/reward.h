@@ -36,13 +36,15 @@ typedef struct wk_reward_view {
 
 /// A reward function.
 typedef struct wk_reward {
-    uint32_t abi;     // WK_REWARD_ABI
-    uint32_t size;    // sizeof(wk_reward)
-    const char *name; // [a-z0-9_-], the task's; no task of the domain may have it
+    uint32_t abi;  // WK_REWARD_ABI
+    uint32_t size; // sizeof(wk_reward)
+    /// [a-z0-9_-], the task's; no task of the domain may have it, and all, none, explore and random
+    /// are reserved.
+    const char *name;
     const char *summary;
 
     /// Bytes that the reward keeps of an episode, zeroed at its start. They are saved and restored
-    /// with the state: plain numbers, no pointers. May be 0.
+    /// with the state: plain numbers, no pointers. With 0 the functions get NULL.
     size_t memory;
 
     /// Optional: the start of an episode. Fails where the state lacks what the reward reads.

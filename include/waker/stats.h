@@ -31,7 +31,8 @@ wk_status wk_stats_percentile(const double *values, size_t count, double percent
 typedef enum wk_worst { WK_WORST_LOW, WK_WORST_HIGH } wk_worst;
 
 /// How many of `count` values the worst `fraction` (0 < fraction <= 1) is: fraction * count rounded
-/// up, so at least one; 10 of 100 for 0.1, 3 of 24 for 0.1.
+/// up, so at least one; 10 of 100 for 0.1, 3 of 24 for 0.1. 0 if `count` is 0 or the fraction is
+/// none.
 size_t wk_stats_tail(size_t count, double fraction);
 
 /// Conditional value at risk: the mean of the worst `fraction` of the values (wk_stats_tail).

@@ -4,6 +4,7 @@ import ctypes
 import glob
 import json
 import os
+import shutil
 import subprocess
 import warnings
 from pathlib import Path
@@ -36,10 +37,20 @@ class Records(list):
 
 
 def program():
-    """The program's file: that of the package, or the one beside the library of WAKER_LIBRARY."""
-    if os.environ.get("WAKER_LIBRARY"):
-        return c.path().with_name("waker")
-    return Path(__file__).with_name("bin") / "waker"
+    """The program's file: that of the package, or with WAKER_LIBRARY the one beside the library
+    (a build), in ../bin of its folder (an installation), or of the PATH."""
+    if not os.environ.get("WAKER_LIBRARY"):
+        return Path(__file__).with_name("bin") / "waker"
+    library = c.path()
+    for file in (library.with_name("waker"), library.parent.parent / "bin" / "waker"):
+        if file.is_file():
+            return file
+    found = shutil.which("waker")
+    if found is None:
+        raise c.Error(f"the program waker is neither beside {library}, nor in "
+                      f"{library.parent.parent / 'bin'}, nor in a folder of PATH; install it, or "
+                      "add its folder to PATH")
+    return Path(found)
 
 
 def command(*arguments):

@@ -24,6 +24,7 @@ static wk_status load(wk_model *m, const wk_model_config *config, wk_error *err)
 {
     if (!config->run || !*config->run)
         return wk_fail(err, WK_E_INPUT, "run: say which directory holds the run");
+    WK_TRY(wk_check_threads(config->threads, err));
     const wk_weights_choice choice = {.kind = WK_WEIGHTS_SNAPSHOT,
                                       .step = config->step,
                                       .device = config->device,
@@ -86,6 +87,13 @@ static wk_status check_actions(const wk_model *m, int count, const float *action
     return wk_check_finite("action", actions, count, m->run.world.domain->action_size, err);
 }
 
+static wk_status check_states(const wk_model *m, int count, wk_model_latents states, wk_error *err)
+{
+    wk_model_sizes sizes = wk_model_get_sizes(m);
+    WK_TRY(wk_check_finite("stoch", states.stoch, count, sizes.stoch * sizes.classes, err));
+    return wk_check_finite("deter", states.deter, count, sizes.deter, err);
+}
+
 static wk_status run(wk_model *m, wk_latent_step_kind kind, int count,
                      wk_latent_step_arrays *arrays, wk_error *err)
 {
@@ -140,6 +148,7 @@ wk_status wk_model_imagine(wk_model *m, int count, wk_model_latents states, cons
     wk_latent_step_arrays arrays = {.states = states, .actions = actions};
     WK_TRY(check_count(count, err));
     WK_TRY(check_actions(m, count, actions, err));
+    WK_TRY(check_states(m, count, states, err));
     return run(m, WK_STEP_IMAGINE, count, &arrays, err);
 }
 
@@ -150,6 +159,7 @@ wk_status wk_model_decode_observations(wk_model *m, int count, wk_model_latents 
         .states = states, .decoded_images = images, .decoded_vectors = vectors};
     WK_TRY(check_count(count, err));
     WK_TRY(wk_check_parts(m->run.world.domain, images, vectors, err));
+    WK_TRY(check_states(m, count, states, err));
     return run(m, WK_STEP_DECODE, count, &arrays, err);
 }
 

@@ -1,10 +1,18 @@
-// Checks of what callers give in place of a domain's own observations.
+// Checks of what callers give: threads, and numbers in place of a domain's own observations.
 #ifndef WK_API_OBSERVED_H
 #define WK_API_OBSERVED_H
 
 #include "waker/env.h"
 #include "waker/error.h"
 #include <math.h>
+
+/// The range of wk_vec_create; 0 means as the run was configured.
+static inline wk_status wk_check_threads(int threads, wk_error *err)
+{
+    if (threads >= 0 && threads <= 1024) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "threads: cannot use %d; give 1 to 1024, or 0 for the run's",
+                   threads);
+}
 
 /// Whether both parts are there, as far as the domain is observed by them.
 static inline wk_status wk_check_parts(const wk_domain *domain, const void *images,

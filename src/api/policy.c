@@ -31,7 +31,7 @@ static wk_status check(const wk_policy_config *config, wk_error *err)
     if (config->count < 1)
         return wk_fail(err, WK_E_INPUT, "count: %d environments; there must be one at least",
                        config->count);
-    return WK_OK;
+    return wk_check_threads(config->threads, err);
 }
 
 static bool explores(const wk_policy_config *config)

@@ -162,6 +162,20 @@ static void describe(wk_curriculum *c)
     c->header[NEXT_MEASUREMENT] = c->config.reduction_start;
 }
 
+// Copies of one description pass for the same domain: their θ have the same length.
+static wk_status check_space(const wk_domain *domain, const wk_space *space, wk_error *err)
+{
+    const wk_domain *made_for = wk_space_domain(space);
+    if (made_for == domain ||
+        (made_for->n_params == domain->n_params && strcmp(made_for->name, domain->name) == 0))
+        return WK_OK;
+    return wk_fail(
+        err, WK_E_INPUT,
+        "the space is of domain '%s' (n_params %d), the curriculum of '%s' (n_params %d); "
+        "create the space with the same domain",
+        made_for->name, made_for->n_params, domain->name, domain->n_params);
+}
+
 wk_status wk_curriculum_create(const wk_curriculum_rule *rule, const wk_domain *domain,
                                const wk_space *space, const wk_curriculum_config *config,
                                wk_curriculum **out, wk_error *err)
@@ -171,6 +185,7 @@ wk_status wk_curriculum_create(const wk_curriculum_rule *rule, const wk_domain *
         return wk_fail(err, WK_E_UNSUPPORTED,
                        "the curriculum was built for interface %u, this program has %u; rebuild it",
                        rule->abi, WK_CURRICULUM_ABI);
+    WK_TRY(check_space(domain, space, err));
     wk_curriculum *c = calloc(1, sizeof *c);
     if (!c) return wk_fail(err, WK_E_MEMORY, "no memory for a curriculum");
     c->rule = rule;

@@ -2,6 +2,9 @@
 
 #include "base/plugin_call.h"
 #include "base/shared_object.h"
+#include <string.h>
+
+enum { NAME_CHARS_MAX = 63 }; // as of domains
 
 typedef const wk_curriculum_rule *entry_function(void);
 
@@ -17,6 +20,13 @@ static wk_status check_rule(const wk_curriculum_rule *rule, wk_error *err)
                        rule->abi, WK_CURRICULUM_ABI);
     if (!rule->name || !*rule->name || !rule->distribution)
         return wk_fail(err, WK_E_INPUT, "its rule lacks a name or a distribution");
+    // As for domains: the name becomes part of titles, files and command lines.
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    size_t length = strlen(rule->name);
+    if (length > NAME_CHARS_MAX || strspn(rule->name, allowed) != length)
+        return wk_fail(err, WK_E_INPUT,
+                       "its rule's name '%.80s' is not a name; use 1 to %d characters of a-z 0-9 -",
+                       rule->name, NAME_CHARS_MAX);
     const wk_curriculum_rule *builtin;
     if (wk_curriculum_rule_find(rule->name, &builtin, NULL) == WK_OK)
         return wk_fail(err, WK_E_INPUT, "its rule '%s' has the name of a built-in one; rename it",

@@ -26,6 +26,54 @@ static bool is_name(const char *name, size_t length, const char *marks)
     return true;
 }
 
+typedef struct reserved {
+    const char *name, *meaning;
+} reserved;
+
+static const char *find_reserved(const reserved *list, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i].name, name) == 0) return list[i].meaning;
+    return NULL;
+}
+
+const char *wk_task_name_reserved(const char *name)
+{
+    static const reserved list[] = {{"all", "all tasks"},
+                                    {"none", "no tasks"},
+                                    {"explore", "the exploration policy"},
+                                    {"random", "random actions"}};
+    return find_reserved(list, sizeof list / sizeof *list, name);
+}
+
+const char *wk_case_name_reserved(const char *name)
+{
+    static const reserved list[] = {{"all", "all cases"},
+                                    {"dr", "the default distribution"},
+                                    {"train", "the list of θ that a run was trained on"}};
+    return find_reserved(list, sizeof list / sizeof *list, name);
+}
+
+// Only where code is loaded: descriptions of runs made before the words were reserved stay
+// readable.
+static wk_status check_reserved(const wk_domain *domain, wk_error *err)
+{
+    const char *name = NULL, *meaning = NULL;
+    for (int i = 0; i < domain->n_tasks && !meaning; i++) {
+        meaning = wk_task_name_reserved(name = domain->tasks[i].name);
+        if (!meaning && domain->tasks[i].alias)
+            meaning = wk_task_name_reserved(name = domain->tasks[i].alias);
+    }
+    if (meaning)
+        return wk_fail(err, WK_E_INPUT, "a task is called '%s', which stands for %s; rename it",
+                       name, meaning);
+    for (int i = 0; i < domain->n_cases && !meaning; i++)
+        meaning = wk_case_name_reserved(name = domain->cases[i].name);
+    if (!meaning) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "a case is called '%s', which stands for %s; rename it", name,
+                   meaning);
+}
+
 static wk_status check_name(const char *what, int i, const char *name, wk_error *err)
 {
     if (!name) return wk_fail(err, WK_E_INPUT, "%s[%d].name is NULL; give it a name", what, i);
@@ -81,8 +129,19 @@ static wk_status check_identity(const wk_domain *domain, wk_error *err)
     return WK_OK;
 }
 
+// What is known of a domain from a run's files alone: data, and none of its functions.
+static bool is_description(const wk_domain *domain)
+{
+    return !domain->create && !domain->destroy && !domain->reset && !domain->step &&
+           !domain->save && !domain->state_size && !domain->load && !domain->render;
+}
+
 static wk_status check_functions(const wk_domain *domain, wk_error *err)
 {
+    if (is_description(domain))
+        return wk_fail(err, WK_E_INPUT,
+                       "only its description is known and its code was not loaded: set "
+                       "wk_policy_config.plugin (Python: plugin=) to its file");
     const struct {
         const char *name;
         bool present;
@@ -332,6 +391,7 @@ static wk_status check_all(const wk_domain *domain, wk_error *err)
 {
     WK_TRY(check_functions(domain, err));
     WK_TRY(check_data(domain, domain->grid_count, err));
+    WK_TRY(check_reserved(domain, err));
     // The table of θ checks the grid as it is made.
     wk_space *space;
     WK_TRY(wk_space_create(domain, false, &space, err));

@@ -218,7 +218,12 @@ static wk_status start(wk_env *env, const double *theta, uint64_t seed, uint64_t
     call.episode = episode;
     WK_PLUGIN_CALL(call,
                    status = domain->reset(env->world, copy, seed, episode, outcome, &reported));
-    if (status != WK_OK) return wk_domain_result(domain, "reset", status, &reported, err);
+    if (status != WK_OK) {
+        wk_domain_result(domain, "reset", status, &reported, err);
+        wk_fail_context(err, "domain '%s', reset with θ %s, seed %" PRIu64 ", episode %" PRIu64,
+                        domain->name, env->theta_text, seed, episode);
+        return status;
+    }
     size_t size = world_bytes(env);
     if (size > WK_STATE_MAX - state_size_for(0))
         return wk_fail(err, WK_E_INPUT,

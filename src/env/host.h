@@ -32,4 +32,9 @@ wk_status wk_vec_create_sharing(const wk_domain *domain, const int *options, int
 wk_status wk_vec_step_prepare(wk_vec *vec, const float *actions, wk_error *err);
 void wk_vec_step_start(wk_vec *const *vecs, size_t count);
 
+/// After a step that failed: whether every environment that failed did so at its reset. Its rows
+/// of the batch are then those of an episode that diverged at its reset, and the others' are what
+/// they did: the batch can be stored.
+bool wk_vec_only_resets_failed(const wk_vec *vec);
+
 #endif

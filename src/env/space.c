@@ -308,6 +308,11 @@ void wk_space_destroy(wk_space *space)
     free(space);
 }
 
+const wk_domain *wk_space_domain(const wk_space *space)
+{
+    return space->domain;
+}
+
 size_t wk_space_count(const wk_space *space)
 {
     return space->probability.count;

@@ -161,10 +161,20 @@ const wk_batch *wk_vec_batch(const wk_vec *vec)
     return &vec->batch;
 }
 
+// Between begin and finish the environments belong to the threads.
+static wk_status check_idle(const wk_vec *vec, wk_error *err)
+{
+    if (!vec->in_flight) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "a step is under way; call wk_vec_step_finish first");
+}
+
 wk_status wk_vec_plan_reset(wk_vec *vec, int i, const double *theta, size_t count, uint64_t seed,
                             uint64_t episode, wk_error *err)
 {
-    assert(i >= 0 && i < vec->count && !vec->in_flight);
+    if (i < 0 || i >= vec->count)
+        return wk_fail(err, WK_E_INPUT, "there is no environment %d; they are 0 to %d", i,
+                       vec->count - 1);
+    WK_TRY(check_idle(vec, err));
     WK_TRY(wk_domain_check_params(vec->domain, theta, count, err));
     slot *s = &vec->slots[i];
     memcpy(s->theta, theta, count * sizeof *theta);
@@ -211,6 +221,17 @@ static size_t take(wk_vec *first, int thread)
     abort();
 }
 
+// What a reset that failed shows, as one that diverged does.
+static void clear_frame(const wk_vec *vec, const wk_frame *frame)
+{
+    size_t tasks = (size_t)vec->domain->n_tasks, numbers = (size_t)vec->domain->observation.vector;
+    if (frame->image) memset(frame->image, 0, WK_IMAGE_BYTES);
+    if (frame->vector) memset(frame->vector, 0, numbers * sizeof *frame->vector);
+    memset(frame->rewards, 0, tasks * sizeof *frame->rewards);
+    memset(frame->completion, 0, tasks * sizeof *frame->completion);
+    *frame->flags = WK_IS_FIRST | WK_IS_LAST | WK_IS_DIVERGED;
+}
+
 static void run_slot(wk_vec *vec, size_t i)
 {
     slot *s = &vec->slots[i];
@@ -222,10 +243,10 @@ static void run_slot(wk_vec *vec, size_t i)
                       .flags = vec->batch.flags + i};
     s->error.status = WK_OK;
     if (s->idle) return;
-    if (s->reset)
-        wk_env_reset(s->env, s->theta, (size_t)vec->domain->n_params, s->seed, s->episode, &frame,
-                     &s->error);
-    else
+    if (s->reset && wk_env_reset(s->env, s->theta, (size_t)vec->domain->n_params, s->seed,
+                                 s->episode, &frame, &s->error) != WK_OK)
+        clear_frame(vec, &frame);
+    else if (!s->reset)
         wk_env_step(s->env, action_of(vec, vec->actions, (int)i), &frame, &s->error);
     s->reset = false;
 }
@@ -243,7 +264,7 @@ static void run_piece(void *context, size_t piece, int thread)
 
 wk_status wk_vec_step_prepare(wk_vec *vec, const float *actions, wk_error *err)
 {
-    assert(!vec->in_flight);
+    WK_TRY(check_idle(vec, err));
     for (int i = 0; i < vec->count; i++) {
         const slot *s = &vec->slots[i];
         wk_status status = s->reset || s->idle
@@ -282,7 +303,8 @@ wk_status wk_vec_step_begin(wk_vec *vec, const float *actions, wk_error *err)
 
 wk_status wk_vec_step_finish(wk_vec *vec, wk_error *err)
 {
-    assert(vec->in_flight);
+    if (!vec->in_flight)
+        return wk_fail(err, WK_E_INPUT, "no step is under way; call wk_vec_step_begin first");
     await(vec);
     vec->in_flight = false;
     int failed = -1; // the lowest-numbered one that did
@@ -297,6 +319,14 @@ wk_status wk_vec_step_finish(wk_vec *vec, wk_error *err)
     if (failed < 0) return WK_OK;
     const wk_error *reported = &vec->slots[failed].error;
     return wk_fail(err, reported->status, "environment %d: %.900s", failed, reported->message);
+}
+
+bool wk_vec_only_resets_failed(const wk_vec *vec)
+{
+    for (int i = 0; i < vec->count; i++)
+        if (vec->slots[i].error.status != WK_OK && wk_env_has_episode(vec->slots[i].env))
+            return false;
+    return true;
 }
 
 wk_status wk_vec_step(wk_vec *vec, const float *actions, wk_error *err)

@@ -98,6 +98,9 @@ static wk_status simulate(const relabel *r, piece *p, wk_env *env, wk_error *err
     const wk_recorded_reward *recorded = r->config->recorded;
     size_t control_steps = (size_t)(p->episode.rows - 1) * (size_t)stored->action_repeat;
     WK_TRY(wk_recording_begin(recorded ? &p->recording : NULL, recorded, control_steps, err));
+    // An episode that ended at its reset has no rewards, and its reset may fail again.
+    if (p->episode.rows == 1 && (p->flags[0] & WK_IS_DIVERGED))
+        return recorded ? wk_recording_end(&p->recording, err) : WK_OK;
     WK_TRY(wk_env_reset(env, p->episode.theta, (size_t)stored->n_params, r->run.config.seed,
                         p->episode.id, &frame, err));
     WK_TRY(compare(r, p, 0, rewards, completion, flags, err));

@@ -96,6 +96,9 @@ wk_status wk_stats_aggregate(const wk_scores *scores, wk_aggregate aggregate, do
                              wk_error *err)
 {
     double *columns;
+    if ((unsigned)aggregate >= WK_AGGREGATES)
+        return wk_fail(err, WK_E_INPUT, "there is no aggregate %d; give one of wk_aggregate",
+                       (int)aggregate);
     WK_TRY(take_columns(scores, &columns, err));
     *out = wk_aggregate_columns(aggregate, scores, columns, columns + wk_scores_cells(scores));
     free(columns);

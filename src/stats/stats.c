@@ -1,7 +1,6 @@
 // Statistics of one list of numbers, or of two of the same length.
 #include "stats/sample.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -52,7 +51,7 @@ wk_status wk_stats_percentile(const double *values, size_t count, double percent
 
 size_t wk_stats_tail(size_t count, double fraction)
 {
-    assert(count > 0 && fraction > 0 && fraction <= 1);
+    if (count == 0 || !(fraction > 0 && fraction <= 1)) return 0;
     // A product that is whole on paper may come out a little larger: 100 * 0.07 is 7 values.
     double exact = fraction * (double)count, whole = nearbyint(exact);
     double tail = fabs(exact - whole) <= 1e-9 * exact ? whole : ceil(exact);

@@ -394,6 +394,10 @@ static void await_environments(wk_trainer_population *p)
         if (t->stopped) continue;
         wk_watchdog_begin(t->watchdog);
         TRY_RUN(t, wk_vec_step_finish(t->vec, &t->error));
+        // After the first agent step a run completes the iteration, so that it can be saved. Its
+        // status still says that it failed.
+        t->resets_failed = t->stopped && t->counters.steps > 0 && wk_vec_only_resets_failed(t->vec);
+        if (t->resets_failed) t->stopped = false;
         wk_watchdog_end(t->watchdog);
         t->times.env_wait += wk_clock_seconds() - began;
     }
@@ -430,6 +434,7 @@ static wk_status run_phases(wk_trainer_population *p, wk_error *err)
 static void begin_iteration(wk_trainer *t)
 {
     t->status = WK_OK;
+    t->resets_failed = false;
     t->iteration.updates = 0;
     wk_nonfinite_updates_clear(&t->iteration.nonfinite);
     wk_nonfinite_updates_clear(&t->iteration.task_nonfinite);
@@ -497,6 +502,11 @@ wk_status wk_trainer_result(const wk_trainer *t, const wk_iteration **done, wk_e
     if (done) *done = &t->iteration;
     if (t->status != WK_OK && err) *err = t->error;
     return t->status;
+}
+
+bool wk_trainer_resets_failed(const wk_trainer *t)
+{
+    return t->resets_failed && !t->stopped;
 }
 
 void wk_trainer_stop(wk_trainer *t)

@@ -484,12 +484,31 @@ static void watch_exploration(run *r)
                 (double)wk_config_exploration_rate(c));
 }
 
+// What was collected and learned before an environment failed at its reset is kept. It is no error
+// of usage: the run went well until then.
+static wk_status end_at_reset(run *r, wk_error *err)
+{
+    wk_error second = {0};
+    wk_progress now = wk_trainer_progress(r->trainer);
+    wk_status status = record_iteration(r, &now, &second);
+    if (status == WK_OK) status = wk_long_run_save(&r->loop, &second);
+    if (status == WK_OK)
+        wk_log_line(log_of(r), WK_LOG_INFO,
+                    "a checkpoint was saved; the same command continues with the next episode");
+    else
+        wk_log_line(log_of(r), WK_LOG_WARN, "no checkpoint was saved: %s", second.message);
+    if (*r->config->plugin) wk_fail_context(err, "plug-in '%s'", r->config->plugin);
+    return err->status = WK_E_DIVERGED;
+}
+
 // What the trainers' common step brought to this run.
 static wk_status step(void *context, wk_error *err)
 {
     run *r = context;
     report_events(r);
-    WK_TRY(wk_trainer_result(r->trainer, &r->done, err));
+    wk_status status = wk_trainer_result(r->trainer, &r->done, err);
+    if (status != WK_OK)
+        return wk_trainer_resets_failed(r->trainer) ? end_at_reset(r, err) : status;
     watch_images(r);
     WK_TRY(wk_divergence_check(&r->divergence, r->config, r->done, log_of(r), err));
     if (r->done->updates == 0) return WK_OK;

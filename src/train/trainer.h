@@ -67,6 +67,9 @@ typedef struct wk_iteration {
 /// that failed is stopped.
 wk_status wk_trainer_step_population(wk_trainer *member, wk_error *err);
 wk_status wk_trainer_result(const wk_trainer *trainer, const wk_iteration **done, wk_error *err);
+/// Whether the iteration failed because environments failed at their resets, and nothing else did:
+/// they count as diverged there, the iteration is complete, and the run can be saved.
+bool wk_trainer_resets_failed(const wk_trainer *trainer);
 /// Leaves a run out of later iterations: it is finished, or failed outside of them. It can still be
 /// saved, evaluated and asked.
 void wk_trainer_stop(wk_trainer *trainer);

@@ -42,7 +42,8 @@ typedef struct wk_trainer_population {
 struct wk_trainer {
     wk_trainer_population *population;
     wk_subpopulation *subpopulation;
-    bool stopped; // takes no part in iterations any more
+    bool stopped;       // takes no part in iterations any more
+    bool resets_failed; // in this iteration, which was completed nevertheless
     wk_run_config config;
     wk_dir *directory;
     const wk_run_plugins *code; // of its plug-ins; NULL: everything is built in

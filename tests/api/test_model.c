@@ -295,7 +295,9 @@ static void what_is_wrong_is_said(void **state)
     wk_model *model;
     wk_model_config config = wk_model_config_default();
     assert_refused(wk_model_create(&config, &model, &err), WK_E_INPUT, "run:");
-    config.run = place;
+    config.run = place, config.threads = -3;
+    assert_refused(wk_model_create(&config, &model, &err), WK_E_INPUT, "threads: cannot use -3");
+    config.threads = 0;
     assert_refused(wk_model_create(&config, &model, &err), WK_E_NOT_FOUND, "holds no run");
     config.run = run, config.step = 7;
     assert_refused(wk_model_create(&config, &model, &err), WK_E_NOT_FOUND, "402");
@@ -303,6 +305,13 @@ static void what_is_wrong_is_said(void **state)
     latents l = {{0}, {0}};
     assert_refused(wk_model_imagine(model, 0, of(&l), &actions[0][0][0], &err), WK_E_INPUT,
                    "0 sequences");
+    static float pixels[N * WK_IMAGE_BYTES];
+    l.deter[0][1] = NAN;
+    assert_refused(wk_model_imagine(model, N, of(&l), &actions[0][0][0], &err), WK_E_INPUT,
+                   "number 1 of deter 0 is not finite");
+    l.deter[0][1] = 0, l.stoch[0][2] = INFINITY;
+    assert_refused(wk_model_decode(model, N, of(&l), pixels, &err), WK_E_INPUT,
+                   "number 2 of stoch 0 is not finite");
     wk_model_destroy(model);
     wk_model_destroy(NULL);
 }

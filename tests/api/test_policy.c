@@ -302,7 +302,9 @@ static void what_is_wrong_is_said(void **state)
     expect_refused(config, WK_E_NOT_FOUND, "did you mean 'west'");
     config.task = "west", config.count = 0;
     expect_refused(config, WK_E_INPUT, "count:");
-    config.count = 1, config.step = 7;
+    config.count = 1, config.threads = -3;
+    expect_refused(config, WK_E_INPUT, "threads: cannot use -3");
+    config.threads = 0, config.step = 7;
     expect_refused(config, WK_E_NOT_FOUND, "402");
     config.step = WK_POLICY_STEP_LAST, config.weights = "adapted";
     expect_refused(config, WK_E_NOT_FOUND, "waker adapt");

@@ -124,6 +124,7 @@ static void plugins_that_cannot_be_loaded_are_told_apart(void **state)
         {"rule_null.so", "returns NULL; return the address of your rule"},
         {"rule_other_abi.so", "built for version 1 of the curriculum interface"},
         {"rule_nameless.so", "lacks a name"},
+        {"rule_bad_name.so", "name 'my rule/../x' is not a name; use 1 to 63 characters of a-z"},
         {"rule_name_taken.so", "'waker-m' has the name of a built-in one"},
         {"ball.so", "does not define 'wk_plugin_curriculum'"},
     };

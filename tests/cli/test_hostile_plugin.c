@@ -143,6 +143,22 @@ static void a_run_that_crashes_says_in_which_function_and_episode(void **state)
     program_expect_success(train("", "faults", ""));
 }
 
+// The run keeps what it has, and goes on with the next episode.
+static void a_reset_that_is_refused_ends_the_run_with_a_checkpoint(void **state)
+{
+    (void)state;
+    program_result r = train("refuse", "refused", "--seed 5");
+    program_expect_error(
+        r, 1, "plug-in '" PLUGIN "': environment 0: domain 'ball-on-table', reset with θ (");
+    program_expect_error(r, 1, ", seed 5, episode 3: no track for episode 3");
+    assert_non_null(strstr(r.err, "a checkpoint was saved"));
+    assert_null(strstr(r.err, "--help"));
+    r = train("refuse", "refused", "--seed 5");
+    program_expect_success(r);
+    assert_non_null(strstr(r.err, "resum"));
+    program_expect_success(program_run("ckpt refused"));
+}
+
 static void a_huge_state_is_refused(void **state)
 {
     (void)state;
@@ -163,6 +179,7 @@ int main(void)
         cmocka_unit_test(a_plugin_that_exits_is_no_success),
         cmocka_unit_test(a_check_that_crashes_shows_what_it_found),
         cmocka_unit_test(a_run_that_crashes_says_in_which_function_and_episode),
+        cmocka_unit_test(a_reset_that_is_refused_ends_the_run_with_a_checkpoint),
         cmocka_unit_test(a_huge_state_is_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

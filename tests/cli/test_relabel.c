@@ -2,6 +2,8 @@
 // with the reward named; what is refused and how; and that nothing happens to a run where it fails.
 #include "cli/long_runs.h"
 
+#include <signal.h>
+
 #define PLUGINS WAKER_BINARY_DIR "/tests/plugins/"
 #define BALL PLUGINS "marker1.so"
 #define OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
@@ -170,6 +172,7 @@ static void rewards_that_cannot_be_are_told_apart(void **state)
         {"again_reward_other_abi.so", "built for version 42 of the reward interface"},
         {"again_reward_nameless.so", "no name that a task can have"},
         {"again_reward_name_taken.so", "'east' has the name of a task of 'toy'"},
+        {"again_reward_reserved.so", "'explore', which stands for the exploration policy"},
         {"again_reward_nan.so", "is not a finite number at step 8 of episode 0"},
         {"again_reward_greedy.so", "asks for 1073741824 bytes"},
         {"again_stand.so", "refuses a world of 'toy': it has no xpos/right_foot"},
@@ -180,6 +183,10 @@ static void rewards_that_cannot_be_are_told_apart(void **state)
         program_result r = program_run("relabel made --reward " PLUGINS "%s", broken[i].file);
         program_expect_error(r, 2, broken[i].message);
     }
+    // A sanitizer ends the process with its own code.
+    program_result r = program_run("relabel made --reward " PLUGINS "again_reward_forgetful.so");
+    assert_true(r.code == 128 + SIGSEGV || r.code == 1);
+    program_expect_error(r, r.code, "in reward of the reward 'again'");
     program_expect_error(program_run("relabel made"), 2, "--reward FILE");
     program_expect_error(program_run("relabel made --python m:f"), 2,
                          "python3 -m waker relabel made --python m:f");

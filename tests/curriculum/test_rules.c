@@ -472,6 +472,30 @@ static void bad_names_and_numbers_are_refused(void **state)
     wk_space_destroy(space);
 }
 
+static void a_space_of_another_domain_is_refused(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    const wk_curriculum_rule *rule;
+    assert_ok(wk_curriculum_rule_find("dr", &rule, &err));
+    wk_space *one, *two;
+    assert_ok(wk_space_create(&plain, false, &one, &err));
+    assert_ok(wk_space_create(&combined, false, &two, &err));
+    wk_curriculum_config config = wk_curriculum_config_default();
+    wk_curriculum *c = NULL;
+    assert_refused(wk_curriculum_create(rule, &plain, two, &config, &c, &err), WK_E_INPUT,
+                   "the space is of domain 'combined-test' (n_params 2)");
+    assert_refused(wk_curriculum_create(rule, &combined, one, &config, &c, &err), WK_E_INPUT,
+                   "the space is of domain 'plain' (n_params 1)");
+    assert_null(c);
+    // A copy of the description is the same domain.
+    wk_domain copy = plain;
+    assert_ok(wk_curriculum_create(rule, &copy, one, &config, &c, &err));
+    wk_curriculum_destroy(c);
+    wk_space_destroy(one);
+    wk_space_destroy(two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -490,6 +514,7 @@ int main(void)
         cmocka_unit_test(a_restored_curriculum_continues_as_before),
         cmocka_unit_test(a_rule_known_by_name_says_what_was_saved),
         cmocka_unit_test(bad_names_and_numbers_are_refused),
+        cmocka_unit_test(a_space_of_another_domain_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,6 +170,22 @@ static size_t one_point(void)
     return 1;
 }
 
+static void a_description_without_code_is_told_apart(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_domain *d = &t.domain;
+    d->create = NULL;
+    d->destroy = NULL;
+    d->reset = NULL;
+    d->step = NULL;
+    d->save = NULL;
+    d->state_size = NULL;
+    d->load = NULL;
+    d->render = NULL;
+    assert_faulty(t, "its code was not loaded: set wk_policy_config.plugin (Python: plugin=)");
+}
+
 static void the_grid_functions_come_in_pairs(void **state)
 {
     (void)state;
@@ -265,6 +281,40 @@ static void bad_tasks_are_refused(void **state)
     assert_faulty(t, "alias 'GO' is not a name");
     t.domain.tasks = nameless;
     assert_faulty(t, "tasks[0].name is NULL");
+}
+
+static void words_that_mean_something_else_are_no_names(void **state)
+{
+    (void)state;
+    static const char *const for_tasks[] = {"all", "none", "explore", "random"};
+    static const char *const for_cases[] = {"all", "dr", "train"};
+    toy t = toy_make(TOY_SOUND);
+    for (size_t i = 0; i < sizeof for_tasks / sizeof *for_tasks; i++) {
+        const wk_task named[] = {{"go", NULL, false}, {for_tasks[i], NULL, false}};
+        const wk_task aliased[] = {{"go", for_tasks[i], false}, {"walk", NULL, false}};
+        char part[80] = "a task is called '";
+        strcat(strcat(part, for_tasks[i]), "', which stands for ");
+        t.domain.tasks = named;
+        assert_faulty(t, part);
+        t.domain.tasks = aliased;
+        assert_faulty(t, part);
+    }
+    t = toy_make(TOY_SOUND);
+    const double theta[] = {1, 1};
+    for (size_t i = 0; i < sizeof for_cases / sizeof *for_cases; i++) {
+        const wk_case named = {for_cases[i], "", 1, theta, 1, false};
+        char part[80] = "a case is called '";
+        strcat(strcat(part, for_cases[i]), "', which stands for ");
+        t.domain.cases = &named;
+        t.domain.n_cases = 1;
+        assert_faulty(t, part);
+    }
+    // Each list is for its own kind.
+    const wk_task free_task[] = {{"dr", NULL, false}, {"train", NULL, false}};
+    const wk_case free_case = {"explore", "", 1, theta, 1, false};
+    t.domain.tasks = free_task;
+    t.domain.cases = &free_case;
+    assert_ok(wk_domain_check(&t.domain, &err));
 }
 
 static void bad_options_are_refused(void **state)
@@ -376,10 +426,12 @@ int main(void)
         cmocka_unit_test(other_versions_are_refused_before_anything_is_read),
         cmocka_unit_test(bad_domain_names_are_refused),
         cmocka_unit_test(every_function_is_asked_for),
+        cmocka_unit_test(a_description_without_code_is_told_apart),
         cmocka_unit_test(the_grid_functions_come_in_pairs),
         cmocka_unit_test(counts_out_of_range_are_refused),
         cmocka_unit_test(bad_params_are_refused),
         cmocka_unit_test(bad_tasks_are_refused),
+        cmocka_unit_test(words_that_mean_something_else_are_no_names),
         cmocka_unit_test(bad_options_are_refused),
         cmocka_unit_test(bad_indicators_are_refused),
         cmocka_unit_test(bad_cases_are_refused),

@@ -26,6 +26,17 @@ add_test(NAME env/plugin_template_cmake
          COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${copy} ${copy}/build
                  --build-generator ${CMAKE_GENERATOR}
                  --build-options -DWAKER_INCLUDE=${CMAKE_SOURCE_DIR}/include)
+# Without WAKER_INCLUDE, cmake finds the headers that pkg-config knows of, as make does.
+find_program(PLAIN_PKG_CONFIG pkg-config)
+if(PLAIN_PKG_CONFIG)
+  file(WRITE ${CMAKE_BINARY_DIR}/tests/pkgconfig/waker.pc
+       "includedir=${CMAKE_SOURCE_DIR}/include\nName: waker\nDescription: headers\nVersion: 0\n")
+  add_test(NAME env/plugin_template_installed
+           COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${copy} ${copy}/build-installed
+                   --build-generator ${CMAKE_GENERATOR})
+  set_tests_properties(env/plugin_template_installed PROPERTIES FIXTURES_REQUIRED plugin_copy
+                       ENVIRONMENT PKG_CONFIG_PATH=${CMAKE_BINARY_DIR}/tests/pkgconfig)
+endif()
 set_tests_properties(env/plugin_template_copy PROPERTIES FIXTURES_SETUP plugin_copy)
 set_tests_properties(env/plugin_template_cmake PROPERTIES FIXTURES_REQUIRED plugin_copy)
 find_program(PLAIN_MAKE make)

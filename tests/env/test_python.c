@@ -376,6 +376,8 @@ static void functions_that_make_no_environment_are_refused(void **state)
         {ENVS "floats_as_image", "'observation' [32,32,3] float32 looks like an image", WK_E_INPUT},
         {ENVS "many_numbers", "16388 numbers, 16384 of them from 'map' [128,128]; at most 4096",
          WK_E_INPUT},
+        {ENVS "task_called_explore", "'explore', which stands for the exploration policy",
+         WK_E_INPUT},
         {ENVS "raises", "ValueError: no such arena (" WAKER_SOURCE_DIR, WK_E_INPUT},
         {ENVS "nothing", "return a Gymnasium environment", WK_E_INPUT},
         {ENVS "absent", "defines no function 'absent'", WK_E_INPUT},

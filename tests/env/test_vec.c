@@ -174,6 +174,26 @@ static void a_bad_theta_is_refused_when_planned(void **state)
     wk_vec_destroy(vec);
 }
 
+static void calls_out_of_order_and_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    wk_vec *vec = make(&t, COUNT, 2);
+    const double theta[] = {0.1, 0};
+    assert_refused(wk_vec_plan_reset(vec, -1, theta, 2, 0, 0, &err), WK_E_INPUT,
+                   "there is no environment -1");
+    assert_refused(wk_vec_plan_reset(vec, COUNT, theta, 2, 0, 0, &err), WK_E_INPUT,
+                   "there is no environment");
+    assert_refused(wk_vec_step_finish(vec, &err), WK_E_INPUT, "call wk_vec_step_begin first");
+    plan_all(vec);
+    assert_ok(wk_vec_step_begin(vec, still, &err));
+    assert_refused(wk_vec_plan_reset(vec, 0, theta, 2, 0, 0, &err), WK_E_INPUT, "under way");
+    assert_refused(wk_vec_step_begin(vec, still, &err), WK_E_INPUT, "under way");
+    err = (wk_error){0};
+    assert_ok(wk_vec_step_finish(vec, &err));
+    wk_vec_destroy(vec);
+}
+
 static void the_lowest_failing_environment_is_reported(void **state)
 {
     (void)state;
@@ -182,7 +202,9 @@ static void the_lowest_failing_environment_is_reported(void **state)
         wk_vec *vec = make(&t, COUNT, threads);
         plan_all(vec);
         assert_refused(wk_vec_step(vec, still, &err), WK_E_UNSUPPORTED,
-                       "environment 0: the toy has no such place");
+                       "environment 0: domain 'toy', reset with θ (0.1, 0), seed 11, episode 0: "
+                       "the toy has no such place");
+        assert_int_equal(wk_vec_batch(vec)->flags[0], WK_IS_FIRST | WK_IS_LAST | WK_IS_DIVERGED);
         assert_refused(wk_vec_step(vec, still, &err), WK_E_INPUT, "environment 0: no episode");
         wk_vec_destroy(vec);
     }
@@ -328,6 +350,7 @@ int main(void)
         cmocka_unit_test(a_bad_action_moves_no_environment),
         cmocka_unit_test(a_running_episode_can_be_given_up),
         cmocka_unit_test(a_bad_theta_is_refused_when_planned),
+        cmocka_unit_test(calls_out_of_order_and_out_of_range_are_refused),
         cmocka_unit_test(the_lowest_failing_environment_is_reported),
         cmocka_unit_test(diverged_episodes_are_counted),
         cmocka_unit_test(a_vector_can_be_destroyed_in_the_middle_of_a_step),

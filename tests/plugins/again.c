@@ -18,6 +18,9 @@
 #define REWARD_NAN 8
 #define REWARD_GREEDY 9
 #define REWARD_MARK 10
+#define REWARD_RESERVED 11
+#define REWARD_FORGETFUL 12
+#define REWARD_LARGE 13
 
 #if AGAIN != REWARD_MISSING
 
@@ -52,6 +55,8 @@ static double reward(const wk_reward_view *view, void *memory)
         *(double *)memory = after;
         return 100 * (before - after) + 0.5 * numbers(view, "completion")[0];
     }
+    if (AGAIN == REWARD_FORGETFUL) return *(volatile double *)memory += 1;
+    if (AGAIN == REWARD_LARGE) return 1e39;
     if (AGAIN == REWARD_NAN && view->control_step == 7) return NAN;
     const double *at = numbers(view, "position");
     return fmax(0, 1 - hypot(at[0] + 0.7, at[1]));
@@ -64,9 +69,12 @@ const wk_reward *wk_plugin_reward(void)
         .size = sizeof(wk_reward),
         .name = AGAIN == REWARD_NAMELESS     ? NULL
                 : AGAIN == REWARD_NAME_TAKEN ? "east"
+                : AGAIN == REWARD_RESERVED   ? "explore"
                                              : "again",
         .summary = "a task of the domain once more",
-        .memory = AGAIN == REWARD_GREEDY ? (size_t)1 << 30 : sizeof(double),
+        .memory = AGAIN == REWARD_GREEDY      ? (size_t)1 << 30
+                  : AGAIN == REWARD_FORGETFUL ? 0
+                                              : sizeof(double),
         .begin = begin,
         .reward = reward,
     };

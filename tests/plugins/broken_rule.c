@@ -15,6 +15,7 @@
 #define RULE_ZERO 9
 #define RULE_ABORT 10
 #define RULE_PREFILL_NEGATIVE 11
+#define RULE_BAD_NAME 13
 #define RULE_PREFILL 12 // nothing wrong: a prefill of its own
 
 const wk_curriculum_rule *even_rule(void);
@@ -59,6 +60,8 @@ const wk_curriculum_rule *broken_rule(void)
     broken.abi = 1; // what came before rules saw θ and kept a state
 #elif BREAK == RULE_NAMELESS
     broken.name = "";
+#elif BREAK == RULE_BAD_NAME
+    broken.name = "my rule/../x";
 #elif BREAK == RULE_NAME_TAKEN
     broken.name = "waker-m";
 #elif BREAK == RULE_PREFILL_NEGATIVE

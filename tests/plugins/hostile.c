@@ -4,6 +4,7 @@
 //   sometimes the same in the episodes with an odd number
 //   large     gives rewards near the end of the numbers
 //   reset     gives completions that are no numbers at every reset
+//   refuse    refuses the reset of episode 3
 //   over      ends every episode at its reset
 //   short     ends every episode after its third step
 //   exit      ends the process in its third step
@@ -51,6 +52,10 @@ static wk_status bad_reset(void *env, const double *theta, uint64_t seed, uint64
 {
     static const double mild[N_PARAMS] = {[FRICTION] = 0.5};
     wk_status status = reset(env, is("numbers") ? mild : theta, seed, episode, out, err);
+    if (is("refuse") && episode == 3) {
+        snprintf(err->message, sizeof err->message, "no track for episode 3");
+        return WK_E_INPUT;
+    }
     number = episode;
     played = 0;
     speak_german();

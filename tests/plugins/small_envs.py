@@ -203,6 +203,12 @@ def many_numbers():
     return sees(Dict({"few": Box(0, 1, (4,)), "map": Box(0, 1, (128, 128))}))
 
 
+def task_called_explore():
+    env = Walk()
+    env.reward_names = ("east", "explore")
+    return env
+
+
 def raises():
     raise ValueError("no such arena")
 

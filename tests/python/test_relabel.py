@@ -164,6 +164,8 @@ def test_what_is_asked_for_wrongly_is_refused(own, tmp_path):
             (waker.NotFoundError, "no 'altitude'", west, {"name": "x", "reads": ["altitude"]}),
             (waker.InputError, "name of a task", west, {"name": "west", "reads": ["position"]}),
             (waker.InputError, "no name that a task can have", west, {"name": "A/b", "reads": []}),
+            *((waker.InputError, f"'{word}', which stands for", west, {"name": word, "reads": []})
+              for word in ["all", "none", "explore", "random"]),
             (TypeError, "give the name of the task", west, {}),
             (TypeError, "list of names", west, {"name": "x", "reads": "position"}),
             (TypeError, "function of an episode", 3, {"name": "x", "reads": []}),

@@ -177,3 +177,22 @@ def test_the_reader_in_the_docs_reads_benchmark_files(run, tmp_path, monkeypatch
         assert float(mean) == pytest.approx(np.mean(stored["returns"]))
         assert float(worst) == pytest.approx(waker.stats.cvar(stored["returns"], 0.1))
         assert float(worst) <= float(mean)
+
+
+def test_the_program_of_an_installed_library_is_found(tmp_path, monkeypatch):
+    from waker import results
+
+    def program_at(*parts):
+        file = tmp_path.joinpath(*parts)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("#!/bin/sh\n")
+        file.chmod(0o755)
+        return file
+
+    monkeypatch.setenv("WAKER_LIBRARY", str(tmp_path / "lib" / "libwaker.so"))
+    monkeypatch.setenv("PATH", str(tmp_path / "elsewhere"))
+    with pytest.raises(waker.Error, match="add its folder to PATH"):
+        waker.command("--version")
+    for parts in [("elsewhere", "waker"), ("bin", "waker"), ("lib", "waker")]:
+        file = program_at(*parts)
+        assert results.program() == file

@@ -1,7 +1,8 @@
 # Rewards as real shared objects: tasks of the domains defined anew, rewards that are wrong on purpose, and the examples.
 set(reward_targets)
 foreach(kind stand sort west reward_missing reward_null reward_other_abi reward_nameless reward_name_taken reward_nan
-        reward_greedy reward_mark)
+        reward_greedy reward_mark reward_reserved
+        reward_forgetful reward_large)
   string(TOUPPER ${kind} macro)
   add_library(plugin_again_${kind} MODULE plugins/again.c)
   target_compile_definitions(plugin_again_${kind} PRIVATE AGAIN=${macro})

@@ -27,6 +27,10 @@ static void a_tail_is_rounded_up_to_whole_values(void **state)
     // 100 * 0.07 and 100 * 0.29 are not whole in binary.
     assert_int_equal(wk_stats_tail(100, 0.07), 7);
     assert_int_equal(wk_stats_tail(100, 0.29), 29);
+    assert_int_equal(wk_stats_tail(0, 0.5), 0);
+    assert_int_equal(wk_stats_tail(5, 0), 0);
+    assert_int_equal(wk_stats_tail(5, 1.5), 0);
+    assert_int_equal(wk_stats_tail(5, NAN), 0);
 }
 
 static void cvar_refuses_what_has_no_tail(void **state)
@@ -75,6 +79,8 @@ static void a_missing_cell_is_refused_by_run_and_task(void **state)
         .values = values, .runs = 2, .tasks = 2, .name = "waker-m", .task_names = tasks};
     assert_refused(wk_stats_aggregate(&scores, WK_AGGREGATE_IQM, &out, &err), WK_E_INPUT,
                    "waker-m: the score of run 2 on task 'run' is missing");
+    assert_refused(wk_stats_aggregate(&scores, (wk_aggregate)99, &out, &err), WK_E_INPUT,
+                   "there is no aggregate 99");
     values[3] = INFINITY;
     assert_refused(wk_scores_check(&scores, &err), WK_E_INPUT, "infinite");
     scores.runs = 0;

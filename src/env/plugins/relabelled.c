@@ -59,6 +59,13 @@ static wk_plugin_call call_of(const wk_reward *reward, const char *function)
     return call;
 }
 
+// NULL where a reward asked for none: one that uses it all the same would read and write what
+// belongs to others, and must not go unnoticed.
+static void *memory_of(const world *w, int k)
+{
+    return w->of->rewards[k]->memory > 0 ? w->memory + w->of->offsets[k] : NULL;
+}
+
 static void seen(void *context)
 {
     world *w = context;
@@ -67,7 +74,7 @@ static void seen(void *context)
         const wk_reward *reward = w->of->rewards[k];
         if (reward)
             WK_PLUGIN_CALL(call_of(reward, "reward"),
-                           w->sums[k] += reward->reward(&view, w->memory + w->of->offsets[k]));
+                           w->sums[k] += reward->reward(&view, memory_of(w, k)));
     }
     w->control_step++;
 }
@@ -114,7 +121,7 @@ static wk_status begin_rewards(world *w, wk_error *err)
         wk_error reported = {0};
         wk_status status;
         WK_PLUGIN_CALL(call_of(reward, "begin"),
-                       status = reward->begin(&view, w->memory + w->of->offsets[k], &reported));
+                       status = reward->begin(&view, memory_of(w, k), &reported));
         if (status != WK_OK)
             return wk_fail(err, status, "the reward '%s' refuses a world of '%s': %s", reward->name,
                            w->of->inner->name,

@@ -2,6 +2,7 @@
 
 #include "base/plugin_call.h"
 #include "base/shared_object.h"
+#include "env/domain.h"
 #include <string.h>
 
 enum { NAME_CHARS_MAX = 63 }; // as of domains and tasks
@@ -31,9 +32,10 @@ wk_status wk_reward_check(const wk_reward *reward, wk_error *err)
                        "its reward has no name that a task can have: 1 to %d characters of "
                        "a-z 0-9 - _",
                        NAME_CHARS_MAX);
-    if (strcmp(reward->name, "all") == 0 || strcmp(reward->name, "none") == 0)
-        return wk_fail(err, WK_E_INPUT, "its reward is called '%s', which stands for %s tasks",
-                       reward->name, reward->name);
+    const char *meaning = wk_task_name_reserved(reward->name);
+    if (meaning)
+        return wk_fail(err, WK_E_INPUT, "its reward is called '%s', which stands for %s; rename it",
+                       reward->name, meaning);
     if (!reward->reward)
         return wk_fail(err, WK_E_INPUT, "its reward '%s' has no function `reward`", reward->name);
     if (reward->memory > WK_REWARD_MEMORY_MAX)
