@@ -69,7 +69,7 @@ static int by_size(const void *a, const void *b)
 static void print_times(const char *what, double *seconds, int count)
 {
     qsort(seconds, (size_t)count, sizeof *seconds, by_size);
-    printf("%s: %.3f ms (median), %.3f ms (least)\n", what, 1e3 * seconds[count / 2],
+    printf("%s: %.3f ms (median), %.3f ms (min)\n", what, 1e3 * seconds[count / 2],
            1e3 * seconds[0]);
 }
 

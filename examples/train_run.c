@@ -1,5 +1,5 @@
-// Trains in a directory, or goes on there, and shows how far it is; Ctrl-C saves and ends. Then it
-// prints how the model's loss went. What is trained is said as to `waker train`: blocks of
+// Trains in a directory, or resumes the run there, and shows how far it is; Ctrl-C saves and ends.
+// Then it prints how the model's loss went. What is trained is said as to `waker train`: blocks of
 // settings, and single keys.
 //
 //   cc -O2 train_run.c -o train_run $(pkg-config --cflags --libs waker)
@@ -57,7 +57,7 @@ static wk_status run(const wk_train_config *config, wk_error *err)
     wk_run_end end;
     wk_curve loss;
     WK_TRY(wk_train_run(config, &end, err));
-    if (end != WK_RUN_FINISHED) printf("saved; the same command goes on\n");
+    if (end != WK_RUN_FINISHED) printf("saved; the same command resumes\n");
     WK_TRY(wk_curve_read(config->directory, "train/model_loss", &loss, err));
     printf("model loss: %.3f at step %llu, %.3f at step %llu\n", loss.values[0],
            (unsigned long long)loss.steps[0], loss.values[loss.count - 1],

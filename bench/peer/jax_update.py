@@ -133,7 +133,7 @@ def print_text(r):
     name = 'reward-free update' if not r['tasks'] else 'reward-free and task update'
     if r['population'] > 1:
         name += f" of all {r['population']} runs"
-    print(f"{name}: {r['update']['median_ms']:.3f} ms (median), {r['update']['least_ms']:.3f} ms (least)")
+    print(f"{name}: {r['update']['median_ms']:.3f} ms (median), {r['update']['least_ms']:.3f} ms (min)")
     if r['population'] > 1:
         print(f"{r['per_run_ms']:.3f} ms a run")
     print(f"last: {r['last']}")

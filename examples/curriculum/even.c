@@ -5,7 +5,7 @@
 #include "waker/curriculum.h"
 
 // The fewer visits, the likelier. A rule is a pure function of what it sees: no state of its own,
-// no random numbers, so that a resumed run goes on as if it had never stopped.
+// no random numbers, so that a resumed run continues as if it had never stopped.
 static bool distribution(const wk_curriculum_view *view, const wk_curriculum_config *config,
                          double *probability)
 {

@@ -1,8 +1,8 @@
 // World models: a saved run's model of its environments, to look inside.
 //
-// The model follows observations and actions (observe), goes on without observations (imagine), and
-// gives the observation that a latent state stands for (decode). It keeps nothing between calls:
-// latent states are the caller's arrays.
+// The model follows observations and actions (observe), continues without observations (imagine),
+// and gives the observation that a latent state stands for (decode). It keeps nothing between
+// calls: latent states are the caller's arrays.
 #ifndef WAKER_MODEL_H
 #define WAKER_MODEL_H
 

@@ -2,7 +2,7 @@
 //
 // A run is described as on the command line: named blocks of settings (`waker config --list`), then
 // single keys (docs/configuration.md). wk_train_run trains until all steps are done or it is asked
-// to stop; called again on the same directory it goes on, to the same bytes as if it had never
+// to stop; called again on the same directory it resumes, to the same bytes as if it had never
 // stopped, and as `waker train` with the same settings would have left them.
 #ifndef WAKER_TRAIN_H
 #define WAKER_TRAIN_H
@@ -30,7 +30,7 @@ typedef struct wk_train_progress {
 } wk_train_progress;
 
 /// A run and how to watch it. Lists end with NULL (settings with {NULL, NULL}) and may be NULL.
-/// With neither blocks, files nor `from`, the run in `directory` goes on with its own settings.
+/// With neither blocks, files nor `from`, the run in `directory` resumes with its own settings.
 typedef struct wk_train_config {
     const char *directory;            // of the run; made where there is none
     const char *const *blocks;        // --configs: applied from left to right over the defaults

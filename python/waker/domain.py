@@ -1,6 +1,7 @@
 """Domains, their θ, and curricula over them."""
 
 import ctypes
+import os
 from collections import namedtuple
 from collections.abc import Mapping
 
@@ -60,7 +61,8 @@ def _decoded(value):
 
 class Domain:
     """A family of worlds: what θ means, which tasks there are. `Domain("clean-up")` is a built-in
-    one, `Domain.load("ball.so")` one of a plug-in, whose code is loaded."""
+    one, `Domain.load("ball.so")` one of a plug-in, whose code is loaded. A pickled domain of a
+    plug-in loads the same file again, where it is unpickled."""
 
     def __init__(self, name):
         found = ctypes.POINTER(c.Domain)()
@@ -69,7 +71,15 @@ class Domain:
 
     @classmethod
     def load(cls, path):
-        return cls._of(c.create("the plug-in", lib.plugin_load, lib.plugin_unload, c.text(path)))
+        domain = cls._of(c.create("the plug-in", lib.plugin_load, lib.plugin_unload, c.text(path)))
+        # Where a pickled one finds it again; another process may have another folder.
+        domain._file = os.path.abspath(path) if os.path.exists(path) else path
+        return domain
+
+    def __reduce__(self):
+        if self._file is not None:
+            return Domain.load, (self._file,)
+        return Domain, (self.name,)
 
     @classmethod
     def _of(cls, plugin):
@@ -85,7 +95,7 @@ class Domain:
 
     def _take(self, pointer, owner=None):
         d = pointer.contents
-        self._pointer, self._owner = pointer, owner
+        self._pointer, self._owner, self._file = pointer, owner, None
         self.name, self.summary = d.name.decode(), d.summary.decode()
         self.action_size, self.action_repeat = d.action_size, d.action_repeat
         self.discrete = d.discrete
@@ -283,7 +293,7 @@ class Curriculum:
             pointer = self._handle.pointer
             state = ctypes.create_string_buffer(lib.curriculum_state_size(pointer))
             lib.curriculum_save(pointer, state)
-        return {"rule": self.rule, "domain": self.domain.name, "config": self._config,
+        return {"rule": self.rule, "domain": self.domain, "config": self._config,
                 "episode": self._episode, "state": state.raw}
 
     def __setstate__(self, saved):

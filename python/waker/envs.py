@@ -37,7 +37,7 @@ class _Episodes:
         self._task = self.domain.task(self.task)
         self._choices = self.domain.choices(options)
         self._space = Space(self.domain)
-        self._arguments = {"domain": self.domain.name, "task": self.task, "options": options,
+        self._arguments = {"domain": self.domain, "task": self.task, "options": options,
                            "theta": theta, "curriculum": curriculum, "render_mode": render_mode,
                            "width": width, "height": height}
         return self._spaces()
@@ -85,7 +85,7 @@ class WakerEnv(_Episodes, gymnasium.Env):
     width, height  of render()
 
     reset(options={"theta": ...}) sets θ of that episode, as a list or {"name": value}. A pickled
-    environment goes on bit for bit where it was.
+    environment continues bit for bit where it was.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 40}

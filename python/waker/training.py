@@ -82,7 +82,7 @@ def train(*arguments, **options):
     """train([make_env,] directory, blocks=(), settings=None, *, files=(), like=None, progress=None,
     message=None)
 
-    Trains in `directory` until all steps are done, and goes on with what is there.
+    Trains in `directory` until all steps are done, and resumes a run that is there.
 
     make_env  function or class that makes Gymnasium environments, for runs in environments of yours;
               each is made in a process of its own, which imports the file that defines it
@@ -96,7 +96,7 @@ def train(*arguments, **options):
               nowhere
 
     Returns "finished" or "out of time". Ctrl-C, and any exception in `progress` or `message`, stops
-    the run after its iteration, saved; then it is raised. train(directory) goes on.
+    the run after its iteration, saved; then it is raised. train(directory) resumes it.
     """
     if arguments and callable(arguments[0]):
         return _train(*arguments[1:], make_env=arguments[0], **options)

@@ -1,4 +1,4 @@
-// waker finetune: an adapted policy goes on with environment steps and its task's reward.
+// waker finetune: an adapted policy continues with environment steps and its task's reward.
 #include "train/finetune.h"
 #include "cli/args.h"
 #include "cli/long_run.h"

@@ -380,7 +380,7 @@ int main(int argc, char **argv)
     wk_status status = run_program(&cli, argc - 1, argv + 1, &command, &err);
     ending = true;
     // Output that did not arrive is a failure, even when the disk says so only now; but a run that
-    // was saved goes on with the same command, whoever has stopped listening.
+    // was saved resumes with the same command, whoever has stopped listening.
     errno = 0;
     bool lost = fflush(stdout) != 0 || ferror(stdout);
     if (!write_error) write_error = errno ? errno : EIO;

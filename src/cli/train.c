@@ -1,5 +1,5 @@
-// waker train: trains in a directory, or goes on there. Signals end it cleanly: the iteration is
-// finished and saved, and the exit code says that the same command continues it.
+// waker train: trains in a directory, or resumes the run there. Signals end it cleanly: the
+// iteration is finished and saved, and the exit code says that the same command continues it.
 #include "cli/long_run.h"
 #include "cli/train_population.h"
 

@@ -17,7 +17,7 @@ typedef struct wk_train_values {
 /// Whether they mean a population. The directory is set.
 wk_status wk_cli_is_population(const wk_train_values *values, bool *out, wk_error *err);
 
-/// Trains all of its runs together, or goes on with them.
+/// Trains all of its runs together, or resumes them.
 wk_status wk_cli_train_population(wk_cli *cli, const wk_train_values *values, wk_error *err);
 
 #endif

@@ -4,9 +4,11 @@ world models."""
 import csv
 import json
 import os
+import pickle
 import re
 import shutil
 import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -42,6 +44,25 @@ def grid_run(grid, tmp_path_factory):
     directory = tmp_path_factory.mktemp("runs") / grid.stem
     assert waker.train(directory, ["toy"], {**TINY, "steps": 150, "plugin": grid}) == "finished"
     return directory
+
+
+def test_a_pickled_environment_of_a_plug_in_continues_in_another_process(grid, tmp_path):
+    domain = waker.Domain.load(os.path.relpath(grid))
+    curriculum = waker.Curriculum("waker-m", domain)
+    env = waker.WakerEnv(domain, curriculum=curriculum)
+    env.reset(seed=3)
+    env.step(1)
+    (tmp_path / "env.pickle").write_bytes(pickle.dumps(env))
+    script = ("import pickle, sys\n"
+              "env = pickle.load(open('env.pickle', 'rb'))\n"
+              "print([env.step(a)[1] for a in (0, 3, 2)], env.reset()[1]['theta'].tolist())\n")
+    other = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, text=True,
+                           capture_output=True)
+    assert other.returncode == 0, other.stderr
+    here = [env.step(action)[1] for action in (0, 3, 2)], env.reset()[1]["theta"].tolist()
+    assert other.stdout == f"{here[0]} {here[1]}\n"
+    twin = pickle.loads(pickle.dumps(domain))
+    assert twin.name == domain.name and twin.task_names == domain.task_names
 
 
 def copied(observation):
