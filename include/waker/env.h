@@ -126,7 +126,7 @@ struct wk_domain {
     const char *name; // [a-z0-9-]
     const char *summary;
 
-    int n_params;
+    int n_params; // 1 to WK_PARAMS_MAX; a domain with a single world has a param with min = max
     const wk_param *params;
     int n_tasks;
     const wk_task *tasks;

@@ -28,6 +28,13 @@ const char *wk_status_name(wk_status status)
     return "unknown status";
 }
 
+// A message is one line: a path or a plug-in's text may hold anything.
+static void make_one_line(char *message)
+{
+    for (char *c = message; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = *c == '\n' || *c == '\t' ? ' ' : '?';
+}
+
 wk_status(wk_fail)(wk_error *err, wk_status status, const char *format, ...)
 {
     if (err) {
@@ -36,6 +43,7 @@ wk_status(wk_fail)(wk_error *err, wk_status status, const char *format, ...)
         va_start(args, format);
         vsnprintf(err->message, sizeof err->message, format, args);
         va_end(args);
+        make_one_line(err->message);
     }
     return status;
 }
@@ -48,6 +56,7 @@ wk_status wk_fail_context(wk_error *err, const char *format, ...)
     va_start(args, format);
     vsnprintf(context, sizeof context, format, args);
     va_end(args);
+    make_one_line(context);
 
     // "cannot write 'X': cannot write 'X': No space left on device" says it twice.
     if (*context && strncmp(err->message, context, strlen(context)) == 0) return err->status;

@@ -59,7 +59,8 @@ static wk_status mismatch(const relabel *r, const piece *p, uint32_t row, const 
 static wk_status not_finite(const relabel *r, const piece *p, uint32_t row, wk_error *err)
 {
     return wk_fail(err, WK_E_INPUT,
-                   "the reward '%s' is not a finite number at step %" PRIu32 " of episode %" PRIu64,
+                   "the reward '%s' is not a finite number at step %" PRIu32 " of episode %" PRIu64
+                   " (as a float: at most 3.4e38 in size)",
                    r->reward->name, row, p->episode.id);
 }
 

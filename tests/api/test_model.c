@@ -306,10 +306,10 @@ static void what_is_wrong_is_said(void **state)
     assert_refused(wk_model_imagine(model, 0, of(&l), &actions[0][0][0], &err), WK_E_INPUT,
                    "0 sequences");
     static float pixels[N * WK_IMAGE_BYTES];
-    l.deter[0][1] = NAN;
+    l.deter[1] = NAN;
     assert_refused(wk_model_imagine(model, N, of(&l), &actions[0][0][0], &err), WK_E_INPUT,
                    "number 1 of deter 0 is not finite");
-    l.deter[0][1] = 0, l.stoch[0][2] = INFINITY;
+    l.deter[1] = 0, l.stoch[2] = INFINITY;
     assert_refused(wk_model_decode(model, N, of(&l), pixels, &err), WK_E_INPUT,
                    "number 2 of stoch 0 is not finite");
     wk_model_destroy(model);

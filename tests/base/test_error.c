@@ -85,6 +85,17 @@ static void try_returns_at_the_first_failure(void **state)
     assert_int_equal(reached, 2);
 }
 
+// Paths and texts of plug-ins may hold anything.
+static void a_message_is_one_line(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    (void)wk_fail(&err, WK_E_NOT_FOUND, "there is no file '%s'", "a\nb\tc\033d\x7f θ");
+    assert_string_equal(err.message, "there is no file 'a b c?d? θ'");
+    (void)wk_fail_context(&err, "plug-in '%s'", "x\r\ny");
+    assert_string_equal(err.message, "plug-in 'x? y': there is no file 'a b c?d? θ'");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -96,6 +107,7 @@ int main(void)
         cmocka_unit_test(context_that_does_not_fit_is_left_out),
         cmocka_unit_test(every_status_has_its_own_name),
         cmocka_unit_test(try_returns_at_the_first_failure),
+        cmocka_unit_test(a_message_is_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -174,6 +174,7 @@ static void rewards_that_cannot_be_are_told_apart(void **state)
         {"again_reward_name_taken.so", "'east' has the name of a task of 'toy'"},
         {"again_reward_reserved.so", "'explore', which stands for the exploration policy"},
         {"again_reward_nan.so", "is not a finite number at step 8 of episode 0"},
+        {"again_reward_large.so", "of episode 0 (as a float: at most 3.4e38 in size)"},
         {"again_reward_greedy.so", "asks for 1073741824 bytes"},
         {"again_stand.so", "refuses a world of 'toy': it has no xpos/right_foot"},
         {"push_green.so", "it has no arena with blocks"},
