@@ -337,7 +337,7 @@ static void find_padded_rows(finder *f)
 static void find_nodes(finder *f)
 {
     for (size_t i = 0; i < f->plan->groups.count; i++) {
-        wk_step_range group = f->plan->groups.items[i];
+        wk_group group = f->plan->groups.items[i];
         for (int step = group.begin; step <= group.end; step++)
             f->grouped[f->plan->nodes[step]] = true;
     }

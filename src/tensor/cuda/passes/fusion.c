@@ -646,7 +646,7 @@ static void mark_skipped(const match *m, wk_fused *fused)
             (wk_fused){skipped ? WK_KERNEL_NONE : WK_KERNEL_OP, WK_TILE_NONE, -1, -1, -1, 0};
     }
     for (size_t i = 0; i < m->plan->groups.count; i++) {
-        wk_step_range group = m->plan->groups.items[i];
+        wk_group group = m->plan->groups.items[i];
         fused[group.begin].kernel = WK_KERNEL_OBSERVE;
         fused[group.begin].fused_next = group.end - group.begin;
         for (int step = group.begin + 1; step <= group.end; step++)

@@ -23,17 +23,27 @@ static void note_truncated(const wk_recurrence *r, wk_plan *plan)
                  r->count);
 }
 
+// Keeps a recurrence that a kernel runs; false when memory ran out.
+static bool keep_recurrence(const wk_recurrence *found, int begin, wk_plan *plan)
+{
+    wk_group group = {begin, begin + found->nodes - 1, malloc(sizeof *found)};
+    if (group.what) *(wk_recurrence *)group.what = *found;
+    bool ok = group.what && wk_array_push(&plan->groups, group);
+    if (!ok) free(group.what);
+    return ok;
+}
+
 static bool find_recurrences(const wk_cuda_limits *limits, wk_plan *plan, int *last_use,
                              wk_recurrence *recurrence)
 {
     wk_recurrence_last_use(plan, last_use);
     for (int step = 0; step < (int)plan->node_count; step++) {
         if (!wk_recurrence_find(plan, last_use, step, recurrence)) continue;
-        step = recurrence->end;
         note_truncated(recurrence, plan);
         if (!wk_recurrence_why_not(recurrence, limits, plan->slow_path, sizeof plan->slow_path) &&
-            !wk_array_push(&plan->groups, ((wk_step_range){recurrence->begin, recurrence->end})))
+            !keep_recurrence(recurrence, step, plan))
             return false;
+        step += recurrence->nodes - 1;
     }
     return true;
 }

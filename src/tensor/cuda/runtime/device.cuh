@@ -25,6 +25,7 @@ extern "C" {
 #include <stdint.h>
 
 typedef struct wk_cuda_stream_context wk_cuda_stream_context;
+typedef struct wk_recurrence wk_recurrence;
 
 /// One node about to be captured. Absent inputs are NULL.
 typedef struct wk_cuda_call wk_cuda_call;
@@ -47,6 +48,7 @@ struct wk_cuda_call {
     wk_gemm_tile tile;
     unsigned fused_next;
     const wk_cuda_call *addend, *epilogue;
+    const wk_recurrence *recurrence; // of WK_KERNEL_OBSERVE
 };
 
 typedef void wk_cuda_fn(const wk_cuda_call *c);
