@@ -16,10 +16,10 @@ enum { BLOCK_BYTES = 48 << 20 };
 // splits at most.
 enum { TILES = 2, K_SPLITS_MAX = 128 };
 
-// A 1x1 small side has one patch, the whole image: a plain product without copying.
-static bool is_plain(const wk_conv_sizes *z)
+// A small image of one pixel has one patch, the whole large image: a product without copying.
+static bool is_plain(const wk_cuda_call *c)
 {
-    return z->large == z->kernel;
+    return c->kernel == WK_KERNEL_CONV_PRODUCT;
 }
 
 static unsigned divide_up(unsigned a, unsigned b)
@@ -164,7 +164,7 @@ static void finish(const wk_cuda_call *c, size_t n, unsigned channels, wk_ptr<co
 static void convolve(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
                      wk_ptr<const float> bias, wk_ptr<float> y)
 {
-    if (is_plain(z)) {
+    if (is_plain(c)) {
         wk_cuda_product p = product_of(z->batch, z->small_c, z->patch);
         (void)wk_cuda_gemm(c, &p, x, w, y);
         finish(c, z->batch * z->small_count, z->small_c, bias, y);
@@ -243,16 +243,16 @@ static void gather_by(const wk_cuda_call *c, const wk_conv_sizes *sizes, unsigne
 static void convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
                                 wk_ptr<const float> bias, wk_ptr<float> y)
 {
-    unsigned block = is_plain(z) ? z->batch : block_images(z, sizeof(float));
+    unsigned block = is_plain(c) ? z->batch : block_images(z, sizeof(float));
     size_t numbers = (size_t)block * z->pixels * z->patch;
-    wk_ptr<float> patches = is_plain(z) ? y : wk_cuda_scratch_of<float>(c, numbers);
+    wk_ptr<float> patches = is_plain(c) ? y : wk_cuda_scratch_of<float>(c, numbers);
     for (unsigned first = 0; first < z->batch; first += block) {
         unsigned images = z->batch - first < block ? z->batch - first : block;
         wk_ptr<float> out = y + first * z->large_count;
         wk_cuda_product p = product_of((size_t)images * z->pixels, z->patch, z->small_c);
         p.transpose_b = true;
         (void)wk_cuda_gemm(c, &p, x + first * z->small_count, w, patches);
-        if (is_plain(z))
+        if (is_plain(c))
             finish(c, images * z->large_count, z->large_c, bias, out);
         else if (z->large_c % 4 == 0 && (uintptr_t)y % 16 == 0)
             gather_by<4>(c, z, images, patches, bias, out);
@@ -298,7 +298,7 @@ static void sum_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned 
 static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in y,
                              wk_ptr<const float>, wk_ptr<float> dw)
 {
-    if (is_plain(z)) {
+    if (is_plain(c)) {
         wk_cuda_product p = product_of(z->patch, z->small_c, z->batch);
         p.transpose_a = true;
         (void)wk_cuda_gemm(c, &p, x, y, dw);

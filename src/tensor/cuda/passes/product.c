@@ -1,4 +1,5 @@
 #include "tensor/cuda/passes/product.h"
+#include "tensor/plan.h"
 #include "tensor/shape.h"
 
 wk_cuda_product wk_product_of(const wk_graph *g, const wk_node *node)
@@ -33,6 +34,21 @@ wk_cuda_product wk_product_joined(wk_cuda_product p)
         p.stacks = 1;
     }
     return p;
+}
+
+wk_product_form wk_product_choose_form(const wk_cuda_product *p, bool whole_a, bool whole_b,
+                                       bool whole_c)
+{
+    bool stack = p->stacks > 1 && p->stride_b && whole_b;
+    if (p->k % WK_ROW_UNIT && !p->transpose_a && !p->transpose_b && whole_b)
+        return WK_FORM_PADDED_TERMS;
+    if (stack && !p->stride_c && p->stride_a && whole_a && !p->transpose_a && p->transpose_b &&
+        p->k % WK_ROW_UNIT == 0)
+        return WK_FORM_JOINED_SUM;
+    if (stack && p->stride_c && !p->stride_a && whole_c && p->transpose_a && !p->transpose_b &&
+        p->n % WK_ROW_UNIT == 0 && !p->accumulate && !p->bf16_c)
+        return WK_FORM_SIDE_BY_SIDE;
+    return WK_FORM_PLAIN;
 }
 
 enum { CLUSTER = 2, K_BLOCK = 64 };

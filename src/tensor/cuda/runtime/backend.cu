@@ -132,6 +132,7 @@ extern "C" wk_status wk_backend_cuda_create(int device, wk_cuda_precision precis
     backend->device = device;
     backend->limits.capability = about.capability;
     backend->limits.processors = about.processors;
+    backend->limits.members = 1;
     backend->limits.bf16 = precision == WK_CUDA_BF16;
     backend->precision = precision;
     pthread_mutex_init(&backend->transfer, NULL);

@@ -46,6 +46,7 @@ struct wk_cuda_call {
     unsigned bf16_inputs;            // a bit for each input that exists in bf16 alone
     wk_kernel kernel;                // what runs it, and with which others: fusion.h
     wk_gemm_tile tile;
+    wk_product_form form;
     unsigned fused_next;
     const wk_cuda_call *addend, *epilogue;
     const wk_recurrence *recurrence; // of WK_KERNEL_OBSERVE
@@ -379,15 +380,18 @@ template <class T> static wk_ptr<T> wk_cuda_scratch_of(const wk_cuda_call *c, si
     return wk_cuda_scratch(c, count * sizeof(T)).template as<T>();
 }
 
-/// A product by cuBLAS. With WK_CUDA_BF16, float operands are rounded to bf16 first. False where
-/// the library has no product with a bias of these sizes; without bias it is always true.
+/// A product by cuBLAS in the call's form. With WK_CUDA_BF16, float operands are rounded to bf16
+/// first. False where the library has no product with a bias of these sizes; without bias it is
+/// always true.
 bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *p, wk_in a, wk_in b,
                   wk_ptr<void> out);
 
-/// The kernels of fusion.h that are not an op's own.
+/// The kernels of fusion.h that are not an op's own. What a call's pointers must be aligned to is
+/// what its guard there asks of the plan: buffers begin at 256 bytes.
 wk_cuda_fn wk_cuda_gemm_fused, wk_cuda_gemm_biased;
 wk_cuda_fn wk_cuda_skinny_n, wk_cuda_skinny_k, wk_cuda_skinny_dw;
 wk_cuda_fn wk_cuda_conv_planes, wk_cuda_conv_weights, wk_cuda_conv_direct;
+wk_cuda_fn wk_cuda_gru_cell, wk_cuda_class_quads, wk_cuda_sample_many;
 
 /// Copies the sum that a product is added to, unless it lies in the result's place.
 void wk_cuda_begin_sum(const wk_cuda_call *c);

@@ -119,12 +119,20 @@ static void launch(const wk_cuda_call *call)
         return wk_cuda_gemm_fused(call);
     case WK_KERNEL_CUBLASLT_BIAS:
         return wk_cuda_gemm_biased(call);
+    case WK_KERNEL_CONV_RGB:
     case WK_KERNEL_CONV_PLANES:
         return wk_cuda_conv_planes(call);
+    case WK_KERNEL_RGB_WEIGHTS:
     case WK_KERNEL_CONV_WEIGHTS:
         return wk_cuda_conv_weights(call);
     case WK_KERNEL_CONV_DIRECT:
         return wk_cuda_conv_direct(call);
+    case WK_KERNEL_GRU_CELL:
+        return wk_cuda_gru_cell(call);
+    case WK_KERNEL_CLASS_QUADS:
+        return wk_cuda_class_quads(call);
+    case WK_KERNEL_SAMPLE_MANY:
+        return wk_cuda_sample_many(call);
     default:
         assert(ops[call->node->op]);
         ops[call->node->op](call);

@@ -212,6 +212,7 @@ static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
             locate(plan, node->outputs + i, address++, bf16++);
         call.kernel = fused->kernel;
         call.tile = fused->tile;
+        call.form = fused->form;
         call.fused_next = (unsigned)fused->fused_next;
         call.addend = fused->addend >= 0 ? &e->calls[fused->addend] : NULL;
         call.epilogue = fused->epilogue >= 0 ? &e->calls[fused->epilogue] : NULL;
@@ -269,6 +270,7 @@ static wk_status resolve_fused(wk_executable *e, const wk_plan *plan, wk_error *
     // As launch_clusters shares them out.
     wk_cuda_limits share = e->backend->limits;
     share.processors /= e->members;
+    share.members = e->members;
     wk_fusion_choose(plan, &share, fused);
     resolve(e, plan, fused);
     free(fused);
