@@ -1,14 +1,10 @@
 #include "tensor/cuda/passes/fusion.h"
 #include "tensor/cuda/passes/conv_sizes.h"
+#include "tensor/cuda/passes/thresholds.h"
 #include "tensor/shape.h"
 
 enum {
-    K_MAX = 1024,        // beyond, cuBLAS and a pass over its result take less time
-    ADDEND_K_MAX = 16,   // terms of a product that is fused with the one added to it
-    SHARE_MIN = 64,      // where a member of a population has fewer processors: up to K_MAX terms,
-    STACK_M_MAX = 1024,  // and stacks of so few rows, for which cuBLAS is launched again and again
     EPILOGUE_WITHIN = 4, // steps from a product to its epilogue, at most
-    SAMPLES_MIN = 4096,  // categorical variables that are drawn by a thread each
     NEXT_MAX = 2,
 };
 
@@ -317,7 +313,7 @@ static bool can_map_operands(const match *m, int step)
 
 static bool is_shared(const match *m)
 {
-    return m->limits->processors < SHARE_MIN;
+    return m->limits->processors < WK_SHARED_PROCESSORS;
 }
 
 static const char *refuse_addend(const match *m)
@@ -332,8 +328,8 @@ static const char *refuse_addend(const match *m)
     if (p.transpose_a || q.transpose_a || p.transpose_b != q.transpose_b || p.stacks != 1 ||
         q.stacks != 1 || p.m != q.m || p.n != q.n || p.n % WK_ROW_UNIT)
         return "the two products are not alike";
-    size_t terms = is_shared(m) ? K_MAX : ADDEND_K_MAX;
-    if (p.k > K_MAX || q.k > terms) return "too many terms";
+    size_t terms = is_shared(m) ? WK_WGMMA_TERMS_MAX : WK_WGMMA_ADDEND_TERMS_MAX;
+    if (p.k > WK_WGMMA_TERMS_MAX || q.k > terms) return "too many terms";
     return can_map_operands(m, m->addend) ? NULL : "an operand begins at no 16 bytes";
 }
 
@@ -356,7 +352,7 @@ static const char *refuse_result(const match *m, int last)
 static bool suits_epilogue(const match *m, wk_cuda_product p)
 {
     wk_activation activation = activation_of(m, m->epilogue);
-    bool small = is_shared(m) && p.stacks > 1 && p.m <= STACK_M_MAX;
+    bool small = is_shared(m) && p.stacks > 1 && p.m <= WK_SHARED_STACK_ROWS_MAX;
     return activation == WK_ELU || (activation == WK_IDENTITY && small);
 }
 
@@ -372,7 +368,7 @@ static const char *refuse_wgmma(const match *m)
         const char *why = refuse_epilogue(m, m->epilogue);
         if (why) return why;
         if (!suits_epilogue(m, p)) return "the epilogue is not of ELU";
-        if (m->p.k > K_MAX) return "more than 1024 terms";
+        if (m->p.k > WK_WGMMA_TERMS_MAX) return "more than 1024 terms";
     }
     if (m->addend >= 0) {
         const char *why = refuse_addend(m);
@@ -618,7 +614,7 @@ static const char *refuse_sample_many(const match *m)
     wk_shape x = shape_of(m, input(m, m->step, 0));
     size_t classes = wk_shape_width(x), variables = wk_shape_count(x) / classes;
     if (!are_a_preset_s(classes)) return "no preset has as many classes";
-    if (variables * (size_t)m->limits->members < SAMPLES_MIN)
+    if (variables * (size_t)m->limits->members < WK_SAMPLES_MIN)
         return "fewer variables than fill a device";
     if (!inputs_begin_in_fours(m, 1) || !begin_in_fours(m, output(m, m->step), 2))
         return "what it reads or writes begins at no 16 bytes";

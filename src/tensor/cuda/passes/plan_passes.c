@@ -94,8 +94,7 @@ static void note_patches(const wk_cuda_limits *limits, wk_plan *plan)
         const wk_conv_sizes z = wk_conv_measure(g, node);
         unsigned channels = z.small_c % unit ? z.small_c : z.large_c;
         bool plain = z.large == z.kernel, suits = channels <= FEW || channels % unit == 0;
-        if (plain || suits || wk_conv_is_bf16(g, node) || !wk_conv_refuse_planes(g, node, limits))
-            continue;
+        if (plain || suits || wk_conv_is_bf16(g, node, limits)) continue;
         snprintf(plan->slow_path, sizeof plan->slow_path,
                  "convolutions of %u channels, no multiple of %u, collect their patches", channels,
                  unit);

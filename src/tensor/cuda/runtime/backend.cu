@@ -59,11 +59,14 @@ static const wk_backend_vtable cuda_vtable = {
 static wk_status open(wk_cuda_backend *backend, wk_error *err)
 {
     TRY_CUDA(cudaSetDevice(backend->device), "choosing the device");
-    int shared = 0;
+    int shared = 0, cache = 0;
     TRY_CUDA(
         cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, backend->device),
         "asking for the device");
+    TRY_CUDA(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, backend->device),
+             "asking for the device");
     backend->limits.shared_memory = (size_t)shared;
+    backend->limits.cache = (size_t)cache;
     TRY_CUDA(cudaStreamCreateWithFlags(&backend->stream, cudaStreamNonBlocking), "making a stream");
     for (int i = 0; i < 2; i++)
         TRY_CUDA(cudaEventCreateWithFlags(&backend->sent[i], cudaEventDisableTiming),

@@ -41,6 +41,7 @@ struct wk_cuda_call {
     wk_cuda_stream_context *context; // cuBLAS and scratch memory of the stream
     bool programmatic;               // programmatic dependent launch is allowed
     int processors;                  // multiprocessors of the device
+    size_t cache;                    // bytes of its second-level cache
     unsigned bf16_outputs;           // a bit for each output that exists in bf16
     unsigned f32_outputs;            // and in float32
     unsigned bf16_inputs;            // a bit for each input that exists in bf16 alone
@@ -233,7 +234,7 @@ static __device__ inline unsigned wk_quotient(unsigned x, wk_divisor d)
     return (__umulhi(x, d.factor) + x) >> d.shift;
 }
 
-/// Input i for a kernel that can read both formats; formats.c lists those inputs.
+/// Input i for a kernel that can read both formats; op_formats.c lists those inputs.
 wk_in wk_call_load(const wk_cuda_call *c, int i);
 /// Input i as the operand of a product: floats, NULL if there are none, and their bf16 copy, which
 /// may not be up to date.
@@ -334,11 +335,11 @@ struct wk_terms {
     }
 };
 
-/// Input i for a kernel that takes it as a sum; lazy.c lists those inputs.
+/// Input i for a kernel that takes it as a sum; op_formats.c lists those inputs.
 wk_terms wk_call_terms(const wk_cuda_call *c, int i);
 
-/// The bytes that a lazy image, input i, is read as; NULL where it is none. lazy.c lists those
-/// inputs.
+/// The bytes that a lazy image, input i, is read as; NULL where it is none. op_formats.c lists
+/// those inputs.
 wk_ptr<const uint8_t> wk_call_bytes(const wk_cuda_call *c, int i);
 
 /// The number that a byte of an image stands for, x / 255 - 1/2: the quotient is rounded exactly

@@ -3,7 +3,7 @@
 #include "tensor/cuda/runtime/backend.cuh"
 
 extern "C" {
-#include "tensor/cuda/passes/formats.h"
+#include "tensor/cuda/passes/op_formats.h"
 #include "tensor/schedule.h"
 }
 
@@ -204,6 +204,7 @@ static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
         call.members = e->members;
         call.precision = e->backend->precision;
         call.processors = e->backend->limits.processors;
+        call.cache = e->backend->limits.cache;
         call.programmatic = e->backend->limits.capability >= 90;
         record_formats(&call, plan->formats);
         for (int i = 0; i < node->input_count; i++)
