@@ -88,7 +88,7 @@ struct wk_plan {
     size_t copied_size;        // bytes at the beginning of the temporaries that have copies
     size_t temporary_size, owned_size, live_peak, block_count;
     wk_priority priority;
-    char slow_path[160];          // why the backend cannot run this at full speed; may be empty
+    char slow_path[320];          // why the backend cannot run this at full speed; may be empty
     wk_buffer *temporary, *owned; // created by the program before the backend compiles the plan
 };
 

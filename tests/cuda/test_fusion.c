@@ -11,6 +11,7 @@
 #include "tensor/program_internal.h"
 #include "tensor/shape.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -1061,6 +1062,41 @@ static void layers_of_ragged_rows_say_so(void **state)
     assert_non_null(strstr(why, "84 units"));
 }
 
+// What is said of a model of these sizes on a device of a capability.
+static void expect_slow(const wk_learner_config *c, int capability, bool bf16, const char *why)
+{
+    wk_error err = {0};
+    wk_learner *learner;
+    wk_cuda_limits limits = planning_limits;
+    limits.capability = capability, limits.bf16 = bf16;
+    assert_ok(wk_learner_create(WK_LEARNER_UPDATES, c, &planning_backend, &learner, &err));
+    wk_plan *plan = learner->model.program->plan;
+    assert_ok(wk_cuda_choose_formats(&limits, plan, &err));
+    assert_string_equal(plan->slow_path, why);
+    wk_learner_destroy(learner);
+}
+
+// Newer devices than those of the fastest kernels lack them as older ones do.
+static void devices_without_the_fastest_kernels_say_so(void **state)
+{
+    (void)state;
+    wk_learner_config c = quick_config();
+    const char *kernels =
+        "the fastest kernels are those for compute capability 9.0, and this GPU has ";
+    char why[256];
+    c.depth = 16; // that every device has kernels for
+    expect_slow(&c, 90, true, "");
+    expect_slow(&c, 100, false, ""); // in float32 no device has others
+    snprintf(why, sizeof why, "%s10.0", kernels);
+    expect_slow(&c, 100, true, why);
+    snprintf(why, sizeof why, "%s8.6", kernels);
+    expect_slow(&c, 86, true, why);
+    c.batch = 24;
+    snprintf(why, sizeof why, "the kernel of the recurrence takes 16 sequences, not 24; %s12.1",
+             kernels);
+    expect_slow(&c, 121, true, why);
+}
+
 // 20 channels are a multiple of 4; 30 are not, and 2 are too few to matter.
 static void convolutions_that_collect_patches_say_so(void **state)
 {
@@ -1229,6 +1265,7 @@ int main(void)
         cmocka_unit_test(a_sequence_longer_than_the_kernel_of_the_recurrence_takes_says_so),
         cmocka_unit_test(layers_of_ragged_rows_say_so),
         cmocka_unit_test(convolutions_that_collect_patches_say_so),
+        cmocka_unit_test(devices_without_the_fastest_kernels_say_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

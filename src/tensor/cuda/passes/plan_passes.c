@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static wk_status no_memory(wk_error *err)
 {
@@ -101,10 +102,22 @@ static void note_patches(const wk_cuda_limits *limits, wk_plan *plan)
     }
 }
 
+// hopper/ is compiled for capability 9.0 alone: older devices lack its instructions, and so do
+// newer ones.
+static void note_device(const wk_cuda_limits *limits, wk_plan *plan)
+{
+    size_t used = strlen(plan->slow_path);
+    if (limits->capability == 90) return;
+    snprintf(plan->slow_path + used, sizeof plan->slow_path - used,
+             "%sthe fastest kernels are those for compute capability 9.0, and this GPU has %d.%d",
+             used ? "; " : "", limits->capability / 10, limits->capability % 10);
+}
+
 wk_status wk_cuda_choose_formats(const wk_cuda_limits *limits, wk_plan *plan, wk_error *err)
 {
     if (!limits->bf16) return WK_OK;
     note_ragged_layers(plan);
     note_patches(limits, plan);
+    note_device(limits, plan);
     return wk_plan_choose_formats(plan, limits) ? WK_OK : no_memory(err);
 }
