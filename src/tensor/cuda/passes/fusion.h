@@ -50,8 +50,8 @@ typedef struct wk_fused {
 
 /// What skinny_gemm.cu can take: the small dimension, and the row of the matrix that is not skinny.
 enum { WK_SKINNY_MAX = 16, WK_SKINNY_ROW_MAX = 640 };
-/// Maximum units of gru_cell.cu, and maximum variables of a row's entropy or divergence, times
-/// their classes in fours, in whole warps.
+/// Maximum units of gru_cell.cu, and maximum threads of a row of categorical variables, each with
+/// four classes.
 enum { WK_GRU_CELL_MAX = 1024, WK_CLASS_QUADS_MAX = 256 };
 
 /// Fills `out`, one for each step.
