@@ -106,9 +106,9 @@ static void find_spans(planner *p)
     for (int step = 0; step < (int)p->plan->node_count; step++)
         p->spans[step] = (wk_step_range){step, step};
     for (size_t i = 0; i < p->plan->groups.count; i++) {
-        wk_step_range group = p->plan->groups.items[i];
+        wk_group group = p->plan->groups.items[i];
         for (int step = group.begin; step <= group.end; step++)
-            p->spans[step] = group;
+            p->spans[step] = (wk_step_range){group.begin, group.end};
     }
 }
 
@@ -521,6 +521,8 @@ wk_status wk_plan_create(const wk_graph *g, const wk_backend *backend, wk_plan *
 void wk_plan_destroy(wk_plan *plan)
 {
     if (!plan) return;
+    for (size_t i = 0; i < plan->groups.count; i++)
+        free(plan->groups.items[i].what);
     wk_array_free(&plan->groups);
     free(plan->nodes);
     free(plan->places);

@@ -66,23 +66,29 @@ typedef struct wk_step_range {
     int begin, end;
 } wk_step_range;
 
+/// Steps that run as one kernel.
+typedef struct wk_group {
+    int begin, end; // both included
+    void *what;     // what the backend knows of it: one block of memory, freed with the plan
+} wk_group;
+
 enum { WK_STREAMS_MAX = 4 }; // stream 0 and three side streams
 
 struct wk_plan {
     const wk_graph *graph;
     int *nodes; // those that run, in order
     size_t node_count;
-    int *streams;   // by step; all 0 unless the backend chooses others before placement
-    int *finish_by; // by step of a side stream: the last step that it should overlap
-    WK_ARRAY(wk_step_range) groups; // in order; chosen by the backend before placement
-    bool *lazy;                     // by node of the graph; chosen by the backend too
-    wk_join *joins;                 // by root: where it is produced; set before formats are chosen
-    unsigned char *formats;         // by root: WK_FORMAT_...; chosen by the backend, else float32
-    wk_place *places;               // by tensor id
-    size_t copied_size;             // bytes at the beginning of the temporaries that have copies
+    int *streams;              // by step; all 0 unless the backend chooses others before placement
+    int *finish_by;            // by step of a side stream: the last step that it should overlap
+    WK_ARRAY(wk_group) groups; // in order; chosen by the backend before placement
+    bool *lazy;                // by node of the graph; chosen by the backend too
+    wk_join *joins;            // by root: where it is produced; set before formats are chosen
+    unsigned char *formats;    // by root: WK_FORMAT_...; chosen by the backend, else float32
+    wk_place *places;          // by tensor id
+    size_t copied_size;        // bytes at the beginning of the temporaries that have copies
     size_t temporary_size, owned_size, live_peak, block_count;
     wk_priority priority;
-    char slow_path[160];          // why the backend cannot run this at full speed; may be empty
+    char slow_path[320];          // why the backend cannot run this at full speed; may be empty
     wk_buffer *temporary, *owned; // created by the program before the backend compiles the plan
 };
 

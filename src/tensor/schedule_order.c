@@ -146,11 +146,12 @@ static int by_place(const void *a, const void *b)
 static void move_groups(wk_plan *plan, const place *places)
 {
     for (size_t i = 0; i < plan->groups.count; i++) {
-        wk_step_range *group = &plan->groups.items[i];
+        wk_group *group = &plan->groups.items[i];
         int length = group->end - group->begin, to = 0;
         while (places[to].step != group->begin)
             to++;
-        *group = (wk_step_range){to, to + length};
+        group->begin = to;
+        group->end = to + length;
     }
 }
 

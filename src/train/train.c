@@ -251,11 +251,13 @@ static void announce_member(const run *r)
 static void announce_slow_path(const run *r)
 {
     wk_learner *learner = wk_trainer_learner(r->trainer);
-    const char *slow = wk_program_slow_path(wk_learner_model_program(learner));
-    if (!*slow) slow = wk_program_slow_path(wk_learner_update_program(learner));
-    if (*slow)
-        wk_log_line(log_of(r), WK_LOG_WARN,
-                    "updates take longer on the GPU than these sizes would suggest: %s", slow);
+    const char *slow[] = {wk_program_slow_path(wk_learner_model_program(learner)),
+                          wk_program_slow_path(wk_learner_update_program(learner))};
+    for (int i = 0; i < 2; i++)
+        if (*slow[i] && (i == 0 || strcmp(slow[0], slow[1]) != 0))
+            wk_log_line(log_of(r), WK_LOG_WARN,
+                        "updates take longer on the GPU than these sizes would suggest: %s",
+                        slow[i]);
 }
 
 // From where a run goes on, and what was wrong there.

@@ -11,6 +11,7 @@
 #include "tensor/program_internal.h"
 #include "tensor/shape.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -629,7 +630,8 @@ static void gradients_of_few_weights_are_summed_in_registers(void **state)
         wk_kernel chosen;
         const char *reason;
     } cases[] = {
-        {64, 3, 24, 4, 90, WK_KERNEL_CONV_WEIGHTS, NULL},
+        {64, 3, 24, 4, 90, WK_KERNEL_RGB_WEIGHTS, NULL},
+        {32, 3, 24, 4, 90, WK_KERNEL_CONV_WEIGHTS, NULL},
         {30, 24, 48, 6, 90, WK_KERNEL_CONV_WEIGHTS, NULL},
         {31, 48, 48, 4, 80, WK_KERNEL_CONV_DIRECT, "the device has no wgmma"},
         {14, 48, 56, 4, 90, WK_KERNEL_CONV_DIRECT, "its small image has more than 48 channels"},
@@ -675,8 +677,10 @@ static void what_kernels_of_convolutions_refuse(void **state)
          WK_KERNEL_CONV_PLANES, "a tile's part of the images does not fit into shared memory"},
         {WK_SHAPE(32, 14, 14, 16), 4, 16, 2, 90, WK_TANH, WK_KERNEL_CONV_DIRECT,
          WK_KERNEL_CONV_PLANES, "its activation is not ELU, or its result is RGB"},
-        {WK_SHAPE(32, 4, 4, 16), 4, 16, 2, 90, WK_IDENTITY, WK_KERNEL_OP, WK_KERNEL_CONV_PLANES,
-         "its images are no larger than its kernel"},
+        {WK_SHAPE(32, 64, 64, 3), 4, 28, 2, 90, WK_ELU, WK_KERNEL_CONV_PLANES, WK_KERNEL_CONV_RGB,
+         "its image is not RGB of a preset's sizes"},
+        {WK_SHAPE(32, 4, 4, 16), 4, 16, 2, 90, WK_IDENTITY, WK_KERNEL_CONV_PRODUCT,
+         WK_KERNEL_CONV_PLANES, "its images are no larger than its kernel"},
         {WK_SHAPE(32, 14, 14, 16), 4, 12, 2, 80, WK_IDENTITY, WK_KERNEL_OP, WK_KERNEL_CONV_DIRECT,
          "its sizes are not those of whole chunks"},
     };
@@ -707,6 +711,202 @@ static void images_that_begin_anywhere_are_collected(void **state)
     assert_int_equal(
         count_refusals(&f, y, WK_KERNEL_CONV_DIRECT, "an operand begins at no 16 bytes"), 1);
     close_fixture(&f);
+}
+
+// Numbers of a state, `skip` numbers after its beginning.
+static wk_tensor numbers(fixture *f, wk_shape shape, int skip)
+{
+    int count = (int)wk_shape_count(shape);
+    wk_tensor all = engine_state(&f->e, WK_SHAPE(count + skip));
+    return wk_graph_reshape(f->e.g, wk_graph_slice(f->e.g, all, 0, skip, count), shape);
+}
+
+static void rgb_images_of_a_preset_have_kernels_of_their_own(void **state)
+{
+    (void)state;
+    const struct {
+        int skip;
+        wk_kernel kernel;
+    } cases[] = {{0, WK_KERNEL_CONV_RGB}, {2, WK_KERNEL_CONV_RGB}, {1, WK_KERNEL_CONV_PLANES}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f = open_fixture();
+        wk_tensor x = numbers(&f, WK_SHAPE(32, 64, 64, 3), cases[i].skip);
+        wk_tensor y = wk_graph_conv(f.e.g, x, engine_state(&f.e, WK_SHAPE(4, 4, 3, 24)),
+                                    engine_state(&f.e, WK_SHAPE(24)), 2, WK_ELU);
+        wk_graph_output(f.e.g, y);
+        choose(&f);
+        expect(&f, y, cases[i].kernel);
+        assert_int_equal(
+            count_refusals(&f, y, WK_KERNEL_CONV_RGB, "its image begins at no pair of numbers"),
+            cases[i].skip == 1);
+        close_fixture(&f);
+    }
+}
+
+static void expect_form(fixture *f, wk_tensor x, wk_kernel kernel, wk_product_form form)
+{
+    wk_graph_output(f->e.g, x);
+    choose(f);
+    expect(f, x, kernel);
+    assert_int_equal(chosen(f, x)->form, form);
+    close_fixture(f);
+}
+
+// A product of states, b after `skip` numbers, on a device without wgmma.
+static wk_tensor general_product(fixture *f, wk_shape a, wk_shape b, int skip, const char *how)
+{
+    *f = open_fixture();
+    f->limits.capability = 80;
+    return wk_graph_matmul_general(f->e.g, engine_state(&f->e, a), numbers(f, b, skip),
+                                   strchr(how, 'a'), strchr(how, 'b'), strchr(how, '+'),
+                                   (wk_tensor){0});
+}
+
+static void products_get_the_form_that_the_library_is_fast_at(void **state)
+{
+    (void)state;
+    const struct {
+        wk_shape a, b;
+        int skip;
+        const char *how; // a or b transposed, + summed over the stack
+        wk_product_form form;
+    } cases[] = {
+        {WK_SHAPE(ROWS, 400), WK_SHAPE(400, 400), 0, "", WK_FORM_PLAIN},
+        {WK_SHAPE(ROWS, 402), WK_SHAPE(402, 400), 0, "", WK_FORM_PADDED_TERMS},
+        {WK_SHAPE(ROWS, 402), WK_SHAPE(402, 400), 4, "", WK_FORM_PLAIN},
+        {WK_SHAPE(ROWS, 402), WK_SHAPE(402, 399), 4, "", WK_FORM_PADDED_TERMS}, // in scratch memory
+        {WK_SHAPE(ROWS, 402), WK_SHAPE(400, 402), 0, "b", WK_FORM_PLAIN},
+        {WK_SHAPE(3, ROWS, 64), WK_SHAPE(3, 400, 64), 0, "b+", WK_FORM_JOINED_SUM},
+        {WK_SHAPE(3, ROWS, 64), WK_SHAPE(3, 400, 64), 4, "b+", WK_FORM_PLAIN},
+        {WK_SHAPE(3, ROWS, 66), WK_SHAPE(3, 400, 66), 0, "b+", WK_FORM_PLAIN},
+        {WK_SHAPE(3, ROWS, 64), WK_SHAPE(1, 400, 64), 0, "b+", WK_FORM_PLAIN},
+        {WK_SHAPE(ROWS, 400), WK_SHAPE(5, ROWS, 400), 0, "a", WK_FORM_SIDE_BY_SIDE},
+        {WK_SHAPE(ROWS, 400), WK_SHAPE(5, ROWS, 400), 4, "a", WK_FORM_PLAIN},
+        {WK_SHAPE(ROWS, 400), WK_SHAPE(5, ROWS, 402), 0, "a", WK_FORM_PLAIN},
+        {WK_SHAPE(5, ROWS, 400), WK_SHAPE(5, ROWS, 400), 0, "a", WK_FORM_PLAIN},
+    };
+    fixture f;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        wk_tensor y = general_product(&f, cases[i].a, cases[i].b, cases[i].skip, cases[i].how);
+        expect_form(&f, y, WK_KERNEL_CUBLAS, cases[i].form);
+    }
+    // A convolution of one place is a product over its patch.
+    for (int channels = 5; channels <= 8; channels += 3) {
+        f = open_fixture();
+        wk_tensor y = convolve(&f, WK_SHAPE(32, 3, 3, channels), 3, 16, 2, WK_IDENTITY);
+        expect_form(&f, y, WK_KERNEL_CONV_PRODUCT,
+                    channels % 8 ? WK_FORM_PADDED_TERMS : WK_FORM_PLAIN);
+    }
+}
+
+// Plans for products in bf16 and in float32, and expects a kernel, or a reason against it.
+static void expect_choice(fixture *f, wk_tensor x, wk_kernel kernel, const char *reason)
+{
+    choose(f);
+    expect(f, x, reason ? WK_KERNEL_OP : kernel);
+    assert_int_equal(count_refusals(f, x, kernel, reason ? reason : "?"), reason ? 1 : 0);
+    close_fixture(f);
+}
+
+static void classes_that_come_in_fours_are_taken_four_a_thread(void **state)
+{
+    (void)state;
+    const char *ragged = "its classes are no multiple of 4, or more than 128",
+               *wide = "a row has more variables than a block",
+               *anywhere = "what it reads or writes begins at no 16 bytes";
+    const struct {
+        int variables, classes, skip;
+        const char *reason;
+    } cases[] = {{32, 32, 0, NULL},   {20, 20, 0, NULL}, {5, 6, 0, ragged},
+                 {4, 132, 0, ragged}, {33, 32, 0, wide}, {16, 16, 1, anywhere}};
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        wk_shape shape = WK_SHAPE(8, cases[i / 2].variables, cases[i / 2].classes);
+        for (int kl = 0; kl < 2; kl++) {
+            fixture f = open_fixture();
+            f.limits.bf16 = i % 2;
+            wk_tensor p = numbers(&f, shape, cases[i / 2].skip), q = engine_state(&f.e, shape);
+            wk_tensor y = kl ? wk_graph_kl(f.e.g, p, q) : wk_graph_entropy(f.e.g, p);
+            wk_graph_output(f.e.g, y);
+            expect_choice(&f, y, WK_KERNEL_CLASS_QUADS, cases[i / 2].reason);
+        }
+    }
+}
+
+static void many_variables_are_drawn_by_a_thread_each(void **state)
+{
+    (void)state;
+    const struct {
+        int rows, classes, members, skip;
+        const char *reason;
+    } cases[] = {
+        {256, 16, 1, 0, NULL},
+        {255, 16, 1, 0, "fewer variables than fill a device"},
+        {128, 16, 2, 0, NULL},
+        {256, 20, 1, 0, "no preset has as many classes"},
+        {256, 16, 1, 1, "what it reads or writes begins at no 16 bytes"},
+    };
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        fixture f = open_fixture();
+        f.limits.bf16 = i % 2;
+        f.limits.members = cases[i / 2].members;
+        wk_tensor x =
+            numbers(&f, WK_SHAPE(cases[i / 2].rows, 16, cases[i / 2].classes), cases[i / 2].skip);
+        wk_tensor y = wk_graph_sample_onehot(f.e.g, x, (wk_random){engine_counter(&f.e), 7});
+        wk_graph_output(f.e.g, y);
+        expect_choice(&f, y, WK_KERNEL_SAMPLE_MANY, cases[i / 2].reason);
+    }
+}
+
+// A cell of a stack, and the gradient of its state, with that of its parameters or without.
+typedef struct cell {
+    wk_tensor y, gradient;
+} cell;
+
+static cell make_cell(fixture *f, int stack, int units, int skip, bool params)
+{
+    wk_graph *g = f->e.g;
+    wk_tensor gates[3], of[2], d[2];
+    for (int i = 0; i < 3; i++)
+        gates[i] =
+            engine_state(&f->e, stack > 1 ? WK_SHAPE(stack, 3 * units) : WK_SHAPE(3 * units));
+    wk_tensor pre = numbers(f, WK_SHAPE(stack, 8, 3 * units), skip);
+    of[0] = engine_state(&f->e, WK_SHAPE(stack, 8, units));
+    of[1] = gates[1];
+    cell c = {.y = wk_graph_gru(g, pre, gates[0], gates[1], gates[2], of[0], 1e-3f)};
+    wk_graph_gradients(g, wk_graph_mean_all(g, c.y), of, params ? 2 : 1, d);
+    for (int i = 0; i < (params ? 2 : 1); i++)
+        wk_graph_output(g, d[i]);
+    for (size_t i = 0; i < g->nodes.count; i++)
+        if (g->nodes.items[i].op == WK_OP_gru_grad) c.gradient.id = g->nodes.items[i].outputs;
+    return c;
+}
+
+static void cells_that_share_their_parameters_have_a_kernel_of_their_own(void **state)
+{
+    (void)state;
+    const char *sizes = "its units are no multiple of 4, or more than 1024",
+               *anywhere = "what it reads or writes begins at no 16 bytes";
+    const struct {
+        int stack, units, skip;
+        bool params;
+        const char *forward, *backward;
+    } cases[] = {
+        {1, 128, 0, false, NULL, NULL},
+        {1, 1024, 0, true, NULL, "the gradients of its parameters are wanted"},
+        {1, 126, 0, false, sizes, sizes},
+        {1, 1028, 0, false, sizes, sizes},
+        {2, 128, 0, false, "it is a stack of cells", "it is a stack of cells"},
+        {1, 128, 2, false, anywhere, anywhere},
+    };
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        fixture f = open_fixture();
+        cell c = make_cell(&f, cases[i / 2].stack, cases[i / 2].units, cases[i / 2].skip,
+                           cases[i / 2].params);
+        if (i % 2)
+            expect_choice(&f, c.gradient, WK_KERNEL_GRU_CELL, cases[i / 2].backward);
+        else
+            expect_choice(&f, c.y, WK_KERNEL_GRU_CELL, cases[i / 2].forward);
+    }
 }
 
 static wk_tensor begin_adam(fixture *f, wk_tensor gradient, wk_adam_config config)
@@ -862,6 +1062,41 @@ static void layers_of_ragged_rows_say_so(void **state)
     assert_non_null(strstr(why, "84 units"));
 }
 
+// What is said of a model of these sizes on a device of a capability.
+static void expect_slow(const wk_learner_config *c, int capability, bool bf16, const char *why)
+{
+    wk_error err = {0};
+    wk_learner *learner;
+    wk_cuda_limits limits = planning_limits;
+    limits.capability = capability, limits.bf16 = bf16;
+    assert_ok(wk_learner_create(WK_LEARNER_UPDATES, c, &planning_backend, &learner, &err));
+    wk_plan *plan = learner->model.program->plan;
+    assert_ok(wk_cuda_choose_formats(&limits, plan, &err));
+    assert_string_equal(plan->slow_path, why);
+    wk_learner_destroy(learner);
+}
+
+// Newer devices than those of the fastest kernels lack them as older ones do.
+static void devices_without_the_fastest_kernels_say_so(void **state)
+{
+    (void)state;
+    wk_learner_config c = quick_config();
+    const char *kernels =
+        "the fastest kernels are those for compute capability 9.0, and this GPU has ";
+    char why[256];
+    c.depth = 16; // that every device has kernels for
+    expect_slow(&c, 90, true, "");
+    expect_slow(&c, 100, false, ""); // in float32 no device has others
+    snprintf(why, sizeof why, "%s10.0", kernels);
+    expect_slow(&c, 100, true, why);
+    snprintf(why, sizeof why, "%s8.6", kernels);
+    expect_slow(&c, 86, true, why);
+    c.batch = 24;
+    snprintf(why, sizeof why, "the kernel of the recurrence takes 16 sequences, not 24; %s12.1",
+             kernels);
+    expect_slow(&c, 121, true, why);
+}
+
 // 20 channels are a multiple of 4; 30 are not, and 2 are too few to matter.
 static void convolutions_that_collect_patches_say_so(void **state)
 {
@@ -904,29 +1139,29 @@ static void the_convolutions_of_the_paper_s_model(void **state)
         assert_true(plan->graph->nodes.items[plan->nodes[i]].op != WK_OP_image ||
                     plan->lazy[plan->nodes[i]]);
     list_convolutions(plan, &text);
-    assert_string_equal(wk_text_get(&text), "conv conv_planes\n"
+    assert_string_equal(wk_text_get(&text), "conv conv_rgb\n"
                                             "conv conv_planes\n"
                                             "conv conv_planes\n"
-                                            "conv conv_direct\n" // few places: 6x6 to 2x2
-                                            "deconv op\n"        // one place: a plain product
+                                            "conv conv_direct\n"    // few places: 6x6 to 2x2
+                                            "deconv conv_product\n" // one place
                                             "deconv conv_planes\n"
                                             "deconv conv_planes\n"
-                                            "deconv conv_planes\n"
-                                            "conv_dw conv_weights\n"
-                                            "deconv_dx conv_planes with slope\n"
+                                            "deconv conv_rgb\n"
+                                            "conv_dw rgb_weights\n"
+                                            "deconv_dx conv_rgb with slope\n"
                                             "conv_dw conv_direct\n"
                                             "deconv_dx conv_planes with slope\n"
                                             "conv_dw conv_direct\n"
                                             "deconv_dx conv_direct\n" // 13x13 to 5x5
-                                            "conv_dw op\n"
-                                            "deconv_dx op\n"
+                                            "conv_dw conv_product\n"
+                                            "deconv_dx conv_product\n"
                                             "conv_dw conv_direct\n"
                                             "conv_dx conv_planes with slope\n"
                                             "conv_dw conv_direct\n"
                                             "conv_dx conv_planes with slope\n"
                                             "conv_dw conv_direct\n"
                                             "conv_dx conv_planes with slope\n"
-                                            "conv_dw conv_weights\n");
+                                            "conv_dw rgb_weights\n");
     wk_text_free(&text);
     wk_learner_destroy(learner);
 }
@@ -953,29 +1188,29 @@ static void the_convolutions_of_the_quick_model(void **state)
     wk_error err = {0};
     wk_text text = {0};
     list_convolutions(plan, &text);
-    assert_string_equal(wk_text_get(&text), "conv conv_planes\n"
+    assert_string_equal(wk_text_get(&text), "conv conv_rgb\n"
                                             "conv conv_planes\n"
                                             "conv conv_planes\n"
                                             "conv conv_direct\n"
-                                            "deconv op\n"
+                                            "deconv conv_product\n"
                                             "deconv conv_planes\n"
                                             "deconv conv_planes\n"
-                                            "deconv conv_planes\n"
-                                            "conv_dw conv_weights\n"
-                                            "deconv_dx conv_planes with slope\n"
+                                            "deconv conv_rgb\n"
+                                            "conv_dw rgb_weights\n"
+                                            "deconv_dx conv_rgb with slope\n"
                                             "conv_dw conv_weights\n"
                                             "deconv_dx conv_planes with slope\n"
                                             "conv_dw conv_weights\n"
                                             "deconv_dx conv_direct\n"
-                                            "conv_dw op\n"
-                                            "deconv_dx op\n"
+                                            "conv_dw conv_product\n"
+                                            "deconv_dx conv_product\n"
                                             "conv_dw conv_direct\n"
                                             "conv_dx conv_planes with slope\n"
                                             "conv_dw conv_weights\n"
                                             "conv_dx conv_planes with slope\n"
                                             "conv_dw conv_weights\n"
                                             "conv_dx conv_planes with slope\n"
-                                            "conv_dw conv_weights\n");
+                                            "conv_dw rgb_weights\n");
     // Two layers' results, their gradients, and those times the slope.
     assert_int_equal(count_images(plan, 12, WK_FORMAT_BF16), 6);
     // The gradient of the image; the image itself is compared in float32.
@@ -1014,6 +1249,11 @@ int main(void)
         cmocka_unit_test(gradients_of_few_weights_are_summed_in_registers),
         cmocka_unit_test(what_kernels_of_convolutions_refuse),
         cmocka_unit_test(images_that_begin_anywhere_are_collected),
+        cmocka_unit_test(rgb_images_of_a_preset_have_kernels_of_their_own),
+        cmocka_unit_test(products_get_the_form_that_the_library_is_fast_at),
+        cmocka_unit_test(classes_that_come_in_fours_are_taken_four_a_thread),
+        cmocka_unit_test(many_variables_are_drawn_by_a_thread_each),
+        cmocka_unit_test(cells_that_share_their_parameters_have_a_kernel_of_their_own),
         cmocka_unit_test(the_convolutions_of_the_paper_s_model),
         cmocka_unit_test(the_convolutions_of_the_quick_model),
         cmocka_unit_test(steps_of_one_optimiser_are_one_kernel),
@@ -1025,6 +1265,7 @@ int main(void)
         cmocka_unit_test(a_sequence_longer_than_the_kernel_of_the_recurrence_takes_says_so),
         cmocka_unit_test(layers_of_ragged_rows_say_so),
         cmocka_unit_test(convolutions_that_collect_patches_say_so),
+        cmocka_unit_test(devices_without_the_fastest_kernels_say_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,15 +17,15 @@ void planning_find_recurrences(wk_plan *plan)
     wk_recurrence_last_use(plan, last_use);
     for (int step = 0; step < (int)plan->node_count; step++) {
         if (!wk_recurrence_find(plan, last_use, step, r)) continue;
-        assert_true(wk_array_push(&plan->groups, (wk_step_range){step, r->end}));
-        step = r->end;
+        assert_true(wk_array_push(&plan->groups, ((wk_group){step, step + r->nodes - 1, NULL})));
+        step += r->nodes - 1;
     }
     free(r);
     free(last_use);
 }
 
 const wk_cuda_limits planning_limits = {
-    .capability = 90, .processors = 132, .shared_memory = 227 << 10, .bf16 = true};
+    .capability = 90, .processors = 132, .members = 1, .shared_memory = 227 << 10, .bf16 = true};
 
 static wk_status choose_schedule(const wk_backend *backend, wk_plan *plan, wk_error *err)
 {

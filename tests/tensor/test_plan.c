@@ -427,7 +427,7 @@ static wk_status group_steps_1_to_3(const wk_backend *backend, wk_plan *plan, wk
 {
     (void)backend;
     (void)err;
-    assert_true(wk_array_push(&plan->groups, (wk_step_range){1, 3}));
+    assert_true(wk_array_push(&plan->groups, ((wk_group){1, 3, NULL})));
     return WK_OK;
 }
 

@@ -249,6 +249,7 @@ static void what_touches_the_same_keeps_its_order(void **state)
     }
 }
 
+// What was found before steps moved is what is there after.
 static void the_recurrences_stay_whole(void **state)
 {
     (void)state;
@@ -260,9 +261,13 @@ static void the_recurrences_stay_whole(void **state)
     wk_recurrence_last_use(plan, last_use);
     assert_int_equal(plan->groups.count, 2);
     for (size_t i = 0; i < 2; i++) {
-        wk_step_range group = plan->groups.items[i];
+        wk_group group = plan->groups.items[i];
+        const wk_recurrence *kept = group.what;
         assert_true(wk_recurrence_find(plan, last_use, group.begin, r));
-        assert_int_equal(r->end, group.end);
+        assert_int_equal(r->nodes, group.end - group.begin + 1);
+        assert_int_equal(kept->nodes, r->nodes);
+        assert_int_equal(kept->count, r->count);
+        assert_memory_equal(kept->step, r->step, (size_t)r->count * sizeof *r->step);
         assert_int_equal(r->backward, i == 1);
         for (int step = group.begin; step <= group.end; step++)
             assert_int_equal(plan->streams[step], 0);

@@ -76,12 +76,8 @@ void wk_cuda_call_softmax(const wk_cuda_call *c)
     });
 }
 
-// Variables whose classes come in fours, four a thread: the lanes of a variable are neighbours, and
-// a warp has as many variables as fit.
-static bool comes_in_fours(size_t classes)
-{
-    return classes % 4 == 0 && classes >= 4 && classes <= 4 * 32;
-}
+// Variables whose classes come in fours, four a thread (WK_KERNEL_CLASS_QUADS): the lanes of a
+// variable are neighbours, and a warp has as many variables as fit.
 
 // Where a thread's four classes lie, counted from its row's or the tensor's beginning; `real` is
 // false for lanes that are left over.
@@ -123,9 +119,12 @@ static __device__ inline float lane_max(float x, unsigned lanes)
     return lane_join(x, lanes, [](float a, float b) { return fmaxf(a, b); });
 }
 
-static void softmax_grad4(const wk_cuda_call *c, wk_rows r, wk_ptr<const float4> y, wk_terms dy,
-                          wk_out dx)
+static void softmax_grad4(const wk_cuda_call *c)
 {
+    wk_rows r = variables_of(c);
+    wk_ptr<const float4> y = wk_call_in(c, 0).as<const float4>();
+    wk_terms dy = wk_call_terms(c, 1);
+    wk_out dx = wk_call_store(c, 0);
     unsigned lanes = (unsigned)r.cols / 4, variables = (unsigned)r.rows, each = 32 / lanes;
     wk_cuda_warps(c, (variables + each - 1) / each, [=] __device__(unsigned i, unsigned lane) {
         four_place at = place_of(i, lane, lanes, variables);
@@ -148,11 +147,6 @@ void wk_cuda_call_softmax_grad(const wk_cuda_call *c)
     wk_ptr<const float> y = wk_call_in(c, 0);
     wk_terms dy = wk_call_terms(c, 1);
     wk_out dx = wk_call_store(c, 0);
-    bool aligned = dx.aligned4() && (uintptr_t)y % 16 == 0 && dy.width % 4 == 0;
-    if (comes_in_fours(n) && aligned) {
-        softmax_grad4(c, r, y.as<const float4>(), dy, dx);
-        return;
-    }
     wk_cuda_warps(c, r.rows, [=] __device__(unsigned g, unsigned lane) {
         unsigned at = g * n;
         float dot = 0;
@@ -276,29 +270,24 @@ static __global__ void sample_kernel(unsigned variables, wk_ptr<const uint64_t> 
     }
 }
 
-// Whether there is such a kernel for these variables.
-static bool sample_many(const wk_cuda_call *c, wk_rows r)
+void wk_cuda_sample_many(const wk_cuda_call *c)
 {
-    enum { MANY = 4096 };
+    wk_rows r = variables_of(c);
     void (*kernel)(unsigned, wk_ptr<const uint64_t>, wk_ptr<const uint64_t>, wk_ptr<const float>,
                    wk_out, wk_ptr<float>) = NULL;
 #define MODEL(name, hidden, deter, variables, classes, forward, backward, together)                \
     if (r.cols == classes) kernel = sample_kernel<classes>;
 #include "tensor/cuda/passes/model_sizes.def"
 #undef MODEL
-    wk_out onehot = wk_call_store(c, 0);
-    bool aligned = ((uintptr_t)c->in[0] | (uintptr_t)c->out[1]) % 16 == 0 && onehot.aligned4();
-    if (!kernel || r.rows * (size_t)c->members < MANY || !aligned) return false;
+    assert(kernel);
     wk_launch(c, kernel, (unsigned)((r.rows + SAMPLERS - 1) / SAMPLERS), SAMPLERS, (unsigned)r.rows,
-              c->key, wk_call_at<const uint64_t>(c, 1), wk_call_in(c, 0), onehot,
+              c->key, wk_call_at<const uint64_t>(c, 1), wk_call_in(c, 0), wk_call_store(c, 0),
               wk_call_out(c, 1));
-    return true;
 }
 
 void wk_cuda_call_sample_onehot(const wk_cuda_call *c)
 {
     wk_rows r = variables_of(c);
-    if (sample_many(c, r)) return;
     unsigned n = (unsigned)r.cols;
     wk_ptr<const uint64_t> key = c->key;
     wk_ptr<const uint64_t> counter = wk_call_at<const uint64_t>(c, 1);
@@ -385,12 +374,6 @@ static unsigned row_warps(categorical k)
     return (k.variables + each - 1) / each;
 }
 
-static bool rows_come_in_fours(categorical k, wk_ptr<const void> a, wk_ptr<const void> b)
-{
-    return comes_in_fours(k.classes) && 32 * row_warps(k) <= WK_CUDA_THREADS &&
-           ((uintptr_t)a | (uintptr_t)b) % 16 == 0;
-}
-
 // The block's row, and this thread's place in the tensor.
 static __device__ inline four_place row_place(categorical k)
 {
@@ -436,7 +419,7 @@ static __device__ inline four probabilities4(const four &x, unsigned lanes, floa
 // lanes of one.
 static __device__ inline void put_row(float *y, categorical k, const four_place &at, float value)
 {
-    __shared__ float part[WK_CUDA_THREADS];
+    __shared__ float part[WK_CLASS_QUADS_MAX];
     if (at.real && threadIdx.x % 32 % (k.classes / 4) == 0) part[at.variable] = value;
     __syncthreads();
     if (threadIdx.x > 0) return;
@@ -498,13 +481,20 @@ static __global__ void kl4_grad_kernel(categorical k, bool of_post, wk_ptr<const
     store4(dx, at, d);
 }
 
-static bool kl4_grad(const wk_cuda_call *c, bool of_post)
+void wk_cuda_class_quads(const wk_cuda_call *c)
 {
+    wk_op op = c->node->op;
+    if (op == WK_OP_softmax_grad) return softmax_grad4(c);
     categorical k = categorical_of(c);
-    if (!rows_come_in_fours(k, c->in[0], c->in[1]) || (uintptr_t)c->out[0] % 16 != 0) return false;
-    wk_launch(c, kl4_grad_kernel, k.rows, 32 * row_warps(k), k, of_post, wk_call_in(c, 0),
-              wk_call_in(c, 1), wk_call_in(c, 2), wk_call_out(c, 0));
-    return true;
+    unsigned threads = 32 * row_warps(k);
+    wk_ptr<float> y = wk_call_out(c, 0);
+    if (op == WK_OP_entropy)
+        wk_launch(c, entropy4_kernel, k.rows, threads, k, wk_call_in(c, 0), y);
+    else if (op == WK_OP_kl)
+        wk_launch(c, kl4_kernel, k.rows, threads, k, wk_call_in(c, 0), wk_call_in(c, 1), y);
+    else
+        wk_launch(c, kl4_grad_kernel, k.rows, threads, k, op == WK_OP_kl_dp, wk_call_in(c, 0),
+                  wk_call_in(c, 1), wk_call_in(c, 2), y);
 }
 
 void wk_cuda_call_entropy(const wk_cuda_call *c)
@@ -512,10 +502,6 @@ void wk_cuda_call_entropy(const wk_cuda_call *c)
     categorical k = categorical_of(c);
     wk_ptr<const float> x = wk_call_in(c, 0);
     wk_ptr<float> y = wk_call_out(c, 0);
-    if (rows_come_in_fours(k, x, NULL)) {
-        wk_launch(c, entropy4_kernel, k.rows, 32 * row_warps(k), k, x, y);
-        return;
-    }
     wk_cuda_blocks(c, k.rows, [=] __device__(unsigned r) {
         const float *row = x + (size_t)r * k.variables * k.classes;
         double total = sum_variables(k.variables, [&](unsigned g, unsigned lane) {
@@ -556,10 +542,6 @@ void wk_cuda_call_kl(const wk_cuda_call *c)
     categorical k = categorical_of(c);
     wk_ptr<const float> post = wk_call_in(c, 0), prior = wk_call_in(c, 1);
     wk_ptr<float> y = wk_call_out(c, 0);
-    if (rows_come_in_fours(k, post, prior)) {
-        wk_launch(c, kl4_kernel, k.rows, 32 * row_warps(k), k, post, prior, y);
-        return;
-    }
     wk_cuda_blocks(c, k.rows, [=] __device__(unsigned r) {
         double total = sum_variables(k.variables, [&](unsigned g, unsigned lane) {
             size_t at = ((size_t)r * k.variables + g) * k.classes;
@@ -572,7 +554,6 @@ void wk_cuda_call_kl(const wk_cuda_call *c)
 
 void wk_cuda_call_kl_dp(const wk_cuda_call *c)
 {
-    if (kl4_grad(c, true)) return;
     categorical k = categorical_of(c);
     unsigned n = k.classes;
     wk_ptr<const float> post = wk_call_in(c, 0), prior = wk_call_in(c, 1), dy = wk_call_in(c, 2);
@@ -591,7 +572,6 @@ void wk_cuda_call_kl_dp(const wk_cuda_call *c)
 
 void wk_cuda_call_kl_dq(const wk_cuda_call *c)
 {
-    if (kl4_grad(c, false)) return;
     categorical k = categorical_of(c);
     unsigned n = k.classes;
     wk_ptr<const float> post = wk_call_in(c, 0), prior = wk_call_in(c, 1), dy = wk_call_in(c, 2);

@@ -10,16 +10,14 @@
 #include "tensor/cuda/kernels/conv.cuh"
 #include "tensor/cuda/runtime/stream_context.cuh"
 
-// Bytes of patches in one block of images; the cache holds 60 MB on an H200.
-enum { BLOCK_BYTES = 48 << 20 };
 // Products of weight gradients that run at once on a multiprocessor, in tiles of 128 by 128, and
 // splits at most.
 enum { TILES = 2, K_SPLITS_MAX = 128 };
 
-// A 1x1 small side has one patch, the whole image: a plain product without copying.
-static bool is_plain(const wk_conv_sizes *z)
+// A small image of one pixel has one patch, the whole large image: a product without copying.
+static bool is_plain(const wk_cuda_call *c)
 {
-    return z->large == z->kernel;
+    return c->kernel == WK_KERNEL_CONV_PRODUCT;
 }
 
 static unsigned divide_up(unsigned a, unsigned b)
@@ -27,10 +25,11 @@ static unsigned divide_up(unsigned a, unsigned b)
     return (a + b - 1) / b;
 }
 
-// Images in one block when a number of a patch has `bytes` bytes; blocks are about equal.
-static unsigned block_images(const wk_conv_sizes *z, size_t bytes)
+// Images in one block when a number of a patch has `bytes` bytes: their patches take four fifths of
+// the cache, 48 of 60 MiB on an H200. Blocks are about equal.
+static unsigned block_images(const wk_cuda_call *c, const wk_conv_sizes *z, size_t bytes)
 {
-    size_t fit = BLOCK_BYTES / ((size_t)z->pixels * z->patch * bytes);
+    size_t fit = c->cache / 5 * 4 / ((size_t)z->pixels * z->patch * bytes);
     unsigned blocks = divide_up(z->batch, fit > 1 ? (unsigned)fit : 1);
     return divide_up(z->batch, blocks);
 }
@@ -164,13 +163,13 @@ static void finish(const wk_cuda_call *c, size_t n, unsigned channels, wk_ptr<co
 static void convolve(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
                      wk_ptr<const float> bias, wk_ptr<float> y)
 {
-    if (is_plain(z)) {
+    if (is_plain(c)) {
         wk_cuda_product p = product_of(z->batch, z->small_c, z->patch);
         (void)wk_cuda_gemm(c, &p, x, w, y);
         finish(c, z->batch * z->small_count, z->small_c, bias, y);
         return;
     }
-    unsigned block = block_images(z, patch_width(c));
+    unsigned block = block_images(c, z, patch_width(c));
     wk_ptr<void> patches =
         wk_cuda_scratch(c, (size_t)block * z->pixels * z->patch * patch_width(c));
     for (unsigned first = 0; first < z->batch; first += block) {
@@ -243,16 +242,16 @@ static void gather_by(const wk_cuda_call *c, const wk_conv_sizes *sizes, unsigne
 static void convolve_transposed(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in w,
                                 wk_ptr<const float> bias, wk_ptr<float> y)
 {
-    unsigned block = is_plain(z) ? z->batch : block_images(z, sizeof(float));
+    unsigned block = is_plain(c) ? z->batch : block_images(c, z, sizeof(float));
     size_t numbers = (size_t)block * z->pixels * z->patch;
-    wk_ptr<float> patches = is_plain(z) ? y : wk_cuda_scratch_of<float>(c, numbers);
+    wk_ptr<float> patches = is_plain(c) ? y : wk_cuda_scratch_of<float>(c, numbers);
     for (unsigned first = 0; first < z->batch; first += block) {
         unsigned images = z->batch - first < block ? z->batch - first : block;
         wk_ptr<float> out = y + first * z->large_count;
         wk_cuda_product p = product_of((size_t)images * z->pixels, z->patch, z->small_c);
         p.transpose_b = true;
         (void)wk_cuda_gemm(c, &p, x + first * z->small_count, w, patches);
-        if (is_plain(z))
+        if (is_plain(c))
             finish(c, images * z->large_count, z->large_c, bias, out);
         else if (z->large_c % 4 == 0 && (uintptr_t)y % 16 == 0)
             gather_by<4>(c, z, images, patches, bias, out);
@@ -298,14 +297,14 @@ static void sum_weights(const wk_cuda_call *c, const wk_conv_sizes *z, unsigned 
 static void convolve_weights(const wk_cuda_call *c, const wk_conv_sizes *z, wk_in x, wk_in y,
                              wk_ptr<const float>, wk_ptr<float> dw)
 {
-    if (is_plain(z)) {
+    if (is_plain(c)) {
         wk_cuda_product p = product_of(z->patch, z->small_c, z->batch);
         p.transpose_a = true;
         (void)wk_cuda_gemm(c, &p, x, y, dw);
         return;
     }
     size_t image = (size_t)z->pixels * z->patch; // numbers of an image's patches
-    weight_cut cut = cut_weights(c, z, block_images(z, patch_width(c)));
+    weight_cut cut = cut_weights(c, z, block_images(c, z, patch_width(c)));
     unsigned block = cut.k_splits * cut.images;
     wk_ptr<void> patches = wk_cuda_scratch(c, block * image * patch_width(c));
     wk_ptr<float> sums =

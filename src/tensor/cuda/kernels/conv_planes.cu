@@ -174,16 +174,12 @@ static wk_pixels pixels_of(const wk_cuda_call *c)
     return {bytes ? wk_in{} : wk_call_load(c, 0), bytes};
 }
 
-// A member's blocks of hopper/conv_rgb.cu, as many as the device holds at once; 0 where other
-// kernels do it.
+// A member's blocks of hopper/conv_rgb.cu, as many as the device holds at once; 0 for other
+// kernels.
 static unsigned rgb_blocks(const wk_cuda_call *c, const wk_conv_sizes *z)
 {
-    bool transposed = wk_conv_is_transposed(c->node->op);
-    const wk_pixels x = pixels_of(c);
-    bool aligned = (uintptr_t)x.numbers.x % 8 == 0 && (uintptr_t)x.numbers.bf16 % 4 == 0 &&
-                   (uintptr_t)x.bytes % 2 == 0;
-    assert(aligned || !x.bytes); // an input of its own
-    if (!wk_conv_suits_rgb(z, transposed) || (!transposed && !aligned)) return 0;
+    if (c->kernel != WK_KERNEL_CONV_RGB && c->kernel != WK_KERNEL_RGB_WEIGHTS) return 0;
+    assert((uintptr_t)pixels_of(c).bytes % 2 == 0); // an input of its own
     unsigned tiles = z->batch * WK_RGB_WIDTH * WK_RGB_WIDTH / WK_PLANES_ROWS;
     unsigned each = z->small_c <= 24 ? WK_RGB_NARROW : WK_RGB_WIDE;
     unsigned max_blocks = each * (unsigned)c->processors / (unsigned)c->members;

@@ -69,8 +69,9 @@ static void round_padded(const wk_cuda_call *c, operand *m)
     m->stride = m->stride ? m->rows * row : 0;
 }
 
-// Replaces floats by their bf16 copy: in its own place, where it may be up to date already, or in
-// scratch memory where there is none. What exists in bf16 alone has rows of whole 16 bytes.
+// Replaces floats by their bf16 copy: in its own place, where it may be up to date already (which
+// depends on what was enqueued before), or in scratch memory where there is none. What exists in
+// bf16 alone has rows of whole 16 bytes.
 static void round_operand(const wk_cuda_call *c, operand *m)
 {
     wk_ptr<const float> x = m->from.x;
@@ -114,12 +115,11 @@ static bool is_whole(const operand *m)
            (m->stride == 0 || m->stride == m->rows * m->row);
 }
 
-// A sum over a ragged number of terms is made whole by adding zeros: its columns in one operand
-// were padded already, its rows in the other are padded here.
-static void pad_sum(const wk_cuda_call *c, wk_cuda_product *p, operand *a, operand *b)
+// WK_FORM_PADDED_TERMS: the terms' columns in one operand were padded already, their rows in the
+// other are padded here.
+static void pad_terms(const wk_cuda_call *c, wk_cuda_product *p, const operand *a, operand *b)
 {
-    bool plain = !p->transpose_a && !p->transpose_b && a->row == padded(p->k);
-    if (p->k % WK_ROW_UNIT == 0 || p->bf16_a || p->bf16_b || !plain || !is_whole(b)) return;
+    assert(a->row == padded(p->k) && is_whole(b));
     pad_rows(c, b);
     p->k = padded(p->k);
 }
@@ -146,14 +146,10 @@ static void interleave(const wk_cuda_call *c, size_t stacks, size_t height, oper
     m->stride = 0;
 }
 
-// Products a[s] b[s]' that are added up become one whose sum goes over the whole stack: moving the
-// operands costs less than adding large results in memory. A ragged number of columns is made whole
-// on the way.
+// WK_FORM_JOINED_SUM: a[s] b[s]', added up. A ragged number of columns is made whole on the way.
 static void join_sum(const wk_cuda_call *c, wk_cuda_product *p, operand *a, operand *b)
 {
-    bool fits = !p->transpose_a && p->transpose_b && p->k % WK_ROW_UNIT == 0 && p->stride_a &&
-                p->stride_b && is_whole(a) && is_whole(b);
-    if (p->stride_c || p->stacks == 1 || !fits) return;
+    assert(is_whole(a) && is_whole(b));
     if (!p->accumulate && !p->bf16_c) p->n = padded(p->n);
     interleave(c, p->stacks, p->m, a);
     interleave(c, p->stacks, p->n, b);
@@ -402,16 +398,12 @@ static void split_stacks(const wk_cuda_call *c, size_t stacks, size_t rows, size
     });
 }
 
-// a' b[s] for a stack, as the weights of an ensemble on shared inputs: one product with the stack
-// side by side. cuBLAS takes three times as long for the stack.
-static bool multiply_side_by_side(const wk_cuda_call *c, const wk_cuda_product *given,
+// WK_FORM_SIDE_BY_SIDE: a' b[s], as the gradients of an ensemble's weights on shared inputs.
+static void multiply_side_by_side(const wk_cuda_call *c, const wk_cuda_product *given,
                                   const operand *a, operand b, wk_ptr<float> out)
 {
     wk_cuda_product p = *given;
-    bool fits = p.stacks > 1 && p.transpose_a && !p.transpose_b && p.stride_a == 0 && p.stride_b &&
-                p.stride_c == p.m * p.n && p.n % WK_ROW_UNIT == 0 && !p.accumulate && !p.bf16_c &&
-                is_whole(&b) && (uintptr_t)out % sizeof(float4) == 0;
-    if (c->precision != WK_CUDA_BF16 || !fits) return false;
+    assert(is_whole(&b) && (uintptr_t)out % sizeof(float4) == 0);
     interleave(c, p.stacks, p.k, &b);
     p.n *= p.stacks;
     p.stacks = 1;
@@ -421,7 +413,6 @@ static bool multiply_side_by_side(const wk_cuda_call *c, const wk_cuda_product *
     wk_ptr<float> wide = wk_cuda_scratch_of<float>(c, p.m * p.n);
     multiply(c, &p, a, &b, wide, 1, 0);
     split_stacks(c, given->stacks, given->m, given->n, wide, out);
-    return true;
 }
 
 // The first `cols` of every `row` columns, where `row` is even.
@@ -453,13 +444,14 @@ bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *given, wk_in x, 
     if (c->precision == WK_CUDA_BF16) {
         if (!p.bf16_a) round_operand(c, &a);
         if (!p.bf16_b) round_operand(c, &b);
-        pad_sum(c, &p, &a, &b);
-        join_sum(c, &p, &a, &b);
     }
+    if (c->form == WK_FORM_PADDED_TERMS) pad_terms(c, &p, &a, &b);
+    if (c->form == WK_FORM_JOINED_SUM) join_sum(c, &p, &a, &b);
     float beta = p.accumulate ? 1 : 0;
     if (p.bias) return multiply_biased(c, &p, &a, &b, out);
-    if (multiply_side_by_side(c, &p, &a, b, out.as<float>())) return true;
-    if (p.n != given->n) {
+    if (c->form == WK_FORM_SIDE_BY_SIDE) {
+        multiply_side_by_side(c, &p, &a, b, out.as<float>());
+    } else if (p.n != given->n) {
         wk_ptr<float> wide = wk_cuda_scratch_of<float>(c, p.m * p.n);
         multiply(c, &p, &a, &b, wide, 1, 0);
         drop_padding(c, p.m, p.n, given->n, wide, out.as<float>());
@@ -495,7 +487,8 @@ static bool multiply_layer(const wk_cuda_call *c)
     return true;
 }
 
-// Which products the library has with a bias it alone knows; without, the bias is another pass.
+// Which products the library has with a bias it alone knows, and only where there is a GPU: this
+// choice cannot be part of the plan. Without one, the bias is another pass.
 void wk_cuda_gemm_biased(const wk_cuda_call *c)
 {
     if (multiply_layer(c)) return;

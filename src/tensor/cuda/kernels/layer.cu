@@ -1,6 +1,5 @@
 // Bias and activation, layer norm and the GRU cell, each in one pass over a row.
 #include "tensor/cuda/kernels/column_sums.cuh"
-#include "tensor/cuda/kernels/gru_cell.cuh"
 
 // Where the parameters of a row begin: rows of one stack member share theirs.
 typedef struct row_params {
@@ -233,12 +232,6 @@ static __device__ inline float part(const cell_row &w, unsigned i)
     return normalised(w, i) * w.gain[i] + w.bias[i];
 }
 
-static wk_cuda_gru_cell shared_cell_of(const cell &k, const wk_rows &r)
-{
-    wk_cuda_gru_cell shared = {(unsigned)r.rows, k.hidden, k.pre, k.gate_bias, k.gain, k.bias, k.h};
-    return shared;
-}
-
 void wk_cuda_call_gru(const wk_cuda_call *c)
 {
     cell k = cell_of(c);
@@ -246,8 +239,6 @@ void wk_cuda_call_gru(const wk_cuda_call *c)
     float epsilon = c->node->attrs.norm.epsilon, update_bias = UPDATE_BIAS;
     wk_out y = wk_call_store(c, 0);
     wk_ptr<float> means = wk_call_out(c, 1), rstds = means + r.stacks * r.rows;
-    wk_cuda_gru_cell shared = shared_cell_of(k, r);
-    if (r.stacks == 1 && wk_cuda_gru_cell_forward(c, &shared, epsilon, y, means)) return;
     wk_cuda_blocks(c, r.stacks * r.rows, [=] __device__(unsigned row) {
         cell_row w = row_of(k, row);
         statistics(
@@ -338,9 +329,6 @@ void wk_cuda_call_gru_grad(const wk_cuda_call *c)
     if (c->node->attrs.norm.params) dpre.x = wk_call_out(c, 0); // summed by columns below
     wk_ptr<float> dh = wk_call_out(c, 1);
     float update_bias = UPDATE_BIAS;
-    wk_cuda_gru_cell shared = shared_cell_of(k, r);
-    bool alone = r.stacks == 1 && !c->node->attrs.norm.params;
-    if (alone && wk_cuda_gru_cell_backward(c, &shared, means, dy, dpre, dh)) return;
     size_t count = r.stacks * r.rows * 3 * r.cols;
     wk_ptr<float> dparts = wk_cuda_scratch_of<float>(c, count);
     wk_cuda_blocks(c, r.stacks * r.rows, [=] __device__(unsigned row) {

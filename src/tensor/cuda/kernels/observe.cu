@@ -5,7 +5,7 @@
 static wk_in find_operand(const wk_binding *b, int step, wk_role role)
 {
     int tensor = b->r->step[step].tensor[role];
-    for (int at = b->r->begin; tensor && at <= b->r->end; at++) {
+    for (int at = 0; tensor && at < b->r->nodes; at++) {
         const wk_cuda_call *c = &b->calls[at];
         const int *inputs = wk_node_inputs(c->g, c->node);
         for (int i = 0; i < c->node->input_count; i++)
@@ -41,7 +41,7 @@ wk_ptr<float> wk_binding_store_f32(const wk_binding *b, int step, wk_role role)
 
 wk_ptr<const __nv_bfloat16> wk_binding_weights(const wk_binding *b, wk_role role)
 {
-    const wk_cuda_call *c = &b->calls[b->r->begin];
+    const wk_cuda_call *c = b->calls;
     wk_shape shape = wk_info(c->g, b->r->step[0].tensor[role])->type.shape;
     wk_ptr<const __nv_bfloat16> w =
         wk_cuda_bf16_copy(c, find_operand(b, 0, role), wk_shape_count(shape));
@@ -51,7 +51,7 @@ wk_ptr<const __nv_bfloat16> wk_binding_weights(const wk_binding *b, wk_role role
 
 void wk_binding_exchange(const wk_binding *b, const size_t *bytes, wk_ptr<uint4> *parts)
 {
-    const wk_cuda_call *c = &b->calls[b->r->begin];
+    const wk_cuda_call *c = b->calls;
     size_t sum = 0;
     for (int i = 0; i < WK_EXCHANGES; i++)
         sum += (bytes[i] + 255) / 256 * 256;
@@ -65,10 +65,10 @@ void wk_binding_exchange(const wk_binding *b, const size_t *bytes, wk_ptr<uint4>
     }
 }
 
-void wk_cuda_observe(const wk_cuda_call *calls, const wk_recurrence *r)
+void wk_cuda_observe(const wk_cuda_call *calls)
 {
-    wk_binding b = {calls, r};
-    if (r->backward)
+    wk_binding b = {calls, calls->recurrence};
+    if (b.r->backward)
         wk_cuda_observe_backward(&b);
     else
         wk_cuda_observe_forward(&b);

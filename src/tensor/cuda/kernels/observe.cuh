@@ -8,8 +8,8 @@ extern "C" {
 #include "tensor/cuda/passes/recurrence.h"
 }
 
-/// Launches the kernel. `calls` are those of all steps of the plan; bf16 copies of what they wrote
+/// Launches the kernel. `calls` are those of the recurrence's nodes; bf16 copies of what they wrote
 /// before are invalidated.
-void wk_cuda_observe(const wk_cuda_call *calls, const wk_recurrence *r);
+void wk_cuda_observe(const wk_cuda_call *calls);
 
 #endif

@@ -344,7 +344,7 @@ static void bind_backward(const wk_binding *b, int t, backward_step *s)
 
 void wk_cuda_observe_backward(const wk_binding *b)
 {
-    const wk_cuda_call *c = &b->calls[b->r->begin];
+    const wk_cuda_call *c = b->calls;
     backward_job job = {};
     const wk_recurrence *r = b->r;
     job.steps = r->count;

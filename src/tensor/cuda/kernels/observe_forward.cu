@@ -412,7 +412,7 @@ static void bind_forward(const wk_binding *b, int t, forward_step *s)
 
 void wk_cuda_observe_forward(const wk_binding *b)
 {
-    const wk_cuda_call *c = &b->calls[b->r->begin];
+    const wk_cuda_call *c = b->calls;
     forward_job job = {};
     const wk_recurrence *r = b->r;
     job.steps = r->count;

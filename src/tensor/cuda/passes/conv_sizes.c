@@ -1,4 +1,5 @@
 #include "tensor/cuda/passes/conv_sizes.h"
+#include "tensor/cuda/passes/thresholds.h"
 
 static wk_conv_sizes with_channels(const wk_conv_sizes *given, unsigned channels)
 {
@@ -48,13 +49,6 @@ bool wk_conv_suits(const wk_conv_sizes *z, bool transposed)
     wk_conv_sizes y = wk_conv_as_read(z);
     return transposed || (y.run % WK_CONV_CHUNK == 0 && y.stride * y.large_c % WK_CONV_CHUNK == 0 &&
                           y.large * y.large_c % WK_CONV_CHUNK == 0);
-}
-
-bool wk_conv_is_bf16(const wk_graph *g, const wk_node *node)
-{
-    const wk_conv_sizes z = wk_conv_measure(g, node);
-    return wk_info(g, wk_node_inputs(g, node)[0])->type.shape.rank == 4 &&
-           wk_conv_suits(&z, wk_conv_is_transposed(node->op));
 }
 
 // Planes of places.
@@ -155,8 +149,8 @@ wk_conv_weights wk_conv_weights_of(const wk_conv_sizes *z, const wk_conv_planes 
 
 static const char *refuse_weights(const wk_conv_sizes *z, size_t shared_memory)
 {
-    enum { COLUMNS_MAX = 48 }; // more are faster by patches
-    if (z->small_c > COLUMNS_MAX) return "its small image has more than 48 channels";
+    if (z->small_c > WK_CONV_WEIGHTS_CHANNELS_MAX)
+        return "its small image has more than 48 channels";
     const wk_conv_planes p = wk_conv_planes_of(z, false);
     const wk_conv_weights w = wk_conv_weights_of(z, &p);
     if (p.copied > WK_PLANES_ROWS + WK_PLANES_HALO || w.tables + 2 * w.stage > shared_memory)
@@ -179,4 +173,12 @@ const char *wk_conv_refuse_planes(const wk_graph *g, const wk_node *node,
     if (act != WK_IDENTITY && (act != WK_ELU || (transposed && z.large_c == WK_CONV_RGB)))
         return "its activation is not ELU, or its result is RGB";
     return refuse_images(&z, transposed, limits->shared_memory);
+}
+
+bool wk_conv_is_bf16(const wk_graph *g, const wk_node *node, const wk_cuda_limits *limits)
+{
+    const wk_conv_sizes z = wk_conv_measure(g, node);
+    bool alone = wk_info(g, wk_node_inputs(g, node)[0])->type.shape.rank == 4;
+    return (alone && wk_conv_suits(&z, wk_conv_is_transposed(node->op))) ||
+           !wk_conv_refuse_planes(g, node, limits);
 }

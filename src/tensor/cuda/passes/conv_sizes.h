@@ -35,9 +35,9 @@ wk_conv_sizes wk_conv_as_read(const wk_conv_sizes *z);
 /// Whether tensor cores can do products of these sizes in bf16; addresses must also be 16-byte
 /// aligned.
 bool wk_conv_suits(const wk_conv_sizes *z, bool transposed);
-/// Whether a node is a convolution that reads images of whole chunks in bf16 alone, and can give
-/// its result so.
-bool wk_conv_is_bf16(const wk_graph *g, const wk_node *node);
+/// Whether a convolution reads images in bf16 alone on a device, and can give its result so: of
+/// whole chunks, or by planes.
+bool wk_conv_is_bf16(const wk_graph *g, const wk_node *node, const wk_cuda_limits *limits);
 
 /// Whether one that these kernels can do has RGB images of the sizes of hopper/conv_rgb.cu, which
 /// also reads them as bytes.

@@ -1,5 +1,6 @@
 #include "tensor/cuda/passes/formats.h"
 #include "tensor/cuda/passes/conv_sizes.h"
+#include "tensor/cuda/passes/op_formats.h"
 #include "tensor/cuda/passes/product.h"
 #include "tensor/shape.h"
 
@@ -57,12 +58,6 @@ static bool goes_by_planes(const finder *f, const wk_node *node)
     return wk_op_is_conv(node->op) && !wk_conv_refuse_planes(f->g, node, f->limits);
 }
 
-// Whether a convolution reads images in bf16 alone, and can give its result so.
-static bool is_bf16_conv(const finder *f, const wk_node *node)
-{
-    return wk_conv_is_bf16(f->g, node) || goes_by_planes(f, node);
-}
-
 // Whether a product reads operand i as it is.
 static bool reads_matrix(const finder *f, const wk_node *node, int i)
 {
@@ -84,77 +79,15 @@ static bool reads_rgb(const finder *f, const wk_node *node, int i)
     return i == 0 && goes_by_planes(f, node) && is_rgb(f->g, wk_node_inputs(f->g, node)[0]);
 }
 
-// Whether a kernel reads input i through wk_call_load or wk_call_terms.
-static bool reads_either(const wk_node *node, int i)
-{
-    switch (node->op) {
-    case WK_OP_bias_act:
-    case WK_OP_column_sum:
-    case WK_OP_disagreement:
-    case WK_OP_disagreement_grad:
-    case WK_OP_half_squared_error:
-    case WK_OP_half_squared_error_grad:
-        return i == 0;
-    case WK_OP_act_grad:
-    case WK_OP_bias_act_grad:
-        return i <= 1;
-    case WK_OP_slice:
-        return true;
-    case WK_OP_concat: // record_reads has those produced in place
-        return node->input_count <= WK_FORMAT_INPUTS_MAX;
-    case WK_OP_softmax_grad:
-        return i == 1;
-    case WK_OP_gru_grad:
-        return i == 6 && !node->attrs.norm.params;
-    default:
-        return false;
-    }
-}
-
-// Whether output 0 can be written in bf16 alone, whoever reads it.
+// Whether output 0 can be written in bf16 alone, whoever reads it, or where only products do.
 static bool stores_either(const finder *f, const wk_node *node)
 {
-    const wk_graph *g = f->g;
-    if (wk_op_is_conv(node->op)) return node->op != WK_OP_conv_dw && is_bf16_conv(f, node);
-    switch (node->op) {
-    case WK_OP_matmul: // what adds to a sum, or sums over a stack, goes on in float32
-        return node->input_count <= 2 && !node->attrs.matmul.reduce;
-    case WK_OP_bias_act:
-    case WK_OP_act_grad:
-    case WK_OP_bias_act_grad:
-    case WK_OP_disagreement_grad:
-    case WK_OP_half_squared_error_grad:
-    case WK_OP_slice:
-    case WK_OP_repeat:
-    case WK_OP_sample_onehot:
-        return true;
-    case WK_OP_concat:
-        return !wk_plan_joins(g, node);
-    default:
-        return false;
-    }
+    return wk_op_writes_as(f->g, node, f->limits) == WK_WRITES_EITHER;
 }
 
-// Whether output 0 can be written in bf16 alone where only products read it: by all kernels that
-// write through wk_call_store and do not read their float32 result again.
 static bool stores_for_products(const finder *f, const wk_node *node)
 {
-    enum { TERMS_AT_ONCE = 64 }; // of add_n
-    switch (node->op) {
-    case WK_OP_add:
-    case WK_OP_mul:
-    case WK_OP_affine:
-    case WK_OP_scale_rows:
-    case WK_OP_gru:
-    case WK_OP_softmax_grad:
-        return true;
-    case WK_OP_add_n:
-        return node->input_count <= TERMS_AT_ONCE;
-    case WK_OP_gru_grad:
-        return !node->attrs.norm.params;
-    default:
-        return stores_either(f, node);
-    }
+    return wk_op_writes_as(f->g, node, f->limits) != WK_WRITES_F32;
 }
 
 // What is joined in place must exist in the formats of the whole.
@@ -179,9 +112,10 @@ static void record_reads(finder *f, const wk_node *node)
         readers *r = &f->read[input_root(f, node, i)];
         bool matrix = reads_matrix(f, node, i);
         bool rgb = reads_rgb(f, node, i);
-        bool either = lazy || rgb || (!grouped && reads_either(node, i));
+        bool either =
+            lazy || rgb || (!grouped && wk_op_reads(f->g, node, i, f->limits) & WK_READS_BF16);
         // Other convolutions may read both formats.
-        bool alone = matrix && (node->op == WK_OP_matmul || is_bf16_conv(f, node));
+        bool alone = matrix && (node->op == WK_OP_matmul || wk_conv_is_bf16(f->g, node, f->limits));
         r->bf16 |= matrix;
         r->either |= either;
         r->rgb |= rgb;
@@ -337,7 +271,7 @@ static void find_padded_rows(finder *f)
 static void find_nodes(finder *f)
 {
     for (size_t i = 0; i < f->plan->groups.count; i++) {
-        wk_step_range group = f->plan->groups.items[i];
+        wk_group group = f->plan->groups.items[i];
         for (int step = group.begin; step <= group.end; step++)
             f->grouped[f->plan->nodes[step]] = true;
     }

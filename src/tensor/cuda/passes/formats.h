@@ -7,9 +7,6 @@
 #include "tensor/cuda/passes/limits.h"
 #include "tensor/plan.h"
 
-/// Inputs of a node that may exist in bf16 alone; those beyond exist in float32.
-enum { WK_FORMAT_INPUTS_MAX = 32 };
-
 /// Chooses the formats of a plan, after its groups, lazy nodes and joins, for products in bf16.
 /// False when memory ran out.
 bool wk_plan_choose_formats(wk_plan *plan, const wk_cuda_limits *limits);

@@ -1,12 +1,9 @@
 #include "tensor/cuda/passes/fusion.h"
 #include "tensor/cuda/passes/conv_sizes.h"
+#include "tensor/cuda/passes/thresholds.h"
 #include "tensor/shape.h"
 
 enum {
-    K_MAX = 1024,        // beyond, cuBLAS and a pass over its result take less time
-    ADDEND_K_MAX = 16,   // terms of a product that is fused with the one added to it
-    SHARE_MIN = 64,      // where a member of a population has fewer processors: up to K_MAX terms,
-    STACK_M_MAX = 1024,  // and stacks of so few rows, for which cuBLAS is launched again and again
     EPILOGUE_WITHIN = 4, // steps from a product to its epilogue, at most
     NEXT_MAX = 2,
 };
@@ -24,9 +21,15 @@ const char *const wk_kernel_names[WK_KERNEL_COUNT] = {
     [WK_KERNEL_WGMMA] = "wgmma",
     [WK_KERNEL_CUBLASLT_BIAS] = "cublaslt_bias",
     [WK_KERNEL_CUBLAS] = "cublas",
+    [WK_KERNEL_CONV_RGB] = "conv_rgb",
     [WK_KERNEL_CONV_PLANES] = "conv_planes",
+    [WK_KERNEL_RGB_WEIGHTS] = "rgb_weights",
     [WK_KERNEL_CONV_WEIGHTS] = "conv_weights",
     [WK_KERNEL_CONV_DIRECT] = "conv_direct",
+    [WK_KERNEL_CONV_PRODUCT] = "conv_product",
+    [WK_KERNEL_GRU_CELL] = "gru_cell",
+    [WK_KERNEL_CLASS_QUADS] = "class_quads",
+    [WK_KERNEL_SAMPLE_MANY] = "sample_many",
 };
 
 // A pattern that was found at a step; the other steps are -1 where the pattern has none.
@@ -124,6 +127,12 @@ static bool overlap(const match *m, int a, int b)
     return m->plan->places[a].region == m->plan->places[b].region &&
            wk_plan_buffer(m->plan, a) == wk_plan_buffer(m->plan, b) && x.begin < y.end &&
            y.begin < x.end;
+}
+
+static bool is_lazy(const match *m, int tensor)
+{
+    int producer = wk_info(m->g, wk_info(m->g, tensor)->root)->producer;
+    return producer >= 0 && m->plan->lazy[producer];
 }
 
 static bool is_free(const match *m, int step)
@@ -304,7 +313,7 @@ static bool can_map_operands(const match *m, int step)
 
 static bool is_shared(const match *m)
 {
-    return m->limits->processors < SHARE_MIN;
+    return m->limits->processors < WK_SHARED_PROCESSORS;
 }
 
 static const char *refuse_addend(const match *m)
@@ -319,8 +328,8 @@ static const char *refuse_addend(const match *m)
     if (p.transpose_a || q.transpose_a || p.transpose_b != q.transpose_b || p.stacks != 1 ||
         q.stacks != 1 || p.m != q.m || p.n != q.n || p.n % WK_ROW_UNIT)
         return "the two products are not alike";
-    size_t terms = is_shared(m) ? K_MAX : ADDEND_K_MAX;
-    if (p.k > K_MAX || q.k > terms) return "too many terms";
+    size_t terms = is_shared(m) ? WK_WGMMA_TERMS_MAX : WK_WGMMA_ADDEND_TERMS_MAX;
+    if (p.k > WK_WGMMA_TERMS_MAX || q.k > terms) return "too many terms";
     return can_map_operands(m, m->addend) ? NULL : "an operand begins at no 16 bytes";
 }
 
@@ -343,7 +352,7 @@ static const char *refuse_result(const match *m, int last)
 static bool suits_epilogue(const match *m, wk_cuda_product p)
 {
     wk_activation activation = activation_of(m, m->epilogue);
-    bool small = is_shared(m) && p.stacks > 1 && p.m <= STACK_M_MAX;
+    bool small = is_shared(m) && p.stacks > 1 && p.m <= WK_SHARED_STACK_ROWS_MAX;
     return activation == WK_ELU || (activation == WK_IDENTITY && small);
 }
 
@@ -359,7 +368,7 @@ static const char *refuse_wgmma(const match *m)
         const char *why = refuse_epilogue(m, m->epilogue);
         if (why) return why;
         if (!suits_epilogue(m, p)) return "the epilogue is not of ELU";
-        if (m->p.k > K_MAX) return "more than 1024 terms";
+        if (m->p.k > WK_WGMMA_TERMS_MAX) return "more than 1024 terms";
     }
     if (m->addend >= 0) {
         const char *why = refuse_addend(m);
@@ -398,18 +407,6 @@ static const char *refuse_nothing(const match *m)
     return NULL;
 }
 
-// Guards of convolutions.
-
-static bool is_stack(const match *m)
-{
-    return shape_of(m, input(m, m->step, 0)).rank != 4;
-}
-
-static bool is_transposed(const match *m)
-{
-    return wk_conv_is_transposed(node_of(m, m->step)->op);
-}
-
 // Whether the bf16 numbers of an operand, in their place or rounded in scratch memory, begin at a
 // multiple of so many.
 static bool rounds_at(const match *m, int tensor, size_t numbers)
@@ -424,6 +421,34 @@ static bool rounds_whole(const match *m, int tensor)
     return rounds_at(m, tensor, WK_ROW_UNIT);
 }
 
+// The form of a product of the step's operands. Ragged rows are padded in scratch memory.
+static wk_product_form form_of(const match *m, wk_cuda_product p)
+{
+    int out = output(m, m->next[0] >= 0 ? m->next[0] : m->step);
+    size_t cols_a = p.transpose_a ? p.m : p.k, cols_b = p.transpose_b ? p.k : p.n;
+    p.bf16_c = !(formats_of(m, out) & WK_FORMAT_F32);
+    return wk_product_choose_form(&p, cols_a % WK_ROW_UNIT || rounds_whole(m, input(m, m->step, 0)),
+                                  cols_b % WK_ROW_UNIT || rounds_whole(m, input(m, m->step, 1)),
+                                  begins_at(m, out, 4));
+}
+
+// Guards of convolutions.
+
+static bool is_stack(const match *m)
+{
+    return shape_of(m, input(m, m->step, 0)).rank != 4;
+}
+
+static bool is_transposed(const match *m)
+{
+    return wk_conv_is_transposed(node_of(m, m->step)->op);
+}
+
+static bool is_of_weights(const match *m)
+{
+    return node_of(m, m->step)->op == WK_OP_conv_dw;
+}
+
 // The numbers that planes read or write at once: pixels begin at as many.
 static size_t pixel_unit(unsigned channels)
 {
@@ -433,7 +458,7 @@ static size_t pixel_unit(unsigned channels)
 // Whether the images that planes read begin at such multiples.
 static bool reads_pixels(const match *m)
 {
-    bool dw = node_of(m, m->step)->op == WK_OP_conv_dw, rgb = m->z.large_c == WK_CONV_RGB;
+    bool dw = is_of_weights(m), rgb = m->z.large_c == WK_CONV_RGB;
     size_t large = pixel_unit(m->z.large_c), small = pixel_unit(m->z.small_c);
     if (is_transposed(m)) return rounds_at(m, input(m, m->step, 0), small);
     return (rgb || rounds_at(m, input(m, m->step, 0), large)) &&
@@ -444,9 +469,8 @@ static bool reads_pixels(const match *m)
 static bool reads_whole(const match *m)
 {
     bool padded = m->z.large_c == WK_CONV_RGB && !is_transposed(m);
-    bool dw = node_of(m, m->step)->op == WK_OP_conv_dw;
     return (padded || rounds_whole(m, input(m, m->step, 0))) &&
-           ((padded && !dw) || rounds_whole(m, input(m, m->step, 1)));
+           ((padded && !is_of_weights(m)) || rounds_whole(m, input(m, m->step, 1)));
 }
 
 static const char *refuse_conv_planes(const match *m)
@@ -483,6 +507,22 @@ static const char *refuse_conv_weights(const match *m)
     return reads_pixels(m) ? NULL : "an operand begins at no pixel of whole vectors";
 }
 
+// RGB images of a preset's sizes.
+static const char *refuse_conv_rgb(const match *m)
+{
+    enum { PAIR = 2 };
+    int image = input(m, m->step, 0);
+    const char *why = is_of_weights(m)  ? refuse_conv_weights(m)
+                      : m->next[0] >= 0 ? refuse_conv_slope(m)
+                                        : refuse_conv_planes(m);
+    if (why) return why;
+    if (!wk_conv_suits_rgb(&m->z, is_transposed(m)))
+        return "its image is not RGB of a preset's sizes";
+    return is_transposed(m) || is_lazy(m, image) || begins_at(m, image, PAIR)
+               ? NULL
+               : "its image begins at no pair of numbers";
+}
+
 static const char *refuse_conv_direct(const match *m)
 {
     enum { PAIR = 2 };
@@ -496,58 +536,166 @@ static const char *refuse_conv_direct(const match *m)
     return NULL;
 }
 
+static const char *refuse_conv_product(const match *m)
+{
+    return m->z.large == m->z.kernel ? NULL : "its small image has more than one pixel";
+}
+
+// Guards of cells and categorical variables.
+
+static bool begin_in_fours(const match *m, int first, int count)
+{
+    for (int i = first; i < first + count; i++)
+        if (!begins_at(m, i, 4)) return false;
+    return true;
+}
+
+static bool inputs_begin_in_fours(const match *m, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (input(m, m->step, i) && !begins_at(m, input(m, m->step, i), 4)) return false;
+    return true;
+}
+
+// The numbers in a row of a sum: where it is lazy, those of its parts.
+static size_t terms_width(const match *m, int tensor)
+{
+    return wk_shape_width(shape_of(m, is_lazy(m, tensor) ? wk_info(m->g, tensor)->root : tensor));
+}
+
+static const char *refuse_gru_cell(const match *m)
+{
+    const wk_node *node = node_of(m, m->step);
+    bool backward = node->op == WK_OP_gru_grad;
+    size_t units = wk_shape_width(shape_of(m, input(m, m->step, 4)));
+    if (wk_row_stack(shape_of(m, input(m, m->step, 1))) > 1) return "it is a stack of cells";
+    if (backward && node->attrs.norm.params) return "the gradients of its parameters are wanted";
+    if (units % 4 || units > WK_GRU_CELL_MAX)
+        return "its units are no multiple of 4, or more than 1024";
+    if (backward && terms_width(m, input(m, m->step, 6)) != units)
+        return "its gradient has rows of another length";
+    if (!inputs_begin_in_fours(m, 5) || !begin_in_fours(m, output(m, m->step), backward ? 2 : 1))
+        return "what it reads or writes begins at no 16 bytes";
+    return NULL;
+}
+
+static const char *refuse_class_quads(const match *m)
+{
+    const wk_node *node = node_of(m, m->step);
+    wk_shape x = shape_of(m, input(m, m->step, 0));
+    bool slope = node->op == WK_OP_softmax_grad, two = node->op != WK_OP_entropy && !slope;
+    bool writes_rows = node->op != WK_OP_entropy && node->op != WK_OP_kl;
+    unsigned classes = (unsigned)wk_shape_width(x), warp = 32;
+    if (classes % 4 || classes < 4 || classes > 4 * warp)
+        return "its classes are no multiple of 4, or more than 128";
+    unsigned each = warp / (classes / 4), variables = slope ? 1 : (unsigned)x.dim[x.rank - 2];
+    if ((variables + each - 1) / each * warp > WK_CLASS_QUADS_MAX)
+        return "a row has more variables than a block";
+    if (slope && terms_width(m, input(m, m->step, 1)) % 4)
+        return "its gradient has rows of another length";
+    if (!inputs_begin_in_fours(m, two ? 2 : 1) ||
+        (writes_rows && !begin_in_fours(m, output(m, m->step), 1)))
+        return "what it reads or writes begins at no 16 bytes";
+    return NULL;
+}
+
+static bool are_a_preset_s(size_t count)
+{
+    return false
+#define MODEL(name, hidden, deter, variables, classes, forward, backward, together)                \
+    || count == (classes)
+#include "tensor/cuda/passes/model_sizes.def"
+#undef MODEL
+        ;
+}
+
+static const char *refuse_sample_many(const match *m)
+{
+    wk_shape x = shape_of(m, input(m, m->step, 0));
+    size_t classes = wk_shape_width(x), variables = wk_shape_count(x) / classes;
+    if (!are_a_preset_s(classes)) return "no preset has as many classes";
+    if (variables * (size_t)m->limits->members < WK_SAMPLES_MIN)
+        return "fewer variables than fill a device";
+    if (!inputs_begin_in_fours(m, 1) || !begin_in_fours(m, output(m, m->step), 2))
+        return "what it reads or writes begins at no 16 bytes";
+    return NULL;
+}
+
 // The table. `addend` is the step just before, whose product this one is added to; `next` and
 // `then` are the steps just after; `epilogue` is the first step that reads the product,
 // EPILOGUE_WITHIN steps later at most.
 typedef struct row {
     wk_kernel kernel;
-    wk_op addend, op, next, then, epilogue;
+    int addend, op, next, then, epilogue; // ops, or one of the classes below
     guard *refuse;
+    bool f32; // also where products are in float32
 } row;
 
-#define NONE WK_OP_COUNT
+// No op; a convolution in any direction; one whose result is an image; an image's gradient; a GRU
+// cell and what is computed of categorical variables, with their gradients.
+enum { NONE = WK_OP_COUNT, ANY_CONV, IMAGE_CONV, IMAGE_GRAD, GRU, CATEGORICAL };
+
 #define OP(name) WK_OP_##name
 #define KERNEL(name) WK_KERNEL_##name
 // clang-format off
 static const row table[] = {
-    // kernel                  addend      op             next               then                         epilogue
-    {KERNEL(SKINNY_ACTION),    NONE,       OP(matmul),    OP(bias_act),      OP(truncated_normal_sample), NONE,         refuse_skinny_action},
-    {KERNEL(SKINNY_HEAD),      NONE,       OP(matmul),    OP(bias_act),      NONE,                        NONE,         refuse_skinny_head},
-    {KERNEL(WGMMA),            OP(matmul), OP(matmul),    NONE,              NONE,                        OP(bias_act), refuse_wgmma},
-    {KERNEL(WGMMA),            OP(matmul), OP(matmul),    NONE,              NONE,                        OP(act_grad), refuse_wgmma},
-    {KERNEL(WGMMA),            OP(matmul), OP(matmul),    NONE,              NONE,                        NONE,         refuse_wgmma},
-    {KERNEL(WGMMA),            NONE,       OP(matmul),    NONE,              NONE,                        OP(bias_act), refuse_wgmma},
-    {KERNEL(WGMMA),            NONE,       OP(matmul),    NONE,              NONE,                        OP(act_grad), refuse_wgmma},
-    {KERNEL(WGMMA),            NONE,       OP(matmul),    OP(bias_act_grad), NONE,                        NONE,         refuse_wgmma_slope},
-    {KERNEL(WGMMA),            NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_wgmma},
-    {KERNEL(SKINNY_N),         NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_n},
-    {KERNEL(SKINNY_K),         NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_k},
-    {KERNEL(SKINNY_DW),        NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_skinny_dw},
-    {KERNEL(CUBLASLT_BIAS),    NONE,       OP(matmul),    OP(bias_act),      NONE,                        NONE,         refuse_biased},
-    {KERNEL(CUBLAS),           NONE,       OP(matmul),    NONE,              NONE,                        NONE,         refuse_nothing},
-    {KERNEL(CONV_PLANES),      NONE,       OP(conv_dx),   OP(bias_act_grad), NONE,                        NONE,         refuse_conv_slope},
-    {KERNEL(CONV_PLANES),      NONE,       OP(deconv_dx), OP(bias_act_grad), NONE,                        NONE,         refuse_conv_slope},
-    {KERNEL(CONV_PLANES),      NONE,       OP(conv),      NONE,              NONE,                        NONE,         refuse_conv_planes},
-    {KERNEL(CONV_PLANES),      NONE,       OP(conv_dx),   NONE,              NONE,                        NONE,         refuse_conv_planes},
-    {KERNEL(CONV_PLANES),      NONE,       OP(deconv),    NONE,              NONE,                        NONE,         refuse_conv_planes},
-    {KERNEL(CONV_PLANES),      NONE,       OP(deconv_dx), NONE,              NONE,                        NONE,         refuse_conv_planes},
-    {KERNEL(CONV_WEIGHTS),     NONE,       OP(conv_dw),   NONE,              NONE,                        NONE,         refuse_conv_weights},
-    {KERNEL(CONV_DIRECT),      NONE,       OP(conv),      NONE,              NONE,                        NONE,         refuse_conv_direct},
-    {KERNEL(CONV_DIRECT),      NONE,       OP(conv_dx),   NONE,              NONE,                        NONE,         refuse_conv_direct},
-    {KERNEL(CONV_DIRECT),      NONE,       OP(deconv),    NONE,              NONE,                        NONE,         refuse_conv_direct},
-    {KERNEL(CONV_DIRECT),      NONE,       OP(deconv_dx), NONE,              NONE,                        NONE,         refuse_conv_direct},
-    {KERNEL(CONV_DIRECT),      NONE,       OP(conv_dw),   NONE,              NONE,                        NONE,         refuse_conv_direct},
+    // kernel                  addend      op                next               then                         epilogue
+    {KERNEL(SKINNY_ACTION),    NONE,       OP(matmul),       OP(bias_act),      OP(truncated_normal_sample), NONE,         refuse_skinny_action, false},
+    {KERNEL(SKINNY_HEAD),      NONE,       OP(matmul),       OP(bias_act),      NONE,                        NONE,         refuse_skinny_head,   false},
+    {KERNEL(WGMMA),            OP(matmul), OP(matmul),       NONE,              NONE,                        OP(bias_act), refuse_wgmma,         false},
+    {KERNEL(WGMMA),            OP(matmul), OP(matmul),       NONE,              NONE,                        OP(act_grad), refuse_wgmma,         false},
+    {KERNEL(WGMMA),            OP(matmul), OP(matmul),       NONE,              NONE,                        NONE,         refuse_wgmma,         false},
+    {KERNEL(WGMMA),            NONE,       OP(matmul),       NONE,              NONE,                        OP(bias_act), refuse_wgmma,         false},
+    {KERNEL(WGMMA),            NONE,       OP(matmul),       NONE,              NONE,                        OP(act_grad), refuse_wgmma,         false},
+    {KERNEL(WGMMA),            NONE,       OP(matmul),       OP(bias_act_grad), NONE,                        NONE,         refuse_wgmma_slope,   false},
+    {KERNEL(WGMMA),            NONE,       OP(matmul),       NONE,              NONE,                        NONE,         refuse_wgmma,         false},
+    {KERNEL(SKINNY_N),         NONE,       OP(matmul),       NONE,              NONE,                        NONE,         refuse_skinny_n,      false},
+    {KERNEL(SKINNY_K),         NONE,       OP(matmul),       NONE,              NONE,                        NONE,         refuse_skinny_k,      false},
+    {KERNEL(SKINNY_DW),        NONE,       OP(matmul),       NONE,              NONE,                        NONE,         refuse_skinny_dw,     false},
+    {KERNEL(CUBLASLT_BIAS),    NONE,       OP(matmul),       OP(bias_act),      NONE,                        NONE,         refuse_biased,        false},
+    {KERNEL(CUBLAS),           NONE,       OP(matmul),       NONE,              NONE,                        NONE,         refuse_nothing,       false},
+    {KERNEL(CONV_RGB),         NONE,       IMAGE_GRAD,       OP(bias_act_grad), NONE,                        NONE,         refuse_conv_rgb,      false},
+    {KERNEL(CONV_PLANES),      NONE,       IMAGE_GRAD,       OP(bias_act_grad), NONE,                        NONE,         refuse_conv_slope,    false},
+    {KERNEL(CONV_RGB),         NONE,       IMAGE_CONV,       NONE,              NONE,                        NONE,         refuse_conv_rgb,      false},
+    {KERNEL(CONV_PLANES),      NONE,       IMAGE_CONV,       NONE,              NONE,                        NONE,         refuse_conv_planes,   false},
+    {KERNEL(RGB_WEIGHTS),      NONE,       OP(conv_dw),      NONE,              NONE,                        NONE,         refuse_conv_rgb,      false},
+    {KERNEL(CONV_WEIGHTS),     NONE,       OP(conv_dw),      NONE,              NONE,                        NONE,         refuse_conv_weights,  false},
+    {KERNEL(CONV_DIRECT),      NONE,       ANY_CONV,         NONE,              NONE,                        NONE,         refuse_conv_direct,   false},
+    {KERNEL(CONV_PRODUCT),     NONE,       ANY_CONV,         NONE,              NONE,                        NONE,         refuse_conv_product,  true},
+    {KERNEL(GRU_CELL),         NONE,       GRU,              NONE,              NONE,                        NONE,         refuse_gru_cell,      false},
+    {KERNEL(CLASS_QUADS),      NONE,       CATEGORICAL,      NONE,              NONE,                        NONE,         refuse_class_quads,   true},
+    {KERNEL(SAMPLE_MANY),      NONE,       OP(sample_onehot), NONE,             NONE,                        NONE,         refuse_sample_many,   true},
 };
 // clang-format on
 enum { ROWS = sizeof table / sizeof *table };
 
+// Whether an op is the one of a row, or of its class.
+static bool is_of(wk_op op, int wanted)
+{
+    switch (wanted) {
+    case ANY_CONV:
+        return wk_op_is_conv(op);
+    case IMAGE_CONV:
+        return wk_op_is_conv(op) && op != WK_OP_conv_dw;
+    case IMAGE_GRAD:
+        return op == WK_OP_conv_dx || op == WK_OP_deconv_dx;
+    case GRU:
+        return op == WK_OP_gru || op == WK_OP_gru_grad;
+    case CATEGORICAL:
+        return op == WK_OP_softmax_grad || op == WK_OP_entropy || op == WK_OP_kl ||
+               op == WK_OP_kl_dp || op == WK_OP_kl_dq;
+    default:
+        return (int)op == wanted;
+    }
+}
+
 // The first step soon after the product that reads it, if it is `op`; -1 else.
-static int find_epilogue(const match *m, wk_op op)
+static int find_epilogue(const match *m, int op)
 {
     int end = m->step + EPILOGUE_WITHIN, last = (int)m->plan->node_count - 1;
     for (int step = m->step + 1; step <= end && step <= last; step++)
         if (reads(m, step, output(m, m->step)))
-            return node_of(m, step)->op == op && is_free(m, step) ? step : -1;
+            return is_of(node_of(m, step)->op, op) && is_free(m, step) ? step : -1;
     return -1;
 }
 
@@ -556,23 +704,24 @@ static bool find_pattern(match *m, const row *r)
 {
     int count = (int)m->plan->node_count;
     m->addend = m->epilogue = m->next[0] = m->next[1] = -1;
-    if (node_of(m, m->step)->op != r->op || !is_free(m, m->step)) return false;
+    wk_op op = node_of(m, m->step)->op;
+    if (!is_of(op, r->op) || !is_free(m, m->step)) return false;
     const struct {
-        wk_op op;
-        int step, *found;
+        int op, step, *found;
     } parts[] = {{r->addend, m->step - 1, &m->addend},
                  {r->next, m->step + 1, &m->next[0]},
                  {r->then, m->step + 2, &m->next[1]}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         int step = parts[i].step;
         if (parts[i].op == NONE) continue;
-        if (step < 0 || step >= count || node_of(m, step)->op != parts[i].op || !is_free(m, step))
+        if (step < 0 || step >= count || !is_of(node_of(m, step)->op, parts[i].op) ||
+            !is_free(m, step))
             return false;
         *parts[i].found = step;
     }
     if (r->epilogue != NONE) m->epilogue = find_epilogue(m, r->epilogue);
-    if (r->op == WK_OP_matmul) m->p = wk_product_of(m->g, node_of(m, m->step));
-    if (wk_op_is_conv(r->op)) m->z = wk_conv_measure(m->g, node_of(m, m->step));
+    if (op == WK_OP_matmul) m->p = wk_product_of(m->g, node_of(m, m->step));
+    if (wk_op_is_conv(op)) m->z = wk_conv_measure(m->g, node_of(m, m->step));
     return r->epilogue == NONE || m->epilogue >= 0;
 }
 
@@ -608,6 +757,13 @@ static void record(const match *m, const row *r, wk_fused *fused)
     for (int i = 0; i < NEXT_MAX && m->next[i] >= 0; i++, f->fused_next++)
         fuse(fused, m->next[i], m->step);
     if (r->kernel == WK_KERNEL_WGMMA) f->tile = tile_of(m);
+    if (!m->limits->bf16) return;
+    if (r->kernel == WK_KERNEL_CUBLAS || r->kernel == WK_KERNEL_CUBLASLT_BIAS)
+        f->form = form_of(m, wk_product_joined(m->p));
+    // Of a convolution only the sum over a patch can have a ragged number of terms to pad.
+    if (r->kernel == WK_KERNEL_CONV_PRODUCT && !is_transposed(m) && !is_of_weights(m))
+        f->form = form_of(
+            m, (wk_cuda_product){.stacks = 1, .m = m->z.batch, .n = m->z.small_c, .k = m->z.patch});
 }
 
 // Whether a later step reads the weights that a step of adam writes.
@@ -642,11 +798,11 @@ static void mark_skipped(const match *m, wk_fused *fused)
         bool stored =
             node->op == WK_OP_store && same_place(m, input(m, step, 0), input(m, step, 1));
         bool skipped = stored || m->plan->lazy[m->plan->nodes[step]];
-        fused[step] =
-            (wk_fused){skipped ? WK_KERNEL_NONE : WK_KERNEL_OP, WK_TILE_NONE, -1, -1, -1, 0};
+        fused[step] = (wk_fused){
+            skipped ? WK_KERNEL_NONE : WK_KERNEL_OP, WK_TILE_NONE, WK_FORM_PLAIN, -1, -1, -1, 0};
     }
     for (size_t i = 0; i < m->plan->groups.count; i++) {
-        wk_step_range group = m->plan->groups.items[i];
+        wk_group group = m->plan->groups.items[i];
         fused[group.begin].kernel = WK_KERNEL_OBSERVE;
         fused[group.begin].fused_next = group.end - group.begin;
         for (int step = group.begin + 1; step <= group.end; step++)
@@ -667,7 +823,8 @@ void wk_fusion_choose(const wk_plan *plan, const wk_cuda_limits *limits, wk_fuse
     for (; m.step < (int)plan->node_count; m.step++) {
         if (fused[m.step].kernel != WK_KERNEL_OP) continue;
         if (node_of(&m, m.step)->op == WK_OP_adam) fuse_adam(&m, fused);
-        for (int i = 0; limits->bf16 && i < ROWS; i++) {
+        for (int i = 0; i < ROWS; i++) {
+            if (!limits->bf16 && !table[i].f32) continue;
             if (!find_pattern(&m, &table[i]) || table[i].refuse(&m)) continue;
             record(&m, &table[i], fused);
             break;

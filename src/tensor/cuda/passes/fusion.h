@@ -24,9 +24,15 @@ typedef enum wk_kernel {
     WK_KERNEL_WGMMA,         // hopper/gemm.cuh, with the product it is added to and its epilogue
     WK_KERNEL_CUBLASLT_BIAS, // a product by cublasLt with its bias
     WK_KERNEL_CUBLAS,        // a product by cuBLAS
-    WK_KERNEL_CONV_PLANES,   // hopper/conv.cuh; an image's gradient with the slope of its layer
-    WK_KERNEL_CONV_WEIGHTS,  // hopper/conv.cuh, the weights' gradient
+    WK_KERNEL_CONV_RGB,      // hopper/conv_rgb.cu, as conv_planes
+    WK_KERNEL_CONV_PLANES,   // hopper/conv.cu; an image's gradient with the slope of its layer
+    WK_KERNEL_RGB_WEIGHTS,   // hopper/conv_rgb.cu, the weights' gradient
+    WK_KERNEL_CONV_WEIGHTS,  // hopper/conv_weights.cu
     WK_KERNEL_CONV_DIRECT,   // kernels/conv_direct.cu, in every direction
+    WK_KERNEL_CONV_PRODUCT,  // kernels/conv.cu without patches: the small image is one pixel
+    WK_KERNEL_GRU_CELL,      // kernels/gru_cell.cu, forward and backward
+    WK_KERNEL_CLASS_QUADS,   // categorical variables, four classes a thread
+    WK_KERNEL_SAMPLE_MANY,   // drawn from categorical variables, one a thread
     WK_KERNEL_COUNT
 } wk_kernel;
 extern const char *const wk_kernel_names[WK_KERNEL_COUNT];
@@ -34,15 +40,19 @@ extern const char *const wk_kernel_names[WK_KERNEL_COUNT];
 /// How a step runs; steps are those of the plan, -1 for none.
 typedef struct wk_fused {
     wk_kernel kernel;
-    wk_gemm_tile tile; // of WK_KERNEL_WGMMA
-    int fused_into;    // of WK_KERNEL_NONE: the step whose kernel does this one too
-    int addend;        // the step just before, whose product this one's is added to
-    int epilogue;      // the step that this one's kernel does as the epilogue of its product
-    int fused_next;    // how many of the steps just after are fused into this one
+    wk_gemm_tile tile;    // of WK_KERNEL_WGMMA
+    wk_product_form form; // of a product by cuBLAS
+    int fused_into;       // of WK_KERNEL_NONE: the step whose kernel does this one too
+    int addend;           // the step just before, whose product this one's is added to
+    int epilogue;         // the step that this one's kernel does as the epilogue of its product
+    int fused_next;       // how many of the steps just after are fused into this one
 } wk_fused;
 
 /// What skinny_gemm.cu can take: the small dimension, and the row of the matrix that is not skinny.
 enum { WK_SKINNY_MAX = 16, WK_SKINNY_ROW_MAX = 640 };
+/// Maximum units of gru_cell.cu, and maximum threads of a row of categorical variables, each with
+/// four classes.
+enum { WK_GRU_CELL_MAX = 1024, WK_CLASS_QUADS_MAX = 256 };
 
 /// Fills `out`, one for each step.
 void wk_fusion_choose(const wk_plan *plan, const wk_cuda_limits *limits, wk_fused *out);

@@ -1,5 +1,5 @@
 #include "tensor/cuda/passes/lazy.h"
-#include "tensor/cuda/passes/conv_sizes.h"
+#include "tensor/cuda/passes/op_formats.h"
 #include "tensor/shape.h"
 
 #include <stdlib.h>
@@ -78,22 +78,6 @@ static void judge(const wk_graph *g, const wk_node *node, reading *by_root)
     by_root[node->outputs] = r;
 }
 
-static bool takes_terms(const wk_node *node, int input)
-{
-    return (node->op == WK_OP_softmax_grad && input == 1) ||
-           (node->op == WK_OP_gru_grad && input == 6 && !node->attrs.norm.params);
-}
-
-static bool takes_bytes(const wk_graph *g, const wk_node *node, int input,
-                        const wk_cuda_limits *limits)
-{
-    if (node->op == WK_OP_half_squared_error || node->op == WK_OP_half_squared_error_grad)
-        return input == 1;
-    if ((node->op != WK_OP_conv && node->op != WK_OP_conv_dw) || input != 0) return false;
-    const wk_conv_sizes z = wk_conv_measure(g, node);
-    return !wk_conv_refuse_planes(g, node, limits) && wk_conv_suits_rgb(&z, false);
-}
-
 // Backwards: who needs its inputs written.
 static void choose(wk_plan *plan, int step, const wk_cuda_limits *limits, reading *by_root)
 {
@@ -109,8 +93,9 @@ static void choose(wk_plan *plan, int step, const wk_cuda_limits *limits, readin
         const wk_tensor_info *info = wk_info(g, tensor);
         bool all = info->offset == 0 && wk_shape_count(info->type.shape) ==
                                             wk_shape_count(wk_info(g, info->root)->type.shape);
-        bool takes = by_root[info->root].bytes ? takes_bytes(g, node, i, limits)
-                                               : lazy || takes_terms(node, i);
+        unsigned reads = wk_op_reads(g, node, i, limits);
+        bool takes =
+            by_root[info->root].bytes ? reads & WK_READS_BYTES : lazy || reads & WK_READS_TERMS;
         bool through = !grouped && takes && (lazy || all);
         if (!through) by_root[info->root].blocked = true;
     }

@@ -7,8 +7,10 @@
 
 typedef struct wk_cuda_limits {
     int capability;       // 90 for compute capability 9.0
-    int processors;       // streaming multiprocessors
+    int processors;       // streaming multiprocessors: of a population, a member's share
+    int members;          // runs that share the device
     size_t shared_memory; // maximum of a block, in bytes
+    size_t cache;         // of the second level, in bytes
     bool bf16;            // products in bf16; without, nothing is fused
 } wk_cuda_limits;
 

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static wk_status no_memory(wk_error *err)
 {
@@ -23,17 +24,27 @@ static void note_truncated(const wk_recurrence *r, wk_plan *plan)
                  r->count);
 }
 
+// Keeps a recurrence that a kernel runs; false when memory ran out.
+static bool keep_recurrence(const wk_recurrence *found, int begin, wk_plan *plan)
+{
+    wk_group group = {begin, begin + found->nodes - 1, malloc(sizeof *found)};
+    if (group.what) *(wk_recurrence *)group.what = *found;
+    bool ok = group.what && wk_array_push(&plan->groups, group);
+    if (!ok) free(group.what);
+    return ok;
+}
+
 static bool find_recurrences(const wk_cuda_limits *limits, wk_plan *plan, int *last_use,
                              wk_recurrence *recurrence)
 {
     wk_recurrence_last_use(plan, last_use);
     for (int step = 0; step < (int)plan->node_count; step++) {
         if (!wk_recurrence_find(plan, last_use, step, recurrence)) continue;
-        step = recurrence->end;
         note_truncated(recurrence, plan);
         if (!wk_recurrence_why_not(recurrence, limits, plan->slow_path, sizeof plan->slow_path) &&
-            !wk_array_push(&plan->groups, ((wk_step_range){recurrence->begin, recurrence->end})))
+            !keep_recurrence(recurrence, step, plan))
             return false;
+        step += recurrence->nodes - 1;
     }
     return true;
 }
@@ -84,12 +95,22 @@ static void note_patches(const wk_cuda_limits *limits, wk_plan *plan)
         const wk_conv_sizes z = wk_conv_measure(g, node);
         unsigned channels = z.small_c % unit ? z.small_c : z.large_c;
         bool plain = z.large == z.kernel, suits = channels <= FEW || channels % unit == 0;
-        if (plain || suits || wk_conv_is_bf16(g, node) || !wk_conv_refuse_planes(g, node, limits))
-            continue;
+        if (plain || suits || wk_conv_is_bf16(g, node, limits)) continue;
         snprintf(plan->slow_path, sizeof plan->slow_path,
                  "convolutions of %u channels, no multiple of %u, collect their patches", channels,
                  unit);
     }
+}
+
+// hopper/ is compiled for capability 9.0 alone: older devices lack its instructions, and so do
+// newer ones.
+static void note_device(const wk_cuda_limits *limits, wk_plan *plan)
+{
+    size_t used = strlen(plan->slow_path);
+    if (limits->capability == 90) return;
+    snprintf(plan->slow_path + used, sizeof plan->slow_path - used,
+             "%sthe fastest kernels are those for compute capability 9.0, and this GPU has %d.%d",
+             used ? "; " : "", limits->capability / 10, limits->capability % 10);
 }
 
 wk_status wk_cuda_choose_formats(const wk_cuda_limits *limits, wk_plan *plan, wk_error *err)
@@ -97,5 +118,6 @@ wk_status wk_cuda_choose_formats(const wk_cuda_limits *limits, wk_plan *plan, wk
     if (!limits->bf16) return WK_OK;
     note_ragged_layers(plan);
     note_patches(limits, plan);
+    note_device(limits, plan);
     return wk_plan_choose_formats(plan, limits) ? WK_OK : no_memory(err);
 }

@@ -1,4 +1,6 @@
 #include "tensor/cuda/passes/product.h"
+#include "tensor/cuda/passes/thresholds.h"
+#include "tensor/plan.h"
 #include "tensor/shape.h"
 
 wk_cuda_product wk_product_of(const wk_graph *g, const wk_node *node)
@@ -35,6 +37,21 @@ wk_cuda_product wk_product_joined(wk_cuda_product p)
     return p;
 }
 
+wk_product_form wk_product_choose_form(const wk_cuda_product *p, bool whole_a, bool whole_b,
+                                       bool whole_c)
+{
+    bool stack = p->stacks > 1 && p->stride_b && whole_b;
+    if (p->k % WK_ROW_UNIT && !p->transpose_a && !p->transpose_b && whole_b)
+        return WK_FORM_PADDED_TERMS;
+    if (stack && !p->stride_c && p->stride_a && whole_a && !p->transpose_a && p->transpose_b &&
+        p->k % WK_ROW_UNIT == 0)
+        return WK_FORM_JOINED_SUM;
+    if (stack && p->stride_c && !p->stride_a && whole_c && p->transpose_a && !p->transpose_b &&
+        p->n % WK_ROW_UNIT == 0 && !p->accumulate && !p->bf16_c)
+        return WK_FORM_SIDE_BY_SIDE;
+    return WK_FORM_PLAIN;
+}
+
 enum { CLUSTER = 2, K_BLOCK = 64 };
 
 // Warpgroups and columns of the tiles whose weights pass by.
@@ -63,19 +80,21 @@ static double cost(const wk_gemm_sizes *z, wk_gemm_tile tile, int processors)
     size_t tiles = (z->m + rows - 1) / rows * ((z->n + (size_t)n - 1) / (size_t)n) *
                    (z->reduce ? 1 : z->stacks);
     size_t clusters = clusters_of(processors), rounds = (tiles + clusters - 1) / clusters;
-    double multiplying = 2.0 * warpgroups * n, copying = (64.0 * warpgroups + n) * 128 / 45;
+    double multiplying = 2.0 * warpgroups * n,
+           copying = (64.0 * warpgroups + n) * 128 / WK_TILE_BYTES_PER_CYCLE;
     double block = multiplying > copying ? multiplying : copying;
-    return (double)rounds * ((double)blocks * block + 600 + 0.06 * 64 * warpgroups * n);
+    return (double)rounds * ((double)blocks * block + WK_TILE_ROUND_CYCLES +
+                             WK_TILE_RESULT_CYCLES * 64 * warpgroups * n);
 }
 
 // Resident weights pay where there is a tile of rows for every other pair of multiprocessors, and
 // few columns are padding.
 static bool is_resident(const wk_gemm_sizes *z, int processors)
 {
-    enum { ROWS = 64, COLUMNS_MIN = 320 };
+    enum { ROWS = 64 };
     size_t tiles = (z->m + ROWS - 1) / ROWS * z->stacks;
     return z->simple && !z->k[1] && !z->reduce && z->k[0] <= WK_RESIDENT_TERMS_MAX &&
-           z->n >= COLUMNS_MIN && z->n <= WK_RESIDENT_COLUMNS_MAX &&
+           z->n >= WK_RESIDENT_COLUMNS_MIN && z->n <= WK_RESIDENT_COLUMNS_MAX &&
            2 * tiles >= clusters_of(processors);
 }
 
@@ -84,8 +103,7 @@ wk_gemm_tile wk_gemm_choose_tile(const wk_gemm_sizes *z, int processors)
     if (is_resident(z, processors)) return WK_TILE_RESIDENT;
     wk_gemm_tile best = WK_TILE_128X208;
     for (wk_gemm_tile tile = WK_TILE_64X208; tile < WK_TILE_RESIDENT; tile++) {
-        // The estimate was fitted to the first three: the others must be 5 % better.
-        double factor = tile >= WK_TILE_128X256 ? 1.05 : 1;
+        double factor = tile >= WK_TILE_128X256 ? WK_TILE_MARGIN : 1;
         if (factor * cost(z, tile, processors) < cost(z, best, processors)) best = tile;
     }
     return best;

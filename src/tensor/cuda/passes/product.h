@@ -24,6 +24,21 @@ wk_cuda_product wk_product_of(const wk_graph *g, const wk_node *node);
 /// the sum when the products are added up.
 wk_cuda_product wk_product_joined(wk_cuda_product p);
 
+/// The form in which cuBLAS gets a product.
+typedef enum wk_product_form {
+    WK_FORM_PLAIN,        // as it is: a stack is a batch, or is added up one by one
+    WK_FORM_PADDED_TERMS, // zeros make the number of terms a multiple of 8
+    WK_FORM_JOINED_SUM,   // products that are summed over a stack are one, whose terms go over the
+                          // stack: moving the operands costs less than adding large results
+    WK_FORM_SIDE_BY_SIDE, // products a' b[s] of a stack are one, their results side by side: cuBLAS
+                          // takes three times as long for the stack
+} wk_product_form;
+
+/// The form of a joined product in bf16, whose result is bf16 where bf16_c says so. `whole_a` and
+/// `whole_b`: the operand's bf16 rows begin at 16 bytes; `whole_c`: so does the result.
+wk_product_form wk_product_choose_form(const wk_cuda_product *p, bool whole_a, bool whole_b,
+                                       bool whole_c);
+
 /// The tiles of the GEMM: warpgroups times 64 rows, columns; the last keeps its weights resident in
 /// shared memory.
 typedef enum wk_gemm_tile {

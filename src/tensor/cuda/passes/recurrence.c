@@ -83,7 +83,7 @@ typedef struct search {
     const wk_plan *plan;
     const int *last_use;
     wk_recurrence *r;
-    int at;         // the next step of the plan
+    int begin, at;  // steps of the plan: the first, and the next
     int inner_used; // the last step that reads what one kernel for all steps does not write
 } search;
 
@@ -139,7 +139,7 @@ static bool match_node(search *s, const pattern *p, wk_recurrence_step *step)
     }
     for (int i = 0; i < p->outputs; i++) {
         step->tensor[p->out[i]] = node->outputs + i;
-        step->node_of[p->out[i]] = s->at;
+        step->node_of[p->out[i]] = s->at - s->begin;
         int used = s->last_use[node->outputs + i];
         if (p->out[i] >= WK_ROLE_INNER && used > s->inner_used) s->inner_used = used;
     }
@@ -196,8 +196,8 @@ static bool match_steps(search *s)
     bool full = s->r->count == WK_RECURRENCE_STEPS_MAX;
     if (s->r->backward && (full || !match_step(s, true))) return false;
     s->r->truncated = full && has_more(s);
-    s->r->end = s->at - 1;
-    return s->r->count >= 2 && s->inner_used <= s->r->end;
+    s->r->nodes = s->at - s->begin;
+    return s->r->count >= 2 && s->inner_used < s->at;
 }
 
 static bool is_zero(const wk_graph *g, int tensor)
@@ -244,9 +244,8 @@ bool wk_recurrence_find(const wk_plan *plan, const int *last_use, int begin, wk_
     const wk_graph *g = plan->graph;
     for (int backward = 0; backward < 2; backward++) {
         out->backward = backward;
-        out->begin = begin;
         out->count = 0;
-        search s = {plan, last_use, out, begin, 0};
+        search s = {plan, last_use, out, begin, begin, 0};
         if (!match_steps(&s) || !measure(g, out)) continue;
         const int *first = out->step[0].tensor;
         if (backward ||

@@ -63,18 +63,19 @@ typedef enum wk_role {
     WK_ROLES = WK_ROLE_INNER + 8,
 } wk_role;
 
-/// One step: for each role a tensor id, or 0, and the first of its nodes in the plan.
+/// One step: for each role a tensor id, or 0.
 typedef struct wk_recurrence_step {
     int tensor[WK_ROLES];
-    int node_of[WK_ROLES]; // the plan's step that makes it
+    int node_of[WK_ROLES]; // which of the recurrence's nodes makes it
 } wk_recurrence_step;
 
 enum { WK_RECURRENCE_STEPS_MAX = 128, WK_RECURRENCE_ROWS_MAX = 16 };
 
-/// A recurrence that was found: all steps' nodes, and nothing else, are begin ... end of the plan.
+/// A recurrence that was found: the nodes of all its steps, and nothing else, are neighbours in the
+/// plan, before and after the schedule moves them (wk_group.what).
 typedef struct wk_recurrence {
     bool backward;
-    int begin, end; // steps of the plan, both included
+    int nodes;      // steps of the plan
     int count;      // steps of the recurrence, in the order in which they run
     bool truncated; // forward: it goes on after these, node by node
     int rows, hidden, deter, variables, classes;

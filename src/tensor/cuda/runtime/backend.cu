@@ -59,11 +59,14 @@ static const wk_backend_vtable cuda_vtable = {
 static wk_status open(wk_cuda_backend *backend, wk_error *err)
 {
     TRY_CUDA(cudaSetDevice(backend->device), "choosing the device");
-    int shared = 0;
+    int shared = 0, cache = 0;
     TRY_CUDA(
         cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, backend->device),
         "asking for the device");
+    TRY_CUDA(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, backend->device),
+             "asking for the device");
     backend->limits.shared_memory = (size_t)shared;
+    backend->limits.cache = (size_t)cache;
     TRY_CUDA(cudaStreamCreateWithFlags(&backend->stream, cudaStreamNonBlocking), "making a stream");
     for (int i = 0; i < 2; i++)
         TRY_CUDA(cudaEventCreateWithFlags(&backend->sent[i], cudaEventDisableTiming),
@@ -132,6 +135,7 @@ extern "C" wk_status wk_backend_cuda_create(int device, wk_cuda_precision precis
     backend->device = device;
     backend->limits.capability = about.capability;
     backend->limits.processors = about.processors;
+    backend->limits.members = 1;
     backend->limits.bf16 = precision == WK_CUDA_BF16;
     backend->precision = precision;
     pthread_mutex_init(&backend->transfer, NULL);

@@ -52,8 +52,7 @@ struct wk_executable {
     wk_cuda_stream_context contexts[WK_STREAMS_MAX];
     wk_cuda_copies copies;
     cudaGraphExec_t graph;
-    cudaEvent_t *events;                   // count + 1, made by the first traced run
-    WK_ARRAY(wk_recurrence *) recurrences; // the plan's groups
+    cudaEvent_t *events; // count + 1, made by the first traced run
 };
 
 /// WK_OK for cudaSuccess, or an error that says what was being done.

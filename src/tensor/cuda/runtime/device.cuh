@@ -25,6 +25,7 @@ extern "C" {
 #include <stdint.h>
 
 typedef struct wk_cuda_stream_context wk_cuda_stream_context;
+typedef struct wk_recurrence wk_recurrence;
 
 /// One node about to be captured. Absent inputs are NULL.
 typedef struct wk_cuda_call wk_cuda_call;
@@ -40,13 +41,16 @@ struct wk_cuda_call {
     wk_cuda_stream_context *context; // cuBLAS and scratch memory of the stream
     bool programmatic;               // programmatic dependent launch is allowed
     int processors;                  // multiprocessors of the device
+    size_t cache;                    // bytes of its second-level cache
     unsigned bf16_outputs;           // a bit for each output that exists in bf16
     unsigned f32_outputs;            // and in float32
     unsigned bf16_inputs;            // a bit for each input that exists in bf16 alone
     wk_kernel kernel;                // what runs it, and with which others: fusion.h
     wk_gemm_tile tile;
+    wk_product_form form;
     unsigned fused_next;
     const wk_cuda_call *addend, *epilogue;
+    const wk_recurrence *recurrence; // of WK_KERNEL_OBSERVE
 };
 
 typedef void wk_cuda_fn(const wk_cuda_call *c);
@@ -230,7 +234,7 @@ static __device__ inline unsigned wk_quotient(unsigned x, wk_divisor d)
     return (__umulhi(x, d.factor) + x) >> d.shift;
 }
 
-/// Input i for a kernel that can read both formats; formats.c lists those inputs.
+/// Input i for a kernel that can read both formats; op_formats.c lists those inputs.
 wk_in wk_call_load(const wk_cuda_call *c, int i);
 /// Input i as the operand of a product: floats, NULL if there are none, and their bf16 copy, which
 /// may not be up to date.
@@ -331,11 +335,11 @@ struct wk_terms {
     }
 };
 
-/// Input i for a kernel that takes it as a sum; lazy.c lists those inputs.
+/// Input i for a kernel that takes it as a sum; op_formats.c lists those inputs.
 wk_terms wk_call_terms(const wk_cuda_call *c, int i);
 
-/// The bytes that a lazy image, input i, is read as; NULL where it is none. lazy.c lists those
-/// inputs.
+/// The bytes that a lazy image, input i, is read as; NULL where it is none. op_formats.c lists
+/// those inputs.
 wk_ptr<const uint8_t> wk_call_bytes(const wk_cuda_call *c, int i);
 
 /// The number that a byte of an image stands for, x / 255 - 1/2: the quotient is rounded exactly
@@ -377,15 +381,18 @@ template <class T> static wk_ptr<T> wk_cuda_scratch_of(const wk_cuda_call *c, si
     return wk_cuda_scratch(c, count * sizeof(T)).template as<T>();
 }
 
-/// A product by cuBLAS. With WK_CUDA_BF16, float operands are rounded to bf16 first. False where
-/// the library has no product with a bias of these sizes; without bias it is always true.
+/// A product by cuBLAS in the call's form. With WK_CUDA_BF16, float operands are rounded to bf16
+/// first. False where the library has no product with a bias of these sizes; without bias it is
+/// always true.
 bool wk_cuda_gemm(const wk_cuda_call *c, const wk_cuda_product *p, wk_in a, wk_in b,
                   wk_ptr<void> out);
 
-/// The kernels of fusion.h that are not an op's own.
+/// The kernels of fusion.h that are not an op's own. What a call's pointers must be aligned to is
+/// what its guard there asks of the plan: buffers begin at 256 bytes.
 wk_cuda_fn wk_cuda_gemm_fused, wk_cuda_gemm_biased;
 wk_cuda_fn wk_cuda_skinny_n, wk_cuda_skinny_k, wk_cuda_skinny_dw;
 wk_cuda_fn wk_cuda_conv_planes, wk_cuda_conv_weights, wk_cuda_conv_direct;
+wk_cuda_fn wk_cuda_gru_cell, wk_cuda_class_quads, wk_cuda_sample_many;
 
 /// Copies the sum that a product is added to, unless it lies in the result's place.
 void wk_cuda_begin_sum(const wk_cuda_call *c);

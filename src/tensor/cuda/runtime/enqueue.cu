@@ -94,14 +94,14 @@ static void record_reads(const wk_cuda_call *c)
 }
 
 // All of a recurrence, in the place of its first step.
-static void enqueue_recurrence(wk_executable *e, const wk_recurrence *recurrence)
+static void enqueue_recurrence(const wk_cuda_call *call)
 {
-    e->calls[recurrence->begin].context->used = 0;
-    for (int i = recurrence->begin; i <= recurrence->end; i++) {
-        record_reads(&e->calls[i]);
-        record_writes(&e->calls[i]);
+    call->context->used = 0;
+    for (int i = 0; i < call->recurrence->nodes; i++) {
+        record_reads(&call[i]);
+        record_writes(&call[i]);
     }
-    wk_cuda_observe(e->calls, recurrence);
+    wk_cuda_observe(call);
 }
 
 static void launch(const wk_cuda_call *call)
@@ -119,12 +119,20 @@ static void launch(const wk_cuda_call *call)
         return wk_cuda_gemm_fused(call);
     case WK_KERNEL_CUBLASLT_BIAS:
         return wk_cuda_gemm_biased(call);
+    case WK_KERNEL_CONV_RGB:
     case WK_KERNEL_CONV_PLANES:
         return wk_cuda_conv_planes(call);
+    case WK_KERNEL_RGB_WEIGHTS:
     case WK_KERNEL_CONV_WEIGHTS:
         return wk_cuda_conv_weights(call);
     case WK_KERNEL_CONV_DIRECT:
         return wk_cuda_conv_direct(call);
+    case WK_KERNEL_GRU_CELL:
+        return wk_cuda_gru_cell(call);
+    case WK_KERNEL_CLASS_QUADS:
+        return wk_cuda_class_quads(call);
+    case WK_KERNEL_SAMPLE_MANY:
+        return wk_cuda_sample_many(call);
     default:
         assert(ops[call->node->op]);
         ops[call->node->op](call);
@@ -153,18 +161,11 @@ static void enqueue_call(const wk_cuda_call *call)
     }
 }
 
-static const wk_recurrence *recurrence_at(const wk_executable *e, size_t begin)
-{
-    for (size_t k = 0; k < e->recurrences.count; k++)
-        if (e->recurrences.items[k]->begin == (int)begin) return e->recurrences.items[k];
-    return NULL;
-}
-
 void wk_cuda_enqueue(wk_executable *e, size_t i)
 {
     e->copies.touched.count = 0;
     if (e->calls[i].kernel == WK_KERNEL_OBSERVE)
-        enqueue_recurrence(e, recurrence_at(e, i));
+        enqueue_recurrence(&e->calls[i]);
     else if (e->calls[i].kernel != WK_KERNEL_NONE)
         enqueue_call(&e->calls[i]);
 }

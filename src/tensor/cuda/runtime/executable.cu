@@ -3,7 +3,7 @@
 #include "tensor/cuda/runtime/backend.cuh"
 
 extern "C" {
-#include "tensor/cuda/passes/formats.h"
+#include "tensor/cuda/passes/op_formats.h"
 #include "tensor/schedule.h"
 }
 
@@ -43,9 +43,6 @@ void wk_cuda_executable_destroy(wk_executable *e)
     free(e->contexts[0].lazy);
     wk_array_free(&e->copies.fresh);
     wk_array_free(&e->copies.touched);
-    for (size_t i = 0; i < e->recurrences.count; i++)
-        free(e->recurrences.items[i]);
-    wk_array_free(&e->recurrences);
     free(e->calls);
     free(e->addresses);
     free(e->bf16_addresses);
@@ -207,6 +204,7 @@ static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
         call.members = e->members;
         call.precision = e->backend->precision;
         call.processors = e->backend->limits.processors;
+        call.cache = e->backend->limits.cache;
         call.programmatic = e->backend->limits.capability >= 90;
         record_formats(&call, plan->formats);
         for (int i = 0; i < node->input_count; i++)
@@ -215,27 +213,15 @@ static void resolve(wk_executable *e, const wk_plan *plan, const wk_fused *all)
             locate(plan, node->outputs + i, address++, bf16++);
         call.kernel = fused->kernel;
         call.tile = fused->tile;
+        call.form = fused->form;
         call.fused_next = (unsigned)fused->fused_next;
         call.addend = fused->addend >= 0 ? &e->calls[fused->addend] : NULL;
         call.epilogue = fused->epilogue >= 0 ? &e->calls[fused->epilogue] : NULL;
         e->calls[step] = call;
     }
-}
-
-// Finds the plan's groups once more, to keep what they are.
-static wk_status keep_recurrences(wk_executable *e, const wk_plan *plan, wk_error *err)
-{
-    int *last_use = (int *)malloc(plan->graph->tensors.count * sizeof *last_use);
-    bool ok = last_use;
-    if (ok) wk_recurrence_last_use(plan, last_use);
-    for (size_t i = 0; ok && i < plan->groups.count; i++) {
-        wk_recurrence *recurrence = (wk_recurrence *)malloc(sizeof *recurrence);
-        ok = recurrence && wk_array_push(&e->recurrences, recurrence);
-        if (!ok) free(recurrence);
-        if (ok) wk_recurrence_find(plan, last_use, plan->groups.items[i].begin, recurrence);
-    }
-    free(last_use);
-    return ok ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
+    for (size_t i = 0; i < plan->groups.count; i++)
+        e->calls[plan->groups.items[i].begin].recurrence =
+            (const wk_recurrence *)plan->groups.items[i].what;
 }
 
 static wk_status make_context(wk_executable *e, wk_cuda_stream_context *context,
@@ -285,6 +271,7 @@ static wk_status resolve_fused(wk_executable *e, const wk_plan *plan, wk_error *
     // As launch_clusters shares them out.
     wk_cuda_limits share = e->backend->limits;
     share.processors /= e->members;
+    share.members = e->members;
     wk_fusion_choose(plan, &share, fused);
     resolve(e, plan, fused);
     free(fused);
@@ -299,7 +286,6 @@ static wk_status build(wk_executable *e, const wk_plan *const *plans, wk_error *
     WK_TRY(make_shadows(e, plans, err));
     WK_TRY(make_keys(e, plans, err));
     WK_TRY(resolve_fused(e, plan, err));
-    WK_TRY(keep_recurrences(e, plan, err));
     if (!wk_cuda_keep_lazy(e->contexts, e->calls, e->count, plan))
         return wk_fail(err, WK_E_MEMORY, "no memory to compile a graph");
     for (int i = 0; i < WK_STREAMS_MAX; i++) {
