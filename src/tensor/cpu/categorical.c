@@ -41,7 +41,7 @@ static size_t tile_width(size_t classes)
 // for `tiles` tiles. Large tiles have a function of their own, which others do not pay for.
 #define BY_WIDTH(name, tiles)                                                                      \
     WK_MULTI                                                                                       \
-        __attribute__((noinline)) static void name##_large(const job *j, size_t begin, size_t end) \
+    __attribute__((noinline)) static void name##_large(const job *j, size_t begin, size_t end)     \
     {                                                                                              \
         _Alignas(64) float room[(tiles)*LARGE_TILE];                                               \
         name##_of(j, NARROW, room, LARGE_TILE, begin, end);                                        \
