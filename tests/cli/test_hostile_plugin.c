@@ -100,7 +100,16 @@ static void a_plugin_that_exits_is_no_success(void **state)
 {
     (void)state;
     program_result r = train("exit", "exits", "");
-    program_expect_error(r, 1, "called exit()");
+    program_expect_error(r, 1,
+                         "waker train: a plug-in, or a library it uses, called exit() in step "
+                         "of the domain 'ball-on-table', step 3");
+    program_expect_error(r, 1, "plug-in: " PLUGIN ". Once the plug-in is fixed");
+    setenv("HOSTILE", "exit", 1);
+    r = program_run("envs check " PLUGIN);
+    unsetenv("HOSTILE");
+    program_expect_error(r, 1, "waker envs check: a plug-in, or a library it uses, called exit()");
+    program_expect_error(r, 1, "; plug-in: " PLUGIN);
+    assert_null(strstr(r.err, "checkpoint"));
 }
 
 // The plug-in of a sweep crashes; it is replaced, trusted again, and the sweep goes on. Once a run
