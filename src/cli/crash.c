@@ -94,6 +94,32 @@ static void put_line(const char *signal_text)
     (void)written;
 }
 
+void wk_crash_say_exit(void)
+{
+    line out;
+    out.length = 0;
+    const wk_plugin_call *call = wk_plugin_call_running();
+    if (before_message) before_message();
+    add(&out, terminal ? "\nwaker" : "waker");
+    if (command) {
+        add(&out, " ");
+        add(&out, command);
+    }
+    add(&out, ": ");
+    add(&out, *files ? "a plug-in, or a library it uses," : "a library");
+    add(&out, " called exit()");
+    if (call) add_call(&out, call);
+    if (*files) {
+        add(&out, "; plug-in: ");
+        add(&out, files);
+    }
+    add(&out, ".");
+    add(&out, advice);
+    add(&out, "\n");
+    ssize_t written = write(STDERR_FILENO, out.chars, out.length);
+    (void)written;
+}
+
 // The action of before, a sanitizer's or the default, gets the signal next: a fault by being made
 // again, a signal that was sent by being sent again.
 static void on_crash(int number, siginfo_t *info, void *context)

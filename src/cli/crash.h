@@ -13,4 +13,7 @@ void wk_crash_mention_resume(void);
 /// Has `callback` called before the message is written; it must be safe in a signal handler.
 void wk_crash_before_message(void (*callback)(void));
 
+/// Writes that code of a plug-in called exit(): of which, and in which of its functions.
+void wk_crash_say_exit(void);
+
 #endif

@@ -358,12 +358,8 @@ static bool ending; // by main itself
 // Code of a plug-in may call exit; that nothing more is saved must not look like success.
 static void on_exit_by_others(void)
 {
-    static const char text[] =
-        "waker: a plug-in, or a library it uses, called exit(); what was not in a checkpoint is "
-        "lost, the same command resumes from the last\n";
     if (ending) return;
-    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
-    (void)written;
+    wk_crash_say_exit();
     _exit(WK_EXIT_FAILURE);
 }
 

@@ -182,6 +182,15 @@ wk_status wk_run_values_read(int field, const char *text, int max, wk_run_value_
     return dots ? send_range(&sink, text, dots, err) : send_value(&sink, text, err);
 }
 
+// A file is the same however its path is written, so its name is made of the whole one. A file that
+// is not there is reported by what opens it.
+static void complete_path(char item[WK_RUN_TEXT_MAX])
+{
+    char *path = realpath(item, NULL);
+    if (path && strlen(path) < WK_RUN_TEXT_MAX) snprintf(item, WK_RUN_TEXT_MAX, "%s", path);
+    free(path);
+}
+
 static wk_status add_item(each_key *key, const char *text, size_t length, wk_error *err)
 {
     char item[WK_RUN_TEXT_MAX];
@@ -192,6 +201,7 @@ static wk_status add_item(each_key *key, const char *text, size_t length, wk_err
     if (!*item)
         return wk_fail(err, WK_E_INPUT,
                        "a value is missing; write KEY=VALUE,VALUE or KEY=0..4 without blanks");
+    if (key->field == WK_RUN_curriculum_plugin_INDEX) complete_path(item);
     return wk_run_values_read(key->field, item, WK_POPULATION_MAX, add_value, key, err);
 }
 

@@ -26,6 +26,7 @@ typedef struct slot {
     pid_t pid; // 0: none
     int gpu;   // -1: none
     int tasks[WK_POPULATION_MAX], count;
+    off_t log_begin; // where its part of the log begins
 } slot;
 
 typedef struct launcher {
@@ -136,6 +137,7 @@ static wk_status start_slot(launcher *l, slot *s, wk_error *err)
     char log[WK_PATH_MAX], threads[16];
     wk_sweep_words words = {0};
     WK_TRY(log_path(l, s->tasks[0], log, err));
+    s->log_begin = wk_sweep_log_size(log);
     wk_sweep_task_words(l->launch->plan, l->launch->directory, s->tasks, s->count, &words);
     snprintf(threads, sizeof threads, "%d", l->threads);
     wk_sweep_words_add(&words, "--threads");
@@ -187,10 +189,11 @@ static void say_how_it_ended(const launcher *l, int task, int code)
 // What a process that was killed could not say itself.
 static wk_status note_death(const launcher *l, const slot *s, int status, wk_error *err)
 {
-    char line[WK_SWEEP_LINE_MAX];
+    char line[WK_SWEEP_LINE_MAX], said[WK_SWEEP_LINE_MAX], log[WK_PATH_MAX];
     if (WIFEXITED(status)) return WK_OK;
-    snprintf(line, sizeof line, "ended by signal %d (%s)", WTERMSIG(status),
-             strsignal(WTERMSIG(status)));
+    WK_TRY(log_path(l, s->tasks[0], log, err));
+    wk_sweep_log_message(log, s->log_begin, said);
+    wk_sweep_signal_line(status, said, line);
     for (int i = 0; i < s->count; i++)
         WK_TRY(wk_sweep_attempt_close(l->launch->plan, l->launch->directory, s->tasks[i],
                                       wk_sweep_exit_code(status), line, err));

@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { POLL_MS = 100 };
+enum { POLL_MS = 100, LOG_END = 16384 };
 
 bool wk_sweep_program(char out[WK_PATH_MAX])
 {
@@ -94,6 +95,44 @@ static void keep_line(char line[WK_SWEEP_LINE_MAX], const char *text, size_t len
     wk_utf8_sanitise(line, false);
 }
 
+// Lines of the program itself, as the handler of crashes writes one. Others, as those of progress,
+// say nothing about why it ended.
+static bool is_message(const char *text)
+{
+    return text && strncmp(text, "waker ", 6) == 0;
+}
+
+void wk_sweep_signal_line(int status, const char *said, char line[WK_SWEEP_LINE_MAX])
+{
+    int used = snprintf(line, WK_SWEEP_LINE_MAX, "ended by signal %d (%s)", WTERMSIG(status),
+                        strsignal(WTERMSIG(status)));
+    if (is_message(said) && used < WK_SWEEP_LINE_MAX)
+        snprintf(line + used, WK_SWEEP_LINE_MAX - (size_t)used, ": %s", said);
+    wk_utf8_sanitise(line, false); // it may have been cut within a character
+}
+
+off_t wk_sweep_log_size(const char *log)
+{
+    struct stat file;
+    return lstat(log, &file) == 0 && S_ISREG(file.st_mode) ? file.st_size : 0;
+}
+
+void wk_sweep_log_message(const char *log, off_t begin, char line[WK_SWEEP_LINE_MAX])
+{
+    char bytes[LOG_END + 1];
+    off_t size = wk_sweep_log_size(log);
+    if (size - begin > LOG_END) begin = size - LOG_END;
+    *line = 0;
+    int fd = open(log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return;
+    ssize_t length = pread(fd, bytes, LOG_END, begin);
+    close(fd);
+    bytes[length > 0 ? length : 0] = 0;
+    char *rest = bytes;
+    for (char *item; (item = strsep(&rest, "\r\n"));)
+        if (is_message(item)) keep_line(line, item, strlen(item));
+}
+
 // What a process says, cut into lines.
 typedef struct listener {
     int fd;
@@ -149,9 +188,11 @@ static int wait_for(pid_t pid, listener *l, const volatile sig_atomic_t *stop)
     while (open && poll(&(struct pollfd){.fd = l->fd, .events = POLLIN}, 1, 0) > 0)
         open = listen_once(l);
     keep_line(l->line, l->rest, l->length);
-    if (WIFSIGNALED(status))
-        snprintf(l->line, WK_SWEEP_LINE_MAX, "ended by signal %d (%s)", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
+    if (WIFSIGNALED(status)) {
+        char said[WK_SWEEP_LINE_MAX];
+        snprintf(said, sizeof said, "%s", l->line);
+        wk_sweep_signal_line(status, said, l->line);
+    }
     return wk_sweep_exit_code(status);
 }
 

@@ -28,9 +28,19 @@ wk_status wk_sweep_process_start(const wk_sweep_process *process, pid_t *pid, wk
 int wk_sweep_exit_code(int status);
 
 /// Runs it to its end, with its messages passed on to standard error; a signal in `stop` (NULL:
-/// never) is passed on as SIGTERM. `line` gets its last message, or says which signal ended
-/// it.
+/// never) is passed on as SIGTERM. `line` gets its last message; where a signal ended it, the
+/// line begins with that.
 wk_status wk_sweep_process_run(const wk_sweep_process *process, const volatile sig_atomic_t *stop,
                                int *code, char line[WK_SWEEP_LINE_MAX], wk_error *err);
+
+/// Says in `line` that a signal ended a process and, where it had time for one, its own message
+/// about it: `said`, the last line that it wrote ("" or NULL: none).
+void wk_sweep_signal_line(int status, const char *said, char line[WK_SWEEP_LINE_MAX]);
+
+/// The last message of the program ("waker COMMAND: ...") in a log after its first `begin` bytes,
+/// "" where there is none.
+void wk_sweep_log_message(const char *log, off_t begin, char line[WK_SWEEP_LINE_MAX]);
+/// The size of a log; 0 where it cannot be read.
+off_t wk_sweep_log_size(const char *log);
 
 #endif

@@ -100,7 +100,54 @@ static void a_plugin_that_exits_is_no_success(void **state)
 {
     (void)state;
     program_result r = train("exit", "exits", "");
-    program_expect_error(r, 1, "called exit()");
+    program_expect_error(r, 1,
+                         "waker train: a plug-in, or a library it uses, called exit() in step "
+                         "of the domain 'ball-on-table', step 3");
+    program_expect_error(r, 1, "plug-in: " PLUGIN ". Once the plug-in is fixed");
+    setenv("HOSTILE", "exit", 1);
+    r = program_run("envs check " PLUGIN);
+    unsetenv("HOSTILE");
+    program_expect_error(r, 1, "waker envs check: a plug-in, or a library it uses, called exit()");
+    program_expect_error(r, 1, "; plug-in: " PLUGIN);
+    assert_null(strstr(r.err, "checkpoint"));
+}
+
+// The plug-in of a sweep crashes; it is replaced, trusted again, and the sweep goes on. Once a run
+// has a checkpoint, its plug-in is changed by naming it.
+static void a_sweep_goes_on_with_a_plugin_that_was_fixed(void **state)
+{
+    (void)state;
+    char *here = realpath(place, NULL);
+    assert_non_null(here);
+    setenv("XDG_CONFIG_HOME", here, 1);
+    shell("cp " PLUGIN " own.so && cat >own.yaml <<END\n"
+          "blocks: {domain: toy}\n"
+          "keys: {plugin: %s/own.so, seed: 0, steps: 90, prefill: 60, env.count: 1, train_every: 6,"
+          " encoder.depth: 1, rssm.deter: 6, rssm.hidden: 6, rssm.stoch: 3, rssm.classes: 3,"
+          " units: 6, layers: 1, batch: 2, length: 6, horizon: 3, log.tensorboard: false}\nEND",
+          here);
+    program_expect_success(program_run("trust own.so"));
+    setenv("HOSTILE", "crash", 1);
+    program_expect_error(program_run("sweep own.yaml --logdir own --rate 100"), 1, "failed seed0");
+    unsetenv("HOSTILE");
+    program_result r = program_run("sweep status own --json");
+    if (!strstr(r.out, "ended by signal 6 (Aborted): waker sweep run: SIGABRT (abort) in step of"))
+        fail_msg("%s", r.out);
+    shell("printf fixed >>own.so");
+    program_expect_success(program_run("sweep retry own"));
+    program_expect_error(program_run("sweep --logdir own --rate 100"), 1, "failed seed0");
+    program_expect_success(program_run("trust own.so"));
+    program_expect_success(program_run("sweep retry own"));
+    program_expect_success(program_run("sweep --logdir own --rate 100"));
+    shell("printf again >>own.so");
+    program_expect_success(program_run("trust own.so"));
+    r = program_run("train --logdir own/seed0 --steps 120");
+    program_expect_error(r, 2, "the file changed. If it is the one you mean, add --plugin ");
+    program_expect_error(r, 2, ": 'waker train --logdir own/seed0 --plugin ");
+    program_expect_success(
+        program_run("train --quiet --logdir own/seed0 --steps 120 --plugin own.so"));
+    unsetenv("XDG_CONFIG_HOME");
+    free(here);
 }
 
 static void a_check_that_crashes_shows_what_it_found(void **state)
@@ -177,6 +224,7 @@ int main(void)
         cmocka_unit_test(parameters_of_any_length_are_logged),
         cmocka_unit_test(task_policies_that_do_not_learn_are_told_of),
         cmocka_unit_test(a_plugin_that_exits_is_no_success),
+        cmocka_unit_test(a_sweep_goes_on_with_a_plugin_that_was_fixed),
         cmocka_unit_test(a_check_that_crashes_shows_what_it_found),
         cmocka_unit_test(a_run_that_crashes_says_in_which_function_and_episode),
         cmocka_unit_test(a_reset_that_is_refused_ends_the_run_with_a_checkpoint),

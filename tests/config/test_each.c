@@ -2,6 +2,7 @@
 #include "config/each.h"
 #include "support/check.h"
 #include <stdio.h>
+#include <stdlib.h>
 
 static wk_each *parse(const char *const *texts, int count)
 {
@@ -140,6 +141,34 @@ static void mistakes_are_named_with_what_was_given(void **state)
     }
 }
 
+static void a_path_has_one_name_however_it_is_written(void **state)
+{
+    (void)state;
+    char whole[600], name[3][WK_EACH_NAME_MAX], *here = realpath(".", NULL);
+    assert_non_null(here);
+    FILE *file = fopen("each-rule.tmp", "w");
+    assert_non_null(file);
+    fclose(file);
+    snprintf(whole, sizeof whole, "curriculum.plugin=%s/each-rule.tmp", here);
+    const char *const texts[] = {"curriculum.plugin=each-rule.tmp",
+                                 "curriculum.plugin=./each-rule.tmp", whole};
+    for (int i = 0; i < 3; i++) {
+        wk_error err = {0};
+        wk_each *each;
+        assert_ok(wk_each_create(&texts[i], 1, &each, &err));
+        wk_each_name(each, 0, name[i]);
+        wk_each_destroy(each);
+        assert_string_equal(name[i], name[0]);
+    }
+    // Two ways to write one file are one value.
+    wk_error err = {0};
+    wk_each *each = NULL;
+    const char *twice = "curriculum.plugin=each-rule.tmp,./each-rule.tmp";
+    assert_refused(wk_each_create(&twice, 1, &each, &err), WK_E_INPUT, "occurs twice");
+    remove("each-rule.tmp");
+    free(here);
+}
+
 static void the_largest_population_is_allowed(void **state)
 {
     (void)state;
@@ -197,6 +226,7 @@ int main(void)
         cmocka_unit_test(values_are_written_in_one_way),
         cmocka_unit_test(texts_become_safe_names_that_differ),
         cmocka_unit_test(mistakes_are_named_with_what_was_given),
+        cmocka_unit_test(a_path_has_one_name_however_it_is_written),
         cmocka_unit_test(the_largest_population_is_allowed),
         cmocka_unit_test(runs_that_cannot_be_trained_together_are_refused),
     };

@@ -14,27 +14,43 @@ static const part DOMAIN = {"domain", "--plugin"}, RULE = {"curriculum", "--curr
                   REWARD = {"reward", "--reward"};
 
 // Fails with "..., which MESSAGE: add OPTION PATH" and what else would do.
-static wk_status refuse(const part *p, const char *path, const char *why, bool trust, wk_error *err)
+static wk_status refuse(const part *p, const char *path, const char *why, wk_error *err)
 {
     wk_text word = {0};
     wk_text_shell_quote(&word, path);
+    wk_status status = wk_fail(
+        err, WK_E_INPUT,
+        "the %s comes from the plug-in %s, which %s. Plug-ins are code: if you trust this "
+        "one, add %s %s, or trust it for good with 'waker trust %s'",
+        p->what, wk_text_get(&word), why, p->option, wk_text_get(&word), wk_text_get(&word));
+    wk_text_free(&word);
+    return status;
+}
+
+// Fails for a trusted file that is not the one of before. `directory` is that of a run to be
+// trained, whose whole command is given: others that train, as 'waker sweep', have no such option.
+static wk_status refuse_changed(const part *p, const char *path, const char *directory,
+                                wk_error *err)
+{
+    wk_text word = {0}, command = {0};
+    wk_text_shell_quote(&word, path);
+    if (directory) {
+        wk_text_puts(&command, ": 'waker train --logdir ");
+        wk_text_shell_quote(&command, directory);
+        wk_text_printf(&command, " %s %s'", p->option, wk_text_get(&word));
+    }
     wk_status status =
-        trust ? wk_fail(err, WK_E_INPUT,
-                        "the %s comes from the plug-in %s, which %s. Plug-ins are code: if you "
-                        "trust this one, add %s %s, or trust it for good with 'waker trust %s'",
-                        p->what, wk_text_get(&word), why, p->option, wk_text_get(&word),
-                        wk_text_get(&word))
-              : wk_fail(err, WK_E_INPUT,
-                        "the %s comes from the plug-in %s, which %s. If it is the one you mean, "
-                        "add %s %s",
-                        p->what, wk_text_get(&word), why, p->option, wk_text_get(&word));
+        wk_fail(err, WK_E_INPUT,
+                "the %s comes from the plug-in %s, which is not the one the run was started with: "
+                "the file changed. If it is the one you mean, add %s %s%s",
+                p->what, wk_text_get(&word), p->option, wk_text_get(&word), wk_text_get(&command));
+    wk_text_free(&command);
     wk_text_free(&word);
     return status;
 }
 
 // A path from a file: nothing of it is opened unless it is on the list.
-static wk_status find_trusted(const part *p, const char *path, const wk_code_file *recorded,
-                              wk_code_file *out, wk_error *err)
+static wk_status find_trusted(const part *p, const char *path, wk_code_file *out, wk_error *err)
 {
     if (path[0] != '/')
         return wk_fail(err, WK_E_INPUT,
@@ -45,27 +61,31 @@ static wk_status find_trusted(const part *p, const char *path, const wk_code_fil
     WK_TRY(wk_trusted_read(&trusted, err));
     const wk_code_file *found = wk_trusted_find(&trusted, path);
     wk_status status = WK_OK;
-    if (!found) status = refuse(p, path, "is neither named by this command nor trusted", true, err);
+    if (!found) status = refuse(p, path, "is neither named by this command nor trusted", err);
     if (status == WK_OK) status = wk_code_file_read(path, out, err);
     if (status == WK_OK && strcmp(found->sha256, out->sha256) != 0)
-        status = refuse(p, path, "changed since you trusted it", true, err);
-    if (status == WK_OK && recorded && strcmp(recorded->sha256, out->sha256) != 0)
-        status = refuse(p, path, "is not the one the run was started with: the file changed", false,
-                        err);
+        status = refuse(p, path, "changed since you trusted it", err);
     wk_trusted_free(&trusted);
     return status;
 }
 
+static bool changed(const wk_code_file *recorded, const wk_code_file *now)
+{
+    return recorded && strcmp(recorded->sha256, now->sha256) != 0;
+}
+
 // `recorded` is what the run was made with; NULL where that is not known.
 static wk_status find_file(const part *p, const wk_plugin_request *request,
-                           const wk_code_file *recorded, const wk_log *log, wk_code_file *out,
-                           wk_error *err)
+                           const wk_code_file *recorded, const wk_plugin_requests *w,
+                           wk_code_file *out, wk_error *err)
 {
-    if (!request->named) return find_trusted(p, request->path, recorded, out, err);
-    WK_TRY(wk_plugin_file(request->path, out, err));
-    if (recorded && strcmp(recorded->sha256, out->sha256) != 0)
+    WK_TRY(request->named ? wk_plugin_file(request->path, out, err)
+                          : find_trusted(p, request->path, out, err));
+    if (!request->named && !w->begins && changed(recorded, out))
+        return refuse_changed(p, request->path, w->directory, err);
+    if (changed(recorded, out))
         wk_log_line(
-            log, WK_LOG_WARN,
+            w->log, WK_LOG_WARN,
             "the plug-in %s changed since the run was started: SHA-256 now %.12s..., then %.12s...",
             out->path, out->sha256, recorded->sha256);
     return WK_OK;
@@ -80,7 +100,7 @@ static wk_status open_domain(const wk_plugin_requests *w, wk_run_plugins *code, 
 {
     if (!is_requested(&w->domain)) return WK_OK;
     const wk_description *was = w->record ? w->record->domain : NULL;
-    WK_TRY(find_file(&DOMAIN, &w->domain, was ? &w->record->domain_file : NULL, w->log,
+    WK_TRY(find_file(&DOMAIN, &w->domain, was ? &w->record->domain_file : NULL, w,
                      &code->domain_file, err));
     WK_TRY(wk_plugin_load(code->domain_file.path, &code->plugin, err));
     if (!was) return WK_OK;
@@ -93,8 +113,8 @@ static wk_status open_rule(const wk_plugin_requests *w, wk_run_plugins *code, wk
 {
     if (!is_requested(&w->rule)) return WK_OK;
     const char *was = w->record ? w->record->rule.name : NULL;
-    WK_TRY(find_file(&RULE, &w->rule, was ? &w->record->rule_file : NULL, w->log, &code->rule_file,
-                     err));
+    WK_TRY(
+        find_file(&RULE, &w->rule, was ? &w->record->rule_file : NULL, w, &code->rule_file, err));
     WK_TRY(wk_rule_plugin_open(code->rule_file.path, &code->rule, err));
     if (!was || strcmp(was, code->rule.rule->name) == 0) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
@@ -119,7 +139,8 @@ wk_status wk_run_plugins_open_reward(const wk_plugin_request *request, const wk_
 {
     if (code->n_rewards == WK_TASKS_MAX)
         return wk_fail(err, WK_E_INPUT, "more than %d rewards", WK_TASKS_MAX);
-    WK_TRY(find_file(&REWARD, request, recorded, log, file, err));
+    const wk_plugin_requests w = {.log = log};
+    WK_TRY(find_file(&REWARD, request, recorded, &w, file, err));
     WK_TRY(wk_reward_plugin_open(file->path, &code->rewards[code->n_rewards], err));
     code->n_rewards++;
     return WK_OK;

@@ -22,6 +22,9 @@ typedef struct wk_plugin_requests {
     wk_plugin_request domain, rule;
     const wk_plugin_record *record; // what the run was made with; NULL: it is a new one
     const wk_log *log;              // gets a warning for files that changed; NULL: silent
+    const char *directory; // of the run that is to be trained, for messages; NULL: another command
+    bool begins; // the run has no checkpoint, nothing that the code of before made: a trusted file
+                 // may have changed
 } wk_plugin_requests;
 
 /// Loaded plug-ins. Zero-initialise; close it after everything made from them.
