@@ -114,7 +114,8 @@ void wk_sweep_signal_line(int status, const char *said, char line[WK_SWEEP_LINE_
 off_t wk_sweep_log_size(const char *log)
 {
     struct stat file;
-    return lstat(log, &file) == 0 && S_ISREG(file.st_mode) ? file.st_size : 0;
+    bool there = fstatat(AT_FDCWD, log, &file, AT_SYMLINK_NOFOLLOW) == 0;
+    return there && S_ISREG(file.st_mode) ? file.st_size : 0;
 }
 
 void wk_sweep_log_message(const char *log, off_t begin, char line[WK_SWEEP_LINE_MAX])
