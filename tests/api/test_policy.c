@@ -337,7 +337,7 @@ static void code_is_loaded_only_where_the_caller_names_it(void **state)
     act(policy, 0, WK_IS_FIRST, actions);
     assert_string_equal(wk_policy_domain(policy)->name, "ball-on-table");
     assert_refused(wk_vec_create(wk_policy_domain(policy), NULL, 1, 1, &vec, &err), WK_E_INPUT,
-                   "create is NULL");
+                   "code was not loaded");
     wk_policy_destroy(policy);
     assert_false(wk_path_exists(mark));
     config.plugin = inside("m.so", plugin);

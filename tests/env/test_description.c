@@ -46,7 +46,7 @@ static void every_domain_reads_back_as_the_same(void **state)
         }
         assert_string_equal(again->summary, domain->summary);
         wk_env *env;
-        assert_refused(wk_env_create(again, NULL, &env, &err), WK_E_INPUT, "create is NULL");
+        assert_refused(wk_env_create(again, NULL, &env, &err), WK_E_INPUT, "code was not loaded");
         wk_description_destroy(description);
         wk_text_free(&text);
     }

@@ -294,13 +294,17 @@ static void the_examples_are_sound(void **state)
 {
     (void)state;
     static const char *const files[] = {PLUGINS "grid.so", PLUGINS "grid_both.so"};
+    static const char SHORT[] = "advice: episodes have at most 41 rows ";
     for (int i = 0; i < 2; i++) {
         wk_plugin *plugin;
         wk_text found = {0};
         int faults;
         assert_ok(wk_plugin_load(files[i], &plugin, &err));
         assert_ok(wk_plugin_check(wk_plugin_domain(plugin), collect, &found, &faults, &err));
-        if (found.length > 0) fail_msg("%s: %s", files[i], wk_text_get(&found));
+        // They are shorter than a sequence by default; nothing else is said of them.
+        if (faults > 0 || strncmp(wk_text_get(&found), SHORT, strlen(SHORT)) != 0 ||
+            strchr(wk_text_get(&found), '\n') != wk_text_get(&found) + found.length - 1)
+            fail_msg("%s: %s", files[i], wk_text_get(&found));
         wk_text_free(&found);
         wk_plugin_unload(plugin);
     }

@@ -140,6 +140,7 @@ static void sound_domains_have_no_findings(void **state)
 {
     (void)state;
     toy t = toy_make(TOY_SOUND);
+    t.domain.episode_steps = 49; // those of a sequence
     wk_plugin *plugin;
     assert_ok(wk_plugin_load(PLUGINS "ball.so", &plugin, &err));
     const wk_domain *domains[] = {&t.domain, wk_plugin_domain(plugin)};
@@ -273,6 +274,25 @@ static void a_faulty_description_is_the_only_finding(void **state)
     assert_found(&t.domain, "fault: domain 'toy': action_size is 0; it must lie in 1 to 32.", 1);
 }
 
+static void what_makes_a_description_less_useful_is_told(void **state)
+{
+    (void)state;
+    toy t = toy_make(TOY_SOUND);
+    t.domain.summary = "two\nlines";
+    assert_found(&t.domain, "fault: summary holds the control character 0xa;", 1);
+    t = toy_make(TOY_SOUND);
+    t.domain.episode_steps = 48;
+    assert_found(&t.domain, "advice: episodes have at most 49 rows (episode_steps and the", 0);
+    t = toy_make(TOY_SOUND);
+    const double between[] = {0.123, 0};
+    t.domain.hardest = between;
+    assert_found(&t.domain, "advice: hardest (0.123, 0) is not on the training grid", 0);
+    t = toy_make(TOY_SOUND);
+    t.domain.most_complex = between;
+    t.domain.n_complex = 1;
+    assert_found(&t.domain, "advice: most_complex (0.123, 0) is not on the training grid", 0);
+}
+
 static void faults_of_a_loaded_plugin_are_found(void **state)
 {
     (void)state;
@@ -302,6 +322,7 @@ int main(void)
         cmocka_unit_test(lost_memory_is_noticed),
 #endif
         cmocka_unit_test(a_faulty_description_is_the_only_finding),
+        cmocka_unit_test(what_makes_a_description_less_useful_is_told),
         cmocka_unit_test(faults_of_a_loaded_plugin_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

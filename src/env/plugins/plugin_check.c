@@ -57,6 +57,7 @@ typedef enum kind {
     LOAD_REFUSED,
     NOT_CONTINUED,
     LOAD_SIZE,
+    SUMMARY,
     ADVICE,
     LARGE_REWARD = ADVICE,
     NO_STATE,
@@ -64,6 +65,7 @@ typedef enum kind {
     NO_MESSAGE,
     SHORT_EPISODES,
     LOST_MEMORY,
+    OFF_GRID,
     KINDS
 } kind;
 
@@ -655,6 +657,11 @@ static void examine_episodes(examination *x)
              "episodes shorter than a sequence train nothing: train with --length %d or less "
              "(%d by default).",
              EPISODES, x->theta_text, longest, longest > 2 ? longest : 2, SEQUENCE);
+    else if (x->domain->episode_steps + 1 < SEQUENCE)
+        find(x, SHORT_EPISODES,
+             "episodes have at most %d rows (episode_steps and the reset's), fewer than a sequence "
+             "by default (%d): train with --length %d or less.",
+             x->domain->episode_steps + 1, SEQUENCE, x->domain->episode_steps + 1);
     drop_world(x, world);
 }
 
@@ -707,8 +714,37 @@ static void examine_memory(examination *x)
              lost);
 }
 
+static void examine_summary(examination *x)
+{
+    for (const char *c = x->domain->summary; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            find(x, SUMMARY,
+                 "summary holds the control character %#x; lists show it: write one line of plain "
+                 "text.",
+                 (unsigned)*c);
+}
+
+// The curricula of oracles choose among the θ of the grid.
+static void examine_oracles(examination *x, const wk_space *space)
+{
+    const wk_domain *domain = x->domain;
+    char text[WK_THETA_CHARS];
+    for (int i = -1; i < domain->n_complex; i++) {
+        const double *theta =
+            i < 0 ? domain->hardest : domain->most_complex + (ptrdiff_t)i * domain->n_params;
+        if (wk_space_find(space, theta) != SIZE_MAX) continue;
+        wk_theta_print(domain, theta, text);
+        find(x, OFF_GRID,
+             "%s %s is not on the training grid, so the oracle curricula never choose it; take a "
+             "θ of the grid.",
+             i < 0 ? "hardest" : "most_complex", text);
+    }
+}
+
 static void examine_all(examination *x, const wk_space *space)
 {
+    examine_summary(x);
+    examine_oracles(x, space);
     x->steps = x->domain->episode_steps < STEPS ? x->domain->episode_steps : STEPS;
     examine_thetas(x, space);
     if (x->seen[CREATE] || has_failed(x)) return;
