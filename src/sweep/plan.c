@@ -310,9 +310,11 @@ static wk_status check_task(const wk_sweep_plan *whole, const wk_sweep_task *con
     wk_status status = read_configs(part, task, whole, found, &configs, err);
     if (status == WK_OK)
         status = wk_run_config_resumable(&configs.was.config, &configs.is.config, err);
-    if (!err) return WK_E_INPUT;
-    return wk_fail_context(err, "the run '%s' has other settings in %s", task->name,
-                           whole->grid->name);
+    if (status == WK_OK) status = wk_fail(err, WK_E_INPUT, "its blocks differ");
+    if (err)
+        wk_fail_context(err, "the run '%s' has other settings in %s", task->name,
+                        whole->grid->name);
+    return status;
 }
 
 wk_status wk_sweep_plan_contains(const wk_sweep_plan *whole, const wk_sweep_plan *part,
