@@ -43,7 +43,7 @@ static void a_run_whose_episodes_all_diverge_stops(void **state)
 {
     (void)state;
     program_result r = train("nan", "nan", "");
-    program_expect_error(r, 1, "diverged after 1 agent steps and ends there");
+    program_expect_error(r, 1, "diverged after 1 agent step and ends there");
     program_expect_error(r, 1, "episodes all diverged");
     r = train("nan", "nan-short", "--steps 70 --prefill 60");
     program_expect_error(r, 1, "all 70 episodes of the run diverged");
@@ -74,7 +74,7 @@ static void some_episodes_that_diverge_are_counted(void **state)
     (void)state;
     program_result r = train("sometimes", "sometimes", "");
     program_expect_success(r);
-    assert_non_null(strstr(r.err, "diverged after 1 agent steps and ends there"));
+    assert_non_null(strstr(r.err, "diverged after 1 agent step and ends there"));
     assert_non_null(strstr(r.err, " diverged  "));
 }
 

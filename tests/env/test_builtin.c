@@ -23,7 +23,12 @@ static void the_examination_finds_nothing(void **state)
         wk_text found = {0};
         int faults;
         assert_ok(wk_plugin_check(domain, collect, &found, &faults, &err));
-        if (found.length > 0) fail_msg("%s:\n%s", domain->name, wk_text_get(&found));
+        if (strcmp(domain->name, "toy") == 0) { // its episodes are shorter than a default sequence
+            assert_non_null(strstr(wk_text_get(&found), "advice: episodes have at most 21 rows"));
+            assert_int_equal(faults, 0);
+        } else if (found.length > 0) {
+            fail_msg("%s:\n%s", domain->name, wk_text_get(&found));
+        }
         wk_text_free(&found);
     }
 }

@@ -342,6 +342,7 @@ static void a_pipe_gets_the_heading_alone(void **state)
     wk_run_table table;
     wk_run_table_start(&table, ends[1], 10);
     wk_run_table_show_under(&table, "3 of 4 runs done", rows, RUNS);
+    wk_status_line_end(&table.line);
     close(ends[1]);
     assert_string_equal(drain(ends[0]), "3 of 4 runs done\n");
     close(ends[0]);

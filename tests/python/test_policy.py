@@ -69,7 +69,7 @@ def test_states_are_values(run):
 
 def test_a_card_is_loaded_as_a_run(run, tmp_path):
     said = waker.command("card", run, "--out", tmp_path / "card", "--policy", "alongside")
-    assert "1 tasks, 1 results" in said
+    assert "1 task, 1 result, " in said
     card, original = waker.Policy(tmp_path / "card", task="west"), waker.Policy(run, task="west")
     assert (card.act(grey(90))[0] == original.act(grey(90))[0]).all()
     env = waker.WakerEnv(card.domain, task="west", options=card.options)

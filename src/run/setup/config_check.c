@@ -94,7 +94,7 @@ static wk_status check_sizes(const wk_run_config *config, const wk_domain *domai
     if (config->length > domain->episode_steps + 1)
         return wk_fail(
             err, WK_E_INPUT,
-            "length %d is more than the %d rows of an episode of '%s'; give --length %d or less",
+            "length %d is more than the %d rows of an episode of '%s'; set length to %d or less",
             config->length, domain->episode_steps + 1, domain->name, domain->episode_steps + 1);
     int64_t min = (int64_t)config->env_count * domain->episode_steps;
     if (config->replay_capacity < min)
