@@ -29,7 +29,7 @@ static void impossible_combinations_are_refused(void **state)
         {"prefill", "8000000", "a prefill of 8000000 agent steps is more than steps 3700000"},
         {"replay.capacity", "3999", "replay.capacity 3999 is less than one episode in each"},
         {"replay.capacity", "50000", "cannot hold the prefill of 100000"},
-        {"length", "502", "give --length 501 or less"},
+        {"length", "502", "set length to 501 or less"},
         {"tasks", "wlak", "tasks: "},
         {"tasks", "wlak", "'walk'"},
         {"tasks", "walk,walk", "occurs twice"},
