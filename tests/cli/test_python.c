@@ -261,7 +261,7 @@ static void a_killed_worker_is_told_of_and_replaced(void **state)
                        "ArithmeticError: the point fell off ("))
         fail_msg("%s", r.err);
     shell("echo shape always >fault");
-    program_expect_error(program_run("train --logdir hurt3 --python small:Broken " OPTIONS), 2,
+    program_expect_error(program_run("train --logdir hurt3 --python small:Broken " OPTIONS), 1,
                          "observation_space says uint8 (32, 48, 3)");
     program_expect_error(program_run("train --logdir none --python nowhere:f " OPTIONS), 2,
                          "there is no Python module 'nowhere'");
