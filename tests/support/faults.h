@@ -53,7 +53,7 @@ enum { N_FAULT_FILES = sizeof fault_files / sizeof *fault_files };
 
 /// Under the address sanitizer sweeps have longer strides: there they take ten times as long.
 #ifdef __SANITIZE_ADDRESS__
-enum { FAULT_SPARSE = 3 };
+enum { FAULT_SPARSE = 7 };
 #else
 enum { FAULT_SPARSE = 1 };
 #endif
