@@ -269,7 +269,7 @@ static void policy_losses(bench *b, const rssm *r, const mlp *ensemble, const ml
     zs[0] = join(b, s, h);
     for (int t = 0; t < steps; t++) {
         wk_tensor raw = apply_mlp(b, actor, wk_graph_stop_gradient(b->g, zs[t]));
-        wk_tensor a = wk_graph_truncated_normal_sample(b->g, raw, fresh(b));
+        wk_tensor a = wk_graph_truncated_normal_sample(b->g, raw, fresh(b), WK_SAMPLE_EXACT);
         entropies[t] = wk_graph_truncated_normal_entropy(b->g, raw);
         inputs[t] = join(b, zs[t], a);
         h = next_deter(b, r, s, h, a);

@@ -317,8 +317,8 @@ static void do_truncnorm(arena *a)
 }
 static void do_truncnorm_backward(arena *a)
 {
-    wk_cpu_truncated_normal_sample_backward(NUMBERS / 12 / 8, 6, a->x[1], &bench_draws, a->x[2],
-                                            a->x[3], a->pool);
+    wk_cpu_truncated_normal_sample_backward(NUMBERS / 12 / 8, 6, a->x[1], &bench_draws,
+                                            WK_SAMPLE_EXACT, a->x[2], a->x[3], a->pool);
 }
 static void do_loss(arena *a)
 {

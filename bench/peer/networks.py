@@ -237,12 +237,13 @@ def truncated_normal(choice):
     return mean, deviation, (-1 - mean) / deviation, (1 - mean) / deviation
 
 
-def act(choice, uniform):
-    """The action that a uniform number stands for, reparameterised; clipping is not in its gradient."""
+def act(choice, uniform, gradient='exact'):
+    """The action that a uniform number stands for; clipping is not in its gradient. 'location-scale' holds z in mean + deviation z."""
     mean, deviation, low, high = truncated_normal(choice)
     begin, end = cumulative(low), cumulative(high)
     share = jnp.clip(2 * (begin + uniform * (end - begin)) - 1, -1 + 1e-7, 1 - 1e-7)
-    action = mean + deviation * math.sqrt(2) * lax.erf_inv(share)
+    z = math.sqrt(2) * lax.erf_inv(share)
+    action = mean + deviation * (lax.stop_gradient(z) if gradient == 'location-scale' else z)
     return action + lax.stop_gradient(jnp.clip(action, -1 + 1e-6, 1 - 1e-6) - action)
 
 

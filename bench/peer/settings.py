@@ -18,7 +18,7 @@ KEYS = {
     'ensemble_rate': 'ensemble.rate', 'policy_rate': 'policy.rate',
     'exploration_rate': 'policy.exploration_rate', 'discount': 'policy.discount',
     'mixing': 'policy.lambda', 'entropy_scale': 'policy.entropy_scale', 'saturation_scale': 'policy.saturation_scale',
-    'disagreement_scale': 'ensemble.scale',
+    'disagreement_scale': 'ensemble.scale', 'sample_gradient': 'policy.sample_gradient',
 }
 
 
@@ -48,6 +48,7 @@ class Settings:
     entropy_scale: float
     saturation_scale: float  # of the exploration policy alone
     disagreement_scale: float
+    sample_gradient: str  # 'exact' or 'location-scale'
     actions: int = 6
     tasks: int = 0
 
@@ -109,9 +110,13 @@ def load_run(path, changes=()):
 
 def of_keys(keys, changes):
     types = {field.name: field.type for field in dataclasses.fields(Settings)}
-    numbers = {name: types[name](float(keys[key])) for name, key in KEYS.items()}
-    for name, number in dict(changes).items():
+
+    def typed(name, value):
+        return value if types[name] is str else types[name](float(value))
+
+    values = {name: typed(name, keys[key]) for name, key in KEYS.items()}
+    for name, value in dict(changes).items():
         if name not in types:
             raise ValueError(f"no setting '{name}'; there are {', '.join(types)}")
-        numbers[name] = types[name](float(number))
-    return Settings(**numbers)
+        values[name] = typed(name, value)
+    return Settings(**values)

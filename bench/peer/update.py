@@ -248,7 +248,8 @@ class Update:
         def step(latent, now):
             push, noise = now
             stoch, deter = latent
-            action = act(mlp(actor, stop(self.features(stoch, deter)), low).astype(F32) + push, noise['action'])
+            action = act(mlp(actor, stop(self.features(stoch, deter)), low).astype(F32) + push, noise['action'],
+                         s.sample_gradient)
             deter = self.advance(p, stoch, deter, action)
             stoch = self.draw(self.prior(p, deter), noise['imagine'])
             return (stoch, deter), (self.features(stoch, deter), action)

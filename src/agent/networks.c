@@ -66,7 +66,7 @@ wk_tensor wk_actor_head(wk_scope *scope, const wk_learner_config *config, wk_ten
 wk_tensor wk_actor_sample(wk_graph *g, const wk_learner_config *c, wk_tensor raw, wk_random random)
 {
     if (c->discrete) return wk_nn_sample_categorical(g, raw, c->action_size, random);
-    return wk_graph_truncated_normal_sample(g, raw, random);
+    return wk_graph_truncated_normal_sample(g, raw, random, (wk_sample_gradient)c->sample_gradient);
 }
 
 wk_tensor wk_actor_mode(wk_graph *g, const wk_learner_config *c, wk_tensor raw)

@@ -75,6 +75,10 @@ enum { WK_PIXELS = 64 * 64 * 3 };
       "=", "=",                                                                                    \
       "how actors learn: through actions and dynamics, or by REINFORCE, which needs discrete "     \
       "actions; auto: REINFORCE if actions are discrete")                                          \
+    X(TEXT, sample_gradient, "policy.sample_gradient", "exact", 0, "exact|location-scale", FIXED,  \
+      11, "", "location-scale",                                                                    \
+      "gradient of a sampled continuous action: exact, or as TensorFlow Probability has it, "      \
+      "which does not fade where the mean is at a bound")                                          \
     X(INT, slow_period, "policy.slow_period", 100, 1, 1000000, FIXED, 1, "=", "=",                 \
       "updates between refreshes of the slow critic")
 
@@ -97,7 +101,8 @@ typedef enum wk_policy_gradient {
 typedef enum wk_exploration { WK_EXPLORE_PLAN2EXPLORE, WK_EXPLORE_RANDOM } wk_exploration;
 
 /// C types of the learner's fields by kind. A TEXT with choices is stored as its index among them,
-/// which is the enum's value: `ensemble_kind` is a wk_disagreement, `ensemble_clip` a wk_clip.
+/// which is the enum's value: `ensemble_kind` is a wk_disagreement, `ensemble_clip` a wk_clip,
+/// `sample_gradient` a wk_sample_gradient.
 typedef int wk_learner_INT;
 typedef float wk_learner_NUMBER;
 typedef int wk_learner_TEXT;

@@ -15,4 +15,9 @@ typedef enum wk_activation {
 /// How the members of a stack disagree: by the population's standard deviation, or its variance.
 typedef enum wk_disagreement { WK_DISAGREEMENT_STD, WK_DISAGREEMENT_VARIANCE } wk_disagreement;
 
+/// The gradient of a sample of the truncated normal: that of the quantile at a fixed mass, which
+/// fades where the mean is at a bound; or that of mean + std z with z held, as TensorFlow
+/// Probability computes it.
+typedef enum wk_sample_gradient { WK_SAMPLE_EXACT, WK_SAMPLE_LOCATION_SCALE } wk_sample_gradient;
+
 #endif

@@ -211,9 +211,10 @@ wk_tensor wk_graph_sample_onehot(wk_graph *g, wk_tensor logits, wk_random random
     return WK_EMIT(g, sample_onehot, attrs, logits, random.counter);
 }
 
-wk_tensor wk_graph_truncated_normal_sample(wk_graph *g, wk_tensor raw, wk_random random)
+wk_tensor wk_graph_truncated_normal_sample(wk_graph *g, wk_tensor raw, wk_random random,
+                                           wk_sample_gradient gradient)
 {
-    wk_attrs attrs = {.random = {.key = random.key}};
+    wk_attrs attrs = {.random = {.key = random.key, .gradient = gradient}};
     return WK_EMIT(g, truncated_normal_sample, attrs, raw, random.counter);
 }
 

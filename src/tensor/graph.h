@@ -191,7 +191,8 @@ wk_tensor wk_graph_kl(wk_graph *g, wk_tensor p, wk_tensor q);
 /// The actor's distribution, a normal cut to [-1, 1] in each dimension: raw [..,2A] holds m then s,
 /// mean = tanh(m), std = 2*sigmoid(s/2) + 0.1. Gives reparameterised samples [..,A] clipped to
 /// +-(1 - 1e-6), straight-through.
-wk_tensor wk_graph_truncated_normal_sample(wk_graph *g, wk_tensor raw, wk_random random);
+wk_tensor wk_graph_truncated_normal_sample(wk_graph *g, wk_tensor raw, wk_random random,
+                                           wk_sample_gradient gradient);
 /// Its mode, clipped the same way: [..,A]. A constant for reverse mode.
 wk_tensor wk_graph_truncated_normal_mode(wk_graph *g, wk_tensor raw);
 /// Its entropy summed over A: [..], or [1] from rank 1.

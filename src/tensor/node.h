@@ -98,7 +98,8 @@ typedef union wk_attrs {
     struct {
         uint64_t key;
         float low, high;
-        wk_shape shape; // uniform
+        wk_shape shape;              // uniform
+        wk_sample_gradient gradient; // truncated_normal_sample
     } random;
     int axes; // half_squared_error and its gradient
     struct {

@@ -98,9 +98,12 @@ WK_VMATH wk_truncated_grad wk_truncated_standard_grad(wk_truncated t, float z, f
     return d;
 }
 
-WK_VMATH wk_truncated_grad wk_truncated_sample_grad(wk_truncated t, float u, float dy)
+/// With z held, as if it did not depend on mean and std: x = mean + std z is a location and a
+/// scale.
+WK_VMATH wk_truncated_grad wk_truncated_location_scale_grad(float z, float dy)
 {
-    return wk_truncated_standard_grad(t, wk_truncated_standard(t.low, t.high, u), u, dy);
+    wk_truncated_grad d = {dy, dy * z};
+    return d;
 }
 
 /// Mass between the bounds.

@@ -342,7 +342,7 @@ static head make_head(fixture *f, int terms, int width, wk_activation activation
     wk_graph_output(f->e.g, h.layer.y);
     if (!draws) return h;
     wk_random random = {engine_counter(&f->e), 7};
-    h.action = wk_graph_truncated_normal_sample(f->e.g, h.layer.y, random);
+    h.action = wk_graph_truncated_normal_sample(f->e.g, h.layer.y, random, WK_SAMPLE_EXACT);
     wk_graph_output(f->e.g, h.action);
     return h;
 }
@@ -390,7 +390,7 @@ static void a_draw_on_another_stream_is_left_there(void **state)
     fixture f = open_fixture();
     head h = make_head(&f, 400, 12, WK_IDENTITY, false);
     wk_random random = {engine_counter(&f.e), 7};
-    wk_tensor action = wk_graph_truncated_normal_sample(f.e.g, h.layer.y, random);
+    wk_tensor action = wk_graph_truncated_normal_sample(f.e.g, h.layer.y, random, WK_SAMPLE_EXACT);
     wk_graph_output(f.e.g, action);
     choose(&f);
     f.plan->streams[step_of(&f, action)] = 1;

@@ -45,7 +45,8 @@ BUILD(sample, wk_graph_sample_onehot(g, x[0], r))
 BUILD(mode, wk_graph_mode_onehot(g, x[0]))
 BUILD(entropy, wk_graph_entropy(g, wk_graph_stop_gradient(g, x[0])))
 BUILD(kl, wk_graph_kl(g, x[0], x[1]))
-BUILD(action, wk_graph_truncated_normal_sample(g, x[0], r))
+BUILD(action, wk_graph_truncated_normal_sample(g, x[0], r, WK_SAMPLE_EXACT))
+BUILD(action_location_scale, wk_graph_truncated_normal_sample(g, x[0], r, WK_SAMPLE_LOCATION_SCALE))
 BUILD(action_mode, wk_graph_truncated_normal_mode(g, x[0]))
 BUILD(action_entropy, wk_graph_truncated_normal_entropy(g, x[0]))
 BUILD(error, wk_graph_half_squared_error(g, x[0], x[1], 1))
@@ -176,6 +177,8 @@ static const op_case distribution_cases[] = {
     CASE("kl of many classes", kl, .shapes = {OP_SHAPE(3, 7, 71), OP_SHAPE(3, 7, 71)}, .low = -2,
          .high = 2),
     CASE("action", action, SAME, .shapes = {OP_SHAPE(1031, 12)}, .low = -3, .high = 3),
+    CASE("action, location-scale", action_location_scale, SAME, .shapes = {OP_SHAPE(1031, 12)},
+         .low = -3, .high = 3),
     CASE("action mode", action_mode, SAME, .shapes = {OP_SHAPE(131, 6)}),
     CASE("action entropy", action_entropy, SAME, .shapes = {OP_SHAPE(1031, 12)}, .low = -3,
          .high = 3),

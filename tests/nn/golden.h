@@ -34,6 +34,9 @@ wk_tensor golden_weigh(golden *file, wk_tensor output, const char *weight);
 /// Expects x to equal tensor `name`, each element within tolerance times the largest magnitude in
 /// the tensor.
 void golden_expect(golden *file, wk_tensor x, const char *name, double tolerance);
+/// As golden_expect, with the values of an array that stays valid, instead of a tensor of the file.
+void golden_expect_values(golden *file, wk_tensor x, const char *name, const float *values,
+                          double tolerance);
 /// Expects the gradients of `loss` with respect to every input and weight given so far that has a
 /// tensor "PREFIX/NAME", of which there must be `count`.
 void golden_expect_gradients(golden *file, wk_tensor loss, const char *prefix, size_t count,

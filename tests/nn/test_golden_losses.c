@@ -3,7 +3,10 @@
 #include "nn/golden.h"
 #include "nn/losses.h"
 #include "support/check.h"
+#include "tensor/truncated.h"
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 // Sums of 4 variables of 5 classes. The near pair has a KL of some 0.04, the sum of 20 differences
 // of logarithms near 1.6: roundings of 1e-7 each are up to 5e-5 of it.
@@ -59,7 +62,7 @@ static void truncated_normal_samples_match(void **state)
     wk_tensor raw = golden_input(file, "raw");
     // The substream and key that the reference used.
     wk_random random = {golden_counter(file, 42), 0x0123456789abcdefu};
-    wk_tensor sample = wk_graph_truncated_normal_sample(g, raw, random);
+    wk_tensor sample = wk_graph_truncated_normal_sample(g, raw, random, WK_SAMPLE_EXACT);
     wk_tensor loss = golden_weigh(file, sample, "weight_sample"), grad;
     wk_graph_gradients(g, loss, &raw, 1, &grad);
     wk_tensor uniform = wk_graph_uniform(g, WK_SHAPE(8, 3), random, 0, 1);
@@ -68,6 +71,54 @@ static void truncated_normal_samples_match(void **state)
     golden_expect(file, grad, "grad_sample/raw", 5e-6);
     golden_expect(file, wk_graph_truncated_normal_mode(g, raw), "out/mode", 1e-6);
     golden_check(file);
+    golden_close(file);
+}
+
+// With z = (sample - mean) / std held: d/dmean = 1 and d/dstd = z, through tanh and the sigmoid.
+static void location_scale_gradients_are_those_of_a_held_sample(void **state)
+{
+    (void)state;
+    golden *file = golden_open("truncated_normal");
+    wk_graph *g = golden_graph(file);
+    wk_tensor raw = golden_input(file, "raw");
+    wk_random random = {golden_counter(file, 42), 0x0123456789abcdefu};
+    wk_tensor sample = wk_graph_truncated_normal_sample(g, raw, random, WK_SAMPLE_LOCATION_SCALE);
+    wk_tensor loss = golden_weigh(file, sample, "weight_sample"), grad;
+    wk_graph_gradients(g, loss, &raw, 1, &grad);
+    golden_expect(file, sample, "out/sample", 2e-6);
+    float *m = golden_values(file, "in/raw"), *a = golden_values(file, "out/sample"),
+          *weight = golden_values(file, "in/weight_sample"), expected[48];
+    for (int i = 0; i < 24; i++) {
+        int at = i / 3 * 6 + i % 3;
+        double mean = tanh(m[at]), gate = 1 / (1 + exp(-m[at + 3] / 2)), std = 2 * gate + 0.1;
+        expected[at] = (float)(weight[i] * (1 - mean * mean));
+        expected[at + 3] = (float)(weight[i] * (a[i] - mean) / std * gate * (1 - gate));
+    }
+    golden_expect_values(file, grad, "location-scale gradient", expected, 5e-6);
+    golden_check(file);
+    free(m), free(a), free(weight);
+    golden_close(file);
+}
+
+// What its own sampler returned and TensorFlow differentiated (tools/reference/authors_sampler.py)
+// for mean and std, which is what the backends' formula has to give for the same samples.
+static void location_scale_gradients_are_those_of_tensorflow_probability(void **state)
+{
+    (void)state;
+    enum { DRAWS = 20, ROWS = 8, ACTIONS = 3 };
+    golden *file = golden_open("authors_sampler");
+    float *raw = golden_values(file, "raw"), *sample = golden_values(file, "sample"),
+          *weight = golden_values(file, "weight"), *by_mean = golden_values(file, "grad/mean"),
+          *by_std = golden_values(file, "grad/std");
+    for (int i = 0; i < DRAWS * ROWS * ACTIONS; i++) {
+        const float *m = raw + i / ACTIONS % ROWS * 2 * ACTIONS + i % ACTIONS;
+        wk_truncated t = wk_truncated_of(m[0], m[ACTIONS]);
+        wk_truncated_grad d =
+            wk_truncated_location_scale_grad((sample[i] - t.mean) / t.std, weight[i]);
+        assert_near(d.mean, by_mean[i], 1e-6);
+        assert_near(d.std, by_std[i], 5e-6);
+    }
+    free(raw), free(sample), free(weight), free(by_mean), free(by_std);
     golden_close(file);
 }
 
@@ -123,6 +174,8 @@ int main(void)
         cmocka_unit_test(kl_matches_far_from_and_below_the_free_nat),
         cmocka_unit_test(categorical_entropy_matches),
         cmocka_unit_test(truncated_normal_samples_match),
+        cmocka_unit_test(location_scale_gradients_are_those_of_a_held_sample),
+        cmocka_unit_test(location_scale_gradients_are_those_of_tensorflow_probability),
         cmocka_unit_test(truncated_normal_entropy_matches),
         cmocka_unit_test(lambda_returns_match),
         cmocka_unit_test(disagreement_matches_by_deviation_and_by_variance),

@@ -65,8 +65,8 @@ static void run_sample(void *context, wk_pool *pool)
 static void run_sample_backward(void *context, wk_pool *pool)
 {
     call_data *d = context;
-    wk_cpu_truncated_normal_sample_backward(d->rows, d->dims, d->raw, &d->draws, d->dy, d->draw,
-                                            pool);
+    wk_cpu_truncated_normal_sample_backward(d->rows, d->dims, d->raw, &d->draws, WK_SAMPLE_EXACT,
+                                            d->dy, d->draw, pool);
 }
 static void run_entropy(void *context, wk_pool *pool)
 {
@@ -180,7 +180,7 @@ static void everything_stays_finite_and_inside_at_the_extremes(void **state)
     wk_cpu_truncated_normal_sample(ROWS, 1, raw, &draws, y, NULL);
     for (size_t r = 0; r < ROWS; r++)
         assert_true(fabsf(y[r]) <= 0.999999f);
-    wk_cpu_truncated_normal_sample_backward(ROWS, 1, raw, &draws, dy, draw, NULL);
+    wk_cpu_truncated_normal_sample_backward(ROWS, 1, raw, &draws, WK_SAMPLE_EXACT, dy, draw, NULL);
     assert_int_equal(wk_cpu_count_nonfinite(2 * ROWS, draw, NULL), 0);
     wk_cpu_truncated_normal_entropy(ROWS, 1, raw, y, NULL);
     assert_int_equal(wk_cpu_count_nonfinite(ROWS, y, NULL), 0);

@@ -75,7 +75,8 @@ static void digest_distributions(inputs *in, digests *d)
     take(d, "KL and entropy", in);
     enum { DIMS = 5, STATES = N / 2 / DIMS };
     wk_cpu_truncated_normal_sample(STATES, DIMS, in->a, &in->draws, in->y, NULL);
-    wk_cpu_truncated_normal_sample_backward(STATES, DIMS, in->a, &in->draws, in->b, in->z, NULL);
+    wk_cpu_truncated_normal_sample_backward(STATES, DIMS, in->a, &in->draws, WK_SAMPLE_EXACT, in->b,
+                                            in->z, NULL);
     take(d, "truncated normal sample", in);
     wk_cpu_truncated_normal_entropy(STATES, DIMS, in->a, in->y, NULL);
     wk_cpu_truncated_normal_entropy_backward(STATES, DIMS, in->a, in->b, in->z, NULL);

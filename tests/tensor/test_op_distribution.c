@@ -185,7 +185,7 @@ static size_t action_count(const op_case *c)
 
 static wk_tensor build_action(wk_graph *g, const wk_tensor *x, wk_random r)
 {
-    return wk_graph_truncated_normal_sample(g, x[0], r);
+    return wk_graph_truncated_normal_sample(g, x[0], r, WK_SAMPLE_EXACT);
 }
 
 static void action_sample(const op_case *c, const double *const *x, double *y)

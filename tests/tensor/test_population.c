@@ -90,7 +90,7 @@ static void record_own(member *m)
     y = wk_graph_add(g, y, noise);
     wk_tensor drawn = wk_graph_sample_onehot(g, logits, random_of(m, 2));
     wk_tensor raw = wk_graph_slice(g, y, 1, 4, 6);
-    wk_tensor action = wk_graph_truncated_normal_sample(g, raw, random_of(m, 3));
+    wk_tensor action = wk_graph_truncated_normal_sample(g, raw, random_of(m, 3), WK_SAMPLE_EXACT);
     wk_tensor last = wk_graph_slice(g, y, 0, 0, 1), parts[] = {y, last};
     wk_tensor value = wk_graph_concat(g, parts, 2, 0);
     wk_tensor returns = wk_graph_lambda_return(g, y, value, 0.9f, 0.8f);
@@ -138,7 +138,7 @@ static void record_products(member *m)
     wk_tensor stack = wk_graph_bias_act(g, wk_graph_matmul(g, y, hidden), hidden_b, WK_ELU);
     wk_tensor deep = wk_graph_activate(g, wk_graph_matmul(g, stack, again), WK_ELU);
     wk_tensor raw = wk_graph_bias_act(g, wk_graph_matmul(g, y, head), head_b, WK_IDENTITY);
-    wk_tensor action = wk_graph_truncated_normal_sample(g, raw, random_of(m, 4));
+    wk_tensor action = wk_graph_truncated_normal_sample(g, raw, random_of(m, 4), WK_SAMPLE_EXACT);
     wk_tensor few = wk_graph_bias_act(g, wk_graph_matmul(g, y, pair), pair_b, WK_IDENTITY);
     wk_tensor wide = wk_graph_matmul(g, few, pair_up);
     wk_tensor sum = wk_graph_matmul_add(g, y, from_y, wk_graph_matmul(g, x, from_x));

@@ -104,8 +104,8 @@ void wk_cpu_call_truncated_normal_sample_grad(const wk_cpu_call *c)
 {
     wk_rows r = actions(c);
     const wk_draws d = draws(c, 1);
-    wk_cpu_truncated_normal_sample_backward(r.rows, r.cols, c->in[0], &d, c->in[2], c->out[0],
-                                            c->pool);
+    wk_cpu_truncated_normal_sample_backward(
+        r.rows, r.cols, c->in[0], &d, c->node->attrs.random.gradient, c->in[2], c->out[0], c->pool);
 }
 
 void wk_cpu_call_truncated_normal_mode(const wk_cpu_call *c)

@@ -245,8 +245,8 @@ void wk_cpu_truncated_normal_sample(size_t rows, size_t dims, const float *raw,
 
 /// draw from daction, straight through the clip; `draws` as in the forward pass.
 void wk_cpu_truncated_normal_sample_backward(size_t rows, size_t dims, const float *raw,
-                                             const wk_draws *draws, const float *daction,
-                                             float *draw, wk_pool *pool);
+                                             const wk_draws *draws, wk_sample_gradient gradient,
+                                             const float *daction, float *draw, wk_pool *pool);
 
 /// action = the mode, clipped the same way.
 void wk_cpu_truncated_normal_mode(size_t rows, size_t dims, const float *raw, float *action,

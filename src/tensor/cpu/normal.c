@@ -12,6 +12,7 @@ enum { TILE = 128, GRAIN = 1024 };
 typedef struct job {
     size_t dims;
     const wk_draws *draws;
+    wk_sample_gradient gradient;
     const float *raw, *dy;
     float *y, *draw;
 } job;
@@ -153,7 +154,9 @@ static void sample_backward_range(const void *context, size_t begin, size_t end)
         standard_samples(&t, u, z);
         const float *dy = j->dy + first;
         for (size_t i = 0; i < t.count; i++) {
-            wk_truncated_grad d = wk_truncated_standard_grad(at(&t, i), z[i], u[i], dy[i]);
+            wk_truncated_grad d = j->gradient == WK_SAMPLE_EXACT
+                                      ? wk_truncated_standard_grad(at(&t, i), z[i], u[i], dy[i])
+                                      : wk_truncated_location_scale_grad(z[i], dy[i]);
             dmean[i] = d.mean;
             dstd[i] = d.std;
         }
@@ -162,10 +165,15 @@ static void sample_backward_range(const void *context, size_t begin, size_t end)
 }
 
 void wk_cpu_truncated_normal_sample_backward(size_t rows, size_t dims, const float *raw,
-                                             const wk_draws *draws, const float *daction,
-                                             float *draw, wk_pool *pool)
+                                             const wk_draws *draws, wk_sample_gradient gradient,
+                                             const float *daction, float *draw, wk_pool *pool)
 {
-    job j = {.dims = dims, .raw = raw, .draws = draws, .dy = daction, .draw = draw};
+    job j = {.dims = dims,
+             .draws = draws,
+             .gradient = gradient,
+             .raw = raw,
+             .dy = daction,
+             .draw = draw};
     wk_cpu_for(rows * dims, GRAIN, sample_backward_range, &j, pool);
 }
 

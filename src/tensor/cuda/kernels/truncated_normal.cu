@@ -59,9 +59,13 @@ void wk_cuda_call_truncated_normal_sample_grad(const wk_cuda_call *c)
     wk_ptr<const uint64_t> key = c->key, counter = wk_call_at<const uint64_t>(c, 1);
     wk_ptr<const float> raw = wk_call_in(c, 0), dy = wk_call_in(c, 2);
     wk_ptr<float> draw = wk_call_out(c, 0);
+    bool exact = c->node->attrs.random.gradient == WK_SAMPLE_EXACT;
     wk_cuda_each(c, a.rows * a.dims, [=] __device__(unsigned i) {
         wk_truncated t = load(raw, a.dims, i);
-        store(draw, a.dims, i, t, wk_truncated_sample_grad(t, unit_at(key, counter, i), dy[i]));
+        float u = unit_at(key, counter, i), z = wk_truncated_standard(t.low, t.high, u);
+        store(draw, a.dims, i, t,
+              exact ? wk_truncated_standard_grad(t, z, u, dy[i])
+                    : wk_truncated_location_scale_grad(z, dy[i]));
     });
 }
 
