@@ -10,7 +10,7 @@ CMAKE_FLAGS := -B $(BUILD) $(if $(MUJOCO_DIR),-DMUJOCO_DIR=$(abspath $(MUJOCO_DI
 # More than cores: tests wait for the disk a third of their time.
 CTEST_FLAGS ?= --output-on-failure -j$(shell expr $$(nproc) + 2)
 
-.PHONY: all build build-tests fuzz pictures setup test demo pictures-demo kill-test power-test bench bundle wheel install uninstall package format format-check lint coverage clean
+.PHONY: all build build-tests fuzz pictures setup test demo pictures-demo kill-test power-test bench bundle wheel site install uninstall package format format-check lint coverage clean
 
 all: setup-build build
 
@@ -52,6 +52,10 @@ bench: all
 
 fuzz: setup-build
 	@tools/fuzz/run all -runs=1000000
+
+# The documentation as pages with search: out/site/index.html.
+site:
+	@tools/site
 
 pictures: all
 	@tools/pictures $(BUILD)/waker
