@@ -1,11 +1,11 @@
 # The front door. `make` builds build/waker, `make test` runs every test, `make demo` shows it working.
 # CMake does the work; CMakePresets.json lists the variants. Options pass through, for example:
 #   make test PRESET=dev            the tests under the address and undefined-behaviour sanitizers
-#   make MUJOCO_DIR=/opt/mujoco-4   another MuJoCo than the system's (use a fresh BUILD folder)
+#   make MUJOCO_DIR=/opt/mujoco-3   another MuJoCo than the one that set-up fetches; `system` for the system's
 PRESET ?= release
 BUILD_release := build
 BUILD ?= $(or $(BUILD_$(PRESET)),build-$(PRESET))
-CMAKE_FLAGS := -B $(BUILD) $(if $(MUJOCO_DIR),-DMUJOCO_DIR=$(abspath $(MUJOCO_DIR))) \
+CMAKE_FLAGS := -B $(BUILD) $(if $(MUJOCO_DIR),-DMUJOCO_DIR=$(if $(filter system,$(MUJOCO_DIR)),system,$(abspath $(MUJOCO_DIR)))) \
     $(if $(WAKER_CUDA),-DWAKER_CUDA=$(WAKER_CUDA))
 # More than cores: tests wait for the disk a third of their time.
 CTEST_FLAGS ?= --output-on-failure -j$(shell expr $$(nproc) + 2)

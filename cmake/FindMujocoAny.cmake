@@ -1,9 +1,30 @@
-# MuJoCo from MUJOCO_DIR (an unpacked release, or a folder made by tools/mujoco-wheel) or from the system.
+# MuJoCo from MUJOCO_DIR (an unpacked release, or a folder made by tools/mujoco-wheel); where that is empty from
+# build-deps/mujoco, else from the system, as with MUJOCO_DIR=system.
 # Defines Mujoco::Mujoco, MUJOCO_LIBRARY, MUJOCO_VERSION (4.0.1) and MUJOCO_TESTED, the versions of tools/mujoco-versions.
-if(MUJOCO_DIR)
-  waker_find(MUJOCO mujoco UNDER ${MUJOCO_DIR})
+# MUJOCO_PACKED is the library's file where it does not come from the system, so that packages have to carry it.
+set(_folder ${MUJOCO_DIR})
+if(NOT _folder AND EXISTS ${CMAKE_SOURCE_DIR}/build-deps/mujoco/made-from-wheel)
+  set(_folder ${CMAKE_SOURCE_DIR}/build-deps/mujoco)
+endif()
+# A folder configured before may have found another one.
+if(NOT "${_folder}" STREQUAL "${MUJOCO_FOUND_IN}")
+  unset(MUJOCO_INCLUDE CACHE)
+  unset(MUJOCO_LIBRARY CACHE)
+endif()
+set(MUJOCO_FOUND_IN "${_folder}" CACHE INTERNAL "")
+set(MUJOCO_PACKED)
+if(NOT _folder OR _folder STREQUAL system)
+  waker_find(MUJOCO mujoco OPTIONAL)
+  if(NOT MUJOCO_INCLUDE OR NOT MUJOCO_LIBRARY)
+    message(FATAL_ERROR "MuJoCo was not found. Run 'tools/setup build', which fetches it, 'tools/setup system-mujoco' (Debian: "
+                        "libmujoco-dev), or set MUJOCO_DIR to an unpacked release.")
+  endif()
 else()
-  waker_find(MUJOCO mujoco)
+  waker_find(MUJOCO mujoco UNDER ${_folder})
+  file(REAL_PATH ${MUJOCO_LIBRARY} MUJOCO_PACKED)
+  # Programs of the build folder find it by a relative path.
+  get_filename_component(_place ${MUJOCO_PACKED} DIRECTORY)
+  file(CREATE_LINK ${_place} ${CMAKE_BINARY_DIR}/mujoco SYMBOLIC)
 endif()
 
 # The header counts 222 for 2.2.2 and 3017000 for 3.17.0.

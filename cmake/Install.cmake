@@ -28,8 +28,8 @@ endif()
 if(NOT WAKER_SANITIZE)
   target_link_options(libwaker_shared PRIVATE LINKER:--no-undefined)
 endif()
-# In the Python package the libraries it needs lie beside it; the old kind of rpath, as for the program.
-set_target_properties(libwaker_shared PROPERTIES INSTALL_RPATH "$ORIGIN;${WAKER_MUJOCO_RPATH}" BUILD_WITH_INSTALL_RPATH ON)
+# In the Python package the libraries it needs lie beside it, otherwise MuJoCo as for the program.
+set_target_properties(libwaker_shared PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/waker;$ORIGIN/mujoco" BUILD_WITH_INSTALL_RPATH ON)
 target_link_options(libwaker_shared PRIVATE -Wl,--disable-new-dtags)
 
 # What a program links that takes the static library.
@@ -76,6 +76,12 @@ endif()
 install(TARGETS waker RUNTIME)
 install(TARGETS libwaker libwaker_shared ARCHIVE LIBRARY)
 install(FILES ${WAKER_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/waker)
+if(MUJOCO_PACKED)
+  get_filename_component(folder ${MUJOCO_PACKED} DIRECTORY)
+  install(FILES ${MUJOCO_PACKED} DESTINATION ${WAKER_MUJOCO_PLACE})
+  install(DIRECTORY ${folder}/../licenses/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/mujoco OPTIONAL)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${folder})
+endif()
 install(FILES ${documents}/waker.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(DIRECTORY ${documents}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
 install(FILES ${documents}/waker.bash DESTINATION share/bash-completion/completions RENAME waker)

@@ -24,7 +24,6 @@ static const struct {
     {"memory", wk_doctor_memory},
     {"MuJoCo", wk_doctor_mujoco},
     {"domains", wk_doctor_domains},
-    {"fast collider", wk_doctor_collider},
     {"zlib", wk_doctor_zlib},
     {"BLAS", wk_doctor_blas},
     {"CUDA", wk_doctor_cuda},

@@ -23,7 +23,6 @@ typedef struct wk_doctor_finding {
 void wk_doctor_cpu(wk_doctor_finding *e);
 void wk_doctor_memory(wk_doctor_finding *e);
 void wk_doctor_mujoco(wk_doctor_finding *e);
-void wk_doctor_collider(wk_doctor_finding *e);
 void wk_doctor_zlib(wk_doctor_finding *e);
 void wk_doctor_blas(wk_doctor_finding *e);
 void wk_doctor_cuda(wk_doctor_finding *e);

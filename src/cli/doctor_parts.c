@@ -4,7 +4,6 @@
 #include "base/pool.h"
 #include "base/text.h"
 #include "cli/doctor.h"
-#include "env/mujoco/hfield_collider.h"
 #include "waker/env.h"
 
 #include <dlfcn.h>
@@ -68,19 +67,6 @@ void wk_doctor_memory(wk_doctor_finding *e)
     snprintf(text, sizeof text, ", at most %.1f GiB for this process (control group)",
              (double)limit / gib);
     if (limit != UINT64_MAX) append(e->found, sizeof e->found, text);
-}
-
-void wk_doctor_collider(wk_doctor_finding *e)
-{
-    const char *why = NULL;
-    if (wk_hfield_collider_available(&why)) {
-        snprintf(e->found, sizeof e->found, "on");
-        return;
-    }
-    e->health = WK_HEALTH_ABSENT;
-    snprintf(e->found, sizeof e->found, "off: %s", why ? why : "not in this build");
-    snprintf(e->advice, sizeof e->advice,
-             "terrain worlds work with MuJoCo's own function: equal results, slower steps");
 }
 
 void wk_doctor_zlib(wk_doctor_finding *e)

@@ -34,7 +34,7 @@ static const layer layers[] = {
     {"model", "nn tensor base", ""},
     {"agent", "model nn tensor base", ""},
     {"env", "base", "zlib.h"},
-    {"env/mujoco", "env base", "mujoco/ ccd/"},
+    {"env/mujoco", "env base", "mujoco/"},
     {"env/domains", "env env/mujoco env/render base", "mujoco/ GL/"},
     {"env/plugins", "env base", "zlib.h spawn.h sys/"},
     {"env/render", "base", "mujoco/ immintrin.h"},

@@ -87,8 +87,7 @@ static void take_away(const char *thing)
 static void make_machine(const char *groups, int user)
 {
     shell("rm -rf " MACHINE " && mkdir -p " MACHINE "/bin " MACHINE "/usr/lib " MACHINE
-          "/usr/include/mujoco " MACHINE
-          "/usr/include/ccd && for tool in cat dirname env grep ls mkdir paste "
+          "/usr/include/mujoco && for tool in cat dirname env grep ls mkdir paste "
           "rm sed sort tr uname; do ln -s \"$(command -v $tool)\" " MACHINE "/bin/; done");
     for (int i = 0; i < row_count; i++)
         for (int k = 0; in_groups(&rows[i], groups) && k < rows[i].count; k++)

@@ -11,7 +11,7 @@
 
 enum { TERRAIN, CLEANUP, WORLDS };
 enum { WALK, RUN, SORT, PUSH, TASKS };
-enum { PARAMS = 4, OPTIONS = 4, INDICATORS = 5 };
+enum { PARAMS = 4, OPTIONS = 3, INDICATORS = 5 };
 
 static const wk_domain *const worlds[WORLDS] = {&wk_terrain_walker, &wk_clean_up};
 
@@ -49,8 +49,6 @@ const wk_domain *wk_combined_part(int task, double *domain)
 static const wk_option options[OPTIONS] = {
     {"lattice", "fixed|fresh",
      "fixed: one θ is one terrain; fresh: a new terrain of that θ every episode"},
-    {"collider", "fast|stock",
-     "ground contacts by waker's faster function or MuJoCo's own; equal results"},
     {"shadows", "on|off", "the walker's shadow in the image"},
     {"samples", "4|1", "samples per pixel"},
 };

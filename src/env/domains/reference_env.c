@@ -12,15 +12,6 @@ struct wk_reference_env {
     const mjModel *drawn; // the model `gl` was made for
 };
 
-// The default options, with MuJoCo's own collisions where the domain has the choice.
-static void choose_options(const wk_domain *domain, int *options)
-{
-    memset(options, 0, WK_OPTIONS_MAX * sizeof *options);
-    int option, value;
-    if (wk_domain_option(domain, "collider", "stock", &option, &value, NULL) == WK_OK)
-        options[option] = value;
-}
-
 // OpenGL holds the textures and height fields of one model; another model needs another context.
 static wk_status follow_model(wk_reference_env *world, wk_error *err)
 {
@@ -44,8 +35,7 @@ wk_status wk_reference_env_create(const wk_domain *domain, wk_reference_env **ou
     wk_reference_env *world = calloc(1, sizeof *world);
     if (!world) return wk_fail(err, WK_E_MEMORY, "no memory for a reference world");
     world->domain = domain;
-    int options[WK_OPTIONS_MAX];
-    choose_options(domain, options);
+    const int options[WK_OPTIONS_MAX] = {0};
     wk_status status = domain->create(domain, options, &world->env, err);
     // The first reset shows whether OpenGL works at all.
     if (status == WK_OK) status = wk_reference_env_reset(world, domain->hardest, 0, 0, err);

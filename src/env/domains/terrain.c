@@ -6,7 +6,6 @@
 #include "env/domains/terrain_profile.h"
 #include "env/domains/terrain_robot.h"
 #include "env/domains/terrain_scene.h"
-#include "env/mujoco/hfield_collider.h"
 #include "env/mujoco/physics.h"
 #include <assert.h>
 #include <stdlib.h>
@@ -16,12 +15,10 @@
 
 const wk_param wk_terrain_params[WK_TERRAIN_PARAMS] = {WK_TERRAIN_GROUND(0.05, 0.05)};
 
-enum { LATTICE, COLLIDER, SHADOWS, SAMPLES };
+enum { LATTICE, SHADOWS, SAMPLES };
 const wk_option wk_terrain_options[WK_TERRAIN_OPTIONS] = {
     [LATTICE] = {"lattice", "fixed|fresh",
                  "fixed: one θ is one terrain; fresh: a new terrain of that θ every episode"},
-    [COLLIDER] = {"collider", "fast|stock",
-                  "ground contacts by waker's faster function or MuJoCo's own; equal results"},
     [SHADOWS] = {"shadows", "on|off", "the robot's shadow in the image"},
     [SAMPLES] = {"samples", "4|1", "samples per pixel"},
 };
@@ -68,7 +65,6 @@ static wk_status fill(terrain *t, const int *options, wk_error *err)
 {
     WK_TRY(wk_physics_load(t->robot->model, wk_asset_find(t->robot->model)->content, &t->sim.model,
                            err));
-    wk_hfield_collider_choose(t->sim.model, options[COLLIDER] == 0);
     if (t->robot->adjust) {
         t->loaded = mj_copyModel(NULL, t->sim.model);
         if (!t->loaded) return wk_fail(err, WK_E_MEMORY, "no memory for a terrain environment");

@@ -8,7 +8,7 @@
 
 enum {
     WK_TERRAIN_PARAMS = 2,
-    WK_TERRAIN_OPTIONS = 4,
+    WK_TERRAIN_OPTIONS = 3,
     WK_TERRAIN_COMPLEX = 25,
 };
 
