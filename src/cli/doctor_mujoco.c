@@ -2,19 +2,10 @@
 // with.
 #include "cli/doctor.h"
 
+#include "env/domain.h"
 #include <mujoco/mujoco.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { VERSION_TEXT = 24 };
-
-// MuJoCo 2 counts 222 for 2.2.2; later ones count 3017000 for 3.17.0.
-static void version_text(int version, char text[VERSION_TEXT])
-{
-    int base = version < 10000 ? 10 : 1000;
-    snprintf(text, VERSION_TEXT, "%d.%d.%d", version / base / base, version / base % base,
-             version % base);
-}
 
 // Whether `version` is one of the items of `list`, which ", " separates.
 static bool is_listed(const char *version, const char *list)
@@ -30,9 +21,9 @@ static bool is_listed(const char *version, const char *list)
 
 void wk_doctor_mujoco_versions(int built_for, int loaded, const char *tested, wk_doctor_finding *e)
 {
-    char built_text[VERSION_TEXT], loaded_text[VERSION_TEXT];
-    version_text(built_for, built_text);
-    version_text(loaded, loaded_text);
+    char built_text[WK_ENGINE_CHARS], loaded_text[WK_ENGINE_CHARS];
+    wk_engine_print((uint64_t)built_for, built_text);
+    wk_engine_print((uint64_t)loaded, loaded_text);
     if (loaded != built_for) {
         e->health = WK_HEALTH_BROKEN;
         snprintf(e->found, sizeof e->found, "%s at run time, but built for %s", loaded_text,

@@ -1,6 +1,7 @@
 #include "run/relabel.h"
 
 #include "base/clock.h"
+#include "env/domain.h"
 #include "env/plugins/relabelled.h"
 #include "run/leftovers.h"
 #include "run/lock.h"
@@ -48,6 +49,16 @@ typedef struct relabel {
 static wk_status mismatch(const relabel *r, const piece *p, uint32_t row, const char *what,
                           const char *task, double now, double then, wk_error *err)
 {
+    char made[WK_ENGINE_CHARS], here[WK_ENGINE_CHARS];
+    uint64_t engine = wk_domain_engine(r->run.replay_domain);
+    if (r->run.summary.engine != engine) {
+        wk_engine_print(r->run.summary.engine, made);
+        wk_engine_print(engine, here);
+        return wk_fail(err, WK_E_INPUT,
+                       "episode %" PRIu64 " cannot be reproduced: the run was made with MuJoCo %s "
+                       "and this is %s. Build waker with MuJoCo %s (MUJOCO_DIR)",
+                       p->episode.id, made, here, made);
+    }
     return wk_fail(err, WK_E_INPUT,
                    "episode %" PRIu64 " cannot be reproduced: at step %" PRIu32
                    " the %s of task '%s' is %.9g and was %.9g when it was collected. A MuJoCo, "

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "env/domain.h"
 #include "env/plugins/plugin_python.h"
 #include "run/checkpoint/weights_file.h"
 #include "run/leftovers.h"
@@ -277,6 +278,17 @@ static void announce_resumption(const run *r)
     if (resumed < 0) return;
     steps_text(r, (uint64_t)resumed, steps);
     wk_log_line(log_of(r), WK_LOG_INFO, "resuming after %s", steps);
+    uint64_t then = wk_trainer_resumed_engine(r->trainer);
+    uint64_t now = wk_domain_engine(wk_trainer_domain(r->trainer));
+    if (then != now) {
+        char made[WK_ENGINE_CHARS], here[WK_ENGINE_CHARS];
+        wk_engine_print(then, made);
+        wk_engine_print(now, here);
+        wk_log_line(log_of(r), WK_LOG_WARN,
+                    "this run was made with MuJoCo %s and continues with %s: from here on its "
+                    "episodes are not those of a run that was never interrupted",
+                    made, here);
+    }
     if (r->unsaved > 0)
         wk_log_line(log_of(r), WK_LOG_WARN,
                     "the environments of %s cannot save their state: the %d episodes that were "

@@ -378,6 +378,11 @@ int64_t wk_trainer_resumed_from(const wk_trainer *t)
     return t->checkpoints.resumed_from;
 }
 
+uint64_t wk_trainer_resumed_engine(const wk_trainer *t)
+{
+    return t->checkpoints.engine;
+}
+
 const char *wk_trainer_resume_trouble(const wk_trainer *t)
 {
     return t->checkpoints.trouble;

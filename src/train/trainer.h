@@ -132,6 +132,8 @@ wk_status wk_trainer_save(wk_trainer *trainer, wk_error *err);
 /// The step of the checkpoint this trainer was resumed from, or -1 for a new run; and why a newer
 /// one was not usable ("" when it was).
 int64_t wk_trainer_resumed_from(const wk_trainer *trainer);
+/// MuJoCo's version that it was made with (wk_domain_engine).
+uint64_t wk_trainer_resumed_engine(const wk_trainer *trainer);
 const char *wk_trainer_resume_trouble(const wk_trainer *trainer);
 
 #endif

@@ -3,6 +3,11 @@
 // ckpt and export say about the result.
 #include "cli/long_runs.h"
 
+#include "base/crc32c.h"
+#include "base/file.h"
+#include "run/checkpoint/run_file.h"
+#include <glob.h>
+
 #define QUIET_OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
 
 static void signals_end_a_run_with_a_checkpoint_and_code_75(void **state)
@@ -113,6 +118,45 @@ static void the_same_command_says_what_it_saved(void **state)
     assert_non_null(strstr(r.out, "finished: run-time"));
     assert_non_null(strstr(r.err, "resuming after"));
     assert_non_null(strstr(r.err, "updates/s"));
+}
+
+// Makes the newest checkpoint of a run one of another MuJoCo.
+static void forge_engine(const char *run, uint64_t version)
+{
+    char pattern[600], folder[512];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/checkpoints/step-*/run.bin", inside(run, folder));
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    const char *path = found.gl_pathv[found.gl_pathc - 1];
+    char *bytes;
+    size_t size;
+    uint32_t sum;
+    wk_error err = {0};
+    assert_ok(wk_file_read(path, 1 << 24, &bytes, &size, &err));
+    memcpy(bytes + offsetof(wk_run_header, engine), &version, sizeof version);
+    sum = wk_crc32c(0, bytes, size - sizeof sum);
+    memcpy(bytes + size - sizeof sum, &sum, sizeof sum);
+    assert_ok(wk_file_write(path, bytes, size, &err));
+    free(bytes);
+    globfree(&found);
+}
+
+static void a_run_made_with_another_engine_says_so(void **state)
+{
+    (void)state;
+    program_expect_success(
+        program_run("train --logdir run-engine --configs clean-up dr random quick "
+                    "--env.count 2 --prefill 20 --steps 20"));
+    program_result r = program_run("train --logdir run-engine --steps 24 --quiet");
+    program_expect_success(r);
+    assert_null(strstr(r.err, "MuJoCo"));
+    forge_engine("run-engine", 3003007);
+    r = program_run("train --logdir run-engine --steps 28");
+    program_expect_success(r);
+    assert_non_null(strstr(r.err, "this run was made with MuJoCo 3.3.7 and continues with "));
+    forge_engine("run-engine", 222);
+    r = program_run("train --logdir run-engine --steps 32");
+    assert_non_null(strstr(r.err, "made with MuJoCo 2.2.2 and"));
 }
 
 // Whether the process has a signal that it has not handled yet.
@@ -466,6 +510,7 @@ int main(void)
         cmocka_unit_test(nohup_makes_a_lost_terminal_harmless),
         cmocka_unit_test(output_that_nobody_takes_ends_a_run_with_a_checkpoint),
         cmocka_unit_test(the_same_command_says_what_it_saved),
+        cmocka_unit_test(a_run_made_with_another_engine_says_so),
         cmocka_unit_test(a_second_interrupt_quits_at_once),
         cmocka_unit_test(every_curriculum_trains_with_both_exploration_policies),
         cmocka_unit_test(a_saturated_exploration_policy_is_reported),

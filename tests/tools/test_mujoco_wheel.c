@@ -11,9 +11,11 @@ static const char python[] =
     "#!/bin/sh\n"
     "case $2 in\n"
     "pip)\n"
-    "    while [ $# -gt 1 ]; do [ \"$1\" != -d ] || to=$2; shift; done\n"
-    "    echo \"$1\" >>" PLACE "/asked\n"
-    "    echo \"$1\" >\"$to/$(echo \"$1\" | sed 's/-core/_core/; s/==/-/')-cp311.whl\" ;;\n"
+    "    while [ $# -gt 1 ]; do case $1 in -d) to=$2 ;; -r) from=$2 ;; esac; shift; done\n"
+    "    read -r name hashes <\"$from\"\n"
+    "    echo \"$name\" >>" PLACE "/asked\n"
+    "    echo \"$hashes\" >" PLACE "/hashes\n"
+    "    echo \"$name\" >\"$to/$(echo \"$name\" | sed 's/-core/_core/; s/==/-/')-cp311.whl\" ;;\n"
     "zipfile)\n"
     "    read -r name <\"$4\" && mkdir -p \"$5/mujoco/include/mujoco\"\n"
     "    version=${name#*==}\n"
@@ -68,7 +70,7 @@ static const char *tested(const char *major)
     static char version[32];
     char command[256];
     snprintf(command, sizeof command,
-             "grep '^%s[.].*PyPI$' " WAKER_SOURCE_DIR "/tools/mujoco-versions | cut -d' ' -f1",
+             "grep '^%s[.].*PyPI ' " WAKER_SOURCE_DIR "/tools/mujoco-versions | cut -d' ' -f1",
              major);
     snprintf(version, sizeof version, "%s", shell(command, 0));
     return version;
@@ -90,6 +92,7 @@ static void each_major_version_has_a_tested_one(void **state)
     wheel("4", "four", 0);
     expect_asked("mujoco-core", tested("4"));
     assert_string_equal(shell("cat " PLACE "/four/lib/libmujoco.so", 0), tested("4"));
+    shell("grep -cE '^(--hash=sha256:[0-9a-f]{64} ?){2}$' " PLACE "/hashes", 0);
     const char *said = wheel("2", "two", 1);
     if (!strstr(said, "no MuJoCo 2 of PyPI")) fail_msg("%s", said);
 }
@@ -101,6 +104,7 @@ static void any_version_can_be_had(void **state)
     expect_asked("mujoco", "3.3.7");
     wheel("4.1.0", "newer", 0);
     expect_asked("mujoco-core", "4.1.0");
+    assert_string_equal(shell("cat " PLACE "/hashes", 0), ""); // none is known
 }
 
 static void a_folder_of_the_version_is_kept_and_of_another_replaced(void **state)

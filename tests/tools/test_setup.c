@@ -82,8 +82,8 @@ static void take_away(const char *thing)
     assert_int_equal(remove(path), 0);
 }
 
-// A machine with everything of these groups, what the script itself calls, and an apt-get that
-// notes how it was called.
+// A machine with everything of these groups, what the script itself calls, an apt-get that notes
+// how it was called, and a copy of the tools in a project that has its MuJoCo already.
 static void make_machine(const char *groups, int user)
 {
     shell("rm -rf " MACHINE " && mkdir -p " MACHINE "/bin " MACHINE "/usr/lib " MACHINE
@@ -94,6 +94,9 @@ static void make_machine(const char *groups, int user)
             put(path_of(rows[i].things[k]), "");
     put("bin/id", user ? "echo 1000" : "echo 0");
     put("bin/apt-get", "echo \"$*\" >>" MACHINE "/apt");
+    shell("mkdir -p " MACHINE "/project/build-deps/mujoco && cp -r " WAKER_SOURCE_DIR
+          "/tools " MACHINE "/project/ && sed -n '/^[0-9]/{s/ .*//p; q;}' " WAKER_SOURCE_DIR
+          "/tools/mujoco-versions >" MACHINE "/project/build-deps/mujoco/made-from-wheel");
 }
 
 // Runs tools/setup there; fails where its exit status is not `status`. Returns what it said.
@@ -103,7 +106,7 @@ static const char *setup(const char *variables, const char *groups, int status)
     char command[1024];
     snprintf(command, sizeof command,
              "env -u MUJOCO_DIR -u CMAKE_PREFIX_PATH -u SETUP_DRY_RUN SETUP_ROOT=" MACHINE
-             " PATH=" MACHINE "/bin %s /bin/sh " WAKER_SOURCE_DIR "/tools/setup %s 2>&1",
+             " PATH=" MACHINE "/bin %s /bin/sh " MACHINE "/project/tools/setup %s 2>&1",
              variables, groups);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
@@ -121,7 +124,7 @@ static void expect_part(const char *text, const char *part)
 static void the_program_needs_nothing_of_the_tests(void **state)
 {
     (void)state;
-    make_machine("build mujoco", 0);
+    make_machine("build", 0);
     assert_string_equal(setup("", "build", 0), "");
     const char *said = setup("SETUP_DRY_RUN=1", "test", 1);
     expect_part(said, "libcmocka-dev");
@@ -133,9 +136,9 @@ static void the_program_needs_nothing_of_the_tests(void **state)
 static void a_package_that_is_half_there_is_missing(void **state)
 {
     (void)state;
-    make_machine("build mujoco lint", 0);
+    make_machine("build lint", 0);
     for (int i = 0; i < row_count; i++)
-        for (int k = 0; in_groups(&rows[i], "build mujoco lint") && k < rows[i].count; k++) {
+        for (int k = 0; in_groups(&rows[i], "build lint") && k < rows[i].count; k++) {
             take_away(rows[i].things[k]);
             char expected[64];
             snprintf(expected, sizeof expected, "Missing: %s\n", rows[i].package);
@@ -147,7 +150,7 @@ static void a_package_that_is_half_there_is_missing(void **state)
 static void root_installs_what_is_missing_and_looks_again(void **state)
 {
     (void)state;
-    make_machine("build mujoco", 0);
+    make_machine("build", 0);
     take_away("-lopenblas");
     expect_part(setup("", "build", 1),
                 "not all there: libopenblas-dev\n"); // this apt-get installs nothing
@@ -163,7 +166,7 @@ static void a_user_without_sudo_is_given_the_line_to_ask_for(void **state)
     (void)state;
     static const char line[] =
         "\napt-get install --no-install-recommends libopenblas-dev libyaml-dev\n";
-    make_machine("build mujoco", 1000);
+    make_machine("build", 1000);
     assert_string_equal(setup("", "build", 0), "");
     take_away("cblas.h");
     take_away("-lyaml");
@@ -177,19 +180,51 @@ static void other_places_count_as_they_do_for_cmake(void **state)
 {
     (void)state;
     make_machine("build", 0);
-    expect_part(setup("SETUP_DRY_RUN=1", "build", 1), "Missing: libccd-dev libmujoco-dev\n");
-    assert_string_equal(setup("MUJOCO_DIR=elsewhere", "build", 0), "");
-    make_machine("build mujoco", 0);
+    expect_part(setup("SETUP_DRY_RUN=1 MUJOCO_DIR=system", "build", 1), "Missing: libmujoco-dev\n");
     shell("mkdir -p " MACHINE "/opt/include && mv " MACHINE "/usr/include/yaml.h " MACHINE
           "/opt/include");
     setup("SETUP_DRY_RUN=1", "build", 1);
     assert_string_equal(setup("CMAKE_PREFIX_PATH=" MACHINE "/opt", "build", 0), "");
 }
 
+// A machine without MuJoCo, and a tools/mujoco-wheel that ends with `status`.
+static void make_machine_without_mujoco(const char *groups, int user, int status)
+{
+    make_machine(groups, user);
+    shell("rm -r " MACHINE "/project/build-deps");
+    char script[128];
+    snprintf(script, sizeof script, "echo fetching $1 for $2; exit %d", status);
+    put("project/tools/mujoco-wheel", script);
+}
+
+static void mujoco_is_fetched_in_the_tested_version(void **state)
+{
+    (void)state;
+    make_machine_without_mujoco("build", 0, 0);
+    expect_part(setup("SETUP_DRY_RUN=1", "build", 1), "Missing: python3 python3-pip\n");
+    assert_string_equal(setup("MUJOCO_DIR=elsewhere", "build", 0), "");
+    make_machine_without_mujoco("build mujoco", 0, 0);
+    expect_part(setup("SETUP_DRY_RUN=1", "build", 1), "Missing in build-deps/mujoco: MuJoCo ");
+    expect_part(setup("", "build", 0), "build-deps/mujoco\n");
+}
+
+static void where_it_cannot_be_fetched_the_systems_is_taken(void **state)
+{
+    (void)state;
+    make_machine_without_mujoco("build mujoco system-mujoco", 0, 1);
+    expect_part(setup("", "build", 0), "cannot be fetched here; building with the system's");
+    make_machine_without_mujoco("build mujoco", 0, 1);
+    expect_part(setup("", "build", 1), "not all there: libmujoco-dev\n");
+    // Nor is pip asked for where nothing can be installed and the system has one.
+    make_machine_without_mujoco("build system-mujoco", 1000, 1);
+    take_away("pip3");
+    expect_part(setup("", "build", 0), "building with the system's");
+}
+
 static void an_unknown_group_is_refused(void **state)
 {
     (void)state;
-    make_machine("build mujoco", 0);
+    make_machine("build", 0);
     expect_part(setup("", "bild", 2), "no group 'bild'");
 }
 
@@ -207,6 +242,8 @@ int main(void)
         cmocka_unit_test(root_installs_what_is_missing_and_looks_again),
         cmocka_unit_test(a_user_without_sudo_is_given_the_line_to_ask_for),
         cmocka_unit_test(other_places_count_as_they_do_for_cmake),
+        cmocka_unit_test(mujoco_is_fetched_in_the_tested_version),
+        cmocka_unit_test(where_it_cannot_be_fetched_the_systems_is_taken),
         cmocka_unit_test(an_unknown_group_is_refused),
     };
     return cmocka_run_group_tests(tests, read_rows, remove_machine);

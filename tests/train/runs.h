@@ -145,7 +145,7 @@ static inline void same_learning(const char *a, const char *b)
 static inline void same_end(const char *a, const char *b)
 {
     char name[128];
-    enum { HEADER = 72, CHECKSUM = 4 };
+    enum { HEADER = sizeof(wk_run_header), CHECKSUM = 4 };
     same_learning(a, b);
     snprintf(name, sizeof name, "checkpoints/step-%012" PRIu64 "/run.bin", newest_step(a));
     same_file(a, b, name, HEADER, CHECKSUM);

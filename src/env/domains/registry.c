@@ -6,7 +6,10 @@
 #include "env/domains/terrain.h"
 #include "env/domains/toy.h"
 
+#include "env/domain.h"
 #include <assert.h>
+#include <mujoco/mujoco.h>
+#include <stdio.h>
 #include <string.h>
 
 // One row per domain; the last is NULL.
@@ -36,4 +39,18 @@ wk_status wk_domain_find(const char *name, const wk_domain **out, wk_error *err)
         return WK_OK;
     }
     return wk_fail_unknown(err, "domain", name, names, wk_domain_count());
+}
+
+uint64_t wk_domain_engine(const wk_domain *domain)
+{
+    for (size_t i = 0; i < wk_domain_count(); i++)
+        if (builtin[i] == domain && domain != &wk_toy) return (uint64_t)mj_version();
+    return 0;
+}
+
+// MuJoCo 2 counts 222 for 2.2.2; later ones count 3017000 for 3.17.0.
+void wk_engine_print(uint64_t version, char out[WK_ENGINE_CHARS])
+{
+    unsigned base = version < 10000 ? 10 : 1000, v = (unsigned)version;
+    snprintf(out, WK_ENGINE_CHARS, "%u.%u.%u", v / base / base, v / base % base, v % base);
 }

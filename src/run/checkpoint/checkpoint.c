@@ -116,6 +116,7 @@ wk_status wk_checkpoint_summarise(const char *directory, uint64_t step, wk_check
                                    .updates = counters.updates,
                                    .diverged = counters.diverged,
                                    .environments = head.running,
+                                   .engine = head.engine,
                                    .run_bytes = head.size,
                                    .learner_bytes = learner,
                                    .config = head.config,

@@ -23,6 +23,7 @@ wk_status wk_checkpoint_newest(const char *directory, uint64_t *step, wk_error *
 typedef struct wk_checkpoint_summary {
     uint64_t steps, episodes, updates, diverged;
     uint64_t environments;
+    uint64_t engine;                   // MuJoCo's version (wk_domain_engine)
     uint64_t run_bytes, learner_bytes; // of its two files
     uint64_t config;                   // hash of the configuration it belongs to
     wk_replay_mark replay;             // where the replay log ends for it

@@ -1,5 +1,6 @@
 #include "run/checkpoint/run_file.h"
 
+#include "env/domain.h"
 #include "env/host.h"
 
 #include "base/crc32c.h"
@@ -8,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-static const char MAGIC[8] = "WKRUN001";
+static const char MAGIC[8] = "WKRUN002";
 
 // The parts that are plain memory, in order.
 typedef struct part {
@@ -82,7 +83,10 @@ static void seal(wk_text *out)
 wk_status wk_run_file_write(const wk_run_state *s, uint64_t config, const wk_replay_mark *mark,
                             wk_text *out, wk_error *err)
 {
-    wk_run_header head = {.config = config, .running = (uint64_t)s->count, .replay = *mark};
+    wk_run_header head = {.config = config,
+                          .running = (uint64_t)s->count,
+                          .engine = wk_domain_engine(s->domain),
+                          .replay = *mark};
     memcpy(head.magic, MAGIC, sizeof MAGIC);
     wk_text_append(out, (const char *)&head, sizeof head);
     part parts[PARTS];

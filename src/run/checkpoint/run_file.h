@@ -1,8 +1,9 @@
 // run.bin: what a checkpoint holds besides the weights, as bytes and back.
 //
-//   header        magic, size of the file, hash of the configuration, environments, replay mark
-//   plain memory  counters, running episodes, actions, images, vectors, first flags, the schedule
-//   blocks        curriculum; recurrent states (where a policy acts); one for each environment,
+//   header        magic, size of the file, hash of the configuration, environments, MuJoCo, replay
+//   mark plain memory  counters, running episodes, actions, images, vectors, first flags, the
+//   schedule blocks        curriculum; recurrent states (where a policy acts); one for each
+//   environment,
 //                 empty where none runs. Each is a length of 8 bytes and that many bytes
 //   checksum      CRC-32C of all before it
 //
@@ -57,6 +58,7 @@ typedef struct wk_run_header {
     uint64_t size;    // of the whole file, checksum included
     uint64_t config;  // hash of the configuration
     uint64_t running; // environments
+    uint64_t engine;  // MuJoCo's version that they ran with (wk_domain_engine)
     wk_replay_mark replay;
 } wk_run_header;
 

@@ -228,7 +228,7 @@ wk_status wk_checkpoints_save(wk_checkpoints *c, wk_error *err)
 }
 
 static wk_status load_files(const wk_checkpoint_parts *p, uint64_t step, const wk_dir *folder,
-                            wk_replay_mark *mark, wk_error *err)
+                            wk_replay_mark *mark, uint64_t *engine, wk_error *err)
 {
     char *bytes;
     wk_run_header head;
@@ -245,16 +245,16 @@ static wk_status load_files(const wk_checkpoint_parts *p, uint64_t step, const w
     if (status == WK_OK) status = wk_run_file_read(bytes, (size_t)head.size, &p->state, err);
     if (status == WK_OK && p->acting) status = wk_acting_load(p->acting, p->state.acting, err);
     *mark = head.replay;
+    *engine = head.engine;
     free(bytes);
     return status;
 }
 
-static wk_status load_step(const wk_checkpoints *c, uint64_t step, wk_replay_mark *mark,
-                           wk_error *err)
+static wk_status load_step(wk_checkpoints *c, uint64_t step, wk_replay_mark *mark, wk_error *err)
 {
     wk_dir *folder = NULL;
     WK_TRY(open_step(c->dir, step, &folder, err));
-    wk_status status = load_files(&c->parts, step, folder, mark, err);
+    wk_status status = load_files(&c->parts, step, folder, mark, &c->engine, err);
     wk_dir_close(folder);
     return status;
 }

@@ -34,6 +34,7 @@ typedef struct wk_checkpoints {
     wk_dir *dir;       // run/checkpoints
     wk_checkpoint_parts parts;
     int64_t resumed_from;  // step of the checkpoint that was resumed, or -1 for a new run
+    uint64_t engine;       // MuJoCo's version in that checkpoint, 0 without
     char trouble[1024];    // why a newer one was not usable; "" when it was
     wk_run_schedule saved; // as the newest checkpoint has it
 } wk_checkpoints;
