@@ -15,6 +15,7 @@ const wk_sweep_launcher *const wk_cli_launchers[] = {&wk_sweep_local, &wk_sweep_
 
 typedef struct sweep_values {
     const char *directory, *launch;
+    wk_arg_texts only;
     wk_sweep_launch_options options;
     double rate;
     bool dry_run;
@@ -27,6 +28,9 @@ static const sweep_values defaults = {
 #define WK_VALUES sweep_values
 static const wk_arg args[] = {
     WK_OPT_PATH("logdir", directory, "DIR", "directory of the sweep and its runs"),
+    WK_OPT_TEXTS("only", only, "AXIS=VALUE,...",
+                 "start only the runs with these values; several of an axis: AXIS=VALUE|VALUE, or "
+                 "AXIS=A..B of numbers; may be repeated"),
     WK_OPT_TEXT("launch", launch, "local|slurm|print",
                 "local: processes on this machine; slurm: job arrays; print: print the commands, "
                 "for other schedulers (default: local)"),
@@ -192,6 +196,9 @@ static wk_status check_launcher(const context *c, wk_error *err)
     if (c->launcher != &wk_sweep_slurm && wk_slurm_args_options(&c->v->slurm, &slurm))
         return wk_fail(err, WK_E_INPUT,
                        "--partition, --time and the other job options need --launch slurm");
+    // The job after the array submits whatever the sweep has left.
+    if (c->launcher == &wk_sweep_slurm && c->v->only.count > 0)
+        return wk_fail(err, WK_E_INPUT, "--only needs --launch local or print");
     if (c->launcher != &wk_sweep_local && (o->jobs || o->per_gpu || o->populations))
         return wk_fail(err, WK_E_INPUT, "--jobs, --per-gpu and --populations need --launch local");
     return WK_OK;
@@ -209,14 +216,39 @@ static wk_status open_sweep(context *c, wk_error *err)
     WK_TRY(check_launcher(c, err));
     if (c->cli->words.count == 0) {
         WK_TRY(wk_cli_sweep_open(directory, &c->sweep, err));
-        return wk_cli_sweep_check_follow(&c->sweep.plan, err);
+        WK_TRY(wk_cli_sweep_check_follow(&c->sweep.plan, err));
+    } else {
+        WK_TRY(wk_sweep_grid_open(c->cli->words.items[0], &c->sweep.grid, err));
+        WK_TRY(check_commands(&c->sweep.grid, err));
+        WK_TRY(wk_sweep_plan_create(&c->sweep.grid, &c->sweep.plan, err));
+        WK_TRY(wk_cli_sweep_check_follow(&c->sweep.plan, err));
+        WK_TRY(wk_sweep_folder_exists(directory, &there, err));
+        if (there) WK_TRY(join(c->cli, directory, &c->sweep, err));
     }
-    WK_TRY(wk_sweep_grid_open(c->cli->words.items[0], &c->sweep.grid, err));
-    WK_TRY(check_commands(&c->sweep.grid, err));
-    WK_TRY(wk_sweep_plan_create(&c->sweep.grid, &c->sweep.plan, err));
-    WK_TRY(wk_cli_sweep_check_follow(&c->sweep.plan, err));
-    WK_TRY(wk_sweep_folder_exists(directory, &there, err));
-    return there ? join(c->cli, directory, &c->sweep, err) : WK_OK;
+    return wk_sweep_plan_select(&c->sweep.plan, c->v->only.items, c->v->only.count, err);
+}
+
+// "grid.yaml: 2 of 8 runs in 1 shape, 1 population of up to 2 runs".
+static void print_selection(const context *c, wk_text *out)
+{
+    const wk_sweep_plan *plan = &c->sweep.plan;
+    int shapes = 0, populations = 0, size = c->v->options.populations;
+    for (size_t i = 0; i < plan->shapes.count; i++) {
+        int left = 0;
+        for (size_t k = 0; k < plan->tasks.count; k++)
+            left += plan->tasks.items[k].shape == (int)i && !plan->tasks.items[k].left_out &&
+                    !c->queue.entries[k].state.trained;
+        if (size > 0) populations += (left + size - 1) / size;
+        shapes += plan->shapes.items[i].count > 0;
+    }
+    wk_text_printf(out, "%s: ", c->sweep.grid.name);
+    if (plan->selected < plan->tasks.count) wk_text_printf(out, "%zu of ", plan->selected);
+    wk_text_printf(out, "%zu run%s in %d shape%s", plan->tasks.count, wk_plural(plan->tasks.count),
+                   shapes, wk_plural((uint64_t)shapes));
+    if (size > 0)
+        wk_text_printf(out, ", %d population%s of up to %d run%s", populations,
+                       wk_plural((uint64_t)populations), size, wk_plural((uint64_t)size));
+    wk_text_puts(out, "\n");
 }
 
 // What there is to do and what it takes, on standard error: before anything starts.
@@ -224,9 +256,7 @@ static wk_status say_cost(context *c, wk_error *err)
 {
     wk_text text = {0};
     bool needed = c->launcher != &wk_sweep_print && !c->cli->quiet;
-    wk_text_printf(&text, "%s: %zu run%s in %zu shape%s\n", c->sweep.grid.name,
-                   c->sweep.plan.tasks.count, wk_plural(c->sweep.plan.tasks.count),
-                   c->sweep.plan.shapes.count, wk_plural((uint64_t)c->sweep.plan.shapes.count));
+    print_selection(c, &text);
     wk_status status = wk_cli_sweep_cost(c->cli, &c->sweep.plan, c->queue.entries, c->v->rate,
                                          needed, &c->cost, &text, err);
     if (status == WK_OK && text.failed)
@@ -264,7 +294,8 @@ static wk_status say_end(context *c, wk_sweep_end end, wk_error *err)
     if (end == WK_SWEEP_SAVED)
         wk_text_printf(&text, "stopped; run the same command to resume: %s\n", directory);
     else
-        wk_text_printf(&text, "finished: %s\n", directory);
+        wk_text_printf(&text, "finished%s: %s\n",
+                       c->v->only.count > 0 ? ", the runs that --only names" : "", directory);
     return wk_cli_print(&text, err);
 }
 
@@ -326,7 +357,8 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_sweep = {
     .name = "sweep",
     .summary = "Train, adapt, evaluate and report a grid of runs",
-    .usage = "sweep GRID --logdir DIR [--launch local|slurm|print] [--jobs N] [--populations N]\n"
+    .usage = "sweep GRID --logdir DIR [--only AXIS=VALUE,...] [--launch local|slurm|print]\n"
+             "sweep GRID --logdir DIR [--jobs N] [--populations N] [--dry-run]\n"
              "sweep --logdir DIR",
     .details =
         "GRID is a YAML file with axes (domain, curriculum, seed, any key), exclusions, commands\n"
@@ -335,10 +367,12 @@ const wk_command wk_command_sweep = {
         "The estimated cost is printed first. The same command, or --logdir alone, resumes a\n"
         "sweep and skips what is done. An interrupt makes all runs save and stops with exit code\n"
         "75. If a run fails, the others continue and the exit code is 1. 'waker sweep status DIR'\n"
-        "shows the progress.\n",
+        "shows the progress. With --only machines share a grid: each does a part in a directory\n"
+        "of its own, and copies of all in one directory are the whole sweep.\n",
     .examples = "sweep paper-main --logdir runs/paper --dry-run\n"
                 "sweep grid.yaml --logdir runs/grid --jobs 2\n"
                 "sweep grid.yaml --logdir runs/grid --populations 5\n"
+                "sweep paper-main --logdir runs/paper --only domain=clean-up,seed=0\n"
                 "sweep grid.yaml --logdir runs/grid --launch slurm --partition gpu --time 4:00:00\n"
                 "sweep grid.yaml --logdir runs/grid --launch print",
     WK_COMMAND_OPTIONS(args, defaults),

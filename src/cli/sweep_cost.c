@@ -34,7 +34,9 @@ static wk_status measure(const wk_cli *cli, const wk_sweep_shape *shape, wk_swee
 static bool is_needed(const wk_sweep_plan *plan, const wk_sweep_entry *entries, int shape)
 {
     for (size_t i = 0; i < plan->tasks.count; i++)
-        if (plan->tasks.items[i].shape == shape && !entries[i].state.trained) return true;
+        if (plan->tasks.items[i].shape == shape && !plan->tasks.items[i].left_out &&
+            !entries[i].state.trained)
+            return true;
     return false;
 }
 
@@ -84,12 +86,15 @@ static void print_costs(const wk_sweep_plan *plan, const wk_sweep_entry *entries
     wk_table_begin(&table, "lrrrrrrr", "shape", "runs", "left", "updates left", "hours each",
                    gpu ? "GPU hours" : "CPU hours", "GiB disk", "GiB memory");
     *total = (wk_sweep_cost){0};
+    int rows = 0;
     for (size_t i = 0; i < plan->shapes.count; i++) {
+        if (plan->shapes.items[i].count == 0) continue;
         wk_sweep_cost cost = wk_sweep_cost_of(plan, entries, (int)i, &rates[i]);
         put_cost(&table, plan->shapes.items[i].name, &cost);
         wk_sweep_cost_add(total, &cost);
+        rows++;
     }
-    if (plan->shapes.count > 1) put_cost(&table, "all", total);
+    if (rows > 1) put_cost(&table, "all", total);
     wk_table_finish(&table, 0, out);
 }
 
@@ -116,7 +121,10 @@ wk_status wk_cli_sweep_cost(const wk_cli *cli, const wk_sweep_plan *plan,
     if (status == WK_OK) {
         print_costs(plan, entries, rates, total, out);
         print_follows(plan->grid, out);
-        if (rates[0].learner_bytes == 0 && total->left > 0)
+        bool measured = false;
+        for (size_t i = 0; i < plan->shapes.count; i++)
+            measured |= rates[i].learner_bytes > 0;
+        if (!measured && total->left > 0)
             wk_text_puts(out, "disk and memory are those of the replay buffer: the weights were "
                               "not measured\n");
     }

@@ -38,7 +38,7 @@ wk_sweep_cost wk_sweep_cost_of(const wk_sweep_plan *plan, const wk_sweep_entry *
     for (size_t i = 0; i < plan->tasks.count; i++) {
         const wk_sweep_task *task = &plan->tasks.items[i];
         const wk_sweep_state *state = &entries[i].state;
-        if (task->shape != shape || state->trained) continue;
+        if (task->left_out || task->shape != shape || state->trained) continue;
         uint64_t left = state->steps < task->steps ? task->steps - state->steps : 0;
         cost.left++;
         cost.steps += left;

@@ -99,7 +99,7 @@ static int choose_jobs(const launcher *l, int runs)
 static wk_status set_up(launcher *l, wk_error *err)
 {
     const wk_sweep_launch *launch = l->launch;
-    int runs = (int)launch->plan->tasks.count;
+    int runs = (int)launch->plan->selected;
     l->population = launch->options->populations > 0 ? launch->options->populations : 1;
     if (l->population > WK_POPULATION_MAX) l->population = WK_POPULATION_MAX;
     if (chooses_gpu(launch->plan)) l->n_gpus = find_gpus(l->gpus);
@@ -174,7 +174,7 @@ static void say_how_it_ended(const launcher *l, int task, int code)
     wk_sweep_counts counts = wk_sweep_count(l->launch->plan, l->queue.entries);
     if (state->phase == WK_SWEEP_DONE)
         wk_log_line(log, WK_LOG_INFO, "done %s (%d of %zu)", name, counts.phases[WK_SWEEP_DONE],
-                    l->launch->plan->tasks.count);
+                    l->launch->plan->selected);
     else if (state->phase == WK_SWEEP_FAILED)
         wk_log_line(log, WK_LOG_WARN, "failed %s: %s", name, error);
     else if (state->attempt.count > 0)
@@ -275,7 +275,7 @@ static void print_totals(const launcher *l, wk_text *out)
     double seconds = wk_clock_seconds() - l->began;
     double steps = (double)c.steps - (double)l->steps_at_start;
     wk_text_printf(out, "%d of %zu run%s done, %d running, %d failed", c.phases[WK_SWEEP_DONE],
-                   l->launch->plan->tasks.count, wk_plural(l->launch->plan->tasks.count),
+                   l->launch->plan->selected, wk_plural(l->launch->plan->selected),
                    c.phases[WK_SWEEP_RUNNING], c.phases[WK_SWEEP_FAILED]);
     if (c.steps >= c.total && c.phases[WK_SWEEP_RUNNING] > 0)
         wk_text_puts(out, "; all are trained, follow-ups remain");
@@ -349,7 +349,7 @@ static wk_status finish(launcher *l, wk_sweep_end *end, wk_error *err)
 {
     wk_sweep_counts c = wk_sweep_count(l->launch->plan, l->queue.entries);
     int over = c.phases[WK_SWEEP_DONE] + c.phases[WK_SWEEP_FAILED];
-    bool all = over == (int)l->launch->plan->tasks.count;
+    bool all = over == (int)l->launch->plan->selected;
     *end = c.phases[WK_SWEEP_FAILED] > 0 || !all ? WK_SWEEP_FAILURES : WK_SWEEP_FINISHED;
     if (l->stopping) *end = WK_SWEEP_SAVED;
     if (l->stopping || c.phases[WK_SWEEP_DONE] == 0) return WK_OK;

@@ -46,7 +46,7 @@ static wk_status print_all(const wk_sweep_launch *launch, const wk_sweep_state *
     bool reported;
     int left = 0;
     for (size_t i = 0; i < launch->plan->tasks.count; i++) {
-        if (states[i].phase == WK_SWEEP_DONE) continue;
+        if (launch->plan->tasks.items[i].left_out || states[i].phase == WK_SWEEP_DONE) continue;
         print_task(launch, (int)i, &states[i], launch->output);
         left++;
     }

@@ -431,6 +431,7 @@ static wk_status make_tasks(wk_sweep_plan *plan, wk_error *err)
     while (status == WK_OK && next_values(plan->grid, values));
     free(last);
     WK_TRY(status);
+    plan->selected = plan->tasks.count;
     if (plan->tasks.count == 0)
         return wk_fail(err, WK_E_INPUT, "%s: 'exclude' leaves no run", plan->grid->name);
     return check_names(plan, err);

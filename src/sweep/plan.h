@@ -15,13 +15,14 @@ typedef struct wk_sweep_task {
     uint64_t steps, updates;       // agent steps and updates of the whole run
     bool evaluates;                // the run ends with an evaluation of its own
     uint64_t hash;                 // of the configuration, wk_run_config_hash
+    bool left_out;                 // by wk_sweep_plan_select
 } wk_sweep_task;
 
 /// What runs of equal cost have in common.
 typedef struct wk_sweep_shape {
     char name[64];        // for files and messages: "clean-up", "clean-up-2"
     wk_run_config config; // of its first task
-    int first, count;     // its first task, and how many there are
+    int first, count;     // its first task, and how many are selected
     uint64_t key;         // made of the settings that shape networks, environments and length
 } wk_sweep_shape;
 
@@ -31,6 +32,7 @@ typedef struct wk_sweep_plan {
     wk_config_blocks *blocks; // those of the program and of the grid's files
     wk_arena arena;
     WK_ARRAY(wk_sweep_task) tasks;
+    size_t selected; // of the tasks: those that a launcher starts
     WK_ARRAY(wk_sweep_shape) shapes;
 } wk_sweep_plan;
 
@@ -38,6 +40,12 @@ typedef struct wk_sweep_plan {
 /// loaded. Errors name the grid and the run.
 wk_status wk_sweep_plan_create(const wk_sweep_grid *grid, wk_sweep_plan *out, wk_error *err);
 void wk_sweep_plan_free(wk_sweep_plan *plan);
+
+/// Leaves out the tasks that have, on an axis that `only` names, none of the values it names there.
+/// Each text is AXIS=VALUE,AXIS=VALUE|VALUE. Tasks that are left out stay in the plan: a launcher
+/// starts the others. The error says which axes or values there are.
+wk_status wk_sweep_plan_select(wk_sweep_plan *plan, const char *const *only, int count,
+                               wk_error *err);
 
 /// The index of the task called `name`; -1 if there is none.
 int wk_sweep_plan_find(const wk_sweep_plan *plan, const char *name);

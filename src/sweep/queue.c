@@ -19,10 +19,12 @@ void wk_sweep_queue_close(wk_sweep_queue *queue)
     *queue = (wk_sweep_queue){0};
 }
 
-static bool is_ready(const wk_sweep_queue *queue, const wk_sweep_entry *entry)
+static bool is_ready(const wk_sweep_queue *queue, size_t task)
 {
+    const wk_sweep_entry *entry = &queue->entries[task];
     wk_sweep_task_phase phase = entry->state.phase;
-    return !entry->started && entry->stalls < queue->attempts &&
+    return !queue->plan->tasks.items[task].left_out && !entry->started &&
+           entry->stalls < queue->attempts &&
            (phase == WK_SWEEP_WAITING || phase == WK_SWEEP_STOPPED || phase == WK_SWEEP_TRAINED);
 }
 
@@ -31,7 +33,7 @@ int wk_sweep_queue_next(wk_sweep_queue *queue, int max, int *tasks)
     int count = 0;
     for (size_t i = 0; i < queue->plan->tasks.count && count < max; i++) {
         wk_sweep_entry *entry = &queue->entries[i];
-        if (!is_ready(queue, entry)) continue;
+        if (!is_ready(queue, i)) continue;
         int shape = queue->plan->tasks.items[i].shape;
         bool fits = count == 0 ||
                     (queue->plan->tasks.items[tasks[0]].shape == shape && !entry->state.trained);
@@ -61,7 +63,8 @@ wk_status wk_sweep_queue_refresh(wk_sweep_queue *queue, int *others, wk_error *e
     for (size_t i = 0; i < queue->plan->tasks.count; i++) {
         wk_sweep_entry *entry = &queue->entries[i];
         wk_sweep_task_phase phase = entry->state.phase;
-        if (entry->started || (phase != WK_SWEEP_RUNNING && phase != WK_SWEEP_FAILED)) continue;
+        if (queue->plan->tasks.items[i].left_out || entry->started) continue;
+        if (phase != WK_SWEEP_RUNNING && phase != WK_SWEEP_FAILED) continue;
         WK_TRY(wk_sweep_state_read(queue->plan, queue->directory, (int)i, queue->attempts,
                                    &entry->state, err));
         if (phase == WK_SWEEP_FAILED && entry->state.phase != phase) entry->stalls = 0;
@@ -75,6 +78,7 @@ wk_sweep_counts wk_sweep_count(const wk_sweep_plan *plan, const wk_sweep_entry *
     wk_sweep_counts counts = {0};
     for (size_t i = 0; i < plan->tasks.count; i++) {
         const wk_sweep_state *state = &entries[i].state;
+        if (plan->tasks.items[i].left_out) continue;
         counts.phases[entries[i].started ? WK_SWEEP_RUNNING : state->phase]++;
         uint64_t steps = plan->tasks.items[i].steps;
         counts.total += steps;

@@ -26,7 +26,7 @@ wk_status wk_sweep_queue_open(const wk_sweep_plan *plan, const char *directory, 
                               wk_sweep_queue *out, wk_error *err);
 void wk_sweep_queue_close(wk_sweep_queue *queue);
 
-/// Chooses up to `max` tasks of one shape that are to be trained, or one whose training is done,
+/// Chooses up to `max` selected tasks of one shape that are to be trained, or one whose training is done,
 /// and notes that they are started; returns how many, 0: none is left.
 int wk_sweep_queue_next(wk_sweep_queue *queue, int max, int *tasks);
 
@@ -37,7 +37,7 @@ wk_status wk_sweep_queue_ended(wk_sweep_queue *queue, int task, wk_error *err);
 /// those that have failed, which 'waker sweep retry' frees. Returns how many others still work on.
 wk_status wk_sweep_queue_refresh(wk_sweep_queue *queue, int *others, wk_error *err);
 
-/// How many tasks are in each phase; those that are started count as running.
+/// How many selected tasks are in each phase; those that are started count as running.
 typedef struct wk_sweep_counts {
     int phases[WK_SWEEP_PHASES];
     uint64_t steps, total; // done and to do, in all

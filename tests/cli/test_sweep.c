@@ -111,6 +111,44 @@ static void a_population_ends_in_the_same_bytes(void **state)
     assert_string_equal(r.out, ""); // the report is made too
 }
 
+// What machines do apart is one sweep when it is copied together.
+static void parts_that_were_made_apart_are_the_whole_when_copied_together(void **state)
+{
+    (void)state;
+    program_result r =
+        program_run("sweep grid.yaml --logdir one --only curriculum=waker-m --populations 2 "
+                    "--rate 100");
+    program_expect_success(r);
+    assert_non_null(strstr(r.err, "2 of 4 runs in 1 shape, 1 population of up to 2 runs\n"));
+    assert_non_null(strstr(r.err, "done waker-m-seed1 (2 of 2)"));
+    assert_non_null(strstr(r.out, "finished, the runs that --only names: one"));
+    r = program_run("sweep status one");
+    assert_non_null(strstr(r.out, "waker-m  ##\ndr       ..\n"));
+    // Another call with another part, or none, continues the same sweep.
+    const char *const more[] = {"grid.yaml --logdir two --only curriculum=dr,seed=0",
+                                "--logdir two --only 'curriculum=dr|waker-m' --only seed=1 "
+                                "--launch print",
+                                "--logdir two --only curriculum=dr"};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        r = program_run("sweep %s --rate 100 --quiet", more[i]);
+        program_expect_success(r);
+    }
+    r = program_run("sweep --logdir two --only seed=1 --launch print --quiet");
+    assert_non_null(strstr(r.out, "waker train --logdir two/waker-m-seed1 "));
+    assert_null(strstr(r.out, "seed0"));
+    assert_null(strstr(r.out, "two/dr-seed1"));
+    shell("test ! -e two/waker-m-seed1 && cp -a two/. one && touch stamp");
+    r = program_run("sweep status one");
+    assert_non_null(strstr(r.out, "waker-m  ##\ndr       ##\n"));
+    program_expect_success(program_run("sweep --logdir one --rate 100 --quiet"));
+    shell("! find one/*-seed* -newer stamp -type f | grep .");
+    expect_same("one", "apart");
+    shell("for d in one pop; do " WAKER_BINARY_DIR "/waker sweep status $d --json | "
+          "sed \"s#\\\"$d#\\\"X#\" >$d.json; done; cmp one.json pop.json && "
+          "cmp one/report/sweep.done pop/report/sweep.done && cmp one/sweep/grid.yaml "
+          "pop/sweep/grid.yaml");
+}
+
 static void a_run_that_fails_leaves_the_others_alone_and_can_be_tried_again(void **state)
 {
     (void)state;
@@ -353,6 +391,10 @@ static void mistakes_are_refused_and_leave_nothing(void **state)
     program_expect_error(program_run("sweep grid.yaml --logdir bad --gpus 1"), 2, "--launch slurm");
     program_expect_error(program_run("sweep grid.yaml --logdir bad --launch slurm --jobs 2"), 2,
                          "--launch local");
+    program_expect_error(program_run("sweep grid.yaml --logdir bad --launch slurm --only seed=0"),
+                         2, "--only needs --launch local or print");
+    program_expect_error(program_run("sweep grid.yaml --logdir bad --only seed=7"), 2,
+                         "the axis 'seed' has no value '7', but 0, 1");
     program_expect_error(program_run("sweep status bad"), 2, "holds no sweep");
     program_result r = program_run("sweep paper-main --logdir bad --dry-run --rate 100");
     program_expect_success(r);
@@ -466,6 +508,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_grid_that_was_interrupted_ends_as_its_runs_do_alone),
         cmocka_unit_test(a_population_ends_in_the_same_bytes),
+        cmocka_unit_test(parts_that_were_made_apart_are_the_whole_when_copied_together),
         cmocka_unit_test(a_run_that_fails_leaves_the_others_alone_and_can_be_tried_again),
         cmocka_unit_test(a_process_that_could_not_begin_is_not_said_to_have_saved),
         cmocka_unit_test(the_smallest_sweep_shows_a_difference),

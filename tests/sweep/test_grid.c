@@ -404,6 +404,65 @@ static void the_papers_grids_have_its_runs(void **state)
     assert_refused(wk_sweep_grid_open("paper-man", &grid, &err), WK_E_NOT_FOUND, "paper-main");
 }
 
+// The tasks that are not left out, with blanks between their names.
+static const char *selected(const wk_sweep_plan *plan)
+{
+    static char all[4096];
+    size_t used = 0, count = 0;
+    *all = 0;
+    for (size_t i = 0; i < plan->tasks.count; i++) {
+        if (plan->tasks.items[i].left_out) continue;
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", count++ ? " " : "",
+                                 plan->tasks.items[i].name);
+    }
+    assert_int_equal(count, plan->selected);
+    return all;
+}
+
+static void a_part_has_the_runs_with_all_of_its_values(void **state)
+{
+    (void)state;
+    static const char text[] = "blocks: {domain: toy, curriculum: [waker-m, dr, ge]}\n"
+                               "keys: {seed: 0..2, tasks: ['west,east', none]}\n"
+                               "exclude: [dr seed=2]\n";
+    static const struct {
+        const char *only[2], *names;
+    } parts[] = {
+        {{"curriculum=dr,seed=1"}, "dr-seed1-tasks-west_east-91678b05 dr-seed1-tasks-none"},
+        {{"curriculum=dr|waker-m,tasks=none", "seed=1..2"},
+         "waker-m-seed1-tasks-none waker-m-seed2-tasks-none dr-seed1-tasks-none"},
+        {{"tasks=west,east,seed=0", "curriculum=ge"}, "ge-seed0-tasks-west_east-0dd28337"},
+        {{"seed=2,curriculum=ge", "seed=0,tasks=none"}, "ge-seed0-tasks-none ge-seed2-tasks-none"},
+    };
+    static const struct {
+        const char *only, *message;
+    } mistakes[] = {
+        {"sead=1", "--only sead=1: no axis of the grid is called 'sead'; did you mean 'seed'?"},
+        {"x=1", "there is domain, curriculum, seed, tasks"},
+        {"curriculum=drr", "the axis 'curriculum' has no value 'drr', but waker-m, dr, ge"},
+        {"seed=1..4", "the axis 'seed' has no value '3', but 0, 1, 2"},
+        {"seed=1,dr", "'1,dr' is not a whole number"},
+        {"dr", "write AXIS=VALUE, not 'dr'"},
+        {"", "write AXIS=VALUE, not ''"},
+        {"curriculum=dr,seed=2", "--only leaves no run"},
+    };
+    wk_error err = {0};
+    planned p;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        make(&p, text);
+        assert_ok(wk_sweep_plan_select(&p.plan, parts[i].only, parts[i].only[1] ? 2 : 1, &err));
+        assert_string_equal(selected(&p.plan), parts[i].names);
+        drop(&p);
+    }
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        make(&p, text);
+        wk_status status = wk_sweep_plan_select(&p.plan, &mistakes[i].only, 1, &err);
+        if (status == WK_OK || !strstr(err.message, mistakes[i].message))
+            fail_msg("%s: %s", mistakes[i].only, err.message);
+        drop(&p);
+    }
+}
+
 static void ten_thousand_runs_are_planned_at_once(void **state)
 {
     (void)state;
@@ -437,6 +496,7 @@ int main(void)
         cmocka_unit_test(plans_that_cannot_be_are_refused),
         cmocka_unit_test(names_stay_apart_and_short),
         cmocka_unit_test(the_papers_grids_have_its_runs),
+        cmocka_unit_test(a_part_has_the_runs_with_all_of_its_values),
         cmocka_unit_test(ten_thousand_runs_are_planned_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
