@@ -363,7 +363,7 @@ const wk_command wk_command_sweep = {
     .details =
         "GRID is a YAML file with axes (domain, curriculum, seed, any key), exclusions, commands\n"
         "that follow each run, and the report at the end (docs/sweeps.md), or a built-in grid:\n"
-        "paper-main, paper-random, paper-combined, paper-eta, paper-curves, small-curves, toy.\n"
+        "paper-main, paper-random, paper-combined, paper-eta, paper-curves, small-paper, toy.\n"
         "The estimated cost is printed first. The same command, or --logdir alone, resumes a\n"
         "sweep and skips what is done. An interrupt makes all runs save and stops with exit code\n"
         "75. If a run fails, the others continue and the exit code is 1. 'waker sweep status DIR'\n"

@@ -2,7 +2,7 @@
 // they have, and what hostile files are told.
 #include "base/clock.h"
 #include "support/check.h"
-#include "sweep/plan.h"
+#include "sweep/queue.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -378,7 +378,7 @@ static void the_papers_grids_have_its_runs(void **state)
         {"paper-combined", 10, 1, 4000000},
         {"paper-eta", 12, 1, 2500000},
         {"paper-curves", 120, 4, 3700000},
-        {"small-curves", 30, 2, 375000},
+        {"small-paper", 240, 8, 4100000},
         {"toy", 4, 1, 1600},
     };
     size_t count = 0;
@@ -463,6 +463,29 @@ static void a_part_has_the_runs_with_all_of_its_values(void **state)
     }
 }
 
+// As one machine of several gets it.
+static void a_part_of_the_small_paper_is_one_population(void **state)
+{
+    (void)state;
+    planned p;
+    wk_error err = {0};
+    wk_sweep_queue queue = {0};
+    const char *only = "domain=car-clean-up,exploration=random,curriculum=waker-m|dr,seed=0";
+    int tasks[2];
+    assert_ok(wk_sweep_grid_open("small-paper", &p.grid, &err));
+    assert_ok(wk_sweep_plan_create(&p.grid, &p.plan, &err));
+    assert_ok(wk_sweep_plan_select(&p.plan, &only, 1, &err));
+    assert_string_equal(selected(&p.plan),
+                        "car-clean-up-waker-m-random-seed0 car-clean-up-dr-random-seed0");
+    assert_ok(wk_sweep_queue_open(&p.plan, "nowhere", 0, &queue, &err));
+    assert_int_equal(wk_sweep_queue_next(&queue, 2, tasks), 2);
+    assert_int_equal(p.plan.tasks.items[tasks[0]].shape, p.plan.tasks.items[tasks[1]].shape);
+    assert_int_equal(wk_sweep_queue_next(&queue, 2, tasks), 0);
+    assert_int_equal(wk_sweep_count(&p.plan, queue.entries).total, 2 * 4100000);
+    wk_sweep_queue_close(&queue);
+    drop(&p);
+}
+
 static void ten_thousand_runs_are_planned_at_once(void **state)
 {
     (void)state;
@@ -497,6 +520,7 @@ int main(void)
         cmocka_unit_test(names_stay_apart_and_short),
         cmocka_unit_test(the_papers_grids_have_its_runs),
         cmocka_unit_test(a_part_has_the_runs_with_all_of_its_values),
+        cmocka_unit_test(a_part_of_the_small_paper_is_one_population),
         cmocka_unit_test(ten_thousand_runs_are_planned_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
