@@ -191,11 +191,21 @@ wk_status wk_learner_restore(wk_learner *learner, const wk_dir *in, const char *
 wk_status wk_learner_save_weights(const wk_learner *learner, const wk_dir *in, const char *path,
                                   const wk_weights_label *labels, size_t count, wk_error *err);
 
+/// Writes what acting and imagining need of a file of weights as compact weights, with its labels:
+/// the world model, the reward heads and the actors of the tasks, without the ensemble, exploration
+/// and critics. Weights are in 16 bits, those of decoder and reward heads, which only show what is
+/// imagined, in 8 (nn/packed.h).
+wk_status wk_weights_write_compact(const char *from, const char *to, wk_error *err);
+
 /// Parts of the weights that can be restored by themselves; combined with |.
 enum {
-    WK_WEIGHTS_WORLD = 1, // world model, ensemble, exploration policy
-    WK_WEIGHTS_TASKS = 2, // reward heads and task policies
+    WK_WEIGHTS_WORLD = 1,   // world model, ensemble, exploration policy
+    WK_WEIGHTS_TASKS = 2,   // reward heads and task policies
+    WK_WEIGHTS_COMPACT = 4, // compact weights will do; without it they are refused
 };
+
+/// Whether compact weights were restored: what they lack is as it was initialised.
+bool wk_learner_is_compact(const wk_learner *learner);
 
 /// Reads parts of the weights from a snapshot or from a checkpoint's learner; the other part of the
 /// file, optimisers and counters are ignored. A mismatch names the tensors and the file's own

@@ -126,6 +126,7 @@ struct wk_learner {
     int next_slot;                     // slot that the next wk_learner_start takes
     bool prefetched;                   // its world model is enqueued, on the current weights
     bool in_flight;                    // an update was started and not yet finished
+    bool compact;                      // compact weights were restored
     struct wk_learner *leader;         // of its population: itself where it is alone
     struct wk_learner **members;       // [population], the leader's; the leader is the first
     int population;                    // 1 alone

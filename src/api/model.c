@@ -27,6 +27,7 @@ static wk_status load(wk_model *m, const wk_model_config *config, wk_error *err)
     WK_TRY(wk_check_threads(config->threads, err));
     const wk_weights_choice choice = {.kind = WK_WEIGHTS_SNAPSHOT,
                                       .step = config->step,
+                                      .compact = true,
                                       .device = config->device,
                                       .threads = config->threads};
     m->sample = config->sample;

@@ -76,8 +76,10 @@ static wk_status load(wk_policy *p, const wk_policy_config *config, int *policy,
 {
     int task = 0;
     char text[WK_WEIGHTS_TITLE_MAX];
-    wk_weights_choice choice = {
-        .step = config->step, .device = config->device, .threads = config->threads};
+    wk_weights_choice choice = {.step = config->step,
+                                .compact = !explores(config),
+                                .device = config->device,
+                                .threads = config->threads};
     const wk_named_plugins named = {.domain = config->plugin};
     const wk_saved_run_options options = {.depth = WK_SAVED_WORLD,
                                           .plugins = config->plugin ? &named : NULL};
@@ -103,7 +105,7 @@ static wk_status open_policy(wk_policy *p, const wk_policy_config *config, wk_er
         return wk_fail(err, WK_E_MEMORY, "no memory for %d environments", p->count);
     wk_learner *learner = p->run.weights.learner;
     // Evaluations of tasks have this graph: the same one gives the same bits on every device.
-    if (policy >= 0)
+    if (policy >= 0 && !wk_learner_is_compact(learner))
         WK_TRY(wk_acting_create_estimating(learner, policy, p->count, &p->acting, err));
     else
         WK_TRY(wk_acting_create(learner, policy, p->count, &p->acting, err));

@@ -20,7 +20,7 @@ enum { SCALE = 4, SIDE = SCALE * WK_IMAGE_SIDE, FRAMES = 256, TEXT_LIMIT = 1 << 
 typedef struct card_values {
     const char *out, *snapshot, *policy, *name, *license, *device, *plugin;
     wk_arg_texts rewards;
-    bool no_video;
+    bool no_video, compact;
 } card_values;
 
 static const card_values defaults = {.snapshot = "last"};
@@ -32,6 +32,8 @@ static const wk_arg args[] = {
     WK_OPT_TEXT("policy", policy, "adapted|alongside|finetuned",
                 "which policies (default: adapted if any, else alongside)"),
     WK_NAME_ARG_ROW(WK_VALUES, "use the adaptation or fine-tuning with this name"),
+    WK_OPT_FLAG("compact", compact,
+                "write the weights in 16 and 8 bits, without what only training needs"),
     WK_OPT_FLAG("no-video", no_video,
                 "no replays: no episode is played, so a plug-in's code is not needed"),
     WK_OPT_PATH("license", license, "FILE", "licence of the weights (default: MIT, that of waker)"),
@@ -45,6 +47,7 @@ static const char UNFINISHED[] = ".unfinished-card";
 
 typedef struct made_file {
     char path[256], sha256[WK_SHA256_CHARS];
+    bool compact; // weights that are written as compact ones
 } made_file;
 
 // What goes into the folder. Until all of it is there it lies in a folder within, so that what an
@@ -250,7 +253,10 @@ static wk_status list_weights(job *j, const char *task, wk_error *err)
 {
     char path[WK_PATH_MAX];
     wk_weights_path("", weights_of(j, task), j->step, path);
-    return list_file(j, path + strspn(path, "/"), err);
+    WK_TRY(list_file(j, path + strspn(path, "/"), err));
+    j->files.items[j->files.count - 1].compact =
+        j->v->compact && !wk_learner_is_compact(j->run.weights.learner);
+    return WK_OK;
 }
 
 // All that reading the policies needs.
@@ -313,6 +319,7 @@ static wk_status load(job *j, const char *task, wk_error *err)
                                       .step = (int64_t)j->step,
                                       .task = weights_of(j, task).task,
                                       .name = j->v->name,
+                                      .compact = true,
                                       .device = j->v->device,
                                       .threads = j->threads};
     return wk_saved_run_load(&j->run, &choice, err);
@@ -424,13 +431,14 @@ static wk_status make_replays(job *j, wk_error *err)
     return WK_OK;
 }
 
-static wk_status copy_file(const char *from, const char *to, wk_error *err)
+static wk_status copy_file(const char *from, const char *to, bool compact, wk_error *err)
 {
     char *folder = strndup(to, (size_t)(strrchr(to, '/') - to));
     wk_status status =
         folder ? wk_dir_create(folder, err) : wk_fail(err, WK_E_MEMORY, "no memory for a path");
     free(folder);
-    return status == WK_OK ? wk_file_copy_in(NULL, from, to, err) : status;
+    WK_TRY(status);
+    return compact ? wk_weights_write_compact(from, to, err) : wk_file_copy_in(NULL, from, to, err);
 }
 
 static wk_status copy_files(job *j, wk_error *err)
@@ -441,7 +449,7 @@ static wk_status copy_files(job *j, wk_error *err)
         WK_TRY(wk_path_join(j->directory, made->path, from, err));
         if (wk_path_join(j->unfinished, made->path, to, NULL) != WK_OK)
             return wk_fail(err, WK_E_INPUT, "--out '%s': the path is too long", j->v->out);
-        WK_TRY(copy_file(from, to, err));
+        WK_TRY(copy_file(from, to, made->compact, err));
     }
     return WK_OK;
 }
@@ -477,6 +485,7 @@ static wk_status write_readme(job *j, wk_error *err)
                           .name = j->v->name,
                           .step = j->step,
                           .own_licence = j->v->license != NULL,
+                          .compact = j->v->compact || wk_learner_is_compact(j->run.weights.learner),
                           .scores = j->results.scores.items,
                           .n_scores = j->results.scores.count,
                           .replays = j->replays.items,
@@ -643,13 +652,17 @@ const wk_command wk_command_card = {
     .name = "card",
     .summary = "Create a directory for a model hub: card, weights, results, replays, licence",
     .usage = "card RUN --out DIR [--policy KIND] [--snapshot STEP|last] [--name NAME]\n"
-             "card RUN --out DIR [--no-video] [--license FILE]",
+             "card RUN --out DIR [--compact] [--no-video] [--license FILE]",
     .details =
         "README.md contains the front matter that hubs read, the results of 'waker eval', five\n"
         "lines of code that load a policy, the settings, and the hashes of all files. Weights\n"
         "are safetensors files; one episode of every task is recorded as MP4 and GIF. DIR has\n"
-        "the layout of a run: 'waker eval DIR' and Python's waker.Policy(DIR, ...) read it.\n",
-    .examples = "card runs/a --out hub/a",
+        "the layout of a run: 'waker eval DIR' and Python's waker.Policy(DIR, ...) read it.\n\n"
+        "With --compact the weights have world model, reward heads and actors alone: in 16 bits,\n"
+        "those of decoder and reward heads in 8. They act and imagine; 'waker adapt',\n"
+        "'finetune' and 'model-error' refuse them.\n",
+    .examples = "card runs/a --out hub/a\n"
+                "card runs/a --out hub/a-compact --compact",
     WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,
     .max_words = 1,

@@ -235,6 +235,7 @@ static wk_status add_weights(job *j, uint64_t step, int i, wk_eval_result *resul
                                       .step = (int64_t)step,
                                       .task = i >= 0 ? task_name(j, i) : NULL,
                                       .name = j->v->name,
+                                      .compact = true,
                                       .device = j->v->device,
                                       .threads = j->threads};
     WK_TRY(wk_saved_run_load(&j->run, &choice, err));

@@ -76,6 +76,7 @@ static wk_status open_run(show *s, const char *directory, int threads, wk_error 
     const wk_weights_choice choice = {.kind = adapted ? WK_WEIGHTS_ADAPTED : WK_WEIGHTS_SNAPSHOT,
                                       .step = wanted,
                                       .name = s->v.name,
+                                      .compact = strcmp(policy, "explore") != 0,
                                       .device = s->v.device,
                                       .threads = threads};
     WK_TRY(wk_saved_run_load(&s->run, &choice, err));

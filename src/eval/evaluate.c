@@ -56,7 +56,8 @@ static size_t action_floats(const wk_eval_config *config)
 // Whether the learner has a critic and a reward head for the task of the evaluation.
 static bool has_estimates(const wk_eval_config *config)
 {
-    return config->learner && config->policy >= 0 && config->task >= 0;
+    return config->learner && config->policy >= 0 && config->task >= 0 &&
+           !wk_learner_is_compact(config->learner);
 }
 
 static uint64_t case_key(uint64_t seed, const char *name)

@@ -114,7 +114,11 @@ wk_safetensors_pair wk_safetensors_metadata_at(const wk_safetensors *file, size_
 wk_status wk_safetensors_read(const wk_safetensors *file, const wk_safetensors_spec *spec,
                               void *bytes, wk_error *err);
 
-/// Fills all targets. The file must hold exactly these names with these dtypes and shapes: what is
+/// What follows the name of a tensor in the name of its scales.
+#define WK_SAFETENSORS_SCALE ".scale"
+
+/// Fills all targets. The file must hold exactly these names with these dtypes and shapes; for F32
+/// also F16, or I8 with scales in F16 under NAME.scale (nn/packed.h), which are converted. What is
 /// missing, unexpected or different is listed in the message and then nothing has been written.
 /// After a failed read or checksum the buffers' content is unspecified.
 wk_status wk_safetensors_read_all(const wk_safetensors *file, const wk_safetensors_target *targets,

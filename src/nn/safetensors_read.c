@@ -4,6 +4,7 @@
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "nn/packed.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -237,10 +238,57 @@ wk_status wk_safetensors_verify_weights(const wk_safetensors *file, wk_error *er
     return status;
 }
 
-static bool same_shape(const wk_safetensors_spec *a, const wk_safetensors_spec *b)
+static size_t count_of(const wk_safetensors_spec *spec)
 {
-    return a->dtype == b->dtype && a->rank == b->rank &&
-           memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0;
+    return wk_safetensors_spec_bytes(spec) / wk_safetensors_dtype_size(spec->dtype);
+}
+
+// The scales of a tensor in 8 bits; NULL where there are none that fit it.
+static const wk_safetensors_spec *scales_of(const wk_safetensors *file,
+                                            const wk_safetensors_spec *spec)
+{
+    wk_text name = {0};
+    wk_text_printf(&name, "%s" WK_SAFETENSORS_SCALE, spec->name);
+    const wk_safetensors_spec *scales =
+        name.failed ? NULL : wk_safetensors_find(file, wk_text_get(&name));
+    wk_text_free(&name);
+    bool fits = scales && scales->dtype == WK_ST_F16 && scales->rank == 1 &&
+                scales->shape[0] == wk_packed_scales(count_of(spec));
+    return fits ? scales : NULL;
+}
+
+// Whether a tensor of the file can be read as the one that is wanted.
+static bool is_readable_as(const wk_safetensors *file, const wk_safetensors_spec *found,
+                           const wk_safetensors_spec *wanted)
+{
+    bool packed =
+        wanted->dtype == WK_ST_F32 &&
+        (found->dtype == WK_ST_F16 || (found->dtype == WK_ST_I8 && scales_of(file, found)));
+    return (found->dtype == wanted->dtype || packed) && found->rank == wanted->rank &&
+           memcmp(found->shape, wanted->shape, (size_t)found->rank * sizeof *found->shape) == 0;
+}
+
+// Reads a tensor that is_readable_as the target.
+static wk_status read_target(const wk_safetensors *file, const wk_safetensors_target *target,
+                             wk_error *err)
+{
+    const wk_safetensors_spec *found = wk_safetensors_find(file, target->spec.name);
+    if (found->dtype == target->spec.dtype)
+        return wk_safetensors_read(file, found, target->bytes, err);
+    size_t count = count_of(found), scales = wk_packed_scales(count);
+    bool halves = found->dtype == WK_ST_F16;
+    uint16_t *half = malloc(((halves ? count : scales) + 1) * sizeof *half);
+    int8_t *bytes = malloc(halves ? 1 : count + 1);
+    wk_status status = half && bytes ? WK_OK : no_memory(file, count, err);
+    if (status == WK_OK)
+        status = wk_safetensors_read(file, found, halves ? (void *)half : bytes, err);
+    if (status == WK_OK && !halves)
+        status = wk_safetensors_read(file, scales_of(file, found), half, err);
+    if (status == WK_OK && halves) wk_unpack_halves(half, count, target->bytes);
+    if (status == WK_OK && !halves) wk_unpack_bytes(bytes, half, count, target->bytes);
+    free(half);
+    free(bytes);
+    return status;
 }
 
 // A list in a message: the first few items, then how many there are.
@@ -281,12 +329,20 @@ static bool is_target(const char *name, const wk_safetensors_target *targets, si
     return false;
 }
 
-static bool is_unexpected(const wk_safetensors *file, size_t i,
-                          const wk_safetensors_target *targets, size_t count,
-                          wk_safetensors_filter filter)
+// Whether a tensor is the scales of another.
+static bool is_scales(const wk_safetensors *file, const char *name)
 {
-    const char *name = file->header.entries.items[i].spec.name;
-    return !is_target(name, targets, count) && !filter.ignores(filter.context, name);
+    size_t length = strlen(name), ending = strlen(WK_SAFETENSORS_SCALE);
+    if (length <= ending || strcmp(name + length - ending, WK_SAFETENSORS_SCALE) != 0) return false;
+    char *scaled = strndup(name, length - ending);
+    const wk_safetensors_spec *found = scaled ? wk_safetensors_find(file, scaled) : NULL;
+    free(scaled);
+    return found && found->dtype == WK_ST_I8;
+}
+
+static bool is_ignored(const wk_safetensors *file, const char *name, wk_safetensors_filter filter)
+{
+    return filter.ignores(filter.context, name) || is_scales(file, name);
 }
 
 static wk_status report_misfit(const wk_safetensors *file, const wk_safetensors_target *targets,
@@ -298,12 +354,14 @@ static wk_status report_misfit(const wk_safetensors *file, const wk_safetensors_
                                   *found = wk_safetensors_find(file, wanted->name);
         if (!found)
             list_add(&missing, wanted->name);
-        else if (!same_shape(found, wanted))
+        else if (!is_readable_as(file, found, wanted))
             add_difference(&different, found, wanted);
     }
-    for (size_t i = 0; i < file->header.entries.count; i++)
-        if (is_unexpected(file, i, targets, count, filter))
-            list_add(&unexpected, file->header.entries.items[i].spec.name);
+    for (size_t i = 0; i < file->header.entries.count; i++) {
+        const char *name = file->header.entries.items[i].spec.name;
+        if (!is_target(name, targets, count) && !is_ignored(file, name, filter))
+            list_add(&unexpected, name);
+    }
     wk_text message = {0};
     list_put(&message, &missing, "missing");
     list_put(&message, &different, "different");
@@ -320,11 +378,11 @@ static bool fits(const wk_safetensors *file, const wk_safetensors_target *target
 {
     for (size_t i = 0; i < count; i++) {
         const wk_safetensors_spec *found = wk_safetensors_find(file, targets[i].spec.name);
-        if (!found || !same_shape(found, &targets[i].spec)) return false;
+        if (!found || !is_readable_as(file, found, &targets[i].spec)) return false;
     }
     size_t own = 0;
     for (size_t i = 0; i < file->header.entries.count; i++)
-        own += !filter.ignores(filter.context, file->header.entries.items[i].spec.name);
+        own += !is_ignored(file, file->header.entries.items[i].spec.name, filter);
     return own <= count;
 }
 
@@ -334,8 +392,7 @@ wk_status wk_safetensors_read_part(const wk_safetensors *file, const wk_safetens
     if (!fits(file, targets, count, filter))
         return report_misfit(file, targets, count, filter, err);
     for (size_t i = 0; i < count; i++)
-        WK_TRY(wk_safetensors_read(file, wk_safetensors_find(file, targets[i].spec.name),
-                                   targets[i].bytes, err));
+        WK_TRY(read_target(file, &targets[i], err));
     return WK_OK;
 }
 

@@ -216,6 +216,10 @@ static void put_loading(const wk_card *card, wk_text *out)
     wk_text_puts(out, "The folder is read as a run: ");
     put_again(card, out);
     wk_text_puts(out, " plays the first episodes\nof the table again.\n");
+    if (card->compact)
+        wk_text_puts(out, "\nThe weights are compact: rounded to 16 bits, decoder and reward heads "
+                          "to 8, without what only\ntraining needs. They act and imagine. The "
+                          "results above are those of the weights before that.\n");
 }
 
 static void put_settings(const wk_card *card, wk_text *out)
@@ -259,8 +263,10 @@ static void put_files(const wk_card *card, wk_text *out)
         put_path(out, card->files[i].path);
         wk_text_printf(out, " | `%s` |\n", card->files[i].sha256);
     }
-    wk_text_puts(out, "\nWeights are safetensors files of float32; what their tensors are is in "
-                      "waker's docs/python-policies.md.\n");
+    wk_text_printf(out,
+                   "\nWeights are safetensors files of %s; what their tensors are is in "
+                   "waker's docs/python-policies.md.\n",
+                   card->compact ? "float16 and int8" : "float32");
 }
 
 void wk_card_text(const wk_card *card, wk_text *out)

@@ -28,6 +28,7 @@ typedef struct wk_card {
     const char *name;   // of the adaptation or fine-tuning; NULL: none
     uint64_t step;
     bool own_licence; // LICENSE is not waker's
+    bool compact;     // the weights are compact (wk_weights_write_compact)
     const wk_run_score *scores;
     size_t n_scores;
     const wk_card_replay *replays;

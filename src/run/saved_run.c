@@ -226,7 +226,8 @@ wk_status wk_saved_run_load(wk_saved_run *run, const wk_weights_choice *choice, 
     unsigned uses = choice->adapt ? WK_LEARNER_OBSERVES : 0;
     WK_TRY(wk_learner_create(uses, &learner, w->backend, &w->learner, err));
     bool policies = !choice->tasks && w->n_tasks > 0;
-    unsigned parts = WK_WEIGHTS_WORLD | (policies ? WK_WEIGHTS_TASKS : 0u);
+    unsigned parts = WK_WEIGHTS_WORLD | (policies ? WK_WEIGHTS_TASKS : 0u) |
+                     (choice->compact ? WK_WEIGHTS_COMPACT : 0u);
     return wk_learner_restore_weights(w->learner, w->path, parts, err);
 }
 

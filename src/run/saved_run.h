@@ -30,6 +30,7 @@ typedef struct wk_weights_choice {
     const char *tasks; // NULL: the policies the weights have; else "none", "all" or names of tasks
                        // whose policies begin untrained
     bool adapt;        // the task policies are to be trained
+    bool compact;      // the learner acts and imagines alone: compact weights will do
     const uint64_t *seed; // NULL: the run's
     const char *device;   // NULL: as the run was configured
     int threads;          // 0: as the run was configured

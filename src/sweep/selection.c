@@ -61,9 +61,9 @@ static wk_status read_text(selection *s, const char *text, wk_error *err)
     wk_status status = WK_OK;
     while (status == WK_OK && next) {
         char *part = next;
-        do
+        next = strchr(part, ',');
+        while (next && next[1 + strcspn(next + 1, ",=")] != '=')
             next = strchr(next + 1, ',');
-        while (next && next[1 + strcspn(next + 1, ",=")] != '=');
         if (next) *next++ = 0;
         status = read_axis(s, part, err);
     }

@@ -2,6 +2,7 @@
 // not, or is damaged.
 #include "agent/fixture.h"
 #include "base/file.h"
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -236,6 +237,65 @@ static void damaged_weights_are_refused_and_change_nothing(void **state)
     remove(PATH);
 }
 
+// World model, reward heads and actors, rounded; all else stays as it was initialised.
+static void compact_weights_have_what_acting_and_imagining_need(void **state)
+{
+    (void)state;
+    const char *compact = PATH ".compact";
+    const unsigned parts = WK_WEIGHTS_WORLD | WK_WEIGHTS_TASKS;
+    wk_learner_config config = tiny(TASKS);
+    config.depth = 4; // a decoder that is worth 8 bits
+    fixture a = open_fixture(config, 1);
+    for (uint64_t n = 0; n < UPDATES; n++)
+        update(&a, n);
+    save_labelled(&a);
+    assert_ok(wk_weights_write_compact(PATH, compact, &err));
+    config.seed = 5;
+    fixture b = open_fixture(config, 1), twin = open_fixture(config, 1);
+    assert_refused(wk_learner_restore_weights(b.learner, compact, parts, &err), WK_E_INPUT,
+                   "has compact weights ('waker card --compact')");
+    assert_same_weights(&b, &twin);
+    assert_false(wk_learner_is_compact(b.learner));
+    assert_ok(wk_learner_restore_weights(b.learner, compact, parts | WK_WEIGHTS_COMPACT, &err));
+    assert_true(wk_learner_is_compact(b.learner));
+    for (int network = 0; network < WK_NETWORKS; network++) {
+        bool has = network == WK_NETWORK_MODEL || network == WK_NETWORK_REWARD ||
+                   network == WK_NETWORK_TASK_ACTOR;
+        assert_int_equal(same_network(&b, &twin, (wk_network_id)network), !has);
+        if (!has) continue;
+        size_t size;
+        uint8_t *x = weights(&a, (wk_network_id)network, &size),
+                *y = weights(&b, (wk_network_id)network, &size);
+        for (size_t at = 0; at < size; at += sizeof(float)) {
+            float was, is;
+            memcpy(&was, x + at, sizeof was);
+            memcpy(&is, y + at, sizeof is);
+            if (!(fabsf(is - was) <= 0.01f)) fail_msg("%g became %g", (double)was, (double)is);
+        }
+        free(x);
+        free(y);
+    }
+    wk_safetensors *file;
+    assert_ok(wk_safetensors_open(compact, &file, &err));
+    assert_string_equal(wk_safetensors_metadata(file, "step"), "300");
+    assert_int_equal(wk_safetensors_find(file, "model/decoder/1/w")->dtype, WK_ST_I8);
+    assert_int_equal(wk_safetensors_find(file, "model/encoder/1/w")->dtype, WK_ST_F16);
+    wk_safetensors_close(file);
+    assert_refused(wk_weights_write_compact(compact, PATH, &err), WK_E_FORMAT, "is not of float32");
+    // A learner without tasks takes the world model.
+    config.tasks = 0;
+    fixture none = open_fixture(config, 1);
+    assert_ok(wk_learner_restore_weights(none.learner, compact,
+                                         WK_WEIGHTS_WORLD | WK_WEIGHTS_COMPACT, &err));
+    assert_true(same_network(&none, &b, WK_NETWORK_MODEL));
+    close_fixture(&a);
+    close_fixture(&b);
+    close_fixture(&twin);
+    close_fixture(&none);
+    remove(PATH);
+    remove(compact);
+}
+
 // Training the tasks on observed states changes the task networks and nothing else.
 static void tasks_can_be_trained_from_a_snapshot(void **state)
 {
@@ -278,6 +338,7 @@ int main(void)
         cmocka_unit_test(weights_that_do_not_fit_are_refused_and_name_their_run),
         cmocka_unit_test(a_single_task_is_taken_from_a_file_with_several),
         cmocka_unit_test(damaged_weights_are_refused_and_change_nothing),
+        cmocka_unit_test(compact_weights_have_what_acting_and_imagining_need),
         cmocka_unit_test(tasks_can_be_trained_from_a_snapshot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,11 +78,11 @@ static float *new_actions(const wk_domain *domain)
     return out;
 }
 
-static void the_actions_are_those_of_an_evaluation(void **state)
+static void expect_actions_of_an_evaluation(void)
 {
-    (void)state;
     wk_saved_run saved = {0};
-    const wk_weights_choice choice = {.kind = WK_WEIGHTS_SNAPSHOT, .step = WK_STEP_LAST};
+    const wk_weights_choice choice = {
+        .kind = WK_WEIGHTS_SNAPSHOT, .step = WK_STEP_LAST, .compact = true};
     assert_ok(wk_saved_run_open(run, &(wk_saved_run_options){.weights = &choice}, &saved, &err));
     wk_eval_result result = {.origin = {.domain = saved.world.domain}, .envs = COUNT, .seed = SEED};
     const wk_eval_setup setup = {.options = saved.world.options,
@@ -95,7 +95,7 @@ static void the_actions_are_those_of_an_evaluation(void **state)
     const wk_policy_config config = west();
     wk_policy *policy = open_policy(&config);
     const wk_domain *domain = wk_policy_domain(policy);
-    assert_int_equal(wk_policy_step(policy), newest_step(run));
+    assert_int_equal(wk_policy_step(policy), saved.weights.step);
     float *actions = new_actions(domain);
     double returns[COUNT];
     play(policy, returns, actions);
@@ -106,6 +106,31 @@ static void the_actions_are_those_of_an_evaluation(void **state)
     wk_policy_destroy(policy);
     wk_eval_result_free(&result);
     wk_saved_run_close(&saved);
+}
+
+static void the_actions_are_those_of_an_evaluation(void **state)
+{
+    (void)state;
+    expect_actions_of_an_evaluation();
+}
+
+static void compact_weights_act_as_in_their_evaluation(void **state)
+{
+    (void)state;
+    char whole[WK_PATH_MAX], compact[WK_PATH_MAX];
+    const wk_weights_source snapshot = {.kind = WK_WEIGHTS_SNAPSHOT};
+    uint64_t step = newest_step(run);
+    shell("mkdir -p compact/snapshots && cp run/config.yaml compact");
+    wk_weights_path(run, snapshot, step, whole);
+    inside("compact", run);
+    wk_weights_path(run, snapshot, step, compact);
+    assert_ok(wk_weights_write_compact(whole, compact, &err));
+    expect_actions_of_an_evaluation();
+    wk_policy_config config = west();
+    wk_policy *policy;
+    config.task = WK_POLICY_TASK_EXPLORE;
+    assert_refused(wk_policy_create(&config, &policy, &err), WK_E_INPUT, "has compact weights");
+    inside("run", run);
 }
 
 // The mean that the command wrote for these weights.
@@ -352,6 +377,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_actions_are_those_of_an_evaluation),
+        cmocka_unit_test(compact_weights_act_as_in_their_evaluation),
         cmocka_unit_test(every_kind_of_weights_scores_as_by_the_command),
         cmocka_unit_test(the_first_image_of_an_episode_forgets_the_one_before),
         cmocka_unit_test(draws_come_from_the_seed),

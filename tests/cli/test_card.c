@@ -2,6 +2,7 @@
 // refused.
 #include "base/sha256.h"
 #include "cli/long_runs.h"
+#include <math.h>
 
 #define REWARD WAKER_BINARY_DIR "/tests/plugins/again_west.so"
 #define TRAIN "train --quiet " TINY_OPTIONS " --log.tensorboard false "
@@ -160,6 +161,73 @@ static void other_policies_have_cards_of_their_own(void **state)
     free(text);
 }
 
+// A number of a table of results, by its column.
+static double number_of(const char *path, const char *column)
+{
+    char *csv = (char *)program_read(path, NULL), *row;
+    assert_non_null(csv);
+    row = strchr(csv, '\n') + 1;
+    char *name = strstr(csv, column);
+    assert_true(name && name < row);
+    for (char *at = csv; at < name; at++)
+        if (*at == ',') row = strchr(row, ',') + 1;
+    double number = *row == ',' ? NAN : strtod(row, NULL);
+    free(csv);
+    return number;
+}
+
+#define COMPACT "compact/snapshots/step-000000000402.safetensors"
+
+// A small file that is read as a snapshot by what acts and imagines, and refused by all else.
+static void compact_weights_are_read_like_others_where_they_do(void **state)
+{
+    (void)state;
+    program_expect_success(program_run("eval run --policy alongside --envs 2 --cases dr --quiet"));
+    program_result r = program_run("card run --out compact --policy alongside --compact");
+    program_expect_success(r);
+    shell("test $(stat -c %%s " COMPACT ") -lt $(($(stat -c %%s "
+          "run/snapshots/step-000000000402.safetensors) / 2)) && grep -aq '\"I8\"' " COMPACT
+          " && ! grep -aqE 'ensemble/|critic/|slow/|explore' " COMPACT);
+    char *text = readme("compact/README.md");
+    assert_has(text, "The weights are compact: rounded to 16 bits");
+    assert_has(text, "safetensors files of float16 and int8");
+    free(text);
+    // The same policies, rounded: no critic promises anything.
+    program_expect_success(
+        program_run("eval compact --policy alongside --envs 2 --cases dr --out rounded --quiet"));
+    const char *was = "run/eval/alongside-000000000402.csv",
+               *is = "rounded/eval/alongside-000000000402.csv";
+    double whole = number_of(was, "return"), rounded = number_of(is, "return");
+    if (!(fabs(whole - rounded) < 0.02 * fabs(whole))) fail_msg("%g, not %g", rounded, whole);
+    assert_false(isnan(number_of(was, "promised_value")));
+    assert_true(isnan(number_of(is, "promised_value")));
+    program_expect_success(program_run("openloop compact --policy west --out west.gif --quiet"));
+    program_expect_success(program_run("openloop compact --out random.gif --quiet"));
+    program_expect_success(program_run("report compact --out page2"));
+    program_expect_success(program_run("ckpt compact --check"));
+    static const char *const refused[] = {
+        "openloop compact --policy explore --out explore.gif",
+        "adapt compact --task west --updates 2",
+        "finetune compact --task west --steps 60",
+        "model-error compact --envs 2",
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        program_expect_error(program_run("%s", refused[i]), 2, "has compact weights");
+    program_expect_error(program_run("train --logdir compact"), 2, "--from compact");
+    // A card of the card is a copy.
+    program_expect_success(program_run("card compact --out copy --compact --no-video"));
+    shell("cmp copy/snapshots/step-000000000402.safetensors " COMPACT);
+    // Damaged or cut short.
+    shell("cp -r compact cut && truncate -s -9 cut/snapshots/*.safetensors");
+    program_expect_error(program_run("eval cut --envs 2 --cases dr --out again2"), 2, "cut short");
+    shell("rm -r cut && cp -r compact cut && printf XX | dd of=cut/snapshots/step-000000000402"
+          ".safetensors bs=1 seek=$(($(stat -c %%s " COMPACT ") - 9)) conv=notrunc 2>/dev/null");
+    program_expect_error(program_run("eval cut --envs 2 --cases dr --out again2"), 2, "is damaged");
+    // Adapted and fine-tuned ones too.
+    program_expect_success(program_run("card run --out adapted --compact --no-video"));
+    program_expect_success(program_run("eval adapted --envs 2 --cases dr --out again2 --quiet"));
+}
+
 // A run that began there would lie among the weights and results of another.
 static void training_does_not_begin_in_a_card(void **state)
 {
@@ -302,6 +370,7 @@ int main(void)
         cmocka_unit_test(the_folder_is_read_as_a_run_with_the_same_results),
         cmocka_unit_test(a_task_and_case_has_one_result),
         cmocka_unit_test(other_policies_have_cards_of_their_own),
+        cmocka_unit_test(compact_weights_are_read_like_others_where_they_do),
         cmocka_unit_test(training_does_not_begin_in_a_card),
         cmocka_unit_test(adaptations_with_names_alone_are_listed),
         cmocka_unit_test(rewards_that_were_added_are_part_of_it),

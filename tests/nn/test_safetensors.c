@@ -248,6 +248,56 @@ static void weights_that_are_not_finite_are_found(void **state)
     remove(PATH);
 }
 
+// Where float32 is wanted, 16 and 8 bits are read too; all else has to be what is wanted.
+static void packed_tensors_are_read_as_floats(void **state)
+{
+    (void)state;
+    enum { COUNT = 66, SCALES = 2 };
+    wk_error err = {0};
+    int8_t small[COUNT];
+    float got[COUNT], pair[2];
+    const uint16_t halves[2] = {0x3c00, 0xc100}, scales[3] = {0x3800, 0x4000, 0};
+    for (int i = 0; i < COUNT; i++)
+        small[i] = (int8_t)(i - 33);
+    const wk_safetensors_target targets[] = {{{"b", WK_ST_F32, 2, {2, 33}}, got},
+                                             {{"h", WK_ST_F32, 1, {2}}, pair}};
+    const wk_safetensors_spec whole = {"b", WK_ST_I8, 2, {2, 33}}, half = {"h", WK_ST_F16, 1, {2}};
+    static const struct {
+        wk_safetensors_spec scales;
+        const char *message; // NULL: it is read
+    } files[] = {
+        {{"b.scale", WK_ST_F16, 1, {2}}, NULL},
+        {{"b.scale", WK_ST_F16, 1, {3}}, "different: b is I8[2,33], expected F32[2,33]"},
+        {{"b.scale", WK_ST_F16, 2, {2, 1}}, "different: b is I8[2,33]"},
+        {{"b.scale", WK_ST_U16, 1, {2}}, "different: b is I8[2,33]"},
+        {{"b.scales", WK_ST_F16, 1, {2}}, "unexpected: b.scales"},
+        {{"h.scale", WK_ST_F16, 1, {2}}, "unexpected: h.scale"},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        const wk_safetensors_source tensors[] = {
+            {whole, small}, {half, halves}, {files[i].scales, scales}};
+        assert_ok(wk_safetensors_save_in(NULL, PATH, tensors, 3, NULL, 0, &err));
+        wk_safetensors *file = open_saved();
+        if (files[i].message)
+            assert_refused(wk_safetensors_read_all(file, targets, 2, &err), WK_E_FORMAT,
+                           files[i].message);
+        else
+            assert_ok(wk_safetensors_read_all(file, targets, 2, &err));
+        wk_safetensors_close(file);
+        if (files[i].message) continue;
+        assert_true(pair[0] == 1 && pair[1] == -2.5f);
+        for (int k = 0; k < COUNT; k++)
+            assert_true(got[k] == (float)small[k] * (k < 64 ? 0.5f : 2));
+    }
+    const wk_safetensors_target wrong = {{"h", WK_ST_I16, 1, {2}}, pair};
+    const wk_safetensors_source alone = {half, halves};
+    assert_ok(wk_safetensors_save_in(NULL, PATH, &alone, 1, NULL, 0, &err));
+    wk_safetensors *file = open_saved();
+    assert_refused(wk_safetensors_read_all(file, &wrong, 1, &err), WK_E_FORMAT, "different: h");
+    wk_safetensors_close(file);
+    remove(PATH);
+}
+
 static void a_damaged_tensor_is_named(void **state)
 {
     (void)state;
@@ -316,6 +366,7 @@ int main(void)
         cmocka_unit_test(misfits_are_listed_by_name_and_nothing_is_written),
         cmocka_unit_test(long_lists_of_misfits_are_cut),
         cmocka_unit_test(weights_that_are_not_finite_are_found),
+        cmocka_unit_test(packed_tensors_are_read_as_floats),
         cmocka_unit_test(a_damaged_tensor_is_named),
         cmocka_unit_test(names_that_cannot_be_written_are_refused),
         cmocka_unit_test(files_that_cannot_be_opened_say_why),

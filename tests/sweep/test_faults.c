@@ -21,13 +21,15 @@ static wk_sweep_plan plan;
 static wk_status make_plan(wk_error *err)
 {
     wk_sweep_grid g;
-    wk_sweep_plan p;
+    wk_sweep_plan p = {0};
     wk_text text = {0};
+    const char *only = "curriculum=dr|waker-m,seed=0|5..6";
     WK_TRY(wk_sweep_grid_parse("grid.yaml", GRID, strlen(GRID), &g, err));
     wk_sweep_grid_print(&g, &text);
     wk_status status = wk_sweep_grid_add(&g, "seed=5..6", err);
     if (status == WK_OK) status = wk_sweep_plan_create(&g, &p, err);
-    if (status == WK_OK) wk_sweep_plan_free(&p);
+    if (status == WK_OK) status = wk_sweep_plan_select(&p, &only, 1, err);
+    wk_sweep_plan_free(&p);
     wk_text_free(&text);
     wk_sweep_grid_free(&g);
     return status;
