@@ -39,7 +39,7 @@ demo: all
 pictures-demo: all
 	@tools/pictures-demo $(BUILD)/waker
 
-# 200 kills at random moments of train, adapt and finetune each; CI makes 6.
+# 200 kills at random moments of train, adapt, finetune and card each, 100 of sweep; CI makes 6 and 3.
 kill-test: setup-test build-tests
 	@cd $(BUILD)/tests && WAKER_KILLS=$(or $(KILLS),200) ./test_train_kills
 

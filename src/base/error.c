@@ -1,5 +1,5 @@
 // Filling errors: names of statuses, messages, and context in front of them.
-#include "waker/error.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ const char *wk_status_name(wk_status status)
 static void make_one_line(char *message)
 {
     for (char *c = message; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = *c == '\n' || *c == '\t' ? ' ' : '?';
+        memset(c, *c == '\n' || *c == '\t' ? ' ' : '?', wk_utf8_control(c));
 }
 
 wk_status(wk_fail)(wk_error *err, wk_status status, const char *format, ...)

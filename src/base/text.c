@@ -94,14 +94,16 @@ void wk_text_number_digits(wk_text *text, double value, int digits)
 void wk_text_quote(wk_text *text, const char *value)
 {
     wk_text_puts(text, "\"");
-    for (const char *c = value; *c; c++) {
-        unsigned char u = (unsigned char)*c;
-        if (u == '"' || u == '\\')
-            wk_text_printf(text, "\\%c", u);
-        else if (u < 0x20)
-            wk_text_printf(text, "\\u%04x", u);
+    for (const char *c = value; *c;) {
+        uint32_t code = 0;
+        size_t length = wk_utf8_decode(c, SIZE_MAX, &code);
+        if (code == '"' || code == '\\')
+            wk_text_printf(text, "\\%c", *c);
+        else if (length && wk_utf8_is_control(code))
+            wk_text_printf(text, "\\u%04x", (unsigned)code);
         else
-            wk_text_append(text, c, 1);
+            wk_text_append(text, c, length ? length : 1);
+        c += length ? length : 1;
     }
     wk_text_puts(text, "\"");
 }
@@ -344,12 +346,26 @@ size_t wk_utf8_width(const char *chars, size_t length)
     return width;
 }
 
+bool wk_utf8_is_control(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e ||
+           code == 0x200f || (code >= 0x202a && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069);
+}
+
+size_t wk_utf8_control(const char *chars)
+{
+    uint32_t code;
+    size_t length = wk_utf8_decode(chars, SIZE_MAX, &code);
+    return length && wk_utf8_is_control(code) ? length : 0;
+}
+
 void wk_utf8_sanitise(char *text, bool lines)
 {
     while (*text) {
         uint32_t code = 0;
         size_t length = wk_utf8_decode(text, SIZE_MAX, &code);
-        bool control = (code < 0x20 && !(lines && code == '\n')) || (code >= 0x7f && code < 0xa0);
+        bool control = wk_utf8_is_control(code) && !(lines && code == '\n');
         size_t wrong = length == 0 ? 1 : control ? length : 0; // bytes
         memset(text, '?', wrong);
         text += length ? length : 1;

@@ -99,8 +99,14 @@ size_t wk_utf8_decode(const char *chars, size_t left, uint32_t *code);
 /// Number of characters in the first `length` bytes.
 size_t wk_utf8_width(const char *chars, size_t length);
 
-/// Replaces control characters, and bytes that are no UTF-8, by '?', so that text of others can
-/// neither steer a terminal nor spoil a file; line breaks stay where `lines` says so.
+/// Whether nothing that is printed may have the character: control characters steer a terminal, and
+/// those that set the direction of text (U+061C, U+200E, U+202E, ...) show a name as another one.
+bool wk_utf8_is_control(uint32_t code);
+/// Bytes of the character at `chars` if it is such a one, else 0.
+size_t wk_utf8_control(const char *chars);
+
+/// Replaces these, and bytes that are no UTF-8, by '?', so that text of others can neither steer a
+/// terminal nor spoil a file; line breaks stay where `lines` says so.
 void wk_utf8_sanitise(char *text, bool lines);
 
 // Numbers that users write, in options and configurations alike: decimal, all of the text, without

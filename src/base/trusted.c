@@ -14,8 +14,8 @@ enum { LIST_LIMIT = 16 << 20 };
 bool wk_code_path_valid(const char *path)
 {
     if (path[0] != '/' || strlen(path) >= WK_CODE_PATH_MAX) return false;
-    for (const unsigned char *c = (const unsigned char *)path; *c; c++)
-        if (*c < 0x20 || *c == 0x7f) return false;
+    for (const char *c = path; *c; c++)
+        if (wk_utf8_control(c)) return false;
     return true;
 }
 

@@ -43,7 +43,8 @@ static const wk_arg args[] = {
                  "plug-in of a reward that 'waker relabel' added; may be repeated"),
 };
 
-static const char UNFINISHED[] = ".unfinished-card";
+static const char UNFINISHED[] = ".unfinished-card", MOVING[] = ".moving-card",
+                  README[] = "README.md";
 
 typedef struct made_file {
     char path[256], sha256[WK_SHA256_CHARS];
@@ -494,70 +495,105 @@ static wk_status write_readme(job *j, wk_error *err)
                           .n_files = files.count};
     if (status == WK_OK) wk_card_text(&card, &text);
     if (text.failed) status = wk_fail(err, WK_E_MEMORY, "no memory for the card");
-    if (status == WK_OK) status = wk_path_join(j->unfinished, "README.md", path, err);
+    if (status == WK_OK) status = wk_path_join(j->unfinished, README, path, err);
     if (status == WK_OK) status = wk_file_write(path, text.chars, text.length, err);
     wk_text_free(&text);
     wk_array_free(&files);
     return status;
 }
 
-// Removes a directory with all that is in it. Links go, what they lead to stays.
-static void remove_all(const wk_dir *in, const char *name)
+// Removes what has the name, with all that is in it. Links go, what they lead to stays.
+static wk_status remove_all(const wk_dir *in, const char *name, wk_error *err)
 {
     wk_dir *dir = NULL;
     wk_names names = {0};
-    if (wk_dir_open_nofollow(in, name, &dir, NULL) == WK_OK) (void)wk_dir_list(dir, &names, NULL);
-    for (size_t i = 0; i < names.count; i++) {
-        wk_entry entry;
-        if (wk_dir_stat(dir, names.items[i], &entry, NULL, NULL) != WK_OK) continue;
-        if (entry == WK_ENTRY_DIR)
-            remove_all(dir, names.items[i]);
-        else
-            (void)unlinkat(wk_dir_fd(dir), names.items[i], 0); // links too
-    }
+    wk_entry entry;
+    WK_TRY(wk_dir_stat(in, name, &entry, NULL, err));
+    if (entry == WK_ENTRY_NONE) return WK_OK;
+    if (entry != WK_ENTRY_DIR)
+        return unlinkat(wk_dir_fd(in), name, 0) == 0 ? WK_OK
+                                                     : wk_file_error(err, "cannot delete", name);
+    wk_status status = wk_dir_open_nofollow(in, name, &dir, err);
+    if (status == WK_OK) status = wk_dir_list(dir, &names, err);
+    for (size_t i = 0; status == WK_OK && i < names.count; i++)
+        status = remove_all(dir, names.items[i], err);
     wk_names_free(&names);
     wk_dir_close(dir);
-    (void)wk_dir_remove_dir(in, name, NULL);
+    return status == WK_OK ? wk_dir_remove_dir(in, name, err) : status;
 }
 
-// A folder that has anything in it is somebody's, but for what an interrupted command left.
-static wk_status check_out(const char *out, wk_error *err)
+// Whether an entry of the folder is what an interrupted command left there; `moved`: the names that
+// it was moving up, each in a line, or NULL.
+static bool is_left_over(const char *name, const char *moved)
 {
-    wk_dir *dir;
+    size_t length = strlen(name);
+    for (const char *at = moved; at && *at; at += strcspn(at, "\n"), at += *at != 0)
+        if (strncmp(at, name, length) == 0 && at[length] == '\n') return true;
+    return strcmp(name, UNFINISHED) == 0 || strcmp(name, MOVING) == 0;
+}
+
+// A folder that has anything in it is somebody's, but for what an interrupted command left, which
+// goes where `clear` says so: the list of what was moved comes first by name, and goes last.
+static wk_status check_out(const char *out, bool clear, wk_error *err)
+{
+    wk_dir *dir, *link = NULL;
     wk_names names = {0};
+    wk_entry entry;
+    char *moved = NULL;
     bool there;
     if (!out) return wk_fail(err, WK_E_INPUT, "--out DIR is required: the directory to create");
     WK_TRY(wk_file_exists_in(NULL, out, &there, err));
     if (!there) return WK_OK;
     WK_TRY(wk_dir_open(NULL, out, &dir, err));
-    wk_status status = wk_dir_list(dir, &names, err);
-    for (size_t i = 0; status == WK_OK && i < names.count; i++)
-        if (strcmp(names.items[i], UNFINISHED) != 0)
+    wk_status status = wk_file_read_in(dir, MOVING, TEXT_LIMIT, &moved, NULL, err);
+    if (status == WK_OK || status == WK_E_NOT_FOUND) status = wk_dir_list(dir, &names, err);
+    // Without it the rest is no card.
+    if (status == WK_OK && clear && is_left_over(README, moved))
+        status = remove_all(dir, README, err);
+    for (size_t i = names.count; status == WK_OK && i-- > 0;) {
+        const char *name = names.items[i];
+        status = wk_dir_stat(dir, name, &entry, NULL, err);
+        if (status == WK_OK && !is_left_over(name, moved))
             status = wk_fail(err, WK_E_INPUT,
                              "--out '%s' is not empty: remove it or choose another directory", out);
+        else if (status == WK_OK && entry == WK_ENTRY_LINK)
+            status = wk_dir_open_nofollow(dir, name, &link, err); // refuses it
+        else if (status == WK_OK && clear)
+            status = remove_all(dir, name, err);
+    }
     wk_names_free(&names);
+    free(moved);
+    wk_dir_close(link);
     wk_dir_close(dir);
     return status;
 }
 
 static wk_status write_all(job *j, wk_error *err)
 {
-    WK_TRY(wk_dir_create(j->unfinished, err));
+    WK_TRY(wk_dir_make_below(j->v->out, UNFINISHED, err));
     WK_TRY(copy_files(j, err));
     WK_TRY(write_licence(j, err));
     WK_TRY(make_replays(j, err));
     return write_readme(j, err);
 }
 
-// Moves what was made to where it belongs, README.md last: a folder without it is not whole.
+// Moves what was made to where it belongs, README.md last: a folder without it is not whole. What
+// is moved is noted before, so that it is known after an interrupt.
 static wk_status move_up(const job *j, const wk_dir *out, wk_error *err)
 {
     char from[WK_PATH_MAX];
     wk_names names = {0};
+    wk_text moving = {0};
     wk_status status = wk_path_list(j->unfinished, &names, err);
+    for (size_t i = 0; i < names.count; i++)
+        wk_text_printf(&moving, "%s\n", names.items[i]);
+    if (status == WK_OK) status = wk_path_print(from, err, "%s/%s", UNFINISHED, MOVING);
+    if (status == WK_OK) status = wk_file_write_text(out, from, &moving, err);
+    if (status == WK_OK) status = wk_dir_rename(out, from, MOVING, err);
+    wk_text_free(&moving);
     for (int last = 0; last < 2; last++)
         for (size_t i = 0; status == WK_OK && i < names.count; i++) {
-            if ((strcmp(names.items[i], "README.md") == 0) != last) continue;
+            if ((strcmp(names.items[i], README) == 0) != last) continue;
             status = wk_path_print(from, err, "%s/%s", UNFINISHED, names.items[i]);
             if (status == WK_OK) status = wk_dir_rename(out, from, names.items[i], err);
         }
@@ -573,13 +609,14 @@ static wk_status make_folder(job *j, wk_error *err)
     if (wk_path_join(j->v->out, UNFINISHED, j->unfinished, NULL) != WK_OK)
         return wk_fail(err, WK_E_INPUT, "--out '%s': the path is too long", j->v->out);
     WK_TRY(wk_file_exists_in(NULL, j->v->out, &there, err));
+    WK_TRY(check_out(j->v->out, true, err));
     WK_TRY(wk_dir_create(j->v->out, err));
-    wk_status status = wk_dir_open(NULL, j->v->out, &out, err);
-    if (status != WK_OK) return status;
-    remove_all(out, UNFINISHED);
-    status = write_all(j, err);
+    WK_TRY(wk_dir_open(NULL, j->v->out, &out, err));
+    wk_status status = write_all(j, err);
     if (status == WK_OK) status = move_up(j, out, err);
-    remove_all(out, UNFINISHED);
+    if (status == WK_OK) status = wk_dir_remove_dir(out, UNFINISHED, err);
+    if (status == WK_OK) status = wk_dir_remove(out, MOVING, err);
+    if (status != WK_OK) (void)check_out(j->v->out, true, NULL);
     wk_dir_close(out);
     if (status != WK_OK && !there) (void)rmdir(j->v->out); // fails where something is in it
     return status;
@@ -592,7 +629,7 @@ static wk_status make_card(job *j, wk_error *err)
         .domain = j->v->plugin, .rewards = j->v->rewards.items, .n_rewards = j->v->rewards.count};
     const wk_saved_run_options options = {
         .depth = WK_SAVED_WORLD, .plugins = j->v->no_video ? NULL : &named, .log = &j->log};
-    WK_TRY(check_out(j->v->out, err));
+    WK_TRY(check_out(j->v->out, false, err));
     WK_TRY(wk_saved_run_open(j->directory, &options, &j->run, err));
     WK_TRY(choose_policy(j, err));
     WK_TRY(choose_step(j, err));

@@ -59,11 +59,8 @@ wk_log wk_cli_progress(const wk_cli *cli, const char *unit, wk_progress_line *pr
 // Names that are no UTF-8 stay as they are, so that other programs find the files.
 static void hide_controls(char *text)
 {
-    for (unsigned char *c = (unsigned char *)text; *c; c++) {
-        if ((*c < 0x20 && *c != '\n' && *c != '\t') || *c == 0x7F) *c = '?';
-        bool c1 = c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0; // U+0080 to U+009F
-        if (c1) c[0] = c[1] = '?';
-    }
+    for (char *c = text; *c; c++)
+        if (*c != '\n' && *c != '\t') memset(c, '?', wk_utf8_control(c));
 }
 
 static struct {

@@ -100,9 +100,14 @@ static wk_status parse_options(const wk_command *command, const wk_sweep_command
 // Options that a grid may not give: it comes from anywhere.
 static wk_status check_option(const char *option, wk_error *err)
 {
+    static const char NO_WORK[] = "the command would end without its work, and count as done";
     static const struct {
         const char *option, *why;
     } refused[] = {
+        {"--help", NO_WORK},
+        {"-h", NO_WORK},
+        {"--version", NO_WORK},
+        {"--", NO_WORK},
         {"--out", "results of a sweep stay in its runs, where 'waker sweep status' reads them"},
         {"--plugin", "a grid cannot load code; 'waker trust FILE' lets its runs use it"},
         {"--python", "a grid cannot load code; 'waker trust FILE' lets its runs use it"},

@@ -154,10 +154,8 @@ static wk_status set_number(const wk_run_field *field, const char *text, double 
 // Bytes of the UTF-8 character at `chars`, 0 for anything else and for control characters.
 static size_t printable_length(const char *chars)
 {
-    uint32_t code = 0;
-    size_t length = wk_utf8_decode(chars, SIZE_MAX, &code);
-    bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
-    return control ? 0 : length;
+    uint32_t code;
+    return wk_utf8_control(chars) ? 0 : wk_utf8_decode(chars, SIZE_MAX, &code);
 }
 
 static wk_status check_text(const char *text, wk_error *err)

@@ -137,7 +137,7 @@ static bool take_text(wk_description *s, wk_document *d, const char *name, const
 {
     if (!wk_document_take_string(d, name, &s->arena, out)) return false;
     for (char *c = (char *)*out; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = ' ';
+        memset(c, ' ', wk_utf8_control(c));
     return true;
 }
 

@@ -156,13 +156,11 @@ static wk_status write_merged(wk_model_error_result *r, const wk_dir *folder,
 
 wk_status wk_model_error_write(wk_model_error_result *r, const char *run, wk_error *err)
 {
-    char path[WK_PATH_MAX];
     wk_dir *folder = NULL;
     wk_earlier_result earlier = {0};
     part_list parts = {0};
     WK_TRY(wk_eval_result_folder(run, err));
-    WK_TRY(wk_path_print(path, err, "%s/eval", run));
-    WK_TRY(wk_dir_open(NULL, path, &folder, err));
+    WK_TRY(wk_dir_open_below(run, "eval", false, &folder, err));
     wk_status status = write_merged(r, folder, &earlier, &parts, err);
     wk_array_free(&parts);
     wk_earlier_result_free(&earlier);

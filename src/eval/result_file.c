@@ -359,11 +359,9 @@ static wk_status write_files(wk_eval_result *r, wk_dir *folder, wk_error *err)
 
 wk_status wk_eval_result_write(wk_eval_result *r, const char *run, wk_error *err)
 {
-    char path[WK_PATH_MAX];
     wk_dir *folder = NULL;
     WK_TRY(wk_eval_result_folder(run, err));
-    WK_TRY(wk_path_print(path, err, "%s/eval", run));
-    WK_TRY(wk_dir_open(NULL, path, &folder, err));
+    WK_TRY(wk_dir_open_below(run, "eval", false, &folder, err));
     return write_files(r, folder, err);
 }
 

@@ -5,7 +5,7 @@
 static bool is_allowed(uint32_t code)
 {
     if (code < 0x20) return code == '\t' || code == '\n' || code == '\r';
-    return !(code >= 0x7f && code < 0xa0) && (code & 0xfffe) != 0xfffe &&
+    return !wk_utf8_is_control(code) && (code & 0xfffe) != 0xfffe &&
            !(code >= 0xfdd0 && code <= 0xfdef);
 }
 

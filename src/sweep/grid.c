@@ -47,10 +47,22 @@ static wk_status sink_value(void *context, const char *value, wk_error *err)
     return push_value(sink->grid, sink->axis, value, err);
 }
 
+// Names of axes and blocks stand in command lines, where none may look like an option.
+static wk_status check_name(const char *what, const char *name, wk_error *err)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    size_t length = strspn(name, plain);
+    if (length > 0 && length <= 63 && !name[length] && *name != '-') return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "'%.60s' is not a valid name of %s: use letters, digits, '_' and '-', and do "
+                   "not begin with '-'",
+                   name, what);
+}
+
 // One item of an axis: a value, a range, or the name of a block.
 static wk_status add_item(wk_sweep_grid *grid, wk_sweep_axis *axis, const char *text, wk_error *err)
 {
-    if (!*text && axis->field < 0) return wk_fail(err, WK_E_INPUT, "an empty name of a block");
+    if (axis->field < 0) WK_TRY(check_name("a block", text, err));
     if (strlen(text) >= WK_RUN_TEXT_MAX)
         return wk_fail(err, WK_E_INPUT, "'%.40s...' is longer than %d bytes", text,
                        WK_RUN_TEXT_MAX - 1);
@@ -126,12 +138,7 @@ static wk_status read_axis(wk_sweep_grid *grid, const char *name, int field,
 static wk_status read_blocks(wk_sweep_grid *grid, const char *rest, const wk_yaml_value *value,
                              wk_error *err)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-    size_t length = strspn(rest, plain);
-    if (length == 0 || length > 63 || rest[length])
-        return wk_fail(err, WK_E_INPUT,
-                       "'%.60s' is not a valid name of an axis: use letters, digits, '_' and '-'",
-                       rest);
+    WK_TRY(check_name("an axis", rest, err));
     return read_axis(grid, rest, -1, value, err);
 }
 

@@ -2,42 +2,61 @@
 // or a shell.
 #include "sweep/report.h"
 #include <stdlib.h>
+#include <string.h>
 
-static void print_words(wk_sweep_words *words, wk_text *out)
+// Prints a command after `before` and frees its words. A line holds no control character, and
+// without it the words would be others.
+static wk_status print_words(wk_sweep_words *words, const char *before, wk_text *out, wk_error *err)
 {
+    wk_status status = WK_OK;
+    for (size_t i = 0; i < words->items.count; i++)
+        for (const char *c = words->items.items[i]; status == WK_OK && *c; c++)
+            if (wk_utf8_control(c))
+                status = wk_fail(err, WK_E_INPUT,
+                                 "'%s' has a control character, which a printed command cannot "
+                                 "have; rename it, or use --launch local",
+                                 words->items.items[i]);
+    wk_text_puts(out, before);
     wk_sweep_words_print(words, "waker", out);
     wk_sweep_words_free(words);
+    return status;
+}
+
+// Whether the grid's own keys name a plug-in. On a command line they would say that the user trusts
+// it, which a grid cannot.
+static bool names_code(const wk_sweep_plan *plan, int task)
+{
+    const wk_sweep_settings settings = wk_sweep_task_settings(plan, task);
+    bool found = false;
+    for (int i = 0; i < settings.n_keys; i++)
+        found |= strcmp(settings.keys[i].key, wk_run_keys[WK_RUN_plugin_INDEX]) == 0 ||
+                 strcmp(settings.keys[i].key, wk_run_keys[WK_RUN_curriculum_plugin_INDEX]) == 0;
+    return found;
 }
 
 // What is left of a task: training, where it is not done, and what follows.
-static void print_task(const wk_sweep_launch *launch, int task, const wk_sweep_state *state,
-                       wk_text *out)
+static wk_status print_task(const wk_sweep_launch *launch, int task, const wk_sweep_state *state,
+                            wk_text *out, wk_error *err)
 {
     const char *between = "";
+    wk_sweep_words words = {0};
+    if (names_code(launch->plan, task)) {
+        wk_sweep_task_words(launch->plan, launch->directory, &task, 1, &words);
+        return print_words(&words, "", out, err);
+    }
     if (!state->trained) {
-        wk_sweep_words words = {0};
         wk_sweep_train_words(launch->plan, launch->directory, task, &words);
-        print_words(&words, out);
+        WK_TRY(print_words(&words, between, out, err));
         between = " && ";
     }
     for (int i = 0; i < WK_SWEEP_FOLLOWS; i++) {
         if (state->follow[i]) continue;
-        wk_sweep_words words = {0};
-        wk_text_puts(out, between);
         wk_sweep_follow_words(launch->plan, launch->directory, task, (wk_sweep_follow_kind)i,
                               &words);
-        print_words(&words, out);
+        WK_TRY(print_words(&words, between, out, err));
         between = " && ";
     }
-    wk_text_puts(out, "\n");
-}
-
-static void print_report(const wk_sweep_launch *launch)
-{
-    wk_sweep_words words = {0};
-    wk_sweep_report_words(launch->plan, launch->directory, &words);
-    print_words(&words, launch->output);
-    wk_text_puts(launch->output, "\n");
+    return WK_OK;
 }
 
 static wk_status print_all(const wk_sweep_launch *launch, const wk_sweep_state *states,
@@ -47,11 +66,16 @@ static wk_status print_all(const wk_sweep_launch *launch, const wk_sweep_state *
     int left = 0;
     for (size_t i = 0; i < launch->plan->tasks.count; i++) {
         if (launch->plan->tasks.items[i].left_out || states[i].phase == WK_SWEEP_DONE) continue;
-        print_task(launch, (int)i, &states[i], launch->output);
+        WK_TRY(print_task(launch, (int)i, &states[i], launch->output, err));
+        wk_text_puts(launch->output, "\n");
         left++;
     }
     WK_TRY(wk_sweep_report_done(launch->plan, launch->directory, &reported, err));
-    if (launch->plan->grid->report.present && (left > 0 || !reported)) print_report(launch);
+    if (!launch->plan->grid->report.present || (left == 0 && reported)) return WK_OK;
+    wk_sweep_words words = {0};
+    wk_sweep_report_words(launch->plan, launch->directory, &words);
+    WK_TRY(print_words(&words, "", launch->output, err));
+    wk_text_puts(launch->output, "\n");
     return WK_OK;
 }
 

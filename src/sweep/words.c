@@ -1,5 +1,4 @@
 #include "sweep/plan.h"
-#include <stdio.h>
 
 void wk_sweep_words_add(wk_sweep_words *words, const char *word)
 {
@@ -32,11 +31,14 @@ static void add_path(const wk_sweep_plan *plan, const char *directory, int task,
     wk_sweep_words_add(out, path);
 }
 
-static void add_option(const char *name, size_t length, wk_sweep_words *out)
+// One word: a value that looks like an option is a value all the same.
+static void add_setting(const wk_setting *setting, wk_sweep_words *out)
 {
-    char option[WK_RUN_TEXT_MAX];
-    snprintf(option, sizeof option, "--%.*s", (int)length, name);
-    wk_sweep_words_add(out, option);
+    wk_text word = {0};
+    wk_text_printf(&word, "--%.*s=%s", (int)setting->key_length, setting->key, setting->value);
+    wk_sweep_words_add(out, wk_text_get(&word));
+    out->failed |= word.failed;
+    wk_text_free(&word);
 }
 
 void wk_sweep_train_words(const wk_sweep_plan *plan, const char *directory, int task,
@@ -53,10 +55,8 @@ void wk_sweep_train_words(const wk_sweep_plan *plan, const char *directory, int 
     wk_sweep_words_add(out, "--configs");
     for (int i = 0; i < settings.n_blocks; i++)
         wk_sweep_words_add(out, settings.blocks[i]);
-    for (int i = 0; i < settings.n_keys; i++) {
-        add_option(settings.keys[i].key, settings.keys[i].key_length, out);
-        wk_sweep_words_add(out, settings.keys[i].value);
-    }
+    for (int i = 0; i < settings.n_keys; i++)
+        add_setting(&settings.keys[i], out);
 }
 
 static void add_options(const wk_sweep_command *command, wk_sweep_words *out)

@@ -182,7 +182,7 @@ static wk_status take_folder(adapt *a, wk_error *err)
                     (wk_weights_source){.kind = WK_WEIGHTS_ADAPTED, .name = a->config->name},
                     a->run.weights.step, a->folder);
     *strrchr(a->folder, '/') = 0;
-    return wk_long_run_open(&a->loop, a->folder, err);
+    return wk_long_run_open(&a->loop, a->config->directory, a->folder, err);
 }
 
 // Progress of the checkpoint, from its labels.

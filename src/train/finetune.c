@@ -276,6 +276,7 @@ wk_status wk_finetune(const wk_finetune_config *config, const wk_run_control *co
     if (!f) return wk_fail(err, WK_E_MEMORY, "no memory to fine-tune");
     f->config = config;
     const wk_train_extras extras = {.code = &f->run.code,
+                                    .within = config->directory,
                                     .prepare = prepare,
                                     .finish = finish,
                                     .is_finished = is_finished,

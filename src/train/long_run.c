@@ -5,6 +5,7 @@
 #include "train/training_metrics.h"
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 static const double FIRST_SAVE_SECONDS = 60;
 
@@ -13,13 +14,17 @@ int64_t wk_next_multiple(uint64_t steps, int64_t every)
     return every > 0 ? ((int64_t)steps / every + 1) * every : INT64_MAX;
 }
 
-wk_status wk_long_run_open(wk_long_run *r, const char *path, wk_error *err)
+wk_status wk_long_run_open(wk_long_run *r, const char *within, const char *path, wk_error *err)
 {
     bool there;
     r->path = path;
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
-    WK_TRY(wk_dir_create(path, err));
-    WK_TRY(wk_dir_open(NULL, path, &r->dir, err));
+    if (within) {
+        WK_TRY(wk_dir_open_below(within, path + strlen(within) + 1, true, &r->dir, err));
+    } else {
+        WK_TRY(wk_dir_create(path, err));
+        WK_TRY(wk_dir_open(NULL, path, &r->dir, err));
+    }
     const wk_run_control *control = r->control;
     WK_TRY(wk_lock_take_within(r->dir, control->lock_wait, &control->log, &r->lock, err));
     r->is_new = !there;

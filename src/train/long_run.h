@@ -89,8 +89,9 @@ typedef struct wk_long_run {
     double next_save_time;
 } wk_long_run;
 
-/// Makes the directory where there is none, opens it and takes its lock.
-wk_status wk_long_run_open(wk_long_run *run, const char *path, wk_error *err);
+/// Makes the directory where there is none, opens it and takes its lock. The way to it may lead
+/// through links; where it is a folder of the run `within` (else NULL), not below that.
+wk_status wk_long_run_open(wk_long_run *run, const char *within, const char *path, wk_error *err);
 
 /// Opens the metrics, cut to `mark`, which every checkpoint brings up to date.
 wk_status wk_long_run_metrics(wk_long_run *run, wk_metrics_mark *mark, int action_repeat,

@@ -139,7 +139,7 @@ static void set_schedule(run *r, bool fresh)
 // Takes the directory, and checks that the run may go on there.
 static wk_status enter(run *r, const char *directory, wk_error *err)
 {
-    WK_TRY(wk_long_run_open(&r->loop, directory, err));
+    WK_TRY(wk_long_run_open(&r->loop, r->extras->within, directory, err));
     WK_TRY(refuse_links(r, err));
     return check_config(r, err);
 }

@@ -22,6 +22,7 @@
 /// What a run may have besides its configuration; all zero: nothing.
 typedef struct wk_train_extras {
     const wk_run_plugins *code; // plug-ins the configuration names
+    const char *within; // the run that the directory is a folder of: RUN in RUN/finetune/NAME
     // Called before the first step of a new run, and when all steps are done.
     wk_status (*prepare)(void *context, wk_trainer *trainer, wk_error *err);
     wk_status (*finish)(void *context, wk_trainer *trainer, wk_error *err);

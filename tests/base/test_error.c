@@ -90,10 +90,10 @@ static void a_message_is_one_line(void **state)
 {
     (void)state;
     wk_error err = {0};
-    (void)wk_fail(&err, WK_E_NOT_FOUND, "there is no file '%s'", "a\nb\tc\033d\x7f θ");
-    assert_string_equal(err.message, "there is no file 'a b c?d? θ'");
+    (void)wk_fail(&err, WK_E_NOT_FOUND, "there is no file '%s'", "a\nb\tc\033d\x7f θ\u202e");
+    assert_string_equal(err.message, "there is no file 'a b c?d? θ?\?\?'");
     (void)wk_fail_context(&err, "plug-in '%s'", "x\r\ny");
-    assert_string_equal(err.message, "plug-in 'x? y': there is no file 'a b c?d? θ'");
+    assert_string_equal(err.message, "plug-in 'x? y': there is no file 'a b c?d? θ?\?\?'");
 }
 
 int main(void)

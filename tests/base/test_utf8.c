@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "support/check.h"
 #include <stdbool.h>
+#include <stdio.h>
 
 // RFC 3629, section 3.
 static size_t encode(uint32_t code, char *out)
@@ -73,12 +74,36 @@ static void control_characters_and_malformed_bytes_are_replaced(void **state)
     assert_string_equal(cut, "??");
 }
 
+// A name with one of these is shown as another: "x\u202egnp.exe" looks like "xexe.png".
+static void characters_that_turn_text_around_are_replaced(void **state)
+{
+    (void)state;
+    static const char *const turning[] = {"\u061c", "\u200e", "\u200f", "\u202a",
+                                          "\u202b", "\u202c", "\u202d", "\u202e",
+                                          "\u2066", "\u2067", "\u2068", "\u2069"};
+    for (size_t i = 0; i < sizeof turning / sizeof *turning; i++) {
+        char name[16], shown[16];
+        size_t length = strlen(turning[i]);
+        snprintf(name, sizeof name, "a%sb", turning[i]);
+        snprintf(shown, sizeof shown, "a%.*sb", (int)length, "???");
+        assert_int_equal(wk_utf8_control(turning[i]), length);
+        wk_utf8_sanitise(name, false);
+        assert_string_equal(name, shown);
+    }
+    // Their neighbours, right-to-left letters and the joiners of scripts and emoji are text.
+    char text[] = "\u200d\u2028\u202f\u2065\u206a \u05d0\u0627 \u061b\u061d", same[sizeof text];
+    memcpy(same, text, sizeof text);
+    wk_utf8_sanitise(text, false);
+    assert_string_equal(text, same);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_character_is_read_back),
         cmocka_unit_test(malformed_bytes_are_refused),
         cmocka_unit_test(control_characters_and_malformed_bytes_are_replaced),
+        cmocka_unit_test(characters_that_turn_text_around_are_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

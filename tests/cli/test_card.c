@@ -295,6 +295,34 @@ static void what_was_not_finished_is_made_anew(void **state)
           "test -z \"$(find full -type l)\"");
 }
 
+// Killed while it moved what was whole to its place.
+static void what_was_half_moved_is_made_anew(void **state)
+{
+    (void)state;
+    shell("mkdir -p half/.unfinished-card half/adapt half/eval && echo x >half/eval/stale && "
+          "touch half/.unfinished-card/config.yaml half/.unfinished-card/README.md half/LICENSE && "
+          "printf 'LICENSE\\nREADME.md\\nadapt\\nconfig.yaml\\neval\\n../terms\\n' "
+          ">half/.moving-card && touch half/mine");
+    shell("cp -r half before-half");
+    program_expect_error(program_run("card run --out half"), 2, "is not empty");
+    shell("diff -r half before-half && rm half/mine");
+    program_expect_success(program_run("card run --out half --no-video --quiet"));
+    program_expect_success(program_run("card run --out unharmed --no-video --quiet"));
+    shell("diff -r half unharmed && test -s terms");
+}
+
+// What lies behind a link is neither published nor deleted.
+static void a_link_in_place_of_the_unfinished_folder_is_refused(void **state)
+{
+    (void)state;
+    shell("mkdir -p theses linked && echo secret >theses/thesis && cp -r theses before-link && "
+          "ln -s ../theses linked/.unfinished-card");
+    program_expect_error(program_run("card run --out linked --no-video"), 2,
+                         "'linked/.unfinished-card' is a symbolic link");
+    shell("test -L linked/.unfinished-card && test $(ls -A linked | wc -l) = 1 && "
+          "diff -r theses before-link");
+}
+
 static void what_cannot_be_a_card_is_refused(void **state)
 {
     (void)state;
@@ -376,6 +404,8 @@ int main(void)
         cmocka_unit_test(rewards_that_were_added_are_part_of_it),
         cmocka_unit_test(another_licence_can_be_given),
         cmocka_unit_test(what_was_not_finished_is_made_anew),
+        cmocka_unit_test(what_was_half_moved_is_made_anew),
+        cmocka_unit_test(a_link_in_place_of_the_unfinished_folder_is_refused),
         cmocka_unit_test(what_cannot_be_a_card_is_refused),
         cmocka_unit_test(a_damaged_run_makes_no_card),
         cmocka_unit_test(text_of_others_is_neutral),

@@ -97,6 +97,11 @@ static void a_name_does_not_steer_the_terminal(void **state)
         if (strchr(r.out, '\x1b') || !strstr(r.out, "run?red"))
             fail_msg("%s: %s", readers[i], r.out);
     }
+    // Nor does it turn around what follows it.
+    shell("cp -r run \"$(printf 'run\\342\\200\\256der')\"");
+    program_result r = program_run("curriculum \"$(printf 'run\\342\\200\\256der')\"");
+    program_expect_success(r);
+    if (!strstr(r.out, "run???der")) fail_msg("%s", r.out);
 }
 
 static void numbers_beyond_any_run(void **state)

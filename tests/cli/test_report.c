@@ -244,6 +244,15 @@ static void other_settings_are_other_columns_and_are_told(void **state)
     program_expect_success(result);
     assert_null(strchr(result.out, '\x1b'));
     shell("grep -q \"'=1+1\" labels/tables/cvar.csv"); // no formula
+    result = program_run("report \"$(printf 'dr\\342\\200\\256x')\"=ablation/long --out turned");
+    program_expect_success(result);
+    assert_non_null(strstr(result.out, "dr???x"));
+    shell("grep -q 'dr\ufffdx' turned/index.html && "
+          "! grep -r \"$(printf '\\342\\200\\256')\" turned --include='*.[hcjmst]*'");
+    result =
+        program_run("report \"$(printf 'dr\\342\\200\\256x')\"=ablation/long --out turned --json");
+    program_expect_json(result.out);
+    assert_non_null(strstr(result.out, "dr\\u202ex"));
     result = program_run("report $(printf 'long%%0120d' 0)=ablation/long runs/toy --out named");
     program_expect_success(result);
 }

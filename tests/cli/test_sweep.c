@@ -358,7 +358,12 @@ static void mistakes_are_refused_and_leave_nothing(void **state)
         const char *grid, *message;
     } cases[] = {
         {"blocks: {domain: toy}\\nkeys: {seed: 0..999999999}", "more than 100000 values"},
-        {"blocks: {domain: [../x]}", "bad.yaml:1: no configuration is called"},
+        {"blocks: {domain: [../x]}", "bad.yaml:1: '../x' is not a valid name of a block"},
+        {"blocks: {domain: toy}\\nthen: {eval: --help}", "bad.yaml:2: eval: --help: the command"},
+        {"blocks: {domain: toy}\\nthen: {eval: [--envs, 3, -h]}", "eval: -h: the command would"},
+        {"blocks: {domain: toy}\\nthen: {model-error: --version}", "--version: the command"},
+        {"blocks: {domain: toy}\\nthen: {adapt: --task all --}", "adapt: --: the command would"},
+        {"blocks: {domain: toy}\\nreport: --help", "bad.yaml:2: report: --help: the command"},
         {"blocks: {domain: toy}\\nthen: {eval: --envz 3}", "bad.yaml:2: eval: "},
         {"blocks: {domain: toy}\\nthen: {eval: --cases nocase}",
          "bad.yaml:2: eval of run run: no case of this domain"},
@@ -440,6 +445,89 @@ static void a_grid_cannot_load_code(void **state)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         program_expect_error(program_run("%s", commands[i]), 2, "a grid cannot load code");
     shell("! test -e given/seed0");
+}
+
+static void write_text(const char *name, const char *text)
+{
+    char path[512];
+    FILE *file = fopen(inside(name, path), "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+// What is printed for a shell has the words that are meant, whatever the texts of the grid are.
+static void printed_commands_have_the_words_that_are_meant(void **state)
+{
+    (void)state;
+    static const char value[] =
+        "--plugin=./evil.so 'a' \"b\" $(touch PWNED) `touch PWNED`; touch PWNED",
+                      name[] = "$(touch PWNED)'\"x";
+    write_text("texts $(touch PWNED) 'x'.yaml", "ball: {plugin: /nowhere/ball.so}\n");
+    write_text("texts.yaml", "blocks: {kind: ball}\n"
+                             "files: [\"texts $(touch PWNED) 'x'.yaml\"]\n"
+                             "keys: {seed: [0], domain: \"--plugin=./evil.so 'a' \\\"b\\\" "
+                             "$(touch PWNED) `touch PWNED`; touch PWNED\"}\n"
+                             "then: {adapt: [--task, all, --name, \"$(touch PWNED)'\\\"x\"]}\n"
+                             "report: [--by, \"$(touch PWNED)'\\\"x\"]\n");
+    write_text("stub-waker", "#!/bin/sh\nprintf '%s\\n' \"$@\" >>words\n");
+    program_expect_success(program_run("sweep texts.yaml --logdir \"it's \\$(touch PWNED)\" "
+                                       "--launch print --quiet >printed.sh"));
+    shell("mkdir stub && mv stub-waker stub/waker && chmod +x stub/waker && "
+          "PATH=\"$PWD/stub:$PATH\" sh -e printed.sh && ! test -e PWNED");
+    char *words = (char *)program_read("words", NULL), expected[4096];
+    char *here = realpath(place, NULL);
+    assert_non_null(here);
+    snprintf(expected, sizeof expected,
+             "train\n--logdir\nit's $(touch PWNED)/seed0\n--config-file\n"
+             "%s/texts $(touch PWNED) 'x'.yaml\n--configs\nball\n--seed=0\n--domain=%s\n"
+             "adapt\nit's $(touch PWNED)/seed0\n--task\nall\n--name\n%s\n"
+             "report\nit's $(touch PWNED)\n--out\nit's $(touch PWNED)/report\n--by\n%s\n",
+             here, value, name, name);
+    assert_string_equal(words, expected);
+    free(words);
+    free(here);
+    // A line cannot have these.
+    write_text("line\nbreak.yaml", "ball: {plugin: /nowhere/ball.so}\n");
+    write_text("texts.yaml", "blocks: {kind: ball}\nfiles: [\"line\\nbreak.yaml\"]\n");
+    program_expect_error(program_run("sweep texts.yaml --logdir broken-line --launch print"), 2,
+                         "has a control character");
+}
+
+// The printed commands are run, by the program itself: a file that is loaded leaves a mark.
+static void printed_commands_load_no_code_of_the_grid(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *grid, *blocks;
+        int code;
+    } cases[] = {
+        {"blocks: {domain: toy, x: '--plugin=./evil.so'}\nfiles: evil-blocks.yaml\n",
+         "'--plugin=./evil.so': {log.every: 77}\n", 2},
+        {"blocks: {domain: toy, x: '--curriculum.plugin=./evil.so'}\nfiles: evil-blocks.yaml\n",
+         "'--curriculum.plugin=./evil.so': {log.every: 77}\n", 2},
+        {"blocks: {domain: toy}\nkeys: {plugin: %s/evil.so, seed: 0}\n", "", 0},
+        {"blocks: {domain: toy}\nkeys: {seed: 0}\nwith: {toy: {curriculum.plugin: %s/evil.so}}\n",
+         "", 0},
+        {"blocks: {domain: toy, x: evil}\nfiles: evil-blocks.yaml\n",
+         "evil: {plugin: %s/evil.so}\n", 0},
+    };
+    char text[1024], *here = realpath(place, NULL);
+    assert_non_null(here);
+    shell("cp " WAKER_BINARY_DIR "/tests/plugins/marker1.so evil.so");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(text, sizeof text, cases[i].grid, here); // NOLINT: a table above
+        write_text("evil-grid.yaml", text);
+        snprintf(text, sizeof text, cases[i].blocks, here); // NOLINT: a table above
+        write_text("evil-blocks.yaml", text);
+        shell("rm -rf printed && MARK_FILE=$PWD/LOADED PATH=" WAKER_BINARY_DIR ":$PATH && export "
+              "PATH MARK_FILE && { waker sweep evil-grid.yaml --logdir printed --launch print "
+              ">printed.sh 2>said; code=$?; test $code = %d && ! sh -e printed.sh >/dev/null "
+              "2>>said || test $code = 2 && ! test -e LOADED; }",
+              cases[i].code);
+        shell(cases[i].code ? "! test -s printed.sh" : "grep -q 'evil.so.* nor trusted' said");
+    }
+    free(here);
 }
 
 // A sweep from anywhere leads nowhere: neither what it keeps, nor its runs, nor its report may be
@@ -525,6 +613,8 @@ int main(void)
         cmocka_unit_test(mistakes_are_refused_and_leave_nothing),
         cmocka_unit_test(another_grid_in_the_same_directory_is_refused),
         cmocka_unit_test(a_grid_cannot_load_code),
+        cmocka_unit_test(printed_commands_have_the_words_that_are_meant),
+        cmocka_unit_test(printed_commands_load_no_code_of_the_grid),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -87,6 +87,7 @@ static void what_cannot_be_cast_is_refused_with_its_key(void **state)
         {"exploration", "randm", "did you mean 'random'?"},
         {"precision", "f16", "auto|f32|bf16"},
         {"domain", "a\nb", "byte 2 of the value is not printable"},
+        {"domain", "a\u202eb", "byte 2 of the value is not printable"},
         {"domain", "\xff", "byte 1"},
         {"domain", "\xc0\xaf", "byte 1"},
         {"domain", "\xed\xa0\x80", "byte 1"},

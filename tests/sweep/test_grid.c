@@ -85,7 +85,7 @@ static void runs_are_the_product_without_what_is_excluded(void **state)
                                         "car-clean-up-waker-m-seed0 car-clean-up-waker-m-seed1");
     assert_string_equal(words(&p.plan, 1),
                         "waker train --logdir runs/clean-up-dr-seed0 --configs clean-up dr quick "
-                        "--seed 0 --steps 9000");
+                        "--seed=0 --steps=9000");
     drop(&p);
 }
 
@@ -110,7 +110,7 @@ static void presets_apply_where_their_words_do(void **state)
     assert_int_equal(merged.config.log_every, 400);
     assert_string_equal(words(&p.plan, 3),
                         "waker train --logdir runs/clean-up-dr-seed1 --configs clean-up dr quick "
-                        "--log.every 77 --seed 1");
+                        "--log.every=77 --seed=1");
     drop(&p);
 }
 
@@ -272,7 +272,7 @@ static void twenty_keys_may_have_one_value_each(void **state)
              "  ensemble.size: 2, batch: 2, length: 6, horizon: 2, replay.capacity: 4000,\n"
              "  log.every: 100, log.images_every: 0, snapshot.every: 0, eval.every: 0}");
     assert_string_equal(names(&p.plan), "waker-m dr");
-    assert_non_null(strstr(words(&p.plan, 1), "--eval.every 0"));
+    assert_non_null(strstr(words(&p.plan, 1), "--eval.every=0"));
     drop(&p);
 }
 
@@ -310,6 +310,13 @@ static void mistakes_are_refused_with_their_line(void **state)
         {"blocks: {l=a: [toy], l: x}", WK_E_INPUT,
          "grid.yaml:1: 'l=a' is not a valid name of an axis"},
         {"blocks: {\"a\\tb\": toy}", WK_E_INPUT, "is not a valid name of an axis"},
+        {"blocks: {-l: toy}", WK_E_INPUT, "is not a valid name of an axis"},
+        {"blocks:\n  domain: [toy]\n  more:\n    [../../etc/passwd]", WK_E_INPUT,
+         "grid.yaml:4: '../../etc/passwd' is not a valid name of a block"},
+        {"blocks: {domain: --plugin=./evil.so}", WK_E_INPUT, "is not a valid name of a block"},
+        {"blocks: {domain: [toy, -x]}", WK_E_INPUT, "'-x' is not a valid name of a block"},
+        {"blocks: {domain: 'toy x'}", WK_E_INPUT, "is not a valid name of a block"},
+        {"blocks: {domain: ''}", WK_E_INPUT, "is not a valid name of a block"},
         {"blocks\\x: toy", WK_E_INPUT, "is not a valid name of an axis"},
         {"blocks\\: toy", WK_E_INPUT, "is not a valid name of an axis"},
         {"report: {a: 1}\nblocks: {domain: toy}", WK_E_INPUT, "'report' has no keys"},
@@ -331,7 +338,7 @@ static void plans_that_cannot_be_are_refused(void **state)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        {"blocks:\n  domain: [toy]\n  more:\n    [../../etc/passwd]", "grid.yaml:4: no configura"},
+        {"blocks:\n  domain: [toy]\n  more:\n    [passwd]", "grid.yaml:4: no configura"},
         {"blocks: {domain: toy}\nkeys: {seed: 0..1}\nexclude: [toy]", "leaves no run"},
         {"blocks: {domain: toy}\nkeys: {length: 500, seed: 3}", "run seed3: "},
         {"blocks: {domain: toy}\nkeys: {curriculum.rule: [dr, nothing]}", "run nothing: "},

@@ -4,6 +4,7 @@
 #include "support/faults.h"
 #include "support/trainer.h"
 #include "train/adapt.h"
+#include "train/finetune.h"
 #include "train/runs.h"
 #include "train/train.h"
 #include <stdarg.h>
@@ -467,6 +468,33 @@ static void metrics_of_others_are_not_emptied_by_an_adaptation(void **state)
     expect_copy();
 }
 
+// Neither the folder of all of them nor that of one: what is behind it is another's.
+static void the_folder_of_an_adaptation_or_a_fine_tuning_may_be_no_link(void **state)
+{
+    (void)state;
+    static const char *const links[] = {ADAPTED ".other", "/finetune/step-000000000150-east",
+                                        "/finetune", "/adapt"};
+    finished_run();
+    wk_adapt_config adaptation = one_task(A);
+    wk_finetune_config tuning = {
+        .directory = A, .snapshot = WK_STEP_LAST, .task = "east", .steps = 20};
+    wk_run_control control = {0};
+    wk_run_end end;
+    adaptation.updates = 3;
+    assert_ok(wk_adapt(&adaptation, &control, &end, &err));
+    adaptation.name = "other";
+    shell("mkdir " OUTSIDE);
+    for (int i = 0; i < 4; i++) {
+        bool tunes = strstr(links[i], "finetune") != NULL;
+        shell("mkdir -p $(dirname " A "%s) && rm -rf " A "%s && ln -s $PWD/" OUTSIDE " " A "%s",
+              links[i], links[i], links[i]);
+        assert_refused(tunes ? wk_finetune(&tuning, &control, &end, &err)
+                             : wk_adapt(&adaptation, &control, &end, &err),
+                       WK_E_INPUT, "is a symbolic link");
+        shell("test -z \"$(ls -A " OUTSIDE ")\"");
+    }
+}
+
 static void the_newest_of_many_snapshots_is_found(void **state)
 {
     (void)state;
@@ -506,6 +534,7 @@ int main(void)
         TEST(an_adaptation_whose_lock_was_taken_away_stops_before_it_writes),
         TEST(a_restart_that_cannot_begin_leaves_the_policies),
         TEST(metrics_of_others_are_not_emptied_by_an_adaptation),
+        TEST(the_folder_of_an_adaptation_or_a_fine_tuning_may_be_no_link),
         TEST(the_newest_of_many_snapshots_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -716,12 +716,14 @@ static void examine_memory(examination *x)
 
 static void examine_summary(examination *x)
 {
-    for (const char *c = x->domain->summary; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
+    for (const char *c = x->domain->summary; *c; c++) {
+        uint32_t code;
+        if (wk_utf8_control(c) && wk_utf8_decode(c, SIZE_MAX, &code))
             find(x, SUMMARY,
                  "summary holds the control character %#x; lists show it: write one line of plain "
                  "text.",
-                 (unsigned)*c);
+                 (unsigned)code);
+    }
 }
 
 // The curricula of oracles choose among the θ of the grid.

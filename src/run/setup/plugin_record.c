@@ -48,7 +48,7 @@ static void take_rule(wk_document *d, wk_plugin_record *record)
     const char *name = rule->name ? rule->name : "";
     bool printable = *name && strlen(name) < 256;
     for (const char *c = name; *c; c++)
-        printable &= (unsigned char)*c >= 0x20 && *c != 0x7f;
+        printable &= !wk_utf8_control(c);
     if (!printable) wk_document_fail(d, "a rule without a printable name");
 }
 
