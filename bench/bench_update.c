@@ -2,15 +2,17 @@
 // its parts in sequence, and of updates as in a run, where they overlap; device memory, and with
 // WAKER_TRACE=1 where the time goes.
 //
-// usage: bench_update [PRESET[,SIZE=N...]] [cpu|cuda|cuda-f32|cuda-one] [TASKS] [UPDATES]
+// usage: bench_update [PRESET[,SIZE=N...]] [cpu|cuda|cuda-f32|cuda-one] [TASKS] [UPDATES] [OFF]
 // The preset is quick, small or paper; a size is named as in sizes.h: small,deter=512,batch=24.
-// cuda-one has one CUDA stream for all of a graph.
+// cuda-one has one CUDA stream for all of a graph. OFF are kernels and passes of CUDA that are not
+// used, separated by commas (wk_cuda_switch_off); on the CPU, which has none, names are checked.
 #include "agent/learner_parts.h"
 #include "agent/synthetic_batch.h"
 #include "base/clock.h"
 #include "sizes.h"
 #include "tensor/cost.h"
 #include "tensor/cuda/cuda.h"
+#include "tensor/cuda/passes/fusion.h"
 #include "tensor/program_internal.h"
 
 #include <stdio.h>
@@ -261,6 +263,7 @@ static void measure(bench *b, int updates)
 int main(int count, char **args)
 {
     const char *preset = count > 1 ? args[1] : "quick", *device = count > 2 ? args[2] : "cpu";
+    const char *off = count > 5 ? args[5] : "";
     int updates = count > 4 ? atoi(args[4]) : 20;
     wk_error err = {0};
     bench b = {.config = wk_learner_config_default()};
@@ -269,7 +272,14 @@ int main(int count, char **args)
     b.config.action_size = ACTIONS;
     b.config.tasks = count > 3 ? atoi(args[3]) : 0;
     check(open_backend(&b, device, &err), &err);
-    printf("preset %s on %s, %d tasks\n", preset, device, b.config.tasks);
+    if (b.pool) {
+        wk_cuda_limits none = {0};
+        check(wk_cuda_switch_off(off, &none, &err), &err);
+    } else {
+        check(wk_backend_cuda_switch_off(b.backend, off, &err), &err);
+    }
+    printf("preset %s on %s, %d tasks%s%s\n", preset, device, b.config.tasks,
+           *off ? ", without " : "", off);
     check(wk_synthetic_batch_create(&b.config, b.backend, &b.synthetic, &err), &err);
     measure(&b, updates < 1 ? 1 : updates);
     wk_synthetic_batch_free(&b.synthetic);

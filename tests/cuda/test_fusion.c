@@ -1225,6 +1225,130 @@ static void the_convolutions_of_the_quick_model(void **state)
     wk_learner_destroy(learner);
 }
 
+// Adds up how often each part serves an update of a preset when these are switched off.
+static void count_parts(const char *preset, unsigned off, int *counts)
+{
+    planning_limits.off = off;
+    wk_learner *learner = open_learner(preset);
+    const wk_plan *plans[] = {learner->model.program->plan, learner->update.program->plan};
+    for (int p = 0; p < 2; p++) {
+        const wk_plan *plan = plans[p];
+        wk_fused *fused = malloc((plan->node_count + 1) * sizeof *fused);
+        assert_non_null(fused);
+        wk_fusion_choose(plan, &planning_limits, fused);
+        for (size_t i = 0; i < plan->node_count; i++) {
+            int node = plan->nodes[i];
+            counts[fused[i].kernel]++;
+            counts[WK_PART_RESIDENT] +=
+                fused[i].kernel == WK_KERNEL_WGMMA && fused[i].tile == WK_TILE_RESIDENT;
+            counts[WK_PART_SCHEDULE] += plan->streams[i] != 0;
+            counts[WK_PART_LAZY_TERMS] +=
+                plan->lazy[node] && plan->graph->nodes.items[node].op != WK_OP_image;
+        }
+        free(fused);
+    }
+    wk_learner_destroy(learner);
+    planning_limits.off = 0;
+}
+
+// What only one of the presets has is counted too.
+static void a_part_that_is_switched_off_serves_no_step(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "skinny_action", "skinny_head",  "wgmma",      "skinny_n",    "skinny_k",
+        "skinny_dw",     "conv_rgb",     "cublas",     "conv_planes", "rgb_weights",
+        "conv_weights",  "conv_product", "gru_cell",   "class_quads", "sample_many",
+        "cublaslt_bias", "conv_direct",  "lazy_terms", "resident",    "schedule"};
+    int with[WK_PART_COUNT] = {0};
+    count_parts("quick", 0, with);
+    count_parts("paper", 0, with);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int without[WK_PART_COUNT] = {0}, part = 0;
+        wk_cuda_limits limits = {0};
+        wk_error err = {0};
+        assert_ok(wk_cuda_switch_off(names[i], &limits, &err));
+        count_parts("quick", limits.off, without);
+        count_parts("paper", limits.off, without);
+        while (!wk_is_off(&limits, part))
+            part++;
+        if (with[part] == 0 || without[part] > 0)
+            fail_msg("%s serves %d steps, and %d when it is off", names[i], with[part],
+                     without[part]);
+    }
+}
+
+// Patches are collected from images in float32, and written so.
+static void check_patches(const wk_plan *plan)
+{
+    const wk_graph *g = plan->graph;
+    wk_fused *fused = malloc((plan->node_count + 1) * sizeof *fused);
+    assert_non_null(fused);
+    wk_fusion_choose(plan, &planning_limits, fused);
+    for (size_t i = 0; i < plan->node_count; i++) {
+        const wk_node *node = &g->nodes.items[plan->nodes[i]];
+        if (!wk_op_is_conv(node->op) || fused[i].kernel != WK_KERNEL_OP) continue;
+        int image = wk_info(g, wk_node_inputs(g, node)[0])->root;
+        assert_true(wk_info(g, image)->kind != WK_TEMPORARY ||
+                    plan->formats[image] & WK_FORMAT_F32);
+        assert_true(plan->formats[node->outputs] & WK_FORMAT_F32);
+    }
+    free(fused);
+}
+
+// What takes over finds every operand in a format it can read.
+static void plans_without_a_part_keep_what_they_need(void **state)
+{
+    (void)state;
+    wk_learner_config c = quick_config();
+    for (int part = WK_KERNEL_SKINNY_ACTION; part <= WK_PART_COUNT; part++) {
+        wk_error err = {0};
+        wk_learner *learner;
+        const unsigned every = (1u << WK_PART_COUNT) - 1;
+        planning_limits.off = part < WK_PART_COUNT ? 1u << part : every;
+        assert_ok(wk_learner_create(WK_LEARNER_UPDATES, &c, &planning_backend, &learner, &err));
+        const wk_plan *plans[] = {learner->model.program->plan, learner->update.program->plan};
+        for (int i = 0; i < 2; i++) {
+            planning_replay(plans[i]);
+            check_patches(plans[i]);
+        }
+        wk_learner_destroy(learner);
+    }
+    planning_limits.off = 0;
+}
+
+// The kernels of one file are switched off together. Images are no longer read as bytes then.
+static void several_parts_are_switched_off_together(void **state)
+{
+    (void)state;
+    wk_error err = {0};
+    int counts[WK_PART_COUNT] = {0};
+    assert_ok(wk_cuda_switch_off("conv_rgb,rgb_weights", &planning_limits, &err));
+    wk_learner *learner = open_learner("paper");
+    const wk_plan *plan = learner->model.program->plan;
+    for (size_t i = 0; i < plan->node_count; i++)
+        assert_true(plan->graph->nodes.items[plan->nodes[i]].op != WK_OP_image ||
+                    !plan->lazy[plan->nodes[i]]);
+    wk_learner_destroy(learner);
+    count_parts("paper", planning_limits.off, counts);
+    assert_int_equal(counts[WK_KERNEL_CONV_RGB] + counts[WK_KERNEL_RGB_WEIGHTS], 0);
+    planning_limits.off = 0;
+}
+
+static void what_cannot_be_switched_off_is_named(void **state)
+{
+    (void)state;
+    wk_cuda_limits limits = {0};
+    static const char *const names[] = {"gru_cell,observe", "gru_cell,", "observe", "gru", ","};
+    static const char *const refused[] = {"'observe'", NULL, "'observe'", "'gru'", "''"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        wk_error err = {0};
+        wk_status status = wk_cuda_switch_off(names[i], &limits, &err);
+        assert_int_equal(status, refused[i] ? WK_E_INPUT : WK_OK);
+        if (refused[i]) assert_non_null(strstr(err.message, refused[i]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1256,6 +1380,10 @@ int main(void)
         cmocka_unit_test(cells_that_share_their_parameters_have_a_kernel_of_their_own),
         cmocka_unit_test(the_convolutions_of_the_paper_s_model),
         cmocka_unit_test(the_convolutions_of_the_quick_model),
+        cmocka_unit_test(a_part_that_is_switched_off_serves_no_step),
+        cmocka_unit_test(plans_without_a_part_keep_what_they_need),
+        cmocka_unit_test(several_parts_are_switched_off_together),
+        cmocka_unit_test(what_cannot_be_switched_off_is_named),
         cmocka_unit_test(steps_of_one_optimiser_are_one_kernel),
         cmocka_unit_test(steps_that_something_waits_for_are_another_kernel),
         cmocka_unit_test(what_is_stored_in_its_place_runs_nothing),

@@ -24,7 +24,7 @@ void planning_find_recurrences(wk_plan *plan)
     free(last_use);
 }
 
-const wk_cuda_limits planning_limits = {
+wk_cuda_limits planning_limits = {
     .capability = 90, .processors = 132, .members = 1, .shared_memory = 227 << 10, .bf16 = true};
 
 static wk_status choose_schedule(const wk_backend *backend, wk_plan *plan, wk_error *err)

@@ -6,8 +6,8 @@
 #include "tensor/cuda/passes/limits.h"
 #include "tensor/plan.h"
 
-/// What the backend says of its device.
-extern const wk_cuda_limits planning_limits;
+/// What the backend says of its device. A test may switch parts off, and on again.
+extern wk_cuda_limits planning_limits;
 /// Buffers have addresses but no memory; programs can be compiled but do nothing.
 extern wk_backend planning_backend;
 

@@ -47,6 +47,9 @@ typedef enum wk_cuda_streams {
     WK_CUDA_STREAMS_UNEVEN, // each on its own, delayed at random: for finding missing waits
 } wk_cuda_streams;
 void wk_backend_cuda_streams(wk_backend *backend, wk_cuda_streams streams);
+/// Programs made from now on do without these kernels and passes (wk_cuda_switch_off in
+/// passes/fusion.h has their names): for measuring what each is worth.
+wk_status wk_backend_cuda_switch_off(wk_backend *backend, const char *names, wk_error *err);
 
 #ifdef __cplusplus
 }

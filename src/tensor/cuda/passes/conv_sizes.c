@@ -1,4 +1,5 @@
 #include "tensor/cuda/passes/conv_sizes.h"
+#include "tensor/cuda/passes/fusion.h"
 #include "tensor/cuda/passes/thresholds.h"
 
 static wk_conv_sizes with_channels(const wk_conv_sizes *given, unsigned channels)
@@ -158,6 +159,15 @@ static const char *refuse_weights(const wk_conv_sizes *z, size_t shared_memory)
     return NULL;
 }
 
+// Whether a benchmark switched off every kernel by planes that there is for a convolution: RGB
+// images of a preset's sizes have one more.
+static bool planes_are_off(const wk_conv_sizes *z, wk_op op, const wk_cuda_limits *limits)
+{
+    bool dw = op == WK_OP_conv_dw, rgb = wk_conv_suits_rgb(z, wk_conv_is_transposed(op));
+    return wk_is_off(limits, dw ? WK_KERNEL_CONV_WEIGHTS : WK_KERNEL_CONV_PLANES) &&
+           (!rgb || wk_is_off(limits, dw ? WK_KERNEL_RGB_WEIGHTS : WK_KERNEL_CONV_RGB));
+}
+
 const char *wk_conv_refuse_planes(const wk_graph *g, const wk_node *node,
                                   const wk_cuda_limits *limits)
 {
@@ -165,6 +175,7 @@ const char *wk_conv_refuse_planes(const wk_graph *g, const wk_node *node,
     bool transposed = wk_conv_is_transposed(node->op);
     wk_activation act = node->attrs.conv.activation;
     if (limits->capability != 90) return "the device has no wgmma";
+    if (planes_are_off(&z, node->op, limits)) return "its kernels are switched off";
     if (wk_info(g, wk_node_inputs(g, node)[0])->type.shape.rank != 4)
         return "it is a stack of images";
     const char *why = refuse_places(&z);
@@ -179,6 +190,7 @@ bool wk_conv_is_bf16(const wk_graph *g, const wk_node *node, const wk_cuda_limit
 {
     const wk_conv_sizes z = wk_conv_measure(g, node);
     bool alone = wk_info(g, wk_node_inputs(g, node)[0])->type.shape.rank == 4;
-    return (alone && wk_conv_suits(&z, wk_conv_is_transposed(node->op))) ||
+    bool direct = alone && !wk_is_off(limits, WK_KERNEL_CONV_DIRECT);
+    return (direct && wk_conv_suits(&z, wk_conv_is_transposed(node->op))) ||
            !wk_conv_refuse_planes(g, node, limits);
 }

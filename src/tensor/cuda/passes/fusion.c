@@ -3,6 +3,9 @@
 #include "tensor/cuda/passes/thresholds.h"
 #include "tensor/shape.h"
 
+#include <assert.h>
+#include <string.h>
+
 enum {
     EPILOGUE_WITHIN = 4, // steps from a product to its epilogue, at most
     NEXT_MAX = 2,
@@ -736,7 +739,7 @@ static wk_gemm_tile tile_of(const match *m)
     if (m->addend >= 0) z.k[1] = wk_product_of(m->g, node_of(m, m->addend)).k;
     bool add = m->p.accumulate && m->addend < 0;
     z.simple = p.n % WK_ROW_UNIT == 0 && in_bf16_alone(m, output(m, last)) && !add && !sums &&
-               (!slope || (bf16 && p.transpose_b));
+               (!slope || (bf16 && p.transpose_b)) && !wk_is_off(m->limits, WK_PART_RESIDENT);
     return wk_gemm_choose_tile(&z, m->limits->processors);
 }
 
@@ -824,12 +827,42 @@ void wk_fusion_choose(const wk_plan *plan, const wk_cuda_limits *limits, wk_fuse
         if (fused[m.step].kernel != WK_KERNEL_OP) continue;
         if (node_of(&m, m.step)->op == WK_OP_adam) fuse_adam(&m, fused);
         for (int i = 0; i < ROWS; i++) {
-            if (!limits->bf16 && !table[i].f32) continue;
+            if (wk_is_off(limits, table[i].kernel) || (!limits->bf16 && !table[i].f32)) continue;
             if (!find_pattern(&m, &table[i]) || table[i].refuse(&m)) continue;
             record(&m, &table[i], fused);
             break;
         }
     }
+}
+
+static_assert(WK_PART_COUNT <= 8 * sizeof((wk_cuda_limits *)NULL)->off, "a bit for each part");
+
+// The part of a name; -1 if there is none.
+static int find_part(const char *name, size_t length)
+{
+    static const char *const others[] = {"resident", "schedule", "lazy_terms"};
+    for (int i = 0; i < ROWS + WK_PART_COUNT - WK_KERNEL_COUNT; i++) {
+        int part = i < ROWS ? (int)table[i].kernel : WK_KERNEL_COUNT + i - ROWS;
+        const char *known = i < ROWS ? wk_kernel_names[part] : others[i - ROWS];
+        if (strlen(known) == length && strncmp(known, name, length) == 0) return part;
+    }
+    return -1;
+}
+
+wk_status wk_cuda_switch_off(const char *names, wk_cuda_limits *limits, wk_error *err)
+{
+    for (const char *name = names; *name;) {
+        size_t length = strcspn(name, ",");
+        int part = find_part(name, length);
+        if (part < 0)
+            return wk_fail(err, WK_E_INPUT,
+                           "'%.*s' cannot be switched off; what can is listed at "
+                           "wk_cuda_switch_off (src/tensor/cuda/passes/fusion.h)",
+                           (int)length, name);
+        limits->off |= 1u << part;
+        name += length + (name[length] == ',');
+    }
+    return WK_OK;
 }
 
 int wk_fusion_rows(void)

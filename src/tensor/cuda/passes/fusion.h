@@ -37,6 +37,24 @@ typedef enum wk_kernel {
 } wk_kernel;
 extern const char *const wk_kernel_names[WK_KERNEL_COUNT];
 
+/// What a benchmark can switch off to measure its price: each kernel of the table, and these.
+typedef enum wk_part {
+    WK_PART_RESIDENT = WK_KERNEL_COUNT, // GEMM with resident weights, a tile of WK_KERNEL_WGMMA
+    WK_PART_SCHEDULE,                   // several streams, and the order that suits them
+    WK_PART_LAZY_TERMS,                 // sums and slices that are not materialised (lazy.h)
+    WK_PART_COUNT
+} wk_part;
+
+/// Switches off the parts of these names, separated by commas: wk_kernel_names, "resident",
+/// "schedule", "lazy_terms". Another kernel takes over what one that is off did; the results are
+/// the same but for rounding. WK_E_INPUT for another name.
+wk_status wk_cuda_switch_off(const char *names, wk_cuda_limits *limits, wk_error *err);
+
+static inline bool wk_is_off(const wk_cuda_limits *limits, int part)
+{
+    return limits->off >> part & 1;
+}
+
 /// How a step runs; steps are those of the plan, -1 for none.
 typedef struct wk_fused {
     wk_kernel kernel;

@@ -1,4 +1,5 @@
 #include "tensor/cuda/passes/lazy.h"
+#include "tensor/cuda/passes/fusion.h"
 #include "tensor/cuda/passes/op_formats.h"
 #include "tensor/shape.h"
 
@@ -85,7 +86,9 @@ static void choose(wk_plan *plan, int step, const wk_cuda_limits *limits, readin
     const wk_node *node = &g->nodes.items[plan->nodes[step]];
     bool grouped = wk_plan_is_grouped(plan, step);
     const reading *r = &by_root[node->outputs];
-    bool lazy = !grouped && node->output_count == 1 && (r->able || r->bytes) && !r->blocked;
+    bool terms = !wk_is_off(limits, WK_PART_LAZY_TERMS);
+    bool lazy =
+        !grouped && node->output_count == 1 && ((r->able && terms) || r->bytes) && !r->blocked;
     plan->lazy[plan->nodes[step]] = lazy;
     for (int i = 0; i < node->input_count; i++) {
         int tensor = wk_node_inputs(g, node)[i];

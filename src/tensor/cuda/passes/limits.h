@@ -12,6 +12,7 @@ typedef struct wk_cuda_limits {
     size_t shared_memory; // maximum of a block, in bytes
     size_t cache;         // of the second level, in bytes
     bool bf16;            // products in bf16; without, nothing is fused
+    unsigned off;         // parts that a benchmark switched off: bits of wk_part (fusion.h)
 } wk_cuda_limits;
 
 #endif

@@ -1,5 +1,6 @@
 #include "tensor/cuda/passes/op_formats.h"
 #include "tensor/cuda/passes/conv_sizes.h"
+#include "tensor/cuda/passes/fusion.h"
 #include "tensor/plan.h"
 
 // Conditions of a row.
@@ -8,7 +9,9 @@ typedef bool condition(const wk_graph *g, const wk_node *node, const wk_cuda_lim
 static bool is_rgb_conv(const wk_graph *g, const wk_node *node, const wk_cuda_limits *limits)
 {
     const wk_conv_sizes z = wk_conv_measure(g, node);
-    return !wk_conv_refuse_planes(g, node, limits) && wk_conv_suits_rgb(&z, false);
+    int kernel = node->op == WK_OP_conv_dw ? WK_KERNEL_RGB_WEIGHTS : WK_KERNEL_CONV_RGB;
+    return !wk_is_off(limits, kernel) && !wk_conv_refuse_planes(g, node, limits) &&
+           wk_conv_suits_rgb(&z, false);
 }
 
 // What adds to a sum, or sums over a stack, goes on in float32.

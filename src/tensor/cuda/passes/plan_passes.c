@@ -1,6 +1,7 @@
 #include "tensor/cuda/passes/plan_passes.h"
 #include "tensor/cuda/passes/conv_sizes.h"
 #include "tensor/cuda/passes/formats.h"
+#include "tensor/cuda/passes/fusion.h"
 #include "tensor/cuda/passes/lazy.h"
 #include "tensor/cuda/passes/recurrence.h"
 #include "tensor/schedule.h"
@@ -63,6 +64,7 @@ static wk_status find_groups(const wk_cuda_limits *limits, wk_plan *plan, wk_err
 wk_status wk_cuda_choose_schedule(const wk_cuda_limits *limits, wk_plan *plan, wk_error *err)
 {
     WK_TRY(find_groups(limits, plan, err));
+    if (wk_is_off(limits, WK_PART_SCHEDULE)) return WK_OK; // one stream, as recorded
     return wk_plan_schedule(plan, limits->processors) ? WK_OK : no_memory(err);
 }
 

@@ -124,6 +124,12 @@ extern "C" void wk_backend_cuda_streams(wk_backend *backend, wk_cuda_streams str
     ((wk_cuda_backend *)backend)->streams = streams;
 }
 
+extern "C" wk_status wk_backend_cuda_switch_off(wk_backend *backend, const char *names,
+                                                wk_error *err)
+{
+    return wk_cuda_switch_off(names, &((wk_cuda_backend *)backend)->limits, err);
+}
+
 extern "C" wk_status wk_backend_cuda_create(int device, wk_cuda_precision precision,
                                             wk_backend **out, wk_error *err)
 {

@@ -32,6 +32,13 @@ void wk_backend_cuda_streams(wk_backend *backend, wk_cuda_streams streams)
     (void)streams;
 }
 
+wk_status wk_backend_cuda_switch_off(wk_backend *backend, const char *names, wk_error *err)
+{
+    (void)backend;
+    (void)names;
+    return refuse(err);
+}
+
 wk_status wk_backend_cuda_create(int device, wk_cuda_precision precision, wk_backend **out,
                                  wk_error *err)
 {
