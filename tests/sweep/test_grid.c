@@ -385,7 +385,7 @@ static void the_papers_grids_have_its_runs(void **state)
         {"paper-combined", 10, 1, 4000000},
         {"paper-eta", 12, 1, 2500000},
         {"paper-curves", 120, 4, 3700000},
-        {"small-paper", 240, 8, 4100000},
+        {"small-paper", 240, 8, 3000000},
         {"toy", 4, 1, 1600},
     };
     size_t count = 0;
@@ -488,7 +488,7 @@ static void a_part_of_the_small_paper_is_one_population(void **state)
     assert_int_equal(wk_sweep_queue_next(&queue, 2, tasks), 2);
     assert_int_equal(p.plan.tasks.items[tasks[0]].shape, p.plan.tasks.items[tasks[1]].shape);
     assert_int_equal(wk_sweep_queue_next(&queue, 2, tasks), 0);
-    assert_int_equal(wk_sweep_count(&p.plan, queue.entries).total, 2 * 4100000);
+    assert_int_equal(wk_sweep_count(&p.plan, queue.entries).total, 2 * 3000000);
     wk_sweep_queue_close(&queue);
     drop(&p);
 }
