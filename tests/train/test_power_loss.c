@@ -9,7 +9,8 @@
 
 static wk_error err;
 static char home[1024];
-static int64_t resumed; // what the last process said it goes on from; -1: nothing
+static int64_t resumed;      // what the last process said it goes on from; -1: nothing
+static bool metrics_missing; // it said that a log is shorter than at the checkpoint
 
 static void note_line(void *context, wk_log_level level, const char *line)
 {
@@ -19,11 +20,13 @@ static void note_line(void *context, wk_log_level level, const char *line)
         sscanf(at, "resuming from update %" SCNd64, &resumed) != 1)
         resumed = 0;
     if (strstr(line, "already done")) resumed = INT64_MAX;
+    metrics_missing |= strstr(line, "metrics are missing") != NULL;
 }
 
 static wk_run_control control_of(void)
 {
     resumed = -1;
+    metrics_missing = false;
     err = (wk_error){0};
     return (wk_run_control){.log = {note_line, NULL, WK_LOG_INFO}};
 }
@@ -42,6 +45,16 @@ static wk_status train(void)
     wk_run_end end;
     wk_run_config config = a_run();
     wk_run_control control = control_of();
+    return wk_train(&config, "run", NULL, &control, &end, &err);
+}
+
+// Nothing is made in the run's folder after the logs.
+static wk_status train_without_snapshots(void)
+{
+    wk_run_end end;
+    wk_run_config config = a_run();
+    wk_run_control control = control_of();
+    config.snapshot_every = 0, config.log_every = 4, config.log_tensorboard = true;
     return wk_train(&config, "run", NULL, &control, &end, &err);
 }
 
@@ -83,6 +96,7 @@ typedef struct session {
 
 static const session sessions[] = {
     {"train", train, false, "run", true, false},
+    {"train without snapshots", train_without_snapshots, false, "run", false, false},
     {"adapt", adapt, true, "run/adapt/step-000000000090", false, true},
     {"finetune", finetune, true, "run/finetune/step-000000000090-west", true, true},
 };
@@ -159,6 +173,7 @@ static bool recover(const session *s, power_order order, int64_t durable, bool a
     wk_status status = record(s);
     if (status != WK_OK && (durable >= 0 || !*err.message))
         fail_msg("%s, %s: %s", s->name, what, err.message);
+    if (metrics_missing) fail_msg("%s, %s: metrics are missing", s->name, what);
     if (status == WK_OK && resumed < durable)
         fail_msg("%s, %s: a checkpoint of step %" PRId64 " was durable, and it began at %" PRId64,
                  s->name, what, durable, resumed);
@@ -216,16 +231,22 @@ static void a_run_that_lost_its_power_goes_on(void **state)
     lose_power_in(&sessions[0]);
 }
 
-static void an_adaptation_that_lost_its_power_goes_on(void **state)
+static void logs_of_a_run_without_snapshots_survive(void **state)
 {
     (void)state;
     lose_power_in(&sessions[1]);
 }
 
-static void a_fine_tuning_that_lost_its_power_goes_on(void **state)
+static void an_adaptation_that_lost_its_power_goes_on(void **state)
 {
     (void)state;
     lose_power_in(&sessions[2]);
+}
+
+static void a_fine_tuning_that_lost_its_power_goes_on(void **state)
+{
+    (void)state;
+    lose_power_in(&sessions[3]);
 }
 
 static int begin(void **state)
@@ -254,6 +275,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_that_lost_its_power_goes_on),
+        cmocka_unit_test(logs_of_a_run_without_snapshots_survive),
         cmocka_unit_test(an_adaptation_that_lost_its_power_goes_on),
         cmocka_unit_test(a_fine_tuning_that_lost_its_power_goes_on),
     };
