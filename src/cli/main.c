@@ -334,6 +334,8 @@ int wk_exit_code(wk_status status)
     case WK_E_FORMAT:
     case WK_E_UNSUPPORTED:
         return WK_EXIT_USAGE;
+    case WK_E_STOPPED:
+        return WK_EXIT_RESUME;
     default:
         return WK_EXIT_FAILURE;
     }
