@@ -1,7 +1,7 @@
-// SIGKILL at random moments: train, adapt and finetune are killed, or asked to stop, started again
-// with the same command, killed again, until they end; each must end in the bytes of one that
-// nobody touched. WAKER_KILLS says how many kills of each (6 unless set; `make kill-test` takes
-// 200).
+// SIGKILL at random moments: train, a population, adapt and finetune are killed, or asked to stop,
+// started again with the same command, killed again, until they end; each must end in the bytes of
+// one that nobody touched. WAKER_KILLS says how many kills of each (6 unless set; `make kill-test`
+// takes 200).
 #include "base/clock.h"
 #include "base/rng.h"
 #include "train/runs.h"
@@ -19,15 +19,32 @@ enum { STOPPED = 75 }; // exit code: saved, run me again
 // What is killed: it begins as a copy of `base` (NULL: nothing), and its result lies in `folder`.
 typedef struct target {
     const char *base, *options, *folder;
-    bool run; // the result is a run's
+    bool run;              // the result is a run's
+    void (*compare)(void); // instead of what runs have
 } target;
 
+static void compare_population(void)
+{
+    same_end(CALM "/waker-m", KILLED "/waker-m");
+    same_end(CALM "/dr", KILLED "/dr");
+}
+
 static const target targets[] = {
-    {NULL, "train --logdir %s " TINY_OPTIONS " --checkpoint.every_steps 20 --log.tensorboard false",
-     "", true},
-    {BASE, "adapt %s --task all --snapshot 402 --updates 250", "/adapt/step-000000000402", false},
-    {ADAPTED, "finetune %s --task west --snapshot 402 --steps 240",
-     "/finetune/step-000000000402-west", true},
+    {.options =
+         "train --logdir %s " TINY_OPTIONS " --checkpoint.every_steps 20 --log.tensorboard false",
+     .folder = "",
+     .run = true},
+    {.base = BASE,
+     .options = "adapt %s --task all --snapshot 402 --updates 250",
+     .folder = "/adapt/step-000000000402"},
+    {.base = ADAPTED,
+     .options = "finetune %s --task west --snapshot 402 --steps 240",
+     .folder = "/finetune/step-000000000402-west",
+     .run = true},
+    {.options =
+         "train --logdir %s " TINY_OPTIONS " --checkpoint.every_steps 20 --log.tensorboard false "
+         "--each curriculum.rule=waker-m,dr",
+     .compare = compare_population},
 };
 
 // Starts a command of the program in a process of its own.
@@ -91,6 +108,10 @@ static int kill_until_done(const target *t, wk_rng *rng, double most_seconds, in
 
 static void compare(const target *t)
 {
+    if (t->compare) {
+        t->compare();
+        return;
+    }
     char calm[200], killed[200];
     snprintf(calm, sizeof calm, CALM "%s", t->folder);
     snprintf(killed, sizeof killed, KILLED "%s", t->folder);
@@ -114,8 +135,8 @@ static void ends_in_the_same_bytes(const target *t)
         kills += kill_until_done(t, &rng, seconds, left < 12 ? left : 12);
         compare(t);
     }
-    print_message("%.8s: %d kills in %d runs, every one ended in the same bytes\n", t->options,
-                  kills, runs);
+    print_message("%.*s: %d kills in %d runs, every one ended in the same bytes\n",
+                  (int)strcspn(t->options, " "), t->options, kills, runs);
     remove_tree(CALM);
     remove_tree(KILLED);
 }
@@ -136,6 +157,12 @@ static void a_killed_fine_tuning_ends_in_the_same_bytes(void **state)
 {
     (void)state;
     ends_in_the_same_bytes(&targets[2]);
+}
+
+static void a_killed_population_ends_in_the_same_bytes(void **state)
+{
+    (void)state;
+    ends_in_the_same_bytes(&targets[3]);
 }
 
 static int begin(void **state)
@@ -163,6 +190,7 @@ int main(void)
         cmocka_unit_test(a_killed_run_ends_in_the_same_bytes),
         cmocka_unit_test(a_killed_adaptation_ends_in_the_same_bytes),
         cmocka_unit_test(a_killed_fine_tuning_ends_in_the_same_bytes),
+        cmocka_unit_test(a_killed_population_ends_in_the_same_bytes),
     };
     return cmocka_run_group_tests(tests, begin, end_all);
 }
