@@ -540,18 +540,21 @@ static wk_status write_all(job *j, wk_error *err)
     return write_readme(j, err);
 }
 
-// Moves what was made to where it belongs, README.md last: a folder without it is not whole.
+// Moves what was made to where it belongs, README.md last, once the others are durable: a folder
+// without it is not whole.
 static wk_status move_up(const job *j, const wk_dir *out, wk_error *err)
 {
     char from[WK_PATH_MAX];
     wk_names names = {0};
     wk_status status = wk_path_list(j->unfinished, &names, err);
-    for (int last = 0; last < 2; last++)
+    for (int last = 0; last < 2; last++) {
         for (size_t i = 0; status == WK_OK && i < names.count; i++) {
             if ((strcmp(names.items[i], "README.md") == 0) != last) continue;
             status = wk_path_print(from, err, "%s/%s", UNFINISHED, names.items[i]);
             if (status == WK_OK) status = wk_dir_rename(out, from, names.items[i], err);
         }
+        if (status == WK_OK) status = wk_dir_sync(out, err);
+    }
     wk_names_free(&names);
     return status;
 }
