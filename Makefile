@@ -39,11 +39,12 @@ demo: all
 pictures-demo: all
 	@tools/pictures-demo $(BUILD)/waker
 
-# 200 kills at random moments of train, adapt, finetune and card each, 100 of sweep; CI makes 6 and 3.
+# 200 kills at random moments of train, of a population, adapt, finetune and card each, 100 of sweep; CI makes 6 and 3.
 kill-test: setup-test build-tests
 	@cd $(BUILD)/tests && WAKER_KILLS=$(or $(KILLS),200) ./test_train_kills
 
-# 200 simulated power losses of train, adapt and finetune each, in both orders; CI makes 12.
+# 200 simulated power losses of train, twice, of a population, adapt, finetune and a sweep each, and 2,000 of a card, in both
+# orders; CI makes 12 and 120.
 power-test: setup-test build-tests
 	@cd $(BUILD)/tests && WAKER_POWER_STATES=$(or $(STATES),200) ./test_train_power_loss
 

@@ -21,6 +21,7 @@ typedef enum wk_status {
     WK_E_MEMORY,      // an allocation failed
     WK_E_UNSUPPORTED, // valid, but this build or machine cannot do it
     WK_E_DIVERGED,    // numbers became non-finite
+    WK_E_STOPPED,     // asked to stop before the work began; the same call does it
 } wk_status;
 
 /// One failure, owned by the caller. Zero-initialise it; a successful call leaves it untouched.

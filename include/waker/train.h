@@ -52,7 +52,7 @@ wk_train_config wk_train_config_default(void);
 /// Why a run ended.
 typedef enum wk_run_end {
     WK_RUN_FINISHED,    // all steps are done
-    WK_RUN_INTERRUPTED, // *stop was set; saved, can go on
+    WK_RUN_INTERRUPTED, // *stop was set; saved, if it had begun; can go on
     WK_RUN_OUT_OF_TIME, // its minutes are over; saved, can go on
 } wk_run_end;
 

@@ -25,7 +25,7 @@ _WHERE = {
     "WakerVectorEnv": "envs",
     **{name: "_library" for name in (
         "Error", "InputError", "NotFoundError", "FileError", "FormatError", "NoMemoryError",
-        "UnsupportedError", "DivergedError", "ClosedError", "ForkError")},
+        "UnsupportedError", "DivergedError", "StoppedError", "ClosedError", "ForkError")},
 }
 _MODULES = ("envs", "plots", "stats")
 __all__ = sorted([*_WHERE, *_MODULES])

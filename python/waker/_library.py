@@ -56,6 +56,10 @@ class DivergedError(Error, ArithmeticError):
     """Numbers became non-finite."""
 
 
+class StoppedError(Error, InterruptedError):
+    """Asked to stop before the work began; the same call does it."""
+
+
 class ClosedError(Error, ValueError):
     """An object was used after its close()."""
 
@@ -65,7 +69,7 @@ class ForkError(Error, RuntimeError):
 
 
 _ERRORS = (None, InputError, NotFoundError, FileError, FormatError, NoMemoryError, UnsupportedError,
-           DivergedError)
+           DivergedError, StoppedError)
 
 
 class CError(ctypes.Structure):

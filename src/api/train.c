@@ -82,7 +82,11 @@ static wk_status train(const wk_train_config *config, wk_setting *keys, wk_run_p
     wk_run_config run;
     WK_TRY(copy_settings(config->settings, settings.n_keys, keys, err));
     WK_TRY(wk_run_settings_resolve(&settings, config->directory, &control.log, &run, code, err));
-    return wk_train(&run, config->directory, &extras, &control, end, err);
+    wk_status status = wk_train(&run, config->directory, &extras, &control, end, err);
+    if (status != WK_E_STOPPED) return status;
+    *end = WK_RUN_INTERRUPTED; // nothing has changed, so what was saved is as it was
+    if (err) *err = (wk_error){0};
+    return WK_OK;
 }
 
 wk_status wk_train_run(const wk_train_config *config, wk_run_end *end, wk_error *err)

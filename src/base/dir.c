@@ -255,6 +255,16 @@ wk_status wk_dir_open_file(const wk_dir *dir, const char *name, int flags, int *
     return status;
 }
 
+wk_status wk_dir_make_file(const wk_dir *dir, const char *name, int flags, int *fd, wk_error *err)
+{
+    WK_TRY(wk_dir_open_file(dir, name, flags | O_RDWR | O_CREAT, fd, err));
+    wk_status status = wk_dir_sync(dir, err);
+    if (status == WK_OK) return WK_OK;
+    close(*fd);
+    *fd = -1;
+    return status;
+}
+
 wk_status wk_dir_remove(const wk_dir *dir, const char *name, wk_error *err)
 {
     wk_entry entry;

@@ -71,6 +71,10 @@ void wk_names_free(wk_names *names);
 /// Opens a regular file with the flags of open(2), never through a link.
 wk_status wk_dir_open_file(const wk_dir *dir, const char *name, int flags, int *fd, wk_error *err);
 
+/// As wk_dir_open_file, to read and write; makes the file where it is missing. Its name is durable
+/// afterwards, also where a process that was killed had made it.
+wk_status wk_dir_make_file(const wk_dir *dir, const char *name, int flags, int *fd, wk_error *err);
+
 /// Deletes a regular file; one that is not there is fine, anything else under the name is
 /// WK_E_INPUT.
 wk_status wk_dir_remove(const wk_dir *dir, const char *name, wk_error *err);

@@ -24,6 +24,8 @@ const char *wk_status_name(wk_status status)
         return "unsupported";
     case WK_E_DIVERGED:
         return "diverged";
+    case WK_E_STOPPED:
+        return "stopped";
     }
     return "unknown status";
 }

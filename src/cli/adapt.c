@@ -74,5 +74,6 @@ const wk_command wk_command_adapt = {
     WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,
     .max_words = 1,
+    .resumes = true,
     .run = run,
 };

@@ -577,8 +577,8 @@ static wk_status write_all(job *j, wk_error *err)
     return write_readme(j, err);
 }
 
-// Moves what was made to where it belongs, README.md last: a folder without it is not whole. What
-// is moved is noted before, so that it is known after an interrupt.
+// Moves what was made to where it belongs, README.md last, once the others are durable: a folder
+// without it is not whole. What is moved is noted before, so that it is known after an interrupt.
 static wk_status move_up(const job *j, const wk_dir *out, wk_error *err)
 {
     char from[WK_PATH_MAX];
@@ -591,12 +591,15 @@ static wk_status move_up(const job *j, const wk_dir *out, wk_error *err)
     if (status == WK_OK) status = wk_file_write_text(out, from, &moving, err);
     if (status == WK_OK) status = wk_dir_rename(out, from, MOVING, err);
     wk_text_free(&moving);
-    for (int last = 0; last < 2; last++)
+    if (status == WK_OK) status = wk_dir_sync(out, err);
+    for (int last = 0; last < 2; last++) {
         for (size_t i = 0; status == WK_OK && i < names.count; i++) {
             if ((strcmp(names.items[i], README) == 0) != last) continue;
             status = wk_path_print(from, err, "%s/%s", UNFINISHED, names.items[i]);
             if (status == WK_OK) status = wk_dir_rename(out, from, names.items[i], err);
         }
+        if (status == WK_OK) status = wk_dir_sync(out, err);
+    }
     wk_names_free(&names);
     return status;
 }
@@ -616,6 +619,7 @@ static wk_status make_folder(job *j, wk_error *err)
     if (status == WK_OK) status = move_up(j, out, err);
     if (status == WK_OK) status = wk_dir_remove_dir(out, UNFINISHED, err);
     if (status == WK_OK) status = wk_dir_remove(out, MOVING, err);
+    if (status == WK_OK) status = wk_dir_sync(out, err);
     if (status != WK_OK) (void)check_out(j->v->out, true, NULL);
     wk_dir_close(out);
     if (status != WK_OK && !there) (void)rmdir(j->v->out); // fails where something is in it

@@ -44,6 +44,7 @@ typedef struct wk_command {
     size_t values_size;   // of the struct the options fill; 0: there are none
     const void *defaults; // its initial value
     int min_words, max_words;
+    bool resumes; // asked to stop, it saves, and the same command continues
     wk_status (*run)(wk_cli *cli, const void *values, wk_error *err);
 } wk_command;
 
@@ -125,8 +126,12 @@ wk_log wk_cli_progress(const wk_cli *cli, const char *unit, wk_progress_line *pr
 /// Warns where the newest checkpoint of a run is damaged, so that commands use an older one.
 void wk_cli_warn_older(const wk_cli *cli, const char *directory);
 
-/// Prints a finished text to standard output and frees it; fails if its memory had run out.
+/// Prints a finished text, a result, to standard output and frees it; fails if its memory had run
+/// out. Where it does not arrive, the command fails.
 wk_status wk_cli_print(wk_text *text, wk_error *err);
+/// As wk_cli_print, of a word about work whose results are files, left out with --quiet: a long run
+/// does not fail because nobody hears that it has ended.
+wk_status wk_cli_note(const wk_cli *cli, wk_text *text, wk_error *err);
 /// As wk_cli_print if `status` is WK_OK; else frees the text and returns `status`.
 wk_status wk_cli_print_if(wk_status status, wk_text *text, wk_error *err);
 

@@ -16,21 +16,47 @@ static void on_signal(int number)
     stop = number;
 }
 
-// nohup has the caller's word that a lost terminal does not matter.
-static bool is_ignored(int number)
+static const int stop_signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP};
+enum { STOP_SIGNALS = sizeof stop_signals / sizeof *stop_signals };
+static struct sigaction usual[STOP_SIGNALS]; // what they did before
+
+static void do_nothing(int number)
 {
-    struct sigaction now;
-    return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+    (void)number;
 }
 
-void wk_cli_run_catch_signals(void)
+void wk_cli_signals_catch(void)
 {
-    wk_crash_mention_resume();
-    static const int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ, SIGHUP};
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        if (signals[i] != SIGHUP || !is_ignored(SIGHUP)) sigaction(signals[i], &action, NULL);
+    sigset_t caught;
+    sigemptyset(&caught);
+    for (int i = 0; i < STOP_SIGNALS; i++) {
+        sigaction(stop_signals[i], NULL, &usual[i]);
+        // nohup has the caller's word that a lost terminal does not matter.
+        if (stop_signals[i] == SIGHUP && usual[i].sa_handler == SIG_IGN) continue;
+        sigaction(stop_signals[i], &action, NULL);
+        sigaddset(&caught, stop_signals[i]);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &caught, NULL);
+    // Where files have a size limit (ulimit -f), the call that writes fails and says so. Caught and
+    // not ignored, which programs that are started from here would inherit.
+    action.sa_handler = do_nothing;
+    sigaction(SIGXFSZ, &action, NULL);
+}
+
+void wk_cli_signals_release(void)
+{
+    for (int i = 0; i < STOP_SIGNALS; i++)
+        sigaction(stop_signals[i], &usual[i], NULL);
+    if (stop) raise(stop);
+}
+
+static void begin(void)
+{
+    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    wk_crash_mention_resume();
+    sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL);
 }
 
 void wk_cli_run_begin(const wk_cli *cli, double lock_wait, wk_cli_run *run)
@@ -42,7 +68,7 @@ void wk_cli_run_begin(const wk_cli *cli, double lock_wait, wk_cli_run *run)
         run->control.line = &run->line;
         run->control.log = (wk_log){wk_status_line_log, &run->line, WK_LOG_INFO};
     }
-    wk_cli_run_catch_signals();
+    begin();
 }
 
 void wk_cli_run_begin_population(const wk_cli *cli, double lock_wait, wk_cli_run *run)
@@ -54,7 +80,7 @@ void wk_cli_run_begin_population(const wk_cli *cli, double lock_wait, wk_cli_run
         run->control.table = &run->table;
         run->control.log = (wk_log){wk_run_table_log, &run->table, WK_LOG_INFO};
     }
-    wk_cli_run_catch_signals();
+    begin();
 }
 
 wk_status wk_cli_run_end(wk_cli *cli, const wk_cli_run *run, const char *directory, wk_error *err)
@@ -67,7 +93,5 @@ wk_status wk_cli_run_end(wk_cli *cli, const wk_cli_run *run, const char *directo
         wk_text_printf(&text, "saved after %s; run the same command to resume: %s\n",
                        run->end == WK_RUN_OUT_OF_TIME ? "the time limit" : strsignal(stop),
                        directory);
-    if (!cli->quiet) return wk_cli_print(&text, err);
-    wk_text_free(&text);
-    return WK_OK;
+    return wk_cli_note(cli, &text, err);
 }

@@ -1,6 +1,6 @@
 // What long-running commands share: signals that end them cleanly, the status line or table, and
-// the closing message. SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP (unless ignored, as by nohup),
-// SIGPIPE and SIGXFSZ ask to save and stop; a second SIGINT quits.
+// the closing message. SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP (unless ignored, as by nohup) and,
+// once the work has begun, SIGPIPE and SIGXFSZ ask to save and stop; a second SIGINT quits.
 #ifndef WK_CLI_LONG_RUN_H
 #define WK_CLI_LONG_RUN_H
 
@@ -22,10 +22,14 @@ typedef struct wk_cli_run {
     WK_ARG_ROW(values, WK_ARG_NUMBER, "lock-wait", lock_wait, "SECONDS",                           \
                "wait for another process to leave the directory (default: 10)", 0, 86400)
 
-/// Catches the signals and nothing else: for a command that notes on disk that it has begun before
-/// it makes the control, which then knows of a signal that came in between.
-void wk_cli_run_catch_signals(void);
-/// Catches the signals and makes the control, which waits `lock_wait` seconds for another process.
+/// Catches the signals, first thing in the program: a control that is made later knows of one that
+/// has come. Unblocks them too: who starts the program with them blocked leaves no moment in which
+/// one kills it. SIGXFSZ does nothing from here on, so that the call that writes fails.
+void wk_cli_signals_catch(void);
+/// For commands that cannot resume: signals act as usual, also one that has come.
+void wk_cli_signals_release(void);
+
+/// Makes the control, which waits `lock_wait` seconds for another process.
 void wk_cli_run_begin(const wk_cli *cli, double lock_wait, wk_cli_run *run);
 /// As wk_cli_run_begin, with a table instead of the line.
 void wk_cli_run_begin_population(const wk_cli *cli, double lock_wait, wk_cli_run *run);

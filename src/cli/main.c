@@ -4,8 +4,10 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/crash.h"
+#include "cli/long_run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,9 +91,27 @@ static void hide_breaks(char *text)
     }
 }
 
-static int write_error; // the errno of the first output that did not arrive
+static bool output_closed; // when the program began
+static int write_error;    // the errno of the first output that did not arrive
 
-wk_status wk_cli_print(wk_text *text, wk_error *err)
+// Where a file would get the number of a standard stream that is closed, whoever writes to the
+// stream would write into the file. Nobody can be told where even this does not work.
+static void open_closed_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0) continue;
+        if (open("/dev/null", O_RDWR) != fd) _exit(WK_EXIT_FAILURE);
+        output_closed |= fd == STDOUT_FILENO;
+    }
+}
+
+// Notes what went wrong with the output since errno was 0.
+static void note_write_error(void)
+{
+    if (!write_error) write_error = errno ? errno : EIO;
+}
+
+static wk_status write_output(wk_text *text, wk_error *err)
 {
     wk_status status = WK_OK;
     if (text->failed)
@@ -100,10 +120,31 @@ wk_status wk_cli_print(wk_text *text, wk_error *err)
         if (text->length > 0) hide_breaks(text->chars);
         if (text->length > 0) hide_controls(text->chars);
         errno = 0;
-        if (fputs(wk_text_get(text), stdout) == EOF && !write_error)
-            write_error = errno ? errno : EIO;
+        if (fputs(wk_text_get(text), stdout) == EOF) note_write_error();
     }
     wk_text_free(text);
+    return status;
+}
+
+wk_status wk_cli_print(wk_text *text, wk_error *err)
+{
+    if (output_closed && text->length > 0) write_error = EBADF;
+    return write_output(text, err);
+}
+
+wk_status wk_cli_note(const wk_cli *cli, wk_text *text, wk_error *err)
+{
+    if (cli->quiet) {
+        wk_text_free(text);
+        return WK_OK;
+    }
+    errno = 0;
+    if (fflush(stdout) != 0) note_write_error(); // of a result before it
+    int before = write_error;
+    wk_status status = write_output(text, err);
+    fflush(stdout);
+    clearerr(stdout);
+    write_error = before;
     return status;
 }
 
@@ -255,10 +296,11 @@ static wk_status check_words(const wk_command *command, const wk_arg_words *word
     return WK_OK;
 }
 
-static wk_status print_version(void)
+static wk_status print_version(wk_error *err)
 {
-    puts("waker " WAKER_VERSION);
-    return WK_OK;
+    wk_text text = {0};
+    wk_text_puts(&text, "waker " WAKER_VERSION "\n");
+    return wk_cli_print(&text, err);
 }
 
 static wk_status parse_and_run(const wk_command *command, wk_cli *cli, void *values, int argc,
@@ -270,10 +312,11 @@ static wk_status parse_and_run(const wk_command *command, wk_cli *cli, void *val
     WK_TRY(wk_args_parse(tables, 2, argc, argv, &cli->words, &taken, err));
     cli->threads_given = cli->threads != THREADS_NOT_GIVEN;
     if (!cli->threads_given) cli->threads = 0;
-    if (cli->version) return print_version();
+    if (cli->version) return print_version(err);
     if (cli->help) return print_command_help(command, err);
     WK_TRY(check_words(command, &cli->words, err));
     wk_crash_handle(command->name);
+    if (!command->resumes) wk_cli_signals_release();
     cli->running = true;
     return command->run(cli, values, err);
 }
@@ -305,7 +348,7 @@ static wk_status run_program(wk_cli *cli, int argc, char **argv, const wk_comman
     WK_TRY(wk_args_parse(&globals, 1, argc, argv, NULL, &taken, err));
     argc -= taken;
     argv += taken;
-    if (cli->version) return print_version();
+    if (cli->version) return print_version(err);
     if (argc > 0 && strcmp(argv[0], "help") == 0) {
         cli->help = true;
         argc--;
@@ -331,6 +374,8 @@ int wk_exit_code(wk_status status)
     case WK_E_FORMAT:
     case WK_E_UNSUPPORTED:
         return WK_EXIT_USAGE;
+    case WK_E_STOPPED:
+        return WK_EXIT_RESUME;
     default:
         return WK_EXIT_FAILURE;
     }
@@ -367,19 +412,20 @@ int main(int argc, char **argv)
     const wk_command *command = NULL;
     given_words.items = argv + 1;
     given_words.count = argc - 1;
-    wk_blas_without_threads(argv);
+    wk_blas_without_threads(argv); // may start the program anew
+    wk_cli_signals_catch();
+    open_closed_streams();
     wk_locale_use_c();
     atexit(on_exit_by_others);
     wk_status status = run_program(&cli, argc - 1, argv + 1, &command, &err);
     ending = true;
-    // Output that did not arrive is a failure, even when the disk says so only now; but a run that
-    // was saved resumes with the same command, whoever has stopped listening.
+    // Results that did not arrive are a failure, even when the disk says so only now; but a run
+    // that was saved resumes with the same command, whoever has stopped listening.
     errno = 0;
-    bool lost = fflush(stdout) != 0 || ferror(stdout);
-    if (!write_error) write_error = errno ? errno : EIO;
-    if (lost && status == WK_OK && !cli.resume)
-        status =
-            wk_fail(&err, WK_E_IO, "cannot write to standard output: %s", strerror(write_error));
+    if (fflush(stdout) != 0) note_write_error();
+    if (write_error && status == WK_OK && !cli.resume)
+        status = wk_fail(&err, WK_E_IO, "cannot write to standard output: %s",
+                         write_error == EBADF ? "it is closed" : strerror(write_error));
     if (status != WK_OK) print_error(&cli, command, &err);
     if (status != WK_OK) return wk_exit_code(status);
     return cli.findings ? WK_EXIT_FINDINGS : cli.resume ? WK_EXIT_RESUME : WK_EXIT_OK;

@@ -295,13 +295,13 @@ static wk_status say_end(context *c, wk_sweep_end end, wk_error *err)
                        "some runs failed: 'waker sweep status %s' shows their errors; after 'waker "
                        "sweep retry %s' the same command tries them again",
                        directory, directory);
-    if (c->cli->quiet || end == WK_SWEEP_SUBMITTED) return WK_OK;
+    if (end == WK_SWEEP_SUBMITTED) return WK_OK;
     if (end == WK_SWEEP_SAVED)
         wk_text_printf(&text, "stopped; run the same command to resume: %s\n", directory);
     else
         wk_text_printf(&text, "finished%s: %s\n",
                        c->v->only.count > 0 ? ", the runs that --only names" : "", directory);
-    return wk_cli_print(&text, err);
+    return wk_cli_note(c->cli, &text, err);
 }
 
 static wk_status launch(context *c, wk_error *err)
@@ -382,5 +382,6 @@ const wk_command wk_command_sweep = {
                 "sweep grid.yaml --logdir runs/grid --launch print",
     WK_COMMAND_OPTIONS(args, defaults),
     .max_words = 1,
+    .resumes = true,
     .run = run,
 };

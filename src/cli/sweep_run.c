@@ -196,8 +196,6 @@ static wk_status run_tasks(runner *r, wk_error *err)
     wk_status status = WK_OK;
     if (!wk_sweep_program(r->program))
         return wk_fail(err, WK_E_IO, "the program itself cannot be found (/proc/self/exe)");
-    // Before the tasks are taken, which counts as an attempt: to be asked to stop is no failure.
-    wk_cli_run_catch_signals();
     for (int i = 1; status == WK_OK && i < r->cli->words.count; i++)
         status = take_task(r, r->cli->words.items[i], err);
     if (status == WK_OK && r->count > 0) status = work(r, err);
@@ -239,5 +237,6 @@ const wk_command wk_command_sweep_run = {
     .examples = "sweep run runs/paper clean-up-waker-m-seed0",
     .min_words = 2,
     .max_words = 1 + WK_POPULATION_MAX,
+    .resumes = true,
     .run = run,
 };

@@ -83,5 +83,6 @@ const wk_command wk_command_train = {
                 "train --logdir runs/cu --configs clean-up plan2explore small "
                 "--each curriculum.rule=waker-m,dr --each seed=0..4",
     WK_COMMAND_OPTIONS(args, defaults),
+    .resumes = true,
     .run = run,
 };

@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +22,7 @@ wk_status wk_append_file_open(const wk_dir *dir, const char *name, wk_append_fil
 {
     wk_append_file file = {.fd = -1, .path = wk_path_joined(wk_dir_path(dir), name)};
     if (!file.path) return wk_fail(err, WK_E_MEMORY, "'%s': no memory to open it", name);
-    wk_status status = wk_dir_open_file(dir, name, O_RDWR | O_CREAT, &file.fd, err);
+    wk_status status = wk_dir_make_file(dir, name, 0, &file.fd, err);
     if (status == WK_OK) status = find_end(&file, err);
     if (status == WK_OK)
         *out = file;

@@ -15,7 +15,7 @@ typedef struct wk_append_file {
     uint64_t end;
 } wk_append_file;
 
-/// Opens or creates `name` in `dir`, never through a link; `end` is its size.
+/// Opens `name` in `dir`, never through a link, or makes it, durably; `end` is its size.
 wk_status wk_append_file_open(const wk_dir *dir, const char *name, wk_append_file *out,
                               wk_error *err);
 /// Closes it; a zeroed struct or one closed before is fine.

@@ -15,7 +15,7 @@ struct wk_replay_log {
     int fd;             // of the last segment; -1: none
     uint64_t segment_bytes;
     bool keep_after_mark; // see wk_replay_log_config
-    bool new_names;       // the directory has changed since it was synced
+    bool lost_names;      // segments were deleted or renamed since the directory was synced
     wk_dir *dir;
     unsigned char *record; // a record on its way to the file
     char path[WK_PATH_MAX];
@@ -34,7 +34,6 @@ static wk_status begin_segment(wk_replay_log *log, uint64_t number, wk_error *er
     if (log->fd >= 0) WK_TRY(wk_log_sync_file(log->fd, log->path, err));
     WK_TRY(wk_log_path(log->dir, number, path, err));
     WK_TRY(wk_log_open_file(log->dir, number, true, &fd, err));
-    log->new_names = true;
     wk_segment_header_encode(&header, bytes);
     wk_status status = wk_fd_write(fd, path, 0, bytes, sizeof bytes, err);
     if (status != WK_OK) {
@@ -117,7 +116,7 @@ static wk_status remove_after(wk_replay_log *log, bool everything, wk_error *err
                                     : wk_log_remove(log->dir, highest, err));
         WK_TRY(wk_log_list(log->dir, &any, &lowest, &highest, err));
     }
-    log->new_names = true;
+    log->lost_names = true;
     return WK_OK;
 }
 
@@ -196,8 +195,8 @@ wk_status wk_replay_log_sync(wk_replay_log *log, wk_replay_mark *mark, wk_error 
 {
     WK_TRY(wk_replay_record_open(log->replay, err));
     WK_TRY(wk_log_sync_file(log->fd, log->path, err));
-    if (log->new_names) WK_TRY(wk_dir_sync(log->dir, err));
-    log->new_names = false;
+    if (log->lost_names) WK_TRY(wk_dir_sync(log->dir, err));
+    log->lost_names = false;
     *mark = log->index.end;
     mark->rows = log->replay->stats.rows;
     return WK_OK;
@@ -224,7 +223,7 @@ wk_status wk_replay_log_prune(wk_replay_log *log, const wk_replay_mark *oldest, 
     uint64_t first = first_needed(&log->index, oldest);
     while (log->index.lowest < first) {
         WK_TRY(wk_log_remove(log->dir, log->index.lowest, err));
-        log->new_names = true;
+        log->lost_names = true;
         log->index.lowest++;
     }
     return WK_OK;

@@ -62,7 +62,8 @@ wk_status wk_log_open_file(const wk_dir *dir, uint64_t number, bool fresh, int *
 {
     char name[WK_LOG_NAME_MAX];
     wk_log_name(number, name);
-    return wk_dir_open_file(dir, name, O_RDWR | (fresh ? O_CREAT | O_TRUNC : 0), fd, err);
+    return fresh ? wk_dir_make_file(dir, name, O_TRUNC, fd, err)
+                 : wk_dir_open_file(dir, name, O_RDWR, fd, err);
 }
 
 wk_status wk_log_truncate(int fd, const char *path, uint64_t size, wk_error *err)

@@ -22,7 +22,7 @@ wk_status wk_log_open_reader(const wk_dir *dir, uint64_t number, char path[WK_PA
 wk_status wk_log_list(const wk_dir *dir, bool *any, uint64_t *lowest, uint64_t *highest,
                       wk_error *err);
 
-/// Opens a segment for writing, empty when `fresh`; never through a link.
+/// Opens a segment for writing, when `fresh` made durably and empty; never through a link.
 wk_status wk_log_open_file(const wk_dir *dir, uint64_t number, bool fresh, int *fd, wk_error *err);
 wk_status wk_log_truncate(int fd, const char *path, uint64_t size, wk_error *err);
 wk_status wk_log_sync_file(int fd, const char *path, wk_error *err);

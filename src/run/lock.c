@@ -21,16 +21,6 @@ static wk_status lock_error(const wk_dir *dir, const char *what, wk_error *err)
     return wk_file_error(err, what, path);
 }
 
-// 0, or errno; EWOULDBLOCK where it is held.
-static int try_lock(int fd)
-{
-    int result;
-    do
-        result = flock(fd, LOCK_EX | LOCK_NB);
-    while (result != 0 && errno == EINTR);
-    return result == 0 ? 0 : errno;
-}
-
 // Whether nobody holds it and processes in wk_lock_held alone are in the way: their locks are
 // shared.
 static bool is_only_looked_at(int fd)
@@ -41,32 +31,42 @@ static bool is_only_looked_at(int fd)
 }
 
 // Waits `seconds` for one who holds it, longer for those who look: on a loaded machine they may be
-// kept from running in the middle of it.
-static int lock_within(int fd, double seconds)
+// kept from running in the middle of it. Ends as soon as a stop is requested. 0, or errno:
+// EWOULDBLOCK where it is held.
+static int lock_within(int fd, double seconds, const volatile sig_atomic_t *stop)
 {
-    const double looking = 10;
+    const double patience = 10; // with those who look, and with calls that are interrupted
     const struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
     double began = wk_clock_seconds();
-    int code;
-    while ((code = try_lock(fd)) == EWOULDBLOCK) {
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        int code = errno;
         double waited = wk_clock_seconds() - began;
-        if (waited >= seconds && (waited >= looking || !is_only_looked_at(fd))) break;
+        if ((code != EWOULDBLOCK && code != EINTR) || (stop && *stop)) return code;
+        if (code == EINTR && waited >= patience) return code;
+        if (code == EWOULDBLOCK && waited >= seconds &&
+            (waited >= patience || !is_only_looked_at(fd)))
+            return code;
         nanosleep(&pause, NULL);
     }
-    return code;
+    return 0;
 }
 
-static wk_status take(const wk_dir *dir, int fd, double seconds, const wk_log *log, wk_error *err)
+static wk_status take(const wk_dir *dir, int fd, double seconds, const volatile sig_atomic_t *stop,
+                      const wk_log *log, wk_error *err)
 {
     const double ending = 0.02; // a process that has just been killed
-    int code = lock_within(fd, ending);
-    if (code == EWOULDBLOCK && seconds > 0) {
+    int code = lock_within(fd, ending, stop);
+    if (code == EWOULDBLOCK && seconds > 0 && !(stop && *stop)) {
         wk_log_line(log, WK_LOG_INFO,
                     "another process is training in '%s'; waiting up to %g s for it to end",
                     wk_dir_path(dir), seconds);
-        code = lock_within(fd, seconds);
+        code = lock_within(fd, seconds, stop);
     }
     if (code == 0) return WK_OK;
+    if (stop && *stop && (code == EWOULDBLOCK || code == EINTR))
+        return wk_fail(err, WK_E_STOPPED,
+                       "stopped before '%s' could be locked; run the same command again",
+                       wk_dir_path(dir));
     errno = code;
     if (code != EWOULDBLOCK) return lock_error(dir, "cannot lock", err);
     return wk_fail(err, WK_E_INPUT,
@@ -76,16 +76,16 @@ static wk_status take(const wk_dir *dir, int fd, double seconds, const wk_log *l
 
 wk_status wk_lock_take(const wk_dir *dir, wk_lock *lock, wk_error *err)
 {
-    return wk_lock_take_within(dir, 0, NULL, lock, err);
+    return wk_lock_take_within(dir, 0, NULL, NULL, lock, err);
 }
 
-wk_status wk_lock_take_within(const wk_dir *dir, double seconds, const wk_log *log, wk_lock *lock,
-                              wk_error *err)
+wk_status wk_lock_take_within(const wk_dir *dir, double seconds, const volatile sig_atomic_t *stop,
+                              const wk_log *log, wk_lock *lock, wk_error *err)
 {
     int fd;
     WK_TRY(wk_dir_open_file(dir, NAME, O_RDWR | O_CREAT, &fd, err));
     wk_lock taken = {dir, fd};
-    wk_status status = take(dir, fd, seconds, log, err);
+    wk_status status = take(dir, fd, seconds, stop, log, err);
     // The one who had it may have deleted it between the two calls.
     if (status == WK_OK) status = wk_lock_check(&taken, err);
     // Its time says since when it is held.

@@ -9,6 +9,7 @@
 
 #include "base/dir.h"
 #include "base/log.h"
+#include <signal.h>
 #include <stdbool.h>
 
 /// All zero while nothing is held.
@@ -22,9 +23,10 @@ typedef struct wk_lock {
 wk_status wk_lock_take(const wk_dir *dir, wk_lock *lock, wk_error *err);
 /// As wk_lock_take, after waiting up to `seconds` for a process that holds it: one that was asked
 /// to stop is still saving, and a file system of several machines frees the lock of a dead one
-/// late. The log (NULL: silent) says that it waits.
-wk_status wk_lock_take_within(const wk_dir *dir, double seconds, const wk_log *log, wk_lock *lock,
-                              wk_error *err);
+/// late. WK_E_STOPPED as soon as *stop (NULL: never) is set while it waits. The log (NULL: silent)
+/// says that it waits.
+wk_status wk_lock_take_within(const wk_dir *dir, double seconds, const volatile sig_atomic_t *stop,
+                              const wk_log *log, wk_lock *lock, wk_error *err);
 enum { WK_LOCK_WAIT_SECONDS = 10 }; // unless the caller asks for another time
 /// Whether a process holds DIR/lock now. For a moment this process appears to hold it.
 wk_status wk_lock_held(const wk_dir *dir, bool *held, wk_error *err);

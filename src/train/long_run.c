@@ -26,7 +26,8 @@ wk_status wk_long_run_open(wk_long_run *r, const char *within, const char *path,
         WK_TRY(wk_dir_open(NULL, path, &r->dir, err));
     }
     const wk_run_control *control = r->control;
-    WK_TRY(wk_lock_take_within(r->dir, control->lock_wait, &control->log, &r->lock, err));
+    WK_TRY(wk_lock_take_within(r->dir, control->lock_wait, control->stop, &control->log, &r->lock,
+                               err));
     r->is_new = !there;
     return WK_OK;
 }

@@ -1,6 +1,7 @@
 // Runs started through the public API: the same bytes as the command's, stopped and continued by
 // either, and never with code that the caller did not name.
 #include "cli/long_runs.h"
+#include "run/lock.h"
 #include "waker/train.h"
 #include <locale.h>
 
@@ -169,6 +170,24 @@ static void bad_input_is_said_and_leaves_no_directory(void **state)
     assert_false(wk_path_exists(path));
 }
 
+static void a_stop_ends_the_wait_for_another_process(void **state)
+{
+    (void)state;
+    char path[512];
+    static const volatile sig_atomic_t stop = 1;
+    wk_dir *dir;
+    wk_lock lock = {0};
+    wk_train_config config = tiny_config(inside("held", path));
+    config.stop = &stop;
+    assert_ok(wk_dir_create(path, &err));
+    assert_ok(wk_dir_open(NULL, path, &dir, &err));
+    assert_ok(wk_lock_take(dir, &lock, &err));
+    expect_end(&config, WK_RUN_INTERRUPTED);
+    wk_lock_release(&lock);
+    wk_dir_close(dir);
+    shell("ls held | grep -qx lock");
+}
+
 // The plug-in leaves a file behind when it is loaded.
 static void code_is_loaded_only_where_the_settings_name_it(void **state)
 {
@@ -203,6 +222,7 @@ int main(void)
         cmocka_unit_test(the_command_goes_on_with_the_librarys_run),
         cmocka_unit_test(another_runs_settings_are_taken_with_from),
         cmocka_unit_test(bad_input_is_said_and_leaves_no_directory),
+        cmocka_unit_test(a_stop_ends_the_wait_for_another_process),
         cmocka_unit_test(code_is_loaded_only_where_the_settings_name_it),
     };
     return cmocka_run_group_tests(tests, setup_run, teardown);

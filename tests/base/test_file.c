@@ -331,6 +331,23 @@ static void new_folders_are_durable(void **state)
     }
 }
 
+// Those of a process that was killed before its sync too.
+static void new_files_are_durable(void **state)
+{
+    (void)state;
+    int fd;
+    wk_dir *dir;
+    assert_ok(wk_dir_open(NULL, ".", &dir, &err));
+    for (int there = 0; there < 2; there++) {
+        fault_arm(FAULT_SYNC, 0, EIO);
+        assert_refused(wk_dir_make_file(dir, "a", 0, &fd, &err), WK_E_IO, "cannot make durable");
+        assert_int_equal(fd, -1);
+    }
+    assert_ok(wk_dir_make_file(dir, "a", 0, &fd, &err));
+    close(fd);
+    wk_dir_close(dir);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_new_folder, leave_folder)
@@ -355,6 +372,7 @@ int main(void)
         TEST(a_full_path_works_as_well),
         TEST(folders_are_made_with_their_parents),
         TEST(new_folders_are_durable),
+        TEST(new_files_are_durable),
         TEST(pipes_are_refused_and_not_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,6 +56,10 @@ static void a_run_that_waits_says_so(void **state)
     wait_for_metrics("run-held");
     program_result r = program_run("train --logdir run-held --lock-wait 0.2");
     program_expect_error(r, 2, "another process is training in 'run-held'; waiting up to 0.2 s");
+    pid_t waiting = start("train --logdir run-held --lock-wait 1e4");
+    wait_until("ls -l /proc/%d/fd | grep -q run-held/lock", (int)waiting);
+    kill(waiting, SIGTERM);
+    assert_int_equal(exit_code(waiting), 75);
     kill(first, SIGTERM);
     assert_int_equal(exit_code(first), 75);
 }

@@ -125,10 +125,23 @@ static void every_file_call_of_the_library_can_be_made_to_fail(void **state)
     assert_true(calls > 20);
 }
 
+// What makes a file makes its name durable too: wk_dir_make_file, or a wk_file_writer.
+static void files_are_made_in_base_but_for_locks_and_logs_of_processes(void **state)
+{
+    (void)state;
+    FILE *grep =
+        popen("cd " WAKER_SOURCE_DIR "/src && grep -rlE '\\<O_CREAT\\>|\\<creat\\(' . | sort", "r");
+    char *files = read_all("grep", grep);
+    assert_int_equal(pclose(grep), 0);
+    assert_string_equal(files, "./base/dir.c\n./base/file.c\n./run/lock.c\n./sweep/process.c\n");
+    free(files);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_file_call_of_the_library_can_be_made_to_fail),
+        cmocka_unit_test(files_are_made_in_base_but_for_locks_and_logs_of_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
-// SIGKILL at random moments: train, adapt, finetune, sweep and card are killed, or asked to stop,
-// started again with the same command, killed again, until they end; each must end in the bytes of
-// one that nobody touched. WAKER_KILLS says how many kills of each, of sweep half as many (6 unless
-// set; `make kill-test` takes 200).
+// SIGKILL at random moments: train, a population, adapt, finetune, sweep and card are killed, or
+// asked to stop, started again with the same command, killed again, until they end; each must end
+// in the bytes of one that nobody touched. WAKER_KILLS says how many kills of each, of sweep half as
+// many (6 unless set; `make kill-test` takes 200).
 #include "base/clock.h"
 #include "base/rng.h"
 #include "train/runs.h"
@@ -40,6 +40,12 @@ static void compare_sweep(void)
         fail_msg("the sweeps differ");
 }
 
+static void compare_population(void)
+{
+    same_end(CALM "/waker-m", KILLED "/waker-m");
+    same_end(CALM "/dr", KILLED "/dr");
+}
+
 static void compare_card(void)
 {
     if (system("diff -r " CALM " " KILLED)) fail_msg("the cards differ");
@@ -70,6 +76,10 @@ static const target targets[] = {
      .compare = compare_sweep,
      .has_processes = true},
     {.options = "card " ADAPTED " --out %s", .compare = compare_card, .is_whole = card_is_whole},
+    {.options =
+         "train --logdir %s " TINY_OPTIONS " --checkpoint.every_steps 20 --log.tensorboard false "
+         "--each curriculum.rule=waker-m,dr",
+     .compare = compare_population},
 };
 
 // Starts a command of the program in a process of its own.
@@ -214,6 +224,12 @@ static void a_killed_card_ends_in_the_same_bytes(void **state)
     ends_in_the_same_bytes(&targets[4]);
 }
 
+static void a_killed_population_ends_in_the_same_bytes(void **state)
+{
+    (void)state;
+    ends_in_the_same_bytes(&targets[5]);
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -253,6 +269,7 @@ int main(void)
         cmocka_unit_test(a_killed_fine_tuning_ends_in_the_same_bytes),
         cmocka_unit_test(a_killed_sweep_ends_in_the_same_bytes),
         cmocka_unit_test(a_killed_card_ends_in_the_same_bytes),
+        cmocka_unit_test(a_killed_population_ends_in_the_same_bytes),
     };
     return cmocka_run_group_tests(tests, begin, end_all);
 }
