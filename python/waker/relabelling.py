@@ -25,12 +25,13 @@ def reward(name, reads):
         def high(episode):
             return episode["xpos/torso"][:, 2]
     """
-    c.text(name, "name"), c.texts(reads, "reads")
+    c.text(name, "name")
+    reads = tuple(map(os.fsdecode, c.texts(reads, "reads")))
 
     def mark(function):
         if not inspect.isfunction(function):
             raise TypeError(f"a reward is a function of an episode, given: {function!r:.80}")
-        function.waker_reward = (name, tuple(reads))
+        function.waker_reward = (name, reads)
         return function
     return mark
 
@@ -173,7 +174,7 @@ def _recorded(function, name, reads, raised):
         raise TypeError("give the name of the task and what the reward reads: name= and reads=, or "
                         "@waker.reward(name, reads)")
     texts = c.texts(reads, "reads")
-    reads = tuple(reads)
+    reads = tuple(map(os.fsdecode, texts))
     path, sha256 = _code(function, name, reads)
 
     def answer(_context, raw, out):
