@@ -7,7 +7,11 @@ nothing of the package. docs/python-environments.md says what an environment dec
     python -c ... serve FILE.py:FUNCTION     resets and steps, until the parent is gone
 
 Wake-ups are single bytes on CONTROL; everything else lies in memory shared with the parent, whose
-beginning is struct wk_python_shared (src/env/plugins/python_process.h)."""
+beginning is struct wk_python_shared (src/env/plugins/python_process.h).
+
+What the parent starts is a guard, which makes the process of the environment and ends everything
+that the environment has started: when that process ends, when the parent says so, and when the
+parent has gone."""
 
 import sys
 
@@ -23,6 +27,7 @@ import math
 import mmap
 import os
 import re
+import resource
 import select
 import signal
 import traceback
@@ -31,9 +36,13 @@ CONTROL, LIFE, MEMORY = 3, 4, 5
 RESET, STEP, SAVE, LOAD = 1, 2, 3, 4
 DONE, FAILED, REFUSED = 0, 1, 2  # FAILED: an exception of the environment; REFUSED: a wrong use
 TERMINATED, TRUNCATED = 1, 2
-SEED, THETA, ACTION, REWARDS, MESSAGE, REST = 32, 40, 104, 232, 296, 4392
+SEED, THETA, ACTION, REWARDS, MESSAGE, NUMBERS, REST = 32, 40, 104, 232, 296, 4392, 4400
 PARAMS_MAX, ACTION_MAX, TASKS_MAX, VECTOR_MAX = 8, 32, 16, 4096
 GRID_POINTS = 11  # of a real parameter that says nothing else
+
+
+class ParentGone(BaseException):
+    """No error of the environment, whatever that raises."""
 
 
 class Refused(Exception):
@@ -456,9 +465,15 @@ class Environment:
         except Exception:
             pass
 
-    def close(self):
-        if self.env is not None and hasattr(self.env, "close"):
-            self.env.close()
+    def close(self, memory):
+        """An exception is left for the parent, which reads it when this process has ended."""
+        try:
+            if self.env is not None and hasattr(self.env, "close"):
+                self.env.close()
+        except Exception as error:
+            data = explain(error).encode("utf-8", "replace")[:NUMBERS - MESSAGE - 1] + b"\0"
+            memory[MESSAGE:MESSAGE + len(data)] = data
+            memoryview(memory)[NUMBERS:REST].cast("I")[1] = 1
 
 
 def number(value, what):
@@ -491,12 +506,27 @@ def explain(error):
     return text
 
 
-def answer(memory, status, message="", ended=0, place=MESSAGE, limit=REST - MESSAGE - 1):
+def answer(memory, status, message="", ended=0, place=MESSAGE, limit=NUMBERS - MESSAGE - 1):
     data = message.encode("utf-8", "replace")[:limit]
     memory[place:place + len(data)] = data
     header = memoryview(memory)[0:16].cast("I")
     header[1], header[2], header[3] = status, ended, len(data)
-    os.write(CONTROL, b"!")
+    wake_parent()
+
+
+def wake_parent():
+    try:
+        os.write(CONTROL, b"!")
+    except (BrokenPipeError, ConnectionResetError):
+        raise ParentGone from None
+
+
+def is_called():
+    """Waits for a command; False: there will be none."""
+    try:
+        return os.read(CONTROL, 1) != b""
+    except ConnectionResetError:
+        return False
 
 
 def describe(memory, spec):
@@ -508,7 +538,7 @@ def describe(memory, spec):
     if len(text) > len(memory) - REST:
         raise Refused("the description of the environment is too long")
     answer(memory, DONE, text, place=REST, limit=len(memory) - REST)
-    environment.close()
+    environment.close(memory)
 
 
 def serve(memory, spec):
@@ -521,22 +551,22 @@ def serve(memory, spec):
     answer(memory, DONE)
     commands = {RESET: environment.reset, STEP: environment.step, SAVE: environment.save,
                 LOAD: environment.load}
-    while os.read(CONTROL, 1):
+    while is_called():
         try:
             ended = commands[header[0]]()
             header[1], header[2] = DONE, ended
-            os.write(CONTROL, b"!")
+            wake_parent()
         except Refused as error:
             answer(memory, REFUSED, str(error))
         except Exception as error:
             environment.abandon()
             answer(memory, FAILED, explain(error))
-    environment.close()
+    environment.close(memory)
 
 
 def die_with_parent():
-    """The kernel ends this process, and what it has started, when the parent has gone: also in the
-    middle of a step that never comes back."""
+    """The kernel ends this process and its group when the parent has gone, even if the guard has
+    gone before."""
     fcntl.fcntl(LIFE, fcntl.F_SETOWN, -os.getpgrp())
     fcntl.fcntl(LIFE, fcntl.F_SETSIG, signal.SIGKILL)
     fcntl.fcntl(LIFE, fcntl.F_SETFL, fcntl.fcntl(LIFE, fcntl.F_GETFL) | os.O_ASYNC)
@@ -546,16 +576,112 @@ def die_with_parent():
         os._exit(1)
 
 
+# ---- The guard ----------------------------------------------------------------------------------
+
+
+def adopt_orphans():
+    """Processes whose parents have ended become children of this one, also those that have left its
+    group or session (PR_SET_CHILD_SUBREAPER)."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+    except (ImportError, OSError, AttributeError):
+        pass  # the children themselves are ended all the same
+
+
+def children():
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children") as file:
+            return [int(pid) for pid in file.read().split()]
+    except FileNotFoundError:  # a kernel without this file
+        return [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and is_child(pid)]
+
+
+def is_child(pid):
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1]) == os.getpid()
+    except OSError:
+        return False
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+        return True
+    except OSError:  # of another user
+        return False
+
+
+def watch(worker, wakeup, told):
+    """How the worker ended; None: it is to end. Orphans that end are not left as zombies."""
+    poll = select.poll()
+    poll.register(LIFE, 0)
+    poll.register(wakeup, select.POLLIN)
+    while True:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == worker:
+            return status
+        if pid:
+            continue
+        if told or any(event & select.POLLHUP for place, event in poll.poll() if place == LIFE):
+            return None
+        os.read(wakeup, 100)
+
+
+def end_all(worker, status):
+    """Ends all children, and those that thereby become children, until there are none."""
+    while any([kill(pid) for pid in children()]):
+        pid, ended = os.waitpid(-1, 0)
+        status = ended if pid == worker else status
+    return status
+
+
+def end_like(status):
+    if status is not None and os.WIFSIGNALED(status):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # there is one already
+        if os.WTERMSIG(status) != signal.SIGKILL:
+            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    os._exit(os.WEXITSTATUS(status or 0))
+
+
+def split():
+    """Returns in the worker, which has a group of its own. The guard does not return."""
+    wakeup, write = os.pipe()
+    told = []
+    os.set_blocking(wakeup, False)
+    os.set_blocking(write, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGTERM, lambda *_: told.append(True))
+    signal.set_wakeup_fd(write)
+    adopt_orphans()
+    worker = os.fork()
+    if worker:
+        os.close(CONTROL)
+        os.close(MEMORY)
+        end_like(end_all(worker, watch(worker, wakeup, told)))
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    os.close(wakeup)
+    os.close(write)
+    os.setpgid(0, 0)
+
+
 def main(mode, spec):
     global np
     for descriptor in (CONTROL, LIFE, MEMORY):
         os.set_inheritable(descriptor, False)
-    die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C ends
+    split()
+    die_with_parent()
     faulthandler.enable()
     sys.argv = [spec.rpartition(":")[0]]
     os.environ["WAKER_WORKER"] = mode  # so that a script that trains is not started in here
     memory = mmap.mmap(MEMORY, 0)
+    memoryview(memory)[NUMBERS:REST].cast("I")[0] = os.getpid()
     try:
         if mode == "locate":
             answer(memory, DONE, locate(spec))
@@ -568,8 +694,8 @@ def main(mode, spec):
         (describe if mode == "describe" else serve)(memory, spec)
     except Refused as error:
         answer(memory, REFUSED, str(error))
-    except (BrokenPipeError, ConnectionResetError):
-        pass  # the parent has gone
+    except ParentGone:
+        pass
     except Exception as error:
         traceback.print_exc()
         answer(memory, REFUSED, explain(error))

@@ -5,11 +5,13 @@ tests/python/test_library.py compares them with what a C compiler says.
 """
 
 import ctypes
+import math
 import operator
 import os
 import sys
 import threading
 import weakref
+from collections.abc import Iterable
 from ctypes import POINTER, c_bool, c_char_p, c_double, c_float, c_int, c_size_t, c_uint8
 from ctypes import c_int64, c_uint32, c_uint64, c_void_p
 from pathlib import Path
@@ -426,34 +428,86 @@ class _Library:
 lib = _Library()
 
 
+def integer(value, what, kind=c_int):
+    """A whole number for an argument or a field of this type: ctypes would wrap those that do not
+    fit. `what` is the argument's name."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what}: a whole number is needed, given: {value!r:.80}") from None
+    bits = 8 * ctypes.sizeof(kind)
+    low, high = (-2**(bits - 1), 2**(bits - 1) - 1) if kind(-1).value < 0 else (0, 2**bits - 1)
+    if not low <= number <= high:
+        raise InputError(f"{what}: {number} is not in {low} to {high}")
+    return number
+
+
 def seed(value):
-    """The seed as the C library takes it: ctypes would wrap larger ones."""
-    if not 0 <= operator.index(value) < 2**64:
-        raise InputError(f"seed: {value} is not in 0 to 2**64 - 1")
-    return operator.index(value)
+    return integer(value, "seed", c_uint64)
 
 
-def text(value):
-    """A C string from str, bytes, a path or None."""
-    if value is None:
-        return None
-    encoded = os.fsencode(value)
+def number(value, what):
+    """A real number for C."""
+    try:
+        return c_double(value).value
+    except TypeError:
+        raise TypeError(f"{what}: a number is needed, given: {value!r:.80}") from None
+    except OverflowError:
+        raise InputError(f"{what}: the number is too large") from None
+
+
+def text(value, what):
+    """A C string from str, bytes or a path."""
+    try:
+        encoded = os.fsencode(value)
+    except TypeError:
+        raise TypeError(f"{what}: a text is needed, given: {value!r:.80}") from None
     if b"\0" in encoded:
-        raise InputError(f"{value!r} contains a NUL character")
+        raise InputError(f"{what}: {value!r} contains a NUL character")
     return encoded
 
 
-class _Owner:
-    """Destroys a C object when nothing refers to it any more: no handle, no view of its memory."""
+def texts(values, what):
+    """Those of a list."""
+    if isinstance(values, (str, bytes, os.PathLike)) or not isinstance(values, Iterable):
+        raise TypeError(f"{what}: a list of names is needed, given: {values!r:.80}")
+    return [text(value, what) for value in values]
 
-    def __init__(self, destroy, pointer, keep):
-        self.finalizer = weakref.finalize(self, _destroy, os.getpid(), destroy, pointer, keep)
+
+def fill(struct, **values):
+    """Sets fields of a struct to arguments of the same names."""
+    kinds = dict(struct._fields_)
+    for name, value in values.items():
+        kind = kinds[name]
+        if kind is c_char_p:
+            value = text(value, name)
+        elif kind is c_double:
+            value = number(value, name)
+        else:
+            value = bool(value) if kind is c_bool else integer(value, name, kind)
+        setattr(struct, name, value)
+    return struct
 
 
-def _destroy(pid, destroy, pointer, keep):
-    # A forked child has no threads to wait for: what it inherited is left to the end of the process.
-    if os.getpid() == pid:
-        destroy(pointer)
+def given(**values):
+    """The arguments that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+class Pointer(c_void_p):
+    """The address of a C object, which is destroyed when nothing refers to it any more: no handle,
+    no view of its memory, and no call, which holds its arguments until it returns."""
+
+    def own(self, destroy, keep):
+        self._finalizer = weakref.finalize(self, _destroy, os.getpid(), destroy, self.value, keep)
+
+
+def _destroy(pid, destroy, address, keep):
+    # A forked child has no threads to wait for, and at the end of the program daemon threads are
+    # still in their calls: what they have is left to the end of the process.
+    ends = not threading.main_thread().is_alive()
+    if os.getpid() == pid and not (ends and any(thread.daemon for thread in threading.enumerate())):
+        destroy(address)
     del keep  # what the C object borrowed
 
 
@@ -461,10 +515,9 @@ class Handle:
     """An object of the library: used by one thread at a time, not after close() and not in a child
     process that inherited it."""
 
-    def __init__(self, what, pointer, destroy, *keep):
+    def __init__(self, what, pointer):
         self._what = what
         self._pointer = pointer
-        self._owner = _Owner(destroy, pointer, keep)
         self._lock = threading.RLock()
         self._pid = os.getpid()
 
@@ -479,33 +532,33 @@ class Handle:
 
     @property
     def pointer(self):
-        if self._pointer is None:
+        """The C object, for as long as the caller keeps this: what is called meanwhile, such as a
+        signal handler, may close the handle."""
+        pointer = self._pointer
+        if pointer is None:
             raise ClosedError(f"{self._what} is closed")
-        return self._pointer
-
-    def view(self, kind, address, shape):
-        """An array over memory of the C object, which lives as long as the array."""
-        count = 1
-        for length in shape:
-            count *= length
-        memory = (kind * count).from_address(address)
-        memory.owner = self._owner
-        return numpy.frombuffer(memory, kind).reshape(shape)
-
-    @property
-    def closed(self):
-        return self._pointer is None
+        return pointer
 
     def close(self):
-        """Gives the C object up; it goes when the last view of its memory does."""
+        """Gives the C object up, after the call that another thread is in; it goes when the last
+        call and the last view of its memory do."""
         if os.getpid() != self._pid:
             return
         with self._lock:
-            self._pointer = self._owner = None
+            self._pointer = None
 
 
-def create(what, function, destroy, *arguments, keep=()):
-    """Makes a Handle by a `wk_..._create` function, whose last argument is where the pointer goes."""
-    out = c_void_p()
+def view(pointer, kind, address, shape):
+    """An array over memory of the C object, which lives as long as the array."""
+    memory = (kind * math.prod(shape)).from_address(address)
+    memory.owner = pointer
+    return numpy.frombuffer(memory, kind).reshape(shape)
+
+
+def create(what, function, destroy, *arguments):
+    """Makes a Handle by a `wk_..._create` function, whose last argument is where the pointer goes.
+    The C object borrows its arguments, which live as long as it does."""
+    out = Pointer()
     function(*arguments, ctypes.byref(out))
-    return Handle(what, out.value, destroy, *keep)
+    out.own(destroy, arguments)
+    return Handle(what, out)

@@ -66,12 +66,13 @@ class Domain:
 
     def __init__(self, name):
         found = ctypes.POINTER(c.Domain)()
-        lib.domain_find(c.text(name), ctypes.byref(found))
+        lib.domain_find(c.text(name, "domain"), ctypes.byref(found))
         self._take(found)
 
     @classmethod
     def load(cls, path):
-        domain = cls._of(c.create("the plug-in", lib.plugin_load, lib.plugin_unload, c.text(path)))
+        plugin = c.create("the plug-in", lib.plugin_load, lib.plugin_unload, c.text(path, "path"))
+        domain = cls._borrow(lib.plugin_domain(plugin.pointer), plugin)
         # Where a pickled one finds it again; another process may have another folder.
         domain._file = os.path.abspath(path) if os.path.exists(path) else path
         return domain
@@ -82,12 +83,6 @@ class Domain:
         return Domain, (self.name,)
 
     @classmethod
-    def _of(cls, plugin):
-        with plugin.lock:
-            pointer = plugin.pointer
-            return cls._borrow(lib.plugin_domain(pointer), plugin)
-
-    @classmethod
     def _borrow(cls, pointer, owner):
         domain = cls.__new__(cls)
         domain._take(pointer, owner)
@@ -95,7 +90,7 @@ class Domain:
 
     def _take(self, pointer, owner=None):
         d = pointer.contents
-        self._pointer, self._owner, self._file = pointer, owner, None
+        self._struct, self._owner, self._file = d, owner, None
         self.name, self.summary = d.name.decode(), d.summary.decode()
         self.action_size, self.action_repeat = d.action_size, d.action_repeat
         self.discrete = d.discrete
@@ -117,21 +112,31 @@ class Domain:
         thetas = np.ctypeslib.as_array(case.params, (case.count, len(self.params))).copy()
         return Case(case.name.decode(), case.help.decode(), thetas, case.episodes, case.extra)
 
+    @property
+    def _pointer(self):
+        """For C, with what the description is part of: a plug-in, or a policy that may be closed."""
+        pointer = ctypes.pointer(self._struct)
+        pointer.owner = self._owner and self._owner.pointer
+        return pointer
+
     def __repr__(self):
         return f"<waker.Domain {self.name}: {self.summary}>"
 
     def task(self, name):
         """Number of the task called `name`."""
         found = ctypes.c_int()
-        lib.domain_task(self._pointer, c.text(name), ctypes.byref(found))
+        lib.domain_task(self._pointer, c.text(name, "task"), ctypes.byref(found))
         return found.value
 
     def choices(self, options=None):
         """{"option": "choice"} as the C array that environments are made with."""
         out = (ctypes.c_int * max(1, len(self.options)))()
+        if not isinstance(options, (Mapping, type(None))):
+            raise TypeError(f"options: a dict of names and choices is needed, given: {options!r:.80}")
         for name, choice in (options or {}).items():
             option, value = ctypes.c_int(), ctypes.c_int()
-            lib.domain_option(self._pointer, c.text(name), c.text(choice), ctypes.byref(option),
+            lib.domain_option(self._pointer, c.text(name, "options"),
+                              c.text(choice, f"options[{name!r}]"), ctypes.byref(option),
                               ctypes.byref(value))
             out[option.value] = value.value
         return out
@@ -197,7 +202,7 @@ class Space:
     def __init__(self, domain, continuous=False):
         self.domain = as_domain(domain)
         self._handle = c.create("the space", lib.space_create, lib.space_destroy,
-                                self.domain._pointer, bool(continuous), keep=(self.domain,))
+                                self.domain._pointer, bool(continuous))
         with self._handle.lock:
             pointer = self._handle.pointer
             width = len(self.domain.params)
@@ -211,7 +216,8 @@ class Space:
         theta = np.empty(len(self.domain.params))
         with self._handle.lock:
             pointer = self._handle.pointer
-            lib.space_sample(pointer, c.seed(seed), episode, theta.ctypes.data)
+            lib.space_sample(pointer, c.seed(seed),
+                             c.integer(episode, "episode", ctypes.c_uint64), theta.ctypes.data)
         return theta
 
 
@@ -228,22 +234,23 @@ class Curriculum:
         for name, value in config.items():
             if not any(name == field for field, _ in settings._fields_):
                 raise c.InputError(f"a curriculum has no setting {name!r}")
-            setattr(settings, name, value)
+            c.fill(settings, **{name: value})
         found = ctypes.c_void_p()
-        lib.curriculum_rule_find(c.text(rule), ctypes.byref(found))
+        lib.curriculum_rule_find(c.text(rule, "rule"), ctypes.byref(found))
         with self.space._handle.lock:
-            space = self.space._handle.pointer
             self._handle = c.create("the curriculum", lib.curriculum_create, lib.curriculum_destroy,
-                                    found, self.domain._pointer, space, ctypes.byref(settings),
-                                    keep=(self.space,))
+                                    found, self.domain._pointer, self.space._handle.pointer,
+                                    ctypes.byref(settings))
 
     def next(self, episode=None, prefill=False):
         """θ of the next episode."""
         theta, index = np.empty(len(self.domain.params)), ctypes.c_size_t()
         with self._handle.lock:
             pointer = self._handle.pointer
-            number = self._episode if episode is None else episode
-            lib.curriculum_next(pointer, number, prefill, theta.ctypes.data, ctypes.byref(index))
+            number = self._episode if episode is None else \
+                c.integer(episode, "episode", ctypes.c_uint64)
+            lib.curriculum_next(pointer, number, bool(prefill), theta.ctypes.data,
+                                ctypes.byref(index))
             self._episode = number + 1
         return theta
 
@@ -268,7 +275,7 @@ class Curriculum:
         """How many environment steps have been collected in all."""
         with self._handle.lock:
             pointer = self._handle.pointer
-            lib.curriculum_advance(pointer, steps)
+            lib.curriculum_advance(pointer, c.integer(steps, "steps", ctypes.c_uint64))
 
     def distribution(self):
         """Probability of every θ of `space` for the next episode."""

@@ -5,6 +5,8 @@ simulation broke down. Which task's reward is the reward is `task=`.
 """
 
 import ctypes
+from collections import namedtuple
+from collections.abc import Mapping
 
 import gymnasium
 import numpy as np
@@ -18,6 +20,8 @@ from .domain import IMAGE, Space, address, as_domain, c_array
 
 SEEDS = 2**63  # Gymnasium's generators draw seeds below this
 RESET_OPTIONS = {"theta", "reset_mask"}
+# Of the library's memory, [num_envs, ...]; None for what the domain does not have.
+_Views = namedtuple("_Views", "images rewards completion flags vectors")
 
 
 class _Episodes:
@@ -28,18 +32,21 @@ class _Episodes:
             raise c.InputError(f"render_mode is None or 'rgb_array', not {render_mode!r}")
         if theta is not None and curriculum is not None:
             raise c.InputError("theta and curriculum both choose θ; give one of them")
+        if curriculum is not None and not callable(getattr(curriculum, "next", None)):
+            raise TypeError(f"curriculum: an object with next() is needed, given: {curriculum!r:.80}")
         self.domain = as_domain(domain)
         self.task = self.domain.task_names[self.domain.task(task)] if task is not None \
             else self.domain.task_names[0]
         self.theta = None if theta is None else self.domain.theta(theta)
         self.curriculum = curriculum
-        self.render_mode, self.width, self.height = render_mode, int(width), int(height)
-        self._task = self.domain.task(self.task)
+        self.render_mode = render_mode
+        self.width, self.height = c.integer(width, "width"), c.integer(height, "height")
+        self._task = self.domain.task_names.index(self.task)
         self._choices = self.domain.choices(options)
         self._space = Space(self.domain)
         self._arguments = {"domain": self.domain, "task": self.task, "options": options,
                            "theta": theta, "curriculum": curriculum, "render_mode": render_mode,
-                           "width": width, "height": height}
+                           "width": self.width, "height": self.height}
         return self._spaces()
 
     def _spaces(self):
@@ -62,12 +69,14 @@ class _Episodes:
         return self._space.sample(seed, episode)
 
     def _render(self, pointer):
-        rgb = np.empty((self.height, self.width, 3), np.uint8)
+        rgb = np.empty((max(0, self.height), max(0, self.width), 3), np.uint8)
         lib.env_render(pointer, self.width, self.height, rgb.ctypes.data)
         return rgb
 
 
 def _check_options(options):
+    if not isinstance(options, (Mapping, type(None))):
+        raise TypeError(f"options: a dict is needed, given: {options!r:.80}")
     unknown = set(options or {}) - RESET_OPTIONS
     if unknown:
         raise c.InputError(f"reset has no option {', '.join(map(repr, sorted(unknown)))}; it knows "
@@ -101,7 +110,7 @@ class WakerEnv(_Episodes, gymnasium.Env):
         self._episode_theta = None
         self._seed, self._episode = None, 0
         self._handle = c.create("the environment", lib.env_create, lib.env_destroy,
-                                self.domain._pointer, self._choices, keep=(self.domain,))
+                                self.domain._pointer, self._choices)
 
     def _frame(self, image, vector):
         return c.Frame(address(image), self._rewards.ctypes.data, self._completion.ctypes.data,
@@ -116,13 +125,14 @@ class WakerEnv(_Episodes, gymnasium.Env):
                 "diverged": bool(self._flags[0] & c.IS_DIVERGED)}
 
     def reset(self, *, seed=None, options=None):
+        seed = None if seed is None else c.seed(seed)
         super().reset(seed=seed)
         options = _check_options(options)
         seen = self.domain.observation.empty()
         with self._handle.lock:
             pointer = self._handle.pointer
             if seed is not None:
-                self._seed, self._episode = c.seed(seed), 0
+                self._seed, self._episode = seed, 0
             elif self._seed is None:
                 self._seed = int(self.np_random.integers(SEEDS))
             theta = self._choose_theta(options.get("theta"), self._seed, self._episode)
@@ -193,52 +203,51 @@ class WakerVectorEnv(_Episodes, VectorEnv):
     """
 
     metadata = {"render_modes": ["rgb_array"], "autoreset_mode": AutoresetMode.NEXT_STEP}
-    _handle = None
+    _handle = _views = None
 
     def __init__(self, domain, num_envs=1, *, task=None, options=None, theta=None, curriculum=None,
                  render_mode=None, width=256, height=256, threads=0, copy=False):
         self.single_observation_space, self.single_action_space = self._open(
             domain, task, options, theta, curriculum, render_mode, width, height)
         self.metadata = {**self.metadata, "render_fps": round(1 / self.domain.step_seconds)}
+        num_envs, threads = c.integer(num_envs, "num_envs"), c.integer(threads, "threads")
         self.num_envs, self.copy = num_envs, bool(copy)
-        self._arguments.update(num_envs=num_envs, threads=threads, copy=copy)
+        self._arguments.update(num_envs=num_envs, threads=threads, copy=self.copy)
         self._handle = c.create("the vector of environments", lib.vec_create, lib.vec_destroy,
-                                self.domain._pointer, self._choices, num_envs, threads,
-                                keep=(self.domain,))
+                                self.domain._pointer, self._choices, num_envs, threads)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._seeds = None
         self._episodes = [0] * num_envs
         self._thetas = np.zeros((num_envs, len(self.domain.params)))
         self._ignored = np.zeros((num_envs, self.domain.action_size), np.float32)
-        self._make_views()
+        self._views = self._make_views()
 
     def _make_views(self):
         n, tasks = self.num_envs, len(self.domain.tasks)
         with self._handle.lock:
             pointer = self._handle.pointer
             batch = lib.vec_batch(pointer).contents
-            view = self._handle.view
             observed = self.domain.observation
-            self._images = view(ctypes.c_uint8, batch.images, (n, *IMAGE)) \
-                if observed.image else None
-            self._vectors = view(ctypes.c_float, batch.vectors, (n, observed.vector)) \
-                if observed.vector else None
-            self._rewards = view(ctypes.c_float, batch.rewards, (n, tasks))
-            self._completion = view(ctypes.c_float, batch.completion, (n, tasks))
-            self._flags = view(ctypes.c_uint8, batch.flags, (n,))
+            return _Views(
+                c.view(pointer, ctypes.c_uint8, batch.images, (n, *IMAGE)) if observed.image else None,
+                c.view(pointer, ctypes.c_float, batch.rewards, (n, tasks)),
+                c.view(pointer, ctypes.c_float, batch.completion, (n, tasks)),
+                c.view(pointer, ctypes.c_uint8, batch.flags, (n,)),
+                c.view(pointer, ctypes.c_float, batch.vectors, (n, observed.vector))
+                if observed.vector else None)
 
-    def _outputs(self):
+    def _outputs(self, views):
         """Observations and info as the batch has them now."""
         taken = np.copy if self.copy else np.asarray
-        rewards, completion = taken(self._rewards), taken(self._completion)
+        rewards, completion = taken(views.rewards), taken(views.completion)
         info = {"rewards": {name: rewards[:, i] for i, name in enumerate(self.domain.task_names)},
                 "completion": {task.name: completion[:, i]
                                for i, task in enumerate(self.domain.tasks) if task.has_completion},
-                "theta": taken(self._thetas), "diverged": (self._flags & c.IS_DIVERGED) != 0}
+                "theta": taken(self._thetas), "diverged": (views.flags & c.IS_DIVERGED) != 0}
         info.update({"_" + name: np.ones(self.num_envs, bool) for name in list(info)})
         return self.domain.observation.join(*(None if part is None else taken(part)
-                                              for part in (self._images, self._vectors))), info
+                                              for part in (views.images, views.vectors))), info
 
     def _plan_reset(self, pointer, i, theta=None):
         theta = self._choose_theta(theta, self._seeds[i], self._episodes[i])
@@ -247,19 +256,25 @@ class WakerVectorEnv(_Episodes, VectorEnv):
         self._episodes[i] += 1
         self._thetas[i] = theta
 
-    def _seed_all(self, seed):
-        if isinstance(seed, (int, np.integer)):
-            seed = [int(seed) + i for i in range(self.num_envs)]
-        if seed is not None and len(seed) != self.num_envs:
-            raise c.InputError(f"seed: {self.num_envs} are needed, given: {len(seed)}")
+    def _seeds_of(self, given):
+        """One for each environment, or None."""
+        if given is None:
+            return None
+        if np.ndim(given) == 0:
+            return [c.seed(c.seed(given) + i) for i in range(self.num_envs)]
+        if len(given) != self.num_envs:
+            raise c.InputError(f"seed: {self.num_envs} are needed, given: {len(given)}")
+        return [None if seed is None else c.seed(seed) for seed in given]
+
+    def _seed_all(self, seeds):
         if self._seeds is None:
             self._seeds = [int(s) for s in self.np_random.integers(SEEDS, size=self.num_envs)]
-        for i, value in enumerate(seed or []):
-            if value is not None:
-                self._seeds[i], self._episodes[i] = c.seed(value), 0
+        for i, seed in enumerate(seeds or []):
+            if seed is not None:
+                self._seeds[i], self._episodes[i] = seed, 0
 
     def _thetas_of(self, given):
-        if given is None or isinstance(given, dict) or np.ndim(given) == 1:
+        if given is None or isinstance(given, dict) or np.ndim(given) < 2:
             return [given] * self.num_envs
         if len(given) != self.num_envs:
             raise c.InputError(f"theta: one for all or {self.num_envs}, given: {len(given)}")
@@ -271,34 +286,37 @@ class WakerVectorEnv(_Episodes, VectorEnv):
         return c_array(mask, bool, (self.num_envs,), "reset_mask")
 
     def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed if isinstance(seed, int) else None)
+        seeds = self._seeds_of(seed)
+        super().reset(seed=None if seed is None or np.ndim(seed) else seeds[0])
         options = _check_options(options)
         thetas, mask = self._thetas_of(options.get("theta")), self._mask_of(
             options.get("reset_mask"))
+        views = self._views
         with self._handle.lock:
             pointer = self._handle.pointer
-            self._seed_all(seed)
+            self._seed_all(seeds)
             for i in range(self.num_envs):
                 if mask[i]:
                     self._plan_reset(pointer, i, thetas[i])
                 else:
                     lib.vec_plan_idle(pointer, i)
             lib.vec_step(pointer, self._ignored.ctypes.data)
-            return self._outputs()
+            return self._outputs(views)
 
     def step(self, actions):
         actions = self.domain.actions(actions, (self.num_envs,), "actions")
+        views = self._views  # they stay if the environment is closed meanwhile
         with self._handle.lock:
             pointer = self._handle.pointer
             # Which episodes are over is read from the batch: a step that was interrupted by an
             # exception leaves nothing behind that the next one would trip over.
-            for i in np.flatnonzero(self._flags & c.IS_LAST).tolist():
+            for i in np.flatnonzero(views.flags & c.IS_LAST).tolist():
                 self._plan_reset(pointer, i)
             lib.vec_step(pointer, actions.ctypes.data)
-            observations, info = self._outputs()
-            terminated = (self._flags & c.IS_TERMINAL) != 0
-            truncated = ((self._flags & c.IS_LAST) != 0) & ~terminated
-            return (observations, self._rewards[:, self._task].astype(np.float64), terminated,
+            observations, info = self._outputs(views)
+            terminated = (views.flags & c.IS_TERMINAL) != 0
+            truncated = ((views.flags & c.IS_LAST) != 0) & ~terminated
+            return (observations, views.rewards[:, self._task].astype(np.float64), terminated,
                     truncated, info)
 
     def render(self):
@@ -313,10 +331,10 @@ class WakerVectorEnv(_Episodes, VectorEnv):
         if self._handle is None:  # what could not be made is deleted, too
             return
         self._handle.close()  # waits for a step of another thread, which uses the views
-        self._images = self._vectors = None
-        self._rewards = self._completion = self._flags = None
+        self._views = None
 
     def __getstate__(self):
+        views = self._views
         with self._handle.lock:
             pointer = self._handle.pointer
             states = []
@@ -326,23 +344,20 @@ class WakerVectorEnv(_Episodes, VectorEnv):
                 if len(state):
                     lib.env_save(env, state, len(state))
                 states.append(state.raw)
-            batch = [array.copy() for array in self._batch()]
+            batch = [array.copy() for array in views if array is not None]
         return {"arguments": self._arguments, "states": states, "batch": batch,
                 "seeds": self._seeds, "episodes": self._episodes, "thetas": self._thetas,
                 "spec": self.spec, "random": (self._np_random, self._np_random_seed)}
 
-    def _batch(self):
-        return [array for array in (self._images, self._rewards, self._completion, self._flags,
-                                    self._vectors) if array is not None]
-
     def __setstate__(self, saved):
         self.__init__(**saved["arguments"])
+        views = self._views
         with self._handle.lock:
             pointer = self._handle.pointer
             for i, state in enumerate(saved["states"]):
                 if state:
                     lib.env_load(lib.vec_env(pointer, i), state, len(state))
-            for array, values in zip(self._batch(), saved["batch"]):
+            for array, values in zip(filter(lambda view: view is not None, views), saved["batch"]):
                 array[...] = values
         self._seeds, self._episodes = saved["seeds"], saved["episodes"]
         self._thetas, self.spec = saved["thetas"], saved["spec"]

@@ -25,6 +25,13 @@ class Latents(namedtuple("Latents", "stoch deter")):
         return Latents(self.stoch[index], self.deter[index])
 
 
+def _parts(value, what):
+    """stoch and deter of what a method was given."""
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise TypeError(f"{what}: Latents, or stoch and deter, are needed, given: {value!r:.80}")
+    return Latents(*value)
+
+
 class Model:
     """The world model of a run's directory. Sequences are time-major: [T,N,...].
 
@@ -35,11 +42,8 @@ class Model:
     """
 
     def __init__(self, run, *, step=None, device=None, threads=0, sample=False, seed=0):
-        config = lib.model_config_default()
-        config.run, config.device = c.text(run), c.text(device)
-        if step is not None:
-            config.step = step
-        config.threads, config.sample, config.seed = threads, sample, c.seed(seed)
+        config = c.fill(lib.model_config_default(), run=run, threads=threads, sample=sample, seed=seed,
+                        **c.given(step=step, device=device))
         self._handle = c.create("the model", lib.model_create, lib.model_destroy,
                                 ctypes.byref(config))
         with self._handle.lock:
@@ -53,12 +57,13 @@ class Model:
 
     def initial(self, count):
         """States before anything was seen, [count, ...]."""
+        count = c.integer(count, "count")
         return Latents(np.zeros((count, self.stoch * self.classes), np.float32),
                        np.zeros((count, self.deter), np.float32))
 
     def _states(self, state, count):
         """A copy that the library may write into."""
-        state = self.initial(count) if state is None else Latents(*state)
+        state = self.initial(count) if state is None else _parts(state, "state")
         widths = (self.stoch * self.classes, self.deter)
         return Latents(*(c_array(part, np.float32, (count, width), name).copy()
                          for part, width, name in zip(state, widths, Latents._fields)))
@@ -120,7 +125,7 @@ class Model:
         """Observations of states [...,], as the domain has them: images as float32 [...,64,64,3],
         of which 0 is black, 1 white, and the model may leave that range; vectors [...,V]; or a dict
         of both."""
-        stoch, deter = (np.atleast_1d(part) for part in latents)
+        stoch, deter = (np.atleast_1d(part) for part in _parts(latents, "latents"))
         leading = deter.shape[:-1]
         count = int(np.prod(leading))
         if stoch.shape[:-1] != leading:

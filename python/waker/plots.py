@@ -4,21 +4,30 @@ returns them."""
 import numpy as np
 
 from . import stats
+from .results import Records, Run
 
 
 def _axes(axes):
-    if axes is not None:
+    if hasattr(axes, "plot"):
         return axes
+    if axes is not None:
+        raise TypeError(f"axes: those of matplotlib are needed, given: {axes!r:.80}")
     import matplotlib.pyplot
 
     return matplotlib.pyplot.subplots()[1]
+
+
+def _run(run, what):
+    if not isinstance(run, Run):
+        raise TypeError(f"{what}: a waker.Run is needed, given: {run!r:.80}")
+    return run
 
 
 def curve(runs, metric, axes=None, label=None):
     """One metric over agent steps, a line for each run."""
     axes = _axes(axes)
     for run in runs:
-        steps, values = run.curve(metric)
+        steps, values = _run(run, "runs").curve(metric)
         axes.plot(steps, values, label=label(run) if label else run.name)
     axes.set_xlabel("agent steps")
     axes.set_ylabel(metric)
@@ -28,12 +37,12 @@ def curve(runs, metric, axes=None, label=None):
 
 def bars(evaluations, by="curriculum", score="mean", axes=None, reps=2000):
     """The mean over runs of every task, grouped by a column, with bootstrap intervals."""
-    axes = _axes(axes)
-    tasks = sorted({row["task"] for row in evaluations})
-    groups = sorted({row[by] for row in evaluations}, key=str)
+    axes, rows = _axes(axes), Records(evaluations)
+    tasks = sorted(set(rows.column("task").tolist()))
+    groups = sorted(set(rows.column(by).tolist()), key=str)
     width = 0.8 / max(1, len(groups))
     for i, group in enumerate(groups):
-        found = [stats.bootstrap(evaluations.where(task=task, **{by: group}).column(score)[:, None],
+        found = [stats.bootstrap(rows.where(task=task, **{by: group}).column(score)[:, None],
                                  "mean", reps=reps) for task in tasks]
         values = np.array([estimate.value for estimate in found])
         around = np.array([[e.value - e.low, e.high - e.value] for e in found]).T
@@ -49,7 +58,7 @@ def curriculum(run, value="probability", axes=None):
     """What the curriculum knows over θ: a heat map for two parameters, bars for one. `value` is
     "probability", "error" or "episodes"."""
     axes = _axes(axes)
-    rows = run.curriculum()
+    rows = _run(run, "run").curriculum()
     names = [name for name in rows[0] if name not in (
         "probability", "default_probability", "error", "reduction", "episodes")]
     numbers = np.array([np.nan if row.get(value) is None else row[value] for row in rows], float)

@@ -44,13 +44,10 @@ class Policy:
 
     def __init__(self, run, task, *, num_envs=None, weights=None, step=None, device=None,
                  plugin=None, threads=0, sample=False, seed=0):
-        config = lib.policy_config_default()
-        config.run, config.task, config.weights = map(c.text, (run, task, weights))
-        config.device, config.plugin = map(c.text, (device, plugin))
-        if step is not None:
-            config.step = step
-        config.count = 1 if num_envs is None else num_envs
-        config.threads, config.sample, config.seed = threads, sample, c.seed(seed)
+        config = c.fill(
+            lib.policy_config_default(), run=run, task=task, threads=threads, sample=sample, seed=seed,
+            **c.given(weights=weights, step=step, device=device, plugin=plugin))
+        config.count = 1 if num_envs is None else c.integer(num_envs, "num_envs")
         self.run, self.task, self.seed = run, task, seed
         self._count, self._alone = config.count, num_envs is None
         self._handle = c.create("the policy", lib.policy_create, lib.policy_destroy,
@@ -97,8 +94,9 @@ class Policy:
         with self._handle.lock:
             pointer = self._handle.pointer
             if state is not None and state is not self._latest:
-                if not isinstance(state, PolicyState):
-                    raise TypeError(f"state: what act() or reset() gave, not {type(state)}")
+                if not isinstance(state, PolicyState) or not isinstance(state.bytes, bytes):
+                    raise TypeError(f"state: what act() or reset() gave is needed, given: "
+                                    f"{state!r:.80}")
                 lib.policy_load(pointer, state.bytes, len(state.bytes))
             self._latest = None  # until the call is through
             lib.policy_act_on(pointer, ctypes.byref(seen), actions.ctypes.data)

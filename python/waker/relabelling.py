@@ -25,8 +25,13 @@ def reward(name, reads):
         def high(episode):
             return episode["xpos/torso"][:, 2]
     """
+    c.text(name, "name")
+    reads = tuple(map(os.fsdecode, c.texts(reads, "reads")))
+
     def mark(function):
-        function.waker_reward = (name, tuple(reads))
+        if not inspect.isfunction(function):
+            raise TypeError(f"a reward is a function of an episode, given: {function!r:.80}")
+        function.waker_reward = (name, reads)
         return function
     return mark
 
@@ -141,11 +146,11 @@ def relabel(run, reward, *, name=None, reads=None, restart=False, threads=0, plu
     episode at a time, in their order. Whatever it raises is raised here, and the run stays as it
     was. Returns a dict: name, episodes, rows, simulated, steps, seconds, mean_return, threads.
     """
-    config = c.RelabelConfig(directory=c.text(run), plugin=c.text(plugin), restart=restart,
-                             threads=threads)
+    config = c.fill(c.RelabelConfig(directory=c.text(run, "run")), restart=restart, threads=threads,
+                    **c.given(plugin=plugin))
     raised = []
     if isinstance(reward, (str, bytes, os.PathLike)):
-        config.reward = c.text(reward)
+        config.reward = c.text(reward, "reward")
     else:
         said = getattr(reward, "waker_reward", (None, None))
         name = name or said[0]
@@ -168,9 +173,8 @@ def _recorded(function, name, reads, raised):
     if not name or reads is None:
         raise TypeError("give the name of the task and what the reward reads: name= and reads=, or "
                         "@waker.reward(name, reads)")
-    if isinstance(reads, str) or not all(isinstance(read, str) for read in reads):
-        raise TypeError(f"reads is a list of names, given: {reads!r}")
-    reads = tuple(reads)
+    texts = c.texts(reads, "reads")
+    reads = tuple(map(os.fsdecode, texts))
     path, sha256 = _code(function, name, reads)
 
     def answer(_context, raw, out):
@@ -184,9 +188,8 @@ def _recorded(function, name, reads, raised):
             raised.append(exception)
             return False
 
-    texts = [c.text(read) for read in reads]
-    return c.RecordedReward(name=c.text(name), reads=(ctypes.c_char_p * (len(texts) + 1))(*texts),
-                            n_reads=len(texts), path=c.text(path), sha256=c.text(sha256),
+    return c.RecordedReward(name=c.text(name, "name"), reads=(ctypes.c_char_p * (len(texts) + 1))(*texts),
+                            n_reads=len(texts), path=c.text(path, "path"), sha256=sha256.encode(),
                             reward=c.RewardFunction(answer))
 
 

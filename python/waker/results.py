@@ -15,17 +15,24 @@ from . import _library as c
 from ._library import lib
 
 
+def _value(row, name):
+    try:
+        return row[name]
+    except (KeyError, IndexError):
+        raise c.NotFoundError(f"the rows have no {name!r}; they have {', '.join(map(str, row))}") from None
+
+
 class Records(list):
     """Rows as dicts, all with the same keys; `problems` says which files were left out, and why."""
 
     problems = ()
 
     def column(self, name):
-        return np.array([row[name] for row in self])
+        return np.array([_value(row, name) for row in self])
 
     def where(self, **values):
         """The rows that have these values: records.where(task="walk", set="dr")."""
-        found = Records(row for row in self if all(row[k] == v for k, v in values.items()))
+        found = Records(row for row in self if all(_value(row, k) == v for k, v in values.items()))
         found.problems = self.problems
         return found
 
@@ -77,7 +84,7 @@ def evaluations(path):
     task and case (`set`), with `mean` and `worst_tenth`. What cannot be used is left out,
     with a warning; `problems` of the result has the reasons."""
     found = ctypes.POINTER(c.Results)()
-    lib.results_read(c.text(path), ctypes.byref(found))
+    lib.results_read(c.text(path, "path"), ctypes.byref(found))
     try:
         results = found.contents
         rows = Records(_row(results.items[i]) for i in range(results.count))
@@ -120,10 +127,10 @@ class Run:
     """A run's directory: its configuration and what it has measured. Nothing is written."""
 
     def __init__(self, path):
-        self.path = Path(path)
+        self.path = Path(os.fsdecode(c.text(path, "path")))
         try:
             self.config = _read_config(self.path / "config.yaml")
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise c.NotFoundError(f"'{path}' holds no run: there is no config.yaml") from None
         self.name = self.path.name
 
@@ -133,7 +140,7 @@ class Run:
     def curve(self, metric):
         """One metric (docs/logs.md lists them) as two arrays: agent steps and values."""
         curve = c.Curve()
-        lib.curve_read(c.text(self.path), c.text(metric), ctypes.byref(curve))
+        lib.curve_read(c.text(self.path, "path"), c.text(metric, "metric"), ctypes.byref(curve))
         try:
             return (np.ctypeslib.as_array(curve.steps, (curve.count,)).copy(),
                     np.ctypeslib.as_array(curve.values, (curve.count,)).copy())
@@ -175,11 +182,11 @@ class Run:
 
 def runs(pattern):
     """The runs that a pattern ("runs/*") or a list of directories names, sorted by path."""
-    if isinstance(pattern, (str, os.PathLike)):
-        paths = [path for path in sorted(glob.glob(os.fspath(pattern)))
+    if isinstance(pattern, (str, bytes, os.PathLike)):
+        paths = [path for path in sorted(glob.glob(os.fsdecode(c.text(pattern, "pattern"))))
                  if os.path.exists(os.path.join(path, "config.yaml"))]
         if not paths:
             raise c.NotFoundError(f"'{pattern}' names no run")
     else:
-        paths = pattern
+        paths = map(os.fsdecode, c.texts(pattern, "pattern"))
     return [Run(path) for path in paths]

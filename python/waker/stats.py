@@ -40,7 +40,8 @@ def sd(values):
 
 def percentile(values, percent):
     values = _vector(values)
-    return _number(lib.stats_percentile, values.ctypes.data, values.size, percent)
+    return _number(lib.stats_percentile, values.ctypes.data, values.size,
+                   c.number(percent, "percent"))
 
 
 def cvar(values, fraction=0.1, worst="low"):
@@ -48,7 +49,8 @@ def cvar(values, fraction=0.1, worst="low"):
     if worst not in ("low", "high"):
         raise c.InputError(f"worst is 'low' or 'high', not {worst!r}")
     values = _vector(values)
-    return _number(lib.stats_cvar, values.ctypes.data, values.size, fraction, worst == "high")
+    return _number(lib.stats_cvar, values.ctypes.data, values.size,
+                   c.number(fraction, "fraction"), worst == "high")
 
 
 def rank_correlation(x, y):
@@ -68,9 +70,10 @@ class _Scores:
             raise c.InputError(f"scores: a matrix of runs by tasks is needed, given: shape "
                                f"{self.values.shape}")
         runs, tasks = self.values.shape
+        names = None if names is None else c.texts(names, "tasks")
         if names is not None and len(names) != tasks:
             raise c.InputError(f"{len(names)} names for {tasks} tasks")
-        self.names = None if names is None else (ctypes.c_char_p * tasks)(*map(c.text, names))
+        self.names = None if names is None else (ctypes.c_char_p * tasks)(*names)
         self.struct = c.Scores(self.values.ctypes.data, runs, tasks, None, None, self.names)
 
     @property
@@ -90,7 +93,7 @@ def aggregate(scores, how="iqm", tasks=None):
 
 
 def _interval(function, *arguments, reps, size, seed):
-    config = c.BootstrapConfig(reps, size, c.seed(seed))
+    config = c.fill(c.BootstrapConfig(), reps=reps, size=size, seed=seed)
     out = c.Estimate()
     function(*arguments, ctypes.byref(config), ctypes.byref(out))
     return Estimate(out.value, out.low, out.high)

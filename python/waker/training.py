@@ -15,10 +15,8 @@ from ._library import lib
 ENDS = ("finished", "interrupted", "out of time")
 
 
-def _texts(values):
-    if isinstance(values, str):
-        raise TypeError(f"a list of names is needed, given: {values!r}")
-    values = [c.text(value) for value in values]
+def _texts(values, what):
+    values = c.texts(values, what)
     return (ctypes.c_char_p * (len(values) + 1))(*values, None)
 
 
@@ -111,10 +109,15 @@ def _train(directory, blocks=(), settings=None, *, make_env=None, files=(), like
         raise c.InputError("this process was started to make an environment and has imported a "
                            "script that trains; put the call of train() below `if __name__ == "
                            "\"__main__\":`")
+    if not isinstance(settings, (Mapping, type(None))):
+        raise TypeError(f"settings: a dict of keys and values is needed, given: {settings!r:.80}")
+    for what, function in ("progress", progress), ("message", message):
+        if function is not None and not callable(function):
+            raise TypeError(f"{what}: a function is needed, given: {function!r:.80}")
     if make_env is not None:
         settings = {**(settings or {}), "plugin": _spec(make_env)}
     config = lib.train_config_default()
-    pairs = [(c.text(key), c.text(_value(value))) for key, value in (settings or {}).items()]
+    pairs = [(c.text(key, "settings"), c.text(_value(value), f"settings[{key!r}]")) for key, value in (settings or {}).items()]
     stop, raised = ctypes.c_int(0), []
 
     def guarded(function):
@@ -126,8 +129,9 @@ def _train(directory, blocks=(), settings=None, *, make_env=None, files=(), like
                 stop.value = 1
         return call
 
-    config.directory, config.from_ = c.text(directory), c.text(like)
-    config.blocks, config.files = _texts(blocks), _texts(files)
+    config.directory = c.text(directory, "directory")
+    config.from_ = None if like is None else c.text(like, "like")
+    config.blocks, config.files = _texts(blocks, "blocks"), _texts(files, "files")
     config.settings = (c.TrainSetting * (len(pairs) + 1))(*pairs)
     config.stop = ctypes.pointer(stop)
     # Also without a listener: Python handles signals only where it runs.

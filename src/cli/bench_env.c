@@ -153,7 +153,7 @@ static wk_status measure(const wk_cli *cli, const char *domain, const bench_valu
                          wk_error *err)
 {
     wk_chosen_domain chosen;
-    WK_TRY(wk_chosen_domain_open(domain, v->plugin, &v->options, &chosen, err));
+    WK_TRY(wk_chosen_domain_open(cli, domain, v->plugin, &v->options, &chosen, err));
     if (!cli->quiet && !v->json)
         fprintf(stderr, "measuring %s for %g s ...\n", chosen.domain->name, v->seconds);
     wk_status status =

@@ -1,20 +1,22 @@
 #include "cli/chosen_domain.h"
 
 #include "env/domain.h"
+#include "env/plugins/plugin_python.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static wk_status find_domain(const char *domain, const char *plugin, wk_chosen_domain *out,
-                             wk_error *err)
+static wk_status find_domain(const wk_cli *cli, const char *domain, const char *plugin,
+                             wk_chosen_domain *out, wk_error *err)
 {
+    const wk_log log = wk_cli_log(cli);
     if (domain && plugin) return wk_fail(err, WK_E_INPUT, "give --domain or --plugin, not both");
     if (domain) return wk_domain_find(domain, &out->domain, err);
     if (!plugin)
         return wk_fail(
             err, WK_E_INPUT,
             "a domain is required: give --domain NAME ('waker envs' lists them) or --plugin FILE");
-    WK_TRY(wk_plugin_load(plugin, &out->plugin, err));
+    WK_TRY(wk_plugin_open(plugin, &log, &out->plugin, err));
     out->domain = wk_plugin_domain(out->plugin);
     return WK_OK;
 }
@@ -38,11 +40,11 @@ static wk_status set_options(wk_chosen_domain *chosen, const wk_arg_texts *optio
     return WK_OK;
 }
 
-wk_status wk_chosen_domain_open(const char *domain, const char *plugin, const wk_arg_texts *options,
-                                wk_chosen_domain *out, wk_error *err)
+wk_status wk_chosen_domain_open(const wk_cli *cli, const char *domain, const char *plugin,
+                                const wk_arg_texts *options, wk_chosen_domain *out, wk_error *err)
 {
     *out = (wk_chosen_domain){0};
-    wk_status status = find_domain(domain, plugin, out, err);
+    wk_status status = find_domain(cli, domain, plugin, out, err);
     if (status == WK_OK) status = set_options(out, options, err);
     if (status != WK_OK) wk_chosen_domain_close(out);
     return status;

@@ -4,7 +4,7 @@
 #define WK_CLI_CHOSEN_DOMAIN_H
 
 #include "base/text.h"
-#include "cli/args.h"
+#include "cli/cli.h"
 #include "waker/env.h"
 
 /// A chosen domain; close it after every environment made from it.
@@ -16,8 +16,8 @@ typedef struct wk_chosen_domain {
 
 /// Opens the built-in `domain` or the plug-in file `plugin` (exactly one is given, the other NULL)
 /// with options of the form "name=choice".
-wk_status wk_chosen_domain_open(const char *domain, const char *plugin, const wk_arg_texts *options,
-                                wk_chosen_domain *out, wk_error *err);
+wk_status wk_chosen_domain_open(const wk_cli *cli, const char *domain, const char *plugin,
+                                const wk_arg_texts *options, wk_chosen_domain *out, wk_error *err);
 void wk_chosen_domain_close(wk_chosen_domain *chosen);
 
 /// θ from `params` ("0.5,1"), from `case_name` ("stairs", "extra-block:3"), or, both NULL, the

@@ -304,7 +304,7 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
     if (name && values->plugin)
         return wk_fail(err, WK_E_INPUT, "give a DOMAIN or --plugin, not both");
     wk_chosen_domain chosen;
-    WK_TRY(wk_chosen_domain_open(name, values->plugin, NULL, &chosen, err));
+    WK_TRY(wk_chosen_domain_open(cli, name, values->plugin, NULL, &chosen, err));
     wk_status status = print_one(&chosen, values->json, err);
     wk_chosen_domain_close(&chosen);
     return status;

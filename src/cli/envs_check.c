@@ -117,7 +117,7 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
     wk_chosen_domain chosen;
     wk_error refusal = {0};
     wk_crash_before_message(show_so_far);
-    wk_status opened = wk_chosen_domain_open(NULL, path, NULL, &chosen, &refusal);
+    wk_status opened = wk_chosen_domain_open(cli, NULL, path, NULL, &chosen, &refusal);
     if (opened == WK_E_INPUT) return report_refusal(cli, path, values->json, &refusal, err);
     if (opened != WK_OK) return wk_fail(err, opened, "%s", refusal.message);
     wk_status status = check_world(cli, chosen.domain, values->json, err);

@@ -48,7 +48,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     if (!v->out) return wk_fail(err, WK_E_INPUT, "--out FILE is required: the file to write");
     if (!domain == !v->plugin)
         return wk_fail(err, WK_E_INPUT, "a domain is required: give its name, or --plugin FILE");
-    WK_TRY(wk_chosen_domain_open(domain, v->plugin, &(wk_arg_texts){0}, &chosen, err));
+    WK_TRY(wk_chosen_domain_open(cli, domain, v->plugin, &(wk_arg_texts){0}, &chosen, err));
     wk_status status = write_set(&chosen, v, err);
     wk_chosen_domain_close(&chosen);
     return status;

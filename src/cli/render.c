@@ -192,7 +192,8 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
     const render_values *values = given;
     WK_TRY(check_values(values, err));
     wk_chosen_domain chosen;
-    WK_TRY(wk_chosen_domain_open(values->domain, values->plugin, &values->options, &chosen, err));
+    WK_TRY(
+        wk_chosen_domain_open(cli, values->domain, values->plugin, &values->options, &chosen, err));
     wk_status status = values->sheet ? render_contact_sheet(cli, &chosen, values, err)
                                      : render_episode(cli, &chosen, values, err);
     wk_chosen_domain_close(&chosen);

@@ -3,9 +3,17 @@
 #include "base/file.h"
 #include "cli/long_run.h"
 #include "run/population.h"
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+// Warnings about settings that all runs have are shown once.
+typedef struct once {
+    wk_log to;
+    pthread_mutex_t lock; // of what follows
+    wk_text seen;
+} once;
 
 // Everything about the runs, each array with one element for each of them.
 typedef struct population {
@@ -17,6 +25,7 @@ typedef struct population {
     wk_run_plugins code[WK_POPULATION_MAX];
     wk_train_extras extras[WK_POPULATION_MAX];
     wk_train_member members[WK_POPULATION_MAX];
+    once shown;
 } population;
 
 wk_status wk_cli_is_population(const wk_train_values *values, bool *out, wk_error *err)
@@ -84,18 +93,14 @@ static wk_status find_path(population *p, int run, wk_error *err)
                    p->paths[run], p->given->directory);
 }
 
-// Warnings about settings that all runs have are shown once.
-typedef struct once {
-    wk_log to;
-    wk_text seen;
-} once;
-
 static void log_once(void *context, wk_log_level level, const char *line)
 {
     once *o = context;
-    if (strstr(wk_text_get(&o->seen), line)) return;
-    wk_text_printf(&o->seen, "%s\n", line);
-    wk_log_line(&o->to, level, "%s", line);
+    pthread_mutex_lock(&o->lock);
+    bool seen = strstr(wk_text_get(&o->seen), line);
+    if (!seen) wk_text_printf(&o->seen, "%s\n", line);
+    pthread_mutex_unlock(&o->lock);
+    if (!seen) wk_log_line(&o->to, level, "%s", line);
 }
 
 static wk_status resolve_run(population *p, int run, const wk_log *log, wk_error *err)
@@ -112,18 +117,15 @@ static wk_status resolve_run(population *p, int run, const wk_log *log, wk_error
 static wk_status resolve(wk_cli *cli, population *p, wk_error *err)
 {
     const char *names[WK_POPULATION_MAX];
-    once shown = {.to = wk_cli_log(cli)};
-    const wk_log log = {log_once, &shown, WK_LOG_INFO};
+    const wk_log log = {log_once, &p->shown, WK_LOG_INFO};
     wk_status status = p->given->each.count > 0 ? name_new_runs(p, err) : name_old_runs(p, err);
     for (int i = 0; status == WK_OK && i < p->names.count; i++) {
         status = resolve_run(p, i, &log, err);
         if (cli->threads_given) p->configs[i].env_threads = cli->threads;
         names[i] = p->names.names[i];
     }
-    if (status == WK_OK)
-        status = wk_run_configs_share(p->configs, names, p->names.count, &log, err);
-    wk_text_free(&shown.seen);
-    return status;
+    if (status != WK_OK) return status;
+    return wk_run_configs_share(p->configs, names, p->names.count, &log, err);
 }
 
 static wk_status train_all(population *p, const wk_run_control *control, wk_error *err)
@@ -195,9 +197,13 @@ wk_status wk_cli_train_population(wk_cli *cli, const wk_train_values *values, wk
     population *p = calloc(1, sizeof *p);
     if (!p) return wk_fail(err, WK_E_MEMORY, "no memory for the settings of the runs");
     p->given = values;
+    p->shown.to = wk_cli_log(cli);
+    pthread_mutex_init(&p->shown.lock, NULL);
     wk_status status = train(cli, p, err);
     for (int i = 0; i < WK_POPULATION_MAX; i++)
         wk_run_plugins_close(&p->code[i]);
+    wk_text_free(&p->shown.seen);
+    pthread_mutex_destroy(&p->shown.lock);
     wk_each_destroy(p->each);
     free(p);
     return status;

@@ -31,6 +31,7 @@ static int setup_runs(void **state)
     return 0;
 }
 
+// With their guards.
 static int count_workers(void)
 {
     char command[1200], count[16] = "";
@@ -126,14 +127,14 @@ static void a_name_without_a_function_is_refused(void **state)
                          "environments of Python are named FILE.py:FUNCTION");
 }
 
-static pid_t start_long(const char *directory)
+static pid_t start_long(const char *directory, const char *function)
 {
     char options[1024];
-    snprintf(options, sizeof options, "train --logdir %s --python small:Walk " LONG_OPTIONS,
-             directory);
+    snprintf(options, sizeof options, "train --logdir %s --python small:%s " LONG_OPTIONS,
+             directory, function);
     pid_t child = start(options);
     wait_for_metrics(directory); // episodes have ended
-    assert_int_equal(count_workers(), 3);
+    assert_int_equal(count_workers(), 2 * 3);
     return child;
 }
 
@@ -154,7 +155,7 @@ static void an_interrupted_program_leaves_no_process(void **state)
 {
     (void)state;
     python_for_workers();
-    pid_t child = start_long("long");
+    pid_t child = start_long("long", "Walk");
     kill(child, SIGINT);
     assert_int_equal(exit_code(child), 75);
     expect_no_workers();
@@ -227,10 +228,18 @@ static void a_killed_program_leaves_no_process(void **state)
 {
     (void)state;
     python_for_workers();
-    pid_t child = start_long("killed");
+    char started[1100], fault[1100];
+    snprintf(started, sizeof started, "%s/started", here);
+    snprintf(fault, sizeof fault, "%s/no-fault", here);
+    setenv("SMALL_ENVS_DETACHED", started, 1);
+    setenv("SMALL_ENVS_FAULT", fault, 1);
+    pid_t child = start_long("killed", "Detached");
+    shell("test $(wc -l <started) -ge 3");
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, NULL, 0), child);
     expect_no_workers();
+    // Nor what the environments have put into sessions of their own.
+    wait_until("! pgrep -f '%s$' >/dev/null", started);
 }
 
 static void a_killed_worker_is_told_of_and_replaced(void **state)

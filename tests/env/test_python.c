@@ -379,6 +379,9 @@ static void functions_that_make_no_environment_are_refused(void **state)
         {ENVS "task_called_explore", "'explore', which stands for the exploration policy",
          WK_E_INPUT},
         {ENVS "raises", "ValueError: no such arena (" WAKER_SOURCE_DIR, WK_E_INPUT},
+        {ENVS "broken_pipe", "BrokenPipeError: the simulator has gone (" WAKER_SOURCE_DIR,
+         WK_E_INPUT},
+        {ENVS "connection_reset", "ConnectionResetError: the simulator hung up (", WK_E_INPUT},
         {ENVS "nothing", "return a Gymnasium environment", WK_E_INPUT},
         {ENVS "absent", "defines no function 'absent'", WK_E_INPUT},
         {"no_such_module:f", "there is no Python module 'no_such_module'", WK_E_NOT_FOUND},
@@ -441,6 +444,108 @@ static void environments_are_closed(void **state)
     unlink(closed);
 }
 
+/* ---- What is left to the log, and what is not left
+ * ----------------------------------------------- */
+
+typedef struct lines {
+    wk_text text;
+    int count;
+} lines;
+
+static void take_line(void *context, wk_log_level level, const char *line)
+{
+    lines *l = context;
+    assert_int_equal(level, WK_LOG_WARN);
+    wk_text_printf(&l->text, "%s\n", line);
+    l->count++;
+}
+
+static void expect_one_line(lines *l, const char *part)
+{
+    if (l->count != 1 || !strstr(wk_text_get(&l->text), part))
+        fail_msg("%d lines, expected one with '%s': %s", l->count, part, wk_text_get(&l->text));
+    wk_text_free(&l->text);
+}
+
+static void one_that_cannot_be_closed_is_used_and_told_of_once(void **state)
+{
+    (void)state;
+    lines told = {0};
+    const wk_log log = {take_line, &told, WK_LOG_INFO};
+    rig r = {0};
+    python_for_workers();
+    assert_ok(wk_plugin_open(ENVS "Unclosed", &log, &r.plugin, &err));
+    wk_plugin *plugin = r.plugin;
+    for (int i = 0; i < 2; i++) {
+        r = (rig){.plugin = plugin, .domain = wk_plugin_domain(plugin)};
+        r.frame = (wk_frame){.image = r.image, .flags = &r.flags, .rewards = r.rewards};
+        assert_ok(wk_env_create(r.domain, NULL, &r.env, &err));
+        assert_ok(reset(&r, r.domain->hardest, 1));
+        for (int k = 0; k < r.domain->episode_steps; k++)
+            step_discrete(&r, k % 4);
+        assert_int_equal(r.flags, WK_IS_LAST);
+        close_rig(&r);
+    }
+    wk_plugin_unload(plugin);
+    expect_one_line(&told, "small_envs.py:Unclosed raises OSError: the window is stuck (");
+}
+
+static void a_function_that_takes_long_is_told_of(void **state)
+{
+    (void)state;
+    lines told = {0};
+    const wk_log log = {take_line, &told, WK_LOG_INFO};
+    wk_plugin *plugin;
+    python_for_workers();
+    assert_ok(wk_plugin_open(ENVS "late", &log, &plugin, &err));
+    wk_plugin_unload(plugin);
+    expect_one_line(&told, "still waiting for " ENVS "late to make an environment: process ");
+}
+
+static int count_detached(const char *file)
+{
+    char *text, *at, state[2];
+    int pid, there = 0;
+    assert_ok(wk_file_read(file, 1000, &text, NULL, &err));
+    for (at = text; sscanf(at, "%d", &pid) == 1; at = strchr(at, '\n') + 1) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/%d/stat", pid);
+        FILE *stat = fopen(path, "r");
+        there += stat && fscanf(stat, "%*d %*s %1s", state) == 1 && *state != 'Z';
+        if (stat) fclose(stat);
+    }
+    free(text);
+    return there;
+}
+
+static void what_an_environment_started_ends_with_it(void **state)
+{
+    (void)state;
+    char started[] = "started-XXXXXX";
+    int file = mkstemp(started);
+    assert_true(file >= 0);
+    setenv("SMALL_ENVS_DETACHED", started, 1);
+    rig r;
+    open_rig(&r, ENVS "Detached"); // which makes one, and ends it
+    assert_int_equal(count_detached(started), 0);
+    set_fault("kill");
+    assert_ok(reset(&r, r.domain->hardest, 0));
+    assert_int_equal(count_detached(started), 1);
+    play_to_the_fault(&r, 1);
+    expect_event(&r, "was ended by signal 9");
+    assert_int_equal(count_detached(started), 0);
+    assert_ok(reset(&r, r.domain->hardest, 2));
+    assert_int_equal(count_detached(started), 1);
+    close_rig(&r);
+    wk_plugin_unload(r.plugin);
+    for (int i = 0; i < 8; i++)
+        if (described[i].plugin == r.plugin) described[i].plugin = NULL;
+    assert_int_equal(count_detached(started), 0);
+    unsetenv("SMALL_ENVS_DETACHED");
+    close(file);
+    unlink(started);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -457,6 +562,9 @@ int main(void)
         cmocka_unit_test(functions_that_make_no_environment_are_refused),
         cmocka_unit_test(a_missing_interpreter_is_named),
         cmocka_unit_test(environments_are_closed),
+        cmocka_unit_test(one_that_cannot_be_closed_is_used_and_told_of_once),
+        cmocka_unit_test(a_function_that_takes_long_is_told_of),
+        cmocka_unit_test(what_an_environment_started_ends_with_it),
     };
     snprintf(fault_file, sizeof fault_file, "fault-%d", (int)getpid());
     setenv("SMALL_ENVS_FAULT", fault_file, 1);

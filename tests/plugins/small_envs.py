@@ -3,6 +3,8 @@ Python: a point walks in a square. Some of them break in the ways that environme
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -163,6 +165,45 @@ class Unsaved(Saved):
 
 class Slow(Broken):
     """The same under another name."""
+
+
+# Starts another process, leaves its group and session, writes its number down, and stays.
+DAEMON = """
+import os, sys, time
+os.setsid()
+if os.fork():
+    os._exit(0)
+with open(sys.argv[1], "a") as file:
+    file.write(f"{os.getpid()}\\n")
+time.sleep(1000)
+"""
+
+
+class Detached(Broken):
+    """Leaves a process behind that is in no group of ours."""
+
+    def __init__(self):
+        subprocess.run([sys.executable, "-c", DAEMON, os.environ["SMALL_ENVS_DETACHED"]])
+
+
+class Unclosed(Walk):
+    """Cannot be closed."""
+
+    def close(self):
+        raise OSError("the window is stuck")
+
+
+def broken_pipe():
+    raise BrokenPipeError("the simulator has gone")
+
+
+def connection_reset():
+    raise ConnectionResetError("the simulator hung up")
+
+
+def late():
+    time.sleep(11)
+    return Walk()
 
 
 def no_length():

@@ -129,6 +129,24 @@ def test_why_environments_fail_is_a_warning(tmp_path):
     assert any(warning and "a wall that is not there" in line for warning, line in lines)
 
 
+class Unclosed(Corridor):
+    """Cannot be closed."""
+
+    episode_steps = 15
+
+    def close(self):
+        raise OSError("the window is stuck")
+
+
+def test_one_that_cannot_be_closed_is_trained_in_and_told_of_once(tmp_path):
+    lines = []
+    assert waker.train(Unclosed, tmp_path / "run", ["toy"], SHORT,
+                       message=lambda warning, line: warning and lines.append(line)) == "finished"
+    told = [line for line in lines if "OSError: the window is stuck" in line]
+    assert len(told) == 1 and f"{__file__}:Unclosed raises" in told[0]
+    assert len(waker.Run(tmp_path / "run").snapshots()) > 0
+
+
 def test_what_cannot_make_environments_is_named(tmp_path):
     directory = tmp_path / "run"
     for first in ("own:Corridor", None, Corridor()):

@@ -34,11 +34,11 @@ static wk_status find_domain(wk_plugin *plugin, wk_error *err)
     return check_name(plugin->domain, err);
 }
 
-static wk_status load_python(wk_plugin *plugin, const char *path, wk_error *err)
+static wk_status load_python(wk_plugin *plugin, const char *path, const wk_log *log, wk_error *err)
 {
     wk_code_file file;
     WK_TRY(wk_plugin_file(path, &file, err));
-    wk_status status = wk_python_domain_open(file.path, &plugin->python, err);
+    wk_status status = wk_python_domain_open(file.path, log, &plugin->python, err);
     if (status == WK_OK) {
         plugin->domain = wk_python_domain_get(plugin->python);
         status = check_name(plugin->domain, err);
@@ -47,26 +47,31 @@ static wk_status load_python(wk_plugin *plugin, const char *path, wk_error *err)
     return status;
 }
 
-static wk_status load(wk_plugin *plugin, const char *path, wk_error *err)
+static wk_status load(wk_plugin *plugin, const char *path, const wk_log *log, wk_error *err)
 {
-    if (wk_python_spec_source_length(path)) return load_python(plugin, path, err);
+    if (wk_python_spec_source_length(path)) return load_python(plugin, path, log, err);
     WK_TRY(wk_shared_object_open(path, &plugin->handle, err));
     wk_status status = find_domain(plugin, err);
     if (status != WK_OK) wk_fail_context(err, "plug-in '%s'", path);
     return status;
 }
 
-wk_status wk_plugin_load(const char *path, wk_plugin **out, wk_error *err)
+wk_status wk_plugin_open(const char *path, const wk_log *log, wk_plugin **out, wk_error *err)
 {
     wk_plugin *plugin = calloc(1, sizeof *plugin);
     if (!plugin) return wk_fail(err, WK_E_MEMORY, "no memory for plug-in '%s'", path);
-    wk_status status = load(plugin, path, err);
+    wk_status status = load(plugin, path, log, err);
     if (status != WK_OK) {
         wk_plugin_unload(plugin);
         return status;
     }
     *out = plugin;
     return WK_OK;
+}
+
+wk_status wk_plugin_load(const char *path, wk_plugin **out, wk_error *err)
+{
+    return wk_plugin_open(path, NULL, out, err);
 }
 
 const wk_domain *wk_plugin_domain(const wk_plugin *plugin)

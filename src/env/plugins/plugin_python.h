@@ -11,6 +11,9 @@
 /// MODULE:FUNCTION, for which Python is asked and code of the module's packages may run.
 wk_status wk_plugin_file(const char *name, wk_code_file *out, wk_error *err);
 
+/// wk_plugin_load with a log for what concerns environments of Python, as wk_python_domain_open.
+wk_status wk_plugin_open(const char *path, const wk_log *log, wk_plugin **out, wk_error *err);
+
 /// Why an environment of it failed, the last time; empty if none ever did, or it is not of Python.
 void wk_plugin_last_failure(wk_plugin *plugin, char why[WK_PYTHON_WHY_MAX]);
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { DESCRIPTION_MAX = 256 << 10, FAILURES_MAX = 3, EVENTS_MAX = 8, IDLE_MAX = 64 };
-static const double ANSWER_SECONDS = 60, START_SECONDS = 120;
+static const double ANSWER_SECONDS = 60, START_SECONDS = 120, NOTICE_SECONDS = 10;
 
 struct wk_python_domain {
     wk_domain domain; // first: functions of the domain get its address
@@ -21,7 +21,9 @@ struct wk_python_domain {
     int image_width, image_height, image_channels;
     uint32_t state_bytes; // 0: states cannot be saved
     double answer_seconds, start_seconds;
+    wk_log log;
     pthread_mutex_t lock; // of what follows
+    bool close_failed;    // which was told
     wk_text events;
     int n_events;                     // since they were taken
     uint64_t failures;                // in all
@@ -51,6 +53,40 @@ static size_t observation_bytes(const wk_python_domain *p)
 {
     return vector_bytes(p) +
            (size_t)p->image_width * (size_t)p->image_height * (size_t)p->image_channels;
+}
+
+/* ---- Processes ------------------------------------------------------------------------------- */
+
+// Waits until an environment is made, and says so when that takes long.
+static wk_python_answer await_start(const wk_python_domain *p, wk_python_process *process,
+                                    char why[WK_PYTHON_MESSAGE_MAX])
+{
+    wk_python_answer answer = wk_python_wait(process, NOTICE_SECONDS, why);
+    if (answer != WK_PYTHON_HUNG) return answer;
+    wk_log_line(
+        &p->log, WK_LOG_WARN,
+        "still waiting for %s to make an environment: process %d has not answered for %g s; "
+        "the limit is %g s",
+        p->spec, wk_python_pid(process), NOTICE_SECONDS, p->start_seconds);
+    answer = wk_python_wait(process, p->start_seconds - NOTICE_SECONDS, why);
+    if (answer == WK_PYTHON_HUNG)
+        snprintf(why, WK_PYTHON_MESSAGE_MAX, "process %d made no environment in %g s",
+                 wk_python_pid(process), p->start_seconds);
+    return answer;
+}
+
+// What close() raises changes nothing about the results: the first time it is told.
+static void stop(wk_python_domain *p, wk_python_process *process, bool gently)
+{
+    char why[WK_PYTHON_MESSAGE_MAX];
+    if (!wk_python_stop(process, gently, why)) return;
+    pthread_mutex_lock(&p->lock);
+    bool first = !p->close_failed;
+    p->close_failed = true;
+    pthread_mutex_unlock(&p->lock);
+    if (first)
+        wk_log_line(&p->log, WK_LOG_WARN, "close() of an environment of %s raises %.600s", p->spec,
+                    why);
 }
 
 /* ---- An environment -------------------------------------------------------------------------- */
@@ -86,7 +122,7 @@ static void destroy(void *env)
     bool keep = w->ready && !w->failed && !w->refused.status && p->n_idle < IDLE_MAX;
     if (keep) p->idle[p->n_idle++] = w->process;
     pthread_mutex_unlock(&p->lock);
-    if (!keep) wk_python_stop(&w->process, w->ready);
+    if (!keep) stop(p, &w->process, w->ready);
     free(w);
 }
 
@@ -103,7 +139,7 @@ static void note_failure(world *w, wk_python_answer answer)
 {
     wk_python_domain *p = w->of;
     bool again = answer != WK_PYTHON_FAILED;
-    if (again) wk_python_stop(&w->process, false);
+    if (again) stop(p, &w->process, false);
     if (again) start(w, NULL); // if it cannot, the next reset says why
     w->failed = true;
     w->failures++;
@@ -147,7 +183,7 @@ static wk_status make_ready(world *w, bool *ready, wk_error *err)
     if (!w->process.shared) WK_TRY(start(w, err));
     *ready = w->ready;
     if (w->ready) return WK_OK;
-    wk_python_answer answer = wk_python_wait(&w->process, w->of->start_seconds, w->why);
+    wk_python_answer answer = await_start(w->of, &w->process, w->why);
     w->answer = answer;
     if (answer == WK_PYTHON_REFUSED || answer == WK_PYTHON_FAILED) return refuse(w);
     w->ready = *ready = answer == WK_PYTHON_DONE;
@@ -322,16 +358,17 @@ static wk_status describe(wk_python_domain *p, wk_error *err)
     char why[WK_PYTHON_MESSAGE_MAX];
     WK_TRY(wk_python_start(&process, "describe", p->spec, DESCRIPTION_MAX, err));
     wk_status status = WK_OK;
-    wk_python_answer answer = wk_python_wait(&process, p->start_seconds, why);
+    wk_python_answer answer = await_start(p, &process, why);
     if (answer == WK_PYTHON_DONE)
         status = take_description(p, process.shared, err);
     else
         status = wk_fail(err, WK_E_INPUT, "%.900s", why);
-    wk_python_stop(&process, answer == WK_PYTHON_DONE);
+    stop(p, &process, answer == WK_PYTHON_DONE);
     return status;
 }
 
-wk_status wk_python_domain_open(const char *spec, wk_python_domain **out, wk_error *err)
+wk_status wk_python_domain_open(const char *spec, const wk_log *log, wk_python_domain **out,
+                                wk_error *err)
 {
     wk_python_domain *p = calloc(1, sizeof *p);
     char *copy = strdup(spec);
@@ -341,6 +378,7 @@ wk_status wk_python_domain_open(const char *spec, wk_python_domain **out, wk_err
         return wk_fail(err, WK_E_MEMORY, "no memory for a Python domain");
     }
     p->spec = copy;
+    if (log) p->log = *log;
     pthread_mutex_init(&p->lock, NULL);
     wk_status status = read_timeout(p, err);
     if (status == WK_OK) status = describe(p, err);
@@ -357,7 +395,7 @@ void wk_python_domain_close(wk_python_domain *p)
     for (int i = 0; i < p->n_idle; i++)
         wk_python_dismiss(&p->idle[i]); // all at once
     for (int i = 0; i < p->n_idle; i++)
-        wk_python_stop(&p->idle[i], true);
+        stop(p, &p->idle[i], true);
     wk_description_destroy(p->description);
     wk_text_free(&p->events);
     pthread_mutex_destroy(&p->lock);

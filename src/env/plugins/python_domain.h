@@ -6,6 +6,7 @@
 #ifndef WK_ENV_PLUGINS_PYTHON_DOMAIN_H
 #define WK_ENV_PLUGINS_PYTHON_DOMAIN_H
 
+#include "base/log.h"
 #include "base/text.h"
 #include "waker/env.h"
 
@@ -14,7 +15,10 @@ enum { WK_PYTHON_WHY_MAX = 601 }; // bytes of a reason, cut there, with the zero
 typedef struct wk_python_domain wk_python_domain;
 
 /// Runs the function once and asks what it made. `spec` is FILE.py:FUNCTION with an absolute path.
-wk_status wk_python_domain_open(const char *spec, wk_python_domain **out, wk_error *err);
+/// `log` gets warnings, from any thread, until the domain is closed: that making an environment
+/// takes long, and the first exception of a close(); NULL: silent.
+wk_status wk_python_domain_open(const char *spec, const wk_log *log, wk_python_domain **out,
+                                wk_error *err);
 /// NULL is allowed. Every environment must be gone.
 void wk_python_domain_close(wk_python_domain *python);
 const wk_domain *wk_python_domain_get(const wk_python_domain *python);

@@ -19,13 +19,14 @@ extern char **environ;
 _Static_assert(offsetof(wk_python_shared, seed) == 32 && offsetof(wk_python_shared, theta) == 40 &&
                    offsetof(wk_python_shared, action) == 104 &&
                    offsetof(wk_python_shared, rewards) == 232 &&
-                   offsetof(wk_python_shared, message) == 296 && sizeof(wk_python_shared) == 4392,
+                   offsetof(wk_python_shared, message) == 296 &&
+                   offsetof(wk_python_shared, pid) == 4392 && sizeof(wk_python_shared) == 4400,
                "the worker has the same offsets");
 
 // Descriptors as the worker has them, and the lowest that the parent's own ones get, so that none
 // is overwritten on the way.
 enum { CONTROL = 3, LIFE, MEMORY, SCRIPT, OWN_MIN = 10, LOCATE_SECONDS = 60 };
-static const double CLOSE_SECONDS = 2;
+static const double CLOSE_SECONDS = 2, GUARD_SECONDS = 10;
 
 // What one start needs, in the order of the worker's descriptors, and the parent's ends.
 typedef struct ends {
@@ -158,6 +159,11 @@ wk_status wk_python_start(wk_python_process *p, const char *mode, const char *sp
     return status;
 }
 
+int wk_python_pid(const wk_python_process *p)
+{
+    return p->shared->pid ? (int)p->shared->pid : (int)p->pid;
+}
+
 void wk_python_send(const wk_python_process *p)
 {
     // One that is gone is noticed by the wait that follows.
@@ -179,11 +185,12 @@ static bool has_ended(pid_t pid, double seconds)
     }
 }
 
-// Kills what is left of the process and of all it started; returns how it ended.
-static int end_group(wk_python_process *p)
+// Has the guard end the process and all that it started; returns how the process ended.
+static int end_guard(wk_python_process *p)
 {
     int status = 0;
-    kill(-p->pid, SIGKILL);
+    kill(p->pid, SIGTERM);
+    if (!has_ended(p->pid, GUARD_SECONDS)) kill(-p->pid, SIGKILL);
     while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
         ;
     p->pid = 0;
@@ -193,12 +200,12 @@ static int end_group(wk_python_process *p)
 // It may have closed its end and live on.
 static void explain_end(wk_python_process *p, char why[WK_PYTHON_MESSAGE_MAX])
 {
-    int pid = (int)p->pid;
+    int pid = wk_python_pid(p);
     if (!has_ended(p->pid, CLOSE_SECONDS)) {
         snprintf(why, WK_PYTHON_MESSAGE_MAX, "process %d no longer listens", pid);
         return;
     }
-    int status = end_group(p);
+    int status = end_guard(p);
     if (WIFSIGNALED(status))
         snprintf(why, WK_PYTHON_MESSAGE_MAX, "process %d was ended by signal %d (%s)", pid,
                  WTERMSIG(status), strsignal(WTERMSIG(status)));
@@ -230,7 +237,7 @@ wk_python_answer wk_python_wait(wk_python_process *p, double seconds,
         return WK_PYTHON_DIED;
     }
     if (got < 0) {
-        snprintf(why, WK_PYTHON_MESSAGE_MAX, "process %d did not answer for %g s", (int)p->pid,
+        snprintf(why, WK_PYTHON_MESSAGE_MAX, "process %d did not answer for %g s", wk_python_pid(p),
                  seconds);
         return WK_PYTHON_HUNG;
     }
@@ -247,15 +254,18 @@ void wk_python_dismiss(const wk_python_process *p)
     shutdown(p->control, SHUT_RDWR);
 }
 
-void wk_python_stop(wk_python_process *p, bool gently)
+bool wk_python_stop(wk_python_process *p, bool gently, char why[WK_PYTHON_MESSAGE_MAX])
 {
-    if (!p->shared) return;
+    if (!p->shared) return false;
     close(p->control); // by which it ends itself
     if (p->pid && gently) has_ended(p->pid, CLOSE_SECONDS);
-    if (p->pid) end_group(p);
+    if (p->pid) end_guard(p);
+    bool failed = gently && p->shared->close_failed;
+    if (failed) snprintf(why, WK_PYTHON_MESSAGE_MAX, "%.4000s", p->shared->message);
     close(p->life);
     munmap(p->shared, p->size);
     *p = (wk_python_process){0};
+    return failed;
 }
 
 wk_status wk_python_locate(const char *spec, char *out, size_t size, wk_error *err)
@@ -272,6 +282,6 @@ wk_status wk_python_locate(const char *spec, char *out, size_t size, wk_error *e
         status = wk_fail(err, WK_E_INPUT, "'%s': its file's path is too long", spec);
     else
         snprintf(out, size, "%.*s", (int)length, p.shared->message);
-    wk_python_stop(&p, true);
+    wk_python_stop(&p, true, why);
     return status;
 }

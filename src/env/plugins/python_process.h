@@ -1,6 +1,8 @@
 // A process with one environment of Python (assets/python/worker.py). Data goes through memory that
-// both have; a byte on a socket wakes the other one up. It ends with its parent, however that ends:
-// a pipe whose other end nobody holds any more has the kernel kill it.
+// both have; a byte on a socket wakes the other one up. It is the child of a guard, the process
+// that is started here, which ends all that the environment has started, whatever group or session
+// that is in, when the environment's process ends or is to end. Both end with the program, however
+// that ends: they see a pipe whose other end nobody holds any more.
 #ifndef WK_ENV_PLUGINS_PYTHON_PROCESS_H
 #define WK_ENV_PLUGINS_PYTHON_PROCESS_H
 
@@ -22,6 +24,8 @@ typedef struct wk_python_shared {
     float action[WK_ACTION_MAX];
     float rewards[WK_TASKS_MAX];
     char message[WK_PYTHON_MESSAGE_MAX];
+    uint32_t pid;          // of the environment's process; 0: it has not begun
+    uint32_t close_failed; // 1: close() raised the exception in `message`
 } wk_python_shared;
 
 enum { WK_PYTHON_RESET = 1, WK_PYTHON_STEP, WK_PYTHON_SAVE, WK_PYTHON_LOAD };
@@ -37,7 +41,7 @@ typedef enum wk_python_answer {
 
 /// Zero-initialise.
 typedef struct wk_python_process {
-    pid_t pid;   // 0: none
+    pid_t pid;   // of the guard; 0: none
     int control; // socket: a byte wakes the other side up
     int life;    // pipe: the worker ends when we close it
     wk_python_shared *shared;
@@ -48,6 +52,9 @@ typedef struct wk_python_process {
 /// answer is to be waited for.
 wk_status wk_python_start(wk_python_process *process, const char *mode, const char *spec,
                           size_t size, wk_error *err);
+
+/// The number of the environment's process, for messages.
+int wk_python_pid(const wk_python_process *process);
 
 /// Wakes the worker up for shared->command.
 void wk_python_send(const wk_python_process *process);
@@ -61,8 +68,9 @@ wk_python_answer wk_python_wait(wk_python_process *process, double seconds,
 void wk_python_dismiss(const wk_python_process *process);
 
 /// Ends the process and everything it started. With `gently` it first gets some seconds to close
-/// its environment and end by itself. A zeroed one is fine.
-void wk_python_stop(wk_python_process *process, bool gently);
+/// its environment and end by itself; true: that raised the exception that `why` gets. A zeroed one
+/// is fine.
+bool wk_python_stop(wk_python_process *process, bool gently, char why[WK_PYTHON_MESSAGE_MAX]);
 
 /// The file of a function that is named by its module, as FILE.py:FUNCTION; runs Python.
 wk_status wk_python_locate(const char *spec, char *out, size_t size, wk_error *err);

@@ -102,7 +102,7 @@ static wk_status open_domain(const wk_plugin_requests *w, wk_run_plugins *code, 
     const wk_description *was = w->record ? w->record->domain : NULL;
     WK_TRY(find_file(&DOMAIN, &w->domain, was ? &w->record->domain_file : NULL, w,
                      &code->domain_file, err));
-    WK_TRY(wk_plugin_load(code->domain_file.path, &code->plugin, err));
+    WK_TRY(wk_plugin_open(code->domain_file.path, w->log, &code->plugin, err));
     if (!was) return WK_OK;
     wk_status status = wk_description_fits(was, wk_plugin_domain(code->plugin), err);
     if (status != WK_OK) wk_fail_context(err, "plug-in '%s'", code->domain_file.path);

@@ -21,7 +21,8 @@ typedef struct wk_plugin_request {
 typedef struct wk_plugin_requests {
     wk_plugin_request domain, rule;
     const wk_plugin_record *record; // what the run was made with; NULL: it is a new one
-    const wk_log *log;              // gets a warning for files that changed; NULL: silent
+    const wk_log *log; // gets warnings, of environments of Python until the plug-ins are closed;
+                       // NULL: silent
     const char *directory; // of the run that is to be trained, for messages; NULL: another command
     bool begins; // the run has no checkpoint, nothing that the code of before made: a trusted file
                  // may have changed
