@@ -20,15 +20,9 @@ static const struct {
     const char *part;
     void (*examine)(wk_doctor_finding *);
 } parts[] = {
-    {"processor", wk_doctor_cpu},
-    {"memory", wk_doctor_memory},
-    {"MuJoCo", wk_doctor_mujoco},
-    {"domains", wk_doctor_domains},
-    {"zlib", wk_doctor_zlib},
-    {"BLAS", wk_doctor_blas},
-    {"CUDA", wk_doctor_cuda},
-    {"device", wk_doctor_device},
-    {"OSMesa", wk_doctor_osmesa},
+    {"processor", wk_doctor_cpu},   {"memory", wk_doctor_memory}, {"MuJoCo", wk_doctor_mujoco},
+    {"domains", wk_doctor_domains}, {"zlib", wk_doctor_zlib},     {"BLAS", wk_doctor_blas},
+    {"CUDA", wk_doctor_cuda},       {"device", wk_doctor_device}, {"OSMesa", wk_doctor_osmesa},
 };
 enum { N_PARTS = sizeof parts / sizeof *parts };
 

@@ -38,8 +38,8 @@ void wk_domain_random_action(const wk_domain *domain, wk_rng *rng, float *action
 /// Whether rewards of users can read its state.
 bool wk_domain_readable(const wk_domain *domain);
 
-/// The version of MuJoCo that simulates a built-in domain here, as mj_version counts; 0 if none does.
-/// Episodes differ between versions.
+/// The version of MuJoCo that simulates a built-in domain here, as mj_version counts; 0 if none
+/// does. Episodes differ between versions.
 uint64_t wk_domain_engine(const wk_domain *domain);
 enum { WK_ENGINE_CHARS = 24 };
 /// Writes "4.0.1".

@@ -26,8 +26,8 @@ wk_status wk_sweep_queue_open(const wk_sweep_plan *plan, const char *directory, 
                               wk_sweep_queue *out, wk_error *err);
 void wk_sweep_queue_close(wk_sweep_queue *queue);
 
-/// Chooses up to `max` selected tasks of one shape that are to be trained, or one whose training is done,
-/// and notes that they are started; returns how many, 0: none is left.
+/// Chooses up to `max` selected tasks of one shape that are to be trained, or one whose training is
+/// done, and notes that they are started; returns how many, 0: none is left.
 int wk_sweep_queue_next(wk_sweep_queue *queue, int max, int *tasks);
 
 /// Notes that a started task has ended; reads its state.

@@ -52,7 +52,8 @@ static void the_rest_of_the_grid_is_made_from_there(void **state)
 {
     (void)state;
     shell("$WAKER sweep --logdir near/runs --only seed=1 --rate 300 --quiet; "
-          "$WAKER sweep status near/runs --json >status; test $(grep -c '\"state\": \"done\"' status) -eq 4");
+          "$WAKER sweep status near/runs --json >status; test $(grep -c '\"state\": \"done\"' "
+          "status) -eq 4");
 }
 
 static void wrong_usage_is_explained(void **state)
