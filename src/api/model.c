@@ -1,6 +1,6 @@
 #include "waker/model.h"
 
-#include "agent/latent_step.h"
+#include "agent/prediction.h"
 #include "api/c_locale.h"
 #include "api/observed.h"
 #include "run/saved_run.h"
