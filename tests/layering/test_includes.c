@@ -21,7 +21,7 @@ typedef struct layer {
 
 static const layer layers[] = {
     {"base", "", "zlib.h sys/ linux/"},
-    {"media", "base", "zlib.h"},
+    {"media", "base", "zlib.h spawn.h sys/"},
     {"plot", "media base", ""},
     {"tensor", "base", ""},
     {"tensor/cpu", "tensor base", "cblas.h dnnl immintrin.h"},
