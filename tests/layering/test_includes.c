@@ -43,7 +43,7 @@ static const layer layers[] = {
     {"stats", "base", ""},
     {"theory", "base", ""},
     {"config", "agent model nn tensor curriculum replay base", "yaml.h regex.h"},
-    {"log", "eval agent media base", "sys/"},
+    {"log", "media base", "sys/"},
     {"run/checkpoint", "log config agent model nn tensor env replay curriculum base", "sys/"},
     {"run/setup",
      "config eval tensor/cuda agent model nn tensor env env/plugins replay "
