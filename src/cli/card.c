@@ -61,6 +61,7 @@ typedef struct job {
     wk_log log;
     wk_progress_line progress;
     wk_saved_run run;
+    bool has_mp4; // replays are MP4 too
     const char *policy;
     wk_weights_kind kind;
     uint64_t step;
@@ -281,10 +282,13 @@ static wk_status list_files(job *j, wk_error *err)
 // A replay while it is played.
 typedef struct replay_clip {
     wk_progress_line *progress;
-    wk_animation *animations[2]; // the same frames as GIF and as MP4
+    wk_animation *animations[2]; // the same frames as GIF and, with ffmpeg, as MP4
+    int formats;                 // of them
     wk_image frame;
     int every;
 } replay_clip;
+
+static const char *const endings[] = {"gif", "mp4"};
 
 static wk_status add_frame(void *context, const wk_eval_row *row, wk_error *err)
 {
@@ -294,19 +298,18 @@ static wk_status add_frame(void *context, const wk_eval_row *row, wk_error *err)
     if (broken || row->step % f->every != 0) return WK_OK;
     wk_image seen = {WK_IMAGE_SIDE, WK_IMAGE_SIDE, (uint8_t *)(uintptr_t)row->image};
     wk_image_paste(&f->frame, &seen, 0, 0, SCALE);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < f->formats; i++)
         WK_TRY(wk_animation_add(f->animations[i], &f->frame, err));
     return WK_OK;
 }
 
 static wk_status open_replay_clip(const job *j, const char *task, replay_clip *f, wk_error *err)
 {
-    static const char *const endings[] = {"gif", "mp4"};
     const wk_domain *domain = j->run.world.domain;
     char path[WK_PATH_MAX];
     f->every = domain->episode_steps > FRAMES ? 2 : 1;
     WK_TRY(wk_image_create(SIDE, SIDE, 0, &f->frame, err));
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < f->formats; i++) {
         WK_TRY(wk_path_print(path, err, "%s/replay-%s.%s", j->unfinished, task, endings[i]));
         WK_TRY(wk_animation_create(path, SIDE, SIDE, domain->step_seconds * f->every,
                                    &f->animations[i], err));
@@ -388,7 +391,7 @@ static wk_status play(job *j, int task, replay_clip *f, wk_error *err)
                              .on_row = add_frame,
                              .context = f};
     WK_TRY(wk_evaluate(&config, &played, err));
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < f->formats; i++)
         WK_TRY(wk_animation_write(f->animations[i], err));
     return keep_replay(j, task, &set, seed, &played, err);
 }
@@ -396,15 +399,15 @@ static wk_status play(job *j, int task, replay_clip *f, wk_error *err)
 static wk_status make_replay(job *j, const char *name, wk_error *err)
 {
     int task;
-    replay_clip f = {.progress = &j->progress};
+    replay_clip f = {.progress = &j->progress, .formats = j->has_mp4 ? 2 : 1};
     WK_TRY(wk_domain_task(j->run.world.domain, name, &task, err));
     wk_status status = play(j, task, &f, err);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < f.formats; i++)
         wk_animation_destroy(f.animations[i]);
     wk_image_free(&f.frame);
     char path[128];
-    for (int i = 0; i < 2 && status == WK_OK; i++) {
-        snprintf(path, sizeof path, "replay-%s.%s", name, i == 0 ? "gif" : "mp4");
+    for (int i = 0; i < f.formats && status == WK_OK; i++) {
+        snprintf(path, sizeof path, "replay-%s.%s", name, endings[i]);
         status = list_file(j, path, err);
     }
     return status;
@@ -424,6 +427,10 @@ static wk_status make_replays(job *j, wk_error *err)
     const wk_domain *domain = j->run.world.domain;
     bool each = j->kind == WK_WEIGHTS_FINETUNED;
     if (j->v->no_video || domain->observation.no_image) return WK_OK;
+    wk_error missing = {0};
+    j->has_mp4 = wk_animation_find_ffmpeg(&missing) == WK_OK;
+    if (!j->has_mp4)
+        wk_log_line(&j->log, WK_LOG_WARN, "the replays are GIFs without MP4: %s", missing.message);
     wk_progress_next(&j->progress, "frames", (int64_t)j->tasks.count * (domain->episode_steps + 1));
     for (size_t i = 0; i < j->tasks.count; i++) {
         if (each) WK_TRY(load(j, j->tasks.items[i], err));
@@ -491,6 +498,7 @@ static wk_status write_readme(job *j, wk_error *err)
                           .n_scores = j->results.scores.count,
                           .replays = j->replays.items,
                           .n_replays = j->replays.count,
+                          .has_mp4 = j->has_mp4,
                           .files = files.items,
                           .n_files = files.count};
     if (status == WK_OK) wk_card_text(&card, &text);
@@ -697,8 +705,9 @@ const wk_command wk_command_card = {
     .details =
         "README.md contains the front matter that hubs read, the results of 'waker eval', five\n"
         "lines of code that load a policy, the settings, and the hashes of all files. Weights\n"
-        "are safetensors files; one episode of every task is recorded as MP4 and GIF. DIR has\n"
-        "the layout of a run: 'waker eval DIR' and Python's waker.Policy(DIR, ...) read it.\n\n"
+        "are safetensors files; one episode of every task is recorded as GIF and, where ffmpeg\n"
+        "is installed, as MP4. DIR has the layout of a run: 'waker eval DIR' and Python's\n"
+        "waker.Policy(DIR, ...) read it.\n\n"
         "With --compact the weights have world model, reward heads and actors alone: in 16 bits,\n"
         "those of decoder and reward heads in 8. They act and imagine; 'waker adapt',\n"
         "'finetune' and 'model-error' refuse them.\n",

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "cli/args.h"
-#include "log/progress.h"
+#include "log/status_line.h"
 #include "waker/error.h"
 #include <stdbool.h>
 

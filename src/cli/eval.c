@@ -8,6 +8,7 @@
 #include "config/parts.h"
 #include "eval/benchmark.h"
 #include "eval/video.h"
+#include "media/animation.h"
 #include "run/saved_run.h"
 #include "train/evaluation.h"
 #include <inttypes.h>
@@ -49,7 +50,7 @@ static const wk_arg args[] = {
     WK_OPT_PATHS("reward", rewards, "FILE",
                  "plug-in of a reward that 'waker relabel' added; may be repeated"),
     WK_OPT_FLAG("video", video, "write GIFs of the best, median and worst episode of each case"),
-    WK_OPT_FLAG("mp4", mp4, "write the same episodes as MP4 (H.264)"),
+    WK_OPT_FLAG("mp4", mp4, "write the same episodes as MP4 (H.264), which needs ffmpeg"),
     WK_OPT_PATH("out", out, "DIR",
                 "write the results to DIR/eval instead of RUN/eval, together with RUN's settings, "
                 "so that 'waker report DIR' can read them"),
@@ -123,7 +124,7 @@ static wk_status check_video(const job *j, wk_error *err)
             err, WK_E_INPUT,
             "%s shows what a policy's world model imagines; --policy random uses no world model",
             option);
-    if (!domain->observation.no_image) return WK_OK;
+    if (!domain->observation.no_image) return j->v->mp4 ? wk_animation_find_ffmpeg(err) : WK_OK;
     return wk_fail(err, WK_E_UNSUPPORTED,
                    "%s: the world model of domain '%s' sees %d numbers and no images; 'waker "
                    "openloop' writes what it imagines as numbers",

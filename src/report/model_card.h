@@ -12,7 +12,7 @@ typedef struct wk_card_file {
     const char *sha256;
 } wk_card_file;
 
-/// An episode to look at: replay-TASK.gif and .mp4.
+/// An episode to look at: replay-TASK.gif.
 typedef struct wk_card_replay {
     const char *task, *theta; // "amplitude=0.5, length=1"
     const char *variant;      // the case that it is of
@@ -33,6 +33,7 @@ typedef struct wk_card {
     size_t n_scores;
     const wk_card_replay *replays;
     size_t n_replays;
+    bool has_mp4; // each is replay-TASK.mp4 too
     const wk_card_file *files;
     size_t n_files;
 } wk_card;

@@ -9,7 +9,7 @@
 #define WK_RUN_RELABEL_H
 
 #include "base/log.h"
-#include "log/progress.h"
+#include "log/status_line.h"
 #include "waker/relabel.h"
 
 /// As wk_relabel_run. `log` and `progress`, which counts episodes, may be NULL: silent.

@@ -8,7 +8,7 @@
 #define WK_RUN_REPAIR_H
 
 #include "base/dir.h"
-#include "log/progress.h"
+#include "log/status_line.h"
 #include <stdbool.h>
 #include <stdint.h>
 

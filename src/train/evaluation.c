@@ -2,7 +2,7 @@
 
 #include "base/rng.h"
 #include "config/parts.h"
-#include "log/eval_clips.h"
+#include "train/eval_clips.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 // waker eval and waker openloop as a user runs them, from training to tables: the same bytes twice
 // and on any number of threads, every kind of policy, videos, and what is refused with which words.
 #include "cli/long_runs.h"
+#include "support/ffmpeg.h"
 
 #define QUIET_OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
 #define FEW " --envs 6 --quiet"
@@ -183,6 +184,7 @@ static void videos_show_the_best_median_and_worst(void **state)
         program_run("eval tasks --video --task west --cases dr --envs 4 --seed 5" QUIETLY));
     shell("for f in clips/*; do cmp $f tasks/eval/${f#clips/} || exit 1; done");
     assert_true(is_gif("tasks/eval/alongside-000000000402-envs4-seed5-west-dr-best.gif"));
+    ffmpeg_stub(FFMPEG_WORKS);
     program_expect_success(
         program_run("eval tasks --mp4 --task west --cases dr --envs 3 --seed 6" QUIETLY));
     shell(
@@ -192,7 +194,10 @@ static void videos_show_the_best_median_and_worst(void **state)
         program_run("eval tasks --video --mp4 --task west --cases dr --envs 2 --seed 7" QUIETLY));
     shell("cd tasks/eval && test $(ls *seed7*.gif | wc -l) = 3 && test $(ls *seed7*.mp4 | wc -l) "
           "= 3");
+    ffmpeg_stub(NULL);
     program_expect_error(program_run("eval free --policy random --mp4"), 2, "--mp4 shows");
+    program_expect_error(program_run_after("PATH=/nowhere", "eval tasks --mp4 --task west"), 2,
+                         "cannot start ffmpeg");
 }
 
 static void open_loop_predictions_are_a_clip_and_a_still(void **state)
@@ -212,8 +217,10 @@ static void open_loop_predictions_are_a_clip_and_a_still(void **state)
     shell("cp clip.gif before.gif");
     program_expect_success(program_run("openloop tasks --policy east --threads 2 --out clip.gif"));
     shell("cmp clip.gif before.gif");
+    ffmpeg_stub(FFMPEG_WORKS);
     program_expect_success(program_run("openloop tasks --policy east --out clip.mp4"));
     shell("grep -q ftypisom clip.mp4 && test -f clip.png");
+    ffmpeg_stub(NULL);
     program_expect_success(program_run("openloop tasks --policy east --quiet"));
     assert_true(is_gif("tasks/eval/openloop-000000000402-east.gif"));
     shell("test -s tasks/eval/openloop-000000000402-east.png");

@@ -21,7 +21,7 @@ typedef struct layer {
 
 static const layer layers[] = {
     {"base", "", "zlib.h sys/ linux/"},
-    {"media", "base", "zlib.h"},
+    {"media", "base", "zlib.h spawn.h sys/"},
     {"plot", "media base", ""},
     {"tensor", "base", ""},
     {"tensor/cpu", "tensor base", "cblas.h dnnl immintrin.h"},
@@ -43,7 +43,7 @@ static const layer layers[] = {
     {"stats", "base", ""},
     {"theory", "base", ""},
     {"config", "agent model nn tensor curriculum replay base", "yaml.h regex.h"},
-    {"log", "eval agent media base", "sys/"},
+    {"log", "media base", "sys/"},
     {"run/checkpoint", "log config agent model nn tensor env replay curriculum base", "sys/"},
     {"run/setup",
      "config eval tensor/cuda agent model nn tensor env env/plugins replay "

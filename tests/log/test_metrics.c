@@ -1,9 +1,8 @@
 // Metrics in files: what is written, what a crash leaves, and that a resumed run leaves the bytes
 // of one that never stopped.
 #include "base/json_reader.h"
+#include "log/files.h"
 #include "log/logs.h"
-#include "log/metrics.h"
-#include "log/tensorboard.h"
 
 #define FOLDER "metrics_test.tmp"
 #define EVENTS "events.out.tfevents."
@@ -388,50 +387,6 @@ static void a_mark_cannot_name_a_file_elsewhere(void **state)
     }
 }
 
-// A sink of the test's own that can be made to fail.
-typedef struct probe {
-    int written, refuse;
-    double last;
-} probe;
-
-static wk_status probe_write(void *self, const wk_metrics_record *record, wk_error *err)
-{
-    probe *p = self;
-    if (p->refuse) return wk_fail(err, WK_E_IO, "the probe refuses");
-    p->written++;
-    p->last = record->scalars[0].value;
-    return WK_OK;
-}
-
-static void probe_close(void *self)
-{
-    ((probe *)self)->written = -1;
-}
-
-static void a_write_that_one_sink_refuses_is_in_none_and_can_be_repeated(void **state)
-{
-    (void)state;
-    wk_error err = {0};
-    probe p = {.refuse = 1};
-    wk_metrics *metrics = open_at(&beginning);
-    assert_ok(wk_metrics_add_sink(
-        metrics, &(wk_metrics_sink){.self = &p, .write = probe_write, .close = probe_close}, &err));
-    wk_metrics_scalar(metrics, "x", 5);
-    assert_refused(wk_metrics_write(metrics, 1, &err), WK_E_IO, "the probe refuses");
-    size_t size;
-    free(content(FOLDER, "metrics.jsonl", &size));
-    assert_int_equal(size, 0);
-    p.refuse = 0;
-    assert_ok(wk_metrics_write(metrics, 1, &err));
-    assert_int_equal(p.written, 1);
-    assert_true(p.last == 5);
-    wk_metrics_close(metrics);
-    assert_int_equal(p.written, -1);
-    char *text = content(FOLDER, "metrics.jsonl", NULL);
-    assert_string_equal(text, "{\"step\": 2, \"agent_step\": 1, \"x\": 5}\n");
-    free(text);
-}
-
 static void a_folder_that_cannot_be_used_is_an_error(void **state)
 {
     (void)state;
@@ -458,7 +413,6 @@ int main(void)
         TEST(an_event_file_damaged_anywhere_is_cut_to_whole_records),
         TEST(files_shorter_than_the_checkpoint_says_are_used_with_a_warning),
         TEST(a_mark_cannot_name_a_file_elsewhere),
-        TEST(a_write_that_one_sink_refuses_is_in_none_and_can_be_repeated),
         TEST(a_folder_that_cannot_be_used_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include "media/animation.h"
 #include "support/check.h"
 #include "support/faults.h"
+#include "support/ffmpeg.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -37,7 +38,8 @@ static wk_status write_gif(const wk_image *frames)
 static wk_status write_mp4(const wk_image *frames)
 {
     wk_animation *animation;
-    WK_TRY(wk_animation_create("memory-test.mp4", 30, 20, 0.05, &animation, &err));
+    WK_TRY(wk_animation_create("memory-test.mp4", frames->width, frames->height, 0.05, &animation,
+                               &err));
     wk_status status = wk_animation_add(animation, &frames[0], &err);
     if (status == WK_OK) status = wk_animation_add(animation, &frames[1], &err);
     if (status == WK_OK) status = wk_animation_write(animation, &err);
@@ -109,7 +111,9 @@ static void writing_a_gif_survives_each_failing_allocation(void **state)
 static void writing_an_mp4_survives_each_failing_allocation(void **state)
 {
     (void)state;
-    fail_each(write_mp4, FAULT_ALLOC, WK_E_MEMORY, 20);
+    ffmpeg_stub(FFMPEG_WORKS);
+    fail_each(write_mp4, FAULT_ALLOC, WK_E_MEMORY, 3);
+    ffmpeg_stub(NULL);
 }
 
 static void a_disk_that_fills_up_is_an_error_and_leaves_no_broken_file(void **state)
@@ -119,7 +123,10 @@ static void a_disk_that_fills_up_is_an_error_and_leaves_no_broken_file(void **st
     fail_each(write_gif, FAULT_WRITE, WK_E_IO, 1);
     fail_each(write_png, FAULT_RENAME, WK_E_IO, 1);
     fail_each(write_gif, FAULT_SYNC, WK_E_IO, 2);
+    ffmpeg_stub(FFMPEG_WORKS);
+    fail_each(write_mp4, FAULT_READ, WK_E_IO, 1);
     fail_each(write_mp4, FAULT_WRITE, WK_E_IO, 1);
+    ffmpeg_stub(NULL);
 }
 
 int main(void)

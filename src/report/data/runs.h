@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/pool.h"
 #include "config/config.h"
-#include "log/progress.h"
+#include "log/status_line.h"
 #include "report/data/sentences.h"
 #include "waker/env.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "config/parts.h"
-#include "log/tensorboard.h"
+#include "log/files.h"
 #include "replay/log_file.h"
 #include "run/checkpoint/checkpoint.h"
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "log/eval_clips.h"
+#include "train/eval_clips.h"
 
 #include "eval/open_loop.h"
 #include <stdio.h>

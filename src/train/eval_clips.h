@@ -1,7 +1,7 @@
 // Clips of an evaluation during training for the logs: an episode of each task policy, and what the
 // world model imagines about the first episodes. Recorded while the episodes are played.
-#ifndef WK_LOG_EVAL_CLIPS_H
-#define WK_LOG_EVAL_CLIPS_H
+#ifndef WK_TRAIN_EVAL_CLIPS_H
+#define WK_TRAIN_EVAL_CLIPS_H
 
 #include "eval/evaluate.h"
 #include "log/metrics.h"
