@@ -4,7 +4,7 @@
 #include "env/domain.h"
 #include "env/domains/cleanup_layout.h"
 #include "env/domains/cleanup_model.h"
-#include "env/domains/cleanup_scene.h"
+#include "env/domains/scene.h"
 #include "env/domains/cleanup_task.h"
 #include "env/mujoco/physics.h"
 
@@ -27,7 +27,7 @@ typedef struct cleanup {
     wk_physics_env sim; // first, as the functions of wk_physics_env need it
     wk_cleanup_robot robot;
     mjModel *models[WK_CLEANUP_ARENAS][WK_CLEANUP_BLOCKS_MAX + 1]; // sim.model is one of them
-    wk_cleanup_scene *scene;
+    wk_scene *scene;
     double half_size;
     int green, blue;
     int first_block;              // body of block 0; the others follow
@@ -150,7 +150,7 @@ static void destroy(void *env)
     for (int arena = 0; arena < WK_CLEANUP_ARENAS; arena++)
         for (int blocks = 0; blocks <= WK_CLEANUP_BLOCKS_MAX; blocks++)
             mj_deleteModel(world->models[arena][blocks]);
-    wk_cleanup_scene_destroy(world->scene);
+    wk_scene_destroy(world->scene);
     free(world);
 }
 
@@ -160,7 +160,7 @@ static wk_status create(wk_cleanup_robot robot, const int *options, void **env, 
     if (!world) return wk_fail(err, WK_E_MEMORY, "no memory for a clean-up world");
     world->robot = robot;
     wk_render_config config = {.samples = options[0] == 0 ? 4 : 1};
-    wk_status status = wk_cleanup_scene_create(&config, &world->scene, err);
+    wk_status status = wk_scene_create(&wk_cleanup_scene, NULL, &config, &world->scene, err);
     if (status != WK_OK) {
         destroy(world);
         return status;
@@ -248,7 +248,7 @@ static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t e
         return wk_fail(err, WK_E_DIVERGED,
                        "the start of episode %llu of seed %llu is not simulable",
                        (unsigned long long)episode, (unsigned long long)seed);
-    wk_cleanup_scene_reset(world->scene);
+    wk_scene_forget(world->scene);
     world->progress = measure(world);
     report_completion(world, out);
     return WK_OK;
@@ -296,7 +296,7 @@ static void step(void *env, const float *action, wk_outcome *out)
 static void render(void *env, int width, int height, uint8_t *rgb)
 {
     cleanup *world = env;
-    wk_cleanup_scene_draw(world->scene, world->sim.model, world->sim.data, width, height, rgb);
+    wk_scene_draw(world->scene, world->sim.model, world->sim.data, width, height, rgb);
 }
 
 static wk_status load(void *env, const void *bytes, size_t size, wk_error *err)

@@ -1,7 +1,7 @@
 #include "env/domains/dmc.h"
 
 #include "base/asset.h"
-#include "env/domains/dmc_scene.h"
+#include "env/domains/scene.h"
 #include "env/domains/planar.h"
 #include "env/mujoco/physics.h"
 #include <stdlib.h>
@@ -20,14 +20,14 @@ static const wk_option options_known[OPTIONS] = {
 typedef struct world {
     wk_physics_env sim; // first, as the functions of wk_physics_env need it
     const wk_planar_robot *robot;
-    wk_dmc_scene *scene;
+    wk_scene *scene;
 } world;
 
 static void destroy(void *env)
 {
     world *w = env;
     if (!w) return;
-    wk_dmc_scene_destroy(w->scene);
+    wk_scene_destroy(w->scene);
     if (w->sim.data) mj_deleteData(w->sim.data);
     if (w->sim.model) mj_deleteModel(w->sim.model);
     free(w);
@@ -40,7 +40,7 @@ static wk_status fill(world *w, const int *options, wk_error *err)
     WK_TRY(wk_physics_make_data(w->sim.model, &w->sim.data, err));
     const wk_render_config render = {.samples = options[SAMPLES] == 0 ? 4 : 1,
                                      .shadows = options[SHADOWS] == 0};
-    return wk_dmc_scene_create(w->sim.model, &render, &w->scene, err);
+    return wk_scene_create(&wk_dmc_scene, w->sim.model, &render, &w->scene, err);
 }
 
 static wk_status create(const wk_planar_robot *robot, const int *options, void **env, wk_error *err)
@@ -75,7 +75,7 @@ static void step(void *env, const float *action, wk_outcome *out)
 static void render(void *env, int width, int height, uint8_t *rgb)
 {
     world *w = env;
-    wk_dmc_scene_draw(w->scene, w->sim.model, w->sim.data, width, height, rgb);
+    wk_scene_draw(w->scene, w->sim.model, w->sim.data, width, height, rgb);
 }
 
 void wk_dmc_add_rewards(const void *env, double *rewards)

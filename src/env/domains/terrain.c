@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "env/domains/terrain_profile.h"
 #include "env/domains/terrain_robot.h"
-#include "env/domains/terrain_scene.h"
+#include "env/domains/scene.h"
 #include "env/mujoco/physics.h"
 #include <assert.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ typedef struct terrain {
     const wk_planar_robot *robot;
     bool fresh_lattice;
     mjModel *loaded; // as it was before the robot's own θ changed it; NULL without such
-    wk_terrain_scene *scene;
+    wk_scene *scene;
 } terrain;
 
 static bool is_staircase(const double *theta)
@@ -72,7 +72,7 @@ static wk_status fill(terrain *t, const int *options, wk_error *err)
     WK_TRY(wk_physics_make_data(t->sim.model, &t->sim.data, err));
     const wk_render_config render = {.samples = options[SAMPLES] == 0 ? 4 : 1,
                                      .shadows = options[SHADOWS] == 0};
-    return wk_terrain_scene_create(t->sim.model, &render, &t->scene, err);
+    return wk_scene_create(&wk_terrain_scene, t->sim.model, &render, &t->scene, err);
 }
 
 wk_status wk_terrain_create(const wk_planar_robot *robot, const int *options, void **env,
@@ -95,7 +95,7 @@ void wk_terrain_destroy(void *env)
 {
     terrain *t = env;
     if (!t) return;
-    wk_terrain_scene_destroy(t->scene);
+    wk_scene_destroy(t->scene);
     if (t->sim.data) mj_deleteData(t->sim.data);
     if (t->sim.model) mj_deleteModel(t->sim.model);
     if (t->loaded) mj_deleteModel(t->loaded);
@@ -139,7 +139,7 @@ wk_status wk_terrain_reset(void *env, const double *theta, uint64_t seed, uint64
     write_profile(t, heights);
     if (t->loaded)
         t->robot->adjust(t->loaded, theta + WK_TERRAIN_PARAMS, t->sim.model, t->sim.data);
-    wk_terrain_scene_set_profile(t->scene, t->sim.model);
+    wk_terrain_scene_read(t->scene, t->sim.model);
 
     return wk_planar_reset(t->sim.model, t->sim.data, "terrain pose", seed, episode, err);
 }
@@ -153,5 +153,5 @@ void wk_terrain_step(void *env, const float *action, wk_outcome *out)
 void wk_terrain_render(void *env, int width, int height, uint8_t *rgb)
 {
     terrain *t = env;
-    wk_terrain_scene_draw(t->scene, t->sim.model, t->sim.data, width, height, rgb);
+    wk_scene_draw(t->scene, t->sim.model, t->sim.data, width, height, rgb);
 }
