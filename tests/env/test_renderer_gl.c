@@ -1,6 +1,6 @@
 // The software renderer against MuJoCo's own OpenGL image of the same state, drawn through OSMesa.
 // Skipped where OSMesa is not installed.
-#include "env/domains/reference_gl.h"
+#include "env/domains/reference_env.h"
 #include "env/render/lit_scene.h"
 #include "support/check.h"
 #include "support/render_worlds.h"
