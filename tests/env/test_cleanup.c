@@ -1,8 +1,7 @@
 // The clean-up domains as a whole: the distribution of worlds, episodes against plain MuJoCo,
 // rewards against the formula, exact continuation, break-down, and memory.
 #include "env/domains/cleanup.h"
-#include "env/domains/cleanup_layout.h"
-#include "env/domains/cleanup_model.h"
+#include "env/domains/cleanup_arena.h"
 #include "env/mujoco/physics.h"
 #include "support/check.h"
 

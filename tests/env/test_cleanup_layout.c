@@ -1,6 +1,6 @@
 // Placement in clean-up arenas against the rules written out by hand, and against a plain reference
 // sampler that reads the same stream.
-#include "env/domains/cleanup_layout.h"
+#include "env/domains/cleanup_arena.h"
 #include "support/check.h"
 
 static const double robot_radius = 0.2, block_radius = 0.35;

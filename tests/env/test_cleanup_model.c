@@ -1,6 +1,5 @@
 // The compiled clean-up models against the published measures: geometry, masses, actuators, looks.
-#include "env/domains/cleanup_layout.h"
-#include "env/domains/cleanup_model.h"
+#include "env/domains/cleanup_arena.h"
 #include "env/mujoco/physics.h"
 #include "support/check.h"
 

@@ -1,5 +1,5 @@
 // Rewards and completion of the clean-up tasks against the formulas worked out by hand.
-#include "env/domains/cleanup_task.h"
+#include "env/domains/cleanup_arena.h"
 #include "support/check.h"
 
 enum { SORT, REVERSE, PUSH };

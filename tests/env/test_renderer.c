@@ -1,8 +1,6 @@
 // What the renderer promises of itself: the same bytes for the same state whatever the instruction
 // set, the size or the tiling, the right way round, and nothing written outside the image.
-#include "env/domains/cleanup_scene.h"
-#include "env/domains/dmc_scene.h"
-#include "env/domains/terrain_scene.h"
+#include "env/domains/scene.h"
 #include "env/mujoco/physics.h"
 #include "support/check.h"
 #include "support/render_worlds.h"
@@ -200,7 +198,7 @@ static void a_profile_shows_once_it_is_set(void **state)
     render_world_draw(&world, SIDE, SIDE, false, before);
     for (int i = 0; i < (int)world.model->nhfielddata; i++)
         world.model->hfield_data[i] = 0.9f;
-    wk_terrain_scene_set_profile(world.terrain, world.model);
+    wk_terrain_scene_read(world.scene, world.model);
     render_world_draw(&world, SIDE, SIDE, false, after);
     assert_true(render_difference(before, after, BYTES) > 1);
     render_world_free(&world);
@@ -234,15 +232,15 @@ static void a_broken_state_leaves_no_trace_in_later_images(void **state)
     wk_render_config config = {.samples = 4, .shadows = true};
     render_world world = render_world_make(RENDER_WALKER, 4, false, 4, true);
     render_world_draw(&world, SIDE, SIDE, false, expected);
-    wk_terrain_scene *scene = NULL;
-    assert_ok(wk_terrain_scene_create(world.model, &config, &scene, &err));
+    wk_scene *scene = NULL;
+    assert_ok(wk_scene_create(&wk_terrain_scene, world.model, &config, &scene, &err));
     double height = world.data->light_xpos[2];
     world.data->light_xpos[2] = NAN;
-    wk_terrain_scene_draw(scene, world.model, world.data, SIDE, SIDE, later);
+    wk_scene_draw(scene, world.model, world.data, SIDE, SIDE, later);
     world.data->light_xpos[2] = height;
-    wk_terrain_scene_draw(scene, world.model, world.data, SIDE, SIDE, later);
+    wk_scene_draw(scene, world.model, world.data, SIDE, SIDE, later);
     assert_memory_equal(later, expected, BYTES);
-    wk_terrain_scene_destroy(scene);
+    wk_scene_destroy(scene);
     render_world_free(&world);
 }
 
@@ -267,26 +265,34 @@ static void unusable_requests_are_refused(void **state)
     (void)state;
     wk_error err = {0};
     wk_render_config odd = {.samples = 3}, usual = {.samples = 4, .shadows = true};
-    wk_terrain_scene *terrain = NULL;
-    wk_cleanup_scene *cleanup = NULL;
-    wk_dmc_scene *dmc = NULL;
+    wk_scene *scene = NULL;
     render_world suite = render_world_make(RENDER_DMC_WALKER, 0, false, 4, true);
     render_world walker = render_world_make(RENDER_WALKER, 0, false, 4, true);
     render_world point = render_world_make(RENDER_POINT, 0, false, 4, true);
-    assert_refused(wk_terrain_scene_create(walker.model, &odd, &terrain, &err), WK_E_INPUT,
-                   "3 samples");
-    assert_refused(wk_cleanup_scene_create(&odd, &cleanup, &err), WK_E_INPUT, "3 samples");
-    assert_refused(wk_terrain_scene_create(point.model, &usual, &terrain, &err), WK_E_INPUT,
-                   "height field");
-    walker.model->cam_mat0[0] = -1;
-    assert_refused(wk_terrain_scene_create(walker.model, &usual, &terrain, &err), WK_E_INPUT,
-                   "camera");
-    assert_refused(wk_dmc_scene_create(suite.model, &odd, &dmc, &err), WK_E_INPUT, "3 samples");
-    assert_refused(wk_dmc_scene_create(walker.model, &usual, &dmc, &err), WK_E_INPUT, "floor");
+    const struct {
+        const wk_scene_kind *kind;
+        mjModel *model;
+        const wk_render_config *config;
+        const char *message;
+    } cases[] = {
+        {&wk_terrain_scene, walker.model, &odd, "3 samples"},
+        {&wk_cleanup_scene, NULL, &odd, "3 samples"},
+        {&wk_dmc_scene, suite.model, &odd, "3 samples"},
+        {&wk_terrain_scene, point.model, &usual, "height field"},
+        {&wk_dmc_scene, walker.model, &usual, "floor"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_refused(
+            wk_scene_create(cases[i].kind, cases[i].model, cases[i].config, &scene, &err),
+            WK_E_INPUT, cases[i].message);
     suite.model->light_diffuse[0] = 1;
-    assert_refused(wk_dmc_scene_create(suite.model, &usual, &dmc, &err), WK_E_INPUT, "colour");
-    suite.model->cam_mat0[0] = -1;
-    assert_refused(wk_dmc_scene_create(suite.model, &usual, &dmc, &err), WK_E_INPUT, "camera");
+    assert_refused(wk_scene_create(&wk_dmc_scene, suite.model, &usual, &scene, &err), WK_E_INPUT,
+                   "colour");
+    suite.model->cam_mat0[0] = walker.model->cam_mat0[0] = -1;
+    assert_refused(wk_scene_create(&wk_dmc_scene, suite.model, &usual, &scene, &err), WK_E_INPUT,
+                   "camera");
+    assert_refused(wk_scene_create(&wk_terrain_scene, walker.model, &usual, &scene, &err),
+                   WK_E_INPUT, "camera");
     render_world_free(&suite);
     render_world_free(&walker);
     render_world_free(&point);
