@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { NAMES_MAX = 256, HELP_COLUMN = 24, HELP_WIDTH = 96 };
+enum { NAMES_MAX = 256 };
 
 wk_status wk_arg_unknown(wk_error *err, const char *what, const char *name,
                          const char *const *names, size_t count)
@@ -272,43 +272,6 @@ wk_status wk_args_parse(const wk_arg_table *tables, size_t n_tables, int argc, c
     }
     *taken = at;
     return check_one_source(at, argv, err);
-}
-
-// Appends words of `help` broken at HELP_WIDTH, continuation lines indented to HELP_COLUMN.
-static void append_wrapped(wk_text *out, const char *help, int column)
-{
-    while (*help) {
-        int length = (int)strcspn(help, " ");
-        if (column > HELP_COLUMN && column + 1 + length > HELP_WIDTH) {
-            wk_text_printf(out, "\n%*s", HELP_COLUMN, "");
-            column = HELP_COLUMN;
-        }
-        if (column > HELP_COLUMN) {
-            wk_text_puts(out, " ");
-            column++;
-        }
-        wk_text_append(out, help, (size_t)length);
-        column += length;
-        help += length;
-        help += strspn(help, " ");
-    }
-    wk_text_puts(out, "\n");
-}
-
-void wk_args_help(const wk_arg *args, size_t count, wk_text *out)
-{
-    for (size_t i = 0; i < count; i++) {
-        size_t start = out->length;
-        wk_text_printf(out, "  --%s%s%s", args[i].name, args[i].value ? " " : "",
-                       args[i].value ? args[i].value : "");
-        int used = (int)(out->length - start);
-        if (used + 2 > HELP_COLUMN) {
-            wk_text_puts(out, "\n");
-            used = 0;
-        }
-        wk_text_printf(out, "%*s", HELP_COLUMN - used, "");
-        append_wrapped(out, args[i].help, HELP_COLUMN);
-    }
 }
 
 bool wk_path_ends_in(const char *path, const char *extension)

@@ -216,7 +216,6 @@ static void every_command_is_covered(void **state)
                                          "sweep run",
                                          "sweep slurm-task",
                                          "sweep slurm-finish",
-                                         "bench curriculum",
                                          "envs set",
                                          "envs",
                                          "envs check",
