@@ -281,9 +281,8 @@ static wk_status open_envs(relabel *r, wk_error *err)
 
 static wk_status load_reward(relabel *r, wk_error *err)
 {
-    const wk_plugin_request request = {r->config->reward, true};
     wk_run_plugins *code = &r->run.code;
-    WK_TRY(wk_run_plugins_open_reward(&request, NULL, r->log, code, &r->now.label.file, err));
+    WK_TRY(wk_run_plugins_open_reward(r->config->reward, code, &r->now.label.file, err));
     r->reward = code->rewards[0].reward;
     return WK_OK;
 }

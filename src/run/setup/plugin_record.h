@@ -5,8 +5,8 @@
 #define WK_RUN_SETUP_PLUGIN_RECORD_H
 
 #include "base/arena.h"
+#include "base/code_file.h"
 #include "base/dir.h"
-#include "base/trusted.h"
 #include "curriculum/plugin.h"
 #include "env/description.h"
 

@@ -1,8 +1,6 @@
-// The one place where a run's plug-ins are loaded. A configuration says where code is; whether it
-// may be loaded is the caller's decision: the file is named on this call's command line, or it is
-// on the user's list of trusted files (base/trusted.h) with its current content. Nothing that was
-// read from a run's directory or a configuration file has code loaded by itself, and such a path is
-// never taken as relative to the current folder.
+// The one place where a run's plug-ins are loaded. A configuration says where code is; only the
+// caller says that it may be loaded, by naming the file on the command line or in a call of the
+// library. Nothing that was read from a run's directory or a configuration file has code loaded.
 #ifndef WK_RUN_SETUP_PLUGINS_H
 #define WK_RUN_SETUP_PLUGINS_H
 
@@ -14,7 +12,7 @@
 /// A plug-in that is requested.
 typedef struct wk_plugin_request {
     const char *path; // NULL or "": none, the part is built in
-    bool named;       // by the caller, on the command line
+    bool named;       // by the caller: it may be loaded
 } wk_plugin_request;
 
 /// What a call wants loaded.
@@ -23,10 +21,10 @@ typedef struct wk_plugin_requests {
     const wk_plugin_record *record; // what the run was made with; NULL: it is a new one
     const wk_log *log; // gets warnings, of environments of Python until the plug-ins are closed;
                        // NULL: silent
-    const char *directory; // of the run that is to be trained, for messages; NULL: another command
-    bool begins; // the run has no checkpoint, nothing that the code of before made: a trusted file
-                 // may have changed
 } wk_plugin_requests;
+
+/// In messages about a plug-in that was not named; the options that name it follow, up to the end.
+#define WK_PLUGIN_ADVICE "Plug-ins are code: if you trust this one, add "
 
 /// Loaded plug-ins. Zero-initialise; close it after everything made from them.
 typedef struct wk_run_plugins {
@@ -39,7 +37,7 @@ typedef struct wk_run_plugins {
                                  // borrowed; NULL: it has its own tasks
 } wk_run_plugins;
 
-/// Loads them. The error for one that is neither named nor trusted says what to type.
+/// Loads them, or none: the error for those that were not named says how to.
 wk_status wk_run_plugins_open(const wk_plugin_requests *requests, wk_run_plugins *out,
                               wk_error *err);
 /// A zeroed one is fine.
@@ -53,17 +51,17 @@ typedef struct wk_named_plugins {
     int n_rewards;
 } wk_named_plugins;
 
-/// Loads those of the saved run in `directory`, whose configuration is given: the named files, else
-/// the run's own. With `rule` that of its curriculum too.
+/// Loads those of the saved run in `directory`, whose configuration is given, from the named files.
+/// With `rule` that of its curriculum too.
 wk_status wk_run_plugins_open_saved(const char *directory, const wk_run_config *config,
                                     const wk_named_plugins *named, bool rule, const wk_log *log,
                                     wk_run_plugins *out, wk_error *err);
 
-/// Loads a reward after those that `code` has. `recorded` is what the run's task of that name was
-/// computed by, NULL where that is not known; a trusted file must have its content.
-wk_status wk_run_plugins_open_reward(const wk_plugin_request *request, const wk_code_file *recorded,
-                                     const wk_log *log, wk_run_plugins *code, wk_code_file *file,
+/// Loads a reward, which the caller named, after those that `code` has.
+wk_status wk_run_plugins_open_reward(const char *path, wk_run_plugins *code, wk_code_file *file,
                                      wk_error *err);
+/// Fails: a reward in `path` was not named.
+wk_status wk_run_plugins_refuse_reward(const char *path, wk_error *err);
 
 /// Writes into the configuration the plug-ins' absolute paths and the names of their domain and
 /// rule. A run that resumes in `directory` (NULL: none) keeps the paths it began with, wherever the

@@ -7,8 +7,8 @@
 #define WK_RUN_SETUP_REWARD_FILE_H
 
 #include "base/array.h"
+#include "base/code_file.h"
 #include "base/dir.h"
-#include "base/trusted.h"
 #include "waker/env.h"
 
 enum { WK_REWARD_NAME_MAX = 64 };

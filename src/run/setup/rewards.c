@@ -35,8 +35,7 @@ static wk_status open_named(const char *directory, const char *path, const wk_lo
                             wk_run_plugins *code, wk_run_rewards *rewards, wk_error *err)
 {
     wk_code_file file;
-    const wk_plugin_request request = {path, true};
-    WK_TRY(wk_run_plugins_open_reward(&request, NULL, log, code, &file, err));
+    WK_TRY(wk_run_plugins_open_reward(path, code, &file, err));
     const wk_reward *loaded = code->rewards[code->n_rewards - 1].reward;
     wk_run_reward *reward = find(rewards, loaded->name);
     if (!reward)
@@ -53,22 +52,17 @@ static wk_status open_named(const char *directory, const char *path, const wk_lo
     return WK_OK;
 }
 
-// A file that is not trusted is no failure until its task is played.
-static void open_trusted(wk_run_reward *reward, const wk_log *log, wk_run_plugins *code)
+// Code that was not named is no failure until its task is played.
+static void note_missing(wk_run_reward *reward)
 {
-    wk_code_file file;
-    const wk_plugin_request request = {reward->label.file.path, false};
-    if (reward->label.recorded) {
-        wk_fail(
-            &reward->missing, WK_E_UNSUPPORTED,
-            "its reward was computed by %s, which is not a plug-in: to use it in an environment, "
-            "write a plug-in (waker/reward.h) with the same name and give it with --reward FILE",
-            reward->label.file.path);
-        return;
-    }
-    if (wk_run_plugins_open_reward(&request, &reward->label.file, log, code, &file,
-                                   &reward->missing) == WK_OK)
-        reward->code = code->rewards[code->n_rewards - 1].reward;
+    if (reward->label.recorded)
+        wk_fail(&reward->missing, WK_E_UNSUPPORTED,
+                "its reward was computed by %s, which is not a plug-in: to use it in an "
+                "environment, write a plug-in (waker/reward.h) with the same name and give it with "
+                "--reward FILE",
+                reward->label.file.path);
+    else
+        wk_run_plugins_refuse_reward(reward->label.file.path, &reward->missing);
 }
 
 static wk_status open_code(const char *directory, const wk_named_plugins *named, const wk_log *log,
@@ -77,7 +71,7 @@ static wk_status open_code(const char *directory, const wk_named_plugins *named,
     for (int i = 0; i < named->n_rewards; i++)
         WK_TRY(open_named(directory, named->rewards[i], log, code, rewards, err));
     for (int i = 0; i < rewards->count; i++)
-        if (!rewards->items[i].code) open_trusted(&rewards->items[i], log, code);
+        if (!rewards->items[i].code) note_missing(&rewards->items[i]);
     return WK_OK;
 }
 

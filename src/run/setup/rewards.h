@@ -1,6 +1,6 @@
 // The rewards that were added to a run after the fact (run/setup/reward_file.h), as tasks of its
 // domain. Their names come from the files; their code is loaded only where environments are to be
-// played in, and only from files that the caller names or trusts (run/setup/plugins.h).
+// played in, and only from files that the caller names (run/setup/plugins.h).
 #ifndef WK_RUN_SETUP_REWARDS_H
 #define WK_RUN_SETUP_REWARDS_H
 
@@ -23,8 +23,8 @@ typedef struct wk_run_rewards {
     wk_relabelled *extended; // NULL where there are none
 } wk_run_rewards;
 
-/// Reads the labels of the run in `directory`. With `named` the code is loaded into `code`, which
-/// must outlive the result: files that are named there, and those that are trusted.
+/// Reads the labels of the run in `directory`. With `named` the files named there are loaded into
+/// `code`, which must outlive the result.
 wk_status wk_run_rewards_open(const char *directory, const wk_domain *domain,
                               const wk_named_plugins *named, const wk_log *log,
                               wk_run_plugins *code, wk_run_rewards *out, wk_error *err);

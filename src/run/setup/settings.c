@@ -180,22 +180,6 @@ static wk_status take_prefill(wk_merged_config *merged, const char *directory,
                                    : wk_fail_context(err, "plug-in '%s'", code->rule_file.path);
 }
 
-// Whether a run was begun and has no checkpoint yet (run/checkpoint/checkpoint.h): its folder of
-// them has a file that says so, and nothing else.
-static bool begins_anew(const char *directory)
-{
-    char path[WK_PATH_MAX];
-    wk_dir *folder = NULL;
-    wk_names names = {0};
-    bool anew = wk_path_join(directory, "checkpoints", path, NULL) == WK_OK &&
-                wk_dir_open(NULL, path, &folder, NULL) == WK_OK &&
-                wk_dir_list(folder, &names, NULL) == WK_OK && names.count == 1 &&
-                strcmp(names.items[0], "none-yet") == 0;
-    wk_names_free(&names);
-    wk_dir_close(folder);
-    return anew;
-}
-
 static wk_status open_code(wk_merged_config *merged, const char *directory,
                            const wk_plugin_record *record, const wk_log *log, wk_run_plugins *code,
                            wk_error *err)
@@ -205,9 +189,7 @@ static wk_status open_code(wk_merged_config *merged, const char *directory,
         .domain = {merged->config.plugin, is_named(merged, "plugin")},
         .rule = {merged->config.curriculum_plugin, is_named(merged, "curriculum.plugin")},
         .record = record,
-        .log = log,
-        .directory = directory,
-        .begins = directory && begins_anew(directory)};
+        .log = log};
     WK_TRY(wk_run_plugins_open(&requests, code, err));
     const wk_run_config *config = &merged->config;
     if (code->plugin)

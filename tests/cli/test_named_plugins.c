@@ -1,9 +1,8 @@
-// Code is loaded only by the caller's word. A plug-in that leaves a mark when it is loaded lies
-// beside runs that name it; no command that reads such a run may load it, each says what to do, and
-// those that need no code do their work. Then: what naming and trusting a file does, and what
-// happens when it changes.
+// Code is loaded only if the caller names it. A plug-in that leaves a mark when it is loaded lies
+// beside runs that name it; no command that reads such a run may load it, each says what to type,
+// and those that need no code do their work. Then: what naming a file does, and what happens when
+// it changes.
 #include "cli/long_runs.h"
-#include <sys/stat.h>
 
 #define PLUGINS WAKER_BINARY_DIR "/tests/plugins/"
 #define OPTIONS TINY_OPTIONS " --log.tensorboard false --tasks all"
@@ -20,14 +19,12 @@ static bool was_loaded(void)
 static int setup_runs(void **state)
 {
     if (setup(state) != 0) return -1;
-    char *path = realpath(place, NULL), settings[1100];
+    char *path = realpath(place, NULL);
     assert_non_null(path);
     snprintf(here, sizeof here, "%s", path);
     snprintf(mark, sizeof mark, "%s/LOADED", path);
-    snprintf(settings, sizeof settings, "%s/settings", path);
     free(path);
     setenv("MARK_FILE", mark, 1);
-    setenv("XDG_CONFIG_HOME", settings, 1);
     shell("cp " PLUGINS "marker1.so m.so");
     program_expect_success(program_run("train --quiet --logdir made " OPTIONS
                                        " --plugin m.so --curriculum.plugin ./m.so --steps 500"));
@@ -102,8 +99,13 @@ static void what_to_type_is_said_and_safe_to_paste(void **state)
     (void)state;
     char said[2300];
     program_result r = program_run("eval made");
+    snprintf(said, sizeof said, "add --plugin %s/m.so: waker eval made --plugin %s/m.so\n", here,
+             here);
+    program_expect_error(r, 2, said);
+    r = program_run("train --logdir 'made'");
     snprintf(said, sizeof said,
-             "add --plugin %s/m.so, or trust it for good with 'waker trust %s/m.so'", here, here);
+             ": waker train --logdir made --plugin %s/m.so --curriculum.plugin %s/m.so\n", here,
+             here);
     program_expect_error(r, 2, said);
     shell("cp -r made pasted && sed -i 's#\"path\": .*#\"path\": \"/tmp/x; touch PWNED\",#' "
           "pasted/plugin.json");
@@ -114,29 +116,29 @@ static void what_to_type_is_said_and_safe_to_paste(void **state)
     was_loaded(); // the domain was named
 }
 
-// Runs of older programs have no plugin.json, and paths as they were typed.
+// Without plugin.json, and with a path that says nothing outside the folder it was typed in.
 static void runs_without_a_description_say_how_to_get_one(void **state)
 {
     (void)state;
-    shell("cp -r made older && rm older/plugin.json && "
-          "sed -i 's#plugin: .*#plugin: m.so#' older/config.yaml");
-    static const char relative[] = "is not an absolute path",
+    shell("cp -r made bare && rm bare/plugin.json && "
+          "sed -i 's#plugin: .*#plugin: m.so#' bare/config.yaml");
+    static const char relative[] = "add --plugin FILE",
                       describe[] = "resume the run once with the same options";
-    static const reading readings[] = {{"ckpt older", NULL},
-                                       {"report older --out page", NULL},
-                                       {"curriculum older", describe},
-                                       {"export older --out episodes", describe},
-                                       {"card older --out card2 --no-video", describe},
-                                       {"card older --out card2", relative},
-                                       {"adapt older --task all", describe},
-                                       {"eval older", relative},
-                                       {"openloop older --out x.gif", relative},
-                                       {"model-error older", relative},
-                                       {"finetune older --task centre --steps 5", relative},
-                                       {"train --logdir older", relative}};
+    static const reading readings[] = {{"ckpt bare", NULL},
+                                       {"report bare --out page", NULL},
+                                       {"curriculum bare", describe},
+                                       {"export bare --out episodes", describe},
+                                       {"card bare --out card2 --no-video", describe},
+                                       {"card bare --out card2", relative},
+                                       {"adapt bare --task all", describe},
+                                       {"eval bare", relative},
+                                       {"openloop bare --out x.gif", relative},
+                                       {"model-error bare", relative},
+                                       {"finetune bare --task centre --steps 5", relative},
+                                       {"train --logdir bare", relative}};
     read_quietly(readings, sizeof readings / sizeof *readings);
-    shell("rm -r older/checkpoints"); // those of an older program would know that path
-    program_expect_success(program_run("eval older --envs 1 --cases dr --plugin m.so"));
+    shell("rm -r bare/checkpoints"); // they know the path that was there
+    program_expect_success(program_run("eval bare --envs 1 --cases dr --plugin m.so"));
     assert_true(was_loaded());
 }
 
@@ -191,7 +193,7 @@ static void a_configuration_file_does_not_load_code(void **state)
         {"train --logdir new --config-file evil.yaml --configs toy evil", NAME_IT},
         {"config --config-file rule.yaml --configs evil", NAME_RULE},
         {"train --logdir new --config-file rule.yaml --configs toy evil", NAME_RULE},
-        {"config --config-file near.yaml --configs evil", "is not an absolute path"},
+        {"config --config-file near.yaml --configs evil", "add --plugin FILE"},
         {"config --config-file evil.yaml --list", NULL},
     };
     read_quietly(readings, sizeof readings / sizeof *readings);
@@ -222,7 +224,6 @@ static void every_command_is_covered(void **state)
                                          "envs check",
                                          "render",
                                          "bench env",
-                                         "trust",
                                          "bench update",
                                          "doctor",
                                          "man",
@@ -295,85 +296,20 @@ static void options_that_have_no_place_are_refused(void **state)
                          "holds a run with a plug-in; to resume it add --plugin ");
 }
 
-static void a_trusted_file_needs_no_naming(void **state)
-{
-    (void)state;
-    program_result r = program_run("trust m.so");
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "/m.so, SHA-256 "));
-    assert_false(was_loaded());
-    static const char *const commands[] = {"eval made --envs 1 --cases dr",
-                                           "openloop made --out x.gif",
-                                           "model-error made --envs 1",
-                                           "finetune made --task centre --steps 80 --quiet",
-                                           "finetune made --task centre --steps 80 --quiet "
-                                           "--snapshot 501 --curriculum dr",
-                                           "config --config-file evil.yaml --configs evil "
-                                           "--prefill 60"};
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        program_expect_success(program_run("%s", commands[i]));
-        if (!was_loaded()) fail_msg("'waker %s' did not load a trusted plug-in", commands[i]);
-    }
-    r = program_run("trust --list --json");
-    program_expect_json(r.out);
-    assert_non_null(strstr(r.out, "\"state\": \"same\""));
-    program_expect_success(program_run("trust --remove m.so"));
-    program_expect_error(program_run("eval made"), 2, NAME_IT);
-    program_expect_error(program_run("trust --remove m.so"), 2, "not in the list");
-    assert_false(was_loaded());
-}
-
-static void a_trusted_run_goes_on_without_naming(void **state)
-{
-    (void)state;
-    static const char rest[] =
-        "--configs defaults --seed 5 --prefill 60 --env.count 3 --env.threads 1 --train_every 6 "
-        "--replay.capacity 2000 --encoder.depth 1 --rssm.deter 6 "
-        "--rssm.hidden 6 --rssm.stoch 3 --rssm.classes 3 --units 6 --layers "
-        "1 --ensemble.size 2 --batch 2 --length 6 --horizon 3 "
-        "--log.tensorboard false --quiet";
-    program_expect_success(program_run(
-        "train --logdir whole %s --steps 300 --plugin m.so --curriculum.plugin m.so", rest));
-    program_expect_success(program_run(
-        "train --logdir halves %s --steps 200 --plugin m.so --curriculum.plugin m.so", rest));
-    was_loaded();
-    program_expect_error(program_run("train --logdir halves %s --steps 300", rest), 2, NAME_IT);
-    assert_false(was_loaded());
-    program_expect_success(program_run("trust m.so"));
-    program_expect_success(program_run("train --logdir halves %s --steps 300", rest));
-    assert_true(was_loaded());
-    program_expect_success(program_run("trust --remove m.so"));
-    char a[512], b[512];
-    same_end(inside("whole", a), inside("halves", b));
-}
-
 static void a_changed_file_is_noticed(void **state)
 {
     (void)state;
     shell("cp m.so changing.so && cp -r made changing && rm -rf changing/finetune");
-    program_expect_success(program_run("train --quiet --logdir changing " OPTIONS
-                                       " --steps 520 --plugin changing.so "
-                                       "--curriculum.plugin changing.so"));
-    program_expect_success(program_run("trust changing.so"));
-    program_expect_success(program_run("eval changing --envs 1 --cases dr"));
-    was_loaded();
-    // Changed after it was trusted; trusted again it is still not the run's.
     shell("cp " PLUGINS "marker2.so changing.so");
-    program_expect_error(program_run("eval changing"), 2, "changed since you trusted it");
-    program_result r = program_run("trust --list");
-    assert_non_null(strstr(r.out, "changed"));
-    program_expect_success(program_run("trust changing.so"));
-    program_expect_error(program_run("eval changing"), 2, "not the one the run was started with");
-    assert_false(was_loaded());
-    // Named it is taken, and the change said; training on makes it the run's own.
-    r = program_run("eval changing --envs 1 --cases dr --plugin changing.so");
+    program_result r = program_run("eval changing --envs 1 --cases dr --plugin changing.so");
     program_expect_success(r);
     assert_non_null(strstr(r.err, "changed since the run was started: SHA-256 now "));
+    // Training on makes it the run's own.
     r = program_run("train --logdir changing " OPTIONS " --steps 540 --plugin changing.so "
                     "--curriculum.plugin changing.so");
     program_expect_success(r);
     assert_non_null(strstr(r.err, "changed since the run was started"));
-    r = program_run("eval changing --envs 1 --cases dr");
+    r = program_run("eval changing --envs 1 --cases dr --plugin changing.so");
     program_expect_success(r);
     assert_null(strstr(r.err, "changed"));
     // Another domain under the same name is another run.
@@ -411,36 +347,6 @@ static void a_moved_file_continues_the_run(void **state)
     was_loaded();
 }
 
-static void the_list_is_the_users_alone(void **state)
-{
-    (void)state;
-    program_expect_error(program_run("trust"), 2, "a file is required");
-    program_expect_error(program_run("trust none.so"), 2, "there is no file 'none.so'");
-    program_expect_error(program_run("trust made/config.yaml"), 2, "not a shared object");
-    program_expect_success(program_run_after("umask 0;", "trust m.so"));
-    shell("test $(stat -c %%a settings/waker/trusted) = 600");
-    shell("chmod 666 settings/waker/trusted");
-    program_expect_error(program_run("eval made"), 2, "can be written by others");
-    program_expect_error(program_run("trust --list"), 2, "chmod go-w");
-    shell("chmod 600 settings/waker/trusted && chmod 777 settings/waker");
-    program_expect_error(program_run("eval made"), 2, "can be written by others");
-    shell("chmod 700 settings/waker && echo nonsense >> settings/waker/trusted");
-    program_expect_error(program_run("eval made"), 2, ": not 'HASH  /absolute/path'");
-    assert_false(was_loaded());
-    // sha256sum's own lines will do.
-    shell("sha256sum %s/m.so > settings/waker/trusted", here);
-    program_expect_success(program_run("eval made --envs 1 --cases dr"));
-    assert_true(was_loaded());
-    // A relative XDG_CONFIG_HOME would make the current folder's files the user's.
-    program_expect_error(
-        program_run_after("HOME=/nonexistent XDG_CONFIG_HOME=settings", "eval made"), 2, NAME_IT);
-    program_expect_error(program_run_after("HOME= XDG_CONFIG_HOME=", "trust m.so"), 2, "set HOME");
-    program_expect_success(program_run("trust --remove m.so"));
-    program_result r = program_run("trust --list");
-    assert_non_null(strstr(r.out, "no file is trusted"));
-    assert_false(was_loaded());
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -452,11 +358,8 @@ int main(void)
         cmocka_unit_test(every_command_is_covered),
         cmocka_unit_test(a_named_plugin_is_loaded_and_stored_absolute),
         cmocka_unit_test(options_that_have_no_place_are_refused),
-        cmocka_unit_test(a_trusted_file_needs_no_naming),
-        cmocka_unit_test(a_trusted_run_goes_on_without_naming),
         cmocka_unit_test(a_changed_file_is_noticed),
         cmocka_unit_test(a_moved_file_continues_the_run),
-        cmocka_unit_test(the_list_is_the_users_alone),
     };
     return cmocka_run_group_tests(tests, setup_runs, teardown);
 }
