@@ -2,7 +2,6 @@
 
 #include "run/checkpoint/checkpoint.h"
 #include "run/checkpoint/steps.h"
-#include "run/repair.h"
 #include "run/setup/reward_file.h"
 #include <string.h>
 
@@ -23,9 +22,11 @@ static size_t target_length(const char *name)
 // are searched.
 static bool is_run_file(const char *name)
 {
-    static const char *const names[] = {"config.yaml",        "plugin.json",
-                                        WK_REPAIRS_FILE,      WK_CHECKPOINT_NONE_YET,
-                                        "adapt.yaml",         "checkpoint.safetensors",
+    static const char *const names[] = {"config.yaml",
+                                        "plugin.json",
+                                        WK_CHECKPOINT_NONE_YET,
+                                        "adapt.yaml",
+                                        "checkpoint.safetensors",
                                         "weights.safetensors"};
     uint64_t step;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

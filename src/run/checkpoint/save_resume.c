@@ -234,7 +234,7 @@ static wk_status load_files(const wk_checkpoint_parts *p, uint64_t step, const w
     wk_run_header head;
     WK_TRY(wk_checkpoint_read(folder, &bytes, &head, err));
     wk_status status = WK_OK;
-    if (!wk_run_config_has_hash(p->config, head.config) || head.running != (uint64_t)p->state.count)
+    if (wk_run_config_hash(p->config) != head.config || head.running != (uint64_t)p->state.count)
         status = wk_fail(err, WK_E_INPUT,
                          "the checkpoint at agent step %" PRIu64
                          " belongs to another configuration; resume with the one in config.yaml, "
@@ -345,8 +345,9 @@ static wk_status resume_any(wk_checkpoints *c, const wk_steps *steps, wk_error *
     }
     return wk_fail(err, WK_E_FORMAT,
                    "cannot resume from any of the %zu checkpoints in '%s'; the newest: %.500s. "
-                   "Nothing was changed: restore a sound copy of the file, keep the whole episodes "
-                   "with 'waker ckpt %s --repair', or start over in another directory",
+                   "Nothing was changed: restore a sound copy of the file, or train a new run with "
+                   "the same settings ('waker train --logdir NEW --from %s'); snapshots and "
+                   "adapted policies of this one stay usable",
                    count, wk_dir_path(c->run), c->trouble, wk_dir_path(c->run));
 }
 
