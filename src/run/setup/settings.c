@@ -150,29 +150,12 @@ static wk_status check_name(wk_merged_config *merged, const char *name, const ch
                    key, has);
 }
 
-// Runs of older programs have the default, whatever the rule of their plug-in says.
-static wk_status began_with_default(const char *directory, bool *out, wk_error *err)
-{
-    char path[WK_PATH_MAX];
-    wk_run_config before;
-    WK_TRY(wk_path_join(directory, "config.yaml", path, err));
-    WK_TRY(wk_file_exists_in(NULL, path, out, err));
-    if (!*out) return WK_OK;
-    WK_TRY(wk_run_config_read(path, &before, err));
-    *out = before.prefill == wk_run_config_default().prefill;
-    return WK_OK;
-}
-
 // The rule of a plug-in has no block: its prefill is the default of a run.
-static wk_status take_prefill(wk_merged_config *merged, const char *directory,
-                              const wk_run_plugins *code, wk_error *err)
+static wk_status take_prefill(wk_merged_config *merged, const wk_run_plugins *code, wk_error *err)
 {
     char text[16];
-    bool keep = false;
     int prefill = code->rule.rule->prefill;
     if (prefill == 0 || !is_default(merged, "prefill")) return WK_OK;
-    if (directory) WK_TRY(began_with_default(directory, &keep, err));
-    if (keep) return WK_OK;
     snprintf(text, sizeof text, "%d", prefill);
     *origin_of(merged, "prefill") = *origin_of(merged, "curriculum.plugin");
     wk_status status = wk_run_config_set(&merged->config, WK_RUN_prefill_INDEX, text, err);
@@ -202,7 +185,7 @@ static wk_status open_code(wk_merged_config *merged, const char *directory,
     if (code->plugin) *origin_of(merged, "domain") = *origin_of(merged, "plugin");
     if (code->rule.rule) {
         *origin_of(merged, "curriculum.rule") = *origin_of(merged, "curriculum.plugin");
-        WK_TRY(take_prefill(merged, directory, code, err));
+        WK_TRY(take_prefill(merged, code, err));
     }
     return wk_run_plugins_resolve(code, directory, &merged->config, err);
 }
@@ -218,27 +201,6 @@ wk_status wk_run_settings_open(wk_merged_config *merged, const char *directory, 
     if (status == WK_OK) status = wk_run_world_open(&merged->config, code, NULL, &world, err);
     if (status == WK_OK) status = wk_run_config_check(&merged->config, world.domain, err);
     return status;
-}
-
-// A run that an older version began without the implied block has the defaults in its place, and
-// keeps them.
-static wk_status keep_defaults(const char *directory, wk_merged_config *merged, wk_error *err)
-{
-    char path[WK_PATH_MAX];
-    wk_run_config before, defaults = wk_run_config_default();
-    WK_TRY(wk_path_join(directory, "config.yaml", path, err));
-    WK_TRY(wk_run_config_read(path, &before, err));
-    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
-        if (!merged->origins[i].implied || !wk_run_config_same(&before, &defaults, i)) continue;
-        wk_text value = {0};
-        wk_run_config_get(&defaults, i, &value);
-        wk_status status = value.failed
-                               ? wk_fail(err, WK_E_MEMORY, "no memory for the configuration")
-                               : wk_run_config_set(&merged->config, i, wk_text_get(&value), err);
-        wk_text_free(&value);
-        WK_TRY(status);
-    }
-    return WK_OK;
 }
 
 static wk_status holds_run(const char *directory, bool *there, wk_error *err)
@@ -267,7 +229,6 @@ wk_status wk_run_settings_resolve(const wk_run_settings *settings, const char *d
                          "--configs, for example --configs clean-up waker-m quick ('waker config "
                          "--list' shows all; 'defaults' is the paper's), or --from RUN",
                          directory);
-    if (status == WK_OK && there) status = keep_defaults(directory, &merged, err);
     if (status == WK_OK) status = wk_run_settings_open(&merged, directory, log, code, err);
     wk_config_blocks_destroy(blocks);
     if (status == WK_OK) *out = merged.config;
