@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "config/parts.h"
 #include "log/tensorboard.h"
-#include "replay/log_file.h"
+#include "replay/log_format.h"
 #include "run/checkpoint/checkpoint.h"
 #include <inttypes.h>
 #include <stdio.h>
