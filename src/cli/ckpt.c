@@ -3,7 +3,7 @@
 #include "base/table.h"
 #include "cli/cli.h"
 #include "nn/safetensors.h"
-#include "run/checkpoint/checkpoint.h"
+#include "run/checkpoint.h"
 #include "run/saved_run.h"
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/long_run.h"
-#include "run/setup/plugins.h"
+#include "run/code.h"
 
 #include <errno.h>
 #include <fcntl.h>

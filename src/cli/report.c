@@ -1,7 +1,7 @@
 // waker report: what many runs say together, as a page, tables and figures.
 #include "report/report.h"
 #include "cli/cli.h"
-#include "run/checkpoint/weights_file.h"
+#include "run/weights.h"
 
 #include <stdio.h>
 #include <string.h>

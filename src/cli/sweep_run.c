@@ -2,7 +2,7 @@
 // a population. Launchers start it; it is an ordinary command with the exit codes of all others.
 #include "cli/long_run.h"
 #include "cli/sweep.h"
-#include "run/setup/settings.h"
+#include "run/settings.h"
 #include "sweep/process.h"
 #include "sweep/state.h"
 #include <stdio.h>

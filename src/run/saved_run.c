@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "config/parts.h"
-#include "run/setup/run_place.h"
+#include "run/disk.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

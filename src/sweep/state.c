@@ -1,8 +1,8 @@
 #include "sweep/state.h"
 
 #include "base/file.h"
-#include "run/checkpoint/checkpoint.h"
-#include "run/run_progress.h"
+#include "run/checkpoint.h"
+#include "run/disk.h"
 #include "sweep/folder.h"
 #include <fcntl.h>
 #include <inttypes.h>

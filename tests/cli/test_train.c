@@ -5,7 +5,7 @@
 
 #include "base/crc32c.h"
 #include "base/file.h"
-#include "run/checkpoint/run_file.h"
+#include "run/checkpoint.h"
 #include <glob.h>
 
 #define QUIET_OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"

@@ -5,8 +5,8 @@
 #include "env/domains/toy.h"
 #include "eval/theta_set.h"
 #include "fuzz/directory.h"
-#include "run/population.h"
-#include "run/setup/reward_file.h"
+#include "run/disk.h"
+#include "run/rewards.h"
 #include "sweep/slurm_store.h"
 #include "sweep/state.h"
 #include <assert.h>

@@ -1,10 +1,9 @@
-#include "run/checkpoint/run_file.h"
-
-#include "env/domain.h"
-#include "env/host.h"
-
+// The bytes of run.bin, and back.
 #include "base/crc32c.h"
 #include "base/observation.h"
+#include "env/domain.h"
+#include "env/host.h"
+#include "run/checkpoint.h"
 #include <math.h>
 #include <stddef.h>
 #include <string.h>

@@ -3,17 +3,28 @@
 //
 // One is written under another name, made durable, and renamed: what is called step-... is
 // complete, and it loses that name before it is deleted. The replay buffer is not copied; its log
-// next to the checkpoints is synced and its mark stored. run.bin (run/checkpoint/run_file.h) and
-// the weights have checksums of their own.
-#include "run/checkpoint/checkpoint.h"
+// next to the checkpoints is synced and its mark stored. run.bin and the weights have checksums of
+// their own.
+#include "run/checkpoint.h"
 
 #include "base/file.h"
 #include "nn/safetensors.h"
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static const size_t RUN_FILE_LIMIT = (size_t)1 << 32;
+
+wk_status wk_checkpoint_open(const wk_dir *checkpoints, uint64_t step, wk_dir **out, wk_error *err)
+{
+    char name[WK_STEP_NAME_MAX];
+    wk_step_name("", step, "", name);
+    wk_status status = wk_dir_open(checkpoints, name, out, err);
+    if (status != WK_E_NOT_FOUND) return status;
+    return wk_fail(err, WK_E_IO,
+                   "'%s/%s' cannot be found: if it is a link, mount the disk it leads to or remove "
+                   "it",
+                   wk_dir_path(checkpoints), name);
+}
 
 wk_status wk_checkpoint_read(const wk_dir *folder, char **bytes, wk_run_header *head, wk_error *err)
 {

@@ -1,8 +1,8 @@
-#include "run/setup/settings.h"
+#include "run/settings.h"
 
 #include "base/file.h"
-#include "run/setup/config_check.h"
-#include "run/setup/run_place.h"
+#include "run/disk.h"
+#include "run/world.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,10 +1,14 @@
 // The world of a run, as its configuration names it: the domain, built in or from a plug-in, with
 // its options; the environments to choose from, which are the domain's default distribution or the
-// list of θ in curriculum.theta; and the curriculum that chooses. Nothing is ever loaded here.
-#ifndef WK_RUN_SETUP_WORLD_H
-#define WK_RUN_SETUP_WORLD_H
+// list of θ in curriculum.theta; the curriculum that chooses; and the device. What only these know
+// of a configuration is checked here. No code is loaded.
+#ifndef WK_RUN_WORLD_H
+#define WK_RUN_WORLD_H
 
-#include "run/setup/plugins.h"
+#include "base/pool.h"
+#include "config/parts.h"
+#include "run/code.h"
+#include "tensor/backend.h"
 
 /// Plain data; what it points to belongs to the code or the record it was opened with.
 typedef struct wk_run_world {
@@ -42,5 +46,34 @@ wk_status wk_run_space_create(const wk_run_config *config, const wk_run_world *w
 wk_status wk_run_curriculum_create(const wk_run_config *config, const wk_run_plugins *code,
                                    const wk_plugin_record *record, const wk_domain *domain,
                                    const wk_space *space, wk_curriculum **out, wk_error *err);
+
+/// Checks a configuration against its domain (built-in or from the plug-in it names).
+wk_status wk_run_config_check(const wk_run_config *config, const wk_domain *domain, wk_error *err);
+
+enum { WK_DEVICE_NAME_MAX = 300, WK_DEVICE_WHY_MAX = 160 };
+
+/// The chosen device, and why.
+typedef struct wk_device {
+    int number; // of the GPU; -1 for the CPU
+    bool bf16;
+    char name[WK_DEVICE_NAME_MAX]; // for people: "cpu", "cuda:0 (NVIDIA H200, bf16)"
+    char why[WK_DEVICE_WHY_MAX];   // "device auto, first of 2 GPUs"
+} wk_device;
+
+/// Chooses "cpu", "cuda", "cuda:N", or for "auto" the first GPU where there is one and else the
+/// CPU. `precision` is "f32", "bf16" (GPUs only) or "auto": bf16 on a GPU, f32 on the CPU.
+wk_status wk_device_choose(const char *device, const char *precision, wk_device *out,
+                           wk_error *err);
+
+/// Chooses and opens it.
+wk_status wk_device_open(const char *device, const char *precision, wk_pool *pool, wk_backend **out,
+                         wk_device *chosen, wk_error *err);
+
+/// As wk_device_open, for a population: backends [count], one for each run, which on the CPU are
+/// one.
+wk_status wk_device_open_population(const char *device, const char *precision, int count,
+                                    wk_pool *pool, wk_backend **out, wk_device *chosen,
+                                    wk_error *err);
+void wk_device_close_population(wk_backend *const *backends, int count);
 
 #endif

@@ -1,13 +1,45 @@
-// The one place where a run's plug-ins are loaded. A configuration says where code is; only the
-// caller says that it may be loaded, by naming the file on the command line or in a call of the
+// Code of a run: its plug-ins, and what the run records of them.
+//
+// Here is the one place where a run's plug-ins are loaded. A configuration says where code is; only
+// the caller says that it may be loaded, by naming the file on the command line or in a call of the
 // library. Nothing that was read from a run's directory or a configuration file has code loaded.
-#ifndef WK_RUN_SETUP_PLUGINS_H
-#define WK_RUN_SETUP_PLUGINS_H
+//
+// DIRECTORY/plugin.json has the files (path, SHA-256) that the run last trained with, so that a
+// changed one is noticed, and descriptions of its domain and its rule, so that the saved run can be
+// read without loading code.
+#ifndef WK_RUN_CODE_H
+#define WK_RUN_CODE_H
 
+#include "base/arena.h"
+#include "base/code_file.h"
+#include "base/dir.h"
 #include "base/log.h"
 #include "config/config.h"
+#include "curriculum/plugin.h"
+#include "env/description.h"
 #include "env/plugins/reward_plugin.h"
-#include "run/setup/plugin_record.h"
+
+/// Zero-initialise; what is not from a plug-in stays zero.
+typedef struct wk_plugin_record {
+    wk_arena arena;
+    wk_code_file domain_file, rule_file;
+    wk_description *domain;
+    wk_curriculum_rule rule; // name NULL: built in; its distribution is always NULL
+} wk_plugin_record;
+
+/// Reads it. Runs without plug-ins, and those of older programs, have none: nothing is filled in.
+wk_status wk_plugin_record_read(const char *directory, wk_plugin_record *out, wk_error *err);
+void wk_plugin_record_free(wk_plugin_record *record);
+
+/// What is written: NULL for a part that is built in.
+typedef struct wk_plugin_parts {
+    const wk_domain *domain;
+    const wk_curriculum_rule *rule;
+    const wk_code_file *domain_file, *rule_file;
+} wk_plugin_parts;
+
+wk_status wk_plugin_record_write(const wk_plugin_parts *parts, const wk_dir *directory,
+                                 wk_error *err);
 
 /// A plug-in that is requested.
 typedef struct wk_plugin_request {

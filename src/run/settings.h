@@ -1,11 +1,11 @@
 // The settings of a run as its caller gives them, and what becomes of them: blocks, files, another
 // run's settings and single keys are merged to a configuration, its plug-ins are loaded as far as
 // the caller names them, and it is checked against its domain.
-#ifndef WK_RUN_SETUP_SETTINGS_H
-#define WK_RUN_SETUP_SETTINGS_H
+#ifndef WK_RUN_SETTINGS_H
+#define WK_RUN_SETTINGS_H
 
 #include "config/blocks.h"
-#include "run/setup/world.h"
+#include "run/world.h"
 
 /// What a caller sets; all zero: nothing. Borrowed.
 typedef struct wk_run_settings {
