@@ -1,7 +1,7 @@
 #include "waker/relabel.h"
 
 #include "api/c_locale.h"
-#include "run/relabel.h"
+#include "run/rewards.h"
 
 wk_status wk_relabel_run(const wk_relabel_config *config, wk_relabel_result *out, wk_error *err)
 {

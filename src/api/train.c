@@ -1,7 +1,7 @@
 #include "waker/train.h"
 
 #include "api/c_locale.h"
-#include "run/setup/settings.h"
+#include "run/settings.h"
 #include "train/train.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "cli/args.h"
 
 #include "base/python_spec.h"
-#include "run/checkpoint/weights_file.h"
+#include "run/weights.h"
 
 #include <assert.h>
 #include <ctype.h>

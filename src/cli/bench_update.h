@@ -3,7 +3,7 @@
 #define WK_CLI_BENCH_UPDATE_H
 
 #include "agent/learner.h"
-#include "run/setup/device.h"
+#include "run/world.h"
 
 enum { WK_UPDATE_PARTS_MAX = 16 };
 

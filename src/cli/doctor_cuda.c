@@ -2,7 +2,7 @@
 // build without CUDA sees it too; the few entry points and numbers used here are fixed by the
 // driver's ABI. Which device a run takes is asked of what opens it.
 #include "cli/doctor.h"
-#include "run/setup/device.h"
+#include "run/world.h"
 #include "tensor/cuda/cuda.h"
 
 #include <dlfcn.h>

@@ -3,8 +3,8 @@
 #include "base/blas.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/crash.h"
 #include "cli/long_run.h"
+#include "run/code.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -244,7 +244,6 @@ static wk_status parse_and_run(const wk_command *command, wk_cli *cli, void *val
     if (cli->version) return print_version(err);
     if (cli->help) return wk_help_command(command, err);
     WK_TRY(check_words(command, &cli->words, err));
-    wk_crash_handle(command->name);
     if (!command->resumes) wk_cli_signals_release();
     cli->running = true;
     return command->run(cli, values, err);
@@ -320,8 +319,19 @@ static void print_error(const wk_cli *cli, const wk_command *command, wk_error *
 {
     wk_utf8_sanitise(err->message, false);
     const char *name = command ? command->name : "";
-    fprintf(stderr, "waker%s%s: %s\n", *name ? " " : "", name, err->message);
-    if (help_helps(cli, err)) fprintf(stderr, "Try 'waker%s%s --help'.\n", *name ? " " : "", name);
+    wk_text whole = {0};
+    // Of a plug-in that was not named: the command as it was given, with the options that name it.
+    const char *options = strstr(err->message, WK_PLUGIN_ADVICE);
+    for (int i = 0; options && i < given_words.count; i++) {
+        wk_text_puts(&whole, i == 0 ? ": waker " : " ");
+        wk_text_shell_quote(&whole, given_words.items[i]);
+    }
+    if (options) wk_text_printf(&whole, " %s", options + strlen(WK_PLUGIN_ADVICE));
+    if (whole.length > 0) wk_utf8_sanitise(whole.chars, false);
+    fprintf(stderr, "waker%s%s: %s%s\n", *name ? " " : "", name, err->message, wk_text_get(&whole));
+    if (!options && help_helps(cli, err))
+        fprintf(stderr, "Try 'waker%s%s --help'.\n", *name ? " " : "", name);
+    wk_text_free(&whole);
 }
 
 static bool ending; // by main itself
@@ -329,8 +339,12 @@ static bool ending; // by main itself
 // Code of a plug-in may call exit; that nothing more is saved must not look like success.
 static void on_exit_by_others(void)
 {
+    static const char text[] =
+        "\nwaker: a plug-in, or a library it uses, called exit(): what was not "
+        "saved is lost\n";
     if (ending) return;
-    wk_crash_say_exit();
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
     _exit(WK_EXIT_FAILURE);
 }
 

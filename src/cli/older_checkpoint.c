@@ -1,6 +1,6 @@
 // Commands that read the newest checkpoint take the one before when it is damaged, and say so.
 #include "cli/cli.h"
-#include "run/checkpoint/checkpoint.h"
+#include "run/checkpoint.h"
 #include <inttypes.h>
 
 // Whether the step is still listed: a run that trains may have deleted it since.

@@ -5,7 +5,7 @@
 #include "eval/open_loop.h"
 #include "media/animation.h"
 #include "run/saved_run.h"
-#include "run/setup/world.h"
+#include "run/world.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // waker relabel: a reward that is written after a run has collected its data becomes a task of it.
-#include "run/relabel.h"
 #include "cli/cli.h"
+#include "run/rewards.h"
 #include <inttypes.h>
 
 typedef struct relabel_values {

@@ -3,7 +3,7 @@
 #define WK_CLI_RUN_CONFIG_H
 
 #include "cli/cli.h"
-#include "run/setup/settings.h"
+#include "run/settings.h"
 
 /// The options that say it; part of the values of a command.
 typedef struct wk_run_args {

@@ -2,7 +2,7 @@
 
 #include "base/python_spec.h"
 #include "plot/xml.h"
-#include "run/checkpoint/steps.h"
+#include "run/disk.h"
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 // The report's page: what was run, the tables, comparisons, figures, and what is missing.
 #include "report/report_tables.h"
 
-#include "run/repair.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -214,12 +213,6 @@ static void put_missing(const wk_report *r, wk_page *page)
     wk_page_section(page, "Missing");
     for (size_t i = 0; i < r->runs.problems.count; i++)
         wk_page_note(page, "Left out: %s", r->runs.problems.items[i]);
-    for (size_t i = 0; i < r->runs.items.count; i++) {
-        char repairs[WK_REPAIRS_TEXT_MAX];
-        const char *directory = r->runs.items.items[i]->directory;
-        if (wk_run_repairs_text(directory, repairs, NULL) == WK_OK && *repairs)
-            wk_page_note(page, "%s: %s.", directory, repairs);
-    }
     for (size_t i = 0; i < r->missing.items.count; i++)
         wk_page_paragraph(page, "%s.", r->missing.items.items[i]);
     if (r->runs.problems.count + r->missing.items.count == 0)

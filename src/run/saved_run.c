@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "config/parts.h"
-#include "run/setup/run_place.h"
+#include "run/disk.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static wk_status check_config(const wk_saved_run *run, wk_error *err)
     wk_status status = find_checkpoint(run, &step, &at, &problem);
     if (status == WK_E_NOT_FOUND || status == WK_E_FORMAT) return WK_OK;
     if (status != WK_OK) return wk_fail(err, status, "%s", problem.message);
-    if (wk_run_config_has_hash(&run->config, at.config)) return WK_OK;
+    if (wk_run_config_hash(&run->config) == at.config) return WK_OK;
     return wk_fail(
         err, WK_E_FORMAT,
         "the checkpoint at agent step %" PRIu64

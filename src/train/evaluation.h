@@ -5,8 +5,8 @@
 
 #include "eval/result.h"
 #include "log/metrics.h"
-#include "run/checkpoint/weights_file.h"
-#include "run/setup/world.h"
+#include "run/weights.h"
+#include "run/world.h"
 #include "train/trainer.h"
 #include <signal.h>
 

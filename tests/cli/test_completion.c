@@ -194,7 +194,7 @@ static void bash_completes_what_the_tables_say(void **state)
     expect_offered("waker adapt runs/a --device ", "cuda", true);
     expect_offered("waker adapt runs/a --device ", "cuda:N", false);
     expect_offered("waker completion ", "zsh", true);
-    expect_offered("waker man t", "trust", true);
+    expect_offered("waker man t", "top", true);
 }
 
 // zsh gets what bash gets, and what lets it read that.

@@ -23,7 +23,7 @@ static const struct {
      "Slurm"},
     {"waker sweep status runs/paper", "the sweep of the line above"},
     {"waker sweep cancel runs/paper", "the same"},
-    {"waker eval runs/ball", "shows a refusal, which cli/trust tests"},
+    {"waker eval runs/ball", "shows a refusal, which cli/named_plugins tests"},
     {"waker eval runs/a --set robust-v1", "2,000 episodes; cli/benchmark tests it"},
     {"waker eval runs/a --set own.set --task west", "the same"},
     {"waker eval b/dr --set robust-v1 --task west", "the same"},

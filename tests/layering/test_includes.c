@@ -44,35 +44,28 @@ static const layer layers[] = {
     {"theory", "base", ""},
     {"config", "agent model nn tensor curriculum replay base", "yaml.h regex.h"},
     {"log", "media base", "sys/"},
-    {"run/checkpoint", "log config agent model nn tensor env replay curriculum base", "sys/"},
-    {"run/setup",
-     "config eval tensor/cuda agent model nn tensor env env/plugins replay "
-     "curriculum base",
-     "sys/"},
-    {"run",
-     "run/checkpoint run/setup log config agent model nn tensor env "
-     "env/plugins replay curriculum base",
+    {"run", "log config tensor/cuda agent model nn tensor env env/plugins replay curriculum base",
      "sys/"},
     {"train",
-     "run run/checkpoint run/setup log config eval agent model nn tensor "
+     "run log config eval agent model nn tensor "
      "env env/plugins replay curriculum plot media base",
      "sys/"},
-    {"eval", "agent model nn tensor env env/domains stats media base", ""},
+    {"eval", "run log config agent model nn tensor env env/domains replay stats media base", ""},
     {"report",
      "report/figures report/tables report/page report/data plot run "
-     "run/checkpoint log config curriculum env stats media base",
+     "log config curriculum env stats media base",
      "sys/"},
-    {"report/data", "run run/setup log config curriculum base", "sys/"},
+    {"report/data", "run log config curriculum base", "sys/"},
     {"report/figures", "report/tables report/data plot run base", ""},
     {"report/page", "plot base", ""},
     {"report/tables", "report/data report/page stats base", ""},
-    {"api", "train run run/setup report/data log agent base", ""},
+    {"api", "train run report/data log agent base", ""},
     {"sweep",
-     "run run/checkpoint run/setup log config tensor/cuda agent env replay "
+     "run log config tensor/cuda agent env replay "
      "base",
      "poll.h spawn.h sys/"},
     {"cli",
-     "sweep train run run/checkpoint run/setup log config eval report plot "
+     "sweep train run log config eval report plot "
      "tensor/cuda agent model nn tensor env env/domains env/mujoco env/plugins replay curriculum "
      "theory media base",
      "spawn.h sys/ mujoco/ zlib.h"},

@@ -1,6 +1,5 @@
 // Combinations that cannot work are refused with the keys involved.
-#include "run/setup/config_check.h"
-#include "run/setup/world.h"
+#include "run/world.h"
 #include "support/check.h"
 
 static const wk_domain *domain(const char *name)

@@ -1,5 +1,5 @@
 // Devices by name: what is chosen and why, and what is refused rather than replaced.
-#include "run/setup/device.h"
+#include "run/world.h"
 #include "support/check.h"
 #include "tensor/cuda/cuda.h"
 #include <dlfcn.h>

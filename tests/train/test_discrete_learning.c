@@ -2,7 +2,7 @@
 // of a task acts, and learns to walk through the gap of a wall to a corner. A walker that began in
 // the corner and stayed would get 40; random actions get about 15. By REINFORCE, and by gradients
 // through the dynamics.
-#include "run/setup/plugins.h"
+#include "run/code.h"
 #include "support/trainer.h"
 #include "train/runs.h"
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 // Evaluation during training: it only looks, it gives the bytes that evaluating the snapshot gives,
 // and a run that is stopped in the middle of one makes up for it.
 #include "run/saved_run.h"
-#include "run/setup/config_check.h"
+#include "run/world.h"
 #include "train/evaluation.h"
 #include "train/runs.h"
 #include "train/train.h"

@@ -1,7 +1,7 @@
 // Whole runs of a domain with discrete actions and a vector observation, with and without images:
 // stopped and resumed, in a population, adapted and fine-tuned they end in the bytes they must.
+#include "run/code.h"
 #include "run/saved_run.h"
-#include "run/setup/plugins.h"
 #include "train/adapt.h"
 #include "train/finetune.h"
 #include "train/runs.h"
