@@ -125,7 +125,7 @@ const wk_command wk_command_report = {
     .details =
         "Takes runs, and directories that contain runs at any depth. Reads the results of\n"
         "'waker eval' and 'waker model-error' and writes DIR/index.html, which is\n"
-        "self-contained, DIR/tables (txt, md, csv, tex) and DIR/figures (svg, png). A grid need\n"
+        "self-contained, DIR/tables (txt, csv) and DIR/figures (svg, png). A grid need\n"
         "not be complete: the report lists what is missing. Files that cannot be used are left\n"
         "out and listed, and the exit code is then 3. Runs whose settings all agree are seeds\n"
         "of one method; others get columns of their own, named by what differs, by --by KEY, or\n"

@@ -2,7 +2,7 @@
 // tables and figures, and as text or JSON for the terminal.
 //
 //   DIR/index.html            the page; needs nothing else
-//   DIR/tables/NAME.EXT       txt, md, csv, tex
+//   DIR/tables/NAME.EXT       txt, csv
 //   DIR/figures/NAME.EXT      svg, png
 //   DIR/pictures/NAME.png     environments, and what was imagined
 #ifndef WK_REPORT_REPORT_H

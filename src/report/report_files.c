@@ -20,7 +20,7 @@ static wk_status write_text(wk_text *text, const wk_dir *in, const char *name, c
 // left it here.
 static wk_status remove_table(const wk_dir *in, const char *name, wk_error *err)
 {
-    static const char *const endings[] = {"txt", "md", "tex", "csv"};
+    static const char *const endings[] = {"txt", "csv"};
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         char file[NAME_MAX];
         snprintf(file, sizeof file, "%.200s.%s", name, endings[i]);
@@ -31,20 +31,15 @@ static wk_status remove_table(const wk_dir *in, const char *name, wk_error *err)
 
 static wk_status write_table(const wk_report *report, int i, const wk_dir *in, wk_error *err)
 {
-    static const struct {
-        const char *ending;
-        void (*write)(const wk_text_table *table, wk_text *out);
-    } styles[] = {
-        {"txt", wk_text_table_plain}, {"md", wk_text_table_markdown}, {"tex", wk_text_table_latex}};
     const char *name = wk_report_table_name(report, i);
     wk_text_table table = {0};
     wk_report_table(report, i, false, &table);
     wk_status status = WK_OK;
     bool any = !wk_text_table_is_empty(&table);
-    for (size_t k = 0; k < sizeof styles / sizeof *styles && any && status == WK_OK; k++) {
+    if (any) {
         wk_text text = {0};
-        styles[k].write(&table, &text);
-        status = write_text(&text, in, name, styles[k].ending, err);
+        wk_text_table_plain(&table, &text);
+        status = write_text(&text, in, name, "txt", err);
     }
     wk_text_table_free(&table);
     if (status != WK_OK) return status;

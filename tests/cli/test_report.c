@@ -60,8 +60,6 @@ static void a_report_has_a_page_tables_and_figures(void **state)
     expect_files("all/index.html", 1);
     expect_files("all/tables/*.csv", 9); // no combined runs, so no such table
     expect_files("all/tables/*.txt", 8);
-    expect_files("all/tables/*.md", 8);
-    expect_files("all/tables/*.tex", 8);
     expect_files("all/figures/*.svg", 53);
     expect_files("all/figures/*.png", 53);
     expect_files("all/figures/improvement-*.svg", 3);
@@ -199,7 +197,7 @@ static void runs_that_were_never_evaluated_make_a_report_too(void **state)
     char *page = (char *)program_read("nothing/index.html", &size);
     assert_non_null(strstr(page, "No run has results of a task policy yet"));
     free(page);
-    expect_files("nothing/tables/*", 4); // the list of runs
+    expect_files("nothing/tables/*", 2); // the list of runs
 }
 
 static void images_of_an_earlier_report_are_deleted_and_no_others(void **state)

@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "config/blocks.h"
 #include "support/check.h"
 #include "train/runs.h"
 #include <inttypes.h>
@@ -76,21 +75,6 @@ static inline void made_config_with(const char *directory, const made_run *run, 
 {
     wk_run_config config = made_configuration(run);
     made_write_with(directory, &config, key, value);
-}
-
-/// The same with the settings that a preset has for the run's domain, curriculum and exploration.
-static inline void made_preset(const char *directory, const made_run *run, const char *preset,
-                               const char *key, const char *value)
-{
-    wk_error err = {0};
-    wk_config_blocks *blocks;
-    wk_run_config config = made_configuration(run), sized;
-    assert_ok(wk_config_blocks_create(&blocks, &err));
-    assert_ok(wk_config_blocks_add_embedded(blocks, &err));
-    assert_ok(wk_config_reference(blocks, &config, preset, &sized, &err));
-    wk_config_blocks_destroy(blocks);
-    sized.seed = run->seed;
-    made_write_with(directory, &sized, key, value);
 }
 
 /// Makes DIRECTORY a run without results.

@@ -223,38 +223,6 @@ static void plug_ins_are_compared_by_their_bytes(void **state)
     wk_runs_free(&runs);
 }
 
-// Sets the keys of a preset's networks and batches, and one more.
-static void make_sized(const char *directory, const char *rule, uint64_t seed, const char *preset,
-                       const char *key, const char *value)
-{
-    made_run run = walker;
-    run.rule = rule, run.seed = seed;
-    made_preset(directory, &run, preset, key, value);
-}
-
-static void runs_of_different_presets_are_named_by_them(void **state)
-{
-    (void)state;
-    make_sized("sizes/a", "waker-m", 0, "quick", NULL, NULL);
-    make_sized("sizes/b", "waker-m", 1, "quick", NULL, NULL);
-    make_sized("sizes/c", "waker-m", 0, "quick", "rssm.deter", "96");
-    make_sized("sizes/d", "waker-m", 0, "small", NULL, NULL);
-    make_sized("sizes/e", "waker-m", 0, "paper", NULL, NULL);
-    make_sized("sizes/f", "dr", 0, "small", NULL, NULL);
-    wk_runs runs = read_in("sizes");
-    assert_int_equal(runs.items.count, 6);
-    expect_method(&runs, 0, "dr");
-    expect_method(&runs, 1, "waker-m, paper");
-    expect_method(&runs, 2, "waker-m, quick");
-    expect_method(&runs, 3, "waker-m, quick");
-    expect_method(&runs, 4, "waker-m, quick, deter 96");
-    expect_method(&runs, 5, "waker-m, small");
-    assert_int_equal(runs.remarks.items.count, 1); // one for all settings
-    assert_non_null(strstr(runs.remarks.items.items[0],
-                           "settings differ between runs; the table 'Settings of the methods'"));
-    wk_runs_free(&runs);
-}
-
 static const char *const many_keys[] = {"rssm.deter", "units", "batch", "horizon", "layers"};
 
 // Runs that differ in many settings; `bits` says which of them are larger.
@@ -269,26 +237,7 @@ static void make_many(const char *directory, unsigned bits)
     made_write(directory, &config);
 }
 
-static void many_settings_are_named_by_the_few_that_tell(void **state)
-{
-    (void)state;
-    make_many("few/a", 0x00);
-    make_many("few/b", 0x1f); // all change together
-    wk_runs runs = read_in("few");
-    expect_method(&runs, 0, "waker-m, deter 5");
-    expect_method(&runs, 1, "waker-m, deter 7");
-    wk_runs_free(&runs);
-    make_many("few/c", 0x1b); // the batch is that of the first
-    make_many("few/d", 0x04);
-    runs = read_in("few");
-    expect_method(&runs, 0, "waker-m, deter 5, batch 5");
-    expect_method(&runs, 1, "waker-m, deter 5, batch 7");
-    expect_method(&runs, 2, "waker-m, deter 7, batch 5");
-    expect_method(&runs, 3, "waker-m, deter 7, batch 7");
-    wk_runs_free(&runs);
-}
-
-static void methods_that_few_settings_do_not_tell_apart_are_numbered(void **state)
+static void methods_that_differ_in_many_settings_are_numbered(void **state)
 {
     (void)state;
     static const unsigned bits[] = {0x00, 0x01, 0x02, 0x04, 0x08, 0x10};
@@ -299,6 +248,9 @@ static void methods_that_few_settings_do_not_tell_apart_are_numbered(void **stat
     }
     wk_runs runs = read_in("numbers");
     assert_int_equal(runs.items.count, 6);
+    assert_int_equal(runs.remarks.items.count, 1); // one for all settings
+    assert_non_null(strstr(runs.remarks.items.items[0],
+                           "settings differ between runs; the table 'Settings of the methods'"));
     for (size_t i = 0; i < runs.items.count; i++) {
         char method[64];
         snprintf(method, sizeof method, "waker-m, settings %zu", i + 1);
@@ -370,9 +322,7 @@ int main(void)
         cmocka_unit_test(of_two_copies_the_evaluated_one_is_used),
         cmocka_unit_test(a_label_pools_seeds_of_several_curricula),
         cmocka_unit_test(plug_ins_are_compared_by_their_bytes),
-        cmocka_unit_test(runs_of_different_presets_are_named_by_them),
-        cmocka_unit_test(many_settings_are_named_by_the_few_that_tell),
-        cmocka_unit_test(methods_that_few_settings_do_not_tell_apart_are_numbered),
+        cmocka_unit_test(methods_that_differ_in_many_settings_are_numbered),
         cmocka_unit_test(a_long_value_is_not_part_of_a_name),
         cmocka_unit_test(the_table_of_settings_has_every_value_once),
     };

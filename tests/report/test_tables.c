@@ -241,7 +241,7 @@ static void the_last_step_of_the_preferred_policy_counts(void **state)
 
 // ---- Parsing back -------------------------------------------------------------------------------
 
-// The numbers of a cell: "700.0 ± 10.0 (2) *", "**...**", "\textbf{700.0 $\pm$ 10.0 (2)}".
+// The numbers of a cell: "700.0 ± 10.0 (2) *".
 static bool read_cell(const char *cell, double *mean, double *sd, int *seeds)
 {
     char plain[256];
@@ -310,13 +310,11 @@ static void check_format(const fixture *f, void (*write)(const wk_text_table *, 
     wk_text_table_free(&table);
 }
 
-static void text_markdown_and_latex_parse_back_to_the_numbers(void **state)
+static void text_parses_back_to_the_numbers(void **state)
 {
     (void)state;
     fixture f = open_scores("grid", usual, WK_TABLE_CVAR);
     check_format(&f, wk_text_table_plain, "  ", 4);
-    check_format(&f, wk_text_table_markdown, "|", 5); // a line begins with a bar
-    check_format(&f, wk_text_table_latex, "&", 4);
     close_scores(&f);
 }
 
@@ -368,44 +366,32 @@ static void csv_parses_back_to_the_same_bits(void **state)
     close_scores(&f);
 }
 
-static void names_are_escaped_in_every_format(void **state)
+static void names_are_escaped_in_csv(void **state)
 {
     (void)state;
-    wk_text_table table = {.title = "t", .columns = 1, .heads = 1};
-    wk_text_table_add(&table, false, "head");
-    wk_text_table_add(&table, true, "a_b|c%%d");
-    wk_text latex = {0}, markdown = {0}, csv = {0};
-    wk_text_table_latex(&table, &latex);
-    wk_text_table_markdown(&table, &markdown);
-    assert_non_null(strstr(latex.chars, "\\textbf{a\\_b\\textbar{}c\\%d} \\\\"));
-    assert_non_null(strstr(markdown.chars, "| **a\\_b\\|c%d** |"));
-    wk_csv_field(&csv, "say \"a,b\"");
-    assert_string_equal(csv.chars, "\"say \"\"a,b\"\"\"");
-    wk_text_free(&csv);
-    wk_csv_field(&csv, "=HYPERLINK(\"x\")");
-    assert_string_equal(csv.chars, "\"'=HYPERLINK(\"\"x\"\")\"");
-    wk_text_free(&csv);
-    wk_csv_field(&csv, "\x1b[2Ja\xc2\x9b\u202e");
-    assert_string_equal(csv.chars, "?[2Ja?????");
-    wk_text_free(&csv);
-    wk_text_free(&latex);
-    wk_text_free(&markdown);
-    wk_text_table_free(&table);
+    static const char *const cases[][2] = {
+        {"say \"a,b\"", "\"say \"\"a,b\"\"\""},
+        {"=HYPERLINK(\"x\")", "\"'=HYPERLINK(\"\"x\"\")\""},
+        {"\x1b[2Ja\xc2\x9b\u202e", "?[2Ja?????"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        wk_text csv = {0};
+        wk_csv_field(&csv, cases[i][0]);
+        assert_string_equal(csv.chars, cases[i][1]);
+        wk_text_free(&csv);
+    }
 }
 
-static void names_steer_neither_terminals_nor_pages(void **state)
+static void names_do_not_steer_terminals(void **state)
 {
     (void)state;
     wk_text_table table = {.title = "t", .columns = 1, .heads = 1};
     wk_text_table_add(&table, false, "head");
     wk_text_table_add(&table, false, "\x1b[2J<b>[a](b)\nnext");
-    wk_text text = {0}, markdown = {0};
+    wk_text text = {0};
     wk_text_table_plain(&table, &text);
-    wk_text_table_markdown(&table, &markdown);
     assert_non_null(strstr(text.chars, "?[2J<b>[a](b)?next"));
-    assert_non_null(strstr(markdown.chars, "| ?\\[2J\\<b\\>\\[a\\](b)?next |"));
     wk_text_free(&text);
-    wk_text_free(&markdown);
     wk_text_table_free(&table);
 }
 
@@ -436,10 +422,10 @@ int main(void)
         cmocka_unit_test(many_runs_are_collected_in_time),
         cmocka_unit_test(parts_of_the_combined_domain_have_a_table_of_their_own),
         cmocka_unit_test(the_last_step_of_the_preferred_policy_counts),
-        cmocka_unit_test(text_markdown_and_latex_parse_back_to_the_numbers),
+        cmocka_unit_test(text_parses_back_to_the_numbers),
         cmocka_unit_test(csv_parses_back_to_the_same_bits),
-        cmocka_unit_test(names_are_escaped_in_every_format),
-        cmocka_unit_test(names_steer_neither_terminals_nor_pages),
+        cmocka_unit_test(names_are_escaped_in_csv),
+        cmocka_unit_test(names_do_not_steer_terminals),
         cmocka_unit_test(the_papers_file_is_read_whole),
     };
     return cmocka_run_group_tests(tests, made_setup, made_teardown);

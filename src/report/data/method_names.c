@@ -1,12 +1,9 @@
-// Names of methods. Runs of one curriculum are told apart by the settings in which they differ. A
-// few settings are spelled out; for runs of different sizes, which differ in a dozen of them, the
-// name is that of the preset with what differs from it, else the few settings that tell the methods
-// apart, else a number. Names are short and different: tables and figures have them as labels.
+// Names of methods. Runs of one curriculum are told apart by the settings in which they differ: a
+// few are spelled out, of many the name has a number and the table of settings their values. Names
+// are short and different: tables and figures have them as labels.
 #include "report/data/methods.h"
 
 #include "base/text.h"
-#include "config/blocks.h"
-#include "curriculum/rules.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +19,6 @@ typedef struct naming {
     WK_ARRAY(size_t) numbers; // [runs]: index of the run's combination in `variants`
     bool asked[WK_RUN_FIELD_COUNT], splits[WK_RUN_FIELD_COUNT];
     int n_asked, n_splits;
-    wk_config_blocks *blocks;
 } naming;
 
 static void free_naming(naming *n)
@@ -30,7 +26,6 @@ static void free_naming(naming *n)
     wk_array_free(&n->runs);
     wk_array_free(&n->variants);
     wk_array_free(&n->numbers);
-    wk_config_blocks_destroy(n->blocks);
 }
 
 static const char *last_part(const char *key)
@@ -143,103 +138,6 @@ static bool name_by(const naming *n, const bool fields[WK_RUN_FIELD_COUNT])
     return true;
 }
 
-// In which of the settings that split the run differs from the one that only names the preset
-// (NULL: none). Returns how many.
-static int deviations(const naming *n, const wk_report_run *run, const char *preset,
-                      bool out[WK_RUN_FIELD_COUNT])
-{
-    wk_run_config reference;
-    int count = 0;
-    if (wk_config_reference(n->blocks, &run->config, preset, &reference, NULL) != WK_OK)
-        return WK_RUN_FIELD_COUNT;
-    // Runs have a temperature that is the rule's own as 0.
-    if (reference.temperature == wk_rule_temperature(reference.curriculum_rule, 0))
-        reference.temperature = 0;
-    for (int f = 0; f < WK_RUN_FIELD_COUNT; f++) {
-        out[f] = n->splits[f] && !wk_run_config_same(&run->config, &reference, f);
-        count += out[f];
-    }
-    return count;
-}
-
-// "waker-m, quick, deter 96": by the preset from which the run differs least.
-static bool name_by_nearest_preset(const naming *n, wk_report_run *run, int *count)
-{
-    bool best[WK_RUN_FIELD_COUNT];
-    const char *name = "no preset";
-    *count = deviations(n, run, NULL, best);
-    for (size_t b = 0; b < wk_config_blocks_count(n->blocks); b++) {
-        bool these[WK_RUN_FIELD_COUNT];
-        const char *preset = wk_config_blocks_name(n->blocks, b);
-        if (strcmp(wk_config_blocks_file(n->blocks, b), "presets.yaml") != 0) continue;
-        int other = deviations(n, run, preset, these);
-        if (other > *count || (other == *count && strcmp(name, "no preset") != 0)) continue;
-        *count = other;
-        name = preset;
-        memcpy(best, these, sizeof best);
-    }
-    return set_name(n, run, name, best);
-}
-
-// Names all by presets; `fits` is false if one is too far from all of them.
-static wk_status name_by_presets(naming *n, bool *fits, wk_error *err)
-{
-    enum { DEVIATIONS_MAX = 2 };
-    WK_TRY(wk_config_blocks_create(&n->blocks, err));
-    WK_TRY(wk_config_blocks_add_embedded(n->blocks, err));
-    *fits = true;
-    for (size_t i = 0; i < n->runs.count && *fits; i++) {
-        int count;
-        if (!name_by_nearest_preset(n, n->runs.items[i], &count))
-            return wk_fail(err, WK_E_MEMORY, "no memory for the names of methods");
-        *fits = count <= DEVIATIONS_MAX;
-    }
-    return WK_OK;
-}
-
-// How many combinations of these settings there are.
-static size_t combinations(const naming *n, const bool fields[WK_RUN_FIELD_COUNT])
-{
-    size_t count = 0;
-    for (size_t i = 0; i < n->variants.count; i++) {
-        size_t k = 0;
-        while (k < i &&
-               !same_in(&n->variants.items[i]->config, &n->variants.items[k]->config, fields))
-            k++;
-        count += k == i;
-    }
-    return count;
-}
-
-// Adds the setting that tells most methods apart. Of sizes, which change together, that of the
-// latent state says most.
-static void add_telling(const naming *n, bool fields[WK_RUN_FIELD_COUNT])
-{
-    int best = -1;
-    size_t most = 0;
-    for (int f = 0; f < WK_RUN_FIELD_COUNT; f++) {
-        if (!n->splits[f] || fields[f]) continue;
-        fields[f] = true;
-        size_t count = combinations(n, fields);
-        fields[f] = false;
-        if (count < most || (count == most && f != WK_RUN_deter_INDEX)) continue;
-        most = count;
-        best = f;
-    }
-    fields[best] = true;
-}
-
-// A few settings that tell all methods apart; false if it takes more.
-static bool find_telling(const naming *n, bool fields[WK_RUN_FIELD_COUNT])
-{
-    memset(fields, 0, WK_RUN_FIELD_COUNT * sizeof *fields);
-    for (int i = 0; i < WK_SETTINGS_SPELLED_MAX; i++) {
-        add_telling(n, fields);
-        if (combinations(n, fields) == n->variants.count) return true;
-    }
-    return false;
-}
-
 // "waker-m, settings 2"
 static bool name_by_number(const naming *n)
 {
@@ -253,19 +151,12 @@ static bool name_by_number(const naming *n)
 
 static wk_status name_all(naming *n, wk_error *err)
 {
-    bool fields[WK_RUN_FIELD_COUNT], fits = false, named = true;
+    bool named = true;
     find_splits(n);
     if (!find_variants(n)) return wk_fail(err, WK_E_MEMORY, "no memory for the names of methods");
     if (n->n_splits <= WK_SETTINGS_SPELLED_MAX) {
         named = name_by(n, n->splits);
         if (named && (n->n_splits == 0 || names_are_good(n))) return WK_OK;
-    } else {
-        WK_TRY(name_by_presets(n, &fits, err));
-        if (fits && names_are_good(n)) return WK_OK;
-        if (find_telling(n, fields)) {
-            named = name_by(n, fields);
-            if (named && names_are_good(n)) return WK_OK;
-        }
     }
     if (!named || !name_by_number(n))
         return wk_fail(err, WK_E_MEMORY, "no memory for the names of methods");

@@ -20,8 +20,7 @@ enum { WK_SETTINGS_SPELLED_MAX = 3 };
 bool wk_runs_differ_in_many(const wk_runs *runs);
 
 /// Gives every run its method: its label; else its curriculum with the settings `by` and those in
-/// which runs of that curriculum differ. Where those are many: with the preset, a few settings that
-/// tell the methods apart, or a number.
+/// which runs of that curriculum differ, or a number where those are many.
 wk_status wk_runs_name_methods(wk_runs *runs, const char *const *by, size_t n_by, wk_error *err);
 
 /// Adds a remark for each setting that differs within a domain and exploration, or one for all of

@@ -58,80 +58,6 @@ bool wk_text_table_is_empty(const wk_text_table *table)
     return row_count(table) == 0 && !table->failed;
 }
 
-// How a style writes one cell.
-typedef void cell_fn(const wk_text_table_cell *cell, wk_text *out);
-
-static void plain_cell(const wk_text_table_cell *cell, wk_text *out)
-{
-    wk_text_printf(out, "%s%s", wk_text_get(&cell->text), cell->best ? " *" : "");
-}
-
-static void markdown_cell(const wk_text_table_cell *cell, wk_text *out)
-{
-    if (cell->best) wk_text_puts(out, "**");
-    for (const char *c = wk_text_get(&cell->text); *c; c++) {
-        if (strchr("|*_`\\<>[]&!#", *c)) wk_text_puts(out, "\\");
-        wk_text_append(out, c, 1);
-    }
-    if (cell->best) wk_text_puts(out, "**");
-}
-
-// LaTeX's own fonts have other glyphs where ASCII has these.
-static const struct {
-    const char *text, *latex;
-} latex_signs[] = {
-    {"±", "$\\pm$"},
-    {"\\", "\\textbackslash{}"},
-    {"^", "\\textasciicircum{}"},
-    {"~", "\\textasciitilde{}"},
-    {"<", "\\textless{}"},
-    {">", "\\textgreater{}"},
-    {"|", "\\textbar{}"},
-};
-
-// Appends the sign at `text` if it is one of those; gives its length, or 0.
-static size_t latex_sign(const char *text, wk_text *out)
-{
-    for (size_t i = 0; i < sizeof latex_signs / sizeof *latex_signs; i++) {
-        size_t length = strlen(latex_signs[i].text);
-        if (strncmp(text, latex_signs[i].text, length) != 0) continue;
-        wk_text_puts(out, latex_signs[i].latex);
-        return length;
-    }
-    return 0;
-}
-
-static void latex_text(const char *text, wk_text *out)
-{
-    for (size_t i = 0; text[i];) {
-        size_t sign = latex_sign(text + i, out);
-        if (sign == 0) wk_text_printf(out, strchr("#$%&_{}", text[i]) ? "\\%c" : "%c", text[i]);
-        i += sign ? sign : 1;
-    }
-}
-
-static void latex_cell(const wk_text_table_cell *cell, wk_text *out)
-{
-    if (cell->best) wk_text_puts(out, "\\textbf{");
-    latex_text(wk_text_get(&cell->text), out);
-    if (cell->best) wk_text_puts(out, "}");
-}
-
-// The cells as a style writes them.
-static wk_table styled(const wk_text_table *table, cell_fn *style)
-{
-    wk_table out = {.columns = table->columns, .min_width = 3}; // the least a Markdown rule needs
-    for (size_t i = 0; i < table->cells.count; i++) {
-        wk_text cell = {0};
-        style(&table->cells.items[i], &cell);
-        wk_table_cell(&out, "%s", wk_text_get(&cell));
-        out.failed |= cell.failed;
-        wk_text_free(&cell);
-    }
-    out.failed |= table->failed || table->caption.failed;
-    return out;
-}
-
 // Words in lines of at most LINE characters.
 static void put_wrapped(const char *words, wk_text *out)
 {
@@ -155,32 +81,13 @@ void wk_text_table_plain(const wk_text_table *table, wk_text *out)
     wk_text_printf(out, "%s\n", table->title);
     put_wrapped(wk_text_get(&table->caption), out);
     wk_text_puts(out, "\n");
-    wk_table cells = styled(table, plain_cell);
-    wk_table_finish(&cells, 0, out);
-}
-
-void wk_text_table_markdown(const wk_text_table *table, wk_text *out)
-{
-    wk_text_printf(out, "## %s\n\n%s\n\n", table->title, wk_text_get(&table->caption));
-    wk_table cells = styled(table, markdown_cell);
-    wk_table_markdown(&cells, out);
-    wk_table_free(&cells);
-}
-
-void wk_text_table_latex(const wk_text_table *table, wk_text *out)
-{
-    out->failed |= table->failed || table->caption.failed;
-    wk_text_printf(out, "%% %s. %s\n\\begin{tabular}{", table->title, wk_text_get(&table->caption));
-    wk_text_repeat(out, 'l', table->heads);
-    wk_text_repeat(out, 'r', table->columns - table->heads);
-    wk_text_puts(out, "}\n\\hline\n");
-    for (size_t i = 0; i < table->cells.count && !out->failed; i++) {
-        bool last = i % table->columns == table->columns - 1;
-        latex_cell(&table->cells.items[i], out);
-        wk_text_puts(out, last ? " \\\\\n" : " & ");
-        if (i + 1 == table->columns) wk_text_puts(out, "\\hline\n");
+    wk_table cells = {.columns = table->columns, .min_width = 3};
+    for (size_t i = 0; i < table->cells.count; i++) {
+        const wk_text_table_cell *cell = &table->cells.items[i];
+        wk_table_cell(&cells, "%s%s", wk_text_get(&cell->text), cell->best ? " *" : "");
     }
-    wk_text_puts(out, "\\hline\n\\end{tabular}\n");
+    cells.failed |= table->failed || table->caption.failed;
+    wk_table_finish(&cells, 0, out);
 }
 
 wk_status wk_text_table_page(const wk_text_table *table, wk_page *page, wk_error *err)

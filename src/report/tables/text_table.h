@@ -1,5 +1,4 @@
-// A table of formatted text cells under a heading, written as plain text, Markdown, LaTeX, or onto
-// the page.
+// A table of formatted text cells under a heading, written as plain text or onto the page.
 #ifndef WK_REPORT_TABLES_TEXT_TABLE_H
 #define WK_REPORT_TABLES_TEXT_TABLE_H
 
@@ -36,10 +35,6 @@ bool wk_text_table_is_empty(const wk_text_table *table);
 
 /// Aligned columns; best cells end in " *".
 void wk_text_table_plain(const wk_text_table *table, wk_text *out);
-/// A pipe table; best cells are bold.
-void wk_text_table_markdown(const wk_text_table *table, wk_text *out);
-/// A tabular that needs no packages; best cells are bold.
-void wk_text_table_latex(const wk_text_table *table, wk_text *out);
 wk_status wk_text_table_page(const wk_text_table *table, wk_page *page, wk_error *err);
 
 /// Appends a CSV field, in quotes where it needs them (RFC 4180).
