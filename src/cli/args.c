@@ -1,11 +1,13 @@
 #include "cli/args.h"
 
 #include "base/python_spec.h"
+#include "config/config.h"
 #include "run/weights.h"
 
 #include <assert.h>
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -149,6 +151,18 @@ static wk_status unknown_option(const wk_arg_table *tables, size_t n_tables, con
         names[count++] = settings->keys[i];
     char suggestion[WK_SUGGESTION_MAX];
     wk_text_suggestion("--", name, names, count, suggestion);
+    // No name is like it: keys that are about it, if they are few.
+    enum { FEW = 4 };
+    int about = 0, used = 0;
+    for (int i = 0; settings && !*suggestion && *name && i < WK_RUN_FIELD_COUNT; i++)
+        about += wk_run_field_is_about(i, name);
+    for (int i = 0; about > 0 && about <= FEW && i < WK_RUN_FIELD_COUNT; i++)
+        if (wk_run_field_is_about(i, name))
+            used += snprintf(suggestion + used, sizeof suggestion - (size_t)used, "%s--%s",
+                             used ? ", " : "; keys about it: ", wk_run_keys[i]);
+    if (about > FEW)
+        snprintf(suggestion, sizeof suggestion,
+                 "; 'waker config --search %.40s' lists keys about it", name);
     return wk_fail(err, WK_E_INPUT, "unknown option '--%s'%s", name, suggestion);
 }
 

@@ -52,6 +52,26 @@ int wk_run_field_find(const char *key, size_t length)
     return -1;
 }
 
+static void put_plain(const char *text, wk_text *out)
+{
+    for (; *text; text++)
+        wk_text_repeat(out, strchr("-_", *text) ? ' ' : *text, 1);
+}
+
+bool wk_run_field_is_about(int field, const char *word)
+{
+    wk_text all = {0}, wanted = {0};
+    put_plain(wk_run_keys[field], &all);
+    wk_text_puts(&all, "\n");
+    put_plain(wk_run_fields[field].meaning, &all);
+    put_plain(strcasecmp(word, "lr") == 0 ? "learning rate" : word, &wanted);
+    bool found = !all.failed && !wanted.failed &&
+                 strcasestr(wk_text_get(&all), wk_text_get(&wanted)) != NULL;
+    wk_text_free(&all);
+    wk_text_free(&wanted);
+    return found;
+}
+
 // "rssm.deter, rssm.hidden, ...": the keys under a group, "" for any other name.
 static void list_group(const char *group, char *out, size_t size)
 {

@@ -156,6 +156,10 @@ wk_run_config wk_run_config_default(void);
 /// Number of the field called key[0 ... length-1], or -1.
 int wk_run_field_find(const char *key, size_t length);
 
+/// Whether a key is about `word`: it or its meaning has the word, in capitals or not, with '-', '_'
+/// or a blank between parts; "lr" is "learning rate".
+bool wk_run_field_is_about(int field, const char *word);
+
 /// WK_E_INPUT for a key that does not exist, naming the nearest, or the keys of a group.
 wk_status wk_run_field_unknown(const char *key, wk_error *err);
 
