@@ -2,7 +2,6 @@
 // environments. Whether the description itself makes sense is asked in domain_check.c.
 #include "env/domain.h"
 
-#include "base/plugin_call.h"
 #include "base/text.h"
 #include <stdio.h>
 #include <string.h>
@@ -151,10 +150,7 @@ wk_status wk_domain_check_params(const wk_domain *domain, const double *theta, s
     }
     if (!domain->check) return WK_OK;
     wk_error reported = {0};
-    wk_status status;
-    WK_PLUGIN_CALL(
-        ((wk_plugin_call){.kind = "domain", .name = domain->name, .function = "check", .step = -1}),
-        status = domain->check(theta, &reported));
+    wk_status status = domain->check(theta, &reported);
     return wk_domain_result(domain, "check", status, &reported, err);
 }
 

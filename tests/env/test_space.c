@@ -13,7 +13,6 @@ static wk_space *make(const wk_domain *domain, bool continuous)
 
 static void the_default_grid_is_every_combination_in_clean_decimals(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_space *space = make(&t.domain, false);
     const double gains[] = {0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5};
@@ -29,7 +28,6 @@ static void the_default_grid_is_every_combination_in_clean_decimals(void **state
 
 static void large_grid_values_are_left_alone(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     const wk_param wide = {"wide", "", 0, 4e9, 1e9, 0, 4e9, false};
     t.domain.n_params = 1;
@@ -43,7 +41,6 @@ static void large_grid_values_are_left_alone(void **state)
 
 static void small_grid_values_are_left_alone(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     const wk_param narrow = {"narrow", "", 0, 1e-8, 2.5e-9, 0, 1, false};
     t.domain.n_params = 1;
@@ -68,7 +65,6 @@ static wk_status nothing_at_all(const double *theta, wk_error *e)
 
 static void combinations_that_check_refuses_are_left_out(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     t.domain.check = only_small_sums;
     wk_space *space = make(&t.domain, false);
@@ -81,7 +77,6 @@ static void combinations_that_check_refuses_are_left_out(void **state)
 
 static void a_grid_too_fine_is_refused(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     const wk_param fine[] = {{"a", "", 0, 1, 1e-4, 0, 1, true}, {"b", "", 0, 1, 1e-3, 0, 1, true}};
     t.domain.params = fine;
@@ -114,7 +109,6 @@ static toy with_listed_grid(void)
 
 static void picking_follows_the_probabilities(void **state)
 {
-    (void)state;
     toy t = with_listed_grid();
     wk_space *space = make(&t.domain, false);
     const double u[] = {0, 0.2499, 0.25, 0.7499, 0.75, 1 - 0x1p-53};
@@ -129,7 +123,6 @@ static void picking_follows_the_probabilities(void **state)
 
 static void sampling_is_pure_and_has_the_right_frequencies(void **state)
 {
-    (void)state;
     enum { DRAWS = 20000 };
     toy t = with_listed_grid();
     wk_space *space = make(&t.domain, false);
@@ -152,7 +145,6 @@ static void sampling_is_pure_and_has_the_right_frequencies(void **state)
 
 static void a_continuous_space_places_continuous_params_only(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_space *space = make(&t.domain, true);
     assert_true(wk_space_is_continuous(space));
@@ -178,7 +170,6 @@ static void a_continuous_space_places_continuous_params_only(void **state)
 // The table fills the ranges evenly, and what is placed around a point stays near it.
 static void the_points_of_a_continuous_space_stand_for_what_is_around_them(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_space *space = make(&t.domain, true);
     int low = 0, kinds[3] = {0};
@@ -202,7 +193,6 @@ static void the_points_of_a_continuous_space_stand_for_what_is_around_them(void 
 
 static void a_continuous_draw_that_check_refuses_falls_back_to_the_grid(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     t.domain.check = only_small_sums;
     wk_space *space = make(&t.domain, true);
@@ -215,7 +205,6 @@ static void a_continuous_draw_that_check_refuses_falls_back_to_the_grid(void **s
 
 static void a_listed_grid_has_no_continuous_form(void **state)
 {
-    (void)state;
     toy t = with_listed_grid();
     wk_space *space;
     assert_refused(wk_space_create(&t.domain, true, &space, &err), WK_E_INPUT, "lists its θ");
@@ -223,7 +212,6 @@ static void a_listed_grid_has_no_continuous_form(void **state)
 
 static void finding_is_exact(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND), own = with_listed_grid();
     wk_space *spaces[] = {make(&t.domain, false), make(&own.domain, false)};
     for (int s = 0; s < 2; s++)
@@ -268,7 +256,6 @@ static void illegal_point(size_t i, double *theta, double *probability)
 
 static void faulty_listed_grids_are_refused(void **state)
 {
-    (void)state;
     toy t = with_listed_grid();
     wk_space *space;
     t.domain.grid_count = none;
@@ -278,7 +265,8 @@ static void faulty_listed_grids_are_refused(void **state)
     t.domain.grid_point = same_point;
     assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT, "same θ");
     t.domain.grid_point = negative_point;
-    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT, "probability -0.5");
+    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT,
+                   "probability is -0.5");
     t.domain.grid_point = illegal_point;
     assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT,
                    "grid_point(1): 'drift' = 77");

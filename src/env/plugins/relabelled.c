@@ -1,6 +1,5 @@
 #include "env/plugins/relabelled.h"
 
-#include "base/plugin_call.h"
 #include "env/domain.h"
 #include <assert.h>
 #include <stdio.h>
@@ -48,17 +47,6 @@ static wk_reward_view view_of(const world *w)
                             .simulation = w->inner};
 }
 
-// In an episode that the note of the domain's call around this one tells of.
-static wk_plugin_call call_of(const wk_reward *reward, const char *function)
-{
-    const wk_plugin_call *outer = wk_plugin_call_running();
-    wk_plugin_call call = outer ? *outer : (wk_plugin_call){.step = -1};
-    call.kind = "reward";
-    call.name = reward->name;
-    call.function = function;
-    return call;
-}
-
 // NULL where a reward asked for none: one that uses it all the same would read and write what
 // belongs to others, and must not go unnoticed.
 static void *memory_of(const world *w, int k)
@@ -72,9 +60,7 @@ static void seen(void *context)
     wk_reward_view view = view_of(w);
     for (int k = w->of->inner->n_tasks; k < w->of->domain.n_tasks; k++) {
         const wk_reward *reward = w->of->rewards[k];
-        if (reward)
-            WK_PLUGIN_CALL(call_of(reward, "reward"),
-                           w->sums[k] += reward->reward(&view, memory_of(w, k)));
+        if (reward) w->sums[k] += reward->reward(&view, memory_of(w, k));
     }
     w->control_step++;
 }
@@ -119,9 +105,7 @@ static wk_status begin_rewards(world *w, wk_error *err)
         const wk_reward *reward = w->of->rewards[k];
         if (!reward || !reward->begin) continue;
         wk_error reported = {0};
-        wk_status status;
-        WK_PLUGIN_CALL(call_of(reward, "begin"),
-                       status = reward->begin(&view, memory_of(w, k), &reported));
+        wk_status status = reward->begin(&view, memory_of(w, k), &reported);
         if (status != WK_OK)
             return wk_fail(err, status, "the reward '%s' refuses a world of '%s': %s", reward->name,
                            w->of->inner->name,
