@@ -3,11 +3,12 @@
 #include "env/domains/cleanup_arena.h"
 #include "support/check.h"
 
+static wk_error err;
+
 static const double robot_radius = 0.2, block_radius = 0.35;
 
 static wk_cleanup_layout draw(int arena, int green, int blue, uint64_t seed, uint64_t episode)
 {
-    wk_error err = {0};
     wk_cleanup_layout layout;
     wk_rng rng = wk_rng_stream(seed, "layout", episode);
     assert_ok(wk_cleanup_layout_draw(arena, green, blue, &rng, &layout, &err));
@@ -39,7 +40,6 @@ static void assert_rules(const wk_cleanup_layout *layout, double s, int blocks)
 
 static void every_layout_keeps_the_rectangles_and_distances(void **state)
 {
-    (void)state;
     static const double half_sizes[] = {0.7, 0.875, 1.05, 1.225, 1.4, 1.4};
     for (int arena = 0; arena < 6; arena++)
         for (int blocks = 0; blocks <= arena; blocks++)
@@ -52,7 +52,6 @@ static void every_layout_keeps_the_rectangles_and_distances(void **state)
 
 static void arena_sizes_are_those_of_the_paper(void **state)
 {
-    (void)state;
     static const double half_sizes[] = {0.7, 0.875, 1.05, 1.225, 1.4, 1.4};
     for (int arena = 0; arena < 6; arena++)
         assert_near(wk_cleanup_half_size(arena), half_sizes[arena], 0);
@@ -60,7 +59,6 @@ static void arena_sizes_are_those_of_the_paper(void **state)
 
 static void the_robot_of_the_smallest_arena_starts_on_the_middle_line(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 50; seed++)
         assert_near(draw(0, 0, 0, seed, 0).robot.x, 0, 1e-15);
 }
@@ -92,7 +90,6 @@ static int reference(double s, int blocks, wk_rng *rng, candidate *kept)
 
 static void positions_are_drawn_in_the_order_robot_blue_green_then_headings(void **state)
 {
-    (void)state;
     int restarts = 0;
     for (uint64_t seed = 0; seed < 300; seed++) {
         const int green = 2, blue = 3;
@@ -125,7 +122,6 @@ static double chi_square(const int *bins, int count, int total)
 
 static void headings_and_robot_positions_are_uniform(void **state)
 {
-    (void)state;
     enum { BINS = 16, TOTAL = 8000 };
     int yaw[BINS] = {0}, block_yaw[BINS] = {0}, x[BINS] = {0}, y[BINS] = {0};
     for (uint64_t seed = 0; seed < TOTAL; seed++) {
@@ -144,7 +140,6 @@ static void headings_and_robot_positions_are_uniform(void **state)
 
 static void episodes_differ_and_repeat(void **state)
 {
-    (void)state;
     wk_cleanup_layout a = draw(3, 1, 2, 5, 0), b = draw(3, 1, 2, 5, 0), c = draw(3, 1, 2, 5, 1);
     assert_near(a.robot.y, b.robot.y, 0);
     assert_near(a.blocks[2].yaw, b.blocks[2].yaw, 0);

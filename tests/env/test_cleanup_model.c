@@ -3,11 +3,12 @@
 #include "env/mujoco/physics.h"
 #include "support/check.h"
 
+static wk_error err;
+
 static const double pi = 3.14159265358979323846;
 
 static mjModel *compile(wk_cleanup_robot robot, int arena, int blocks)
 {
-    wk_error err = {0};
     mjModel *model = NULL;
     assert_ok(wk_cleanup_model_create(robot, arena, blocks, &model, &err));
     return model;
@@ -41,7 +42,6 @@ static void assert_near_static(const mjModel *model, const char *name, double x,
 
 static void walls_enclose_the_arena(void **state)
 {
-    (void)state;
     for (int arena = 0; arena < 6; arena++) {
         mjModel *model = compile(WK_CLEANUP_POINT, arena, arena);
         double s = arena < 5 ? 0.7 + 0.175 * arena : 1.4;
@@ -66,7 +66,6 @@ static void walls_enclose_the_arena(void **state)
 
 static void goals_lie_along_the_left_and_right_wall_and_touch_nothing(void **state)
 {
-    (void)state;
     mjModel *model = compile(WK_CLEANUP_CAR, 2, 1);
     assert_near_static(model, "goal-left", -(1.05 - 0.25), 0, 0.02);
     assert_near_static(model, "goal-right", 1.05 - 0.25, 0, 0.02);
@@ -84,7 +83,6 @@ static void goals_lie_along_the_left_and_right_wall_and_touch_nothing(void **sta
 
 static void blocks_are_light_boxes_on_free_joints_without_damping(void **state)
 {
-    (void)state;
     mjModel *model = compile(WK_CLEANUP_POINT, 4, 4);
     for (int b = 0; b < 4; b++) {
         int body = wk_physics_id(model, mjOBJ_BODY, "block0") + b;
@@ -104,7 +102,6 @@ static void blocks_are_light_boxes_on_free_joints_without_damping(void **state)
 
 static void simulation_settings_are_the_published_ones(void **state)
 {
-    (void)state;
     for (int robot = 0; robot < 2; robot++) {
         mjModel *model = compile((wk_cleanup_robot)robot, 1, 1);
         assert_near(model->opt.timestep, robot == WK_CLEANUP_POINT ? 0.002 : 0.004, 0);
@@ -122,7 +119,6 @@ static void simulation_settings_are_the_published_ones(void **state)
 
 static void the_image_is_taken_from_above_under_one_plain_light(void **state)
 {
-    (void)state;
     mjModel *model = compile(WK_CLEANUP_POINT, 0, 0);
     assert_string_equal(mj_id2name(model, mjOBJ_CAMERA, 0), "topdownfar");
     assert_triple(model->cam_pos, 0, 0, 3.5);
@@ -144,7 +140,6 @@ static void the_image_is_taken_from_above_under_one_plain_light(void **state)
 
 static void the_floor_is_checked_in_two_greys(void **state)
 {
-    (void)state;
     mjModel *model = compile(WK_CLEANUP_POINT, 0, 0);
     int floor = geom(model, "floor"), material = model->geom_matid[floor];
     assert_triple(model->geom_size + 3 * floor, 3.5, 3.5, 0.1);
@@ -162,7 +157,6 @@ static void the_floor_is_checked_in_two_greys(void **state)
 
 static void the_point_robot_has_the_published_mass_and_joints(void **state)
 {
-    (void)state;
     mjModel *model = compile(WK_CLEANUP_POINT, 0, 0);
     int body = wk_physics_id(model, mjOBJ_BODY, "robot");
     double mass = 4.0 / 3 * pi * (pow(0.15, 3) + pow(0.12, 3));
@@ -179,7 +173,6 @@ static void the_point_robot_has_the_published_mass_and_joints(void **state)
 
 static void the_car_has_the_published_mass_and_wheels(void **state)
 {
-    (void)state;
     mjModel *model = compile(WK_CLEANUP_CAR, 0, 0);
     const double boxes[5][3] = {
         {.12, .13, .05}, {.16, .05, .05}, {.02, .04, .04}, {.075, .03, .05}, {.075, .03, .01}};
@@ -217,8 +210,6 @@ static void actuate(const mjModel *model, mjData *data, double first, double sec
 
 static void the_point_is_pushed_along_its_nose_and_turned_by_a_limited_servo(void **state)
 {
-    (void)state;
-    wk_error err = {0};
     mjModel *model = compile(WK_CLEANUP_POINT, 0, 0);
     mjData *data = NULL;
     assert_ok(wk_physics_make_data(model, &data, &err));
@@ -239,8 +230,6 @@ static void the_point_is_pushed_along_its_nose_and_turned_by_a_limited_servo(voi
 
 static void each_wheel_of_the_car_has_its_own_limited_motor(void **state)
 {
-    (void)state;
-    wk_error err = {0};
     mjModel *model = compile(WK_CLEANUP_CAR, 0, 0);
     mjData *data = NULL;
     assert_ok(wk_physics_make_data(model, &data, &err));

@@ -13,7 +13,6 @@ static wk_cleanup_progress one(int is_green, double x, double y)
 
 static void distances_are_measured_to_the_centre_of_the_blocks_own_goal(void **state)
 {
-    (void)state;
     wk_cleanup_progress green = one(1, 0.3, 0.5), blue = one(0, 0.3, 0.5);
     assert_near(green.distance[SORT], 1.45, 1e-15);
     assert_near(green.distance[REVERSE], 0.85, 1e-15);
@@ -25,7 +24,6 @@ static void distances_are_measured_to_the_centre_of_the_blocks_own_goal(void **s
 
 static void distances_of_all_blocks_add_up(void **state)
 {
-    (void)state;
     // Green at -1, blue at 0 and 1.3; centres at -1.15 and 1.15.
     const double xyz[9] = {-1, 0, 0.2, 0, 1, 0.2, 1.3, -1, 0.2};
     wk_cleanup_progress progress = wk_cleanup_measure(1.4, 1, 2, xyz);
@@ -39,7 +37,6 @@ static void distances_of_all_blocks_add_up(void **state)
 
 static void a_block_on_the_border_of_its_goal_is_outside(void **state)
 {
-    (void)state;
     const double s = 1.4, left = s - 0.5, y = 0.1;
     assert_near(one(0, left, y).completion[SORT], 0, 0);
     assert_near(one(0, nextafter(left, 2), y).completion[SORT], 1, 0);
@@ -54,7 +51,6 @@ static void a_block_on_the_border_of_its_goal_is_outside(void **state)
 
 static void a_world_without_blocks_is_complete_and_earns_half_a_step(void **state)
 {
-    (void)state;
     wk_cleanup_progress none = wk_cleanup_measure(0.7, 0, 0, NULL);
     for (int task = 0; task < 3; task++) {
         assert_near(none.completion[task], 1, 0);
@@ -64,7 +60,6 @@ static void a_world_without_blocks_is_complete_and_earns_half_a_step(void **stat
 
 static void a_step_earns_a_hundred_per_metre_and_half_the_completion(void **state)
 {
-    (void)state;
     wk_cleanup_progress before = one(0, 0.8, 0), after = one(0, 0.95, 0);
     assert_near(wk_cleanup_reward(&before, &after, SORT), 100 * 0.15 + 0.5, 1e-12);
     assert_near(wk_cleanup_reward(&before, &after, REVERSE), -100 * 0.15, 1e-12);

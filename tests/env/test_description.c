@@ -29,7 +29,6 @@ static wk_description *read_back(const wk_text *text)
 
 static void every_domain_reads_back_as_the_same(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < wk_domain_count(); i++) {
         const wk_domain *domain = wk_domain_at(i);
         wk_text text = describe(domain);
@@ -54,7 +53,6 @@ static void every_domain_reads_back_as_the_same(void **state)
 
 static void what_makes_another_domain_is_named(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_text text = describe(&t.domain);
     wk_description *description = read_back(&text);
@@ -87,7 +85,6 @@ static void what_makes_another_domain_is_named(void **state)
 
 static void control_characters_do_not_come_through(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_domain loud = t.domain;
     loud.summary = "a\x1b[2Jb\nc\u202e";

@@ -42,7 +42,6 @@ static void step(wk_env *env, observation *o)
 
 static void an_episode_runs_from_first_to_the_time_limit(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_env *env = make(&t);
     assert_ptr_equal(wk_env_domain(env), &t.domain);
@@ -72,7 +71,6 @@ static void an_episode_runs_from_first_to_the_time_limit(void **state)
 
 static void the_image_is_what_the_domain_draws(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_env *env = make(&t);
     observation o;
@@ -86,7 +84,6 @@ static void the_image_is_what_the_domain_draws(void **state)
 
 static void outputs_that_are_null_are_left_out(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_env *env = make(&t);
     wk_frame nothing = {0};
@@ -98,7 +95,6 @@ static void outputs_that_are_null_are_left_out(void **state)
 
 static void actions_are_clipped(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_env *env = make(&t);
     observation o;
@@ -116,7 +112,6 @@ static void actions_are_clipped(void **state)
 
 static void a_non_finite_action_moves_nothing(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_env *env = make(&t);
     observation o;
@@ -133,7 +128,6 @@ static void a_non_finite_action_moves_nothing(void **state)
 
 static void stepping_drawing_and_saving_need_a_reset(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_env *env = make(&t);
     wk_frame nothing = {0};
@@ -147,7 +141,6 @@ static void stepping_drawing_and_saving_need_a_reset(void **state)
 
 static void a_bad_theta_is_refused_and_the_episode_goes_on(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_env *env = make(&t);
     observation o;
@@ -164,7 +157,6 @@ static void a_bad_theta_is_refused_and_the_episode_goes_on(void **state)
 
 static void a_reset_to_the_own_params_works(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_env *env = make(&t);
     observation o;
@@ -177,7 +169,6 @@ static void a_reset_to_the_own_params_works(void **state)
 
 static void options_are_checked_and_handed_over(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_env *env;
     const int good[] = {1, 2}, high[] = {0, 3}, low[] = {-1, 0};
@@ -189,7 +180,6 @@ static void options_are_checked_and_handed_over(void **state)
 
 static void a_bad_description_makes_no_environment(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     t.domain.step = NULL;
     wk_env *env;
@@ -198,7 +188,6 @@ static void a_bad_description_makes_no_environment(void **state)
 
 static void failures_of_the_domain_are_handed_on(void **state)
 {
-    (void)state;
     wk_env *env;
     toy loud = toy_make(TOY_CREATE_FAILS), silent = toy_make(TOY_CREATE_SILENT);
     assert_refused(wk_env_create(&loud.domain, NULL, &env, &err), WK_E_UNSUPPORTED,
@@ -221,7 +210,6 @@ static void failures_of_the_domain_are_handed_on(void **state)
 
 static void a_task_that_ends_sets_terminal_and_last(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_TERMINAL);
     wk_env *env = make(&t);
     observation o;
@@ -236,7 +224,6 @@ static void a_task_that_ends_sets_terminal_and_last(void **state)
 
 static void an_end_that_the_description_excludes_is_an_error(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_TERMINAL_UNDECLARED);
     wk_env *env = make(&t);
     observation o;
@@ -252,7 +239,6 @@ static void an_end_that_the_description_excludes_is_an_error(void **state)
 
 static void an_episode_that_is_over_at_its_reset_is_an_error(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_TERMINAL_AT_RESET);
     wk_env *env = make(&t);
     wk_frame nothing = {0};
@@ -265,7 +251,6 @@ static void an_episode_that_is_over_at_its_reset_is_an_error(void **state)
 // Numbers that are none are the same to us as a domain that says so itself.
 static void a_broken_simulation_ends_the_episode_with_harmless_numbers(void **state)
 {
-    (void)state;
     const toy_fault faults[] = {TOY_DIVERGES, TOY_NAN_REWARD, TOY_NAN_COMPLETION};
     for (size_t f = 0; f < sizeof faults / sizeof *faults; f++) {
         toy t = toy_make(faults[f]);
@@ -289,7 +274,6 @@ static void a_broken_simulation_ends_the_episode_with_harmless_numbers(void **st
 
 static void a_reset_that_diverges_is_first_and_last(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_DIVERGES_AT_RESET);
     wk_env *env = make(&t);
     observation o;
@@ -300,7 +284,6 @@ static void a_reset_that_diverges_is_first_and_last(void **state)
 
 static void completion_is_held_within_its_range(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_BIG_COMPLETION);
     wk_env *env = make(&t);
     observation o;
@@ -316,7 +299,6 @@ static void completion_is_held_within_its_range(void **state)
 
 static void drawing_takes_sizes_up_to_the_limit(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_env *env = make(&t);
     observation o;
@@ -348,7 +330,6 @@ static void *saved_after(wk_env *env, int steps, size_t *size)
 
 static void a_restored_environment_continues_bit_for_bit(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_env *env = make(&t), *other = make(&t);
     size_t size;
@@ -370,7 +351,6 @@ static void a_restored_environment_continues_bit_for_bit(void **state)
 
 static void saving_twice_gives_the_same_bytes(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_env *env = make(&t), *other = make(&t);
     size_t size, other_size;
@@ -385,7 +365,6 @@ static void saving_twice_gives_the_same_bytes(void **state)
 
 static void a_finished_episode_stays_finished_after_loading(void **state)
 {
-    (void)state;
     const toy_fault faults[] = {TOY_TERMINAL, TOY_DIVERGES};
     for (size_t f = 0; f < 2; f++) {
         toy t = toy_make(faults[f]);
@@ -403,7 +382,6 @@ static void a_finished_episode_stays_finished_after_loading(void **state)
 
 static void every_damaged_byte_is_noticed_and_changes_nothing(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_env *env = make(&t), *other = make(&t);
     size_t size;
@@ -425,7 +403,6 @@ static void every_damaged_byte_is_noticed_and_changes_nothing(void **state)
 
 static void every_truncated_state_is_refused(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_env *env = make(&t);
     size_t size;
@@ -440,7 +417,6 @@ static void every_truncated_state_is_refused(void **state)
 
 static void damage_is_told_from_other_versions_and_other_files(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_env *env = make(&t);
     size_t size;
@@ -460,7 +436,6 @@ static void damage_is_told_from_other_versions_and_other_files(void **state)
 // Someone may also write a state with a right checksum and wrong content.
 static void forged_states_are_refused_or_harmless(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_env *env = make(&t), *other = make(&t);
     size_t size;
@@ -489,7 +464,6 @@ static void forged_states_are_refused_or_harmless(void **state)
 
 static void states_of_other_domains_and_options_are_refused(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND), renamed = t, shorter = t;
     renamed.domain.name = "toy-two";
     shorter.domain.episode_steps = 2;
@@ -510,7 +484,6 @@ static void states_of_other_domains_and_options_are_refused(void **state)
 
 static void a_state_the_domain_refuses_leaves_no_episode_but_a_usable_environment(void **state)
 {
-    (void)state;
     toy sound = toy_make(TOY_SOUND), forgetful = toy_make(TOY_LOAD_REFUSES),
         growing = toy_make(TOY_STATE_GROWS);
     wk_env *env = make(&sound), *refusing = make(&forgetful), *grown = make(&growing);
@@ -535,7 +508,6 @@ static void a_state_the_domain_refuses_leaves_no_episode_but_a_usable_environmen
 
 static void saving_wants_exactly_the_size_it_named(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_env *env = make(&t);
     observation o;

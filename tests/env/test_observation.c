@@ -49,7 +49,6 @@ static toy with_vector(void)
 
 static void a_step_gives_the_vector_of_the_state_it_leads_to(void **state)
 {
-    (void)state;
     toy t = with_vector();
     wk_env *env;
     float vector[NUMBERS] = {0}, before;
@@ -66,7 +65,6 @@ static void a_step_gives_the_vector_of_the_state_it_leads_to(void **state)
 
 static void a_batch_has_a_row_of_numbers_for_every_environment(void **state)
 {
-    (void)state;
     enum { N = 3 };
     toy t = with_vector();
     wk_vec *vec;
@@ -95,7 +93,6 @@ static void break_down(void *world, float *vector)
 // Whether anybody asks for the vector must not change what happens.
 static void a_vector_that_is_not_finite_ends_the_episode(void **state)
 {
-    (void)state;
     for (int asked = 0; asked < 2; asked++) {
         toy t = with_vector();
         wk_env *env;
@@ -119,7 +116,6 @@ static void a_vector_that_is_not_finite_ends_the_episode(void **state)
 
 static void what_draws_nothing_is_not_drawn(void **state)
 {
-    (void)state;
     toy t = with_vector();
     wk_env *env;
     static uint8_t image[WK_IMAGE_BYTES];
@@ -139,7 +135,6 @@ static void what_draws_nothing_is_not_drawn(void **state)
 
 static void a_discrete_action_is_one_of_them(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_env *env;
     t.domain.discrete = true;
@@ -157,7 +152,6 @@ static void a_discrete_action_is_one_of_them(void **state)
 
 static void random_actions_choose_each_alike(void **state)
 {
-    (void)state;
     enum { KINDS = 5, DRAWS = 5000 };
     wk_domain domain = {.action_size = KINDS, .discrete = true};
     wk_rng rng = wk_rng_stream(1, "random", 0);
@@ -184,7 +178,6 @@ static void random_actions_choose_each_alike(void **state)
 
 static void faulty_descriptions_are_refused(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     t.domain.discrete = true;
     t.domain.action_size = 1;
@@ -225,7 +218,6 @@ static wk_description *describe_and_read(const wk_domain *domain)
 // Runs keep the description of their plug-in's domain.
 static void a_description_keeps_actions_and_observation(void **state)
 {
-    (void)state;
     toy t = with_vector(), other = t;
     t.domain.discrete = true;
     t.domain.observation.no_image = true;
@@ -280,7 +272,6 @@ static void observe_still(void *world, float *vector)
 
 static void the_examination_finds_faults_of_observe(void **state)
 {
-    (void)state;
     toy t = with_vector();
     t.domain.observe = observe_outside;
     assert_found(&t.domain, "fault: observe writes outside the 3 numbers of observation.vector");
@@ -292,7 +283,6 @@ static void the_examination_finds_faults_of_observe(void **state)
 
 static void the_examples_are_sound(void **state)
 {
-    (void)state;
     static const char *const files[] = {PLUGINS "grid.so", PLUGINS "grid_both.so"};
     static const char SHORT[] = "advice: episodes have at most 41 rows ";
     for (int i = 0; i < 2; i++) {
