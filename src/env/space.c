@@ -46,20 +46,19 @@ static wk_status add_point(wk_space *space, const double *theta, double probabil
     return WK_OK;
 }
 
-// min + i*step without the rounding noise of binary fractions, so that 0.05 * 3 is the 0.15 a user
-// writes. Beyond 2^53 billionths there is no such noise to remove, and steps that are not far above
-// a billionth would be lost in the rounding.
-static double grid_value(const wk_param *p, size_t i, size_t length)
-{
-    if (i == 0) return p->min;
-    if (i == length - 1) return p->max;
-    double value = p->min + (double)i * p->step, billionths = round(value * 1e9);
-    return fabs(billionths) < 0x1p53 && p->step >= 1e-6 ? billionths / 1e9 : value;
-}
-
-static size_t grid_length(const wk_param *p)
+size_t wk_param_count(const wk_param *p)
 {
     return p->max > p->min ? (size_t)llround((p->max - p->min) / p->step) + 1 : 1;
+}
+
+// min + i*step as the 0.15 a user writes and not 0.05 * 3. Beyond 2^53 billionths there is no such
+// noise to remove, and steps that are not far above a billionth would be lost in the rounding.
+double wk_param_value(const wk_param *p, size_t i)
+{
+    if (i == 0) return p->min;
+    if (i == wk_param_count(p) - 1) return p->max;
+    double value = p->min + (double)i * p->step, billionths = round(value * 1e9);
+    return fabs(billionths) < 0x1p53 && p->step >= 1e-6 ? billionths / 1e9 : value;
 }
 
 // Every combination of the params' grids that the domain accepts; the last param varies fastest.
@@ -68,7 +67,7 @@ static wk_status add_product(wk_space *space, wk_error *err)
     const wk_domain *domain = space->domain;
     double combinations = 1;
     for (int k = 0; k < domain->n_params; k++)
-        combinations *= (double)grid_length(&domain->params[k]);
+        combinations *= (double)wk_param_count(&domain->params[k]);
     if (combinations > POINTS_MAX)
         return wk_fail(err, WK_E_INPUT,
                        "the grid has %.0f combinations, more than %d; make its steps larger, or "
@@ -78,8 +77,8 @@ static wk_status add_product(wk_space *space, wk_error *err)
         double theta[WK_PARAMS_MAX];
         size_t rest = i;
         for (int k = domain->n_params - 1; k >= 0; k--) {
-            size_t length = grid_length(&domain->params[k]);
-            theta[k] = grid_value(&domain->params[k], rest % length, length);
+            size_t length = wk_param_count(&domain->params[k]);
+            theta[k] = wk_param_value(&domain->params[k], rest % length);
             rest /= length;
         }
         if (wk_domain_check_params(domain, theta, space->n_params, NULL) != WK_OK) continue;
@@ -91,9 +90,8 @@ static wk_status add_product(wk_space *space, wk_error *err)
 // A number in [0,1) as a value of a param: anywhere in its range, or one of the grid.
 static double value_at(const wk_param *p, double u)
 {
-    size_t length = grid_length(p);
     return p->continuous ? p->min + u * (p->max - p->min)
-                         : grid_value(p, (size_t)(u * (double)length), length);
+                         : wk_param_value(p, (size_t)(u * (double)wk_param_count(p)));
 }
 
 // The points of a Sobol set that the domain accepts, each in the middle of what it stands for.

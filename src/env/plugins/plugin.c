@@ -59,12 +59,11 @@ wk_status wk_plugin_open(const char *path, const wk_log *log, wk_plugin **out, w
     wk_plugin *plugin = calloc(1, sizeof *plugin);
     if (!plugin) return wk_fail(err, WK_E_MEMORY, "no memory for plug-in '%s'", path);
     wk_status status = load(plugin, path, log, err);
-    if (status != WK_OK) {
+    if (status == WK_OK)
+        *out = plugin;
+    else
         wk_plugin_unload(plugin);
-        return status;
-    }
-    *out = plugin;
-    return WK_OK;
+    return status;
 }
 
 wk_status wk_plugin_load(const char *path, wk_plugin **out, wk_error *err)

@@ -28,44 +28,20 @@ enum {
 };
 
 // Each kind is reported once. Those from ADVICE on are not faults.
+// clang-format off
 typedef enum kind {
-    DESCRIPTION,
-    CREATE,
-    RESET,
-    OVER_AT_RESET,
-    ENDS_UNDECLARED,
-    DIVERGED,
-    NOT_FINITE,
-    COMPLETION,
-    INDICATOR,
-    OUTSIDE_IMAGE,
-    IMAGE_HOLES,
-    IMAGE_UNSTEADY,
-    IMAGE_STILL,
-    OUTSIDE_VECTOR,
-    VECTOR_HOLES,
-    VECTOR_STILL,
-    NOT_REPEATABLE,
-    NOT_RESET,
-    SHARED,
-    DRAWING_MATTERS,
-    STATE_SIZE,
-    OUTSIDE_STATE,
-    STATE_HOLES,
-    LOAD_REFUSED,
-    NOT_CONTINUED,
-    LOAD_SIZE,
-    SUMMARY,
+    DESCRIPTION, SUMMARY,
+    CREATE, RESET, OVER_AT_RESET, ENDS_UNDECLARED, DIVERGED,
+    NOT_FINITE, COMPLETION, INDICATOR,
+    OUTSIDE_IMAGE, IMAGE_HOLES, IMAGE_UNSTEADY, IMAGE_STILL,
+    OUTSIDE_VECTOR, VECTOR_HOLES, VECTOR_STILL,
+    NOT_REPEATABLE, NOT_RESET, SHARED, DRAWING_MATTERS,
+    STATE_SIZE, OUTSIDE_STATE, STATE_HOLES, LOAD_REFUSED, NOT_CONTINUED, LOAD_SIZE,
     ADVICE,
-    LARGE_REWARD = ADVICE,
-    NO_STATE,
-    UNUSED_ROWS,
-    NO_MESSAGE,
-    SHORT_EPISODES,
-    LOST_MEMORY,
-    OFF_GRID,
+    LARGE_REWARD = ADVICE, NO_STATE, UNUSED_ROWS, NO_MESSAGE, SHORT_EPISODES, LOST_MEMORY, OFF_GRID,
     KINDS
 } kind;
+// clang-format on
 
 // What one step reported and showed.
 typedef struct moment {
@@ -477,16 +453,14 @@ static void check_state(examination *x, void *from, void *into, const double *th
     begin(x, into, theta, false, &ignored);
     if (!has_failed(x)) check_load_size(x, into, bytes, size);
     begin(x, into, theta, false, &ignored);
-    if (has_failed(x)) {
-        free(bytes);
-        return;
-    }
     wk_error reported = {0};
-    if (x->domain->load(into, bytes, size, &reported) != WK_OK)
+    if (has_failed(x)) {
+        // The findings say so already.
+    } else if (x->domain->load(into, bytes, size, &reported) != WK_OK) {
         find(x, LOAD_REFUSED, "%s refuses what %s wrote for θ %s: %s.",
              advice(x, "load", "load_state"), advice(x, "save", "save_state"), x->theta_text,
              reported.message);
-    else {
+    } else {
         play_on(x, into, x->steps, true, &x->other);
         same(x, NOT_CONTINUED,
              advice(x,
@@ -642,24 +616,18 @@ static void *live_and_die(void *context)
     return NULL;
 }
 
-// Large blocks are counted apart.
-static size_t bytes_in_use(void)
-{
-    struct mallinfo2 info = mallinfo2();
-    return info.uordblks + info.hblkhd;
-}
-
 // Bytes by which the memory in use grows while many environments live and die. They do so in a
 // thread of their own, because the allocator's cache of freed blocks counts as used until its
-// thread ends.
+// thread ends. Large blocks are counted apart.
 static size_t growth(examination *x)
 {
     pthread_t thread;
-    size_t before = bytes_in_use();
+    struct mallinfo2 before = mallinfo2();
     if (pthread_create(&thread, NULL, live_and_die, x) != 0) return 0;
     pthread_join(thread, NULL);
-    size_t after = bytes_in_use();
-    return after > before ? after - before : 0;
+    struct mallinfo2 after = mallinfo2();
+    size_t had = before.uordblks + before.hblkhd, has = after.uordblks + after.hblkhd;
+    return has > had ? has - had : 0;
 }
 
 // What is set up once and kept is no loss: only what grows every time is.
