@@ -2,10 +2,8 @@
 // vector of its environments does not depend on the number of threads, episodes end by time and
 // continue elsewhere, allocations may fail, and an environment stays small.
 #include "base/rng.h"
-#include "base/text.h"
-#include "env/plugins/plugin_check.h"
-#include "support/check.h"
 #include "support/faults.h"
+#include "support/findings.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -15,18 +13,12 @@ enum { COUNT = 4, STEPS = 12 };
 
 static wk_error err;
 
-static void collect(void *context, bool fault, const char *sentence)
-{
-    wk_text_printf(context, "%s: %s\n", fault ? "fault" : "advice", sentence);
-}
-
 static void the_examination_finds_nothing(void **state)
 {
     for (size_t i = 0; i < wk_domain_count(); i++) {
         const wk_domain *domain = wk_domain_at(i);
-        wk_text found = {0};
         int faults;
-        assert_ok(wk_plugin_check(domain, collect, &found, &faults, &err));
+        wk_text found = examine(domain, &faults);
         if (strcmp(domain->name, "toy") == 0) { // its episodes are shorter than a default sequence
             assert_non_null(strstr(wk_text_get(&found), "advice: episodes have at most 21 rows"));
             assert_int_equal(faults, 0);

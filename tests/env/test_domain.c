@@ -213,58 +213,54 @@ static void counts_out_of_range_are_refused(void **state)
     WITH(most_complex, NULL);
 }
 
-static toy with_param(int i, wk_param param)
-{
-    static wk_param changed[2];
-    toy t = toy_make(TOY_SOUND);
-    memcpy(changed, t.domain.params, sizeof changed);
-    changed[i] = param;
-    t.domain.params = changed;
-    return t;
-}
-
 static void bad_params_are_refused(void **state)
 {
-    toy t = with_param(0, (wk_param){"Gain!", "", 0.1, 0.5, 0.05, 0, 2, true});
-    assert_faulty(t, "params[0].name 'Gain!' is not a name");
-    t = with_param(1, (wk_param){NULL, "", 0, 2, 1, -3, 3, false});
-    assert_faulty(t, "params[1].name is NULL");
-    t = with_param(1, (wk_param){"gain", "", 0, 2, 1, -3, 3, false});
-    assert_faulty(t, "two params are called 'gain'");
-    t = with_param(0, (wk_param){"gain", "", 0.5, 0.1, 0.05, 0, 2, true});
-    assert_faulty(t, "are not a range");
-    t = with_param(0, (wk_param){"gain", "", 0.1, NAN, 0.05, 0, 2, true});
-    assert_faulty(t, "are not a range");
-    t = with_param(0, (wk_param){"gain", "", 0.1, 0.5, 0.05, 0.2, 2, true});
-    assert_faulty(t, "does not contain the grid's");
-    t = with_param(0, (wk_param){"gain", "", 0.1, 0.5, 0.05, 0, INFINITY, true});
-    assert_faulty(t, "does not contain the grid's");
-    t = with_param(0, (wk_param){"gain", "", 0.1, 0.5, 0.3, 0, 2, true});
-    assert_faulty(t, "in whole steps");
-    t = with_param(0, (wk_param){"gain", "", 0.1, 0.5, 0, 0, 2, true});
-    assert_faulty(t, "in whole steps");
-    t = with_param(1, (wk_param){"drift", "", 2, 2, 0, -3, 3, false});
-    assert_ok(wk_domain_check(&t.domain, &err)); // a single value needs no step
+    static const struct {
+        int i;
+        wk_param param;
+        const char *message; // NULL: it is sound
+    } cases[] = {
+        {0, {"Gain!", "", 0.1, 0.5, 0.05, 0, 2, true}, "params[0].name 'Gain!' is not a name"},
+        {1, {NULL, "", 0, 2, 1, -3, 3, false}, "params[1].name is NULL"},
+        {1, {"gain", "", 0, 2, 1, -3, 3, false}, "two params are called 'gain'"},
+        {0, {"gain", "", 0.5, 0.1, 0.05, 0, 2, true}, "are not a range"},
+        {0, {"gain", "", 0.1, NAN, 0.05, 0, 2, true}, "are not a range"},
+        {0, {"gain", "", 0.1, 0.5, 0.05, 0.2, 2, true}, "does not contain the grid's"},
+        {0, {"gain", "", 0.1, 0.5, 0.05, 0, INFINITY, true}, "does not contain the grid's"},
+        {0, {"gain", "", 0.1, 0.5, 0.3, 0, 2, true}, "in whole steps"},
+        {0, {"gain", "", 0.1, 0.5, 0, 0, 2, true}, "in whole steps"},
+        {1, {"drift", "", 2, 2, 0, -3, 3, false}, NULL}, // a single value needs no step
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        wk_param changed[2];
+        toy t = toy_make(TOY_SOUND);
+        memcpy(changed, t.domain.params, sizeof changed);
+        changed[cases[k].i] = cases[k].param;
+        t.domain.params = changed;
+        if (cases[k].message)
+            assert_faulty(t, cases[k].message);
+        else
+            assert_ok(wk_domain_check(&t.domain, &err));
+    }
 }
 
 static void bad_tasks_are_refused(void **state)
 {
+    static const struct {
+        wk_task tasks[2];
+        const char *message;
+    } cases[] = {
+        {{{"go", NULL, false}, {"go", NULL, false}}, "two tasks are called 'go'"},
+        {{{"go", "run", false}, {"walk", "run", false}}, "'go' and 'walk' share a name or an"},
+        {{{"go", "walk", false}, {"walk", NULL, false}}, "'go' and 'walk' share a name or an"},
+        {{{"go", "GO", false}, {"walk", NULL, false}}, "alias 'GO' is not a name"},
+        {{{NULL, NULL, false}, {"walk", NULL, false}}, "tasks[0].name is NULL"},
+    };
     toy t = toy_make(TOY_SOUND);
-    const wk_task same[] = {{"go", NULL, false}, {"go", NULL, false}};
-    const wk_task alias[] = {{"go", "run", false}, {"walk", "run", false}};
-    const wk_task crossed[] = {{"go", "walk", false}, {"walk", NULL, false}};
-    const wk_task shouting[] = {{"go", "GO", false}, {"walk", NULL, false}};
-    const wk_task nameless[] = {{NULL, NULL, false}, {"walk", NULL, false}};
-    t.domain.tasks = same;
-    assert_faulty(t, "two tasks are called 'go'");
-    t.domain.tasks = alias;
-    assert_faulty(t, "'go' and 'walk' share a name or an alias");
-    t.domain.tasks = crossed;
-    assert_faulty(t, "'go' and 'walk' share a name or an alias");
-    t.domain.tasks = shouting;
-    assert_faulty(t, "alias 'GO' is not a name");
-    t.domain.tasks = nameless;
-    assert_faulty(t, "tasks[0].name is NULL");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        t.domain.tasks = cases[i].tasks;
+        assert_faulty(t, cases[i].message);
+    }
 }
 
 static void words_that_mean_something_else_are_no_names(void **state)
@@ -376,7 +372,6 @@ static void oracles_must_be_legal_worlds(void **state)
 
 static void unfair_point(size_t i, double *theta, double *probability)
 {
-    (void)i;
     theta[0] = 0.1;
     theta[1] = 0;
     *probability = 0.9;

@@ -1,9 +1,7 @@
 // Loading plug-ins, the message for each way it can fail, and the examination that finds what is
 // wrong with a plug-in's behaviour.
 #include "base/file.h"
-#include "base/text.h"
-#include "env/plugins/plugin_check.h"
-#include "support/check.h"
+#include "support/findings.h"
 #include "support/toy_domain.h"
 #include <math.h>
 #include <stdio.h>
@@ -112,24 +110,6 @@ static void the_name_of_a_built_in_domain_is_refused(void **state)
 
 /* ---- Examining ------------------------------------------------------------------------------- */
 
-// Findings as lines, "fault: ..." or "advice: ...".
-static void collect(void *context, bool fault, const char *sentence)
-{
-    wk_text_printf(context, "%s: %s\n", fault ? "fault" : "advice", sentence);
-}
-
-static void assert_found(const wk_domain *domain, const char *line, int faults_expected)
-{
-    wk_text found = {0};
-    int faults = -1;
-    assert_ok(wk_plugin_check(domain, collect, &found, &faults, &err));
-    if (!strstr(wk_text_get(&found), line))
-        fail_msg("expected '%s' in:\n%s", line, wk_text_get(&found));
-    if (faults != faults_expected)
-        fail_msg("%d faults, expected %d:\n%s", faults, faults_expected, wk_text_get(&found));
-    wk_text_free(&found);
-}
-
 static void sound_domains_have_no_findings(void **state)
 {
     toy t = toy_make(TOY_SOUND);
@@ -138,9 +118,8 @@ static void sound_domains_have_no_findings(void **state)
     assert_ok(wk_plugin_load(PLUGINS "ball.so", &plugin, &err));
     const wk_domain *domains[] = {&t.domain, wk_plugin_domain(plugin)};
     for (int i = 0; i < 2; i++) {
-        wk_text found = {0};
         int faults = -1;
-        assert_ok(wk_plugin_check(domains[i], collect, &found, &faults, &err));
+        wk_text found = examine(domains[i], &faults);
         assert_string_equal(wk_text_get(&found), "");
         assert_int_equal(faults, 0);
         wk_text_free(&found);

@@ -26,30 +26,21 @@ static void the_default_grid_is_every_combination_in_clean_decimals(void **state
     wk_space_destroy(NULL);
 }
 
-static void large_grid_values_are_left_alone(void **state)
+static void values_without_noise_are_left_alone(void **state)
 {
-    toy t = toy_make(TOY_SOUND);
-    const wk_param wide = {"wide", "", 0, 4e9, 1e9, 0, 4e9, false};
-    t.domain.n_params = 1;
-    t.domain.params = &wide;
-    t.domain.check = NULL;
-    wk_space *space = make(&t.domain, false);
-    assert_int_equal(wk_space_count(space), 5);
-    assert_true(wk_space_params(space, 3)[0] == 3e9);
-    wk_space_destroy(space);
-}
-
-static void small_grid_values_are_left_alone(void **state)
-{
-    toy t = toy_make(TOY_SOUND);
-    const wk_param narrow = {"narrow", "", 0, 1e-8, 2.5e-9, 0, 1, false};
-    t.domain.n_params = 1;
-    t.domain.params = &narrow;
-    t.domain.check = NULL;
-    wk_space *space = make(&t.domain, false);
-    assert_int_equal(wk_space_count(space), 5);
-    assert_true(wk_space_params(space, 1)[0] == 2.5e-9);
-    wk_space_destroy(space);
+    const wk_param params[] = {{"wide", "", 0, 4e9, 1e9, 0, 4e9, false},
+                               {"narrow", "", 0, 1e-8, 2.5e-9, 0, 1, false}};
+    for (int i = 0; i < 2; i++) {
+        toy t = toy_make(TOY_SOUND);
+        t.domain.n_params = 1;
+        t.domain.params = &params[i];
+        t.domain.check = NULL;
+        wk_space *space = make(&t.domain, false);
+        assert_int_equal(wk_space_count(space), 5);
+        assert_true(wk_space_params(space, 1)[0] == params[i].step);
+        assert_true(wk_space_params(space, 3)[0] == 3 * params[i].step);
+        wk_space_destroy(space);
+    }
 }
 
 static wk_status only_small_sums(const double *theta, wk_error *e)
@@ -59,7 +50,6 @@ static wk_status only_small_sums(const double *theta, wk_error *e)
 
 static wk_status nothing_at_all(const double *theta, wk_error *e)
 {
-    (void)theta;
     return wk_fail(e, WK_E_INPUT, "never");
 }
 
@@ -236,7 +226,6 @@ static size_t two(void)
 
 static void same_point(size_t i, double *theta, double *probability)
 {
-    (void)i;
     memcpy(theta, listed[0], sizeof listed[0]);
     *probability = 0.5;
 }
@@ -256,28 +245,30 @@ static void illegal_point(size_t i, double *theta, double *probability)
 
 static void faulty_listed_grids_are_refused(void **state)
 {
-    toy t = with_listed_grid();
-    wk_space *space;
-    t.domain.grid_count = none;
-    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT, "grid_count");
-    t.domain.grid_count = two;
-    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT, "sum to 0.75");
-    t.domain.grid_point = same_point;
-    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT, "same θ");
-    t.domain.grid_point = negative_point;
-    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT,
-                   "probability is -0.5");
-    t.domain.grid_point = illegal_point;
-    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT,
-                   "grid_point(1): 'drift' = 77");
+    static const struct {
+        size_t (*count)(void);
+        void (*point)(size_t i, double *theta, double *probability);
+        const char *message;
+    } cases[] = {{none, listed_point, "grid_count"},
+                 {two, listed_point, "sum to 0.75"},
+                 {two, same_point, "same θ"},
+                 {two, negative_point, "probability is -0.5"},
+                 {two, illegal_point, "grid_point(1): 'drift' = 77"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        toy t = toy_make(TOY_SOUND);
+        wk_space *space;
+        t.domain.grid_count = cases[i].count;
+        t.domain.grid_point = cases[i].point;
+        assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT,
+                       cases[i].message);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_default_grid_is_every_combination_in_clean_decimals),
-        cmocka_unit_test(large_grid_values_are_left_alone),
-        cmocka_unit_test(small_grid_values_are_left_alone),
+        cmocka_unit_test(values_without_noise_are_left_alone),
         cmocka_unit_test(combinations_that_check_refuses_are_left_out),
         cmocka_unit_test(a_grid_too_fine_is_refused),
         cmocka_unit_test(picking_follows_the_probabilities),
