@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static wk_error err;
+
 enum { SIDE = 64, BYTES = SIDE * SIDE * 3, STATES = 8 };
 
 // Differs by this much at most, on average over an image, in any state. Measured: up to 0.9.
@@ -54,7 +56,6 @@ static wk_reference_gl *open_reference(mjModel *model)
         int texture = wk_material_texture(model, i);
         if (model->geom_type[i] == mjGEOM_PLANE && texture >= 0) shift_texture(model, i, texture);
     }
-    wk_error err = {0};
     wk_reference_gl *reference = NULL;
     wk_status status = wk_reference_gl_create(model, &reference, &err);
     if (status == WK_E_UNSUPPORTED) {
@@ -67,9 +68,7 @@ static wk_reference_gl *open_reference(mjModel *model)
 
 static void every_domain_looks_as_in_mujoco(void **state)
 {
-    (void)state;
     static uint8_t ours[BYTES], theirs[BYTES];
-    wk_error err = {0};
     for (render_domain domain = 0; domain < RENDER_DOMAINS; domain++) {
         double worst = 0, mean = 0;
         for (int i = 0; i < STATES; i++) {
@@ -94,10 +93,8 @@ static void every_domain_looks_as_in_mujoco(void **state)
 
 static void a_larger_picture_shows_the_same_as_in_mujoco(void **state)
 {
-    (void)state;
     enum { W = 320, H = 200 };
     static uint8_t ours[W * H * 3], theirs[W * H * 3];
-    wk_error err = {0};
     for (render_domain domain = 0; domain < RENDER_DOMAINS; domain++) {
         render_world world = render_world_make(domain, 3, true, 4, true);
         wk_reference_gl *reference = open_reference(world.model);
@@ -111,9 +108,7 @@ static void a_larger_picture_shows_the_same_as_in_mujoco(void **state)
 
 static void an_image_beyond_the_offscreen_size_is_refused(void **state)
 {
-    (void)state;
     static uint8_t rgb[3];
-    wk_error err = {0};
     render_world world = render_world_make(RENDER_POINT, 0, false, 4, true);
     wk_reference_gl *reference = open_reference(world.model);
     assert_refused(wk_reference_gl_draw(reference, world.model, world.data, 5000, 5000, rgb, &err),

@@ -206,16 +206,6 @@ static int cell_at(const wk_mesh_side *side, double x)
     return inner < side->cells - 2 ? 1 + (int)inner : side->cells - 1;
 }
 
-static void copy_texels(const mjModel *model, int texture, int32_t *out)
-{
-    int channels;
-    const mjtByte *data = wk_texture_bytes(model, texture, &channels);
-    for (int i = 0; i < model->tex_width[texture] * model->tex_height[texture]; i++) {
-        const mjtByte *rgb = data + i * channels;
-        out[i] = channels < 3 ? rgb[0] * 0x10101 : rgb[0] | rgb[1] << 8 | rgb[2] << 16;
-    }
-}
-
 // Where texel i of the smaller copy lies in the larger: two neighbours and the weight of the
 // second.
 static float neighbours(int i, int small, int large, int pair[2])
@@ -255,31 +245,27 @@ static void shrink(const wk_texture *t, int level)
         }
 }
 
-// Sizes of all copies; returns the number of texels.
-static int measure_levels(wk_texture *t, int width, int height)
+static wk_status make_texture(wk_texture *t, const mjModel *model, int texture, wk_error *err)
 {
-    int count = 0;
-    for (t->levels = 0; t->levels < WK_TEXTURE_LEVELS; t->levels++) {
+    // Sizes of the texture and its copies.
+    int width = model->tex_width[texture], height = model->tex_height[texture], count = 0;
+    const int texels = width * height;
+    for (bool last = false; !last && t->levels < WK_TEXTURE_LEVELS; t->levels++) {
         t->width[t->levels] = width;
         t->height[t->levels] = height;
         t->first[t->levels] = count;
         count += width * height;
-        if (width == 1 && height == 1) {
-            t->levels++;
-            break;
-        }
+        last = width == 1 && height == 1;
         width = width > 1 ? width / 2 : 1;
         height = height > 1 ? height / 2 : 1;
     }
-    return count;
-}
-
-static wk_status make_texture(wk_texture *t, const mjModel *model, int texture, wk_error *err)
-{
-    int count = measure_levels(t, model->tex_width[texture], model->tex_height[texture]);
     t->texels = calloc((size_t)count, sizeof *t->texels);
     if (!t->texels) return wk_fail(err, WK_E_MEMORY, "no memory for a floor's texture");
-    copy_texels(model, texture, t->texels);
+
+    int channels;
+    const mjtByte *rgb = wk_texture_bytes(model, texture, &channels);
+    for (int i = 0; i < texels; i++, rgb += channels)
+        t->texels[i] = channels < 3 ? rgb[0] * 0x10101 : rgb[0] | rgb[1] << 8 | rgb[2] << 16;
     for (int level = 1; level < t->levels; level++)
         shrink(t, level);
     return WK_OK;
@@ -303,19 +289,6 @@ static bool is_light_grey(const mjModel *model, int geom)
     return grey;
 }
 
-static wk_status allocate_mesh(wk_floor *ground, wk_error *err)
-{
-    size_t columns = (size_t)ground->side[0].cells + 1, rows = (size_t)ground->side[1].cells + 1;
-    // Eight corners are lit at a time.
-    ground->base = calloc(columns * rows + 8, sizeof *ground->base);
-    ground->shaded = calloc(columns * rows + 8, sizeof *ground->shaded);
-    ground->corner[0] = calloc(columns, sizeof **ground->corner);
-    ground->corner[1] = calloc(rows, sizeof **ground->corner);
-    if (!ground->base || !ground->shaded || !ground->corner[0] || !ground->corner[1])
-        return wk_fail(err, WK_E_MEMORY, "no memory for a floor's mesh");
-    return WK_OK;
-}
-
 wk_status wk_floor_init(wk_floor *ground, const mjModel *model, int geom, wk_error *err)
 {
     *ground = (wk_floor){0};
@@ -331,8 +304,15 @@ wk_status wk_floor_init(wk_floor *ground, const mjModel *model, int geom, wk_err
         if (!model->mat_texuniform[material]) scale /= (float)size[k];
         ground->repeat[k] = (k ? -0.5f : 0.5f) * scale;
     }
+    // Eight corners are lit at a time.
+    size_t columns = (size_t)ground->side[0].cells + 1, rows = (size_t)ground->side[1].cells + 1;
+    ground->base = calloc(columns * rows + 8, sizeof *ground->base);
+    ground->shaded = calloc(columns * rows + 8, sizeof *ground->shaded);
+    ground->corner[0] = calloc(columns, sizeof **ground->corner);
+    ground->corner[1] = calloc(rows, sizeof **ground->corner);
     wk_status status = make_texture(&ground->texture, model, texture, err);
-    if (status == WK_OK) status = allocate_mesh(ground, err);
+    if (!ground->base || !ground->shaded || !ground->corner[0] || !ground->corner[1])
+        status = wk_fail(err, WK_E_MEMORY, "no memory for a floor's mesh");
     if (status != WK_OK) wk_floor_free(ground);
     return status;
 }

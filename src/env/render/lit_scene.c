@@ -5,15 +5,6 @@
 
 static const float nearest = 0.01f; // points closer to the camera are not projected
 
-static bool is_directional(const mjModel *model, int light)
-{
-#if mjVERSION_HEADER >= 333
-    return model->light_type[light] == mjLIGHT_DIRECTIONAL;
-#else
-    return model->light_directional[light];
-#endif
-}
-
 static void add_headlight(const mjModel *model, wk_lights *out)
 {
     wk_light *light = &out->lights[out->count++];
@@ -23,23 +14,17 @@ static void add_headlight(const mjModel *model, wk_lights *out)
     memcpy(light->specular, model->vis.headlight.specular, sizeof light->specular);
 }
 
-static float degrees_cosine(float degrees)
-{
-    return (float)cos(degrees * (3.14159265358979323846 / 180));
-}
-
-// MuJoCo's shadow map covers the spot's cone scaled by vis.map.shadowscale, at most 160 degrees.
-static float shadow_slope(const mjModel *model, float cutoff)
-{
-    double angle = fmin(2.0 * cutoff * model->vis.map.shadowscale, 160);
-    return (float)tan(angle * (3.14159265358979323846 / 360));
-}
-
 static void add_light(const wk_view *view, const mjModel *model, const mjData *data, int i,
                       bool shadows, wk_lights *out)
 {
+    const double pi = 3.14159265358979323846;
     wk_light *light = &out->lights[out->count++];
-    *light = (wk_light){.directional = is_directional(model, i),
+#if mjVERSION_HEADER >= 333
+    bool directional = model->light_type[i] == mjLIGHT_DIRECTIONAL;
+#else
+    bool directional = model->light_directional[i];
+#endif
+    *light = (wk_light){.directional = directional,
                         .casts_shadow = shadows && model->light_castshadow[i],
                         .cutoff_cosine = -1};
     wk_view_point(view, data->light_xpos + 3 * i, light->position);
@@ -52,9 +37,12 @@ static void add_light(const wk_view *view, const mjModel *model, const mjData *d
     light->fades =
         light->attenuation[0] != 1 || light->attenuation[1] != 0 || light->attenuation[2] != 0;
     float cutoff = model->light_cutoff[i];
-    if (cutoff <= 90) light->cutoff_cosine = degrees_cosine(cutoff);
+    if (cutoff <= 90) light->cutoff_cosine = (float)cos(cutoff * (pi / 180));
     light->exponent = model->light_exponent[i];
-    light->shadow_slope = shadow_slope(model, cutoff);
+    // MuJoCo's shadow map covers the spot's cone scaled by vis.map.shadowscale, at most 160
+    // degrees.
+    double angle = fmin(2.0 * cutoff * model->vis.map.shadowscale, 160);
+    light->shadow_slope = (float)tan(angle * (pi / 360));
     // The shadow map is square, with sides along x and y for a light that points down.
     wk_view_turn(view, (mjtNum[3]){1, 0, 0}, light->side[0]);
     wk_view_turn(view, (mjtNum[3]){0, 1, 0}, light->side[1]);
@@ -128,23 +116,17 @@ static void set_size(wk_solid *solid, const mjtNum *size)
     solid->half[2] = flat ? 0 : ball ? a : capsule ? a + b : cylinder ? b : c;
 }
 
-static float texel(const mjModel *model, int texture, int x, int y)
-{
-    int channels;
-    const mjtByte *data = wk_texture_bytes(model, texture, &channels);
-    return (float)data[(y * model->tex_width[texture] + x) * channels] / 255;
-}
-
 // A 2-D texture on a plane is taken for a grey checker of two by two squares, which repeats
 // texrepeat times over the plane with the texture's corner at half a period from the plane's
 // middle.
 static void set_checks(wk_solid *solid, const mjModel *model, int geom)
 {
-    int texture = wk_material_texture(model, geom);
+    int channels, texture = wk_material_texture(model, geom);
     if (texture < 0) return;
+    const mjtByte *texels = wk_texture_bytes(model, texture, &channels);
     solid->check_size = solid->half[0] / model->mat_texrepeat[2 * model->geom_matid[geom]];
-    solid->check_odd = texel(model, texture, 0, 0);
-    solid->check_even = texel(model, texture, model->tex_width[texture] / 2, 0);
+    solid->check_odd = (float)texels[0] / 255;
+    solid->check_even = (float)texels[model->tex_width[texture] / 2 * channels] / 255;
 }
 
 static float dot(const float a[3], const float b[3])
@@ -152,35 +134,33 @@ static float dot(const float a[3], const float b[3])
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-static bool project_corner(const wk_view *view, wk_solid *solid, int corner)
-{
-    float point[3];
-    for (int i = 0; i < 3; i++) {
-        point[i] = solid->centre[i];
-        for (int k = 0; k < 3; k++)
-            point[i] += (corner >> k & 1 ? solid->half[k] : -solid->half[k]) * solid->axis[k][i];
-    }
-    if (!(point[2] > nearest)) return false;
-    float scale = 1 / (point[2] * view->step);
-    solid->corner_x[corner] = 0.5f * (float)view->width + point[0] * scale;
-    solid->corner_y[corner] = 0.5f * (float)view->height - point[1] * scale;
-    return true;
-}
-
+// Where the corners of the enclosing box are in the image, and the range they span.
 static void set_bounds(const wk_view *view, wk_solid *solid)
 {
     solid->left = solid->top = INFINITY;
     solid->right = solid->bottom = -INFINITY;
-    for (int i = 0; i < 8; i++) {
-        if (!project_corner(view, solid, i)) {
+    for (int corner = 0; corner < 8; corner++) {
+        float point[3];
+        for (int i = 0; i < 3; i++) {
+            point[i] = solid->centre[i];
+            for (int k = 0; k < 3; k++)
+                point[i] +=
+                    (corner >> k & 1 ? solid->half[k] : -solid->half[k]) * solid->axis[k][i];
+        }
+        if (!(point[2] > nearest)) {
             solid->left = solid->top = -INFINITY;
             solid->right = solid->bottom = INFINITY;
             return;
         }
-        solid->left = fminf(solid->left, solid->corner_x[i]);
-        solid->right = fmaxf(solid->right, solid->corner_x[i]);
-        solid->top = fminf(solid->top, solid->corner_y[i]);
-        solid->bottom = fmaxf(solid->bottom, solid->corner_y[i]);
+        float scale = 1 / (point[2] * view->step);
+        float x = 0.5f * (float)view->width + point[0] * scale;
+        float y = 0.5f * (float)view->height - point[1] * scale;
+        solid->corner_x[corner] = x;
+        solid->corner_y[corner] = y;
+        solid->left = fminf(solid->left, x);
+        solid->right = fmaxf(solid->right, x);
+        solid->top = fminf(solid->top, y);
+        solid->bottom = fmaxf(solid->bottom, y);
     }
 }
 

@@ -1,13 +1,229 @@
-// The compiled clean-up models against the published measures: geometry, masses, actuators, looks.
+// Clean-up arenas: placement against the rules written out by hand and a plain reference sampler,
+// rewards and completion against their formulas, and the compiled models against the published
+// measures (geometry, masses, actuators, looks).
 #include "env/domains/cleanup_arena.h"
 #include "env/mujoco/physics.h"
 #include "support/check.h"
+
+static wk_error err;
+
+/* ---- Where things start ---------------------------------------------------------------------- */
+
+static const double robot_radius = 0.2, block_radius = 0.35;
+static const double half_sizes[] = {0.7, 0.875, 1.05, 1.225, 1.4, 1.4}; // of arena 0 ... 5
+
+static wk_cleanup_layout draw(int arena, int green, int blue, uint64_t seed, uint64_t episode)
+{
+    wk_cleanup_layout layout;
+    wk_rng rng = wk_rng_stream(seed, "layout", episode);
+    assert_ok(wk_cleanup_layout_draw(arena, green, blue, &rng, &layout, &err));
+    return layout;
+}
+
+static double distance(wk_cleanup_pose a, wk_cleanup_pose b)
+{
+    return hypot(a.x - b.x, a.y - b.y);
+}
+
+static void assert_inside(wk_cleanup_pose pose, double s, double radius)
+{
+    if (!(fabs(pose.x) <= s - 0.5 - radius + 1e-12 && fabs(pose.y) <= s - radius + 1e-12))
+        fail_msg("(%g, %g) lies outside the start rectangle of s = %g", pose.x, pose.y, s);
+    if (!(pose.yaw >= 0 && pose.yaw < 6.2831853071795865)) fail_msg("yaw %g", pose.yaw);
+}
+
+static void assert_rules(const wk_cleanup_layout *layout, double s, int blocks)
+{
+    assert_inside(layout->robot, s, robot_radius);
+    for (int i = 0; i < blocks; i++) {
+        assert_inside(layout->blocks[i], s, block_radius);
+        assert_true(distance(layout->robot, layout->blocks[i]) >= 0.55 - 1e-12);
+        for (int j = 0; j < i; j++)
+            assert_true(distance(layout->blocks[i], layout->blocks[j]) >= 0.7 - 1e-12);
+    }
+}
+
+static void every_layout_keeps_the_rectangles_and_distances(void **state)
+{
+    for (int arena = 0; arena < 6; arena++)
+        for (int blocks = 0; blocks <= arena; blocks++)
+            for (uint64_t seed = 0; seed < 400; seed++) {
+                int green = (int)(seed % (uint64_t)(blocks + 1));
+                wk_cleanup_layout layout = draw(arena, green, blocks - green, seed, 7);
+                assert_rules(&layout, half_sizes[arena], blocks);
+            }
+}
+
+static void arena_sizes_are_those_of_the_paper(void **state)
+{
+    for (int arena = 0; arena < 6; arena++)
+        assert_near(wk_cleanup_half_size(arena), half_sizes[arena], 0);
+}
+
+static void the_robot_of_the_smallest_arena_starts_on_the_middle_line(void **state)
+{
+    for (uint64_t seed = 0; seed < 50; seed++)
+        assert_near(draw(0, 0, 0, seed, 0).robot.x, 0, 1e-15);
+}
+
+// The reference: candidates in order, written as plainly as possible.
+typedef struct candidate {
+    double x, y;
+} candidate;
+
+static int reference(double s, int blocks, wk_rng *rng, candidate *kept)
+{
+    int restarts = -1;
+    for (int placed = 0; placed <= blocks;) {
+        if (placed == 0) restarts++;
+        double radius = placed == 0 ? robot_radius : block_radius;
+        int draws = 0, ok = 0;
+        while (draws++ < 100 && !ok) {
+            kept[placed].x = (2 * wk_rng_unit(rng) - 1) * (s - 0.5 - radius);
+            kept[placed].y = (2 * wk_rng_unit(rng) - 1) * (s - radius);
+            ok = 1;
+            for (int i = 0; i < placed; i++)
+                ok &= hypot(kept[placed].x - kept[i].x, kept[placed].y - kept[i].y) >=
+                      radius + (i == 0 ? robot_radius : block_radius);
+        }
+        placed = ok ? placed + 1 : 0;
+    }
+    return restarts;
+}
+
+static void positions_are_drawn_in_the_order_robot_blue_green_then_headings(void **state)
+{
+    int restarts = 0;
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        const int green = 2, blue = 3;
+        wk_cleanup_layout layout = draw(5, green, blue, seed, 1);
+        wk_rng rng = wk_rng_stream(seed, "layout", 1);
+        candidate kept[6];
+        restarts += reference(1.4, green + blue, &rng, kept);
+        assert_near(layout.robot.x, kept[0].x, 1e-12);
+        assert_near(layout.robot.y, kept[0].y, 1e-12);
+        for (int b = 0; b < blue; b++)
+            assert_near(layout.blocks[green + b].x, kept[1 + b].x, 1e-12);
+        for (int g = 0; g < green; g++)
+            assert_near(layout.blocks[g].y, kept[1 + blue + g].y, 1e-12);
+        assert_near(layout.robot.yaw, 2 * 3.14159265358979 * wk_rng_unit(&rng), 1e-12);
+        for (int i = 0; i < green + blue; i++)
+            assert_near(layout.blocks[i].yaw, 2 * 3.14159265358979 * wk_rng_unit(&rng), 1e-12);
+    }
+    // The comparison must have gone through the restart rule as well.
+    assert_true(restarts > 0);
+}
+
+// Pearson's statistic of `count` equally likely bins.
+static double chi_square(const int *bins, int count, int total)
+{
+    double expected = (double)total / count, sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += (bins[i] - expected) * (bins[i] - expected) / expected;
+    return sum;
+}
+
+static void headings_and_robot_positions_are_uniform(void **state)
+{
+    enum { BINS = 16, TOTAL = 8000 };
+    int yaw[BINS] = {0}, block_yaw[BINS] = {0}, x[BINS] = {0}, y[BINS] = {0};
+    for (uint64_t seed = 0; seed < TOTAL; seed++) {
+        wk_cleanup_layout layout = draw(4, 1, 1, seed, 0);
+        yaw[(int)(layout.robot.yaw / 6.2831853071795865 * BINS)]++;
+        block_yaw[(int)(layout.blocks[0].yaw / 6.2831853071795865 * BINS)]++;
+        x[(int)((layout.robot.x + 0.7) / 1.4 * BINS)]++;
+        y[(int)((layout.robot.y + 1.2) / 2.4 * BINS)]++;
+    }
+    // 15 degrees of freedom: 37.7 is exceeded once in a thousand times.
+    assert_true(chi_square(yaw, BINS, TOTAL) < 37.7);
+    assert_true(chi_square(block_yaw, BINS, TOTAL) < 37.7);
+    assert_true(chi_square(x, BINS, TOTAL) < 37.7);
+    assert_true(chi_square(y, BINS, TOTAL) < 37.7);
+}
+
+static void episodes_differ_and_repeat(void **state)
+{
+    wk_cleanup_layout a = draw(3, 1, 2, 5, 0), b = draw(3, 1, 2, 5, 0), c = draw(3, 1, 2, 5, 1);
+    assert_near(a.robot.y, b.robot.y, 0);
+    assert_near(a.blocks[2].yaw, b.blocks[2].yaw, 0);
+    assert_true(a.robot.y != c.robot.y);
+}
+
+/* ---- Tasks ----------------------------------------------------------------------------------- */
+
+enum { SORT, REVERSE, PUSH };
+
+// A single block at (x, y) in an arena of half side 1.4: goals at 0.9 ... 1.4 and -1.4 ... -0.9.
+static wk_cleanup_progress one(int is_green, double x, double y)
+{
+    const double xyz[3] = {x, y, 0.2};
+    return wk_cleanup_measure(1.4, is_green, !is_green, xyz);
+}
+
+static void distances_are_measured_to_the_centre_of_the_blocks_own_goal(void **state)
+{
+    wk_cleanup_progress green = one(1, 0.3, 0.5), blue = one(0, 0.3, 0.5);
+    assert_near(green.distance[SORT], 1.45, 1e-15);
+    assert_near(green.distance[REVERSE], 0.85, 1e-15);
+    assert_near(green.distance[PUSH], 0.85, 1e-15);
+    assert_near(blue.distance[SORT], 0.85, 1e-15);
+    assert_near(blue.distance[REVERSE], 1.45, 1e-15);
+    assert_near(blue.distance[PUSH], 0.85, 1e-15);
+}
+
+static void distances_of_all_blocks_add_up(void **state)
+{
+    // Green at -1, blue at 0 and 1.3; centres at -1.15 and 1.15.
+    const double xyz[9] = {-1, 0, 0.2, 0, 1, 0.2, 1.3, -1, 0.2};
+    wk_cleanup_progress progress = wk_cleanup_measure(1.4, 1, 2, xyz);
+    assert_near(progress.distance[SORT], 0.15 + 1.15 + 0.15, 1e-14);
+    assert_near(progress.distance[REVERSE], 2.15 + 1.15 + 2.45, 1e-14);
+    assert_near(progress.distance[PUSH], 2.15 + 1.15 + 0.15, 1e-14);
+    assert_near(progress.completion[SORT], 2.0 / 3, 1e-15);
+    assert_near(progress.completion[REVERSE], 0, 0);
+    assert_near(progress.completion[PUSH], 1.0 / 3, 1e-15);
+}
+
+static void a_block_on_the_border_of_its_goal_is_outside(void **state)
+{
+    const double s = 1.4, left = s - 0.5, y = 0.1;
+    assert_near(one(0, left, y).completion[SORT], 0, 0);
+    assert_near(one(0, nextafter(left, 2), y).completion[SORT], 1, 0);
+    assert_near(one(0, nextafter(s, 0), y).completion[SORT], 1, 0);
+    assert_near(one(0, s, y).completion[SORT], 0, 0);
+    assert_near(one(1, -left, y).completion[SORT], 0, 0);
+    assert_near(one(1, nextafter(-left, -2), y).completion[SORT], 1, 0);
+    assert_near(one(1, -s, y).completion[SORT], 0, 0);
+    assert_near(one(0, 1.1, 2).completion[SORT], 0, 0);
+    assert_near(one(0, 1.1, nextafter(2, 0)).completion[SORT], 1, 0);
+}
+
+static void a_world_without_blocks_is_complete_and_earns_half_a_step(void **state)
+{
+    wk_cleanup_progress none = wk_cleanup_measure(0.7, 0, 0, NULL);
+    for (int task = 0; task < 3; task++) {
+        assert_near(none.completion[task], 1, 0);
+        assert_near(wk_cleanup_reward(&none, &none, task), 0.5, 0);
+    }
+}
+
+static void a_step_earns_a_hundred_per_metre_and_half_the_completion(void **state)
+{
+    wk_cleanup_progress before = one(0, 0.8, 0), after = one(0, 0.95, 0);
+    assert_near(wk_cleanup_reward(&before, &after, SORT), 100 * 0.15 + 0.5, 1e-12);
+    assert_near(wk_cleanup_reward(&before, &after, REVERSE), -100 * 0.15, 1e-12);
+    assert_near(wk_cleanup_reward(&after, &before, PUSH), -100 * 0.15, 1e-12);
+    // Past the centre of the goal the distance grows again.
+    wk_cleanup_progress past = one(0, 1.25, 0);
+    assert_near(wk_cleanup_reward(&after, &past, PUSH), 100 * (0.2 - 0.1) + 0.5, 1e-12);
+}
+
+/* ---- Models ---------------------------------------------------------------------------------- */
 
 static const double pi = 3.14159265358979323846;
 
 static mjModel *compile(wk_cleanup_robot robot, int arena, int blocks)
 {
-    wk_error err = {0};
     mjModel *model = NULL;
     assert_ok(wk_cleanup_model_create(robot, arena, blocks, &model, &err));
     return model;
@@ -32,7 +248,7 @@ static void assert_colour(const mjModel *model, int id, double r, double g, doub
         assert_near(model->geom_rgba[4 * id + i], want[i], 1e-6);
 }
 
-static void assert_near_static(const mjModel *model, const char *name, double x, double y, double z)
+static void assert_fixed_at(const mjModel *model, const char *name, double x, double y, double z)
 {
     int id = geom(model, name);
     assert_int_equal(model->geom_bodyid[id], 0);
@@ -41,10 +257,9 @@ static void assert_near_static(const mjModel *model, const char *name, double x,
 
 static void walls_enclose_the_arena(void **state)
 {
-    (void)state;
     for (int arena = 0; arena < 6; arena++) {
         mjModel *model = compile(WK_CLEANUP_POINT, arena, arena);
-        double s = arena < 5 ? 0.7 + 0.175 * arena : 1.4;
+        double s = half_sizes[arena];
         bool seen[3][3] = {{0}};
         for (int w = 0; w < 8; w++) {
             char name[] = {'w', 'a', 'l', 'l', (char)('0' + w), 0};
@@ -66,10 +281,9 @@ static void walls_enclose_the_arena(void **state)
 
 static void goals_lie_along_the_left_and_right_wall_and_touch_nothing(void **state)
 {
-    (void)state;
     mjModel *model = compile(WK_CLEANUP_CAR, 2, 1);
-    assert_near_static(model, "goal-left", -(1.05 - 0.25), 0, 0.02);
-    assert_near_static(model, "goal-right", 1.05 - 0.25, 0, 0.02);
+    assert_fixed_at(model, "goal-left", -(1.05 - 0.25), 0, 0.02);
+    assert_fixed_at(model, "goal-right", 1.05 - 0.25, 0, 0.02);
     int left = geom(model, "goal-left"), right = geom(model, "goal-right");
     assert_triple(model->geom_size + 3 * left, 0.25, 2, 0.04);
     assert_colour(model, left, 0, 1, 0, 0.1);
@@ -84,7 +298,6 @@ static void goals_lie_along_the_left_and_right_wall_and_touch_nothing(void **sta
 
 static void blocks_are_light_boxes_on_free_joints_without_damping(void **state)
 {
-    (void)state;
     mjModel *model = compile(WK_CLEANUP_POINT, 4, 4);
     for (int b = 0; b < 4; b++) {
         int body = wk_physics_id(model, mjOBJ_BODY, "block0") + b;
@@ -104,7 +317,6 @@ static void blocks_are_light_boxes_on_free_joints_without_damping(void **state)
 
 static void simulation_settings_are_the_published_ones(void **state)
 {
-    (void)state;
     for (int robot = 0; robot < 2; robot++) {
         mjModel *model = compile((wk_cleanup_robot)robot, 1, 1);
         assert_near(model->opt.timestep, robot == WK_CLEANUP_POINT ? 0.002 : 0.004, 0);
@@ -122,7 +334,6 @@ static void simulation_settings_are_the_published_ones(void **state)
 
 static void the_image_is_taken_from_above_under_one_plain_light(void **state)
 {
-    (void)state;
     mjModel *model = compile(WK_CLEANUP_POINT, 0, 0);
     assert_string_equal(mj_id2name(model, mjOBJ_CAMERA, 0), "topdownfar");
     assert_triple(model->cam_pos, 0, 0, 3.5);
@@ -144,7 +355,6 @@ static void the_image_is_taken_from_above_under_one_plain_light(void **state)
 
 static void the_floor_is_checked_in_two_greys(void **state)
 {
-    (void)state;
     mjModel *model = compile(WK_CLEANUP_POINT, 0, 0);
     int floor = geom(model, "floor"), material = model->geom_matid[floor];
     assert_triple(model->geom_size + 3 * floor, 3.5, 3.5, 0.1);
@@ -162,7 +372,6 @@ static void the_floor_is_checked_in_two_greys(void **state)
 
 static void the_point_robot_has_the_published_mass_and_joints(void **state)
 {
-    (void)state;
     mjModel *model = compile(WK_CLEANUP_POINT, 0, 0);
     int body = wk_physics_id(model, mjOBJ_BODY, "robot");
     double mass = 4.0 / 3 * pi * (pow(0.15, 3) + pow(0.12, 3));
@@ -179,7 +388,6 @@ static void the_point_robot_has_the_published_mass_and_joints(void **state)
 
 static void the_car_has_the_published_mass_and_wheels(void **state)
 {
-    (void)state;
     mjModel *model = compile(WK_CLEANUP_CAR, 0, 0);
     const double boxes[5][3] = {
         {.12, .13, .05}, {.16, .05, .05}, {.02, .04, .04}, {.075, .03, .05}, {.075, .03, .01}};
@@ -217,8 +425,6 @@ static void actuate(const mjModel *model, mjData *data, double first, double sec
 
 static void the_point_is_pushed_along_its_nose_and_turned_by_a_limited_servo(void **state)
 {
-    (void)state;
-    wk_error err = {0};
     mjModel *model = compile(WK_CLEANUP_POINT, 0, 0);
     mjData *data = NULL;
     assert_ok(wk_physics_make_data(model, &data, &err));
@@ -239,8 +445,6 @@ static void the_point_is_pushed_along_its_nose_and_turned_by_a_limited_servo(voi
 
 static void each_wheel_of_the_car_has_its_own_limited_motor(void **state)
 {
-    (void)state;
-    wk_error err = {0};
     mjModel *model = compile(WK_CLEANUP_CAR, 0, 0);
     mjData *data = NULL;
     assert_ok(wk_physics_make_data(model, &data, &err));
@@ -259,6 +463,17 @@ static void each_wheel_of_the_car_has_its_own_limited_motor(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arena_sizes_are_those_of_the_paper),
+        cmocka_unit_test(every_layout_keeps_the_rectangles_and_distances),
+        cmocka_unit_test(the_robot_of_the_smallest_arena_starts_on_the_middle_line),
+        cmocka_unit_test(positions_are_drawn_in_the_order_robot_blue_green_then_headings),
+        cmocka_unit_test(headings_and_robot_positions_are_uniform),
+        cmocka_unit_test(episodes_differ_and_repeat),
+        cmocka_unit_test(distances_are_measured_to_the_centre_of_the_blocks_own_goal),
+        cmocka_unit_test(distances_of_all_blocks_add_up),
+        cmocka_unit_test(a_block_on_the_border_of_its_goal_is_outside),
+        cmocka_unit_test(a_world_without_blocks_is_complete_and_earns_half_a_step),
+        cmocka_unit_test(a_step_earns_a_hundred_per_metre_and_half_the_completion),
         cmocka_unit_test(walls_enclose_the_arena),
         cmocka_unit_test(goals_lie_along_the_left_and_right_wall_and_touch_nothing),
         cmocka_unit_test(blocks_are_light_boxes_on_free_joints_without_damping),
