@@ -1,7 +1,7 @@
 #include "report/model_card.h"
 
 #include "base/python_spec.h"
-#include "plot/xml.h"
+#include "plot/figure.h"
 #include "run/checkpoint/steps.h"
 #include <inttypes.h>
 #include <string.h>

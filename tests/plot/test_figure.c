@@ -2,8 +2,8 @@
 // for equal figures.
 #include "base/file.h"
 #include "media/decode.h"
-#include "plot/figure_parts.h"
-#include "plot/xml.h"
+#include "plot/figure.h"
+#include "plot/parts.h"
 #include "plot/xml_check.h"
 #include <unistd.h>
 
