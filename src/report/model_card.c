@@ -1,8 +1,8 @@
 #include "report/model_card.h"
 
 #include "base/python_spec.h"
-#include "plot/xml.h"
 #include "run/disk.h"
+#include "plot/figure.h"
 #include <inttypes.h>
 #include <string.h>
 

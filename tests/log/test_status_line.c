@@ -1,7 +1,7 @@
 // The status line: what it says, how it fits, and what reaches a terminal and a pipe; and the line
 // of work that counts one thing.
+#include "log/logs.h"
 #include "log/status_line.h"
-#include "support/check.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -92,26 +92,11 @@ static void durations_have_two_units(void **state)
     }
 }
 
-// A pipe, and everything written to it when the writing end is closed.
-static int ends[2];
-static char shown[8192];
-
-static const char *drain(void)
-{
-    close(ends[1]);
-    ssize_t n = read(ends[0], shown, sizeof shown - 1);
-    assert_true(n >= 0);
-    shown[n] = 0;
-    close(ends[0]);
-    return shown;
-}
-
 static void a_pipe_gets_plain_lines_at_the_interval(void **state)
 {
     (void)state;
-    assert_int_equal(pipe(ends), 0);
     wk_status_line line;
-    wk_status_line_start(&line, ends[1], 10);
+    wk_status_line_start(&line, pipe_open(), 10);
     assert_false(line.live);
     wk_status_values p = wk_status_values_empty();
     for (int second = 0; second < 25; second++) {
@@ -121,7 +106,7 @@ static void a_pipe_gets_plain_lines_at_the_interval(void **state)
     }
     wk_status_line_finish(&line, &p);
     assert_string_equal(
-        drain(),
+        pipe_close(),
         "0 agent steps\n10 agent steps\ncheckpoint saved\n20 agent steps\n24 agent steps\n");
 }
 
@@ -129,12 +114,11 @@ static void lines_of_a_log_have_the_time_if_wanted(void **state)
 {
     (void)state;
     int year, month, day, hour, minute, second, used = 0;
-    assert_int_equal(pipe(ends), 0);
     wk_status_line line;
-    wk_status_line_start(&line, ends[1], 10);
+    wk_status_line_start(&line, pipe_open(), 10);
     line.stamped = true;
     wk_status_line_message(&line, "saved");
-    sscanf(drain(), "%d-%d-%d %d:%d:%d  saved%n", &year, &month, &day, &hour, &minute, &second,
+    sscanf(pipe_close(), "%d-%d-%d %d:%d:%d  saved%n", &year, &month, &day, &hour, &minute, &second,
            &used);
     assert_int_equal(used, 19 + 2 + 5);
 }
@@ -142,9 +126,8 @@ static void lines_of_a_log_have_the_time_if_wanted(void **state)
 static void a_terminal_sees_one_line_rewritten_in_place(void **state)
 {
     (void)state;
-    assert_int_equal(pipe(ends), 0);
     wk_status_line line;
-    wk_status_line_start(&line, ends[1], 10);
+    wk_status_line_start(&line, pipe_open(), 10);
     line.live = true;
     line.interval = 0.2;
     line.width = 60;
@@ -156,7 +139,7 @@ static void a_terminal_sees_one_line_rewritten_in_place(void **state)
     wk_status_line_update(&line, &p, 1);
     wk_status_line_log(&line, WK_LOG_WARN, "careful");
     wk_status_line_finish(&line, &p);
-    assert_string_equal(drain(),
+    assert_string_equal(pipe_close(),
                         "\r1,234,560/7,400,000 agent steps  52.1 updates/s  2h13m left\x1b[K"
                         "\r1,234,561/7,400,000 agent steps  52.1 updates/s  2h13m left\x1b[K"
                         "\r\x1b[Jwaker: warning: careful\n"
@@ -178,14 +161,13 @@ static void a_closed_pipe_is_no_error(void **state)
 static const char *show_after(double seconds, bool live)
 {
     wk_progress_line progress = {0};
-    assert_int_equal(pipe(ends), 0);
-    wk_progress_start(&progress, ends[1], "episodes");
+    wk_progress_start(&progress, pipe_open(), "episodes");
     progress.line.live = live;
     progress.line.interval = live ? 0.2 : progress.line.interval;
     wk_progress_show(&progress, 3, 12, progress.began + seconds);
     wk_status_line_log(&progress.line, WK_LOG_INFO, "a message");
     wk_progress_finish(&progress);
-    return drain();
+    return pipe_close();
 }
 
 static void done_rate_and_time_left_are_shown(void **state)
@@ -211,8 +193,7 @@ static void parts_of_long_work_share_the_line(void **state)
 {
     (void)state;
     wk_progress_line progress = {0};
-    assert_int_equal(pipe(ends), 0);
-    wk_progress_start(&progress, ends[1], "runs");
+    wk_progress_start(&progress, pipe_open(), "runs");
     progress.started -= 60;
     progress.began -= 60;
     progress.line.interval = 0;
@@ -224,8 +205,8 @@ static void parts_of_long_work_share_the_line(void **state)
     wk_progress_finish(&progress);
     wk_progress_next(NULL, "figures", 1);
     wk_progress_count(NULL, 0);
-    assert_string_equal(drain(), "2/4 tables  50.0%  1 tables/s  2s left\n"
-                                 "3/4 tables  75.0%  1 tables/s  1s left\n");
+    assert_string_equal(pipe_close(), "2/4 tables  50.0%  1 tables/s  2s left\n"
+                                      "3/4 tables  75.0%  1 tables/s  1s left\n");
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 // Plots: marks lie where the values say, gaps stay gaps, and no data however odd draws outside the
 // figure.
-#include "plot/figure_parts.h"
+#include "plot/parts.h"
 #include "plot/plot.h"
 #include "plot/xml_check.h"
 #include "report/sample.h"
