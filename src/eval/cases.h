@@ -10,8 +10,6 @@ enum { WK_EVAL_CASES_MAX = 32 };
 
 /// Name of the default distribution among the cases.
 #define WK_EVAL_DR "dr"
-/// And of the environments of a run that was trained in a list of them.
-#define WK_EVAL_TRAIN "train"
 
 /// In place of a task: environments of every part.
 enum { WK_EVAL_ANY_TASK = -1 };

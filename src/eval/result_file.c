@@ -2,6 +2,7 @@
 #include "eval/result.h"
 
 #include "base/file.h"
+#include "config/parts.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

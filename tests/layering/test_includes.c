@@ -46,7 +46,7 @@ static const layer layers[] = {
     {"log", "eval agent media base", "sys/"},
     {"run/checkpoint", "log config agent model nn tensor env replay curriculum base", "sys/"},
     {"run/setup",
-     "config eval tensor/cuda agent model nn tensor env env/plugins replay "
+     "config tensor/cuda agent model nn tensor env env/plugins replay "
      "curriculum base",
      "sys/"},
     {"run",
@@ -57,7 +57,10 @@ static const layer layers[] = {
      "run run/checkpoint run/setup log config eval agent model nn tensor "
      "env env/plugins replay curriculum plot media base",
      "sys/"},
-    {"eval", "agent model nn tensor env env/domains stats media base", ""},
+    {"eval",
+     "run run/checkpoint run/setup log config agent model nn tensor env env/domains replay stats "
+     "media base",
+     ""},
     {"report",
      "report/figures report/tables report/page report/data plot run "
      "run/checkpoint log config curriculum env stats media base",

@@ -1,7 +1,6 @@
 #include "run/setup/world.h"
 
 #include "config/parts.h"
-#include "eval/cases.h"
 #include <stdio.h>
 #include <string.h>
 
