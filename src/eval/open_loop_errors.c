@@ -1,4 +1,4 @@
-#include "eval/open_loop_errors.h"
+#include "eval/open_loop.h"
 
 #include "agent/prediction.h"
 #include <math.h>

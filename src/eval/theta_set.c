@@ -1,4 +1,4 @@
-#include "eval/theta_set.h"
+#include "eval/cases.h"
 
 #include "base/asset.h"
 #include "base/file.h"

@@ -3,7 +3,7 @@
 // rewards that were added to a run, or the list of trusted code. Each is accepted, or refused with
 // a message; what is accepted is used. Built by tools/fuzz/run.
 #include "env/domains/toy.h"
-#include "eval/theta_set.h"
+#include "eval/cases.h"
 #include "fuzz/directory.h"
 #include "run/population.h"
 #include "run/setup/reward_file.h"
