@@ -189,7 +189,7 @@ static void every_kind_of_weights_scores_as_by_the_command(void **state)
     config.weights = "adapted./../x";
     assert_refused(wk_policy_create(&config, &policy, &err), WK_E_INPUT, "a-z");
     config.weights = "alongside.twin";
-    assert_refused(wk_policy_create(&config, &policy, &err), WK_E_INPUT, "have no names");
+    assert_refused(wk_policy_create(&config, &policy, &err), WK_E_INPUT, "has no names");
     shell("rm -r run/adapt run/finetune run/eval");
 }
 

@@ -46,27 +46,11 @@ void wk_weights_path(const char *run, wk_weights_source source, uint64_t step,
              places[source.kind].file);
 }
 
-// Keeps the steps whose file is there: a directory may have been made for weights to come.
-static wk_status keep_written(const char *run, wk_weights_source source, const wk_dir *dir,
-                              wk_steps *steps, size_t first, wk_error *err)
-{
-    size_t kept = first, folder = strlen(wk_dir_path(dir)) + 1;
-    for (size_t i = first; i < steps->count; i++) {
-        char path[WK_PATH_MAX];
-        bool there;
-        wk_weights_path(run, source, steps->items[i], path);
-        WK_TRY(wk_file_exists_in(dir, path + folder, &there, err));
-        if (there) steps->items[kept++] = steps->items[i];
-    }
-    steps->count = kept;
-    return WK_OK;
-}
-
 wk_status wk_weights_steps(const char *run, wk_weights_source source, wk_steps *out, wk_error *err)
 {
     char path[WK_PATH_MAX], after[WK_STEP_NAME_MAX];
     wk_dir *dir = NULL;
-    size_t first = out->count;
+    wk_steps named = {0};
     wk_weights_path(run, source, 0, path);
     char *name = strstr(path + strlen(run), "/step-");
     *name++ = 0;
@@ -76,8 +60,16 @@ wk_status wk_weights_steps(const char *run, wk_weights_source source, wk_steps *
     // What follows the step in the name itself, without the file in a directory.
     snprintf(after, sizeof after, "%s", name + strlen("step-000000000000"));
     after[strcspn(after, "/")] = 0;
-    status = wk_steps_list(dir, "", after, out, err);
-    if (status == WK_OK) status = keep_written(run, source, dir, out, first, err);
+    status = wk_steps_list(dir, "", after, &named, err);
+    // Those whose file is there: a directory may have been made for weights to come.
+    for (size_t i = 0; i < named.count && status == WK_OK; i++) {
+        bool there = false;
+        wk_weights_path(run, source, named.items[i], path);
+        status = wk_file_exists_in(dir, path + strlen(wk_dir_path(dir)) + 1, &there, err);
+        if (status == WK_OK && there && !wk_array_push(out, named.items[i]))
+            status = wk_fail(err, WK_E_MEMORY, "no memory for the steps of '%s'", run);
+    }
+    wk_array_free(&named);
     wk_dir_close(dir);
     return status;
 }
