@@ -140,7 +140,7 @@ static void print_text(const char *run, const wk_eval_answer *answer, wk_text *o
         wk_text_printf(out, "written to %s/eval/%s.json\n", answer->directory, r->name);
 }
 
-// What will be printed.
+// The output so far.
 typedef struct output {
     const char *run;
     bool as_json;
@@ -172,8 +172,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                               .cases = v->cases,
                               .set = v->set,
                               .out = v->out,
-                              .all_steps = strcmp(v->snapshot, "all") == 0,
-                              .step = WK_STEP_LAST,
+                              .step = WK_STEP_ALL,
                               .envs = v->envs,
                               .seed = v->seed.given ? &v->seed.value : NULL,
                               .clips =
@@ -190,7 +189,8 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                               .context = &out};
     out.json.text = &out.text;
     if (v->json) wk_json_array(&out.json, NULL);
-    wk_status status = asked.all_steps ? WK_OK : wk_snapshot_arg(v->snapshot, &asked.step, err);
+    bool all = strcmp(v->snapshot, "all") == 0;
+    wk_status status = all ? WK_OK : wk_snapshot_arg(v->snapshot, &asked.step, err);
     if (status == WK_OK) status = wk_eval_run(&asked, err);
     if (v->json) wk_json_close(&out.json, ']');
     wk_progress_finish(&progress);

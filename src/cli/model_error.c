@@ -46,7 +46,7 @@ static const wk_arg args[] = {
     WK_OPT_FLAG("json", json, "print the contents of the result files as a JSON list"),
 };
 
-// What it all adds up to.
+// The output so far.
 typedef struct output {
     bool as_json, maps;
     bool vectors; // a run's world model sees no images
@@ -163,7 +163,7 @@ static wk_status measure(wk_cli *cli, const error_values *v, wk_model_error_ques
                        "--out %s would hold the results of %d runs; give each run a directory of "
                        "its own (an image's name ends in .png)",
                        asked->out, asked->n_runs);
-    if (!asked->all_steps) WK_TRY(wk_snapshot_arg(v->snapshot, &asked->step, err));
+    if (strcmp(v->snapshot, "all") != 0) WK_TRY(wk_snapshot_arg(v->snapshot, &asked->step, err));
     out->maps = v->map || image;
     wk_table_begin(&out->table, "llrrlrrrrrr", "run", "curriculum", "agent step", "control step",
                    "policy", "environments", "image error\nmean", "\nworst 10 %", "estimate\nmean",
@@ -192,8 +192,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                                      .policies = v->policy,
                                      .weights = v->weights,
                                      .name = v->name,
-                                     .all_steps = strcmp(v->snapshot, "all") == 0,
-                                     .step = WK_STEP_LAST,
+                                     .step = WK_STEP_ALL,
                                      .environments = v->envs,
                                      .trajectories = v->trajectories,
                                      .steps = v->steps,

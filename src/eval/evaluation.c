@@ -50,19 +50,13 @@ static wk_status check_owner(const wk_saved_run *run, const char *out, wk_error 
 // Copies a file that is there and not yet in the other directory.
 static wk_status copy(const char *from, const char *to, const char *name, wk_error *err)
 {
-    enum { LIMIT = 1 << 24 };
-    char source[WK_PATH_MAX], target[WK_PATH_MAX], *bytes;
-    size_t size;
+    char source[WK_PATH_MAX], target[WK_PATH_MAX];
     bool there, made;
     WK_TRY(wk_path_join(from, name, source, err));
     WK_TRY(wk_path_join(to, name, target, err));
     WK_TRY(wk_file_exists_in(NULL, source, &there, err));
     WK_TRY(wk_file_exists_in(NULL, target, &made, err));
-    if (!there || made) return WK_OK;
-    WK_TRY(wk_file_read(source, LIMIT, &bytes, &size, err));
-    wk_status status = wk_file_write(target, bytes, size, err);
-    free(bytes);
-    return status;
+    return there && !made ? wk_file_copy_in(NULL, source, target, err) : WK_OK;
 }
 
 // A folder that was missing is removed again: a command that fails before its first results leaves
@@ -101,13 +95,9 @@ wk_status wk_eval_directory(const wk_saved_run *run, const char *out, const char
 typedef struct job {
     const wk_eval_question *asked;
     wk_saved_run run;
-    bool all_tasks;
+    bool all_tasks, random;
     int tasks[WK_TASKS_MAX], n_tasks; // of the domain; all of it for all_tasks
-    const char *policy;               // which
-    char title[WK_WEIGHTS_TITLE_MAX]; // the same with a name, for the results
-    wk_weights_kind kind;             // of the weights; unused for random actions
-    bool random;
-    wk_steps steps;
+    wk_weights_answer weights;
     const char *case_names;
     int envs;
     wk_run_thetas thetas;                  // that it was trained in
@@ -133,33 +123,41 @@ static wk_status choose_tasks(job *j, wk_error *err)
     return wk_fail(err, WK_E_INPUT, "--task none: there is nothing to evaluate");
 }
 
-static const char *task_name(const job *j, int task)
-{
-    return j->run.world.domain->tasks[task].name;
-}
-
-// The weights of a task; each has its own where they are fine-tuned.
 static wk_weights_source weights_of(const job *j, int task)
 {
-    bool each = j->kind == WK_WEIGHTS_FINETUNED;
-    return (wk_weights_source){j->kind, each ? task_name(j, task) : NULL, j->asked->name};
+    return wk_weights_of(&j->weights, j->run.world.domain->tasks[task].name);
 }
 
+// Whether each task has its own weights.
+static bool has_each(const job *j)
+{
+    return j->weights.source.kind == WK_WEIGHTS_FINETUNED;
+}
+
+// Which policies of which steps. Random actions have step 0, since they know of no training.
 static wk_status choose_policy(job *j, wk_error *err)
 {
     const wk_eval_question *asked = j->asked;
     const wk_domain *domain = j->run.world.domain;
-    WK_TRY(wk_weights_check_name(asked->name, err));
-    // A name is looked for among adapted policies.
-    j->policy = asked->policy || !asked->name ? asked->policy : WK_POLICY_ADAPTED;
-    WK_TRY(wk_saved_run_kind(&j->run, &j->policy, &j->kind, err));
-    j->random = strcmp(j->policy, WK_POLICY_RANDOM) == 0;
-    if (asked->name && j->kind == WK_WEIGHTS_SNAPSHOT)
+    const char *names[WK_TASKS_MAX];
+    for (int i = 0; i < j->n_tasks; i++)
+        names[i] = domain->tasks[j->tasks[i]].name;
+    const wk_weights_query query = {.policy = asked->policy,
+                                    .name = asked->name,
+                                    .tasks = names,
+                                    .n_tasks = j->n_tasks,
+                                    .step = asked->step};
+    j->random = asked->policy && strcmp(asked->policy, WK_POLICY_RANDOM) == 0;
+    if (!j->random || asked->name) {
+        WK_TRY(wk_weights_resolve(asked->run, &j->run.config, &query, &j->weights, err));
+    } else if (asked->step != WK_STEP_LAST) {
         return wk_fail(err, WK_E_INPUT,
-                       "--name selects adapted or fine-tuned policies; --policy %s has no names",
-                       j->policy);
-    snprintf(j->title, sizeof j->title, "%s%s%s", j->policy, asked->name ? "." : "",
-             asked->name ? asked->name : "");
+                       "--policy random acts without weights: leave out --snapshot");
+    } else {
+        snprintf(j->weights.title, sizeof j->weights.title, WK_POLICY_RANDOM);
+        if (!wk_array_push(&j->weights.steps, 0))
+            return wk_fail(err, WK_E_MEMORY, "no memory for a step");
+    }
     // Clips show what a world model imagines.
     const char *option = asked->clips & WK_VIDEO_GIF ? "--video" : "--mp4";
     if (asked->clips && j->random)
@@ -187,7 +185,7 @@ static wk_status choose_cases(job *j, wk_error *err)
             return wk_fail(err, WK_E_INPUT,
                            "--set fixes the environments and seeds: leave out --cases, --envs, "
                            "--seed, --video and --mp4");
-        if (j->kind == WK_WEIGHTS_FINETUNED && !j->random && (j->all_tasks || j->n_tasks != 1))
+        if (has_each(j) && (j->all_tasks || j->n_tasks != 1))
             return wk_fail(err, WK_E_INPUT,
                            "every task has its own fine-tuned weights: give one task with --task");
         WK_TRY(wk_theta_set_open(asked->set, domain, &j->set, err));
@@ -200,42 +198,6 @@ static wk_status choose_cases(job *j, wk_error *err)
     for (int i = 0; i < count; i++)
         j->per_task += (int64_t)cases[i].episodes * domain->episode_steps;
     return WK_OK;
-}
-
-// Which steps are evaluated, of those there are weights of, for any of the tasks where each task
-// has its own. Random actions have step 0, since they know of no training.
-static wk_status choose_steps(job *j, wk_error *err)
-{
-    const wk_eval_question *asked = j->asked;
-    const wk_steps *steps = &j->steps;
-    uint64_t step = 0;
-    if (j->random) {
-        if (asked->all_steps || asked->step != WK_STEP_LAST)
-            return wk_fail(err, WK_E_INPUT,
-                           "--policy random acts without weights: leave out --snapshot");
-    } else {
-        int n_sources = j->kind == WK_WEIGHTS_FINETUNED ? j->n_tasks : 1;
-        for (int i = 0; i < n_sources; i++)
-            WK_TRY(wk_weights_steps(asked->run, weights_of(j, j->tasks[i]), &j->steps, err));
-        if (steps->count > 0)
-            qsort(steps->items, steps->count, sizeof *steps->items, wk_compare_u64);
-        if (asked->all_steps && steps->count > 0) {
-            size_t kept = 1;
-            for (size_t i = 1; i < steps->count; i++)
-                if (steps->items[kept - 1] != steps->items[i])
-                    steps->items[kept++] = steps->items[i];
-            j->steps.count = kept;
-            return WK_OK;
-        }
-        if (asked->step == WK_STEP_LAST && steps->count > 0)
-            step = steps->items[steps->count - 1];
-        else
-            WK_TRY(
-                wk_weights_find(asked->run, weights_of(j, j->tasks[0]), asked->step, &step, err));
-    }
-    j->steps.count = 0;
-    return wk_array_push(&j->steps, step) ? WK_OK
-                                          : wk_fail(err, WK_E_MEMORY, "no memory for a step");
 }
 
 /* ---- The answer ------------------------------------------------------------------------------ */
@@ -253,7 +215,7 @@ static wk_status count_step(void *context, const wk_eval_row *row, wk_error *err
 // Loads the weights of a step; of a task where each has its own.
 static wk_status load(job *j, uint64_t step, int task, wk_error *err)
 {
-    const wk_weights_choice choice = {.kind = j->kind,
+    const wk_weights_choice choice = {.kind = j->weights.source.kind,
                                       .step = (int64_t)step,
                                       .task = weights_of(j, task).task,
                                       .name = j->asked->name,
@@ -267,19 +229,20 @@ static wk_status load(job *j, uint64_t step, int task, wk_error *err)
 static wk_status list_tasks(job *j, uint64_t step, int tasks[WK_TASKS_MAX], int *count,
                             wk_error *err)
 {
-    bool each = j->kind == WK_WEIGHTS_FINETUNED && !j->random;
+    const int *from = j->tasks;
+    int n = j->n_tasks;
+    if (!j->random && !has_each(j)) {
+        WK_TRY(load(j, step, j->tasks[0], err));
+        if (j->all_tasks) from = j->run.weights.tasks, n = j->run.weights.n_tasks;
+    }
     *count = 0;
-    if (!each && !j->random) WK_TRY(load(j, step, j->tasks[0], err));
-    bool loaded = j->all_tasks && !each && !j->random;
-    const int *from = loaded ? j->run.weights.tasks : j->tasks;
-    int n = loaded ? j->run.weights.n_tasks : j->n_tasks;
     for (int i = 0; i < n; i++) {
         uint64_t found;
         bool there = true;
-        if (each && j->all_tasks)
+        if (j->all_tasks && has_each(j))
             there = wk_weights_find(j->asked->run, weights_of(j, from[i]), (int64_t)step, &found,
                                     NULL) == WK_OK;
-        if (j->random && j->all_tasks)
+        if (j->all_tasks && j->random)
             there = wk_saved_run_playable(&j->run, from[i], NULL) == WK_OK;
         if (!there) continue;
         WK_TRY(wk_saved_run_playable(&j->run, from[i], err));
@@ -294,7 +257,7 @@ static wk_status play(job *j, wk_eval_result *result, wk_error *err)
     uint64_t step = result->origin.step;
     int tasks[WK_TASKS_MAX], count;
     WK_TRY(list_tasks(j, step, tasks, &count, err));
-    j->to_play = (int64_t)j->steps.count * count * j->per_task;
+    j->to_play = (int64_t)j->weights.steps.count * count * j->per_task;
     wk_eval_setup setup = {.options = j->run.world.options,
                            .case_names = j->case_names,
                            .cases = j->sets,
@@ -313,7 +276,7 @@ static wk_status play(job *j, wk_eval_result *result, wk_error *err)
     }
     for (int i = 0; i < count; i++) {
         int policy = 0;
-        if (j->kind == WK_WEIGHTS_FINETUNED && !j->random) WK_TRY(load(j, step, tasks[i], err));
+        if (has_each(j)) WK_TRY(load(j, step, tasks[i], err));
         if (!j->random) WK_TRY(wk_saved_run_policy(&j->run, tasks[i], &policy, err));
         setup.learner = j->run.weights.learner;
         int64_t end = j->played + j->per_task; // also where cases do not fit, or were played before
@@ -343,12 +306,12 @@ static wk_status evaluate_step(job *j, uint64_t step, wk_error *err)
     const wk_eval_question *asked = j->asked;
     const wk_run_config *config = &j->run.config;
     bool set = j->n_sets > 0;
-    wk_eval_result result = {
-        .origin = wk_evaluation_origin(config, j->run.world.domain, &j->thetas, step, j->title),
-        .envs = j->envs,
-        .seed = set           ? j->set.seed
-                : asked->seed ? *asked->seed
-                              : wk_evaluation_seed(config, step)};
+    wk_eval_result result = {.origin = wk_evaluation_origin(config, j->run.world.domain, &j->thetas,
+                                                            step, j->weights.title),
+                             .envs = j->envs,
+                             .seed = set           ? j->set.seed
+                                     : asked->seed ? *asked->seed
+                                                   : wk_evaluation_seed(config, step)};
     wk_status status = play(j, &result, err);
     if (status == WK_OK)
         status =
@@ -369,10 +332,9 @@ static wk_status evaluate(job *j, wk_error *err)
     WK_TRY(wk_run_config_thetas(&j->run.config, j->run.world.domain, &j->thetas, err));
     WK_TRY(choose_policy(j, err));
     WK_TRY(choose_cases(j, err));
-    WK_TRY(choose_steps(j, err));
     WK_TRY(wk_eval_directory(&j->run, asked->out, &j->results, err));
-    for (size_t i = 0; i < j->steps.count; i++)
-        WK_TRY(evaluate_step(j, j->steps.items[i], err));
+    for (size_t i = 0; i < j->weights.steps.count; i++)
+        WK_TRY(evaluate_step(j, j->weights.steps.items[i], err));
     return WK_OK;
 }
 
@@ -386,7 +348,7 @@ wk_status wk_eval_run(const wk_eval_question *asked, wk_error *err)
     wk_status status = evaluate(j, err);
     wk_saved_run_close(&j->run);
     wk_theta_set_free(&j->set);
-    wk_array_free(&j->steps);
+    wk_weights_answer_free(&j->weights);
     free(j);
     return status;
 }

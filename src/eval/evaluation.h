@@ -7,6 +7,7 @@
 #include "eval/result.h"
 #include "log/progress.h"
 #include "run/saved_run.h"
+#include "run/weights.h"
 
 /// What results of a run are labelled with; borrows the configuration's texts and `thetas` (NULL:
 /// results of the default distribution alone).
@@ -39,8 +40,7 @@ typedef struct wk_eval_question {
     const char *cases;          // as wk_eval_cases reads them
     const char *set;            // a frozen set instead: its name or file
     const char *out;            // directory for the results instead of the run
-    bool all_steps;             // else
-    int64_t step;               // or WK_STEP_LAST
+    int64_t step;               // of the weights; or WK_STEP_LAST or WK_STEP_ALL
     int envs;                   // episodes of the default distribution
     const uint64_t *seed;       // of environments and episodes
     unsigned clips;             // formats of the clips (WK_VIDEO_*)

@@ -92,8 +92,7 @@ typedef struct wk_model_error_question {
     const char *weights;  // WK_POLICY_ADAPTED or WK_POLICY_ALONGSIDE
     const char *name;     // of an adaptation
     const char *out;      // directory for the results instead of the run; of one run
-    bool all_steps;       // else
-    int64_t step;         // or WK_STEP_LAST
+    int64_t step;         // of the weights; or WK_STEP_LAST or WK_STEP_ALL
     int environments, trajectories, steps;
     uint64_t seed;
     const char *plugin; // whose code is loaded

@@ -114,7 +114,7 @@ wk_status wk_model_error_write(const wk_model_error_result *r, const char *run, 
 
 /* ---- The question ---------------------------------------------------------------------------- */
 
-// What is done for one run after the other.
+// The measurement of one run.
 typedef struct job {
     const wk_model_error_question *asked;
     wk_saved_run run;
@@ -243,19 +243,23 @@ static wk_status measure_step(job *j, uint64_t step, wk_weights_kind plain, wk_e
 static wk_status measure_steps(job *j, const wk_steps *steps, wk_error *err)
 {
     const wk_weights_source snapshots = {.kind = WK_WEIGHTS_SNAPSHOT};
-    const wk_model_error_question *asked = j->asked;
+    const char *run = j->run.directory;
+    int64_t wanted = j->asked->step;
     uint64_t step;
-    j->n_steps = asked->all_steps && steps->count > 0 ? (int)steps->count : 1;
-    for (size_t i = 0; asked->all_steps && i < steps->count; i++)
-        WK_TRY(measure_step(j, steps->items[i], WK_WEIGHTS_SNAPSHOT, err));
-    if (asked->all_steps && steps->count > 0) return WK_OK;
-    // A run that has no snapshot yet is looked at through its newest checkpoint.
-    if (steps->count == 0 && asked->step == WK_STEP_LAST) {
-        WK_TRY(wk_checkpoint_newest(j->run.directory, &step, err));
-        return measure_step(j, step, WK_WEIGHTS_CHECKPOINT, err);
+    if (wanted == WK_STEP_ALL && steps->count > 0) {
+        j->n_steps = (int)steps->count;
+        for (size_t i = 0; i < steps->count; i++)
+            WK_TRY(measure_step(j, steps->items[i], WK_WEIGHTS_SNAPSHOT, err));
+        return WK_OK;
     }
-    WK_TRY(wk_weights_find(j->run.directory, snapshots, asked->step, &step, err));
-    return measure_step(j, step, WK_WEIGHTS_SNAPSHOT, err);
+    j->n_steps = 1;
+    if (steps->count > 0 || wanted >= 0) {
+        WK_TRY(wk_weights_find(run, snapshots, wanted, &step, err));
+        return measure_step(j, step, WK_WEIGHTS_SNAPSHOT, err);
+    }
+    // A run that has no snapshot yet is measured at its newest checkpoint.
+    WK_TRY(wk_checkpoint_newest(run, &step, err));
+    return measure_step(j, step, WK_WEIGHTS_CHECKPOINT, err);
 }
 
 static wk_status measure_run(job *j, const char *directory, wk_error *err)

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "media/animation.h"
 #include "run/saved_run.h"
+#include "run/weights.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -242,7 +243,7 @@ static wk_status draw_strip(const wk_open_loop *l, int every, const wk_open_loop
 
 enum { SEQUENCES = WK_OPEN_LOOP_SEQUENCES };
 
-// What is shown and what it is made of.
+// The state of the command.
 typedef struct show {
     const wk_open_loop_question *asked;
     wk_saved_run run;
@@ -259,8 +260,7 @@ typedef struct show {
 static wk_status open_run(show *s, wk_error *err)
 {
     const wk_open_loop_question *asked = s->asked;
-    uint64_t step;
-    int task;
+    int task = 0;
     const wk_saved_run_options options = {.depth = WK_SAVED_WORLD,
                                           .plugins = &(wk_named_plugins){.domain = asked->plugin},
                                           .log = asked->log};
@@ -268,22 +268,24 @@ static wk_status open_run(show *s, wk_error *err)
     s->domain = s->run.world.domain;
     s->random = strcmp(asked->policy, WK_POLICY_RANDOM) == 0;
     bool explore = strcmp(asked->policy, "explore") == 0, of_task = !s->random && !explore;
-    WK_TRY(wk_weights_check_name(asked->name, err));
     if (asked->name && !of_task)
         return wk_fail(err, WK_E_INPUT, "--name selects a task policy: add --policy TASK");
-    const wk_weights_source source = {.kind = WK_WEIGHTS_ADAPTED, .name = asked->name};
-    bool adapted = of_task && (asked->name || wk_weights_find(asked->run, source, asked->step,
-                                                              &step, NULL) == WK_OK);
-    const wk_weights_choice choice = {.kind = adapted ? WK_WEIGHTS_ADAPTED : WK_WEIGHTS_SNAPSHOT,
-                                      .step = asked->step,
+    if (of_task) WK_TRY(wk_domain_task(s->domain, asked->policy, &task, err));
+    const wk_weights_query query = {
+        .policy = of_task ? NULL : WK_POLICY_RANDOM, .name = asked->name, .step = asked->step};
+    wk_weights_answer answer = {0};
+    wk_status status = wk_weights_resolve(asked->run, &s->run.config, &query, &answer, err);
+    const wk_weights_choice choice = {.kind = answer.source.kind,
+                                      .step = status == WK_OK ? (int64_t)answer.steps.items[0] : 0,
                                       .name = asked->name,
                                       .compact = !explore,
                                       .device = asked->device,
                                       .threads = asked->threads};
+    wk_weights_answer_free(&answer);
+    WK_TRY(status);
     WK_TRY(wk_saved_run_load(&s->run, &choice, err));
     s->policy = WK_POLICY_EXPLORE;
     if (!of_task) return WK_OK;
-    WK_TRY(wk_domain_task(s->domain, asked->policy, &task, err));
     return wk_saved_run_policy(&s->run, task, &s->policy, err);
 }
 

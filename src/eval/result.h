@@ -70,7 +70,7 @@ typedef struct wk_task_result {
     float *actions;            // owned, [episodes,episode_steps,A]; NULL unless they were kept
 } wk_task_result;
 
-/// Whose results they are. Texts are borrowed.
+/// The run and the policy that were measured. Texts are borrowed.
 typedef struct wk_eval_origin {
     const wk_domain *domain;
     const wk_case *train; // as wk_eval_cases takes it; borrowed
