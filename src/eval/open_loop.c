@@ -133,13 +133,14 @@ void wk_open_loop_show(const wk_open_loop *l, int step, int sequence,
 }
 
 // The three images of a frame, one below the other.
-static void draw_column(const wk_open_loop *l, int step, int sequence, wk_image *onto, int x, int y)
+static void draw_column(const wk_open_loop *l, int step, int sequence, int scale, wk_image *onto,
+                        int x, int y)
 {
     uint8_t images[PARTS][WK_IMAGE_BYTES];
     wk_open_loop_show(l, step, sequence, images);
     for (int r = 0; r < PARTS; r++) {
         wk_image part = {SIDE, SIDE, images[r]};
-        wk_image_paste(onto, &part, x, y + r * (SIDE + GAP), 1);
+        wk_image_paste(onto, &part, x, y + r * (scale * SIDE + GAP), scale);
     }
 }
 
@@ -152,7 +153,7 @@ wk_status wk_open_loop_clip(wk_open_loop *l, const wk_image **frames, wk_error *
             WK_TRY(wk_image_create(l->count * (SIDE + GAP) - GAP, PARTS * (SIDE + GAP) - GAP, WHITE,
                                    &l->frames[t], err));
         for (int b = 0; b < l->count; b++)
-            draw_column(l, t, b, &l->frames[t], b * (SIDE + GAP), 0);
+            draw_column(l, t, b, 1, &l->frames[t], b * (SIDE + GAP), 0);
     }
     *frames = l->frames;
     return WK_OK;
@@ -200,13 +201,9 @@ wk_status wk_open_loop_frame(const wk_open_loop *l, int step, const wk_open_loop
     wk_image_text(out, MARGIN, MARGIN, seen ? SEEN : INK, title);
     draw_names(out, top, LARGE);
     for (int b = 0; b < l->count; b++) {
-        uint8_t images[PARTS][WK_IMAGE_BYTES];
         int x = left + b * (LARGE + GAP);
         wk_image_text_lines(out, x, LINE + MARGIN, LARGE - MARGIN, LINE, FAINT, labels->thetas[b]);
-        wk_open_loop_show(l, step, b, images);
-        for (int r = 0; r < PARTS; r++)
-            wk_image_paste(out, &(wk_image){SIDE, SIDE, images[r]}, x, top + r * (LARGE + GAP),
-                           SCALE);
+        draw_column(l, step, b, SCALE, out, x, top);
     }
     return WK_OK;
 }
@@ -234,7 +231,7 @@ static wk_status draw_strip(const wk_open_loop *l, int every, const wk_open_loop
         wk_image_text(out, left, y, FAINT, title);
         draw_names(out, y + LINE + MARGIN, SIDE);
         for (int i = 0; i < columns; i++)
-            draw_column(l, i * every, b, out, left + i * (SIDE + GAP), y + LINE + MARGIN);
+            draw_column(l, i * every, b, 1, out, left + i * (SIDE + GAP), y + LINE + MARGIN);
     }
     return WK_OK;
 }
