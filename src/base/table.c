@@ -30,13 +30,15 @@ static char *copy_shown(wk_table *table, const char *text, bool lines)
 
 static char *print_shown(wk_table *table, const char *format, va_list args)
 {
-    char *text;
-    if (vasprintf(&text, format, args) < 0) {
+    wk_text text = {0};
+    wk_text_vprintf(&text, format, args);
+    if (text.failed) {
         table->failed = true;
+        wk_text_free(&text);
         return NULL;
     }
-    wk_utf8_sanitise(text, true);
-    return text;
+    wk_utf8_sanitise(text.chars, true);
+    return text.chars;
 }
 
 void wk_table_start(wk_table *table, const wk_column *columns, size_t count)
