@@ -2,7 +2,6 @@
 // resumes exactly, and each way a plug-in can be wrong has its message.
 #include "support/program.h"
 #include "train/runs.h"
-#include <signal.h>
 
 #define PLUGINS WAKER_BINARY_DIR "/tests/plugins/"
 #define OPTIONS TINY_OPTIONS " --log.tensorboard false --exploration random"
@@ -78,6 +77,36 @@ static void the_prefill_of_a_rule_is_the_default_of_a_run(void **state)
                          2, "rule_prefill_negative.so': prefill: -1");
 }
 
+// Begins a run that sets no prefill, or goes on with it, for a moment.
+static void train_shortly(const char *logdir, const char *plugin)
+{
+    program_result result = program_run(
+        "train --logdir %s --configs defaults --domain toy --exploration random --quiet "
+        "--log.tensorboard false --log.images_every 0 --env.count 3 --env.threads 1 "
+        "--encoder.depth 1 --rssm.deter 6 --rssm.hidden 6 --rssm.stoch 3 --rssm.classes 3 "
+        "--units 6 --layers 1 --ensemble.size 2 --batch 2 --length 6 --horizon 3 --steps 100000 "
+        "--replay.capacity 100000 --minutes 0.001 --curriculum.plugin " PLUGINS "%s",
+        logdir, plugin);
+    if (result.code != 75) fail_msg("%s, exit code %d: %s", logdir, result.code, result.err);
+}
+
+static void expect_saved(const char *path, const char *line)
+{
+    unsigned long size;
+    char *config = (char *)program_read(path, &size);
+    assert_non_null(config);
+    assert_non_null(strstr(config, line));
+    free(config);
+}
+
+static void a_run_goes_on_with_the_prefill_of_its_rule(void **state)
+{
+    (void)state;
+    train_shortly("new", "rule_prefill.so");
+    train_shortly("new", "rule_prefill.so");
+    expect_saved("new/config.yaml", "\nprefill: 70\n");
+}
+
 static void plugins_that_cannot_be_loaded_are_told_apart(void **state)
 {
     (void)state;
@@ -133,6 +162,7 @@ int main(void)
         cmocka_unit_test(a_run_with_a_plugin_resumes_to_the_same_bytes),
         cmocka_unit_test(a_command_that_names_another_rule_or_domain_is_refused),
         cmocka_unit_test(the_prefill_of_a_rule_is_the_default_of_a_run),
+        cmocka_unit_test(a_run_goes_on_with_the_prefill_of_its_rule),
         cmocka_unit_test(plugins_that_cannot_be_loaded_are_told_apart),
         cmocka_unit_test(distributions_that_are_none_stop_the_run_and_say_which_theta),
     };
