@@ -2,7 +2,7 @@
 // they, and how much of an oracle's gain do the curricula get?
 #include "cli/theory.h"
 #include "cli/cli.h"
-#include "theory/tabular_model.h"
+#include "theory/mdp.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

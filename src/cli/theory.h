@@ -3,7 +3,7 @@
 #define WK_CLI_THEORY_H
 
 #include "base/text.h"
-#include "theory/check.h"
+#include "theory/bound.h"
 #include "theory/curricula.h"
 
 enum { WK_THEORY_FAMILIES_MAX = 8 };
