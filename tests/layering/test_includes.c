@@ -70,7 +70,7 @@ static const layer layers[] = {
     {"sweep",
      "run run/checkpoint run/setup log config tensor/cuda agent env replay "
      "base",
-     "poll.h spawn.h sys/"},
+     "poll.h sys/"},
     {"cli",
      "sweep train run run/checkpoint run/setup log config eval report plot "
      "tensor/cuda agent model nn tensor env env/domains env/mujoco env/plugins replay curriculum "

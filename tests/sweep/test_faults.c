@@ -3,10 +3,7 @@
 // succeed afterwards.
 #include "support/check.h"
 #include "support/faults.h"
-#include "sweep/folder.h"
-#include "sweep/manifest.h"
-#include "sweep/queue.h"
-#include "sweep/report.h"
+#include "sweep/sweep.h"
 #include <glob.h>
 #include <stdio.h>
 

@@ -104,7 +104,10 @@ static void hold_a_run(void)
 {
     wait_until("a run", "pgrep -a -f '^[^ ]*/waker sweep run .*/runs [-a-z0-9]*$' | head -1 | "
                         "sed 's,.* ,,' | grep . >target && kill -STOP $(" PROCESS ")");
-    wait_until("its node", "cp runs/sweep/slurm/on.$(cat target) node && test -s node");
+    wait_until("its node",
+               "k=$(($(grep -nx \"$(cat target)\" runs/sweep/slurm/2.tasks | cut -d: -f1) "
+               "- 1)) && squeue -h -r -t RUNNING -o '%K %N' | sed -n \"s/^$k //p\" "
+               ">node && test -s node");
 }
 
 static void preempt_and_requeue(void)
