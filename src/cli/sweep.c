@@ -446,15 +446,7 @@ static wk_status say_cost(context *c, wk_error *err)
 
 static wk_status write_manifest(context *c, wk_error *err)
 {
-    size_t count = c->sweep.plan.tasks.count;
-    wk_sweep_state *states = calloc(count, sizeof *states);
-    if (!states) return wk_fail(err, WK_E_MEMORY, "no memory for the states of the runs");
-    wk_status status =
-        wk_sweep_states_read(&c->sweep.plan, c->v->directory, c->v->options.attempts, states, err);
-    if (status == WK_OK)
-        status = wk_sweep_manifest_write(&c->sweep.plan, c->v->directory, states, err);
-    free(states);
-    return status;
+    return wk_sweep_manifest_write(&c->sweep.plan, c->v->directory, c->v->options.attempts, err);
 }
 
 static wk_status say_end(context *c, wk_sweep_end end, wk_error *err)

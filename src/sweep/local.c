@@ -55,53 +55,43 @@ static int find_gpus(char names[GPUS_MAX][GPU_NAME_MAX])
     return count;
 }
 
-// A run that names a GPU has it, whichever others are free.
-static bool chooses_gpu(const wk_sweep_plan *plan)
+// Chooses how many processes there are and what each has.
+static wk_status set_up(launcher *l, wk_error *err)
 {
-    for (size_t i = 0; i < plan->shapes.count; i++) {
-        const char *device = plan->shapes.items[i].config.device;
-        if (strcmp(device, "auto") != 0 && strcmp(device, "cuda") != 0) return false;
+    const wk_sweep_launch *launch = l->launch;
+    const wk_sweep_launch_options *o = launch->options;
+    l->population = o->populations < 1                   ? 1
+                    : o->populations > WK_POPULATION_MAX ? WK_POPULATION_MAX
+                                                         : o->populations;
+    // GPUs are assigned where no run names one: that it has, whichever others are free.
+    bool assigned = true;
+    for (size_t i = 0; i < launch->plan->shapes.count; i++) {
+        const char *device = launch->plan->shapes.items[i].config.device;
+        assigned &= strcmp(device, "auto") == 0 || strcmp(device, "cuda") == 0;
     }
-    return true;
-}
-
-// How many processes: as asked for, else one for each place on a GPU or for each core, as far as
-// memory goes.
-static int choose_jobs(const launcher *l, int runs)
-{
-    const wk_sweep_launch_options *o = l->launch->options;
+    if (assigned) l->n_gpus = find_gpus(l->gpus);
+    // As many as asked for, else one for each place on a GPU or each core, as far as memory goes.
     int jobs = o->jobs;
     if (jobs == 0 && l->n_gpus > 0)
         jobs = l->n_gpus * (o->per_gpu > 0 ? o->per_gpu : 1);
     else if (jobs == 0)
         jobs = wk_cpu_count();
-    if (o->jobs == 0 && l->launch->memory > 0) {
+    if (o->jobs == 0 && launch->memory > 0) {
         double physical = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
         double memory = fmin((double)wk_limits_now().memory, physical);
-        double fit = floor(memory / (l->launch->memory * l->population));
-        if (fit < jobs) jobs = fit < 1 ? 1 : (int)fit;
+        double fit = floor(memory / (launch->memory * l->population));
+        if (fit < jobs) jobs = (int)fit;
     }
-    int groups = (runs + l->population - 1) / l->population;
-    return jobs < groups ? jobs : groups > 0 ? groups : 1;
-}
-
-static wk_status set_up(launcher *l, wk_error *err)
-{
-    const wk_sweep_launch *launch = l->launch;
-    int runs = (int)launch->plan->selected;
-    l->population = launch->options->populations > 0 ? launch->options->populations : 1;
-    if (l->population > WK_POPULATION_MAX) l->population = WK_POPULATION_MAX;
-    if (chooses_gpu(launch->plan)) l->n_gpus = find_gpus(l->gpus);
-    l->n_slots = choose_jobs(l, runs);
-    l->threads = launch->options->threads;
-    if (l->threads == 0) l->threads = wk_cpu_count() / l->n_slots;
+    int groups = ((int)launch->plan->selected + l->population - 1) / l->population;
+    if (groups < jobs) jobs = groups;
+    l->n_slots = jobs > 1 ? jobs : 1;
+    l->threads = o->threads > 0 ? o->threads : wk_cpu_count() / l->n_slots;
     if (l->threads < 1) l->threads = 1;
     l->slots = calloc((size_t)l->n_slots, sizeof *l->slots);
     if (!l->slots) return wk_fail(err, WK_E_MEMORY, "no memory for the processes");
     for (int i = 0; i < l->n_slots; i++)
         l->slots[i].gpu = l->n_gpus > 0 ? i % l->n_gpus : -1;
-    return wk_sweep_queue_open(launch->plan, launch->directory, launch->options->attempts,
-                               &l->queue, err);
+    return wk_sweep_queue_open(launch->plan, launch->directory, o->attempts, &l->queue, err);
 }
 
 static const char *name_of(const launcher *l, int task)
@@ -218,42 +208,37 @@ static void ask_to_stop(launcher *l)
         if (l->slots[i].pid != 0) kill(l->slots[i].pid, SIGTERM);
 }
 
-// Rows of the runs that are being worked on, read anew.
-static int make_rows(launcher *l, wk_run_row rows[WK_POPULATION_MAX])
-{
-    int count = 0;
-    for (int i = 0; i < l->n_slots; i++) {
-        const slot *s = &l->slots[i];
-        for (int k = 0; s->pid != 0 && k < s->count && count < WK_POPULATION_MAX; k++) {
-            wk_sweep_state *state = &l->queue.entries[s->tasks[k]].state;
-            if (wk_sweep_state_read(l->launch->plan, l->launch->directory, s->tasks[k],
-                                    l->queue.attempts, state, NULL) != WK_OK)
-                continue;
-            wk_run_row *row = &rows[count++];
-            *row = wk_run_row_empty(name_of(l, s->tasks[k]),
-                                    state->trained ? "follow-ups" : "training");
-            row->values.steps = (int64_t)state->steps;
-            row->values.total = (int64_t)l->launch->plan->tasks.items[s->tasks[k]].steps;
-            row->values.seconds_left = state->seconds_left;
-        }
-    }
-    return count;
-}
-
+// Shows the runs that are being worked on, read anew, and totals.
 static void show(launcher *l)
 {
+    const wk_sweep_plan *plan = l->launch->plan;
     wk_run_row rows[WK_POPULATION_MAX];
+    int count = 0;
     wk_text totals = {0};
     wk_status_line *line = &l->table.line;
     double now = wk_clock_seconds();
     if (l->launch->options->quiet || !wk_status_line_is_due(line, now)) return;
     line->last = now;
-    int count = make_rows(l, rows);
-    wk_sweep_counts c = wk_sweep_count(l->launch->plan, l->queue.entries);
+    for (int i = 0; i < l->n_slots; i++) {
+        const slot *s = &l->slots[i];
+        for (int k = 0; s->pid != 0 && k < s->count && count < WK_POPULATION_MAX; k++) {
+            wk_sweep_state *state = &l->queue.entries[s->tasks[k]].state;
+            if (wk_sweep_state_read(plan, l->launch->directory, s->tasks[k], l->queue.attempts,
+                                    state, NULL) != WK_OK)
+                continue;
+            wk_run_row *row = &rows[count++];
+            *row = wk_run_row_empty(name_of(l, s->tasks[k]),
+                                    state->trained ? "follow-ups" : "training");
+            row->values.steps = (int64_t)state->steps;
+            row->values.total = (int64_t)plan->tasks.items[s->tasks[k]].steps;
+            row->values.seconds_left = state->seconds_left;
+        }
+    }
+    wk_sweep_counts c = wk_sweep_count(plan, l->queue.entries);
     double steps = (double)c.steps - (double)l->steps_at_start;
     wk_text_printf(&totals, "%d of %zu run%s done, %d running, %d failed", c.phases[WK_SWEEP_DONE],
-                   l->launch->plan->selected, wk_plural(l->launch->plan->selected),
-                   c.phases[WK_SWEEP_RUNNING], c.phases[WK_SWEEP_FAILED]);
+                   plan->selected, wk_plural(plan->selected), c.phases[WK_SWEEP_RUNNING],
+                   c.phases[WK_SWEEP_FAILED]);
     if (c.steps >= c.total && c.phases[WK_SWEEP_RUNNING] > 0) {
         wk_text_puts(&totals, "; all are trained, follow-ups remain");
     } else if (steps > 0 && c.steps < c.total) {

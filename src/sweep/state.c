@@ -363,14 +363,6 @@ wk_status wk_sweep_state_read(const wk_sweep_plan *plan, const char *directory, 
     return status;
 }
 
-wk_status wk_sweep_states_read(const wk_sweep_plan *plan, const char *directory, int attempts,
-                               wk_sweep_state *out, wk_error *err)
-{
-    for (size_t i = 0; i < plan->tasks.count; i++)
-        WK_TRY(wk_sweep_state_read(plan, directory, (int)i, attempts, &out[i], err));
-    return WK_OK;
-}
-
 uint64_t wk_sweep_progress(const wk_sweep_state *state)
 {
     uint64_t progress = state->steps + state->trained;
@@ -483,37 +475,37 @@ wk_status wk_sweep_folder_write(const wk_sweep_folder *folder, const wk_sweep_gr
     return wk_file_write_text(folder->dir, GRID, &text, err);
 }
 
-static void print_line(const wk_sweep_plan *plan, const char *directory, int task,
-                       const wk_sweep_state *state, wk_text *out)
+wk_status wk_sweep_manifest_write(const wk_sweep_plan *plan, const char *directory, int attempts,
+                                  wk_error *err)
 {
-    const wk_sweep_task *t = &plan->tasks.items[task];
-    char path[WK_PATH_MAX];
-    wk_text command = {0};
-    wk_sweep_words words = {0};
-    wk_sweep_task_words(plan, directory, &task, 1, &words);
-    wk_sweep_words_print(&words, "waker", &command);
-    out->failed |= wk_sweep_task_path(plan, directory, task, path, NULL) != WK_OK;
-    wk_text_printf(out, "{\"task\": %d, \"name\": ", task);
-    wk_text_quote(out, t->name);
-    wk_text_puts(out, ", \"shape\": ");
-    wk_text_quote(out, plan->shapes.items[t->shape].name);
-    wk_text_puts(out, ", \"command\": ");
-    wk_text_quote(out, wk_text_get(&command));
-    wk_text_puts(out, ", \"directory\": ");
-    wk_text_quote(out, path);
-    wk_text_printf(out, ", \"state\": \"%s\"}\n", wk_sweep_phase_names[state->phase]);
-    out->failed |= command.failed;
-    wk_sweep_words_free(&words);
-    wk_text_free(&command);
-}
-
-wk_status wk_sweep_manifest_write(const wk_sweep_plan *plan, const char *directory,
-                                  const wk_sweep_state *states, wk_error *err)
-{
-    char path[WK_PATH_MAX];
+    char manifest[WK_PATH_MAX], run[WK_PATH_MAX];
     wk_text text = {0};
-    WK_TRY(wk_path_print(path, err, "%s/" WK_SWEEP_FOLDER "/manifest.jsonl", directory));
-    for (size_t i = 0; i < plan->tasks.count; i++)
-        print_line(plan, directory, (int)i, &states[i], &text);
-    return wk_file_write_text(NULL, path, &text, err);
+    wk_status status =
+        wk_path_print(manifest, err, "%s/" WK_SWEEP_FOLDER "/manifest.jsonl", directory);
+    for (int i = 0; status == WK_OK && i < (int)plan->tasks.count; i++) {
+        const wk_sweep_task *task = &plan->tasks.items[i];
+        wk_sweep_state state;
+        wk_text command = {0};
+        wk_sweep_words words = {0};
+        status = wk_sweep_state_read(plan, directory, i, attempts, &state, err);
+        if (status == WK_OK) status = wk_sweep_task_path(plan, directory, i, run, err);
+        if (status != WK_OK) break;
+        wk_sweep_task_words(plan, directory, &i, 1, &words);
+        wk_sweep_words_print(&words, "waker", &command);
+        wk_text_printf(&text, "{\"task\": %d, \"name\": ", i);
+        wk_text_quote(&text, task->name);
+        wk_text_puts(&text, ", \"shape\": ");
+        wk_text_quote(&text, plan->shapes.items[task->shape].name);
+        wk_text_puts(&text, ", \"command\": ");
+        wk_text_quote(&text, wk_text_get(&command));
+        wk_text_puts(&text, ", \"directory\": ");
+        wk_text_quote(&text, run);
+        wk_text_printf(&text, ", \"state\": \"%s\"}\n", wk_sweep_phase_names[state.phase]);
+        text.failed |= command.failed;
+        wk_sweep_words_free(&words);
+        wk_text_free(&command);
+    }
+    if (status == WK_OK) return wk_file_write_text(NULL, manifest, &text, err);
+    wk_text_free(&text);
+    return status;
 }

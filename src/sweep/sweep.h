@@ -268,10 +268,6 @@ wk_status wk_sweep_state_read(const wk_sweep_plan *plan, const char *directory, 
 /// Whether a task of this phase is to be started: waiting, stopped or trained.
 bool wk_sweep_is_open(wk_sweep_task_phase phase);
 
-/// Reads those of all tasks, out[plan->tasks.count].
-wk_status wk_sweep_states_read(const wk_sweep_plan *plan, const char *directory, int attempts,
-                               wk_sweep_state *out, wk_error *err);
-
 /// A number that grows when a task gets further: steps, then what follows.
 uint64_t wk_sweep_progress(const wk_sweep_state *state);
 
@@ -342,8 +338,8 @@ wk_status wk_sweep_folder_holder(const char *directory, wk_sweep_holder *out, wk
 ///
 ///   {"task": 0, "name": "waker-m-seed0", "shape": "clean-up", "command": "waker sweep run ...",
 ///    "directory": "runs/paper/waker-m-seed0", "state": "waiting"}
-wk_status wk_sweep_manifest_write(const wk_sweep_plan *plan, const char *directory,
-                                  const wk_sweep_state *states, wk_error *err);
+wk_status wk_sweep_manifest_write(const wk_sweep_plan *plan, const char *directory, int attempts,
+                                  wk_error *err);
 
 // Launching. All launchers start `waker sweep run DIRECTORY NAME...`, which trains and does what
 // follows, holds the task's lock, and ends with the exit codes of every command; 75 means: start me

@@ -38,7 +38,6 @@ static wk_status work(wk_error *err)
     wk_sweep_folder folder;
     wk_sweep_claim claim;
     wk_sweep_grid again;
-    wk_sweep_state states[3];
     bool made;
     wk_status status = wk_sweep_folder_open(home, &folder, err);
     if (status == WK_OK) status = wk_sweep_folder_write(&folder, &grid, err);
@@ -49,8 +48,7 @@ static wk_status work(wk_error *err)
     if (status == WK_OK) status = wk_sweep_attempt_close(&plan, home, 0, 1, "another", err);
     if (status == WK_OK) status = wk_sweep_attempt_forget(&plan, home, 0, err);
     if (status == WK_OK) status = wk_sweep_follow_done(&plan, home, 0, WK_SWEEP_ADAPT, err);
-    if (status == WK_OK) status = wk_sweep_states_read(&plan, home, 0, states, err);
-    if (status == WK_OK) status = wk_sweep_manifest_write(&plan, home, states, err);
+    if (status == WK_OK) status = wk_sweep_manifest_write(&plan, home, 0, err);
     if (status == WK_OK) status = wk_sweep_report_done(&plan, home, &made, err);
     wk_sweep_folder_close(&folder);
     return status;
