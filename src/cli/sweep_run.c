@@ -195,8 +195,9 @@ static wk_status make_report(const runner *r, wk_error *err)
     wk_status status = wk_sweep_folder_open(r->directory, &folder, err);
     if (status == WK_OK) status = wk_sweep_queue_open(r->plan, r->directory, 0, &queue, err);
     if (status == WK_OK) {
-        int left = (int)r->plan->tasks.count -
-                   wk_sweep_count(r->plan, queue.entries).phases[WK_SWEEP_DONE];
+        wk_sweep_counts c = wk_sweep_count(r->plan, queue.entries);
+        int failed = c.phases[WK_SWEEP_FAILED];
+        int left = (int)r->plan->tasks.count - c.phases[WK_SWEEP_DONE] - failed;
         if (wk_path_join(r->directory, WK_SWEEP_FOLDER "/slurm", slurm, NULL) == WK_OK)
             (void)wk_file_exists_in(NULL, slurm, &jobs, NULL);
         if (left > 0)
@@ -204,6 +205,10 @@ static wk_status make_report(const runner *r, wk_error *err)
                         "%d of %zu runs %s not done; 'waker sweep --logdir %s%s' continues", left,
                         r->plan->tasks.count, left == 1 ? "is" : "are", r->directory,
                         jobs ? " --launch slurm" : "");
+        if (failed > 0)
+            wk_log_line(&launch.log, WK_LOG_WARN,
+                        "%d of %zu runs failed; 'waker sweep status %s' shows their errors", failed,
+                        r->plan->tasks.count, r->directory);
         status = wk_sweep_report_make(&launch, &end, err);
     }
     wk_sweep_queue_close(&queue);

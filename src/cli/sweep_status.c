@@ -170,25 +170,6 @@ static void print_counts(const overview *o, wk_text *out)
     wk_text_puts(out, "\n");
 }
 
-static void json_task(const overview *o, size_t task, wk_json *json)
-{
-    const wk_sweep_state *state = &o->entries[task].state;
-    const wk_sweep_task *t = &o->plan->tasks.items[task];
-    wk_json_object(json, NULL);
-    wk_json_string(json, "name", t->name);
-    wk_json_string(json, "shape", o->plan->shapes.items[t->shape].name);
-    wk_json_string(json, "state", wk_sweep_phase_names[state->phase]);
-    wk_json_unsigned(json, "steps", state->steps);
-    wk_json_unsigned(json, "total", t->steps);
-    wk_json_number(json, "seconds_left", state->seconds_left);
-    for (int i = 0; i < WK_SWEEP_FOLLOWS; i++)
-        if (o->plan->grid->follow[i].present)
-            wk_json_bool(json, wk_sweep_follow_names[i], state->follow[i]);
-    wk_json_integer(json, "attempts", state->attempt.count);
-    wk_json_string(json, "error", state->attempt.error);
-    wk_json_close(json, '}');
-}
-
 static void print_json(const overview *o, wk_text *out)
 {
     wk_json json = {.text = out};
@@ -201,18 +182,32 @@ static void print_json(const overview *o, wk_text *out)
     if (o->queued >= 0) wk_json_integer(&json, "queued", o->queued);
     wk_json_bool(&json, "reported", o->reported);
     wk_json_array(&json, "runs");
-    for (size_t i = 0; i < o->plan->tasks.count; i++)
-        json_task(o, i, &json);
+    for (size_t i = 0; i < o->plan->tasks.count; i++) {
+        const wk_sweep_state *state = &o->entries[i].state;
+        const wk_sweep_task *task = &o->plan->tasks.items[i];
+        wk_json_object(&json, NULL);
+        wk_json_string(&json, "name", task->name);
+        wk_json_string(&json, "shape", o->plan->shapes.items[task->shape].name);
+        wk_json_string(&json, "state", wk_sweep_phase_names[state->phase]);
+        wk_json_unsigned(&json, "steps", state->steps);
+        wk_json_unsigned(&json, "total", task->steps);
+        wk_json_number(&json, "seconds_left", state->seconds_left);
+        for (int k = 0; k < WK_SWEEP_FOLLOWS; k++)
+            if (o->plan->grid->follow[k].present)
+                wk_json_bool(&json, wk_sweep_follow_names[k], state->follow[k]);
+        wk_json_integer(&json, "attempts", state->attempt.count);
+        wk_json_string(&json, "error", state->attempt.error);
+        wk_json_close(&json, '}');
+    }
     wk_json_close(&json, ']');
     wk_json_close(&json, '}');
     wk_text_puts(out, "\n");
 }
 
 // Calls `act` with the sweep in the directory that the first word names.
-static wk_status with_sweep(wk_cli *cli, const void *values,
-                            wk_status (*act)(wk_cli *cli, const void *values, const char *directory,
-                                             wk_cli_sweep *sweep, wk_error *err),
-                            wk_error *err)
+typedef wk_status action(wk_cli *cli, const void *values, const char *directory,
+                         wk_cli_sweep *sweep, wk_error *err);
+static wk_status with_sweep(wk_cli *cli, const void *values, action *act, wk_error *err)
 {
     wk_cli_sweep sweep = {0};
     wk_status status = wk_cli_sweep_open(cli->words.items[0], &sweep, err);

@@ -3,26 +3,26 @@
 //
 // DIRECTORY/sweep/slurm has
 //
-//   id          names the jobs of this sweep: waker-ID-N, and waker-ID-N-report
 //   options     the options of its jobs
 //   N.tasks     names of the tasks of submission N: line K + 1 is array task K
 //   N.sbatch    its script
 //   logs/       output of the jobs: N-K.log
 //   cancelled   no task is requeued any more ('waker sweep cancel')
 //
-// Which tasks are queued is asked of squeue by the names of the jobs, so that nothing is lost or
-// submitted twice when the process that submits dies between two calls. Whether a task is done is
+// Jobs are called waker-ID-N and waker-ID-N-report, where ID is made of the directory's path. Which
+// tasks are queued is asked of squeue by these names, so that nothing is lost or submitted twice
+// when the process that submits dies between two calls. Whether a task is done is
 // read from its run; every job may start twice, late or not at all.
 #include "sweep/sweep.h"
 
 #include "base/file.h"
+#include "base/sha256.h"
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 enum {
     TASKS_MAX = 1000, // of an array; Slurm's own default limit is 1001
@@ -68,137 +68,6 @@ static const char RUN_TASK[] =
 
 static const char MAKE_REPORT[] = "exec \"$waker\" sweep run \"$directory\" report\n";
 
-// Options.
-
-// How an option is kept, and what it is in a script.
-static const struct {
-    const char *key;
-    size_t offset;
-    bool text;
-    const char *line; // "#SBATCH --" and the value follow; NULL: the script itself uses it
-    bool report;      // the job of the report has it too
-} options_table[] = {
-#define ROW(key, text, line, report)                                                               \
-    {                                                                                              \
-#key, offsetof(wk_slurm_options, key), text, line, report                                  \
-    }
-    ROW(partition, true, "partition=", true),
-    ROW(time, true, "time=", true),
-    ROW(account, true, "account=", true),
-    ROW(mail, true, "mail-user=", true),
-    ROW(memory, true, "mem=", false),
-    ROW(gpus, false, "gres=gpu:", false),
-    ROW(cpus, false, "cpus-per-task=", false),
-    // Without "B:" the signal goes to the run and not to the script.
-    ROW(signal, false, "signal=USR1@", false),
-    ROW(parallel, false, NULL, false),
-    ROW(restarts, false, NULL, false),
-#undef ROW
-};
-enum { N_OPTIONS = sizeof options_table / sizeof *options_table };
-
-// An option as text; NULL where it is left to the cluster.
-static const char *text_of(const wk_slurm_options *options, int i, char digits[16])
-{
-    const char *member = (const char *)options + options_table[i].offset;
-    if (options_table[i].text) return *(const char *const *)(const void *)member;
-    int number = *(const int *)(const void *)member;
-    snprintf(digits, 16, "%d", number);
-    return number > 0 ? digits : NULL;
-}
-
-void wk_slurm_options_print(const wk_slurm_options *options, wk_text *out)
-{
-    char digits[16];
-    for (int i = 0; i < N_OPTIONS; i++) {
-        const char *text = text_of(options, i, digits);
-        if (text) wk_text_printf(out, "%s %s\n", options_table[i].key, text);
-    }
-    for (int i = 0; i < options->n_lines; i++)
-        wk_text_printf(out, "line %s\n", options->lines[i]);
-}
-
-static bool parse_option(const char *key, const char *value, wk_slurm_options *out)
-{
-    uint64_t number;
-    if (strcmp(key, "line") == 0 && out->n_lines < WK_SLURM_LINES_MAX)
-        return out->lines[out->n_lines++] = value, true;
-    for (int i = 0; i < N_OPTIONS; i++) {
-        void *member = (char *)out + options_table[i].offset;
-        if (strcmp(key, options_table[i].key) != 0) continue;
-        if (options_table[i].text) return *(const char **)member = value, true;
-        if (!wk_text_to_unsigned(value, &number) || number > 1000000000) return false;
-        return *(int *)member = (int)number, true;
-    }
-    return false;
-}
-
-// Options that a line may not have: files and programs, and what the scripts set themselves. Lines
-// are kept in the sweep's directory, which may come from anywhere. Slurm takes beginnings of long
-// names for them.
-static bool is_refused(const char *word, size_t length)
-{
-    static const char *const names[] = {
-        "output",      "error",     "input",        "open-mode",  "chdir", "wrap",
-        "export-file", "nodefile",  "bb",           "bbf",        "bcast", "array",
-        "job-name",    "container", "get-user-env", "dependency", "uid"};
-    if (length < 2 || word[1] != '-') return length < 2 || strchr("oeiDFaJd", word[1]);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (length < 4 || strncmp(names[i], word + 2, length - 2) == 0) return true;
-    return false;
-}
-
-static wk_status check_text(const char *what, const char *text, bool blanks, wk_error *err)
-{
-    for (const char *c = text; *c; c++)
-        if (iscntrl((unsigned char)*c) || (!blanks && *c == ' '))
-            return wk_fail(err, WK_E_INPUT, "--%s contains a blank or a control character", what);
-    if (!*text || strlen(text) > 1000)
-        return wk_fail(err, WK_E_INPUT, "--%s is %s", what, *text ? "too long" : "empty");
-    return WK_OK;
-}
-
-// Text that would make a line of its own in a script, and options that a line may not have.
-static wk_status check_options(const wk_slurm_options *options, wk_error *err)
-{
-    char digits[16];
-    for (int i = 0; i < N_OPTIONS; i++) {
-        const char *text = text_of(options, i, digits);
-        if (text) WK_TRY(check_text(options_table[i].key, text, false, err));
-    }
-    for (int i = 0; i < options->n_lines; i++) {
-        const char *line = options->lines[i];
-        WK_TRY(check_text("sbatch", line, true, err));
-        if (*line != '-')
-            return wk_fail(err, WK_E_INPUT,
-                           "--sbatch '%s' is not an option of sbatch: options begin with a dash",
-                           line);
-        for (const char *at = line; *at; at += strcspn(at, " ")) {
-            at += strspn(at, " \"'");
-            size_t length = strcspn(at, "= \"'");
-            if (strchr(at, '\\') || (*at == '-' && is_refused(at, length)))
-                return wk_fail(err, WK_E_INPUT,
-                               "--sbatch '%.*s': the sweep itself sets the files, programs and "
-                               "names of its jobs",
-                               (int)length, at);
-        }
-    }
-    return WK_OK;
-}
-
-wk_status wk_slurm_options_parse(char *text, wk_slurm_options *out, wk_error *err)
-{
-    *out = (wk_slurm_options){.gpus = text ? 0 : 1};
-    for (char *line; (line = strsep(&text, "\n"));) {
-        char *value = line, *key = strsep(&value, " ");
-        if (*line && (!value || !parse_option(key, value, out)))
-            return wk_fail(
-                err, WK_E_FORMAT,
-                "'%.100s' in sweep/slurm/options is not an option; give the options again", line);
-    }
-    return check_options(out, err);
-}
-
 // The folder DIRECTORY/sweep/slurm.
 
 typedef struct slurm {
@@ -206,7 +75,7 @@ typedef struct slurm {
     wk_log log;
     char directory[WK_PATH_MAX], program[WK_PATH_MAX]; // jobs run elsewhere: absolute
     wk_dir *dir;                                       // NULL: nothing was submitted
-    char id[32];                                       // "" where there is none
+    char id[16];
     WK_ARRAY(wk_slurm_job) jobs;
 } slurm;
 
@@ -219,28 +88,7 @@ static wk_status read_file(const slurm *s, const char *name, char **bytes, wk_er
     return status == WK_E_NOT_FOUND ? WK_OK : status;
 }
 
-static wk_status write_file(const slurm *s, const char *name, const char *text, wk_error *err)
-{
-    return wk_file_write_in(s->dir, name, text, strlen(text), err);
-}
-
-static wk_status read_id(slurm *s, wk_error *err)
-{
-    char *text;
-    WK_TRY(read_file(s, "id", &text, err));
-    size_t length = text ? strcspn(text, "\n") : 0;
-    bool valid = !text || (length > 0 && length < sizeof s->id &&
-                           strspn(text, "0123456789abcdef") == length);
-    if (text && valid) snprintf(s->id, sizeof s->id, "%.*s", (int)length, text);
-    free(text);
-    if (valid) return WK_OK;
-    return wk_fail(err, WK_E_FORMAT,
-                   "'%s/sweep/slurm/id' is damaged: jobs of this sweep cannot be found by "
-                   "it; cancel them with scancel and delete '%s/sweep/slurm'",
-                   s->directory, s->directory);
-}
-
-// Opens the folder; `make` makes it, with an id.
+// Opens the folder; `make` makes it.
 static wk_status open_folder(const char *directory, const wk_sweep_plan *plan, bool make, slurm *s,
                              wk_error *err)
 {
@@ -249,6 +97,11 @@ static wk_status open_folder(const char *directory, const wk_sweep_plan *plan, b
     int length = snprintf(s->directory, sizeof s->directory, "%s", path);
     free(path);
     s->plan = plan;
+    char digits[WK_SHA256_CHARS];
+    wk_sha256 hash = wk_sha256_start();
+    wk_sha256_add(&hash, s->directory, strlen(s->directory));
+    wk_sha256_finish(&hash, digits);
+    snprintf(s->id, sizeof s->id, "%.8s", digits);
     if (length >= (int)sizeof s->directory - 64)
         return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", s->directory);
     if (!wk_sweep_program(s->program))
@@ -262,14 +115,7 @@ static wk_status open_folder(const char *directory, const wk_sweep_plan *plan, b
     if (make) WK_TRY(wk_dir_make_below(s->directory, WK_SWEEP_FOLDER "/slurm/logs", err));
     wk_status status =
         wk_dir_open_below(s->directory, WK_SWEEP_FOLDER "/slurm", false, &s->dir, err);
-    if (status == WK_E_NOT_FOUND && !make) return WK_OK;
-    if (status == WK_OK) status = read_id(s, err);
-    uint32_t random;
-    if (status != WK_OK || !make || *s->id) return status;
-    if (getrandom(&random, sizeof random, 0) != sizeof random)
-        return wk_fail(err, WK_E_IO, "no random number for the names of the jobs");
-    snprintf(s->id, sizeof s->id, "%08" PRIx32, random);
-    return write_file(s, "id", s->id, err);
+    return status == WK_E_NOT_FOUND && !make ? WK_OK : status;
 }
 
 static void close_folder(slurm *s)
@@ -336,7 +182,6 @@ static wk_status read_queue(slurm *s, wk_error *err)
     char *names = NULL, file[32]; // of the tasks of submission `read`
     int read = -1;
     wk_slurm_job job;
-    if (!*s->id) return WK_OK;
     wk_status status = call(&text, err, "squeue", "--me", "--noheader", "--array",
                             "--format=%j|%F|%K|%T", (const char *)NULL);
     char *rest = status == WK_OK ? text.chars : NULL;
@@ -387,15 +232,7 @@ static wk_status submit(const slurm *s, const wk_slurm_options *o, int number, c
     for (const char *c = s->directory; *c; c++) // Slurm replaces %x in the names of logs
         wk_text_printf(&script, "%s%c", *c == '%' ? "%" : "", *c);
     wk_text_printf(&script, "/sweep/slurm/logs/%d%s.log\"\n", number, report ? kind : "-%a");
-    for (int i = 0; i < N_OPTIONS; i++) {
-        const char *line = options_table[i].line;
-        if (!line || (report && !options_table[i].report)) continue;
-        const char *text = text_of(o, i, digits);
-        if (text) wk_text_printf(&script, "#SBATCH --%s%s\n", line, text);
-    }
-    if (o->mail) wk_text_printf(&script, "#SBATCH --mail-type=%s\n", report ? "END,FAIL" : "FAIL");
-    for (int i = 0; i < o->n_lines; i++)
-        wk_text_printf(&script, "#SBATCH %s\n", o->lines[i]);
+    wk_slurm_options_lines(o, report, &script);
     wk_text_puts(&script, wk_text_get(lines));
     wk_text_puts(&script, "\nwaker=");
     wk_text_shell_quote(&script, s->program);
@@ -453,6 +290,7 @@ static wk_status submit_report(slurm *s, const wk_slurm_options *o, int number, 
     const char *before = "#SBATCH --dependency=afterany:";
     uint64_t job = 0;
     wk_text lines = {0};
+    if (!s->plan->grid->report.present) return WK_OK;
     for (size_t i = 0; i < s->jobs.count; i++) {
         if (s->jobs.items[i].index < 0 && s->jobs.items[i].pending) {
             wk_text_free(&lines);
@@ -484,18 +322,57 @@ static wk_status find_newest(const slurm *s, int *out, wk_error *err)
     return status;
 }
 
-// Submits every selected task that is neither done, failed, queued nor worked on.
-static wk_status submit_open(slurm *s, const wk_slurm_options *o, const bool *open, wk_error *err)
+// The tasks that are neither done, failed nor worked on. `done`: there is nothing left, nor is
+// there for the report.
+static wk_status find_open(const slurm *s, int attempts, bool *open, bool *done, wk_error *err)
+{
+    *done = true;
+    for (size_t i = 0; i < s->plan->tasks.count; i++) {
+        wk_sweep_state state;
+        if (s->plan->tasks.items[i].left_out) continue;
+        WK_TRY(wk_sweep_state_read(s->plan, s->directory, (int)i, attempts, &state, err));
+        open[i] = wk_sweep_is_open(state.phase);
+        *done &= state.phase == WK_SWEEP_DONE;
+    }
+    return *done ? wk_sweep_report_done(s->plan, s->directory, done, err) : WK_OK;
+}
+
+// The options as given, which are kept, else those of the submission before, whose texts point into
+// `kept`.
+static wk_status get_options(const slurm *s, const wk_sweep_launch_options *given,
+                             wk_slurm_options *out, char **kept, wk_error *err)
+{
+    wk_text text = {0};
+    if (given->slurm) {
+        *out = *given->slurm;
+        WK_TRY(wk_slurm_options_check(out, err));
+        wk_slurm_options_print(out, &text);
+        WK_TRY(wk_file_write_text(s->dir, "options", &text, err));
+    } else {
+        WK_TRY(read_file(s, "options", kept, err));
+        WK_TRY(wk_slurm_options_parse(*kept, out, err));
+    }
+    out->attempts = given->attempts > 0 ? given->attempts : WK_SWEEP_ATTEMPTS;
+    if (out->restarts == 0) out->restarts = RESTARTS;
+    if (out->signal == 0) out->signal = SIGNAL_SECONDS;
+    return WK_OK;
+}
+
+// Submits the tasks that are open and not queued, in arrays of one shape.
+static wk_status submit_open(slurm *s, const wk_slurm_options *o, bool *open, wk_error *err)
 {
     const wk_sweep_plan *plan = s->plan;
     int tasks[TASKS_MAX], number, submitted = 0;
+    WK_TRY(wk_dir_remove(s->dir, "cancelled", err));
+    WK_TRY(read_queue(s, err));
+    for (size_t i = 0; i < s->jobs.count; i++)
+        if (s->jobs.items[i].task >= 0) open[s->jobs.items[i].task] = false;
     WK_TRY(find_newest(s, &number, err));
-    for (size_t shape = 0; shape < plan->shapes.count; shape++) {
+    for (int shape = 0; shape < (int)plan->shapes.count; shape++) {
         int count = 0;
         for (size_t i = 0; i <= plan->tasks.count; i++) {
             bool last = i == plan->tasks.count;
-            if (!last && plan->tasks.items[i].shape == (int)shape && open[i])
-                tasks[count++] = (int)i;
+            if (!last && plan->tasks.items[i].shape == shape && open[i]) tasks[count++] = (int)i;
             if (count == 0 || (!last && count < TASKS_MAX)) continue;
             WK_TRY(submit_array(s, o, ++number, tasks, count, err));
             submitted += count;
@@ -508,55 +385,22 @@ static wk_status submit_open(slurm *s, const wk_slurm_options *o, const bool *op
     return submit_report(s, o, number > 0 ? number : 1, err);
 }
 
-static wk_status start(slurm *s, const wk_sweep_launch *launch, wk_sweep_end *end, wk_error *err)
-{
-    const wk_sweep_plan *plan = s->plan;
-    char *kept = NULL;
-    wk_text text = {0};
-    wk_slurm_options options = {0};
-    bool *open = calloc(plan->tasks.count, sizeof *open), done = true;
-    wk_status status = open ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for the submission");
-    // What is left. Where it is nothing, the report may be.
-    for (size_t i = 0; status == WK_OK && i < plan->tasks.count; i++) {
-        wk_sweep_state state;
-        status =
-            wk_sweep_state_read(plan, s->directory, (int)i, launch->options->attempts, &state, err);
-        open[i] = !plan->tasks.items[i].left_out && wk_sweep_is_open(state.phase);
-        done &= state.phase == WK_SWEEP_DONE || plan->tasks.items[i].left_out;
-    }
-    if (status == WK_OK && done) status = wk_sweep_report_done(plan, s->directory, &done, err);
-    *end = done ? WK_SWEEP_FINISHED : WK_SWEEP_SUBMITTED;
-    // The options: as given, else those of the submission before.
-    if (status == WK_OK && !done && launch->options->slurm) {
-        options = *launch->options->slurm;
-        wk_slurm_options_print(&options, &text);
-        status = check_options(&options, err);
-        if (status == WK_OK) status = wk_file_write_text(s->dir, "options", &text, err);
-    } else if (status == WK_OK && !done) {
-        status = read_file(s, "options", &kept, err);
-        if (status == WK_OK) status = wk_slurm_options_parse(kept, &options, err);
-    }
-    options.attempts =
-        launch->options->attempts > 0 ? launch->options->attempts : WK_SWEEP_ATTEMPTS;
-    if (options.restarts == 0) options.restarts = RESTARTS;
-    if (options.signal == 0) options.signal = SIGNAL_SECONDS;
-    // What is queued is not submitted again.
-    if (status == WK_OK && !done) status = wk_dir_remove(s->dir, "cancelled", err);
-    if (status == WK_OK && !done) status = read_queue(s, err);
-    for (size_t i = 0; status == WK_OK && i < s->jobs.count; i++)
-        if (s->jobs.items[i].task >= 0) open[s->jobs.items[i].task] = false;
-    if (status == WK_OK && !done) status = submit_open(s, &options, open, err);
-    wk_text_free(&text);
-    free(kept);
-    free(open);
-    return status;
-}
-
 wk_status wk_sweep_slurm_start(const wk_sweep_launch *launch, wk_sweep_end *end, wk_error *err)
 {
     slurm s = {.log = launch->log};
+    wk_slurm_options options;
+    char *kept = NULL;
+    bool done = false, *open = calloc(launch->plan->tasks.count, sizeof *open);
+    if (!open) return wk_fail(err, WK_E_MEMORY, "no memory for the submission");
     wk_status status = open_folder(launch->directory, launch->plan, true, &s, err);
-    if (status == WK_OK) status = start(&s, launch, end, err);
+    if (status == WK_OK) status = find_open(&s, launch->options->attempts, open, &done, err);
+    *end = done ? WK_SWEEP_FINISHED : WK_SWEEP_SUBMITTED;
+    if (status == WK_OK && !done) {
+        status = get_options(&s, launch->options, &options, &kept, err);
+        if (status == WK_OK) status = submit_open(&s, &options, open, err);
+    }
+    free(kept);
+    free(open);
     close_folder(&s);
     return status;
 }
@@ -575,9 +419,10 @@ wk_status wk_sweep_slurm_queued(const char *directory, const wk_sweep_plan *plan
 }
 
 // Takes what is pending out of the queue; what runs saves, and its script sees `cancelled`.
-static wk_status cancel_jobs(const slurm *s, wk_error *err)
+static wk_status cancel_jobs(slurm *s, wk_error *err)
 {
-    WK_TRY(write_file(s, "cancelled", "", err));
+    WK_TRY(wk_file_write_in(s->dir, "cancelled", "", 0, err));
+    WK_TRY(read_queue(s, err));
     for (size_t i = 0; i < s->jobs.count; i++) {
         char id[32];
         snprintf(id, sizeof id, "%" PRIu64, s->jobs.items[i].job);
@@ -600,8 +445,7 @@ wk_status wk_sweep_slurm_cancel(const char *directory, const wk_sweep_plan *plan
 {
     slurm s = {.log = *log};
     wk_status status = open_folder(directory, plan, false, &s, err);
-    if (status == WK_OK && *s.id) status = read_queue(&s, err);
-    if (status == WK_OK && *s.id) status = cancel_jobs(&s, err);
+    if (status == WK_OK && s.dir) status = cancel_jobs(&s, err);
     *found |= s.jobs.count > 0;
     close_folder(&s);
     return status;

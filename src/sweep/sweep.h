@@ -5,7 +5,7 @@
 //   state.c    reads how far a task is from its directories; locks, attempts, the manifest
 //   launch.c   what launchers share: which task is next, the printed commands, the report
 //   local.c    --launch local: processes on this machine
-//   slurm.c    --launch slurm: job arrays
+//   slurm.c, slurm_options.c   --launch slurm: job arrays
 //   process.c  child processes
 //   cost.c     updates, hours and memory, before anything starts
 //
@@ -357,10 +357,15 @@ typedef struct wk_slurm_options {
     const char *lines[WK_SLURM_LINES_MAX]; // more options of sbatch: "--constraint=a100"
     int n_lines;
 } wk_slurm_options;
-/// The options as lines of a file, and read back: texts point into `text`, which is changed (NULL:
-/// the defaults). What would make a line of its own in a script is refused.
+/// The options as lines of a file, and read back and checked: texts point into `text`, which is
+/// changed (NULL: the defaults).
 void wk_slurm_options_print(const wk_slurm_options *options, wk_text *out);
 wk_status wk_slurm_options_parse(char *text, wk_slurm_options *out, wk_error *err);
+/// Refuses text that would make a line of its own in a script, and options of sbatch that name
+/// files, programs or the jobs themselves.
+wk_status wk_slurm_options_check(const wk_slurm_options *options, wk_error *err);
+/// The lines of a script: of an array, or of the job for the report.
+void wk_slurm_options_lines(const wk_slurm_options *options, bool report, wk_text *out);
 
 /// A job of a sweep in Slurm's queue.
 typedef struct wk_slurm_job {

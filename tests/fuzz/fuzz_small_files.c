@@ -103,7 +103,7 @@ static void try_options(const char *bytes, size_t size)
     if (status == WK_OK) {
         wk_slurm_options_print(&options, &printed);
         wk_text copy = {0};
-        wk_text_puts(&copy, wk_text_get(&printed));
+        wk_text_printf(&copy, "%s\n", wk_text_get(&printed));
         if (wk_slurm_options_parse(copy.chars, &back, &err) != WK_OK) abort();
         wk_slurm_options_print(&back, &again);
         assert(strcmp(wk_text_get(&printed), wk_text_get(&again)) == 0);

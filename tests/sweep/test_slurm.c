@@ -20,6 +20,7 @@ static const char stubs[] =
     "[ ! -e attempt ] || { mkdir -p $task && cp attempt $task/attempt.json; }\n"
     "[ \"$code\" != kill ] || { kill -TERM $PPID; code=1; }\n"
     "exit ${code:-0}\nEND\n"
+    "cat >sweep-id <<'END'\nsed -n 's/.*--job-name=waker-//p' script.1.sbatch | cut -d- -f1\nEND\n"
     "chmod +x sbatch squeue scontrol scancel srun\n";
 
 static int set_up(void **state)
@@ -115,7 +116,7 @@ static void nothing_is_submitted_twice(void **state)
     (void)state;
     submit("--gpus 0");
     shell(
-        "id=$(cat runs/sweep/slurm/id); for k in 0 1 2 3 4; do echo "
+        "id=$(sh bin/sweep-id); for k in 0 1 2 3 4; do echo "
         "\"waker-$id-1|100|$k|RUNNING\"; "
         "done >queue; for k in 0 1 2 3 4 5; do echo \"waker-$id-2|101|$k|PENDING\"; done >>queue; "
         "echo \"waker-$id-2-report|102|N/A|PENDING\" >>queue; echo 'other|7|1|RUNNING' >>queue");
@@ -124,7 +125,7 @@ static void nothing_is_submitted_twice(void **state)
     assert_non_null(strstr(r.err, "job array 103: 1 task\n"));
     assert_null(strstr(r.err, "job 104"));
     shell("echo dr-seed2-units4 | cmp - runs/sweep/slurm/3.tasks");
-    shell("id=$(cat runs/sweep/slurm/id); echo \"waker-$id-3|103|0|PENDING\" >>queue");
+    shell("id=$(sh bin/sweep-id); echo \"waker-$id-3|103|0|PENDING\" >>queue");
     assert_non_null(strstr(submit("").err, "nothing to submit"));
     // A part: the others wait.
     clean(NULL);
@@ -213,7 +214,7 @@ static void cancel_empties_the_queue_and_nothing_is_requeued(void **state)
 {
     (void)state;
     submit("");
-    shell("id=$(cat runs/sweep/slurm/id); printf \"waker-$id-1|100|0|RUNNING\\n"
+    shell("id=$(sh bin/sweep-id); printf \"waker-$id-1|100|0|RUNNING\\n"
           "waker-$id-1|100|1|PENDING\\nwaker-$id-2-report|102|N/A|PENDING\\n\" >queue");
     program_expect_success(program_run("sweep cancel runs"));
     expect_calls("scancel --quiet --state=PENDING 100\n"
