@@ -245,24 +245,23 @@ wk_status wk_cli_sweep_open(const char *directory, wk_cli_sweep *out, wk_error *
 {
     WK_TRY(wk_sweep_folder_grid(directory, &out->grid, err));
     WK_TRY(check_commands(&out->grid, err));
-    return wk_sweep_plan_create(&out->grid, &out->plan, err);
+    return wk_sweep_plan_create(&out->grid, directory, &out->plan, err);
 }
 
 // The grid that is in the directory is the sweep. Another takes its place if it has all of its
 // runs, unchanged.
-static wk_status check_replaced(const wk_cli *cli, const char *directory, const wk_sweep_plan *plan,
-                                wk_error *err)
+static wk_status check_replaced(const wk_cli *cli, const wk_sweep_plan *plan, wk_error *err)
 {
     const wk_log log = wk_cli_log(cli);
     wk_cli_sweep there = {0};
     int resized = 0;
-    wk_status status = wk_cli_sweep_open(directory, &there, err);
+    wk_status status = wk_cli_sweep_open(plan->directory, &there, err);
     if (status == WK_OK) status = wk_sweep_plan_contains(plan, &there.plan, &resized, err);
     if (status != WK_OK && err)
         wk_fail_context(err,
                         "'%s' holds another sweep, which 'waker sweep --logdir %s' resumes; choose "
                         "another logdir",
-                        directory, directory);
+                        plan->directory, plan->directory);
     if (status == WK_OK && resized > 0)
         wk_log_line(&log, WK_LOG_WARN, "%s: %d run%s of the sweep %s another number of steps now",
                     plan->grid->name, resized, wk_plural((uint64_t)resized),
@@ -311,11 +310,11 @@ static wk_status open_sweep(context *c, wk_error *err)
     } else {
         WK_TRY(wk_sweep_grid_open(c->cli->words.items[0], &c->sweep.grid, err));
         WK_TRY(check_commands(&c->sweep.grid, err));
-        WK_TRY(wk_sweep_plan_create(&c->sweep.grid, &c->sweep.plan, err));
+        WK_TRY(wk_sweep_plan_create(&c->sweep.grid, directory, &c->sweep.plan, err));
         WK_TRY(wk_sweep_folder_exists(directory, &there, err));
     }
     WK_TRY(wk_cli_sweep_check_follow(&c->sweep.plan, err));
-    if (there) WK_TRY(check_replaced(c->cli, directory, &c->sweep.plan, err));
+    if (there) WK_TRY(check_replaced(c->cli, &c->sweep.plan, err));
     return wk_sweep_plan_select(&c->sweep.plan, c->v->only.items, c->v->only.count, err);
 }
 
@@ -446,7 +445,7 @@ static wk_status say_cost(context *c, wk_error *err)
 
 static wk_status write_manifest(context *c, wk_error *err)
 {
-    return wk_sweep_manifest_write(&c->sweep.plan, c->v->directory, c->v->options.attempts, err);
+    return wk_sweep_manifest_write(&c->sweep.plan, c->v->options.attempts, err);
 }
 
 static wk_status say_end(context *c, wk_sweep_end end, wk_error *err)
@@ -484,7 +483,6 @@ static wk_status launch(context *c, wk_error *err)
     wk_cli_run_begin(c->cli, WK_LOCK_WAIT_SECONDS, &around);
     const wk_sweep_launch launch = {.folder = &c->folder,
                                     .program = program,
-                                    .directory = c->v->directory,
                                     .plan = &c->sweep.plan,
                                     .options = &options,
                                     .stop = around.control.stop,
@@ -500,8 +498,7 @@ static wk_status launch(context *c, wk_error *err)
 static wk_status sweep(context *c, wk_error *err)
 {
     WK_TRY(open_sweep(c, err));
-    WK_TRY(wk_sweep_queue_open(&c->sweep.plan, c->v->directory, c->v->options.attempts, &c->queue,
-                               err));
+    WK_TRY(wk_sweep_queue_open(&c->sweep.plan, c->v->options.attempts, &c->queue, err));
     if (c->v->dry_run) return say_cost(c, err);
     WK_TRY(wk_sweep_folder_open(c->v->directory, &c->folder, err));
     WK_TRY(say_cost(c, err));

@@ -12,7 +12,6 @@
 // Everything about the tasks, each array with one element for each of them.
 typedef struct runner {
     wk_cli *cli;
-    const char *directory;
     const wk_sweep_plan *plan;
     char program[WK_PATH_MAX];
     int count;
@@ -32,13 +31,13 @@ static wk_status take_task(runner *r, const char *name, wk_error *err)
     wk_sweep_state state;
     int task = wk_sweep_plan_find(r->plan, name);
     if (task < 0)
-        return wk_fail(err, WK_E_NOT_FOUND, "the sweep in '%s' has no run '%.80s'", r->directory,
-                       name);
-    WK_TRY(wk_sweep_state_read(r->plan, r->directory, task, 0, &state, err));
+        return wk_fail(err, WK_E_NOT_FOUND, "the sweep in '%s' has no run '%.80s'",
+                       r->plan->directory, name);
+    WK_TRY(wk_sweep_state_read(r->plan, task, 0, &state, err));
     if (state.phase == WK_SWEEP_DONE) return WK_OK;
     if (r->count == WK_POPULATION_MAX)
         return wk_fail(err, WK_E_INPUT, "more than %d runs in one process", WK_POPULATION_MAX);
-    WK_TRY(wk_sweep_claim_take(r->plan, r->directory, task, &r->claims[r->count], err));
+    WK_TRY(wk_sweep_claim_take(r->plan, task, &r->claims[r->count], err));
     r->tasks[r->count++] = task;
     return WK_OK;
 }
@@ -46,7 +45,7 @@ static wk_status take_task(runner *r, const char *name, wk_error *err)
 static wk_status resolve_task(runner *r, int i, const wk_log *log, wk_error *err)
 {
     static wk_merged_config merged;
-    WK_TRY(wk_sweep_task_path(r->plan, r->directory, r->tasks[i], r->paths[i], err));
+    WK_TRY(wk_sweep_task_path(r->plan, r->tasks[i], r->paths[i], err));
     WK_TRY(wk_sweep_task_config(r->plan, r->tasks[i], &merged, err));
     WK_TRY(wk_run_settings_open(&merged, r->paths[i], log, &r->code[i], err));
     r->configs[i] = merged.config;
@@ -85,7 +84,7 @@ static wk_status follow(runner *r, int i, wk_sweep_follow_kind kind,
     char threads[16];
     int code = WK_EXIT_OK;
     wk_sweep_words words = {0};
-    wk_sweep_follow_words(r->plan, r->directory, r->tasks[i], kind, &words);
+    wk_sweep_follow_words(r->plan, r->tasks[i], kind, &words);
     snprintf(threads, sizeof threads, "%d", r->cli->threads);
     if (r->cli->threads > 0) {
         wk_sweep_words_add(&words, "--threads");
@@ -98,14 +97,14 @@ static wk_status follow(runner *r, int i, wk_sweep_follow_kind kind,
     // Interrupted commands that cannot save (eval) are begun again like those that can.
     r->codes[i] = code != WK_EXIT_OK && *stop ? WK_EXIT_RESUME : code;
     if (status != WK_OK || code != WK_EXIT_OK) return status;
-    return wk_sweep_follow_done(r->plan, r->directory, r->tasks[i], kind, err);
+    return wk_sweep_follow_done(r->plan, r->tasks[i], kind, err);
 }
 
 static wk_status follow_all(runner *r, int i, const volatile sig_atomic_t *stop, char *line,
                             wk_error *err)
 {
     wk_sweep_state state;
-    WK_TRY(wk_sweep_state_read(r->plan, r->directory, r->tasks[i], 0, &state, err));
+    WK_TRY(wk_sweep_state_read(r->plan, r->tasks[i], 0, &state, err));
     for (int k = 0; k < WK_SWEEP_FOLLOWS && r->codes[i] == WK_EXIT_OK; k++) {
         if (state.follow[k]) continue;
         if (*stop)
@@ -187,28 +186,27 @@ static wk_status make_report(const runner *r, wk_error *err)
     bool jobs = false;
     wk_cli_run_begin(r->cli, WK_LOCK_WAIT_SECONDS, &around);
     const wk_sweep_launch launch = {.program = r->program,
-                                    .directory = r->directory,
                                     .plan = r->plan,
                                     .options = &options,
                                     .stop = around.control.stop,
                                     .log = around.control.log};
-    wk_status status = wk_sweep_folder_open(r->directory, &folder, err);
-    if (status == WK_OK) status = wk_sweep_queue_open(r->plan, r->directory, 0, &queue, err);
+    wk_status status = wk_sweep_folder_open(r->plan->directory, &folder, err);
+    if (status == WK_OK) status = wk_sweep_queue_open(r->plan, 0, &queue, err);
     if (status == WK_OK) {
         wk_sweep_counts c = wk_sweep_count(r->plan, queue.entries);
         int failed = c.phases[WK_SWEEP_FAILED];
         int left = (int)r->plan->tasks.count - c.phases[WK_SWEEP_DONE] - failed;
-        if (wk_path_join(r->directory, WK_SWEEP_FOLDER "/slurm", slurm, NULL) == WK_OK)
+        if (wk_path_join(r->plan->directory, WK_SWEEP_FOLDER "/slurm", slurm, NULL) == WK_OK)
             (void)wk_file_exists_in(NULL, slurm, &jobs, NULL);
         if (left > 0)
             wk_log_line(&launch.log, WK_LOG_WARN,
                         "%d of %zu runs %s not done; 'waker sweep --logdir %s%s' continues", left,
-                        r->plan->tasks.count, left == 1 ? "is" : "are", r->directory,
+                        r->plan->tasks.count, left == 1 ? "is" : "are", r->plan->directory,
                         jobs ? " --launch slurm" : "");
         if (failed > 0)
             wk_log_line(&launch.log, WK_LOG_WARN,
                         "%d of %zu runs failed; 'waker sweep status %s' shows their errors", failed,
-                        r->plan->tasks.count, r->directory);
+                        r->plan->tasks.count, r->plan->directory);
         status = wk_sweep_report_make(&launch, &end, err);
     }
     wk_sweep_queue_close(&queue);
@@ -225,10 +223,9 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     runner *r = calloc(1, sizeof *r);
     if (!r) return wk_fail(err, WK_E_MEMORY, "no memory for the runs");
     r->cli = cli;
-    r->directory = cli->words.items[0];
     r->plan = &sweep.plan;
     bool report = cli->words.count == 2 && strcmp(cli->words.items[1], WK_SWEEP_REPORT) == 0;
-    wk_status status = wk_cli_sweep_open(r->directory, &sweep, err);
+    wk_status status = wk_cli_sweep_open(cli->words.items[0], &sweep, err);
     if (status == WK_OK && !wk_sweep_program(r->program))
         status = wk_fail(err, WK_E_IO, "the program itself cannot be found (/proc/self/exe)");
     if (status == WK_OK) status = report ? make_report(r, err) : run_tasks(r, err);

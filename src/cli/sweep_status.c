@@ -27,7 +27,6 @@ static const wk_arg args[] = {
 
 // A sweep and the state of each task.
 typedef struct overview {
-    const char *directory;
     const wk_sweep_plan *plan;
     wk_sweep_entry *entries;
     wk_sweep_counts counts;
@@ -152,7 +151,7 @@ static void print_rows(const overview *o, bool all, wk_text *out)
 
 static void print_counts(const overview *o, wk_text *out)
 {
-    wk_text_printf(out, "%s: %zu run%s", o->directory, o->plan->tasks.count,
+    wk_text_printf(out, "%s: %zu run%s", o->plan->directory, o->plan->tasks.count,
                    wk_plural(o->plan->tasks.count));
     for (int i = WK_SWEEP_PHASES - 1; i >= 0; i--)
         if (o->counts.phases[i] > 0)
@@ -174,7 +173,7 @@ static void print_json(const overview *o, wk_text *out)
 {
     wk_json json = {.text = out};
     wk_json_object(&json, NULL);
-    wk_json_string(&json, "directory", o->directory);
+    wk_json_string(&json, "directory", o->plan->directory);
     wk_json_object(&json, "counts");
     for (int i = 0; i < WK_SWEEP_PHASES; i++)
         wk_json_integer(&json, wk_sweep_phase_names[i], o->counts.phases[i]);
@@ -205,31 +204,29 @@ static void print_json(const overview *o, wk_text *out)
 }
 
 // Calls `act` with the sweep in the directory that the first word names.
-typedef wk_status action(wk_cli *cli, const void *values, const char *directory,
-                         wk_cli_sweep *sweep, wk_error *err);
+typedef wk_status action(wk_cli *cli, const void *values, wk_cli_sweep *sweep, wk_error *err);
 static wk_status with_sweep(wk_cli *cli, const void *values, action *act, wk_error *err)
 {
     wk_cli_sweep sweep = {0};
     wk_status status = wk_cli_sweep_open(cli->words.items[0], &sweep, err);
-    if (status == WK_OK) status = act(cli, values, cli->words.items[0], &sweep, err);
+    if (status == WK_OK) status = act(cli, values, &sweep, err);
     wk_cli_sweep_close(&sweep);
     return status;
 }
 
-static wk_status print_status(wk_cli *cli, const void *values, const char *directory,
-                              wk_cli_sweep *sweep, wk_error *err)
+static wk_status print_status(wk_cli *cli, const void *values, wk_cli_sweep *sweep, wk_error *err)
 {
     const status_values *v = values;
     const wk_log log = wk_cli_log(cli);
     wk_sweep_queue queue = {0};
     wk_text text = {0};
     wk_error unknown = {0};
-    wk_status status = wk_sweep_queue_open(&sweep->plan, directory, v->attempts, &queue, err);
-    overview o = {directory, &sweep->plan, queue.entries, {{0}, 0, 0}, false, 0};
-    if (status == WK_OK) status = wk_sweep_report_done(&sweep->plan, directory, &o.reported, err);
+    wk_status status = wk_sweep_queue_open(&sweep->plan, v->attempts, &queue, err);
+    overview o = {&sweep->plan, queue.entries, {{0}, 0, 0}, false, 0};
+    if (status == WK_OK) status = wk_sweep_report_done(&sweep->plan, &o.reported, err);
     if (status == WK_OK) {
         // That the queue cannot be asked changes nothing of the rest.
-        if (wk_sweep_slurm_queued(directory, &sweep->plan, &o.queued, &unknown) != WK_OK) {
+        if (wk_sweep_slurm_queued(&sweep->plan, &o.queued, &unknown) != WK_OK) {
             wk_log_line(&log, WK_LOG_WARN, "cannot read the queue: %s", unknown.message);
             o.queued = -1;
         }
@@ -252,8 +249,7 @@ static wk_status run_status(wk_cli *cli, const void *values, wk_error *err)
 }
 
 // Adds values to axes.
-static wk_status add(wk_cli *cli, const void *values, const char *directory, wk_cli_sweep *sweep,
-                     wk_error *err)
+static wk_status add(wk_cli *cli, const void *values, wk_cli_sweep *sweep, wk_error *err)
 {
     (void)values;
     wk_sweep_folder folder = {0};
@@ -264,16 +260,16 @@ static wk_status add(wk_cli *cli, const void *values, const char *directory, wk_
         status = wk_sweep_grid_add(&sweep->grid, cli->words.items[i], err);
     WK_TRY(status);
     wk_sweep_plan_free(&sweep->plan);
-    WK_TRY(wk_sweep_plan_create(&sweep->grid, &sweep->plan, err));
+    WK_TRY(wk_sweep_plan_create(&sweep->grid, cli->words.items[0], &sweep->plan, err));
     WK_TRY(wk_cli_sweep_check_follow(&sweep->plan, err));
-    status = wk_sweep_folder_open(directory, &folder, err);
+    status = wk_sweep_folder_open(cli->words.items[0], &folder, err);
     if (status == WK_OK) status = wk_sweep_folder_write(&folder, &sweep->grid, err);
     wk_sweep_folder_close(&folder);
     WK_TRY(status);
     wk_text_printf(
         &text, "%zu run%s added, %zu in total; 'waker sweep --logdir %s' runs what is not done\n",
         sweep->plan.tasks.count - before, wk_plural(sweep->plan.tasks.count - before),
-        sweep->plan.tasks.count, directory);
+        sweep->plan.tasks.count, cli->words.items[0]);
     return wk_cli_print(&text, err);
 }
 
@@ -283,8 +279,7 @@ static wk_status run_add(wk_cli *cli, const void *values, wk_error *err)
 }
 
 // The attempts of runs that nobody works on are forgotten.
-static wk_status retry(wk_cli *cli, const void *values, const char *directory, wk_cli_sweep *sweep,
-                       wk_error *err)
+static wk_status retry(wk_cli *cli, const void *values, wk_cli_sweep *sweep, wk_error *err)
 {
     (void)values;
     int count = 0;
@@ -299,13 +294,13 @@ static wk_status retry(wk_cli *cli, const void *values, const char *directory, w
         for (int k = 1; k < cli->words.count; k++)
             named |= strcmp(cli->words.items[k], sweep->plan.tasks.items[i].name) == 0;
         if (!named) continue;
-        WK_TRY(wk_sweep_state_read(&sweep->plan, directory, (int)i, 0, &state, err));
+        WK_TRY(wk_sweep_state_read(&sweep->plan, (int)i, 0, &state, err));
         if (state.phase == WK_SWEEP_RUNNING || state.attempt.count == 0) continue;
-        WK_TRY(wk_sweep_attempt_forget(&sweep->plan, directory, (int)i, err));
+        WK_TRY(wk_sweep_attempt_forget(&sweep->plan, (int)i, err));
         count++;
     }
     wk_text_printf(&text, "%d run%s can be tried again: 'waker sweep --logdir %s'\n", count,
-                   wk_plural((uint64_t)count), directory);
+                   wk_plural((uint64_t)count), cli->words.items[0]);
     return wk_cli_print(&text, err);
 }
 
@@ -314,16 +309,16 @@ static wk_status run_retry(wk_cli *cli, const void *values, wk_error *err)
     return with_sweep(cli, values, retry, err);
 }
 
-static wk_status cancel(wk_cli *cli, const void *values, const char *directory, wk_cli_sweep *sweep,
-                        wk_error *err)
+static wk_status cancel(wk_cli *cli, const void *values, wk_cli_sweep *sweep, wk_error *err)
 {
     const wk_log log = wk_cli_log(cli);
     bool found = false;
     (void)values;
-    WK_TRY(wk_sweep_local_cancel(directory, &log, &found, err));
-    WK_TRY(wk_sweep_slurm_cancel(directory, &sweep->plan, &log, &found, err));
+    WK_TRY(wk_sweep_local_cancel(cli->words.items[0], &log, &found, err));
+    WK_TRY(wk_sweep_slurm_cancel(&sweep->plan, &log, &found, err));
     if (!found)
-        wk_log_line(&log, WK_LOG_INFO, "nothing to cancel: no sweep is at work on '%s'", directory);
+        wk_log_line(&log, WK_LOG_INFO, "nothing to cancel: no sweep is at work on '%s'",
+                    cli->words.items[0]);
     return WK_OK;
 }
 

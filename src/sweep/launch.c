@@ -8,14 +8,14 @@
 
 // The queue.
 
-wk_status wk_sweep_queue_open(const wk_sweep_plan *plan, const char *directory, int attempts,
-                              wk_sweep_queue *out, wk_error *err)
+wk_status wk_sweep_queue_open(const wk_sweep_plan *plan, int attempts, wk_sweep_queue *out,
+                              wk_error *err)
 {
-    *out = (wk_sweep_queue){plan, directory, attempts > 0 ? attempts : WK_SWEEP_ATTEMPTS,
+    *out = (wk_sweep_queue){plan, attempts > 0 ? attempts : WK_SWEEP_ATTEMPTS,
                             calloc(plan->tasks.count, sizeof *out->entries)};
     if (!out->entries) return wk_fail(err, WK_E_MEMORY, "no memory for the states of the runs");
     for (size_t i = 0; i < plan->tasks.count; i++)
-        WK_TRY(wk_sweep_state_read(plan, directory, (int)i, attempts, &out->entries[i].state, err));
+        WK_TRY(wk_sweep_state_read(plan, (int)i, attempts, &out->entries[i].state, err));
     return WK_OK;
 }
 
@@ -55,8 +55,7 @@ wk_status wk_sweep_queue_ended(wk_sweep_queue *queue, int task, wk_error *err)
 {
     wk_sweep_entry *entry = &queue->entries[task];
     entry->started = false;
-    WK_TRY(wk_sweep_state_read(queue->plan, queue->directory, task, queue->attempts, &entry->state,
-                               err));
+    WK_TRY(wk_sweep_state_read(queue->plan, task, queue->attempts, &entry->state, err));
     bool further = wk_sweep_progress(&entry->state) > entry->progress;
     entry->stalls = further ? 0 : entry->stalls + 1;
     return WK_OK;
@@ -70,8 +69,7 @@ wk_status wk_sweep_queue_refresh(wk_sweep_queue *queue, int *others, wk_error *e
         wk_sweep_task_phase phase = entry->state.phase;
         if (queue->plan->tasks.items[i].left_out || entry->started) continue;
         if (phase != WK_SWEEP_RUNNING && phase != WK_SWEEP_FAILED) continue;
-        WK_TRY(wk_sweep_state_read(queue->plan, queue->directory, (int)i, queue->attempts,
-                                   &entry->state, err));
+        WK_TRY(wk_sweep_state_read(queue->plan, (int)i, queue->attempts, &entry->state, err));
         if (phase == WK_SWEEP_FAILED && entry->state.phase != phase) entry->stalls = 0;
         *others += entry->state.phase == WK_SWEEP_RUNNING;
     }
@@ -95,15 +93,14 @@ wk_sweep_counts wk_sweep_count(const wk_sweep_plan *plan, const wk_sweep_entry *
 // The report.
 
 // What the report is made of: its options, and the runs that are done with what followed them.
-static wk_status print_mark(const wk_sweep_plan *plan, const char *directory, wk_text *out,
-                            wk_error *err)
+static wk_status print_mark(const wk_sweep_plan *plan, wk_text *out, wk_error *err)
 {
     for (int i = 0; i < plan->grid->report.count; i++)
         wk_text_printf(out, "%s ", plan->grid->report.options[i]);
     wk_text_puts(out, "\n");
     for (size_t i = 0; i < plan->tasks.count; i++) {
         wk_sweep_state state;
-        WK_TRY(wk_sweep_state_read(plan, directory, (int)i, 0, &state, err));
+        WK_TRY(wk_sweep_state_read(plan, (int)i, 0, &state, err));
         if (state.phase == WK_SWEEP_DONE)
             wk_text_printf(out, "%s %" PRIu64 "\n", plan->tasks.items[i].name,
                            wk_sweep_progress(&state));
@@ -112,13 +109,13 @@ static wk_status print_mark(const wk_sweep_plan *plan, const char *directory, wk
 }
 
 // Whether the report that is there was made of what `mark` says.
-static wk_status is_made(const char *directory, const wk_text *mark, bool *out, wk_error *err)
+static wk_status is_made(const wk_sweep_plan *plan, const wk_text *mark, bool *out, wk_error *err)
 {
     enum { LIMIT = 1 << 26 };
     char path[WK_PATH_MAX], *there = NULL;
     size_t size;
     *out = false;
-    if (wk_path_join(directory, WK_SWEEP_REPORT_MARK, path, NULL) != WK_OK) return WK_OK;
+    if (wk_path_join(plan->directory, WK_SWEEP_REPORT_MARK, path, NULL) != WK_OK) return WK_OK;
     wk_status status = wk_file_read(path, LIMIT, &there, &size, err);
     if (status == WK_E_NOT_FOUND) return WK_OK;
     if (status == WK_OK) *out = strcmp(there, wk_text_get(mark)) == 0;
@@ -126,14 +123,13 @@ static wk_status is_made(const char *directory, const wk_text *mark, bool *out, 
     return status;
 }
 
-wk_status wk_sweep_report_done(const wk_sweep_plan *plan, const char *directory, bool *out,
-                               wk_error *err)
+wk_status wk_sweep_report_done(const wk_sweep_plan *plan, bool *out, wk_error *err)
 {
     wk_text mark = {0};
     *out = true;
     if (!plan->grid->report.present) return WK_OK;
-    wk_status status = print_mark(plan, directory, &mark, err);
-    if (status == WK_OK) status = is_made(directory, &mark, out, err);
+    wk_status status = print_mark(plan, &mark, err);
+    if (status == WK_OK) status = is_made(plan, &mark, out, err);
     wk_text_free(&mark);
     return status;
 }
@@ -145,9 +141,9 @@ static wk_status make_report(const wk_sweep_launch *launch, const wk_text *mark,
     char line[WK_SWEEP_LINE_MAX], path[WK_PATH_MAX];
     int code = 0;
     wk_sweep_words words = {0};
-    WK_TRY(wk_dir_make_below(launch->directory, WK_SWEEP_REPORT, err));
-    WK_TRY(wk_path_join(launch->directory, WK_SWEEP_FOLDER "/report.log", path, err));
-    wk_sweep_report_words(launch->plan, launch->directory, &words);
+    WK_TRY(wk_dir_make_below(launch->plan->directory, WK_SWEEP_REPORT, err));
+    WK_TRY(wk_path_join(launch->plan->directory, WK_SWEEP_FOLDER "/report.log", path, err));
+    wk_sweep_report_words(launch->plan, &words);
     if (launch->options->quiet) wk_sweep_words_add(&words, "--quiet");
     const wk_sweep_process process = {.program = launch->program, .words = &words, .log = path};
     wk_status status = wk_sweep_process_run(&process, launch->stop, &code, line, err);
@@ -159,7 +155,7 @@ static wk_status make_report(const wk_sweep_launch *launch, const wk_text *mark,
         return wk_fail(err, WK_E_IO, "the report failed: %s", line);
     }
     if (code == LEFT_OUT && *end == WK_SWEEP_FINISHED) *end = WK_SWEEP_FINDINGS;
-    WK_TRY(wk_path_join(launch->directory, WK_SWEEP_REPORT_MARK, path, err));
+    WK_TRY(wk_path_join(launch->plan->directory, WK_SWEEP_REPORT_MARK, path, err));
     return wk_file_write(path, wk_text_get(mark), mark->length, err);
 }
 
@@ -168,8 +164,8 @@ wk_status wk_sweep_report_make(const wk_sweep_launch *launch, wk_sweep_end *end,
     bool made;
     wk_text mark = {0};
     if (!launch->plan->grid->report.present) return WK_OK;
-    wk_status status = print_mark(launch->plan, launch->directory, &mark, err);
-    if (status == WK_OK) status = is_made(launch->directory, &mark, &made, err);
+    wk_status status = print_mark(launch->plan, &mark, err);
+    if (status == WK_OK) status = is_made(launch->plan, &mark, &made, err);
     if (status == WK_OK && !made) status = make_report(launch, &mark, end, err);
     wk_text_free(&mark);
     return status;
@@ -215,18 +211,17 @@ static wk_status print_task(const wk_sweep_launch *launch, int task, const wk_sw
     const char *between = "";
     wk_sweep_words words = {0};
     if (names_code(launch->plan, task)) {
-        wk_sweep_task_words(launch->plan, launch->directory, &task, 1, &words);
+        wk_sweep_task_words(launch->plan, &task, 1, &words);
         return print_words(&words, "", launch->output, err);
     }
     if (!state->trained) {
-        wk_sweep_train_words(launch->plan, launch->directory, task, &words);
+        wk_sweep_train_words(launch->plan, task, &words);
         WK_TRY(print_words(&words, "", launch->output, err));
         between = " && ";
     }
     for (int i = 0; i < WK_SWEEP_FOLLOWS; i++) {
         if (state->follow[i]) continue;
-        wk_sweep_follow_words(launch->plan, launch->directory, task, (wk_sweep_follow_kind)i,
-                              &words);
+        wk_sweep_follow_words(launch->plan, task, (wk_sweep_follow_kind)i, &words);
         WK_TRY(print_words(&words, between, launch->output, err));
         between = " && ";
     }
@@ -242,17 +237,16 @@ wk_status wk_sweep_print_start(const wk_sweep_launch *launch, wk_sweep_end *end,
     for (size_t i = 0; i < plan->tasks.count; i++) {
         wk_sweep_state state;
         if (plan->tasks.items[i].left_out) continue;
-        WK_TRY(wk_sweep_state_read(plan, launch->directory, (int)i, launch->options->attempts,
-                                   &state, err));
+        WK_TRY(wk_sweep_state_read(plan, (int)i, launch->options->attempts, &state, err));
         if (state.phase == WK_SWEEP_DONE) continue;
         WK_TRY(print_task(launch, (int)i, &state, err));
         wk_text_puts(launch->output, "\n");
         left++;
     }
-    WK_TRY(wk_sweep_report_done(plan, launch->directory, &reported, err));
+    WK_TRY(wk_sweep_report_done(plan, &reported, err));
     if (!plan->grid->report.present || (left == 0 && reported)) return WK_OK;
     wk_sweep_words words = {0};
-    wk_sweep_report_words(plan, launch->directory, &words);
+    wk_sweep_report_words(plan, &words);
     WK_TRY(print_words(&words, "", launch->output, err));
     wk_text_puts(launch->output, "\n");
     return WK_OK;

@@ -91,7 +91,7 @@ static wk_status set_up(launcher *l, wk_error *err)
     if (!l->slots) return wk_fail(err, WK_E_MEMORY, "no memory for the processes");
     for (int i = 0; i < l->n_slots; i++)
         l->slots[i].gpu = l->n_gpus > 0 ? i % l->n_gpus : -1;
-    return wk_sweep_queue_open(launch->plan, launch->directory, o->attempts, &l->queue, err);
+    return wk_sweep_queue_open(launch->plan, o->attempts, &l->queue, err);
 }
 
 static const char *name_of(const launcher *l, int task)
@@ -104,8 +104,8 @@ static wk_status start_slot(launcher *l, slot *s, wk_error *err)
 {
     char log[WK_PATH_MAX], threads[16];
     wk_sweep_words words = {0};
-    WK_TRY(wk_sweep_task_log(l->launch->plan, l->launch->directory, s->tasks[0], log, err));
-    wk_sweep_task_words(l->launch->plan, l->launch->directory, s->tasks, s->count, &words);
+    WK_TRY(wk_sweep_task_log(l->launch->plan, s->tasks[0], log, err));
+    wk_sweep_task_words(l->launch->plan, s->tasks, s->count, &words);
     snprintf(threads, sizeof threads, "%d", l->threads);
     wk_sweep_words_add(&words, "--threads");
     wk_sweep_words_add(&words, threads);
@@ -162,8 +162,7 @@ static wk_status end_slot(launcher *l, slot *s, int status, wk_error *err)
     if (WIFSIGNALED(status)) { // it could not say so itself
         wk_sweep_signal_line(status, line);
         for (int i = 0; i < s->count; i++)
-            WK_TRY(wk_sweep_attempt_close(launch->plan, launch->directory, s->tasks[i], code, line,
-                                          err));
+            WK_TRY(wk_sweep_attempt_close(launch->plan, s->tasks[i], code, line, err));
     }
     for (int i = 0; i < s->count; i++) {
         WK_TRY(wk_sweep_queue_ended(&l->queue, s->tasks[i], err));
@@ -223,8 +222,7 @@ static void show(launcher *l)
         const slot *s = &l->slots[i];
         for (int k = 0; s->pid != 0 && k < s->count && count < WK_POPULATION_MAX; k++) {
             wk_sweep_state *state = &l->queue.entries[s->tasks[k]].state;
-            if (wk_sweep_state_read(plan, l->launch->directory, s->tasks[k], l->queue.attempts,
-                                    state, NULL) != WK_OK)
+            if (wk_sweep_state_read(plan, s->tasks[k], l->queue.attempts, state, NULL) != WK_OK)
                 continue;
             wk_run_row *row = &rows[count++];
             *row = wk_run_row_empty(name_of(l, s->tasks[k]),

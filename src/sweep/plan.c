@@ -284,9 +284,10 @@ static wk_status open_blocks(wk_sweep_plan *plan, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_sweep_plan_create(const wk_sweep_grid *grid, wk_sweep_plan *out, wk_error *err)
+wk_status wk_sweep_plan_create(const wk_sweep_grid *grid, const char *directory, wk_sweep_plan *out,
+                               wk_error *err)
 {
-    *out = (wk_sweep_plan){.grid = grid};
+    *out = (wk_sweep_plan){.grid = grid, .directory = directory};
     wk_status status = open_blocks(out, err);
     if (status == WK_OK) status = make_tasks(out, err);
     if (status != WK_OK) wk_sweep_plan_free(out);
@@ -437,10 +438,10 @@ wk_status wk_sweep_plan_select(wk_sweep_plan *plan, const char *const *only, int
 
 // Command lines.
 
-wk_status wk_sweep_task_path(const wk_sweep_plan *plan, const char *directory, int task,
-                             char out[WK_PATH_MAX], wk_error *err)
+wk_status wk_sweep_task_path(const wk_sweep_plan *plan, int task, char out[WK_PATH_MAX],
+                             wk_error *err)
 {
-    return wk_path_join(directory, plan->tasks.items[task].name, out, err);
+    return wk_path_join(plan->directory, plan->tasks.items[task].name, out, err);
 }
 
 void wk_sweep_words_add(wk_sweep_words *words, const char *word)
@@ -472,19 +473,18 @@ static void add_all(wk_sweep_words *out, const char *const *words, int count)
         wk_sweep_words_add(out, words[i]);
 }
 
-static void add_path(const char *directory, const char *name, wk_sweep_words *out)
+static void add_path(const wk_sweep_plan *plan, const char *name, wk_sweep_words *out)
 {
     char path[WK_PATH_MAX];
-    out->failed |= wk_path_join(directory, name, path, NULL) != WK_OK;
+    out->failed |= wk_path_join(plan->directory, name, path, NULL) != WK_OK;
     wk_sweep_words_add(out, path);
 }
 
-void wk_sweep_train_words(const wk_sweep_plan *plan, const char *directory, int task,
-                          wk_sweep_words *out)
+void wk_sweep_train_words(const wk_sweep_plan *plan, int task, wk_sweep_words *out)
 {
     const wk_sweep_settings settings = wk_sweep_task_settings(plan, task);
     add_all(out, (const char *const[]){"train", "--logdir"}, 2);
-    add_path(directory, plan->tasks.items[task].name, out);
+    add_path(plan, plan->tasks.items[task].name, out);
     for (int i = 0; i < plan->grid->n_files; i++)
         add_all(out, (const char *const[]){"--config-file", plan->grid->files[i]}, 2);
     wk_sweep_words_add(out, "--configs");
@@ -500,26 +500,26 @@ void wk_sweep_train_words(const wk_sweep_plan *plan, const char *directory, int 
     }
 }
 
-void wk_sweep_follow_words(const wk_sweep_plan *plan, const char *directory, int task,
-                           wk_sweep_follow_kind follow, wk_sweep_words *out)
+void wk_sweep_follow_words(const wk_sweep_plan *plan, int task, wk_sweep_follow_kind follow,
+                           wk_sweep_words *out)
 {
     const wk_sweep_command *command = &plan->grid->follow[follow];
     wk_sweep_words_add(out, wk_sweep_follow_names[follow]);
-    add_path(directory, plan->tasks.items[task].name, out);
+    add_path(plan, plan->tasks.items[task].name, out);
     add_all(out, command->options, command->count);
 }
 
-void wk_sweep_task_words(const wk_sweep_plan *plan, const char *directory, const int *tasks,
-                         int count, wk_sweep_words *out)
+void wk_sweep_task_words(const wk_sweep_plan *plan, const int *tasks, int count,
+                         wk_sweep_words *out)
 {
-    add_all(out, (const char *const[]){"sweep", "run", directory}, 3);
+    add_all(out, (const char *const[]){"sweep", "run", plan->directory}, 3);
     for (int i = 0; i < count; i++)
         wk_sweep_words_add(out, plan->tasks.items[tasks[i]].name);
 }
 
-void wk_sweep_report_words(const wk_sweep_plan *plan, const char *directory, wk_sweep_words *out)
+void wk_sweep_report_words(const wk_sweep_plan *plan, wk_sweep_words *out)
 {
-    add_all(out, (const char *const[]){"report", directory, "--out"}, 3);
-    add_path(directory, WK_SWEEP_REPORT, out);
+    add_all(out, (const char *const[]){"report", plan->directory, "--out"}, 3);
+    add_path(plan, WK_SWEEP_REPORT, out);
     add_all(out, plan->grid->report.options, plan->grid->report.count);
 }

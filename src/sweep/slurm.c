@@ -89,11 +89,10 @@ static wk_status read_file(const slurm *s, const char *name, char **bytes, wk_er
 }
 
 // Opens the folder; `make` makes it.
-static wk_status open_folder(const char *directory, const wk_sweep_plan *plan, bool make, slurm *s,
-                             wk_error *err)
+static wk_status open_folder(const wk_sweep_plan *plan, bool make, slurm *s, wk_error *err)
 {
-    char *path = realpath(directory, NULL);
-    if (!path) return wk_file_error(err, "cannot find", directory);
+    char *path = realpath(plan->directory, NULL);
+    if (!path) return wk_file_error(err, "cannot find", plan->directory);
     int length = snprintf(s->directory, sizeof s->directory, "%s", path);
     free(path);
     s->plan = plan;
@@ -330,11 +329,11 @@ static wk_status find_open(const slurm *s, int attempts, bool *open, bool *done,
     for (size_t i = 0; i < s->plan->tasks.count; i++) {
         wk_sweep_state state;
         if (s->plan->tasks.items[i].left_out) continue;
-        WK_TRY(wk_sweep_state_read(s->plan, s->directory, (int)i, attempts, &state, err));
+        WK_TRY(wk_sweep_state_read(s->plan, (int)i, attempts, &state, err));
         open[i] = wk_sweep_is_open(state.phase);
         *done &= state.phase == WK_SWEEP_DONE;
     }
-    return *done ? wk_sweep_report_done(s->plan, s->directory, done, err) : WK_OK;
+    return *done ? wk_sweep_report_done(s->plan, done, err) : WK_OK;
 }
 
 // The options as given, which are kept, else those of the submission before, whose texts point into
@@ -392,7 +391,7 @@ wk_status wk_sweep_slurm_start(const wk_sweep_launch *launch, wk_sweep_end *end,
     char *kept = NULL;
     bool done = false, *open = calloc(launch->plan->tasks.count, sizeof *open);
     if (!open) return wk_fail(err, WK_E_MEMORY, "no memory for the submission");
-    wk_status status = open_folder(launch->directory, launch->plan, true, &s, err);
+    wk_status status = open_folder(launch->plan, true, &s, err);
     if (status == WK_OK) status = find_open(&s, launch->options->attempts, open, &done, err);
     *end = done ? WK_SWEEP_FINISHED : WK_SWEEP_SUBMITTED;
     if (status == WK_OK && !done) {
@@ -405,12 +404,11 @@ wk_status wk_sweep_slurm_start(const wk_sweep_launch *launch, wk_sweep_end *end,
     return status;
 }
 
-wk_status wk_sweep_slurm_queued(const char *directory, const wk_sweep_plan *plan, int *out,
-                                wk_error *err)
+wk_status wk_sweep_slurm_queued(const wk_sweep_plan *plan, int *out, wk_error *err)
 {
     slurm s = {0};
     *out = 0;
-    wk_status status = open_folder(directory, plan, false, &s, err);
+    wk_status status = open_folder(plan, false, &s, err);
     if (status == WK_OK && s.dir) status = read_queue(&s, err);
     for (size_t i = 0; status == WK_OK && i < s.jobs.count; i++)
         *out += s.jobs.items[i].task >= 0;
@@ -440,11 +438,11 @@ static wk_status cancel_jobs(slurm *s, wk_error *err)
     return WK_OK;
 }
 
-wk_status wk_sweep_slurm_cancel(const char *directory, const wk_sweep_plan *plan, const wk_log *log,
-                                bool *found, wk_error *err)
+wk_status wk_sweep_slurm_cancel(const wk_sweep_plan *plan, const wk_log *log, bool *found,
+                                wk_error *err)
 {
     slurm s = {.log = *log};
-    wk_status status = open_folder(directory, plan, false, &s, err);
+    wk_status status = open_folder(plan, false, &s, err);
     if (status == WK_OK && s.dir) status = cancel_jobs(&s, err);
     *found |= s.jobs.count > 0;
     close_folder(&s);

@@ -77,12 +77,13 @@ static wk_status read_mark(const wk_sweep_plan *plan, const wk_dir *run, int tas
     return WK_OK;
 }
 
-wk_status wk_sweep_follow_done(const wk_sweep_plan *plan, const char *directory, int task,
-                               wk_sweep_follow_kind follow, wk_error *err)
+wk_status wk_sweep_follow_done(const wk_sweep_plan *plan, int task, wk_sweep_follow_kind follow,
+                               wk_error *err)
 {
     wk_dir *run = NULL, *folder = NULL;
     wk_text text = {0};
-    wk_status status = wk_dir_open_below(directory, plan->tasks.items[task].name, false, &run, err);
+    wk_status status =
+        wk_dir_open_below(plan->directory, plan->tasks.items[task].name, false, &run, err);
     if (status == WK_OK) status = wk_dir_make(run, marks[follow].folder, &folder, err);
     if (status == WK_OK) {
         print_mark(plan, task, follow, &text);
@@ -95,21 +96,21 @@ wk_status wk_sweep_follow_done(const wk_sweep_plan *plan, const char *directory,
 
 // Attempts.
 
-static wk_status open_task(const wk_sweep_plan *plan, const char *directory, int task, bool make,
-                           wk_dir **out, wk_error *err)
+static wk_status open_task(const wk_sweep_plan *plan, int task, bool make, wk_dir **out,
+                           wk_error *err)
 {
     char path[WK_PATH_MAX];
     WK_TRY(wk_path_print(path, err, WK_SWEEP_FOLDER "/tasks/%s", plan->tasks.items[task].name));
-    return wk_dir_open_below(directory, path, make, out, err);
+    return wk_dir_open_below(plan->directory, path, make, out, err);
 }
 
-wk_status wk_sweep_task_log(const wk_sweep_plan *plan, const char *directory, int task,
-                            char out[WK_PATH_MAX], wk_error *err)
+wk_status wk_sweep_task_log(const wk_sweep_plan *plan, int task, char out[WK_PATH_MAX],
+                            wk_error *err)
 {
     wk_dir *folder;
-    WK_TRY(open_task(plan, directory, task, true, &folder, err));
+    WK_TRY(open_task(plan, task, true, &folder, err));
     wk_dir_close(folder);
-    return wk_path_print(out, err, "%s/" WK_SWEEP_FOLDER "/tasks/%s/log", directory,
+    return wk_path_print(out, err, "%s/" WK_SWEEP_FOLDER "/tasks/%s/log", plan->directory,
                          plan->tasks.items[task].name);
 }
 
@@ -163,17 +164,17 @@ static wk_status write_attempt(const wk_dir *dir, const wk_sweep_attempt *attemp
     return wk_file_write_text(dir, ATTEMPT, &text, err);
 }
 
-wk_status wk_sweep_claim_take(const wk_sweep_plan *plan, const char *directory, int task,
-                              wk_sweep_claim *out, wk_error *err)
+wk_status wk_sweep_claim_take(const wk_sweep_plan *plan, int task, wk_sweep_claim *out,
+                              wk_error *err)
 {
     wk_sweep_state state;
     *out = (wk_sweep_claim){0};
-    WK_TRY(open_task(plan, directory, task, true, &out->dir, err));
+    WK_TRY(open_task(plan, task, true, &out->dir, err));
     wk_status status = wk_lock_take(out->dir, &out->lock, err);
     if (status == WK_E_INPUT)
         status = wk_fail(err, status, "another process is already working on the task '%s'",
                          plan->tasks.items[task].name);
-    if (status == WK_OK) status = wk_sweep_state_read(plan, directory, task, 0, &state, err);
+    if (status == WK_OK) status = wk_sweep_state_read(plan, task, 0, &state, err);
     if (status == WK_OK && state.foreign)
         status = wk_fail(err, WK_E_INPUT, "%s", state.attempt.error);
     if (status == WK_OK) {
@@ -215,12 +216,12 @@ wk_status wk_sweep_claim_end(wk_sweep_claim *claim, int code, const char *error,
     return status;
 }
 
-wk_status wk_sweep_attempt_close(const wk_sweep_plan *plan, const char *directory, int task,
-                                 int code, const char *error, wk_error *err)
+wk_status wk_sweep_attempt_close(const wk_sweep_plan *plan, int task, int code, const char *error,
+                                 wk_error *err)
 {
     wk_sweep_claim claim = {0};
     wk_sweep_attempt attempt;
-    WK_TRY(open_task(plan, directory, task, true, &claim.dir, err));
+    WK_TRY(open_task(plan, task, true, &claim.dir, err));
     wk_status status = wk_lock_take(claim.dir, &claim.lock, err);
     bool claimed = status == WK_E_INPUT; // by another process, whose attempt it is now
     if (status == WK_OK) status = read_attempt(claim.dir, &attempt, err);
@@ -229,11 +230,10 @@ wk_status wk_sweep_attempt_close(const wk_sweep_plan *plan, const char *director
     return claimed ? WK_OK : status;
 }
 
-wk_status wk_sweep_attempt_forget(const wk_sweep_plan *plan, const char *directory, int task,
-                                  wk_error *err)
+wk_status wk_sweep_attempt_forget(const wk_sweep_plan *plan, int task, wk_error *err)
 {
     wk_dir *dir = NULL;
-    WK_TRY(open_task(plan, directory, task, true, &dir, err));
+    WK_TRY(open_task(plan, task, true, &dir, err));
     wk_status status = wk_dir_remove(dir, ATTEMPT, err);
     wk_dir_close(dir);
     return status;
@@ -328,27 +328,27 @@ static wk_sweep_task_phase phase_of(const wk_sweep_state *state, bool begun, boo
     return begun ? WK_SWEEP_STOPPED : WK_SWEEP_WAITING;
 }
 
-wk_status wk_sweep_state_read(const wk_sweep_plan *plan, const char *directory, int task,
-                              int attempts, wk_sweep_state *out, wk_error *err)
+wk_status wk_sweep_state_read(const wk_sweep_plan *plan, int task, int attempts,
+                              wk_sweep_state *out, wk_error *err)
 {
     char path[WK_PATH_MAX];
     wk_dir *run = NULL, *folder = NULL;
     wk_error wrong = {0};
     bool begun = false, training = false, claimed = false;
     *out = (wk_sweep_state){.seconds_left = NAN};
-    WK_TRY(wk_sweep_task_path(plan, directory, task, path, err));
+    WK_TRY(wk_sweep_task_path(plan, task, path, err));
     for (int i = 0; i < WK_SWEEP_FOLLOWS; i++)
         out->follow[i] = !plan->grid->follow[i].present;
     // The run. What is wrong with one concerns no other: it is said when that run is started.
     wk_status found =
-        wk_dir_open_below(directory, plan->tasks.items[task].name, false, &run, &wrong);
+        wk_dir_open_below(plan->directory, plan->tasks.items[task].name, false, &run, &wrong);
     bool linked = found == WK_E_INPUT;
     if (found == WK_E_NOT_FOUND) found = WK_OK;
     if (run) found = read_run(plan, run, task, out, &begun, &training, &wrong);
     wk_dir_close(run);
     out->foreign |= linked;
     // Who works on the task, and how earlier attempts ended.
-    wk_status status = open_task(plan, directory, task, false, &folder, err);
+    wk_status status = open_task(plan, task, false, &folder, err);
     if (status == WK_OK) status = wk_lock_held(folder, &claimed, err);
     if (status == WK_OK) status = read_attempt(folder, &out->attempt, err);
     wk_dir_close(folder);
@@ -475,22 +475,21 @@ wk_status wk_sweep_folder_write(const wk_sweep_folder *folder, const wk_sweep_gr
     return wk_file_write_text(folder->dir, GRID, &text, err);
 }
 
-wk_status wk_sweep_manifest_write(const wk_sweep_plan *plan, const char *directory, int attempts,
-                                  wk_error *err)
+wk_status wk_sweep_manifest_write(const wk_sweep_plan *plan, int attempts, wk_error *err)
 {
     char manifest[WK_PATH_MAX], run[WK_PATH_MAX];
     wk_text text = {0};
     wk_status status =
-        wk_path_print(manifest, err, "%s/" WK_SWEEP_FOLDER "/manifest.jsonl", directory);
+        wk_path_print(manifest, err, "%s/" WK_SWEEP_FOLDER "/manifest.jsonl", plan->directory);
     for (int i = 0; status == WK_OK && i < (int)plan->tasks.count; i++) {
         const wk_sweep_task *task = &plan->tasks.items[i];
         wk_sweep_state state;
         wk_text command = {0};
         wk_sweep_words words = {0};
-        status = wk_sweep_state_read(plan, directory, i, attempts, &state, err);
-        if (status == WK_OK) status = wk_sweep_task_path(plan, directory, i, run, err);
+        status = wk_sweep_state_read(plan, i, attempts, &state, err);
+        if (status == WK_OK) status = wk_sweep_task_path(plan, i, run, err);
         if (status != WK_OK) break;
-        wk_sweep_task_words(plan, directory, &i, 1, &words);
+        wk_sweep_task_words(plan, &i, 1, &words);
         wk_sweep_words_print(&words, "waker", &command);
         wk_text_printf(&text, "{\"task\": %d, \"name\": ", i);
         wk_text_quote(&text, task->name);

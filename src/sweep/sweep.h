@@ -153,9 +153,11 @@ typedef struct wk_sweep_shape {
     uint64_t key;         // made of the settings that shape networks, environments and length
 } wk_sweep_shape;
 
-/// All tasks, in the order of the grid: the last axis changes fastest. Borrows the grid.
+/// All tasks, in the order of the grid: the last axis changes fastest. Borrows the grid and
+/// the path of the directory.
 typedef struct wk_sweep_plan {
     const wk_sweep_grid *grid;
+    const char *directory;    // of the sweep
     wk_config_blocks *blocks; // those of the program and of the grid's files
     wk_arena arena;
     WK_ARRAY(wk_sweep_task) tasks;
@@ -165,7 +167,8 @@ typedef struct wk_sweep_plan {
 
 /// Makes the plan and checks every run's configuration. Nothing is written and no plug-in is
 /// loaded. Errors name the grid and the run.
-wk_status wk_sweep_plan_create(const wk_sweep_grid *grid, wk_sweep_plan *out, wk_error *err);
+wk_status wk_sweep_plan_create(const wk_sweep_grid *grid, const char *directory, wk_sweep_plan *out,
+                               wk_error *err);
 void wk_sweep_plan_free(wk_sweep_plan *plan);
 
 /// Leaves out the tasks that have, on an axis that `only` names, none of the values it names there.
@@ -197,8 +200,8 @@ typedef struct wk_sweep_settings {
 wk_sweep_settings wk_sweep_task_settings(const wk_sweep_plan *plan, int task);
 
 /// The path of a task's run: DIRECTORY/NAME.
-wk_status wk_sweep_task_path(const wk_sweep_plan *plan, const char *directory, int task,
-                             char out[WK_PATH_MAX], wk_error *err);
+wk_status wk_sweep_task_path(const wk_sweep_plan *plan, int task, char out[WK_PATH_MAX],
+                             wk_error *err);
 
 /// Words of a command line. The words are in the arena.
 typedef struct wk_sweep_words {
@@ -212,18 +215,17 @@ void wk_sweep_words_free(wk_sweep_words *words);
 void wk_sweep_words_print(const wk_sweep_words *words, const char *program, wk_text *out);
 
 /// Adds the words after `waker` of: train --logdir DIRECTORY/NAME --configs ... --KEY=VALUE ...
-void wk_sweep_train_words(const wk_sweep_plan *plan, const char *directory, int task,
-                          wk_sweep_words *out);
+void wk_sweep_train_words(const wk_sweep_plan *plan, int task, wk_sweep_words *out);
 /// As wk_sweep_train_words, of a command that follows the training: adapt DIRECTORY/NAME OPTIONS...
-void wk_sweep_follow_words(const wk_sweep_plan *plan, const char *directory, int task,
-                           wk_sweep_follow_kind follow, wk_sweep_words *out);
+void wk_sweep_follow_words(const wk_sweep_plan *plan, int task, wk_sweep_follow_kind follow,
+                           wk_sweep_words *out);
 /// As wk_sweep_train_words, of all of it, which launchers start: sweep run DIRECTORY NAME...
 /// (several are trained as a population).
-void wk_sweep_task_words(const wk_sweep_plan *plan, const char *directory, const int *tasks,
-                         int count, wk_sweep_words *out);
+void wk_sweep_task_words(const wk_sweep_plan *plan, const int *tasks, int count,
+                         wk_sweep_words *out);
 /// As wk_sweep_train_words, of the report over all tasks: report DIRECTORY --out DIRECTORY/report
 /// OPTIONS...
-void wk_sweep_report_words(const wk_sweep_plan *plan, const char *directory, wk_sweep_words *out);
+void wk_sweep_report_words(const wk_sweep_plan *plan, wk_sweep_words *out);
 
 // The state of a task: read from its directories, never remembered, so that it is right when files
 // were moved or deleted and when a process died.
@@ -262,8 +264,8 @@ typedef struct wk_sweep_state {
 
 /// Reads the state of a task; `attempts` are allowed (0: WK_SWEEP_ATTEMPTS). A run whose directory
 /// cannot be read is not trained, and its attempt has the error.
-wk_status wk_sweep_state_read(const wk_sweep_plan *plan, const char *directory, int task,
-                              int attempts, wk_sweep_state *out, wk_error *err);
+wk_status wk_sweep_state_read(const wk_sweep_plan *plan, int task, int attempts,
+                              wk_sweep_state *out, wk_error *err);
 
 /// Whether a task of this phase is to be started: waiting, stopped or trained.
 bool wk_sweep_is_open(wk_sweep_task_phase phase);
@@ -272,8 +274,8 @@ bool wk_sweep_is_open(wk_sweep_task_phase phase);
 uint64_t wk_sweep_progress(const wk_sweep_state *state);
 
 /// Notes that a command which follows the run is done.
-wk_status wk_sweep_follow_done(const wk_sweep_plan *plan, const char *directory, int task,
-                               wk_sweep_follow_kind follow, wk_error *err);
+wk_status wk_sweep_follow_done(const wk_sweep_plan *plan, int task, wk_sweep_follow_kind follow,
+                               wk_error *err);
 
 /// A task that this process works on: its folder below DIRECTORY/sweep/tasks, whose lock it holds.
 typedef struct wk_sweep_claim {
@@ -283,8 +285,8 @@ typedef struct wk_sweep_claim {
 
 /// Takes the task and counts an attempt; WK_E_INPUT when another process has it. An attempt that
 /// begins further than the one before is the first again.
-wk_status wk_sweep_claim_take(const wk_sweep_plan *plan, const char *directory, int task,
-                              wk_sweep_claim *out, wk_error *err);
+wk_status wk_sweep_claim_take(const wk_sweep_plan *plan, int task, wk_sweep_claim *out,
+                              wk_error *err);
 /// Notes how the attempt ended: exit code 0 or WK_SWEEP_EXIT_SAVED forgets all attempts, else
 /// `error` is kept. Gives the task back.
 wk_status wk_sweep_claim_end(wk_sweep_claim *claim, int code, const char *error, wk_error *err);
@@ -293,15 +295,14 @@ void wk_sweep_claim_drop(wk_sweep_claim *claim);
 
 /// For launchers, about a process that died before it could say so: ends an open attempt that
 /// nobody holds with this error.
-wk_status wk_sweep_attempt_close(const wk_sweep_plan *plan, const char *directory, int task,
-                                 int code, const char *error, wk_error *err);
+wk_status wk_sweep_attempt_close(const wk_sweep_plan *plan, int task, int code, const char *error,
+                                 wk_error *err);
 /// Forgets the attempts of a task, so that it may begin again.
-wk_status wk_sweep_attempt_forget(const wk_sweep_plan *plan, const char *directory, int task,
-                                  wk_error *err);
+wk_status wk_sweep_attempt_forget(const wk_sweep_plan *plan, int task, wk_error *err);
 
 /// The path of a task's log, DIRECTORY/sweep/tasks/NAME/log; makes its folder.
-wk_status wk_sweep_task_log(const wk_sweep_plan *plan, const char *directory, int task,
-                            char out[WK_PATH_MAX], wk_error *err);
+wk_status wk_sweep_task_log(const wk_sweep_plan *plan, int task, char out[WK_PATH_MAX],
+                            wk_error *err);
 
 /// A sweep's directory, held by this process. Zero-initialise; close it also after a failure.
 typedef struct wk_sweep_folder {
@@ -338,8 +339,7 @@ wk_status wk_sweep_folder_holder(const char *directory, wk_sweep_holder *out, wk
 ///
 ///   {"task": 0, "name": "waker-m-seed0", "shape": "clean-up", "command": "waker sweep run ...",
 ///    "directory": "runs/paper/waker-m-seed0", "state": "waiting"}
-wk_status wk_sweep_manifest_write(const wk_sweep_plan *plan, const char *directory, int attempts,
-                                  wk_error *err);
+wk_status wk_sweep_manifest_write(const wk_sweep_plan *plan, int attempts, wk_error *err);
 
 // Launching. All launchers start `waker sweep run DIRECTORY NAME...`, which trains and does what
 // follows, holds the task's lock, and ends with the exit codes of every command; 75 means: start me
@@ -393,7 +393,6 @@ typedef struct wk_sweep_launch_options {
 typedef struct wk_sweep_launch {
     const wk_sweep_folder *folder; // with the lock
     const char *program;           // path of the program itself
-    const char *directory;         // of the sweep
     const wk_sweep_plan *plan;
     const wk_sweep_launch_options *options;
     const volatile sig_atomic_t *stop; // a signal asked to save and stop; NULL: never
@@ -420,11 +419,10 @@ wk_sweep_start wk_sweep_local_start, wk_sweep_slurm_start, wk_sweep_print_start;
 /// where there are any.
 wk_status wk_sweep_local_cancel(const char *directory, const wk_log *log, bool *found,
                                 wk_error *err);
-wk_status wk_sweep_slurm_cancel(const char *directory, const wk_sweep_plan *plan, const wk_log *log,
-                                bool *found, wk_error *err);
-/// How many tasks are in Slurm's queue.
-wk_status wk_sweep_slurm_queued(const char *directory, const wk_sweep_plan *plan, int *out,
+wk_status wk_sweep_slurm_cancel(const wk_sweep_plan *plan, const wk_log *log, bool *found,
                                 wk_error *err);
+/// How many tasks are in Slurm's queue.
+wk_status wk_sweep_slurm_queued(const wk_sweep_plan *plan, int *out, wk_error *err);
 
 /// A task as the queue sees it.
 typedef struct wk_sweep_entry {
@@ -439,14 +437,13 @@ typedef struct wk_sweep_entry {
 /// tests drive it without any.
 typedef struct wk_sweep_queue {
     const wk_sweep_plan *plan;
-    const char *directory;
     int attempts;
     wk_sweep_entry *entries; // [plan->tasks.count]
 } wk_sweep_queue;
 
 /// Reads all states. Free it also after a failure.
-wk_status wk_sweep_queue_open(const wk_sweep_plan *plan, const char *directory, int attempts,
-                              wk_sweep_queue *out, wk_error *err);
+wk_status wk_sweep_queue_open(const wk_sweep_plan *plan, int attempts, wk_sweep_queue *out,
+                              wk_error *err);
 void wk_sweep_queue_close(wk_sweep_queue *queue);
 
 /// Chooses up to `max` selected tasks of one shape that are to be trained, or one whose training is
@@ -471,8 +468,7 @@ wk_sweep_counts wk_sweep_count(const wk_sweep_plan *plan, const wk_sweep_entry *
 /// `end` becomes WK_SWEEP_FINDINGS where it had to leave something out and all was well before.
 wk_status wk_sweep_report_make(const wk_sweep_launch *launch, wk_sweep_end *end, wk_error *err);
 /// Whether there is nothing left to do for it.
-wk_status wk_sweep_report_done(const wk_sweep_plan *plan, const char *directory, bool *out,
-                               wk_error *err);
+wk_status wk_sweep_report_done(const wk_sweep_plan *plan, bool *out, wk_error *err);
 
 // Child processes: a program with other words. Each has a process group of its own, so that an
 // interrupt from the terminal reaches its parent alone, which passes it on once; when the parent

@@ -22,7 +22,7 @@ static void prepare(void)
     wk_error err = {0};
     fuzz_enter();
     if (wk_sweep_grid_parse("grid", text, strlen(text), &grid, &err) != WK_OK ||
-        wk_sweep_plan_create(&grid, &plan, &err) != WK_OK)
+        wk_sweep_plan_create(&grid, "many", &plan, &err) != WK_OK)
         abort();
     setenv("XDG_CONFIG_HOME", fuzz_root, 1);
     fuzz_write("waker", "trusted", "", 0);
@@ -84,9 +84,9 @@ static void try_attempt(const char *bytes, size_t size)
     wk_sweep_state state;
     wk_sweep_claim claim;
     fuzz_write("many/sweep/tasks", "seed0/attempt.json", bytes, size);
-    expect_message(wk_sweep_state_read(&plan, "many", 0, 3, &state, &err), &err);
+    expect_message(wk_sweep_state_read(&plan, 0, 3, &state, &err), &err);
     assert(state.attempt.count >= 0 && state.phase != WK_SWEEP_RUNNING);
-    wk_status status = wk_sweep_claim_take(&plan, "many", 0, &claim, &err);
+    wk_status status = wk_sweep_claim_take(&plan, 0, &claim, &err);
     expect_message(status, &err);
     if (status == WK_OK)
         expect_message(wk_sweep_claim_end(&claim, 1, state.attempt.error, &err), &err);

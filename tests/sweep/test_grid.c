@@ -21,7 +21,7 @@ static void make(planned *p, const char *text)
 {
     wk_error err = {0};
     assert_ok(parse(text, &p->grid, &err));
-    assert_ok(wk_sweep_plan_create(&p->grid, &p->plan, &err));
+    assert_ok(wk_sweep_plan_create(&p->grid, "runs", &p->plan, &err));
 }
 
 static void drop(planned *p)
@@ -47,7 +47,7 @@ static const char *words(const wk_sweep_plan *plan, int task)
     static char all[4096];
     wk_sweep_words list = {0};
     wk_text text = {0};
-    wk_sweep_train_words(plan, "runs", task, &list);
+    wk_sweep_train_words(plan, task, &list);
     wk_sweep_words_print(&list, "waker", &text);
     snprintf(all, sizeof all, "%s", wk_text_get(&text));
     wk_text_free(&text);
@@ -169,7 +169,7 @@ static void added_values_leave_names_as_they_are(void **state)
     assert_ok(wk_sweep_grid_add(&after.grid, "seed=1..2,7", &err));
     assert_refused(wk_sweep_grid_add(&after.grid, "sead=2", &err), WK_E_NOT_FOUND, "seed");
     assert_refused(wk_sweep_grid_add(&after.grid, "steps=2", &err), WK_E_INPUT, "the same in all");
-    assert_ok(wk_sweep_plan_create(&after.grid, &after.plan, &err));
+    assert_ok(wk_sweep_plan_create(&after.grid, "runs", &after.plan, &err));
     assert_string_equal(names(&after.plan), "dr-seed0 dr-seed1 dr-seed2 dr-seed7");
     assert_ok(wk_sweep_plan_contains(&after.plan, &before.plan, &resized, &err));
     assert_refused(wk_sweep_plan_contains(&before.plan, &after.plan, &resized, &err), WK_E_INPUT,
@@ -310,7 +310,7 @@ static void plans_that_cannot_be_are_refused(void **state)
         planned p;
         wk_error err = {0};
         assert_ok(parse(cases[i].text, &p.grid, &err));
-        wk_status status = wk_sweep_plan_create(&p.grid, &p.plan, &err);
+        wk_status status = wk_sweep_plan_create(&p.grid, "runs", &p.plan, &err);
         assert_true(status != WK_OK);
         if (!strstr(err.message, cases[i].message))
             fail_msg("'%s' lacks '%s'", err.message, cases[i].message);
@@ -361,7 +361,8 @@ static void the_papers_grids_have_its_runs(void **state)
         assert_ok(wk_sweep_grid_open(path, &p.grid, &err)); // by its path too
         wk_sweep_grid_free(&p.grid);
         assert_ok(wk_sweep_grid_open(grids[i].name, &p.grid, &err));
-        assert_ok(wk_sweep_plan_create(&p.grid, &p.plan, &err)); // which checks every configuration
+        assert_ok(wk_sweep_plan_create(&p.grid, "runs", &p.plan,
+                                       &err)); // which checks every configuration
         assert_int_equal(p.plan.tasks.count, grids[i].runs);
         assert_int_equal(p.plan.shapes.count, grids[i].shapes);
         assert_int_equal(p.plan.tasks.items[0].steps, grids[i].steps);
@@ -441,11 +442,11 @@ static void a_part_of_the_small_paper_is_one_population(void **state)
     const char *only = "domain=car-clean-up,exploration=random,curriculum=waker-m|dr,seed=0";
     int tasks[2];
     assert_ok(wk_sweep_grid_open("small-paper", &p.grid, &err));
-    assert_ok(wk_sweep_plan_create(&p.grid, &p.plan, &err));
+    assert_ok(wk_sweep_plan_create(&p.grid, "runs", &p.plan, &err));
     assert_ok(wk_sweep_plan_select(&p.plan, &only, 1, &err));
     assert_string_equal(selected(&p.plan),
                         "car-clean-up-waker-m-random-seed0 car-clean-up-dr-random-seed0");
-    assert_ok(wk_sweep_queue_open(&p.plan, "nowhere", 0, &queue, &err));
+    assert_ok(wk_sweep_queue_open(&p.plan, 0, &queue, &err));
     assert_int_equal(wk_sweep_queue_next(&queue, 2, tasks), 2);
     assert_int_equal(p.plan.tasks.items[tasks[0]].shape, p.plan.tasks.items[tasks[1]].shape);
     assert_int_equal(wk_sweep_queue_next(&queue, 2, tasks), 0);

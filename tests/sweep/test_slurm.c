@@ -7,7 +7,7 @@
 // attempt that a failing run would have noted.
 static const char stubs[] =
     "mkdir -p bin && cd bin\n"
-    "cat >sbatch <<'END'\n#!/bin/sh\n"
+    "cat >sbatch <<'END'\n#!/bin/sh\n[ ! -e fail ] || { echo 'no controller' >&2; exit 1; }\n"
     "cp \"$2\" \"script.$(basename \"$2\")\"\n"
     "expr $(cat jobs 2>/dev/null || echo 99) + 1 >jobs && echo \"$(cat jobs);cluster\"\nEND\n"
     "cat >squeue <<'END'\n#!/bin/sh\ncat queue 2>/dev/null || true\nEND\n"
@@ -43,7 +43,7 @@ static int set_up(void **state)
 static int clean(void **state)
 {
     (void)state;
-    shell("rm -rf runs queue calls codes attempt jobs script.* && touch codes calls");
+    shell("rm -rf runs queue calls codes attempt jobs fail script.* && touch codes calls");
     return 0;
 }
 
@@ -251,6 +251,18 @@ static void names_of_directories_cannot_become_commands(void **state)
                          "cannot name");
 }
 
+static void what_slurm_did_not_take_is_submitted_by_the_same_command(void **state)
+{
+    (void)state;
+    shell("touch fail");
+    program_expect_error(program_run("sweep grid.yaml --logdir runs --launch slurm --rate 9"), 1,
+                         "sbatch failed with exit code 1: no controller");
+    shell("rm fail");
+    program_result r = submit("");
+    assert_non_null(strstr(r.err, "job array 100: 6 tasks"));
+    assert_non_null(strstr(r.err, "job array 101: 6 tasks"));
+}
+
 static void without_slurm_it_says_so(void **state)
 {
     (void)state;
@@ -271,6 +283,7 @@ int main(void)
         TEST(cancel_empties_the_queue_and_nothing_is_requeued),
         TEST(the_last_job_says_what_is_not_done),
         TEST(names_of_directories_cannot_become_commands),
+        TEST(what_slurm_did_not_take_is_submitted_by_the_same_command),
         TEST(without_slurm_it_says_so),
     };
     return cmocka_run_group_tests(tests, set_up, teardown);
