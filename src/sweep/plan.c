@@ -429,7 +429,7 @@ wk_status wk_sweep_plan_select(wk_sweep_plan *plan, const char *const *only, int
         plan->selected--;
         plan->shapes.items[task->shape].count--;
     }
-    for (int i = 0; i < plan->grid->n_axes; i++)
+    for (int i = 0; i < WK_SWEEP_AXES_MAX; i++)
         free(s.wanted[i]);
     if (status == WK_OK && plan->selected == 0)
         return wk_fail(err, WK_E_INPUT, "--only leaves no run: the grid excludes all of these");

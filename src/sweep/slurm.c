@@ -40,6 +40,7 @@ static const char RUN_TASK[] =
     "\n"
     "# Slurm's signals go to the run, which srun starts. This script lives on to requeue its "
     "task.\n"
+    "stopped=\n"
     "trap stopped=yes TERM INT HUP USR1 USR2\n"
     "srun --ntasks=1 \"$waker\" sweep run \"$directory\" \"$name\"\n"
     "code=$?\n"

@@ -211,7 +211,7 @@ typedef struct wk_sweep_words {
 } wk_sweep_words;
 void wk_sweep_words_add(wk_sweep_words *words, const char *word);
 void wk_sweep_words_free(wk_sweep_words *words);
-/// As one line for a shell, with PROGRAM before them unless NULL.
+/// Appends them as one line for a shell, after `program` (NULL: none).
 void wk_sweep_words_print(const wk_sweep_words *words, const char *program, wk_text *out);
 
 /// Adds the words after `waker` of: train --logdir DIRECTORY/NAME --configs ... --KEY=VALUE ...
@@ -288,13 +288,13 @@ typedef struct wk_sweep_claim {
 wk_status wk_sweep_claim_take(const wk_sweep_plan *plan, int task, wk_sweep_claim *out,
                               wk_error *err);
 /// Notes how the attempt ended: exit code 0 or WK_SWEEP_EXIT_SAVED forgets all attempts, else
-/// `error` is kept. Gives the task back.
+/// `error` is kept. Releases the task.
 wk_status wk_sweep_claim_end(wk_sweep_claim *claim, int code, const char *error, wk_error *err);
-/// Gives it back as if the process had died.
+/// Releases the task as if the process had died.
 void wk_sweep_claim_drop(wk_sweep_claim *claim);
 
-/// For launchers, about a process that died before it could say so: ends an open attempt that
-/// nobody holds with this error.
+/// For launchers, when a process died before it could note that itself: ends the open attempt of
+/// its task, unless another process has the task now.
 wk_status wk_sweep_attempt_close(const wk_sweep_plan *plan, int task, int code, const char *error,
                                  wk_error *err);
 /// Forgets the attempts of a task, so that it may begin again.
@@ -315,9 +315,8 @@ typedef struct wk_sweep_folder {
 wk_status wk_sweep_folder_open(const char *directory, wk_sweep_folder *out, wk_error *err);
 void wk_sweep_folder_close(wk_sweep_folder *folder);
 
-/// Whether DIRECTORY/sweep is still what was opened, with the lock that is held. Ask before
-/// anything is started there: tasks are found by path, and a sweep that was deleted or moved would
-/// begin anew.
+/// Fails if DIRECTORY/sweep is no longer what was opened. Call it before anything is started there:
+/// tasks are found by path, and a sweep that was deleted or moved would begin anew.
 wk_status wk_sweep_folder_check(const wk_sweep_folder *folder, wk_error *err);
 
 /// Whether a sweep was planned there, and its grid.
@@ -428,13 +427,11 @@ wk_status wk_sweep_slurm_queued(const wk_sweep_plan *plan, int *out, wk_error *e
 typedef struct wk_sweep_entry {
     wk_sweep_state state;
     bool started;      // by this queue, and not ended
-    int stalls;        // times in a row that it ended without having got further; those that
-                       // failed are counted in its folder too, where that can be written
+    int stalls;        // times in a row that it ended without progress
     uint64_t progress; // when it was last started
 } wk_sweep_entry;
 
-/// Which tasks are started next, and what becomes of those that ended; has no processes, so that
-/// tests drive it without any.
+/// Which tasks are started next, and what becomes of those that ended. It has no processes.
 typedef struct wk_sweep_queue {
     const wk_sweep_plan *plan;
     int attempts;
@@ -453,8 +450,8 @@ int wk_sweep_queue_next(wk_sweep_queue *queue, int max, int *tasks);
 /// Notes that a started task has ended; reads its state.
 wk_status wk_sweep_queue_ended(wk_sweep_queue *queue, int task, wk_error *err);
 
-/// Reads anew the tasks that others may have changed: those that other processes work on, and
-/// those that have failed, which 'waker sweep retry' frees. Returns how many others still work on.
+/// Reads the tasks again that other processes work on or that have failed ('waker sweep retry' may
+/// have freed them). `others`: how many other processes still work on.
 wk_status wk_sweep_queue_refresh(wk_sweep_queue *queue, int *others, wk_error *err);
 
 /// How many selected tasks are in each phase; those that are started count as running.
