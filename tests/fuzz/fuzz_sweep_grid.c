@@ -1,7 +1,7 @@
 // Fuzz target: any bytes as the grid of a sweep. What is accepted is bounded, prints as a grid that
 // reads back as the same, and takes no value twice.
 #include "base/asset.h"
-#include "sweep/grid.h"
+#include "sweep/sweep.h"
 
 #include <assert.h>
 #include <stdlib.h>

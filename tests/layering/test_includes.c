@@ -63,7 +63,7 @@ static const layer layers[] = {
     {"sweep",
      "run log config tensor/cuda agent env replay "
      "base",
-     "poll.h spawn.h sys/"},
+     "poll.h sys/"},
     {"cli",
      "sweep train run log config eval report plot "
      "tensor/cuda agent model nn tensor env env/domains env/mujoco env/plugins replay curriculum "

@@ -1,15 +1,11 @@
 // --launch local: processes on this machine, as many as it takes, until all is done.
-#include "sweep/launcher.h"
+#include "sweep/sweep.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/pool.h"
 #include "log/run_table.h"
-#include "sweep/folder.h"
-#include "sweep/process.h"
-#include "sweep/queue.h"
-#include "sweep/report.h"
 #include "tensor/cuda/cuda.h"
 #include <errno.h>
 #include <math.h>
@@ -26,7 +22,6 @@ typedef struct slot {
     pid_t pid; // 0: none
     int gpu;   // -1: none
     int tasks[WK_POPULATION_MAX], count;
-    off_t log_begin; // where its part of the log begins
 } slot;
 
 typedef struct launcher {
@@ -37,7 +32,6 @@ typedef struct launcher {
     char gpus[GPUS_MAX][GPU_NAME_MAX]; // as CUDA_VISIBLE_DEVICES names them
     int n_gpus;
     bool stopping; // the processes were asked to stop
-    bool waits;    // for processes of others
     wk_run_table table;
     wk_log log; // above the table
     double began, stopping_since;
@@ -61,58 +55,43 @@ static int find_gpus(char names[GPUS_MAX][GPU_NAME_MAX])
     return count;
 }
 
-// A run that names a GPU has it, whichever others are free.
-static bool chooses_gpu(const wk_sweep_plan *plan)
+// Chooses how many processes there are and what each has.
+static wk_status set_up(launcher *l, wk_error *err)
 {
-    for (size_t i = 0; i < plan->shapes.count; i++) {
-        const char *device = plan->shapes.items[i].config.device;
-        if (strcmp(device, "auto") != 0 && strcmp(device, "cuda") != 0) return false;
+    const wk_sweep_launch *launch = l->launch;
+    const wk_sweep_launch_options *o = launch->options;
+    l->population = o->populations < 1                   ? 1
+                    : o->populations > WK_POPULATION_MAX ? WK_POPULATION_MAX
+                                                         : o->populations;
+    // GPUs are assigned where no run names one: that it has, whichever others are free.
+    bool assigned = true;
+    for (size_t i = 0; i < launch->plan->shapes.count; i++) {
+        const char *device = launch->plan->shapes.items[i].config.device;
+        assigned &= strcmp(device, "auto") == 0 || strcmp(device, "cuda") == 0;
     }
-    return true;
-}
-
-static double memory_limit(void)
-{
-    double limit = (double)wk_limits_now().memory;
-    double physical = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    return fmin(limit, physical);
-}
-
-// How many processes: as asked for, else one for each place on a GPU or for each core, as far as
-// memory goes.
-static int choose_jobs(const launcher *l, int runs)
-{
-    const wk_sweep_launch_options *o = l->launch->options;
+    if (assigned) l->n_gpus = find_gpus(l->gpus);
+    // As many as asked for, else one for each place on a GPU or each core, as far as memory goes.
     int jobs = o->jobs;
     if (jobs == 0 && l->n_gpus > 0)
         jobs = l->n_gpus * (o->per_gpu > 0 ? o->per_gpu : 1);
     else if (jobs == 0)
         jobs = wk_cpu_count();
-    if (o->jobs == 0 && l->launch->memory > 0) {
-        double fit = floor(memory_limit() / (l->launch->memory * l->population));
-        if (fit < jobs) jobs = fit < 1 ? 1 : (int)fit;
+    if (o->jobs == 0 && launch->memory > 0) {
+        double physical = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+        double memory = fmin((double)wk_limits_now().memory, physical);
+        double fit = floor(memory / (launch->memory * l->population));
+        if (fit < jobs) jobs = (int)fit;
     }
-    int groups = (runs + l->population - 1) / l->population;
-    return jobs < groups ? jobs : groups > 0 ? groups : 1;
-}
-
-static wk_status set_up(launcher *l, wk_error *err)
-{
-    const wk_sweep_launch *launch = l->launch;
-    int runs = (int)launch->plan->selected;
-    l->population = launch->options->populations > 0 ? launch->options->populations : 1;
-    if (l->population > WK_POPULATION_MAX) l->population = WK_POPULATION_MAX;
-    if (chooses_gpu(launch->plan)) l->n_gpus = find_gpus(l->gpus);
-    l->n_slots = choose_jobs(l, runs);
-    l->threads = launch->options->threads;
-    if (l->threads == 0) l->threads = wk_cpu_count() / l->n_slots;
+    int groups = ((int)launch->plan->selected + l->population - 1) / l->population;
+    if (groups < jobs) jobs = groups;
+    l->n_slots = jobs > 1 ? jobs : 1;
+    l->threads = o->threads > 0 ? o->threads : wk_cpu_count() / l->n_slots;
     if (l->threads < 1) l->threads = 1;
     l->slots = calloc((size_t)l->n_slots, sizeof *l->slots);
     if (!l->slots) return wk_fail(err, WK_E_MEMORY, "no memory for the processes");
     for (int i = 0; i < l->n_slots; i++)
         l->slots[i].gpu = l->n_gpus > 0 ? i % l->n_gpus : -1;
-    return wk_sweep_queue_open(launch->plan, launch->directory, launch->options->attempts,
-                               &l->queue, err);
+    return wk_sweep_queue_open(launch->plan, o->attempts, &l->queue, err);
 }
 
 static const char *name_of(const launcher *l, int task)
@@ -120,25 +99,13 @@ static const char *name_of(const launcher *l, int task)
     return l->launch->plan->tasks.items[task].name;
 }
 
-// The log of a process is that of its first task.
-static wk_status log_path(const launcher *l, int task, char out[WK_PATH_MAX], wk_error *err)
-{
-    const wk_sweep_launch *launch = l->launch;
-    wk_dir *folder;
-    WK_TRY(wk_sweep_task_folder(launch->plan, launch->directory, task, true, &folder, err));
-    wk_dir_close(folder);
-    snprintf(out, WK_PATH_MAX, "%s/" WK_SWEEP_FOLDER "/tasks/%s/log", launch->directory,
-             name_of(l, task));
-    return WK_OK;
-}
-
+// Starts the tasks of a slot. The log of a process is that of its first task.
 static wk_status start_slot(launcher *l, slot *s, wk_error *err)
 {
     char log[WK_PATH_MAX], threads[16];
     wk_sweep_words words = {0};
-    WK_TRY(log_path(l, s->tasks[0], log, err));
-    s->log_begin = wk_sweep_log_size(log);
-    wk_sweep_task_words(l->launch->plan, l->launch->directory, s->tasks, s->count, &words);
+    WK_TRY(wk_sweep_task_log(l->launch->plan, s->tasks[0], log, err));
+    wk_sweep_task_words(l->launch->plan, s->tasks, s->count, &words);
     snprintf(threads, sizeof threads, "%d", l->threads);
     wk_sweep_words_add(&words, "--threads");
     wk_sweep_words_add(&words, threads);
@@ -186,27 +153,20 @@ static void say_how_it_ended(const launcher *l, int task, int code)
         wk_log_line(log, WK_LOG_WARN, "%s ended with exit code %d; its log says why", name, code);
 }
 
-// What a process that was killed could not say itself.
-static wk_status note_death(const launcher *l, const slot *s, int status, wk_error *err)
-{
-    char line[WK_SWEEP_LINE_MAX], said[WK_SWEEP_LINE_MAX], log[WK_PATH_MAX];
-    if (WIFEXITED(status)) return WK_OK;
-    WK_TRY(log_path(l, s->tasks[0], log, err));
-    wk_sweep_log_message(log, s->log_begin, said);
-    wk_sweep_signal_line(status, said, line);
-    for (int i = 0; i < s->count; i++)
-        WK_TRY(wk_sweep_attempt_close(l->launch->plan, l->launch->directory, s->tasks[i],
-                                      wk_sweep_exit_code(status), line, err));
-    return WK_OK;
-}
-
 static wk_status end_slot(launcher *l, slot *s, int status, wk_error *err)
 {
+    const wk_sweep_launch *launch = l->launch;
+    char line[WK_SWEEP_LINE_MAX];
+    int code = wk_sweep_exit_code(status);
     s->pid = 0;
-    WK_TRY(note_death(l, s, status, err));
+    if (WIFSIGNALED(status)) { // it could not say so itself
+        wk_sweep_signal_line(status, line);
+        for (int i = 0; i < s->count; i++)
+            WK_TRY(wk_sweep_attempt_close(launch->plan, s->tasks[i], code, line, err));
+    }
     for (int i = 0; i < s->count; i++) {
         WK_TRY(wk_sweep_queue_ended(&l->queue, s->tasks[i], err));
-        say_how_it_ended(l, s->tasks[i], wk_sweep_exit_code(status));
+        say_how_it_ended(l, s->tasks[i], code);
     }
     return WK_OK;
 }
@@ -247,53 +207,43 @@ static void ask_to_stop(launcher *l)
         if (l->slots[i].pid != 0) kill(l->slots[i].pid, SIGTERM);
 }
 
-// Rows of the runs that are being worked on, read anew.
-static int make_rows(launcher *l, wk_run_row rows[WK_POPULATION_MAX])
+// Shows the runs that are being worked on, read anew, and totals.
+static void show(launcher *l)
 {
+    const wk_sweep_plan *plan = l->launch->plan;
+    wk_run_row rows[WK_POPULATION_MAX];
     int count = 0;
+    wk_text totals = {0};
+    wk_status_line *line = &l->table.line;
+    double now = wk_clock_seconds();
+    if (l->launch->options->quiet || !wk_status_line_is_due(line, now)) return;
+    line->last = now;
     for (int i = 0; i < l->n_slots; i++) {
         const slot *s = &l->slots[i];
         for (int k = 0; s->pid != 0 && k < s->count && count < WK_POPULATION_MAX; k++) {
             wk_sweep_state *state = &l->queue.entries[s->tasks[k]].state;
-            if (wk_sweep_state_read(l->launch->plan, l->launch->directory, s->tasks[k],
-                                    l->queue.attempts, state, NULL) != WK_OK)
+            if (wk_sweep_state_read(plan, s->tasks[k], l->queue.attempts, state, NULL) != WK_OK)
                 continue;
             wk_run_row *row = &rows[count++];
             *row = wk_run_row_empty(name_of(l, s->tasks[k]),
                                     state->trained ? "follow-ups" : "training");
             row->values.steps = (int64_t)state->steps;
-            row->values.total = (int64_t)l->launch->plan->tasks.items[s->tasks[k]].steps;
+            row->values.total = (int64_t)plan->tasks.items[s->tasks[k]].steps;
             row->values.seconds_left = state->seconds_left;
         }
     }
-    return count;
-}
-
-static void print_totals(const launcher *l, wk_text *out)
-{
-    wk_sweep_counts c = wk_sweep_count(l->launch->plan, l->queue.entries);
-    double seconds = wk_clock_seconds() - l->began;
+    wk_sweep_counts c = wk_sweep_count(plan, l->queue.entries);
     double steps = (double)c.steps - (double)l->steps_at_start;
-    wk_text_printf(out, "%d of %zu run%s done, %d running, %d failed", c.phases[WK_SWEEP_DONE],
-                   l->launch->plan->selected, wk_plural(l->launch->plan->selected),
-                   c.phases[WK_SWEEP_RUNNING], c.phases[WK_SWEEP_FAILED]);
-    if (c.steps >= c.total && c.phases[WK_SWEEP_RUNNING] > 0)
-        wk_text_puts(out, "; all are trained, follow-ups remain");
-    if (steps <= 0 || c.steps >= c.total) return;
-    wk_text_puts(out, "; training takes about ");
-    wk_duration_text((double)(c.total - c.steps) * seconds / steps, out);
-    wk_text_puts(out, " more");
-}
-
-static void show(launcher *l)
-{
-    wk_run_row rows[WK_POPULATION_MAX];
-    wk_text totals = {0};
-    wk_status_line *line = &l->table.line;
-    if (l->launch->options->quiet || !wk_status_line_is_due(line, wk_clock_seconds())) return;
-    line->last = wk_clock_seconds();
-    int count = make_rows(l, rows);
-    print_totals(l, &totals);
+    wk_text_printf(&totals, "%d of %zu run%s done, %d running, %d failed", c.phases[WK_SWEEP_DONE],
+                   plan->selected, wk_plural(plan->selected), c.phases[WK_SWEEP_RUNNING],
+                   c.phases[WK_SWEEP_FAILED]);
+    if (c.steps >= c.total && c.phases[WK_SWEEP_RUNNING] > 0) {
+        wk_text_puts(&totals, "; all are trained, follow-ups remain");
+    } else if (steps > 0 && c.steps < c.total) {
+        wk_text_puts(&totals, "; training takes about ");
+        wk_duration_text((double)(c.total - c.steps) * (now - l->began) / steps, &totals);
+        wk_text_puts(&totals, " more");
+    }
     wk_run_table_show_under(&l->table, wk_text_get(&totals), rows, count);
     wk_text_free(&totals);
 }
@@ -303,28 +253,22 @@ static void on_child(int number)
     (void)number; // it ends the pause
 }
 
-// Runs that others work on, as those of a sweep that was killed and are still saving.
-static wk_status look_at_others(launcher *l, int *others, wk_error *err)
-{
-    WK_TRY(wk_sweep_queue_refresh(&l->queue, others, err));
-    if (*others > 0 && !l->waits)
-        wk_log_line(&l->log, WK_LOG_INFO,
-                    "waiting for %d run%s that other processes are working on", *others,
-                    wk_plural((uint64_t)*others));
-    l->waits = *others > 0;
-    return WK_OK;
-}
-
 static wk_status loop(launcher *l, wk_error *err)
 {
-    const struct timespec half = {.tv_nsec =
-                                      500000000}; // or until a process ends or a signal comes
-    for (;;) {
+    // Or until a process ends or a signal comes.
+    const struct timespec half = {.tv_nsec = 500000000};
+    for (bool waits = false;;) {
         int others;
         ask_to_stop(l);
         WK_TRY(wk_sweep_folder_check(l->launch->folder, err));
         WK_TRY(reap(l, err));
-        WK_TRY(look_at_others(l, &others, err));
+        // Runs that others work on, as those of a sweep that was killed and are still saving.
+        WK_TRY(wk_sweep_queue_refresh(&l->queue, &others, err));
+        if (others > 0 && !waits)
+            wk_log_line(&l->log, WK_LOG_INFO,
+                        "waiting for %d run%s that other processes are working on", others,
+                        wk_plural((uint64_t)others));
+        waits = others > 0;
         WK_TRY(fill_slots(l, err));
         if (running(l) == 0 && (others == 0 || l->stopping)) return WK_OK;
         show(l);
@@ -356,7 +300,7 @@ static wk_status finish(launcher *l, wk_sweep_end *end, wk_error *err)
     return wk_sweep_report_make(l->launch, end, err);
 }
 
-static wk_status start(const wk_sweep_launch *launch, wk_sweep_end *end, wk_error *err)
+wk_status wk_sweep_local_start(const wk_sweep_launch *launch, wk_sweep_end *end, wk_error *err)
 {
     launcher l = {.launch = launch, .began = wk_clock_seconds()};
     struct sigaction before, action = {.sa_handler = on_child};
@@ -385,12 +329,14 @@ static wk_status start(const wk_sweep_launch *launch, wk_sweep_end *end, wk_erro
 }
 
 // The process that runs the sweep passes the signal on.
-static wk_status cancel(const wk_sweep_launch *launch, wk_error *err)
+wk_status wk_sweep_local_cancel(const char *directory, const wk_log *log, bool *found,
+                                wk_error *err)
 {
     wk_sweep_holder holder;
     char host[256] = "";
-    WK_TRY(wk_sweep_folder_holder(launch->directory, &holder, err));
+    WK_TRY(wk_sweep_folder_holder(directory, &holder, err));
     if (holder.pid == 0) return WK_OK;
+    *found = true;
     gethostname(host, sizeof host - 1);
     if (strcmp(host, holder.host) != 0)
         return wk_fail(err, WK_E_INPUT, "the sweep runs on %s (process %ld); cancel it there",
@@ -400,13 +346,10 @@ static wk_status cancel(const wk_sweep_launch *launch, wk_error *err)
                        "'%s/" WK_SWEEP_FOLDER
                        "/holder' names process %ld, which runs no sweep here; find the process "
                        "that holds the lock with 'lslocks' and stop it",
-                       launch->directory, holder.pid);
+                       directory, holder.pid);
     if (kill((pid_t)holder.pid, SIGTERM) != 0)
         return wk_fail(err, WK_E_IO, "process %ld cannot be signalled: %s", holder.pid,
                        strerror(errno));
-    wk_log_line(&launch->log, WK_LOG_INFO, "asked process %ld to save all runs and stop",
-                holder.pid);
+    wk_log_line(log, WK_LOG_INFO, "asked process %ld to save all runs and stop", holder.pid);
     return WK_OK;
 }
-
-const wk_sweep_launcher wk_sweep_local = {.name = "local", .start = start, .cancel = cancel};
