@@ -122,6 +122,41 @@ static void a_saved_episode_goes_on_elsewhere_to_the_same_images(void **state)
     }
 }
 
+static void an_episode_depends_on_theta_seed_and_number_alone(void **state)
+{
+    static uint8_t images[3][WK_IMAGE_BYTES];
+    const float action[WK_ACTION_MAX] = {0.9f, 0.2f, -0.3f, 0.4f, 0.1f, -0.5f};
+    for (size_t i = 0; i < wk_domain_count(); i++) {
+        const wk_domain *domain = wk_domain_at(i);
+        const size_t params = (size_t)domain->n_params;
+        // The second environment comes from other worlds, the third has another number.
+        wk_env *env[3] = {begin(domain, &(wk_frame){0}), begin(domain, &(wk_frame){0}),
+                          begin(domain, &(wk_frame){0})};
+        const double *last = domain->most_complex + (size_t)(domain->n_complex - 1) * params;
+        const double *foreign = domain->n_cases ? domain->cases[domain->n_cases - 1].params : last;
+        for (int k = 0; k < 4; k++) {
+            if (k % 2 == 0)
+                assert_ok(wk_env_reset(env[1], k ? foreign : last, params, 9, (uint64_t)k,
+                                       &(wk_frame){0}, &err));
+            assert_ok(wk_env_step(env[1], action, &(wk_frame){0}, &err));
+        }
+        for (int e = 0; e < 3; e++)
+            assert_ok(wk_env_reset(env[e], domain->hardest, params, 4, e < 2 ? 6 : 7,
+                                   &(wk_frame){0}, &err));
+        for (int step = 0; step < STEPS; step++) {
+            float rewards[3][WK_TASKS_MAX] = {{0}};
+            for (int e = 0; e < 3; e++)
+                assert_ok(wk_env_step(
+                    env[e], action, &(wk_frame){.image = images[e], .rewards = rewards[e]}, &err));
+            assert_memory_equal(images[0], images[1], WK_IMAGE_BYTES);
+            assert_memory_equal(rewards[0], rewards[1], sizeof rewards[0]);
+        }
+        assert_memory_not_equal(images[0], images[2], WK_IMAGE_BYTES);
+        for (int e = 0; e < 3; e++)
+            wk_env_destroy(env[e]);
+    }
+}
+
 static wk_status make_and_reset(const wk_domain *domain)
 {
     const int options[WK_OPTIONS_MAX] = {0};
@@ -208,6 +243,7 @@ int main(void)
         cmocka_unit_test(results_do_not_depend_on_the_number_of_threads),
         cmocka_unit_test(an_episode_ends_by_time),
         cmocka_unit_test(a_saved_episode_goes_on_elsewhere_to_the_same_images),
+        cmocka_unit_test(an_episode_depends_on_theta_seed_and_number_alone),
         cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -318,27 +318,6 @@ static void the_point_accelerates_along_its_heading_against_damping_alone(void *
     wk_clean_up.destroy(env);
 }
 
-static void the_same_arguments_give_the_same_episode_whatever_came_before(void **state)
-{
-    static const double theta[3] = {3, 2, 1}, other[3] = {4, 0, 3};
-    for (int d = 0; d < 2; d++) {
-        void *fresh = make(domains[d]), *used = make(domains[d]);
-        start(domains[d], used, other, 9);
-        move(domains[d], used, (float[]){1, 1});
-        start(domains[d], used, theta, 10);
-        move(domains[d], used, (float[]){1, -1});
-        start(domains[d], fresh, theta, 4);
-        start(domains[d], used, theta, 4);
-        for (int i = 0; i < 30; i++) {
-            wk_outcome a = move(domains[d], fresh, (float[]){1, 0.3f});
-            wk_outcome b = move(domains[d], used, (float[]){1, 0.3f});
-            assert_memory_equal(&a, &b, sizeof a);
-        }
-        domains[d]->destroy(fresh);
-        domains[d]->destroy(used);
-    }
-}
-
 static void assert_same_state(const wk_domain *domain, const void *a, const void *b)
 {
     void *ours = saved(domain, a), *theirs = saved(domain, b);
@@ -371,19 +350,6 @@ static void a_restored_world_continues_bit_for_bit(void **state)
         domains[d]->destroy(env);
         domains[d]->destroy(other);
     }
-}
-
-static void foreign_bytes_are_refused(void **state)
-{
-    void *env = make(&wk_clean_up);
-    start(&wk_clean_up, env, (double[]){2, 1, 1}, 6);
-    size_t size = wk_clean_up.state_size(env);
-    double *bytes = saved(&wk_clean_up, env);
-    assert_refused(wk_clean_up.load(env, bytes, size - 8, &err), WK_E_FORMAT, "bytes");
-    bytes[2] = NAN;
-    assert_refused(wk_clean_up.load(env, bytes, size, &err), WK_E_FORMAT, "not finite");
-    free(bytes);
-    wk_clean_up.destroy(env);
 }
 
 static void a_break_down_is_flagged_and_the_next_episode_is_sound(void **state)
@@ -483,9 +449,7 @@ int main(void)
         cmocka_unit_test(rewards_and_completion_follow_the_formula),
         cmocka_unit_test(an_episode_without_blocks_earns_five_hundred),
         cmocka_unit_test(the_point_accelerates_along_its_heading_against_damping_alone),
-        cmocka_unit_test(the_same_arguments_give_the_same_episode_whatever_came_before),
         cmocka_unit_test(a_restored_world_continues_bit_for_bit),
-        cmocka_unit_test(foreign_bytes_are_refused),
         cmocka_unit_test(a_break_down_is_flagged_and_the_next_episode_is_sound),
         cmocka_unit_test(every_world_runs_fifty_steps),
         cmocka_unit_test(the_image_shows_robot_and_blocks_where_they_are_in_their_colours),

@@ -54,27 +54,6 @@ static void a_step_takes_its_simulated_time(void **state)
     domain->destroy(env);
 }
 
-static void starts_depend_on_seed_and_episode_alone(void **state)
-{
-    const wk_domain *domain = *state;
-    void *env = make_env(domain, default_options);
-    size_t size = domain->state_size(env);
-    reset_env(domain, env, 0.5, 1, 7, 3);
-    double *first = saved_numbers(domain, env);
-    wk_outcome out = {0};
-    domain->step(env, (const float[WK_ACTION_MAX]){1, -1}, &out);
-    reset_env(domain, env, 1, 0.2, 7, 4);
-    double *other = saved_numbers(domain, env);
-    reset_env(domain, env, 0.5, 1, 7, 3);
-    double *again = saved_numbers(domain, env);
-    assert_memory_equal(first, again, size);
-    assert_memory_not_equal(first, other, size);
-    free(first);
-    free(other);
-    free(again);
-    domain->destroy(env);
-}
-
 // Joint ranges in degrees, as the robots' description gives them; {0,0}: a slide, which starts at
 // 0.
 static const double walker_ranges[][2] = {{0, 0},    {0, 0},     {-180, 180}, {-20, 100}, {-150, 0},
@@ -249,7 +228,6 @@ int main(void)
         BOTH(theta_outside_the_legal_worlds_is_refused_with_advice),
         BOTH(every_listed_theta_is_a_legal_world),
         ALL(a_step_takes_its_simulated_time),
-        ALL(starts_depend_on_seed_and_episode_alone),
         BOTH(poses_start_uniform_in_the_joint_ranges_and_at_rest),
         ALL(a_saved_episode_continues_bit_for_bit_in_another_environment),
         BOTH(a_fresh_lattice_changes_the_ground_but_not_the_start),
