@@ -100,6 +100,17 @@ static void free_twin(twin *world)
     mj_deleteModel(world->model);
 }
 
+// Puts an environment into the twin's state.
+static void follow_twin(const wk_domain *domain, void *env, const twin *world)
+{
+    size_t size = wk_physics_state_size(world->model);
+    void *bytes = malloc(size);
+    assert_non_null(bytes);
+    wk_physics_save(world->model, world->data, bytes);
+    assert_ok(domain->load(env, bytes, size, &err));
+    free(bytes);
+}
+
 static void engine_step(twin *world, const float *action)
 {
     world->data->ctrl[0] = action[0];
@@ -247,12 +258,7 @@ static void rewards_and_completion_follow_the_formula(void **state)
             world.data->qvel[dof] = speed[b];
         }
         mj_forward(world.model, world.data);
-        size_t size = wk_physics_state_size(world.model);
-        void *bytes = malloc(size);
-        assert_non_null(bytes);
-        wk_physics_save(world.model, world.data, bytes);
-        assert_ok(domains[d]->load(env, bytes, size, &err));
-        free(bytes);
+        follow_twin(domains[d], env, &world);
         int changes = 0;
         for (int i = 0; i < 40; i++) {
             const float action[2] = {0.3f, -0.2f};
@@ -364,11 +370,7 @@ static void a_break_down_is_flagged_and_the_next_episode_is_sound(void **state)
         world.data->qvel[dof] = 9e9;
         world.data->qvel[dof + 3] = 9e9;
         world.data->qvel[dof + 4] = -9e9;
-        size_t size = wk_physics_state_size(world.model);
-        void *bytes = malloc(size);
-        assert_non_null(bytes);
-        wk_physics_save(world.model, world.data, bytes);
-        assert_ok(domains[d]->load(env, bytes, size, &err));
+        follow_twin(domains[d], env, &world);
         bool diverged = false;
         for (int i = 0; i < 50 && !diverged; i++) {
             wk_outcome out = move(domains[d], env, (float[]){0, 0});
@@ -379,7 +381,6 @@ static void a_break_down_is_flagged_and_the_next_episode_is_sound(void **state)
         assert_true(diverged);
         start(domains[d], env, theta, 6);
         assert_false(move(domains[d], env, (float[]){0, 0}).diverged);
-        free(bytes);
         free_twin(&world);
         domains[d]->destroy(env);
     }
