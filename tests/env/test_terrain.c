@@ -106,28 +106,6 @@ static double *run(const wk_domain *domain, void *env, uint64_t stream, float re
     return saved_numbers(domain, env);
 }
 
-static void a_saved_episode_continues_bit_for_bit_in_another_environment(void **state)
-{
-    const wk_domain *domain = *state;
-    float before[40][8], expected[40][8], got[40][8];
-    void *a = make_env(domain, default_options), *b = make_env(domain, default_options);
-    size_t size = domain->state_size(a);
-    reset_env(domain, a, 1, 0.3, 2, 9);
-    double *middle = run(domain, a, 0, before);
-    double *end = run(domain, a, 1, expected);
-    reset_env(domain, b, 1, 0.3, 2, 9);
-    assert_ok(domain->load(b, middle, size, &err));
-    double *end_b = run(domain, b, 1, got);
-    assert_memory_equal(expected, got, sizeof expected);
-    assert_memory_equal(end, end_b, size);
-    assert_refused(domain->load(b, middle, size - 8, &err), WK_E_FORMAT, "bytes");
-    free(middle);
-    free(end);
-    free(end_b);
-    domain->destroy(a);
-    domain->destroy(b);
-}
-
 // Runs an episode's first steps under the options and returns the state after them.
 static double *run_options(const wk_domain *domain, const int *options, uint64_t episode,
                            double **start)
@@ -229,7 +207,6 @@ int main(void)
         BOTH(every_listed_theta_is_a_legal_world),
         ALL(a_step_takes_its_simulated_time),
         BOTH(poses_start_uniform_in_the_joint_ranges_and_at_rest),
-        ALL(a_saved_episode_continues_bit_for_bit_in_another_environment),
         BOTH(a_fresh_lattice_changes_the_ground_but_not_the_start),
         BOTH(a_breakdown_is_flagged_and_reset_recovers),
         BOTH(images_are_reproducible_and_follow_theta_and_options),
