@@ -7,8 +7,9 @@
 // attempt that a failing run would have noted.
 static const char stubs[] =
     "mkdir -p bin && cd bin\n"
-    "cat >sbatch <<'END'\n#!/bin/sh\n[ ! -e fail ] || { echo 'no controller' >&2; exit 1; }\n"
+    "cat >sbatch <<'END'\n#!/bin/bash\n[ ! -e fail ] || { echo 'no controller' >&2; exit 1; }\n"
     "cp \"$2\" \"script.$(basename \"$2\")\"\n"
+    "[ $# -lt 3 ] || echo \"sbatch ${*:3}\" >>calls\n"
     "expr $(cat jobs 2>/dev/null || echo 99) + 1 >jobs && echo \"$(cat jobs);cluster\"\nEND\n"
     "cat >squeue <<'END'\n#!/bin/sh\ncat queue 2>/dev/null || true\nEND\n"
     "cat >scontrol <<'END'\n#!/bin/sh\necho \"scontrol $*\" >>calls\nEND\n"
@@ -263,6 +264,18 @@ static void what_slurm_did_not_take_is_submitted_by_the_same_command(void **stat
     assert_non_null(strstr(r.err, "job array 101: 6 tasks"));
 }
 
+static void code_that_is_named_goes_on_the_command_line_and_into_no_file(void **state)
+{
+    (void)state;
+    shell("touch 'my ball.so'");
+    submit("--curriculum.plugin 'my ball.so'");
+    expect_in("calls", "'sbatch --curriculum.plugin my ball.so'");
+    shell("! grep -rl 'ball.so' runs");
+    shell("cd . && : >calls && SLURM_ARRAY_JOB_ID=100 SLURM_ARRAY_TASK_ID=0 bash script.1.sbatch "
+          "--curriculum.plugin 'my ball.so' >said");
+    shell("grep -q 'sweep run .* --curriculum.plugin my ball.so$' calls || { cat calls; false; }");
+}
+
 static void without_slurm_it_says_so(void **state)
 {
     (void)state;
@@ -284,6 +297,7 @@ int main(void)
         TEST(the_last_job_says_what_is_not_done),
         TEST(names_of_directories_cannot_become_commands),
         TEST(what_slurm_did_not_take_is_submitted_by_the_same_command),
+        TEST(code_that_is_named_goes_on_the_command_line_and_into_no_file),
         TEST(without_slurm_it_says_so),
     };
     return cmocka_run_group_tests(tests, set_up, teardown);
