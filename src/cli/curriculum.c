@@ -282,8 +282,11 @@ const wk_command wk_command_curriculum = {
     .summary = "Show which environments a run visits, their errors, and what it will choose next",
     .usage = "curriculum RUN|--rules [--out FILE.png] [--top N] [--json]",
     .details =
-        "Reads the newest checkpoint; the run may still be training. Shades go from '.' (lowest)\n"
-        "to '@' (highest), in the image from dark blue to yellow.\n",
+        "Prints maps of episodes, error and probability over the parameters, from the newest\n"
+        "checkpoint; the run may still be training. The first parameter makes the rows, the rest\n"
+        "the columns (their sum if there are several); combined spaces have a panel for each\n"
+        "domain. Shades go from '.' (lowest) to '@' (highest), in the image from dark blue to\n"
+        "yellow; grids with more than 12 columns have shades only.\n",
     .examples = "curriculum runs/a --out runs/a/curriculum.png\n"
                 "curriculum --rules",
     WK_COMMAND_OPTIONS(args, defaults),
