@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "cli/args.h"
 #include "log/progress.h"
-#include "run/setup/settings.h"
 #include "waker/error.h"
 #include <stdbool.h>
 
@@ -131,39 +130,6 @@ wk_log wk_cli_progress(const wk_cli *cli, const char *unit, wk_progress_line *pr
 #define WK_SEED_ARG_ROW(values, of, otherwise)                                                     \
     WK_ARG_ROW(values, WK_ARG_SEED, "seed", seed, "N", "seed of " of " (default: " otherwise ")",  \
                0, 0)
-
-/// The options that say the configuration of a run: --configs, --config-file, --from, --key value;
-/// part of the values of a command.
-typedef struct wk_run_args {
-    wk_arg_texts configs, files;
-    const char *from;   // directory of a run whose settings to begin with, or NULL
-    const char *python; // another word for the key plugin, or NULL
-    wk_arg_settings settings;
-} wk_run_args;
-
-/// What `settings` must begin with, so that keys are known.
-#define WK_RUN_ARGS_INIT                                                                           \
-    {                                                                                              \
-        .settings = {.keys = wk_run_keys, .n_keys = WK_RUN_FIELD_COUNT }                           \
-    }
-
-/// Rows for the option table of a command whose values have a wk_run_args called `member`.
-#define WK_RUN_ARG_ROWS(values, member)                                                            \
-    WK_ARG_ROW(values, WK_ARG_NAMES, "configs", member.configs, "BLOCK...",                        \
-               "blocks of settings, applied from left to right over the defaults", 0, 0),          \
-        WK_ARG_ROW(values, WK_ARG_PATHS, "config-file", member.files, "FILE",                      \
-                   "YAML file with more blocks, or a run's config.yaml; may be repeated", 0, 0),   \
-        WK_ARG_ROW(values, WK_ARG_PATH, "from", member.from, "RUN",                                \
-                   "start from the settings of this run instead of the defaults", 0, 0),           \
-        WK_PYTHON_ARG_ROW(values, member.python,                                                   \
-                          "train in the environments of this Python function"),                    \
-        WK_ARG_ROW(values, WK_ARG_KEYS, "KEY", member.settings, "VALUE",                           \
-                   "set one key, for example --rssm.deter 512 or --seed=3", 0, 0)
-
-enum { WK_RUN_SETTINGS_MAX = WK_ARG_SETTINGS_MAX + 1 };
-
-/// What the options say, borrowed; `keys` gets the single ones.
-wk_run_settings wk_run_args_settings(const wk_run_args *args, wk_setting keys[WK_RUN_SETTINGS_MAX]);
 
 /// Warns where the newest checkpoint of a run is damaged, so that commands use an older one.
 void wk_cli_warn_older(const wk_cli *cli, const char *directory);

@@ -2,6 +2,7 @@
 // differs from the paper's.
 #include "base/table.h"
 #include "cli/cli.h"
+#include "cli/run_config.h"
 #include "waker/curriculum.h"
 #include "waker/env.h"
 #include <assert.h>

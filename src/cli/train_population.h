@@ -4,6 +4,7 @@
 #define WK_CLI_TRAIN_POPULATION_H
 
 #include "cli/cli.h"
+#include "cli/run_config.h"
 
 /// Values of the command's options.
 typedef struct wk_train_values {

@@ -1,0 +1,40 @@
+// The options that say the configuration of a run: --configs, --config-file, --from, --key value.
+#ifndef WK_CLI_RUN_CONFIG_H
+#define WK_CLI_RUN_CONFIG_H
+
+#include "cli/cli.h"
+#include "run/setup/settings.h"
+
+/// The options that say it; part of the values of a command.
+typedef struct wk_run_args {
+    wk_arg_texts configs, files;
+    const char *from;   // directory of a run whose settings to begin with, or NULL
+    const char *python; // another word for the key plugin, or NULL
+    wk_arg_settings settings;
+} wk_run_args;
+
+/// What `settings` must begin with, so that keys are known.
+#define WK_RUN_ARGS_INIT                                                                           \
+    {                                                                                              \
+        .settings = {.keys = wk_run_keys, .n_keys = WK_RUN_FIELD_COUNT }                           \
+    }
+
+/// Rows for the option table of a command whose values have a wk_run_args called `member`.
+#define WK_RUN_ARG_ROWS(values, member)                                                            \
+    WK_ARG_ROW(values, WK_ARG_NAMES, "configs", member.configs, "BLOCK...",                        \
+               "blocks of settings, applied from left to right over the defaults", 0, 0),          \
+        WK_ARG_ROW(values, WK_ARG_PATHS, "config-file", member.files, "FILE",                      \
+                   "YAML file with more blocks, or a run's config.yaml; may be repeated", 0, 0),   \
+        WK_ARG_ROW(values, WK_ARG_PATH, "from", member.from, "RUN",                                \
+                   "start from the settings of this run instead of the defaults", 0, 0),           \
+        WK_PYTHON_ARG_ROW(values, member.python,                                                   \
+                          "train in the environments of this Python function"),                    \
+        WK_ARG_ROW(values, WK_ARG_KEYS, "KEY", member.settings, "VALUE",                           \
+                   "set one key, for example --rssm.deter 512 or --seed=3", 0, 0)
+
+enum { WK_RUN_SETTINGS_MAX = WK_ARG_SETTINGS_MAX + 1 };
+
+/// What the options say, borrowed; `keys` gets the single ones.
+wk_run_settings wk_run_args_settings(const wk_run_args *args, wk_setting keys[WK_RUN_SETTINGS_MAX]);
+
+#endif
