@@ -315,7 +315,8 @@ static bool is_excepted(const char *text)
     return excepted;
 }
 
-// An empty directory with the plug-ins of the examples and the runs that the page has.
+// An empty directory with the plug-ins of the examples, the pages' data and the runs that the page
+// has.
 static void prepare(const char *page)
 {
     wk_text before = {0};
@@ -323,7 +324,7 @@ static void prepare(const char *page)
                  "rm -rf *; cp " WAKER_BINARY_DIR "/tests/plugins/ball.so " WAKER_BINARY_DIR
                  "/tests/plugins/even.so " WAKER_BINARY_DIR
                  "/tests/plugins/walk_at.so " WAKER_BINARY_DIR
-                 "/tests/plugins/north.so .; mkdir runs;");
+                 "/tests/plugins/north.so .; mkdir runs; ln -s " WAKER_SOURCE_DIR "/docs .;");
     for (size_t i = 0; i < sizeof runs_of_pages / sizeof *runs_of_pages; i++)
         if (strcmp(runs_of_pages[i].page, page) == 0)
             wk_text_printf(&before, " cp -r .made/%s runs/%s;", runs_of_pages[i].made,
