@@ -1,6 +1,6 @@
 // A policy's scores in a frozen set of environments (eval/theta_set.h), in one file that says
 // everything needed to compare it with others: program, set and weights by their hashes, θ, seeds
-// and scores of every episode, CVaR over the fraction α with confidence bands. docs/benchmark.md
+// and scores of every episode, CVaR over the fraction α with confidence bands. docs/evaluation.md
 // has the format.
 //
 //   RUN/benchmark/SET-POLICY-%012u-TASK.json

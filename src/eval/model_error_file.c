@@ -1,4 +1,4 @@
-// Model errors as JSON, and the file that holds them (docs/model-error.md has the format).
+// Model errors as JSON, and the file that holds them (docs/evaluation.md has the format).
 #include "eval/model_error.h"
 
 #include <inttypes.h>
