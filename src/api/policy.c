@@ -1,8 +1,7 @@
 #include "waker/policy.h"
 
 #include "agent/acting.h"
-#include "api/c_locale.h"
-#include "api/observed.h"
+#include "api/entry.h"
 #include "run/saved_run.h"
 #include "run/weights.h"
 #include <math.h>

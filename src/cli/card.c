@@ -5,7 +5,7 @@
 #include "base/sha256.h"
 #include "cli/chosen_domain.h"
 #include "cli/cli.h"
-#include "eval/evaluate.h"
+#include "eval/episodes.h"
 #include "media/animation.h"
 #include "report/model_card.h"
 #include "run/saved_run.h"

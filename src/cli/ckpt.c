@@ -85,6 +85,27 @@ static bool is_gone(const char *run, uint64_t step)
     return !there;
 }
 
+// Commands that read the newest checkpoint take the one before when it is damaged, and say so.
+void wk_cli_warn_older(const wk_cli *cli, const char *directory)
+{
+    wk_steps steps = {0};
+    wk_checkpoint_summary summary;
+    wk_error fault = {0};
+    uint64_t used;
+    if (wk_checkpoint_list(directory, &steps, NULL) == WK_OK && steps.count > 1 &&
+        wk_checkpoint_newest(directory, &used, NULL) == WK_OK) {
+        uint64_t newest = steps.items[steps.count - 1];
+        const wk_log log = wk_cli_log(cli);
+        if (used < newest &&
+            wk_checkpoint_summarise(directory, newest, &summary, &fault) != WK_OK &&
+            !is_gone(directory, newest))
+            wk_log_line(&log, WK_LOG_WARN,
+                        "using the older checkpoint at agent step %" PRIu64 ", because %.500s",
+                        used, fault.message);
+    }
+    wk_array_free(&steps);
+}
+
 static void count_checked(const item_list *list, wk_progress_line *check)
 {
     if (check)

@@ -26,14 +26,6 @@ static void take_file(wk_document *d, wk_arena *arena, wk_code_file *out)
     }
 }
 
-static void take_domain(wk_document *d, wk_plugin_record *record)
-{
-    if (!wk_document_object(d)) return;
-    wk_description_destroy(record->domain);
-    record->domain = NULL;
-    wk_description_read(d, &record->domain, NULL); // errors are the document's
-}
-
 static void take_rule(wk_document *d, wk_plugin_record *record)
 {
     wk_curriculum_rule *rule = &record->rule;
@@ -68,9 +60,12 @@ static wk_status read_document(wk_document *d, wk_plugin_record *record, wk_erro
             take_file(d, &record->arena, &record->domain_file);
         else if (wk_document_is(d, "rule_file"))
             take_file(d, &record->arena, &record->rule_file);
-        else if (wk_document_is(d, "domain"))
-            take_domain(d, record);
-        else if (wk_document_is(d, "rule"))
+        else if (wk_document_is(d, "domain")) {
+            if (!wk_document_object(d)) continue;
+            wk_description_destroy(record->domain);
+            record->domain = NULL;
+            wk_description_read(d, &record->domain, NULL); // errors are the document's
+        } else if (wk_document_is(d, "rule"))
             take_rule(d, record);
     }
     if (!format || strcmp(format, FORMAT) != 0)
@@ -113,27 +108,6 @@ static void put_file(wk_json *json, const char *key, const wk_code_file *file)
     wk_json_close(json, '}');
 }
 
-static wk_status put_parts(const wk_plugin_parts *parts, wk_json *json, wk_error *err)
-{
-    wk_json_object(json, NULL);
-    wk_json_string(json, "format", FORMAT);
-    if (parts->domain) {
-        put_file(json, "domain_file", parts->domain_file);
-        wk_json_object(json, "domain");
-        WK_TRY(wk_domain_describe(parts->domain, json, err));
-        wk_json_close(json, '}');
-    }
-    if (parts->rule) {
-        put_file(json, "rule_file", parts->rule_file);
-        wk_json_object(json, "rule");
-        wk_json_string(json, "name", parts->rule->name);
-        wk_json_bool(json, "always", parts->rule->always);
-        wk_json_close(json, '}');
-    }
-    wk_json_close(json, '}');
-    return WK_OK;
-}
-
 // A plug-in may have texts that are not UTF-8; better found now than when the run is read.
 static wk_status read_back(const wk_text *text, wk_error *err)
 {
@@ -146,12 +120,28 @@ static wk_status read_back(const wk_text *text, wk_error *err)
     return status;
 }
 
-wk_status wk_plugin_record_write(const wk_plugin_parts *parts, const wk_dir *directory,
-                                 wk_error *err)
+wk_status wk_run_plugins_record(const wk_run_plugins *code, const wk_dir *directory, wk_error *err)
 {
+    if (!code || (!code->plugin && !code->rule.rule)) return WK_OK;
     wk_text text = {0};
     wk_json json = {.text = &text};
-    wk_status status = put_parts(parts, &json, err);
+    wk_status status = WK_OK;
+    wk_json_object(&json, NULL);
+    wk_json_string(&json, "format", FORMAT);
+    if (code->plugin) {
+        put_file(&json, "domain_file", &code->domain_file);
+        wk_json_object(&json, "domain");
+        status = wk_domain_describe(wk_plugin_domain(code->plugin), &json, err);
+        wk_json_close(&json, '}');
+    }
+    if (code->rule.rule) {
+        put_file(&json, "rule_file", &code->rule_file);
+        wk_json_object(&json, "rule");
+        wk_json_string(&json, "name", code->rule.rule->name);
+        wk_json_bool(&json, "always", code->rule.rule->always);
+        wk_json_close(&json, '}');
+    }
+    wk_json_close(&json, '}');
     if (status == WK_OK && text.failed)
         status = wk_fail(err, WK_E_MEMORY, "'%s': no memory to write it", NAME);
     if (status == WK_OK) status = read_back(&text, err);
@@ -314,47 +304,14 @@ wk_status wk_run_plugins_open_saved(const char *directory, const wk_run_config *
     return status;
 }
 
-static wk_status set_text(wk_run_config *config, const char *key, const char *text, wk_error *err)
-{
-    return wk_run_config_set(config, wk_run_field_find(key, strlen(key)), text, err);
-}
-
-// A run that resumes keeps the paths it began with.
-static wk_status keep_paths(const char *directory, wk_run_config *config, wk_error *err)
-{
-    char path[WK_PATH_MAX];
-    wk_run_config before;
-    WK_TRY(wk_path_print(path, err, "%s/config.yaml", directory));
-    bool there;
-    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
-    if (!there) return WK_OK;
-    WK_TRY(wk_run_config_read(path, &before, err));
-    if (*config->plugin && *before.plugin) WK_TRY(set_text(config, "plugin", before.plugin, err));
-    if (*config->curriculum_plugin && *before.curriculum_plugin)
-        WK_TRY(set_text(config, "curriculum.plugin", before.curriculum_plugin, err));
-    return WK_OK;
-}
-
-wk_status wk_run_plugins_resolve(const wk_run_plugins *code, const char *directory,
-                                 wk_run_config *config, wk_error *err)
+wk_status wk_run_plugins_resolve(const wk_run_plugins *code, wk_run_config *config, wk_error *err)
 {
     if (code->plugin) {
-        WK_TRY(set_text(config, "plugin", code->domain_file.path, err));
-        WK_TRY(set_text(config, "domain", wk_plugin_domain(code->plugin)->name, err));
+        const char *name = wk_plugin_domain(code->plugin)->name;
+        WK_TRY(wk_run_config_set(config, WK_RUN_plugin_INDEX, code->domain_file.path, err));
+        WK_TRY(wk_run_config_set(config, WK_RUN_domain_INDEX, name, err));
     }
-    if (code->rule.rule) {
-        WK_TRY(set_text(config, "curriculum.plugin", code->rule_file.path, err));
-        WK_TRY(set_text(config, "curriculum.rule", code->rule.rule->name, err));
-    }
-    return directory ? keep_paths(directory, config, err) : WK_OK;
-}
-
-wk_status wk_run_plugins_record(const wk_run_plugins *code, const wk_dir *directory, wk_error *err)
-{
-    if (!code || (!code->plugin && !code->rule.rule)) return WK_OK;
-    const wk_plugin_parts parts = {.domain = code->plugin ? wk_plugin_domain(code->plugin) : NULL,
-                                   .rule = code->rule.rule,
-                                   .domain_file = &code->domain_file,
-                                   .rule_file = &code->rule_file};
-    return wk_plugin_record_write(&parts, directory, err);
+    if (!code->rule.rule) return WK_OK;
+    WK_TRY(wk_run_config_set(config, WK_RUN_curriculum_plugin_INDEX, code->rule_file.path, err));
+    return wk_run_config_set(config, WK_RUN_curriculum_rule_INDEX, code->rule.rule->name, err);
 }

@@ -31,16 +31,6 @@ typedef struct wk_plugin_record {
 wk_status wk_plugin_record_read(const char *directory, wk_plugin_record *out, wk_error *err);
 void wk_plugin_record_free(wk_plugin_record *record);
 
-/// What is written: NULL for a part that is built in.
-typedef struct wk_plugin_parts {
-    const wk_domain *domain;
-    const wk_curriculum_rule *rule;
-    const wk_code_file *domain_file, *rule_file;
-} wk_plugin_parts;
-
-wk_status wk_plugin_record_write(const wk_plugin_parts *parts, const wk_dir *directory,
-                                 wk_error *err);
-
 /// A plug-in that is requested.
 typedef struct wk_plugin_request {
     const char *path; // NULL or "": none, the part is built in
@@ -96,10 +86,8 @@ wk_status wk_run_plugins_open_reward(const char *path, wk_run_plugins *code, wk_
 wk_status wk_run_plugins_refuse_reward(const char *path, wk_error *err);
 
 /// Writes into the configuration the plug-ins' absolute paths and the names of their domain and
-/// rule. A run that resumes in `directory` (NULL: none) keeps the paths it began with, wherever the
-/// files are now.
-wk_status wk_run_plugins_resolve(const wk_run_plugins *code, const char *directory,
-                                 wk_run_config *config, wk_error *err);
+/// rule.
+wk_status wk_run_plugins_resolve(const wk_run_plugins *code, wk_run_config *config, wk_error *err);
 
 /// Writes DIRECTORY/plugin.json; nothing without plug-ins (also for NULL).
 wk_status wk_run_plugins_record(const wk_run_plugins *code, const wk_dir *directory, wk_error *err);

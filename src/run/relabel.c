@@ -334,23 +334,17 @@ static wk_status run_pieces(relabel *r, wk_error *err)
     return status;
 }
 
-// Takes the episode's rewards from the table that was there, if it has all of its rows.
-static bool reuse(relabel *r, size_t index)
-{
-    uint64_t rows = 0;
-    const float *old = wk_reward_table_find(&r->old, r->now.episodes[index], &rows);
-    if (!old || rows != r->now.rows[index]) return false;
-    memcpy(r->now.rewards + r->now.starts[index], old, rows * sizeof *old);
-    return true;
-}
-
 static wk_status simulate_all(relabel *r, wk_relabel_result *out, wk_error *err)
 {
     size_t count = wk_replay_count(r->replay);
     double began = wk_clock_seconds();
     wk_progress_next(r->progress, "episodes", (int64_t)count);
     for (size_t i = 0; i < count; i++) {
-        if (reuse(r, i)) {
+        // What the table of before has of an episode, all of its rows, is not computed again.
+        uint64_t rows = 0;
+        const float *old = wk_reward_table_find(&r->old, r->now.episodes[i], &rows);
+        if (old && rows == r->now.rows[i]) {
+            memcpy(r->now.rewards + r->now.starts[i], old, rows * sizeof *old);
             wk_progress_count(r->progress, 0);
             continue;
         }
@@ -396,14 +390,6 @@ static wk_status open_envs(relabel *r, wk_error *err)
     return WK_OK;
 }
 
-static wk_status load_reward(relabel *r, wk_error *err)
-{
-    wk_run_plugins *code = &r->run.code;
-    WK_TRY(wk_run_plugins_open_reward(r->config->reward, code, &r->now.label.file, err));
-    r->reward = code->rewards[0].reward;
-    return WK_OK;
-}
-
 static wk_status take_recorded(relabel *r, wk_error *err)
 {
     const wk_recorded_reward *recorded = r->config->recorded;
@@ -429,7 +415,13 @@ static wk_status open_run(relabel *r, wk_error *err)
     const wk_saved_run_options options = {
         .depth = WK_SAVED_CHECKPOINT, .plugins = &named, .log = r->log, .own_tasks = true};
     WK_TRY(wk_saved_run_open(c->directory, &options, &r->run, err));
-    WK_TRY(c->recorded ? take_recorded(r, err) : load_reward(r, err));
+    if (c->recorded) {
+        WK_TRY(take_recorded(r, err));
+    } else {
+        wk_run_plugins *code = &r->run.code;
+        WK_TRY(wk_run_plugins_open_reward(c->reward, code, &r->now.label.file, err));
+        r->reward = code->rewards[0].reward;
+    }
     const wk_added_task added = {r->reward->name, r->reward};
     WK_TRY(wk_relabelled_create(r->run.replay_domain, &added, 1, &r->extended, err));
     snprintf(r->now.label.name, sizeof r->now.label.name, "%s", r->reward->name);
@@ -459,36 +451,17 @@ static wk_status open_old(relabel *r, wk_error *err)
                    r->config->directory, r->reward->name, was, is);
 }
 
-static bool is_new(const relabel *r)
-{
-    const wk_reward_table *a = &r->old, *b = &r->now;
-    return a->count != b->count || strcmp(a->label.file.path, b->label.file.path) != 0 ||
-           memcmp(a->episodes, b->episodes, a->count * sizeof *a->episodes) != 0 ||
-           memcmp(a->rows, b->rows, a->count * sizeof *a->rows) != 0;
-}
-
+// Writes the table, unless what is there already says the same.
 static wk_status keep(relabel *r, wk_error *err)
 {
-    if (!is_new(r)) return WK_OK;
+    const wk_reward_table *a = &r->old, *b = &r->now;
+    if (a->count == b->count && strcmp(a->label.file.path, b->label.file.path) == 0 &&
+        memcmp(a->episodes, b->episodes, a->count * sizeof *a->episodes) == 0 &&
+        memcmp(a->rows, b->rows, a->count * sizeof *a->rows) == 0)
+        return WK_OK;
     WK_TRY(wk_lock_check(&r->lock, err));
     WK_TRY(wk_dir_make(r->dir, WK_REWARD_FOLDER, &r->folder, err));
     return wk_reward_table_write(&r->now, r->folder, err);
-}
-
-static void summarize(const relabel *r, wk_relabel_result *out)
-{
-    uint64_t finished = 0;
-    for (size_t i = 0; i < r->now.count; i++) {
-        if (wk_replay_at(r->replay, i).slot >= 0) continue;
-        finished++;
-        for (uint64_t k = r->now.starts[i]; k < r->now.starts[i + 1]; k++)
-            out->mean_return += (double)r->now.rewards[k];
-    }
-    if (finished > 0) out->mean_return /= (double)finished;
-    snprintf(out->name, sizeof out->name, "%s", r->reward->name);
-    out->episodes = r->now.count;
-    out->rows = r->now.starts[r->now.count];
-    out->threads = r->n_envs;
 }
 
 static wk_status run_all(relabel *r, wk_relabel_result *out, wk_error *err)
@@ -501,7 +474,20 @@ static wk_status run_all(relabel *r, wk_relabel_result *out, wk_error *err)
     WK_TRY(plan(r, err));
     WK_TRY(simulate_all(r, out, err));
     WK_TRY(keep(r, err));
-    summarize(r, out);
+
+    // The mean return over finished episodes.
+    uint64_t finished = 0;
+    for (size_t i = 0; i < r->now.count; i++) {
+        if (wk_replay_at(r->replay, i).slot >= 0) continue;
+        finished++;
+        for (uint64_t k = r->now.starts[i]; k < r->now.starts[i + 1]; k++)
+            out->mean_return += (double)r->now.rewards[k];
+    }
+    if (finished > 0) out->mean_return /= (double)finished;
+    snprintf(out->name, sizeof out->name, "%s", r->reward->name);
+    out->episodes = r->now.count;
+    out->rows = r->now.starts[r->now.count];
+    out->threads = r->n_envs;
     return WK_OK;
 }
 

@@ -10,14 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static wk_status load_files(const wk_checkpoint_parts *p, uint64_t step, const wk_dir *folder,
-                            wk_replay_mark *mark, uint64_t *engine, wk_error *err)
+// Fills the parts from one checkpoint; the mark says where the replay log ends for it.
+static wk_status load_step(wk_checkpoints *c, uint64_t step, wk_replay_mark *mark, wk_error *err)
 {
-    char *bytes;
+    const wk_checkpoint_parts *p = &c->parts;
+    char *bytes = NULL;
     wk_run_header head;
-    WK_TRY(wk_checkpoint_read(folder, &bytes, &head, err));
-    wk_status status = WK_OK;
-    if (wk_run_config_hash(p->config) != head.config || head.running != (uint64_t)p->state.count)
+    wk_dir *folder = NULL;
+    WK_TRY(wk_checkpoint_open(c->dir, step, &folder, err));
+    wk_status status = wk_checkpoint_read(folder, &bytes, &head, err);
+    if (status != WK_OK) bytes = NULL;
+    if (status == WK_OK &&
+        (wk_run_config_hash(p->config) != head.config || head.running != (uint64_t)p->state.count))
         status = wk_fail(err, WK_E_INPUT,
                          "the checkpoint at agent step %" PRIu64
                          " belongs to another configuration; resume with the one in config.yaml, "
@@ -27,17 +31,11 @@ static wk_status load_files(const wk_checkpoint_parts *p, uint64_t step, const w
         status = wk_learner_restore(p->learner, folder, WK_CHECKPOINT_LEARNER_FILE, err);
     if (status == WK_OK) status = wk_run_file_read(bytes, (size_t)head.size, &p->state, err);
     if (status == WK_OK && p->acting) status = wk_acting_load(p->acting, p->state.acting, err);
-    *mark = head.replay;
-    *engine = head.engine;
+    if (status == WK_OK) {
+        *mark = head.replay;
+        c->engine = head.engine;
+    }
     free(bytes);
-    return status;
-}
-
-static wk_status load_step(wk_checkpoints *c, uint64_t step, wk_replay_mark *mark, wk_error *err)
-{
-    wk_dir *folder = NULL;
-    WK_TRY(wk_checkpoint_open(c->dir, step, &folder, err));
-    wk_status status = load_files(&c->parts, step, folder, mark, &c->engine, err);
     wk_dir_close(folder);
     return status;
 }
@@ -91,113 +89,69 @@ static wk_status rename_damaged(const wk_checkpoints *c, uint64_t step, wk_error
     return wk_dir_rename(c->dir, name, damaged, err);
 }
 
-static wk_status continue_from(wk_checkpoints *c, uint64_t step, bool newest, wk_error *err)
-{
-    wk_replay_mark mark = {0};
-    WK_TRY(load_step(c, step, &mark, err));
-    return open_replay(c, &mark, !newest, err);
-}
-
-// Disks that do not answer now may do so later: what they hold is not taken for damaged.
-static wk_status unreadable(const wk_checkpoints *c, uint64_t step, wk_error *err)
-{
-    wk_error said = *err;
-    return wk_fail(err, WK_E_IO,
-                   "cannot resume from the checkpoint at agent step %" PRIu64
-                   " of '%s': %.700s. It was not changed: try again, or rename it to resume from "
-                   "the one before",
-                   step, wk_dir_path(c->run), said.message);
-}
-
 // Continues from the newest of the steps that can be.
 static wk_status resume_any(wk_checkpoints *c, const wk_steps *steps, wk_error *err)
 {
-    size_t count = steps->count;
-    for (size_t i = count; i-- > 0;) {
-        wk_status status = continue_from(c, steps->items[i], i + 1 == count, err);
+    size_t count = steps->count, used = count;
+    const char *path = wk_dir_path(c->run);
+    while (used-- > 0) {
+        wk_replay_mark mark = {0};
+        uint64_t step = steps->items[used];
+        wk_status status = load_step(c, step, &mark, err);
+        if (status == WK_OK) status = open_replay(c, &mark, used + 1 < count, err);
+        if (status == WK_OK) break;
         if (status == WK_E_INPUT || status == WK_E_MEMORY) return status;
-        if (status == WK_E_IO) return unreadable(c, steps->items[i], err);
-        if (status == WK_OK) {
-            c->resumed_from = (int64_t)steps->items[i];
-            c->saved = *c->parts.state.schedule;
-            for (size_t k = i + 1; k < count; k++)
-                WK_TRY(rename_damaged(c, steps->items[k], err));
-            return wk_dir_remove(c->dir, WK_CHECKPOINT_NONE_YET, err);
-        }
-        if (i + 1 == count) snprintf(c->trouble, sizeof c->trouble, "%s", err->message);
+        wk_error said = *err;
+        // Disks that do not answer now may do so later: what they hold is not taken for damaged.
+        if (status == WK_E_IO)
+            return wk_fail(err, WK_E_IO,
+                           "cannot resume from the checkpoint at agent step %" PRIu64
+                           " of '%s': %.700s. It was not changed: try again, or rename it to "
+                           "resume from the one before",
+                           step, path, said.message);
+        if (used + 1 == count) snprintf(c->trouble, sizeof c->trouble, "%s", said.message);
+        if (used == 0)
+            return wk_fail(err, WK_E_FORMAT,
+                           "cannot resume from any of the %zu checkpoints in '%s'; the newest: "
+                           "%.500s. Nothing was changed: restore a sound copy of the file, or "
+                           "train a new run with the same settings ('waker train --logdir NEW "
+                           "--from %s'); snapshots and adapted policies of this one stay usable",
+                           count, path, c->trouble, path);
     }
-    return wk_fail(err, WK_E_FORMAT,
-                   "cannot resume from any of the %zu checkpoints in '%s'; the newest: %.500s. "
-                   "Nothing was changed: restore a sound copy of the file, or train a new run with "
-                   "the same settings ('waker train --logdir NEW --from %s'); snapshots and "
-                   "adapted policies of this one stay usable",
-                   count, wk_dir_path(c->run), c->trouble, wk_dir_path(c->run));
+    c->resumed_from = (int64_t)steps->items[used];
+    c->saved = *c->parts.state.schedule;
+    for (size_t k = used + 1; k < count; k++)
+        WK_TRY(rename_damaged(c, steps->items[k], err));
+    return wk_dir_remove(c->dir, WK_CHECKPOINT_NONE_YET, err);
 }
 
-static wk_status has_entries(const wk_dir *dir, const char *name, bool *any, wk_error *err)
-{
-    wk_dir *folder = NULL;
-    wk_names names = {0};
-    wk_error said = {0};
-    wk_status status = wk_dir_open(dir, name, &folder, &said);
-    *any = false;
-    if (status == WK_E_NOT_FOUND) return WK_OK;
-    if (status != WK_OK && err) *err = said;
-    if (status == WK_OK) status = wk_dir_list(folder, &names, err);
-    *any = names.count > 0;
-    wk_names_free(&names);
-    wk_dir_close(folder);
-    return status;
-}
-
-// The name of something in the directory that a run has collected, or that was made from its
-// weights, "" when there is nothing.
-static wk_status find_results(const wk_dir *dir, char name[WK_METRICS_FILE_MAX], wk_error *err)
+// Fails where a new run would empty what an earlier one has collected, or made from its weights.
+static wk_status refuse_results(const wk_checkpoints *c, wk_error *err)
 {
     static const char *const folders[] = {"replay", "snapshots", "adapt",  "finetune",
                                           "eval",   "benchmark", "rewards"};
+    char name[WK_METRICS_FILE_MAX];
     uint64_t size;
     wk_entry entry;
-    WK_TRY(wk_tensorboard_newest(dir, name, err));
-    if (*name) return WK_OK;
-    WK_TRY(wk_dir_stat(dir, WK_METRICS_JSONL, &entry, &size, err));
-    if (entry != WK_ENTRY_NONE && size > 0)
-        snprintf(name, WK_METRICS_FILE_MAX, "%s", WK_METRICS_JSONL);
+    WK_TRY(wk_tensorboard_newest(c->run, name, err));
+    WK_TRY(wk_dir_stat(c->run, WK_METRICS_JSONL, &entry, &size, err));
+    if (!*name && entry != WK_ENTRY_NONE && size > 0)
+        snprintf(name, sizeof name, "%s", WK_METRICS_JSONL);
     for (size_t i = 0; i < sizeof folders / sizeof *folders && !*name; i++) {
-        bool any;
-        WK_TRY(has_entries(dir, folders[i], &any, err));
-        if (any) snprintf(name, WK_METRICS_FILE_MAX, "%s", folders[i]);
+        wk_dir *folder = NULL;
+        wk_names names = {0};
+        wk_error said = {0};
+        wk_status status = wk_dir_open(c->run, folders[i], &folder, &said);
+        if (status == WK_E_NOT_FOUND) continue;
+        if (status != WK_OK && err) *err = said;
+        if (status == WK_OK) status = wk_dir_list(folder, &names, err);
+        if (names.count > 0) snprintf(name, sizeof name, "%s", folders[i]);
+        wk_names_free(&names);
+        wk_dir_close(folder);
+        WK_TRY(status);
     }
-    return WK_OK;
-}
-
-// Whether 'waker card' wrote the directory: it never has what a run collects.
-static wk_status is_card(const wk_dir *dir, bool *card, wk_error *err)
-{
-    bool replay;
-    wk_entry readme, metrics;
-    WK_TRY(has_entries(dir, "replay", &replay, err));
-    WK_TRY(wk_dir_stat(dir, "README.md", &readme, NULL, err));
-    WK_TRY(wk_dir_stat(dir, WK_METRICS_JSONL, &metrics, NULL, err));
-    *card = readme == WK_ENTRY_FILE && metrics == WK_ENTRY_NONE && !replay;
-    return WK_OK;
-}
-
-// A new run would empty what is there: only where no checkpoint was ever written may it.
-static wk_status refuse_results(const wk_checkpoints *c, wk_error *err)
-{
-    char name[WK_METRICS_FILE_MAX];
-    WK_TRY(find_results(c->run, name, err));
     if (!*name) return WK_OK;
     const char *path = wk_dir_path(c->run);
-    bool card;
-    WK_TRY(is_card(c->run, &card, err));
-    if (card)
-        return wk_fail(err, WK_E_INPUT,
-                       "'%s' is a folder that 'waker card' wrote: it has the weights and results "
-                       "of a run, but no checkpoint and no replay to resume from; train a new run "
-                       "with its settings in another directory with --logdir DIR --from %s",
-                       path, path);
     return wk_fail(err, WK_E_INPUT,
                    "'%s' has '%s' but no checkpoint to resume from, and a new run would overwrite "
                    "it; put the checkpoints back into '%s/checkpoints', choose another directory, "

@@ -267,20 +267,15 @@ static wk_status read_labels(const char *directory, const wk_domain *domain, wk_
     return status;
 }
 
-static wk_run_reward *find(wk_run_rewards *rewards, const char *name)
-{
-    for (int i = 0; i < rewards->count; i++)
-        if (strcmp(rewards->items[i].label.name, name) == 0) return &rewards->items[i];
-    return NULL;
-}
-
 static wk_status open_named(const char *directory, const char *path, const wk_log *log,
                             wk_run_plugins *code, wk_run_rewards *rewards, wk_error *err)
 {
     wk_code_file file;
     WK_TRY(wk_run_plugins_open_reward(path, code, &file, err));
     const wk_reward *loaded = code->rewards[code->n_rewards - 1].reward;
-    wk_run_reward *reward = find(rewards, loaded->name);
+    wk_run_reward *reward = NULL;
+    for (int i = 0; i < rewards->count; i++)
+        if (strcmp(rewards->items[i].label.name, loaded->name) == 0) reward = &rewards->items[i];
     if (!reward)
         return wk_fail(err, WK_E_NOT_FOUND,
                        "'%s' has no task '%s'; add it with 'waker relabel %s --reward %s'",
@@ -308,35 +303,25 @@ static void note_missing(wk_run_reward *reward)
         wk_run_plugins_refuse_reward(reward->label.file.path, &reward->missing);
 }
 
-static wk_status open_code(const char *directory, const wk_named_plugins *named, const wk_log *log,
-                           wk_run_plugins *code, wk_run_rewards *rewards, wk_error *err)
-{
-    for (int i = 0; i < named->n_rewards; i++)
-        WK_TRY(open_named(directory, named->rewards[i], log, code, rewards, err));
-    for (int i = 0; i < rewards->count; i++)
-        if (!rewards->items[i].code) note_missing(&rewards->items[i]);
-    return WK_OK;
-}
-
-static wk_status extend(const wk_domain *domain, wk_run_rewards *rewards, wk_error *err)
-{
-    wk_added_task tasks[WK_TASKS_MAX];
-    if (rewards->count == 0) return WK_OK;
-    if (domain->n_tasks + rewards->count > WK_TASKS_MAX)
-        return wk_fail(err, WK_E_INPUT, "'%s' with its rewards has more than %d tasks",
-                       domain->name, WK_TASKS_MAX);
-    for (int i = 0; i < rewards->count; i++)
-        tasks[i] = (wk_added_task){rewards->items[i].label.name, rewards->items[i].code};
-    return wk_relabelled_create(domain, tasks, rewards->count, &rewards->extended, err);
-}
-
 wk_status wk_run_rewards_open(const char *directory, const wk_domain *domain,
                               const wk_named_plugins *named, const wk_log *log,
                               wk_run_plugins *code, wk_run_rewards *out, wk_error *err)
 {
     WK_TRY(read_labels(directory, domain, out, err));
-    if (named) WK_TRY(open_code(directory, named, log, code, out, err));
-    return extend(domain, out, err);
+    for (int i = 0; named && i < named->n_rewards; i++)
+        WK_TRY(open_named(directory, named->rewards[i], log, code, out, err));
+    for (int i = 0; named && i < out->count; i++)
+        if (!out->items[i].code) note_missing(&out->items[i]);
+    if (out->count == 0) return WK_OK;
+
+    // The domain with these tasks after its own.
+    wk_added_task tasks[WK_TASKS_MAX];
+    if (domain->n_tasks + out->count > WK_TASKS_MAX)
+        return wk_fail(err, WK_E_INPUT, "'%s' with its rewards has more than %d tasks",
+                       domain->name, WK_TASKS_MAX);
+    for (int i = 0; i < out->count; i++)
+        tasks[i] = (wk_added_task){out->items[i].label.name, out->items[i].code};
+    return wk_relabelled_create(domain, tasks, out->count, &out->extended, err);
 }
 
 void wk_run_rewards_close(wk_run_rewards *rewards)

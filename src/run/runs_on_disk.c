@@ -144,37 +144,6 @@ static char *existing_part(const char *path)
     return real;
 }
 
-static wk_status refuse_within(const char *directory, wk_error *err)
-{
-    wk_status status = WK_OK;
-    char *above = existing_part(directory);
-    while (above && *above && !is_run(above))
-        *strrchr(above, '/') = 0;
-    if (above && *above)
-        status = wk_fail(err, WK_E_INPUT,
-                         "'%s' lies within the directory of the run '%s'; give the new run a "
-                         "directory outside of it",
-                         directory, above);
-    free(above);
-    return status;
-}
-
-static wk_status refuse_holding(const char *directory, wk_error *err)
-{
-    holding found = look(directory);
-    const char *name = name_of(&found);
-    if (!name) return WK_OK;
-    char advice[WK_PATH_MAX + 64] = "";
-    if (found.sweep)
-        snprintf(advice, sizeof advice, "resume it with 'waker sweep --logdir %.4000s', or ",
-                 directory);
-    else if (*found.run)
-        snprintf(advice, sizeof advice, "resume one of them (--logdir %.4000s), or ", found.run);
-    return wk_fail(err, WK_E_INPUT,
-                   "'%s' holds %s; %sgive the new run a directory of its own (--logdir %s/NAME)",
-                   directory, name, advice, directory);
-}
-
 wk_status wk_run_place_check(const char *directory, wk_error *err)
 {
     bool there;
@@ -188,8 +157,36 @@ wk_status wk_run_place_check(const char *directory, wk_error *err)
     WK_TRY(wk_file_exists_in(NULL, directory, &there, err));
     if (there && !has(directory, "."))
         return wk_fail(err, WK_E_INPUT, "'%s' is a file; give the run a directory", directory);
-    WK_TRY(refuse_holding(directory, err));
-    return refuse_within(directory, err);
+
+    // What it holds.
+    holding found = look(directory);
+    const char *name = name_of(&found);
+    if (name) {
+        char advice[WK_PATH_MAX + 64] = "";
+        if (found.sweep)
+            snprintf(advice, sizeof advice, "resume it with 'waker sweep --logdir %.4000s', or ",
+                     directory);
+        else if (*found.run)
+            snprintf(advice, sizeof advice, "resume one of them (--logdir %.4000s), or ",
+                     found.run);
+        return wk_fail(err, WK_E_INPUT,
+                       "'%s' holds %s; %sgive the new run a directory of its own (--logdir "
+                       "%s/NAME)",
+                       directory, name, advice, directory);
+    }
+
+    // What it lies in.
+    wk_status status = WK_OK;
+    char *above = existing_part(directory);
+    while (above && *above && !is_run(above))
+        *strrchr(above, '/') = 0;
+    if (above && *above)
+        status = wk_fail(err, WK_E_INPUT,
+                         "'%s' lies within the directory of the run '%s'; give the new run a "
+                         "directory outside of it",
+                         directory, above);
+    free(above);
+    return status;
 }
 
 enum { DEPTH_MAX = 8 };
@@ -204,14 +201,6 @@ wk_status wk_path_stat(const char *path, bool *there, bool *directory, wk_error 
     return *there || nothing ? WK_OK : wk_file_error(err, "cannot look at", path);
 }
 
-static wk_status add(const char *path, wk_names *out, wk_error *err)
-{
-    char *copy = wk_array_reserve(out, 1) ? strdup(path) : NULL;
-    if (!copy) return wk_fail(err, WK_E_MEMORY, "no memory for the run '%s'", path);
-    out->items[out->count++] = copy;
-    return WK_OK;
-}
-
 // Whether a run makes directories of this name in its own. Fine-tunings in them have a config.yaml,
 // but are no runs of their own.
 static bool is_part_of_run(const char *name)
@@ -223,13 +212,17 @@ static bool is_part_of_run(const char *name)
     return false;
 }
 
-static wk_status find(const char *path, int depth, wk_names *out, wk_error *err)
+static wk_status find_runs(const char *path, int depth, wk_names *out, wk_error *err)
 {
     char inner[WK_PATH_MAX];
     WK_TRY(wk_path_print(inner, err, "%s/config.yaml", path));
     bool is_run, there, directory;
     WK_TRY(wk_path_stat(inner, &is_run, &directory, err));
-    if (is_run) WK_TRY(add(path, out, err));
+    if (is_run) {
+        char *copy = wk_array_reserve(out, 1) ? strdup(path) : NULL;
+        if (!copy) return wk_fail(err, WK_E_MEMORY, "no memory for the run '%s'", path);
+        out->items[out->count++] = copy;
+    }
     if (depth == DEPTH_MAX) return WK_OK;
     wk_names names = {0};
     wk_status status = wk_path_list(path, &names, err);
@@ -239,7 +232,7 @@ static wk_status find(const char *path, int depth, wk_names *out, wk_error *err)
         if (is_run && is_part_of_run(names.items[i])) continue;
         if (wk_path_join(path, names.items[i], inner, NULL) != WK_OK) continue;
         status = wk_path_stat(inner, &there, &directory, err);
-        if (status == WK_OK && directory) status = find(inner, depth + 1, out, err);
+        if (status == WK_OK && directory) status = find_runs(inner, depth + 1, out, err);
     }
     wk_names_free(&names);
     return status;
@@ -247,7 +240,7 @@ static wk_status find(const char *path, int depth, wk_names *out, wk_error *err)
 
 wk_status wk_run_list(const char *path, wk_names *out, wk_error *err)
 {
-    return find(path, 0, out, err);
+    return find_runs(path, 0, out, err);
 }
 
 // Length of the name that a temporary file was to get (base/file.c adds ".tmp.PID.ATTEMPT"), or 0.
@@ -279,25 +272,19 @@ static bool is_run_file(const char *name)
     return wk_step_parse(name, "", ".safetensors", &step);
 }
 
-// Whether a name is that of a temporary file of one that is written.
-static bool is_left_over(const char *name, bool (*is_written)(const char *name))
-{
-    char target[WK_STEP_NAME_MAX];
-    size_t length = target_length(name);
-    if (length == 0 || length >= sizeof target) return false;
-    memcpy(target, name, length);
-    target[length] = 0;
-    return is_written(target);
-}
-
-static wk_status remove_files(const wk_dir *dir, bool (*is_written)(const char *name),
-                              wk_error *err)
+// Removes the temporary files that killed processes have left of those that are written there.
+static wk_status remove_left_over(const wk_dir *dir, bool (*is_written)(const char *name),
+                                  wk_error *err)
 {
     wk_names names = {0};
     wk_status status = wk_dir_list(dir, &names, err);
     for (size_t i = 0; status == WK_OK && i < names.count; i++) {
         wk_entry entry;
-        if (!is_left_over(names.items[i], is_written)) continue;
+        char target[WK_STEP_NAME_MAX];
+        size_t length = target_length(names.items[i]);
+        if (length == 0 || length >= sizeof target) continue;
+        snprintf(target, sizeof target, "%.*s", (int)length, names.items[i]);
+        if (!is_written(target)) continue;
         status = wk_dir_stat(dir, names.items[i], &entry, NULL, err);
         if (status == WK_OK && entry == WK_ENTRY_FILE)
             status = wk_dir_remove(dir, names.items[i], err);
@@ -306,25 +293,26 @@ static wk_status remove_files(const wk_dir *dir, bool (*is_written)(const char *
     return status;
 }
 
-static wk_status remove_in_folder(const wk_dir *run, const char *name,
-                                  bool (*is_written)(const char *name), wk_error *err)
-{
-    wk_dir *folder = NULL;
-    wk_error said = {0};
-    wk_status status = wk_dir_open_nofollow(run, name, &folder, &said);
-    if (status == WK_E_NOT_FOUND) return WK_OK;
-    if (status != WK_OK && err) *err = said;
-    if (status == WK_OK) status = remove_files(folder, is_written, err);
-    wk_dir_close(folder);
-    return status;
-}
-
 wk_status wk_leftovers_remove(const wk_dir *run, wk_error *err)
 {
-    WK_TRY(remove_files(run, is_run_file, err));
-    WK_TRY(remove_in_folder(run, WK_CHECKPOINT_FOLDER, is_run_file, err));
-    WK_TRY(remove_in_folder(run, "snapshots", is_run_file, err));
-    return remove_in_folder(run, WK_REWARD_FOLDER, wk_reward_file_named, err);
+    static const struct {
+        const char *folder;
+        bool (*is_written)(const char *name);
+    } places[] = {{WK_CHECKPOINT_FOLDER, is_run_file},
+                  {"snapshots", is_run_file},
+                  {WK_REWARD_FOLDER, wk_reward_file_named}};
+    WK_TRY(remove_left_over(run, is_run_file, err));
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        wk_dir *folder = NULL;
+        wk_error said = {0};
+        wk_status status = wk_dir_open_nofollow(run, places[i].folder, &folder, &said);
+        if (status == WK_E_NOT_FOUND) continue;
+        if (status != WK_OK && err) *err = said;
+        if (status == WK_OK) status = remove_left_over(folder, places[i].is_written, err);
+        wk_dir_close(folder);
+        WK_TRY(status);
+    }
+    return WK_OK;
 }
 
 enum { TAIL_BYTES = 1 << 15 };
@@ -364,14 +352,6 @@ static wk_status read_checkpoints(const wk_dir *run, wk_run_progress *out, wk_er
     return status;
 }
 
-// The last weights are written after the last checkpoint.
-static wk_status has_last_weights(const wk_dir *run, uint64_t step, bool *out, wk_error *err)
-{
-    char name[WK_STEP_NAME_MAX];
-    wk_step_name("snapshots/", step, ".safetensors", name);
-    return wk_file_exists_in(run, name, out, err);
-}
-
 static void read_line(const char *line, size_t length, wk_run_progress *out)
 {
     wk_document d;
@@ -382,19 +362,6 @@ static void read_line(const char *line, size_t length, wk_run_progress *out)
         if (wk_document_is(&d, "train/disagreement")) out->mean_error = wk_document_number(&d);
     }
     (void)wk_document_close(&d, NULL);
-}
-
-// Whole lines within the last bytes; a line that is just being written has no end.
-static void read_lines(char *bytes, size_t size, bool from_start, wk_run_progress *out)
-{
-    char *line = bytes, *end = bytes + size;
-    if (!from_start) {
-        line = memchr(bytes, '\n', size);
-        if (!line++) return;
-    }
-    for (char *next; line < end && (next = memchr(line, '\n', (size_t)(end - line)));
-         line = next + 1)
-        read_line(line, (size_t)(next - line), out);
 }
 
 static wk_status read_metrics(const wk_dir *run, wk_run_progress *out, wk_error *err)
@@ -408,7 +375,17 @@ static wk_status read_metrics(const wk_dir *run, wk_run_progress *out, wk_error 
     char *bytes = malloc(tail + 1);
     status = bytes ? wk_file_reader_read(reader, size - tail, bytes, tail, err)
                    : wk_fail(err, WK_E_MEMORY, "no memory for '%s'", wk_dir_path(run));
-    if (status == WK_OK) read_lines(bytes, tail, tail == size, out);
+    // Whole lines within the last bytes; a line that is just being written has no end.
+    char *line = bytes, *end = bytes + tail;
+    if (status == WK_OK && tail < size) {
+        line = memchr(bytes, '\n', tail);
+        line = line ? line + 1 : end;
+    }
+    for (char *next; status == WK_OK && line < end; line = next + 1) {
+        next = memchr(line, '\n', (size_t)(end - line));
+        if (!next) break;
+        read_line(line, (size_t)(next - line), out);
+    }
     if (status == WK_OK) out->now.time = time_of(run, "metrics.jsonl");
     free(bytes);
     wk_file_reader_close(reader);
@@ -418,10 +395,13 @@ static wk_status read_metrics(const wk_dir *run, wk_run_progress *out, wk_error 
 wk_status wk_run_progress_read_in(const wk_dir *run, wk_run_progress *out, wk_error *err)
 {
     bool held, last;
+    char weights[WK_STEP_NAME_MAX];
     WK_TRY(wk_lock_held(run, &held, err));
     WK_TRY(read_checkpoints(run, out, err));
     WK_TRY(read_metrics(run, out, err));
-    WK_TRY(has_last_weights(run, out->saved.steps, &last, err));
+    // The last weights are written after the last checkpoint.
+    wk_step_name("snapshots/", out->saved.steps, ".safetensors", weights);
+    WK_TRY(wk_file_exists_in(run, weights, &last, err));
     // A run that goes on does so from its newest checkpoint.
     double since = held ? time_of(run, "lock") : 0;
     if (since > out->saved.time) out->saved.time = since;

@@ -9,10 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+// What is said of each kind, where its files are, and how a user gets them.
+static const struct {
+    const char *name, *folder, *file, *words, *advice;
+} kinds[] = {
+    {"snapshot", "snapshots", ".safetensors", "snapshot",
+     "a run writes one every snapshot.every agent steps and when it ends"},
+    {"checkpoint", "checkpoints", "/learner.safetensors", "checkpoint",
+     "a run writes its first within a minute, and its last when it ends"},
+    {"adapted", "adapt", "/weights.safetensors", "adapted policies",
+     "create them with 'waker adapt'"},
+    {"finetuned", "finetune", "/weights.safetensors", "fine-tuned policy",
+     "create one with 'waker finetune'"},
+};
+
 const char *wk_weights_kind_name(wk_weights_kind kind)
 {
-    static const char *const names[] = {"snapshot", "checkpoint", "adapted", "finetuned"};
-    return names[kind];
+    return kinds[kind].name;
 }
 
 wk_status wk_weights_check_name(const char *name, wk_error *err)
@@ -35,16 +48,10 @@ void wk_weights_title(wk_weights_source source, char out[WK_WEIGHTS_TITLE_MAX])
 void wk_weights_path(const char *run, wk_weights_source source, uint64_t step,
                      char out[WK_PATH_MAX])
 {
-    static const struct {
-        const char *folder, *file;
-    } places[] = {{"snapshots", ".safetensors"},
-                  {"checkpoints", "/learner.safetensors"},
-                  {"adapt", "/weights.safetensors"},
-                  {"finetune", "/weights.safetensors"}};
     snprintf(out, WK_PATH_MAX, "%s/%s/step-%012" PRIu64 "%s%s%s%s%s", run,
-             places[source.kind].folder, step, source.task ? "-" : "",
+             kinds[source.kind].folder, step, source.task ? "-" : "",
              source.task ? source.task : "", source.name ? "." : "", source.name ? source.name : "",
-             places[source.kind].file);
+             kinds[source.kind].file);
 }
 
 wk_status wk_weights_steps(const char *run, wk_weights_source source, wk_steps *out, wk_error *err)
@@ -105,71 +112,46 @@ static bool read_folder(const char *text, wk_weights_kind kind, wk_weights_folde
     return strcmp(strrchr(path, '/') + 1, text) == 0;
 }
 
-static bool has_folder(const wk_weights_folders *list, const wk_weights_folder *one)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (compare_folders(&list->items[i], one) == 0) return true;
-    return false;
-}
-
 wk_status wk_weights_list(const char *run, wk_weights_kind kind, wk_weights_folders *out,
                           wk_error *err)
 {
     char path[WK_PATH_MAX];
-    WK_TRY(wk_path_join(run, kind == WK_WEIGHTS_ADAPTED ? "adapt" : "finetune", path, err));
+    WK_TRY(wk_path_join(run, kinds[kind].folder, path, err));
     wk_dir *dir = NULL;
     wk_names names = {0};
     wk_status status = wk_dir_open(NULL, path, &dir, err);
     if (status == WK_E_NOT_FOUND) return WK_OK;
     if (status == WK_OK) status = wk_dir_list(dir, &names, err);
-    wk_weights_folder one;
-    for (size_t i = 0; status == WK_OK && i < names.count; i++)
-        if (read_folder(names.items[i], kind, &one) && !has_folder(out, &one) &&
-            !wk_array_push(out, one))
+    for (size_t i = 0; status == WK_OK && i < names.count; i++) {
+        wk_weights_folder one;
+        if (!read_folder(names.items[i], kind, &one)) continue;
+        bool known = false; // of another step
+        for (size_t k = 0; k < out->count; k++)
+            known |= compare_folders(&out->items[k], &one) == 0;
+        if (!known && !wk_array_push(out, one))
             status = wk_fail(err, WK_E_MEMORY, "no memory for the folders in '%s'", path);
+    }
     wk_names_free(&names);
     wk_dir_close(dir);
     if (out->count > 0) qsort(out->items, out->count, sizeof *out->items, compare_folders);
     return status;
 }
 
-// How a user gets weights of a kind.
-static const char *advice(wk_weights_kind kind)
-{
-    switch (kind) {
-    case WK_WEIGHTS_SNAPSHOT:
-        return "a run writes one every snapshot.every agent steps and when it ends";
-    case WK_WEIGHTS_CHECKPOINT:
-        return "a run writes its first within a minute, and its last when it ends";
-    case WK_WEIGHTS_ADAPTED:
-        return "create them with 'waker adapt'";
-    case WK_WEIGHTS_FINETUNED:
-        break;
-    }
-    return "create one with 'waker finetune'";
-}
-
-static void describe(wk_weights_source source, wk_text *out)
-{
-    static const char *const words[] = {"snapshot", "checkpoint", "adapted policies",
-                                        "fine-tuned policy"};
-    wk_text_puts(out, words[source.kind]);
-    if (source.task) wk_text_printf(out, " for '%s'", source.task);
-    if (source.name) wk_text_printf(out, " named '%s'", source.name);
-}
-
+// Fails with what there is instead of the wanted step, or with how to make the first.
 static wk_status report_none(const char *run, wk_weights_source source, int64_t wanted,
                              const wk_steps *steps, wk_error *err)
 {
     enum { SHOWN = 12 };
     wk_text what = {0}, there = {0};
-    describe(source, &what);
+    wk_text_puts(&what, kinds[source.kind].words);
+    if (source.task) wk_text_printf(&what, " for '%s'", source.task);
+    if (source.name) wk_text_printf(&what, " named '%s'", source.name);
     size_t count = steps->count, first = count > SHOWN ? count - SHOWN : 0;
     for (size_t i = first; i < count; i++)
         wk_text_printf(&there, "%s%" PRIu64, i > first ? ", " : "", steps->items[i]);
     if (count == 0)
         wk_fail(err, WK_E_NOT_FOUND, "'%s' has no %s; %s", run, wk_text_get(&what),
-                advice(source.kind));
+                kinds[source.kind].advice);
     else
         wk_fail(err, WK_E_NOT_FOUND,
                 "'%s' has no %s at agent step %" PRId64 "; there are agent steps %s%s", run,
@@ -219,31 +201,19 @@ wk_status wk_weights_save(const wk_learner *learner, const wk_weights_origin *or
     return status;
 }
 
-static const char *checksum_of(const wk_safetensors *file, const char *tensor)
-{
-    char key[512];
-    snprintf(key, sizeof key, "crc32c/%s", tensor);
-    return wk_safetensors_metadata(file, key);
-}
-
-static bool same_tensors(const wk_safetensors *a, const wk_safetensors *b)
-{
-    bool same = wk_safetensors_count(a) == wk_safetensors_count(b);
-    for (size_t i = 0; same && i < wk_safetensors_count(a); i++) {
-        const char *name = wk_safetensors_at(a, i)->name;
-        const char *x = checksum_of(a, name), *y = checksum_of(b, name);
-        same = x && y && strcmp(x, y) == 0;
-    }
-    return same;
-}
-
 wk_status wk_weights_same(const char *a, const char *b, bool *same, wk_error *err)
 {
     wk_safetensors *x = NULL, *y = NULL;
     *same = false;
     wk_status status = wk_safetensors_open(a, &x, err);
     if (status == WK_OK) status = wk_safetensors_open(b, &y, err);
-    if (status == WK_OK) *same = same_tensors(x, y);
+    if (status == WK_OK) *same = wk_safetensors_count(x) == wk_safetensors_count(y);
+    for (size_t i = 0; *same && i < wk_safetensors_count(x); i++) {
+        char key[512];
+        snprintf(key, sizeof key, "crc32c/%s", wk_safetensors_at(x, i)->name);
+        const char *of_x = wk_safetensors_metadata(x, key), *of_y = wk_safetensors_metadata(y, key);
+        *same = of_x && of_y && strcmp(of_x, of_y) == 0;
+    }
     wk_safetensors_close(x);
     wk_safetensors_close(y);
     return status == WK_E_NOT_FOUND || status == WK_E_FORMAT ? WK_OK : status;
@@ -414,9 +384,9 @@ wk_status wk_weights_resolve(const char *run, const wk_run_config *config,
 {
     static const char *const policies[] = {WK_POLICY_ADAPTED, WK_POLICY_ALONGSIDE,
                                            WK_POLICY_FINETUNED, WK_POLICY_RANDOM};
-    static const wk_weights_kind kinds[] = {WK_WEIGHTS_ADAPTED, WK_WEIGHTS_SNAPSHOT,
-                                            WK_WEIGHTS_FINETUNED, WK_WEIGHTS_SNAPSHOT};
-    enum { POLICIES = sizeof kinds / sizeof *kinds };
+    static const wk_weights_kind kind_of[] = {WK_WEIGHTS_ADAPTED, WK_WEIGHTS_SNAPSHOT,
+                                              WK_WEIGHTS_FINETUNED, WK_WEIGHTS_SNAPSHOT};
+    enum { POLICIES = sizeof kind_of / sizeof *kind_of };
     bool alongside = strcmp(config->tasks, "none") != 0;
 
     // Which policies.
@@ -432,25 +402,20 @@ wk_status wk_weights_resolve(const char *run, const wk_run_config *config,
                        "--policy alongside: '%s' was trained without tasks; create policies from "
                        "its snapshots with 'waker adapt %s'",
                        run, run);
-    if (query->name && kinds[kind] == WK_WEIGHTS_SNAPSHOT)
+    if (query->name && kind_of[kind] == WK_WEIGHTS_SNAPSHOT)
         return wk_fail(err, WK_E_INPUT,
                        "--name selects adapted or fine-tuned policies; --policy %s has no names",
                        out->policy);
-    out->source = (wk_weights_source){.kind = kinds[kind], .name = query->name};
+    out->source = (wk_weights_source){.kind = kind_of[kind], .name = query->name};
     snprintf(out->title, sizeof out->title, "%s%s%s", out->policy, query->name ? "." : "",
              query->name ? query->name : "");
 
     // Of which steps.
     WK_TRY(list_steps(run, query, out, err));
     wk_steps *steps = &out->steps;
-    if (steps->count > 0 && query->step == WK_STEP_ALL) return WK_OK;
-    if (steps->count > 0 && query->step == WK_STEP_LAST) {
-        steps->items[0] = steps->items[steps->count - 1];
-        steps->count = 1;
-        return WK_OK;
-    }
-    for (size_t i = 0; i < steps->count; i++) {
-        if (steps->items[i] != (uint64_t)query->step) continue;
+    for (size_t i = steps->count; i-- > 0;) {
+        if (query->step >= 0 && steps->items[i] != (uint64_t)query->step) continue;
+        if (query->step == WK_STEP_ALL) return WK_OK;
         steps->items[0] = steps->items[i];
         steps->count = 1;
         return WK_OK;

@@ -6,38 +6,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-static wk_status find_domain(const wk_run_config *config, const wk_run_plugins *code,
-                             const wk_plugin_record *record, wk_run_world *out, wk_error *err)
+wk_status wk_run_world_open(const wk_run_config *config, const wk_run_plugins *code,
+                            const wk_plugin_record *record, wk_run_world *out, wk_error *err)
 {
+    *out = (wk_run_world){0};
     if (code && code->relabelled) {
         out->domain = code->relabelled;
-        return WK_OK;
-    }
-    if (!*config->plugin) return wk_domain_find(config->domain, &out->domain, err);
-    if (code && code->plugin) {
+    } else if (!*config->plugin) {
+        WK_TRY(wk_domain_find(config->domain, &out->domain, err));
+    } else if (code && code->plugin) {
         out->domain = wk_plugin_domain(code->plugin);
-        return WK_OK;
-    }
-    if (!record)
+    } else if (!record) {
         return wk_fail(err, WK_E_INPUT,
                        "the domain comes from the plug-in '%s', which is not loaded",
                        config->plugin);
-    if (!record->domain)
+    } else if (!record->domain) {
         return wk_fail(err, WK_E_NOT_FOUND,
                        "the domain comes from the plug-in '%s', and the run has no description of "
                        "it (plugin.json): resume the run once with the same options and --plugin "
                        "FILE to write it",
                        config->plugin);
-    out->description = record->domain;
-    out->domain = wk_description_domain(record->domain);
-    return WK_OK;
-}
-
-wk_status wk_run_world_open(const wk_run_config *config, const wk_run_plugins *code,
-                            const wk_plugin_record *record, wk_run_world *out, wk_error *err)
-{
-    *out = (wk_run_world){0};
-    WK_TRY(find_domain(config, code, record, out, err));
+    } else {
+        out->description = record->domain;
+        out->domain = wk_description_domain(record->domain);
+    }
     return wk_run_config_options(config, out->domain, out->options, err);
 }
 
@@ -81,32 +73,24 @@ static wk_status read_theta(const char **at, const wk_domain *domain, int number
     return WK_OK;
 }
 
-static wk_status read_all(const char *text, const wk_domain *domain, wk_run_thetas *out,
-                          wk_error *err)
-{
-    for (const char *at = text; *at; out->train_case.count++) {
-        int number = out->train_case.count + 1;
-        if (number > WK_RUN_THETAS_MAX)
-            return wk_fail(err, WK_E_INPUT, "more than %d θ", WK_RUN_THETAS_MAX);
-        WK_TRY(read_theta(&at, domain, number,
-                          out->params + (size_t)out->train_case.count * (size_t)domain->n_params,
-                          err));
-    }
-    return WK_OK;
-}
-
 wk_status wk_run_config_thetas(const wk_run_config *config, const wk_domain *domain,
                                wk_run_thetas *out, wk_error *err)
 {
+    size_t P = (size_t)domain->n_params;
+    int count = 0;
+    wk_status status = WK_OK;
     out->train_case = (wk_case){.name = WK_EVAL_TRAIN,
                                 .help = "the environments that the run was trained in",
                                 .params = out->params};
     if (!*config->curriculum_theta) return WK_OK;
-    wk_status status = read_all(config->curriculum_theta, domain, out, err);
+    for (const char *at = config->curriculum_theta; *at && status == WK_OK; count++)
+        status = count < WK_RUN_THETAS_MAX
+                     ? read_theta(&at, domain, count + 1, out->params + (size_t)count * P, err)
+                     : wk_fail(err, WK_E_INPUT, "more than %d θ", WK_RUN_THETAS_MAX);
+    out->train_case.count = count;
     wk_space *space = NULL; // says whether they can be made, and whether one is there twice
     if (status == WK_OK)
-        status =
-            wk_space_create_list(domain, out->params, (size_t)out->train_case.count, &space, err);
+        status = wk_space_create_list(domain, out->params, (size_t)count, &space, err);
     wk_space_destroy(space);
     if (status == WK_OK) return WK_OK;
     return err ? wk_fail_context(err, "curriculum.theta '%s'", config->curriculum_theta) : status;
@@ -133,30 +117,30 @@ wk_status wk_run_space_create(const wk_run_config *config, const wk_run_world *w
                                 err);
 }
 
-static wk_status find_rule(const wk_run_config *config, const wk_run_plugins *code,
-                           const wk_plugin_record *record, const wk_curriculum_rule **out,
-                           wk_error *err)
+wk_status wk_run_curriculum_create(const wk_run_config *config, const wk_run_plugins *code,
+                                   const wk_plugin_record *record, const wk_domain *domain,
+                                   const wk_space *space, wk_curriculum **out, wk_error *err)
 {
+    // The rule: built in, that of the plug-in, or what the run records of it.
     const char *plugin = config->curriculum_plugin;
-    if (!*plugin) return wk_curriculum_rule_find(config->curriculum_rule, out, err);
-    *out = code && code->rule.rule ? code->rule.rule : NULL;
-    if (*out) return WK_OK;
-    if (!record)
+    const wk_curriculum_rule *rule = NULL;
+    if (!*plugin)
+        WK_TRY(wk_curriculum_rule_find(config->curriculum_rule, &rule, err));
+    else if (code && code->rule.rule)
+        rule = code->rule.rule;
+    else if (!record)
         return wk_fail(err, WK_E_INPUT,
                        "the curriculum comes from the plug-in '%s', which is not loaded", plugin);
-    if (!record->rule.name)
+    else if (!record->rule.name)
         return wk_fail(err, WK_E_NOT_FOUND,
                        "the curriculum comes from the plug-in '%s', and the run has no description "
                        "of it (plugin.json): resume the run once with the same options and "
                        "--curriculum.plugin FILE to write it",
                        plugin);
-    *out = &record->rule;
-    return WK_OK;
-}
+    else
+        rule = &record->rule;
 
-// Whether the run can deliver what the rule needs.
-static wk_status check_needs(const wk_curriculum_rule *rule, const wk_domain *domain, wk_error *err)
-{
+    // Whether the run can deliver what it needs.
     if (rule->needs & ~(unsigned)WK_NEEDS_ALL)
         return wk_fail(err, WK_E_UNSUPPORTED,
                        "curriculum '%s' needs inputs that this program does not know (needs = "
@@ -167,16 +151,6 @@ static wk_status check_needs(const wk_curriculum_rule *rule, const wk_domain *do
                        "curriculum '%s' chooses by returns or completion, and domain '%s' has no "
                        "tasks; choose another rule ('waker curriculum --rules' lists them)",
                        rule->name, domain->name);
-    return WK_OK;
-}
-
-wk_status wk_run_curriculum_create(const wk_run_config *config, const wk_run_plugins *code,
-                                   const wk_plugin_record *record, const wk_domain *domain,
-                                   const wk_space *space, wk_curriculum **out, wk_error *err)
-{
-    const wk_curriculum_rule *rule = NULL;
-    WK_TRY(find_rule(config, code, record, &rule, err));
-    WK_TRY(check_needs(rule, domain, err));
     wk_curriculum_config numbers = wk_run_config_curriculum(config);
     return wk_curriculum_create(rule, domain, space, &numbers, out, err);
 }
@@ -203,51 +177,33 @@ static wk_status check_oracle(const char *rule, const wk_domain *domain, wk_erro
                    rule, missing, he ? "hardest" : "most_complex", domain->name);
 }
 
-static wk_status check_curriculum(const wk_run_config *config, const wk_domain *domain,
-                                  wk_error *err)
-{
-    if (*config->curriculum_plugin) return WK_OK;
-    const wk_curriculum_rule *rule;
-    const char *name = config->curriculum_rule;
-    if (wk_curriculum_rule_find(name, &rule, err) != WK_OK)
-        return err ? wk_fail_context(err, "curriculum.rule") : WK_E_INPUT;
-    return check_oracle(name, domain, err);
-}
-
-enum { THETA_CHARS = WK_PARAMS_MAX * 16 };
-
-// The hardest θ as it is written.
-static const char *theta_example(const wk_domain *domain, char out[THETA_CHARS])
-{
-    int length = 0;
-    for (int i = 0; i < domain->n_params; i++)
-        length += snprintf(out + length, (size_t)(THETA_CHARS - length), "%s%g", i ? "," : "",
-                           domain->hardest[i]);
-    return out;
-}
-
-// The oracles name environments of the grid, which a list replaces.
+// Whether rule, list and space agree on where the environments come from.
 static wk_status check_theta(const wk_run_config *config, const wk_domain *domain, wk_error *err)
 {
     const char *rule = config->curriculum_rule;
-    char example[THETA_CHARS];
     bool listed = *config->curriculum_theta, own = !*config->curriculum_plugin;
-    if (own && !listed && strcmp(rule, "fixed") == 0)
+    bool continuous = strcmp(config->curriculum_space, "continuous") == 0;
+    bool oracle = own && (strcmp(rule, "he-oracle") == 0 || strcmp(rule, "rw-oracle") == 0);
+    if (own && !listed && strcmp(rule, "fixed") == 0) {
+        char example[WK_PARAMS_MAX * 16];
+        for (int i = 0, used = 0; i < domain->n_params; i++)
+            used += snprintf(example + used, sizeof example - (size_t)used, "%s%g", i ? "," : "",
+                             domain->hardest[i]);
         return wk_fail(err, WK_E_INPUT,
                        "curriculum.rule fixed needs the environments in curriculum.theta, for "
                        "example --curriculum.theta '%s' ('waker envs %s' explains the numbers)",
-                       theta_example(domain, example), domain->name);
-    if (own && listed && (strcmp(rule, "he-oracle") == 0 || strcmp(rule, "rw-oracle") == 0))
+                       example, domain->name);
+    }
+    if (oracle && listed) // it names environments of the grid, which a list replaces
         return wk_fail(
             err, WK_E_INPUT,
             "curriculum.rule %s chooses the environments itself: leave curriculum.theta empty",
             rule);
-    bool continuous = strcmp(config->curriculum_space, "continuous") == 0;
     if (continuous && listed)
         return wk_fail(
             err, WK_E_INPUT,
             "curriculum.space continuous: leave curriculum.theta, a list of environments, empty");
-    if (continuous && own && (strcmp(rule, "he-oracle") == 0 || strcmp(rule, "rw-oracle") == 0))
+    if (continuous && oracle)
         return wk_fail(
             err, WK_E_INPUT,
             "curriculum.rule %s chooses environments of the grid: use curriculum.space grid", rule);
@@ -304,54 +260,29 @@ static wk_status check_device(const wk_run_config *config, wk_error *err)
     return WK_OK;
 }
 
-static wk_status check_evaluation(const wk_run_config *config, wk_error *err)
-{
-    if (config->eval_every == 0 || strcmp(config->tasks, "none") != 0) return WK_OK;
-    return wk_fail(
-        err, WK_E_INPUT,
-        "eval.every %lld: there are no task policies to evaluate; train some alongside "
-        "(tasks: all, or names), or leave it at 0 and use 'waker adapt' and 'waker eval' "
-        "on the snapshots",
-        (long long)config->eval_every);
-}
-
 wk_status wk_run_config_check(const wk_run_config *config, const wk_domain *domain, wk_error *err)
 {
-    int options[WK_OPTIONS_MAX];
+    int options[WK_OPTIONS_MAX], policy;
     wk_learner_config learner;
+    const wk_curriculum_rule *rule;
     WK_TRY(wk_run_config_options(config, domain, options, err));
     WK_TRY(wk_run_config_learner(config, domain, &learner, err));
-    int policy;
     WK_TRY(wk_run_config_acting(config, domain, &policy, err));
-    WK_TRY(check_curriculum(config, domain, err));
+    if (!*config->curriculum_plugin) {
+        if (wk_curriculum_rule_find(config->curriculum_rule, &rule, err) != WK_OK)
+            return err ? wk_fail_context(err, "curriculum.rule") : WK_E_INPUT;
+        WK_TRY(check_oracle(config->curriculum_rule, domain, err));
+    }
     WK_TRY(check_theta(config, domain, err));
     WK_TRY(check_sizes(config, domain, err));
-    WK_TRY(check_evaluation(config, err));
-    return check_device(config, err);
-}
-
-static wk_status choose_cpu(const char *precision, wk_device *out, wk_error *err)
-{
-    if (strcmp(precision, "bf16") == 0)
+    if (config->eval_every > 0 && strcmp(config->tasks, "none") == 0)
         return wk_fail(
-            err, WK_E_UNSUPPORTED,
-            "precision bf16 needs a GPU and this run is on the CPU (%s); use precision f32",
-            out->why);
-    out->number = -1;
-    out->bf16 = false;
-    snprintf(out->name, sizeof out->name, "cpu");
-    return WK_OK;
-}
-
-static wk_status choose_cuda(int number, const char *precision, wk_device *out, wk_error *err)
-{
-    wk_cuda_device found;
-    WK_TRY(wk_cuda_device_describe(number, &found, err));
-    out->number = number;
-    out->bf16 = strcmp(precision, "f32") != 0;
-    snprintf(out->name, sizeof out->name, "cuda:%d (%s, %s)", number, found.name,
-             out->bf16 ? "bf16" : "f32");
-    return WK_OK;
+            err, WK_E_INPUT,
+            "eval.every %lld: there are no task policies to evaluate; train some alongside "
+            "(tasks: all, or names), or leave it at 0 and use 'waker adapt' and 'waker eval' "
+            "on the snapshots",
+            (long long)config->eval_every);
+    return check_device(config, err);
 }
 
 // The N of "cuda:N", 0 for "cuda", -1 for anything else.
@@ -364,27 +295,39 @@ static int cuda_number(const char *device)
     return *end || end == device + 5 || number < 0 || number > 1024 ? -1 : (int)number;
 }
 
-static wk_status choose_automatically(const char *precision, wk_device *out, wk_error *err)
-{
-    int count = wk_cuda_device_count();
-    if (count == 0) {
-        snprintf(out->why, sizeof out->why, "device auto, %s", wk_cuda_why_unavailable());
-        return choose_cpu(precision, out, err);
-    }
-    snprintf(out->why, sizeof out->why, "device auto, first of %d GPU%s", count,
-             wk_plural((uint64_t)count));
-    return choose_cuda(0, precision, out, err);
-}
-
 wk_status wk_device_choose(const char *device, const char *precision, wk_device *out, wk_error *err)
 {
-    if (strcmp(device, "auto") == 0) return choose_automatically(precision, out, err);
+    // Which device, and why.
+    out->number = cuda_number(device);
     snprintf(out->why, sizeof out->why, "device %.100s was asked for", device);
-    if (strcmp(device, "cpu") == 0) return choose_cpu(precision, out, err);
-    int number = cuda_number(device);
-    if (number < 0)
+    if (strcmp(device, "auto") == 0) {
+        int count = wk_cuda_device_count();
+        out->number = count > 0 ? 0 : -1;
+        if (count > 0)
+            snprintf(out->why, sizeof out->why, "device auto, first of %d GPU%s", count,
+                     wk_plural((uint64_t)count));
+        else
+            snprintf(out->why, sizeof out->why, "device auto, %s", wk_cuda_why_unavailable());
+    } else if (out->number < 0 && strcmp(device, "cpu") != 0) {
         return wk_fail(err, WK_E_INPUT, "device '%s': use auto, cpu, cuda or cuda:N", device);
-    return choose_cuda(number, precision, out, err);
+    }
+
+    // Its precision and name.
+    out->bf16 = out->number >= 0 && strcmp(precision, "f32") != 0;
+    if (out->number < 0) {
+        if (strcmp(precision, "bf16") == 0)
+            return wk_fail(
+                err, WK_E_UNSUPPORTED,
+                "precision bf16 needs a GPU and this run is on the CPU (%s); use precision f32",
+                out->why);
+        snprintf(out->name, sizeof out->name, "cpu");
+        return WK_OK;
+    }
+    wk_cuda_device found;
+    WK_TRY(wk_cuda_device_describe(out->number, &found, err));
+    snprintf(out->name, sizeof out->name, "cuda:%d (%s, %s)", out->number, found.name,
+             out->bf16 ? "bf16" : "f32");
+    return WK_OK;
 }
 
 wk_status wk_device_open(const char *device, const char *precision, wk_pool *pool, wk_backend **out,

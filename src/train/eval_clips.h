@@ -3,7 +3,7 @@
 #ifndef WK_TRAIN_EVAL_CLIPS_H
 #define WK_TRAIN_EVAL_CLIPS_H
 
-#include "eval/evaluate.h"
+#include "eval/episodes.h"
 #include "log/metrics.h"
 
 typedef struct wk_eval_clips wk_eval_clips;

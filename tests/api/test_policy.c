@@ -90,7 +90,8 @@ static void expect_actions_of_an_evaluation(void)
                                  .case_names = "dr",
                                  .threads = 1,
                                  .keep_actions = true};
-    assert_ok(wk_eval_result_add(&result, &setup, WEST, WEST, &err));
+    assert_ok(wk_eval_result_add(&result, &setup, WEST, &err));
+    assert_ok(wk_eval_result_play(&result, &setup, 0, WEST, &err));
 
     const wk_policy_config config = west();
     wk_policy *policy = open_policy(&config);

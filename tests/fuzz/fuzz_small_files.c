@@ -3,7 +3,7 @@
 // or rewards that were added to a run. Each is accepted, or refused with a message; what is
 // accepted is used. Built by tools/fuzz/run.
 #include "env/domains/toy.h"
-#include "eval/theta_set.h"
+#include "eval/cases.h"
 #include "fuzz/directory.h"
 #include "run/disk.h"
 #include "run/rewards.h"

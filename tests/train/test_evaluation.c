@@ -94,8 +94,10 @@ static void evaluate_snapshot(uint64_t step, int threads)
     wk_eval_result result = {.origin = wk_evaluation_origin(&run.config, run.world.domain, NULL,
                                                             step, WK_POLICY_ALONGSIDE),
                              .envs = 10};
-    for (int k = 0; k < run.weights.n_tasks; k++)
-        assert_ok(wk_eval_result_add(&result, &setup, run.weights.tasks[k], k, &err));
+    for (int k = 0; k < run.weights.n_tasks; k++) {
+        assert_ok(wk_eval_result_add(&result, &setup, run.weights.tasks[k], &err));
+        assert_ok(wk_eval_result_play(&result, &setup, k, k, &err));
+    }
     assert_ok(wk_eval_result_write(&result, B, &err));
     wk_eval_result_free(&result);
     wk_saved_run_close(&run);

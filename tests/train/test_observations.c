@@ -45,7 +45,7 @@ static wk_run_config run_of(const wk_run_plugins *code, int member)
     c.seed += (uint64_t)member;
     if (member == 1) c.policy_rate *= 2;
     snprintf(c.tasks, sizeof c.tasks, "all");
-    assert_ok(wk_run_plugins_resolve(code, NULL, &c, &err));
+    assert_ok(wk_run_plugins_resolve(code, &c, &err));
     return c;
 }
 

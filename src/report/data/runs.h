@@ -42,7 +42,7 @@ typedef struct wk_run_error {
 
 enum { WK_CURVE_POINTS_MAX = 64 };
 
-/// CVaR over its fraction α in a part of a frozen set of environments (eval/benchmark.h).
+/// CVaR over its fraction α in a part of a frozen set of environments (eval/result.h).
 typedef struct wk_run_cvar_curve {
     const char *set, *part; // "robust-v1", "in"
     const char *task, *score, *policy;

@@ -6,8 +6,8 @@
 // wave size is a constant, and every wave begins with zero recurrent states and its own draw
 // counter, so that an episode depends on (weights, domain, options, task, seed, case, its number)
 // alone: not on threads, not on how many episodes or cases are requested.
-#ifndef WK_EVAL_EVALUATE_H
-#define WK_EVAL_EVALUATE_H
+#ifndef WK_EVAL_EPISODES_H
+#define WK_EVAL_EPISODES_H
 
 #include "agent/acting.h"
 #include "eval/cases.h"

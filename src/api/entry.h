@@ -1,10 +1,25 @@
-// Checks of what callers give: threads, and numbers in place of a domain's own observations.
-#ifndef WK_API_OBSERVED_H
-#define WK_API_OBSERVED_H
+// What functions of the public API begin with: the C locale, and checks of what callers give.
+#ifndef WK_API_ENTRY_H
+#define WK_API_ENTRY_H
 
+#include "base/text.h"
 #include "waker/env.h"
-#include "waker/error.h"
+#include <locale.h>
 #include <math.h>
+
+/// Files and settings use a decimal point, whatever the caller's locale: functions that read or
+/// write them enter the C locale and restore the caller's when they leave.
+static inline locale_t wk_c_locale_enter(void)
+{
+    locale_t callers = uselocale((locale_t)0);
+    wk_locale_use_c();
+    return callers;
+}
+
+static inline void wk_c_locale_leave(locale_t callers)
+{
+    uselocale(callers);
+}
 
 /// The range of wk_vec_create; 0 means as the run was configured.
 static inline wk_status wk_check_threads(int threads, wk_error *err)

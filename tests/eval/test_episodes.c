@@ -1,7 +1,7 @@
 // Playing episodes: what is counted, what watchers see, and that nothing depends on threads, on the
 // number of episodes, or on what was played before.
 #include "base/crc32c.h"
-#include "eval/evaluate.h"
+#include "eval/episodes.h"
 #include "eval/fixture.h"
 #include "support/check.h"
 #include "support/toy_domain.h"
@@ -11,12 +11,18 @@ enum { EPISODES = 60, SETS = 2, FAR = 4, ALL = EPISODES + FAR }; // three waves,
 
 static wk_error err;
 
-static wk_eval_config config_of(const toy *t, wk_eval_case cases[SETS])
+static toy t;
+static wk_eval_case cases[SETS];
+static wk_eval_episode episodes[ALL];
+
+// Both cases of a toy, played at random.
+static wk_eval_config config_of(toy_fault fault)
 {
+    t = toy_make(fault);
     cases[0] = (wk_eval_case){WK_EVAL_DR, NULL, EPISODES};
-    cases[1] = (wk_eval_case){"far", &t->domain.cases[0], FAR};
+    cases[1] = (wk_eval_case){"far", &t.domain.cases[0], FAR};
     return (wk_eval_config){
-        .domain = &t->domain, .cases = cases, .n_cases = SETS, .seed = 3, .threads = 1};
+        .domain = &t.domain, .cases = cases, .n_cases = SETS, .seed = 3, .threads = 1};
 }
 
 // What a watcher takes down about each episode.
@@ -74,14 +80,11 @@ static wk_status take_down(void *context, const wk_eval_row *row, wk_error *erro
 static void returns_are_the_rewards_that_a_watcher_sees(void **state)
 {
     (void)state;
-    toy t = toy_make(TOY_SOUND);
-    wk_eval_case cases[SETS];
-    wk_eval_config config = config_of(&t, cases);
+    wk_eval_config config = config_of(TOY_SOUND);
     static witness w;
     w = (witness){.toy = &t};
     config.on_row = take_down;
     config.context = &w;
-    wk_eval_episode episodes[ALL];
     assert_ok(wk_evaluate(&config, episodes, &err));
     for (int i = 0; i < ALL; i++) {
         const wk_eval_episode *e = &episodes[i];
@@ -98,10 +101,10 @@ static void returns_are_the_rewards_that_a_watcher_sees(void **state)
     assert_int_equal(toy_worlds(), 0);
 }
 
-static void play(const wk_eval_config *config, wk_eval_episode *episodes)
+static void play(const wk_eval_config *config, wk_eval_episode *out)
 {
-    memset(episodes, 0xAA, ALL * sizeof *episodes); // also what is not a member
-    assert_ok(wk_evaluate(config, episodes, &err));
+    memset(out, 0xAA, ALL * sizeof *out); // also what is not a member
+    assert_ok(wk_evaluate(config, out, &err));
 }
 
 static void assert_same(const wk_eval_episode *a, const wk_eval_episode *b, int count)
@@ -118,19 +121,17 @@ static void assert_same(const wk_eval_episode *a, const wk_eval_episode *b, int 
 static void results_do_not_depend_on_threads(void **state)
 {
     (void)state;
-    toy t = toy_make(TOY_SOUND);
-    wk_eval_case cases[SETS];
-    wk_eval_config config = config_of(&t, cases);
+    wk_eval_config config = config_of(TOY_SOUND);
     for (int acting = 0; acting < 2; acting++) {
-        wk_eval_episode episodes[4][ALL];
+        wk_eval_episode found[4][ALL];
         for (int threads = 1; threads <= 4; threads++) {
             fixture r = open_fixture(threads);
             config.learner = acting ? r.learner : NULL;
             config.policy = 1;
             config.mode = WK_ACT_MODE;
             config.threads = threads;
-            play(&config, episodes[threads - 1]);
-            assert_same(episodes[threads - 1], episodes[0], ALL);
+            play(&config, found[threads - 1]);
+            assert_same(found[threads - 1], found[0], ALL);
             close_fixture(&r);
         }
     }
@@ -139,10 +140,8 @@ static void results_do_not_depend_on_threads(void **state)
 static void an_episode_depends_on_its_number_and_case_alone(void **state)
 {
     (void)state;
-    toy t = toy_make(TOY_SOUND);
     fixture r = open_fixture(1);
-    wk_eval_case cases[SETS];
-    wk_eval_config config = config_of(&t, cases);
+    wk_eval_config config = config_of(TOY_SOUND);
     wk_eval_episode all[ALL], some[ALL];
     config.learner = r.learner;
     config.mode = WK_ACT_MODE;
@@ -162,10 +161,8 @@ static void an_episode_depends_on_its_number_and_case_alone(void **state)
 static void seed_case_and_policy_make_a_difference(void **state)
 {
     (void)state;
-    toy t = toy_make(TOY_SOUND);
     fixture r = open_fixture(1);
-    wk_eval_case cases[SETS];
-    wk_eval_config config = config_of(&t, cases);
+    wk_eval_config config = config_of(TOY_SOUND);
     wk_eval_episode random[ALL], first[ALL], second[ALL], other[ALL];
     play(&config, random);
     config.learner = r.learner;
@@ -188,64 +185,39 @@ static void seed_case_and_policy_make_a_difference(void **state)
     close_fixture(&r);
 }
 
-static void episodes_that_end_early_free_nobody_elses_place(void **state)
+// Each frees nobody else's place, and is scored up to its end.
+static void episodes_end_early_by_themselves_by_divergence_or_when_cut(void **state)
 {
     (void)state;
-    toy t = toy_make(TOY_TERMINAL);
-    wk_eval_case cases[SETS];
-    wk_eval_config config = config_of(&t, cases);
-    wk_eval_episode episodes[ALL];
-    play(&config, episodes);
-    for (int i = 0; i < ALL; i++) {
-        assert_int_equal(episodes[i].steps, TOY_EVENT_STEP);
-        assert_false(episodes[i].diverged);
-    }
-}
-
-static void diverged_episodes_are_flagged_and_scored_up_to_there(void **state)
-{
-    (void)state;
-    toy t = toy_make(TOY_DIVERGES);
-    wk_eval_case cases[SETS];
-    wk_eval_config config = config_of(&t, cases);
-    wk_eval_episode episodes[ALL];
-    play(&config, episodes);
-    for (int i = 0; i < ALL; i++) {
-        assert_int_equal(episodes[i].steps, TOY_EVENT_STEP);
-        assert_true(episodes[i].diverged);
-        assert_true(isfinite(episodes[i].returns[0]));
-    }
-}
-
-static void episodes_can_be_cut_short(void **state)
-{
-    (void)state;
-    toy t = toy_make(TOY_SOUND);
-    wk_eval_case cases[SETS];
-    wk_eval_config config = config_of(&t, cases);
-    static witness w;
-    w = (witness){.toy = &t};
-    wk_eval_episode episodes[ALL];
-    config.steps = 5;
-    config.on_row = take_down;
-    config.context = &w;
-    play(&config, episodes);
-    for (int i = 0; i < EPISODES; i++) {
-        assert_int_equal(episodes[i].steps, 5);
-        assert_true(w.episodes[0][i].flags & WK_IS_LAST);
+    static const struct {
+        toy_fault fault;
+        int cut, steps;
+    } ends[] = {
+        {TOY_TERMINAL, 0, TOY_EVENT_STEP}, {TOY_DIVERGES, 0, TOY_EVENT_STEP}, {TOY_SOUND, 5, 5}};
+    for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
+        wk_eval_config config = config_of(ends[k].fault);
+        static witness w;
+        w = (witness){.toy = &t};
+        config.steps = ends[k].cut;
+        if (ends[k].cut) config.on_row = take_down;
+        config.context = &w;
+        play(&config, episodes);
+        for (int i = 0; i < ALL; i++) {
+            assert_int_equal(episodes[i].steps, ends[k].steps);
+            assert_int_equal(episodes[i].diverged, ends[k].fault == TOY_DIVERGES);
+            assert_true(isfinite(episodes[i].returns[0]));
+            if (ends[k].cut && i < EPISODES) assert_true(w.episodes[0][i].flags & WK_IS_LAST);
+        }
     }
 }
 
 static void an_episode_shown_again_has_the_same_rows(void **state)
 {
     (void)state;
-    toy t = toy_make(TOY_SOUND);
     fixture r = open_fixture(1);
-    wk_eval_case cases[SETS];
-    wk_eval_config config = config_of(&t, cases);
+    wk_eval_config config = config_of(TOY_SOUND);
     static witness before, again;
     before = again = (witness){.toy = &t};
-    wk_eval_episode episodes[ALL];
     static float actions[ALL][TOY_STEPS][TOY_ACTIONS];
     config.learner = r.learner;
     config.mode = WK_ACT_MODE;
@@ -275,10 +247,7 @@ static wk_status object_to_the_third(void *context, const wk_eval_row *row, wk_e
 static void what_a_watcher_fails_with_ends_the_evaluation(void **state)
 {
     (void)state;
-    toy t = toy_make(TOY_SOUND);
-    wk_eval_case cases[SETS];
-    wk_eval_config config = config_of(&t, cases);
-    wk_eval_episode episodes[ALL];
+    wk_eval_config config = config_of(TOY_SOUND);
     config.on_row = object_to_the_third;
     assert_refused(wk_evaluate(&config, episodes, &err), WK_E_INPUT, "seen enough");
     assert_int_equal(toy_worlds(), 0);
@@ -302,10 +271,7 @@ static wk_status enter(void *context, const wk_eval_row *row, wk_error *error)
 static void a_policy_says_what_it_expects_beside_what_it_gets(void **state)
 {
     (void)state;
-    toy t = toy_make(TOY_SOUND);
-    wk_eval_case cases[SETS];
-    wk_eval_config config = config_of(&t, cases);
-    wk_eval_episode episodes[ALL];
+    wk_eval_config config = config_of(TOY_SOUND);
     play(&config, episodes);
     assert_true(isnan(episodes[0].calibration.value) && isnan(episodes[0].calibration.discounted));
     fixture r = open_fixture(1);
@@ -328,13 +294,9 @@ static void a_policy_says_what_it_expects_beside_what_it_gets(void **state)
 static void a_world_that_cannot_be_made_is_an_error(void **state)
 {
     (void)state;
-    wk_eval_case cases[SETS];
-    wk_eval_episode episodes[ALL];
-    toy t = toy_make(TOY_CREATE_FAILS);
-    wk_eval_config config = config_of(&t, cases);
+    wk_eval_config config = config_of(TOY_CREATE_FAILS);
     assert_refused(wk_evaluate(&config, episodes, &err), WK_E_UNSUPPORTED, "broken");
-    t = toy_make(TOY_RESET_FAILS);
-    config = config_of(&t, cases);
+    config = config_of(TOY_RESET_FAILS);
     assert_refused(wk_evaluate(&config, episodes, &err), WK_E_UNSUPPORTED, "no such place");
     assert_int_equal(toy_worlds(), 0);
 }
@@ -346,9 +308,7 @@ int main(void)
         cmocka_unit_test(results_do_not_depend_on_threads),
         cmocka_unit_test(an_episode_depends_on_its_number_and_case_alone),
         cmocka_unit_test(seed_case_and_policy_make_a_difference),
-        cmocka_unit_test(episodes_that_end_early_free_nobody_elses_place),
-        cmocka_unit_test(diverged_episodes_are_flagged_and_scored_up_to_there),
-        cmocka_unit_test(episodes_can_be_cut_short),
+        cmocka_unit_test(episodes_end_early_by_themselves_by_divergence_or_when_cut),
         cmocka_unit_test(an_episode_shown_again_has_the_same_rows),
         cmocka_unit_test(what_a_watcher_fails_with_ends_the_evaluation),
         cmocka_unit_test(a_policy_says_what_it_expects_beside_what_it_gets),

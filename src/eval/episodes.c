@@ -1,4 +1,4 @@
-#include "eval/evaluate.h"
+#include "eval/episodes.h"
 
 #include "base/rng.h"
 #include "env/domain.h"
@@ -67,6 +67,12 @@ static uint64_t case_key(uint64_t seed, const char *name)
     return wk_rng_key(seed, stream);
 }
 
+// The number that an episode's randomness comes from.
+static uint64_t episode_key(const wk_eval_config *c, int number)
+{
+    return (uint64_t)c->trajectory << 32 | (uint64_t)number;
+}
+
 // Whether there are episodes that no wave has yet.
 static bool any_left(evaluation *p)
 {
@@ -78,97 +84,53 @@ static bool any_left(evaluation *p)
     return p->case_index < c->n_cases;
 }
 
-// Cuts the next wave off what is left.
-static bool next_wave(evaluation *p, wave *out)
-{
-    const wk_eval_config *c = p->config;
-    if (!any_left(p)) return false;
-    int left = c->cases[p->case_index].episodes - p->first;
-    *out = (wave){.case_index = p->case_index,
-                  .first = p->first,
-                  .count = left < WAVE ? left : WAVE,
-                  .key = case_key(c->seed, c->cases[p->case_index].name),
-                  .episodes = p->next,
-                  .actions = p->next_actions};
-    p->first += out->count;
-    p->next += out->count;
-    if (p->next_actions) p->next_actions += (size_t)out->count * action_floats(c);
-    return true;
-}
-
 static void idle_ended(slot *s)
 {
     for (int i = 0; i < WAVE; i++)
         if (!s->active[i]) wk_vec_plan_idle(s->vec, i);
 }
 
-// The number that an episode's randomness comes from.
-static uint64_t episode_key(const wk_eval_config *c, int number)
-{
-    return (uint64_t)c->trajectory << 32 | (uint64_t)number;
-}
-
-static wk_status begin_episode(evaluation *p, slot *s, int i, wk_error *err)
-{
-    const wk_eval_config *c = p->config;
-    const wave *w = &s->wave;
-    int number = w->first + i;
-    double *theta = w->episodes[i].theta;
-    w->episodes[i] = (wk_eval_episode){.calibration = {NAN, NAN, NAN}};
-    s->weight[i] = 1;
-    s->reward_count[i] = 0;
-    wk_eval_theta(c->domain, p->space, c->task, &c->cases[w->case_index], w->key, number, theta);
-    s->random[i] = wk_rng_stream(w->key, "evaluation actions", episode_key(c, number));
-    s->active[i] = true;
-    return wk_vec_plan_reset(s->vec, i, theta, (size_t)c->domain->n_params, w->key,
-                             episode_key(c, number), err);
-}
-
 // Sends the environments of the next wave, if there is one, to their starts.
 static wk_status begin_wave(evaluation *p, slot *s, wk_error *err)
 {
+    const wk_eval_config *c = p->config;
+    wave *w = &s->wave;
     s->running = 0;
-    if (!next_wave(p, &s->wave)) return WK_OK;
-    s->running = s->wave.count;
-    size_t numbers = WAVE * (size_t)p->config->domain->action_size;
-    memset(s->actions, 0, numbers * sizeof *s->actions);
+    if (!any_left(p)) return WK_OK;
+    // Cut the wave off what is left.
+    const wk_eval_case *eval_case = &c->cases[p->case_index];
+    int left = eval_case->episodes - p->first;
+    *w = (wave){.case_index = p->case_index,
+                .first = p->first,
+                .count = left < WAVE ? left : WAVE,
+                .key = case_key(c->seed, eval_case->name),
+                .episodes = p->next,
+                .actions = p->next_actions};
+    s->running = w->count;
+    p->first += w->count;
+    p->next += w->count;
+    if (p->next_actions) p->next_actions += (size_t)w->count * action_floats(c);
+    // Every episode begins in its θ, with nothing remembered.
+    memset(s->actions, 0, WAVE * (size_t)c->domain->action_size * sizeof *s->actions);
     memset(s->first, 1, sizeof s->first);
     memset(s->active, 0, sizeof s->active);
-    for (int i = 0; i < s->wave.count; i++)
-        WK_TRY(begin_episode(p, s, i, err));
+    for (int i = 0; i < w->count; i++) {
+        int number = w->first + i;
+        double *theta = w->episodes[i].theta;
+        w->episodes[i] = (wk_eval_episode){.calibration = {NAN, NAN, NAN}};
+        s->weight[i] = 1;
+        s->reward_count[i] = 0;
+        wk_eval_theta(c->domain, p->space, c->task, eval_case, w->key, number, theta);
+        s->random[i] = wk_rng_stream(w->key, "evaluation actions", episode_key(c, number));
+        s->active[i] = true;
+        WK_TRY(wk_vec_plan_reset(s->vec, i, theta, (size_t)c->domain->n_params, w->key,
+                                 episode_key(c, number), err));
+    }
     idle_ended(s);
     // Waves draw from places of the streams that are far apart.
-    uint64_t counter = s->wave.key + ((uint64_t)(s->wave.first / WAVE) << 32);
+    uint64_t counter = w->key + ((uint64_t)(w->first / WAVE) << 32);
     if (s->acting) WK_TRY(wk_acting_begin(s->acting, counter, err));
     return wk_vec_step_begin(s->vec, s->actions, err);
-}
-
-// Adds a reward to the discounted return of environment i.
-static void discount_reward(const evaluation *p, slot *s, int i, float reward)
-{
-    if (!has_estimates(p->config)) return;
-    wk_calibration *f = &s->wave.episodes[i].calibration;
-    f->discounted = (isnan(f->discounted) ? 0 : f->discounted) + s->weight[i] * (double)reward;
-    s->weight[i] *= (double)wk_learner_get_config(p->config->learner)->discount;
-}
-
-// Compares what the learner thinks of the states it acted in with what came.
-static void compare_estimates(const evaluation *p, slot *s)
-{
-    const wk_eval_config *c = p->config;
-    wk_estimates e = wk_acting_estimates(s->acting);
-    const float *rewards = wk_vec_batch(s->vec)->rewards + c->task;
-    for (int i = 0; i < s->wave.count; i++) {
-        if (!s->active[i]) continue;
-        wk_calibration *f = &s->wave.episodes[i].calibration;
-        if (s->wave.episodes[i].steps == 0) {
-            f->value = (double)e.value[i];
-            continue;
-        }
-        double error = fabs((double)e.reward[i] - (double)rewards[i * c->domain->n_tasks]);
-        double before = s->reward_count[i] ? f->reward_error : 0;
-        f->reward_error = before + (error - before) / ++s->reward_count[i];
-    }
 }
 
 // Records what environment i showed; it idles after its episode's last row.
@@ -190,7 +152,11 @@ static wk_status record_row(evaluation *p, slot *s, int i, wk_error *err)
         e->steps++;
         for (size_t k = 0; k < tasks; k++)
             e->returns[k] += (double)rewards[k];
-        if (c->task >= 0) discount_reward(p, s, i, rewards[c->task]);
+        if (has_estimates(c)) {
+            double *sum = &e->calibration.discounted;
+            *sum = (isnan(*sum) ? 0 : *sum) + s->weight[i] * (double)rewards[c->task];
+            s->weight[i] *= (double)wk_learner_get_config(c->learner)->discount;
+        }
     }
     if (c->steps > 0 && e->steps >= c->steps) flags |= WK_IS_LAST;
     e->diverged = flags & WK_IS_DIVERGED;
@@ -214,39 +180,48 @@ static wk_status record_row(evaluation *p, slot *s, int i, wk_error *err)
     return c->on_row ? c->on_row(c->context, &row, err) : WK_OK;
 }
 
-static void act_randomly(slot *s, const wk_domain *domain)
+// Compares what the learner predicts in the states it acted in with what came.
+static void compare_estimates(const evaluation *p, slot *s)
 {
-    for (size_t i = 0; i < WAVE; i++)
-        if (s->active[i])
-            wk_domain_random_action(domain, &s->random[i],
-                                    s->actions + i * (size_t)domain->action_size);
-}
-
-// Actions from what the environments show; meanwhile those of the other slot step.
-static wk_status act(const evaluation *p, slot *s, wk_error *err)
-{
-    if (!s->acting) {
-        act_randomly(s, p->config->domain);
-        return WK_OK;
+    const wk_eval_config *c = p->config;
+    wk_estimates e = wk_acting_estimates(s->acting);
+    const float *rewards = wk_vec_batch(s->vec)->rewards + c->task;
+    for (int i = 0; i < s->wave.count; i++) {
+        if (!s->active[i]) continue;
+        wk_calibration *f = &s->wave.episodes[i].calibration;
+        if (s->wave.episodes[i].steps == 0) {
+            f->value = (double)e.value[i];
+            continue;
+        }
+        double error = fabs((double)e.reward[i] - (double)rewards[i * c->domain->n_tasks]);
+        double before = s->reward_count[i] ? f->reward_error : 0;
+        f->reward_error = before + (error - before) / ++s->reward_count[i];
     }
-    const wk_batch *b = wk_vec_batch(s->vec);
-    wk_acting_rows rows = {b->images, b->vectors, s->actions, s->first, s->actions};
-    WK_TRY(wk_acting_step(s->acting, &rows, p->config->mode, err));
-    if (has_estimates(p->config)) compare_estimates(p, s);
-    for (int i = 0; i < WAVE; i++)
-        s->first[i] = !s->active[i];
-    return WK_OK;
 }
 
-// Finishes the step that the environments of a slot are in and begins their next one.
+// Finishes the step that the environments of a slot are in and begins their next one: the policy
+// acts while those of the other slot step.
 static wk_status step_slot(evaluation *p, slot *s, wk_error *err)
 {
+    const wk_eval_config *c = p->config;
+    size_t width = (size_t)c->domain->action_size;
     WK_TRY(wk_vec_step_finish(s->vec, err));
     for (int i = 0; i < s->wave.count; i++)
         if (s->active[i]) WK_TRY(record_row(p, s, i, err));
     if (s->running == 0) return begin_wave(p, s, err);
     idle_ended(s);
-    WK_TRY(act(p, s, err));
+    if (s->acting) {
+        const wk_batch *b = wk_vec_batch(s->vec);
+        wk_acting_rows rows = {b->images, b->vectors, s->actions, s->first, s->actions};
+        WK_TRY(wk_acting_step(s->acting, &rows, c->mode, err));
+        if (has_estimates(c)) compare_estimates(p, s);
+        for (int i = 0; i < WAVE; i++)
+            s->first[i] = !s->active[i];
+    } else {
+        for (size_t i = 0; i < WAVE; i++)
+            if (s->active[i])
+                wk_domain_random_action(c->domain, &s->random[i], s->actions + i * width);
+    }
     return wk_vec_step_begin(s->vec, s->actions, err);
 }
 
@@ -268,13 +243,9 @@ static wk_status play(evaluation *p, wk_error *err)
     WK_TRY(wk_space_create(p->config->domain, false, &p->space, err));
     for (int i = 0; i < SLOTS && any_left(p); i++)
         WK_TRY(open_slot(p, &p->slots[i], err));
-    for (bool going = true; going;) {
-        going = false;
-        for (int i = 0; i < SLOTS; i++) {
+    while (p->slots[0].running || p->slots[1].running)
+        for (int i = 0; i < SLOTS; i++)
             if (p->slots[i].running) WK_TRY(step_slot(p, &p->slots[i], err));
-            going |= p->slots[i].running > 0;
-        }
-    }
     return WK_OK;
 }
 
@@ -293,50 +264,38 @@ wk_status wk_evaluate(const wk_eval_config *config, wk_eval_episode *episodes, w
     return status;
 }
 
-// What an environment that is alone shows; points at the parts of a row.
-typedef struct view {
-    uint8_t image[WK_IMAGE_BYTES], flags;
-    float vector[WK_VECTOR_MAX];
-    float rewards[WK_TASKS_MAX], completion[WK_TASKS_MAX];
-} view;
-
-static wk_status show(const wk_eval_config *c, wk_env *env, view *v, wk_eval_row *row,
-                      const float *actions, int steps, wk_error *err)
-{
-    const float still[WK_ACTION_MAX] = {0};
-    size_t width = (size_t)c->domain->action_size;
-    wk_frame frame = {.image = row->image ? v->image : NULL,
-                      .vector = v->vector,
-                      .rewards = v->rewards,
-                      .completion = v->completion,
-                      .flags = &v->flags};
-    WK_TRY(wk_env_reset(env, row->theta, (size_t)c->domain->n_params,
-                        case_key(c->seed, c->cases[row->case_index].name),
-                        episode_key(c, row->episode), &frame, err));
-    row->action = still;
-    for (;; row->step++) {
-        row->flags = (uint8_t)(v->flags | (row->step == steps ? WK_IS_LAST : 0));
-        WK_TRY(c->on_row(c->context, row, err));
-        if (row->step == steps) return WK_OK;
-        row->action = actions + (size_t)row->step * width;
-        WK_TRY(wk_env_step(env, row->action, &frame, err));
-    }
-}
-
 wk_status wk_eval_replay(const wk_eval_config *c, int case_index, int episode,
                          const wk_eval_episode *played, const float *actions, wk_error *err)
 {
-    wk_env *env = NULL;
-    view v = {0};
+    const float still[WK_ACTION_MAX] = {0};
+    uint8_t image[WK_IMAGE_BYTES] = {0}, flags = 0;
+    float vector[WK_VECTOR_MAX] = {0}, rewards[WK_TASKS_MAX], completion[WK_TASKS_MAX];
+    bool has_image = !c->domain->observation.no_image;
+    wk_frame frame = {.image = has_image ? image : NULL,
+                      .vector = vector,
+                      .rewards = rewards,
+                      .completion = completion,
+                      .flags = &flags};
     wk_eval_row row = {.case_index = case_index,
                        .episode = episode,
                        .theta = played->theta,
-                       .image = c->domain->observation.no_image ? NULL : v.image,
-                       .vector = v.vector,
-                       .rewards = v.rewards,
-                       .completion = v.completion};
+                       .image = frame.image,
+                       .vector = vector,
+                       .action = still,
+                       .rewards = rewards,
+                       .completion = completion};
+    wk_env *env = NULL;
     WK_TRY(wk_env_create(c->domain, c->options, &env, err));
-    wk_status status = show(c, env, &v, &row, actions, played->steps, err);
+    wk_status status = wk_env_reset(env, played->theta, (size_t)c->domain->n_params,
+                                    case_key(c->seed, c->cases[case_index].name),
+                                    episode_key(c, episode), &frame, err);
+    for (; status == WK_OK; row.step++) {
+        row.flags = (uint8_t)(flags | (row.step == played->steps ? WK_IS_LAST : 0));
+        status = c->on_row(c->context, &row, err);
+        if (status != WK_OK || row.step == played->steps) break;
+        row.action = actions + (size_t)row.step * (size_t)c->domain->action_size;
+        status = wk_env_step(env, row.action, &frame, err);
+    }
     wk_env_destroy(env);
     return status;
 }
