@@ -172,7 +172,7 @@ class Run:
                       for file in (self.path / "snapshots").glob("step-*.safetensors"))
 
     def snapshot(self, step=None):
-        """File with the weights of a step, default the newest. docs/python-policies.md lists the tensors."""
+        """File with the weights of a step, default the newest. docs/python.md lists the tensors."""
         steps = self.snapshots()
         step = steps[-1] if step is None and steps else step
         if step not in steps:

@@ -266,7 +266,7 @@ static void put_files(const wk_card *card, wk_text *out)
     }
     wk_text_printf(out,
                    "\nWeights are safetensors files of %s; what their tensors are is in "
-                   "waker's docs/python-policies.md.\n",
+                   "waker's docs/python.md.\n",
                    card->compact ? "float16 and int8" : "float32");
 }
 
