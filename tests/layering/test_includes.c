@@ -59,14 +59,9 @@ static const layer layers[] = {
      "sys/"},
     {"eval", "agent model nn tensor env env/domains stats media base", ""},
     {"report",
-     "report/figures report/tables report/page report/data plot run "
-     "run/checkpoint log config curriculum env stats media base",
+     "plot run run/checkpoint run/setup log config curriculum eval agent env stats media base",
      "sys/"},
-    {"report/data", "run run/setup log config curriculum base", "sys/"},
-    {"report/figures", "report/tables report/data plot run base", ""},
-    {"report/page", "plot base", ""},
-    {"report/tables", "report/data report/page stats base", ""},
-    {"api", "train run run/setup report/data log agent base", ""},
+    {"api", "train run run/setup report log agent base", ""},
     {"sweep",
      "run run/checkpoint run/setup log config tensor/cuda agent env replay "
      "base",
