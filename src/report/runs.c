@@ -6,7 +6,6 @@
 #include "run/run_list.h"
 #include "run/saved_run.h"
 #include "run/setup/plugin_record.h"
-#include "waker/curriculum.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,31 +94,6 @@ static void read_folder(wk_report_run *run, const char *in)
     wk_names_free(&names);
 }
 
-// A plug-in's file by its name, without folder and ending.
-static const char *plugin_name(wk_report_run *run, const char *path)
-{
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    size_t length = strlen(name);
-    return wk_report_printf(&run->memory, "%.*s",
-                            (int)(length - (wk_name_ends_in(name, ".so") ? 3 : 0)), name);
-}
-
-// Runs of older programs kept the name of something built in next to a plug-in's file: they are
-// known by the file's name.
-static void identify(wk_report_run *run)
-{
-    const wk_run_config *c = &run->config;
-    const wk_domain *domain;
-    const wk_curriculum_rule *rule;
-    bool nameless = *c->plugin && wk_domain_find(c->domain, &domain, NULL) == WK_OK;
-    bool ruleless =
-        *c->curriculum_plugin && wk_curriculum_rule_find(c->curriculum_rule, &rule, NULL) == WK_OK;
-    run->domain = nameless ? plugin_name(run, c->plugin) : c->domain;
-    run->curriculum = ruleless ? plugin_name(run, c->curriculum_plugin) : c->curriculum_rule;
-    run->exploration = strcmp(c->exploration, "plan2explore") == 0 ? "p2e" : c->exploration;
-    run->seed = c->seed;
-}
-
 // A plug-in is known by its bytes, wherever the file was.
 static void name_code(const wk_code_file *file, char value[WK_RUN_TEXT_MAX])
 {
@@ -152,7 +126,11 @@ static void read_run(wk_report_run *run)
     run->config = saved.config;
     wk_saved_run_close(&saved);
     if (status != WK_OK) return;
-    identify(run);
+    const wk_run_config *c = &run->config;
+    run->domain = c->domain;
+    run->curriculum = c->curriculum_rule;
+    run->exploration = strcmp(c->exploration, "plan2explore") == 0 ? "p2e" : c->exploration;
+    run->seed = c->seed;
     wk_error err = {0};
     if (normalise(run, &err) != WK_OK) add_problem(run, err.message);
     read_folder(run, "eval");
