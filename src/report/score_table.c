@@ -16,8 +16,7 @@ const wk_score_table_kind wk_score_table_kinds[WK_SCORE_TABLES] = {
                           "average", false, false},
     [WK_TABLE_OOD_TASKS] = {"ood-tasks", "Out-of-distribution performance, averaged over tasks",
                             "Mean over the episodes of each out-of-distribution case, then over "
-                            "the tasks of the domain: Table 2 of the paper. The paper's values are "
-                            "left out where the runs have other tasks than the paper.",
+                            "the tasks of the domain.",
                             WK_METRIC_OOD_TASKS, false, true},
     [WK_TABLE_OOD] = {"ood", "Out-of-distribution performance",
                       "Mean over the episodes of each out-of-distribution case.", "ood-average",

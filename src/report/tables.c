@@ -6,18 +6,25 @@
 
 // ---- Scores -------------------------------------------------------------------------------------
 
-// Says how to read the entries; with `common` their number of seeds is said here once.
-static const char *caption_of(wk_report_table *t, wk_table_kind kind, bool page, size_t common)
+// Says how to read the entries; with `common` their number of seeds is said here once. Of the paper
+// it speaks only where the table has its values.
+static const char *caption_of(wk_report_table *t, wk_table_kind kind, bool page, size_t common,
+                              bool paper)
 {
     const char *seeds = "seeds (population s.d.), number of seeds in parentheses";
     if (common)
         seeds =
             wk_report_printf(t->memory, "%zu seed%s (population s.d.)", common, wk_plural(common));
     return wk_report_printf(t->memory,
-                            "%s Mean ± s.d. over %s; marked: higher than every other method of the "
-                            "row with 95 %% confidence, of at least %d seeds each.%s",
-                            wk_score_table_kinds[kind].caption, seeds, WK_CLAIM_RUNS_MIN,
-                            page ? " In brackets: the paper's, over 5 seeds." : "");
+                            "%s%s Mean ± s.d. over %s; marked: higher than every other method of "
+                            "the row with 95 %% confidence, of at least %d seeds each.%s",
+                            wk_score_table_kinds[kind].caption,
+                            paper && kind == WK_TABLE_OOD_TASKS
+                                ? " This is Table 2 of the paper, whose values are left out where "
+                                  "the runs have other tasks."
+                                : "",
+                            seeds, WK_CLAIM_RUNS_MIN,
+                            page && paper ? " In brackets: the paper's, over 5 seeds." : "");
 }
 
 // Which fields name the rows.
@@ -71,15 +78,16 @@ static void fill_scores(wk_report_table *t, wk_table_kind kind, const wk_score_t
 {
     // The page has little room: a number of seeds that is everywhere the same is said once.
     size_t common = 0;
-    bool differ = false;
+    bool differ = false, any_paper = false;
     for (size_t i = 0; i < scores->entries.count; i++) {
+        any_paper |= scores->entries.items[i].paper != NULL;
         size_t seeds = scores->entries.items[i].seeds;
         differ |= seeds && common && seeds != common;
         if (seeds) common = seeds;
     }
     t->title = wk_score_table_kinds[kind].title;
-    t->page.caption = caption_of(t, kind, true, differ ? 0 : common);
-    t->text.caption = caption_of(t, kind, false, 0);
+    t->page.caption = caption_of(t, kind, true, differ ? 0 : common, any_paper);
+    t->text.caption = caption_of(t, kind, false, 0, any_paper);
     for (int k = 0; k < WK_FIELD_CURRICULUM; k++)
         t->page.heads += is_head(kind, (wk_field)k);
     t->text.heads = t->page.heads + 1;
