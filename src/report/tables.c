@@ -245,6 +245,8 @@ static void fill_model_errors(wk_report_table *t, const wk_report_rows *errors)
             const char *head = wk_error_statistic_name((wk_error_statistic)s);
             if (isnan(mean[s]))
                 wk_cells_show(t, WK_SEE_PEOPLE, head, "-");
+            else if (seeds == 1) // one number has no spread
+                wk_cells_show(t, WK_SEE_PEOPLE, head, "%.4g (1)", mean[s]);
             else
                 wk_cells_show(t, WK_SEE_PEOPLE, head, "%.4g ± %.2g (%zu)", mean[s], sd[s], seeds);
             wk_cells_number(t, WK_SEE_CSV, heads[s].csv, mean[s]);
