@@ -94,12 +94,19 @@ static void add_series(drawing *d, const char *method, const curve *c, const dou
 
 typedef enum drawer { LINES, SCATTER, DIAGONAL, BARS, SHARES } drawer;
 
-// Draws the figure, unless there is nothing on it, and begins the next one.
+// Draws the figure and begins the next one. A line, cloud or bar alone says no more than its
+// number, which tables have: lines need a second point somewhere, clouds and bars a second one. Of
+// shares one bar has an interval.
 static wk_status finish(drawing *d, drawer how, wk_error *err)
 {
     wk_figure *figure;
     wk_status status = wk_report_memory_check(d->memory, err);
-    if (status == WK_OK && d->series.count + d->bars.count == 0) return WK_OK;
+    size_t longest = 0, points = d->bars.count;
+    for (size_t k = 0; k < d->series.count; k++) {
+        points += d->series.items[k].count;
+        if (d->series.items[k].count > longest) longest = d->series.items[k].count;
+    }
+    bool worth = how == LINES ? longest > 1 : points > (how == SHARES ? 0 : 1);
     const wk_plot_axis x = {.label = d->x_label}, y = {.label = d->y_label};
     const wk_plot_lines lines = {d->title, x, y, d->series.items, d->series.count};
     const wk_plot_scatter scatter = {.title = d->title,
@@ -117,6 +124,7 @@ static wk_status finish(drawing *d, drawer how, wk_error *err)
     }
     d->series.count = d->bars.count = 0;
     WK_TRY(status);
+    if (!worth) return WK_OK;
     WK_TRY(how == LINES                   ? wk_plot_lines_draw(&lines, &figure, err)
            : how == BARS || how == SHARES ? wk_plot_bars_draw(&bars, &figure, err)
                                           : wk_plot_scatter_draw(&scatter, &figure, err));

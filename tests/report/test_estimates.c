@@ -117,6 +117,21 @@ static void the_newest_measurement_is_drawn_and_at_most_a_hundred_points(void **
     wk_report_free(&f);
 }
 
+// A cloud of one point and a bar alone say what the table says.
+static void one_number_is_no_figure(void **state)
+{
+    (void)state;
+    wk_text text = {0};
+    make_run("single", "dr", 0, 100, "random", 1, 1, 0);
+    draw("single");
+    assert_int_equal(f.figures.items.count, 0);
+    wk_report_table_text(&f.tables[WK_TABLE_MODEL_ERRORS], &text);
+    assert_non_null(strstr(wk_text_get(&text), "0.5 (1)"));
+    assert_null(strstr(wk_text_get(&text), "± 0"));
+    wk_text_free(&text);
+    wk_report_free(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +139,7 @@ int main(void)
         cmocka_unit_test(lists_of_different_lengths_are_named_as_a_problem),
         cmocka_unit_test(a_policy_has_one_figure_with_one_run_of_each_curriculum),
         cmocka_unit_test(the_newest_measurement_is_drawn_and_at_most_a_hundred_points),
+        cmocka_unit_test(one_number_is_no_figure),
     };
     return cmocka_run_group_tests(tests, made_setup, made_teardown);
 }
