@@ -102,6 +102,7 @@ static wk_status write_tables(const wk_report *report, const char *directory, wk
         wk_text text = {0}, csv = {0};
         if (there) wk_report_table_text(table, &text);
         status = write_table(in, table->name, "txt", there, &text, err);
+        there = table->csv.rows.count > 0;
         if (status == WK_OK && there) wk_report_table_csv(table, &csv);
         if (status == WK_OK) status = write_table(in, table->name, "csv", there, &csv, err);
     }

@@ -389,9 +389,13 @@ void wk_report_table_fill(const wk_table_data *data, wk_table_kind kind, wk_repo
     bool scores = kind < WK_SCORE_TABLES;
     *out = (wk_report_table){.memory = &data->runs->memory,
                              .name = scores ? wk_score_table_kinds[kind].name : names[kind]};
-    if (scores)
+    if (scores) {
         fill_scores(out, kind, &data->scores[kind]);
-    else if (kind == WK_TABLE_IMPROVEMENT)
+        // Of one task the mean over tasks is that task's: people see the table once.
+        if (kind == WK_TABLE_OOD_TASKS &&
+            data->scores[kind].rows == data->scores[WK_TABLE_OOD].rows)
+            out->page = out->text = (wk_report_view){0};
+    } else if (kind == WK_TABLE_IMPROVEMENT)
         fill_improvement(out, data->comparison);
     else if (kind == WK_TABLE_RANKING)
         fill_ranking(out, data->comparison);

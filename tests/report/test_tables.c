@@ -114,6 +114,11 @@ static void the_papers_values_are_shown_below_ours(void **state)
     assert_near(p2e->paper->sd, 0.12, 0);
     assert_near(random->paper->mean, 0.023, 0);            // ...,push,random,dr
     assert_null(entry_of(&f, WK_TABLE_CVAR, 1, 1)->paper); // the paper has no random, ge
+    // One task: the table that is averaged over tasks has the same numbers, for programs alone.
+    assert_int_equal(f.scores[WK_TABLE_OOD_TASKS].rows, f.scores[WK_TABLE_OOD].rows);
+    assert_true(wk_report_table_is_empty(&f.tables[WK_TABLE_OOD_TASKS]));
+    assert_int_equal(f.tables[WK_TABLE_OOD_TASKS].csv.rows.count,
+                     f.scores[WK_TABLE_OOD_TASKS].entries.count);
     const wk_table_entry *block = entry_of(&f, WK_TABLE_OOD, 0, 1);
     assert_string_equal(block->key.names[WK_FIELD_VARIANT], "extra-block");
     assert_near(block->mean, 0.5, 0);
