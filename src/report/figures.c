@@ -348,10 +348,12 @@ static wk_status draw_quantity(drawing *d, size_t first, size_t end, double last
                      run->domain, run->exploration);
     d->name = PRINT(d, "%s-%s-%s-%s", q->indicator ? "collected" : "chosen", run->domain,
                     run->exploration, label);
+    bool explained = q->indicator && strcmp(help, label) != 0;
     d->caption = PRINT(d,
-                       "Mean of %s over the episodes %s. Lines are means over seeds, shades their "
+                       "Mean %s of the episodes %s%s%s%s. Lines are means over seeds, shades their "
                        "s.d.",
-                       help, q->indicator ? "collected" : "begun");
+                       label, q->indicator ? "collected" : "begun", explained ? " (" : "",
+                       explained ? help : "", explained ? ")" : "");
     d->x_label = "agent steps";
     d->y_label = label;
     return finish(d, LINES, err);
