@@ -438,7 +438,7 @@ static const struct curve_kind {
     {WK_RESULT_MODEL_ERROR, WK_CURVE_ENV_ESTIMATES, WK_CURVE_ENV_ERRORS, WK_FIGURES_ERRORS,
      "Estimate against error", "estimate", "ensemble's estimate", "image prediction error",
      "The ensemble's estimate for an environment, and the model's error there; one run of each "
-     "curriculum, up to 100 of its environments."},
+     "method, up to 100 of its environments."},
     {WK_RESULT_SCORE, -1, WK_CURVE_IMAGE_ERRORS, WK_FIGURES_PREDICTIONS, "Imagined images",
      "imagined-image", "agent steps ahead", "mean squared error of the image", NULL},
     {WK_RESULT_SCORE, -1, WK_CURVE_REWARD_ERRORS, WK_FIGURES_PREDICTIONS, "Imagined rewards",

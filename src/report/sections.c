@@ -82,6 +82,9 @@ static void put_missing(const wk_report *r, wk_page *page)
         wk_page_paragraph(page, "Nothing: every run of the grid is there and evaluated.");
 }
 
+// The comparison's title where the methods are curricula.
+#define COMPARISON "Which curriculum is better"
+
 // A part of the page: text, a table, or figures or images of one kind. A section begins with its
 // first part that has anything in it; `intro` is put there.
 static const struct part {
@@ -97,9 +100,9 @@ static const struct part {
     {NULL, NULL, NULL, TABLE, WK_TABLE_OOD_TASKS},
     {NULL, NULL, NULL, TABLE, WK_TABLE_OOD},
     {NULL, NULL, NULL, TABLE, WK_TABLE_COMBINED},
-    {"Which curriculum is better", put_bootstrap, NULL, FIGURES, WK_FIGURES_IMPROVEMENT},
-    {"Which curriculum is better", put_bootstrap, NULL, TABLE, WK_TABLE_IMPROVEMENT},
-    {"Which curriculum is better", put_bootstrap, NULL, TABLE, WK_TABLE_RANKING},
+    {COMPARISON, put_bootstrap, NULL, FIGURES, WK_FIGURES_IMPROVEMENT},
+    {COMPARISON, put_bootstrap, NULL, TABLE, WK_TABLE_IMPROVEMENT},
+    {COMPARISON, put_bootstrap, NULL, TABLE, WK_TABLE_RANKING},
     {"The worst cases of frozen sets", NULL, NULL, FIGURES, WK_FIGURES_ROBUST},
     {"Learning curves", NULL, "CVaR 0.1", FIGURES, WK_FIGURES_CURVES_CVAR},
     {"Learning curves", NULL, "Average", FIGURES, WK_FIGURES_CURVES_AVERAGE},
@@ -170,6 +173,9 @@ wk_status wk_report_page(const wk_report *report, wk_text *out, wk_error *err)
     snprintf(subtitle, sizeof subtitle, "%zu run%s, %zu domain%s, %zu curricul%s", n_runs,
              wk_plural(n_runs), domains, wk_plural(domains), curricula,
              curricula == 1 ? "um" : "a");
+    bool plain = true; // the methods differ in their curriculum alone
+    for (size_t i = 0; i < n_runs; i++)
+        plain &= strcmp(runs[i]->method, runs[i]->curriculum) == 0;
     wk_page *page;
     WK_TRY(wk_page_create(title, subtitle, &page, err));
     const char *section = "";
@@ -177,6 +183,7 @@ wk_status wk_report_page(const wk_report *report, wk_text *out, wk_error *err)
         const struct part *part = &parts[i];
         if (!is_there(report, part)) continue;
         const char *own = part->section ? part->section : report->tables[part->which].title;
+        if (!plain && strcmp(own, COMPARISON) == 0) own = "Which method is better";
         bool begins = strcmp(section, own) != 0;
         if (begins) wk_page_section(page, own);
         section = own;

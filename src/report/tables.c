@@ -181,7 +181,8 @@ static void fill_ranking(wk_report_table *t, const wk_comparison *comparison)
     for (size_t i = 0; i < comparison->ranking.count; i++) {
         const wk_method_score *s = &comparison->ranking.items[i];
         put_group(t, &s->group);
-        wk_cells_text(t, WK_SEE_ALL, "curriculum", s->method);
+        wk_cells_text(t, WK_SEE_PEOPLE, "method", s->method);
+        wk_cells_text(t, WK_SEE_PROGRAMS, "curriculum", s->method);
         put_estimate(t, "IQM", "iqm", &s->iqm, false);
         wk_cells_count(t, WK_SEE_ALL, "tasks", s->tasks);
         wk_cells_count(t, WK_SEE_PEOPLE | WK_SEE_CSV, "runs", s->runs);
@@ -239,7 +240,8 @@ static void fill_model_errors(wk_report_table *t, const wk_report_rows *errors)
         wk_cells_text(t, WK_SEE_ALL, "domain", row->run->domain);
         wk_cells_text(t, WK_SEE_ALL, "exploration", row->run->exploration);
         wk_cells_text(t, WK_SEE_ALL, "policy", row->result->policy);
-        wk_cells_text(t, WK_SEE_ALL, "curriculum", row->run->method);
+        wk_cells_text(t, WK_SEE_PEOPLE, "method", row->run->method);
+        wk_cells_text(t, WK_SEE_PROGRAMS, "curriculum", row->run->method);
         wk_cells_count(t, WK_SEE_PROGRAMS, "seeds", seeds);
         for (int s = 0; s < WK_ERROR_STATISTICS; s++) {
             const char *head = wk_error_statistic_name((wk_error_statistic)s);
