@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "config/blocks.h"
 #include "config/parts.h"
-#include "eval/evaluate.h"
+#include "eval/episodes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -182,10 +182,10 @@ int main(int count, char **words)
     int taken;
     wk_status status = wk_args_parse(&table, 1, count - 1, words + 1, &rest, &taken, &err);
     if (status == WK_OK && v.help) {
-        wk_text text = {0};
-        wk_args_help(args, N_ARGS, &text);
-        printf("%s%s", usage, wk_text_get(&text));
-        wk_text_free(&text);
+        printf("%s", usage);
+        for (size_t i = 0; i < N_ARGS; i++)
+            printf("  --%-12s %-10s %s\n", args[i].name, args[i].value ? args[i].value : "",
+                   args[i].help);
         return 0;
     }
     if (status == WK_OK) status = run(&v, &rest, &err);

@@ -1,4 +1,4 @@
-// Models of the error over θ compared: inducing points and random Fourier features, by width. Rank
+// Models of the error over θ compared, by their number of inducing points. Rank
 // correlations with the true error (the model's and the table's) and with the table, on a grid of
 // terrain's size and in six dimensions, and the cost of a report of 800 and of a decision (the
 // fastest of many), after 100,000 estimates.
@@ -119,9 +119,8 @@ static void measure(const wk_domain *d, bool continuous, wk_surface_config confi
         ours[known] = ours[i];
         real[known++] = truth(wk_space_params(space, i), d->n_params, 1);
     }
-    printf("%-8s  %8d  %4d  %6.2f  %5.3f    %5.3f  %5.3f  %7.3f   %7.3f\n",
-           config.kind == WK_SURFACE_INDUCING ? "inducing" : "fourier", config.features,
-           d->n_params, config.length, rank_with(ours, real, known), rank_with(table, real, known),
+    printf("%8d  %4d  %6.2f  %5.3f    %5.3f  %5.3f  %7.3f   %7.3f\n", config.features, d->n_params,
+           config.length, rank_with(ours, real, known), rank_with(table, real, known),
            rank_with(ours, table, known), 1e3 * reporting, 1e3 * reading);
     free(table);
     free(ours);
@@ -134,17 +133,15 @@ int main(int argc, char **argv)
 {
     double decay = argc > 1 ? strtod(argv[1], NULL) : 0.99;
     static const double lengths[] = {0.5, 1, 2};
-    printf("                          rank correlation           ms\n"
-           "kind      features  dims  length   true  table's  table   report  decision\n");
+    printf("                rank correlation           ms\n"
+           "features  dims  length   true  table's  table   report  decision\n");
     for (int dims = 2; dims <= 6; dims += 4)
-        for (int kind = 0; kind < 2; kind++)
-            for (int n = 64; n <= 256; n *= 2)
-                for (int l = 0; l < 3; l++) {
-                    wk_surface_config config = wk_surface_config_default(dims, decay);
-                    config.kind = (wk_surface_kind)kind;
-                    config.features = n;
-                    config.length *= lengths[l];
-                    measure(dims == 2 ? &two_params : &six_params, dims > 2, config);
-                }
+        for (int n = 64; n <= 256; n *= 2)
+            for (int l = 0; l < 3; l++) {
+                wk_surface_config config = wk_surface_config_default(dims, decay);
+                config.features = n;
+                config.length *= lengths[l];
+                measure(dims == 2 ? &two_params : &six_params, dims > 2, config);
+            }
     return 0;
 }

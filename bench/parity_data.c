@@ -2,7 +2,7 @@
 #include "config/parts.h"
 #include "parity.h"
 #include "replay/log.h"
-#include "run/checkpoint/checkpoint.h"
+#include "run/checkpoint.h"
 #include "run/saved_run.h"
 #include "train/trainer.h"
 

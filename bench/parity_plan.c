@@ -3,7 +3,7 @@
 #include "base/rng.h"
 #include "config/parts.h"
 #include "parity.h"
-#include "run/setup/world.h"
+#include "run/world.h"
 
 #include <math.h>
 #include <stdlib.h>

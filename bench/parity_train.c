@@ -5,8 +5,7 @@
 #include "base/text.h"
 #include "config/parts.h"
 #include "parity.h"
-#include "run/setup/device.h"
-#include "run/setup/world.h"
+#include "run/world.h"
 
 #include <errno.h>
 #include <signal.h>

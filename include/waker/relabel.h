@@ -50,7 +50,7 @@ typedef struct wk_relabel_config {
     const char *directory;              // of the run
     const char *reward;                 // file of the plug-in,
     const wk_recorded_reward *recorded; // or the caller's reward; one of them is NULL
-    const char *plugin;                 // that of the run's domain; NULL: built in, or trusted
+    const char *plugin;                 // that of the run's domain; NULL: it is built in
     bool restart;                       // replace a reward of that name that other code has made
     int threads;                        // 0: one per core
 } wk_relabel_config;

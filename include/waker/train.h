@@ -58,7 +58,7 @@ typedef enum wk_run_end {
 
 /// Trains in config->directory, from the beginning or from its newest checkpoint; a run that is
 /// done is left as it is. Code of plug-ins is loaded only where `settings` name the file ("plugin",
-/// "curriculum.plugin") or the user has trusted it (docs/security.md). `end` is set on success.
+/// "curriculum.plugin"). `end` is set on success.
 wk_status wk_train_run(const wk_train_config *config, wk_run_end *end, wk_error *err);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
 #include "agent/acting.h"
 
+#include "agent/behaviour.h"
 #include "agent/learner_parts.h"
-#include "agent/networks.h"
 #include "base/observation.h"
-#include "nn/losses.h"
+#include "nn/layers.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

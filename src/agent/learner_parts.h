@@ -8,7 +8,7 @@
 #include "model/world_model.h"
 #include "nn/optimizer.h"
 #include "nn/state.h"
-#include "tensor/queue.h"
+#include "tensor/backend.h"
 
 /// The networks, each with a parameter set of its own. Slow critics have no optimiser.
 typedef enum wk_network_id {

@@ -1,8 +1,7 @@
 #include "waker/model.h"
 
-#include "agent/latent_step.h"
-#include "api/c_locale.h"
-#include "api/observed.h"
+#include "agent/prediction.h"
+#include "api/entry.h"
 #include "run/saved_run.h"
 #include <stdlib.h>
 

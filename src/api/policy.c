@@ -1,9 +1,9 @@
 #include "waker/policy.h"
 
 #include "agent/acting.h"
-#include "api/c_locale.h"
-#include "api/observed.h"
+#include "api/entry.h"
 #include "run/saved_run.h"
+#include "run/weights.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,56 +39,54 @@ static bool explores(const wk_policy_config *config)
     return strcmp(config->task, WK_POLICY_TASK_EXPLORE) == 0;
 }
 
-// Which weights have the policy. The exploration policy belongs to the snapshots. `text` gets the
-// words of "adapted.NAME" apart.
-static wk_status choose_weights(const wk_saved_run *run, const wk_policy_config *config,
-                                char text[WK_WEIGHTS_TITLE_MAX], wk_weights_choice *choice,
-                                wk_error *err)
-{
-    const char *weights = config->weights;
-    choice->kind = WK_WEIGHTS_SNAPSHOT;
-    if (explores(config)) {
-        if (!weights) return WK_OK;
-        return wk_fail(err, WK_E_INPUT,
-                       "weights: '%s' are those of task policies; leave it NULL to explore",
-                       weights);
-    }
-    const char *dot = weights ? strchr(weights, '.') : NULL;
-    if (dot) {
-        if (strlen(weights) >= WK_WEIGHTS_TITLE_MAX)
-            return wk_fail(err, WK_E_INPUT, "weights: '%.80s' is too long", weights);
-        strcpy(text, weights);
-        text[dot - weights] = 0;
-        weights = text;
-        choice->name = text + (dot - config->weights) + 1;
-        WK_TRY(wk_weights_check_name(choice->name, err));
-    }
-    WK_TRY(wk_saved_run_kind(run, &weights, &choice->kind, err));
-    if (strcmp(weights, WK_POLICY_RANDOM) == 0)
-        return wk_fail(err, WK_E_INPUT, "weights: random actions need none");
-    if (dot && choice->kind == WK_WEIGHTS_SNAPSHOT)
-        return wk_fail(err, WK_E_INPUT, "weights: '%s' have no names", weights);
-    if (choice->kind == WK_WEIGHTS_FINETUNED) choice->task = config->task;
-    return WK_OK;
-}
-
+// Loads the policy: the exploration policy from a snapshot, that of a task from the weights asked
+// for.
 static wk_status load(wk_policy *p, const wk_policy_config *config, int *policy, wk_error *err)
 {
-    int task = 0;
-    char text[WK_WEIGHTS_TITLE_MAX];
-    wk_weights_choice choice = {.step = config->step,
-                                .compact = !explores(config),
-                                .device = config->device,
-                                .threads = config->threads};
     const wk_named_plugins named = {.domain = config->plugin};
     const wk_saved_run_options options = {.depth = WK_SAVED_WORLD,
                                           .plugins = config->plugin ? &named : NULL};
     WK_TRY(wk_saved_run_open(config->run, &options, &p->run, err));
+    int task = 0;
     if (!explores(config)) WK_TRY(wk_domain_task(p->run.world.domain, config->task, &task, err));
-    WK_TRY(choose_weights(&p->run, config, text, &choice, err));
-    WK_TRY(wk_saved_run_load(&p->run, &choice, err));
+
+    // The two words of "adapted.NAME".
+    const char *weights = config->weights, *dot = weights ? strchr(weights, '.') : NULL;
+    char words[WK_WEIGHTS_TITLE_MAX];
+    wk_weights_query query = {.policy = weights, .tasks = &config->task, .n_tasks = 1};
+    query.step = config->step;
+    if (explores(config) && weights)
+        return wk_fail(err, WK_E_INPUT,
+                       "weights: '%s' are those of task policies; leave it NULL to explore",
+                       weights);
+    if (explores(config)) query.policy = WK_POLICY_RANDOM; // the world model
+    if (dot) {
+        if (strlen(weights) >= sizeof words)
+            return wk_fail(err, WK_E_INPUT, "weights: '%.80s' is too long", weights);
+        strcpy(words, weights);
+        words[dot - weights] = 0;
+        query.policy = words;
+        query.name = words + (dot - weights) + 1;
+    }
+    if (weights && strcmp(query.policy, WK_POLICY_RANDOM) == 0)
+        return wk_fail(err, WK_E_INPUT, "weights: random actions need none");
+
+    wk_weights_answer found = {0};
+    wk_status status = wk_weights_resolve(config->run, &p->run.config, &query, &found, err);
+    if (status == WK_OK) {
+        const wk_weights_choice choice = {.kind = found.source.kind,
+                                          .step = (int64_t)found.steps.items[0],
+                                          .task = config->task,
+                                          .name = query.name,
+                                          .compact = !explores(config),
+                                          .device = config->device,
+                                          .threads = config->threads};
+        status = wk_saved_run_load(&p->run, &choice, err);
+    }
+    wk_weights_answer_free(&found);
     *policy = WK_POLICY_EXPLORE;
-    return explores(config) ? WK_OK : wk_saved_run_policy(&p->run, task, policy, err);
+    if (status != WK_OK || explores(config)) return status;
+    return wk_saved_run_policy(&p->run, task, policy, err);
 }
 
 static wk_status open_policy(wk_policy *p, const wk_policy_config *config, wk_error *err)

@@ -1,6 +1,6 @@
 #include "waker/results.h"
 
-#include "api/c_locale.h"
+#include "api/entry.h"
 #include "base/array.h"
 #include "base/document.h"
 #include "base/file.h"

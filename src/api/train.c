@@ -1,8 +1,11 @@
+// Runs: training, and rewards added later.
 #include "waker/train.h"
 
-#include "api/c_locale.h"
-#include "run/setup/settings.h"
+#include "api/entry.h"
+#include "run/rewards.h"
+#include "run/settings.h"
 #include "train/train.h"
+#include "waker/relabel.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,5 +104,17 @@ wk_status wk_train_run(const wk_train_config *config, wk_run_end *end, wk_error 
     wk_run_plugins_close(&code);
     wk_c_locale_leave(callers);
     free(keys);
+    return status;
+}
+
+wk_status wk_relabel_run(const wk_relabel_config *config, wk_relabel_result *out, wk_error *err)
+{
+    if (!config->directory || !*config->directory)
+        return wk_fail(err, WK_E_INPUT, "directory: say which run");
+    if (!config->reward == !config->recorded)
+        return wk_fail(err, WK_E_INPUT, "give the file of a reward or a function, one of them");
+    locale_t callers = wk_c_locale_enter();
+    wk_status status = wk_relabel(config, NULL, NULL, out, err);
+    wk_c_locale_leave(callers);
     return status;
 }

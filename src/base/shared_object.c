@@ -86,17 +86,9 @@ static void *open_here(const char *path)
     return handle;
 }
 
-static void (*on_load)(const char *path);
-
-void wk_shared_object_on_load(void (*callback)(const char *path))
-{
-    on_load = callback;
-}
-
 wk_status wk_shared_object_open(const char *path, void **handle, wk_error *err)
 {
     WK_TRY(wk_shared_object_check(path, err));
-    if (on_load) on_load(path);
     WK_PLUGIN_CALL(((wk_plugin_call){.kind = "plug-in", .function = "its loading", .step = -1}),
                    *handle = open_here(path));
     if (*handle) return WK_OK;

@@ -8,10 +8,6 @@
 /// Whether the file can be a shared object at all; nothing of it is run.
 wk_status wk_shared_object_check(const char *path, wk_error *err);
 
-/// Has `callback` called with the path of every file before it is loaded, for a program that
-/// handles the crashes of what it loads. Set once, before any thread is started.
-void wk_shared_object_on_load(void (*callback)(const char *path));
-
 /// Loads the file `path`; a name without a folder is a file in the current directory, not one of
 /// the system's.
 wk_status wk_shared_object_open(const char *path, void **handle, wk_error *err);

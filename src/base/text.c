@@ -41,18 +41,24 @@ void wk_text_puts(wk_text *text, const char *chars)
     wk_text_append(text, chars, strlen(chars));
 }
 
-void wk_text_printf(wk_text *text, const char *format, ...)
+void wk_text_vprintf(wk_text *text, const char *format, va_list args)
 {
-    va_list args, again;
-    va_start(args, format);
+    va_list again;
     va_copy(again, args);
     int needed = vsnprintf(NULL, 0, format, args);
-    va_end(args);
     if (needed >= 0 && reserve(text, (size_t)needed)) {
         vsnprintf(text->chars + text->length, (size_t)needed + 1, format, again);
         text->length += (size_t)needed;
     }
     va_end(again);
+}
+
+void wk_text_printf(wk_text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    wk_text_vprintf(text, format, args);
+    va_end(args);
 }
 
 const char *wk_text_get(const wk_text *text)

@@ -4,6 +4,7 @@
 #define WK_BASE_TEXT_H
 
 #include "waker/error.h"
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +20,8 @@ typedef struct wk_text {
 void wk_text_append(wk_text *text, const char *chars, size_t length);
 void wk_text_puts(wk_text *text, const char *chars);
 void wk_text_printf(wk_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void wk_text_vprintf(wk_text *text, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 /// Appends a character `count` times.
 void wk_text_repeat(wk_text *text, char letter, size_t count);
 /// Appends a JSON string: `value` in quotes, escaped.

@@ -1,15 +1,17 @@
 #include "cli/args.h"
 
 #include "base/python_spec.h"
-#include "run/checkpoint/weights_file.h"
+#include "config/config.h"
+#include "run/weights.h"
 
 #include <assert.h>
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-enum { NAMES_MAX = 256, HELP_COLUMN = 24, HELP_WIDTH = 96 };
+enum { NAMES_MAX = 256 };
 
 wk_status wk_arg_unknown(wk_error *err, const char *what, const char *name,
                          const char *const *names, size_t count)
@@ -149,6 +151,18 @@ static wk_status unknown_option(const wk_arg_table *tables, size_t n_tables, con
         names[count++] = settings->keys[i];
     char suggestion[WK_SUGGESTION_MAX];
     wk_text_suggestion("--", name, names, count, suggestion);
+    // No name is like it: keys that are about it, if they are few.
+    enum { FEW = 4 };
+    int about = 0, used = 0;
+    for (int i = 0; settings && !*suggestion && *name && i < WK_RUN_FIELD_COUNT; i++)
+        about += wk_run_field_is_about(i, name);
+    for (int i = 0; about > 0 && about <= FEW && i < WK_RUN_FIELD_COUNT; i++)
+        if (wk_run_field_is_about(i, name))
+            used += snprintf(suggestion + used, sizeof suggestion - (size_t)used, "%s--%s",
+                             used ? ", " : "; keys about it: ", wk_run_keys[i]);
+    if (about > FEW)
+        snprintf(suggestion, sizeof suggestion,
+                 "; 'waker config --search %.40s' lists keys about it", name);
     return wk_fail(err, WK_E_INPUT, "unknown option '--%s'%s", name, suggestion);
 }
 
@@ -272,43 +286,6 @@ wk_status wk_args_parse(const wk_arg_table *tables, size_t n_tables, int argc, c
     }
     *taken = at;
     return check_one_source(at, argv, err);
-}
-
-// Appends words of `help` broken at HELP_WIDTH, continuation lines indented to HELP_COLUMN.
-static void append_wrapped(wk_text *out, const char *help, int column)
-{
-    while (*help) {
-        int length = (int)strcspn(help, " ");
-        if (column > HELP_COLUMN && column + 1 + length > HELP_WIDTH) {
-            wk_text_printf(out, "\n%*s", HELP_COLUMN, "");
-            column = HELP_COLUMN;
-        }
-        if (column > HELP_COLUMN) {
-            wk_text_puts(out, " ");
-            column++;
-        }
-        wk_text_append(out, help, (size_t)length);
-        column += length;
-        help += length;
-        help += strspn(help, " ");
-    }
-    wk_text_puts(out, "\n");
-}
-
-void wk_args_help(const wk_arg *args, size_t count, wk_text *out)
-{
-    for (size_t i = 0; i < count; i++) {
-        size_t start = out->length;
-        wk_text_printf(out, "  --%s%s%s", args[i].name, args[i].value ? " " : "",
-                       args[i].value ? args[i].value : "");
-        int used = (int)(out->length - start);
-        if (used + 2 > HELP_COLUMN) {
-            wk_text_puts(out, "\n");
-            used = 0;
-        }
-        wk_text_printf(out, "%*s", HELP_COLUMN - used, "");
-        append_wrapped(out, args[i].help, HELP_COLUMN);
-    }
 }
 
 bool wk_path_ends_in(const char *path, const char *extension)

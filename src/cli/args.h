@@ -109,9 +109,6 @@ typedef struct wk_arg_words {
 wk_status wk_args_parse(const wk_arg_table *tables, size_t n_tables, int argc, char **argv,
                         wk_arg_words *words, int *taken, wk_error *err);
 
-/// Appends one indented line (or more) per option, aligned.
-void wk_args_help(const wk_arg *args, size_t count, wk_text *out);
-
 /// Reads a decimal number that fills all of `text`; `what` names it in the error.
 wk_status wk_parse_number(const char *what, const char *text, double *out, wk_error *err);
 

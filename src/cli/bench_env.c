@@ -1,14 +1,30 @@
 // waker bench env: steps per second of the domains, alone and compared with MuJoCo's stock way.
-#include "cli/bench_env.h"
+// Each θ drawn from the default distribution is visited by every contestant in turn (one
+// environment, the vector of environments, the reference), so that a busy machine slows all alike.
+#include "base/clock.h"
 #include "base/pool.h"
+#include "base/rng.h"
 #include "base/table.h"
+#include "cli/chosen_domain.h"
 #include "cli/cli.h"
+#include "env/domain.h"
+#include "env/domains/reference_env.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-enum { DOMAINS_MAX = 32, DEFAULT_ENVS = 8 };
+enum {
+    DEFAULT_ENVS = 8,
+    STEPS = 50,        // of one environment, per contestant
+    WORLDS_MIN = 3,    // however short the time
+    GL_IMAGES = 3,     // slow: a few per environment do
+    MEMORY_WORLDS = 4, // visited by each environment before memory is counted
+    SEED = 0,
+};
 
 typedef struct bench_values {
     const char *domain, *plugin;
@@ -31,97 +47,283 @@ static const wk_arg args[] = {
     WK_OPT_FLAG("json", json, "print JSON"),
 };
 
-// One line of the result.
-typedef struct result {
-    const char *domain;
-    wk_env_speed speed;
-} result;
+// Mean seconds of parts of an agent step, over the same environments and actions: processor time
+// for what runs on one thread, time of the wall clock for the vector.
+typedef struct speed {
+    double physics, image;          // one environment on one thread
+    double vector_physics;          // per step, all environments on all threads
+    double vector_both;             // the same with images
+    double reset;                   // one environment
+    double stock_physics, gl_image; // MuJoCo's own collisions, and its OpenGL image by OSMesa
+    bool compared;                  // the two above were measured
+    char why_not[256];              // otherwise the reason
+    double bytes_per_env;           // growth of the process's resident memory
+    int worlds;                     // parameter settings visited
+    int envs, threads;
+} speed;
+
+typedef struct bench {
+    const wk_domain *domain;
+    wk_space *space;
+    wk_env *env;
+    wk_vec *vec;
+    wk_pool *pool;
+    wk_reference_env *reference;
+    float *actions; // [STEPS, envs, action_size], the same in every environment
+    int envs;
+    uint64_t vec_worlds; // drawn for the vector so far
+} bench;
+
+// What was spent so far.
+typedef struct spent {
+    double physics, image, vector_physics, vector_both, reset, stock_physics, gl_image;
+    int64_t steps, vector_steps, resets, stock_steps, gl_images;
+} spent;
+
+static double resident_bytes(void)
+{
+    long pages = 0, ignored;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file) return 0;
+    if (fscanf(file, "%ld %ld", &ignored, &pages) != 2) pages = 0;
+    fclose(file);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+// Processor time of all threads together, for OpenGL, which may have its own.
+static double process_seconds(void)
+{
+    return wk_clock_read(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static const float *actions_at(const bench *b, int step)
+{
+    return b->actions + (size_t)step * (size_t)b->envs * (size_t)b->domain->action_size;
+}
+
+// Every environment of the vector gets the next θ of the default distribution.
+static wk_status reset_vector(bench *b, wk_error *err)
+{
+    for (int i = 0; i < b->envs; i++) {
+        double theta[WK_PARAMS_MAX];
+        uint64_t episode = b->vec_worlds++;
+        wk_space_sample(b->space, SEED, episode, theta);
+        WK_TRY(
+            wk_vec_plan_reset(b->vec, i, theta, (size_t)b->domain->n_params, SEED, episode, err));
+    }
+    return wk_vec_step(b->vec, actions_at(b, 0), err);
+}
+
+static wk_status measure_one(bench *b, const double *theta, uint64_t episode, spent *s,
+                             wk_error *err)
+{
+    uint8_t image[WK_IMAGE_BYTES], flags = 0;
+    double start = wk_clock_thread_seconds();
+    WK_TRY(wk_env_reset(b->env, theta, (size_t)b->domain->n_params, SEED, episode, &(wk_frame){0},
+                        err));
+    s->reset += wk_clock_thread_seconds() - start;
+    s->resets++;
+    for (int step = 0; step < STEPS && !(flags & WK_IS_LAST); step++) {
+        double begin = wk_clock_thread_seconds();
+        WK_TRY(wk_env_step(b->env, actions_at(b, step), &(wk_frame){.flags = &flags}, err));
+        double moved = wk_clock_thread_seconds();
+        if (!b->domain->observation.no_image)
+            WK_TRY(wk_env_render(b->env, WK_IMAGE_SIDE, WK_IMAGE_SIDE, image, err));
+        s->physics += moved - begin;
+        s->image += wk_clock_thread_seconds() - moved;
+        s->steps++;
+    }
+    return WK_OK;
+}
+
+static wk_status measure_vector(bench *b, spent *s, wk_error *err)
+{
+    WK_TRY(reset_vector(b, err));
+    double start = wk_clock_seconds();
+    int step = 0;
+    for (bool ended = false; step < STEPS && !ended; step++) {
+        WK_TRY(wk_vec_step(b->vec, actions_at(b, step), err));
+        for (int i = 0; i < b->envs; i++)
+            ended |= wk_vec_batch(b->vec)->flags[i] & WK_IS_LAST;
+    }
+    s->vector_both += wk_clock_seconds() - start;
+    s->vector_steps += (int64_t)step * b->envs;
+    return WK_OK;
+}
+
+// The vector's environments moved without images: one piece of the job is one environment.
+typedef struct physics_job {
+    bench *b;
+    int step;
+} physics_job;
+
+static void move_one(void *context, size_t piece, int thread)
+{
+    (void)thread;
+    const physics_job *job = context;
+    const float *actions = actions_at(job->b, job->step);
+    // Fails only where an episode has ended; then there is nothing to move.
+    (void)wk_env_step(wk_vec_env(job->b->vec, (int)piece),
+                      actions + piece * (size_t)job->b->domain->action_size, &(wk_frame){0}, NULL);
+}
+
+// Replays the environments that measure_vector has just run, so that both see the same.
+static wk_status measure_vector_physics(bench *b, spent *s, wk_error *err)
+{
+    b->vec_worlds -= (uint64_t)b->envs;
+    WK_TRY(reset_vector(b, err));
+    double start = wk_clock_seconds();
+    for (int step = 0; step < STEPS; step++)
+        wk_pool_run(b->pool, (size_t)b->envs, move_one, &(physics_job){b, step});
+    s->vector_physics += wk_clock_seconds() - start;
+    return WK_OK;
+}
+
+static wk_status measure_reference(bench *b, const double *theta, uint64_t episode, spent *s,
+                                   wk_error *err)
+{
+    uint8_t image[WK_IMAGE_BYTES];
+    WK_TRY(wk_reference_env_reset(b->reference, theta, SEED, episode, err));
+    // The first image of an environment sends it to OpenGL; that is not part of a step.
+    WK_TRY(wk_reference_env_draw(b->reference, WK_IMAGE_SIDE, WK_IMAGE_SIDE, image, err));
+    for (int step = 0; step < STEPS; step++) {
+        double begin = wk_clock_thread_seconds();
+        wk_reference_env_step(b->reference, actions_at(b, step));
+        s->stock_physics += wk_clock_thread_seconds() - begin;
+        s->stock_steps++;
+        if (step % (STEPS / GL_IMAGES) != 0) continue;
+        double moved = process_seconds();
+        WK_TRY(wk_reference_env_draw(b->reference, WK_IMAGE_SIDE, WK_IMAGE_SIDE, image, err));
+        s->gl_image += process_seconds() - moved;
+        s->gl_images++;
+    }
+    return WK_OK;
+}
+
+// Everything that is measured, and the memory of the vector's environments.
+static wk_status prepare(bench *b, const wk_chosen_domain *chosen, int threads, speed *out,
+                         wk_error *err)
+{
+    WK_TRY(wk_space_create(b->domain, false, &b->space, err));
+    size_t count = (size_t)STEPS * (size_t)b->envs * (size_t)b->domain->action_size;
+    b->actions = malloc(count * sizeof *b->actions);
+    if (!b->actions) return wk_fail(err, WK_E_MEMORY, "no memory for %zu actions", count);
+    wk_rng rng = wk_rng_stream(SEED, "bench-actions", 0);
+    for (size_t i = 0; i < count; i += (size_t)b->domain->action_size)
+        wk_domain_random_action(b->domain, &rng, b->actions + i);
+    WK_TRY(wk_pool_create(threads, &b->pool, err));
+    out->threads = wk_pool_threads(b->pool);
+    malloc_trim(0);
+    double before = resident_bytes();
+    WK_TRY(wk_vec_create(b->domain, chosen->options, b->envs, out->threads, &b->vec, err));
+    for (int k = 0; k < MEMORY_WORLDS; k++) {
+        WK_TRY(reset_vector(b, err));
+        for (int step = 0; step < 5; step++)
+            WK_TRY(wk_vec_step(b->vec, actions_at(b, step), err));
+    }
+    out->bytes_per_env = (resident_bytes() - before) / b->envs;
+    WK_TRY(wk_env_create(b->domain, chosen->options, &b->env, err));
+    wk_error reason = {0};
+    out->compared = wk_reference_env_create(b->domain, &b->reference, &reason) == WK_OK;
+    if (!out->compared) snprintf(out->why_not, sizeof out->why_not, "%.250s", reason.message);
+    return WK_OK;
+}
+
+static double mean(double sum, int64_t count)
+{
+    return count > 0 ? sum / (double)count : 0;
+}
+
+// Visits worlds of the default distribution for about `seconds`.
+static wk_status visit_worlds(bench *b, double seconds, speed *out, wk_error *err)
+{
+    spent s = {0};
+    double start = wk_clock_seconds();
+    while (out->worlds < WORLDS_MIN || wk_clock_seconds() - start < seconds) {
+        double theta[WK_PARAMS_MAX];
+        uint64_t episode = (uint64_t)out->worlds++;
+        wk_space_sample(b->space, SEED, episode, theta);
+        WK_TRY(measure_one(b, theta, episode, &s, err));
+        WK_TRY(measure_vector(b, &s, err));
+        WK_TRY(measure_vector_physics(b, &s, err));
+        if (b->reference) WK_TRY(measure_reference(b, theta, episode, &s, err));
+    }
+    out->physics = mean(s.physics, s.steps);
+    out->image = mean(s.image, s.steps);
+    out->vector_physics = mean(s.vector_physics, s.vector_steps);
+    out->vector_both = mean(s.vector_both, s.vector_steps);
+    out->reset = mean(s.reset, s.resets);
+    out->stock_physics = mean(s.stock_physics, s.stock_steps);
+    out->gl_image = mean(s.gl_image, s.gl_images);
+    return WK_OK;
+}
+
+static wk_status measure(const wk_cli *cli, const char *domain, const bench_values *v,
+                         const char **name, speed *out, wk_error *err)
+{
+    wk_chosen_domain chosen;
+    WK_TRY(wk_chosen_domain_open(cli, domain, v->plugin, &v->options, &chosen, err));
+    // A plug-in's name goes with it.
+    *name = chosen.plugin ? v->plugin : chosen.domain->name;
+    if (!cli->quiet && !v->json)
+        fprintf(stderr, "measuring %s for %g s ...\n", chosen.domain->name, v->seconds);
+    bench b = {.domain = chosen.domain, .envs = v->envs};
+    *out = (speed){.envs = v->envs};
+    wk_status status = prepare(&b, &chosen, cli->threads, out, err);
+    if (status == WK_OK) status = visit_worlds(&b, v->seconds, out, err);
+    wk_reference_env_destroy(b.reference);
+    wk_env_destroy(b.env);
+    wk_vec_destroy(b.vec);
+    wk_pool_destroy(b.pool);
+    wk_space_destroy(b.space);
+    free(b.actions);
+    wk_chosen_domain_close(&chosen);
+    return status;
+}
 
 static double rate(double seconds)
 {
     return seconds > 0 ? 1 / seconds : 0;
 }
 
-static double ratio(const wk_env_speed *s)
+static void put_number_if(wk_table *table, bool known, double value)
 {
-    return (s->stock_physics + s->gl_image) / (s->physics + s->image);
+    if (known)
+        wk_table_number(table, value);
+    else
+        wk_table_absent(table);
 }
 
-static void print_own(const result *results, int count, wk_text *out)
+// A row of both tables.
+static void put_row(wk_table *table, wk_table *compared, const char *domain, const speed *s)
 {
-    wk_table table;
-    char physics_n[48], both_n[48];
-    snprintf(physics_n, sizeof physics_n, "physics\n%d thread%s", results[0].speed.threads,
-             wk_plural((uint64_t)results[0].speed.threads));
-    snprintf(both_n, sizeof both_n, "with image\n%d thread%s", results[0].speed.threads,
-             wk_plural((uint64_t)results[0].speed.threads));
-    wk_table_begin(&table, "lrrrrrr", "domain", "physics\n1 thread", "with image\n1 thread",
-                   physics_n, both_n, "reset\nms", "memory\nMiB/env");
-    for (int i = 0; i < count; i++) {
-        const wk_env_speed *s = &results[i].speed;
-        wk_table_cell(&table, "%s", results[i].domain);
-        wk_table_cell(&table, "%.0f", rate(s->physics));
-        wk_table_cell(&table, "%.0f", rate(s->physics + s->image));
-        wk_table_cell(&table, "%.0f", rate(s->vector_physics));
-        wk_table_cell(&table, "%.0f", rate(s->vector_both));
-        wk_table_cell(&table, "%.2f", 1e3 * s->reset);
-        wk_table_cell(&table, "%.1f", s->bytes_per_env / (1 << 20));
-    }
-    wk_text_printf(out, "agent steps per second (%d environment%s in the vector)\n\n",
-                   results[0].speed.envs, wk_plural((uint64_t)results[0].speed.envs));
-    wk_table_finish(&table, 0, out);
-}
-
-static void print_comparison(const result *results, int count, wk_text *out)
-{
-    int compared = 0;
-    for (int i = 0; i < count; i++)
-        compared += results[i].speed.compared;
-    if (compared == 0) {
-        wk_text_printf(out, "\nno comparison with stock MuJoCo: %s\n", results[0].speed.why_not);
-        return;
-    }
-    wk_table table;
-    wk_table_begin(&table, "lrrrrr", "domain", "waker\nphysics us", "stock\nphysics us",
-                   "waker\nimage us", "OpenGL\nimage us", "steps/s\nratio");
-    for (int i = 0; i < count; i++) {
-        const wk_env_speed *s = &results[i].speed;
-        if (!s->compared) continue;
-        wk_table_cell(&table, "%s", results[i].domain);
-        wk_table_cell(&table, "%.0f", 1e6 * s->physics);
-        wk_table_cell(&table, "%.0f", 1e6 * s->stock_physics);
-        wk_table_cell(&table, "%.0f", 1e6 * s->image);
-        wk_table_cell(&table, "%.0f", 1e6 * s->gl_image);
-        wk_table_cell(&table, "%.1f", ratio(s));
-    }
-    wk_text_puts(
-        out, "\none agent step on one thread, against stock MuJoCo and its image by OSMesa\n\n");
-    wk_table_finish(&table, 0, out);
-}
-
-static void json_result(wk_json *json, const result *r)
-{
-    const wk_env_speed *s = &r->speed;
-    wk_json_object(json, NULL);
-    wk_json_string(json, "domain", r->domain);
-    wk_json_integer(json, "envs", s->envs);
-    wk_json_integer(json, "threads", s->threads);
-    wk_json_integer(json, "worlds", s->worlds);
-    wk_json_number(json, "physics_steps_per_s", rate(s->physics));
-    wk_json_number(json, "image_steps_per_s", rate(s->physics + s->image));
-    wk_json_number(json, "vector_physics_steps_per_s", rate(s->vector_physics));
-    wk_json_number(json, "vector_image_steps_per_s", rate(s->vector_both));
-    wk_json_number(json, "physics_s", s->physics);
-    wk_json_number(json, "image_s", s->image);
-    wk_json_number(json, "reset_s", s->reset);
-    wk_json_number(json, "bytes_per_env", s->bytes_per_env);
-    if (s->compared) {
-        wk_json_number(json, "stock_physics_s", s->stock_physics);
-        wk_json_number(json, "opengl_image_s", s->gl_image);
-        wk_json_number(json, "ratio", ratio(s));
-    } else
-        wk_json_string(json, "not_compared", s->why_not);
-    wk_json_close(json, '}');
+    double ratio = (s->stock_physics + s->gl_image) / (s->physics + s->image);
+    wk_table_text(table, domain);
+    wk_table_integer(table, s->envs);
+    wk_table_integer(table, s->threads);
+    wk_table_integer(table, s->worlds);
+    wk_table_number(table, rate(s->physics));
+    wk_table_number(table, rate(s->physics + s->image));
+    wk_table_number(table, rate(s->vector_physics));
+    wk_table_number(table, rate(s->vector_both));
+    wk_table_number(table, s->physics);
+    wk_table_number(table, s->image);
+    wk_table_number(table, s->reset);
+    wk_table_number(table, s->bytes_per_env);
+    put_number_if(table, s->compared, s->stock_physics);
+    put_number_if(table, s->compared, s->gl_image);
+    put_number_if(table, s->compared, ratio);
+    if (s->compared)
+        wk_table_absent(table);
+    else
+        wk_table_text(table, s->why_not);
+    if (!s->compared) return;
+    wk_table_text(compared, domain);
+    wk_table_number(compared, s->physics);
+    wk_table_number(compared, s->stock_physics);
+    wk_table_number(compared, s->image);
+    wk_table_number(compared, s->gl_image);
+    wk_table_number(compared, ratio);
 }
 
 // Other work on the machine shows in the columns timed by the wall clock.
@@ -133,50 +335,75 @@ static void warn_if_busy(const wk_cli *cli, double load)
             load, wk_cpu_count());
 }
 
-static wk_status print_results(const result *results, int count, bool as_json, wk_error *err)
-{
-    wk_text out = {0};
-    if (as_json) {
-        wk_json json = {.text = &out};
-        wk_json_array(&json, NULL);
-        for (int i = 0; i < count; i++)
-            json_result(&json, &results[i]);
-        wk_json_close(&json, ']');
-    } else if (count > 0) {
-        print_own(results, count, &out);
-        print_comparison(results, count, &out);
-    }
-    return wk_cli_print(&out, err);
-}
-
-static wk_status measure(const wk_cli *cli, const char *domain, const bench_values *v, result *out,
-                         wk_error *err)
-{
-    wk_chosen_domain chosen;
-    WK_TRY(wk_chosen_domain_open(cli, domain, v->plugin, &v->options, &chosen, err));
-    if (!cli->quiet && !v->json)
-        fprintf(stderr, "measuring %s for %g s ...\n", chosen.domain->name, v->seconds);
-    wk_status status =
-        wk_env_speed_measure(&chosen, v->envs, cli->threads, v->seconds, &out->speed, err);
-    // A plug-in's name goes with it.
-    out->domain = chosen.plugin ? v->plugin : chosen.domain->name;
-    wk_chosen_domain_close(&chosen);
-    return status;
-}
-
 static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 {
     const bench_values *v = given;
-    result results[DOMAINS_MAX] = {0};
-    int count = 0;
+    char physics[48] = "", both[48] = "";
+    const wk_column columns[] = {
+        {WK_COLUMN_TEXT, "domain", "domain", NULL, 0},
+        {WK_COLUMN_NUMBER, "envs", NULL, NULL, 0},
+        {WK_COLUMN_NUMBER, "threads", NULL, NULL, 0},
+        {WK_COLUMN_NUMBER, "worlds", NULL, NULL, 0},
+        {WK_COLUMN_NUMBER, "physics_steps_per_s", "physics\n1 thread", "%.0f", 0},
+        {WK_COLUMN_NUMBER, "image_steps_per_s", "with image\n1 thread", "%.0f", 0},
+        {WK_COLUMN_NUMBER, "vector_physics_steps_per_s", physics, "%.0f", 0},
+        {WK_COLUMN_NUMBER, "vector_image_steps_per_s", both, "%.0f", 0},
+        {WK_COLUMN_NUMBER, "physics_s", NULL, NULL, 0},
+        {WK_COLUMN_NUMBER, "image_s", NULL, NULL, 0},
+        {WK_COLUMN_NUMBER, "reset_s", "reset\nms", "%.2f", 1e3},
+        {WK_COLUMN_NUMBER, "bytes_per_env", "memory\nMiB/env", "%.1f", 1.0 / (1 << 20)},
+        {WK_COLUMN_NUMBER, "stock_physics_s", NULL, NULL, 0},
+        {WK_COLUMN_NUMBER, "opengl_image_s", NULL, NULL, 0},
+        {WK_COLUMN_NUMBER, "ratio", NULL, NULL, 0},
+        {WK_COLUMN_TEXT, "not_compared", NULL, NULL, 0}};
+    static const wk_column compared_columns[] = {
+        {WK_COLUMN_TEXT, NULL, "domain", NULL, 0},
+        {WK_COLUMN_NUMBER, NULL, "waker\nphysics us", "%.0f", 1e6},
+        {WK_COLUMN_NUMBER, NULL, "stock\nphysics us", "%.0f", 1e6},
+        {WK_COLUMN_NUMBER, NULL, "waker\nimage us", "%.0f", 1e6},
+        {WK_COLUMN_NUMBER, NULL, "OpenGL\nimage us", "%.0f", 1e6},
+        {WK_COLUMN_NUMBER, NULL, "steps/s\nratio", "%.1f", 0}};
+    wk_table table = {0}, compared;
+    wk_table_start(&compared, compared_columns, sizeof compared_columns / sizeof *compared_columns);
     double load = 0;
     if (getloadavg(&load, 1) != 1) load = 0;
     bool all = !v->plugin && (!v->domain || strcmp(v->domain, "all") == 0);
-    if (!all) WK_TRY(measure(cli, v->domain, v, &results[count++], err));
-    for (size_t i = 0; all && i < wk_domain_count() && i < DOMAINS_MAX; i++)
-        WK_TRY(measure(cli, wk_domain_at(i)->name, v, &results[count++], err));
-    warn_if_busy(cli, load);
-    return print_results(results, count, v->json, err);
+    size_t count = all ? wk_domain_count() : 1;
+    speed first = {0};
+    wk_status status = WK_OK;
+    for (size_t i = 0; i < count && status == WK_OK; i++) {
+        const char *name = all ? wk_domain_at(i)->name : v->domain;
+        speed s;
+        status = measure(cli, name, v, &name, &s, err);
+        if (status != WK_OK) break;
+        if (i == 0) {
+            const char *plural = wk_plural((uint64_t)s.threads);
+            first = s;
+            snprintf(physics, sizeof physics, "physics\n%d thread%s", s.threads, plural);
+            snprintf(both, sizeof both, "with image\n%d thread%s", s.threads, plural);
+            wk_table_start(&table, columns, sizeof columns / sizeof *columns);
+        }
+        put_row(&table, &compared, name, &s);
+    }
+    if (status == WK_OK) warn_if_busy(cli, load);
+    wk_text out = {0};
+    if (status == WK_OK && v->json)
+        wk_table_json(&table, NULL, &(wk_json){.text = &out});
+    else if (status == WK_OK) {
+        wk_text_printf(&out, "agent steps per second (%d environment%s in the vector)\n\n", v->envs,
+                       wk_plural((uint64_t)v->envs));
+        wk_table_print(&table, 0, &out);
+        if (wk_table_count(&compared) == 0)
+            wk_text_printf(&out, "\nno comparison with stock MuJoCo: %s\n", first.why_not);
+        else {
+            wk_text_puts(&out, "\none agent step on one thread, against stock MuJoCo and its image "
+                               "by OSMesa\n\n");
+            wk_table_print(&compared, 0, &out);
+        }
+    }
+    wk_table_free(&table);
+    wk_table_free(&compared);
+    return wk_cli_print_if(status, &out, err);
 }
 
 const wk_command wk_command_bench_env = {

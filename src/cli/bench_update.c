@@ -1,15 +1,20 @@
-// waker bench update: time and memory of one update of the learner.
-#include "cli/bench_update.h"
+// waker bench update: time by part, and memory, of one update of the learner.
+#include "agent/learner.h"
+#include "agent/synthetic_batch.h"
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/pool.h"
 #include "base/table.h"
 #include "cli/cli.h"
 #include "config/parts.h"
+#include "run/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
-enum { DEFAULT_ACTIONS = 6, DEFAULT_ITERS = 10 };
+enum { DEFAULT_ACTIONS = 6, DEFAULT_ITERS = 10, PARTS_MAX = 16 };
 
 typedef struct bench_values {
     const char *preset, *exploration, *device, *precision;
@@ -60,6 +65,252 @@ static wk_status make_config(const bench_values *v, wk_learner_config *config, w
     return wk_arg_unknown(err, "exploration", v->exploration, names, 2);
 }
 
+// One part of an update: a section of its graph.
+typedef struct part {
+    char name[32];
+    double seconds; // mean
+} part;
+
+// Times of one program.
+typedef struct times {
+    double median, min; // seconds, with everything around the graph
+    double graph;       // median of the graph alone
+    part parts[PARTS_MAX];
+    int part_count;
+} times;
+
+// What was measured.
+typedef struct speed {
+    times update; // reward-free, of all runs
+    times tasks;  // zero without tasks, and but for its graph with several runs
+    double both;  // seconds, median: an update with its task update, as a run has them
+    wk_device device;
+    int threads, iters;
+    double setup;             // seconds to build the networks and record the graphs
+    wk_learner_memory memory; // of the device
+    size_t resident;          // bytes, the peak of the whole process
+} speed;
+
+typedef struct bench {
+    wk_pool *pool;
+    wk_backend *backends[WK_POPULATION_MAX]; // an element for each run
+    wk_learner *learners[WK_POPULATION_MAX];
+    wk_synthetic_batch synthetic[WK_POPULATION_MAX];
+    wk_learner_batch batches[WK_POPULATION_MAX];
+    int runs;
+    wk_learner *learner;    // the leader
+    double *update, *tasks; // [iters] seconds
+    double *graph, *task_graph, *both;
+} bench;
+
+// Learners and batches of `runs` runs that are updated together.
+static wk_status prepare(bench *b, const bench_values *v, const wk_learner_config *config,
+                         int threads, speed *out, wk_error *err)
+{
+    wk_learner_config configs[WK_POPULATION_MAX];
+    double **lists[] = {&b->update, &b->tasks, &b->graph, &b->task_graph, &b->both};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        *lists[i] = calloc((size_t)v->iters, sizeof **lists[i]);
+        if (!*lists[i]) return wk_fail(err, WK_E_MEMORY, "no memory for %d times", v->iters);
+    }
+    WK_TRY(wk_pool_create(threads, &b->pool, err));
+    out->threads = wk_pool_threads(b->pool);
+    WK_TRY(wk_device_open_population(v->device, v->precision, b->runs, b->pool, b->backends,
+                                     &out->device, err));
+    double start = wk_clock_seconds();
+    for (int r = 0; r < b->runs; r++) {
+        configs[r] = *config;
+        configs[r].seed += (uint64_t)r;
+    }
+    WK_TRY(wk_learner_create_population(WK_LEARNER_UPDATES, configs, b->backends, b->runs,
+                                        b->learners, err));
+    b->learner = b->learners[0];
+    out->setup = wk_clock_seconds() - start;
+    for (int r = 0; r < b->runs; r++) {
+        wk_learner_memory memory = wk_learner_get_memory(b->learners[r]);
+        out->memory.state += memory.state;
+        out->memory.planned += memory.planned;
+        out->memory.allocated = memory.allocated; // of the whole device
+    }
+    // After what may be refused: batches can be large.
+    for (int r = 0; r < b->runs; r++) {
+        WK_TRY(wk_synthetic_batch_create(config, b->backends[r], &b->synthetic[r], err));
+        b->batches[r] = b->synthetic[r].batch;
+    }
+    return WK_OK;
+}
+
+// Updates that are timed together. On a GPU updates overlap, so that only several in a row show how
+// long one takes.
+static int in_a_row(const bench *b)
+{
+    enum { SEVERAL = 4 };
+    return wk_backend_is_async(b->backends[0]) ? SEVERAL : 1;
+}
+
+// The time of an update as a run has it: meanwhile the batch of the next is gathered, and the world
+// model may begin with it. With `tasks`, their update too.
+static wk_status update_once(bench *b, bool tasks, double *seconds, wk_error *err)
+{
+    wk_learner_metrics metrics[WK_POPULATION_MAX];
+    int count = in_a_row(b);
+    double start = wk_clock_seconds();
+    for (int i = 0; i < count; i++) {
+        WK_TRY(wk_learner_start(b->learner, err));
+        if (tasks) WK_TRY(wk_learner_start_tasks(b->learner, err));
+        WK_TRY(wk_learner_stage(b->learner, b->batches, err));
+        WK_TRY(wk_learner_finish(b->learner, metrics, NULL, err));
+    }
+    *seconds = (wk_clock_seconds() - start) / count;
+    return WK_OK;
+}
+
+// A population has no task updates by themselves.
+static wk_status update_tasks_once(bench *b, double *seconds, wk_error *err)
+{
+    wk_task_metrics metrics;
+    if (!wk_learner_task_program(b->learner) || b->runs > 1) return WK_OK;
+    double start = wk_clock_seconds();
+    WK_TRY(wk_learner_update_tasks(b->learner, b->batches, &metrics, err));
+    *seconds = wk_clock_seconds() - start;
+    return WK_OK;
+}
+
+// The programs of an update, which run in sequence, and that of a task update.
+typedef struct programs {
+    wk_program *update[2], *tasks[1];
+} programs;
+
+static programs programs_of(bench *b)
+{
+    return (programs){
+        .update = {wk_learner_model_program(b->learner), wk_learner_update_program(b->learner)},
+        .tasks = {wk_learner_task_program(b->learner)}};
+}
+
+static wk_status time_graphs(wk_program *const *list, size_t count, double *seconds, wk_error *err)
+{
+    double start = wk_clock_seconds();
+    for (size_t i = 0; i < count; i++)
+        if (list[i]) WK_TRY(wk_program_run(list[i], err));
+    *seconds = wk_clock_seconds() - start;
+    return WK_OK;
+}
+
+static wk_status trace(bench *b, bool on, wk_error *err)
+{
+    programs p = programs_of(b);
+    for (int i = 0; i < 2; i++)
+        WK_TRY(wk_program_trace(p.update[i], on, err));
+    return p.tasks[0] ? wk_program_trace(p.tasks[0], on, err) : WK_OK;
+}
+
+// The last staged batch is learned from, so that nothing of it overlaps the next measurement.
+static wk_status settle(bench *b, wk_error *err)
+{
+    if (!wk_backend_is_async(b->backends[0])) return WK_OK;
+    WK_TRY(wk_learner_start(b->learner, err));
+    return wk_learner_finish(b->learner, NULL, NULL, err);
+}
+
+// Update and task update by themselves, each many times.
+static wk_status time_each(bench *b, int iters, wk_error *err)
+{
+    for (int i = 0; i < iters; i++)
+        WK_TRY(update_once(b, false, &b->update[i], err));
+    WK_TRY(settle(b, err));
+    for (int i = 0; i < iters; i++)
+        WK_TRY(update_tasks_once(b, &b->tasks[i], err));
+    return wk_learner_stage(b->learner, b->batches, err);
+}
+
+// On the CPU tracing costs nothing and nothing overlaps an update; on a GPU tracing puts events
+// between the nodes, so the parts are measured after the whole.
+static wk_status time_all(bench *b, int iters, wk_error *err)
+{
+    enum { TRACED = 3 };
+    bool apart = strcmp(wk_backend_name(b->backends[0]), "cpu") != 0;
+    double ignored;
+    WK_TRY(wk_learner_stage(b->learner, b->batches, err));
+    WK_TRY(update_once(b, false, &ignored, err));
+    WK_TRY(update_tasks_once(b, &ignored, err));
+    if (!apart) WK_TRY(trace(b, true, err));
+    WK_TRY(time_each(b, iters, err));
+    // Updates with their task updates, as a run has them. On the CPU nothing overlaps: both are the
+    // sum of the two, where those are measured.
+    bool overlap = wk_backend_is_async(b->backends[0]) || b->runs > 1;
+    for (int i = 0; wk_learner_task_program(b->learner) && overlap && i < iters; i++)
+        WK_TRY(update_once(b, true, &b->both[i], err));
+    if (!apart) return WK_OK;
+    WK_TRY(settle(b, err));
+    programs p = programs_of(b);
+    for (int i = 0; i < iters; i++) {
+        WK_TRY(time_graphs(p.update, 2, &b->graph[i], err));
+        WK_TRY(time_graphs(p.tasks, 1, &b->task_graph[i], err));
+    }
+    WK_TRY(trace(b, true, err));
+    return time_each(b, TRACED, err);
+}
+
+static double median_of(double *seconds, int iters)
+{
+    qsort(seconds, (size_t)iters, sizeof *seconds, wk_compare_doubles);
+    return (seconds[(iters - 1) / 2] + seconds[iters / 2]) / 2;
+}
+
+// Medians, and the parts: sections of the same name in several programs are one.
+static void summarise(double *seconds, double *graph, int iters, wk_program *const *list,
+                      size_t count, times *out)
+{
+    out->median = median_of(seconds, iters);
+    out->min = seconds[0];
+    out->graph = median_of(graph, iters);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < wk_program_section_count(list[i]); k++) {
+            wk_section_time section = wk_program_section_time(list[i], k);
+            const char *name = section.name[0] ? section.name : "other";
+            int at = 0;
+            while (at < out->part_count && strcmp(out->parts[at].name, name) != 0)
+                at++;
+            if (section.nodes == 0 || at == PARTS_MAX) continue;
+            if (at == out->part_count)
+                snprintf(out->parts[out->part_count++].name, sizeof out->parts->name, "%s", name);
+            out->parts[at].seconds += section.seconds;
+        }
+}
+
+// Updates new learners `iters` times, after one warm-up, on synthetic batches; every batch is
+// copied to the device while the previous update runs, as in training.
+static wk_status measure(const bench_values *v, const wk_learner_config *config, int runs,
+                         int threads, speed *out, wk_error *err)
+{
+    *out = (speed){.iters = v->iters};
+    bench b = {.runs = runs};
+    wk_status status = prepare(&b, v, config, threads, out, err);
+    if (status == WK_OK) status = time_all(&b, v->iters, err);
+    if (status == WK_OK) {
+        programs p = programs_of(&b);
+        summarise(b.update, b.graph, v->iters, p.update, 2, &out->update);
+        if (v->tasks > 0) summarise(b.tasks, b.task_graph, v->iters, p.tasks, 1, &out->tasks);
+        out->both = median_of(b.both, v->iters);
+        if (out->both == 0) out->both = out->update.median + out->tasks.median;
+        struct rusage usage;
+        if (getrusage(RUSAGE_SELF, &usage) == 0) out->resident = (size_t)usage.ru_maxrss * 1024;
+    }
+    for (int r = 0; r < runs; r++)
+        wk_learner_destroy(b.learners[r]);
+    for (int r = 0; r < runs; r++)
+        wk_synthetic_batch_free(&b.synthetic[r]);
+    wk_device_close_population(b.backends, runs);
+    wk_pool_destroy(b.pool);
+    free(b.update);
+    free(b.tasks);
+    free(b.graph);
+    free(b.task_graph);
+    free(b.both);
+    return status;
+}
+
 static double milliseconds(double seconds)
 {
     return 1e3 * seconds;
@@ -70,31 +321,33 @@ static double mebibytes(size_t bytes)
     return (double)bytes / (1 << 20);
 }
 
-static void print_times(const char *title, const wk_update_times *times, wk_text *out)
+static void print_times(const char *title, const times *t, wk_text *out)
 {
+    static const wk_column columns[] = {{WK_COLUMN_TEXT, NULL, "part", NULL, 0},
+                                        {WK_COLUMN_NUMBER, NULL, "ms", "%.2f", 1e3},
+                                        {WK_COLUMN_NUMBER, NULL, "share", "%.0f %%", 100}};
     double sum = 0;
-    for (int i = 0; i < times->part_count; i++)
-        sum += times->parts[i].seconds;
-    wk_text_printf(out, "%s: %.2f ms (median), %.2f ms (min)\n\n", title,
-                   milliseconds(times->median), milliseconds(times->min));
-    if (times->graph > 0)
+    for (int i = 0; i < t->part_count; i++)
+        sum += t->parts[i].seconds;
+    wk_text_printf(out, "%s: %.2f ms (median), %.2f ms (min)\n\n", title, milliseconds(t->median),
+                   milliseconds(t->min));
+    if (t->graph > 0)
         wk_text_printf(out,
                        "  the graph alone: %.2f ms (median); parts are timed separately, which "
                        "overstates short ones\n\n",
-                       milliseconds(times->graph));
+                       milliseconds(t->graph));
     wk_table table;
-    wk_table_begin(&table, "lrr", "part", "ms", "share");
-    for (int i = 0; i < times->part_count; i++) {
-        const wk_update_part *part = &times->parts[i];
-        wk_table_cell(&table, "%s", part->name);
-        wk_table_cell(&table, "%.2f", milliseconds(part->seconds));
-        wk_table_cell(&table, "%.0f %%", sum > 0 ? 100 * part->seconds / sum : 0);
+    wk_table_start(&table, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < t->part_count; i++) {
+        wk_table_text(&table, t->parts[i].name);
+        wk_table_number(&table, t->parts[i].seconds);
+        wk_table_number(&table, sum > 0 ? t->parts[i].seconds / sum : 0);
     }
     wk_table_finish(&table, 2, out);
     wk_text_puts(out, "\n");
 }
 
-static void print_head(const bench_values *v, const wk_update_speed *s, wk_text *out)
+static void print_head(const bench_values *v, const speed *s, wk_text *out)
 {
     wk_text_printf(out, "preset %s on ", v->preset);
     if (s->device.number < 0)
@@ -119,8 +372,7 @@ static void print_ratio(const bench_values *v, double all, double alone, wk_text
         v->population * alone / all);
 }
 
-static void print_speed(const bench_values *v, const wk_update_speed *s,
-                        const wk_update_speed *alone, wk_text *out)
+static void print_speed(const bench_values *v, const speed *s, const speed *alone, wk_text *out)
 {
     print_head(v, s, out);
     print_times(alone ? "reward-free update of all runs" : "reward-free update", &s->update, out);
@@ -144,21 +396,20 @@ static void print_speed(const bench_values *v, const wk_update_speed *s,
     wk_text_printf(out, "set-up: %.0f ms\n", milliseconds(s->setup));
 }
 
-static void json_times(wk_json *json, const char *key, const wk_update_times *times)
+static void json_times(wk_json *json, const char *key, const times *t)
 {
     wk_json_object(json, key);
-    wk_json_number(json, "median_ms", milliseconds(times->median));
-    wk_json_number(json, "least_ms", milliseconds(times->min));
-    if (times->graph > 0) wk_json_number(json, "graph_ms", milliseconds(times->graph));
+    wk_json_number(json, "median_ms", milliseconds(t->median));
+    wk_json_number(json, "least_ms", milliseconds(t->min));
+    if (t->graph > 0) wk_json_number(json, "graph_ms", milliseconds(t->graph));
     wk_json_object(json, "parts_ms");
-    for (int i = 0; i < times->part_count; i++)
-        wk_json_number(json, times->parts[i].name, milliseconds(times->parts[i].seconds));
+    for (int i = 0; i < t->part_count; i++)
+        wk_json_number(json, t->parts[i].name, milliseconds(t->parts[i].seconds));
     wk_json_close(json, '}');
     wk_json_close(json, '}');
 }
 
-static void json_ratio(wk_json *json, const bench_values *v, const wk_update_speed *s,
-                       const wk_update_speed *alone)
+static void json_ratio(wk_json *json, const bench_values *v, const speed *s, const speed *alone)
 {
     double all = v->tasks > 0 ? s->both : s->update.median;
     double one = v->tasks > 0 ? alone->both : alone->update.median;
@@ -167,8 +418,7 @@ static void json_ratio(wk_json *json, const bench_values *v, const wk_update_spe
     wk_json_number(json, "ratio", all / one);
 }
 
-static void json_speed(const bench_values *v, const wk_update_speed *s,
-                       const wk_update_speed *alone, wk_text *out)
+static void json_speed(const bench_values *v, const speed *s, const speed *alone, wk_text *out)
 {
     wk_json json = {.text = out};
     wk_json_object(&json, NULL);
@@ -194,36 +444,26 @@ static void json_speed(const bench_values *v, const wk_update_speed *s,
     wk_json_close(&json, '}');
 }
 
-// Other work on the machine shows in every number.
-static void warn_if_busy(const wk_cli *cli, double load)
-{
-    if (cli->quiet || load < 0.5) return;
-    fprintf(stderr, "the machine was busy (load %.1f on %d cores): times are too high\n", load,
-            wk_cpu_count());
-}
-
 static wk_status run(wk_cli *cli, const void *given, wk_error *err)
 {
     const bench_values *v = given;
-    wk_update_bench bench = {.population = 1,
-                             .device = v->device,
-                             .precision = v->precision,
-                             .threads = cli->threads,
-                             .iters = v->iters};
-    WK_TRY(make_config(v, &bench.config, err));
+    wk_learner_config config;
+    WK_TRY(make_config(v, &config, err));
     double load = 0;
     if (getloadavg(&load, 1) != 1) load = 0;
     if (!cli->quiet && !v->json)
         fprintf(stderr, "measuring %d update%s of preset %s ...\n", v->iters,
                 wk_plural((uint64_t)v->iters), v->preset);
-    wk_update_speed one, speed;
-    WK_TRY(wk_update_speed_measure(&bench, &one, err));
-    bench.population = v->population;
-    if (v->population > 1) WK_TRY(wk_update_speed_measure(&bench, &speed, err));
-    warn_if_busy(cli, load);
+    speed one, several;
+    WK_TRY(measure(v, &config, 1, cli->threads, &one, err));
+    bool both = v->population > 1;
+    if (both) WK_TRY(measure(v, &config, v->population, cli->threads, &several, err));
+    // Other work on the machine shows in every number.
+    if (!cli->quiet && load >= 0.5)
+        fprintf(stderr, "the machine was busy (load %.1f on %d cores): times are too high\n", load,
+                wk_cpu_count());
     wk_text out = {0};
-    const bool several = v->population > 1;
-    (v->json ? json_speed : print_speed)(v, several ? &speed : &one, several ? &one : NULL, &out);
+    (v->json ? json_speed : print_speed)(v, both ? &several : &one, both ? &one : NULL, &out);
     return wk_cli_print(&out, err);
 }
 

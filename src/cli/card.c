@@ -73,8 +73,9 @@ const wk_command wk_command_card = {
     .details =
         "README.md contains the front matter that hubs read, the results of 'waker eval', five\n"
         "lines of code that load a policy, the settings, and the hashes of all files. Weights\n"
-        "are safetensors files; one episode of every task is recorded as MP4 and GIF. DIR has\n"
-        "the layout of a run: 'waker eval DIR' and Python's waker.Policy(DIR, ...) read it.\n\n"
+        "are safetensors files; one episode of every task is recorded as GIF and, where ffmpeg\n"
+        "is installed, as MP4. DIR has the layout of a run: 'waker eval DIR' and Python's\n"
+        "waker.Policy(DIR, ...) read it.\n\n"
         "With --compact the weights have world model, reward heads and actors alone: in 16 bits,\n"
         "those of decoder and reward heads in 8. They act and imagine; 'waker adapt',\n"
         "'finetune' and 'model-error' refuse them.\n",

@@ -3,8 +3,7 @@
 #include "base/table.h"
 #include "cli/cli.h"
 #include "nn/safetensors.h"
-#include "run/checkpoint/checkpoint.h"
-#include "run/repair.h"
+#include "run/checkpoint.h"
 #include "run/saved_run.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +11,7 @@
 #include <sys/stat.h>
 
 typedef struct ckpt_values {
-    bool check, repair, json;
+    bool check, json;
 } ckpt_values;
 
 static const ckpt_values defaults;
@@ -21,8 +20,6 @@ static const ckpt_values defaults;
 static const wk_arg args[] = {
     WK_OPT_FLAG("check", check,
                 "read everything and verify checksums; the exit code is 3 if anything is damaged"),
-    WK_OPT_FLAG("repair", repair,
-                "make a run with a damaged replay log resumable: keep every whole episode"),
     WK_OPT_FLAG("json", json, "print JSON"),
 };
 
@@ -54,7 +51,7 @@ static void judge(item *it, wk_status status, const wk_error *err)
 
 static wk_status check_config(const wk_run_config *config, uint64_t hash, wk_error *err)
 {
-    if (wk_run_config_has_hash(config, hash)) return WK_OK;
+    if (wk_run_config_hash(config) == hash) return WK_OK;
     return wk_fail(err, WK_E_FORMAT,
                    "the checkpoint was written with another config.yaml than the run has now");
 }
@@ -86,6 +83,27 @@ static bool is_gone(const char *run, uint64_t step)
         there |= steps.items[i] == step;
     wk_array_free(&steps);
     return !there;
+}
+
+// Commands that read the newest checkpoint take the one before when it is damaged, and say so.
+void wk_cli_warn_older(const wk_cli *cli, const char *directory)
+{
+    wk_steps steps = {0};
+    wk_checkpoint_summary summary;
+    wk_error fault = {0};
+    uint64_t used;
+    if (wk_checkpoint_list(directory, &steps, NULL) == WK_OK && steps.count > 1 &&
+        wk_checkpoint_newest(directory, &used, NULL) == WK_OK) {
+        uint64_t newest = steps.items[steps.count - 1];
+        const wk_log log = wk_cli_log(cli);
+        if (used < newest &&
+            wk_checkpoint_summarise(directory, newest, &summary, &fault) != WK_OK &&
+            !is_gone(directory, newest))
+            wk_log_line(&log, WK_LOG_WARN,
+                        "using the older checkpoint at agent step %" PRIu64 ", because %.500s",
+                        used, fault.message);
+    }
+    wk_array_free(&steps);
 }
 
 static void count_checked(const item_list *list, wk_progress_line *check)
@@ -239,73 +257,17 @@ static void print_text(const item_list *list, int repeat, wk_text *out)
     wk_table_finish(&table, 0, out);
 }
 
-static void repair_json(const wk_run_repair *done, wk_text *out)
-{
-    wk_json json = {.text = out};
-    wk_json_object(&json, NULL);
-    wk_json_unsigned(&json, "step", done->step);
-    wk_json_bool(&json, "repaired", !done->sound);
-    wk_json_unsigned(&json, "episodes_kept", done->kept);
-    wk_json_unsigned(&json, "episodes_lost", done->lost);
-    wk_json_unsigned(&json, "rows_lost", done->rows_lost);
-    wk_json_unsigned(&json, "environments_stopped", done->stopped);
-    wk_json_close(&json, '}');
-    wk_text_puts(out, "\n");
-}
-
-static void repair_text(const char *directory, const wk_run_repair *done, wk_text *out)
-{
-    if (done->sound) {
-        wk_text_printf(
-            out, "nothing to repair: '%s' can be resumed exactly from agent step %" PRIu64 "\n",
-            directory, done->step);
-        return;
-    }
-    wk_text_printf(out,
-                   "'%s' can be resumed from agent step %" PRIu64
-                   ", but no longer exactly\nwhole episodes kept: %" PRIu64 "; lost: %" PRIu64
-                   " (%" PRIu64 " rows)\n",
-                   directory, done->step, done->kept, done->lost, done->rows_lost);
-    if (done->stopped > 0)
-        wk_text_printf(out, "environments that begin a new episode: %" PRIu64 "\n", done->stopped);
-    wk_text_puts(out, "replaced files are kept, with 'damaged' before their names\n");
-}
-
-static wk_status repair(const wk_cli *cli, const char *directory, bool json, wk_error *err)
-{
-    wk_text text = {0};
-    wk_run_repair done;
-    wk_progress_line progress = {0};
-    wk_cli_progress(cli, "checkpoints", &progress);
-    wk_status status = wk_run_repair_log(directory, &progress, &done, err);
-    wk_progress_finish(&progress);
-    WK_TRY(status);
-    if (json)
-        repair_json(&done, &text);
-    else
-        repair_text(directory, &done, &text);
-    return wk_cli_print(&text, err);
-}
-
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const ckpt_values *v = values;
     const char *directory = cli->words.items[0];
-    if (v->repair && v->check)
-        return wk_fail(err, WK_E_INPUT, "give --repair or --check, not both");
-    if (v->repair) return repair(cli, directory, v->json, err);
     wk_saved_run saved = {0};
     WK_TRY(wk_saved_run_open(directory, &(wk_saved_run_options){.depth = WK_SAVED_CONFIG}, &saved,
                              err));
-    char repairs[WK_REPAIRS_TEXT_MAX] = "";
     item_list list = {0};
     wk_text text = {0};
-    wk_status status = wk_run_repairs_text(directory, repairs, err);
-    const wk_log log = wk_cli_log(cli);
-    if (*repairs) wk_log_line(&log, WK_LOG_WARN, "%s", repairs);
-    if (status == WK_OK)
-        status = v->check ? check_all(&list, directory, &saved.config, cli, err)
-                          : add_all(&list, directory, &saved.config, NULL, err);
+    wk_status status = v->check ? check_all(&list, directory, &saved.config, cli, err)
+                                : add_all(&list, directory, &saved.config, NULL, err);
     wk_saved_run_close(&saved);
     int repeat = action_repeat(directory);
     if (v->json)
@@ -322,18 +284,13 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 
 const wk_command wk_command_ckpt = {
     .name = "ckpt",
-    .summary = "List, verify and repair the checkpoints and weights that a run has saved",
-    .usage = "ckpt RUN [--check] [--repair] [--json]",
+    .summary = "List and verify the checkpoints and weights that a run has saved",
+    .usage = "ckpt RUN [--check] [--json]",
     .details =
         "A checkpoint holds everything needed to resume a run: weights, optimisers, counters,\n"
         "environments, recurrent states, curriculum, and the position in the replay log. A\n"
         "snapshot holds weights alone, for evaluation. Adapted and fine-tuned policies are\n"
-        "listed too.\n\n"
-        "--repair is for a run that cannot be resumed from any checkpoint because its replay\n"
-        "log is damaged. It keeps every whole episode, prints what is lost, keeps replaced\n"
-        "files, with 'damaged' before their names, and records in repairs.jsonl that the run\n"
-        "is no longer exact. If a checkpoint is sound, nothing is changed: 'waker\n"
-        "train' resumes from it.\n",
+        "listed too. 'waker train' resumes from the newest checkpoint that is sound.\n",
     .examples = "ckpt runs/a --check",
     WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "cli/args.h"
-#include "log/progress.h"
+#include "log/status_line.h"
 #include "waker/error.h"
 #include <stdbool.h>
 
@@ -67,10 +67,18 @@ typedef struct wk_cli_spec {
     size_t n_commands;
     const wk_arg *args; // of every command
     size_t n_args;
-    const char *exit_codes; // text of the help
 } wk_cli_spec;
 
 extern const wk_cli_spec wk_program_spec;
+
+/// Prints the help of the program, or of a command.
+wk_status wk_help_program(wk_error *err);
+wk_status wk_help_command(const wk_command *command, wk_error *err);
+/// Prints the commands that begin with a word ("bench"); false if none does.
+bool wk_help_group(const char *word, wk_error *err, wk_status *status);
+
+/// What a key of the configuration takes, as in an option table.
+const char *wk_cli_key_value(int field);
 
 /// Messages on standard error, none with --quiet.
 wk_log wk_cli_log(const wk_cli *cli);

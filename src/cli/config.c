@@ -10,7 +10,7 @@
 
 typedef struct config_values {
     wk_run_args run;
-    const char *diff;
+    const char *diff, *search;
     bool json, yaml, list, table;
 } config_values;
 
@@ -22,18 +22,13 @@ static const wk_arg args[] = {
     WK_OPT_TEXT(
         "diff", diff, "BLOCK",
         "show only what differs from BLOCK with the same domain, curriculum and exploration"),
+    WK_OPT_TEXT("search", search, "WORD",
+                "list the keys about a word, with meaning, range and default"),
     WK_OPT_FLAG("yaml", yaml, "print the config.yaml of the run"),
     WK_OPT_FLAG("json", json, "print JSON"),
     WK_OPT_FLAG("list", list, "list all blocks with a description"),
     WK_OPT_FLAG("table", table, "print the table of all keys in docs/configuration.md"),
 };
-
-// What one key has in the run at hand and in the paper's.
-typedef struct shown_key {
-    const wk_run_field *field;
-    wk_text value, source, paper; // paper is empty where it has no such thing
-    bool differs;
-} shown_key;
 
 static void describe_origin(const wk_origin *origin, wk_text *out)
 {
@@ -47,161 +42,119 @@ static void describe_origin(const wk_origin *origin, wk_text *out)
         wk_text_printf(out, "%s:%d (%s)", origin->file, origin->line, origin->block);
 }
 
-static void describe_key(const wk_merged_config *merged, const wk_run_config *paper, int i,
-                         shown_key *out)
-{
-    *out = (shown_key){.field = &wk_run_fields[i]};
-    wk_run_config_get(&merged->config, i, &out->value);
-    describe_origin(&merged->origins[i], &out->source);
-    if (!*out->field->paper) return;
-    if (strcmp(out->field->paper, "=") == 0)
-        wk_run_config_get(paper, i, &out->paper);
-    else
-        wk_text_puts(&out->paper, out->field->paper);
-    out->differs = strcmp(wk_text_get(&out->value), wk_text_get(&out->paper)) != 0;
-}
-
-static void free_key(shown_key *key)
-{
-    wk_text_free(&key->value);
-    wk_text_free(&key->source);
-    wk_text_free(&key->paper);
-}
-
-static const char *show_empty(const wk_text *value)
-{
-    return value->length ? wk_text_get(value) : "''";
-}
-
-static void print_listing(const wk_merged_config *merged, const wk_run_config *paper, wk_text *out)
-{
-    int differ = 0;
-    wk_table table;
-    wk_table_begin(&table, "llll", "key", "value", "paper", "set by");
-    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
-        shown_key key;
-        describe_key(merged, paper, i, &key);
-        differ += key.differs;
-        wk_table_cell(&table, "%s", key.field->key);
-        wk_table_name(&table, show_empty(&key.value));
-        wk_table_cell(&table, "%s%s", key.differs ? "differs: " : "",
-                      key.differs ? show_empty(&key.paper) : "");
-        wk_table_name(&table, wk_text_get(&key.source));
-        free_key(&key);
-    }
-    wk_table_finish(&table, 0, out);
-    wk_text_printf(out,
-                   "\n%d of %d values differ%s from the paper's for this domain, curriculum and "
-                   "exploration.\n",
-                   differ, WK_RUN_FIELD_COUNT, differ == 1 ? "s" : "");
-}
-
-static void json_value(wk_json *json, const char *name, const wk_run_config *config, int i)
+// Adds the value of a key as a cell of its own kind; people see texts as they would write them.
+static void put_value(wk_table *table, const wk_run_config *config, int i)
 {
     const wk_run_field *field = &wk_run_fields[i];
     const void *place = (const char *)config + field->offset;
-    switch (field->kind) {
-    case WK_RUN_BOOL:
-        wk_json_bool(json, name, *(const bool *)place);
-        break;
-    case WK_RUN_INT:
-        wk_json_integer(json, name, *(const int *)place);
-        break;
-    case WK_RUN_COUNT:
-        wk_json_integer(json, name, *(const int64_t *)place);
-        break;
-    case WK_RUN_SEED: {
-        // Beyond 2^53 as text: readers that keep numbers as doubles would round it.
-        uint64_t seed = *(const uint64_t *)place;
-        if (seed <= 1ull << 53) {
-            wk_json_integer(json, name, (int64_t)seed);
-            break;
-        }
-        wk_text text = {0};
-        wk_run_config_get(config, i, &text);
-        wk_json_string(json, name, wk_text_get(&text));
-        wk_text_free(&text);
-        break;
-    }
-    case WK_RUN_NUMBER:
-        wk_json_number(json, name, *(const double *)place);
-        break;
-    case WK_RUN_TEXT:
-    case WK_RUN_LIST:
-        wk_json_string(json, name, place);
-        break;
-    }
+    wk_text text = {0};
+    wk_run_config_get(config, i, &text);
+    if (field->kind == WK_RUN_BOOL)
+        wk_table_bool(table, *(const bool *)place);
+    else if (field->kind == WK_RUN_INT)
+        wk_table_integer(table, *(const int *)place);
+    else if (field->kind == WK_RUN_COUNT)
+        wk_table_integer(table, *(const int64_t *)place);
+    else if (field->kind == WK_RUN_NUMBER)
+        wk_table_number(table, *(const double *)place);
+    else if (field->kind == WK_RUN_SEED && *(const uint64_t *)place <= 1ull << 53)
+        wk_table_unsigned(table, *(const uint64_t *)place);
+    else // readers that keep numbers as doubles would round a larger seed
+        wk_table_text(table, wk_text_get(&text));
+    wk_table_shown(table, "%s", text.length ? wk_text_get(&text) : "''");
+    table->failed |= text.failed;
+    wk_text_free(&text);
 }
 
-// What the paper has, of the key's own kind.
-static void json_paper(wk_json *json, const wk_run_config *paper, int i)
-{
-    wk_run_config theirs = *paper;
-    const char *text = wk_run_fields[i].paper;
-    bool valid = strcmp(text, "=") == 0 || wk_run_config_set(&theirs, i, text, NULL) == WK_OK;
-    assert(valid);
-    json_value(json, "paper", &theirs, i);
-}
-
-static void json_key(wk_json *json, const wk_merged_config *merged, const wk_run_config *paper,
-                     int i)
-{
-    shown_key key;
-    describe_key(merged, paper, i, &key);
-    wk_json_object(json, key.field->key);
-    json_value(json, "value", &merged->config, i);
-    wk_json_string(json, "source", wk_text_get(&key.source));
-    if (*key.field->paper) json_paper(json, paper, i);
-    wk_json_bool(json, "differs", key.differs);
-    wk_json_close(json, '}');
-    free_key(&key);
-}
-
-static void print_json(const wk_merged_config *merged, const wk_run_config *paper, wk_text *out)
+// An object for each row, called as the row's first cell.
+static void json_by_key(const wk_table *table, wk_text *out)
 {
     wk_json json = {.text = out};
     wk_json_object(&json, NULL);
-    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
-        json_key(&json, merged, paper, i);
+    out->failed |= table->failed;
+    for (size_t row = 0; !out->failed && row < wk_table_count(table); row++) {
+        wk_json_object(&json, table->cells.items[(row + 1) * table->columns].value);
+        wk_table_json_row(table, row, &json);
+        wk_json_close(&json, '}');
+    }
     wk_json_close(&json, '}');
 }
 
-static void print_diff(const wk_run_config *ours, const wk_run_config *theirs, const char *name,
-                       wk_text *out)
+// What the paper has, of the key's own kind; false where it has no such thing.
+static bool take_paper(const wk_run_config *paper, int i, wk_run_config *out)
 {
+    const char *said = wk_run_fields[i].paper;
+    *out = *paper;
+    bool valid = !*said || strcmp(said, "=") == 0 || wk_run_config_set(out, i, said, NULL) == WK_OK;
+    assert(valid);
+    return *said;
+}
+
+static void print_listing(const wk_merged_config *merged, const wk_run_config *paper, bool as_json,
+                          wk_text *out)
+{
+    static const wk_column columns[] = {
+        {WK_COLUMN_TEXT, NULL, "key", NULL, 0},   {WK_COLUMN_TEXT, "value", "value", NULL, 0},
+        {WK_COLUMN_TEXT, NULL, "paper", NULL, 0}, {WK_COLUMN_TEXT, "source", "set by", NULL, 0},
+        {WK_COLUMN_TEXT, "paper", NULL, NULL, 0}, {WK_COLUMN_TEXT, "differs", NULL, NULL, 0}};
     int differ = 0;
     wk_table table;
-    wk_table_begin(&table, "lll", "key", "value", name);
+    wk_table_start(&table, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        wk_run_config theirs;
+        bool known = take_paper(paper, i, &theirs);
+        bool differs = known && !wk_run_config_same(&merged->config, &theirs, i);
+        wk_text source = {0}, other = {0};
+        describe_origin(&merged->origins[i], &source);
+        if (differs) wk_run_config_get(&theirs, i, &other);
+        differ += differs;
+        wk_table_text(&table, wk_run_keys[i]);
+        put_value(&table, &merged->config, i);
+        wk_table_cell(&table, "%s%s", differs ? "differs: " : "",
+                      differs && !other.length ? "''" : wk_text_get(&other));
+        wk_table_text(&table, wk_text_get(&source));
+        if (known)
+            put_value(&table, &theirs, i);
+        else
+            wk_table_absent(&table);
+        wk_table_bool(&table, differs);
+        table.failed |= source.failed || other.failed;
+        wk_text_free(&source);
+        wk_text_free(&other);
+    }
+    if (as_json)
+        json_by_key(&table, out);
+    else {
+        wk_table_print(&table, 0, out);
+        wk_text_printf(out,
+                       "\n%d of %d values differ%s from the paper's for this domain, curriculum "
+                       "and exploration.\n",
+                       differ, WK_RUN_FIELD_COUNT, differ == 1 ? "s" : "");
+    }
+    wk_table_free(&table);
+}
+
+static void print_diff(const wk_run_config *ours, const wk_run_config *theirs, const char *name,
+                       bool as_json, wk_text *out)
+{
+    const wk_column columns[] = {{WK_COLUMN_TEXT, NULL, "key", NULL, 0},
+                                 {WK_COLUMN_TEXT, "value", "value", NULL, 0},
+                                 {WK_COLUMN_TEXT, name, name, NULL, 0}};
+    wk_table table;
+    wk_table_start(&table, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
         if (wk_run_config_same(ours, theirs, i)) continue;
-        wk_text value = {0}, other = {0};
-        wk_run_config_get(ours, i, &value);
-        wk_run_config_get(theirs, i, &other);
-        wk_table_texts(&table, wk_run_keys[i], show_empty(&value), show_empty(&other));
-        wk_text_free(&value);
-        wk_text_free(&other);
-        differ++;
+        wk_table_text(&table, wk_run_keys[i]);
+        put_value(&table, ours, i);
+        put_value(&table, theirs, i);
     }
-    if (differ > 0)
+    if (as_json)
+        json_by_key(&table, out);
+    else if (wk_table_count(&table) > 0)
         wk_table_print(&table, 0, out);
     else
         wk_text_printf(out, "no value differs from '%s'\n", name);
     wk_table_free(&table);
-}
-
-static void json_diff(const wk_run_config *ours, const wk_run_config *theirs, const char *name,
-                      wk_text *out)
-{
-    wk_json json = {.text = out};
-    wk_json_object(&json, NULL);
-    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
-        if (wk_run_config_same(ours, theirs, i)) continue;
-        wk_json_object(&json, wk_run_keys[i]);
-        json_value(&json, "value", ours, i);
-        json_value(&json, name, theirs, i);
-        wk_json_close(&json, '}');
-    }
-    wk_json_close(&json, '}');
 }
 
 // What the paper or the authors have, against our default.
@@ -224,6 +177,37 @@ static void put_range(const wk_run_field *field, wk_text *out)
         wk_text_puts(out, "0 to 2^64-1");
     else if (field->kind != WK_RUN_TEXT && field->kind != WK_RUN_LIST)
         wk_text_printf(out, "%.10g to %.10g", field->min, field->max);
+}
+
+static wk_status print_search(const char *word, bool as_json, wk_text *out, wk_error *err)
+{
+    static const wk_column columns[] = {{WK_COLUMN_TEXT, "key", "key", NULL, 0},
+                                        {WK_COLUMN_TEXT, "default", "default", NULL, 0},
+                                        {WK_COLUMN_TEXT, "range", "range", NULL, 0},
+                                        {WK_COLUMN_TEXT, "meaning", "meaning", NULL, 0}};
+    const wk_run_config defaults_of_keys = wk_run_config_default();
+    wk_table table;
+    wk_table_start(&table, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        if (!wk_run_field_is_about(i, word)) continue;
+        wk_text range = {0};
+        put_range(&wk_run_fields[i], &range);
+        wk_table_text(&table, wk_run_keys[i]);
+        put_value(&table, &defaults_of_keys, i);
+        wk_table_text(&table, wk_text_get(&range));
+        wk_table_text(&table, wk_run_fields[i].meaning);
+        table.failed |= range.failed;
+        wk_text_free(&range);
+    }
+    bool any = table.failed || wk_table_count(&table) > 0;
+    if (any && as_json)
+        wk_table_json(&table, NULL, &(wk_json){.text = out});
+    else if (any)
+        wk_table_print(&table, 0, out);
+    wk_table_free(&table);
+    if (any) return WK_OK;
+    return wk_fail(err, WK_E_NOT_FOUND,
+                   "no key and no meaning has '%.80s'; 'waker config' lists all keys", word);
 }
 
 // Markdown; docs/configuration.md has it word for word.
@@ -312,17 +296,19 @@ static void print_blocks(const wk_config_blocks *blocks, wk_text *out)
 
 static void json_blocks(const wk_config_blocks *blocks, wk_text *out)
 {
-    wk_json json = {.text = out};
-    wk_json_array(&json, NULL);
+    static const wk_column columns[] = {{WK_COLUMN_TEXT, "name", NULL, NULL, 0},
+                                        {WK_COLUMN_TEXT, "file", NULL, NULL, 0},
+                                        {WK_COLUMN_TEXT, "description", NULL, NULL, 0}};
+    wk_table table;
+    wk_table_start(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < wk_config_blocks_count(blocks); i++) {
         const char *name = wk_config_blocks_name(blocks, i);
-        wk_json_object(&json, NULL);
-        wk_json_string(&json, "name", name);
-        wk_json_string(&json, "file", wk_config_blocks_file(blocks, i));
-        wk_json_string(&json, "description", describe_block(name));
-        wk_json_close(&json, '}');
+        wk_table_text(&table, name);
+        wk_table_text(&table, wk_config_blocks_file(blocks, i));
+        wk_table_text(&table, describe_block(name));
     }
-    wk_json_close(&json, ']');
+    wk_table_json(&table, NULL, &(wk_json){.text = out});
+    wk_table_free(&table);
 }
 
 static wk_status check(wk_merged_config *merged, wk_error *err)
@@ -347,9 +333,9 @@ static wk_status show(const config_values *values, const wk_config_blocks *block
     if (values->yaml)
         wk_run_config_print(&merged->config, &out);
     else if (values->diff)
-        (values->json ? json_diff : print_diff)(&merged->config, &reference, values->diff, &out);
+        print_diff(&merged->config, &reference, values->diff, values->json, &out);
     else
-        (values->json ? print_json : print_listing)(merged, &reference, &out);
+        print_listing(merged, &reference, values->json, &out);
     return wk_cli_print(&out, err);
 }
 
@@ -360,8 +346,10 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
     if (values->json && (values->yaml || values->table))
         return wk_fail(err, WK_E_INPUT, "give --json or --%s, not both",
                        values->yaml ? "yaml" : "table");
+    wk_text out = {0};
+    if (values->search)
+        return wk_cli_print_if(print_search(values->search, values->json, &out, err), &out, err);
     if (values->table) {
-        wk_text out = {0};
         print_table(&out);
         return wk_cli_print(&out, err);
     }
@@ -379,12 +367,13 @@ const wk_command wk_command_config = {
     .name = "config",
     .summary = "Show the configuration a run would get, and where each value comes from",
     .usage = "config [--configs BLOCK...] [--KEY VALUE]... [--diff BLOCK] [--json]\n"
-             "config --list\nconfig --table",
+             "config --list\nconfig --search WORD [--json]\nconfig --table",
     .details = "Blocks apply from left to right over the defaults, then the keys given on the\n"
                "command line. A key with characters such as * or | is a regular expression over\n"
                "all keys. docs/configuration.md explains the keys.\n",
     .examples = "config --configs terrain-walker waker-m paper --rssm.deter 512\n"
-                "config --configs clean-up dr quick --diff paper",
+                "config --configs clean-up dr quick --diff paper\n"
+                "config --search rate",
     WK_COMMAND_OPTIONS(args, defaults),
     .run = run,
 };

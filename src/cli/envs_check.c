@@ -1,11 +1,9 @@
 // waker envs check: examines a plug-in by running it, for its author.
 #include "cli/chosen_domain.h"
 #include "cli/cli.h"
-#include "cli/crash.h"
 #include "env/plugins/plugin_check.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 typedef struct check_values {
     bool json;
@@ -40,6 +38,8 @@ static void note_finding(void *context, bool fault, const char *sentence)
         wk_text_printf(&f->text, "%s: %s", fault ? "fault" : "advice", sentence);
         if (!f->text.failed) wk_utf8_sanitise(f->text.chars + start, false); // one line each
         wk_text_puts(&f->text, "\n");
+        (void)wk_cli_print(&f->text, NULL); // now: the plug-in may crash later
+        fflush(stdout);
     }
 }
 
@@ -69,25 +69,12 @@ static void end_findings(findings *f, const wk_domain *domain, int faults)
     wk_text_puts(&f->text, "\n");
 }
 
-static const findings *so_far; // of the examination that runs, for show_so_far
-
-// What was found before a crash is shown.
-static void show_so_far(void)
-{
-    const findings *f = so_far;
-    if (!f || f->as_json || !f->text.chars) return;
-    ssize_t written = write(STDOUT_FILENO, f->text.chars, f->text.length);
-    (void)written;
-}
-
 static wk_status check_world(wk_cli *cli, const wk_domain *domain, bool json, wk_error *err)
 {
     findings f = {.as_json = json};
     int faults = 0;
     begin_findings(&f, domain);
-    so_far = &f;
     wk_status status = wk_plugin_check(domain, note_finding, &f, &faults, err);
-    so_far = NULL;
     if (status != WK_OK) {
         wk_text_free(&f.text);
         return status;
@@ -116,7 +103,6 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
     const char *path = cli->words.items[0];
     wk_chosen_domain chosen;
     wk_error refusal = {0};
-    wk_crash_before_message(show_so_far);
     wk_status opened = wk_chosen_domain_open(cli, NULL, path, NULL, &chosen, &refusal);
     if (opened == WK_E_INPUT) return report_refusal(cli, path, values->json, &refusal, err);
     if (opened != WK_OK) return wk_fail(err, opened, "%s", refusal.message);

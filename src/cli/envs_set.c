@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "cli/chosen_domain.h"
 #include "cli/cli.h"
-#include "eval/theta_set.h"
+#include "eval/cases.h"
 
 typedef struct set_values {
     const char *plugin, *out, *name;

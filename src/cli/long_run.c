@@ -1,6 +1,5 @@
 #include "cli/long_run.h"
 
-#include "cli/crash.h"
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,7 +53,6 @@ void wk_cli_signals_release(void)
 static void begin(void)
 {
     const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    wk_crash_mention_resume();
     sigaction(SIGPIPE, &action, NULL);
     sigaction(SIGXFSZ, &action, NULL);
 }

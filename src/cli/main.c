@@ -3,8 +3,8 @@
 #include "base/blas.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/crash.h"
 #include "cli/long_run.h"
+#include "run/code.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,16 +33,7 @@ static const wk_arg global_args[] = {
 };
 enum { N_GLOBAL_ARGS = sizeof global_args / sizeof *global_args };
 
-static const char exit_codes_help[] =
-    "Exit codes:\n"
-    "  0  done\n"
-    "  1  failed at run time (I/O, memory)\n"
-    "  2  wrong usage or bad input\n"
-    "  3  a check found problems\n"
-    " 75  stopped early and saved; run the same command to resume\n";
-
-const wk_cli_spec wk_program_spec = {commands, N_COMMANDS, global_args, N_GLOBAL_ARGS,
-                                     exit_codes_help};
+const wk_cli_spec wk_program_spec = {commands, N_COMMANDS, global_args, N_GLOBAL_ARGS};
 
 wk_log wk_cli_log(const wk_cli *cli)
 {
@@ -155,51 +146,6 @@ wk_status wk_cli_print_if(wk_status status, wk_text *text, wk_error *err)
     return status;
 }
 
-static wk_status print_program_help(wk_error *err)
-{
-    wk_text text = {0};
-    wk_text_puts(&text, "waker: robust world models from reward-free curricula\n\n"
-                        "Usage: waker COMMAND [OPTIONS]\n\nCommands:\n");
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        wk_text_printf(&text, "  %-22s%s\n", commands[i]->name, commands[i]->summary);
-    wk_text_puts(&text, "\nOptions of every command:\n");
-    wk_args_help(global_args, N_GLOBAL_ARGS, &text);
-    wk_text_printf(&text,
-                   "\n"
-                   "%s\n"
-                   "'waker COMMAND --help' shows the options of a command, with examples.\n",
-                   exit_codes_help);
-    return wk_cli_print(&text, err);
-}
-
-// Lines of `lines`, each after `first` or, from the second, `next`.
-static void append_lines(wk_text *text, const char *first, const char *next, const char *lines)
-{
-    for (const char *prefix = first; *lines; prefix = next) {
-        size_t length = strcspn(lines, "\n");
-        wk_text_puts(text, prefix);
-        wk_text_append(text, lines, length);
-        wk_text_puts(text, "\n");
-        lines += length + (lines[length] == '\n');
-    }
-}
-
-static wk_status print_command_help(const wk_command *command, wk_error *err)
-{
-    wk_text text = {0};
-    append_lines(&text, "Usage: waker ", "       waker ", command->usage);
-    wk_text_printf(&text, "\n%s.\n", command->summary);
-    if (command->details) wk_text_printf(&text, "\n%s", command->details);
-    if (command->n_args > 0) wk_text_puts(&text, "\nOptions:\n");
-    wk_args_help(command->args, command->n_args, &text);
-    wk_text_puts(&text, "\nOptions of every command:\n");
-    wk_args_help(global_args, N_GLOBAL_ARGS, &text);
-    wk_text_puts(&text, "\nExample:\n");
-    append_lines(&text, "  waker ", "  waker ", command->examples);
-    wk_text_printf(&text, "\n%s", exit_codes_help);
-    return wk_cli_print(&text, err);
-}
-
 // How many of the words spell the command's name; 0 if they do not.
 static int match_name(const wk_command *command, const char *const *words, int count)
 {
@@ -223,23 +169,6 @@ static const wk_command *find_command(const char *const *words, int count, int *
         found = commands[i];
     }
     return found;
-}
-
-// "bench --help": the commands that begin with this word. False if none does.
-static bool print_group_help(const char *word, wk_error *err, wk_status *status)
-{
-    wk_text text = {0};
-    size_t length = strlen(word);
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        if (strncmp(commands[i]->name, word, length) == 0 && commands[i]->name[length] == ' ')
-            wk_text_printf(&text, "  %-22s%s\n", commands[i]->name, commands[i]->summary);
-    if (text.length == 0) return false;
-    wk_text whole = {0};
-    wk_text_printf(&whole, "Usage: waker %s COMMAND [OPTIONS]\n\nCommands:\n%s", word,
-                   wk_text_get(&text));
-    wk_text_free(&text);
-    *status = wk_cli_print(&whole, err);
-    return true;
 }
 
 static bool asks_for_help(int argc, char **argv)
@@ -313,9 +242,8 @@ static wk_status parse_and_run(const wk_command *command, wk_cli *cli, void *val
     cli->threads_given = cli->threads != THREADS_NOT_GIVEN;
     if (!cli->threads_given) cli->threads = 0;
     if (cli->version) return print_version(err);
-    if (cli->help) return print_command_help(command, err);
+    if (cli->help) return wk_help_command(command, err);
     WK_TRY(check_words(command, &cli->words, err));
-    wk_crash_handle(command->name);
     if (!command->resumes) wk_cli_signals_release();
     cli->running = true;
     return command->run(cli, values, err);
@@ -354,11 +282,11 @@ static wk_status run_program(wk_cli *cli, int argc, char **argv, const wk_comman
         argc--;
         argv++;
     }
-    if (argc == 0) return print_program_help(err);
+    if (argc == 0) return wk_help_program(err);
     *command = find_command((const char *const *)argv, argc, &used);
     wk_status status;
     if (!*command && (cli->help || asks_for_help(argc, argv)) &&
-        print_group_help(argv[0], err, &status))
+        wk_help_group(argv[0], err, &status))
         return status;
     if (!*command) return unknown_command((const char *const *)argv, argc, err);
     return run_command(*command, cli, argc - used, argv + used, err);
@@ -391,8 +319,19 @@ static void print_error(const wk_cli *cli, const wk_command *command, wk_error *
 {
     wk_utf8_sanitise(err->message, false);
     const char *name = command ? command->name : "";
-    fprintf(stderr, "waker%s%s: %s\n", *name ? " " : "", name, err->message);
-    if (help_helps(cli, err)) fprintf(stderr, "Try 'waker%s%s --help'.\n", *name ? " " : "", name);
+    wk_text whole = {0};
+    // Of a plug-in that was not named: the command as it was given, with the options that name it.
+    const char *options = strstr(err->message, WK_PLUGIN_ADVICE);
+    for (int i = 0; options && i < given_words.count; i++) {
+        wk_text_puts(&whole, i == 0 ? ": waker " : " ");
+        wk_text_shell_quote(&whole, given_words.items[i]);
+    }
+    if (options) wk_text_printf(&whole, " %s", options + strlen(WK_PLUGIN_ADVICE));
+    if (whole.length > 0) wk_utf8_sanitise(whole.chars, false);
+    fprintf(stderr, "waker%s%s: %s%s\n", *name ? " " : "", name, err->message, wk_text_get(&whole));
+    if (!options && help_helps(cli, err))
+        fprintf(stderr, "Try 'waker%s%s --help'.\n", *name ? " " : "", name);
+    wk_text_free(&whole);
 }
 
 static bool ending; // by main itself
@@ -400,8 +339,12 @@ static bool ending; // by main itself
 // Code of a plug-in may call exit; that nothing more is saved must not look like success.
 static void on_exit_by_others(void)
 {
+    static const char text[] =
+        "\nwaker: a plug-in, or a library it uses, called exit(): what was not "
+        "saved is lost\n";
     if (ending) return;
-    wk_crash_say_exit();
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
     _exit(WK_EXIT_FAILURE);
 }
 

@@ -1,8 +1,7 @@
 // waker report: what many runs say together, as a page, tables and figures.
 #include "report/report.h"
 #include "cli/cli.h"
-#include "run/checkpoint/weights_file.h"
-#include "run/repair.h"
+#include "run/weights.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -81,13 +80,8 @@ static wk_status show(wk_cli *cli, const report_values *v, const wk_report *repo
                        wk_plural(report->figures.items.count), v->out);
     for (size_t i = 0; i < report->runs.problems.items.count; i++)
         wk_log_line(&log, WK_LOG_WARN, "left out: %s", report->runs.problems.items.items[i]);
-    for (size_t i = 0; i < report->runs.items.count; i++) {
-        char repairs[WK_REPAIRS_TEXT_MAX];
-        const char *directory = report->runs.items.items[i]->directory;
-        wk_cli_warn_older(cli, directory);
-        if (wk_run_repairs_text(directory, repairs, NULL) == WK_OK && *repairs)
-            wk_log_line(&log, WK_LOG_WARN, "%s: %s", directory, repairs);
-    }
+    for (size_t i = 0; i < report->runs.items.count; i++)
+        wk_cli_warn_older(cli, report->runs.items.items[i]->directory);
     cli->findings = report->runs.problems.items.count > 0;
     return wk_cli_print(&text, err);
 }

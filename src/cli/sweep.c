@@ -17,6 +17,7 @@ typedef struct sweep_values {
     const char *directory, *launch;
     wk_arg_texts only;
     wk_sweep_launch_options options;
+    const char *plugin, *rule;
     double rate;
     bool dry_run;
     wk_slurm_args slurm;
@@ -46,6 +47,8 @@ static const wk_arg args[] = {
                1000),
     WK_OPT_NUMBER("rate", rate, "N",
                   "updates per second, for estimating the cost (default: measured)", 1e-6, 1e6),
+    WK_OPT_PATH("plugin", plugin, "FILE", "let the runs load their domain from this plug-in"),
+    WK_OPT_PATH("curriculum.plugin", rule, "FILE", "let the runs load their curriculum from it"),
     WK_OPT_FLAG("dry-run", dry_run,
                 "print what would run and its estimated cost; write and start nothing"),
     WK_SLURM_ARG_ROWS(slurm),
@@ -109,9 +112,9 @@ static wk_status check_option(const char *option, wk_error *err)
         {"--version", NO_WORK},
         {"--", NO_WORK},
         {"--out", "results of a sweep stay in its runs, where 'waker sweep status' reads them"},
-        {"--plugin", "a grid cannot load code; 'waker trust FILE' lets its runs use it"},
-        {"--python", "a grid cannot load code; 'waker trust FILE' lets its runs use it"},
-        {"--reward", "a grid cannot load code; 'waker trust FILE' lets its runs use it"}};
+        {"--plugin", "a grid cannot load code; name it with 'waker sweep --plugin FILE'"},
+        {"--python", "a grid cannot load code; name it with 'waker sweep --plugin FILE:FUNCTION'"},
+        {"--reward", "a grid cannot load code"}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         size_t length = strlen(refused[i].option);
         if (strncmp(option, refused[i].option, length) == 0 && strchr("=", option[length]))
@@ -230,6 +233,8 @@ static wk_status open_sweep(context *c, wk_error *err)
         WK_TRY(wk_sweep_folder_exists(directory, &there, err));
         if (there) WK_TRY(join(c->cli, directory, &c->sweep, err));
     }
+    c->sweep.plan.plugin = c->v->plugin;
+    c->sweep.plan.rule = c->v->rule;
     return wk_sweep_plan_select(&c->sweep.plan, c->v->only.items, c->v->only.count, err);
 }
 

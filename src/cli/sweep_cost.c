@@ -1,7 +1,7 @@
 #include "base/table.h"
 #include "cli/sweep.h"
 #include "log/status_line.h"
-#include "run/setup/device.h"
+#include "run/world.h"
 #include "train/update_time.h"
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,6 @@
 #include "cli/sweep.h"
 #include "config/parts.h"
 #include "eval/cases.h"
-#include "eval/theta_set.h"
 #include "run/saved_run.h"
 #include <stdlib.h>
 #include <string.h>

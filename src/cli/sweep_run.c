@@ -2,11 +2,23 @@
 // a population. Launchers start it; it is an ordinary command with the exit codes of all others.
 #include "cli/long_run.h"
 #include "cli/sweep.h"
-#include "run/setup/settings.h"
+#include "run/settings.h"
 #include "sweep/process.h"
 #include "sweep/state.h"
 #include <stdio.h>
 #include <stdlib.h>
+
+typedef struct run_values {
+    const char *plugin, *rule;
+} run_values;
+
+static const run_values defaults;
+
+#define WK_VALUES run_values
+static const wk_arg args[] = {
+    WK_OPT_PATH("plugin", plugin, "FILE", "load the runs' domain from this plug-in"),
+    WK_OPT_PATH("curriculum.plugin", rule, "FILE", "load the runs' curriculum from this plug-in"),
+};
 
 // Everything about the tasks, each array with one element for each of them.
 typedef struct runner {
@@ -47,11 +59,22 @@ static wk_status take_task(runner *r, const char *name, wk_error *err)
     return WK_OK;
 }
 
+// Puts a file that the command line names in the place of the grid's.
+static wk_status name_code(const char *file, int field, wk_merged_config *merged, wk_error *err)
+{
+    const char *configured = (const char *)&merged->config + wk_run_fields[field].offset;
+    if (!file || !*configured) return WK_OK;
+    merged->origins[field] = (wk_origin){0};
+    return wk_run_config_set(&merged->config, field, file, err);
+}
+
 static wk_status resolve_task(runner *r, int i, const wk_log *log, wk_error *err)
 {
     static wk_merged_config merged;
     WK_TRY(wk_sweep_task_path(r->plan, r->directory, r->tasks[i], r->paths[i], err));
     WK_TRY(wk_sweep_task_config(r->plan, r->tasks[i], &merged, err));
+    WK_TRY(name_code(r->plan->plugin, WK_RUN_plugin_INDEX, &merged, err));
+    WK_TRY(name_code(r->plan->rule, WK_RUN_curriculum_plugin_INDEX, &merged, err));
     WK_TRY(wk_run_settings_open(&merged, r->paths[i], log, &r->code[i], err));
     r->configs[i] = merged.config;
     if (r->cli->threads_given) r->configs[i].env_threads = r->cli->threads;
@@ -208,11 +231,13 @@ static wk_status run_tasks(runner *r, wk_error *err)
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
-    (void)values;
+    const run_values *v = values;
     wk_cli_sweep sweep = {0};
     wk_status status = wk_cli_sweep_open(cli->words.items[0], &sweep, err);
     runner *r = status == WK_OK ? calloc(1, sizeof *r) : NULL;
     if (r) {
+        sweep.plan.plugin = v->plugin;
+        sweep.plan.rule = v->rule;
         r->cli = cli;
         r->directory = cli->words.items[0];
         r->plan = &sweep.plan;
@@ -228,13 +253,14 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 const wk_command wk_command_sweep_run = {
     .name = "sweep run",
     .summary = "Train runs of a sweep, then run the commands that follow them",
-    .usage = "sweep run DIR NAME...",
+    .usage = "sweep run DIR NAME... [--plugin FILE] [--curriculum.plugin FILE]",
     .details =
         "Launchers start this command for each run of the sweep in DIR. It trains DIR/NAME, or\n"
         "resumes it, then runs the commands that follow and are not done yet. Several runs are\n"
         "trained as a population. A run that another process is working on is refused. Exit\n"
         "codes are those of 'waker train': after 75, run the same command to resume.\n",
     .examples = "sweep run runs/paper clean-up-waker-m-seed0",
+    WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 2,
     .max_words = 1 + WK_POPULATION_MAX,
     .resumes = true,

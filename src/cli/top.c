@@ -3,8 +3,7 @@
 #include "base/pool.h"
 #include "cli/cli.h"
 #include "log/run_table.h"
-#include "run/run_list.h"
-#include "run/run_progress.h"
+#include "run/disk.h"
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>

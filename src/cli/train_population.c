@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "cli/long_run.h"
-#include "run/population.h"
+#include "run/disk.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -264,7 +264,7 @@ static wk_status merge_values(const wk_yaml *file, int block, const char *name,
         const wk_yaml_value *value = &file->values.items[i];
         if (value->block != block || (block < 0 && wk_yaml_is_format(value))) continue;
         const assignment a = {
-            value->key, value->text, value->is_list, {file->name, name, value->line, false}};
+            value->key, value->text, value->is_list, {file->name, name, value->line}};
         wk_status status = apply(merged, &a, err);
         if (status != WK_OK)
             return err ? wk_fail_context(err, "%s:%d", file->name, value->line) : status;
@@ -326,10 +326,7 @@ static wk_status merge_implied(const wk_config_blocks *blocks, wk_merged_config 
     const wk_yaml *file = find_block(blocks, WK_IMPLIED_BLOCK, &block);
     if (!file || has_run(blocks)) return WK_OK;
     const char *name = file->blocks.items[block].name;
-    WK_TRY(merge_values(file, block, name, merged, err));
-    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
-        merged->origins[i].implied = merged->origins[i].block == name;
-    return WK_OK;
+    return merge_values(file, block, name, merged, err);
 }
 
 wk_status wk_config_merge(const wk_config_blocks *blocks, const char *const *names, size_t n_names,

@@ -35,11 +35,10 @@ const char *wk_config_blocks_file(const wk_config_blocks *blocks, size_t i);
 typedef struct wk_origin {
     const char *file, *block;
     int line;
-    bool implied; // by a block that applies without being named (WK_IMPLIED_BLOCK)
 } wk_origin;
 
 /// The block that every new configuration begins with, after `defaults`: how plan2explore explores.
-/// It is not in `defaults` because those are what runs of older versions had.
+/// `defaults` alone is the paper's.
 #define WK_IMPLIED_BLOCK "plan2explore"
 
 /// The `block` of values from a run's config.yaml, and of those that nothing set.

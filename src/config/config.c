@@ -17,14 +17,12 @@
 #define ROW_LIST(low, high) .choices = high
 
 const wk_run_field wk_run_fields[WK_RUN_FIELD_COUNT] = {
-#define FIELD(row_kind, field, row_key, value, low, high, row_role, row_since, row_paper,          \
-              row_authors, text)                                                                   \
+#define FIELD(row_kind, field, row_key, value, low, high, row_role, row_paper, row_authors, text)  \
     {.key = row_key,                                                                               \
      .kind = WK_RUN_##row_kind,                                                                    \
      .offset = offsetof(wk_run_config, field),                                                     \
      ROW_##row_kind(low, high),                                                                    \
      .role = WK_RUN_##row_role,                                                                    \
-     .since = row_since,                                                                           \
      .paper = row_paper,                                                                           \
      .authors = row_authors,                                                                       \
      .meaning = text},
@@ -52,6 +50,26 @@ int wk_run_field_find(const char *key, size_t length)
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
         if (strlen(wk_run_keys[i]) == length && memcmp(wk_run_keys[i], key, length) == 0) return i;
     return -1;
+}
+
+static void put_plain(const char *text, wk_text *out)
+{
+    for (; *text; text++)
+        wk_text_repeat(out, strchr("-_", *text) ? ' ' : *text, 1);
+}
+
+bool wk_run_field_is_about(int field, const char *word)
+{
+    wk_text all = {0}, wanted = {0};
+    put_plain(wk_run_keys[field], &all);
+    wk_text_puts(&all, "\n");
+    put_plain(wk_run_fields[field].meaning, &all);
+    put_plain(strcasecmp(word, "lr") == 0 ? "learning rate" : word, &wanted);
+    bool found = !all.failed && !wanted.failed &&
+                 strcasestr(wk_text_get(&all), wk_text_get(&wanted)) != NULL;
+    wk_text_free(&all);
+    wk_text_free(&wanted);
+    return found;
 }
 
 // "rssm.deter, rssm.hidden, ...": the keys under a group, "" for any other name.
@@ -334,40 +352,16 @@ static uint64_t hash_value(uint64_t hash, const wk_run_config *config, const wk_
     return hash;
 }
 
-// The hash as the version of that format made it.
-static uint64_t hash_of_format(const wk_run_config *config, int format)
+uint64_t wk_run_config_hash(const wk_run_config *config)
 {
     uint64_t hash = WK_FNV1A_START;
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
         const wk_run_field *field = &wk_run_fields[i];
-        if (field->role != WK_RUN_FIXED || field->since > format) continue;
+        if (field->role != WK_RUN_FIXED) continue;
         hash = wk_fnv1a(hash, field->key, strlen(field->key) + 1);
         hash = hash_value(hash, config, field);
     }
     return hash;
-}
-
-uint64_t wk_run_config_hash(const wk_run_config *config)
-{
-    return hash_of_format(config, WK_RUN_FORMAT);
-}
-
-// Whether a version of that format could have made the configuration.
-static bool fits_format(const wk_run_config *config, int format)
-{
-    const wk_run_config defaults = wk_run_config_default();
-    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
-        if (wk_run_fields[i].role == WK_RUN_FIXED && wk_run_fields[i].since > format &&
-            !wk_run_config_same(config, &defaults, i))
-            return false;
-    return true;
-}
-
-bool wk_run_config_has_hash(const wk_run_config *config, uint64_t hash)
-{
-    for (int format = WK_RUN_FORMAT; format > 0 && fits_format(config, format); format--)
-        if (hash_of_format(config, format) == hash) return true;
-    return false;
 }
 
 wk_status wk_run_config_resumable(const wk_run_config *old, const wk_run_config *now, wk_error *err)

@@ -110,55 +110,53 @@ static wk_status apply_value(const wk_yaml_value *value, int field, wk_run_confi
     return wk_run_config_set(config, field, value->text, err);
 }
 
-// The format a file says it has; 0 where it says nothing.
-static wk_status read_format(const wk_yaml_value *value, int *format, wk_error *err)
-{
-    for (*format = WK_RUN_FORMAT_NUMBERED; *format <= WK_RUN_FORMAT; ++*format) {
-        char number[16];
-        snprintf(number, sizeof number, "%d", *format);
-        if (!value->is_list && strcmp(value->text, number) == 0) return WK_OK;
-    }
-    return wk_fail(err, WK_E_INPUT,
-                   "unknown format %.20s; this version of waker reads formats up to %d",
-                   value->text, WK_RUN_FORMAT);
-}
-
-// A file that was cut short or edited must not go on with other settings than the run began with.
-static wk_status check_complete(const wk_yaml *yaml, const bool *found, int format, wk_error *err)
-{
-    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
-        if (found[i] || wk_run_fields[i].since > (format ? format : 1)) continue;
-        return wk_fail(
-            err, WK_E_FORMAT,
-            "'%s' lacks the key '%s', which every run has: it was truncated or edited; restore a "
-            "copy, or add the line with the value that the run was started with",
-            yaml->name, wk_run_keys[i]);
-    }
-    return WK_OK;
-}
-
 bool wk_yaml_is_format(const wk_yaml_value *value)
 {
     return strcmp(value->key, FORMAT_KEY) == 0;
 }
 
-wk_status wk_yaml_check_run(const wk_yaml *yaml, wk_error *err)
+static wk_status check_format(const wk_yaml *yaml, wk_error *err)
 {
-    bool found[WK_RUN_FIELD_COUNT] = {false};
-    int format = 0;
+    char number[16];
+    snprintf(number, sizeof number, "%d", WK_RUN_FORMAT);
     for (size_t i = 0; i < yaml->values.count; i++) {
         const wk_yaml_value *value = &yaml->values.items[i];
-        int field = wk_run_field_find(value->key, strlen(value->key));
-        if (field >= 0) found[field] = true;
-        wk_status status = wk_yaml_is_format(value) ? read_format(value, &format, err) : WK_OK;
-        if (status != WK_OK)
-            return err ? wk_fail_context(err, "%s:%d", yaml->name, value->line) : status;
+        if (!wk_yaml_is_format(value) || (!value->is_list && strcmp(value->text, number) == 0))
+            continue;
+        return wk_fail(err, WK_E_INPUT,
+                       "%s:%d: unknown format %.20s; this version of waker reads runs of format "
+                       "%d: use the version that made this one",
+                       yaml->name, value->line, value->text, WK_RUN_FORMAT);
     }
-    return check_complete(yaml, found, format, err);
+    return WK_OK;
+}
+
+wk_status wk_yaml_check_run(const wk_yaml *yaml, wk_error *err)
+{
+    WK_TRY(check_format(yaml, err));
+    // A file that was cut short or edited must not go on with other settings than the run began
+    // with.
+    bool found[WK_RUN_FIELD_COUNT] = {false};
+    const char *missing = FORMAT_KEY;
+    for (size_t i = 0; i < yaml->values.count; i++) {
+        const char *key = yaml->values.items[i].key;
+        int field = wk_run_field_find(key, strlen(key));
+        if (field >= 0) found[field] = true;
+        if (wk_yaml_is_format(&yaml->values.items[i])) missing = NULL;
+    }
+    for (int i = 0; i < WK_RUN_FIELD_COUNT && !missing; i++)
+        if (!found[i]) missing = wk_run_keys[i];
+    if (!missing) return WK_OK;
+    return wk_fail(
+        err, WK_E_FORMAT,
+        "'%s' lacks the key '%s', which every run has: it was truncated or edited; restore a "
+        "copy, or add the line with the value that the run was started with",
+        yaml->name, missing);
 }
 
 static wk_status apply(const wk_yaml *yaml, wk_run_config *config, wk_error *err)
 {
+    WK_TRY(check_format(yaml, err)); // first: a file of another version has other keys
     for (size_t i = 0; i < yaml->values.count; i++) {
         const wk_yaml_value *value = &yaml->values.items[i];
         if (wk_yaml_is_format(value)) continue;

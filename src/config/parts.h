@@ -8,6 +8,9 @@
 #include "waker/curriculum.h"
 #include "waker/env.h"
 
+/// Name of the case that has the environments of a run trained in a list of them.
+#define WK_EVAL_TRAIN "train"
+
 /// The choices of env.options as the domain's indices, [WK_OPTIONS_MAX].
 wk_status wk_run_config_options(const wk_run_config *config, const wk_domain *domain, int *options,
                                 wk_error *err);

@@ -44,8 +44,7 @@ bool wk_yaml_is_pattern(const char *key);
 
 /// Whether a value is the line of a run's config.yaml that says its format, which is no key.
 bool wk_yaml_is_format(const wk_yaml_value *value);
-/// Whether the format of a run's config.yaml is known and no key of it is missing; one without such
-/// a line is of an older version.
+/// Whether a run's config.yaml is of this version's format and lacks no key.
 wk_status wk_yaml_check_run(const wk_yaml *yaml, wk_error *err);
 
 #endif

@@ -491,15 +491,8 @@ void wk_curriculum_save(const wk_curriculum *c, void *bytes)
     if (c->extra) memcpy(next + surface_size(c), c->extra, c->extra_size);
 }
 
-// Older states do not have it.
-static wk_status load_own(wk_curriculum *c, const char *bytes, bool there, wk_error *err)
+static wk_status load_own(wk_curriculum *c, const char *bytes, wk_error *err)
 {
-    if (!there && !c->rule->distribution)
-        return wk_fail(err, WK_E_FORMAT,
-                       "what curriculum '%s' chooses was not saved yet; train on to the next "
-                       "checkpoint",
-                       c->rule->name);
-    if (!there) return WK_OK;
     memcpy(c->own, bytes, own_size(c));
     bool none = true;
     for (size_t i = 0; i < c->count; i++)
@@ -514,10 +507,8 @@ wk_status wk_curriculum_load(wk_curriculum *c, const void *bytes, size_t size, w
 {
     stamp ours = stamp_of(c), saved;
     size_t whole = wk_curriculum_state_size(c), own = own_size(c) + surface_size(c);
-    size_t older =
-        c->extra || c->surface ? whole : whole - own; // before plug-ins' choice was saved
     bool described = !c->rule->distribution; // its own state is not read, nor its size known
-    if (size != older && (described ? size < whole : size != whole))
+    if (described ? size < whole : size != whole)
         return wk_fail(err, WK_E_FORMAT,
                        "a curriculum state of %zu bytes, expected %zu: it is of another parameter "
                        "space, or of another version of its rule",
@@ -538,5 +529,5 @@ wk_status wk_curriculum_load(wk_curriculum *c, const void *bytes, size_t size, w
     block += c->block_size;
     if (c->surface) WK_TRY(wk_surface_load(c->surface, block + own_size(c), err));
     if (c->extra) memcpy(c->extra, block + own, c->extra_size);
-    return c->own ? load_own(c, block, size >= whole, err) : WK_OK;
+    return c->own ? load_own(c, block, err) : WK_OK;
 }

@@ -1,7 +1,6 @@
 #include "curriculum/surface.h"
 
 #include "base/blas.h"
-#include "base/rng.h"
 #include "base/sobol.h"
 #include <assert.h>
 #include <cblas.h>
@@ -21,7 +20,6 @@ struct wk_surface {
     const wk_domain *domain;
     size_t count, width, cells, dims; // θ of the space, features, cells, parameters
     double *centres;                  // [cells,dims]; the first `width` are the inducing points
-    double *frequencies, *phases;     // [width,dims], [width]: of Fourier features
     double *factor;                   // [width,width] of the kernel at the inducing points
     double *table;                    // [count,width]: features of the space's θ
     double *block;                    // the three that follow
@@ -40,8 +38,7 @@ wk_surface_config wk_surface_config_default(int n_params, double error_decay)
     enum { FEATURES = 128, CELLS = 512 };
     double half =
         n_params > 2 ? n_params / 2.0 : 1; // fewer points for each parameter reach further
-    return (wk_surface_config){.kind = WK_SURFACE_INDUCING,
-                               .features = FEATURES,
+    return (wk_surface_config){.features = FEATURES,
                                .cells = CELLS,
                                .length = 0.1 * half * half,
                                .ridge = 20,
@@ -65,8 +62,6 @@ static bool allocate_all(wk_surface *s)
     bool ok = true;
     size_t w = s->width;
     s->centres = allocate(s->cells * s->dims, &ok);
-    s->frequencies = allocate(w * s->dims, &ok);
-    s->phases = allocate(w, &ok);
     s->factor = allocate(w * w, &ok);
     s->table = allocate(s->count * w, &ok);
     s->block = allocate(block_count(s), &ok);
@@ -106,19 +101,12 @@ static void features(const wk_surface *s, const double *thetas, size_t count, do
     double x[WK_PARAMS_MAX];
     for (size_t i = 0; i < count; i++) {
         normalise(s, thetas + i * s->dims, x);
-        for (size_t j = 0; j < s->width; j++) {
-            const double *frequency = s->frequencies + j * s->dims;
-            double sum = s->phases[j];
-            for (size_t k = 0; k < s->dims; k++)
-                sum += frequency[k] * x[k];
-            out[i * s->width + j] = s->config.kind == WK_SURFACE_INDUCING
-                                        ? kernel(s, s->centres + j * s->dims, x)
-                                        : sqrt(2.0 / (double)s->width) * cos(sum);
-        }
+        for (size_t j = 0; j < s->width; j++)
+            out[i * s->width + j] = kernel(s, s->centres + j * s->dims, x);
     }
-    if (s->config.kind == WK_SURFACE_INDUCING) // φ = L⁻¹ k: each row is solved for
-        cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (int)count,
-                    (int)s->width, 1, s->factor, (int)s->width, out, (int)s->width);
+    // φ = L⁻¹ k: each row is solved for.
+    cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (int)count,
+                (int)s->width, 1, s->factor, (int)s->width, out, (int)s->width);
 }
 
 // Cholesky factor of the lower half of a row-major matrix; false where there is none.
@@ -144,18 +132,6 @@ static bool factorise_kernel(wk_surface *s)
     return factorise(s->factor, s->width);
 }
 
-// Frequencies are normal: the kernel's spectrum.
-static void draw_frequencies(wk_surface *s)
-{
-    wk_rng rng = wk_rng_stream(0, "surface", 0);
-    for (size_t i = 0; i < s->width * s->dims; i++) {
-        double radius = sqrt(-2 * log(1 - wk_rng_unit(&rng)));
-        s->frequencies[i] = radius * cos(2 * M_PI * wk_rng_unit(&rng)) / s->config.length;
-    }
-    for (size_t i = 0; i < s->width; i++)
-        s->phases[i] = 2 * M_PI * wk_rng_unit(&rng);
-}
-
 wk_status wk_surface_create(const wk_surface_config *config, const wk_domain *domain,
                             const wk_space *space, wk_surface **out, wk_error *err)
 {
@@ -172,13 +148,12 @@ wk_status wk_surface_create(const wk_surface_config *config, const wk_domain *do
     openblas_set_num_threads(1); // the same bits for any number of threads, as in the learner
     bool made = allocate_all(s);
     if (made) place_centres(s);
-    if (made && config->kind == WK_SURFACE_INDUCING) made = factorise_kernel(s);
+    if (made) made = factorise_kernel(s);
     if (!made) {
         wk_surface_destroy(s);
         return wk_fail(err, WK_E_MEMORY, "no memory for a model of the error over %zu θ",
                        wk_space_count(space));
     }
-    if (config->kind == WK_SURFACE_FOURIER) draw_frequencies(s);
     features(s, wk_space_params(space, 0), s->count, s->table);
     s->changed = true;
     *out = s;
@@ -189,8 +164,6 @@ void wk_surface_destroy(wk_surface *s)
 {
     if (!s) return;
     free(s->centres);
-    free(s->frequencies);
-    free(s->phases);
     free(s->factor);
     free(s->table);
     free(s->block);

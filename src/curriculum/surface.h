@@ -7,13 +7,8 @@
 
 #include "waker/env.h"
 
-/// What the error is a linear function of: a Gaussian process at inducing points, or random Fourier
-/// features of the same kernel.
-typedef enum wk_surface_kind { WK_SURFACE_INDUCING, WK_SURFACE_FOURIER } wk_surface_kind;
-
 typedef struct wk_surface_config {
-    wk_surface_kind kind;
-    int features;
+    int features;  // inducing points
     int cells;     // at least as many as features
     double length; // of the kernel, in units of a parameter's range
     double ridge;  // variance of an estimate over that of the error between θ

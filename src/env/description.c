@@ -22,112 +22,169 @@ struct wk_description {
     number_list thetas, probabilities; // of the grid; both empty where the params make it
 };
 
+/* ---- The fields ------------------------------------------------------------------------------ */
+
+// A field of a domain, or of a row of one of its tables: written, read and compared by the same
+// entry.
+typedef struct field {
+    const char *name; // in JSON
+    enum { TEXT, COUNT, NUMBER, TRUTH } type;
+    size_t offset;
+    const char *differs; // what it is called where two domains differ in it; NULL: they may
+    bool omitted;        // not written where it is zero, which readers of older versions expect
+} field;
+
+#define DOMAIN(member) offsetof(wk_domain, member)
+static const field domain_fields[] = {
+    {"name", TEXT, DOMAIN(name), "name", false},
+    {"summary", TEXT, DOMAIN(summary), NULL, false},
+    {"action_size", COUNT, DOMAIN(action_size), "action_size", false},
+    {"discrete", TRUTH, DOMAIN(discrete), "kind of actions", true},
+    {"observation_vector", COUNT, DOMAIN(observation.vector), "observation", true},
+    {"observation_no_image", TRUTH, DOMAIN(observation.no_image), "observation", true},
+    {"action_repeat", COUNT, DOMAIN(action_repeat), "action_repeat", false},
+    {"episode_steps", COUNT, DOMAIN(episode_steps), "episode_steps", false},
+    {"ends_early", TRUTH, DOMAIN(ends_early), "ends_early", true},
+    {"step_seconds", NUMBER, DOMAIN(step_seconds), NULL, false},
+    {0},
+};
+static const field param_fields[] = {
+    {"name", TEXT, offsetof(wk_param, name), "params", false},
+    {"help", TEXT, offsetof(wk_param, help), NULL, false},
+    {"min", NUMBER, offsetof(wk_param, min), NULL, false},
+    {"max", NUMBER, offsetof(wk_param, max), NULL, false},
+    {"step", NUMBER, offsetof(wk_param, step), NULL, false},
+    {"legal_min", NUMBER, offsetof(wk_param, legal_min), NULL, false},
+    {"legal_max", NUMBER, offsetof(wk_param, legal_max), NULL, false},
+    {"continuous", TRUTH, offsetof(wk_param, continuous), NULL, false},
+    {0},
+};
+static const field task_fields[] = {
+    {"name", TEXT, offsetof(wk_task, name), "tasks", false},
+    {"alias", TEXT, offsetof(wk_task, alias), NULL, true},
+    {"has_completion", TRUTH, offsetof(wk_task, has_completion), "tasks", false},
+    {0},
+};
+static const field option_fields[] = {
+    {"name", TEXT, offsetof(wk_option, name), "options", false},
+    {"choices", TEXT, offsetof(wk_option, choices), "options", false},
+    {"help", TEXT, offsetof(wk_option, help), NULL, false},
+    {0},
+};
+static const field case_fields[] = {
+    {"name", TEXT, offsetof(wk_case, name), NULL, false},
+    {"help", TEXT, offsetof(wk_case, help), NULL, false},
+    {"episodes", COUNT, offsetof(wk_case, episodes), NULL, false},
+    {"extra", TRUTH, offsetof(wk_case, extra), NULL, false},
+    {0},
+};
+
+// A table of a domain. A description has room for `max` rows.
+typedef struct table {
+    const char *name;
+    const field *fields;
+    size_t rows, count, row_size; // where the domain has its pointer and its length
+    const void *empty_row;        // what a row is before its members are read
+    int max;
+    bool compared;
+} table;
+
+enum { PARAMS, TASKS, OPTIONS, CASES, TABLES };
+static const table tables[TABLES] = {
+    {"params", param_fields, DOMAIN(params), DOMAIN(n_params), sizeof(wk_param),
+     &(const wk_param){.help = "", .min = NAN}, WK_PARAMS_MAX, true},
+    {"tasks", task_fields, DOMAIN(tasks), DOMAIN(n_tasks), sizeof(wk_task), &(const wk_task){0},
+     WK_TASKS_MAX, true},
+    {"options", option_fields, DOMAIN(options), DOMAIN(n_options), sizeof(wk_option),
+     &(const wk_option){.help = ""}, WK_OPTIONS_MAX, true},
+    {"cases", case_fields, DOMAIN(cases), DOMAIN(n_cases), sizeof(wk_case),
+     &(const wk_case){.help = ""}, CASES_MAX, false},
+};
+
+static int count_of(const table *t, const wk_domain *domain)
+{
+    return *(const int *)((const char *)domain + t->count);
+}
+
+static const char *row_of(const table *t, const wk_domain *domain, int i)
+{
+    return *(const char *const *)((const char *)domain + t->rows) + (size_t)i * t->row_size;
+}
+
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-void wk_domain_describe_params(const wk_domain *domain, wk_json *json)
+static void put_fields(const field *f, const void *from, wk_json *json)
 {
-    wk_json_array(json, "params");
-    for (int i = 0; i < domain->n_params; i++) {
-        const wk_param *p = &domain->params[i];
+    for (; f->name; f++) {
+        const void *at = (const char *)from + f->offset;
+        const char *text = f->type == TEXT ? *(const char *const *)at : NULL;
+        int count = f->type == COUNT ? *(const int *)at : 0;
+        bool truth = f->type == TRUTH && *(const bool *)at;
+        if (f->omitted && !text && count <= 0 && !truth) continue;
+        if (f->type == TEXT)
+            wk_json_string(json, f->name, text);
+        else if (f->type == COUNT)
+            wk_json_integer(json, f->name, count);
+        else if (f->type == NUMBER)
+            wk_json_number(json, f->name, *(const double *)at);
+        else
+            wk_json_bool(json, f->name, truth);
+    }
+}
+
+static void put_table(const table *t, const wk_domain *domain, wk_json *json)
+{
+    wk_json_array(json, t->name);
+    for (int i = 0; i < count_of(t, domain); i++) {
         wk_json_object(json, NULL);
-        wk_json_string(json, "name", p->name);
-        wk_json_string(json, "help", p->help);
-        wk_json_number(json, "min", p->min);
-        wk_json_number(json, "max", p->max);
-        wk_json_number(json, "step", p->step);
-        wk_json_number(json, "legal_min", p->legal_min);
-        wk_json_number(json, "legal_max", p->legal_max);
-        wk_json_bool(json, "continuous", p->continuous);
+        put_fields(t->fields, row_of(t, domain, i), json);
+        if (t == &tables[CASES]) {
+            const wk_case *c = &domain->cases[i];
+            wk_json_numbers(json, "params", c->params, sizeof(double), c->count * domain->n_params);
+        }
         wk_json_close(json, '}');
     }
     wk_json_close(json, ']');
+}
+
+void wk_domain_describe_params(const wk_domain *domain, wk_json *json)
+{
+    put_table(&tables[PARAMS], domain, json);
 }
 
 void wk_domain_describe_tasks(const wk_domain *domain, wk_json *json)
 {
-    wk_json_array(json, "tasks");
-    for (int i = 0; i < domain->n_tasks; i++) {
-        wk_json_object(json, NULL);
-        wk_json_string(json, "name", domain->tasks[i].name);
-        if (domain->tasks[i].alias) wk_json_string(json, "alias", domain->tasks[i].alias);
-        wk_json_bool(json, "has_completion", domain->tasks[i].has_completion);
-        wk_json_close(json, '}');
-    }
-    wk_json_close(json, ']');
-}
-
-static void put_options(const wk_domain *domain, wk_json *json)
-{
-    wk_json_array(json, "options");
-    for (int i = 0; i < domain->n_options; i++) {
-        wk_json_object(json, NULL);
-        wk_json_string(json, "name", domain->options[i].name);
-        wk_json_string(json, "choices", domain->options[i].choices);
-        wk_json_string(json, "help", domain->options[i].help);
-        wk_json_close(json, '}');
-    }
-    wk_json_close(json, ']');
-}
-
-static void put_cases(const wk_domain *domain, wk_json *json)
-{
-    wk_json_array(json, "cases");
-    for (int i = 0; i < domain->n_cases; i++) {
-        const wk_case *c = &domain->cases[i];
-        wk_json_object(json, NULL);
-        wk_json_string(json, "name", c->name);
-        wk_json_string(json, "help", c->help);
-        wk_json_integer(json, "episodes", c->episodes);
-        wk_json_bool(json, "extra", c->extra);
-        wk_json_numbers(json, "params", c->params, sizeof(double), c->count * domain->n_params);
-        wk_json_close(json, '}');
-    }
-    wk_json_close(json, ']');
-}
-
-static wk_status put_grid(const wk_domain *domain, wk_json *json, wk_error *err)
-{
-    if (!domain->check && !domain->grid_count) return WK_OK;
-    wk_space *space;
-    WK_TRY(wk_space_create(domain, false, &space, err));
-    wk_json_array(json, "thetas");
-    for (size_t i = 0; i < wk_space_count(space); i++)
-        for (int k = 0; k < domain->n_params; k++)
-            wk_json_number(json, NULL, wk_space_params(space, i)[k]);
-    wk_json_close(json, ']');
-    if (domain->grid_count) {
-        wk_json_array(json, "probabilities");
-        for (size_t i = 0; i < wk_space_count(space); i++)
-            wk_json_number(json, NULL, wk_space_probability(space, i));
-        wk_json_close(json, ']');
-    }
-    wk_space_destroy(space);
-    return WK_OK;
+    put_table(&tables[TASKS], domain, json);
 }
 
 wk_status wk_domain_describe(const wk_domain *domain, wk_json *json, wk_error *err)
 {
     int n = domain->n_params;
-    wk_json_string(json, "name", domain->name);
-    wk_json_string(json, "summary", domain->summary);
-    wk_json_integer(json, "action_size", domain->action_size);
-    // Of ABI 4: without them, actions are continuous and the image is all that is seen.
-    if (domain->discrete) wk_json_bool(json, "discrete", true);
-    if (domain->observation.vector > 0)
-        wk_json_integer(json, "observation_vector", domain->observation.vector);
-    if (domain->observation.no_image) wk_json_bool(json, "observation_no_image", true);
-    wk_json_integer(json, "action_repeat", domain->action_repeat);
-    wk_json_integer(json, "episode_steps", domain->episode_steps);
-    if (domain->ends_early) wk_json_bool(json, "ends_early", true);
-    wk_json_number(json, "step_seconds", domain->step_seconds);
-    wk_domain_describe_params(domain, json);
-    wk_domain_describe_tasks(domain, json);
-    put_options(domain, json);
-    put_cases(domain, json);
+    put_fields(domain_fields, domain, json);
+    for (int i = 0; i < TABLES; i++)
+        put_table(&tables[i], domain, json);
     wk_json_numbers(json, "hardest", domain->hardest, sizeof(double), n);
     wk_json_numbers(json, "most_complex", domain->most_complex, sizeof(double),
                     n * domain->n_complex);
-    return put_grid(domain, json, err);
+
+    // The grid, where the params alone do not make it.
+    if (!domain->check && !domain->grid_count) return WK_OK;
+    wk_space *space;
+    WK_TRY(wk_space_create(domain, false, &space, err));
+    size_t count = wk_space_count(space);
+    wk_json_array(json, "thetas");
+    for (size_t i = 0; i < count; i++)
+        for (int k = 0; k < n; k++)
+            wk_json_number(json, NULL, wk_space_params(space, i)[k]);
+    wk_json_close(json, ']');
+    if (domain->grid_count) {
+        wk_json_array(json, "probabilities");
+        for (size_t i = 0; i < count; i++)
+            wk_json_number(json, NULL, wk_space_probability(space, i));
+        wk_json_close(json, ']');
+    }
+    wk_space_destroy(space);
+    return WK_OK;
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -158,105 +215,42 @@ static bool take_numbers(wk_document *d, const char *name, number_list *out)
     return true;
 }
 
-// Moves to the next of at most `max` objects of a list and enters it.
-static bool take_entry(wk_document *d, int *count, int max)
+static bool take_field(wk_description *s, wk_document *d, const field *fields, void *into)
 {
-    if (!wk_document_item(d)) return false;
-    if (*count == max) {
-        wk_document_fail(d, "a list has more than %d entries", max);
-        return false;
+    for (const field *f = fields; f->name; f++) {
+        void *at = (char *)into + f->offset;
+        if (f->type == TEXT     ? take_text(s, d, f->name, at)
+            : f->type == COUNT  ? wk_document_take_count(d, f->name, at)
+            : f->type == NUMBER ? wk_document_take_number(d, f->name, at)
+                                : wk_document_take_bool(d, f->name, at))
+            return true;
     }
-    ++*count;
-    return wk_document_object(d);
+    return false;
 }
 
-static bool take_param(wk_description *s, wk_document *d, wk_param *p)
-{
-    return take_text(s, d, "name", &p->name) || take_text(s, d, "help", &p->help) ||
-           wk_document_take_number(d, "min", &p->min) ||
-           wk_document_take_number(d, "max", &p->max) ||
-           wk_document_take_number(d, "step", &p->step) ||
-           wk_document_take_number(d, "legal_min", &p->legal_min) ||
-           wk_document_take_number(d, "legal_max", &p->legal_max) ||
-           wk_document_take_bool(d, "continuous", &p->continuous);
-}
-
-static bool take_task(wk_description *s, wk_document *d, wk_task *t)
-{
-    return take_text(s, d, "name", &t->name) || take_text(s, d, "alias", &t->alias) ||
-           wk_document_take_bool(d, "has_completion", &t->has_completion);
-}
-
-static bool take_option(wk_description *s, wk_document *d, wk_option *o)
-{
-    return take_text(s, d, "name", &o->name) || take_text(s, d, "choices", &o->choices) ||
-           take_text(s, d, "help", &o->help);
-}
-
-static bool take_case(wk_description *s, wk_document *d, wk_case *c, number_list *params)
-{
-    return take_text(s, d, "name", &c->name) || take_text(s, d, "help", &c->help) ||
-           wk_document_take_count(d, "episodes", &c->episodes) ||
-           wk_document_take_bool(d, "extra", &c->extra) || take_numbers(d, "params", params);
-}
-
-// The members that are lists of objects; false for others. Of a list that comes twice the last
-// counts.
+// A member that is a list of objects; false for others. Of a list that comes twice the last counts.
 static bool take_table(wk_description *s, wk_document *d)
 {
-    wk_domain *domain = &s->domain;
-    int *count = wk_document_is(d, "params")    ? &domain->n_params
-                 : wk_document_is(d, "tasks")   ? &domain->n_tasks
-                 : wk_document_is(d, "options") ? &domain->n_options
-                 : wk_document_is(d, "cases")   ? &domain->n_cases
-                                                : NULL;
-    if (!count) return false;
+    const table *t = tables;
+    while (t < tables + TABLES && !wk_document_is(d, t->name))
+        t++;
+    if (t == tables + TABLES) return false;
+    int *count = (int *)((char *)&s->domain + t->count);
     *count = 0;
     if (!wk_document_array(d)) return true;
-    if (count == &domain->n_params)
-        while (take_entry(d, count, WK_PARAMS_MAX)) {
-            wk_param *p = &s->params[*count - 1];
-            for (*p = (wk_param){.help = "", .min = NAN}; wk_document_member(d);)
-                take_param(s, d, p);
+    for (; wk_document_item(d); ++*count) {
+        if (*count == t->max) {
+            wk_document_fail(d, "a list has more than %d entries", t->max);
+            return true;
         }
-    else if (count == &domain->n_tasks)
-        while (take_entry(d, count, WK_TASKS_MAX)) {
-            wk_task *t = &s->tasks[*count - 1];
-            for (*t = (wk_task){0}; wk_document_member(d);)
-                take_task(s, d, t);
-        }
-    else if (count == &domain->n_options)
-        while (take_entry(d, count, WK_OPTIONS_MAX)) {
-            wk_option *o = &s->options[*count - 1];
-            for (*o = (wk_option){.help = ""}; wk_document_member(d);)
-                take_option(s, d, o);
-        }
-    else
-        while (take_entry(d, count, CASES_MAX)) {
-            wk_case *c = &s->cases[*count - 1];
-            for (*c = (wk_case){.help = ""}; wk_document_member(d);)
-                take_case(s, d, c, &s->case_params[*count - 1]);
-        }
+        if (!wk_document_object(d)) return true;
+        char *row = (char *)row_of(t, &s->domain, *count);
+        memcpy(row, t->empty_row, t->row_size);
+        while (wk_document_member(d))
+            if (!take_field(s, d, t->fields, row) && t == &tables[CASES])
+                take_numbers(d, "params", &s->case_params[*count]);
+    }
     return true;
-}
-
-static bool take_member(wk_description *s, wk_document *d)
-{
-    wk_domain *m = &s->domain;
-    return take_table(s, d) || take_text(s, d, "name", &m->name) ||
-           take_text(s, d, "summary", &m->summary) ||
-           wk_document_take_count(d, "action_size", &m->action_size) ||
-           wk_document_take_bool(d, "discrete", &m->discrete) ||
-           wk_document_take_count(d, "observation_vector", &m->observation.vector) ||
-           wk_document_take_bool(d, "observation_no_image", &m->observation.no_image) ||
-           wk_document_take_count(d, "action_repeat", &m->action_repeat) ||
-           wk_document_take_count(d, "episode_steps", &m->episode_steps) ||
-           wk_document_take_bool(d, "ends_early", &m->ends_early) ||
-           wk_document_take_number(d, "step_seconds", &m->step_seconds) ||
-           take_numbers(d, "hardest", &s->hardest) ||
-           take_numbers(d, "most_complex", &s->most_complex) ||
-           take_numbers(d, "thetas", &s->thetas) ||
-           take_numbers(d, "probabilities", &s->probabilities);
 }
 
 // Whether a list is whole rows of `n` numbers; gives how many.
@@ -266,8 +260,8 @@ static bool in_rows(const number_list *list, size_t n, int *rows)
     return list->count % n == 0;
 }
 
-// Points the domain to what was read, once nothing moves any more.
-static wk_status connect(wk_description *s, wk_error *err)
+// Points the domain to what was read, once nothing moves any more, and checks it.
+static wk_status finish(wk_description *s, wk_error *err)
 {
     wk_domain *domain = &s->domain;
     size_t n = (size_t)domain->n_params;
@@ -282,19 +276,10 @@ static wk_status connect(wk_description *s, wk_error *err)
     if (!whole) return wk_fail(err, WK_E_FORMAT, "lists of numbers do not fit the params");
     domain->abi = WK_ENV_ABI;
     domain->size = sizeof *domain;
-    domain->params = s->params;
-    domain->tasks = s->tasks;
-    domain->options = s->options;
-    domain->cases = s->cases;
     domain->hardest = s->hardest.items;
     domain->most_complex = s->most_complex.items;
-    return WK_OK;
-}
-
-static wk_status check(const wk_description *s, wk_error *err)
-{
     wk_space *space;
-    WK_TRY(wk_domain_check_data(&s->domain, s->probabilities.count > 0, err));
+    WK_TRY(wk_domain_check_data(domain, s->probabilities.count > 0, err));
     WK_TRY(wk_description_space(s, &space, err));
     wk_space_destroy(space);
     return WK_OK;
@@ -304,13 +289,20 @@ wk_status wk_description_read(wk_document *d, wk_description **out, wk_error *er
 {
     wk_description *s = calloc(1, sizeof *s);
     if (!s) return wk_fail(err, WK_E_MEMORY, "no memory for the description of a domain");
+    s->domain.params = s->params;
+    s->domain.tasks = s->tasks;
+    s->domain.options = s->options;
+    s->domain.cases = s->cases;
     while (wk_document_member(d))
-        take_member(s, d);
+        if (!take_table(s, d) && !take_field(s, d, domain_fields, &s->domain) &&
+            !take_numbers(d, "hardest", &s->hardest) &&
+            !take_numbers(d, "most_complex", &s->most_complex) &&
+            !take_numbers(d, "thetas", &s->thetas))
+            take_numbers(d, "probabilities", &s->probabilities);
     wk_error problem = d->error;
     wk_status status = problem.status;
     if (status == WK_OK) {
-        status = connect(s, &problem);
-        if (status == WK_OK) status = check(s, &problem);
+        status = finish(s, &problem);
         if (status == WK_E_MEMORY) d->error = problem;
         if (status != WK_OK) wk_document_fail(d, "%.400s", problem.message);
     }
@@ -354,77 +346,47 @@ wk_status wk_description_space(const wk_description *s, wk_space **out, wk_error
 
 /* ---- Comparing ------------------------------------------------------------------------------- */
 
-static bool same_params(const wk_domain *a, const wk_domain *b)
+// What differs between two rows that must not, or NULL.
+static const char *difference(const field *fields, const void *a, const void *b)
 {
-    if (a->n_params != b->n_params) return false;
-    for (int i = 0; i < a->n_params; i++)
-        if (strcmp(a->params[i].name, b->params[i].name) != 0) return false;
-    return true;
-}
-
-static bool same_tasks(const wk_domain *a, const wk_domain *b)
-{
-    if (a->n_tasks != b->n_tasks) return false;
-    for (int i = 0; i < a->n_tasks; i++)
-        if (strcmp(a->tasks[i].name, b->tasks[i].name) != 0 ||
-            a->tasks[i].has_completion != b->tasks[i].has_completion)
-            return false;
-    return true;
-}
-
-static bool same_options(const wk_domain *a, const wk_domain *b)
-{
-    if (a->n_options != b->n_options) return false;
-    for (int i = 0; i < a->n_options; i++)
-        if (strcmp(a->options[i].name, b->options[i].name) != 0 ||
-            strcmp(a->options[i].choices, b->options[i].choices) != 0)
-            return false;
-    return true;
-}
-
-static bool same_observation(wk_observation_spec a, wk_observation_spec b)
-{
-    return a.vector == b.vector && a.no_image == b.no_image;
-}
-
-static bool same_space(const wk_space *a, const wk_space *b, size_t n_params)
-{
-    if (wk_space_count(a) != wk_space_count(b)) return false;
-    for (size_t i = 0; i < wk_space_count(a); i++)
-        if (memcmp(wk_space_params(a, i), wk_space_params(b, i), n_params * sizeof(double)) != 0 ||
-            wk_space_probability(a, i) != wk_space_probability(b, i))
-            return false;
-    return true;
+    for (const field *f = fields; f->name; f++) {
+        const void *x = (const char *)a + f->offset, *y = (const char *)b + f->offset;
+        if (!f->differs) continue;
+        if (f->type == TEXT    ? strcmp(*(const char *const *)x, *(const char *const *)y) != 0
+            : f->type == COUNT ? *(const int *)x != *(const int *)y
+                               : *(const bool *)x != *(const bool *)y)
+            return f->differs;
+    }
+    return NULL;
 }
 
 static wk_status compare_spaces(const wk_description *s, const wk_domain *domain, bool *same,
                                 wk_error *err)
 {
-    wk_space *ours, *theirs;
-    WK_TRY(wk_description_space(s, &ours, err));
-    wk_status status = wk_space_create(domain, false, &theirs, err);
+    wk_space *a, *b;
+    WK_TRY(wk_description_space(s, &a, err));
+    wk_status status = wk_space_create(domain, false, &b, err);
     if (status == WK_OK) {
-        *same = same_space(ours, theirs, (size_t)domain->n_params);
-        wk_space_destroy(theirs);
+        size_t row = (size_t)domain->n_params * sizeof(double);
+        *same = wk_space_count(a) == wk_space_count(b);
+        for (size_t i = 0; *same && i < wk_space_count(a); i++)
+            *same = memcmp(wk_space_params(a, i), wk_space_params(b, i), row) == 0 &&
+                    wk_space_probability(a, i) == wk_space_probability(b, i);
+        wk_space_destroy(b);
     }
-    wk_space_destroy(ours);
+    wk_space_destroy(a);
     return status;
 }
 
 wk_status wk_description_fits(const wk_description *s, const wk_domain *domain, wk_error *err)
 {
     const wk_domain *was = &s->domain;
-    const char *differs = strcmp(was->name, domain->name) != 0      ? "name"
-                          : was->action_size != domain->action_size ? "action_size"
-                          : was->discrete != domain->discrete       ? "kind of actions"
-                          : !same_observation(was->observation, domain->observation) ? "observation"
-                          : was->action_repeat != domain->action_repeat ? "action_repeat"
-                          : was->episode_steps != domain->episode_steps ? "episode_steps"
-                          : was->ends_early != domain->ends_early       ? "ends_early"
-                          : !same_params(was, domain)                   ? "params"
-                          : !same_tasks(was, domain)                    ? "tasks"
-                          : !same_options(was, domain)                  ? "options"
-                                                                        : NULL;
+    const char *differs = difference(domain_fields, was, domain);
+    for (const table *t = tables; t < tables + TABLES && t->compared && !differs; t++) {
+        if (count_of(t, was) != count_of(t, domain)) differs = t->name;
+        for (int i = 0; i < count_of(t, was) && !differs; i++)
+            differs = difference(t->fields, row_of(t, was, i), row_of(t, domain, i));
+    }
     bool same = true;
     if (!differs) WK_TRY(compare_spaces(s, domain, &same, err));
     if (!same) differs = "grid";

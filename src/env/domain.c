@@ -2,7 +2,6 @@
 // environments. Whether the description itself makes sense is asked in domain_check.c.
 #include "env/domain.h"
 
-#include "base/plugin_call.h"
 #include "base/text.h"
 #include <stdio.h>
 #include <string.h>
@@ -56,25 +55,19 @@ const char *wk_option_choice(const wk_option *option, int n, size_t *length)
     return choice;
 }
 
-// The choice of `option` called `choice`; the names are copied out because they are not terminated.
-static wk_status find_choice(const wk_option *option, const char *choice, int *value, wk_error *err)
+// No choice has that name. The choices are copied because they are not terminated.
+static wk_status no_choice(const wk_option *option, const char *choice, wk_error *err)
 {
     char copies[NAMES_MAX][CHOICE_CHARS_MAX + 1];
     const char *names[NAMES_MAX];
-    int count = wk_text_choices(option->choices);
-    for (int i = 0; i < count && i < NAMES_MAX; i++) {
+    size_t count = 0, total = (size_t)wk_text_choices(option->choices);
+    for (; count < total && count < NAMES_MAX; count++) {
         size_t length;
-        const char *chars = wk_option_choice(option, i, &length);
-        if (length > CHOICE_CHARS_MAX) length = CHOICE_CHARS_MAX;
-        memcpy(copies[i], chars, length);
-        copies[i][length] = 0;
-        names[i] = copies[i];
-        if (strcmp(names[i], choice) == 0) {
-            *value = i;
-            return WK_OK;
-        }
+        const char *chars = wk_option_choice(option, (int)count, &length);
+        snprintf(copies[count], sizeof *copies, "%.*s", (int)length, chars);
+        names[count] = copies[count];
     }
-    wk_fail_unknown(err, "choice", choice, names, (size_t)(count < NAMES_MAX ? count : NAMES_MAX));
+    wk_fail_unknown(err, "choice", choice, names, count);
     wk_fail_context(err, "option '%s'", option->name);
     return WK_E_NOT_FOUND;
 }
@@ -86,9 +79,9 @@ wk_status wk_domain_option(const wk_domain *domain, const char *name, const char
     for (int i = 0; i < domain->n_options; i++) {
         names[i] = domain->options[i].name;
         if (strcmp(names[i], name) != 0) continue;
-        WK_TRY(find_choice(&domain->options[i], choice, value, err));
         *option = i;
-        return WK_OK;
+        *value = wk_text_choice(domain->options[i].choices, choice);
+        return *value >= 0 ? WK_OK : no_choice(&domain->options[i], choice, err);
     }
     return wk_fail_unknown(err, "option of this domain", name, names, (size_t)domain->n_options);
 }
@@ -151,10 +144,7 @@ wk_status wk_domain_check_params(const wk_domain *domain, const double *theta, s
     }
     if (!domain->check) return WK_OK;
     wk_error reported = {0};
-    wk_status status;
-    WK_PLUGIN_CALL(
-        ((wk_plugin_call){.kind = "domain", .name = domain->name, .function = "check", .step = -1}),
-        status = domain->check(theta, &reported));
+    wk_status status = domain->check(theta, &reported);
     return wk_domain_result(domain, "check", status, &reported, err);
 }
 

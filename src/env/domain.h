@@ -50,6 +50,11 @@ enum { WK_THETA_CHARS = 160 };
 /// Writes "(0.5, 1)".
 void wk_theta_print(const wk_domain *domain, const double *theta, char out[WK_THETA_CHARS]);
 
+/// How many values the training grid of a param has, and value number i without the rounding noise
+/// of binary fractions.
+size_t wk_param_count(const wk_param *param);
+double wk_param_value(const wk_param *param, size_t i);
+
 /// How far two θ lie apart: the sum of squared differences, each in units of its training range.
 double wk_theta_distance(const wk_domain *domain, const double *a, const double *b);
 

@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -26,62 +27,48 @@ static bool is_name(const char *name, size_t length, const char *marks)
     return true;
 }
 
-typedef struct reserved {
-    const char *name, *meaning;
-} reserved;
-
-static const char *find_reserved(const reserved *list, size_t count, const char *name)
+// Pairs of a word and its meaning.
+static const char *find_reserved(const char *const words[][2], size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
-        if (strcmp(list[i].name, name) == 0) return list[i].meaning;
+        if (strcmp(words[i][0], name) == 0) return words[i][1];
     return NULL;
 }
 
 const char *wk_task_name_reserved(const char *name)
 {
-    static const reserved list[] = {{"all", "all tasks"},
-                                    {"none", "no tasks"},
-                                    {"explore", "the exploration policy"},
-                                    {"random", "random actions"}};
-    return find_reserved(list, sizeof list / sizeof *list, name);
+    static const char *const words[][2] = {{"all", "all tasks"},
+                                           {"none", "no tasks"},
+                                           {"explore", "the exploration policy"},
+                                           {"random", "random actions"}};
+    return find_reserved(words, sizeof words / sizeof *words, name);
 }
 
 const char *wk_case_name_reserved(const char *name)
 {
-    static const reserved list[] = {{"all", "all cases"},
-                                    {"dr", "the default distribution"},
-                                    {"train", "the list of θ that a run was trained on"}};
-    return find_reserved(list, sizeof list / sizeof *list, name);
+    static const char *const words[][2] = {{"all", "all cases"},
+                                           {"dr", "the default distribution"},
+                                           {"train", "the list of θ that a run was trained on"}};
+    return find_reserved(words, sizeof words / sizeof *words, name);
 }
 
 // Only where code is loaded: descriptions of runs made before the words were reserved stay
 // readable.
 static wk_status check_reserved(const wk_domain *domain, wk_error *err)
 {
-    const char *name = NULL, *meaning = NULL;
+    const char *what = "task", *name = NULL, *meaning = NULL;
     for (int i = 0; i < domain->n_tasks && !meaning; i++) {
         meaning = wk_task_name_reserved(name = domain->tasks[i].name);
         if (!meaning && domain->tasks[i].alias)
             meaning = wk_task_name_reserved(name = domain->tasks[i].alias);
     }
-    if (meaning)
-        return wk_fail(err, WK_E_INPUT, "a task is called '%s', which stands for %s; rename it",
-                       name, meaning);
-    for (int i = 0; i < domain->n_cases && !meaning; i++)
+    for (int i = 0; i < domain->n_cases && !meaning; i++) {
+        what = "case";
         meaning = wk_case_name_reserved(name = domain->cases[i].name);
+    }
     if (!meaning) return WK_OK;
-    return wk_fail(err, WK_E_INPUT, "a case is called '%s', which stands for %s; rename it", name,
-                   meaning);
-}
-
-static wk_status check_name(const char *what, int i, const char *name, wk_error *err)
-{
-    if (!name) return wk_fail(err, WK_E_INPUT, "%s[%d].name is NULL; give it a name", what, i);
-    if (!is_name(name, strlen(name), "-_"))
-        return wk_fail(err, WK_E_INPUT,
-                       "%s[%d].name '%s' is not a name; use 1 to %d characters of a-z 0-9 - _",
-                       what, i, name, NAME_CHARS_MAX);
-    return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "a %s is called '%s', which stands for %s; rename it", what,
+                   name, meaning);
 }
 
 static wk_status check_range(const char *what, int value, int min, int max, wk_error *err)
@@ -90,14 +77,29 @@ static wk_status check_range(const char *what, int value, int min, int max, wk_e
     return wk_fail(err, WK_E_INPUT, "%s is %d; it must lie in %d to %d", what, value, min, max);
 }
 
-// A table of `count` rows: a legal length, and not NULL when it has rows.
+// A table of `count` rows of `size` bytes, each of which begins with its name: a legal length, not
+// NULL when it has rows, and names that differ.
 static wk_status check_table(const char *what, int count, int min, int max, const void *table,
-                             wk_error *err)
+                             size_t size, wk_error *err)
 {
     char field[48] = "n_";
     WK_TRY(check_range(strncat(field, what, sizeof field - 3), count, min, max, err));
     if (count > 0 && !table)
         return wk_fail(err, WK_E_INPUT, "%s is NULL although n_%s is %d", what, what, count);
+    const char *names[CASES_MAX];
+    for (int i = 0; i < count; i++) {
+        memcpy(&names[i], (const char *)table + (size_t)i * size, sizeof names[i]);
+        if (!names[i])
+            return wk_fail(err, WK_E_INPUT, "%s[%d].name is NULL; give it a name", what, i);
+        if (!is_name(names[i], strlen(names[i]), "-_"))
+            return wk_fail(err, WK_E_INPUT,
+                           "%s[%d].name '%s' is not a name; use 1 to %d characters of a-z 0-9 - _",
+                           what, i, names[i], NAME_CHARS_MAX);
+        for (int j = 0; j < i; j++)
+            if (strcmp(names[i], names[j]) == 0)
+                return wk_fail(err, WK_E_INPUT, "two %s are called '%s'; rename one", what,
+                               names[i]);
+    }
     return WK_OK;
 }
 
@@ -129,19 +131,8 @@ static wk_status check_identity(const wk_domain *domain, wk_error *err)
     return WK_OK;
 }
 
-// What is known of a domain from a run's files alone: data, and none of its functions.
-static bool is_description(const wk_domain *domain)
-{
-    return !domain->create && !domain->destroy && !domain->reset && !domain->step &&
-           !domain->save && !domain->state_size && !domain->load && !domain->render;
-}
-
 static wk_status check_functions(const wk_domain *domain, wk_error *err)
 {
-    if (is_description(domain))
-        return wk_fail(err, WK_E_INPUT,
-                       "only its description is known and its code was not loaded: set "
-                       "wk_policy_config.plugin (Python: plugin=) to its file");
     const struct {
         const char *name;
         bool present;
@@ -151,6 +142,14 @@ static wk_status check_functions(const wk_domain *domain, wk_error *err)
         {"save", domain->save},     {"state_size", domain->state_size},
         {"load", domain->load},     {"render", domain->render || domain->observation.no_image},
     };
+    // What is known of a domain from a run's files alone: data, and none of its functions.
+    bool any = domain->render;
+    for (size_t i = 0; i + 1 < sizeof functions / sizeof *functions; i++)
+        any |= functions[i].present;
+    if (!any)
+        return wk_fail(err, WK_E_INPUT,
+                       "only its description is known and its code was not loaded: set "
+                       "wk_policy_config.plugin (Python: plugin=) to its file");
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (!functions[i].present)
             return wk_fail(err, WK_E_INPUT, "the function %s is NULL; every domain needs it",
@@ -168,16 +167,8 @@ static wk_status check_functions(const wk_domain *domain, wk_error *err)
     return WK_OK;
 }
 
-static wk_status check_observation(const wk_domain *domain, wk_error *err)
-{
-    WK_TRY(check_range("observation.vector", domain->observation.vector, 0, WK_VECTOR_MAX, err));
-    if (!domain->observation.no_image || domain->observation.vector > 0) return WK_OK;
-    return wk_fail(err, WK_E_INPUT,
-                   "the agent sees nothing: observation.no_image is set and observation.vector is "
-                   "0; give it an image, a vector or both");
-}
-
-static wk_status check_time(const wk_domain *domain, wk_error *err)
+// Its actions, what it shows, and its time.
+static wk_status check_numbers(const wk_domain *domain, wk_error *err)
 {
     WK_TRY(check_range("action_size", domain->action_size, domain->discrete ? 2 : 1, WK_ACTION_MAX,
                        err));
@@ -186,6 +177,11 @@ static wk_status check_time(const wk_domain *domain, wk_error *err)
     if (!(isfinite(domain->step_seconds) && domain->step_seconds > 0))
         return wk_fail(err, WK_E_INPUT, "step_seconds is %g; it must be a positive number",
                        domain->step_seconds);
+    WK_TRY(check_range("observation.vector", domain->observation.vector, 0, WK_VECTOR_MAX, err));
+    if (domain->observation.no_image && domain->observation.vector == 0)
+        return wk_fail(err, WK_E_INPUT,
+                       "the agent sees nothing: observation.no_image is set and "
+                       "observation.vector is 0; give it an image, a vector or both");
     return WK_OK;
 }
 
@@ -210,30 +206,21 @@ static wk_status check_param(const wk_param *p, bool own_grid, wk_error *err)
     return WK_OK;
 }
 
-// A first param of this name says which domain of a combined one a θ belongs to.
-static wk_status check_combined(const wk_param *p, wk_error *err)
-{
-    enum { DOMAINS_MAX = 32 };
-    if (strcmp(p->name, "domain") != 0 || (p->legal_min >= 0 && p->legal_max < DOMAINS_MAX))
-        return WK_OK;
-    return wk_fail(err, WK_E_INPUT,
-                   "param 'domain' numbers the domains of a combined one: its legal range must lie "
-                   "in 0 to %d; rename it if it means something else",
-                   DOMAINS_MAX - 1);
-}
-
 static wk_status check_params(const wk_domain *domain, bool own_grid, wk_error *err)
 {
-    WK_TRY(check_table("params", domain->n_params, 1, WK_PARAMS_MAX, domain->params, err));
-    for (int i = 0; i < domain->n_params; i++) {
-        WK_TRY(check_name("params", i, domain->params[i].name, err));
-        for (int j = 0; j < i; j++)
-            if (strcmp(domain->params[i].name, domain->params[j].name) == 0)
-                return wk_fail(err, WK_E_INPUT, "two params are called '%s'; rename one",
-                               domain->params[i].name);
+    enum { DOMAINS_MAX = 32 };
+    WK_TRY(check_table("params", domain->n_params, 1, WK_PARAMS_MAX, domain->params,
+                       sizeof *domain->params, err));
+    for (int i = 0; i < domain->n_params; i++)
         WK_TRY(check_param(&domain->params[i], own_grid, err));
-    }
-    return check_combined(&domain->params[0], err);
+    // A first param of this name says which domain of a combined one a θ belongs to.
+    const wk_param *p = &domain->params[0];
+    if (strcmp(p->name, "domain") == 0 && !(p->legal_min >= 0 && p->legal_max < DOMAINS_MAX))
+        return wk_fail(err, WK_E_INPUT,
+                       "param 'domain' numbers the domains of a combined one: its legal range must "
+                       "lie in 0 to %d; rename it if it means something else",
+                       DOMAINS_MAX - 1);
+    return WK_OK;
 }
 
 static bool task_answers_to(const wk_task *task, const char *name)
@@ -243,10 +230,10 @@ static bool task_answers_to(const wk_task *task, const char *name)
 
 static wk_status check_tasks(const wk_domain *domain, wk_error *err)
 {
-    WK_TRY(check_table("tasks", domain->n_tasks, 1, WK_TASKS_MAX, domain->tasks, err));
+    WK_TRY(check_table("tasks", domain->n_tasks, 1, WK_TASKS_MAX, domain->tasks,
+                       sizeof *domain->tasks, err));
     for (int i = 0; i < domain->n_tasks; i++) {
         const wk_task *task = &domain->tasks[i];
-        WK_TRY(check_name("tasks", i, task->name, err));
         if (task->alias && !is_name(task->alias, strlen(task->alias), "-_"))
             return wk_fail(err, WK_E_INPUT,
                            "task '%s': alias '%s' is not a name; use a-z 0-9 - _, or NULL for none",
@@ -288,39 +275,18 @@ static wk_status check_choices(const wk_option *option, wk_error *err)
     return WK_OK;
 }
 
-static wk_status check_options(const wk_domain *domain, wk_error *err)
-{
-    WK_TRY(check_table("options", domain->n_options, 0, WK_OPTIONS_MAX, domain->options, err));
-    for (int i = 0; i < domain->n_options; i++) {
-        WK_TRY(check_name("options", i, domain->options[i].name, err));
-        for (int j = 0; j < i; j++)
-            if (strcmp(domain->options[i].name, domain->options[j].name) == 0)
-                return wk_fail(err, WK_E_INPUT, "two options are called '%s'; rename one",
-                               domain->options[i].name);
-        WK_TRY(check_choices(&domain->options[i], err));
-    }
-    return WK_OK;
-}
-
 static wk_status check_indicators(const wk_domain *domain, wk_error *err)
 {
     WK_TRY(check_table("indicators", domain->n_indicators, 0, WK_INDICATORS_MAX, domain->indicators,
-                       err));
+                       sizeof *domain->indicators, err));
     for (int i = 0; i < domain->n_indicators; i++) {
         const wk_indicator *indicator = &domain->indicators[i];
-        WK_TRY(check_name("indicators", i, indicator->name, err));
-        for (int j = 0; j < i; j++)
-            if (strcmp(indicator->name, domain->indicators[j].name) == 0)
-                return wk_fail(err, WK_E_INPUT, "two indicators are called '%s'; rename one",
-                               indicator->name);
-        char what[NAME_CHARS_MAX + 32] = "indicator ";
-        strcat(what, indicator->name);
-        size_t end = strlen(what);
-        WK_TRY(check_range(strcpy(what + end, ".kind") - end, (int)indicator->kind,
-                           WK_INDICATOR_MEAN, WK_INDICATOR_CELLS, err));
+        char what[NAME_CHARS_MAX + 32];
+        snprintf(what, sizeof what, "indicator %s.kind", indicator->name);
+        WK_TRY(check_range(what, (int)indicator->kind, WK_INDICATOR_MEAN, WK_INDICATOR_CELLS, err));
+        snprintf(what, sizeof what, "indicator %s.cells", indicator->name);
         if (indicator->kind == WK_INDICATOR_CELLS)
-            WK_TRY(check_range(strcpy(what + end, ".cells") - end, indicator->cells, 1,
-                               WK_CELLS_MAX, err));
+            WK_TRY(check_range(what, indicator->cells, 1, WK_CELLS_MAX, err));
     }
     return WK_OK;
 }
@@ -342,13 +308,10 @@ static wk_status check_thetas(const wk_domain *domain, const char *what, const d
 
 static wk_status check_cases(const wk_domain *domain, wk_error *err)
 {
-    WK_TRY(check_table("cases", domain->n_cases, 0, CASES_MAX, domain->cases, err));
+    WK_TRY(check_table("cases", domain->n_cases, 0, CASES_MAX, domain->cases, sizeof *domain->cases,
+                       err));
     for (int i = 0; i < domain->n_cases; i++) {
         const wk_case *c = &domain->cases[i];
-        WK_TRY(check_name("cases", i, c->name, err));
-        for (int j = 0; j < i; j++)
-            if (strcmp(c->name, domain->cases[j].name) == 0)
-                return wk_fail(err, WK_E_INPUT, "two cases are called '%s'; rename one", c->name);
         if (c->count < 1 || c->count > CASE_PARAMS_MAX || !c->params)
             return wk_fail(err, WK_E_INPUT,
                            "case '%s': it needs params and a count of 1 to %d, not %d", c->name,
@@ -377,14 +340,22 @@ static wk_status check_oracles(const wk_domain *domain, wk_error *err)
 
 static wk_status check_data(const wk_domain *domain, bool own_grid, wk_error *err)
 {
-    WK_TRY(check_time(domain, err));
-    WK_TRY(check_observation(domain, err));
+    WK_TRY(check_numbers(domain, err));
     WK_TRY(check_params(domain, own_grid, err));
     WK_TRY(check_tasks(domain, err));
-    WK_TRY(check_options(domain, err));
+    WK_TRY(check_table("options", domain->n_options, 0, WK_OPTIONS_MAX, domain->options,
+                       sizeof *domain->options, err));
+    for (int i = 0; i < domain->n_options; i++)
+        WK_TRY(check_choices(&domain->options[i], err));
     WK_TRY(check_indicators(domain, err));
     WK_TRY(check_cases(domain, err));
     return check_oracles(domain, err);
+}
+
+wk_status wk_domain_check_data(const wk_domain *domain, bool own_grid, wk_error *err)
+{
+    WK_TRY(check_identity(domain, err));
+    return check_data(domain, own_grid, err);
 }
 
 static wk_status check_all(const wk_domain *domain, wk_error *err)
@@ -397,12 +368,6 @@ static wk_status check_all(const wk_domain *domain, wk_error *err)
     WK_TRY(wk_space_create(domain, false, &space, err));
     wk_space_destroy(space);
     return WK_OK;
-}
-
-wk_status wk_domain_check_data(const wk_domain *domain, bool own_grid, wk_error *err)
-{
-    WK_TRY(check_identity(domain, err));
-    return check_data(domain, own_grid, err);
 }
 
 wk_status wk_domain_check(const wk_domain *domain, wk_error *err)

@@ -4,15 +4,20 @@
 // reset, since its numbers may be anything.
 #include "env/domain.h"
 #include "env/host.h"
-#include "env/indicator.h"
 
 #include "base/clock.h"
-#include "base/plugin_call.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
+
+// What the steps of an episode add up to for one indicator. Plain data, saved as it is.
+typedef struct total {
+    uint64_t count; // steps that had a value
+    uint64_t cells; // bit i: cell i was visited
+    double sum, min, max;
+} total;
 
 struct wk_env {
     const wk_domain *domain;
@@ -22,25 +27,13 @@ struct wk_env {
     bool started; // an episode exists
     double theta[WK_PARAMS_MAX];
     uint64_t seed, episode;
-    char theta_text[WK_THETA_CHARS]; // of the last reset, for messages
     int steps;
     uint8_t flags;     // of the last observation
     bool totals_whole; // the totals cover the whole episode
-    wk_indicator_total totals[WK_INDICATORS_MAX];
+    total totals[WK_INDICATORS_MAX];
     wk_env_seconds seconds;
     float vector[]; // [observation.vector] of the current state
 };
-
-static wk_plugin_call call_of(const wk_env *env, const char *function, int step)
-{
-    return (wk_plugin_call){.kind = "domain",
-                            .name = env->domain->name,
-                            .function = function,
-                            .theta = *env->theta_text ? env->theta_text : NULL,
-                            .seed = env->seed,
-                            .episode = env->episode,
-                            .step = step};
-}
 
 wk_status wk_env_create(const wk_domain *domain, const int *options, wk_env **out, wk_error *err)
 {
@@ -51,9 +44,7 @@ wk_status wk_env_create(const wk_domain *domain, const int *options, wk_env **ou
     env->domain = domain;
     if (options) memcpy(env->options, options, (size_t)domain->n_options * sizeof *options);
     wk_error reported = {0};
-    wk_status status;
-    WK_PLUGIN_CALL(call_of(env, "create", -1),
-                   status = domain->create(domain, env->options, &env->world, &reported));
+    wk_status status = domain->create(domain, env->options, &env->world, &reported);
     if (status == WK_OK && !env->world)
         status = wk_fail(&reported, WK_E_INPUT, "domain '%s': create returns no world; set *env",
                          domain->name);
@@ -68,7 +59,7 @@ wk_status wk_env_create(const wk_domain *domain, const int *options, wk_env **ou
 void wk_env_destroy(wk_env *env)
 {
     if (!env) return;
-    WK_PLUGIN_CALL(call_of(env, "destroy", env->steps), env->domain->destroy(env->world));
+    env->domain->destroy(env->world);
     free(env);
 }
 
@@ -77,61 +68,36 @@ const wk_domain *wk_env_domain(const wk_env *env)
     return env->domain;
 }
 
-// Replaces a non-finite number by 0; says whether it had to.
-static bool repair(float *number)
-{
-    if (isfinite(*number)) return false;
-    *number = 0;
-    return true;
-}
-
-// Asks for the vector of the current state, whoever wants it, because a number that is none means
-// that the simulation broke down. A broken simulation shows zeros.
-static void observe(wk_env *env, wk_outcome *out)
-{
-    size_t count = (size_t)env->domain->observation.vector;
-    if (count == 0) return;
-    if (!out->diverged)
-        WK_PLUGIN_CALL(call_of(env, "observe", env->steps),
-                       env->domain->observe(env->world, env->vector));
-    for (size_t i = 0; i < count && !out->diverged; i++)
-        out->diverged = !isfinite(env->vector[i]);
-    if (out->diverged) memset(env->vector, 0, count * sizeof *env->vector);
-}
-
-// Makes an outcome one that can be stored: numbers that are none mean that the simulation broke
-// down.
-static void sanitise(const wk_domain *domain, wk_outcome *out)
-{
-    for (int i = 0; i < domain->n_tasks; i++) {
-        if (repair(&out->rewards[i])) out->diverged = true;
-        if (!domain->tasks[i].has_completion)
-            out->completion[i] = 0;
-        else if (repair(&out->completion[i]))
-            out->diverged = true;
-        else
-            out->completion[i] = fminf(1, fmaxf(0, out->completion[i]));
-    }
-}
-
-static uint8_t flags_of(const wk_env *env, const wk_outcome *out)
-{
-    int flags = env->steps == 0 ? WK_IS_FIRST : 0;
-    if (out->diverged)
-        flags |= WK_IS_DIVERGED | WK_IS_LAST;
-    else if (out->terminal)
-        flags |= WK_IS_TERMINAL | WK_IS_LAST;
-    if (out->truncated || env->steps == env->domain->episode_steps) flags |= WK_IS_LAST;
-    return (uint8_t)flags;
-}
-
-// Takes in what the domain reported and writes the frame. A broken simulation shows black.
+// Takes in what the domain reported and writes the frame. Numbers that are not finite mean that the
+// simulation broke down; it then shows black and zeros.
 static void finish_step(wk_env *env, wk_outcome *outcome, const wk_frame *frame)
 {
-    sanitise(env->domain, outcome);
-    observe(env, outcome);
-    env->flags = flags_of(env, outcome);
-    size_t tasks = (size_t)env->domain->n_tasks, numbers = (size_t)env->domain->observation.vector;
+    const wk_domain *domain = env->domain;
+    size_t tasks = (size_t)domain->n_tasks, numbers = (size_t)domain->observation.vector;
+
+    // Rewards and completions become numbers that can be stored.
+    for (size_t i = 0; i < tasks; i++) {
+        float *reward = &outcome->rewards[i], *completion = &outcome->completion[i];
+        if (!domain->tasks[i].has_completion) *completion = 0;
+        if (!isfinite(*reward) || !isfinite(*completion)) outcome->diverged = true;
+        *reward = isfinite(*reward) ? *reward : 0;
+        *completion = isfinite(*completion) ? fminf(1, fmaxf(0, *completion)) : 0;
+    }
+
+    // The vector is asked for whoever wants it, because it may show a break-down.
+    if (numbers > 0 && !outcome->diverged) domain->observe(env->world, env->vector);
+    for (size_t i = 0; i < numbers && !outcome->diverged; i++)
+        outcome->diverged = !isfinite(env->vector[i]);
+    if (outcome->diverged) memset(env->vector, 0, numbers * sizeof *env->vector);
+
+    bool over = outcome->truncated || env->steps == domain->episode_steps;
+    env->flags = env->steps == 0 ? WK_IS_FIRST : 0;
+    if (outcome->diverged)
+        env->flags |= WK_IS_DIVERGED | WK_IS_LAST;
+    else if (outcome->terminal)
+        env->flags |= WK_IS_TERMINAL | WK_IS_LAST;
+    if (over) env->flags |= WK_IS_LAST;
+
     if (frame->rewards) memcpy(frame->rewards, outcome->rewards, tasks * sizeof(float));
     if (frame->completion) memcpy(frame->completion, outcome->completion, tasks * sizeof(float));
     if (frame->flags) *frame->flags = env->flags;
@@ -141,9 +107,21 @@ static void finish_step(wk_env *env, wk_outcome *outcome, const wk_frame *frame)
     if (outcome->diverged)
         memset(frame->image, 0, WK_IMAGE_BYTES);
     else
-        WK_PLUGIN_CALL(call_of(env, "render", env->steps),
-                       env->domain->render(env->world, WK_IMAGE_SIDE, WK_IMAGE_SIDE, frame->image));
+        domain->render(env->world, WK_IMAGE_SIDE, WK_IMAGE_SIDE, frame->image);
     env->seconds.render += wk_clock_seconds() - began;
+}
+
+// Takes in the value of a step. NaN is none, and neither is a cell that does not exist.
+static void add_indicator(total *t, const wk_indicator *indicator, float step)
+{
+    double value = (double)step;
+    bool cells = indicator->kind == WK_INDICATOR_CELLS;
+    if (cells ? !(value >= 0 && value < indicator->cells) : !isfinite(value)) return;
+    t->min = t->count == 0 ? value : fmin(t->min, value);
+    t->max = t->count == 0 ? value : fmax(t->max, value);
+    t->sum += value;
+    t->count++;
+    if (cells) t->cells |= (uint64_t)1 << (int)value;
 }
 
 // A saved state: this header, the domain's bytes, in version 2 the totals of its indicators, and
@@ -177,27 +155,20 @@ static size_t state_size_for(size_t world_size)
 
 static size_t state_size(const wk_env *env)
 {
-    size_t size;
-    WK_PLUGIN_CALL(call_of(env, "state_size", env->steps),
-                   size = env->domain->state_size(env->world));
-    return size;
-}
-
-static bool saves_state(const wk_env *env)
-{
-    return state_size(env) != WK_STATE_NONE;
+    return env->domain->state_size(env->world);
 }
 
 // Bytes of the domain in a saved state.
 static size_t world_bytes(const wk_env *env)
 {
-    return saves_state(env) ? state_size(env) : 0;
+    size_t size = state_size(env);
+    return size != WK_STATE_NONE ? size : 0;
 }
 
 // Bytes of the totals in a saved state.
 static size_t totals_bytes(const wk_env *env)
 {
-    bool kept = env->totals_whole && saves_state(env);
+    bool kept = env->totals_whole && state_size(env) != WK_STATE_NONE;
     return kept ? (size_t)env->domain->n_indicators * sizeof *env->totals : 0;
 }
 
@@ -209,19 +180,15 @@ static wk_status start(wk_env *env, const double *theta, uint64_t seed, uint64_t
     double copy[WK_PARAMS_MAX] = {0}; // `theta` may point into the environment
     memcpy(copy, theta, (size_t)domain->n_params * sizeof *theta);
     env->started = false;
-    wk_theta_print(domain, copy, env->theta_text);
     wk_error reported = {0};
     *outcome = (wk_outcome){0};
-    wk_status status;
-    wk_plugin_call call = call_of(env, "reset", 0);
-    call.seed = seed;
-    call.episode = episode;
-    WK_PLUGIN_CALL(call,
-                   status = domain->reset(env->world, copy, seed, episode, outcome, &reported));
+    wk_status status = domain->reset(env->world, copy, seed, episode, outcome, &reported);
     if (status != WK_OK) {
+        char text[WK_THETA_CHARS];
+        wk_theta_print(domain, copy, text);
         wk_domain_result(domain, "reset", status, &reported, err);
         wk_fail_context(err, "domain '%s', reset with θ %s, seed %" PRIu64 ", episode %" PRIu64,
-                        domain->name, env->theta_text, seed, episode);
+                        domain->name, text, seed, episode);
         return status;
     }
     size_t size = world_bytes(env);
@@ -258,40 +225,28 @@ wk_status wk_env_reset(wk_env *env, const double *theta, size_t count, uint64_t 
     return WK_OK;
 }
 
-static wk_status check_running(const wk_env *env, wk_error *err)
+wk_status wk_env_check_step(const wk_env *env, const float *action, wk_error *err)
 {
+    const wk_domain *domain = env->domain;
+    int ones = 0, zeros = 0;
     if (!env->started)
         return wk_fail(err, WK_E_INPUT, "no episode is running; reset the environment first");
     if (env->flags & WK_IS_LAST)
         return wk_fail(err, WK_E_INPUT, "the episode ended after step %d; reset the environment",
                        env->steps);
-    return WK_OK;
-}
-
-// Whether exactly one number is 1 and the others are 0.
-static bool is_one_hot(const float *action, int count)
-{
-    int ones = 0;
-    for (int i = 0; i < count; i++) {
-        if (action[i] != 0 && action[i] != 1) return false;
-        ones += action[i] == 1;
-    }
-    return ones == 1;
-}
-
-wk_status wk_env_check_step(const wk_env *env, const float *action, wk_error *err)
-{
-    WK_TRY(check_running(env, err));
-    for (int i = 0; i < env->domain->action_size; i++)
+    for (int i = 0; i < domain->action_size; i++) {
         if (!isfinite(action[i]))
             return wk_fail(err, WK_E_INPUT,
                            "number %d of the action is %f; actions must be finite numbers in "
                            "[-1, 1]",
                            i, (double)action[i]);
-    if (!env->domain->discrete || is_one_hot(action, env->domain->action_size)) return WK_OK;
+        ones += action[i] == 1;
+        zeros += action[i] == 0;
+    }
+    if (!domain->discrete || (ones == 1 && zeros == domain->action_size - 1)) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
                    "domain '%s' takes one of %d actions: 1 at its place and 0 at the others",
-                   env->domain->name, env->domain->action_size);
+                   domain->name, domain->action_size);
 }
 
 wk_status wk_env_step(wk_env *env, const float *action, const wk_frame *out, wk_error *err)
@@ -303,12 +258,11 @@ wk_status wk_env_step(wk_env *env, const float *action, const wk_frame *out, wk_
     for (int i = 0; i < env->domain->action_size; i++)
         clipped[i] = fminf(1, fmaxf(-1, action[i]));
     wk_outcome outcome = {0};
-    WK_PLUGIN_CALL(call_of(env, "step", env->steps + 1),
-                   env->domain->step(env->world, clipped, &outcome));
+    env->domain->step(env->world, clipped, &outcome);
     env->steps++;
     finish_step(env, &outcome, out);
     for (int k = 0; k < env->domain->n_indicators && !outcome.diverged; k++)
-        wk_indicator_total_add(&env->totals[k], &env->domain->indicators[k], outcome.indicators[k]);
+        add_indicator(&env->totals[k], &env->domain->indicators[k], outcome.indicators[k]);
     env->seconds.all += wk_clock_seconds() - began;
     if ((env->flags & WK_IS_TERMINAL) && !env->domain->ends_early)
         return wk_fail(err, WK_E_INPUT,
@@ -341,9 +295,19 @@ bool wk_env_has_episode(const wk_env *env)
 
 double wk_env_indicator(const wk_env *env, int k)
 {
-    return env->totals_whole
-               ? wk_indicator_total_value(&env->totals[k], &env->domain->indicators[k])
-               : NAN;
+    const total *t = &env->totals[k];
+    const wk_indicator *indicator = &env->domain->indicators[k];
+    if (!env->totals_whole || t->count == 0) return NAN;
+    switch (indicator->kind) {
+    case WK_INDICATOR_SUM:
+        return t->sum;
+    case WK_INDICATOR_RANGE:
+        return t->max - t->min;
+    case WK_INDICATOR_CELLS:
+        return __builtin_popcountll(t->cells) / (double)indicator->cells;
+    default:
+        return t->sum / (double)t->count;
+    }
 }
 
 wk_status wk_env_render(wk_env *env, int width, int height, uint8_t *rgb, wk_error *err)
@@ -360,14 +324,8 @@ wk_status wk_env_render(wk_env *env, int width, int height, uint8_t *rgb, wk_err
                        "the simulation broke down at step %d: there is nothing "
                        "to draw; reset the environment",
                        env->steps);
-    WK_PLUGIN_CALL(call_of(env, "render", env->steps),
-                   env->domain->render(env->world, width, height, rgb));
+    env->domain->render(env->world, width, height, rgb);
     return WK_OK;
-}
-
-static uint32_t checksum(const void *bytes, size_t size)
-{
-    return (uint32_t)crc32_z(0, bytes, size);
 }
 
 size_t wk_env_state_size(const wk_env *env)
@@ -384,10 +342,11 @@ wk_status wk_env_save(const wk_env *env, void *bytes, size_t size, wk_error *err
     if (size != needed)
         return wk_fail(err, WK_E_INPUT, "a saved state takes %zu bytes, not %zu", needed, size);
     size_t totals = totals_bytes(env);
+    bool saves = state_size(env) != WK_STATE_NONE;
     state_header header = {.magic = STATE_MAGIC,
-                           .version = !saves_state(env) ? STATE_ABSENT
-                                      : totals          ? STATE_TOTALS
-                                                        : STATE_PLAIN,
+                           .version = !saves   ? STATE_ABSENT
+                                      : totals ? STATE_TOTALS
+                                               : STATE_PLAIN,
                            .seed = env->seed,
                            .episode = env->episode,
                            .world_size = needed - totals - state_size_for(0),
@@ -401,10 +360,9 @@ wk_status wk_env_save(const wk_env *env, void *bytes, size_t size, wk_error *err
     char *world = (char *)bytes + sizeof header, *end = world + header.world_size + totals;
     memcpy(bytes, &header, sizeof header);
     memset(world, 0, header.world_size);
-    if (!(env->flags & WK_IS_DIVERGED) && saves_state(env))
-        WK_PLUGIN_CALL(call_of(env, "save", env->steps), env->domain->save(env->world, world));
+    if (!(env->flags & WK_IS_DIVERGED) && saves) env->domain->save(env->world, world);
     memcpy(end - totals, env->totals, totals);
-    uint32_t sum = checksum(bytes, (size_t)(end - (char *)bytes));
+    uint32_t sum = (uint32_t)crc32_z(0, bytes, (size_t)(end - (char *)bytes));
     memcpy(end, &sum, sizeof sum);
     return WK_OK;
 }
@@ -422,9 +380,8 @@ static wk_status check_bytes(const void *bytes, size_t size, state_header *heade
                        "the state has version %u, this program reads versions %d to %d",
                        header->version, STATE_PLAIN, STATE_ABSENT);
     uint64_t rest = size - state_size_for(0) - header->world_size; // the environment
-    bool whole =
-        header->world_size <= size - state_size_for(0) &&
-        (header->version == STATE_TOTALS ? rest % sizeof(wk_indicator_total) == 0 : rest == 0);
+    bool whole = header->world_size <= size - state_size_for(0) &&
+                 (header->version == STATE_TOTALS ? rest % sizeof(total) == 0 : rest == 0);
     if (!whole)
         return wk_fail(err, WK_E_FORMAT,
                        "the saved state has %zu bytes but its world %" PRIu64 "; it was cut or "
@@ -432,7 +389,7 @@ static wk_status check_bytes(const void *bytes, size_t size, state_header *heade
                        size, header->world_size);
     uint32_t stored;
     memcpy(&stored, (const char *)bytes + size - sizeof stored, sizeof stored);
-    if (stored != checksum(bytes, size - sizeof stored))
+    if (stored != (uint32_t)crc32_z(0, bytes, size - sizeof stored))
         return wk_fail(err, WK_E_FORMAT, "the saved state is damaged: its checksum is wrong");
     return WK_OK;
 }
@@ -465,17 +422,8 @@ static wk_status load_world(wk_env *env, const void *bytes, size_t size, wk_erro
         return wk_fail(err, WK_E_FORMAT, "the state has %zu bytes of the domain, it needs %zu",
                        size, expected);
     wk_error reported = {0};
-    wk_status status;
-    WK_PLUGIN_CALL(call_of(env, "load", env->steps),
-                   status = env->domain->load(env->world, bytes, size, &reported));
+    wk_status status = env->domain->load(env->world, bytes, size, &reported);
     return wk_domain_result(env->domain, "load", status, &reported, err);
-}
-
-// A state of before the domain had these indicators leaves those of its episode unknown.
-static void load_totals(wk_env *env, const void *totals, size_t size)
-{
-    env->totals_whole = size == totals_bytes(env);
-    if (env->totals_whole) memcpy(env->totals, totals, size);
 }
 
 wk_status wk_env_load(wk_env *env, const void *bytes, size_t size, wk_error *err)
@@ -495,7 +443,10 @@ wk_status wk_env_load(wk_env *env, const void *bytes, size_t size, wk_error *err
             return status;
         }
     }
-    load_totals(env, world + header.world_size, size - state_size_for((size_t)header.world_size));
+    // A state of before the domain had these indicators leaves those of its episode unknown.
+    size_t totals = size - state_size_for((size_t)header.world_size);
+    env->totals_whole = totals == totals_bytes(env);
+    if (env->totals_whole) memcpy(env->totals, world + header.world_size, totals);
     env->steps = header.steps;
     env->flags = (uint8_t)header.flags;
     return WK_OK;

@@ -46,20 +46,19 @@ static wk_status add_point(wk_space *space, const double *theta, double probabil
     return WK_OK;
 }
 
-// min + i*step without the rounding noise of binary fractions, so that 0.05 * 3 is the 0.15 a user
-// writes. Beyond 2^53 billionths there is no such noise to remove, and steps that are not far above
-// a billionth would be lost in the rounding.
-static double grid_value(const wk_param *p, size_t i, size_t length)
-{
-    if (i == 0) return p->min;
-    if (i == length - 1) return p->max;
-    double value = p->min + (double)i * p->step, billionths = round(value * 1e9);
-    return fabs(billionths) < 0x1p53 && p->step >= 1e-6 ? billionths / 1e9 : value;
-}
-
-static size_t grid_length(const wk_param *p)
+size_t wk_param_count(const wk_param *p)
 {
     return p->max > p->min ? (size_t)llround((p->max - p->min) / p->step) + 1 : 1;
+}
+
+// min + i*step as the 0.15 a user writes and not 0.05 * 3. Beyond 2^53 billionths there is no such
+// noise to remove, and steps that are not far above a billionth would be lost in the rounding.
+double wk_param_value(const wk_param *p, size_t i)
+{
+    if (i == 0) return p->min;
+    if (i == wk_param_count(p) - 1) return p->max;
+    double value = p->min + (double)i * p->step, billionths = round(value * 1e9);
+    return fabs(billionths) < 0x1p53 && p->step >= 1e-6 ? billionths / 1e9 : value;
 }
 
 // Every combination of the params' grids that the domain accepts; the last param varies fastest.
@@ -68,7 +67,7 @@ static wk_status add_product(wk_space *space, wk_error *err)
     const wk_domain *domain = space->domain;
     double combinations = 1;
     for (int k = 0; k < domain->n_params; k++)
-        combinations *= (double)grid_length(&domain->params[k]);
+        combinations *= (double)wk_param_count(&domain->params[k]);
     if (combinations > POINTS_MAX)
         return wk_fail(err, WK_E_INPUT,
                        "the grid has %.0f combinations, more than %d; make its steps larger, or "
@@ -78,8 +77,8 @@ static wk_status add_product(wk_space *space, wk_error *err)
         double theta[WK_PARAMS_MAX];
         size_t rest = i;
         for (int k = domain->n_params - 1; k >= 0; k--) {
-            size_t length = grid_length(&domain->params[k]);
-            theta[k] = grid_value(&domain->params[k], rest % length, length);
+            size_t length = wk_param_count(&domain->params[k]);
+            theta[k] = wk_param_value(&domain->params[k], rest % length);
             rest /= length;
         }
         if (wk_domain_check_params(domain, theta, space->n_params, NULL) != WK_OK) continue;
@@ -88,21 +87,11 @@ static wk_status add_product(wk_space *space, wk_error *err)
     return WK_OK;
 }
 
-static wk_status make_equally_likely(wk_space *space, wk_error *err)
-{
-    if (space->probability.count == 0)
-        return wk_fail(err, WK_E_INPUT, "check refuses every θ of the grid");
-    for (size_t i = 0; i < space->probability.count; i++)
-        space->probability.items[i] = 1.0 / (double)space->probability.count;
-    return WK_OK;
-}
-
 // A number in [0,1) as a value of a param: anywhere in its range, or one of the grid.
 static double value_at(const wk_param *p, double u)
 {
-    size_t length = grid_length(p);
     return p->continuous ? p->min + u * (p->max - p->min)
-                         : grid_value(p, (size_t)(u * (double)length), length);
+                         : wk_param_value(p, (size_t)(u * (double)wk_param_count(p)));
 }
 
 // The points of a Sobol set that the domain accepts, each in the middle of what it stands for.
@@ -127,33 +116,38 @@ static wk_status add_sobol(wk_space *space, wk_error *err)
     return WK_OK;
 }
 
-// The points the domain lists itself, each a legal environment with a probability.
-static wk_status add_listed(wk_space *space, wk_error *err)
+// The points of a list; without `thetas` those that the domain lists itself. Without
+// `probabilities` those of a caller are equally likely.
+static wk_status add_list(wk_space *space, const double *thetas, const double *probabilities,
+                          size_t count, wk_error *err)
 {
     const wk_domain *domain = space->domain;
-    size_t count = domain->grid_count();
-    if (count < 1 || count > POINTS_MAX)
+    double sum = 0;
+    if (!thetas && (count < 1 || count > POINTS_MAX))
         return wk_fail(err, WK_E_INPUT, "grid_count gives %zu; it must lie in 1 to %d", count,
                        POINTS_MAX);
-    double sum = 0;
+    if (count == 0) return wk_fail(err, WK_E_INPUT, "the list of θ is empty");
     for (size_t i = 0; i < count; i++) {
-        double theta[WK_PARAMS_MAX] = {0}, probability = NAN;
-        domain->grid_point(i, theta, &probability);
+        double own[WK_PARAMS_MAX] = {0}, probability = NAN;
+        const double *theta = thetas ? thetas + i * space->n_params : own;
+        if (thetas)
+            probability = probabilities ? probabilities[i] : 1.0 / (double)count;
+        else
+            domain->grid_point(i, own, &probability);
         wk_status status = wk_domain_check_params(domain, theta, space->n_params, err);
+        if (status == WK_OK && !(probability >= 0 && probability <= 1))
+            status = wk_fail(err, WK_E_INPUT, "its probability is %g; give 0 to 1", probability);
         if (status != WK_OK) {
-            wk_fail_context(err, "grid_point(%zu)", i);
+            wk_fail_context(err, thetas ? "θ number %zu" : "grid_point(%zu)", thetas ? i + 1 : i);
             return status;
         }
-        if (!(probability >= 0 && probability <= 1))
-            return wk_fail(err, WK_E_INPUT, "grid_point(%zu) has probability %g; give 0 to 1", i,
-                           probability);
         WK_TRY(add_point(space, theta, probability, err));
         sum += probability;
     }
     if (fabs(sum - 1) > 1e-6)
         return wk_fail(err, WK_E_INPUT,
-                       "the probabilities of the grid's %zu points sum to %.9g; they must sum to 1",
-                       count, sum);
+                       "the probabilities of the %zu θ sum to %.9g; they must sum to 1", count,
+                       sum);
     return WK_OK;
 }
 
@@ -171,34 +165,17 @@ static int compare_points(const void *a, const void *b, void *context)
                          space->n_params);
 }
 
-// With `listed`, a caller's list of θ, else a domain's grid.
-static wk_status sort_points(wk_space *space, bool listed, wk_error *err)
-{
-    size_t count = space->probability.count;
-    space->sorted = malloc(count * sizeof *space->sorted);
-    if (!space->sorted) return no_memory(space, err);
-    for (size_t i = 0; i < count; i++)
-        space->sorted[i] = i;
-    qsort_r(space->sorted, count, sizeof *space->sorted, compare_points, space);
-    for (size_t i = 1; i < count; i++)
-        if (compare_points(&space->sorted[i - 1], &space->sorted[i], space) == 0)
-            return listed ? wk_fail(err, WK_E_INPUT,
-                                    "θ number %zu and %zu are the same θ; list it once",
-                                    space->sorted[i - 1] + 1, space->sorted[i] + 1)
-                          : wk_fail(err, WK_E_INPUT,
-                                    "grid points %zu and %zu are the same θ; list it once with the "
-                                    "sum of their probabilities",
-                                    space->sorted[i - 1], space->sorted[i]);
-    return WK_OK;
-}
-
-// Running sums, with exactly 1 from the last possible point on, so that every draw below 1 finds a
-// point whose probability is not 0.
-static wk_status sum_probabilities(wk_space *space, wk_error *err)
+// Running sums of the probabilities and the sorted index. With `listed` the points are a caller's
+// list of θ, else a domain's grid.
+static wk_status index_points(wk_space *space, bool listed, wk_error *err)
 {
     size_t count = space->probability.count;
     space->below_or_at = malloc(count * sizeof *space->below_or_at);
-    if (!space->below_or_at) return no_memory(space, err);
+    space->sorted = malloc(count * sizeof *space->sorted);
+    if (!space->below_or_at || !space->sorted) return no_memory(space, err);
+
+    // Exactly 1 from the last possible point on, so that every draw below 1 finds a point whose
+    // probability is not 0.
     double sum = 0;
     for (size_t i = 0; i < count; i++)
         space->below_or_at[i] = sum += space->probability.items[i];
@@ -206,42 +183,52 @@ static wk_status sum_probabilities(wk_space *space, wk_error *err)
         space->below_or_at[i] = 1;
         if (space->probability.items[i] > 0) break;
     }
+
+    for (size_t i = 0; i < count; i++)
+        space->sorted[i] = i;
+    qsort_r(space->sorted, count, sizeof *space->sorted, compare_points, space);
+    for (size_t i = 1; i < count; i++) {
+        size_t a = space->sorted[i - 1], b = space->sorted[i];
+        if (compare_points(&a, &b, space) != 0) continue;
+        return listed ? wk_fail(err, WK_E_INPUT,
+                                "θ number %zu and %zu are the same θ; list it once", a + 1, b + 1)
+                      : wk_fail(err, WK_E_INPUT,
+                                "grid points %zu and %zu are the same θ; list it once with the "
+                                "sum of their probabilities",
+                                a, b);
+    }
     return WK_OK;
 }
 
-static wk_status index_points(wk_space *space, bool listed, wk_error *err)
-{
-    WK_TRY(sum_probabilities(space, err));
-    return sort_points(space, listed, err);
-}
-
+// The domain's default distribution.
 static wk_status fill(wk_space *space, wk_error *err)
 {
-    bool listed = space->domain->grid_count;
-    if (listed && space->continuous)
+    const wk_domain *domain = space->domain;
+    if (domain->grid_count && space->continuous)
         return wk_fail(err, WK_E_INPUT,
                        "domain '%s' lists its θ itself: a continuous distribution is not possible",
-                       space->domain->name);
-    WK_TRY(listed              ? add_listed(space, err)
-           : space->continuous ? add_sobol(space, err)
-                               : add_product(space, err));
-    if (!listed) WK_TRY(make_equally_likely(space, err));
-    return index_points(space, false, err);
+                       domain->name);
+    if (domain->grid_count) return add_list(space, NULL, NULL, domain->grid_count(), err);
+    WK_TRY(space->continuous ? add_sobol(space, err) : add_product(space, err));
+    if (space->probability.count == 0)
+        return wk_fail(err, WK_E_INPUT, "check refuses every θ of the grid");
+    for (size_t i = 0; i < space->probability.count; i++)
+        space->probability.items[i] = 1.0 / (double)space->probability.count;
+    return WK_OK;
 }
 
-static wk_status allocate(const wk_domain *domain, wk_space **out, wk_error *err)
+// Without `thetas` the space is the default distribution.
+static wk_status create(const wk_domain *domain, bool continuous, const double *thetas,
+                        const double *probabilities, size_t count, wk_space **out, wk_error *err)
 {
     wk_space *space = calloc(1, sizeof *space);
     if (!space) return wk_fail(err, WK_E_MEMORY, "no memory for the θ of '%s'", domain->name);
     space->domain = domain;
+    space->continuous = continuous;
     space->n_params = (size_t)domain->n_params;
-    *out = space;
-    return WK_OK;
-}
-
-// Hands a space out, or takes it down where it could not be filled.
-static wk_status finish(wk_space *space, wk_status status, wk_space **out)
-{
+    wk_status status =
+        thetas ? add_list(space, thetas, probabilities, count, err) : fill(space, err);
+    if (status == WK_OK) status = index_points(space, thetas, err);
     if (status == WK_OK)
         *out = space;
     else
@@ -251,51 +238,21 @@ static wk_status finish(wk_space *space, wk_status status, wk_space **out)
 
 wk_status wk_space_create(const wk_domain *domain, bool continuous, wk_space **out, wk_error *err)
 {
-    wk_space *space = NULL;
-    WK_TRY(allocate(domain, &space, err));
-    space->continuous = continuous;
-    return finish(space, fill(space, err), out);
-}
-
-// Without probabilities the θ are equally likely.
-static wk_status fill_list(wk_space *space, const double *thetas, const double *probabilities,
-                           size_t count, wk_error *err)
-{
-    if (count == 0) return wk_fail(err, WK_E_INPUT, "the list of θ is empty");
-    double sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        const double *theta = thetas + i * space->n_params;
-        wk_status status = wk_domain_check_params(space->domain, theta, space->n_params, err);
-        if (status != WK_OK) return err ? wk_fail_context(err, "θ number %zu", i + 1) : status;
-        double probability = probabilities ? probabilities[i] : 1.0 / (double)count;
-        if (!(probability >= 0 && probability <= 1))
-            return wk_fail(err, WK_E_INPUT, "θ number %zu has probability %g; give 0 to 1", i + 1,
-                           probability);
-        WK_TRY(add_point(space, theta, probability, err));
-        sum += probability;
-    }
-    if (fabs(sum - 1) > 1e-6)
-        return wk_fail(err, WK_E_INPUT,
-                       "the probabilities of the %zu θ sum to %.9g; they must sum to 1", count,
-                       sum);
-    return index_points(space, true, err);
+    return create(domain, continuous, NULL, NULL, 0, out, err);
 }
 
 wk_status wk_space_create_list(const wk_domain *domain, const double *thetas, size_t count,
                                wk_space **out, wk_error *err)
 {
-    wk_space *space = NULL;
-    WK_TRY(allocate(domain, &space, err));
-    return finish(space, fill_list(space, thetas, NULL, count, err), out);
+    return wk_space_create_weighted(domain, thetas, NULL, count, out, err);
 }
 
 wk_status wk_space_create_weighted(const wk_domain *domain, const double *thetas,
                                    const double *probabilities, size_t count, wk_space **out,
                                    wk_error *err)
 {
-    wk_space *space = NULL;
-    WK_TRY(allocate(domain, &space, err));
-    return finish(space, fill_list(space, thetas, probabilities, count, err), out);
+    static const double none[WK_PARAMS_MAX]; // for a list that is NULL because it is empty
+    return create(domain, false, thetas ? thetas : none, probabilities, count, out, err);
 }
 
 void wk_space_destroy(wk_space *space)
@@ -341,15 +298,9 @@ static size_t nearest(const wk_space *space, const double *theta)
     size_t best = 0;
     double least = INFINITY;
     for (size_t i = 0; i < space->probability.count; i++) {
-        double sum = 0;
-        for (size_t k = 0; k < space->n_params; k++) {
-            const wk_param *p = &space->domain->params[k];
-            double d =
-                p->max > p->min ? (params_of(space, i)[k] - theta[k]) / (p->max - p->min) : 0;
-            sum += d * d;
-        }
-        if (sum >= least) continue;
-        least = sum;
+        double distance = wk_theta_distance(space->domain, params_of(space, i), theta);
+        if (distance >= least) continue;
+        least = distance;
         best = i;
     }
     return best;

@@ -46,30 +46,24 @@ struct wk_vec {
     uint64_t diverged;
 };
 
-static wk_status allocate(wk_vec *vec, wk_error *err)
+static wk_status fill(wk_vec *vec, const int *options, int threads, wk_error *err)
 {
     size_t count = (size_t)vec->count, tasks = (size_t)vec->domain->n_tasks;
     size_t pixels = wk_observation_image_bytes(vec->domain->observation);
     size_t numbers = (size_t)vec->domain->observation.vector;
+    wk_batch *batch = &vec->batch;
     vec->slots = calloc(count, sizeof *vec->slots);
-    if (pixels > 0) vec->batch.images = calloc(count, pixels);
-    if (numbers > 0) vec->batch.vectors = calloc(count * numbers, sizeof *vec->batch.vectors);
-    vec->batch.rewards = calloc(count * tasks, sizeof *vec->batch.rewards);
-    vec->batch.completion = calloc(count * tasks, sizeof *vec->batch.completion);
-    vec->batch.flags = calloc(count, sizeof *vec->batch.flags);
-    if (!vec->slots || (pixels > 0 && !vec->batch.images) || (numbers > 0 && !vec->batch.vectors) ||
-        !vec->batch.rewards || !vec->batch.completion || !vec->batch.flags)
-        return wk_fail(err, WK_E_MEMORY, "no memory for %d environments; use fewer", vec->count);
-    return WK_OK;
-}
-
-static wk_status fill(wk_vec *vec, const int *options, int threads, wk_error *err)
-{
-    WK_TRY(allocate(vec, err));
-    for (int i = 0; i < vec->count; i++)
+    if (pixels > 0) batch->images = calloc(count, pixels);
+    if (numbers > 0) batch->vectors = calloc(count * numbers, sizeof *batch->vectors);
+    batch->rewards = calloc(count * tasks, sizeof *batch->rewards);
+    batch->completion = calloc(count * tasks, sizeof *batch->completion);
+    batch->flags = calloc(count, sizeof *batch->flags);
+    bool whole = vec->slots && batch->rewards && batch->completion && batch->flags &&
+                 (batch->images || pixels == 0) && (batch->vectors || numbers == 0);
+    for (size_t i = 0; i < count && whole; i++)
         WK_TRY(wk_env_create(vec->domain, options, &vec->slots[i].env, err));
-    if (!vec->borrows) WK_TRY(wk_pool_create(threads, &vec->pool, err));
-    vec->shares = calloc((size_t)wk_pool_threads(vec->pool), sizeof *vec->shares);
+    if (whole && !vec->borrows) WK_TRY(wk_pool_create(threads, &vec->pool, err));
+    if (whole) vec->shares = calloc((size_t)wk_pool_threads(vec->pool), sizeof *vec->shares);
     if (vec->shares) return WK_OK;
     return wk_fail(err, WK_E_MEMORY, "no memory for %d environments; use fewer", vec->count);
 }
@@ -89,12 +83,11 @@ static wk_status create(const wk_domain *domain, const int *options, int count, 
     vec->borrows = with;
     vec->pool = with ? with->pool : NULL;
     wk_status status = fill(vec, options, threads, err);
-    if (status != WK_OK) {
+    if (status == WK_OK)
+        *out = vec;
+    else
         wk_vec_destroy(vec);
-        return status;
-    }
-    *out = vec;
-    return WK_OK;
+    return status;
 }
 
 wk_status wk_vec_create(const wk_domain *domain, const int *options, int count, int threads,
@@ -197,15 +190,6 @@ static const float *action_of(const wk_vec *vec, const float *actions, int i)
     return actions + (size_t)i * (size_t)vec->domain->action_size;
 }
 
-static void deal_shares(wk_vec *first, size_t pieces)
-{
-    size_t threads = (size_t)wk_pool_threads(first->pool);
-    for (size_t t = 0; t < threads; t++) {
-        atomic_store(&first->shares[t].next, (int)(pieces * t / threads));
-        first->shares[t].end = (int)(pieces * (t + 1) / threads);
-    }
-}
-
 // The next piece of the thread's share, else of another's. There is one: as many are taken as there
 // are.
 static size_t take(wk_vec *first, int thread)
@@ -290,7 +274,11 @@ void wk_vec_step_start(wk_vec *const *vecs, size_t count)
     }
     if (count == 0) return;
     vecs[0]->running = true;
-    deal_shares(vecs[0], pieces);
+    size_t threads = (size_t)wk_pool_threads(vecs[0]->pool);
+    for (size_t t = 0; t < threads; t++) {
+        atomic_store(&vecs[0]->shares[t].next, (int)(pieces * t / threads));
+        vecs[0]->shares[t].end = (int)(pieces * (t + 1) / threads);
+    }
     wk_pool_start(vecs[0]->pool, pieces, run_piece, vecs[0]);
 }
 

@@ -20,32 +20,12 @@ static wk_status add(wk_eval_case *cases, int *count, wk_eval_case one, wk_error
     return WK_OK;
 }
 
-static wk_status add_domain_cases(const wk_domain *domain, bool extra, wk_eval_case *cases,
-                                  int *count, wk_error *err)
-{
-    for (int i = 0; i < domain->n_cases; i++) {
-        const wk_case *thetas = &domain->cases[i];
-        if (thetas->extra && !extra) continue;
-        WK_TRY(add(cases, count, (wk_eval_case){thetas->name, thetas, thetas->episodes}, err));
-    }
-    return WK_OK;
-}
-
-static wk_status unknown(const wk_domain *domain, const wk_case *train, const char *name,
-                         wk_error *err)
-{
-    const char *names[WK_EVAL_CASES_MAX + 2] = {WK_EVAL_DR};
-    size_t count = 1;
-    if (train) names[count++] = train->name;
-    for (int i = 0; i < domain->n_cases && i < WK_EVAL_CASES_MAX; i++)
-        names[count++] = domain->cases[i].name;
-    return wk_fail_unknown(err, "case of this domain", name, names, count);
-}
-
 // One case by its name.
 static wk_status find(const wk_domain *domain, const wk_case *train, const char *name, int envs,
                       wk_eval_case *out, wk_error *err)
 {
+    const char *names[WK_EVAL_CASES_MAX + 2] = {WK_EVAL_DR};
+    size_t count = 1;
     const wk_case *thetas = NULL;
     if (strcmp(name, WK_EVAL_DR) == 0)
         *out = (wk_eval_case){WK_EVAL_DR, NULL, envs};
@@ -53,23 +33,30 @@ static wk_status find(const wk_domain *domain, const wk_case *train, const char 
         *out = (wk_eval_case){train->name, train, envs};
     else if (wk_domain_case(domain, name, &thetas, NULL) == WK_OK)
         *out = (wk_eval_case){thetas->name, thetas, thetas->episodes};
-    else
-        return unknown(domain, train, name, err);
+    else {
+        if (train) names[count++] = train->name;
+        for (int i = 0; i < domain->n_cases && i < WK_EVAL_CASES_MAX; i++)
+            names[count++] = domain->cases[i].name;
+        return wk_fail_unknown(err, "case of this domain", name, names, count);
+    }
     return WK_OK;
 }
 
 wk_status wk_eval_cases(const wk_domain *domain, const wk_case *train, const char *names, int envs,
                         wk_eval_case *cases, int *count, wk_error *err)
 {
-    const wk_eval_case dr = {WK_EVAL_DR, NULL, envs};
     bool all = strcmp(names, "all") == 0;
     *count = 0;
     if (train && (all || !*names))
         WK_TRY(add(cases, count, (wk_eval_case){train->name, train, envs}, err));
-    if (train && !*names) return WK_OK;
-    if (all || !*names) {
-        WK_TRY(add(cases, count, dr, err));
-        return add_domain_cases(domain, all, cases, count, err);
+    if (all || (!train && !*names)) {
+        WK_TRY(add(cases, count, (wk_eval_case){WK_EVAL_DR, NULL, envs}, err));
+        for (int i = 0; i < domain->n_cases; i++) {
+            const wk_case *c = &domain->cases[i];
+            if (all || !c->extra)
+                WK_TRY(add(cases, count, (wk_eval_case){c->name, c, c->episodes}, err));
+        }
+        return WK_OK;
     }
     while (*names) {
         char name[NAME];

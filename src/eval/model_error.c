@@ -25,18 +25,14 @@ typedef struct probe {
     float *vectors, *actions, *error, *disagreement;
 } probe;
 
-static size_t width_of(const probe *p)
-{
-    return (size_t)p->config->domain->action_size;
-}
-
 // Adds a row to the member; a simulation that broke down has no observation.
 static wk_status take_row(void *context, const wk_eval_row *row, wk_error *err)
 {
     (void)err;
     probe *p = context;
     if (row->flags & WK_IS_DIVERGED) return WK_OK;
-    size_t at = (size_t)row->step * (size_t)p->together + (size_t)p->member, width = width_of(p);
+    size_t at = (size_t)row->step * (size_t)p->together + (size_t)p->member;
+    size_t width = (size_t)p->config->domain->action_size;
     size_t numbers = (size_t)p->config->domain->observation.vector;
     if (row->image) memcpy(p->images + at * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES);
     memcpy(p->vectors + at * numbers, row->vector, numbers * sizeof *row->vector);
@@ -53,44 +49,12 @@ static wk_status count_row(void *context, const wk_eval_row *row, wk_error *err)
     return WK_OK;
 }
 
-static wk_status allocate(probe *p, wk_error *err)
-{
-    size_t frames = (size_t)p->rows * (size_t)p->together, width = width_of(p);
-    size_t count = (size_t)p->config->environments;
-    p->episodes = calloc(count, sizeof *p->episodes);
-    p->done = calloc(count * (size_t)(p->rows - 1) * width, sizeof *p->done);
-    p->images = calloc(frames, WK_IMAGE_BYTES);
-    p->vectors =
-        calloc(frames * (size_t)p->config->domain->observation.vector + 1, sizeof *p->vectors);
-    p->first = calloc(frames, 1);
-    p->actions = calloc(frames * width, sizeof *p->actions);
-    p->error = calloc(frames, sizeof *p->error);
-    p->disagreement = calloc(frames, sizeof *p->disagreement);
-    bool all = p->episodes && p->done && p->images && p->vectors && p->first && p->actions &&
-               p->error && p->disagreement;
-    return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for %zu frames", frames);
-}
-
-static void sum_member(const probe *p, int member, const wk_eval_episode *played,
-                       wk_model_error *out)
-{
-    *out = (wk_model_error){.steps = played->steps - played->diverged};
-    memcpy(out->theta, played->theta, sizeof out->theta);
-    double error = 0, estimate = 0;
-    for (int t = 0; t < out->steps; t++) {
-        error += (double)p->error[t * p->together + member];
-        estimate += (double)p->disagreement[t * p->together + member];
-    }
-    out->error = out->steps > 0 ? error / out->steps : NAN;
-    out->estimate = out->steps > 0 ? estimate / out->steps : NAN;
-}
-
 // Shows episodes first ... first + together - 1, as far as there are so many, to the model.
 static wk_status predict(probe *p, int first, wk_model_error *out, wk_error *err)
 {
     int count = p->config->environments - first;
     if (count > p->together) count = p->together;
-    size_t numbers = (size_t)(p->rows - 1) * width_of(p);
+    size_t numbers = (size_t)(p->rows - 1) * (size_t)p->config->domain->action_size;
     for (p->member = 0; p->member < count; p->member++) {
         int i = first + p->member;
         WK_TRY(wk_eval_replay(&p->play, 0, i, &p->episodes[i], p->done + (size_t)i * numbers, err));
@@ -100,17 +64,40 @@ static wk_status predict(probe *p, int first, wk_model_error *out, wk_error *err
     wk_predicted predicted = {.error = p->error, .disagreement = p->disagreement};
     WK_TRY(wk_prediction_run(p->prediction, &batch, &predicted, err));
     for (int member = 0; member < count; member++) {
-        sum_member(p, member, &p->episodes[first + member], &out[first + member]);
+        const wk_eval_episode *played = &p->episodes[first + member];
+        wk_model_error *one = &out[first + member];
+        *one = (wk_model_error){.steps = played->steps - played->diverged};
+        memcpy(one->theta, played->theta, sizeof one->theta);
+        double error = 0, estimate = 0;
+        for (int t = 0; t < one->steps; t++) {
+            error += (double)p->error[t * p->together + member];
+            estimate += (double)p->disagreement[t * p->together + member];
+        }
+        one->error = one->steps > 0 ? error / one->steps : NAN;
+        one->estimate = one->steps > 0 ? estimate / one->steps : NAN;
         if (p->config->progress) p->config->progress(p->config->context);
     }
     return WK_OK;
 }
 
-// Episodes are played first, in parallel, and then repeated one by one for the model, so that only
-// a batch of images is kept at any time.
-static wk_status measure(probe *p, wk_model_error *out, wk_error *err)
+static wk_status play_and_predict(probe *p, wk_model_error *out, wk_error *err)
 {
-    WK_TRY(allocate(p, err));
+    size_t count = (size_t)p->config->environments, rows = (size_t)p->rows;
+    size_t frames = rows * (size_t)p->together, width = (size_t)p->config->domain->action_size;
+    size_t numbers = (size_t)p->config->domain->observation.vector;
+    p->episodes = calloc(count, sizeof *p->episodes);
+    p->done = calloc(count * (rows - 1) * width, sizeof *p->done);
+    p->images = calloc(frames, WK_IMAGE_BYTES);
+    p->vectors = calloc(frames * numbers + 1, sizeof *p->vectors);
+    p->first = calloc(frames, 1);
+    p->actions = calloc(frames * width, sizeof *p->actions);
+    p->error = calloc(frames, sizeof *p->error);
+    p->disagreement = calloc(frames, sizeof *p->disagreement);
+    if (!p->episodes || !p->done || !p->images || !p->vectors || !p->first || !p->actions ||
+        !p->error || !p->disagreement)
+        return wk_fail(err, WK_E_MEMORY, "no memory for %zu frames", frames);
+    // Episodes are played first, in parallel, and then repeated one by one for the model, so that
+    // only a batch of images is kept at any time.
     p->play.actions = p->done;
     if (p->config->progress) {
         p->play.on_row = count_row;
@@ -145,48 +132,36 @@ static wk_status measure_trajectory(const wk_model_error_config *config, int tra
                               .threads = config->threads};
     p.rows = wk_eval_steps(&p.play) + 1;
     p.together = FRAMES_TOGETHER / p.rows;
-    p.together = p.together < 1                   ? 1
-                 : p.together < EPISODES_TOGETHER ? p.together
-                                                  : EPISODES_TOGETHER;
-    wk_status status = measure(&p, out, err);
+    if (p.together < 1) p.together = 1;
+    if (p.together > EPISODES_TOGETHER) p.together = EPISODES_TOGETHER;
+    wk_status status = play_and_predict(&p, out, err);
     wk_prediction_destroy(p.prediction);
-    free(p.episodes);
-    free(p.done);
-    free(p.images);
-    free(p.vectors);
-    free(p.first);
-    free(p.actions);
-    free(p.error);
-    free(p.disagreement);
+    void *const owned[] = {p.episodes, p.done,    p.images, p.vectors,
+                           p.first,    p.actions, p.error,  p.disagreement};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
     return status;
 }
 
-// Adds an episode to the sums of its environment.
-static void add_episode(const wk_model_error *episode, wk_model_error *sum, int *count)
+// Means over the trajectories of every environment that have values.
+static wk_status measure(const wk_model_error_config *config, wk_model_error *episodes, int *counts,
+                         wk_model_error *out, wk_error *err)
 {
-    if (episode->steps == 0) return;
-    sum->error = *count ? sum->error + episode->error : episode->error;
-    sum->estimate = *count ? sum->estimate + episode->estimate : episode->estimate;
-    sum->steps += episode->steps;
-    ++*count;
-}
-
-static wk_status measure_all(const wk_model_error_config *config, wk_model_error *episodes,
-                             int *counts, wk_model_error *out, wk_error *err)
-{
-    int n = config->environments;
-    for (int t = 0; t < config->trajectories; t++) {
+    for (int t = 0; t == 0 || t < config->trajectories; t++) {
         WK_TRY(measure_trajectory(config, t, episodes, err));
-        for (int i = 0; i < n; i++) {
-            if (t == 0) {
-                out[i] = episodes[i];
-                counts[i] = episodes[i].steps > 0;
-            } else {
-                add_episode(&episodes[i], &out[i], &counts[i]);
+        for (int i = 0; i < config->environments; i++) {
+            const wk_model_error *one = &episodes[i];
+            if (t == 0) out[i] = *one;
+            if (one->steps == 0) continue;
+            if (t > 0) {
+                out[i].error = counts[i] ? out[i].error + one->error : one->error;
+                out[i].estimate = counts[i] ? out[i].estimate + one->estimate : one->estimate;
+                out[i].steps += one->steps;
             }
+            counts[i]++;
         }
     }
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < config->environments; i++)
         if (counts[i] > 1) {
             out[i].error /= counts[i];
             out[i].estimate /= counts[i];
@@ -197,17 +172,18 @@ static wk_status measure_all(const wk_model_error_config *config, wk_model_error
 wk_status wk_model_error_measure(const wk_model_error_config *config, wk_model_error *out,
                                  wk_error *err)
 {
-    if (config->trajectories <= 1) return measure_trajectory(config, 0, out, err);
     size_t count = (size_t)config->environments;
     wk_model_error *episodes = calloc(count, sizeof *episodes);
     int *counts = calloc(count, sizeof *counts);
     wk_status status = episodes && counts
-                           ? measure_all(config, episodes, counts, out, err)
+                           ? measure(config, episodes, counts, out, err)
                            : wk_fail(err, WK_E_MEMORY, "no memory for %zu environments", count);
     free(episodes);
     free(counts);
     return status;
 }
+
+/* ---- In a few numbers ------------------------------------------------------------------------ */
 
 static int by_theta(const void *a, const void *b)
 {
@@ -235,7 +211,8 @@ static int merge_thetas(wk_model_error *all, int count)
     return kept;
 }
 
-// Fewer than two have no order.
+// Splits environments into `columns`, errors and then estimates, and correlates these; fewer than
+// two have no order.
 static wk_status correlate(const wk_model_error *all, int count, double *columns, double *out,
                            wk_error *err)
 {
@@ -248,9 +225,10 @@ static wk_status correlate(const wk_model_error *all, int count, double *columns
     return wk_stats_rank_correlation(columns, columns + count, (size_t)count, out, err);
 }
 
-static wk_status sum_up(wk_model_error *all, int count, double *columns,
-                        wk_model_error_summary *out, wk_error *err)
+static wk_status summarise(wk_model_error *all, double *columns, wk_model_error_summary *out,
+                           wk_error *err)
 {
+    int count = out->environments;
     WK_TRY(correlate(all, count, columns, &out->correlation, err));
     out->mean = wk_stats_mean(columns, (size_t)count);
     out->estimate_mean = wk_stats_mean(columns + count, (size_t)count);
@@ -274,36 +252,8 @@ wk_status wk_model_error_summarise(const wk_model_error *environments, int count
                          "all %d environments diverged before their first image; check the domain "
                          "with 'waker envs check'",
                          count);
-    if (status == WK_OK) status = sum_up(all, out->environments, columns, out, err);
+    if (status == WK_OK) status = summarise(all, columns, out, err);
     free(all);
     free(columns);
     return status;
-}
-
-wk_status wk_model_error_add(wk_model_error_result *r, const wk_model_error_config *config,
-                             const char *weights, wk_error *err)
-{
-    wk_model_error_measured *more =
-        realloc(r->measures, (size_t)(r->n_measures + 1) * sizeof *more);
-    if (!more) return wk_fail(err, WK_E_MEMORY, "no memory for a measurement");
-    r->measures = more;
-    wk_model_error_measured *m = &more[r->n_measures++];
-    *m = (wk_model_error_measured){.count = config->environments};
-    snprintf(m->policy, sizeof m->policy, "%s",
-             config->random ? "random" : config->domain->tasks[config->task].name);
-    snprintf(m->weights, sizeof m->weights, "%s", weights);
-    m->environments = calloc((size_t)m->count, sizeof *m->environments);
-    if (!m->environments)
-        return wk_fail(err, WK_E_MEMORY, "no memory for %d environments", m->count);
-    WK_TRY(wk_model_error_measure(config, m->environments, err));
-    return wk_model_error_summarise(m->environments, m->count, &m->summary, err);
-}
-
-void wk_model_error_free(wk_model_error_result *r)
-{
-    for (int i = 0; i < r->n_measures; i++)
-        free(r->measures[i].environments);
-    free(r->measures);
-    r->measures = NULL;
-    r->n_measures = 0;
 }

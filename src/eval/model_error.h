@@ -1,13 +1,12 @@
 // How wrong a world model is, and how well its ensemble estimates that: the one-step image
 // prediction error in fresh episodes (as in the paper), next to the ensemble's own estimate on the
-// same steps. Episodes are those of an evaluation (eval/evaluate.h): under a task policy or under
+// same steps. Episodes are those of an evaluation (eval/episodes.h): under a task policy or under
 // uniformly random actions, in environments from the default distribution, the same for every model
 // of a domain.
 #ifndef WK_EVAL_MODEL_ERROR_H
 #define WK_EVAL_MODEL_ERROR_H
 
-#include "base/text.h"
-#include "eval/result.h"
+#include "eval/evaluation.h"
 
 /// What is measured. All pointers are borrowed.
 typedef struct wk_model_error_config {
@@ -55,7 +54,8 @@ wk_status wk_model_error_summarise(const wk_model_error *environments, int count
 
 /// What was measured under one policy.
 typedef struct wk_model_error_measured {
-    char policy[64];  // "random", or a task's name
+    int task;         // of the domain; -1: random actions
+    char policy[64];  // "random", or the task's name
     char weights[64]; // "snapshot", "checkpoint", "adapted", "adapted.NAME"
     int count;
     wk_model_error *environments; // [count]; owned
@@ -70,7 +70,6 @@ typedef struct wk_model_error_result {
     uint64_t seed;
     wk_model_error_measured *measures;
     int n_measures;
-    char name[WK_RESULT_NAME_MAX]; // of its file in the folder, without ending, once written
 } wk_model_error_result;
 
 /// Measures under one more policy and adds it.
@@ -81,8 +80,33 @@ void wk_model_error_free(wk_model_error_result *result);
 /// Adds the document to a list or prints it alone.
 void wk_model_error_json(const wk_model_error_result *result, wk_json *json);
 
-/// Writes `run`/eval/model-error-STEP.json, atomically, together with what an earlier file of the
-/// same protocol has of other policies; sets `name`.
-wk_status wk_model_error_write(wk_model_error_result *result, const char *run, wk_error *err);
+/// Writes `run`/eval/model-error-STEP.json, atomically, under a name as those of other results.
+wk_status wk_model_error_write(const wk_model_error_result *result, const char *run, wk_error *err);
+
+/// A question about runs. Everything is borrowed; what is NULL or 0 is as without the option of
+/// `waker model-error`.
+typedef struct wk_model_error_question {
+    const char *const *runs; // [n_runs] directories
+    int n_runs;
+    const char *policies; // "random", "all", or names of tasks with commas between
+    const char *weights;  // WK_POLICY_ADAPTED or WK_POLICY_ALONGSIDE
+    const char *name;     // of an adaptation
+    const char *out;      // directory for the results instead of the run; of one run
+    int64_t step;         // of the weights; or WK_STEP_LAST or WK_STEP_ALL
+    int environments, trajectories, steps;
+    uint64_t seed;
+    const char *plugin; // whose code is loaded
+    const char *device;
+    int threads;
+    const wk_log *log;          // NULL: silent
+    wk_progress_line *progress; // of episodes; NULL: none
+    // Called with the results of every step, once they are written.
+    wk_status (*on_result)(void *context, const char *run, const wk_model_error_result *result,
+                           wk_error *err);
+    void *context;
+} wk_model_error_question;
+
+/// Measures step after step, run after run, under every policy, and writes the files.
+wk_status wk_model_error_run(const wk_model_error_question *question, wk_error *err);
 
 #endif

@@ -1,11 +1,17 @@
 #include "eval/open_loop.h"
 
 #include "agent/prediction.h"
+#include "base/file.h"
+#include "media/animation.h"
+#include "run/saved_run.h"
+#include "run/weights.h"
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { SIDE = WK_IMAGE_SIDE, PARTS = WK_OPEN_LOOP_PARTS, GAP = 1, WHITE = 0xFFFFFF };
 
@@ -98,16 +104,6 @@ void wk_open_loop_set_frame(wk_open_loop *l, int step, int sequence, const wk_ev
     l->input.first[row] = begins;
 }
 
-int wk_open_loop_vector_size(const wk_open_loop *l)
-{
-    return (int)l->vector;
-}
-
-const float *wk_open_loop_vector(const wk_open_loop *l, int step, int sequence)
-{
-    return l->vectors + row_of(l, step, sequence) * l->vector;
-}
-
 wk_status wk_open_loop_run(wk_open_loop *l, wk_error *err)
 {
     wk_learner_batch batch = {.images = l->input.images,
@@ -137,33 +133,28 @@ void wk_open_loop_show(const wk_open_loop *l, int step, int sequence,
 }
 
 // The three images of a frame, one below the other.
-static void draw_column(const wk_open_loop *l, int step, int sequence, wk_image *onto, int x, int y)
+static void draw_column(const wk_open_loop *l, int step, int sequence, int scale, wk_image *onto,
+                        int x, int y)
 {
     uint8_t images[PARTS][WK_IMAGE_BYTES];
     wk_open_loop_show(l, step, sequence, images);
     for (int r = 0; r < PARTS; r++) {
         wk_image part = {SIDE, SIDE, images[r]};
-        wk_image_paste(onto, &part, x, y + r * (SIDE + GAP), 1);
+        wk_image_paste(onto, &part, x, y + r * (scale * SIDE + GAP), scale);
     }
-}
-
-static wk_status make_frames(wk_open_loop *l, wk_error *err)
-{
-    if (!l->frames) l->frames = calloc((size_t)l->steps, sizeof *l->frames);
-    if (!l->frames) return wk_fail(err, WK_E_MEMORY, "no memory for a clip");
-    for (int t = 0; t < l->steps; t++)
-        if (!l->frames[t].rgb)
-            WK_TRY(wk_image_create(l->count * (SIDE + GAP) - GAP, PARTS * (SIDE + GAP) - GAP, WHITE,
-                                   &l->frames[t], err));
-    return WK_OK;
 }
 
 wk_status wk_open_loop_clip(wk_open_loop *l, const wk_image **frames, wk_error *err)
 {
-    WK_TRY(make_frames(l, err));
-    for (int t = 0; t < l->steps; t++)
+    if (!l->frames) l->frames = calloc((size_t)l->steps, sizeof *l->frames);
+    if (!l->frames) return wk_fail(err, WK_E_MEMORY, "no memory for a clip");
+    for (int t = 0; t < l->steps; t++) {
+        if (!l->frames[t].rgb)
+            WK_TRY(wk_image_create(l->count * (SIDE + GAP) - GAP, PARTS * (SIDE + GAP) - GAP, WHITE,
+                                   &l->frames[t], err));
         for (int b = 0; b < l->count; b++)
-            draw_column(l, t, b, &l->frames[t], b * (SIDE + GAP), 0);
+            draw_column(l, t, b, 1, &l->frames[t], b * (SIDE + GAP), 0);
+    }
     *frames = l->frames;
     return WK_OK;
 }
@@ -189,23 +180,17 @@ static void draw_names(wk_image *out, int y, int side)
         wk_image_text(out, MARGIN, y + r * (side + GAP) + (side - LINE) / 2, INK, row_names[r]);
 }
 
-enum { SCALE = 2, LARGE = SCALE * SIDE };
-
-// Lines of the longest θ where each keeps to the width of its sequence.
-static int theta_lines(const wk_open_loop *l, const wk_open_loop_labels *labels)
-{
-    int max = 1;
-    for (int b = 0; b < l->count; b++) {
-        int lines = wk_image_text_lines(NULL, 0, 0, LARGE - MARGIN, LINE, FAINT, labels->thetas[b]);
-        max = lines > max ? lines : max;
-    }
-    return max;
-}
-
 wk_status wk_open_loop_frame(const wk_open_loop *l, int step, const wk_open_loop_labels *labels,
                              wk_image *out, wk_error *err)
 {
-    int left = names_width(), top = (1 + theta_lines(l, labels)) * LINE + MARGIN;
+    enum { SCALE = 2, LARGE = SCALE * SIDE };
+    // θ keeps to the width of its sequence; there is room for the lines of the longest.
+    int lines = 1;
+    for (int b = 0; b < l->count; b++) {
+        int of = wk_image_text_lines(NULL, 0, 0, LARGE - MARGIN, LINE, FAINT, labels->thetas[b]);
+        lines = of > lines ? of : lines;
+    }
+    int left = names_width(), top = (1 + lines) * LINE + MARGIN;
     int width = left + l->count * (LARGE + GAP);
     bool seen = step < l->context;
     char title[800];
@@ -216,19 +201,17 @@ wk_status wk_open_loop_frame(const wk_open_loop *l, int step, const wk_open_loop
     wk_image_text(out, MARGIN, MARGIN, seen ? SEEN : INK, title);
     draw_names(out, top, LARGE);
     for (int b = 0; b < l->count; b++) {
-        uint8_t images[PARTS][WK_IMAGE_BYTES];
         int x = left + b * (LARGE + GAP);
         wk_image_text_lines(out, x, LINE + MARGIN, LARGE - MARGIN, LINE, FAINT, labels->thetas[b]);
-        wk_open_loop_show(l, step, b, images);
-        for (int r = 0; r < PARTS; r++)
-            wk_image_paste(out, &(wk_image){SIDE, SIDE, images[r]}, x, top + r * (LARGE + GAP),
-                           SCALE);
+        draw_column(l, step, b, SCALE, out, x, top);
     }
     return WK_OK;
 }
 
-wk_status wk_open_loop_strip(const wk_open_loop *l, int every, const wk_open_loop_labels *labels,
-                             wk_image *out, wk_error *err)
+// A still for documents: every `every`-th frame of the sequences, one below the other, with θ above
+// each; the numbers of the frames on top, those that were seen in green.
+static wk_status draw_strip(const wk_open_loop *l, int every, const wk_open_loop_labels *labels,
+                            wk_image *out, wk_error *err)
 {
     int columns = (l->steps + every - 1) / every, left = names_width(), head = LINE + 2 * MARGIN;
     int block = LINE + MARGIN + PARTS * (SIDE + GAP) + MARGIN;
@@ -248,7 +231,233 @@ wk_status wk_open_loop_strip(const wk_open_loop *l, int every, const wk_open_loo
         wk_image_text(out, left, y, FAINT, title);
         draw_names(out, y + LINE + MARGIN, SIDE);
         for (int i = 0; i < columns; i++)
-            draw_column(l, i * every, b, out, left + i * (SIDE + GAP), y + LINE + MARGIN);
+            draw_column(l, i * every, b, 1, out, left + i * (SIDE + GAP), y + LINE + MARGIN);
     }
     return WK_OK;
+}
+
+/* ---- The files of `waker openloop` ----------------------------------------------------------- */
+
+enum { SEQUENCES = WK_OPEN_LOOP_SEQUENCES };
+
+// The state of the command.
+typedef struct show {
+    const wk_open_loop_question *asked;
+    wk_saved_run run;
+    const wk_domain *domain;
+    int policy; // of the learner, for anything but random actions
+    bool random;
+    int steps; // frames of a sequence
+    wk_open_loop *loop;
+    char params[640], thetas[SEQUENCES][128]; // what is written next to the images
+    char path[WK_PATH_MAX];
+} show;
+
+// Weights that have the policy: of a task those adapted to it, if there are any.
+static wk_status open_run(show *s, wk_error *err)
+{
+    const wk_open_loop_question *asked = s->asked;
+    int task = 0;
+    const wk_saved_run_options options = {.depth = WK_SAVED_WORLD,
+                                          .plugins = &(wk_named_plugins){.domain = asked->plugin},
+                                          .log = asked->log};
+    WK_TRY(wk_saved_run_open(asked->run, &options, &s->run, err));
+    s->domain = s->run.world.domain;
+    s->random = strcmp(asked->policy, WK_POLICY_RANDOM) == 0;
+    bool explore = strcmp(asked->policy, "explore") == 0, of_task = !s->random && !explore;
+    if (asked->name && !of_task)
+        return wk_fail(err, WK_E_INPUT, "--name selects a task policy: add --policy TASK");
+    if (of_task) WK_TRY(wk_domain_task(s->domain, asked->policy, &task, err));
+    const wk_weights_query query = {
+        .policy = of_task ? NULL : WK_POLICY_RANDOM, .name = asked->name, .step = asked->step};
+    wk_weights_answer answer = {0};
+    wk_status status = wk_weights_resolve(asked->run, &s->run.config, &query, &answer, err);
+    const wk_weights_choice choice = {.kind = answer.source.kind,
+                                      .step = status == WK_OK ? (int64_t)answer.steps.items[0] : 0,
+                                      .name = asked->name,
+                                      .compact = !explore,
+                                      .device = asked->device,
+                                      .threads = asked->threads};
+    wk_weights_answer_free(&answer);
+    WK_TRY(status);
+    WK_TRY(wk_saved_run_load(&s->run, &choice, err));
+    s->policy = WK_POLICY_EXPLORE;
+    if (!of_task) return WK_OK;
+    return wk_saved_run_policy(&s->run, task, &s->policy, err);
+}
+
+// The file that is written: as asked, or where the report finds it.
+static wk_status choose_path(show *s, wk_error *err)
+{
+    const wk_open_loop_question *asked = s->asked;
+    bool table = s->domain->observation.no_image;
+    const char *name = asked->name, *out = asked->out;
+    size_t length = out ? strlen(out) : 0;
+    bool is_table = length > 4 && strcasecmp(out + length - 4, ".csv") == 0;
+    if (out && !(table ? is_table : wk_animation_is_path(out)))
+        return wk_fail(err, WK_E_INPUT, "--out %s: the output is %s", out,
+                       table ? "a table, since the domain has no images; name it FILE.csv"
+                             : "a clip; name it FILE.gif or FILE.mp4");
+    if (out) return wk_path_print(s->path, err, "%s", out);
+    WK_TRY(wk_path_print(s->path, err, "%s/eval", asked->run));
+    WK_TRY(wk_dir_create(s->path, err));
+    return wk_path_print(s->path, err, "%s/eval/openloop-%012" PRIu64 "-%.100s%s%s%s", asked->run,
+                         s->run.weights.step, asked->policy, name ? "." : "", name ? name : "",
+                         table ? ".csv" : ".gif");
+}
+
+static wk_status keep_frame(void *context, const wk_eval_row *row, wk_error *err)
+{
+    show *s = context;
+    (void)err;
+    wk_progress_count(s->asked->progress, 0);
+    if ((row->flags & WK_IS_DIVERGED) && row->step > 0) return WK_OK;
+    wk_open_loop_set_frame(s->loop, row->step, row->episode, row, row->step == 0);
+    return WK_OK;
+}
+
+static wk_status play(show *s, wk_error *err)
+{
+    const wk_open_loop_question *asked = s->asked;
+    const wk_domain *domain = s->domain;
+    wk_eval_case cases[WK_EVAL_CASES_MAX];
+    wk_eval_episode episodes[SEQUENCES];
+    int count;
+    wk_run_thetas thetas;
+    WK_TRY(wk_run_config_thetas(&s->run.config, domain, &thetas, err));
+    const wk_case *train = wk_run_thetas_case(&thetas);
+    const char *name = asked->eval_case ? asked->eval_case : train ? train->name : WK_EVAL_DR;
+    WK_TRY(wk_eval_cases(domain, train, name, SEQUENCES, cases, &count, err));
+    if (count != 1) return wk_fail(err, WK_E_INPUT, "--case '%s': give one case", name);
+    cases[0].episodes = SEQUENCES;
+    int task = s->policy >= 0 ? s->run.weights.tasks[s->policy] : WK_EVAL_ANY_TASK;
+    if (!wk_eval_case_fits(domain, task, &cases[0]))
+        return wk_fail(err, WK_E_INPUT, "case '%s' has no worlds of task '%s'", name,
+                       asked->policy);
+    wk_eval_config config = {.domain = domain,
+                             .options = s->run.world.options,
+                             .task = task,
+                             .learner = s->random ? NULL : s->run.weights.learner,
+                             .policy = s->policy,
+                             .mode = s->policy == WK_POLICY_EXPLORE ? WK_ACT_SAMPLE : WK_ACT_MODE,
+                             .cases = cases,
+                             .n_cases = 1,
+                             .steps = s->steps - 1,
+                             .seed = asked->seed,
+                             .threads = asked->threads,
+                             .on_row = keep_frame,
+                             .context = s};
+    wk_progress_next(asked->progress, "frames", SEQUENCES * s->steps);
+    WK_TRY(wk_evaluate(&config, episodes, err));
+    // Names of the parameters, and the values of every sequence.
+    wk_text names = {0};
+    for (int i = 0; i < SEQUENCES; i++) {
+        wk_text values = {0};
+        for (int p = 0; p < domain->n_params; p++) {
+            wk_text_printf(&values, "%s%g", p ? ", " : "", episodes[i].theta[p]);
+            if (i == 0) wk_text_printf(&names, "%s%s", p ? ", " : "", domain->params[p].name);
+        }
+        snprintf(s->thetas[i], sizeof s->thetas[i], "%s", wk_text_get(&values));
+        wk_text_free(&values);
+    }
+    snprintf(s->params, sizeof s->params, "%s", wk_text_get(&names));
+    wk_text_free(&names);
+    return WK_OK;
+}
+
+// The path of the file with another ending.
+static void path_beside(const show *s, const char *ending, char path[WK_PATH_MAX])
+{
+    snprintf(path, WK_PATH_MAX, "%.*s%s", (int)(strlen(s->path) - strlen(ending)), s->path, ending);
+}
+
+// FILE.csv: a line for each number of every vector, what it was and what the model made of it.
+static wk_status write_vectors(show *s, wk_error *err)
+{
+    const wk_open_loop *l = s->loop;
+    char path[WK_PATH_MAX];
+    wk_text out = {0};
+    path_beside(s, ".csv", path);
+    wk_text_puts(&out, "episode,frame,seen,number,truth,model\n");
+    for (int episode = 0; episode < SEQUENCES; episode++)
+        for (int step = 0; step < s->steps; step++)
+            for (size_t i = 0; i < l->vector; i++) {
+                size_t at = row_of(l, step, episode) * l->vector + i;
+                wk_text_printf(&out, "%d,%d,%d,%zu,%.9g,%.9g\n", episode, step, step < l->context,
+                               i, (double)l->input.vectors[at], (double)l->vectors[at]);
+            }
+    return wk_file_write_text(NULL, path, &out, err);
+}
+
+static wk_status film(show *s, const wk_open_loop_labels *labels, wk_animation **clip,
+                      wk_image *frame, wk_error *err)
+{
+    static const double frame_seconds = 0.1;
+    wk_progress_next(s->asked->progress, "images", s->steps);
+    for (int t = 0; t < s->steps; t++, wk_progress_count(s->asked->progress, 0)) {
+        WK_TRY(wk_open_loop_frame(s->loop, t, labels, frame, err));
+        if (!*clip)
+            WK_TRY(wk_animation_create(s->path, frame->width, frame->height, frame_seconds, clip,
+                                       err));
+        WK_TRY(wk_animation_add(*clip, frame, err));
+    }
+    return wk_animation_write(*clip, err);
+}
+
+// The clip and next to it FILE.png.
+static wk_status write_images(show *s, wk_error *err)
+{
+    enum { COLUMNS = 12 };
+    wk_image frame = {0}, strip = {0};
+    wk_animation *clip = NULL;
+    char path[WK_PATH_MAX];
+    const char *thetas[SEQUENCES];
+    for (int i = 0; i < SEQUENCES; i++)
+        thetas[i] = s->thetas[i];
+    const wk_open_loop_labels labels = {s->params, thetas};
+    wk_status status = film(s, &labels, &clip, &frame, err);
+    wk_animation_destroy(clip);
+    wk_image_free(&frame);
+    path_beside(s, ".png", path);
+    if (status == WK_OK)
+        status = draw_strip(s->loop, (s->steps + COLUMNS - 1) / COLUMNS, &labels, &strip, err);
+    if (status == WK_OK) status = wk_png_write(path, &strip, err);
+    wk_image_free(&strip);
+    return status;
+}
+
+static wk_status make(show *s, wk_error *err)
+{
+    const wk_open_loop_question *asked = s->asked;
+    WK_TRY(open_run(s, err));
+    WK_TRY(choose_path(s, err));
+    int whole = s->domain->episode_steps + 1;
+    s->steps = asked->steps < whole ? asked->steps : whole;
+    if (asked->context >= s->steps)
+        return wk_fail(err, WK_E_INPUT,
+                       "--context %d of %d frames leaves nothing to imagine; give a smaller one",
+                       asked->context, s->steps);
+    WK_TRY(wk_open_loop_create(s->run.weights.learner, SEQUENCES, s->steps, asked->context,
+                               &s->loop, err));
+    WK_TRY(play(s, err));
+    WK_TRY(wk_open_loop_run(s->loop, err));
+    if (s->domain->observation.vector > 0) WK_TRY(write_vectors(s, err));
+    return s->domain->observation.no_image ? WK_OK : write_images(s, err);
+}
+
+wk_status wk_open_loop_make(const wk_open_loop_question *asked, wk_open_loop_files *out,
+                            wk_error *err)
+{
+    show s = {.asked = asked};
+    wk_status status = make(&s, err);
+    if (status == WK_OK) {
+        out->step = s.run.weights.step;
+        out->action_repeat = s.domain->action_repeat;
+        out->steps = s.steps;
+        out->observation = s.domain->observation;
+        snprintf(out->path, sizeof out->path, "%s", s.path);
+    }
+    wk_open_loop_destroy(s.loop);
+    wk_saved_run_close(&s.run);
+    return status;
 }

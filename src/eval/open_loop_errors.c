@@ -1,4 +1,4 @@
-#include "eval/open_loop_errors.h"
+#include "eval/open_loop.h"
 
 #include "agent/prediction.h"
 #include <math.h>
@@ -108,28 +108,24 @@ void wk_open_loop_errors_destroy(wk_open_loop_errors *e)
     free(e);
 }
 
-static void add_member(const wk_open_loop_errors *e, const window *w, int b, sums *s)
-{
-    const float *heads = e->imagined + (size_t)e->policy * (size_t)e->length * EPISODES;
-    for (int t = e->context; t < w->rows[b]; t++) {
-        int ahead = t - e->context;
-        size_t at = row_of(t, b);
-        s->image[ahead] += (double)e->error[at];
-        s->reward[ahead] += fabs((double)heads[at] - (double)w->rewards[at]);
-        s->count[ahead]++;
-    }
-}
-
-// Imagines the rows of a window and begins the next one.
+// Imagines the rows of a window, adds the errors of its members, and begins the next one.
 static wk_status predict_window(wk_open_loop_errors *e, int case_index, wk_error *err)
 {
     window *w = &e->windows[case_index];
+    sums *s = &e->sums[case_index];
     const wk_learner_batch batch = {
         .images = w->images, .vectors = w->vectors, .actions = w->actions, .first = w->first};
     const wk_predicted out = {.open_loop_error = e->error, .open_loop_rewards = e->imagined};
+    const float *rewards = e->imagined + (size_t)e->policy * (size_t)e->length * EPISODES;
     WK_TRY(wk_prediction_run(e->prediction, &batch, &out, err));
     for (int b = 0; b < w->members; b++) {
-        add_member(e, w, b, &e->sums[case_index]);
+        for (int t = e->context; t < w->rows[b]; t++) {
+            int ahead = t - e->context;
+            size_t at = row_of(t, b);
+            s->image[ahead] += (double)e->error[at];
+            s->reward[ahead] += fabs((double)rewards[at] - (double)w->rewards[at]);
+            s->count[ahead]++;
+        }
         w->rows[b] = 0;
         w->waiting += !w->ended[b];
     }
@@ -137,33 +133,30 @@ static wk_status predict_window(wk_open_loop_errors *e, int case_index, wk_error
     return WK_OK;
 }
 
-static void store_row(const wk_open_loop_errors *e, window *w, const wk_eval_row *row)
-{
-    int t = row->step % e->length, b = row->episode;
-    size_t at = row_of(t, b);
-    if (e->has_images) memcpy(w->images + at * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES);
-    if (e->vector > 0)
-        memcpy(w->vectors + at * e->vector, row->vector, e->vector * sizeof *row->vector);
-    memcpy(w->actions + at * e->width, row->action, e->width * sizeof *row->action);
-    w->rewards[at] = row->rewards[e->task];
-    w->first[at] = t == 0;
-    w->rows[b] = t + 1;
-}
-
 wk_status wk_open_loop_errors_add(wk_open_loop_errors *e, const wk_eval_row *row, wk_error *err)
 {
-    if (row->episode >= EPISODES) return WK_OK;
+    int b = row->episode;
+    if (b >= EPISODES) return WK_OK;
     window *w = &e->windows[row->case_index];
     if (!w->actions) WK_TRY(open_window(e, w, err));
     if (row->step == 0) {
         w->members++;
         w->waiting++;
     }
+    int t = row->step % e->length;
+    size_t at = row_of(t, b);
     bool broken = (row->flags & WK_IS_DIVERGED) && row->step > 0; // shows nothing
-    if (!broken) store_row(e, w, row);
-    w->ended[row->episode] = row->flags & WK_IS_LAST;
-    bool full = row->step % e->length == e->length - 1;
-    if (!full && !w->ended[row->episode]) return WK_OK;
+    if (!broken) {
+        if (e->has_images) memcpy(w->images + at * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES);
+        if (e->vector > 0)
+            memcpy(w->vectors + at * e->vector, row->vector, e->vector * sizeof *row->vector);
+        memcpy(w->actions + at * e->width, row->action, e->width * sizeof *row->action);
+        w->rewards[at] = row->rewards[e->task];
+        w->first[at] = t == 0;
+        w->rows[b] = t + 1;
+    }
+    w->ended[b] = row->flags & WK_IS_LAST;
+    if (t < e->length - 1 && !w->ended[b]) return WK_OK;
     return --w->waiting == 0 ? predict_window(e, row->case_index, err) : WK_OK;
 }
 

@@ -1,22 +1,23 @@
 // The results of an evaluation: the episodes of every task in every case, their scores, and the
-// result files (docs/evaluation.md has the format):
+// files that hold them (docs/evaluation.md and docs/benchmark.md have the formats):
 //
 //   RUN/eval/POLICY-%012u.json   scores, with the numbers of every episode
 //   RUN/eval/POLICY-%012u.csv    one line for every episode
+//   RUN/eval/POLICY-%012u-NAME.gif                clips of episodes
+//   RUN/benchmark/SET-POLICY-%012u-TASK.json      scores in a frozen set of environments
 //
-// POLICY-%012u-envsN-seedS where that name has results of another protocol (eval/result_merge.h).
-// The same evaluation gives the same bytes.
+// A file holds what one command measured. Where its name is taken by the answer to another
+// question (other tasks, cases, number of environments or seed), a hash of the question follows the
+// step. The same evaluation gives the same bytes.
 #ifndef WK_EVAL_RESULT_H
 #define WK_EVAL_RESULT_H
 
 #include "base/dir.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "eval/evaluate.h"
-#include "eval/open_loop_errors.h"
-#include "eval/result_merge.h"
+#include "eval/open_loop.h"
 
-enum { WK_SCORE_FRACTIONS = 7, WK_SCORE_TENTH = 2 };
+enum { WK_SCORE_FRACTIONS = 7, WK_SCORE_TENTH = 2, WK_RESULT_NAME_MAX = 256 };
 
 /// 0.01, 0.05, 0.1 (WK_SCORE_TENTH), 0.2, 0.3, 0.4, 0.5: the worst fractions whose mean is a score.
 extern const double wk_score_fractions[WK_SCORE_FRACTIONS];
@@ -69,7 +70,7 @@ typedef struct wk_task_result {
     float *actions;            // owned, [episodes,episode_steps,A]; NULL unless they were kept
 } wk_task_result;
 
-/// Whose results they are. Texts are borrowed.
+/// The run and the policy that were measured. Texts are borrowed.
 typedef struct wk_eval_origin {
     const wk_domain *domain;
     const wk_case *train; // as wk_eval_cases takes it; borrowed
@@ -78,10 +79,6 @@ typedef struct wk_eval_origin {
     const char *policy; // "adapted", "alongside", "finetuned", "random"; "adapted.NAME"
 } wk_eval_origin;
 
-/// Writes what every result file begins with, into the object that is open: its format, the run and
-/// the step.
-void wk_eval_origin_json(const wk_eval_origin *origin, const char *format, wk_json *json);
-
 /// All results of one policy at one step. Zero-initialise, set the first three, free at the end.
 typedef struct wk_eval_result {
     wk_eval_origin origin;
@@ -89,7 +86,7 @@ typedef struct wk_eval_result {
     uint64_t seed;
     wk_task_result *tasks;
     int n_tasks;
-    char name[WK_RESULT_NAME_MAX]; // of its files in the folder, without ending, once chosen
+    char name[WK_RESULT_NAME_MAX]; // of its files in the folder, without ending; "": not chosen yet
 } wk_eval_result;
 
 /// How tasks are evaluated: policies, cases, threads, callbacks. All pointers are borrowed.
@@ -106,10 +103,13 @@ typedef struct wk_eval_setup {
     bool keep_actions; // for wk_eval_result_replay
 } wk_eval_setup;
 
-/// Plays a task of the domain with the learner's policy number `policy` and adds its results. Cases
-/// without environments of the task are left out; having none is an error.
+/// Adds a task of the domain with the cases it will be played in. Cases without environments of the
+/// task are left out; having none is an error.
 wk_status wk_eval_result_add(wk_eval_result *result, const wk_eval_setup *setup, int task,
-                             int policy, wk_error *err);
+                             wk_error *err);
+/// Plays task number `i` of the result with the learner's policy number `policy` and scores it.
+wk_status wk_eval_result_play(wk_eval_result *result, const wk_eval_setup *setup, int i, int policy,
+                              wk_error *err);
 void wk_eval_result_free(wk_eval_result *result);
 
 /// Replays episode number `episode` of a task's case to the setup's on_row; needs the actions to
@@ -121,22 +121,79 @@ wk_status wk_eval_result_replay(const wk_eval_result *result, const wk_eval_setu
 /// What a task is scored by in the paper: "completion" where it has one, else "return".
 const char *wk_eval_score_name(const wk_domain *domain, int task);
 
+/// Writes what every result file begins with, into the object that is open: its format, the run and
+/// the step.
+void wk_eval_origin_json(const wk_eval_origin *origin, const char *format, wk_json *json);
 /// Adds the document to a list or prints it alone.
 void wk_eval_result_json(const wk_eval_result *result, wk_json *json);
-
-/// Path of an image of these results: `run`/eval/NAME`ending`, with `name` as it is chosen.
-void wk_eval_result_path(const wk_eval_result *result, const char *run, const char *ending,
-                         char out[WK_PATH_MAX]);
 
 /// Makes the folder of the files and sees whether files can be written there.
 wk_status wk_eval_result_folder(const char *run, wk_error *err);
 
-/// Chooses the name that the files under `run`/eval will have, for images that come before them.
+/// Chooses the name of the files under `run`/eval, once all tasks were added.
 wk_status wk_eval_result_choose(wk_eval_result *result, const char *run, wk_error *err);
 
-/// Writes both files under `run`/eval, each atomically, together with what earlier files of the
-/// same protocol have of other tasks and cases; sets `name`.
+/// Writes both files under `run`/eval, each atomically; chooses their name if it was not.
 wk_status wk_eval_result_write(wk_eval_result *result, const char *run, wk_error *err);
 wk_status wk_eval_result_write_in(wk_eval_result *result, const wk_dir *run, wk_error *err);
+
+/// What a result file answers: its head, which every answer to the same question begins with, and
+/// in every part of it the texts under two keys, each followed by a line break.
+typedef struct wk_result_question {
+    const char *stem; // of the name: "adapted-000000500000"
+    wk_text head, parts;
+    const char *keys[2];
+} wk_result_question;
+
+/// Chooses the name for the answer: the stem, if there is no other answer under it, else the stem
+/// with a hash of the question. Frees the texts.
+wk_status wk_result_name(wk_result_question *question, const wk_dir *folder,
+                         char name[WK_RESULT_NAME_MAX], wk_error *err);
+
+/// Writes the text under name + ending, atomically, and frees it.
+wk_status wk_result_file_write(wk_text *text, const wk_dir *folder, const char *name,
+                               const char *ending, wk_error *err);
+
+/// What scores in a frozen set of environments come from. Texts are borrowed.
+typedef struct wk_benchmark_origin {
+    const char *program; // "waker 0.1.0"
+    const wk_theta_set *set;
+    const int *options;  // of the domain, [n_options]
+    const char *weights; // SHA-256 of the file; NULL: random actions
+} wk_benchmark_origin;
+
+/// Writes the file of each task under `run`/benchmark, atomically; it has everything needed to
+/// compare the policy with others: program, set and weights by their hashes, θ, seeds and scores of
+/// every episode, CVaR over the fraction α with confidence bands.
+wk_status wk_benchmark_write(const wk_benchmark_origin *origin, const wk_eval_result *result,
+                             const char *run, wk_error *err);
+
+/// The path of a task's file under the run: "benchmark/SET-POLICY-STEP-TASK.json".
+void wk_benchmark_path(const wk_theta_set *set, const wk_eval_result *result, int task,
+                       char out[WK_PATH_MAX]);
+
+/// Which episodes of a case are shown in clips.
+typedef enum wk_video_rank {
+    WK_VIDEO_BEST,
+    WK_VIDEO_MEDIAN,
+    WK_VIDEO_WORST,
+    WK_VIDEO_RANKS
+} wk_video_rank;
+
+/// Number of the episode by the task's score, equal ones by their return, then by number. Of an
+/// even number of episodes the median is the worse of the two in the middle.
+int wk_video_episode(const wk_domain *domain, const wk_task_result *task, int case_index,
+                     wk_video_rank rank);
+
+/// File formats of a clip; a set of them is their sum.
+enum { WK_VIDEO_GIF = 1, WK_VIDEO_MP4 = 2 };
+
+/// Writes the clips of every case of a task next to the results, each in all of the formats, as
+/// NAME-TASK-CASE-RANK.gif: truth, what the world model imagines, and the error. The model sees 5
+/// frames, imagines 45 from the actions alone, then is shown 5 again, and so on. The setup must
+/// have a learner, the result a name, the task its actions.
+wk_status wk_video_write(const wk_eval_result *result, const wk_eval_setup *setup,
+                         const wk_task_result *task, const char *run, unsigned formats,
+                         wk_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-#include "eval/theta_set.h"
+#include "eval/cases.h"
 
 #include "base/asset.h"
 #include "base/file.h"
@@ -72,53 +72,41 @@ static double draw_value(const wk_param *p, wk_rng *rng)
     return round(value * 1e6) / 1e6; // a few digits, the same wherever they are read
 }
 
-static bool is_outside(const wk_domain *domain, const wk_space *space, const double *theta)
-{
-    bool between = false;
-    for (int i = 0; i < domain->n_params; i++) {
-        const wk_param *p = &domain->params[i];
-        if (theta[i] < p->min || theta[i] > p->max) return true;
-        between = between || p->continuous;
-    }
-    return !between && wk_space_find(space, theta) == SIZE_MAX;
-}
-
 static bool draw_beyond(const wk_domain *domain, const wk_space *space, wk_rng *rng, double *theta)
 {
     enum { ATTEMPTS = 2000000 };
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        for (int i = 0; i < domain->n_params; i++)
-            theta[i] = draw_value(&domain->params[i], rng);
+        bool outside = false, between = false;
+        for (int i = 0; i < domain->n_params; i++) {
+            const wk_param *p = &domain->params[i];
+            theta[i] = draw_value(p, rng);
+            outside |= theta[i] < p->min || theta[i] > p->max;
+            between |= p->continuous;
+        }
         if (wk_domain_check_params(domain, theta, (size_t)domain->n_params, NULL) == WK_OK &&
-            is_outside(domain, space, theta))
+            (outside || (!between && wk_space_find(space, theta) == SIZE_MAX)))
             return true;
     }
     return false;
 }
 
-// The paper's out-of-distribution cases of the domain; without any, all it has.
-static int list_cases(const wk_domain *domain, const wk_case **out)
-{
-    int count = 0, paper = 0;
-    for (int i = 0; i < domain->n_cases; i++)
-        paper += !domain->cases[i].extra;
-    for (int i = 0; i < domain->n_cases && count < WK_EVAL_CASES_MAX; i++)
-        if (!domain->cases[i].extra || paper == 0) out[count++] = &domain->cases[i];
-    return count;
-}
-
+// θ out of distribution: case after case, the θ of each in turn, and between them θ from beyond the
+// training ranges. The cases are the paper's out-of-distribution ones; without any, all there are.
 static wk_status draw_outside(const wk_domain *domain, const wk_space *space, wk_theta_set *set,
                               wk_error *err)
 {
     size_t n = (size_t)domain->n_params;
-    const wk_case *part = &set->parts[WK_THETA_SET_OUT];
+    const wk_case *part = &set->parts[WK_THETA_SET_OUT], *cases[WK_EVAL_CASES_MAX];
     double *theta = set->params + (part->params - set->params);
-    const wk_case *cases[WK_EVAL_CASES_MAX];
-    int n_cases = list_cases(domain, cases);
+    int n_cases = 0, paper = 0;
+    for (int i = 0; i < domain->n_cases; i++)
+        paper += !domain->cases[i].extra;
+    for (int i = 0; i < domain->n_cases && n_cases < WK_EVAL_CASES_MAX; i++)
+        if (!domain->cases[i].extra || paper == 0) cases[n_cases++] = &domain->cases[i];
     for (int i = 0; i < part->count; i++, theta += n) {
         wk_rng rng = wk_rng_stream(set->seed, "set beyond", (uint64_t)i);
         const wk_case *c = n_cases > 0 ? cases[i / 2 % n_cases] : NULL;
-        if (i % 2 == 0 && c) // case after case, the θ of each in turn
+        if (i % 2 == 0 && c)
             memcpy(theta, c->params + (size_t)(i / 2 / n_cases % c->count) * n, n * sizeof *theta);
         else if (!draw_beyond(domain, space, &rng, theta))
             return wk_fail(err, WK_E_INPUT, "domain '%s' has no worlds beyond its training ranges",
@@ -276,12 +264,14 @@ static wk_status read_parts(lines *l, const wk_domain *domain, wk_theta_set *set
     return status;
 }
 
-// Whether the last line has the hash of all before it.
-static wk_status check_hash(const char *path, const char *bytes, size_t size, wk_error *err)
+// Reads a text whose last line must have the hash of all before it.
+static wk_status parse(const char *path, const char *bytes, size_t size, const wk_domain *domain,
+                       wk_theta_set *out, wk_error *err)
 {
     enum { DIGITS = WK_SHA256_CHARS - 1 };
     size_t line = strlen(HASH) + DIGITS + 1;
     char sha256[WK_SHA256_CHARS];
+    *out = (wk_theta_set){.n_params = domain->n_params};
     if (size < line || bytes[size - 1] != '\n' ||
         strncmp(bytes + size - line, HASH, strlen(HASH)) != 0)
         return wk_fail(err, WK_E_FORMAT,
@@ -289,18 +279,11 @@ static wk_status check_hash(const char *path, const char *bytes, size_t size, wk
                        "was truncated",
                        path);
     hash_bytes(bytes, size - line, sha256);
-    if (strncmp(bytes + size - 1 - DIGITS, sha256, DIGITS) == 0) return WK_OK;
-    return wk_fail(err, WK_E_FORMAT,
-                   "'%s' was changed: its SHA-256 is not the one it ends with. A set is frozen; "
-                   "create another with 'waker envs set'",
-                   path);
-}
-
-static wk_status parse(const char *path, const char *bytes, size_t size, const wk_domain *domain,
-                       wk_theta_set *out, wk_error *err)
-{
-    *out = (wk_theta_set){.n_params = domain->n_params};
-    WK_TRY(check_hash(path, bytes, size, err));
+    if (strncmp(bytes + size - 1 - DIGITS, sha256, DIGITS) != 0)
+        return wk_fail(err, WK_E_FORMAT,
+                       "'%s' was changed: its SHA-256 is not the one it ends with. A set is "
+                       "frozen; create another with 'waker envs set'",
+                       path);
     char *copy = malloc(size + 1);
     if (!copy) return wk_fail(err, WK_E_MEMORY, "no memory for '%s'", path);
     memcpy(copy, bytes, size);
@@ -316,58 +299,42 @@ static wk_status parse(const char *path, const char *bytes, size_t size, const w
     return status;
 }
 
-static const wk_asset *find_asset(const char *name)
+// A set of the program: asset "NAME.DOMAIN.set", which must have the hash it always had.
+static wk_status open_frozen(const char *asset, const char *sha256, const wk_domain *domain,
+                             wk_theta_set *out, wk_error *err)
 {
-    for (const wk_asset *a = wk_assets; a->name; a++)
-        if (strcmp(a->name, name) == 0) return a;
-    return NULL;
-}
-
-// "robust-v1" of a domain is the asset "robust-v1.DOMAIN.set".
-static wk_status open_frozen(const wk_asset *asset, const wk_domain *domain, wk_theta_set *out,
-                             wk_error *err)
-{
-    WK_TRY(parse(asset->name, asset->content, asset->size, domain, out, err));
-    for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++)
-        if (strcmp(frozen[i].asset, asset->name) == 0 && strcmp(frozen[i].sha256, out->sha256) == 0)
-            return WK_OK;
+    const wk_asset *a = wk_assets;
+    while (strcmp(a->name, asset) != 0)
+        a++;
+    WK_TRY(parse(asset, a->content, a->size, domain, out, err));
+    if (strcmp(sha256, out->sha256) == 0) return WK_OK;
     wk_theta_set_free(out);
-    return wk_fail(err, WK_E_FORMAT, "the set '%s' of this program is not the frozen one",
-                   asset->name);
-}
-
-// "robust-v1, other-v1": those that the program has of the domain.
-static void list_known(const wk_domain *domain, char out[256])
-{
-    size_t used = 0;
-    *out = 0;
-    for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++) {
-        const char *dot = strchr(frozen[i].asset, '.');
-        size_t length = strlen(domain->name);
-        bool of = strncmp(dot + 1, domain->name, length) == 0 && dot[1 + length] == '.';
-        if (of && used < 200)
-            used += (size_t)snprintf(out + used, 256 - used, "%s%.*s", used ? ", " : "",
-                                     (int)(dot - frozen[i].asset), frozen[i].asset);
-    }
+    return wk_fail(err, WK_E_FORMAT, "the set '%s' of this program is not the frozen one", asset);
 }
 
 wk_status wk_theta_set_open(const char *name, const wk_domain *domain, wk_theta_set *out,
                             wk_error *err)
 {
-    char asset[WK_THETA_SET_NAME_MAX + 96], *bytes, known[256];
-    size_t size;
+    char ending[96], known[256] = "", *bytes;
+    size_t size, used = 0;
     bool there;
-    snprintf(asset, sizeof asset, "%.47s.%.64s.set", name, domain->name);
-    const wk_asset *found = is_name(name) ? find_asset(asset) : NULL;
-    if (found) return open_frozen(found, domain, out, err);
+    snprintf(ending, sizeof ending, ".%.64s.set", domain->name);
+    for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++) {
+        const char *asset = frozen[i].asset, *dot = strchr(asset, '.');
+        int length = (int)(dot - asset);
+        if (strcmp(dot, ending) != 0) continue;
+        if (strlen(name) == (size_t)length && strncmp(name, asset, (size_t)length) == 0)
+            return open_frozen(asset, frozen[i].sha256, domain, out, err);
+        if (used < 200)
+            used += (size_t)snprintf(known + used, sizeof known - used, "%s%.*s", used ? ", " : "",
+                                     length, asset);
+    }
     WK_TRY(wk_file_exists_in(NULL, name, &there, err));
-    if (!there) {
-        list_known(domain, known);
+    if (!there)
         return wk_fail(err, WK_E_NOT_FOUND,
                        "there is no set '%s' of domain '%s' and no file of that name; %s%s", name,
                        domain->name, *known ? "there is " : "create one with 'waker envs set'",
                        known);
-    }
     WK_TRY(wk_file_read(name, (size_t)1 << 27, &bytes, &size, err));
     wk_status status = parse(name, bytes, size, domain, out, err);
     free(bytes);

@@ -1,6 +1,6 @@
-#include "eval/video.h"
+// Clips of the episodes of an evaluation.
+#include "eval/result.h"
 
-#include "eval/open_loop.h"
 #include "media/animation.h"
 #include <assert.h>
 #include <stdio.h>
@@ -19,11 +19,7 @@ enum {
     SEEN = 0x107010,
 };
 
-static const char *rank_name(wk_video_rank rank)
-{
-    static const char *const names[] = {"best", "median", "worst"};
-    return names[rank];
-}
+static const char *const rank_names[] = {"best", "median", "worst"};
 
 // What episodes are ordered by.
 typedef struct ranked {
@@ -38,16 +34,6 @@ static bool is_worse(ranked a, ranked b)
     return a.episode < b.episode;
 }
 
-// How many episodes are worse than episode i.
-static int place_of(const wk_case_result *c, const double *scores, int i)
-{
-    ranked one = {scores[i], c->returns[i], i};
-    int worse = 0;
-    for (int k = 0; k < c->eval_case.episodes; k++)
-        worse += is_worse((ranked){scores[k], c->returns[k], k}, one);
-    return worse;
-}
-
 int wk_video_episode(const wk_domain *domain, const wk_task_result *task, int case_index,
                      wk_video_rank rank)
 {
@@ -55,10 +41,14 @@ int wk_video_episode(const wk_domain *domain, const wk_task_result *task, int ca
     const double *scores = domain->tasks[task->task].has_completion ? c->completions : c->returns;
     int last = c->eval_case.episodes - 1;
     int place = rank == WK_VIDEO_WORST ? 0 : rank == WK_VIDEO_MEDIAN ? last / 2 : last;
-    int i = 0;
-    while (place_of(c, scores, i) != place)
-        i++;
-    return i;
+    // The episode that as many are worse than as its place says.
+    for (int i = 0;; i++) {
+        int worse = 0;
+        for (int k = 0; k <= last; k++)
+            worse += is_worse((ranked){scores[k], c->returns[k], k},
+                              (ranked){scores[i], c->returns[i], i});
+        if (worse == place) return i;
+    }
 }
 
 // The episode being shown again: its frames go into the open loop, piece after piece.
@@ -66,11 +56,6 @@ typedef struct replayed {
     wk_open_loop *loop;
     int rows;
 } replayed;
-
-static int frames_apart(const replayed *f)
-{
-    return f->rows > FRAMES ? 2 : 1;
-}
 
 static wk_status store_frame(void *context, const wk_eval_row *row, wk_error *err)
 {
@@ -96,11 +81,6 @@ static int count_lines(const char *text)
     return lines > 0 ? lines : 1;
 }
 
-static int frame_height(const caption *text)
-{
-    return (text->lines + 1) * LINE + SIDE + 2 * MARGIN;
-}
-
 static caption describe(const wk_eval_result *r, const wk_task_result *t, int case_index,
                         int episode, wk_video_rank rank)
 {
@@ -108,7 +88,7 @@ static caption describe(const wk_eval_result *r, const wk_task_result *t, int ca
     const wk_case_result *c = &t->cases[case_index];
     caption text;
     int used = snprintf(text.title, sizeof text.title, "%s, %s: %s of %d, return %.4g",
-                        domain->tasks[t->task].name, c->eval_case.name, rank_name(rank),
+                        domain->tasks[t->task].name, c->eval_case.name, rank_names[rank],
                         c->eval_case.episodes, c->returns[episode]);
     if (domain->tasks[t->task].has_completion && used < (int)sizeof text.title)
         snprintf(text.title + used, sizeof text.title - (size_t)used, ", completion %.2f",
@@ -146,52 +126,32 @@ static void draw(const replayed *f, const caption *text, int row, wk_image *fram
     }
 }
 
-static wk_status encode(const replayed *f, const caption *text, wk_animation *clip, wk_image *frame,
-                        wk_error *err)
-{
-    for (int row = 0; row < f->rows; row += frames_apart(f)) {
-        draw(f, text, row, frame);
-        WK_TRY(wk_animation_add(clip, frame, err));
-    }
-    return WK_OK;
-}
-
 static wk_status write_clip(const replayed *f, const caption *text, const wk_domain *domain,
                             const char *path, wk_error *err)
 {
     wk_animation *clip = NULL;
     wk_image frame = {0};
-    double seconds = domain->step_seconds * frames_apart(f);
-    int height = frame_height(text);
+    int apart = f->rows > FRAMES ? 2 : 1, height = (text->lines + 1) * LINE + SIDE + 2 * MARGIN;
     wk_status status = wk_image_create(WIDTH, height, PAPER, &frame, err);
-    if (status == WK_OK) status = wk_animation_create(path, WIDTH, height, seconds, &clip, err);
-    if (status == WK_OK) status = encode(f, text, clip, &frame, err);
+    if (status == WK_OK)
+        status = wk_animation_create(path, WIDTH, height, domain->step_seconds * apart, &clip, err);
+    for (int row = 0; row < f->rows && status == WK_OK; row += apart) {
+        draw(f, text, row, &frame);
+        status = wk_animation_add(clip, &frame, err);
+    }
     if (status == WK_OK) status = wk_animation_write(clip, err);
     wk_animation_destroy(clip);
     wk_image_free(&frame);
     return status;
 }
 
-static wk_status write_clips(const replayed *f, const caption *text, const wk_domain *domain,
-                             const char *stem, unsigned formats, wk_error *err)
-{
-    static const char *const endings[] = {"gif", "mp4"};
-    for (unsigned i = 0; i < sizeof endings / sizeof *endings; i++) {
-        char path[WK_PATH_MAX];
-        if (!(formats & 1U << i)) continue;
-        WK_TRY(wk_path_print(path, err, "%s.%s", stem, endings[i]));
-        WK_TRY(write_clip(f, text, domain, path, err));
-    }
-    return WK_OK;
-}
-
-// Plays one episode again and writes it.
+// Plays one episode again and writes it in each of the formats.
 static wk_status write_episode(const wk_eval_result *r, const wk_eval_setup *setup,
                                const wk_task_result *t, int case_index, wk_video_rank rank,
                                const char *stem, unsigned formats, wk_error *err)
 {
-    const wk_domain *domain = r->origin.domain;
-    int episode = wk_video_episode(domain, t, case_index, rank);
+    static const char *const endings[] = {"gif", "mp4"};
+    int episode = wk_video_episode(r->origin.domain, t, case_index, rank);
     replayed f = {0};
     wk_eval_setup again = *setup;
     again.on_row = store_frame;
@@ -200,26 +160,27 @@ static wk_status write_episode(const wk_eval_result *r, const wk_eval_setup *set
     WK_TRY(wk_open_loop_create(setup->learner, pieces, PIECE, CONTEXT, &f.loop, err));
     wk_status status = wk_eval_result_replay(r, &again, t, case_index, episode, err);
     if (status == WK_OK) status = wk_open_loop_run(f.loop, err);
-    if (status == WK_OK) {
-        caption text = describe(r, t, case_index, episode, rank);
-        status = write_clips(&f, &text, domain, stem, formats, err);
+    caption text = describe(r, t, case_index, episode, rank);
+    for (unsigned i = 0; i < sizeof endings / sizeof *endings && status == WK_OK; i++) {
+        char path[WK_PATH_MAX];
+        if (!(formats & 1U << i)) continue;
+        status = wk_path_print(path, err, "%s.%s", stem, endings[i]);
+        if (status == WK_OK) status = write_clip(&f, &text, r->origin.domain, path, err);
     }
     wk_open_loop_destroy(f.loop);
     return status;
 }
 
-wk_status wk_video_write(wk_eval_result *r, const wk_eval_setup *setup, const wk_task_result *t,
-                         const char *run, unsigned formats, wk_error *err)
+wk_status wk_video_write(const wk_eval_result *r, const wk_eval_setup *setup,
+                         const wk_task_result *t, const char *run, unsigned formats, wk_error *err)
 {
-    assert(setup->learner && t->actions);
-    WK_TRY(wk_eval_result_folder(run, err));
-    WK_TRY(wk_eval_result_choose(r, run, err));
+    assert(setup->learner && t->actions && *r->name);
     for (int case_index = 0; case_index < t->n_cases; case_index++)
         for (int rank = 0; rank < WK_VIDEO_RANKS; rank++) {
-            char name[256], stem[WK_PATH_MAX];
-            snprintf(name, sizeof name, "-%s-%s-%s", r->origin.domain->tasks[t->task].name,
-                     t->cases[case_index].eval_case.name, rank_name((wk_video_rank)rank));
-            wk_eval_result_path(r, run, name, stem);
+            char stem[WK_PATH_MAX];
+            WK_TRY(wk_path_print(stem, err, "%s/eval/%s-%s-%s-%s", run, r->name,
+                                 r->origin.domain->tasks[t->task].name,
+                                 t->cases[case_index].eval_case.name, rank_names[rank]));
             WK_TRY(write_episode(r, setup, t, case_index, (wk_video_rank)rank, stem, formats, err));
         }
     return WK_OK;

@@ -3,13 +3,12 @@
 #include "base/array.h"
 #include "base/crc32c.h"
 #include "base/file.h"
-#include "log/jsonl.h"
-#include "log/tensorboard.h"
+#include "log/files.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLIP_DELAY_CS = 5, NO_SINK = -1 }; // dreamer's 20 frames a second
+enum { CLIP_DELAY_CS = 5 }; // dreamer's 20 frames a second
 
 // A name seen before, and where its number stands in the record that is being gathered.
 typedef struct known_name {
@@ -19,9 +18,8 @@ typedef struct known_name {
 
 struct wk_metrics {
     int action_repeat;
-    wk_metrics_sink sinks[WK_METRICS_SINKS_MAX];
-    int n_sinks;
-    int jsonl, events; // which sinks these are, or NO_SINK
+    bool timing;                  // measured numbers go to metrics.jsonl too
+    wk_append_file jsonl, events; // `events` is not open without TensorBoard
     char events_file[WK_METRICS_FILE_MAX];
     known_name *names; // open-addressed by hash, at most half full
     size_t n_names, names_capacity;
@@ -29,18 +27,6 @@ struct wk_metrics {
     WK_ARRAY(wk_metric_image) images;
     bool short_of_memory; // something could not be added; the next write reports it
 };
-
-// Metrics without sinks.
-static wk_status create(int action_repeat, wk_metrics **out, wk_error *err)
-{
-    assert(action_repeat >= 1);
-    wk_metrics *metrics = calloc(1, sizeof *metrics);
-    if (!metrics) return wk_fail(err, WK_E_MEMORY, "no memory for metrics");
-    metrics->action_repeat = action_repeat;
-    metrics->jsonl = metrics->events = NO_SINK;
-    *out = metrics;
-    return WK_OK;
-}
 
 static void forget_record(wk_metrics *metrics)
 {
@@ -57,8 +43,8 @@ static void forget_record(wk_metrics *metrics)
 void wk_metrics_close(wk_metrics *metrics)
 {
     if (!metrics) return;
-    for (int i = 0; i < metrics->n_sinks; i++)
-        metrics->sinks[i].close(metrics->sinks[i].self);
+    wk_append_file_close(&metrics->jsonl);
+    wk_append_file_close(&metrics->events);
     forget_record(metrics);
     for (size_t i = 0; i < metrics->names_capacity; i++)
         free(metrics->names[i].name);
@@ -66,14 +52,6 @@ void wk_metrics_close(wk_metrics *metrics)
     wk_array_free(&metrics->scalars);
     wk_array_free(&metrics->images);
     free(metrics);
-}
-
-wk_status wk_metrics_add_sink(wk_metrics *metrics, const wk_metrics_sink *sink, wk_error *err)
-{
-    if (metrics->n_sinks == WK_METRICS_SINKS_MAX)
-        return wk_fail(err, WK_E_INPUT, "metrics have %d sinks already", WK_METRICS_SINKS_MAX);
-    metrics->sinks[metrics->n_sinks++] = *sink;
-    return WK_OK;
 }
 
 // The place of `name` in the table, or the free place where it belongs.
@@ -170,32 +148,10 @@ wk_status wk_metrics_clip(wk_metrics *metrics, const char *name, const wk_image 
     return add_image(metrics, name, frames, bytes, size, err);
 }
 
-// Takes back what the sinks before the one that failed have written.
-static void take_back(wk_metrics *metrics, const uint64_t *marks, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (metrics->sinks[i].truncate)
-            metrics->sinks[i].truncate(metrics->sinks[i].self, marks[i], NULL);
-}
-
-static wk_status write_sinks(wk_metrics *metrics, const wk_metrics_record *record, wk_error *err)
-{
-    uint64_t marks[WK_METRICS_SINKS_MAX] = {0};
-    for (int i = 0; i < metrics->n_sinks; i++) {
-        const wk_metrics_sink *sink = &metrics->sinks[i];
-        if (sink->mark) marks[i] = sink->mark(sink->self);
-        wk_status status = sink->write(sink->self, record, err);
-        if (status == WK_OK) continue;
-        take_back(metrics, marks, i);
-        return status;
-    }
-    return WK_OK;
-}
-
 wk_status wk_metrics_write(wk_metrics *metrics, int64_t agent_step, wk_error *err)
 {
     if (metrics->short_of_memory) {
-        // What is lacking cannot be had again; what is there goes out next time.
+        // What could not be added is lost; the next write has the rest.
         metrics->short_of_memory = false;
         return wk_fail(err, WK_E_MEMORY, "no memory to note all metrics of agent step %lld",
                        (long long)agent_step);
@@ -209,23 +165,22 @@ wk_status wk_metrics_write(wk_metrics *metrics, int64_t agent_step, wk_error *er
         .images = metrics->images.items,
         .n_images = metrics->images.count,
     };
-    WK_TRY(write_sinks(metrics, &record, err));
-    forget_record(metrics);
-    return WK_OK;
-}
-
-static uint64_t mark_of(const wk_metrics *metrics, int sink)
-{
-    if (sink == NO_SINK) return 0;
-    return metrics->sinks[sink].mark(metrics->sinks[sink].self);
+    uint64_t before = metrics->jsonl.end;
+    WK_TRY(wk_jsonl_write(&metrics->jsonl, &record, metrics->timing, err));
+    wk_status status =
+        metrics->events.path ? wk_tensorboard_write(&metrics->events, &record, err) : WK_OK;
+    if (status == WK_OK)
+        forget_record(metrics);
+    else // a repeated write must not give the line twice
+        (void)wk_append_file_truncate(&metrics->jsonl, before, NULL);
+    return status;
 }
 
 wk_status wk_metrics_position(wk_metrics *metrics, wk_metrics_mark *out, wk_error *err)
 {
-    for (int i = 0; i < metrics->n_sinks; i++)
-        if (metrics->sinks[i].sync) WK_TRY(metrics->sinks[i].sync(metrics->sinks[i].self, err));
-    *out = (wk_metrics_mark){.jsonl = mark_of(metrics, metrics->jsonl),
-                             .events = mark_of(metrics, metrics->events)};
+    WK_TRY(wk_append_file_sync(&metrics->jsonl, err));
+    if (metrics->events.path) WK_TRY(wk_append_file_sync(&metrics->events, err));
+    *out = (wk_metrics_mark){.jsonl = metrics->jsonl.end, .events = metrics->events.end};
     memcpy(out->events_file, metrics->events_file, sizeof out->events_file);
     return WK_OK;
 }
@@ -238,63 +193,43 @@ static void warn_if_short(const wk_log *log, const char *what, uint64_t have, ui
                     (unsigned long long)have, (unsigned long long)expected);
 }
 
-static wk_status open_jsonl(wk_metrics *metrics, const wk_dir *dir, const wk_metrics_config *config,
+static wk_status open_files(wk_metrics *metrics, const wk_dir *dir, const wk_metrics_config *config,
                             const wk_metrics_mark *mark, wk_error *err)
 {
-    wk_metrics_sink sink;
-    WK_TRY(wk_jsonl_open(dir, WK_METRICS_JSONL, mark ? mark->jsonl : UINT64_MAX, config->timing,
-                         &sink, err));
-    metrics->jsonl = metrics->n_sinks;
-    WK_TRY(wk_metrics_add_sink(metrics, &sink, err));
-    if (mark)
-        warn_if_short(config->log, WK_METRICS_JSONL, mark_of(metrics, metrics->jsonl), mark->jsonl);
-    return WK_OK;
-}
-
-static wk_status open_events(wk_metrics *metrics, const wk_dir *dir,
-                             const wk_metrics_config *config, const wk_metrics_mark *mark,
-                             wk_error *err)
-{
+    WK_TRY(wk_jsonl_open(dir, WK_METRICS_JSONL, mark ? mark->jsonl : UINT64_MAX, &metrics->jsonl,
+                         err));
+    if (mark) warn_if_short(config->log, WK_METRICS_JSONL, metrics->jsonl.end, mark->jsonl);
+    bool afresh = mark && mark->jsonl == 0 && !*mark->events_file;
+    if (afresh) WK_TRY(wk_tensorboard_remove(dir, err));
+    if (!config->tensorboard) return WK_OK;
     char name[WK_METRICS_FILE_MAX] = "";
     if (!mark)
         WK_TRY(wk_tensorboard_newest(dir, name, err));
     else if (memchr(mark->events_file, 0, sizeof mark->events_file))
         memcpy(name, mark->events_file, sizeof name);
-    wk_metrics_sink sink;
     WK_TRY(wk_tensorboard_open(dir, name, mark ? mark->events : UINT64_MAX, config,
-                               metrics->events_file, &sink, err));
-    metrics->events = metrics->n_sinks;
-    WK_TRY(wk_metrics_add_sink(metrics, &sink, err));
+                               metrics->events_file, &metrics->events, err));
     bool same = strcmp(name, metrics->events_file) == 0;
     if (mark && *name)
-        warn_if_short(config->log, name, same ? mark_of(metrics, metrics->events) : 0,
-                      mark->events);
+        warn_if_short(config->log, name, same ? metrics->events.end : 0, mark->events);
     return WK_OK;
-}
-
-static wk_status open_logdir(const wk_metrics_config *config, wk_dir **out, wk_error *err)
-{
-    if (!config->in) WK_TRY(wk_dir_create(config->logdir, err));
-    return wk_dir_open(config->in, config->logdir, out, err);
-}
-
-static wk_status open_sinks(wk_metrics *metrics, const wk_dir *dir, const wk_metrics_config *config,
-                            const wk_metrics_mark *mark, wk_error *err)
-{
-    WK_TRY(open_jsonl(metrics, dir, config, mark, err));
-    bool afresh = mark && mark->jsonl == 0 && !*mark->events_file;
-    if (afresh) WK_TRY(wk_tensorboard_remove(dir, err));
-    return config->tensorboard ? open_events(metrics, dir, config, mark, err) : WK_OK;
 }
 
 wk_status wk_metrics_open(const wk_metrics_config *config, const wk_metrics_mark *mark,
                           wk_metrics **out, wk_error *err)
 {
-    wk_metrics *metrics = NULL;
+    assert(config->action_repeat >= 1);
     wk_dir *dir = NULL;
-    WK_TRY(open_logdir(config, &dir, err));
-    wk_status status = create(config->action_repeat, &metrics, err);
-    if (status == WK_OK) status = open_sinks(metrics, dir, config, mark, err);
+    if (!config->in) WK_TRY(wk_dir_create(config->logdir, err));
+    WK_TRY(wk_dir_open(config->in, config->logdir, &dir, err));
+    wk_metrics *metrics = calloc(1, sizeof *metrics);
+    wk_status status = WK_OK;
+    if (metrics) {
+        metrics->action_repeat = config->action_repeat;
+        metrics->timing = config->timing;
+        status = open_files(metrics, dir, config, mark, err);
+    } else
+        status = wk_fail(err, WK_E_MEMORY, "no memory for metrics");
     wk_dir_close(dir);
     if (status == WK_OK)
         *out = metrics;

@@ -1,6 +1,6 @@
 // Metrics of a run: scalars and images by name, collected and then written together at a step to
-// every sink (metrics.jsonl, TensorBoard, or a program's own). Nothing here feeds back into a run:
-// with or without sinks it computes the same.
+// metrics.jsonl and TensorBoard. Nothing here feeds back into a run: with or without metrics it
+// computes the same.
 //
 // A checkpoint stores wk_metrics_mark; a resumed run opens with it, and whatever was written after
 // the checkpoint is truncated, so that the files end up as if the run had never stopped.
@@ -30,29 +30,7 @@ typedef struct wk_metric_image {
     size_t size;
 } wk_metric_image;
 
-/// Everything that is written at one step.
-typedef struct wk_metrics_record {
-    int64_t step;       // agent steps times the domain's action repeat, as dreamer counts
-    int64_t agent_step; // actions
-    const wk_scalar *scalars;
-    size_t n_scalars;
-    const wk_metric_image *images;
-    size_t n_images;
-} wk_metrics_record;
-
-/// A place that records go to. `write` adds all of a record or nothing; `mark` is a position that
-/// `truncate` goes back to; `sync` makes everything durable. All but `write` and `close` may be
-/// NULL.
-typedef struct wk_metrics_sink {
-    void *self;
-    wk_status (*write)(void *self, const wk_metrics_record *record, wk_error *err);
-    uint64_t (*mark)(void *self);
-    wk_status (*truncate)(void *self, uint64_t mark, wk_error *err);
-    wk_status (*sync)(void *self, wk_error *err);
-    void (*close)(void *self);
-} wk_metrics_sink;
-
-enum { WK_METRICS_SINKS_MAX = 4, WK_METRICS_FILE_MAX = 256 };
+enum { WK_METRICS_FILE_MAX = 256 };
 
 /// Where the files of a logdir end; plain bytes for a checkpoint. All zero: nothing written yet.
 typedef struct wk_metrics_mark {
@@ -100,9 +78,6 @@ wk_status wk_metrics_open(const wk_metrics_config *config, const wk_metrics_mark
 /// Drops what was not written. NULL is allowed.
 void wk_metrics_close(wk_metrics *metrics);
 
-/// Adds a sink, which is closed with the metrics; the call fails only when there are too many.
-wk_status wk_metrics_add_sink(wk_metrics *metrics, const wk_metrics_sink *sink, wk_error *err);
-
 /// Adds a scalar to the next write; the last one of a name wins. Names are copied.
 void wk_metrics_scalar(wk_metrics *metrics, const char *name, double value);
 
@@ -116,7 +91,7 @@ wk_status wk_metrics_clip(wk_metrics *metrics, const char *name, const wk_image 
                           size_t count, wk_error *err);
 
 /// Writes what was added, in that order, and clears it; without any it writes nothing. After an
-/// error no sink has any of it, it is still pending, and the call may be repeated.
+/// error no file has any of it, it is still pending, and the call may be repeated.
 wk_status wk_metrics_write(wk_metrics *metrics, int64_t agent_step, wk_error *err);
 
 /// Syncs the files and returns where they end: what to store in a checkpoint.

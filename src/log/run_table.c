@@ -65,19 +65,6 @@ static void put_known(char out[CELL_MAX], const char *format, double value)
         snprintf(out, CELL_MAX, format, value);
 }
 
-static void put_left(char out[CELL_MAX], double seconds)
-{
-    wk_text text = {0};
-    if (!isnan(seconds)) wk_duration_text(seconds, &text);
-    snprintf(out, CELL_MAX, "%s", text.length ? wk_text_get(&text) : "-");
-    wk_text_free(&text);
-}
-
-static double percent_done(const wk_status_values *v)
-{
-    return v->total > 0 ? fmin(100, 100.0 * (double)v->steps / (double)v->total) : NAN;
-}
-
 static void make_cells(const wk_run_row *row, cell_row cells)
 {
     const wk_status_values *v = &row->values;
@@ -87,9 +74,13 @@ static void make_cells(const wk_run_row *row, cell_row cells)
     put_name(cells[NAME], row->name);
     put_name(cells[STATE], row->state);
     snprintf(cells[STEPS], CELL_MAX, v->total > 0 ? "%s/%s" : "%s", steps, total);
-    put_known(cells[PERCENT], "%.1f%%", percent_done(v));
+    put_known(cells[PERCENT], "%.1f%%",
+              v->total > 0 ? fmin(100, 100.0 * (double)v->steps / (double)v->total) : NAN);
     put_known(cells[SPEED], "%.3g", v->updates_per_second);
-    put_left(cells[LEFT], v->seconds_left);
+    wk_text left = {0};
+    if (!isnan(v->seconds_left)) wk_duration_text(v->seconds_left, &left);
+    snprintf(cells[LEFT], CELL_MAX, "%s", left.length ? wk_text_get(&left) : "-");
+    wk_text_free(&left);
     put_known(cells[LOSS], "%.4g", v->model_loss);
     put_known(cells[ERROR], "%.3g", v->mean_error);
     snprintf(cells[VISITED], CELL_MAX, "-");
@@ -246,46 +237,32 @@ static void put_sum(const wk_run_row *rows, int count, int width, wk_text *out)
     wk_status_values_text(&all, width > 0 ? width - length : 0, out);
 }
 
-// Rows that fit below the sum and the titles, with a line for those that do not.
-static int rows_shown(int count, int height)
+void wk_run_table_text(const wk_run_row *rows, int count, int width, int height, wk_text *out)
 {
-    int room = height - 2;
-    if (height <= 0 || count <= room) return count;
-    return room > 1 ? room - 1 : 0;
-}
-
-static void put_table(const wk_run_row *rows, int count, size_t room, int height, cell_row *cells,
-                      wk_text *out)
-{
-    cell_row titles;
-    size_t widths[COLUMNS];
+    size_t room = width > 0 ? (size_t)width : SIZE_MAX, widths[COLUMNS];
+    put_sum(rows, count, width, out);
+    if (height == 1) return;
+    cell_row titles, *cells = calloc((size_t)count + 1, sizeof *cells);
+    if (!cells) {
+        out->failed = true;
+        return;
+    }
     for (int c = 0; c < COLUMNS; c++)
         snprintf(titles[c], CELL_MAX, "%s", columns[c].title);
     for (int i = 0; i < count; i++)
         make_cells(&rows[i], cells[i]);
     fit_columns(cells, count, room, widths);
     put_row(titles, widths, out);
-    int shown = rows_shown(count, height);
+    // The rows that fit below the sum and the titles, with a line for those that do not.
+    int fit = height - 2, shown = height <= 0 || count <= fit ? count : fit > 1 ? fit - 1 : 0;
     for (int i = 0; i < shown; i++)
         put_row(cells[i], widths, out);
+    free(cells);
     if (shown == count || height == 2) return;
     char rest[CELL_MAX];
     snprintf(rest, sizeof rest, "… and %d more", count - shown);
     wk_text_puts(out, "\n");
     put_cell(rest, room < CELL_MAX ? room : CELL_MAX, true, true, out);
-}
-
-void wk_run_table_text(const wk_run_row *rows, int count, int width, int height, wk_text *out)
-{
-    size_t room = width > 0 ? (size_t)width : SIZE_MAX;
-    put_sum(rows, count, width, out);
-    if (height == 1) return;
-    cell_row *cells = calloc((size_t)count + 1, sizeof *cells);
-    if (cells)
-        put_table(rows, count, room, height, cells, out);
-    else
-        out->failed = true;
-    free(cells);
 }
 
 // One run as a line of a log.
@@ -317,27 +294,22 @@ static void show(wk_run_table *table, const wk_run_row *rows, int count)
     wk_status_line_show(line, &text);
 }
 
-// As show(), in one row less.
-static void put_under(const wk_status_line *line, const char *heading, const wk_run_row *rows,
-                      int count, wk_text *out)
-{
-    int width = wk_status_line_columns(line) - 1, height = wk_status_line_rows(line) - 2;
-    if (width <= 0) return;
-    put_cell(heading, (size_t)width, true, true, out);
-    if (count == 0 || height <= 0) return;
-    wk_text_puts(out, "\n");
-    wk_run_table_text(rows, count, width, height, out);
-}
-
 void wk_run_table_show_under(wk_run_table *table, const char *heading, const wk_run_row *rows,
                              int count)
 {
+    wk_status_line *line = &table->line;
     wk_text text = {0};
-    if (table->line.live)
-        put_under(&table->line, heading, rows, count, &text);
-    else
+    int width = wk_status_line_columns(line) - 1, height = wk_status_line_rows(line) - 2;
+    if (!line->live)
         wk_text_puts(&text, heading);
-    wk_status_line_show(&table->line, &text);
+    else if (width > 0) {
+        put_cell(heading, (size_t)width, true, true, &text);
+        if (count > 0 && height > 0) {
+            wk_text_puts(&text, "\n");
+            wk_run_table_text(rows, count, width, height, &text);
+        }
+    }
+    wk_status_line_show(line, &text);
 }
 
 void wk_run_table_start(wk_run_table *table, int fd, double plain_seconds)

@@ -1,5 +1,6 @@
 #include "log/status_line.h"
 
+#include "base/clock.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,13 +12,7 @@
 
 enum { WIDTH_DEFAULT = 80, HEIGHT_DEFAULT = 24, PART_MAX = 96 };
 
-static const double live_interval = 0.2;
-
-static const char *phase_name(wk_phase phase)
-{
-    static const char *const names[WK_PHASES] = {"env", "render", "replay", "learn", "log"};
-    return names[phase];
-}
+static const double LIVE_SECONDS = 0.2, PLAIN_SECONDS = 10; // between updates
 
 wk_status_values wk_status_values_empty(void)
 {
@@ -70,45 +65,18 @@ typedef enum part {
 static const part first_to_go[] = {WHY,  SPLIT,   CONTROL, DEVICE, ERROR,
                                    LOSS, PERCENT, LEFT,    SPEED,  DIVERGED};
 
-static void make_steps(const wk_status_values *p, char *out)
-{
-    char steps[WK_COUNT_TEXT_MAX], total[WK_COUNT_TEXT_MAX];
-    wk_count_text(p->steps, steps);
-    wk_count_text(p->total, total);
-    const char *unit = p->unit ? p->unit : "agent steps";
-    if (!*unit) return;
-    if (p->total > 0)
-        snprintf(out, PART_MAX, "%s/%s %s", steps, total, unit);
-    else
-        snprintf(out, PART_MAX, "%s %s", steps, unit);
-}
-
-static void make_split(const wk_status_values *p, char *out)
-{
-    double sum = 0;
-    for (int i = 0; i < WK_PHASES; i++)
-        sum += p->seconds[i];
-    if (!(sum > 0)) return;
-    size_t used = 0;
-    for (int i = 0; i < WK_PHASES; i++)
-        if (p->seconds[i] > 0)
-            used += (size_t)snprintf(out + used, PART_MAX - used, "%s%s %.0f%%", used ? " " : "",
-                                     phase_name(i), 100 * p->seconds[i] / sum);
-}
-
-static void make_left(const wk_status_values *p, char *out)
-{
-    if (isnan(p->seconds_left)) return;
-    wk_text text = {0};
-    wk_duration_text(p->seconds_left, &text);
-    snprintf(out, PART_MAX, "%s left", wk_text_get(&text));
-    wk_text_free(&text);
-}
-
 static void make_parts(const wk_status_values *p, char parts[PARTS][PART_MAX])
 {
+    static const char *const phases[WK_PHASES] = {"env", "render", "replay", "learn", "log"};
+    const char *unit = p->unit ? p->unit : "agent steps";
+    char steps[WK_COUNT_TEXT_MAX], total[WK_COUNT_TEXT_MAX];
     memset(parts, 0, PARTS * sizeof *parts);
-    make_steps(p, parts[STEPS]);
+    wk_count_text(p->steps, steps);
+    wk_count_text(p->total, total);
+    if (*unit && p->total > 0)
+        snprintf(parts[STEPS], PART_MAX, "%s/%s %s", steps, total, unit);
+    else if (*unit)
+        snprintf(parts[STEPS], PART_MAX, "%s %s", steps, unit);
     if (p->control > 0) {
         char control[WK_COUNT_TEXT_MAX];
         wk_count_text(p->control, control);
@@ -119,14 +87,26 @@ static void make_parts(const wk_status_values *p, char parts[PARTS][PART_MAX])
                  fmin(100, 100.0 * (double)p->steps / (double)p->total));
     if (!isnan(p->updates_per_second))
         snprintf(parts[SPEED], PART_MAX, "%.3g updates/s", p->updates_per_second);
-    if (p->rate > 0)
-        snprintf(parts[SPEED], PART_MAX, "%.3g %s/s", p->rate, p->unit ? p->unit : "agent steps");
-    make_split(p, parts[SPLIT]);
+    if (p->rate > 0) snprintf(parts[SPEED], PART_MAX, "%.3g %s/s", p->rate, unit);
+    // The shares of the time.
+    double sum = 0;
+    for (int i = 0; i < WK_PHASES; i++)
+        sum += p->seconds[i];
+    size_t used = 0;
+    for (int i = 0; i < WK_PHASES && sum > 0; i++)
+        if (p->seconds[i] > 0)
+            used += (size_t)snprintf(parts[SPLIT] + used, PART_MAX - used, "%s%s %.0f%%",
+                                     used ? " " : "", phases[i], 100 * p->seconds[i] / sum);
     if (!isnan(p->model_loss)) snprintf(parts[LOSS], PART_MAX, "loss %.4g", p->model_loss);
     if (!isnan(p->mean_error)) snprintf(parts[ERROR], PART_MAX, "error %.3g", p->mean_error);
     if (p->diverged > 0)
         snprintf(parts[DIVERGED], PART_MAX, "%lld diverged", (long long)p->diverged);
-    make_left(p, parts[LEFT]);
+    if (!isnan(p->seconds_left)) {
+        wk_text left = {0};
+        wk_duration_text(p->seconds_left, &left);
+        snprintf(parts[LEFT], PART_MAX, "%s left", wk_text_get(&left));
+        wk_text_free(&left);
+    }
     if (p->device) snprintf(parts[DEVICE], PART_MAX, "%s", p->device);
     if (p->device && p->why) snprintf(parts[WHY], PART_MAX, "%s", p->why);
 }
@@ -161,7 +141,7 @@ void wk_status_line_start(wk_status_line *line, int fd, double plain_seconds)
     const char *terminal = getenv("TERM");
     bool live = isatty(fd) && terminal && strcmp(terminal, "dumb") != 0;
     *line =
-        (wk_status_line){.fd = fd, .live = live, .interval = live ? live_interval : plain_seconds};
+        (wk_status_line){.fd = fd, .live = live, .interval = live ? LIVE_SECONDS : plain_seconds};
 }
 
 int wk_status_line_columns(const wk_status_line *line)
@@ -229,11 +209,6 @@ static void put_return(const wk_status_line *line, wk_text *out)
     if (line->visible && above > 0) wk_text_printf(out, "\x1b[%zuA", above);
 }
 
-static bool has_lines(const char *text)
-{
-    return strchr(text, '\n') != NULL;
-}
-
 static void show_live(wk_status_line *line, wk_text *now)
 {
     const char *text = wk_text_get(now);
@@ -245,7 +220,7 @@ static void show_live(wk_status_line *line, wk_text *now)
     put_return(line, &out);
     put_lines(text, &out);
     wk_text_puts(&out, "\x1b[K");
-    if (has_lines(wk_text_get(&line->shown))) wk_text_puts(&out, "\x1b[J"); // it had more of them
+    if (strchr(wk_text_get(&line->shown), '\n')) wk_text_puts(&out, "\x1b[J"); // it had more lines
     put(line, &out);
     wk_text_free(&line->shown);
     line->shown = *now;
@@ -332,19 +307,68 @@ void wk_status_line_end(wk_status_line *line)
     line->visible = line->begun = false;
 }
 
-// Whether the last of the lines that were printed says the same already.
-static bool is_printed(const wk_status_line *line, const wk_status_values *progress)
+void wk_status_line_finish(wk_status_line *line, const wk_status_values *progress)
 {
+    // A printed line that says the same already is not repeated.
     wk_text text = {0};
     wk_status_values_text(progress, 0, &text);
     bool same = !line->live && line->begun && !text.failed &&
                 strcmp(wk_text_get(&text), wk_text_get(&line->shown)) == 0;
     wk_text_free(&text);
-    return same;
+    if (!same) show(line, progress);
+    wk_status_line_end(line);
 }
 
-void wk_status_line_finish(wk_status_line *line, const wk_status_values *progress)
+void wk_progress_start(wk_progress_line *p, int fd, const char *unit)
 {
-    if (!is_printed(line, progress)) show(line, progress);
-    wk_status_line_end(line);
+    wk_status_line_start(&p->line, fd, PLAIN_SECONDS);
+    p->values = wk_status_values_empty();
+    p->values.unit = unit;
+    p->started = p->began = wk_clock_seconds();
+}
+
+void wk_progress_next(wk_progress_line *p, const char *unit, int64_t total)
+{
+    if (!p || p->began == 0) return;
+    p->values = wk_status_values_empty();
+    p->values.unit = unit;
+    p->values.total = total;
+    p->began = wk_clock_seconds();
+    atomic_store(&p->done, 0);
+}
+
+static void set_done(wk_progress_line *p, int64_t done, double rate)
+{
+    p->values.steps = done;
+    p->values.rate = rate;
+    if (rate > 0) p->values.seconds_left = (double)(p->values.total - done) / rate;
+}
+
+static void show_done(wk_progress_line *p, int64_t done, double now)
+{
+    double seconds = now - p->began;
+    set_done(p, done, seconds > 0 ? (double)done / seconds : 0);
+    if (now - p->started >= p->line.interval) wk_status_line_update(&p->line, &p->values, now);
+}
+
+void wk_progress_show(wk_progress_line *p, int64_t done, int64_t total, double now)
+{
+    if (p->began == 0) return;
+    atomic_store(&p->done, done);
+    p->values.total = total;
+    show_done(p, done, now);
+}
+
+void wk_progress_count(wk_progress_line *p, int thread)
+{
+    if (!p || p->began == 0) return;
+    int64_t done = atomic_fetch_add(&p->done, 1) + 1;
+    if (thread == 0) show_done(p, done, wk_clock_seconds());
+}
+
+void wk_progress_finish(wk_progress_line *p)
+{
+    set_done(p, atomic_load(&p->done), p->values.rate); // also what other threads did last
+    if (p->line.begun) wk_status_line_finish(&p->line, &p->values);
+    *p = (wk_progress_line){0};
 }

@@ -1,8 +1,11 @@
-#include "log/tensorboard.h"
+// TensorBoard event files: length-prefixed records of the Event message, each part with a masked
+// CRC-32C. Scalars are simple_value under their name, which TensorBoard groups by what is before
+// the first slash; images are PNG, or GIF, which it animates. The settings of the run come first,
+// as a text and as hyperparameters.
+#include "log/files.h"
 
 #include "base/crc32c.h"
 #include "base/text.h"
-#include "log/append_file.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +131,7 @@ static void put_image(wk_text *summary, const wk_metric_image *encoded)
     put_integer(&image, IMAGE_WIDTH, encoded->width);
     put_integer(&image, IMAGE_COLORSPACE, RGB);
     put_bytes(&image, IMAGE_ENCODED, encoded->bytes, encoded->size);
-    put_bytes(&value, VALUE_TAG, encoded->name, strlen(encoded->name));
+    put_string(&value, VALUE_TAG, encoded->name);
     put_message(&value, VALUE_IMAGE, &image);
     put_message(summary, SUMMARY_VALUE, &value);
 }
@@ -154,15 +157,6 @@ static wk_status append_event(wk_append_file *file, wk_text *event, wk_error *er
     wk_text_free(&record);
     wk_text_free(event);
     return status;
-}
-
-static wk_status write_version(wk_append_file *file, wk_error *err)
-{
-    static const char version[] = "brain.Event:2";
-    wk_text event = {0};
-    put_double(&event, EVENT_WALL_TIME, wall_time());
-    put_bytes(&event, EVENT_VERSION, version, sizeof version - 1);
-    return append_event(file, &event, err);
 }
 
 // A value that a plug-in of TensorBoard shows: its content, and a tensor, both finished messages.
@@ -218,25 +212,22 @@ static void put_hparams(wk_text *summary, const wk_metrics_config *config)
     put_plugin_value(summary, "_hparams_/session_start_info", "hparams", &content, &tensor);
 }
 
-static wk_status write_settings(wk_append_file *file, const wk_metrics_config *config,
-                                wk_error *err)
-{
-    if (config->n_settings == 0) return WK_OK;
-    wk_text event = {0}, summary = {0};
-    put_double(&event, EVENT_WALL_TIME, wall_time());
-    put_settings_text(&summary, config);
-    put_hparams(&summary, config);
-    put_message(&event, EVENT_SUMMARY, &summary);
-    return append_event(file, &event, err);
-}
-
+// The version, then the settings.
 static wk_status begin_file(wk_append_file *file, const wk_metrics_config *config, wk_error *err)
 {
-    WK_TRY(write_version(file, err));
-    return write_settings(file, config, err);
+    wk_text version = {0}, settings = {0}, summary = {0};
+    put_double(&version, EVENT_WALL_TIME, wall_time());
+    put_string(&version, EVENT_VERSION, "brain.Event:2");
+    WK_TRY(append_event(file, &version, err));
+    if (config->n_settings == 0) return WK_OK;
+    put_double(&settings, EVENT_WALL_TIME, wall_time());
+    put_settings_text(&summary, config);
+    put_hparams(&summary, config);
+    put_message(&settings, EVENT_SUMMARY, &summary);
+    return append_event(file, &settings, err);
 }
 
-static wk_status write_record(void *self, const wk_metrics_record *record, wk_error *err)
+wk_status wk_tensorboard_write(wk_append_file *file, const wk_metrics_record *record, wk_error *err)
 {
     wk_text event = {0}, summary = {0};
     put_double(&event, EVENT_WALL_TIME, wall_time());
@@ -246,7 +237,7 @@ static wk_status write_record(void *self, const wk_metrics_record *record, wk_er
     for (size_t i = 0; i < record->n_images; i++)
         put_image(&summary, &record->images[i]);
     put_message(&event, EVENT_SUMMARY, &summary);
-    return append_event(self, &event, err);
+    return append_event(file, &event, err);
 }
 
 // Whether `size` bytes at `offset` have the checksum `crc`.
@@ -291,27 +282,6 @@ static wk_status truncate_to(wk_append_file *file, uint64_t max, wk_error *err)
     return at < file->end ? wk_append_file_truncate(file, at, err) : WK_OK;
 }
 
-static uint64_t end_of(void *self)
-{
-    return ((wk_append_file *)self)->end;
-}
-
-static wk_status truncate_file(void *self, uint64_t size, wk_error *err)
-{
-    return wk_append_file_truncate(self, size, err);
-}
-
-static wk_status sync_file(void *self, wk_error *err)
-{
-    return wk_append_file_sync(self, err);
-}
-
-static void close_file(void *self)
-{
-    wk_append_file_close(self);
-    free(self);
-}
-
 static bool is_ours(const char *name)
 {
     size_t length = strlen(name), tail = sizeof ending - 1;
@@ -330,7 +300,7 @@ static void make_name(char name[WK_METRICS_FILE_MAX])
 
 wk_status wk_tensorboard_open(const wk_dir *dir, const char *name, uint64_t max,
                               const wk_metrics_config *config, char used[WK_METRICS_FILE_MAX],
-                              wk_metrics_sink *out, wk_error *err)
+                              wk_append_file *out, wk_error *err)
 {
     wk_entry there = WK_ENTRY_NONE;
     bool known = is_ours(name) && !strchr(name, '/');
@@ -339,17 +309,11 @@ wk_status wk_tensorboard_open(const wk_dir *dir, const char *name, uint64_t max,
         memmove(used, name, strlen(name) + 1);
     else
         make_name(used);
-    wk_append_file *file = calloc(1, sizeof *file);
-    if (!file) return wk_fail(err, WK_E_MEMORY, "'%s': no memory to open it", used);
-    wk_status status = wk_append_file_open(dir, used, file, err);
-    if (status == WK_OK) status = truncate_to(file, max, err);
-    if (status == WK_OK && file->end == 0) status = begin_file(file, config, err);
-    if (status != WK_OK) {
-        close_file(file);
-        return status;
-    }
-    *out = (wk_metrics_sink){file, write_record, end_of, truncate_file, sync_file, close_file};
-    return WK_OK;
+    WK_TRY(wk_append_file_open(dir, used, out, err));
+    wk_status status = truncate_to(out, max, err);
+    if (status == WK_OK && out->end == 0) status = begin_file(out, config, err);
+    if (status != WK_OK) wk_append_file_close(out);
+    return status;
 }
 
 wk_status wk_tensorboard_remove(const wk_dir *dir, wk_error *err)

@@ -29,7 +29,7 @@ static wk_status check(const char *name, float value, float min, float max, cons
 
 wk_status wk_learner_config_check(const wk_learner_config *config, wk_error *err)
 {
-#define FIELD(kind, name, key, value, min, max, role, since, paper, authors, meaning)              \
+#define FIELD(kind, name, key, value, min, max, role, paper, authors, meaning)                     \
     WK_TRY(check(#name, (float)config->name, (float)(min), (float)MAX_##kind(max), meaning, err));
     WK_LEARNER_FIELDS(FIELD)
 #undef FIELD

@@ -16,70 +16,68 @@ enum { WK_PIXELS = 64 * 64 * 3 };
 /// The learner's keys: a segment of the run's list (config/config.h, which says what the columns
 /// are), in the run's order.
 #define WK_LEARNER_FIELDS(X)                                                                       \
-    X(INT, depth, "encoder.depth", 48, 1, 512, FIXED, 1, "=", "=",                                 \
+    X(INT, depth, "encoder.depth", 48, 1, 512, FIXED, "=", "=",                                    \
       "channels of the first convolution")                                                         \
-    X(INT, deter, "rssm.deter", 600, 1, 8192, FIXED, 1, "=", "=",                                  \
+    X(INT, deter, "rssm.deter", 600, 1, 8192, FIXED, "=", "=",                                     \
       "size of the deterministic part of the latent state")                                        \
-    X(INT, hidden, "rssm.hidden", 600, 1, 8192, FIXED, 1, "=", "=",                                \
+    X(INT, hidden, "rssm.hidden", 600, 1, 8192, FIXED, "=", "=",                                   \
       "units of the RSSM's hidden layers")                                                         \
-    X(INT, stoch, "rssm.stoch", 32, 1, 256, FIXED, 1, "=", "=",                                    \
+    X(INT, stoch, "rssm.stoch", 32, 1, 256, FIXED, "=", "=",                                       \
       "categorical variables of the stochastic part")                                              \
-    X(INT, classes, "rssm.classes", 32, 2, 256, FIXED, 1, "=", "=",                                \
+    X(INT, classes, "rssm.classes", 32, 2, 256, FIXED, "=", "=",                                   \
       "classes of each categorical variable")                                                      \
-    X(INT, units, "units", 400, 1, 8192, FIXED, 1, "=", "=",                                       \
+    X(INT, units, "units", 400, 1, 8192, FIXED, "=", "=",                                          \
       "units of the other networks' hidden layers")                                                \
-    X(INT, layers, "layers", 4, 1, 16, FIXED, 1, "=", "=", "hidden layers of the other networks")  \
-    X(INT, ensemble, "ensemble.size", 10, 2, 64, FIXED, 1, "=", "=", "members of the ensemble")    \
-    X(NUMBER, ensemble_rate, "ensemble.rate", 3e-4, 0, 1, FIXED, 1, "=", "=",                      \
+    X(INT, layers, "layers", 4, 1, 16, FIXED, "=", "=", "hidden layers of the other networks")     \
+    X(INT, ensemble, "ensemble.size", 10, 2, 64, FIXED, "=", "=", "members of the ensemble")       \
+    X(NUMBER, ensemble_rate, "ensemble.rate", 3e-4, 0, 1, FIXED, "=", "=",                         \
       "learning rate of the ensemble")                                                             \
-    X(TEXT, ensemble_kind, "ensemble.kind", "std", 0, "std|variance", FIXED, 1, "variance", "=",   \
+    X(TEXT, ensemble_kind, "ensemble.kind", "std", 0, "std|variance", FIXED, "variance", "=",      \
       "measure of the members' disagreement")                                                      \
-    X(NUMBER, disagreement_scale, "ensemble.scale", 50, 0, 1e6, FIXED, 1, "1", "=",                \
+    X(NUMBER, disagreement_scale, "ensemble.scale", 50, 0, 1e6, FIXED, "1", "=",                   \
       "factor on the disagreement")                                                                \
-    X(TEXT, ensemble_action, "ensemble.action", "taken", 0, "taken|arriving", FIXED, 7, "=",       \
+    X(TEXT, ensemble_action, "ensemble.action", "taken", 0, "taken|arriving", FIXED, "=",          \
       "arriving",                                                                                  \
       "action that the members see with a state: the one taken there, or the one that led there")  \
-    X(TEXT, ensemble_states, "ensemble.states", "steps", 0, "steps|all", FIXED, 7, "=", "all",     \
+    X(TEXT, ensemble_states, "ensemble.states", "steps", 0, "steps|all", FIXED, "=", "all",        \
       "states of an imagined trajectory that count in its error: one per step, or also the "       \
       "start, with no action")                                                                     \
-    X(TEXT, ensemble_clip, "ensemble.clip", "each", 0, "each|joint", FIXED, 7, "", "joint",        \
+    X(TEXT, ensemble_clip, "ensemble.clip", "each", 0, "each|joint", FIXED, "", "joint",           \
       "clip gradients by each member's norm, or by the norm of all together")                      \
-    X(TEXT, reward_clip, "reward.clip", "each", 0, "each|joint", FIXED, 7, "", "joint",            \
+    X(TEXT, reward_clip, "reward.clip", "each", 0, "each|joint", FIXED, "", "joint",               \
       "clip gradients by each task's reward head's norm, or by the norm of all together")          \
-    X(TEXT, adam_epsilon, "adam.epsilon", "torch", 0, "torch|keras", FIXED, 7, "", "keras",        \
+    X(TEXT, adam_epsilon, "adam.epsilon", "torch", 0, "torch|keras", FIXED, "", "keras",           \
       "where Adam adds epsilon: to the bias-corrected root of v, or, as Keras, to the "            \
       "uncorrected one")                                                                           \
-    X(INT, batch, "batch", 16, 1, 1024, FIXED, 1, "=", "=", "sequences in a batch")                \
-    X(INT, length, "length", 50, 2, 1024, FIXED, 1, "=", "=", "agent steps in a sequence")         \
-    X(INT, horizon, "horizon", 15, 1, 256, FIXED, 1, "=", "=", "imagination horizon in steps")     \
-    X(NUMBER, model_rate, "model.rate", 3e-4, 0, 1, FIXED, 1, "=", "=",                            \
+    X(INT, batch, "batch", 16, 1, 1024, FIXED, "=", "=", "sequences in a batch")                   \
+    X(INT, length, "length", 50, 2, 1024, FIXED, "=", "=", "agent steps in a sequence")            \
+    X(INT, horizon, "horizon", 15, 1, 256, FIXED, "=", "=", "imagination horizon in steps")        \
+    X(NUMBER, model_rate, "model.rate", 3e-4, 0, 1, FIXED, "=", "=",                               \
       "learning rate of the world model and the reward heads")                                     \
-    X(NUMBER, kl_scale, "model.kl_scale", 1, 0, 1e6, FIXED, 1, "=", "=", "weight of the KL term")  \
-    X(NUMBER, kl_balance, "model.kl_balance", 0.8, 0, 1, FIXED, 1, "=", "=",                       \
+    X(NUMBER, kl_scale, "model.kl_scale", 1, 0, 1e6, FIXED, "=", "=", "weight of the KL term")     \
+    X(NUMBER, kl_balance, "model.kl_balance", 0.8, 0, 1, FIXED, "=", "=",                          \
       "share of the KL gradient that trains the prior")                                            \
-    X(NUMBER, free_nats, "model.free_nats", 1, 0, 1e6, FIXED, 1, "=", "=",                         \
+    X(NUMBER, free_nats, "model.free_nats", 1, 0, 1e6, FIXED, "=", "=",                            \
       "KL below this gives no gradient")                                                           \
-    X(NUMBER, policy_rate, "policy.rate", 1e-4, 0, 1, FIXED, 1, "=", "=",                          \
+    X(NUMBER, policy_rate, "policy.rate", 1e-4, 0, 1, FIXED, "=", "=",                             \
       "learning rate of actors and critics")                                                       \
-    X(NUMBER, exploration_rate, "policy.exploration_rate", 0, 0, 1, FIXED, 9, "0", "0",            \
+    X(NUMBER, exploration_rate, "policy.exploration_rate", 0, 0, 1, FIXED, "0", "0",               \
       "learning rate of the exploration policy and its critic; 0: policy.rate")                    \
-    X(NUMBER, discount, "policy.discount", 0.99, 0, 1, FIXED, 1, "=", "=",                         \
-      "discount factor gamma")                                                                     \
-    X(NUMBER, lambda, "policy.lambda", 0.95, 0, 1, FIXED, 1, "=", "=",                             \
-      "lambda of the lambda-return")                                                               \
-    X(NUMBER, entropy_scale, "policy.entropy_scale", 1e-4, 0, 1e3, FIXED, 1, "=", "=",             \
+    X(NUMBER, discount, "policy.discount", 0.99, 0, 1, FIXED, "=", "=", "discount factor gamma")   \
+    X(NUMBER, lambda, "policy.lambda", 0.95, 0, 1, FIXED, "=", "=", "lambda of the lambda-return") \
+    X(NUMBER, entropy_scale, "policy.entropy_scale", 1e-4, 0, 1e3, FIXED, "=", "=",                \
       "weight of the actor's entropy")                                                             \
-    X(NUMBER, saturation_scale, "policy.saturation_scale", 0, 0, 1e3, FIXED, 10, "0", "0",         \
+    X(NUMBER, saturation_scale, "policy.saturation_scale", 0, 0, 1e3, FIXED, "0", "0",             \
       "weight of the penalty on saturated outputs of the exploration actor; 0: none")              \
-    X(TEXT, policy_gradient, "policy.gradient", "auto", 0, "auto|dynamics|reinforce", FIXED, 8,    \
-      "=", "=",                                                                                    \
+    X(TEXT, policy_gradient, "policy.gradient", "auto", 0, "auto|dynamics|reinforce", FIXED, "=",  \
+      "=",                                                                                         \
       "how actors learn: through actions and dynamics, or by REINFORCE, which needs discrete "     \
       "actions; auto: REINFORCE if actions are discrete")                                          \
     X(TEXT, sample_gradient, "policy.sample_gradient", "exact", 0, "exact|location-scale", FIXED,  \
-      11, "", "location-scale",                                                                    \
+      "", "location-scale",                                                                        \
       "gradient of a sampled continuous action: exact, or as TensorFlow Probability has it, "      \
       "which does not fade where the mean is at a bound")                                          \
-    X(INT, slow_period, "policy.slow_period", 100, 1, 1000000, FIXED, 1, "=", "=",                 \
+    X(INT, slow_period, "policy.slow_period", 100, 1, 1000000, FIXED, "=", "=",                    \
       "updates between refreshes of the slow critic")
 
 /// The action that the ensemble sees with state z_t: a_t, or a_{t-1}, which led there.

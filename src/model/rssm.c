@@ -1,7 +1,6 @@
 #include "model/rssm.h"
 
 #include "nn/layers.h"
-#include "nn/losses.h"
 #include <assert.h>
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
 #define WK_MODEL_RSSM_H
 
 #include "model/config.h"
-#include "nn/scope.h"
+#include "nn/params.h"
 
 /// A latent state: stoch [..,stoch*classes], deter [..,deter].
 typedef struct wk_latent {

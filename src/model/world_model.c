@@ -1,8 +1,99 @@
 #include "model/world_model.h"
 
 #include "nn/layers.h"
-#include "nn/losses.h"
 #include <math.h>
+#include <stdio.h>
+
+wk_observation_tensors wk_observation_inputs(wk_graph *g, wk_tensor image, wk_tensor vector)
+{
+    return (wk_observation_tensors){wk_tensor_exists(image) ? wk_graph_image(g, image) : image,
+                                    vector};
+}
+
+// Dense layers that all have an activation: the last one is the embedding.
+static wk_tensor encode_vector(wk_scope *scope, const wk_learner_config *c, wk_tensor x)
+{
+    for (int i = 0; i < c->layers; i++) {
+        char name[48];
+        snprintf(name, sizeof name, "encoder/vector/%d", i);
+        x = wk_nn_dense(scope, name, x, c->units, WK_ELU);
+    }
+    return x;
+}
+
+wk_tensor wk_observation_encode(wk_scope *scope, const wk_learner_config *c,
+                                wk_observation_tensors observed)
+{
+    wk_tensor parts[2];
+    size_t count = 0;
+    if (!c->observation.no_image) parts[count++] = wk_vision_encode(scope, c, observed.image);
+    if (c->observation.vector > 0) parts[count++] = encode_vector(scope, c, observed.vector);
+    return count == 1 ? parts[0] : wk_graph_concat(wk_scope_graph(scope), parts, count, 1);
+}
+
+wk_observation_tensors wk_observation_decode(wk_scope *scope, const wk_learner_config *c,
+                                             wk_tensor features)
+{
+    wk_observation_tensors out = {{0}, {0}};
+    wk_mlp_config shape = {.layers = c->layers,
+                           .units = c->units,
+                           .activation = WK_ELU,
+                           .outputs = c->observation.vector};
+    if (!c->observation.no_image) out.image = wk_vision_decode(scope, c, features);
+    if (c->observation.vector > 0)
+        out.vector = wk_nn_mlp(scope, "decoder/vector", features, &shape);
+    return out;
+}
+
+static wk_tensor loss(wk_graph *g, wk_tensor predicted, wk_tensor target, int axes)
+{
+    if (!wk_tensor_exists(predicted)) return predicted;
+    return wk_graph_mean_all(g, wk_graph_half_squared_error(g, predicted, target, axes));
+}
+
+wk_observation_tensors wk_observation_losses(wk_graph *g, wk_observation_tensors predicted,
+                                             wk_observation_tensors target)
+{
+    return (wk_observation_tensors){loss(g, predicted.image, target.image, 3),
+                                    loss(g, predicted.vector, target.vector, 1)};
+}
+
+enum { LAYERS = 4, NAME = 32 };
+
+wk_tensor wk_vision_encode(wk_scope *scope, const wk_learner_config *config, wk_tensor images)
+{
+    wk_graph *g = wk_scope_graph(scope);
+    wk_tensor x = images;
+    for (int i = 0; i < LAYERS; i++) {
+        char name[NAME];
+        snprintf(name, sizeof name, "encoder/%d", i);
+        wk_conv_config conv = {
+            .channels = config->depth << i, .kernel = 4, .stride = 2, .activation = WK_ELU};
+        x = wk_nn_conv(scope, name, x, &conv);
+    }
+    int rows = wk_graph_shape(g, images).dim[0];
+    return wk_graph_reshape(g, x, WK_SHAPE(rows, 32 * config->depth));
+}
+
+wk_tensor wk_vision_decode(wk_scope *scope, const wk_learner_config *config, wk_tensor features)
+{
+    static const int kernels[LAYERS] = {5, 5, 6, 6};
+    const int channels[LAYERS] = {4 * config->depth, 2 * config->depth, config->depth, 3};
+    wk_graph *g = wk_scope_graph(scope);
+    int rows = wk_graph_shape(g, features).dim[0];
+    wk_tensor x = wk_nn_dense(scope, "decoder/in", features, 32 * config->depth, WK_IDENTITY);
+    x = wk_graph_reshape(g, x, WK_SHAPE(rows, 1, 1, 32 * config->depth));
+    for (int i = 0; i < LAYERS; i++) {
+        char name[NAME];
+        snprintf(name, sizeof name, "decoder/%d", i);
+        wk_conv_config deconv = {.channels = channels[i],
+                                 .kernel = kernels[i],
+                                 .stride = 2,
+                                 .activation = i < LAYERS - 1 ? WK_ELU : WK_IDENTITY};
+        x = wk_nn_deconv(scope, name, x, &deconv);
+    }
+    return x;
+}
 
 wk_batch_tensors wk_batch_inputs(wk_graph *g, const wk_learner_config *c)
 {

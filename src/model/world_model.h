@@ -1,11 +1,45 @@
 // The world model's training graph: encode, follow the sequences, decode, and the losses
 // (observations and balanced KL; where episodes can end early, also that of the discount head). It
 // never sees a reward.
+//
+// Observations: an image goes through convolutions fixed to 64x64 pixels by their kernels and
+// strides (only the number of channels is a setting), a vector through an MLP; where a domain has
+// both, their embeddings are joined, and each has a decoder of its own.
 #ifndef WK_MODEL_WORLD_MODEL_H
 #define WK_MODEL_WORLD_MODEL_H
 
-#include "model/observation.h"
+#include "model/config.h"
 #include "model/rssm.h"
+#include "nn/params.h"
+
+/// N observations; a part that the domain does not have is absent.
+typedef struct wk_observation_tensors {
+    wk_tensor image;  // f32 [N,64,64,3] around zero
+    wk_tensor vector; // f32 [N,V]
+} wk_observation_tensors;
+
+/// From the inputs of a graph: images u8 [N,64,64,3] and vectors [N,V], each absent where the
+/// domain has none.
+wk_observation_tensors wk_observation_inputs(wk_graph *g, wk_tensor image, wk_tensor vector);
+
+/// Observations as vectors [N,wk_config_embed].
+wk_tensor wk_observation_encode(wk_scope *scope, const wk_learner_config *config,
+                                wk_observation_tensors observed);
+
+/// Features [N,features] as observations: means of Gaussians of unit variance.
+wk_observation_tensors wk_observation_decode(wk_scope *scope, const wk_learner_config *config,
+                                             wk_tensor features);
+
+/// Negative log-likelihood of the targets, less its constant: half the squared error, summed over
+/// the numbers of an observation and averaged over the N; [1] each.
+wk_observation_tensors wk_observation_losses(wk_graph *g, wk_observation_tensors predicted,
+                                             wk_observation_tensors target);
+
+/// Images f32 [N,64,64,3] around zero as vectors [N,32*depth]: 64 -> 31 -> 14 -> 6 -> 2 pixels.
+wk_tensor wk_vision_encode(wk_scope *scope, const wk_learner_config *config, wk_tensor images);
+
+/// Features [N,features] as images f32 [N,64,64,3] around zero: 1 -> 5 -> 13 -> 30 -> 64 pixels.
+wk_tensor wk_vision_decode(wk_scope *scope, const wk_learner_config *config, wk_tensor features);
 
 /// What the graph reads: a batch, time-major. Row t holds the image at t and the action that led to
 /// it.

@@ -4,7 +4,7 @@
 #ifndef WK_NN_OPTIMIZER_H
 #define WK_NN_OPTIMIZER_H
 
-#include "nn/scope.h"
+#include "nn/params.h"
 
 /// Settings of one optimizer.
 typedef struct wk_optimizer_config {

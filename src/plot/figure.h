@@ -67,6 +67,10 @@ wk_status wk_figure_svg(const wk_figure *figure, wk_text *out, wk_error *err);
 /// Draws `scale` pixels a point.
 wk_status wk_figure_draw(const wk_figure *figure, double scale, wk_image *out, wk_error *err);
 
+/// Appends text with the characters that mean something in HTML and XML escaped, also inside quoted
+/// attributes. Bytes that are not UTF-8 and characters XML does not allow become U+FFFD.
+void wk_xml_escape(const char *text, wk_text *out);
+
 /// Writes STEM.svg and STEM.png (2 pixels a point), atomically.
 wk_status wk_figure_write(const wk_figure *figure, const char *stem, wk_error *err);
 

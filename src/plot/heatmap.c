@@ -1,16 +1,13 @@
 #include "plot/heatmap.h"
-#include "base/array.h"
 
+#include "base/array.h"
+#include "plot/plot.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *wk_heat_name(wk_heat heat)
-{
-    static const char *const names[WK_HEATS] = {"episodes", "error", "probability"};
-    return names[heat];
-}
+static const char *const heat_names[WK_HEATS] = {"episodes", "error", "probability"};
 
 // The θ of one panel and how they fall into its cells.
 typedef struct binning {
@@ -115,11 +112,6 @@ static int find_value(const double *values, int count, double value)
     return at;
 }
 
-static void add(double *cell, double value)
-{
-    *cell = isnan(*cell) ? value : *cell + value;
-}
-
 // Combines one layer's values into the cells; `known` counts them.
 static void fill_cells(const binning *s, int h, wk_heat_panel *p, double *known)
 {
@@ -134,37 +126,20 @@ static void fill_cells(const binning *s, int h, wk_heat_panel *p, double *known)
         if (!inside(s, i) || isnan(value)) continue;
         int r = find_value(p->row_values, p->rows, row_of(s, i));
         int c = r * p->columns + find_value(p->column_values, p->columns, column_of(s, i));
-        add(&p->cells[h][c], value);
+        p->cells[h][c] = isnan(p->cells[h][c]) ? value : p->cells[h][c] + value;
         known[c]++;
     }
     for (int c = 0; c < cells && p->kinds[h] == WK_HEAT_IS_MEAN; c++)
         p->cells[h][c] /= known[c];
 }
 
-static void find_ranges(wk_heat_panel *p)
-{
-    for (int h = 0; h < WK_HEATS; h++) {
-        p->min[h] = INFINITY;
-        p->max[h] = -INFINITY;
-        for (int c = 0; c < p->rows * p->columns; c++) {
-            p->min[h] = fmin(p->min[h], p->cells[h][c]);
-            p->max[h] = fmax(p->max[h], p->cells[h][c]);
-        }
-    }
-}
-
-static void title_panel(const binning *s, const char *title, wk_heat_panel *panel)
+static bool make_panel(binning *s, const char *title, wk_heat_panel *panel)
 {
     const wk_param *first = &s->domain->params[0];
     char part[120] = "";
     if (s->groups > 1)
         snprintf(part, sizeof part, ", %s = %d (%.80s)", first->name, s->group, first->help);
     snprintf(panel->title, sizeof panel->title, "%s%s%s", title, s->domain->name, part);
-}
-
-static bool make_panel(binning *s, const char *title, wk_heat_panel *panel)
-{
-    title_panel(s, title, panel);
     choose_axes(s, panel);
     panel->row_values = list_values(s, row_of, &panel->rows);
     panel->column_values = list_values(s, column_of, &panel->columns);
@@ -177,9 +152,15 @@ static bool make_panel(binning *s, const char *title, wk_heat_panel *panel)
         panel->kinds[h] = s->layers[h].kind;
         panel->cells[h] = calloc(cells, sizeof *panel->cells[h]);
         all = panel->cells[h] != NULL;
-        if (all) fill_cells(s, h, panel, known);
+        if (!all) break;
+        fill_cells(s, h, panel, known);
+        panel->min[h] = INFINITY;
+        panel->max[h] = -INFINITY;
+        for (size_t c = 0; c < cells; c++) {
+            panel->min[h] = fmin(panel->min[h], panel->cells[h][c]);
+            panel->max[h] = fmax(panel->max[h], panel->cells[h][c]);
+        }
     }
-    if (all) find_ranges(panel);
     free(known);
     return all;
 }
@@ -216,9 +197,9 @@ wk_status wk_heatmap_create(const wk_domain *domain, const wk_space *space,
     for (size_t i = 0; i < view.count; i++)
         visits[i] = (double)view.visits[i];
     const wk_heat_layer layers[WK_HEATS] = {
-        [WK_HEAT_VISITS] = {wk_heat_name(WK_HEAT_VISITS), WK_HEAT_IS_COUNT, visits},
-        [WK_HEAT_ERROR] = {wk_heat_name(WK_HEAT_ERROR), WK_HEAT_IS_MEAN, view.error},
-        [WK_HEAT_PROBABILITY] = {wk_heat_name(WK_HEAT_PROBABILITY), WK_HEAT_IS_SHARE, probability}};
+        [WK_HEAT_VISITS] = {heat_names[WK_HEAT_VISITS], WK_HEAT_IS_COUNT, visits},
+        [WK_HEAT_ERROR] = {heat_names[WK_HEAT_ERROR], WK_HEAT_IS_MEAN, view.error},
+        [WK_HEAT_PROBABILITY] = {heat_names[WK_HEAT_PROBABILITY], WK_HEAT_IS_SHARE, probability}};
     wk_status status = wk_heatmap_add(out, "", domain, space, layers, err);
     free(probability);
     if (status != WK_OK) wk_heatmap_free(out);
@@ -237,13 +218,6 @@ void wk_heatmap_free(wk_heatmap *map)
     *map = (wk_heatmap){0};
 }
 
-// Position of a value between minimum and maximum, 0 to 1; 0.5 if these are equal.
-static double level_of(const wk_heat_panel *p, int heat, double value)
-{
-    double width = p->max[heat] - p->min[heat];
-    return width > 0 ? (value - p->min[heat]) / width : 0.5;
-}
-
 static void value_text(wk_heat_kind kind, double value, char *out, size_t size)
 {
     if (isnan(value) || isinf(value))
@@ -256,28 +230,25 @@ static void value_text(wk_heat_kind kind, double value, char *out, size_t size)
         snprintf(out, size, "%.3g", value);
 }
 
-static const char *shade_of(const wk_heat_panel *p, int heat, double value)
-{
-    static const char *const shades[] = {"..", "::", "--", "==", "++", "**", "##", "%%", "@@"};
-    if (isnan(value)) return "  ";
-    return shades[(int)lround(level_of(p, heat, value) * 8)];
-}
-
 enum { NUMBER_COLUMNS = 12 }; // more columns than this do not fit a line as numbers
 
+// One row of cells: numbers where they fit, and shades.
 static void row_text(const wk_heat_panel *p, int heat, int row, wk_text *out)
 {
+    static const char *const shades[] = {"..", "::", "--", "==", "++", "**", "##", "%%", "@@"};
     if (*p->row_name)
         wk_text_printf(out, "%8.4g ", p->row_values[row]);
     else
         wk_text_puts(out, "         ");
     for (int c = 0; c < p->columns; c++) {
         double value = p->cells[heat][row * p->columns + c];
+        double width = p->max[heat] - p->min[heat];
+        double level = width > 0 ? (value - p->min[heat]) / width : 0.5;
         char number[24];
         value_text(p->kinds[heat], value, number, sizeof number);
         if (p->columns <= NUMBER_COLUMNS)
             wk_text_printf(out, "%s%6s", c ? " " : "", isnan(value) ? "" : number);
-        wk_text_puts(out, shade_of(p, heat, value));
+        wk_text_puts(out, isnan(value) ? "  " : shades[lround(level * 8)]);
     }
     wk_text_puts(out, "\n");
 }
@@ -309,4 +280,90 @@ void wk_heatmap_text(const wk_heatmap *map, wk_text *out)
         for (int h = 0; h < WK_HEATS; h++)
             map_text(&map->panels[i], h, out);
     }
+}
+
+wk_plot_heat wk_plot_heat_of_panel(const wk_heat_panel *panel, wk_heat heat, const char *title)
+{
+    return (wk_plot_heat){
+        .title = title ? title : panel->title,
+        .row_label = *panel->row_name ? panel->row_name : NULL,
+        .column_label = panel->column_name,
+        .value_label = panel->names[heat] ? panel->names[heat] : heat_names[heat],
+        .rows = (size_t)panel->rows,
+        .columns = (size_t)panel->columns,
+        .row_values = *panel->row_name ? panel->row_values : NULL,
+        .column_values = panel->column_values,
+        .cells = panel->cells[heat],
+        .percent = panel->kinds[heat] == WK_HEAT_IS_SHARE,
+    };
+}
+
+enum { PAPER = 0xFFFFFF };
+
+static bool same_cells(const wk_heat_panel *a, const wk_heat_panel *b, int heat)
+{
+    return a->rows == b->rows && a->columns == b->columns &&
+           strcmp(a->row_name, b->row_name) == 0 && strcmp(a->column_name, b->column_name) == 0 &&
+           strcmp(a->names[heat], b->names[heat]) == 0;
+}
+
+static wk_status draw_layer(const wk_heatmap *map, int panel, int heat, wk_image *out,
+                            wk_error *err)
+{
+    const wk_heat_panel *p = &map->panels[panel];
+    wk_figure *figure = NULL;
+    char title[256];
+    snprintf(title, sizeof title, "%s: %s", p->names[heat], p->title);
+    wk_plot_heat plot = wk_plot_heat_of_panel(p, (wk_heat)heat, title);
+    // The range of the layer in all panels that can be compared with this one.
+    plot.min = INFINITY;
+    plot.max = -INFINITY;
+    for (int i = 0; i < map->count; i++) {
+        const wk_heat_panel *other = &map->panels[i];
+        if (!same_cells(other, p, heat)) continue;
+        for (int c = 0; c < other->rows * other->columns; c++) {
+            if (!isfinite(other->cells[heat][c])) continue;
+            plot.min = fmin(plot.min, other->cells[heat][c]);
+            plot.max = fmax(plot.max, other->cells[heat][c]);
+        }
+    }
+    plot.fixed = plot.max > plot.min;
+    WK_TRY(wk_plot_heat_draw(&plot, &figure, err));
+    wk_status status = wk_figure_draw(figure, 1, out, err);
+    wk_figure_destroy(figure);
+    return status;
+}
+
+wk_status wk_heatmap_draw(const wk_heatmap *map, wk_image *out, wk_error *err)
+{
+    wk_image tiles[WK_HEAT_PANELS_MAX][WK_HEATS] = {0};
+    wk_status status = WK_OK;
+    int width = 0, heights[WK_HEAT_PANELS_MAX] = {0}, height = 0;
+    for (int i = 0; i < map->count; i++) {
+        int across = 0;
+        for (int h = 0; h < WK_HEATS && status == WK_OK; h++) {
+            wk_image *tile = &tiles[i][h];
+            status = draw_layer(map, i, h, tile, err);
+            across += tile->width;
+            heights[i] = tile->height > heights[i] ? tile->height : heights[i];
+        }
+        width = across > width ? across : width;
+        height += heights[i];
+    }
+    if (status == WK_OK) status = wk_image_create(width, height, PAPER, out, err);
+    for (int i = 0, y = 0; i < map->count; y += heights[i++])
+        for (int h = 0, x = 0; h < WK_HEATS; x += tiles[i][h++].width)
+            if (status == WK_OK) wk_image_paste(out, &tiles[i][h], x, y, 1);
+    for (int i = 0; i < map->count * WK_HEATS; i++)
+        wk_image_free(&tiles[i / WK_HEATS][i % WK_HEATS]);
+    return status;
+}
+
+wk_status wk_heatmap_write(const wk_heatmap *map, const char *path, wk_error *err)
+{
+    wk_image image = {0};
+    wk_status status = wk_heatmap_draw(map, &image, err);
+    if (status == WK_OK) status = wk_png_write(path, &image, err);
+    wk_image_free(&image);
+    return status;
 }

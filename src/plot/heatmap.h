@@ -23,9 +23,6 @@ typedef struct wk_heat_layer {
 /// The layers of a map; these of a curriculum's.
 typedef enum wk_heat { WK_HEAT_VISITS, WK_HEAT_ERROR, WK_HEAT_PROBABILITY, WK_HEATS } wk_heat;
 
-/// "episodes", "error", "probability".
-const char *wk_heat_name(wk_heat heat);
-
 /// One map for each layer.
 typedef struct wk_heat_panel {
     char title[160];

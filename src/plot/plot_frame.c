@@ -1,4 +1,5 @@
-#include "plot/plot_frame.h"
+// The frame around the data: title, legend, axes; and styles, markers and text that fits.
+#include "plot/parts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -125,35 +126,24 @@ int wk_plot_wrap(const char *text, double size, double width, int max,
     return count;
 }
 
-static bool is_cut(char lines[WK_WRAP_LINES][WK_WRAP_LENGTH], int count)
-{
-    for (int i = 0; i < count; i++)
-        if (strstr(lines[i], dots)) return true;
-    return false;
-}
-
-static bool same_lines(char a[WK_WRAP_LINES][WK_WRAP_LENGTH], char b[WK_WRAP_LINES][WK_WRAP_LENGTH],
-                       int count)
-{
-    for (int i = 0; i < count; i++)
-        if (strcmp(a[i], b[i]) != 0) return false;
-    return true;
-}
-
 int wk_plot_wrap_name(const void *items, size_t count, wk_plot_name_of *name, size_t i, double size,
                       double width, int max, char lines[WK_WRAP_LINES][WK_WRAP_LENGTH])
 {
     const char *own = name(items, i);
     size_t before = 0, alike = 0;
     int n = wk_plot_wrap(own, size, width, max, lines);
-    for (size_t k = 0; k < count && is_cut(lines, n); k++) {
+    bool cut = false;
+    for (int line = 0; line < n; line++)
+        cut |= strstr(lines[line], dots) != NULL;
+    for (size_t k = 0; k < count && cut; k++) {
         char other[WK_WRAP_LINES][WK_WRAP_LENGTH];
         const char *theirs = name(items, k);
         if (*own != *theirs || strcmp(own, theirs) == 0) continue;
-        if (wk_plot_wrap(theirs, size, width, max, other) != n || !same_lines(lines, other, n))
-            continue;
-        alike++;
-        before += k < i;
+        bool same = wk_plot_wrap(theirs, size, width, max, other) == n;
+        for (int line = 0; line < n && same; line++)
+            same = strcmp(lines[line], other[line]) == 0;
+        alike += same;
+        before += same && k < i;
     }
     if (alike == 0 || n == 0) return n;
     char number[24], *last = lines[n - 1];
@@ -188,17 +178,6 @@ void wk_plot_title(wk_figure *figure, const char *title)
                        (wk_text_style){.size = WK_PLOT_TITLE, .colour = WK_INK, .bold = true});
 }
 
-static void draw_legend_item(wk_figure *figure, const wk_plot_legend *item, const char *name,
-                             double x, double y, double key)
-{
-    if (item->line)
-        wk_plot_line(figure, x, y, x + key, y,
-                     (wk_paint){.colour = wk_plot_colour(item->style), .width = 2});
-    wk_plot_marker(figure, (wk_point){x + key / 2, y}, item->style, 3.6, 0);
-    wk_figure_text(figure, x + key + KEY_GAP, y + 4.2, name,
-                   (wk_text_style){.size = WK_PLOT_LABEL, .colour = WK_INK});
-}
-
 static const char *legend_name(const void *items, size_t i)
 {
     return ((const wk_plot_legend *)items)[i].name;
@@ -219,7 +198,14 @@ static double lay_legend(const wk_plot_legend *items, size_t count, double top, 
             x = MARGIN;
             y += LINE_HEIGHT;
         }
-        if (figure) draw_legend_item(figure, &items[i], name[0], x, y, key);
+        if (figure && items[i].line)
+            wk_plot_line(figure, x, y, x + key, y,
+                         (wk_paint){.colour = wk_plot_colour(items[i].style), .width = 2});
+        if (figure) {
+            wk_plot_marker(figure, (wk_point){x + key / 2, y}, items[i].style, 3.6, 0);
+            wk_figure_text(figure, x + key + KEY_GAP, y + 4.2, name[0],
+                           (wk_text_style){.size = WK_PLOT_LABEL, .colour = WK_INK});
+        }
         x += width + ITEM_GAP;
     }
     return count ? y + LINE_HEIGHT / 2.0 + 5 - top : 0;
@@ -257,33 +243,26 @@ void wk_plot_tick_label(wk_figure *figure, double x, double y, const char *label
     *taken = middle + half + 5;
 }
 
-static void draw_x_ticks(const wk_plot_frame *f)
+// Ticks with grid lines, their labels, the two axes and their names.
+static void draw_axes(const wk_plot_frame *f, const char *x_label, const char *y_label)
 {
+    const wk_paint grid = {.colour = WK_FAINT, .width = 1}, ink = {.colour = WK_INK, .width = 1};
     double taken = -INFINITY;
     for (int i = 0; i < f->x.count; i++) {
         double x = f->left + wk_scale_position(&f->x, f->x.ticks[i]) * (f->right - f->left);
-        wk_plot_line(f->figure, x, f->top, x, f->bottom,
-                     (wk_paint){.colour = WK_FAINT, .width = 1});
-        wk_plot_line(f->figure, x, f->bottom, x, f->bottom + TICK_LENGTH,
-                     (wk_paint){.colour = WK_INK, .width = 1});
+        wk_plot_line(f->figure, x, f->top, x, f->bottom, grid);
+        wk_plot_line(f->figure, x, f->bottom, x, f->bottom + TICK_LENGTH, ink);
         wk_plot_tick_label(f->figure, x, f->bottom + TICK_LENGTH + 12, f->x.labels[i], &taken);
     }
-}
-
-static void draw_y_ticks(const wk_plot_frame *f)
-{
     for (int i = 0; i < f->y.count; i++) {
         double y = f->bottom - wk_scale_position(&f->y, f->y.ticks[i]) * (f->bottom - f->top);
-        wk_plot_line(f->figure, f->left, y, f->right, y,
-                     (wk_paint){.colour = WK_FAINT, .width = 1});
+        wk_plot_line(f->figure, f->left, y, f->right, y, grid);
         wk_figure_text(
             f->figure, f->left - TICK_LENGTH - 2, y + 3.8, f->y.labels[i],
             (wk_text_style){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_END});
     }
-}
-
-static void draw_axis_labels(const wk_plot_frame *f, const char *x_label, const char *y_label)
-{
+    wk_plot_line(f->figure, f->left, f->top, f->left, f->bottom + 0.5, ink);
+    wk_plot_line(f->figure, f->left - 0.5, f->bottom, f->right, f->bottom, ink);
     char lines[WK_WRAP_LINES][WK_WRAP_LENGTH];
     wk_text_style style = {.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE};
     if (x_label && wk_plot_wrap(x_label, style.size, f->right - f->left, 1, lines))
@@ -291,16 +270,6 @@ static void draw_axis_labels(const wk_plot_frame *f, const char *x_label, const 
     style.upwards = true;
     if (y_label && wk_plot_wrap(y_label, style.size, f->bottom - f->top + 20, 1, lines))
         wk_figure_text(f->figure, MARGIN + 10, (f->top + f->bottom) / 2, lines[0], style);
-}
-
-static void draw_axes(const wk_plot_frame *f)
-{
-    draw_x_ticks(f);
-    draw_y_ticks(f);
-    wk_plot_line(f->figure, f->left, f->top, f->left, f->bottom + 0.5,
-                 (wk_paint){.colour = WK_INK, .width = 1});
-    wk_plot_line(f->figure, f->left - 0.5, f->bottom, f->right, f->bottom,
-                 (wk_paint){.colour = WK_INK, .width = 1});
 }
 
 wk_status wk_plot_frame_begin(const wk_plot_frame_spec *spec, wk_plot_frame *out, wk_error *err)
@@ -320,8 +289,7 @@ wk_status wk_plot_frame_begin(const wk_plot_frame_spec *spec, wk_plot_frame *out
     if (spec->note)
         wk_figure_text(f.figure, MARGIN, legend + 12, spec->note,
                        (wk_text_style){.size = WK_PLOT_LABEL, .colour = WK_MUTED});
-    draw_axes(&f);
-    draw_axis_labels(&f, spec->x->label, spec->y->label);
+    draw_axes(&f, spec->x->label, spec->y->label);
     *out = f;
     return WK_OK;
 }

@@ -1,4 +1,4 @@
-#include "plot/raster.h"
+#include "plot/parts.h"
 
 #include <math.h>
 #include <string.h>
@@ -114,33 +114,10 @@ static int row_at(const scan *s, double y)
     return row <= 0 ? 0 : row >= s->rows ? s->rows : (int)row;
 }
 
-// Only the rows of pixels that the outlines reach are looked at.
-static void find_rows(const wk_raster *raster, int height, scan *s)
-{
-    double top = height, bottom = 0;
-    for (size_t i = 0; i < raster->edges.count; i++) {
-        top = fmin(top, raster->edges.items[i].y);
-        bottom = fmax(bottom, raster->edges.items[i].y_end);
-    }
-    s->first = (int)fmax(0, floor(top));
-    int end = (int)fmin(height, ceil(bottom));
-    s->rows = end > s->first ? (end - s->first) * SAMPLES : 0;
-}
-
-static void count_crossings(const wk_raster *raster, scan *s)
-{
-    for (size_t i = 0; i < raster->edges.count; i++) {
-        const wk_raster_edge *e = &raster->edges.items[i];
-        for (int r = row_at(s, e->y), end = row_at(s, e->y_end); r < end; r++)
-            s->begin[r + 1]++;
-    }
-    for (int r = 0; r < s->rows; r++)
-        s->begin[r + 1] += s->begin[r];
-}
-
 // Puts each crossing into its row. begin[r] moves to the row's end meanwhile, and is moved back.
 static void place_crossings(const wk_raster *raster, scan *s, int width)
 {
+    s->crossings = raster->crossings.items;
     for (size_t i = 0; i < raster->edges.count; i++) {
         const wk_raster_edge *e = &raster->edges.items[i];
         for (int r = row_at(s, e->y), end = row_at(s, e->y_end); r < end; r++) {
@@ -172,17 +149,6 @@ static void change_at(float *coverage, float x, float sign)
     float part = x - (float)pixel;
     coverage[pixel] += sign * (1 - part);
     coverage[pixel + 1] += sign * part;
-}
-
-static void cover_row(float *coverage, const wk_raster_crossing *row, size_t count)
-{
-    int winding = 0;
-    for (size_t i = 0; i < count; i++) {
-        int next = winding + row[i].winding;
-        if (winding == 0 && next != 0) change_at(coverage, row[i].x, 1);
-        if (winding != 0 && next == 0) change_at(coverage, row[i].x, -1);
-        winding = next;
-    }
 }
 
 // Paints the pixels from `from` to before `to`.
@@ -217,47 +183,56 @@ static void fill_row(scan *s, const size_t *begin, uint32_t colour, double opaci
     memset(s->coverage + from, 0, (size_t)(to - from + 2) * sizeof *s->coverage);
     for (int r = 0; r < SAMPLES; r++) {
         wk_raster_crossing *crossings = s->crossings + begin[r];
-        sort_row(crossings, begin[r + 1] - begin[r]);
-        cover_row(s->coverage, crossings, begin[r + 1] - begin[r]);
+        size_t count = begin[r + 1] - begin[r];
+        int winding = 0;
+        sort_row(crossings, count);
+        for (size_t i = 0; i < count; i++) {
+            int next = winding + crossings[i].winding;
+            if (winding == 0 && next != 0) change_at(s->coverage, crossings[i].x, 1);
+            if (winding != 0 && next == 0) change_at(s->coverage, crossings[i].x, -1);
+            winding = next;
+        }
     }
     blend_row(row, from, to < width ? to : width, s->coverage, colour, opacity);
-}
-
-static void fill_rows(scan *s, uint32_t colour, double opacity, wk_image *image)
-{
-    for (int y = 0; y < s->rows / SAMPLES; y++) {
-        const size_t *begin = s->begin + y * SAMPLES;
-        if (begin[0] == begin[SAMPLES]) continue;
-        size_t row = (size_t)(s->first + y) * (size_t)image->width;
-        fill_row(s, begin, colour, opacity, image->rgb + 3 * row, image->width);
-    }
-}
-
-// Finds room for the rows and counts what meets them, then for what was counted.
-static bool prepare(wk_raster *raster, const wk_image *image, scan *s)
-{
-    find_rows(raster, image->height, s);
-    raster->begins.count = raster->crossings.count = raster->coverage.count = 0;
-    if (raster->failed || !wk_array_reserve(&raster->begins, (size_t)s->rows + 1) ||
-        !wk_array_reserve(&raster->coverage, (size_t)image->width + 3))
-        return false;
-    s->begin = raster->begins.items;
-    s->coverage = raster->coverage.items;
-    memset(s->begin, 0, ((size_t)s->rows + 1) * sizeof *s->begin);
-    count_crossings(raster, s);
-    if (!wk_array_reserve(&raster->crossings, s->begin[s->rows] + 1)) return false;
-    s->crossings = raster->crossings.items;
-    return true;
 }
 
 wk_status wk_raster_fill(wk_raster *raster, uint32_t colour, double opacity, wk_image *image,
                          wk_error *err)
 {
-    scan s = {0};
-    bool ready = prepare(raster, image, &s);
+    // Only the rows of pixels that the outlines reach are looked at.
+    double top = image->height, bottom = 0;
+    for (size_t i = 0; i < raster->edges.count; i++) {
+        top = fmin(top, raster->edges.items[i].y);
+        bottom = fmax(bottom, raster->edges.items[i].y_end);
+    }
+    scan s = {.first = (int)fmax(0, floor(top))};
+    int end = (int)fmin(image->height, ceil(bottom)), width = image->width;
+    s.rows = end > s.first ? (end - s.first) * SAMPLES : 0;
+    raster->begins.count = raster->crossings.count = raster->coverage.count = 0;
+    bool ready = !raster->failed && wk_array_reserve(&raster->begins, (size_t)s.rows + 1) &&
+                 wk_array_reserve(&raster->coverage, (size_t)width + 3);
+    s.begin = raster->begins.items;
+    s.coverage = raster->coverage.items;
     if (ready) {
-        place_crossings(raster, &s, image->width);
-        fill_rows(&s, colour, opacity, image);
+        // Counts what meets each row of samples, then finds room for what was counted.
+        memset(s.begin, 0, ((size_t)s.rows + 1) * sizeof *s.begin);
+        for (size_t i = 0; i < raster->edges.count; i++) {
+            const wk_raster_edge *e = &raster->edges.items[i];
+            for (int r = row_at(&s, e->y), last = row_at(&s, e->y_end); r < last; r++)
+                s.begin[r + 1]++;
+        }
+        for (int r = 0; r < s.rows; r++)
+            s.begin[r + 1] += s.begin[r];
+        ready = wk_array_reserve(&raster->crossings, s.begin[s.rows] + 1);
+    }
+    if (ready) {
+        place_crossings(raster, &s, width);
+        for (int y = 0; y < s.rows / SAMPLES; y++) {
+            const size_t *begin = s.begin + y * SAMPLES;
+            size_t row = (size_t)(s.first + y) * (size_t)width;
+            if (begin[0] != begin[SAMPLES])
+                fill_row(&s, begin, colour, opacity, image->rgb + 3 * row, width);
+        }
     }
     raster->edges.count = 0;
     return ready ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to draw a figure");

@@ -1,11 +1,12 @@
-#include "plot/scale.h"
+#include "plot/parts.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-// Beyond this the difference of two values may overflow.
-static const double VALUE_MAX = 1e300;
+// Beyond the first the difference of two values may overflow; below the second it cannot be
+// divided.
+static const double VALUE_MAX = 1e300, TINY = 1e-290;
 
 bool wk_axis_shows(const wk_plot_axis *axis, double value)
 {
@@ -110,31 +111,6 @@ static double round_step(double size)
     return (part < sqrt(2) ? 1 : part < sqrt(10) ? 2 : part < sqrt(50) ? 5 : 10) * power;
 }
 
-// Whether the ends of a range can be told apart, and ticks between them, too.
-static bool is_wide(double min, double max)
-{
-    static const double tiny = 1e-290; // numbers much below cannot be divided further
-    double size = fmax(fabs(min), fabs(max));
-    return max - min > fmax(1e-9 * size, tiny);
-}
-
-static void widen(wk_scale *s)
-{
-    double size = fmax(fabs(s->min), fabs(s->max));
-    double room = size > 0 ? fmax(0.05 * size, 1e-289) : 1;
-    s->min -= room;
-    s->max += room;
-}
-
-static void add_margin(wk_scale *s)
-{
-    double room = 0.04 * (s->max - s->min);
-    bool from_zero = s->min >= 0 && s->min < 0.35 * s->max;
-    bool to_zero = s->max <= 0 && s->max > 0.35 * s->min;
-    s->min = from_zero ? 0 : s->min - room;
-    s->max = to_zero ? 0 : s->max + room;
-}
-
 static void add_linear_ticks(wk_scale *s, int wanted)
 {
     double step = round_step((s->max - s->min) / wanted), slack = 1e-6 * step;
@@ -198,10 +174,19 @@ wk_scale wk_scale_make(const wk_plot_axis *axis, wk_range range, int wanted, boo
         add_log_ticks(&s, wanted);
         return s;
     }
-    if (!is_wide(s.min, s.max))
-        widen(&s);
-    else if (!tight && !axis->fixed)
-        add_margin(&s);
+    // Ends that cannot be told apart, or ticks between them, are set apart; others get a margin.
+    double size = fmax(fabs(s.min), fabs(s.max));
+    if (s.max - s.min <= fmax(1e-9 * size, TINY)) {
+        double room = size > 0 ? fmax(0.05 * size, 1e-289) : 1;
+        s.min -= room;
+        s.max += room;
+    } else if (!tight && !axis->fixed) {
+        double room = 0.04 * (s.max - s.min);
+        bool from_zero = s.min >= 0 && s.min < 0.35 * s.max;
+        bool to_zero = s.max <= 0 && s.max > 0.35 * s.min;
+        s.min = from_zero ? 0 : s.min - room;
+        s.max = to_zero ? 0 : s.max + room;
+    }
     add_linear_ticks(&s, wanted);
     return s;
 }

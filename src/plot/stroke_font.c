@@ -1,5 +1,5 @@
-#include "plot/stroke_font.h"
 #include "base/text.h"
+#include "plot/parts.h"
 
 #include <stdlib.h>
 
@@ -151,10 +151,14 @@ enum { UNITS = 20 };             // of the font's size
 static const double BEARING = 4; // between the strokes of neighbours
 static const double PEN = 1.65, BOLD_PEN = 2.6;
 
-static const glyph *find_glyph(uint32_t code)
+// The glyph of the next character; a byte that is not UTF-8 is a '?'.
+static const glyph *next_glyph(const char **text)
 {
-    size_t low = 0, high = sizeof glyphs / sizeof *glyphs;
-    while (low < high) {
+    uint32_t code;
+    size_t length = wk_utf8_decode(*text, SIZE_MAX, &code);
+    *text += length ? length : 1;
+    if (!length) code = '?';
+    for (size_t low = 0, high = sizeof glyphs / sizeof *glyphs; low < high;) {
         size_t middle = (low + high) / 2;
         if (glyphs[middle].code == code) return &glyphs[middle];
         if (glyphs[middle].code < code)
@@ -163,15 +167,6 @@ static const glyph *find_glyph(uint32_t code)
             high = middle;
     }
     return &box;
-}
-
-// The glyph of the next character; a byte that is not UTF-8 is a '?'.
-static const glyph *next_glyph(const char **text)
-{
-    uint32_t code;
-    size_t length = wk_utf8_decode(*text, SIZE_MAX, &code);
-    *text += length ? length : 1;
-    return find_glyph(length ? code : '?');
 }
 
 double wk_stroke_text_width(const char *text, double size)
@@ -231,12 +226,6 @@ static void draw_quarter(pen *p, wk_point to, bool level_first)
     }
 }
 
-static void draw_dot(pen *p, wk_point at)
-{
-    lift(p);
-    wk_raster_disc(p->raster, to_pixels(p, at), 0.66 * p->width * p->unit);
-}
-
 static void draw_glyph(pen *p, const char *strokes)
 {
     while (*strokes) {
@@ -245,9 +234,9 @@ static void draw_glyph(pen *p, const char *strokes)
         to.x = strtod(strokes + 1, &end);
         to.y = strtod(end, &end);
         strokes = end;
-        if (command == 'M') lift(p);
+        if (command == 'M' || command == 'D') lift(p);
         if (command == 'D')
-            draw_dot(p, to);
+            wk_raster_disc(p->raster, to_pixels(p, to), 0.66 * p->width * p->unit);
         else if (command == 'M' || command == 'L')
             draw_to(p, to);
         else

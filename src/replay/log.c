@@ -1,11 +1,12 @@
 #include "replay/log.h"
-#include "base/file.h"
-#include "replay/log_file.h"
 #include "replay/log_format.h"
 #include "replay/log_read.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct wk_replay_log {
@@ -21,6 +22,45 @@ struct wk_replay_log {
     char path[WK_PATH_MAX];
 };
 
+// Opens a segment for writing, when `fresh` made durably and empty; never through a link.
+static wk_status open_segment(const wk_dir *dir, uint64_t number, bool fresh, int *fd,
+                              wk_error *err)
+{
+    char name[WK_LOG_NAME_MAX];
+    wk_log_name(number, name);
+    return fresh ? wk_dir_make_file(dir, name, O_TRUNC, fd, err)
+                 : wk_dir_open_file(dir, name, O_RDWR, fd, err);
+}
+
+static wk_status sync_file(const wk_replay_log *log, wk_error *err)
+{
+    return fsync(log->fd) != 0 ? wk_file_error(err, "cannot make durable", log->path) : WK_OK;
+}
+
+static wk_status remove_segment(const wk_dir *dir, uint64_t number, wk_error *err)
+{
+    char name[WK_LOG_NAME_MAX];
+    wk_log_name(number, name);
+    return wk_dir_remove(dir, name, err);
+}
+
+// Keeps a segment as damaged-replay-*.log, where the log does not see it: renamed, or copied while
+// the original stays.
+static wk_status keep_damaged(const wk_dir *dir, uint64_t number, bool copy, wk_error *err)
+{
+    char from[WK_LOG_NAME_MAX], to[WK_LOG_NAME_MAX];
+    wk_entry there = WK_ENTRY_OTHER;
+    wk_log_name(number, from);
+    for (int again = 0; there != WK_ENTRY_NONE; again++) {
+        char ending[16] = "";
+        if (again > 0) snprintf(ending, sizeof ending, "-%d", again);
+        snprintf(to, WK_LOG_NAME_MAX, "damaged-replay-%08llu%s.log", (unsigned long long)number,
+                 ending);
+        WK_TRY(wk_dir_stat(dir, to, &there, NULL, err));
+    }
+    return copy ? wk_file_copy_in(dir, from, to, err) : wk_dir_rename(dir, from, to, err);
+}
+
 // Begins segment `number` at the index's end. The segment before it is durable first, so that a
 // sync needs only the last one. After a failure the log is as it was.
 static wk_status begin_segment(wk_replay_log *log, uint64_t number, wk_error *err)
@@ -31,14 +71,14 @@ static wk_status begin_segment(wk_replay_log *log, uint64_t number, wk_error *er
     wk_segment_header header = {log->replay->shape, number, end->sequence, log->replay->next_id,
                                 end->running_crc};
     int fd = -1;
-    if (log->fd >= 0) WK_TRY(wk_log_sync_file(log->fd, log->path, err));
+    if (log->fd >= 0) WK_TRY(sync_file(log, err));
     WK_TRY(wk_log_path(log->dir, number, path, err));
-    WK_TRY(wk_log_open_file(log->dir, number, true, &fd, err));
+    WK_TRY(open_segment(log->dir, number, true, &fd, err));
     wk_segment_header_encode(&header, bytes);
     wk_status status = wk_fd_write(fd, path, 0, bytes, sizeof bytes, err);
     if (status != WK_OK) {
         close(fd);
-        wk_log_remove(log->dir, number, NULL);
+        remove_segment(log->dir, number, NULL);
         return status;
     }
     if (log->fd >= 0) close(log->fd);
@@ -112,8 +152,8 @@ static wk_status remove_after(wk_replay_log *log, bool everything, wk_error *err
     uint64_t lowest, highest, end = log->index.end.segment;
     WK_TRY(wk_log_list(log->dir, &any, &lowest, &highest, err));
     while (any && (everything || highest > end)) {
-        WK_TRY(log->keep_after_mark ? wk_log_keep_damaged(log->dir, highest, false, err)
-                                    : wk_log_remove(log->dir, highest, err));
+        WK_TRY(log->keep_after_mark ? keep_damaged(log->dir, highest, false, err)
+                                    : remove_segment(log->dir, highest, err));
         WK_TRY(wk_log_list(log->dir, &any, &lowest, &highest, err));
     }
     log->lost_names = true;
@@ -126,49 +166,46 @@ static wk_status cut(wk_replay_log *log, wk_error *err)
     bool empty = log->index.end.offset == 0;
     WK_TRY(remove_after(log, empty, err));
     if (empty) return begin_segment(log, 0, err);
-    if (log->keep_after_mark)
-        WK_TRY(wk_log_keep_damaged(log->dir, log->index.end.segment, true, err));
+    if (log->keep_after_mark) WK_TRY(keep_damaged(log->dir, log->index.end.segment, true, err));
     WK_TRY(wk_log_path(log->dir, log->index.end.segment, log->path, err));
-    WK_TRY(wk_log_open_file(log->dir, log->index.end.segment, false, &log->fd, err));
-    return wk_log_truncate(log->fd, log->path, log->index.end.offset, err);
-}
-
-static wk_status open_directory(const wk_replay_log_config *config, wk_dir **out, wk_error *err)
-{
-    if (config->in) return wk_dir_make(config->in, config->directory, out, err);
-    WK_TRY(wk_dir_create(config->directory, err));
-    return wk_dir_open(NULL, config->directory, out, err);
+    WK_TRY(open_segment(log->dir, log->index.end.segment, false, &log->fd, err));
+    struct stat info;
+    uint64_t size = log->index.end.offset;
+    if (fstat(log->fd, &info) != 0) return wk_file_error(err, "cannot read", log->path);
+    if (info.st_size == (off_t)size) return WK_OK; // not even its time changes
+    return ftruncate(log->fd, (off_t)size) != 0 ? wk_file_error(err, "cannot shorten", log->path)
+                                                : WK_OK;
 }
 
 static wk_status open_log(wk_replay_log *log, const wk_replay_log_config *config,
                           const wk_replay_mark *mark, wk_error *err)
 {
-    WK_TRY(open_directory(config, &log->dir, err));
+    if (config->in)
+        WK_TRY(wk_dir_make(config->in, config->directory, &log->dir, err));
+    else
+        WK_TRY(wk_dir_create(config->directory, err));
+    if (!config->in) WK_TRY(wk_dir_open(NULL, config->directory, &log->dir, err));
     WK_TRY(wk_log_restore(log->dir, mark, log->replay, &log->index, err));
     if (config->accept) WK_TRY(config->accept(config->context, err));
     return cut(log, err);
 }
 
-static wk_replay_log *allocate(const wk_replay_log_config *config, wk_replay *replay)
-{
-    wk_replay_log *log = calloc(1, sizeof *log);
-    if (!log) return NULL;
-    log->fd = -1;
-    log->replay = replay;
-    log->segment_bytes = config->segment_bytes ? config->segment_bytes : (uint64_t)64 << 20;
-    log->keep_after_mark = config->keep_after_mark;
-    log->record = malloc(WK_RECORD_HEADER + wk_record_payload_max(&replay->shape));
-    if (log->record) return log;
-    wk_replay_log_close(log);
-    return NULL;
-}
-
 wk_status wk_replay_log_open(const wk_replay_log_config *config, const wk_replay_mark *mark,
                              wk_replay *replay, wk_replay_log **out, wk_error *err)
 {
-    wk_replay_log *log = allocate(config, replay);
-    if (!log)
+    wk_replay_log *log = calloc(1, sizeof *log);
+    unsigned char *record = malloc(WK_RECORD_HEADER + wk_record_payload_max(&replay->shape));
+    if (!log || !record) {
+        free(log);
+        free(record);
         return wk_fail(err, WK_E_MEMORY, "'%s': no memory for the replay log", config->directory);
+    }
+    *log = (wk_replay_log){.replay = replay,
+                           .fd = -1,
+                           .segment_bytes =
+                               config->segment_bytes ? config->segment_bytes : (uint64_t)64 << 20,
+                           .keep_after_mark = config->keep_after_mark,
+                           .record = record};
     wk_status status = open_log(log, config, mark, err);
     if (status != WK_OK) {
         wk_replay_log_close(log);
@@ -194,7 +231,7 @@ void wk_replay_log_close(wk_replay_log *log)
 wk_status wk_replay_log_sync(wk_replay_log *log, wk_replay_mark *mark, wk_error *err)
 {
     WK_TRY(wk_replay_record_open(log->replay, err));
-    WK_TRY(wk_log_sync_file(log->fd, log->path, err));
+    WK_TRY(sync_file(log, err));
     if (log->lost_names) WK_TRY(wk_dir_sync(log->dir, err));
     log->lost_names = false;
     *mark = log->index.end;
@@ -222,7 +259,7 @@ wk_status wk_replay_log_prune(wk_replay_log *log, const wk_replay_mark *oldest, 
 {
     uint64_t first = first_needed(&log->index, oldest);
     while (log->index.lowest < first) {
-        WK_TRY(wk_log_remove(log->dir, log->index.lowest, err));
+        WK_TRY(remove_segment(log->dir, log->index.lowest, err));
         log->lost_names = true;
         log->index.lowest++;
     }

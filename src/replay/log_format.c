@@ -2,6 +2,7 @@
 #include "base/crc32c.h"
 #include "base/observation.h"
 
+#include <stdio.h>
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
@@ -147,4 +148,56 @@ size_t wk_record_payload_max(const wk_row_shape *shape)
 {
     size_t begin = wk_begin_payload_bytes(shape), rows = wk_block_bytes_max(shape);
     return begin > rows ? begin : rows;
+}
+
+void wk_log_name(uint64_t number, char name[WK_LOG_NAME_MAX])
+{
+    snprintf(name, WK_LOG_NAME_MAX, "replay-%08llu.log", (unsigned long long)number);
+}
+
+wk_status wk_log_path(const wk_dir *dir, uint64_t number, char path[WK_PATH_MAX], wk_error *err)
+{
+    char name[WK_LOG_NAME_MAX];
+    wk_log_name(number, name);
+    if (wk_path_join(wk_dir_path(dir), name, path, NULL) == WK_OK) return WK_OK;
+    return wk_fail(err, WK_E_INPUT,
+                   "the directory of the replay log has too long a name: '%.80s...'",
+                   wk_dir_path(dir));
+}
+
+wk_status wk_log_open_reader(const wk_dir *dir, uint64_t number, char path[WK_PATH_MAX],
+                             wk_file_reader **out, wk_error *err)
+{
+    char name[WK_LOG_NAME_MAX];
+    wk_log_name(number, name);
+    WK_TRY(wk_log_path(dir, number, path, err));
+    return wk_file_reader_open_in(dir, name, out, err);
+}
+
+// Whether `name` is that of a segment, written the way wk_log_name does.
+static bool segment_number(const char *name, uint64_t *number)
+{
+    unsigned long long value;
+    char again[WK_LOG_NAME_MAX];
+    if (sscanf(name, "replay-%20llu.log", &value) != 1) return false;
+    wk_log_name(value, again);
+    *number = value;
+    return strcmp(again, name) == 0;
+}
+
+wk_status wk_log_list(const wk_dir *dir, bool *any, uint64_t *lowest, uint64_t *highest,
+                      wk_error *err)
+{
+    wk_names names = {0};
+    *any = false;
+    wk_status status = wk_dir_list(dir, &names, err);
+    for (size_t i = 0; status == WK_OK && i < names.count; i++) {
+        uint64_t number;
+        if (!segment_number(names.items[i], &number)) continue;
+        if (!*any || number < *lowest) *lowest = number;
+        if (!*any || number > *highest) *highest = number;
+        *any = true;
+    }
+    wk_names_free(&names);
+    return status;
 }

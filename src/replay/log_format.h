@@ -1,8 +1,25 @@
-// Bytes of the log: segment headers and records, little-endian. docs/replay.md has the tables.
+// The log on disk: names of segments, and their bytes (headers and records, little-endian).
+// docs/replay.md has the tables.
 #ifndef WK_REPLAY_LOG_FORMAT_H
 #define WK_REPLAY_LOG_FORMAT_H
 
+#include "base/file.h"
 #include "replay/codec.h"
+
+enum { WK_LOG_NAME_MAX = 64 };
+
+/// The name of segment `number`.
+void wk_log_name(uint64_t number, char name[WK_LOG_NAME_MAX]);
+/// Its path, for messages; refuses directories with too long a name.
+wk_status wk_log_path(const wk_dir *dir, uint64_t number, char path[WK_PATH_MAX], wk_error *err);
+
+/// Opens it for reading; `path` gets its path, for messages.
+wk_status wk_log_open_reader(const wk_dir *dir, uint64_t number, char path[WK_PATH_MAX],
+                             wk_file_reader **out, wk_error *err);
+
+/// The lowest and highest segment numbers in the directory; false in `any` when there is none.
+wk_status wk_log_list(const wk_dir *dir, bool *any, uint64_t *lowest, uint64_t *highest,
+                      wk_error *err);
 
 enum { WK_SEGMENT_HEADER = 64, WK_RECORD_HEADER = 40 };
 

@@ -1,5 +1,4 @@
-// Reading a log: which segments belong together and whether their bytes are undamaged (log_walk.c),
-// and rebuilding a store from them, which wk_replay_log_open and wk_replay_log_read share.
+// Rebuilding a store from a log, which wk_replay_log_open and wk_replay_log_read share.
 #ifndef WK_REPLAY_LOG_READ_H
 #define WK_REPLAY_LOG_READ_H
 
@@ -23,12 +22,6 @@ typedef struct wk_log_index {
 
 wk_status wk_log_index_begin(wk_log_index *index, uint64_t id, uint64_t segment, wk_error *err);
 void wk_log_index_evict(wk_log_index *index, uint64_t id, uint64_t sequence);
-
-/// The first segment to read for `mark`. Files before it are left over from an older copy of the
-/// directory: they lie before a gap, or do not lead to the segment after them, and the mark does
-/// not need them. Where the log is damaged `*first` stays as it is.
-wk_status wk_log_first(const wk_dir *dir, const wk_replay_mark *mark, uint64_t *first,
-                       wk_error *err);
 
 /// Rebuilds `replay` from the log up to `mark` (NULL: to its last complete record). The index must
 /// be zero before and freed by the caller, also on failure.

@@ -27,6 +27,12 @@ static wk_row_shape shape_of(const wk_replay_config *config)
                           config->observation};
 }
 
+// Bytes of a wk_prepacked with its block and scratch.
+static size_t prepacked_bytes(const wk_row_shape *shape)
+{
+    return 64 + align64(wk_block_bytes_max(shape)) + align64(wk_block_scratch_bytes());
+}
+
 // Offsets of the fixed memory inside its region.
 typedef struct layout {
     uint64_t slots, rows, packed, pack_scratch, unpacked, prepacked, ring, end;
@@ -42,7 +48,7 @@ static layout lay_out(const wk_replay_config *config, uint64_t ring_bytes, uint6
     at.pack_scratch = at.packed + align64(wk_block_bytes_max(&shape));
     at.unpacked = at.pack_scratch + align64(wk_block_scratch_bytes());
     at.prepacked = at.unpacked + threads * align64(WK_BLOCK_ROWS * WK_IMAGE_BYTES);
-    at.ring = at.prepacked + threads * wk_prepacked_bytes(&shape);
+    at.ring = at.prepacked + threads * prepacked_bytes(&shape);
     at.end = at.ring + align64(ring_bytes);
     return at;
 }
@@ -123,7 +129,7 @@ static void divide_region(wk_replay *replay)
     replay->unpacked = replay->region + at.unpacked;
     replay->prepacked = replay->region + at.prepacked;
     for (uint64_t i = 0; i < threads; i++)
-        *(wk_prepacked *)(void *)(replay->prepacked + i * wk_prepacked_bytes(&replay->shape)) =
+        *(wk_prepacked *)(void *)(replay->prepacked + i * prepacked_bytes(&replay->shape)) =
             (wk_prepacked){0};
     wk_ring_init(&replay->ring, replay->region + at.ring, replay->block_budget, longest,
                  block_moved, replay);
@@ -386,7 +392,8 @@ static void copy_or_zero(float *to, const float *from, size_t count)
         memset(to, 0, count * sizeof *to);
 }
 
-void wk_replay_stage_row(const wk_replay *replay, wk_slot *slot, const wk_replay_row *row)
+// Writes a row after those of the slot without counting it, so that a failure leaves no trace.
+static void stage_row(const wk_replay *replay, wk_slot *slot, const wk_replay_row *row)
 {
     size_t i = slot->count, A = (size_t)replay->shape.action_size;
     size_t K = (size_t)replay->shape.n_tasks, V = (size_t)replay->shape.observation.vector;
@@ -400,13 +407,68 @@ void wk_replay_stage_row(const wk_replay *replay, wk_slot *slot, const wk_replay
     if (pixels > 0) memcpy(rows->images + i * pixels, row->image, pixels);
 }
 
-// So that a failure leaves no trace, the row is not counted.
-static wk_status stage_row(wk_replay *replay, wk_slot *slot, const wk_replay_row *row,
-                           wk_error *err)
+// Prepacking: before rows are appended, the blocks that they fill are packed on all threads of the
+// pool, because those of several slots usually fill up at the same time. Packing is a pure function
+// of the rows, so a prepacked block is the one that appending would have made.
+static wk_prepacked *prepacked_at(const wk_replay *replay, size_t i)
 {
-    wk_replay_stage_row(replay, slot, row);
-    wk_block_view view = wk_block_rows_view(&replay->shape, &slot->rows, slot->count);
-    return wk_replay_check_rows(replay, &view, slot->episode->info.rows, 1, err);
+    return (wk_prepacked *)(void *)(replay->prepacked + i * prepacked_bytes(&replay->shape));
+}
+
+static unsigned char *block_of(wk_prepacked *prepacked)
+{
+    return (unsigned char *)prepacked + 64;
+}
+
+static wk_prepacked *find_prepacked(const wk_replay *replay, const wk_slot *slot)
+{
+    int entries = wk_pool_threads(replay->config.pool);
+    for (int i = 0; i < entries; i++)
+        if (prepacked_at(replay, (size_t)i)->slot == slot) return prepacked_at(replay, (size_t)i);
+    return NULL;
+}
+
+static const void *take_prepacked(wk_replay *replay, const wk_slot *slot, size_t count,
+                                  size_t *size)
+{
+    wk_prepacked *prepacked = find_prepacked(replay, slot);
+    if (!prepacked) return NULL;
+    prepacked->slot = NULL;
+    *size = prepacked->size;
+    return prepacked->count == count ? block_of(prepacked) : NULL;
+}
+
+static void prepack_one(void *context, size_t i, int thread)
+{
+    (void)thread;
+    const wk_replay *replay = context;
+    wk_prepacked *prepacked = prepacked_at(replay, i);
+    unsigned char *block = block_of(prepacked);
+    unsigned char *scratch = block + align64(wk_block_bytes_max(&replay->shape));
+    prepacked->size =
+        wk_block_pack(&replay->shape, &prepacked->slot->rows, prepacked->count, scratch, block);
+}
+
+static bool fills_block(const wk_slot *slot, const wk_replay_row *row)
+{
+    if (!slot->episode || wk_replay_is_end(row)) return false;
+    return slot->count + 1 == WK_BLOCK_ROWS || (row->flags & WK_IS_LAST);
+}
+
+static void prepack(wk_replay *replay, const wk_replay_row *rows, size_t n_rows)
+{
+    size_t count = 0, max = (size_t)wk_pool_threads(replay->config.pool);
+    if (max < 2) return;
+    for (size_t i = 0; i < max; i++)
+        prepacked_at(replay, i)->slot = NULL;
+    for (size_t i = 0; i < n_rows && count < max; i++) {
+        wk_slot *slot = &replay->slots[rows[i].slot];
+        if (!fills_block(slot, &rows[i])) continue;
+        assert(!find_prepacked(replay, slot)); // one row for each slot
+        stage_row(replay, slot, &rows[i]);
+        *prepacked_at(replay, count++) = (wk_prepacked){slot, slot->count + 1, 0};
+    }
+    wk_pool_run(replay->config.pool, count, prepack_one, replay);
 }
 
 wk_status wk_replay_reserve_block(wk_stored_episode *episode, wk_error *err)
@@ -448,7 +510,7 @@ static wk_status store_block(wk_replay *replay, wk_slot *slot, size_t count, boo
                              wk_error *err)
 {
     size_t size;
-    const void *block = wk_replay_take_prepacked(replay, slot, count, &size);
+    const void *block = take_prepacked(replay, slot, count, &size);
     if (!block) {
         block = replay->packed;
         size =
@@ -486,7 +548,9 @@ static wk_status append_row(wk_replay *replay, const wk_replay_row *row, wk_erro
     uint64_t more_steps = episode->info.rows > 0;
     if (episode->info.rows == UINT32_MAX)
         return wk_fail(err, WK_E_INPUT, "replay: the episode of slot %d is too long", row->slot);
-    WK_TRY(stage_row(replay, slot, row, err));
+    stage_row(replay, slot, row);
+    wk_block_view view = wk_block_rows_view(&replay->shape, &slot->rows, slot->count);
+    WK_TRY(wk_replay_check_rows(replay, &view, episode->info.rows, 1, err));
     while (replay->stats.steps + more_steps > replay->config.capacity)
         WK_TRY(evict_oldest(replay, false, err));
     if (slot->count + 1 == WK_BLOCK_ROWS || ended)
@@ -529,7 +593,7 @@ static wk_status add_row(wk_replay *replay, const wk_replay_row *row, wk_error *
 wk_status wk_replay_append(wk_replay *replay, const wk_replay_row *rows, size_t count,
                            wk_error *err)
 {
-    wk_replay_prepack(replay, rows, count);
+    prepack(replay, rows, count);
     for (size_t i = 0; i < count; i++)
         WK_TRY(add_row(replay, &rows[i], err));
     return WK_OK;

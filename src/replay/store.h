@@ -109,18 +109,6 @@ void wk_replay_put_block(wk_replay *replay, wk_stored_episode *episode, const vo
                          size_t size, size_t count);
 void wk_replay_finish_episode(wk_replay *replay, wk_stored_episode *episode);
 
-/// Packs, on all threads of the pool, the blocks that will be full when these rows are appended;
-/// rows that are none are skipped. Nothing is stored, but appending the same rows next is then
-/// quick. Blocks of several slots usually fill up at the same time.
-void wk_replay_prepack(wk_replay *replay, const wk_replay_row *rows, size_t count);
-/// Bytes of a wk_prepacked with its block and scratch.
-size_t wk_prepacked_bytes(const wk_row_shape *shape);
-/// The slot's prepacked block of `count` rows, which is consumed; NULL: none.
-const void *wk_replay_take_prepacked(wk_replay *replay, const wk_slot *slot, size_t count,
-                                     size_t *size);
-/// Writes a row after those of the slot without counting it.
-void wk_replay_stage_row(const wk_replay *replay, wk_slot *slot, const wk_replay_row *row);
-
 /// Bytes that the tables of so many episodes and blocks take at most.
 uint64_t wk_replay_table_bytes(uint64_t episodes, uint64_t blocks);
 

@@ -3,7 +3,7 @@
 #include "base/asset.h"
 #include "base/file.h"
 #include "base/sha256.h"
-#include "eval/evaluate.h"
+#include "eval/episodes.h"
 #include "media/animation.h"
 #include "report/results.h"
 
@@ -34,6 +34,7 @@ typedef struct job {
     WK_ARRAY(const char *) tasks; // that have results
     WK_ARRAY(wk_card_file) files;
     WK_ARRAY(wk_card_replay) replays;
+    bool has_mp4; // each is MP4 too
 } job;
 
 // ---- Which policies and results -----------------------------------------------------------------
@@ -78,7 +79,7 @@ static wk_status choose_policy(job *j, wk_error *err)
 }
 
 // Whether a file is one of the results: "POLICY-STEP.json" or of another protocol,
-// "POLICY-STEP-envsN-seedS.json".
+// "POLICY-STEP-HASH.json".
 static bool is_result(const job *j, const char *name)
 {
     const char *stem =
@@ -214,7 +215,8 @@ static wk_status list_files(job *j, wk_error *err)
 // A replay while it is played.
 typedef struct replay_clip {
     wk_progress_line *progress;
-    wk_animation *animations[2]; // the same frames as GIF and as MP4
+    wk_animation *animations[2]; // the same frames as GIF and, with ffmpeg, as MP4
+    int formats;                 // of them
     wk_image frame;
     int every;
 } replay_clip;
@@ -229,7 +231,7 @@ static wk_status add_frame(void *context, const wk_eval_row *row, wk_error *err)
     if (broken || row->step % f->every != 0) return WK_OK;
     wk_image seen = {WK_IMAGE_SIDE, WK_IMAGE_SIDE, (uint8_t *)(uintptr_t)row->image};
     wk_image_paste(&f->frame, &seen, 0, 0, SCALE);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < f->formats; i++)
         WK_TRY(wk_animation_add(f->animations[i], &f->frame, err));
     return WK_OK;
 }
@@ -252,7 +254,7 @@ static wk_status play(job *j, int task, replay_clip *f, wk_error *err)
     cases[0].episodes = 1;
     f->every = domain->episode_steps > FRAMES ? 2 : 1;
     WK_TRY(wk_image_create(SIDE, SIDE, 0, &f->frame, err));
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < f->formats; i++) {
         WK_TRY(wk_path_print(path, err, "%s/replay-%s.%s", j->unfinished, name, endings[i]));
         WK_TRY(wk_animation_create(path, SIDE, SIDE, domain->step_seconds * f->every,
                                    &f->animations[i], err));
@@ -270,7 +272,7 @@ static wk_status play(job *j, int task, replay_clip *f, wk_error *err)
                              .on_row = add_frame,
                              .context = f};
     WK_TRY(wk_evaluate(&config, &played, err));
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < f->formats; i++)
         WK_TRY(wk_animation_write(f->animations[i], err));
     wk_text theta = {0};
     for (int i = 0; i < domain->n_params; i++)
@@ -290,16 +292,21 @@ static wk_status make_replays(job *j, wk_error *err)
 {
     const wk_domain *domain = j->run.world.domain;
     if (j->config->no_video || domain->observation.no_image) return WK_OK;
+    wk_error missing = {0};
+    j->has_mp4 = wk_animation_find_ffmpeg(&missing) == WK_OK;
+    if (!j->has_mp4)
+        wk_log_line(j->config->log, WK_LOG_WARN, "the replays are GIFs without MP4: %s",
+                    missing.message);
     wk_progress_next(j->config->progress, "frames",
                      (int64_t)j->tasks.count * (domain->episode_steps + 1));
     for (size_t i = 0; i < j->tasks.count; i++) {
         int task;
         const char *name = j->tasks.items[i];
-        replay_clip f = {.progress = j->config->progress};
+        replay_clip f = {.progress = j->config->progress, .formats = j->has_mp4 ? 2 : 1};
         WK_TRY(wk_domain_task(domain, name, &task, err));
         if (j->kind == WK_WEIGHTS_FINETUNED) WK_TRY(load(j, name, err));
         wk_status status = play(j, task, &f, err);
-        for (int k = 0; k < 2; k++) {
+        for (int k = 0; k < f.formats; k++) {
             wk_animation_destroy(f.animations[k]);
             list_file(j, wk_report_printf(j->memory, "replay-%s.%s", name, endings[k]), false);
         }
@@ -361,6 +368,7 @@ static wk_status write_readme(job *j, wk_error *err)
                           .n_scores = j->results.results.count,
                           .replays = j->replays.items,
                           .n_replays = j->replays.count,
+                          .has_mp4 = j->has_mp4,
                           .files = j->files.items,
                           .n_files = j->files.count};
     WK_TRY(wk_path_join(j->unfinished, README, path, err));

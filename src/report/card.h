@@ -3,7 +3,7 @@
 #ifndef WK_REPORT_CARD_H
 #define WK_REPORT_CARD_H
 
-#include "log/progress.h"
+#include "log/status_line.h"
 #include "report/runs.h"
 #include "run/saved_run.h"
 
@@ -44,7 +44,7 @@ typedef struct wk_card_file {
     bool compact; // weights that are written as compact ones
 } wk_card_file;
 
-/// An episode to look at: replay-TASK.gif and .mp4.
+/// An episode to look at: replay-TASK.gif.
 typedef struct wk_card_replay {
     const char *task, *theta; // "amplitude=0.5, length=1"
     const char *set;          // the case that it is of
@@ -64,6 +64,7 @@ typedef struct wk_card {
     size_t n_scores;
     const wk_card_replay *replays;
     size_t n_replays;
+    bool has_mp4; // each is replay-TASK.mp4 too
     const wk_card_file *files;
     size_t n_files;
 } wk_card;

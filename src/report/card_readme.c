@@ -1,7 +1,7 @@
 #include "base/python_spec.h"
-#include "plot/xml.h"
+#include "plot/figure.h"
 #include "report/card.h"
-#include "run/checkpoint/steps.h"
+#include "run/disk.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -158,8 +158,9 @@ static void put_replay(const wk_card *card, const wk_card_replay *replay, wk_tex
     wk_text_printf(out, "**, first episode of case %s, seed %" PRIu64 ", ", replay->set,
                    replay->seed);
     put_plain(out, replay->theta);
-    wk_text_printf(out, ": %s %.5g ([MP4](replay-%s.mp4))\n\n![](replay-%s.gif)\n", score->score,
-                   replay->score, replay->task, replay->task);
+    wk_text_printf(out, ": %s %.5g", score->score, replay->score);
+    if (card->has_mp4) wk_text_printf(out, " ([MP4](replay-%s.mp4))", replay->task);
+    wk_text_printf(out, "\n\n![](replay-%s.gif)\n", replay->task);
 }
 
 // The command that plays the episodes of the table again.

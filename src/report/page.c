@@ -1,5 +1,5 @@
 #include "report/page.h"
-#include "plot/xml.h"
+#include "plot/figure.h"
 
 #include <assert.h>
 #include <stdarg.h>

@@ -2,10 +2,9 @@
 
 #include "curriculum/rules.h"
 #include "log/metrics.h"
-#include "run/population.h"
-#include "run/run_list.h"
+#include "run/code.h"
+#include "run/disk.h"
 #include "run/saved_run.h"
-#include "run/setup/plugin_record.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include "base/pool.h"
 #include "config/config.h"
-#include "log/progress.h"
+#include "log/status_line.h"
 #include "report/memory.h"
 #include "waker/env.h"
 #include "waker/results.h"

@@ -2,7 +2,6 @@
 // comparisons, figures, what was run, and what is missing.
 #include "report/page.h"
 #include "report/report.h"
-#include "run/repair.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -70,12 +69,6 @@ static void put_missing(const wk_report *r, wk_page *page)
 {
     for (size_t i = 0; i < r->runs.problems.items.count; i++)
         wk_page_note(page, "Left out: %s", r->runs.problems.items.items[i]);
-    for (size_t i = 0; i < r->runs.items.count; i++) {
-        char repairs[WK_REPAIRS_TEXT_MAX];
-        const char *directory = r->runs.items.items[i]->directory;
-        if (wk_run_repairs_text(directory, repairs, NULL) == WK_OK && *repairs)
-            wk_page_note(page, "%s: %s.", directory, repairs);
-    }
     for (size_t i = 0; i < r->missing.items.count; i++)
         wk_page_paragraph(page, "%s.", r->missing.items.items[i]);
     if (r->runs.problems.items.count + r->missing.items.count == 0)

@@ -1,7 +1,9 @@
-#include "run/lock.h"
-
+// The lock is one of the directory that was opened, not of its path: a directory that is moved
+// takes it along, and the process goes on writing where it is now. A `lock` that was deleted or
+// replaced protects nothing any more, which wk_lock_check finds out.
 #include "base/clock.h"
 #include "base/file.h"
+#include "run/disk.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>

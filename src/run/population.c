@@ -1,7 +1,6 @@
-#include "run/population.h"
-
 #include "base/file.h"
 #include "config/yaml.h"
+#include "run/disk.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,18 +1,135 @@
-#include "run/relabel.h"
-
 #include "base/clock.h"
 #include "env/domain.h"
 #include "env/plugins/relabelled.h"
-#include "run/leftovers.h"
-#include "run/lock.h"
+#include "env/plugins/reward_plugin.h"
+#include "run/disk.h"
+#include "run/rewards.h"
 #include "run/saved_run.h"
-#include "run/setup/recording.h"
-#include "run/setup/reward_file.h"
+#include "waker/reward.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+// Records the states that a reward function of the caller (wk_recorded_reward) reads: a wk_reward
+// that is always 0 and copies the states into the recording of the thread that plays the episode.
+typedef struct recording {
+    const wk_recorded_reward *reward;
+    size_t capacity, count; // control steps
+    uint32_t agent_step;    // that is being played: set by whoever plays
+    uint32_t *step;         // [count]
+    double *states[WK_RECORDED_READS_MAX];
+    int widths[WK_RECORDED_READS_MAX];
+    bool uneven; // a read changed its width, or was no longer there
+} recording;
+
+// A wk_reward has no context: an episode is played by one thread from its start to its end.
+static _Thread_local recording *current;
+
+// A name that ends with '?' may be missing.
+static const double *read_named(const wk_reward_view *view, const char *name, int *width)
+{
+    char plain[WK_RECORDED_NAME_MAX];
+    size_t length = strlen(name);
+    memcpy(plain, name, length + 1);
+    if (length > 0 && name[length - 1] == '?') plain[length - 1] = 0;
+    const double *numbers = view->read(view->simulation, plain, width);
+    if (!numbers) *width = 0;
+    return numbers;
+}
+
+static bool copy_states(const wk_reward_view *view, size_t row)
+{
+    bool whole = true;
+    for (int i = 0; i < current->reward->n_reads; i++) {
+        int width, expected = current->widths[i];
+        const double *numbers = read_named(view, current->reward->reads[i], &width);
+        size_t size = (size_t)expected;
+        whole &= width == expected;
+        if (numbers && width == expected)
+            memcpy(current->states[i] + row * size, numbers, size * sizeof *numbers);
+    }
+    return whole;
+}
+
+static wk_status begin(const wk_reward_view *view, void *memory, wk_error *err)
+{
+    (void)memory;
+    const wk_recorded_reward *reward = current->reward;
+    for (int i = 0; i < reward->n_reads; i++) {
+        int width;
+        const char *name = reward->reads[i];
+        if (!read_named(view, name, &width) && !strchr(name, '?'))
+            return wk_fail(err, WK_E_NOT_FOUND,
+                           "its state has no '%s' (docs/relabel.md lists the names)", name);
+        current->widths[i] = width;
+        current->states[i] =
+            calloc((current->capacity + 1) * (size_t)width + 1, sizeof *current->states[i]);
+        if (!current->states[i]) return wk_fail(err, WK_E_MEMORY, "no memory to record '%s'", name);
+    }
+    copy_states(view, 0);
+    return WK_OK;
+}
+
+static double record(const wk_reward_view *view, void *memory)
+{
+    (void)memory;
+    if (current->count == current->capacity || !copy_states(view, 1 + current->count)) {
+        current->uneven = true;
+        return 0;
+    }
+    current->step[current->count++] = current->agent_step;
+    return 0;
+}
+
+static wk_status recording_reward(const wk_recorded_reward *reward, wk_reward *out, wk_error *err)
+{
+    if (reward->n_reads < 0 || reward->n_reads > WK_RECORDED_READS_MAX)
+        return wk_fail(err, WK_E_INPUT, "a reward that reads %d names; at most %d are recorded",
+                       reward->n_reads, WK_RECORDED_READS_MAX);
+    for (int i = 0; i < reward->n_reads; i++)
+        if (strlen(reward->reads[i]) >= WK_RECORDED_NAME_MAX)
+            return wk_fail(err, WK_E_INPUT, "a reward that reads '%.40s...': the name is too long",
+                           reward->reads[i]);
+    if (!reward->reward) return wk_fail(err, WK_E_INPUT, "a reward without a function");
+    *out = (wk_reward){.abi = WK_REWARD_ABI,
+                       .size = sizeof *out,
+                       .name = reward->name,
+                       .begin = begin,
+                       .reward = record};
+    return wk_reward_check(out, err);
+}
+
+// What the calling thread plays next is recorded here: an episode of up to `capacity` control
+// steps. NULL: nothing is.
+static wk_status recording_begin(recording *out, const wk_recorded_reward *reward, size_t capacity,
+                                 wk_error *err)
+{
+    current = out;
+    if (!out) return WK_OK;
+    out->reward = reward;
+    out->capacity = capacity;
+    out->step = calloc(capacity + 1, sizeof *out->step);
+    return out->step ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to record %zu steps", capacity);
+}
+
+static wk_status recording_end(const recording *made, wk_error *err)
+{
+    if (!made->uneven) return WK_OK;
+    return wk_fail(err, WK_E_UNSUPPORTED,
+                   "the states that the reward '%s' reads change their sizes within an episode; "
+                   "only a plug-in can read those",
+                   made->reward->name);
+}
+
+static void recording_free(recording *out)
+{
+    for (int i = 0; i < WK_RECORDED_READS_MAX; i++)
+        free(out->states[i]);
+    free(out->step);
+    *out = (recording){0};
+}
 
 enum { EPISODES_PER_THREAD = 4 }; // read ahead of the threads
 
@@ -21,8 +138,8 @@ typedef struct piece {
     wk_replay_episode episode;
     float *actions, *rewards, *completion; // [rows, ...] as stored
     uint8_t *flags;
-    wk_recording recording; // for a reward of the caller's
-    float *out;             // [rows]
+    recording recording; // for a reward of the caller's
+    float *out;          // [rows]
     wk_status status;
     wk_error err;
 } piece;
@@ -109,10 +226,10 @@ static wk_status simulate(const relabel *r, piece *p, wk_env *env, wk_error *err
     const wk_frame frame = {.rewards = rewards, .completion = completion, .flags = &flags};
     const wk_recorded_reward *recorded = r->config->recorded;
     size_t control_steps = (size_t)(p->episode.rows - 1) * (size_t)stored->action_repeat;
-    WK_TRY(wk_recording_begin(recorded ? &p->recording : NULL, recorded, control_steps, err));
+    WK_TRY(recording_begin(recorded ? &p->recording : NULL, recorded, control_steps, err));
     // An episode that ended at its reset has no rewards, and its reset may fail again.
     if (p->episode.rows == 1 && (p->flags[0] & WK_IS_DIVERGED))
-        return recorded ? wk_recording_end(&p->recording, err) : WK_OK;
+        return recorded ? recording_end(&p->recording, err) : WK_OK;
     WK_TRY(wk_env_reset(env, p->episode.theta, (size_t)stored->n_params, r->run.config.seed,
                         p->episode.id, &frame, err));
     WK_TRY(compare(r, p, 0, rewards, completion, flags, err));
@@ -123,14 +240,14 @@ static wk_status simulate(const relabel *r, piece *p, wk_env *env, wk_error *err
         WK_TRY(compare(r, p, row, rewards, completion, flags, err));
         p->out[row] = rewards[stored->n_tasks];
     }
-    return recorded ? wk_recording_end(&p->recording, err) : WK_OK;
+    return recorded ? recording_end(&p->recording, err) : WK_OK;
 }
 
 // The rewards of the caller's function, summed up by agent steps.
 static wk_status ask_caller(const relabel *r, const piece *p, wk_error *err)
 {
     const wk_recorded_reward *recorded = r->config->recorded;
-    const wk_recording *seen = &p->recording;
+    const recording *seen = &p->recording;
     const wk_domain *stored = r->run.replay_domain;
     const wk_recorded_episode episode = {
         .domain = stored,
@@ -172,7 +289,7 @@ static void run_piece(void *context, size_t number, int thread)
 
 static void free_piece(piece *p)
 {
-    wk_recording_free(&p->recording);
+    recording_free(&p->recording);
     free(p->actions);
     free(p->rewards);
     free(p->completion);
@@ -217,23 +334,17 @@ static wk_status run_pieces(relabel *r, wk_error *err)
     return status;
 }
 
-// Takes the episode's rewards from the table that was there, if it has all of its rows.
-static bool reuse(relabel *r, size_t index)
-{
-    uint64_t rows = 0;
-    const float *old = wk_reward_table_find(&r->old, r->now.episodes[index], &rows);
-    if (!old || rows != r->now.rows[index]) return false;
-    memcpy(r->now.rewards + r->now.starts[index], old, rows * sizeof *old);
-    return true;
-}
-
 static wk_status simulate_all(relabel *r, wk_relabel_result *out, wk_error *err)
 {
     size_t count = wk_replay_count(r->replay);
     double began = wk_clock_seconds();
     wk_progress_next(r->progress, "episodes", (int64_t)count);
     for (size_t i = 0; i < count; i++) {
-        if (reuse(r, i)) {
+        // What the table of before has of an episode, all of its rows, is not computed again.
+        uint64_t rows = 0;
+        const float *old = wk_reward_table_find(&r->old, r->now.episodes[i], &rows);
+        if (old && rows == r->now.rows[i]) {
+            memcpy(r->now.rewards + r->now.starts[i], old, rows * sizeof *old);
             wk_progress_count(r->progress, 0);
             continue;
         }
@@ -279,20 +390,11 @@ static wk_status open_envs(relabel *r, wk_error *err)
     return WK_OK;
 }
 
-static wk_status load_reward(relabel *r, wk_error *err)
-{
-    const wk_plugin_request request = {r->config->reward, true};
-    wk_run_plugins *code = &r->run.code;
-    WK_TRY(wk_run_plugins_open_reward(&request, NULL, r->log, code, &r->now.label.file, err));
-    r->reward = code->rewards[0].reward;
-    return WK_OK;
-}
-
 static wk_status take_recorded(relabel *r, wk_error *err)
 {
     const wk_recorded_reward *recorded = r->config->recorded;
     wk_code_file *file = &r->now.label.file;
-    WK_TRY(wk_recording_reward(recorded, &r->recorder, err));
+    WK_TRY(recording_reward(recorded, &r->recorder, err));
     bool named = recorded->path && recorded->sha256;
     if (!named || !wk_code_path_valid(recorded->path) || !wk_sha256_valid(recorded->sha256))
         return wk_fail(err, WK_E_INPUT,
@@ -313,7 +415,13 @@ static wk_status open_run(relabel *r, wk_error *err)
     const wk_saved_run_options options = {
         .depth = WK_SAVED_CHECKPOINT, .plugins = &named, .log = r->log, .own_tasks = true};
     WK_TRY(wk_saved_run_open(c->directory, &options, &r->run, err));
-    WK_TRY(c->recorded ? take_recorded(r, err) : load_reward(r, err));
+    if (c->recorded) {
+        WK_TRY(take_recorded(r, err));
+    } else {
+        wk_run_plugins *code = &r->run.code;
+        WK_TRY(wk_run_plugins_open_reward(c->reward, code, &r->now.label.file, err));
+        r->reward = code->rewards[0].reward;
+    }
     const wk_added_task added = {r->reward->name, r->reward};
     WK_TRY(wk_relabelled_create(r->run.replay_domain, &added, 1, &r->extended, err));
     snprintf(r->now.label.name, sizeof r->now.label.name, "%s", r->reward->name);
@@ -343,36 +451,17 @@ static wk_status open_old(relabel *r, wk_error *err)
                    r->config->directory, r->reward->name, was, is);
 }
 
-static bool is_new(const relabel *r)
-{
-    const wk_reward_table *a = &r->old, *b = &r->now;
-    return a->count != b->count || strcmp(a->label.file.path, b->label.file.path) != 0 ||
-           memcmp(a->episodes, b->episodes, a->count * sizeof *a->episodes) != 0 ||
-           memcmp(a->rows, b->rows, a->count * sizeof *a->rows) != 0;
-}
-
+// Writes the table, unless what is there already says the same.
 static wk_status keep(relabel *r, wk_error *err)
 {
-    if (!is_new(r)) return WK_OK;
+    const wk_reward_table *a = &r->old, *b = &r->now;
+    if (a->count == b->count && strcmp(a->label.file.path, b->label.file.path) == 0 &&
+        memcmp(a->episodes, b->episodes, a->count * sizeof *a->episodes) == 0 &&
+        memcmp(a->rows, b->rows, a->count * sizeof *a->rows) == 0)
+        return WK_OK;
     WK_TRY(wk_lock_check(&r->lock, err));
     WK_TRY(wk_dir_make(r->dir, WK_REWARD_FOLDER, &r->folder, err));
     return wk_reward_table_write(&r->now, r->folder, err);
-}
-
-static void summarize(const relabel *r, wk_relabel_result *out)
-{
-    uint64_t finished = 0;
-    for (size_t i = 0; i < r->now.count; i++) {
-        if (wk_replay_at(r->replay, i).slot >= 0) continue;
-        finished++;
-        for (uint64_t k = r->now.starts[i]; k < r->now.starts[i + 1]; k++)
-            out->mean_return += (double)r->now.rewards[k];
-    }
-    if (finished > 0) out->mean_return /= (double)finished;
-    snprintf(out->name, sizeof out->name, "%s", r->reward->name);
-    out->episodes = r->now.count;
-    out->rows = r->now.starts[r->now.count];
-    out->threads = r->n_envs;
 }
 
 static wk_status run_all(relabel *r, wk_relabel_result *out, wk_error *err)
@@ -385,7 +474,20 @@ static wk_status run_all(relabel *r, wk_relabel_result *out, wk_error *err)
     WK_TRY(plan(r, err));
     WK_TRY(simulate_all(r, out, err));
     WK_TRY(keep(r, err));
-    summarize(r, out);
+
+    // The mean return over finished episodes.
+    uint64_t finished = 0;
+    for (size_t i = 0; i < r->now.count; i++) {
+        if (wk_replay_at(r->replay, i).slot >= 0) continue;
+        finished++;
+        for (uint64_t k = r->now.starts[i]; k < r->now.starts[i + 1]; k++)
+            out->mean_return += (double)r->now.rewards[k];
+    }
+    if (finished > 0) out->mean_return /= (double)finished;
+    snprintf(out->name, sizeof out->name, "%s", r->reward->name);
+    out->episodes = r->now.count;
+    out->rows = r->now.starts[r->now.count];
+    out->threads = r->n_envs;
     return WK_OK;
 }
 

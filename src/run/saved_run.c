@@ -2,42 +2,10 @@
 
 #include "base/file.h"
 #include "config/parts.h"
-#include "run/setup/run_place.h"
+#include "run/disk.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-static wk_status read_config(wk_saved_run *run, wk_error *err)
-{
-    char path[WK_PATH_MAX];
-    WK_TRY(wk_path_print(path, err, "%s/config.yaml", run->directory));
-    bool there;
-    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
-    if (!there) return wk_run_missing(run->directory, WK_E_NOT_FOUND, err);
-    return wk_run_config_read(path, &run->config, err);
-}
-
-static wk_status open_world(wk_saved_run *run, const wk_saved_run_options *options, wk_error *err)
-{
-    if (!options->plugins) {
-        WK_TRY(wk_plugin_record_read(run->directory, &run->record, err));
-        return wk_run_world_open(&run->config, NULL, &run->record, &run->world, err);
-    }
-    WK_TRY(wk_run_plugins_open_saved(run->directory, &run->config, options->plugins, options->rule,
-                                     options->log, &run->code, err));
-    return wk_run_world_open(&run->config, &run->code, NULL, &run->world, err);
-}
-
-static wk_status open_rewards(wk_saved_run *run, const wk_saved_run_options *options, wk_error *err)
-{
-    run->replay_domain = run->world.domain;
-    if (options->own_tasks) return WK_OK;
-    WK_TRY(wk_run_rewards_open(run->directory, run->replay_domain, options->plugins, options->log,
-                               &run->code, &run->rewards, err));
-    run->world.domain = wk_run_rewards_domain(&run->rewards, run->replay_domain);
-    if (wk_run_rewards_in_replay(&run->rewards)) run->replay_domain = run->world.domain;
-    return WK_OK;
-}
 
 static wk_status find_checkpoint(const wk_saved_run *run, uint64_t *step, wk_checkpoint_summary *at,
                                  wk_error *err)
@@ -56,7 +24,7 @@ static wk_status check_config(const wk_saved_run *run, wk_error *err)
     wk_status status = find_checkpoint(run, &step, &at, &problem);
     if (status == WK_E_NOT_FOUND || status == WK_E_FORMAT) return WK_OK;
     if (status != WK_OK) return wk_fail(err, status, "%s", problem.message);
-    if (wk_run_config_has_hash(&run->config, at.config)) return WK_OK;
+    if (wk_run_config_hash(&run->config) == at.config) return WK_OK;
     return wk_fail(
         err, WK_E_FORMAT,
         "the checkpoint at agent step %" PRIu64
@@ -64,33 +32,49 @@ static wk_status check_config(const wk_saved_run *run, wk_error *err)
         step, run->directory);
 }
 
-static wk_status open_checkpoint(wk_saved_run *run, wk_error *err)
+// The world: of a plug-in's domain the description that the run keeps, unless its code is wanted.
+// Rewards that were added later are tasks after its own.
+static wk_status open_world(wk_saved_run *run, const wk_saved_run_options *options, wk_error *err)
 {
-    WK_TRY(find_checkpoint(run, &run->step, &run->summary, err));
-    return wk_run_space_create(&run->config, &run->world, &run->space, err);
-}
-
-static wk_status open_curriculum(wk_saved_run *run, wk_error *err)
-{
-    const wk_domain *domain = run->replay_domain;
-    WK_TRY(wk_run_curriculum_create(&run->config, &run->code, &run->record, domain, run->space,
-                                    &run->curriculum, err));
-    return wk_checkpoint_curriculum(run->directory, run->step, domain, run->curriculum, err);
+    if (options->plugins)
+        WK_TRY(wk_run_plugins_open_saved(run->directory, &run->config, options->plugins,
+                                         options->rule, options->log, &run->code, err));
+    else
+        WK_TRY(wk_plugin_record_read(run->directory, &run->record, err));
+    WK_TRY(wk_run_world_open(&run->config, options->plugins ? &run->code : NULL,
+                             options->plugins ? NULL : &run->record, &run->world, err));
+    WK_TRY(check_config(run, err));
+    run->replay_domain = run->world.domain;
+    if (options->own_tasks) return WK_OK;
+    WK_TRY(wk_run_rewards_open(run->directory, run->replay_domain, options->plugins, options->log,
+                               &run->code, &run->rewards, err));
+    run->world.domain = wk_run_rewards_domain(&run->rewards, run->replay_domain);
+    if (wk_run_rewards_in_replay(&run->rewards)) run->replay_domain = run->world.domain;
+    return WK_OK;
 }
 
 wk_status wk_saved_run_open(const char *directory, const wk_saved_run_options *options,
                             wk_saved_run *run, wk_error *err)
 {
     wk_saved_depth depth = options->depth;
+    char path[WK_PATH_MAX];
+    bool there;
     run->directory = directory;
-    WK_TRY(read_config(run, err));
-    if (depth >= WK_SAVED_WORLD || options->weights) {
-        WK_TRY(open_world(run, options, err));
-        WK_TRY(check_config(run, err));
-        WK_TRY(open_rewards(run, options, err));
+    WK_TRY(wk_path_print(path, err, "%s/config.yaml", directory));
+    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
+    if (!there) return wk_run_missing(directory, WK_E_NOT_FOUND, err);
+    WK_TRY(wk_run_config_read(path, &run->config, err));
+    if (depth >= WK_SAVED_WORLD || options->weights) WK_TRY(open_world(run, options, err));
+    if (depth >= WK_SAVED_CHECKPOINT) {
+        WK_TRY(find_checkpoint(run, &run->step, &run->summary, err));
+        WK_TRY(wk_run_space_create(&run->config, &run->world, &run->space, err));
     }
-    if (depth >= WK_SAVED_CHECKPOINT) WK_TRY(open_checkpoint(run, err));
-    if (depth >= WK_SAVED_CURRICULUM) WK_TRY(open_curriculum(run, err));
+    if (depth >= WK_SAVED_CURRICULUM) {
+        const wk_domain *domain = run->replay_domain;
+        WK_TRY(wk_run_curriculum_create(&run->config, &run->code, &run->record, domain, run->space,
+                                        &run->curriculum, err));
+        WK_TRY(wk_checkpoint_curriculum(directory, run->step, domain, run->curriculum, err));
+    }
     return options->weights ? wk_saved_run_load(run, options->weights, err) : WK_OK;
 }
 
@@ -183,46 +167,42 @@ void wk_saved_run_close(wk_saved_run *run)
     *run = (wk_saved_run){0};
 }
 
-// Which tasks the learner gets: those requested, those the file names, or the run's.
-static wk_status choose_tasks(const wk_saved_run *run, const wk_weights_choice *choice,
-                              wk_saved_weights *w, wk_error *err)
-{
-    if (choice->tasks) {
-        if (strlen(choice->tasks) >= sizeof w->config.tasks)
-            return wk_fail(err, WK_E_INPUT, "tasks: '%.60s...' is too long", choice->tasks);
-        snprintf(w->config.tasks, sizeof w->config.tasks, "%s", choice->tasks);
-    } else if (w->kind == WK_WEIGHTS_ADAPTED || w->kind == WK_WEIGHTS_FINETUNED ||
-               run->rewards.count > 0) { // "all" were those of before the rewards came
-        WK_TRY(wk_weights_tasks(w->path, w->config.tasks, err));
-    }
-    return wk_run_config_tasks(&w->config, run->world.domain, w->tasks, &w->n_tasks, err);
-}
-
-static wk_status open_device(const wk_weights_choice *choice, wk_saved_weights *w, wk_error *err)
-{
-    if (choice->device) snprintf(w->config.device, sizeof w->config.device, "%s", choice->device);
-    if (choice->threads > 0) w->config.env_threads = choice->threads;
-    WK_TRY(wk_pool_create(w->config.env_threads, &w->pool, err));
-    return wk_device_open(w->config.device, w->config.precision, w->pool, &w->backend, &w->device,
-                          err);
-}
-
 wk_status wk_saved_run_load(wk_saved_run *run, const wk_weights_choice *choice, wk_error *err)
 {
     wk_saved_weights *w = &run->weights;
+    wk_run_config *config = &w->config;
     wk_learner_config learner;
     unload(w);
-    w->config = run->config;
-    if (choice->seed) w->config.seed = *choice->seed;
+    *config = run->config;
+    if (choice->seed) config->seed = *choice->seed;
+
+    // The file; only fine-tuned weights are of one task.
     w->kind = choice->kind;
-    // Only fine-tuned weights are of one task.
     const char *task = choice->kind == WK_WEIGHTS_FINETUNED ? choice->task : NULL;
     const wk_weights_source source = {choice->kind, task, choice->name};
     WK_TRY(wk_weights_find(run->directory, source, choice->step, &w->step, err));
     wk_weights_path(run->directory, source, w->step, w->path);
-    WK_TRY(choose_tasks(run, choice, w, err));
-    WK_TRY(open_device(choice, w, err));
-    WK_TRY(wk_run_config_learner(&w->config, run->world.domain, &learner, err));
+
+    // The tasks: those asked for, those that the file names, or the run's, of which "all" were
+    // those of before the rewards came.
+    if (choice->tasks && strlen(choice->tasks) >= sizeof config->tasks)
+        return wk_fail(err, WK_E_INPUT, "tasks: '%.60s...' is too long", choice->tasks);
+    if (choice->tasks)
+        snprintf(config->tasks, sizeof config->tasks, "%s", choice->tasks);
+    else if (w->kind == WK_WEIGHTS_ADAPTED || w->kind == WK_WEIGHTS_FINETUNED ||
+             run->rewards.count > 0)
+        WK_TRY(wk_weights_tasks(w->path, config->tasks, err));
+    WK_TRY(wk_run_config_tasks(config, run->world.domain, w->tasks, &w->n_tasks, err));
+
+    // The device.
+    if (choice->device) snprintf(config->device, sizeof config->device, "%s", choice->device);
+    if (choice->threads > 0) config->env_threads = choice->threads;
+    WK_TRY(wk_pool_create(config->env_threads, &w->pool, err));
+    WK_TRY(
+        wk_device_open(config->device, config->precision, w->pool, &w->backend, &w->device, err));
+
+    // The learner.
+    WK_TRY(wk_run_config_learner(config, run->world.domain, &learner, err));
     unsigned uses = choice->adapt ? WK_LEARNER_OBSERVES : 0;
     WK_TRY(wk_learner_create(uses, &learner, w->backend, &w->learner, err));
     bool policies = !choice->tasks && w->n_tasks > 0;

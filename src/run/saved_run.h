@@ -6,11 +6,10 @@
 #define WK_RUN_SAVED_RUN_H
 
 #include "base/pool.h"
-#include "run/checkpoint/checkpoint.h"
-#include "run/checkpoint/weights_file.h"
-#include "run/setup/device.h"
-#include "run/setup/rewards.h"
-#include "run/setup/world.h"
+#include "run/checkpoint.h"
+#include "run/rewards.h"
+#include "run/weights.h"
+#include "run/world.h"
 
 /// How much is opened; each has what the ones before it have.
 typedef enum wk_saved_depth {

@@ -1,8 +1,6 @@
 // A cache of a bootstrap's draws for comparisons that follow each other. Which runs resample number
 // r takes depends on the seed and on how many runs each task has, not on the scores: matrices of
-// one shape share their draws, and k methods are compared in pairs with two sets of them instead of
-// k²
-// - k.
+// one shape share their draws, so comparing k methods in pairs needs two sets of draws, not k² - k.
 #ifndef WK_STATS_RESAMPLES_H
 #define WK_STATS_RESAMPLES_H
 

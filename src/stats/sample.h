@@ -6,17 +6,8 @@
 #include "waker/stats.h"
 #include <stdbool.h>
 
-/// Sum with the rounding errors of the additions carried along (Neumaier).
-double wk_sample_sum(const double *values, size_t count);
-
-/// WK_E_INPUT naming the first value that is not finite; `what` says what the values are.
-wk_status wk_sample_check(const char *what, const double *values, size_t count, wk_error *err);
-
-/// A copy of the values, sorted, or NULL.
-double *wk_sample_sorted(const double *values, size_t count);
-
-/// numpy.percentile (linear) of sorted values; `share` is 0 to 1.
-double wk_sample_percentile(const double *sorted, size_t count, double share);
+/// Sorts the values, rising.
+void wk_sample_sort(double *values, size_t count);
 
 /// Number of runs of a task.
 size_t wk_scores_runs(const wk_scores *scores, size_t task);
@@ -31,9 +22,6 @@ void wk_scores_columns(const wk_scores *scores, const size_t *index, double *out
 /// The aggregate of cells in that order; `scratch` has room for as many numbers.
 double wk_aggregate_columns(wk_aggregate aggregate, const wk_scores *shape, const double *columns,
                             double *scratch);
-
-/// gamma - mean(min(cell, gamma)).
-double wk_gap_columns(const double *columns, size_t cells, double gamma);
 
 /// Probability of improvement of two sets of cells; x and y give the shapes.
 double wk_improvement_columns(const wk_scores *x, const double *x_columns, const wk_scores *y,

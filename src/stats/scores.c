@@ -1,10 +1,111 @@
 // Matrices of scores: their checks, aggregates, and the comparison of two.
 #include "stats/sample.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+size_t wk_scores_runs(const wk_scores *scores, size_t task)
+{
+    return scores->runs_of ? scores->runs_of[task] : scores->runs;
+}
+
+size_t wk_scores_cells(const wk_scores *scores)
+{
+    size_t cells = 0;
+    for (size_t m = 0; m < scores->tasks; m++)
+        cells += wk_scores_runs(scores, m);
+    return cells;
+}
+
+void wk_scores_columns(const wk_scores *scores, const size_t *index, double *out)
+{
+    for (size_t m = 0, at = 0; m < scores->tasks; m++)
+        for (size_t n = 0; n < wk_scores_runs(scores, m); n++, at++)
+            out[at] = scores->values[(index ? index[at] : n) * scores->tasks + m];
+}
+
+// Means over the runs of each task: [tasks].
+static void task_means(const wk_scores *shape, const double *columns, double *out)
+{
+    for (size_t m = 0; m < shape->tasks; m++) {
+        size_t runs = wk_scores_runs(shape, m);
+        out[m] = wk_stats_mean(columns, runs);
+        columns += runs;
+    }
+}
+
+static double interquartile_mean(const double *columns, size_t cells, double *scratch)
+{
+    size_t cut = cells / 4;
+    memcpy(scratch, columns, cells * sizeof *scratch);
+    wk_sample_sort(scratch, cells);
+    return wk_stats_mean(scratch + cut, cells - 2 * cut);
+}
+
+static double median(double *values, size_t count)
+{
+    wk_sample_sort(values, count);
+    return 0.5 * (values[(count - 1) / 2] + values[count / 2]);
+}
+
+// gamma - mean(min(cell, gamma)).
+static double gap_of(const double *columns, size_t cells, double gamma)
+{
+    double sum = 0;
+    for (size_t i = 0; i < cells; i++)
+        sum += columns[i] < gamma ? columns[i] : gamma;
+    return gamma - sum / (double)cells;
+}
+
+double wk_aggregate_columns(wk_aggregate aggregate, const wk_scores *shape, const double *columns,
+                            double *scratch)
+{
+    size_t cells = wk_scores_cells(shape);
+    switch (aggregate) {
+    case WK_AGGREGATE_IQM:
+        return interquartile_mean(columns, cells, scratch);
+    case WK_AGGREGATE_GAP:
+        return gap_of(columns, cells, 1);
+    case WK_AGGREGATE_MEAN:
+        task_means(shape, columns, scratch);
+        return wk_stats_mean(scratch, shape->tasks);
+    case WK_AGGREGATE_MEDIAN:
+        task_means(shape, columns, scratch);
+        break;
+    case WK_AGGREGATES:
+        assert(!"an aggregate");
+    }
+    return median(scratch, shape->tasks);
+}
+
+// The Mann-Whitney statistic of x, doubled: twice the pairs where x is higher, once those where it
+// is the same. Columns that are equal as a whole come out at exactly one half of all pairs, which
+// rliable has as a case of its own.
+static size_t doubled_wins(const double *x, size_t n_x, const double *y, size_t n_y)
+{
+    size_t wins = 0;
+    for (size_t i = 0; i < n_x; i++)
+        for (size_t j = 0; j < n_y; j++)
+            wins += (size_t)(x[i] > y[j]) + (size_t)(x[i] >= y[j]);
+    return wins;
+}
+
+double wk_improvement_columns(const wk_scores *x, const double *x_columns, const wk_scores *y,
+                              const double *y_columns)
+{
+    double sum = 0;
+    for (size_t m = 0; m < x->tasks; m++) {
+        size_t n_x = wk_scores_runs(x, m), n_y = wk_scores_runs(y, m);
+        size_t wins = doubled_wins(x_columns, n_x, y_columns, n_y);
+        sum += (double)wins / (2.0 * (double)n_x * (double)n_y);
+        x_columns += n_x;
+        y_columns += n_y;
+    }
+    return sum / (double)x->tasks;
+}
 
 // "task 'walk'", or "task number 3" while it has no name.
 typedef struct label {
@@ -110,7 +211,7 @@ wk_status wk_stats_optimality_gap(const wk_scores *scores, double gamma, double 
     if (!isfinite(gamma)) return wk_fail(err, WK_E_INPUT, "the wanted score is not finite");
     double *columns;
     WK_TRY(take_columns(scores, &columns, err));
-    *out = wk_gap_columns(columns, wk_scores_cells(scores), gamma);
+    *out = gap_of(columns, wk_scores_cells(scores), gamma);
     free(columns);
     return WK_OK;
 }

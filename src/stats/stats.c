@@ -1,12 +1,73 @@
 // Statistics of one list of numbers, or of two of the same length.
+#include "base/array.h"
+#include "base/rng.h"
 #include "stats/sample.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+// Sum with the rounding errors of the additions carried along (Neumaier).
+static double sum_of(const double *values, size_t count)
+{
+    double sum = 0, lost = 0;
+    for (size_t i = 0; i < count; i++) {
+        double next = sum + values[i];
+        lost += fabs(sum) >= fabs(values[i]) ? (sum - next) + values[i] : (values[i] - next) + sum;
+        sum = next;
+    }
+    return sum + lost;
+}
+
+// A resample has few values; below this many, insertion beats a call per comparison.
+enum { FEW = 64 };
+
+void wk_sample_sort(double *values, size_t count)
+{
+    if (count > FEW) {
+        qsort(values, count, sizeof *values, wk_compare_doubles);
+        return;
+    }
+    for (size_t i = 1; i < count; i++) {
+        double value = values[i];
+        size_t at = i;
+        for (; at > 0 && values[at - 1] > value; at--)
+            values[at] = values[at - 1];
+        values[at] = value;
+    }
+}
+
+static double *sorted_copy(const double *values, size_t count)
+{
+    double *copy = malloc(count * sizeof *copy);
+    if (!copy) return NULL;
+    memcpy(copy, values, count * sizeof *copy);
+    wk_sample_sort(copy, count);
+    return copy;
+}
+
+// numpy.percentile (linear) of sorted values; `share` is 0 to 1.
+static double percentile_of(const double *sorted, size_t count, double share)
+{
+    assert(count > 0 && share >= 0 && share <= 1);
+    double place = share * (double)(count - 1);
+    size_t below = (size_t)place;
+    if (below + 1 >= count) return sorted[count - 1];
+    // From the nearer neighbour, as NumPy does it, so that both ends are met exactly.
+    double part = place - (double)below, step = sorted[below + 1] - sorted[below];
+    return part < 0.5 ? sorted[below] + step * part : sorted[below + 1] - step * (1 - part);
+}
+
+void wk_sample_interval(double *resampled, size_t count, double size, wk_estimate *out)
+{
+    wk_sample_sort(resampled, count);
+    out->low = percentile_of(resampled, count, (1 - size) / 2);
+    out->high = percentile_of(resampled, count, 1 - (1 - size) / 2);
+}
 double wk_stats_mean(const double *values, size_t count)
 {
-    return count ? wk_sample_sum(values, count) / (double)count : NAN;
+    return count ? sum_of(values, count) / (double)count : NAN;
 }
 
 double wk_stats_sd(const double *values, size_t count)
@@ -28,7 +89,11 @@ static wk_status check_list(const char *what, const double *values, size_t count
     if (count < min)
         return wk_fail(err, WK_E_INPUT, "%s needs at least %zu value%s, not %zu", what, min,
                        min == 1 ? "" : "s", count);
-    return wk_sample_check(what, values, count, err);
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return wk_fail(err, WK_E_INPUT, "%s: value %zu of %zu is not a finite number", what,
+                           i + 1, count);
+    return WK_OK;
 }
 
 static wk_status no_memory(size_t count, wk_error *err)
@@ -42,9 +107,9 @@ wk_status wk_stats_percentile(const double *values, size_t count, double percent
     WK_TRY(check_list("a percentile", values, count, 1, err));
     if (!(percent >= 0 && percent <= 100))
         return wk_fail(err, WK_E_INPUT, "a percentile lies in 0 to 100; %g does not", percent);
-    double *sorted = wk_sample_sorted(values, count);
+    double *sorted = sorted_copy(values, count);
     if (!sorted) return no_memory(count, err);
-    *out = wk_sample_percentile(sorted, count, percent / 100);
+    *out = percentile_of(sorted, count, percent / 100);
     free(sorted);
     return WK_OK;
 }
@@ -65,7 +130,7 @@ wk_status wk_stats_cvar(const double *values, size_t count, double fraction, wk_
     if (!(fraction > 0 && fraction <= 1))
         return wk_fail(err, WK_E_INPUT, "CVaR's fraction is above 0 and at most 1; %g is not",
                        fraction);
-    double *sorted = wk_sample_sorted(values, count);
+    double *sorted = sorted_copy(values, count);
     if (!sorted) return no_memory(count, err);
     size_t tail = wk_stats_tail(count, fraction);
     *out = wk_stats_mean(worst == WK_WORST_LOW ? sorted : sorted + count - tail, tail);
@@ -126,4 +191,77 @@ wk_status wk_stats_rank_correlation(const double *x, const double *y, size_t cou
     free(places);
     free(ranks);
     return all ? WK_OK : no_memory(count, err);
+}
+
+/* ---- CVaR over fractions, with the interval of resampled values ------------------------------ */
+
+// The values with the worst first, how often each was drawn, and what was found: [n, reps].
+typedef struct curve {
+    const double *worst_first;
+    size_t count;
+    uint32_t *drawn; // [count]
+    double *found;
+} curve;
+
+// Mean of the `tail` worst of a resample, which has each value as often as it was drawn.
+static double tail_mean(const curve *c, size_t tail)
+{
+    double sum = 0;
+    size_t left = tail;
+    for (size_t i = 0; left > 0; i++) {
+        size_t taken = c->drawn[i] < left ? c->drawn[i] : left;
+        sum += c->worst_first[i] * (double)taken;
+        left -= taken;
+    }
+    return sum / (double)tail;
+}
+
+static void estimate_curve(curve *c, const double *fractions, size_t n,
+                           const wk_bootstrap_config *config, wk_estimate *out)
+{
+    size_t reps = (size_t)config->reps;
+    for (int r = 0; r < config->reps; r++) {
+        wk_rng rng = wk_rng_stream(config->seed, "cvar bootstrap", (uint64_t)r);
+        memset(c->drawn, 0, c->count * sizeof *c->drawn);
+        for (size_t i = 0; i < c->count; i++)
+            c->drawn[wk_rng_below(&rng, (uint32_t)c->count)]++;
+        for (size_t k = 0; k < n; k++)
+            c->found[k * reps + (size_t)r] = tail_mean(c, wk_stats_tail(c->count, fractions[k]));
+    }
+    for (size_t k = 0; k < n; k++)
+        wk_sample_interval(c->found + k * reps, reps, config->size, &out[k]);
+}
+
+static void reverse(double *values, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        double kept = values[i];
+        values[i] = values[count - 1 - i];
+        values[count - 1 - i] = kept;
+    }
+}
+
+wk_status wk_stats_cvar_curve(const double *values, size_t count, const double *fractions, size_t n,
+                              wk_worst worst, const wk_bootstrap_config *config, wk_estimate *out,
+                              wk_error *err)
+{
+    WK_TRY(wk_bootstrap_check(config, err));
+    for (size_t k = 0; k < n; k++)
+        WK_TRY(wk_stats_cvar(values, count, fractions[k], worst, &out[k].value, err));
+    double *sorted = sorted_copy(values, count);
+    curve c = {.worst_first = sorted,
+               .count = count,
+               .drawn = malloc(count * sizeof *c.drawn),
+               .found = malloc((n + 1) * (size_t)config->reps * sizeof *c.found)};
+    wk_status status = WK_OK;
+    if (sorted && c.drawn && c.found) {
+        if (worst == WK_WORST_HIGH) reverse(sorted, count);
+        estimate_curve(&c, fractions, n, config, out);
+    } else {
+        status = wk_fail(err, WK_E_MEMORY, "no memory for %d resamples", config->reps);
+    }
+    free(sorted);
+    free(c.drawn);
+    free(c.found);
+    return status;
 }

@@ -1,7 +1,7 @@
 #include "sweep/cost.h"
 
 #include "config/parts.h"
-#include "run/setup/world.h"
+#include "run/world.h"
 #include <math.h>
 #include <string.h>
 

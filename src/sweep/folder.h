@@ -9,7 +9,7 @@
 #ifndef WK_SWEEP_FOLDER_H
 #define WK_SWEEP_FOLDER_H
 
-#include "run/lock.h"
+#include "run/disk.h"
 #include "sweep/plan.h"
 
 #define WK_SWEEP_FOLDER "sweep"

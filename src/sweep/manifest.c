@@ -10,7 +10,9 @@ static void print_line(const wk_sweep_plan *plan, const char *directory, int tas
     char path[WK_PATH_MAX];
     wk_text command = {0};
     wk_sweep_words words = {0};
-    wk_sweep_task_words(plan, directory, &task, 1, &words);
+    wk_sweep_plan without_code = *plan; // a file cannot name code
+    without_code.plugin = without_code.rule = NULL;
+    wk_sweep_task_words(&without_code, directory, &task, 1, &words);
     wk_sweep_words_print(&words, "waker", &command);
     out->failed |= wk_sweep_task_path(plan, directory, task, path, NULL) != WK_OK;
     wk_text_printf(out, "{\"task\": %d, \"name\": ", task);

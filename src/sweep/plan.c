@@ -1,8 +1,7 @@
 #include "sweep/plan.h"
 
 #include "base/sha256.h"
-#include "run/setup/config_check.h"
-#include "run/setup/world.h"
+#include "run/world.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

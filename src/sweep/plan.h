@@ -34,6 +34,7 @@ typedef struct wk_sweep_plan {
     WK_ARRAY(wk_sweep_task) tasks;
     size_t selected; // of the tasks: those that a launcher starts
     WK_ARRAY(wk_sweep_shape) shapes;
+    const char *plugin, *rule; // files of code that the command line names; a grid cannot
 } wk_sweep_plan;
 
 /// Makes the plan and checks every run's configuration. Nothing is written and no plug-in is

@@ -95,8 +95,7 @@ static void keep_line(char line[WK_SWEEP_LINE_MAX], const char *text, size_t len
     wk_utf8_sanitise(line, false);
 }
 
-// Lines of the program itself, as the handler of crashes writes one. Others, as those of progress,
-// say nothing about why it ended.
+// Lines of the program itself. Others, as those of progress, say nothing about why it ended.
 static bool is_message(const char *text)
 {
     return text && strncmp(text, "waker ", 6) == 0;

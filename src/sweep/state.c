@@ -1,8 +1,8 @@
 #include "sweep/state.h"
 
 #include "base/file.h"
-#include "run/checkpoint/checkpoint.h"
-#include "run/run_progress.h"
+#include "run/checkpoint.h"
+#include "run/disk.h"
 #include "sweep/folder.h"
 #include <fcntl.h>
 #include <inttypes.h>
@@ -143,7 +143,7 @@ static bool is_foreign(const wk_sweep_plan *plan, const wk_dir *run, int task, u
     if (!read || head.config == plan->tasks.items[task].hash) return false;
     if (wk_sweep_task_config(plan, task, &merged, NULL) != WK_OK) return false;
     if (*merged.config.plugin || *merged.config.curriculum_plugin) return false;
-    return !wk_run_config_has_hash(&merged.config, head.config); // of an older version, perhaps
+    return wk_run_config_hash(&merged.config) != head.config;
 }
 
 // How far a run is that somebody trains: the log is newer than the last checkpoint.

@@ -12,7 +12,7 @@
 #ifndef WK_SWEEP_STATE_H
 #define WK_SWEEP_STATE_H
 
-#include "run/lock.h"
+#include "run/disk.h"
 #include "sweep/plan.h"
 
 typedef enum wk_sweep_task_phase {

@@ -59,6 +59,14 @@ void wk_sweep_train_words(const wk_sweep_plan *plan, const char *directory, int 
         add_setting(&settings.keys[i], out);
 }
 
+// Code that the command line names is named again: nothing in the sweep's directory can do it.
+static void add_code(const char *option, const char *file, wk_sweep_words *out)
+{
+    if (!file) return;
+    wk_sweep_words_add(out, option);
+    wk_sweep_words_add(out, file);
+}
+
 static void add_options(const wk_sweep_command *command, wk_sweep_words *out)
 {
     for (int i = 0; i < command->count; i++)
@@ -71,6 +79,7 @@ void wk_sweep_follow_words(const wk_sweep_plan *plan, const char *directory, int
     wk_sweep_words_add(out, wk_sweep_follow_names[follow]);
     add_path(plan, directory, task, out);
     add_options(&plan->grid->follow[follow], out);
+    if (follow != WK_SWEEP_ADAPT) add_code("--plugin", plan->plugin, out);
 }
 
 void wk_sweep_task_words(const wk_sweep_plan *plan, const char *directory, const int *tasks,
@@ -81,6 +90,8 @@ void wk_sweep_task_words(const wk_sweep_plan *plan, const char *directory, const
     wk_sweep_words_add(out, directory);
     for (int i = 0; i < count; i++)
         wk_sweep_words_add(out, plan->tasks.items[tasks[i]].name);
+    add_code("--plugin", plan->plugin, out);
+    add_code("--curriculum.plugin", plan->rule, out);
 }
 
 void wk_sweep_report_words(const wk_sweep_plan *plan, const char *directory, wk_sweep_words *out)

@@ -7,7 +7,6 @@
 
 #include "tensor/backend.h"
 #include "tensor/graph.h"
-#include "tensor/queue.h"
 
 typedef struct wk_program wk_program;
 

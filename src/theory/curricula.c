@@ -1,8 +1,8 @@
 #include "theory/curricula.h"
 
 #include "theory/bound.h"
-#include "theory/sampling.h"
 #include "waker/curriculum.h"
+#include "waker/stats.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,20 +86,6 @@ static void free_run(run *r)
     free(r->thetas);
 }
 
-static void draw_rewards(const run *r, theta_state *x, size_t index)
-{
-    int choice[WK_MDP_STATES_MAX] = {0};
-    double value[WK_MDP_STATES_MAX];
-    size_t pairs = (size_t)(x->real.states * x->real.actions);
-    wk_rng rng = wk_rng_stream(r->seed, "theory-rewards", index);
-    for (int k = 0; k < r->config->rewards; k++) {
-        double *reward = x->reward + (size_t)k * pairs;
-        wk_mdp_draw_reward(&x->real, (uint64_t)k, &rng, reward);
-        wk_mdp_solve(&x->real, reward, choice, value);
-        x->best[k] = wk_mdp_at_start(&x->real, value);
-    }
-}
-
 // The ensemble's estimate of the error under the exploration policy in the model, as an imagined
 // trajectory would have it but exact; and that policy, made anew.
 static double estimate_error(const run *r, theta_state *x)
@@ -116,58 +102,43 @@ static double estimate_error(const run *r, theta_state *x)
     return (1 - x->model.gamma) * wk_mdp_at_start(&x->model, value);
 }
 
-// The first θ of the same size.
-static size_t first_of_size(const run *r, size_t index)
-{
-    double size = wk_space_params(r->space, index)[WK_FAMILY_SIZE];
-    size_t first = 0;
-    while (wk_space_params(r->space, first)[WK_FAMILY_SIZE] != size)
-        first++;
-    return first;
-}
-
-static wk_status make_model(const run *r, size_t index, theta_state *x, wk_error *err)
-{
-    int members = r->config->members;
-    size_t first = first_of_size(r, index);
-    wk_tabular_model *parent = r->config->shared ? &r->thetas[first].shared : NULL;
-    if (parent && first == index)
-        WK_TRY(wk_tabular_model_create(&x->real, members, r->seed, index, NULL, parent, err));
-    return wk_tabular_model_create(&x->real, members, r->seed, index, parent, &x->table, err);
-}
-
-static wk_status make_theta_state(const run *r, size_t index, theta_state *x, wk_error *err)
+// The world of a θ, the model of it and the rewards. With shared models the first θ of each size
+// keeps the parent.
+static wk_status make_theta(const run *r, size_t index, theta_state *x, wk_error *err)
 {
     const wk_curricula_config *c = r->config;
-    wk_family_make(c->family, wk_space_params(r->space, index), c->gamma, r->seed, &x->real);
+    const double *theta = wk_space_params(r->space, index);
+    wk_family_make(c->family, theta, c->gamma, r->seed, &x->real);
     x->model = x->real;
-    WK_TRY(make_model(r, index, x, err));
+    wk_tabular_model *parent = NULL;
+    if (c->shared) {
+        size_t first = 0;
+        while (wk_space_params(r->space, first)[WK_FAMILY_SIZE] != theta[WK_FAMILY_SIZE])
+            first++;
+        parent = &r->thetas[first].shared;
+        if (first == index)
+            WK_TRY(
+                wk_tabular_model_create(&x->real, c->members, r->seed, index, NULL, parent, err));
+    }
+    WK_TRY(wk_tabular_model_create(&x->real, c->members, r->seed, index, parent, &x->table, err));
     wk_tabular_model_predict(&x->table, &x->model);
     size_t rewards = (size_t)c->rewards, states = (size_t)x->real.states;
+    size_t pairs = states * (size_t)x->real.actions;
     x->choice = calloc(rewards * states, sizeof *x->choice);
-    x->reward = calloc(rewards * states * (size_t)x->real.actions, sizeof *x->reward);
+    x->reward = calloc(rewards * pairs, sizeof *x->reward);
     x->best = calloc(rewards, sizeof *x->best);
     if (!x->choice || !x->reward || !x->best)
         return wk_fail(err, WK_E_MEMORY, "no memory for the rewards of a finite MDP");
-    draw_rewards(r, x, index);
+    int choice[WK_MDP_STATES_MAX] = {0};
+    double value[WK_MDP_STATES_MAX];
+    wk_rng rng = wk_rng_stream(r->seed, "theory-rewards", index);
+    for (int k = 0; k < c->rewards; k++) {
+        double *reward = x->reward + (size_t)k * pairs;
+        wk_mdp_draw_reward(&x->real, (uint64_t)k, &rng, reward);
+        wk_mdp_solve(&x->real, reward, choice, value);
+        x->best[k] = wk_mdp_at_start(&x->real, value);
+    }
     return WK_OK;
-}
-
-static wk_status make_run(run *r, wk_error *err)
-{
-    r->count = wk_space_count(r->space);
-    r->thetas = calloc(r->count, sizeof *r->thetas);
-    if (!r->thetas) return wk_fail(err, WK_E_MEMORY, "no memory for %zu finite MDPs", r->count);
-    for (size_t i = 0; i < r->count; i++)
-        WK_TRY(make_theta_state(r, i, &r->thetas[i], err));
-    return WK_OK;
-}
-
-static double true_error(const theta_state *x)
-{
-    wk_mdp_pair pair;
-    wk_mdp_pair_compare(&x->real, &x->model, &pair);
-    return pair.error;
 }
 
 // Models a θ anew and reports what the curriculum gets to know of the error there.
@@ -176,7 +147,11 @@ static void update_site(run *r, size_t index, wk_curriculum *curriculum)
     theta_state *x = &r->thetas[index];
     wk_tabular_model_predict(&x->table, &x->model);
     float delta = (float)estimate_error(r, x);
-    if (compared[r->curriculum].true_error) delta = (float)true_error(x);
+    if (compared[r->curriculum].true_error) {
+        wk_mdp_pair pair;
+        wk_mdp_pair_compare(&x->real, &x->model, &pair);
+        delta = (float)pair.error;
+    }
     bool visited = wk_curriculum_get_view(curriculum).visits[index] > 0;
     if (visited || compared[r->curriculum].everywhere)
         wk_curriculum_report_at(curriculum, NULL, &index, &delta, 1);
@@ -262,7 +237,11 @@ static wk_status run_one(curricula_job *job, run *r, size_t piece, wk_error *err
 {
     wk_curricula *c = job->comparison;
     wk_curriculum *curriculum = NULL;
-    WK_TRY(make_run(r, err));
+    r->count = wk_space_count(r->space);
+    r->thetas = calloc(r->count, sizeof *r->thetas);
+    if (!r->thetas) return wk_fail(err, WK_E_MEMORY, "no memory for %zu finite MDPs", r->count);
+    for (size_t i = 0; i < r->count; i++)
+        WK_TRY(make_theta(r, i, &r->thetas[i], err));
     WK_TRY(make_curriculum(r, &curriculum, err));
     wk_status status =
         run_curriculum(r, curriculum, c->episodes, c->points + piece * WK_CURRICULA_POINTS, err);
@@ -286,44 +265,32 @@ static void run_piece(void *context, size_t piece, int thread)
     if (c->config.progress) c->config.progress(c->config.context, WK_COMPARED * seeds, thread);
 }
 
-// Where the curves have points: the last episode, and backwards by factors of √2.
-static void place_points(wk_curricula *c)
-{
-    for (int i = 0; i < WK_CURRICULA_POINTS; i++) {
-        double back = (WK_CURRICULA_POINTS - 1 - i) / 2.0;
-        c->episodes[i] = (int)fmax(1, round(c->config.episodes * exp2(-back)));
-    }
-}
-
-static wk_status run_all(curricula_job *job, wk_pool *pool, wk_error *err)
-{
-    wk_curricula *c = job->comparison;
-    size_t pieces = (size_t)(WK_COMPARED * c->config.seeds), count = wk_space_count(c->space);
-    c->points = calloc(pieces * WK_CURRICULA_POINTS, sizeof *c->points);
-    c->visits = calloc(WK_COMPARED * count, sizeof *c->visits);
-    job->errors = calloc(pieces, sizeof *job->errors);
-    job->visits = calloc(pieces * count, sizeof *job->visits);
-    if (!c->points || !c->visits || !job->errors || !job->visits)
-        return wk_fail(err, WK_E_MEMORY, "no memory for %zu runs on finite MDPs", pieces);
-    wk_pool_run(pool, pieces, run_piece, job);
-    for (size_t i = 0; i < pieces; i++) {
-        if (job->errors[i].status != WK_OK)
-            return wk_fail(err, job->errors[i].status, "%s", job->errors[i].message);
-        uint64_t *sum = c->visits + i / (size_t)c->config.seeds * count;
-        for (size_t k = 0; k < count; k++)
-            sum[k] += job->visits[i * count + k];
-    }
-    return WK_OK;
-}
-
 wk_status wk_curricula_run(const wk_curricula_config *config, wk_pool *pool, wk_curricula *out,
                            wk_error *err)
 {
     *out = (wk_curricula){.config = *config};
     WK_TRY(wk_space_create(&config->family->domain, false, &out->space, err));
-    place_points(out);
-    curricula_job job = {.comparison = out};
-    wk_status status = run_all(&job, pool, err);
+    // Where the curves have points: the last episode, and backwards by factors of √2.
+    for (int i = 0; i < WK_CURRICULA_POINTS; i++)
+        out->episodes[i] =
+            (int)fmax(1, round(config->episodes * exp2(-(WK_CURRICULA_POINTS - 1 - i) / 2.0)));
+    size_t seeds = (size_t)config->seeds, pieces = WK_COMPARED * seeds;
+    size_t count = wk_space_count(out->space);
+    curricula_job job = {out, calloc(pieces, sizeof *job.errors),
+                         calloc(pieces * count, sizeof *job.visits)};
+    out->points = calloc(pieces * WK_CURRICULA_POINTS, sizeof *out->points);
+    out->visits = calloc(WK_COMPARED * count, sizeof *out->visits);
+    wk_status status = WK_OK;
+    if (out->points && out->visits && job.errors && job.visits)
+        wk_pool_run(pool, pieces, run_piece, &job);
+    else
+        status = wk_fail(err, WK_E_MEMORY, "no memory for %zu runs on finite MDPs", pieces);
+    for (size_t i = 0; i < pieces && status == WK_OK; i++) {
+        if (job.errors[i].status != WK_OK)
+            status = wk_fail(err, job.errors[i].status, "%s", job.errors[i].message);
+        for (size_t k = 0; k < count; k++)
+            out->visits[i / seeds * count + k] += job.visits[i * count + k];
+    }
     free(job.errors);
     free(job.visits);
     if (status != WK_OK) wk_curricula_free(out);
@@ -336,4 +303,110 @@ void wk_curricula_free(wk_curricula *c)
     free(c->points);
     free(c->visits);
     *c = (wk_curricula){0};
+}
+
+// What a comparison says: curves over seeds, and how much of the oracle's gain each curriculum has.
+
+enum { RESAMPLES = 2000 };
+
+const char *wk_curricula_measure_name(wk_curricula_measure measure)
+{
+    static const char *const names[WK_MEASURES] = {"max_regret", "mean_regret", "max_bound"};
+    return names[measure];
+}
+
+const wk_curricula_point *wk_curricula_at(const wk_curricula *c, int curriculum, int seed,
+                                          int point)
+{
+    return c->points + (curriculum * c->config.seeds + seed) * WK_CURRICULA_POINTS + point;
+}
+
+static double value_at(const wk_curricula *c, int curriculum, wk_curricula_measure measure,
+                       int seed, int point)
+{
+    const wk_curricula_point *p = wk_curricula_at(c, curriculum, seed, point);
+    const double values[WK_MEASURES] = {p->max_regret, p->mean_regret, p->max_bound};
+    return values[measure];
+}
+
+void wk_curricula_curve(const wk_curricula *c, int curriculum, wk_curricula_measure measure,
+                        int point, double *mean, double *sd)
+{
+    double sum = 0, squares = 0, seeds = c->config.seeds;
+    for (int s = 0; s < c->config.seeds; s++)
+        sum += value_at(c, curriculum, measure, s, point);
+    *mean = sum / seeds;
+    for (int s = 0; s < c->config.seeds; s++)
+        squares += pow(value_at(c, curriculum, measure, s, point) - *mean, 2);
+    *sd = sqrt(squares / seeds);
+}
+
+// Mean over the points of a seed's run: since they lie evenly on a logarithmic axis, every doubling
+// of the data counts the same.
+static double mean_of_run(const wk_curricula *c, int curriculum, wk_curricula_measure measure,
+                          int seed)
+{
+    double sum = 0;
+    for (int i = 0; i < WK_CURRICULA_POINTS; i++)
+        sum += value_at(c, curriculum, measure, seed, i);
+    return sum / WK_CURRICULA_POINTS;
+}
+
+// (DR - this) / (DR - oracle) over the chosen seeds; the same ones for all three. NaN where the
+// oracle is not better.
+static double share_of_gain(const double *runs, const int *chosen, int seeds, int curriculum)
+{
+    double own = 0, oracle = 0;
+    for (int i = 0; i < seeds; i++) {
+        double dr = runs[WK_COMPARE_DR * seeds + chosen[i]];
+        own += dr - runs[curriculum * seeds + chosen[i]];
+        oracle += dr - runs[WK_COMPARE_ORACLE * seeds + chosen[i]];
+    }
+    return oracle > 0 ? own / oracle : NAN;
+}
+
+static wk_status bootstrap(const wk_curricula *c, const double *runs, int *chosen, double *shares,
+                           int curriculum, wk_curricula_summary *out, wk_error *err)
+{
+    int seeds = c->config.seeds;
+    size_t gains = 0;
+    for (uint64_t r = 0; r < RESAMPLES; r++) {
+        wk_rng rng = wk_rng_stream(c->config.seed, "theory-bootstrap", r);
+        for (int i = 0; i < seeds; i++)
+            chosen[i] = (int)wk_rng_below(&rng, (uint64_t)seeds);
+        double share = share_of_gain(runs, chosen, seeds, curriculum);
+        if (!isnan(share)) shares[gains++] = share;
+    }
+    out->share = out->share_low = out->share_high = NAN;
+    if ((double)gains < 0.975 * RESAMPLES) return WK_OK;
+    for (int i = 0; i < seeds; i++)
+        chosen[i] = i;
+    out->share = share_of_gain(runs, chosen, seeds, curriculum);
+    WK_TRY(wk_stats_percentile(shares, gains, 2.5, &out->share_low, err));
+    return wk_stats_percentile(shares, gains, 97.5, &out->share_high, err);
+}
+
+wk_status wk_curricula_summarise(const wk_curricula *c, wk_curricula_measure measure,
+                                 wk_curricula_summary out[WK_COMPARED], wk_error *err)
+{
+    int seeds = c->config.seeds;
+    double *runs = malloc((size_t)(WK_COMPARED * seeds) * sizeof *runs);
+    double *shares = malloc(RESAMPLES * sizeof *shares);
+    int *chosen = malloc((size_t)seeds * sizeof *chosen);
+    wk_status status = runs && shares && chosen
+                           ? WK_OK
+                           : wk_fail(err, WK_E_MEMORY, "no memory to compare curricula");
+    for (int k = 0; k < WK_COMPARED && status == WK_OK; k++)
+        for (int s = 0; s < seeds; s++)
+            runs[k * seeds + s] = mean_of_run(c, k, measure, s);
+    for (int k = 0; k < WK_COMPARED && status == WK_OK; k++) {
+        double sd;
+        wk_curricula_curve(c, k, measure, WK_CURRICULA_POINTS - 1, &out[k].end, &sd);
+        out[k].run = wk_stats_mean(runs + k * seeds, (size_t)seeds);
+        status = bootstrap(c, runs, chosen, shares, k, &out[k], err);
+    }
+    free(runs);
+    free(shares);
+    free(chosen);
+    return status;
 }

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "config/parts.h"
 #include "config/yaml.h"
-#include "run/leftovers.h"
+#include "run/disk.h"
 #include "run/saved_run.h"
 #include "train/batch_buffer.h"
 #include "train/training_metrics.h"

@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "config/config.h"
 #include "replay/replay.h"
-#include "run/setup/reward_file.h"
+#include "run/rewards.h"
 #include "train/device_frames.h"
 
 /// Zero-initialise; free it also after a failed create.

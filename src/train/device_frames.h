@@ -9,7 +9,7 @@
 #define WK_TRAIN_DEVICE_FRAMES_H
 
 #include "replay/replay.h"
-#include "tensor/queue.h"
+#include "tensor/backend.h"
 
 typedef struct wk_device_frames wk_device_frames;
 

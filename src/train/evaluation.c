@@ -1,31 +1,10 @@
 #include "train/evaluation.h"
 
-#include "base/rng.h"
 #include "config/parts.h"
-#include "log/eval_clips.h"
-#include <inttypes.h>
+#include "train/eval_clips.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-wk_eval_origin wk_evaluation_origin(const wk_run_config *config, const wk_domain *domain,
-                                    const wk_run_thetas *thetas, uint64_t step, const char *policy)
-{
-    return (wk_eval_origin){.domain = domain,
-                            .train = wk_run_thetas_case(thetas),
-                            .curriculum = config->curriculum_rule,
-                            .exploration = config->exploration,
-                            .run_seed = config->seed,
-                            .step = step,
-                            .policy = policy};
-}
-
-uint64_t wk_evaluation_seed(const wk_run_config *config, uint64_t step)
-{
-    char name[64];
-    snprintf(name, sizeof name, "evaluation at %" PRIu64, step);
-    return config->eval_fresh ? wk_rng_key(config->seed, name) : 0;
-}
 
 // Logs eval_TASK_CASE/eval_TASK_CASE_NAME; the name may be a statistic of something.
 static void log_scalar(wk_metrics *metrics, const char *prefix, const char *name, const char *of,
@@ -96,7 +75,8 @@ static wk_status evaluate_task(evaluation *e, const wk_eval_setup *setup, int po
     int task;
     const char *name = wk_trainer_task_name(e->trainer, policy);
     WK_TRY(wk_domain_task(e->result.origin.domain, name, &task, err));
-    WK_TRY(wk_eval_result_add(&e->result, setup, task, policy, err));
+    WK_TRY(wk_eval_result_add(&e->result, setup, task, err));
+    WK_TRY(wk_eval_result_play(&e->result, setup, policy, policy, err));
     return e->clips ? wk_eval_clips_log(e->clips, name, e->metrics, err) : WK_OK;
 }
 

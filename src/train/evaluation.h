@@ -1,23 +1,12 @@
-// Evaluation of a run's task policies: what its results are labelled with, and evaluation during
-// training, which is read-only: with or without it a run computes the same bytes.
+// Evaluation of a run's task policies during training, which is read-only: with or without it a run
+// computes the same bytes.
 #ifndef WK_TRAIN_EVALUATION_H
 #define WK_TRAIN_EVALUATION_H
 
-#include "eval/result.h"
+#include "eval/evaluation.h"
 #include "log/metrics.h"
-#include "run/checkpoint/weights_file.h"
-#include "run/setup/world.h"
 #include "train/trainer.h"
 #include <signal.h>
-
-/// What results of a run are labelled with; borrows the configuration's texts and `thetas` (NULL:
-/// results of the default distribution alone).
-wk_eval_origin wk_evaluation_origin(const wk_run_config *config, const wk_domain *domain,
-                                    const wk_run_thetas *thetas, uint64_t step, const char *policy);
-
-/// Seed of the environments and episodes of an evaluation: 0, the same for all, or with eval.fresh
-/// one of the run's seed and the step.
-uint64_t wk_evaluation_seed(const wk_run_config *config, uint64_t step);
 
 /// Evaluates every task policy of the trainer in the paper's cases with config.eval_envs episodes
 /// of the default distribution (or of curriculum.theta), just as `waker eval --policy alongside`

@@ -3,7 +3,7 @@
 #include "base/rng.h"
 #include "replay/codec.h"
 #include "run/saved_run.h"
-#include "run/setup/config_check.h"
+#include "run/world.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

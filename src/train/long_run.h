@@ -23,7 +23,7 @@
 #include "log/run_table.h"
 #include "log/speed.h"
 #include "log/status_line.h"
-#include "run/lock.h"
+#include "run/disk.h"
 #include "train/nonfinite_updates.h"
 #include "waker/train.h"
 

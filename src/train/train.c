@@ -5,9 +5,8 @@
 #include "base/limits.h"
 #include "env/domain.h"
 #include "env/plugins/plugin_python.h"
-#include "run/checkpoint/weights_file.h"
-#include "run/leftovers.h"
-#include "run/repair.h"
+#include "run/disk.h"
+#include "run/weights.h"
 #include "train/divergence.h"
 #include "train/evaluation.h"
 #include "train/trainer.h"
@@ -271,10 +270,7 @@ static void announce_resumption(const run *r)
                     "kept, with 'damaged' before their names",
                     trouble);
     int64_t resumed = wk_trainer_resumed_from(r->trainer);
-    char steps[WK_STEPS_TEXT_MAX], repairs[WK_REPAIRS_TEXT_MAX];
-    if (wk_run_repairs_text(r->loop.path, repairs, NULL) != WK_OK || *repairs)
-        wk_log_line(log_of(r), WK_LOG_WARN, "%s",
-                    *repairs ? repairs : WK_REPAIRS_FILE " cannot be read");
+    char steps[WK_STEPS_TEXT_MAX];
     if (resumed < 0) return;
     steps_text(r, (uint64_t)resumed, steps);
     wk_log_line(log_of(r), WK_LOG_INFO, "resuming after %s", steps);

@@ -4,8 +4,7 @@
 #include "base/observation.h"
 #include "config/parts.h"
 #include "env/host.h"
-#include "run/setup/device.h"
-#include "run/setup/world.h"
+#include "run/world.h"
 #include "train/trainer_parts.h"
 #include <stdlib.h>
 

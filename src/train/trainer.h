@@ -17,9 +17,9 @@
 #include "base/dir.h"
 #include "base/watchdog.h"
 #include "config/config.h"
-#include "run/checkpoint/save_resume.h"
-#include "run/setup/device.h"
-#include "run/setup/plugins.h"
+#include "run/checkpoint.h"
+#include "run/code.h"
+#include "run/world.h"
 #include "train/nonfinite_updates.h"
 #include "waker/curriculum.h"
 

@@ -8,9 +8,8 @@
 
 #include "agent/acting.h"
 #include "base/arena.h"
-#include "run/checkpoint/save_resume.h"
-#include "run/setup/device.h"
-#include "run/setup/world.h"
+#include "run/checkpoint.h"
+#include "run/world.h"
 #include "train/batch_buffer.h"
 #include "train/episode_error.h"
 #include "train/trainer.h"

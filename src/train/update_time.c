@@ -3,8 +3,7 @@
 #include "agent/synthetic_batch.h"
 #include "base/clock.h"
 #include "config/parts.h"
-#include "run/setup/device.h"
-#include "run/setup/world.h"
+#include "run/world.h"
 
 enum { UPDATES_MAX = 20 };
 

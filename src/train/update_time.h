@@ -3,7 +3,7 @@
 #ifndef WK_TRAIN_UPDATE_TIME_H
 #define WK_TRAIN_UPDATE_TIME_H
 
-#include "run/setup/plugins.h"
+#include "run/code.h"
 
 typedef struct wk_update_time {
     double seconds;

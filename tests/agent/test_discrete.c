@@ -4,7 +4,6 @@
 #include "agent/acting.h"
 #include "agent/behaviour.h"
 #include "agent/fixture.h"
-#include "agent/networks.h"
 #include "agent/prediction.h"
 #include "support/engine.h"
 #include <math.h>

@@ -3,7 +3,6 @@
 // read from the number: member m predicts (2m + 1) (z_0 + 10 a_0 + 100) for every feature, so that
 // the standard deviation over two members is z_0 + 10 a_0 + 100.
 #include "agent/behaviour.h"
-#include "agent/networks.h"
 #include "support/backend.h"
 #include "support/check.h"
 #include "tensor/program.h"

@@ -90,7 +90,8 @@ static void expect_actions_of_an_evaluation(void)
                                  .case_names = "dr",
                                  .threads = 1,
                                  .keep_actions = true};
-    assert_ok(wk_eval_result_add(&result, &setup, WEST, WEST, &err));
+    assert_ok(wk_eval_result_add(&result, &setup, WEST, &err));
+    assert_ok(wk_eval_result_play(&result, &setup, 0, WEST, &err));
 
     const wk_policy_config config = west();
     wk_policy *policy = open_policy(&config);
@@ -188,7 +189,7 @@ static void every_kind_of_weights_scores_as_by_the_command(void **state)
     config.weights = "adapted./../x";
     assert_refused(wk_policy_create(&config, &policy, &err), WK_E_INPUT, "a-z");
     config.weights = "alongside.twin";
-    assert_refused(wk_policy_create(&config, &policy, &err), WK_E_INPUT, "have no names");
+    assert_refused(wk_policy_create(&config, &policy, &err), WK_E_INPUT, "has no names");
     shell("rm -r run/adapt run/finetune run/eval");
 }
 

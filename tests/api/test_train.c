@@ -1,7 +1,7 @@
 // Runs started through the public API: the same bytes as the command's, stopped and continued by
 // either, and never with code that the caller did not name.
 #include "cli/long_runs.h"
-#include "run/lock.h"
+#include "run/disk.h"
 #include "waker/train.h"
 #include <locale.h>
 

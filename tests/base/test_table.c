@@ -1,4 +1,5 @@
-// Text tables: alignment, cells of several lines, characters of several bytes.
+// Tables: alignment, cells of several lines, characters of several bytes, and one filling for
+// people and programs.
 #include "base/table.h"
 #include "support/check.h"
 
@@ -72,12 +73,76 @@ static void markdown_has_pipes_and_a_width_that_rules_need(void **state)
     wk_text_free(&out);
 }
 
+// Numbers as values and as people read them, columns for one of the two, cells without a value.
+static void one_filling_is_written_for_people_and_for_programs(void **state)
+{
+    (void)state;
+    static const wk_column columns[] = {{WK_COLUMN_TEXT, "name", "name", NULL, 0},
+                                        {WK_COLUMN_TEXT, NULL, "note", NULL, 0},
+                                        {WK_COLUMN_NUMBER, "runs", "runs", NULL, 0},
+                                        {WK_COLUMN_NUMBER, "share", "share", "%.0f %%", 100},
+                                        {WK_COLUMN_NUMBER, "exact", NULL, NULL, 0},
+                                        {WK_COLUMN_TEXT, "good", "good", NULL, 0}};
+    wk_table table;
+    wk_text text = {0}, json = {0}, csv = {0};
+    wk_table_start(&table, columns, sizeof columns / sizeof *columns);
+    WK_TABLE_PUT(&table, "a,\"b\"");
+    wk_table_cell(&table, "%d\nlines", 2);
+    WK_TABLE_PUT(&table, 12);
+    WK_TABLE_PUT(&table, 0.25);
+    WK_TABLE_PUT(&table, 1.0 / 3);
+    WK_TABLE_PUT(&table, (bool)true);
+    WK_TABLE_PUT(&table, "=c");
+    wk_table_absent(&table);
+    WK_TABLE_PUT(&table, UINT64_MAX);
+    WK_TABLE_PUT(&table, (double)NAN);
+    wk_table_absent(&table);
+    WK_TABLE_PUT(&table, (bool)false);
+    wk_table_shown(&table, "not %s", "yet");
+    assert_int_equal(wk_table_count(&table), 2);
+    wk_table_print(&table, 0, &text);
+    assert_string_equal(wk_text_get(&text), "name   note                   runs  share  good\n"
+                                            "-----  -----  --------------------  -----  -------\n"
+                                            "a,\"b\"  2                        12   25 %  yes\n"
+                                            "       lines\n"
+                                            "=c            18446744073709551615      -  not yet\n");
+    wk_table_json(&table, NULL, &(wk_json){.text = &json});
+    assert_string_equal(wk_text_get(&json), "[\n"
+                                            "  {\n"
+                                            "    \"name\": \"a,\\\"b\\\"\",\n"
+                                            "    \"runs\": 12,\n"
+                                            "    \"share\": 0.25,\n"
+                                            "    \"exact\": 0.3333333333333333,\n"
+                                            "    \"good\": true\n"
+                                            "  },\n"
+                                            "  {\n"
+                                            "    \"name\": \"=c\",\n"
+                                            "    \"runs\": 18446744073709551615,\n"
+                                            "    \"share\": null,\n"
+                                            "    \"good\": false\n"
+                                            "  }\n"
+                                            "]\n");
+    wk_table_csv(&table, &csv);
+    assert_string_equal(wk_text_get(&csv), "name,runs,share,exact,good\n"
+                                           "\"a,\"\"b\"\"\",12,0.25,0.3333333333333333,true\n"
+                                           "\"'=c\",18446744073709551615,null,,false\n");
+    wk_text_free(&text);
+    wk_table_print_rows(&table, 1, 2, 2, &text);
+    assert_null(strstr(wk_text_get(&text), "lines"));
+    assert_non_null(strstr(wk_text_get(&text), "\n  =c"));
+    wk_table_free(&table);
+    wk_text_free(&text);
+    wk_text_free(&json);
+    wk_text_free(&csv);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),
         cmocka_unit_test(cells_of_several_lines_stay_in_their_column),
         cmocka_unit_test(names_of_users_stay_in_one_line),
+        cmocka_unit_test(one_filling_is_written_for_people_and_for_programs),
         cmocka_unit_test(markdown_has_pipes_and_a_width_that_rules_need),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -194,12 +194,6 @@ static void theory_writes_all_or_says_so(void **state)
     sweep("theory --part check --family chain --instances 20 --out out --quiet", 3, usual_codes);
 }
 
-static void trust_keeps_the_list(void **state)
-{
-    (void)state;
-    sweep("trust code.so", 1, usual_codes);
-}
-
 static void finetune_can_be_repeated(void **state)
 {
     (void)state;
@@ -229,11 +223,6 @@ static int begin(void **state)
     assert_true(reached != MAP_FAILED);
     assert_int_equal(mkdir(WORK, 0777), 0);
     assert_int_equal(chdir(WORK), 0);
-    char lists[PATH_MAX];
-    assert_non_null(realpath(".", lists));
-    strncat(lists, "/out", sizeof lists - strlen(lists) - 1);
-    assert_int_equal(setenv("XDG_CONFIG_HOME", lists, 1), 0); // for trust
-    assert_int_equal(system("printf '\\177ELF' >code.so"), 0);
     expect_success(TRAIN);
     expect_success("eval base --envs 2 --cases dr --quiet");
     expect_success("envs set toy --count 2 --out own.set --quiet");
@@ -261,7 +250,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(report_writes_all_or_says_so),
         cmocka_unit_test(render_writes_all_or_says_so),
         cmocka_unit_test(theory_writes_all_or_says_so),
-        cmocka_unit_test(trust_keeps_the_list),
         cmocka_unit_test(relabel_adds_all_of_a_reward_or_nothing),
         cmocka_unit_test(a_set_of_environments_is_written_and_played),
         cmocka_unit_test(finetune_can_be_repeated),

@@ -1,5 +1,6 @@
-// Manual pages and completions come from the tables of --help: every option of every command is in
-// all of them, and bash completes what the tables say.
+// Manual pages, docs/cli.md and completions come from the tables of --help: every option of every
+// command is in all of them, and the shells complete what the tables say.
+#include "base/file.h"
 #include "support/check.h"
 #include "support/program.h"
 #include <stdio.h>
@@ -9,7 +10,6 @@ enum { COMMANDS_MAX = 64 };
 
 static char commands[COMMANDS_MAX][32];
 static int n_commands;
-static char *bash_script, *zsh_script;
 
 // Names from the list in the program's help.
 static void read_commands(void)
@@ -35,16 +35,7 @@ static int read_all(void **state)
     read_commands();
     program_expect_success(program_run("completion bash >bash.sh"));
     program_expect_success(program_run("completion zsh >_waker"));
-    bash_script = (char *)program_read("bash.sh", NULL);
-    zsh_script = (char *)program_read("_waker", NULL);
-    return bash_script && zsh_script ? 0 : -1;
-}
-
-static int free_all(void **state)
-{
-    free(bash_script);
-    free(zsh_script);
-    return program_teardown(state);
+    return 0;
 }
 
 // The next option "--name" of a help text, its name copied; NULL after the last.
@@ -64,7 +55,8 @@ static char *offered(const char *line)
     program_result r = program_run(
         "--version >/dev/null; LINE='%s' bash --norc -c 'source bash.sh; COMP_WORDS=($LINE); "
         "case $LINE in *\" \") COMP_WORDS+=(\"\") ;; esac; COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); "
-        "_waker waker \"${COMP_WORDS[COMP_CWORD]}\"; printf \"\\n%%s\" \"${COMPREPLY[@]}\"; echo' "
+        "_waker_complete waker \"${COMP_WORDS[COMP_CWORD]}\"; printf \"\\n%%s\" "
+        "\"${COMPREPLY[@]}\"; echo' "
         ">.out",
         line);
     program_expect_success(r);
@@ -99,25 +91,15 @@ static void every_option_is_completed_by_bash(void **state)
     }
 }
 
-static void every_option_is_completed_by_zsh(void **state)
+// A name at the beginning of a line, as manual pages write it: in bold, with hyphens to paste.
+static void bold(const char *before, const char *name, char out[128])
 {
-    (void)state;
-    for (int i = 0; i < n_commands; i++) {
-        char begin[4096], name[64], wanted[2][80];
-        snprintf(begin, sizeof begin, "\n    ('%s')\n", commands[i]);
-        const char *section = strstr(zsh_script, begin);
-        if (!section) fail_msg("no section of %s", commands[i]);
-        char *part = strndup(section, (size_t)(strstr(section, ";;\n") - section));
-        program_result help = program_run("%s --help", commands[i]);
-        for (const char *at = help.out; (at = next_option(at, name));) {
-            const char *option = strcmp(name, "KEY") == 0 ? "rssm.deter" : name;
-            snprintf(wanted[0], sizeof *wanted, "--%s[", option);
-            snprintf(wanted[1], sizeof *wanted, "--%s=[", option);
-            if (!strstr(part, wanted[0]) && !strstr(part, wanted[1]))
-                fail_msg("%s lacks --%s: %s", commands[i], option, part);
-        }
-        free(part);
-    }
+    char plain[64];
+    snprintf(plain, sizeof plain, "%s%s", before, name);
+    int length = snprintf(out, 128, "\n\\fB");
+    for (const char *c = plain; *c; c++)
+        length += snprintf(out + length, 128 - (size_t)length, *c == '-' ? "\\%c" : "%c", *c);
+    snprintf(out + length, 128 - (size_t)length, "\\fR");
 }
 
 static void every_option_is_on_its_manual_page(void **state)
@@ -132,11 +114,7 @@ static void every_option_is_on_its_manual_page(void **state)
         if (!page) fail_msg("no %s", path);
         program_result help = program_run("%s --help", commands[i]);
         for (const char *at = help.out; (at = next_option(at, name));) {
-            int length = snprintf(wanted, sizeof wanted, "\n\\fB\\-\\-");
-            for (const char *c = name; *c; c++)
-                length += snprintf(wanted + length, sizeof wanted - (size_t)length, "%s%c",
-                                   *c == '-' ? "\\" : "", *c);
-            snprintf(wanted + length, sizeof wanted - (size_t)length, "\\fR");
+            bold("--", name, wanted);
             if (!strstr(page, wanted)) fail_msg("%s lacks --%s", path, name);
         }
         free(page);
@@ -149,8 +127,8 @@ static void the_page_of_the_program_names_every_command(void **state)
     program_result r = program_run("man");
     program_expect_success(r);
     for (int i = 0; i < n_commands; i++) {
-        char wanted[4096];
-        snprintf(wanted, sizeof wanted, "\n\\fB%s\\fR\n", commands[i]);
+        char wanted[128];
+        bold("", commands[i], wanted);
         if (!strstr(r.out, wanted)) fail_msg("waker.1 lacks %s", commands[i]);
     }
     assert_non_null(strstr(r.out, "\n\\fB75\\fR\nstopped early"));
@@ -183,6 +161,7 @@ static void names_that_do_not_exist_are_refused(void **state)
     (void)state;
     program_expect_error(program_run("man trian"), 2, "did you mean 'train'?");
     program_expect_error(program_run("man train --out pages"), 2, "leave out the command");
+    program_expect_error(program_run("man train --markdown"), 2, "leave out the command");
     program_expect_error(program_run("completion fish"), 2, "unknown shell 'fish'");
 }
 
@@ -215,30 +194,43 @@ static void bash_completes_what_the_tables_say(void **state)
     expect_offered("waker adapt runs/a --device ", "cuda", true);
     expect_offered("waker adapt runs/a --device ", "cuda:N", false);
     expect_offered("waker completion ", "zsh", true);
-    expect_offered("waker man t", "trust", true);
+    expect_offered("waker man t", "top", true);
 }
 
+// zsh gets what bash gets, and what lets it read that.
 static void the_scripts_are_sound(void **state)
 {
     (void)state;
     program_expect_success(program_run("--version >/dev/null; bash -n bash.sh"));
     program_expect_success(program_run("--version; ! command -v zsh >/dev/null || zsh -n _waker"));
-    assert_non_null(strstr(zsh_script, ":DOMAIN:(terrain-walker "));
-    assert_non_null(strstr(zsh_script, ":FILE.png:_files -g \"*.png\""));
-    assert_non_null(strstr(zsh_script, "1:RUN:_files -/"));
+    program_expect_success(program_run(
+        "--version; head -1 _waker | grep -q '^#compdef waker$'; grep -q bashcompinit _waker; "
+        "grep -v bash bash.sh | grep -Fvxf _waker >lacking; test ! -s lacking"));
+}
+
+static void docs_cli_md_is_what_the_program_prints(void **state)
+{
+    (void)state;
+    char *page;
+    wk_error err = {0};
+    assert_ok(wk_file_read(WAKER_SOURCE_DIR "/docs/cli.md", 1 << 22, &page, NULL, &err));
+    program_result r = program_run("man --markdown");
+    program_expect_success(r);
+    if (strcmp(page, r.out) != 0) fail_msg("make it anew: waker man --markdown >docs/cli.md");
+    free(page);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_option_is_completed_by_bash),
-        cmocka_unit_test(every_option_is_completed_by_zsh),
         cmocka_unit_test(every_option_is_on_its_manual_page),
         cmocka_unit_test(the_page_of_the_program_names_every_command),
         cmocka_unit_test(pages_have_no_request_but_those_of_man),
         cmocka_unit_test(names_that_do_not_exist_are_refused),
         cmocka_unit_test(bash_completes_what_the_tables_say),
         cmocka_unit_test(the_scripts_are_sound),
+        cmocka_unit_test(docs_cli_md_is_what_the_program_prints),
     };
-    return cmocka_run_group_tests(tests, read_all, free_all);
+    return cmocka_run_group_tests(tests, read_all, program_teardown);
 }

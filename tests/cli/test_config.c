@@ -154,6 +154,23 @@ static void mistakes_name_the_nearest(void **state)
     program_expect_error(program_run("config --plugin none.so"), 2, "none.so");
 }
 
+static void keys_are_found_by_what_they_are_about(void **state)
+{
+    (void)state;
+    program_result r = program_run("config --search rate");
+    program_expect_success(r);
+    assert_non_null(strstr(r.out, "model.rate "));
+    assert_non_null(strstr(r.out, "0 to 1"));
+    assert_null(strstr(r.out, "batch"));
+    r = program_run("config --search \"FREE nats\" --json");
+    program_expect_success(r);
+    program_expect_json(r.out);
+    assert_non_null(strstr(r.out, "\"key\": \"model.free_nats\""));
+    program_expect_error(program_run("config --search xylophone"), 2, "lists all keys");
+    program_expect_error(program_run("config --lr 1"), 2, "--model.rate, --policy.rate");
+    program_expect_error(program_run("config --agent 1"), 2, "'waker config --search agent'");
+}
+
 // The documented table is the program's own.
 static void the_documentation_has_the_table_of_keys(void **state)
 {
@@ -182,6 +199,7 @@ int main(void)
         cmocka_unit_test(a_users_file_adds_blocks),
         cmocka_unit_test(patterns_work_on_the_command_line),
         cmocka_unit_test(mistakes_name_the_nearest),
+        cmocka_unit_test(keys_are_found_by_what_they_are_about),
         cmocka_unit_test(the_documentation_has_the_table_of_keys),
     };
     return cmocka_run_group_tests(tests, program_setup, program_teardown);

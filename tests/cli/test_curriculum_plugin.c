@@ -2,7 +2,6 @@
 // resumes exactly, and each way a plug-in can be wrong has its message.
 #include "support/program.h"
 #include "train/runs.h"
-#include <signal.h>
 
 #define PLUGINS WAKER_BINARY_DIR "/tests/plugins/"
 #define OPTIONS TINY_OPTIONS " --log.tensorboard false --exploration random"
@@ -100,13 +99,9 @@ static void expect_saved(const char *path, const char *line)
     free(config);
 }
 
-// Programs before this one did not read it: their runs have the default, and go on with it.
-static void a_run_from_before_the_prefill_was_read_goes_on_with_its_own(void **state)
+static void a_run_goes_on_with_the_prefill_of_its_rule(void **state)
 {
     (void)state;
-    train_shortly("before", "even.so");
-    train_shortly("before", "rule_prefill.so");
-    expect_saved("before/config.yaml", "\nprefill: 100000\n");
     train_shortly("new", "rule_prefill.so");
     train_shortly("new", "rule_prefill.so");
     expect_saved("new/config.yaml", "\nprefill: 70\n");
@@ -160,15 +155,6 @@ static void distributions_that_are_none_stop_the_run_and_say_which_theta(void **
     }
 }
 
-static void a_rule_that_crashes_is_named_with_its_function(void **state)
-{
-    (void)state;
-    program_result result = train("aborts", PLUGINS "rule_abort.so", "--quiet");
-    program_expect_error(result, 128 + SIGABRT,
-                         "waker train: SIGABRT (abort) in distribution of the curriculum 'even'; "
-                         "plug-in: " PLUGINS "rule_abort.so. ");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,10 +162,9 @@ int main(void)
         cmocka_unit_test(a_run_with_a_plugin_resumes_to_the_same_bytes),
         cmocka_unit_test(a_command_that_names_another_rule_or_domain_is_refused),
         cmocka_unit_test(the_prefill_of_a_rule_is_the_default_of_a_run),
-        cmocka_unit_test(a_run_from_before_the_prefill_was_read_goes_on_with_its_own),
+        cmocka_unit_test(a_run_goes_on_with_the_prefill_of_its_rule),
         cmocka_unit_test(plugins_that_cannot_be_loaded_are_told_apart),
         cmocka_unit_test(distributions_that_are_none_stop_the_run_and_say_which_theta),
-        cmocka_unit_test(a_rule_that_crashes_is_named_with_its_function),
     };
     return cmocka_run_group_tests(tests, program_setup, program_teardown);
 }

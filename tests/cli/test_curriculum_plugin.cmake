@@ -3,7 +3,7 @@ set(rule_targets plugin_even)
 add_library(plugin_even MODULE ${CMAKE_SOURCE_DIR}/examples/curriculum/even.c)
 set_target_properties(plugin_even PROPERTIES OUTPUT_NAME even)
 foreach(fault rule_missing rule_null rule_other_abi rule_nameless rule_name_taken rule_bad_name rule_negative
-        rule_nan rule_sum rule_zero rule_abort rule_prefill rule_prefill_negative)
+        rule_nan rule_sum rule_zero rule_prefill rule_prefill_negative)
   string(TOUPPER ${fault} macro)
   add_library(plugin_${fault} MODULE plugins/broken_rule.c)
   target_compile_definitions(plugin_${fault} PRIVATE BREAK=${macro})

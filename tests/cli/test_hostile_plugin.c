@@ -100,54 +100,39 @@ static void a_plugin_that_exits_is_no_success(void **state)
 {
     (void)state;
     program_result r = train("exit", "exits", "");
-    program_expect_error(r, 1,
-                         "waker train: a plug-in, or a library it uses, called exit() in step "
-                         "of the domain 'ball-on-table', step 3");
-    program_expect_error(r, 1, "plug-in: " PLUGIN ". Once the plug-in is fixed");
+    program_expect_error(r, 1, "waker: a plug-in, or a library it uses, called exit()");
     setenv("HOSTILE", "exit", 1);
     r = program_run("envs check " PLUGIN);
     unsetenv("HOSTILE");
-    program_expect_error(r, 1, "waker envs check: a plug-in, or a library it uses, called exit()");
-    program_expect_error(r, 1, "; plug-in: " PLUGIN);
-    assert_null(strstr(r.err, "checkpoint"));
+    program_expect_error(r, 1, "waker: a plug-in, or a library it uses, called exit()");
 }
 
-// The plug-in of a sweep crashes; it is replaced, trusted again, and the sweep goes on. Once a run
-// has a checkpoint, its plug-in is changed by naming it.
+// The plug-in of a sweep crashes; it is replaced, and the sweep goes on.
 static void a_sweep_goes_on_with_a_plugin_that_was_fixed(void **state)
 {
     (void)state;
     char *here = realpath(place, NULL);
     assert_non_null(here);
-    setenv("XDG_CONFIG_HOME", here, 1);
     shell("cp " PLUGIN " own.so && cat >own.yaml <<END\n"
           "blocks: {domain: toy}\n"
           "keys: {plugin: %s/own.so, seed: 0, steps: 90, prefill: 60, env.count: 1, train_every: 6,"
           " encoder.depth: 1, rssm.deter: 6, rssm.hidden: 6, rssm.stoch: 3, rssm.classes: 3,"
           " units: 6, layers: 1, batch: 2, length: 6, horizon: 3, log.tensorboard: false}\nEND",
           here);
-    program_expect_success(program_run("trust own.so"));
-    setenv("HOSTILE", "crash", 1);
+    free(here);
     program_expect_error(program_run("sweep own.yaml --logdir own --rate 100"), 1, "failed seed0");
-    unsetenv("HOSTILE");
     program_result r = program_run("sweep status own --json");
-    if (!strstr(r.out, "ended by signal 6 (Aborted): waker sweep run: SIGABRT (abort) in step of"))
-        fail_msg("%s", r.out);
+    if (!strstr(r.out, "which was not named")) fail_msg("%s", r.out);
+    program_expect_success(program_run("sweep retry own"));
+    setenv("HOSTILE", "crash", 1);
+    program_expect_error(program_run("sweep --logdir own --rate 100 --plugin own.so"), 1,
+                         "failed seed0");
+    unsetenv("HOSTILE");
+    r = program_run("sweep status own --json");
+    if (!strstr(r.out, "ended by signal 6 (Aborted)")) fail_msg("%s", r.out);
     shell("printf fixed >>own.so");
     program_expect_success(program_run("sweep retry own"));
-    program_expect_error(program_run("sweep --logdir own --rate 100"), 1, "failed seed0");
-    program_expect_success(program_run("trust own.so"));
-    program_expect_success(program_run("sweep retry own"));
-    program_expect_success(program_run("sweep --logdir own --rate 100"));
-    shell("printf again >>own.so");
-    program_expect_success(program_run("trust own.so"));
-    r = program_run("train --logdir own/seed0 --steps 120");
-    program_expect_error(r, 2, "the file changed. If it is the one you mean, add --plugin ");
-    program_expect_error(r, 2, ": 'waker train --logdir own/seed0 --plugin ");
-    program_expect_success(
-        program_run("train --quiet --logdir own/seed0 --steps 120 --plugin own.so"));
-    unsetenv("XDG_CONFIG_HOME");
-    free(here);
+    program_expect_success(program_run("sweep --logdir own --rate 100 --plugin own.so"));
 }
 
 static void a_check_that_crashes_shows_what_it_found(void **state)
@@ -156,37 +141,23 @@ static void a_check_that_crashes_shows_what_it_found(void **state)
     setenv("HOSTILE", "crash", 1);
     program_result r = program_run("envs check " PLUGIN);
     unsetenv("HOSTILE");
-    program_expect_error(r, 128 + 6, "waker envs check: SIGABRT (abort) in step of the domain");
-    program_expect_error(r, 128 + 6, PLUGIN ". A debugger shows where");
-    assert_null(strstr(r.err, "checkpoint"));
+    assert_int_equal(r.code, 128 + 6);
     assert_non_null(strstr(r.out, "gives the reward nan"));
 }
 
-// A sanitizer reports a fault after the program did, and ends the process itself.
+// A sanitizer reports a fault before the process ends, and ends it itself.
 #ifdef __SANITIZE_ADDRESS__
 #define FAULT_CODE(number) 1
 #else
 #define FAULT_CODE(number) (128 + (number))
 #endif
 
-// Fifty steps of one environment in episodes of 20 end in the tenth step of episode 2.
-static void a_run_that_crashes_says_in_which_function_and_episode(void **state)
+static void a_run_whose_plugin_crashes_ends_with_the_signal_and_resumes(void **state)
 {
     (void)state;
-    program_result r = train("fault", "faults", "");
-    program_expect_error(r, FAULT_CODE(SIGSEGV),
-                         "waker train: SIGSEGV (invalid memory access) in step of the domain '");
-    program_expect_error(r, FAULT_CODE(SIGSEGV), ", step 10, θ (");
-    program_expect_error(r, FAULT_CODE(SIGSEGV), ", episode 2; plug-in: " PLUGIN ". ");
-    program_expect_error(r, FAULT_CODE(SIGSEGV),
-                         "the same command resumes from the last checkpoint");
-    r = train("divide", "divides", "");
-    program_expect_error(r, FAULT_CODE(SIGFPE),
-                         "waker train: SIGFPE (invalid arithmetic) in render of the domain '");
-    program_expect_error(r, FAULT_CODE(SIGFPE), ", step 10, θ (");
-    r = train("load", "loads", "");
-    program_expect_error(r, 128 + SIGABRT,
-                         "waker train: SIGABRT (abort) in its loading; plug-in: ");
+    assert_int_equal(train("fault", "faults", "").code, FAULT_CODE(SIGSEGV));
+    assert_int_equal(train("divide", "faults", "").code, FAULT_CODE(SIGFPE));
+    assert_int_equal(train("load", "faults", "").code, 128 + SIGABRT);
     program_expect_success(train("", "faults", ""));
 }
 
@@ -226,7 +197,7 @@ int main(void)
         cmocka_unit_test(a_plugin_that_exits_is_no_success),
         cmocka_unit_test(a_sweep_goes_on_with_a_plugin_that_was_fixed),
         cmocka_unit_test(a_check_that_crashes_shows_what_it_found),
-        cmocka_unit_test(a_run_that_crashes_says_in_which_function_and_episode),
+        cmocka_unit_test(a_run_whose_plugin_crashes_ends_with_the_signal_and_resumes),
         cmocka_unit_test(a_reset_that_is_refused_ends_the_run_with_a_checkpoint),
         cmocka_unit_test(a_huge_state_is_refused),
     };

@@ -10,7 +10,6 @@
 static const char *const commands[] = {"ckpt hostile",
                                        "ckpt hostile --check",
                                        "ckpt hostile --check --json",
-                                       "ckpt hostile --repair",
                                        "curriculum hostile",
                                        "curriculum hostile --json",
                                        "export hostile --out episodes",
@@ -122,9 +121,8 @@ static void links_out_of_the_run(void **state)
     try_all("rm -r hostile/checkpoints && ln -s ../outside/run/checkpoints hostile/checkpoints");
     try_all("rm -r hostile/replay && ln -s ../outside/run/replay hostile/replay; "
             "rm -r hostile/snapshots && ln -s ../outside/run/snapshots hostile/snapshots");
-    try_all(
-        "ln -sf ../outside/thesis hostile/metrics.jsonl; "
-        "ln -sf ../outside/thesis hostile/lock; ln -sf ../outside/thesis hostile/repairs.jsonl");
+    try_all("ln -sf ../outside/thesis hostile/metrics.jsonl; "
+            "ln -sf ../outside/thesis hostile/lock");
     try_all("ln -s ../../outside hostile/checkpoints/unfinished-step-000000000999; "
             "ln -s ../../outside hostile/checkpoints/step-000000000999; "
             "ln -s ../../outside hostile/snapshots/step-000000000999.safetensors; "
@@ -158,8 +156,7 @@ static void files_that_are_something_else(void **state)
     try_all("for f in hostile/replay/*.log; do rm $f && mkfifo $f; done");
     try_all("truncate -s 1T hostile/metrics.jsonl; "
             "for f in hostile/checkpoints/*/*; do truncate -s 200G $f; done");
-    try_all("yes '[' | tr -d '\\n' | head -c 300000 > hostile/repairs.jsonl; "
-            "mkdir -p hostile/eval && yes '{\"a\":' | tr -d '\\n' | head -c 300000 > "
+    try_all("mkdir -p hostile/eval && yes '{\"a\":' | tr -d '\\n' | head -c 300000 > "
             "hostile/eval/adapted-step-000000000402.json");
 }
 

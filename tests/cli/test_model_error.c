@@ -1,15 +1,14 @@
 // waker model-error as a user runs it: tables, files, maps, every kind of policy, and what is
 // refused with which words.
-#include "support/program.h"
-#include "train/runs.h"
+#include "cli/long_runs.h"
 
 #define QUIET_OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
 #define FEW " --envs 6 --steps 8"
 
 // A run with task policies alongside, and one without.
-static int setup(void **state)
+static int make_runs(void **state)
 {
-    if (program_setup(state) != 0) return -1;
+    if (setup(state) != 0) return -1;
     program_expect_success(program_run("train --logdir tasks " QUIET_OPTIONS " --tasks all"));
     program_expect_success(program_run("train --logdir free " QUIET_OPTIONS));
     return 0;
@@ -83,23 +82,25 @@ static void every_policy_and_every_snapshot_can_be_asked_for(void **state)
     assert_non_null(strstr(r.out, "west"));
 }
 
-static void policies_are_added_to_the_file_and_other_samples_are_not(void **state)
+static void a_file_holds_what_one_command_measured(void **state)
 {
     (void)state;
-    program_expect_success(program_run("model-error tasks --policy west,random" FEW));
-    program_expect_success(program_run("model-error tasks --policy east" FEW));
-    char *merged = read_text("tasks/eval/model-error-000000000402.json");
-    assert_int_equal(count_of(merged, "\"policy\": \"random\""), 1);
-    assert_int_equal(count_of(merged, "\"policy\": \"west\""), 1);
-    assert_int_equal(count_of(merged, "\"policy\": \"east\""), 1);
-    program_expect_success(program_run("model-error tasks --envs 3 --steps 8 --seed 2"));
-    char *after = read_text("tasks/eval/model-error-000000000402.json");
-    assert_string_equal(merged, after);
-    free(read_text("tasks/eval/model-error-000000000402-envs3-seed2-steps8.json"));
-    program_expect_success(program_run("model-error tasks --trajectories 2" FEW));
-    free(read_text("tasks/eval/model-error-000000000402-envs6-seed0-steps8-trajectories2.json"));
-    free(merged);
-    free(after);
+    static const char *const others[] = {"--policy east" FEW, "--envs 3 --steps 8 --seed 2",
+                                         "--trajectories 2" FEW};
+    program_expect_success(program_run("model-error tasks --out kept --policy west,random" FEW));
+    char *first = read_text("kept/eval/model-error-000000000402.json");
+    assert_int_equal(count_of(first, "\"policy\": \"random\""), 1);
+    assert_int_equal(count_of(first, "\"policy\": \"west\""), 1);
+    for (int i = 0; i < 3; i++) {
+        program_expect_success(program_run("model-error tasks --out kept %s", others[i]));
+        shell("test $(ls kept/eval/model-error-000000000402-????????.json | wc -l) = %d", i + 1);
+    }
+    program_expect_success(program_run("model-error tasks --out kept --policy random,west" FEW));
+    char *again = read_text("kept/eval/model-error-000000000402.json");
+    assert_string_equal(first, again);
+    shell("test $(ls kept/eval | wc -l) = 4");
+    free(first);
+    free(again);
 }
 
 static void adapted_policies_are_taken_where_there_are_some(void **state)
@@ -145,10 +146,10 @@ int main(void)
         cmocka_unit_test(two_runs_are_compared_in_one_table),
         cmocka_unit_test(the_file_holds_every_environment_and_is_the_same_twice),
         cmocka_unit_test(every_policy_and_every_snapshot_can_be_asked_for),
-        cmocka_unit_test(policies_are_added_to_the_file_and_other_samples_are_not),
+        cmocka_unit_test(a_file_holds_what_one_command_measured),
         cmocka_unit_test(adapted_policies_are_taken_where_there_are_some),
         cmocka_unit_test(maps_are_printed_and_drawn),
         cmocka_unit_test(what_cannot_be_measured_is_refused_with_advice),
     };
-    return cmocka_run_group_tests(tests, setup, program_teardown);
+    return cmocka_run_group_tests(tests, make_runs, teardown);
 }

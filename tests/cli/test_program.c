@@ -20,7 +20,7 @@ static void every_command_has_help_with_usage_options_and_an_example(void **stat
     (void)state;
     const char *const commands[] = {"envs",   "envs check",  "render",     "bench env",
                                     "doctor", "train",       "curriculum", "ckpt",
-                                    "export", "model-error", "trust",      "theory"};
+                                    "export", "model-error", "card",       "theory"};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         program_result r = program_run("%s --help", commands[i]);
         program_expect_success(r);

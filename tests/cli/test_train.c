@@ -5,7 +5,7 @@
 
 #include "base/crc32c.h"
 #include "base/file.h"
-#include "run/checkpoint/run_file.h"
+#include "run/checkpoint.h"
 #include <glob.h>
 
 #define QUIET_OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
@@ -360,19 +360,6 @@ static void a_run_goes_on_when_it_is_only_named(void **state)
     program_expect_error(program_run("train --logdir run-bare --batch 3"), 2, "batch");
 }
 
-// Older versions began runs without the block that is implied now.
-static void a_run_without_the_implied_block_goes_on_by_the_same_command(void **state)
-{
-    (void)state;
-#define OLD "train --logdir run-old --quiet --domain toy " TINY_KEYS " --configs dr"
-    program_expect_success(program_run(OLD " --steps 120 --policy.exploration_rate 0 "
-                                           "--policy.saturation_scale 0"));
-    program_expect_success(program_run(OLD " --steps 160"));
-    program_expect_error(program_run(OLD " plan2explore --steps 160"), 2,
-                         "policy.exploration_rate '0', not '3.0e-05'");
-#undef OLD
-}
-
 static void a_run_begins_with_the_settings_of_another(void **state)
 {
     (void)state;
@@ -525,7 +512,6 @@ int main(void)
         cmocka_unit_test(wrong_settings_name_the_key),
         cmocka_unit_test(a_new_run_without_configs_is_asked_for_them),
         cmocka_unit_test(a_run_goes_on_when_it_is_only_named),
-        cmocka_unit_test(a_run_without_the_implied_block_goes_on_by_the_same_command),
         cmocka_unit_test(a_run_begins_with_the_settings_of_another),
         cmocka_unit_test(a_run_that_cannot_begin_leaves_nothing_behind),
         cmocka_unit_test(a_run_does_not_begin_among_others_or_within_one),

@@ -185,9 +185,8 @@ static void a_file_that_lacks_a_key_is_refused(void **state)
     write_without(&c, "discount:", NULL);
     assert_refused(wk_run_config_read(PATH, &c, &err), WK_E_FORMAT,
                    "lacks the key 'policy.discount'");
-    write_without(&c, "discount:", "format:");
-    assert_refused(wk_run_config_read(PATH, &c, &err), WK_E_FORMAT,
-                   "lacks the key 'policy.discount'");
+    write_without(&c, "format:", NULL);
+    assert_refused(wk_run_config_read(PATH, &c, &err), WK_E_FORMAT, "lacks the key 'format'");
     write_without(&c, "theta:", NULL);
     assert_refused(wk_run_config_read(PATH, &c, &err), WK_E_FORMAT,
                    "lacks the key 'curriculum.theta'");
@@ -209,34 +208,16 @@ static void a_cut_file_is_refused_wherever_it_was_cut(void **state)
     remove(PATH);
 }
 
-static void a_file_of_an_older_version_has_the_defaults_of_newer_keys(void **state)
+static void a_file_of_another_version_is_refused(void **state)
 {
     (void)state;
     wk_error err = {0};
-    wk_run_config c = wk_run_config_default(), back;
-    c.discount = 0.5;
-    write_without(&c, "theta:", "format:");
-    assert_ok(wk_run_config_read(PATH, &back, &err));
-    assert_true(back.discount == 0.5);
-    assert_string_equal(back.curriculum_theta, "");
-    static const char newer[] = "format: 999\nseed: 1\n";
-    assert_ok(wk_file_write(PATH, newer, sizeof newer - 1, &err));
-    assert_refused(wk_run_config_read(PATH, &back, &err), WK_E_INPUT, "unknown format 999");
+    wk_run_config back;
+    static const char other[] = "format: 10\nseed: 1\n";
+    assert_ok(wk_file_write(PATH, other, sizeof other - 1, &err));
+    assert_refused(wk_run_config_read(PATH, &back, &err), WK_E_INPUT,
+                   PATH ":1: unknown format 10; this version of waker reads runs of format 11");
     remove(PATH);
-}
-
-// The hash that the version before curriculum.theta made of its defaults.
-static const uint64_t HASH_BEFORE_THETA = 0x8295316dd4a714cc;
-
-static void a_hash_of_an_older_version_is_known_again(void **state)
-{
-    (void)state;
-    wk_run_config c = wk_run_config_default();
-    assert_true(wk_run_config_has_hash(&c, wk_run_config_hash(&c)));
-    assert_true(wk_run_config_has_hash(&c, HASH_BEFORE_THETA));
-    strcpy(c.curriculum_theta, "1,2");
-    assert_true(wk_run_config_has_hash(&c, wk_run_config_hash(&c)));
-    assert_false(wk_run_config_has_hash(&c, HASH_BEFORE_THETA));
 }
 
 static void a_bad_file_is_refused_with_file_and_line(void **state)
@@ -304,8 +285,7 @@ int main(void)
         cmocka_unit_test(a_file_reads_back_as_the_same_configuration),
         cmocka_unit_test(a_file_that_lacks_a_key_is_refused),
         cmocka_unit_test(a_cut_file_is_refused_wherever_it_was_cut),
-        cmocka_unit_test(a_file_of_an_older_version_has_the_defaults_of_newer_keys),
-        cmocka_unit_test(a_hash_of_an_older_version_is_known_again),
+        cmocka_unit_test(a_file_of_another_version_is_refused),
         cmocka_unit_test(a_bad_file_is_refused_with_file_and_line),
         cmocka_unit_test(a_run_resumes_with_other_lengths_and_logs_but_not_with_another_model),
         cmocka_unit_test(every_fixed_value_changes_the_hash),

@@ -3,7 +3,7 @@
 #include "../bench/sizes.h"
 #include "config/blocks.h"
 #include "config/parts.h"
-#include "run/setup/config_check.h"
+#include "run/world.h"
 #include "support/check.h"
 #include <stdio.h>
 #include <stdlib.h>

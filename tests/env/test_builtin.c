@@ -1,28 +1,24 @@
-// What every built-in domain owes the host, whichever it is: the examination finds no fault, and a
-// vector of its environments does not depend on the number of threads.
+// What every built-in domain owes the host, whichever it is: the examination finds no fault, a
+// vector of its environments does not depend on the number of threads, episodes end by time and
+// continue elsewhere, allocations may fail, and an environment stays small.
 #include "base/rng.h"
-#include "base/text.h"
-#include "env/plugins/plugin_check.h"
-#include "support/check.h"
+#include "support/faults.h"
+#include "support/findings.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
 #include <zlib.h>
 
 enum { COUNT = 4, STEPS = 12 };
 
 static wk_error err;
 
-static void collect(void *context, bool fault, const char *sentence)
-{
-    wk_text_printf(context, "%s: %s\n", fault ? "fault" : "advice", sentence);
-}
-
 static void the_examination_finds_nothing(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < wk_domain_count(); i++) {
         const wk_domain *domain = wk_domain_at(i);
-        wk_text found = {0};
         int faults;
-        assert_ok(wk_plugin_check(domain, collect, &found, &faults, &err));
+        wk_text found = examine(domain, &faults);
         if (strcmp(domain->name, "toy") == 0) { // its episodes are shorter than a default sequence
             assert_non_null(strstr(wk_text_get(&found), "advice: episodes have at most 21 rows"));
             assert_int_equal(faults, 0);
@@ -40,16 +36,17 @@ static uint32_t play(const wk_domain *domain, int threads)
     wk_space *space;
     assert_ok(wk_space_create(domain, false, &space, &err));
     assert_ok(wk_vec_create(domain, NULL, COUNT, threads, &vec, &err));
-    for (int i = 0; i < COUNT; i++) {
-        double theta[WK_PARAMS_MAX];
-        wk_space_sample(space, 3, (uint64_t)i, theta);
-        assert_ok(wk_vec_plan_reset(vec, i, theta, (size_t)domain->n_params, 3, (uint64_t)i, &err));
-    }
     const wk_batch *batch = wk_vec_batch(vec);
     wk_rng rng = wk_rng_stream(4, "actions", 0);
     size_t numbers = (size_t)(COUNT * domain->n_tasks) * sizeof(float);
     uint32_t sum = 0;
-    for (int step = 0; step <= STEPS; step++) {
+    for (int step = 0; step <= 2 * STEPS; step++) {
+        for (int i = 0; i < COUNT && step % STEPS == 0; i++) {
+            double theta[WK_PARAMS_MAX];
+            wk_space_sample(space, 3, (uint64_t)(i + step), theta);
+            assert_ok(wk_vec_plan_reset(vec, i, theta, (size_t)domain->n_params, 3,
+                                        (uint64_t)(i + step), &err));
+        }
         float actions[COUNT * WK_ACTION_MAX];
         for (int i = 0; i < COUNT * domain->action_size; i++)
             actions[i] = (float)wk_rng_uniform(&rng, -1, 1);
@@ -65,18 +62,153 @@ static uint32_t play(const wk_domain *domain, int threads)
 
 static void results_do_not_depend_on_the_number_of_threads(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < wk_domain_count(); i++) {
         uint32_t one = play(wk_domain_at(i), 1), three = play(wk_domain_at(i), 3);
         if (one != three) fail_msg("%s differs", wk_domain_at(i)->name);
     }
 }
 
+static wk_env *begin(const wk_domain *domain, const wk_frame *out)
+{
+    wk_env *env = NULL;
+    assert_ok(wk_env_create(domain, NULL, &env, &err));
+    assert_ok(wk_env_reset(env, domain->hardest, (size_t)domain->n_params, 31, 4, out, &err));
+    return env;
+}
+
+static void an_episode_ends_by_time(void **state)
+{
+    const float still[WK_ACTION_MAX] = {0};
+    for (size_t i = 0; i < wk_domain_count(); i++) {
+        uint8_t flags = 0;
+        const wk_frame out = {.flags = &flags};
+        const wk_domain *domain = wk_domain_at(i);
+        wk_env *env = begin(domain, &out);
+        assert_int_equal(flags, WK_IS_FIRST);
+        for (int step = 1; step <= domain->episode_steps; step++) {
+            assert_ok(wk_env_step(env, still, &out, &err));
+            assert_int_equal(flags, step == domain->episode_steps ? WK_IS_LAST : 0);
+        }
+        assert_refused(wk_env_step(env, still, &out, &err), WK_E_INPUT, "the episode ended");
+        wk_env_destroy(env);
+    }
+}
+
+static void a_saved_episode_goes_on_elsewhere_to_the_same_images(void **state)
+{
+    static uint8_t bytes[1 << 16], images[2][WK_IMAGE_BYTES];
+    const float action[WK_ACTION_MAX] = {0.9f, 0.2f, -0.3f, 0.4f, 0.1f, -0.5f};
+    for (size_t i = 0; i < wk_domain_count(); i++) {
+        const wk_domain *domain = wk_domain_at(i);
+        wk_env *env[2] = {begin(domain, &(wk_frame){0}), begin(domain, &(wk_frame){0})};
+        const int half = domain->episode_steps < 50 ? domain->episode_steps / 2 : 25;
+        for (int step = 0; step < half; step++)
+            assert_ok(wk_env_step(env[0], action, &(wk_frame){0}, &err));
+        size_t size = wk_env_state_size(env[0]);
+        assert_in_range(size, 1, sizeof bytes);
+        assert_ok(wk_env_save(env[0], bytes, size, &err));
+        assert_ok(wk_env_load(env[1], bytes, size, &err));
+        assert_int_equal(wk_env_steps(env[1]), half);
+        for (int step = 0; step < half; step++) {
+            float rewards[2][WK_TASKS_MAX] = {{0}};
+            for (int e = 0; e < 2; e++)
+                assert_ok(wk_env_step(
+                    env[e], action, &(wk_frame){.image = images[e], .rewards = rewards[e]}, &err));
+            assert_memory_equal(images[0], images[1], WK_IMAGE_BYTES);
+            assert_memory_equal(rewards[0], rewards[1], sizeof rewards[0]);
+        }
+        wk_env_destroy(env[0]);
+        wk_env_destroy(env[1]);
+    }
+}
+
+static wk_status make_and_reset(const wk_domain *domain)
+{
+    const int options[WK_OPTIONS_MAX] = {0};
+    void *env = NULL;
+    WK_TRY(domain->create(domain, options, &env, &err));
+    wk_status status = domain->reset(env, domain->hardest, 1, 1, &(wk_outcome){0}, &err);
+    domain->destroy(env);
+    return status;
+}
+
+static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
+{
+    for (size_t i = 0; i < wk_domain_count(); i++) {
+        const wk_domain *domain = wk_domain_at(i);
+        int n = 0;
+        for (;; n++) {
+            fault_arm(FAULT_ALLOC, n, ENOMEM);
+            err = (wk_error){0};
+            wk_status status = make_and_reset(domain);
+            if (!fault_disarm(FAULT_ALLOC)) break;
+            if (status != WK_E_MEMORY)
+                fail_msg("%s, allocation %d: status '%s' (%s)", domain->name, n,
+                         wk_status_name(status), err.message);
+        }
+        assert_true(n >= 1);
+    }
+}
+
+static long resident_kib(void)
+{
+    long total = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%ld %ld", &total, &resident) != 2) abort();
+    fclose(file);
+    return resident * 4;
+}
+
+// The most memory that one environment visiting θ of all kinds adds to this process.
+static long memory_of(const wk_domain *domain)
+{
+    long before = resident_kib(), peak = before;
+    const float action[WK_ACTION_MAX] = {1, 0.1f};
+    wk_space *space;
+    assert_ok(wk_space_create(domain, false, &space, &err));
+    wk_env *env = begin(domain, &(wk_frame){0});
+    size_t points = wk_space_count(space), visits = points < 40 ? points : 40;
+    for (size_t i = 0; i <= visits; i++) {
+        const double *theta = i < visits            ? wk_space_params(space, i * points / visits)
+                              : domain->n_cases > 0 ? domain->cases[domain->n_cases - 1].params
+                                                    : domain->hardest;
+        assert_ok(wk_env_reset(env, theta, (size_t)domain->n_params, 1, i, &(wk_frame){0}, &err));
+        for (int step = 0; step < 5; step++)
+            assert_ok(wk_env_step(env, action, &(wk_frame){0}, &err));
+        if (resident_kib() > peak) peak = resident_kib();
+    }
+    wk_env_destroy(env);
+    wk_space_destroy(space);
+    return peak - before;
+}
+
+static void an_environment_stays_below_thirty_megabytes(void **state)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); // a sanitizer's own memory would be measured
+#endif
+    for (size_t i = 0; i < wk_domain_count(); i++) {
+        // A process of its own, so that memory freed by earlier environments is not used again.
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) _exit((int)(memory_of(wk_domain_at(i)) / 1024));
+        int status = 0;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        print_message("%s: %d MB\n", wk_domain_at(i)->name, WEXITSTATUS(status));
+        assert_in_range(WEXITSTATUS(status), 0, 30);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_environment_stays_below_thirty_megabytes),
         cmocka_unit_test(the_examination_finds_nothing),
         cmocka_unit_test(results_do_not_depend_on_the_number_of_threads),
+        cmocka_unit_test(an_episode_ends_by_time),
+        cmocka_unit_test(a_saved_episode_goes_on_elsewhere_to_the_same_images),
+        cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,11 +7,12 @@
 
 #include <stdlib.h>
 
+static wk_error err;
+
 static const wk_domain *const parts[] = {&wk_terrain_walker, &wk_clean_up};
 
 static void *make(const wk_domain *domain, const int *options)
 {
-    wk_error err = {0};
     void *env = NULL;
     assert_ok(domain->create(domain, options, &env, &err));
     return env;
@@ -19,7 +20,6 @@ static void *make(const wk_domain *domain, const int *options)
 
 static wk_outcome start(const wk_domain *domain, void *env, const double *theta)
 {
-    wk_error err = {0};
     wk_outcome out = {0};
     assert_ok(domain->reset(env, theta, 17, 2, &out, &err));
     return out;
@@ -75,7 +75,6 @@ static void assert_same_outcome(const wk_domain *part, const wk_outcome *ours,
 
 static void every_episode_is_that_of_the_single_domain(void **state)
 {
-    (void)state;
     static const double thetas[][4] = {{0, 0.6, 0.5, 0}, {1, 4, 2, 2}, {0, -1, 0, 0}, {1, 0, 0, 0}};
     const int options[WK_OPTIONS_MAX] = {0};
     void *ours = make(&wk_combined, options);
@@ -102,10 +101,8 @@ static void every_episode_is_that_of_the_single_domain(void **state)
 
 static void a_restored_world_continues_bit_for_bit(void **state)
 {
-    (void)state;
     static const double thetas[][4] = {{0, 1, 0.2, 0}, {1, 3, 1, 2}};
     const int options[WK_OPTIONS_MAX] = {0};
-    wk_error err = {0};
     for (int t = 0; t < 2; t++) {
         void *env = make(&wk_combined, options), *other = make(&wk_combined, options);
         start(&wk_combined, env, thetas[t]);
@@ -137,8 +134,6 @@ static void a_restored_world_continues_bit_for_bit(void **state)
 
 static void the_grid_is_both_grids_at_one_half_each(void **state)
 {
-    (void)state;
-    wk_error err = {0};
     assert_int_equal(wk_combined.grid_count(), 21 * 37 + 35);
     double sum[2] = {0};
     bool seen[21][37] = {{0}};
@@ -167,8 +162,6 @@ static void the_grid_is_both_grids_at_one_half_each(void **state)
 
 static void theta_is_checked_by_the_domain_it_belongs_to(void **state)
 {
-    (void)state;
-    wk_error err = {0};
     assert_ok(wk_combined.check((double[]){0, -1, 0, 0}, &err));
     assert_ok(wk_combined.check((double[]){1, 5, 5, 0}, &err));
     assert_refused(wk_combined.check((double[]){0.5, 0, 1, 0}, &err), WK_E_INPUT, "domain = 0.5");
@@ -181,7 +174,6 @@ static void theta_is_checked_by_the_domain_it_belongs_to(void **state)
 
 static void legal_ranges_cover_both_domains(void **state)
 {
-    (void)state;
     for (int d = 0; d < 2; d++)
         for (int i = 0; i < parts[d]->n_params; i++) {
             assert_true(wk_combined.params[1 + i].legal_min <= parts[d]->params[i].legal_min);
@@ -203,7 +195,6 @@ static bool listed(const double *rows, int count, int part, const double *theta)
 
 static void cases_are_those_of_both_domains(void **state)
 {
-    (void)state;
     int paper_cases = 0;
     for (int d = 0; d < 2; d++)
         for (int i = 0; i < parts[d]->n_cases; i++) {
@@ -222,7 +213,6 @@ static void cases_are_those_of_both_domains(void **state)
 
 static void oracles_are_those_of_both_domains_at_equal_weight(void **state)
 {
-    (void)state;
     int rows[2] = {0};
     for (int i = 0; i < wk_combined.n_complex; i++)
         rows[(int)wk_combined.most_complex[4 * i]]++;
@@ -238,7 +228,6 @@ static void oracles_are_those_of_both_domains_at_equal_weight(void **state)
 
 static void options_are_the_union_of_both_domains(void **state)
 {
-    (void)state;
     for (int d = 0; d < 2; d++)
         for (int i = 0; i < parts[d]->n_options; i++) {
             int ours = option_of(&wk_combined, parts[d]->options[i].name);
@@ -252,7 +241,6 @@ static void options_are_the_union_of_both_domains(void **state)
 
 static void an_option_reaches_the_domain_it_belongs_to(void **state)
 {
-    (void)state;
     static const double theta[4] = {0, 1, 0.3, 0};
     int ours[WK_OPTIONS_MAX] = {0}, theirs[WK_OPTIONS_MAX] = {0};
     ours[option_of(&wk_combined, "lattice")] = 1;
@@ -278,7 +266,6 @@ static void an_option_reaches_the_domain_it_belongs_to(void **state)
 
 static void times_and_actions_fit_both_domains(void **state)
 {
-    (void)state;
     assert_int_equal(wk_combined.action_size, 6);
     for (int d = 0; d < 2; d++) {
         assert_true(parts[d]->action_size <= wk_combined.action_size);

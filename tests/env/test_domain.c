@@ -10,7 +10,6 @@ static wk_error err;
 
 static void every_built_in_domain_is_sound_and_found_by_name(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < wk_domain_count(); i++) {
         const wk_domain *domain = wk_domain_at(i), *found;
         assert_ok(wk_domain_check(domain, &err));
@@ -21,7 +20,6 @@ static void every_built_in_domain_is_sound_and_found_by_name(void **state)
 
 static void an_unknown_domain_is_not_found(void **state)
 {
-    (void)state;
     const wk_domain *domain;
     assert_refused(wk_domain_find("no such thing at all", &domain, &err), WK_E_NOT_FOUND,
                    "no domain is called 'no such thing at all'");
@@ -35,7 +33,6 @@ static void an_unknown_domain_is_not_found(void **state)
 
 static void tasks_are_found_by_name_and_alias(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     int task = -1;
     assert_ok(wk_domain_task(&t.domain, "right", &task, &err));
@@ -50,7 +47,6 @@ static void tasks_are_found_by_name_and_alias(void **state)
 
 static void cases_are_found_by_name(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     const wk_case *found;
     assert_ok(wk_domain_case(&t.domain, "far", &found, &err));
@@ -62,7 +58,6 @@ static void cases_are_found_by_name(void **state)
 
 static void options_and_choices_are_found_by_name(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     int option, value;
     assert_ok(wk_domain_option(&t.domain, "colour", "inverted", &option, &value, &err));
@@ -79,7 +74,6 @@ static void options_and_choices_are_found_by_name(void **state)
 
 static void choices_are_counted_and_cut_out(void **state)
 {
-    (void)state;
     const wk_option option = {"o", "one|two|three", ""};
     size_t length;
     assert_int_equal(wk_text_choices(option.choices), 3);
@@ -91,7 +85,6 @@ static void choices_are_counted_and_cut_out(void **state)
 
 static void legal_thetas_pass_to_their_ends(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     const double ends[] = {0, -3}, beyond[] = {0, nextafter(-3, -4)}, infinite[] = {INFINITY, 0};
     assert_ok(wk_domain_check_params(&t.domain, ends, 2, &err));
@@ -109,14 +102,12 @@ static void legal_thetas_pass_to_their_ends(void **state)
 
 static void a_sound_description_passes(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     assert_ok(wk_domain_check(&t.domain, &err));
 }
 
 static void other_versions_are_refused_before_anything_is_read(void **state)
 {
-    (void)state;
     toy t = {.domain = {.abi = WK_ENV_ABI + 1}};
     assert_refused(wk_domain_check(&t.domain, &err), WK_E_UNSUPPORTED, "set abi = WK_ENV_ABI");
     t.domain.abi = WK_ENV_ABI;
@@ -126,7 +117,6 @@ static void other_versions_are_refused_before_anything_is_read(void **state)
 
 static void bad_domain_names_are_refused(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     const char *bad[] = {"",
                          "Toy",
@@ -148,7 +138,6 @@ static void bad_domain_names_are_refused(void **state)
 
 static void every_function_is_asked_for(void **state)
 {
-    (void)state;
 #define WITHOUT(function)                                                                          \
     do {                                                                                           \
         toy t = toy_make(TOY_SOUND);                                                               \
@@ -172,7 +161,6 @@ static size_t one_point(void)
 
 static void a_description_without_code_is_told_apart(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_domain *d = &t.domain;
     d->create = NULL;
@@ -188,7 +176,6 @@ static void a_description_without_code_is_told_apart(void **state)
 
 static void the_grid_functions_come_in_pairs(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     t.domain.grid_count = one_point;
     assert_faulty(t, "give both, or neither");
@@ -196,7 +183,6 @@ static void the_grid_functions_come_in_pairs(void **state)
 
 static void counts_out_of_range_are_refused(void **state)
 {
-    (void)state;
 #define WITH(field, value)                                                                         \
     do {                                                                                           \
         toy t = toy_make(TOY_SOUND);                                                               \
@@ -227,65 +213,58 @@ static void counts_out_of_range_are_refused(void **state)
     WITH(most_complex, NULL);
 }
 
-static toy with_param(int i, wk_param param)
-{
-    static wk_param changed[2];
-    toy t = toy_make(TOY_SOUND);
-    memcpy(changed, t.domain.params, sizeof changed);
-    changed[i] = param;
-    t.domain.params = changed;
-    return t;
-}
-
 static void bad_params_are_refused(void **state)
 {
-    (void)state;
-    toy t = with_param(0, (wk_param){"Gain!", "", 0.1, 0.5, 0.05, 0, 2, true});
-    assert_faulty(t, "params[0].name 'Gain!' is not a name");
-    t = with_param(1, (wk_param){NULL, "", 0, 2, 1, -3, 3, false});
-    assert_faulty(t, "params[1].name is NULL");
-    t = with_param(1, (wk_param){"gain", "", 0, 2, 1, -3, 3, false});
-    assert_faulty(t, "two params are called 'gain'");
-    t = with_param(0, (wk_param){"gain", "", 0.5, 0.1, 0.05, 0, 2, true});
-    assert_faulty(t, "are not a range");
-    t = with_param(0, (wk_param){"gain", "", 0.1, NAN, 0.05, 0, 2, true});
-    assert_faulty(t, "are not a range");
-    t = with_param(0, (wk_param){"gain", "", 0.1, 0.5, 0.05, 0.2, 2, true});
-    assert_faulty(t, "does not contain the grid's");
-    t = with_param(0, (wk_param){"gain", "", 0.1, 0.5, 0.05, 0, INFINITY, true});
-    assert_faulty(t, "does not contain the grid's");
-    t = with_param(0, (wk_param){"gain", "", 0.1, 0.5, 0.3, 0, 2, true});
-    assert_faulty(t, "in whole steps");
-    t = with_param(0, (wk_param){"gain", "", 0.1, 0.5, 0, 0, 2, true});
-    assert_faulty(t, "in whole steps");
-    t = with_param(1, (wk_param){"drift", "", 2, 2, 0, -3, 3, false});
-    assert_ok(wk_domain_check(&t.domain, &err)); // a single value needs no step
+    static const struct {
+        int i;
+        wk_param param;
+        const char *message; // NULL: it is sound
+    } cases[] = {
+        {0, {"Gain!", "", 0.1, 0.5, 0.05, 0, 2, true}, "params[0].name 'Gain!' is not a name"},
+        {1, {NULL, "", 0, 2, 1, -3, 3, false}, "params[1].name is NULL"},
+        {1, {"gain", "", 0, 2, 1, -3, 3, false}, "two params are called 'gain'"},
+        {0, {"gain", "", 0.5, 0.1, 0.05, 0, 2, true}, "are not a range"},
+        {0, {"gain", "", 0.1, NAN, 0.05, 0, 2, true}, "are not a range"},
+        {0, {"gain", "", 0.1, 0.5, 0.05, 0.2, 2, true}, "does not contain the grid's"},
+        {0, {"gain", "", 0.1, 0.5, 0.05, 0, INFINITY, true}, "does not contain the grid's"},
+        {0, {"gain", "", 0.1, 0.5, 0.3, 0, 2, true}, "in whole steps"},
+        {0, {"gain", "", 0.1, 0.5, 0, 0, 2, true}, "in whole steps"},
+        {1, {"drift", "", 2, 2, 0, -3, 3, false}, NULL}, // a single value needs no step
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        wk_param changed[2];
+        toy t = toy_make(TOY_SOUND);
+        memcpy(changed, t.domain.params, sizeof changed);
+        changed[cases[k].i] = cases[k].param;
+        t.domain.params = changed;
+        if (cases[k].message)
+            assert_faulty(t, cases[k].message);
+        else
+            assert_ok(wk_domain_check(&t.domain, &err));
+    }
 }
 
 static void bad_tasks_are_refused(void **state)
 {
-    (void)state;
+    static const struct {
+        wk_task tasks[2];
+        const char *message;
+    } cases[] = {
+        {{{"go", NULL, false}, {"go", NULL, false}}, "two tasks are called 'go'"},
+        {{{"go", "run", false}, {"walk", "run", false}}, "'go' and 'walk' share a name or an"},
+        {{{"go", "walk", false}, {"walk", NULL, false}}, "'go' and 'walk' share a name or an"},
+        {{{"go", "GO", false}, {"walk", NULL, false}}, "alias 'GO' is not a name"},
+        {{{NULL, NULL, false}, {"walk", NULL, false}}, "tasks[0].name is NULL"},
+    };
     toy t = toy_make(TOY_SOUND);
-    const wk_task same[] = {{"go", NULL, false}, {"go", NULL, false}};
-    const wk_task alias[] = {{"go", "run", false}, {"walk", "run", false}};
-    const wk_task crossed[] = {{"go", "walk", false}, {"walk", NULL, false}};
-    const wk_task shouting[] = {{"go", "GO", false}, {"walk", NULL, false}};
-    const wk_task nameless[] = {{NULL, NULL, false}, {"walk", NULL, false}};
-    t.domain.tasks = same;
-    assert_faulty(t, "'go' and 'go' share a name");
-    t.domain.tasks = alias;
-    assert_faulty(t, "'go' and 'walk' share a name or an alias");
-    t.domain.tasks = crossed;
-    assert_faulty(t, "'go' and 'walk' share a name or an alias");
-    t.domain.tasks = shouting;
-    assert_faulty(t, "alias 'GO' is not a name");
-    t.domain.tasks = nameless;
-    assert_faulty(t, "tasks[0].name is NULL");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        t.domain.tasks = cases[i].tasks;
+        assert_faulty(t, cases[i].message);
+    }
 }
 
 static void words_that_mean_something_else_are_no_names(void **state)
 {
-    (void)state;
     static const char *const for_tasks[] = {"all", "none", "explore", "random"};
     static const char *const for_cases[] = {"all", "dr", "train"};
     toy t = toy_make(TOY_SOUND);
@@ -319,7 +298,6 @@ static void words_that_mean_something_else_are_no_names(void **state)
 
 static void bad_options_are_refused(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_option options[] = {{"a", "x|y", ""}, {"a", "x|y", ""}};
     t.domain.options = options;
@@ -342,7 +320,6 @@ static void bad_options_are_refused(void **state)
 
 static void bad_indicators_are_refused(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_indicator indicators[] = {{"a", "", WK_INDICATOR_SUM, 0}, {"a", "", WK_INDICATOR_SUM, 0}};
     t.domain.indicators = indicators;
@@ -362,7 +339,6 @@ static void bad_indicators_are_refused(void **state)
 
 static void bad_cases_are_refused(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     const double good[] = {1, 1, 1, 2}, bad[] = {1, 1, 1, 9};
     wk_case cases[] = {{"one", "", 2, good, 2, false}, {"one", "", 2, good, 2, false}};
@@ -385,7 +361,6 @@ static void bad_cases_are_refused(void **state)
 
 static void oracles_must_be_legal_worlds(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     const double far[] = {0.5, 2, 2, 3};
     t.domain.hardest = far + 2;
@@ -397,7 +372,6 @@ static void oracles_must_be_legal_worlds(void **state)
 
 static void unfair_point(size_t i, double *theta, double *probability)
 {
-    (void)i;
     theta[0] = 0.1;
     theta[1] = 0;
     *probability = 0.9;
@@ -405,7 +379,6 @@ static void unfair_point(size_t i, double *theta, double *probability)
 
 static void probabilities_must_sum_to_one(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     t.domain.grid_count = one_point;
     t.domain.grid_point = unfair_point;

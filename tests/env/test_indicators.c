@@ -77,7 +77,6 @@ static void assert_unknown(const wk_env *env)
 
 static void each_kind_sums_an_episode_up_in_its_way(void **state)
 {
-    (void)state;
     toy t = reporting_toy(TOY_SOUND);
     wk_env *env = begin_toy(&t);
     assert_unknown(env);
@@ -93,7 +92,6 @@ static void each_kind_sums_an_episode_up_in_its_way(void **state)
 
 static void a_step_without_a_value_does_not_count(void **state)
 {
-    (void)state;
     toy t = reporting_toy(TOY_SOUND);
     wk_env *env = begin_toy(&t);
     report(env, NAN);
@@ -110,7 +108,6 @@ static void a_step_without_a_value_does_not_count(void **state)
 
 static void a_step_that_breaks_down_does_not_count(void **state)
 {
-    (void)state;
     toy t = reporting_toy(TOY_DIVERGES);
     wk_env *env = begin_toy(&t);
     for (int i = 1; i <= TOY_EVENT_STEP; i++)
@@ -132,7 +129,6 @@ static uint8_t *save(const wk_env *env, size_t *size)
 
 static void a_restored_episode_goes_on_counting(void **state)
 {
-    (void)state;
     toy t = reporting_toy(TOY_SOUND);
     wk_env *env = begin_toy(&t), *other = begin_toy(&t);
     size_t size;
@@ -151,7 +147,6 @@ static void a_restored_episode_goes_on_counting(void **state)
 // Checkpoints of before there were indicators, and of a plug-in that had others.
 static void a_state_without_them_leaves_its_episode_unknown(void **state)
 {
-    (void)state;
     toy t = reporting_toy(TOY_SOUND), before = toy_make(TOY_SOUND);
     toy fewer = t;
     fewer.domain.n_indicators = 2;
@@ -180,7 +175,6 @@ static void a_state_without_them_leaves_its_episode_unknown(void **state)
 
 static void a_domain_without_indicators_saves_the_bytes_it_always_did(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND), with = reporting_toy(TOY_SOUND);
     wk_env *env = begin_toy(&t), *other = begin_toy(&with);
     size_t size, other_size;
@@ -237,7 +231,6 @@ static void put_block_beside_robot(void *world)
 
 static void contact_is_that_of_robot_and_block(void **state)
 {
-    (void)state;
     const float still[2] = {0, 0};
     for (int d = 0; d < 2; d++) {
         const wk_domain *domain = d ? &wk_car_clean_up : &wk_clean_up;
@@ -252,7 +245,6 @@ static void contact_is_that_of_robot_and_block(void **state)
 
 static void contact_is_unknown_without_blocks(void **state)
 {
-    (void)state;
     wk_env *env = begin(&wk_car_clean_up, (const double[]){2, 0, 0});
     assert_ok(wk_env_step(env, (const float[]){1, 1}, &(wk_frame){0}, &err));
     assert_true(isnan(value_of(env, "contact")));
@@ -264,7 +256,6 @@ static void contact_is_unknown_without_blocks(void **state)
 // An oracle from the robot's own places: the way between them and the cells of an 8 x 8 grid.
 static void distance_and_coverage_follow_the_robot(void **state)
 {
-    (void)state;
     void *world;
     begin_world(&wk_clean_up, (const double[]){0, 0, 0}, &world);
     const wk_physics_env *sim = world;
@@ -295,7 +286,6 @@ static void distance_and_coverage_follow_the_robot(void **state)
 
 static void planar_robots_tell_how_they_stand_and_where_they_go(void **state)
 {
-    (void)state;
     void *world;
     begin_world(&wk_dmc_walker, (const double[]){0}, &world);
     const wk_physics_env *sim = world;
@@ -321,7 +311,6 @@ static void planar_robots_tell_how_they_stand_and_where_they_go(void **state)
 
 static void the_combined_domain_tells_what_its_running_world_tells(void **state)
 {
-    (void)state;
     static const double thetas[][4] = {{0, 0.6, 0.5, 0}, {1, 4, 2, 2}};
     static const char *const absent[][2] = {{"contact", "coverage"}, {"upright", "range"}};
     const wk_domain *parts[] = {&wk_terrain_walker, &wk_clean_up};

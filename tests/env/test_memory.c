@@ -37,7 +37,6 @@ static wk_status make_vec(const wk_domain *domain)
 
 static wk_status load_plugin(const wk_domain *domain)
 {
-    (void)domain;
     wk_plugin *plugin;
     WK_TRY(wk_plugin_load("no-such-file.so", &plugin, &err));
     return WK_OK;
@@ -47,7 +46,6 @@ static wk_text description; // of the toy
 
 static wk_status read_description(const wk_domain *domain)
 {
-    (void)domain;
     wk_document document;
     wk_description *read = NULL;
     WK_TRY(wk_document_start("toy", description.chars, description.length, &document, &err));
@@ -56,71 +54,45 @@ static wk_status read_description(const wk_domain *domain)
     return status;
 }
 
-static void fail_each_allocation(attempt *try, int at_least)
+static void everything_survives_every_failing_allocation(void **state)
 {
-    toy t = toy_make(TOY_SOUND);
-    int failures = 0;
-    for (;; failures++) {
-        fault_arm(FAULT_ALLOC, failures, ENOMEM);
-        err = (wk_error){0};
-        wk_status status = try(&t.domain);
-        if (!fault_disarm(FAULT_ALLOC)) break;
-        if (status != WK_E_MEMORY)
-            fail_msg("allocation %d: status '%s' (%s)", failures, wk_status_name(status),
-                     err.message);
-        assert_true(strlen(err.message) > 0);
-        assert_int_equal(toy_worlds(), 0);
-    }
-    assert_true(failures >= at_least);
-}
-
-static void a_space_survives_every_failing_allocation(void **state)
-{
-    (void)state;
-    fail_each_allocation(make_space, 5);
-}
-
-static void an_environment_survives_every_failing_allocation(void **state)
-{
-    (void)state;
-    fail_each_allocation(make_env, 7);
-}
-
-static void a_vector_survives_every_failing_allocation(void **state)
-{
-    (void)state;
-    fail_each_allocation(make_vec, 30);
-}
-
-static void a_plugin_survives_every_failing_allocation(void **state)
-{
-    (void)state;
-    fail_each_allocation(load_plugin, 1);
-}
-
-static void a_description_survives_every_failing_allocation(void **state)
-{
-    (void)state;
+    static const struct {
+        const char *what;
+        attempt *make;
+        int at_least; // allocations
+    } cases[] = {{"a space", make_space, 5},
+                 {"an environment", make_env, 7},
+                 {"a vector", make_vec, 30},
+                 {"a plug-in", load_plugin, 1},
+                 {"a description", read_description, 8}};
     toy t = toy_make(TOY_SOUND);
     wk_json json = {.text = &description};
     wk_json_object(&json, NULL);
     assert_ok(wk_domain_describe(&t.domain, &json, &err));
     wk_json_close(&json, '}');
-    fail_each_allocation(read_description, 8);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int n = 0;
+        for (;; n++) {
+            fault_arm(FAULT_ALLOC, n, ENOMEM);
+            err = (wk_error){0};
+            wk_status status = cases[i].make(&t.domain);
+            if (!fault_disarm(FAULT_ALLOC)) break;
+            if (status != WK_E_MEMORY)
+                fail_msg("%s, allocation %d: status '%s' (%s)", cases[i].what, n,
+                         wk_status_name(status), err.message);
+            assert_true(strlen(err.message) > 0);
+            assert_int_equal(toy_worlds(), 0);
+        }
+        if (n < cases[i].at_least) fail_msg("%s has %d allocations", cases[i].what, n);
+    }
     wk_text_free(&description);
 }
 
-static void ignore(void *context, bool fault, const char *sentence)
-{
-    (void)context;
-    (void)fault;
-    (void)sentence;
-}
+static void ignore(void *context, bool fault, const char *sentence) {}
 
 // The examination goes on without what it could not allocate; it must not fall over.
 static void an_examination_survives_failing_allocations(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     t.domain.episode_steps = 4;
     t.domain.n_options = 0;
@@ -136,11 +108,7 @@ static void an_examination_survives_failing_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_space_survives_every_failing_allocation),
-        cmocka_unit_test(an_environment_survives_every_failing_allocation),
-        cmocka_unit_test(a_vector_survives_every_failing_allocation),
-        cmocka_unit_test(a_plugin_survives_every_failing_allocation),
-        cmocka_unit_test(a_description_survives_every_failing_allocation),
+        cmocka_unit_test(everything_survives_every_failing_allocation),
         cmocka_unit_test(an_examination_survives_failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

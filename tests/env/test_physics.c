@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+static wk_error err;
+
 typedef struct world {
     mjModel *model;
     mjData *data;
@@ -14,7 +16,6 @@ typedef struct world {
 
 static world make_world(const char *name, const char *xml)
 {
-    wk_error err = {0};
     world w;
     assert_ok(wk_physics_load(name, xml, &w.model, &err));
     assert_ok(wk_physics_make_data(w.model, &w.data, &err));
@@ -47,7 +48,6 @@ static void assert_same_state(world a, world b)
 
 static void advancing_equals_plain_steps(void **state)
 {
-    (void)state;
     world ours = make_walker(), plain = make_walker();
     assert_true(wk_physics_forward(ours.model, ours.data));
     mj_forward(plain.model, plain.data);
@@ -69,7 +69,6 @@ static void advancing_equals_plain_steps(void **state)
 
 static void positions_and_sensors_are_current_after_advancing(void **state)
 {
-    (void)state;
     world w = make_walker(), fresh = make_walker();
     assert_true(wk_physics_forward(w.model, w.data));
     wk_rng rng = wk_rng_stream(2, "test", 0);
@@ -90,7 +89,6 @@ static void positions_and_sensors_are_current_after_advancing(void **state)
 
 static void a_restored_state_continues_bit_for_bit(void **state)
 {
-    (void)state;
     world a = make_walker(), b = make_walker();
     assert_true(wk_physics_forward(a.model, a.data));
     wk_rng rng = wk_rng_stream(3, "test", 0);
@@ -106,7 +104,6 @@ static void a_restored_state_continues_bit_for_bit(void **state)
     draw_ctrl(b, &rng);
     assert_true(wk_physics_forward(b.model, b.data));
     assert_true(wk_physics_advance(b.model, b.data, 100));
-    wk_error err = {0};
     assert_ok(wk_physics_restore(b.model, b.data, bytes, &err));
     for (int i = 0; i < 50; i++) {
         draw_ctrl(a, &rng);
@@ -122,12 +119,10 @@ static void a_restored_state_continues_bit_for_bit(void **state)
 
 static void damaged_states_are_refused(void **state)
 {
-    (void)state;
     world w = make_walker();
     size_t count = wk_physics_state_size(w.model) / sizeof(double);
     double *numbers = malloc(count * sizeof *numbers);
     assert_non_null(numbers);
-    wk_error err = {0};
     wk_physics_save(w.model, w.data, numbers);
     numbers[5] = NAN;
     assert_refused(wk_physics_restore(w.model, w.data, numbers, &err), WK_E_FORMAT, "not finite");
@@ -139,7 +134,6 @@ static void damaged_states_are_refused(void **state)
 
 static void an_exploding_simulation_is_reported(void **state)
 {
-    (void)state;
     world w = make_walker();
     assert_true(wk_physics_forward(w.model, w.data));
     for (int i = 0; i < w.model->nv; i++)
@@ -158,7 +152,6 @@ static void an_exploding_simulation_is_reported(void **state)
 #if mjVERSION_HEADER < 230
 static void a_dropped_contact_is_reported(void **state)
 {
-    (void)state;
     world w = make_world(
         "crowd.xml",
         "<mujoco><size nconmax='1' njmax='100'/><worldbody><geom type='plane' size='1 1 1'/>"
@@ -172,7 +165,6 @@ static void a_dropped_contact_is_reported(void **state)
 // A model whose states have next to no scratch memory, which MuJoCo treats as fatal.
 static world make_cramped(void)
 {
-    wk_error err = {0};
     world w;
     assert_ok(wk_physics_load("walker.xml", wk_asset_find("walker.xml")->content, &w.model, &err));
 #if mjVERSION_HEADER < 230
@@ -186,7 +178,6 @@ static world make_cramped(void)
 
 static void an_error_inside_mujoco_is_reported(void **state)
 {
-    (void)state;
     world cramped = make_cramped(), sound = make_walker();
     assert_false(wk_physics_forward(cramped.model, cramped.data));
     assert_int_equal(access("MUJOCO_LOG.TXT", F_OK), -1);
@@ -197,8 +188,6 @@ static void an_error_inside_mujoco_is_reported(void **state)
 
 static void a_bad_model_is_refused_in_mujocos_words(void **state)
 {
-    (void)state;
-    wk_error err = {0};
     mjModel *model;
     assert_refused(wk_physics_load("odd.xml", "<mujoco><woldbody/></mujoco>", &model, &err),
                    WK_E_FORMAT, "woldbody");
@@ -208,7 +197,6 @@ static void a_bad_model_is_refused_in_mujocos_words(void **state)
 
 static void numbers_are_read_by_name(void **state)
 {
-    (void)state;
     static const char free_body[] =
         "<mujoco><worldbody><body name='b'><joint name='j' type='free'/><geom name='g' size='1'/>"
         "<site name='s'/><body name='c'><joint name='ball' type='ball'/><geom size='1'/></body>"

@@ -1,9 +1,7 @@
 // Loading plug-ins, the message for each way it can fail, and the examination that finds what is
 // wrong with a plug-in's behaviour.
 #include "base/file.h"
-#include "base/text.h"
-#include "env/plugins/plugin_check.h"
-#include "support/check.h"
+#include "support/findings.h"
 #include "support/toy_domain.h"
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +17,6 @@ static wk_error err;
 
 static void the_template_loads_and_runs(void **state)
 {
-    (void)state;
     wk_plugin *plugin;
     assert_ok(wk_plugin_load(PLUGINS "ball.so", &plugin, &err));
     const wk_domain *domain = wk_plugin_domain(plugin);
@@ -37,7 +34,6 @@ static void the_template_loads_and_runs(void **state)
 
 static void a_name_without_a_folder_is_a_file_here(void **state)
 {
-    (void)state;
     char before[4096];
     assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir(PLUGINS), 0);
@@ -49,13 +45,11 @@ static void a_name_without_a_folder_is_a_file_here(void **state)
 
 static void unloading_nothing_is_fine(void **state)
 {
-    (void)state;
     wk_plugin_unload(NULL);
 }
 
 static void files_that_are_no_plugins_are_told_apart(void **state)
 {
-    (void)state;
     wk_plugin *plugin;
     assert_refused(wk_plugin_load("no/such/file.so", &plugin, &err), WK_E_NOT_FOUND,
                    "there is no file 'no/such/file.so'");
@@ -82,7 +76,6 @@ static void files_that_are_no_plugins_are_told_apart(void **state)
 
 static void every_broken_plugin_gets_a_message_for_its_author(void **state)
 {
-    (void)state;
     const struct {
         const char *file;
         wk_status status;
@@ -108,7 +101,6 @@ static void every_broken_plugin_gets_a_message_for_its_author(void **state)
 
 static void the_name_of_a_built_in_domain_is_refused(void **state)
 {
-    (void)state;
     const wk_domain *builtin;
     if (wk_domain_find("terrain-walker", &builtin, NULL) != WK_OK) skip();
     wk_plugin *plugin;
@@ -118,36 +110,16 @@ static void the_name_of_a_built_in_domain_is_refused(void **state)
 
 /* ---- Examining ------------------------------------------------------------------------------- */
 
-// Findings as lines, "fault: ..." or "advice: ...".
-static void collect(void *context, bool fault, const char *sentence)
-{
-    wk_text_printf(context, "%s: %s\n", fault ? "fault" : "advice", sentence);
-}
-
-static void assert_found(const wk_domain *domain, const char *line, int faults_expected)
-{
-    wk_text found = {0};
-    int faults = -1;
-    assert_ok(wk_plugin_check(domain, collect, &found, &faults, &err));
-    if (!strstr(wk_text_get(&found), line))
-        fail_msg("expected '%s' in:\n%s", line, wk_text_get(&found));
-    if (faults != faults_expected)
-        fail_msg("%d faults, expected %d:\n%s", faults, faults_expected, wk_text_get(&found));
-    wk_text_free(&found);
-}
-
 static void sound_domains_have_no_findings(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     t.domain.episode_steps = 49; // those of a sequence
     wk_plugin *plugin;
     assert_ok(wk_plugin_load(PLUGINS "ball.so", &plugin, &err));
     const wk_domain *domains[] = {&t.domain, wk_plugin_domain(plugin)};
     for (int i = 0; i < 2; i++) {
-        wk_text found = {0};
         int faults = -1;
-        assert_ok(wk_plugin_check(domains[i], collect, &found, &faults, &err));
+        wk_text found = examine(domains[i], &faults);
         assert_string_equal(wk_text_get(&found), "");
         assert_int_equal(faults, 0);
         wk_text_free(&found);
@@ -158,7 +130,6 @@ static void sound_domains_have_no_findings(void **state)
 
 static void a_task_that_ends_early_is_no_fault(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_TERMINAL);
     assert_found(&t.domain,
                  "advice: random actions end all of 8 episodes of the hardest θ (0.5, 2) within 4 "
@@ -168,7 +139,6 @@ static void a_task_that_ends_early_is_no_fault(void **state)
 
 static void every_fault_of_behaviour_is_found_by_its_cause(void **state)
 {
-    (void)state;
     const struct {
         toy_fault fault;
         const char *line;
@@ -207,7 +177,6 @@ static void every_fault_of_behaviour_is_found_by_its_cause(void **state)
 
 static void what_drawing_does_wrong_is_found(void **state)
 {
-    (void)state;
     // Both also show up as episodes that differ, since images are part of them.
     toy noise = toy_make(TOY_PAINTS_NOISE), moves = toy_make(TOY_DRAWING_MOVES);
     assert_found(&noise.domain, "fault: render draws two different 64 x 64 images", 2);
@@ -216,7 +185,6 @@ static void what_drawing_does_wrong_is_found(void **state)
 
 static void a_simulation_that_breaks_down_late_is_found(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_DIVERGES_LATE);
     t.domain.episode_steps = 100;
     assert_found(&t.domain, "hardest θ (0.5, 2) diverges at step 51", 1);
@@ -234,7 +202,6 @@ static void observe_until_late(void *env, float *vector)
 
 static void a_vector_that_breaks_down_late_is_found(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     t.domain.episode_steps = 100;
     t.domain.observation.vector = 1;
@@ -244,7 +211,6 @@ static void a_vector_that_breaks_down_late_is_found(void **state)
 
 static void questionable_things_are_advice(void **state)
 {
-    (void)state;
     toy reward = toy_make(TOY_BIG_REWARD), extra = toy_make(TOY_EXTRA_REWARD),
         undeclared = toy_make(TOY_UNDECLARED_COMPLETION), silent = toy_make(TOY_LOAD_SILENT);
     assert_found(&reward.domain, "advice: step 0 of θ (0.1, 0) gives the reward 1e+06", 0);
@@ -257,7 +223,6 @@ static void questionable_things_are_advice(void **state)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 static void lost_memory_is_noticed(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_LOSES_MEMORY);
     assert_found(&t.domain, "advice: each world that is created and destroyed leaks about 1", 0);
     toy large = toy_make(TOY_LOSES_MEGABYTES); // blocks that malloc maps
@@ -268,7 +233,6 @@ static void lost_memory_is_noticed(void **state)
 
 static void a_faulty_description_is_the_only_finding(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     t.domain.action_size = 0;
     assert_found(&t.domain, "fault: domain 'toy': action_size is 0; it must lie in 1 to 32.", 1);
@@ -276,7 +240,6 @@ static void a_faulty_description_is_the_only_finding(void **state)
 
 static void what_makes_a_description_less_useful_is_told(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     t.domain.summary = "two\nlines";
     assert_found(&t.domain, "fault: summary holds the control character 0xa;", 1);
@@ -295,7 +258,6 @@ static void what_makes_a_description_less_useful_is_told(void **state)
 
 static void faults_of_a_loaded_plugin_are_found(void **state)
 {
-    (void)state;
     wk_plugin *plugin;
     assert_ok(wk_plugin_load(PLUGINS "reward_nan.so", &plugin, &err));
     assert_found(wk_plugin_domain(plugin), "gives the reward nan for task 'circle'", 1);

@@ -33,7 +33,6 @@ static wk_plugin *load(const char *spec)
 
 static int unload_all(void **state)
 {
-    (void)state;
     for (int i = 0; i < 8; i++)
         wk_plugin_unload(described[i].plugin);
     return 0;
@@ -82,7 +81,6 @@ static void step_discrete(rig *r, int chosen)
 
 static void names_of_functions_are_told_from_paths(void **state)
 {
-    (void)state;
     assert_int_equal(wk_python_spec_source_length("my_pkg.envs:make_env"), 11);
     assert_int_equal(wk_python_spec_source_length("a b/c.py:Class.make"), 8);
     static const char *const others[] = {"ball.so",  "./a:b",   "a:",        ":b",       "a/b:c",
@@ -96,7 +94,6 @@ static void names_of_functions_are_told_from_paths(void **state)
 
 static void pictures_are_resized_by_area(void **state)
 {
-    (void)state;
     const uint8_t grey[] = {0, 100, 200, 40};
     const wk_source_image small = {.width = 2, .height = 2, .channels = 1, .pixels = grey};
     uint8_t one[3], wide[3 * 3 * 2];
@@ -118,7 +115,6 @@ static void pictures_are_resized_by_area(void **state)
 
 static void spaces_become_the_domain(void **state)
 {
-    (void)state;
     rig r;
     open_rig(&r, ENVS "Walk");
     const wk_domain *d = r.domain;
@@ -146,7 +142,6 @@ static void spaces_become_the_domain(void **state)
 
 static void theta_seeds_and_actions_reach_the_environment(void **state)
 {
-    (void)state;
     rig r, again;
     open_rig(&r, ENVS "Walk");
     open_rig(&again, ENVS "Walk");
@@ -176,7 +171,6 @@ static void theta_seeds_and_actions_reach_the_environment(void **state)
 
 static void ends_are_those_of_the_environment(void **state)
 {
-    (void)state;
     rig r;
     open_rig(&r, ENVS "Numbers");
     const double theta[] = {0};
@@ -221,7 +215,6 @@ static void expect_event(const rig *r, const char *part)
 
 static void a_restored_environment_has_no_episode(void **state)
 {
-    (void)state;
     rig r;
     open_rig(&r, ENVS "Walk");
     assert_ok(reset(&r, r.domain->hardest, 1));
@@ -244,7 +237,6 @@ static void a_restored_environment_has_no_episode(void **state)
 
 static void a_state_that_is_saved_continues(void **state)
 {
-    (void)state;
     rig r, other;
     unlink(fault_file);
     open_rig(&r, ENVS "Saved");
@@ -300,7 +292,6 @@ static void play_to_the_fault(rig *r, uint64_t episode)
 
 static void a_failure_ends_the_episode_and_another_begins(void **state)
 {
-    (void)state;
     static const struct {
         const char *fault, *said;
     } cases[] = {{"hang", "did not answer for 4 s"},
@@ -325,7 +316,6 @@ static void a_failure_ends_the_episode_and_another_begins(void **state)
 
 static void failures_in_a_row_are_an_error(void **state)
 {
-    (void)state;
     rig r;
     set_fault("raise always");
     open_rig(&r, ENVS "Broken");
@@ -339,7 +329,6 @@ static void failures_in_a_row_are_an_error(void **state)
 
 static void what_is_not_as_declared_is_an_error(void **state)
 {
-    (void)state;
     static const struct {
         const char *fault, *said;
     } cases[] = {
@@ -362,7 +351,6 @@ static void what_is_not_as_declared_is_an_error(void **state)
 
 static void functions_that_make_no_environment_are_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *spec, *said;
         wk_status status;
@@ -403,7 +391,6 @@ static void functions_that_make_no_environment_are_refused(void **state)
 
 static void a_missing_interpreter_is_named(void **state)
 {
-    (void)state;
     wk_plugin *plugin;
     char before[1024] = "";
     if (getenv("WAKER_PYTHON")) snprintf(before, sizeof before, "%s", getenv("WAKER_PYTHON"));
@@ -419,7 +406,6 @@ static void a_missing_interpreter_is_named(void **state)
 // Environments may hold windows and files.
 static void environments_are_closed(void **state)
 {
-    (void)state;
     wk_plugin *plugin;
     wk_env *env;
     const wk_frame nothing = {0};
@@ -469,7 +455,6 @@ static void expect_one_line(lines *l, const char *part)
 
 static void one_that_cannot_be_closed_is_used_and_told_of_once(void **state)
 {
-    (void)state;
     lines told = {0};
     const wk_log log = {take_line, &told, WK_LOG_INFO};
     rig r = {0};
@@ -492,7 +477,6 @@ static void one_that_cannot_be_closed_is_used_and_told_of_once(void **state)
 
 static void a_function_that_takes_long_is_told_of(void **state)
 {
-    (void)state;
     lines told = {0};
     const wk_log log = {take_line, &told, WK_LOG_INFO};
     wk_plugin *plugin;
@@ -520,7 +504,6 @@ static int count_detached(const char *file)
 
 static void what_an_environment_started_ends_with_it(void **state)
 {
-    (void)state;
     char started[] = "started-XXXXXX";
     int file = mkstemp(started);
     assert_true(file >= 0);

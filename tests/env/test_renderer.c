@@ -1,19 +1,18 @@
 // What the renderer promises of itself: the same bytes for the same state whatever the instruction
 // set, the size or the tiling, the right way round, and nothing written outside the image.
-#include "env/domains/cleanup_scene.h"
-#include "env/domains/dmc_scene.h"
-#include "env/domains/terrain_scene.h"
+#include "env/domains/scene.h"
 #include "env/mujoco/physics.h"
 #include "support/check.h"
 #include "support/render_worlds.h"
 #include <stdio.h>
 #include <stdlib.h>
 
+static wk_error err;
+
 enum { SIDE = 64, BYTES = SIDE * SIDE * 3, STATES = 8 };
 
 static void drawing_twice_gives_the_same_bytes(void **state)
 {
-    (void)state;
     static uint8_t first[BYTES], again[BYTES], other[BYTES];
     for (render_domain domain = 0; domain < RENDER_DOMAINS; domain++) {
         render_world world = render_world_make(domain, 4, false, 4, true);
@@ -27,7 +26,6 @@ static void drawing_twice_gives_the_same_bytes(void **state)
 
 static void every_instruction_set_gives_the_same_bytes(void **state)
 {
-    (void)state;
     static uint8_t best[200 * 41 * 3], portable[200 * 41 * 3];
     const int sizes[][2] = {{64, 64}, {63, 41}, {200, 41}, {1, 1}};
     for (render_domain domain = 0; domain < RENDER_DOMAINS; domain++)
@@ -46,7 +44,6 @@ static void every_instruction_set_gives_the_same_bytes(void **state)
 // kept backdrop.
 static void a_wider_picture_contains_the_narrow_one(void **state)
 {
-    (void)state;
     static uint8_t narrow[BYTES], wide[2 * BYTES];
     for (render_domain domain = 0; domain < RENDER_DOMAINS; domain++)
         for (int i = 0; i < STATES; i++) {
@@ -62,7 +59,6 @@ static void a_wider_picture_contains_the_narrow_one(void **state)
 
 static void a_larger_picture_shrinks_to_the_small_one(void **state)
 {
-    (void)state;
     enum { FACTOR = 4, LARGE = SIDE * FACTOR };
     static uint8_t small[BYTES], large[LARGE * LARGE * 3], shrunk[BYTES];
     for (render_domain domain = 0; domain < RENDER_DOMAINS; domain++) {
@@ -82,7 +78,6 @@ static void a_larger_picture_shrinks_to_the_small_one(void **state)
 
 static void nothing_is_written_outside_the_image(void **state)
 {
-    (void)state;
     const int sizes[][2] = {{63, 41}, {1, 70}, {130, 9}, {65, 64}};
     for (render_domain domain = 0; domain < RENDER_DOMAINS; domain++) {
         render_world world = render_world_make(domain, 4, false, 4, true);
@@ -103,7 +98,6 @@ static void nothing_is_written_outside_the_image(void **state)
 
 static void the_largest_picture_can_be_drawn(void **state)
 {
-    (void)state;
     enum { LARGEST = 4096 };
     uint8_t *strip = malloc((size_t)LARGEST * 8 * 3), *column = malloc((size_t)LARGEST * 8 * 3);
     assert_non_null(strip);
@@ -137,7 +131,6 @@ static void find_red(const uint8_t *rgb, double *x, double *y)
 // The camera stands 3.5 m above the floor and sees 2 * 3.5 tan(22.5 degrees) of it.
 static void clean_up_is_seen_from_above_with_x_right_and_y_up(void **state)
 {
-    (void)state;
     static uint8_t rgb[BYTES];
     render_world world = render_world_make(RENDER_POINT, 4, false, 4, true);
     int robot = wk_physics_id(world.model, mjOBJ_GEOM, "robot");
@@ -160,7 +153,6 @@ static void clean_up_is_seen_from_above_with_x_right_and_y_up(void **state)
 
 static void block_colours_are_read_at_every_draw(void **state)
 {
-    (void)state;
     static uint8_t green[BYTES], blue[BYTES];
     render_world world = render_world_make(RENDER_POINT, 1, false, 4, true);
     int block = wk_physics_id(world.model, mjOBJ_GEOM, "block0");
@@ -174,7 +166,6 @@ static void block_colours_are_read_at_every_draw(void **state)
 
 static void shadows_only_darken(void **state)
 {
-    (void)state;
     static uint8_t with[BYTES], without[BYTES];
     double darker = 0;
     for (int i = 0; i < STATES; i++) {
@@ -194,13 +185,12 @@ static void shadows_only_darken(void **state)
 
 static void a_profile_shows_once_it_is_set(void **state)
 {
-    (void)state;
     static uint8_t before[BYTES], after[BYTES];
     render_world world = render_world_make(RENDER_HOPPER, 2, false, 4, true);
     render_world_draw(&world, SIDE, SIDE, false, before);
     for (int i = 0; i < (int)world.model->nhfielddata; i++)
         world.model->hfield_data[i] = 0.9f;
-    wk_terrain_scene_set_profile(world.terrain, world.model);
+    wk_terrain_scene_read(world.scene, world.model);
     render_world_draw(&world, SIDE, SIDE, false, after);
     assert_true(render_difference(before, after, BYTES) > 1);
     render_world_free(&world);
@@ -209,7 +199,6 @@ static void a_profile_shows_once_it_is_set(void **state)
 // A simulation that has broken down is still requested its last image.
 static void states_that_are_no_numbers_can_be_drawn(void **state)
 {
-    (void)state;
     static uint8_t rgb[BYTES];
     for (render_domain domain = 0; domain < RENDER_DOMAINS; domain++)
         for (int k = 0; k < 4; k++) {
@@ -228,27 +217,24 @@ static void states_that_are_no_numbers_can_be_drawn(void **state)
 
 static void a_broken_state_leaves_no_trace_in_later_images(void **state)
 {
-    (void)state;
     static uint8_t expected[BYTES], later[BYTES];
-    wk_error err = {0};
     wk_render_config config = {.samples = 4, .shadows = true};
     render_world world = render_world_make(RENDER_WALKER, 4, false, 4, true);
     render_world_draw(&world, SIDE, SIDE, false, expected);
-    wk_terrain_scene *scene = NULL;
-    assert_ok(wk_terrain_scene_create(world.model, &config, &scene, &err));
+    wk_scene *scene = NULL;
+    assert_ok(wk_scene_create(&wk_terrain_scene, world.model, &config, &scene, &err));
     double height = world.data->light_xpos[2];
     world.data->light_xpos[2] = NAN;
-    wk_terrain_scene_draw(scene, world.model, world.data, SIDE, SIDE, later);
+    wk_scene_draw(scene, world.model, world.data, SIDE, SIDE, later);
     world.data->light_xpos[2] = height;
-    wk_terrain_scene_draw(scene, world.model, world.data, SIDE, SIDE, later);
+    wk_scene_draw(scene, world.model, world.data, SIDE, SIDE, later);
     assert_memory_equal(later, expected, BYTES);
-    wk_terrain_scene_destroy(scene);
+    wk_scene_destroy(scene);
     render_world_free(&world);
 }
 
 static void one_sample_per_pixel_is_near_four(void **state)
 {
-    (void)state;
     static uint8_t four[BYTES], one[BYTES];
     for (render_domain domain = 0; domain < RENDER_DOMAINS; domain++) {
         render_world fine = render_world_make(domain, 3, false, 4, true);
@@ -264,29 +250,35 @@ static void one_sample_per_pixel_is_near_four(void **state)
 
 static void unusable_requests_are_refused(void **state)
 {
-    (void)state;
-    wk_error err = {0};
     wk_render_config odd = {.samples = 3}, usual = {.samples = 4, .shadows = true};
-    wk_terrain_scene *terrain = NULL;
-    wk_cleanup_scene *cleanup = NULL;
-    wk_dmc_scene *dmc = NULL;
+    wk_scene *scene = NULL;
     render_world suite = render_world_make(RENDER_DMC_WALKER, 0, false, 4, true);
     render_world walker = render_world_make(RENDER_WALKER, 0, false, 4, true);
     render_world point = render_world_make(RENDER_POINT, 0, false, 4, true);
-    assert_refused(wk_terrain_scene_create(walker.model, &odd, &terrain, &err), WK_E_INPUT,
-                   "3 samples");
-    assert_refused(wk_cleanup_scene_create(&odd, &cleanup, &err), WK_E_INPUT, "3 samples");
-    assert_refused(wk_terrain_scene_create(point.model, &usual, &terrain, &err), WK_E_INPUT,
-                   "height field");
-    walker.model->cam_mat0[0] = -1;
-    assert_refused(wk_terrain_scene_create(walker.model, &usual, &terrain, &err), WK_E_INPUT,
-                   "camera");
-    assert_refused(wk_dmc_scene_create(suite.model, &odd, &dmc, &err), WK_E_INPUT, "3 samples");
-    assert_refused(wk_dmc_scene_create(walker.model, &usual, &dmc, &err), WK_E_INPUT, "floor");
+    const struct {
+        const wk_scene_kind *kind;
+        mjModel *model;
+        const wk_render_config *config;
+        const char *message;
+    } cases[] = {
+        {&wk_terrain_scene, walker.model, &odd, "3 samples"},
+        {&wk_cleanup_scene, NULL, &odd, "3 samples"},
+        {&wk_dmc_scene, suite.model, &odd, "3 samples"},
+        {&wk_terrain_scene, point.model, &usual, "height field"},
+        {&wk_dmc_scene, walker.model, &usual, "floor"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_refused(
+            wk_scene_create(cases[i].kind, cases[i].model, cases[i].config, &scene, &err),
+            WK_E_INPUT, cases[i].message);
     suite.model->light_diffuse[0] = 1;
-    assert_refused(wk_dmc_scene_create(suite.model, &usual, &dmc, &err), WK_E_INPUT, "colour");
-    suite.model->cam_mat0[0] = -1;
-    assert_refused(wk_dmc_scene_create(suite.model, &usual, &dmc, &err), WK_E_INPUT, "camera");
+    assert_refused(wk_scene_create(&wk_dmc_scene, suite.model, &usual, &scene, &err), WK_E_INPUT,
+                   "colour");
+    suite.model->cam_mat0[0] = walker.model->cam_mat0[0] = -1;
+    assert_refused(wk_scene_create(&wk_dmc_scene, suite.model, &usual, &scene, &err), WK_E_INPUT,
+                   "camera");
+    assert_refused(wk_scene_create(&wk_terrain_scene, walker.model, &usual, &scene, &err),
+                   WK_E_INPUT, "camera");
     render_world_free(&suite);
     render_world_free(&walker);
     render_world_free(&point);
@@ -304,7 +296,6 @@ static uint64_t hash(const uint8_t *bytes, size_t count)
 // Compare with MuJoCo's image (renderer_gl), look at the images, then write the new numbers down.
 static void known_states_have_known_images(void **state)
 {
-    (void)state;
     static const uint64_t known[RENDER_DOMAINS][2] = {
         {0x92f177e2c6f9b89b, 0xe93d843d8d440726}, {0x81e868465ba8808d, 0x5709c4fe9b37207a},
         {0xc80f095fbbec3784, 0xa79353036d1e3e82}, {0xe37cd0664f6bd66f, 0x8bee35fa608c5e38},

@@ -1,12 +1,14 @@
 // The software renderer against MuJoCo's own OpenGL image of the same state, drawn through OSMesa.
 // Skipped where OSMesa is not installed.
-#include "env/domains/reference_gl.h"
-#include "env/render/light.h"
+#include "env/domains/reference_env.h"
+#include "env/render/lit_scene.h"
 #include "support/check.h"
 #include "support/render_worlds.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+static wk_error err;
 
 enum { SIDE = 64, BYTES = SIDE * SIDE * 3, STATES = 8 };
 
@@ -54,7 +56,6 @@ static wk_reference_gl *open_reference(mjModel *model)
         int texture = wk_material_texture(model, i);
         if (model->geom_type[i] == mjGEOM_PLANE && texture >= 0) shift_texture(model, i, texture);
     }
-    wk_error err = {0};
     wk_reference_gl *reference = NULL;
     wk_status status = wk_reference_gl_create(model, &reference, &err);
     if (status == WK_E_UNSUPPORTED) {
@@ -65,76 +66,35 @@ static wk_reference_gl *open_reference(mjModel *model)
     return reference;
 }
 
-static double difference_in_state(render_domain domain, int number)
+static void every_domain_looks_as_in_mujoco(void **state)
 {
     static uint8_t ours[BYTES], theirs[BYTES];
-    wk_error err = {0};
-    render_world world = render_world_make(domain, number, true, 4, true);
-    wk_reference_gl *reference = open_reference(world.model);
-    assert_ok(wk_reference_gl_draw(reference, world.model, world.data, SIDE, SIDE, theirs, &err));
-    render_world_draw(&world, SIDE, SIDE, false, ours);
-    wk_reference_gl_destroy(reference);
-    render_world_free(&world);
-    return render_difference(ours, theirs, BYTES);
-}
-
-static void compare_domain(render_domain domain)
-{
-    double worst = 0, mean = 0;
-    for (int i = 0; i < STATES; i++) {
-        double difference = difference_in_state(domain, i);
-        if (difference > worst_allowed)
-            fail_msg("%s, state %d: mean difference %.3f of 255", render_domain_name(domain), i,
-                     difference);
-        mean += difference / STATES;
-        worst = difference > worst ? difference : worst;
+    for (render_domain domain = 0; domain < RENDER_DOMAINS; domain++) {
+        double worst = 0, mean = 0;
+        for (int i = 0; i < STATES; i++) {
+            render_world world = render_world_make(domain, i, true, 4, true);
+            wk_reference_gl *reference = open_reference(world.model);
+            assert_ok(
+                wk_reference_gl_draw(reference, world.model, world.data, SIDE, SIDE, theirs, &err));
+            render_world_draw(&world, SIDE, SIDE, false, ours);
+            wk_reference_gl_destroy(reference);
+            render_world_free(&world);
+            double difference = render_difference(ours, theirs, BYTES);
+            if (difference > worst_allowed)
+                fail_msg("%s, state %d: mean difference %.3f of 255", render_domain_name(domain), i,
+                         difference);
+            mean += difference / STATES;
+            worst = difference > worst ? difference : worst;
+        }
+        print_message("%s: mean difference %.3f of 255, worst state %.3f\n",
+                      render_domain_name(domain), mean, worst);
     }
-    print_message("%s: mean difference %.3f of 255, worst state %.3f\n", render_domain_name(domain),
-                  mean, worst);
-}
-
-static void the_walker_looks_as_in_mujoco(void **state)
-{
-    (void)state;
-    compare_domain(RENDER_WALKER);
-}
-
-static void the_hopper_looks_as_in_mujoco(void **state)
-{
-    (void)state;
-    compare_domain(RENDER_HOPPER);
-}
-
-static void clean_up_looks_as_in_mujoco(void **state)
-{
-    (void)state;
-    compare_domain(RENDER_POINT);
-}
-
-static void car_clean_up_looks_as_in_mujoco(void **state)
-{
-    (void)state;
-    compare_domain(RENDER_CAR);
-}
-
-static void the_control_suite_walker_looks_as_in_mujoco(void **state)
-{
-    (void)state;
-    compare_domain(RENDER_DMC_WALKER);
-}
-
-static void the_control_suite_hopper_looks_as_in_mujoco(void **state)
-{
-    (void)state;
-    compare_domain(RENDER_DMC_HOPPER);
 }
 
 static void a_larger_picture_shows_the_same_as_in_mujoco(void **state)
 {
-    (void)state;
     enum { W = 320, H = 200 };
     static uint8_t ours[W * H * 3], theirs[W * H * 3];
-    wk_error err = {0};
     for (render_domain domain = 0; domain < RENDER_DOMAINS; domain++) {
         render_world world = render_world_make(domain, 3, true, 4, true);
         wk_reference_gl *reference = open_reference(world.model);
@@ -148,9 +108,7 @@ static void a_larger_picture_shows_the_same_as_in_mujoco(void **state)
 
 static void an_image_beyond_the_offscreen_size_is_refused(void **state)
 {
-    (void)state;
     static uint8_t rgb[3];
-    wk_error err = {0};
     render_world world = render_world_make(RENDER_POINT, 0, false, 4, true);
     wk_reference_gl *reference = open_reference(world.model);
     assert_refused(wk_reference_gl_draw(reference, world.model, world.data, 5000, 5000, rgb, &err),
@@ -169,12 +127,7 @@ const char *__lsan_default_suppressions(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_walker_looks_as_in_mujoco),
-        cmocka_unit_test(the_hopper_looks_as_in_mujoco),
-        cmocka_unit_test(clean_up_looks_as_in_mujoco),
-        cmocka_unit_test(car_clean_up_looks_as_in_mujoco),
-        cmocka_unit_test(the_control_suite_walker_looks_as_in_mujoco),
-        cmocka_unit_test(the_control_suite_hopper_looks_as_in_mujoco),
+        cmocka_unit_test(every_domain_looks_as_in_mujoco),
         cmocka_unit_test(a_larger_picture_shows_the_same_as_in_mujoco),
         cmocka_unit_test(an_image_beyond_the_offscreen_size_is_refused),
     };

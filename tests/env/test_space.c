@@ -13,7 +13,6 @@ static wk_space *make(const wk_domain *domain, bool continuous)
 
 static void the_default_grid_is_every_combination_in_clean_decimals(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_space *space = make(&t.domain, false);
     const double gains[] = {0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5};
@@ -27,32 +26,21 @@ static void the_default_grid_is_every_combination_in_clean_decimals(void **state
     wk_space_destroy(NULL);
 }
 
-static void large_grid_values_are_left_alone(void **state)
+static void values_without_noise_are_left_alone(void **state)
 {
-    (void)state;
-    toy t = toy_make(TOY_SOUND);
-    const wk_param wide = {"wide", "", 0, 4e9, 1e9, 0, 4e9, false};
-    t.domain.n_params = 1;
-    t.domain.params = &wide;
-    t.domain.check = NULL;
-    wk_space *space = make(&t.domain, false);
-    assert_int_equal(wk_space_count(space), 5);
-    assert_true(wk_space_params(space, 3)[0] == 3e9);
-    wk_space_destroy(space);
-}
-
-static void small_grid_values_are_left_alone(void **state)
-{
-    (void)state;
-    toy t = toy_make(TOY_SOUND);
-    const wk_param narrow = {"narrow", "", 0, 1e-8, 2.5e-9, 0, 1, false};
-    t.domain.n_params = 1;
-    t.domain.params = &narrow;
-    t.domain.check = NULL;
-    wk_space *space = make(&t.domain, false);
-    assert_int_equal(wk_space_count(space), 5);
-    assert_true(wk_space_params(space, 1)[0] == 2.5e-9);
-    wk_space_destroy(space);
+    const wk_param params[] = {{"wide", "", 0, 4e9, 1e9, 0, 4e9, false},
+                               {"narrow", "", 0, 1e-8, 2.5e-9, 0, 1, false}};
+    for (int i = 0; i < 2; i++) {
+        toy t = toy_make(TOY_SOUND);
+        t.domain.n_params = 1;
+        t.domain.params = &params[i];
+        t.domain.check = NULL;
+        wk_space *space = make(&t.domain, false);
+        assert_int_equal(wk_space_count(space), 5);
+        assert_true(wk_space_params(space, 1)[0] == params[i].step);
+        assert_true(wk_space_params(space, 3)[0] == 3 * params[i].step);
+        wk_space_destroy(space);
+    }
 }
 
 static wk_status only_small_sums(const double *theta, wk_error *e)
@@ -62,13 +50,11 @@ static wk_status only_small_sums(const double *theta, wk_error *e)
 
 static wk_status nothing_at_all(const double *theta, wk_error *e)
 {
-    (void)theta;
     return wk_fail(e, WK_E_INPUT, "never");
 }
 
 static void combinations_that_check_refuses_are_left_out(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     t.domain.check = only_small_sums;
     wk_space *space = make(&t.domain, false);
@@ -81,7 +67,6 @@ static void combinations_that_check_refuses_are_left_out(void **state)
 
 static void a_grid_too_fine_is_refused(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     const wk_param fine[] = {{"a", "", 0, 1, 1e-4, 0, 1, true}, {"b", "", 0, 1, 1e-3, 0, 1, true}};
     t.domain.params = fine;
@@ -114,7 +99,6 @@ static toy with_listed_grid(void)
 
 static void picking_follows_the_probabilities(void **state)
 {
-    (void)state;
     toy t = with_listed_grid();
     wk_space *space = make(&t.domain, false);
     const double u[] = {0, 0.2499, 0.25, 0.7499, 0.75, 1 - 0x1p-53};
@@ -129,7 +113,6 @@ static void picking_follows_the_probabilities(void **state)
 
 static void sampling_is_pure_and_has_the_right_frequencies(void **state)
 {
-    (void)state;
     enum { DRAWS = 20000 };
     toy t = with_listed_grid();
     wk_space *space = make(&t.domain, false);
@@ -152,7 +135,6 @@ static void sampling_is_pure_and_has_the_right_frequencies(void **state)
 
 static void a_continuous_space_places_continuous_params_only(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_space *space = make(&t.domain, true);
     assert_true(wk_space_is_continuous(space));
@@ -178,7 +160,6 @@ static void a_continuous_space_places_continuous_params_only(void **state)
 // The table fills the ranges evenly, and what is placed around a point stays near it.
 static void the_points_of_a_continuous_space_stand_for_what_is_around_them(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_space *space = make(&t.domain, true);
     int low = 0, kinds[3] = {0};
@@ -202,7 +183,6 @@ static void the_points_of_a_continuous_space_stand_for_what_is_around_them(void 
 
 static void a_continuous_draw_that_check_refuses_falls_back_to_the_grid(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     t.domain.check = only_small_sums;
     wk_space *space = make(&t.domain, true);
@@ -215,7 +195,6 @@ static void a_continuous_draw_that_check_refuses_falls_back_to_the_grid(void **s
 
 static void a_listed_grid_has_no_continuous_form(void **state)
 {
-    (void)state;
     toy t = with_listed_grid();
     wk_space *space;
     assert_refused(wk_space_create(&t.domain, true, &space, &err), WK_E_INPUT, "lists its θ");
@@ -223,7 +202,6 @@ static void a_listed_grid_has_no_continuous_form(void **state)
 
 static void finding_is_exact(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND), own = with_listed_grid();
     wk_space *spaces[] = {make(&t.domain, false), make(&own.domain, false)};
     for (int s = 0; s < 2; s++)
@@ -248,7 +226,6 @@ static size_t two(void)
 
 static void same_point(size_t i, double *theta, double *probability)
 {
-    (void)i;
     memcpy(theta, listed[0], sizeof listed[0]);
     *probability = 0.5;
 }
@@ -268,28 +245,30 @@ static void illegal_point(size_t i, double *theta, double *probability)
 
 static void faulty_listed_grids_are_refused(void **state)
 {
-    (void)state;
-    toy t = with_listed_grid();
-    wk_space *space;
-    t.domain.grid_count = none;
-    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT, "grid_count");
-    t.domain.grid_count = two;
-    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT, "sum to 0.75");
-    t.domain.grid_point = same_point;
-    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT, "same θ");
-    t.domain.grid_point = negative_point;
-    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT, "probability -0.5");
-    t.domain.grid_point = illegal_point;
-    assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT,
-                   "grid_point(1): 'drift' = 77");
+    static const struct {
+        size_t (*count)(void);
+        void (*point)(size_t i, double *theta, double *probability);
+        const char *message;
+    } cases[] = {{none, listed_point, "grid_count"},
+                 {two, listed_point, "sum to 0.75"},
+                 {two, same_point, "same θ"},
+                 {two, negative_point, "probability is -0.5"},
+                 {two, illegal_point, "grid_point(1): 'drift' = 77"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        toy t = toy_make(TOY_SOUND);
+        wk_space *space;
+        t.domain.grid_count = cases[i].count;
+        t.domain.grid_point = cases[i].point;
+        assert_refused(wk_space_create(&t.domain, false, &space, &err), WK_E_INPUT,
+                       cases[i].message);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_default_grid_is_every_combination_in_clean_decimals),
-        cmocka_unit_test(large_grid_values_are_left_alone),
-        cmocka_unit_test(small_grid_values_are_left_alone),
+        cmocka_unit_test(values_without_noise_are_left_alone),
         cmocka_unit_test(combinations_that_check_refuses_are_left_out),
         cmocka_unit_test(a_grid_too_fine_is_refused),
         cmocka_unit_test(picking_follows_the_probabilities),

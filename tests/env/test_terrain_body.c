@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static wk_error err;
+
 enum { PARAMS = 6, STEPS = 40 };
 
 typedef struct trace {
@@ -16,7 +18,6 @@ typedef struct trace {
 
 static wk_env *make(const wk_domain *domain)
 {
-    wk_error err = {0};
     wk_env *env;
     assert_ok(wk_env_create(domain, NULL, &env, &err));
     return env;
@@ -24,7 +25,6 @@ static wk_env *make(const wk_domain *domain)
 
 static void play(wk_env *env, const double *theta, int params, trace *out)
 {
-    wk_error err = {0};
     assert_ok(wk_env_reset(env, theta, (size_t)params, 3, 1, &(wk_frame){0}, &err));
     for (int t = 0; t < STEPS; t++) {
         float action[6];
@@ -46,7 +46,6 @@ static double distance(const trace *a, const trace *b)
 
 static void the_usual_body_is_the_walkers(void **state)
 {
-    (void)state;
     wk_env *walker = make(&wk_terrain_walker), *body = make(&wk_terrain_body);
     const double theta[PARAMS] = {0.7, 0.5, 1, 1, 1, 1};
     static trace a, b;
@@ -59,7 +58,6 @@ static void the_usual_body_is_the_walkers(void **state)
 
 static void every_parameter_matters_and_leaves_nothing_behind(void **state)
 {
-    (void)state;
     wk_env *env = make(&wk_terrain_body);
     const double usual[PARAMS] = {0.7, 0.5, 1, 1, 1, 1};
     static trace first, other, again;
@@ -107,8 +105,6 @@ static void expect_same(const char *what, const mjtNum *a, const mjtNum *b, int 
 
 static void stretched_limbs_are_those_of_a_stretched_file(void **state)
 {
-    (void)state;
-    wk_error err = {0};
     static const char *const changes[][2] = {
         {"pos=\"0 0 -.225\" size=\".05 .225\"", "pos=\"0 0 -.27\" size=\".05 .27\""},
         {"pos=\"0 0 -.7\"", "pos=\"0 0 -.84\""},

@@ -4,7 +4,6 @@
 
 static void the_fixed_lattice_has_the_published_values(void **state)
 {
-    (void)state;
     double v[52];
     wk_terrain_lattice_fixed(v, 52);
     assert_near(v[0], 0.6888437, 5e-8);
@@ -17,7 +16,6 @@ static void the_fixed_lattice_has_the_published_values(void **state)
 // With a length of 10 columns' spacing, every tenth column lies on a lattice point.
 static void heights_meet_the_lattice_at_its_points_and_their_mean_halfway(void **state)
 {
-    (void)state;
     double lattice[WK_TERRAIN_LATTICE], length = 1000.0 / 1999;
     float heights[WK_TERRAIN_COLUMNS];
     int count = wk_terrain_lattice_count(length);
@@ -32,7 +30,6 @@ static void heights_meet_the_lattice_at_its_points_and_their_mean_halfway(void *
 
 static void heights_follow_the_cosine_between_lattice_points(void **state)
 {
-    (void)state;
     double lattice[WK_TERRAIN_LATTICE];
     float heights[WK_TERRAIN_COLUMNS];
     wk_terrain_lattice_fixed(lattice, wk_terrain_lattice_count(2));
@@ -47,7 +44,6 @@ static void heights_follow_the_cosine_between_lattice_points(void **state)
 
 static void amplitude_zero_is_flat_and_no_height_leaves_the_unit_interval(void **state)
 {
-    (void)state;
     double lattice[WK_TERRAIN_LATTICE];
     float heights[WK_TERRAIN_COLUMNS];
     wk_terrain_lattice_fixed(lattice, wk_terrain_lattice_count(0.1));
@@ -61,7 +57,6 @@ static void amplitude_zero_is_flat_and_no_height_leaves_the_unit_interval(void *
 
 static void fresh_lattices_are_uniform_and_follow_their_stream(void **state)
 {
-    (void)state;
     double a[1000], b[1000], sum = 0, squares = 0;
     wk_rng rng = wk_rng_stream(1, "test", 5), same = rng, other = wk_rng_stream(1, "test", 6);
     wk_terrain_lattice_fresh(&rng, a, 1000);
@@ -80,7 +75,6 @@ static void fresh_lattices_are_uniform_and_follow_their_stream(void **state)
 
 static void stairs_change_where_the_published_ones_do(void **state)
 {
-    (void)state;
     static const int changes[] = {23, 31, 56, 64, 88, 96, 120, 128};
     static const float levels[] = {0.5f, 0, 0.5f, 1};
     float heights[WK_TERRAIN_COLUMNS];

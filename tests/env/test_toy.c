@@ -41,7 +41,6 @@ static boat step(void *world, float ax, float ay, wk_outcome *out)
 
 static void still_water_leaves_the_boat_to_its_oars(void **state)
 {
-    (void)state;
     wk_outcome out;
     void *world = place((boat){0, 0.1, -0.2, 0.05, 0});
     boat b = step(world, 1, -0.5f, &out);
@@ -54,7 +53,6 @@ static void still_water_leaves_the_boat_to_its_oars(void **state)
 
 static void whirls_carry_the_boat_in_proportion_to_turbulence(void **state)
 {
-    (void)state;
     wk_outcome out;
     for (int i = 0; i <= 4; i++) {
         double turbulence = 0.5 * i, x = 0.15, y = -0.4, k = 1.5 * M_PI;
@@ -68,7 +66,6 @@ static void whirls_carry_the_boat_in_proportion_to_turbulence(void **state)
 
 static void the_shore_stops_the_boat(void **state)
 {
-    (void)state;
     wk_outcome out;
     void *world = place((boat){0, 0.75, 0, 0.1, 0});
     boat b = step(world, 1, 0, &out);
@@ -79,7 +76,6 @@ static void the_shore_stops_the_boat(void **state)
 
 static void a_buoy_pays_one_less_its_distance(void **state)
 {
-    (void)state;
     wk_outcome out;
     void *world = place((boat){0, 0.3, 0.3, 0, 0});
     boat b = step(world, 0.2f, 0.1f, &out);
@@ -91,7 +87,6 @@ static void a_buoy_pays_one_less_its_distance(void **state)
 
 static void episodes_begin_at_the_southern_shore_at_different_places(void **state)
 {
-    (void)state;
     double least = 1, most = -1;
     for (uint64_t episode = 0; episode < 20; episode++) {
         boat b;
@@ -111,7 +106,6 @@ static void episodes_begin_at_the_southern_shore_at_different_places(void **stat
 
 static void an_episode_has_twenty_steps(void **state)
 {
-    (void)state;
     wk_env *env = open_at(0.5, 0);
     uint8_t flags = 0;
     int steps = 0;
@@ -131,7 +125,6 @@ static const uint8_t *pixel(const uint8_t *image, double x, double y)
 
 static void the_image_shows_boat_and_buoys_where_they_are(void **state)
 {
-    (void)state;
     uint8_t image[WK_IMAGE_BYTES];
     void *world = place((boat){0, 0.1, 0.4, 0, 0});
     wk_toy.render(world, 64, 64, image);
@@ -150,7 +143,6 @@ static double water_red(double turbulence, double x, double y)
 
 static void foam_shows_how_turbulent_the_water_is(void **state)
 {
-    (void)state;
     for (int i = 0; i <= 4; i++) {
         uint8_t image[WK_IMAGE_BYTES];
         void *world = place((boat){0.25 * i, 0, -0.8, 0, 0});
@@ -165,7 +157,6 @@ static void foam_shows_how_turbulent_the_water_is(void **state)
 
 static void a_state_of_another_size_is_refused(void **state)
 {
-    (void)state;
     void *world = place((boat){0});
     assert_refused(wk_toy.load(world, "short", 5, &err), WK_E_FORMAT, "5");
     wk_toy.destroy(world);

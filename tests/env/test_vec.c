@@ -63,7 +63,6 @@ static uint32_t play(wk_vec *vec, int steps)
 
 static void results_do_not_depend_on_the_number_of_threads(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     uint32_t sums[4];
     for (int threads = 1; threads <= 4; threads++) {
@@ -78,7 +77,6 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
 
 static void each_row_is_what_that_environment_gives_alone(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_vec *vec = make(&t, COUNT, 2);
     const wk_batch *batch = wk_vec_batch(vec);
@@ -104,7 +102,6 @@ static void each_row_is_what_that_environment_gives_alone(void **state)
 
 static void the_first_step_needs_resets(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_vec *vec = make(&t, COUNT, 2);
     plan(vec, 0, 0);
@@ -119,7 +116,6 @@ static void the_first_step_needs_resets(void **state)
 
 static void a_finished_episode_needs_a_reset(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_vec *vec = make(&t, COUNT, 2);
     plan_all(vec);
@@ -134,7 +130,6 @@ static void a_finished_episode_needs_a_reset(void **state)
 
 static void a_bad_action_moves_no_environment(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_vec *vec = make(&t, COUNT, 2);
     plan_all(vec);
@@ -150,7 +145,6 @@ static void a_bad_action_moves_no_environment(void **state)
 
 static void a_running_episode_can_be_given_up(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_vec *vec = make(&t, COUNT, 1);
     plan_all(vec);
@@ -165,7 +159,6 @@ static void a_running_episode_can_be_given_up(void **state)
 
 static void a_bad_theta_is_refused_when_planned(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_vec *vec = make(&t, COUNT, 1);
     const double bad[] = {0.1, 50};
@@ -176,7 +169,6 @@ static void a_bad_theta_is_refused_when_planned(void **state)
 
 static void calls_out_of_order_and_out_of_range_are_refused(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_vec *vec = make(&t, COUNT, 2);
     const double theta[] = {0.1, 0};
@@ -196,7 +188,6 @@ static void calls_out_of_order_and_out_of_range_are_refused(void **state)
 
 static void the_lowest_failing_environment_is_reported(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_RESET_FAILS);
     for (int threads = 1; threads <= 3; threads++) {
         wk_vec *vec = make(&t, COUNT, threads);
@@ -212,7 +203,6 @@ static void the_lowest_failing_environment_is_reported(void **state)
 
 static void diverged_episodes_are_counted(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_DIVERGES);
     wk_vec *vec = make(&t, COUNT, 2);
     for (int round = 1; round <= 2; round++) {
@@ -226,7 +216,6 @@ static void diverged_episodes_are_counted(void **state)
 
 static void a_vector_can_be_destroyed_in_the_middle_of_a_step(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_vec *vec = make(&t, COUNT, 3);
     plan_all(vec);
@@ -238,7 +227,6 @@ static void a_vector_can_be_destroyed_in_the_middle_of_a_step(void **state)
 
 static void impossible_vectors_are_refused(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND), broken = toy_make(TOY_CREATE_FAILS), bad = t;
     bad.domain.n_tasks = 99;
     wk_vec *vec;
@@ -254,7 +242,6 @@ static void impossible_vectors_are_refused(void **state)
 
 static void zero_threads_means_one_per_core(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_vec *one = make(&t, 3, 1), *all = make(&t, 3, 0);
     assert_int_equal(play(one, 20), play(all, 20));
@@ -264,7 +251,6 @@ static void zero_threads_means_one_per_core(void **state)
 
 static void an_idle_environment_stays_as_it_is(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_TERMINAL);
     wk_vec *vec = make(&t, 2, 1);
     const wk_batch *batch = wk_vec_batch(vec);
@@ -293,7 +279,6 @@ static void an_idle_environment_stays_as_it_is(void **state)
 
 static void divergence_is_not_counted_again_while_idle(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_DIVERGES);
     wk_vec *vec = make(&t, 1, 1);
     plan(vec, 0, 0);
@@ -321,7 +306,6 @@ static void step_in_pairs(void *env, const float *action, wk_outcome *out)
 
 static void a_thread_keeps_its_environments(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     const float actions[4 * TOY_ACTIONS] = {0, 0, 0.1f, 0, 0.2f, 0, 0.3f, 0};
     plain_step = t.domain.step;

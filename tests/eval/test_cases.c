@@ -1,5 +1,6 @@
 // The cases of an evaluation: which there are, and which worlds their episodes visit.
 #include "base/rng.h"
+#include "config/parts.h"
 #include "env/domains/combined.h"
 #include "eval/cases.h"
 #include "support/check.h"

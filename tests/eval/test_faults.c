@@ -2,7 +2,7 @@
 // and videos fail, one at a time. The error is clear, nothing is leaked, and files that
 // were there are whole.
 #include "eval/fixture.h"
-#include "eval/video.h"
+#include "eval/result.h"
 #include "support/faults.h"
 #include "train/runs.h"
 
@@ -25,7 +25,10 @@ static wk_status evaluate(const toy *t, wk_learner *learner, wk_error *err)
                                         .exploration = "random",
                                         .policy = "alongside"},
                              .envs = 2};
-    wk_status status = wk_eval_result_add(&result, &setup, 0, 0, err);
+    wk_status status = wk_eval_result_add(&result, &setup, 0, err);
+    if (status == WK_OK) status = wk_eval_result_play(&result, &setup, 0, 0, err);
+    if (status == WK_OK) status = wk_eval_result_folder(FOLDER, err);
+    if (status == WK_OK) status = wk_eval_result_choose(&result, FOLDER, err);
     if (status == WK_OK)
         status = wk_video_write(&result, &setup, &result.tasks[0], FOLDER, WK_VIDEO_GIF, err);
     if (status == WK_OK) status = wk_eval_result_write(&result, FOLDER, err);

@@ -1,10 +1,8 @@
 // Model errors: the figures of hand-made environments, the errors of a small model against ones
 // worked out from its images, and that an environment's figures depend on nothing but itself.
 #include "agent/prediction.h"
+#include "eval/fixture.h"
 #include "eval/model_error.h"
-#include "support/backend.h"
-#include "support/check.h"
-#include "support/toy_domain.h"
 #include <stdlib.h>
 
 static wk_error err;
@@ -71,34 +69,6 @@ static void environments_without_pictures_are_left_out(void **state)
                    "diverged before");
 }
 
-// A small learner with the weights it begins with.
-typedef struct fixture {
-    wk_pool *pool;
-    wk_backend *backend;
-    wk_learner *learner;
-} fixture;
-
-static fixture make_fixture(void)
-{
-    fixture r = {0};
-    wk_learner_config c = wk_learner_config_default();
-    c.depth = 2, c.deter = 8, c.hidden = 8, c.stoch = 3, c.classes = 3, c.units = 8, c.layers = 1;
-    c.ensemble = 3, c.batch = 2, c.length = 4, c.horizon = 2, c.action_size = TOY_ACTIONS;
-    c.tasks = 2, c.seed = 9;
-    assert_ok(wk_pool_create(1, &r.pool, &err));
-    assert_ok(test_backend_create(r.pool, &r.backend, &err));
-    assert_ok(wk_learner_create(WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES, &c, r.backend, &r.learner,
-                                &err));
-    return r;
-}
-
-static void drop_fixture(fixture *r)
-{
-    wk_learner_destroy(r->learner);
-    wk_backend_destroy(r->backend);
-    wk_pool_destroy(r->pool);
-}
-
 static wk_model_error_config config_of(const toy *t, const fixture *r, int environments)
 {
     return (wk_model_error_config){.domain = &t->domain,
@@ -113,7 +83,7 @@ static void trajectories_share_the_environment_and_nothing_else(void **state)
 {
     (void)state;
     toy t = toy_make(TOY_SOUND);
-    fixture r = make_fixture();
+    fixture r = open_fixture(1);
     wk_model_error one[5], same[5], three[5];
     wk_model_error_config config = config_of(&t, &r, 5);
     assert_ok(wk_model_error_measure(&config, one, &err));
@@ -129,7 +99,7 @@ static void trajectories_share_the_environment_and_nothing_else(void **state)
         differ += one[i].error != three[i].error;
     }
     assert_int_equal(differ, 5);
-    drop_fixture(&r);
+    close_fixture(&r);
 }
 
 // A batch as the measurement makes it, of eight episodes, with the images and actions of one in its
@@ -179,7 +149,7 @@ static void the_error_is_that_of_the_models_images(void **state)
 {
     (void)state;
     toy t = toy_make(TOY_SOUND);
-    fixture r = make_fixture();
+    fixture r = open_fixture(1);
     enum { COUNT = 3 };
     wk_model_error found[COUNT];
     wk_model_error_config config = config_of(&t, &r, COUNT);
@@ -202,14 +172,14 @@ static void the_error_is_that_of_the_models_images(void **state)
     assert_int_equal(found[SHOWN].steps, TOY_STEPS);
     assert_memory_equal(found[SHOWN].theta, episodes[SHOWN].theta, sizeof found[SHOWN].theta);
     assert_true(found[SHOWN].estimate > 0);
-    drop_fixture(&r);
+    close_fixture(&r);
 }
 
 static void numbers_do_not_depend_on_threads_or_on_how_many_are_requested(void **state)
 {
     (void)state;
     toy t = toy_make(TOY_SOUND);
-    fixture r = make_fixture();
+    fixture r = open_fixture(1);
     enum { MANY = 30, FEW = 11 };
     static wk_model_error many[MANY], few[FEW];
     wk_model_error_config config = config_of(&t, &r, MANY);
@@ -221,14 +191,14 @@ static void numbers_do_not_depend_on_threads_or_on_how_many_are_requested(void *
     config.seed++;
     assert_ok(wk_model_error_measure(&config, few, &err));
     assert_memory_not_equal(many, few, sizeof few);
-    drop_fixture(&r);
+    close_fixture(&r);
 }
 
 static void a_task_policy_is_measured_in_the_same_worlds(void **state)
 {
     (void)state;
     toy t = toy_make(TOY_SOUND);
-    fixture r = make_fixture();
+    fixture r = open_fixture(1);
     wk_model_error_result result = {
         .origin = {.domain = &t.domain, .curriculum = "dr", .exploration = "random", .step = 7},
         .environments = 9,
@@ -252,14 +222,14 @@ static void a_task_policy_is_measured_in_the_same_worlds(void **state)
     }
     assert_true(other > 0);
     wk_model_error_free(&result);
-    drop_fixture(&r);
+    close_fixture(&r);
 }
 
 static void a_world_that_breaks_down_is_measured_up_to_there(void **state)
 {
     (void)state;
     toy t = toy_make(TOY_DIVERGES);
-    fixture r = make_fixture();
+    fixture r = open_fixture(1);
     wk_model_error found[2];
     wk_model_error_config config = config_of(&t, &r, 2);
     assert_ok(wk_model_error_measure(&config, found, &err));
@@ -267,7 +237,7 @@ static void a_world_that_breaks_down_is_measured_up_to_there(void **state)
         assert_int_equal(found[i].steps, TOY_EVENT_STEP - 1);
         assert_true(isfinite(found[i].error) && isfinite(found[i].estimate));
     }
-    drop_fixture(&r);
+    close_fixture(&r);
 }
 
 int main(void)

@@ -2,7 +2,6 @@
 // draws, whatever is played besides, and of every row that there is.
 #include "eval/fixture.h"
 #include "eval/open_loop.h"
-#include "eval/open_loop_errors.h"
 #include <stdlib.h>
 
 enum { EPISODES = WK_OPEN_LOOP_ERRORS_EPISODES, CONTEXT = WK_OPEN_LOOP_ERRORS_CONTEXT, TASK = 1 };

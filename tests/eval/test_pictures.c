@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "eval/fixture.h"
 #include "eval/open_loop.h"
-#include "eval/video.h"
+#include "eval/result.h"
 #include "train/runs.h"
 
 #define FOLDER "eval-pictures.tmp"
@@ -64,7 +64,10 @@ static int clip_height(const wk_domain *domain, wk_learner *learner)
                                         .exploration = "random",
                                         .policy = "alongside"},
                              .envs = 2};
-    assert_ok(wk_eval_result_add(&result, &setup, 0, 0, &err));
+    assert_ok(wk_eval_result_add(&result, &setup, 0, &err));
+    assert_ok(wk_eval_result_play(&result, &setup, 0, 0, &err));
+    assert_ok(wk_eval_result_folder(FOLDER, &err));
+    assert_ok(wk_eval_result_choose(&result, FOLDER, &err));
     assert_ok(wk_video_write(&result, &setup, &result.tasks[0], FOLDER, WK_VIDEO_GIF, &err));
     char path[128], *bytes;
     size_t size;

@@ -2,7 +2,7 @@
 // what their θ says.
 #include "base/file.h"
 #include "base/json_reader.h"
-#include "eval/video.h"
+#include "eval/result.h"
 #include "support/check.h"
 #include "train/runs.h"
 #include <inttypes.h>
@@ -166,7 +166,8 @@ static wk_eval_result random_result(void)
 static void add(wk_eval_result *r, const char *cases, int task)
 {
     wk_eval_setup setup = {.case_names = cases, .threads = 1};
-    assert_ok(wk_eval_result_add(r, &setup, task, 0, &err));
+    assert_ok(wk_eval_result_add(r, &setup, task, &err));
+    assert_ok(wk_eval_result_play(r, &setup, r->n_tasks - 1, 0, &err));
 }
 
 static void returns_and_completions_are_what_the_worlds_give(void **state)
@@ -359,7 +360,7 @@ static void tasks_of_the_combined_domain_say_which_part_they_belong_to(void **st
     assert_true(terrain && strstr(terrain, "\"part\": \"clean-up\""));
     wk_text_free(&text);
     wk_eval_setup setup = {.case_names = "extra-block", .threads = 1};
-    assert_refused(wk_eval_result_add(&r, &setup, walk, 0, &err), WK_E_INPUT, "'walk'");
+    assert_refused(wk_eval_result_add(&r, &setup, walk, &err), WK_E_INPUT, "'walk'");
     assert_int_equal(r.n_tasks, 2);
     wk_eval_result_free(&r);
 }
@@ -367,90 +368,76 @@ static void tasks_of_the_combined_domain_say_which_part_they_belong_to(void **st
 static void files_are_written_under_policy_and_step(void **state)
 {
     (void)state;
-    char run[] = "result-XXXXXX", path[WK_PATH_MAX], *bytes;
+    char run[] = "result-XXXXXX";
     assert_non_null(mkdtemp(run));
     wk_eval_result r = random_result();
     add(&r, "high", 0);
     assert_ok(wk_eval_result_write(&r, run, &err));
-    wk_eval_result_path(&r, run, ".csv", path);
-    assert_non_null(strstr(path, "/eval/random-000000001200.csv"));
-    assert_ok(wk_file_read(path, 1 << 20, &bytes, NULL, &err));
+    assert_string_equal(r.name, "random-000000001200");
+    char *csv = read_result(run, &r, ".csv"), *json = read_result(run, &r, ".json");
     const char *const lines = "task,case,episode,height,steps,return,completion,diverged,"
                               "promised_value,discounted_return,reward_error,rungs,slips\n"
                               "climb,high,0,11,4,44,";
-    assert_memory_equal(bytes, lines, strlen(lines));
-    free(bytes);
-    unlink(path);
-    wk_eval_result_path(&r, run, ".json", path);
-    assert_ok(wk_file_read(path, 1 << 20, &bytes, NULL, &err));
-    assert_true(number_after(bytes, "step", 0) == 1200);
-    free(bytes);
-    unlink(path);
-    *strrchr(path, '/') = 0;
-    rmdir(path);
-    rmdir(run);
+    assert_memory_equal(csv, lines, strlen(lines));
+    assert_true(number_after(json, "step", 0) == 1200);
+    free(csv);
+    free(json);
     wk_eval_result_free(&r);
-}
-
-static void other_tasks_and_cases_of_the_same_protocol_are_kept(void **state)
-{
-    (void)state;
-    char run[] = "result-XXXXXX", whole[] = "result-XXXXXX";
-    assert_non_null(mkdtemp(run));
-    assert_non_null(mkdtemp(whole));
-    wk_eval_result parts[3] = {random_result(), random_result(), random_result()};
-    wk_eval_result all = random_result();
-    add(&parts[0], "dr", 1);
-    add(&parts[1], "high,dr", 0);
-    add(&parts[2], "dr", 1); // again: replaced, not doubled
-    add(&all, "dr,high", 0);
-    add(&all, "dr", 1);
-    for (int i = 0; i < 3; i++)
-        assert_ok(wk_eval_result_write(&parts[i], run, &err));
-    assert_ok(wk_eval_result_write(&all, whole, &err));
-    static const char *const endings[] = {".json", ".csv"};
-    for (int i = 0; i < 2; i++) {
-        char *merged = read_result(run, &parts[2], endings[i]);
-        char *once = read_result(whole, &all, endings[i]);
-        assert_string_equal(merged, once);
-        free(merged);
-        free(once);
-    }
-    for (int i = 0; i < 3; i++)
-        wk_eval_result_free(&parts[i]);
-    wk_eval_result_free(&all);
     remove_tree(run);
-    remove_tree(whole);
 }
 
-static void another_protocol_gets_a_file_of_its_own(void **state)
+// A result of a task in some cases, written under `run`; its name.
+static wk_eval_result write_one(const char *run, int envs, uint64_t seed, const char *cases,
+                                int task)
+{
+    wk_eval_result r = random_result();
+    r.envs = envs;
+    r.seed = seed;
+    add(&r, cases, task);
+    assert_ok(wk_eval_result_write(&r, run, &err));
+    return r;
+}
+
+static void another_question_gets_a_file_of_its_own(void **state)
 {
     (void)state;
-    char run[] = "result-XXXXXX";
+    static const struct {
+        int envs;
+        uint64_t seed;
+        const char *cases;
+        int task;
+    } others[] = {{5, 6, "dr,high", 0}, {40, 7, "dr,high", 0}, {40, 6, "dr", 0}, {40, 6, "dr", 1}};
+    enum { OTHERS = sizeof others / sizeof *others };
+    char run[] = "result-XXXXXX", names[OTHERS][WK_RESULT_NAME_MAX];
     assert_non_null(mkdtemp(run));
-    wk_eval_result first = random_result(), quick = random_result(), other = random_result();
-    quick.envs = 5;
-    other.seed = 7;
-    add(&first, "dr", 0);
-    add(&quick, "dr", 0);
-    add(&other, "dr", 0);
-    assert_ok(wk_eval_result_write(&first, run, &err));
-    char *before = read_result(run, &first, ".json"), *lines = read_result(run, &first, ".csv");
-    assert_ok(wk_eval_result_write(&quick, run, &err));
-    assert_string_equal(quick.name, "random-000000001200-envs5-seed6");
-    assert_ok(wk_eval_result_write(&other, run, &err));
-    assert_string_equal(other.name, "random-000000001200-envs40-seed7");
-    assert_ok(wk_eval_result_write(&quick, run, &err)); // finds its own again
-    assert_string_equal(quick.name, "random-000000001200-envs5-seed6");
-    char *after = read_result(run, &first, ".json"), *same = read_result(run, &first, ".csv");
-    assert_string_equal(before, after);
-    assert_string_equal(lines, same);
-    char *const all[] = {before, lines, after, same};
+    wk_eval_result first = write_one(run, 40, 6, "dr,high", 0);
+    assert_string_equal(first.name, "random-000000001200");
+    char *json = read_result(run, &first, ".json"), *csv = read_result(run, &first, ".csv");
+    for (int i = 0; i < 2 * OTHERS; i++) { // the second time each finds its own again
+        int k = i % OTHERS;
+        wk_eval_result other =
+            write_one(run, others[k].envs, others[k].seed, others[k].cases, others[k].task);
+        assert_memory_equal(other.name, first.name, strlen(first.name));
+        assert_int_equal(strlen(other.name), strlen(first.name) + 9);
+        if (i >= OTHERS) assert_string_equal(other.name, names[k]);
+        strcpy(names[k], other.name);
+        for (int n = 0; n < k; n++)
+            assert_string_not_equal(names[k], names[n]);
+        free(read_result(run, &other, ".csv"));
+        wk_eval_result_free(&other);
+    }
+    // The same cases in another order are the same question.
+    wk_eval_result again = write_one(run, 40, 6, "high,dr", 0);
+    assert_string_equal(again.name, first.name);
+    char *json_again = read_result(run, &first, ".json"),
+         *csv_again = read_result(run, &first, ".csv");
+    assert_string_equal(json, json_again);
+    assert_string_equal(csv, csv_again);
+    char *const all[] = {json, csv, json_again, csv_again};
     for (int i = 0; i < 4; i++)
         free(all[i]);
     wk_eval_result_free(&first);
-    wk_eval_result_free(&quick);
-    wk_eval_result_free(&other);
+    wk_eval_result_free(&again);
     remove_tree(run);
 }
 
@@ -459,19 +446,21 @@ static void a_damaged_file_is_not_touched(void **state)
     (void)state;
     char run[] = "result-XXXXXX", path[WK_PATH_MAX];
     assert_non_null(mkdtemp(run));
-    wk_eval_result r = random_result();
-    add(&r, "dr", 0);
-    assert_ok(wk_eval_result_write(&r, run, &err));
-    char *bytes = read_result(run, &r, ".json");
+    wk_eval_result r = write_one(run, 40, 6, "dr", 0);
+    char *bytes = read_result(run, &r, ".json"), *half, *whole;
     snprintf(path, sizeof path, "%s/eval/%s.json", run, r.name);
     assert_ok(wk_file_write(path, bytes, strlen(bytes) / 2, &err));
-    assert_ok(wk_eval_result_write(&r, run, &err));
-    assert_string_equal(r.name, "random-000000001200-envs40-seed6");
-    char *whole = read_result(run, &r, ".json");
+    wk_eval_result again = write_one(run, 40, 6, "dr", 0);
+    assert_string_not_equal(again.name, r.name);
+    half = read_result(run, &r, ".json");
+    whole = read_result(run, &again, ".json");
+    assert_int_equal(strlen(half), strlen(bytes) / 2);
     assert_string_equal(whole, bytes);
     free(whole);
+    free(half);
     free(bytes);
     wk_eval_result_free(&r);
+    wk_eval_result_free(&again);
     remove_tree(run);
 }
 
@@ -505,8 +494,7 @@ int main(void)
         cmocka_unit_test(metrics_are_written_one_by_one),
         cmocka_unit_test(tasks_of_the_combined_domain_say_which_part_they_belong_to),
         cmocka_unit_test(files_are_written_under_policy_and_step),
-        cmocka_unit_test(other_tasks_and_cases_of_the_same_protocol_are_kept),
-        cmocka_unit_test(another_protocol_gets_a_file_of_its_own),
+        cmocka_unit_test(another_question_gets_a_file_of_its_own),
         cmocka_unit_test(a_damaged_file_is_not_touched),
         cmocka_unit_test(best_median_and_worst_go_by_score_then_return_then_number),
     };

@@ -1,7 +1,7 @@
 // Frozen sets of environments: those of the program are what they were and can be played; drawn
 // ones are the same every time and lie where they should; a changed file is refused.
 #include "base/file.h"
-#include "eval/theta_set.h"
+#include "eval/cases.h"
 #include "support/check.h"
 #include <stdio.h>
 #include <stdlib.h>

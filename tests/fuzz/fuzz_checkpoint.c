@@ -7,7 +7,7 @@
 #include "curriculum/surface.h"
 #include "env/domains/toy.h"
 #include "fuzz/waves.h"
-#include "run/checkpoint/run_file.h"
+#include "run/checkpoint.h"
 
 #include <assert.h>
 #include <stdlib.h>

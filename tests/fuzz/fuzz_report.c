@@ -1,10 +1,9 @@
 // Fuzz target: reports. The input is one of a run's files that a report reads: results of an
-// evaluation, model errors, metrics, or the record of repairs. The report is made or refused with a
-// message, and its page printed. Built by tools/fuzz/run.
+// evaluation, model errors or metrics. The report is made or refused with a message, and its page
+// printed. Built by tools/fuzz/run.
 #include "fuzz/directory.h"
 #include "report/sheet.h"
 #include "report/report.h"
-#include "run/repair.h"
 #include "train/runs.h"
 #include <assert.h>
 
@@ -40,14 +39,13 @@ static void make_true_run(void)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     static const char *const names[] = {"eval/alongside-000000000040.json",
-                                        "eval/model-error-000000000040.json", "metrics.jsonl",
-                                        "repairs.jsonl"};
+                                        "eval/model-error-000000000040.json", "metrics.jsonl"};
     if (!*fuzz_root) {
         fuzz_enter();
         make_true_run();
     }
     if (size == 0) return 0;
-    const char *name = names[bytes[0] % 4];
+    const char *name = names[bytes[0] % 3];
     fuzz_write("run", name, bytes + 1, size - 1);
     wk_error err = {0};
     const char *path = "run";
@@ -56,13 +54,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     config.bootstrap.reps = 10;
     wk_report report = {0};
     wk_text page = {0};
-    char repairs[WK_REPAIRS_TEXT_MAX];
     wk_status status = wk_report_make(&config, &report, &err);
     if (status == WK_OK) status = wk_report_page(&report, &page, &err);
     assert(status == WK_OK || err.message[0]);
     if (status == WK_OK) wk_report_text(&report, &page);
-    status = wk_run_repairs_text("run", repairs, &err);
-    assert(status == WK_OK || err.message[0]);
     wk_text_free(&page);
     wk_report_free(&report);
     char written[FUZZ_PATH];

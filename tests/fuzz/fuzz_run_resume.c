@@ -1,10 +1,8 @@
 // Fuzz target: whole runs. A true run of two checkpoints is edited in any of its files and
 // continued by some steps: that succeeds, or is refused with a message; an unedited one succeeds.
-// What cannot be continued is repaired (run/repair.h) and then must be, unless that is refused too.
 // Built by tools/fuzz/run.
 #include "fuzz/directory.h"
 #include "fuzz/waves.h"
-#include "run/repair.h"
 #include "train/runs.h"
 #include <assert.h>
 
@@ -25,7 +23,6 @@ static wk_status train(const char *directory, int64_t steps, wk_error *err)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     wk_error err = {0};
-    wk_run_repair done;
     if (fuzz_count == 0) {
         fuzz_enter();
         if (train("true", 60, &err) != WK_OK) abort();
@@ -36,13 +33,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     int64_t steps = size > 0 && bytes[size - 1] % 8 == 7 ? 66 : 61;
     wk_status status = train("run", steps, &err);
     assert(status == WK_OK || (edited && err.message[0]));
-    if (status != WK_E_FORMAT) return 0;
-    err = (wk_error){0};
-    status = wk_run_repair_log("run", NULL, &done, &err);
-    assert(status == WK_OK || err.message[0]);
-    if (status == WK_OK && !done.sound) {
-        status = wk_checkpoint_verify("run", done.step, &err);
-        assert(status == WK_OK);
-    }
     return 0;
 }

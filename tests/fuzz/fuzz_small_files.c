@@ -1,12 +1,12 @@
 // Fuzz target: the small files beside runs. The first byte of an input says which it is: a frozen
 // set of environments, the list of a population, attempts and options of a sweep, Slurm's queue,
-// rewards that were added to a run, or the list of trusted code. Each is accepted, or refused with
-// a message; what is accepted is used. Built by tools/fuzz/run.
+// or rewards that were added to a run. Each is accepted, or refused with a message; what is
+// accepted is used. Built by tools/fuzz/run.
 #include "env/domains/toy.h"
-#include "eval/theta_set.h"
+#include "eval/cases.h"
 #include "fuzz/directory.h"
-#include "run/population.h"
-#include "run/setup/reward_file.h"
+#include "run/disk.h"
+#include "run/rewards.h"
 #include "sweep/slurm_store.h"
 #include "sweep/state.h"
 #include <assert.h>
@@ -27,10 +27,6 @@ static void prepare(void)
     if (wk_sweep_grid_parse("grid", text, strlen(text), &grid, &err) != WK_OK ||
         wk_sweep_plan_create(&grid, &plan, &err) != WK_OK)
         abort();
-    setenv("XDG_CONFIG_HOME", fuzz_root, 1);
-    fuzz_write("waker", "trusted", "", 0);
-    chmod("waker", 0700);
-    chmod("waker/trusted", 0600);
 }
 
 static void expect_message(wk_status status, const wk_error *err)
@@ -181,23 +177,10 @@ static void try_reward(const char *bytes, size_t size)
     wk_reward_table_free(&table);
 }
 
-static void try_trusted(const char *bytes, size_t size)
-{
-    wk_error err = {0};
-    wk_trusted list = {0};
-    fuzz_write("waker", "trusted", bytes, size);
-    wk_status status = wk_trusted_read(&list, &err);
-    expect_message(status, &err);
-    for (size_t i = 0; status == WK_OK && i < list.files.count; i++)
-        assert(wk_code_path_valid(list.files.items[i].path) &&
-               wk_sha256_valid(list.files.items[i].sha256));
-    wk_trusted_free(&list);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    static void (*const kinds[])(const char *, size_t) = {
-        try_set, try_population, try_attempt, try_options, try_queue, try_reward, try_trusted};
+    static void (*const kinds[])(const char *, size_t) = {try_set,     try_population, try_attempt,
+                                                          try_options, try_queue,      try_reward};
     if (!*fuzz_root) prepare();
     if (size == 0) return 0;
     kinds[bytes[0] % (sizeof kinds / sizeof *kinds)]((const char *)bytes + 1, size - 1);

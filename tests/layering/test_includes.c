@@ -21,7 +21,7 @@ typedef struct layer {
 
 static const layer layers[] = {
     {"base", "", "zlib.h sys/ linux/"},
-    {"media", "base", "zlib.h"},
+    {"media", "base", "zlib.h spawn.h sys/"},
     {"plot", "media base", ""},
     {"tensor", "base", ""},
     {"tensor/cpu", "tensor base", "cblas.h dnnl immintrin.h"},
@@ -43,31 +43,24 @@ static const layer layers[] = {
     {"stats", "base", ""},
     {"theory", "base", ""},
     {"config", "agent model nn tensor curriculum replay base", "yaml.h regex.h"},
-    {"log", "eval agent media base", "sys/"},
-    {"run/checkpoint", "log config agent model nn tensor env replay curriculum base", "sys/"},
-    {"run/setup",
-     "config eval tensor/cuda agent model nn tensor env env/plugins replay "
-     "curriculum base",
-     "sys/"},
-    {"run",
-     "run/checkpoint run/setup log config agent model nn tensor env "
-     "env/plugins replay curriculum base",
+    {"log", "media base", "sys/"},
+    {"run", "log config tensor/cuda agent model nn tensor env env/plugins replay curriculum base",
      "sys/"},
     {"train",
-     "run run/checkpoint run/setup log config eval agent model nn tensor "
+     "run log config eval agent model nn tensor "
      "env env/plugins replay curriculum plot media base",
      "sys/"},
-    {"eval", "agent model nn tensor env env/domains stats media base", ""},
+    {"eval", "run log config agent model nn tensor env env/domains replay stats media base", ""},
     {"report",
-     "plot run run/checkpoint run/setup log config curriculum eval agent env stats media base",
+     "plot run log config curriculum eval agent env stats media base",
      "sys/"},
-    {"api", "train run run/setup report log agent base", ""},
+    {"api", "train run report log agent base", ""},
     {"sweep",
-     "run run/checkpoint run/setup log config tensor/cuda agent env replay "
+     "run log config tensor/cuda agent env replay "
      "base",
      "poll.h spawn.h sys/"},
     {"cli",
-     "sweep train run run/checkpoint run/setup log config eval report plot "
+     "sweep train run log config eval report plot "
      "tensor/cuda agent model nn tensor env env/domains env/mujoco env/plugins replay curriculum "
      "theory media base",
      "spawn.h sys/ mujoco/ zlib.h"},

@@ -1,4 +1,5 @@
-// Small things the tests of logs share: a folder of their own, and bytes of its files.
+// Small things the tests of logs share: a folder of their own, bytes of its files, and a pipe that
+// stands for the terminal.
 #ifndef WK_TESTS_LOGS_H
 #define WK_TESTS_LOGS_H
 
@@ -46,6 +47,34 @@ static inline int count_files(const char *folder, const char *prefix, char *name
     }
     closedir(d);
     return count;
+}
+
+static int pipe_ends[2];
+
+/// Opens the pipe; returns the end to write to.
+static inline int pipe_open(void)
+{
+    assert_int_equal(pipe(pipe_ends), 0);
+    return pipe_ends[1];
+}
+
+/// Everything written to the pipe so far.
+static inline const char *pipe_drain(void)
+{
+    static char bytes[8192];
+    ssize_t n = read(pipe_ends[0], bytes, sizeof bytes - 1);
+    assert_true(n >= 0);
+    bytes[n] = 0;
+    return bytes;
+}
+
+/// Closes the pipe; returns what was written to it.
+static inline const char *pipe_close(void)
+{
+    close(pipe_ends[1]);
+    const char *bytes = pipe_drain();
+    close(pipe_ends[0]);
+    return bytes;
 }
 
 #endif

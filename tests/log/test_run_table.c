@@ -1,14 +1,18 @@
 // The table of a population: what it says, how it fits, and what reaches a terminal and a pipe.
+#include "log/logs.h"
 #include "log/run_table.h"
-#include "support/check.h"
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
 enum { RUNS = 3, WIDEST = 120, SCREEN_ROWS = 40 };
 
-static void make_rows(wk_run_row rows[RUNS])
+static wk_run_row rows[20]; // RUNS of them, made for every test
+static wk_run_table table;
+
+static int make_rows(void **state)
 {
+    (void)state;
     rows[0] = wk_run_row_empty("waker-m-seed0", "running");
     rows[0].values = (wk_status_values){.steps = 12345,
                                         .total = 50000,
@@ -28,9 +32,20 @@ static void make_rows(wk_run_row rows[RUNS])
     rows[1].values.model_loss = 99.25;
     rows[2] = wk_run_row_empty("dr-seed1", "failed");
     rows[2].values.total = 50000;
+    return 0;
 }
 
-static void expect_text(const wk_run_row *rows, int count, int width, int height, const char *text)
+// A table on the pipe: of a terminal of that size, or with width 0 as lines.
+static void start(int width, int height)
+{
+    wk_run_table_start(&table, pipe_open(), 10);
+    table.line.live = width > 0;
+    table.line.interval = width > 0 ? 0.2 : 10;
+    table.line.width = width;
+    table.line.height = height;
+}
+
+static void expect_text(int count, int width, int height, const char *text)
 {
     wk_text out = {0};
     wk_run_table_text(rows, count, width, height, &out);
@@ -54,32 +69,26 @@ static const char whole[] =
 static void a_table_says_everything_that_is_known(void **state)
 {
     (void)state;
-    wk_run_row rows[RUNS];
-    make_rows(rows);
-    expect_text(rows, RUNS, 0, 0, whole);
+    expect_text(RUNS, 0, 0, whole);
 }
 
 static void a_narrow_table_loses_the_least_important_columns_first(void **state)
 {
     (void)state;
-    wk_run_row rows[RUNS];
-    make_rows(rows);
-    expect_text(rows, RUNS, 60, 0,
+    expect_text(RUNS, 60, 0,
                 "3 runs  104 updates/s  15m00s left\n"
                 "run            state         agent steps   done  updates/s\n"
                 "waker-m-seed0  running     12,345/50,000  24.7%       52.1\n"
                 "dr-seed0       evaluating  25,000/50,000  50.0%       52.1\n"
                 "dr-seed1       failed           0/50,000   0.0%          -");
-    expect_text(rows, RUNS, 8, 0, "3 runs  \nrun\nwaker-m-\ndr-seed0\ndr-seed1");
+    expect_text(RUNS, 8, 0, "3 runs  \nrun\nwaker-m-\ndr-seed0\ndr-seed1");
 }
 
 static void a_long_name_loses_its_middle_before_columns_go(void **state)
 {
     (void)state;
-    wk_run_row rows[RUNS];
-    make_rows(rows);
     rows[0].name = "waker-m-exploration_rate0.0001-saturation_scale1-seed0";
-    expect_text(rows, RUNS, 68, 0,
+    expect_text(RUNS, 68, 0,
                 "3 runs  104 updates/s  15m00s left\n"
                 "run                      state         agent steps   done  updates/s\n"
                 "waker-m-ex...ale1-seed0  running     12,345/50,000  24.7%       52.1\n"
@@ -109,8 +118,6 @@ static int line_count(const char *text)
 static void a_table_fits_every_terminal(void **state)
 {
     (void)state;
-    wk_run_row rows[20];
-    make_rows(rows);
     for (int i = RUNS; i < 20; i++)
         rows[i] = rows[i % RUNS];
     for (int width = 1; width < 150; width++)
@@ -126,16 +133,15 @@ static void a_table_fits_every_terminal(void **state)
 static void rows_that_do_not_fit_are_counted(void **state)
 {
     (void)state;
-    wk_run_row rows[20];
     for (int i = 0; i < 20; i++)
         rows[i] = wk_run_row_empty("a", "running");
-    expect_text(rows, 20, 20, 5,
+    expect_text(20, 20, 5,
                 "20 runs  \n"
                 "run  state    done\n"
                 "a    running     -\n"
                 "a    running     -\n"
                 "… and 18 more");
-    expect_text(rows, 3, 20, 5,
+    expect_text(3, 20, 5,
                 "3 runs  \n"
                 "run  state    done\n"
                 "a    running     -\n"
@@ -154,33 +160,17 @@ static void names_cannot_steer_the_terminal(void **state)
     wk_text_free(&out);
 }
 
-// Everything written to the pipe so far.
-static const char *drain(int fd)
-{
-    static char bytes[8192];
-    ssize_t n = read(fd, bytes, sizeof bytes - 1);
-    assert_true(n >= 0);
-    bytes[n] = 0;
-    return bytes;
-}
-
 static void a_pipe_gets_a_line_for_each_run_at_the_interval(void **state)
 {
     (void)state;
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    wk_run_row rows[RUNS];
-    make_rows(rows);
-    wk_run_table table;
-    wk_run_table_start(&table, ends[1], 10);
+    start(0, 0);
     wk_run_table_update(&table, rows, RUNS, 100);
     rows[0].values.steps++;
     wk_run_table_update(&table, rows, RUNS, 105); // too soon
     wk_run_table_log(&table, WK_LOG_WARN, "dr-seed1: disk full");
     wk_run_table_finish(&table, rows + 2, 1);
-    close(ends[1]);
     assert_string_equal(
-        drain(ends[0]),
+        pipe_close(),
         "3 runs  24.9%  104 updates/s  env 7% replay 3% learn 88% log 2%  15m00s left  "
         "cuda:0 H200\n"
         "waker-m-seed0: running  12,345/50,000 agent steps  24.7%  52.1 updates/s  loss 4322  "
@@ -191,21 +181,14 @@ static void a_pipe_gets_a_line_for_each_run_at_the_interval(void **state)
         "waker: warning: dr-seed1: disk full\n"
         "1 run  0.0%\n"
         "dr-seed1: failed  0/50,000 agent steps  0.0%\n");
-    close(ends[0]);
 }
 
 static void a_terminal_sees_the_table_redrawn_in_place(void **state)
 {
     (void)state;
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    wk_run_row rows[2] = {wk_run_row_empty("a", "running"), wk_run_row_empty("b", "running")};
-    wk_run_table table;
-    wk_run_table_start(&table, ends[1], 10);
-    table.line.live = true;
-    table.line.interval = 0.2;
-    table.line.width = 25;
-    table.line.height = 10;
+    rows[0] = wk_run_row_empty("a", "running");
+    rows[1] = wk_run_row_empty("b", "running");
+    start(25, 10);
     wk_run_table_update(&table, rows, 2, 0);
     wk_run_table_update(&table, rows, 2, 0.1); // too soon
     wk_run_table_update(&table, rows, 2, 0.5); // nothing new
@@ -213,21 +196,19 @@ static void a_terminal_sees_the_table_redrawn_in_place(void **state)
     wk_run_table_update(&table, rows, 2, 1);
     wk_run_table_log(&table, WK_LOG_INFO, "saved");
     wk_run_table_finish(&table, rows, 2);
-    close(ends[1]);
-    assert_string_equal(drain(ends[0]), "\r2 runs  \x1b[K\n"
-                                        "run  state    done\x1b[K\n"
-                                        "a    running     -\x1b[K\n"
-                                        "b    running     -\x1b[K"
-                                        "\r\x1b[3A2 runs  \x1b[K\n"
-                                        "run  state    done\x1b[K\n"
-                                        "a    running     -\x1b[K\n"
-                                        "b    failed      -\x1b[K\x1b[J"
-                                        "\r\x1b[3A\x1b[Jsaved\n"
-                                        "2 runs  \x1b[K\n"
-                                        "run  state    done\x1b[K\n"
-                                        "a    running     -\x1b[K\n"
-                                        "b    failed      -\n");
-    close(ends[0]);
+    assert_string_equal(pipe_close(), "\r2 runs  \x1b[K\n"
+                                      "run  state    done\x1b[K\n"
+                                      "a    running     -\x1b[K\n"
+                                      "b    running     -\x1b[K"
+                                      "\r\x1b[3A2 runs  \x1b[K\n"
+                                      "run  state    done\x1b[K\n"
+                                      "a    running     -\x1b[K\n"
+                                      "b    failed      -\x1b[K\x1b[J"
+                                      "\r\x1b[3A\x1b[Jsaved\n"
+                                      "2 runs  \x1b[K\n"
+                                      "run  state    done\x1b[K\n"
+                                      "a    running     -\x1b[K\n"
+                                      "b    failed      -\n");
 }
 
 // A terminal of one size: text, line breaks, moves up and clearing. Behind a row that is full the
@@ -294,27 +275,17 @@ static void a_terminal_of_any_width_shows_all_of_the_heading_table_and_message(v
 {
     (void)state;
     static const char heading[] = "3 of 4 runs done, 1 running, 0 failed";
-    wk_run_row rows[RUNS];
-    make_rows(rows);
     for (int columns = 9; columns <= WIDEST; columns++) {
-        int ends[2];
-        wk_run_table table;
         wk_text text = {0};
         screen s;
         char message[WIDEST + 1] = "";
         memset(message, 'm', (size_t)columns); // fills its row
-        assert_int_equal(pipe(ends), 0);
-        wk_run_table_start(&table, ends[1], 10);
-        table.line.live = true;
-        table.line.width = columns;
-        table.line.height = 24;
+        start(columns, 24);
         wk_run_table_show_under(&table, "", rows, RUNS);
         wk_run_table_show_under(&table, heading, rows, RUNS);
         wk_run_table_log(&table, WK_LOG_INFO, message);
         wk_run_table_show_under(&table, heading, rows, RUNS - 1);
-        close(ends[1]);
-        show_on(&s, columns, drain(ends[0]));
-        close(ends[0]);
+        show_on(&s, columns, pipe_close());
         wk_run_table_text(rows, RUNS - 1, columns - 1, 22, &text);
         assert_row(&s, 0, message, strlen(message));
         assert_row(&s, 1, heading,
@@ -335,46 +306,28 @@ static void a_terminal_of_any_width_shows_all_of_the_heading_table_and_message(v
 static void a_pipe_gets_the_heading_alone(void **state)
 {
     (void)state;
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    wk_run_row rows[RUNS];
-    make_rows(rows);
-    wk_run_table table;
-    wk_run_table_start(&table, ends[1], 10);
+    start(0, 0);
     wk_run_table_show_under(&table, "3 of 4 runs done", rows, RUNS);
     wk_status_line_end(&table.line);
-    close(ends[1]);
-    assert_string_equal(drain(ends[0]), "3 of 4 runs done\n");
-    close(ends[0]);
+    assert_string_equal(pipe_close(), "3 of 4 runs done\n");
 }
 
 static void a_terminal_that_became_narrower_is_cleared_where_lines_wrapped(void **state)
 {
     (void)state;
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
     wk_run_row row = wk_run_row_empty("a", "running");
-    wk_run_table table;
-    wk_run_table_start(&table, ends[1], 10);
-    table.line.live = true;
-    table.line.width = 25;
-    table.line.height = 10;
+    start(25, 10);
     wk_run_table_update(&table, &row, 1, 0);
-    drain(ends[0]);
+    pipe_drain();
     table.line.width = 10; // 7, 18 and 18 characters: five rows
     wk_run_table_update(&table, &row, 1, 1);
     wk_run_table_finish(&table, &row, 1);
-    close(ends[1]);
-    assert_int_equal(strncmp(drain(ends[0]), "\r\x1b[4A", 5), 0);
-    close(ends[0]);
+    assert_int_equal(strncmp(pipe_close(), "\r\x1b[4A", 5), 0);
 }
 
 static void a_closed_pipe_is_no_error(void **state)
 {
     (void)state;
-    wk_run_row rows[RUNS];
-    make_rows(rows);
-    wk_run_table table;
     wk_run_table_start(&table, -1, 0);
     wk_run_table_update(&table, rows, RUNS, 0);
     wk_run_table_log(&table, WK_LOG_INFO, "nobody reads this");
@@ -383,19 +336,20 @@ static void a_closed_pipe_is_no_error(void **state)
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup(name, make_rows)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_table_says_everything_that_is_known),
-        cmocka_unit_test(a_narrow_table_loses_the_least_important_columns_first),
-        cmocka_unit_test(a_long_name_loses_its_middle_before_columns_go),
-        cmocka_unit_test(a_table_fits_every_terminal),
-        cmocka_unit_test(rows_that_do_not_fit_are_counted),
-        cmocka_unit_test(names_cannot_steer_the_terminal),
-        cmocka_unit_test(a_pipe_gets_a_line_for_each_run_at_the_interval),
-        cmocka_unit_test(a_terminal_sees_the_table_redrawn_in_place),
-        cmocka_unit_test(a_terminal_of_any_width_shows_all_of_the_heading_table_and_message),
-        cmocka_unit_test(a_pipe_gets_the_heading_alone),
-        cmocka_unit_test(a_terminal_that_became_narrower_is_cleared_where_lines_wrapped),
-        cmocka_unit_test(a_closed_pipe_is_no_error),
+        TEST(a_table_says_everything_that_is_known),
+        TEST(a_narrow_table_loses_the_least_important_columns_first),
+        TEST(a_long_name_loses_its_middle_before_columns_go),
+        TEST(a_table_fits_every_terminal),
+        TEST(rows_that_do_not_fit_are_counted),
+        TEST(names_cannot_steer_the_terminal),
+        TEST(a_pipe_gets_a_line_for_each_run_at_the_interval),
+        TEST(a_terminal_sees_the_table_redrawn_in_place),
+        TEST(a_terminal_of_any_width_shows_all_of_the_heading_table_and_message),
+        TEST(a_pipe_gets_the_heading_alone),
+        TEST(a_terminal_that_became_narrower_is_cleared_where_lines_wrapped),
+        TEST(a_closed_pipe_is_no_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
-// The status line: what it says, how it fits, and what reaches a terminal and a pipe.
+// The status line: what it says, how it fits, and what reaches a terminal and a pipe; and the line
+// of work that counts one thing.
+#include "log/logs.h"
 #include "log/status_line.h"
-#include "support/check.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -91,23 +92,11 @@ static void durations_have_two_units(void **state)
     }
 }
 
-// Everything written to the pipe so far.
-static const char *drain(int fd)
-{
-    static char bytes[8192];
-    ssize_t n = read(fd, bytes, sizeof bytes - 1);
-    assert_true(n >= 0);
-    bytes[n] = 0;
-    return bytes;
-}
-
 static void a_pipe_gets_plain_lines_at_the_interval(void **state)
 {
     (void)state;
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
     wk_status_line line;
-    wk_status_line_start(&line, ends[1], 10);
+    wk_status_line_start(&line, pipe_open(), 10);
     assert_false(line.live);
     wk_status_values p = wk_status_values_empty();
     for (int second = 0; second < 25; second++) {
@@ -116,36 +105,29 @@ static void a_pipe_gets_plain_lines_at_the_interval(void **state)
         if (second == 15) wk_status_line_message(&line, "checkpoint saved");
     }
     wk_status_line_finish(&line, &p);
-    close(ends[1]);
     assert_string_equal(
-        drain(ends[0]),
+        pipe_close(),
         "0 agent steps\n10 agent steps\ncheckpoint saved\n20 agent steps\n24 agent steps\n");
-    close(ends[0]);
 }
 
 static void lines_of_a_log_have_the_time_if_wanted(void **state)
 {
     (void)state;
-    int ends[2], year, month, day, hour, minute, second, used = 0;
-    assert_int_equal(pipe(ends), 0);
+    int year, month, day, hour, minute, second, used = 0;
     wk_status_line line;
-    wk_status_line_start(&line, ends[1], 10);
+    wk_status_line_start(&line, pipe_open(), 10);
     line.stamped = true;
     wk_status_line_message(&line, "saved");
-    close(ends[1]);
-    const char *text = drain(ends[0]);
-    sscanf(text, "%d-%d-%d %d:%d:%d  saved%n", &year, &month, &day, &hour, &minute, &second, &used);
+    sscanf(pipe_close(), "%d-%d-%d %d:%d:%d  saved%n", &year, &month, &day, &hour, &minute, &second,
+           &used);
     assert_int_equal(used, 19 + 2 + 5);
-    close(ends[0]);
 }
 
 static void a_terminal_sees_one_line_rewritten_in_place(void **state)
 {
     (void)state;
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
     wk_status_line line;
-    wk_status_line_start(&line, ends[1], 10);
+    wk_status_line_start(&line, pipe_open(), 10);
     line.live = true;
     line.interval = 0.2;
     line.width = 60;
@@ -157,13 +139,11 @@ static void a_terminal_sees_one_line_rewritten_in_place(void **state)
     wk_status_line_update(&line, &p, 1);
     wk_status_line_log(&line, WK_LOG_WARN, "careful");
     wk_status_line_finish(&line, &p);
-    close(ends[1]);
-    assert_string_equal(drain(ends[0]),
+    assert_string_equal(pipe_close(),
                         "\r1,234,560/7,400,000 agent steps  52.1 updates/s  2h13m left\x1b[K"
                         "\r1,234,561/7,400,000 agent steps  52.1 updates/s  2h13m left\x1b[K"
                         "\r\x1b[Jwaker: warning: careful\n"
                         "1,234,561/7,400,000 agent steps  52.1 updates/s  2h13m left\n");
-    close(ends[0]);
 }
 
 static void a_closed_pipe_is_no_error(void **state)
@@ -177,6 +157,58 @@ static void a_closed_pipe_is_no_error(void **state)
     wk_status_line_finish(&line, &p);
 }
 
+// Shows 3 of 12 after `seconds`, and ends.
+static const char *show_after(double seconds, bool live)
+{
+    wk_progress_line progress = {0};
+    wk_progress_start(&progress, pipe_open(), "episodes");
+    progress.line.live = live;
+    progress.line.interval = live ? 0.2 : progress.line.interval;
+    wk_progress_show(&progress, 3, 12, progress.began + seconds);
+    wk_status_line_log(&progress.line, WK_LOG_INFO, "a message");
+    wk_progress_finish(&progress);
+    return pipe_close();
+}
+
+static void done_rate_and_time_left_are_shown(void **state)
+{
+    (void)state;
+    assert_string_equal(show_after(30, false),
+                        "3/12 episodes  25.0%  0.1 episodes/s  1m30s left\na message\n");
+    assert_non_null(strstr(show_after(1, true), "\r3/12 episodes  25.0%  3 episodes/s  3s left"));
+}
+
+static void short_work_shows_nothing(void **state)
+{
+    (void)state;
+    assert_string_equal(show_after(0.1, true), "a message\n");
+    assert_string_equal(show_after(5, false), "a message\n");
+    wk_progress_line silent = {0};
+    wk_progress_show(&silent, 1, 2, 1e9);
+    wk_progress_finish(&silent);
+}
+
+// Another unit counts from 0, also for the rate, and the line stays; short parts of long work show.
+static void parts_of_long_work_share_the_line(void **state)
+{
+    (void)state;
+    wk_progress_line progress = {0};
+    wk_progress_start(&progress, pipe_open(), "runs");
+    progress.started -= 60;
+    progress.began -= 60;
+    progress.line.interval = 0;
+    wk_progress_next(&progress, "tables", 4);
+    progress.began -= 2;
+    wk_progress_count(&progress, 1); // another thread's is counted and not drawn
+    wk_progress_count(&progress, 0);
+    wk_progress_count(&progress, 1);
+    wk_progress_finish(&progress);
+    wk_progress_next(NULL, "figures", 1);
+    wk_progress_count(NULL, 0);
+    assert_string_equal(pipe_close(), "2/4 tables  50.0%  1 tables/s  2s left\n"
+                                      "3/4 tables  75.0%  1 tables/s  1s left\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +220,9 @@ int main(void)
         cmocka_unit_test(lines_of_a_log_have_the_time_if_wanted),
         cmocka_unit_test(a_terminal_sees_one_line_rewritten_in_place),
         cmocka_unit_test(a_closed_pipe_is_no_error),
+        cmocka_unit_test(done_rate_and_time_left_are_shown),
+        cmocka_unit_test(short_work_shows_nothing),
+        cmocka_unit_test(parts_of_long_work_share_the_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

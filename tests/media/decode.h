@@ -22,28 +22,15 @@ static inline int read_u16_le(const uint8_t *p)
 /// Undoes the filter of one row; `above` may be NULL. PNG specification, section 9.
 static inline void unfilter(int type, uint8_t *row, const uint8_t *above, size_t size)
 {
+    assert_in_range(type, 0, 4);
     for (size_t i = 0; i < size; i++) {
         int a = i >= 3 ? row[i - 3] : 0, b = above ? above[i] : 0;
         int c = above && i >= 3 ? above[i - 3] : 0, add = 0;
         int p = a + b - c, pa = abs(p - a), pb = abs(p - b), pc = abs(p - c);
-        switch (type) {
-        case 0:
-            break;
-        case 1:
-            add = a;
-            break;
-        case 2:
-            add = b;
-            break;
-        case 3:
-            add = (a + b) >> 1;
-            break;
-        case 4:
-            add = pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
-            break;
-        default:
-            fail_msg("filter %d", type);
-        }
+        if (type == 1) add = a;
+        if (type == 2) add = b;
+        if (type == 3) add = (a + b) >> 1;
+        if (type == 4) add = pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
         row[i] = (uint8_t)(row[i] + add);
     }
 }

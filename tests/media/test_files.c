@@ -4,15 +4,15 @@
 #include "base/rng.h"
 #include "media/animation.h"
 #include "media/decode.h"
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+static wk_error err;
+
 static wk_image noise(int width, int height, uint64_t seed, int levels)
 {
-    wk_error err = {0};
     wk_image image;
     assert_ok(wk_image_create(width, height, 0, &image, &err));
     wk_rng rng = wk_rng_stream(seed, "test-noise", 0);
@@ -25,7 +25,6 @@ static wk_image noise(int width, int height, uint64_t seed, int levels)
 // Smooth in both directions, so that every filter and many colours occur.
 static wk_image gradient(int width, int height, int shift)
 {
-    wk_error err = {0};
     wk_image image;
     assert_ok(wk_image_create(width, height, 0, &image, &err));
     for (int y = 0; y < height; y++)
@@ -45,45 +44,27 @@ static void assert_same_picture(const wk_image *a, const wk_image *b)
     assert_memory_equal(a->rgb, b->rgb, (size_t)a->width * (size_t)a->height * 3);
 }
 
-static void assert_png_round_trip(wk_image image)
-{
-    wk_error err = {0};
-    uint8_t *bytes;
-    size_t size;
-    assert_ok(wk_png_encode(&image, &bytes, &size, &err));
-    wk_image decoded = png_decode(bytes, size);
-    assert_same_picture(&image, &decoded);
-    free(bytes);
-    wk_image_free(&decoded);
-    wk_image_free(&image);
-}
-
-static void png_keeps_every_pixel(void **state)
+static void png_keeps_every_pixel_and_makes_smooth_pictures_small(void **state)
 {
     (void)state;
-    assert_png_round_trip(noise(1, 1, 1, 256));
-    assert_png_round_trip(noise(17, 5, 2, 256));
-    assert_png_round_trip(noise(1, 40, 3, 2));
-    assert_png_round_trip(gradient(200, 100, 0));
-}
-
-static void png_filters_make_smooth_pictures_small(void **state)
-{
-    (void)state;
-    wk_error err = {0};
-    wk_image image = gradient(200, 100, 0);
-    uint8_t *bytes;
-    size_t size;
-    assert_ok(wk_png_encode(&image, &bytes, &size, &err));
-    assert_true(size < 200 * 100 * 3 / 4);
-    free(bytes);
-    wk_image_free(&image);
+    wk_image images[] = {noise(1, 1, 1, 256), noise(17, 5, 2, 256), noise(1, 40, 3, 2),
+                         gradient(200, 100, 0)};
+    for (int i = 0; i < 4; i++) {
+        uint8_t *bytes;
+        size_t size;
+        assert_ok(wk_png_encode(&images[i], &bytes, &size, &err));
+        wk_image decoded = png_decode(bytes, size);
+        assert_same_picture(&images[i], &decoded);
+        assert_true(i < 3 || size < 200 * 100 * 3 / 4);
+        free(bytes);
+        wk_image_free(&decoded);
+        wk_image_free(&images[i]);
+    }
 }
 
 static void the_same_picture_gives_the_same_bytes(void **state)
 {
     (void)state;
-    wk_error err = {0};
     wk_image frames[] = {gradient(60, 40, 0), gradient(60, 40, 7)};
     uint8_t *bytes[4];
     size_t size[4];
@@ -103,7 +84,6 @@ static void the_same_picture_gives_the_same_bytes(void **state)
 
 static gif_clip gif_round_trip(const wk_image *frames, size_t count, int delay_cs)
 {
-    wk_error err = {0};
     uint8_t *bytes;
     size_t size;
     assert_ok(wk_gif_encode(frames, count, delay_cs, &bytes, &size, &err));
@@ -132,22 +112,12 @@ static void gif_keeps_frames_of_few_colours_exactly(void **state)
     }
 }
 
-// Noise does not compress: the code table fills and is cleared many times.
-static void gif_survives_many_full_code_tables(void **state)
-{
-    (void)state;
-    wk_image frame = noise(300, 200, 4, 6);
-    gif_clip clip = gif_round_trip(&frame, 1, 2);
-    assert_same_picture(&frame, &clip.frames[0]);
-    wk_image_free(&frame);
-    gif_free(&clip);
-}
-
+// The last does not compress: the code table fills and is cleared many times.
 static void gif_codes_of_every_length_end_cleanly(void **state)
 {
     (void)state;
-    for (int width = 1; width <= 260; width++) {
-        wk_image frame = noise(width, 1, (uint64_t)width, 2);
+    for (int width = 1; width <= 261; width++) {
+        wk_image frame = width <= 260 ? noise(width, 1, (uint64_t)width, 2) : noise(300, 200, 4, 6);
         gif_clip clip = gif_round_trip(&frame, 1, 2);
         assert_same_picture(&frame, &clip.frames[0]);
         wk_image_free(&frame);
@@ -177,7 +147,6 @@ static void gif_colours_of_smooth_frames_are_near(void **state)
 static void gif_frames_that_do_not_change_cost_little(void **state)
 {
     (void)state;
-    wk_error err = {0};
     wk_image still = gradient(200, 100, 0), frames[5] = {still, still, still, still, still};
     uint8_t *one, *five;
     size_t one_size, five_size;
@@ -196,7 +165,6 @@ static void gif_frames_that_do_not_change_cost_little(void **state)
 static void gif_refuses_what_it_cannot_hold(void **state)
 {
     (void)state;
-    wk_error err = {0};
     wk_image frames[2] = {noise(4, 4, 1, 2), noise(4, 5, 1, 2)};
     uint8_t *bytes;
     size_t size;
@@ -211,22 +179,10 @@ static void gif_refuses_what_it_cannot_hold(void **state)
     wk_image_free(&frames[1]);
 }
 
-static int entries_in(const char *directory)
-{
-    DIR *d = opendir(directory);
-    assert_non_null(d);
-    int count = 0;
-    for (struct dirent *e; (e = readdir(d));)
-        count += e->d_name[0] != '.';
-    closedir(d);
-    return count;
-}
-
 // A limit on the file size stands for the full disk: the write fails half-way.
 static void a_failed_write_leaves_the_old_file_and_nothing_else(void **state)
 {
     (void)state;
-    wk_error err = {0};
     char directory[] = "media-XXXXXX", path[64], clip[64];
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof path, "%s/a.png", directory);
@@ -250,22 +206,19 @@ static void a_failed_write_leaves_the_old_file_and_nothing_else(void **state)
     size_t size;
     assert_ok(wk_file_read(path, 100, &content, &size, &err));
     assert_string_equal(content, "old");
-    assert_int_equal(entries_in(directory), 1);
     free(content);
     wk_animation_destroy(film);
     wk_image_free(&image);
     unlink(path);
-    rmdir(directory);
+    assert_int_equal(rmdir(directory), 0); // nothing else was in it
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(png_keeps_every_pixel),
-        cmocka_unit_test(png_filters_make_smooth_pictures_small),
+        cmocka_unit_test(png_keeps_every_pixel_and_makes_smooth_pictures_small),
         cmocka_unit_test(the_same_picture_gives_the_same_bytes),
         cmocka_unit_test(gif_keeps_frames_of_few_colours_exactly),
-        cmocka_unit_test(gif_survives_many_full_code_tables),
         cmocka_unit_test(gif_codes_of_every_length_end_cleanly),
         cmocka_unit_test(gif_colours_of_smooth_frames_are_near),
         cmocka_unit_test(gif_frames_that_do_not_change_cost_little),

@@ -4,12 +4,13 @@
 #include "media/animation.h"
 #include "support/check.h"
 #include "support/faults.h"
+#include "support/ffmpeg.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char path[] = "memory-test.picture";
+static const char *path; // of the file that is written
 static wk_error err;
 
 typedef wk_status attempt(const wk_image *frames);
@@ -19,30 +20,14 @@ static wk_status write_png(const wk_image *frames)
     return wk_png_write(path, frames, &err);
 }
 
-static wk_status write_gif(const wk_image *frames)
+static wk_status write_clip(const wk_image *frames)
 {
-    wk_gif *gif = NULL;
-    wk_status status = wk_gif_create(frames->width, frames->height, 5, &gif, &err);
-    for (int i = 0; status == WK_OK && i < 2; i++)
-        status = wk_gif_add(gif, &frames[i], &err);
-    uint8_t *bytes = NULL;
-    size_t size;
-    if (status == WK_OK) status = wk_gif_finish(gif, &bytes, &size, &err);
-    if (status == WK_OK) status = wk_file_write(path, bytes, size, &err);
-    free(bytes);
-    wk_gif_destroy(gif);
-    return status;
-}
-
-static wk_status write_mp4(const wk_image *frames)
-{
-    wk_animation *animation;
-    WK_TRY(wk_animation_create("memory-test.mp4", 30, 20, 0.05, &animation, &err));
-    wk_status status = wk_animation_add(animation, &frames[0], &err);
-    if (status == WK_OK) status = wk_animation_add(animation, &frames[1], &err);
-    if (status == WK_OK) status = wk_animation_write(animation, &err);
-    wk_animation_destroy(animation);
-    unlink("memory-test.mp4");
+    wk_animation *clip;
+    WK_TRY(wk_animation_create(path, frames->width, frames->height, 0.05, &clip, &err));
+    wk_status status = wk_animation_add(clip, &frames[0], &err);
+    if (status == WK_OK) status = wk_animation_add(clip, &frames[1], &err);
+    if (status == WK_OK) status = wk_animation_write(clip, &err);
+    wk_animation_destroy(clip);
     return status;
 }
 
@@ -76,7 +61,8 @@ static void fail_each(attempt *try, fault_call call, wk_status expected, int at_
         wk_status status = try(frames);
         if (!fault_disarm(call)) break;
         if (status != expected)
-            fail_msg("call %d: status '%s' (%s)", failures, wk_status_name(status), err.message);
+            fail_msg("%s, fault %d, call %d: status '%s' (%s)", path, (int)call, failures,
+                     wk_status_name(status), err.message);
         assert_true(strlen(err.message) > 0);
         // The last step, making the finished file durable, fails with the file in place.
         if (file_size() >= 0) assert_int_equal(file_size(), whole);
@@ -88,48 +74,39 @@ static void fail_each(attempt *try, fault_call call, wk_status expected, int at_
     wk_image_free(&frames[1]);
 }
 
-static void an_image_without_memory_is_an_error(void **state)
+static void every_failing_call_is_an_error_and_leaves_no_broken_file(void **state)
 {
     (void)state;
-    fail_each(create, FAULT_ALLOC, WK_E_MEMORY, 1);
-}
-
-static void writing_a_png_survives_each_failing_allocation(void **state)
-{
-    (void)state;
-    fail_each(write_png, FAULT_ALLOC, WK_E_MEMORY, 5);
-}
-
-static void writing_a_gif_survives_each_failing_allocation(void **state)
-{
-    (void)state;
-    fail_each(write_gif, FAULT_ALLOC, WK_E_MEMORY, 10);
-}
-
-static void writing_an_mp4_survives_each_failing_allocation(void **state)
-{
-    (void)state;
-    fail_each(write_mp4, FAULT_ALLOC, WK_E_MEMORY, 20);
-}
-
-static void a_disk_that_fills_up_is_an_error_and_leaves_no_broken_file(void **state)
-{
-    (void)state;
-    fail_each(write_png, FAULT_WRITE, WK_E_IO, 1);
-    fail_each(write_gif, FAULT_WRITE, WK_E_IO, 1);
-    fail_each(write_png, FAULT_RENAME, WK_E_IO, 1);
-    fail_each(write_gif, FAULT_SYNC, WK_E_IO, 2);
-    fail_each(write_mp4, FAULT_WRITE, WK_E_IO, 1);
+    static const struct {
+        const char *path;
+        attempt *try;
+        fault_call call;
+        wk_status expected;
+        int at_least;
+    } faults[] = {
+        {"memory-test.png", create, FAULT_ALLOC, WK_E_MEMORY, 1},
+        {"memory-test.png", write_png, FAULT_ALLOC, WK_E_MEMORY, 5},
+        {"memory-test.png", write_png, FAULT_WRITE, WK_E_IO, 1},
+        {"memory-test.png", write_png, FAULT_RENAME, WK_E_IO, 1},
+        {"memory-test.gif", write_clip, FAULT_ALLOC, WK_E_MEMORY, 12},
+        {"memory-test.gif", write_clip, FAULT_WRITE, WK_E_IO, 1},
+        {"memory-test.gif", write_clip, FAULT_SYNC, WK_E_IO, 2},
+        {"memory-test.mp4", write_clip, FAULT_ALLOC, WK_E_MEMORY, 3},
+        {"memory-test.mp4", write_clip, FAULT_READ, WK_E_IO, 1},
+        {"memory-test.mp4", write_clip, FAULT_WRITE, WK_E_IO, 1},
+    };
+    ffmpeg_stub(FFMPEG_WORKS);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        path = faults[i].path;
+        fail_each(faults[i].try, faults[i].call, faults[i].expected, faults[i].at_least);
+    }
+    ffmpeg_stub(NULL);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_image_without_memory_is_an_error),
-        cmocka_unit_test(writing_a_png_survives_each_failing_allocation),
-        cmocka_unit_test(writing_a_gif_survives_each_failing_allocation),
-        cmocka_unit_test(writing_an_mp4_survives_each_failing_allocation),
-        cmocka_unit_test(a_disk_that_fills_up_is_an_error_and_leaves_no_broken_file),
+        cmocka_unit_test(every_failing_call_is_an_error_and_leaves_no_broken_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

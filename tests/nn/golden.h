@@ -3,7 +3,7 @@
 #ifndef WK_TESTS_NN_GOLDEN_H
 #define WK_TESTS_NN_GOLDEN_H
 
-#include "nn/scope.h"
+#include "nn/params.h"
 #include "tensor/program.h"
 
 typedef struct golden golden;

@@ -2,7 +2,7 @@
 #ifndef WK_TESTS_NN_GRU_H
 #define WK_TESTS_NN_GRU_H
 
-#include "nn/scope.h"
+#include "nn/params.h"
 
 /// One step of the cell from state h [..,D] on x [..,K]: "gru/w" [K+D,3D], "gru/b", "gru/gain" and
 /// "gru/bias" [3D].

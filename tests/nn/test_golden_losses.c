@@ -1,7 +1,7 @@
 // Distributions, losses and returns against PyTorch: values and every gradient. Tolerances are
 // relative to the largest value of a tensor; the files themselves are exact to float32 rounding.
 #include "nn/golden.h"
-#include "nn/losses.h"
+#include "nn/layers.h"
 #include "support/check.h"
 #include "tensor/truncated.h"
 #include <math.h>

@@ -1,7 +1,6 @@
 // Layers keep the leading axes of what they are given, share weights by name, and treat each member
 // of a stack as a network of its own.
 #include "nn/layers.h"
-#include "nn/losses.h"
 #include "support/backend.h"
 #include "support/check.h"
 #include "tensor/program.h"

@@ -2,24 +2,49 @@
 // for equal figures.
 #include "base/file.h"
 #include "media/decode.h"
-#include "plot/figure_parts.h"
-#include "plot/xml.h"
+#include "plot/figure.h"
+#include "plot/parts.h"
 #include "plot/xml_check.h"
 #include <unistd.h>
 
+// What a test makes; freed after it.
 static wk_error err;
+static wk_figure *f;
+static wk_text svg;
+static wk_image image;
 
-static wk_figure *create(double width, double height)
+static int clean(void **state)
 {
-    wk_figure *figure = NULL;
-    assert_ok(wk_figure_create(width, height, "a <test> & \"more\"", &figure, &err));
-    return figure;
+    (void)state;
+    wk_figure_destroy(f);
+    wk_text_free(&svg);
+    wk_image_free(&image);
+    f = NULL;
+    return 0;
+}
+
+static void create(double width, double height)
+{
+    clean(NULL);
+    assert_ok(wk_figure_create(width, height, "a <test> & \"more\"", &f, &err));
+}
+
+static const char *to_svg(void)
+{
+    wk_text_free(&svg);
+    assert_ok(wk_figure_svg(f, &svg, &err));
+    return svg.chars;
+}
+
+static void draw(double scale)
+{
+    assert_ok(wk_figure_draw(f, scale, &image, &err));
 }
 
 // One mark of every kind and paint.
-static wk_figure *everything(void)
+static void everything(void)
 {
-    wk_figure *f = create(120, 80);
+    create(120, 80);
     wk_point zigzag[] = {{10, 10}, {50.25, 30}, {90, 10}, {110, 70}};
     wk_figure_line(f, zigzag, 4, (wk_paint){.colour = 0x0072b2, .width = 2});
     wk_figure_line(f, zigzag, 3, (wk_paint){.colour = WK_INK, .width = 1, .dash = 3});
@@ -30,44 +55,39 @@ static wk_figure *everything(void)
     wk_figure_disc(f, 60, 60, 9, (wk_paint){.colour = 0x009e73, .width = 1});
     wk_figure_text(f, 60, 40, "θ ± 2 <b>&\"'", (wk_text_style){.colour = WK_INK});
     wk_figure_text(f, 20, 70, "up", (wk_text_style){.size = 9, .bold = true, .upwards = true});
-    return f;
 }
 
 static void svg_is_well_formed_and_has_every_mark(void **state)
 {
     (void)state;
-    wk_figure *f = everything();
-    wk_text svg = {0};
-    assert_ok(wk_figure_svg(f, &svg, &err));
-    assert_int_equal(xml_check(svg.chars, "path"), 3);
-    assert_int_equal(xml_check(svg.chars, "rect"), 3); // one is the paper
-    assert_int_equal(xml_check(svg.chars, "circle"), 2);
-    assert_int_equal(xml_check(svg.chars, "text"), 2);
-    assert_non_null(strstr(svg.chars, "viewBox=\"0 0 120 80\""));
-    assert_non_null(strstr(svg.chars, "<path d=\"M10 10L50.25 30 90 10 110 70\" fill=\"none\" "
-                                      "stroke=\"#0072b2\" stroke-width=\"2\"/>"));
-    assert_non_null(strstr(svg.chars, "stroke-dasharray=\"3\""));
-    assert_non_null(strstr(svg.chars, "opacity=\"0.25\""));
-    assert_non_null(strstr(svg.chars, ">θ ± 2 &lt;b&gt;&amp;&quot;&#39;</text>"));
-    assert_non_null(strstr(svg.chars, "rotate(-90 20 70)"));
-    assert_null(strstr(svg.chars, " id="));
-    wk_text_free(&svg);
-    wk_figure_destroy(f);
+    static const struct {
+        const char *name;
+        int count;
+    } elements[] = {{"path", 3}, {"rect", 3}, {"circle", 2}, {"text", 2}}; // one is the paper
+    static const char *const parts[] = {"viewBox=\"0 0 120 80\"",
+                                        "<path d=\"M10 10L50.25 30 90 10 110 70\" fill=\"none\" "
+                                        "stroke=\"#0072b2\" stroke-width=\"2\"/>",
+                                        "stroke-dasharray=\"3\"",
+                                        "opacity=\"0.25\"",
+                                        ">θ ± 2 &lt;b&gt;&amp;&quot;&#39;</text>",
+                                        "rotate(-90 20 70)"};
+    everything();
+    for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
+        assert_int_equal(xml_check(to_svg(), elements[i].name), elements[i].count);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strstr(to_svg(), parts[i])) fail_msg("no %s in %s", parts[i], svg.chars);
+    assert_null(strstr(to_svg(), " id="));
 }
 
 static void roles_are_colours_on_paper_and_classes_for_a_page(void **state)
 {
     (void)state;
-    wk_figure *f = create(10, 10);
+    create(10, 10);
     wk_figure_rectangle(f, 0, 0, 5, 5, (wk_paint){.colour = WK_INK});
     wk_figure_rectangle(f, 0, 0, 5, 5, (wk_paint){.colour = WK_FAINT, .width = 1});
-    wk_text svg = {0};
-    assert_ok(wk_figure_svg(f, &svg, &err));
-    assert_non_null(strstr(svg.chars, "fill=\"#1b1f24\" class=\"ink\""));
-    assert_non_null(strstr(svg.chars, "stroke=\"#dde1e6\" class=\"line faint\""));
-    assert_non_null(strstr(svg.chars, "fill=\"#ffffff\" class=\"paper\""));
-    wk_text_free(&svg);
-    wk_figure_destroy(f);
+    assert_non_null(strstr(to_svg(), "fill=\"#1b1f24\" class=\"ink\""));
+    assert_non_null(strstr(to_svg(), "stroke=\"#dde1e6\" class=\"line faint\""));
+    assert_non_null(strstr(to_svg(), "fill=\"#ffffff\" class=\"paper\""));
 }
 
 static void hostile_names_stay_text(void **state)
@@ -85,89 +105,72 @@ static void hostile_names_stay_text(void **state)
                                         "\xef\xbf\xbf",
                                         "tab\tnewline\n"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        wk_figure *f = NULL;
-        wk_text svg = {0};
+        clean(NULL);
         assert_ok(wk_figure_create(100, 50, names[i], &f, &err));
         wk_figure_text(f, 10, 20, names[i], (wk_text_style){.colour = WK_INK});
-        assert_ok(wk_figure_svg(f, &svg, &err));
-        assert_int_equal(xml_check(svg.chars, "text"), 1);
+        assert_int_equal(xml_check(to_svg(), "text"), 1);
         assert_int_equal(xml_check(svg.chars, "script") + xml_check(svg.chars, "img"), 0);
-        wk_image image;
-        assert_ok(wk_figure_draw(f, 1, &image, &err));
-        wk_image_free(&image);
-        wk_text_free(&svg);
-        wk_figure_destroy(f);
+        draw(1);
     }
 }
 
 static void escaping_names_the_five_characters_and_replaces_what_xml_forbids(void **state)
 {
     (void)state;
-    wk_text out = {0};
-    wk_xml_escape("a<b>&\"c'\td\xc3\xa9\x02\xff\u202e", &out);
-    assert_string_equal(out.chars, "a&lt;b&gt;&amp;&quot;c&#39;\td\xc3\xa9\ufffd\ufffd\ufffd");
-    wk_text_free(&out);
+    wk_xml_escape("a<b>&\"c'\td\xc3\xa9\x02\xff\u202e", &svg);
+    assert_string_equal(svg.chars, "a&lt;b&gt;&amp;&quot;c&#39;\td\xc3\xa9\ufffd\ufffd\ufffd");
 }
 
-static double darkness(const wk_image *image, int x0, int y0, int x1, int y1)
+static double darkness(int x0, int y0, int x1, int y1)
 {
     double sum = 0;
     for (int y = y0; y < y1; y++)
         for (int x = x0; x < x1; x++)
-            sum += (255 - image->rgb[3 * (y * image->width + x)]) / 255.0;
+            sum += (255 - image.rgb[3 * (y * image.width + x)]) / 255.0;
     return sum;
 }
 
 static void an_image_shows_marks_at_their_places_in_its_scale(void **state)
 {
     (void)state;
-    wk_figure *f = create(40, 30);
+    create(40, 30);
     wk_figure_rectangle(f, 5, 10, 12, 6, (wk_paint){.colour = 0});
-    wk_image image;
-    assert_ok(wk_figure_draw(f, 2, &image, &err));
+    draw(2);
     assert_int_equal(image.width, 80);
     assert_int_equal(image.height, 60);
-    assert_near(darkness(&image, 10, 20, 34, 32), 24 * 12, 0.01);
-    assert_near(darkness(&image, 0, 0, 80, 60), 24 * 12, 0.01);
-    wk_image_free(&image);
-    wk_figure_destroy(f);
+    assert_near(darkness(10, 20, 34, 32), 24 * 12, 0.01);
+    assert_near(darkness(0, 0, 80, 60), 24 * 12, 0.01);
 }
 
 static void half_of_a_dashed_line_is_drawn(void **state)
 {
     (void)state;
-    wk_figure *f = create(100, 20);
+    create(100, 20);
     wk_point bent[] = {{5, 10}, {33, 10}, {85, 10}};
     wk_figure_line(f, bent, 3, (wk_paint){.colour = 0, .width = 2, .dash = 5});
-    wk_image image;
-    assert_ok(wk_figure_draw(f, 2, &image, &err));
-    assert_near(darkness(&image, 0, 0, 200, 40), 40 * 2 * 4, 1);
-    assert_near(darkness(&image, 10, 0, 20, 40), 10 * 4, 0.5);
-    assert_near(darkness(&image, 20, 0, 30, 40), 0, 0.5);
-    wk_image_free(&image);
-    wk_figure_destroy(f);
+    draw(2);
+    assert_near(darkness(0, 0, 200, 40), 40 * 2 * 4, 1);
+    assert_near(darkness(10, 0, 20, 40), 10 * 4, 0.5);
+    assert_near(darkness(20, 0, 30, 40), 0, 0.5);
 }
 
 static void the_outline_of_a_polygon_is_closed(void **state)
 {
     (void)state;
-    wk_figure *f = create(40, 40);
+    create(40, 40);
     wk_figure_rectangle(f, 10, 10, 20, 20, (wk_paint){.colour = 0, .width = 2});
-    wk_image image;
-    assert_ok(wk_figure_draw(f, 2, &image, &err));
+    draw(2);
     // The outer square less the inner one, and rounded corners of radius 2.
-    assert_near(darkness(&image, 0, 0, 80, 80), 44 * 44 - 36 * 36 - (4 - M_PI) * 2 * 2, 0.5);
-    wk_image_free(&image);
-    wk_figure_destroy(f);
+    assert_near(darkness(0, 0, 80, 80), 44 * 44 - 36 * 36 - (4 - M_PI) * 2 * 2, 0.5);
 }
 
 // The columns and rows that have ink.
-static void find_ink(const wk_image *image, int box[4])
+static void find_ink(int box[4])
 {
-    box[0] = image->width, box[1] = image->height, box[2] = box[3] = -1;
-    for (int y = 0; y < image->height; y++)
-        for (int x = 0; x < image->width; x++) {
-            if (image->rgb[3 * (y * image->width + x)] > 200) continue;
+    box[0] = image.width, box[1] = image.height, box[2] = box[3] = -1;
+    for (int y = 0; y < image.height; y++)
+        for (int x = 0; x < image.width; x++) {
+            if (image.rgb[3 * (y * image.width + x)] > 200) continue;
             box[0] = x < box[0] ? x : box[0];
             box[1] = y < box[1] ? y : box[1];
             box[2] = x > box[2] ? x : box[2];
@@ -182,13 +185,12 @@ static void text_stands_where_its_anchor_says(void **state)
     double width = wk_figure_text_width(text, 12);
     for (int anchor = 0; anchor < 3; anchor++)
         for (int upwards = 0; upwards < 2; upwards++) {
-            wk_figure *f = create(200, 200);
+            create(200, 200);
             wk_figure_text(f, 100, 100, text,
                            (wk_text_style){.anchor = (wk_anchor)anchor, .upwards = upwards});
-            wk_image image;
             int box[4];
-            assert_ok(wk_figure_draw(f, 1, &image, &err));
-            find_ink(&image, box);
+            draw(1);
+            find_ink(box);
             double start = 100 - width * anchor / 2, side = 3;
             if (upwards) {
                 assert_near(box[3], 200 - start, side);
@@ -199,8 +201,6 @@ static void text_stands_where_its_anchor_says(void **state)
                 assert_near(box[2], start + width, side);
                 assert_near(box[1], 100 - 0.73 * 12, 2);
             }
-            wk_image_free(&image);
-            wk_figure_destroy(f);
         }
 }
 
@@ -209,7 +209,7 @@ static void no_two_characters_look_alike(void **state)
     (void)state;
     wk_image cells[95];
     for (int c = 0; c < 95; c++) {
-        wk_figure *f = create(20, 24);
+        create(20, 24);
         wk_figure_text(f, 2, 16, (char[]){(char)(32 + c), 0}, (wk_text_style){.colour = 0});
         assert_ok(wk_figure_draw(f, 2, &cells[c], &err));
         for (int other = 0; other < c; other++) {
@@ -220,7 +220,6 @@ static void no_two_characters_look_alike(void **state)
             if (difference < 3 && !allowed)
                 fail_msg("'%c' and '%c' look alike", 32 + c, 32 + other);
         }
-        wk_figure_destroy(f);
     }
     for (int c = 0; c < 95; c++)
         wk_image_free(&cells[c]);
@@ -238,65 +237,59 @@ static void text_width_grows_with_size_and_counts_characters(void **state)
 static void equal_figures_give_equal_bytes(void **state)
 {
     (void)state;
-    wk_text svg[2] = {0};
+    wk_text first = {0};
     uint8_t *png[2];
     size_t size[2];
     for (int i = 0; i < 2; i++) {
-        wk_figure *f = everything();
-        wk_image image;
-        assert_ok(wk_figure_svg(f, &svg[i], &err));
-        assert_ok(wk_figure_draw(f, 2, &image, &err));
+        everything();
+        draw(2);
         assert_ok(wk_png_encode(&image, &png[i], &size[i], &err));
-        wk_image_free(&image);
-        wk_figure_destroy(f);
+        if (i == 0) wk_text_puts(&first, to_svg());
     }
-    assert_string_equal(svg[0].chars, svg[1].chars);
+    assert_string_equal(first.chars, to_svg());
     assert_int_equal(size[0], size[1]);
     assert_memory_equal(png[0], png[1], size[0]);
-    for (int i = 0; i < 2; i++) {
-        wk_text_free(&svg[i]);
-        free(png[i]);
-    }
+    wk_text_free(&first);
+    free(png[0]);
+    free(png[1]);
 }
 
 static void writing_leaves_an_svg_and_a_picture_of_twice_the_size(void **state)
 {
     (void)state;
-    wk_figure *f = everything();
     char *bytes;
     size_t size;
+    everything();
     assert_ok(wk_figure_write(f, "figure_test", &err));
     assert_ok(wk_file_read("figure_test.svg", 1 << 20, &bytes, &size, &err));
     xml_check(bytes, "svg");
     free(bytes);
     assert_ok(wk_file_read("figure_test.png", 1 << 20, &bytes, &size, &err));
-    wk_image image = png_decode((const uint8_t *)bytes, size);
-    assert_int_equal(image.width, 240);
-    assert_int_equal(image.height, 160);
-    wk_image_free(&image);
+    image = png_decode((const uint8_t *)bytes, size);
+    assert_true(image.width == 240 && image.height == 160);
     free(bytes);
     unlink("figure_test.svg");
     unlink("figure_test.png");
     assert_refused(wk_figure_write(f, "no-such-folder/figure", &err), WK_E_NOT_FOUND,
                    "no-such-folder");
-    wk_figure_destroy(f);
 }
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_teardown(name, clean)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(svg_is_well_formed_and_has_every_mark),
-        cmocka_unit_test(roles_are_colours_on_paper_and_classes_for_a_page),
-        cmocka_unit_test(hostile_names_stay_text),
-        cmocka_unit_test(escaping_names_the_five_characters_and_replaces_what_xml_forbids),
-        cmocka_unit_test(an_image_shows_marks_at_their_places_in_its_scale),
-        cmocka_unit_test(half_of_a_dashed_line_is_drawn),
-        cmocka_unit_test(the_outline_of_a_polygon_is_closed),
-        cmocka_unit_test(text_stands_where_its_anchor_says),
-        cmocka_unit_test(no_two_characters_look_alike),
-        cmocka_unit_test(text_width_grows_with_size_and_counts_characters),
-        cmocka_unit_test(equal_figures_give_equal_bytes),
-        cmocka_unit_test(writing_leaves_an_svg_and_a_picture_of_twice_the_size),
+        TEST(svg_is_well_formed_and_has_every_mark),
+        TEST(roles_are_colours_on_paper_and_classes_for_a_page),
+        TEST(hostile_names_stay_text),
+        TEST(escaping_names_the_five_characters_and_replaces_what_xml_forbids),
+        TEST(an_image_shows_marks_at_their_places_in_its_scale),
+        TEST(half_of_a_dashed_line_is_drawn),
+        TEST(the_outline_of_a_polygon_is_closed),
+        TEST(text_stands_where_its_anchor_says),
+        TEST(no_two_characters_look_alike),
+        TEST(text_width_grows_with_size_and_counts_characters),
+        TEST(equal_figures_give_equal_bytes),
+        TEST(writing_leaves_an_svg_and_a_picture_of_twice_the_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

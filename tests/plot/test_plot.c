@@ -1,6 +1,6 @@
 // Plots: marks lie where the values say, gaps stay gaps, and no data however odd draws outside the
 // figure.
-#include "plot/figure_parts.h"
+#include "plot/parts.h"
 #include "plot/plot.h"
 #include "plot/xml_check.h"
 #include "report/sample.h"
@@ -8,16 +8,25 @@
 #include <stdlib.h>
 
 static wk_error err;
+static wk_figure *f; // of the test; freed after it
 
-static wk_figure *draw_lines(const wk_plot_lines *plot)
+static int clean(void **state)
 {
-    wk_figure *figure = NULL;
-    assert_ok(wk_plot_lines_draw(plot, &figure, &err));
-    return figure;
+    (void)state;
+    wk_figure_destroy(f);
+    f = NULL;
+    return 0;
 }
 
+// Draws a plot of any kind: DRAW(lines, .series = ...).
+#define DRAW(kind, ...)                                                                            \
+    do {                                                                                           \
+        clean(NULL);                                                                               \
+        assert_ok(wk_plot_##kind##_draw(&(wk_plot_##kind){__VA_ARGS__}, &f, &err));                \
+    } while (0)
+
 // Every mark is inside the paper, and the SVG is well-formed.
-static void check_inside(const wk_figure *f)
+static void check_inside(void)
 {
     for (size_t i = 0; i < f->marks.count; i++) {
         const wk_mark *mark = &f->marks.items[i];
@@ -41,7 +50,7 @@ static void check_inside(const wk_figure *f)
     wk_text_free(&svg);
 }
 
-static bool has_text(const wk_figure *f, const char *text)
+static bool has_text(const char *text)
 {
     for (size_t i = 0; i < f->marks.count; i++)
         if (f->marks.items[i].kind == WK_MARK_TEXT && strcmp(f->marks.items[i].text, text) == 0)
@@ -50,8 +59,8 @@ static bool has_text(const wk_figure *f, const char *text)
 }
 
 // Marks of a kind and colour with at least `points` points, drawn with `width`.
-static int find_marks(const wk_figure *f, wk_mark_kind kind, uint32_t colour, double width,
-                      size_t points, const wk_mark **last)
+static int find_marks(wk_mark_kind kind, uint32_t colour, double width, size_t points,
+                      const wk_mark **last)
 {
     int count = 0;
     for (size_t i = 0; i < f->marks.count; i++) {
@@ -65,13 +74,21 @@ static int find_marks(const wk_figure *f, wk_mark_kind kind, uint32_t colour, do
     return count;
 }
 
+// The points of the only such mark in the colour of a style.
+static const wk_point *points_of(wk_mark_kind kind, int style, double width, size_t points)
+{
+    const wk_mark *mark = NULL;
+    assert_int_equal(find_marks(kind, wk_plot_colour(style), width, points, &mark), 1);
+    return f->points.items + mark->first;
+}
+
 static void samples_of_every_kind_are_inside_their_paper(void **state)
 {
     (void)state;
     for (int i = 0; i < SAMPLE_FIGURES; i++) {
-        wk_figure *f = sample_figure(i);
-        check_inside(f);
-        wk_figure_destroy(f);
+        clean(NULL);
+        f = sample_figure(i);
+        check_inside();
     }
 }
 
@@ -80,14 +97,11 @@ static void a_line_goes_through_its_points_in_proportion(void **state)
     (void)state;
     const double x[] = {0, 2, 8}, y[] = {0, 1, 0.25};
     const wk_plot_series series = {"a", 3, x, y, NULL, 0, NULL, NULL};
-    wk_figure *f = draw_lines(&(wk_plot_lines){.title = "t", .series = &series, .count = 1});
-    const wk_mark *line = NULL;
-    assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.8, 3, &line), 1);
-    const wk_point *p = f->points.items + line->first;
+    DRAW(lines, .title = "t", .series = &series, .count = 1);
+    const wk_point *p = points_of(WK_MARK_LINE, 0, 1.8, 3);
     assert_near((p[1].x - p[0].x) / (p[2].x - p[0].x), 0.25, 1e-9);
     assert_near((p[0].y - p[2].y) / (p[0].y - p[1].y), 0.25, 1e-9);
     assert_true(p[1].y < p[0].y);
-    wk_figure_destroy(f);
 }
 
 static void a_logarithmic_axis_puts_equal_ratios_at_equal_distances(void **state)
@@ -95,14 +109,10 @@ static void a_logarithmic_axis_puts_equal_ratios_at_equal_distances(void **state
     (void)state;
     const double x[] = {1, 10, 100}, y[] = {1e-4, 1e-2, 1};
     const wk_plot_series series = {"a", 3, x, y, NULL, 0, NULL, NULL};
-    wk_figure *f = draw_lines(
-        &(wk_plot_lines){.x = {.log = true}, .y = {.log = true}, .series = &series, .count = 1});
-    const wk_mark *line = NULL;
-    assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.8, 3, &line), 1);
-    const wk_point *p = f->points.items + line->first;
+    DRAW(lines, .x = {.log = true}, .y = {.log = true}, .series = &series, .count = 1);
+    const wk_point *p = points_of(WK_MARK_LINE, 0, 1.8, 3);
     assert_near(p[1].x - p[0].x, p[2].x - p[1].x, 1e-9);
     assert_near(p[0].y - p[1].y, p[1].y - p[2].y, 1e-9);
-    wk_figure_destroy(f);
 }
 
 static void the_shading_reaches_from_below_to_above_by_the_spread(void **state)
@@ -110,18 +120,15 @@ static void the_shading_reaches_from_below_to_above_by_the_spread(void **state)
     (void)state;
     const double x[] = {0, 1, 2}, y[] = {0, 10, 10}, sd[] = {0, 1, 2};
     const wk_plot_series series = {"a", 3, x, y, sd, 1, NULL, NULL};
-    wk_figure *f = draw_lines(&(wk_plot_lines){.series = &series, .count = 1});
-    const wk_mark *line = NULL, *band = NULL;
-    assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(1), 1.8, 3, &line), 1);
-    assert_int_equal(find_marks(f, WK_MARK_POLYGON, wk_plot_colour(1), 0, 6, &band), 1);
-    const wk_point *p = f->points.items + line->first, *b = f->points.items + band->first;
+    DRAW(lines, .series = &series, .count = 1);
+    const wk_point *p = points_of(WK_MARK_LINE, 1, 1.8, 3);
+    const wk_point *b = points_of(WK_MARK_POLYGON, 1, 0, 6);
     double unit = (p[0].y - p[1].y) / 10;
     for (int i = 0; i < 3; i++) {
         assert_near(b[i].x, p[i].x, 1e-9);
         assert_near(b[i].y, p[i].y - sd[i] * unit, 1e-9);
         assert_near(b[5 - i].y, p[i].y + sd[i] * unit, 1e-9);
     }
-    wk_figure_destroy(f);
 }
 
 // A level above all points is within the plot, from side to side; one that the axis cannot show is
@@ -131,21 +138,18 @@ static void a_level_is_a_dashed_line_that_the_axis_reaches(void **state)
     (void)state;
     const double x[] = {0, 1}, y[] = {0, 1}, level = 4, none = NAN;
     wk_plot_series series = {"a", 2, x, y, NULL, 0, NULL, &level};
-    wk_figure *f = draw_lines(&(wk_plot_lines){.series = &series, .count = 1});
-    const wk_mark *line = NULL, *dashed = NULL;
-    assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.8, 2, &line), 1);
-    assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.2, 2, &dashed), 1);
-    const wk_point *p = f->points.items + line->first, *d = f->points.items + dashed->first;
-    assert_true(dashed->paint.dash > 0);
+    DRAW(lines, .series = &series, .count = 1);
+    const wk_mark *dashed = NULL;
+    find_marks(WK_MARK_LINE, wk_plot_colour(0), 1.2, 2, &dashed);
+    assert_true(dashed && dashed->paint.dash > 0);
+    const wk_point *p = points_of(WK_MARK_LINE, 0, 1.8, 2), *d = points_of(WK_MARK_LINE, 0, 1.2, 2);
     assert_near(d[0].y, d[1].y, 1e-9);
     assert_near(p[0].y - d[0].y, 4 * (p[0].y - p[1].y), 1e-9);
     assert_true(d[0].x <= p[0].x && d[1].x >= p[1].x);
-    check_inside(f);
-    wk_figure_destroy(f);
+    check_inside();
     series.level = &none;
-    f = draw_lines(&(wk_plot_lines){.series = &series, .count = 1});
-    assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.2, 2, NULL), 0);
-    wk_figure_destroy(f);
+    DRAW(lines, .series = &series, .count = 1);
+    assert_int_equal(find_marks(WK_MARK_LINE, wk_plot_colour(0), 1.2, 2, NULL), 0);
 }
 
 static void a_value_that_is_missing_leaves_a_gap(void **state)
@@ -153,11 +157,10 @@ static void a_value_that_is_missing_leaves_a_gap(void **state)
     (void)state;
     const double x[] = {0, 1, 2, 3, 4, 5, 6, 7}, y[] = {1, 2, NAN, 3, INFINITY, 1, 2, 3};
     const wk_plot_series series = {"a", 8, x, y, NULL, 0, NULL, NULL};
-    wk_figure *f = draw_lines(&(wk_plot_lines){.series = &series, .count = 1});
-    assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.8, 2, NULL), 2);
-    assert_true(find_marks(f, WK_MARK_DISC, wk_plot_colour(0), 0, 1, NULL) >= 2); // legend, lone
-    check_inside(f);
-    wk_figure_destroy(f);
+    DRAW(lines, .series = &series, .count = 1);
+    assert_int_equal(find_marks(WK_MARK_LINE, wk_plot_colour(0), 1.8, 2, NULL), 2);
+    assert_true(find_marks(WK_MARK_DISC, wk_plot_colour(0), 0, 1, NULL) >= 2); // legend, lone
+    check_inside();
 }
 
 static void a_single_point_has_a_marker_and_its_spread(void **state)
@@ -165,11 +168,10 @@ static void a_single_point_has_a_marker_and_its_spread(void **state)
     (void)state;
     const double x[] = {5}, y[] = {3}, sd[] = {1};
     const wk_plot_series series = {NULL, 1, x, y, sd, 0, NULL, NULL};
-    wk_figure *f = draw_lines(&(wk_plot_lines){.series = &series, .count = 1});
-    assert_int_equal(find_marks(f, WK_MARK_DISC, wk_plot_colour(0), 0, 1, NULL), 1);
-    assert_int_equal(find_marks(f, WK_MARK_LINE, wk_plot_colour(0), 1.2, 2, NULL), 1);
-    check_inside(f);
-    wk_figure_destroy(f);
+    DRAW(lines, .series = &series, .count = 1);
+    assert_int_equal(find_marks(WK_MARK_DISC, wk_plot_colour(0), 0, 1, NULL), 1);
+    assert_int_equal(find_marks(WK_MARK_LINE, wk_plot_colour(0), 1.2, 2, NULL), 1);
+    check_inside();
 }
 
 static void odd_values_stay_inside(void **state)
@@ -194,13 +196,10 @@ static void odd_values_stay_inside(void **state)
                     {"a", 4, j ? odd[j] : x, odd[i], odd[j], 0, NULL, NULL}};
                 const wk_plot_axis xs = {.label = "x", .log = log & 1};
                 const wk_plot_axis ys = {.label = "y", .log = log & 2};
-                wk_figure *f = draw_lines(&(wk_plot_lines){"odd", xs, ys, series, 1});
-                check_inside(f);
-                wk_figure_destroy(f);
-                wk_plot_scatter plot = {"odd", xs, ys, series, 1, NULL, log == 0};
-                assert_ok(wk_plot_scatter_draw(&plot, &f, &err));
-                check_inside(f);
-                wk_figure_destroy(f);
+                DRAW(lines, "odd", xs, ys, series, 1);
+                check_inside();
+                DRAW(scatter, "odd", xs, ys, series, 1, NULL, log == 0);
+                check_inside();
             }
 }
 
@@ -209,20 +208,28 @@ static void nothing_to_show_is_said(void **state)
     (void)state;
     const double x[] = {1}, y[] = {NAN};
     const wk_plot_series series = {"a", 1, x, y, NULL, 0, NULL, NULL};
-    wk_figure *f = draw_lines(&(wk_plot_lines){.title = "none"});
-    assert_true(has_text(f, "no data yet"));
-    wk_figure_destroy(f);
-    f = draw_lines(&(wk_plot_lines){.series = &series, .count = 1});
-    assert_true(has_text(f, "no data yet"));
-    wk_figure_destroy(f);
-    assert_ok(wk_plot_bars_draw(&(wk_plot_bars){.title = "none"}, &f, &err));
-    assert_true(has_text(f, "no data yet"));
-    check_inside(f);
-    wk_figure_destroy(f);
-    assert_ok(wk_plot_heat_draw(&(wk_plot_heat){.title = "none"}, &f, &err));
-    assert_true(has_text(f, "no data yet"));
-    check_inside(f);
-    wk_figure_destroy(f);
+    DRAW(lines, .title = "none");
+    assert_true(has_text("no data yet"));
+    DRAW(lines, .series = &series, .count = 1);
+    assert_true(has_text("no data yet"));
+    DRAW(bars, .title = "none");
+    assert_true(has_text("no data yet"));
+    check_inside();
+    DRAW(heat, .title = "none");
+    assert_true(has_text("no data yet"));
+    check_inside();
+}
+
+// How often the SVG has this.
+static int count_text(const char *text)
+{
+    wk_text svg = {0};
+    int count = 0;
+    assert_ok(wk_figure_svg(f, &svg, &err));
+    for (const char *at = svg.chars; (at = strstr(at, text)); at++)
+        count++;
+    wk_text_free(&svg);
+    return count;
 }
 
 static void long_names_are_cut_with_an_ellipsis(void **state)
@@ -234,27 +241,12 @@ static void long_names_are_cut_with_an_ellipsis(void **state)
     name[sizeof name - 2] = 0;
     const double x[] = {0, 1}, y[] = {0, 1};
     const wk_plot_series series = {name, 2, x, y, NULL, 0, NULL, NULL};
-    wk_figure *f = draw_lines(&(wk_plot_lines){name, {.label = name}, {.label = name}, &series, 1});
-    check_inside(f);
-    wk_text svg = {0};
-    assert_ok(wk_figure_svg(f, &svg, &err));
-    assert_non_null(strstr(svg.chars, "\xe2\x80\xa6</text>"));
-    wk_text_free(&svg);
-    wk_figure_destroy(f);
+    DRAW(lines, name, {.label = name}, {.label = name}, &series, 1);
+    check_inside();
+    assert_true(count_text("\xe2\x80\xa6</text>") > 0);
     const wk_plot_bar bar = {name, 0.5, 0.4, 0.6, 0};
-    assert_ok(
-        wk_plot_bars_draw(&(wk_plot_bars){.title = name, .bars = &bar, .count = 1}, &f, &err));
-    check_inside(f);
-    wk_figure_destroy(f);
-}
-
-// How many texts of the figure are this one.
-static int count_text(const char *svg, const char *text)
-{
-    int count = 0;
-    for (const char *at = svg; (at = strstr(at, text)); at++)
-        count++;
-    return count;
+    DRAW(bars, .title = name, .bars = &bar, .count = 1);
+    check_inside();
 }
 
 static void names_that_are_cut_alike_are_numbered(void **state)
@@ -272,26 +264,19 @@ static void names_that_are_cut_alike_are_numbered(void **state)
     const wk_plot_series series[] = {{names[0], 0, x, y, NULL, 2, NULL, NULL},
                                      {names[1], 1, x, y, NULL, 2, NULL, NULL},
                                      {names[2], 2, x, y, NULL, 2, NULL, NULL}};
-    wk_figure *f = draw_lines(&(wk_plot_lines){.series = series, .count = 3});
-    check_inside(f);
-    wk_text svg = {0};
-    assert_ok(wk_figure_svg(f, &svg, &err));
-    assert_int_equal(count_text(svg.chars, "\xe2\x80\xa6 (1)</text>"), 1);
-    assert_int_equal(count_text(svg.chars, "\xe2\x80\xa6 (2)</text>"), 1);
-    assert_int_equal(count_text(svg.chars, ">short</text>"), 1);
-    wk_text_free(&svg);
-    wk_figure_destroy(f);
+    DRAW(lines, .series = series, .count = 3);
+    check_inside();
+    assert_int_equal(count_text("\xe2\x80\xa6 (1)</text>"), 1);
+    assert_int_equal(count_text("\xe2\x80\xa6 (2)</text>"), 1);
+    assert_int_equal(count_text(">short</text>"), 1);
     const wk_plot_bar bars[] = {{names[0], 0.5, 0.4, 0.6, 0},
                                 {names[1], 0.5, 0.4, 0.6, 0},
                                 {"two lines of a name that is not cut", 0.5, 0.4, 0.6, 0}};
-    assert_ok(wk_plot_bars_draw(&(wk_plot_bars){.bars = bars, .count = 3}, &f, &err));
-    check_inside(f);
-    assert_ok(wk_figure_svg(f, &svg, &err));
-    assert_int_equal(count_text(svg.chars, "\xe2\x80\xa6 (1)</text>"), 1);
-    assert_int_equal(count_text(svg.chars, "\xe2\x80\xa6 (2)</text>"), 1);
-    assert_int_equal(count_text(svg.chars, "\xe2\x80\xa6"), 2);
-    wk_text_free(&svg);
-    wk_figure_destroy(f);
+    DRAW(bars, .bars = bars, .count = 3);
+    check_inside();
+    assert_int_equal(count_text("\xe2\x80\xa6 (1)</text>"), 1);
+    assert_int_equal(count_text("\xe2\x80\xa6 (2)</text>"), 1);
+    assert_int_equal(count_text("\xe2\x80\xa6"), 2);
 }
 
 static void bars_grow_from_the_reference_in_proportion(void **state)
@@ -299,30 +284,21 @@ static void bars_grow_from_the_reference_in_proportion(void **state)
     (void)state;
     const wk_plot_bar bars[] = {
         {"a", 0.7, 0.6, 0.8, 0}, {"b", 0.4, NAN, NAN, 1}, {"c", NAN, 0, 1, 2}};
-    wk_figure *f = NULL;
-    assert_ok(wk_plot_bars_draw(&(wk_plot_bars){.title = "t",
-                                                .axis = {.fixed = true, .min = 0, .max = 1},
-                                                .bars = bars,
-                                                .count = 3,
-                                                .has_reference = true,
-                                                .reference = 0.5},
-                                &f, &err));
-    const wk_mark *a = NULL, *b = NULL;
-    assert_int_equal(find_marks(f, WK_MARK_POLYGON, wk_plot_colour(0), 0, 4, &a), 1);
-    assert_int_equal(find_marks(f, WK_MARK_POLYGON, wk_plot_colour(1), 0, 4, &b), 1);
-    assert_int_equal(find_marks(f, WK_MARK_POLYGON, wk_plot_colour(2), 0, 4, NULL), 0);
-    const wk_point *pa = f->points.items + a->first, *pb = f->points.items + b->first;
-    assert_near(pa[1].x - pa[0].x, 2 * (pb[1].x - pb[0].x), 1e-9);          // 0.2 and 0.1
-    assert_near(pa[0].x, pb[1].x, 1e-9);                                    // both meet at 0.5
-    assert_int_equal(find_marks(f, WK_MARK_LINE, WK_INK, 1.4, 2, NULL), 3); // one interval
-    assert_true(has_text(f, "0.70 [0.60, 0.80]"));
-    assert_true(has_text(f, "0.40"));
-    check_inside(f);
-    wk_figure_destroy(f);
+    DRAW(bars, .title = "t", .axis = {.fixed = true, .min = 0, .max = 1}, .bars = bars, .count = 3,
+         .has_reference = true, .reference = 0.5);
+    const wk_point *pa = points_of(WK_MARK_POLYGON, 0, 0, 4);
+    const wk_point *pb = points_of(WK_MARK_POLYGON, 1, 0, 4);
+    assert_int_equal(find_marks(WK_MARK_POLYGON, wk_plot_colour(2), 0, 4, NULL), 0);
+    assert_near(pa[1].x - pa[0].x, 2 * (pb[1].x - pb[0].x), 1e-9);       // 0.2 and 0.1
+    assert_near(pa[0].x, pb[1].x, 1e-9);                                 // both meet at 0.5
+    assert_int_equal(find_marks(WK_MARK_LINE, WK_INK, 1.4, 2, NULL), 3); // one interval
+    assert_true(has_text("0.70 [0.60, 0.80]"));
+    assert_true(has_text("0.40"));
+    check_inside();
 }
 
 // Rectangles of the cells, in order; the colour scale comes after them.
-static const wk_mark *cell_mark(const wk_figure *f, int number)
+static const wk_mark *cell_mark(int number)
 {
     for (size_t i = 0; i < f->marks.count; i++)
         if (f->marks.items[i].kind == WK_MARK_POLYGON && number-- == 0) return &f->marks.items[i];
@@ -343,24 +319,21 @@ static void a_map_has_its_first_row_on_top_and_colours_by_value(void **state)
                            .kinds = {[WK_HEAT_PROBABILITY] = WK_HEAT_IS_SHARE},
                            .cells = {cells, cells, cells}};
     wk_plot_heat plot = wk_plot_heat_of_panel(&panel, WK_HEAT_ERROR, NULL);
-    wk_figure *f = NULL;
+    clean(NULL);
     assert_ok(wk_plot_heat_draw(&plot, &f, &err));
-    assert_int_equal(cell_mark(f, 0)->paint.colour, wk_image_ramp(0));
-    assert_int_equal(cell_mark(f, 1)->paint.colour, wk_image_ramp(0.25));
-    assert_int_equal(cell_mark(f, 2)->paint.colour, WK_FAINT);
-    assert_int_equal(cell_mark(f, 4)->paint.colour, wk_image_ramp(1));
-    assert_true(f->points.items[cell_mark(f, 3)->first].y >
-                f->points.items[cell_mark(f, 0)->first].y);
-    assert_true(f->points.items[cell_mark(f, 1)->first].x >
-                f->points.items[cell_mark(f, 0)->first].x);
-    assert_true(has_text(f, "domain") && has_text(f, "size") && has_text(f, "blocks"));
-    assert_true(has_text(f, "1.5") && has_text(f, "error"));
-    check_inside(f);
-    wk_figure_destroy(f);
+    assert_int_equal(cell_mark(0)->paint.colour, wk_image_ramp(0));
+    assert_int_equal(cell_mark(1)->paint.colour, wk_image_ramp(0.25));
+    assert_int_equal(cell_mark(2)->paint.colour, WK_FAINT);
+    assert_int_equal(cell_mark(4)->paint.colour, wk_image_ramp(1));
+    assert_true(f->points.items[cell_mark(3)->first].y > f->points.items[cell_mark(0)->first].y);
+    assert_true(f->points.items[cell_mark(1)->first].x > f->points.items[cell_mark(0)->first].x);
+    assert_true(has_text("domain") && has_text("size") && has_text("blocks"));
+    assert_true(has_text("1.5") && has_text("error"));
+    check_inside();
     plot = wk_plot_heat_of_panel(&panel, WK_HEAT_PROBABILITY, "other");
+    clean(NULL);
     assert_ok(wk_plot_heat_draw(&plot, &f, &err));
-    assert_true(has_text(f, "other") && has_text(f, "200%") && !has_text(f, "domain"));
-    wk_figure_destroy(f);
+    assert_true(has_text("other") && has_text("200%") && !has_text("domain"));
 }
 
 static void maps_of_odd_values_stay_inside(void **state)
@@ -373,17 +346,9 @@ static void maps_of_odd_values_stay_inside(void **state)
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         for (int log = 0; log < 2; log++)
             for (int wide = 0; wide < 2; wide++) {
-                wk_figure *f = NULL;
-                assert_ok(wk_plot_heat_draw(&(wk_plot_heat){.title = "odd",
-                                                            .rows = wide ? 1 : 4,
-                                                            .columns = wide ? 4 : 1,
-                                                            .row_values = sides,
-                                                            .column_values = sides,
-                                                            .cells = odd[i],
-                                                            .log = log},
-                                            &f, &err));
-                check_inside(f);
-                wk_figure_destroy(f);
+                DRAW(heat, .title = "odd", .rows = wide ? 1 : 4, .columns = wide ? 4 : 1,
+                     .row_values = sides, .column_values = sides, .cells = odd[i], .log = log);
+                check_inside();
             }
 }
 
@@ -439,22 +404,23 @@ static void colours_are_told_apart_with_the_common_colour_vision_deficiencies(vo
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_teardown(name, clean)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_of_every_kind_are_inside_their_paper),
-        cmocka_unit_test(a_line_goes_through_its_points_in_proportion),
-        cmocka_unit_test(a_logarithmic_axis_puts_equal_ratios_at_equal_distances),
-        cmocka_unit_test(the_shading_reaches_from_below_to_above_by_the_spread),
-        cmocka_unit_test(a_level_is_a_dashed_line_that_the_axis_reaches),
-        cmocka_unit_test(a_value_that_is_missing_leaves_a_gap),
-        cmocka_unit_test(a_single_point_has_a_marker_and_its_spread),
-        cmocka_unit_test(odd_values_stay_inside),
-        cmocka_unit_test(nothing_to_show_is_said),
-        cmocka_unit_test(long_names_are_cut_with_an_ellipsis),
-        cmocka_unit_test(names_that_are_cut_alike_are_numbered),
-        cmocka_unit_test(bars_grow_from_the_reference_in_proportion),
-        cmocka_unit_test(a_map_has_its_first_row_on_top_and_colours_by_value),
-        cmocka_unit_test(maps_of_odd_values_stay_inside),
-        cmocka_unit_test(colours_are_told_apart_with_the_common_colour_vision_deficiencies),
+        TEST(samples_of_every_kind_are_inside_their_paper),
+        TEST(a_line_goes_through_its_points_in_proportion),
+        TEST(a_logarithmic_axis_puts_equal_ratios_at_equal_distances),
+        TEST(the_shading_reaches_from_below_to_above_by_the_spread),
+        TEST(a_level_is_a_dashed_line_that_the_axis_reaches),
+        TEST(a_value_that_is_missing_leaves_a_gap),
+        TEST(a_single_point_has_a_marker_and_its_spread),
+        TEST(odd_values_stay_inside),
+        TEST(nothing_to_show_is_said),
+        TEST(long_names_are_cut_with_an_ellipsis),
+        TEST(names_that_are_cut_alike_are_numbered),
+        TEST(bars_grow_from_the_reference_in_proportion),
+        TEST(a_map_has_its_first_row_on_top_and_colours_by_value),
+        TEST(maps_of_odd_values_stay_inside),
+        TEST(colours_are_told_apart_with_the_common_colour_vision_deficiencies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

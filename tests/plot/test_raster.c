@@ -1,5 +1,5 @@
 // Coverage against areas known from geometry: black is drawn on white, and what is dark is counted.
-#include "plot/raster.h"
+#include "plot/parts.h"
 #include "support/check.h"
 
 enum { SIDE = 64 };

@@ -1,5 +1,5 @@
 // Axes: ticks at round numbers inside the range, labels that say the numbers, odd data.
-#include "plot/scale.h"
+#include "plot/parts.h"
 #include "support/check.h"
 #include <stdio.h>
 #include <stdlib.h>

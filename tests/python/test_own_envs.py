@@ -79,7 +79,7 @@ def test_a_run_goes_on_by_naming_the_function(tmp_path):
 
     with pytest.raises(RuntimeError, match="enough"):
         waker.train(corridor, tmp_path / "run", ["toy"], settings, progress=watch)
-    with pytest.raises(waker.Error, match="neither named by this command nor trusted"):
+    with pytest.raises(waker.Error, match="which was not named"):
         waker.train(tmp_path / "run")
     assert waker.train(corridor, tmp_path / "run", ["toy"], settings,
                        message=lambda warning, line: lines.append(line)) == "finished"

@@ -1,58 +1,35 @@
 #include "replay/folder.h"
+#include "base/dir.h"
 #include "base/file.h"
 #include "support/check.h"
-#include <dirent.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-typedef void visit_fn(const char *path, const char *name, void *context);
-
-static void visit(const char *folder, visit_fn *fn, void *context)
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
 {
-    DIR *entries = opendir(folder);
-    if (!entries) return;
-    for (struct dirent *entry; (entry = readdir(entries));) {
-        char path[1024];
-        if (entry->d_name[0] == '.') continue;
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        fn(path, entry->d_name, context);
-    }
-    closedir(entries);
-}
-
-static void remove_one(const char *path, const char *name, void *context)
-{
-    (void)name;
-    (void)context;
-    unlink(path);
+    (void)info, (void)kind, (void)walk;
+    return remove(path);
 }
 
 void folder_remove(const char *path)
 {
-    visit(path, remove_one, NULL);
-    rmdir(path);
-}
-
-typedef struct counting {
-    const char *suffix;
-    int count;
-} counting;
-
-static void count_one(const char *path, const char *name, void *context)
-{
-    (void)path;
-    counting *all = context;
-    size_t length = strlen(name), end = strlen(all->suffix);
-    all->count += length >= end && strcmp(name + length - end, all->suffix) == 0;
+    nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 int folder_count(const char *path, const char *suffix)
 {
-    counting all = {suffix, 0};
-    visit(path, count_one, &all);
-    return all.count;
+    wk_error err = {0};
+    wk_names names = {0};
+    int count = 0;
+    assert_ok(wk_path_list(path, &names, &err));
+    for (size_t i = 0; i < names.count; i++) {
+        size_t length = strlen(names.items[i]), end = strlen(suffix);
+        count += length >= end && strcmp(names.items[i] + length - end, suffix) == 0;
+    }
+    wk_names_free(&names);
+    return count;
 }
 
 unsigned char *folder_read(const char *path, size_t *size)
@@ -71,19 +48,21 @@ void folder_write(const char *path, const void *bytes, size_t size)
     fclose(file);
 }
 
-static void copy_one(const char *path, const char *name, void *context)
-{
-    size_t size;
-    char to[1024];
-    unsigned char *bytes = folder_read(path, &size);
-    snprintf(to, sizeof to, "%s/%s", (const char *)context, name);
-    folder_write(to, bytes, size);
-    free(bytes);
-}
-
 void folder_copy(const char *from, const char *to)
 {
+    wk_error err = {0};
+    wk_names names = {0};
     folder_remove(to);
     mkdir(to, 0777);
-    visit(from, copy_one, (void *)to);
+    assert_ok(wk_path_list(from, &names, &err));
+    for (size_t i = 0; i < names.count; i++) {
+        char source[1024], copy[1024];
+        size_t size;
+        snprintf(source, sizeof source, "%s/%s", from, names.items[i]);
+        snprintf(copy, sizeof copy, "%s/%s", to, names.items[i]);
+        unsigned char *bytes = folder_read(source, &size);
+        folder_write(copy, bytes, size);
+        free(bytes);
+    }
+    wk_names_free(&names);
 }

@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "media/decode.h"
-#include "plot/xml.h"
+#include "plot/figure.h"
 #include <stdio.h>
 
 static char directory[1024], *measured; // where it is, and what the browser's page says

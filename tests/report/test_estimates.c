@@ -1,5 +1,5 @@
 // Estimates against errors: read from files for every environment, drawn once for each policy.
-#include "plot/figure_parts.h"
+#include "plot/parts.h"
 #include "report/score_fixture.h"
 
 static wk_error err;

@@ -1,7 +1,7 @@
 // The lock of a run's directory when flock is interrupted, or somebody else has it: how long it is
 // waited for, and that a stop ends the wait.
 #include "base/file.h"
-#include "run/lock.h"
+#include "run/disk.h"
 #include "support/check.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // population.yaml: what is written reads back, runs are added, and nothing in it leads elsewhere.
 #include "base/file.h"
-#include "run/population.h"
+#include "run/disk.h"
 #include "support/check.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 // Rewards after the fact, in the library: a task that is defined anew gets the stored numbers bit
 // for bit, whatever the number of threads; what a file of rewards that is damaged says.
 #include "env/plugins/relabelled.h"
-#include "run/relabel.h"
+#include "run/rewards.h"
 #include "run/saved_run.h"
-#include "run/setup/reward_file.h"
 #include "support/toy_domain.h"
 #include "train/runs.h"
 #include "waker/reward.h"

@@ -1,7 +1,7 @@
 // run.bin with a right checksum and wrong content: everything that the loop takes for granted is
 // checked when a checkpoint is read.
 #include "base/crc32c.h"
-#include "run/checkpoint/run_file.h"
+#include "run/checkpoint.h"
 #include "support/trainer.h"
 #include "train/runs.h"
 #include <math.h>

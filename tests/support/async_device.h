@@ -5,7 +5,7 @@
 #ifndef WK_TESTS_ASYNC_DEVICE_H
 #define WK_TESTS_ASYNC_DEVICE_H
 
-#include "tensor/queue.h"
+#include "tensor/backend.h"
 
 typedef enum async_mode { ASYNC_LATE, ASYNC_OTHERS_FIRST, ASYNC_EAGER } async_mode;
 

@@ -2,14 +2,10 @@
 #include "base/asset.h"
 #include "base/rng.h"
 #include "base/text.h"
-#include "env/domains/cleanup_layout.h"
-#include "env/domains/cleanup_model.h"
-#include "env/domains/cleanup_scene.h"
-#include "env/domains/dmc_scene.h"
+#include "env/domains/cleanup_arena.h"
+#include "env/domains/scene.h"
 #include "env/domains/terrain_profile.h"
-#include "env/domains/terrain_scene.h"
 #include "env/mujoco/physics.h"
-#include "env/render/kernels.h"
 #include "support/check.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,41 +13,28 @@
 static const char skybox[] = "<texture type=\"skybox\" builtin=\"gradient\" rgb1=\".4 .6 .8\" "
                              "rgb2=\"0 0 0\" width=\"800\" height=\"800\"/>";
 
+static const struct {
+    const char *name;
+    const char *file; // of a planar robot
+    const wk_scene_kind *scene;
+} domains[RENDER_DOMAINS] = {
+    [RENDER_WALKER] = {"terrain-walker", "walker.xml", &wk_terrain_scene},
+    [RENDER_HOPPER] = {"terrain-hopper", "hopper.xml", &wk_terrain_scene},
+    [RENDER_POINT] = {"clean-up", NULL, &wk_cleanup_scene},
+    [RENDER_CAR] = {"car-clean-up", NULL, &wk_cleanup_scene},
+    [RENDER_DMC_WALKER] = {"dmc-walker", "dmc-walker.xml", &wk_dmc_scene},
+    [RENDER_DMC_HOPPER] = {"dmc-hopper", "dmc-hopper.xml", &wk_dmc_scene},
+};
+
 const char *render_domain_name(render_domain domain)
 {
-    static const char *const names[] = {"terrain-walker", "terrain-hopper", "clean-up",
-                                        "car-clean-up",   "dmc-walker",     "dmc-hopper"};
-    return names[domain];
-}
-
-static bool is_terrain(render_domain domain)
-{
-    return domain == RENDER_WALKER || domain == RENDER_HOPPER;
-}
-
-static bool is_planar(render_domain domain)
-{
-    return is_terrain(domain) || domain == RENDER_DMC_WALKER || domain == RENDER_DMC_HOPPER;
-}
-
-static const char *robot_file(render_domain domain)
-{
-    switch (domain) {
-    case RENDER_WALKER:
-        return "walker.xml";
-    case RENDER_HOPPER:
-        return "hopper.xml";
-    case RENDER_DMC_WALKER:
-        return "dmc-walker.xml";
-    default:
-        return "dmc-hopper.xml";
-    }
+    return domains[domain].name;
 }
 
 static mjModel *load_planar(render_domain domain, bool sky)
 {
     wk_error err = {0};
-    const char *name = robot_file(domain);
+    const char *name = domains[domain].file;
     const char *content = wk_asset_find(name)->content, *end = strstr(content, "</asset>");
     wk_text text = {0};
     wk_text_append(&text, content, (size_t)(end - content));
@@ -128,19 +111,15 @@ static mjModel *make_cleanup(render_domain domain, int number, wk_rng *rng, mjDa
     return model;
 }
 
-static void make_planar(render_world *world, int number, bool sky, const wk_render_config *config,
-                        wk_rng *rng)
+static void make_planar(render_world *world, int number, bool sky, wk_rng *rng)
 {
     wk_error err = {0};
+    bool terrain = domains[world->domain].scene == &wk_terrain_scene;
     world->model = load_planar(world->domain, sky);
     assert_ok(wk_physics_make_data(world->model, &world->data, &err));
-    if (is_terrain(world->domain)) write_profile(world->model, number, rng);
+    if (terrain) write_profile(world->model, number, rng);
     // The control suite's floor begins two metres left of the start.
-    pose_robot(world->model, world->data, is_terrain(world->domain) ? 10 : 3, rng);
-    if (is_terrain(world->domain))
-        assert_ok(wk_terrain_scene_create(world->model, config, &world->terrain, &err));
-    else
-        assert_ok(wk_dmc_scene_create(world->model, config, &world->dmc, &err));
+    pose_robot(world->model, world->data, terrain ? 10 : 3, rng);
 }
 
 render_world render_world_make(render_domain domain, int number, bool sky, int samples,
@@ -150,12 +129,11 @@ render_world render_world_make(render_domain domain, int number, bool sky, int s
     wk_render_config config = {.samples = samples, .shadows = shadows};
     wk_rng rng = wk_rng_stream((uint64_t)number, "render-world", (uint64_t)domain);
     render_world world = {.domain = domain};
-    if (is_planar(domain)) {
-        make_planar(&world, number, sky, &config, &rng);
-    } else {
+    if (domains[domain].file)
+        make_planar(&world, number, sky, &rng);
+    else
         world.model = make_cleanup(domain, number, &rng, &world.data);
-        assert_ok(wk_cleanup_scene_create(&config, &world.cleanup, &err));
-    }
+    assert_ok(wk_scene_create(domains[domain].scene, world.model, &config, &world.scene, &err));
     mj_kinematics(world.model, world.data);
     mj_comPos(world.model, world.data);
     mj_camlight(world.model, world.data);
@@ -164,26 +142,15 @@ render_world render_world_make(render_domain domain, int number, bool sky, int s
 
 void render_world_free(render_world *world)
 {
-    wk_terrain_scene_destroy(world->terrain);
-    wk_cleanup_scene_destroy(world->cleanup);
-    wk_dmc_scene_destroy(world->dmc);
+    wk_scene_destroy(world->scene);
     mj_deleteData(world->data);
     mj_deleteModel(world->model);
 }
 
 void render_world_draw(render_world *world, int width, int height, bool portable, uint8_t *rgb)
 {
-    const wk_kernels *kernels = portable ? wk_kernels_portable() : wk_kernels_best();
-    if (world->terrain) {
-        wk_terrain_scene_use(world->terrain, kernels);
-        wk_terrain_scene_draw(world->terrain, world->model, world->data, width, height, rgb);
-    } else if (world->dmc) {
-        wk_dmc_scene_use(world->dmc, kernels);
-        wk_dmc_scene_draw(world->dmc, world->model, world->data, width, height, rgb);
-    } else {
-        wk_cleanup_scene_use(world->cleanup, kernels);
-        wk_cleanup_scene_draw(world->cleanup, world->model, world->data, width, height, rgb);
-    }
+    wk_scene_use(world->scene, portable ? wk_kernels_portable() : wk_kernels_best());
+    wk_scene_draw(world->scene, world->model, world->data, width, height, rgb);
 }
 
 double render_difference(const uint8_t *a, const uint8_t *b, int count)

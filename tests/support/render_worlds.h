@@ -17,18 +17,12 @@ typedef enum render_domain {
     RENDER_DOMAINS
 } render_domain;
 
-typedef struct wk_terrain_scene wk_terrain_scene;
-typedef struct wk_cleanup_scene wk_cleanup_scene;
-typedef struct wk_dmc_scene wk_dmc_scene;
-
-/// A model in a state, and the scene that draws it (one of the three).
+/// A model in a state, and the scene that draws it.
 typedef struct render_world {
     render_domain domain;
     mjModel *model;
     mjData *data;
-    wk_terrain_scene *terrain;
-    wk_cleanup_scene *cleanup;
-    wk_dmc_scene *dmc;
+    struct wk_scene *scene;
 } render_world;
 
 const char *render_domain_name(render_domain domain);

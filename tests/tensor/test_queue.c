@@ -2,7 +2,7 @@
 // it is put; on a GPU (WAKER_TEST_DEVICE) the same calls must give the same bytes.
 #include "support/backend.h"
 #include "support/check.h"
-#include "tensor/queue.h"
+#include "tensor/backend.h"
 #include <stdlib.h>
 
 enum { SIZE = 1 << 20, ROW = 48, ROWS = 37 };

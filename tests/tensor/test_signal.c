@@ -1,8 +1,8 @@
 // Where a graph signals that others may run: behind the last node that conflicts with them.
 #include "support/check.h"
 #include "support/engine.h"
+#include "tensor/backend.h"
 #include "tensor/node.h"
-#include "tensor/queue.h"
 
 enum { NUMBERS = 16, BYTES = NUMBERS * sizeof(float) };
 

@@ -1,10 +1,7 @@
 // The paper's inequalities: on many random instances, against sums written out, where they are
 // tight, and where they must fail.
-#include "base/pool.h"
 #include "support/check.h"
 #include "theory/bound.h"
-#include "theory/check.h"
-#include "theory/sampling.h"
 
 static wk_theory_check run_check(const char *family, int64_t instances, int threads)
 {

@@ -3,7 +3,6 @@
 #include "base/rng.h"
 #include "support/check.h"
 #include "theory/family.h"
-#include "theory/sampling.h"
 
 // A random MDP, from nearly deterministic to nearly even.
 static void random_mdp(uint64_t number, int states, int actions, double gamma, wk_mdp *out)

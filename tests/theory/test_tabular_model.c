@@ -2,7 +2,6 @@
 // about the error, and what models with a parent learn from each other.
 #include "support/check.h"
 #include "theory/family.h"
-#include "theory/sampling.h"
 
 static wk_mdp chain(double noise)
 {

@@ -5,8 +5,8 @@
 
 #include "base/file.h"
 #include "config/config.h"
-#include "run/checkpoint/checkpoint.h"
-#include "run/checkpoint/weights_file.h"
+#include "run/checkpoint.h"
+#include "run/weights.h"
 #include "support/check.h"
 #include "train/train.h"
 #include <ftw.h>

@@ -1,7 +1,7 @@
 // The loop with known answers, small enough for every change: the policy of a task acts, and what
 // it collects trains the world model that it is trained in. A wrong row, action, reward or reset
 // anywhere between environment, replay, learner and acting keeps the return down.
-#include "eval/evaluate.h"
+#include "eval/episodes.h"
 #include "support/trainer.h"
 #include "train/runs.h"
 #include <sys/stat.h>

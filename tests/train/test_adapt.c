@@ -1,7 +1,7 @@
 // Task policies from snapshots: the world model is left alone, later data is not looked at, the
 // same bytes come out however often it is interrupted, and what cannot be done is said.
-#include "run/checkpoint/data_cutoff.h"
 #include "run/saved_run.h"
+#include "run/weights.h"
 #include "train/adapt.h"
 #include "train/runs.h"
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // Adaptation when memory and disks fail: one allocation or file call after another, in strides,
 // fails while one is continued. The error is clear, and the same call afterwards ends in the same
 // bytes.
-#include "run/checkpoint/weights_file.h"
+#include "run/weights.h"
 #include "support/faults.h"
 #include "train/adapt.h"
 #include "train/runs.h"

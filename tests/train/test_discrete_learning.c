@@ -2,7 +2,7 @@
 // of a task acts, and learns to walk through the gap of a wall to a corner. A walker that began in
 // the corner and stayed would get 40; random actions get about 15. By REINFORCE, and by gradients
 // through the dynamics.
-#include "run/setup/plugins.h"
+#include "run/code.h"
 #include "support/trainer.h"
 #include "train/runs.h"
 #include <sys/stat.h>
@@ -29,7 +29,7 @@ static wk_run_config learning_run(const wk_run_plugins *code, const char *gradie
     c.units = 64, c.layers = 2, c.ensemble = 2;
     c.batch = 8, c.length = 10, c.horizon = 8, c.slow_period = 20;
     c.model_rate = 2e-3, c.policy_rate = 1e-3, c.discount = 0.95, c.entropy_scale = entropy;
-    assert_ok(wk_run_plugins_resolve(code, NULL, &c, &err));
+    assert_ok(wk_run_plugins_resolve(code, &c, &err));
     return c;
 }
 

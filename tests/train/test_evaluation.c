@@ -1,7 +1,7 @@
 // Evaluation during training: it only looks, it gives the bytes that evaluating the snapshot gives,
 // and a run that is stopped in the middle of one makes up for it.
 #include "run/saved_run.h"
-#include "run/setup/config_check.h"
+#include "run/world.h"
 #include "train/evaluation.h"
 #include "train/runs.h"
 #include "train/train.h"
@@ -94,8 +94,10 @@ static void evaluate_snapshot(uint64_t step, int threads)
     wk_eval_result result = {.origin = wk_evaluation_origin(&run.config, run.world.domain, NULL,
                                                             step, WK_POLICY_ALONGSIDE),
                              .envs = 10};
-    for (int k = 0; k < run.weights.n_tasks; k++)
-        assert_ok(wk_eval_result_add(&result, &setup, run.weights.tasks[k], k, &err));
+    for (int k = 0; k < run.weights.n_tasks; k++) {
+        assert_ok(wk_eval_result_add(&result, &setup, run.weights.tasks[k], &err));
+        assert_ok(wk_eval_result_play(&result, &setup, k, k, &err));
+    }
     assert_ok(wk_eval_result_write(&result, B, &err));
     wk_eval_result_free(&result);
     wk_saved_run_close(&run);

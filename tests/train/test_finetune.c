@@ -1,7 +1,7 @@
 // Fine-tuning: a run of its own that begins with a policy, its world model and the episodes of the
 // run they come from.
-#include "run/checkpoint/data_cutoff.h"
 #include "run/saved_run.h"
+#include "run/weights.h"
 #include "train/adapt.h"
 #include "train/finetune.h"
 #include "train/runs.h"

@@ -1,7 +1,7 @@
 // Whole runs of a domain with discrete actions and a vector observation, with and without images:
 // stopped and resumed, in a population, adapted and fine-tuned they end in the bytes they must.
+#include "run/code.h"
 #include "run/saved_run.h"
-#include "run/setup/plugins.h"
 #include "train/adapt.h"
 #include "train/finetune.h"
 #include "train/runs.h"
@@ -45,7 +45,7 @@ static wk_run_config run_of(const wk_run_plugins *code, int member)
     c.seed += (uint64_t)member;
     if (member == 1) c.policy_rate *= 2;
     snprintf(c.tasks, sizeof c.tasks, "all");
-    assert_ok(wk_run_plugins_resolve(code, NULL, &c, &err));
+    assert_ok(wk_run_plugins_resolve(code, &c, &err));
     return c;
 }
 

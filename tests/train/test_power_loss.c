@@ -3,7 +3,7 @@
 // clearly where no checkpoint was durable yet; never does it begin again silently. Recoveries lose
 // their power too. WAKER_POWER_STATES says how many states of each command and order (12 unless
 // set; `make power-test` takes 200).
-#include "run/population.h"
+#include "run/disk.h"
 #include "support/power_loss.h"
 #include "train/adapt.h"
 #include "train/finetune.h"

@@ -2,10 +2,8 @@
 #include "env/domains/cleanup.h"
 
 #include "env/domain.h"
-#include "env/domains/cleanup_layout.h"
-#include "env/domains/cleanup_model.h"
-#include "env/domains/cleanup_scene.h"
-#include "env/domains/cleanup_task.h"
+#include "env/domains/cleanup_arena.h"
+#include "env/domains/scene.h"
 #include "env/mujoco/physics.h"
 
 #include <assert.h>
@@ -27,7 +25,7 @@ typedef struct cleanup {
     wk_physics_env sim; // first, as the functions of wk_physics_env need it
     wk_cleanup_robot robot;
     mjModel *models[WK_CLEANUP_ARENAS][WK_CLEANUP_BLOCKS_MAX + 1]; // sim.model is one of them
-    wk_cleanup_scene *scene;
+    wk_scene *scene;
     double half_size;
     int green, blue;
     int first_block;              // body of block 0; the others follow
@@ -93,26 +91,17 @@ static const wk_indicator indicators[INDICATORS] = {
                   CELL_SIDE *CELL_SIDE},
 };
 
-static const double *robot_place(const cleanup *world)
-{
-    return world->sim.data->xpos + 3 * wk_physics_id(world->sim.model, mjOBJ_BODY, "robot");
-}
-
-static bool is_block(const cleanup *world, int body)
-{
-    return body >= world->first_block && body < world->first_block + world->green + world->blue;
-}
-
 // Whether any part of the robot touched a block in the last time step.
 static bool touches_block(const cleanup *world)
 {
     const mjModel *m = world->sim.model;
     const int robot = wk_physics_id(m, mjOBJ_BODY, "robot");
+    const int first = world->first_block, end = first + world->green + world->blue;
     for (int i = 0; i < world->sim.data->ncon; i++) {
         const mjContact *c = &world->sim.data->contact[i];
         int a = m->geom_bodyid[c->geom1], b = m->geom_bodyid[c->geom2];
-        if ((m->body_rootid[a] == robot && is_block(world, b)) ||
-            (m->body_rootid[b] == robot && is_block(world, a)))
+        if ((m->body_rootid[a] == robot && b >= first && b < end) ||
+            (m->body_rootid[b] == robot && a >= first && a < end))
             return true;
     }
     return false;
@@ -122,18 +111,6 @@ static int cell_along(const cleanup *world, double x)
 {
     int cell = (int)floor((x / world->half_size + 1) / 2 * CELL_SIDE);
     return cell < 0 ? 0 : cell < CELL_SIDE ? cell : CELL_SIDE - 1;
-}
-
-// The indicators of a step that began at `from`.
-static void report_indicators(const cleanup *world, const double from[2], bool touched,
-                              wk_outcome *out)
-{
-    const double *at = robot_place(world);
-    bool blocks = world->green + world->blue > 0;
-    out->indicators[CONTACT] = blocks ? (float)touched : NAN;
-    out->indicators[DISTANCE] = (float)hypot(at[0] - from[0], at[1] - from[1]);
-    out->indicators[COVERAGE] =
-        (float)(CELL_SIDE * cell_along(world, at[1]) + cell_along(world, at[0]));
 }
 
 static void report_completion(const cleanup *world, wk_outcome *out)
@@ -150,7 +127,7 @@ static void destroy(void *env)
     for (int arena = 0; arena < WK_CLEANUP_ARENAS; arena++)
         for (int blocks = 0; blocks <= WK_CLEANUP_BLOCKS_MAX; blocks++)
             mj_deleteModel(world->models[arena][blocks]);
-    wk_cleanup_scene_destroy(world->scene);
+    wk_scene_destroy(world->scene);
     free(world);
 }
 
@@ -160,13 +137,12 @@ static wk_status create(wk_cleanup_robot robot, const int *options, void **env, 
     if (!world) return wk_fail(err, WK_E_MEMORY, "no memory for a clean-up world");
     world->robot = robot;
     wk_render_config config = {.samples = options[0] == 0 ? 4 : 1};
-    wk_status status = wk_cleanup_scene_create(&config, &world->scene, err);
-    if (status != WK_OK) {
+    wk_status status = wk_scene_create(&wk_cleanup_scene, NULL, &config, &world->scene, err);
+    if (status == WK_OK)
+        *env = world;
+    else
         destroy(world);
-        return status;
-    }
-    *env = world;
-    return WK_OK;
+    return status;
 }
 
 static wk_status create_point(const wk_domain *domain, const int *options, void **env,
@@ -217,15 +193,6 @@ static void place(mjModel *model, mjData *data, int body, wk_cleanup_pose pose)
     turn[3] = sin(pose.yaw / 2);
 }
 
-static void paint(mjModel *model, int body, bool is_green)
-{
-    float *rgba = model->geom_rgba + 4 * model->body_geomadr[body];
-    rgba[0] = 0;
-    rgba[1] = is_green;
-    rgba[2] = !is_green;
-    rgba[3] = 1;
-}
-
 static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t episode,
                        wk_outcome *out, wk_error *err)
 {
@@ -238,65 +205,65 @@ static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t e
     world->half_size = wk_cleanup_half_size(arena);
     world->green = green;
     world->blue = blue;
-    place(world->sim.model, world->sim.data, wk_physics_id(world->sim.model, mjOBJ_BODY, "robot"),
-          layout.robot);
+    mjModel *model = world->sim.model;
+    mjData *data = world->sim.data;
+    place(model, data, wk_physics_id(model, mjOBJ_BODY, "robot"), layout.robot);
     for (int b = 0; b < green + blue; b++) {
-        place(world->sim.model, world->sim.data, world->first_block + b, layout.blocks[b]);
-        paint(world->sim.model, world->first_block + b, b < green);
+        int body = world->first_block + b;
+        place(model, data, body, layout.blocks[b]);
+        float *rgba = model->geom_rgba + 4 * model->body_geomadr[body];
+        memcpy(rgba, (float[4]){0, b < green, b >= green, 1}, 4 * sizeof *rgba);
     }
-    if (!wk_physics_forward(world->sim.model, world->sim.data))
+    if (!wk_physics_forward(model, data))
         return wk_fail(err, WK_E_DIVERGED,
                        "the start of episode %llu of seed %llu is not simulable",
                        (unsigned long long)episode, (unsigned long long)seed);
-    wk_cleanup_scene_reset(world->scene);
+    wk_scene_forget(world->scene);
     world->progress = measure(world);
     report_completion(world, out);
     return WK_OK;
 }
 
-// One control step; false when the simulation broke down.
-static bool control_step(cleanup *world, double *rewards)
-{
-    if (!wk_physics_advance_whole(world->sim.model, world->sim.data, TIME_STEPS)) return false;
-    wk_cleanup_progress before = world->progress;
-    world->progress = measure(world);
-    for (int task = 0; task < WK_CLEANUP_TASKS; task++)
-        rewards[task] += wk_cleanup_reward(&before, &world->progress, task);
-    return true;
-}
-
-// Leaves something that can be drawn: what diverged may hold numbers that are not finite.
-static void abandon(cleanup *world)
-{
-    mj_resetData(world->sim.model, world->sim.data);
-    mj_kinematics(world->sim.model, world->sim.data);
-}
-
 static void step(void *env, const float *action, wk_outcome *out)
 {
     cleanup *world = env;
+    const mjModel *model = world->sim.model;
+    mjData *data = world->sim.data;
+    const double *at = data->xpos + 3 * wk_physics_id(model, mjOBJ_BODY, "robot");
+    const double from[2] = {at[0], at[1]};
     double rewards[WK_CLEANUP_TASKS] = {0};
-    const double *at = robot_place(world), from[2] = {at[0], at[1]};
     bool touched = false;
-    world->sim.data->ctrl[0] = action[0];
-    world->sim.data->ctrl[1] = action[1];
+    data->ctrl[0] = action[0];
+    data->ctrl[1] = action[1];
     for (int i = 0; i < CONTROL_STEPS; i++) {
-        out->diverged = !control_step(world, rewards);
-        if (out->diverged) break;
+        if (!wk_physics_advance_whole(model, data, TIME_STEPS)) {
+            out->diverged = true;
+            // Leaves something that can be drawn: what diverged may hold numbers that are not
+            // finite.
+            mj_resetData(model, data);
+            mj_kinematics(model, data);
+            break;
+        }
+        wk_cleanup_progress before = world->progress;
+        world->progress = measure(world);
+        for (int task = 0; task < WK_CLEANUP_TASKS; task++)
+            rewards[task] += wk_cleanup_reward(&before, &world->progress, task);
         touched = touched || touches_block(world);
         wk_step_seen(&world->sim.watch);
     }
-    if (out->diverged) abandon(world);
-    report_indicators(world, from, touched, out);
     for (int task = 0; task < WK_CLEANUP_TASKS; task++)
         out->rewards[task] = (float)rewards[task];
     report_completion(world, out);
+    out->indicators[CONTACT] = world->green + world->blue > 0 ? (float)touched : NAN;
+    out->indicators[DISTANCE] = (float)hypot(at[0] - from[0], at[1] - from[1]);
+    out->indicators[COVERAGE] =
+        (float)(CELL_SIDE * cell_along(world, at[1]) + cell_along(world, at[0]));
 }
 
 static void render(void *env, int width, int height, uint8_t *rgb)
 {
     cleanup *world = env;
-    wk_cleanup_scene_draw(world->scene, world->sim.model, world->sim.data, width, height, rgb);
+    wk_scene_draw(world->scene, world->sim.model, world->sim.data, width, height, rgb);
 }
 
 static wk_status load(void *env, const void *bytes, size_t size, wk_error *err)

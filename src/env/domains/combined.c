@@ -1,6 +1,7 @@
 // The combined domain: owns one environment of each kind and hands every call to the running one.
 #include "env/domains/combined.h"
 
+#include "env/domain.h"
 #include "env/domains/cleanup.h"
 #include "env/domains/terrain.h"
 
@@ -61,20 +62,10 @@ static const wk_indicator indicators[INDICATORS] = {
     {"range", "metres between the leftmost and the rightmost place", WK_INDICATOR_RANGE, 0},
 };
 
-// Points on the grid of a param, and the i-th of them without the noise of binary fractions.
-static size_t grid_length(const wk_param *param)
-{
-    return (size_t)llround((param->max - param->min) / param->step) + 1;
-}
-
-static double grid_value(const wk_param *param, size_t i)
-{
-    return round((param->min + (double)i * param->step) * 1e9) / 1e9;
-}
-
 static size_t terrain_count(void)
 {
-    return grid_length(&wk_terrain_walker.params[0]) * grid_length(&wk_terrain_walker.params[1]);
+    return wk_param_count(&wk_terrain_walker.params[0]) *
+           wk_param_count(&wk_terrain_walker.params[1]);
 }
 
 static size_t grid_count(void)
@@ -93,10 +84,10 @@ static void grid_point(size_t i, double *theta, double *probability)
         return;
     }
     const wk_param *theirs = wk_terrain_walker.params;
-    size_t lengths = grid_length(&theirs[1]);
+    size_t lengths = wk_param_count(&theirs[1]);
     theta[0] = TERRAIN;
-    theta[1] = grid_value(&theirs[0], i / lengths);
-    theta[2] = grid_value(&theirs[1], i % lengths);
+    theta[1] = wk_param_value(&theirs[0], i / lengths);
+    theta[2] = wk_param_value(&theirs[1], i % lengths);
     theta[3] = 0;
     *probability = 0.5 / (double)terrains;
 }
@@ -121,31 +112,13 @@ static wk_status check(const double *theta, wk_error *err)
     return world->check ? world->check(theta + 1, err) : WK_OK;
 }
 
-// The tables above list names of both domains; a name that one of them lacks is a bug.
-static int find_task(const wk_domain *world, const char *name)
+// The row of that name in a table whose rows begin with their names; -1: there is none.
+static int find(const void *rows, int count, size_t size, const char *name)
 {
-    int i = 0;
-    while (i < world->n_tasks && strcmp(world->tasks[i].name, name) != 0)
-        i++;
-    assert(i < world->n_tasks);
-    return i;
-}
-
-// -1 where the domain has no indicator of that name.
-static int find_indicator(const wk_domain *world, const char *name)
-{
-    for (int i = 0; i < world->n_indicators; i++)
-        if (strcmp(world->indicators[i].name, name) == 0) return i;
+    for (int i = 0; i < count; i++)
+        if (strcmp(*(const char *const *)((const char *)rows + (size_t)i * size), name) == 0)
+            return i;
     return -1;
-}
-
-static int find_option(const char *name)
-{
-    int i = 0;
-    while (i < OPTIONS && strcmp(options[i].name, name) != 0)
-        i++;
-    assert(i < OPTIONS);
-    return i;
 }
 
 static void destroy(void *env)
@@ -161,8 +134,11 @@ static void destroy(void *env)
 static wk_status create_world(combined *both, int w, const int *choices, wk_error *err)
 {
     int theirs[WK_OPTIONS_MAX] = {0};
-    for (int i = 0; i < worlds[w]->n_options; i++)
-        theirs[i] = choices[find_option(worlds[w]->options[i].name)];
+    for (int i = 0; i < worlds[w]->n_options; i++) {
+        int ours = find(options, OPTIONS, sizeof *options, worlds[w]->options[i].name);
+        assert(ours >= 0);
+        theirs[i] = choices[ours];
+    }
     return worlds[w]->create(worlds[w], theirs, &both->envs[w], err);
 }
 
@@ -171,20 +147,24 @@ static wk_status create(const wk_domain *domain, const int *choices, void **env,
     (void)domain;
     combined *both = calloc(1, sizeof *both);
     if (!both) return wk_fail(err, WK_E_MEMORY, "no memory for a combined environment");
-    for (int task = 0; task < TASKS; task++)
-        both->their_index[task] = find_task(worlds[world_of_task[task]], tasks[task].name);
-    for (int i = 0; i < WORLDS * INDICATORS; i++)
-        both->their_indicator[i / INDICATORS][i % INDICATORS] =
-            find_indicator(worlds[i / INDICATORS], indicators[i % INDICATORS].name);
+    for (int task = 0; task < TASKS; task++) {
+        const wk_domain *world = worlds[world_of_task[task]];
+        both->their_index[task] =
+            find(world->tasks, world->n_tasks, sizeof *world->tasks, tasks[task].name);
+        assert(both->their_index[task] >= 0);
+    }
+    for (int w = 0; w < WORLDS; w++)
+        for (int i = 0; i < INDICATORS; i++)
+            both->their_indicator[w][i] = find(worlds[w]->indicators, worlds[w]->n_indicators,
+                                               sizeof *indicators, indicators[i].name);
     wk_status status = WK_OK;
     for (int w = 0; w < WORLDS && status == WK_OK; w++)
         status = create_world(both, w, choices, err);
-    if (status != WK_OK) {
+    if (status == WK_OK)
+        *env = both;
+    else
         destroy(both);
-        return status;
-    }
-    *env = both;
-    return WK_OK;
+    return status;
 }
 
 // Hands on what the running environment reported.

@@ -1,10 +1,6 @@
 #include "env/domains/dmc.h"
 
-#include "base/asset.h"
-#include "env/domains/dmc_scene.h"
 #include "env/domains/planar.h"
-#include "env/mujoco/physics.h"
-#include <stdlib.h>
 
 static const wk_param params[] = {
     {.name = "variant", .help = "there is one world, variant 0"},
@@ -17,82 +13,31 @@ static const wk_option options_known[OPTIONS] = {
     [SAMPLES] = {"samples", "4|1", "samples per pixel"},
 };
 
-typedef struct world {
-    wk_physics_env sim; // first, as the functions of wk_physics_env need it
-    const wk_planar_robot *robot;
-    wk_dmc_scene *scene;
-} world;
-
-static void destroy(void *env)
-{
-    world *w = env;
-    if (!w) return;
-    wk_dmc_scene_destroy(w->scene);
-    if (w->sim.data) mj_deleteData(w->sim.data);
-    if (w->sim.model) mj_deleteModel(w->sim.model);
-    free(w);
-}
-
-static wk_status fill(world *w, const int *options, wk_error *err)
-{
-    const char *name = w->robot->model;
-    WK_TRY(wk_physics_load(name, wk_asset_find(name)->content, &w->sim.model, err));
-    WK_TRY(wk_physics_make_data(w->sim.model, &w->sim.data, err));
-    const wk_render_config render = {.samples = options[SAMPLES] == 0 ? 4 : 1,
-                                     .shadows = options[SHADOWS] == 0};
-    return wk_dmc_scene_create(w->sim.model, &render, &w->scene, err);
-}
-
 static wk_status create(const wk_planar_robot *robot, const int *options, void **env, wk_error *err)
 {
-    world *w = calloc(1, sizeof *w);
-    if (!w) return wk_fail(err, WK_E_MEMORY, "no memory for a control suite environment");
-    w->robot = robot;
-    wk_status status = fill(w, options, err);
-    if (status != WK_OK) {
-        destroy(w);
-        return status;
-    }
-    *env = w;
-    return WK_OK;
+    const wk_render_config render = {.samples = options[SAMPLES] == 0 ? 4 : 1,
+                                     .shadows = options[SHADOWS] == 0};
+    return wk_planar_create(robot, &render, env, err);
 }
 
 static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t episode,
                        wk_outcome *out, wk_error *err)
 {
-    (void)theta;
-    (void)out;
-    world *w = env;
-    return wk_planar_reset(w->sim.model, w->sim.data, "dmc pose", seed, episode, err);
-}
-
-static void step(void *env, const float *action, wk_outcome *out)
-{
-    world *w = env;
-    wk_planar_step(w->robot, w->sim.model, w->sim.data, action, &w->sim.watch, out);
-}
-
-static void render(void *env, int width, int height, uint8_t *rgb)
-{
-    world *w = env;
-    wk_dmc_scene_draw(w->scene, w->sim.model, w->sim.data, width, height, rgb);
+    (void)theta, (void)out;
+    return wk_planar_pose(env, "dmc pose", seed, episode, err);
 }
 
 void wk_dmc_add_rewards(const void *env, double *rewards)
 {
-    const world *w = env;
-    w->robot->add_rewards(w->sim.model, w->sim.data, rewards);
+    const wk_planar_env *e = env;
+    e->robot->add_rewards(e->sim.model, e->sim.data, rewards);
 }
 
 // What the two domains have in common.
 #define DMC_DOMAIN                                                                                 \
-    .abi = WK_ENV_ABI, .size = sizeof(wk_domain), .n_params = 1, .params = params,                 \
-    .n_options = OPTIONS, .options = options_known, .n_indicators = WK_PLANAR_INDICATORS,          \
-    .indicators = wk_planar_indicators, .action_repeat = WK_PLANAR_REPEAT,                         \
-    .episode_steps = WK_PLANAR_STEPS, .hardest = only_variant, .n_complex = 1,                     \
-    .most_complex = only_variant, .destroy = destroy, .reset = reset, .step = step,                \
-    .render = render, .state_size = wk_physics_env_state_size, .save = wk_physics_env_save,        \
-    .load = wk_physics_env_load, .read = wk_physics_env_read, .watch = wk_physics_env_watch
+    WK_PLANAR_DOMAIN, .n_params = 1, .params = params, .n_options = OPTIONS,                       \
+                      .options = options_known, .hardest = only_variant, .n_complex = 1,           \
+                      .most_complex = only_variant, .reset = reset
 
 enum { WALKER_STAND, WALKER_WALK, WALKER_RUN, WALKER_TASKS };
 static const wk_task walker_tasks[WALKER_TASKS] = {
@@ -112,8 +57,10 @@ static void add_walker_rewards(const mjModel *model, const mjData *data, double 
     rewards[WALKER_RUN] += wk_planar_moving(posture, speed / 8);
 }
 
-static const wk_planar_robot walker = {
-    .model = "dmc-walker.xml", .substeps = 10, .add_rewards = add_walker_rewards};
+static const wk_planar_robot walker = {.model = "dmc-walker.xml",
+                                       .scene = &wk_dmc_scene,
+                                       .substeps = 10,
+                                       .add_rewards = add_walker_rewards};
 
 static wk_status create_walker(const wk_domain *domain, const int *options, void **env,
                                wk_error *err)
@@ -149,8 +96,10 @@ static void add_hopper_rewards(const mjModel *model, const mjData *data, double 
     rewards[HOPPER_HOP] += tall * wk_planar_clip(speed / 2);
 }
 
-static const wk_planar_robot hopper = {
-    .model = "dmc-hopper.xml", .substeps = 4, .add_rewards = add_hopper_rewards};
+static const wk_planar_robot hopper = {.model = "dmc-hopper.xml",
+                                       .scene = &wk_dmc_scene,
+                                       .substeps = 4,
+                                       .add_rewards = add_hopper_rewards};
 
 static wk_status create_hopper(const wk_domain *domain, const int *options, void **env,
                                wk_error *err)

@@ -1,11 +1,12 @@
-// What all planar robots of the control suite share, whatever ground they stand on: the model and
-// its timing, the random pose at the start, an agent step, and the parts of their rewards.
+// What all planar robots of the control suite share, whatever ground they stand on: the running
+// environment (model, timing, image), the random pose at the start, an agent step, and the parts of
+// their rewards.
 #ifndef WK_ENV_DOMAINS_PLANAR_H
 #define WK_ENV_DOMAINS_PLANAR_H
 
-#include "waker/env.h"
+#include "env/domains/scene.h"
+#include "env/mujoco/physics.h"
 #include <math.h>
-#include <mujoco/mujoco.h>
 
 enum {
     WK_PLANAR_REPEAT = 2,  // control steps per agent step
@@ -18,7 +19,8 @@ extern const wk_indicator wk_planar_indicators[WK_PLANAR_INDICATORS];
 
 typedef struct wk_planar_robot {
     const char *model; // name of the embedded MJCF file
-    int substeps;      // physics steps per control step
+    const wk_scene_kind *scene;
+    int substeps; // physics steps per control step
 
     /// Adds the reward of each task in the state that `data` holds, after a control step.
     void (*add_rewards)(const mjModel *model, const mjData *data, double *rewards);
@@ -28,14 +30,36 @@ typedef struct wk_planar_robot {
     void (*adjust)(const mjModel *loaded, const double *theta, mjModel *model, mjData *data);
 } wk_planar_robot;
 
+/// One running environment.
+typedef struct wk_planar_env {
+    wk_physics_env sim; // first, as the functions of wk_physics_env need it
+    const wk_planar_robot *robot;
+    wk_scene *scene;
+    mjModel *loaded;    // as it was before `adjust`; NULL without such
+    bool fresh_lattice; // of a terrain: a new one every episode
+} wk_planar_env;
+
+wk_status wk_planar_create(const wk_planar_robot *robot, const wk_render_config *config, void **env,
+                           wk_error *err);
+
 /// Puts the robot into a random pose of (seed, episode, the stream `name`): limited joints anywhere
 /// in their range, the free rotation anywhere, the rest where the model has it, nothing moving.
-wk_status wk_planar_reset(const mjModel *model, mjData *data, const char *name, uint64_t seed,
-                          uint64_t episode, wk_error *err);
+wk_status wk_planar_pose(const wk_planar_env *env, const char *name, uint64_t seed,
+                         uint64_t episode, wk_error *err);
 
-/// One agent step under `action`; rewards are summed over its control steps, which `watch` sees.
-void wk_planar_step(const wk_planar_robot *robot, const mjModel *model, mjData *data,
-                    const float *action, const wk_step_watch *watch, wk_outcome *out);
+/// Functions of wk_domain. Rewards are summed over the control steps of an agent step.
+void wk_planar_destroy(void *env);
+void wk_planar_step(void *env, const float *action, wk_outcome *out);
+void wk_planar_render(void *env, int width, int height, uint8_t *rgb);
+
+/// What all planar domains have in common.
+#define WK_PLANAR_DOMAIN                                                                           \
+    .abi = WK_ENV_ABI, .size = sizeof(wk_domain), .n_indicators = WK_PLANAR_INDICATORS,            \
+    .indicators = wk_planar_indicators, .action_repeat = WK_PLANAR_REPEAT,                         \
+    .episode_steps = WK_PLANAR_STEPS, .destroy = wk_planar_destroy, .step = wk_planar_step,        \
+    .render = wk_planar_render, .state_size = wk_physics_env_state_size,                           \
+    .save = wk_physics_env_save, .load = wk_physics_env_load, .read = wk_physics_env_read,         \
+    .watch = wk_physics_env_watch
 
 static inline double wk_planar_clip(double x)
 {

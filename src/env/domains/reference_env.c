@@ -1,9 +1,136 @@
 #include "env/domains/reference_env.h"
 
-#include "env/domains/reference_gl.h"
 #include "env/mujoco/physics.h"
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+
+// MuJoCo finds the OpenGL functions itself through OSMesaGetProcAddress, for which the library has
+// to be loaded with its names visible to all. The few values of OSMesa's C interface that are
+// needed are written down here, so that its header is not needed either.
+enum { GL_RGBA = 0x1908, GL_UNSIGNED_BYTE = 0x1401, GEOMS_MAX = 1000 };
+
+typedef struct osmesa_context *osmesa_create_fn(unsigned format, int depth_bits, int stencil_bits,
+                                                int accum_bits, struct osmesa_context *share);
+typedef unsigned char osmesa_current_fn(struct osmesa_context *context, void *buffer, unsigned type,
+                                        int width, int height);
+typedef void osmesa_destroy_fn(struct osmesa_context *context);
+
+struct wk_reference_gl {
+    void *library;
+    osmesa_current_fn *make_current;
+    osmesa_destroy_fn *destroy_context;
+    struct osmesa_context *context;
+    bool has_mujoco;      // `scene` and `gl` have been made
+    uint8_t window[4][4]; // OSMesa wants a window; drawing goes to MuJoCo's offscreen buffer
+    mjvScene scene;
+    mjvOption option;
+    mjvCamera camera;
+    mjrContext gl;
+};
+
+static void *open_library(void)
+{
+    const char *const names[] = {"libOSMesa.so.8", "libOSMesa.so.6", "libOSMesa.so"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        void *library = dlopen(names[i], RTLD_NOW | RTLD_GLOBAL);
+        if (library) return library;
+    }
+    return NULL;
+}
+
+static wk_status open_context(wk_reference_gl *ref, wk_error *err)
+{
+    ref->library = open_library();
+    if (!ref->library)
+        return wk_fail(err, WK_E_UNSUPPORTED, "OSMesa is not installed (Debian: libosmesa6)");
+    osmesa_create_fn *create = (osmesa_create_fn *)dlsym(ref->library, "OSMesaCreateContextExt");
+    ref->make_current = (osmesa_current_fn *)dlsym(ref->library, "OSMesaMakeCurrent");
+    ref->destroy_context = (osmesa_destroy_fn *)dlsym(ref->library, "OSMesaDestroyContext");
+    if (!create || !ref->make_current || !ref->destroy_context)
+        return wk_fail(err, WK_E_UNSUPPORTED, "the installed libOSMesa lacks its own functions");
+    ref->context = create(GL_RGBA, 24, 8, 0, NULL);
+    if (!ref->context || !ref->make_current(ref->context, ref->window, GL_UNSIGNED_BYTE, 4, 4))
+        return wk_fail(err, WK_E_UNSUPPORTED, "OSMesa could not make an OpenGL context");
+    return WK_OK;
+}
+
+static wk_status open_mujoco(wk_reference_gl *ref, const mjModel *model, wk_error *err)
+{
+    mjv_defaultScene(&ref->scene);
+    mjv_makeScene(model, &ref->scene, GEOMS_MAX);
+    mjv_defaultOption(&ref->option);
+    memset(ref->option.geomgroup, 1, sizeof ref->option.geomgroup);
+    mjv_defaultCamera(&ref->camera);
+    ref->camera.type = mjCAMERA_FIXED;
+    ref->camera.fixedcamid = 0;
+    mjr_defaultContext(&ref->gl);
+    mjr_makeContext(model, &ref->gl, mjFONTSCALE_100);
+    ref->has_mujoco = true;
+    mjr_setBuffer(mjFB_OFFSCREEN, &ref->gl);
+    if (ref->gl.currentBuffer != mjFB_OFFSCREEN)
+        return wk_fail(err, WK_E_UNSUPPORTED, "MuJoCo could not draw offscreen through OSMesa");
+    return WK_OK;
+}
+
+wk_status wk_reference_gl_create(const mjModel *model, wk_reference_gl **out, wk_error *err)
+{
+    wk_reference_gl *ref = calloc(1, sizeof *ref);
+    if (!ref) return wk_fail(err, WK_E_MEMORY, "no memory for the OpenGL reference");
+    wk_status status = open_context(ref, err);
+    if (status == WK_OK) status = open_mujoco(ref, model, err);
+    if (status != WK_OK) {
+        wk_reference_gl_destroy(ref);
+        return status;
+    }
+    *out = ref;
+    return WK_OK;
+}
+
+// The library itself stays loaded: MuJoCo keeps the addresses of its functions.
+void wk_reference_gl_destroy(wk_reference_gl *ref)
+{
+    if (!ref) return;
+    if (ref->has_mujoco) {
+        mjr_freeContext(&ref->gl);
+        mjv_freeScene(&ref->scene);
+    }
+    if (ref->context) ref->destroy_context(ref->context);
+    free(ref);
+}
+
+void wk_reference_gl_upload(wk_reference_gl *ref, const mjModel *model)
+{
+    for (int i = 0; i < model->nhfield; i++)
+        mjr_uploadHField(model, &ref->gl, i);
+}
+
+static void flip_rows(uint8_t *rgb, int width, int height)
+{
+    size_t stride = (size_t)width * 3;
+    for (int y = 0; y < height / 2; y++) {
+        uint8_t *a = rgb + y * stride, *b = rgb + (height - 1 - y) * stride;
+        for (size_t i = 0; i < stride; i++) {
+            uint8_t t = a[i];
+            a[i] = b[i];
+            b[i] = t;
+        }
+    }
+}
+
+wk_status wk_reference_gl_draw(wk_reference_gl *ref, const mjModel *model, mjData *data, int width,
+                               int height, uint8_t *rgb, wk_error *err)
+{
+    if (width > ref->gl.offWidth || height > ref->gl.offHeight)
+        return wk_fail(err, WK_E_INPUT, "%dx%d is larger than the model's offscreen size %dx%d",
+                       width, height, ref->gl.offWidth, ref->gl.offHeight);
+    mjrRect view = {0, 0, width, height};
+    mjv_updateScene(model, data, &ref->option, NULL, &ref->camera, mjCAT_ALL, &ref->scene);
+    mjr_render(view, &ref->scene, &ref->gl);
+    mjr_readPixels(rgb, NULL, view, &ref->gl);
+    flip_rows(rgb, width, height);
+    return WK_OK;
+}
 
 struct wk_reference_env {
     const wk_domain *domain;

@@ -272,3 +272,70 @@ int wk_physics_id(const mjModel *model, mjtObj type, const char *name)
     assert(id >= 0);
     return id;
 }
+
+/* ---- Reading by name ------------------------------------------------------------------------- */
+
+// An array of mjData that rewards of users may look at.
+typedef struct array {
+    const char *name;
+    mjtObj element; // what its parts belong to; mjOBJ_UNKNOWN: it has none
+    const mjtNum *numbers;
+    int width, count; // numbers of an element (0: it varies), and elements
+} array;
+
+// MuJoCo computes velocities of subtrees for sensors alone.
+static bool has_subtree_velocity(const mjModel *m)
+{
+    for (int i = 0; i < m->nsensor; i++)
+        if (m->sensor_type[i] == mjSENS_SUBTREELINVEL || m->sensor_type[i] == mjSENS_SUBTREEANGMOM)
+            return true;
+    return false;
+}
+
+const double *wk_physics_read(const mjModel *m, const mjData *d, const char *name, int *count)
+{
+    const int bodies = (int)m->nbody;
+    const array arrays[] = {
+        {"time", mjOBJ_UNKNOWN, &d->time, 1, 1},
+        {"qpos", mjOBJ_JOINT, d->qpos, 0, (int)m->nq},
+        {"qvel", mjOBJ_JOINT, d->qvel, 0, (int)m->nv},
+        {"ctrl", mjOBJ_ACTUATOR, d->ctrl, 1, (int)m->nu},
+        {"sensordata", mjOBJ_SENSOR, d->sensordata, 0, (int)m->nsensordata},
+        {"xpos", mjOBJ_BODY, d->xpos, 3, bodies},
+        {"xquat", mjOBJ_BODY, d->xquat, 4, bodies},
+        {"xmat", mjOBJ_BODY, d->xmat, 9, bodies},
+        {"xipos", mjOBJ_BODY, d->xipos, 3, bodies},
+        {"subtree_com", mjOBJ_BODY, d->subtree_com, 3, bodies},
+        {"subtree_linvel", mjOBJ_BODY, d->subtree_linvel, 3, bodies},
+        {"subtree_angmom", mjOBJ_BODY, d->subtree_angmom, 3, bodies},
+        {"geom_xpos", mjOBJ_GEOM, d->geom_xpos, 3, (int)m->ngeom},
+        {"site_xpos", mjOBJ_SITE, d->site_xpos, 3, (int)m->nsite},
+    };
+    size_t length = strcspn(name, "/"), i = 0, n = sizeof arrays / sizeof *arrays;
+    while (i < n && (strlen(arrays[i].name) != length || memcmp(arrays[i].name, name, length) != 0))
+        i++;
+    if (i == n) return NULL;
+    const array *a = &arrays[i];
+    bool velocity =
+        strcmp(a->name, "subtree_linvel") == 0 || strcmp(a->name, "subtree_angmom") == 0;
+    if (velocity && !has_subtree_velocity(m)) return NULL;
+    *count = a->width ? a->width * a->count : a->count;
+    if (!name[length]) return a->numbers;
+
+    // The part of one element.
+    int id = a->element == mjOBJ_UNKNOWN ? -1 : mj_name2id(m, a->element, name + length + 1);
+    if (id < 0) return NULL;
+    *count = a->width;
+    if (a->width) return a->numbers + id * a->width;
+    if (a->element == mjOBJ_SENSOR) {
+        *count = m->sensor_dim[id];
+        return a->numbers + m->sensor_adr[id];
+    }
+    bool is_free = m->jnt_type[id] == mjJNT_FREE, ball = m->jnt_type[id] == mjJNT_BALL;
+    if (a->numbers == d->qpos) {
+        *count = is_free ? 7 : ball ? 4 : 1;
+        return a->numbers + m->jnt_qposadr[id];
+    }
+    *count = is_free ? 6 : ball ? 3 : 1;
+    return a->numbers + m->jnt_dofadr[id];
+}

@@ -1,6 +1,5 @@
 // Domains from shared objects and from functions of Python. Every way a file can fail to be a
 // plug-in gets its own message.
-#include "base/plugin_call.h"
 #include "base/shared_object.h"
 #include "env/plugins/plugin_python.h"
 
@@ -25,8 +24,7 @@ static wk_status find_domain(wk_plugin *plugin, wk_error *err)
     wk_shared_object_function *entry;
     WK_TRY(wk_shared_object_find(plugin->handle, WK_PLUGIN_SYMBOL, "wk_domain", "domain", &entry,
                                  err));
-    WK_PLUGIN_CALL(((wk_plugin_call){.kind = "plug-in", .function = WK_PLUGIN_SYMBOL, .step = -1}),
-                   plugin->domain = ((wk_plugin_entry_fn *)entry)());
+    plugin->domain = ((wk_plugin_entry_fn *)entry)();
     if (!plugin->domain)
         return wk_fail(err, WK_E_INPUT, "its %s returns NULL; return the address of your wk_domain",
                        WK_PLUGIN_SYMBOL);
@@ -61,12 +59,11 @@ wk_status wk_plugin_open(const char *path, const wk_log *log, wk_plugin **out, w
     wk_plugin *plugin = calloc(1, sizeof *plugin);
     if (!plugin) return wk_fail(err, WK_E_MEMORY, "no memory for plug-in '%s'", path);
     wk_status status = load(plugin, path, log, err);
-    if (status != WK_OK) {
+    if (status == WK_OK)
+        *out = plugin;
+    else
         wk_plugin_unload(plugin);
-        return status;
-    }
-    *out = plugin;
-    return WK_OK;
+    return status;
 }
 
 wk_status wk_plugin_load(const char *path, wk_plugin **out, wk_error *err)

@@ -3,7 +3,6 @@
 // circumstance in which the traces part names the fault.
 #include "env/plugins/plugin_check.h"
 
-#include "base/plugin_call.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "env/domain.h"
@@ -20,7 +19,6 @@
 enum {
     STEPS = 40,      // longest trace
     GUARD = 4096,    // bytes watched before and after everything a domain writes
-    SIDE_MAX = 128,  // largest image requested
     WORLDS = 20,     // made and destroyed when looking for lost memory
     FULL_MAX = 2000, // steps of the long episodes
     EPISODES = 8,    // of them at most, while they end early
@@ -30,44 +28,20 @@ enum {
 };
 
 // Each kind is reported once. Those from ADVICE on are not faults.
+// clang-format off
 typedef enum kind {
-    DESCRIPTION,
-    CREATE,
-    RESET,
-    OVER_AT_RESET,
-    ENDS_UNDECLARED,
-    DIVERGED,
-    NOT_FINITE,
-    COMPLETION,
-    INDICATOR,
-    OUTSIDE_IMAGE,
-    IMAGE_HOLES,
-    IMAGE_UNSTEADY,
-    IMAGE_STILL,
-    OUTSIDE_VECTOR,
-    VECTOR_HOLES,
-    VECTOR_STILL,
-    NOT_REPEATABLE,
-    NOT_RESET,
-    SHARED,
-    DRAWING_MATTERS,
-    STATE_SIZE,
-    OUTSIDE_STATE,
-    STATE_HOLES,
-    LOAD_REFUSED,
-    NOT_CONTINUED,
-    LOAD_SIZE,
-    SUMMARY,
+    DESCRIPTION, SUMMARY,
+    CREATE, RESET, OVER_AT_RESET, ENDS_UNDECLARED, DIVERGED,
+    NOT_FINITE, COMPLETION, INDICATOR,
+    OUTSIDE_IMAGE, IMAGE_HOLES, IMAGE_UNSTEADY, IMAGE_STILL,
+    OUTSIDE_VECTOR, VECTOR_HOLES, VECTOR_STILL,
+    NOT_REPEATABLE, NOT_RESET, SHARED, DRAWING_MATTERS,
+    STATE_SIZE, OUTSIDE_STATE, STATE_HOLES, LOAD_REFUSED, NOT_CONTINUED, LOAD_SIZE,
     ADVICE,
-    LARGE_REWARD = ADVICE,
-    NO_STATE,
-    UNUSED_ROWS,
-    NO_MESSAGE,
-    SHORT_EPISODES,
-    LOST_MEMORY,
-    OFF_GRID,
+    LARGE_REWARD = ADVICE, NO_STATE, UNUSED_ROWS, NO_MESSAGE, SHORT_EPISODES, LOST_MEMORY, OFF_GRID,
     KINDS
 } kind;
+// clang-format on
 
 // What one step reported and showed.
 typedef struct moment {
@@ -90,7 +64,8 @@ typedef struct examination {
     bool seen[KINDS];
     int options[WK_OPTIONS_MAX];
     char theta_text[WK_THETA_CHARS]; // the θ under examination
-    uint8_t *canvas;                 // GUARD, the largest image or vector, GUARD
+    uint8_t *canvas;                 // of write_twice
+    uint8_t image[WK_IMAGE_BYTES + 2 * GUARD];
     trace reference, other;
 } examination;
 
@@ -130,24 +105,11 @@ static void find_exception(examination *x, const void *world, const char *functi
     wk_text_free(&why);
 }
 
-static wk_plugin_call call_of(const examination *x, const char *function, int step)
-{
-    return (wk_plugin_call){.kind = "domain",
-                            .name = x->domain->name,
-                            .function = function,
-                            .theta = x->theta_text,
-                            .seed = SEED,
-                            .episode = EPISODE,
-                            .step = step};
-}
-
 static void *make_world(examination *x)
 {
     wk_error reported = {0};
     void *world = NULL;
-    wk_status status;
-    WK_PLUGIN_CALL(call_of(x, "create", -1),
-                   status = x->domain->create(x->domain, x->options, &world, &reported));
+    wk_status status = x->domain->create(x->domain, x->options, &world, &reported);
     if (status == WK_OK && !world) find(x, CREATE, "create returns no world; set *env.");
     if (status == WK_OK) return world;
     find(x, CREATE, "create fails: %s.",
@@ -157,88 +119,102 @@ static void *make_world(examination *x)
 
 static void drop_world(const examination *x, void *world)
 {
-    if (world) WK_PLUGIN_CALL(call_of(x, "destroy", -1), x->domain->destroy(world));
+    if (world) x->domain->destroy(world);
 }
 
-// Bytes of guard that no longer hold `value`.
-static bool guards_broken(const uint8_t *bytes, size_t size, uint8_t value)
+// What a domain writes into memory of its host. `width` and `height` are an image's.
+typedef struct output {
+    enum { IMAGE, VECTOR, STATE } what;
+    int width, height;
+    size_t size; // bytes
+} output;
+
+// Has the domain write it into guarded memory that is filled with `poison`; returns the bytes.
+static uint8_t *write_once(examination *x, void *world, const output *o, uint8_t poison,
+                           uint8_t *guarded)
 {
+    uint8_t *bytes = guarded + GUARD;
+    memset(guarded, poison, o->size + 2 * GUARD);
+    if (o->what == IMAGE)
+        x->domain->render(world, o->width, o->height, bytes);
+    else if (o->what == VECTOR)
+        x->domain->observe(world, (float *)(void *)bytes);
+    else
+        x->domain->save(world, bytes);
+    bool sound = true;
     for (size_t i = 0; i < GUARD; i++)
-        if (bytes[i] != value || bytes[GUARD + size + i] != value) return true;
-    return false;
-}
-
-// Draws into guarded memory that is filled with `poison` and returns the pixels.
-static const uint8_t *draw_once(examination *x, void *world, int width, int height, uint8_t poison)
-{
-    size_t size = (size_t)width * (size_t)height * 3;
-    memset(x->canvas, poison, size + 2 * GUARD);
-    WK_PLUGIN_CALL(call_of(x, "render", -1),
-                   x->domain->render(world, width, height, x->canvas + GUARD));
-    if (guards_broken(x->canvas, size, poison))
+        sound &= guarded[i] == poison && bytes[o->size + i] == poison;
+    if (sound) return bytes;
+    if (o->what == IMAGE)
         find(x, OUTSIDE_IMAGE,
              "render writes outside an image of %d x %d pixels; write exactly width*height*3 "
-             "bytes, "
-             "row by row.",
-             width, height);
-    return x->canvas + GUARD;
+             "bytes, row by row.",
+             o->width, o->height);
+    else if (o->what == VECTOR)
+        find(x, OUTSIDE_VECTOR, "observe writes outside the %d numbers of observation.vector.",
+             x->domain->observation.vector);
+    else
+        find(x, OUTSIDE_STATE, "save writes outside the %zu bytes that state_size gives.", o->size);
+    return bytes;
 }
 
-// Draws twice over different fillings: a byte that shows both fillings was not written.
-static void check_image(examination *x, void *world, int width, int height)
+// Has it written twice over different fillings: a byte that shows both fillings was not written.
+// The bytes are valid until the next call; NULL without memory.
+static const uint8_t *write_twice(examination *x, void *world, const output *o)
 {
-    size_t size = (size_t)width * (size_t)height * 3;
-    uint8_t *first = malloc(size);
-    if (!first) return;
-    memcpy(first, draw_once(x, world, width, height, 0xA5), size);
-    const uint8_t *second = draw_once(x, world, width, height, 0x5A);
-    for (size_t i = 0; i < size; i++) {
-        if (first[i] == second[i]) continue;
-        if (first[i] == 0xA5 && second[i] == 0x5A)
+    size_t whole = o->size + 2 * GUARD;
+    uint8_t *canvas = realloc(x->canvas, 2 * whole);
+    if (!canvas) return NULL;
+    x->canvas = canvas;
+    const uint8_t *first = write_once(x, world, o, 0xA5, canvas);
+    const uint8_t *second = write_once(x, world, o, 0x5A, canvas + whole);
+    for (size_t i = 0; i < o->size; i++) {
+        bool hole = first[i] == 0xA5 && second[i] == 0x5A;
+        if (first[i] == second[i] || (o->what == STATE && !hole)) continue;
+        if (o->what == STATE)
+            find(x, STATE_HOLES,
+                 "save leaves byte %zu of %zu unwritten (padding of a struct?); write every byte, "
+                 "so that equal states are equal files.",
+                 i, o->size);
+        else if (o->what == VECTOR)
+            find(x, VECTOR_HOLES,
+                 "observe writes two different vectors of one state; write every number, from the "
+                 "state alone.");
+        else if (hole)
             find(x, IMAGE_HOLES,
                  "render leaves byte %zu of a %d x %d image unwritten; write every pixel, the "
                  "memory is not cleared before.",
-                 i, width, height);
+                 i, o->width, o->height);
         else
             find(x, IMAGE_UNSTEADY,
                  "render draws two different %d x %d images of one state; draw from the state "
                  "alone.",
-                 width, height);
+                 o->width, o->height);
         break;
     }
-    free(first);
+    return first;
 }
 
-// Asks for the vector over memory filled with `poison` and returns the checksum of its numbers.
-static uint32_t observe_once(examination *x, void *world, uint8_t poison)
+static output image_of(int width, int height)
 {
-    size_t size = (size_t)x->domain->observation.vector * sizeof(float);
-    memset(x->canvas, poison, size + 2 * GUARD);
-    WK_PLUGIN_CALL(call_of(x, "observe", -1),
-                   x->domain->observe(world, (float *)(void *)(x->canvas + GUARD)));
-    if (guards_broken(x->canvas, size, poison))
-        find(x, OUTSIDE_VECTOR, "observe writes outside the %d numbers of observation.vector.",
-             x->domain->observation.vector);
-    return (uint32_t)crc32_z(0, x->canvas + GUARD, size);
+    return (output){IMAGE, width, height, (size_t)width * (size_t)height * 3};
 }
 
-// Asks twice over different fillings: a state has one vector, all of which is written.
+// The checksum of the vector that the domain observes.
 static uint32_t check_vector(examination *x, void *world, int step)
 {
-    if (x->domain->observation.vector == 0) return 0;
-    uint32_t first = observe_once(x, world, 0xA5);
-    if (observe_once(x, world, 0x5A) != first)
-        find(x, VECTOR_HOLES,
-             "observe writes two different vectors of one state; write every number, from the "
-             "state alone.");
-    const float *numbers = (const float *)(const void *)(x->canvas + GUARD);
-    for (int i = 0; i < x->domain->observation.vector; i++)
-        if (!isfinite(numbers[i]))
+    const output vector = {VECTOR, 0, 0, (size_t)x->domain->observation.vector * sizeof(float)};
+    const uint8_t *bytes = vector.size > 0 ? write_twice(x, world, &vector) : NULL;
+    for (int i = 0; bytes && i < x->domain->observation.vector; i++) {
+        float number;
+        memcpy(&number, bytes + (size_t)i * sizeof number, sizeof number);
+        if (!isfinite(number))
             find(x, NOT_FINITE, "step %d of θ %s observes %f as number %d; %s.", step,
-                 x->theta_text, (double)numbers[i], i,
+                 x->theta_text, (double)number, i,
                  advice(x, "set diverged when the simulation breaks down",
                         "observe finite numbers"));
-    return first;
+    }
+    return bytes ? (uint32_t)crc32_z(0, bytes, vector.size) : 0;
 }
 
 static void check_outcome(examination *x, const wk_outcome *out, int step)
@@ -297,9 +273,10 @@ static bool note(examination *x, void *world, const wk_outcome *outcome, bool dr
              "the simulation of θ %s diverges at step %d of random actions; make it stable, for "
              "example with a smaller time step.",
              x->theta_text, t->count);
-    else if (draw && x->domain->render)
-        m->image = (uint32_t)crc32_z(0, draw_once(x, world, WK_IMAGE_SIDE, WK_IMAGE_SIDE, 0xA5),
-                                     WK_IMAGE_BYTES);
+    else if (draw && x->domain->render) {
+        const output image = image_of(WK_IMAGE_SIDE, WK_IMAGE_SIDE);
+        m->image = (uint32_t)crc32_z(0, write_once(x, world, &image, 0xA5, x->image), image.size);
+    }
     if (outcome->terminal && !x->domain->ends_early && t->count > 0)
         find(x, ENDS_UNDECLARED,
              "θ %s: the episode ends at step %d (terminal) although ends_early is false; set it, "
@@ -316,9 +293,7 @@ static bool begin(examination *x, void *world, const double *theta, bool draw, t
     wk_error reported = {0};
     t->count = 0;
     if (has_failed(x)) return false;
-    wk_status status;
-    WK_PLUGIN_CALL(call_of(x, "reset", 0),
-                   status = x->domain->reset(world, theta, SEED, EPISODE, &outcome, &reported));
+    wk_status status = x->domain->reset(world, theta, SEED, EPISODE, &outcome, &reported);
     if (status != WK_OK) {
         const char *message = reported.message[0] ? reported.message : "no message";
         if (x->python)
@@ -344,7 +319,7 @@ static void step_world(examination *x, void *world, int variant, int step, wk_ou
     wk_rng rng = wk_rng_stream((uint64_t)variant, "plug-in check", (uint64_t)step);
     wk_domain_random_action(x->domain, &rng, action);
     *out = (wk_outcome){0};
-    WK_PLUGIN_CALL(call_of(x, "step", step), x->domain->step(world, action, out));
+    x->domain->step(world, action, out);
     if (out->diverged) find_exception(x, world, "step", step);
 }
 
@@ -432,48 +407,6 @@ static void check_alone(examination *x, void *world, void *neighbour, const doub
                 "in files that processes share"));
 }
 
-// The state's bytes behind a guard, or NULL. The caller frees them.
-static uint8_t *save_once(examination *x, const void *world, size_t size, uint8_t poison)
-{
-    uint8_t *bytes = malloc(size + 2 * GUARD);
-    if (!bytes) return NULL;
-    memset(bytes, poison, size + 2 * GUARD);
-    WK_PLUGIN_CALL(call_of(x, "save", -1), x->domain->save(world, bytes + GUARD));
-    if (guards_broken(bytes, size, poison))
-        find(x, OUTSIDE_STATE, "save writes outside the %zu bytes that state_size gives.", size);
-    return bytes;
-}
-
-static uint8_t *save_world(examination *x, const void *world, size_t size)
-{
-    uint8_t *first = save_once(x, world, size, 0xA5), *second = save_once(x, world, size, 0x5A);
-    for (size_t i = GUARD; first && second && i < GUARD + size; i++)
-        if (first[i] == 0xA5 && second[i] == 0x5A) {
-            find(x, STATE_HOLES,
-                 "save leaves byte %zu of %zu unwritten (padding of a struct?); write every byte, "
-                 "so that equal states are equal files.",
-                 i - GUARD, size);
-            break;
-        }
-    free(second);
-    return first;
-}
-
-static size_t size_of_state(const examination *x, const void *world)
-{
-    size_t size;
-    WK_PLUGIN_CALL(call_of(x, "state_size", -1), size = x->domain->state_size(world));
-    return size;
-}
-
-static wk_status load_world(const examination *x, void *world, const void *bytes, size_t size,
-                            wk_error *reported)
-{
-    wk_status status;
-    WK_PLUGIN_CALL(call_of(x, "load", -1), status = x->domain->load(world, bytes, size, reported));
-    return status;
-}
-
 // Loads bytes of a wrong length, which must be refused.
 static void check_load_size(examination *x, void *world, const uint8_t *bytes, size_t size)
 {
@@ -481,7 +414,7 @@ static void check_load_size(examination *x, void *world, const uint8_t *bytes, s
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         if (size == 0 && wrong[i] != 1) continue;
         wk_error reported = {0};
-        if (load_world(x, world, bytes, wrong[i], &reported) == WK_OK)
+        if (x->domain->load(world, bytes, wrong[i], &reported) == WK_OK)
             find(x, LOAD_SIZE, "load accepts %zu bytes instead of %zu; refuse every other size.",
                  wrong[i], size);
         else if (!reported.message[0])
@@ -494,7 +427,7 @@ static void check_state(examination *x, void *from, void *into, const double *th
 {
     trace ignored;
     if (!begin(x, from, theta, true, &x->other)) return;
-    size_t size = size_of_state(x, from);
+    size_t size = x->domain->state_size(from);
     if (size == WK_STATE_NONE) {
         find(x, NO_STATE,
              "its states cannot be saved: a run that was interrupted begins new episodes when it "
@@ -502,30 +435,32 @@ static void check_state(examination *x, void *from, void *into, const double *th
         return;
     }
     if (!play_on(x, from, x->steps / 2, true, &x->other)) return;
-    if (size_of_state(x, from) != size) {
+    if (x->domain->state_size(from) != size) {
         find(
             x, STATE_SIZE,
             "state_size gives %zu after reset and %zu after %d steps; it must not change during an "
             "episode.",
-            size, size_of_state(x, from), x->steps / 2);
+            size, x->domain->state_size(from), x->steps / 2);
         return;
     }
-    uint8_t *bytes = save_world(x, from, size);
+    const output state = {STATE, 0, 0, size};
+    const uint8_t *written = write_twice(x, from, &state);
+    uint8_t *bytes = written ? malloc(size + 1) : NULL; // one for a size that is too large
     if (!bytes) return;
+    memcpy(bytes, written, size);
+    bytes[size] = 0;
     find_exception(x, from, "save_state", x->steps / 2);
     begin(x, into, theta, false, &ignored);
-    if (!has_failed(x)) check_load_size(x, into, bytes + GUARD, size);
+    if (!has_failed(x)) check_load_size(x, into, bytes, size);
     begin(x, into, theta, false, &ignored);
-    if (has_failed(x)) {
-        free(bytes);
-        return;
-    }
     wk_error reported = {0};
-    if (load_world(x, into, bytes + GUARD, size, &reported) != WK_OK)
+    if (has_failed(x)) {
+        // The findings say so already.
+    } else if (x->domain->load(into, bytes, size, &reported) != WK_OK) {
         find(x, LOAD_REFUSED, "%s refuses what %s wrote for θ %s: %s.",
              advice(x, "load", "load_state"), advice(x, "save", "save_state"), x->theta_text,
              reported.message);
-    else {
+    } else {
         play_on(x, into, x->steps, true, &x->other);
         same(x, NOT_CONTINUED,
              advice(x,
@@ -574,10 +509,10 @@ static void examine(examination *x, const double *theta)
             check_state(x, a, b, theta);
         }
         if (x->reference.count > 0 && !x->seen[DIVERGED] && !has_failed(x) && x->domain->render) {
-            check_image(x, b, WK_IMAGE_SIDE, WK_IMAGE_SIDE);
-            check_image(x, b, 37, 53);
-            check_image(x, b, SIDE_MAX, 96);
-            check_image(x, b, 1, 1);
+            const output images[] = {image_of(WK_IMAGE_SIDE, WK_IMAGE_SIDE), image_of(37, 53),
+                                     image_of(128, 96), image_of(1, 1)};
+            for (size_t i = 0; i < sizeof images / sizeof *images; i++)
+                write_twice(x, b, &images[i]);
         }
     }
     drop_world(x, a);
@@ -665,41 +600,34 @@ static void examine_episodes(examination *x)
     drop_world(x, world);
 }
 
-static void live_and_die(examination *x)
+// Makes and destroys many worlds.
+static void *live_and_die(void *context)
 {
-    void *world = make_world(x);
-    if (!world) return;
-    trace ignored;
-    wk_outcome outcome;
-    if (begin(x, world, x->domain->hardest, true, &ignored)) step_world(x, world, 0, 1, &outcome);
-    drop_world(x, world);
-}
-
-static void *live_and_die_often(void *context)
-{
-    for (int i = 0; i < WORLDS; i++)
-        live_and_die(context);
+    examination *x = context;
+    for (int i = 0; i < WORLDS; i++) {
+        trace ignored;
+        wk_outcome outcome;
+        void *world = make_world(x);
+        if (!world) continue;
+        if (begin(x, world, x->domain->hardest, true, &ignored))
+            step_world(x, world, 0, 1, &outcome);
+        drop_world(x, world);
+    }
     return NULL;
-}
-
-// Large blocks are counted apart.
-static size_t bytes_in_use(void)
-{
-    struct mallinfo2 info = mallinfo2();
-    return info.uordblks + info.hblkhd;
 }
 
 // Bytes by which the memory in use grows while many environments live and die. They do so in a
 // thread of their own, because the allocator's cache of freed blocks counts as used until its
-// thread ends.
+// thread ends. Large blocks are counted apart.
 static size_t growth(examination *x)
 {
     pthread_t thread;
-    size_t before = bytes_in_use();
-    if (pthread_create(&thread, NULL, live_and_die_often, x) != 0) return 0;
+    struct mallinfo2 before = mallinfo2();
+    if (pthread_create(&thread, NULL, live_and_die, x) != 0) return 0;
     pthread_join(thread, NULL);
-    size_t after = bytes_in_use();
-    return after > before ? after - before : 0;
+    struct mallinfo2 after = mallinfo2();
+    size_t had = before.uordblks + before.hblkhd, has = after.uordblks + after.hblkhd;
+    return has > had ? has - had : 0;
 }
 
 // What is set up once and kept is no loss: only what grows every time is.
@@ -743,27 +671,11 @@ static void examine_oracles(examination *x, const wk_space *space)
     }
 }
 
-static void examine_all(examination *x, const wk_space *space)
-{
-    examine_summary(x);
-    examine_oracles(x, space);
-    x->steps = x->domain->episode_steps < STEPS ? x->domain->episode_steps : STEPS;
-    examine_thetas(x, space);
-    if (x->seen[CREATE] || has_failed(x)) return;
-    examine_options(x);
-    examine_episodes(x);
-    if (!has_failed(x)) examine_memory(x);
-}
-
 wk_status wk_plugin_check(const wk_domain *domain, wk_finding_fn *report, void *context,
                           int *faults, wk_error *err)
 {
     examination *x = calloc(1, sizeof *x);
-    if (x) x->canvas = malloc(2 * GUARD + (size_t)SIDE_MAX * SIDE_MAX * 3);
-    if (!x || !x->canvas) {
-        free(x);
-        return wk_fail(err, WK_E_MEMORY, "no memory to examine a domain");
-    }
+    if (!x) return wk_fail(err, WK_E_MEMORY, "no memory to examine a domain");
     x->domain = domain;
     x->python = wk_python_domain_is(domain);
     x->report = report;
@@ -773,8 +685,17 @@ wk_status wk_plugin_check(const wk_domain *domain, wk_finding_fn *report, void *
     wk_status status = wk_domain_check(domain, &reported);
     if (status != WK_OK)
         find(x, DESCRIPTION, "%s.", reported.message);
-    else if ((status = wk_space_create(domain, false, &space, err)) == WK_OK)
-        examine_all(x, space);
+    else if ((status = wk_space_create(domain, false, &space, err)) == WK_OK) {
+        x->steps = domain->episode_steps < STEPS ? domain->episode_steps : STEPS;
+        examine_summary(x);
+        examine_oracles(x, space);
+        examine_thetas(x, space);
+        if (!x->seen[CREATE] && !has_failed(x)) {
+            examine_options(x);
+            examine_episodes(x);
+            if (!has_failed(x)) examine_memory(x);
+        }
+    }
     if (x->seen[DESCRIPTION]) status = WK_OK;
     wk_space_destroy(space);
     *faults = x->faults;

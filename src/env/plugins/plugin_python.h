@@ -2,8 +2,8 @@
 #ifndef WK_ENV_PLUGINS_PLUGIN_PYTHON_H
 #define WK_ENV_PLUGINS_PLUGIN_PYTHON_H
 
+#include "base/code_file.h"
 #include "base/python_spec.h"
-#include "base/trusted.h"
 #include "env/plugins/python_domain.h"
 #include "env/plugins/python_process.h"
 

@@ -169,14 +169,6 @@ static const char *advice(const world *w)
                : "";
 }
 
-static wk_status refuse_failures(const world *w, wk_error *err)
-{
-    return wk_fail(err, WK_E_DIVERGED,
-                   "an environment failed in %d episodes in a row, the last time because %.600s%s. "
-                   "Check it with 'waker envs check %s'",
-                   w->failures, w->why, advice(w), w->of->spec);
-}
-
 // A process that is there and has made its environment; false: it failed to.
 static wk_status make_ready(world *w, bool *ready, wk_error *err)
 {
@@ -207,7 +199,11 @@ static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t e
     wk_rng rng = wk_rng_stream(seed, "python", episode);
     if (!w->failed) w->failures = 0;
     w->failed = false;
-    if (w->failures == FAILURES_MAX) return refuse_failures(w, err);
+    if (w->failures == FAILURES_MAX)
+        return wk_fail(err, WK_E_DIVERGED,
+                       "an environment failed in %d episodes in a row, the last time because "
+                       "%.600s%s. Check it with 'waker envs check %s'",
+                       w->failures, w->why, advice(w), w->of->spec);
     wk_status status = w->refused.status ? w->refused.status : make_ready(w, &ready, err);
     if (w->refused.status) return wk_fail(err, w->refused.status, "%s", w->refused.message);
     out->diverged = !ready;
@@ -302,29 +298,6 @@ static wk_status load(void *env, const void *bytes, size_t size, wk_error *err)
 
 /* ---- The domain ------------------------------------------------------------------------------ */
 
-// WAKER_PYTHON_TIMEOUT: seconds that a reset or a step may take.
-static wk_status read_timeout(wk_python_domain *p, wk_error *err)
-{
-    const char *text = getenv("WAKER_PYTHON_TIMEOUT");
-    p->answer_seconds = ANSWER_SECONDS;
-    if (text && *text && (!wk_text_to_number(text, &p->answer_seconds) || p->answer_seconds <= 0))
-        return wk_fail(err, WK_E_INPUT,
-                       "WAKER_PYTHON_TIMEOUT is '%s'; it must be a positive number of seconds",
-                       text);
-    p->start_seconds = fmax(START_SECONDS, p->answer_seconds);
-    return WK_OK;
-}
-
-static wk_status check_image(const wk_python_domain *p, wk_error *err)
-{
-    bool sized = p->image_width > 0 && p->image_width <= WK_SOURCE_SIDE_MAX &&
-                 p->image_height > 0 && p->image_height <= WK_SOURCE_SIDE_MAX &&
-                 (p->image_channels == 1 || p->image_channels == 3);
-    if (p->domain.observation.no_image || sized) return WK_OK;
-    return wk_fail(err, WK_E_INPUT, "its images have %d x %d pixels; 1 to %d a side are possible",
-                   p->image_width, p->image_height, WK_SOURCE_SIDE_MAX);
-}
-
 static wk_status take_description(wk_python_domain *p, const wk_python_shared *shared,
                                   wk_error *err)
 {
@@ -348,7 +321,13 @@ static wk_status take_description(wk_python_domain *p, const wk_python_shared *s
     p->domain.state_size = state_size;
     p->domain.save = save;
     p->domain.load = load;
-    WK_TRY(check_image(p, err));
+    bool sized = p->image_width > 0 && p->image_width <= WK_SOURCE_SIDE_MAX &&
+                 p->image_height > 0 && p->image_height <= WK_SOURCE_SIDE_MAX &&
+                 (p->image_channels == 1 || p->image_channels == 3);
+    if (!p->domain.observation.no_image && !sized)
+        return wk_fail(err, WK_E_INPUT,
+                       "its images have %d x %d pixels; 1 to %d a side are possible",
+                       p->image_width, p->image_height, WK_SOURCE_SIDE_MAX);
     return wk_domain_check(&p->domain, err);
 }
 
@@ -356,6 +335,13 @@ static wk_status describe(wk_python_domain *p, wk_error *err)
 {
     wk_python_process process = {0};
     char why[WK_PYTHON_MESSAGE_MAX];
+    const char *text = getenv("WAKER_PYTHON_TIMEOUT"); // seconds that a reset or a step may take
+    p->answer_seconds = ANSWER_SECONDS;
+    if (text && *text && (!wk_text_to_number(text, &p->answer_seconds) || p->answer_seconds <= 0))
+        return wk_fail(err, WK_E_INPUT,
+                       "WAKER_PYTHON_TIMEOUT is '%s'; it must be a positive number of seconds",
+                       text);
+    p->start_seconds = fmax(START_SECONDS, p->answer_seconds);
     WK_TRY(wk_python_start(&process, "describe", p->spec, DESCRIPTION_MAX, err));
     wk_status status = WK_OK;
     wk_python_answer answer = await_start(p, &process, why);
@@ -380,8 +366,7 @@ wk_status wk_python_domain_open(const char *spec, const wk_log *log, wk_python_d
     p->spec = copy;
     if (log) p->log = *log;
     pthread_mutex_init(&p->lock, NULL);
-    wk_status status = read_timeout(p, err);
-    if (status == WK_OK) status = describe(p, err);
+    wk_status status = describe(p, err);
     if (status == WK_OK)
         *out = p;
     else

@@ -1,6 +1,5 @@
 #include "env/plugins/relabelled.h"
 
-#include "base/plugin_call.h"
 #include "env/domain.h"
 #include <assert.h>
 #include <stdio.h>
@@ -30,11 +29,6 @@ typedef struct world {
     char *memory;
 } world;
 
-// What a saved state has after the domain's bytes and before the memory.
-typedef struct saved {
-    int64_t control_step;
-} saved;
-
 static wk_reward_view view_of(const world *w)
 {
     const wk_domain *inner = w->of->inner;
@@ -46,17 +40,6 @@ static wk_reward_view view_of(const world *w)
                             .control_step = w->control_step,
                             .read = inner->read,
                             .simulation = w->inner};
-}
-
-// In an episode that the note of the domain's call around this one tells of.
-static wk_plugin_call call_of(const wk_reward *reward, const char *function)
-{
-    const wk_plugin_call *outer = wk_plugin_call_running();
-    wk_plugin_call call = outer ? *outer : (wk_plugin_call){.step = -1};
-    call.kind = "reward";
-    call.name = reward->name;
-    call.function = function;
-    return call;
 }
 
 // NULL where a reward asked for none: one that uses it all the same would read and write what
@@ -72,9 +55,7 @@ static void seen(void *context)
     wk_reward_view view = view_of(w);
     for (int k = w->of->inner->n_tasks; k < w->of->domain.n_tasks; k++) {
         const wk_reward *reward = w->of->rewards[k];
-        if (reward)
-            WK_PLUGIN_CALL(call_of(reward, "reward"),
-                           w->sums[k] += reward->reward(&view, memory_of(w, k)));
+        if (reward) w->sums[k] += reward->reward(&view, memory_of(w, k));
     }
     w->control_step++;
 }
@@ -119,9 +100,7 @@ static wk_status begin_rewards(world *w, wk_error *err)
         const wk_reward *reward = w->of->rewards[k];
         if (!reward || !reward->begin) continue;
         wk_error reported = {0};
-        wk_status status;
-        WK_PLUGIN_CALL(call_of(reward, "begin"),
-                       status = reward->begin(&view, memory_of(w, k), &reported));
+        wk_status status = reward->begin(&view, memory_of(w, k), &reported);
         if (status != WK_OK)
             return wk_fail(err, status, "the reward '%s' refuses a world of '%s': %s", reward->name,
                            w->of->inner->name,
@@ -166,9 +145,10 @@ static void observe(void *env, float *vector)
     w->of->inner->observe(w->inner, vector);
 }
 
+// A saved state has the control step and the memory after the domain's bytes.
 static size_t own_bytes(const world *w)
 {
-    return sizeof(saved) + w->of->memory;
+    return sizeof(int64_t) + w->of->memory;
 }
 
 static size_t state_size(const void *env)
@@ -183,8 +163,8 @@ static void save(const void *env, void *bytes)
     const world *w = env;
     char *own = (char *)bytes + w->of->inner->state_size(w->inner);
     w->of->inner->save(w->inner, bytes);
-    memcpy(own, &(saved){w->control_step}, sizeof(saved));
-    memcpy(own + sizeof(saved), w->memory, w->of->memory);
+    memcpy(own, &(int64_t){w->control_step}, sizeof(int64_t));
+    memcpy(own + sizeof(int64_t), w->memory, w->of->memory);
 }
 
 static wk_status load(void *env, const void *bytes, size_t size, wk_error *err)
@@ -195,28 +175,12 @@ static wk_status load(void *env, const void *bytes, size_t size, wk_error *err)
                        size);
     size_t inner = size - own_bytes(w);
     const char *own = (const char *)bytes + inner;
-    saved kept;
+    int64_t control_step;
     WK_TRY(w->of->inner->load(w->inner, bytes, inner, err));
-    memcpy(&kept, own, sizeof kept);
-    w->control_step = (int)kept.control_step;
-    memcpy(w->memory, own + sizeof kept, w->of->memory);
+    memcpy(&control_step, own, sizeof control_step);
+    w->control_step = (int)control_step;
+    memcpy(w->memory, own + sizeof control_step, w->of->memory);
     return WK_OK;
-}
-
-// Environments of the domain go through here from now on; nothing else of it changes.
-static void wrap(wk_domain *domain)
-{
-    domain->create = create;
-    domain->destroy = destroy;
-    domain->reset = reset;
-    domain->step = step;
-    if (domain->render) domain->render = render;
-    if (domain->observe) domain->observe = observe;
-    domain->state_size = state_size;
-    domain->save = save;
-    domain->load = load;
-    domain->read = NULL;
-    domain->watch = NULL;
 }
 
 static wk_status add_task(wk_relabelled *r, const wk_added_task *added, wk_error *err)
@@ -270,8 +234,21 @@ wk_status wk_relabelled_create(const wk_domain *domain, const wk_added_task *tas
         free(r);
         return status;
     }
-    if (code) wrap(&r->domain);
     *out = r;
+    if (!code) return WK_OK;
+    // Environments go through here from now on; nothing else of the domain changes.
+    wk_domain *wrapped = &r->domain;
+    wrapped->create = create;
+    wrapped->destroy = destroy;
+    wrapped->reset = reset;
+    wrapped->step = step;
+    if (wrapped->render) wrapped->render = render;
+    if (wrapped->observe) wrapped->observe = observe;
+    wrapped->state_size = state_size;
+    wrapped->save = save;
+    wrapped->load = load;
+    wrapped->read = NULL;
+    wrapped->watch = NULL;
     return WK_OK;
 }
 

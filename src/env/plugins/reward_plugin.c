@@ -1,6 +1,5 @@
 #include "env/plugins/reward_plugin.h"
 
-#include "base/plugin_call.h"
 #include "base/shared_object.h"
 #include "env/domain.h"
 #include <string.h>
@@ -49,9 +48,7 @@ static wk_status find_reward(wk_reward_plugin *plugin, wk_error *err)
     wk_shared_object_function *entry;
     WK_TRY(wk_shared_object_find(plugin->handle, WK_REWARD_PLUGIN_SYMBOL, "wk_reward", "reward",
                                  &entry, err));
-    WK_PLUGIN_CALL(
-        ((wk_plugin_call){.kind = "plug-in", .function = WK_REWARD_PLUGIN_SYMBOL, .step = -1}),
-        plugin->reward = ((entry_function *)entry)());
+    plugin->reward = ((entry_function *)entry)();
     return wk_reward_check(plugin->reward, err);
 }
 

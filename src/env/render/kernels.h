@@ -3,24 +3,13 @@
 #ifndef WK_ENV_RENDER_KERNELS_H
 #define WK_ENV_RENDER_KERNELS_H
 
-#include "env/render/floor.h"
-#include "env/render/profile.h"
-#include "env/render/solid.h"
+#include "env/render/ground.h"
 
 /// What is behind everything in a tile, as colours and as finished pixels.
 typedef struct wk_backdrop {
     float rgb[3][WK_TILE_HEIGHT][WK_TILE_STRIDE];
     uint8_t bytes[WK_TILE_HEIGHT][3 * WK_TILE_WIDTH];
 } wk_backdrop;
-
-/// Everything that light falls on and comes from.
-typedef struct wk_lit_scene {
-    const wk_view *view;
-    wk_lights lights;
-    wk_shadows shadows;
-    int count;
-    wk_solid solids[WK_SOLIDS_MAX];
-} wk_lit_scene;
 
 typedef struct wk_kernels {
     const char *name;

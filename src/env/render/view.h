@@ -4,7 +4,6 @@
 #ifndef WK_ENV_RENDER_VIEW_H
 #define WK_ENV_RENDER_VIEW_H
 
-#include "env/render/config.h"
 #include <mujoco/mujoco.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +16,12 @@ enum {
     WK_TILE_BLOCKS = WK_TILE_WIDTH / 8, // blocks of eight pixels in a row of a tile
     WK_SMALL_TILES = 8,                 // tiles of an image no larger than an observation
 };
+
+/// How an image is made; defaults: 4 samples per pixel, shadows on.
+typedef struct wk_render_config {
+    int samples;  // 1 or 4 per pixel
+    bool shadows; // whether the robot throws a shadow on the ground
+} wk_render_config;
 
 /// A camera and the image it makes.
 typedef struct wk_view {

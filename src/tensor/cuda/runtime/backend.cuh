@@ -6,8 +6,8 @@
 #define WK_TENSOR_CUDA_RUNTIME_BACKEND_CUH
 
 extern "C" {
+#include "tensor/backend.h"
 #include "tensor/cuda/passes/plan_passes.h"
-#include "tensor/queue.h"
 }
 #include "tensor/cuda/kernels/observe.cuh"
 #include "tensor/cuda/runtime/population.cuh"
