@@ -73,19 +73,20 @@ def _argument(value):
     return value if isinstance(value, os.PathLike) else str(value)
 
 
+_COLUMNS = [name for name, _ in c.Result._fields_]
+_COLUMNS = _COLUMNS[:_COLUMNS.index("worst_tenth") + 1]
+
+
 def _row(result):
-    values = {name: getattr(result, name) for name, _ in c.Result._fields_
-              if name not in ("kind", "points", "curves")}
-    values["curves"] = tuple(tuple(curve[:result.points]) for curve in result.curves if curve)
+    values = {name: getattr(result, name) for name in _COLUMNS}
     return {name: os.fsdecode(value) if isinstance(value, bytes) else value
             for name, value in values.items()}
 
 
 def evaluations(path):
     """Scores of the run that `path` is, or of the runs below it: one row for each run, policy, step,
-    task and case (`set`), with `mean` and `worst_tenth`; `curves` has the errors of imagined images
-    and rewards by agent steps ahead, where they were measured. What cannot be used is left out, with
-    a warning; `problems` of the result has the reasons."""
+    task and case (`set`), with `mean` and `worst_tenth`. What cannot be used is left out,
+    with a warning; `problems` of the result has the reasons."""
     found = ctypes.POINTER(c.Results)()
     lib.results_read(c.text(path, "path"), ctypes.byref(found))
     try:
