@@ -3,7 +3,7 @@
 #include "cli/chosen_domain.h"
 #include "cli/cli.h"
 #include "media/animation.h"
-#include "report/contact_sheet.h"
+#include "report/sheet.h"
 
 #include <errno.h>
 #include <stdio.h>

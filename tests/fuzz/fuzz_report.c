@@ -2,7 +2,7 @@
 // evaluation, model errors or metrics. The report is made or refused with a message, and its page
 // printed. Built by tools/fuzz/run.
 #include "fuzz/directory.h"
-#include "report/contact_sheet.h"
+#include "report/sheet.h"
 #include "report/report.h"
 #include "train/runs.h"
 #include <assert.h>
