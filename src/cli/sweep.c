@@ -5,7 +5,6 @@
 #include "cli/long_run.h"
 #include "config/parts.h"
 #include "eval/cases.h"
-#include "eval/cases.h"
 #include "log/status_line.h"
 #include "run/saved_run.h"
 #include "run/world.h"

@@ -2,8 +2,8 @@
 // evaluation, model errors or metrics. The report is made or refused with a message, and its page
 // printed. Built by tools/fuzz/run.
 #include "fuzz/directory.h"
-#include "report/sheet.h"
 #include "report/report.h"
+#include "report/sheet.h"
 #include "train/runs.h"
 #include <assert.h>
 

@@ -51,9 +51,7 @@ static const layer layers[] = {
      "env env/plugins replay curriculum plot media base",
      "sys/"},
     {"eval", "run log config agent model nn tensor env env/domains replay stats media base", ""},
-    {"report",
-     "plot run log config curriculum eval agent env stats media base",
-     "sys/"},
+    {"report", "plot run log config curriculum eval agent env stats media base", "sys/"},
     {"api", "train run report log agent base", ""},
     {"sweep",
      "run log config tensor/cuda agent env replay "
