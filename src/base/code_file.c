@@ -31,10 +31,10 @@ wk_status wk_code_file_read(const char *name, wk_code_file *out, wk_error *err)
                        source ? "give FILE.py:FUNCTION with the path of your Python code"
                               : "give the path of the .so your plug-in's build made");
     if (!path) return wk_fail(err, WK_E_IO, "cannot look at '%s': %s", name, strerror(errno));
+    int whole = snprintf(out->path, sizeof out->path, "%s%s", path, name + length);
+    int found = snprintf(file, sizeof file, "%s", path);
     bool valid =
-        wk_code_path_valid(path) && strlen(path) + strlen(name + length) < sizeof out->path;
-    if (valid) snprintf(out->path, sizeof out->path, "%s%s", path, name + length);
-    if (valid) snprintf(file, sizeof file, "%s", path);
+        wk_code_path_valid(path) && whole < (int)sizeof out->path && found < (int)sizeof file;
     free(path);
     if (!valid)
         return wk_fail(err, WK_E_INPUT,
