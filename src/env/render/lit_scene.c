@@ -123,10 +123,11 @@ static void set_checks(wk_solid *solid, const mjModel *model, int geom)
 {
     int channels, texture = wk_material_texture(model, geom);
     if (texture < 0) return;
+    const int middle = model->tex_width[texture] / 2;
     const mjtByte *texels = wk_texture_bytes(model, texture, &channels);
     solid->check_size = solid->half[0] / model->mat_texrepeat[2 * model->geom_matid[geom]];
     solid->check_odd = (float)texels[0] / 255;
-    solid->check_even = (float)texels[model->tex_width[texture] / 2 * channels] / 255;
+    solid->check_even = (float)texels[middle * channels] / 255;
 }
 
 static float dot(const float a[3], const float b[3])
