@@ -170,7 +170,7 @@ static void add_command(const wk_command *command, wk_text *options, wk_text *ru
         const wk_arg *arg = &wk_program_spec.args[i];
         add_option(name, arg->name, arg->value, arg->type, &names, rules);
     }
-    for (int i = 0; keys && i < WK_RUN_FIELD_COUNT; i++)
+    for (int i = 0; command && keys && i < WK_RUN_FIELD_COUNT; i++)
         if (!has_option(command, wk_run_keys[i]))
             add_option(name, wk_run_keys[i], wk_cli_key_value(i), WK_ARG_TEXT, &names, rules);
     wk_text_printf(options, "    '%s') echo '%s' ;;\n", name, wk_text_get(&names));

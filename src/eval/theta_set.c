@@ -96,7 +96,7 @@ static wk_status draw_outside(const wk_domain *domain, const wk_space *space, wk
                               wk_error *err)
 {
     size_t n = (size_t)domain->n_params;
-    const wk_case *part = &set->parts[WK_THETA_SET_OUT], *cases[WK_EVAL_CASES_MAX];
+    const wk_case *part = &set->parts[WK_THETA_SET_OUT], *cases[WK_EVAL_CASES_MAX] = {NULL};
     double *theta = set->params + (part->params - set->params);
     int n_cases = 0, paper = 0;
     for (int i = 0; i < domain->n_cases; i++)

@@ -72,10 +72,12 @@ void wk_paper_read(wk_report_memory *memory, wk_paper *out)
     for (char *line = text; *line; heading = false) {
         char *end = line + strcspn(line, "\r\n"), *next = end + strspn(end, "\r\n");
         *end = 0;
-        wk_paper_row row = heading ? (wk_paper_row){0} : read_row(line);
-        for (int f = 0; f < WK_FIELDS && !heading; f++)
-            wk_paper_add_name(out, (wk_field)f, row.key.names[f], row.key.names[f]);
-        if (!heading) wk_report_push(memory, &out->rows, row);
+        if (!heading) {
+            wk_paper_row row = read_row(line);
+            for (int f = 0; f < WK_FIELDS; f++)
+                wk_paper_add_name(out, (wk_field)f, row.key.names[f], row.key.names[f]);
+            wk_report_push(memory, &out->rows, row);
+        }
         line = next;
     }
     // Model errors are of policies: those of tasks, and random actions before them.

@@ -388,10 +388,9 @@ void wk_report_table_fill(const wk_table_data *data, wk_table_kind kind, wk_repo
                                                  [WK_TABLE_MODEL_ERRORS] = "model-error",
                                                  [WK_TABLE_SETTINGS] = "settings",
                                                  [WK_TABLE_RUNS] = "runs"};
-    bool scores = kind < WK_SCORE_TABLES;
-    *out = (wk_report_table){.memory = &data->runs->memory,
-                             .name = scores ? wk_score_table_kinds[kind].name : names[kind]};
-    if (scores) {
+    *out = (wk_report_table){.memory = &data->runs->memory, .name = names[kind]};
+    if (kind < WK_SCORE_TABLES) {
+        out->name = wk_score_table_kinds[kind].name;
         fill_scores(out, kind, &data->scores[kind]);
         // Of one task the mean over tasks is that task's: people see the table once.
         if (kind == WK_TABLE_OOD_TASKS &&

@@ -163,7 +163,8 @@ static void save(const void *env, void *bytes)
     const world *w = env;
     char *own = (char *)bytes + w->of->inner->state_size(w->inner);
     w->of->inner->save(w->inner, bytes);
-    memcpy(own, &(int64_t){w->control_step}, sizeof(int64_t));
+    const int64_t control_step = w->control_step;
+    memcpy(own, &control_step, sizeof control_step);
     memcpy(own + sizeof(int64_t), w->memory, w->of->memory);
 }
 
