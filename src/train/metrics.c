@@ -19,20 +19,6 @@ static void note(wk_metrics *metrics, const char *prefix, const char *name, doub
     wk_metrics_scalar(metrics, full, value);
 }
 
-// Means over the episodes that have the indicator; nothing where none has it.
-static void add_indicators(wk_metrics *metrics, const wk_domain *domain, const wk_iteration *done)
-{
-    for (int k = 0; k < domain->n_indicators; k++) {
-        double sum = 0, known = 0;
-        for (int i = 0; i < done->n_ended; i++) {
-            double value = done->ended[i].indicators[k];
-            sum += isnan(value) ? 0 : value;
-            known += !isnan(value);
-        }
-        if (known > 0) note(metrics, "train_indicator_", domain->indicators[k].name, sum / known);
-    }
-}
-
 void wk_metrics_add_episodes(wk_metrics *metrics, const wk_domain *domain, const wk_iteration *done)
 {
     double length = 0, diverged = 0, count = done->n_ended;
@@ -53,7 +39,16 @@ void wk_metrics_add_episodes(wk_metrics *metrics, const wk_domain *domain, const
         if (domain->tasks[k].has_completion)
             note(metrics, "train_completion_", domain->tasks[k].name, completion);
     }
-    add_indicators(metrics, domain, done);
+    // Means over the episodes that have the indicator; nothing where none has it.
+    for (int k = 0; k < domain->n_indicators; k++) {
+        double sum = 0, known = 0;
+        for (int i = 0; i < done->n_ended; i++) {
+            double value = done->ended[i].indicators[k];
+            sum += isnan(value) ? 0 : value;
+            known += !isnan(value);
+        }
+        if (known > 0) note(metrics, "train_indicator_", domain->indicators[k].name, sum / known);
+    }
     for (int p = 0; p < domain->n_params; p++) {
         double mean = 0;
         for (int i = 0; i < done->n_ended; i++)
@@ -178,32 +173,26 @@ static bool number_of(const wk_run_config *config, const wk_run_field *field, do
     }
 }
 
-static wk_status describe(const wk_run_config *config, wk_arena *texts, wk_log_setting *settings,
-                          wk_error *err)
-{
-    bool room = true;
-    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
-        wk_text value = {0};
-        wk_run_config_get(config, i, &value);
-        settings[i] = (wk_log_setting){.key = wk_run_fields[i].key,
-                                       .value = wk_arena_string(texts, wk_text_get(&value))};
-        settings[i].is_number = number_of(config, &wk_run_fields[i], &settings[i].number);
-        room = room && settings[i].value && !value.failed;
-        wk_text_free(&value);
-    }
-    return room ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for the settings of the logs");
-}
-
 wk_status wk_training_metrics_open(const wk_run_config *config, const wk_metrics_config *where,
                                    const wk_metrics_mark *mark, wk_metrics **out, wk_error *err)
 {
     wk_arena texts = {0};
     wk_log_setting settings[WK_RUN_FIELD_COUNT];
+    bool room = true;
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        wk_text value = {0};
+        wk_run_config_get(config, i, &value);
+        settings[i] = (wk_log_setting){.key = wk_run_fields[i].key,
+                                       .value = wk_arena_string(&texts, wk_text_get(&value))};
+        settings[i].is_number = number_of(config, &wk_run_fields[i], &settings[i].number);
+        room = room && settings[i].value && !value.failed;
+        wk_text_free(&value);
+    }
     wk_metrics_config described = *where;
     described.settings = settings;
     described.n_settings = WK_RUN_FIELD_COUNT;
-    wk_status status = describe(config, &texts, settings, err);
-    if (status == WK_OK) status = wk_metrics_open(&described, mark, out, err);
+    wk_status status = room ? wk_metrics_open(&described, mark, out, err)
+                            : wk_fail(err, WK_E_MEMORY, "no memory for the settings of the logs");
     wk_arena_reset(&texts);
     return status;
 }
@@ -270,50 +259,35 @@ static const char *reason(const wk_divergence *divergence, char out[REASON_MAX])
     return out;
 }
 
-// All environments several times over, so that a few bad θ are not taken for all.
-static int limit(int environments)
-{
-    int several = 4 * environments;
-    return several > IN_A_ROW_MIN ? several : IN_A_ROW_MIN;
-}
-
-static void count_diverged(wk_divergence *divergence, const wk_episode_end *end, const wk_log *log)
-{
-    divergence->diverged_in_a_row = end->diverged ? divergence->diverged_in_a_row + 1 : 0;
-    divergence->empty_in_a_row = end->steps == 0 ? divergence->empty_in_a_row + 1 : 0;
-    if (!end->diverged || divergence->warned) return;
-    divergence->warned = true;
-    wk_log_line(log, WK_LOG_WARN,
-                "episode %" PRIu64
-                " diverged after %d agent step%s and ends there; further ones are "
-                "counted in the status line and in metrics.jsonl",
-                end->episode, end->steps, wk_plural((uint64_t)end->steps));
-}
-
-static void count_short(wk_divergence *divergence, const wk_episode_end *end, int length,
-                        const wk_log *log)
-{
-    int rows = end->steps + 1;
-    bool too_short = rows < length && !end->diverged;
-    divergence->short_in_a_row = too_short ? divergence->short_in_a_row + 1 : 0;
-    if (!too_short) return;
-    if (rows > divergence->longest) divergence->longest = rows;
-    if (divergence->warned_short) return;
-    divergence->warned_short = true;
-    wk_log_line(log, WK_LOG_WARN,
-                "episode %" PRIu64 " has %d row%s, fewer than a sequence of %d, and is not trained "
-                "on; set a smaller length to use it",
-                end->episode, rows, wk_plural((uint64_t)rows), length);
-}
-
 wk_status wk_divergence_check(wk_divergence *divergence, const wk_run_config *config,
                               const wk_iteration *done, const wk_log *log, wk_error *err)
 {
     for (int i = 0; i < done->n_ended; i++) {
-        count_diverged(divergence, &done->ended[i], log);
-        count_short(divergence, &done->ended[i], config->length, log);
+        const wk_episode_end *end = &done->ended[i];
+        int rows = end->steps + 1;
+        bool too_short = rows < config->length && !end->diverged;
+        divergence->diverged_in_a_row = end->diverged ? divergence->diverged_in_a_row + 1 : 0;
+        divergence->empty_in_a_row = end->steps == 0 ? divergence->empty_in_a_row + 1 : 0;
+        divergence->short_in_a_row = too_short ? divergence->short_in_a_row + 1 : 0;
+        if (too_short && rows > divergence->longest) divergence->longest = rows;
+        if (end->diverged && !divergence->warned)
+            wk_log_line(log, WK_LOG_WARN,
+                        "episode %" PRIu64
+                        " diverged after %d agent step%s and ends there; further ones are "
+                        "counted in the status line and in metrics.jsonl",
+                        end->episode, end->steps, wk_plural((uint64_t)end->steps));
+        if (too_short && !divergence->warned_short)
+            wk_log_line(log, WK_LOG_WARN,
+                        "episode %" PRIu64
+                        " has %d row%s, fewer than a sequence of %d, and is not trained "
+                        "on; set a smaller length to use it",
+                        end->episode, rows, wk_plural((uint64_t)rows), config->length);
+        divergence->warned |= end->diverged;
+        divergence->warned_short |= too_short;
     }
-    int many = limit(config->env_count);
+
+    // All environments several times over, so that a few bad θ are not taken for all.
+    int many = 4 * config->env_count > IN_A_ROW_MIN ? 4 * config->env_count : IN_A_ROW_MIN;
     char why[REASON_MAX];
     if (divergence->diverged_in_a_row >= many)
         return wk_fail(err, WK_E_DIVERGED, "the last %d episodes all diverged: %s",
