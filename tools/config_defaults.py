@@ -12,3 +12,8 @@ def config_defaults():
     text = "".join((ROOT / name).read_text() for name in LISTS)
     rows = ROW.findall(re.sub(r"\s*\\\n\s*", " ", text))
     return {key: value.strip('"') for key, value in rows}
+
+
+def run_format():
+    """The number that a config.yaml begins with."""
+    return re.search(r"WK_RUN_FORMAT = (\d+)", (ROOT / LISTS[0]).read_text()).group(1)

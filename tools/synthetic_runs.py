@@ -15,7 +15,7 @@ import random
 import shutil
 import subprocess
 
-from config_defaults import config_defaults
+from config_defaults import config_defaults, run_format
 
 DOMAINS = {  # tasks, score, out-of-distribution cases with their episodes, parameters (least, largest)
     "terrain-walker": (["stand", "walk", "run", "flip", "walk-backward"], "return", {"steep": 20, "stairs": 20}, [(0, 1), (.2, 2)]),
@@ -97,7 +97,8 @@ def write_log(rng, path, domain, curriculum, last, lines):
 
 def configuration(values):
     """A config.yaml: the defaults with other values for some keys."""
-    return "".join(f"{key}: '{value}'\n" for key, value in {**config_defaults(), **values}.items())
+    keys = "".join(f"{key}: '{value}'\n" for key, value in {**config_defaults(), **values}.items())
+    return f"format: {run_format()}\n{keys}"
 
 
 def train_a_little(waker, folder, domain, exploration, curriculum, seed):

@@ -14,7 +14,7 @@ the first and the last update on a fixed batch. tests/bench compares five of its
 JAX gets the easier conditions: its batch lies on the device, and an update is started before the losses of the one before
 are waited for, so that starting one costs no time.
 
-What was chosen to make it fast (figures are in docs/performance-cuda.md):
+What was chosen to make it fast (figures are in docs/performance.md):
 - one jit for everything, state donated; task policies and ensemble members side by side by vmap;
 - float32 weights, products and convolutions (cuDNN, NHWC) of bf16 operands with float32 sums; float32 gradients of weights;
 - lax.scan over the recurrence and over imagination. What images and actions add, and all draws, are made before it; weights'

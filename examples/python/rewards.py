@@ -3,7 +3,7 @@
     waker relabel runs/a --python rewards.py:walk_at        # with the package's waker
     waker adapt runs/a --task walk-at
 
-docs/relabel.md lists what can be read in each domain. The same rewards as plug-ins in C, which can
+docs/plugins.md lists what can be read in each domain. The same rewards as plug-ins in C, which can
 also be played for, are in examples/reward.
 """
 

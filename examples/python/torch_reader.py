@@ -2,7 +2,7 @@
 
     states = features("runs/a/snapshots/step-000000500000.safetensors", images, actions)
 
-Names of the tensors: docs/python-policies.md. numpy_reader.py is the same without PyTorch.
+Names of the tensors: docs/python.md. numpy_reader.py is the same without PyTorch.
 """
 
 import torch

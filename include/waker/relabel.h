@@ -34,7 +34,7 @@ typedef struct wk_recorded_episode {
 /// A reward that the caller computes.
 typedef struct wk_recorded_reward {
     const char *name;         // [a-z0-9_-], the task's; no task of the domain may have it
-    const char *const *reads; // [n_reads]: names of the state (docs/relabel.md); one that ends
+    const char *const *reads; // [n_reads]: names of the state (docs/plugins.md); one that ends
                               // with '?' may be missing: then it has no numbers
     int n_reads;
     const char *path;   // where its code is, absolute: kept with the numbers,

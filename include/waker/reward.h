@@ -28,7 +28,7 @@ typedef struct wk_reward_view {
     int action_size;
     int control_step; // control steps before this one in the episode; 0 at the start too
 
-    /// The numbers of the state called `name`, [*count], or NULL: there are none. docs/relabel.md
+    /// The numbers of the state called `name`, [*count], or NULL: there are none. docs/plugins.md
     /// lists the names of each domain: "xpos/torso", "qvel/rootx", "completion", ...
     const double *(*read)(void *simulation, const char *name, int *count);
     void *simulation;

@@ -1,7 +1,7 @@
 // Statistics of scores: how good an algorithm is in the worst cases, on the whole, and compared
 // with another one. Definitions are those of the paper (CVaR), of NumPy (percentile, standard
 // deviation), SciPy (trimmed mean, rank correlation) and rliable (aggregates, probability of
-// improvement, stratified bootstrap). docs/statistics.md has the formulas and an example.
+// improvement, stratified bootstrap). docs/evaluation.md has the formulas.
 //
 // Every function is pure: the same numbers give the same result, and the bootstrap's draws depend
 // on its seed alone. Numbers that are not finite are refused, never skipped.

@@ -179,12 +179,17 @@ class Result(ctypes.Structure):
                 ("exploration", c_char_p), ("seed", c_uint64), ("policy", c_char_p),
                 ("step", c_uint64), ("task", c_char_p), ("set", c_char_p),
                 ("episodes", c_uint64), ("eval_seed", c_uint64), ("mean", c_double),
-                ("worst_tenth", c_double)]
+                ("worst_tenth", c_double), ("kind", c_int), ("score", c_char_p),
+                ("part", c_char_p), ("promised_value", c_double),
+                ("discounted_return", c_double), ("estimate", c_double),
+                ("correlation", c_double), ("environments", c_uint64),
+                ("trajectories", c_uint64), ("steps_max", c_uint64), ("points", c_size_t),
+                ("curves", POINTER(c_double) * 4)]
 
 
 class Results(ctypes.Structure):
     _fields_ = [("items", POINTER(Result)), ("count", c_size_t), ("problems", POINTER(c_char_p)),
-                ("n_problems", c_size_t)]
+                ("n_problems", c_size_t), ("others", POINTER(Result)), ("n_others", c_size_t)]
 
 
 class Curve(ctypes.Structure):

@@ -135,7 +135,7 @@ def relabel(run, reward, *, name=None, reads=None, restart=False, threads=0, plu
     """Adds a task to the run in the directory `run`, as `waker relabel` does.
 
     reward    function of an Episode that returns a number for each of its control steps; an agent
-              step earns their sum. Or the path of a plug-in (docs/relabel.md).
+              step earns their sum. Or the path of a plug-in (docs/plugins.md).
     name      of the task, and
     reads     names of what it reads of the state: where @waker.reward does not say them. One that
               ends with "?" may be missing in some worlds.

@@ -73,8 +73,12 @@ def _argument(value):
     return value if isinstance(value, os.PathLike) else str(value)
 
 
+_COLUMNS = [name for name, _ in c.Result._fields_]
+_COLUMNS = _COLUMNS[:_COLUMNS.index("worst_tenth") + 1]
+
+
 def _row(result):
-    values = {name: getattr(result, name) for name, _ in c.Result._fields_}
+    values = {name: getattr(result, name) for name in _COLUMNS}
     return {name: os.fsdecode(value) if isinstance(value, bytes) else value
             for name, value in values.items()}
 
@@ -172,7 +176,7 @@ class Run:
                       for file in (self.path / "snapshots").glob("step-*.safetensors"))
 
     def snapshot(self, step=None):
-        """File with the weights of a step, default the newest. docs/python-policies.md lists the tensors."""
+        """File with the weights of a step, default the newest. docs/python.md lists the tensors."""
         steps = self.snapshots()
         step = steps[-1] if step is None and steps else step
         if step not in steps:

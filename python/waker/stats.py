@@ -1,4 +1,4 @@
-"""Statistics of scores, computed by the library (docs/statistics.md has the definitions)."""
+"""Statistics of scores, computed by the library (docs/evaluation.md has the definitions)."""
 
 import ctypes
 from collections import namedtuple

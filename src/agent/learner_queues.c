@@ -1,9 +1,10 @@
 // Enqueues updates: copies of batches to the device, and the programs that use them, each after the
 // events it depends on. Copies are made for each member of a population, programs run for all.
 //
-// Before them, snapshots of weights for graphs that run while an update is in flight. An update first
-// copies, on the device, the weights those graphs read, and then changes the originals; the host
-// never waits for that. Nobody reads the snapshot meanwhile: readers finish before the next update.
+// Before them, snapshots of weights for graphs that run while an update is in flight. An update
+// first copies, on the device, the weights those graphs read, and then changes the originals; the
+// host never waits for that. Nobody reads the snapshot meanwhile: readers finish before the next
+// update.
 #include "agent/learner_parts.h"
 #include "base/observation.h"
 #include <assert.h>

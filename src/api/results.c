@@ -5,47 +5,36 @@
 #include "base/document.h"
 #include "base/file.h"
 #include "log/metrics.h"
-#include "report/data/runs.h"
+#include "report/runs.h"
 #include <stdlib.h>
 
 // The public part comes first: it is what callers hold.
 typedef struct found {
     wk_results results;
-    wk_runs runs; // what the rows point into
-    WK_ARRAY(wk_result) rows;
+    wk_runs runs;                       // what the rows point into
+    WK_ARRAY(wk_result) scores, others; // in the memory of the runs
 } found;
-
-static wk_result row_of(const wk_report_run *run, const wk_run_score *score)
-{
-    return (wk_result){.run = run->directory,
-                       .domain = score->domain,
-                       .curriculum = run->curriculum,
-                       .exploration = run->exploration,
-                       .seed = run->seed,
-                       .policy = score->policy,
-                       .step = score->step,
-                       .task = score->task,
-                       .set = *score->variant ? score->variant : "dr",
-                       .episodes = score->episodes,
-                       .eval_seed = score->eval_seed,
-                       .mean = score->average,
-                       .worst_tenth = score->cvar};
-}
 
 static wk_status read_all(found *f, const char *path, wk_error *err)
 {
     WK_TRY(wk_runs_read(&(wk_runs_config){.paths = &path, .n_paths = 1}, &f->runs, err));
     for (size_t i = 0; i < f->runs.items.count; i++) {
         const wk_report_run *run = f->runs.items.items[i];
-        for (size_t k = 0; k < run->scores.count; k++)
-            if (!wk_array_push(&f->rows, row_of(run, &run->scores.items[k])))
-                return wk_fail(err, WK_E_MEMORY, "no memory for the results below '%s'", path);
+        for (size_t k = 0; k < run->results.count; k++) {
+            const wk_result *r = &run->results.items[k];
+            if (r->kind == WK_RESULT_SCORE)
+                wk_report_push(&f->runs.memory, &f->scores, *r);
+            else
+                wk_report_push(&f->runs.memory, &f->others, *r);
+        }
     }
-    f->results = (wk_results){.items = f->rows.items,
-                              .count = f->rows.count,
-                              .problems = f->runs.problems.items,
-                              .n_problems = f->runs.problems.count};
-    return WK_OK;
+    f->results = (wk_results){.items = f->scores.items,
+                              .count = f->scores.count,
+                              .problems = f->runs.problems.items.items,
+                              .n_problems = f->runs.problems.items.count,
+                              .others = f->others.items,
+                              .n_others = f->others.count};
+    return wk_report_memory_check(&f->runs.memory, err);
 }
 
 wk_status wk_results_read(const char *path, wk_results **out, wk_error *err)
@@ -66,7 +55,6 @@ void wk_results_free(wk_results *results)
 {
     found *f = (found *)results;
     if (!f) return;
-    wk_array_free(&f->rows);
     wk_runs_free(&f->runs);
     free(f);
 }

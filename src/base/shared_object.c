@@ -1,7 +1,6 @@
 #include "base/shared_object.h"
 
 #include "base/file.h"
-#include "base/plugin_call.h"
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -89,8 +88,7 @@ static void *open_here(const char *path)
 wk_status wk_shared_object_open(const char *path, void **handle, wk_error *err)
 {
     WK_TRY(wk_shared_object_check(path, err));
-    WK_PLUGIN_CALL(((wk_plugin_call){.kind = "plug-in", .function = "its loading", .step = -1}),
-                   *handle = open_here(path));
+    *handle = open_here(path);
     if (*handle) return WK_OK;
     const char *reason = dlerror();
     return wk_fail(err, WK_E_FORMAT,

@@ -17,12 +17,12 @@ static void add(wk_table *table, wk_cell cell)
     table->failed = true;
 }
 
-// A copy for people: no control characters, and line breaks only where `lines` says so.
-static char *copy_shown(wk_table *table, const char *text, bool lines)
+// A copy for people: on one line, without control characters.
+static char *copy_shown(wk_table *table, const char *text)
 {
     char *copy = strdup(text);
     if (copy)
-        wk_utf8_sanitise(copy, lines);
+        wk_utf8_sanitise(copy, false);
     else
         table->failed = true;
     return copy;
@@ -62,7 +62,7 @@ void wk_table_text(wk_table *table, const char *text)
 {
     char *value = strdup(text);
     table->failed |= !value;
-    add(table, (wk_cell){value, copy_shown(table, text, true), true});
+    add(table, (wk_cell){value, copy_shown(table, text), true});
 }
 
 static void add_number(wk_table *table, wk_text *value, char *shown)
@@ -104,7 +104,7 @@ void wk_table_bool(wk_table *table, bool value)
 {
     wk_text text = {0};
     wk_text_puts(&text, value ? "true" : "false");
-    add_number(table, &text, copy_shown(table, value ? "yes" : "no", false));
+    add_number(table, &text, copy_shown(table, value ? "yes" : "no"));
 }
 
 void wk_table_absent(wk_table *table)
@@ -133,7 +133,7 @@ void wk_table_cell(wk_table *table, const char *format, ...)
 
 void wk_table_name(wk_table *table, const char *name)
 {
-    add(table, (wk_cell){.shown = copy_shown(table, name, false)});
+    add(table, (wk_cell){.shown = copy_shown(table, name)});
 }
 
 void wk_table_texts(wk_table *table, const char *first, ...)

@@ -41,7 +41,8 @@ typedef struct wk_table {
 void wk_table_start(wk_table *table, const wk_column *columns, size_t count);
 
 /// Adds the next cell by the type of `value`: a text, a whole number, a fractional one or a bool.
-/// People see "-" for a number that is not finite, programs null.
+/// People see a line break in a text as '?' and a number that is not finite as "-"; programs get
+/// the text as it is, and null.
 #define WK_TABLE_PUT(table, value)                                                                 \
     _Generic((value),                                                                              \
         char *: wk_table_text,                                                                     \

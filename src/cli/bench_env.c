@@ -413,8 +413,11 @@ const wk_command wk_command_bench_env = {
     .details =
         "Worlds are drawn from the domain's training distribution and are the same for every\n"
         "column; the columns take turns world by world, so that a busy machine slows all\n"
-        "alike. Rates leave out resets, which have their own column. The comparison needs\n"
-        "OSMesa ('waker doctor' shows whether it is installed).\n",
+        "alike. Columns of one thread are in processor time, those of the vector by the wall\n"
+        "clock. Rates leave out resets, which have their own column; memory is the growth of the\n"
+        "process per environment. The comparison runs the same worlds with MuJoCo's own collision\n"
+        "functions and draws them with MuJoCo's OpenGL code, on one core; it needs OSMesa\n"
+        "('waker doctor' shows whether it is installed).\n",
     .examples = "bench env --domain terrain-walker --seconds 10\nbench env --threads 8 --json",
     WK_COMMAND_OPTIONS(args, defaults),
     .run = run,

@@ -474,7 +474,10 @@ const wk_command wk_command_bench_update = {
     .details =
         "One update trains world model, ensemble and exploration policy on one batch; with\n"
         "--tasks, reward heads and task policies too, in an update of their own, which on a GPU\n"
-        "overlaps the exploration. The peak memory covers the process since its start.\n"
+        "overlaps the exploration. Parts are the sections of the recorded graph, gradients\n"
+        "included. On a GPU the whole is timed first, then update and task update side by side as\n"
+        "in a run, then the graphs alone, then the parts. The peak memory covers the process\n"
+        "since its start.\n"
         "--population N measures one run alone, then N runs updated together.\n",
     .examples = "bench update --preset small --iters 20\n"
                 "bench update --preset paper --device cuda --tasks 5\n"

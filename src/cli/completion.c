@@ -48,17 +48,18 @@ static void add_blocks(wk_text *words)
 // What a word in capitals means (cli/args.h); those that are not here mean nothing to a shell.
 static void add_meaning(const char *name, size_t length, offer *out)
 {
-    enum { FILES, DIRECTORIES, DOMAINS, TASKS, CASES, RULES, BLOCKS, COMMANDS, MEANINGS };
-    static const char *const names[][2] = {
-        [FILES] = {"FILE", "PLUGIN"}, [DIRECTORIES] = {"DIR", "RUN"}, [DOMAINS] = {"DOMAIN", ""},
-        [TASKS] = {"TASK", ""},       [CASES] = {"CASE", ""},         [RULES] = {"RULE", ""},
-        [BLOCKS] = {"BLOCK", ""},     [COMMANDS] = {"COMMAND", ""}};
-    int meaning = 0;
-    for (; meaning < MEANINGS; meaning++) {
-        const char *const *both = names[meaning];
-        if (strlen(both[0]) == length && memcmp(both[0], name, length) == 0) break;
-        if (strlen(both[1]) == length && memcmp(both[1], name, length) == 0) break;
-    }
+    enum { FILES, DIRECTORIES, DOMAINS, TASKS, CASES, RULES, BLOCKS, COMMANDS, NOTHING };
+    static const struct {
+        const char *name;
+        int meaning;
+    } words[] = {{"FILE", FILES},      {"PLUGIN", FILES},   {"DIR", DIRECTORIES},
+                 {"RUN", DIRECTORIES}, {"DOMAIN", DOMAINS}, {"TASK", TASKS},
+                 {"CASE", CASES},      {"RULE", RULES},     {"BLOCK", BLOCKS},
+                 {"COMMAND", COMMANDS}};
+    int meaning = NOTHING;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i].name) == length && memcmp(words[i].name, name, length) == 0)
+            meaning = words[i].meaning;
     out->files |= meaning == FILES;
     out->directories |= meaning == DIRECTORIES;
     for (size_t i = 0; i < wk_domain_count(); i++) {
@@ -94,11 +95,12 @@ static void read_value(const char *value, offer *out)
         }
         while (capitals < length && isupper((unsigned char)value[capitals]))
             capitals++;
-        if (value[capitals] == '.')
+        if (value[capitals] == '.') {
             while (islower((unsigned char)value[capitals + 1 + extension]))
                 extension++;
-        snprintf(out->extension, sizeof out->extension, "%.*s", (int)extension,
-                 value + capitals + 1);
+            snprintf(out->extension, sizeof out->extension, "%.*s", (int)extension,
+                     value + capitals + 1);
+        }
         add_meaning(value, capitals, out);
     }
 }

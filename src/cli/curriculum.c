@@ -94,21 +94,35 @@ static wk_status sum_up(const row *rows, size_t count, summary *out, wk_error *e
     return status;
 }
 
-static void add_rows(wk_table *table, const wk_saved_run *run, const row *rows, size_t first,
-                     size_t end)
+enum { COLUMNS_MAX = WK_PARAMS_MAX + 5 };
+
+// A row for each environment: for people θ in one cell, for programs each parameter.
+static void fill_table(const wk_saved_run *run, const row *rows, size_t count, const char *heading,
+                       wk_column columns[COLUMNS_MAX], wk_table *table)
 {
-    for (size_t i = first; i < end; i++) {
-        wk_text theta = {0};
-        wk_theta_text(run->world.domain, wk_space_params(run->space, rows[i].index), &theta);
-        wk_table_cell(table, "%s", wk_text_get(&theta));
-        wk_table_cell(table, "%.3f %%", 100 * rows[i].probability);
-        wk_table_cell(table, "%.3f %%", 100 * wk_space_probability(run->space, rows[i].index));
-        if (isnan(rows[i].error))
-            wk_table_cell(table, "-");
-        else
-            wk_table_cell(table, "%.4g", rows[i].error);
-        wk_table_cell(table, "%" PRIu64, rows[i].visits);
-        wk_text_free(&theta);
+    const wk_domain *domain = run->world.domain;
+    size_t n = 0;
+    columns[n++] = (wk_column){WK_COLUMN_TEXT, NULL, heading, NULL, 0};
+    for (int p = 0; p < domain->n_params; p++)
+        columns[n++] = (wk_column){WK_COLUMN_NUMBER, domain->params[p].name, NULL, NULL, 0};
+    columns[n++] = (wk_column){WK_COLUMN_NUMBER, "probability", "probability", "%.3f %%", 100};
+    columns[n++] = (wk_column){WK_COLUMN_NUMBER, "default_probability", "under DR", "%.3f %%", 100};
+    columns[n++] = (wk_column){WK_COLUMN_NUMBER, "error", "error", "%.4g", 0};
+    columns[n++] = (wk_column){WK_COLUMN_NUMBER, "episodes", "episodes", NULL, 0};
+    wk_table_start(table, columns, n);
+    for (size_t i = 0; i < count; i++) {
+        const double *theta = wk_space_params(run->space, rows[i].index);
+        wk_text text = {0};
+        wk_theta_text(domain, theta, &text);
+        wk_table_cell(table, "%s", wk_text_get(&text));
+        table->failed |= text.failed;
+        wk_text_free(&text);
+        for (int p = 0; p < domain->n_params; p++)
+            wk_table_number(table, theta[p]);
+        wk_table_number(table, rows[i].probability);
+        wk_table_number(table, wk_space_probability(run->space, rows[i].index));
+        wk_table_number(table, rows[i].error);
+        wk_table_unsigned(table, rows[i].visits);
     }
 }
 
@@ -128,30 +142,26 @@ static void print_text(const wk_saved_run *run, const wk_heatmap *map, const row
             f->mean, f->worst, f->expected);
     wk_text_puts(out, "\n");
     wk_heatmap_text(map, out);
-    size_t top_count = (size_t)top < count ? (size_t)top : count;
-    size_t bottom = count - top_count < top_count ? top_count : count - top_count;
-    if (top_count == 0) return;
-    wk_table table = {0};
-    wk_table_begin(&table, "lrrrr", "most likely next", "probability", "under DR", "error",
-                   "episodes");
-    add_rows(&table, run, rows, 0, top_count);
+    size_t most = (size_t)top < count ? (size_t)top : count;
+    size_t least = count - most < most ? count - most : most;
+    wk_column columns[COLUMNS_MAX];
+    wk_table table;
+    if (most == 0) return;
+    fill_table(run, rows, most, "most likely next", columns, &table);
     wk_table_finish(&table, 0, out);
-    if (bottom == count) return;
+    if (least == 0) return;
     wk_text_puts(out, "\n");
-    wk_table_begin(&table, "lrrrr", "least likely next", "probability", "under DR", "error",
-                   "episodes");
-    add_rows(&table, run, rows, bottom, count);
+    fill_table(run, rows + count - least, least, "least likely next", columns, &table);
     wk_table_finish(&table, 0, out);
 }
 
 static void print_json(const wk_saved_run *run, const row *rows, size_t count, const summary *f,
                        wk_text *out)
 {
-    const wk_domain *domain = run->world.domain;
     wk_json json = {.text = out};
     wk_json_object(&json, NULL);
     wk_json_string(&json, "run", run->directory);
-    wk_json_string(&json, "domain", domain->name);
+    wk_json_string(&json, "domain", run->world.domain->name);
     wk_json_string(&json, "rule", wk_curriculum_get_rule(run->curriculum)->name);
     wk_json_integer(&json, "step", (int64_t)run->summary.steps);
     wk_json_integer(&json, "episodes", (int64_t)run->summary.episodes);
@@ -159,20 +169,11 @@ static void print_json(const wk_saved_run *run, const row *rows, size_t count, c
     wk_json_number(&json, "mean_error", f->mean);
     wk_json_number(&json, "worst_10_percent_error", f->worst);
     wk_json_number(&json, "expected_error", f->expected);
-    wk_json_array(&json, "environments");
-    for (size_t i = 0; i < count; i++) {
-        const double *theta = wk_space_params(run->space, rows[i].index);
-        wk_json_object(&json, NULL);
-        for (int p = 0; p < domain->n_params; p++)
-            wk_json_number(&json, domain->params[p].name, theta[p]);
-        wk_json_number(&json, "probability", rows[i].probability);
-        wk_json_number(&json, "default_probability",
-                       wk_space_probability(run->space, rows[i].index));
-        wk_json_number(&json, "error", rows[i].error);
-        wk_json_integer(&json, "episodes", (int64_t)rows[i].visits);
-        wk_json_close(&json, '}');
-    }
-    wk_json_close(&json, ']');
+    wk_column columns[COLUMNS_MAX];
+    wk_table table;
+    fill_table(run, rows, count, NULL, columns, &table);
+    wk_table_json(&table, "environments", &json);
+    wk_table_free(&table);
     wk_json_close(&json, '}');
     wk_text_puts(out, "\n");
 }
@@ -230,23 +231,26 @@ static void list_rules(wk_text *out)
 
 static void json_rules(wk_text *out)
 {
-    wk_json json = {.text = out};
-    wk_json_array(&json, NULL);
+    static const wk_column columns[] = {
+        {WK_COLUMN_TEXT, "name", NULL, NULL, 0},    {WK_COLUMN_TEXT, "summary", NULL, NULL, 0},
+        {WK_COLUMN_TEXT, "chooses", NULL, NULL, 0}, {WK_COLUMN_TEXT, "source", NULL, NULL, 0},
+        {WK_COLUMN_TEXT, "needs", NULL, NULL, 0},   {WK_COLUMN_TEXT, "always", NULL, NULL, 0}};
+    wk_table table;
+    wk_table_start(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < wk_curriculum_rule_count(); i++) {
         const wk_curriculum_rule *rule = wk_curriculum_rule_at(i);
         wk_text needs = {0};
         needs_text(rule, &needs);
-        wk_json_object(&json, NULL);
-        wk_json_string(&json, "name", rule->name);
-        wk_json_string(&json, "summary", rule->summary);
-        wk_json_string(&json, "chooses", rule->formula);
-        wk_json_string(&json, "source", rule->source);
-        wk_json_string(&json, "needs", wk_text_get(&needs));
-        wk_json_bool(&json, "always", rule->always);
-        wk_json_close(&json, '}');
+        wk_table_text(&table, rule->name);
+        wk_table_text(&table, rule->summary);
+        wk_table_text(&table, rule->formula);
+        wk_table_text(&table, rule->source);
+        wk_table_text(&table, wk_text_get(&needs));
+        wk_table_bool(&table, rule->always);
         wk_text_free(&needs);
     }
-    wk_json_close(&json, ']');
+    wk_table_json(&table, NULL, &(wk_json){.text = out});
+    wk_table_free(&table);
     wk_text_puts(out, "\n");
 }
 
@@ -278,8 +282,11 @@ const wk_command wk_command_curriculum = {
     .summary = "Show which environments a run visits, their errors, and what it will choose next",
     .usage = "curriculum RUN|--rules [--out FILE.png] [--top N] [--json]",
     .details =
-        "Reads the newest checkpoint; the run may still be training. Shades go from '.' (lowest)\n"
-        "to '@' (highest), in the image from dark blue to yellow.\n",
+        "Prints maps of episodes, error and probability over the parameters, from the newest\n"
+        "checkpoint; the run may still be training. The first parameter makes the rows, the rest\n"
+        "the columns (their sum if there are several); combined spaces have a panel for each\n"
+        "domain. Shades go from '.' (lowest) to '@' (highest), in the image from dark blue to\n"
+        "yellow; grids with more than 12 columns have shades only.\n",
     .examples = "curriculum runs/a --out runs/a/curriculum.png\n"
                 "curriculum --rules",
     WK_COMMAND_OPTIONS(args, defaults),

@@ -314,6 +314,9 @@ const wk_command wk_command_envs = {
     .name = "envs",
     .summary = "List the domains, or describe one of them",
     .usage = "envs [DOMAIN] [--json]\nenvs --plugin FILE [--json]",
+    .details =
+        "A domain is described by the meaning, training grid and legal range of its parameters,\n"
+        "its tasks with their other names, its out-of-distribution cases, and its options.\n",
     .examples = "envs\nenvs terrain-walker",
     WK_COMMAND_OPTIONS(args, defaults),
     .max_words = 1,

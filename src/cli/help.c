@@ -42,14 +42,14 @@ static const char about[] =
     "next, and derives task policies from the result.";
 
 static const char conventions[] =
-    "Options are written '--name value' or '--name=value'; '--' ends them. Where a name does not\n"
-    "exist, the error suggests the nearest that does. Results go to standard output, messages to\n"
-    "standard error. A result that cannot be written is a failure; 'train', 'adapt', 'finetune' "
-    "and\n"
-    "'sweep', whose results are files, end as they would otherwise. Long commands show progress,\n"
-    "speed and time left on standard error: on a terminal one line that is rewritten, elsewhere a\n"
-    "line every 10 seconds, with --quiet none. Files are replaced atomically: after a failure the\n"
-    "old file is still there.\n";
+    "Options are written '--name value' or '--name=value'; '--' ends them. Where a name does\n"
+    "not exist, the error suggests the nearest that does. Results go to standard output,\n"
+    "messages to standard error. A result that cannot be written is a failure; 'train',\n"
+    "'adapt', 'finetune' and 'sweep', whose results are files, end as they would otherwise.\n"
+    "Long commands show progress, speed and time left on standard error: on a terminal one\n"
+    "line that is rewritten, elsewhere a line every 10 seconds, with --quiet none. A second\n"
+    "interrupt ends a command at once, without saving, with exit code 130. Files are\n"
+    "replaced atomically: after a failure the old file is still there.\n";
 
 const char *wk_cli_key_value(int field)
 {

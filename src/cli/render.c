@@ -3,7 +3,7 @@
 #include "cli/chosen_domain.h"
 #include "cli/cli.h"
 #include "media/animation.h"
-#include "report/contact_sheet.h"
+#include "report/sheet.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -205,6 +205,12 @@ const wk_command wk_command_render = {
     .summary = "Render a world, a clip of an episode, or a sheet of many worlds",
     .usage = "render --domain DOMAIN --out FILE.png|FILE.gif|FILE.mp4 [OPTIONS]\n"
              "render --sheet --domain DOMAIN --out FILE.png [OPTIONS]",
+    .details =
+        "Actions are uniformly random and stop at the end of the episode. The same command writes\n"
+        "the same bytes. A sheet has rows over the first parameter, columns over the second (over\n"
+        "the sum of the others where they are counts of the same kind), then a row for each\n"
+        "out-of-distribution case; its cells are drawn after 20 steps, because hoppers begin in\n"
+        "the air.\n",
     .examples = "render --domain terrain-walker --params 0.8,0.3 --out walker.png\n"
                 "render --domain clean-up --case extra-block:2 --seed 7 --out clean-up.gif\n"
                 "render --sheet --domain terrain-hopper --out hopper.png",

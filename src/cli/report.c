@@ -78,11 +78,11 @@ static wk_status show(wk_cli *cli, const report_values *v, const wk_report *repo
                        text.length ? "\n" : "", report->runs.items.count,
                        wk_plural(report->runs.items.count), report->figures.items.count,
                        wk_plural(report->figures.items.count), v->out);
-    for (size_t i = 0; i < report->runs.problems.count; i++)
-        wk_log_line(&log, WK_LOG_WARN, "left out: %s", report->runs.problems.items[i]);
+    for (size_t i = 0; i < report->runs.problems.items.count; i++)
+        wk_log_line(&log, WK_LOG_WARN, "left out: %s", report->runs.problems.items.items[i]);
     for (size_t i = 0; i < report->runs.items.count; i++)
         wk_cli_warn_older(cli, report->runs.items.items[i]->directory);
-    cli->findings = report->runs.problems.count > 0;
+    cli->findings = report->runs.problems.items.count > 0;
     return wk_cli_print(&text, err);
 }
 
@@ -102,7 +102,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                  .n_by = (size_t)v->by.count,
                  .pool = pool,
                  .progress = &progress},
-        .scores = {.policy = policy_of(v, title), .step = (int64_t)v->step},
+        .results = {.policy = policy_of(v, title), .step = (int64_t)v->step},
         .bootstrap = wk_bootstrap_config_default(),
     };
     config.bootstrap.reps = v->reps;

@@ -1,10 +1,11 @@
-// waker sweep status: how far a sweep is, from its run directories.
+// waker sweep status, add, retry and cancel: how far a sweep is, from its run directories, and
+// changes to it.
 #include "base/table.h"
 #include "cli/sweep.h"
 #include "log/status_line.h"
-#include "sweep/report.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { CHART_ROWS = 64, CHART_COLUMNS = 100, CHART_SIGNS = 2000, TABLE_ROWS = 40 };
 
@@ -26,7 +27,6 @@ static const wk_arg args[] = {
 
 // A sweep and the state of each task.
 typedef struct overview {
-    const char *directory;
     const wk_sweep_plan *plan;
     wk_sweep_entry *entries;
     wk_sweep_counts counts;
@@ -151,7 +151,7 @@ static void print_rows(const overview *o, bool all, wk_text *out)
 
 static void print_counts(const overview *o, wk_text *out)
 {
-    wk_text_printf(out, "%s: %zu run%s", o->directory, o->plan->tasks.count,
+    wk_text_printf(out, "%s: %zu run%s", o->plan->directory, o->plan->tasks.count,
                    wk_plural(o->plan->tasks.count));
     for (int i = WK_SWEEP_PHASES - 1; i >= 0; i--)
         if (o->counts.phases[i] > 0)
@@ -169,30 +169,11 @@ static void print_counts(const overview *o, wk_text *out)
     wk_text_puts(out, "\n");
 }
 
-static void json_task(const overview *o, size_t task, wk_json *json)
-{
-    const wk_sweep_state *state = &o->entries[task].state;
-    const wk_sweep_task *t = &o->plan->tasks.items[task];
-    wk_json_object(json, NULL);
-    wk_json_string(json, "name", t->name);
-    wk_json_string(json, "shape", o->plan->shapes.items[t->shape].name);
-    wk_json_string(json, "state", wk_sweep_phase_names[state->phase]);
-    wk_json_unsigned(json, "steps", state->steps);
-    wk_json_unsigned(json, "total", t->steps);
-    wk_json_number(json, "seconds_left", state->seconds_left);
-    for (int i = 0; i < WK_SWEEP_FOLLOWS; i++)
-        if (o->plan->grid->follow[i].present)
-            wk_json_bool(json, wk_sweep_follow_names[i], state->follow[i]);
-    wk_json_integer(json, "attempts", state->attempt.count);
-    wk_json_string(json, "error", state->attempt.error);
-    wk_json_close(json, '}');
-}
-
 static void print_json(const overview *o, wk_text *out)
 {
     wk_json json = {.text = out};
     wk_json_object(&json, NULL);
-    wk_json_string(&json, "directory", o->directory);
+    wk_json_string(&json, "directory", o->plan->directory);
     wk_json_object(&json, "counts");
     for (int i = 0; i < WK_SWEEP_PHASES; i++)
         wk_json_integer(&json, wk_sweep_phase_names[i], o->counts.phases[i]);
@@ -200,42 +181,56 @@ static void print_json(const overview *o, wk_text *out)
     if (o->queued >= 0) wk_json_integer(&json, "queued", o->queued);
     wk_json_bool(&json, "reported", o->reported);
     wk_json_array(&json, "runs");
-    for (size_t i = 0; i < o->plan->tasks.count; i++)
-        json_task(o, i, &json);
+    for (size_t i = 0; i < o->plan->tasks.count; i++) {
+        const wk_sweep_state *state = &o->entries[i].state;
+        const wk_sweep_task *task = &o->plan->tasks.items[i];
+        wk_json_object(&json, NULL);
+        wk_json_string(&json, "name", task->name);
+        wk_json_string(&json, "shape", o->plan->shapes.items[task->shape].name);
+        wk_json_string(&json, "state", wk_sweep_phase_names[state->phase]);
+        wk_json_unsigned(&json, "steps", state->steps);
+        wk_json_unsigned(&json, "total", task->steps);
+        wk_json_number(&json, "seconds_left", state->seconds_left);
+        for (int k = 0; k < WK_SWEEP_FOLLOWS; k++)
+            if (o->plan->grid->follow[k].present)
+                wk_json_bool(&json, wk_sweep_follow_names[k], state->follow[k]);
+        wk_json_integer(&json, "attempts", state->attempt.count);
+        wk_json_string(&json, "error", state->attempt.error);
+        wk_json_close(&json, '}');
+    }
     wk_json_close(&json, ']');
     wk_json_close(&json, '}');
     wk_text_puts(out, "\n");
 }
 
-// How many runs wait in queues of launchers. That they cannot be asked changes nothing of the rest.
-static int count_queued(const wk_log *log, const char *directory, const wk_sweep_plan *plan)
+// Calls `act` with the sweep in the directory that the first word names.
+typedef wk_status action(wk_cli *cli, const void *values, wk_cli_sweep *sweep, wk_error *err);
+static wk_status with_sweep(wk_cli *cli, const void *values, action *act, wk_error *err)
 {
-    int count = 0;
-    wk_error err = {0};
-    bool *queued = calloc(plan->tasks.count + 1, sizeof *queued);
-    for (int i = 0; queued && wk_cli_launchers[i]; i++) {
-        const wk_sweep_launcher *launcher = wk_cli_launchers[i];
-        if (!launcher->queued || launcher->queued(directory, plan, queued, &err) == WK_OK) continue;
-        wk_log_line(log, WK_LOG_WARN, "cannot read the queue: %s", err.message);
-        count = -1;
-    }
-    for (size_t i = 0; queued && count >= 0 && i < plan->tasks.count; i++)
-        count += queued[i];
-    free(queued);
-    return count;
+    wk_cli_sweep sweep = {0};
+    wk_status status = wk_cli_sweep_open(cli->words.items[0], &sweep, err);
+    if (status == WK_OK) status = act(cli, values, &sweep, err);
+    wk_cli_sweep_close(&sweep);
+    return status;
 }
 
-static wk_status print_status(const wk_log *log, const status_values *v, const char *directory,
-                              const wk_sweep_plan *plan, wk_error *err)
+static wk_status print_status(wk_cli *cli, const void *values, wk_cli_sweep *sweep, wk_error *err)
 {
+    const status_values *v = values;
+    const wk_log log = wk_cli_log(cli);
     wk_sweep_queue queue = {0};
     wk_text text = {0};
-    wk_status status = wk_sweep_queue_open(plan, directory, v->attempts, &queue, err);
-    overview o = {directory, plan, queue.entries, {{0}, 0, 0}, false, 0};
-    if (status == WK_OK) status = wk_sweep_report_done(plan, directory, &o.reported, err);
+    wk_error unknown = {0};
+    wk_status status = wk_sweep_queue_open(&sweep->plan, v->attempts, &queue, err);
+    overview o = {&sweep->plan, queue.entries, {{0}, 0, 0}, false, 0};
+    if (status == WK_OK) status = wk_sweep_report_done(&sweep->plan, &o.reported, err);
     if (status == WK_OK) {
-        o.queued = count_queued(log, directory, plan);
-        o.counts = wk_sweep_count(plan, queue.entries);
+        // That the queue cannot be asked changes nothing of the rest.
+        if (wk_sweep_slurm_queued(&sweep->plan, &o.queued, &unknown) != WK_OK) {
+            wk_log_line(&log, WK_LOG_WARN, "cannot read the queue: %s", unknown.message);
+            o.queued = -1;
+        }
+        o.counts = wk_sweep_count(&sweep->plan, queue.entries);
         if (v->json) {
             print_json(&o, &text);
         } else {
@@ -243,20 +238,93 @@ static wk_status print_status(const wk_log *log, const status_values *v, const c
             print_rows(&o, v->all, &text);
             print_counts(&o, &text);
         }
-        status = wk_cli_print(&text, err);
     }
     wk_sweep_queue_close(&queue);
-    return status;
+    return wk_cli_print_if(status, &text, err);
 }
 
-static wk_status run(wk_cli *cli, const void *values, wk_error *err)
+static wk_status run_status(wk_cli *cli, const void *values, wk_error *err)
 {
-    wk_cli_sweep sweep = {0};
+    return with_sweep(cli, values, print_status, err);
+}
+
+// Adds values to axes.
+static wk_status add(wk_cli *cli, const void *values, wk_cli_sweep *sweep, wk_error *err)
+{
+    (void)values;
+    wk_sweep_folder folder = {0};
+    wk_text text = {0};
+    size_t before = sweep->plan.tasks.count;
+    wk_status status = WK_OK;
+    for (int i = 1; status == WK_OK && i < cli->words.count; i++)
+        status = wk_sweep_grid_add(&sweep->grid, cli->words.items[i], err);
+    WK_TRY(status);
+    wk_sweep_plan_free(&sweep->plan);
+    WK_TRY(wk_sweep_plan_create(&sweep->grid, cli->words.items[0], &sweep->plan, err));
+    WK_TRY(wk_cli_sweep_check_follow(&sweep->plan, err));
+    status = wk_sweep_folder_open(cli->words.items[0], &folder, err);
+    if (status == WK_OK) status = wk_sweep_folder_write(&folder, &sweep->grid, err);
+    wk_sweep_folder_close(&folder);
+    WK_TRY(status);
+    wk_text_printf(
+        &text, "%zu run%s added, %zu in total; 'waker sweep --logdir %s' runs what is not done\n",
+        sweep->plan.tasks.count - before, wk_plural(sweep->plan.tasks.count - before),
+        sweep->plan.tasks.count, cli->words.items[0]);
+    return wk_cli_print(&text, err);
+}
+
+static wk_status run_add(wk_cli *cli, const void *values, wk_error *err)
+{
+    return with_sweep(cli, values, add, err);
+}
+
+// The attempts of runs that nobody works on are forgotten.
+static wk_status retry(wk_cli *cli, const void *values, wk_cli_sweep *sweep, wk_error *err)
+{
+    (void)values;
+    int count = 0;
+    wk_text text = {0};
+    for (int i = 1; i < cli->words.count; i++)
+        if (wk_sweep_plan_find(&sweep->plan, cli->words.items[i]) < 0)
+            return wk_fail(err, WK_E_NOT_FOUND, "the sweep has no run '%.80s'",
+                           cli->words.items[i]);
+    for (size_t i = 0; i < sweep->plan.tasks.count; i++) {
+        wk_sweep_state state;
+        bool named = cli->words.count == 1;
+        for (int k = 1; k < cli->words.count; k++)
+            named |= strcmp(cli->words.items[k], sweep->plan.tasks.items[i].name) == 0;
+        if (!named) continue;
+        WK_TRY(wk_sweep_state_read(&sweep->plan, (int)i, 0, &state, err));
+        if (state.phase == WK_SWEEP_RUNNING || state.attempt.count == 0) continue;
+        WK_TRY(wk_sweep_attempt_forget(&sweep->plan, (int)i, err));
+        count++;
+    }
+    wk_text_printf(&text, "%d run%s can be tried again: 'waker sweep --logdir %s'\n", count,
+                   wk_plural((uint64_t)count), cli->words.items[0]);
+    return wk_cli_print(&text, err);
+}
+
+static wk_status run_retry(wk_cli *cli, const void *values, wk_error *err)
+{
+    return with_sweep(cli, values, retry, err);
+}
+
+static wk_status cancel(wk_cli *cli, const void *values, wk_cli_sweep *sweep, wk_error *err)
+{
     const wk_log log = wk_cli_log(cli);
-    wk_status status = wk_cli_sweep_open(cli->words.items[0], &sweep, err);
-    if (status == WK_OK) status = print_status(&log, values, cli->words.items[0], &sweep.plan, err);
-    wk_cli_sweep_close(&sweep);
-    return status;
+    bool found = false;
+    (void)values;
+    WK_TRY(wk_sweep_local_cancel(cli->words.items[0], &log, &found, err));
+    WK_TRY(wk_sweep_slurm_cancel(&sweep->plan, &log, &found, err));
+    if (!found)
+        wk_log_line(&log, WK_LOG_INFO, "nothing to cancel: no sweep is at work on '%s'",
+                    cli->words.items[0]);
+    return WK_OK;
+}
+
+static wk_status run_cancel(wk_cli *cli, const void *values, wk_error *err)
+{
+    return with_sweep(cli, values, cancel, err);
 }
 
 const wk_command wk_command_sweep_status = {
@@ -271,5 +339,44 @@ const wk_command wk_command_sweep_status = {
     WK_COMMAND_OPTIONS(args, defaults),
     .min_words = 1,
     .max_words = 1,
-    .run = run,
+    .run = run_status,
+};
+
+const wk_command wk_command_sweep_add = {
+    .name = "sweep add",
+    .summary = "Add seeds or other axis values to a sweep",
+    .usage = "sweep add DIR AXIS=VALUES...",
+    .details =
+        "Adds values to axes that are lists or ranges in the sweep's grid. Existing runs keep\n"
+        "their names and are not changed.\n",
+    .examples = "sweep add runs/paper seed=5..9\n"
+                "sweep add runs/paper curriculum=ge,rw-oracle",
+    .min_words = 2,
+    .max_words = 1 + WK_SWEEP_AXES_MAX,
+    .run = run_add,
+};
+
+const wk_command wk_command_sweep_retry = {
+    .name = "sweep retry",
+    .summary = "Retry the failed runs of a sweep",
+    .usage = "sweep retry DIR [NAME...]",
+    .details =
+        "Clears the failed attempts of the named runs, or of all runs. They resume from their\n"
+        "last checkpoint: at once if the sweep is running, else when it is started again.\n",
+    .examples = "sweep retry runs/paper\n"
+                "sweep retry runs/paper clean-up-waker-m-seed3",
+    .min_words = 1,
+    .max_words = WK_ARG_WORDS_MAX,
+    .run = run_retry,
+};
+
+const wk_command wk_command_sweep_cancel = {
+    .name = "sweep cancel",
+    .summary = "Stop a sweep: every run saves, and the sweep can be resumed later",
+    .usage = "sweep cancel DIR",
+    .details = "Asks all processes or jobs of the sweep to save and stop, as an interrupt would.\n",
+    .examples = "sweep cancel runs/paper",
+    .min_words = 1,
+    .max_words = 1,
+    .run = run_cancel,
 };

@@ -3,7 +3,6 @@
 // published_rules.c.
 #include "waker/curriculum.h"
 
-#include "base/plugin_call.h"
 #include "base/rng.h"
 #include "curriculum/config.h"
 #include "curriculum/surface.h"
@@ -80,20 +79,13 @@ static void read_errors(const wk_curriculum *c)
     if (c->surface) wk_surface_read(c->surface, c->error);
 }
 
-static wk_plugin_call call_of(const wk_curriculum *c, const char *function)
-{
-    return (wk_plugin_call){
-        .kind = "curriculum", .name = c->rule->name, .function = function, .step = -1};
-}
-
 // Needs what the view shows: its sizes may depend on the table.
 static bool allocate_extra(wk_curriculum *c)
 {
     wk_curriculum_view view = wk_curriculum_get_view(c);
     size_t times = c->rule->needs & WK_NEEDS_TIMES ? (1 + c->count) * sizeof *c->steps : 0;
     size_t state = 0;
-    if (c->rule->state_size)
-        WK_PLUGIN_CALL(call_of(c, "state_size"), state = c->rule->state_size(&view));
+    if (c->rule->state_size) state = c->rule->state_size(&view);
     if (state > SIZE_MAX - times) return false;
     c->extra_size = times + state;
     if (c->extra_size == 0) return true;
@@ -212,7 +204,7 @@ wk_status wk_curriculum_create(const wk_curriculum_rule *rule, const wk_domain *
         return wk_fail(err, WK_E_MEMORY, "no memory for the state of curriculum '%s'", rule->name);
     }
     wk_curriculum_view view = wk_curriculum_get_view(c);
-    if (c->state && rule->begin) WK_PLUGIN_CALL(call_of(c, "begin"), rule->begin(&view, c->state));
+    if (c->state && rule->begin) rule->begin(&view, c->state);
     *out = c;
     return WK_OK;
 }
@@ -280,8 +272,7 @@ static bool ask_rule(const wk_curriculum *c, double *own)
     wk_curriculum_view view = wk_curriculum_get_view(c);
     bool has = false;
     if (c->rule->distribution) {
-        WK_PLUGIN_CALL(call_of(c, "distribution"),
-                       has = c->rule->distribution(&view, &c->config, own));
+        has = c->rule->distribution(&view, &c->config, own);
         return has;
     }
     for (size_t i = 0; i < c->count; i++)
@@ -387,8 +378,7 @@ void wk_curriculum_report_at(wk_curriculum *c, const double *thetas, const size_
     }
     if (!c->rule->reported) return;
     wk_curriculum_view view = wk_curriculum_get_view(c);
-    WK_PLUGIN_CALL(call_of(c, "reported"),
-                   c->rule->reported(&view, &c->config, index, delta, count, c->state));
+    c->rule->reported(&view, &c->config, index, delta, count, c->state);
 }
 
 void wk_curriculum_end_episode(wk_curriculum *c, const wk_curriculum_episode *episode)
@@ -396,7 +386,7 @@ void wk_curriculum_end_episode(wk_curriculum *c, const wk_curriculum_episode *ep
     assert(episode->index < c->count);
     if (!c->rule->ended) return;
     wk_curriculum_view view = wk_curriculum_get_view(c);
-    WK_PLUGIN_CALL(call_of(c, "ended"), c->rule->ended(&view, &c->config, episode, c->state));
+    c->rule->ended(&view, &c->config, episode, c->state);
 }
 
 // Compares the errors with those of the last measurement: Δ = δ̄_old - δ̄_new.

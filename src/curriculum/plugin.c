@@ -1,6 +1,5 @@
 #include "curriculum/plugin.h"
 
-#include "base/plugin_call.h"
 #include "base/shared_object.h"
 #include <string.h>
 
@@ -39,9 +38,7 @@ static wk_status find_rule(wk_rule_plugin *plugin, wk_error *err)
     wk_shared_object_function *entry;
     WK_TRY(wk_shared_object_find(plugin->handle, WK_CURRICULUM_PLUGIN_SYMBOL, "wk_curriculum_rule",
                                  "rule", &entry, err));
-    WK_PLUGIN_CALL(
-        ((wk_plugin_call){.kind = "plug-in", .function = WK_CURRICULUM_PLUGIN_SYMBOL, .step = -1}),
-        plugin->rule = ((entry_function *)entry)());
+    plugin->rule = ((entry_function *)entry)();
     return check_rule(plugin->rule, err);
 }
 

@@ -31,7 +31,7 @@ typedef struct field {
     enum { TEXT, COUNT, NUMBER, TRUTH } type;
     size_t offset;
     const char *differs; // what it is called where two domains differ in it; NULL: they may
-    bool omitted;        // not written where it is zero, which readers of older versions expect
+    bool omitted;        // not written where it is zero: absent means zero
 } field;
 
 #define DOMAIN(member) offsetof(wk_domain, member)

@@ -26,11 +26,9 @@ wk_status wk_domain_check_options(const wk_domain *domain, const int *options, w
 /// With `own_grid` the params need no step.
 wk_status wk_domain_check_data(const wk_domain *domain, bool own_grid, wk_error *err);
 
-/// Words that commands and the API accept in place of a task's (or a reward's) name and of a case's
-/// name: no task, reward or case may be called by one of them. Both return what the name stands
-/// for, or NULL if it is free.
+/// What a word stands for that commands and the API accept in place of a task's (or a reward's)
+/// name, by which none may be called; NULL: the word is free.
 const char *wk_task_name_reserved(const char *name);
-const char *wk_case_name_reserved(const char *name);
 
 /// An action of the domain drawn uniformly: [action_size].
 void wk_domain_random_action(const wk_domain *domain, wk_rng *rng, float *action);

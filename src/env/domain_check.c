@@ -44,7 +44,7 @@ const char *wk_task_name_reserved(const char *name)
     return find_reserved(words, sizeof words / sizeof *words, name);
 }
 
-const char *wk_case_name_reserved(const char *name)
+static const char *case_name_reserved(const char *name)
 {
     static const char *const words[][2] = {{"all", "all cases"},
                                            {"dr", "the default distribution"},
@@ -64,7 +64,7 @@ static wk_status check_reserved(const wk_domain *domain, wk_error *err)
     }
     for (int i = 0; i < domain->n_cases && !meaning; i++) {
         what = "case";
-        meaning = wk_case_name_reserved(name = domain->cases[i].name);
+        meaning = case_name_reserved(name = domain->cases[i].name);
     }
     if (!meaning) return WK_OK;
     return wk_fail(err, WK_E_INPUT, "a %s is called '%s', which stands for %s; rename it", what,

@@ -1,5 +1,5 @@
 // Model errors of saved runs: under which policies, with which weights and at which steps they are
-// measured, and the file of every step (docs/model-error.md has the format).
+// measured, and the file of every step (docs/evaluation.md has the format).
 #include "base/clock.h"
 #include "eval/evaluation.h"
 #include "eval/model_error.h"

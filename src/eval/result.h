@@ -1,5 +1,5 @@
 // The results of an evaluation: the episodes of every task in every case, their scores, and the
-// files that hold them (docs/evaluation.md and docs/benchmark.md have the formats):
+// files that hold them (docs/evaluation.md and docs/evaluation.md have the formats):
 //
 //   RUN/eval/POLICY-%012u.json   scores, with the numbers of every episode
 //   RUN/eval/POLICY-%012u.csv    one line for every episode

@@ -27,8 +27,8 @@ void wk_run_table_start(wk_run_table *table, int fd, double plain_seconds);
 /// Shows the rows if it is time; `now` is wk_clock_seconds().
 void wk_run_table_update(wk_run_table *table, const wk_run_row *rows, int count, double now);
 
-/// Shows one line of the caller's and the table below it; where lines are printed, that line alone.
-/// It does so at once: ask wk_status_line_is_due first.
+/// Shows a line of the caller's with the table below it; a file or pipe gets that line alone. It is
+/// shown at once: ask wk_status_line_is_due first.
 void wk_run_table_show_under(wk_run_table *table, const char *heading, const wk_run_row *rows,
                              int count);
 

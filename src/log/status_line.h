@@ -50,7 +50,8 @@ void wk_duration_text(double seconds, wk_text *out);
 enum { WK_COUNT_TEXT_MAX = 32 };
 void wk_count_text(int64_t value, char out[WK_COUNT_TEXT_MAX]);
 
-/// The line's state. Zeroed but for the choices; set up by wk_status_line_start.
+/// The line's state, set up by wk_status_line_start; `stamped`, `width` and `height` may be
+/// changed.
 typedef struct wk_status_line {
     int fd;
     bool live;           // rewrite one line; otherwise print lines
@@ -62,18 +63,17 @@ typedef struct wk_status_line {
     wk_text shown;       // the live line, or lines; else what was printed last
 } wk_status_line;
 
-/// Writes to `fd`: live if that is a terminal that can, else a line every `plain_seconds`.
+/// Writes to `fd`: in place if that is a terminal that can, else a line every `plain_seconds`.
 void wk_status_line_start(wk_status_line *line, int fd, double plain_seconds);
 
 /// Shows the progress if it is time; `now` is wk_clock_seconds().
 void wk_status_line_update(wk_status_line *line, const wk_status_values *progress, double now);
 
-/// What wk_status_line_update is made of, for text of other kinds. Whether it is time to show it:
+/// The parts of wk_status_line_update, for other kinds of text. Whether it is time to show it:
 bool wk_status_line_is_due(const wk_status_line *line, double now);
-/// Shows lines with '\n' between them in place of what stands there, or prints them; takes the
-/// text.
+/// Shows lines separated by '\n' in place of what is shown, or prints them; takes over the text.
 void wk_status_line_show(wk_status_line *line, wk_text *text);
-/// Ends what is shown without showing more; frees its memory.
+/// Ends the line without showing more; frees its memory.
 void wk_status_line_end(wk_status_line *line);
 /// The terminal's size.
 int wk_status_line_columns(const wk_status_line *line);
@@ -88,8 +88,8 @@ void wk_status_line_log(void *line, wk_log_level level, const char *message);
 /// Shows the last state and ends the line; frees its memory. It may be started again.
 void wk_status_line_finish(wk_status_line *line, const wk_status_values *progress);
 
-/// The line of work that counts one thing: how many of how many are done, how fast, and the time
-/// left. Short work shows nothing. Zeroed it is silent: all calls are allowed and do nothing.
+/// The status line of work that counts one thing: how many of how many are done, how fast, and the
+/// time left. Short work shows nothing. A zeroed one is silent: all calls do nothing.
 typedef struct wk_progress_line {
     wk_status_line line;
     wk_status_values values;
@@ -100,10 +100,10 @@ typedef struct wk_progress_line {
 /// Begins counting `unit` ("episodes") on `fd`.
 void wk_progress_start(wk_progress_line *progress, int fd, const char *unit);
 
-/// Goes on in the same line with `total` of another unit, counted from 0. NULL is silent too.
+/// Continues in the same line with `total` of another unit, counted from 0. NULL is silent too.
 void wk_progress_next(wk_progress_line *progress, const char *unit, int64_t total);
 
-/// One more is done. Any thread of a pool may call it; only thread 0, the caller's, draws. NULL is
+/// Counts one more. Any thread of a pool may call it; only thread 0, the caller's, draws. NULL is
 /// silent too.
 void wk_progress_count(wk_progress_line *progress, int thread);
 

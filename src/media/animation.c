@@ -54,7 +54,7 @@ static void close_end(int *end)
 // A process group of its own keeps Ctrl-C away from ffmpeg: the caller decides when to stop.
 static wk_status start(encoder *e, const char *const words[], wk_error *err)
 {
-    int pair[2] = {-1, -1}, fault = 0;
+    int pair[2];
     *e = (encoder){.frames = -1,
                    .video = memfd_create("waker-video", MFD_CLOEXEC),
                    .said = memfd_create("waker-ffmpeg", MFD_CLOEXEC)};
@@ -63,21 +63,15 @@ static wk_status start(encoder *e, const char *const words[], wk_error *err)
         return wk_fail(err, WK_E_IO, "cannot start ffmpeg: %s", strerror(errno));
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
-    sigset_t none, usual;
-    sigemptyset(&none);
-    sigfillset(&usual);
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &usual);
     posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                              POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     posix_spawn_file_actions_adddup2(&files, pair[0], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&files, e->video, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, e->said, STDERR_FILENO);
-    fault = posix_spawnp(&e->pid, words[0], &files, &attributes, (char *const *)(uintptr_t)words,
-                         environ);
+    int fault = posix_spawnp(&e->pid, words[0], &files, &attributes,
+                             (char *const *)(uintptr_t)words, environ);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);
     close(pair[0]);

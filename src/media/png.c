@@ -1,5 +1,5 @@
-// PNG: a header, one zlib stream of filtered rows, an end mark. The filter of each row is the one
-// whose bytes are smallest in absolute sum, the usual guess at what deflates best.
+// PNG: a header, one zlib stream of filtered rows, an end mark. Each row has the filter whose bytes
+// have the smallest absolute sum, the usual estimate of what deflates best.
 #include "base/file.h"
 #include "media/image.h"
 
@@ -110,39 +110,17 @@ static uint8_t *finish_chunk(uint8_t *out, const char *name, size_t size)
     return out + 12 + size;
 }
 
-static uint8_t *write_header(uint8_t *out, const wk_image *image)
+wk_status wk_png_encode(const wk_image *image, uint8_t **bytes, size_t *size, wk_error *err)
 {
     static const uint8_t signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
     static const uint8_t depth8_rgb[5] = {8, 2, 0, 0, 0};
-    memcpy(out, signature, sizeof signature);
-    out += sizeof signature;
-    put_u32(out + 8, (uint32_t)image->width);
-    put_u32(out + 12, (uint32_t)image->height);
-    memcpy(out + 16, depth8_rgb, sizeof depth8_rgb);
-    return finish_chunk(out, "IHDR", 13);
-}
-
-// `trial` has room for two rows.
-static void filter_rows(const wk_image *image, uint8_t *rows, uint8_t *trial)
-{
-    size_t size = (size_t)image->width * BYTES_PER_PIXEL;
-    uint8_t *zeros = trial + size + 1;
-    memset(zeros, 0, size);
-    for (int y = 0; y < image->height; y++) {
-        const uint8_t *row = image->rgb + (size_t)y * size;
-        filter_row_best(row, y ? row - size : zeros, size, rows + (size_t)y * (size + 1), trial);
-    }
-}
-
-wk_status wk_png_encode(const wk_image *image, uint8_t **bytes, size_t *size, wk_error *err)
-{
     size_t row_size = (size_t)image->width * BYTES_PER_PIXEL + 1;
     size_t raw_size = row_size * (size_t)image->height;
     if (raw_size >= UINT32_MAX / 2)
         return wk_fail(err, WK_E_INPUT, "an image of %d x %d pixels is too large for a PNG file",
                        image->width, image->height);
     uLongf packed_size = compressBound((uLong)raw_size);
-    uint8_t *rows = malloc(raw_size + 2 * row_size);
+    uint8_t *rows = malloc(raw_size + 2 * row_size); // and a trial, and what is above the first
     uint8_t *out = malloc(packed_size + 128);
     if (!rows || !out) {
         free(rows);
@@ -150,8 +128,19 @@ wk_status wk_png_encode(const wk_image *image, uint8_t **bytes, size_t *size, wk
         return wk_fail(err, WK_E_MEMORY, "PNG of %d x %d pixels: no memory", image->width,
                        image->height);
     }
-    filter_rows(image, rows, rows + raw_size);
-    uint8_t *end = write_header(out, image);
+    uint8_t *zeros = rows + raw_size + row_size;
+    memset(zeros, 0, row_size);
+    for (int y = 0; y < image->height; y++) {
+        const uint8_t *row = image->rgb + (size_t)y * (row_size - 1);
+        filter_row_best(row, y ? row - (row_size - 1) : zeros, row_size - 1,
+                        rows + (size_t)y * row_size, rows + raw_size);
+    }
+    memcpy(out, signature, sizeof signature);
+    uint8_t *end = out + sizeof signature;
+    put_u32(end + 8, (uint32_t)image->width);
+    put_u32(end + 12, (uint32_t)image->height);
+    memcpy(end + 16, depth8_rgb, sizeof depth8_rgb);
+    end = finish_chunk(end, "IHDR", 13);
     int result = compress2(end + 8, &packed_size, rows, (uLong)raw_size, DEFLATE_LEVEL);
     free(rows);
     if (result != Z_OK) {

@@ -20,7 +20,7 @@ typedef struct wk_heat_layer {
     const double *values; // [θ]; NaN: none
 } wk_heat_layer;
 
-/// The layers of a map; these of a curriculum's.
+/// The layers of a map, named after those of a curriculum.
 typedef enum wk_heat { WK_HEAT_VISITS, WK_HEAT_ERROR, WK_HEAT_PROBABILITY, WK_HEATS } wk_heat;
 
 /// One map for each layer.

@@ -15,7 +15,7 @@ typedef struct wk_plot_axis {
     double min, max;   // used when fixed
 } wk_plot_axis;
 
-/// Named points. `style` picks colour, dashes and marker; give a thing the same one everywhere.
+/// Named points. `style` picks colour and marker; use the same one for a thing everywhere.
 typedef struct wk_plot_series {
     const char *name;
     size_t count;
@@ -86,7 +86,7 @@ typedef struct wk_plot_heat {
 
 wk_status wk_plot_heat_draw(const wk_plot_heat *plot, wk_figure **out, wk_error *err);
 
-/// What a curriculum did, from its maps; `title` may be NULL for the panel's own.
+/// One layer of a panel as a plot; `title` may be NULL for the panel's own.
 wk_plot_heat wk_plot_heat_of_panel(const wk_heat_panel *panel, wk_heat heat, const char *title);
 
 #endif

@@ -56,8 +56,8 @@ static int style_index(int style)
     return (style % WK_PLOT_STYLES + WK_PLOT_STYLES) % WK_PLOT_STYLES;
 }
 
-// Colours of Okabe and Ito, told apart by colour-blind readers too; violet stands for their yellow,
-// which white paper swallows.
+// Colours of Okabe and Ito, which colour-blind readers tell apart too; violet replaces their
+// yellow, which is hard to see on white paper.
 uint32_t wk_plot_colour(int style)
 {
     static const uint32_t colours[WK_PLOT_STYLES] = {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7,
@@ -94,7 +94,7 @@ static void shorten(char *line, double size, double width)
     }
 }
 
-// Bytes of the longest run of whole words that fits; at least one word.
+// Bytes of as many whole words as fit; at least one word.
 static size_t fitting(const char *text, double size, double width)
 {
     size_t best = 0;
@@ -183,8 +183,7 @@ static const char *legend_name(const void *items, size_t i)
     return ((const wk_plot_legend *)items)[i].name;
 }
 
-// Goes over the legend's items, row by row as they fit; draws them when there is a figure. Returns
-// the height.
+// Places the legend's items in rows and draws them if there is a figure; returns the height.
 static double lay_legend(const wk_plot_legend *items, size_t count, double top, wk_figure *figure)
 {
     double x = MARGIN, y = top + LINE_HEIGHT / 2.0, max = WK_PLOT_WIDTH - MARGIN;

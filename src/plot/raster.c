@@ -97,7 +97,7 @@ void wk_raster_line(wk_raster *raster, const wk_point *points, size_t count, dou
     wk_raster_disc(raster, end, width / 2);
 }
 
-// One fill: the rows the outlines reach, and the raster's room.
+// What one fill works on: the rows that the outlines reach, in the raster's memory.
 typedef struct scan {
     int first;     // row of pixels
     int rows;      // of samples, from there on
@@ -106,15 +106,15 @@ typedef struct scan {
     float *coverage; // [width + 3]
 } scan;
 
-// The first row of samples at or below y. An edge meets those from that of its upper end to before
-// that of its lower end.
+// The first row of samples at or below y. An edge meets the rows from row_at(its upper end) to
+// before row_at(its lower end).
 static int row_at(const scan *s, double y)
 {
     double row = ceil((y - s->first) * SAMPLES - 0.5);
     return row <= 0 ? 0 : row >= s->rows ? s->rows : (int)row;
 }
 
-// Puts each crossing into its row. begin[r] moves to the row's end meanwhile, and is moved back.
+// Puts each crossing into its row. begin[r] counts up to the row's end and is reset afterwards.
 static void place_crossings(const wk_raster *raster, scan *s, int width)
 {
     s->crossings = raster->crossings.items;

@@ -21,7 +21,7 @@ void wk_range_add(wk_range *range, const wk_plot_axis *axis, double value)
     range->max = fmax(range->max, value);
 }
 
-// A number as printf's %e would write it, without what says nothing: 1.50e-07 is 1.5e-7.
+// A number as printf's %e writes it, without needless digits: 1.50e-07 becomes 1.5e-7.
 static void format_power(double value, int digits, char out[WK_TICK_LABEL])
 {
     char text[WK_TICK_LABEL];
@@ -36,7 +36,7 @@ static void format_power(double value, int digits, char out[WK_TICK_LABEL])
     snprintf(out, WK_TICK_LABEL, "%.*se%d", (int)(end - text), text, power);
 }
 
-// What counts are abbreviated by.
+// The unit that a count is abbreviated with.
 static double unit_of(double magnitude, const char **suffix)
 {
     static const struct {
@@ -53,7 +53,7 @@ static double unit_of(double magnitude, const char **suffix)
     return 1;
 }
 
-// Digits that tell values `step` apart from each other, next to numbers of size `magnitude`.
+// Writes enough digits to tell values `step` apart, next to numbers of size `magnitude`.
 static void format_step(double value, double step, double magnitude, char out[WK_TICK_LABEL])
 {
     const char *suffix;
@@ -67,7 +67,7 @@ static void format_step(double value, double step, double magnitude, char out[WK
         snprintf(out, WK_TICK_LABEL, "%.*f%s", decimals, value / unit, suffix);
 }
 
-// A tick; 1.0M is just 1M.
+// Writes the label of a tick: 1M, not 1.0M.
 static void format_tick(double value, double step, double magnitude, char out[WK_TICK_LABEL])
 {
     const char *suffix;
@@ -104,7 +104,7 @@ void wk_scale_format_on(const wk_scale *scale, double value, char out[WK_TICK_LA
         format_step(value, (scale->max - scale->min) / 100, magnitude, out);
 }
 
-// The one of 1, 2, 5 times a power of ten that is nearest to a size, in ratio.
+// The nearest to a size, in ratio, of 1, 2 and 5 times the powers of ten.
 static double round_step(double size)
 {
     double power = pow(10, floor(log10(size))), part = size / power;
@@ -125,7 +125,7 @@ static void add_linear_ticks(wk_scale *s, int wanted)
     }
 }
 
-// 1, 2 or 5 times a power of ten; number 3 k + (0, 1, 2) of all of them.
+// Number 3 k, 3 k + 1 and 3 k + 2 of the series are 1, 2 and 5 times 10^k.
 static double series_value(int number)
 {
     static const double parts[] = {1, 2, 5};
@@ -133,7 +133,7 @@ static double series_value(int number)
     return parts[number - 3 * power] * pow(10, power);
 }
 
-// The number of the last one at or below a value.
+// The number of the last value of the series at or below `value`.
 static int series_below(double value)
 {
     int number = 3 * (int)floor(log10(value)) - 1;
@@ -174,7 +174,7 @@ wk_scale wk_scale_make(const wk_plot_axis *axis, wk_range range, int wanted, boo
         add_log_ticks(&s, wanted);
         return s;
     }
-    // Ends that cannot be told apart, or ticks between them, are set apart; others get a margin.
+    // Ends that are too close for ticks between them are moved apart; others get a margin.
     double size = fmax(fabs(s.min), fabs(s.max));
     if (s.max - s.min <= fmax(1e-9 * size, TINY)) {
         double room = size > 0 ? fmax(0.05 * size, 1e-289) : 1;

@@ -1,6 +1,6 @@
 // Blocks of consecutive rows of one episode as bytes: the numbers as they are, then the frames
 // compressed without loss by LZ4. LZ4's window of 64 KiB sees the five frames before, so what
-// stands still or scrolls becomes a few long copies; no filter does better (docs/replay.md).
+// stands still or scrolls becomes a few long copies; no filter does better (docs/reliability.md).
 // A block is decoded from its beginning, so random access costs half a block on average.
 #ifndef WK_REPLAY_CODEC_H
 #define WK_REPLAY_CODEC_H

@@ -4,7 +4,7 @@
 // The log lies next to a run's checkpoints and serves exact resumption. A checkpoint keeps the mark
 // that wk_replay_log_sync gives; opening with that mark rebuilds the store as it was and drops all
 // that was written later. Records carry a checksum that runs on from record to record, so that
-// damage, gaps and mixtures of runs are found. The file format is in docs/replay.md.
+// damage, gaps and mixtures of runs are found. The file format is in docs/reliability.md.
 #ifndef WK_REPLAY_LOG_H
 #define WK_REPLAY_LOG_H
 

@@ -1,5 +1,5 @@
 // The log on disk: names of segments, and their bytes (headers and records, little-endian).
-// docs/replay.md has the tables.
+// docs/reliability.md has the tables.
 #ifndef WK_REPLAY_LOG_FORMAT_H
 #define WK_REPLAY_LOG_FORMAT_H
 

@@ -3,23 +3,22 @@
 #ifndef WK_REPORT_IMAGES_H
 #define WK_REPORT_IMAGES_H
 
-#include "report/data/runs.h"
+#include "report/runs.h"
 
 typedef enum wk_report_image_kind {
+    WK_REPORT_IMAGE_IMAGINED,
     WK_REPORT_IMAGE_ENVIRONMENTS,
-    WK_REPORT_IMAGE_IMAGINED
 } wk_report_image_kind;
 
-/// A PNG file with its stem and what it shows. Owned.
+/// A PNG file with its stem and what it shows.
 typedef struct wk_report_image {
     wk_report_image_kind kind;
-    char *name, *caption;
-    uint8_t *png;
+    const char *name, *caption;
+    const uint8_t *png;
     size_t size;
     uint32_t width, height;
 } wk_report_image;
 
-/// Zero-initialise; free it also after a failure.
 typedef struct wk_report_images {
     WK_ARRAY(wk_report_image) items;
 } wk_report_images;
@@ -29,6 +28,5 @@ typedef struct wk_report_images {
 /// read among the problems of the runs.
 wk_status wk_report_images_make(wk_runs *runs, wk_report_images *out, wk_sentences *missing,
                                 wk_error *err);
-void wk_report_images_free(wk_report_images *images);
 
 #endif

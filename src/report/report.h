@@ -8,26 +8,26 @@
 #ifndef WK_REPORT_REPORT_H
 #define WK_REPORT_REPORT_H
 
-#include "report/figures/figures.h"
+#include "report/figures.h"
 #include "report/images.h"
-#include "report/tables/score_table.h"
+#include "report/tables.h"
 
 /// How to make a report.
 typedef struct wk_report_config {
     wk_runs_config runs;
-    wk_seed_scores_config scores;
+    wk_results_config results;
     wk_bootstrap_config bootstrap;
 } wk_report_config;
 
-/// All of it. Zero-initialise; free it also after a failure.
+/// All of it, in the memory of the runs. Zero-initialise; free it also after a failure.
 typedef struct wk_report {
     wk_report_config config;
-    wk_paper paper;
     wk_runs runs;
-    wk_seed_scores scores;
-    wk_score_table tables[WK_TABLES];
+    wk_paper paper;
+    wk_report_rows rows, errors; // scores and model errors
+    wk_score_table scores[WK_SCORE_TABLES];
     wk_comparison comparison;
-    wk_model_errors errors;
+    wk_report_table tables[WK_TABLES];
     wk_sentences findings;
     wk_sentences remarks; // of runs, scores and errors
     wk_sentences missing;
@@ -37,6 +37,8 @@ typedef struct wk_report {
 
 /// Reads the runs and computes everything; `config` is copied, what it points to is borrowed.
 wk_status wk_report_make(const wk_report_config *config, wk_report *out, wk_error *err);
+/// The first half of wk_report_make: all but figures and images.
+wk_status wk_report_gather(const wk_report_config *config, wk_report *out, wk_error *err);
 void wk_report_free(wk_report *report);
 
 /// Writes page, tables and figures into `directory`, which is made if need be.
@@ -49,10 +51,5 @@ wk_status wk_report_page(const wk_report *report, wk_text *out, wk_error *err);
 void wk_report_text(const wk_report *report, wk_text *out);
 /// What wk_report_text prints, as JSON.
 void wk_report_json(const wk_report *report, wk_text *out);
-
-/// The findings in words, from the comparisons alone: which method scores higher than which, and
-/// where nothing can be claimed. One or two sentences for each metric and exploration, in the
-/// paper's order; none without scores.
-wk_status wk_findings_make(const wk_comparison *comparison, wk_sentences *out, wk_error *err);
 
 #endif

@@ -60,13 +60,13 @@ typedef struct wk_run_schedule {
     uint64_t copied_episodes; // in the replay; the ids of the run's own follow theirs there
 } wk_run_schedule;
 
-/// Bytes of a schedule in the file; the rest is zero.
+/// Bytes of a schedule in run.bin; the rest is zero.
 enum { WK_RUN_SCHEDULE_BYTES = 512 };
 
 /// What no counter exceeds: far beyond any run, and exact as a double.
 #define WK_RUN_COUNT_MAX ((uint64_t)1 << 53)
 
-/// What the file begins with.
+/// What run.bin begins with.
 typedef struct wk_run_header {
     char magic[8];
     uint64_t size;    // of the whole file, checksum included
@@ -101,11 +101,12 @@ static inline size_t wk_run_vector_bytes(const wk_domain *domain, int count)
     return (size_t)count * (size_t)domain->observation.vector * sizeof(float);
 }
 
-/// Appends the file's bytes; the caller checks `out` for lack of memory.
+/// Appends the bytes of run.bin; the caller checks `out` for lack of memory.
 wk_status wk_run_file_write(const wk_run_state *state, uint64_t config, const wk_replay_mark *mark,
                             wk_text *out, wk_error *err);
 
-/// Whether the bytes are a complete, undamaged file; gives its header. `path` is for the message.
+/// Whether the bytes are a complete, undamaged run.bin; gives its header. `path` is for the
+/// message.
 wk_status wk_run_file_check(const void *bytes, size_t size, const char *path, wk_run_header *out,
                             wk_error *err);
 

@@ -19,7 +19,7 @@
 #include "env/description.h"
 #include "env/plugins/reward_plugin.h"
 
-/// Zero-initialise; what is not from a plug-in stays zero.
+/// What plugin.json says. Zero-initialise; what is not from a plug-in stays zero.
 typedef struct wk_plugin_record {
     wk_arena arena;
     wk_code_file domain_file, rule_file;
@@ -27,7 +27,7 @@ typedef struct wk_plugin_record {
     wk_curriculum_rule rule; // name NULL: built in; its distribution is always NULL
 } wk_plugin_record;
 
-/// Reads it. Runs without plug-ins, and those of older programs, have none: nothing is filled in.
+/// Reads it; for a run without plug-ins, which has none, nothing is filled in.
 wk_status wk_plugin_record_read(const char *directory, wk_plugin_record *out, wk_error *err);
 void wk_plugin_record_free(wk_plugin_record *record);
 

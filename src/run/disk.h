@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/// Agent steps; free it with wk_array_free.
+/// Agent steps that name files and directories, "step-000000500000.safetensors"; free it with
+/// wk_array_free.
 typedef WK_ARRAY(uint64_t) wk_steps;
 
 enum { WK_STEP_NAME_MAX = 320 };
@@ -56,9 +57,10 @@ wk_status wk_path_stat(const char *path, bool *there, bool *directory, wk_error 
 /// the list also after a failure.
 wk_status wk_run_list(const char *path, wk_names *out, wk_error *err);
 
-/// Deletes them in the directory itself, among its checkpoints, snapshots and rewards. For
-/// adaptations and fine-tunings too. Call it with the directory's lock held: no other process
-/// writes there then. Only names that a save makes are touched.
+/// Deletes temporary files that killed processes have left: in the directory of a run, adaptation
+/// or fine-tuning itself, and among its checkpoints, snapshots and rewards. Call it with the
+/// directory's lock held: no other process writes there then. Only names that a save makes are
+/// touched.
 wk_status wk_leftovers_remove(const wk_dir *run, wk_error *err);
 
 typedef enum wk_run_phase {
@@ -73,6 +75,8 @@ typedef struct wk_run_moment {
     double time; // 0: not known
 } wk_run_moment;
 
+/// How far a run is, by its directory alone. Little is read, so that a thousand runs, also on a
+/// file system of several machines, can be looked at often.
 typedef struct wk_run_progress {
     wk_run_phase phase;
     uint64_t total, prefill; // agent steps
@@ -101,7 +105,8 @@ double wk_run_rate_by_files(const wk_run_progress *progress);
 /// Seconds left at that rate; NaN where nothing is left.
 double wk_run_seconds_left(const wk_run_progress *progress, double rate);
 
-/// All zero while nothing is held.
+/// The lock of a run directory: one process at a time writes there. The operating system releases
+/// it when the process ends, however that happens. All zero while nothing is held.
 typedef struct wk_lock {
     const wk_dir *dir; // borrowed
     int fd;
@@ -129,7 +134,9 @@ void wk_lock_release(wk_lock *lock);
 
 #define WK_POPULATION_FILE "population.yaml"
 
-/// The runs' names, in order. Zero-initialise.
+/// A population: a directory with one ordinary run in each of its sub-directories, and the file
+/// that lists them in order, so that the directory alone says what to go on with. The file is data
+/// of others: names in it lead nowhere but into the directory itself. Zero-initialise.
 typedef struct wk_population {
     char names[WK_POPULATION_MAX][WK_EACH_NAME_MAX];
     int count;

@@ -62,7 +62,7 @@ static wk_status begin(const wk_reward_view *view, void *memory, wk_error *err)
         const char *name = reward->reads[i];
         if (!read_named(view, name, &width) && !strchr(name, '?'))
             return wk_fail(err, WK_E_NOT_FOUND,
-                           "its state has no '%s' (docs/relabel.md lists the names)", name);
+                           "its state has no '%s' (docs/plugins.md lists the names)", name);
         current->widths[i] = width;
         current->states[i] =
             calloc((current->capacity + 1) * (size_t)width + 1, sizeof *current->states[i]);

@@ -154,9 +154,10 @@ static wk_status refuse_results(const wk_checkpoints *c, wk_error *err)
     const char *path = wk_dir_path(c->run);
     return wk_fail(err, WK_E_INPUT,
                    "'%s' has '%s' but no checkpoint to resume from, and a new run would overwrite "
-                   "it; put the checkpoints back into '%s/checkpoints', choose another directory, "
-                   "or move '%s' away to start over",
-                   path, name, path, name);
+                   "it; put the checkpoints back into '%s/checkpoints', choose another directory "
+                   "(with the same settings: --logdir DIR --from %s), or move '%s' away to start "
+                   "over",
+                   path, name, path, path, name);
 }
 
 // Opens the directory of checkpoints, makes it where a run may begin, and lists what is in it.

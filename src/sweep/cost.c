@@ -1,15 +1,12 @@
-#include "sweep/cost.h"
+// What a sweep takes, before it begins: from the time and memory of one update of each shape.
+#include "sweep/sweep.h"
 
 #include "config/parts.h"
 #include "run/world.h"
 #include <math.h>
 #include <string.h>
 
-// Of the weights alone, next to the two moments that Adam keeps of each.
-static const double WEIGHTS_SHARE = 1.0 / 3;
-
-// Bytes of the replay buffer, in memory and in its log: the plan of what a run of this length
-// fills.
+// Bytes of the replay buffer in memory: the plan of what a run of this length fills.
 static double replay_bytes(const wk_run_config *config)
 {
     wk_run_world world;
@@ -18,16 +15,6 @@ static double replay_bytes(const wk_run_config *config)
     wk_replay_config replay = wk_run_config_replay(config, world.domain);
     if (replay.capacity > (uint64_t)config->steps) replay.capacity = (uint64_t)config->steps;
     return (double)wk_replay_plan(&replay);
-}
-
-static double disk_bytes(const wk_run_config *config, const wk_sweep_rate *rate)
-{
-    double state = (double)rate->weights_bytes;
-    double snapshots = config->snapshot_every > 0
-                           ? floor((double)config->steps / (double)config->snapshot_every)
-                           : 0;
-    return replay_bytes(config) + state * config->checkpoint_keep +
-           (snapshots + 1) * state * WEIGHTS_SHARE;
 }
 
 wk_sweep_cost wk_sweep_cost_of(const wk_sweep_plan *plan, const wk_sweep_entry *entries, int shape,
@@ -46,7 +33,6 @@ wk_sweep_cost wk_sweep_cost_of(const wk_sweep_plan *plan, const wk_sweep_entry *
     }
     cost.hours = (double)cost.updates * rate->seconds / 3600;
     if (cost.updates == 0) cost.hours = 0;
-    cost.disk = s->count * disk_bytes(&s->config, rate);
     cost.memory = replay_bytes(&s->config) + (double)rate->learner_bytes;
     return cost;
 }
@@ -58,7 +44,6 @@ void wk_sweep_cost_add(wk_sweep_cost *sum, const wk_sweep_cost *cost)
     sum->steps += cost->steps;
     sum->updates += cost->updates;
     sum->hours += cost->hours;
-    sum->disk += cost->disk;
     sum->memory = fmax(sum->memory, cost->memory);
 }
 

@@ -1,8 +1,27 @@
-#include "sweep/grid.h"
+// A grid file: which runs a sweep has. YAML, read by the reader of configurations:
+//
+//   blocks:                  # axes whose values are blocks of settings, applied in this order
+//     domain: [terrain-walker, clean-up]
+//     curriculum: [waker-m, dr]
+//     size: paper            # one value without brackets is the same in all runs
+//   keys:                    # axes whose values are those of a key, set after the blocks
+//     seed: 0..4
+//     curriculum.temperature: [0.5, 1]
+//   with:                    # settings of runs that have all of these values
+//     clean-up waker-m: {steps: 2.5e6}
+//   exclude: [terrain-walker dr, clean-up seed=3]
+//   files: [my-blocks.yaml]  # with more blocks, beside the grid
+//   then:                    # commands that follow a run, with their options
+//     adapt: --task all
+//     eval: ""
+//   report: --by curriculum.temperature
+//
+// The file may come from anywhere: its size, the number of runs and all texts are bounded, and
+// errors name file and line.
+#include "sweep/sweep.h"
 
 #include "base/asset.h"
 #include "base/file.h"
-#include "config/each.h"
 #include "config/yaml.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,35 +35,34 @@ const char *const wk_sweep_follow_names[WK_SWEEP_FOLLOWS] = {
     [WK_SWEEP_MODEL_ERROR] = "model-error",
 };
 
-static const char *keep(wk_sweep_grid *grid, const char *text, wk_status *status, wk_error *err)
+static wk_status no_memory(wk_error *err)
 {
-    const char *copy = wk_arena_string(&grid->arena, text);
-    if (!copy) *status = wk_fail(err, WK_E_MEMORY, "no memory for the grid");
-    return copy;
+    return wk_fail(err, WK_E_MEMORY, "no memory for the grid");
 }
 
-static wk_status push_value(wk_sweep_grid *grid, wk_sweep_axis *axis, const char *text,
-                            wk_error *err)
+// A copy that lives as long as the grid. After a failure `failed` is set and the copy is empty.
+static char *keep(wk_sweep_grid *grid, const char *text)
 {
-    wk_status status = WK_OK;
-    if (axis->values.count == WK_SWEEP_RUNS_MAX)
-        return wk_fail(err, WK_E_INPUT, "more than %d values", WK_SWEEP_RUNS_MAX);
-    const char *copy = keep(grid, text, &status, err);
-    if (copy && !wk_array_push(&axis->values, copy))
-        return wk_fail(err, WK_E_MEMORY, "no memory for the grid");
-    return status;
+    static char empty[1];
+    char *copy = wk_arena_string(&grid->arena, text);
+    if (!copy) grid->failed = true;
+    return copy ? copy : empty;
 }
 
-// Where wk_run_values_read puts values.
-typedef struct axis_sink {
-    wk_sweep_grid *grid;
-    wk_sweep_axis *axis;
-} axis_sink;
+// Axes.
 
-static wk_status sink_value(void *context, const char *value, wk_error *err)
+static wk_sweep_axis *find_axis(wk_sweep_grid *grid, const char *name)
 {
-    const axis_sink *sink = context;
-    return push_value(sink->grid, sink->axis, value, err);
+    for (int i = 0; i < grid->n_axes; i++)
+        if (strcmp(grid->axes[i].name, name) == 0) return &grid->axes[i];
+    return NULL;
+}
+
+static int find_value(const wk_sweep_axis *axis, const char *text)
+{
+    for (size_t i = 0; i < axis->values.count; i++)
+        if (strcmp(axis->values.items[i], text) == 0) return (int)i;
+    return -1;
 }
 
 // Names of axes and blocks stand in command lines, where none may look like an option.
@@ -59,16 +77,31 @@ static wk_status check_name(const char *what, const char *name, wk_error *err)
                    name, what);
 }
 
-// One item of an axis: a value, a range, or the name of a block.
+// Where wk_run_values_read puts values.
+typedef struct axis_sink {
+    wk_sweep_grid *grid;
+    wk_sweep_axis *axis;
+} axis_sink;
+
+static wk_status push_value(void *context, const char *value, wk_error *err)
+{
+    const axis_sink *sink = context;
+    if (sink->axis->values.count == WK_SWEEP_RUNS_MAX)
+        return wk_fail(err, WK_E_INPUT, "more than %d values", WK_SWEEP_RUNS_MAX);
+    const char *copy = keep(sink->grid, value);
+    return !sink->grid->failed && wk_array_push(&sink->axis->values, copy) ? WK_OK : no_memory(err);
+}
+
+// Adds one item of an axis: the name of a block, or a value or range of values of a key.
 static wk_status add_item(wk_sweep_grid *grid, wk_sweep_axis *axis, const char *text, wk_error *err)
 {
+    axis_sink sink = {grid, axis};
     if (axis->field < 0) WK_TRY(check_name("a block", text, err));
     if (strlen(text) >= WK_RUN_TEXT_MAX)
         return wk_fail(err, WK_E_INPUT, "'%.40s...' is longer than %d bytes", text,
                        WK_RUN_TEXT_MAX - 1);
-    if (axis->field < 0) return push_value(grid, axis, text, err);
-    axis_sink sink = {grid, axis};
-    return wk_run_values_read(axis->field, text, WK_SWEEP_RUNS_MAX, sink_value, &sink, err);
+    if (axis->field < 0) return push_value(&sink, text, err);
+    return wk_run_values_read(axis->field, text, WK_SWEEP_RUNS_MAX, push_value, &sink, err);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -76,12 +109,14 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static wk_status check_values(const wk_sweep_axis *axis, wk_error *err)
+// An axis that is complete: it has values, each once, and the grid has not too many runs.
+static wk_status check_axis(const wk_sweep_grid *grid, const wk_sweep_axis *axis, wk_error *err)
 {
     size_t count = axis->values.count;
+    uint64_t runs = wk_sweep_grid_combinations(grid);
     if (count == 0) return wk_fail(err, WK_E_INPUT, "%s has no values", axis->name);
     const char **sorted = malloc(count * sizeof *sorted);
-    if (!sorted) return wk_fail(err, WK_E_MEMORY, "no memory for the grid");
+    if (!sorted) return no_memory(err);
     memcpy(sorted, axis->values.items, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, compare_texts);
     wk_status status = WK_OK;
@@ -89,23 +124,21 @@ static wk_status check_values(const wk_sweep_axis *axis, wk_error *err)
         if (strcmp(sorted[i - 1], sorted[i]) == 0)
             status = wk_fail(err, WK_E_INPUT, "%s has the value '%s' twice", axis->name, sorted[i]);
     free(sorted);
-    return status;
-}
-
-static wk_sweep_axis *find_axis(wk_sweep_grid *grid, const char *name)
-{
-    for (int i = 0; i < grid->n_axes; i++)
-        if (strcmp(grid->axes[i].name, name) == 0) return &grid->axes[i];
-    return NULL;
-}
-
-static wk_status check_size(const wk_sweep_grid *grid, wk_error *err)
-{
-    uint64_t runs = wk_sweep_grid_combinations(grid);
-    if (runs <= WK_SWEEP_RUNS_MAX) return WK_OK;
+    if (status != WK_OK || runs <= WK_SWEEP_RUNS_MAX) return status;
     return wk_fail(err, WK_E_INPUT, "makes %s%llu runs, and a grid has at most %d",
                    runs == UINT64_MAX ? "more than " : "", (unsigned long long)runs,
                    WK_SWEEP_RUNS_MAX);
+}
+
+// One value without brackets, or the items of a list.
+static size_t item_count(const wk_yaml_value *value)
+{
+    return value->is_list ? value->n_items : 1;
+}
+
+static const char *item_of(const wk_yaml_value *value, size_t i)
+{
+    return value->is_list ? value->items[i] : value->text;
 }
 
 // An axis of blocks or, with a field, of a key.
@@ -119,20 +152,13 @@ static wk_status read_axis(wk_sweep_grid *grid, const char *name, int field,
             "of your own, in a file that 'files' names",
             WK_SWEEP_AXES_MAX);
     if (find_axis(grid, name)) return wk_fail(err, WK_E_INPUT, "the axis '%s' occurs twice", name);
-    wk_status status = WK_OK;
     wk_sweep_axis *axis = &grid->axes[grid->n_axes++];
-    *axis = (wk_sweep_axis){.field = field, .line = value->line};
-    axis->name = keep(grid, name, &status, err);
-    WK_TRY(status);
-    if (value->is_list)
-        for (size_t i = 0; i < value->n_items; i++)
-            WK_TRY(add_item(grid, axis, value->items[i], err));
-    else
-        WK_TRY(add_item(grid, axis, value->text, err));
+    *axis = (wk_sweep_axis){.name = keep(grid, name), .field = field, .line = value->line};
+    for (size_t i = 0; i < item_count(value); i++)
+        WK_TRY(add_item(grid, axis, item_of(value, i), err));
     // Seeds are added later; that must not change the names of the runs that are there.
     axis->named = value->is_list || axis->values.count > 1 || field == WK_RUN_seed_INDEX;
-    WK_TRY(check_values(axis, err));
-    return check_size(grid, err);
+    return check_axis(grid, axis, err);
 }
 
 static wk_status read_blocks(wk_sweep_grid *grid, const char *rest, const wk_yaml_value *value,
@@ -150,12 +176,7 @@ static wk_status read_keys(wk_sweep_grid *grid, const char *rest, const wk_yaml_
     return read_axis(grid, rest, field, value, err);
 }
 
-static int find_value(const wk_sweep_axis *axis, const char *text)
-{
-    for (size_t i = 0; i < axis->values.count; i++)
-        if (strcmp(axis->values.items[i], text) == 0) return (int)i;
-    return -1;
-}
+// Conditions.
 
 static wk_status take_canonical(void *context, const char *value, wk_error *err)
 {
@@ -164,80 +185,58 @@ static wk_status take_canonical(void *context, const char *value, wk_error *err)
     return WK_OK;
 }
 
-// KEY=VALUE: the value in the form that the axis has it.
-static wk_status find_setting(wk_sweep_grid *grid, char *word, char *equals, int *axis, int *value,
-                              wk_error *err)
+// A word of a condition: a value of an axis of blocks, or KEY=VALUE in the form that the axis has.
+static wk_status find_word(wk_sweep_grid *grid, char *word, int *axis, int *value, wk_error *err)
 {
-    *equals = 0;
     char text[WK_RUN_TEXT_MAX];
+    char *setting = strchr(word, '=');
+    if (!setting) {
+        for (*axis = 0; *axis < grid->n_axes && grid->axes[*axis].field < 0; ++*axis)
+            if ((*value = find_value(&grid->axes[*axis], word)) >= 0) return WK_OK;
+        return wk_fail(err, WK_E_INPUT,
+                       "'%s' is not a value of an axis of blocks; for a key write KEY=VALUE, as in "
+                       "seed=3",
+                       word);
+    }
+    *setting++ = 0;
     const wk_sweep_axis *found = find_axis(grid, word);
     if (!found) return wk_fail(err, WK_E_INPUT, "no axis is called '%s'", word);
-    snprintf(text, sizeof text, "%s", equals + 1);
+    snprintf(text, sizeof text, "%s", setting);
     if (found->field >= 0)
-        WK_TRY(wk_run_values_read(found->field, equals + 1, 1, take_canonical, text, err));
+        WK_TRY(wk_run_values_read(found->field, setting, 1, take_canonical, text, err));
     *axis = (int)(found - grid->axes);
     *value = find_value(found, text);
     if (*value >= 0) return WK_OK;
     return wk_fail(err, WK_E_INPUT, "the axis '%s' has no value '%s'", word, text);
 }
 
-// A word of a condition: a value of an axis of blocks, or KEY=VALUE.
-static wk_status find_word(wk_sweep_grid *grid, char *word, int *axis, int *value, wk_error *err)
+static wk_status read_condition(wk_sweep_grid *grid, const char *text, wk_sweep_condition *out,
+                                wk_error *err)
 {
-    char *equals = strchr(word, '=');
-    if (equals) return find_setting(grid, word, equals, axis, value, err);
-    for (*axis = 0; *axis < grid->n_axes && grid->axes[*axis].field < 0; ++*axis) {
-        *value = find_value(&grid->axes[*axis], word);
-        if (*value >= 0) return WK_OK;
-    }
-    return wk_fail(
-        err, WK_E_INPUT,
-        "'%s' is not a value of an axis of blocks; for a key write KEY=VALUE, as in seed=3", word);
-}
-
-static wk_status read_condition(wk_sweep_grid *grid, const char *text, int line,
-                                wk_sweep_condition *out, wk_error *err)
-{
-    wk_status status = WK_OK;
-    *out = (wk_sweep_condition){.line = line, .text = keep(grid, text, &status, err)};
-    WK_TRY(status);
-    char *copy = strdup(text), *rest = copy;
-    if (!copy) return wk_fail(err, WK_E_MEMORY, "no memory for the grid");
-    for (char *word; status == WK_OK && (word = strtok_r(rest, " \t", &rest));) {
+    *out = (wk_sweep_condition){.text = keep(grid, text)};
+    char *rest = keep(grid, text);
+    for (char *word; (word = strtok_r(rest, " \t", &rest)); out->count++) {
         if (out->count == WK_SWEEP_WORDS_MAX)
-            status = wk_fail(err, WK_E_INPUT, "more than %d words", WK_SWEEP_WORDS_MAX);
-        else
-            status = find_word(grid, word, &out->axis[out->count], &out->value[out->count], err);
-        out->count++;
+            return wk_fail(err, WK_E_INPUT, "more than %d words", WK_SWEEP_WORDS_MAX);
+        WK_TRY(find_word(grid, word, &out->axis[out->count], &out->value[out->count], err));
     }
-    free(copy);
-    if (status == WK_OK && out->count == 0)
-        return wk_fail(err, WK_E_INPUT, "it does not say which runs it applies to");
-    return status;
+    if (grid->failed) return no_memory(err);
+    if (out->count > 0) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "it does not say which runs it applies to");
 }
 
-// The key after the condition: wk_yaml escapes the point where a part has characters that no key
-// has.
-static char *split_condition(char *text)
-{
-    char *escaped = strstr(text, "\\."), *point = strchr(text, '.');
-    if (escaped) {
-        *escaped = 0;
-        return escaped + 2;
-    }
-    if (!point) return NULL;
-    *point = 0;
-    return point + 1;
-}
-
-static wk_status read_preset(wk_sweep_grid *grid, char *condition, const wk_yaml_value *value,
-                             wk_error *err)
+static wk_status read_with(wk_sweep_grid *grid, const char *rest, const wk_yaml_value *value,
+                           wk_error *err)
 {
     wk_sweep_preset preset;
-    wk_status status = WK_OK;
     wk_run_config scratch = wk_run_config_default();
-    const char *key = split_condition(condition);
+    // The key follows the condition: wk_yaml escapes the point where a part has characters that no
+    // key has.
+    char *condition = keep(grid, rest), *escaped = strstr(condition, "\\.");
+    char *key = escaped ? escaped : strchr(condition, '.');
     if (!key) return wk_fail(err, WK_E_INPUT, "'%s' needs keys under it", condition);
+    *key = 0;
+    key += escaped ? 2 : 1;
     preset.field = wk_run_field_find(key, strlen(key));
     if (preset.field < 0) return wk_run_field_unknown(key, err);
     if (value->is_list && wk_run_fields[preset.field].kind != WK_RUN_LIST)
@@ -245,73 +244,44 @@ static wk_status read_preset(wk_sweep_grid *grid, char *condition, const wk_yaml
     if (find_axis(grid, key))
         return wk_fail(err, WK_E_INPUT, "%s is an axis; its values are set after all others", key);
     WK_TRY(wk_run_config_set(&scratch, preset.field, value->text, err));
-    WK_TRY(read_condition(grid, condition, value->line, &preset.when, err));
-    preset.value = keep(grid, value->text, &status, err);
+    WK_TRY(read_condition(grid, condition, &preset.when, err));
+    preset.value = keep(grid, value->text);
     if (grid->presets.count == CONDITIONS_MAX)
         return wk_fail(err, WK_E_INPUT, "more than %d settings", CONDITIONS_MAX);
-    if (status == WK_OK && !wk_array_push(&grid->presets, preset))
-        return wk_fail(err, WK_E_MEMORY, "no memory for the grid");
-    return status;
-}
-
-static wk_status read_with(wk_sweep_grid *grid, const char *rest, const wk_yaml_value *value,
-                           wk_error *err)
-{
-    char *copy = strdup(rest);
-    if (!copy) return wk_fail(err, WK_E_MEMORY, "no memory for the grid");
-    wk_status status = read_preset(grid, copy, value, err);
-    free(copy);
-    return status;
-}
-
-static wk_status add_exclude(wk_sweep_grid *grid, const char *text, int line, wk_error *err)
-{
-    wk_sweep_condition condition;
-    if (grid->excludes.count == CONDITIONS_MAX)
-        return wk_fail(err, WK_E_INPUT, "more than %d exclusions", CONDITIONS_MAX);
-    WK_TRY(read_condition(grid, text, line, &condition, err));
-    return wk_array_push(&grid->excludes, condition)
-               ? WK_OK
-               : wk_fail(err, WK_E_MEMORY, "no memory for the grid");
+    return wk_array_push(&grid->presets, preset) ? WK_OK : no_memory(err);
 }
 
 static wk_status read_exclude(wk_sweep_grid *grid, const char *rest, const wk_yaml_value *value,
                               wk_error *err)
 {
+    wk_sweep_condition condition;
     (void)rest;
-    if (!value->is_list) return add_exclude(grid, value->text, value->line, err);
-    for (size_t i = 0; i < value->n_items; i++)
-        WK_TRY(add_exclude(grid, value->items[i], value->line, err));
+    for (size_t i = 0; i < item_count(value); i++) {
+        if (grid->excludes.count == CONDITIONS_MAX)
+            return wk_fail(err, WK_E_INPUT, "more than %d exclusions", CONDITIONS_MAX);
+        WK_TRY(read_condition(grid, item_of(value, i), &condition, err));
+        if (!wk_array_push(&grid->excludes, condition)) return no_memory(err);
+    }
     return WK_OK;
 }
 
-static wk_status add_option(wk_sweep_grid *grid, wk_sweep_command *command, const char *word,
-                            wk_error *err)
-{
-    wk_status status = WK_OK;
-    if (command->count == WK_SWEEP_WORDS_MAX)
-        return wk_fail(err, WK_E_INPUT, "more than %d words", WK_SWEEP_WORDS_MAX);
-    command->options[command->count++] = keep(grid, word, &status, err);
-    return status;
-}
+// Commands and files.
 
 // Options as one text with blanks between them, or as a list.
 static wk_status read_command(wk_sweep_grid *grid, wk_sweep_command *command,
                               const wk_yaml_value *value, wk_error *err)
 {
     *command = (wk_sweep_command){.present = true, .line = value->line};
-    if (value->is_list) {
-        for (size_t i = 0; i < value->n_items; i++)
-            WK_TRY(add_option(grid, command, value->items[i], err));
-        return WK_OK;
+    char *rest = value->is_list ? NULL : keep(grid, value->text);
+    for (size_t i = 0;; i++) {
+        const char *word = !value->is_list      ? strtok_r(rest, " \t\n", &rest)
+                           : i < value->n_items ? keep(grid, value->items[i])
+                                                : NULL;
+        if (!word) return WK_OK;
+        if (i == WK_SWEEP_WORDS_MAX)
+            return wk_fail(err, WK_E_INPUT, "more than %d words", WK_SWEEP_WORDS_MAX);
+        command->options[command->count++] = word;
     }
-    char *copy = strdup(value->text), *rest = copy;
-    if (!copy) return wk_fail(err, WK_E_MEMORY, "no memory for the grid");
-    wk_status status = WK_OK;
-    for (char *word; status == WK_OK && (word = strtok_r(rest, " \t\n", &rest));)
-        status = add_option(grid, command, word, err);
-    free(copy);
-    return status;
 }
 
 static wk_status read_then(wk_sweep_grid *grid, const char *rest, const wk_yaml_value *value,
@@ -331,34 +301,30 @@ static wk_status read_report(wk_sweep_grid *grid, const char *rest, const wk_yam
     return read_command(grid, &grid->report, value, err);
 }
 
-// A path that is not absolute begins where the grid lies.
-static wk_status add_file(wk_sweep_grid *grid, const char *path, wk_error *err)
-{
-    char full[WK_PATH_MAX];
-    wk_status status = WK_OK;
-    const char *slash = strrchr(grid->name, '/');
-    int folder = slash && *path != '/' ? (int)(slash + 1 - grid->name) : 0;
-    if (grid->n_files == WK_SWEEP_FILES_MAX)
-        return wk_fail(err, WK_E_INPUT, "more than %d files", WK_SWEEP_FILES_MAX);
-    if (snprintf(full, sizeof full, "%.*s%s", folder, grid->name, path) >= (int)sizeof full)
-        return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", path);
-    // The sweep's copy of the grid lies elsewhere.
-    char *real = realpath(full, NULL);
-    if (!real) return wk_file_error(err, "cannot read", full);
-    grid->files[grid->n_files++] = keep(grid, real, &status, err);
-    free(real);
-    return status;
-}
-
+// Paths that are not absolute begin where the grid lies; they are kept absolute, because the
+// sweep's copy of the grid lies elsewhere.
 static wk_status read_files(wk_sweep_grid *grid, const char *rest, const wk_yaml_value *value,
                             wk_error *err)
 {
+    const char *slash = strrchr(grid->name, '/');
     (void)rest;
-    if (!value->is_list) return add_file(grid, value->text, err);
-    for (size_t i = 0; i < value->n_items; i++)
-        WK_TRY(add_file(grid, value->items[i], err));
+    for (size_t i = 0; i < item_count(value); i++) {
+        const char *path = item_of(value, i);
+        char full[WK_PATH_MAX];
+        int folder = slash && *path != '/' ? (int)(slash + 1 - grid->name) : 0;
+        if (grid->n_files == WK_SWEEP_FILES_MAX)
+            return wk_fail(err, WK_E_INPUT, "more than %d files", WK_SWEEP_FILES_MAX);
+        if (snprintf(full, sizeof full, "%.*s%s", folder, grid->name, path) >= (int)sizeof full)
+            return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", path);
+        char *real = realpath(full, NULL);
+        if (!real) return wk_file_error(err, "cannot read", full);
+        grid->files[grid->n_files++] = keep(grid, real);
+        free(real);
+    }
     return WK_OK;
 }
+
+// The file.
 
 // The parts of a grid, in the order in which they are read: conditions name values of axes.
 static const struct {
@@ -395,24 +361,19 @@ static wk_status find_part(const char *key, int *part, const char **rest, wk_err
     return wk_fail_unknown(err, "part of a grid", name, names, PARTS);
 }
 
-static wk_status read_part(wk_sweep_grid *grid, const wk_yaml *yaml, int part, wk_error *err)
-{
-    for (size_t i = 0; i < yaml->values.count; i++) {
-        const wk_yaml_value *value = &yaml->values.items[i];
-        const char *rest;
-        int found;
-        wk_status status = find_part(value->key, &found, &rest, err);
-        if (status == WK_OK && found == part) status = parts[part].read(grid, rest, value, err);
-        if (status != WK_OK)
-            return err ? wk_fail_context(err, "%s:%d", grid->name, value->line) : status;
-    }
-    return WK_OK;
-}
-
 static wk_status read_grid(wk_sweep_grid *grid, const wk_yaml *yaml, wk_error *err)
 {
-    for (int i = 0; i < PARTS; i++)
-        WK_TRY(read_part(grid, yaml, i, err));
+    for (int part = 0; part < PARTS; part++)
+        for (size_t i = 0; i < yaml->values.count; i++) {
+            const wk_yaml_value *value = &yaml->values.items[i];
+            const char *rest;
+            int found;
+            wk_status status = find_part(value->key, &found, &rest, err);
+            if (status == WK_OK && found == part) status = parts[part].read(grid, rest, value, err);
+            if (status == WK_OK && grid->failed) status = no_memory(err);
+            if (status != WK_OK)
+                return err ? wk_fail_context(err, "%s:%d", grid->name, value->line) : status;
+        }
     if (grid->n_axes > 0 && grid->axes[0].field < 0) return WK_OK;
     return wk_fail(
         err, WK_E_INPUT,
@@ -425,11 +386,10 @@ wk_status wk_sweep_grid_parse(const char *name, const char *bytes, size_t size, 
                               wk_error *err)
 {
     wk_yaml yaml;
-    wk_status status = WK_OK;
     *out = (wk_sweep_grid){0};
     WK_TRY(wk_yaml_parse(name, bytes, size, false, &yaml, err));
-    out->name = keep(out, name, &status, err);
-    if (status == WK_OK) status = read_grid(out, &yaml, err);
+    out->name = keep(out, name);
+    wk_status status = out->failed ? no_memory(err) : read_grid(out, &yaml, err);
     wk_yaml_free(&yaml);
     if (status != WK_OK) wk_sweep_grid_free(out);
     return status;
@@ -448,26 +408,18 @@ const char *wk_sweep_grid_embedded(size_t i)
     return NULL;
 }
 
-static const wk_asset *find_embedded(const char *name)
-{
-    char path[128];
-    snprintf(path, sizeof path, "sweeps/%.100s.yaml", name);
-    for (const wk_asset *asset = wk_assets; asset->name; asset++)
-        if (strcmp(asset->name, path) == 0) return asset;
-    return NULL;
-}
-
 wk_status wk_sweep_grid_open(const char *path, wk_sweep_grid *out, wk_error *err)
 {
-    char *bytes;
-    size_t size;
-    const wk_asset *asset = find_embedded(path);
+    char *bytes, built_in[128];
+    size_t size, count = 0;
     *out = (wk_sweep_grid){0};
-    if (asset) return wk_sweep_grid_parse(asset->name, asset->content, asset->size, out, err);
+    snprintf(built_in, sizeof built_in, "sweeps/%.100s.yaml", path);
+    for (const wk_asset *asset = wk_assets; asset->name; asset++)
+        if (strcmp(asset->name, built_in) == 0)
+            return wk_sweep_grid_parse(asset->name, asset->content, asset->size, out, err);
     wk_status status = wk_file_read(path, FILE_LIMIT, &bytes, &size, err);
     if (status == WK_E_NOT_FOUND && !strchr(path, '/') && !strchr(path, '.')) {
         const char *names[EMBEDDED_MAX];
-        size_t count = 0;
         for (const char *name; (name = wk_sweep_grid_embedded(count)); count++)
             names[count] = name;
         return wk_fail_unknown(err, "built-in grid or file", path, names, count);
@@ -497,8 +449,16 @@ uint64_t wk_sweep_grid_combinations(const wk_sweep_grid *grid)
     return runs;
 }
 
-static wk_status add_values(wk_sweep_grid *grid, wk_sweep_axis *axis, char *values, wk_error *err)
+static wk_status add_values(wk_sweep_grid *grid, char *name, wk_error *err)
 {
+    const char *names[WK_SWEEP_AXES_MAX];
+    char *values = strchr(name, '=');
+    if (!values) return wk_fail(err, WK_E_INPUT, "write AXIS=VALUE,VALUE or AXIS=5..9");
+    *values++ = 0;
+    wk_sweep_axis *axis = find_axis(grid, name);
+    for (int i = 0; i < grid->n_axes; i++)
+        names[i] = grid->axes[i].name;
+    if (!axis) return wk_fail_unknown(err, "axis", name, names, (size_t)grid->n_axes);
     if (!axis->named)
         return wk_fail(
             err, WK_E_INPUT,
@@ -507,85 +467,74 @@ static wk_status add_values(wk_sweep_grid *grid, wk_sweep_axis *axis, char *valu
             axis->name);
     for (char *item; (item = strsep(&values, ","));)
         WK_TRY(add_item(grid, axis, item, err));
-    WK_TRY(check_values(axis, err));
-    return check_size(grid, err);
-}
-
-static wk_status add_text(wk_sweep_grid *grid, char *text, wk_error *err)
-{
-    char *equals = strchr(text, '=');
-    if (!equals) return wk_fail(err, WK_E_INPUT, "write AXIS=VALUE,VALUE or AXIS=5..9");
-    *equals = 0;
-    wk_sweep_axis *axis = find_axis(grid, text);
-    if (axis) return add_values(grid, axis, equals + 1, err);
-    const char *names[WK_SWEEP_AXES_MAX];
-    for (int i = 0; i < grid->n_axes; i++)
-        names[i] = grid->axes[i].name;
-    return wk_fail_unknown(err, "axis", text, names, (size_t)grid->n_axes);
+    return check_axis(grid, axis, err);
 }
 
 wk_status wk_sweep_grid_add(wk_sweep_grid *grid, const char *text, wk_error *err)
 {
-    char *copy = strdup(text);
-    if (!copy) return wk_fail(err, WK_E_MEMORY, "no memory for the grid");
-    wk_status status = add_text(grid, copy, err);
-    free(copy);
+    char *copy = keep(grid, text);
+    wk_status status = grid->failed ? no_memory(err) : add_values(grid, copy, err);
     return status == WK_OK || !err ? status : wk_fail_context(err, "%.80s", text);
 }
 
-// Whether an axis has the value; mostly both have the same values at the same places.
-static bool has_value(const wk_sweep_axis *axis, const char *value, size_t place)
-{
-    return (place < axis->values.count && strcmp(axis->values.items[place], value) == 0) ||
-           find_value(axis, value) >= 0;
-}
+// Printing.
 
-// The first value that the other axis has not; NULL where it has all.
-static const char *value_not_in(const wk_sweep_axis *axis, const wk_sweep_axis *other)
+// A list in brackets, or its only value without.
+static void print_list(const char *const *items, size_t count, bool brackets, wk_text *out)
 {
-    for (size_t i = 0; i < axis->values.count; i++)
-        if (!has_value(other, axis->values.items[i], i)) return axis->values.items[i];
-    return NULL;
-}
-
-// A value that only one of the grids has.
-typedef struct single_value {
-    const char *axis, *value;
-} single_value;
-
-// Remembers the first such value of each grid.
-static void find_single_values(wk_sweep_grid *grid, const wk_sweep_grid *other, single_value *here,
-                               single_value *there)
-{
-    for (int i = 0; i < other->n_axes; i++) {
-        const wk_sweep_axis *theirs = &other->axes[i];
-        const wk_sweep_axis *ours = find_axis(grid, theirs->name);
-        if (!ours || !ours->named || !theirs->named) continue;
-        const char *only_here = value_not_in(ours, theirs);
-        const char *only_there = value_not_in(theirs, ours);
-        if (only_here && !here->value) *here = (single_value){ours->name, only_here};
-        if (only_there && !there->value) *there = (single_value){theirs->name, only_there};
+    if (brackets) wk_text_puts(out, "[");
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0) wk_text_puts(out, ", ");
+        wk_text_quote(out, items[i]);
     }
+    wk_text_puts(out, brackets ? "]\n" : "\n");
 }
 
-wk_status wk_sweep_grid_join(wk_sweep_grid *grid, const wk_sweep_grid *other, wk_error *err)
+static void print_item(const char *item, wk_text *out)
 {
-    single_value here = {0}, there = {0};
-    find_single_values(grid, other, &here, &there);
-    if (here.value && there.value)
-        return wk_fail(err, WK_E_INPUT,
-                       "%s has no %s '%s', which the sweep has, but %s '%s', which the sweep has "
-                       "not; values are added to a sweep with 'waker sweep add DIR %s=%s'",
-                       grid->name, there.axis, there.value, here.axis, here.value, here.axis,
-                       here.value);
-    for (int i = 0; i < other->n_axes; i++) {
-        const wk_sweep_axis *from = &other->axes[i];
-        wk_sweep_axis *axis = find_axis(grid, from->name);
-        if (!axis || !axis->named) continue;
-        for (size_t k = 0; k < from->values.count; k++) {
-            const char *value = from->values.items[k];
-            if (!has_value(axis, value, k)) WK_TRY(push_value(grid, axis, value, err));
-        }
+    wk_text_puts(out, "  - ");
+    wk_text_quote(out, item);
+    wk_text_puts(out, "\n");
+}
+
+void wk_sweep_grid_print(const wk_sweep_grid *grid, wk_text *out)
+{
+    const char *part = "blocks:\n"; // still to be printed; NULL: it was
+    if (grid->n_files > 0) wk_text_puts(out, "files:\n");
+    for (int i = 0; i < grid->n_files; i++)
+        print_item(grid->files[i], out);
+    for (int i = 0; i < grid->n_axes; i++) {
+        const wk_sweep_axis *axis = &grid->axes[i];
+        if (i > 0 && axis->field >= 0 && axis[-1].field < 0) part = "keys:\n";
+        if (part) wk_text_puts(out, part);
+        part = NULL;
+        wk_text_puts(out, "  ");
+        wk_text_quote(out, axis->name);
+        wk_text_puts(out, ": ");
+        print_list(axis->values.items, axis->values.count, axis->named, out);
     }
-    return check_size(grid, err);
+    if (grid->presets.count > 0) wk_text_puts(out, "with:\n");
+    for (size_t i = 0; i < grid->presets.count; i++) {
+        const wk_sweep_preset *preset = &grid->presets.items[i];
+        wk_text_puts(out, "  ");
+        wk_text_quote(out, preset->when.text);
+        wk_text_puts(out, ": {");
+        wk_text_quote(out, wk_run_keys[preset->field]);
+        wk_text_puts(out, ": ");
+        wk_text_quote(out, preset->value);
+        wk_text_puts(out, "}\n");
+    }
+    if (grid->excludes.count > 0) wk_text_puts(out, "exclude:\n");
+    for (size_t i = 0; i < grid->excludes.count; i++)
+        print_item(grid->excludes.items[i].text, out);
+    part = "then:\n";
+    for (int i = 0; i < WK_SWEEP_FOLLOWS; i++) {
+        if (!grid->follow[i].present) continue;
+        wk_text_printf(out, "%s  %s: ", part, wk_sweep_follow_names[i]);
+        part = "";
+        print_list(grid->follow[i].options, (size_t)grid->follow[i].count, true, out);
+    }
+    if (!grid->report.present) return;
+    wk_text_puts(out, "report: ");
+    print_list(grid->report.options, (size_t)grid->report.count, true, out);
 }

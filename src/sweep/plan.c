@@ -1,4 +1,5 @@
-#include "sweep/plan.h"
+// The plan of a sweep: a task for each run of its grid, with its settings, shape and command lines.
+#include "sweep/sweep.h"
 
 #include "base/sha256.h"
 #include "run/world.h"
@@ -11,23 +12,13 @@ static wk_status no_memory(wk_error *err)
     return wk_fail(err, WK_E_MEMORY, "no memory for the plan");
 }
 
+// Settings of a run.
+
 static bool satisfies(const wk_sweep_condition *condition, const int *values)
 {
     for (int i = 0; i < condition->count; i++)
         if (values[condition->axis[i]] != condition->value[i]) return false;
     return true;
-}
-
-static bool is_excluded(const wk_sweep_grid *grid, const int *values)
-{
-    for (size_t i = 0; i < grid->excludes.count; i++)
-        if (satisfies(&grid->excludes.items[i], values)) return true;
-    return false;
-}
-
-static const char *value_of(const wk_sweep_grid *grid, const int *values, int axis)
-{
-    return grid->axes[axis].values.items[values[axis]];
 }
 
 static void add_key(wk_sweep_settings *out, int field, const char *value)
@@ -44,18 +35,13 @@ static wk_sweep_settings settings_of(const wk_sweep_grid *grid, const int *value
         if (satisfies(&grid->presets.items[i].when, values))
             add_key(&out, grid->presets.items[i].field, grid->presets.items[i].value);
     for (int i = 0; i < grid->n_axes; i++) {
-        const char *value = value_of(grid, values, i);
+        const char *value = grid->axes[i].values.items[values[i]];
         if (grid->axes[i].field < 0)
             out.blocks[out.n_blocks++] = value;
         else
             add_key(&out, grid->axes[i].field, value);
     }
     return out;
-}
-
-wk_sweep_settings wk_sweep_task_settings(const wk_sweep_plan *plan, int task)
-{
-    return settings_of(plan->grid, plan->tasks.items[task].values);
 }
 
 // The settings of the grid on top of the blocks; they come from its file.
@@ -71,20 +57,21 @@ static wk_status apply_keys(const wk_sweep_grid *grid, const wk_sweep_settings *
     return WK_OK;
 }
 
-static wk_status merge_blocks(const wk_sweep_plan *plan, const wk_sweep_settings *settings,
-                              wk_merged_config *out, wk_error *err)
+wk_sweep_settings wk_sweep_task_settings(const wk_sweep_plan *plan, int task)
 {
-    return wk_config_merge(plan->blocks, settings->blocks, (size_t)settings->n_blocks, NULL, 0, out,
-                           err);
+    return settings_of(plan->grid, plan->tasks.items[task].values);
 }
 
 wk_status wk_sweep_task_config(const wk_sweep_plan *plan, int task, wk_merged_config *out,
                                wk_error *err)
 {
     const wk_sweep_settings settings = wk_sweep_task_settings(plan, task);
-    WK_TRY(merge_blocks(plan, &settings, out, err));
+    WK_TRY(wk_config_merge(plan->blocks, settings.blocks, (size_t)settings.n_blocks, NULL, 0, out,
+                           err));
     return apply_keys(plan->grid, &settings, out, err);
 }
+
+// Shapes.
 
 // Whether runs that differ in a field can still be trained as one population at the same cost:
 // seeds, rates and what the curriculum does.
@@ -114,58 +101,39 @@ static uint64_t shape_key(const wk_run_config *config)
     return strtoull(digits, NULL, 16);
 }
 
-static void name_shape(const wk_sweep_plan *plan, wk_sweep_shape *shape)
-{
-    wk_text base = {0};
-    char name[WK_EACH_NAME_MAX];
-    int same = 0;
-    wk_run_name_add(-1, shape->config.domain, &base);
-    wk_run_name_finish(&base, name);
-    wk_text_free(&base);
-    for (size_t i = 0; i < plan->shapes.count; i++)
-        same += strcmp(plan->shapes.items[i].config.domain, shape->config.domain) == 0;
-    if (same == 0)
-        snprintf(shape->name, sizeof shape->name, "%.48s", name);
-    else
-        snprintf(shape->name, sizeof shape->name, "%.48s-%d", name, same + 1);
-}
-
+// Finds the shape of a configuration, or adds it: "clean-up", "clean-up-2".
 static wk_status find_shape(wk_sweep_plan *plan, const wk_run_config *config, int *out,
                             wk_error *err)
 {
-    uint64_t key = shape_key(config);
-    for (*out = 0; *out < (int)plan->shapes.count; ++*out)
-        if (plan->shapes.items[*out].key == key) break;
+    wk_sweep_shape shape = {
+        .config = *config, .first = (int)plan->tasks.count, .key = shape_key(config)};
+    int same = 0; // shapes of the same domain
+    for (*out = 0; *out < (int)plan->shapes.count; ++*out) {
+        const wk_sweep_shape *other = &plan->shapes.items[*out];
+        if (other->key == shape.key) break;
+        same += strcmp(other->config.domain, config->domain) == 0;
+    }
     if (*out == WK_SWEEP_SHAPES_MAX)
         return wk_fail(err, WK_E_INPUT,
                        "more than %d shapes (networks, environments and lengths that differ); make "
                        "several sweeps of them",
                        WK_SWEEP_SHAPES_MAX);
     if (*out == (int)plan->shapes.count) {
-        wk_sweep_shape shape = {.config = *config, .first = (int)plan->tasks.count, .key = key};
-        name_shape(plan, &shape);
+        wk_text base = {0};
+        char name[WK_EACH_NAME_MAX];
+        wk_run_name_add(-1, config->domain, &base);
+        wk_run_name_finish(&base, name);
+        wk_text_free(&base);
+        int length = snprintf(shape.name, sizeof shape.name, "%.48s", name);
+        if (same > 0)
+            snprintf(shape.name + length, sizeof shape.name - (size_t)length, "-%d", same + 1);
         if (!wk_array_push(&plan->shapes, shape)) return no_memory(err);
     }
     plan->shapes.items[*out].count++;
     return WK_OK;
 }
 
-static void name_task(const wk_sweep_grid *grid, const int *values, char out[WK_EACH_NAME_MAX])
-{
-    wk_text name = {0};
-    for (int i = 0; i < grid->n_axes; i++)
-        if (grid->axes[i].named)
-            wk_run_name_add(grid->axes[i].field, value_of(grid, values, i), &name);
-    if (name.length == 0) wk_text_puts(&name, "run");
-    wk_run_name_finish(&name, out);
-    wk_text_free(&name);
-}
-
-// Names that the sweep's own files have.
-static bool is_reserved(const char *name)
-{
-    return strcmp(name, "sweep") == 0 || strcmp(name, "report") == 0;
-}
+// Tasks.
 
 // What only the domain knows. That of a plug-in is checked when the run begins: planning loads no
 // code.
@@ -177,26 +145,68 @@ static wk_status check_config(const wk_run_config *config, wk_error *err)
     return wk_run_config_check(config, world.domain, err);
 }
 
-static uint64_t updates_of(const wk_run_config *config)
-{
-    int64_t learning = config->steps > config->prefill ? config->steps - config->prefill : 0;
-    return (uint64_t)(learning / config->train_every);
-}
-
 static wk_status add_task(wk_sweep_plan *plan, const int *values, const wk_run_config *config,
                           const char *name, wk_error *err)
 {
+    int64_t learning = config->steps > config->prefill ? config->steps - config->prefill : 0;
     wk_sweep_task task = {.steps = (uint64_t)config->steps,
-                          .updates = updates_of(config),
+                          .updates = (uint64_t)(learning / config->train_every),
                           .evaluates = config->eval_every > 0,
                           .hash = wk_run_config_hash(config)};
     memcpy(task.values, values, sizeof task.values);
     WK_TRY(check_config(config, err));
-    if (is_reserved(name))
+    if (strcmp(name, WK_SWEEP_FOLDER) == 0 || strcmp(name, WK_SWEEP_REPORT) == 0)
         return wk_fail(err, WK_E_INPUT, "the sweep itself has a directory called '%s'", name);
     WK_TRY(find_shape(plan, config, &task.shape, err));
     task.name = wk_arena_string(&plan->arena, name);
     return task.name && wk_array_push(&plan->tasks, task) ? WK_OK : no_memory(err);
+}
+
+// The blocks of the last combination, merged: neighbours mostly have the same.
+typedef struct merged_blocks {
+    const char *blocks[WK_SWEEP_AXES_MAX];
+    wk_merged_config merged;
+    bool valid;
+} merged_blocks;
+
+static wk_status add_combination(wk_sweep_plan *plan, const int *values, merged_blocks *last,
+                                 wk_error *err)
+{
+    static _Thread_local wk_merged_config merged;
+    const wk_sweep_grid *grid = plan->grid;
+    const wk_sweep_settings settings = settings_of(grid, values);
+    size_t size = (size_t)settings.n_blocks * sizeof *settings.blocks;
+    // Its name says its values.
+    char name[WK_EACH_NAME_MAX];
+    wk_text text = {0};
+    for (int i = 0; i < grid->n_axes; i++)
+        if (grid->axes[i].named)
+            wk_run_name_add(grid->axes[i].field, grid->axes[i].values.items[values[i]], &text);
+    if (text.length == 0) wk_text_puts(&text, "run");
+    wk_run_name_finish(&text, name);
+    wk_text_free(&text);
+    // Its configuration is the blocks, then the keys.
+    wk_status status = WK_OK;
+    if (settings.n_keys == WK_SWEEP_TASK_KEYS_MAX)
+        status = wk_fail(err, WK_E_INPUT, "more than %d settings", WK_SWEEP_TASK_KEYS_MAX - 1);
+    if (status == WK_OK && (!last->valid || memcmp(last->blocks, settings.blocks, size) != 0)) {
+        status = wk_config_merge(plan->blocks, settings.blocks, (size_t)settings.n_blocks, NULL, 0,
+                                 &last->merged, err);
+        memcpy(last->blocks, settings.blocks, size);
+        last->valid = status == WK_OK;
+    }
+    merged = last->merged;
+    if (status == WK_OK) status = apply_keys(grid, &settings, &merged, err);
+    if (status == WK_OK) status = add_task(plan, values, &merged.config, name, err);
+    if (status == WK_OK || !err) return status;
+    return wk_fail_context(err, "%s: run %s", grid->name, name);
+}
+
+static bool is_excluded(const wk_sweep_grid *grid, const int *values)
+{
+    for (size_t i = 0; i < grid->excludes.count; i++)
+        if (satisfies(&grid->excludes.items[i], values)) return true;
+    return false;
 }
 
 // The combination after this one; false after the last.
@@ -207,43 +217,6 @@ static bool next_values(const wk_sweep_grid *grid, int *values)
         values[i] = 0;
     }
     return false;
-}
-
-// The blocks of the last combination, merged: neighbours mostly have the same.
-typedef struct merged_blocks {
-    const char *blocks[WK_SWEEP_AXES_MAX];
-    wk_merged_config merged;
-    bool valid;
-} merged_blocks;
-
-static wk_status merge(const wk_sweep_plan *plan, const wk_sweep_settings *settings,
-                       merged_blocks *last, wk_merged_config *out, wk_error *err)
-{
-    size_t size = (size_t)settings->n_blocks * sizeof *settings->blocks;
-    if (!last->valid || memcmp(last->blocks, settings->blocks, size) != 0) {
-        last->valid = false;
-        WK_TRY(merge_blocks(plan, settings, &last->merged, err));
-        memcpy(last->blocks, settings->blocks, size);
-        last->valid = true;
-    }
-    *out = last->merged;
-    return apply_keys(plan->grid, settings, out, err);
-}
-
-static wk_status add_combination(wk_sweep_plan *plan, const int *values, merged_blocks *last,
-                                 wk_error *err)
-{
-    static _Thread_local wk_merged_config merged;
-    char name[WK_EACH_NAME_MAX];
-    const wk_sweep_settings settings = settings_of(plan->grid, values);
-    name_task(plan->grid, values, name);
-    wk_status status =
-        settings.n_keys == WK_SWEEP_TASK_KEYS_MAX
-            ? wk_fail(err, WK_E_INPUT, "more than %d settings", WK_SWEEP_TASK_KEYS_MAX - 1)
-            : merge(plan, &settings, last, &merged, err);
-    if (status == WK_OK) status = add_task(plan, values, &merged.config, name, err);
-    if (status == WK_OK || !err) return status;
-    return wk_fail_context(err, "%s: run %s", plan->grid->name, name);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -263,168 +236,12 @@ static const wk_sweep_task **sort_tasks(const wk_sweep_plan *plan, wk_error *err
     return sorted;
 }
 
-// No two runs may be given the same directory.
-static wk_status check_names(const wk_sweep_plan *plan, wk_error *err)
-{
-    const wk_sweep_task **sorted = sort_tasks(plan, err);
-    wk_status status = sorted ? WK_OK : WK_E_MEMORY;
-    for (size_t i = 1; status == WK_OK && i < plan->tasks.count; i++)
-        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
-            status = wk_fail(err, WK_E_INPUT, "%s: two runs would both be called '%s'",
-                             plan->grid->name, sorted[i]->name);
-    free(sorted);
-    return status;
-}
-
-// The task of that name among those that are sorted; NULL if there is none.
-static const wk_sweep_task *find_sorted(const wk_sweep_task *const *sorted, size_t count,
-                                        const wk_sweep_task *task)
-{
-    const wk_sweep_task *const *found =
-        bsearch(&task, sorted, count, sizeof *sorted, compare_names);
-    return found ? *found : NULL;
-}
-
-// The configurations of a task in two plans.
-typedef struct two_configs {
-    wk_merged_config was, is;
-} two_configs;
-
-static wk_status read_configs(const wk_sweep_plan *before, const wk_sweep_task *was,
-                              const wk_sweep_plan *now, const wk_sweep_task *is, two_configs *out,
-                              wk_error *err)
-{
-    WK_TRY(wk_sweep_task_config(before, (int)(was - before->tasks.items), &out->was, err));
-    return wk_sweep_task_config(now, (int)(is - now->tasks.items), &out->is, err);
-}
-
-static wk_status check_task(const wk_sweep_plan *whole, const wk_sweep_task *const *sorted,
-                            const wk_sweep_plan *part, const wk_sweep_task *task, wk_error *err)
-{
-    static _Thread_local two_configs configs;
-    const wk_sweep_task *found = find_sorted(sorted, whole->tasks.count, task);
-    if (!found)
-        return wk_fail(err, WK_E_INPUT, "the run '%s' is not in %s", task->name, whole->grid->name);
-    if (found->hash == task->hash) return WK_OK;
-    wk_status status = read_configs(part, task, whole, found, &configs, err);
-    if (status == WK_OK)
-        status = wk_run_config_resumable(&configs.was.config, &configs.is.config, err);
-    if (status == WK_OK) status = wk_fail(err, WK_E_INPUT, "its blocks differ");
-    if (err)
-        wk_fail_context(err, "the run '%s' has other settings in %s", task->name,
-                        whole->grid->name);
-    return status;
-}
-
-wk_status wk_sweep_plan_contains(const wk_sweep_plan *whole, const wk_sweep_plan *part,
-                                 wk_error *err)
-{
-    const wk_sweep_task **sorted = sort_tasks(whole, err);
-    wk_status status = sorted ? WK_OK : WK_E_MEMORY;
-    for (size_t i = 0; status == WK_OK && i < part->tasks.count; i++)
-        status = check_task(whole, sorted, part, &part->tasks.items[i], err);
-    free(sorted);
-    return status;
-}
-
-// What became of a key that may change: in the first run where it did, and in how many.
-typedef struct key_change {
-    char was[WK_RUN_TEXT_MAX], is[WK_RUN_TEXT_MAX];
-    int runs;
-} key_change;
-
-static bool same_settings(const wk_sweep_settings *a, const wk_sweep_settings *b)
-{
-    if (a->n_blocks != b->n_blocks || a->n_keys != b->n_keys) return false;
-    for (int i = 0; i < a->n_blocks; i++)
-        if (strcmp(a->blocks[i], b->blocks[i]) != 0) return false;
-    for (int i = 0; i < a->n_keys; i++)
-        if (strcmp(a->keys[i].key, b->keys[i].key) != 0 ||
-            strcmp(a->keys[i].value, b->keys[i].value) != 0)
-            return false;
-    return true;
-}
-
-static void print_value(const wk_run_config *config, int field, char out[WK_RUN_TEXT_MAX])
-{
-    wk_text text = {0};
-    wk_run_config_get(config, field, &text);
-    snprintf(out, WK_RUN_TEXT_MAX, "%s", wk_text_get(&text));
-    wk_text_free(&text);
-}
-
-static wk_status compare_task(const wk_sweep_plan *before, const wk_sweep_task *was,
-                              const wk_sweep_plan *now, const wk_sweep_task *is,
-                              key_change *changes, wk_error *err)
-{
-    static _Thread_local two_configs configs;
-    const wk_sweep_settings old = settings_of(before->grid, was->values),
-                            new = settings_of(now->grid, is->values);
-    if (same_settings(&old, &new)) return WK_OK;
-    WK_TRY(read_configs(before, was, now, is, &configs, err));
-    const wk_run_config *a = &configs.was.config, *b = &configs.is.config;
-    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
-        if (wk_run_config_same(a, b, i)) continue;
-        if (changes[i].runs++ > 0) continue;
-        print_value(a, i, changes[i].was);
-        print_value(b, i, changes[i].is);
-    }
-    return WK_OK;
-}
-
-wk_status wk_sweep_plan_changes(const wk_sweep_plan *before, const wk_sweep_plan *now, wk_text *out,
-                                wk_error *err)
-{
-    const wk_sweep_task **sorted = sort_tasks(now, err);
-    key_change *changes = calloc(WK_RUN_FIELD_COUNT, sizeof *changes);
-    wk_status status = sorted && changes ? WK_OK : no_memory(err);
-    for (size_t i = 0; status == WK_OK && i < before->tasks.count; i++) {
-        const wk_sweep_task *was = &before->tasks.items[i];
-        const wk_sweep_task *is = find_sorted(sorted, now->tasks.count, was);
-        if (is) status = compare_task(before, was, now, is, changes, err);
-    }
-    for (int i = 0; status == WK_OK && i < WK_RUN_FIELD_COUNT; i++)
-        if (changes[i].runs > 0)
-            wk_text_printf(out, "%s is now '%s', not '%s', in %d run%s that the sweep has\n",
-                           wk_run_keys[i], changes[i].is, changes[i].was, changes[i].runs,
-                           changes[i].runs == 1 ? "" : "s");
-    free(changes);
-    free(sorted);
-    return status;
-}
-
-static wk_status open_blocks(wk_sweep_plan *plan, wk_error *err)
-{
-    WK_TRY(wk_config_blocks_create(&plan->blocks, err));
-    WK_TRY(wk_config_blocks_add_embedded(plan->blocks, err));
-    for (int i = 0; i < plan->grid->n_files; i++)
-        WK_TRY(wk_config_blocks_add_file(plan->blocks, plan->grid->files[i], err));
-    return WK_OK;
-}
-
-// Blocks that do not exist, or do not fit, are reported with their line.
-static wk_status check_blocks(const wk_sweep_plan *plan, wk_error *err)
-{
-    static _Thread_local wk_merged_config scratch;
-    WK_TRY(wk_config_merge_defaults(plan->blocks, &scratch, err));
-    for (int i = 0; i < plan->grid->n_axes; i++) {
-        const wk_sweep_axis *axis = &plan->grid->axes[i];
-        for (size_t k = 0; axis->field < 0 && k < axis->values.count; k++) {
-            wk_status status =
-                wk_config_merge_block(plan->blocks, axis->values.items[k], &scratch, err);
-            if (status != WK_OK)
-                return err ? wk_fail_context(err, "%s:%d", plan->grid->name, axis->line) : status;
-        }
-    }
-    return WK_OK;
-}
-
 static wk_status make_tasks(wk_sweep_plan *plan, wk_error *err)
 {
     int values[WK_SWEEP_AXES_MAX] = {0};
+    wk_status status = WK_OK;
     merged_blocks *last = calloc(1, sizeof *last);
     if (!last) return no_memory(err);
-    wk_status status = WK_OK;
     do
         if (!is_excluded(plan->grid, values)) status = add_combination(plan, values, last, err);
     while (status == WK_OK && next_values(plan->grid, values));
@@ -433,14 +250,44 @@ static wk_status make_tasks(wk_sweep_plan *plan, wk_error *err)
     plan->selected = plan->tasks.count;
     if (plan->tasks.count == 0)
         return wk_fail(err, WK_E_INPUT, "%s: 'exclude' leaves no run", plan->grid->name);
-    return check_names(plan, err);
+    // No two runs may be given the same directory.
+    const wk_sweep_task **sorted = sort_tasks(plan, err);
+    if (!sorted) return WK_E_MEMORY;
+    for (size_t i = 1; status == WK_OK && i < plan->tasks.count; i++)
+        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
+            status = wk_fail(err, WK_E_INPUT, "%s: two runs would both be called '%s'",
+                             plan->grid->name, sorted[i]->name);
+    free(sorted);
+    return status;
 }
 
-wk_status wk_sweep_plan_create(const wk_sweep_grid *grid, wk_sweep_plan *out, wk_error *err)
+// Opens the blocks; those that do not exist, or do not fit, are reported with their line.
+static wk_status open_blocks(wk_sweep_plan *plan, wk_error *err)
 {
-    *out = (wk_sweep_plan){.grid = grid};
+    static _Thread_local wk_merged_config scratch;
+    const wk_sweep_grid *grid = plan->grid;
+    WK_TRY(wk_config_blocks_create(&plan->blocks, err));
+    WK_TRY(wk_config_blocks_add_embedded(plan->blocks, err));
+    for (int i = 0; i < grid->n_files; i++)
+        WK_TRY(wk_config_blocks_add_file(plan->blocks, grid->files[i], err));
+    WK_TRY(wk_config_merge_defaults(plan->blocks, &scratch, err));
+    for (int i = 0; i < grid->n_axes; i++) {
+        const wk_sweep_axis *axis = &grid->axes[i];
+        for (size_t k = 0; axis->field < 0 && k < axis->values.count; k++) {
+            wk_status status =
+                wk_config_merge_block(plan->blocks, axis->values.items[k], &scratch, err);
+            if (status != WK_OK)
+                return err ? wk_fail_context(err, "%s:%d", grid->name, axis->line) : status;
+        }
+    }
+    return WK_OK;
+}
+
+wk_status wk_sweep_plan_create(const wk_sweep_grid *grid, const char *directory, wk_sweep_plan *out,
+                               wk_error *err)
+{
+    *out = (wk_sweep_plan){.grid = grid, .directory = directory};
     wk_status status = open_blocks(out, err);
-    if (status == WK_OK) status = check_blocks(out, err);
     if (status == WK_OK) status = make_tasks(out, err);
     if (status != WK_OK) wk_sweep_plan_free(out);
     return status;
@@ -462,8 +309,225 @@ int wk_sweep_plan_find(const wk_sweep_plan *plan, const char *name)
     return -1;
 }
 
-wk_status wk_sweep_task_path(const wk_sweep_plan *plan, const char *directory, int task,
-                             char out[WK_PATH_MAX], wk_error *err)
+static wk_status check_same(const wk_sweep_plan *whole, const wk_sweep_task *found,
+                            const wk_sweep_plan *part, const wk_sweep_task *task, wk_error *err)
 {
-    return wk_path_join(directory, plan->tasks.items[task].name, out, err);
+    static _Thread_local wk_merged_config was, is;
+    if (!found)
+        return wk_fail(err, WK_E_INPUT, "the run '%s' is not in %s", task->name, whole->grid->name);
+    if (found->hash == task->hash) return WK_OK;
+    wk_status status = wk_sweep_task_config(part, (int)(task - part->tasks.items), &was, err);
+    if (status == WK_OK)
+        status = wk_sweep_task_config(whole, (int)(found - whole->tasks.items), &is, err);
+    if (status == WK_OK) status = wk_run_config_resumable(&was.config, &is.config, err);
+    if (status == WK_OK) status = wk_fail(err, WK_E_INPUT, "its blocks differ");
+    if (!err) return status;
+    return wk_fail_context(err, "the run '%s' has other settings in %s", task->name,
+                           whole->grid->name);
+}
+
+wk_status wk_sweep_plan_contains(const wk_sweep_plan *whole, const wk_sweep_plan *part,
+                                 int *resized, wk_error *err)
+{
+    const wk_sweep_task **sorted = sort_tasks(whole, err);
+    wk_status status = sorted ? WK_OK : WK_E_MEMORY;
+    *resized = 0;
+    for (size_t i = 0; status == WK_OK && i < part->tasks.count; i++) {
+        const wk_sweep_task *task = &part->tasks.items[i];
+        const wk_sweep_task **found =
+            bsearch(&task, sorted, whole->tasks.count, sizeof *sorted, compare_names);
+        status = check_same(whole, found ? *found : NULL, part, task, err);
+        *resized += status == WK_OK && (*found)->steps != task->steps;
+    }
+    free(sorted);
+    return status;
+}
+
+// --only: the part of the tasks that have one of the values named for each axis.
+
+typedef struct selection {
+    const wk_sweep_grid *grid;
+    int axis;                        // that is being read
+    bool *wanted[WK_SWEEP_AXES_MAX]; // [values]; NULL: none is named
+} selection;
+
+static wk_status want_value(void *context, const char *value, wk_error *err)
+{
+    selection *s = context;
+    const wk_sweep_axis *axis = &s->grid->axes[s->axis];
+    wk_text known = {0};
+    for (size_t i = 0; i < axis->values.count; i++) {
+        if (strcmp(axis->values.items[i], value) == 0) {
+            wk_text_free(&known);
+            return s->wanted[s->axis][i] = true, WK_OK;
+        }
+        if (known.length < 200)
+            wk_text_printf(&known, "%s%s", i ? ", " : "", axis->values.items[i]);
+    }
+    wk_status status =
+        wk_fail(err, WK_E_NOT_FOUND, "the axis '%s' has no value '%s', but %s%s", axis->name, value,
+                wk_text_get(&known), known.length < 200 ? "" : ", ...");
+    wk_text_free(&known);
+    return status;
+}
+
+// AXIS=VALUE|VALUE.
+static wk_status read_axis(selection *s, char *text, wk_error *err)
+{
+    const wk_sweep_grid *grid = s->grid;
+    const char *names[WK_SWEEP_AXES_MAX], *name = strsep(&text, "=");
+    if (!text) return wk_fail(err, WK_E_INPUT, "write AXIS=VALUE, not '%s'", name);
+    for (s->axis = 0; s->axis < grid->n_axes; s->axis++) {
+        names[s->axis] = grid->axes[s->axis].name;
+        if (strcmp(names[s->axis], name) == 0) break;
+    }
+    if (s->axis == grid->n_axes)
+        return wk_fail_unknown(err, "axis of the grid", name, names, (size_t)grid->n_axes);
+    const wk_sweep_axis *axis = &grid->axes[s->axis];
+    if (!s->wanted[s->axis]) s->wanted[s->axis] = calloc(axis->values.count, sizeof(bool));
+    if (!s->wanted[s->axis]) return no_memory(err);
+    for (char *value; (value = strsep(&text, "|"));)
+        WK_TRY(axis->field < 0
+                   ? want_value(s, value, err)
+                   : wk_run_values_read(axis->field, value, WK_SWEEP_RUNS_MAX, want_value, s, err));
+    return WK_OK;
+}
+
+// AXIS=VALUE,AXIS=VALUE. A comma without an axis after it belongs to the value before.
+static wk_status read_only(selection *s, const char *text, wk_error *err)
+{
+    char *copy = strdup(text), *next = copy;
+    if (!copy) return no_memory(err);
+    wk_status status = WK_OK;
+    while (status == WK_OK && next) {
+        char *part = next;
+        next = strchr(part, ',');
+        while (next && next[1 + strcspn(next + 1, ",=")] != '=')
+            next = strchr(next + 1, ',');
+        if (next) *next++ = 0;
+        status = read_axis(s, part, err);
+    }
+    free(copy);
+    return status == WK_OK || !err ? status : wk_fail_context(err, "--only %.80s", text);
+}
+
+wk_status wk_sweep_plan_select(wk_sweep_plan *plan, const char *const *only, int count,
+                               wk_error *err)
+{
+    selection s = {.grid = plan->grid};
+    wk_status status = WK_OK;
+    for (int i = 0; i < count && status == WK_OK; i++)
+        status = read_only(&s, only[i], err);
+    for (size_t i = 0; i < plan->tasks.count && status == WK_OK; i++) {
+        wk_sweep_task *task = &plan->tasks.items[i];
+        bool wanted = true;
+        for (int k = 0; k < plan->grid->n_axes; k++)
+            if (s.wanted[k] && !s.wanted[k][task->values[k]]) wanted = false;
+        if (task->left_out || wanted) continue;
+        task->left_out = true;
+        plan->selected--;
+        plan->shapes.items[task->shape].count--;
+    }
+    for (int i = 0; i < WK_SWEEP_AXES_MAX; i++)
+        free(s.wanted[i]);
+    if (status == WK_OK && plan->selected == 0)
+        return wk_fail(err, WK_E_INPUT, "--only leaves no run: the grid excludes all of these");
+    return status;
+}
+
+// Command lines.
+
+wk_status wk_sweep_task_path(const wk_sweep_plan *plan, int task, char out[WK_PATH_MAX],
+                             wk_error *err)
+{
+    return wk_path_join(plan->directory, plan->tasks.items[task].name, out, err);
+}
+
+void wk_sweep_words_add(wk_sweep_words *words, const char *word)
+{
+    const char *copy = wk_arena_string(&words->arena, word);
+    if (!copy || !wk_array_push(&words->items, copy)) words->failed = true;
+}
+
+void wk_sweep_words_free(wk_sweep_words *words)
+{
+    wk_array_free(&words->items);
+    wk_arena_reset(&words->arena);
+    *words = (wk_sweep_words){0};
+}
+
+void wk_sweep_words_print(const wk_sweep_words *words, const char *program, wk_text *out)
+{
+    if (program) wk_text_shell_quote(out, program);
+    for (size_t i = 0; i < words->items.count; i++) {
+        if (i > 0 || program) wk_text_puts(out, " ");
+        wk_text_shell_quote(out, words->items.items[i]);
+    }
+    out->failed |= words->failed;
+}
+
+static void add_all(wk_sweep_words *out, const char *const *words, int count)
+{
+    for (int i = 0; i < count; i++)
+        wk_sweep_words_add(out, words[i]);
+}
+
+static void add_path(const wk_sweep_plan *plan, const char *name, wk_sweep_words *out)
+{
+    char path[WK_PATH_MAX];
+    out->failed |= wk_path_join(plan->directory, name, path, NULL) != WK_OK;
+    wk_sweep_words_add(out, path);
+}
+
+void wk_sweep_train_words(const wk_sweep_plan *plan, int task, wk_sweep_words *out)
+{
+    const wk_sweep_settings settings = wk_sweep_task_settings(plan, task);
+    add_all(out, (const char *const[]){"train", "--logdir"}, 2);
+    add_path(plan, plan->tasks.items[task].name, out);
+    for (int i = 0; i < plan->grid->n_files; i++)
+        add_all(out, (const char *const[]){"--config-file", plan->grid->files[i]}, 2);
+    wk_sweep_words_add(out, "--configs");
+    add_all(out, settings.blocks, settings.n_blocks);
+    for (int i = 0; i < settings.n_keys; i++) {
+        // One word: a value that looks like an option is a value all the same.
+        const wk_setting *key = &settings.keys[i];
+        wk_text word = {0};
+        wk_text_printf(&word, "--%.*s=%s", (int)key->key_length, key->key, key->value);
+        wk_sweep_words_add(out, wk_text_get(&word));
+        out->failed |= word.failed;
+        wk_text_free(&word);
+    }
+}
+
+// Code that the command line names is named again: nothing in the sweep's directory can do it.
+static void add_code(const char *option, const char *file, wk_sweep_words *out)
+{
+    if (file) add_all(out, (const char *const[]){option, file}, 2);
+}
+
+void wk_sweep_follow_words(const wk_sweep_plan *plan, int task, wk_sweep_follow_kind follow,
+                           wk_sweep_words *out)
+{
+    const wk_sweep_command *command = &plan->grid->follow[follow];
+    wk_sweep_words_add(out, wk_sweep_follow_names[follow]);
+    add_path(plan, plan->tasks.items[task].name, out);
+    add_all(out, command->options, command->count);
+    if (follow != WK_SWEEP_ADAPT) add_code("--plugin", plan->plugin, out);
+}
+
+void wk_sweep_task_words(const wk_sweep_plan *plan, const int *tasks, int count,
+                         wk_sweep_words *out)
+{
+    add_all(out, (const char *const[]){"sweep", "run", plan->directory}, 3);
+    for (int i = 0; i < count; i++)
+        wk_sweep_words_add(out, plan->tasks.items[tasks[i]].name);
+    add_code("--plugin", plan->plugin, out);
+    add_code("--curriculum.plugin", plan->rule, out);
+}
+
+void wk_sweep_report_words(const wk_sweep_plan *plan, wk_sweep_words *out)
+{
+    add_all(out, (const char *const[]){"report", plan->directory, "--out"}, 3);
+    add_path(plan, WK_SWEEP_REPORT, out);
+    add_all(out, plan->grid->report.options, plan->grid->report.count);
 }

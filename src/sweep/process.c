@@ -1,4 +1,5 @@
-#include "sweep/process.h"
+// Child processes of a sweep: this program with other words, and the programs of Slurm.
+#include "sweep/sweep.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -9,11 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-enum { POLL_MS = 100, LOG_END = 16384 };
 
 bool wk_sweep_program(char out[WK_PATH_MAX])
 {
@@ -23,16 +21,15 @@ bool wk_sweep_program(char out[WK_PATH_MAX])
     return fits;
 }
 
-// The words as execv takes them: the program first, NULL last.
-static char **make_argv(const wk_sweep_process *process)
+int wk_sweep_exit_code(int status)
 {
-    size_t count = process->words->items.count;
-    char **argv = calloc(count + 2, sizeof *argv);
-    if (!argv) return NULL;
-    argv[0] = (char *)process->program;
-    for (size_t i = 0; i < count; i++)
-        argv[i + 1] = (char *)process->words->items.items[i];
-    return argv;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void wk_sweep_signal_line(int status, char line[WK_SWEEP_LINE_MAX])
+{
+    snprintf(line, WK_SWEEP_LINE_MAX, "ended by signal %d (%s)", WTERMSIG(status),
+             strsignal(WTERMSIG(status)));
 }
 
 // In the child: only calls that are safe between fork and exec. Signals that are ignored, as by
@@ -46,15 +43,20 @@ static void become(const wk_sweep_process *process, char **argv, pid_t parent, i
     if (out >= 0) dup2(out, STDOUT_FILENO);
     if (messages >= 0) dup2(messages, STDERR_FILENO);
     if (process->gpus) setenv("CUDA_VISIBLE_DEVICES", process->gpus, 1);
-    execv(process->program, argv);
+    execvp(process->program, argv);
     _exit(127);
 }
 
+// Starts a process; its output goes to `out` and `messages` (-1: those of this process).
 static wk_status start(const wk_sweep_process *process, int out, int messages, pid_t *pid,
                        wk_error *err)
 {
-    char **argv = process->words->failed ? NULL : make_argv(process);
+    size_t count = process->words->items.count;
+    char **argv = process->words->failed ? NULL : calloc(count + 2, sizeof *argv);
     if (!argv) return wk_fail(err, WK_E_MEMORY, "no memory to start a process");
+    argv[0] = (char *)process->program;
+    for (size_t i = 0; i < count; i++)
+        argv[i + 1] = (char *)process->words->items.items[i];
     pid_t parent = getpid();
     *pid = fork();
     if (*pid == 0) become(process, argv, parent, out, messages);
@@ -82,90 +84,40 @@ wk_status wk_sweep_process_start(const wk_sweep_process *process, pid_t *pid, wk
     return status;
 }
 
-int wk_sweep_exit_code(int status)
-{
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-// Keeps the last line that says something.
-static void keep_line(char line[WK_SWEEP_LINE_MAX], const char *text, size_t length)
-{
-    if (length == 0 || strncmp(text, "Try 'waker", 10) == 0) return;
-    snprintf(line, WK_SWEEP_LINE_MAX, "%.*s", (int)length, text);
-    wk_utf8_sanitise(line, false);
-}
-
-// Lines of the program itself. Others, as those of progress, say nothing about why it ended.
-static bool is_message(const char *text)
-{
-    return text && strncmp(text, "waker ", 6) == 0;
-}
-
-void wk_sweep_signal_line(int status, const char *said, char line[WK_SWEEP_LINE_MAX])
-{
-    int used = snprintf(line, WK_SWEEP_LINE_MAX, "ended by signal %d (%s)", WTERMSIG(status),
-                        strsignal(WTERMSIG(status)));
-    if (is_message(said) && used < WK_SWEEP_LINE_MAX)
-        snprintf(line + used, WK_SWEEP_LINE_MAX - (size_t)used, ": %s", said);
-    wk_utf8_sanitise(line, false); // it may have been cut within a character
-}
-
-off_t wk_sweep_log_size(const char *log)
-{
-    struct stat file;
-    bool there = fstatat(AT_FDCWD, log, &file, AT_SYMLINK_NOFOLLOW) == 0;
-    return there && S_ISREG(file.st_mode) ? file.st_size : 0;
-}
-
-void wk_sweep_log_message(const char *log, off_t begin, char line[WK_SWEEP_LINE_MAX])
-{
-    char bytes[LOG_END + 1];
-    off_t size = wk_sweep_log_size(log);
-    if (size - begin > LOG_END) begin = size - LOG_END;
-    *line = 0;
-    int fd = open(log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) return;
-    ssize_t length = pread(fd, bytes, LOG_END, begin);
-    close(fd);
-    bytes[length > 0 ? length : 0] = 0;
-    char *rest = bytes;
-    for (char *item; (item = strsep(&rest, "\r\n"));)
-        if (is_message(item)) keep_line(line, item, strlen(item));
-}
-
 // What a process says, cut into lines.
 typedef struct listener {
     int fd;
     char rest[WK_SWEEP_LINE_MAX];
     size_t length;
-    char *line;
+    char *line; // the last that says something
 } listener;
 
-static void hear(listener *l, const char *bytes, size_t size)
+static void end_line(listener *l)
 {
-    for (size_t i = 0; i < size; i++) {
-        bool end = bytes[i] == '\n' || bytes[i] == '\r';
-        if (end) keep_line(l->line, l->rest, l->length);
-        if (end)
-            l->length = 0;
-        else if (l->length < sizeof l->rest - 1)
-            l->rest[l->length++] = bytes[i];
+    l->rest[l->length] = 0;
+    if (l->length > 0 && strncmp(l->rest, "Try 'waker", 10) != 0) {
+        memcpy(l->line, l->rest, l->length + 1);
+        wk_utf8_sanitise(l->line, false);
     }
+    l->length = 0;
 }
 
-// Passes on what there is; false at the end.
-static bool listen_once(listener *l)
+// Passes on what there is, waiting up to `ms`; false at the end.
+static bool listen_once(listener *l, int ms)
 {
     char bytes[4096];
     struct pollfd ready = {.fd = l->fd, .events = POLLIN};
-    if (poll(&ready, 1, POLL_MS) <= 0) return true;
+    if (poll(&ready, 1, ms) <= 0) return ms > 0;
     ssize_t size = read(l->fd, bytes, sizeof bytes);
     if (size < 0) return errno == EINTR || errno == EAGAIN;
-    if (size == 0) return false;
-    hear(l, bytes, (size_t)size);
+    for (ssize_t i = 0; i < size; i++)
+        if (bytes[i] == '\n' || bytes[i] == '\r')
+            end_line(l);
+        else if (l->length < sizeof l->rest - 1)
+            l->rest[l->length++] = bytes[i];
     ssize_t written = write(STDERR_FILENO, bytes, (size_t)size);
     (void)written; // a closed terminal must not end a run
-    return true;
+    return size > 0;
 }
 
 static int wait_for(pid_t pid, listener *l, const volatile sig_atomic_t *stop)
@@ -180,19 +132,15 @@ static int wait_for(pid_t pid, listener *l, const volatile sig_atomic_t *stop)
             kill(pid, SIGTERM);
             next = wk_clock_seconds() + again;
         }
-        if (open) open = listen_once(l);
+        if (open) open = listen_once(l, 100);
         pid_t ended = waitpid(pid, &status, open ? WNOHANG : 0);
         if (ended == pid) break;
         if (ended < 0 && errno != EINTR) return 127;
     }
-    while (open && poll(&(struct pollfd){.fd = l->fd, .events = POLLIN}, 1, 0) > 0)
-        open = listen_once(l);
-    keep_line(l->line, l->rest, l->length);
-    if (WIFSIGNALED(status)) {
-        char said[WK_SWEEP_LINE_MAX];
-        snprintf(said, sizeof said, "%s", l->line);
-        wk_sweep_signal_line(status, said, l->line);
-    }
+    while (open)
+        open = listen_once(l, 0);
+    end_line(l);
+    if (WIFSIGNALED(status)) wk_sweep_signal_line(status, l->line);
     return wk_sweep_exit_code(status);
 }
 
@@ -211,4 +159,25 @@ wk_status wk_sweep_process_run(const wk_sweep_process *process, const volatile s
     if (status == WK_OK) *code = wait_for(pid, &l, stop);
     close(ends[0]);
     return status;
+}
+
+wk_status wk_sweep_process_read(const wk_sweep_process *process, wk_text *output, int *code,
+                                wk_error *err)
+{
+    char bytes[4096];
+    int ends[2], status = 0;
+    pid_t pid;
+    ssize_t length;
+    if (pipe2(ends, O_CLOEXEC) != 0) return wk_file_error(err, "cannot start", process->program);
+    wk_status started = start(process, ends[1], ends[1], &pid, err);
+    close(ends[1]);
+    while (started == WK_OK &&
+           ((length = read(ends[0], bytes, sizeof bytes)) > 0 || (length < 0 && errno == EINTR)))
+        if (length > 0) wk_text_append(output, bytes, (size_t)length);
+    close(ends[0]);
+    WK_TRY(started);
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) return wk_file_error(err, "cannot wait for", process->program);
+    *code = wk_sweep_exit_code(status);
+    return WK_OK;
 }

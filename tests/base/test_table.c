@@ -92,7 +92,7 @@ static void one_filling_is_written_for_people_and_for_programs(void **state)
     WK_TABLE_PUT(&table, 0.25);
     WK_TABLE_PUT(&table, 1.0 / 3);
     WK_TABLE_PUT(&table, (bool)true);
-    WK_TABLE_PUT(&table, "=c");
+    WK_TABLE_PUT(&table, "=\n");
     wk_table_absent(&table);
     WK_TABLE_PUT(&table, UINT64_MAX);
     WK_TABLE_PUT(&table, (double)NAN);
@@ -105,7 +105,7 @@ static void one_filling_is_written_for_people_and_for_programs(void **state)
                                             "-----  -----  --------------------  -----  -------\n"
                                             "a,\"b\"  2                        12   25 %  yes\n"
                                             "       lines\n"
-                                            "=c            18446744073709551615      -  not yet\n");
+                                            "=?            18446744073709551615      -  not yet\n");
     wk_table_json(&table, NULL, &(wk_json){.text = &json});
     assert_string_equal(wk_text_get(&json), "[\n"
                                             "  {\n"
@@ -116,7 +116,7 @@ static void one_filling_is_written_for_people_and_for_programs(void **state)
                                             "    \"good\": true\n"
                                             "  },\n"
                                             "  {\n"
-                                            "    \"name\": \"=c\",\n"
+                                            "    \"name\": \"=\\u000a\",\n"
                                             "    \"runs\": 18446744073709551615,\n"
                                             "    \"share\": null,\n"
                                             "    \"good\": false\n"
@@ -125,11 +125,11 @@ static void one_filling_is_written_for_people_and_for_programs(void **state)
     wk_table_csv(&table, &csv);
     assert_string_equal(wk_text_get(&csv), "name,runs,share,exact,good\n"
                                            "\"a,\"\"b\"\"\",12,0.25,0.3333333333333333,true\n"
-                                           "\"'=c\",18446744073709551615,null,,false\n");
+                                           "\"'=\n\",18446744073709551615,null,,false\n");
     wk_text_free(&text);
     wk_table_print_rows(&table, 1, 2, 2, &text);
     assert_null(strstr(wk_text_get(&text), "lines"));
-    assert_non_null(strstr(wk_text_get(&text), "\n  =c"));
+    assert_non_null(strstr(wk_text_get(&text), "\n  =?"));
     wk_table_free(&table);
     wk_text_free(&text);
     wk_text_free(&json);

@@ -1,5 +1,5 @@
 // A frozen set of environments from a user's side: made, played, read by the report and by the
-// lines of Python that docs/benchmark.md shows.
+// lines of Python that docs/evaluation.md shows.
 #include "cli/long_runs.h"
 #include "support/python.h"
 
@@ -102,7 +102,7 @@ static void the_report_has_the_curves(void **state)
 static void python_reads_it_in_five_lines(void **state)
 {
     (void)state;
-    shell("sed -n '/^    import glob/,/print(/p' " WAKER_SOURCE_DIR "/docs/benchmark.md | "
+    shell("sed -n '/^    import glob/,/print(/p' " WAKER_SOURCE_DIR "/docs/evaluation.md | "
           "cut -c5- | sed 's/robust-v1/own-v1/' > read.py && test $(wc -l < read.py) = 5");
     char command[1024];
     snprintf(command, sizeof command, "cd %s && %s read.py > read.out", place, python_with("json"));

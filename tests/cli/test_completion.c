@@ -191,8 +191,10 @@ static void bash_completes_what_the_tables_say(void **state)
     expect_offered("waker curriculum runs/a --out m", "map.png", true);
     expect_offered("waker curriculum runs/a --out ", "notes.txt", false);
     expect_offered("waker curriculum runs/a --top ", "runs", false);
+    expect_offered("waker model-error runs/a --out ", "notes.txt", false);
     expect_offered("waker adapt runs/a --device ", "cuda", true);
     expect_offered("waker adapt runs/a --device ", "cuda:N", false);
+    expect_offered("waker adapt runs/a --device ", "toy", false);
     expect_offered("waker completion ", "zsh", true);
     expect_offered("waker man t", "top", true);
 }

@@ -68,11 +68,11 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
     }
 }
 
-static wk_env *begin(const wk_domain *domain, const wk_frame *out)
+static wk_env *begin(const wk_domain *domain, const double *theta, const wk_frame *out)
 {
     wk_env *env = NULL;
     assert_ok(wk_env_create(domain, NULL, &env, &err));
-    assert_ok(wk_env_reset(env, domain->hardest, (size_t)domain->n_params, 31, 4, out, &err));
+    assert_ok(wk_env_reset(env, theta, (size_t)domain->n_params, 31, 4, out, &err));
     return env;
 }
 
@@ -83,7 +83,7 @@ static void an_episode_ends_by_time(void **state)
         uint8_t flags = 0;
         const wk_frame out = {.flags = &flags};
         const wk_domain *domain = wk_domain_at(i);
-        wk_env *env = begin(domain, &out);
+        wk_env *env = begin(domain, domain->hardest, &out);
         assert_int_equal(flags, WK_IS_FIRST);
         for (int step = 1; step <= domain->episode_steps; step++) {
             assert_ok(wk_env_step(env, still, &out, &err));
@@ -94,13 +94,17 @@ static void an_episode_ends_by_time(void **state)
     }
 }
 
+// In the hardest world and in the last case's, which may be of another kind.
 static void a_saved_episode_goes_on_elsewhere_to_the_same_images(void **state)
 {
     static uint8_t bytes[1 << 16], images[2][WK_IMAGE_BYTES];
     const float action[WK_ACTION_MAX] = {0.9f, 0.2f, -0.3f, 0.4f, 0.1f, -0.5f};
-    for (size_t i = 0; i < wk_domain_count(); i++) {
-        const wk_domain *domain = wk_domain_at(i);
-        wk_env *env[2] = {begin(domain, &(wk_frame){0}), begin(domain, &(wk_frame){0})};
+    for (size_t i = 0; i < 2 * wk_domain_count(); i++) {
+        const wk_domain *domain = wk_domain_at(i / 2);
+        const double *theta =
+            i % 2 && domain->n_cases ? domain->cases[domain->n_cases - 1].params : domain->hardest;
+        wk_env *env[2] = {begin(domain, theta, &(wk_frame){0}),
+                          begin(domain, domain->hardest, &(wk_frame){0})};
         const int half = domain->episode_steps < 50 ? domain->episode_steps / 2 : 25;
         for (int step = 0; step < half; step++)
             assert_ok(wk_env_step(env[0], action, &(wk_frame){0}, &err));
@@ -119,6 +123,42 @@ static void a_saved_episode_goes_on_elsewhere_to_the_same_images(void **state)
         }
         wk_env_destroy(env[0]);
         wk_env_destroy(env[1]);
+    }
+}
+
+static void an_episode_depends_on_theta_seed_and_number_alone(void **state)
+{
+    static uint8_t images[3][WK_IMAGE_BYTES];
+    const float action[WK_ACTION_MAX] = {0.9f, 0.2f, -0.3f, 0.4f, 0.1f, -0.5f};
+    for (size_t i = 0; i < wk_domain_count(); i++) {
+        const wk_domain *domain = wk_domain_at(i);
+        const size_t params = (size_t)domain->n_params;
+        // The second environment comes from other worlds, the third has another number.
+        wk_env *env[3] = {begin(domain, domain->hardest, &(wk_frame){0}),
+                          begin(domain, domain->hardest, &(wk_frame){0}),
+                          begin(domain, domain->hardest, &(wk_frame){0})};
+        const double *last = domain->most_complex + (size_t)(domain->n_complex - 1) * params;
+        const double *foreign = domain->n_cases ? domain->cases[domain->n_cases - 1].params : last;
+        for (int k = 0; k < 4; k++) {
+            if (k % 2 == 0)
+                assert_ok(wk_env_reset(env[1], k ? foreign : last, params, 9, (uint64_t)k,
+                                       &(wk_frame){0}, &err));
+            assert_ok(wk_env_step(env[1], action, &(wk_frame){0}, &err));
+        }
+        for (int e = 0; e < 3; e++)
+            assert_ok(wk_env_reset(env[e], domain->hardest, params, 4, e < 2 ? 6 : 7,
+                                   &(wk_frame){0}, &err));
+        for (int step = 0; step < STEPS; step++) {
+            float rewards[3][WK_TASKS_MAX] = {{0}};
+            for (int e = 0; e < 3; e++)
+                assert_ok(wk_env_step(
+                    env[e], action, &(wk_frame){.image = images[e], .rewards = rewards[e]}, &err));
+            assert_memory_equal(images[0], images[1], WK_IMAGE_BYTES);
+            assert_memory_equal(rewards[0], rewards[1], sizeof rewards[0]);
+        }
+        assert_memory_not_equal(images[0], images[2], WK_IMAGE_BYTES);
+        for (int e = 0; e < 3; e++)
+            wk_env_destroy(env[e]);
     }
 }
 
@@ -166,7 +206,7 @@ static long memory_of(const wk_domain *domain)
     const float action[WK_ACTION_MAX] = {1, 0.1f};
     wk_space *space;
     assert_ok(wk_space_create(domain, false, &space, &err));
-    wk_env *env = begin(domain, &(wk_frame){0});
+    wk_env *env = begin(domain, domain->hardest, &(wk_frame){0});
     size_t points = wk_space_count(space), visits = points < 40 ? points : 40;
     for (size_t i = 0; i <= visits; i++) {
         const double *theta = i < visits            ? wk_space_params(space, i * points / visits)
@@ -208,6 +248,7 @@ int main(void)
         cmocka_unit_test(results_do_not_depend_on_the_number_of_threads),
         cmocka_unit_test(an_episode_ends_by_time),
         cmocka_unit_test(a_saved_episode_goes_on_elsewhere_to_the_same_images),
+        cmocka_unit_test(an_episode_depends_on_theta_seed_and_number_alone),
         cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,8 +5,6 @@
 #include "env/domains/terrain.h"
 #include "support/check.h"
 
-#include <stdlib.h>
-
 static wk_error err;
 
 static const wk_domain *const parts[] = {&wk_terrain_walker, &wk_clean_up};
@@ -97,39 +95,6 @@ static void every_episode_is_that_of_the_single_domain(void **state)
     wk_combined.destroy(ours);
     for (int p = 0; p < 2; p++)
         parts[p]->destroy(theirs[p]);
-}
-
-static void a_restored_world_continues_bit_for_bit(void **state)
-{
-    static const double thetas[][4] = {{0, 1, 0.2, 0}, {1, 3, 1, 2}};
-    const int options[WK_OPTIONS_MAX] = {0};
-    for (int t = 0; t < 2; t++) {
-        void *env = make(&wk_combined, options), *other = make(&wk_combined, options);
-        start(&wk_combined, env, thetas[t]);
-        wk_rng rng = wk_rng_stream(9, "test", 0);
-        float action[6];
-        for (int i = 0; i < 20; i++) {
-            random_action(&rng, action);
-            move(&wk_combined, env, action);
-        }
-        size_t size = wk_combined.state_size(env);
-        void *bytes = malloc(size);
-        assert_non_null(bytes);
-        wk_combined.save(env, bytes);
-        start(&wk_combined, other, thetas[1 - t]); // comes from the other kind of world
-        start(&wk_combined, other, thetas[t]);
-        assert_ok(wk_combined.load(other, bytes, size, &err));
-        assert_refused(wk_combined.load(other, bytes, size - 1, &err), WK_E_FORMAT, "");
-        assert_ok(wk_combined.load(other, bytes, size, &err));
-        free(bytes);
-        for (int i = 0; i < 20; i++) {
-            random_action(&rng, action);
-            wk_outcome a = move(&wk_combined, env, action), b = move(&wk_combined, other, action);
-            assert_memory_equal(&a, &b, sizeof a);
-        }
-        wk_combined.destroy(env);
-        wk_combined.destroy(other);
-    }
 }
 
 static void the_grid_is_both_grids_at_one_half_each(void **state)
@@ -278,7 +243,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_episode_is_that_of_the_single_domain),
-        cmocka_unit_test(a_restored_world_continues_bit_for_bit),
         cmocka_unit_test(the_grid_is_both_grids_at_one_half_each),
         cmocka_unit_test(theta_is_checked_by_the_domain_it_belongs_to),
         cmocka_unit_test(legal_ranges_cover_both_domains),

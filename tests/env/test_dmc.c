@@ -2,6 +2,7 @@
 // (tools/reference/control_suite.py), and what they promise as domains: timing, starts, exact
 // continuation, options, break-downs.
 #include "env/domains/dmc.h"
+#include "env/domains/planar.h"
 #include "nn/safetensors.h"
 #include "support/terrain.h"
 #include <stdio.h>
@@ -91,7 +92,8 @@ static void rewards_are_those_of_dm_control(void **state)
     for (size_t i = 0; i < rewards.rows; i++) {
         double got[WK_TASKS_MAX] = {0};
         put_state(env, &s, i);
-        wk_dmc_add_rewards(env, got);
+        const wk_planar_env *planar = env;
+        planar->robot->add_rewards(planar->sim.model, planar->sim.data, got);
         assert_rows_near("reward", i, got, &rewards, 1e-9);
         for (int k = 0; k < domain->n_tasks; k++) {
             low[k] = fmin(low[k], got[k]);

@@ -54,27 +54,6 @@ static void a_step_takes_its_simulated_time(void **state)
     domain->destroy(env);
 }
 
-static void starts_depend_on_seed_and_episode_alone(void **state)
-{
-    const wk_domain *domain = *state;
-    void *env = make_env(domain, default_options);
-    size_t size = domain->state_size(env);
-    reset_env(domain, env, 0.5, 1, 7, 3);
-    double *first = saved_numbers(domain, env);
-    wk_outcome out = {0};
-    domain->step(env, (const float[WK_ACTION_MAX]){1, -1}, &out);
-    reset_env(domain, env, 1, 0.2, 7, 4);
-    double *other = saved_numbers(domain, env);
-    reset_env(domain, env, 0.5, 1, 7, 3);
-    double *again = saved_numbers(domain, env);
-    assert_memory_equal(first, again, size);
-    assert_memory_not_equal(first, other, size);
-    free(first);
-    free(other);
-    free(again);
-    domain->destroy(env);
-}
-
 // Joint ranges in degrees, as the robots' description gives them; {0,0}: a slide, which starts at
 // 0.
 static const double walker_ranges[][2] = {{0, 0},    {0, 0},     {-180, 180}, {-20, 100}, {-150, 0},
@@ -125,28 +104,6 @@ static double *run(const wk_domain *domain, void *env, uint64_t stream, float re
         memcpy(rewards[i], out.rewards, sizeof rewards[i]);
     }
     return saved_numbers(domain, env);
-}
-
-static void a_saved_episode_continues_bit_for_bit_in_another_environment(void **state)
-{
-    const wk_domain *domain = *state;
-    float before[40][8], expected[40][8], got[40][8];
-    void *a = make_env(domain, default_options), *b = make_env(domain, default_options);
-    size_t size = domain->state_size(a);
-    reset_env(domain, a, 1, 0.3, 2, 9);
-    double *middle = run(domain, a, 0, before);
-    double *end = run(domain, a, 1, expected);
-    reset_env(domain, b, 1, 0.3, 2, 9);
-    assert_ok(domain->load(b, middle, size, &err));
-    double *end_b = run(domain, b, 1, got);
-    assert_memory_equal(expected, got, sizeof expected);
-    assert_memory_equal(end, end_b, size);
-    assert_refused(domain->load(b, middle, size - 8, &err), WK_E_FORMAT, "bytes");
-    free(middle);
-    free(end);
-    free(end_b);
-    domain->destroy(a);
-    domain->destroy(b);
 }
 
 // Runs an episode's first steps under the options and returns the state after them.
@@ -249,9 +206,7 @@ int main(void)
         BOTH(theta_outside_the_legal_worlds_is_refused_with_advice),
         BOTH(every_listed_theta_is_a_legal_world),
         ALL(a_step_takes_its_simulated_time),
-        ALL(starts_depend_on_seed_and_episode_alone),
         BOTH(poses_start_uniform_in_the_joint_ranges_and_at_rest),
-        ALL(a_saved_episode_continues_bit_for_bit_in_another_environment),
         BOTH(a_fresh_lattice_changes_the_ground_but_not_the_start),
         BOTH(a_breakdown_is_flagged_and_reset_recovers),
         BOTH(images_are_reproducible_and_follow_theta_and_options),

@@ -2,8 +2,8 @@
 // evaluation, model errors or metrics. The report is made or refused with a message, and its page
 // printed. Built by tools/fuzz/run.
 #include "fuzz/fuzz.h"
-#include "report/contact_sheet.h"
 #include "report/report.h"
+#include "report/sheet.h"
 #include "train/runs.h"
 
 // The sheet of worlds is the same for every input and would be most of the time: a pixel of it.

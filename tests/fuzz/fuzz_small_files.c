@@ -1,20 +1,17 @@
 // Fuzz target: the small files beside runs. The first byte of an input says which it is: a frozen
-// set of environments, the list of a population, attempts and options of a sweep, Slurm's queue,
-// or rewards that were added to a run. Each is accepted, or refused with a message; what is
+// set of environments, the list of a population, attempts and options of a sweep, a job of Slurm's
+// queue, or rewards that were added to a run. Each is accepted, or refused with a message; what is
 // accepted is used. Built by tools/fuzz/run.
 #include "env/domains/toy.h"
 #include "eval/cases.h"
 #include "fuzz/fuzz.h"
 #include "run/disk.h"
 #include "run/rewards.h"
-#include "sweep/slurm_store.h"
-#include "sweep/state.h"
+#include "sweep/sweep.h"
 #include <math.h>
 
 static wk_sweep_grid grid;
 static wk_sweep_plan plan;
-static const char *file_text; // what the simulated Slurm answers
-static size_t file_size;
 
 static void prepare(void)
 {
@@ -22,7 +19,7 @@ static void prepare(void)
     wk_error err = {0};
     fuzz_enter();
     if (wk_sweep_grid_parse("grid", text, strlen(text), &grid, &err) != WK_OK ||
-        wk_sweep_plan_create(&grid, &plan, &err) != WK_OK)
+        wk_sweep_plan_create(&grid, "many", &plan, &err) != WK_OK)
         abort();
 }
 
@@ -73,19 +70,15 @@ static void try_population(const char *bytes, size_t size)
 static void try_attempt(const char *bytes, size_t size)
 {
     wk_error err = {0};
-    wk_sweep_attempt attempt;
     wk_sweep_state state;
     wk_sweep_claim claim;
-    bool held;
     fuzz_write("many/sweep/tasks", "seed0/attempt.json", bytes, size);
-    wk_status status = wk_sweep_attempt_read(&plan, "many", 0, &attempt, &held, &err);
-    fuzz_expect_message(status, &err);
-    assert(attempt.count >= 0 && !held);
-    fuzz_expect_message(wk_sweep_state_read(&plan, "many", 0, 3, &state, &err), &err);
-    status = wk_sweep_claim_take(&plan, "many", 0, &claim, &err);
+    fuzz_expect_message(wk_sweep_state_read(&plan, 0, 3, &state, &err), &err);
+    assert(state.attempt.count >= 0 && state.phase != WK_SWEEP_RUNNING);
+    wk_status status = wk_sweep_claim_take(&plan, 0, &claim, &err);
     fuzz_expect_message(status, &err);
     if (status == WK_OK)
-        fuzz_expect_message(wk_sweep_claim_end(&claim, 1, attempt.error, &err), &err);
+        fuzz_expect_message(wk_sweep_claim_end(&claim, 1, state.attempt.error, &err), &err);
 }
 
 static void try_options(const char *bytes, size_t size)
@@ -94,13 +87,13 @@ static void try_options(const char *bytes, size_t size)
     wk_slurm_options options, back;
     wk_text text = {0}, printed = {0}, again = {0};
     wk_text_append(&text, bytes, size);
-    wk_status status = wk_slurm_options_parse(&text, &options, &err);
+    wk_status status = wk_slurm_options_parse(text.chars, &options, &err);
     fuzz_expect_message(status, &err);
     if (status == WK_OK) {
         wk_slurm_options_print(&options, &printed);
         wk_text copy = {0};
-        wk_text_puts(&copy, wk_text_get(&printed));
-        if (wk_slurm_options_parse(&copy, &back, &err) != WK_OK) abort();
+        wk_text_printf(&copy, "%s\n", wk_text_get(&printed));
+        if (wk_slurm_options_parse(copy.chars, &back, &err) != WK_OK) abort();
         wk_slurm_options_print(&back, &again);
         assert(strcmp(wk_text_get(&printed), wk_text_get(&again)) == 0);
         wk_text_free(&copy);
@@ -110,37 +103,14 @@ static void try_options(const char *bytes, size_t size)
     wk_text_free(&again);
 }
 
-static wk_status answer(void *context, const char *const *words, wk_text *output, int *code,
-                        wk_error *err)
+static void try_job(const char *bytes, size_t size)
 {
-    (void)context, (void)words, (void)err;
-    wk_text_append(output, file_text, file_size);
-    *code = 0;
-    return WK_OK;
-}
-
-// Every file is the input; the id alone is a right one where the input begins with a letter.
-static wk_status read_any(void *context, const char *name, wk_text *out, wk_error *err)
-{
-    (void)context, (void)err;
-    if (strcmp(name, "id") == 0 && file_size > 0 && file_text[0] >= 'a')
-        wk_text_puts(out, "0123abcd");
-    else
-        wk_text_append(out, file_text, file_size);
-    return WK_OK;
-}
-
-static void try_queue(const char *bytes, size_t size)
-{
-    wk_error err = {0};
-    wk_slurm_jobs jobs = {0};
-    const wk_slurm_system system = {
-        .call = answer, .read = read_any, .directory = "many", .plan = &plan};
-    file_text = bytes, file_size = size;
-    fuzz_expect_message(wk_slurm_queue(&system, &jobs, &err), &err);
-    for (size_t i = 0; i < jobs.count; i++)
-        assert(jobs.items[i].task >= -1 && jobs.items[i].task < (int)plan.tasks.count);
-    wk_array_free(&jobs);
+    wk_slurm_job job;
+    wk_text line = {0};
+    wk_text_append(&line, bytes, size);
+    if (wk_slurm_job_parse(wk_text_get(&line), "0123abcd", &job))
+        assert(job.index >= -1 && job.submission >= 0 && job.task == -1);
+    wk_text_free(&line);
 }
 
 // The input is the file behind its first eight bytes, which say how long the header is: up to the
@@ -174,7 +144,7 @@ static void try_reward(const char *bytes, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     static void (*const kinds[])(const char *, size_t) = {try_set,     try_population, try_attempt,
-                                                          try_options, try_queue,      try_reward};
+                                                          try_options, try_job,        try_reward};
     if (!*fuzz_root) prepare();
     if (size == 0) return 0;
     kinds[bytes[0] % (sizeof kinds / sizeof *kinds)]((const char *)bytes + 1, size - 1);

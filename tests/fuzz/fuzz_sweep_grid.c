@@ -2,7 +2,7 @@
 // reads back as the same, and takes no value twice.
 #include "base/asset.h"
 #include "fuzz/fuzz.h"
-#include "sweep/grid.h"
+#include "sweep/sweep.h"
 
 const wk_asset wk_assets[] = {{0}}; // no embedded grids or blocks
 

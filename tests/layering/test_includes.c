@@ -51,19 +51,12 @@ static const layer layers[] = {
      "env env/plugins replay curriculum plot media base",
      "sys/"},
     {"eval", "run log config agent model nn tensor env env/domains replay stats media base", ""},
-    {"report",
-     "report/figures report/tables report/page report/data plot run "
-     "log config curriculum env stats media base",
-     "sys/"},
-    {"report/data", "run log config curriculum base", "sys/"},
-    {"report/figures", "report/tables report/data plot run base", ""},
-    {"report/page", "plot base", ""},
-    {"report/tables", "report/data report/page stats base", ""},
-    {"api", "train run report/data log agent base", ""},
+    {"report", "plot run log config curriculum eval agent env stats media base", "sys/"},
+    {"api", "train run report log agent base", ""},
     {"sweep",
      "run log config tensor/cuda agent env replay "
      "base",
-     "poll.h spawn.h sys/"},
+     "poll.h sys/"},
     {"cli",
      "sweep train run log config eval report plot "
      "tensor/cuda agent model nn tensor env env/domains env/mujoco env/plugins replay curriculum "

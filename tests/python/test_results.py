@@ -159,8 +159,8 @@ def test_figures_are_drawn(run):
 
 
 def test_the_reader_in_the_docs_reads_benchmark_files(run, tmp_path, monkeypatch, capsys):
-    """The lines that docs/benchmark.md shows, on the results of a set of our own."""
-    page = Path(os.environ["WAKER_SOURCE"], "docs/benchmark.md").read_text()
+    """The lines that docs/evaluation.md shows, on the results of a set of our own."""
+    page = Path(os.environ["WAKER_SOURCE"], "docs/evaluation.md").read_text()
     shown = page.split("## From Python")[1].split("\n\n")[1]
     assert len(shown.splitlines()) == 5
     copy = shutil.copytree(run, tmp_path / "runs/tiny")

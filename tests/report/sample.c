@@ -2,8 +2,7 @@
 #include "base/rng.h"
 #include "support/check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include <inttypes.h>
 
 enum { CURRICULA = 6, STEPS = 26, POINTS = 120 };
 
@@ -212,8 +211,7 @@ static void add_figures(wk_page *page, int from, int to)
 {
     for (int i = from; i < to; i++) {
         wk_figure *figure = sample_figure(i);
-        wk_page_file data = {"figure.csv", "data", "text/csv", "step,value\n0,1\n", 15};
-        wk_page_figure(page, figure, captions[i], &data, i == 0);
+        wk_page_figure(page, figure, captions[i]);
         wk_figure_destroy(figure);
     }
 }
@@ -221,51 +219,54 @@ static void add_figures(wk_page *page, int from, int to)
 // A table like the paper's: tasks below each other, exploration and curriculum side by side.
 static void add_main_table(wk_page *page)
 {
-    enum { ROWS = 9, COLUMNS = 9 };
-    static const char *const header[COLUMNS] = {"domain", "task",      "WAKER-M",   "WAKER-R", "DR",
-                                                "GE",     "HE-Oracle", "RW-Oracle", "none"};
-    static const char *const tasks[ROWS] = {"walk",  "run",           "flip",
-                                            "stand", "walk-backward", "sort",
-                                            "push",  "sort-reverse",  "<script>alert(1)</script>"};
-    static char texts[ROWS * COLUMNS][32], asides[ROWS * COLUMNS][32];
-    static wk_page_cell cells[ROWS * COLUMNS];
+    static const char *const header[] = {"WAKER-M",   "WAKER-R",   "DR",  "GE",
+                                         "HE-Oracle", "RW-Oracle", "none"};
+    static const char *const tasks[] = {"walk",  "run",           "flip",
+                                        "stand", "walk-backward", "sort",
+                                        "push",  "sort-reverse",  "<script>alert(1)</script>"};
+    wk_report_memory memory = {0};
+    wk_report_table table = {.memory = &memory};
     wk_rng rng = wk_rng_stream(1, "sample table", 0);
-    for (int r = 0; r < ROWS; r++)
-        for (int c = 0; c < COLUMNS; c++) {
-            int i = r * COLUMNS + c;
+    table.page.heads = 2;
+    table.page.caption = "CVaR 0.1 of the return over 100 environments, mean ± s.d. over seeds. "
+                         "Within 2 % of the best: bold.";
+    for (int r = 0; r < 9; r++) {
+        wk_cells_row(&table, WK_SEE_PAGE);
+        wk_cells_text(&table, WK_SEE_PAGE, "domain", r < 5 ? "terrain-walker" : "clean-up");
+        wk_cells_text(&table, WK_SEE_PAGE, "task", tasks[r]);
+        for (int c = 0; c < 7; c++) {
             double value = 900 * draw(&rng);
-            snprintf(texts[i], sizeof texts[i], "%.1f ± %.1f", value, value / 20);
-            snprintf(asides[i], sizeof asides[i], "paper %.1f ± %.1f", value * 1.02, value / 30);
-            cells[i] = (wk_page_cell){texts[i], asides[i], c >= 2 && (r + c) % 6 == 0};
-            if (c == 1) cells[i] = (wk_page_cell){.text = tasks[r]};
-            if (c == 0) cells[i] = (wk_page_cell){.text = r < 5 ? "terrain-walker" : "clean-up"};
+            wk_report_cell *cell =
+                wk_cells_show(&table, WK_SEE_PAGE, header[c], "%.1f ± %.1f", value, value / 20);
+            cell->subtext =
+                wk_report_printf(&memory, "paper %.1f ± %.1f", value * 1.02, value / 30);
+            cell->best = (r + c) % 6 == 4;
         }
-    wk_page_table(page, &(wk_page_table_data){
-                            .caption = "CVaR 0.1 of the return over 100 environments, mean ± s.d. "
-                                       "over seeds. Within 2 % of the best: bold.",
-                            .columns = COLUMNS,
-                            .rows = ROWS,
-                            .row_heads = 2,
-                            .header = header,
-                            .cells = cells});
+    }
+    wk_page_table(page, &table.page);
+    wk_arena_reset(&memory.arena);
 }
 
 static void add_small_table(wk_page *page)
 {
-    static const char *const header[] = {"what", "number"};
-    static const wk_page_cell cells[] = {{"runs", NULL, false},    {"12", NULL, false},
-                                         {"seeds", NULL, false},   {"2", NULL, false},
-                                         {"missing", NULL, false}, {"3", NULL, true}};
-    wk_page_table(page,
-                  &(wk_page_table_data){
-                      .columns = 2, .rows = 3, .row_heads = 1, .header = header, .cells = cells});
+    static const struct {
+        const char *what;
+        uint64_t number;
+    } rows[] = {{"runs", 12}, {"seeds", 2}, {"missing", 3}};
+    wk_report_memory memory = {0};
+    wk_report_table table = {.memory = &memory, .page.heads = 1};
+    for (int i = 0; i < 3; i++) {
+        wk_cells_row(&table, WK_SEE_PAGE);
+        wk_cells_text(&table, WK_SEE_PAGE, "what", rows[i].what);
+        wk_cells_show(&table, WK_SEE_PAGE, "number", "%" PRIu64, rows[i].number)->best = i == 2;
+    }
+    wk_page_table(page, &table.page);
+    wk_arena_reset(&memory.arena);
 }
 
 void sample_page(wk_text *out)
 {
-    static const wk_page_file files[] = {
-        {"results.csv", NULL, "text/csv", "a,b\n1,2\n", 8},
-        {"tables.tex", "tables as LaTeX", "text/x-tex", "\\begin{table}", 13}};
+    wk_text csv = {0};
     wk_page *page;
     assert_ok(wk_page_create("Robust world models: results & \"figures\"",
                              "12 runs, 2 domains, 6 curricula; made-up numbers", &page, &err));
@@ -287,7 +288,8 @@ void sample_page(wk_text *out)
     add_figures(page, 5, 6);
     add_figures(page, 7, SAMPLE_FIGURES);
     wk_page_section(page, "Files");
-    wk_page_files(page, files, 2);
+    wk_text_puts(&csv, "a,b\n1,2\n");
+    wk_page_csv(page, "results.csv", &csv);
     assert_ok(wk_page_finish(page, out, &err));
     wk_page_destroy(page);
 }

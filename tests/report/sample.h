@@ -4,7 +4,7 @@
 #define WK_TESTS_REPORT_SAMPLE_H
 
 #include "plot/plot.h"
-#include "report/page/page.h"
+#include "report/page.h"
 
 enum { SAMPLE_FIGURES = 9, SAMPLE_TABLES = 2, SAMPLE_SECTIONS = 5 };
 

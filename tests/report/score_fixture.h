@@ -1,36 +1,36 @@
-// Runs read from a directory, what they say, and one table of it.
+// A report without figures, made of runs in a directory, and what its tables hold.
 #ifndef WK_TESTS_REPORT_SCORE_FIXTURE_H
 #define WK_TESTS_REPORT_SCORE_FIXTURE_H
 
 #include "report/made_runs.h"
-#include "report/tables/score_table.h"
+#include "report/report.h"
 
-typedef struct fixture {
-    wk_paper paper;
-    wk_runs runs;
-    wk_seed_scores scores;
-    wk_score_table table;
-} fixture;
+static const wk_results_config usual = {.step = -1};
 
-static inline fixture open_scores(const char *path, wk_seed_scores_config config,
-                                  wk_table_kind kind)
+static inline void open_report(wk_report *report, const char *path, wk_results_config results)
 {
     wk_error err = {0};
-    fixture f = {0};
-    const wk_bootstrap_config bootstrap = {.reps = 200, .size = 0.95};
-    assert_ok(wk_paper_read(&f.paper, &err));
-    assert_ok(wk_runs_read(&(wk_runs_config){.paths = &path, .n_paths = 1}, &f.runs, &err));
-    assert_ok(wk_seed_scores_collect(&f.runs, &f.paper, &config, &f.scores, &err));
-    assert_ok(wk_score_table_make(&f.scores, kind, &bootstrap, &f.table, &err));
-    return f;
+    *report = (wk_report){0};
+    const wk_report_config config = {.runs = {.paths = &path, .n_paths = 1},
+                                     .results = results,
+                                     .bootstrap = {.reps = 200, .size = 0.95, .seed = 1}};
+    assert_ok(wk_report_gather(&config, report, &err));
 }
 
-static inline void close_scores(fixture *f)
+static inline const wk_table_entry *entry_of(const wk_report *report, wk_table_kind kind,
+                                             size_t row, size_t column)
 {
-    wk_score_table_free(&f->table);
-    wk_seed_scores_free(&f->scores);
-    wk_runs_free(&f->runs);
-    wk_paper_free(&f->paper);
+    const wk_score_table *table = &report->scores[kind];
+    assert_true(row < table->rows && column < table->columns);
+    return &table->entries.items[row * table->columns + column];
+}
+
+static inline void expect_sentence(const wk_sentences *sentences, const char *part)
+{
+    for (size_t i = 0; i < sentences->items.count; i++)
+        if (strstr(sentences->items.items[i], part)) return;
+    fail_msg("nothing says '%s'; the first of %zu is '%s'", part, sentences->items.count,
+             sentences->items.count ? sentences->items.items[0] : "");
 }
 
 #endif

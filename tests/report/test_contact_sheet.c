@@ -1,5 +1,5 @@
 // What is written on a contact sheet is whole, however small its images are.
-#include "report/contact_sheet.h"
+#include "report/sheet.h"
 #include "support/check.h"
 #include "support/toy_domain.h"
 

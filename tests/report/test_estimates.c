@@ -1,9 +1,9 @@
 // Estimates against errors: read from files for every environment, drawn once for each policy.
 #include "plot/parts.h"
-#include "report/figures/figures.h"
-#include "report/made_runs.h"
+#include "report/score_fixture.h"
 
 static wk_error err;
+static wk_report f;
 
 // A run whose model error was measured in `count` environments: error i / 8, estimate i + offset.
 static void make_run(const char *directory, const char *rule, uint64_t seed, uint64_t step,
@@ -36,21 +36,21 @@ static void make_run(const char *directory, const char *rule, uint64_t seed, uin
     wk_text_free(&text);
 }
 
-static wk_runs read_runs(const char *path)
+// The n-th figure of estimates; NULL: there are no more.
+static const wk_report_figure *find_figure(int n)
 {
-    wk_runs runs = {0};
-    assert_ok(wk_runs_read(&(wk_runs_config){.paths = &path, .n_paths = 1}, &runs, &err));
-    return runs;
+    for (size_t i = 0; i < f.figures.items.count; i++) {
+        const wk_report_figure *figure = &f.figures.items.items[i];
+        if (strncmp(figure->name, "estimate-", 9) == 0 && n-- == 0) return figure;
+    }
+    return NULL;
 }
 
-static wk_report_figures draw(const wk_runs *runs)
+static void draw(const char *path)
 {
-    wk_report_figures figures = {0};
-    wk_paper paper = {0};
-    assert_ok(wk_paper_read(&paper, &err));
-    assert_ok(wk_report_figures_estimates(&figures, runs, &paper, &err));
-    wk_paper_free(&paper);
-    return figures;
+    open_report(&f, path, usual);
+    const wk_figure_data data = {&f.runs, &f.paper, &usual, &f.rows, &f.errors, &f.comparison};
+    assert_ok(wk_report_figures_draw(&data, &f.figures, &f.missing, &err));
 }
 
 // Points drawn half transparent, which the legend's are not.
@@ -68,26 +68,26 @@ static void errors_and_estimates_of_every_environment_are_read(void **state)
 {
     (void)state;
     make_run("read", "dr", 0, 100, "random", 3, 3, 0.5);
-    wk_runs runs = read_runs("read");
-    assert_int_equal(runs.problems.count, 0);
-    const wk_run_error *e = &runs.items.items[0]->errors.items[0];
-    assert_int_equal(e->environments, 3);
+    open_report(&f, "read", usual);
+    assert_int_equal(f.runs.problems.items.count, 0);
+    const wk_result *r = &f.runs.items.items[0]->results.items[0];
+    assert_int_equal(r->points, 3);
     for (int i = 0; i < 3; i++) {
-        assert_near(e->errors[i], i / 8.0, 0);
-        assert_near(e->estimates[i], i + 0.5, 0);
+        assert_near(r->curves[WK_CURVE_ENV_ERRORS][i], i / 8.0, 0);
+        assert_near(r->curves[WK_CURVE_ENV_ESTIMATES][i], i + 0.5, 0);
     }
-    wk_runs_free(&runs);
+    wk_report_free(&f);
 }
 
 static void lists_of_different_lengths_are_named_as_a_problem(void **state)
 {
     (void)state;
     make_run("uneven", "dr", 0, 100, "random", 3, 2, 0);
-    wk_runs runs = read_runs("uneven");
-    assert_int_equal(runs.problems.count, 1);
-    assert_non_null(strstr(runs.problems.items[0], "3 errors, but 2 estimates"));
-    assert_int_equal(runs.items.items[0]->errors.count, 0);
-    wk_runs_free(&runs);
+    open_report(&f, "uneven", usual);
+    assert_int_equal(f.runs.problems.items.count, 1);
+    expect_sentence(&f.runs.problems, "'estimates' has 2 numbers, but 'errors' has 3");
+    assert_int_equal(f.runs.items.items[0]->results.count, 0);
+    wk_report_free(&f);
 }
 
 static void a_policy_has_one_figure_with_one_run_of_each_curriculum(void **state)
@@ -97,15 +97,13 @@ static void a_policy_has_one_figure_with_one_run_of_each_curriculum(void **state
     make_run("many/dr/1", "dr", 1, 100, "random", 9, 9, 0);
     make_run("many/waker-m/0", "waker-m", 0, 100, "random", 5, 5, 0);
     make_run("many/waker-m/1", "waker-m", 1, 100, "walk", 4, 4, 0);
-    wk_runs runs = read_runs("many");
-    wk_report_figures figures = draw(&runs);
-    assert_int_equal(figures.items.count, 2);
-    assert_string_equal(figures.items.items[0].name, "estimate-terrain-walker-p2e-random");
-    assert_int_equal(count_points(figures.items.items[0].figure), 7 + 5);
-    assert_string_equal(figures.items.items[1].name, "estimate-terrain-walker-p2e-walk");
-    assert_int_equal(count_points(figures.items.items[1].figure), 4);
-    wk_report_figures_free(&figures);
-    wk_runs_free(&runs);
+    draw("many");
+    assert_string_equal(find_figure(0)->name, "estimate-terrain-walker-p2e-random");
+    assert_int_equal(count_points(find_figure(0)->figure), 7 + 5);
+    assert_string_equal(find_figure(1)->name, "estimate-terrain-walker-p2e-walk");
+    assert_int_equal(count_points(find_figure(1)->figure), 4);
+    assert_null(find_figure(2));
+    wk_report_free(&f);
 }
 
 static void the_newest_measurement_is_drawn_and_at_most_a_hundred_points(void **state)
@@ -113,12 +111,25 @@ static void the_newest_measurement_is_drawn_and_at_most_a_hundred_points(void **
     (void)state;
     make_run("newest", "dr", 0, 100, "random", 10, 10, 0);
     make_run("newest", "dr", 0, 200, "random", 250, 250, 0);
-    wk_runs runs = read_runs("newest");
-    wk_report_figures figures = draw(&runs);
-    assert_int_equal(figures.items.count, 1);
-    assert_int_equal(count_points(figures.items.items[0].figure), 84); // every third of 250
-    wk_report_figures_free(&figures);
-    wk_runs_free(&runs);
+    draw("newest");
+    assert_int_equal(count_points(find_figure(0)->figure), 84); // every third of 250
+    assert_null(find_figure(1));
+    wk_report_free(&f);
+}
+
+// A cloud of one point and a bar alone say what the table says.
+static void one_number_is_no_figure(void **state)
+{
+    (void)state;
+    wk_text text = {0};
+    make_run("single", "dr", 0, 100, "random", 1, 1, 0);
+    draw("single");
+    assert_int_equal(f.figures.items.count, 0);
+    wk_report_table_text(&f.tables[WK_TABLE_MODEL_ERRORS], &text);
+    assert_non_null(strstr(wk_text_get(&text), "0.5 (1)"));
+    assert_null(strstr(wk_text_get(&text), "± 0"));
+    wk_text_free(&text);
+    wk_report_free(&f);
 }
 
 int main(void)
@@ -128,6 +139,7 @@ int main(void)
         cmocka_unit_test(lists_of_different_lengths_are_named_as_a_problem),
         cmocka_unit_test(a_policy_has_one_figure_with_one_run_of_each_curriculum),
         cmocka_unit_test(the_newest_measurement_is_drawn_and_at_most_a_hundred_points),
+        cmocka_unit_test(one_number_is_no_figure),
     };
     return cmocka_run_group_tests(tests, made_setup, made_teardown);
 }

@@ -1,6 +1,5 @@
 // What a report says in words: claims where the intervals exclude chance, and nothing beyond them.
-#include "report/made_runs.h"
-#include "report/report.h"
+#include "report/score_fixture.h"
 
 // `seeds` runs of each of the rules, `apart` between the means of neighbours, 1 between seeds.
 static void make(const char *root, const char *const *rules, size_t count, uint64_t seeds,
@@ -19,12 +18,8 @@ static void make(const char *root, const char *const *rules, size_t count, uint6
 
 static void expect_first(const char *root, const char *wanted)
 {
-    wk_error err = {0};
-    wk_report report = {0};
-    wk_report_config config = {.runs = {.paths = &root, .n_paths = 1},
-                               .scores = {.step = -1},
-                               .bootstrap = {.reps = 200, .size = 0.95}};
-    assert_ok(wk_report_make(&config, &report, &err));
+    wk_report report;
+    open_report(&report, root, usual);
     assert_int_equal(report.findings.items.count, 2); // CVaR and average
     assert_string_equal(report.findings.items.items[0], wanted);
     wk_report_free(&report);

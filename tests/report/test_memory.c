@@ -1,7 +1,7 @@
 // Every allocation on the way to a figure and a page fails once: nothing leaks, and the caller gets
 // an error.
 #include "plot/plot.h"
-#include "report/page/page.h"
+#include "report/page.h"
 #include "support/check.h"
 #include "support/faults.h"
 
@@ -61,14 +61,15 @@ static wk_status build_page(void)
     WK_TRY(wk_page_create("t", "s", &page, &err));
     wk_status status = wk_figure_create(10, 10, "f", &figure, &err);
     if (status == WK_OK) {
-        static const char *const header[] = {"h"};
-        const wk_page_cell cell = {"c", NULL, false};
+        wk_report_cell cell = {.head = "h", .text = "c"};
+        wk_report_view view = {0};
+        view.cells.items = &cell;
+        view.rows.count = view.cells.count = 1;
         wk_figure_text(figure, 1, 1, "text", (wk_text_style){0});
         wk_page_section(page, "one");
         wk_page_section(page, "two");
-        wk_page_table(
-            page, &(wk_page_table_data){.columns = 1, .rows = 1, .header = header, .cells = &cell});
-        wk_page_figure(page, figure, "c", NULL, 0);
+        wk_page_table(page, &view);
+        wk_page_figure(page, figure, "c");
         status = wk_page_finish(page, &text, &err);
     }
     wk_text_free(&text);

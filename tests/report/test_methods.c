@@ -1,8 +1,6 @@
 // Which runs count as seeds of one method: those whose whole configurations agree, and those that
 // the user gives one label.
-#include "report/data/methods.h"
-#include "report/made_runs.h"
-#include "report/tables/settings_table.h"
+#include "report/score_fixture.h"
 
 static const made_run walker = {"terrain-walker", "waker-m", "plan2explore", 0};
 
@@ -34,14 +32,6 @@ static void expect_method(const wk_runs *runs, size_t i, const char *method)
     assert_string_equal(runs->items.items[i]->method, method);
 }
 
-static void expect_remark(const wk_runs *runs, const char *remark)
-{
-    for (size_t i = 0; i < runs->remarks.items.count; i++)
-        if (strcmp(runs->remarks.items.items[i], remark) == 0) return;
-    fail_msg("no remark '%s', first of %zu is '%s'", remark, runs->remarks.items.count,
-             runs->remarks.items.count ? runs->remarks.items.items[0] : "");
-}
-
 static void runs_with_other_settings_are_methods_of_their_own(void **state)
 {
     (void)state;
@@ -51,13 +41,14 @@ static void runs_with_other_settings_are_methods_of_their_own(void **state)
     make("eta/d", "dr", 0, NULL, NULL);
     wk_runs runs = read_in("eta");
     assert_int_equal(runs.items.count, 4); // the second η is no copy of the first
-    assert_int_equal(runs.problems.count, 0);
+    assert_int_equal(runs.problems.items.count, 0);
     expect_method(&runs, 0, "dr");
     expect_method(&runs, 1, "waker-m, temperature 0.5");
     expect_method(&runs, 2, "waker-m, temperature 1");
     expect_method(&runs, 3, "waker-m, temperature 1");
-    expect_remark(&runs, "terrain-walker, p2e: curriculum.temperature differs: the rule's own in "
-                         "'dr', 'waker-m, temperature 1'; 0.5 in 'waker-m, temperature 0.5'");
+    expect_sentence(&runs.remarks,
+                    "terrain-walker, p2e: curriculum.temperature differs: the rule's own in "
+                    "'dr', 'waker-m, temperature 1'; 0.5 in 'waker-m, temperature 0.5'");
     wk_runs_free(&runs);
 }
 
@@ -80,9 +71,10 @@ static void a_difference_between_curricula_is_remarked_on(void **state)
     make("between/b", "ge", 0, "prefill", "500");
     wk_runs runs = read_in("between");
     expect_method(&runs, 0, "ge");
-    expect_remark(&runs, "terrain-walker, p2e: prefill differs: 500 in 'ge'; 100000 in 'waker-m'");
+    expect_sentence(&runs.remarks,
+                    "terrain-walker, p2e: prefill differs: 500 in 'ge'; 100000 in 'waker-m'");
     bool differs[WK_RUN_FIELD_COUNT];
-    wk_runs_differing(&runs, differs);
+    wk_runs_differing(&runs, NULL, differs);
     assert_true(differs[WK_RUN_prefill_INDEX]);
     assert_false(differs[WK_RUN_batch_INDEX]);
     wk_runs_free(&runs);
@@ -135,9 +127,10 @@ static void a_label_is_a_method_and_pools_what_the_user_says(void **state)
     assert_string_equal(runs.items.items[0]->directory, "lab/x=1/a");
     expect_method(&runs, 1, "mine");
     expect_method(&runs, 2, "waker-m");
-    expect_remark(&runs,
-                  "terrain-walker, p2e: horizon differs: 15 in 'mine', 'waker-m'; 5 in 'mine'. The "
-                  "label 'mine' pools runs that differ in it");
+    expect_sentence(
+        &runs.remarks,
+        "terrain-walker, p2e: horizon differs: 15 in 'mine', 'waker-m'; 5 in 'mine'. The "
+        "label 'mine' pools runs that differ in it");
     wk_runs_free(&runs);
     const char *plain = "lab/x=1"; // a path as it is
     runs = read_by(&plain, 1, NULL);
@@ -158,15 +151,15 @@ static void two_runs_with_one_seed_are_both_there_or_named(void **state)
     make("same/c", "waker-m", 7, "horizon", "5");
     wk_runs runs = read_in("same");
     assert_int_equal(runs.items.count, 2);
-    assert_int_equal(runs.problems.count, 1);
-    assert_non_null(strstr(runs.problems.items[0], "'same/b': all its settings"));
-    assert_non_null(strstr(runs.problems.items[0], "'same/a', which is used"));
-    assert_non_null(strstr(runs.problems.items[0], "'waker report LABEL=same/b' shows"));
+    assert_int_equal(runs.problems.items.count, 1);
+    assert_non_null(strstr(runs.problems.items.items[0], "'same/b': all its settings"));
+    assert_non_null(strstr(runs.problems.items.items[0], "'same/a', which is used"));
+    assert_non_null(strstr(runs.problems.items.items[0], "'waker report LABEL=same/b' shows"));
     wk_runs_free(&runs);
     const char *paths[] = {"same/a", "second=same/b", "both=same/c", "both=same/a"};
     runs = read_by(paths, 4, NULL);
     assert_int_equal(runs.items.count, 4); // one seed, but not one run
-    assert_int_equal(runs.problems.count, 0);
+    assert_int_equal(runs.problems.items.count, 0);
     wk_runs_free(&runs);
 }
 
@@ -181,7 +174,7 @@ static void of_two_copies_the_evaluated_one_is_used(void **state)
     wk_runs runs = read_in("copies");
     assert_int_equal(runs.items.count, 1);
     assert_string_equal(runs.items.items[0]->directory, "copies/b");
-    assert_non_null(strstr(runs.problems.items[0], "'copies/a-aborted': all its settings"));
+    assert_non_null(strstr(runs.problems.items.items[0], "'copies/a-aborted': all its settings"));
     wk_runs_free(&runs);
 }
 
@@ -193,7 +186,7 @@ static void a_label_pools_seeds_of_several_curricula(void **state)
     const char *path = "all=pool";
     wk_runs runs = read_by(&path, 1, NULL);
     assert_int_equal(runs.items.count, 2); // one seed and label, but not one run
-    assert_int_equal(runs.problems.count, 0);
+    assert_int_equal(runs.problems.items.count, 0);
     wk_runs_free(&runs);
 }
 
@@ -216,7 +209,7 @@ static void plug_ins_are_compared_by_their_bytes(void **state)
         made_file(path, record, made[i].folder, made[i].hash, 0);
     }
     wk_runs runs = read_in("plug");
-    assert_int_equal(runs.problems.count, 0);
+    assert_int_equal(runs.problems.items.count, 0);
     assert_int_equal(runs.items.count, 3);
     assert_string_equal(runs.items.items[0]->method, runs.items.items[1]->method);
     assert_string_not_equal(runs.items.items[0]->method, runs.items.items[2]->method);
@@ -284,28 +277,26 @@ static void the_table_of_settings_has_every_value_once(void **state)
     make_many("legend/c", 0x1f);
     const char *paths[] = {"mine=legend/a", "mine=legend/b", "legend/c"};
     wk_runs runs = read_by(paths, 3, NULL);
-    wk_text_table table = {0};
+    const wk_table_data data = {.runs = &runs};
+    wk_report_table table;
     wk_text text = {0};
-    wk_settings_table(&runs, &table);
-    wk_text_table_plain(&table, &text);
+    wk_report_table_fill(&data, WK_TABLE_SETTINGS, &table);
+    wk_report_table_text(&table, &text);
     const char *row = strstr(wk_text_get(&text), "rssm.deter");
     assert_non_null(row);
     assert_non_null(strstr(row, "5 or 7"));
     for (size_t i = 0; i < sizeof many_keys / sizeof *many_keys; i++)
         assert_non_null(strstr(wk_text_get(&text), many_keys[i]));
-    assert_non_null(strstr(runs.remarks.items.items[0], "The label 'mine' pools runs that differ"));
-    wk_text_table_free(&table);
+    expect_sentence(&runs.remarks, "The label 'mine' pools runs that differ");
     wk_text_free(&text);
-    wk_settings_table_csv(&runs, &text);
+    wk_report_table_csv(&table, &text);
     assert_non_null(strstr(wk_text_get(&text), "\nterrain-walker,p2e,batch,mine,5 or 7\n"));
     assert_non_null(strstr(wk_text_get(&text), "\nterrain-walker,p2e,batch,waker-m,7\n"));
     wk_text_free(&text);
     wk_runs_free(&runs);
     runs = read_in("eta"); // one setting: its remark says it
-    table = (wk_text_table){0};
-    wk_settings_table(&runs, &table);
-    assert_true(wk_text_table_is_empty(&table));
-    wk_text_table_free(&table);
+    wk_report_table_fill(&data, WK_TABLE_SETTINGS, &table);
+    assert_true(wk_report_table_is_empty(&table));
     wk_runs_free(&runs);
 }
 

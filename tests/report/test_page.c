@@ -1,7 +1,7 @@
 // The page: its parts in order, text that stays text, and tables, links and files that Python's
 // HTML parser reads back.
 #include "base/file.h"
-#include "report/page/page.h"
+#include "report/page.h"
 #include "report/python.h"
 #include "report/sample.h"
 #include <stdbool.h>
@@ -45,10 +45,10 @@ static void figures_in_a_row_share_a_grid(void **state)
     (void)state;
     wk_page *page = create();
     wk_figure *figure = sample_figure(7);
-    wk_page_figure(page, figure, "a", NULL, 0);
-    wk_page_figure(page, figure, "b", NULL, 0);
+    wk_page_figure(page, figure, "a");
+    wk_page_figure(page, figure, "b");
     wk_page_paragraph(page, "between");
-    wk_page_figure(page, figure, "c", NULL, 0);
+    wk_page_figure(page, figure, "c");
     wk_figure_destroy(figure);
     char *html = finish(page);
     int grids = 0, figures = 0;
@@ -70,18 +70,19 @@ static void all_text_is_escaped(void **state)
     assert_ok(wk_page_create(evil, evil, &page, &err));
     assert_ok(wk_figure_create(10, 10, evil, &figure, &err));
     wk_figure_text(figure, 1, 5, evil, (wk_text_style){0});
-    const wk_page_file file = {evil, evil, evil, evil, 3};
-    const wk_page_cell cell = {evil, evil, true};
-    const char *const header[] = {evil};
+    wk_report_cell cell = {.head = evil, .text = evil, .subtext = evil, .best = true};
+    wk_report_view view = {.caption = evil};
+    view.cells.items = &cell;
+    view.rows.count = view.cells.count = 1;
+    wk_text csv = {0};
+    wk_text_puts(&csv, evil);
     wk_page_section(page, evil);
     wk_page_subsection(page, evil);
     wk_page_paragraph(page, "%s", evil);
     wk_page_note(page, "%s", evil);
-    wk_page_table(page,
-                  &(wk_page_table_data){
-                      .caption = evil, .columns = 1, .rows = 1, .header = header, .cells = &cell});
-    wk_page_figure(page, figure, evil, &file, 1);
-    wk_page_files(page, &file, 1);
+    wk_page_table(page, &view);
+    wk_page_figure(page, figure, evil);
+    wk_page_csv(page, evil, &csv);
     wk_page_section(page, evil);
     wk_figure_destroy(figure);
     char *html = finish(page);
@@ -91,7 +92,7 @@ static void all_text_is_escaped(void **state)
     int escaped = 0;
     for (const char *at = html; (at = strstr(at, "&lt;script&gt;alert(&quot;1&quot;)")); at++)
         escaped++;
-    assert_int_equal(escaped, 24); // every place above, some twice
+    assert_int_equal(escaped, 20); // every place above, some twice
     free(html);
 }
 
@@ -177,8 +178,7 @@ static const char reader[] =
     "    assert (href[0] == '#' and href[1:] in p.ids) or href.startswith('data:'), href\n"
     "files = {l['download']: base64.b64decode(l['href'].split(',', 1)[1], validate=True) "
     "for l in p.links if 'download' in l}\n"
-    "assert files == {'figure.csv': b'step,value\\n0,1\\n', 'results.csv': b'a,b\\n1,2\\n', "
-    "'tables.tex': b'\\\\begin{table}'}, files\n";
+    "assert files == {'results.csv': b'a,b\\n1,2\\n'}, files\n";
 
 static void pythons_parser_reads_the_page_back(void **state)
 {
@@ -197,12 +197,16 @@ static void long_names_are_broken_into_lines(void **state)
     (void)state;
     wk_page *page;
     wk_text text = {0};
-    const char *header[] = {"task", "a label that somebody made of all the settings there are"};
-    const wk_page_cell cells[] = {{"walk", NULL, false}, {"1", NULL, true}};
-    wk_page_table_data table = {
-        .columns = 2, .rows = 1, .row_heads = 1, .header = header, .cells = cells};
+    wk_report_cell cells[] = {{.head = "task", .text = "walk"},
+                              {.head = "a label that somebody made of all the settings there are",
+                               .text = "1",
+                               .best = true}};
+    wk_report_view view = {.heads = 1};
+    view.cells.items = cells;
+    view.cells.count = 2;
+    view.rows.count = 1;
     assert_ok(wk_page_create("t", NULL, &page, &err));
-    wk_page_table(page, &table);
+    wk_page_table(page, &view);
     assert_ok(wk_page_finish(page, &text, &err));
     assert_non_null(strstr(text.chars, "<th scope=\"col\" class=\"r long\">a label"));
     assert_non_null(strstr(text.chars, "<td class=\"r best\">"));

@@ -27,12 +27,12 @@ static wk_status make_report(size_t *problems, wk_text *text)
     wk_error err = {0};
     wk_report report = {0};
     wk_report_config config = {.runs = {.paths = paths, .n_paths = 1},
-                               .scores = {.step = -1},
+                               .results = {.step = -1},
                                .bootstrap = {.reps = 5, .size = 0.95}};
     wk_status status = wk_report_make(&config, &report, &err);
     if (status == WK_OK) wk_report_text(&report, text);
     if (text->failed) status = WK_E_MEMORY;
-    *problems = report.runs.problems.count;
+    *problems = report.runs.problems.items.count;
     wk_report_free(&report);
     return status;
 }

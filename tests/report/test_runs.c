@@ -1,8 +1,8 @@
 // Finding and reading runs: trees of them, results of every kind, and files that are torn, foreign
 // or not what they should be.
 #include "base/file.h"
-#include "report/data/runs.h"
 #include "report/made_runs.h"
+#include "report/runs.h"
 
 static const made_run walker = {"terrain-walker", "waker-m", "plan2explore", 3};
 static const made_score walk[] = {{"walk", "dr", NULL, 700, 400, false},
@@ -29,8 +29,8 @@ static void expect_refused(const char *path, wk_status status, const char *part)
 static void expect_problem(const char *path, const char *file, const char *what)
 {
     wk_runs runs = read_one(path);
-    assert_int_equal(runs.problems.count, 1);
-    const char *problem = runs.problems.items[0];
+    assert_int_equal(runs.problems.items.count, 1);
+    const char *problem = runs.problems.items.items[0];
     if (!strstr(problem, file) || !strstr(problem, what))
         fail_msg("the problem '%s' lacks '%s' or '%s'", problem, file, what);
     wk_runs_free(&runs);
@@ -48,7 +48,7 @@ static void runs_are_found_in_a_tree_and_sorted(void **state)
     made_file("tree/notes/readme.txt", "not a run\n");
     wk_runs runs = read_one("tree");
     assert_int_equal(runs.items.count, 3);
-    assert_int_equal(runs.problems.count, 0);
+    assert_int_equal(runs.problems.items.count, 0);
     assert_string_equal(runs.items.items[0]->domain, "clean-up");
     assert_string_equal(runs.items.items[1]->curriculum, "dr");
     assert_string_equal(runs.items.items[2]->curriculum, "waker-m");
@@ -65,15 +65,15 @@ static void an_evaluation_gives_the_score_that_counts(void **state)
     made_whole("counts", walker, scores, 2);
     wk_runs runs = read_one("counts");
     const wk_report_run *run = runs.items.items[0];
-    assert_int_equal(run->scores.count, 2);
-    const wk_run_score *walked = &run->scores.items[0], *sorted = &run->scores.items[1];
-    assert_string_equal(walked->variant, "");
-    assert_near(walked->average, 700.25, 0);
-    assert_near(walked->cvar, 400.125, 0);
+    assert_int_equal(run->results.count, 2);
+    const wk_result *walked = &run->results.items[0], *sorted = &run->results.items[1];
+    assert_string_equal(walked->set, "dr");
+    assert_near(walked->mean, 700.25, 0);
+    assert_near(walked->worst_tenth, 400.125, 0);
     assert_string_equal(walked->policy, "adapted");
     assert_int_equal(walked->step, 500000);
-    assert_string_equal(sorted->variant, "extra-block");
-    assert_near(sorted->average, 0.75, 0);
+    assert_string_equal(sorted->set, "extra-block");
+    assert_near(sorted->mean, 0.75, 0);
     wk_runs_free(&runs);
 }
 
@@ -84,7 +84,7 @@ static void parts_of_a_combined_run_are_named(void **state)
     const made_score scores[] = {{"sort", "dr", "clean-up", 0.5, 0.25, true}};
     made_whole("combined", combined, scores, 1);
     wk_runs runs = read_one("combined");
-    assert_string_equal(runs.items.items[0]->scores.items[0].domain, "combined/clean-up");
+    assert_string_equal(runs.items.items[0]->results.items[0].domain, "combined/clean-up");
     wk_runs_free(&runs);
 }
 
@@ -99,11 +99,11 @@ static void model_errors_are_read_with_what_is_not_known(void **state)
               "\"estimate_mean\":1.5,\"rank_correlation\":null,\"errors\":[0.25,0.25],"
               "\"theta\":[[0,1],[1,2]]}]}");
     wk_runs runs = read_one("errors");
-    assert_int_equal(runs.problems.count, 0);
-    assert_int_equal(runs.items.items[0]->errors.count, 1);
-    const wk_run_error *error = &runs.items.items[0]->errors.items[0];
+    assert_int_equal(runs.problems.items.count, 0);
+    assert_int_equal(runs.items.items[0]->results.count, 1);
+    const wk_result *error = &runs.items.items[0]->results.items[0];
     assert_near(error->mean, 0.25, 0);
-    assert_near(error->cvar, 0.5, 0);
+    assert_near(error->worst_tenth, 0.5, 0);
     assert_true(isnan(error->correlation));
     wk_runs_free(&runs);
 }
@@ -122,7 +122,7 @@ static void the_log_gives_parameters_and_indicators_and_its_torn_last_line_is_sk
               "{\"step\": 60, \"agent_step\": 30, \"train_env/env_par");
     wk_runs runs = read_one("log");
     const wk_report_run *run = runs.items.items[0];
-    assert_int_equal(runs.problems.count, 0);
+    assert_int_equal(runs.problems.items.count, 0);
     assert_int_equal(run->choices.count, 2);
     assert_int_equal(run->choices.items[0].step, 20);
     assert_near(run->choices.items[0].params[0], 0.5, 0);
@@ -173,7 +173,7 @@ static void a_torn_evaluation_is_left_out_and_named(void **state)
     made_file("torn/eval/adapted-000001000000.json", "{\"format\":\"waker-eval-1\",\"tasks\":[{");
     expect_problem("torn", "torn/eval/adapted-000001000000.json", "not JSON at byte");
     wk_runs runs = read_one("torn");
-    assert_int_equal(runs.items.items[0]->scores.count, 2); // those of the whole file
+    assert_int_equal(runs.items.items[0]->results.count, 2); // those of the whole file
     wk_runs_free(&runs);
 }
 
@@ -255,7 +255,7 @@ static void a_copy_of_a_run_counts_once(void **state)
     assert_ok(wk_runs_read(&(wk_runs_config){.paths = same, .n_paths = 2}, &runs,
                            &err)); // given twice is no problem
     assert_int_equal(runs.items.count, 1);
-    assert_int_equal(runs.problems.count, 0);
+    assert_int_equal(runs.problems.items.count, 0);
     wk_runs_free(&runs);
 }
 
@@ -270,7 +270,7 @@ static void the_list_of_a_population_is_no_run(void **state)
     const char *all[] = {"several/one", "several/population.yaml"};
     assert_ok(wk_runs_read(&(wk_runs_config){.paths = all, .n_paths = 2}, &runs, &err));
     assert_int_equal(runs.items.count, 1);
-    assert_int_equal(runs.problems.count, 0);
+    assert_int_equal(runs.problems.items.count, 0);
     wk_runs_free(&runs);
 }
 

@@ -1,30 +1,18 @@
 // A table and a figure are made of one sample of episodes: quick looks are left out and named.
 #include "report/score_fixture.h"
-#include "report/tables/model_errors.h"
 
 static const made_run dr = {"terrain-walker", "dr", "plan2explore", 0};
 static const made_run ours = {"terrain-walker", "waker-m", "plan2explore", 0};
 static const made_sample full = {100, 0, ""}, quick = {5, 0, "-envs5-seed0"};
 static const made_sample other_seed = {100, 1, "-envs100-seed1"};
 
-static fixture open_averages(const char *path)
-{
-    return open_scores(path, (wk_seed_scores_config){.step = -1}, WK_TABLE_AVERAGE);
-}
+static wk_report f;
 
 static void score(const char *directory, const made_run *run, uint64_t step, made_sample sample,
                   double mean)
 {
     const made_score scores[] = {{"walk", "dr", NULL, mean, mean - 100, false}};
     made_eval_of(directory, run, "adapted", step, sample, scores, 1);
-}
-
-static void expect_remark(const wk_sentences *remarks, const char *part)
-{
-    for (size_t i = 0; i < remarks->items.count; i++)
-        if (strstr(remarks->items.items[i], part)) return;
-    fail_msg("no remark with '%s'; the first of %zu is '%s'", part, remarks->items.count,
-             remarks->items.count ? remarks->items.items[0] : "");
 }
 
 static void a_quick_look_does_not_flip_a_winner(void **state)
@@ -35,16 +23,17 @@ static void a_quick_look_does_not_flip_a_winner(void **state)
     score("flip/dr", &dr, 500000, full, 600);
     score("flip/m", &ours, 500000, full, 700);
     score("flip/m", &ours, 500000, quick, 300); // five unlucky ones, looked at later
-    fixture f = open_averages("flip");
-    assert_int_equal(f.table.rows.count, 1);
-    assert_string_equal(f.table.curricula[0], "waker-m");
-    assert_near(f.table.rows.items[0].entries[0].mean, 700, 0);
-    assert_int_equal(f.table.rows.items[0].entries[0].seeds, 1);
-    expect_remark(&f.scores.remarks, "terrain-walker, p2e, dr: the tables have evaluations of 100 "
+    open_report(&f, "flip", usual);
+    assert_int_equal(f.scores[WK_TABLE_AVERAGE].rows, 1);
+    assert_string_equal(entry_of(&f, WK_TABLE_AVERAGE, 0, 0)->key.names[WK_FIELD_CURRICULUM],
+                        "waker-m");
+    assert_near(entry_of(&f, WK_TABLE_AVERAGE, 0, 0)->mean, 700, 0);
+    assert_int_equal(entry_of(&f, WK_TABLE_AVERAGE, 0, 0)->seeds, 1);
+    expect_sentence(&f.rows.remarks, "terrain-walker, p2e, dr: the tables have evaluations of 100 "
                                      "episodes with seed 0; those of 5 with seed 0 are left out "
                                      "(flip/m)");
-    assert_int_equal(f.scores.remarks.items.count, 1); // said once for both metrics
-    close_scores(&f);
+    assert_int_equal(f.rows.remarks.items.count, 1); // said once for both metrics
+    wk_report_free(&f);
 }
 
 static void a_run_with_a_quick_look_alone_is_left_out_with_advice(void **state)
@@ -54,11 +43,11 @@ static void a_run_with_a_quick_look_alone_is_left_out_with_advice(void **state)
     made_config("alone/m", &ours);
     score("alone/dr", &dr, 500000, full, 600);
     score("alone/m", &ours, 500000, quick, 700);
-    fixture f = open_averages("alone");
-    assert_int_equal(f.table.columns, 1);
-    assert_string_equal(f.table.curricula[0], "dr");
-    expect_remark(&f.scores.remarks, "waker eval RUN --envs 100 --seed 0");
-    close_scores(&f);
+    open_report(&f, "alone", usual);
+    assert_int_equal(f.scores[WK_TABLE_AVERAGE].columns, 1);
+    assert_string_equal(entry_of(&f, WK_TABLE_AVERAGE, 0, 0)->key.names[WK_FIELD_CURRICULUM], "dr");
+    expect_sentence(&f.rows.remarks, "waker eval RUN --envs 100 --seed 0");
+    wk_report_free(&f);
 }
 
 static void another_seed_of_the_evaluation_is_another_sample(void **state)
@@ -69,10 +58,10 @@ static void another_seed_of_the_evaluation_is_another_sample(void **state)
     score("seeds/dr", &dr, 500000, full, 600);
     score("seeds/m", &ours, 500000, other_seed, 900);
     score("seeds/m", &ours, 500000, full, 700);
-    fixture f = open_averages("seeds");
-    assert_near(f.table.rows.items[0].entries[0].mean, 700, 0);
-    expect_remark(&f.scores.remarks, "those of 100 with seed 1 are left out (seeds/m)");
-    close_scores(&f);
+    open_report(&f, "seeds", usual);
+    assert_near(entry_of(&f, WK_TABLE_AVERAGE, 0, 0)->mean, 700, 0);
+    expect_sentence(&f.rows.remarks, "those of 100 with seed 1 are left out (seeds/m)");
+    wk_report_free(&f);
 }
 
 // Evaluations along training are small, the last one is done again with more.
@@ -83,16 +72,16 @@ static void curves_are_of_the_sample_with_most_points(void **state)
     for (uint64_t k = 1; k <= 3; k++)
         score("curve/dr", &dr, k * 1000, (made_sample){10, 0, ""}, 100.0 * (double)k);
     score("curve/dr", &dr, 3000, (made_sample){100, 0, "-envs100-seed0"}, 250);
-    fixture f = open_averages("curve");
-    assert_near(f.table.rows.items[0].entries[0].mean, 250, 0);
+    open_report(&f, "curve", usual);
+    assert_near(entry_of(&f, WK_TABLE_AVERAGE, 0, 0)->mean, 250, 0);
     size_t points = 0;
-    for (size_t i = 0; i < f.scores.items.count; i++) {
-        const wk_seed_score *s = &f.scores.items.items[i];
-        if (s->curve) assert_int_equal(s->episodes, 10);
+    for (size_t i = 0; i < f.rows.items.count; i++) {
+        const wk_report_row *s = &f.rows.items.items[i];
+        if (s->curve) assert_int_equal(s->result->episodes, 10);
         points += s->curve && strcmp(s->key.names[WK_FIELD_METRIC], "average") == 0;
     }
     assert_int_equal(points, 3);
-    close_scores(&f);
+    wk_report_free(&f);
 }
 
 static void one_measurement_in_two_files_counts_once(void **state)
@@ -101,14 +90,14 @@ static void one_measurement_in_two_files_counts_once(void **state)
     made_config("twice/dr", &dr);
     score("twice/dr", &dr, 500000, full, 600);
     score("twice/dr", &dr, 500000, (made_sample){100, 0, "-envs5-seed0"}, 600);
-    fixture f = open_averages("twice");
-    assert_int_equal(f.table.rows.items[0].entries[0].seeds, 1);
-    assert_int_equal(f.scores.remarks.items.count, 0);
-    close_scores(&f);
+    open_report(&f, "twice", usual);
+    assert_int_equal(entry_of(&f, WK_TABLE_AVERAGE, 0, 0)->seeds, 1);
+    assert_int_equal(f.rows.remarks.items.count, 0);
+    wk_report_free(&f);
     score("twice/dr", &dr, 500000, (made_sample){100, 0, "-envs5-seed0"}, 610);
-    f = open_averages("twice");
-    expect_remark(&f.scores.remarks, "two files have different results of one evaluation");
-    close_scores(&f);
+    open_report(&f, "twice", usual);
+    expect_sentence(&f.rows.remarks, "two files have different results of one evaluation");
+    wk_report_free(&f);
 }
 
 static void kinds_of_policies_are_not_mixed_in_silence(void **state)
@@ -119,10 +108,10 @@ static void kinds_of_policies_are_not_mixed_in_silence(void **state)
     made_config("kinds/m", &ours);
     made_eval("kinds/dr", &dr, "adapted", 500000, walk, 1);
     made_eval("kinds/m", &ours, "alongside", 500000, walk, 1);
-    fixture f = open_averages("kinds");
-    expect_remark(&f.scores.remarks,
-                  "adapted policies of kinds/dr are compared with alongside ones of kinds/m");
-    close_scores(&f);
+    open_report(&f, "kinds", usual);
+    expect_sentence(&f.rows.remarks,
+                    "alongside policies of kinds/m are compared with adapted ones of kinds/dr");
+    wk_report_free(&f);
 }
 
 static void measure(const char *path, const made_run *run, int envs, double mean)
@@ -139,22 +128,20 @@ static void measure(const char *path, const made_run *run, int envs, double mean
 static void model_errors_are_of_one_sample(void **state)
 {
     (void)state;
-    wk_error err = {0};
+    double mean, sd;
     made_config("errors/dr", &dr);
     made_config("errors/m", &ours);
     measure("errors/dr/eval/model-error-000000500000.json", &dr, 200, 0.5);
     measure("errors/m/eval/model-error-000000500000.json", &ours, 200, 0.25);
     measure("errors/m/eval/model-error-000000500000-envs6-seed0.json", &ours, 6, 0.75);
-    fixture f = open_averages("errors");
-    wk_model_errors errors = {0};
-    assert_ok(wk_model_errors_make(&f.runs, &f.paper, &errors, &err));
-    assert_int_equal(errors.items.count, 2);
-    assert_string_equal(errors.items.items[0].curriculum, "waker-m");
-    assert_near(errors.items.items[0].mean[WK_ERROR_MEAN], 0.25, 0);
-    assert_int_equal(errors.items.items[0].seeds, 1);
-    expect_remark(&errors.remarks, "errors/m: its model error under 'random' in 6 environments");
-    wk_model_errors_free(&errors);
-    close_scores(&f);
+    open_report(&f, "errors", usual);
+    assert_int_equal(f.tables[WK_TABLE_MODEL_ERRORS].text.rows.count, 2);
+    assert_string_equal(f.errors.items.items[0].run->method, "waker-m");
+    assert_int_equal(wk_error_statistic_of(&f.errors, 0, 2, WK_ERROR_MEAN, &mean, &sd), 1);
+    assert_near(mean, 0.25, 0);
+    expect_sentence(&f.errors.remarks,
+                    "errors/m: its model error under 'random' in 6 environments");
+    wk_report_free(&f);
 }
 
 int main(void)

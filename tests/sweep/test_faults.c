@@ -3,10 +3,7 @@
 // succeed afterwards.
 #include "support/check.h"
 #include "support/faults.h"
-#include "sweep/folder.h"
-#include "sweep/manifest.h"
-#include "sweep/queue.h"
-#include "sweep/report.h"
+#include "sweep/sweep.h"
 #include <glob.h>
 #include <stdio.h>
 
@@ -27,7 +24,7 @@ static wk_status make_plan(wk_error *err)
     WK_TRY(wk_sweep_grid_parse("grid.yaml", GRID, strlen(GRID), &g, err));
     wk_sweep_grid_print(&g, &text);
     wk_status status = wk_sweep_grid_add(&g, "seed=5..6", err);
-    if (status == WK_OK) status = wk_sweep_plan_create(&g, &p, err);
+    if (status == WK_OK) status = wk_sweep_plan_create(&g, home, &p, err);
     if (status == WK_OK) status = wk_sweep_plan_select(&p, &only, 1, err);
     wk_sweep_plan_free(&p);
     wk_text_free(&text);
@@ -41,20 +38,18 @@ static wk_status work(wk_error *err)
     wk_sweep_folder folder;
     wk_sweep_claim claim;
     wk_sweep_grid again;
-    wk_sweep_state states[3];
     bool made;
     wk_status status = wk_sweep_folder_open(home, &folder, err);
     if (status == WK_OK) status = wk_sweep_folder_write(&folder, &grid, err);
     if (status == WK_OK) status = wk_sweep_folder_grid(home, &again, err);
     if (status == WK_OK) wk_sweep_grid_free(&again);
-    if (status == WK_OK) status = wk_sweep_claim_take(&plan, home, 0, &claim, err);
+    if (status == WK_OK) status = wk_sweep_claim_take(&plan, 0, &claim, err);
     if (status == WK_OK) status = wk_sweep_claim_end(&claim, 1, "an error", err);
-    if (status == WK_OK) status = wk_sweep_attempt_close(&plan, home, 0, 1, "another", err);
-    if (status == WK_OK) status = wk_sweep_attempt_forget(&plan, home, 0, err);
-    if (status == WK_OK) status = wk_sweep_follow_done(&plan, home, 0, WK_SWEEP_ADAPT, err);
-    if (status == WK_OK) status = wk_sweep_states_read(&plan, home, 0, states, err);
-    if (status == WK_OK) status = wk_sweep_manifest_write(&plan, home, states, err);
-    if (status == WK_OK) status = wk_sweep_report_done(&plan, home, &made, err);
+    if (status == WK_OK) status = wk_sweep_attempt_close(&plan, 0, 1, "another", err);
+    if (status == WK_OK) status = wk_sweep_attempt_forget(&plan, 0, err);
+    if (status == WK_OK) status = wk_sweep_follow_done(&plan, 0, WK_SWEEP_ADAPT, err);
+    if (status == WK_OK) status = wk_sweep_manifest_write(&plan, 0, err);
+    if (status == WK_OK) status = wk_sweep_report_done(&plan, &made, err);
     wk_sweep_folder_close(&folder);
     return status;
 }
@@ -116,7 +111,7 @@ static int set_up(void **state)
     wk_error err = {0};
     assert_non_null(mkdtemp(home));
     assert_ok(wk_sweep_grid_parse("grid.yaml", GRID, strlen(GRID), &grid, &err));
-    assert_ok(wk_sweep_plan_create(&grid, &plan, &err));
+    assert_ok(wk_sweep_plan_create(&grid, home, &plan, &err));
     return 0;
 }
 

@@ -1,256 +1,304 @@
-// Sweeps on Slurm, one behaviour at a time: what is submitted, which array task is requeued, which
-// node is excluded, what is cancelled. Slurm is the fake of the simulation, without its faults.
-#include "sweep/fake_slurm.h"
+// Sweeps on Slurm without one: the program and its batch scripts run with stubs in place of sbatch,
+// squeue, scontrol, scancel and srun, which write down how they were called.
+#include "cli/long_runs.h"
 
-static fake f;
+// Stubs: `queue` is what squeue prints, `codes` what the next runs end with (all others with 0),
+// one line each; `calls` gets scontrol's and scancel's words. srun starts no run: it notes the
+// attempt that a failing run would have noted.
+static const char stubs[] =
+    "mkdir -p bin && cd bin\n"
+    "cat >sbatch <<'END'\n#!/bin/bash\n[ ! -e fail ] || { echo 'no controller' >&2; exit 1; }\n"
+    "cp \"$2\" \"script.$(basename \"$2\")\"\n"
+    "[ $# -lt 3 ] || echo \"sbatch ${*:3}\" >>calls\n"
+    "expr $(cat jobs 2>/dev/null || echo 99) + 1 >jobs && echo \"$(cat jobs);cluster\"\nEND\n"
+    "cat >squeue <<'END'\n#!/bin/sh\ncat queue 2>/dev/null || true\nEND\n"
+    "cat >scontrol <<'END'\n#!/bin/sh\necho \"scontrol $*\" >>calls\nEND\n"
+    "cat >scancel <<'END'\n#!/bin/sh\necho \"scancel $*\" >>calls\nEND\n"
+    "cat >srun <<'END'\n#!/bin/bash\n"
+    "echo \"srun $1 ${*:3}\" >>calls\n"
+    "code=$(head -1 codes) && sed -i 1d codes\n"
+    "task=$5/sweep/tasks/$6\n"
+    "[ ! -e attempt ] || { mkdir -p $task && cp attempt $task/attempt.json; }\n"
+    "[ \"$code\" != kill ] || { kill -TERM $PPID; code=1; }\n"
+    "exit ${code:-0}\nEND\n"
+    "cat >sweep-id <<'END'\nsed -n 's/.*--job-name=waker-//p' script.1.sbatch | cut -d- -f1\nEND\n"
+    "chmod +x sbatch squeue scontrol scancel srun\n";
 
-static int setup(void **state)
+static int set_up(void **state)
+{
+    char path[4096];
+    FILE *file;
+    if (setup(state) != 0) return -1;
+    file = fopen(inside("stubs", path), "w");
+    if (!file || fputs(stubs, file) < 0 || fclose(file) != 0) return -1;
+    shell("sh stubs && cat >grid.yaml <<'END'\n"
+          "blocks: {domain: toy, curriculum: [waker-m, dr]}\n"
+          "keys: {seed: 0..2, units: [4, 8], steps: 900}\nreport: ''\nEND");
+    char *here = realpath(place, NULL);
+    snprintf(path, sizeof path, "%s/bin:%s", here, getenv("PATH"));
+    free(here);
+    return setenv("PATH", path, 1);
+}
+
+// Begins anew, with nothing queued.
+static int clean(void **state)
 {
     (void)state;
-    setup_fake(&f);
+    shell("rm -rf runs queue calls codes attempt jobs fail script.* && touch codes calls");
     return 0;
 }
 
-static int teardown(void **state)
+static program_result submit(const char *options)
 {
-    (void)state;
-    free_fake(&f);
-    return 0;
+    program_result r =
+        program_run("sweep grid.yaml --logdir runs --launch slurm --rate 9 %s", options);
+    program_expect_success(r);
+    return r;
 }
 
-static void submit(const wk_slurm_options *options, int expected)
+#define expect_in(name, part) shell("grep -qF -e %s %s || { cat %s; false; }", part, name, name)
+
+// Runs array task `index` of the first submission as Slurm does; its exit code.
+static int run_task(int index, const char *variables)
 {
-    wk_error err = {0};
-    int submitted;
-    assert_ok(wk_slurm_submit(&f.system, options, 0, &submitted, &err));
-    assert_int_equal(submitted, expected);
+    char command[1024];
+    snprintf(command, sizeof command,
+             "cd %s && : >calls && SLURM_ARRAY_JOB_ID=100 SLURM_ARRAY_TASK_ID=%d %s "
+             "bash script.1.sbatch >said 2>&1",
+             place, index, variables);
+    int status = system(command);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
 }
 
-static fake_job *job_of(int task)
+static void expect_calls(const char *expected)
 {
-    for (size_t i = 0; i < f.jobs.count; i++)
-        if (f.jobs.items[i].index == task / 2 && f.jobs.items[i].number == task % 2 + 1)
-            return &f.jobs.items[i];
-    fail_msg("task %d was not submitted", task);
-    return NULL;
-}
-
-// Starts the task's job on a node and lets its run end.
-static void run_to(int task, int node, int code)
-{
-    fake_job *job = job_of(task);
-    job->state = PENDING;
-    start_job(&f, (int)(job - f.jobs.items), node);
-    if (job->process < 0) return;
-    f.tasks[task].done = code == 0;
-    run_ended(&f, (int)(job - f.jobs.items), code);
-}
-
-static void expect_in(const char *name, const char *part)
-{
-    fake_file *file = find_file(&f, name);
-    if (!file) fail_msg("no %s", name);
-    if (!strstr(file->text, part)) fail_msg("no '%s' in %s:\n%s", part, name, file->text);
+    char *calls = (char *)program_read("calls", NULL), *said = (char *)program_read("said", NULL);
+    if (strcmp(calls, expected) != 0) fail_msg("%s instead of %s; %s", calls, expected, said);
+    free(calls);
+    free(said);
 }
 
 static void a_shape_is_an_array_and_options_pass_through(void **state)
 {
     (void)state;
-    const wk_slurm_options options = {.partition = "gpu",
-                                      .time = "4:00:00",
-                                      .account = "lab",
-                                      .mail = "me@example.org",
-                                      .memory = "16G",
-                                      .gpus = 2,
-                                      .cpus = 8,
-                                      .parallel = 7,
-                                      .signal_seconds = 90,
-                                      .lines = {"--constraint=a100 --nice"},
-                                      .n_lines = 1};
-    static const char *const lines[] = {
-        "#SBATCH --array=0-59%7\n",
-        "#SBATCH --partition=gpu\n",
-        "#SBATCH --time=4:00:00\n",
-        "#SBATCH --account=lab\n",
-        "#SBATCH --mail-user=me@example.org\n",
-        "#SBATCH --mem=16G\n",
-        "#SBATCH --gres=gpu:2\n",
-        "#SBATCH --cpus-per-task=8\n",
-        "#SBATCH --signal=USR1@90\n",
-        "#SBATCH --requeue\n",
-        "#SBATCH --open-mode=append\n",
-        "#SBATCH --output=\"/runs/paper/sweep/slurm/logs/2-%a.log\"\n",
-        "#SBATCH --constraint=a100 --nice\n",
-        "exec /opt/waker sweep slurm-task /runs/paper 2\n"};
-    submit(&options, TASKS);
+    static const char *const lines[] = {"'#SBATCH --array=0-5%7'",
+                                        "'#SBATCH --partition=gpu'",
+                                        "'#SBATCH --time=4:00:00'",
+                                        "'#SBATCH --account=lab'",
+                                        "'#SBATCH --mail-type=FAIL'",
+                                        "'#SBATCH --mail-user=me@example.org'",
+                                        "'#SBATCH --mem=16G'",
+                                        "'#SBATCH --gres=gpu:2'",
+                                        "'#SBATCH --cpus-per-task=8'",
+                                        "'#SBATCH --signal=USR1@90'",
+                                        "'#SBATCH --requeue'",
+                                        "'#SBATCH --open-mode=append'",
+                                        "\"$PWD/runs/sweep/slurm/logs/2-%a.log\\\"\"",
+                                        "'#SBATCH --constraint=a100 --nice'"};
+    program_result r =
+        submit("--partition gpu --time 4:00:00 --account lab --mail me@example.org --mem 16G "
+               "--gpus 2 --cpus 8 --parallel 7 --signal 90 '--sbatch=--constraint=a100 --nice'");
+    assert_non_null(strstr(r.err, "job array 101: 6 tasks"));
+    assert_non_null(strstr(r.err, "job 102: the report, after them"));
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        expect_in("2.sbatch", lines[i]);
-    expect_in("2-report.sbatch", "#SBATCH --dependency=afterany:100:160\n");
-    expect_in("2-report.sbatch", "sweep slurm-finish /runs/paper 0\n");
+        expect_in("script.2.sbatch", lines[i]);
+    expect_in("script.2-report.sbatch", "'#SBATCH --dependency=afterany:100:101'");
+    expect_in("script.2-report.sbatch", "'#SBATCH --partition=gpu'");
+    shell("! grep -q 'gres\\|mem=' script.2-report.sbatch");
     // They are remembered.
-    f.jobs.count = 0;
-    submit(NULL, TASKS);
-    expect_in("3.sbatch", "#SBATCH --array=0-59%7\n");
-    expect_in("3.sbatch", "#SBATCH --constraint=a100 --nice\n");
+    program_expect_success(program_run("sweep --logdir runs --launch slurm --rate 9"));
+    shell("for n in 2 4; do sed '/^#SBATCH --job-name\\|^#SBATCH --output\\|^number/d' "
+          "script.$n.sbatch >same.$n; done; cmp same.2 same.4");
 }
 
 static void nothing_is_submitted_twice(void **state)
 {
     (void)state;
-    submit(NULL, TASKS);
-    submit(NULL, 0);
-    job_of(3)->state = OVER;
-    f.tasks[5].done = true;
-    submit(NULL, 1);
-    assert_string_equal(find_file(&f, "3.tasks")->text, "waker-m-seed3\n");
+    submit("--gpus 0");
+    shell(
+        "id=$(sh bin/sweep-id); for k in 0 1 2 3 4; do echo "
+        "\"waker-$id-1|100|$k|RUNNING\"; "
+        "done >queue; for k in 0 1 2 3 4 5; do echo \"waker-$id-2|101|$k|PENDING\"; done >>queue; "
+        "echo \"waker-$id-2-report|102|N/A|PENDING\" >>queue; echo 'other|7|1|RUNNING' >>queue");
+    assert_non_null(strstr(program_run("sweep status runs").out, "; 11 in the queue"));
+    program_result r = submit("--gpus 0");
+    assert_non_null(strstr(r.err, "job array 103: 1 task\n"));
+    assert_null(strstr(r.err, "job 104"));
+    shell("echo dr-seed2-units4 | cmp - runs/sweep/slurm/3.tasks");
+    shell("id=$(sh bin/sweep-id); echo \"waker-$id-3|103|0|PENDING\" >>queue");
+    assert_non_null(strstr(submit("").err, "nothing to submit"));
+    // A part: the others wait.
+    clean(NULL);
+    submit("--only seed=1,units=8");
+    shell("printf 'waker-m-seed1-units8\\ndr-seed1-units8\\n' | cmp - runs/sweep/slurm/1.tasks");
 }
 
 static void options_that_would_be_lines_of_a_script_are_refused(void **state)
 {
     (void)state;
-    wk_error err = {0};
-    int submitted;
-    const wk_slurm_options wrong[] = {{.partition = "gpu\nrm -rf /"},
-                                      {.time = ""},
-                                      {.account = "a b"},
-                                      {.lines = {"rm -rf /"}, .n_lines = 1},
-                                      {.lines = {"--nice\nrm"}, .n_lines = 1},
-                                      {.lines = {"--output=/home/me/.profile"}, .n_lines = 1},
-                                      {.lines = {"--nice --outp /home/me/x"}, .n_lines = 1},
-                                      {.lines = {"-o/home/me/x"}, .n_lines = 1},
-                                      {.lines = {"--nice \"--wrap=rm\""}, .n_lines = 1}};
+    static const char *const wrong[] = {"--partition 'gpu\nrm -rf /'",
+                                        "--account 'a b'",
+                                        "--sbatch='rm -rf /'",
+                                        "--sbatch='--nice\nrm'",
+                                        "--sbatch=--output=/home/me/.profile",
+                                        "'--sbatch=--nice --outp /home/me/x'",
+                                        "--sbatch=-o/home/me/x",
+                                        "'--sbatch=--nice \"--wrap=rm\"'"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_int_equal(wk_slurm_submit(&f.system, &wrong[i], 0, &submitted, &err), WK_E_INPUT);
-    assert_int_equal(f.jobs.count, 0);
+        program_expect_error(
+            program_run("sweep grid.yaml --logdir runs --launch slurm --rate 9 %s", wrong[i]), 2,
+            "--");
     // Nor are they taken from a directory that remembers them.
-    put_file(&f, "options", "gpus 1\nline --error=/home/me/.profile\n");
-    assert_int_equal(wk_slurm_submit(&f.system, NULL, 0, &submitted, &err), WK_E_INPUT);
-    assert_int_equal(f.jobs.count, 0);
+    submit("");
+    shell("rm script.*; printf 'gpus 1\\nline --error=/home/me/.profile\\n' "
+          ">runs/sweep/slurm/options");
+    program_expect_error(program_run("sweep --logdir runs --launch slurm --rate 9"), 2,
+                         "the sweep itself sets the files");
+    shell("! ls script.* 2>/dev/null");
 }
 
-static void exactly_the_task_that_saved_is_requeued(void **state)
+// What the script does when its run ends. `attempt` is what attempt.json says then.
+static void a_script_requeues_its_own_task_and_no_other_when_that_helps(void **state)
 {
     (void)state;
-    submit(NULL, TASKS);
-    run_to(14, 0, 75);
-    assert_int_equal(job_of(14)->state, PENDING);
-    assert_int_equal(job_of(14)->restarts, 1);
-    for (size_t i = 0; i < f.jobs.count; i++)
-        if (&f.jobs.items[i] != job_of(14)) assert_int_equal(f.jobs.items[i].restarts, 0);
-    run_to(15, 0, 0);
-    assert_int_equal(job_of(15)->state, OVER);
-}
-
-static void restarts_and_attempts_are_bounded(void **state)
-{
-    (void)state;
-    const wk_slurm_options options = {.restarts = 3};
-    submit(&options, TASKS);
-    job_of(0)->restarts = 2;
-    run_to(0, 0, 75);
-    assert_int_equal(job_of(0)->state, PENDING);
-    run_to(0, 0, 75);
-    assert_int_equal(job_of(0)->state, OVER);
-    for (int i = 0; i < ATTEMPTS; i++) {
-        assert_int_equal(job_of(1)->state, PENDING);
-        run_to(1, i, 1);
+    static const char bad[] = "{\"attempts\": 1, \"open\": false, \"code\": 2}",
+                      once[] = "{\n  \"attempts\": 1,\n  \"open\": false,\n  \"code\": 1,\n  "
+                               "\"error\": \"\\\"attempts\\\": 9\"\n}",
+                      thrice[] = "{\"attempts\": 3, \"open\": false, \"code\": 1}",
+                      open[] = "{\"attempts\": 1, \"open\": true, \"code\": 0}",
+                      killed[] = "{\"attempts\": 3, \"open\": true, \"code\": 0}";
+    static const struct {
+        const char *code, *attempt, *variables, *said;
+        bool requeued;
+        int exit_code;
+    } cases[] = {
+        {"0", NULL, "", "", false, 0},
+        {"75", NULL, "", "saved; task 100_4 is requeued", true, 0},
+        {"138", open, "", "saved; task", true, 0},  // USR1 before it is caught
+        {"kill", NULL, "", "saved; task", true, 0}, // the script is signalled too
+        {"1", once, "", "failed with exit code 1; task", true, 0},
+        {"1", thrice, "", "", false, 1},
+        {"137", open, "", "failed with exit code 137", true, 0}, // out of memory
+        {"137", killed, "", "", false, 137},
+        {"127", NULL, "", "failed with exit code 127", true, 0}, // it never began
+        {"2", bad, "", "", false, 2},
+        {"2", NULL, "", "", false, 2},
+        {"2", open, "", "failed with exit code 2; task", true, 0}, // another process has it
+        {"75", NULL, "SLURM_RESTART_COUNT=4", "saved; task", true, 0},
+        {"75", NULL, "SLURM_RESTART_COUNT=5", "saved, but restarted 5 times", false, 75},
+    };
+    submit("--restarts 5");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[512], expected[256];
+        shell("rm -rf attempt runs/sweep/tasks; echo %s >codes", cases[i].code);
+        if (cases[i].attempt) {
+            FILE *file = fopen(inside("attempt", path), "w");
+            assert_true(file && fputs(cases[i].attempt, file) >= 0 && fclose(file) == 0);
+        }
+        int code = run_task(4, cases[i].variables);
+        char *here = realpath(place, NULL);
+        snprintf(expected, sizeof expected, "srun --ntasks=1 sweep run %s/runs dr-seed1-units4\n%s",
+                 here, cases[i].requeued ? "scontrol requeue 100_4\n" : "");
+        free(here);
+        expect_calls(expected);
+        if (code != cases[i].exit_code) fail_msg("case %zu ends with %d", i, code);
+        if (*cases[i].said) shell("grep -q '%s' said", cases[i].said);
     }
-    assert_int_equal(job_of(1)->state, OVER);
-    assert_int_equal(phase_now(&f, 1), WK_SWEEP_FAILED);
+    // A task that the file does not have.
+    shell("echo 75 >codes");
+    assert_int_equal(run_task(6, ""), 2);
+    expect_calls("");
 }
 
-static void a_node_that_fails_twice_is_excluded(void **state)
+static void cancel_empties_the_queue_and_nothing_is_requeued(void **state)
 {
     (void)state;
-    submit(NULL, TASKS);
-    run_to(0, 0, 0);
-    run_to(1, 1, 0);
-    run_to(2, 2, 1);
-    assert_string_equal(job_of(2)->excluded, "");
-    run_to(3, 2, 1);
-    assert_string_equal(job_of(3)->excluded, "n2");
-    // A job that Slurm starts there all the same goes back before its run begins.
-    size_t processes = f.processes.count;
-    run_to(4, 2, 0);
-    assert_int_equal(f.processes.count, processes);
-    assert_int_equal(job_of(4)->state, PENDING);
-    assert_string_equal(job_of(4)->excluded, "n2");
-    // What is wrong everywhere is no node's fault.
-    run_to(5, 0, 1), run_to(6, 0, 1), run_to(7, 1, 1), run_to(8, 1, 1);
-    assert_string_equal(job_of(8)->excluded, "");
+    submit("");
+    shell("id=$(sh bin/sweep-id); printf \"waker-$id-1|100|0|RUNNING\\n"
+          "waker-$id-1|100|1|PENDING\\nwaker-$id-2-report|102|N/A|PENDING\\n\" >queue");
+    program_expect_success(program_run("sweep cancel runs"));
+    expect_calls("scancel --quiet --state=PENDING 100\n"
+                 "scancel --quiet --signal=USR1 --state=RUNNING 100\nscancel --quiet 102\n");
+    shell("echo 75 >codes");
+    assert_int_equal(run_task(0, ""), 75);
+    shell("! grep scontrol calls && rm queue");
+    submit("");
+    shell("echo 75 >codes");
+    assert_int_equal(run_task(0, ""), 0);
+    expect_in("calls", "'scontrol requeue 100_0'");
 }
 
-static void
-a_process_that_died_counts_against_its_node_unless_it_was_stopped_by_a_signal(void **state)
+// The last job, run by its script: the report, or what continues the sweep.
+static void the_last_job_says_what_is_not_done(void **state)
 {
     (void)state;
-    wk_error err = {0};
-    submit(NULL, TASKS);
-    for (int node = 0; node < 2; node++)
-        run_to(node, node, 0);
-    for (int task = 10; task < 14; task++) {
-        fake_job *job = job_of(task);
-        start_job(&f, (int)(job - f.jobs.items), 2 + task % 2);
-        if (task % 2) assert_ok(wk_slurm_task_stopping(&f.system, task, &err));
-        stop_process(&f, job->process);
-        job->process = -1;
-        run_to(task, 0, 75);
-    }
-    assert_string_equal(job_of(13)->excluded, "n2");
+    submit("");
+    shell("bash script.2-report.sbatch >said 2>&1; test $? = 1");
+    expect_in("said",
+              "\"12 of 12 runs are not done; 'waker sweep --logdir $PWD/runs --launch slurm' "
+              "continues\"");
 }
 
-static void cancel_empties_the_queue_and_saves_what_runs(void **state)
+static void names_of_directories_cannot_become_commands(void **state)
 {
     (void)state;
-    wk_error err = {0};
-    submit(NULL, TASKS);
-    fake_job *job = job_of(0);
-    start_job(&f, (int)(job - f.jobs.items), 0);
-    assert_ok(wk_slurm_cancel(&f.system, &err));
-    assert_true(f.processes.items[job->process].save);
-    run_ended(&f, (int)(job - f.jobs.items), 75);
-    for (size_t i = 0; i < f.jobs.count; i++)
-        assert_int_equal(f.jobs.items[i].state, OVER);
-    submit(NULL, TASKS);
-    assert_null(find_file(&f, "cancelled"));
+    program_expect_success(program_run("sweep grid.yaml --logdir \"it's %%a \\$(touch PWNED)\" "
+                                       "--launch slurm --rate 9"));
+    shell("echo 75 >codes && SLURM_ARRAY_JOB_ID=100 SLURM_ARRAY_TASK_ID=0 bash script.1.sbatch "
+          ">said && ! test -e PWNED && grep -qF \"it's %%a \\$(touch PWNED) waker-m\" calls && "
+          "grep -qF \"it's %%%%a \" script.1.sbatch");
+    program_expect_error(program_run("sweep grid.yaml --logdir 'a\"b' --launch slurm --rate 9"), 2,
+                         "cannot name");
 }
 
-static void the_last_job_submits_what_was_lost_and_then_makes_the_report(void **state)
+static void what_slurm_did_not_take_is_submitted_by_the_same_command(void **state)
 {
     (void)state;
-    wk_error err = {0};
-    bool report = true;
-    submit(NULL, TASKS);
-    for (size_t i = 0; i < f.jobs.count; i++)
-        f.jobs.items[i].state = OVER;
-    for (int i = 0; i < TASKS - 2; i++)
-        f.tasks[i].done = true;
-    assert_ok(wk_slurm_finish(&f.system, 0, &report, &err));
-    assert_false(report);
-    assert_string_equal(find_file(&f, "3.tasks")->text, "waker-m-seed118\n");
-    expect_in("4-report.sbatch", "sweep slurm-finish /runs/paper 1\n");
-    f.tasks[TASKS - 2].done = f.tasks[TASKS - 1].done = true;
-    assert_ok(wk_slurm_finish(&f.system, 1, &report, &err));
-    assert_true(report);
-    // Not for ever.
-    f.tasks[0].done = false;
-    assert_ok(wk_slurm_finish(&f.system, WK_SLURM_ROUNDS, &report, &err));
-    assert_true(report);
+    shell("touch fail");
+    program_expect_error(program_run("sweep grid.yaml --logdir runs --launch slurm --rate 9"), 1,
+                         "sbatch failed with exit code 1: no controller");
+    shell("rm fail");
+    program_result r = submit("");
+    assert_non_null(strstr(r.err, "job array 100: 6 tasks"));
+    assert_non_null(strstr(r.err, "job array 101: 6 tasks"));
+}
+
+static void code_that_is_named_goes_on_the_command_line_and_into_no_file(void **state)
+{
+    (void)state;
+    shell("touch 'my ball.so'");
+    submit("--curriculum.plugin 'my ball.so'");
+    expect_in("calls", "'sbatch --curriculum.plugin my ball.so'");
+    shell("! grep -rl 'ball.so' runs");
+    shell("cd . && : >calls && SLURM_ARRAY_JOB_ID=100 SLURM_ARRAY_TASK_ID=0 bash script.1.sbatch "
+          "--curriculum.plugin 'my ball.so' >said");
+    shell("grep -q 'sweep run .* --curriculum.plugin my ball.so$' calls || { cat calls; false; }");
+}
+
+static void without_slurm_it_says_so(void **state)
+{
+    (void)state;
+    program_result r = program_run_after("PATH=/usr/bin:/bin; rm bin/sbatch; hash -r; "
+                                         "PATH=$PWD/bin;",
+                                         "sweep grid.yaml --logdir runs --launch slurm --rate 9");
+    program_expect_error(r, 2, "cannot run 'sbatch'; is this a machine from which jobs");
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup(name, clean)
     const struct CMUnitTest tests[] = {
         TEST(a_shape_is_an_array_and_options_pass_through),
         TEST(nothing_is_submitted_twice),
         TEST(options_that_would_be_lines_of_a_script_are_refused),
-        TEST(exactly_the_task_that_saved_is_requeued),
-        TEST(restarts_and_attempts_are_bounded),
-        TEST(a_node_that_fails_twice_is_excluded),
-        TEST(a_process_that_died_counts_against_its_node_unless_it_was_stopped_by_a_signal),
-        TEST(cancel_empties_the_queue_and_saves_what_runs),
-        TEST(the_last_job_submits_what_was_lost_and_then_makes_the_report),
+        TEST(a_script_requeues_its_own_task_and_no_other_when_that_helps),
+        TEST(cancel_empties_the_queue_and_nothing_is_requeued),
+        TEST(the_last_job_says_what_is_not_done),
+        TEST(names_of_directories_cannot_become_commands),
+        TEST(what_slurm_did_not_take_is_submitted_by_the_same_command),
+        TEST(code_that_is_named_goes_on_the_command_line_and_into_no_file),
+        TEST(without_slurm_it_says_so),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up, teardown);
 }

@@ -52,11 +52,13 @@ static int shell_code(const char *format, ...)
         if (shell_code(__VA_ARGS__) != 0) fail_msg("failed: " __VA_ARGS__);                        \
     while (0)
 
-// Slurm keeps a requeued job back for two minutes; an administrator may let it go.
+// Slurm keeps a requeued job back for two minutes; an administrator may let it go. Not at once:
+// within a second of its end the node takes it for the job that has just been killed.
 static void release_requeued(void)
 {
-    shell_code("squeue -h -r -t PENDING -o '%%A %%r' | sed -n 's/ BeginTime$//p' | "
-               "xargs -r -I{} scontrol update JobId={} StartTime=now 2>/dev/null");
+    shell_code("squeue -h -r -t PENDING -o '%%A %%r %%S' | while read -r id why begin; do "
+               "[ $why != BeginTime ] || [ $(($(date -d $begin +%%s) - $(date +%%s))) -lt 10 ] || "
+               "scontrol update JobId=$id StartTime=now+2 2>/dev/null; done");
 }
 
 // Waits until a command line succeeds.
@@ -104,7 +106,10 @@ static void hold_a_run(void)
 {
     wait_until("a run", "pgrep -a -f '^[^ ]*/waker sweep run .*/runs [-a-z0-9]*$' | head -1 | "
                         "sed 's,.* ,,' | grep . >target && kill -STOP $(" PROCESS ")");
-    wait_until("its node", "cp runs/sweep/slurm/on.$(cat target) node && test -s node");
+    wait_until("its node",
+               "k=$(($(grep -nx \"$(cat target)\" runs/sweep/slurm/2.tasks | cut -d: -f1) "
+               "- 1)) && squeue -h -r -t RUNNING -o '%K %N' | sed -n \"s/^$k //p\" "
+               ">node && test -s node");
 }
 
 static void preempt_and_requeue(void)

@@ -147,20 +147,17 @@ static void every_example_builds_with_pkg_config_alone(void **state)
           "$PREFIX/bin/waker envs check plugin/ball.so; test -s curriculum/even.so");
 }
 
-static void every_program_of_the_page_on_c_builds_too(void **state)
+static void the_program_of_the_page_on_c_builds_too(void **state)
 {
     (void)state;
     only_plain_builds();
-    shell(
-        "mkdir " PLACE "/page; cd " PLACE
-        "/page; awk '/^    #include/ && !inside { n++; inside = 1 } "
-        "/^[^ ]/ { inside = 0 } inside { print substr($0, 5) > n \".c\" }' $SOURCE/docs/c-api.md; "
-        "test $(ls *.c | wc -l) = 3; for file in *.c; do cc -Wall -Werror -O1 $file -o ${file%.c} "
-        "$(pkg-config --cflags --libs waker) -Wl,-rpath,$(pkg-config --variable=libdir waker); "
-        "done; mkdir runs");
-    // Without a run they say so.
-    assert_non_null(strstr(shell("cd " PLACE "/page; not ./2"), "holds no run"));
-    assert_non_null(strstr(shell("cd " PLACE "/page; not ./3"), "holds no run"));
+    shell("mkdir " PLACE "/page; cd " PLACE
+          "/page; awk '/^    #include/ { inside = 1 } /^[^ ]/ { inside = 0 } "
+          "inside { print substr($0, 5) }' $SOURCE/docs/c-api.md >page.c; test -s page.c; "
+          "cc -Wall -Werror -O1 page.c -o page $(pkg-config --cflags --libs waker) "
+          "-Wl,-rpath,$(pkg-config --variable=libdir waker); mkdir runs");
+    // Without a run it says so.
+    assert_non_null(strstr(shell("cd " PLACE "/page; not ./page"), "holds no run"));
 }
 
 static void the_static_library_links_with_what_pkg_config_says(void **state)
@@ -263,7 +260,7 @@ int main(void)
         cmocka_unit_test(the_library_exports_what_the_public_headers_declare_and_nothing_else),
         cmocka_unit_test(the_library_has_a_soname),
         cmocka_unit_test(every_example_builds_with_pkg_config_alone),
-        cmocka_unit_test(every_program_of_the_page_on_c_builds_too),
+        cmocka_unit_test(the_program_of_the_page_on_c_builds_too),
         cmocka_unit_test(the_static_library_links_with_what_pkg_config_says),
         cmocka_unit_test(a_moved_installation_is_found),
         cmocka_unit_test(destdir_goes_before_the_prefix),

@@ -27,12 +27,6 @@ static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t e
     return wk_planar_pose(env, "dmc pose", seed, episode, err);
 }
 
-void wk_dmc_add_rewards(const void *env, double *rewards)
-{
-    const wk_planar_env *e = env;
-    e->robot->add_rewards(e->sim.model, e->sim.data, rewards);
-}
-
 // What the two domains have in common.
 #define DMC_DOMAIN                                                                                 \
     WK_PLANAR_DOMAIN, .n_params = 1, .params = params, .n_options = OPTIONS,                       \

@@ -9,7 +9,4 @@
 extern const wk_domain wk_dmc_walker;
 extern const wk_domain wk_dmc_hopper;
 
-/// Adds the reward of each task in the present state, for comparing with dm_control.
-void wk_dmc_add_rewards(const void *env, double *rewards);
-
 #endif

@@ -99,25 +99,6 @@ void wk_reference_gl_destroy(wk_reference_gl *ref)
     free(ref);
 }
 
-void wk_reference_gl_upload(wk_reference_gl *ref, const mjModel *model)
-{
-    for (int i = 0; i < model->nhfield; i++)
-        mjr_uploadHField(model, &ref->gl, i);
-}
-
-static void flip_rows(uint8_t *rgb, int width, int height)
-{
-    size_t stride = (size_t)width * 3;
-    for (int y = 0; y < height / 2; y++) {
-        uint8_t *a = rgb + y * stride, *b = rgb + (height - 1 - y) * stride;
-        for (size_t i = 0; i < stride; i++) {
-            uint8_t t = a[i];
-            a[i] = b[i];
-            b[i] = t;
-        }
-    }
-}
-
 wk_status wk_reference_gl_draw(wk_reference_gl *ref, const mjModel *model, mjData *data, int width,
                                int height, uint8_t *rgb, wk_error *err)
 {
@@ -128,7 +109,14 @@ wk_status wk_reference_gl_draw(wk_reference_gl *ref, const mjModel *model, mjDat
     mjv_updateScene(model, data, &ref->option, NULL, &ref->camera, mjCAT_ALL, &ref->scene);
     mjr_render(view, &ref->scene, &ref->gl);
     mjr_readPixels(rgb, NULL, view, &ref->gl);
-    flip_rows(rgb, width, height);
+    // OpenGL's rows begin at the bottom.
+    size_t stride = (size_t)width * 3;
+    for (int y = 0; y < height / 2; y++)
+        for (size_t i = 0; i < stride; i++) {
+            uint8_t *a = rgb + y * stride + i, *b = rgb + (height - 1 - y) * stride + i, t = *a;
+            *a = *b;
+            *b = t;
+        }
     return WK_OK;
 }
 
@@ -144,7 +132,8 @@ static wk_status follow_model(wk_reference_env *world, wk_error *err)
 {
     const mjModel *model = ((const wk_physics_env *)world->env)->model;
     if (model == world->drawn) {
-        wk_reference_gl_upload(world->gl, model);
+        for (int i = 0; i < model->nhfield; i++)
+            mjr_uploadHField(model, &world->gl->gl, i);
         return WK_OK;
     }
     wk_reference_gl_destroy(world->gl);

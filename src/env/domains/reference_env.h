@@ -15,9 +15,6 @@ typedef struct wk_reference_gl wk_reference_gl;
 wk_status wk_reference_gl_create(const mjModel *model, wk_reference_gl **out, wk_error *err);
 void wk_reference_gl_destroy(wk_reference_gl *reference);
 
-/// Sends the height fields to OpenGL again; call after writing model->hfield_data.
-void wk_reference_gl_upload(wk_reference_gl *reference, const mjModel *model);
-
 /// Draws the state through camera 0, all geom groups visible, rows from the top.
 wk_status wk_reference_gl_draw(wk_reference_gl *reference, const mjModel *model, mjData *data,
                                int width, int height, uint8_t *rgb, wk_error *err);

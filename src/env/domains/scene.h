@@ -1,7 +1,7 @@
 // The image of a MuJoCo world, drawn tile by tile. What changes rarely (sky, walls, the front of a
-// terrain) is the backdrop, one or two layers of finished pixels that are kept for images up to the
-// size of an observation; everything else is drawn over it. Larger images work the backdrop out
-// anew, so that the memory of an environment stays constant.
+// terrain) is the backdrop: one or two layers of finished pixels, over which everything else is
+// drawn. It is kept for images up to the size of an observation and drawn anew for each larger one,
+// so that the memory of an environment does not depend on the size of its images.
 //
 // The three kinds of scene read poses, colours, lights and camera 0 from MuJoCo's model and data at
 // every draw.

@@ -82,36 +82,11 @@ wk_status wk_physics_make_data(const mjModel *model, mjData **out, wk_error *err
     return WK_OK;
 }
 
-static void advance(const mjModel *model, mjData *data, int count)
-{
-    mj_step2(model, data);
-    for (int i = 1; i < count; i++)
-        mj_step(model, data);
-    mj_step1(model, data);
-}
+// The calls in which MuJoCo may raise an error.
+typedef enum call { FORWARD, FIRST_HALF, STEPS, WHOLE_STEPS } call;
 
-static void run(const mjModel *model, mjData *data, int count)
-{
-    for (int i = 0; i < count; i++)
-        mj_step(model, data);
-    mj_kinematics(model, data);
-}
-
-static void forward(const mjModel *model, mjData *data, int count)
-{
-    (void)count;
-    mj_forward(model, data);
-}
-
-static void first_half(const mjModel *model, mjData *data, int count)
-{
-    (void)count;
-    mj_step1(model, data);
-}
-
-// Runs `fn`; false when MuJoCo raised an error in it.
-static bool guarded(void (*fn)(const mjModel *, mjData *, int), const mjModel *model, mjData *data,
-                    int count)
+// Makes one, of `count` time steps; false when MuJoCo raised an error in it.
+static bool guarded(call what, const mjModel *model, mjData *data, int count)
 {
     jmp_buf here;
     if (setjmp(here) != 0) {
@@ -119,15 +94,13 @@ static bool guarded(void (*fn)(const mjModel *, mjData *, int), const mjModel *m
         return false;
     }
     guard = &here;
-    fn(model, data, count);
+    if (what == FORWARD) mj_forward(model, data);
+    if (what == STEPS) mj_step2(model, data);
+    for (int i = what == STEPS; i < count; i++)
+        mj_step(model, data);
+    if (what == STEPS || what == FIRST_HALF) mj_step1(model, data);
+    if (what == WHOLE_STEPS) mj_kinematics(model, data);
     guard = NULL;
-    return true;
-}
-
-static bool all_finite(const mjtNum *numbers, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!isfinite(numbers[i])) return false;
     return true;
 }
 
@@ -137,26 +110,31 @@ static bool is_valid(const mjModel *model, const mjData *data)
 {
     static const int fatal[] = {mjWARN_BADQPOS, mjWARN_BADQVEL, mjWARN_BADQACC, mjWARN_CONTACTFULL,
                                 mjWARN_CNSTRFULL};
+    bool valid = true;
     for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
-        if (data->warning[fatal[i]].number > 0) return false;
-    return all_finite(data->qpos, (size_t)model->nq) && all_finite(data->qvel, (size_t)model->nv);
+        valid &= data->warning[fatal[i]].number == 0;
+    for (int i = 0; i < (int)model->nq && valid; i++)
+        valid = isfinite(data->qpos[i]);
+    for (int i = 0; i < (int)model->nv && valid; i++)
+        valid = isfinite(data->qvel[i]);
+    return valid;
 }
 
 bool wk_physics_forward(const mjModel *model, mjData *data)
 {
-    return guarded(forward, model, data, 0) && is_valid(model, data);
+    return guarded(FORWARD, model, data, 0) && is_valid(model, data);
 }
 
 bool wk_physics_advance(const mjModel *model, mjData *data, int count)
 {
     assert(count >= 1);
-    return guarded(advance, model, data, count) && is_valid(model, data);
+    return guarded(STEPS, model, data, count) && is_valid(model, data);
 }
 
 bool wk_physics_advance_whole(const mjModel *model, mjData *data, int count)
 {
     assert(count >= 1);
-    return guarded(run, model, data, count) && is_valid(model, data);
+    return guarded(WHOLE_STEPS, model, data, count) && is_valid(model, data);
 }
 
 // The parts of mjData that continue a simulation, in the order they are saved.
@@ -219,7 +197,7 @@ wk_status wk_physics_restore(const mjModel *model, mjData *data, const void *byt
         if (size) memcpy(parts[i].numbers, from, size);
         from += size;
     }
-    if (!guarded(first_half, model, data, 0) || !is_valid(model, data))
+    if (!guarded(FIRST_HALF, model, data, 0) || !is_valid(model, data))
         return wk_fail(err, WK_E_FORMAT,
                        "the saved simulation state cannot be simulated; it was damaged");
     // MuJoCo 2 has just normalised the quaternions; the state must be the saved one to the bit.

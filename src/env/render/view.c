@@ -40,16 +40,27 @@ bool wk_view_is_small(const wk_view *view)
     return view->width <= WK_TILE_WIDTH && view->height <= WK_SMALL_TILES * WK_TILE_HEIGHT;
 }
 
+// Slopes of a pixel coordinate (x to the right, y down).
+static float slope_u(const wk_view *view, float x)
+{
+    return (x - 0.5f * (float)view->width) * view->step;
+}
+
+static float slope_v(const wk_view *view, float y)
+{
+    return (0.5f * (float)view->height - y) * view->step;
+}
+
 void wk_tile_place_x(wk_tile *tile, const wk_view *view, int x)
 {
     tile->x = x;
     tile->samples = view->samples;
     tile->width = view->width - x < WK_TILE_WIDTH ? view->width - x : WK_TILE_WIDTH;
     for (int i = 0; i < WK_TILE_STRIDE; i++)
-        tile->centre_u[i] = wk_view_u(view, (float)(x + i) + 0.5f);
+        tile->centre_u[i] = slope_u(view, (float)(x + i) + 0.5f);
     for (int s = 0; s < view->samples; s++)
         for (int i = 0; i < WK_TILE_STRIDE; i++)
-            tile->u[s][i] = wk_view_u(view, (float)(x + i) + sample_offset(view->samples, s)[0]);
+            tile->u[s][i] = slope_u(view, (float)(x + i) + sample_offset(view->samples, s)[0]);
 }
 
 void wk_tile_place_y(wk_tile *tile, const wk_view *view, int y)
@@ -57,10 +68,10 @@ void wk_tile_place_y(wk_tile *tile, const wk_view *view, int y)
     tile->y = y;
     tile->height = view->height - y < WK_TILE_HEIGHT ? view->height - y : WK_TILE_HEIGHT;
     for (int i = 0; i < WK_TILE_HEIGHT; i++)
-        tile->centre_v[i] = wk_view_v(view, (float)(y + i) + 0.5f);
+        tile->centre_v[i] = slope_v(view, (float)(y + i) + 0.5f);
     for (int s = 0; s < view->samples; s++)
         for (int i = 0; i < WK_TILE_HEIGHT; i++)
-            tile->v[s][i] = wk_view_v(view, (float)(y + i) + sample_offset(view->samples, s)[1]);
+            tile->v[s][i] = slope_v(view, (float)(y + i) + sample_offset(view->samples, s)[1]);
 }
 
 static void put_block(uint8_t *to, const uint8_t *from, int pixels)

@@ -41,16 +41,6 @@ bool wk_view_is_side(const mjModel *model);
 /// constant in such images is worth keeping.
 bool wk_view_is_small(const wk_view *view);
 
-/// Slopes of a pixel coordinate (x to the right, y down).
-static inline float wk_view_u(const wk_view *view, float x)
-{
-    return (x - 0.5f * (float)view->width) * view->step;
-}
-static inline float wk_view_v(const wk_view *view, float y)
-{
-    return (0.5f * (float)view->height - y) * view->step;
-}
-
 /// A direction and a point of the world in the camera's frame.
 static inline void wk_view_turn(const wk_view *view, const mjtNum world[3], float out[3])
 {

@@ -1,5 +1,5 @@
 // Numbers that choose between kernels and follow from no property of a device: measured on one
-// H200, as docs/notes/cuda-experiments.md describes.
+// H200, as docs/performance.md describes.
 #ifndef WK_TENSOR_CUDA_PASSES_THRESHOLDS_H
 #define WK_TENSOR_CUDA_PASSES_THRESHOLDS_H
 

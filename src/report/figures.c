@@ -1,0 +1,604 @@
+#include "report/figures.h"
+
+#include "report/tables.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void wk_report_figures_free(wk_report_figures *figures)
+{
+    for (size_t i = 0; i < figures->items.count; i++)
+        wk_figure_destroy(figures->items.items[i].figure);
+    *figures = (wk_report_figures){0};
+}
+
+wk_status wk_report_figures_add(const wk_figure_data *data, wk_report_figures *figures,
+                                wk_figure_section section, wk_figure *figure, const char *name,
+                                const char *caption, wk_error *err)
+{
+    // File systems take 255 bytes; the ending and a number go after these.
+    enum { NAME_CHARS = 200 };
+    static const char fit[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+    wk_report_memory *memory = &data->runs->memory;
+    char *stem = wk_report_printf(memory, "%.*s", NAME_CHARS, name), *unique = stem;
+    for (char *c = stem; *c; c++)
+        if (!strchr(fit, *c)) *c = '-';
+    for (size_t i = 0, n = 2; i < figures->items.count && !memory->failed; i++)
+        if (strcmp(figures->items.items[i].name, unique) == 0) {
+            unique = wk_report_printf(memory, "%s-%zu", stem, n++);
+            i = (size_t)-1; // the new name may be taken, too
+        }
+    const wk_report_figure item = {section, unique, wk_report_printf(memory, "%s", caption),
+                                   figure};
+    wk_report_push(memory, &figures->items, item);
+    if (memory->failed && (figures->items.count == 0 ||
+                           figures->items.items[figures->items.count - 1].figure != figure))
+        wk_figure_destroy(figure);
+    return wk_report_memory_check(memory, err);
+}
+
+// ---- One figure ---------------------------------------------------------------------------------
+
+// A figure that is being made: text, then series or bars.
+typedef struct drawing {
+    const wk_figure_data *data;
+    wk_report_memory *memory;
+    wk_report_figures *figures;
+    wk_figure_section section;
+    const char *title, *name, *caption, *x_label, *y_label;
+    WK_ARRAY(wk_plot_series) series;
+    WK_ARRAY(wk_plot_bar) bars;
+} drawing;
+
+// Points of a series that is being made.
+typedef struct curve {
+    WK_ARRAY(double) x, y, below, above;
+} curve;
+
+#define PRINT(d, ...) wk_report_printf((d)->memory, __VA_ARGS__)
+
+// A colour and line style for a method, the same in every figure.
+static int style_of(const drawing *d, const char *method)
+{
+    return (int)wk_paper_name_index(d->data->paper, WK_FIELD_CURRICULUM, method);
+}
+
+static void add_point(drawing *d, curve *c, double x, double y, double below, double above)
+{
+    wk_report_push(d->memory, &c->x, x);
+    wk_report_push(d->memory, &c->y, y);
+    wk_report_push(d->memory, &c->below, below);
+    wk_report_push(d->memory, &c->above, above);
+}
+
+// The mean of the values with their s.d., over seeds; none without values.
+static void add_mean(drawing *d, curve *c, double x, const double *values, size_t count)
+{
+    double sd = wk_stats_sd(values, count);
+    if (count) add_point(d, c, x, wk_stats_mean(values, count), sd, sd);
+}
+
+static void add_series(drawing *d, const char *method, const curve *c, const double *level)
+{
+    const wk_plot_series series = {.name = method,
+                                   .count = c->above.count,
+                                   .x = c->x.items,
+                                   .y = c->y.items,
+                                   .spread = c->below.items,
+                                   .above = c->above.items,
+                                   .level = level,
+                                   .style = style_of(d, method)};
+    if (series.count) wk_report_push(d->memory, &d->series, series);
+}
+
+typedef enum drawer { LINES, SCATTER, DIAGONAL, BARS, SHARES } drawer;
+
+// Draws the figure and begins the next one. A line, cloud or bar alone says no more than its
+// number, which tables have: lines need a second point somewhere, clouds and bars a second one. Of
+// shares one bar has an interval.
+static wk_status finish(drawing *d, drawer how, wk_error *err)
+{
+    wk_figure *figure;
+    wk_status status = wk_report_memory_check(d->memory, err);
+    size_t longest = 0, points = d->bars.count;
+    for (size_t k = 0; k < d->series.count; k++) {
+        points += d->series.items[k].count;
+        if (d->series.items[k].count > longest) longest = d->series.items[k].count;
+    }
+    bool worth = how == LINES ? longest > 1 : points > (how == SHARES ? 0 : 1);
+    const wk_plot_axis x = {.label = d->x_label}, y = {.label = d->y_label};
+    const wk_plot_lines lines = {d->title, x, y, d->series.items, d->series.count};
+    const wk_plot_scatter scatter = {.title = d->title,
+                                     .x = x,
+                                     .y = y,
+                                     .series = d->series.items,
+                                     .count = d->series.count,
+                                     .diagonal = how == DIAGONAL};
+    wk_plot_bars bars = {
+        .title = d->title, .axis = x, .bars = d->bars.items, .count = d->bars.count};
+    if (how == SHARES) { // from 0 to 1, and what matters is the side of the middle
+        bars.axis.fixed = bars.has_reference = true;
+        bars.axis.max = 1;
+        bars.reference = 0.5;
+    }
+    d->series.count = d->bars.count = 0;
+    WK_TRY(status);
+    if (!worth) return WK_OK;
+    WK_TRY(how == LINES                   ? wk_plot_lines_draw(&lines, &figure, err)
+           : how == BARS || how == SHARES ? wk_plot_bars_draw(&bars, &figure, err)
+                                          : wk_plot_scatter_draw(&scatter, &figure, err));
+    return wk_report_figures_add(d->data, d->figures, d->section, figure, d->name, d->caption, err);
+}
+
+// ---- Comparisons and scores ---------------------------------------------------------------------
+
+// Bars of the probabilities of improvement.
+static wk_status draw_improvements(drawing *d, wk_error *err)
+{
+    enum { PAIRS_MAX = 200 }; // they grow with the square of the methods; nobody reads more
+    const wk_comparison *c = d->data->comparison;
+    const wk_improvement *items = c->improvements.items;
+    for (size_t first = 0, end; first < c->improvements.count; first = end) {
+        const wk_comparison_group *group = &items[first].group;
+        for (end = first + 1;
+             end < c->improvements.count && wk_comparison_group_same(group, &items[end].group);)
+            end++;
+        d->caption = "Probability that X scores higher than Y, with its 95 % stratified bootstrap "
+                     "interval. An interval above 0.5 is an improvement.";
+        const wk_method_score *best = NULL;
+        for (size_t i = 0; i < c->ranking.count && end - first > PAIRS_MAX; i++) {
+            const wk_method_score *s = &c->ranking.items[i];
+            if (wk_comparison_group_same(&s->group, group) &&
+                (!best || s->iqm.value > best->iqm.value))
+                best = s;
+        }
+        if (best)
+            d->caption = PRINT(d,
+                               "%s Of %zu pairs, those with the method that has the highest "
+                               "interquartile mean; tables/improvement.csv has all.",
+                               d->caption, end - first);
+        for (size_t i = first; i < end; i++) {
+            const wk_improvement *p = &items[i];
+            if (best && strcmp(p->x, best->method) != 0 && strcmp(p->y, best->method) != 0)
+                continue;
+            const wk_plot_bar bar = {PRINT(d, "%s over %s", p->x, p->y), p->estimate.value,
+                                     p->estimate.low, p->estimate.high, style_of(d, p->x)};
+            wk_report_push(d->memory, &d->bars, bar);
+        }
+        d->section = WK_FIGURES_IMPROVEMENT;
+        d->title = PRINT(d, "Improvement: %s", wk_comparison_group_title(d->memory, group));
+        d->name = PRINT(d, "improvement-%s-%s%s", group->metric, group->exploration,
+                        group->combined ? "-combined" : "");
+        d->x_label = "probability of improvement";
+        WK_TRY(finish(d, SHARES, err));
+    }
+    return WK_OK;
+}
+
+// One method's scores over the agent steps, from rows [first, end): those with a step above the
+// last one, smallest first.
+static void add_learning_curve(drawing *d, size_t first, size_t end)
+{
+    const wk_report_row *rows = d->data->scores->items.items;
+    const wk_paper_row *published = wk_paper_find(d->data->paper, &rows[first].key);
+    double *values = wk_report_alloc(d->memory, end - first, sizeof *values);
+    curve c = {0};
+    for (uint64_t step = 0, from = 0; values && step != UINT64_MAX; from = step + 1) {
+        size_t seeds = 0;
+        step = UINT64_MAX;
+        for (size_t i = first; i < end; i++)
+            if (rows[i].curve && rows[i].result->step >= from && rows[i].result->step < step)
+                step = rows[i].result->step;
+        for (size_t i = first; i < end; i++)
+            if (rows[i].curve && rows[i].result->step == step) values[seeds++] = rows[i].value;
+        add_mean(d, &c, (double)step, values, seeds);
+    }
+    add_series(d, rows[first].key.names[WK_FIELD_CURRICULUM], &c,
+               published ? &published->mean : NULL);
+}
+
+// Scores over snapshots, one figure for each metric, domain, case, task and exploration that has
+// more than one step.
+static wk_status draw_curves(drawing *d, wk_error *err)
+{
+    const wk_report_rows *scores = d->data->scores;
+    for (size_t first = 0, end; first < scores->items.count; first = end) {
+        const wk_report_row *sample = NULL;
+        bool several = false, level = false;
+        end = wk_rows_end(scores, first, WK_ROW_FIELDS);
+        for (size_t i = first; i < end; i++) {
+            const wk_report_row *row = &scores->items.items[i];
+            if (!row->curve) continue;
+            several |= sample && sample->result->step != row->result->step;
+            if (!sample) sample = row;
+        }
+        if (!several) continue;
+        for (size_t from = first, to; from < end; from = to) {
+            to = wk_rows_end(scores, from, WK_FIELDS);
+            add_learning_curve(d, from, to);
+        }
+        for (size_t k = 0; k < d->series.count; k++)
+            level |= d->series.items[k].level != NULL;
+        const char *const *n = sample->key.names, *variant = n[WK_FIELD_VARIANT];
+        bool cvar = strcmp(n[WK_FIELD_METRIC], "cvar0.1") == 0;
+        const char *metric = cvar ? "CVaR 0.1" : "Average";
+        d->section = cvar       ? WK_FIGURES_CURVES_CVAR
+                     : *variant ? WK_FIGURES_CURVES_OOD
+                                : WK_FIGURES_CURVES_AVERAGE;
+        d->title = PRINT(d, "%s: %s, %s%s%s, %s", metric, n[WK_FIELD_DOMAIN], n[WK_FIELD_TASK],
+                         *variant ? ", " : "", variant, n[WK_FIELD_EXPLORATION]);
+        d->name = PRINT(d, "curve-%s-%s-%s%s%s-%s", n[WK_FIELD_METRIC], n[WK_FIELD_DOMAIN],
+                        n[WK_FIELD_TASK], *variant ? "-" : "", variant, n[WK_FIELD_EXPLORATION]);
+        d->caption = PRINT(d,
+                           "%s of the policies from snapshots of the world model, each of %llu "
+                           "episode%s: mean and s.d. over seeds.%s",
+                           metric, (unsigned long long)sample->result->episodes,
+                           wk_plural(sample->result->episodes),
+                           level ? " Dashed: the paper's mean at the end of its runs." : "");
+        d->x_label = "agent steps of the world model's data";
+        d->y_label = cvar ? "CVaR 0.1" : "average score";
+        WK_TRY(finish(d, LINES, err));
+    }
+    return WK_OK;
+}
+
+// What the world model promises of its policies against what they get: the critic's value at the
+// start of the episodes and the discounted return that followed, a point for each run.
+static wk_status draw_promises(drawing *d, wk_error *err)
+{
+    const wk_report_rows *scores = d->data->scores;
+    for (size_t first = 0, end; first < scores->items.count; first = end) {
+        const char *const *n = scores->items.items[first].key.names;
+        end = wk_rows_end(scores, first, WK_ROW_FIELDS);
+        if (strcmp(n[WK_FIELD_METRIC], "average") != 0) continue;
+        for (size_t from = first, to; from < end; from = to) {
+            curve c = {0};
+            to = wk_rows_end(scores, from, WK_FIELDS);
+            for (size_t i = from; i < to; i++) {
+                const wk_report_row *row = &scores->items.items[i];
+                double x = row->result->discounted_return, y = row->result->promised_value;
+                if (row->final && isfinite(x) && isfinite(y)) add_point(d, &c, x, y, 0, 0);
+            }
+            add_series(d, scores->items.items[from].key.names[WK_FIELD_CURRICULUM], &c, NULL);
+        }
+        d->section = WK_FIGURES_PREDICTIONS;
+        d->title = PRINT(d, "Promised and obtained: %s, %s, %s", n[WK_FIELD_DOMAIN],
+                         n[WK_FIELD_TASK], n[WK_FIELD_EXPLORATION]);
+        d->name = PRINT(d, "promised-%s-%s-%s", n[WK_FIELD_DOMAIN], n[WK_FIELD_TASK],
+                        n[WK_FIELD_EXPLORATION]);
+        d->caption = "A point for each run, means over the episodes of its last evaluation in the "
+                     "default distribution. Above the dashed line the world model promises more "
+                     "than the policy gets.";
+        d->x_label = "discounted return";
+        d->y_label = "promised value";
+        WK_TRY(finish(d, DIAGONAL, err));
+    }
+    return WK_OK;
+}
+
+// ---- What the curricula chose -------------------------------------------------------------------
+
+// What a figure over time shows: an indicator, or with NULL a parameter of θ.
+typedef struct quantity {
+    const char *indicator;
+    int param;
+} quantity;
+
+// Number of an indicator among those of a run, or -1.
+static int find_indicator(const wk_report_run *run, const char *name)
+{
+    for (int k = 0; k < WK_INDICATORS_MAX && run->indicators[k]; k++)
+        if (strcmp(run->indicators[k], name) == 0) return k;
+    return -1;
+}
+
+// Mean over the lines of one run in a slice of time; NaN if it has none there.
+static double mean_of_slice(const wk_report_run *run, const quantity *q, double from, double to)
+{
+    double sum = 0;
+    size_t count = 0;
+    int k = q->indicator ? find_indicator(run, q->indicator) : q->param;
+    for (size_t i = 0; i < run->choices.count && k >= 0; i++) {
+        const wk_run_choice *choice = &run->choices.items[i];
+        double step = (double)choice->step;
+        double value = (q->indicator ? choice->indicators : choice->params)[k];
+        if (step <= from || step > to || isnan(value)) continue;
+        sum += value;
+        count++;
+    }
+    return count ? sum / (double)count : NAN;
+}
+
+// The mean over the seeds of each method, of runs [first, end) of one domain and exploration. Runs
+// write their lines at steps of their own, so time is cut into slices.
+static wk_status draw_quantity(drawing *d, size_t first, size_t end, double last, const quantity *q,
+                               wk_error *err)
+{
+    enum { SLICES = 60 };
+    wk_report_run *const *runs = d->data->runs->items.items;
+    const wk_report_run *run = runs[first];
+    double *values = wk_report_alloc(d->memory, end - first, sizeof *values);
+    for (size_t from = first, to; from < end && values; from = to) {
+        curve c = {0};
+        for (to = from + 1; to < end && strcmp(runs[from]->method, runs[to]->method) == 0;)
+            to++;
+        for (int s = 0; s < SLICES; s++) {
+            double width = last / SLICES;
+            size_t count = 0;
+            for (size_t i = from; i < to; i++) {
+                double value = mean_of_slice(runs[i], q, s * width, (s + 1) * width);
+                if (!isnan(value)) values[count++] = value;
+            }
+            add_mean(d, &c, (s + 0.5) * last / SLICES, values, count);
+        }
+        add_series(d, runs[from]->method, &c, NULL);
+    }
+    // What it is called and means, where the domain is built in.
+    const wk_domain *domain;
+    const char *label = q->indicator, *help = q->indicator;
+    bool known = wk_domain_find(run->domain, &domain, NULL) == WK_OK;
+    for (int k = 0; known && label && k < domain->n_indicators; k++)
+        if (strcmp(domain->indicators[k].name, label) == 0) help = domain->indicators[k].help;
+    if (!label && known && q->param < domain->n_params)
+        label = help = domain->params[q->param].name;
+    if (!label) label = help = PRINT(d, "parameter %d", q->param);
+    d->section = q->indicator ? WK_FIGURES_INDICATORS : WK_FIGURES_CHOICES;
+    d->title = PRINT(d, "%s %s: %s, %s", q->indicator ? "Collected episodes," : "Chosen", label,
+                     run->domain, run->exploration);
+    d->name = PRINT(d, "%s-%s-%s-%s", q->indicator ? "collected" : "chosen", run->domain,
+                    run->exploration, label);
+    bool explained = q->indicator && strcmp(help, label) != 0;
+    d->caption = PRINT(d,
+                       "Mean %s of the episodes %s%s%s%s. Lines are means over seeds, shades their "
+                       "s.d.",
+                       label, q->indicator ? "collected" : "begun", explained ? " (" : "",
+                       explained ? help : "", explained ? ")" : "");
+    d->x_label = "agent steps";
+    d->y_label = label;
+    return finish(d, LINES, err);
+}
+
+static wk_status draw_choices(drawing *d, wk_error *err)
+{
+    const wk_runs *all = d->data->runs;
+    wk_report_run *const *runs = all->items.items;
+    for (size_t first = 0, end; first < all->items.count; first = end) {
+        double last = 0; // step
+        end = wk_runs_group_end(all, first);
+        for (size_t i = first; i < end; i++)
+            if (runs[i]->choices.count)
+                last = fmax(last, (double)runs[i]->choices.items[runs[i]->choices.count - 1].step);
+        for (int param = 0; param < WK_PARAMS_MAX && last > 0; param++)
+            WK_TRY(draw_quantity(d, first, end, last, &(quantity){NULL, param}, err));
+        for (size_t i = first; i < end && last > 0; i++)
+            for (int k = 0; k < WK_INDICATORS_MAX && runs[i]->indicators[k]; k++) {
+                const quantity q = {runs[i]->indicators[k], 0};
+                bool drawn = false; // for a run before
+                for (size_t before = first; before < i && !drawn; before++)
+                    drawn = find_indicator(runs[before], q.indicator) >= 0;
+                if (!drawn) WK_TRY(draw_quantity(d, first, end, last, &q, err));
+            }
+    }
+    return WK_OK;
+}
+
+// ---- Model errors -------------------------------------------------------------------------------
+
+// Bars of the errors and of how well the ensemble ranks them, for each domain, exploration, policy.
+static wk_status draw_errors(drawing *d, wk_error *err)
+{
+    static const wk_error_statistic shown[] = {WK_ERROR_MEAN, WK_ERROR_CVAR, WK_ERROR_CORRELATION};
+    const wk_report_rows *errors = d->data->errors;
+    for (size_t first = 0, end; first < errors->items.count; first = end) {
+        const wk_report_row *row = &errors->items.items[first];
+        end = wk_rows_end(errors, first, WK_ROW_FIELDS);
+        for (size_t k = 0; k < sizeof shown / sizeof *shown; k++) {
+            const char *what = wk_error_statistic_name(shown[k]);
+            bool correlation = shown[k] == WK_ERROR_CORRELATION;
+            for (size_t from = first, to; from < end; from = to) {
+                double mean, sd;
+                const char *method = errors->items.items[from].run->method;
+                to = wk_rows_end(errors, from, WK_FIELDS);
+                size_t seeds = wk_error_statistic_of(errors, from, to, shown[k], &mean, &sd);
+                const wk_plot_bar bar = {method, mean, seeds > 1 ? mean - sd : NAN,
+                                         seeds > 1 ? mean + sd : NAN, style_of(d, method)};
+                if (!isnan(mean)) wk_report_push(d->memory, &d->bars, bar);
+            }
+            d->section = WK_FIGURES_ERRORS;
+            d->title = PRINT(d, "%s%s: %s, %s, policy %s",
+                             correlation ? "Estimate and error, " : "Image error, ", what,
+                             row->run->domain, row->run->exploration, row->result->policy);
+            d->name = PRINT(d, "model-error-%s-%s-%s-%s", what, row->run->domain,
+                            row->run->exploration, row->result->policy);
+            d->caption = PRINT(d,
+                               correlation ? "How well the ensemble's estimate ranks the "
+                                             "environments by their error (%s); intervals are the "
+                                             "s.d. over seeds."
+                                           : "Image prediction error, %s; intervals are the s.d. "
+                                             "over seeds.",
+                               what);
+            d->x_label = PRINT(d, "%s%s", what,
+                               correlation ? " of estimate and error" : " of the squared error");
+            WK_TRY(finish(d, BARS, err));
+        }
+    }
+    return WK_OK;
+}
+
+// ---- Curves that results have -------------------------------------------------------------------
+
+// A figure made of a curve of results, one for each domain and exploration, task, case and part.
+static const struct curve_kind {
+    wk_result_kind of;
+    int x, y; // curves of the result; x -1: the number of the point
+    wk_figure_section section;
+    const char *title, *name, *x_label, *y_label, *caption;
+} curve_kinds[] = {
+    {WK_RESULT_MODEL_ERROR, WK_CURVE_ENV_ESTIMATES, WK_CURVE_ENV_ERRORS, WK_FIGURES_ERRORS,
+     "Estimate against error", "estimate", "ensemble's estimate", "image prediction error",
+     "The ensemble's estimate for an environment, and the model's error there; one run of each "
+     "method, up to 100 of its environments."},
+    {WK_RESULT_SCORE, -1, WK_CURVE_IMAGE_ERRORS, WK_FIGURES_PREDICTIONS, "Imagined images",
+     "imagined-image", "agent steps ahead", "mean squared error of the image", NULL},
+    {WK_RESULT_SCORE, -1, WK_CURVE_REWARD_ERRORS, WK_FIGURES_PREDICTIONS, "Imagined rewards",
+     "imagined-reward", "agent steps ahead", "mean absolute error of the reward", NULL},
+    {WK_RESULT_BENCHMARK, WK_CURVE_FRACTION, WK_CURVE_CVAR, WK_FIGURES_ROBUST, NULL, NULL,
+     "worst fraction α", NULL, NULL},
+};
+
+static bool same_subject(const wk_result *a, const wk_result *b)
+{
+    return a->kind == b->kind && strcmp(a->domain, b->domain) == 0 &&
+           strcmp(a->task, b->task) == 0 && strcmp(a->set, b->set) == 0 &&
+           strcmp(a->part ? a->part : "", b->part ? b->part : "") == 0;
+}
+
+// Policies that were trained for the task come before others.
+static int policy_rank(const char *policy)
+{
+    static const char *const order[] = {"random", "alongside", "adapted"};
+    int rank = 0;
+    while (rank < 3 && strcmp(policy, order[rank]) != 0)
+        rank++;
+    return rank;
+}
+
+// The result of the run on the subject of `like` that has the curves: of scores that of the policy
+// which counts; of the best policy; the newest one. NULL: there is none.
+static const wk_result *choose_result(const drawing *d, const wk_report_run *run,
+                                      const wk_result *like)
+{
+    const wk_result *best = NULL;
+    const char *policy = wk_run_policy(run, d->data->config);
+    for (size_t i = 0; i < run->results.count; i++) {
+        const wk_result *r = &run->results.items[i];
+        if (r->points == 0 || !same_subject(r, like)) continue;
+        if (r->kind == WK_RESULT_SCORE &&
+            (!policy || strcmp(r->policy, policy) != 0 || strcmp(r->set, "dr") != 0))
+            continue;
+        int better = best ? policy_rank(r->policy) - policy_rank(best->policy) : 1;
+        if (better > 0 || (better == 0 && r->step > best->step)) best = r;
+    }
+    return best;
+}
+
+// Points of one run: more than can be told apart are taken at even distances.
+static void add_cloud(drawing *d, const struct curve_kind *kind, const char *method,
+                      const wk_result *r)
+{
+    enum { POINTS_MAX = 100 };
+    size_t stride = (r->points + POINTS_MAX - 1) / POINTS_MAX;
+    curve c = {0};
+    for (size_t i = 0; i < r->points; i += stride)
+        add_point(d, &c, r->curves[kind->x][i], r->curves[kind->y][i], 0, 0);
+    add_series(d, method, &c, NULL);
+}
+
+// The mean of the curves of a method's runs with their s.d.; a run alone has the band of its own.
+static void add_mean_curve(drawing *d, const struct curve_kind *kind, const char *method,
+                           const wk_result *const *results, size_t count)
+{
+    double *values = wk_report_alloc(d->memory, count, sizeof *values);
+    curve c = {0};
+    for (size_t i = 0; i < results[0]->points && values; i++) {
+        const wk_result *r = results[0];
+        const double *low = r->curves[WK_CURVE_CVAR_LOW], *high = r->curves[WK_CURVE_CVAR_HIGH];
+        double x = kind->x < 0 ? (double)i + 1 : r->curves[kind->x][i], y = r->curves[kind->y][i];
+        size_t same = 0; // curves of another length are left out
+        for (size_t k = 0; k < count; k++)
+            if (results[k]->points == r->points) values[same++] = results[k]->curves[kind->y][i];
+        if (same == 1)
+            add_point(d, &c, x, y, low ? y - low[i] : 0, high ? high[i] - y : 0);
+        else
+            add_mean(d, &c, x, values, same);
+    }
+    add_series(d, method, &c, NULL);
+}
+
+// Draws the kind's figure of the runs from `first` on that are of its domain and exploration.
+static wk_status draw_kind(drawing *d, const struct curve_kind *kind, size_t first,
+                           const wk_result *like, wk_error *err)
+{
+    const wk_runs *all = d->data->runs;
+    wk_report_run *const *runs = all->items.items;
+    const wk_report_run *run = runs[first];
+    size_t end = wk_runs_group_end(all, first);
+    bool several = false;
+    const wk_result **found = wk_report_alloc(d->memory, end - first, sizeof *found);
+    for (size_t from = first, to; from < end && found; from = to) {
+        size_t count = 0;
+        for (to = from; to < end && strcmp(runs[from]->method, runs[to]->method) == 0; to++) {
+            const wk_result *r = choose_result(d, runs[to], like);
+            if (r) found[count++] = r;
+        }
+        several |= count > 1;
+        if (count && kind->of == WK_RESULT_MODEL_ERROR)
+            add_cloud(d, kind, runs[from]->method, found[0]);
+        else if (count)
+            add_mean_curve(d, kind, runs[from]->method, found, count);
+    }
+    d->section = kind->section;
+    d->x_label = kind->x_label;
+    d->y_label = kind->y_label;
+    d->caption = kind->caption;
+    if (kind->of == WK_RESULT_MODEL_ERROR) {
+        d->title = PRINT(d, "%s: %s, %s, policy %s", kind->title, run->domain, run->exploration,
+                         like->policy);
+        d->name = PRINT(d, "%s-%s-%s-%s", kind->name, run->domain, run->exploration, like->policy);
+        return finish(d, SCATTER, err);
+    }
+    if (kind->of == WK_RESULT_SCORE) {
+        d->title =
+            PRINT(d, "%s: %s, %s, %s", kind->title, like->domain, like->task, run->exploration);
+        d->name = PRINT(d, "%s-%s-%s-%s", kind->name, like->domain, like->task, run->exploration);
+        d->caption = "Along episodes of the policy in the default distribution the world model "
+                     "sees 5 frames and imagines the rest from the actions alone, again and again; "
+                     "means over 8 episodes, of several runs with their s.d.";
+        return finish(d, LINES, err);
+    }
+    d->title = PRINT(d, "%s, %s distribution: %s, %s, %s", like->set,
+                     strcmp(like->part, "in") == 0 ? "in" : "out of", run->domain, like->task,
+                     run->exploration);
+    d->name = PRINT(d, "robust-%s-%s-%s-%s-%s", like->set, like->part, run->domain, like->task,
+                    run->exploration);
+    d->y_label = PRINT(d, "CVaR of the %s", like->score);
+    d->caption = PRINT(d,
+                       "Mean of the worst fraction α of the environments; at 1 that is the mean of "
+                       "all. %s",
+                       several ? "Lines are means over runs, shaded by their s.d.; of single runs "
+                                 "by the 95 % bootstrap interval over the environments."
+                               : "Shaded: 95 % bootstrap interval over the environments.");
+    return finish(d, LINES, err);
+}
+
+static wk_status draw_result_curves(drawing *d, wk_result_kind of, wk_error *err)
+{
+    const wk_runs *all = d->data->runs;
+    wk_report_run *const *runs = all->items.items;
+    for (size_t i = 0; i < all->items.count; i++)
+        for (size_t k = 0; k < runs[i]->results.count; k++) {
+            const wk_result *like = &runs[i]->results.items[k];
+            bool drawn = like->kind != of || choose_result(d, runs[i], like) != like;
+            for (size_t r = 0; r < i && !drawn; r++) // for a run before
+                drawn = wk_runs_same_group(runs[r], runs[i]) && choose_result(d, runs[r], like);
+            for (size_t c = 0; c < sizeof curve_kinds / sizeof *curve_kinds && !drawn; c++)
+                if (curve_kinds[c].of == of) WK_TRY(draw_kind(d, &curve_kinds[c], i, like, err));
+        }
+    return WK_OK;
+}
+
+wk_status wk_report_figures_draw(const wk_figure_data *data, wk_report_figures *figures,
+                                 wk_sentences *missing, wk_error *err)
+{
+    drawing d = {.data = data, .memory = &data->runs->memory, .figures = figures};
+    WK_TRY(draw_improvements(&d, err));
+    WK_TRY(draw_curves(&d, err));
+    WK_TRY(wk_report_figures_maps(data, figures, missing, err));
+    WK_TRY(draw_choices(&d, err));
+    WK_TRY(draw_errors(&d, err));
+    WK_TRY(draw_result_curves(&d, WK_RESULT_MODEL_ERROR, err));
+    WK_TRY(draw_promises(&d, err));
+    WK_TRY(draw_result_curves(&d, WK_RESULT_SCORE, err));
+    return draw_result_curves(&d, WK_RESULT_BENCHMARK, err);
+}

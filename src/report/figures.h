@@ -1,0 +1,61 @@
+// The figures of a report: comparisons, learning curves, maps of the environments visited, what the
+// curricula chose, model errors, predictions, benchmarks.
+#ifndef WK_REPORT_FIGURES_H
+#define WK_REPORT_FIGURES_H
+
+#include "plot/plot.h"
+#include "report/compare.h"
+
+/// Where on the page a figure belongs.
+typedef enum wk_figure_section {
+    WK_FIGURES_IMPROVEMENT,
+    WK_FIGURES_CURVES_CVAR,
+    WK_FIGURES_CURVES_AVERAGE,
+    WK_FIGURES_CURVES_OOD,
+    WK_FIGURES_MAPS,
+    WK_FIGURES_CHOICES,
+    WK_FIGURES_INDICATORS,
+    WK_FIGURES_ERRORS,
+    WK_FIGURES_PREDICTIONS,
+    WK_FIGURES_ROBUST,
+    WK_FIGURE_SECTIONS
+} wk_figure_section;
+
+/// A figure with its file's stem and its caption.
+typedef struct wk_report_figure {
+    wk_figure_section section;
+    const char *name, *caption;
+    wk_figure *figure; // owned
+} wk_report_figure;
+
+/// Zero-initialise; free it also after a failure.
+typedef struct wk_report_figures {
+    WK_ARRAY(wk_report_figure) items;
+} wk_report_figures;
+
+void wk_report_figures_free(wk_report_figures *figures);
+
+/// What figures are drawn from.
+typedef struct wk_figure_data {
+    wk_runs *runs;
+    const wk_paper *paper;
+    const wk_results_config *config;
+    const wk_report_rows *scores, *errors;
+    const wk_comparison *comparison;
+} wk_figure_data;
+
+/// Draws all that there is data for; what cannot be drawn is added to `missing`.
+wk_status wk_report_figures_draw(const wk_figure_data *data, wk_report_figures *figures,
+                                 wk_sentences *missing, wk_error *err);
+
+/// Adds a figure, which it takes over, also on failure. The name may have any characters; those not
+/// fit for a file name become '-'.
+wk_status wk_report_figures_add(const wk_figure_data *data, wk_report_figures *figures,
+                                wk_figure_section section, wk_figure *figure, const char *name,
+                                const char *caption, wk_error *err);
+
+/// Maps of the environments visited and of the estimated error, from the newest checkpoints.
+wk_status wk_report_figures_maps(const wk_figure_data *data, wk_report_figures *figures,
+                                 wk_sentences *missing, wk_error *err);
+
+#endif

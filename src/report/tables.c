@@ -1,0 +1,433 @@
+#include "report/tables.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+// ---- Scores -------------------------------------------------------------------------------------
+
+// Says how to read the entries; with `common` their number of seeds is said here once. Of the paper
+// it speaks only where the table has its values.
+static const char *caption_of(wk_report_table *t, wk_table_kind kind, bool page, size_t common,
+                              bool paper)
+{
+    const char *seeds = "seeds (population s.d.), number of seeds in parentheses";
+    if (common)
+        seeds =
+            wk_report_printf(t->memory, "%zu seed%s (population s.d.)", common, wk_plural(common));
+    return wk_report_printf(t->memory,
+                            "%s%s Mean ± s.d. over %s; marked: higher than every other method of "
+                            "the row with 95 %% confidence, of at least %d seeds each.%s",
+                            wk_score_table_kinds[kind].caption,
+                            paper && kind == WK_TABLE_OOD_TASKS
+                                ? " This is Table 2 of the paper, whose values are left out where "
+                                  "the runs have other tasks."
+                                : "",
+                            seeds, WK_CLAIM_RUNS_MIN,
+                            page && paper ? " In brackets: the paper's, over 5 seeds." : "");
+}
+
+// Which fields name the rows.
+static bool is_head(wk_table_kind kind, wk_field field)
+{
+    if (field == WK_FIELD_METRIC) return !wk_score_table_kinds[kind].metric;
+    if (field == WK_FIELD_VARIANT) return wk_score_table_kinds[kind].variants;
+    return field != WK_FIELD_TASK || kind != WK_TABLE_OOD_TASKS;
+}
+
+static void put_entry(wk_report_table *t, const wk_table_entry *e, int digits, bool common)
+{
+    const char *method = e->key.names[WK_FIELD_CURRICULUM];
+    const wk_paper_row *paper = e->paper;
+    for (int views = WK_SEE_PAGE; views <= WK_SEE_TEXT; views *= 2) {
+        bool seeds = views == WK_SEE_TEXT || !common; // is their number said?
+        wk_report_cell *cell;
+        if (e->seeds == 1) // one number has no spread
+            cell = wk_cells_show(t, views, method, seeds ? "%.*f (1)" : "%.*f", digits, e->mean);
+        else if (e->seeds && seeds)
+            cell = wk_cells_show(t, views, method, "%.*f ± %.*f (%zu)", digits, e->mean, digits,
+                                 e->sd, e->seeds);
+        else if (e->seeds)
+            cell = wk_cells_show(t, views, method, "%.*f ± %.*f", digits, e->mean, digits, e->sd);
+        else
+            cell = wk_cells_show(t, views, method, "-");
+        cell->best = e->best;
+        if (paper && views == WK_SEE_PAGE)
+            cell->subtext = wk_report_printf(t->memory, "[%.*f ± %.*f]", digits, paper->mean,
+                                             digits, paper->sd);
+    }
+    wk_cells_row(t, WK_SEE_PROGRAMS);
+    for (int k = 0; k < WK_FIELDS; k++) {
+        const char *head = k == WK_FIELD_VARIANT ? "variant" : wk_field_name((wk_field)k);
+        wk_cells_text(t, WK_SEE_PROGRAMS, head, e->key.names[k]);
+    }
+    wk_cells_number(t, WK_SEE_CSV, "mean", e->seeds ? e->mean : NAN);
+    wk_cells_number(t, WK_SEE_CSV, "sd", e->seeds ? e->sd : NAN);
+    wk_cells_count(t, WK_SEE_PROGRAMS, "seeds", e->seeds);
+    if (e->seeds) wk_cells_number(t, WK_SEE_JSON, "mean", e->mean);
+    if (e->seeds) wk_cells_number(t, WK_SEE_JSON, "sd", e->sd);
+    wk_cells_truth(t, e->seeds ? WK_SEE_PROGRAMS : WK_SEE_CSV, "best", e->best);
+    wk_cells_number(t, paper ? WK_SEE_PROGRAMS : WK_SEE_CSV, "paper_mean",
+                    paper ? paper->mean : NAN);
+    wk_cells_number(t, paper ? WK_SEE_PROGRAMS : WK_SEE_CSV, "paper_sd", paper ? paper->sd : NAN);
+}
+
+// A row of ours and, in the text and where the paper has values, one of the paper's below it; on
+// the page those are subtexts of ours.
+static void fill_scores(wk_report_table *t, wk_table_kind kind, const wk_score_table *scores)
+{
+    // The page has little room: a number of seeds that is everywhere the same is said once.
+    size_t common = 0;
+    bool differ = false, any_paper = false;
+    for (size_t i = 0; i < scores->entries.count; i++) {
+        any_paper |= scores->entries.items[i].paper != NULL;
+        size_t seeds = scores->entries.items[i].seeds;
+        differ |= seeds && common && seeds != common;
+        if (seeds) common = seeds;
+    }
+    t->title = wk_score_table_kinds[kind].title;
+    t->page.caption = caption_of(t, kind, true, differ ? 0 : common, any_paper);
+    t->text.caption = caption_of(t, kind, false, 0, any_paper);
+    for (int k = 0; k < WK_FIELD_CURRICULUM; k++)
+        t->page.heads += is_head(kind, (wk_field)k);
+    t->text.heads = t->page.heads + 1;
+    for (size_t r = 0; r < scores->rows; r++) {
+        const wk_table_entry *entries = &scores->entries.items[r * scores->columns];
+        double max = 0; // returns have 1 digit after the point, shares 3
+        bool papers = false;
+        for (size_t c = 0; c < scores->columns; c++) {
+            papers |= entries[c].paper != NULL;
+            if (entries[c].seeds) max = fmax(max, fabs(entries[c].mean));
+            if (entries[c].paper) max = fmax(max, fabs(entries[c].paper->mean));
+        }
+        int digits = max >= 10 ? 1 : 3;
+        for (int line = 0; line < 1 + papers; line++) {
+            int views = line ? WK_SEE_TEXT : WK_SEE_PEOPLE;
+            wk_cells_row(t, views);
+            for (int k = 0; k < WK_FIELD_CURRICULUM; k++)
+                if (is_head(kind, (wk_field)k))
+                    wk_cells_text(t, views, wk_field_name((wk_field)k), entries->key.names[k]);
+            wk_cells_show(t, WK_SEE_TEXT, "of", line ? "paper" : "ours");
+            for (size_t c = 0; c < scores->columns; c++) {
+                const wk_paper_row *paper = entries[c].paper;
+                const char *method = entries[c].key.names[WK_FIELD_CURRICULUM];
+                if (!line)
+                    put_entry(t, &entries[c], digits, !differ);
+                else if (paper)
+                    wk_cells_show(t, WK_SEE_TEXT, method, "%.*f ± %.*f", digits, paper->mean,
+                                  digits, paper->sd);
+                else
+                    wk_cells_show(t, WK_SEE_TEXT, method, "-");
+            }
+        }
+    }
+}
+
+// ---- Comparisons, model errors, settings, runs --------------------------------------------------
+
+static void put_group(wk_report_table *t, const wk_comparison_group *group)
+{
+    wk_cells_row(t, WK_SEE_ALL);
+    wk_cells_show(t, WK_SEE_PEOPLE, "metric", "%s%s", group->metric,
+                  group->combined ? " (combined)" : "");
+    wk_cells_text(t, WK_SEE_PROGRAMS, "metric", group->metric);
+    wk_cells_text(t, WK_SEE_ALL, "exploration", group->exploration);
+    wk_cells_truth(t, WK_SEE_PROGRAMS, "combined", group->combined);
+}
+
+static void put_estimate(wk_report_table *t, const char *shown, const char *head,
+                         const wk_estimate *e, bool best)
+{
+    for (int view = WK_SEE_PAGE; view <= WK_SEE_TEXT; view *= 2)
+        wk_cells_show(t, view, shown, "%.3f", e->value)->best = best;
+    wk_cells_show(t, WK_SEE_PEOPLE, "interval", "%.3f to %.3f", e->low, e->high);
+    wk_cells_number(t, WK_SEE_PROGRAMS, head, e->value);
+    wk_cells_number(t, WK_SEE_PROGRAMS, "low", e->low);
+    wk_cells_number(t, WK_SEE_PROGRAMS, "high", e->high);
+}
+
+static void caption(wk_report_table *t, const char *title, size_t heads, const char *text)
+{
+    t->title = title;
+    t->page.heads = t->text.heads = heads;
+    t->page.caption = t->text.caption = text;
+}
+
+static void fill_improvement(wk_report_table *t, const wk_comparison *comparison)
+{
+    caption(t, "Probability of improvement", 4,
+            "How likely a run of X scores higher than one of Y, averaged over tasks, with its 95 % "
+            "stratified bootstrap interval; marked: the interval lies above 0.5 and there are at "
+            "least 4 runs of each. Runs: the fewest of a task.");
+    for (size_t i = 0; i < comparison->improvements.count; i++) {
+        const wk_improvement *p = &comparison->improvements.items[i];
+        put_group(t, &p->group);
+        wk_cells_text(t, WK_SEE_PEOPLE, "X", p->x);
+        wk_cells_text(t, WK_SEE_PEOPLE, "Y", p->y);
+        wk_cells_text(t, WK_SEE_PROGRAMS, "x", p->x);
+        wk_cells_text(t, WK_SEE_PROGRAMS, "y", p->y);
+        put_estimate(t, "P(X>Y)", "probability", &p->estimate,
+                     wk_improvement_is_claimed(&p->estimate, p->min_runs));
+        wk_cells_count(t, WK_SEE_ALL, "tasks", p->tasks);
+        wk_cells_count(t, WK_SEE_PEOPLE | WK_SEE_CSV, "runs", p->min_runs);
+    }
+}
+
+static void fill_ranking(wk_report_table *t, const wk_comparison *comparison)
+{
+    caption(t, "Interquartile means", 3,
+            "Mean of the middle half of all scores, each divided by the highest that any run has "
+            "on its task, with its 95 % stratified bootstrap interval. Runs: the most of a task.");
+    for (size_t i = 0; i < comparison->ranking.count; i++) {
+        const wk_method_score *s = &comparison->ranking.items[i];
+        put_group(t, &s->group);
+        wk_cells_text(t, WK_SEE_PEOPLE, "method", s->method);
+        wk_cells_text(t, WK_SEE_PROGRAMS, "curriculum", s->method);
+        put_estimate(t, "IQM", "iqm", &s->iqm, false);
+        wk_cells_count(t, WK_SEE_ALL, "tasks", s->tasks);
+        wk_cells_count(t, WK_SEE_PEOPLE | WK_SEE_CSV, "runs", s->runs);
+    }
+}
+
+const char *wk_error_statistic_name(wk_error_statistic statistic)
+{
+    static const char *const names[WK_ERROR_STATISTICS] = {"mean", "CVaR 0.1", "estimate",
+                                                           "rank correlation"};
+    return names[statistic];
+}
+
+size_t wk_error_statistic_of(const wk_report_rows *errors, size_t first, size_t end,
+                             wk_error_statistic statistic, double *mean, double *sd)
+{
+    enum { SEEDS_MAX = 1024 };
+    double values[SEEDS_MAX];
+    size_t known = 0, seeds = 0;
+    for (size_t i = first; i < end; i++) {
+        const wk_result *r = errors->items.items[i].result;
+        const double all[WK_ERROR_STATISTICS] = {r->mean, r->worst_tenth, r->estimate,
+                                                 r->correlation};
+        seeds += errors->items.items[i].final;
+        if (errors->items.items[i].final && !isnan(all[statistic]) && known < SEEDS_MAX)
+            values[known++] = all[statistic];
+    }
+    *mean = wk_stats_mean(values, known);
+    *sd = wk_stats_sd(values, known);
+    return seeds;
+}
+
+static void fill_model_errors(wk_report_table *t, const wk_report_rows *errors)
+{
+    static const struct {
+        const char *csv, *csv_sd, *json;
+    } heads[WK_ERROR_STATISTICS] = {{"mean", "mean_sd", "mean"},
+                                    {"cvar", "cvar_sd", "cvar_0.1"},
+                                    {"estimate", "estimate_sd", "estimate_mean"},
+                                    {"correlation", "correlation_sd", "rank_correlation"}};
+    caption(t, "Model errors", 4,
+            "Squared error of the images predicted one step ahead, in environments from the "
+            "default distribution: mean ± s.d. over seeds (population s.d.), number of seeds in "
+            "parentheses; the ensemble's own estimate, and how well it ranks the environments.");
+    for (size_t first = 0, end; first < errors->items.count; first = end) {
+        const wk_report_row *row = &errors->items.items[first];
+        double mean[WK_ERROR_STATISTICS], sd[WK_ERROR_STATISTICS];
+        size_t seeds = 0;
+        end = wk_rows_end(errors, first, WK_FIELDS);
+        for (int s = 0; s < WK_ERROR_STATISTICS; s++)
+            seeds =
+                wk_error_statistic_of(errors, first, end, (wk_error_statistic)s, &mean[s], &sd[s]);
+        if (seeds == 0) continue;
+        wk_cells_row(t, WK_SEE_ALL);
+        wk_cells_text(t, WK_SEE_ALL, "domain", row->run->domain);
+        wk_cells_text(t, WK_SEE_ALL, "exploration", row->run->exploration);
+        wk_cells_text(t, WK_SEE_ALL, "policy", row->result->policy);
+        wk_cells_text(t, WK_SEE_PEOPLE, "method", row->run->method);
+        wk_cells_text(t, WK_SEE_PROGRAMS, "curriculum", row->run->method);
+        wk_cells_count(t, WK_SEE_PROGRAMS, "seeds", seeds);
+        for (int s = 0; s < WK_ERROR_STATISTICS; s++) {
+            const char *head = wk_error_statistic_name((wk_error_statistic)s);
+            if (isnan(mean[s]))
+                wk_cells_show(t, WK_SEE_PEOPLE, head, "-");
+            else if (seeds == 1) // one number has no spread
+                wk_cells_show(t, WK_SEE_PEOPLE, head, "%.4g (1)", mean[s]);
+            else
+                wk_cells_show(t, WK_SEE_PEOPLE, head, "%.4g ± %.2g (%zu)", mean[s], sd[s], seeds);
+            wk_cells_number(t, WK_SEE_CSV, heads[s].csv, mean[s]);
+            wk_cells_number(t, WK_SEE_CSV, heads[s].csv_sd, sd[s]);
+            wk_cells_number(t, WK_SEE_JSON, heads[s].json, mean[s]);
+        }
+    }
+}
+
+static const char *setting_text(wk_report_table *t, const wk_report_run *run, int field)
+{
+    wk_text value = {0};
+    wk_run_setting(run, field, &value);
+    return wk_report_take(t->memory, &value);
+}
+
+// "600", or "600 or 96" of a label that pools runs; "" where runs [first, end) lack the method.
+static const char *setting_values(wk_report_table *t, wk_report_run *const *runs, size_t first,
+                                  size_t end, const char *method, int field)
+{
+    const char *out = "";
+    for (size_t i = first; i < end; i++) {
+        bool known = strcmp(runs[i]->method, method) != 0;
+        for (size_t k = first; k < i && !known; k++)
+            known = strcmp(runs[k]->method, method) == 0 &&
+                    wk_run_config_same(&runs[k]->config, &runs[i]->config, field);
+        if (!known)
+            out = wk_report_printf(t->memory, "%s%s%s", out, *out ? " or " : "",
+                                   setting_text(t, runs[i], field));
+    }
+    return out;
+}
+
+// One row for each setting that differs among runs of one domain and exploration, one column for
+// each method; in WK_SEE_CSV one line for each setting and method. No rows where remarks spell them
+// out.
+static void fill_settings(wk_report_table *t, const wk_runs *runs)
+{
+    wk_report_run *const *items = runs->items.items;
+    WK_ARRAY(const char *) methods = {0};
+    bool differs[WK_RUN_FIELD_COUNT];
+    if (!wk_runs_differ_in_many(runs)) return;
+    caption(t, "Settings of the methods", 3,
+            "The settings in which runs of one domain and exploration differ, other than the "
+            "seed.");
+    for (size_t i = 0; i < runs->items.count; i++) {
+        size_t m = 0;
+        while (m < methods.count && strcmp(methods.items[m], items[i]->method) != 0)
+            m++;
+        if (m == methods.count) wk_report_push(t->memory, &methods, items[i]->method);
+    }
+    for (size_t first = 0, end; first < runs->items.count; first = end) {
+        const wk_report_run *run = items[first];
+        end = wk_runs_group_end(runs, first);
+        wk_runs_differing(runs, run, differs);
+        for (int field = 0; field < WK_RUN_FIELD_COUNT; field++) {
+            if (!differs[field]) continue;
+            wk_cells_row(t, WK_SEE_PEOPLE);
+            wk_cells_text(t, WK_SEE_PEOPLE, "domain", run->domain);
+            wk_cells_text(t, WK_SEE_PEOPLE, "exploration", run->exploration);
+            wk_cells_text(t, WK_SEE_PEOPLE, "setting", wk_run_keys[field]);
+            for (size_t m = 0; m < methods.count; m++) {
+                const char *method = methods.items[m];
+                const char *value = setting_values(t, items, first, end, method, field);
+                wk_cells_text(t, WK_SEE_PEOPLE, method, *value ? value : "-");
+                if (!*value) continue;
+                wk_cells_row(t, WK_SEE_CSV);
+                wk_cells_text(t, WK_SEE_CSV, "domain", run->domain);
+                wk_cells_text(t, WK_SEE_CSV, "exploration", run->exploration);
+                wk_cells_text(t, WK_SEE_CSV, "setting", wk_run_keys[field]);
+                wk_cells_text(t, WK_SEE_CSV, "method", method);
+                wk_cells_text(t, WK_SEE_CSV, "value", value);
+            }
+        }
+    }
+}
+
+// One row for each run: method, seed, directory, how far it was evaluated, and the settings that
+// differ; in WK_SEE_CSV all settings.
+static void fill_runs(wk_report_table *t, const wk_runs *runs)
+{
+    bool differs[WK_RUN_FIELD_COUNT];
+    bool many = wk_runs_differ_in_many(runs); // then the table of settings has them
+    wk_runs_differing(runs, NULL, differs);
+    caption(t, "Runs", 4,
+            wk_report_printf(
+                t->memory,
+                "Runs are seeds of one method when all settings that shape what is learned agree. "
+                "Agent steps: the last ones with scores; control steps: what the simulator did in "
+                "them, as the paper counts. %s",
+                many ? "runs.csv has all settings of every run."
+                     : "Behind them: the settings that differ; runs.csv has all of them."));
+    for (size_t i = 0; i < runs->items.count; i++) {
+        const wk_report_run *run = runs->items.items[i];
+        // Control steps are known of built-in domains: reading a run loads no code.
+        const wk_domain *domain;
+        bool known = wk_domain_find(run->domain, &domain, NULL) == WK_OK, scored = false;
+        uint64_t last = 0;
+        for (size_t k = 0; k < run->results.count; k++) {
+            const wk_result *r = &run->results.items[k];
+            if (r->kind != WK_RESULT_SCORE) continue;
+            scored = true;
+            if (r->step > last) last = r->step;
+        }
+        wk_cells_row(t, WK_SEE_PEOPLE | WK_SEE_PROGRAMS);
+        wk_cells_text(t, WK_SEE_PEOPLE, "domain", run->domain);
+        wk_cells_text(t, WK_SEE_PEOPLE, "exploration", run->exploration);
+        wk_cells_text(t, WK_SEE_PEOPLE, "method", run->method);
+        wk_cells_count(t, WK_SEE_PEOPLE, "seed", run->seed);
+        wk_cells_show(t, WK_SEE_PEOPLE, "agent steps", scored ? "%" PRIu64 : "-", last);
+        wk_cells_show(t, WK_SEE_PEOPLE, "control steps", scored && known ? "%" PRIu64 : "-",
+                      known ? last * (uint64_t)domain->action_repeat : 0);
+        for (int field = 0; field < WK_RUN_FIELD_COUNT; field++)
+            if (differs[field] && !many)
+                wk_cells_text(t, WK_SEE_PEOPLE, wk_run_keys[field], setting_text(t, run, field));
+        wk_cells_text(t, WK_SEE_PEOPLE | WK_SEE_CSV, "run", run->directory);
+        wk_cells_text(t, WK_SEE_CSV, "method", run->method);
+        wk_cells_count(t, WK_SEE_CSV, "agent_steps", last);
+        for (int field = 0; field < WK_RUN_FIELD_COUNT; field++) {
+            wk_text value = {0};
+            wk_run_config_get(&run->config, field, &value);
+            wk_cells_text(t, WK_SEE_CSV, wk_run_keys[field], wk_report_take(t->memory, &value));
+        }
+        wk_cells_text(t, WK_SEE_JSON, "directory", run->directory);
+        wk_cells_text(t, WK_SEE_JSON, "domain", run->domain);
+        wk_cells_text(t, WK_SEE_JSON, "curriculum", run->curriculum);
+        wk_cells_text(t, WK_SEE_JSON, "exploration", run->exploration);
+        wk_cells_text(t, WK_SEE_JSON, "method", run->method);
+        wk_cells_count(t, WK_SEE_JSON, "seed", run->seed);
+    }
+}
+
+void wk_report_table_fill(const wk_table_data *data, wk_table_kind kind, wk_report_table *out)
+{
+    static const char *const names[WK_TABLES] = {[WK_TABLE_IMPROVEMENT] = "improvement",
+                                                 [WK_TABLE_RANKING] = "iqm",
+                                                 [WK_TABLE_MODEL_ERRORS] = "model-error",
+                                                 [WK_TABLE_SETTINGS] = "settings",
+                                                 [WK_TABLE_RUNS] = "runs"};
+    bool scores = kind < WK_SCORE_TABLES;
+    *out = (wk_report_table){.memory = &data->runs->memory,
+                             .name = scores ? wk_score_table_kinds[kind].name : names[kind]};
+    if (scores) {
+        fill_scores(out, kind, &data->scores[kind]);
+        // Of one task the mean over tasks is that task's: people see the table once.
+        if (kind == WK_TABLE_OOD_TASKS &&
+            data->scores[kind].rows == data->scores[WK_TABLE_OOD].rows)
+            out->page = out->text = (wk_report_view){0};
+    } else if (kind == WK_TABLE_IMPROVEMENT)
+        fill_improvement(out, data->comparison);
+    else if (kind == WK_TABLE_RANKING)
+        fill_ranking(out, data->comparison);
+    else if (kind == WK_TABLE_MODEL_ERRORS)
+        fill_model_errors(out, data->errors);
+    else if (kind == WK_TABLE_SETTINGS)
+        fill_settings(out, data->runs);
+    else
+        fill_runs(out, data->runs);
+}
+
+void wk_report_scores_csv(const wk_report_rows *scores, bool tables_only, wk_text *out)
+{
+    wk_text_puts(out, "metric,domain,variant,task,exploration,curriculum,seed,step,policy,episodes,"
+                      "eval_seed,value,in_tables,run\n");
+    for (size_t i = 0; i < scores->items.count; i++) {
+        const wk_report_row *row = &scores->items.items[i];
+        const wk_result *r = row->result;
+        if (strcmp(row->key.names[WK_FIELD_METRIC], WK_METRIC_OOD_TASKS) == 0 ||
+            (tables_only && !row->final))
+            continue;
+        for (int f = 0; f < WK_FIELDS; f++) {
+            wk_csv_field(out, row->key.names[f]);
+            wk_text_puts(out, ",");
+        }
+        wk_text_printf(out, "%" PRIu64 ",%" PRIu64 ",", r->seed, r->step);
+        wk_csv_field(out, r->policy);
+        wk_text_printf(out, ",%" PRIu64 ",%" PRIu64 ",%.17g,%d,", r->episodes, r->eval_seed,
+                       row->value, row->final);
+        wk_csv_field(out, row->run->directory);
+        wk_text_puts(out, "\n");
+    }
+}

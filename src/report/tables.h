@@ -1,0 +1,87 @@
+// The ten tables of a report, filled from its numbers.
+#ifndef WK_REPORT_TABLES_H
+#define WK_REPORT_TABLES_H
+
+#include "report/compare.h"
+#include "report/results.h"
+#include "report/table.h"
+
+/// Which table, in the order of the text.
+typedef enum wk_table_kind {
+    WK_TABLE_CVAR,
+    WK_TABLE_AVERAGE,
+    WK_TABLE_OOD_TASKS,
+    WK_TABLE_OOD,
+    WK_TABLE_COMBINED,
+    WK_TABLE_IMPROVEMENT,
+    WK_TABLE_RANKING,
+    WK_TABLE_MODEL_ERRORS,
+    WK_TABLE_SETTINGS,
+    WK_TABLE_RUNS,
+    WK_TABLES,
+    WK_SCORE_TABLES = WK_TABLE_IMPROVEMENT // those of scores come first
+} wk_table_kind;
+
+/// Mean and population s.d. over the seeds of one method; all zero where there is no run.
+typedef struct wk_table_entry {
+    wk_result_key key;
+    size_t seeds;
+    double mean, sd;
+    bool best;                 // certainly higher than every other entry of the row
+    const wk_paper_row *paper; // or NULL
+} wk_table_entry;
+
+/// The entries of a table of scores: rows are what was measured, columns are methods.
+typedef struct wk_score_table {
+    size_t rows, columns;
+    WK_ARRAY(wk_table_entry) entries; // [rows,columns]
+} wk_score_table;
+
+/// What makes a table of scores.
+typedef struct wk_score_table_kind {
+    const char *name, *title, *caption;
+    const char *metric; // NULL: all
+    bool combined;      // of parts of combined domains
+    bool variants;      // of out-of-distribution cases
+} wk_score_table_kind;
+
+extern const wk_score_table_kind wk_score_table_kinds[WK_SCORE_TABLES];
+
+/// Makes the entries from the final scores. `bootstrap` is of the intervals by which entries are
+/// marked.
+wk_status wk_score_table_make(wk_report_memory *memory, const wk_report_rows *scores,
+                              wk_table_kind kind, const wk_bootstrap_config *bootstrap,
+                              wk_score_table *out, wk_error *err);
+
+/// A statistic of model errors.
+typedef enum wk_error_statistic {
+    WK_ERROR_MEAN,
+    WK_ERROR_CVAR,        // of the worst tenth of the environments
+    WK_ERROR_ESTIMATE,    // the ensemble's estimate, in its own units
+    WK_ERROR_CORRELATION, // of estimate and error, by rank
+    WK_ERROR_STATISTICS
+} wk_error_statistic;
+
+/// "mean", "CVaR 0.1", ...
+const char *wk_error_statistic_name(wk_error_statistic statistic);
+/// Mean and s.d. of a statistic over the final rows from `first` to `end`, which are of one method;
+/// NaN where no run has it. Returns how many rows are final.
+size_t wk_error_statistic_of(const wk_report_rows *errors, size_t first, size_t end,
+                             wk_error_statistic statistic, double *mean, double *sd);
+
+/// What tables are made of.
+typedef struct wk_table_data {
+    wk_runs *runs;
+    const wk_score_table *scores; // [WK_SCORE_TABLES]
+    const wk_comparison *comparison;
+    const wk_report_rows *errors;
+} wk_table_data;
+
+/// Fills a table; one for which there is no data has no rows.
+void wk_report_table_fill(const wk_table_data *data, wk_table_kind kind, wk_report_table *out);
+
+/// Every score of every run as CSV, with the sample it is of and whether tables use it; or those of
+/// the tables only.
+void wk_report_scores_csv(const wk_report_rows *scores, bool tables_only, wk_text *out);
+
+#endif
