@@ -47,13 +47,6 @@ static void on_signal(int number)
     stop = number;
 }
 
-static watched *find(view *v, const char *path)
-{
-    for (size_t i = 0; i < v->runs.count; i++)
-        if (strcmp(v->runs.items[i].path, path) == 0) return &v->runs.items[i];
-    return NULL;
-}
-
 // Runs that are not there any more stay, as unreadable; so their order is kept.
 static wk_status find_runs(view *v, wk_error *err)
 {
@@ -61,8 +54,11 @@ static wk_status find_runs(view *v, wk_error *err)
     size_t length = strlen(v->directory);
     wk_status status = wk_run_list(v->directory, &names, err);
     for (size_t i = 0; status == WK_OK && i < names.count; i++) {
-        if (find(v, names.items[i])) continue;
         char *path = names.items[i];
+        size_t known = 0;
+        while (known < v->runs.count && strcmp(v->runs.items[known].path, path) != 0)
+            known++;
+        if (known < v->runs.count) continue;
         const char *name = path[length] ? path + length + 1 : path;
         if (!wk_array_push(&v->runs, (watched){.path = path, .name = name}))
             status = wk_fail(err, WK_E_MEMORY, "no memory for the runs");
@@ -90,13 +86,6 @@ static void look(void *context, size_t item, int thread)
     if (!(w->since.time > 0) || w->now.now.time - w->since.time > WINDOW) w->since = before;
 }
 
-// From what was seen to happen; at first from the files.
-static double rate_of(const watched *w)
-{
-    double rate = wk_run_rate(&w->now, &w->since, &w->now.now);
-    return isnan(rate) ? wk_run_rate_by_files(&w->now) : rate;
-}
-
 static wk_run_row row_of(const watched *w)
 {
     static const char *const phases[] = {"stopped", "running", "done"};
@@ -108,7 +97,9 @@ static wk_run_row row_of(const watched *w)
     row.values.model_loss = p->model_loss;
     row.values.mean_error = p->mean_error;
     if (p->phase != WK_RUN_PHASE_RUNNING) return row;
-    double rate = rate_of(w);
+    // From what was seen to happen; at first from the files.
+    double rate = wk_run_rate(p, &w->since, &p->now);
+    if (isnan(rate)) rate = wk_run_rate_by_files(p);
     row.values.updates_per_second = rate / p->train_every;
     if (p->total > p->now.steps) row.values.seconds_left = wk_run_seconds_left(p, rate);
     return row;
@@ -122,8 +113,10 @@ static int place_of(const watched *w)
     return w->unreadable ? 1 : places[w->now.phase];
 }
 
-static wk_status make_rows(view *v, wk_error *err)
+static wk_status refresh(view *v, wk_error *err)
 {
+    WK_TRY(find_runs(v, err));
+    wk_pool_run(v->pool, v->runs.count, look, v);
     v->rows.count = 0;
     if (!wk_array_reserve(&v->rows, v->runs.count))
         return wk_fail(err, WK_E_MEMORY, "no memory for the table");
@@ -132,22 +125,6 @@ static wk_status make_rows(view *v, wk_error *err)
             if (place_of(&v->runs.items[i]) == place)
                 v->rows.items[v->rows.count++] = row_of(&v->runs.items[i]);
     return WK_OK;
-}
-
-static wk_status refresh(view *v, wk_error *err)
-{
-    WK_TRY(find_runs(v, err));
-    wk_pool_run(v->pool, v->runs.count, look, v);
-    return make_rows(v, err);
-}
-
-static wk_status print_once(view *v, wk_error *err)
-{
-    wk_text text = {0};
-    WK_TRY(refresh(v, err));
-    wk_run_table_text(v->rows.items, (int)v->rows.count, 0, 0, &text);
-    wk_text_puts(&text, "\n");
-    return wk_cli_print(&text, err);
 }
 
 static wk_status watch(view *v, double every, wk_error *err)
@@ -179,7 +156,13 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         path[end - 1] = 0;
     wk_status status = wk_pool_create(cli->threads, &v.pool, err);
     bool live = !given->once && isatty(STDOUT_FILENO);
-    if (status == WK_OK) status = live ? watch(&v, given->every, err) : print_once(&v, err);
+    if (status == WK_OK) status = live ? watch(&v, given->every, err) : refresh(&v, err);
+    if (status == WK_OK && !live) {
+        wk_text text = {0};
+        wk_run_table_text(v.rows.items, (int)v.rows.count, 0, 0, &text);
+        wk_text_puts(&text, "\n");
+        status = wk_cli_print(&text, err);
+    }
     for (size_t i = 0; i < v.runs.count; i++)
         free(v.runs.items[i].path);
     wk_array_free(&v.runs);

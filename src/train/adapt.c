@@ -6,8 +6,8 @@
 #include "config/yaml.h"
 #include "run/disk.h"
 #include "run/saved_run.h"
-#include "train/batch_buffer.h"
-#include "train/training_metrics.h"
+#include "train/frames.h"
+#include "train/metrics.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -140,21 +140,11 @@ static wk_run_position position(const void *context)
     return (wk_run_position){a->done, a->done, false};
 }
 
-// Which code computed the rewards of tasks that were added to the run later.
-static void name_rewards(const wk_saved_run *run, adapt_settings *settings)
-{
-    size_t used = 0;
-    for (int k = 0; k < run->weights.n_tasks; k++) {
-        int added = run->weights.tasks[k] - run->replay_domain->n_tasks;
-        if (added < 0) continue;
-        used += (size_t)snprintf(settings->rewards + used, sizeof settings->rewards - used, "%s%s",
-                                 used ? "," : "", run->rewards.items[added].label.file.sha256);
-    }
-}
-
+// The run, what is asked of it, and the folder for that.
 static wk_status open_run(adapt *a, wk_error *err)
 {
     const wk_adapt_config *c = a->config;
+    adapt_settings *s = &a->settings;
     WK_TRY(wk_weights_check_name(c->name, err));
     if (strcmp(c->tasks, "none") == 0)
         return wk_fail(err, WK_E_INPUT, "name the tasks to adapt to, or all");
@@ -168,57 +158,55 @@ static wk_status open_run(adapt *a, wk_error *err)
     const wk_saved_run_options options = {.weights = &choice};
     WK_TRY(wk_saved_run_open(c->directory, &options, &a->run, err));
     const wk_saved_weights *w = &a->run.weights;
-    a->settings.snapshot = w->step;
-    name_rewards(&a->run, &a->settings);
-    a->settings.seed = w->config.seed;
-    a->settings.all_data = c->all_data;
-    a->settings.updates = c->updates > 0 ? (uint64_t)c->updates : in_updates(a, (int64_t)w->step);
-    return wk_run_config_task_names(&w->config, a->run.world.domain, a->settings.tasks, err);
-}
+    s->snapshot = w->step;
+    s->seed = w->config.seed;
+    s->all_data = c->all_data;
+    s->updates = c->updates > 0 ? (uint64_t)c->updates : in_updates(a, (int64_t)w->step);
+    WK_TRY(wk_run_config_task_names(&w->config, a->run.world.domain, s->tasks, err));
 
-static wk_status take_folder(adapt *a, wk_error *err)
-{
-    wk_weights_path(a->config->directory,
-                    (wk_weights_source){.kind = WK_WEIGHTS_ADAPTED, .name = a->config->name},
-                    a->run.weights.step, a->folder);
-    *strrchr(a->folder, '/') = 0;
-    return wk_long_run_open(&a->loop, a->config->directory, a->folder, err);
-}
-
-// Progress of the checkpoint, from its labels.
-static wk_status read_place(adapt *a, wk_error *err)
-{
-    enum { LABELS = 5 };
-    static const char *const names[LABELS] = {"updates", "weights", "metrics", "events",
-                                              "events_file"};
-    const char *labels[LABELS];
-    bool whole = true;
-    wk_safetensors *file;
-    WK_TRY(wk_safetensors_open_in(a->loop.dir, CHECKPOINT, &file, err));
-    for (int i = 0; i < LABELS; i++)
-        whole = (labels[i] = wk_safetensors_metadata(file, names[i])) && whole;
-    if (whole) {
-        a->done = strtoull(labels[0], NULL, 10);
-        a->done_in_weights = strtoull(labels[1], NULL, 10);
-        a->mark.jsonl = strtoull(labels[2], NULL, 10);
-        a->mark.events = strtoull(labels[3], NULL, 10);
-        snprintf(a->mark.events_file, sizeof a->mark.events_file, "%s", labels[4]);
+    // Which code computed the rewards of tasks that were added to the run later.
+    size_t used = 0;
+    for (int k = 0; k < w->n_tasks; k++) {
+        int added = w->tasks[k] - a->run.replay_domain->n_tasks;
+        if (added < 0) continue;
+        used += (size_t)snprintf(s->rewards + used, sizeof s->rewards - used, "%s%s",
+                                 used ? "," : "", a->run.rewards.items[added].label.file.sha256);
     }
-    wk_safetensors_close(file);
-    return whole
-               ? WK_OK
-               : wk_fail(err, WK_E_FORMAT,
-                         "'%s/%s' is not a checkpoint of an adaptation; start over with --restart",
-                         a->folder, CHECKPOINT);
+
+    const wk_weights_source source = {.kind = WK_WEIGHTS_ADAPTED, .name = c->name};
+    wk_weights_path(c->directory, source, w->step, a->folder);
+    *strrchr(a->folder, '/') = 0;
+    return wk_long_run_open(&a->loop, c->directory, a->folder, err);
 }
 
-// Continues from the checkpoint, if there is one.
+// Continues from the checkpoint, if there is one; its labels say how far it is.
 static wk_status resume(adapt *a, wk_error *err)
 {
-    bool there;
+    const struct {
+        const char *name;
+        uint64_t *to;
+    } numbers[] = {{"updates", &a->done},
+                   {"weights", &a->done_in_weights},
+                   {"metrics", &a->mark.jsonl},
+                   {"events", &a->mark.events}};
+    bool there, whole = true;
+    wk_safetensors *file;
     WK_TRY(wk_file_exists_in(a->loop.dir, CHECKPOINT, &there, err));
     if (!there) return WK_OK;
-    WK_TRY(read_place(a, err));
+    WK_TRY(wk_safetensors_open_in(a->loop.dir, CHECKPOINT, &file, err));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const char *text = wk_safetensors_metadata(file, numbers[i].name);
+        whole = whole && text;
+        *numbers[i].to = text ? strtoull(text, NULL, 10) : 0;
+    }
+    const char *events = wk_safetensors_metadata(file, "events_file");
+    whole = whole && events;
+    snprintf(a->mark.events_file, sizeof a->mark.events_file, "%s", events ? events : "");
+    wk_safetensors_close(file);
+    if (!whole)
+        return wk_fail(err, WK_E_FORMAT,
+                       "'%s/%s' is not a checkpoint of an adaptation; start over with --restart",
+                       a->folder, CHECKPOINT);
     WK_TRY(wk_learner_restore(a->run.weights.learner, a->loop.dir, CHECKPOINT, err));
     wk_log_line(&a->loop.control->log, WK_LOG_INFO, "resuming from update %" PRIu64, a->done);
     if (a->done <= a->settings.updates) return WK_OK;
@@ -228,11 +216,15 @@ static wk_status resume(adapt *a, wk_error *err)
                    a->folder, a->done, a->settings.updates);
 }
 
-// What an adaptation writes comes after adapt.yaml: without that, it is not one's own.
-static wk_status refuse_foreign_files(const adapt *a, wk_error *err)
+// An existing adaptation resumes only with the same settings. With `known`, its data cutoff is
+// reused.
+static wk_status resume_settings(adapt *a, bool *known, wk_error *err)
 {
+    WK_TRY(wk_file_exists_in(a->loop.dir, SETTINGS, known, err));
+
+    // What an adaptation writes comes after adapt.yaml: without that, it is not one's own.
     const char *const names[] = {CHECKPOINT, WEIGHTS, WK_METRICS_JSONL};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; !*known && i < sizeof names / sizeof *names; i++) {
         wk_entry entry;
         uint64_t size;
         WK_TRY(wk_dir_stat(a->loop.dir, names[i], &entry, &size, err));
@@ -242,15 +234,7 @@ static wk_status refuse_foreign_files(const adapt *a, wk_error *err)
                            "the file back, or start over with --restart",
                            a->folder, names[i], SETTINGS);
     }
-    return WK_OK;
-}
-
-// An existing adaptation resumes only with the same settings. With `known`, its data cutoff is
-// reused.
-static wk_status resume_settings(adapt *a, bool *known, wk_error *err)
-{
-    WK_TRY(wk_file_exists_in(a->loop.dir, SETTINGS, known, err));
-    if (!*known) return refuse_foreign_files(a, err);
+    if (!*known) return WK_OK;
     adapt_settings before;
     WK_TRY(read_settings(a->loop.dir, &before, err));
     wk_status status = check_resumable(&before, &a->settings, err);
@@ -267,49 +251,11 @@ static wk_status resume_settings(adapt *a, bool *known, wk_error *err)
     return WK_OK;
 }
 
-// With `later`, the run has episodes to learn from by now.
-static wk_status check_data(adapt *a, bool known, bool later, wk_error *err)
-{
-    wk_replay_stats stats = wk_replay_get_stats(a->replay);
-    int length = a->run.weights.config.length;
-    if (known && stats.rows != a->settings.rows)
-        return wk_fail(err, WK_E_INPUT,
-                       "the run in '%s' has dropped episodes that this adaptation was started "
-                       "with; start over with --restart",
-                       a->config->directory);
-    if (wk_replay_sampleable(a->replay, length) > 0) return WK_OK;
-    if (!later)
-        return wk_fail(err, WK_E_INPUT,
-                       "'%s' has no finished episode of at least %d agent steps yet; resume the "
-                       "run ('waker train --logdir %s --steps N') and adapt a later snapshot",
-                       a->config->directory, length, a->config->directory);
-    a->no_data = true;
-    return wk_fail(err, WK_E_INPUT,
-                   "'%s' no longer has any episode that it had collected by agent step %" PRIu64
-                   " with at least %d agent steps; take a later snapshot, or --all-data for what "
-                   "the run has now",
-                   a->config->directory, a->run.weights.step, length);
-}
-
-static wk_status open_added(adapt *a, wk_error *err)
-{
-    const wk_saved_weights *w = &a->run.weights;
-    int stored = a->run.replay_domain->n_tasks;
-    for (int k = 0; k < w->n_tasks; k++) {
-        if (w->tasks[k] < stored) continue;
-        int added = w->tasks[k] - stored;
-        WK_TRY(wk_reward_table_read(a->config->directory,
-                                    a->run.world.domain->tasks[w->tasks[k]].name, &a->added[added],
-                                    err));
-        WK_TRY(wk_run_reward_covers(a->config->directory, &a->added[added], a->replay, err));
-        a->buffer.added[added] = &a->added[added];
-    }
-    return WK_OK;
-}
-
+// The episodes to learn from: those of the adaptation's cutoff, which is chosen once.
 static wk_status open_data(adapt *a, bool known, wk_error *err)
 {
     wk_saved_weights *w = &a->run.weights;
+    const char *directory = a->config->directory;
     WK_TRY(wk_saved_run_open_replay(&a->run, w->pool, &a->replay, err));
     wk_data_cutoff now = wk_data_cutoff_now(a->replay), *wanted = &a->settings.cutoff;
     if (!known && a->config->all_data) *wanted = now;
@@ -319,35 +265,57 @@ static wk_status open_data(adapt *a, bool known, wk_error *err)
             err, WK_E_INPUT,
             "the newest checkpoint of '%s' is older than its snapshot of agent step %" PRIu64
             ": wait for the next checkpoint",
-            a->config->directory, w->step);
+            directory, w->step);
+
     wk_data_cutoff_apply(a->replay, &now);
     bool later = wk_replay_sampleable(a->replay, w->config.length) > 0;
     wk_data_cutoff_apply(a->replay, wanted);
-    WK_TRY(check_data(a, known, later, err));
-    a->settings.rows = wk_replay_get_stats(a->replay).rows;
-    WK_TRY(wk_batch_buffer_create(&w->config, a->run.world.domain, w->backend, &a->buffer, err));
-    return open_added(a, err);
-}
+    uint64_t rows = wk_replay_get_stats(a->replay).rows;
+    if (known && rows != a->settings.rows)
+        return wk_fail(err, WK_E_INPUT,
+                       "the run in '%s' has dropped episodes that this adaptation was started "
+                       "with; start over with --restart",
+                       directory);
+    a->settings.rows = rows;
+    bool enough = wk_replay_sampleable(a->replay, w->config.length) > 0;
+    a->no_data = !enough && later;
+    if (!enough && !later)
+        return wk_fail(err, WK_E_INPUT,
+                       "'%s' has no finished episode of at least %d agent steps yet; resume the "
+                       "run ('waker train --logdir %s --steps N') and adapt a later snapshot",
+                       directory, w->config.length, directory);
+    if (!enough)
+        return wk_fail(err, WK_E_INPUT,
+                       "'%s' no longer has any episode that it had collected by agent step %" PRIu64
+                       " with at least %d agent steps; take a later snapshot, or --all-data for "
+                       "what the run has now",
+                       directory, w->step, w->config.length);
 
-// Whether there is something left to do. The data is not needed to find out that there is not.
-static wk_status find_work(adapt *a, wk_error *err)
-{
-    bool weights;
-    WK_TRY(wk_file_exists_in(a->loop.dir, WEIGHTS, &weights, err));
-    a->unfinished = a->done < a->settings.updates || a->done_in_weights != a->done || !weights;
+    // Rewards of tasks that were added to the run later.
+    const wk_domain *domain = a->run.world.domain;
+    WK_TRY(wk_batch_buffer_create(&w->config, domain, w->backend, &a->buffer, err));
+    for (int k = 0; k < w->n_tasks; k++) {
+        int added = w->tasks[k] - a->run.replay_domain->n_tasks;
+        if (added < 0) continue;
+        const char *task = domain->tasks[w->tasks[k]].name;
+        WK_TRY(wk_reward_table_read(directory, task, &a->added[added], err));
+        WK_TRY(wk_run_reward_covers(directory, &a->added[added], a->replay, err));
+        a->buffer.added[added] = &a->added[added];
+    }
     return WK_OK;
 }
 
 static wk_status open_parts(adapt *a, wk_error *err)
 {
-    bool known = false;
+    bool known = false, weights;
     WK_TRY(open_run(a, err));
-    WK_TRY(take_folder(a, err));
     if (!a->config->restart) {
         WK_TRY(resume_settings(a, &known, err));
         WK_TRY(resume(a, err));
     }
-    WK_TRY(find_work(a, err));
+    // The data is not needed to find out that nothing is left to do.
+    WK_TRY(wk_file_exists_in(a->loop.dir, WEIGHTS, &weights, err));
+    a->unfinished = a->done < a->settings.updates || a->done_in_weights != a->done || !weights;
     if (!a->unfinished) return WK_OK;
     WK_TRY(open_data(a, known, err));
     int64_t save_every = a->run.config.checkpoint_every_steps;
@@ -423,8 +391,9 @@ static wk_status save(void *context, wk_error *err)
                            sizeof labels / sizeof *labels, err);
 }
 
-static wk_status update(adapt *a, wk_error *err)
+static wk_status step(void *context, wk_error *err)
 {
+    adapt *a = context;
     wk_saved_weights *w = &a->run.weights;
     double began = wk_clock_seconds();
     WK_TRY(wk_batch_buffer_draw(&a->buffer, a->replay, NULL, a->settings.seed, a->done, err));
@@ -436,18 +405,11 @@ static wk_status update(adapt *a, wk_error *err)
     WK_TRY(wk_learner_update_tasks(w->learner, &batch, &a->last, err));
     a->done++;
     a->learning += wk_clock_seconds() - began;
-    return WK_OK;
-}
 
-// Files are opened after the first update: what cannot be computed replaces nothing.
-static wk_status step(void *context, wk_error *err)
-{
-    adapt *a = context;
-    WK_TRY(update(a, err));
+    // Files are opened after the first update: what cannot be computed replaces nothing.
     if (!a->loop.metrics) WK_TRY(open_files(a, err));
     wk_nonfinite_updates_clear(&a->nonfinite);
-    wk_nonfinite_updates_add(&a->nonfinite,
-                             wk_task_metrics_nonfinite(&a->last, a->run.weights.n_tasks));
+    wk_nonfinite_updates_add(&a->nonfinite, wk_task_metrics_nonfinite(&a->last, w->n_tasks));
     return wk_long_run_check_updates(&a->loop, &a->nonfinite, "the step is skipped", "", err);
 }
 
@@ -475,23 +437,19 @@ static void show(const void *context, wk_status_values *values)
     values->why = a->run.weights.device.why;
 }
 
-static wk_status save_weights(adapt *a, wk_error *err)
-{
-    const wk_saved_weights *w = &a->run.weights;
-    wk_weights_origin origin = {&w->config, a->run.world.domain, w->step, &a->settings.cutoff};
-    WK_TRY(wk_lock_check(&a->loop.lock, err));
-    WK_TRY(wk_weights_save(w->learner, &origin, a->loop.dir, WEIGHTS, err));
-    a->done_in_weights = a->done;
-    return WK_OK;
-}
-
-// The last checkpoint says that the weights are there, so it comes after them.
 static wk_status end_run(void *context, wk_run_end *end, wk_error *err)
 {
     adapt *a = context;
-    if (!a->loop.metrics && *end == WK_RUN_FINISHED) WK_TRY(open_files(a, err));
-    if (*end == WK_RUN_FINISHED) WK_TRY(save_weights(a, err));
-    return a->loop.metrics ? wk_long_run_save(&a->loop, err) : WK_OK;
+    const wk_saved_weights *w = &a->run.weights;
+    if (*end != WK_RUN_FINISHED) return a->loop.metrics ? wk_long_run_save(&a->loop, err) : WK_OK;
+    if (!a->loop.metrics) WK_TRY(open_files(a, err));
+    const wk_weights_origin origin = {&w->config, a->run.world.domain, w->step,
+                                      &a->settings.cutoff};
+    WK_TRY(wk_lock_check(&a->loop.lock, err));
+    WK_TRY(wk_weights_save(w->learner, &origin, a->loop.dir, WEIGHTS, err));
+    // The last checkpoint says that the weights are there, so it comes after them.
+    a->done_in_weights = a->done;
+    return wk_long_run_save(&a->loop, err);
 }
 
 // One snapshot. `no_data`: it failed because none of its episodes are left.
@@ -523,23 +481,34 @@ static wk_status adapt_snapshot(const wk_adapt_config *config, const wk_run_cont
     return status;
 }
 
-// Every snapshot, the oldest first; what is finished already is left as it is. Snapshots whose
-// episodes are gone do not stop the others, and are named at the end.
-static wk_status adapt_all(const wk_adapt_config *config, const wk_steps *steps,
-                           const wk_run_control *control, wk_run_end *end, wk_error *err)
+wk_status wk_adapt(const wk_adapt_config *config, const wk_run_control *control, wk_run_end *end,
+                   wk_error *err)
 {
-    wk_status status = WK_OK;
+    bool no_data = false;
+    wk_steps steps = {0};
     wk_text missing = {0};
     wk_adapt_config one = *config;
-    for (size_t i = 0; i < steps->count && status == WK_OK && *end == WK_RUN_FINISHED; i++) {
-        bool no_data = false;
+    *end = WK_RUN_FINISHED;
+    if (config->snapshot != WK_ADAPT_ALL)
+        return adapt_snapshot(config, control, end, &no_data, err);
+    const wk_weights_source snapshots = {.kind = WK_WEIGHTS_SNAPSHOT};
+    wk_status status = wk_weights_steps(config->directory, snapshots, &steps, err);
+    if (status == WK_OK && steps.count == 0) { // the error names what there is instead of snapshots
+        one.snapshot = WK_STEP_LAST;
+        status = adapt_snapshot(&one, control, end, &no_data, err);
+    }
+
+    // Every snapshot, the oldest first; what is finished already is left as it is. Snapshots whose
+    // episodes are gone do not stop the others, and are named at the end.
+    for (size_t i = 0; i < steps.count && status == WK_OK && *end == WK_RUN_FINISHED; i++) {
         wk_error why = {0};
-        one.snapshot = (int64_t)steps->items[i];
+        no_data = false;
+        one.snapshot = (int64_t)steps.items[i];
         status = adapt_snapshot(&one, control, end, &no_data, &why);
         if (status != WK_OK && !no_data) wk_fail(err, status, "%s", why.message);
         if (!no_data) continue;
         wk_log_line(&control->log, WK_LOG_WARN, "%s", why.message);
-        wk_text_printf(&missing, "%s%" PRIu64, missing.length ? ", " : "", steps->items[i]);
+        wk_text_printf(&missing, "%s%" PRIu64, missing.length ? ", " : "", steps.items[i]);
         status = WK_OK;
     }
     if (status == WK_OK && *end == WK_RUN_FINISHED && missing.length > 0)
@@ -549,26 +518,6 @@ static wk_status adapt_all(const wk_adapt_config *config, const wk_steps *steps,
                          "episodes that the run has now",
                          wk_text_get(&missing), config->directory);
     wk_text_free(&missing);
-    return status;
-}
-
-wk_status wk_adapt(const wk_adapt_config *config, const wk_run_control *control, wk_run_end *end,
-                   wk_error *err)
-{
-    bool no_data;
-    *end = WK_RUN_FINISHED;
-    if (config->snapshot != WK_ADAPT_ALL)
-        return adapt_snapshot(config, control, end, &no_data, err);
-    wk_steps steps = {0};
-    const wk_weights_source snapshots = {.kind = WK_WEIGHTS_SNAPSHOT};
-    wk_status status = wk_weights_steps(config->directory, snapshots, &steps, err);
-    if (status == WK_OK && steps.count > 0) {
-        status = adapt_all(config, &steps, control, end, err);
-    } else if (status == WK_OK) {
-        wk_adapt_config last = *config; // says what there is instead of snapshots
-        last.snapshot = WK_STEP_LAST;
-        status = adapt_snapshot(&last, control, end, &no_data, err);
-    }
     wk_array_free(&steps);
     return status;
 }

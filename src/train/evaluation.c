@@ -1,9 +1,11 @@
 #include "train/evaluation.h"
 
+#include "base/rng.h"
 #include "config/parts.h"
-#include "train/eval_clips.h"
+#include "eval/open_loop.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // Logs eval_TASK_CASE/eval_TASK_CASE_NAME; the name may be a statistic of something.
@@ -49,12 +51,17 @@ static void log_case(wk_metrics *metrics, const wk_domain *domain, int number,
     log_scalar(metrics, prefix, "cvar_0.1", "completion", c->completion_score.cvar[WK_SCORE_TENTH]);
 }
 
-// One running evaluation.
+// One running evaluation. Its clips are recorded while the episodes are played: the first episode
+// of each policy, and what the world model imagines about the first episodes.
+enum { SEQUENCES = 6, CONTEXT = 5, FRAMES = 128 };
 typedef struct evaluation {
     wk_trainer *trainer;
     const volatile sig_atomic_t *stop; // NULL: never
-    wk_metrics *metrics;
-    wk_eval_clips *clips; // NULL: none wanted
+    wk_open_loop *loop;                // NULL: no clips are wanted
+    int steps;                         // of a prediction
+    bool imagined;
+    int every, count;        // frames between those kept, and how many those are
+    wk_image frames[FRAMES]; // of the first episode
     wk_eval_result result;
 } evaluation;
 
@@ -67,30 +74,52 @@ static wk_status add_row(void *context, const wk_eval_row *row, wk_error *err)
 {
     evaluation *e = context;
     if (stopped(e)) return wk_fail(err, WK_E_INPUT, "stopped");
-    return e->clips ? wk_eval_clips_add_row(e->clips, row, err) : WK_OK;
+    bool broken = (row->flags & WK_IS_DIVERGED) && row->step > 0; // has no image
+    if (!e->loop || row->case_index > 0 || broken) return WK_OK;
+    if (row->episode == 0 && row->step % e->every == 0 && e->count < FRAMES)
+        memcpy(e->frames[e->count++].rgb, row->image, WK_IMAGE_BYTES);
+    if (!e->imagined && row->episode < SEQUENCES && row->step < e->steps)
+        wk_open_loop_set_frame(e->loop, row->step, row->episode, row, row->step == 0);
+    return WK_OK;
 }
 
-static wk_status evaluate_task(evaluation *e, const wk_eval_setup *setup, int policy, wk_error *err)
+// eval_TASK_uniform_policy_image, the first episode of the first case, and after the first task
+// eval_openl_image.
+static wk_status log_clips(evaluation *e, const char *task, wk_metrics *metrics, wk_error *err)
 {
-    int task;
-    const char *name = wk_trainer_task_name(e->trainer, policy);
-    WK_TRY(wk_domain_task(e->result.origin.domain, name, &task, err));
-    WK_TRY(wk_eval_result_add(&e->result, setup, task, err));
-    WK_TRY(wk_eval_result_play(&e->result, setup, policy, policy, err));
-    return e->clips ? wk_eval_clips_log(e->clips, name, e->metrics, err) : WK_OK;
+    char name[160];
+    const wk_image *frames;
+    size_t count = (size_t)e->count;
+    snprintf(name, sizeof name, "eval_%.100s_uniform_policy_image", task);
+    e->count = 0;
+    WK_TRY(wk_metrics_clip(metrics, name, e->frames, count, err));
+    if (e->imagined) return WK_OK;
+    e->imagined = true;
+    WK_TRY(wk_open_loop_run(e->loop, err));
+    WK_TRY(wk_open_loop_clip(e->loop, &frames, err));
+    return wk_metrics_clip(metrics, "eval_openl_image", frames, (size_t)e->steps, err);
 }
 
-static wk_status evaluate(evaluation *e, const wk_log *log, const wk_dir *directory, wk_error *err)
+static wk_status evaluate(evaluation *e, const wk_log *log, const wk_dir *directory,
+                          wk_metrics *metrics, wk_error *err)
 {
     const wk_run_config *config = wk_trainer_config(e->trainer);
     const wk_domain *domain = e->result.origin.domain;
     wk_learner *learner = wk_trainer_learner(e->trainer);
     int options[WK_OPTIONS_MAX];
     WK_TRY(wk_run_config_options(config, domain, options, err));
+
     // Clips have no other place than TensorBoard files.
     bool has_images = !domain->observation.no_image;
-    if (config->log_tensorboard && config->log_images_every > 0 && has_images)
-        WK_TRY(wk_eval_clips_create(learner, domain, config->length, &e->clips, err));
+    if (config->log_tensorboard && config->log_images_every > 0 && has_images) {
+        e->steps = config->length;
+        e->every = domain->episode_steps / FRAMES + 1;
+        for (int i = 0; i < FRAMES; i++)
+            WK_TRY(wk_image_create(WK_IMAGE_SIDE, WK_IMAGE_SIDE, 0, &e->frames[i], err));
+        WK_TRY(wk_open_loop_create(learner, SEQUENCES, e->steps,
+                                   CONTEXT < e->steps ? CONTEXT : e->steps - 1, &e->loop, err));
+    }
+
     wk_eval_setup setup = {.options = options,
                            .learner = learner,
                            .case_names = "",
@@ -98,17 +127,15 @@ static wk_status evaluate(evaluation *e, const wk_log *log, const wk_dir *direct
                            .log = log,
                            .on_row = add_row,
                            .context = e};
-    for (int k = 0; k < wk_learner_get_config(learner)->tasks; k++)
-        WK_TRY(evaluate_task(e, &setup, k, err));
+    for (int k = 0; k < wk_learner_get_config(learner)->tasks; k++) {
+        int task;
+        const char *name = wk_trainer_task_name(e->trainer, k);
+        WK_TRY(wk_domain_task(domain, name, &task, err));
+        WK_TRY(wk_eval_result_add(&e->result, &setup, task, err));
+        WK_TRY(wk_eval_result_play(&e->result, &setup, k, k, err));
+        if (e->loop) WK_TRY(log_clips(e, name, metrics, err));
+    }
     return wk_eval_result_write_in(&e->result, directory, err);
-}
-
-static void log_all(wk_metrics *metrics, const wk_eval_result *result)
-{
-    for (int i = 0; i < result->n_tasks; i++)
-        for (int k = 0; k < result->tasks[i].n_cases; k++)
-            log_case(metrics, result->origin.domain, result->tasks[i].task,
-                     &result->tasks[i].cases[k]);
 }
 
 // Over the tasks, of their first case: the default distribution.
@@ -134,18 +161,71 @@ wk_status wk_evaluation_run(wk_trainer *trainer, const wk_dir *directory,
     WK_TRY(wk_run_config_thetas(config, domain, &thetas, err));
     evaluation e = {.trainer = trainer,
                     .stop = stop,
-                    .metrics = metrics,
                     .result = {.origin = wk_evaluation_origin(config, domain, &thetas, step,
                                                               WK_POLICY_ALONGSIDE),
                                .envs = config->eval_envs,
                                .seed = wk_evaluation_seed(config, step)}};
-    wk_status status = evaluate(&e, log, directory, err);
+    wk_status status = evaluate(&e, log, directory, metrics, err);
     *end = (wk_evaluation_end){.done = status == WK_OK, .mean = mean_score(&e.result)};
-    if (end->done)
-        log_all(metrics, &e.result);
-    else if (stopped(&e))
-        status = WK_OK;
+    for (int i = 0; end->done && i < e.result.n_tasks; i++)
+        for (int k = 0; k < e.result.tasks[i].n_cases; k++)
+            log_case(metrics, domain, e.result.tasks[i].task, &e.result.tasks[i].cases[k]);
+    if (!end->done && stopped(&e)) status = WK_OK;
     wk_eval_result_free(&e.result);
-    wk_eval_clips_destroy(e.clips);
+    wk_open_loop_destroy(e.loop);
+    for (int i = 0; i < FRAMES; i++)
+        wk_image_free(&e.frames[i]);
     return status;
+}
+
+wk_status wk_episode_error_create(wk_learner *learner, wk_episode_error *e, wk_error *err)
+{
+    const wk_learner_config *config = wk_learner_get_config(learner);
+    size_t rows = (size_t)config->length;
+    e->length = config->length;
+    e->images = calloc(rows, WK_IMAGE_BYTES);
+    e->vectors = calloc(rows * (size_t)config->observation.vector, sizeof *e->vectors);
+    e->first = calloc(rows, 1);
+    e->actions = calloc(rows * (size_t)config->action_size, sizeof *e->actions);
+    e->error = calloc(rows, sizeof *e->error);
+    if (!e->images || !e->vectors || !e->first || !e->actions || !e->error)
+        return wk_fail(err, WK_E_MEMORY, "no memory to predict %zu observations", rows);
+    return wk_prediction_create(learner, 1, e->length, 0, &e->prediction, err);
+}
+
+void wk_episode_error_free(wk_episode_error *e)
+{
+    wk_prediction_destroy(e->prediction);
+    free(e->images);
+    free(e->vectors);
+    free(e->first);
+    free(e->actions);
+    free(e->error);
+    *e = (wk_episode_error){0};
+}
+
+wk_status wk_episode_error_measure(wk_episode_error *e, wk_replay *replay, uint64_t seed,
+                                   uint64_t id, double *out, wk_error *err)
+{
+    uint32_t window = (uint32_t)e->length;
+    size_t at = wk_replay_count(replay); // the store has it among its newest, if at all
+    while (at > 0 && wk_replay_at(replay, at - 1).id != id)
+        at--;
+    uint32_t rows = at == 0 ? 0 : wk_replay_at(replay, --at).rows;
+    *out = NAN;
+    if (rows < window) return WK_OK;
+    wk_rng rng = wk_rng_stream(seed, "episode error", id);
+    uint32_t start = (uint32_t)wk_rng_below(&rng, rows - window + 1);
+    wk_replay_batch read = {
+        .images = e->images, .vectors = e->vectors, .actions = e->actions, .first = e->first};
+    wk_replay_read(replay, at, start, window, &read);
+    wk_learner_batch batch = {
+        .images = e->images, .vectors = e->vectors, .actions = e->actions, .first = e->first};
+    wk_predicted predicted = {.error = e->error};
+    WK_TRY(wk_prediction_run(e->prediction, &batch, &predicted, err));
+    double sum = 0;
+    for (uint32_t t = 0; t + 1 < window; t++)
+        sum += (double)e->error[t];
+    *out = sum / (double)(window - 1);
+    return WK_OK;
 }

@@ -90,13 +90,6 @@ static wk_status find_policy(finetune *f, wk_error *err)
     return wk_fail(err, status, "there is no policy to start from: %s", adapted.message);
 }
 
-// Environments and weights draw from other streams than the run's did.
-static uint64_t own_seed(const finetune *f)
-{
-    wk_rng rng = wk_rng_stream(f->run.config.seed, "finetune", f->step);
-    return f->config->seed ? *f->config->seed : wk_rng_u32(&rng);
-}
-
 // Whether episodes are chosen by the run's own rule.
 static bool own_rule(const finetune *f)
 {
@@ -108,7 +101,9 @@ static wk_status make_config(finetune *f, wk_error *err)
     const wk_finetune_config *c = f->config;
     wk_run_config *own = &f->own;
     *own = f->run.config;
-    own->seed = own_seed(f);
+    // Environments and weights draw from other streams than the run's did.
+    wk_rng rng = wk_rng_stream(f->run.config.seed, "finetune", f->step);
+    own->seed = c->seed ? *c->seed : wk_rng_u32(&rng);
     own->steps = c->steps;
     own->minutes = 0;
     own->prefill = 0;
@@ -170,33 +165,26 @@ static wk_status copy_episode(wk_replay *from, size_t i, wk_replay *to, rows *r,
     return wk_replay_running(to, 0) ? wk_replay_append(to, &end, 1, err) : WK_OK;
 }
 
-static wk_status copy_episodes(finetune *f, wk_replay *from, const wk_reward_table *table,
-                               wk_replay *to, wk_error *err)
-{
-    rows *r = malloc(sizeof *r);
-    wk_status status = r ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for %d rows", ROWS);
-    if (status == WK_OK && f->reward)
-        status = wk_run_reward_covers(f->config->directory, table, from, err);
-    for (size_t i = 0; i < wk_replay_count(from) && status == WK_OK; i++) {
-        uint64_t length;
-        r->added =
-            f->reward ? wk_reward_table_find(table, wk_replay_at(from, i).id, &length) : NULL;
-        status = copy_episode(from, i, to, r, err);
-    }
-    free(r);
-    return status;
-}
-
+// The run's episodes, as they were when the policy's world model was saved.
 static wk_status copy_data(finetune *f, wk_replay *to, wk_error *err)
 {
+    const wk_finetune_config *c = f->config;
     wk_replay *from = NULL;
     wk_reward_table table = {0};
     WK_TRY(wk_saved_run_open_replay(&f->run, NULL, &from, err));
     wk_data_cutoff_apply(from, &f->cutoff);
-    wk_status status = WK_OK;
-    if (f->reward)
-        status = wk_reward_table_read(f->config->directory, f->config->task, &table, err);
-    if (status == WK_OK) status = copy_episodes(f, from, &table, to, err);
+    rows *r = malloc(sizeof *r);
+    wk_status status = r ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for %d rows", ROWS);
+    if (status == WK_OK && f->reward)
+        status = wk_reward_table_read(c->directory, c->task, &table, err);
+    if (status == WK_OK && f->reward)
+        status = wk_run_reward_covers(c->directory, &table, from, err);
+    for (size_t i = 0; i < wk_replay_count(from) && status == WK_OK; i++) {
+        uint64_t length, id = wk_replay_at(from, i).id;
+        r->added = f->reward ? wk_reward_table_find(&table, id, &length) : NULL;
+        status = copy_episode(from, i, to, r, err);
+    }
+    free(r);
     wk_reward_table_free(&table);
     wk_replay_destroy(from);
     return status;

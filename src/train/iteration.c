@@ -59,20 +59,6 @@ static wk_status begin_episodes(wk_trainer *t, wk_error *err)
     return WK_OK;
 }
 
-static void random_actions(wk_trainer *t)
-{
-    wk_rng rng = wk_rng_stream(t->config.seed, "random actions", t->counters.iterations);
-    for (int i = 0; i < t->count; i++)
-        wk_domain_random_action(t->domain, &rng,
-                                t->actions + (size_t)i * (size_t)t->domain->action_size);
-}
-
-// Whether the run's policy acts in this iteration; else its actions are random.
-static bool policy_acts(const wk_trainer *t)
-{
-    return t->acting && !wk_trainer_is_prefilling(t);
-}
-
 // Fills the actions with what the environments of a subpopulation do next, from what they see and
 // did.
 static wk_status choose_actions(wk_subpopulation *sub, wk_error *err)
@@ -82,8 +68,11 @@ static wk_status choose_actions(wk_subpopulation *sub, wk_error *err)
     for (int r = 0; r < sub->count; r++) {
         wk_trainer *t = sub->members[r];
         if (t->stopped) continue;
-        if (!policy_acts(t)) {
-            random_actions(t);
+        if (!t->acting || wk_trainer_is_prefilling(t)) {
+            wk_rng rng = wk_rng_stream(t->config.seed, "random actions", t->counters.iterations);
+            for (int i = 0; i < t->count; i++)
+                wk_domain_random_action(t->domain, &rng,
+                                        t->actions + (size_t)i * (size_t)t->domain->action_size);
             continue;
         }
         if (!t->counters.acting) memset(t->first, 1, (size_t)t->count);
@@ -92,21 +81,6 @@ static wk_status choose_actions(wk_subpopulation *sub, wk_error *err)
         any = true;
     }
     return any ? wk_acting_step_population(sub->acting, rows, WK_ACT_SAMPLE, err) : WK_OK;
-}
-
-// Feeds the error estimates of a batch [T,B] back; every sequence has the θ of its episode.
-static void report_errors(wk_trainer *t, const wk_batch_buffer *b)
-{
-    size_t count = 0, batch = (size_t)t->config.batch, params = (size_t)t->domain->n_params;
-    for (size_t i = 0; i < batch * (size_t)t->config.length; i++) {
-        int64_t theta_index = b->theta_indices[i % batch];
-        if (theta_index < 0) continue;
-        t->delta[count] = t->delta[i];
-        memcpy(t->delta_theta + count * params, b->theta + i % batch * params,
-               params * sizeof *t->delta_theta);
-        t->delta_theta_index[count++] = (size_t)theta_index;
-    }
-    wk_curriculum_report_at(t->curriculum, t->delta_theta, t->delta_theta_index, t->delta, count);
 }
 
 static bool can_learn(const wk_trainer *t)
@@ -129,20 +103,6 @@ static wk_status draw_batch(wk_trainer *t, uint64_t number, wk_error *err)
 #define COUNT_TIME(sub, part, began)                                                               \
     for (int wk_member = 0; wk_member < (sub)->count; wk_member++)                                 \
     (sub)->members[wk_member]->times.part += wk_clock_seconds() - (began)
-
-// Stages what the members have drawn; nothing when all of them failed.
-static wk_status stage_drawn(wk_subpopulation *sub, wk_error *err)
-{
-    wk_learner_batch batches[WK_POPULATION_MAX] = {0};
-    sub->staged = false;
-    for (int r = 0; r < sub->count; r++) {
-        const wk_trainer *t = sub->members[r];
-        if (!t->staged || t->stopped) continue;
-        batches[r] = wk_batch_buffer_view(&t->batch_buffers[sub->next_slot]);
-        sub->staged = true;
-    }
-    return sub->staged ? wk_learner_stage(sub->leader, batches, err) : WK_OK;
-}
 
 // Whether what is staged is for exactly the members that have more than `done` updates due.
 static bool is_staged_for(const wk_subpopulation *sub, uint64_t done)
@@ -168,7 +128,17 @@ static wk_status prepare_batches(wk_subpopulation *sub, uint64_t done, uint64_t 
         if (t->updates_due > done)
             TRY_RUN(t, draw_batch(t, t->counters.updates + ahead, &t->error));
     }
-    WK_TRY(stage_drawn(sub, err));
+
+    // Stages what they have drawn; nothing when all of them failed.
+    wk_learner_batch batches[WK_POPULATION_MAX] = {0};
+    sub->staged = false;
+    for (int r = 0; r < sub->count; r++) {
+        const wk_trainer *t = sub->members[r];
+        if (!t->staged || t->stopped) continue;
+        batches[r] = wk_batch_buffer_view(&t->batch_buffers[sub->next_slot]);
+        sub->staged = true;
+    }
+    if (sub->staged) WK_TRY(wk_learner_stage(sub->leader, batches, err));
     COUNT_TIME(sub, sample, began);
     return WK_OK;
 }
@@ -199,15 +169,26 @@ static void take_results(wk_trainer *t, const wk_learner_metrics *metrics, const
     t->updating = false;
     t->iteration.learner = *metrics;
     wk_nonfinite_updates_add(&t->iteration.nonfinite, wk_learner_metrics_nonfinite(metrics));
-    memcpy(t->delta, delta, rows * sizeof *delta);
     wk_learner_read_tasks(t->learner, &t->iteration.tasks);
     int tasks = wk_learner_get_config(t->learner)->tasks;
     wk_nonfinite_updates_add(&t->iteration.task_nonfinite,
                              tasks > 0 ? wk_task_metrics_nonfinite(&t->iteration.tasks, tasks)
                                        : NULL);
-    report_errors(t, &t->batch_buffers[!t->subpopulation->next_slot]);
     t->counters.updates++;
     t->iteration.updates++;
+
+    // The error estimates [T,B] go to the curriculum; every sequence has the θ of its episode.
+    const wk_batch_buffer *b = &t->batch_buffers[!t->subpopulation->next_slot];
+    size_t count = 0, batch = (size_t)t->config.batch, params = (size_t)t->domain->n_params;
+    for (size_t i = 0; i < rows; i++) {
+        int64_t theta_index = b->theta_indices[i % batch];
+        if (theta_index < 0) continue;
+        t->delta[count] = delta[i];
+        memcpy(t->delta_theta + count * params, b->theta + i % batch * params,
+               params * sizeof *t->delta_theta);
+        t->delta_theta_index[count++] = (size_t)theta_index;
+    }
+    wk_curriculum_report_at(t->curriculum, t->delta_theta, t->delta_theta_index, t->delta, count);
 }
 
 // Waits for the update that runs, if any, and reports its errors.
@@ -265,23 +246,6 @@ static wk_status learn(wk_subpopulation *sub, wk_error *err)
     return WK_OK;
 }
 
-static void note_end(wk_trainer *t, int i, bool diverged)
-{
-    wk_running_episode *running = &t->running[i];
-    wk_episode_end *end = &t->ended[t->iteration.n_ended++];
-    *end = (wk_episode_end){.episode = running->episode,
-                            .env = i,
-                            .theta_index = running->theta_index,
-                            .theta = running->theta,
-                            .steps = (int)running->steps,
-                            .diverged = diverged};
-    memcpy(end->returns, running->returns, sizeof end->returns);
-    memcpy(end->completion, running->completion, sizeof end->completion);
-    for (int k = 0; k < t->domain->n_indicators; k++)
-        end->indicators[k] = wk_env_indicator(wk_vec_env(t->vec, i), k);
-    running->active = WK_EPISODE_NONE;
-}
-
 // Appends what all environments showed to the replay. The last row of a diverged episode is not
 // kept: it has no observation.
 static wk_status append_rows(wk_trainer *t, wk_error *err)
@@ -333,7 +297,19 @@ static void follow(wk_trainer *t, int i)
     if (pixels > 0) memcpy(t->images + image, b->images + image, pixels);
     if (numbers > 0) memcpy(t->vectors + vector, b->vectors + vector, numbers * sizeof *b->vectors);
     t->first[i] = first;
-    if (row->flags & WK_IS_LAST) note_end(t, i, diverged);
+    if (!(row->flags & WK_IS_LAST)) return;
+    wk_episode_end *end = &t->ended[t->iteration.n_ended++];
+    *end = (wk_episode_end){.episode = running->episode,
+                            .env = i,
+                            .theta_index = running->theta_index,
+                            .theta = running->theta,
+                            .steps = (int)running->steps,
+                            .diverged = diverged};
+    memcpy(end->returns, running->returns, sizeof end->returns);
+    memcpy(end->completion, running->completion, sizeof end->completion);
+    for (int k = 0; k < t->domain->n_indicators; k++)
+        end->indicators[k] = wk_env_indicator(wk_vec_env(t->vec, i), k);
+    running->active = WK_EPISODE_NONE;
 }
 
 static wk_status store_rows(wk_trainer *t, wk_error *err)
@@ -431,17 +407,6 @@ static wk_status run_phases(wk_trainer_population *p, wk_error *err)
     return WK_OK;
 }
 
-static void begin_iteration(wk_trainer *t)
-{
-    t->status = WK_OK;
-    t->resets_failed = false;
-    t->iteration.updates = 0;
-    wk_nonfinite_updates_clear(&t->iteration.nonfinite);
-    wk_nonfinite_updates_clear(&t->iteration.task_nonfinite);
-    t->iteration.n_ended = 0;
-    t->iteration.ended = t->ended;
-}
-
 // Tells the curriculum how the episodes went. The model's error is NaN before the first update.
 static wk_status report_episodes(wk_trainer *t, wk_error *err)
 {
@@ -464,14 +429,6 @@ static wk_status report_episodes(wk_trainer *t, wk_error *err)
     return WK_OK;
 }
 
-static void end_iteration(wk_trainer *t, double began)
-{
-    TRY_RUN(t, report_episodes(t, &t->error));
-    wk_curriculum_advance(t->curriculum, t->counters.steps);
-    t->counters.iterations++;
-    t->times.total += wk_clock_seconds() - began;
-}
-
 wk_status wk_trainer_step_population(wk_trainer *member, wk_error *err)
 {
     double began = wk_clock_seconds();
@@ -479,7 +436,13 @@ wk_status wk_trainer_step_population(wk_trainer *member, wk_error *err)
     for (int r = 0; r < p->count; r++) {
         wk_trainer *t = p->members[r];
         if (t->stopped) continue;
-        begin_iteration(t);
+        t->status = WK_OK;
+        t->resets_failed = false;
+        t->iteration.updates = 0;
+        wk_nonfinite_updates_clear(&t->iteration.nonfinite);
+        wk_nonfinite_updates_clear(&t->iteration.task_nonfinite);
+        t->iteration.n_ended = 0;
+        t->iteration.ended = t->ended;
     }
     wk_status status = run_phases(p, err);
     for (int k = 0; k < p->n_subpopulations; k++) {
@@ -492,7 +455,10 @@ wk_status wk_trainer_step_population(wk_trainer *member, wk_error *err)
     for (int r = 0; r < p->count; r++) {
         wk_trainer *t = p->members[r];
         if (t->stopped) continue;
-        end_iteration(t, began);
+        TRY_RUN(t, report_episodes(t, &t->error));
+        wk_curriculum_advance(t->curriculum, t->counters.steps);
+        t->counters.iterations++;
+        t->times.total += wk_clock_seconds() - began;
     }
     return WK_OK;
 }

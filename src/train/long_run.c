@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "train/training_metrics.h"
+#include "train/metrics.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -145,18 +145,6 @@ static wk_status log_by(wk_long_run *r, wk_status (*hook)(void *, wk_error *), w
     return status;
 }
 
-// What follows a step: speed, logs, and a checkpoint where one is due. It was prefilling before.
-static wk_status follow_step(wk_long_run *r, bool prefilling, wk_run_position *now, wk_error *err)
-{
-    *now = r->job->position(r->context);
-    const wk_speed_point point = speed_point(r, now);
-    wk_speed_observe(&r->speed, &point, prefilling);
-    WK_TRY(log_by(r, r->job->record, err));
-    show(r, false);
-    bool due = (int64_t)now->steps >= r->next_save || wk_clock_seconds() >= r->next_save_time;
-    return due ? wk_long_run_save(r, err) : WK_OK;
-}
-
 // Runs that go together.
 typedef struct together {
     wk_long_run *const *runs;
@@ -224,6 +212,20 @@ static bool end_some(const together *all)
     return left;
 }
 
+// What follows a run's part of a step: speed, logs, and a checkpoint where one is due. It was
+// prefilling before.
+static wk_status finish_iteration(wk_long_run *r, bool prefilling, wk_error *err)
+{
+    WK_TRY(r->job->step(r->context, err));
+    wk_run_position now = r->job->position(r->context);
+    const wk_speed_point point = speed_point(r, &now);
+    wk_speed_observe(&r->speed, &point, prefilling);
+    WK_TRY(log_by(r, r->job->record, err));
+    show(r, false);
+    bool due = (int64_t)now.steps >= r->next_save || wk_clock_seconds() >= r->next_save_time;
+    return due ? wk_long_run_save(r, err) : WK_OK;
+}
+
 static wk_status step_together(const together *all, wk_status (*step)(void *, wk_error *),
                                void *context, wk_error *err)
 {
@@ -236,21 +238,11 @@ static wk_status step_together(const together *all, wk_status (*step)(void *, wk
     }
     if (step) WK_TRY(step(context, err));
     for (int r = 0; r < all->count; r++) {
-        wk_long_run *run = all->runs[r];
         wk_long_run_result *result = &all->results[r];
-        wk_run_position now;
-        if (!result->over) record_status(all, r, run->job->step(run->context, &result->error));
         if (!result->over)
-            record_status(all, r, follow_step(run, prefilling[r], &now, &result->error));
+            record_status(all, r, finish_iteration(all->runs[r], prefilling[r], &result->error));
     }
     return WK_OK;
-}
-
-// The message of a failure begins on a line of its own.
-static void leave_line(const wk_run_control *control)
-{
-    if (control->line) wk_status_line_end(control->line);
-    if (control->table) wk_status_line_end(&control->table->line);
 }
 
 wk_status wk_long_run_loop_together(wk_long_run *const *runs, wk_long_run_result *results,
@@ -267,7 +259,10 @@ wk_status wk_long_run_loop_together(wk_long_run *const *runs, wk_long_run_result
         if (status == WK_OK) show_table(&all, false);
     }
     if (status == WK_OK) show_table(&all, true);
-    leave_line(runs[0]->control);
+    // The message of a failure begins on a line of its own.
+    const wk_run_control *control = runs[0]->control;
+    if (control->line) wk_status_line_end(control->line);
+    if (control->table) wk_status_line_end(&control->table->line);
     return status;
 }
 

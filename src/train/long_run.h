@@ -24,7 +24,7 @@
 #include "log/speed.h"
 #include "log/status_line.h"
 #include "run/disk.h"
-#include "train/nonfinite_updates.h"
+#include "train/trainer.h"
 #include "waker/train.h"
 
 /// Called with the progress after every iteration; NULL: no call.

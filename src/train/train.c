@@ -7,10 +7,9 @@
 #include "env/plugins/plugin_python.h"
 #include "run/disk.h"
 #include "run/weights.h"
-#include "train/divergence.h"
 #include "train/evaluation.h"
+#include "train/metrics.h"
 #include "train/trainer.h"
-#include "train/training_metrics.h"
 #include "train/update_time.h"
 #include <inttypes.h>
 #include <math.h>
@@ -45,59 +44,6 @@ static const wk_log *log_of(const run *r)
     return &r->loop.control->log;
 }
 
-static void lower_to(int64_t *next, int64_t other)
-{
-    if (other < *next) *next = other;
-}
-
-// What a run writes to lies in its directory itself. Said at once and not at the first snapshot.
-static wk_status refuse_links(const run *r, wk_error *err)
-{
-    static const char *const names[] = {"checkpoints", "replay", "snapshots", "eval",
-                                        WK_METRICS_JSONL};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        wk_entry entry;
-        WK_TRY(wk_dir_stat(r->loop.dir, names[i], &entry, NULL, err));
-        if (entry == WK_ENTRY_LINK)
-            return wk_fail(err, WK_E_INPUT,
-                           "'%s/%s' is a symbolic link, and nothing is written through it; move "
-                           "its target here, or link the whole directory '%s' instead",
-                           r->loop.path, names[i], r->loop.path);
-    }
-    return WK_OK;
-}
-
-// A directory with a run in it resumes only with the settings it began with.
-static wk_status check_config(const run *r, wk_error *err)
-{
-    bool there;
-    char path[WK_PATH_MAX];
-    WK_TRY(wk_file_exists_in(r->loop.dir, "config.yaml", &there, err));
-    if (!there) return WK_OK;
-    WK_TRY(wk_path_print(path, err, "%s/config.yaml", r->loop.path));
-    wk_run_config before;
-    WK_TRY(wk_run_config_read(path, &before, err));
-    wk_status status = wk_run_config_resumable(&before, r->config, err);
-    if (status != WK_OK) wk_fail_context(err, "'%s' holds another run", r->loop.path);
-    return status;
-}
-
-static wk_status write_config(const run *r, wk_error *err)
-{
-    return wk_run_config_write_in(r->config, r->loop.dir, "config.yaml", err);
-}
-
-// Before the trainer, so that there is never memory for two learners.
-static wk_status time_update(run *r, wk_error *err)
-{
-    bool begun;
-    const wk_run_control *control = r->loop.control;
-    bool watched = control->line || control->progress.show;
-    WK_TRY(wk_file_exists_in(r->loop.dir, "config.yaml", &begun, err));
-    if (begun || !watched || r->config->prefill == 0) return WK_OK;
-    return wk_update_time_measure(r->config, r->extras->code, &r->update_time, err);
-}
-
 static void warn_slow(void *context, double seconds)
 {
     wk_log_line(log_of(context), WK_LOG_WARN,
@@ -123,24 +69,36 @@ static wk_status find_complete(run *r, wk_error *err)
     return status == WK_E_NOT_FOUND ? WK_OK : status;
 }
 
-// What is overdue stays so; a shorter interval than before begins at once.
-static void set_schedule(run *r, bool fresh)
-{
-    uint64_t steps = wk_trainer_progress(r->trainer).steps;
-    wk_run_schedule *s = r->schedule;
-    if (fresh) s->next_log = s->next_snapshot = s->next_images = s->next_eval = INT64_MAX;
-    lower_to(&s->next_log, wk_next_multiple(steps, r->config->log_every));
-    lower_to(&s->next_snapshot, wk_next_multiple(steps, r->config->snapshot_every));
-    lower_to(&s->next_images, wk_next_multiple(steps, r->config->log_images_every));
-    lower_to(&s->next_eval, wk_next_multiple(steps, r->config->eval_every));
-}
-
 // Takes the directory, and checks that the run may go on there.
 static wk_status enter(run *r, const char *directory, wk_error *err)
 {
+    static const char *const names[] = {"checkpoints", "replay", "snapshots", "eval",
+                                        WK_METRICS_JSONL};
     WK_TRY(wk_long_run_open(&r->loop, r->extras->within, directory, err));
-    WK_TRY(refuse_links(r, err));
-    return check_config(r, err);
+
+    // What a run writes to lies in its directory itself. Refused at once and not at the first
+    // snapshot.
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        wk_entry entry;
+        WK_TRY(wk_dir_stat(r->loop.dir, names[i], &entry, NULL, err));
+        if (entry == WK_ENTRY_LINK)
+            return wk_fail(err, WK_E_INPUT,
+                           "'%s/%s' is a symbolic link, and nothing is written through it; move "
+                           "its target here, or link the whole directory '%s' instead",
+                           r->loop.path, names[i], r->loop.path);
+    }
+
+    // A directory with a run in it resumes only with the settings it began with.
+    bool there;
+    char path[WK_PATH_MAX];
+    WK_TRY(wk_file_exists_in(r->loop.dir, "config.yaml", &there, err));
+    if (!there) return WK_OK;
+    WK_TRY(wk_path_print(path, err, "%s/config.yaml", r->loop.path));
+    wk_run_config before;
+    WK_TRY(wk_run_config_read(path, &before, err));
+    wk_status status = wk_run_config_resumable(&before, r->config, err);
+    if (status != WK_OK) wk_fail_context(err, "'%s' holds another run", r->loop.path);
+    return status;
 }
 
 // Everything between a resumed trainer and its first iteration.
@@ -152,29 +110,33 @@ static wk_status prepare(run *r, wk_error *err)
     if (r->complete) return WK_OK;
     WK_TRY(wk_leftovers_remove(r->loop.dir, err));
     WK_TRY(wk_run_plugins_record(extras->code, r->loop.dir, err));
-    WK_TRY(write_config(r, err)); // not before: a run that cannot start leaves no directory
+    // Not before: a run that cannot start leaves no directory.
+    WK_TRY(wk_run_config_write_in(r->config, r->loop.dir, "config.yaml", err));
     if (extras->code && extras->code->plugin)
         WK_TRY(wk_watchdog_create(SLOW_SECONDS, warn_slow, r, &r->watchdog, err));
     wk_trainer_set_watchdog(r->trainer, r->watchdog);
     bool fresh = wk_trainer_resumed_from(r->trainer) < 0;
     if (!fresh) WK_TRY(wk_trainer_end_episodes(r->trainer, &r->unsaved, err));
     if (fresh && extras->prepare) WK_TRY(extras->prepare(extras->context, r->trainer, err));
-    set_schedule(r, fresh);
+
+    // What is overdue stays so; a shorter interval than before begins at once.
+    uint64_t steps = wk_trainer_progress(r->trainer).steps;
+    const struct {
+        int64_t *next, every;
+    } due[] = {{&r->schedule->next_log, r->config->log_every},
+               {&r->schedule->next_snapshot, r->config->snapshot_every},
+               {&r->schedule->next_images, r->config->log_images_every},
+               {&r->schedule->next_eval, r->config->eval_every}};
+    for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
+        int64_t next = wk_next_multiple(steps, due[i].every);
+        if (fresh || next < *due[i].next) *due[i].next = next;
+    }
+
     wk_long_run_start(&r->loop, r->config->train_every);
     if (r->update_time.seconds > 0) r->loop.speed.update_seconds = r->update_time.seconds;
     r->loop.speed.overlaps = r->update_time.overlaps;
     return wk_long_run_metrics(&r->loop, &r->schedule->metrics,
                                wk_trainer_domain(r->trainer)->action_repeat, err);
-}
-
-// A run that could not begin leaves nothing behind; what holds more than the lock stays.
-static void remove_directory(const run *r)
-{
-    bool begun;
-    if (wk_file_exists_in(r->loop.dir, "config.yaml", &begun, NULL) != WK_OK || begun) return;
-    wk_checkpoints_retract(r->loop.dir);
-    (void)wk_dir_remove(r->loop.dir, "lock", NULL);
-    (void)rmdir(r->loop.path);
 }
 
 static void steps_text(const run *r, uint64_t steps, char out[WK_STEPS_TEXT_MAX])
@@ -221,31 +183,26 @@ static void announce_memory(const run *runs, int count)
                 need.learners, need.replay, wk_trainer_frame_placement(runs[0].trainer, NULL));
 }
 
-static void announce_alone(const run *r)
+// What a run is. One among several shares its device with the others.
+static void announce_run(const run *r, bool alone)
 {
     const wk_device *device = wk_trainer_device(r->trainer);
-    memory_need need = memory_of(r, 1);
+    const char *rule = wk_curriculum_get_rule(wk_trainer_curriculum(r->trainer))->name;
     char steps[WK_STEPS_TEXT_MAX];
     steps_text(r, (uint64_t)r->config->steps, steps);
+    if (!alone) {
+        wk_log_line(log_of(r), WK_LOG_INFO, "%s: %s, %s, seed %" PRIu64 ", to %s", r->loop.name,
+                    rule, r->config->exploration, r->config->seed, steps);
+        return;
+    }
+    memory_need need = memory_of(r, 1);
     wk_log_line(log_of(r), WK_LOG_INFO,
                 "%s, %s, %s, seed %" PRIu64
                 ", to %s, on %s: %s; learner %.0f MiB, replay at most %.0f MiB for %" PRIi64
                 " agent steps, its frames for batches %s",
-                wk_trainer_domain(r->trainer)->name,
-                wk_curriculum_get_rule(wk_trainer_curriculum(r->trainer))->name,
-                r->config->exploration, r->config->seed, steps, device->name, device->why,
-                need.learners, need.replay, r->config->replay_capacity,
-                wk_trainer_frame_placement(r->trainer, NULL));
-}
-
-// Of a run among several.
-static void announce_member(const run *r)
-{
-    char steps[WK_STEPS_TEXT_MAX];
-    steps_text(r, (uint64_t)r->config->steps, steps);
-    wk_log_line(log_of(r), WK_LOG_INFO, "%s: %s, %s, seed %" PRIu64 ", to %s", r->loop.name,
-                wk_curriculum_get_rule(wk_trainer_curriculum(r->trainer))->name,
-                r->config->exploration, r->config->seed, steps);
+                wk_trainer_domain(r->trainer)->name, rule, r->config->exploration, r->config->seed,
+                steps, device->name, device->why, need.learners, need.replay,
+                r->config->replay_capacity, wk_trainer_frame_placement(r->trainer, NULL));
 }
 
 static void announce_slow_path(const run *r)
@@ -421,57 +378,6 @@ static wk_status record(void *context, wk_error *err)
     return evaluate_if_due(r, err);
 }
 
-// The last point of the learning curves, unless the loop has just made it; saved as done, so that
-// the same command changes nothing. It makes up for one that was given up.
-static wk_status evaluate_at_end(run *r, wk_run_end *end, wk_error *err)
-{
-    int64_t steps = (int64_t)wk_trainer_progress(r->trainer).steps;
-    if (r->config->eval_every == 0 || steps == r->schedule->last_eval) return WK_OK;
-    double began = wk_clock_seconds();
-    WK_TRY(evaluate(r, err));
-    r->loop.logging_seconds += wk_clock_seconds() - began;
-    if (steps == r->schedule->last_eval) return wk_long_run_save(&r->loop, err);
-    *end = WK_RUN_INTERRUPTED;
-    return WK_OK;
-}
-
-// What happened in processes of the plug-in.
-static void report_events(run *r)
-{
-    if (!r->extras->code || !r->extras->code->plugin) return;
-    wk_text lines = {0};
-    wk_plugin_take_events(r->extras->code->plugin, &lines);
-    wk_plugin_last_failure(r->extras->code->plugin, r->divergence.why);
-    for (const char *line = wk_text_get(&lines); *line; line += strcspn(line, "\n") + 1)
-        wk_log_line(log_of(r), WK_LOG_WARN, "%.*s", (int)strcspn(line, "\n"), line);
-    wk_text_free(&lines);
-}
-
-static void watch_images(run *r)
-{
-    bool device_full;
-    const char *place = wk_trainer_frame_placement(r->trainer, &device_full);
-    if (!device_full || r->warned) return;
-    wk_log_line(log_of(r), WK_LOG_WARN, "the replay's frames for batches are now %s", place);
-    r->warned = true;
-}
-
-// Policies that do not learn do not stop the world model; the count of skipped updates goes into
-// the metrics.
-static void watch_tasks(run *r)
-{
-    const wk_nonfinite_updates *updates = &r->done->task_nonfinite;
-    if (updates->first)
-        wk_log_line(log_of(r), WK_LOG_WARN,
-                    "task policies: %s is not finite; their update is skipped and counted",
-                    updates->metric);
-    if (updates->too_many)
-        wk_log_line(log_of(r), WK_LOG_WARN,
-                    "task policies: %s was not finite in %d updates in a row; they do not learn; "
-                    "check that the domain's rewards are of the order of 1",
-                    updates->metric, WK_NONFINITE_MAX);
-}
-
 // An actor whose outputs are all saturated has no gradient and acts alike in every state. It may
 // stay so for the rest of the run, and the losses do not show it.
 static void watch_exploration(run *r)
@@ -515,14 +421,42 @@ static wk_status end_at_reset(run *r, wk_error *err)
 static wk_status step(void *context, wk_error *err)
 {
     run *r = context;
-    report_events(r);
+    const wk_run_plugins *code = r->extras->code;
+    const wk_log *log = log_of(r);
+
+    // What happened in processes of the plug-in.
+    if (code && code->plugin) {
+        wk_text lines = {0};
+        wk_plugin_take_events(code->plugin, &lines);
+        wk_plugin_last_failure(code->plugin, r->divergence.why);
+        for (const char *line = wk_text_get(&lines); *line; line += strcspn(line, "\n") + 1)
+            wk_log_line(log, WK_LOG_WARN, "%.*s", (int)strcspn(line, "\n"), line);
+        wk_text_free(&lines);
+    }
     wk_status status = wk_trainer_result(r->trainer, &r->done, err);
     if (status != WK_OK)
         return wk_trainer_resets_failed(r->trainer) ? end_at_reset(r, err) : status;
-    watch_images(r);
-    WK_TRY(wk_divergence_check(&r->divergence, r->config, r->done, log_of(r), err));
+
+    bool device_full;
+    const char *frames = wk_trainer_frame_placement(r->trainer, &device_full);
+    if (device_full && !r->warned)
+        wk_log_line(log, WK_LOG_WARN, "the replay's frames for batches are now %s", frames);
+    r->warned |= device_full;
+    WK_TRY(wk_divergence_check(&r->divergence, r->config, r->done, log, err));
     if (r->done->updates == 0) return WK_OK;
-    watch_tasks(r);
+
+    // Policies that do not learn do not stop the world model; the count of skipped updates goes
+    // into the metrics.
+    const wk_nonfinite_updates *tasks = &r->done->task_nonfinite;
+    if (tasks->first)
+        wk_log_line(log, WK_LOG_WARN,
+                    "task policies: %s is not finite; their update is skipped and counted",
+                    tasks->metric);
+    if (tasks->too_many)
+        wk_log_line(log, WK_LOG_WARN,
+                    "task policies: %s was not finite in %d updates in a row; they do not learn; "
+                    "check that the domain's rewards are of the order of 1",
+                    tasks->metric, WK_NONFINITE_MAX);
     watch_exploration(r);
     return wk_long_run_check_updates(&r->loop, &r->done->nonfinite,
                                      "the update is skipped and counted",
@@ -563,8 +497,21 @@ static wk_status end_run(void *context, wk_run_end *end, wk_error *err)
     wk_progress now = wk_trainer_progress(r->trainer);
     WK_TRY(wk_divergence_finish(&r->divergence, r->config, &now, err));
     WK_TRY(save_snapshot(r, now.steps, err));
-    WK_TRY(evaluate_at_end(r, end, err));
-    if (*end != WK_RUN_FINISHED || !extras->finish) return WK_OK;
+
+    // The last point of the learning curves, unless the loop has just made it; saved as done, so
+    // that the same command changes nothing. It makes up for one that was given up.
+    int64_t steps = (int64_t)now.steps;
+    if (r->config->eval_every > 0 && steps != r->schedule->last_eval) {
+        double began = wk_clock_seconds();
+        WK_TRY(evaluate(r, err));
+        r->loop.logging_seconds += wk_clock_seconds() - began;
+        if (steps != r->schedule->last_eval) {
+            *end = WK_RUN_INTERRUPTED;
+            return WK_OK;
+        }
+        WK_TRY(wk_long_run_save(&r->loop, err));
+    }
+    if (!extras->finish) return WK_OK;
     WK_TRY(wk_lock_check(&r->loop.lock, err));
     return extras->finish(extras->context, r->trainer, err);
 }
@@ -622,22 +569,6 @@ static void begin_member(run *r, const wk_train_member *member, const wk_run_con
                .last_score = NAN};
 }
 
-static wk_status create_trainers(population *p, wk_error *err)
-{
-    const wk_run_config *configs[WK_POPULATION_MAX];
-    const wk_run_plugins *code[WK_POPULATION_MAX];
-    const wk_dir *directories[WK_POPULATION_MAX];
-    for (int i = 0; i < p->count; i++) {
-        configs[i] = p->runs[i].config;
-        code[i] = p->runs[i].extras->code;
-        directories[i] = p->runs[i].loop.dir;
-    }
-    WK_TRY(wk_trainer_create_population(configs, code, directories, p->count, p->trainers, err));
-    for (int i = 0; i < p->count; i++)
-        p->runs[i].trainer = p->trainers[i];
-    return WK_OK;
-}
-
 // Says which run of several an error is about.
 static wk_status add_run_name(const population *p, int i, wk_status status, wk_error *err)
 {
@@ -647,10 +578,32 @@ static wk_status add_run_name(const population *p, int i, wk_status status, wk_e
 
 static wk_status open_all(population *p, const wk_train_member *members, wk_error *err)
 {
-    for (int i = 0; i < p->count; i++)
+    const wk_run_config *configs[WK_POPULATION_MAX];
+    const wk_run_plugins *code[WK_POPULATION_MAX];
+    const wk_dir *directories[WK_POPULATION_MAX];
+    for (int i = 0; i < p->count; i++) {
         WK_TRY(add_run_name(p, i, enter(&p->runs[i], members[i].directory, err), err));
-    if (p->count == 1) WK_TRY(time_update(&p->runs[0], err));
-    WK_TRY(create_trainers(p, err));
+        configs[i] = p->runs[i].config;
+        code[i] = p->runs[i].extras->code;
+        directories[i] = p->runs[i].loop.dir;
+    }
+
+    // Before the trainer, so that there is never memory for two learners.
+    run *first = &p->runs[0];
+    const wk_run_control *control = first->loop.control;
+    bool watched = control->line || control->progress.show;
+    if (p->count == 1) {
+        bool begun;
+        WK_TRY(wk_file_exists_in(first->loop.dir, "config.yaml", &begun, err));
+        if (!begun && watched && first->config->prefill > 0)
+            WK_TRY(wk_update_time_measure(configs[0], code[0], &first->update_time, err));
+    }
+
+    WK_TRY(wk_trainer_create_population(configs, code, directories, p->count, p->trainers, err));
+    for (int i = 0; i < p->count; i++) {
+        p->runs[i].trainer = p->trainers[i];
+        p->loops[i] = &p->runs[i].loop;
+    }
     for (int i = 0; i < p->count; i++)
         WK_TRY(add_run_name(p, i, prepare(&p->runs[i], err), err));
     return WK_OK;
@@ -659,8 +612,15 @@ static wk_status open_all(population *p, const wk_train_member *members, wk_erro
 static void close_all(population *p, bool begun)
 {
     for (int i = 0; i < p->count; i++) {
-        if (!begun && p->runs[i].loop.is_new) remove_directory(&p->runs[i]);
+        const wk_long_run *loop = &p->runs[i].loop;
+        bool kept = true;
         wk_open_loop_destroy(p->runs[i].images);
+        if (begun || !loop->is_new) continue;
+        // A run that could not begin leaves nothing behind; what holds more than the lock stays.
+        if (wk_file_exists_in(loop->dir, "config.yaml", &kept, NULL) != WK_OK || kept) continue;
+        wk_checkpoints_retract(loop->dir);
+        (void)wk_dir_remove(loop->dir, "lock", NULL);
+        (void)rmdir(loop->path);
     }
     wk_trainer_destroy_population(p->trainers, p->count);
     for (int i = 0; i < p->count; i++) {
@@ -675,33 +635,28 @@ static wk_status step_all(void *context, wk_error *err)
     return wk_trainer_step_population(((population *)context)->trainers[0], err);
 }
 
-// What is said of each run before it goes on. One that is complete is over.
-static void announce_all(const population *p, wk_long_run_result *results)
+static wk_status run_loop(population *p, wk_train_member *members, wk_error *err)
 {
+    wk_long_run_result results[WK_POPULATION_MAX];
+
+    // What is said of each run before it goes on. One that is complete is over.
     for (int i = 0; i < p->count; i++) {
         const run *r = &p->runs[i];
         results[i] = (wk_long_run_result){.end = WK_RUN_FINISHED, .over = r->complete};
-        if (p->count > 1) announce_member(r);
+        if (p->count > 1) announce_run(r, false);
         if (r->complete) {
             wk_log_line(log_of(r), WK_LOG_INFO,
                         "all agent steps are already done; nothing is changed");
             wk_trainer_stop(r->trainer);
             continue;
         }
-        if (p->count == 1) announce_alone(r);
+        if (p->count == 1) announce_run(r, true);
         announce_resumption(r);
         announce_time(r);
     }
     announce_memory(p->runs, p->count);
     announce_slow_path(&p->runs[0]);
-}
 
-static wk_status run_loop(population *p, wk_train_member *members, wk_error *err)
-{
-    wk_long_run_result results[WK_POPULATION_MAX];
-    announce_all(p, results);
-    for (int i = 0; i < p->count; i++)
-        p->loops[i] = &p->runs[i].loop;
     WK_TRY(wk_long_run_loop_together(p->loops, results, p->count, step_all, p, err));
     for (int i = 0; i < p->count; i++) {
         members[i].end = results[i].end;

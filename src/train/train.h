@@ -17,7 +17,6 @@
 #define WK_TRAIN_TRAIN_H
 
 #include "train/long_run.h"
-#include "train/trainer.h"
 
 /// What a run may have besides its configuration; all zero: nothing.
 typedef struct wk_train_extras {

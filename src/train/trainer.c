@@ -77,34 +77,36 @@ typedef struct shape {
     int policy, envs; // WK_POLICY_...; the number of environments
 } shape;
 
-static wk_status shape_of(wk_trainer *t, shape *out, wk_error *err)
-{
-    int tasks;
-    WK_TRY(wk_run_config_tasks(&t->config, t->domain, t->tasks, &tasks, err));
-    WK_TRY(wk_run_config_learner(&t->config, t->domain, &out->learner, err));
-    WK_TRY(wk_run_config_acting(&t->config, t->domain, &out->policy, err));
-    out->envs = t->count;
-    return WK_OK;
-}
-
 static bool is_same_shape(const shape *a, const shape *b)
 {
     return a->policy == b->policy && a->envs == b->envs &&
            wk_learner_config_is_alike(&a->learner, &b->learner);
 }
 
-// The learners of a subpopulation, and what acts for it.
-static wk_status make_subpopulation_learners(wk_subpopulation *sub, const shape *shapes[],
-                                             wk_backend *const *backends, wk_error *err)
+// Gathers the trainers that are like trainer number `from` in a subpopulation, and makes their
+// learners and what acts for it. Their backends follow each other from *used on.
+static wk_status make_subpopulation(wk_trainer_population *p, const shape *shapes, int from,
+                                    int *used, wk_error *err)
 {
     wk_learner_config configs[WK_POPULATION_MAX];
     wk_learner *learners[WK_POPULATION_MAX];
     wk_acting *acting[WK_POPULATION_MAX] = {0};
-    size_t rows = (size_t)wk_config_rows(&shapes[0]->learner);
-    for (int i = 0; i < sub->count; i++)
-        configs[i] = shapes[i]->learner;
-    sub->delta =
-        wk_arena_alloc(&sub->members[0]->arena, (size_t)sub->count * rows * sizeof *sub->delta);
+    const shape *first = &shapes[from];
+    wk_arena *arena = &p->members[from]->arena;
+    wk_subpopulation *sub = wk_arena_alloc(arena, sizeof *sub);
+    if (!sub) return wk_fail(err, WK_E_MEMORY, "no memory for a population of runs");
+    for (int r = from; r < p->count; r++) {
+        if (p->members[r]->subpopulation || !is_same_shape(first, &shapes[r])) continue;
+        p->members[r]->subpopulation = sub;
+        configs[sub->count] = shapes[r].learner;
+        sub->members[sub->count++] = p->members[r];
+    }
+    p->subpopulations[p->n_subpopulations++] = sub;
+    wk_backend *const *backends = p->backends + *used;
+    *used += sub->count;
+
+    size_t rows = (size_t)sub->count * (size_t)wk_config_rows(&first->learner);
+    sub->delta = wk_arena_alloc(arena, rows * sizeof *sub->delta);
     if (!sub->delta) return wk_fail(err, WK_E_MEMORY, "no memory for error estimates");
     WK_TRY(wk_learner_create_population(WK_LEARNER_UPDATES, configs, backends, sub->count, learners,
                                         err));
@@ -114,33 +116,13 @@ static wk_status make_subpopulation_learners(wk_subpopulation *sub, const shape 
         sub->members[i]->backend = backends[i];
     }
     bool random = configs[0].exploration == WK_EXPLORE_RANDOM;
-    if (shapes[0]->policy == WK_POLICY_EXPLORE && random) return WK_OK;
-    WK_TRY(wk_acting_create_population(learners, sub->count, shapes[0]->policy, shapes[0]->envs,
-                                       acting, err));
+    if (first->policy == WK_POLICY_EXPLORE && random) return WK_OK;
+    WK_TRY(
+        wk_acting_create_population(learners, sub->count, first->policy, first->envs, acting, err));
     sub->acting = acting[0];
     for (int i = 0; i < sub->count; i++)
         sub->members[i]->acting = acting[i];
     return WK_OK;
-}
-
-// Gathers the trainers that are like trainer number `from` in a subpopulation, whose backends
-// follow each other from *used on.
-static wk_status make_subpopulation(wk_trainer_population *p, const shape *shapes, int from,
-                                    int *used, wk_error *err)
-{
-    const shape *chosen[WK_POPULATION_MAX];
-    wk_subpopulation *sub = wk_arena_alloc(&p->members[from]->arena, sizeof *sub);
-    if (!sub) return wk_fail(err, WK_E_MEMORY, "no memory for a population of runs");
-    for (int r = from; r < p->count; r++) {
-        if (p->members[r]->subpopulation || !is_same_shape(&shapes[from], &shapes[r])) continue;
-        p->members[r]->subpopulation = sub;
-        chosen[sub->count] = &shapes[r];
-        sub->members[sub->count++] = p->members[r];
-    }
-    p->subpopulations[p->n_subpopulations++] = sub;
-    wk_backend *const *backends = p->backends + *used;
-    *used += sub->count;
-    return make_subpopulation_learners(sub, chosen, backends, err);
 }
 
 static wk_status make_learners(wk_trainer_population *p, wk_error *err)
@@ -149,8 +131,16 @@ static wk_status make_learners(wk_trainer_population *p, wk_error *err)
     shape *shapes = calloc((size_t)p->count, sizeof *shapes);
     wk_status status =
         shapes ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for %d learners", p->count);
-    for (int r = 0; status == WK_OK && r < p->count; r++)
-        status = shape_of(p->members[r], &shapes[r], err);
+    for (int r = 0; status == WK_OK && r < p->count; r++) {
+        wk_trainer *t = p->members[r];
+        int tasks;
+        shape *s = &shapes[r];
+        s->envs = t->count;
+        status = wk_run_config_tasks(&t->config, t->domain, t->tasks, &tasks, err);
+        if (status == WK_OK)
+            status = wk_run_config_learner(&t->config, t->domain, &s->learner, err);
+        if (status == WK_OK) status = wk_run_config_acting(&t->config, t->domain, &s->policy, err);
+    }
     for (int r = 0; status == WK_OK && r < p->count; r++)
         if (!p->members[r]->subpopulation) status = make_subpopulation(p, shapes, r, &used, err);
     free(shapes);
@@ -170,14 +160,6 @@ static wk_status make_batch_buffers(wk_trainer *t, wk_error *err)
     return WK_OK;
 }
 
-// Its state: from a checkpoint, or a beginning.
-static wk_status resume(wk_trainer *t, bool upload, wk_error *err)
-{
-    wk_checkpoint_parts parts = parts_of(t);
-    WK_TRY(wk_checkpoints_open(t->directory, &parts, &t->checkpoints, err));
-    return upload ? wk_trainer_upload_frames(t, err) : WK_OK;
-}
-
 static wk_status build(wk_trainer_population *p, wk_error *err)
 {
     const wk_run_config *config = &p->members[0]->config;
@@ -194,58 +176,15 @@ static wk_status build(wk_trainer_population *p, wk_error *err)
         WK_TRY(make_batch_buffers(p->members[r], err));
         WK_TRY(wk_trainer_choose_frame_placement(p->members[r], &upload[r], err));
     }
-    for (int r = 0; r < p->count; r++)
-        WK_TRY(resume(p->members[r], upload[r], err));
+
+    // The state of each: from a checkpoint, or a beginning.
+    for (int r = 0; r < p->count; r++) {
+        wk_trainer *t = p->members[r];
+        wk_checkpoint_parts parts = parts_of(t);
+        WK_TRY(wk_checkpoints_open(t->directory, &parts, &t->checkpoints, err));
+        if (upload[r]) WK_TRY(wk_trainer_upload_frames(t, err));
+    }
     return WK_OK;
-}
-
-static wk_status create_member(wk_trainer_population *p, const wk_run_config *config,
-                               const wk_run_plugins *code, const wk_dir *directory, wk_error *err)
-{
-    wk_trainer *t = calloc(1, sizeof *t);
-    if (!t) return wk_fail(err, WK_E_MEMORY, "no memory for a trainer");
-    p->members[p->count++] = t;
-    t->population = p;
-    t->config = *config;
-    t->code = code;
-    t->count = config->env_count;
-    return wk_dir_open(directory, ".", &t->directory, err);
-}
-
-static void destroy_population(wk_trainer_population *p);
-
-wk_status wk_trainer_create_population(const wk_run_config *const *configs,
-                                       const wk_run_plugins *const *code,
-                                       const wk_dir *const *directories, int count,
-                                       wk_trainer **out, wk_error *err)
-{
-    if (count < 1 || count > WK_POPULATION_MAX)
-        return wk_fail(err, WK_E_INPUT, "at most %d runs train together, not %d", WK_POPULATION_MAX,
-                       count);
-    wk_trainer_population *p = calloc(1, sizeof *p);
-    if (!p) return wk_fail(err, WK_E_MEMORY, "no memory for a trainer");
-    wk_status status = WK_OK;
-    for (int r = 0; status == WK_OK && r < count; r++)
-        status = create_member(p, configs[r], code ? code[r] : NULL, directories[r], err);
-    if (status == WK_OK) status = build(p, err);
-    for (int r = 0; status == WK_OK && r < count; r++)
-        out[r] = p->members[r];
-    if (status != WK_OK) destroy_population(p);
-    return status;
-}
-
-static void destroy_member(wk_trainer *t)
-{
-    for (int i = 0; i < 2; i++)
-        wk_batch_buffer_free(&t->batch_buffers[i]);
-    wk_replay_log_close(t->replay_log);
-    wk_replay_destroy(t->replay);
-    wk_curriculum_destroy(t->curriculum);
-    wk_space_destroy(t->space);
-    wk_checkpoints_close(&t->checkpoints);
-    wk_dir_close(t->directory);
-    wk_arena_reset(&t->arena);
-    free(t);
 }
 
 // Leaders come before the others of their subpopulation, and vectors before the first one's, which
@@ -262,11 +201,53 @@ static void destroy_population(wk_trainer_population *p)
         wk_learner_destroy(p->members[r]->learner);
     for (int r = p->count - 1; r >= 0; r--)
         wk_vec_destroy(p->members[r]->vec);
-    for (int r = p->count - 1; r >= 0; r--)
-        destroy_member(p->members[r]);
+    for (int r = p->count - 1; r >= 0; r--) {
+        wk_trainer *t = p->members[r];
+        for (int i = 0; i < 2; i++)
+            wk_batch_buffer_free(&t->batch_buffers[i]);
+        wk_replay_log_close(t->replay_log);
+        wk_replay_destroy(t->replay);
+        wk_curriculum_destroy(t->curriculum);
+        wk_space_destroy(t->space);
+        wk_checkpoints_close(&t->checkpoints);
+        wk_dir_close(t->directory);
+        wk_arena_reset(&t->arena);
+        free(t);
+    }
     wk_device_close_population(p->backends, p->count);
     wk_pool_destroy(p->pool);
     free(p);
+}
+
+wk_status wk_trainer_create_population(const wk_run_config *const *configs,
+                                       const wk_run_plugins *const *code,
+                                       const wk_dir *const *directories, int count,
+                                       wk_trainer **out, wk_error *err)
+{
+    if (count < 1 || count > WK_POPULATION_MAX)
+        return wk_fail(err, WK_E_INPUT, "at most %d runs train together, not %d", WK_POPULATION_MAX,
+                       count);
+    wk_trainer_population *p = calloc(1, sizeof *p);
+    if (!p) return wk_fail(err, WK_E_MEMORY, "no memory for a trainer");
+    wk_status status = WK_OK;
+    for (int r = 0; status == WK_OK && r < count; r++) {
+        wk_trainer *t = p->members[r] = calloc(1, sizeof *t);
+        if (!t) {
+            status = wk_fail(err, WK_E_MEMORY, "no memory for a trainer");
+            break;
+        }
+        p->count++;
+        t->population = p;
+        t->config = *configs[r];
+        t->code = code ? code[r] : NULL;
+        t->count = configs[r]->env_count;
+        status = wk_dir_open(directories[r], ".", &t->directory, err);
+    }
+    if (status == WK_OK) status = build(p, err);
+    for (int r = 0; status == WK_OK && r < count; r++)
+        out[r] = p->members[r];
+    if (status != WK_OK) destroy_population(p);
+    return status;
 }
 
 void wk_trainer_destroy_population(wk_trainer *const *trainers, int count)

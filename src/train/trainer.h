@@ -20,7 +20,6 @@
 #include "run/checkpoint.h"
 #include "run/code.h"
 #include "run/world.h"
-#include "train/nonfinite_updates.h"
 #include "waker/curriculum.h"
 
 typedef struct wk_trainer wk_trainer;
@@ -38,6 +37,31 @@ wk_status wk_trainer_create_population(const wk_run_config *const *configs,
 /// Destroys all of them, without saving; a population is never destroyed in parts. Nothing to do
 /// where the first is NULL.
 void wk_trainer_destroy_population(wk_trainer *const *trainers, int count);
+
+enum { WK_NONFINITE_MAX = 100 }; // in a row
+
+/// Updates whose metrics are not finite: in such an update the networks concerned skip their step,
+/// and a learner that makes no others has diverged. Zero-initialise.
+typedef struct wk_nonfinite_updates {
+    const char *metric; // that was not finite last, or NULL
+    int in_a_row;       // updates with such a metric, up to the last one
+    // Since wk_nonfinite_updates_clear: a row began; a row reached WK_NONFINITE_MAX.
+    bool first, too_many;
+} wk_nonfinite_updates;
+
+static inline void wk_nonfinite_updates_clear(wk_nonfinite_updates *updates)
+{
+    updates->first = updates->too_many = false;
+}
+
+/// Counts an update; `metric` is one that is not finite, NULL when all are.
+static inline void wk_nonfinite_updates_add(wk_nonfinite_updates *updates, const char *metric)
+{
+    updates->in_a_row = metric ? updates->in_a_row + 1 : 0;
+    if (metric) updates->metric = metric;
+    updates->first |= updates->in_a_row == 1;
+    updates->too_many |= updates->in_a_row == WK_NONFINITE_MAX;
+}
 
 /// An episode that ended in the last iteration.
 typedef struct wk_episode_end {

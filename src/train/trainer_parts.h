@@ -1,5 +1,5 @@
 // The internals of a trainer, shared by trainer.c (creation, checkpoints), iteration.c and
-// frame_placement.c. Not for use outside src/train.
+// frames.c. Not for use outside src/train.
 //
 // Trainers of a population share threads and the device. Those whose learners and policies are
 // alike form a subpopulation, whose learners are updated as one and whose policies act as one.
@@ -10,8 +10,8 @@
 #include "base/arena.h"
 #include "run/checkpoint.h"
 #include "run/world.h"
-#include "train/batch_buffer.h"
-#include "train/episode_error.h"
+#include "train/evaluation.h"
+#include "train/frames.h"
 #include "train/trainer.h"
 
 /// Trainers of a population that are updated together. A member that has no batch in an update is

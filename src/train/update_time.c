@@ -15,8 +15,8 @@ typedef struct rig {
     wk_synthetic_batch noise;
 } rig;
 
-static wk_status build(rig *r, const wk_run_config *config, const wk_run_plugins *code,
-                       wk_error *err)
+static wk_status measure(rig *r, const wk_run_config *config, const wk_run_plugins *code,
+                         double *seconds, wk_error *err)
 {
     wk_run_world world;
     wk_learner_config learner;
@@ -26,56 +26,40 @@ static wk_status build(rig *r, const wk_run_config *config, const wk_run_plugins
     WK_TRY(wk_pool_create(config->env_threads, &r->pool, err));
     WK_TRY(wk_device_open(config->device, config->precision, r->pool, &r->backend, &device, err));
     WK_TRY(wk_learner_create(WK_LEARNER_UPDATES, &learner, r->backend, &r->learner, err));
-    return wk_synthetic_batch_create(&learner, r->backend, &r->noise, err);
-}
+    WK_TRY(wk_synthetic_batch_create(&learner, r->backend, &r->noise, err));
 
-// As the loop does it: the next batch is staged while an update runs.
-static wk_status update(rig *r, double *seconds, wk_error *err)
-{
-    double began = wk_clock_seconds();
-    WK_TRY(wk_learner_start(r->learner, err));
-    if (wk_learner_task_program(r->learner)) WK_TRY(wk_learner_start_tasks(r->learner, err));
-    WK_TRY(wk_learner_stage(r->learner, &r->noise.batch, err));
-    WK_TRY(wk_learner_finish(r->learner, NULL, NULL, err));
-    *seconds += wk_clock_seconds() - began;
-    return WK_OK;
-}
-
-// The first says little unless it is long: it also makes what all need.
-static wk_status measure(rig *r, double *seconds, wk_error *err)
-{
+    // As the loop does it: the next batch is staged while an update runs. The first update says
+    // little unless it is long: it also makes what all need.
     double first = 0, all = 0;
-    int count = 0;
+    int count = -1;
     WK_TRY(wk_learner_stage(r->learner, &r->noise.batch, err));
-    WK_TRY(update(r, &first, err));
-    while (first + all < 1 && count < UPDATES_MAX) {
-        WK_TRY(update(r, &all, err));
+    while (count < 0 || (first + all < 1 && count < UPDATES_MAX)) {
+        double began = wk_clock_seconds();
+        WK_TRY(wk_learner_start(r->learner, err));
+        if (wk_learner_task_program(r->learner)) WK_TRY(wk_learner_start_tasks(r->learner, err));
+        WK_TRY(wk_learner_stage(r->learner, &r->noise.batch, err));
+        WK_TRY(wk_learner_finish(r->learner, NULL, NULL, err));
+        *(count < 0 ? &first : &all) += wk_clock_seconds() - began;
         count++;
     }
     *seconds = count > 0 ? all / count : first;
     return WK_OK;
 }
 
-static void free_rig(rig *r)
-{
-    wk_learner_destroy(r->learner);
-    wk_synthetic_batch_free(&r->noise);
-    wk_backend_destroy(r->backend);
-    wk_pool_destroy(r->pool);
-}
-
 wk_status wk_update_time_measure(const wk_run_config *config, const wk_run_plugins *code,
                                  wk_update_time *out, wk_error *err)
 {
     rig r = {0};
-    wk_status status = build(&r, config, code, err);
-    if (status == WK_OK) status = measure(&r, &out->seconds, err);
+    wk_status status = measure(&r, config, code, &out->seconds, err);
     if (status == WK_OK) {
         wk_learner_memory memory = wk_learner_get_memory(r.learner);
         out->overlaps = wk_backend_is_async(r.backend);
         out->weights_bytes = memory.state;
         out->learner_bytes = memory.state + memory.planned;
     }
-    free_rig(&r);
+    wk_learner_destroy(r.learner);
+    wk_synthetic_batch_free(&r.noise);
+    wk_backend_destroy(r.backend);
+    wk_pool_destroy(r.pool);
     return status;
 }

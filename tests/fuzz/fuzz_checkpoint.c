@@ -6,22 +6,10 @@
 #include "base/crc32c.h"
 #include "curriculum/surface.h"
 #include "env/domains/toy.h"
-#include "fuzz/waves.h"
+#include "fuzz/fuzz.h"
 #include "run/checkpoint.h"
 
-#include <assert.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
-// MuJoCo is not linked.
-uint64_t wk_domain_engine(const wk_domain *domain)
-{
-    (void)domain;
-    return 0;
-}
 
 enum { LANES = 2, ACTION = 8, ACTING = 40, SUM = sizeof(uint32_t) };
 
@@ -144,21 +132,14 @@ static void prepare(bool continuous)
     note_places(&state);
 }
 
-static uint8_t next(const uint8_t **bytes, size_t *size)
-{
-    if (*size == 0) return 0;
-    (*size)--;
-    return *(*bytes)++;
-}
-
 // One edit: a place (part, offset), and a byte, a number, or a cut or an insertion there.
 static void edit(const uint8_t **bytes, size_t *size)
 {
-    uint8_t what = next(bytes, size);
-    size_t at = run->places[next(bytes, size) % PARTS] + next(bytes, size);
-    if (what & 8) at += (size_t)next(bytes, size) << 8;
+    uint8_t what = fuzz_next(bytes, size);
+    size_t at = run->places[fuzz_next(bytes, size) % PARTS] + fuzz_next(bytes, size);
+    if (what & 8) at += (size_t)fuzz_next(bytes, size) << 8;
     if (at + sizeof(uint64_t) > length) return;
-    uint8_t value = next(bytes, size);
+    uint8_t value = fuzz_next(bytes, size);
     static const uint64_t numbers[] = {
         0,          1,        2,         ~0ull,           1ull << 63,
         1ull << 32, 1u << 31, INT64_MAX, 0x7FF0ull << 48, 0x7FF8ull << 48};
@@ -242,7 +223,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     }
     if (!file) file = malloc(both[1].whole.length + both[0].whole.length + 4096);
     if (size == 0) return 0;
-    uint8_t how = next(&bytes, &size);
+    uint8_t how = fuzz_next(&bytes, &size);
     run = &both[(how & 0x38) == 0x38]; // the fewer of the slower
     if (!(how & 1)) {
         read_file((const char *)bytes, size);

@@ -3,12 +3,7 @@
 #include "base/asset.h"
 #include "config/blocks.h"
 #include "config/yaml.h"
-
-#include <assert.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+#include "fuzz/fuzz.h"
 
 const wk_asset wk_assets[] = {{0}}; // no embedded blocks
 

@@ -1,11 +1,7 @@
 // Fuzz target: any bytes as the description of a domain, as a run keeps it of a plug-in. What is
 // accepted has a grid and describes itself as a domain that fits it.
 #include "env/description.h"
-
-#include <assert.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+#include "fuzz/fuzz.h"
 
 static wk_description *read_bytes(const char *bytes, size_t size)
 {

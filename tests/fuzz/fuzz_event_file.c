@@ -1,11 +1,8 @@
 // Fuzz target: event files and metrics.jsonl that a resumed run writes on in. The input is the
 // file; where the mark of the checkpoint lies is taken from it. The file is cut to whole records,
 // and what is written afterwards stands at its end. Built by tools/fuzz/run.
-#include "fuzz/directory.h"
+#include "fuzz/fuzz.h"
 #include "log/files.h"
-#include <assert.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 // Writes a record at the end of what was opened and takes it back.
 static void go_on(wk_append_file *file, bool lines)

@@ -1,11 +1,7 @@
 // Fuzz target: any bytes as JSON. Tokens must lie inside the input, in order, and strings must
 // unescape into no more room than they take.
 #include "base/json_reader.h"
-
-#include <assert.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+#include "fuzz/fuzz.h"
 
 static void use(wk_json_token token)
 {

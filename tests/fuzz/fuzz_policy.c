@@ -1,14 +1,10 @@
 // Fuzz target: a run from anywhere, opened through the public API. A true run is edited in any of
 // its files; policy and world model are made of it, or refused with a message, and what was made
 // acts and imagines. Some inputs are the state that a policy remembers. Built by tools/fuzz/run.
-#include "fuzz/directory.h"
-#include "fuzz/waves.h"
+#include "fuzz/fuzz.h"
 #include "train/runs.h"
 #include "waker/model.h"
 #include "waker/policy.h"
-#include <assert.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static wk_policy *remembers; // of the true run
 

@@ -3,62 +3,17 @@
 // mark near its end, so that mutations reach the checks behind them. The reader must refuse or read
 // it without touching memory it does not own; what it accepts must be usable. Built by
 // tools/fuzz/run.
+#include "fuzz/fuzz.h"
 #include "replay/log.h"
 #include "replay/log_craft.h"
 
-#include <assert.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-void __real_free(void *block);
-void __wrap_free(void *block);
-
-// A store takes megabytes in one piece, and asking the system for them anew would be nearly all the
-// time of a run. The piece is the same for every input, so it is requested once.
-static void *region;
-static size_t region_size;
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size)
-{
-    if (!region) region = __real_aligned_alloc(alignment, region_size = size);
-    assert(size == region_size);
-    return region;
-}
-
-void __wrap_free(void *block)
-{
-    if (block != region) __real_free(block);
-}
-
 static craft file;
-static char folder[64], path[128];
-
-static void remove_folder(void)
-{
-    unlink(path);
-    rmdir(folder);
-}
-
-static uint8_t next(const uint8_t **bytes, size_t *size)
-{
-    if (*size == 0) return 0;
-    (*size)--;
-    return *(*bytes)++;
-}
 
 // Rows: a right block, perhaps shortened, or the input's own bytes.
 static size_t make_block(const uint8_t **bytes, size_t *size, uint32_t first, uint32_t count,
                          unsigned char *block)
 {
-    uint8_t how = next(bytes, size), amount = next(bytes, size);
+    uint8_t how = fuzz_next(bytes, size), amount = fuzz_next(bytes, size);
     if (how & 1) {
         size_t taken = amount < *size ? amount : *size;
         memcpy(block, *bytes, taken);
@@ -74,14 +29,14 @@ static size_t make_block(const uint8_t **bytes, size_t *size, uint32_t first, ui
 static void make_record(const uint8_t **bytes, size_t *size)
 {
     static unsigned char block[CRAFT_BLOCK_BYTES];
-    wk_record record = {.kind = next(bytes, size) % 6, .episode = next(bytes, size) % 8};
+    wk_record record = {.kind = fuzz_next(bytes, size) % 6, .episode = fuzz_next(bytes, size) % 8};
     if (record.kind == WK_RECORD_BEGIN) {
-        craft_begin(&file, record.episode, next(bytes, size) % 4, next(bytes, size));
+        craft_begin(&file, record.episode, fuzz_next(bytes, size) % 4, fuzz_next(bytes, size));
         return;
     }
-    record.first = next(bytes, size);
-    record.count = next(bytes, size) % 20;
-    record.ended = next(bytes, size) % 3;
+    record.first = fuzz_next(bytes, size);
+    record.count = fuzz_next(bytes, size) % 20;
+    record.ended = fuzz_next(bytes, size) % 3;
     if (record.kind != WK_RECORD_EVICT)
         record.size = (uint32_t)make_block(bytes, size, record.first, record.count, block);
     craft_record(&file, record, block);
@@ -92,13 +47,6 @@ static void make_file(const uint8_t *bytes, size_t size)
     craft_start(&file);
     for (int i = 0; i < 40 && size > 0; i++)
         make_record(&bytes, &size);
-}
-
-static void write_file(const void *bytes, size_t size)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    if (fd < 0 || write(fd, bytes, size) != (ssize_t)size) abort();
-    close(fd);
 }
 
 // What was accepted can be read and sampled.
@@ -119,20 +67,13 @@ static void use(wk_replay *replay)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    if (!*folder) {
-        // In memory where the system has such a place: a disk would be most of the time.
-        const char *root = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : ".";
-        snprintf(folder, sizeof folder, "%s/waker-fuzz.%d", root, (int)getpid());
-        snprintf(path, sizeof path, "%s/replay-00000000.log", folder);
-        mkdir(folder, 0777);
-        atexit(remove_folder);
-    }
+    if (!*fuzz_root) fuzz_enter();
     if (size == 0) return 0;
     wk_replay_mark mark = {0};
     bool marked = (bytes[0] & 3) == 3;
     if (bytes[0] & 1) {
         make_file(bytes + 1, size - 1);
-        write_file(file.bytes, file.size);
+        fuzz_write("log", "replay-00000000.log", file.bytes, file.size);
         // Half of the marks are right but for the rows, which the input guesses.
         mark = (wk_replay_mark){.sequence = file.sequence,
                                 .segment = bytes[0] >> 7,
@@ -140,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
                                 .rows = bytes[0] >> 3 & 15,
                                 .running_crc = file.running_crc};
     } else {
-        write_file(bytes + 1, size - 1);
+        fuzz_write("log", "replay-00000000.log", bytes + 1, size - 1);
     }
     wk_error err = {0};
     wk_replay *replay = NULL;
@@ -151,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
                                      .n_tasks = 1,
                                      .n_params = 1};
     if (wk_replay_create(&config, &replay, &err) != WK_OK) abort();
-    if (wk_replay_log_read(folder, marked ? &mark : NULL, replay, &err) == WK_OK)
+    if (wk_replay_log_read("log", marked ? &mark : NULL, replay, &err) == WK_OK)
         use(replay);
     else
         assert(err.message[0] != 0);

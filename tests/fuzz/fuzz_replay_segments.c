@@ -1,12 +1,9 @@
 // Fuzz target: a replay log of several segments, edited anywhere. It is read as it was, or refused
 // with a message, and exactly what verifies is read. Built by tools/fuzz/run.
-#include "fuzz/directory.h"
+#include "fuzz/fuzz.h"
 #include "replay/episodes.h"
 #include "replay/script.h"
 #include "support/check.h"
-#include <assert.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 enum { CAPACITY = 60 };
 static wk_replay_mark mark;

@@ -1,13 +1,10 @@
 // Fuzz target: reports. The input is one of a run's files that a report reads: results of an
 // evaluation, model errors or metrics. The report is made or refused with a message, and its page
 // printed. Built by tools/fuzz/run.
-#include "fuzz/directory.h"
+#include "fuzz/fuzz.h"
 #include "report/report.h"
 #include "report/sheet.h"
 #include "train/runs.h"
-#include <assert.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 // The sheet of worlds is the same for every input and would be most of the time: a pixel of it.
 wk_status __wrap_wk_contact_sheet_draw(const wk_domain *domain, const int *options, uint64_t seed,

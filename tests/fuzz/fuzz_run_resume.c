@@ -1,12 +1,8 @@
 // Fuzz target: whole runs. A true run of two checkpoints is edited in any of its files and
 // continued by some steps: that succeeds, or is refused with a message; an unedited one succeeds.
 // Built by tools/fuzz/run.
-#include "fuzz/directory.h"
-#include "fuzz/waves.h"
+#include "fuzz/fuzz.h"
 #include "train/runs.h"
-#include <assert.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static wk_status train(const char *directory, int64_t steps, wk_error *err)
 {

@@ -1,12 +1,7 @@
 // Fuzz target: any bytes as a safetensors file. The reader must refuse or read them without
 // touching memory it does not own; what it accepts must be usable. Built by tools/fuzz/run.
+#include "fuzz/fuzz.h"
 #include "nn/safetensors.h"
-
-#include <assert.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 // What the reader accepted must be consistent with the file it came from.
 static void use(const wk_safetensors *file, size_t size)

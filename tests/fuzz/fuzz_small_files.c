@@ -1,17 +1,14 @@
 // Fuzz target: the small files beside runs. The first byte of an input says which it is: a frozen
 // set of environments, the list of a population, attempts and options of a sweep, a job of Slurm's
-// queue, rewards that were added to a run, or the list of trusted code. Each is accepted, or
-// refused with a message; what is accepted is used. Built by tools/fuzz/run.
+// queue, or rewards that were added to a run. Each is accepted, or refused with a message; what is
+// accepted is used. Built by tools/fuzz/run.
 #include "env/domains/toy.h"
 #include "eval/cases.h"
-#include "fuzz/directory.h"
+#include "fuzz/fuzz.h"
 #include "run/disk.h"
 #include "run/rewards.h"
 #include "sweep/sweep.h"
-#include <assert.h>
 #include <math.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static wk_sweep_grid grid;
 static wk_sweep_plan plan;
@@ -24,11 +21,6 @@ static void prepare(void)
     if (wk_sweep_grid_parse("grid", text, strlen(text), &grid, &err) != WK_OK ||
         wk_sweep_plan_create(&grid, "many", &plan, &err) != WK_OK)
         abort();
-}
-
-static void expect_message(wk_status status, const wk_error *err)
-{
-    assert(status == WK_OK || err->message[0]);
 }
 
 // With the right hash behind it where the first byte is odd.
@@ -50,7 +42,7 @@ static void try_set(const char *bytes, size_t size)
     fuzz_write(".", "a.set", wk_text_get(&text), text.length);
     wk_text_free(&text);
     wk_status status = wk_theta_set_open("a.set", &wk_toy, &set, &err);
-    expect_message(status, &err);
+    fuzz_expect_message(status, &err);
     if (status != WK_OK) return;
     assert(wk_theta_set_cases(&set, cases) > 0);
     wk_theta_set_print(&set, &wk_toy, &text);
@@ -64,14 +56,15 @@ static void try_population(const char *bytes, size_t size)
     wk_population population = {0}, added = {.count = 1, .names = {"seed9"}};
     fuzz_write("many", WK_POPULATION_FILE, bytes, size);
     wk_status status = wk_population_read("many", &population, &err);
-    expect_message(status, &err);
+    fuzz_expect_message(status, &err);
     for (int i = 0; status == WK_OK && i < population.count; i++) {
         char path[WK_PATH_MAX];
         bool begun;
         assert(!strchr(population.names[i], '/') && population.names[i][0] != '.');
-        expect_message(wk_population_path("many", population.names[i], path, &begun, &err), &err);
+        fuzz_expect_message(wk_population_path("many", population.names[i], path, &begun, &err),
+                            &err);
     }
-    if (status == WK_OK) expect_message(wk_population_record("many", &added, &err), &err);
+    if (status == WK_OK) fuzz_expect_message(wk_population_record("many", &added, &err), &err);
 }
 
 static void try_attempt(const char *bytes, size_t size)
@@ -80,12 +73,12 @@ static void try_attempt(const char *bytes, size_t size)
     wk_sweep_state state;
     wk_sweep_claim claim;
     fuzz_write("many/sweep/tasks", "seed0/attempt.json", bytes, size);
-    expect_message(wk_sweep_state_read(&plan, 0, 3, &state, &err), &err);
+    fuzz_expect_message(wk_sweep_state_read(&plan, 0, 3, &state, &err), &err);
     assert(state.attempt.count >= 0 && state.phase != WK_SWEEP_RUNNING);
     wk_status status = wk_sweep_claim_take(&plan, 0, &claim, &err);
-    expect_message(status, &err);
+    fuzz_expect_message(status, &err);
     if (status == WK_OK)
-        expect_message(wk_sweep_claim_end(&claim, 1, state.attempt.error, &err), &err);
+        fuzz_expect_message(wk_sweep_claim_end(&claim, 1, state.attempt.error, &err), &err);
 }
 
 static void try_options(const char *bytes, size_t size)
@@ -95,7 +88,7 @@ static void try_options(const char *bytes, size_t size)
     wk_text text = {0}, printed = {0}, again = {0};
     wk_text_append(&text, bytes, size);
     wk_status status = wk_slurm_options_parse(text.chars, &options, &err);
-    expect_message(status, &err);
+    fuzz_expect_message(status, &err);
     if (status == WK_OK) {
         wk_slurm_options_print(&options, &printed);
         wk_text copy = {0};
@@ -134,10 +127,10 @@ static void try_reward(const char *bytes, size_t size)
     if (header < size) wk_text_append(&text, bytes + header + 1, size - header - 1);
     fuzz_write("run/rewards", "a.safetensors", wk_text_get(&text), text.length);
     wk_text_free(&text);
-    expect_message(wk_reward_labels_read("run", &labels, &err), &err);
+    fuzz_expect_message(wk_reward_labels_read("run", &labels, &err), &err);
     wk_array_free(&labels);
     wk_status status = wk_reward_table_read("run", "a", &table, &err);
-    expect_message(status, &err);
+    fuzz_expect_message(status, &err);
     if (status != WK_OK) return;
     for (size_t i = 0; i < table.count; i++) {
         const float *rewards = wk_reward_table_find(&table, table.episodes[i], &rows);
@@ -150,8 +143,8 @@ static void try_reward(const char *bytes, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    static void (*const kinds[])(const char *, size_t) = {
-        try_set, try_population, try_attempt, try_options, try_job, try_reward, try_trusted};
+    static void (*const kinds[])(const char *, size_t) = {try_set,     try_population, try_attempt,
+                                                          try_options, try_job,        try_reward};
     if (!*fuzz_root) prepare();
     if (size == 0) return 0;
     kinds[bytes[0] % (sizeof kinds / sizeof *kinds)]((const char *)bytes + 1, size - 1);

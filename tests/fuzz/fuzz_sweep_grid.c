@@ -1,13 +1,8 @@
 // Fuzz target: any bytes as the grid of a sweep. What is accepted is bounded, prints as a grid that
 // reads back as the same, and takes no value twice.
 #include "base/asset.h"
+#include "fuzz/fuzz.h"
 #include "sweep/sweep.h"
-
-#include <assert.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 const wk_asset wk_assets[] = {{0}}; // no embedded grids or blocks
 

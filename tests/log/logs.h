@@ -5,24 +5,11 @@
 
 #include "base/file.h"
 #include "support/check.h"
+#include "support/files.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-/// Removes the folder with the files in it.
-static inline void remove_folder(const char *folder)
-{
-    DIR *d = opendir(folder);
-    if (!d) return;
-    for (struct dirent *e; (e = readdir(d));) {
-        char path[600];
-        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        unlink(path);
-    }
-    closedir(d);
-    rmdir(folder);
-}
 
 /// The content of folder/name, malloc'd.
 static inline char *content(const char *folder, const char *name, size_t *size)

@@ -13,14 +13,14 @@
 static int begin(void **state)
 {
     (void)state;
-    remove_folder(FOLDER);
+    remove_tree(FOLDER);
     return mkdir(FOLDER, 0777);
 }
 
 static int end(void **state)
 {
     (void)state;
-    remove_folder(FOLDER);
+    remove_tree(FOLDER);
     return 0;
 }
 

@@ -28,7 +28,7 @@ static void open_at(const wk_metrics_mark *mark)
 static int begin(void **state)
 {
     (void)state;
-    remove_folder(FOLDER);
+    remove_tree(FOLDER);
     open_at(&beginning);
     return 0;
 }
@@ -37,7 +37,7 @@ static int end(void **state)
 {
     (void)state;
     close_metrics();
-    remove_folder(FOLDER);
+    remove_tree(FOLDER);
     return 0;
 }
 

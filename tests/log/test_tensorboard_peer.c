@@ -49,7 +49,7 @@ static void the_tensorboard_package_reads_what_we_write(void **state)
                                               {"batch", "16", true, 16}};
     wk_metrics_mark mark;
     wk_metrics *metrics;
-    remove_folder(FOLDER);
+    remove_tree(FOLDER);
     assert_ok(wk_metrics_open(&(wk_metrics_config){.logdir = FOLDER,
                                                    .tensorboard = true,
                                                    .action_repeat = 2,
@@ -81,7 +81,7 @@ static void the_tensorboard_package_reads_what_we_write(void **state)
     wk_image_free(&frames[0]);
     wk_image_free(&frames[1]);
     assert_int_equal(python_run(python, reader, FOLDER), 0);
-    remove_folder(FOLDER);
+    remove_tree(FOLDER);
 }
 
 int main(void)

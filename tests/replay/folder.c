@@ -1,21 +1,14 @@
 #include "replay/folder.h"
 #include "base/dir.h"
 #include "base/file.h"
-#include "support/check.h"
-#include <ftw.h>
+#include "support/files.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
-{
-    (void)info, (void)kind, (void)walk;
-    return remove(path);
-}
-
 void folder_remove(const char *path)
 {
-    nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    remove_tree(path);
 }
 
 int folder_count(const char *path, const char *suffix)

@@ -2,27 +2,11 @@
 #include "support/check.h"
 #include "tensor/cost.h"
 #include "tensor/cuda/passes/plan_passes.h"
-#include "tensor/cuda/passes/recurrence.h"
 #include "tensor/cuda/passes/stream_waits.h"
 #include "tensor/shape.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-void planning_find_recurrences(wk_plan *plan)
-{
-    int *last_use = malloc(plan->graph->tensors.count * sizeof *last_use);
-    wk_recurrence *r = malloc(sizeof *r);
-    assert_true(last_use && r);
-    wk_recurrence_last_use(plan, last_use);
-    for (int step = 0; step < (int)plan->node_count; step++) {
-        if (!wk_recurrence_find(plan, last_use, step, r)) continue;
-        assert_true(wk_array_push(&plan->groups, ((wk_group){step, step + r->nodes - 1, NULL})));
-        step += r->nodes - 1;
-    }
-    free(r);
-    free(last_use);
-}
 
 wk_cuda_limits planning_limits = {
     .capability = 90, .processors = 132, .members = 1, .shared_memory = 227 << 10, .bf16 = true};

@@ -11,9 +11,6 @@ extern wk_cuda_limits planning_limits;
 /// Buffers have addresses but no memory; programs can be compiled but do nothing.
 extern wk_backend planning_backend;
 
-/// Makes every unrolled recurrence of a plan a group.
-void planning_find_recurrences(wk_plan *plan);
-
 /// Goes through a plan's steps as if they ran, marking the bytes that each result is written to in
 /// every form it exists in; fails where a step, or at the end an output, would find other marks
 /// than those of what it needs.

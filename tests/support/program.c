@@ -1,9 +1,8 @@
 #include "support/program.h"
 #include "base/file.h"
-#include "support/check.h"
+#include "support/files.h"
 
 #include <dirent.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -18,19 +17,14 @@ int program_setup(void **state)
     return mkdtemp(directory) ? 0 : -1;
 }
 
-static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk)
-{
-    (void)info, (void)kind, (void)walk;
-    return remove(path);
-}
-
 int program_teardown(void **state)
 {
     (void)state;
     free(last_out);
     free(last_err);
     last_out = last_err = NULL;
-    return nftw(directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    remove_tree(directory);
+    return 0;
 }
 
 int program_count_files(void)

@@ -8,8 +8,8 @@
 #include "run/checkpoint.h"
 #include "run/weights.h"
 #include "support/check.h"
+#include "support/files.h"
 #include "train/train.h"
-#include <ftw.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -69,17 +69,16 @@ static inline void run_to_end(const wk_run_config *config, const char *directory
     assert_int_equal(end, WK_RUN_FINISHED);
 }
 
-static inline int remove_tree_entry(const char *path, const struct stat *info, int kind,
-                                    struct FTW *walk)
+/// Flips a bit of a file.
+static inline void damage(const char *path, uint64_t at)
 {
-    (void)info, (void)kind, (void)walk;
-    return remove(path);
-}
-
-/// Removes a directory with everything in it, if it is there.
-static inline void remove_tree(const char *path)
-{
-    nftw(path, remove_tree_entry, 16, FTW_DEPTH | FTW_PHYS);
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    fseek(file, (long)at, SEEK_SET);
+    int byte = fgetc(file);
+    fseek(file, (long)at, SEEK_SET);
+    fputc(byte ^ 0x40, file);
+    fclose(file);
 }
 
 /// Fails unless DIRECTORY_A/NAME and DIRECTORY_B/NAME exist and agree, `head` bytes at their
@@ -126,17 +125,53 @@ static inline uint64_t newest_step(const char *directory)
     return step;
 }
 
-/// Fails unless both runs ended in the same weights, optimisers and measurements.
-static inline void same_learning(const char *a, const char *b)
+/// Fails unless the two files exist and differ.
+static inline void other_file(const char *a, const char *b, const char *name)
+{
+    char path[1024];
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", i ? b : a, name);
+        assert_int_equal(access(path, F_OK), 0);
+    }
+    char command[2200];
+    snprintf(command, sizeof command, "cmp -s %s/%s %s/%s", a, name, b, name);
+    if (system(command) == 0) fail_msg("%s is the same in %s and %s", name, a, b);
+}
+
+/// Does a work until it has ended, asked to stop after so many checkpoints again and again.
+typedef wk_status work_of(const void *config, const wk_run_control *control, wk_run_end *end,
+                          wk_error *err);
+static inline void in_pieces(work_of *work, const void *config, int checkpoints, int stops_min)
+{
+    wk_error err = {0};
+    wk_run_end end = WK_RUN_INTERRUPTED;
+    int stops = 0;
+    for (; end != WK_RUN_FINISHED; stops++) {
+        stopper s = {.checkpoints = checkpoints};
+        wk_run_control control = {.stop = &s.stop, .log = {count_checkpoints, &s, WK_LOG_DEBUG}};
+        assert_ok(work(config, &control, &end, &err));
+        assert_true(stops < 30);
+    }
+    assert_true(stops > stops_min);
+}
+
+/// Fails unless both runs ended in the same weights and optimisers.
+static inline void same_weights(const char *a, const char *b)
 {
     char name[128];
     uint64_t step = newest_step(a);
     assert_int_equal(step, newest_step(b));
-    same_file(a, b, "metrics.jsonl", 0, 0);
     snprintf(name, sizeof name, "checkpoints/step-%012" PRIu64 "/learner.safetensors", step);
     same_file(a, b, name, 0, 0);
     snprintf(name, sizeof name, "snapshots/step-%012" PRIu64 ".safetensors", step);
     same_file(a, b, name, 0, 0);
+}
+
+/// The same, and in the same measurements.
+static inline void same_learning(const char *a, const char *b)
+{
+    same_file(a, b, "metrics.jsonl", 0, 0);
+    same_weights(a, b);
 }
 
 /// The same, and environments, curriculum, recurrent states and counters too. For runs without

@@ -5,7 +5,7 @@
 #include "support/async_device.h"
 #include "support/backend.h"
 #include "support/check.h"
-#include "train/device_frames.h"
+#include "train/frames.h"
 #include <limits.h>
 #include <stdlib.h>
 

@@ -7,7 +7,6 @@
 #include "train/finetune.h"
 #include "train/runs.h"
 #include "train/train.h"
-#include <stdarg.h>
 #include <sys/stat.h>
 
 #define A "directory-a.tmp"
@@ -34,16 +33,6 @@ static int clean(void **state)
     return 0;
 }
 
-static void shell(const char *format, ...)
-{
-    char command[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(command, sizeof command, format, args);
-    va_end(args);
-    if (system(command) != 0) fail_msg("%s", command);
-}
-
 static wk_status train(const wk_run_config *config, const char *directory)
 {
     wk_run_control control = {0};
@@ -63,24 +52,24 @@ static wk_run_config finished_run(void)
 
 static void keep_copy(void)
 {
-    shell("rm -rf " B " && cp -a " A " " B);
+    run_command("rm -rf " B " && cp -a " A " " B);
 }
 
 static void expect_copy(void)
 {
-    shell("diff -r --no-dereference -x lock " A " " B);
+    run_command("diff -r --no-dereference -x lock " A " " B);
 }
 
 // The text of a file outside that a run must not touch.
 static void make_outside(void)
 {
-    shell("rm -rf " OUTSIDE " && mkdir " OUTSIDE " && echo thesis > " OUTSIDE "/run.bin && "
-          "echo thesis > " OUTSIDE "/file");
+    run_command("rm -rf " OUTSIDE " && mkdir " OUTSIDE " && echo thesis > " OUTSIDE "/run.bin && "
+                "echo thesis > " OUTSIDE "/file");
 }
 
 static void expect_outside(void)
 {
-    shell("test \"$(cat " OUTSIDE "/run.bin " OUTSIDE "/file)\" = 'thesis\nthesis'");
+    run_command("test \"$(cat " OUTSIDE "/run.bin " OUTSIDE "/file)\" = 'thesis\nthesis'");
 }
 
 static void a_listing_that_fails_is_an_error_and_changes_nothing(void **state)
@@ -103,15 +92,15 @@ static void checkpoints_moved_aside_are_missed(void **state)
 {
     (void)state;
     wk_run_config config = finished_run();
-    shell("mv " A "/checkpoints " OUTSIDE);
+    run_command("mv " A "/checkpoints " OUTSIDE);
     keep_copy();
     assert_refused(train(&config, A), WK_E_INPUT, "no checkpoint to resume from");
     assert_non_null(strstr(err.message, "put the checkpoints back into '" A "/checkpoints'"));
     expect_copy();
-    shell("mkdir " A "/checkpoints " B "/checkpoints");
+    run_command("mkdir " A "/checkpoints " B "/checkpoints");
     assert_refused(train(&config, A), WK_E_INPUT, "no checkpoint to resume from");
     expect_copy();
-    shell("rmdir " A "/checkpoints && mv " OUTSIDE " " A "/checkpoints");
+    run_command("rmdir " A "/checkpoints && mv " OUTSIDE " " A "/checkpoints");
     assert_ok(train(&config, A));
     remove_tree(B);
     assert_ok(train(&config, B));
@@ -127,8 +116,8 @@ static void every_result_without_a_checkpoint_is_kept(void **state)
                                        "touch " A "/events.out.tfevents.0000000001.host.1.waker"};
     wk_run_config config = short_run();
     for (int i = 0; i < 4; i++) {
-        shell("rm -rf " A " && mkdir " A);
-        shell("%s", made[i]);
+        run_command("rm -rf " A " && mkdir " A);
+        run_command("%s", made[i]);
         keep_copy();
         assert_refused(train(&config, A), WK_E_INPUT, "a new run would overwrite it");
         expect_copy();
@@ -159,25 +148,25 @@ static void what_links_lead_to_is_neither_deleted_nor_pruned(void **state)
     (void)state;
     wk_run_config config = finished_run();
     make_outside();
-    shell("ln -s ../../" OUTSIDE " " A "/checkpoints/unfinished-step-000000000160 && "
-          "ln -s ../../" OUTSIDE " " A "/checkpoints/unfinished-thesis && "
-          "ln -s ../../" OUTSIDE " " A "/checkpoints/step-000000000007");
+    run_command("ln -s ../../" OUTSIDE " " A "/checkpoints/unfinished-step-000000000160 && "
+                "ln -s ../../" OUTSIDE " " A "/checkpoints/unfinished-thesis && "
+                "ln -s ../../" OUTSIDE " " A "/checkpoints/step-000000000007");
     assert_ok(train(&config, A));
     expect_outside();
-    shell("test -L " A "/checkpoints/unfinished-step-000000000160 -a -L " A
-          "/checkpoints/step-000000000007");
+    run_command("test -L " A "/checkpoints/unfinished-step-000000000160 -a -L " A
+                "/checkpoints/step-000000000007");
 }
 
 static void a_checkpoint_with_files_of_others_is_not_deleted(void **state)
 {
     (void)state;
     wk_run_config config = finished_run();
-    shell("mkdir " A "/checkpoints/unfinished-step-000000000009 && touch " A
-          "/checkpoints/unfinished-step-000000000009/run.bin && "
-          "mkdir " A "/checkpoints/unfinished-step-000000000010 && touch " A
-          "/checkpoints/unfinished-step-000000000010/notes && "
-          "cp -r " A "/checkpoints/step-000000000150 " A "/checkpoints/step-000000000008 && "
-          "touch " A "/checkpoints/step-000000000008/notes");
+    run_command("mkdir " A "/checkpoints/unfinished-step-000000000009 && touch " A
+                "/checkpoints/unfinished-step-000000000009/run.bin && "
+                "mkdir " A "/checkpoints/unfinished-step-000000000010 && touch " A
+                "/checkpoints/unfinished-step-000000000010/notes && "
+                "cp -r " A "/checkpoints/step-000000000150 " A "/checkpoints/step-000000000008 && "
+                "touch " A "/checkpoints/step-000000000008/notes");
     assert_ok(train(&config, A));
     assert_false(wk_path_exists(A "/checkpoints/unfinished-step-000000000009"));
     assert_true(wk_path_exists(A "/checkpoints/unfinished-step-000000000010/notes"));
@@ -189,9 +178,10 @@ static void names_that_only_look_like_checkpoints_do_not_count(void **state)
 {
     (void)state;
     wk_run_config config = finished_run();
-    shell("cp -r " A "/checkpoints/step-000000000150 " A "/checkpoints/step-000000000150.bak && "
-          "mkdir " A "/checkpoints/step-000000000999.bad " A "/checkpoints/step-998 " A
-          "/checkpoints/step--00000000001");
+    run_command("cp -r " A "/checkpoints/step-000000000150 " A
+                "/checkpoints/step-000000000150.bak && "
+                "mkdir " A "/checkpoints/step-000000000999.bad " A "/checkpoints/step-998 " A
+                "/checkpoints/step--00000000001");
     assert_ok(train(&config, A));
     assert_true(wk_path_exists(A "/checkpoints/step-000000000150.bak/run.bin"));
     assert_true(wk_path_exists(A "/checkpoints/step-000000000999.bad"));
@@ -207,10 +197,11 @@ static void names_that_only_look_like_checkpoints_do_not_count(void **state)
 // Moves NAME of the run outside and puts a link in its place.
 static void link_outside(const char *name)
 {
-    shell("mkdir -p " OUTSIDE "/kept && cp -a " A "/%s " OUTSIDE "/kept/ && cp -a " OUTSIDE
-          "/kept " OUTSIDE "/before && rm -rf " A "/%s && ln -s $PWD/" OUTSIDE "/kept/$(basename "
-          "%s) " A "/%s",
-          name, name, name, name);
+    run_command("mkdir -p " OUTSIDE "/kept && cp -a " A "/%s " OUTSIDE "/kept/ && cp -a " OUTSIDE
+                "/kept " OUTSIDE "/before && rm -rf " A "/%s && ln -s $PWD/" OUTSIDE
+                "/kept/$(basename "
+                "%s) " A "/%s",
+                name, name, name, name);
 }
 
 static void what_a_run_writes_to_may_be_no_link(void **state)
@@ -219,12 +210,12 @@ static void what_a_run_writes_to_may_be_no_link(void **state)
     static const char *const names[] = {"metrics.jsonl", "replay", "checkpoints",
                                         "snapshots",     "lock",   "replay/replay-00000000.log"};
     wk_run_config config = finished_run();
-    shell("cp -a " A " " CALM);
+    run_command("cp -a " A " " CALM);
     for (int i = 0; i < 6; i++) {
-        shell("rm -rf " A " " OUTSIDE " && cp -a " CALM " " A);
+        run_command("rm -rf " A " " OUTSIDE " && cp -a " CALM " " A);
         link_outside(names[i]);
         assert_refused(train(&config, A), WK_E_INPUT, "is a symbolic link");
-        shell("diff -r " OUTSIDE "/kept " OUTSIDE "/before");
+        run_command("diff -r " OUTSIDE "/kept " OUTSIDE "/before");
     }
     remove_tree(CALM);
 }
@@ -236,17 +227,17 @@ static void an_event_file_may_be_no_link(void **state)
     config.log_tensorboard = true;
     assert_ok(train(&config, A));
     config.steps = 200;
-    shell("mkdir " OUTSIDE " && mv " A "/events* " OUTSIDE "/ && cp -r " OUTSIDE " " B
-          " && ln -s $PWD/" OUTSIDE "/* " A "/");
+    run_command("mkdir " OUTSIDE " && mv " A "/events* " OUTSIDE "/ && cp -r " OUTSIDE " " B
+                " && ln -s $PWD/" OUTSIDE "/* " A "/");
     assert_refused(train(&config, A), WK_E_INPUT, "is a symbolic link");
-    shell("diff -r " OUTSIDE " " B);
+    run_command("diff -r " OUTSIDE " " B);
 }
 
 static void the_directory_of_a_run_may_be_a_link(void **state)
 {
     (void)state;
     wk_run_config config = short_run();
-    shell("mkdir " OUTSIDE " && ln -s " OUTSIDE " " A);
+    run_command("mkdir " OUTSIDE " && ln -s " OUTSIDE " " A);
     config.steps = 100;
     assert_ok(train(&config, A));
     config.steps = 150;
@@ -308,11 +299,11 @@ static void a_run_that_is_moved_goes_on_where_it_is(void **state)
     assert_ok(train_disturbed(&config, move_and_train));
     assert_ok(train(&config, CALM));
     same_end(CALM, B);
-    shell("diff -r " CALM "/eval " B "/eval && diff -r " CALM "/snapshots " B "/snapshots");
+    run_command("diff -r " CALM "/eval " B "/eval && diff -r " CALM "/snapshots " B "/snapshots");
     remove_tree(CALM);
     assert_ok(train(&other, CALM));
     same_end(CALM, A);
-    shell("test $(ls " A "/snapshots | wc -l) = 1");
+    run_command("test $(ls " A "/snapshots | wc -l) = 1");
     remove_tree(CALM);
 }
 
@@ -398,21 +389,21 @@ static wk_status adapt_disturbed(const wk_adapt_config *config, void (*act)(void
 static void move_away(void)
 {
     assert_int_equal(rename(A, B), 0);
-    shell("mkdir -p " A ADAPTED);
+    run_command("mkdir -p " A ADAPTED);
 }
 
 static void an_adaptation_that_is_moved_goes_on_where_it_is(void **state)
 {
     (void)state;
     finished_run();
-    shell("cp -a " A " " CALM);
+    run_command("cp -a " A " " CALM);
     wk_adapt_config config = one_task(A), calm = one_task(CALM);
     assert_ok(adapt_disturbed(&config, move_away));
     wk_run_control control = {0};
     wk_run_end end;
     assert_ok(wk_adapt(&calm, &control, &end, &err));
     same_file(CALM, B, ADAPTED "/weights.safetensors", 0, 0);
-    shell("rmdir " A ADAPTED);
+    run_command("rmdir " A ADAPTED);
     remove_tree(CALM);
 }
 
@@ -440,13 +431,13 @@ static void a_restart_that_cannot_begin_leaves_the_policies(void **state)
     wk_run_control control = {0};
     wk_run_end end;
     assert_ok(wk_adapt(&config, &control, &end, &err));
-    shell("mv " A "/replay " OUTSIDE);
+    run_command("mv " A "/replay " OUTSIDE);
     keep_copy();
     config.restart = true;
     assert_refused(wk_adapt(&config, &control, &end, &err), WK_E_NOT_FOUND, "the data of the run");
     expect_copy();
     // Nor does one that is stopped before its first update.
-    shell("mv " OUTSIDE " " A "/replay");
+    run_command("mv " OUTSIDE " " A "/replay");
     keep_copy();
     volatile sig_atomic_t stop = 1;
     control.stop = &stop;
@@ -459,7 +450,7 @@ static void metrics_of_others_are_not_emptied_by_an_adaptation(void **state)
 {
     (void)state;
     finished_run();
-    shell("mkdir -p " A ADAPTED " && echo mine > " A ADAPTED "/metrics.jsonl");
+    run_command("mkdir -p " A ADAPTED " && echo mine > " A ADAPTED "/metrics.jsonl");
     keep_copy();
     wk_adapt_config config = one_task(A);
     wk_run_control control = {0};
@@ -483,15 +474,16 @@ static void the_folder_of_an_adaptation_or_a_fine_tuning_may_be_no_link(void **s
     adaptation.updates = 3;
     assert_ok(wk_adapt(&adaptation, &control, &end, &err));
     adaptation.name = "other";
-    shell("mkdir " OUTSIDE);
+    run_command("mkdir " OUTSIDE);
     for (int i = 0; i < 4; i++) {
         bool tunes = strstr(links[i], "finetune") != NULL;
-        shell("mkdir -p $(dirname " A "%s) && rm -rf " A "%s && ln -s $PWD/" OUTSIDE " " A "%s",
-              links[i], links[i], links[i]);
+        run_command("mkdir -p $(dirname " A "%s) && rm -rf " A "%s && ln -s $PWD/" OUTSIDE " " A
+                    "%s",
+                    links[i], links[i], links[i]);
         assert_refused(tunes ? wk_finetune(&tuning, &control, &end, &err)
                              : wk_adapt(&adaptation, &control, &end, &err),
                        WK_E_INPUT, "is a symbolic link");
-        shell("test -z \"$(ls -A " OUTSIDE ")\"");
+        run_command("test -z \"$(ls -A " OUTSIDE ")\"");
     }
 }
 
@@ -499,8 +491,9 @@ static void the_newest_of_many_snapshots_is_found(void **state)
 {
     (void)state;
     uint64_t step = 0;
-    shell("mkdir -p " A "/snapshots && cd " A "/snapshots && for i in $(seq 1 1500); do : > "
-          "step-$(printf %%012d $i).safetensors; done && : > step-000000009999.safetensors.bak");
+    run_command(
+        "mkdir -p " A "/snapshots && cd " A "/snapshots && for i in $(seq 1 1500); do : > "
+        "step-$(printf %%012d $i).safetensors; done && : > step-000000009999.safetensors.bak");
     assert_ok(wk_weights_find(A, (wk_weights_source){.kind = WK_WEIGHTS_SNAPSHOT}, WK_STEP_LAST,
                               &step, &err));
     assert_int_equal(step, 1500);

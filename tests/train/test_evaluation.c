@@ -13,9 +13,8 @@ static wk_error err;
 
 static wk_run_config evaluated_run(void)
 {
-    wk_run_config config = tiny_run();
+    wk_run_config config = quiet_run();
     snprintf(config.tasks, sizeof config.tasks, "east"); // the domain's second
-    config.log_tensorboard = false;
     config.eval_every = 150;
     config.eval_envs = 10;
     return config;
@@ -45,28 +44,17 @@ static int clean(void **state)
     return 0;
 }
 
-static void same_weights(void)
-{
-    char name[128];
-    uint64_t step = newest_step(A);
-    assert_int_equal(step, newest_step(B));
-    snprintf(name, sizeof name, "checkpoints/step-%012" PRIu64 "/learner.safetensors", step);
-    same_file(A, B, name, 0, 0);
-    snprintf(name, sizeof name, "snapshots/step-%012" PRIu64 ".safetensors", step);
-    same_file(A, B, name, 0, 0);
-}
-
 static void it_does_not_change_a_run(void **state)
 {
     (void)state;
     wk_run_config config = evaluated_run();
     config.eval_every = 0;
     run_to_end(&config, B);
-    same_weights();
+    same_weights(A, B);
     // What it measured comes in lines of its own; without them the logs are the same too.
-    assert_int_equal(system("grep -v eval_ " A "/metrics.jsonl > " A "/others"), 0);
-    assert_int_equal(system("cmp " A "/others " B "/metrics.jsonl"), 0);
-    assert_int_equal(system("grep -c eval_ " A "/metrics.jsonl | grep -qx 3"), 0);
+    run_command("grep -v eval_ " A "/metrics.jsonl > " A "/others");
+    run_command("cmp " A "/others " B "/metrics.jsonl");
+    run_command("grep -c eval_ " A "/metrics.jsonl | grep -qx 3");
     assert_false(wk_path_exists(B "/eval"));
 }
 
@@ -77,8 +65,8 @@ static void clips_go_to_tensorboard_and_change_nothing(void **state)
     config.log_tensorboard = true;
     run_to_end(&config, B);
     same_learning(A, B);
-    assert_int_equal(system("grep -aq eval_east_uniform_policy_image " B "/events.*"), 0);
-    assert_int_equal(system("grep -aq eval_openl_image " B "/events.*"), 0);
+    run_command("grep -aq eval_east_uniform_policy_image " B "/events.*");
+    run_command("grep -aq eval_openl_image " B "/events.*");
 }
 
 // Evaluates the snapshot of a step as `waker eval` does, into the directory B.
@@ -105,11 +93,8 @@ static void evaluate_snapshot(uint64_t step, int threads)
 
 static void assert_eval_seed(const char *run, uint64_t seed)
 {
-    char command[256];
-    snprintf(command, sizeof command,
-             "grep -q '\"eval_seed\": %" PRIu64 "\\b' %s/eval/alongside-000000000150.json", seed,
-             run);
-    assert_int_equal(system(command), 0);
+    run_command("grep -q '\"eval_seed\": %" PRIu64 "\\b' %s/eval/alongside-000000000150.json", seed,
+                run);
 }
 
 static void fresh_environments_are_others_for_every_run_and_step(void **state)
@@ -125,7 +110,7 @@ static void fresh_environments_are_others_for_every_run_and_step(void **state)
     assert_int_not_equal(wk_evaluation_seed(&config, 150), first);
     config.seed--;
     run_to_end(&config, B);
-    same_weights();
+    same_weights(A, B);
     assert_eval_seed(B, first);
     assert_eval_seed(A, 0);
 }
@@ -165,29 +150,37 @@ static void scores_and_indicators_have_their_names(void **state)
                                         "eval_east_OOD_storm/eval_east_OOD_storm_max_return",
                                         "eval_east_OOD_storm/eval_east_OOD_storm_min_length"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char command[256];
-        snprintf(command, sizeof command, "grep -q '\"%s\": ' " A "/metrics.jsonl", names[i]);
-        if (system(command) != 0) fail_msg("metrics.jsonl lacks %s", names[i]);
+        run_command("grep -q '\"%s\": ' " A "/metrics.jsonl", names[i]);
     }
 }
 
-// Asks the run to stop when it begins to evaluate at step 300.
-static void stop_at_300(void *context, wk_log_level level, const char *message)
+// Asks the run to stop when it begins to evaluate at a step.
+typedef struct evaluation_stop {
+    const char *message;
+    volatile sig_atomic_t stop;
+} evaluation_stop;
+
+static void stop_in_evaluation(void *context, wk_log_level level, const char *message)
 {
+    evaluation_stop *s = context;
     (void)level;
-    if (strstr(message, "evaluating task policies after 300 agent steps"))
-        *(volatile sig_atomic_t *)context = 1;
+    if (strstr(message, s->message)) s->stop = 1;
+}
+
+static void train_until(const wk_run_config *config, const char *message)
+{
+    evaluation_stop s = {.message = message};
+    wk_run_control control = {.stop = &s.stop, .log = {stop_in_evaluation, &s, WK_LOG_INFO}};
+    wk_run_end end;
+    assert_ok(wk_train(config, B, NULL, &control, &end, &err));
+    assert_int_equal(end, WK_RUN_INTERRUPTED);
 }
 
 static void a_run_stopped_within_an_evaluation_makes_up_for_it(void **state)
 {
     (void)state;
     wk_run_config config = evaluated_run();
-    volatile sig_atomic_t stop = 0;
-    wk_run_control control = {.stop = &stop, .log = {stop_at_300, (void *)&stop, WK_LOG_INFO}};
-    wk_run_end end;
-    assert_ok(wk_train(&config, B, NULL, &control, &end, &err));
-    assert_int_equal(end, WK_RUN_INTERRUPTED);
+    train_until(&config, "evaluating task policies after 300 agent steps");
     assert_int_equal(newest_step(B), 300);
     assert_false(wk_path_exists(B "/eval/alongside-000000000300.json"));
     run_to_end(&config, B);
@@ -196,14 +189,6 @@ static void a_run_stopped_within_an_evaluation_makes_up_for_it(void **state)
     // A finished run stays as it is.
     run_to_end(&config, B);
     same_end(A, B);
-}
-
-// Asks the run to stop when it begins to evaluate at its end.
-static void stop_in_the_last_evaluation(void *context, wk_log_level level, const char *message)
-{
-    (void)level;
-    if (strstr(message, "evaluating task policies after 402 agent steps"))
-        *(volatile sig_atomic_t *)context = 1;
 }
 
 static void count_evaluations(void *context, wk_log_level level, const char *message)
@@ -215,13 +200,9 @@ static void count_evaluations(void *context, wk_log_level level, const char *mes
 static void the_last_one_is_made_once(void **state)
 {
     (void)state;
-    volatile sig_atomic_t stop = 0;
-    wk_run_config config = evaluated_run();
-    wk_run_control stopped = {.stop = &stop,
-                              .log = {stop_in_the_last_evaluation, (void *)&stop, WK_LOG_INFO}};
     wk_run_end end;
-    assert_ok(wk_train(&config, B, NULL, &stopped, &end, &err));
-    assert_int_equal(end, WK_RUN_INTERRUPTED);
+    wk_run_config config = evaluated_run();
+    train_until(&config, "evaluating task policies after 402 agent steps");
     for (int expected = 1; expected >= 0; expected--) {
         int count = 0;
         wk_run_control control = {.log = {count_evaluations, &count, WK_LOG_INFO}};
@@ -246,18 +227,18 @@ static void without_task_policies_it_is_refused_saying_what_to_do(void **state)
     assert_ok(wk_run_config_check(&config, domain, &err));
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, clean, clean)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_does_not_change_a_run, clean, clean),
-        cmocka_unit_test_setup_teardown(it_gives_what_the_snapshot_of_the_step_gives, clean, clean),
-        cmocka_unit_test_setup_teardown(fresh_environments_are_others_for_every_run_and_step, clean,
-                                        clean),
-        cmocka_unit_test_setup_teardown(clips_go_to_tensorboard_and_change_nothing, clean, clean),
+        TEST(it_does_not_change_a_run),
+        TEST(it_gives_what_the_snapshot_of_the_step_gives),
+        TEST(fresh_environments_are_others_for_every_run_and_step),
+        TEST(clips_go_to_tensorboard_and_change_nothing),
         cmocka_unit_test(scores_and_indicators_have_their_names),
-        cmocka_unit_test_setup_teardown(a_run_stopped_within_an_evaluation_makes_up_for_it, clean,
-                                        clean),
-        cmocka_unit_test_setup_teardown(the_last_one_is_made_once, clean, clean),
+        TEST(a_run_stopped_within_an_evaluation_makes_up_for_it),
+        TEST(the_last_one_is_made_once),
         cmocka_unit_test(without_task_policies_it_is_refused_saying_what_to_do),
     };
     return cmocka_run_group_tests(tests, make_run, remove_run);

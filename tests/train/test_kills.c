@@ -19,7 +19,8 @@ enum { STOPPED = 75 }; // exit code: saved, run me again
 
 // What is killed: it begins as a copy of `base` (NULL: nothing), and its result lies in `folder`.
 typedef struct target {
-    const char *base, *options, *folder;
+    const char *name, *options; // of the test; of the program
+    const char *base, *folder;
     bool run;               // the result is a run's
     void (*compare)(void);  // instead of what runs have
     bool (*is_whole)(void); // after a kill: nothing is left to do. NULL: the command finds out
@@ -60,25 +61,23 @@ static bool card_is_whole(void)
     return system("test -e " KILLED "/.moving-card") != 0;
 }
 
+#define TRAIN                                                                                      \
+    "train --logdir %s " TINY_OPTIONS " --checkpoint.every_steps 20 --log.tensorboard false"
+
 static const target targets[] = {
-    {.options =
-         "train --logdir %s " TINY_OPTIONS " --checkpoint.every_steps 20 --log.tensorboard false",
-     .folder = "",
-     .run = true},
-    {.base = BASE,
-     .options = "adapt %s --task all --snapshot 402 --updates 250",
+    {"a_killed_run_ends_in_the_same_bytes", TRAIN, .folder = "", .run = true},
+    {"a_killed_adaptation_ends_in_the_same_bytes",
+     "adapt %s --task all --snapshot 402 --updates 250", .base = BASE,
      .folder = "/adapt/step-000000000402"},
-    {.base = ADAPTED,
-     .options = "finetune %s --task west --snapshot 402 --steps 240",
-     .folder = "/finetune/step-000000000402-west",
-     .run = true},
-    {.options = "sweep " GRID " --logdir %s --rate 1000 --jobs 2 --attempts 1000",
-     .compare = compare_sweep,
+    {"a_killed_fine_tuning_ends_in_the_same_bytes",
+     "finetune %s --task west --snapshot 402 --steps 240", .base = ADAPTED,
+     .folder = "/finetune/step-000000000402-west", .run = true},
+    {"a_killed_sweep_ends_in_the_same_bytes",
+     "sweep " GRID " --logdir %s --rate 1000 --jobs 2 --attempts 1000", .compare = compare_sweep,
      .has_processes = true},
-    {.options = "card " ADAPTED " --out %s", .compare = compare_card, .is_whole = card_is_whole},
-    {.options =
-         "train --logdir %s " TINY_OPTIONS " --checkpoint.every_steps 20 --log.tensorboard false "
-         "--each curriculum.rule=waker-m,dr",
+    {"a_killed_card_ends_in_the_same_bytes", "card " ADAPTED " --out %s", .compare = compare_card,
+     .is_whole = card_is_whole},
+    {"a_killed_population_ends_in_the_same_bytes", TRAIN " --each curriculum.rule=waker-m,dr",
      .compare = compare_population},
 };
 
@@ -102,37 +101,16 @@ static int finish(pid_t child)
     return status;
 }
 
-static void expect_success(int status)
+static void run_calmly(const char *options, const char *directory)
 {
+    int status = finish(start(options, directory));
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("the run ended with %d", status);
-}
-
-static void sleep_seconds(double seconds)
-{
-    struct timespec time = {(time_t)seconds, (long)(fmod(seconds, 1) * 1e9)};
-    nanosleep(&time, NULL);
 }
 
 static void prepare(const target *t, const char *directory)
 {
-    char command[300];
     remove_tree(directory);
-    snprintf(command, sizeof command, "cp -r %s %s", t->base ? t->base : "", directory);
-    if (t->base) assert_int_equal(system(command), 0);
-}
-
-static void kill_processes_of(pid_t parent)
-{
-    char command[64];
-    snprintf(command, sizeof command, "pkill -KILL -P %d", (int)parent);
-    (void)!system(command); // it may have none
-}
-
-// A process that a sweep had just forked has its lock until it is another program.
-static void wait_for_lock(void)
-{
-    assert_int_equal(
-        system("test ! -e " KILLED "/sweep/lock || flock -w 300 " KILLED "/sweep/lock true"), 0);
+    if (t->base) run_command("cp -r %s %s", t->base, directory);
 }
 
 // Stops it until it manages to end; returns how many kills hit it. Every third stop is one that it
@@ -142,92 +120,60 @@ static int kill_until_done(const target *t, wk_rng *rng, double most_seconds, in
     int kills = 0;
     for (int stops = 0;; stops++) {
         pid_t child = start(t->options, KILLED);
+        bool hurt = kills < most_kills && t->has_processes && stops % 2;
         if (kills < most_kills) {
-            sleep_seconds(wk_rng_uniform(rng, 0, most_seconds));
-            if (t->has_processes && stops % 2) kill_processes_of(child);
+            double seconds = wk_rng_uniform(rng, 0, most_seconds);
+            nanosleep(&(struct timespec){(time_t)seconds, (long)(fmod(seconds, 1) * 1e9)}, NULL);
+            char command[64];
+            snprintf(command, sizeof command, "pkill -KILL -P %d", (int)child);
+            if (hurt) (void)!system(command); // it may have none
             kill(child, stops % 3 == 2 ? SIGTERM : SIGKILL);
         }
         int status = finish(child);
         bool killed = WIFSIGNALED(status);
         kills += killed && WTERMSIG(status) == SIGKILL;
-        if (t->has_processes) wait_for_lock();
+        // A process that a sweep had just forked has its lock until it is another program.
+        if (t->has_processes)
+            run_command("test ! -e " KILLED "/sweep/lock || "
+                        "flock -w 300 " KILLED "/sweep/lock true");
         if (killed && t->is_whole && t->is_whole()) return kills;
-        if (killed || WEXITSTATUS(status) == STOPPED) continue;
-        expect_success(status);
+        // One whose process was killed may fail before it is killed itself.
+        if (killed || hurt || WEXITSTATUS(status) == STOPPED) continue;
+        if (WEXITSTATUS(status) != 0) fail_msg("the run ended with %d", status);
         return kills;
     }
 }
 
-static void compare(const target *t)
+static void ends_in_the_same_bytes(void **state)
 {
-    if (t->compare) {
-        t->compare();
-        return;
-    }
-    char calm[200], killed[200];
-    snprintf(calm, sizeof calm, CALM "%s", t->folder);
-    snprintf(killed, sizeof killed, KILLED "%s", t->folder);
-    if (t->run) same_end(calm, killed);
-    same_file(calm, killed, "metrics.jsonl", 0, 0);
-    if (t->base) same_file(calm, killed, "weights.safetensors", 0, 0);
-}
-
-static void ends_in_the_same_bytes(const target *t)
-{
+    const target *t = *state;
     const char *wanted = getenv("WAKER_KILLS");
     int most = wanted ? atoi(wanted) : 6, kills = 0, runs = 0;
     if (t->has_processes) most = (most + 1) / 2; // it takes the longest
     prepare(t, CALM);
     double began = wk_clock_seconds();
-    expect_success(finish(start(t->options, CALM)));
+    run_calmly(t->options, CALM);
     double seconds = wk_clock_seconds() - began;
     wk_rng rng = wk_rng_stream(1, "kills", (uint64_t)(t - targets));
     for (; kills < most; runs++) {
         prepare(t, KILLED);
         int left = most - kills;
         kills += kill_until_done(t, &rng, seconds, left < 12 ? left : 12);
-        compare(t);
+        if (t->compare) {
+            t->compare();
+            continue;
+        }
+        char calm[200], killed[200];
+        snprintf(calm, sizeof calm, CALM "%s", t->folder);
+        snprintf(killed, sizeof killed, KILLED "%s", t->folder);
+        if (t->run) same_end(calm, killed);
+        same_file(calm, killed, "metrics.jsonl", 0, 0);
+        if (t->base) same_file(calm, killed, "weights.safetensors", 0, 0);
     }
     print_message("%.*s: %d kills in %d runs, every one ended in the same bytes\n",
                   (int)strcspn(t->options, " "), t->options, kills, runs);
     remove_tree(CALM);
     remove_tree(KILLED);
-}
-
-static void a_killed_run_ends_in_the_same_bytes(void **state)
-{
-    (void)state;
-    ends_in_the_same_bytes(&targets[0]);
-}
-
-static void a_killed_adaptation_ends_in_the_same_bytes(void **state)
-{
-    (void)state;
-    ends_in_the_same_bytes(&targets[1]);
-}
-
-static void a_killed_fine_tuning_ends_in_the_same_bytes(void **state)
-{
-    (void)state;
-    ends_in_the_same_bytes(&targets[2]);
-}
-
-static void a_killed_sweep_ends_in_the_same_bytes(void **state)
-{
-    (void)state;
-    ends_in_the_same_bytes(&targets[3]);
-}
-
-static void a_killed_card_ends_in_the_same_bytes(void **state)
-{
-    (void)state;
-    ends_in_the_same_bytes(&targets[4]);
-}
-
-static void a_killed_population_ends_in_the_same_bytes(void **state)
-{
-    (void)state;
-    ends_in_the_same_bytes(&targets[5]);
 }
 
 static int begin(void **state)
@@ -245,10 +191,10 @@ static int begin(void **state)
     assert_int_equal(wk_file_write(GRID, grid, sizeof grid - 1, NULL), WK_OK);
     remove_tree(BASE);
     remove_tree(ADAPTED);
-    expect_success(finish(start(targets[0].options, BASE)));
-    assert_int_equal(system("cp -r " BASE " " ADAPTED), 0);
-    expect_success(finish(start("adapt %s --task all --snapshot 402 --updates 3", ADAPTED)));
-    expect_success(finish(start("eval %s --envs 2 --cases dr >/dev/null", ADAPTED)));
+    run_calmly(targets[0].options, BASE);
+    run_command("cp -r " BASE " " ADAPTED);
+    run_calmly("adapt %s --task all --snapshot 402 --updates 3", ADAPTED);
+    run_calmly("eval %s --envs 2 --cases dr >/dev/null", ADAPTED);
     return 0;
 }
 
@@ -263,13 +209,11 @@ static int end_all(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_killed_run_ends_in_the_same_bytes),
-        cmocka_unit_test(a_killed_adaptation_ends_in_the_same_bytes),
-        cmocka_unit_test(a_killed_fine_tuning_ends_in_the_same_bytes),
-        cmocka_unit_test(a_killed_sweep_ends_in_the_same_bytes),
-        cmocka_unit_test(a_killed_card_ends_in_the_same_bytes),
-        cmocka_unit_test(a_killed_population_ends_in_the_same_bytes),
-    };
+    enum { COUNT = sizeof targets / sizeof *targets };
+    struct CMUnitTest tests[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        tests[i] = (struct CMUnitTest){.name = targets[i].name,
+                                       .test_func = ends_in_the_same_bytes,
+                                       .initial_state = (void *)&targets[i]};
     return cmocka_run_group_tests(tests, begin, end_all);
 }

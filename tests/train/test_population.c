@@ -187,17 +187,16 @@ static void runs_that_are_finished_are_left_as_they_are(void **state)
     assert_int_equal(newest_step(together[0]), before);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, clean, clean)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_run_ends_as_it_would_alone, clean, clean),
-        cmocka_unit_test_setup_teardown(stopped_and_resumed_together_or_alone_they_end_the_same,
-                                        clean, clean),
-        cmocka_unit_test_setup_teardown(a_run_that_fails_leaves_the_others_as_they_are, clean,
-                                        clean),
-        cmocka_unit_test_setup_teardown(a_run_that_cannot_begin_is_named_and_none_begins, clean,
-                                        clean),
-        cmocka_unit_test_setup_teardown(runs_that_are_finished_are_left_as_they_are, clean, clean),
+        TEST(each_run_ends_as_it_would_alone),
+        TEST(stopped_and_resumed_together_or_alone_they_end_the_same),
+        TEST(a_run_that_fails_leaves_the_others_as_they_are),
+        TEST(a_run_that_cannot_begin_is_named_and_none_begins),
+        TEST(runs_that_are_finished_are_left_as_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

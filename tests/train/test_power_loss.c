@@ -3,197 +3,136 @@
 // clearly where no checkpoint was durable yet; never does it begin again silently. Recoveries lose
 // their power too. WAKER_POWER_STATES says how many states of each command and order (12 unless
 // set; `make power-test` takes 200).
-#include "run/disk.h"
 #include "support/power_loss.h"
-#include "train/adapt.h"
-#include "train/finetune.h"
 #include "train/runs.h"
 
 int waker_main(int argc, char **argv); // the program's, compiled into this test
 
+// A command that loses its power, as calls of the program, and what it makes.
+typedef struct session {
+    const char *test, *name;
+    const char *calls[4];
+    bool needs_run; // it begins with a finished run
+    const char *folders[2];
+    bool are_runs, have_weights; // the folders
+    const char *same;            // a file or folder that has to be the same in every byte
+    bool is_silent;              // it does not say what it goes on from
+    int more;                    // states, for each state of the others: it is quick
+} session;
+
+#define TRAIN                                                                                      \
+    "train --logdir run " TINY_OPTIONS " --steps 90 --prefill 30 --log.images_every 0 "            \
+    "--checkpoint.every_steps 20 --checkpoint.keep 2 --tasks all "
+#define QUIET "--snapshot.every 40 --log.every 12 --log.tensorboard false"
+
+static const session sessions[] = {
+    {"a_run_that_lost_its_power_goes_on",
+     "train",
+     {TRAIN QUIET},
+     .folders = {"run"},
+     .are_runs = true},
+    // Nothing is made in the run's folder after the logs.
+    {"logs_of_a_run_without_snapshots_survive",
+     "train without snapshots",
+     {TRAIN "--snapshot.every 0 --log.every 4"},
+     .folders = {"run"}},
+    {"a_population_that_lost_its_power_goes_on",
+     "population",
+     {TRAIN QUIET " --each curriculum.rule=waker-m,dr"},
+     .folders = {"run/waker-m", "run/dr"},
+     .are_runs = true,
+     .same = "run/population.yaml"},
+    // In two parts: an adaptation saves within its first minute only when it ends.
+    {"an_adaptation_that_lost_its_power_goes_on",
+     "adapt",
+     {"adapt run --task all --updates 6", "adapt run --task all --updates 12"},
+     .needs_run = true,
+     .folders = {"run/adapt/step-000000000090"},
+     .have_weights = true},
+    {"a_fine_tuning_that_lost_its_power_goes_on",
+     "finetune",
+     {"finetune run --task west --steps 60"},
+     .needs_run = true,
+     .folders = {"run/finetune/step-000000000090-west"},
+     .are_runs = true,
+     .have_weights = true},
+    // The last call notes that all is done.
+    {"a_sweep_that_lost_its_power_goes_on",
+     "sweep",
+     {"sweep ../grid.yaml --logdir run --launch print", "sweep run run seed0",
+      "sweep run run seed1", "sweep --logdir run --launch print"},
+     .folders = {"run/seed0", "run/seed1"},
+     .are_runs = true,
+     .same = "run/sweep/manifest.jsonl",
+     .is_silent = true},
+    {"a_card_is_whole_or_can_be_seen_not_to_be",
+     "card",
+     {"card run --out card --no-video"},
+     .needs_run = true,
+     .same = "card",
+     .is_silent = true,
+     .more = 9},
+};
+
 static wk_error err;
 static char home[1024];
-static int64_t resumed; // the furthest of what the last process said it goes on from; -1: nothing
+static FILE *said;           // by the last call of the program
+static int64_t resumed;      // the furthest of what it said it goes on from; -1: nothing
 static bool metrics_missing; // it said that a log is shorter than at the checkpoint
 
-static void note_line(void *context, wk_log_level level, const char *line)
+static void note_line(const char *line)
 {
     int64_t step = -1;
     const char *at = strstr(line, "resuming ");
-    (void)context, (void)level;
     if (at && sscanf(at, "resuming after %" SCNd64, &step) != 1 &&
         sscanf(at, "resuming from update %" SCNd64, &step) != 1)
         step = 0;
     if (strstr(line, "already done")) step = INT64_MAX;
     if (step > resumed) resumed = step;
     metrics_missing |= strstr(line, "metrics are missing") != NULL;
+    if (strncmp(line, "waker ", 6) == 0) wk_fail(&err, WK_E_INPUT, "%s", line);
 }
 
-static wk_run_control control_of(void)
+static wk_status call_program(const char *line)
 {
+    char words[2048], *argv[128] = {"waker"};
+    int argc = 1, streams[2] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)};
+    snprintf(words, sizeof words, "%s", line);
+    for (char *rest = words; (argv[argc] = strtok_r(rest, " ", &rest));)
+        argc++;
     resumed = -1;
     metrics_missing = false;
     err = (wk_error){0};
-    return (wk_run_control){.log = {note_line, NULL, WK_LOG_INFO}};
-}
-
-static wk_run_config a_run(void)
-{
-    wk_run_config config = quiet_run();
-    config.steps = 90, config.prefill = 30, config.snapshot_every = 40, config.log_every = 12;
-    config.checkpoint_every_steps = 20, config.checkpoint_keep = 2, config.log_images_every = 0;
-    snprintf(config.tasks, sizeof config.tasks, "all");
-    return config;
-}
-
-static wk_status train(void)
-{
-    wk_run_end end;
-    wk_run_config config = a_run();
-    wk_run_control control = control_of();
-    return wk_train(&config, "run", NULL, &control, &end, &err);
-}
-
-// Nothing is made in the run's folder after the logs.
-static wk_status train_without_snapshots(void)
-{
-    wk_run_end end;
-    wk_run_config config = a_run();
-    wk_run_control control = control_of();
-    config.snapshot_every = 0, config.log_every = 4, config.log_tensorboard = true;
-    return wk_train(&config, "run", NULL, &control, &end, &err);
-}
-
-static wk_status train_population(void)
-{
-    static const char *const rules[] = {"waker-m", "dr"};
-    enum { RUNS = sizeof rules / sizeof *rules };
-    wk_run_control control = control_of();
-    wk_population names = {.count = RUNS};
-    wk_run_config configs[RUNS];
-    wk_train_member members[RUNS];
-    char paths[RUNS][32];
-    for (int i = 0; i < RUNS; i++) {
-        configs[i] = a_run();
-        snprintf(configs[i].curriculum_rule, sizeof configs[i].curriculum_rule, "%s", rules[i]);
-        snprintf(names.names[i], sizeof names.names[i], "%s", rules[i]);
-        snprintf(paths[i], sizeof paths[i], "run/%s", rules[i]);
-        members[i] =
-            (wk_train_member){.config = &configs[i], .directory = paths[i], .name = names.names[i]};
-    }
-    WK_TRY(wk_population_record("run", &names, &err));
-    WK_TRY(wk_train_population(members, RUNS, &control, &err));
-    for (int i = 0; i < RUNS; i++)
-        if (members[i].status != WK_OK) return (err = members[i].error).status;
-    return WK_OK;
-}
-
-// In two parts: an adaptation saves within its first minute only when it ends.
-static wk_status adapt(void)
-{
-    wk_run_end end;
-    int64_t first = -1;
-    for (int64_t updates = 6; updates <= 12; updates += 6) {
-        wk_run_control control = control_of();
-        wk_adapt_config config = {
-            .directory = "run", .snapshot = WK_STEP_LAST, .tasks = "all", .updates = updates};
-        wk_status status = wk_adapt(&config, &control, &end, &err);
-        // One that has more updates already goes on with the second part.
-        if (status != WK_OK && !strstr(err.message, "updates already")) return status;
-        if (first < 0) first = resumed;
-    }
-    resumed = first;
-    return WK_OK;
-}
-
-static wk_status finetune(void)
-{
-    wk_run_end end;
-    wk_run_control control = control_of();
-    wk_finetune_config config = {
-        .directory = "run", .snapshot = WK_STEP_LAST, .task = "west", .steps = 60};
-    return wk_finetune(&config, &control, &end, &err);
-}
-
-// Calls the program, which says nothing here.
-static wk_status call_program(const char *line)
-{
-    char words[256], *argv[16] = {"waker"};
-    int argc = 1, streams[2] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)};
-    snprintf(words, sizeof words, "%s --quiet", line);
-    for (char *rest = words; (argv[argc] = strtok_r(rest, " ", &rest));)
-        argc++;
-    int nowhere = open("/dev/null", O_WRONLY);
     fflush(NULL);
+    rewind(said);
+    assert_int_equal(ftruncate(fileno(said), 0), 0);
     for (int i = 0; i < 2; i++)
-        dup2(nowhere, STDOUT_FILENO + i);
+        dup2(fileno(said), STDOUT_FILENO + i);
     int code = waker_main(argc, argv);
+    fflush(NULL);
     for (int i = 0; i < 2; i++) {
         dup2(streams[i], STDOUT_FILENO + i);
         close(streams[i]);
     }
-    close(nowhere);
-    return code == 0 ? WK_OK : wk_fail(&err, WK_E_INPUT, "%s: exit code %d", line, code);
+    rewind(said);
+    while (fgets(words, sizeof words, said))
+        note_line(words);
+    return code == 0 ? WK_OK : WK_E_INPUT;
 }
 
-static wk_status sweep(void)
+// The calls of a session; what it goes on from is said by the first. One that has more updates
+// already goes on with the next part.
+static wk_status call_all(const session *s)
 {
-    resumed = INT64_MAX;
-    WK_TRY(call_program("sweep ../grid.yaml --logdir run --launch print"));
-    WK_TRY(call_program("sweep run run seed0"));
-    WK_TRY(call_program("sweep run run seed1"));
-    return call_program("sweep --logdir run --launch print"); // which notes that all is done
+    int64_t first = -1;
+    for (int i = 0; i < 4 && s->calls[i]; i++) {
+        wk_status status = call_program(s->calls[i]);
+        if (status != WK_OK && !strstr(err.message, "updates already")) return status;
+        if (i == 0) first = resumed;
+    }
+    resumed = s->is_silent ? INT64_MAX : first;
+    return WK_OK;
 }
-
-// A card without README.md is not whole, and is removed by hand, before the recording.
-static wk_status card(void)
-{
-    resumed = INT64_MAX;
-    if (wk_path_exists("card/README.md")) return WK_OK;
-    power_end();
-    remove_tree("card");
-    power_begin();
-    return call_program("card run --out card --no-video");
-}
-
-// A command that loses its power, and what it makes.
-typedef struct session {
-    const char *name;
-    wk_status (*run)(void);
-    bool needs_run; // it begins with a finished run
-    const char *folders[2];
-    bool are_runs, have_weights; // the folders
-    const char *same;            // a file or folder that has to be the same in every byte
-    int more;                    // states, for each state of the others: it is quick
-} session;
-
-static const session train_session = {
-    .name = "train", .run = train, .folders = {"run"}, .are_runs = true};
-static const session logs_session = {
-    .name = "train without snapshots", .run = train_without_snapshots, .folders = {"run"}};
-static const session population_session = {.name = "population",
-                                           .run = train_population,
-                                           .folders = {"run/waker-m", "run/dr"},
-                                           .are_runs = true,
-                                           .same = "run/population.yaml"};
-static const session adapt_session = {.name = "adapt",
-                                      .run = adapt,
-                                      .needs_run = true,
-                                      .folders = {"run/adapt/step-000000000090"},
-                                      .have_weights = true};
-static const session finetune_session = {.name = "finetune",
-                                         .run = finetune,
-                                         .needs_run = true,
-                                         .folders = {"run/finetune/step-000000000090-west"},
-                                         .are_runs = true,
-                                         .have_weights = true};
-static const session sweep_session = {.name = "sweep",
-                                      .run = sweep,
-                                      .folders = {"run/seed0", "run/seed1"},
-                                      .are_runs = true,
-                                      .same = "run/sweep/manifest.jsonl"};
-static const session card_session = {
-    .name = "card", .run = card, .needs_run = true, .same = "card", .more = 9};
 
 static void enter(const char *path)
 {
@@ -205,18 +144,16 @@ static void enter_new(const char *path, bool with_run)
 {
     remove_tree(path);
     assert_int_equal(mkdir(path, 0777), 0);
-    if (with_run) {
-        char command[200];
-        snprintf(command, sizeof command, "cp -r base/run %s/run", path);
-        assert_int_equal(system(command), 0);
-    }
+    if (with_run) run_command("cp -r base/run %s/run", path);
     enter(path);
 }
 
+// A card without README.md is not whole, and is removed by hand before.
 static wk_status record(const session *s)
 {
+    if (!wk_path_exists("card/README.md")) remove_tree("card");
     power_begin();
-    wk_status status = s->run();
+    wk_status status = call_all(s);
     power_end();
     return status;
 }
@@ -289,6 +226,7 @@ static bool recover(const session *s, power_order order, int64_t durable, bool a
 
 static void lose_power(const session *s, power_order order, int states)
 {
+    states *= 1 + s->more;
     int refused = 0, twice = 0;
     wk_rng rng = wk_rng_stream(7, s->name, order);
     enter_new("disk", s->needs_run);
@@ -317,55 +255,12 @@ static void lose_power(const session *s, power_order order, int states)
     power_forget();
 }
 
-static void lose_power_in(const session *s)
+static void loses_its_power(void **state)
 {
-    enter(home);
     const char *wanted = getenv("WAKER_POWER_STATES");
-    int states = wanted ? atoi(wanted) : 12;
+    enter(home);
     for (int order = 0; order < POWER_ORDERS; order++)
-        lose_power(s, (power_order)order, states * (1 + s->more));
-}
-
-static void a_run_that_lost_its_power_goes_on(void **state)
-{
-    (void)state;
-    lose_power_in(&train_session);
-}
-
-static void logs_of_a_run_without_snapshots_survive(void **state)
-{
-    (void)state;
-    lose_power_in(&logs_session);
-}
-
-static void a_population_that_lost_its_power_goes_on(void **state)
-{
-    (void)state;
-    lose_power_in(&population_session);
-}
-
-static void an_adaptation_that_lost_its_power_goes_on(void **state)
-{
-    (void)state;
-    lose_power_in(&adapt_session);
-}
-
-static void a_fine_tuning_that_lost_its_power_goes_on(void **state)
-{
-    (void)state;
-    lose_power_in(&finetune_session);
-}
-
-static void a_sweep_that_lost_its_power_goes_on(void **state)
-{
-    (void)state;
-    lose_power_in(&sweep_session);
-}
-
-static void a_card_is_whole_or_can_be_seen_not_to_be(void **state)
-{
-    (void)state;
-    lose_power_in(&card_session);
+        lose_power(*state, (power_order)order, wanted ? atoi(wanted) : 12);
 }
 
 static int begin(void **state)
@@ -376,7 +271,9 @@ static int begin(void **state)
     enter("power-loss.tmp");
     assert_non_null(getcwd(home, sizeof home));
     enter_new("base", false);
-    assert_ok(train());
+    said = tmpfile();
+    assert_non_null(said);
+    assert_ok(call_program(sessions[0].calls[0]));
     assert_ok(call_program("eval run --envs 1 --cases dr")); // for its card
     enter("..");
     FILE *grid = fopen("grid.yaml", "w");
@@ -406,15 +303,12 @@ static int end_all(void **state)
 // With an argument, the tests whose names match it: "*card*".
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_that_lost_its_power_goes_on),
-        cmocka_unit_test(logs_of_a_run_without_snapshots_survive),
-        cmocka_unit_test(a_population_that_lost_its_power_goes_on),
-        cmocka_unit_test(an_adaptation_that_lost_its_power_goes_on),
-        cmocka_unit_test(a_fine_tuning_that_lost_its_power_goes_on),
-        cmocka_unit_test(a_sweep_that_lost_its_power_goes_on),
-        cmocka_unit_test(a_card_is_whole_or_can_be_seen_not_to_be),
-    };
+    enum { COUNT = sizeof sessions / sizeof *sessions };
+    struct CMUnitTest tests[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        tests[i] = (struct CMUnitTest){.name = sessions[i].test,
+                                       .test_func = loses_its_power,
+                                       .initial_state = (void *)&sessions[i]};
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, begin, end_all);
 }

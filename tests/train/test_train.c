@@ -25,17 +25,16 @@ static wk_run_end train(const wk_run_config *config, const char *directory)
     return end;
 }
 
-static wk_run_config without_events(void)
+static wk_status training(const void *config, const wk_run_control *control, wk_run_end *end,
+                          wk_error *err)
 {
-    wk_run_config config = tiny_run();
-    config.log_tensorboard = false;
-    return config;
+    return wk_train(config, B, NULL, control, end, err);
 }
 
 static void the_same_seed_twice_gives_the_same_bytes(void **state)
 {
     (void)state;
-    wk_run_config config = without_events();
+    wk_run_config config = quiet_run();
     assert_int_equal(train(&config, A), WK_RUN_FINISHED);
     config.env_threads = 2; // and whatever the number of threads
     assert_int_equal(train(&config, B), WK_RUN_FINISHED);
@@ -48,19 +47,12 @@ static void the_same_seed_twice_gives_the_same_bytes(void **state)
 static void another_seed_gives_other_bytes(void **state)
 {
     (void)state;
-    wk_run_config config = without_events();
+    wk_run_config config = quiet_run();
     config.steps = 120;
     train(&config, A);
     config.seed++;
     train(&config, B);
-    wk_error err = {0};
-    char *a, *b;
-    size_t a_size, b_size;
-    assert_ok(wk_file_read(A "/metrics.jsonl", 1 << 20, &a, &a_size, &err));
-    assert_ok(wk_file_read(B "/metrics.jsonl", 1 << 20, &b, &b_size, &err));
-    assert_true(a_size != b_size || memcmp(a, b, a_size) != 0);
-    free(a);
-    free(b);
+    other_file(A, B, "metrics.jsonl");
 }
 
 static void logs_and_pictures_do_not_change_a_run(void **state)
@@ -68,7 +60,7 @@ static void logs_and_pictures_do_not_change_a_run(void **state)
     (void)state;
     wk_run_config config = tiny_run();
     train(&config, A);
-    config = without_events();
+    config = quiet_run();
     config.log_images_every = 0;
     train(&config, B);
     same_learning(A, B);
@@ -102,25 +94,16 @@ static void the_logs_hold_a_heat_map_and_a_clip_of_predictions(void **state)
 static void a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(void **state)
 {
     (void)state;
-    wk_run_config config = without_events();
+    wk_run_config config = quiet_run();
     train(&config, A);
-    wk_error err = {0};
-    wk_run_end end = WK_RUN_INTERRUPTED;
-    int stops = 0;
-    for (; end != WK_RUN_FINISHED; stops++) {
-        stopper s = {.checkpoints = 1 + stops % 2};
-        wk_run_control control = {.stop = &s.stop, .log = {count_checkpoints, &s, WK_LOG_DEBUG}};
-        assert_ok(wk_train(&config, B, NULL, &control, &end, &err));
-        assert_true(stops < 20);
-    }
-    assert_true(stops > 3);
+    in_pieces(training, &config, 1, 3);
     same_end(A, B);
 }
 
 static void a_run_out_of_time_is_saved_and_continues(void **state)
 {
     (void)state;
-    wk_run_config config = without_events();
+    wk_run_config config = quiet_run();
     config.minutes = 1e-7;
     assert_int_equal(train(&config, A), WK_RUN_OUT_OF_TIME);
     assert_true(newest_step(A) < 400);
@@ -133,7 +116,7 @@ static void a_run_out_of_time_is_saved_and_continues(void **state)
 static void a_finished_run_can_be_made_longer(void **state)
 {
     (void)state;
-    wk_run_config config = without_events();
+    wk_run_config config = quiet_run();
     config.steps = 200;
     train(&config, A);
     config.steps = 400;
@@ -145,7 +128,7 @@ static void a_finished_run_can_be_made_longer(void **state)
 static void finished_runs_stay_as_they_are(void **state)
 {
     (void)state;
-    wk_run_config config = without_events();
+    wk_run_config config = quiet_run();
     config.steps = 150;
     train(&config, A);
     train(&config, B);
@@ -159,36 +142,34 @@ static void a_finished_run_that_is_started_again_changes_nothing(void **state)
     wk_run_config config = tiny_run();
     config.steps = 150;
     train(&config, A);
-    assert_int_equal(system("rm -rf " B " && cp -r " A " " B), 0);
+    run_command("rm -rf " B " && cp -r " A " " B);
     config.steps = 120;
     config.log_every = 7;
     assert_int_equal(train(&config, A), WK_RUN_FINISHED);
-    assert_int_equal(system("diff -r " A " " B), 0);
+    run_command("diff -r " A " " B);
 }
 
 static void temporary_files_of_killed_processes_are_swept(void **state)
 {
     (void)state;
-    wk_run_config config = without_events();
+    wk_run_config config = quiet_run();
     config.steps = 150;
     train(&config, A);
-    assert_int_equal(system("cd " A " && touch config.yaml.tmp.77.0 plugin.json.tmp.8.1 "
-                            "snapshots/step-000000000150.safetensors.tmp.77.3 mine.tmp.1.1 "
-                            "config.yaml.tmp.x snapshots/step-15.safetensors.tmp.1.1"),
-                     0);
+    run_command("cd " A " && touch config.yaml.tmp.77.0 plugin.json.tmp.8.1 "
+                "snapshots/step-000000000150.safetensors.tmp.77.3 mine.tmp.1.1 "
+                "config.yaml.tmp.x snapshots/step-15.safetensors.tmp.1.1");
     config.steps = 200;
     assert_int_equal(train(&config, A), WK_RUN_FINISHED);
-    assert_int_equal(system("cd " A " && test $(find . -name '*.tmp.*' | wc -l) = 3 && "
-                            "ls mine.tmp.1.1 config.yaml.tmp.x "
-                            "snapshots/step-15.safetensors.tmp.1.1 >/dev/null"),
-                     0);
+    run_command("cd " A " && test $(find . -name '*.tmp.*' | wc -l) = 3 && "
+                "ls mine.tmp.1.1 config.yaml.tmp.x "
+                "snapshots/step-15.safetensors.tmp.1.1 >/dev/null");
 }
 
 static void two_processes_cannot_train_in_one_directory(void **state)
 {
     (void)state;
     wk_error err = {0};
-    wk_run_config config = without_events();
+    wk_run_config config = quiet_run();
     assert_ok(wk_dir_create(A, &err));
     int lock = open(A "/lock", O_RDWR | O_CREAT, 0666);
     assert_int_equal(flock(lock, LOCK_EX), 0);
@@ -204,7 +185,7 @@ static void a_directory_with_another_run_is_refused_naming_the_key(void **state)
 {
     (void)state;
     wk_error err = {0};
-    wk_run_config config = without_events();
+    wk_run_config config = quiet_run();
     config.steps = 60;
     train(&config, A);
     config.deter = 7;
@@ -220,7 +201,7 @@ static void a_directory_with_another_run_is_refused_naming_the_key(void **state)
 static void keep_says_how_many_checkpoints_stay(void **state)
 {
     (void)state;
-    wk_run_config config = without_events();
+    wk_run_config config = quiet_run();
     config.checkpoint_keep = 3;
     train(&config, A);
     wk_steps steps = {0};
@@ -233,27 +214,24 @@ static void keep_says_how_many_checkpoints_stay(void **state)
     wk_array_free(&steps);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, clean, clean)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_same_seed_twice_gives_the_same_bytes, clean, clean),
-        cmocka_unit_test_setup_teardown(another_seed_gives_other_bytes, clean, clean),
-        cmocka_unit_test_setup_teardown(logs_and_pictures_do_not_change_a_run, clean, clean),
-        cmocka_unit_test_setup_teardown(the_logs_hold_a_heat_map_and_a_clip_of_predictions, clean,
-                                        clean),
-        cmocka_unit_test_setup_teardown(
-            a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes, clean, clean),
-        cmocka_unit_test_setup_teardown(a_run_out_of_time_is_saved_and_continues, clean, clean),
-        cmocka_unit_test_setup_teardown(a_finished_run_can_be_made_longer, clean, clean),
-        cmocka_unit_test_setup_teardown(finished_runs_stay_as_they_are, clean, clean),
-        cmocka_unit_test_setup_teardown(a_finished_run_that_is_started_again_changes_nothing, clean,
-                                        clean),
-        cmocka_unit_test_setup_teardown(temporary_files_of_killed_processes_are_swept, clean,
-                                        clean),
-        cmocka_unit_test_setup_teardown(two_processes_cannot_train_in_one_directory, clean, clean),
-        cmocka_unit_test_setup_teardown(a_directory_with_another_run_is_refused_naming_the_key,
-                                        clean, clean),
-        cmocka_unit_test_setup_teardown(keep_says_how_many_checkpoints_stay, clean, clean),
+        TEST(the_same_seed_twice_gives_the_same_bytes),
+        TEST(another_seed_gives_other_bytes),
+        TEST(logs_and_pictures_do_not_change_a_run),
+        TEST(the_logs_hold_a_heat_map_and_a_clip_of_predictions),
+        TEST(a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes),
+        TEST(a_run_out_of_time_is_saved_and_continues),
+        TEST(a_finished_run_can_be_made_longer),
+        TEST(finished_runs_stay_as_they_are),
+        TEST(a_finished_run_that_is_started_again_changes_nothing),
+        TEST(temporary_files_of_killed_processes_are_swept),
+        TEST(two_processes_cannot_train_in_one_directory),
+        TEST(a_directory_with_another_run_is_refused_naming_the_key),
+        TEST(keep_says_how_many_checkpoints_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,13 +4,28 @@
 #include "support/trainer.h"
 #include "train/runs.h"
 
-static char folder[64];
+enum { PATH = 64 };
 
-static const char *fresh_folder(void)
+static wk_trainer *open_in(const wk_run_config *config, const char *path)
 {
-    snprintf(folder, sizeof folder, "trainer.XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    return folder;
+    wk_error err = {0};
+    wk_trainer *t;
+    assert_ok(trainer_create(config, path, &t, &err));
+    return t;
+}
+
+// In a folder of its own, whose path it gives.
+static wk_trainer *open_fresh(const wk_run_config *config, char path[PATH])
+{
+    snprintf(path, PATH, "trainer.XXXXXX");
+    assert_non_null(mkdtemp(path));
+    return open_in(config, path);
+}
+
+static void close_and_remove(wk_trainer *t, const char *path)
+{
+    trainer_destroy(t);
+    remove_tree(path);
 }
 
 static void run(wk_trainer *t, int iterations)
@@ -70,15 +85,11 @@ static picture look(wk_trainer *t)
 
 static picture uninterrupted(const wk_run_config *config, int iterations)
 {
-    wk_error err = {0};
-    char path[64];
-    snprintf(path, sizeof path, "%s", fresh_folder());
-    wk_trainer *t;
-    assert_ok(trainer_create(config, path, &t, &err));
+    char path[PATH];
+    wk_trainer *t = open_fresh(config, path);
     run(t, iterations);
     picture out = look(t);
-    trainer_destroy(t);
-    remove_tree(path);
+    close_and_remove(t, path);
     return out;
 }
 
@@ -86,20 +97,17 @@ static picture uninterrupted(const wk_run_config *config, int iterations)
 static picture interrupted(const wk_run_config *config, int stop, int iterations)
 {
     wk_error err = {0};
-    char path[64];
-    snprintf(path, sizeof path, "%s", fresh_folder());
-    wk_trainer *t;
-    assert_ok(trainer_create(config, path, &t, &err));
+    char path[PATH];
+    wk_trainer *t = open_fresh(config, path);
     run(t, stop);
     assert_ok(wk_trainer_save(t, &err));
     run(t, 3); // goes on and is killed: what it did since must not count
     trainer_destroy(t);
-    assert_ok(trainer_create(config, path, &t, &err));
+    t = open_in(config, path);
     assert_true(wk_trainer_resumed_from(t) >= 0);
     run(t, iterations - stop);
     picture out = look(t);
-    trainer_destroy(t);
-    remove_tree(path);
+    close_and_remove(t, path);
     return out;
 }
 
@@ -121,13 +129,17 @@ static void the_same_seed_gives_the_same_bytes_for_any_number_of_threads(void **
 static void a_run_that_is_saved_and_resumed_ends_in_the_same_bytes(void **state)
 {
     (void)state;
-    wk_run_config config = tiny_run();
-    picture whole = uninterrupted(&config, 125);
-    // Stops in the prefill, at an episode's end, and between updates.
-    static const int stops[] = {7, 101, 113};
-    for (int k = 0; k < 3; k++) {
-        picture resumed = interrupted(&config, stops[k], 125);
-        assert_memory_equal(&whole, &resumed, sizeof whole);
+    // Updates in every second iteration and, on batches staged before, in every one.
+    for (int every = 6; every >= 3; every -= 3) {
+        wk_run_config config = tiny_run();
+        config.train_every = every;
+        picture whole = uninterrupted(&config, 125);
+        // Stops in the prefill, at an episode's end, and between updates.
+        static const int stops[] = {7, 101, 113};
+        for (int k = 0; k < 3; k++) {
+            picture resumed = interrupted(&config, stops[k], 125);
+            assert_memory_equal(&whole, &resumed, sizeof whole);
+        }
     }
 }
 
@@ -172,15 +184,12 @@ static void a_continuous_space_is_exact_too(void **state)
 static void a_run_chooses_among_six_parameters(void **state)
 {
     (void)state;
-    wk_error err = {0};
     wk_run_config config = tiny_run();
-    wk_trainer *t;
-    char path[64];
-    snprintf(path, sizeof path, "%s", fresh_folder());
+    char path[PATH];
     snprintf(config.domain, sizeof config.domain, "terrain-body");
     snprintf(config.curriculum_space, sizeof config.curriculum_space, "continuous");
     config.train_every = 120;
-    assert_ok(trainer_create(&config, path, &t, &err));
+    wk_trainer *t = open_fresh(&config, path);
     run(t, 505);
     assert_true(wk_trainer_progress(t).episodes == 6);
     wk_curriculum_view view = wk_curriculum_get_view(wk_trainer_curriculum(t));
@@ -201,23 +210,19 @@ static void a_run_chooses_among_six_parameters(void **state)
         }
         assert_true(wk_space_find(wk_trainer_space(t), theta) == SIZE_MAX);
     }
-    trainer_destroy(t);
-    remove_tree(path);
+    close_and_remove(t, path);
 }
 
 // What robust PLR draws from the default distribution is stored and scored, never learned from; but
 // for the first episodes of a run without a prefill.
 static void assert_curated(int64_t prefill)
 {
-    wk_error err = {0};
     wk_run_config config = tiny_run();
-    wk_trainer *t;
-    char path[64];
-    snprintf(path, sizeof path, "%s", fresh_folder());
+    char path[PATH];
     snprintf(config.curriculum_rule, sizeof config.curriculum_rule, "plr-robust");
     config.dr_probability = 0.5;
     config.prefill = prefill;
-    assert_ok(trainer_create(&config, path, &t, &err));
+    wk_trainer *t = open_fresh(&config, path);
     run(t, 150);
     const wk_replay *replay = wk_trainer_replay(t);
     size_t held_out = 0, drawable = wk_replay_sampleable(replay, 1),
@@ -227,8 +232,7 @@ static void assert_curated(int64_t prefill)
     assert_true(held_out > 0 && held_out < count);
     assert_int_equal(held_out + drawable, count);
     assert_true(scored_thetas(wk_trainer_curriculum(t)) > 0);
-    trainer_destroy(t);
-    remove_tree(path);
+    close_and_remove(t, path);
 }
 
 static void a_curated_rule_learns_from_what_it_chose(void **state)
@@ -251,22 +255,16 @@ static void task_policies_alongside_do_not_change_the_curriculum(void **state)
     snprintf(config.tasks, sizeof config.tasks, "eats");
     wk_error err = {0};
     wk_trainer *t;
-    assert_refused(trainer_create(&config, fresh_folder(), &t, &err), WK_E_NOT_FOUND, "east");
-    remove_tree(folder);
+    assert_refused(trainer_create(&config, "trainer.none", &t, &err), WK_E_NOT_FOUND, "east");
+    remove_tree("trainer.none");
 }
 
 // Flips a bit of PATH/FILE.
-static void damage(const char *path, const char *file, uint64_t at)
+static void damage_in(const char *path, const char *file, uint64_t at)
 {
     char full[256];
     snprintf(full, sizeof full, "%s/%s", path, file);
-    FILE *f = fopen(full, "r+b");
-    assert_non_null(f);
-    fseek(f, (long)at, SEEK_SET);
-    int byte = fgetc(f);
-    fseek(f, (long)at, SEEK_SET);
-    fputc(byte ^ 0x40, f);
-    fclose(f);
+    damage(full, at);
 }
 
 static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
@@ -274,10 +272,8 @@ static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
     (void)state;
     wk_error err = {0};
     wk_run_config config = tiny_run();
-    char path[64], newest[80];
-    snprintf(path, sizeof path, "%s", fresh_folder());
-    wk_trainer *t;
-    assert_ok(trainer_create(&config, path, &t, &err));
+    char path[PATH], newest[80];
+    wk_trainer *t = open_fresh(&config, path);
     uint64_t first = 0;
     for (int k = 0; k < 3; k++) {
         run(t, 30);
@@ -287,8 +283,8 @@ static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
     snprintf(newest, sizeof newest, "checkpoints/step-%012d/run.bin",
              (int)wk_trainer_progress(t).steps);
     trainer_destroy(t);
-    damage(path, newest, 200);
-    assert_ok(trainer_create(&config, path, &t, &err));
+    damage_in(path, newest, 200);
+    t = open_in(&config, path);
     assert_int_equal(wk_trainer_resumed_from(t), first);
     assert_non_null(strstr(wk_trainer_resume_trouble(t), "damaged"));
     run(t, 5);
@@ -302,12 +298,11 @@ static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
 #define LOG "replay/replay-00000000.log"
 
 // A run killed after iteration 95 with checkpoints at 60 and 90; tells what they say.
-static void two_checkpoints(const wk_run_config *config, const char *path,
+static void two_checkpoints(const wk_run_config *config, char path[PATH],
                             wk_checkpoint_summary at[2])
 {
     wk_error err = {0};
-    wk_trainer *t;
-    assert_ok(trainer_create(config, path, &t, &err));
+    wk_trainer *t = open_fresh(config, path);
     for (int k = 0; k < 2; k++) {
         run(t, k == 0 ? 60 : 30);
         assert_ok(wk_trainer_save(t, &err));
@@ -332,18 +327,16 @@ static void a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one
     wk_error err = {0};
     wk_run_config config = tiny_run();
     picture whole = uninterrupted(&config, 125);
-    char path[64], *before, *after;
+    char path[PATH], *before, *after;
     size_t before_size, after_size;
-    snprintf(path, sizeof path, "%s", fresh_folder());
     wk_checkpoint_summary at[2];
     two_checkpoints(&config, path, at);
-    damage(path, LOG, (at[0].replay.offset + at[1].replay.offset) / 2);
+    damage_in(path, LOG, (at[0].replay.offset + at[1].replay.offset) / 2);
     char log[128];
     snprintf(log, sizeof log, "%s/" LOG, path);
     assert_ok(wk_file_read(log, 1 << 24, &before, &before_size, &err));
 
-    wk_trainer *t;
-    assert_ok(trainer_create(&config, path, &t, &err));
+    wk_trainer *t = open_in(&config, path);
     assert_int_equal(wk_trainer_resumed_from(t), at[0].steps);
     assert_non_null(
         strstr(wk_trainer_resume_trouble(t), "replay-00000000.log' is damaged at byte"));
@@ -369,11 +362,10 @@ static void a_replay_log_damaged_before_every_checkpoint_is_reported_and_left_al
     (void)state;
     wk_error err = {0};
     wk_run_config config = tiny_run();
-    char path[64];
-    snprintf(path, sizeof path, "%s", fresh_folder());
+    char path[PATH];
     wk_checkpoint_summary at[2];
     two_checkpoints(&config, path, at);
-    damage(path, LOG, at[0].replay.offset - 10);
+    damage_in(path, LOG, at[0].replay.offset - 10);
     wk_trainer *t;
     assert_refused(trainer_create(&config, path, &t, &err), WK_E_FORMAT,
                    "cannot resume from any of the 2 checkpoints");
@@ -381,11 +373,10 @@ static void a_replay_log_damaged_before_every_checkpoint_is_reported_and_left_al
     for (int k = 0; k < 2; k++)
         assert_true(has_file(path, "checkpoints/step-%012" PRIu64 "/run.bin", at[k].steps));
     // With the file as it was everything is there again.
-    damage(path, LOG, at[0].replay.offset - 10);
-    assert_ok(trainer_create(&config, path, &t, &err));
+    damage_in(path, LOG, at[0].replay.offset - 10);
+    t = open_in(&config, path);
     assert_int_equal(wk_trainer_resumed_from(t), at[1].steps);
-    trainer_destroy(t);
-    remove_tree(path);
+    close_and_remove(t, path);
 }
 
 static void prefill_takes_random_actions_and_no_updates(void **state)
@@ -394,10 +385,8 @@ static void prefill_takes_random_actions_and_no_updates(void **state)
     wk_error err = {0};
     wk_run_config config = tiny_run();
     config.prefill = 100000;
-    char path[64];
-    snprintf(path, sizeof path, "%s", fresh_folder());
-    wk_trainer *t;
-    assert_ok(trainer_create(&config, path, &t, &err));
+    char path[PATH];
+    wk_trainer *t = open_fresh(&config, path);
     int ended = 0;
     for (int i = 0; i < 110; i++) {
         const wk_iteration *done;
@@ -411,8 +400,7 @@ static void prefill_takes_random_actions_and_no_updates(void **state)
     }
     assert_int_equal(ended, 3 * (109 / (wk_trainer_domain(t)->episode_steps + 1)));
     assert_true(wk_trainer_progress(t).prefilling);
-    trainer_destroy(t);
-    remove_tree(path);
+    close_and_remove(t, path);
 }
 
 int main(void)

@@ -1,9 +1,10 @@
-#include "train/training_metrics.h"
+#include "train/metrics.h"
 
 #include "base/arena.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "plot/heatmap.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,20 +17,6 @@ static void note(wk_metrics *metrics, const char *prefix, const char *name, doub
     char full[NAME];
     snprintf(full, sizeof full, "%s%s", prefix, name);
     wk_metrics_scalar(metrics, full, value);
-}
-
-// Means over the episodes that have the indicator; nothing where none has it.
-static void add_indicators(wk_metrics *metrics, const wk_domain *domain, const wk_iteration *done)
-{
-    for (int k = 0; k < domain->n_indicators; k++) {
-        double sum = 0, known = 0;
-        for (int i = 0; i < done->n_ended; i++) {
-            double value = done->ended[i].indicators[k];
-            sum += isnan(value) ? 0 : value;
-            known += !isnan(value);
-        }
-        if (known > 0) note(metrics, "train_indicator_", domain->indicators[k].name, sum / known);
-    }
 }
 
 void wk_metrics_add_episodes(wk_metrics *metrics, const wk_domain *domain, const wk_iteration *done)
@@ -52,7 +39,16 @@ void wk_metrics_add_episodes(wk_metrics *metrics, const wk_domain *domain, const
         if (domain->tasks[k].has_completion)
             note(metrics, "train_completion_", domain->tasks[k].name, completion);
     }
-    add_indicators(metrics, domain, done);
+    // Means over the episodes that have the indicator; nothing where none has it.
+    for (int k = 0; k < domain->n_indicators; k++) {
+        double sum = 0, known = 0;
+        for (int i = 0; i < done->n_ended; i++) {
+            double value = done->ended[i].indicators[k];
+            sum += isnan(value) ? 0 : value;
+            known += !isnan(value);
+        }
+        if (known > 0) note(metrics, "train_indicator_", domain->indicators[k].name, sum / known);
+    }
     for (int p = 0; p < domain->n_params; p++) {
         double mean = 0;
         for (int i = 0; i < done->n_ended; i++)
@@ -177,32 +173,26 @@ static bool number_of(const wk_run_config *config, const wk_run_field *field, do
     }
 }
 
-static wk_status describe(const wk_run_config *config, wk_arena *texts, wk_log_setting *settings,
-                          wk_error *err)
-{
-    bool room = true;
-    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
-        wk_text value = {0};
-        wk_run_config_get(config, i, &value);
-        settings[i] = (wk_log_setting){.key = wk_run_fields[i].key,
-                                       .value = wk_arena_string(texts, wk_text_get(&value))};
-        settings[i].is_number = number_of(config, &wk_run_fields[i], &settings[i].number);
-        room = room && settings[i].value && !value.failed;
-        wk_text_free(&value);
-    }
-    return room ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for the settings of the logs");
-}
-
 wk_status wk_training_metrics_open(const wk_run_config *config, const wk_metrics_config *where,
                                    const wk_metrics_mark *mark, wk_metrics **out, wk_error *err)
 {
     wk_arena texts = {0};
     wk_log_setting settings[WK_RUN_FIELD_COUNT];
+    bool room = true;
+    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        wk_text value = {0};
+        wk_run_config_get(config, i, &value);
+        settings[i] = (wk_log_setting){.key = wk_run_fields[i].key,
+                                       .value = wk_arena_string(&texts, wk_text_get(&value))};
+        settings[i].is_number = number_of(config, &wk_run_fields[i], &settings[i].number);
+        room = room && settings[i].value && !value.failed;
+        wk_text_free(&value);
+    }
     wk_metrics_config described = *where;
     described.settings = settings;
     described.n_settings = WK_RUN_FIELD_COUNT;
-    wk_status status = describe(config, &texts, settings, err);
-    if (status == WK_OK) status = wk_metrics_open(&described, mark, out, err);
+    wk_status status = room ? wk_metrics_open(&described, mark, out, err)
+                            : wk_fail(err, WK_E_MEMORY, "no memory for the settings of the logs");
     wk_arena_reset(&texts);
     return status;
 }
@@ -250,4 +240,87 @@ wk_status wk_metrics_add_images(wk_metrics *metrics, wk_trainer *trainer, wk_ope
     WK_TRY(add_heatmap(metrics, trainer, err));
     if (wk_trainer_domain(trainer)->observation.no_image) return WK_OK;
     return add_open_loop(metrics, trainer, loop, err);
+}
+
+enum { IN_A_ROW_MIN = 100, REASON_MAX = WK_PYTHON_WHY_MAX + 200 };
+
+static const char ADVICE[] =
+    "rewards, completions or observations were not finite numbers, or the simulation broke down; "
+    "check the domain with 'waker envs check', or narrow the range of its parameters";
+
+// Why episodes diverged: the plug-in's own reason, where it has one, says more than advice for all.
+static const char *reason(const wk_divergence *divergence, char out[REASON_MAX])
+{
+    if (!*divergence->why) return ADVICE;
+    snprintf(out, REASON_MAX,
+             "an environment failed, the last time because %s; see what 'waker envs check' says "
+             "about the domain",
+             divergence->why);
+    return out;
+}
+
+wk_status wk_divergence_check(wk_divergence *divergence, const wk_run_config *config,
+                              const wk_iteration *done, const wk_log *log, wk_error *err)
+{
+    for (int i = 0; i < done->n_ended; i++) {
+        const wk_episode_end *end = &done->ended[i];
+        int rows = end->steps + 1;
+        bool too_short = rows < config->length && !end->diverged;
+        divergence->diverged_in_a_row = end->diverged ? divergence->diverged_in_a_row + 1 : 0;
+        divergence->empty_in_a_row = end->steps == 0 ? divergence->empty_in_a_row + 1 : 0;
+        divergence->short_in_a_row = too_short ? divergence->short_in_a_row + 1 : 0;
+        if (too_short && rows > divergence->longest) divergence->longest = rows;
+        if (end->diverged && !divergence->warned)
+            wk_log_line(log, WK_LOG_WARN,
+                        "episode %" PRIu64
+                        " diverged after %d agent step%s and ends there; further ones are "
+                        "counted in the status line and in metrics.jsonl",
+                        end->episode, end->steps, wk_plural((uint64_t)end->steps));
+        if (too_short && !divergence->warned_short)
+            wk_log_line(log, WK_LOG_WARN,
+                        "episode %" PRIu64
+                        " has %d row%s, fewer than a sequence of %d, and is not trained "
+                        "on; set a smaller length to use it",
+                        end->episode, rows, wk_plural((uint64_t)rows), config->length);
+        divergence->warned |= end->diverged;
+        divergence->warned_short |= too_short;
+    }
+
+    // All environments several times over, so that a few bad θ are not taken for all.
+    int many = 4 * config->env_count > IN_A_ROW_MIN ? 4 * config->env_count : IN_A_ROW_MIN;
+    char why[REASON_MAX];
+    if (divergence->diverged_in_a_row >= many)
+        return wk_fail(err, WK_E_DIVERGED, "the last %d episodes all diverged: %s",
+                       divergence->diverged_in_a_row, reason(divergence, why));
+    if (divergence->empty_in_a_row >= many)
+        return wk_fail(err, WK_E_DIVERGED,
+                       "the last %d episodes all ended at their reset, so no step is made; check "
+                       "the domain with 'waker envs check'",
+                       divergence->empty_in_a_row);
+    if (divergence->short_in_a_row >= many)
+        return wk_fail(err, WK_E_INPUT,
+                       "the last %d episodes were all shorter than a sequence of %d rows, so "
+                       "nothing is learned from them; set length to %d or less",
+                       divergence->short_in_a_row, config->length, divergence->longest);
+    return WK_OK;
+}
+
+wk_status wk_divergence_finish(const wk_divergence *divergence, const wk_run_config *config,
+                               const wk_progress *now, wk_error *err)
+{
+    char why[REASON_MAX];
+    if (now->ended > 0 && now->diverged == now->ended)
+        return wk_fail(err, WK_E_DIVERGED, "all %" PRIu64 " episodes of the run diverged: %s",
+                       now->ended, reason(divergence, why));
+    bool complete = strcmp(config->replay_episodes, "complete") == 0;
+    // By then every environment could have filled a sequence and an update was due.
+    int64_t due = config->prefill + (int64_t)config->length * config->env_count;
+    if (now->updates == 0 && (int64_t)now->steps > due + config->train_every)
+        return wk_fail(err, WK_E_INPUT,
+                       "no update was made in %" PRIu64
+                       " agent steps: no %sepisode has the %d rows of a "
+                       "sequence; set a smaller length%s",
+                       now->steps, complete ? "finished " : "", config->length,
+                       complete ? ", or more agent steps, or replay.episodes all" : "");
+    return WK_OK;
 }

@@ -1,1 +1,0 @@
-set_tests_properties(${name} PROPERTIES LABELS learning TIMEOUT 600 COST 60)

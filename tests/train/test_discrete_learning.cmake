@@ -1,2 +1,0 @@
-include(${CMAKE_CURRENT_SOURCE_DIR}/plugins/grid.cmake)
-set_tests_properties(${name} PROPERTIES LABELS learning TIMEOUT 600 COST 40)
