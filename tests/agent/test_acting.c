@@ -24,7 +24,6 @@ static const uint8_t none[B] = {0}, all[B] = {1, 1, 1};
 
 static void actions_are_within_range_and_repeat_with_the_seed(void **state)
 {
-    (void)state;
     fixture r = open_fixture(tiny(TASKS), 1);
     batch *b = make_batch(0);
     for (int policy = WK_POLICY_EXPLORE; policy < TASKS; policy++) {
@@ -46,7 +45,6 @@ static void actions_are_within_range_and_repeat_with_the_seed(void **state)
 
 static void a_first_flag_forgets_what_was_before(void **state)
 {
-    (void)state;
     fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
     wk_acting *fresh = open_acting(&r, WK_POLICY_EXPLORE),
@@ -71,7 +69,6 @@ static void a_first_flag_forgets_what_was_before(void **state)
 
 static void beginning_makes_an_acting_policy_like_a_new_one(void **state)
 {
-    (void)state;
     fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
     wk_acting *fresh = open_acting(&r, WK_POLICY_EXPLORE),
@@ -96,7 +93,6 @@ static void beginning_makes_an_acting_policy_like_a_new_one(void **state)
 
 static void samples_vary_around_the_mode(void **state)
 {
-    (void)state;
     fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
     wk_acting *acting = open_acting(&r, WK_POLICY_EXPLORE);
@@ -115,7 +111,6 @@ static void samples_vary_around_the_mode(void **state)
 
 static void a_saved_acting_state_continues_bit_for_bit(void **state)
 {
-    (void)state;
     fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
     wk_acting *one = open_acting(&r, WK_POLICY_EXPLORE), *two = open_acting(&r, WK_POLICY_EXPLORE);
@@ -141,7 +136,6 @@ static void a_saved_acting_state_continues_bit_for_bit(void **state)
 // Acting reads the weights in place: training changes what is done without making anything anew.
 static void acting_follows_the_weights(void **state)
 {
-    (void)state;
     fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
     wk_acting *acting = open_acting(&r, WK_POLICY_EXPLORE);

@@ -65,7 +65,6 @@ static double sum_of_returns(const float *r, const float *v, const float *d, dou
 
 static void returns_use_the_discount_of_every_state(void **state)
 {
-    (void)state;
     wk_learner_config c = tiny(0);
     c.horizon = H;
     float r[S * H * N], v[S * (H + 1) * N], d[S * H * N];
@@ -90,7 +89,6 @@ static void returns_use_the_discount_of_every_state(void **state)
 
 static void equal_discounts_are_the_usual_return(void **state)
 {
-    (void)state;
     wk_learner_config c = tiny(0);
     c.horizon = H;
     float r[S * H * N], v[S * (H + 1) * N], d[S * H * N];
@@ -139,7 +137,6 @@ static float train_on(fixture *f, uint64_t number, wk_task_metrics *tasks)
 
 static void the_model_learns_when_episodes_end(void **state)
 {
-    (void)state;
     fixture f = open_fixture(with_head(0), 1);
     float first = train_on(&f, 0, NULL), last = first;
     for (uint64_t i = 1; i < 150; i++)
@@ -151,7 +148,6 @@ static void the_model_learns_when_episodes_end(void **state)
 // Nothing follows any start, so there is nothing to learn from imagination.
 static void starts_at_an_end_have_no_weight(void **state)
 {
-    (void)state;
     fixture f = open_fixture(with_head(TASKS), 1);
     batch *b = make_batch(1);
     uint8_t ends[ROWS];
@@ -175,7 +171,6 @@ static void starts_at_an_end_have_no_weight(void **state)
 // Also with the task update after observing alone, as adaptation does it.
 static void a_saved_learner_continues_to_the_same_numbers(void **state)
 {
-    (void)state;
     fixture one = open_fixture(with_head(TASKS), 1), other = open_fixture(with_head(TASKS), 2);
     wk_task_metrics t;
     for (uint64_t i = 0; i < 3; i++)
@@ -193,7 +188,6 @@ static void a_saved_learner_continues_to_the_same_numbers(void **state)
 
 static void without_a_head_ends_change_nothing(void **state)
 {
-    (void)state;
     fixture one = open_fixture(tiny(0), 1), other = open_fixture(tiny(0), 1);
     uint8_t ends[ROWS];
     batch *b = make_ending_batch(0, ends);

@@ -65,7 +65,6 @@ static void compute(measure *of, float values[CASES], float gradient[CASES * KIN
 
 static void the_surprise_is_minus_the_log_probability(void **state)
 {
-    (void)state;
     float values[CASES], gradient[CASES * KINDS];
     compute(surprise, values, gradient);
     for (int n = 0; n < CASES; n++) {
@@ -82,7 +81,6 @@ static void the_surprise_is_minus_the_log_probability(void **state)
 
 static void the_entropy_and_its_gradient_are_those_of_the_categorical(void **state)
 {
-    (void)state;
     float values[CASES], gradient[CASES * KINDS];
     compute(wk_actor_entropy, values, gradient);
     for (int n = 0; n < CASES; n++) {
@@ -186,7 +184,6 @@ static void assert_metrics(const wk_learner_config *c, const wk_learner_metrics 
 // gamma^t (pi - a_t) (G_t - v(z_t)) / (H N): what the logits of step t and start n get.
 static void reinforce_weighs_choices_by_what_they_brought_beyond_the_critic(void **state)
 {
-    (void)state;
     enum { H = 3, N = 4, STATES = (H + 1) * N, CHOICES = H * N };
     static const wk_network_id sets[] = {WK_NETWORK_TASK_ACTOR, WK_NETWORK_TASK_CRITIC,
                                          WK_NETWORK_TASK_SLOW};
@@ -243,7 +240,6 @@ static void reinforce_weighs_choices_by_what_they_brought_beyond_the_critic(void
 
 static void updates_repeat_to_the_bit_on_any_device(void **state)
 {
-    (void)state;
     for (int i = 0; i < N_KINDS; i++) {
         const wk_learner_config c = config_of(&kinds[i]);
         fixture plain = open_fixture(c, 1), threads = open_fixture(c, 3);
@@ -269,7 +265,6 @@ static void updates_repeat_to_the_bit_on_any_device(void **state)
 
 static void saved_learners_go_on_alike(void **state)
 {
-    (void)state;
     for (int i = 0; i < N_KINDS; i++) {
         const wk_learner_config c = config_of(&kinds[i]);
         fixture a = open_fixture(c, 1), b = open_fixture(c, 1);
@@ -288,7 +283,6 @@ static void saved_learners_go_on_alike(void **state)
 // Weights of one kind of observation are refused by a learner of another.
 static void weights_of_other_observations_are_refused(void **state)
 {
-    (void)state;
     fixture a = open_fixture(config_of(&kinds[0]), 1), b = open_fixture(config_of(&kinds[2]), 1);
     assert_ok(wk_learner_save(a.learner, NULL, own_file(0), NULL, 0, &err));
     assert_int_not_equal(wk_learner_restore(b.learner, NULL, own_file(0), &err), WK_OK);
@@ -300,7 +294,6 @@ static void weights_of_other_observations_are_refused(void **state)
 
 static void policies_choose_one_action(void **state)
 {
-    (void)state;
     for (int i = 0; i < N_KINDS; i++) {
         const wk_learner_config c = config_of(&kinds[i]);
         if (!c.discrete) continue;
@@ -334,7 +327,6 @@ static void policies_choose_one_action(void **state)
 
 static void vectors_are_predicted(void **state)
 {
-    (void)state;
     for (int i = 2; i < N_KINDS; i++) {
         const wk_learner_config c = config_of(&kinds[i]);
         fixture f = open_fixture(c, 1);
@@ -368,7 +360,6 @@ static void vectors_are_predicted(void **state)
 
 static void configs_that_make_no_sense_are_refused(void **state)
 {
-    (void)state;
     wk_learner_config c = tiny(0);
     c.policy_gradient = WK_GRADIENT_REINFORCE;
     assert_refused(wk_learner_config_check(&c, &err), WK_E_INPUT,

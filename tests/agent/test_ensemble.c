@@ -118,7 +118,6 @@ static void assert_disagreements(int action, int states, const float *want, size
 // [H,N]: z_t + 10 a_t + 100.
 static void a_state_goes_with_the_action_taken_there(void **state)
 {
-    (void)state;
     const float want[] = {102, 109, 104, 111, 106, 113};
     assert_disagreements(WK_ACTION_TAKEN, WK_STATES_STEPS, want, 6);
 }
@@ -126,7 +125,6 @@ static void a_state_goes_with_the_action_taken_there(void **state)
 // z_{t+1} + 10 a_t + 100.
 static void or_with_the_action_that_led_there(void **state)
 {
-    (void)state;
     const float want[] = {103, 110, 105, 112, 107, 114};
     assert_disagreements(WK_ACTION_ARRIVING, WK_STATES_STEPS, want, 6);
 }
@@ -134,7 +132,6 @@ static void or_with_the_action_that_led_there(void **state)
 // z_0 + 100 comes first.
 static void the_start_with_no_action_can_be_the_first_of_the_states(void **state)
 {
-    (void)state;
     const float taken[] = {101, 105, 102, 109, 104, 111, 106, 113};
     const float arriving[] = {101, 105, 103, 110, 105, 112, 107, 114};
     assert_disagreements(WK_ACTION_TAKEN, WK_STATES_ALL, taken, 8);
@@ -166,7 +163,6 @@ static void assert_loss(int action, int first)
 
 static void members_learn_with_the_action_they_are_asked_with(void **state)
 {
-    (void)state;
     assert_loss(WK_ACTION_TAKEN, 1);
     assert_loss(WK_ACTION_ARRIVING, 0);
 }

@@ -23,13 +23,11 @@ static void assert_same_run(wk_learner_config config, int threads, wk_learner_co
 
 static void the_same_seed_gives_the_same_bytes(void **state)
 {
-    (void)state;
     assert_same_run(tiny(TASKS), 1, tiny(TASKS), 1);
 }
 
 static void another_seed_gives_other_bytes(void **state)
 {
-    (void)state;
     wk_learner_config other = tiny(0);
     other.seed++;
     fixture a = open_fixture(tiny(0), 1), b = open_fixture(other, 1);
@@ -41,13 +39,11 @@ static void another_seed_gives_other_bytes(void **state)
 
 static void task_policies_alongside_do_not_change_the_reward_free_run(void **state)
 {
-    (void)state;
     assert_same_run(tiny(0), 1, tiny(TASKS), 1);
 }
 
 static void results_do_not_depend_on_the_number_of_threads(void **state)
 {
-    (void)state;
     assert_same_run(tiny(TASKS), 1, tiny(TASKS), 2);
     assert_same_run(tiny(TASKS), 1, tiny(TASKS), 3);
 }
@@ -93,7 +89,6 @@ static void assert_skips(float bad)
 // The next batch comes to the device while an update runs; it must not reach that update.
 static void an_update_in_three_parts_is_the_same_update(void **state)
 {
-    (void)state;
     fixture whole = open_fixture(tiny(0), 1), parts = open_fixture(tiny(0), 1);
     batch *b[UPDATES + 1];
     for (uint64_t n = 0; n <= UPDATES; n++)
@@ -147,26 +142,22 @@ static void compare_overlapping_with_sequential(async_mode mode)
 
 static void overlapping_task_updates_are_those_in_sequence(void **state)
 {
-    (void)state;
     for (int mode = ASYNC_LATE; mode <= ASYNC_EAGER; mode++)
         compare_overlapping_with_sequential((async_mode)mode);
 }
 
 static void nan_in_a_batch_skips_counts_and_names_the_update(void **state)
 {
-    (void)state;
     assert_skips(NAN);
 }
 
 static void infinity_in_a_batch_skips_counts_and_names_the_update(void **state)
 {
-    (void)state;
     assert_skips(INFINITY);
 }
 
 static void a_bad_reward_skips_its_own_task_only(void **state)
 {
-    (void)state;
     fixture a = open_fixture(tiny(TASKS), 1);
     batch *b = make_batch(0);
     b->rewards[3 * TASKS + 1] = NAN;
@@ -203,7 +194,6 @@ static adam_groups groups_of(const wk_compiled_graph *compiled)
 
 static void the_optimisers_are_configured_by_their_keys(void **state)
 {
-    (void)state;
     wk_learner_config config = tiny(TASKS);
     fixture plain = open_fixture(config, 1);
     config.adam_epsilon = WK_EPSILON_KERAS;
@@ -220,7 +210,6 @@ static void the_optimisers_are_configured_by_their_keys(void **state)
 
 static void a_bad_reward_skips_all_heads_that_are_clipped_together(void **state)
 {
-    (void)state;
     wk_learner_config config = tiny(TASKS);
     config.reward_clip = WK_CLIP_JOINT;
     fixture a = open_fixture(config, 1);
@@ -239,7 +228,6 @@ static void a_bad_reward_skips_all_heads_that_are_clipped_together(void **state)
 // With the start among the states, δ has one more term than the reward of the policy.
 static void the_authors_ensemble_learns_and_estimates_errors(void **state)
 {
-    (void)state;
     wk_learner_config config = tiny(0);
     config.ensemble_action = WK_ACTION_ARRIVING;
     config.ensemble_states = WK_STATES_ALL;
@@ -259,7 +247,6 @@ static void the_authors_ensemble_learns_and_estimates_errors(void **state)
 
 static void the_longest_horizon_that_a_config_takes_can_be_imagined(void **state)
 {
-    (void)state;
     wk_learner_config config = tiny(0);
     config.horizon = 256;
     fixture r = open_fixture(config, 1);
@@ -270,7 +257,6 @@ static void the_longest_horizon_that_a_config_takes_can_be_imagined(void **state
 
 static void random_exploration_has_no_actor_and_still_estimates_errors(void **state)
 {
-    (void)state;
     wk_learner_config config = tiny(0);
     config.exploration = WK_EXPLORE_RANDOM;
     fixture r = open_fixture(config, 1);
@@ -289,7 +275,6 @@ static void random_exploration_has_no_actor_and_still_estimates_errors(void **st
 // δ of a start is the mean over steps of what the metrics average over everything.
 static void the_error_estimates_average_to_the_disagreement(void **state)
 {
-    (void)state;
     fixture r = open_fixture(tiny(0), 1);
     record out = update(&r, 0);
     double sum = 0;
@@ -319,7 +304,6 @@ static double first_move(const wk_learner_config *config, wk_network_id network)
 
 static void a_rate_of_zero_trains_nothing(void **state)
 {
-    (void)state;
     wk_learner_config config = tiny(0);
     config.policy_rate = 0;
     assert_true(first_move(&config, WK_NETWORK_EXPLORE_ACTOR) < 1e-5); // by the decay alone
@@ -328,7 +312,6 @@ static void a_rate_of_zero_trains_nothing(void **state)
 // Adam's first step moves the weight with the largest gradient by about the rate.
 static void exploration_has_a_rate_of_its_own(void **state)
 {
-    (void)state;
     wk_learner_config config = tiny(2);
     config.policy_rate = 1e-3f;
     assert_near(first_move(&config, WK_NETWORK_EXPLORE_ACTOR), 1e-3, 1e-4);
@@ -340,7 +323,6 @@ static void exploration_has_a_rate_of_its_own(void **state)
 
 static void bad_configs_are_refused_with_the_field_and_its_range(void **state)
 {
-    (void)state;
     wk_backend *backend;
     wk_learner *learner;
     assert_ok(test_backend_create(NULL, &backend, &err));
@@ -370,7 +352,6 @@ static void bad_configs_are_refused_with_the_field_and_its_range(void **state)
 
 static void a_learner_without_tasks_has_no_task_updates(void **state)
 {
-    (void)state;
     fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
     wk_learner_batch v = view(b);

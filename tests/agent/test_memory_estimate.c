@@ -46,19 +46,16 @@ static int make_device(bool beside)
 
 static int open_device(void **state)
 {
-    (void)state;
     return make_device(false);
 }
 
 static int open_device_beside(void **state)
 {
-    (void)state;
     return make_device(true);
 }
 
 static int close_device(void **state)
 {
-    (void)state;
     wk_backend_destroy(the_device.backend);
     return 0;
 }
@@ -78,7 +75,6 @@ static size_t shared_temporaries(const wk_learner *learner)
 
 static void the_estimate_is_what_is_allocated_and_what_the_backend_adds(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_learner *learner = NULL;
     for (int tasks = 0; tasks <= 2; tasks += 2) {
@@ -130,7 +126,6 @@ static size_t larger(size_t a, size_t b)
 
 static void a_learner_has_programs_for_its_uses_alone(void **state)
 {
-    (void)state;
     temporaries t = take(0, 2);
     assert_true(!t.model && !t.learn && !t.observe && !t.tasks && !t.all);
     t = take(WK_LEARNER_UPDATES, 2);
@@ -146,7 +141,6 @@ static void a_learner_has_programs_for_its_uses_alone(void **state)
 
 static void what_overlaps_updates_has_memory_of_its_own(void **state)
 {
-    (void)state;
     temporaries t = take(WK_LEARNER_UPDATES, 2);
     assert_int_equal(t.all, t.model + t.learn + t.tasks);
     t = take(WK_LEARNER_UPDATES | WK_LEARNER_NO_PREFETCH, 2);
@@ -192,7 +186,6 @@ static void train(wk_learner *learner, float figures[2])
 // First prefetching is given up, then overlapping task updates.
 static void task_updates_follow_where_memory_is_short(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_learner_config config = tiny(2);
     float figures[3][2];
@@ -215,7 +208,6 @@ static void task_updates_follow_where_memory_is_short(void **state)
 
 static void copies_take_half_of_the_weights(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_learner *learner = NULL;
     wk_learner_config config = tiny(0);
@@ -231,7 +223,6 @@ static void copies_take_half_of_the_weights(void **state)
 
 static void a_learner_that_does_not_fit_is_refused_before_the_large_pieces(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_learner *learner = NULL;
     wk_learner_config config = tiny(2);
@@ -257,7 +248,6 @@ static void a_learner_that_does_not_fit_is_refused_before_the_large_pieces(void 
 
 static void the_message_names_the_estimate_and_what_is_free(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_learner *learner = NULL;
     wk_learner_config config = tiny(0);

@@ -216,14 +216,12 @@ static int last_mode(void)
 
 static void each_member_ends_as_it_would_alone(void **state)
 {
-    (void)state;
     for (int mode = -1; mode <= last_mode(); mode++)
         compare_with_alone(0, mode);
 }
 
 static void and_so_do_its_task_policies(void **state)
 {
-    (void)state;
     for (int mode = -1; mode <= last_mode(); mode++)
         compare_with_alone(TASKS, mode);
 }
@@ -231,7 +229,6 @@ static void and_so_do_its_task_policies(void **state)
 // What a member saves is what a learner alone saves, and restoring it leaves the others alone.
 static void members_save_and_restore_by_themselves(void **state)
 {
-    (void)state;
     population p = open_population(TASKS, -1);
     outcome together[MEMBERS];
     run_together(&p, together);
@@ -256,7 +253,6 @@ static void members_save_and_restore_by_themselves(void **state)
 
 static void learners_that_differ_in_shape_are_refused(void **state)
 {
-    (void)state;
     wk_learner_config configs[2] = {tiny(0), tiny(0)};
     wk_learner *out[2];
     wk_pool *pool;

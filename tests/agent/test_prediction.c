@@ -25,7 +25,6 @@ static pictures *predict(fixture *r, const batch *b, int context)
 
 static void the_one_step_error_is_the_mean_squared_error_of_the_images(void **state)
 {
-    (void)state;
     fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
     pictures *p = predict(&r, b, 1);
@@ -48,7 +47,6 @@ static void the_one_step_error_is_the_mean_squared_error_of_the_images(void **st
 // frames.
 static void open_loop_starts_with_the_reconstructed_context(void **state)
 {
-    (void)state;
     fixture r = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
     pictures *whole = predict(&r, b, T), *half = predict(&r, b, 2);
@@ -69,7 +67,6 @@ static void open_loop_starts_with_the_reconstructed_context(void **state)
 
 static void predictions_repeat_and_train_nothing(void **state)
 {
-    (void)state;
     fixture r = open_fixture(tiny(0), 1), twin = open_fixture(tiny(0), 1);
     batch *b = make_batch(0);
     pictures *x = predict(&r, b, 2), *y = predict(&r, b, 2);
@@ -84,7 +81,6 @@ static void predictions_repeat_and_train_nothing(void **state)
 
 static void a_prediction_without_room_is_refused(void **state)
 {
-    (void)state;
     fixture r = open_fixture(tiny(0), 1);
     wk_prediction *prediction;
     assert_refused(wk_prediction_create(r.learner, 1, 4, 5, &prediction, &err), WK_E_INPUT,

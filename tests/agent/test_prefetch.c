@@ -71,7 +71,6 @@ static int last_mode(void)
 // On an eager device the next batch's world model is done before this update's scalars are read.
 static void an_update_reports_its_own_world_model(void **state)
 {
-    (void)state;
     FOR_ALL_DEVICES
     {
         pair p = open_pair(tiny(0), mode);
@@ -93,7 +92,6 @@ static void an_update_reports_its_own_world_model(void **state)
 // Task updates with the states of the last batch, when the next one's have been found already.
 static void a_task_update_reads_the_states_of_its_own_batch(void **state)
 {
-    (void)state;
     FOR_ALL_DEVICES
     {
         pair p = open_pair(tiny(TASKS), mode);
@@ -115,7 +113,6 @@ static void a_task_update_reads_the_states_of_its_own_batch(void **state)
 
 static void a_batch_that_is_staged_in_place_of_another_is_the_one_learned_from(void **state)
 {
-    (void)state;
     FOR_ALL_DEVICES
     {
         pair p = open_pair(tiny(0), mode);
@@ -153,7 +150,6 @@ static void assert_same_files(const char *a, const char *b)
 // it stay its own too.
 static void a_batch_that_is_never_learned_from_changes_nothing(void **state)
 {
-    (void)state;
     FOR_ALL_DEVICES
     {
         pair p = open_pair(tiny(TASKS), mode);
@@ -177,7 +173,6 @@ static void a_batch_that_is_never_learned_from_changes_nothing(void **state)
 
 static void a_bad_prefetched_batch_skips_its_own_update_alone(void **state)
 {
-    (void)state;
     FOR_ALL_DEVICES
     {
         pair p = open_pair(tiny(0), mode);
@@ -270,39 +265,33 @@ static void compare_with_something_between(restoring *happen, int tasks)
 
 static void a_checkpoint_restored_is_what_a_staged_batch_is_learned_with(void **state)
 {
-    (void)state;
     compare_with_something_between(restore_all, TASKS);
 }
 
 static void a_snapshot_restored_is_too(void **state)
 {
-    (void)state;
     compare_with_something_between(restore_world, TASKS);
     compare_with_something_between(restore_tasks, TASKS);
 }
 
 static void a_task_restored_leaves_the_staged_batch_alone(void **state)
 {
-    (void)state;
     compare_with_something_between(restore_task, 1);
 }
 
 static void a_failed_restore_leaves_the_staged_batch_alone(void **state)
 {
-    (void)state;
     compare_with_something_between(restore_from_nowhere, 0);
 }
 
 static void an_observation_leaves_the_staged_batch_alone(void **state)
 {
-    (void)state;
     compare_with_something_between(observe, TASKS);
 }
 
 // Environments act on the weights of the last finished update, whatever is prefetched.
 static void acting_during_a_prefetch_reads_finished_weights(void **state)
 {
-    (void)state;
     FOR_ALL_DEVICES
     {
         pair p = open_pair(tiny(0), mode);
@@ -334,7 +323,6 @@ static void acting_during_a_prefetch_reads_finished_weights(void **state)
 // started, and nobody made them again.
 static void the_world_model_has_run_when_its_update_is_started(void **state)
 {
-    (void)state;
     pair p = open_pair(tiny(0), ASYNC_EAGER);
     const float other = 1234;
     wk_learner_metrics metrics;
@@ -351,7 +339,6 @@ static void the_world_model_has_run_when_its_update_is_started(void **state)
 
 static void a_learner_can_be_made_without_prefetch(void **state)
 {
-    (void)state;
     fixture r = open_beside(tiny(0), ASYNC_LATE);
     wk_learner *turn;
     unsigned uses = WK_LEARNER_UPDATES | WK_LEARNER_NO_PREFETCH;
@@ -451,7 +438,6 @@ static int check_steps(const wk_learner *l, const wk_plan *plan, const bool *don
 
 static void an_update_writes_what_a_prefetched_world_model_reads_before_the_event(void **state)
 {
-    (void)state;
     fixture r = open_fixture(tiny(TASKS), 1);
     const wk_plan *plan = r.learner->update.program->plan;
     bool *done = done_at_the_mark(plan);
@@ -469,7 +455,6 @@ static void an_update_writes_what_a_prefetched_world_model_reads_before_the_even
 
 static void a_task_update_leaves_a_prefetched_world_model_alone(void **state)
 {
-    (void)state;
     fixture r = open_fixture(tiny(TASKS), 1);
     const wk_plan *plan = r.learner->tasks.program->plan;
     bool *none = calloc(plan->node_count, sizeof *none);
@@ -481,7 +466,6 @@ static void a_task_update_leaves_a_prefetched_world_model_alone(void **state)
 
 static void the_world_model_s_graph_writes_only_what_it_leaves(void **state)
 {
-    (void)state;
     fixture r = open_fixture(tiny(TASKS), 1);
     const wk_plan *plan = r.learner->model.program->plan;
     int count = 0;

@@ -24,7 +24,6 @@ static double excess(int at)
 
 static void the_penalty_is_the_square_of_what_lies_beyond_the_bounds(void **state)
 {
-    (void)state;
     wk_learner_config c = tiny(0);
     c.saturation_scale = 0.7f;
     engine e = engine_open(1);
@@ -69,7 +68,6 @@ static double norm_after_saturation(float scale)
 
 static void a_saturated_actor_keeps_a_gradient(void **state)
 {
-    (void)state;
     assert_true(norm_after_saturation(0) < 1e-5);
     assert_true(norm_after_saturation(1) > 1e-3);
 }

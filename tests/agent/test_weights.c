@@ -10,7 +10,6 @@
 
 static void a_restored_learner_continues_bit_for_bit(void **state)
 {
-    (void)state;
     wk_learner_config config = tiny(TASKS);
     fixture a = open_fixture(config, 1);
     for (uint64_t n = 0; n < UPDATES; n++)
@@ -33,7 +32,6 @@ static void a_restored_learner_continues_bit_for_bit(void **state)
 
 static void a_snapshot_of_another_size_is_refused_and_changes_nothing(void **state)
 {
-    (void)state;
     wk_learner_config other = tiny(TASKS);
     other.deter++;
     fixture big = open_fixture(other, 1), a = open_fixture(tiny(TASKS), 1),
@@ -51,7 +49,6 @@ static void a_snapshot_of_another_size_is_refused_and_changes_nothing(void **sta
 
 static void a_truncated_snapshot_is_refused_and_changes_nothing(void **state)
 {
-    (void)state;
     fixture a = open_fixture(tiny(0), 1), twin = open_fixture(tiny(0), 1),
             other = open_fixture(tiny(0), 1);
     update(&other, 0);
@@ -92,7 +89,6 @@ static bool same_network(const fixture *a, const fixture *b, wk_network_id netwo
 
 static void weights_are_restored_whole_or_in_parts(void **state)
 {
-    (void)state;
     fixture a = open_fixture(tiny(TASKS), 1);
     for (uint64_t n = 0; n < UPDATES; n++)
         update(&a, n);
@@ -114,7 +110,6 @@ static void weights_are_restored_whole_or_in_parts(void **state)
 
 static void a_world_model_fits_learners_with_other_tasks(void **state)
 {
-    (void)state;
     fixture a = open_fixture(tiny(0), 1), b = open_fixture(tiny(TASKS), 1),
             none = open_fixture(tiny(0), 1);
     update(&a, 0);
@@ -133,7 +128,6 @@ static void a_world_model_fits_learners_with_other_tasks(void **state)
 
 static void weights_are_read_from_a_checkpoint_too(void **state)
 {
-    (void)state;
     fixture a = open_fixture(tiny(TASKS), 1), b = open_fixture(tiny(TASKS), 1);
     update(&a, 0);
     assert_ok(wk_learner_save(a.learner, NULL, PATH, NULL, 0, &err));
@@ -167,7 +161,6 @@ static void assert_foreign(wk_learner_config other, wk_learner_config config, un
 
 static void weights_that_do_not_fit_are_refused_and_name_their_run(void **state)
 {
-    (void)state;
     wk_learner_config other = tiny(TASKS);
     assert_foreign(tiny(0), tiny(TASKS), WK_WEIGHTS_WORLD | WK_WEIGHTS_TASKS, "missing: reward/");
     assert_foreign(tiny(1), tiny(TASKS), WK_WEIGHTS_TASKS, "different: reward/");
@@ -185,7 +178,6 @@ static void weights_that_do_not_fit_are_refused_and_name_their_run(void **state)
 // One task's networks out of a file with several: what is left of each stack is that member.
 static void a_single_task_is_taken_from_a_file_with_several(void **state)
 {
-    (void)state;
     fixture all = open_fixture(tiny(TASKS), 1), one = open_fixture(tiny(1), 1),
             twin = open_fixture(tiny(1), 1);
     for (uint64_t n = 0; n < UPDATES; n++)
@@ -216,7 +208,6 @@ static void a_single_task_is_taken_from_a_file_with_several(void **state)
 
 static void damaged_weights_are_refused_and_change_nothing(void **state)
 {
-    (void)state;
     fixture a = open_fixture(tiny(0), 1), b = open_fixture(tiny(0), 1),
             twin = open_fixture(tiny(0), 1);
     update(&a, 0);
@@ -240,7 +231,6 @@ static void damaged_weights_are_refused_and_change_nothing(void **state)
 // World model, reward heads and actors, rounded; all else stays as it was initialised.
 static void compact_weights_have_what_acting_and_imagining_need(void **state)
 {
-    (void)state;
     const char *compact = PATH ".compact";
     const unsigned parts = WK_WEIGHTS_WORLD | WK_WEIGHTS_TASKS;
     wk_learner_config config = tiny(TASKS);
@@ -299,7 +289,6 @@ static void compact_weights_have_what_acting_and_imagining_need(void **state)
 // Training the tasks on observed states changes the task networks and nothing else.
 static void tasks_can_be_trained_from_a_snapshot(void **state)
 {
-    (void)state;
     fixture a = open_fixture(tiny(TASKS), 1), twin = open_fixture(tiny(TASKS), 1);
     batch *b = make_batch(0);
     wk_learner_batch v = view(b);

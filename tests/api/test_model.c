@@ -134,7 +134,6 @@ static bool agrees(int v, size_t t, bool images_too, bool vectors_too)
 // must look like its first frame, and go on like the others. With images, vectors, and both.
 static void what_is_imagined_is_that_of_an_open_loop(void **state)
 {
-    (void)state;
     static const char *const names[] = {"run", "vector", "both"};
     float stoch[VALUES][FLAT], deter[VALUES][DETER], same_action[VALUES * CHOICES];
     const wk_model_latents all = {&stoch[0][0], &deter[0][0]};
@@ -171,7 +170,6 @@ static void what_is_imagined_is_that_of_an_open_loop(void **state)
 // What a state has become must depend on every number that was seen.
 static void vectors_and_images_change_the_posterior(void **state)
 {
-    (void)state;
     for (int d = 0; d < 2; d++) {
         char directory[512];
         inside(seeing_vectors[d], directory);
@@ -197,7 +195,6 @@ static void vectors_and_images_change_the_posterior(void **state)
 
 static void missing_parts_and_numbers_that_are_not_finite_are_refused(void **state)
 {
-    (void)state;
     char directory[512];
     latents l = {{0}, {0}};
     static float pixels[N * PIXELS];
@@ -236,7 +233,6 @@ static void missing_parts_and_numbers_that_are_not_finite_are_refused(void **sta
 
 static void draws_come_from_the_seed(void **state)
 {
-    (void)state;
     latents after[3] = {{{0}, {0}}, {{0}, {0}}, {{0}, {0}}};
     const uint64_t seeds[3] = {1, 1, 2};
     for (int i = 0; i < 3; i++) {
@@ -251,7 +247,6 @@ static void draws_come_from_the_seed(void **state)
 
 static void nothing_is_kept_between_calls(void **state)
 {
-    (void)state;
     wk_model *model = open_model(false, 0);
     const wk_model_sizes sizes = wk_model_get_sizes(model);
     assert_int_equal(sizes.stoch * sizes.classes, 9);
@@ -273,7 +268,6 @@ static void nothing_is_kept_between_calls(void **state)
 
 static void what_is_wrong_is_said(void **state)
 {
-    (void)state;
     wk_model *model;
     wk_model_config config = wk_model_config_default();
     assert_refused(wk_model_create(&config, &model, &err), WK_E_INPUT, "run:");

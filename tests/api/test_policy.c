@@ -111,13 +111,11 @@ static void expect_actions_of_an_evaluation(void)
 
 static void the_actions_are_those_of_an_evaluation(void **state)
 {
-    (void)state;
     expect_actions_of_an_evaluation();
 }
 
 static void compact_weights_act_as_in_their_evaluation(void **state)
 {
-    (void)state;
     char whole[WK_PATH_MAX], compact[WK_PATH_MAX];
     const wk_weights_source snapshot = {.kind = WK_WEIGHTS_SNAPSHOT};
     uint64_t step = newest_step(run);
@@ -165,7 +163,6 @@ static double mean_of_the_library(const char *weights)
 
 static void every_kind_of_weights_scores_as_by_the_command(void **state)
 {
-    (void)state;
     static const char *const kinds[] = {"alongside", "adapted", "finetuned"};
     double means[3];
     program_expect_success(program_run("adapt run --task all --updates 30 --quiet"));
@@ -218,7 +215,6 @@ static bool same(const float a[WIDTH_MAX], const float b[WIDTH_MAX])
 
 static void the_first_image_of_an_episode_forgets_the_one_before(void **state)
 {
-    (void)state;
     const wk_policy_config config = west();
     wk_policy *policy = open_policy(&config);
     float forgotten[2][WIDTH_MAX], remembered[2][WIDTH_MAX], ignored[WIDTH_MAX];
@@ -237,7 +233,6 @@ static void the_first_image_of_an_episode_forgets_the_one_before(void **state)
 
 static void draws_come_from_the_seed(void **state)
 {
-    (void)state;
     wk_policy_config config = west();
     float mode[WIDTH_MAX], sampled[WIDTH_MAX], again[WIDTH_MAX], other[WIDTH_MAX];
     config.seed = 11;
@@ -259,7 +254,6 @@ static void draws_come_from_the_seed(void **state)
 
 static void what_it_remembers_can_be_kept(void **state)
 {
-    (void)state;
     const wk_policy_config config = west();
     wk_policy *policy = open_policy(&config), *other = open_policy(&config);
     float expected[WIDTH_MAX], again[WIDTH_MAX], elsewhere[WIDTH_MAX], ignored[WIDTH_MAX];
@@ -284,7 +278,6 @@ static void what_it_remembers_can_be_kept(void **state)
 
 static void the_exploration_policy_acts_too(void **state)
 {
-    (void)state;
     wk_policy_config config = west();
     float task[WIDTH_MAX], explored[WIDTH_MAX];
     wk_policy *policy = open_policy(&config);
@@ -301,7 +294,6 @@ static void the_exploration_policy_acts_too(void **state)
 
 static void an_older_snapshot_can_be_named(void **state)
 {
-    (void)state;
     uint64_t steps[8];
     assert_int_equal(weights_steps(run, WK_WEIGHTS_SNAPSHOT, steps, 8), 2);
     wk_policy_config config = west();
@@ -319,7 +311,6 @@ static void expect_refused(wk_policy_config config, wk_status status, const char
 
 static void what_is_wrong_is_said(void **state)
 {
-    (void)state;
     wk_policy_config config = wk_policy_config_default();
     expect_refused(config, WK_E_INPUT, "run:");
     config.run = run;
@@ -349,7 +340,6 @@ static void what_is_wrong_is_said(void **state)
 // environments need the code.
 static void code_is_loaded_only_where_the_caller_names_it(void **state)
 {
-    (void)state;
     char mark[512], plugin[512], made[512];
     setenv("MARK_FILE", inside("../LOADED", mark), 1);
     setenv("XDG_CONFIG_HOME", place, 1);

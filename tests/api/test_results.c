@@ -10,7 +10,6 @@ static wk_error err;
 
 static void every_score_is_a_row_that_says_whose_it_is(void **state)
 {
-    (void)state;
     made_whole("runs/a", first, scores, 2);
     made_whole("runs/b", second, scores, 1);
     wk_results *results;
@@ -38,7 +37,6 @@ static void every_score_is_a_row_that_says_whose_it_is(void **state)
 
 static void what_is_left_out_is_said(void **state)
 {
-    (void)state;
     made_whole("torn", first, scores, 2);
     made_file("torn/eval/adapted-000000000007.json", "{\"format\": ");
     wk_results *results;
@@ -54,7 +52,6 @@ static void what_is_left_out_is_said(void **state)
 // The last line is just being written; a number that was not finite is null in the file.
 static void a_curve_is_one_metric_over_the_steps(void **state)
 {
-    (void)state;
     made_file("log/metrics.jsonl", "%s",
               "{\"step\": 20, \"agent_step\": 10, \"train/model_loss\": 4.5, \"other\": 1}\n"
               "{\"step\": 24, \"agent_step\": 12, \"other\": 2}\n"

@@ -94,7 +94,6 @@ static void on_message(void *context, bool is_warning, const char *line)
 
 static void a_run_has_the_bytes_of_the_commands(void **state)
 {
-    (void)state;
     watcher w = {0};
     char path[512];
     wk_train_config config = tiny_config(inside("library", path));
@@ -122,7 +121,6 @@ static void stop_in(const char *directory)
 
 static void a_stopped_run_goes_on_by_its_directory_alone(void **state)
 {
-    (void)state;
     char path[512];
     stop_in(inside("stopped", path));
     wk_train_config config = wk_train_config_default();
@@ -133,7 +131,6 @@ static void a_stopped_run_goes_on_by_its_directory_alone(void **state)
 
 static void the_command_goes_on_with_the_librarys_run(void **state)
 {
-    (void)state;
     char path[512];
     stop_in(inside("handed", path));
     program_expect_success(program_run("train --quiet --logdir handed"));
@@ -142,7 +139,6 @@ static void the_command_goes_on_with_the_librarys_run(void **state)
 
 static void another_runs_settings_are_taken_with_from(void **state)
 {
-    (void)state;
     char path[512], from[512];
     wk_train_config config = wk_train_config_default();
     config.directory = inside("other", path);
@@ -153,7 +149,6 @@ static void another_runs_settings_are_taken_with_from(void **state)
 
 static void bad_input_is_said_and_leaves_no_directory(void **state)
 {
-    (void)state;
     wk_run_end end;
     char path[512];
     wk_train_config config = wk_train_config_default();
@@ -172,7 +167,6 @@ static void bad_input_is_said_and_leaves_no_directory(void **state)
 
 static void a_stop_ends_the_wait_for_another_process(void **state)
 {
-    (void)state;
     char path[512];
     static const volatile sig_atomic_t stop = 1;
     wk_dir *dir;
@@ -191,7 +185,6 @@ static void a_stop_ends_the_wait_for_another_process(void **state)
 // The plug-in leaves a file behind when it is loaded.
 static void code_is_loaded_only_where_the_settings_name_it(void **state)
 {
-    (void)state;
     char path[512], from[512], mark[512], plugin[512];
     wk_run_end end;
     setenv("MARK_FILE", inside("../LOADED", mark), 1);

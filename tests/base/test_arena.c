@@ -5,7 +5,6 @@
 
 static void memory_is_zeroed_aligned_and_apart(void **state)
 {
-    (void)state;
     wk_arena arena = {.block_size = 256};
     unsigned char *pieces[50];
     for (size_t i = 0; i < 50; i++) {
@@ -26,7 +25,6 @@ static void memory_is_zeroed_aligned_and_apart(void **state)
 
 static void memory_is_zeroed_again_after_a_reset(void **state)
 {
-    (void)state;
     wk_arena arena = {0};
     memset(wk_arena_alloc(&arena, 1000), 0xFF, 1000);
     wk_arena_reset(&arena);
@@ -38,7 +36,6 @@ static void memory_is_zeroed_again_after_a_reset(void **state)
 
 static void pieces_larger_than_a_block_are_possible(void **state)
 {
-    (void)state;
     wk_arena arena = {.block_size = 64};
     char *large = wk_arena_alloc(&arena, 1 << 20);
     assert_non_null(large);
@@ -48,7 +45,6 @@ static void pieces_larger_than_a_block_are_possible(void **state)
 
 static void use_is_counted_and_the_peak_kept(void **state)
 {
-    (void)state;
     wk_arena arena = {0};
     wk_arena_alloc(&arena, 1);
     wk_arena_alloc(&arena, 65);
@@ -63,7 +59,6 @@ static void use_is_counted_and_the_peak_kept(void **state)
 
 static void copies_are_copies(void **state)
 {
-    (void)state;
     wk_arena arena = {0};
     char text[] = "text";
     char *copy = wk_arena_string(&arena, text);
@@ -78,7 +73,6 @@ static void copies_are_copies(void **state)
 
 static void short_memory_gives_null_and_changes_nothing(void **state)
 {
-    (void)state;
     wk_arena arena = {0};
     assert_null(wk_arena_alloc(&arena, SIZE_MAX - 3));
     fault_arm(FAULT_ALLOC, 0, ENOMEM);

@@ -7,7 +7,6 @@ typedef WK_ARRAY(int) ints;
 
 static void pushed_items_stay_in_order(void **state)
 {
-    (void)state;
     ints a = {0};
     for (int i = 0; i < 1000; i++)
         assert_true(wk_array_push(&a, i * i));
@@ -22,7 +21,6 @@ static void pushed_items_stay_in_order(void **state)
 
 static void structs_with_commas_can_be_pushed(void **state)
 {
-    (void)state;
     typedef struct pair {
         int a, b;
     } pair;
@@ -34,7 +32,6 @@ static void structs_with_commas_can_be_pushed(void **state)
 
 static void reserving_makes_room_once(void **state)
 {
-    (void)state;
     ints a = {0};
     assert_true(wk_array_reserve(&a, 100));
     int *items = a.items;
@@ -46,7 +43,6 @@ static void reserving_makes_room_once(void **state)
 
 static void short_memory_leaves_the_array_as_it_was(void **state)
 {
-    (void)state;
     ints a = {0};
     for (int i = 0; i < 8; i++)
         assert_true(wk_array_push(&a, i));
@@ -65,7 +61,6 @@ static void short_memory_leaves_the_array_as_it_was(void **state)
 
 static void numbers_sort_in_rising_order(void **state)
 {
-    (void)state;
     double reals[] = {2, -1, 0.5, 2, -0.5};
     const double rising[] = {-1, -0.5, 0.5, 2, 2};
     uint64_t counts[] = {UINT64_MAX, 0, (uint64_t)1 << 63, 7, (uint64_t)1 << 32};

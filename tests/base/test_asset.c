@@ -36,7 +36,6 @@ static const char *folder_of(const char *name)
 
 static void every_embedded_file_is_its_source(void **state)
 {
-    (void)state;
     for (const wk_asset *asset = wk_assets; asset->name; asset++) {
         wk_error err = {0};
         char path[4096], *bytes;
@@ -52,7 +51,6 @@ static void every_embedded_file_is_its_source(void **state)
 
 static void every_source_is_embedded(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < SOURCES; i++) {
         DIR *directory = opendir(sources[i].folder);
         assert_non_null(directory);
@@ -65,7 +63,6 @@ static void every_source_is_embedded(void **state)
 
 static void asking_for_an_unknown_file_is_a_bug_that_stops_the_program(void **state)
 {
-    (void)state;
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {

@@ -10,7 +10,6 @@ static wk_error err;
 
 static void paths_and_hashes_are_checked(void **state)
 {
-    (void)state;
     assert_true(wk_code_path_valid("/a b/c.so"));
     assert_false(wk_code_path_valid("a.so"));
     assert_false(wk_code_path_valid("./a.so"));
@@ -33,7 +32,6 @@ static void paths_and_hashes_are_checked(void **state)
 
 static void a_file_is_looked_at_without_links(void **state)
 {
-    (void)state;
     wk_code_file a, b;
     assert_ok(wk_file_write("code-file.tmp", "abc", 3, &err));
     assert_int_equal(symlink("code-file.tmp", "code-link.tmp"), 0);
@@ -52,7 +50,6 @@ static void a_file_is_looked_at_without_links(void **state)
 
 static void words_are_quoted_for_the_shell(void **state)
 {
-    (void)state;
     static const char *const words[][2] = {{"/a/b-1.so", "/a/b-1.so"},
                                            {"", "''"},
                                            {"a b", "'a b'"},

@@ -30,7 +30,6 @@ static wk_status read_text(const char *text, wk_arena *arena, values *v, int *ot
 
 static void members_go_to_their_variables_in_any_order(void **state)
 {
-    (void)state;
     wk_arena arena = {0};
     wk_error err = {0};
     values v = {0};
@@ -46,7 +45,6 @@ static void members_go_to_their_variables_in_any_order(void **state)
 
 static void a_count_must_fit_an_int(void **state)
 {
-    (void)state;
     wk_error err = {0};
     values v = {0};
     int others = 0;
@@ -59,7 +57,6 @@ static void a_count_must_fit_an_int(void **state)
 
 static void a_value_of_another_kind_is_an_error(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {"{\"number\": \"1\"}", "{\"integer\": -1}",
                                         "{\"count\": 1.5}", "{\"flag\": 1}", "{\"string\": 1}"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

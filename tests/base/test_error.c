@@ -3,7 +3,6 @@
 
 static void a_failure_fills_status_and_message(void **state)
 {
-    (void)state;
     wk_error err = {0};
     assert_int_equal(wk_fail(&err, WK_E_FORMAT, "%s has %d bytes", "x", 3), WK_E_FORMAT);
     assert_int_equal(err.status, WK_E_FORMAT);
@@ -12,14 +11,12 @@ static void a_failure_fills_status_and_message(void **state)
 
 static void a_missing_error_is_allowed(void **state)
 {
-    (void)state;
     assert_int_equal(wk_fail(NULL, WK_E_IO, "nobody reads this"), WK_E_IO);
     assert_int_not_equal(wk_fail_context(NULL, "nor this"), WK_OK);
 }
 
 static void a_long_message_is_cut(void **state)
 {
-    (void)state;
     wk_error err;
     wk_fail(&err, WK_E_INPUT, "%2000d", 1);
     assert_int_equal(strlen(err.message), sizeof err.message - 1);
@@ -27,7 +24,6 @@ static void a_long_message_is_cut(void **state)
 
 static void context_comes_before_the_message(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_fail(&err, WK_E_NOT_FOUND, "no task");
     assert_int_equal(wk_fail_context(&err, "domain '%s'", "x"), WK_E_NOT_FOUND);
@@ -36,7 +32,6 @@ static void context_comes_before_the_message(void **state)
 
 static void context_that_is_said_already_is_not_repeated(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_fail(&err, WK_E_IO, "cannot write '%s': No space left on device", "x");
     assert_int_equal(wk_fail_context(&err, "cannot write '%s'", "x"), WK_E_IO);
@@ -47,7 +42,6 @@ static void context_that_is_said_already_is_not_repeated(void **state)
 
 static void context_that_does_not_fit_is_left_out(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_fail(&err, WK_E_IO, "what to do");
     assert_int_equal(wk_fail_context(&err, "%1020d", 1), WK_E_IO);
@@ -56,7 +50,6 @@ static void context_that_does_not_fit_is_left_out(void **state)
 
 static void every_status_has_its_own_name(void **state)
 {
-    (void)state;
     for (int a = WK_OK; a <= WK_E_STOPPED; a++)
         for (int b = WK_OK; b < a; b++)
             assert_string_not_equal(wk_status_name((wk_status)a), wk_status_name((wk_status)b));
@@ -75,7 +68,6 @@ static wk_status try_twice(wk_status first, wk_status second, int *reached)
 
 static void try_returns_at_the_first_failure(void **state)
 {
-    (void)state;
     int reached = 0;
     assert_int_equal(try_twice(WK_E_IO, WK_OK, &reached), WK_E_IO);
     assert_int_equal(reached, 0);
@@ -88,7 +80,6 @@ static void try_returns_at_the_first_failure(void **state)
 // Paths and texts of plug-ins may hold anything.
 static void a_message_is_one_line(void **state)
 {
-    (void)state;
     wk_error err = {0};
     (void)wk_fail(&err, WK_E_NOT_FOUND, "there is no file '%s'", "a\nb\tc\033d\x7f θ\u202e");
     assert_string_equal(err.message, "there is no file 'a b c?d? θ?\?\?'");

@@ -14,14 +14,12 @@ static char folder[] = "file-test-XXXXXX"; // made anew for every test, and the 
 
 static int enter_new_folder(void **state)
 {
-    (void)state;
     strcpy(folder, "file-test-XXXXXX");
     return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
 }
 
 static int leave_folder(void **state)
 {
-    (void)state;
     char command[100];
     snprintf(command, sizeof command, "rm -rf %s", folder);
     return chdir("..") == 0 && system(command) == 0 ? 0 : -1;
@@ -56,7 +54,6 @@ static wk_status write_text(const char *path, const char *text)
 
 static void what_is_written_is_read(void **state)
 {
-    (void)state;
     assert_ok(write_text("a", "one"));
     assert_content("a", "one");
     assert_ok(write_text("a", "another one"));
@@ -68,7 +65,6 @@ static void what_is_written_is_read(void **state)
 
 static void bytes_with_zeros_survive_and_get_a_terminator(void **state)
 {
-    (void)state;
     const char bytes[] = {1, 0, 2, 0};
     assert_ok(wk_file_write("a", bytes, sizeof bytes, &err));
     char *back;
@@ -82,7 +78,6 @@ static void bytes_with_zeros_survive_and_get_a_terminator(void **state)
 
 static void a_write_in_pieces_appears_only_with_the_commit(void **state)
 {
-    (void)state;
     assert_ok(write_text("a", "old"));
     wk_file_writer *writer;
     assert_ok(wk_file_writer_begin("a", &writer, &err));
@@ -96,7 +91,6 @@ static void a_write_in_pieces_appears_only_with_the_commit(void **state)
 
 static void a_discarded_write_leaves_no_trace(void **state)
 {
-    (void)state;
     assert_ok(write_text("a", "old"));
     wk_file_writer *writer;
     assert_ok(wk_file_writer_begin("a", &writer, &err));
@@ -109,7 +103,6 @@ static void a_discarded_write_leaves_no_trace(void **state)
 
 static void two_writers_of_one_file_do_not_meet(void **state)
 {
-    (void)state;
     wk_file_writer *first, *second;
     assert_ok(wk_file_writer_begin("a", &first, &err));
     assert_ok(wk_file_writer_begin("a", &second, &err));
@@ -123,7 +116,6 @@ static void two_writers_of_one_file_do_not_meet(void **state)
 
 static void a_full_disk_leaves_the_old_content_and_nothing_else(void **state)
 {
-    (void)state;
     assert_ok(write_text("a", "old"));
     const fault_call calls[] = {FAULT_WRITE, FAULT_SYNC};
     for (int i = 0; i < 2; i++) {
@@ -137,7 +129,6 @@ static void a_full_disk_leaves_the_old_content_and_nothing_else(void **state)
 
 static void a_rename_that_fails_leaves_the_old_content(void **state)
 {
-    (void)state;
     assert_ok(write_text("a", "old"));
     fault_arm(FAULT_RENAME, 0, EIO);
     assert_refused(write_text("a", "new"), WK_E_IO, "cannot replace 'a'");
@@ -150,7 +141,6 @@ static void a_rename_that_fails_leaves_the_old_content(void **state)
 
 static void a_folder_that_cannot_be_synced_is_reported_unless_it_never_can(void **state)
 {
-    (void)state;
     fault_arm(FAULT_SYNC, 1, EIO);
     assert_refused(write_text("a", "new"), WK_E_IO, "cannot make durable");
     fault_arm(FAULT_SYNC, 1, EINVAL);
@@ -159,7 +149,6 @@ static void a_folder_that_cannot_be_synced_is_reported_unless_it_never_can(void 
 
 static void every_allocation_that_fails_is_reported(void **state)
 {
-    (void)state;
     assert_ok(write_text("a", "old"));
     int failures = 0;
     for (int n = 0;; n++) {
@@ -182,7 +171,6 @@ static void every_allocation_that_fails_is_reported(void **state)
 
 static void interrupted_calls_are_repeated(void **state)
 {
-    (void)state;
     fault_arm(FAULT_WRITE, 0, EINTR);
     assert_ok(write_text("a", "text"));
     assert_true(fault_disarm(FAULT_WRITE));
@@ -194,7 +182,6 @@ static void interrupted_calls_are_repeated(void **state)
 // The limit on file sizes makes the kernel write a part, then refuse: a real short write.
 static void a_short_write_is_completed_or_fails_whole(void **state)
 {
-    (void)state;
     assert_ok(write_text("a", "old"));
     struct rlimit before, small;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -213,7 +200,6 @@ static void a_short_write_is_completed_or_fails_whole(void **state)
 
 static void reads_that_cannot_work_say_why(void **state)
 {
-    (void)state;
     char *bytes;
     assert_refused(wk_file_read("none", 100, &bytes, NULL, &err), WK_E_NOT_FOUND,
                    "cannot open 'none'");
@@ -229,7 +215,6 @@ static void reads_that_cannot_work_say_why(void **state)
 // Files of /proc claim to be empty files of some size; one of /sys says 4096 and holds less.
 static void a_file_shorter_than_it_claims_is_noticed(void **state)
 {
-    (void)state;
     const char *path = "/sys/kernel/mm/transparent_hugepage/enabled";
     struct stat info;
     if (stat(path, &info) != 0 || info.st_size == 0) skip();
@@ -239,7 +224,6 @@ static void a_file_shorter_than_it_claims_is_noticed(void **state)
 
 static void a_reader_reads_at_any_place(void **state)
 {
-    (void)state;
     assert_ok(write_text("a", "0123456789"));
     wk_file_reader *reader = NULL;
     assert_ok(wk_file_reader_open("a", &reader, &err));
@@ -256,7 +240,6 @@ static void a_reader_reads_at_any_place(void **state)
 
 static void a_file_that_shrinks_while_it_is_read_is_noticed(void **state)
 {
-    (void)state;
     assert_ok(write_text("a", "0123456789"));
     wk_file_reader *reader = NULL;
     assert_ok(wk_file_reader_open("a", &reader, &err));
@@ -268,7 +251,6 @@ static void a_file_that_shrinks_while_it_is_read_is_noticed(void **state)
 
 static void a_reader_of_what_is_no_file_is_refused(void **state)
 {
-    (void)state;
     wk_file_reader *reader = NULL;
     assert_refused(wk_file_reader_open("none", &reader, &err), WK_E_NOT_FOUND, "check the path");
     assert_refused(wk_file_reader_open(".", &reader, &err), WK_E_INPUT, "not a regular file");
@@ -277,7 +259,6 @@ static void a_reader_of_what_is_no_file_is_refused(void **state)
 
 static void places_that_cannot_be_written_are_named(void **state)
 {
-    (void)state;
     assert_refused(write_text("none/a", "x"), WK_E_NOT_FOUND, "cannot create 'none/a'");
     assert_ok(write_text("file", "x"));
     assert_refused(write_text("file/a", "x"), WK_E_IO, "cannot create 'file/a'");
@@ -288,7 +269,6 @@ static void places_that_cannot_be_written_are_named(void **state)
 
 static void a_full_path_works_as_well(void **state)
 {
-    (void)state;
     char path[4200], here[4096];
     assert_non_null(getcwd(here, sizeof here));
     snprintf(path, sizeof path, "%s/a", here);
@@ -298,7 +278,6 @@ static void a_full_path_works_as_well(void **state)
 
 static void folders_are_made_with_their_parents(void **state)
 {
-    (void)state;
     assert_ok(wk_dir_create("a/b//c/", &err));
     assert_true(wk_path_exists("a/b/c"));
     assert_ok(wk_dir_create("a/b/c", &err));
@@ -310,7 +289,6 @@ static void folders_are_made_with_their_parents(void **state)
 
 static void pipes_are_refused_and_not_waited_for(void **state)
 {
-    (void)state;
     char *bytes;
     wk_file_reader *reader = NULL;
     assert_int_equal(mkfifo("pipe", 0666), 0);
@@ -321,7 +299,6 @@ static void pipes_are_refused_and_not_waited_for(void **state)
 // One sync for each directory that is made, of the one that holds its name.
 static void new_folders_are_durable(void **state)
 {
-    (void)state;
     for (int n = 0; n < 3; n++) {
         char path[32];
         snprintf(path, sizeof path, "%d/b/c", n);
@@ -334,7 +311,6 @@ static void new_folders_are_durable(void **state)
 // Those of a process that was killed before its sync too.
 static void new_files_are_durable(void **state)
 {
-    (void)state;
     int fd;
     wk_dir *dir;
     assert_ok(wk_dir_open(NULL, ".", &dir, &err));

@@ -28,7 +28,6 @@ static void assert_trace(const char *json, const char *expected)
 
 static void values_of_every_kind_come_in_order(void **state)
 {
-    (void)state;
     assert_trace("{}", "o)$");
     assert_trace(" [ ] ", "a]$");
     assert_trace("{\"a\":1,\"b\":[true,false,null,\"x\"]}", "okNkaTF0S])$");
@@ -40,7 +39,6 @@ static void values_of_every_kind_come_in_order(void **state)
 
 static void text_that_is_not_json_is_refused(void **state)
 {
-    (void)state;
     static const char *const bad[] = {
         "",
         " ",
@@ -87,7 +85,6 @@ static void text_that_is_not_json_is_refused(void **state)
 
 static void strings_must_be_utf8(void **state)
 {
-    (void)state;
     assert_trace("\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"", "S$");
     static const char *const bad[] = {"\xff",
                                       "\xc3",
@@ -108,7 +105,6 @@ static void strings_must_be_utf8(void **state)
 
 static void nesting_is_bounded(void **state)
 {
-    (void)state;
     char deep[2 * WK_JSON_DEPTH_MAX + 2], kinds[400];
     memset(deep, '[', WK_JSON_DEPTH_MAX);
     memset(deep + WK_JSON_DEPTH_MAX, ']', WK_JSON_DEPTH_MAX);
@@ -124,7 +120,6 @@ static void nesting_is_bounded(void **state)
 
 static void every_prefix_of_a_document_is_refused(void **state)
 {
-    (void)state;
     const char json[] = "{\"a\\u00e9\":[1.5e3,true,null,{\"b\":\"c\\\\\"}],\"d\":false}";
     for (size_t size = 0; size < sizeof json - 1; size++) {
         char exact[sizeof json], kinds[100];
@@ -136,7 +131,6 @@ static void every_prefix_of_a_document_is_refused(void **state)
 
 static void escapes_stand_for_characters(void **state)
 {
-    (void)state;
     const char json[] =
         "\"q\\\" b\\\\ s\\/ \\b\\f\\n\\r\\t \\u0041 \\u00e9 \\u20ac \\ud83d\\ude00\"";
     const char expected[] = "q\" b\\ s/ \b\f\n\r\t A \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80";
@@ -158,7 +152,6 @@ static wk_json_token only_token(const char *json)
 
 static void integers_are_exact_or_refused(void **state)
 {
-    (void)state;
     uint64_t value;
     assert_true(wk_json_to_u64(only_token("18446744073709551615"), &value));
     assert_true(value == UINT64_MAX);
@@ -170,7 +163,6 @@ static void integers_are_exact_or_refused(void **state)
 
 static void numbers_become_doubles(void **state)
 {
-    (void)state;
     double value;
     assert_true(wk_json_to_double(only_token("-1.25e2"), &value));
     assert_true(value == -125);
@@ -181,7 +173,6 @@ static void numbers_become_doubles(void **state)
 
 static void skipping_a_value_lands_after_it(void **state)
 {
-    (void)state;
     const char json[] = "{\"a\":{\"x\":[1,{}]},\"b\":7}";
     wk_json_reader reader = wk_json_reader_start(json, sizeof json - 1);
     wk_json_reader_next(&reader);

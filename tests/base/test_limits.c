@@ -9,13 +9,11 @@ static char root[] = "limits-XXXXXX";
 
 static int make_root(void **state)
 {
-    (void)state;
     return mkdtemp(root) ? 0 : -1;
 }
 
 static int remove_root(void **state)
 {
-    (void)state;
     char command[64];
     snprintf(command, sizeof command, "rm -r %s", root);
     return system(command);
@@ -37,7 +35,6 @@ static wk_limits limits(void)
 
 static void without_groups_there_is_no_limit(void **state)
 {
-    (void)state;
     shell("true");
     assert_true(isinf(limits().cpus) && limits().memory == UINT64_MAX);
     shell("mkdir a && echo 0::/a >self && echo max 100000 >a/cpu.max && echo max >a/memory.max");
@@ -50,7 +47,6 @@ static void without_groups_there_is_no_limit(void **state)
 
 static void the_tightest_group_counts(void **state)
 {
-    (void)state;
     shell("mkdir -p a/b && echo 0::/a/b >self && echo 150000 100000 >a/cpu.max && "
           "echo 300000 100000 >a/b/cpu.max && echo 1000000 >a/b/memory.max && "
           "echo 2000000 >a/memory.max");
@@ -61,7 +57,6 @@ static void the_tightest_group_counts(void **state)
 // The path of the membership file is that of the host, and only the root is visible.
 static void a_container_sees_its_own_limits(void **state)
 {
-    (void)state;
     shell(
         "mkdir cpu,cpuacct memory && printf '4:memory:/docker/x\n3:cpu,cpuacct:/docker/x\n' >self "
         "&& echo 200000 >cpu,cpuacct/cpu.cfs_quota_us && echo 100000 "

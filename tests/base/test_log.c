@@ -22,7 +22,6 @@ static void keep(void *context, wk_log_level level, const char *line)
 
 static void lines_are_formatted_and_handed_over(void **state)
 {
-    (void)state;
     last_line last = {0};
     wk_log log = {.sink = keep, .context = &last};
     wk_log_line(&log, WK_LOG_WARN, "%d of %s", 3, "four");
@@ -32,7 +31,6 @@ static void lines_are_formatted_and_handed_over(void **state)
 
 static void lines_below_the_level_are_dropped(void **state)
 {
-    (void)state;
     last_line last = {0};
     wk_log log = {.sink = keep, .context = &last, .min_level = WK_LOG_WARN};
     wk_log_line(&log, WK_LOG_DEBUG, "a");
@@ -45,7 +43,6 @@ static void lines_below_the_level_are_dropped(void **state)
 
 static void a_log_without_a_sink_is_silent(void **state)
 {
-    (void)state;
     wk_log log = {0};
     wk_log_line(&log, WK_LOG_ERROR, "a");
     wk_log_line(NULL, WK_LOG_ERROR, "b");
@@ -53,7 +50,6 @@ static void a_log_without_a_sink_is_silent(void **state)
 
 static void long_lines_end_in_dots(void **state)
 {
-    (void)state;
     last_line last = {0};
     wk_log log = {.sink = keep, .context = &last};
     wk_log_line(&log, WK_LOG_INFO, "%1000d", 7);
@@ -65,7 +61,6 @@ static void long_lines_end_in_dots(void **state)
 
 static void a_stream_gets_plain_lines_and_marked_ones(void **state)
 {
-    (void)state;
     char *text;
     size_t size;
     FILE *stream = open_memstream(&text, &size);
@@ -83,7 +78,6 @@ static void a_stream_gets_plain_lines_and_marked_ones(void **state)
 
 static void clocks_run_forward_and_thread_time_only_while_working(void **state)
 {
-    (void)state;
     double wall = wk_clock_seconds(), cpu = wk_clock_thread_seconds();
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     wall = wk_clock_seconds() - wall;

@@ -45,7 +45,6 @@ static wk_pool *make(int threads)
 
 static void every_piece_runs_exactly_once(void **state)
 {
-    (void)state;
     const size_t sizes[] = {0, 1, 2, 3, 7, 64, PIECES_MAX};
     for (int threads = 1; threads <= 4; threads++) {
         wk_pool *pool = make(threads);
@@ -61,7 +60,6 @@ static void every_piece_runs_exactly_once(void **state)
 
 static void a_null_pool_runs_in_the_caller(void **state)
 {
-    (void)state;
     tally t = {.threads = 1};
     wk_pool_run(NULL, 9, count_piece, &t);
     assert_each_once(&t, 9);
@@ -71,7 +69,6 @@ static void a_null_pool_runs_in_the_caller(void **state)
 
 static void started_jobs_are_done_after_waiting(void **state)
 {
-    (void)state;
     for (int threads = 1; threads <= 4; threads++) {
         wk_pool *pool = make(threads);
         for (int round = 0; round < 50; round++) {
@@ -99,7 +96,6 @@ static void arrive(void *context, size_t piece, int thread)
 
 static void workers_work_while_the_caller_does_something_else(void **state)
 {
-    (void)state;
     wk_pool *pool = make(2);
     meeting m = {0};
     wk_pool_start(pool, 3, arrive, &m);
@@ -113,7 +109,6 @@ static void workers_work_while_the_caller_does_something_else(void **state)
 
 static void many_short_jobs_in_a_row(void **state)
 {
-    (void)state;
     for (int threads = 2; threads <= 4; threads++) {
         wk_pool *pool = make(threads);
         meeting m = {0};
@@ -126,7 +121,6 @@ static void many_short_jobs_in_a_row(void **state)
 
 static void workers_that_fell_asleep_wake_up(void **state)
 {
-    (void)state;
     wk_pool *pool = make(3);
     meeting m = {0};
     for (int job = 0; job < 5; job++) {
@@ -147,7 +141,6 @@ static void add_left_neighbour(void *context, size_t piece, int thread)
 
 static void jobs_see_what_the_last_job_wrote(void **state)
 {
-    (void)state;
     long sums[2];
     for (int threads = 1; threads <= 4; threads += 3) {
         wk_pool *pool = make(threads);
@@ -164,14 +157,12 @@ static void jobs_see_what_the_last_job_wrote(void **state)
 
 static void pools_can_be_made_and_destroyed_without_work(void **state)
 {
-    (void)state;
     for (int i = 0; i < 20; i++)
         wk_pool_destroy(make(4));
 }
 
 static void zero_threads_means_one_per_core(void **state)
 {
-    (void)state;
     wk_pool *pool = make(0);
     assert_int_equal(wk_pool_threads(pool), wk_cpu_count());
     assert_true(wk_cpu_count() >= 1);
@@ -180,7 +171,6 @@ static void zero_threads_means_one_per_core(void **state)
 
 static void impossible_pools_are_refused(void **state)
 {
-    (void)state;
     wk_pool *pool;
     assert_refused(wk_pool_create(-1, &pool, &err), WK_E_INPUT, "give 1 to 1024");
     assert_refused(wk_pool_create(1025, &pool, &err), WK_E_INPUT, "1025 threads");

@@ -6,7 +6,6 @@
 // Known-answer vectors of the Random123 distribution (philox4x32, 10 rounds).
 static void philox_matches_published_vectors(void **state)
 {
-    (void)state;
     wk_u32x4 zero = wk_philox(0, (wk_u32x4){{0, 0, 0, 0}});
     const uint32_t zero_expected[] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
     assert_memory_equal(zero.v, zero_expected, sizeof zero_expected);
@@ -23,7 +22,6 @@ static void philox_matches_published_vectors(void **state)
 
 static void streams_are_pure_and_differ_by_seed_name_and_substream(void **state)
 {
-    (void)state;
     wk_rng a = wk_rng_stream(7, "layout", 3), b = a;
     for (int i = 0; i < 100; i++)
         assert_int_equal(wk_rng_u32(&a), wk_rng_u32(&b));
@@ -38,7 +36,6 @@ static void streams_are_pure_and_differ_by_seed_name_and_substream(void **state)
 // Wherever in a block of four it begins.
 static void a_long_word_is_the_next_two_short_ones(void **state)
 {
-    (void)state;
     for (int before = 0; before < 4; before++) {
         wk_rng a = wk_rng_stream(7, "layout", 3), b = a;
         for (int i = 0; i < before; i++)
@@ -53,7 +50,6 @@ static void a_long_word_is_the_next_two_short_ones(void **state)
 
 static void below_is_uniform_over_all_values(void **state)
 {
-    (void)state;
     enum { VALUES = 7, DRAWS = 70000 };
     wk_rng rng = wk_rng_stream(1, "test", 0);
     int counts[VALUES] = {0};
@@ -68,7 +64,6 @@ static void below_is_uniform_over_all_values(void **state)
 
 static void unit_has_the_right_mean(void **state)
 {
-    (void)state;
     enum { DRAWS = 100000 };
     wk_rng rng = wk_rng_stream(2, "test", 0);
     double mean = 0;

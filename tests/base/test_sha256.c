@@ -18,7 +18,6 @@ static void expect_hash(const char *bytes, size_t size, const char *hex)
 // FIPS 180-2, appendix B, and the empty message of NIST's test vectors.
 static void known_answers(void **state)
 {
-    (void)state;
     expect_hash("", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     expect_hash("abc", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     expect_hash("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56,
@@ -32,7 +31,6 @@ static void known_answers(void **state)
 // The hashes of 0, 1, ... 200 bytes, hashed together, so that each way the padding falls counts.
 static void every_length_around_a_block(void **state)
 {
-    (void)state;
     char bytes[200], out[WK_SHA256_CHARS], pieces[WK_SHA256_CHARS];
     for (int i = 0; i < 200; i++)
         bytes[i] = (char)(i * 7 + 3);
@@ -53,7 +51,6 @@ static void every_length_around_a_block(void **state)
 
 static void a_file_has_the_hash_of_its_content(void **state)
 {
-    (void)state;
     wk_error err = {0};
     char out[WK_SHA256_CHARS];
     char *bytes = malloc(40000);

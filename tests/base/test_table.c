@@ -5,7 +5,6 @@
 
 static void columns_are_as_wide_as_their_widest_cell(void **state)
 {
-    (void)state;
     wk_table table;
     wk_text out = {0};
     wk_table_begin(&table, "lr", "name", "n");
@@ -24,7 +23,6 @@ static void columns_are_as_wide_as_their_widest_cell(void **state)
 
 static void cells_of_several_lines_stay_in_their_column(void **state)
 {
-    (void)state;
     wk_table table;
     wk_text out = {0};
     wk_table_begin(&table, "lll", "a", "b", "c");
@@ -43,7 +41,6 @@ static void cells_of_several_lines_stay_in_their_column(void **state)
 
 static void names_of_users_stay_in_one_line(void **state)
 {
-    (void)state;
     wk_table table;
     wk_text out = {0};
     wk_table_begin(&table, "ll", "run", "n");
@@ -60,7 +57,6 @@ static void names_of_users_stay_in_one_line(void **state)
 
 static void markdown_has_pipes_and_a_width_that_rules_need(void **state)
 {
-    (void)state;
     wk_table table = {.columns = 2, .min_width = 3};
     wk_text out = {0};
     for (int i = 0; i < 4; i++)
@@ -76,7 +72,6 @@ static void markdown_has_pipes_and_a_width_that_rules_need(void **state)
 // Numbers as values and as people read them, columns for one of the two, cells without a value.
 static void one_filling_is_written_for_people_and_for_programs(void **state)
 {
-    (void)state;
     static const wk_column columns[] = {{WK_COLUMN_TEXT, "name", "name", NULL, 0},
                                         {WK_COLUMN_TEXT, NULL, "note", NULL, 0},
                                         {WK_COLUMN_NUMBER, "runs", "runs", NULL, 0},

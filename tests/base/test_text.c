@@ -6,7 +6,6 @@
 
 static void text_grows_by_every_means(void **state)
 {
-    (void)state;
     wk_text text = {0};
     assert_string_equal(wk_text_get(&text), "");
     wk_text_puts(&text, "one ");
@@ -25,7 +24,6 @@ static void text_grows_by_every_means(void **state)
 
 static void after_short_memory_the_text_so_far_stays(void **state)
 {
-    (void)state;
     wk_text text = {0};
     wk_text_puts(&text, "start");
     fault_arm(FAULT_ALLOC, 0, ENOMEM);
@@ -39,7 +37,6 @@ static void after_short_memory_the_text_so_far_stays(void **state)
 
 static void json_nests_with_commas_and_indentation(void **state)
 {
-    (void)state;
     wk_text text = {0};
     wk_json json = {.text = &text};
     wk_json_object(&json, NULL);
@@ -69,7 +66,6 @@ static void json_nests_with_commas_and_indentation(void **state)
 
 static void json_strings_are_escaped(void **state)
 {
-    (void)state;
     wk_text text = {0};
     wk_json json = {.text = &text};
     wk_json_string(&json, NULL, "a\"b\\c\n\t\x01/é");
@@ -82,7 +78,6 @@ static void json_strings_are_escaped(void **state)
 
 static void a_character_is_repeated(void **state)
 {
-    (void)state;
     wk_text text = {0};
     wk_text_repeat(&text, '-', 0);
     assert_string_equal(wk_text_get(&text), "");
@@ -93,7 +88,6 @@ static void a_character_is_repeated(void **state)
 
 static void json_numbers_read_back_as_the_same_number(void **state)
 {
-    (void)state;
     const double numbers[] = {0,       0.1,          1.0 / 3, 1e300,
                               -1e-300, 123456789,    0.15,    DBL_MAX,
                               DBL_MIN, DBL_TRUE_MIN, 5e-324,  1 + DBL_EPSILON,
@@ -110,7 +104,6 @@ static void json_numbers_read_back_as_the_same_number(void **state)
 
 static void json_numbers_are_short_and_never_invalid(void **state)
 {
-    (void)state;
     wk_text text = {0};
     wk_json json = {.text = &text};
     wk_json_array(&json, NULL);
@@ -124,7 +117,6 @@ static void json_numbers_are_short_and_never_invalid(void **state)
 
 static void distances_count_edits_and_swaps(void **state)
 {
-    (void)state;
     assert_int_equal(wk_text_distance("walk", "walk"), 0);
     assert_int_equal(wk_text_distance("walk", "wlak"), 1);
     assert_int_equal(wk_text_distance("walk", "walks"), 1);
@@ -137,7 +129,6 @@ static void distances_count_edits_and_swaps(void **state)
 
 static void the_nearest_name_is_found_if_it_is_near(void **state)
 {
-    (void)state;
     const char *const names[] = {"stand", "walk", "run", "walk-backward"};
     assert_string_equal(wk_text_nearest("wakl", names, 4), "walk");
     assert_string_equal(wk_text_nearest("walk-backwards", names, 4), "walk-backward");
@@ -152,7 +143,6 @@ static void the_nearest_name_is_found_if_it_is_near(void **state)
 
 static void an_unknown_name_gets_the_nearest_or_all_there_are(void **state)
 {
-    (void)state;
     wk_error err = {0};
     const char *const names[] = {"stand", "walk"};
     assert_refused(wk_fail_unknown(&err, "task", "wakl", names, 2), WK_E_NOT_FOUND,
@@ -168,7 +158,6 @@ static void an_unknown_name_gets_the_nearest_or_all_there_are(void **state)
 
 static void a_choice_is_found_by_its_whole_name(void **state)
 {
-    (void)state;
     assert_int_equal(wk_text_choice("auto|f32|bf16", "auto"), 0);
     assert_int_equal(wk_text_choice("auto|f32|bf16", "bf16"), 2);
     assert_int_equal(wk_text_choice("auto|f32|bf16", "f3"), -1);
@@ -179,7 +168,6 @@ static void a_choice_is_found_by_its_whole_name(void **state)
 
 static void numbers_of_users_are_read_alike(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {"", " 5", "5 ", "0x10", "nan", "inf", "1e999", "5,1", "e"};
     double number;
     uint64_t whole;

@@ -20,7 +20,6 @@ static size_t encode(uint32_t code, char *out)
 
 static void every_character_is_read_back(void **state)
 {
-    (void)state;
     for (uint32_t code = 1; code <= 0x10ffff; code++) {
         char bytes[8] = {0};
         uint32_t got = 0;
@@ -37,7 +36,6 @@ static void every_character_is_read_back(void **state)
 
 static void malformed_bytes_are_refused(void **state)
 {
-    (void)state;
     static const char *const bad[] = {"\x80",
                                       "\xbf",
                                       "\xc0\x80",
@@ -61,7 +59,6 @@ static void malformed_bytes_are_refused(void **state)
 
 static void control_characters_and_malformed_bytes_are_replaced(void **state)
 {
-    (void)state;
     char line[] = "a\x1b[2Jb\nc\x7f \xc2\x9b caf\xc3\xa9\t", text[] = "x\ny\r";
     wk_utf8_sanitise(line, true);
     assert_string_equal(line, "a?[2Jb\nc? ?? caf\xc3\xa9?");
@@ -77,7 +74,6 @@ static void control_characters_and_malformed_bytes_are_replaced(void **state)
 // A name with one of these is shown as another: "x\u202egnp.exe" looks like "xexe.png".
 static void characters_that_turn_text_around_are_replaced(void **state)
 {
-    (void)state;
     static const char *const turning[] = {"\u061c", "\u200e", "\u200f", "\u202a",
                                           "\u202b", "\u202c", "\u202d", "\u202e",
                                           "\u2066", "\u2067", "\u2068", "\u2069"};

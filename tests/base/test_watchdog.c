@@ -31,7 +31,6 @@ static void sleep_ms(int ms)
 
 static void a_long_wait_is_reported_once(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_watchdog *dog;
     assert_ok(wk_watchdog_create(0.05, count, NULL, &dog, &err));
@@ -49,7 +48,6 @@ static void a_long_wait_is_reported_once(void **state)
 // A time of day that is set back must not make it sleep for as long.
 static void the_time_of_day_does_not_matter(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_watchdog *dog;
     int before = reports;
@@ -66,7 +64,6 @@ static void the_time_of_day_does_not_matter(void **state)
 
 static void nothing_is_said_where_nobody_waits(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_watchdog *dog;
     int before = reports;

@@ -35,7 +35,6 @@ static int run_offsize(const char *sizes, char *out, size_t size)
 
 static void a_slow_size_that_warns_is_a_row(void **state)
 {
-    (void)state;
     char out[4096];
     assert_int_equal(run_offsize("small small,batch=24", out, sizeof out), 0);
     assert_non_null(strstr(out, "| small | 10.0 | 2.00 ms | 2.00 ms | 1.00 | none |\n"));
@@ -45,7 +44,6 @@ static void a_slow_size_that_warns_is_a_row(void **state)
 
 static void a_slow_size_without_a_warning_fails(void **state)
 {
-    (void)state;
     char out[4096];
     assert_int_equal(run_offsize("small,deter=512", out, sizeof out), 1);
     assert_non_null(strstr(out, "| small,deter=512 | 20.0 | 4.00 ms | 6.00 ms | 1.50 | none |\n"));
@@ -54,7 +52,6 @@ static void a_slow_size_without_a_warning_fails(void **state)
 
 static void a_program_that_fails_is_named(void **state)
 {
-    (void)state;
     char out[4096];
     assert_int_equal(run_offsize("large", out, sizeof out), 1);
     assert_non_null(strstr(out, "./fake-bench large cuda 0 30: no such sizes"));

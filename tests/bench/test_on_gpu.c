@@ -76,7 +76,6 @@ static void write_build(const char *build, const char *ms)
 
 static int set_up(void **state)
 {
-    (void)state;
     assert_int_equal(system("rm -rf on-gpu-test && mkdir on-gpu-test"), 0);
     assert_int_equal(chdir("on-gpu-test"), 0);
     write_build("fake", "8.0");
@@ -86,13 +85,11 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     return chdir("..");
 }
 
 static void every_step_is_listed_with_a_line(void **state)
 {
-    (void)state;
     static const char *const steps[] = {"build",       "tests-gpu",    "tests-racecheck",
                                         "updates",     "jax-10-small", "against-paper",
                                         "rates-paper", "prices-quick", "timeline"};
@@ -105,7 +102,6 @@ static void every_step_is_listed_with_a_line(void **state)
 
 static void a_step_that_does_not_exist_is_refused(void **state)
 {
-    (void)state;
     expect_text(expect(1, "updates update --out out --build fake"), "there is no step 'update'");
     assert_int_not_equal(access("out", F_OK), 0);
     expect_text(expect(2, "updates"), "--out DIR");
@@ -114,7 +110,6 @@ static void a_step_that_does_not_exist_is_refused(void **state)
 
 static void a_step_leaves_figures_log_and_circumstances(void **state)
 {
-    (void)state;
     expect_text(
         expect(0, "updates --out out --build fake --commit abc --cases paper:0:1 small:1:5"),
         "updates: done");
@@ -133,7 +128,6 @@ static void a_step_leaves_figures_log_and_circumstances(void **state)
 
 static void a_step_that_fails_does_not_stop_the_next(void **state)
 {
-    (void)state;
     const char *arguments =
         "updates prices-quick --out out --build fake --cases small:0:1 quick:0:1 "
         "--rounds 1";
@@ -170,7 +164,6 @@ static bool is_alive(long pid)
 
 static void a_step_beyond_its_limit_is_stopped(void **state)
 {
-    (void)state;
     write_program("fake/bench/bench_update", "sleep 600");
     expect_text(expect(1, "updates prices-quick --limit 1 --out out --build fake"),
                 "updates: FAILED: did not end within 1 s, and was stopped");
@@ -192,7 +185,6 @@ static long wait_for_number(const char *path)
 // timeout(1) makes a process group of its own.
 static void what_a_step_started_ends_with_it(void **state)
 {
-    (void)state;
     char command[4096];
     write_program("fake/bench/bench_update", "timeout 600 sleep 600 & echo $! > pid; sleep 600");
     snprintf(command, sizeof command,
@@ -211,7 +203,6 @@ static void what_a_step_started_ends_with_it(void **state)
 
 static void two_do_not_work_in_one_folder(void **state)
 {
-    (void)state;
     assert_int_equal(mkdir("out", 0777), 0);
     write_file("out/lock", "%s", "\n");
     FILE *held = popen("exec flock out/lock sh -c 'touch held; read line'", "w");
@@ -224,7 +215,6 @@ static void two_do_not_work_in_one_folder(void **state)
 
 static void a_build_that_is_not_there_is_made_first(void **state)
 {
-    (void)state;
     write_program("nvcc", "true");
     write_program("cmake", "[ $1 != --build ] || cp -r fake new");
     expect(0, "updates --out out --build new --cases quick:0:1");
@@ -235,7 +225,6 @@ static void a_build_that_is_not_there_is_made_first(void **state)
 
 static void programs_that_are_not_there_are_named(void **state)
 {
-    (void)state;
     assert_int_equal(mkdir("empty", 0777), 0);
     expect_text(expect(1, "updates --out out --build empty"), "there is no bench_update in ");
 }
@@ -243,7 +232,6 @@ static void programs_that_are_not_there_are_named(void **state)
 // ctest takes skipped tests for passed ones.
 static void tests_that_are_all_skipped_have_failed(void **state)
 {
-    (void)state;
     const char *script = "for last; do :; done\n"
                          "echo '<testsuite><testcase name=\"a\" status=\"notrun\" time=\"1\"/>"
                          "<testcase name=\"b\" status=\"%s\" time=\"2\"/></testsuite>' > $last";
@@ -275,7 +263,6 @@ static void write_jax(const char *platform)
 
 static void jax_is_timed_at_the_same_sizes(void **state)
 {
-    (void)state;
     const char *arguments = "jax-5-paper --rounds 2 --out out --build fake --python ./fake-python "
                             "--cases paper,depth=2:5:5 quick:0:1";
     write_jax("gpu");
@@ -290,7 +277,6 @@ static void jax_is_timed_at_the_same_sizes(void **state)
 
 static void a_python_without_jax_on_the_gpu_is_refused(void **state)
 {
-    (void)state;
     const char *arguments = "jax-quick --out out --build fake --python ./fake-python";
     write_jax("cpu");
     expect_text(expect(1, arguments), "JAX 0.1.2 of ./fake-python sees no GPU, only cpu");
@@ -300,7 +286,6 @@ static void a_python_without_jax_on_the_gpu_is_refused(void **state)
 
 static void an_update_that_got_slower_is_a_failure(void **state)
 {
-    (void)state;
     write_build("old", "7.8");
     expect_text(expect(0, "against-paper --out out --build fake --old old --cases paper:0:1"),
                 "done");
@@ -315,7 +300,6 @@ static void an_update_that_got_slower_is_a_failure(void **state)
 
 static void a_price_is_what_an_update_takes_longer_without(void **state)
 {
-    (void)state;
     expect(0, "prices-paper --rounds 1 --out out --build fake --cases paper:0:1 paper:5:1");
     expect_text(read_text("out/prices-paper/figures.csv"),
                 "paper,gru_cell,8.0000,10.0000,25.0000\n");
@@ -331,7 +315,6 @@ static void a_price_is_what_an_update_takes_longer_without(void **state)
 
 static void rates_are_read_from_the_runs_logs(void **state)
 {
-    (void)state;
     write_program(
         "fake/waker",
         "case \"$*\" in *seed=0..1*) runs='run/seed0 run/seed1';; *) runs=run;; esac\n"
@@ -357,7 +340,6 @@ static void rates_are_read_from_the_runs_logs(void **state)
 
 static void other_sizes_and_a_timeline_come_from_their_scripts(void **state)
 {
-    (void)state;
     write_program("cmake", "true");
     write_program("fake/bench/bench_update",
                   "echo 'arithmetic: 10.0 GFLOP'; echo 'update as in a run: 8.000 ms (median)'\n"
@@ -377,7 +359,6 @@ static void other_sizes_and_a_timeline_come_from_their_scripts(void **state)
 // The real programs, on the CPU.
 static void the_programs_print_what_steps_read(void **state)
 {
-    (void)state;
     expect(0, "updates prices-quick --device cpu --updates 1 --rounds 1 --out out "
               "--build " WAKER_BINARY_DIR " --cases " TINY ":0:1 " TINY ":1:1 " TINY ":1:2");
     int lines = 0;
@@ -405,7 +386,6 @@ static void make_up(const char *step, const char *kind, const char *figures)
 
 static void a_page_takes_its_figures_from_the_results(void **state)
 {
-    (void)state;
     make_up("updates", "cuda",
             "preset,tasks,runs,ms,mib\npaper,0,1,7.1234,4321\npaper,5,1,14.5,5\n");
     make_up("jax-paper", "cuda", "preset,tasks,runs,ratio\npaper,0,1,2.345\n");
@@ -430,7 +410,6 @@ static void a_page_takes_its_figures_from_the_results(void **state)
 
 static void a_mark_of_no_figure_leaves_all_pages_alone(void **state)
 {
-    (void)state;
     make_up("updates", "cuda", "preset,tasks,runs,ms\npaper,0,1,7.1\npaper,5,1,14.5\n");
     const char *good = "<!-- on-gpu: updates.paper.0.1.ms -->9.99<!-- -->\n";
     write_file("good.md", "%s", good);
@@ -444,7 +423,6 @@ static void a_mark_of_no_figure_leaves_all_pages_alone(void **state)
 
 static void figures_of_a_cpu_are_put_into_no_page(void **state)
 {
-    (void)state;
     make_up("updates", "cpu", "preset,tasks,runs,ms\npaper,0,1,7.1\n");
     write_file("page.md", "%s", "<!-- on-gpu: updates.paper.0.1.ms -->9.99<!-- -->\n");
     expect_text(expect(1, "--page made-up page.md"), "was measured on a CPU");
@@ -454,7 +432,6 @@ static void figures_of_a_cpu_are_put_into_no_page(void **state)
 // With figures of every update each mark of the published pages finds one.
 static void the_published_pages_have_marks_of_figures(void **state)
 {
-    (void)state;
     static const char *const presets[] = {"paper", "small", "quick"};
     static const int runs[] = {1, 5, 1, 10, 1, 32};
     static char rows[4096];

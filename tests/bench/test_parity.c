@@ -39,7 +39,6 @@ static void remove_folders(void)
 // One run of random actions for all tests, its data and a plan.
 static int setup(void **state)
 {
-    (void)state;
     remove_folders();
     config = quiet_run();
     config.prefill = config.steps;
@@ -56,7 +55,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     parity_plan_close(&plan);
     parity_data_close(&data);
     remove_folders();
@@ -73,7 +71,6 @@ static size_t episode_of(uint32_t row)
 
 static void every_step_of_the_run_is_in_the_data(void **state)
 {
-    (void)state;
     assert_int_equal(data.rows, (size_t)config.steps + 2 + data.count);
     assert_true(data.count > 3);
     for (size_t i = 0; i < data.count; i++)
@@ -83,7 +80,6 @@ static void every_step_of_the_run_is_in_the_data(void **state)
 
 static void batches_leave_the_held_out_episodes_alone(void **state)
 {
-    (void)state;
     size_t begin = data.count - (size_t)ceil(0.3 * (double)data.count);
     for (int i = 0; i < SEQUENCES; i++) {
         assert_true(episode_of(plan.held[i]) >= begin);
@@ -128,7 +124,6 @@ static double figure(const char *directory, const char *name, int line, const ch
 
 static void training_repeats_to_the_bit_and_reduces_the_errors(void **state)
 {
-    (void)state;
     parity_training how = training(OUT);
     assert_ok(parity_train(&how, &err));
     how.directory = WHOLE;
@@ -147,7 +142,6 @@ static void training_repeats_to_the_bit_and_reduces_the_errors(void **state)
 
 static void open_loop_is_the_mean_over_its_steps_and_copies_grow_stale(void **state)
 {
-    (void)state;
     double sum = 0, first = figure(OUT, "horizon.jsonl", 0, "copy"), last = 0;
     for (int i = 0; i < FRAMES - CONTEXT; i++) {
         assert_true(figure(OUT, "horizon.jsonl", i, "step") == i + 1);
@@ -191,7 +185,6 @@ static void expect_same_figures(double tolerance)
 // In float32 on the same draws.
 static void jax_finds_the_same_losses_and_errors(void **state)
 {
-    (void)state;
     run_peer(PLAN, "f32");
     expect_same_figures(1e-4);
 }
@@ -199,7 +192,6 @@ static void jax_finds_the_same_losses_and_errors(void **state)
 // Ensemble and exploration policy, which a plan of the world model alone does without.
 static void exploration_is_trained_too_and_jax_explores_alike(void **state)
 {
-    (void)state;
     static wk_run_config curious;
     static parity_plan other;
     curious = config;
@@ -225,14 +217,12 @@ static void exploration_is_trained_too_and_jax_explores_alike(void **state)
 // A sum in bf16 over many pixels would be far too small.
 static void jax_finds_nearly_the_same_in_bf16(void **state)
 {
-    (void)state;
     run_peer(PLAN, "bf16");
     expect_same_figures(0.03);
 }
 
 static void what_cannot_be_planned_is_refused(void **state)
 {
-    (void)state;
     parity_choice chosen = choice();
     chosen.context = FRAMES;
     assert_refused(parity_plan_write(&data, &chosen, PLAN, &err), WK_E_INPUT,
@@ -250,7 +240,6 @@ static void what_cannot_be_planned_is_refused(void **state)
 
 static void a_plan_of_other_data_is_refused(void **state)
 {
-    (void)state;
     parity_data fewer = data;
     parity_plan other = {0};
     fewer.rows = 20;
@@ -278,7 +267,6 @@ static void run_script(const char *arguments, int status, char *out, size_t size
 
 static void variants_are_trained_side_by_side(void **state)
 {
-    (void)state;
     char out[8192];
     remove_tree(WHOLE);
     run_script(RUN " " WHOLE " --device cpu --updates 4 --every 2 --sequences 2 --frames 8 "
@@ -326,7 +314,6 @@ static void write_run(const char *name, double first, double second)
 
 static void the_report_says_how_far_runs_are_apart(void **state)
 {
-    (void)state;
     char out[8192];
     remove_tree(WHOLE);
     write_run("waker-f32", 8, 4);
@@ -342,7 +329,6 @@ static void the_report_says_how_far_runs_are_apart(void **state)
 // Collects by itself and gathers the reports; a domain that fails does not stop the next.
 static void several_domains_are_compared_from_nothing(void **state)
 {
-    (void)state;
     char out[16384];
     remove_tree(WHOLE);
     run_named("parity-domains",
@@ -367,7 +353,6 @@ static void several_domains_are_compared_from_nothing(void **state)
 
 static void a_missing_program_is_named(void **state)
 {
-    (void)state;
     char out[4096];
     run_script(RUN " " WHOLE " --program ./none", 1, out, sizeof out);
     assert_non_null(strstr(out, "parity: there is no ./none; build it"));

@@ -28,7 +28,6 @@ static void expect_output(const char *script, const char *arguments, int status,
 
 static void five_updates_of_the_peer_match_the_golden_ones(void **state)
 {
-    (void)state;
     int count, updates;
     char out[4096];
     expect_output("tests/bench/peer_golden.py",
@@ -51,7 +50,6 @@ static double figure(const char *text, const char *line, const char *name)
 
 static void the_peer_prints_times_and_losses_that_fall(void **state)
 {
-    (void)state;
     char out[4096];
     expect_output("bench/peer/jax_update.py",
                   "--preset quick --precision f32 --updates 8 --set depth=2 --set batch=2 "
@@ -70,7 +68,6 @@ static void the_peer_prints_times_and_losses_that_fall(void **state)
 // Under vmap over runs the update stays the same: the first run's losses are those it has alone.
 static void a_run_of_a_population_learns_as_it_does_alone(void **state)
 {
-    (void)state;
     static const char *const lines[] = {"first:", "last:"};
     static const char *const names[] = {"model ", "ensemble ", "reward "};
     char alone[4096], together[4096];
@@ -88,7 +85,6 @@ static void a_run_of_a_population_learns_as_it_does_alone(void **state)
 
 static void a_preset_that_does_not_exist_is_refused(void **state)
 {
-    (void)state;
     char out[4096];
     expect_output("bench/peer/jax_update.py", "--preset papper 2>&1", 2, out, sizeof out);
     assert_non_null(strstr(out, "no preset 'papper'; there are paper, small, quick"));

@@ -36,7 +36,6 @@ static const char SEGMENTS[] = "kernel 1000 2000 7 4,1,1 256 first\n"
 
 static void segments_are_cut_where_the_device_is_idle(void **state)
 {
-    (void)state;
     char out[4096];
     write_trace(SEGMENTS);
     expect_output("--list", 0, out, sizeof out);
@@ -48,7 +47,6 @@ static void segments_are_cut_where_the_device_is_idle(void **state)
 
 static void a_timeline_has_starts_durations_and_gaps(void **state)
 {
-    (void)state;
     char out[4096];
     write_trace(SEGMENTS);
     expect_output("--timeline", 0, out, sizeof out);
@@ -60,7 +58,6 @@ static void a_timeline_has_starts_durations_and_gaps(void **state)
 
 static void a_summary_adds_up_by_kernel(void **state)
 {
-    (void)state;
     char out[4096];
     write_trace(SEGMENTS);
     expect_output("--top 1", 0, out, sizeof out);
@@ -72,7 +69,6 @@ static void a_summary_adds_up_by_kernel(void **state)
 
 static void a_file_that_is_no_trace_is_refused_with_its_line(void **state)
 {
-    (void)state;
     char out[4096];
     write_trace("kernel 1000 2000 7 4,1,1 256 first\nsomething else\n");
     expect_output("", 1, out, sizeof out);

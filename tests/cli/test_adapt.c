@@ -14,7 +14,6 @@ static int setup_with_run(void **state)
 
 static void adapt_tells_what_it_does_and_where_it_is(void **state)
 {
-    (void)state;
     program_result r = program_run("adapt run --task east --updates 20 --snapshot 201");
     program_expect_success(r);
     const char *const parts[] = {"snapshot of 201 agent steps", "tasks east", "20/20 updates",
@@ -26,7 +25,6 @@ static void adapt_tells_what_it_does_and_where_it_is(void **state)
 
 static void signals_end_an_adaptation_with_a_checkpoint_and_code_75(void **state)
 {
-    (void)state;
     char calm[512], stopped[512], command[64];
     snprintf(command, sizeof command, "adapt twin --task all --updates %d --quiet", LONG_UPDATES);
     program_expect_success(program_run("adapt run --task all --updates %d --quiet", LONG_UPDATES));
@@ -41,7 +39,6 @@ static void signals_end_an_adaptation_with_a_checkpoint_and_code_75(void **state
 
 static void a_killed_adaptation_continues_to_the_same_bytes(void **state)
 {
-    (void)state;
     char calm[512], killed[512];
     const char *options = "--task west --snapshot 201 --restart --updates 600 --quiet";
     program_expect_success(program_run("adapt run %s", options));
@@ -60,7 +57,6 @@ static void a_killed_adaptation_continues_to_the_same_bytes(void **state)
 
 static void adapting_during_training_works_and_does_not_change_it(void **state)
 {
-    (void)state;
     char calm[512], busy[512];
     program_expect_success(program_run("train --logdir calm " QUIET_OPTIONS " --steps 1500"));
     program_expect_success(program_run("train --logdir busy " QUIET_OPTIONS " --steps 700"));
@@ -74,7 +70,6 @@ static void adapting_during_training_works_and_does_not_change_it(void **state)
 
 static void finetune_continues_after_a_signal_to_the_same_bytes(void **state)
 {
-    (void)state;
     char calm[512], stopped[512];
     const char *options = "--task east --steps 900 --quiet";
     const char *const runs[] = {"run", "twin"};
@@ -102,7 +97,6 @@ static void finetune_continues_after_a_signal_to_the_same_bytes(void **state)
 
 static void the_largest_seed_is_a_seed(void **state)
 {
-    (void)state;
     program_expect_success(program_run("train --logdir seeds " QUIET_OPTIONS));
     program_expect_success(program_run("adapt seeds --task east --updates 2 --quiet"));
     program_expect_error(program_run("adapt seeds --task east --updates 2 --seed " LARGEST), 2,
@@ -119,7 +113,6 @@ static void the_largest_seed_is_a_seed(void **state)
 
 static void adaptations_and_fine_tunings_of_one_snapshot_have_names(void **state)
 {
-    (void)state;
     program_expect_success(program_run("train --logdir many " QUIET_OPTIONS));
     program_expect_success(program_run("adapt many --task east --updates 5 --quiet"));
     shell("cp -rp many many-before");
@@ -155,7 +148,6 @@ static void adaptations_and_fine_tunings_of_one_snapshot_have_names(void **state
 
 static void named_policies_are_evaluated_and_reported_apart(void **state)
 {
-    (void)state;
     const char *eval = "eval many --task east --envs 2 --cases dr --quiet";
     program_expect_success(program_run("%s", eval));
     shell("cp many/eval/adapted-000000000402.json plain.json");
@@ -187,7 +179,6 @@ static void named_policies_are_evaluated_and_reported_apart(void **state)
 
 static void wrong_usage_is_reported(void **state)
 {
-    (void)state;
     program_expect_error(program_run("adapt run"), 2, "--task");
     program_expect_error(program_run("adapt"), 2, "adapt");
     program_expect_error(program_run("adapt run --task north"), 2, "'north'");
@@ -208,7 +199,6 @@ static void wrong_usage_is_reported(void **state)
 
 static void all_snapshots_are_adapted_by_one_command(void **state)
 {
-    (void)state;
     shell("cp -r run curve && rm -rf curve/adapt");
     program_result r = program_run("adapt curve --task east --snapshot all");
     program_expect_success(r);
@@ -223,7 +213,6 @@ static void all_snapshots_are_adapted_by_one_command(void **state)
 
 static void damaged_and_foreign_snapshots_are_refused(void **state)
 {
-    (void)state;
     shell("cp -r run hurt && echo nonsense > hurt/snapshots/step-000000000402.safetensors");
     program_expect_error(program_run("adapt hurt --task all --restart"), 2,
                          "step-000000000402.safetensors");

@@ -15,7 +15,6 @@ static double number_after(const char *text, const char *key)
 
 static void a_plug_in_is_measured_without_a_comparison(void **state)
 {
-    (void)state;
     program_result r = program_run("bench env " BALL "--seconds 0.05 --envs 3 --threads 2");
     program_expect_success(r);
     assert_non_null(strstr(r.out, "agent steps per second (3 environments in the vector)"));
@@ -26,7 +25,6 @@ static void a_plug_in_is_measured_without_a_comparison(void **state)
 
 static void the_json_has_rates_that_fit_their_times(void **state)
 {
-    (void)state;
     program_result r =
         program_run("bench env --domain terrain-hopper --seconds 0.05 --envs 2 --threads 1 --json");
     program_expect_success(r);
@@ -44,7 +42,6 @@ static void the_json_has_rates_that_fit_their_times(void **state)
 // Where OSMesa is missing the reason is given instead.
 static void a_built_in_domain_is_compared_or_the_reason_is_reported(void **state)
 {
-    (void)state;
     program_result r =
         program_run("bench env --domain terrain-hopper --seconds 0.05 --envs 1 --threads 1 --json");
     program_expect_success(r);
@@ -57,14 +54,12 @@ static void a_built_in_domain_is_compared_or_the_reason_is_reported(void **state
 
 static void wrong_worlds_are_refused(void **state)
 {
-    (void)state;
     program_expect_error(program_run("bench env --domain terrain-hoper"), 2, "terrain-hopper");
     program_expect_error(program_run("bench env --plugin none.so"), 2, "none.so");
 }
 
 static void the_table_names_every_part(void **state)
 {
-    (void)state;
     program_result r = program_run("bench update --iters 1 --threads 1");
     program_expect_success(r);
     static const char *const words[] = {
@@ -101,7 +96,6 @@ static double sum_of_parts(const char *json)
 
 static void the_parts_of_the_json_fill_the_update(void **state)
 {
-    (void)state;
     program_result r = program_run("bench update --iters 1 --threads 1 --actions 2 --json");
     program_expect_success(r);
     program_expect_json(r.out);
@@ -121,7 +115,6 @@ static void the_parts_of_the_json_fill_the_update(void **state)
 
 static void tasks_have_an_update_of_their_own(void **state)
 {
-    (void)state;
     program_result r = program_run("bench update --iters 1 --threads 1 --tasks 2 --json");
     program_expect_success(r);
     const char *tasks = strstr(r.out, "\"task_update\"");
@@ -133,7 +126,6 @@ static void tasks_have_an_update_of_their_own(void **state)
 
 static void random_exploration_has_no_policy_to_train(void **state)
 {
-    (void)state;
     program_result r =
         program_run("bench update --iters 1 --threads 1 --exploration random --json");
     program_expect_success(r);
@@ -142,7 +134,6 @@ static void random_exploration_has_no_policy_to_train(void **state)
 
 static void wrong_names_are_refused_with_the_nearest(void **state)
 {
-    (void)state;
     program_expect_error(program_run("bench update --preset smal"), 2, "small");
     program_expect_error(program_run("bench update --exploration randon"), 2, "random");
     program_expect_error(program_run("bench update --iters 0"), 2, "iters");
@@ -150,7 +141,6 @@ static void wrong_names_are_refused_with_the_nearest(void **state)
 
 static void a_population_is_compared_with_one_run(void **state)
 {
-    (void)state;
     program_result r = program_run("bench update --iters 1 --threads 1 --population 2");
     program_expect_success(r);
     assert_non_null(strstr(r.out, "preset quick on 1 thread, 2 runs together, 1 update\n"));

@@ -17,7 +17,6 @@ static int setup_runs(void **state)
 
 static void a_set_is_the_same_whenever_it_is_made(void **state)
 {
-    (void)state;
     program_result r = program_run("envs set toy --count 30 --seed 3 --out again.set");
     program_expect_success(r);
     assert_non_null(
@@ -34,7 +33,6 @@ static void a_set_is_the_same_whenever_it_is_made(void **state)
 
 static void the_file_says_everything(void **state)
 {
-    (void)state;
     program_result r = program_run("eval runs/a --set own.set");
     program_expect_success(r);
     assert_non_null(strstr(r.out, "own-v1/out"));
@@ -69,7 +67,6 @@ static void the_file_says_everything(void **state)
 
 static void what_does_not_fit_is_refused(void **state)
 {
-    (void)state;
     program_expect_error(program_run("eval runs/a --set own.set --envs 5"), 2, "leave out --cases");
     program_expect_error(program_run("eval runs/a --set own.set --seed 5"), 2, "leave out --cases");
     program_expect_error(program_run("eval runs/a --set none"), 2, "there is robust-v1");
@@ -79,7 +76,6 @@ static void what_does_not_fit_is_refused(void **state)
 
 static void the_report_has_the_curves(void **state)
 {
-    (void)state;
     program_expect_success(program_run("report runs/a runs/b --out page --reps 50"));
     shell("test -s page/figures/robust-own-v1-in-toy-west-p2e.svg && "
           "test -s page/figures/robust-own-v1-out-toy-east-p2e.svg && "
@@ -101,7 +97,6 @@ static void the_report_has_the_curves(void **state)
 // The lines of the page, as they stand there.
 static void python_reads_it_in_five_lines(void **state)
 {
-    (void)state;
     shell("sed -n '/^    import glob/,/print(/p' " WAKER_SOURCE_DIR "/docs/evaluation.md | "
           "cut -c5- | sed 's/robust-v1/own-v1/' > read.py && test $(wc -l < read.py) = 5");
     char command[1024];
@@ -114,7 +109,6 @@ static void python_reads_it_in_five_lines(void **state)
 // Folders for results may be no links: what they lead to belongs to others.
 static void results_do_not_go_through_links(void **state)
 {
-    (void)state;
     static const struct {
         const char *before, *command;
     } cases[] = {

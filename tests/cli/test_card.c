@@ -40,7 +40,6 @@ static void assert_has(const char *text, const char *part)
 
 static void the_folder_has_all_that_a_hub_wants(void **state)
 {
-    (void)state;
     static const char *const files[] = {"README.md",
                                         "LICENSE",
                                         "config.yaml",
@@ -77,7 +76,6 @@ static void the_folder_has_all_that_a_hub_wants(void **state)
 // By a reader of YAML that is not ours, where there is one.
 static void the_front_matter_is_yaml(void **state)
 {
-    (void)state;
     static const char script[] =
         "import re, sys, yaml\n"
         "text = open(sys.argv[1]).read()\n"
@@ -97,7 +95,6 @@ static void the_front_matter_is_yaml(void **state)
 
 static void the_folder_is_read_as_a_run_with_the_same_results(void **state)
 {
-    (void)state;
     program_expect_success(program_run("eval card --envs 3 --out again --quiet"));
     shell("cmp again/eval/adapted-000000000402.json run/eval/adapted-000000000402.json");
     shell("cmp card/eval/adapted-000000000402.json run/eval/adapted-000000000402.json");
@@ -123,7 +120,6 @@ static void the_folder_is_read_as_a_run_with_the_same_results(void **state)
 
 static void without_ffmpeg_the_replays_are_gifs(void **state)
 {
-    (void)state;
     program_result r = program_run_after("PATH=/nowhere", "card run --out gifs --quiet");
     program_expect_success(r);
     shell("diff -r card gifs | sort >differs; test $(grep -c '^Only in card: replay-.*mp4' differs)"
@@ -136,7 +132,6 @@ static void without_ffmpeg_the_replays_are_gifs(void **state)
 // Hubs take two results of one name for a mistake.
 static void a_task_and_case_has_one_result(void **state)
 {
-    (void)state;
     program_expect_success(program_run("eval run --envs 5 --seed 3 --quiet"));
     program_expect_success(program_run("eval run --envs 2 --seed 1 --quiet"));
     program_result r = program_run("card run --out both --no-video");
@@ -157,7 +152,6 @@ static void a_task_and_case_has_one_result(void **state)
 
 static void other_policies_have_cards_of_their_own(void **state)
 {
-    (void)state;
     program_expect_error(program_run("card run --out fine --policy finetuned"), 2,
                          "create them with 'waker eval run --policy finetuned'");
     program_expect_success(
@@ -201,7 +195,6 @@ static double number_of(const char *path, const char *column)
 // A small file that is read as a snapshot by what acts and imagines, and refused by all else.
 static void compact_weights_are_read_like_others_where_they_do(void **state)
 {
-    (void)state;
     program_expect_success(program_run("eval run --policy alongside --envs 2 --cases dr --quiet"));
     program_result r = program_run("card run --out compact --policy alongside --compact");
     program_expect_success(r);
@@ -251,7 +244,6 @@ static void compact_weights_are_read_like_others_where_they_do(void **state)
 // A run that began there would lie among the weights and results of another.
 static void training_does_not_begin_in_a_card(void **state)
 {
-    (void)state;
     static const char *const cards[] = {"card", "fine", "side"};
     for (int i = 0; i < 3; i++) {
         shell("find %s | grep -v lock | sort >before", cards[i]);
@@ -264,7 +256,6 @@ static void training_does_not_begin_in_a_card(void **state)
 
 static void adaptations_with_names_alone_are_listed(void **state)
 {
-    (void)state;
     program_expect_success(program_run(TRAIN "--logdir calls --steps 100"));
     program_expect_error(program_run("eval calls"), 2, "has no task policies");
     program_expect_success(program_run("adapt calls --task all --updates 3 --quiet --name twin"));
@@ -277,7 +268,6 @@ static void adaptations_with_names_alone_are_listed(void **state)
 // replays does not.
 static void rewards_that_were_added_are_part_of_it(void **state)
 {
-    (void)state;
     shell("rm -rf later && cp -r run later && rm -r later/eval later/adapt later/finetune");
     program_expect_success(program_run("relabel later --quiet --reward " REWARD));
     program_expect_success(program_run("adapt later --task again --updates 2 --quiet"));
@@ -291,7 +281,6 @@ static void rewards_that_were_added_are_part_of_it(void **state)
 
 static void another_licence_can_be_given(void **state)
 {
-    (void)state;
     shell("echo 'All rights reserved.' > terms");
     program_expect_success(program_run("card run --out own --no-video --license terms"));
     shell("cmp terms own/LICENSE && grep -q '^license: other$' own/README.md");
@@ -301,7 +290,6 @@ static void another_licence_can_be_given(void **state)
 // A full disk or an interrupt: the same command is not refused afterwards.
 static void what_was_not_finished_is_made_anew(void **state)
 {
-    (void)state;
     program_result r = program_run_after("ulimit -f 8; trap '' XFSZ;", "card run --out full");
     assert_int_not_equal(r.code, 0);
     shell("! test -e full");
@@ -317,7 +305,6 @@ static void what_was_not_finished_is_made_anew(void **state)
 // Killed while it moved what was whole to its place.
 static void what_was_half_moved_is_made_anew(void **state)
 {
-    (void)state;
     shell("mkdir -p half/.unfinished-card half/adapt half/eval && echo x >half/eval/stale && "
           "touch half/.unfinished-card/config.yaml half/.unfinished-card/README.md half/LICENSE && "
           "printf 'LICENSE\\nREADME.md\\nadapt\\nconfig.yaml\\neval\\n../terms\\n' "
@@ -333,7 +320,6 @@ static void what_was_half_moved_is_made_anew(void **state)
 // What lies behind a link is neither published nor deleted.
 static void a_link_in_place_of_the_unfinished_folder_is_refused(void **state)
 {
-    (void)state;
     shell("mkdir -p theses linked && echo secret >theses/thesis && cp -r theses before-link && "
           "ln -s ../theses linked/.unfinished-card");
     program_expect_error(program_run("card run --out linked --no-video"), 2,
@@ -344,7 +330,6 @@ static void a_link_in_place_of_the_unfinished_folder_is_refused(void **state)
 
 static void what_cannot_be_a_card_is_refused(void **state)
 {
-    (void)state;
     int before = program_count_files();
     program_expect_error(program_run("card run"), 2, "--out DIR");
     program_expect_error(program_run("card nowhere --out x"), 2, "holds no run");
@@ -370,7 +355,6 @@ static void what_cannot_be_a_card_is_refused(void **state)
 
 static void a_damaged_run_makes_no_card(void **state)
 {
-    (void)state;
     static const struct {
         const char *damage, *message;
     } damages[] = {
@@ -397,7 +381,6 @@ static void a_damaged_run_makes_no_card(void **state)
 // Names in files of results are somebody's text: nothing of it is markup in the card.
 static void text_of_others_is_neutral(void **state)
 {
-    (void)state;
     shell("rm -rf odd && cp -r run odd && sed -i "
           "'s/\"case\": \"storm\"/\"case\": \"a|b<script>`x`[l](u)\\\\n# y\"/' "
           "odd/eval/adapted-000000000402.json");

@@ -25,7 +25,6 @@ static void expect_damage(const char *command, const char *part)
 
 static void a_configuration_without_all_keys_is_refused_by_every_reader(void **state)
 {
-    (void)state;
     static const char *const commands[] = {"ckpt cut",
                                            "report cut --out page",
                                            "curriculum cut",
@@ -45,7 +44,6 @@ static void a_configuration_without_all_keys_is_refused_by_every_reader(void **s
 
 static void a_configuration_of_another_run_is_found(void **state)
 {
-    (void)state;
     expect_sound("ckpt run --check");
     shell("cp -r run edited && sed -i 's/discount: .*/discount: 0.5/' edited/config.yaml");
     expect_damage("ckpt edited --check", "another config.yaml");
@@ -69,7 +67,6 @@ static void a_configuration_of_another_run_is_found(void **state)
 // An action of the walker is two steps of the simulator.
 static void agent_steps_and_control_steps_are_told_apart(void **state)
 {
-    (void)state;
     program_result r = program_run("train --logdir walker --configs terrain-walker " TINY_OPTIONS
                                    " --domain terrain-walker --steps 60 --prefill 30 "
                                    "--replay.capacity 20000 --log.tensorboard false");
@@ -91,7 +88,6 @@ static void agent_steps_and_control_steps_are_told_apart(void **state)
 
 static void damage_of_the_replay_log_is_found(void **state)
 {
-    (void)state;
     static const long places[] = {20, 70, 90, 5000, 20000};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         shell("rm -rf flipped && cp -r run flipped && python3 -c \"f = "
@@ -107,7 +103,6 @@ static void damage_of_the_replay_log_is_found(void **state)
 // Changes the last snapshot.
 static void weights_without_checksums_are_found(void **state)
 {
-    (void)state;
     static const char edit[] =
         "import glob, json, struct, sys\n"
         "path = sorted(glob.glob('%s/snapshots/*.safetensors'))[-1]\n"
@@ -129,7 +124,6 @@ static void weights_without_checksums_are_found(void **state)
 // Those of killed processes go, whatever a user has made stays.
 static void temporary_files_of_killed_processes_are_deleted(void **state)
 {
-    (void)state;
     static const char adapt[] = "adapt left --task all --quiet --updates 4 --snapshot 201";
     static const char tune[] = "finetune left --task west --quiet --steps 40 --snapshot 201";
     shell("cp -r run left");
@@ -151,7 +145,6 @@ static void temporary_files_of_killed_processes_are_deleted(void **state)
 
 static void commands_that_use_an_older_checkpoint_say_so(void **state)
 {
-    (void)state;
     static const char *const commands[] = {"curriculum older", "export older --out episodes",
                                            "report older --out page",
                                            "adapt older --task all --updates 2 --snapshot 201"};
@@ -166,7 +159,6 @@ static void commands_that_use_an_older_checkpoint_say_so(void **state)
 
 static void a_check_beside_a_training_run_has_no_false_alarm(void **state)
 {
-    (void)state;
     char options[1200];
     snprintf(options, sizeof options,
              "train --quiet --logdir busy " TINY_OPTIONS

@@ -140,83 +140,70 @@ static void sweep(const char *line, int stride, const char *codes)
 
 static void eval_writes_all_or_says_so(void **state)
 {
-    (void)state;
     sweep("eval run --envs 2 --cases dr --quiet", 9, usual_codes);
 }
 
 static void model_error_writes_all_or_says_so(void **state)
 {
-    (void)state;
     sweep("model-error run --envs 2 --steps 9 --map --quiet", 9, usual_codes);
 }
 
 static void openloop_writes_all_or_says_so(void **state)
 {
-    (void)state;
     sweep("openloop run --out out/loop.gif --steps 8 --quiet", 9, usual_codes);
 }
 
 static void export_writes_all_or_says_so(void **state)
 {
-    (void)state;
     sweep("export run --out out --quiet", 9, usual_codes);
 }
 
 // A card is never written over what is there, so it cannot be repeated.
 static void card_writes_all_or_says_so(void **state)
 {
-    (void)state;
     sweep_with("card run --out out/card --no-video --quiet", 9, usual_codes, false);
 }
 
 static void curriculum_writes_all_or_says_so(void **state)
 {
-    (void)state;
     sweep("curriculum run --out out/map.png --quiet", 9, usual_codes);
 }
 
 // What cannot be read is left out of a report, and its exit code says so.
 static void report_writes_all_or_says_so(void **state)
 {
-    (void)state;
     sweep("report run --out out --reps 50 --quiet", 29, "013");
 }
 
 static void render_writes_all_or_says_so(void **state)
 {
-    (void)state;
     sweep("render --domain toy --out out/world.png --quiet", 3, usual_codes);
 }
 
 static void theory_writes_all_or_says_so(void **state)
 {
-    (void)state;
     sweep("theory --part check --family chain --instances 20 --out out --quiet", 3, usual_codes);
 }
 
 static void finetune_can_be_repeated(void **state)
 {
-    (void)state;
     sweep("finetune run --task east --steps 24 --quiet", 29, usual_codes);
 }
 
 static void relabel_adds_all_of_a_reward_or_nothing(void **state)
 {
-    (void)state;
     sweep("relabel run --reward " WAKER_BINARY_DIR "/tests/plugins/again_west.so --quiet", 19,
           usual_codes);
 }
 
 static void a_set_of_environments_is_written_and_played(void **state)
 {
-    (void)state;
     sweep("envs set toy --count 3 --out out/own.set --quiet", 3, usual_codes);
     sweep("eval run --set own.set --task west --quiet", 29, usual_codes);
 }
 
 static int begin(void **state)
 {
-    (void)state;
     remove_tree(WORK);
     reached =
         mmap(NULL, sizeof *reached, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -231,7 +218,6 @@ static int begin(void **state)
 
 static int end_all(void **state)
 {
-    (void)state;
     assert_int_equal(chdir(".."), 0);
     remove_tree(WORK);
     return 0;

@@ -75,7 +75,6 @@ static void expect_offered(const char *line, const char *word, bool yes)
 
 static void every_option_is_completed_by_bash(void **state)
 {
-    (void)state;
     for (int i = 0; i < n_commands; i++) {
         char line[4096], name[64], wanted[80];
         snprintf(line, sizeof line, "waker %s --", commands[i]);
@@ -104,7 +103,6 @@ static void bold(const char *before, const char *name, char out[128])
 
 static void every_option_is_on_its_manual_page(void **state)
 {
-    (void)state;
     program_expect_success(program_run("man --out pages"));
     for (int i = 0; i < n_commands; i++) {
         char path[4096], name[64], wanted[128];
@@ -123,7 +121,6 @@ static void every_option_is_on_its_manual_page(void **state)
 
 static void the_page_of_the_program_names_every_command(void **state)
 {
-    (void)state;
     program_result r = program_run("man");
     program_expect_success(r);
     for (int i = 0; i < n_commands; i++) {
@@ -146,7 +143,6 @@ static bool is_request(const char *line)
 // Text that begins with a dot or a quote is text all the same.
 static void pages_have_no_request_but_those_of_man(void **state)
 {
-    (void)state;
     for (int i = 0; i < n_commands; i++) {
         program_result r = program_run("man %s", commands[i]);
         program_expect_success(r);
@@ -158,7 +154,6 @@ static void pages_have_no_request_but_those_of_man(void **state)
 
 static void names_that_do_not_exist_are_refused(void **state)
 {
-    (void)state;
     program_expect_error(program_run("man trian"), 2, "did you mean 'train'?");
     program_expect_error(program_run("man train --out pages"), 2, "leave out the command");
     program_expect_error(program_run("man train --markdown"), 2, "leave out the command");
@@ -167,7 +162,6 @@ static void names_that_do_not_exist_are_refused(void **state)
 
 static void bash_completes_what_the_tables_say(void **state)
 {
-    (void)state;
     program_run("--version >/dev/null; mkdir -p runs/a; touch map.png notes.txt ball.so");
     expect_offered("waker ", "train", true);
     expect_offered("waker ", "help", true);
@@ -202,7 +196,6 @@ static void bash_completes_what_the_tables_say(void **state)
 // zsh gets what bash gets, and what lets it read that.
 static void the_scripts_are_sound(void **state)
 {
-    (void)state;
     program_expect_success(program_run("--version >/dev/null; bash -n bash.sh"));
     program_expect_success(program_run("--version; ! command -v zsh >/dev/null || zsh -n _waker"));
     program_expect_success(program_run(
@@ -212,7 +205,6 @@ static void the_scripts_are_sound(void **state)
 
 static void docs_cli_md_is_what_the_program_prints(void **state)
 {
-    (void)state;
     char *page;
     wk_error err = {0};
     assert_ok(wk_file_read(WAKER_SOURCE_DIR "/docs/cli.md", 1 << 22, &page, NULL, &err));

@@ -7,7 +7,6 @@
 
 static void the_listing_has_values_sources_and_what_differs_from_the_paper(void **state)
 {
-    (void)state;
     program_result r =
         program_run("config --configs terrain-walker waker-r paper --rssm.deter 512 --seed=3");
     program_expect_success(r);
@@ -25,7 +24,6 @@ static void the_listing_has_values_sources_and_what_differs_from_the_paper(void 
 
 static void blocks_that_undo_each_other_are_a_warning(void **state)
 {
-    (void)state;
     program_result r = program_run("config --configs terrain-walker clean-up waker-m quick");
     program_expect_success(r);
     assert_non_null(strstr(r.err,
@@ -44,7 +42,6 @@ static void blocks_that_undo_each_other_are_a_warning(void **state)
 
 static void keys_of_a_file_that_blocks_override_are_named(void **state)
 {
-    (void)state;
     program_result r = program_run_after("printf 'steps: 777\\nbatch: 3\\n' >own.yaml;",
                                          "config --config-file own.yaml --configs clean-up");
     program_expect_success(r);
@@ -60,14 +57,12 @@ static void keys_of_a_file_that_blocks_override_are_named(void **state)
 
 static void blocks_are_separated_by_blanks(void **state)
 {
-    (void)state;
     program_expect_error(program_run("config --configs toy,quick"), 2,
                          "'toy,quick': names are separated by blanks, not by commas");
 }
 
 static void the_list_has_groups_and_descriptions(void **state)
 {
-    (void)state;
     program_result r = program_run("config --list");
     program_expect_success(r);
     const char *const parts[] = {
@@ -87,14 +82,12 @@ static void the_list_has_groups_and_descriptions(void **state)
 
 static void a_word_that_may_be_a_configuration_is_hinted_at(void **state)
 {
-    (void)state;
     program_expect_error(program_run("train toy"), 2, "--configs toy");
     program_expect_error(program_run("config toy"), 2, "--configs toy");
 }
 
 static void a_diff_shows_only_what_differs(void **state)
 {
-    (void)state;
     program_result r = program_run("config --configs clean-up dr plan2explore paper --diff paper");
     program_expect_success(r);
     assert_string_equal(r.out, "no value differs from 'paper'\n");
@@ -105,7 +98,6 @@ static void a_diff_shows_only_what_differs(void **state)
 
 static void the_json_can_be_parsed(void **state)
 {
-    (void)state;
     program_result r = program_run("config --configs combined --json");
     program_expect_json(r.out);
     assert_non_null(strstr(r.out, "\"train_every\": {\n    \"value\": 10"));
@@ -119,7 +111,6 @@ static void the_json_can_be_parsed(void **state)
 
 static void a_users_file_adds_blocks(void **state)
 {
-    (void)state;
     program_result r = program_run("config --list; printf 'mine:\\n  units: 77\\n' >mine.yaml");
     program_expect_success(r);
     assert_non_null(strstr(r.out, "terrain-hopper  a planar"));
@@ -133,7 +124,6 @@ static void a_users_file_adds_blocks(void **state)
 
 static void patterns_work_on_the_command_line(void **state)
 {
-    (void)state;
     program_result r = program_run("config '--.*\\.rate' 0.25 --yaml");
     program_expect_success(r);
     assert_non_null(strstr(r.out, "model:\n  rate: 0.25\n"));
@@ -142,7 +132,6 @@ static void patterns_work_on_the_command_line(void **state)
 
 static void mistakes_name_the_nearest(void **state)
 {
-    (void)state;
     program_expect_error(program_run("config --rssm.detr 5"), 2, "did you mean '--rssm.deter'?");
     program_expect_error(program_run("config --jsn"), 2, "did you mean '--json'?");
     program_expect_error(program_run("config --configs papr"), 2, "did you mean 'paper'?");
@@ -156,7 +145,6 @@ static void mistakes_name_the_nearest(void **state)
 
 static void keys_are_found_by_what_they_are_about(void **state)
 {
-    (void)state;
     program_result r = program_run("config --search rate");
     program_expect_success(r);
     assert_non_null(strstr(r.out, "model.rate "));
@@ -174,7 +162,6 @@ static void keys_are_found_by_what_they_are_about(void **state)
 // The documented table is the program's own.
 static void the_documentation_has_the_table_of_keys(void **state)
 {
-    (void)state;
     wk_error err = {0};
     char *page;
     assert_ok(wk_file_read(WAKER_SOURCE_DIR "/docs/configuration.md", 1 << 20, &page, NULL, &err));

@@ -14,7 +14,6 @@ static program_result train(const char *logdir, const char *plugin, const char *
 
 static void the_template_trains_and_is_named(void **state)
 {
-    (void)state;
     program_result result = train("a", PLUGINS "even.so", "");
     program_expect_success(result);
     assert_non_null(strstr(result.err, "toy, even, random"));
@@ -26,7 +25,6 @@ static void the_template_trains_and_is_named(void **state)
 
 static void a_run_with_a_plugin_resumes_to_the_same_bytes(void **state)
 {
-    (void)state;
     program_expect_success(train("whole", PLUGINS "even.so", "--quiet"));
     program_expect_success(train("halves", PLUGINS "even.so", "--quiet --steps 200"));
     program_expect_success(train("halves", PLUGINS "even.so", "--quiet"));
@@ -46,7 +44,6 @@ static void a_run_with_a_plugin_resumes_to_the_same_bytes(void **state)
 
 static void a_command_that_names_another_rule_or_domain_is_refused(void **state)
 {
-    (void)state;
     program_expect_error(train("both", PLUGINS "even.so", "--curriculum.rule dr"), 2,
                          "curriculum.rule 'dr' contradicts curriculum.plugin, which has 'even'");
     program_expect_error(
@@ -65,7 +62,6 @@ static void expect_prefill(const char *options, const char *expected)
 
 static void the_prefill_of_a_rule_is_the_default_of_a_run(void **state)
 {
-    (void)state;
     expect_prefill("--configs clean-up paper", "\nprefill: 70\n");
     expect_prefill("--configs combined", "\nprefill: 200000\n");
     expect_prefill("--configs clean-up --prefill 60", "\nprefill: 60\n");
@@ -101,7 +97,6 @@ static void expect_saved(const char *path, const char *line)
 
 static void a_run_goes_on_with_the_prefill_of_its_rule(void **state)
 {
-    (void)state;
     train_shortly("new", "rule_prefill.so");
     train_shortly("new", "rule_prefill.so");
     expect_saved("new/config.yaml", "\nprefill: 70\n");
@@ -109,7 +104,6 @@ static void a_run_goes_on_with_the_prefill_of_its_rule(void **state)
 
 static void plugins_that_cannot_be_loaded_are_told_apart(void **state)
 {
-    (void)state;
     static const struct {
         const char *file, *message;
     } broken[] = {
@@ -136,7 +130,6 @@ static void plugins_that_cannot_be_loaded_are_told_apart(void **state)
 
 static void distributions_that_are_none_stop_the_run_and_say_which_theta(void **state)
 {
-    (void)state;
     static const struct {
         const char *file, *message;
     } broken[] = {

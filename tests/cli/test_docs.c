@@ -278,7 +278,6 @@ static void check_options(const shown *s, const char *name, const char *help)
 
 static void every_command_and_option_that_is_shown_exists(void **state)
 {
-    (void)state;
     assert_true(commands.count > 100); // they were found
     faults = 0;
     for (size_t i = 0; i < commands.count; i++) {
@@ -373,7 +372,6 @@ static void run(const shown *s)
 
 static void every_command_of_a_code_block_runs(void **state)
 {
-    (void)state;
     faults = 0;
     const char *page = "";
     for (size_t i = 0; i < commands.count; i++) {
@@ -432,7 +430,6 @@ static void check_files(const char *page, const char *text)
 
 static void every_file_that_is_named_is_there(void **state)
 {
-    (void)state;
     faults = 0;
     for (size_t i = 0; i < pages.gl_pathc; i++) {
         char *bytes;

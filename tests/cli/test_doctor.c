@@ -5,7 +5,6 @@
 
 static void every_part_is_named_and_the_required_ones_work(void **state)
 {
-    (void)state;
     program_result r = program_run("doctor");
     program_expect_success(r);
     const char *const parts[] = {"processor", "memory", "MuJoCo", "domains", "zlib",
@@ -17,7 +16,6 @@ static void every_part_is_named_and_the_required_ones_work(void **state)
 
 static void the_json_can_be_parsed(void **state)
 {
-    (void)state;
     program_result r = program_run("doctor --json");
     program_expect_success(r);
     program_expect_json(r.out);
@@ -26,7 +24,6 @@ static void the_json_can_be_parsed(void **state)
 
 static void the_device_that_a_run_takes_is_named_with_the_reason(void **state)
 {
-    (void)state;
     program_result r = program_run("doctor");
     program_expect_success(r);
     bool gpu = strstr(r.out, "cuda:0 (") != NULL;

@@ -21,7 +21,6 @@ static finding judge(int built_for, int loaded)
 
 static void a_tested_version_is_named_and_needs_no_advice(void **state)
 {
-    (void)state;
     static const struct {
         int number;
         const char *text;
@@ -36,7 +35,6 @@ static void a_tested_version_is_named_and_needs_no_advice(void **state)
 
 static void another_version_is_said_not_to_be_tested(void **state)
 {
-    (void)state;
     static const struct {
         int number;
         const char *found;
@@ -58,7 +56,6 @@ static void another_version_is_said_not_to_be_tested(void **state)
 
 static void another_library_than_waker_was_built_for_is_broken(void **state)
 {
-    (void)state;
     finding e = judge(3017000, 4000001);
     assert_int_equal(e.health, BROKEN);
     assert_string_equal(e.found, "4.0.1 at run time, but built for 3.17.0");
@@ -78,7 +75,6 @@ static bool is_in_table(const char *version)
 // CMake and the program count alike, and take the same table.
 static void the_version_is_the_one_that_cmake_found(void **state)
 {
-    (void)state;
     finding e = {0};
     examine_mujoco(&e);
     assert_int_equal(e.health, OK);

@@ -7,7 +7,6 @@
 
 static void the_list_has_every_domain_with_its_parameters_tasks_and_cases(void **state)
 {
-    (void)state;
     program_result r = program_run("envs");
     program_expect_success(r);
     assert_true(wk_domain_count() > 0);
@@ -25,7 +24,6 @@ static void the_list_has_every_domain_with_its_parameters_tasks_and_cases(void *
 
 static void a_domain_is_described_with_its_options(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < wk_domain_count(); i++) {
         const wk_domain *d = wk_domain_at(i);
         program_result r = program_run("envs %s", d->name);
@@ -41,7 +39,6 @@ static void a_domain_is_described_with_its_options(void **state)
 
 static void no_line_ends_in_blanks(void **state)
 {
-    (void)state;
     program_result r = program_run("envs");
     assert_null(strstr(r.out, " \n"));
     r = program_run("envs terrain-walker");
@@ -50,7 +47,6 @@ static void no_line_ends_in_blanks(void **state)
 
 static void the_json_of_domains_can_be_parsed(void **state)
 {
-    (void)state;
     program_expect_json(program_run("envs --json").out);
     program_result r = program_run("envs terrain-walker --json");
     program_expect_json(r.out);
@@ -60,13 +56,11 @@ static void the_json_of_domains_can_be_parsed(void **state)
 
 static void an_unknown_domain_names_the_nearest(void **state)
 {
-    (void)state;
     program_expect_error(program_run("envs terrain-waker"), 2, "terrain-walker");
 }
 
 static void a_plug_in_is_described_like_a_built_in_domain(void **state)
 {
-    (void)state;
     program_result r = program_run("envs --plugin " PLUGINS "ball.so");
     program_expect_success(r);
     assert_non_null(strstr(r.out, "friction"));
@@ -77,7 +71,6 @@ static void a_plug_in_is_described_like_a_built_in_domain(void **state)
 
 static void checking_a_sound_plug_in_finds_nothing(void **state)
 {
-    (void)state;
     program_result r = program_run("envs check " PLUGINS "ball.so");
     program_expect_success(r);
     assert_non_null(strstr(r.out, "is sound"));
@@ -89,7 +82,6 @@ static void checking_a_sound_plug_in_finds_nothing(void **state)
 
 static void checking_a_faulty_plug_in_exits_with_3(void **state)
 {
-    (void)state;
     program_result r = program_run("envs check " PLUGINS "reward_nan.so");
     assert_int_equal(r.code, 3);
     assert_non_null(strstr(r.out, "fault:"));
@@ -100,7 +92,6 @@ static void checking_a_faulty_plug_in_exits_with_3(void **state)
 
 static void a_description_that_loading_refuses_is_a_finding(void **state)
 {
-    (void)state;
     program_result r = program_run("envs check " PLUGINS "bad_name.so");
     assert_int_equal(r.code, 3);
     assert_non_null(strstr(r.out, "fault:"));
@@ -112,7 +103,6 @@ static void a_description_that_loading_refuses_is_a_finding(void **state)
 // Neither the terminal nor a reader of the lines obeys a plug-in.
 static void messages_of_plug_ins_are_plain_text(void **state)
 {
-    (void)state;
     program_result r = program_run("envs check " PLUGINS "message_escapes.so");
     assert_int_equal(r.code, 3);
     assert_string_equal(r.out, "fault: create fails: ?[31mred?fault: forged.\n"
@@ -121,7 +111,6 @@ static void messages_of_plug_ins_are_plain_text(void **state)
 
 static void a_file_that_is_no_plug_in_is_bad_input(void **state)
 {
-    (void)state;
     program_expect_error(program_run("envs check missing.so"), 2, "missing.so");
     program_expect_error(program_run("envs check " WAKER_SOURCE_DIR "/CMakeLists.txt"), 2,
                          "not a shared object");

@@ -18,7 +18,6 @@ static int make_runs(void **state)
 
 static void the_table_names_tasks_cases_and_the_file(void **state)
 {
-    (void)state;
     program_result r = program_run("eval tasks --envs 6");
     program_expect_success(r);
     static const char *const parts[] = {
@@ -34,7 +33,6 @@ static void the_table_names_tasks_cases_and_the_file(void **state)
 
 static void all_cases_are_those_of_the_domain(void **state)
 {
-    (void)state;
     program_expect_success(program_run("eval tasks --task west --cases all --out every" FEW));
     // The header, 6 episodes of dr and 20 of storm; nothing of other tasks.
     shell("test $(grep -c '^west,dr,' every/eval/*.csv) = 6");
@@ -44,7 +42,6 @@ static void all_cases_are_those_of_the_domain(void **state)
 
 static void results_do_not_depend_on_repetition_or_threads(void **state)
 {
-    (void)state;
     program_expect_success(program_run("eval tasks --threads 1" FEW));
     shell("rm -rf first; cp -r tasks/eval first");
     program_expect_success(program_run("eval tasks --threads 1" FEW));
@@ -59,7 +56,6 @@ static void results_do_not_depend_on_repetition_or_threads(void **state)
 
 static void json_is_what_the_files_hold(void **state)
 {
-    (void)state;
     program_result r =
         program_run("eval tasks --snapshot all --task east --cases dr --json --out told" FEW);
     program_expect_success(r);
@@ -81,7 +77,6 @@ static void json_is_what_the_files_hold(void **state)
 
 static void policies_can_be_random(void **state)
 {
-    (void)state;
     program_result r = program_run("eval free --policy random --cases storm" FEW);
     program_expect_success(r);
     shell("grep -q '\"policy\": \"random\"' free/eval/random-000000000000.json");
@@ -91,7 +86,6 @@ static void policies_can_be_random(void **state)
 
 static void adapted_and_fine_tuned_policies_are_found(void **state)
 {
-    (void)state;
     program_expect_error(program_run("eval free"), 2, "waker adapt");
     program_expect_error(program_run("eval free --policy alongside"), 2, "without tasks");
     program_expect_error(program_run("eval free --policy adapted"), 2, "no adapted policies");
@@ -119,7 +113,6 @@ static bool is_gif(const char *name)
 
 static void results_of_a_run_that_cannot_be_written_to_go_elsewhere(void **state)
 {
-    (void)state;
     // A file where the folder would be refuses everybody, root too.
     shell("rm -rf locked && cp -r tasks locked && rm -rf locked/eval && touch locked/eval");
     program_result r = program_run("eval locked --envs 100000");
@@ -144,7 +137,6 @@ static void results_of_a_run_that_cannot_be_written_to_go_elsewhere(void **state
 
 static void long_evaluations_have_a_live_line_and_short_pipes_none(void **state)
 {
-    (void)state;
     const char *spawn = "TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' " //
         WAKER_BINARY_DIR "/waker";
     shell("%s eval tasks --envs 300 --cases dr --seed 8 > line.txt", spawn);
@@ -163,7 +155,6 @@ static void long_evaluations_have_a_live_line_and_short_pipes_none(void **state)
 
 static void videos_show_the_best_median_and_worst(void **state)
 {
-    (void)state;
     // Named as the result files are; each question has its own.
     static const struct {
         const char *options;
@@ -195,7 +186,6 @@ static void videos_show_the_best_median_and_worst(void **state)
 
 static void open_loop_predictions_are_a_clip_and_a_still(void **state)
 {
-    (void)state;
     static const char *const policies[] = {"random", "explore", "east"};
     for (int i = 0; i < 3; i++) {
         shell("rm -f clip.*");
@@ -221,7 +211,6 @@ static void open_loop_predictions_are_a_clip_and_a_still(void **state)
 
 static void what_is_not_there_is_refused_naming_what_is(void **state)
 {
-    (void)state;
     static const struct {
         const char *command, *part;
     } refused[] = {
@@ -255,7 +244,6 @@ static void what_is_not_there_is_refused_naming_what_is(void **state)
 
 static void damaged_and_foreign_snapshots_are_refused_naming_the_file(void **state)
 {
-    (void)state;
     const char *file = "step-000000000402.safetensors";
     shell("rm -rf bad && mkdir bad && cp -r tasks/config.yaml tasks/snapshots bad");
     shell("printf xyz | dd of=bad/snapshots/%s bs=1 seek=$(($(stat -c %%s bad/snapshots/%s) - 9)) "

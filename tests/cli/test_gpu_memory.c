@@ -26,7 +26,6 @@ static void expect_refusal(program_result r)
 
 static void training_is_refused_and_leaves_nothing_behind(void **state)
 {
-    (void)state;
     char path[512];
     expect_refusal(program_run("train --logdir run --configs terrain-walker paper --batch 1024 "
                                "--precision f32 --device cuda --quiet --minutes 0.01"));
@@ -35,7 +34,6 @@ static void training_is_refused_and_leaves_nothing_behind(void **state)
 
 static void measuring_is_refused(void **state)
 {
-    (void)state;
     expect_refusal(
         program_run("bench update --preset paper --batch 1024 --tasks 5 --iters 1 --device cuda "
                     "--precision f32"));

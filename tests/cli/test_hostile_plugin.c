@@ -17,7 +17,6 @@ static program_result train(const char *way, const char *run, const char *more)
 
 static void numbers_do_not_depend_on_the_locale(void **state)
 {
-    (void)state;
     char *path = realpath(place, NULL), locales[600], command[1400];
     assert_non_null(path);
     snprintf(locales, sizeof locales, "%s/locales", path);
@@ -41,7 +40,6 @@ static void numbers_do_not_depend_on_the_locale(void **state)
 
 static void a_run_whose_episodes_all_diverge_stops(void **state)
 {
-    (void)state;
     program_result r = train("nan", "nan", "");
     program_expect_error(r, 1, "diverged after 1 agent step and ends there");
     program_expect_error(r, 1, "episodes all diverged");
@@ -51,7 +49,6 @@ static void a_run_whose_episodes_all_diverge_stops(void **state)
 
 static void a_run_that_makes_no_step_stops(void **state)
 {
-    (void)state;
     program_result r = train("reset", "reset", "");
     program_expect_error(r, 1, "episodes all diverged");
     r = train("over", "over", "");
@@ -60,7 +57,6 @@ static void a_run_that_makes_no_step_stops(void **state)
 
 static void a_run_whose_episodes_are_too_short_to_learn_from_stops(void **state)
 {
-    (void)state;
     program_result r = train("short", "short", "");
     program_expect_error(r, 2, "has 4 rows, fewer than a sequence of 6, and is not trained on");
     program_expect_error(r, 2, "set length to 4 or less");
@@ -71,7 +67,6 @@ static void a_run_whose_episodes_are_too_short_to_learn_from_stops(void **state)
 
 static void some_episodes_that_diverge_are_counted(void **state)
 {
-    (void)state;
     program_result r = train("sometimes", "sometimes", "");
     program_expect_success(r);
     assert_non_null(strstr(r.err, "diverged after 1 agent step and ends there"));
@@ -80,7 +75,6 @@ static void some_episodes_that_diverge_are_counted(void **state)
 
 static void parameters_of_any_length_are_logged(void **state)
 {
-    (void)state;
     program_expect_success(train("numbers", "numbers",
                                  "--curriculum.rule fixed --curriculum.theta '1e300,1e300;1,1'"));
     shell("grep -q 'num_episodes/.1000000' numbers/metrics.jsonl");
@@ -88,7 +82,6 @@ static void parameters_of_any_length_are_logged(void **state)
 
 static void task_policies_that_do_not_learn_are_told_of(void **state)
 {
-    (void)state;
     program_result r = train("large", "large", "");
     assert_non_null(strstr(r.err, "task policies: reward_loss is not finite"));
     // Four updates in each of 40 iterations: every one of them counts.
@@ -98,7 +91,6 @@ static void task_policies_that_do_not_learn_are_told_of(void **state)
 
 static void a_plugin_that_exits_is_no_success(void **state)
 {
-    (void)state;
     program_result r = train("exit", "exits", "");
     program_expect_error(r, 1, "waker: a plug-in, or a library it uses, called exit()");
     setenv("HOSTILE", "exit", 1);
@@ -110,7 +102,6 @@ static void a_plugin_that_exits_is_no_success(void **state)
 // The plug-in of a sweep crashes; it is replaced, and the sweep goes on.
 static void a_sweep_goes_on_with_a_plugin_that_was_fixed(void **state)
 {
-    (void)state;
     char *here = realpath(place, NULL);
     assert_non_null(here);
     shell("cp " PLUGIN " own.so && cat >own.yaml <<END\n"
@@ -137,7 +128,6 @@ static void a_sweep_goes_on_with_a_plugin_that_was_fixed(void **state)
 
 static void a_check_that_crashes_shows_what_it_found(void **state)
 {
-    (void)state;
     setenv("HOSTILE", "crash", 1);
     program_result r = program_run("envs check " PLUGIN);
     unsetenv("HOSTILE");
@@ -154,7 +144,6 @@ static void a_check_that_crashes_shows_what_it_found(void **state)
 
 static void a_run_whose_plugin_crashes_ends_with_the_signal_and_resumes(void **state)
 {
-    (void)state;
     assert_int_equal(train("fault", "faults", "").code, FAULT_CODE(SIGSEGV));
     assert_int_equal(train("divide", "faults", "").code, FAULT_CODE(SIGFPE));
     assert_int_equal(train("load", "faults", "").code, 128 + SIGABRT);
@@ -164,7 +153,6 @@ static void a_run_whose_plugin_crashes_ends_with_the_signal_and_resumes(void **s
 // The run keeps what it has, and goes on with the next episode.
 static void a_reset_that_is_refused_ends_the_run_with_a_checkpoint(void **state)
 {
-    (void)state;
     program_result r = train("refuse", "refused", "--seed 5");
     program_expect_error(
         r, 1, "plug-in '" PLUGIN "': environment 0: domain 'ball-on-table', reset with θ (");
@@ -179,7 +167,6 @@ static void a_reset_that_is_refused_ends_the_run_with_a_checkpoint(void **state)
 
 static void a_huge_state_is_refused(void **state)
 {
-    (void)state;
     program_result r = train("huge", "huge", "");
     program_expect_error(r, 2, "asks for 35184372088832 bytes");
 }

@@ -86,7 +86,6 @@ static void try_all(const char *craft)
 
 static void a_name_does_not_steer_the_terminal(void **state)
 {
-    (void)state;
     static const char *const readers[] = {"curriculum", "eval --envs 1 --cases dr",
                                           "train --logdir"};
     shell("cp -r run \"$(printf 'run\\033red')\"");
@@ -105,7 +104,6 @@ static void a_name_does_not_steer_the_terminal(void **state)
 
 static void numbers_beyond_any_run(void **state)
 {
-    (void)state;
     static const char *const fields[] = {"environments", "segment", "sequence", "rows", "episodes"};
     static const char *const values[] = {"18446744073709551615", "9007199254740992"};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
@@ -117,7 +115,6 @@ static void numbers_beyond_any_run(void **state)
 
 static void links_out_of_the_run(void **state)
 {
-    (void)state;
     try_all("rm -r hostile/checkpoints && ln -s ../outside/run/checkpoints hostile/checkpoints");
     try_all("rm -r hostile/replay && ln -s ../outside/run/replay hostile/replay; "
             "rm -r hostile/snapshots && ln -s ../outside/run/snapshots hostile/snapshots");
@@ -133,7 +130,6 @@ static void links_out_of_the_run(void **state)
 
 static void names_that_are_none(void **state)
 {
-    (void)state;
     try_all("mkdir hostile/checkpoints/step-99999999999999999999 "
             "hostile/checkpoints/step-000000000402.bak hostile/checkpoints/step--1 && "
             "touch hostile/replay/replay-99999999999999999999.log "
@@ -149,7 +145,6 @@ static void names_that_are_none(void **state)
 
 static void files_that_are_something_else(void **state)
 {
-    (void)state;
     try_all("rm hostile/metrics.jsonl && mkdir hostile/metrics.jsonl");
     try_all("for f in hostile/checkpoints/*/run.bin hostile/snapshots/*; do rm $f && mkfifo $f; "
             "done");
@@ -162,7 +157,6 @@ static void files_that_are_something_else(void **state)
 
 static void paths_to_code(void **state)
 {
-    (void)state;
     try_all("sed -i 's,^plugin:.*,plugin: '$PWD'/evil.so,; "
             "s,^  plugin:.*,  plugin: '$PWD'/evil.so,' hostile/config.yaml; echo x > evil.so");
     try_all("echo '{\"format\": \"waker-plugin-1\", \"domain_file\": {\"path\": \"/tmp/evil.so\", "

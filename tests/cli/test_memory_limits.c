@@ -52,7 +52,6 @@ static program_result run_limited(long beyond, const char *command)
 static void every_command_ends_under_every_limit(void **state)
 {
     static const long limits[] = {2000, 40000, 140000, 240000, 340000};
-    (void)state;
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         for (int k = 0; k < N_COMMANDS; k++)
             run_limited(limits[i], commands[k]);
@@ -60,14 +59,12 @@ static void every_command_ends_under_every_limit(void **state)
 
 static void the_message_says_what_is_missing(void **state)
 {
-    (void)state;
     program_expect_error(run_limited(40000, commands[2]), 1, "no memory for OpenBLAS");
     program_expect_error(run_limited(240000, commands[1]), 1, "raise the limit (ulimit -v)");
 }
 
 static void enough_memory_is_enough(void **state)
 {
-    (void)state;
     program_expect_success(run_limited(1900000, commands[1]));
     program_expect_success(run_limited(1900000, commands[2]));
 }

@@ -35,7 +35,6 @@ static int count_of(const char *text, const char *part)
 
 static void two_runs_are_compared_in_one_table(void **state)
 {
-    (void)state;
     program_result r = program_run("model-error tasks free" FEW);
     program_expect_success(r);
     static const char *const parts[] = {"tasks",  "free",       "waker-m",    "402",
@@ -52,7 +51,6 @@ static void two_runs_are_compared_in_one_table(void **state)
 
 static void the_file_holds_every_environment_and_is_the_same_twice(void **state)
 {
-    (void)state;
     program_expect_success(program_run("model-error free" FEW));
     char *first = read_text("free/eval/model-error-000000000402.json");
     program_expect_json(first);
@@ -70,7 +68,6 @@ static void the_file_holds_every_environment_and_is_the_same_twice(void **state)
 
 static void every_policy_and_every_snapshot_can_be_asked_for(void **state)
 {
-    (void)state;
     program_result r = program_run("model-error tasks --policy all --snapshot all --json" FEW);
     program_expect_success(r);
     assert_int_equal(count_of(r.out, "\"waker-model-error-1\""), 2);
@@ -84,7 +81,6 @@ static void every_policy_and_every_snapshot_can_be_asked_for(void **state)
 
 static void a_file_holds_what_one_command_measured(void **state)
 {
-    (void)state;
     static const char *const others[] = {"--policy east" FEW, "--envs 3 --steps 8 --seed 2",
                                          "--trajectories 2" FEW};
     program_expect_success(program_run("model-error tasks --out kept --policy west,random" FEW));
@@ -105,7 +101,6 @@ static void a_file_holds_what_one_command_measured(void **state)
 
 static void adapted_policies_are_taken_where_there_are_some(void **state)
 {
-    (void)state;
     program_expect_success(program_run("adapt free --task east --updates 2 --quiet"));
     program_result r = program_run("model-error free --policy east --json" FEW);
     program_expect_success(r);
@@ -115,7 +110,6 @@ static void adapted_policies_are_taken_where_there_are_some(void **state)
 
 static void maps_are_printed_and_drawn(void **state)
 {
-    (void)state;
     program_result r = program_run("model-error tasks --map --out map.png" FEW);
     program_expect_success(r);
     assert_non_null(strstr(r.out, "tasks, agent step 402, random, toy"));
@@ -130,7 +124,6 @@ static void maps_are_printed_and_drawn(void **state)
 
 static void what_cannot_be_measured_is_refused_with_advice(void **state)
 {
-    (void)state;
     program_expect_error(program_run("model-error nowhere"), 2, "holds no run");
     program_expect_error(program_run("model-error tasks --policy eats" FEW), 2, "east");
     program_expect_error(program_run("model-error tasks --policy ''" FEW), 2, "random");

@@ -75,7 +75,6 @@ static void read_quietly(const reading *readings, size_t count)
 
 static void no_command_loads_what_a_run_names(void **state)
 {
-    (void)state;
     static const reading readings[] = {
         READINGS("made"), {"ckpt made/finetune/step-000000000501-centre --check", NULL}};
     read_quietly(readings, sizeof readings / sizeof *readings);
@@ -96,7 +95,6 @@ static void no_command_loads_what_a_run_names(void **state)
 // The messages name the file so that it can be pasted, also when its name would end a command.
 static void what_to_type_is_said_and_safe_to_paste(void **state)
 {
-    (void)state;
     char said[2300];
     program_result r = program_run("eval made");
     snprintf(said, sizeof said, "add --plugin %s/m.so: waker eval made --plugin %s/m.so\n", here,
@@ -119,7 +117,6 @@ static void what_to_type_is_said_and_safe_to_paste(void **state)
 // Without plugin.json, and with a path that says nothing outside the folder it was typed in.
 static void runs_without_a_description_say_how_to_get_one(void **state)
 {
-    (void)state;
     shell("cp -r made bare && rm bare/plugin.json && "
           "sed -i 's#plugin: .*#plugin: m.so#' bare/config.yaml");
     static const char relative[] = "add --plugin FILE",
@@ -145,7 +142,6 @@ static void runs_without_a_description_say_how_to_get_one(void **state)
 // A description that lies about the file, one that is damaged, and one that is hostile.
 static void plugin_json_is_only_data(void **state)
 {
-    (void)state;
     static const struct {
         const char *edit, *message;
     } lies[] = {
@@ -184,7 +180,6 @@ static void write_file(const char *name, const char *format, const char *value)
 // A configuration file is somebody's text too.
 static void a_configuration_file_does_not_load_code(void **state)
 {
-    (void)state;
     write_file("evil.yaml", "evil:\n  plugin: %s/m.so\n", here);
     write_file("rule.yaml", "evil:\n  curriculum.plugin: %s/m.so\n", here);
     write_file("near.yaml", "evil:\n  plugin: %s\n", "m.so");
@@ -208,7 +203,6 @@ static void a_configuration_file_does_not_load_code(void **state)
 // are tried in test_sweep.c.
 static void every_command_is_covered(void **state)
 {
-    (void)state;
     static const reading readings[] = {READINGS("made")};
     static const char *const others[] = {
         "sweep",     "sweep status",     "sweep add", "sweep retry",  "sweep cancel",
@@ -236,7 +230,6 @@ static void every_command_is_covered(void **state)
 
 static void a_named_plugin_is_loaded_and_stored_absolute(void **state)
 {
-    (void)state;
     char *config = (char *)program_read("made/config.yaml", NULL), path[1200];
     assert_non_null(config);
     snprintf(path, sizeof path, "plugin: \"%s/m.so\"", here);
@@ -266,7 +259,6 @@ static void a_named_plugin_is_loaded_and_stored_absolute(void **state)
 
 static void options_that_have_no_place_are_refused(void **state)
 {
-    (void)state;
     program_expect_success(program_run("train --quiet --logdir plain " OPTIONS));
     program_expect_error(program_run("eval plain --plugin m.so"), 2,
                          "'m.so' is not for 'plain', whose domain is built in");
@@ -284,7 +276,6 @@ static void options_that_have_no_place_are_refused(void **state)
 
 static void a_changed_file_is_noticed(void **state)
 {
-    (void)state;
     shell("cp m.so changing.so && cp -r made changing && rm -rf changing/finetune");
     shell("cp " PLUGINS "marker2.so changing.so");
     program_result r = program_run("eval changing --envs 1 --cases dr --plugin changing.so");
@@ -311,7 +302,6 @@ static void a_changed_file_is_noticed(void **state)
 // The file may move: naming it where it is now continues the run, to the same bytes.
 static void a_moved_file_continues_the_run(void **state)
 {
-    (void)state;
     static const char more[] = OPTIONS " --quiet --checkpoint.every_steps 0";
     shell("cp m.so first.so");
     program_expect_success(program_run(

@@ -23,7 +23,6 @@ static void assert_has(const char *text, const char *part)
 
 static void domains_say_what_is_seen_and_done(void **state)
 {
-    (void)state;
     program_result r = program_run("envs --plugin %s", GRID);
     program_expect_success(r);
     assert_has(r.out, "observation  vector of 6 numbers\n");
@@ -37,7 +36,6 @@ static void domains_say_what_is_seen_and_done(void **state)
 
 static void what_is_imagined_of_vectors_is_a_table(void **state)
 {
-    (void)state;
     char path[512];
     program_result r =
         program_run("openloop vector --plugin %s --steps 12 --out imagined.csv", GRID);
@@ -64,7 +62,6 @@ static void what_is_imagined_of_vectors_is_a_table(void **state)
 
 static void videos_need_a_model_of_pictures(void **state)
 {
-    (void)state;
     program_result r = program_run("eval vector --plugin %s --envs 2 --cases dr --video", GRID);
     assert_int_not_equal(r.code, 0);
     assert_has(r.err, "--video: the world model of domain 'grid' sees 6 numbers and no images");
@@ -74,7 +71,6 @@ static void videos_need_a_model_of_pictures(void **state)
 
 static void errors_of_models_without_pictures_are_those_of_vectors(void **state)
 {
-    (void)state;
     program_result r = program_run("model-error vector --plugin %s --envs 2 --steps 9", GRID);
     program_expect_success(r);
     assert_has(r.out, "the error is that of the next vector observation");
@@ -86,7 +82,6 @@ static void errors_of_models_without_pictures_are_those_of_vectors(void **state)
 // Through the public API, from one observation to the next.
 static void a_policy_acts_on_vectors(void **state)
 {
-    (void)state;
     enum { N = 2, ACTIONS = 5, STEPS = 4 };
     wk_error err = {0};
     wk_policy *policy;
@@ -115,7 +110,6 @@ static void a_policy_acts_on_vectors(void **state)
 
 static void settings_that_do_not_fit_are_refused(void **state)
 {
-    (void)state;
     program_expect_error(
         program_run("train --logdir no " TINY_OPTIONS " --policy.gradient reinforce"), 2,
         "policy.gradient reinforce needs a domain with discrete actions");

@@ -80,7 +80,6 @@ static const char compare[] =
 
 static void runs_become_a_report_with_their_numbers(void **state)
 {
-    (void)state;
     char path[512], command[600];
     wk_error err = {0};
     for (int i = 0; i < RUNS; i++)
@@ -102,7 +101,6 @@ static void runs_become_a_report_with_their_numbers(void **state)
 // After the report, whose runs they would change.
 static void a_run_is_shown_and_trained_further(void **state)
 {
-    (void)state;
     unsigned long size;
     program_expect_success(
         program_run("openloop %s --context 3 --steps 10 --out imagined.gif --quiet "

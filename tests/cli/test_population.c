@@ -36,7 +36,6 @@ static void expect_same_ends(const char *population, const char *prefix)
 
 static void runs_of_a_population_end_as_they_would_alone(void **state)
 {
-    (void)state;
     train_alone("alone", 400);
     program_expect_success(program_run("train --logdir pop " OPTIONS " " EACH));
     expect_same_ends("pop", "alone");
@@ -55,7 +54,6 @@ static void runs_of_a_population_end_as_they_would_alone(void **state)
 
 static void a_population_says_what_its_runs_do(void **state)
 {
-    (void)state;
     program_result r = program_run("train --logdir pop-loud " TINY_OPTIONS " " EACH);
     program_expect_success(r);
     assert_non_null(strstr(r.out, "finished: pop-loud"));
@@ -69,7 +67,6 @@ static void a_population_says_what_its_runs_do(void **state)
 
 static void a_population_that_was_killed_goes_on_to_the_same_end(void **state)
 {
-    (void)state;
     char command[1024];
     train_alone("calm", LONG_STEPS);
     snprintf(command, sizeof command, "train --logdir pop-killed " OPTIONS " " EACH " --steps %d",
@@ -86,7 +83,6 @@ static void a_population_that_was_killed_goes_on_to_the_same_end(void **state)
 
 static void seeds_count_and_further_runs_join(void **state)
 {
-    (void)state;
     program_expect_success(program_run("train --logdir base " OPTIONS " --steps 100"));
     program_expect_success(
         program_run("train --quiet --logdir seeds --from base --each seed=0..1"));
@@ -104,7 +100,6 @@ static void seeds_count_and_further_runs_join(void **state)
 
 static void a_run_that_fails_leaves_the_others_alone(void **state)
 {
-    (void)state;
     char command[1024]; // the comment hides where start() sends messages
     snprintf(command, sizeof command,
              "train --logdir pop-fault " OPTIONS " " EACH " --steps %d 2>fault.log #", LONG_STEPS);
@@ -126,7 +121,6 @@ static void a_run_that_fails_leaves_the_others_alone(void **state)
 
 static void a_run_that_cannot_go_on_is_named_and_none_does(void **state)
 {
-    (void)state;
     char path[512];
     program_expect_success(program_run("train --logdir pop-cut " OPTIONS " --steps 100 " EACH));
     shell("rm -r pop-cut/waker-m-temperature2/checkpoints");
@@ -137,7 +131,6 @@ static void a_run_that_cannot_go_on_is_named_and_none_does(void **state)
 
 static void mistakes_are_refused_and_leave_nothing(void **state)
 {
-    (void)state;
     static const struct {
         const char *options, *message;
     } cases[] = {
@@ -158,7 +151,6 @@ static void mistakes_are_refused_and_leave_nothing(void **state)
 
 static void a_directory_holds_a_run_or_a_population(void **state)
 {
-    (void)state;
     program_expect_success(program_run("train --logdir one " OPTIONS " --steps 100"));
     program_expect_error(program_run("train --logdir one " OPTIONS " " EACH), 2,
                          "'one' is itself a run");

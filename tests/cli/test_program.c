@@ -5,7 +5,6 @@
 
 static void without_arguments_the_commands_are_listed(void **state)
 {
-    (void)state;
     program_result r = program_run(" ");
     program_expect_success(r);
     const char *const parts[] = {"envs",   "render",     "bench env",
@@ -17,7 +16,6 @@ static void without_arguments_the_commands_are_listed(void **state)
 
 static void every_command_has_help_with_usage_options_and_an_example(void **state)
 {
-    (void)state;
     const char *const commands[] = {"envs",   "envs check",  "render",     "bench env",
                                     "doctor", "train",       "curriculum", "ckpt",
                                     "export", "model-error", "card",       "theory"};
@@ -37,7 +35,6 @@ static void every_command_has_help_with_usage_options_and_an_example(void **stat
 
 static void a_group_of_commands_has_help(void **state)
 {
-    (void)state;
     static const char *const ways[] = {"bench --help", "bench -h", "help bench"};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         program_result r = program_run("%s", ways[i]);
@@ -52,7 +49,6 @@ static void a_group_of_commands_has_help(void **state)
 
 static void the_version_is_shown(void **state)
 {
-    (void)state;
     static const char *const ways[] = {"--version", "train --version", "doctor --version"};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         program_result r = program_run("%s", ways[i]);
@@ -64,7 +60,6 @@ static void the_version_is_shown(void **state)
 
 static void an_unknown_command_names_the_nearest(void **state)
 {
-    (void)state;
     program_expect_error(program_run("redner"), 2, "did you mean 'render'?");
     program_expect_error(program_run("zzzzzzzzzzzz"), 2, "unknown command 'zzzzzzzzzzzz'");
     program_expect_error(program_run("bench"), 2, "'waker bench env'");
@@ -73,7 +68,6 @@ static void an_unknown_command_names_the_nearest(void **state)
 
 static void an_unknown_option_names_the_nearest(void **state)
 {
-    (void)state;
     program_expect_error(program_run("render --domian x"), 2, "did you mean '--domain'?");
     program_expect_error(program_run("render --thread=1"), 2, "did you mean '--threads'?");
     program_expect_error(program_run("envs -x"), 2, "unknown option '-x'");
@@ -82,7 +76,6 @@ static void an_unknown_option_names_the_nearest(void **state)
 
 static void options_are_typed_and_checked(void **state)
 {
-    (void)state;
     program_expect_error(program_run("envs --threads -1"), 2, "--threads: -1 is outside 0 to 1024");
     program_expect_error(program_run("--threads=-1 envs"), 2, "--threads: -1 is outside");
     program_expect_error(program_run("envs --threads two"), 2, "'two' is not a whole number");
@@ -106,7 +99,6 @@ static void options_are_typed_and_checked(void **state)
 // Each says where the environments come from; the last one must not win in silence.
 static void a_plugin_and_a_function_of_python_are_not_given_both(void **state)
 {
-    (void)state;
     static const char *const both[] = {
         "train --logdir none --configs quick --plugin a.so --python m:f",
         "train --logdir none --configs quick --python=m:f --plugin=a.so",
@@ -121,7 +113,6 @@ static void a_plugin_and_a_function_of_python_are_not_given_both(void **state)
 
 static void too_many_or_too_few_words_are_refused(void **state)
 {
-    (void)state;
     program_expect_error(program_run("doctor now"), 2, "unexpected argument 'now'");
     program_expect_error(program_run("envs check"), 2, "missing argument");
     program_expect_error(program_run("envs a b"), 2, "unexpected argument 'b'");
@@ -129,7 +120,6 @@ static void too_many_or_too_few_words_are_refused(void **state)
 
 static void empty_paths_are_refused(void **state)
 {
-    (void)state;
     static const char *const lines[] = {
         "train --configs toy --logdir",   "render --domain toy --out", "export nowhere --out",
         "report nowhere --out",           "curriculum nowhere --out",  "openloop nowhere --out",
@@ -146,7 +136,6 @@ static void empty_paths_are_refused(void **state)
 
 static void usage_errors_point_to_the_help_of_the_command(void **state)
 {
-    (void)state;
     program_expect_error(program_run("render --size 0"), 2, "Try 'waker render --help'.");
     program_expect_error(program_run("nothing-like-it"), 2, "Try 'waker --help'.");
     program_expect_error(program_run("config --json --yaml"), 2, "Try 'waker config --help'.");
@@ -154,7 +143,6 @@ static void usage_errors_point_to_the_help_of_the_command(void **state)
 
 static void the_help_is_not_pointed_to_where_it_does_not_help(void **state)
 {
-    (void)state;
     program_result r = program_run("train --logdir short --configs toy dr --length 32");
     program_expect_error(r, 2, "length 32 is more than the 21 rows of an episode of 'toy'");
     assert_null(strstr(r.err, "Try '"));
@@ -163,7 +151,6 @@ static void the_help_is_not_pointed_to_where_it_does_not_help(void **state)
 // A part of a path with a line break in it would otherwise look like a line of the output.
 static void a_line_break_in_a_name_is_not_one_of_the_output(void **state)
 {
-    (void)state;
     program_result r = program_run("config --configs toy --env.options \"$(printf 'a\\nb')\"");
     if (strstr(r.err, "a\nb") || strstr(r.out, "a\nb")) fail_msg("%s%s", r.err, r.out);
     r = program_run("ckpt \"$(printf 'no/a\\nb\\tc')\"");
@@ -175,7 +162,6 @@ static void a_line_break_in_a_name_is_not_one_of_the_output(void **state)
 
 static void output_that_cannot_be_written_is_a_failure(void **state)
 {
-    (void)state;
     program_expect_error(program_run("envs >/dev/full"), 1, "cannot write to standard output");
     program_expect_error(program_run("--help >/dev/full"), 1, "cannot write to standard output");
     // Output larger than the stream's memory fails before the end.
@@ -185,7 +171,6 @@ static void output_that_cannot_be_written_is_a_failure(void **state)
 
 static void two_dashes_end_the_options(void **state)
 {
-    (void)state;
     program_expect_error(program_run("envs -- --json"), 2, "--json");
 }
 

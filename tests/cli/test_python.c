@@ -50,7 +50,6 @@ static void expect_no_workers(void)
 
 static void a_run_is_trained_and_evaluated(void **state)
 {
-    (void)state;
     python_for_workers();
     program_expect_success(program_run("train --logdir made --python small:Walk " OPTIONS));
     assert_true(was_run());
@@ -73,7 +72,6 @@ static void a_run_is_trained_and_evaluated(void **state)
 // What reads a run runs nothing of it.
 static void code_is_run_only_when_named(void **state)
 {
-    (void)state;
     python_for_workers();
     static const char *const readers[] = {"ckpt made",
                                           "report made --out page",
@@ -102,7 +100,6 @@ static void code_is_run_only_when_named(void **state)
 
 static void a_name_without_a_function_is_refused(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {"small.Walk", "small.py", "small.py:"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         program_expect_error(program_run("train --logdir new --python %s", wrong[i]), 2,
@@ -127,7 +124,6 @@ static pid_t start_long(const char *directory, const char *function)
 
 static void a_run_that_goes_on_begins_new_episodes(void **state)
 {
-    (void)state;
     python_for_workers();
     program_expect_success(program_run("train --logdir on --python small:Walk " OPTIONS
                                        " --steps 100")); // in the middle of episodes
@@ -140,7 +136,6 @@ static void a_run_that_goes_on_begins_new_episodes(void **state)
 
 static void an_interrupted_program_leaves_no_process(void **state)
 {
-    (void)state;
     python_for_workers();
     pid_t child = start_long("long", "Walk");
     kill(child, SIGINT);
@@ -150,7 +145,6 @@ static void an_interrupted_program_leaves_no_process(void **state)
 
 static void environments_are_examined(void **state)
 {
-    (void)state;
     python_for_workers();
     program_result r = program_run("envs check small.py:Saved");
     program_expect_success(r);
@@ -179,7 +173,6 @@ static void expect_reason(const char *function, const char *reason)
 
 static void the_examination_gives_the_reason_of_python(void **state)
 {
-    (void)state;
     python_for_workers();
     char fault[1100];
     snprintf(fault, sizeof fault, "%s/fault", here);
@@ -201,7 +194,6 @@ static void the_examination_gives_the_reason_of_python(void **state)
 
 static void saved_states_continue_to_the_same_bytes(void **state)
 {
-    (void)state;
     python_for_workers();
     static const char train[] = "train --python small:Saved " OPTIONS;
     program_expect_success(program_run("%s --logdir whole --steps 300", train));
@@ -213,7 +205,6 @@ static void saved_states_continue_to_the_same_bytes(void **state)
 
 static void a_killed_program_leaves_no_process(void **state)
 {
-    (void)state;
     python_for_workers();
     char started[1100], fault[1100];
     snprintf(started, sizeof started, "%s/started", here);
@@ -231,7 +222,6 @@ static void a_killed_program_leaves_no_process(void **state)
 
 static void a_killed_worker_is_told_of_and_replaced(void **state)
 {
-    (void)state;
     python_for_workers();
     char fault[1100];
     snprintf(fault, sizeof fault, "%s/fault", here);

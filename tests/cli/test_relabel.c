@@ -33,7 +33,6 @@ static int setup_run(void **state)
 
 static void a_reward_becomes_a_task_with_a_policy(void **state)
 {
-    (void)state;
     shell("cp -r made a");
     program_result r = program_run("relabel a --reward mark.so");
     program_expect_success(r);
@@ -70,7 +69,6 @@ static void a_reward_becomes_a_task_with_a_policy(void **state)
 // Policies for all tasks that there were when the run was trained.
 static void policies_trained_alongside_are_still_there(void **state)
 {
-    (void)state;
     program_expect_success(program_run("train --logdir all " OPTIONS " --tasks all"));
     program_expect_success(program_run("eval all --envs 2 --cases dr"));
     shell("mv all/eval/alongside-000000000402.json before");
@@ -82,7 +80,6 @@ static void policies_trained_alongside_are_still_there(void **state)
 // Fine-tuning for the new task collects with its reward: to what the task it repeats comes to.
 static void a_reward_is_collected_by_finetune(void **state)
 {
-    (void)state;
     static const char again[] = "finetune %s --task again --reward mark.so --quiet --steps %d";
     static const char show[] = "grep -o '\"returns\": .*' a/eval/%s.json | head -1 > %s";
     shell("cp -r a parts");
@@ -135,7 +132,6 @@ static void a_reward_is_collected_by_finetune(void **state)
 
 static void code_is_loaded_by_the_callers_word_alone(void **state)
 {
-    (void)state;
     program_expect_error(program_run("eval a --envs 1 --cases dr"), 2, "add --reward ");
     program_expect_error(program_run("eval a --policy random --task again --envs 1"), 2,
                          "which was not named");
@@ -159,7 +155,6 @@ static void code_is_loaded_by_the_callers_word_alone(void **state)
 
 static void rewards_that_cannot_be_are_told_apart(void **state)
 {
-    (void)state;
     static const struct {
         const char *file, *message;
     } broken[] = {
@@ -196,7 +191,6 @@ static void rewards_that_cannot_be_are_told_apart(void **state)
 // Episodes that a fine-tuning took from its run have the run's seed and not its own.
 static void episodes_that_do_not_reproduce_are_named(void **state)
 {
-    (void)state;
     program_expect_success(program_run("adapt made --task west --updates 2 --quiet"));
     program_expect_success(program_run("finetune made --task west --steps 40 --quiet"));
     program_expect_error(program_run("relabel made/finetune/step-000000000402-west --reward "
@@ -207,7 +201,6 @@ static void episodes_that_do_not_reproduce_are_named(void **state)
 
 static void a_task_that_lacks_episodes_is_not_trained_for(void **state)
 {
-    (void)state;
     program_expect_success(program_run("train --logdir grows " OPTIONS " --steps 200"));
     program_expect_success(program_run("relabel grows --reward mark.so"));
     program_expect_success(program_run("train --logdir grows " OPTIONS));
@@ -219,7 +212,6 @@ static void a_task_that_lacks_episodes_is_not_trained_for(void **state)
 
 static void a_training_run_is_left_alone(void **state)
 {
-    (void)state;
     pid_t child = start("train --logdir busy " TINY_OPTIONS
                         " --log.tensorboard false --steps 1000000 --quiet");
     wait_for_metrics("busy");
@@ -235,7 +227,6 @@ static void a_training_run_is_left_alone(void **state)
 // A domain of a plug-in that lets its state be read; without its code nothing can be simulated.
 static void episodes_of_a_plugins_domain_are_relabelled(void **state)
 {
-    (void)state;
     program_expect_success(
         program_run("train --logdir ball " OPTIONS " --steps 200 --plugin " BALL));
     program_expect_error(program_run("relabel ball --reward mark.so"), 2, "add --plugin ");
@@ -253,7 +244,6 @@ static void episodes_of_a_plugins_domain_are_relabelled(void **state)
 // Killed at many moments, the run has all of the reward or nothing; then the same command does it.
 static void killed_it_leaves_the_run_as_it_was(void **state)
 {
-    (void)state;
     shell("cp -r made whole && cp -r made killed");
     program_expect_success(program_run("relabel whole --reward mark.so --quiet"));
     for (int ms = 0; ms < 40; ms += 4) {

@@ -43,7 +43,6 @@ static bool same_picture(const char *a, const char *b)
 // The image must be the one that the library draws for the same episode.
 static void a_still_shows_the_start_of_the_episode(void **state)
 {
-    (void)state;
     wk_error err = {0};
     program_result r = program_run(
         "render --domain terrain-walker --params 0.8,0.3 --seed 5 --size 96 --out a.png");
@@ -66,7 +65,6 @@ static void a_still_shows_the_start_of_the_episode(void **state)
 
 static void every_domain_can_be_drawn_with_nothing_but_its_name(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < wk_domain_count(); i++) {
         program_expect_success(
             program_run("render --domain %s --out domain.png", wk_domain_at(i)->name));
@@ -79,7 +77,6 @@ static void every_domain_can_be_drawn_with_nothing_but_its_name(void **state)
 
 static void steps_seed_params_and_case_change_the_image(void **state)
 {
-    (void)state;
     const char *const variants[] = {"", "--steps 9", "--seed 1", "--params 1,0.2", "--case steep"};
     for (int i = 0; i < 5; i++)
         program_expect_success(program_run(
@@ -91,7 +88,6 @@ static void steps_seed_params_and_case_change_the_image(void **state)
 
 static void options_reach_the_domain(void **state)
 {
-    (void)state;
     program_expect_success(program_run("render " BALL "--size 64 --out o0.png"));
     program_expect_success(
         program_run("render " BALL "--size 64 --option start=centre --out o1.png"));
@@ -100,7 +96,6 @@ static void options_reach_the_domain(void **state)
 
 static void the_same_command_writes_the_same_bytes(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         program_expect_success(
             program_run("render --domain terrain-walker --steps 3 --size 64 --out s%d.gif", i));
@@ -119,7 +114,6 @@ static void the_same_command_writes_the_same_bytes(void **state)
 
 static void a_clip_has_a_frame_per_step_in_real_time(void **state)
 {
-    (void)state;
     program_expect_success(
         program_run("render --domain terrain-walker --steps 12 --size 64 --out clip.gif"));
     gif_clip clip = read_gif("clip.gif");
@@ -133,7 +127,6 @@ static void a_clip_has_a_frame_per_step_in_real_time(void **state)
 // What is in it: tests/media/test_video.c.
 static void a_clip_may_be_a_video(void **state)
 {
-    (void)state;
     unsigned long size;
     ffmpeg_stub(FFMPEG_WORKS);
     program_result r = program_run("render --domain toy --steps 4 --size 64 --out clip.mp4");
@@ -154,7 +147,6 @@ static void a_clip_may_be_a_video(void **state)
 
 static void a_clip_longer_than_the_episode_ends_with_it(void **state)
 {
-    (void)state;
     program_result r = program_run("render " BALL "--steps 100000 --size 8 --out long.png");
     program_expect_success(r);
     assert_non_null(strstr(r.out, "end of the episode"));
@@ -162,7 +154,6 @@ static void a_clip_longer_than_the_episode_ends_with_it(void **state)
 
 static void a_sheet_shows_the_grid_and_every_case(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < wk_domain_count(); i++) {
         program_result r = program_run("render --sheet --domain %s --size 24 --out sheet.png",
                                        wk_domain_at(i)->name);
@@ -180,7 +171,6 @@ static void a_sheet_shows_the_grid_and_every_case(void **state)
 
 static void a_long_path_is_said_whole(void **state)
 {
-    (void)state;
     char path[1024] = "";
     while (strlen(path) < 600)
         strcat(path, "./");
@@ -196,7 +186,6 @@ static void a_long_path_is_said_whole(void **state)
 
 static void quiet_says_nothing(void **state)
 {
-    (void)state;
     program_result r = program_run("render " BALL "--size 8 --quiet --out q.png");
     program_expect_success(r);
     assert_string_equal(r.out, "");
@@ -205,7 +194,6 @@ static void quiet_says_nothing(void **state)
 
 static void wrong_worlds_are_refused(void **state)
 {
-    (void)state;
     program_expect_error(program_run("render --out a.png"), 2, "--domain");
     program_expect_error(program_run("render --domain terain-walker --out a.png"), 2,
                          "terrain-walker");
@@ -224,7 +212,6 @@ static void wrong_worlds_are_refused(void **state)
 
 static void wrong_parameters_are_refused(void **state)
 {
-    (void)state;
 #define WALKER "render --domain terrain-walker --out a.png "
     program_expect_error(program_run(WALKER "--params 0.5"), 2, "takes 2: amplitude,length");
     program_expect_error(program_run(WALKER "--params 1,1,1,1,1,1,1,1,1,1,1"), 2, "11 numbers");
@@ -241,7 +228,6 @@ static void wrong_parameters_are_refused(void **state)
 
 static void wrong_sizes_are_refused(void **state)
 {
-    (void)state;
     program_expect_error(program_run("render " BALL "--out a.png --size 0"), 2,
                          "outside 8 to 4096");
     program_expect_error(program_run("render " BALL "--out a.png --size 100000"), 2, "outside");
@@ -252,7 +238,6 @@ static void wrong_sizes_are_refused(void **state)
 
 static void wrong_places_are_refused_and_nothing_is_left(void **state)
 {
-    (void)state;
     int before = program_count_files();
     program_expect_error(program_run("render " BALL), 2, "--out");
     program_expect_error(program_run("render " BALL "--out a.bmp"), 2, ".png, .gif or .mp4");
@@ -279,7 +264,6 @@ static wk_image read_documented(const char *name)
 // README and docs show what the program draws. Other versions of MuJoCo move a little differently.
 static void the_documented_pictures_are_those_of_the_program(void **state)
 {
-    (void)state;
     static const char *const names[] = {"terrain-walker", "terrain-hopper", "stairs",    "clean-up",
                                         "car-clean-up",   "dmc-walker",     "dmc-hopper"};
     if (mjVERSION_HEADER != 222) skip();
@@ -301,7 +285,6 @@ static void the_documented_pictures_are_those_of_the_program(void **state)
 // A limit on the size of files stands for a full disk.
 static void a_full_disk_keeps_the_old_file_and_leaves_nothing_half_written(void **state)
 {
-    (void)state;
     program_expect_success(program_run("render " BALL "--size 8 --out full.png"));
     unsigned long size_before, size_after;
     uint8_t *old = program_read("full.png", &size_before);

@@ -52,7 +52,6 @@ static void expect_files(const char *pattern, size_t count)
 
 static void a_report_has_a_page_tables_and_figures(void **state)
 {
-    (void)state;
     program_result result = program_run("report runs --out all");
     program_expect_success(result);
     assert_non_null(strstr(result.out, "8 runs, 53 figures, written to all/index.html"));
@@ -82,7 +81,6 @@ static void a_report_has_a_page_tables_and_figures(void **state)
 
 static void the_page_is_whole(void **state)
 {
-    (void)state;
     unsigned long size;
     program_expect_success(program_run("report runs --out whole --quiet"));
     char *page = (char *)program_read("whole/index.html", &size);
@@ -106,7 +104,6 @@ static void the_page_is_whole(void **state)
 
 static void threads_and_repetition_do_not_change_a_byte(void **state)
 {
-    (void)state;
     program_expect_success(program_run("report runs/toy --out one --reps 3 --threads 1 > one.txt"));
     program_expect_success(
         program_run("report runs/toy --out three --reps 3 --threads 3 > three.txt"));
@@ -119,7 +116,6 @@ static void threads_and_repetition_do_not_change_a_byte(void **state)
 
 static void json_has_the_numbers_of_the_tables(void **state)
 {
-    (void)state;
     program_result result = program_run("report runs/toy --out json --json > json.txt");
     program_expect_success(result);
     // Every row of the CSV is in the JSON with the same number.
@@ -138,7 +134,6 @@ static void json_has_the_numbers_of_the_tables(void **state)
 
 static void a_damaged_file_is_left_out_named_and_reported_by_the_exit_code(void **state)
 {
-    (void)state;
     shell("cp -r runs/toy damaged && "
           "truncate -s 300 damaged/p2e-dr/1/eval/adapted-000001500000.json");
     program_result result = program_run("report damaged --out damage");
@@ -154,7 +149,6 @@ static void a_damaged_file_is_left_out_named_and_reported_by_the_exit_code(void 
 
 static void a_damaged_checkpoint_costs_its_map_only(void **state)
 {
-    (void)state;
     shell("cp -r runs/toy torn && for f in torn/p2e-dr/*/checkpoints/*/run.bin; do truncate -s 100 "
           "$f; "
           "done");
@@ -165,7 +159,6 @@ static void a_damaged_checkpoint_costs_its_map_only(void **state)
 
 static void an_incomplete_grid_is_reported(void **state)
 {
-    (void)state;
     shell("cp -r runs/toy gaps && rm -r gaps/p2e-dr/1 gaps/p2e-waker-m/0/eval");
     program_result result = program_run("report gaps --out gap");
     program_expect_success(result);
@@ -175,7 +168,6 @@ static void an_incomplete_grid_is_reported(void **state)
 
 static void a_run_of_an_unknown_domain_is_reported_without_a_map(void **state)
 {
-    (void)state;
     shell("cp -r runs/toy mars && sed -i 's/domain: toy/domain: mars/' mars/*/*/config.yaml && "
           "sed -i 's/\"domain\": \"toy\"/\"domain\": \"mars\"/' mars/*/*/eval/*.json");
     program_result result = program_run("report mars --out red");
@@ -186,7 +178,6 @@ static void a_run_of_an_unknown_domain_is_reported_without_a_map(void **state)
 
 static void runs_that_were_never_evaluated_make_a_report_too(void **state)
 {
-    (void)state;
     shell("cp -r runs/toy bare && rm -r bare/*/*/eval");
     // Tables of an earlier report in the same place are not taken for those of this one.
     program_expect_success(program_run("report runs/toy --out nothing --reps 20 --quiet"));
@@ -202,7 +193,6 @@ static void runs_that_were_never_evaluated_make_a_report_too(void **state)
 
 static void images_of_an_earlier_report_are_deleted_and_no_others(void **state)
 {
-    (void)state;
     program_expect_success(program_run("report runs --out again --reps 2 --quiet"));
     shell("test -e again/pictures/environments-clean-up.png && touch again/figures/mine.svg");
     program_expect_success(program_run("report runs/toy --out again --reps 2 --quiet"));
@@ -217,7 +207,6 @@ static void images_of_an_earlier_report_are_deleted_and_no_others(void **state)
 // A path nearly as long as the system takes, with room for the names below it.
 static void a_long_path_is_a_place_for_a_report(void **state)
 {
-    (void)state;
     shell("long=$(printf '%%0100d/' $(seq 35)) && " WAKER_BINARY_DIR
           "/waker report runs/toy --out $long --reps 2 > /dev/null && test -e $long/index.html");
     program_expect_error(program_run("report runs/toy --out $(printf '%%0100d/' $(seq 50))"), 2,
@@ -227,7 +216,6 @@ static void a_long_path_is_a_place_for_a_report(void **state)
 // An ablation: one run of each seed with another horizon.
 static void other_settings_are_other_columns_and_are_told(void **state)
 {
-    (void)state;
     shell("cp -r runs/toy ablation && cp -r runs/toy/p2e-dr ablation/long && "
           "sed -i 's/^horizon: .*/horizon: 3/' ablation/long/*/config.yaml");
     program_result result = program_run("report ablation --out columns");
@@ -257,7 +245,6 @@ static void other_settings_are_other_columns_and_are_told(void **state)
 
 static void open_loop_strips_are_shown_and_broken_ones_named(void **state)
 {
-    (void)state;
     shell("cp -r runs/toy strips && cp all/pictures/environments-toy.png "
           "strips/p2e-dr/0/eval/openloop-000000000300-random.png && "
           "echo no image > strips/p2e-waker-m/0/eval/openloop-000000000300-random.png");
@@ -271,7 +258,6 @@ static void open_loop_strips_are_shown_and_broken_ones_named(void **state)
 
 static void long_reports_have_a_live_line(void **state)
 {
-    (void)state;
     shell("TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' " //
           WAKER_BINARY_DIR "/waker report runs/toy --out live --reps 2000000 > line.txt");
     shell("grep -q ' tables .* tables/s .* left' line.txt");
@@ -283,7 +269,6 @@ static void long_reports_have_a_live_line(void **state)
 
 static void what_is_not_there_is_refused(void **state)
 {
-    (void)state;
     shell("mkdir empty");
     program_expect_error(program_run("report runs"), 2, "--out DIR is required");
     program_expect_error(program_run("report empty --out x"), 2, "'empty' holds no run");

@@ -10,7 +10,6 @@
 
 static int setup(void **state)
 {
-    (void)state;
     wk_error err = {0};
     char *page;
     size_t size;
@@ -29,14 +28,12 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     browser_close();
     return system("rm -rf '" HOME "/runs'");
 }
 
 static void the_page_fits_a_phone_and_a_desktop(void **state)
 {
-    (void)state;
     browser_expect("overflow", 0);
     browser_expect("beyond", 0);
     browser_expect("spilled", 0);
@@ -46,7 +43,6 @@ static void the_page_fits_a_phone_and_a_desktop(void **state)
 
 static void it_needs_nothing_else_and_its_links_lead_somewhere(void **state)
 {
-    (void)state;
     browser_expect("fetched", 0);
     browser_expect("foreign", 0);
     browser_expect("links", browser_measure(BROWSER_PHONE, "sections"));
@@ -54,7 +50,6 @@ static void it_needs_nothing_else_and_its_links_lead_somewhere(void **state)
 
 static void it_shows_every_figure_that_was_written(void **state)
 {
-    (void)state;
     glob_t found;
     assert_int_equal(glob(HOME "/figures/*.svg", 0, NULL, &found), 0);
     browser_expect("figures", (double)found.gl_pathc);
@@ -104,7 +99,6 @@ static const char reader[] =
 
 static void tables_read_back_to_the_numbers(void **state)
 {
-    (void)state;
     need_python();
     assert_int_equal(run_python(reader, HOME), 0);
 }

@@ -34,7 +34,6 @@ static pid_t start_and_signal(const char *command, int number, int after_ms)
 
 static void a_stop_before_the_work_begins_ends_with_code_75_and_loses_nothing(void **state)
 {
-    (void)state;
     static const char *const commands[] = {
         "train --logdir one " TINY_OPTIONS " --quiet",
         "train --logdir all " TINY_OPTIONS " --each curriculum.rule=waker-m,dr --quiet",
@@ -51,7 +50,6 @@ static void a_stop_before_the_work_begins_ends_with_code_75_and_loses_nothing(vo
 
 static void the_first_moments_of_a_run_are_no_different(void **state)
 {
-    (void)state;
     static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
     char command[1024];
     snprintf(command, sizeof command, TRAIN " --steps %d", "moments", LONG_STEPS);
@@ -64,7 +62,6 @@ static void the_first_moments_of_a_run_are_no_different(void **state)
 // The plug-in sends it as soon as it is loaded, while settings are still being read.
 static void a_stop_while_a_plug_in_is_loaded_is_noticed(void **state)
 {
-    (void)state;
     shell("cp " MARKER " m.so");
     program_result r = program_run_after(
         "MARK_SIGNAL=15", "train --logdir loading --plugin m.so --configs quick --steps 500 "
@@ -74,7 +71,6 @@ static void a_stop_while_a_plug_in_is_loaded_is_noticed(void **state)
 
 static void what_cannot_resume_is_ended_by_the_signal(void **state)
 {
-    (void)state;
     int status;
     pid_t child = start_and_signal("eval base --envs 50 --quiet", SIGTERM, 0);
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -85,7 +81,6 @@ static void what_cannot_resume_is_ended_by_the_signal(void **state)
 // Not quiet: what it says must not end up in a file that got the number of a stream.
 static void a_run_does_not_need_standard_streams(void **state)
 {
-    (void)state;
     static const char *const streams[] = {">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full 2>/dev/full"};
     char calm[512], other[512];
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
@@ -102,7 +97,6 @@ static void a_run_does_not_need_standard_streams(void **state)
 
 static void results_that_nobody_gets_are_a_failure(void **state)
 {
-    (void)state;
     static const char *const commands[] = {
         "--version", "config --configs toy", "eval base --envs 1 --cases dr --json --quiet",
         "sweep grid.yaml --logdir printed --launch print --quiet"};
@@ -116,7 +110,6 @@ static void results_that_nobody_gets_are_a_failure(void **state)
 
 static void a_size_limit_of_files_is_an_error_with_a_message(void **state)
 {
-    (void)state;
     static const char *const commands[] = {"eval base --envs 4 --cases dr --quiet",
                                            "report base --out page --reps 20 --quiet",
                                            "export base --out episodes --quiet"};

@@ -53,7 +53,6 @@ static void expect_same(const char *sweep, const char *alone)
 
 static void a_grid_that_was_interrupted_ends_as_its_runs_do_alone(void **state)
 {
-    (void)state;
     write_grid("long.yaml", LONG_STEPS);
     run_alone("long.yaml", "alone");
     pid_t child = start("sweep long.yaml --logdir grid --rate 100 --jobs 2 --quiet");
@@ -96,7 +95,6 @@ static void a_grid_that_was_interrupted_ends_as_its_runs_do_alone(void **state)
 
 static void a_population_ends_in_the_same_bytes(void **state)
 {
-    (void)state;
     write_grid("grid.yaml", 200);
     run_alone("grid.yaml", "apart");
     program_result r = program_run("sweep grid.yaml --logdir pop --rate 100 --populations 3");
@@ -114,7 +112,6 @@ static void a_population_ends_in_the_same_bytes(void **state)
 // What machines do apart is one sweep when it is copied together.
 static void parts_that_were_made_apart_are_the_whole_when_copied_together(void **state)
 {
-    (void)state;
     program_result r =
         program_run("sweep grid.yaml --logdir one --only curriculum=waker-m --populations 2 "
                     "--rate 100");
@@ -151,7 +148,6 @@ static void parts_that_were_made_apart_are_the_whole_when_copied_together(void *
 
 static void a_run_that_fails_leaves_the_others_alone_and_can_be_tried_again(void **state)
 {
-    (void)state;
     write_grid("grid.yaml", 200);
     shell("mkdir broken && touch broken/dr-seed0");
     program_result r = program_run("sweep grid.yaml --logdir broken --rate 100");
@@ -175,7 +171,6 @@ static void a_run_that_fails_leaves_the_others_alone_and_can_be_tried_again(void
 // As on a full disk, where it cannot even note an attempt.
 static void a_process_that_could_not_begin_is_not_said_to_have_saved(void **state)
 {
-    (void)state;
     shell("cp -a pop lost && rm -r lost/dr-seed1 lost/sweep/tasks/dr-seed1 && "
           "mkdir -p lost/sweep/tasks/dr-seed1/lock"); // where a file has to be
     program_result r = program_run("sweep --logdir lost --rate 100");
@@ -187,7 +182,6 @@ static void a_process_that_could_not_begin_is_not_said_to_have_saved(void **stat
 // What a first user sees: two curricula whose scores differ in the digits that the report prints.
 static void the_smallest_sweep_shows_a_difference(void **state)
 {
-    (void)state;
     program_expect_success(program_run("sweep toy --logdir toy --rate 100 --quiet"));
     shell("awk -F, 'NR > 1 {mean = sprintf(\"%%.3f\", $7); if (seen[$4] == mean) same = 1; "
           "seen[$4] = mean; rows++} END {exit same || rows != 4}' toy/report/tables/average.csv");
@@ -195,7 +189,6 @@ static void the_smallest_sweep_shows_a_difference(void **state)
 
 static void more_seeds_join_and_what_is_done_stays(void **state)
 {
-    (void)state;
     shell("cp -a pop more");
     program_result r = program_run("sweep add more seed=2 curriculum=ge");
     program_expect_success(r);
@@ -224,7 +217,6 @@ static void more_seeds_join_and_what_is_done_stays(void **state)
 
 static void runs_that_were_moved_are_what_they_are(void **state)
 {
-    (void)state;
     shell("mkdir moved && cp -a apart/dr-seed1 moved/dr-seed1 && cp -a apart/dr-seed1 "
           "moved/dr-seed0");
     program_expect_success(program_run("sweep grid.yaml --logdir moved --launch print --quiet"));
@@ -244,7 +236,6 @@ static void runs_that_were_moved_are_what_they_are(void **state)
 // It would find no run at the old place and begin all of them again.
 static void a_sweep_whose_directory_was_moved_stops(void **state)
 {
-    (void)state;
     write_grid("endless.yaml", 1000000000);
     pid_t child = start("sweep endless.yaml --logdir here --rate 100 --jobs 1 --quiet");
     wait_for_metrics("here/waker-m-seed0");
@@ -255,7 +246,6 @@ static void a_sweep_whose_directory_was_moved_stops(void **state)
 
 static void a_sweep_can_be_cancelled(void **state)
 {
-    (void)state;
     // Also where Slurm's scripts could not name the directory.
     pid_t child = start("sweep endless.yaml --logdir 'o\"ff' --rate 100 --jobs 1 --quiet");
     wait_for_metrics("o\"ff/waker-m-seed0");
@@ -274,7 +264,6 @@ static void a_sweep_can_be_cancelled(void **state)
 
 static void one_run_is_worked_on_by_one_process(void **state)
 {
-    (void)state;
     pid_t child = start("sweep run off waker-m-seed1 --quiet");
     wait_for_metrics("off/waker-m-seed1");
     program_expect_error(program_run("sweep run off waker-m-seed1"), 2,
@@ -287,7 +276,6 @@ static void one_run_is_worked_on_by_one_process(void **state)
 // To be stopped is no failure, at whatever moment: three of those would end the tries of a run.
 static void a_run_that_is_stopped_while_it_begins_has_not_failed(void **state)
 {
-    (void)state;
     char path[512];
     shell("mkdir -p off/sweep/tasks/dr-seed0");
     int lock =
@@ -327,7 +315,6 @@ static void run_in_terminal(int columns, const char *options, char *text, size_t
 // rest of the row would take that away.
 static void the_table_leaves_the_last_column_empty(void **state)
 {
-    (void)state;
     static char text[1 << 20];
     const char totals[] = "3 of 4 runs done, 1 running, 0 failed";
     enum { COLUMNS = sizeof totals - 1 };
@@ -347,7 +334,6 @@ static void the_table_leaves_the_last_column_empty(void **state)
 
 static void when_all_is_trained_no_time_of_training_is_shown(void **state)
 {
-    (void)state;
     static char text[1 << 20];
     shell("cp -a pop trained && rm -r trained/dr-seed1/eval");
     run_in_terminal(120, "sweep --logdir trained --rate 100", text, sizeof text);
@@ -357,7 +343,6 @@ static void when_all_is_trained_no_time_of_training_is_shown(void **state)
 
 static void mistakes_are_refused_and_leave_nothing(void **state)
 {
-    (void)state;
     static const struct {
         const char *grid, *message;
     } cases[] = {
@@ -413,7 +398,6 @@ static void mistakes_are_refused_and_leave_nothing(void **state)
 
 static void another_grid_in_the_same_directory_is_refused_unless_it_has_all_runs(void **state)
 {
-    (void)state;
     shell("cp -a pop kept && sed 's/\\[waker-m, dr\\]/[ge]/; s/seed: 0..1/seed: 5/' grid.yaml "
           ">other.yaml && ls -R kept >before");
     program_result r = program_run("sweep other.yaml --logdir kept --rate 100");
@@ -431,7 +415,6 @@ static void another_grid_in_the_same_directory_is_refused_unless_it_has_all_runs
 // A grid is a file like others: it cannot make the program load code.
 static void a_grid_cannot_load_code(void **state)
 {
-    (void)state;
     shell("printf 'blocks: {domain: toy}\\nkeys: {plugin: ./evil.so, seed: 0}' >evil.yaml; "
           "cp " WAKER_BINARY_DIR "/tests/plugins/ball.so evil.so");
     program_expect_error(program_run("sweep evil.yaml --logdir evil --rate 100"), 1, "failed");
@@ -460,7 +443,6 @@ static void write_text(const char *name, const char *text)
 // What is printed for a shell has the words that are meant, whatever the texts of the grid are.
 static void printed_commands_have_the_words_that_are_meant(void **state)
 {
-    (void)state;
     static const char value[] =
         "--plugin=./evil.so 'a' \"b\" $(touch PWNED) `touch PWNED`; touch PWNED",
                       name[] = "$(touch PWNED)'\"x";
@@ -498,7 +480,6 @@ static void printed_commands_have_the_words_that_are_meant(void **state)
 // The printed commands are run, by the program itself: a file that is loaded leaves a mark.
 static void printed_commands_load_no_code_of_the_grid(void **state)
 {
-    (void)state;
     static const struct {
         const char *grid, *blocks;
         int code;
@@ -535,7 +516,6 @@ static void printed_commands_load_no_code_of_the_grid(void **state)
 // links.
 static void links_in_a_sweep_are_not_followed(void **state)
 {
-    (void)state;
     static const char *const places[] = {"sweep", "sweep/tasks", "sweep/tasks/dr-seed0",
                                          "sweep/slurm", "dr-seed0"};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -562,7 +542,6 @@ static void links_in_a_sweep_are_not_followed(void **state)
 // lock is signalled.
 static void cancelling_ends_no_process_but_that_of_the_sweep(void **state)
 {
-    (void)state;
     char host[256] = "", path[512];
     gethostname(host, sizeof host - 1);
     int ready[2];

@@ -9,7 +9,6 @@
 
 static void both_parts_are_shown_and_nothing_is_broken(void **state)
 {
-    (void)state;
     program_result r = program_run(SHORT);
     program_expect_success(r);
     const char *const parts[] = {"Proposition 1",     "Simulation Lemma", " 0 violated", "slippery",
@@ -24,7 +23,6 @@ static void both_parts_are_shown_and_nothing_is_broken(void **state)
 
 static void the_json_can_be_parsed_and_has_the_numbers(void **state)
 {
-    (void)state;
     program_result r = program_run(SHORT "--json --family chain,windy --seed 7");
     program_expect_success(r);
     program_expect_json(r.out);
@@ -36,7 +34,6 @@ static void the_json_can_be_parsed_and_has_the_numbers(void **state)
 
 static void the_output_does_not_depend_on_threads_but_on_the_seed(void **state)
 {
-    (void)state;
     char *one = strdup(program_run(SHORT "--json --threads 1").out);
     program_result r = program_run(SHORT "--json --threads 3");
     program_expect_success(r);
@@ -48,7 +45,6 @@ static void the_output_does_not_depend_on_threads_but_on_the_seed(void **state)
 
 static void the_folder_gets_tables_and_figures(void **state)
 {
-    (void)state;
     program_expect_success(program_run(SHORT "--family chain --out a/lab"));
     const char *const names[] = {"check.csv",
                                  "check.svg",
@@ -78,7 +74,6 @@ static void the_folder_gets_tables_and_figures(void **state)
 
 static void bad_input_is_refused_with_what_to_write(void **state)
 {
-    (void)state;
     program_expect_error(program_run("theory --family slipery"), 2, "slippery");
     program_expect_error(program_run("theory --family chain,"), 2, "family");
     program_expect_error(program_run("theory --family chain,chain"), 2, "twice");
@@ -94,7 +89,6 @@ static void bad_input_is_refused_with_what_to_write(void **state)
 
 static void a_terminal_shows_how_far_it_is(void **state)
 {
-    (void)state;
     const char *terminal = "TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])'";
     const char *options = "theory --part curricula --family chain --episodes 1000 --seeds 2";
     program_result r = program_run_after(terminal, options);

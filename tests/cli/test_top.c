@@ -6,7 +6,6 @@
 
 static void runs_are_shown_as_their_directories_say(void **state)
 {
-    (void)state;
     char options[768];
     snprintf(options, sizeof options, QUIET_OPTIONS " --steps %d", LONG_STEPS);
     program_expect_success(program_run("train --logdir runs/done " QUIET_OPTIONS " --steps 180"));
@@ -30,7 +29,6 @@ static void runs_are_shown_as_their_directories_say(void **state)
 
 static void the_speed_is_that_since_the_run_went_on(void **state)
 {
-    (void)state;
     shell("touch -d '10 days ago' runs/going/checkpoints/step-*");
     pid_t child = start("train --logdir runs/going " QUIET_OPTIONS " --steps 1e6");
     program_result r = {0};
@@ -52,7 +50,6 @@ static void the_speed_is_that_since_the_run_went_on(void **state)
 
 static void what_cannot_be_read_is_said(void **state)
 {
-    (void)state;
     shell("mkdir -p runs/broken && echo 'steps: [' >runs/broken/config.yaml && mkdir -p none");
     program_result r = program_run("top runs");
     program_expect_success(r);
@@ -73,7 +70,6 @@ static double children_seconds(void)
 
 static void a_thousand_runs_take_two_seconds_at_most(void **state)
 {
-    (void)state;
     shell("mkdir one && cp -r runs/done/config.yaml runs/done/metrics.jsonl runs/done/checkpoints "
           "runs/done/snapshots runs/done/lock one/");
     // Ten times ten times ten, of links.

@@ -12,7 +12,6 @@
 
 static void signals_end_a_run_with_a_checkpoint_and_code_75(void **state)
 {
-    (void)state;
     static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
     char calm[512], stopped[512], options[768];
     snprintf(options, sizeof options, QUIET_OPTIONS " --steps %d", LONG_STEPS);
@@ -31,7 +30,6 @@ static void signals_end_a_run_with_a_checkpoint_and_code_75(void **state)
 
 static void a_run_waits_for_one_that_is_ending_in_its_directory(void **state)
 {
-    (void)state;
     char calm[512], handed[512], command[1024];
     snprintf(command, sizeof command, "train --logdir run-handed " QUIET_OPTIONS " --steps %d",
              LONG_STEPS);
@@ -51,7 +49,6 @@ static void a_run_waits_for_one_that_is_ending_in_its_directory(void **state)
 
 static void a_run_that_waits_says_so(void **state)
 {
-    (void)state;
     pid_t first = start("train --logdir run-held " QUIET_OPTIONS " --steps 1e6");
     wait_for_metrics("run-held");
     program_result r = program_run("train --logdir run-held --lock-wait 0.2");
@@ -66,7 +63,6 @@ static void a_run_that_waits_says_so(void **state)
 
 static void nohup_makes_a_lost_terminal_harmless(void **state)
 {
-    (void)state;
     char command[1024];
     snprintf(command, sizeof command,
              "cd %s && trap '' HUP && exec " WAKER_BINARY_DIR
@@ -97,7 +93,6 @@ static void expect_saved_when_output_ends(const char *before, const char *run, c
 
 static void output_that_nobody_takes_ends_a_run_with_a_checkpoint(void **state)
 {
-    (void)state;
     program_expect_success(program_run("train --logdir run-heard " QUIET_OPTIONS));
     int ends[2];
     char closed[32];
@@ -112,7 +107,6 @@ static void output_that_nobody_takes_ends_a_run_with_a_checkpoint(void **state)
 
 static void the_same_command_says_what_it_saved(void **state)
 {
-    (void)state;
     program_result r = program_run("train --logdir run-time " TINY_OPTIONS " --minutes 1e-7");
     assert_int_equal(r.code, 75);
     assert_non_null(strstr(r.out, "run the same command to resume"));
@@ -147,7 +141,6 @@ static void forge_engine(const char *run, uint64_t version)
 
 static void a_run_made_with_another_engine_says_so(void **state)
 {
-    (void)state;
     program_expect_success(
         program_run("train --logdir run-engine --configs clean-up dr random quick "
                     "--env.count 2 --prefill 20 --steps 20"));
@@ -179,7 +172,6 @@ static bool is_pending(pid_t process, int number)
 
 static void a_second_interrupt_quits_at_once(void **state)
 {
-    (void)state;
     // Iterations that take long, so that the second signal comes within the one of the first; they
     // begin soon after the first episodes, which end in the prefill, have been logged.
     const char *options = "train --quiet --logdir run-twice --configs toy --prefill 180 "
@@ -201,7 +193,6 @@ static void a_second_interrupt_quits_at_once(void **state)
 
 static void every_curriculum_trains_with_both_exploration_policies(void **state)
 {
-    (void)state;
     static const char *const rules[] = {"dr", "waker-m", "waker-r", "ge", "he-oracle", "rw-oracle"};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         for (int random = 0; random < 2; random++)
@@ -215,7 +206,6 @@ static void every_curriculum_trains_with_both_exploration_policies(void **state)
 // A rate so large that the actor saturates at once, unless there is a penalty on that.
 static void a_saturated_exploration_policy_is_reported(void **state)
 {
-    (void)state;
 #define SATURATING                                                                                 \
     "--configs toy dr plan2explore --prefill 200 --train_every 2 --units 16 --rssm.deter 8 "       \
     "--rssm.hidden 8 --encoder.depth 1 --batch 2 --length 4 --horizon 2 --ensemble.size 2 "        \
@@ -234,7 +224,6 @@ static void a_saturated_exploration_policy_is_reported(void **state)
 
 static void a_fixed_curriculum_stays_in_the_environments_it_is_given(void **state)
 {
-    (void)state;
     program_expect_success(program_run("train --logdir run-fixed " QUIET_OPTIONS
                                        " --curriculum.rule fixed --curriculum.theta '0.15; 2' "
                                        "--tasks west --eval.every 100 --eval.envs 4 --steps 180"));
@@ -265,7 +254,6 @@ static void a_fixed_curriculum_stays_in_the_environments_it_is_given(void **stat
 
 static void a_finished_run_stays_as_it_is_whatever_its_evaluations(void **state)
 {
-    (void)state;
     // 402 steps: the last evaluation is not one of every 150.
     const char *train = "train --logdir run-evals " TINY_OPTIONS " --tasks west --eval.every 150 "
                         "--eval.envs 2 --quiet";
@@ -280,7 +268,6 @@ static void a_finished_run_stays_as_it_is_whatever_its_evaluations(void **state)
 // docs/logs.md.
 static void every_logged_name_is_documented(void **state)
 {
-    (void)state;
     program_expect_success(program_run("train --logdir run-names " TINY_OPTIONS
                                        " --tasks all --eval.every 100 "
                                        "--eval.envs 2 --log.timing true --quiet"));
@@ -306,7 +293,6 @@ static void every_logged_name_is_documented(void **state)
 
 static void a_directory_in_use_or_with_another_run_is_refused(void **state)
 {
-    (void)state;
     program_expect_success(program_run("train --logdir run-taken " QUIET_OPTIONS " --steps 60"));
     program_expect_error(
         program_run("train --logdir run-taken " QUIET_OPTIONS " --steps 60 --batch 3"), 2, "batch");
@@ -322,7 +308,6 @@ static void a_directory_in_use_or_with_another_run_is_refused(void **state)
 
 static void wrong_settings_name_the_key(void **state)
 {
-    (void)state;
     program_expect_error(program_run("train --configs toy"), 2, "--logdir");
     program_expect_error(program_run("train --logdir run-x --rssm.detre 5"), 2, "rssm.deter");
     program_expect_error(program_run("train --logdir run-x --batch many"), 2, "batch");
@@ -338,7 +323,6 @@ static void wrong_settings_name_the_key(void **state)
 
 static void a_new_run_without_configs_is_asked_for_them(void **state)
 {
-    (void)state;
     char path[512];
     program_expect_error(program_run("train --logdir run-x"), 2, "--configs");
     program_expect_error(program_run("train --logdir run-x --domain clean-up"), 2, "--configs");
@@ -349,7 +333,6 @@ static void a_new_run_without_configs_is_asked_for_them(void **state)
 
 static void a_run_goes_on_when_it_is_only_named(void **state)
 {
-    (void)state;
     char calm[512], resumed[512];
     program_expect_success(program_run("train --logdir run-whole " QUIET_OPTIONS));
     program_result r = program_run("train --logdir run-bare " QUIET_OPTIONS " --minutes 1e-7");
@@ -362,7 +345,6 @@ static void a_run_goes_on_when_it_is_only_named(void **state)
 
 static void a_run_begins_with_the_settings_of_another(void **state)
 {
-    (void)state;
     program_expect_success(program_run("train --logdir run-first " QUIET_OPTIONS));
     program_expect_success(
         program_run("train --logdir run-second --quiet --from run-first --seed 9"));
@@ -384,7 +366,6 @@ static void a_run_begins_with_the_settings_of_another(void **state)
 
 static void a_run_that_cannot_begin_leaves_nothing_behind(void **state)
 {
-    (void)state;
     char path[512];
     program_expect_error(
         program_run("train --logdir run-none " QUIET_OPTIONS " --device cuda:1000"), 2, "");
@@ -394,7 +375,6 @@ static void a_run_that_cannot_begin_leaves_nothing_behind(void **state)
 // A mistyped directory must not hide the runs that are there.
 static void a_run_does_not_begin_among_others_or_within_one(void **state)
 {
-    (void)state;
     char path[512];
     static const char train[] = "train --logdir %s " QUIET_OPTIONS " --steps 100";
     program_expect_success(program_run(train, "among/first"));
@@ -427,7 +407,6 @@ static void a_run_does_not_begin_among_others_or_within_one(void **state)
 
 static void a_directory_of_runs_is_not_taken_for_one(void **state)
 {
-    (void)state;
     program_expect_success(program_run("train --logdir several " QUIET_OPTIONS
                                        " --steps 100 --each curriculum.rule=waker-m,dr"));
     static const char expected[] =
@@ -442,7 +421,6 @@ static void a_directory_of_runs_is_not_taken_for_one(void **state)
 
 static void the_curriculum_of_a_run_is_shown_as_text_json_and_image(void **state)
 {
-    (void)state;
     program_expect_success(program_run("train --logdir run-shown " QUIET_OPTIONS));
     program_result r = program_run("curriculum run-shown --out map.png");
     program_expect_success(r);
@@ -462,7 +440,6 @@ static void the_curriculum_of_a_run_is_shown_as_text_json_and_image(void **state
 
 static void checkpoints_are_listed_and_damage_is_found(void **state)
 {
-    (void)state;
     program_expect_success(program_run("train --logdir run-kept " QUIET_OPTIONS));
     program_result r = program_run("ckpt run-kept --check");
     program_expect_success(r);
@@ -481,7 +458,6 @@ static void checkpoints_are_listed_and_damage_is_found(void **state)
 
 static void episodes_are_exported_the_same_way_twice(void **state)
 {
-    (void)state;
     program_expect_success(program_run("train --logdir run-out " QUIET_OPTIONS));
     program_result r = program_run("export run-out --out episodes --episodes 3");
     program_expect_success(r);

@@ -25,7 +25,6 @@ static wk_status merge(const char *text, wk_merged_config *out, wk_error *err)
 
 static void blocks_apply_from_left_to_right_then_the_command_line(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_config_blocks *blocks = blocks_of("defaults: {units: 100, layers: 1, batch: 5}\n"
                                          "one:\n  units: 200\n  layers: 2\n"
@@ -45,7 +44,6 @@ static void blocks_apply_from_left_to_right_then_the_command_line(void **state)
 
 static void every_value_knows_its_origin(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_config_blocks *blocks = blocks_of("defaults:\n  units: 100\n  layers: 1\n"
                                          "a:\n  rssm:\n    deter: 9\n    hidden: 8\n");
@@ -65,7 +63,6 @@ static void every_value_knows_its_origin(void **state)
 
 static void keys_may_be_nested_or_dotted(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_merged_config m;
     assert_ok(
@@ -78,7 +75,6 @@ static void keys_may_be_nested_or_dotted(void **state)
 
 static void a_key_with_other_characters_is_a_pattern_matched_from_the_beginning(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_merged_config m;
     assert_ok(merge("defaults: {}\na:\n  .*\\.rate: 0.5\n", &m, &err));
@@ -94,7 +90,6 @@ static void a_key_with_other_characters_is_a_pattern_matched_from_the_beginning(
 
 static void a_point_between_a_group_and_a_pattern_stays_a_point(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_merged_config m;
     // model\.(rate|kl_scale), not model.(rate|kl_scale) where the point is any character.
@@ -108,7 +103,6 @@ static void a_point_between_a_group_and_a_pattern_stays_a_point(void **state)
 
 static void patterns_that_could_run_away_are_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_merged_config m;
     assert_refused(merge("defaults: {}\na: {'(x{9,99}){9,99}': 7}\n", &m, &err), WK_E_INPUT,
@@ -134,7 +128,6 @@ static void patterns_that_could_run_away_are_refused(void **state)
 
 static void errors_name_file_line_and_the_nearest_key(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_merged_config m;
     assert_refused(merge("defaults: {}\na:\n  units: 5\n  rssm:\n    detr: 5\n", &m, &err),
@@ -155,7 +148,6 @@ static void errors_name_file_line_and_the_nearest_key(void **state)
 
 static void lists_become_names_with_commas(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_merged_config m;
     assert_ok(merge(
@@ -167,7 +159,6 @@ static void lists_become_names_with_commas(void **state)
 
 static void a_block_may_not_be_defined_twice(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_config_blocks *blocks = blocks_of("defaults: {}\na: {}\n");
     const char more[] = "b: {}\na: {}\n";
@@ -180,7 +171,6 @@ static void a_block_may_not_be_defined_twice(void **state)
 
 static void yaml_that_is_no_configuration_is_refused_with_its_line(void **state)
 {
-    (void)state;
     wk_error err = {0};
     static const struct {
         const char *text, *part;
@@ -221,7 +211,6 @@ static void yaml_that_is_no_configuration_is_refused_with_its_line(void **state)
 
 static void an_empty_file_has_no_blocks(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_yaml yaml;
     assert_ok(wk_yaml_parse("t.yaml", "", 0, true, &yaml, &err));

@@ -25,7 +25,6 @@ static void assert_value(const wk_run_config *config, const char *key, const cha
 
 static void keys_are_found_and_unique(void **state)
 {
-    (void)state;
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++)
         assert_int_equal(field(wk_run_keys[i]), i);
     assert_int_equal(wk_run_field_find("rssm", 4), -1);
@@ -34,7 +33,6 @@ static void keys_are_found_and_unique(void **state)
 
 static void a_value_takes_the_type_of_its_field(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config c = wk_run_config_default();
     assert_ok(wk_run_config_set(&c, field("rssm.deter"), "6e2", &err));
@@ -59,7 +57,6 @@ static void a_value_takes_the_type_of_its_field(void **state)
 
 static void what_cannot_be_cast_is_refused_with_its_key(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config c = wk_run_config_default();
     static const struct {
@@ -111,7 +108,6 @@ static void what_cannot_be_cast_is_refused_with_its_key(void **state)
 
 static void numbers_are_written_short_and_for_every_yaml_reader(void **state)
 {
-    (void)state;
     wk_run_config c = wk_run_config_default();
     assert_value(&c, "model.rate", "0.0003");
     assert_value(&c, "ensemble.scale", "50");
@@ -128,7 +124,6 @@ static void numbers_are_written_short_and_for_every_yaml_reader(void **state)
 
 static void an_unknown_key_names_the_nearest_or_its_group(void **state)
 {
-    (void)state;
     wk_error err = {0};
     assert_refused(wk_run_field_unknown("rssm.detr", &err), WK_E_INPUT,
                    "did you mean 'rssm.deter'?");
@@ -138,7 +133,6 @@ static void an_unknown_key_names_the_nearest_or_its_group(void **state)
 
 static void a_file_reads_back_as_the_same_configuration(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config c = wk_run_config_default(), back;
     c.seed = UINT64_MAX;
@@ -178,7 +172,6 @@ static void write_without(const wk_run_config *c, const char *word, const char *
 
 static void a_file_that_lacks_a_key_is_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config c = wk_run_config_default();
     c.discount = 0.5;
@@ -195,7 +188,6 @@ static void a_file_that_lacks_a_key_is_refused(void **state)
 
 static void a_cut_file_is_refused_wherever_it_was_cut(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_text all = {0};
     wk_run_config c = wk_run_config_default();
@@ -210,7 +202,6 @@ static void a_cut_file_is_refused_wherever_it_was_cut(void **state)
 
 static void a_file_of_another_version_is_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config back;
     static const char other[] = "format: 10\nseed: 1\n";
@@ -222,7 +213,6 @@ static void a_file_of_another_version_is_refused(void **state)
 
 static void a_bad_file_is_refused_with_file_and_line(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config c;
     static const struct {
@@ -246,7 +236,6 @@ static void a_bad_file_is_refused_with_file_and_line(void **state)
 
 static void a_run_resumes_with_other_lengths_and_logs_but_not_with_another_model(void **state)
 {
-    (void)state;
     wk_error err = {0};
     const wk_run_config old = wk_run_config_default();
     wk_run_config now = old;
@@ -263,7 +252,6 @@ static void a_run_resumes_with_other_lengths_and_logs_but_not_with_another_model
 
 static void every_fixed_value_changes_the_hash(void **state)
 {
-    (void)state;
     const wk_run_config old = wk_run_config_default();
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
         wk_run_config now = old;

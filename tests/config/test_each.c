@@ -39,7 +39,6 @@ static const char *describe(wk_each *each)
 
 static void runs_are_the_product_and_the_last_key_changes_fastest(void **state)
 {
-    (void)state;
     assert_string_equal(describe(PARSE("curriculum.rule=waker-m,dr", "seed=0..2")),
                         "waker-m-seed0: curriculum.rule=waker-m seed=0\n"
                         "waker-m-seed1: curriculum.rule=waker-m seed=1\n"
@@ -51,7 +50,6 @@ static void runs_are_the_product_and_the_last_key_changes_fastest(void **state)
 
 static void ranges_and_lists_mix(void **state)
 {
-    (void)state;
     assert_string_equal(describe(PARSE("seed=0..2,7")), "seed0: seed=0\nseed1: seed=1\n"
                                                         "seed2: seed=2\nseed7: seed=7\n");
     assert_string_equal(describe(PARSE("seed=5..5")), "seed5: seed=5\n");
@@ -62,7 +60,6 @@ static void ranges_and_lists_mix(void **state)
 
 static void values_are_written_in_one_way(void **state)
 {
-    (void)state;
     assert_string_equal(describe(PARSE("model.rate=3e-4,1e-05", "curriculum.temperature=.5")),
                         "model.rate0.0003-temperature0.5: model.rate=0.0003 "
                         "curriculum.temperature=0.5\n"
@@ -75,7 +72,6 @@ static void values_are_written_in_one_way(void **state)
 // A text with points is no range, and names are safe as directories.
 static void texts_become_safe_names_that_differ(void **state)
 {
-    (void)state;
     assert_string_equal(describe(PARSE("curriculum.plugin=../a/b.so,.._a_b.so")),
                         "curriculum.plugin-.._a_b.so-266c59ac: curriculum.plugin=../a/b.so\n"
                         "curriculum.plugin-.._a_b.so: curriculum.plugin=.._a_b.so\n");
@@ -97,7 +93,6 @@ static void texts_become_safe_names_that_differ(void **state)
 
 static void mistakes_are_named_with_what_was_given(void **state)
 {
-    (void)state;
     static const struct {
         const char *texts[2], *message;
     } cases[] = {
@@ -143,7 +138,6 @@ static void mistakes_are_named_with_what_was_given(void **state)
 
 static void a_path_has_one_name_however_it_is_written(void **state)
 {
-    (void)state;
     char whole[600], name[3][WK_EACH_NAME_MAX], *here = realpath(".", NULL);
     assert_non_null(here);
     FILE *file = fopen("each-rule.tmp", "w");
@@ -171,7 +165,6 @@ static void a_path_has_one_name_however_it_is_written(void **state)
 
 static void the_largest_population_is_allowed(void **state)
 {
-    (void)state;
     wk_each *each = PARSE("seed=0..7", "prefill=0..7");
     assert_int_equal(wk_each_runs(each), WK_POPULATION_MAX);
     assert_true(wk_each_has(each, "prefill", 7));
@@ -192,7 +185,6 @@ static void keep_line(void *context, wk_log_level level, const char *line)
 
 static void runs_that_cannot_be_trained_together_are_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     const wk_log log = {keep_line, NULL, WK_LOG_INFO};
     static const char *const names[] = {"a", "b", "c"};

@@ -30,7 +30,6 @@ static wk_run_config merged(const char *const *names, size_t count)
 
 static void the_defaults_give_every_key_the_value_of_the_field_list(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_config_blocks *blocks = embedded();
     wk_merged_config m;
@@ -48,7 +47,6 @@ static void the_defaults_give_every_key_the_value_of_the_field_list(void **state
 // the terrain's.
 static void each_domain_has_the_papers_numbers(void **state)
 {
-    (void)state;
     static const struct {
         const char *domain;
         int64_t steps, prefill;
@@ -84,7 +82,6 @@ static void each_domain_has_the_papers_numbers(void **state)
 
 static void oracles_and_ge_have_a_short_prefill(void **state)
 {
-    (void)state;
     static const char *const rules[] = {"ge", "he-oracle", "rw-oracle"};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const char *const names[] = {"clean-up", rules[i]};
@@ -97,7 +94,6 @@ static void oracles_and_ge_have_a_short_prefill(void **state)
 // A rule's block is made of its row. But for ge and the oracles the prefill stays the domain's.
 static void the_block_of_a_rule_sets_the_rule_and_its_own_prefill_only(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_config_blocks *blocks = embedded();
     for (size_t r = 0; r < wk_curriculum_rule_count(); r++) {
@@ -119,7 +115,6 @@ static void the_block_of_a_rule_sets_the_rule_and_its_own_prefill_only(void **st
 
 static void curricula_start_from_their_own_defaults(void **state)
 {
-    (void)state;
     const wk_run_config c = merged(NULL, 0);
     const wk_curriculum_config ours = wk_run_config_curriculum(&c);
     const wk_curriculum_config theirs = wk_curriculum_config_default();
@@ -133,7 +128,6 @@ static void curricula_start_from_their_own_defaults(void **state)
 
 static void the_learner_gets_what_the_blocks_say(void **state)
 {
-    (void)state;
     wk_error err = {0};
     static const char *const names[] = {"clean-up", "waker-m", "plan2explore", "paper"};
     wk_run_config c = merged(names, 4);
@@ -158,7 +152,6 @@ static void the_learner_gets_what_the_blocks_say(void **state)
 
 static void new_runs_explore_as_the_block_says_unless_another_is_named(void **state)
 {
-    (void)state;
     static const struct {
         const char *blocks[2];
         double rate, saturation;
@@ -175,7 +168,6 @@ static void new_runs_explore_as_the_block_says_unless_another_is_named(void **st
 // A run has all its values, so nothing is implied where one is in a file.
 static void the_settings_of_a_run_stay_as_they_are(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_merged_config m;
     wk_config_blocks *blocks = embedded();
@@ -190,7 +182,6 @@ static void the_settings_of_a_run_stay_as_they_are(void **state)
 
 static void the_learners_own_defaults_are_the_papers_for_the_terrain(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_learner_config blocks, own = wk_learner_config_default();
     static const char *const names[] = {"terrain-walker", "paper"};
@@ -202,7 +193,6 @@ static void the_learners_own_defaults_are_the_papers_for_the_terrain(void **stat
 
 static void a_text_with_choices_is_its_place_in_the_learner_and_checked(void **state)
 {
-    (void)state;
     wk_error err = {0};
     const wk_domain *domain;
     wk_run_config c = merged(NULL, 0);
@@ -217,7 +207,6 @@ static void a_text_with_choices_is_its_place_in_the_learner_and_checked(void **s
 
 static void the_benches_have_the_sizes_of_the_presets(void **state)
 {
-    (void)state;
     wk_error err = {0};
     for (int i = 0; i < BENCH_PRESETS; i++) {
         const char *name = bench_presets[i].name;
@@ -233,7 +222,6 @@ static void the_benches_have_the_sizes_of_the_presets(void **state)
 // Kernels are compiled for the presets' models, in their order, and no others.
 static void the_models_of_the_kernels_are_the_presets(void **state)
 {
-    (void)state;
     int count = 0;
 #define MODEL(preset, h, d, g, c, forward, backward, together)                                     \
     {                                                                                              \
@@ -257,7 +245,6 @@ static void name_hardest(const wk_domain *domain, char *text)
 
 static void every_domain_and_rule_has_a_block_and_every_combination_is_possible(void **state)
 {
-    (void)state;
     static const char *const presets[] = {"paper", "small", "quick"};
     wk_error err = {0};
     for (size_t d = 0; d < wk_domain_count(); d++)
@@ -282,7 +269,6 @@ static void every_domain_and_rule_has_a_block_and_every_combination_is_possible(
 // prefill are chosen by errors, and are in the first snapshot.
 static void quick_decides_before_its_first_snapshot(void **state)
 {
-    (void)state;
     static const char *const domains[] = {"terrain-walker", "clean-up", "dmc-walker"};
     for (size_t i = 0; i < sizeof domains / sizeof *domains; i++) {
         const char *const names[] = {domains[i], "waker-m", "plan2explore", "quick"};
@@ -299,7 +285,6 @@ static void quick_decides_before_its_first_snapshot(void **state)
 
 static void every_block_applies(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_config_blocks *blocks = embedded();
     assert_int_equal(wk_config_blocks_count(blocks), 1 + 3 + 9 + 16 + 2 + 1);
@@ -313,7 +298,6 @@ static void every_block_applies(void **state)
 
 static void the_reference_is_the_same_world_with_the_papers_numbers(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_config_blocks *blocks = embedded();
     const char *const names[] = {"combined", "ge", "random", "quick"};
@@ -332,7 +316,6 @@ static void the_reference_is_the_same_world_with_the_papers_numbers(void **state
 // environments they step.
 static void the_authors_protocol_sets_every_key_in_which_their_runs_differ(void **state)
 {
-    (void)state;
     wk_error err = {0};
     const char *const names[] = {"terrain-walker", "waker-m", "paper", "plan2explore", "authors"};
     wk_run_config c = merged(names, 5), theirs = merged(names, 3);

@@ -135,7 +135,6 @@ static void check_cases(const product_case *cases, size_t count)
     }
 static void products_match_the_cpu_on_exact_inputs(void **state)
 {
-    (void)state;
     static const product_case cases[] = {
         P(0, 0, 16, 600, 1800), P(0, 0, 13, 64, 40),  P(0, 0, 1, 24, 8),   P(0, 0, 8, 40, 16),
         P(3, 3, 16, 72, 24),    P(0, 0, 50, 163, 24), P(0, 0, 50, 6, 24),  P(0, 0, 700, 16, 1630),
@@ -149,7 +148,6 @@ static void products_match_the_cpu_on_exact_inputs(void **state)
 // so are their gradients.
 static void products_of_few_match_the_cpu_on_exact_inputs(void **state)
 {
-    (void)state;
     static const product_case cases[] = {
         P(0, 0, 800, 400, 12),  P(5, 5, 900, 400, 12), P(5, 5, 1500, 400, 1), P(0, 0, 800, 6, 600),
         P(3, 0, 130, 6, 600),   P(2, 2, 77, 1, 64),    P(0, 0, 5, 640, 16),   P(1, 4, 100, 48, 7),
@@ -281,7 +279,6 @@ static double difference(const float *truth, const float *ours, size_t count)
 
 static void gradients_through_two_layers_are_within_the_rounding_of_bf16(void **state)
 {
-    (void)state;
     static const layers_case cases[] = {
         {false, 3, 31, {48, 96, 192}, 4}, {false, 5, 14, {96, 192, 384}, 4},
         {false, 2, 64, {3, 48, 96}, 4},   {true, 3, 13, {96, 48, 3}, 6},

@@ -22,7 +22,6 @@ static bool is_loaded(void)
 
 static void the_first_call_loads_the_library(void **state)
 {
-    (void)state;
     assert_false(is_loaded());
     assert_non_null(strstr(cublasGetStatusString(CUBLAS_STATUS_NOT_SUPPORTED), "not supported"));
     assert_true(is_loaded());
@@ -31,7 +30,6 @@ static void the_first_call_loads_the_library(void **state)
 // Without a GPU descriptors can be made, not used. One of an impossible type is refused.
 static void arguments_and_results_pass_through(void **state)
 {
-    (void)state;
     cublasLtMatmulDesc_t product = NULL;
     cublasLtMatrixLayout_t layout = NULL;
     int32_t op = CUBLAS_OP_T;
@@ -50,13 +48,11 @@ static void arguments_and_results_pass_through(void **state)
 #else
 static void the_first_call_loads_the_library(void **state)
 {
-    (void)state;
     skip();
 }
 
 static void arguments_and_results_pass_through(void **state)
 {
-    (void)state;
     skip();
 }
 #endif

@@ -82,7 +82,6 @@ static void expect_close(const char *what, const float *bf16, const float *other
 
 static void bf16_learns_as_float32_does(void **state)
 {
-    (void)state;
     toy_data data = toy_data_open(SEED);
     for (int i = 0; i < ROUNDS; i++)
         toy_data_collect(&data, toy_data_random, 0, 1);

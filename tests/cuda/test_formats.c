@@ -43,7 +43,6 @@ static layer open_layer(int width)
 
 static void what_only_a_product_reads_exists_in_bf16_alone(void **state)
 {
-    (void)state;
     layer l = open_layer(64);
     wk_graph_output(l.e.g, wk_graph_matmul(l.e.g, l.y, l.w));
     expect_form(&l.e, l.y, WK_FORMAT_BF16);
@@ -51,7 +50,6 @@ static void what_only_a_product_reads_exists_in_bf16_alone(void **state)
 
 static void an_output_exists_in_float32(void **state)
 {
-    (void)state;
     layer l = open_layer(64);
     wk_graph_output(l.e.g, l.y);
     expect_form(&l.e, l.y, WK_FORMAT_F32);
@@ -59,7 +57,6 @@ static void an_output_exists_in_float32(void **state)
 
 static void what_a_product_and_another_kernel_read_exists_in_both(void **state)
 {
-    (void)state;
     layer l = open_layer(64);
     wk_graph_output(l.e.g, wk_graph_matmul(l.e.g, l.y, l.w));
     wk_graph_output(l.e.g, wk_graph_mul(l.e.g, l.y, l.y));
@@ -68,7 +65,6 @@ static void what_a_product_and_another_kernel_read_exists_in_both(void **state)
 
 static void rows_that_are_not_whole_exist_in_float32(void **state)
 {
-    (void)state;
     layer l = open_layer(6);
     wk_graph_output(l.e.g, wk_graph_matmul(l.e.g, l.y, l.w));
     expect_form(&l.e, l.y, WK_FORMAT_F32);
@@ -93,7 +89,6 @@ static bool writes_image(int channels, bool squared)
 
 static void an_image_is_written_for_what_reads_no_bytes(void **state)
 {
-    (void)state;
     assert_false(writes_image(24, false));
     assert_true(writes_image(24, true));
     assert_true(writes_image(20, false));
@@ -101,7 +96,6 @@ static void an_image_is_written_for_what_reads_no_bytes(void **state)
 
 static void kernels_that_write_float32_always_are_not_asked_for_less(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor w = engine_state(&e, WK_SHAPE(64, 64));
     wk_tensor x = wk_graph_softmax(e.g, engine_state(&e, WK_SHAPE(32, 64)));
@@ -111,7 +105,6 @@ static void kernels_that_write_float32_always_are_not_asked_for_less(void **stat
 
 static void long_ragged_rows_for_products_are_laid_out_filled_up(void **state)
 {
-    (void)state;
     for (int other = 0; other < 2; other++) {
         engine e = engine_open(1);
         wk_tensor parts[] = {engine_state(&e, WK_SHAPE(32, 60)),
@@ -150,7 +143,6 @@ static join open_join(bool layers, bool twice)
 
 static void a_join_exists_as_its_parts_do(void **state)
 {
-    (void)state;
     for (int layers = 0; layers < 2; layers++) {
         join j = open_join(layers, false);
         wk_plan *plan = plan_of(&j.e);
@@ -165,7 +157,6 @@ static void a_join_exists_as_its_parts_do(void **state)
 
 static void a_join_that_has_to_copy_a_part_has_all_of_them_in_float32(void **state)
 {
-    (void)state;
     join j = open_join(true, true);
     wk_plan *plan = plan_of(&j.e);
     assert_true(plan->formats[j.all.id] & WK_FORMAT_F32);
@@ -179,7 +170,6 @@ static void a_join_that_has_to_copy_a_part_has_all_of_them_in_float32(void **sta
 // whole join, then.
 static void a_join_with_a_product_in_both_formats_has_all_parts_in_float32(void **state)
 {
-    (void)state;
     join j = open_join(false, false);
     wk_graph_output(j.e.g, wk_graph_mul(j.e.g, j.parts[1], j.parts[1]));
     wk_plan *plan = plan_of(&j.e);
@@ -192,7 +182,6 @@ static void a_join_with_a_product_in_both_formats_has_all_parts_in_float32(void 
 
 static void a_join_with_a_layer_in_both_formats_stays_in_bf16(void **state)
 {
-    (void)state;
     join j = open_join(true, false);
     wk_graph_output(j.e.g, wk_graph_mul(j.e.g, j.parts[1], j.parts[1]));
     wk_plan *plan = plan_of(&j.e);
@@ -224,7 +213,6 @@ static wk_learner *open_learner(wk_backend *backend)
 
 static void the_learner_s_graphs_keep_what_they_need(void **state)
 {
-    (void)state;
     wk_learner *learner = open_learner(&planning_backend);
     for (int i = 0; i < WK_COMPILED_GRAPHS; i++)
         planning_replay(wk_learner_compiled_graph(learner, i)->program->plan);
@@ -246,7 +234,6 @@ static double bytes_in(const wk_plan *plan, unsigned form)
 
 static void most_of_the_learner_exists_in_bf16_alone(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_backend_vtable without_forms = *planning_backend.vtable;
     without_forms.choose_formats = NULL;

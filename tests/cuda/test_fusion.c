@@ -114,7 +114,6 @@ static layer make_layer(fixture *f, int terms, int width, wk_activation activati
 
 static void a_layer_of_elu_is_one_product(void **state)
 {
-    (void)state;
     const struct {
         int processors;
         wk_gemm_tile tile;
@@ -136,7 +135,6 @@ static void a_layer_of_elu_is_one_product(void **state)
 // At the presets' sizes alone, and in a population: a member's share of the multiprocessors.
 static void tiles_suit_the_columns_and_the_processors(void **state)
 {
-    (void)state;
     const struct {
         wk_gemm_sizes sizes;
         int processors;
@@ -168,7 +166,6 @@ static void tiles_suit_the_columns_and_the_processors(void **state)
 
 static void what_a_layer_s_product_cannot_be(void **state)
 {
-    (void)state;
     const struct {
         int terms, width, capability;
         wk_activation activation;
@@ -190,7 +187,6 @@ static void what_a_layer_s_product_cannot_be(void **state)
 
 static void a_product_that_is_read_twice_keeps_its_epilogue_apart(void **state)
 {
-    (void)state;
     fixture f = open_fixture();
     layer l = make_layer(&f, 400, 400, WK_ELU);
     read_by_product(&f, l.y, 400);
@@ -201,7 +197,6 @@ static void a_product_that_is_read_twice_keeps_its_epilogue_apart(void **state)
 
 static void operands_that_begin_anywhere_are_left_to_the_library(void **state)
 {
-    (void)state;
     fixture f = open_fixture();
     wk_tensor all = engine_state(&f.e, WK_SHAPE(402 * 400));
     wk_tensor w =
@@ -215,7 +210,6 @@ static void operands_that_begin_anywhere_are_left_to_the_library(void **state)
 // d w' and the slope at y.
 static void the_slope_of_a_layer_is_fused(void **state)
 {
-    (void)state;
     fixture f = open_fixture();
     layer l = make_layer(&f, 64, 400, WK_ELU);
     read_by_product(&f, l.y, 400);
@@ -248,7 +242,6 @@ static sum make_sum(fixture *f, int few)
 
 static void two_products_and_their_layer_are_one(void **state)
 {
-    (void)state;
     fixture f = open_fixture();
     sum s = make_sum(&f, 6);
     choose(&f);
@@ -289,7 +282,6 @@ static wk_learner *open_learner(const char *preset)
 // The gates of all imagined steps of preset small for ten runs.
 static void the_gates_of_a_population_are_one_product(void **state)
 {
-    (void)state;
     wk_learner *learner = open_learner("small");
     const wk_plan *plan = learner->update.program->plan;
     wk_fused *fused = malloc((plan->node_count + 1) * sizeof *fused);
@@ -319,7 +311,6 @@ static wk_tensor stack_product(fixture *f, int stack_b)
 
 static void products_of_a_stack_are_summed_in_one(void **state)
 {
-    (void)state;
     fixture f = open_fixture();
     wk_tensor y = stack_product(&f, 3);
     choose(&f);
@@ -349,7 +340,6 @@ static head make_head(fixture *f, int terms, int width, wk_activation activation
 
 static void a_head_is_one_kernel(void **state)
 {
-    (void)state;
     for (int draws = 0; draws < 2; draws++) {
         fixture f = open_fixture();
         head h = make_head(&f, 400, 12, WK_IDENTITY, draws);
@@ -363,7 +353,6 @@ static void a_head_is_one_kernel(void **state)
 
 static void what_a_head_cannot_be(void **state)
 {
-    (void)state;
     const struct {
         int terms, width;
         wk_activation activation;
@@ -386,7 +375,6 @@ static void what_a_head_cannot_be(void **state)
 
 static void a_draw_on_another_stream_is_left_there(void **state)
 {
-    (void)state;
     fixture f = open_fixture();
     head h = make_head(&f, 400, 12, WK_IDENTITY, false);
     wk_random random = {engine_counter(&f.e), 7};
@@ -412,7 +400,6 @@ static wk_tensor plain_product(fixture *f, bool transposed, int m, int n, int k)
 
 static void products_alone(void **state)
 {
-    (void)state;
     const struct {
         bool transposed;
         int m, n, k;
@@ -447,7 +434,6 @@ static void products_alone(void **state)
 
 static void a_bias_goes_with_the_library_s_product(void **state)
 {
-    (void)state;
     fixture f = open_fixture();
     layer l = make_layer(&f, 400, 400, WK_IDENTITY);
     wk_graph_output(f.e.g, l.y);
@@ -503,7 +489,6 @@ static wk_kernel stack_kernel(int rows, int members)
 
 static void small_products_of_a_population_s_stacks_are_one_launch(void **state)
 {
-    (void)state;
     assert_int_equal(stack_kernel(1024, 32), WK_KERNEL_WGMMA);
     assert_int_equal(stack_kernel(1032, 32), WK_KERNEL_CUBLASLT_BIAS);
     assert_int_equal(stack_kernel(1024, 1), WK_KERNEL_CUBLASLT_BIAS);
@@ -537,7 +522,6 @@ static wk_tensor make_bias_gradient(fixture *f, int terms, int members, wk_activ
 
 static void the_slope_and_the_bias_of_a_layer_are_fused(void **state)
 {
-    (void)state;
     const struct {
         int terms, members;
         wk_activation activation;
@@ -564,7 +548,6 @@ static void the_slope_and_the_bias_of_a_layer_are_fused(void **state)
 
 static void the_slope_of_the_layer_before_an_image_is_fused(void **state)
 {
-    (void)state;
     for (int transposed = 0; transposed < 2; transposed++) {
         fixture f = open_fixture();
         wk_tensor d = conv_gradient(&f, transposed, WK_ELU);
@@ -600,7 +583,6 @@ static wk_tensor convolve(fixture *f, wk_shape x, int kernel, int channels, int 
 
 static void channels_may_be_an_odd_number_of_chunks(void **state)
 {
-    (void)state;
     fixture f = open_fixture();
     f.limits.capability = 90;
     wk_tensor y = convolve(&f, WK_SHAPE(32, 14, 14, 24), 4, 16, 2, WK_IDENTITY);
@@ -624,7 +606,6 @@ static wk_tensor weights_gradient(fixture *f, int large, int large_c, int small_
 
 static void gradients_of_few_weights_are_summed_in_registers(void **state)
 {
-    (void)state;
     const struct {
         int large, large_c, small_c, kernel, capability;
         wk_kernel chosen;
@@ -653,7 +634,6 @@ static void gradients_of_few_weights_are_summed_in_registers(void **state)
 
 static void what_kernels_of_convolutions_refuse(void **state)
 {
-    (void)state;
     const struct {
         wk_shape x;
         int kernel, channels, stride, capability;
@@ -698,7 +678,6 @@ static void what_kernels_of_convolutions_refuse(void **state)
 
 static void images_that_begin_anywhere_are_collected(void **state)
 {
-    (void)state;
     fixture f = open_fixture();
     wk_tensor all = engine_state(&f.e, WK_SHAPE(32 * 14 * 14 * 16 + 4));
     wk_tensor x = wk_graph_reshape(f.e.g, wk_graph_slice(f.e.g, all, 0, 4, 32 * 14 * 14 * 16),
@@ -723,7 +702,6 @@ static wk_tensor numbers(fixture *f, wk_shape shape, int skip)
 
 static void rgb_images_of_a_preset_have_kernels_of_their_own(void **state)
 {
-    (void)state;
     const struct {
         int skip;
         wk_kernel kernel;
@@ -764,7 +742,6 @@ static wk_tensor general_product(fixture *f, wk_shape a, wk_shape b, int skip, c
 
 static void products_get_the_form_that_the_library_is_fast_at(void **state)
 {
-    (void)state;
     const struct {
         wk_shape a, b;
         int skip;
@@ -810,7 +787,6 @@ static void expect_choice(fixture *f, wk_tensor x, wk_kernel kernel, const char 
 
 static void classes_that_come_in_fours_are_taken_four_a_thread(void **state)
 {
-    (void)state;
     const char *ragged = "its classes are no multiple of 4, or more than 128",
                *wide = "a row has more variables than a block",
                *anywhere = "what it reads or writes begins at no 16 bytes";
@@ -834,7 +810,6 @@ static void classes_that_come_in_fours_are_taken_four_a_thread(void **state)
 
 static void many_variables_are_drawn_by_a_thread_each(void **state)
 {
-    (void)state;
     const struct {
         int rows, classes, members, skip;
         const char *reason;
@@ -883,7 +858,6 @@ static cell make_cell(fixture *f, int stack, int units, int skip, bool params)
 
 static void cells_that_share_their_parameters_have_a_kernel_of_their_own(void **state)
 {
-    (void)state;
     const char *sizes = "its units are no multiple of 4, or more than 1024",
                *anywhere = "what it reads or writes begins at no 16 bytes";
     const struct {
@@ -935,7 +909,6 @@ static void expect_adam(fixture *f, int launches, int following)
 
 static void steps_of_one_optimiser_are_one_kernel(void **state)
 {
-    (void)state;
     const wk_adam_config config = {.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-5f};
     const int which[] = {0, 0, 1};
     fixture f = open_fixture();
@@ -950,7 +923,6 @@ static void steps_of_one_optimiser_are_one_kernel(void **state)
 // Four steps, of whose weights the first two are read.
 static void steps_that_something_waits_for_are_another_kernel(void **state)
 {
-    (void)state;
     const wk_adam_config config = {.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-5f};
     fixture f = open_fixture();
     wk_tensor gradient = weights(&f, 8, 8), w[4], step = begin_adam(&f, gradient, config);
@@ -964,7 +936,6 @@ static void steps_that_something_waits_for_are_another_kernel(void **state)
 
 static void what_is_stored_in_its_place_runs_nothing(void **state)
 {
-    (void)state;
     fixture f = open_fixture();
     wk_tensor y = wk_graph_matmul(f.e.g, weights(&f, 64, 64), weights(&f, 64, 64));
     wk_graph_store(f.e.g, weights(&f, 64, 64), y);
@@ -975,7 +946,6 @@ static void what_is_stored_in_its_place_runs_nothing(void **state)
 
 static void in_float32_every_op_runs_alone(void **state)
 {
-    (void)state;
     fixture f = open_fixture();
     f.limits.bf16 = false;
     head h = make_head(&f, 400, 12, WK_IDENTITY, true);
@@ -1018,7 +988,6 @@ static int observed(const wk_learner_config *c, char *slow_path)
 
 static void sizes_that_are_a_preset_s_are_not_slow(void **state)
 {
-    (void)state;
     char why[sizeof((wk_plan *)NULL)->slow_path];
     wk_learner_config c = quick_config();
     assert_int_equal(observed(&c, why), 2);
@@ -1027,7 +996,6 @@ static void sizes_that_are_a_preset_s_are_not_slow(void **state)
 
 static void a_recurrence_without_a_kernel_says_why(void **state)
 {
-    (void)state;
     char why[sizeof((wk_plan *)NULL)->slow_path];
     wk_learner_config deter = quick_config(), classes = deter, batch = deter;
     deter.deter = 512, classes.classes = 20, batch.batch = 24;
@@ -1041,7 +1009,6 @@ static void a_recurrence_without_a_kernel_says_why(void **state)
 
 static void a_sequence_longer_than_the_kernel_of_the_recurrence_takes_says_so(void **state)
 {
-    (void)state;
     char why[sizeof((wk_plan *)NULL)->slow_path];
     wk_learner_config c = quick_config();
     c.batch = 2, c.length = WK_RECURRENCE_STEPS_MAX;
@@ -1054,7 +1021,6 @@ static void a_sequence_longer_than_the_kernel_of_the_recurrence_takes_says_so(vo
 
 static void layers_of_ragged_rows_say_so(void **state)
 {
-    (void)state;
     char why[sizeof((wk_plan *)NULL)->slow_path];
     wk_learner_config c = quick_config();
     c.units = 84;
@@ -1079,7 +1045,6 @@ static void expect_slow(const wk_learner_config *c, int capability, bool bf16, c
 // Newer devices than those of the fastest kernels lack them as older ones do.
 static void devices_without_the_fastest_kernels_say_so(void **state)
 {
-    (void)state;
     wk_learner_config c = quick_config();
     const char *kernels =
         "the fastest kernels are those for compute capability 9.0, and this GPU has ";
@@ -1100,7 +1065,6 @@ static void devices_without_the_fastest_kernels_say_so(void **state)
 // 20 channels are a multiple of 4; 30 are not, and 2 are too few to matter.
 static void convolutions_that_collect_patches_say_so(void **state)
 {
-    (void)state;
     char why[sizeof((wk_plan *)NULL)->slow_path];
     wk_learner_config c = quick_config();
     c.depth = 20;
@@ -1131,7 +1095,6 @@ static void list_convolutions(const wk_plan *plan, wk_text *out)
 
 static void the_convolutions_of_the_paper_s_model(void **state)
 {
-    (void)state;
     wk_learner *learner = open_learner("paper");
     wk_text text = {0};
     const wk_plan *plan = learner->model.program->plan;
@@ -1182,7 +1145,6 @@ static int count_images(const wk_plan *plan, int channels, unsigned formats)
 // 12 channels, which are no whole chunks, are kept in bf16 alone between their layers too.
 static void the_convolutions_of_the_quick_model(void **state)
 {
-    (void)state;
     wk_learner *learner = open_learner("quick");
     wk_plan *plan = learner->model.program->plan;
     wk_error err = {0};
@@ -1254,7 +1216,6 @@ static void count_parts(const char *preset, unsigned off, int *counts)
 // What only one of the presets has is counted too.
 static void a_part_that_is_switched_off_serves_no_step(void **state)
 {
-    (void)state;
     static const char *const names[] = {
         "skinny_action", "skinny_head",  "wgmma",      "skinny_n",    "skinny_k",
         "skinny_dw",     "conv_rgb",     "cublas",     "conv_planes", "rgb_weights",
@@ -1299,7 +1260,6 @@ static void check_patches(const wk_plan *plan)
 // What takes over finds every operand in a format it can read.
 static void plans_without_a_part_keep_what_they_need(void **state)
 {
-    (void)state;
     wk_learner_config c = quick_config();
     for (int part = WK_KERNEL_SKINNY_ACTION; part <= WK_PART_COUNT; part++) {
         wk_error err = {0};
@@ -1320,7 +1280,6 @@ static void plans_without_a_part_keep_what_they_need(void **state)
 // The kernels of one file are switched off together. Images are no longer read as bytes then.
 static void several_parts_are_switched_off_together(void **state)
 {
-    (void)state;
     wk_error err = {0};
     int counts[WK_PART_COUNT] = {0};
     assert_ok(wk_cuda_switch_off("conv_rgb,rgb_weights", &planning_limits, &err));
@@ -1337,7 +1296,6 @@ static void several_parts_are_switched_off_together(void **state)
 
 static void what_cannot_be_switched_off_is_named(void **state)
 {
-    (void)state;
     wk_cuda_limits limits = {0};
     static const char *const names[] = {"gru_cell,observe", "gru_cell,", "observe", "gru", ","};
     static const char *const refused[] = {"'observe'", NULL, "'observe'", "'gru'", "''"};

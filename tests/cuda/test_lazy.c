@@ -134,13 +134,11 @@ static void check_stack(int stack)
 
 static void gradients_of_one_policys_features_match_the_cpu(void **state)
 {
-    (void)state;
     check_stack(1);
 }
 
 static void gradients_of_several_policies_features_match_the_cpu(void **state)
 {
-    (void)state;
     check_stack(3);
 }
 
@@ -184,7 +182,6 @@ static void see_on(wk_backend *backend, float *values[SEEN], size_t counts[SEEN]
 
 static void what_is_made_of_images_matches_the_cpu(void **state)
 {
-    (void)state;
     static const double tolerance[SEEN] = {1e-5, 0.02, 0};
     wk_error err = {0};
     wk_backend *cpu, *gpu;

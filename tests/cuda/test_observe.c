@@ -239,7 +239,6 @@ static void check_population(int size, int classes, int rows, int population)
 // device holds at once even of these.
 static void a_population_s_sequences_are_those_of_each_alone(void **state)
 {
-    (void)state;
     check_population(256, 24, 16, 3);
     check_population(256, 24, 16, 10);
     check_population(256, 24, 16, 14);
@@ -249,25 +248,21 @@ static void a_population_s_sequences_are_those_of_each_alone(void **state)
 
 static void a_sequence_of_the_quick_preset_is_the_cpu_s(void **state)
 {
-    (void)state;
     check_sizes(128, 16, 8);
 }
 
 static void a_sequence_of_the_small_preset_is_the_cpu_s(void **state)
 {
-    (void)state;
     check_sizes(256, 24, 16);
 }
 
 static void a_sequence_of_the_paper_preset_is_the_cpu_s(void **state)
 {
-    (void)state;
     check_sizes(600, 32, 16);
 }
 
 static void fewer_sequences_than_a_tile_has_rows_are_the_cpu_s(void **state)
 {
-    (void)state;
     check_sizes(600, 32, 3);
 }
 

@@ -214,35 +214,30 @@ static void compare(const op_case *cases, size_t count, const wk_op *ops, size_t
 
 static void shapes_and_arithmetic_agree_with_the_cpu(void **state)
 {
-    (void)state;
     static const wk_op ops[] = {FAMILY_SHAPE(FAMILY_OP) FAMILY_ARITHMETIC(FAMILY_OP)};
     compare(plain_cases, COUNT(plain_cases), ops, COUNT(ops), false);
 }
 
 static void layers_agree_with_the_cpu(void **state)
 {
-    (void)state;
     static const wk_op ops[] = {FAMILY_LAYER(FAMILY_OP)};
     compare(layer_cases, COUNT(layer_cases), ops, COUNT(ops), false);
 }
 
 static void distributions_agree_with_the_cpu_and_draws_are_the_same(void **state)
 {
-    (void)state;
     static const wk_op ops[] = {FAMILY_DISTRIBUTION(FAMILY_OP)};
     compare(distribution_cases, COUNT(distribution_cases), ops, COUNT(ops), false);
 }
 
 static void losses_agree_with_the_cpu(void **state)
 {
-    (void)state;
     static const wk_op ops[] = {FAMILY_LOSS(FAMILY_OP)};
     compare(loss_cases, COUNT(loss_cases), ops, COUNT(ops), false);
 }
 
 static void layers_in_bf16_stay_near_the_cpu(void **state)
 {
-    (void)state;
     static const wk_op ops[] = {FAMILY_LAYER(FAMILY_OP)};
     compare(layer_cases, COUNT(layer_cases), ops, COUNT(ops), true);
 }

@@ -91,21 +91,18 @@ static void compare(const char *preset, int members)
 
 static void quick(void **state)
 {
-    (void)state;
     compare("quick", 1);
     compare("quick", 2);
 }
 
 static void small(void **state)
 {
-    (void)state;
     compare("small", 1);
     compare("small", 2);
 }
 
 static void paper(void **state)
 {
-    (void)state;
     compare("paper", 1);
     compare("paper", 2);
 }

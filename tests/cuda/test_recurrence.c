@@ -45,7 +45,6 @@ static found find_all(const wk_plan *plan)
 
 static void the_learner_s_graphs_hold_the_recurrence(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_backend *backend;
     wk_learner *learner;
@@ -66,7 +65,6 @@ static void the_learner_s_graphs_hold_the_recurrence(void **state)
 
 static void a_recurrence_whose_inside_is_read_elsewhere_is_left_alone(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_backend *backend;
     wk_learner *learner;

@@ -40,7 +40,6 @@ static void expect(const fixture *f, int stream, int waited)
 
 static void a_reader_waits_for_the_writer(void **state)
 {
-    (void)state;
     fixture f = begin();
     write_to(&f, 0, 100, 200);
     read_from(&f, 1, 199, 300);
@@ -52,7 +51,6 @@ static void a_reader_waits_for_the_writer(void **state)
 
 static void a_writer_waits_for_readers_and_writers(void **state)
 {
-    (void)state;
     fixture f = begin();
     read_from(&f, 1, 100, 200);
     write_to(&f, 0, 150, 160);
@@ -65,7 +63,6 @@ static void a_writer_waits_for_readers_and_writers(void **state)
 
 static void readers_do_not_wait_for_each_other(void **state)
 {
-    (void)state;
     fixture f = begin();
     write_to(&f, 0, 0, 10);
     read_from(&f, 0, 0, 10);
@@ -78,7 +75,6 @@ static void readers_do_not_wait_for_each_other(void **state)
 
 static void a_stream_waits_once_for_what_it_has_waited_for(void **state)
 {
-    (void)state;
     fixture f = begin();
     write_to(&f, 0, 0, 10);
     write_to(&f, 0, 10, 20);
@@ -95,7 +91,6 @@ static void a_stream_waits_once_for_what_it_has_waited_for(void **state)
 
 static void what_a_write_covers_partly_is_still_known(void **state)
 {
-    (void)state;
     fixture f = begin();
     write_to(&f, 1, 0, 100);
     write_to(&f, 2, 40, 60);
@@ -136,7 +131,6 @@ static void follow(account *all, int step, int before)
 
 static void random_steps_wait_for_all_they_must(void **state)
 {
-    (void)state;
     static account all;
     int waits = 0, previous[WK_STREAMS_MAX] = {-1, -1, -1, -1};
     wk_rng rng = wk_rng_stream(7, "order", 0);

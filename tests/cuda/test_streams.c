@@ -117,13 +117,11 @@ static void compare(wk_cuda_precision precision)
 
 static void streams_do_not_change_a_byte_in_bf16(void **state)
 {
-    (void)state;
     compare(WK_CUDA_BF16);
 }
 
 static void streams_do_not_change_a_byte_in_float32(void **state)
 {
-    (void)state;
     compare(WK_CUDA_F32);
 }
 

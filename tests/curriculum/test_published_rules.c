@@ -99,7 +99,6 @@ static void expect_uniform(const fixture *f)
 
 static void every_rule_but_the_oracles_begins_with_the_default_distribution(void **state)
 {
-    (void)state;
     static const char *const names[] = {"uniform", "disagreement", "true-error",
                                         "plr",     "plr-robust",   "accel",
                                         "sfl",     "ncc",          "traced"};
@@ -112,7 +111,6 @@ static void every_rule_but_the_oracles_begins_with_the_default_distribution(void
 
 static void every_rule_explains_itself(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < wk_curriculum_rule_count(); i++) {
         const wk_curriculum_rule *rule = wk_curriculum_rule_at(i);
         assert_true(rule->summary && rule->formula && rule->source);
@@ -147,7 +145,6 @@ static void distribution_at(const wk_curriculum_rule *rule, double configured, d
 // A rule that has η and no value in its row would choose with η = 0.
 static void every_rule_with_a_temperature_has_one_of_its_own(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < wk_curriculum_rule_count(); i++) {
         const wk_curriculum_rule *rule = wk_curriculum_rule_at(i);
         double own = wk_rule_temperature(rule->name, 0), low[COUNT], high[COUNT], expected[COUNT];
@@ -172,7 +169,6 @@ static void every_rule_with_a_temperature_has_one_of_its_own(void **state)
 // Two θ at 1 and 3 after the newest report: normalised -1 and 1, whatever came before.
 static void disagreement_forgets_what_came_before(void **state)
 {
-    (void)state;
     fixture f = make("disagreement");
     report(&f, 2, 100);
     report(&f, 5, 7);
@@ -188,7 +184,6 @@ static void disagreement_forgets_what_came_before(void **state)
 
 static void the_oracle_goes_by_the_error_in_episodes(void **state)
 {
-    (void)state;
     fixture f = make("true-error");
     report(&f, 9, 1000);
     end(&f, 2, 0.1, 0, 0);
@@ -204,7 +199,6 @@ static void the_oracle_goes_by_the_error_in_episodes(void **state)
 // Three known θ, visited by the first three episodes (the prefill's), scores 3, 2, 1.
 static void plr_mixes_rank_and_staleness(void **state)
 {
-    (void)state;
     fixture f = make("plr");
     size_t visited[3];
     uint64_t episode = 0;
@@ -232,7 +226,6 @@ static void plr_mixes_rank_and_staleness(void **state)
 
 static void plr_robust_withholds_what_it_did_not_choose(void **state)
 {
-    (void)state;
     wk_error err = {0};
     const wk_curriculum_rule *rule;
     wk_space *space;
@@ -263,7 +256,6 @@ static void plr_robust_withholds_what_it_did_not_choose(void **state)
 // One known θ in the corner: half stays, half goes to its eight nearest.
 static void accel_edits_what_it_replays(void **state)
 {
-    (void)state;
     fixture f = make("accel");
     report(&f, 0, 1);
     double expected[COUNT] = {[0] = 0.5};
@@ -278,7 +270,6 @@ static void accel_edits_what_it_replays(void **state)
 // Completion decides where there is one: 0.5 is worth more than 0 and 1.
 static void sfl_goes_where_success_is_uncertain(void **state)
 {
-    (void)state;
     fixture f = make("sfl");
     for (size_t i = 0; i < COUNT; i++)
         end(&f, i, NAN, i == 11 ? 0.5f : i == 12 ? 0.4f : i % 2 ? 1.0f : 0.0f, (float)i);
@@ -308,7 +299,6 @@ static void sfl_goes_where_success_is_uncertain(void **state)
 // Its fixed point is the Boltzmann choice; unknown θ count as the mean.
 static void ncc_ascends_to_the_boltzmann_choice(void **state)
 {
-    (void)state;
     fixture f = make("ncc");
     for (size_t i = 0; i < COUNT; i++)
         report(&f, i, (float)i);
@@ -328,7 +318,6 @@ static void ncc_ascends_to_the_boltzmann_choice(void **state)
 // Equal errors; episodes at 1 are followed by a fall elsewhere, those at 2 by none.
 static void traced_credits_what_helped_elsewhere(void **state)
 {
-    (void)state;
     fixture f = make("traced");
     for (size_t i = 0; i < 4; i++)
         end(&f, i, 1, 0, 0);
@@ -383,7 +372,6 @@ static void play(const char *name, int stop, double *out)
 
 static void restoring_is_exact_for_every_rule(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < wk_curriculum_rule_count(); i++) {
         const wk_curriculum_rule *rule = wk_curriculum_rule_at(i);
         double whole[COUNT + 1], resumed[COUNT + 1];
@@ -419,7 +407,6 @@ static void count_episodes(const wk_curriculum_view *view, const wk_curriculum_c
 
 static void a_rule_of_ones_own_sees_theta_and_keeps_a_state(void **state)
 {
-    (void)state;
     wk_error err = {0};
     const wk_curriculum_rule mine = {.abi = WK_CURRICULUM_ABI,
                                      .name = "mine",

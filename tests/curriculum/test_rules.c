@@ -123,7 +123,6 @@ static void check_scenario(const wk_safetensors *file, const char *scenario, con
 
 static void distributions_match_the_independent_script(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_safetensors *file;
     assert_ok(wk_safetensors_open(WAKER_SOURCE_DIR "/tests/curriculum/golden/curricula.safetensors",
@@ -143,7 +142,6 @@ static void distributions_match_the_independent_script(void **state)
 // Two θ with errors 1 and 3: normalised -1 and 1 (but for the 1e-6), so e^2 to 1.
 static void waker_m_is_the_boltzmann_choice_over_normalised_errors(void **state)
 {
-    (void)state;
     fixture f = make("waker-m", &plain, wk_curriculum_config_default());
     report(&f, 2, 1);
     report(&f, 5, 3);
@@ -158,7 +156,6 @@ static void waker_m_is_the_boltzmann_choice_over_normalised_errors(void **state)
 // The limit of a small η: the largest errors share everything, however far score / η overflows.
 static void the_smallest_temperatures_choose_the_largest_errors(void **state)
 {
-    (void)state;
     static const double temperatures[] = {1e-10, 1e-307, 1e-310, 4.9e-324};
     for (int t = 0; t < 4; t++) {
         wk_curriculum_config config = wk_curriculum_config_default();
@@ -179,7 +176,6 @@ static void the_smallest_temperatures_choose_the_largest_errors(void **state)
 // Where every error rises, the highest score is below zero, and score / η is minus infinity.
 static void the_smallest_temperatures_choose_the_least_rise_of_the_error(void **state)
 {
-    (void)state;
     wk_curriculum_config config = wk_curriculum_config_default();
     config.error_decay = 0;
     config.temperature = 1e-310;
@@ -199,7 +195,6 @@ static void the_smallest_temperatures_choose_the_least_rise_of_the_error(void **
 
 static void the_error_is_a_moving_average_that_the_first_value_sets(void **state)
 {
-    (void)state;
     fixture f = make("waker-m", &plain, wk_curriculum_config_default());
     assert_true(isnan(wk_curriculum_get_view(f.curriculum).error[4]));
     report(&f, 4, 2);
@@ -215,7 +210,6 @@ static void the_error_is_a_moving_average_that_the_first_value_sets(void **state
 
 static void estimates_that_are_no_numbers_are_refused_as_a_whole(void **state)
 {
-    (void)state;
     static const float wrong[] = {NAN, INFINITY, -INFINITY};
     const size_t index[] = {4, 5};
     fixture f = make("waker-m", &plain, wk_curriculum_config_default());
@@ -247,7 +241,6 @@ static void expect_default(const fixture *f)
 
 static void every_rule_but_the_oracles_begins_with_the_default_distribution(void **state)
 {
-    (void)state;
     static const char *const rules[] = {"dr", "waker-m", "waker-r", "ge"};
     for (int r = 0; r < 4; r++) {
         fixture f = make(rules[r], &combined, wk_curriculum_config_default());
@@ -259,7 +252,6 @@ static void every_rule_but_the_oracles_begins_with_the_default_distribution(void
 // Measurements at 50,000 and 60,000 steps: the first only remembers, the second has a difference.
 static void waker_r_waits_for_its_first_reduction_and_then_follows_it(void **state)
 {
-    (void)state;
     wk_curriculum_config config = wk_curriculum_config_default();
     config.error_decay = 0;
     fixture f = make("waker-r", &plain, config);
@@ -297,7 +289,6 @@ static void waker_r_waits_for_its_first_reduction_and_then_follows_it(void **sta
 
 static void ge_keeps_to_what_was_seen(void **state)
 {
-    (void)state;
     fixture f = make("ge", &combined, wk_curriculum_config_default());
     double theta[2], p[11];
     size_t first = next(&f, 0, false, theta);
@@ -309,7 +300,6 @@ static void ge_keeps_to_what_was_seen(void **state)
 
 static void oracles_choose_their_environments(void **state)
 {
-    (void)state;
     double p[12], theta[1];
     fixture he = make("he-oracle", &plain, wk_curriculum_config_default());
     wk_curriculum_distribution(he.curriculum, p);
@@ -326,7 +316,6 @@ static void oracles_choose_their_environments(void **state)
 
 static void draws_follow_the_distribution_and_depend_on_seed_and_episode_only(void **state)
 {
-    (void)state;
     enum { DRAWS = 40000 };
     fixture f = make("waker-m", &combined, wk_curriculum_config_default());
     for (size_t i = 0; i < f.count; i++)
@@ -350,7 +339,6 @@ static void draws_follow_the_distribution_and_depend_on_seed_and_episode_only(vo
 
 static void prefill_uses_the_default_distribution(void **state)
 {
-    (void)state;
     fixture f = make("he-oracle", &plain, wk_curriculum_config_default());
     int seen[12] = {0}, different = 0;
     double theta[1];
@@ -364,7 +352,6 @@ static void prefill_uses_the_default_distribution(void **state)
 
 static void a_restored_curriculum_continues_as_before(void **state)
 {
-    (void)state;
     wk_error err = {0};
     fixture a = make("waker-m", &plain, wk_curriculum_config_default());
     fixture b = make("waker-m", &plain, wk_curriculum_config_default());
@@ -405,7 +392,6 @@ static bool fewest_visits(const wk_curriculum_view *view, const wk_curriculum_co
 // What a rule from elsewhere said can be read without its code; what it said wrongly cannot.
 static void a_rule_known_by_name_says_what_was_saved(void **state)
 {
-    (void)state;
     wk_error err = {0};
     const wk_curriculum_rule live = {
         .abi = WK_CURRICULUM_ABI, .name = "mine", .distribution = fewest_visits};
@@ -444,7 +430,6 @@ static size_t all_memory(const wk_curriculum_view *view)
 
 static void bad_names_and_numbers_are_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     const wk_curriculum_rule *rule;
     assert_refused(wk_curriculum_rule_find("waker_n", &rule, &err), WK_E_NOT_FOUND, "'waker-m'");
@@ -471,7 +456,6 @@ static void bad_names_and_numbers_are_refused(void **state)
 
 static void a_space_of_another_domain_is_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     const wk_curriculum_rule *rule;
     assert_ok(wk_curriculum_rule_find("dr", &rule, &err));

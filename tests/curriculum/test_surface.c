@@ -53,7 +53,6 @@ static double rank_correlation(const double *a, const double *b, size_t count)
 // Points in four, eight and more dimensions fill every interval and every large cell.
 static void a_sobol_set_fills_the_cube(void **state)
 {
-    (void)state;
     enum { POINTS = 1024, CELLS = 8 };
     static double points[POINTS][WK_SOBOL_DIMS];
     for (uint32_t i = 0; i < POINTS; i++)
@@ -148,7 +147,6 @@ static double agreement_with_table(double decay)
 
 static void it_agrees_with_the_table_along_a_curriculum(void **state)
 {
-    (void)state;
     static const double decays[] = {0.9, 0.99, 0.999, 0.9999, 1};
     for (size_t i = 0; i < sizeof decays / sizeof *decays; i++) {
         double least = agreement_with_table(decays[i]);
@@ -201,7 +199,6 @@ static double agreement(wk_surface *surface, const wk_space *space, int n, doubl
 
 static void it_knows_nothing_at_first_and_the_mean_next(void **state)
 {
-    (void)state;
     wk_domain domain = domain_of(2);
     wk_space *space = make_space(&domain, true);
     wk_surface *surface = make_surface(&domain, space, 0.9);
@@ -221,7 +218,6 @@ static void it_knows_nothing_at_first_and_the_mean_next(void **state)
 // With six parameters no θ is met twice, and still the error is known everywhere.
 static void it_generalises_over_six_parameters(void **state)
 {
-    (void)state;
     for (int n = 2; n <= 6; n += 2) {
         wk_domain domain = domain_of(n);
         wk_space *space = make_space(&domain, true);
@@ -239,7 +235,6 @@ static void it_generalises_over_six_parameters(void **state)
 // What was reported long ago gives way to what is reported now.
 static void newer_estimates_count_more(void **state)
 {
-    (void)state;
     wk_domain domain = domain_of(2);
     wk_space *space = make_space(&domain, true);
     wk_surface *surface = make_surface(&domain, space, 0.9);
@@ -259,7 +254,6 @@ static void newer_estimates_count_more(void **state)
 
 static void a_decision_takes_less_than_a_millisecond(void **state)
 {
-    (void)state;
     enum { TIMES = 20 };
     wk_domain domain = domain_of(6);
     wk_space *space = make_space(&domain, true);
@@ -286,7 +280,6 @@ static void a_decision_takes_less_than_a_millisecond(void **state)
 // readable, whatever is reported next.
 static void no_state_of_a_file_ends_the_program(void **state)
 {
-    (void)state;
     wk_domain domain = domain_of(2);
     wk_space *space = make_space(&domain, true);
     wk_surface *surface = make_surface(&domain, space, 0.9);
@@ -323,7 +316,6 @@ static void no_state_of_a_file_ends_the_program(void **state)
 
 static void a_restored_surface_is_the_same(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_domain domain = domain_of(3);
     wk_space *space = make_space(&domain, true);
@@ -414,7 +406,6 @@ static double play(fixture *f, int first, int end)
 
 static void waker_m_goes_where_the_error_is_large(void **state)
 {
-    (void)state;
     for (int n = 2; n <= 6; n += 4) {
         fixture dr, m;
         make_curriculum(&dr, "dr", n);
@@ -436,7 +427,6 @@ static void waker_m_goes_where_the_error_is_large(void **state)
 
 static void waker_r_goes_where_the_error_falls(void **state)
 {
-    (void)state;
     fixture f;
     make_curriculum(&f, "waker-r", 2);
     play(&f, 0, 400);
@@ -451,7 +441,6 @@ static void waker_r_goes_where_the_error_falls(void **state)
 
 static void restoring_a_continuous_curriculum_is_exact(void **state)
 {
-    (void)state;
     static const char *const rules[] = {"waker-m", "waker-r", "accel", "ncc"};
     for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
         wk_error err = {0};

@@ -36,7 +36,6 @@ static const char *chosen(const char *domain, const char *names)
 
 static void by_default_there_is_dr_with_the_papers_sets(void **state)
 {
-    (void)state;
     assert_string_equal(chosen("terrain-walker", ""), "dr:50 steep:20 stairs:20");
     assert_string_equal(chosen("terrain-hopper", ""), "dr:50 steep:20 stairs:20");
     assert_string_equal(chosen("clean-up", ""), "dr:50 extra-block:24");
@@ -48,14 +47,12 @@ static void by_default_there_is_dr_with_the_papers_sets(void **state)
 
 static void cases_come_in_the_order_asked_for(void **state)
 {
-    (void)state;
     assert_string_equal(chosen("terrain-hopper", "max,dr"), "max:20 dr:50");
     assert_string_equal(chosen("toy", "storm"), "storm:20");
 }
 
 static void a_run_in_given_environments_is_evaluated_there(void **state)
 {
-    (void)state;
     static const double flat[] = {0, 1, 0, 2};
     const wk_case given = {.name = WK_EVAL_TRAIN, .count = 2, .params = flat};
     train = &given;
@@ -75,7 +72,6 @@ static void a_run_in_given_environments_is_evaluated_there(void **state)
 
 static void unknown_and_repeated_cases_are_refused(void **state)
 {
-    (void)state;
     int count;
     const wk_domain *walker = domain_called("terrain-walker");
     assert_refused(wk_eval_cases(walker, NULL, "stiars", ENVS, cases, &count, &err), WK_E_NOT_FOUND,
@@ -90,7 +86,6 @@ static void unknown_and_repeated_cases_are_refused(void **state)
 
 static void episodes_of_a_set_are_spread_evenly_over_its_worlds(void **state)
 {
-    (void)state;
     const wk_domain *domain = domain_called("clean-up");
     int count, visits[6] = {0};
     assert_ok(wk_eval_cases(domain, NULL, "extra-block", ENVS, cases, &count, &err));
@@ -107,7 +102,6 @@ static void episodes_of_a_set_are_spread_evenly_over_its_worlds(void **state)
 
 static void dr_visits_the_default_distribution(void **state)
 {
-    (void)state;
     enum { DRAWS = 4400 };
     const wk_domain *domain = domain_called("toy");
     wk_space *space;
@@ -128,7 +122,6 @@ static void dr_visits_the_default_distribution(void **state)
 
 static void tasks_of_the_combined_domain_stay_in_their_own_worlds(void **state)
 {
-    (void)state;
     wk_space *space;
     assert_ok(wk_space_create(&wk_combined, false, &space, &err));
     int count, any[2] = {0};
@@ -160,7 +153,6 @@ static void tasks_of_the_combined_domain_stay_in_their_own_worlds(void **state)
 // 21 amplitudes, and 28 lengths from 0.15 to 1.5.
 static void the_authors_evaluation_of_the_hopper_has_its_own_lengths(void **state)
 {
-    (void)state;
     int count;
     double theta[WK_PARAMS_MAX], mean[2] = {0}, min = 9, max = 0;
     const wk_domain *hopper = domain_called("terrain-hopper");

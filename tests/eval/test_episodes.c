@@ -79,7 +79,6 @@ static wk_status take_down(void *context, const wk_eval_row *row, wk_error *erro
 
 static void returns_are_the_rewards_that_a_watcher_sees(void **state)
 {
-    (void)state;
     wk_eval_config config = config_of(TOY_SOUND);
     static witness w;
     w = (witness){.toy = &t};
@@ -120,7 +119,6 @@ static void assert_same(const wk_eval_episode *a, const wk_eval_episode *b, int 
 
 static void results_do_not_depend_on_threads(void **state)
 {
-    (void)state;
     wk_eval_config config = config_of(TOY_SOUND);
     for (int acting = 0; acting < 2; acting++) {
         wk_eval_episode found[4][ALL];
@@ -139,7 +137,6 @@ static void results_do_not_depend_on_threads(void **state)
 
 static void an_episode_depends_on_its_number_and_case_alone(void **state)
 {
-    (void)state;
     fixture r = open_fixture(1);
     wk_eval_config config = config_of(TOY_SOUND);
     wk_eval_episode all[ALL], some[ALL];
@@ -160,7 +157,6 @@ static void an_episode_depends_on_its_number_and_case_alone(void **state)
 
 static void seed_case_and_policy_make_a_difference(void **state)
 {
-    (void)state;
     fixture r = open_fixture(1);
     wk_eval_config config = config_of(TOY_SOUND);
     wk_eval_episode random[ALL], first[ALL], second[ALL], other[ALL];
@@ -188,7 +184,6 @@ static void seed_case_and_policy_make_a_difference(void **state)
 // Each frees nobody else's place, and is scored up to its end.
 static void episodes_end_early_by_themselves_by_divergence_or_when_cut(void **state)
 {
-    (void)state;
     static const struct {
         toy_fault fault;
         int cut, steps;
@@ -213,7 +208,6 @@ static void episodes_end_early_by_themselves_by_divergence_or_when_cut(void **st
 
 static void an_episode_shown_again_has_the_same_rows(void **state)
 {
-    (void)state;
     fixture r = open_fixture(1);
     wk_eval_config config = config_of(TOY_SOUND);
     static witness before, again;
@@ -246,7 +240,6 @@ static wk_status object_to_the_third(void *context, const wk_eval_row *row, wk_e
 
 static void what_a_watcher_fails_with_ends_the_evaluation(void **state)
 {
-    (void)state;
     wk_eval_config config = config_of(TOY_SOUND);
     config.on_row = object_to_the_third;
     assert_refused(wk_evaluate(&config, episodes, &err), WK_E_INPUT, "seen enough");
@@ -270,7 +263,6 @@ static wk_status enter(void *context, const wk_eval_row *row, wk_error *error)
 
 static void a_policy_says_what_it_expects_beside_what_it_gets(void **state)
 {
-    (void)state;
     wk_eval_config config = config_of(TOY_SOUND);
     play(&config, episodes);
     assert_true(isnan(episodes[0].calibration.value) && isnan(episodes[0].calibration.discounted));
@@ -293,7 +285,6 @@ static void a_policy_says_what_it_expects_beside_what_it_gets(void **state)
 
 static void a_world_that_cannot_be_made_is_an_error(void **state)
 {
-    (void)state;
     wk_eval_config config = config_of(TOY_CREATE_FAILS);
     assert_refused(wk_evaluate(&config, episodes, &err), WK_E_UNSUPPORTED, "broken");
     config = config_of(TOY_RESET_FAILS);

@@ -60,7 +60,6 @@ static bool evaluate_with_fault(const toy *t, wk_learner *learner, int kind, int
 
 static void a_failed_evaluation_says_why_and_leaves_whole_files(void **state)
 {
-    (void)state;
     wk_error err = {0};
     toy t = toy_make(TOY_SOUND);
     t.domain.episode_steps = 2;

@@ -14,7 +14,6 @@ static wk_model_error at(double theta, double error, double estimate)
 
 static void the_worst_tenth_is_the_largest_errors(void **state)
 {
-    (void)state;
     wk_model_error all[20];
     for (int i = 0; i < 20; i++)
         all[i] = at(i, (i * 7) % 20, 2 * ((i * 7) % 20) + 1);
@@ -31,7 +30,6 @@ static void the_worst_tenth_is_the_largest_errors(void **state)
 
 static void environments_of_one_theta_count_together_for_the_second_correlation(void **state)
 {
-    (void)state;
     // Within a θ the estimate goes the wrong way, between them the right one.
     const wk_model_error all[] = {at(0, 1, 4), at(2, 8, 12), at(0, 2, 3),
                                   at(1, 5, 7), at(1, 4, 8),  at(2, 9, 11)};
@@ -45,7 +43,6 @@ static void environments_of_one_theta_count_together_for_the_second_correlation(
 
 static void what_has_no_order_has_no_correlation(void **state)
 {
-    (void)state;
     const wk_model_error same[] = {at(0, 1, 3), at(1, 2, 3)};
     wk_model_error_summary s;
     assert_ok(wk_model_error_summarise(same, 2, &s, &err));
@@ -58,7 +55,6 @@ static void what_has_no_order_has_no_correlation(void **state)
 
 static void environments_without_pictures_are_left_out(void **state)
 {
-    (void)state;
     wk_model_error all[] = {at(0, 1, 1), at(1, NAN, NAN), at(2, 3, 2)};
     all[1].steps = 0;
     wk_model_error_summary s;
@@ -81,7 +77,6 @@ static wk_model_error_config config_of(const toy *t, const fixture *r, int envir
 
 static void trajectories_share_the_environment_and_nothing_else(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     fixture r = open_fixture(1);
     wk_model_error one[5], same[5], three[5];
@@ -147,7 +142,6 @@ static double error_by_hand(const fixture *r, const film *f)
 
 static void the_error_is_that_of_the_models_images(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     fixture r = open_fixture(1);
     enum { COUNT = 3 };
@@ -177,7 +171,6 @@ static void the_error_is_that_of_the_models_images(void **state)
 
 static void numbers_do_not_depend_on_threads_or_on_how_many_are_requested(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     fixture r = open_fixture(1);
     enum { MANY = 30, FEW = 11 };
@@ -196,7 +189,6 @@ static void numbers_do_not_depend_on_threads_or_on_how_many_are_requested(void *
 
 static void a_task_policy_is_measured_in_the_same_worlds(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     fixture r = open_fixture(1);
     wk_model_error_result result = {
@@ -227,7 +219,6 @@ static void a_task_policy_is_measured_in_the_same_worlds(void **state)
 
 static void a_world_that_breaks_down_is_measured_up_to_there(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_DIVERGES);
     fixture r = open_fixture(1);
     wk_model_error found[2];

@@ -61,7 +61,6 @@ static double picture_error(const wk_open_loop *pictures, int step, int sequence
 
 static void errors_are_those_of_the_pictures(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     fixture f = open_fixture(1);
     judge j = {0};
@@ -86,7 +85,6 @@ static void errors_are_those_of_the_pictures(void **state)
 
 static void what_else_is_played_does_not_matter(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     fixture f = open_fixture(2);
     judge j = {0};
@@ -98,7 +96,6 @@ static void what_else_is_played_does_not_matter(void **state)
 // Episodes that end early are judged as far as they go; a broken simulation's last row is not.
 static void episodes_that_end_early_are_judged_up_to_there(void **state)
 {
-    (void)state;
     static const struct {
         toy_fault fault;
         int steps;
@@ -118,7 +115,6 @@ static void episodes_that_end_early_are_judged_up_to_there(void **state)
 // 120 steps are three windows, the last one cut.
 static void long_episodes_are_judged_to_their_end(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     t.domain.episode_steps = 120;
     fixture f = open_fixture(1);

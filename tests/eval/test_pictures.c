@@ -32,7 +32,6 @@ static bool same_columns(const wk_image *a, const wk_image *b, int from, int to)
 // The width of a sequence is that of the image, less the names of its rows.
 static void a_long_theta_keeps_to_its_own_sequence(void **state)
 {
-    (void)state;
     wk_error err = {0};
     fixture f = open_fixture(1);
     wk_open_loop *loop;
@@ -82,7 +81,6 @@ static int clip_height(const wk_domain *domain, wk_learner *learner)
 
 static void a_video_has_room_for_every_parameter(void **state)
 {
-    (void)state;
     enum { LINE = 12, USUAL = 172 };
     static const char *const names[] = {
         "a-name-of-sixty-three-characters-which-is-all-that-there-can-be",

@@ -123,7 +123,6 @@ static const wk_domain ladders = {
 
 static void scores_of_one_to_a_hundred(void **state)
 {
-    (void)state;
     double values[100];
     for (int i = 0; i < 100; i++)
         values[i] = (i * 37) % 100 + 1; // 1 ... 100 in some order
@@ -141,7 +140,6 @@ static void scores_of_one_to_a_hundred(void **state)
 
 static void a_fraction_of_few_episodes_is_rounded_up(void **state)
 {
-    (void)state;
     wk_score s;
     assert_ok(wk_score_compute((const double[]){4, 2, 8}, 3, &s, &err));
     static const double expected[] = {2, 2, 2, 2, 2, 3, 3}; // 1 of 3 up to 0.3, then 2
@@ -172,7 +170,6 @@ static void add(wk_eval_result *r, const char *cases, int task)
 
 static void returns_and_completions_are_what_the_worlds_give(void **state)
 {
-    (void)state;
     wk_eval_result r = random_result();
     add(&r, "", 0);
     assert_int_equal(r.tasks[0].n_cases, 2);
@@ -199,7 +196,6 @@ static void returns_and_completions_are_what_the_worlds_give(void **state)
 
 static void indicators_are_means_over_the_episodes_that_have_them(void **state)
 {
-    (void)state;
     wk_eval_result r = random_result();
     add(&r, "dr,high", 0);
     const wk_case_result *dr = &r.tasks[0].cases[0], *high = &r.tasks[0].cases[1];
@@ -220,7 +216,6 @@ static void indicators_are_means_over_the_episodes_that_have_them(void **state)
 
 static void random_actions_are_played_once_for_all_tasks(void **state)
 {
-    (void)state;
     wk_eval_result r = random_result();
     add(&r, "dr", 0);
     add(&r, "dr", 1);
@@ -243,7 +238,6 @@ static char *read_result(const char *run, const wk_eval_result *r, const char *e
 
 static void broken_episodes_are_counted_and_reported(void **state)
 {
-    (void)state;
     wk_eval_result r = random_result();
     add(&r, "broken", 0);
     const wk_case_result *c = &r.tasks[0].cases[0];
@@ -279,7 +273,6 @@ static double number_after(const char *json, const char *key, int n)
 
 static void the_document_reads_back_to_the_same_numbers(void **state)
 {
-    (void)state;
     wk_eval_result r = random_result();
     add(&r, "high,dr", 0);
     add(&r, "dr", 1);
@@ -317,7 +310,6 @@ static void the_document_reads_back_to_the_same_numbers(void **state)
 // A metric is written where episodes have it, whether or not they have the others.
 static void metrics_are_written_one_by_one(void **state)
 {
-    (void)state;
     wk_eval_result r = random_result();
     add(&r, "high", 0);
     wk_text text = {0};
@@ -341,7 +333,6 @@ static void metrics_are_written_one_by_one(void **state)
 
 static void tasks_of_the_combined_domain_say_which_part_they_belong_to(void **state)
 {
-    (void)state;
     const wk_domain *domain = NULL;
     assert_ok(wk_domain_find("combined", &domain, &err));
     wk_eval_result r = random_result();
@@ -367,7 +358,6 @@ static void tasks_of_the_combined_domain_say_which_part_they_belong_to(void **st
 
 static void files_are_written_under_policy_and_step(void **state)
 {
-    (void)state;
     char run[] = "result-XXXXXX";
     assert_non_null(mkdtemp(run));
     wk_eval_result r = random_result();
@@ -400,7 +390,6 @@ static wk_eval_result write_one(const char *run, int envs, uint64_t seed, const 
 
 static void another_question_gets_a_file_of_its_own(void **state)
 {
-    (void)state;
     static const struct {
         int envs;
         uint64_t seed;
@@ -443,7 +432,6 @@ static void another_question_gets_a_file_of_its_own(void **state)
 
 static void a_damaged_file_is_not_touched(void **state)
 {
-    (void)state;
     char run[] = "result-XXXXXX", path[WK_PATH_MAX];
     assert_non_null(mkdtemp(run));
     wk_eval_result r = write_one(run, 40, 6, "dr", 0);
@@ -466,7 +454,6 @@ static void a_damaged_file_is_not_touched(void **state)
 
 static void best_median_and_worst_go_by_score_then_return_then_number(void **state)
 {
-    (void)state;
     double completions[] = {0.5, 0.5, 1, 0, 0.5, 0}, returns[] = {3, 2, 0, 9, 2, 8};
     wk_task_result t = {.n_cases = 1};
     t.cases[0] = (wk_case_result){

@@ -19,7 +19,6 @@ static const wk_domain *domain_of(const char *name)
 
 static int teardown(void **state)
 {
-    (void)state;
     unlink(FILE_NAME);
     return 0;
 }
@@ -30,7 +29,6 @@ static const char *const domains[] = {
 
 static void the_programs_sets_are_frozen_and_whole(void **state)
 {
-    (void)state;
     for (size_t d = 0; d < sizeof domains / sizeof *domains; d++) {
         const wk_domain *domain = domain_of(domains[d]);
         wk_theta_set set, again = {0};
@@ -56,7 +54,6 @@ static void the_programs_sets_are_frozen_and_whole(void **state)
 
 static void parts_lie_in_and_out_of_the_training_distribution(void **state)
 {
-    (void)state;
     for (size_t d = 0; d < sizeof domains / sizeof *domains; d++) {
         const wk_domain *domain = domain_of(domains[d]);
         wk_theta_set set;
@@ -81,7 +78,6 @@ static void write_text(const char *text, size_t size)
 
 static void a_changed_file_is_refused(void **state)
 {
-    (void)state;
     const wk_domain *toy = domain_of("toy");
     wk_theta_set set;
     wk_text text = {0};
@@ -110,7 +106,6 @@ static void a_changed_file_is_refused(void **state)
 // A text with a right hash and wrong content: whoever wrote it meant something else.
 static void wrong_content_is_named(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *message;
     } wrongs[] = {

@@ -98,7 +98,6 @@ static char *wrapped_calls(void)
 
 static void every_file_call_of_the_library_can_be_made_to_fail(void **state)
 {
-    (void)state;
     const char *command = "nm -u " WAKER_BINARY_DIR "/libwaker.a 2>/dev/null";
     FILE *nm = popen(command, "r");
     char *symbols = read_all(command, nm), *wrapped = wrapped_calls(), object[128] = "";
@@ -128,7 +127,6 @@ static void every_file_call_of_the_library_can_be_made_to_fail(void **state)
 // What makes a file makes its name durable too: wk_dir_make_file, or a wk_file_writer.
 static void files_are_made_in_base_but_for_locks_and_logs_of_processes(void **state)
 {
-    (void)state;
     FILE *grep =
         popen("cd " WAKER_SOURCE_DIR "/src && grep -rlE '\\<O_CREAT\\>|\\<creat\\(' . | sort", "r");
     char *files = read_all("grep", grep);

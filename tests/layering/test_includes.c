@@ -148,7 +148,6 @@ static void check_folder(const char *folder)
 
 static void every_include_follows_the_table(void **state)
 {
-    (void)state;
     check_folder("");
     assert_true(files > 20);
     assert_int_equal(faults, 0);
@@ -156,7 +155,6 @@ static void every_include_follows_the_table(void **state)
 
 static void a_forbidden_edge_is_noticed(void **state)
 {
-    (void)state;
     faults = 0;
     check_line(layer_of("base"), "(probe)", "#include \"env/env.h\"\n");
     check_line(layer_of("replay"), "(probe)", "#include <mujoco/mujoco.h>\n");
@@ -208,7 +206,6 @@ static void expect_listed(const char *folder, const char *words, const char *lis
 
 static void the_page_has_the_table(void **state)
 {
-    (void)state;
     char *page, cell[512], folders[512];
     int rows = 0;
     wk_error err = {0};

@@ -12,14 +12,12 @@
 
 static int begin(void **state)
 {
-    (void)state;
     remove_tree(FOLDER);
     return mkdir(FOLDER, 0777);
 }
 
 static int end(void **state)
 {
-    (void)state;
     remove_tree(FOLDER);
     return 0;
 }
@@ -69,7 +67,6 @@ static wk_status merge_embedded(wk_error *err)
 
 static void merging_fails_cleanly(void **state)
 {
-    (void)state;
     sweep_all(merge_embedded, NULL);
 }
 
@@ -98,7 +95,6 @@ static void config_is_whole(wk_status status)
 
 static void a_config_that_cannot_be_written_leaves_the_old_one(void **state)
 {
-    (void)state;
     wk_error err = {0};
     assert_ok(write_config(&err));
     sweep_all(write_config, config_is_whole);
@@ -150,13 +146,11 @@ static void lines_are_whole(wk_status status)
 
 static void logging_fails_cleanly(void **state)
 {
-    (void)state;
     sweep_all(log_something, lines_are_whole);
 }
 
 static void a_full_disk_is_called_one_and_the_write_can_be_made_again(void **state)
 {
-    (void)state;
     static const wk_metrics_mark beginning;
     wk_error err = {0};
     wk_metrics *metrics;
@@ -179,7 +173,6 @@ static void a_full_disk_is_called_one_and_the_write_can_be_made_again(void **sta
 
 static void writes_of_one_byte_give_the_same_file(void **state)
 {
-    (void)state;
     wk_error err = {0};
     assert_ok(log_something(&err));
     size_t size, again_size;
@@ -197,7 +190,6 @@ static void writes_of_one_byte_give_the_same_file(void **state)
 
 static void a_number_that_memory_had_no_room_for_is_reported_by_the_write(void **state)
 {
-    (void)state;
     static const wk_metrics_mark beginning;
     wk_error err = {0};
     wk_metrics *metrics;

@@ -27,7 +27,6 @@ static void open_at(const wk_metrics_mark *mark)
 
 static int begin(void **state)
 {
-    (void)state;
     remove_tree(FOLDER);
     open_at(&beginning);
     return 0;
@@ -35,7 +34,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     close_metrics();
     remove_tree(FOLDER);
     return 0;
@@ -66,7 +64,6 @@ static void write_step(int64_t step)
 
 static void a_line_has_steps_and_scalars_in_the_order_of_noting(void **state)
 {
-    (void)state;
     wk_metrics_scalar(metrics, "b", 0.5);
     wk_metrics_scalar(metrics, "a\"\\", -3);
     wk_metrics_scalar(metrics, "b", 0.1);
@@ -83,7 +80,6 @@ static void a_line_has_steps_and_scalars_in_the_order_of_noting(void **state)
 
 static void numbers_read_back_exactly(void **state)
 {
-    (void)state;
     static const double values[] = {0.1, 1.0 / 3, 1e300, 5e-324, -0.0, 123456789.125, (double)0.1f};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         wk_metrics_scalar(metrics, (char[]){'a' + (char)i, 0}, values[i]);
@@ -105,7 +101,6 @@ static void numbers_read_back_exactly(void **state)
 
 static void measured_numbers_are_left_out_of_the_lines_unless_asked_for(void **state)
 {
-    (void)state;
     for (int timing = 0; timing < 2; timing++) {
         const wk_metrics_config config = {
             .logdir = FOLDER, .tensorboard = true, .timing = timing, .action_repeat = 2};
@@ -126,7 +121,6 @@ static void measured_numbers_are_left_out_of_the_lines_unless_asked_for(void **s
 
 static void thousands_of_names_are_kept_apart(void **state)
 {
-    (void)state;
     enum { NAMES = 5000 };
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < NAMES; i++) {
@@ -155,14 +149,12 @@ static uint64_t little(const char *bytes, int count)
 
 static void checksums_are_those_of_the_format(void **state)
 {
-    (void)state;
     assert_int_equal(wk_tensorboard_crc("123456789", 9), 0xc78ab0e5);
     assert_int_equal(wk_tensorboard_crc((const char[8]){24}, 8), 0x224b7fa3);
 }
 
 static void event_files_are_records_with_checksums_and_a_version_first(void **state)
 {
-    (void)state;
     write_step(0);
     write_step(300);
     size_t size, at = 0;
@@ -191,7 +183,6 @@ static void event_files_are_records_with_checksums_and_a_version_first(void **st
 
 static void a_resumed_run_leaves_the_files_of_an_uninterrupted_one(void **state)
 {
-    (void)state;
     enum { STEPS = 12 };
     for (int i = 0; i < STEPS; i++)
         write_step(i);
@@ -221,7 +212,6 @@ static void a_resumed_run_leaves_the_files_of_an_uninterrupted_one(void **state)
 
 static void a_run_without_a_checkpoint_begins_afresh(void **state)
 {
-    (void)state;
     write_step(1);
     assert_ok(wk_file_write(FOLDER "/" EVENTS "0000000001.host.1.0", "other", 5, &err));
     open_at(&beginning);
@@ -274,7 +264,6 @@ static void check_events(const char *name, const char *before, size_t cut)
 // Cut at every byte, the files are repaired to whole records.
 static void files_torn_at_any_byte_are_repaired(void **state)
 {
-    (void)state;
     for (int i = 0; i < 3; i++)
         write_step(i);
     size_t lines_size, events_size;
@@ -295,7 +284,6 @@ static void files_torn_at_any_byte_are_repaired(void **state)
 // A flipped bit in a record's length, content or checksum ends the file there.
 static void an_event_file_damaged_anywhere_is_cut_to_whole_records(void **state)
 {
-    (void)state;
     write_step(1);
     write_step(2);
     size_t size, now_size;
@@ -321,7 +309,6 @@ static void count_warning(void *count, wk_log_level level, const char *line)
 
 static void files_shorter_than_the_checkpoint_says_are_used_with_a_warning(void **state)
 {
-    (void)state;
     wk_metrics_mark mark;
     write_step(1);
     write_step(2);
@@ -348,7 +335,6 @@ static void files_shorter_than_the_checkpoint_says_are_used_with_a_warning(void 
 
 static void a_mark_cannot_name_a_file_elsewhere(void **state)
 {
-    (void)state;
     static const char *const names[] = {"../events.out.tfevents.1.h.1.waker", "metrics.jsonl",
                                         "events.out.tfevents./../x.waker"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -362,7 +348,6 @@ static void a_mark_cannot_name_a_file_elsewhere(void **state)
 
 static void a_folder_that_cannot_be_used_is_an_error(void **state)
 {
-    (void)state;
     wk_metrics *none;
     assert_refused(wk_metrics_open(&(wk_metrics_config){.logdir = "/dev/full", .action_repeat = 1},
                                    NULL, &none, &err),

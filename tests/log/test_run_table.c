@@ -12,7 +12,6 @@ static wk_run_table table;
 
 static int make_rows(void **state)
 {
-    (void)state;
     rows[0] = wk_run_row_empty("waker-m-seed0", "running");
     rows[0].values = (wk_status_values){.steps = 12345,
                                         .total = 50000,
@@ -68,13 +67,11 @@ static const char whole[] =
 
 static void a_table_says_everything_that_is_known(void **state)
 {
-    (void)state;
     expect_text(RUNS, 0, 0, whole);
 }
 
 static void a_narrow_table_loses_the_least_important_columns_first(void **state)
 {
-    (void)state;
     expect_text(RUNS, 60, 0,
                 "3 runs  104 updates/s  15m00s left\n"
                 "run            state         agent steps   done  updates/s\n"
@@ -86,7 +83,6 @@ static void a_narrow_table_loses_the_least_important_columns_first(void **state)
 
 static void a_long_name_loses_its_middle_before_columns_go(void **state)
 {
-    (void)state;
     rows[0].name = "waker-m-exploration_rate0.0001-saturation_scale1-seed0";
     expect_text(RUNS, 68, 0,
                 "3 runs  104 updates/s  15m00s left\n"
@@ -117,7 +113,6 @@ static int line_count(const char *text)
 
 static void a_table_fits_every_terminal(void **state)
 {
-    (void)state;
     for (int i = RUNS; i < 20; i++)
         rows[i] = rows[i % RUNS];
     for (int width = 1; width < 150; width++)
@@ -132,7 +127,6 @@ static void a_table_fits_every_terminal(void **state)
 
 static void rows_that_do_not_fit_are_counted(void **state)
 {
-    (void)state;
     for (int i = 0; i < 20; i++)
         rows[i] = wk_run_row_empty("a", "running");
     expect_text(20, 20, 5,
@@ -151,7 +145,6 @@ static void rows_that_do_not_fit_are_counted(void **state)
 
 static void names_cannot_steer_the_terminal(void **state)
 {
-    (void)state;
     wk_run_row row = wk_run_row_empty("a\x1b[2Jb\nc", "run\rning");
     wk_text out = {0};
     wk_run_table_text(&row, 1, 0, 0, &out);
@@ -162,7 +155,6 @@ static void names_cannot_steer_the_terminal(void **state)
 
 static void a_pipe_gets_a_line_for_each_run_at_the_interval(void **state)
 {
-    (void)state;
     start(0, 0);
     wk_run_table_update(&table, rows, RUNS, 100);
     rows[0].values.steps++;
@@ -185,7 +177,6 @@ static void a_pipe_gets_a_line_for_each_run_at_the_interval(void **state)
 
 static void a_terminal_sees_the_table_redrawn_in_place(void **state)
 {
-    (void)state;
     rows[0] = wk_run_row_empty("a", "running");
     rows[1] = wk_run_row_empty("b", "running");
     start(25, 10);
@@ -273,7 +264,6 @@ static void assert_row(const screen *s, int row, const char *text, size_t length
 // In every width, that in which a row just fits too, nothing of what was written is missing.
 static void a_terminal_of_any_width_shows_all_of_the_heading_table_and_message(void **state)
 {
-    (void)state;
     static const char heading[] = "3 of 4 runs done, 1 running, 0 failed";
     for (int columns = 9; columns <= WIDEST; columns++) {
         wk_text text = {0};
@@ -305,7 +295,6 @@ static void a_terminal_of_any_width_shows_all_of_the_heading_table_and_message(v
 
 static void a_pipe_gets_the_heading_alone(void **state)
 {
-    (void)state;
     start(0, 0);
     wk_run_table_show_under(&table, "3 of 4 runs done", rows, RUNS);
     wk_status_line_end(&table.line);
@@ -314,7 +303,6 @@ static void a_pipe_gets_the_heading_alone(void **state)
 
 static void a_terminal_that_became_narrower_is_cleared_where_lines_wrapped(void **state)
 {
-    (void)state;
     wk_run_row row = wk_run_row_empty("a", "running");
     start(25, 10);
     wk_run_table_update(&table, &row, 1, 0);
@@ -327,7 +315,6 @@ static void a_terminal_that_became_narrower_is_cleared_where_lines_wrapped(void 
 
 static void a_closed_pipe_is_no_error(void **state)
 {
-    (void)state;
     wk_run_table_start(&table, -1, 0);
     wk_run_table_update(&table, rows, RUNS, 0);
     wk_run_table_log(&table, WK_LOG_INFO, "nobody reads this");

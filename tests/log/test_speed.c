@@ -60,7 +60,6 @@ static void play(const pretended *r, double measured)
 
 static void the_time_left_is_true_from_the_first_minute(void **state)
 {
-    (void)state;
     play(&(pretended){5000, 20000, 0.1, 2, 0, 8, 1000000}, 2);  // much slower updates
     play(&(pretended){5000, 20000, 0.1, 0.1, 20, 8, 400}, 0.1); // pauses of a third of the time
     play(&(pretended){0, 5000, 0.01, 1, 0, 4, 1000000}, NAN);   // no prefill, nothing measured
@@ -68,7 +67,6 @@ static void the_time_left_is_true_from_the_first_minute(void **state)
 
 static void nothing_is_claimed_that_is_not_known(void **state)
 {
-    (void)state;
     wk_speed speed;
     wk_speed_start(&speed, &(wk_speed_point){0}, 8);
     assert_true(isnan(wk_speed_left(&speed, 100, 1000)));
@@ -81,7 +79,6 @@ static void nothing_is_claimed_that_is_not_known(void **state)
 
 static void rates_are_those_of_late(void **state)
 {
-    (void)state;
     wk_speed speed;
     wk_speed_point now = {0};
     wk_speed_start(&speed, &now, 1);

@@ -30,7 +30,6 @@ static const char whole[] =
 
 static void a_line_says_everything_that_is_known(void **state)
 {
-    (void)state;
     wk_text text = {0};
     wk_status_values p = sample();
     wk_status_values_text(&p, 0, &text);
@@ -45,7 +44,6 @@ static void a_line_says_everything_that_is_known(void **state)
 
 static void a_round_beyond_the_end_is_100_percent(void **state)
 {
-    (void)state;
     wk_text text = {0};
     wk_status_values p = wk_status_values_empty();
     p.steps = 1004, p.total = 1000;
@@ -56,7 +54,6 @@ static void a_round_beyond_the_end_is_100_percent(void **state)
 
 static void a_line_fits_any_width_and_loses_the_least_important_first(void **state)
 {
-    (void)state;
     const wk_status_values p = sample();
     size_t last = 0;
     for (int width = 1; width < 240; width++) {
@@ -78,7 +75,6 @@ static void a_line_fits_any_width_and_loses_the_least_important_first(void **sta
 
 static void durations_have_two_units(void **state)
 {
-    (void)state;
     static const struct {
         double seconds;
         const char *text;
@@ -94,7 +90,6 @@ static void durations_have_two_units(void **state)
 
 static void a_pipe_gets_plain_lines_at_the_interval(void **state)
 {
-    (void)state;
     wk_status_line line;
     wk_status_line_start(&line, pipe_open(), 10);
     assert_false(line.live);
@@ -112,7 +107,6 @@ static void a_pipe_gets_plain_lines_at_the_interval(void **state)
 
 static void lines_of_a_log_have_the_time_if_wanted(void **state)
 {
-    (void)state;
     int year, month, day, hour, minute, second, used = 0;
     wk_status_line line;
     wk_status_line_start(&line, pipe_open(), 10);
@@ -125,7 +119,6 @@ static void lines_of_a_log_have_the_time_if_wanted(void **state)
 
 static void a_terminal_sees_one_line_rewritten_in_place(void **state)
 {
-    (void)state;
     wk_status_line line;
     wk_status_line_start(&line, pipe_open(), 10);
     line.live = true;
@@ -148,7 +141,6 @@ static void a_terminal_sees_one_line_rewritten_in_place(void **state)
 
 static void a_closed_pipe_is_no_error(void **state)
 {
-    (void)state;
     wk_status_line line;
     wk_status_line_start(&line, -1, 0);
     const wk_status_values p = sample();
@@ -172,7 +164,6 @@ static const char *show_after(double seconds, bool live)
 
 static void done_rate_and_time_left_are_shown(void **state)
 {
-    (void)state;
     assert_string_equal(show_after(30, false),
                         "3/12 episodes  25.0%  0.1 episodes/s  1m30s left\na message\n");
     assert_non_null(strstr(show_after(1, true), "\r3/12 episodes  25.0%  3 episodes/s  3s left"));
@@ -180,7 +171,6 @@ static void done_rate_and_time_left_are_shown(void **state)
 
 static void short_work_shows_nothing(void **state)
 {
-    (void)state;
     assert_string_equal(show_after(0.1, true), "a message\n");
     assert_string_equal(show_after(5, false), "a message\n");
     wk_progress_line silent = {0};
@@ -191,7 +181,6 @@ static void short_work_shows_nothing(void **state)
 // Another unit counts from 0, also for the rate, and the line stays; short parts of long work show.
 static void parts_of_long_work_share_the_line(void **state)
 {
-    (void)state;
     wk_progress_line progress = {0};
     wk_progress_start(&progress, pipe_open(), "runs");
     progress.started -= 60;

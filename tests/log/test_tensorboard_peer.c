@@ -41,7 +41,6 @@ static const char reader[] =
 
 static void the_tensorboard_package_reads_what_we_write(void **state)
 {
-    (void)state;
     const char *python = python_with("tensorboard");
     wk_error err = {0};
     static const wk_metrics_mark beginning;

@@ -46,7 +46,6 @@ static void assert_same_picture(const wk_image *a, const wk_image *b)
 
 static void png_keeps_every_pixel_and_makes_smooth_pictures_small(void **state)
 {
-    (void)state;
     wk_image images[] = {noise(1, 1, 1, 256), noise(17, 5, 2, 256), noise(1, 40, 3, 2),
                          gradient(200, 100, 0)};
     for (int i = 0; i < 4; i++) {
@@ -64,7 +63,6 @@ static void png_keeps_every_pixel_and_makes_smooth_pictures_small(void **state)
 
 static void the_same_picture_gives_the_same_bytes(void **state)
 {
-    (void)state;
     wk_image frames[] = {gradient(60, 40, 0), gradient(60, 40, 7)};
     uint8_t *bytes[4];
     size_t size[4];
@@ -95,7 +93,6 @@ static gif_clip gif_round_trip(const wk_image *frames, size_t count, int delay_c
 // Six levels a channel are 216 colours: the palette holds them all.
 static void gif_keeps_frames_of_few_colours_exactly(void **state)
 {
-    (void)state;
     const int levels[] = {2, 3, 6};
     for (int k = 0; k < 3; k++) {
         wk_image frames[3] = {noise(50, 30, 1, levels[k]), noise(50, 30, 2, levels[k]),
@@ -115,7 +112,6 @@ static void gif_keeps_frames_of_few_colours_exactly(void **state)
 // The last does not compress: the code table fills and is cleared many times.
 static void gif_codes_of_every_length_end_cleanly(void **state)
 {
-    (void)state;
     for (int width = 1; width <= 261; width++) {
         wk_image frame = width <= 260 ? noise(width, 1, (uint64_t)width, 2) : noise(300, 200, 4, 6);
         gif_clip clip = gif_round_trip(&frame, 1, 2);
@@ -129,7 +125,6 @@ static void gif_codes_of_every_length_end_cleanly(void **state)
 // of 10: a palette fitted to the frame must do better.
 static void gif_colours_of_smooth_frames_are_near(void **state)
 {
-    (void)state;
     wk_image frames[4];
     for (int i = 0; i < 4; i++)
         frames[i] = gradient(200, 150, 5 * i);
@@ -146,7 +141,6 @@ static void gif_colours_of_smooth_frames_are_near(void **state)
 
 static void gif_frames_that_do_not_change_cost_little(void **state)
 {
-    (void)state;
     wk_image still = gradient(200, 100, 0), frames[5] = {still, still, still, still, still};
     uint8_t *one, *five;
     size_t one_size, five_size;
@@ -164,7 +158,6 @@ static void gif_frames_that_do_not_change_cost_little(void **state)
 
 static void gif_refuses_what_it_cannot_hold(void **state)
 {
-    (void)state;
     wk_image frames[2] = {noise(4, 4, 1, 2), noise(4, 5, 1, 2)};
     uint8_t *bytes;
     size_t size;
@@ -182,7 +175,6 @@ static void gif_refuses_what_it_cannot_hold(void **state)
 // A limit on the file size stands for the full disk: the write fails half-way.
 static void a_failed_write_leaves_the_old_file_and_nothing_else(void **state)
 {
-    (void)state;
     char directory[] = "media-XXXXXX", path[64], clip[64];
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof path, "%s/a.png", directory);

@@ -20,7 +20,6 @@ static int count_colour(const wk_image *image, uint32_t colour)
 
 static void a_new_picture_has_one_colour(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_image image;
     assert_ok(wk_image_create(7, 3, 0x123456, &image, &err));
@@ -30,7 +29,6 @@ static void a_new_picture_has_one_colour(void **state)
 
 static void an_image_without_pixels_is_refused(void **state)
 {
-    (void)state;
     wk_error err;
     wk_image image;
     assert_refused(wk_image_create(0, 3, 0, &image, &err), WK_E_INPUT, "0 x 3");
@@ -40,7 +38,6 @@ static void an_image_without_pixels_is_refused(void **state)
 
 static void filling_is_clipped_on_every_side(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_image image;
     assert_ok(wk_image_create(8, 8, 0, &image, &err));
@@ -55,7 +52,6 @@ static void filling_is_clipped_on_every_side(void **state)
 
 static void pasting_enlarges_and_clips(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_image image, small;
     assert_ok(wk_image_create(6, 6, 0, &image, &err));
@@ -76,7 +72,6 @@ static void pasting_enlarges_and_clips(void **state)
 // The letter L: a full left column and a foot of five dots.
 static void text_draws_the_letter_that_was_asked_for(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_image image;
     assert_ok(wk_image_create(20, 20, 0, &image, &err));
@@ -91,7 +86,6 @@ static void text_draws_the_letter_that_was_asked_for(void **state)
 
 static void no_two_printable_characters_look_alike(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_image cells[95];
     for (int c = 0; c < 95; c++) {
@@ -107,7 +101,6 @@ static void no_two_printable_characters_look_alike(void **state)
 
 static void text_width_counts_characters_not_bytes(void **state)
 {
-    (void)state;
     assert_int_equal(wk_image_text_width(""), 0);
     assert_int_equal(wk_image_text_width("ab"), 11);
     assert_int_equal(wk_image_text_width("θ"), 5);
@@ -115,7 +108,6 @@ static void text_width_counts_characters_not_bytes(void **state)
 
 static void text_is_broken_between_words_that_do_not_fit(void **state)
 {
-    (void)state;
     wk_error err = {0};
     static const struct {
         const char *text;
@@ -143,7 +135,6 @@ static double lightness(uint32_t colour)
 
 static void the_ramp_gets_lighter_all_the_way_and_has_ends(void **state)
 {
-    (void)state;
     for (int i = 0; i < 100; i++)
         assert_true(lightness(wk_image_ramp((i + 1) / 100.0)) >
                     lightness(wk_image_ramp(i / 100.0)));

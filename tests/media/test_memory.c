@@ -76,7 +76,6 @@ static void fail_each(attempt *try, fault_call call, wk_status expected, int at_
 
 static void every_failing_call_is_an_error_and_leaves_no_broken_file(void **state)
 {
-    (void)state;
     static const struct {
         const char *path;
         attempt *try;

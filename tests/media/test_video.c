@@ -49,7 +49,6 @@ static char *take(const char *path, size_t *size)
 
 static void ffmpeg_is_given_every_pixel_and_what_it_says_is_the_file(void **state)
 {
-    (void)state;
     size_t size;
     ffmpeg_stub(RECORDS);
     assert_ok(write_clip("video-test.mp4", 500, 301, 0.04, 2));
@@ -72,7 +71,6 @@ static void ffmpeg_is_given_every_pixel_and_what_it_says_is_the_file(void **stat
 // Steps of a domain may be of any length.
 static void frames_of_any_time_make_a_clip(void **state)
 {
-    (void)state;
     static const struct {
         double seconds;
         const char *rate;
@@ -100,7 +98,6 @@ static void frames_of_any_time_make_a_clip(void **state)
 // Three megabytes are more than a process that has ended could have in its pipe.
 static void an_ffmpeg_that_fails_is_an_error_and_leaves_the_old_file(void **state)
 {
-    (void)state;
     static const struct {
         const char *script, *message;
     } faults[] = {
@@ -124,7 +121,6 @@ static void an_ffmpeg_that_fails_is_an_error_and_leaves_the_old_file(void **stat
 
 static void without_ffmpeg_the_error_says_what_to_install(void **state)
 {
-    (void)state;
     char *usual = strdup(getenv("PATH"));
     setenv("PATH", "/nowhere", 1);
     assert_refused(write_clip("video-test.mp4", 8, 8, 0.1, 1), WK_E_UNSUPPORTED,
@@ -143,7 +139,6 @@ static void without_ffmpeg_the_error_says_what_to_install(void **state)
 
 static void a_clip_that_is_given_up_leaves_neither_file_nor_process(void **state)
 {
-    (void)state;
     wk_animation *clip;
     wk_image frame = draw(8, 8, 0);
     ffmpeg_stub(FFMPEG_WORKS);
@@ -159,7 +154,6 @@ static void a_clip_that_is_given_up_leaves_neither_file_nor_process(void **state
 
 static void what_cannot_be_a_video_is_refused(void **state)
 {
-    (void)state;
     wk_animation *clip;
     wk_image frame = draw(10, 8, 0);
     ffmpeg_stub(FFMPEG_WORKS);
@@ -202,7 +196,6 @@ static double error_of_video(int width, int height, int frames)
 
 static void a_video_shows_the_frames_and_is_the_same_every_time(void **state)
 {
-    (void)state;
     static const struct {
         int width, height, frames;
     } videos[] = {{64, 64, 40}, {130, 75, 12}, {17, 33, 12}};

@@ -49,7 +49,6 @@ static void check_net(net *n)
 // Sums of at most 2 * 17 products through three layers.
 static void a_stack_of_dense_networks_matches(void **state)
 {
-    (void)state;
     net n = open_net("dense", 2);
     wk_tensor x = golden_input(n.file, "x");
     wk_tensor y = wk_nn_dense(n.scope, "0", x, 17, WK_ELU);
@@ -65,7 +64,6 @@ static void a_stack_of_dense_networks_matches(void **state)
 // Weight gradients sum over 2 * 14 * 14 places.
 static void convolutions_match(void **state)
 {
-    (void)state;
     net n = open_net("conv", 0);
     const int channels[] = {4, 6, 8};
     wk_tensor y = golden_input(n.file, "x");
@@ -83,7 +81,6 @@ static void convolutions_match(void **state)
 // Weight gradients sum over 2 * 30 * 30 places.
 static void transposed_convolutions_match(void **state)
 {
-    (void)state;
     net n = open_net("deconv", 0);
     const wk_conv_config layers[] = {{8, 5, 2, WK_ELU}, {6, 5, 2, WK_ELU}, {3, 6, 2, WK_IDENTITY}};
     wk_tensor y = golden_input(n.file, "x");
@@ -101,7 +98,6 @@ static void transposed_convolutions_match(void **state)
 // Five steps, each with a layer norm whose division by a small deviation magnifies errors.
 static void the_gru_cell_matches_over_five_steps(void **state)
 {
-    (void)state;
     net n = open_net("gru", 0);
     wk_graph *g = golden_graph(n.file);
     wk_tensor h = golden_input(n.file, "h"), x = golden_input(n.file, "x"), states[5];

@@ -12,7 +12,6 @@
 // of logarithms near 1.6: roundings of 1e-7 each are up to 5e-5 of it.
 static void kl_matches_far_from_and_below_the_free_nat(void **state)
 {
-    (void)state;
     golden *file = golden_open("kl");
     wk_graph *g = golden_graph(file);
     const char *names[] = {"far", "near"};
@@ -44,7 +43,6 @@ static void kl_matches_far_from_and_below_the_free_nat(void **state)
 
 static void categorical_entropy_matches(void **state)
 {
-    (void)state;
     golden *file = golden_open("kl");
     wk_tensor entropy = wk_graph_entropy(golden_graph(file), golden_input(file, "far_post"));
     golden_expect(file, entropy, "out/entropy", 1e-6);
@@ -56,7 +54,6 @@ static void categorical_entropy_matches(void **state)
 // slope of the inverse magnifies by up to 1/density, about 30 near the cut.
 static void truncated_normal_samples_match(void **state)
 {
-    (void)state;
     golden *file = golden_open("truncated_normal");
     wk_graph *g = golden_graph(file);
     wk_tensor raw = golden_input(file, "raw");
@@ -77,7 +74,6 @@ static void truncated_normal_samples_match(void **state)
 // With z = (sample - mean) / std held: d/dmean = 1 and d/dstd = z, through tanh and the sigmoid.
 static void location_scale_gradients_are_those_of_a_held_sample(void **state)
 {
-    (void)state;
     golden *file = golden_open("truncated_normal");
     wk_graph *g = golden_graph(file);
     wk_tensor raw = golden_input(file, "raw");
@@ -104,7 +100,6 @@ static void location_scale_gradients_are_those_of_a_held_sample(void **state)
 // for mean and std, which is what the backends' formula has to give for the same samples.
 static void location_scale_gradients_are_those_of_tensorflow_probability(void **state)
 {
-    (void)state;
     enum { DRAWS = 20, ROWS = 8, ACTIONS = 3 };
     golden *file = golden_open("authors_sampler");
     float *raw = golden_values(file, "raw"), *sample = golden_values(file, "sample"),
@@ -125,7 +120,6 @@ static void location_scale_gradients_are_those_of_tensorflow_probability(void **
 // The entropy subtracts terms of order 1 whose parts are ratios of densities and probabilities.
 static void truncated_normal_entropy_matches(void **state)
 {
-    (void)state;
     golden *file = golden_open("truncated_normal");
     wk_graph *g = golden_graph(file);
     wk_tensor raw = golden_input(file, "raw");
@@ -140,7 +134,6 @@ static void truncated_normal_entropy_matches(void **state)
 // Fifteen additions in a row.
 static void lambda_returns_match(void **state)
 {
-    (void)state;
     golden *file = golden_open("lambda_return");
     wk_tensor reward = golden_input(file, "reward"), value = golden_input(file, "value");
     wk_tensor returns = wk_graph_lambda_return(golden_graph(file), reward, value, 0.99f, 0.95f);
@@ -153,7 +146,6 @@ static void lambda_returns_match(void **state)
 // Deviations from a mean of five: the subtraction of close numbers costs a digit.
 static void disagreement_matches_by_deviation_and_by_variance(void **state)
 {
-    (void)state;
     golden *file = golden_open("disagreement");
     wk_graph *g = golden_graph(file);
     wk_tensor x = golden_input(file, "x");

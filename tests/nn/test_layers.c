@@ -71,7 +71,6 @@ static wk_tensor input(bench *b, wk_shape shape)
 
 static void leading_axes_are_kept(void **state)
 {
-    (void)state;
     bench b = open_bench(0);
     wk_tensor rows = input(&b, WK_SHAPE(5, 4, 6)), images = input(&b, WK_SHAPE(5, 4, 8, 8, 3));
     wk_tensor small = input(&b, WK_SHAPE(5, 4, 1, 1, 3));
@@ -86,7 +85,6 @@ static void leading_axes_are_kept(void **state)
 
 static void a_stack_goes_in_front(void **state)
 {
-    (void)state;
     bench b = open_bench(3);
     wk_tensor shared = input(&b, WK_SHAPE(4, 6)), one = input(&b, WK_SHAPE(1, 5, 4, 6));
     wk_tensor own = input(&b, WK_SHAPE(3, 5, 4, 6)), images = input(&b, WK_SHAPE(3, 2, 8, 8, 3));
@@ -103,7 +101,6 @@ static void a_stack_goes_in_front(void **state)
 // Member s of a stack of 2 on a shared input equals a network of its own with the same weights.
 static void members_of_a_stack_are_separate_networks(void **state)
 {
-    (void)state;
     const wk_mlp_config mlp = {.layers = 2, .units = 5, .activation = WK_ELU, .outputs = 3};
     const float rows[8] = {0.5f, -1, 2, 0.25f, -0.5f, 1, 1, -2};
     bench both = open_bench(2);
@@ -142,7 +139,6 @@ static void members_of_a_stack_are_separate_networks(void **state)
 // probabilities.
 static void categorical_samples_are_one_hot_and_straight_through(void **state)
 {
-    (void)state;
     enum { ROWS = 2000, VARIABLES = 2, CLASSES = 3, WIDTH = VARIABLES * CLASSES };
     bench b = open_bench(0);
     wk_tensor logits = input(&b, WK_SHAPE(ROWS, WIDTH)), weight = input(&b, WK_SHAPE(ROWS, WIDTH));
@@ -185,7 +181,6 @@ static void categorical_samples_are_one_hot_and_straight_through(void **state)
 
 static void without_a_random_source_the_mode_is_taken(void **state)
 {
-    (void)state;
     bench b = open_bench(0);
     wk_tensor logits = input(&b, WK_SHAPE(1, 6));
     wk_tensor mode = wk_nn_sample_categorical(b.g, logits, 3, (wk_random){0});
@@ -202,7 +197,6 @@ static void without_a_random_source_the_mode_is_taken(void **state)
 
 static void random_sources_differ_by_name_index_and_seed(void **state)
 {
-    (void)state;
     const wk_tensor counter = {1};
     uint64_t keys[] = {wk_nn_random(counter, 1, "a", 0).key, wk_nn_random(counter, 1, "a", 1).key,
                        wk_nn_random(counter, 1, "b", 0).key, wk_nn_random(counter, 2, "a", 0).key};

@@ -156,19 +156,16 @@ static void check_against_torch(const char *decay_name, float decay)
 
 static void six_steps_match_torch_with_the_default_decay(void **state)
 {
-    (void)state;
     check_against_torch("default", 1e-6f);
 }
 
 static void six_steps_match_torch_with_a_strong_decay(void **state)
 {
-    (void)state;
     check_against_torch("strong", 1e-2f);
 }
 
 static void a_step_with_a_bad_gradient_is_skipped_and_counted(void **state)
 {
-    (void)state;
     group p = open_group(0, 1e-6f);
     fill(&p, p.gradient[0], 1);
     fill(&p, p.gradient[1], 1);
@@ -195,7 +192,6 @@ static void a_step_with_a_bad_gradient_is_skipped_and_counted(void **state)
 
 static void a_set_flag_skips_the_step(void **state)
 {
-    (void)state;
     wk_error err = {0};
     group p = open_group(0, 1e-6f);
     fill(&p, p.gradient[0], 1);
@@ -215,7 +211,6 @@ static void a_set_flag_skips_the_step(void **state)
 // the member's own norm: eps 1e-5 against a gradient clipped to a norm of 100 or left at 1e-4.
 static void members_of_a_stack_clip_and_skip_on_their_own(void **state)
 {
-    (void)state;
     group p = open_group(3, 0);
     float a[3 * 12], b[3 * 5] = {0}, after[3 * 12];
     for (int i = 0; i < 36; i++)
@@ -296,7 +291,6 @@ static void assert_same_set(const group *x, const group *y)
 
 static void a_step_in_another_graph_is_the_same_step(void **state)
 {
-    (void)state;
     wk_error err = {0};
     group whole = open_group(0, wk_adam_config_default().decay);
     two_graphs pair = open_two_graphs();
@@ -317,7 +311,6 @@ static void a_step_in_another_graph_is_the_same_step(void **state)
 
 static void gradients_that_are_left_change_no_weight(void **state)
 {
-    (void)state;
     group whole = open_group(0, 0);
     two_graphs pair = open_two_graphs();
     for (int i = 0; i < 2; i++)

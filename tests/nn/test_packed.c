@@ -15,7 +15,6 @@ static float value_of(uint16_t half)
 // By the definition of the format.
 static void every_half_is_the_number_that_its_bits_say_and_comes_back(void **state)
 {
-    (void)state;
     for (int bits = 0; bits < 0x10000; bits++) {
         int exponent = bits >> 10 & 31, fraction = bits & 1023;
         if (exponent == 31) {
@@ -34,7 +33,6 @@ static void every_half_is_the_number_that_its_bits_say_and_comes_back(void **sta
 
 static void a_number_becomes_the_nearest_half(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i < 200000; i++) {
         uint32_t bits = i * 21467u + 7;
         float x;
@@ -56,7 +54,6 @@ static void a_number_becomes_the_nearest_half(void **state)
 
 static void bytes_are_within_half_of_their_blocks_scale(void **state)
 {
-    (void)state;
     enum { COUNT = 10 * WK_PACKED_BLOCK + 7 };
     float x[COUNT], y[COUNT];
     int8_t bytes[COUNT];
@@ -82,7 +79,6 @@ static void bytes_are_within_half_of_their_blocks_scale(void **state)
 
 static void what_does_not_fit_is_refused(void **state)
 {
-    (void)state;
     const float bad[] = {NAN, INFINITY, -INFINITY, 65520, -1e9f};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         float x[3] = {1, bad[i], 2};

@@ -24,7 +24,6 @@ static float *initial(const wk_params *params, size_t index)
 // Keras: limit sqrt(6 / (fan_in + fan_out)); a uniform on +-limit has variance limit^2 / 3.
 static void glorot_weights_have_the_keras_spread(void **state)
 {
-    (void)state;
     wk_params *params = new_set("net", 0, 3);
     wk_params_declare(params, "w", WK_SHAPE(200, 300), (wk_init){WK_INIT_GLOROT, 200, 300});
     float *w = initial(params, 0);
@@ -43,7 +42,6 @@ static void glorot_weights_have_the_keras_spread(void **state)
 
 static void zeros_and_ones_start_as_named(void **state)
 {
-    (void)state;
     wk_params *params = new_set("net", 2, 3);
     wk_params_declare(params, "b", WK_SHAPE(3), (wk_init){.kind = WK_INIT_ZEROS});
     wk_params_declare(params, "gain", WK_SHAPE(3), (wk_init){.kind = WK_INIT_ONES});
@@ -57,7 +55,6 @@ static void zeros_and_ones_start_as_named(void **state)
 
 static void initial_values_come_from_the_named_stream(void **state)
 {
-    (void)state;
     wk_params *params = new_set("net", 2, 9);
     wk_params_declare(params, "w", WK_SHAPE(3, 2), (wk_init){WK_INIT_GLOROT, 3, 2});
     float *w = initial(params, 0);
@@ -75,7 +72,6 @@ static void initial_values_come_from_the_named_stream(void **state)
 // Records the layers of every kind and returns the fans that were declared for "name/w".
 static void fans_follow_keras(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_graph *g = NULL;
     wk_scope *scope = NULL;
@@ -104,7 +100,6 @@ static void fans_follow_keras(void **state)
 
 static void sets_members_and_seeds_start_differently(void **state)
 {
-    (void)state;
     const wk_init init = {WK_INIT_GLOROT, 4, 4};
     wk_params *a = new_set("actor", 2, 1), *b = new_set("critic", 2, 1),
               *c = new_set("actor", 2, 2);
@@ -149,7 +144,6 @@ static void release(net *n)
 
 static void graphs_that_use_one_set_share_its_weights(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_backend *backend = NULL;
     assert_ok(wk_backend_cpu_create(NULL, &backend, &err));
@@ -183,7 +177,6 @@ static void graphs_that_use_one_set_share_its_weights(void **state)
 
 static void a_slow_copy_starts_equal_and_follows_every_period(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_backend *backend = NULL;
     assert_ok(wk_backend_cpu_create(NULL, &backend, &err));

@@ -37,7 +37,6 @@ static wk_safetensors *open_saved(void)
 
 static void tensors_and_metadata_come_back(void **state)
 {
-    (void)state;
     wk_error err = {0};
     save_three();
     wk_safetensors *file = open_saved();
@@ -64,7 +63,6 @@ static void tensors_and_metadata_come_back(void **state)
 
 static void the_layout_is_the_formats(void **state)
 {
-    (void)state;
     wk_error err = {0};
     save_three();
     char *content;
@@ -91,7 +89,6 @@ static void the_layout_is_the_formats(void **state)
 
 static void the_order_given_does_not_change_the_bytes(void **state)
 {
-    (void)state;
     wk_error err = {0};
     char *content[2];
     size_t size[2];
@@ -111,7 +108,6 @@ static void the_order_given_does_not_change_the_bytes(void **state)
 
 static void a_file_without_tensors_is_valid(void **state)
 {
-    (void)state;
     wk_error err = {0};
     assert_ok(wk_safetensors_save_in(NULL, PATH, NULL, 0, NULL, 0, &err));
     wk_safetensors *file = open_saved();
@@ -123,7 +119,6 @@ static void a_file_without_tensors_is_valid(void **state)
 
 static void every_dtype_and_scalars_and_empty_tensors_come_back(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_safetensors_source tensors[WK_ST_DTYPES + 2] = {0};
     char names[WK_ST_DTYPES][8];
@@ -151,7 +146,6 @@ static void every_dtype_and_scalars_and_empty_tensors_come_back(void **state)
 
 static void files_of_other_writers_are_read_without_checksums(void **state)
 {
-    (void)state;
     wk_error err = {0};
     crafted made = craft("{\"t\":{\"data_offsets\":[0,4],\"dtype\":\"U8\",\"shape\":[2,2]}}   ", 4);
     wk_safetensors *file = NULL;
@@ -166,7 +160,6 @@ static void files_of_other_writers_are_read_without_checksums(void **state)
 
 static void a_set_of_targets_is_filled(void **state)
 {
-    (void)state;
     wk_error err = {0};
     save_three();
     wk_safetensors *file = open_saved();
@@ -185,7 +178,6 @@ static void a_set_of_targets_is_filled(void **state)
 
 static void misfits_are_listed_by_name_and_nothing_is_written(void **state)
 {
-    (void)state;
     wk_error err = {0};
     save_three();
     wk_safetensors *file = open_saved();
@@ -209,7 +201,6 @@ static void misfits_are_listed_by_name_and_nothing_is_written(void **state)
 
 static void long_lists_of_misfits_are_cut(void **state)
 {
-    (void)state;
     wk_error err = {0};
     save_three();
     wk_safetensors *file = open_saved();
@@ -228,7 +219,6 @@ static void long_lists_of_misfits_are_cut(void **state)
 
 static void weights_that_are_not_finite_are_found(void **state)
 {
-    (void)state;
     wk_error err = {0};
     float numbers[3] = {1, 2, 3};
     uint16_t halves[2] = {0x3f80, 0x4000};
@@ -251,7 +241,6 @@ static void weights_that_are_not_finite_are_found(void **state)
 // Where float32 is wanted, 16 and 8 bits are read too; all else has to be what is wanted.
 static void packed_tensors_are_read_as_floats(void **state)
 {
-    (void)state;
     enum { COUNT = 66, SCALES = 2 };
     wk_error err = {0};
     int8_t small[COUNT];
@@ -300,7 +289,6 @@ static void packed_tensors_are_read_as_floats(void **state)
 
 static void a_damaged_tensor_is_named(void **state)
 {
-    (void)state;
     wk_error err = {0};
     save_three();
     char *content;
@@ -321,7 +309,6 @@ static void a_damaged_tensor_is_named(void **state)
 
 static void names_that_cannot_be_written_are_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_safetensors_source twice[] = {three[0], three[0]}, reserved = three[0], odd = three[0];
     assert_refused(wk_safetensors_save_in(NULL, PATH, twice, 2, NULL, 0, &err), WK_E_INPUT,
@@ -342,7 +329,6 @@ static void names_that_cannot_be_written_are_refused(void **state)
 
 static void files_that_cannot_be_opened_say_why(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_safetensors *file = NULL;
     assert_refused(wk_safetensors_open("no/such/file", &file, &err), WK_E_NOT_FOUND,

@@ -72,7 +72,6 @@ static void assert_clear_error(long call, wk_status status, const wk_error *err)
 
 static int set_up(void **state)
 {
-    (void)state;
     wk_error err = {0};
     mkdir(FOLDER, 0777);
     return save(1, &err) != WK_OK;
@@ -80,7 +79,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     unlink(PATH);
     return rmdir(FOLDER);
 }
@@ -118,21 +116,18 @@ static void sweep_save(bool persistent, int error)
 
 static void a_save_that_fails_once_leaves_a_whole_file(void **state)
 {
-    (void)state;
     sweep_save(false, EIO);
     sweep_save(false, ENOSPC);
 }
 
 static void a_save_on_a_disk_that_stays_broken_leaves_a_whole_file(void **state)
 {
-    (void)state;
     sweep_save(true, EIO);
     sweep_save(true, ENOSPC);
 }
 
 static void a_full_disk_is_called_one(void **state)
 {
-    (void)state;
     bool said = false;
     for (long call = 1;; call++) {
         wk_error err = {0};
@@ -166,19 +161,16 @@ static void sweep_load(bool persistent)
 
 static void a_load_that_fails_once_says_so_and_leaks_nothing(void **state)
 {
-    (void)state;
     sweep_load(false);
 }
 
 static void a_load_from_a_disk_that_stays_broken_leaks_nothing(void **state)
 {
-    (void)state;
     sweep_load(true);
 }
 
 static void reads_and_writes_of_one_byte_give_the_same_file(void **state)
 {
-    (void)state;
     wk_error err = {0};
     float found = 0;
     fault_sweep_arm((fault_plan){.short_io = true});
@@ -191,7 +183,6 @@ static void reads_and_writes_of_one_byte_give_the_same_file(void **state)
 // The process dies at call k of a save; the next one finds the old or the new file, whole.
 static void a_crash_at_any_call_of_a_save_leaves_a_whole_file(void **state)
 {
-    (void)state;
     wk_error err = {0};
     assert_ok(save(1, &err));
     for (long call = 1;; call++) {

@@ -103,7 +103,6 @@ static const struct {
 
 static void malformed_headers_are_refused_with_the_reason(void **state)
 {
-    (void)state;
     wk_error err = {0};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         crafted file = craft(refused[i].json, refused[i].data);
@@ -119,7 +118,6 @@ static void malformed_headers_are_refused_with_the_reason(void **state)
 
 static void a_length_word_beyond_the_file_is_refused_before_memory_is_taken(void **state)
 {
-    (void)state;
     static const uint64_t lengths[] = {3, 99999999, 100000000, 100000001, UINT64_MAX, 1ull << 63};
     wk_error err = {0};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
@@ -131,7 +129,6 @@ static void a_length_word_beyond_the_file_is_refused_before_memory_is_taken(void
 
 static void files_shorter_than_the_length_word_are_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     crafted file = craft("{}", 0);
     for (size_t size = 0; size < 8; size++) {
@@ -143,7 +140,6 @@ static void files_shorter_than_the_length_word_are_refused(void **state)
 
 static void very_deep_nesting_is_refused(void **state)
 {
-    (void)state;
     enum { DEPTH = 100000 };
     char *json = malloc(DEPTH + 10);
     assert_non_null(json);
@@ -160,7 +156,6 @@ static void very_deep_nesting_is_refused(void **state)
 // The advice at the end of a message must survive a name that is as long as the message.
 static void a_very_long_name_does_not_push_the_advice_out(void **state)
 {
-    (void)state;
     char json[3000];
     memcpy(json, "{\"", 2);
     memset(json + 2, 'n', 2000);
@@ -203,7 +198,6 @@ static wk_status read_whole(const crafted *file, wk_error *err)
 
 static void a_file_cut_at_any_byte_is_refused(void **state)
 {
-    (void)state;
     crafted file = valid_file();
     wk_error err = {0};
     assert_ok(read_whole(&file, &err));
@@ -222,7 +216,6 @@ static void a_file_cut_at_any_byte_is_refused(void **state)
 
 static void a_file_with_bytes_added_is_refused(void **state)
 {
-    (void)state;
     crafted file = valid_file();
     char *longer = calloc(1, file.size + 1);
     assert_non_null(longer);
@@ -238,7 +231,6 @@ static void a_file_with_bytes_added_is_refused(void **state)
 // dtypes and shapes are noticed by readers that know what they want; they must not crash.
 static void every_flipped_bit_of_the_data_is_noticed(void **state)
 {
-    (void)state;
     crafted file = valid_file();
     uint64_t header;
     memcpy(&header, file.bytes, 8);
@@ -259,7 +251,6 @@ static void every_flipped_bit_of_the_data_is_noticed(void **state)
 
 static void a_changed_metadata_value_is_noticed(void **state)
 {
-    (void)state;
     crafted file = valid_file();
     char *value = memmem(file.bytes, file.size, "\"17\"", 4);
     assert_non_null(value);
@@ -271,7 +262,6 @@ static void a_changed_metadata_value_is_noticed(void **state)
 
 static void random_damage_never_crashes_the_reader(void **state)
 {
-    (void)state;
     crafted file = valid_file();
     crafted copy = {malloc(file.size), file.size};
     assert_non_null(copy.bytes);

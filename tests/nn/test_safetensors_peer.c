@@ -10,7 +10,6 @@
 
 static void the_python_package_and_we_read_each_others_files(void **state)
 {
-    (void)state;
     const char *python = python_with("numpy, safetensors");
     wk_error err = {0};
     const float w[] = {1.5f, -2, 3, 4, 5, 6};

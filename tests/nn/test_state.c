@@ -42,7 +42,6 @@ static wk_status load(const small_net *net, wk_error *err)
 
 static void training_reduces_the_loss(void **state)
 {
-    (void)state;
     small_net net = open_net(0, 1);
     float first = step(&net), last = first;
     for (int i = 0; i < 300; i++)
@@ -73,19 +72,16 @@ static void check_resume(int stack)
 
 static void training_resumes_in_the_same_bits(void **state)
 {
-    (void)state;
     check_resume(0);
 }
 
 static void a_stack_resumes_in_the_same_bits(void **state)
 {
-    (void)state;
     check_resume(3);
 }
 
 static void the_file_names_weights_moments_and_counts(void **state)
 {
-    (void)state;
     wk_error err = {0};
     small_net net = open_net(0, 1);
     save(&net);
@@ -104,7 +100,6 @@ static void the_file_names_weights_moments_and_counts(void **state)
 
 static void numbers_that_are_not_finite_are_never_saved(void **state)
 {
-    (void)state;
     wk_error err = {0};
     small_net net = open_net(0, 1);
     save(&net);
@@ -141,7 +136,6 @@ static char *snapshot(const small_net *net, size_t *size)
 
 static void a_load_that_fails_leaves_the_device_as_it_was(void **state)
 {
-    (void)state;
     wk_error err = {0};
     small_net net = open_net(0, 1);
     step(&net);
@@ -167,7 +161,6 @@ static void a_load_that_fails_leaves_the_device_as_it_was(void **state)
 
 static void a_file_of_another_shape_is_refused_by_name(void **state)
 {
-    (void)state;
     wk_error err = {0};
     small_net one = open_net(2, 1), other = open_net(3, 1);
     save(&one);

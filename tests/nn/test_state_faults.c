@@ -25,7 +25,6 @@ static void assert_told(long call, wk_status status, const wk_error *err)
 
 static void recording_and_placing_survives_every_failed_allocation(void **state)
 {
-    (void)state;
     long call = 1, refused = 0;
     for (;; call++) {
         wk_error err = {0};
@@ -46,7 +45,6 @@ static void recording_and_placing_survives_every_failed_allocation(void **state)
 
 static void recording_with_no_memory_left_survives(void **state)
 {
-    (void)state;
     for (long call = 1;; call++) {
         wk_error err = {0};
         small_net net;
@@ -62,7 +60,6 @@ static void recording_with_no_memory_left_survives(void **state)
 
 static void saving_survives_every_failed_call(void **state)
 {
-    (void)state;
     wk_error err = {0};
     small_net net, other;
     float loss;
@@ -85,7 +82,6 @@ static void saving_survives_every_failed_call(void **state)
 
 static void loading_survives_every_failed_call(void **state)
 {
-    (void)state;
     wk_error err = {0};
     small_net net;
     assert_ok(small_net_open(&net, 0, 1, &err));

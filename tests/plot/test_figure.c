@@ -15,7 +15,6 @@ static wk_image image;
 
 static int clean(void **state)
 {
-    (void)state;
     wk_figure_destroy(f);
     wk_text_free(&svg);
     wk_image_free(&image);
@@ -59,7 +58,6 @@ static void everything(void)
 
 static void svg_is_well_formed_and_has_every_mark(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         int count;
@@ -81,7 +79,6 @@ static void svg_is_well_formed_and_has_every_mark(void **state)
 
 static void roles_are_colours_on_paper_and_classes_for_a_page(void **state)
 {
-    (void)state;
     create(10, 10);
     wk_figure_rectangle(f, 0, 0, 5, 5, (wk_paint){.colour = WK_INK});
     wk_figure_rectangle(f, 0, 0, 5, 5, (wk_paint){.colour = WK_FAINT, .width = 1});
@@ -92,7 +89,6 @@ static void roles_are_colours_on_paper_and_classes_for_a_page(void **state)
 
 static void hostile_names_stay_text(void **state)
 {
-    (void)state;
     static const char *const names[] = {"<script>alert(1)</script>",
                                         "\"><img src=x onerror=alert(1)>",
                                         "' onload='alert(1)",
@@ -116,7 +112,6 @@ static void hostile_names_stay_text(void **state)
 
 static void escaping_names_the_five_characters_and_replaces_what_xml_forbids(void **state)
 {
-    (void)state;
     wk_xml_escape("a<b>&\"c'\td\xc3\xa9\x02\xff\u202e", &svg);
     assert_string_equal(svg.chars, "a&lt;b&gt;&amp;&quot;c&#39;\td\xc3\xa9\ufffd\ufffd\ufffd");
 }
@@ -132,7 +127,6 @@ static double darkness(int x0, int y0, int x1, int y1)
 
 static void an_image_shows_marks_at_their_places_in_its_scale(void **state)
 {
-    (void)state;
     create(40, 30);
     wk_figure_rectangle(f, 5, 10, 12, 6, (wk_paint){.colour = 0});
     draw(2);
@@ -144,7 +138,6 @@ static void an_image_shows_marks_at_their_places_in_its_scale(void **state)
 
 static void half_of_a_dashed_line_is_drawn(void **state)
 {
-    (void)state;
     create(100, 20);
     wk_point bent[] = {{5, 10}, {33, 10}, {85, 10}};
     wk_figure_line(f, bent, 3, (wk_paint){.colour = 0, .width = 2, .dash = 5});
@@ -156,7 +149,6 @@ static void half_of_a_dashed_line_is_drawn(void **state)
 
 static void the_outline_of_a_polygon_is_closed(void **state)
 {
-    (void)state;
     create(40, 40);
     wk_figure_rectangle(f, 10, 10, 20, 20, (wk_paint){.colour = 0, .width = 2});
     draw(2);
@@ -180,7 +172,6 @@ static void find_ink(int box[4])
 
 static void text_stands_where_its_anchor_says(void **state)
 {
-    (void)state;
     static const char text[] = "Hamburg 123";
     double width = wk_figure_text_width(text, 12);
     for (int anchor = 0; anchor < 3; anchor++)
@@ -206,7 +197,6 @@ static void text_stands_where_its_anchor_says(void **state)
 
 static void no_two_characters_look_alike(void **state)
 {
-    (void)state;
     wk_image cells[95];
     for (int c = 0; c < 95; c++) {
         create(20, 24);
@@ -227,7 +217,6 @@ static void no_two_characters_look_alike(void **state)
 
 static void text_width_grows_with_size_and_counts_characters(void **state)
 {
-    (void)state;
     assert_near(wk_figure_text_width("", 12), 0, 0);
     assert_near(wk_figure_text_width("abc", 24), 2 * wk_figure_text_width("abc", 12), 1e-9);
     assert_near(wk_figure_text_width("0", 10), wk_figure_text_width("8", 10), 1e-9);
@@ -236,7 +225,6 @@ static void text_width_grows_with_size_and_counts_characters(void **state)
 
 static void equal_figures_give_equal_bytes(void **state)
 {
-    (void)state;
     wk_text first = {0};
     uint8_t *png[2];
     size_t size[2];
@@ -256,7 +244,6 @@ static void equal_figures_give_equal_bytes(void **state)
 
 static void writing_leaves_an_svg_and_a_picture_of_twice_the_size(void **state)
 {
-    (void)state;
     char *bytes;
     size_t size;
     everything();

@@ -30,14 +30,12 @@ static void create_space(const wk_domain *of, bool continuous)
 
 static int begin(void **state)
 {
-    (void)state;
     create_space(&domain, false);
     return wk_space_count(space) == 8 ? 0 : -1;
 }
 
 static int end(void **state)
 {
-    (void)state;
     wk_heatmap_free(&map);
     wk_space_destroy(space);
     space = NULL;
@@ -46,7 +44,6 @@ static int end(void **state)
 
 static void counts_are_summed_and_values_averaged_over_a_cell(void **state)
 {
-    (void)state;
     assert_ok(wk_heatmap_add(&map, "now: ", &domain, space, layers, &err));
     assert_int_equal(map.count, 1);
     const wk_heat_panel *p = &map.panels[0];
@@ -73,7 +70,6 @@ static void counts_are_summed_and_values_averaged_over_a_cell(void **state)
 // Sixteen bins of the first two parameters; the third is averaged over.
 static void a_continuous_space_is_shown_in_bins(void **state)
 {
-    (void)state;
     static const wk_param ranges[] = {
         {.name = "a", .max = 1, .step = 1, .legal_max = 1, .continuous = true},
         {.name = "b", .max = 2, .step = 1, .legal_max = 2, .continuous = true},
@@ -102,7 +98,6 @@ static void a_continuous_space_is_shown_in_bins(void **state)
 
 static void a_domain_of_one_world_has_one_cell(void **state)
 {
-    (void)state;
     static const wk_param only[] = {{.name = "variant"}};
     static const wk_domain one = {.name = "one", .n_params = 1, .params = only};
     create_space(&one, false);
@@ -118,7 +113,6 @@ static void a_domain_of_one_world_has_one_cell(void **state)
 
 static void maps_are_written_and_drawn_one_below_the_other(void **state)
 {
-    (void)state;
     wk_image one = {0}, two = {0};
     assert_ok(wk_heatmap_add(&map, "first ", &domain, space, layers, &err));
     assert_ok(wk_heatmap_draw(&map, &one, &err));
@@ -140,7 +134,6 @@ static void maps_are_written_and_drawn_one_below_the_other(void **state)
 
 static void more_maps_than_fit_are_refused(void **state)
 {
-    (void)state;
     for (int i = 0; i < WK_HEAT_PANELS_MAX; i++)
         assert_ok(wk_heatmap_add(&map, "", &domain, space, layers, &err));
     assert_refused(wk_heatmap_add(&map, "", &domain, space, layers, &err), WK_E_INPUT,
@@ -172,7 +165,6 @@ static bool has_colour(const wk_image *image, uint32_t colour, int from, int to)
 
 static void panels_that_are_compared_share_a_scale(void **state)
 {
-    (void)state;
     double columns[] = {0, 1}, low[] = {0, 1}, high[] = {5, 10};
     wk_heatmap two = {.count = 2,
                       .panels = {panel_of("a", low, columns), panel_of("b", high, columns)}};
@@ -192,7 +184,6 @@ static void panels_that_are_compared_share_a_scale(void **state)
 // Cells that are too narrow to be set apart touch: no lines between them.
 static void cells_of_one_value_make_one_area(void **state)
 {
-    (void)state;
     enum { COLUMNS = 41 };
     double columns[COLUMNS], cells[COLUMNS] = {0};
     for (int c = 0; c < COLUMNS; c++)

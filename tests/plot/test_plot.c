@@ -12,7 +12,6 @@ static wk_figure *f; // of the test; freed after it
 
 static int clean(void **state)
 {
-    (void)state;
     wk_figure_destroy(f);
     f = NULL;
     return 0;
@@ -84,7 +83,6 @@ static const wk_point *points_of(wk_mark_kind kind, int style, double width, siz
 
 static void samples_of_every_kind_are_inside_their_paper(void **state)
 {
-    (void)state;
     for (int i = 0; i < SAMPLE_FIGURES; i++) {
         clean(NULL);
         f = sample_figure(i);
@@ -94,7 +92,6 @@ static void samples_of_every_kind_are_inside_their_paper(void **state)
 
 static void a_line_goes_through_its_points_in_proportion(void **state)
 {
-    (void)state;
     const double x[] = {0, 2, 8}, y[] = {0, 1, 0.25};
     const wk_plot_series series = {"a", 3, x, y, NULL, 0, NULL, NULL};
     DRAW(lines, .title = "t", .series = &series, .count = 1);
@@ -106,7 +103,6 @@ static void a_line_goes_through_its_points_in_proportion(void **state)
 
 static void a_logarithmic_axis_puts_equal_ratios_at_equal_distances(void **state)
 {
-    (void)state;
     const double x[] = {1, 10, 100}, y[] = {1e-4, 1e-2, 1};
     const wk_plot_series series = {"a", 3, x, y, NULL, 0, NULL, NULL};
     DRAW(lines, .x = {.log = true}, .y = {.log = true}, .series = &series, .count = 1);
@@ -117,7 +113,6 @@ static void a_logarithmic_axis_puts_equal_ratios_at_equal_distances(void **state
 
 static void the_shading_reaches_from_below_to_above_by_the_spread(void **state)
 {
-    (void)state;
     const double x[] = {0, 1, 2}, y[] = {0, 10, 10}, sd[] = {0, 1, 2};
     const wk_plot_series series = {"a", 3, x, y, sd, 1, NULL, NULL};
     DRAW(lines, .series = &series, .count = 1);
@@ -135,7 +130,6 @@ static void the_shading_reaches_from_below_to_above_by_the_spread(void **state)
 // left out.
 static void a_level_is_a_dashed_line_that_the_axis_reaches(void **state)
 {
-    (void)state;
     const double x[] = {0, 1}, y[] = {0, 1}, level = 4, none = NAN;
     wk_plot_series series = {"a", 2, x, y, NULL, 0, NULL, &level};
     DRAW(lines, .series = &series, .count = 1);
@@ -154,7 +148,6 @@ static void a_level_is_a_dashed_line_that_the_axis_reaches(void **state)
 
 static void a_value_that_is_missing_leaves_a_gap(void **state)
 {
-    (void)state;
     const double x[] = {0, 1, 2, 3, 4, 5, 6, 7}, y[] = {1, 2, NAN, 3, INFINITY, 1, 2, 3};
     const wk_plot_series series = {"a", 8, x, y, NULL, 0, NULL, NULL};
     DRAW(lines, .series = &series, .count = 1);
@@ -165,7 +158,6 @@ static void a_value_that_is_missing_leaves_a_gap(void **state)
 
 static void a_single_point_has_a_marker_and_its_spread(void **state)
 {
-    (void)state;
     const double x[] = {5}, y[] = {3}, sd[] = {1};
     const wk_plot_series series = {NULL, 1, x, y, sd, 0, NULL, NULL};
     DRAW(lines, .series = &series, .count = 1);
@@ -176,7 +168,6 @@ static void a_single_point_has_a_marker_and_its_spread(void **state)
 
 static void odd_values_stay_inside(void **state)
 {
-    (void)state;
     static const double odd[][4] = {{0, 0, 0, 0},
                                     {-5, -5, -5, -5},
                                     {1e308, -1e308, 0, 1},
@@ -205,7 +196,6 @@ static void odd_values_stay_inside(void **state)
 
 static void nothing_to_show_is_said(void **state)
 {
-    (void)state;
     const double x[] = {1}, y[] = {NAN};
     const wk_plot_series series = {"a", 1, x, y, NULL, 0, NULL, NULL};
     DRAW(lines, .title = "none");
@@ -234,7 +224,6 @@ static int count_text(const char *text)
 
 static void long_names_are_cut_with_an_ellipsis(void **state)
 {
-    (void)state;
     char name[600];
     for (size_t i = 0; i + 1 < sizeof name; i += 2)
         memcpy(name + i, "\xc3\xa9", 2); // cut inside a character it would be malformed
@@ -251,7 +240,6 @@ static void long_names_are_cut_with_an_ellipsis(void **state)
 
 static void names_that_are_cut_alike_are_numbered(void **state)
 {
-    (void)state;
     char names[3][400];
     for (int i = 0; i < 3; i++) {
         memset(names[i], 0, sizeof names[i]);
@@ -281,7 +269,6 @@ static void names_that_are_cut_alike_are_numbered(void **state)
 
 static void bars_grow_from_the_reference_in_proportion(void **state)
 {
-    (void)state;
     const wk_plot_bar bars[] = {
         {"a", 0.7, 0.6, 0.8, 0}, {"b", 0.4, NAN, NAN, 1}, {"c", NAN, 0, 1, 2}};
     DRAW(bars, .title = "t", .axis = {.fixed = true, .min = 0, .max = 1}, .bars = bars, .count = 3,
@@ -307,7 +294,6 @@ static const wk_mark *cell_mark(int number)
 
 static void a_map_has_its_first_row_on_top_and_colours_by_value(void **state)
 {
-    (void)state;
     double rows[] = {0.5, 1.5}, columns[] = {0, 1, 2}, cells[] = {1, 2, NAN, 4, 5, 3};
     wk_heat_panel panel = {.title = "domain",
                            .row_name = "size",
@@ -338,7 +324,6 @@ static void a_map_has_its_first_row_on_top_and_colours_by_value(void **state)
 
 static void maps_of_odd_values_stay_inside(void **state)
 {
-    (void)state;
     static const double odd[][4] = {
         {0, 0, 0, 0},      {NAN, NAN, NAN, NAN},        {1e308, -1e308, 0, 1},
         {1e-300, 0, 0, 0}, {INFINITY, 1, 2, -INFINITY}, {7, 7, 7, 7}};
@@ -387,7 +372,6 @@ static void to_lab(uint32_t colour, const double seen_as[3][3], double lab[3])
 
 static void colours_are_told_apart_with_the_common_colour_vision_deficiencies(void **state)
 {
-    (void)state;
     for (size_t d = 0; d < sizeof deficiencies / sizeof *deficiencies; d++)
         for (int a = 0; a < WK_PLOT_STYLES; a++)
             for (int b = 0; b < a; b++) {

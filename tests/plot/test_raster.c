@@ -10,14 +10,12 @@ static wk_raster raster;
 
 static int setup(void **state)
 {
-    (void)state;
     raster = (wk_raster){0};
     return wk_image_create(SIDE, SIDE, 0xffffff, &image, &err) == WK_OK ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     wk_raster_free(&raster);
     wk_image_free(&image);
     return 0;
@@ -50,7 +48,6 @@ static void square(double x, double y, double side)
 
 static void a_square_on_whole_pixels_covers_exactly_them(void **state)
 {
-    (void)state;
     square(10, 20, 7);
     fill(1);
     for (int y = 0; y < SIDE; y++)
@@ -62,7 +59,6 @@ static void a_square_on_whole_pixels_covers_exactly_them(void **state)
 
 static void a_square_between_pixels_covers_their_shares(void **state)
 {
-    (void)state;
     square(10.25, 20.5, 4);
     fill(1);
     assert_near(coverage(10, 22), 0.75, 0.003);
@@ -75,7 +71,6 @@ static void a_square_between_pixels_covers_their_shares(void **state)
 
 static void a_lines_coverage_adds_up_to_its_area(void **state)
 {
-    (void)state;
     for (int i = 0; i < 24; i++) {
         double turn = i * M_PI / 12 + 0.03, width = 0.7 + 0.2 * i, length = 40;
         wk_point ends[] = {{32 - length / 2 * cos(turn), 32 - length / 2 * sin(turn)},
@@ -89,7 +84,6 @@ static void a_lines_coverage_adds_up_to_its_area(void **state)
 
 static void round_ends_add_a_disc(void **state)
 {
-    (void)state;
     wk_point ends[] = {{20, 20}, {40, 35}};
     wk_raster_line(&raster, ends, 2, 6, true);
     fill(1);
@@ -98,7 +92,6 @@ static void round_ends_add_a_disc(void **state)
 
 static void a_discs_coverage_is_its_area(void **state)
 {
-    (void)state;
     for (double radius = 0.4; radius < 30; radius *= 1.7) {
         wk_image_fill(&image, 0, 0, SIDE, SIDE, 0xffffff);
         wk_raster_disc(&raster, (wk_point){32.3, 31.6}, radius);
@@ -110,7 +103,6 @@ static void a_discs_coverage_is_its_area(void **state)
 
 static void pieces_of_a_line_that_overlap_count_once(void **state)
 {
-    (void)state;
     wk_point there_and_back[] = {{5, 10}, {60, 40}, {5, 40}, {60, 10}, {5, 10}};
     wk_raster_line(&raster, there_and_back, 5, 9, true);
     fill(0.5);
@@ -122,7 +114,6 @@ static void pieces_of_a_line_that_overlap_count_once(void **state)
 
 static void what_is_wound_around_twice_is_inside_and_a_counter_turn_is_a_hole(void **state)
 {
-    (void)state;
     square(10, 10, 20);
     square(15, 15, 10);
     fill(1);
@@ -137,7 +128,6 @@ static void what_is_wound_around_twice_is_inside_and_a_counter_turn_is_a_hole(vo
 
 static void what_lies_outside_is_cut_off(void **state)
 {
-    (void)state;
     square(-1e9, -1e9, 1e9 + 8);
     square(60, 60, 1e9);
     square(-50, 30, 20);
@@ -147,7 +137,6 @@ static void what_lies_outside_is_cut_off(void **state)
 
 static void shapes_that_share_an_edge_leave_no_seam(void **state)
 {
-    (void)state;
     wk_point left[] = {{8, 8}, {30.37, 8}, {41.81, 50}, {8, 50}};
     wk_point right[] = {{30.37, 8}, {56, 8}, {56, 50}, {41.81, 50}};
     wk_raster_polygon(&raster, left, 4);
@@ -160,7 +149,6 @@ static void shapes_that_share_an_edge_leave_no_seam(void **state)
 
 static void colours_are_blended_by_opacity(void **state)
 {
-    (void)state;
     square(0, 0, 10);
     assert_ok(wk_raster_fill(&raster, 0xff8000, 0.25, &image, &err));
     assert_int_equal(image.rgb[0], 255);
@@ -170,7 +158,6 @@ static void colours_are_blended_by_opacity(void **state)
 
 static void filling_forgets_the_outlines(void **state)
 {
-    (void)state;
     square(10, 10, 5);
     fill(1);
     wk_image_fill(&image, 0, 0, SIDE, SIDE, 0xffffff);

@@ -23,7 +23,6 @@ static void check_labels(const wk_scale *s, const char *const *expected, int cou
 
 static void ticks_are_round_numbers(void **state)
 {
-    (void)state;
     wk_scale s = scale_of(&linear, 0, 1, true);
     check_labels(&s, (const char *const[]){"0", "0.2", "0.4", "0.6", "0.8", "1"}, 6);
     s = scale_of(&linear, 0, 1e6, true);
@@ -40,7 +39,6 @@ static void ticks_are_round_numbers(void **state)
 
 static void logarithmic_ticks_are_powers_of_ten_and_their_parts(void **state)
 {
-    (void)state;
     wk_scale s = scale_of(&logarithmic, 0.012, 0.4, false);
     check_labels(&s, (const char *const[]){"0.01", "0.02", "0.05", "0.1", "0.2", "0.5"}, 6);
     s = scale_of(&logarithmic, 1, 1e6, false);
@@ -84,7 +82,6 @@ static void check_scale(const wk_scale *s, double least, double largest)
 
 static void every_range_has_ticks_inside_it_with_true_labels(void **state)
 {
-    (void)state;
     static const double values[] = {0,      1,      -1,     0.3,   2.5,      17,     99.9,
                                     1234.5, 1e4,    2e5,    -7e6,  3e9,      1e12,   1e15,
                                     -1e20,  1e-3,   4e-5,   -1e-9, 1e-30,    1e-300, 1e300,
@@ -108,7 +105,6 @@ static void every_range_has_ticks_inside_it_with_true_labels(void **state)
 
 static void values_an_axis_cannot_show_do_not_widen_it(void **state)
 {
-    (void)state;
     wk_range extent = WK_RANGE_EMPTY;
     wk_range_add(&extent, &logarithmic, 0);
     wk_range_add(&extent, &logarithmic, -3);
@@ -123,7 +119,6 @@ static void values_an_axis_cannot_show_do_not_widen_it(void **state)
 
 static void a_fixed_axis_shows_its_range_and_what_lies_beyond(void **state)
 {
-    (void)state;
     const wk_plot_axis axis = {.fixed = true, .min = 0, .max = 1};
     wk_scale s = scale_of(&axis, 0.4, 0.5, false);
     assert_near(s.min, 0, 0);
@@ -134,7 +129,6 @@ static void a_fixed_axis_shows_its_range_and_what_lies_beyond(void **state)
 
 static void zero_is_shown_when_it_is_near(void **state)
 {
-    (void)state;
     wk_scale s = scale_of(&linear, 100, 900, false);
     assert_near(s.min, 0, 0);
     s = scale_of(&linear, 700, 900, false);
@@ -145,7 +139,6 @@ static void zero_is_shown_when_it_is_near(void **state)
 
 static void values_are_written_as_a_reader_would(void **state)
 {
-    (void)state;
     static const struct {
         double value;
         const char *text;

@@ -77,7 +77,6 @@ static uint32_t fingerprint_at(const wk_replay_mark *mark)
 
 static int tear_down(void **state)
 {
-    (void)state;
     folder_remove(FOLDER);
     folder_remove(SAVED);
     return 0;
@@ -110,19 +109,16 @@ static void sweep(bool persistent, int error)
 
 static void the_last_mark_can_be_opened_after_any_failed_call(void **state)
 {
-    (void)state;
     sweep(false, EIO);
 }
 
 static void the_last_mark_can_be_opened_after_a_disk_fills_up(void **state)
 {
-    (void)state;
     sweep(true, ENOSPC);
 }
 
 static void no_failure_leaks_memory_or_files(void **state)
 {
-    (void)state;
     wk_replay_mark mark = prepare();
     for (long call = 1;; call += fault_stride(1)) {
         wk_error err = {0};
@@ -142,7 +138,6 @@ static void no_failure_leaks_memory_or_files(void **state)
 // A step that failed is tried again, and in the end all is as if nothing had happened.
 static void a_failed_step_may_be_made_again(void **state)
 {
-    (void)state;
     wk_error err = {0};
     run all = {0};
     assert_ok(create(&all.replay, &err));
@@ -172,7 +167,6 @@ static void a_failed_step_may_be_made_again(void **state)
 
 static void a_full_disk_is_called_one(void **state)
 {
-    (void)state;
     wk_replay_mark mark = prepare();
     bool said = false;
     for (long call = 1; !said; call++) {
@@ -190,7 +184,6 @@ static void a_full_disk_is_called_one(void **state)
 
 static void reads_and_writes_of_one_byte_give_the_same_content(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay_mark mark = prepare();
     run usual = {0}, slow = {0};
@@ -209,7 +202,6 @@ static void reads_and_writes_of_one_byte_give_the_same_content(void **state)
 // The process dies at call k; the mark of before opens, and the log without a mark opens too.
 static void a_crash_at_any_call_leaves_a_log_that_opens(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay_mark mark = prepare();
     uint32_t before = fingerprint_at(&mark);

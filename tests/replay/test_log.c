@@ -17,7 +17,6 @@ static const wk_replay_log_config copied = {.directory = COPY, .segment_bytes = 
 
 static int tear_down(void **state)
 {
-    (void)state;
     folder_remove(FOLDER);
     folder_remove(COPY);
     return 0;
@@ -61,7 +60,6 @@ static uint32_t fingerprint_after(uint64_t capacity, int steps)
 // Whatever the moment of the checkpoint, and however far the run went on after it.
 static void a_resumed_store_is_and_goes_on_like_one_that_was_not_interrupted(void **state)
 {
-    (void)state;
     wk_error err = {0};
     uint32_t whole = fingerprint_after(300, 400);
     for (int at = 1; at < 400; at += 47) {
@@ -78,7 +76,6 @@ static void a_resumed_store_is_and_goes_on_like_one_that_was_not_interrupted(voi
 
 static void a_run_resumed_again_and_again_ends_in_the_same_content(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay_mark mark = {0}, older = {0};
     for (int at = 0; at < 400; at += 25) {
@@ -104,7 +101,6 @@ static void a_run_resumed_again_and_again_ends_in_the_same_content(void **state)
 
 static void segments_of_evicted_episodes_are_deleted_and_no_others(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = script_store(300);
     wk_replay_log_config small = {.directory = FOLDER, .segment_bytes = 4000};
@@ -133,7 +129,6 @@ static void segments_of_evicted_episodes_are_deleted_and_no_others(void **state)
 // since, some of them as they were before they were full.
 static void stale_segments_of_an_incremental_copy_are_ignored(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = script_store(300);
     wk_replay_log_config small = {.directory = FOLDER, .segment_bytes = 4000};
@@ -159,7 +154,6 @@ static void stale_segments_of_an_incremental_copy_are_ignored(void **state)
 
 static void every_flipped_byte_is_found_without_a_store(void **state)
 {
-    (void)state;
     wk_error err = {0};
     size_t size;
     folder_remove(FOLDER);
@@ -193,7 +187,6 @@ static void every_flipped_byte_is_found_without_a_store(void **state)
 
 static void a_mark_of_nothing_begins_anew(void **state)
 {
-    (void)state;
     write_log(300, 100, 10);
     wk_replay_mark nothing = {0};
     wk_replay *replay = script_store(300);
@@ -206,7 +199,6 @@ static void a_mark_of_nothing_begins_anew(void **state)
 
 static void reading_changes_no_file(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay_mark mark = write_log(300, 60, 31);
     size_t before, after;
@@ -224,7 +216,6 @@ static void reading_changes_no_file(void **state)
 // The file is cut at many places; what is whole is kept, and writing goes on from there.
 static void a_torn_tail_is_cut_off_wherever_the_tear_is(void **state)
 {
-    (void)state;
     wk_error err = {0};
     write_log(1000, 40, 0);
     size_t size;
@@ -252,7 +243,6 @@ static void a_torn_tail_is_cut_off_wherever_the_tear_is(void **state)
 
 static void damage_before_the_mark_is_refused_and_nothing_is_cut(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay_mark mark = write_log(1000, 40, 0);
     size_t size;
@@ -277,7 +267,6 @@ static void damage_before_the_mark_is_refused_and_nothing_is_cut(void **state)
 
 static void files_of_another_run_or_domain_are_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay_mark mark = write_log(1000, 40, 0);
     wk_replay *replay = script_store(1000);
@@ -305,7 +294,6 @@ static void files_of_another_run_or_domain_are_refused(void **state)
 
 static void missing_files_are_named(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = script_store(3000);
     wk_replay_log_config small = {.directory = FOLDER, .segment_bytes = 4000};
@@ -340,7 +328,6 @@ static void missing_files_are_named(void **state)
 
 static void a_segment_whose_beginning_was_torn_is_dropped(void **state)
 {
-    (void)state;
     wk_error err = {0};
     write_log(1000, 40, 0);
     folder_write(FOLDER "/replay-00000001.log", "WKREP", 5);
@@ -357,7 +344,6 @@ static void a_segment_whose_beginning_was_torn_is_dropped(void **state)
 // equally.
 static void a_store_at_its_memory_limit_is_rebuilt(void **state)
 {
-    (void)state;
     wk_error err = {0};
     for (int noisy = 0; noisy < 2; noisy++) {
         wk_replay *replay = script_store(1000), *again = script_store(1000);
@@ -387,7 +373,6 @@ static wk_status refuse(void *context, wk_error *err)
 
 static void a_store_that_is_not_accepted_leaves_the_log_as_it_is(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay_mark mark = write_log(1000, 40, 300); // the mark is not at the end
     wk_replay_log_config asking = config;

@@ -14,7 +14,6 @@ static craft file;
 
 static int set_up(void **state)
 {
-    (void)state;
     mkdir(FOLDER, 0777);
     craft_start(&file);
     craft_begin(&file, 0, 0, 0.5);
@@ -23,7 +22,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     folder_remove(FOLDER);
     return 0;
 }
@@ -55,7 +53,6 @@ static void add_rows(wk_record_kind kind, uint64_t episode, uint32_t first, uint
 
 static void a_right_log_is_read(void **state)
 {
-    (void)state;
     wk_error err = {0};
     uint64_t rows;
     add_rows(WK_RECORD_ROWS, 0, 0, 16, 0, 0);
@@ -97,7 +94,6 @@ static void rows_that_no_store_could_have_logged_are_refused(void **state)
         {WK_RECORD_ROWS, 0, 16, 16, 0, WK_IS_TERMINAL, "terminal"},
         {(wk_record_kind)9, 0, 16, 16, 0, 0, "unknown kind 9"},
     };
-    (void)state;
     wk_error err = {0};
     uint64_t rows;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -113,7 +109,6 @@ static void rows_that_no_store_could_have_logged_are_refused(void **state)
 
 static void an_episode_that_ends_before_it_has_rows_is_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     uint64_t rows;
     add_rows(WK_RECORD_ROWS, 0, 0, 0, 1, 0);
@@ -122,7 +117,6 @@ static void an_episode_that_ends_before_it_has_rows_is_refused(void **state)
 
 static void rows_after_the_end_are_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     uint64_t rows;
     add_rows(WK_RECORD_ROWS, 0, 0, 16, 1, 0);
@@ -132,7 +126,6 @@ static void rows_after_the_end_are_refused(void **state)
 
 static void beginnings_out_of_order_or_place_are_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     uint64_t rows;
     craft saved = file;
@@ -157,7 +150,6 @@ static void beginnings_out_of_order_or_place_are_refused(void **state)
 
 static void blocks_that_are_none_are_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     uint64_t rows;
     craft saved = file;
@@ -180,7 +172,6 @@ static void blocks_that_are_none_are_refused(void **state)
 
 static void more_than_the_store_may_hold_is_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     uint64_t rows;
     for (uint32_t i = 0; i < 4; i++)
@@ -191,7 +182,6 @@ static void more_than_the_store_may_hold_is_refused(void **state)
 
 static void a_record_longer_than_any_is_a_torn_tail(void **state)
 {
-    (void)state;
     wk_error err = {0};
     uint64_t rows;
     add_rows(WK_RECORD_ROWS, 0, 0, 16, 0, 0);
@@ -204,7 +194,6 @@ static void a_record_longer_than_any_is_a_torn_tail(void **state)
 
 static void evictions_of_unknown_episodes_do_nothing(void **state)
 {
-    (void)state;
     wk_error err = {0};
     uint64_t rows;
     add_rows(WK_RECORD_ROWS, 0, 0, 16, 0, 0);

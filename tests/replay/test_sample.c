@@ -53,7 +53,6 @@ static wk_replay *make(wk_pool *pool)
 
 static void sequences_are_consecutive_rows_of_one_episode(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = make(NULL);
     batch *all = make_batch();
@@ -78,7 +77,6 @@ static void sequences_are_consecutive_rows_of_one_episode(void **state)
 
 static void the_same_seed_and_counter_give_the_same_bytes_on_any_number_of_threads(void **state)
 {
-    (void)state;
     wk_error err = {0};
     batch *one = make_batch(), *many = make_batch();
     wk_pool *pool = NULL;
@@ -112,7 +110,6 @@ static double chi_square(const int *counts, int cells, int total)
 
 static void episodes_and_starts_are_uniform(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = make(NULL);
     uint64_t episodes[B];
@@ -137,7 +134,6 @@ static void episodes_and_starts_are_uniform(void **state)
 
 static void episodes_shorter_than_a_sequence_are_never_chosen(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = NULL;
     wk_replay_config config = episode_config(5000, 1);
@@ -180,7 +176,6 @@ static bool is_drawn(wk_replay *replay, uint64_t episode)
 
 static void running_episodes_are_left_out_where_complete_ones_are_wanted(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = NULL;
     wk_replay_config config = episode_config(5000, 2);
@@ -206,7 +201,6 @@ static void running_episodes_are_left_out_where_complete_ones_are_wanted(void **
 
 static void what_is_kept_under_a_memory_limit_does_not_depend_on_threads(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_pool *pool = NULL;
     assert_ok(wk_pool_create(3, &pool, &err));
@@ -232,7 +226,6 @@ static void what_is_kept_under_a_memory_limit_does_not_depend_on_threads(void **
 
 static void images_of_many_ranges_are_read_by_all_threads(void **state)
 {
-    (void)state;
     enum { MOST = 30 };
     wk_error err = {0};
     wk_pool *pool = NULL;
@@ -289,7 +282,6 @@ static void append_all(wk_replay *replay, uint32_t step, bool at_once)
 
 static void rows_appended_at_once_are_those_appended_one_by_one(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_pool *pool = NULL;
     assert_ok(wk_pool_create(2, &pool, &err)); // fewer threads than blocks
@@ -335,7 +327,6 @@ static void hear_drop(void *context, uint64_t episode)
 
 static void a_watcher_hears_of_rows_and_of_episodes_that_leave(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = NULL;
     wk_replay_config config = episode_config(100, 2);

@@ -38,7 +38,6 @@ static void assert_episode(wk_replay *replay, size_t i, uint64_t episode, uint32
 
 static void rows_come_back_as_they_went_in_for_every_length(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = make(10000, 2);
     for (uint32_t rows = 1; rows <= 50; rows++) {
@@ -60,7 +59,6 @@ static void rows_come_back_as_they_went_in_for_every_length(void **state)
 // A finished one from the middle and a running one; the others stay whole.
 static void removed_episodes_are_gone_and_the_others_stay(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = make(10000, 2);
     for (uint64_t id = 0; id < 5; id++)
@@ -87,7 +85,6 @@ static void removed_episodes_are_gone_and_the_others_stay(void **state)
 
 static void running_episodes_of_several_slots_can_be_read(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = make(1000, 3);
     for (int slot = 0; slot < 3; slot++)
@@ -108,7 +105,6 @@ static void running_episodes_of_several_slots_can_be_read(void **state)
 
 static void frames_that_do_not_compress_come_back_too(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay_config config = episode_config(100, 1);
     config.frame_bytes = WK_IMAGE_BYTES;
@@ -128,7 +124,6 @@ static void frames_that_do_not_compress_come_back_too(void **state)
 
 static void the_oldest_whole_episodes_leave_when_the_capacity_is_exceeded(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = make(100, 1);
     for (uint64_t i = 0; i < 20; i++) {
@@ -149,7 +144,6 @@ static void the_oldest_whole_episodes_leave_when_the_capacity_is_exceeded(void *
 
 static void a_running_episode_outlives_younger_finished_ones(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = make(200, 2);
     assert_ok(episode_begin(replay, 0, 0, &err));
@@ -167,7 +161,6 @@ static void a_running_episode_outlives_younger_finished_ones(void **state)
 // The ring goes round many times with blocks of very different sizes, and blocks that stay behind.
 static void blocks_survive_many_rounds_of_the_memory(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay_config config = episode_config(400, 3);
     config.frame_bytes = 6000;
@@ -193,7 +186,6 @@ static void blocks_survive_many_rounds_of_the_memory(void **state)
 
 static void episodes_leave_early_when_frames_compress_worse_than_planned(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = make(2000, 1);
     wk_replay_stats stats;
@@ -212,7 +204,6 @@ static void episodes_leave_early_when_frames_compress_worse_than_planned(void **
 
 static void a_plan_over_the_memory_limit_is_refused_with_advice(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = NULL;
     wk_replay_config config = episode_config(3000000, 8);
@@ -227,7 +218,6 @@ static void a_plan_over_the_memory_limit_is_refused_with_advice(void **state)
 
 static void the_papers_buffer_of_a_walker_is_planned_within_six_gigabytes(void **state)
 {
-    (void)state;
     const wk_replay_config config = {.capacity = 3000000,
                                      .frame_bytes = 1800,
                                      .slots = 8,
@@ -239,7 +229,6 @@ static void the_papers_buffer_of_a_walker_is_planned_within_six_gigabytes(void *
 
 static void what_the_store_cannot_hold_is_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = NULL;
     wk_replay_config config = episode_config(0, 1);
@@ -267,7 +256,6 @@ static void what_the_store_cannot_hold_is_refused(void **state)
 
 static void rows_that_make_no_sense_are_refused_and_leave_no_trace(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = make(100, 1);
     static uint8_t image[WK_IMAGE_BYTES];
@@ -306,7 +294,6 @@ static void rows_that_make_no_sense_are_refused_and_leave_no_trace(void **state)
 // Rows of a vector of environments: one begins an episode, one goes on, one breaks down.
 static void a_row_begins_continues_or_ends_the_episode_of_its_slot(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = make(100, 3);
     static uint8_t image[WK_IMAGE_BYTES];
@@ -344,7 +331,6 @@ static void a_row_begins_continues_or_ends_the_episode_of_its_slot(void **state)
 
 static void an_episode_ended_before_its_first_row_is_dropped(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = make(100, 1);
     assert_ok(episode_begin(replay, 0, 0, &err));
@@ -357,7 +343,6 @@ static void an_episode_ended_before_its_first_row_is_dropped(void **state)
 
 static void many_short_episodes_keep_the_tables_within_the_limit(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_replay *replay = make(2000, 1);
     for (uint64_t i = 0; i < 3000; i++) {

@@ -23,7 +23,6 @@ static wk_error err;
 
 static int tear_down(void **state)
 {
-    (void)state;
     folder_remove(FOLDER);
     return 0;
 }
@@ -122,7 +121,6 @@ static void assert_content(wk_replay *replay)
 
 static void vectors_come_back_bit_for_bit(void **state)
 {
-    (void)state;
     enum { B = 6, T = 7 };
     const wk_observation_spec specs[] = {both, alone};
     for (int s = 0; s < 2; s++) {
@@ -147,7 +145,6 @@ static void vectors_come_back_bit_for_bit(void **state)
 
 static void a_vector_that_is_not_finite_is_refused(void **state)
 {
-    (void)state;
     wk_replay *replay = make_store(alone);
     const double theta = 0;
     const float vector[V] = {0, 1, NAN};
@@ -178,7 +175,6 @@ static wk_replay_log *open_log(const wk_replay_mark *mark, wk_replay *replay)
 
 static void a_log_gives_back_a_store_that_goes_on_alike(void **state)
 {
-    (void)state;
     const wk_observation_spec specs[] = {both, alone};
     for (int s = 0; s < 2; s++) {
         wk_replay_mark mark;
@@ -209,7 +205,6 @@ static void a_log_gives_back_a_store_that_goes_on_alike(void **state)
 
 static void a_log_of_other_observations_is_refused(void **state)
 {
-    (void)state;
     wk_replay_mark mark;
     wk_replay *replay = make_store(alone), *other = make_store(both);
     wk_replay_log *log = open_log(NULL, replay), *none = NULL;
@@ -224,7 +219,6 @@ static void a_log_of_other_observations_is_refused(void **state)
 
 static void pictures_alone_are_logged_as_ever(void **state)
 {
-    (void)state;
     wk_replay *replay = make_store((wk_observation_spec){0});
     wk_replay_log_close(open_log(NULL, replay));
     assert_segment(1, WK_IMAGE_BYTES, 0);
@@ -233,7 +227,6 @@ static void pictures_alone_are_logged_as_ever(void **state)
 
 static void numpy_reads_the_vectors_of_an_episode(void **state)
 {
-    (void)state;
     const char *python = python_with("numpy");
     wk_replay *replay = make_store(alone);
     mkdir(FOLDER, 0777);

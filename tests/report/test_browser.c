@@ -7,7 +7,6 @@ enum { PHONE = BROWSER_PHONE, DESKTOP = BROWSER_DESKTOP, HEIGHT = BROWSER_HEIGHT
 
 static int look(void **state)
 {
-    (void)state;
     wk_text page = {0};
     sample_page(&page);
     browser_open("report-page.tmp", page.chars);
@@ -17,27 +16,23 @@ static int look(void **state)
 
 static int forget(void **state)
 {
-    (void)state;
     browser_close();
     return 0;
 }
 
 static void the_page_is_as_wide_as_the_screen(void **state)
 {
-    (void)state;
     browser_expect("overflow", 0);
     browser_expect("beyond", 0);
 }
 
 static void the_first_number_of_every_row_is_seen_without_scrolling(void **state)
 {
-    (void)state;
     browser_expect("unseen", 0);
 }
 
 static void every_table_figure_and_section_is_there(void **state)
 {
-    (void)state;
     browser_expect("tables", SAMPLE_TABLES);
     browser_expect("figures", SAMPLE_FIGURES);
     browser_expect("sections", SAMPLE_SECTIONS);
@@ -46,7 +41,6 @@ static void every_table_figure_and_section_is_there(void **state)
 
 static void nothing_is_fetched_and_nothing_runs(void **state)
 {
-    (void)state;
     browser_expect("fetched", 0);
     browser_expect("scripts", 0);
     browser_expect("foreign", 0);
@@ -54,7 +48,6 @@ static void nothing_is_fetched_and_nothing_runs(void **state)
 
 static void text_in_figures_fits_and_can_be_read_on_a_phone(void **state)
 {
-    (void)state;
     browser_expect("spilled", 0);
     double smallest = browser_measure(PHONE, "smallest");
     if (smallest < 8) fail_msg("%g pixels", smallest);
@@ -74,7 +67,6 @@ static double share_of_ink(const wk_image *image, int x, int y, int width, int h
 
 static void the_images_are_neither_blank_nor_black(void **state)
 {
-    (void)state;
     enum { BANDS = 6 };
     wk_image image = browser_picture();
     assert_int_equal(image.width, PHONE + 10 + DESKTOP);

@@ -37,7 +37,6 @@ static const wk_improvement *find_pair(const char *metric, const char *x, const 
 
 static void the_probability_of_improvement_is_that_of_the_pairs(void **state)
 {
-    (void)state;
     make_pair("pair");
     open_report(&f, "pair", usual);
     const wk_improvement *p = find_pair("average", "waker-m", "dr");
@@ -53,7 +52,6 @@ static void the_probability_of_improvement_is_that_of_the_pairs(void **state)
 
 static void scores_are_divided_by_the_highest_of_their_task(void **state)
 {
-    (void)state;
     open_report(&f, "pair", usual);
     bool found = false;
     for (size_t i = 0; i < f.comparison.ranking.count; i++) {
@@ -69,7 +67,6 @@ static void scores_are_divided_by_the_highest_of_their_task(void **state)
 
 static void what_is_missing_is_said(void **state)
 {
-    (void)state;
     const made_score both[] = {{"walk", "dr", NULL, 2, 1, false},
                                {"walk", "steep", NULL, 2, 1, false}};
     made_run late = {"terrain-walker", "dr", "plan2explore", 1};
@@ -94,7 +91,6 @@ static void what_is_missing_is_said(void **state)
 
 static void with_a_step_what_others_have_of_it_is_missed(void **state)
 {
-    (void)state;
     open_report(&f, "gaps", (wk_results_config){.step = 250000}); // of the test before
     expect_sentence(&f.missing, "gaps/waker-m/0: no result for walk (dr), walk (steep)");
     wk_report_free(&f);
@@ -102,7 +98,6 @@ static void with_a_step_what_others_have_of_it_is_missed(void **state)
 
 static void a_whole_grid_misses_nothing(void **state)
 {
-    (void)state;
     const made_score walk[] = {{"walk", "dr", NULL, 2, 1, false}};
     add_run("whole", "dr", 0, walk, 1);
     add_run("whole", "dr", 7, walk, 1);
@@ -115,7 +110,6 @@ static void a_whole_grid_misses_nothing(void **state)
 
 static void runs_without_checkpoints_are_said_to_have_no_maps(void **state)
 {
-    (void)state;
     wk_error err = {0};
     open_report(&f, "whole", usual);
     const wk_figure_data data = {.runs = &f.runs, .paper = &f.paper};
@@ -129,7 +123,6 @@ static void runs_without_checkpoints_are_said_to_have_no_maps(void **state)
 // 25 methods have 300 pairs: the figure has the 24 of the best one.
 static void of_many_pairs_those_of_the_best_method_are_drawn(void **state)
 {
-    (void)state;
     enum { METHODS = 25 };
     const wk_comparison_group group = {"average", "p2e", false};
     wk_error err = {0};

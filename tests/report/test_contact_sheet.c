@@ -27,7 +27,6 @@ static writing read_sheet(const wk_domain *domain, int cell)
 
 static void small_images_leave_room_for_what_is_written(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     writing large = read_sheet(&t.domain, 200), small = read_sheet(&t.domain, 8);
     assert_true(large.headings > 0 && large.captions > 0);
@@ -37,7 +36,6 @@ static void small_images_leave_room_for_what_is_written(void **state)
 
 static void a_sheet_of_one_column_is_as_wide_as_its_title(void **state)
 {
-    (void)state;
     toy t = toy_make(TOY_SOUND);
     wk_param params[2] = {t.domain.params[0], t.domain.params[1]};
     params[1].max = params[1].min; // one value across

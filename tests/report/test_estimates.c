@@ -66,7 +66,6 @@ static size_t count_points(const wk_figure *figure)
 
 static void errors_and_estimates_of_every_environment_are_read(void **state)
 {
-    (void)state;
     make_run("read", "dr", 0, 100, "random", 3, 3, 0.5);
     open_report(&f, "read", usual);
     assert_int_equal(f.runs.problems.items.count, 0);
@@ -81,7 +80,6 @@ static void errors_and_estimates_of_every_environment_are_read(void **state)
 
 static void lists_of_different_lengths_are_named_as_a_problem(void **state)
 {
-    (void)state;
     make_run("uneven", "dr", 0, 100, "random", 3, 2, 0);
     open_report(&f, "uneven", usual);
     assert_int_equal(f.runs.problems.items.count, 1);
@@ -92,7 +90,6 @@ static void lists_of_different_lengths_are_named_as_a_problem(void **state)
 
 static void a_policy_has_one_figure_with_one_run_of_each_curriculum(void **state)
 {
-    (void)state;
     make_run("many/dr/0", "dr", 0, 100, "random", 7, 7, 0);
     make_run("many/dr/1", "dr", 1, 100, "random", 9, 9, 0);
     make_run("many/waker-m/0", "waker-m", 0, 100, "random", 5, 5, 0);
@@ -108,7 +105,6 @@ static void a_policy_has_one_figure_with_one_run_of_each_curriculum(void **state
 
 static void the_newest_measurement_is_drawn_and_at_most_a_hundred_points(void **state)
 {
-    (void)state;
     make_run("newest", "dr", 0, 100, "random", 10, 10, 0);
     make_run("newest", "dr", 0, 200, "random", 250, 250, 0);
     draw("newest");
@@ -120,7 +116,6 @@ static void the_newest_measurement_is_drawn_and_at_most_a_hundred_points(void **
 // A cloud of one point and a bar alone say what the table says.
 static void one_number_is_no_figure(void **state)
 {
-    (void)state;
     wk_text text = {0};
     make_run("single", "dr", 0, 100, "random", 1, 1, 0);
     draw("single");

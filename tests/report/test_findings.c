@@ -29,7 +29,6 @@ static const char *const rules[] = {"waker-m", "waker-r", "dr"};
 
 static void what_is_certain_is_claimed(void **state)
 {
-    (void)state;
     make("certain", rules, 2, 5, 20);
     expect_first("certain", "CVaR 0.1, p2e: 'waker-m' scores higher than 'waker-r' (probability "
                             "1.00, interval 1.00 to 1.00)");
@@ -37,7 +36,6 @@ static void what_is_certain_is_claimed(void **state)
 
 static void a_loser_named_first_is_turned_around(void **state)
 {
-    (void)state;
     make("turned", rules, 2, 5, -20);
     expect_first("turned", "CVaR 0.1, p2e: 'waker-r' scores higher than 'waker-m' (probability "
                            "1.00, interval 1.00 to 1.00)");
@@ -45,7 +43,6 @@ static void a_loser_named_first_is_turned_around(void **state)
 
 static void within_the_noise_nothing_is_claimed(void **state)
 {
-    (void)state;
     make("noise", rules, 2, 5, 0.5);
     expect_first("noise", "CVaR 0.1, p2e: no difference can be claimed between 'waker-m' and "
                           "'waker-r': the intervals of all probabilities of improvement include "
@@ -54,7 +51,6 @@ static void within_the_noise_nothing_is_claimed(void **state)
 
 static void few_runs_claim_nothing_however_far_apart_they_are(void **state)
 {
-    (void)state;
     make("few", rules, 3, 3, 20);
     expect_first("few", "CVaR 0.1, p2e: no difference can be claimed between 'waker-m', 'waker-r' "
                         "and 'dr': 3 runs of a task are too few, 4 of each method are needed");
@@ -65,7 +61,6 @@ static void few_runs_claim_nothing_however_far_apart_they_are(void **state)
 
 static void pairs_without_a_claim_are_named_beside_claims(void **state)
 {
-    (void)state;
     static const char *const second[] = {"dr"};
     make("mixed", rules, 2, 5, 0);
     make("mixed", second, 1, 5, 0);
@@ -82,7 +77,6 @@ static void pairs_without_a_claim_are_named_beside_claims(void **state)
 
 static void one_method_alone_is_compared_with_nothing(void **state)
 {
-    (void)state;
     make("alone", rules, 1, 5, 0);
     expect_first("alone", "CVaR 0.1, p2e: only 'waker-m' has results; there is nothing to compare "
                           "it with");

@@ -98,7 +98,6 @@ static void fail_each(wk_status (*attempt)(void), int at_least)
 
 static void plots_survive_each_failing_allocation(void **state)
 {
-    (void)state;
     fail_each(draw_lines, 10);
     fail_each(draw_scatter, 10);
     fail_each(draw_bars, 10);
@@ -107,7 +106,6 @@ static void plots_survive_each_failing_allocation(void **state)
 
 static void a_page_survives_each_failing_allocation(void **state)
 {
-    (void)state;
     fail_each(build_page, 10);
 }
 

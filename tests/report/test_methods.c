@@ -34,7 +34,6 @@ static void expect_method(const wk_runs *runs, size_t i, const char *method)
 
 static void runs_with_other_settings_are_methods_of_their_own(void **state)
 {
-    (void)state;
     make("eta/a", "waker-m", 0, NULL, NULL);
     make("eta/b", "waker-m", 1, "curriculum.temperature", "1"); // what 0 means for waker-m
     make("eta/c", "waker-m", 0, "curriculum.temperature", "0.5");
@@ -54,7 +53,6 @@ static void runs_with_other_settings_are_methods_of_their_own(void **state)
 
 static void settings_that_shape_nothing_do_not_count(void **state)
 {
-    (void)state;
     make("free/a", "waker-m", 0, "log.every", "77");
     make("free/b", "waker-m", 1, "device", "cpu");
     wk_runs runs = read_in("free");
@@ -66,7 +64,6 @@ static void settings_that_shape_nothing_do_not_count(void **state)
 
 static void a_difference_between_curricula_is_remarked_on(void **state)
 {
-    (void)state;
     make("between/a", "waker-m", 0, NULL, NULL);
     make("between/b", "ge", 0, "prefill", "500");
     wk_runs runs = read_in("between");
@@ -82,7 +79,6 @@ static void a_difference_between_curricula_is_remarked_on(void **state)
 
 static void a_split_in_one_domain_names_the_others_alike(void **state)
 {
-    (void)state;
     made_run clean = {"clean-up", "waker-m", "plan2explore", 0};
     made_config("split/clean", &clean);
     make("split/a", "waker-m", 0, "horizon", "5");
@@ -96,7 +92,6 @@ static void a_split_in_one_domain_names_the_others_alike(void **state)
 
 static void keys_asked_for_are_in_every_name(void **state)
 {
-    (void)state;
     const char *path = "by";
     make("by/a", "waker-m", 0, "model.rate", "0.001");
     make("by/b", "dr", 0, NULL, NULL);
@@ -116,7 +111,6 @@ static void keys_asked_for_are_in_every_name(void **state)
 
 static void a_label_is_a_method_and_pools_what_the_user_says(void **state)
 {
-    (void)state;
     make("lab/x=1/a", "waker-m", 0, NULL, NULL);
     make("lab/b", "waker-m", 1, "horizon", "5");
     make("lab/c", "waker-m", 0, NULL, NULL);
@@ -145,7 +139,6 @@ static void a_label_is_a_method_and_pools_what_the_user_says(void **state)
 
 static void two_runs_with_one_seed_are_both_there_or_named(void **state)
 {
-    (void)state;
     make("same/a", "waker-m", 7, NULL, NULL);
     make("same/b", "waker-m", 7, "steps", "500"); // shorter, else the same
     make("same/c", "waker-m", 7, "horizon", "5");
@@ -165,7 +158,6 @@ static void two_runs_with_one_seed_are_both_there_or_named(void **state)
 
 static void of_two_copies_the_evaluated_one_is_used(void **state)
 {
-    (void)state;
     made_run run = walker;
     make("copies/a-aborted", "waker-m", 0, NULL, NULL);
     make("copies/b", "waker-m", 0, NULL, NULL);
@@ -180,7 +172,6 @@ static void of_two_copies_the_evaluated_one_is_used(void **state)
 
 static void a_label_pools_seeds_of_several_curricula(void **state)
 {
-    (void)state;
     make("pool/a", "waker-m", 0, NULL, NULL);
     make("pool/b", "dr", 0, NULL, NULL);
     const char *path = "all=pool";
@@ -192,7 +183,6 @@ static void a_label_pools_seeds_of_several_curricula(void **state)
 
 static void plug_ins_are_compared_by_their_bytes(void **state)
 {
-    (void)state;
     static const char record[] =
         "{\"format\": \"waker-plugin-1\", \"rule_file\": {\"path\": \"/%s/mine.so\", \"sha256\": "
         "\"%d%063d\"}, \"rule\": {\"name\": \"mine\", \"needs_error\": false, \"needs_reduction\": "
@@ -232,7 +222,6 @@ static void make_many(const char *directory, unsigned bits)
 
 static void methods_that_differ_in_many_settings_are_numbered(void **state)
 {
-    (void)state;
     static const unsigned bits[] = {0x00, 0x01, 0x02, 0x04, 0x08, 0x10};
     for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) {
         char directory[64];
@@ -254,7 +243,6 @@ static void methods_that_differ_in_many_settings_are_numbered(void **state)
 
 static void a_long_value_is_not_part_of_a_name(void **state)
 {
-    (void)state;
     char values[2][200] = {"", ""};
     for (int i = 0; i < 2; i++)
         for (size_t k = 0; k < 20; k++)
@@ -271,7 +259,6 @@ static void a_long_value_is_not_part_of_a_name(void **state)
 
 static void the_table_of_settings_has_every_value_once(void **state)
 {
-    (void)state;
     make_many("legend/a", 0x00);
     make_many("legend/b", 0x1f);
     make_many("legend/c", 0x1f);

@@ -28,7 +28,6 @@ static char *finish(wk_page *page)
 
 static void contents_list_the_sections(void **state)
 {
-    (void)state;
     wk_page *page = create();
     wk_page_section(page, "One & only");
     wk_page_section(page, "Two");
@@ -42,7 +41,6 @@ static void contents_list_the_sections(void **state)
 
 static void figures_in_a_row_share_a_grid(void **state)
 {
-    (void)state;
     wk_page *page = create();
     wk_figure *figure = sample_figure(7);
     wk_page_figure(page, figure, "a");
@@ -63,7 +61,6 @@ static void figures_in_a_row_share_a_grid(void **state)
 
 static void all_text_is_escaped(void **state)
 {
-    (void)state;
     static const char evil[] = "</title><script>alert(\"1\")</script><a href='x'>&";
     wk_page *page = NULL;
     wk_figure *figure = NULL;
@@ -98,7 +95,6 @@ static void all_text_is_escaped(void **state)
 
 static void a_page_without_sections_has_no_contents(void **state)
 {
-    (void)state;
     wk_page *page = create();
     wk_page_paragraph(page, "%d%%", 5);
     char *html = finish(page);
@@ -109,7 +105,6 @@ static void a_page_without_sections_has_no_contents(void **state)
 
 static void equal_pages_give_equal_bytes(void **state)
 {
-    (void)state;
     wk_text one = {0}, two = {0};
     sample_page(&one);
     sample_page(&two);
@@ -182,7 +177,6 @@ static const char reader[] =
 
 static void pythons_parser_reads_the_page_back(void **state)
 {
-    (void)state;
     need_python();
     wk_text text = {0};
     sample_page(&text);
@@ -194,7 +188,6 @@ static void pythons_parser_reads_the_page_back(void **state)
 
 static void long_names_are_broken_into_lines(void **state)
 {
-    (void)state;
     wk_page *page;
     wk_text text = {0};
     wk_report_cell cells[] = {{.head = "task", .text = "walk"},

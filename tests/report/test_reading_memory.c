@@ -39,7 +39,6 @@ static wk_status make_report(size_t *problems, wk_text *text)
 
 static void a_report_survives_every_failing_call(void **state)
 {
-    (void)state;
     size_t problems, fired = 0;
     wk_text whole = {0};
     make_runs();

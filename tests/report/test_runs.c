@@ -38,7 +38,6 @@ static void expect_problem(const char *path, const char *file, const char *what)
 
 static void runs_are_found_in_a_tree_and_sorted(void **state)
 {
-    (void)state;
     made_run other = walker;
     made_whole("tree/terrain-walker/waker-m/3", walker, walk, 2);
     other.rule = "dr", other.seed = 1;
@@ -59,7 +58,6 @@ static void runs_are_found_in_a_tree_and_sorted(void **state)
 
 static void an_evaluation_gives_the_score_that_counts(void **state)
 {
-    (void)state;
     const made_score scores[] = {{"walk", "dr", NULL, 700.25, 400.125, false},
                                  {"sort", "extra-block", NULL, 0.75, 0.5, true}};
     made_whole("counts", walker, scores, 2);
@@ -79,7 +77,6 @@ static void an_evaluation_gives_the_score_that_counts(void **state)
 
 static void parts_of_a_combined_run_are_named(void **state)
 {
-    (void)state;
     made_run combined = {"combined", "dr", "plan2explore", 0};
     const made_score scores[] = {{"sort", "dr", "clean-up", 0.5, 0.25, true}};
     made_whole("combined", combined, scores, 1);
@@ -90,7 +87,6 @@ static void parts_of_a_combined_run_are_named(void **state)
 
 static void model_errors_are_read_with_what_is_not_known(void **state)
 {
-    (void)state;
     made_config("errors", &walker);
     made_file("errors/eval/model-error-000000500000.json",
               "{\"format\":\"waker-model-error-1\",\"domain\":\"terrain-walker\",\"curriculum\":"
@@ -110,7 +106,6 @@ static void model_errors_are_read_with_what_is_not_known(void **state)
 
 static void the_log_gives_parameters_and_indicators_and_its_torn_last_line_is_skipped(void **state)
 {
-    (void)state;
     made_config("log", &walker);
     made_file("log/metrics.jsonl",
               "{\"step\": 20, \"agent_step\": 10, \"train/model_loss\": 2}\n"
@@ -140,7 +135,6 @@ static void the_log_gives_parameters_and_indicators_and_its_torn_last_line_is_sk
 // One of its three updates that are logged is as it should be.
 static void a_run_whose_exploration_stood_still_is_remarked_on(void **state)
 {
-    (void)state;
 #define EXPLORING(step, norm)                                                                      \
     "{\"agent_step\": " step ", \"train/actor_grad_norm_expl\": " norm                             \
     ", \"train/value_expl\": 60}\n"
@@ -160,7 +154,6 @@ static void a_run_whose_exploration_stood_still_is_remarked_on(void **state)
 
 static void a_broken_line_of_the_log_is_named(void **state)
 {
-    (void)state;
     made_config("bad-log", &walker);
     made_file("bad-log/metrics.jsonl", "{\"agent_step\": 10}\n{\"agent_step\": oops}\n{}\n");
     expect_problem("bad-log", "bad-log/metrics.jsonl", "line 2");
@@ -168,7 +161,6 @@ static void a_broken_line_of_the_log_is_named(void **state)
 
 static void a_torn_evaluation_is_left_out_and_named(void **state)
 {
-    (void)state;
     made_whole("torn", walker, walk, 2);
     made_file("torn/eval/adapted-000001000000.json", "{\"format\":\"waker-eval-1\",\"tasks\":[{");
     expect_problem("torn", "torn/eval/adapted-000001000000.json", "not JSON at byte");
@@ -179,7 +171,6 @@ static void a_torn_evaluation_is_left_out_and_named(void **state)
 
 static void results_of_another_run_are_left_out(void **state)
 {
-    (void)state;
     static const struct {
         made_run run;
         const char *what;
@@ -200,7 +191,6 @@ static void results_of_another_run_are_left_out(void **state)
 
 static void files_that_are_not_evaluations_are_named(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *what;
     } odd[] = {
@@ -225,7 +215,6 @@ static void files_that_are_not_evaluations_are_named(void **state)
 
 static void directories_without_runs_are_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     assert_ok(wk_dir_create("empty/folder", &err));
     made_file("file/text", "x");
@@ -236,7 +225,6 @@ static void directories_without_runs_are_refused(void **state)
 
 static void a_configuration_of_something_else_is_left_out(void **state)
 {
-    (void)state;
     made_file("hydra/a/config.yaml", "model: {layers: 3}\n");
     expect_refused("hydra", WK_E_FORMAT, "hydra/a");
     made_config("hydra/b", &walker);
@@ -245,7 +233,6 @@ static void a_configuration_of_something_else_is_left_out(void **state)
 
 static void a_copy_of_a_run_counts_once(void **state)
 {
-    (void)state;
     made_whole("twice/one", walker, walk, 2);
     made_whole("twice/two", walker, walk, 2);
     expect_problem("twice", "'twice/two': all its settings", "twice/one");
@@ -262,7 +249,6 @@ static void a_copy_of_a_run_counts_once(void **state)
 // As a shell's * gives them.
 static void the_list_of_a_population_is_no_run(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_runs runs = {0};
     made_whole("several/one", walker, walk, 2);

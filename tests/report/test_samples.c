@@ -17,7 +17,6 @@ static void score(const char *directory, const made_run *run, uint64_t step, mad
 
 static void a_quick_look_does_not_flip_a_winner(void **state)
 {
-    (void)state;
     made_config("flip/dr", &dr);
     made_config("flip/m", &ours);
     score("flip/dr", &dr, 500000, full, 600);
@@ -38,7 +37,6 @@ static void a_quick_look_does_not_flip_a_winner(void **state)
 
 static void a_run_with_a_quick_look_alone_is_left_out_with_advice(void **state)
 {
-    (void)state;
     made_config("alone/dr", &dr);
     made_config("alone/m", &ours);
     score("alone/dr", &dr, 500000, full, 600);
@@ -52,7 +50,6 @@ static void a_run_with_a_quick_look_alone_is_left_out_with_advice(void **state)
 
 static void another_seed_of_the_evaluation_is_another_sample(void **state)
 {
-    (void)state;
     made_config("seeds/dr", &dr);
     made_config("seeds/m", &ours);
     score("seeds/dr", &dr, 500000, full, 600);
@@ -67,7 +64,6 @@ static void another_seed_of_the_evaluation_is_another_sample(void **state)
 // Evaluations along training are small, the last one is done again with more.
 static void curves_are_of_the_sample_with_most_points(void **state)
 {
-    (void)state;
     made_config("curve/dr", &dr);
     for (uint64_t k = 1; k <= 3; k++)
         score("curve/dr", &dr, k * 1000, (made_sample){10, 0, ""}, 100.0 * (double)k);
@@ -86,7 +82,6 @@ static void curves_are_of_the_sample_with_most_points(void **state)
 
 static void one_measurement_in_two_files_counts_once(void **state)
 {
-    (void)state;
     made_config("twice/dr", &dr);
     score("twice/dr", &dr, 500000, full, 600);
     score("twice/dr", &dr, 500000, (made_sample){100, 0, "-envs5-seed0"}, 600);
@@ -102,7 +97,6 @@ static void one_measurement_in_two_files_counts_once(void **state)
 
 static void kinds_of_policies_are_not_mixed_in_silence(void **state)
 {
-    (void)state;
     const made_score walk[] = {{"walk", "dr", NULL, 600, 500, false}};
     made_config("kinds/dr", &dr);
     made_config("kinds/m", &ours);
@@ -127,7 +121,6 @@ static void measure(const char *path, const made_run *run, int envs, double mean
 
 static void model_errors_are_of_one_sample(void **state)
 {
-    (void)state;
     double mean, sd;
     made_config("errors/dr", &dr);
     made_config("errors/m", &ours);

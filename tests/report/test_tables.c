@@ -37,7 +37,6 @@ static void expect_method(wk_table_kind kind, size_t column, const char *method)
 
 static void entries_are_means_and_deviations_over_seeds(void **state)
 {
-    (void)state;
     make_grid("grid");
     open_report(&f, "grid", usual);
     assert_int_equal(f.scores[WK_TABLE_CVAR].rows, 2);
@@ -71,7 +70,6 @@ static void make_pair(const char *root, uint64_t seeds, double other)
 
 static void only_what_is_certainly_the_highest_is_marked(void **state)
 {
-    (void)state;
     static const struct {
         const char *root;
         uint64_t seeds;
@@ -89,7 +87,6 @@ static void only_what_is_certainly_the_highest_is_marked(void **state)
 
 static void nothing_is_marked_where_nobody_scores(void **state)
 {
-    (void)state;
     const made_score none[] = {{"walk", "dr", NULL, 0, 0, false}};
     add_run("none", (made_run){"terrain-walker", "dr", "plan2explore", 0}, none, 1);
     open_report(&f, "none", usual);
@@ -99,7 +96,6 @@ static void nothing_is_marked_where_nobody_scores(void **state)
 
 static void the_papers_values_are_shown_below_ours(void **state)
 {
-    (void)state;
     const made_score push[] = {{"push", "dr", NULL, 0.9, 0.8, true},
                                {"push", "extra-block", NULL, 0.5, 0.4, true}};
     add_run("push", (made_run){"clean-up", "ge", "plan2explore", 0}, push, 2);
@@ -129,7 +125,6 @@ static void the_papers_values_are_shown_below_ours(void **state)
 // Table 2 of the paper: 0.5 and 0.25 are 0.375; a run without push is not compared with them.
 static void cases_are_averaged_over_tasks_that_all_runs_have(void **state)
 {
-    (void)state;
     const made_score both[] = {{"push", "extra-block", NULL, 0.5, 0.4, true},
                                {"sort", "extra-block", NULL, 0.25, 0.1, true}};
     add_run("tasks", (made_run){"clean-up", "ge", "plan2explore", 0}, both, 2);
@@ -148,7 +143,6 @@ static void cases_are_averaged_over_tasks_that_all_runs_have(void **state)
 
 static void the_papers_mean_over_tasks_is_shown_for_its_own_tasks(void **state)
 {
-    (void)state;
     const made_score tasks[] = {{"push", "extra-block", NULL, 0.5, 0.4, true},
                                 {"sort", "extra-block", NULL, 0.25, 0.1, true},
                                 {"sort-reverse", "extra-block", NULL, 0.3, 0.1, true}};
@@ -163,7 +157,6 @@ static void the_papers_mean_over_tasks_is_shown_for_its_own_tasks(void **state)
 // 1,000 runs of 20 out-of-distribution scores each.
 static void many_runs_are_collected_in_time(void **state)
 {
-    (void)state;
     enum { RUNS = 1000, TASKS = 5, CASES = 4 };
     static const char *const tasks[TASKS] = {"stand", "walk", "run", "flip", "walk-backward"};
     static const char *const cases[CASES] = {"steep", "stairs", "ice", "mud"};
@@ -207,7 +200,6 @@ static void many_runs_are_collected_in_time(void **state)
 
 static void parts_of_the_combined_domain_have_a_table_of_their_own(void **state)
 {
-    (void)state;
     const made_score scores[] = {{"walk", "dr", "terrain-walker", 600, 500, false},
                                  {"walk", "steep", "terrain-walker", 400, 300, false}};
     add_run("both", (made_run){"combined", "waker-m", "plan2explore", 0}, scores, 2);
@@ -221,7 +213,6 @@ static void parts_of_the_combined_domain_have_a_table_of_their_own(void **state)
 
 static void the_last_step_of_the_preferred_policy_counts(void **state)
 {
-    (void)state;
     made_run run = {"terrain-walker", "dr", "plan2explore", 0};
     const made_score first[] = {{"walk", "dr", NULL, 1, 1, false}},
                      last[] = {{"walk", "dr", NULL, 2, 2, false}},
@@ -284,7 +275,6 @@ static void check_line(size_t row, bool papers, char *line)
 // Every line that names a row of the table is compared with it.
 static void text_parses_back_to_the_numbers(void **state)
 {
-    (void)state;
     wk_text text = {0};
     int lines[2] = {0}; // ours, the paper's
     open_report(&f, "grid", usual);
@@ -313,7 +303,6 @@ static char *field(char **line)
 
 static void csv_parses_back_to_the_same_bits(void **state)
 {
-    (void)state;
     open_report(&f, "grid", usual);
     wk_text csv = {0};
     wk_report_table_csv(&f.tables[WK_TABLE_CVAR], &csv);
@@ -343,7 +332,6 @@ static void csv_parses_back_to_the_same_bits(void **state)
 
 static void names_are_escaped_in_csv(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"say \"a,b\"", "\"say \"\"a,b\"\"\""},
         {"=HYPERLINK(\"x\")", "\"'=HYPERLINK(\"\"x\"\")\""},
@@ -359,7 +347,6 @@ static void names_are_escaped_in_csv(void **state)
 
 static void names_do_not_steer_terminals(void **state)
 {
-    (void)state;
     wk_report_memory memory = {0};
     wk_report_table table = {.memory = &memory, .title = "t", .text.caption = "c"};
     wk_text text = {0};
@@ -374,7 +361,6 @@ static void names_do_not_steer_terminals(void **state)
 
 static void the_papers_file_is_read_whole(void **state)
 {
-    (void)state;
     wk_report_memory memory = {0};
     wk_paper paper;
     wk_paper_read(&memory, &paper);

@@ -28,7 +28,6 @@ int __wrap_flock(int fd, int operation)
 
 static int enter(void **state)
 {
-    (void)state;
     calls = interrupted = stop_at = stop = 0;
     if (wk_dir_create(PLACE, &err) != WK_OK) return -1;
     return wk_dir_open(NULL, PLACE, &dir, &err) == WK_OK ? 0 : -1;
@@ -36,14 +35,12 @@ static int enter(void **state)
 
 static int leave(void **state)
 {
-    (void)state;
     wk_dir_close(dir);
     return system("rm -r " PLACE);
 }
 
 static void a_call_that_is_interrupted_is_repeated(void **state)
 {
-    (void)state;
     wk_lock lock = {0};
     interrupted = 3;
     assert_ok(wk_lock_take(dir, &lock, &err));
@@ -53,7 +50,6 @@ static void a_call_that_is_interrupted_is_repeated(void **state)
 
 static void a_call_that_is_interrupted_for_ever_ends_with_a_stop(void **state)
 {
-    (void)state;
     wk_lock lock = {0};
     interrupted = 1 << 30, stop_at = 5;
     assert_refused(wk_lock_take_within(dir, 1, &stop, NULL, &lock, &err), WK_E_STOPPED,
@@ -63,7 +59,6 @@ static void a_call_that_is_interrupted_for_ever_ends_with_a_stop(void **state)
 
 static void a_wait_for_another_process_ends_with_a_stop(void **state)
 {
-    (void)state;
     wk_lock held = {0}, lock = {0};
     assert_ok(wk_lock_take(dir, &held, &err));
     calls = 0, stop_at = 40; // there are calls that look whether somebody else only looks, too

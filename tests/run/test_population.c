@@ -12,7 +12,6 @@ static wk_error err;
 
 static int clean(void **state)
 {
-    (void)state;
     return system("rm -rf " PLACE);
 }
 
@@ -32,7 +31,6 @@ static void write_file(const char *text)
 
 static void names_read_back_in_order(void **state)
 {
-    (void)state;
     wk_population p = names("waker-m-seed0", "dr-seed0"), back;
     bool exists;
     assert_ok(wk_population_exists(PLACE, &exists, &err));
@@ -48,7 +46,6 @@ static void names_read_back_in_order(void **state)
 
 static void runs_are_added_and_those_never_begun_dropped(void **state)
 {
-    (void)state;
     wk_population p = names("begun", "never"), back;
     assert_ok(wk_population_record(PLACE, &p, &err));
     assert_ok(wk_dir_create(PLACE "/begun", &err));
@@ -63,7 +60,6 @@ static void runs_are_added_and_those_never_begun_dropped(void **state)
 
 static void files_of_others_are_refused(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "",
         "runs: a\n",
@@ -92,7 +88,6 @@ static void files_of_others_are_refused(void **state)
 
 static void more_runs_than_a_population_has_are_refused(void **state)
 {
-    (void)state;
     wk_population p;
     wk_text text = {0};
     wk_text_puts(&text, "runs:\n");
@@ -105,7 +100,6 @@ static void more_runs_than_a_population_has_are_refused(void **state)
 
 static void a_link_leads_to_no_run(void **state)
 {
-    (void)state;
     char path[WK_PATH_MAX];
     bool begun = true;
     assert_ok(wk_population_path(PLACE, "a", path, &begun, &err)); // nothing there yet

@@ -16,7 +16,6 @@ static wk_error err;
 
 static int teardown(void **state)
 {
-    (void)state;
     remove_tree(RUN);
     return 0;
 }
@@ -78,7 +77,6 @@ static void same_as_stored(int task)
 
 static void tasks_defined_anew_get_the_stored_numbers_bit_for_bit(void **state)
 {
-    (void)state;
     static const struct {
         const char *domain, *reward;
         int64_t steps;
@@ -99,7 +97,6 @@ static void tasks_defined_anew_get_the_stored_numbers_bit_for_bit(void **state)
 
 static void threads_and_repetition_change_nothing(void **state)
 {
-    (void)state;
     char *first, *second;
     size_t sizes[2];
     collect("toy", 400);
@@ -117,7 +114,6 @@ static void threads_and_repetition_change_nothing(void **state)
 
 static void episodes_that_came_since_are_added(void **state)
 {
-    (void)state;
     collect("toy", 200);
     wk_relabel_result before = relabel(PLUGINS "again_west.so", 1);
     wk_run_config config = quiet_run();
@@ -171,7 +167,6 @@ static wk_recorded_reward west_recorded(caller *c)
 
 static void a_function_of_the_caller_gets_whole_episodes(void **state)
 {
-    (void)state;
     caller c;
     wk_relabel_result result;
     wk_recorded_reward reward = west_recorded(&c);
@@ -202,7 +197,6 @@ static void refused(const wk_recorded_reward *reward, wk_status status, const ch
 
 static void a_function_that_fails_leaves_the_run_as_it_was(void **state)
 {
-    (void)state;
     caller c;
     wk_recorded_reward reward = west_recorded(&c);
     collect("toy", 400);
@@ -226,7 +220,6 @@ static void a_function_that_fails_leaves_the_run_as_it_was(void **state)
 // A byte of a file of rewards flipped, at many places: never taken for another.
 static void damaged_files_are_refused(void **state)
 {
-    (void)state;
     char *bytes;
     size_t size;
     wk_reward_table table;
@@ -256,7 +249,6 @@ static double position(const wk_reward_view *view, void *memory)
 
 static void domains_that_cannot_be_read_say_so(void **state)
 {
-    (void)state;
     toy sound = toy_make(TOY_SOUND);
     const wk_reward reward = {
         .abi = WK_REWARD_ABI, .size = sizeof reward, .name = "x", .reward = position};
@@ -296,7 +288,6 @@ static double counted(const wk_reward_view *view, void *memory)
 // A saved state continues with what the reward kept of the episode.
 static void a_saved_state_has_the_memory_of_the_reward(void **state)
 {
-    (void)state;
     const wk_domain *inner;
     const wk_reward reward = {.abi = WK_REWARD_ABI,
                               .size = sizeof reward,
@@ -355,7 +346,6 @@ static double aligned(const wk_reward_view *view, void *memory)
 
 static void a_reward_leaves_what_is_seen_and_saved_as_it_is(void **state)
 {
-    (void)state;
     const wk_domain *inner;
     assert_ok(wk_domain_find("toy", &inner, &err));
     wk_domain domain = *inner;

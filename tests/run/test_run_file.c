@@ -16,7 +16,6 @@ static size_t size;
 // A run saved in the middle of its first episodes.
 static int begin(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_trainer *t;
     remove_tree(FOLDER);
@@ -34,7 +33,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     free(bytes);
     remove_tree(FOLDER);
     return 0;
@@ -72,14 +70,12 @@ static const size_t running = sizeof(wk_run_header) + sizeof(wk_trainer_counters
 
 static void what_was_saved_is_accepted(void **state)
 {
-    (void)state;
     wk_error err = {0};
     assert_ok(resume(bytes, size, &err));
 }
 
 static void a_running_episode_that_cannot_be_is_refused(void **state)
 {
-    (void)state;
     const uint64_t two = 2, huge = UINT64_MAX, eleven = 11;
     const size_t word = sizeof(uint64_t);
     expect_refusal(running + offsetof(wk_running_episode, active), &two, word,
@@ -95,7 +91,6 @@ static void a_running_episode_that_cannot_be_is_refused(void **state)
 
 static void counters_that_cannot_be_are_refused(void **state)
 {
-    (void)state;
     const uint64_t huge = UINT64_MAX, two = 2;
     const size_t word = sizeof(uint64_t), at = sizeof(wk_run_header);
     expect_refusal(at + offsetof(wk_trainer_counters, steps), &huge, word, "beyond any run");
@@ -114,14 +109,12 @@ static void counters_that_cannot_be_are_refused(void **state)
 
 static void numbers_that_are_none_are_refused(void **state)
 {
-    (void)state;
     size_t actions = running + (size_t)config.env_count * sizeof(wk_running_episode);
     expect_refusal(actions, &(float){NAN}, sizeof(float), "an action is not a finite number");
 }
 
 static void blocks_that_do_not_fit_are_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     // Anything cut off or added at the end leaves a block short or bytes over.
     char *copy = calloc(1, size + 64);
@@ -138,7 +131,6 @@ static void blocks_that_do_not_fit_are_refused(void **state)
 // Its place has a fixed size, so that files of older and newer programs have the same layout.
 static void the_schedule_is_saved_in_512_bytes(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_trainer *t;
     wk_run_schedule saved;

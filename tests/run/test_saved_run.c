@@ -12,7 +12,6 @@ static wk_error err;
 // One run for all tests: snapshots at 201, 402 (the last), policies of both tasks alongside.
 static int setup(void **state)
 {
-    (void)state;
     remove_tree(RUN);
     wk_run_config config = tiny_run();
     config.log_tensorboard = false;
@@ -23,7 +22,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     remove_tree(RUN);
     remove_tree(OTHER);
     return 0;
@@ -48,7 +46,6 @@ static void assert_not_opened(const wk_weights_choice *choice, wk_status status,
 
 static void the_steps_of_a_run_are_listed_oldest_first(void **state)
 {
-    (void)state;
     uint64_t steps[8];
     assert_int_equal(weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8), 2);
     assert_true(steps[0] >= 200 && steps[0] < 210);
@@ -60,7 +57,6 @@ static void the_steps_of_a_run_are_listed_oldest_first(void **state)
 // Names that only look like ours, and folders without weights in them, do not count.
 static void other_files_are_not_taken_for_weights(void **state)
 {
-    (void)state;
     uint64_t steps[8];
     const char *const names[] = {RUN "/snapshots/step-7.safetensors",
                                  RUN "/snapshots/step-000000000007.safetensors.tmp",
@@ -85,7 +81,7 @@ static char *weights_of(const wk_saved_run *run, size_t *size)
     return bytes;
 }
 
-static bool same_weights(const wk_weights_choice *a, const wk_weights_choice *b)
+static bool same_choice(const wk_weights_choice *a, const wk_weights_choice *b)
 {
     wk_saved_run x = {0}, y = {0};
     size_t x_size, y_size;
@@ -102,21 +98,19 @@ static bool same_weights(const wk_weights_choice *a, const wk_weights_choice *b)
 
 static void the_last_snapshot_is_the_last_checkpoint_and_not_the_first_snapshot(void **state)
 {
-    (void)state;
     uint64_t steps[8];
     weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8);
     wk_weights_choice last = newest(WK_WEIGHTS_SNAPSHOT), first = last, named = last,
                       saved = newest(WK_WEIGHTS_CHECKPOINT);
     first.step = (int64_t)steps[0];
     named.step = (int64_t)steps[1];
-    assert_true(same_weights(&last, &named));
-    assert_true(same_weights(&last, &saved));
-    assert_false(same_weights(&last, &first));
+    assert_true(same_choice(&last, &named));
+    assert_true(same_choice(&last, &saved));
+    assert_false(same_choice(&last, &first));
 }
 
 static void a_loaded_learner_says_what_it_is(void **state)
 {
-    (void)state;
     wk_weights_choice config = newest(WK_WEIGHTS_SNAPSHOT);
     config.device = "cpu";
     config.threads = 2;
@@ -134,7 +128,6 @@ static void a_loaded_learner_says_what_it_is(void **state)
 
 static void the_learner_gets_the_tasks_asked_for(void **state)
 {
-    (void)state;
     wk_weights_choice config = newest(WK_WEIGHTS_SNAPSHOT);
     wk_saved_run run = {0};
     int policy = -1;
@@ -157,7 +150,6 @@ static void the_learner_gets_the_tasks_asked_for(void **state)
 
 static void a_run_is_opened_as_deep_as_asked(void **state)
 {
-    (void)state;
     static const wk_saved_depth depths[] = {WK_SAVED_CONFIG, WK_SAVED_WORLD, WK_SAVED_CHECKPOINT,
                                             WK_SAVED_CURRICULUM};
     for (int i = 0; i < 4; i++) {
@@ -177,7 +169,6 @@ static void a_run_is_opened_as_deep_as_asked(void **state)
 // Loading again replaces the learner and leaves the run's own configuration alone.
 static void another_step_can_be_loaded_into_the_same_run(void **state)
 {
-    (void)state;
     uint64_t steps[8];
     weights_steps(RUN, WK_WEIGHTS_SNAPSHOT, steps, 8);
     wk_weights_choice choice = newest(WK_WEIGHTS_SNAPSHOT);
@@ -195,7 +186,6 @@ static void another_step_can_be_loaded_into_the_same_run(void **state)
 
 static void what_is_not_there_is_said_with_what_is(void **state)
 {
-    (void)state;
     wk_weights_choice config = newest(WK_WEIGHTS_SNAPSHOT);
     char steps[32];
     config.step = 7;
@@ -214,7 +204,6 @@ static void what_is_not_there_is_said_with_what_is(void **state)
 
 static void snapshots_say_which_run_they_are_of(void **state)
 {
-    (void)state;
     char path[WK_PATH_MAX], tasks[WK_RUN_TEXT_MAX];
     wk_weights_path(RUN, (wk_weights_source){.kind = WK_WEIGHTS_SNAPSHOT}, newest_step(RUN), path);
     assert_ok(wk_weights_tasks(path, tasks, &err));
@@ -231,7 +220,6 @@ static void snapshots_say_which_run_they_are_of(void **state)
 // The snapshot of a run of another size, put into ours.
 static void weights_of_another_run_are_refused_by_their_label(void **state)
 {
-    (void)state;
     wk_run_config config = tiny_run();
     config.log_tensorboard = false;
     config.steps = 100, config.units = 7, config.seed = 77;
@@ -249,7 +237,6 @@ static void weights_of_another_run_are_refused_by_their_label(void **state)
 
 static void a_damaged_snapshot_is_refused(void **state)
 {
-    (void)state;
     assert_ok(wk_file_write(RUN "/snapshots/step-000000000999.safetensors", "nonsense", 8, &err));
     wk_weights_choice which = newest(WK_WEIGHTS_SNAPSHOT);
     assert_not_opened(&which, WK_E_FORMAT, "step-000000000999");
@@ -260,7 +247,6 @@ static void a_damaged_snapshot_is_refused(void **state)
 // directory.
 static void a_path_that_is_too_long_is_not_taken_for_another(void **state)
 {
-    (void)state;
     char directory[WK_PATH_MAX + 64] = "";
     for (size_t i = 0; i + 2 < sizeof directory; i += 2)
         memcpy(directory + i, "./", 2);

@@ -31,7 +31,6 @@ static void add_file(const char *name)
 
 static int setup(void **state)
 {
-    (void)state;
     remove_tree(RUN);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         add_file(files[i]);
@@ -40,7 +39,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     remove_tree(RUN);
     return 0;
 }
@@ -74,7 +72,6 @@ static void assert_answers(wk_weights_query query, const char *tasks, const char
 
 static void adapted_policies_are_preferred_where_they_exist(void **state)
 {
-    (void)state;
     const wk_weights_query last = {.step = WK_STEP_LAST}, all = {.step = WK_STEP_ALL};
     assert_string_equal(answer_to(last, "all"), "adapted-100");
     assert_string_equal(answer_to(all, "all"), "adapted-100");
@@ -85,7 +82,6 @@ static void adapted_policies_are_preferred_where_they_exist(void **state)
 
 static void a_query_gets_the_policy_that_it_names(void **state)
 {
-    (void)state;
     static const struct {
         const char *policy, *name;
         int64_t step;
@@ -108,7 +104,6 @@ static void a_query_gets_the_policy_that_it_names(void **state)
 
 static void what_a_run_does_not_have_is_refused_with_what_it_has(void **state)
 {
-    (void)state;
     static const struct {
         const char *policy, *name;
         int64_t step;
@@ -130,7 +125,6 @@ static void what_a_run_does_not_have_is_refused_with_what_it_has(void **state)
 
 static void a_run_without_policies_says_how_to_make_some(void **state)
 {
-    (void)state;
     const wk_weights_query last = {.step = WK_STEP_LAST};
     remove_tree(RUN "/adapt/step-000000000100");
     assert_answers(last, "none", "has adaptations with names only: fast; add --name fast");
@@ -141,7 +135,6 @@ static void a_run_without_policies_says_how_to_make_some(void **state)
 
 static void fine_tuned_weights_have_a_file_for_each_task(void **state)
 {
-    (void)state;
     const wk_weights_answer answers[] = {{.source = {.kind = WK_WEIGHTS_FINETUNED}},
                                          {.source = {.kind = WK_WEIGHTS_ADAPTED}}};
     assert_string_equal(wk_weights_of(&answers[0], "walk").task, "walk");

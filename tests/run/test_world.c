@@ -32,7 +32,6 @@ static wk_status check(const char *name, const char *settings, wk_error *err)
 
 static void impossible_combinations_are_refused(void **state)
 {
-    (void)state;
     static const char walker[] = "terrain-walker", clean[] = "clean-up";
     static const struct {
         const char *domain, *settings, *part; // NULL: possible
@@ -75,7 +74,6 @@ static void impossible_combinations_are_refused(void **state)
 
 static void a_rule_that_needs_what_the_run_lacks_is_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config c = wk_run_config_default();
     wk_domain without = *domain("toy");
@@ -97,7 +95,6 @@ static void a_rule_that_needs_what_the_run_lacks_is_refused(void **state)
 
 static void an_oracle_needs_worlds_of_the_grid(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_domain plain = *domain("terrain-walker");
     wk_run_config c = wk_run_config_default();
@@ -116,7 +113,6 @@ static void an_oracle_needs_worlds_of_the_grid(void **state)
 
 static void tasks_are_none_all_or_names(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config c = wk_run_config_default();
     const wk_domain *d = domain("clean-up");
@@ -136,7 +132,6 @@ static void tasks_are_none_all_or_names(void **state)
 
 static void the_learner_gets_every_choice(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config c = wk_run_config_default();
     wk_learner_config learner;
@@ -155,7 +150,6 @@ static void the_learner_gets_every_choice(void **state)
 
 static void options_become_the_domains_indices(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config c = wk_run_config_default();
     const wk_domain *d = domain("terrain-walker");
@@ -178,7 +172,6 @@ static wk_status open_device(const char *device, const char *precision, wk_devic
 
 static void the_cpu_is_opened_by_name(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_device chosen;
     assert_ok(open_device("cpu", "auto", &chosen, &err));
@@ -189,7 +182,6 @@ static void the_cpu_is_opened_by_name(void **state)
 
 static void the_cpu_is_taken_where_there_is_no_gpu_and_the_reason_said(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_device chosen;
     if (wk_cuda_device_count() > 0) skip();
@@ -210,7 +202,6 @@ static void the_cpu_is_taken_where_there_is_no_gpu_and_the_reason_said(void **st
 
 static void the_first_gpu_is_taken_where_there_is_one(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_device chosen;
     char expected[WK_DEVICE_WHY_MAX];
@@ -229,7 +220,6 @@ static void the_first_gpu_is_taken_where_there_is_one(void **state)
 
 static void what_cannot_be_had_is_an_error(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_device chosen;
     assert_refused(open_device("cpu", "bf16", &chosen, &err), WK_E_UNSUPPORTED, "f32");

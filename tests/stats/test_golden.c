@@ -202,25 +202,21 @@ static void over_all_cases(void (*check)(const fixture *))
 
 static void points_are_those_of_rliable_scipy_and_numpy(void **state)
 {
-    (void)state;
     over_all_cases(check_points);
 }
 
 static void tails_and_percentiles_are_those_of_numpy(void **state)
 {
-    (void)state;
     over_all_cases(check_tails);
 }
 
 static void the_same_draws_give_the_same_resamples_and_intervals(void **state)
 {
-    (void)state;
     over_all_cases(check_draws);
 }
 
 static void intervals_lie_where_rliable_puts_them(void **state)
 {
-    (void)state;
     over_all_cases(check_intervals);
 }
 

@@ -63,7 +63,6 @@ static wk_status kept_improvement(void)
 
 static void failing_allocations_are_reported_and_nothing_leaks(void **state)
 {
-    (void)state;
     static wk_status (*const calls[])(void) = {
         percentile, cvar, cvar_curve, correlation, gap, bootstrap, improvement, kept_improvement};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {

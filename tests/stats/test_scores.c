@@ -6,7 +6,6 @@
 
 static void cvar_of_a_hundred_scores_is_the_mean_of_the_ten_worst(void **state)
 {
-    (void)state;
     wk_error err = {0};
     double scores[100], low, high;
     for (int i = 0; i < 100; i++)
@@ -19,7 +18,6 @@ static void cvar_of_a_hundred_scores_is_the_mean_of_the_ten_worst(void **state)
 
 static void a_tail_is_rounded_up_to_whole_values(void **state)
 {
-    (void)state;
     assert_int_equal(wk_stats_tail(100, 0.1), 10);
     assert_int_equal(wk_stats_tail(24, 0.1), 3);
     assert_int_equal(wk_stats_tail(1, 0.01), 1);
@@ -35,7 +33,6 @@ static void a_tail_is_rounded_up_to_whole_values(void **state)
 
 static void cvar_refuses_what_has_no_tail(void **state)
 {
-    (void)state;
     wk_error err = {0};
     double out, scores[] = {1, NAN, 2};
     assert_refused(wk_stats_cvar(scores, 0, 0.1, WK_WORST_LOW, &out, &err), WK_E_INPUT,
@@ -48,7 +45,6 @@ static void cvar_refuses_what_has_no_tail(void **state)
 
 static void the_standard_deviation_is_the_population_one(void **state)
 {
-    (void)state;
     double values[] = {2, 4, 4, 4, 5, 5, 7, 9};
     assert_near(wk_stats_sd(values, 8), 2, 0);
     assert_near(wk_stats_sd(values, 1), 0, 0);
@@ -57,7 +53,6 @@ static void the_standard_deviation_is_the_population_one(void **state)
 
 static void a_constant_list_has_no_rank_correlation(void **state)
 {
-    (void)state;
     wk_error err = {0};
     double x[] = {1, 2, 3}, flat[] = {4, 4, 4}, ties[] = {1, 2, 2}, out;
     assert_ok(wk_stats_rank_correlation(x, flat, 3, &out, &err));
@@ -72,7 +67,6 @@ static const char *const tasks[] = {"walk", "run"};
 
 static void a_missing_cell_is_refused_by_run_and_task(void **state)
 {
-    (void)state;
     wk_error err = {0};
     double values[] = {1, 2, 3, NAN}, out;
     wk_scores scores = {
@@ -89,7 +83,6 @@ static void a_missing_cell_is_refused_by_run_and_task(void **state)
 
 static void other_tasks_are_refused_and_swapped_axes_hinted_at(void **state)
 {
-    (void)state;
     wk_error err = {0};
     static const char *const others[] = {"walk", "flip"};
     double values[12] = {0}, out;
@@ -108,7 +101,6 @@ static void other_tasks_are_refused_and_swapped_axes_hinted_at(void **state)
 
 static void tasks_may_have_different_numbers_of_runs(void **state)
 {
-    (void)state;
     wk_error err = {0};
     // Walk: 1, 2, 3 against 2; run: 5 against 4, 5, 6.
     const double x_values[] = {1, 5, 2, NAN, 3, NAN}, y_values[] = {2, 4, NAN, 5, NAN, 6};
@@ -128,7 +120,6 @@ static void tasks_may_have_different_numbers_of_runs(void **state)
 // Whatever shape, seed or number of resamples the comparison before had.
 static void kept_draws_give_the_intervals_of_draws_of_their_own(void **state)
 {
-    (void)state;
     enum { RUNS = 5, TASKS = 4 };
     wk_error err = {0};
     double values[4][RUNS * TASKS];
@@ -158,7 +149,6 @@ static void kept_draws_give_the_intervals_of_draws_of_their_own(void **state)
 
 static void a_seed_gives_the_same_interval_and_another_seed_another(void **state)
 {
-    (void)state;
     wk_error err = {0};
     double values[20];
     for (int i = 0; i < 20; i++)
@@ -176,7 +166,6 @@ static void a_seed_gives_the_same_interval_and_another_seed_another(void **state
 
 static void one_run_has_an_interval_without_width(void **state)
 {
-    (void)state;
     wk_error err = {0};
     double values[] = {0.25, 0.5};
     wk_scores scores = {.values = values, .runs = 1, .tasks = 2};
@@ -191,7 +180,6 @@ static void one_run_has_an_interval_without_width(void **state)
 // that of resamples drawn and sorted one by one.
 static void a_cvar_curve_has_the_values_and_intervals_of_its_shares(void **state)
 {
-    (void)state;
     enum { SHARES = 4, MANY = 1000 };
     wk_error err = {0};
     const double shares[SHARES] = {0.01, 0.1, 0.5, 1};
@@ -223,7 +211,6 @@ static void a_cvar_curve_has_the_values_and_intervals_of_its_shares(void **state
 
 static void a_bootstrap_refuses_impossible_settings(void **state)
 {
-    (void)state;
     wk_error err = {0};
     double values[] = {1, 2};
     wk_scores scores = {.values = values, .runs = 2, .tasks = 1};

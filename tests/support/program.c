@@ -12,14 +12,12 @@ static char directory[64], *last_out, *last_err;
 
 int program_setup(void **state)
 {
-    (void)state;
     strcpy(directory, "program-XXXXXX");
     return mkdtemp(directory) ? 0 : -1;
 }
 
 int program_teardown(void **state)
 {
-    (void)state;
     free(last_out);
     free(last_err);
     last_out = last_err = NULL;

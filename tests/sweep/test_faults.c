@@ -88,14 +88,12 @@ static void fail_each(wk_status (*act)(wk_error *err), bool persistent, int erro
 
 static void plans_fail_cleanly(void **state)
 {
-    (void)state;
     fail_each(make_plan, false, EIO, fault_stride(7));
     fail_each(make_plan, true, EIO, fault_stride(13));
 }
 
 static void work_in_the_directory_fails_cleanly(void **state)
 {
-    (void)state;
     wk_error err = {0};
     char path[64];
     snprintf(path, sizeof path, "%s/waker-m-seed0", home);
@@ -107,7 +105,6 @@ static void work_in_the_directory_fails_cleanly(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
     wk_error err = {0};
     assert_non_null(mkdtemp(home));
     assert_ok(wk_sweep_grid_parse("grid.yaml", GRID, strlen(GRID), &grid, &err));
@@ -117,7 +114,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     char command[64];
     wk_sweep_plan_free(&plan);
     wk_sweep_grid_free(&grid);

@@ -72,7 +72,6 @@ static const char GRID[] = "blocks:\n"
 
 static void runs_are_the_product_without_what_is_excluded(void **state)
 {
-    (void)state;
     planned p;
     make(&p, "blocks: {domain: toy, curriculum: [waker-m, dr]}\nkeys: {seed: 0..1, units: [8, 9]}");
     assert_string_equal(names(&p.plan), "waker-m-seed0-units8 waker-m-seed0-units9 "
@@ -91,7 +90,6 @@ static void runs_are_the_product_without_what_is_excluded(void **state)
 
 static void presets_apply_where_their_words_do(void **state)
 {
-    (void)state;
     planned p;
     wk_merged_config merged;
     wk_error err = {0};
@@ -116,7 +114,6 @@ static void presets_apply_where_their_words_do(void **state)
 
 static void values_with_commas_and_slashes_are_one_value_and_safe_names(void **state)
 {
-    (void)state;
     planned p;
     make(&p, "blocks: {domain: toy}\nkeys: {curriculum.theta: ['0', '0; 0.5'], "
              "curriculum.rule: fixed, tasks: ['west,east', none]}");
@@ -132,7 +129,6 @@ static void values_with_commas_and_slashes_are_one_value_and_safe_names(void **s
 
 static void shapes_gather_runs_of_equal_cost(void **state)
 {
-    (void)state;
     planned p;
     make(&p, "blocks: {domain: [clean-up, car-clean-up], curriculum: [dr, ge], size: quick}\n"
              "keys: {seed: 0..2, units: [32, 64], model.rate: [1e-4, 2e-4]}\n");
@@ -153,7 +149,6 @@ static void shapes_gather_runs_of_equal_cost(void **state)
 
 static void added_values_leave_names_as_they_are(void **state)
 {
-    (void)state;
     planned before, after;
     int resized;
     wk_error err = {0};
@@ -180,7 +175,6 @@ static void added_values_leave_names_as_they_are(void **state)
 
 static void another_configuration_under_a_name_is_found(void **state)
 {
-    (void)state;
     planned a, b;
     int resized;
     wk_error err = {0};
@@ -199,7 +193,6 @@ static void another_configuration_under_a_name_is_found(void **state)
 
 static void a_printed_grid_reads_back_as_the_same(void **state)
 {
-    (void)state;
     planned p, again;
     wk_text text = {0}, twice = {0};
     wk_error err = {0};
@@ -225,7 +218,6 @@ static void a_printed_grid_reads_back_as_the_same(void **state)
 // The sizes of a network that no preset has are that many keys.
 static void twenty_keys_may_have_one_value_each(void **state)
 {
-    (void)state;
     planned p;
     make(&p, "blocks: {domain: toy, curriculum: [waker-m, dr]}\n"
              "keys: {steps: 900, prefill: 100, env.count: 2, train_every: 5, units: 4, layers: 1,\n"
@@ -239,7 +231,6 @@ static void twenty_keys_may_have_one_value_each(void **state)
 
 static void mistakes_are_refused_with_their_line(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         wk_status status;
@@ -295,7 +286,6 @@ static void mistakes_are_refused_with_their_line(void **state)
 
 static void plans_that_cannot_be_are_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *message;
     } cases[] = {
@@ -321,7 +311,6 @@ static void plans_that_cannot_be_are_refused(void **state)
 // Names that only differ in characters that no name has, or are long, stay apart.
 static void names_stay_apart_and_short(void **state)
 {
-    (void)state;
     planned p;
     make(&p, "blocks: {domain: toy}\nkeys: {curriculum.rule: fixed, curriculum.theta: ['0;1', "
              "'0 ;1', "
@@ -335,7 +324,6 @@ static void names_stay_apart_and_short(void **state)
 
 static void the_papers_grids_have_its_runs(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         size_t runs, shapes;
@@ -390,7 +378,6 @@ static const char *selected(const wk_sweep_plan *plan)
 
 static void a_part_has_the_runs_with_all_of_its_values(void **state)
 {
-    (void)state;
     static const char text[] = "blocks: {domain: toy, curriculum: [waker-m, dr, ge]}\n"
                                "keys: {seed: 0..2, tasks: ['west,east', none]}\n"
                                "exclude: [dr seed=2]\n";
@@ -435,7 +422,6 @@ static void a_part_has_the_runs_with_all_of_its_values(void **state)
 // As one machine of several gets it.
 static void a_part_of_the_small_paper_is_one_population(void **state)
 {
-    (void)state;
     planned p;
     wk_error err = {0};
     wk_sweep_queue queue = {0};
@@ -457,7 +443,6 @@ static void a_part_of_the_small_paper_is_one_population(void **state)
 
 static void ten_thousand_runs_are_planned_at_once(void **state)
 {
-    (void)state;
     planned p;
     double began = wk_clock_thread_seconds();
     make(&p, "blocks: {domain: toy, curriculum: [waker-m, dr]}\n"

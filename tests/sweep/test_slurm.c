@@ -43,7 +43,6 @@ static int set_up(void **state)
 // Begins anew, with nothing queued.
 static int clean(void **state)
 {
-    (void)state;
     shell("rm -rf runs queue calls codes attempt jobs fail script.* && touch codes calls");
     return 0;
 }
@@ -81,7 +80,6 @@ static void expect_calls(const char *expected)
 
 static void a_shape_is_an_array_and_options_pass_through(void **state)
 {
-    (void)state;
     static const char *const lines[] = {"'#SBATCH --array=0-5%7'",
                                         "'#SBATCH --partition=gpu'",
                                         "'#SBATCH --time=4:00:00'",
@@ -114,7 +112,6 @@ static void a_shape_is_an_array_and_options_pass_through(void **state)
 
 static void nothing_is_submitted_twice(void **state)
 {
-    (void)state;
     submit("--gpus 0");
     shell(
         "id=$(sh bin/sweep-id); for k in 0 1 2 3 4; do echo "
@@ -136,7 +133,6 @@ static void nothing_is_submitted_twice(void **state)
 
 static void options_that_would_be_lines_of_a_script_are_refused(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {"--partition 'gpu\nrm -rf /'",
                                         "--account 'a b'",
                                         "--sbatch='rm -rf /'",
@@ -161,7 +157,6 @@ static void options_that_would_be_lines_of_a_script_are_refused(void **state)
 // What the script does when its run ends. `attempt` is what attempt.json says then.
 static void a_script_requeues_its_own_task_and_no_other_when_that_helps(void **state)
 {
-    (void)state;
     static const char bad[] = "{\"attempts\": 1, \"open\": false, \"code\": 2}",
                       once[] = "{\n  \"attempts\": 1,\n  \"open\": false,\n  \"code\": 1,\n  "
                                "\"error\": \"\\\"attempts\\\": 9\"\n}",
@@ -213,7 +208,6 @@ static void a_script_requeues_its_own_task_and_no_other_when_that_helps(void **s
 
 static void cancel_empties_the_queue_and_nothing_is_requeued(void **state)
 {
-    (void)state;
     submit("");
     shell("id=$(sh bin/sweep-id); printf \"waker-$id-1|100|0|RUNNING\\n"
           "waker-$id-1|100|1|PENDING\\nwaker-$id-2-report|102|N/A|PENDING\\n\" >queue");
@@ -232,7 +226,6 @@ static void cancel_empties_the_queue_and_nothing_is_requeued(void **state)
 // The last job, run by its script: the report, or what continues the sweep.
 static void the_last_job_says_what_is_not_done(void **state)
 {
-    (void)state;
     submit("");
     shell("bash script.2-report.sbatch >said 2>&1; test $? = 1");
     expect_in("said",
@@ -242,7 +235,6 @@ static void the_last_job_says_what_is_not_done(void **state)
 
 static void names_of_directories_cannot_become_commands(void **state)
 {
-    (void)state;
     program_expect_success(program_run("sweep grid.yaml --logdir \"it's %%a \\$(touch PWNED)\" "
                                        "--launch slurm --rate 9"));
     shell("echo 75 >codes && SLURM_ARRAY_JOB_ID=100 SLURM_ARRAY_TASK_ID=0 bash script.1.sbatch "
@@ -254,7 +246,6 @@ static void names_of_directories_cannot_become_commands(void **state)
 
 static void what_slurm_did_not_take_is_submitted_by_the_same_command(void **state)
 {
-    (void)state;
     shell("touch fail");
     program_expect_error(program_run("sweep grid.yaml --logdir runs --launch slurm --rate 9"), 1,
                          "sbatch failed with exit code 1: no controller");
@@ -266,7 +257,6 @@ static void what_slurm_did_not_take_is_submitted_by_the_same_command(void **stat
 
 static void code_that_is_named_goes_on_the_command_line_and_into_no_file(void **state)
 {
-    (void)state;
     shell("touch 'my ball.so'");
     submit("--curriculum.plugin 'my ball.so'");
     expect_in("calls", "'sbatch --curriculum.plugin my ball.so'");
@@ -278,7 +268,6 @@ static void code_that_is_named_goes_on_the_command_line_and_into_no_file(void **
 
 static void without_slurm_it_says_so(void **state)
 {
-    (void)state;
     program_result r = program_run_after("PATH=/usr/bin:/bin; rm bin/sbatch; hash -r; "
                                          "PATH=$PWD/bin;",
                                          "sweep grid.yaml --logdir runs --launch slurm --rate 9");

@@ -142,7 +142,6 @@ static void reach_the_limit(void)
 
 static void a_sweep_survives_a_bad_day_on_slurm(void **state)
 {
-    (void)state;
     // A run whose directory is somebody else's: it fails until somebody looks.
     shell("mkdir -p runs/dr-seed5 && echo 'not: a run' >runs/dr-seed5/config.yaml");
     shell(WAKER " sweep grid.yaml --logdir runs --launch slurm --rate 100 --gpus 0 --time 1 "
@@ -167,7 +166,6 @@ static void a_sweep_survives_a_bad_day_on_slurm(void **state)
 
 static void every_run_has_the_bytes_of_the_run_alone(void **state)
 {
-    (void)state;
     shell(WAKER " sweep grid.yaml --logdir alone --launch print --rate 9 2>/dev/null | "
                 "grep -v ' report ' | sed 's,^waker ," WAKER " --quiet ,; s,&& waker ,\\&\\& " WAKER
                 " --quiet ,g' >alone.sh");

@@ -23,7 +23,6 @@ static wk_sweep_plan plan;
 
 static int set_up(void **state)
 {
-    (void)state;
     wk_error err = {0};
     assert_non_null(mkdtemp(home));
     assert_ok(wk_sweep_grid_parse("grid.yaml", GRID, strlen(GRID), &grid, &err));
@@ -33,7 +32,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     char command[64];
     wk_sweep_plan_free(&plan);
     wk_sweep_grid_free(&grid);
@@ -96,7 +94,6 @@ static void release(wk_lock *lock, wk_dir *dir)
 // Task 0 from nothing to done, by what lies in its directory.
 static void a_state_is_what_the_directory_says(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_dir *dir;
     assert_phase(0, "waiting");
@@ -129,7 +126,6 @@ static void a_state_is_what_the_directory_says(void **state)
 
 static void what_follows_is_done_again_with_other_options(void **state)
 {
-    (void)state;
     wk_error err = {0};
     put("dr-seed0/config.yaml", "");
     put("dr-seed0/checkpoints/step-000000000400/run.bin", "");
@@ -145,7 +141,6 @@ static void what_follows_is_done_again_with_other_options(void **state)
 
 static void attempts_without_progress_are_bounded(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_sweep_claim claim, second;
     for (int i = 1; i <= WK_SWEEP_ATTEMPTS; i++) {
@@ -172,7 +167,6 @@ static void attempts_without_progress_are_bounded(void **state)
 
 static void a_process_that_died_counts(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_sweep_claim claim;
     for (int i = 0; i < WK_SWEEP_ATTEMPTS; i++) {
@@ -189,7 +183,6 @@ static void a_process_that_died_counts(void **state)
 // As after a process that was killed: its child has the lock until it becomes another program.
 static void the_attempt_of_another_process_is_left_to_it(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_sweep_claim claim;
     assert_ok(wk_sweep_claim_take(&plan, 3, &claim, &err));
@@ -218,7 +211,6 @@ static bool look(pid_t other, int ready)
 // long the machine takes for that.
 static void a_task_that_is_looked_at_can_be_taken(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_sweep_claim claim;
     int ready[2], status;
@@ -239,7 +231,6 @@ static void a_task_that_is_looked_at_can_be_taken(void **state)
 
 static void what_is_wrong_with_the_input_is_not_tried_again(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_sweep_claim claim;
     assert_ok(wk_sweep_claim_take(&plan, 3, &claim, &err));
@@ -255,7 +246,6 @@ static void what_is_wrong_with_the_input_is_not_tried_again(void **state)
 
 static void one_sweep_at_a_time_has_a_directory(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_sweep_folder folder, second;
     wk_sweep_holder holder;
@@ -282,7 +272,6 @@ static void one_sweep_at_a_time_has_a_directory(void **state)
 
 static void the_manifest_has_a_line_for_each_task(void **state)
 {
-    (void)state;
     wk_error err = {0};
     char path[64], line[512], *text;
     size_t size;
@@ -299,7 +288,6 @@ static void the_manifest_has_a_line_for_each_task(void **state)
 
 static void populations_take_what_is_to_be_trained(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_sweep_queue queue;
     int tasks[4];
@@ -335,7 +323,6 @@ static void populations_take_what_is_to_be_trained(void **state)
 
 static void what_others_work_on_is_left_to_them_until_they_stop(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_sweep_queue queue;
     wk_sweep_claim claim;
@@ -365,7 +352,6 @@ static void what_others_work_on_is_left_to_them_until_they_stop(void **state)
 
 static void costs_count_what_is_left(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_sweep_queue queue;
     wk_sweep_cost total = {0};
@@ -389,7 +375,6 @@ static void costs_count_what_is_left(void **state)
 // A thousand runs that are begun, in the time of one glance.
 static void the_states_of_a_thousand_runs_are_read_at_once(void **state)
 {
-    (void)state;
     static const char text[] = "blocks: {domain: toy}\nkeys: {seed: 0..999}\nthen: {eval: ''}";
     wk_error err = {0};
     wk_sweep_grid many;
@@ -423,7 +408,6 @@ static void the_states_of_a_thousand_runs_are_read_at_once(void **state)
 // Processes: exit codes, the last line, and a signal that is passed on.
 static void a_process_is_heard_and_can_be_stopped(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_sweep_words words = {0};
     char line[WK_SWEEP_LINE_MAX];

@@ -14,7 +14,6 @@ static size_t count_nodes(const wk_graph *g, size_t from, wk_op op)
 
 static void stop_gradient_cuts_one_path_and_leaves_the_other(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(1));
     // d/dx of x * stop(x) is x, not 2x.
@@ -29,7 +28,6 @@ static void stop_gradient_cuts_one_path_and_leaves_the_other(void **state)
 
 static void a_sample_passes_the_gradient_of_its_probabilities(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor logits = engine_state(&e, WK_SHAPE(1, 3)), counter = engine_counter(&e);
     wk_tensor hot = wk_graph_sample_onehot(e.g, logits, (wk_random){counter, 9});
@@ -55,7 +53,6 @@ static void a_sample_passes_the_gradient_of_its_probabilities(void **state)
 
 static void losses_keep_to_their_own_parameters(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor a = engine_state(&e, WK_SHAPE(2, 2)), b = engine_state(&e, WK_SHAPE(2, 2));
     wk_tensor x = wk_graph_input(e.g, WK_F32, WK_SHAPE(3, 2), "x");
@@ -80,7 +77,6 @@ static void losses_keep_to_their_own_parameters(void **state)
 
 static void a_loss_may_be_a_parameter_and_an_inner_tensor_too(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(1)), y = wk_graph_affine(e.g, x, 3, 0);
     wk_tensor z = wk_graph_mul(e.g, y, y), params[] = {z, y, x}, grads[3];
@@ -105,7 +101,6 @@ static wk_tensor unroll(wk_graph *g, wk_tensor h, wk_tensor w, wk_tensor b, int 
 
 static void a_recurrence_over_few_rows_needs_one_weight_product(void **state)
 {
-    (void)state;
     enum { STEPS = 20 };
     engine e = engine_open(1);
     wk_tensor w = engine_state(&e, WK_SHAPE(3, 3)), b = engine_state(&e, WK_SHAPE(3));
@@ -123,7 +118,6 @@ static void a_recurrence_over_few_rows_needs_one_weight_product(void **state)
 
 static void slices_of_an_input_sequence_are_joined_without_a_copy(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor x = wk_graph_input(e.g, WK_F32, WK_SHAPE(4, 2, 3), "x");
     wk_tensor w = engine_state(&e, WK_SHAPE(3, 3)), parts[4], dw;
@@ -141,7 +135,6 @@ static void slices_of_an_input_sequence_are_joined_without_a_copy(void **state)
 
 static void gradient_nodes_belong_to_the_section_of_their_origin(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_graph_section(e.g, "model");
     wk_tensor x = engine_state(&e, WK_SHAPE(2)), y = wk_graph_activate(e.g, x, WK_ELU), dx;

@@ -17,7 +17,6 @@ static wk_tensor leaf(engine *e, wk_shape shape)
 
 static void results_have_the_documented_shapes(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_graph *g = e.g;
     wk_tensor flat = leaf(&e, WK_SHAPE(4, 6)), stack = leaf(&e, WK_SHAPE(3, 6, 5));
@@ -47,7 +46,6 @@ static bool is_view(const engine *e, wk_tensor x)
 
 static void reshapes_and_leading_slices_are_views(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor x = leaf(&e, WK_SHAPE(4, 3, 2));
     wk_tensor middle = wk_graph_slice(e.g, x, 0, 1, 2), row = wk_graph_slice(e.g, middle, 0, 1, 1);
@@ -63,7 +61,6 @@ static void reshapes_and_leading_slices_are_views(void **state)
 
 static void nothing_is_recorded_for_what_changes_nothing(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor x = leaf(&e, WK_SHAPE(4, 3));
     assert_int_equal(wk_graph_reshape(e.g, x, WK_SHAPE(4, 3)).id, x.id);
@@ -136,7 +133,6 @@ static void download_of_a_temporary(void *context)
 
 static void mistakes_of_the_caller_are_caught(void **state)
 {
-    (void)state;
     void (*const mistakes[])(void *) = {add_of_different_shapes,
                                         matmul_of_different_inner_lengths,
                                         write_of_a_temporary,

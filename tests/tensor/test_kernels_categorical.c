@@ -129,7 +129,6 @@ static call_data make_call(arrays *a, const size_t *shape)
 
 static void softmax_matches_its_formula_and_gradient(void **state)
 {
-    (void)state;
     for (int k = 0; k < SHAPES; k++) {
         arrays a = arrays_new(1 + (uint64_t)k);
         call_data d = make_call(&a, shapes[k]);
@@ -149,7 +148,6 @@ static void softmax_matches_its_formula_and_gradient(void **state)
 
 static void entropy_matches_its_formula(void **state)
 {
-    (void)state;
     for (int k = 0; k < SHAPES; k++) {
         arrays a = arrays_new(20 + (uint64_t)k);
         call_data d = make_call(&a, shapes[k]);
@@ -163,7 +161,6 @@ static void entropy_matches_its_formula(void **state)
 
 static void kl_matches_its_formula_and_both_gradients(void **state)
 {
-    (void)state;
     for (int k = 0; k < SHAPES; k++) {
         arrays a = arrays_new(40 + (uint64_t)k);
         call_data d = make_call(&a, shapes[k]);
@@ -182,7 +179,6 @@ static void kl_matches_its_formula_and_both_gradients(void **state)
 
 static void kl_gradients_skip_the_unwanted_side(void **state)
 {
-    (void)state;
     arrays a = arrays_new(60);
     call_data d = make_call(&a, (size_t[]){2, 3, 8});
     run_kl_backward(&d, NULL);
@@ -214,7 +210,6 @@ static size_t class_by_rule(size_t n, const float *x, float u)
 
 static void samples_follow_the_stated_rule_bit_for_bit(void **state)
 {
-    (void)state;
     size_t many[][3] = {{1, 1, 1},    {1, 3, 2},   {200, 32, 32}, {100, 16, 16},
                         {30, 24, 24}, {11, 7, 37}, {1, 37, 300},  {3, 3, 1024}};
     for (size_t k = 0; k < sizeof many / sizeof *many; k++) {
@@ -241,7 +236,6 @@ static void samples_follow_the_stated_rule_bit_for_bit(void **state)
 
 static void samples_have_the_frequencies_of_the_probabilities(void **state)
 {
-    (void)state;
     enum { VARIABLES = 40000, CLASSES = 5 };
     arrays a = arrays_new(80);
     float *x = new_output(&a, VARIABLES * CLASSES), *y = new_output(&a, VARIABLES * CLASSES);
@@ -262,7 +256,6 @@ static void samples_have_the_frequencies_of_the_probabilities(void **state)
 
 static void classes_of_no_weight_are_never_drawn_and_a_sure_one_always(void **state)
 {
-    (void)state;
     enum { VARIABLES = 10000 };
     arrays a = arrays_new(90);
     float *x = new_output(&a, VARIABLES * 3), *y = new_output(&a, VARIABLES * 3);
@@ -281,7 +274,6 @@ static void classes_of_no_weight_are_never_drawn_and_a_sure_one_always(void **st
 
 static void the_mode_is_the_first_largest_logit(void **state)
 {
-    (void)state;
     float x[] = {1, 3, 3, -1, -2, -3}, y[6];
     wk_cpu_mode_onehot(2, 3, x, y, NULL);
     const float expected[] = {0, 1, 0, 1, 0, 0};
@@ -309,7 +301,6 @@ static void *run_all(void *context)
 
 static void a_small_stack_is_enough(void **state)
 {
-    (void)state;
     arrays a = arrays_new(77);
     call_data d = make_call(&a, (size_t[]){4, 32, 32});
     pthread_attr_t attributes;

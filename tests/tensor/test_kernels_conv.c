@@ -113,7 +113,6 @@ static void check_conv(wk_conv p, uint64_t seed)
 
 static void every_layer_shape_of_the_models_matches_its_definition(void **state)
 {
-    (void)state;
     wk_conv shapes[] = {{2, 64, 3, 5, 4, 2}, {3, 31, 5, 7, 4, 2}, {5, 14, 7, 6, 4, 2},
                         {9, 6, 6, 11, 4, 2}, {4, 5, 6, 13, 5, 2}, {3, 13, 4, 6, 5, 2},
                         {2, 30, 3, 4, 6, 2}, {2, 64, 3, 2, 6, 2}};
@@ -123,7 +122,6 @@ static void every_layer_shape_of_the_models_matches_its_definition(void **state)
 
 static void odd_shapes_match_too(void **state)
 {
-    (void)state;
     wk_conv shapes[] = {{1, 1, 1, 1, 1, 1},  {1, 7, 1, 1, 2, 3},  {2, 9, 3, 2, 4, 2},
                         {3, 8, 2, 3, 3, 1},  {0, 6, 3, 4, 4, 2},  {1, 6, 17, 19, 4, 2},
                         {40, 6, 2, 3, 4, 2}, {1, 10, 40, 3, 4, 2}};
@@ -134,7 +132,6 @@ static void odd_shapes_match_too(void **state)
 // Above half a million weights the gradient is cut by kernel rows instead of by images.
 static void large_weights_take_the_other_path_and_match(void **state)
 {
-    (void)state;
     check_conv((wk_conv){3, 6, 190, 180, 4, 2}, 40);
 }
 

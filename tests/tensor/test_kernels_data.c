@@ -26,7 +26,6 @@ static void run_columns(void *context, wk_pool *pool)
 
 static void columns_are_copied_between_rows_of_different_length(void **state)
 {
-    (void)state;
     size_t shapes[][4] = {{1, 1, 1, 1}, {5, 3, 7, 11}, {4001, 13, 13, 20}, {3, 0, 2, 2}};
     for (int k = 0; k < 4; k++) {
         size_t *s = shapes[k];
@@ -116,7 +115,6 @@ static double fill(const call_data *d, double a, double b)
 
 static void elementwise_functions_match_their_formulas(void **state)
 {
-    (void)state;
     struct {
         void (*run)(void *, wk_pool *);
         double (*formula)(const call_data *, double, double);
@@ -146,7 +144,6 @@ static void elementwise_functions_match_their_formulas(void **state)
 
 static void elementwise_functions_may_work_in_place(void **state)
 {
-    (void)state;
     arrays a = arrays_new(60);
     float *x = new_input(&a, 1000, -1, 1), *b = new_input(&a, 1000, -1, 1);
     double *expected = exact_of(&a, x, 1000);
@@ -238,7 +235,6 @@ static void check_reduction(kind k, void (*run)(void *, wk_pool *), size_t rows,
 
 static void reductions_and_their_gradients_match_plain_sums(void **state)
 {
-    (void)state;
     void (*runs[])(void *, wk_pool *) = {run_scale_rows,  run_row_sums,       run_column_sums,
                                          run_spread_rows, run_spread_columns, run_sum};
     size_t shapes[][2] = {{1, 1},     {3, 5},      {1, 9001}, {9001, 1}, {70001, 3},
@@ -250,7 +246,6 @@ static void reductions_and_their_gradients_match_plain_sums(void **state)
 
 static void non_finite_numbers_are_counted_wherever_they_are(void **state)
 {
-    (void)state;
     arrays a = arrays_new(80);
     enum { N = 100003 };
     float *x = new_input(&a, N, -1e30, 1e30);
@@ -269,7 +264,6 @@ static void run_image(void *context, wk_pool *pool)
 
 static void images_become_numbers_between_minus_and_plus_a_half(void **state)
 {
-    (void)state;
     uint8_t bytes[256 * 3 + 1];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)i;
@@ -290,7 +284,6 @@ static void run_uniform(void *context, wk_pool *pool)
 
 static void uniform_numbers_are_those_of_the_philox_blocks(void **state)
 {
-    (void)state;
     size_t lengths[] = {0, 1, 4, 7, 20001};
     for (int k = 0; k < 5; k++) {
         arrays a = arrays_new(100);

@@ -87,7 +87,6 @@ static void check_dense(wk_bias_act p, bool with_bias, uint64_t seed)
 
 static void bias_and_activation_match_their_formulas_and_gradients(void **state)
 {
-    (void)state;
     uint64_t seed = 1;
     for (wk_activation act = WK_IDENTITY; act <= WK_SIGMOID; act++) {
         check_dense((wk_bias_act){1, 1, 1, 0, act}, true, seed++);
@@ -103,7 +102,6 @@ static void bias_and_activation_match_their_formulas_and_gradients(void **state)
 // Enough rows for several ranges and for chunks of the bias gradient.
 static void tall_arrays_keep_their_bits_on_any_number_of_threads(void **state)
 {
-    (void)state;
     size_t shapes[][2] = {{70001, 3}, {3001, 48}, {401, 700}};
     for (size_t i = 0; i < 3; i++) {
         arrays a = arrays_new(50 + i);
@@ -127,7 +125,6 @@ static void tall_arrays_keep_their_bits_on_any_number_of_threads(void **state)
 
 static void activation_keeps_infinities_and_not_a_number(void **state)
 {
-    (void)state;
     float x[] = {INFINITY, -INFINITY, NAN, -0.0f}, y[4];
     wk_bias_act p = {1, 1, 4, 0, WK_ELU};
     wk_cpu_bias_act(&p, x, NULL, y, NULL);
@@ -247,7 +244,6 @@ static void check_gru(wk_gru p, uint64_t seed)
 
 static void gru_cell_matches_its_formula_and_gradients(void **state)
 {
-    (void)state;
     check_gru((wk_gru){1, 1, 1, 0, 1e-3f, -1}, 1);
     check_gru((wk_gru){1, 3, 5, 0, 1e-3f, -1}, 2);
     check_gru((wk_gru){2, 3, 13, 39, 1e-3f, -1}, 4);

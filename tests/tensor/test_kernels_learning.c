@@ -44,7 +44,6 @@ static double total_loss(void *context)
 
 static void gaussian_loss_matches_its_formula_and_gradient(void **state)
 {
-    (void)state;
     size_t shapes[][3] = {{1, 1, 1}, {2, 3, 7}, {1, 5, 67}, {3, 2, 33}, {2, 0, 3}};
     for (int k = 0; k < 10; k++) {
         arrays a = arrays_new(1 + (uint64_t)k);
@@ -120,7 +119,6 @@ static double return_loss(void *context)
 
 static void lambda_returns_match_the_sum_of_n_step_returns(void **state)
 {
-    (void)state;
     wk_lambda_return shapes[] = {{1, 1, 1, 0.99f, 0.95f}, {1, 15, 3, 0.99f, 0.95f},
                                  {2, 4, 5, 0.9f, 0.5f},   {1, 3, 2, 0.99f, 0.0f},
                                  {1, 3, 2, 0.99f, 1.0f},  {1, 2, 3001, 0.99f, 0.95f},
@@ -196,7 +194,6 @@ static double spread_loss(void *context)
 
 static void disagreement_matches_its_formula_and_gradient(void **state)
 {
-    (void)state;
     size_t shapes[][3] = {{2, 1, 1}, {5, 3, 7}, {10, 2, 300}, {3, 4, 37}, {4, 0, 3}};
     for (int k = 0; k < 10; k++) {
         arrays a = arrays_new(40 + (uint64_t)k);
@@ -221,7 +218,6 @@ static void disagreement_matches_its_formula_and_gradient(void **state)
 
 static void equal_members_disagree_by_zero_with_zero_gradient(void **state)
 {
-    (void)state;
     float x[] = {1.5f, -2, 1.5f, -2, 1.5f, -2}, y, dy = 1, dx[6];
     wk_cpu_disagreement(WK_DISAGREEMENT_STD, 3, 1, 2, 50, x, &y, NULL);
     wk_cpu_disagreement_backward(WK_DISAGREEMENT_STD, 3, 1, 2, 50, x, &dy, dx, NULL);
@@ -232,7 +228,6 @@ static void equal_members_disagree_by_zero_with_zero_gradient(void **state)
 
 static void stacks_are_summed_in_order(void **state)
 {
-    (void)state;
     float x[] = {1, 2, 3, 10, 20, 30}, y[3] = {100, 200, 300};
     wk_cpu_stack_sum(2, 3, x, y, NULL);
     assert_memory_equal(y, ((float[]){11, 22, 33}), sizeof y);
@@ -251,7 +246,6 @@ static void run_global_norm(void *context, wk_pool *pool)
 
 static void global_norm_is_that_of_all_spans_together(void **state)
 {
-    (void)state;
     arrays a = arrays_new(60);
     size_t counts[] = {300001, 0, 17};
     norm_call n = {.norm = new_output(&a, 1)};
@@ -317,7 +311,6 @@ static void check_adam(double clip, float norm, size_t n, uint64_t seed)
 
 static void adam_follows_the_textbook_with_clipping_and_decay(void **state)
 {
-    (void)state;
     check_adam(100, 50, 37, 70);
     check_adam(100, 400, 37, 71);
     check_adam(0, 400, 1, 72);
@@ -327,7 +320,6 @@ static void adam_follows_the_textbook_with_clipping_and_decay(void **state)
 
 static void decay_alone_shrinks_every_weight(void **state)
 {
-    (void)state;
     float w[] = {1, -2}, m[2] = {0}, v[2] = {0}, grad[2] = {0}, norm = 0;
     wk_adam p = {1e-3, 0.9, 0.999, 1e-5, 0.25, 100, 1};
     wk_cpu_adam(&p, 2, &norm, grad, w, m, v, NULL);
@@ -336,7 +328,6 @@ static void decay_alone_shrinks_every_weight(void **state)
 
 static void a_norm_that_is_not_finite_changes_nothing(void **state)
 {
-    (void)state;
     float w = 1, m = 2, v = 3, grad = 4, norms[] = {NAN, INFINITY};
     wk_adam p = {1e-3, 0.9, 0.999, 1e-5, 1e-6, 100, 1};
     for (int i = 0; i < 2; i++)

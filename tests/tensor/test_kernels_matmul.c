@@ -56,7 +56,6 @@ static void check_product(wk_matmul p, uint64_t seed)
 
 static void all_variants_match_a_triple_loop(void **state)
 {
-    (void)state;
     size_t extents[][3] = {{1, 1, 1},   {7, 5, 3},     {16, 600, 37}, {1, 129, 64},
                            {53, 1, 31}, {130, 17, 71}, {3, 530, 2}};
     uint64_t seed = 1;
@@ -75,7 +74,6 @@ static void all_variants_match_a_triple_loop(void **state)
 
 static void stacks_may_share_either_operand_or_be_summed(void **state)
 {
-    (void)state;
     uint64_t seed = 100;
     for (int variant = 0; variant < 64; variant++) {
         wk_matmul p = {.stacks = 3,
@@ -94,7 +92,6 @@ static void stacks_may_share_either_operand_or_be_summed(void **state)
 
 static void products_of_many_tiles_match_too(void **state)
 {
-    (void)state;
     check_product((wk_matmul){.stacks = 1, .m = 900, .n = 1100, .k = 19}, 300);
     check_product((wk_matmul){.stacks = 1, .m = 5000, .n = 1, .k = 40}, 301);
     check_product((wk_matmul){.stacks = 1, .m = 1030, .n = 600, .k = 16, .transpose_a = true}, 302);
@@ -102,7 +99,6 @@ static void products_of_many_tiles_match_too(void **state)
 
 static void an_empty_sum_is_zero_and_empty_outputs_are_legal(void **state)
 {
-    (void)state;
     for (int accumulate = 0; accumulate < 2; accumulate++) {
         check_product((wk_matmul){.stacks = 2,
                                   .m = 3,

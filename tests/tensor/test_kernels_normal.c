@@ -119,7 +119,6 @@ static call_data make_call(arrays *a, const size_t *shape, double range, uint64_
 
 static void samples_are_the_quantiles_of_their_uniform_numbers(void **state)
 {
-    (void)state;
     for (int k = 0; k < 3 * SHAPES; k++) {
         arrays a = arrays_new(1 + (uint64_t)k);
         double ranges[] = {1, 3, 12};
@@ -141,7 +140,6 @@ static void samples_are_the_quantiles_of_their_uniform_numbers(void **state)
 
 static void entropy_matches_its_formula_and_gradient(void **state)
 {
-    (void)state;
     for (int k = 0; k < 3 * SHAPES; k++) {
         arrays a = arrays_new(30 + (uint64_t)k);
         double ranges[] = {1, 3, 12};
@@ -165,7 +163,6 @@ static void entropy_matches_its_formula_and_gradient(void **state)
 
 static void everything_stays_finite_and_inside_at_the_extremes(void **state)
 {
-    (void)state;
     enum { ROWS = 4000 };
     arrays a = arrays_new(91);
     float *raw = new_output(&a, 2 * ROWS), *y = new_output(&a, ROWS),
@@ -191,7 +188,6 @@ static void everything_stays_finite_and_inside_at_the_extremes(void **state)
 
 static void the_mode_is_the_clipped_mean(void **state)
 {
-    (void)state;
     float raw[] = {0.5f, -2.0f, 1, 1, 20.0f, -20.0f, 0, 0}, y[4];
     wk_cpu_truncated_normal_mode(2, 2, raw, y, NULL);
     assert_near(y[0], tanh(0.5), 2e-7);

@@ -133,7 +133,6 @@ static digests digest_all(void)
 #ifdef PLAIN_PROGRAM
 static void every_instruction_set_gives_the_same_bits(void **state)
 {
-    (void)state;
     digests ours = digest_all();
     FILE *plain = popen(PLAIN_PROGRAM, "r");
     assert_non_null(plain);

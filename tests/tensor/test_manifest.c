@@ -5,7 +5,6 @@
 
 static void every_op_belongs_to_one_family_of_tests(void **state)
 {
-    (void)state;
     static const wk_op listed[] = {FAMILY_SHAPE(FAMILY_OP) FAMILY_ARITHMETIC(FAMILY_OP)
                                        FAMILY_LAYER(FAMILY_OP) FAMILY_DISTRIBUTION(FAMILY_OP)
                                            FAMILY_LOSS(FAMILY_OP) FAMILY_STATE(FAMILY_OP)};
@@ -20,7 +19,6 @@ static void every_op_belongs_to_one_family_of_tests(void **state)
 
 static void every_row_of_the_manifest_is_sound(void **state)
 {
-    (void)state;
     for (int op = 0; op < WK_OP_COUNT; op++) {
         const wk_op_info *info = &wk_op_table[op];
         assert_true(info->min_inputs >= 1 && info->min_inputs <= info->max_inputs);

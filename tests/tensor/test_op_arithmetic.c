@@ -188,7 +188,6 @@ static const op_case cases[] = {
 
 static void arithmetic_matches_its_references(void **state)
 {
-    (void)state;
     static const wk_op ops[] = {FAMILY_ARITHMETIC(FAMILY_OP)};
     op_check_all(cases, sizeof cases / sizeof *cases, ops, sizeof ops / sizeof *ops);
 }

@@ -257,7 +257,6 @@ static const op_case cases[] = {
 
 static void distributions_match_their_references(void **state)
 {
-    (void)state;
     static const wk_op ops[] = {FAMILY_DISTRIBUTION(FAMILY_OP)};
     op_check_all(cases, sizeof cases / sizeof *cases, ops, sizeof ops / sizeof *ops);
 }

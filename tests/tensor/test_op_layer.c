@@ -310,7 +310,6 @@ static const op_case cases[] = {
 
 static void layers_match_their_references(void **state)
 {
-    (void)state;
     static const wk_op ops[] = {FAMILY_LAYER(FAMILY_OP)};
     op_check_all(cases, sizeof cases / sizeof *cases, ops, sizeof ops / sizeof *ops);
 }

@@ -158,7 +158,6 @@ static const op_case cases[] = {
 
 static void shape_ops_match_their_references(void **state)
 {
-    (void)state;
     static const wk_op ops[] = {FAMILY_SHAPE(FAMILY_OP)};
     op_check_all(cases, sizeof cases / sizeof *cases, ops, sizeof ops / sizeof *ops);
 }

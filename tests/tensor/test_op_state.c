@@ -18,7 +18,6 @@ static void close_covering(engine *e)
 
 static void image_maps_bytes_to_plus_minus_half(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor x = wk_graph_input(e.g, WK_U8, WK_SHAPE(3), "image"), y = wk_graph_image(e.g, x);
     wk_graph_output(e.g, y);
@@ -34,7 +33,6 @@ static void image_maps_bytes_to_plus_minus_half(void **state)
 
 static void global_norm_covers_all_tensors_or_each_member(void **state)
 {
-    (void)state;
     engine e = engine_open(2);
     wk_tensor x[] = {engine_state(&e, WK_SHAPE(2, 2)), engine_state(&e, WK_SHAPE(2))};
     wk_tensor all = wk_graph_global_norm(e.g, x, 2, 1), each = wk_graph_global_norm(e.g, x, 2, 2);
@@ -55,7 +53,6 @@ static void global_norm_covers_all_tensors_or_each_member(void **state)
 // be, one of whole vectors; every element counts once.
 static void global_norm_covers_many_tensors_of_any_length(void **state)
 {
-    (void)state;
     enum { COUNT = 70, STACK = 2, LONG = 1100004 };
     engine e = engine_open(2);
     wk_tensor x[COUNT];
@@ -128,7 +125,6 @@ static void adam_reference(double *w, double *m, double *v, const float *gradien
 
 static void adam_follows_its_formula_over_several_steps(void **state)
 {
-    (void)state;
     enum { N = 5, STEPS = 4 };
     wk_adam_config config = wk_adam_config_default();
     config.clip = 3;
@@ -158,7 +154,6 @@ static void adam_follows_its_formula_over_several_steps(void **state)
 
 static void adam_skips_a_step_that_is_not_finite(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     adam_group a = adam_group_of(&e, 1, 2, wk_adam_config_default());
     float before[2] = {1, 2}, after[2], m[2];
@@ -190,7 +185,6 @@ static void adam_skips_a_step_that_is_not_finite(void **state)
 
 static void adam_members_of_a_stack_clip_and_skip_by_themselves(void **state)
 {
-    (void)state;
     wk_adam_config config = wk_adam_config_default();
     config.clip = 1;
     engine e = engine_open(1);
@@ -215,7 +209,6 @@ static void adam_members_of_a_stack_clip_and_skip_by_themselves(void **state)
 // The formula as Keras documents it: the rate is corrected, the root of v is not.
 static void adam_with_epsilon_in_keras_place_follows_its_formula(void **state)
 {
-    (void)state;
     wk_adam_config config = wk_adam_config_default();
     config.keras_epsilon = true;
     config.epsilon = 0.01f;
@@ -247,7 +240,6 @@ static void adam_with_epsilon_in_keras_place_follows_its_formula(void **state)
 // Norms 5 and 12 of two members are 13 together, which the clip of 6.5 halves.
 static void adam_members_of_a_stack_can_clip_and_skip_together(void **state)
 {
-    (void)state;
     wk_adam_config config = wk_adam_config_default();
     config.clip = 6.5f;
     config.joint_clip = true;
@@ -274,7 +266,6 @@ static void adam_members_of_a_stack_can_clip_and_skip_together(void **state)
 
 static void store_copies_now_and_store_every_at_multiples(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor counter = engine_counter(&e), now = engine_state(&e, WK_SHAPE(2));
     wk_tensor slow = engine_state(&e, WK_SHAPE(2));
@@ -295,7 +286,6 @@ static void store_copies_now_and_store_every_at_multiples(void **state)
 
 static void check_finite_finds_nan_and_infinity_and_nothing_else(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor flag = engine_counter(&e), x = wk_graph_input(e.g, WK_F32, WK_SHAPE(3), "x");
     wk_graph_check_finite(e.g, x, flag);
@@ -327,7 +317,6 @@ static float *open_host(engine *e)
 
 static void another_queue_reads_what_was_recorded_before_a_mark(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_queue *runs, *reads;
     wk_event *ready, *done;
@@ -369,7 +358,6 @@ static void another_queue_reads_what_was_recorded_before_a_mark(void **state)
 
 static void these_tests_cover_their_family(void **state)
 {
-    (void)state;
     static const wk_op ops[] = {FAMILY_STATE(FAMILY_OP)};
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (!covered[ops[i]]) fail_msg("no test covers the op %s", wk_op_table[ops[i]].name);

@@ -16,7 +16,6 @@ static bool meet(const wk_block *a, const wk_block *b)
 
 static void random_blocks_never_meet_and_waste_little(void **state)
 {
-    (void)state;
     enum { BLOCKS = 300, STEPS = 100, ROUNDS = 50 };
     double worst = 0;
     for (uint64_t round = 0; round < ROUNDS; round++) {
@@ -43,7 +42,6 @@ static void random_blocks_never_meet_and_waste_little(void **state)
 
 static void lifetimes_of_a_stack_are_placed_without_waste(void **state)
 {
-    (void)state;
     // Forward activations freed in reverse order, as in every training graph.
     enum { DEPTH = 40 };
     wk_block blocks[DEPTH];
@@ -60,7 +58,6 @@ static void lifetimes_of_a_stack_are_placed_without_waste(void **state)
 
 static void no_blocks_need_no_memory(void **state)
 {
-    (void)state;
     size_t total = 1, peak = 1;
     assert_true(wk_place_blocks(NULL, 0, &total, &peak));
     assert_int_equal(total, 0);
@@ -184,7 +181,6 @@ static void run_random(random_graph *r)
 
 static void sharing_memory_does_not_change_results_on_random_graphs(void **state)
 {
-    (void)state;
     enum { GRAPHS = 200 };
     for (uint64_t seed = 0; seed < GRAPHS; seed++) {
         random_graph shared = random_graph_of(seed, false), apart = random_graph_of(seed, true);
@@ -210,7 +206,6 @@ static void sharing_memory_does_not_change_results_on_random_graphs(void **state
 // A recurrence with a readout of every step, trained: the shape of the world model.
 static void a_recurrent_training_graph_wastes_less_than_a_tenth(void **state)
 {
-    (void)state;
     enum { STEPS = 30, B = 8, D = 48 };
     engine e = engine_open(1);
     wk_tensor weights[] = {
@@ -238,7 +233,6 @@ static void a_recurrent_training_graph_wastes_less_than_a_tenth(void **state)
 
 static void nodes_that_nothing_needs_do_not_run(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(4));
     wk_tensor used = wk_graph_affine(e.g, x, 2, 0), unused = wk_graph_affine(e.g, x, 3, 0);
@@ -258,7 +252,6 @@ static const wk_place *place_of(const wk_plan *plan, wk_tensor x)
 
 static void parts_of_a_stack_are_produced_in_their_place(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_error err = {0};
     wk_tensor x = engine_state(&e, WK_SHAPE(2, 8)), parts[3];
@@ -276,7 +269,6 @@ static void parts_of_a_stack_are_produced_in_their_place(void **state)
 
 static void an_elementwise_chain_stays_in_place(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor x = wk_graph_input(e.g, WK_F32, WK_SHAPE(100), "x"),
               y = wk_graph_affine(e.g, x, 2, 0);
@@ -292,7 +284,6 @@ static void an_elementwise_chain_stays_in_place(void **state)
 
 static void an_operand_used_later_is_not_taken_in_place(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(3)), a = wk_graph_affine(e.g, x, 2, 0);
     wk_tensor b = wk_graph_affine(e.g, a, -1, 1), c = wk_graph_add(e.g, b, a);
@@ -358,7 +349,6 @@ static void expect_stored(storing *s, wk_tensor other, float factor)
 
 static void what_is_stored_is_made_where_it_is_stored(void **state)
 {
-    (void)state;
     storing s = open_storing();
     store_it(&s);
     assert_true(is_made_there(&s));
@@ -370,7 +360,6 @@ static void what_is_stored_is_made_where_it_is_stored(void **state)
 
 static void what_is_read_after_it_was_stored_keeps_its_bytes(void **state)
 {
-    (void)state;
     storing s = open_storing();
     store_it(&s);
     wk_tensor other = wk_graph_affine(s.e.g, s.what, 3, 0); // would take its place
@@ -382,7 +371,6 @@ static void what_is_read_after_it_was_stored_keeps_its_bytes(void **state)
 
 static void a_place_that_is_read_too_is_stored_to_in_its_turn(void **state)
 {
-    (void)state;
     storing s = open_storing();
     wk_tensor before = wk_graph_affine(s.e.g, s.place, 1, 0); // of the run before
     store_it(&s);
@@ -394,7 +382,6 @@ static void a_place_that_is_read_too_is_stored_to_in_its_turn(void **state)
 
 static void a_place_that_is_stored_to_twice_has_the_last(void **state)
 {
-    (void)state;
     storing s = open_storing();
     wk_graph_store(s.e.g, s.place, wk_graph_affine(s.e.g, s.place, 0, 5));
     store_it(&s);
@@ -405,7 +392,6 @@ static void a_place_that_is_stored_to_twice_has_the_last(void **state)
 
 static void a_place_that_has_two_names_is_stored_to_in_its_turn(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_buffer *buffer;
     storing s = {.e = engine_open(1)};
@@ -433,7 +419,6 @@ static wk_status group_steps_1_to_3(const wk_backend *backend, wk_plan *plan, wk
 
 static void what_a_group_needs_is_kept_through_all_of_it(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_error err = {0};
     wk_tensor chain[6];
@@ -469,7 +454,6 @@ static wk_status leave_sums_and_slices(const wk_backend *backend, wk_plan *plan,
 
 static void what_a_lazy_node_reads_is_kept_until_its_reader(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_error err = {0};
     wk_tensor x = engine_state(&e, WK_SHAPE(16, 16)), later = x;
@@ -515,7 +499,6 @@ static wk_status store_at_random(const wk_backend *backend, wk_plan *plan, wk_er
 
 static void what_is_needed_keeps_its_bytes_in_every_form_on_random_graphs(void **state)
 {
-    (void)state;
     enum { GRAPHS = 200 };
     const wk_backend_vtable vtable = {.name = "forms", .choose_formats = store_at_random};
     for (uint64_t seed = 0; seed < GRAPHS; seed++) {
@@ -561,7 +544,6 @@ static wk_plan *plan_with_forms(engine *e, wk_tensor first, unsigned a, unsigned
 
 static void a_temporary_takes_the_memory_of_its_formats(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(10, 10)), a = wk_graph_matmul(e.g, x, x);
     wk_tensor b = wk_graph_matmul(e.g, a, a), c = wk_graph_matmul(e.g, a, b);
@@ -587,7 +569,6 @@ static void a_temporary_takes_the_memory_of_its_formats(void **state)
 
 static void bf16_and_float32_use_the_same_memory_in_turn(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(16, 16)), a = wk_graph_matmul(e.g, x, x);
     wk_tensor b = wk_graph_matmul(e.g, a, x), c = wk_graph_matmul(e.g, b, x);
@@ -602,7 +583,6 @@ static void bf16_and_float32_use_the_same_memory_in_turn(void **state)
 
 static void a_result_in_another_form_still_takes_its_operand_s_place(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(16, 16)), a = wk_graph_matmul(e.g, x, x);
     wk_tensor b = wk_graph_activate(e.g, a, WK_TANH), c = wk_graph_matmul(e.g, b, x);
@@ -618,7 +598,6 @@ static void a_result_in_another_form_still_takes_its_operand_s_place(void **stat
 
 static void every_format_has_a_place_of_its_own(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(16, 16)), a = wk_graph_matmul(e.g, x, x);
     wk_tensor b = wk_graph_matmul(e.g, a, a);

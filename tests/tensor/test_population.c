@@ -315,20 +315,17 @@ static void check_population(record_fn *record, bool exact)
 
 static void members_give_the_bytes_of_running_alone(void **state)
 {
-    (void)state;
     check_population(record_own, true);
 }
 
 static void products_of_members_are_those_of_running_alone(void **state)
 {
-    (void)state;
     check_population(record_products, false);
 }
 
 // A program of one member beside those of the population, as evaluation has.
 static void a_member_has_programs_of_its_own(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_pool *pool;
     wk_backend *backends[MEMBERS], *backend;
@@ -360,7 +357,6 @@ static void a_member_has_programs_of_its_own(void **state)
 // Memory is freed for good: a population can be made again in the same places.
 static void memory_is_used_again(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_pool *pool;
     wk_backend *backends[MEMBERS];
@@ -385,7 +381,6 @@ static void memory_is_used_again(void **state)
 
 static void members_whose_memory_differs_are_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_backend *backends[2];
     wk_buffer *more;

@@ -60,7 +60,6 @@ static void train(int threads, float losses[RUNS], float weights[36])
 
 static void training_gives_the_same_bytes_on_any_number_of_threads(void **state)
 {
-    (void)state;
     float losses[3][RUNS], weights[3][36];
     for (int i = 0; i < 3; i++)
         train(i + 1, losses[i], weights[i]);
@@ -74,7 +73,6 @@ static void training_gives_the_same_bytes_on_any_number_of_threads(void **state)
 
 static void a_run_at_the_same_counter_draws_the_same_bits(void **state)
 {
-    (void)state;
     engine e = engine_open(2);
     wk_tensor counter = engine_counter(&e);
     wk_tensor x = wk_graph_uniform(e.g, WK_SHAPE(5), (wk_random){counter, 3}, 0, 1);
@@ -95,7 +93,6 @@ static void a_run_at_the_same_counter_draws_the_same_bits(void **state)
 
 static void two_programs_share_a_bound_buffer(void **state)
 {
-    (void)state;
     wk_error err = {0};
     engine writer = engine_open(1), reader = engine_open(1);
     wk_buffer *buffer = NULL;
@@ -125,7 +122,6 @@ static void two_programs_share_a_bound_buffer(void **state)
 
 static void writes_are_seen_by_later_nodes_only(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor s = engine_state(&e, WK_SHAPE(1)), before = wk_graph_affine(e.g, s, 1, 0);
     wk_graph_store(e.g, s, wk_graph_affine(e.g, s, 1, 10));
@@ -143,7 +139,6 @@ static void writes_are_seen_by_later_nodes_only(void **state)
 
 static void inputs_keep_their_content_between_runs(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor x = wk_graph_input(e.g, WK_F32, WK_SHAPE(2), "x");
     wk_tensor y = wk_graph_activate(e.g, wk_graph_affine(e.g, x, 2, 0), WK_TANH);
@@ -158,7 +153,6 @@ static void inputs_keep_their_content_between_runs(void **state)
 
 static void constants_and_views_can_be_read(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor c = wk_graph_constant(e.g, WK_SHAPE(2, 2), (float[]){1, 2, 3, 4});
     wk_tensor row = wk_graph_slice(e.g, wk_graph_affine(e.g, c, 10, 0), 0, 1, 1);
@@ -175,7 +169,6 @@ static void constants_and_views_can_be_read(void **state)
 
 static void tracing_counts_every_node_and_changes_nothing(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_error err = {0};
     wk_graph_section(e.g, "part one");
@@ -202,7 +195,6 @@ static void tracing_counts_every_node_and_changes_nothing(void **state)
 
 static void the_environment_asks_for_a_trace(void **state)
 {
-    (void)state;
     unsetenv("WAKER_TRACE");
     assert_null(wk_trace_request());
     setenv("WAKER_TRACE", "0", 1);
@@ -251,7 +243,6 @@ static float run_scaled(scaled *s, const wk_buffer *from, size_t offset)
 
 static void programs_share_memory_and_take_inputs_from_buffers(void **state)
 {
-    (void)state;
     enum { AT = 64 };
     wk_error err = {0};
     engine e = engine_open(1);
@@ -281,7 +272,6 @@ static void programs_share_memory_and_take_inputs_from_buffers(void **state)
 
 static void a_graph_that_ran_out_of_memory_makes_no_program(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_error err = {0};
     wk_program *program = NULL;

@@ -52,7 +52,6 @@ static void record(engine *e)
 
 static void a_run_allocates_nothing(void **state)
 {
-    (void)state;
     engine e = engine_open(2);
     record(&e);
     engine_compile(&e);

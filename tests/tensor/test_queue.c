@@ -47,7 +47,6 @@ static void fill(unsigned char *bytes, size_t size, unsigned seed)
 
 static void what_is_put_into_a_queue_is_done_in_order(void **state)
 {
-    (void)state;
     wk_backend *backend = open_backend();
     wk_queue *queue = open_queue(backend, false);
     wk_buffer *a = open_buffer(backend, SIZE), *b = open_buffer(backend, SIZE);
@@ -76,7 +75,6 @@ static void what_is_put_into_a_queue_is_done_in_order(void **state)
 
 static void a_queue_goes_on_after_the_event_of_another(void **state)
 {
-    (void)state;
     wk_backend *backend = open_backend();
     wk_queue *one = open_queue(backend, false), *two = open_queue(backend, true);
     wk_buffer *a = open_buffer(backend, SIZE), *b = open_buffer(backend, SIZE);
@@ -112,7 +110,6 @@ static void a_queue_goes_on_after_the_event_of_another(void **state)
 // More than one launch takes, of sizes and places of any alignment.
 static void many_small_transfers_are_one_call(void **state)
 {
-    (void)state;
     enum { COUNT = 300, STEP = 48, BYTES = COUNT * STEP };
     static const size_t sizes[] = {48, 16, 8, 4, 31, 1, 0};
     wk_backend *backend = open_backend();
@@ -143,7 +140,6 @@ static void many_small_transfers_are_one_call(void **state)
 // Guard bytes lie on both sides of the result.
 static void a_gather_lays_rows_of_several_buffers_together(void **state)
 {
-    (void)state;
     enum { GUARD = 16, BYTES = ROWS * ROW };
     wk_backend *backend = open_backend();
     wk_queue *queue = open_queue(backend, false);

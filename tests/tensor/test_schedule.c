@@ -76,7 +76,6 @@ static void close_chains(two_chains *c)
 
 static void what_the_longest_chain_does_not_need_overlaps_it(void **state)
 {
-    (void)state;
     two_chains c = open_chains(256);
     assert_int_equal(stream_of(c.plan, c.y), 0);
     assert_true(stream_of(c.plan, c.other) > 0);
@@ -100,7 +99,6 @@ static double in_sequence(const wk_plan *plan)
 
 static void overlap_saves_what_small_kernels_leave_idle(void **state)
 {
-    (void)state;
     two_chains small = open_chains(256), large = open_chains(65536);
     assert_true(planning_estimate(small.plan) < 0.75 * in_sequence(small.plan));
     // Where every kernel fills the device there is little to save.
@@ -112,7 +110,6 @@ static void overlap_saves_what_small_kernels_leave_idle(void **state)
 // A short chain beside a longer one, both of which the next step needs; then again.
 static void a_chain_that_is_needed_soon_goes_to_the_urgent_stream(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor w = engine_state(&e, WK_SHAPE(512, 512)), x = engine_state(&e, WK_SHAPE(256, 512));
     wk_tensor side[4];
@@ -133,7 +130,6 @@ static void a_chain_that_is_needed_soon_goes_to_the_urgent_stream(void **state)
 
 static void a_product_stays_with_the_one_that_adds_to_it(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor w = engine_state(&e, WK_SHAPE(512, 512)), x = engine_state(&e, WK_SHAPE(256, 512));
     wk_tensor first = wk_graph_matmul(e.g, x, w);
@@ -147,7 +143,6 @@ static void a_product_stays_with_the_one_that_adds_to_it(void **state)
 
 static void persistent_tensors_that_share_memory_keep_their_order(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_error err = {0};
     wk_buffer *buffer;
@@ -238,7 +233,6 @@ static void check_order(const wk_learner *learner)
 
 static void what_touches_the_same_keeps_its_order(void **state)
 {
-    (void)state;
     wk_learner *learner = open_learner(small_config());
     check_order(learner);
     wk_learner_destroy(learner);
@@ -252,7 +246,6 @@ static void what_touches_the_same_keeps_its_order(void **state)
 // What was found before steps moved is what is there after.
 static void the_recurrences_stay_whole(void **state)
 {
-    (void)state;
     wk_learner *learner = open_learner(small_config());
     const wk_plan *plan = learner_plan(learner, MODEL);
     int *last_use = malloc(plan->graph->tensors.count * sizeof *last_use);
@@ -293,7 +286,6 @@ static bool is_read_again(const wk_plan *plan, int step)
 // Imagination waits for the steps of the recurrence's weights, and for those alone.
 static void the_optimiser_s_steps_are_parted_by_who_waits_for_them(void **state)
 {
-    (void)state;
     wk_learner *learner = open_preset("paper", 0);
     const wk_plan *plan = learner_plan(learner, LEARN);
     int step = 0, needed = 0, others = 0;
@@ -313,7 +305,6 @@ static void the_optimiser_s_steps_are_parted_by_who_waits_for_them(void **state)
 
 static void weight_gradients_of_convolutions_are_deferred(void **state)
 {
-    (void)state;
     wk_learner *learner = open_preset("paper", 0);
     const wk_plan *plan = learner_plan(learner, MODEL);
     int count = 0;
@@ -329,7 +320,6 @@ static void weight_gradients_of_convolutions_are_deferred(void **state)
 // What another graph's optimiser takes: nothing of this one waits for the copies.
 static void exported_gradients_are_deferred(void **state)
 {
-    (void)state;
     wk_learner *learner = open_learner(small_config());
     const wk_plan *plan = learner_plan(learner, MODEL);
     const wk_graph *g = plan->graph;
@@ -364,7 +354,6 @@ static void count_products(const wk_plan *plan, const char *section, int counts[
 // gates, the action's.
 static void the_ensemble_and_gradients_of_steps_overlap_the_imagination(void **state)
 {
-    (void)state;
     wk_learner *learner = open_preset("paper", 0);
     const wk_plan *plan = learner_plan(learner, LEARN);
     int counts[WK_STREAMS_MAX];
@@ -391,7 +380,6 @@ static void the_ensemble_and_gradients_of_steps_overlap_the_imagination(void **s
 // end, stream 0 would wait for them.
 static void nothing_waits_for_the_memory_of_side_streams(void **state)
 {
-    (void)state;
     for (int i = 0; i < BENCH_PRESETS; i++) {
         wk_learner *learner = open_preset(bench_presets[i].name, 0);
         const wk_plan *plan = learner_plan(learner, LEARN);
@@ -409,7 +397,6 @@ static void nothing_waits_for_the_memory_of_side_streams(void **state)
 // tools/update_floor.py counts the least from the networks' sizes; the graphs do little more.
 static void the_arithmetic_of_an_update_is_that_of_its_networks(void **state)
 {
-    (void)state;
     const struct {
         const char *preset;
         double gflops;
@@ -442,7 +429,6 @@ static const by_hand presets[] = {
 
 static void presets_are_as_fast_and_as_small_as_with_streams_chosen_by_hand(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
         const by_hand *p = &presets[i];
         wk_learner *learner = open_preset(p->preset, p->tasks);

@@ -31,7 +31,6 @@ static wk_section_time section(const engine *e, const char *name)
 
 static void sections_count_the_nodes_that_run(void **state)
 {
-    (void)state;
     engine e = record();
     assert_int_equal(section(&e, "one").nodes, 1);
     assert_true(section(&e, "two").nodes >= 1);
@@ -41,7 +40,6 @@ static void sections_count_the_nodes_that_run(void **state)
 
 static void sections_have_a_time_only_while_tracing(void **state)
 {
-    (void)state;
     wk_error err = {0};
     engine e = record();
     engine_run(&e);

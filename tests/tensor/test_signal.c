@@ -61,7 +61,6 @@ static void expect_signal_at(fixture *f, int at)
 
 static void it_is_behind_the_last_write_of_what_another_graph_reads(void **state)
 {
-    (void)state;
     fixture f = open_fixture();
     wk_graph_output(f.other, wk_graph_affine(f.other, shared(&f, f.other, 1), 1, 0));
     wk_tensor x = engine_state(&f.e, WK_SHAPE(NUMBERS));
@@ -71,7 +70,6 @@ static void it_is_behind_the_last_write_of_what_another_graph_reads(void **state
 
 static void it_is_behind_the_last_read_of_what_another_graph_writes(void **state)
 {
-    (void)state;
     fixture f = open_fixture();
     wk_graph_store(f.other, shared(&f, f.other, 2), wk_graph_fill(f.other, WK_SHAPE(NUMBERS), 1));
     wk_tensor own = engine_state(&f.e, WK_SHAPE(NUMBERS));
@@ -81,7 +79,6 @@ static void it_is_behind_the_last_read_of_what_another_graph_writes(void **state
 
 static void neighbours_in_memory_and_what_both_only_read_do_not_count(void **state)
 {
-    (void)state;
     fixture f = open_fixture();
     wk_graph_output(f.other, wk_graph_affine(f.other, shared(&f, f.other, 1), 1, 0));
     int behind = store_twice(&f, shared(&f, f.e.g, 1), shared(&f, f.e.g, 0));
@@ -92,7 +89,6 @@ static void neighbours_in_memory_and_what_both_only_read_do_not_count(void **sta
 
 static void the_graph_computes_the_same_around_it(void **state)
 {
-    (void)state;
     fixture f = open_fixture();
     wk_error err = {0};
     float in[NUMBERS], out[NUMBERS];

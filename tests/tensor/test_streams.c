@@ -84,7 +84,6 @@ static size_t planned(int stream, bool known)
 
 static void streams_mean_nothing_to_a_backend_without_them(void **state)
 {
-    (void)state;
     assert_int_equal(planned(1, false), planned(0, false));
     // Where they overlap the chain, operand and result keep their memory through it.
     assert_int_equal(planned(1, true), planned(0, true) + 2 * 8 * 8 * sizeof(float));
@@ -159,7 +158,6 @@ static bool is_over_before(const recorded *r, int first, int second)
 
 static void streams_share_no_memory_with_what_overlaps_them(void **state)
 {
-    (void)state;
     static recorded r;
     int shared = 0;
     for (uint64_t seed = 0; seed < RANDOM_GRAPHS; seed++) {
@@ -184,7 +182,6 @@ static void streams_share_no_memory_with_what_overlaps_them(void **state)
 
 static void a_stream_does_not_wait_for_memory_that_was_just_in_use(void **state)
 {
-    (void)state;
     engine e = engine_open(1);
     wk_tensor x = engine_state(&e, WK_SHAPE(8, 8)), a = wk_graph_matmul(e.g, x, x);
     wk_graph_output(e.g, wk_graph_sum_all(e.g, a));

@@ -20,7 +20,6 @@ static wk_theory_check run_check(const char *family, int64_t instances, int thre
 // means are at most TV/(1-γ), not 2 TV/(1-γ).
 static void the_inequalities_hold_with_half_the_constant(void **state)
 {
-    (void)state;
     for (size_t f = 0; f < wk_family_count(); f++) {
         wk_theory_check check = run_check(wk_family_at(f)->domain.name, 25000, 0);
         const wk_theory_check_numbers *t = &check.total;
@@ -40,7 +39,6 @@ static void the_inequalities_hold_with_half_the_constant(void **state)
 
 static void the_check_does_not_depend_on_threads(void **state)
 {
-    (void)state;
     wk_theory_check one = run_check("windy", 2000, 1), three = run_check("windy", 2000, 3);
     assert_int_equal(one.count, three.count);
     assert_memory_equal(one.trials, three.trials, one.count * sizeof *one.trials);
@@ -88,7 +86,6 @@ static double mean_tv(const wk_mdp_pair *pair, const int *choice)
 
 static void the_bound_is_the_papers_formula(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         wk_mdp real, model;
         wk_mdp_pair pair;
@@ -111,7 +108,6 @@ static void the_bound_is_the_papers_formula(void **state)
 
 static void a_perfect_model_has_neither_regret_nor_bound(void **state)
 {
-    (void)state;
     wk_mdp real, model;
     wk_mdp_pair pair;
     wk_regret r = {0};
@@ -142,7 +138,6 @@ static double tight_ratio(double slip, double gamma, double scale)
 
 static void half_the_constant_cannot_be_improved(void **state)
 {
-    (void)state;
     static const double gammas[] = {0.5, 0.9, 0.99};
     for (int i = 0; i < 3; i++) {
         assert_true(tight_ratio(1e-2, gammas[i], 1) < tight_ratio(1e-4, gammas[i], 1));
@@ -153,7 +148,6 @@ static void half_the_constant_cannot_be_improved(void **state)
 
 static void rewards_above_one_break_the_bound(void **state)
 {
-    (void)state;
     assert_true(tight_ratio(1e-4, 0.9, 3) > 1);
 }
 

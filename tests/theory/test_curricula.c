@@ -32,7 +32,6 @@ static uint64_t visits_of(const wk_curricula *c, int curriculum, size_t theta)
 
 static void results_do_not_depend_on_threads(void **state)
 {
-    (void)state;
     for (int kind = 0; kind < 2; kind++) {
         wk_curricula_config config = small("windy");
         config.episodes = 60;
@@ -49,7 +48,6 @@ static void results_do_not_depend_on_threads(void **state)
 
 static void the_oracle_lowers_the_maximum_bound_and_waker_m_gets_a_share(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_curricula_config config = small("chain");
     wk_curricula c = run(&config, 0);
@@ -69,7 +67,6 @@ static void the_oracle_lowers_the_maximum_bound_and_waker_m_gets_a_share(void **
 
 static void every_episode_is_a_visit_and_the_oracle_goes_where_it_is_hard(void **state)
 {
-    (void)state;
     wk_curricula_config config = small("slippery");
     config.episodes = 300;
     wk_curricula c = run(&config, 0);
@@ -98,7 +95,6 @@ static void every_episode_is_a_visit_and_the_oracle_goes_where_it_is_hard(void *
 // everywhere.
 static void knowing_every_error_finds_the_unvisited(void **state)
 {
-    (void)state;
     wk_curricula_config config = small("chain");
     config.episodes = 100;
     wk_curricula c = run(&config, 0);
@@ -112,7 +108,6 @@ static void knowing_every_error_finds_the_unvisited(void **state)
 
 static void regrets_keep_below_the_bounds(void **state)
 {
-    (void)state;
     wk_curricula_config config = small("random");
     config.random = true;
     config.shared = true;
@@ -131,7 +126,6 @@ static void regrets_keep_below_the_bounds(void **state)
 
 static void few_episodes_have_points_too(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_curricula_config config = small("chain");
     config.episodes = 3;
@@ -149,7 +143,6 @@ static void few_episodes_have_points_too(void **state)
 // A result made by hand: of the run's mean DR has 4, the oracle 2, another 3 and 5.
 static void the_share_is_that_of_the_oracles_gain(void **state)
 {
-    (void)state;
     wk_error err = {0};
     static const double means[WK_COMPARED] = {4, 3, 5, 2.5, 2.5, 2};
     wk_curricula_point points[WK_COMPARED * 2 * WK_CURRICULA_POINTS] = {0};

@@ -37,7 +37,6 @@ static void check_rows(const wk_family *family, const double *theta)
 
 static void transitions_are_distributions_and_without_noise_certain(void **state)
 {
-    (void)state;
     for_each_theta(check_rows);
 }
 
@@ -54,13 +53,11 @@ static void check_mixture(const wk_family *family, const double *theta)
 
 static void theta_that_differ_in_noise_are_the_same_world(void **state)
 {
-    (void)state;
     for_each_theta(check_mixture);
 }
 
 static void the_seed_makes_the_layout(void **state)
 {
-    (void)state;
     static const char *const names[] = {"random", "slippery", "windy"};
     wk_error err = {0};
     for (size_t i = 0; i < 3; i++) {
@@ -79,7 +76,6 @@ static void the_seed_makes_the_layout(void **state)
 
 static void slips_go_sideways_and_the_border_stops(void **state)
 {
-    (void)state;
     wk_error err = {0};
     const wk_family *family;
     assert_ok(wk_family_find("slippery", &family, &err));
@@ -101,7 +97,6 @@ static void slips_go_sideways_and_the_border_stops(void **state)
 
 static void an_unknown_family_is_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     const wk_family *family;
     assert_refused(wk_family_find("chains", &family, &err), WK_E_NOT_FOUND, "slippery");

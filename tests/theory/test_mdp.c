@@ -27,7 +27,6 @@ static void random_reward(uint64_t number, const wk_mdp *mdp, double *reward)
 
 static void values_are_the_sums_of_discounted_rewards(void **state)
 {
-    (void)state;
     for (uint64_t n = 0; n < 50; n++) {
         wk_mdp mdp;
         double reward[WK_MDP_PAIRS_MAX], policy[WK_MDP_PAIRS_MAX], value[WK_MDP_STATES_MAX];
@@ -71,7 +70,6 @@ static void enumerate(const wk_mdp *mdp, const double *reward, double *best)
 
 static void the_optimal_policy_is_the_best_of_all(void **state)
 {
-    (void)state;
     for (uint64_t n = 0; n < 200; n++) {
         static const double gammas[] = {0.3, 0.9, 0.99};
         wk_mdp mdp;
@@ -103,7 +101,6 @@ static void value_iteration(const wk_mdp *mdp, const double *reward, double *val
 
 static void the_optimal_values_are_those_of_value_iteration(void **state)
 {
-    (void)state;
     for (size_t f = 0; f < wk_family_count(); f++)
         for (uint64_t n = 0; n < 6; n++) {
             const double theta[] = {wk_family_at(f)->domain.params[0].max, 0.1 * (double)n};
@@ -121,7 +118,6 @@ static void the_optimal_values_are_those_of_value_iteration(void **state)
 
 static void any_policy_will_do_to_begin_with(void **state)
 {
-    (void)state;
     wk_mdp mdp;
     double reward[WK_MDP_PAIRS_MAX], value[WK_MDP_STATES_MAX], again[WK_MDP_STATES_MAX];
     random_mdp(7, 12, 4, 0.95, &mdp);
@@ -139,7 +135,6 @@ static void any_policy_will_do_to_begin_with(void **state)
 
 static void total_variation_is_half_the_sum_of_differences(void **state)
 {
-    (void)state;
     wk_mdp a = {.states = 2, .actions = 1, .next = {0.5, 0.5, 1, 0}};
     wk_mdp b = {.states = 2, .actions = 1, .next = {0.2, 0.8, 0, 1}};
     double tv[2];

@@ -47,7 +47,6 @@ static double mean_disagreement(const wk_tabular_model *model, const wk_mdp *mdp
 
 static void without_data_every_state_is_as_likely(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_mdp mdp = chain(0.3), predicted = mdp;
     wk_tabular_model model;
@@ -64,7 +63,6 @@ static void without_data_every_state_is_as_likely(void **state)
 
 static void error_and_disagreement_fall_with_data_and_noise_keeps_them_up(void **state)
 {
-    (void)state;
     wk_error err = {0};
     double errors[2][3], disagreements[2][3];
     for (int noisy = 0; noisy < 2; noisy++) {
@@ -88,7 +86,6 @@ static void error_and_disagreement_fall_with_data_and_noise_keeps_them_up(void *
 
 static void models_with_a_parent_learn_from_each_other(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_mdp mdp = chain(0.2);
     wk_tabular_model parent, seen, unseen;

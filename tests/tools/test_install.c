@@ -32,7 +32,6 @@ static const char *shell(const char *script)
 
 static int install_all(void **state)
 {
-    (void)state;
 #ifdef INSTRUMENTED
     return 0;
 #endif
@@ -42,7 +41,6 @@ static int install_all(void **state)
 
 static int remove_all(void **state)
 {
-    (void)state;
     return system("rm -rf " PLACE);
 }
 
@@ -55,7 +53,6 @@ static void only_plain_builds(void)
 
 static void the_program_works_from_its_prefix(void **state)
 {
-    (void)state;
     only_plain_builds();
     assert_non_null(strstr(shell("cd /; $PREFIX/bin/waker --version"), "waker 0."));
     shell("$PREFIX/bin/waker envs toy >/dev/null");
@@ -63,7 +60,6 @@ static void the_program_works_from_its_prefix(void **state)
 
 static void a_prefix_may_be_written_in_any_way(void **state)
 {
-    (void)state;
     only_plain_builds();
     shell("cd " PLACE "; $SOURCE/tools/install $BUILD here/; grep -qx bin/waker "
           "here/share/waker/installed; $SOURCE/tools/uninstall here; not test -e here/bin/waker");
@@ -71,7 +67,6 @@ static void a_prefix_may_be_written_in_any_way(void **state)
 
 static void tools_say_what_they_need(void **state)
 {
-    (void)state;
     shell("for tool in bundle coverage install uninstall wheel wheel-files; do "
           "$SOURCE/tools/$tool 2>&1 | grep \"usage: tools/$tool \"; done");
     assert_non_null(strstr(shell("not $SOURCE/tools/bundle nowhere"), "there is no nowhere/waker"));
@@ -86,7 +81,6 @@ static void tools_say_what_they_need(void **state)
 
 static void manual_pages_completions_and_documents_are_there(void **state)
 {
-    (void)state;
     only_plain_builds();
     shell("cd $PREFIX/share; ls man/man1/waker.1 man/man1/waker-train.1 "
           "man/man1/waker-bench-env.1 bash-completion/completions/waker zsh/*/_waker "
@@ -97,7 +91,6 @@ static void manual_pages_completions_and_documents_are_there(void **state)
 // What is declared is found here in another way than in cmake/exports.cmake.
 static void the_library_exports_what_the_public_headers_declare_and_nothing_else(void **state)
 {
-    (void)state;
     only_plain_builds();
     shell(
         "cat $PREFIX/include/waker/*.h | sed 's,//.*,,; /^ *#/d; /\\\\$/d' | tr '\\n' ' ' | "
@@ -113,7 +106,6 @@ static void the_library_exports_what_the_public_headers_declare_and_nothing_else
 
 static void the_library_has_a_soname(void **state)
 {
-    (void)state;
     only_plain_builds();
     shell("cd $(pkg-config --variable=libdir waker); "
           "objdump -p libwaker.so | grep 'SONAME *libwaker.so.0$'; ls libwaker.so.0 libwaker.a");
@@ -121,7 +113,6 @@ static void the_library_has_a_soname(void **state)
 
 static void every_example_builds_with_pkg_config_alone(void **state)
 {
-    (void)state;
     only_plain_builds();
     shell("cp -r $PREFIX/share/doc/waker/examples " PLACE "/; cd " PLACE "/examples; "
           "ls *.c | while read -r file; do "
@@ -149,7 +140,6 @@ static void every_example_builds_with_pkg_config_alone(void **state)
 
 static void the_program_of_the_page_on_c_builds_too(void **state)
 {
-    (void)state;
     only_plain_builds();
     shell("mkdir " PLACE "/page; cd " PLACE
           "/page; awk '/^    #include/ { inside = 1 } /^[^ ]/ { inside = 0 } "
@@ -162,7 +152,6 @@ static void the_program_of_the_page_on_c_builds_too(void **state)
 
 static void the_static_library_links_with_what_pkg_config_says(void **state)
 {
-    (void)state;
     only_plain_builds();
     shell("cd " PLACE "; cc -O1 $PREFIX/share/doc/waker/examples/random_actions.c -o static "
           "$(pkg-config --cflags waker) -Wl,-Bstatic -L$(pkg-config --variable=libdir waker) "
@@ -172,7 +161,6 @@ static void the_static_library_links_with_what_pkg_config_says(void **state)
 
 static void a_moved_installation_is_found(void **state)
 {
-    (void)state;
     only_plain_builds();
     shell("cp -a $PREFIX " PLACE "/moved; "
           "export PKG_CONFIG_PATH=$(find $PWD/" PLACE "/moved -name pkgconfig); "
@@ -183,7 +171,6 @@ static void a_moved_installation_is_found(void **state)
 
 static void destdir_goes_before_the_prefix(void **state)
 {
-    (void)state;
     only_plain_builds();
     shell("DESTDIR=$PWD/" PLACE "/stage $SOURCE/tools/install $BUILD /opt/waker; test -x " PLACE
           "/stage/opt/waker/bin/waker; not grep -r stage " PLACE "/stage/opt/waker/share/waker "
@@ -194,7 +181,6 @@ static void destdir_goes_before_the_prefix(void **state)
 
 static void uninstalling_leaves_what_others_put_there(void **state)
 {
-    (void)state;
     only_plain_builds();
     shell("rm -rf " PLACE "/other; $SOURCE/tools/install $BUILD $PWD/" PLACE "/other; cd " PLACE
           "/other; touch bin/theirs include/waker/theirs.h; $SOURCE/tools/uninstall $PWD; "
@@ -206,7 +192,6 @@ static void uninstalling_leaves_what_others_put_there(void **state)
 // Folders that installing made go with it, those that were there stay, empty or not.
 static void uninstalling_leaves_no_empty_folders(void **state)
 {
-    (void)state;
     only_plain_builds();
     shell("cd " PLACE "; rm -rf fresh used; $SOURCE/tools/install $BUILD $PWD/fresh; "
           "$SOURCE/tools/install $BUILD $PWD/fresh; $SOURCE/tools/uninstall $PWD/fresh; "
@@ -219,7 +204,6 @@ static void uninstalling_leaves_no_empty_folders(void **state)
 // A list that somebody changed removes nothing outside.
 static void a_damaged_list_is_refused(void **state)
 {
-    (void)state;
     only_plain_builds();
     shell("mkdir -p " PLACE "/bad/share/waker; touch " PLACE "/precious; "
           "echo ../precious >" PLACE "/bad/share/waker/installed; "
@@ -228,7 +212,6 @@ static void a_damaged_list_is_refused(void **state)
 
 static void release_builds_are_hardened(void **state)
 {
-    (void)state;
 #ifndef RELEASE
     skip();
 #endif
@@ -242,7 +225,6 @@ static void release_builds_are_hardened(void **state)
 // An empty entry would be the current folder.
 static void libraries_are_not_looked_for_in_the_current_folder(void **state)
 {
-    (void)state;
     only_plain_builds();
     shell("for file in $BUILD/waker $BUILD/libwaker.so $PREFIX/bin/waker "
           "$(pkg-config --variable=libdir waker)/libwaker.so; do "

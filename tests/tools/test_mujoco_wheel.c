@@ -26,7 +26,6 @@ static const char python[] =
 
 static int make_place(void **state)
 {
-    (void)state;
     if (system("rm -rf " PLACE " && mkdir -p " PLACE "/bin") != 0) return -1;
     FILE *file = fopen(PLACE "/bin/python3", "w");
     if (!file || fputs(python, file) < 0 || fclose(file) != 0) return -1;
@@ -35,7 +34,6 @@ static int make_place(void **state)
 
 static int remove_place(void **state)
 {
-    (void)state;
     return system("rm -rf " PLACE);
 }
 
@@ -85,7 +83,6 @@ static void expect_asked(const char *package, const char *version)
 
 static void each_major_version_has_a_tested_one(void **state)
 {
-    (void)state;
     wheel("3", "three", 0);
     expect_asked("mujoco", tested("3"));
     assert_string_equal(shell("cat " PLACE "/three/lib/libmujoco.so", 0), tested("3"));
@@ -99,7 +96,6 @@ static void each_major_version_has_a_tested_one(void **state)
 
 static void any_version_can_be_had(void **state)
 {
-    (void)state;
     wheel("3.3.7", "other", 0);
     expect_asked("mujoco", "3.3.7");
     wheel("4.1.0", "newer", 0);
@@ -109,7 +105,6 @@ static void any_version_can_be_had(void **state)
 
 static void a_folder_of_the_version_is_kept_and_of_another_replaced(void **state)
 {
-    (void)state;
     wheel("3.3.7", "folder", 0);
     wheel("3.3.7", "folder", 0);
     assert_string_equal(shell("grep -c . " PLACE "/asked", 0), "1");
@@ -121,7 +116,6 @@ static void a_folder_of_the_version_is_kept_and_of_another_replaced(void **state
 
 static void a_folder_of_someone_else_is_left_alone(void **state)
 {
-    (void)state;
     shell("mkdir -p " PLACE "/usr/lib && : >" PLACE "/usr/lib/libc.so", 0);
     const char *said = wheel("4.1.0", "usr", 1);
     if (!strstr(said, "was not made by this program")) fail_msg("%s", said);

@@ -20,7 +20,6 @@ static void shell(const char *script)
 
 static int make_place(void **state)
 {
-    (void)state;
     return system("rm -rf " PLACE " && mkdir " PLACE " && cd " PLACE
                   " && echo 'blocks: {domain: toy, curriculum: [waker-m, dr]}\n"
                   "keys: {seed: 0..1, steps: [800], tasks: [west]}\n"
@@ -29,13 +28,11 @@ static int make_place(void **state)
 
 static int remove_place(void **state)
 {
-    (void)state;
     return system("rm -rf " PLACE);
 }
 
 static void what_was_fetched_is_what_was_made(void **state)
 {
-    (void)state;
     shell("$PIECE start $WAKER grid.yaml seed=0 far --populations 2 --quiet; "
           "$PIECE wait far 300; grep -x 0 far/ended");
     // A first call without room for weights, a second that brings them, a third that has none left.
@@ -50,7 +47,6 @@ static void what_was_fetched_is_what_was_made(void **state)
 
 static void the_rest_of_the_grid_is_made_from_there(void **state)
 {
-    (void)state;
     shell("$WAKER sweep --logdir near/runs --only seed=1 --rate 300 --quiet; "
           "$WAKER sweep status near/runs --json >status; test $(grep -c '\"state\": \"done\"' "
           "status) -eq 4");
@@ -58,7 +54,6 @@ static void the_rest_of_the_grid_is_made_from_there(void **state)
 
 static void wrong_usage_is_explained(void **state)
 {
-    (void)state;
     shell("for words in '' start 'pack far' 'fetch far'; do "
           "! $PIECE $words 2>usage; grep '^usage: tools/piece start' usage; done");
 }

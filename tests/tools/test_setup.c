@@ -18,7 +18,6 @@ static int row_count;
 
 static int read_rows(void **state)
 {
-    (void)state;
     FILE *list = fopen(WAKER_SOURCE_DIR "/tools/dependencies", "r");
     if (!list) return -1;
     for (char line[256]; row_count < 64 && fgets(line, sizeof line, list);) {
@@ -123,7 +122,6 @@ static void expect_part(const char *text, const char *part)
 
 static void the_program_needs_nothing_of_the_tests(void **state)
 {
-    (void)state;
     make_machine("build", 0);
     assert_string_equal(setup("", "build", 0), "");
     const char *said = setup("SETUP_DRY_RUN=1", "test", 1);
@@ -135,7 +133,6 @@ static void the_program_needs_nothing_of_the_tests(void **state)
 // A header without its library, or the other way round, is not a package.
 static void a_package_that_is_half_there_is_missing(void **state)
 {
-    (void)state;
     make_machine("build lint", 0);
     for (int i = 0; i < row_count; i++)
         for (int k = 0; in_groups(&rows[i], "build lint") && k < rows[i].count; k++) {
@@ -149,7 +146,6 @@ static void a_package_that_is_half_there_is_missing(void **state)
 
 static void root_installs_what_is_missing_and_looks_again(void **state)
 {
-    (void)state;
     make_machine("build", 0);
     take_away("-lopenblas");
     expect_part(setup("", "build", 1),
@@ -163,7 +159,6 @@ static void root_installs_what_is_missing_and_looks_again(void **state)
 
 static void a_user_without_sudo_is_given_the_line_to_ask_for(void **state)
 {
-    (void)state;
     static const char line[] =
         "\napt-get install --no-install-recommends libopenblas-dev libyaml-dev\n";
     make_machine("build", 1000);
@@ -178,7 +173,6 @@ static void a_user_without_sudo_is_given_the_line_to_ask_for(void **state)
 
 static void other_places_count_as_they_do_for_cmake(void **state)
 {
-    (void)state;
     make_machine("build", 0);
     expect_part(setup("SETUP_DRY_RUN=1 MUJOCO_DIR=system", "build", 1), "Missing: libmujoco-dev\n");
     shell("mkdir -p " MACHINE "/opt/include && mv " MACHINE "/usr/include/yaml.h " MACHINE
@@ -199,7 +193,6 @@ static void make_machine_without_mujoco(const char *groups, int user, int status
 
 static void mujoco_is_fetched_in_the_tested_version(void **state)
 {
-    (void)state;
     make_machine_without_mujoco("build", 0, 0);
     expect_part(setup("SETUP_DRY_RUN=1", "build", 1), "Missing: python3 python3-pip\n");
     assert_string_equal(setup("MUJOCO_DIR=elsewhere", "build", 0), "");
@@ -210,7 +203,6 @@ static void mujoco_is_fetched_in_the_tested_version(void **state)
 
 static void where_it_cannot_be_fetched_the_systems_is_taken(void **state)
 {
-    (void)state;
     make_machine_without_mujoco("build mujoco system-mujoco", 0, 1);
     expect_part(setup("", "build", 0), "cannot be fetched here; building with the system's");
     make_machine_without_mujoco("build mujoco", 0, 1);
@@ -223,14 +215,12 @@ static void where_it_cannot_be_fetched_the_systems_is_taken(void **state)
 
 static void an_unknown_group_is_refused(void **state)
 {
-    (void)state;
     make_machine("build", 0);
     expect_part(setup("", "bild", 2), "no group 'bild'");
 }
 
 static int remove_machine(void **state)
 {
-    (void)state;
     return system("rm -rf " MACHINE);
 }
 

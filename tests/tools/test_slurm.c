@@ -12,7 +12,6 @@ static char folder[] = "slurm-XXXXXX";
 
 static int make_commands(void **state)
 {
-    (void)state;
     char command[512];
     if (!mkdtemp(folder)) return -1;
     snprintf(command, sizeof command,
@@ -25,7 +24,6 @@ static int make_commands(void **state)
 
 static int remove_commands(void **state)
 {
-    (void)state;
     char command[64];
     snprintf(command, sizeof command, "rm -r %s", folder);
     return system(command);
@@ -52,7 +50,6 @@ static int run_task(int code, int restarts, char given[1024])
 
 static void each_task_has_its_own_directory_and_seed(void **state)
 {
-    (void)state;
     char given[1024];
     assert_int_equal(run_task(0, 0, given), 0);
     assert_non_null(strstr(given, "waker train --logdir runs/walker-7 --configs terrain-walker "
@@ -62,7 +59,6 @@ static void each_task_has_its_own_directory_and_seed(void **state)
 
 static void only_the_task_that_was_saved_is_put_back(void **state)
 {
-    (void)state;
     char given[1024];
     assert_int_equal(run_task(75, 4, given), 0);
     assert_non_null(strstr(given, "scontrol requeue 40_7\n"));
@@ -72,7 +68,6 @@ static void only_the_task_that_was_saved_is_put_back(void **state)
 
 static void restarts_have_a_limit(void **state)
 {
-    (void)state;
     char given[1024];
     assert_int_equal(run_task(75, 5, given), 75);
     assert_null(strstr(given, "scontrol"));
@@ -80,7 +75,6 @@ static void restarts_have_a_limit(void **state)
 
 static void the_job_asks_for_an_array_with_a_gpu_and_a_log_per_task(void **state)
 {
-    (void)state;
     assert_int_equal(system("grep -q '^#SBATCH --array=' " SCRIPT), 0);
     assert_int_equal(system("grep -q '^#SBATCH --gres=gpu:1' " SCRIPT), 0);
     assert_int_equal(system("grep -q '^#SBATCH --output=.*%A_%a' " SCRIPT), 0);

@@ -47,7 +47,6 @@ static wk_run_config learning_run(void)
 
 static int setup(void **state)
 {
-    (void)state;
     remove_tree(RUN);
     wk_run_control control = {0};
     wk_run_end end;
@@ -69,7 +68,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     remove_tree(RUN);
     return 0;
 }
@@ -109,14 +107,12 @@ static double share(wk_weights_kind kind, int64_t step, int task)
 
 static void adapted_policies_beat_random_actions(void **state)
 {
-    (void)state;
     for (int task = 0; task < TOY_TASKS; task++)
         assert_true(share(WK_WEIGHTS_ADAPTED, last_step, task) > SHARE_MIN);
 }
 
 static void fine_tuning_raises_what_an_early_world_model_gave(void **state)
 {
-    (void)state;
     wk_run_control control = {0};
     wk_run_end end;
     double gain = 0;

@@ -56,7 +56,6 @@ static void assert_same_run(wk_run_config config, const char *plain, async_mode 
 
 static void an_async_run_has_the_bytes_of_one_on_the_cpu(void **state)
 {
-    (void)state;
     char plain[64];
     wk_run_config config = busy_run();
     plain_run(&config, plain);
@@ -69,7 +68,6 @@ static void an_async_run_has_the_bytes_of_one_on_the_cpu(void **state)
 
 static void several_updates_in_an_iteration_do_too(void **state)
 {
-    (void)state;
     char plain[64];
     wk_run_config config = quiet_run();
     config.train_every = 1, config.steps = 100;
@@ -81,7 +79,6 @@ static void several_updates_in_an_iteration_do_too(void **state)
 
 static void a_run_resumed_with_and_without_device_frames_does_too(void **state)
 {
-    (void)state;
     wk_error err = {0};
     char plain[64], folder[64];
     wk_run_config config = quiet_run();
@@ -116,7 +113,6 @@ static wk_trainer *open_trainer(const wk_run_config *config, int how, char folde
 
 static void a_device_that_fills_up_gives_way_to_the_host(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config config = quiet_run();
     char folder[64], other[64];
@@ -144,7 +140,6 @@ static void a_device_that_fills_up_gives_way_to_the_host(void **state)
 
 static void memory_that_is_gone_when_a_run_is_resumed_leaves_frames_on_the_host(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config config = quiet_run();
     char folder[64];
@@ -185,7 +180,6 @@ static bool holds(const char *told, int how, size_t available)
 
 static void frames_are_on_the_device_when_configured_or_when_they_fit(void **state)
 {
-    (void)state;
     // 2000 steps are 25 MB, and a gibibyte is left to others.
     size_t fits = (size_t)26 << 20 | (size_t)1 << 30, tight = (size_t)20 << 20 | (size_t)1 << 30;
     assert_true(holds("auto", ASYNC_LATE, fits));
@@ -197,7 +191,6 @@ static void frames_are_on_the_device_when_configured_or_when_they_fit(void **sta
 
 static void frames_that_must_and_cannot_are_refused_before_the_run(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config config = quiet_run();
     wk_trainer *t;

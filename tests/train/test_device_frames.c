@@ -72,7 +72,6 @@ static void assert_same_batch(fixture *r, uint64_t counter)
 
 static void batches_on_the_device_have_the_bytes_of_the_host(void **state)
 {
-    (void)state;
     wk_error err = {0};
     for (int kind = 0; kind < KINDS; kind++) {
         fixture r = open_fixture(kind, 150);
@@ -90,7 +89,6 @@ static void batches_on_the_device_have_the_bytes_of_the_host(void **state)
 
 static void frames_stored_before_are_copied_to_the_device(void **state)
 {
-    (void)state;
     wk_error err = {0};
     for (int kind = 0; kind < KINDS; kind++) {
         // More than two waves of blocks, and the slots' rows that are in no block yet.
@@ -108,7 +106,6 @@ static void frames_stored_before_are_copied_to_the_device(void **state)
 
 static void memory_is_taken_as_rows_arrive_and_used_again(void **state)
 {
-    (void)state;
     wk_error err = {0};
     fixture r = open_fixture(0, 2000);
     hold(&r);
@@ -127,7 +124,6 @@ static void memory_is_taken_as_rows_arrive_and_used_again(void **state)
 
 static void a_full_device_is_reported_and_the_store_goes_on(void **state)
 {
-    (void)state;
     wk_error err = {0};
     fixture r = open_fixture(1, 2000);
     hold(&r);
@@ -145,7 +141,6 @@ static void a_full_device_is_reported_and_the_store_goes_on(void **state)
 
 static void a_store_that_does_not_fit_is_refused(void **state)
 {
-    (void)state;
     wk_error err = {0};
     fixture r = open_fixture(1, 2000);
     assert_ok(script_run(r.replay, 400, &err));

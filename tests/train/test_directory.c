@@ -26,7 +26,6 @@ static wk_run_config short_run(void)
 
 static int clean(void **state)
 {
-    (void)state;
     remove_tree(A);
     remove_tree(B);
     remove_tree(OUTSIDE);
@@ -74,7 +73,6 @@ static void expect_outside(void)
 
 static void a_listing_that_fails_is_an_error_and_changes_nothing(void **state)
 {
-    (void)state;
     static const int codes[] = {ESTALE, EIO, EACCES, EMFILE};
     wk_run_config config = finished_run();
     keep_copy();
@@ -90,7 +88,6 @@ static void a_listing_that_fails_is_an_error_and_changes_nothing(void **state)
 
 static void checkpoints_moved_aside_are_missed(void **state)
 {
-    (void)state;
     wk_run_config config = finished_run();
     run_command("mv " A "/checkpoints " OUTSIDE);
     keep_copy();
@@ -109,7 +106,6 @@ static void checkpoints_moved_aside_are_missed(void **state)
 
 static void every_result_without_a_checkpoint_is_kept(void **state)
 {
-    (void)state;
     static const char *const made[] = {"echo mine > " A "/metrics.jsonl",
                                        "mkdir " A "/replay && touch " A "/replay/x",
                                        "mkdir " A "/snapshots && touch " A "/snapshots/x",
@@ -126,7 +122,6 @@ static void every_result_without_a_checkpoint_is_kept(void **state)
 
 static void a_run_killed_before_its_first_checkpoint_begins_again(void **state)
 {
-    (void)state;
     wk_run_config config = short_run();
     for (int i = 0; i < 2; i++) {
         wk_trainer *t = NULL;
@@ -145,7 +140,6 @@ static void a_run_killed_before_its_first_checkpoint_begins_again(void **state)
 
 static void what_links_lead_to_is_neither_deleted_nor_pruned(void **state)
 {
-    (void)state;
     wk_run_config config = finished_run();
     make_outside();
     run_command("ln -s ../../" OUTSIDE " " A "/checkpoints/unfinished-step-000000000160 && "
@@ -159,7 +153,6 @@ static void what_links_lead_to_is_neither_deleted_nor_pruned(void **state)
 
 static void a_checkpoint_with_files_of_others_is_not_deleted(void **state)
 {
-    (void)state;
     wk_run_config config = finished_run();
     run_command("mkdir " A "/checkpoints/unfinished-step-000000000009 && touch " A
                 "/checkpoints/unfinished-step-000000000009/run.bin && "
@@ -176,7 +169,6 @@ static void a_checkpoint_with_files_of_others_is_not_deleted(void **state)
 
 static void names_that_only_look_like_checkpoints_do_not_count(void **state)
 {
-    (void)state;
     wk_run_config config = finished_run();
     run_command("cp -r " A "/checkpoints/step-000000000150 " A
                 "/checkpoints/step-000000000150.bak && "
@@ -206,7 +198,6 @@ static void link_outside(const char *name)
 
 static void what_a_run_writes_to_may_be_no_link(void **state)
 {
-    (void)state;
     static const char *const names[] = {"metrics.jsonl", "replay", "checkpoints",
                                         "snapshots",     "lock",   "replay/replay-00000000.log"};
     wk_run_config config = finished_run();
@@ -222,7 +213,6 @@ static void what_a_run_writes_to_may_be_no_link(void **state)
 
 static void an_event_file_may_be_no_link(void **state)
 {
-    (void)state;
     wk_run_config config = short_run();
     config.log_tensorboard = true;
     assert_ok(train(&config, A));
@@ -235,7 +225,6 @@ static void an_event_file_may_be_no_link(void **state)
 
 static void the_directory_of_a_run_may_be_a_link(void **state)
 {
-    (void)state;
     wk_run_config config = short_run();
     run_command("mkdir " OUTSIDE " && ln -s " OUTSIDE " " A);
     config.steps = 100;
@@ -291,7 +280,6 @@ static void move_and_train(void)
 
 static void a_run_that_is_moved_goes_on_where_it_is(void **state)
 {
-    (void)state;
     wk_run_config config = short_run(), other = config;
     snprintf(config.tasks, sizeof config.tasks, "east");
     config.eval_every = 60, config.eval_envs = 2;
@@ -317,7 +305,6 @@ static void take_lock_away_and_train(void)
 
 static void a_run_whose_lock_was_taken_away_stops_before_it_writes(void **state)
 {
-    (void)state;
     wk_run_config config = short_run();
     assert_refused(train_disturbed(&config, take_lock_away_and_train), WK_E_IO,
                    "'" A "/lock' was deleted or replaced");
@@ -335,7 +322,6 @@ static void delete_run(void)
 // On a terminal the message of the failure would else stand behind the status line.
 static void a_run_that_fails_ends_its_status_line(void **state)
 {
-    (void)state;
     wk_run_config config = short_run();
     wk_status_line line;
     char last[2] = "";
@@ -352,7 +338,6 @@ static void a_run_that_fails_ends_its_status_line(void **state)
 
 static void a_run_whose_directory_was_deleted_stops(void **state)
 {
-    (void)state;
     wk_run_config config = short_run();
     assert_refused(train_disturbed(&config, delete_run), WK_E_IO, "was deleted or replaced");
     assert_false(wk_path_exists(A));
@@ -360,7 +345,6 @@ static void a_run_whose_directory_was_deleted_stops(void **state)
 
 static void errors_of_the_lock_say_what_they_are(void **state)
 {
-    (void)state;
     wk_run_config config = short_run();
     fault_arm(FAULT_LOCK, 0, ENOLCK);
     assert_refused(train(&config, A), WK_E_IO, strerror(ENOLCK));
@@ -394,7 +378,6 @@ static void move_away(void)
 
 static void an_adaptation_that_is_moved_goes_on_where_it_is(void **state)
 {
-    (void)state;
     finished_run();
     run_command("cp -a " A " " CALM);
     wk_adapt_config config = one_task(A), calm = one_task(CALM);
@@ -415,7 +398,6 @@ static void take_adapt_lock_away(void)
 
 static void an_adaptation_whose_lock_was_taken_away_stops_before_it_writes(void **state)
 {
-    (void)state;
     finished_run();
     wk_adapt_config config = one_task(A);
     assert_refused(adapt_disturbed(&config, take_adapt_lock_away), WK_E_IO,
@@ -425,7 +407,6 @@ static void an_adaptation_whose_lock_was_taken_away_stops_before_it_writes(void 
 
 static void a_restart_that_cannot_begin_leaves_the_policies(void **state)
 {
-    (void)state;
     finished_run();
     wk_adapt_config config = one_task(A);
     wk_run_control control = {0};
@@ -448,7 +429,6 @@ static void a_restart_that_cannot_begin_leaves_the_policies(void **state)
 
 static void metrics_of_others_are_not_emptied_by_an_adaptation(void **state)
 {
-    (void)state;
     finished_run();
     run_command("mkdir -p " A ADAPTED " && echo mine > " A ADAPTED "/metrics.jsonl");
     keep_copy();
@@ -462,7 +442,6 @@ static void metrics_of_others_are_not_emptied_by_an_adaptation(void **state)
 // Neither the folder of all of them nor that of one: what is behind it is another's.
 static void the_folder_of_an_adaptation_or_a_fine_tuning_may_be_no_link(void **state)
 {
-    (void)state;
     static const char *const links[] = {ADAPTED ".other", "/finetune/step-000000000150-east",
                                         "/finetune", "/adapt"};
     finished_run();
@@ -489,7 +468,6 @@ static void the_folder_of_an_adaptation_or_a_fine_tuning_may_be_no_link(void **s
 
 static void the_newest_of_many_snapshots_is_found(void **state)
 {
-    (void)state;
     uint64_t step = 0;
     run_command(
         "mkdir -p " A "/snapshots && cd " A "/snapshots && for i in $(seq 1 1500); do : > "

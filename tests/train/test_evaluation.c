@@ -23,7 +23,6 @@ static wk_run_config evaluated_run(void)
 // One evaluated run in A serves all tests; B is theirs.
 static int make_run(void **state)
 {
-    (void)state;
     remove_tree(A);
     wk_run_config config = evaluated_run();
     run_to_end(&config, A);
@@ -32,21 +31,18 @@ static int make_run(void **state)
 
 static int remove_run(void **state)
 {
-    (void)state;
     remove_tree(A);
     return 0;
 }
 
 static int clean(void **state)
 {
-    (void)state;
     remove_tree(B);
     return 0;
 }
 
 static void it_does_not_change_a_run(void **state)
 {
-    (void)state;
     wk_run_config config = evaluated_run();
     config.eval_every = 0;
     run_to_end(&config, B);
@@ -60,7 +56,6 @@ static void it_does_not_change_a_run(void **state)
 
 static void clips_go_to_tensorboard_and_change_nothing(void **state)
 {
-    (void)state;
     wk_run_config config = evaluated_run();
     config.log_tensorboard = true;
     run_to_end(&config, B);
@@ -99,7 +94,6 @@ static void assert_eval_seed(const char *run, uint64_t seed)
 
 static void fresh_environments_are_others_for_every_run_and_step(void **state)
 {
-    (void)state;
     wk_run_config config = evaluated_run();
     assert_int_equal(wk_evaluation_seed(&config, 150), 0);
     config.eval_fresh = true;
@@ -117,7 +111,6 @@ static void fresh_environments_are_others_for_every_run_and_step(void **state)
 
 static void it_gives_what_the_snapshot_of_the_step_gives(void **state)
 {
-    (void)state;
     uint64_t steps[16];
     size_t count = weights_steps(A, WK_WEIGHTS_SNAPSHOT, steps, 16);
     int evaluated = 0;
@@ -137,7 +130,6 @@ static void it_gives_what_the_snapshot_of_the_step_gives(void **state)
 
 static void scores_and_indicators_have_their_names(void **state)
 {
-    (void)state;
     static const char *const names[] = {"eval_east_uniform/eval_east_uniform_mean_return",
                                         "eval_east_uniform/eval_east_uniform_cvar_0.1_return",
                                         "eval_east_uniform/eval_east_uniform_std_return",
@@ -178,7 +170,6 @@ static void train_until(const wk_run_config *config, const char *message)
 
 static void a_run_stopped_within_an_evaluation_makes_up_for_it(void **state)
 {
-    (void)state;
     wk_run_config config = evaluated_run();
     train_until(&config, "evaluating task policies after 300 agent steps");
     assert_int_equal(newest_step(B), 300);
@@ -199,7 +190,6 @@ static void count_evaluations(void *context, wk_log_level level, const char *mes
 
 static void the_last_one_is_made_once(void **state)
 {
-    (void)state;
     wk_run_end end;
     wk_run_config config = evaluated_run();
     train_until(&config, "evaluating task policies after 402 agent steps");
@@ -215,7 +205,6 @@ static void the_last_one_is_made_once(void **state)
 
 static void without_task_policies_it_is_refused_saying_what_to_do(void **state)
 {
-    (void)state;
     const wk_domain *domain;
     assert_ok(wk_domain_find("toy", &domain, &err));
     wk_run_config config = evaluated_run();

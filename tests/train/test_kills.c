@@ -178,7 +178,6 @@ static void ends_in_the_same_bytes(void **state)
 
 static int begin(void **state)
 {
-    (void)state;
     static const char grid[] =
         "blocks: {domain: toy}\nkeys: {seed: 0..1, steps: 200}\nwith:\n"
         "  toy: {prefill: 60, env.count: 3, env.threads: 1, train_every: 6, replay.capacity: "
@@ -200,7 +199,6 @@ static int begin(void **state)
 
 static int end_all(void **state)
 {
-    (void)state;
     remove_tree(BASE);
     remove_tree(ADAPTED);
     remove(GRID);

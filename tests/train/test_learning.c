@@ -90,7 +90,6 @@ static void assert_learns(const wk_run_config *config, const wk_run_plugins *cod
 // the seeds 1 to 3 reached on the machine that this was written on was 15.0 to 15.3.
 static void a_policy_that_acts_learns_its_task(void **state)
 {
-    (void)state;
     wk_run_config c = small_run("toy", "west", "0.3");
     c.depth = 8, c.batch = 6, c.length = 8, c.policy_rate = 3e-4;
     assert_learns(&c, NULL, 24, 6.5, 13);
@@ -114,14 +113,12 @@ static void assert_walks(const char *gradient, double entropy)
 
 static void a_policy_learns_by_reinforce(void **state)
 {
-    (void)state;
     assert_walks("auto", 3e-3);
 }
 
 // Actors collapse to one action sooner than by REINFORCE, against which their entropy weighs more.
 static void a_policy_learns_through_the_dynamics(void **state)
 {
-    (void)state;
     assert_walks("dynamics", 5e-2);
 }
 
@@ -151,7 +148,6 @@ static double stand(const wk_domain *domain, wk_learner *learner)
 // and the seeds 0, 3 and 4 reached 165 to 272 (1 and 2, with 10,000 steps, lay between).
 static void a_walker_on_flat_ground_learns_to_get_up(void **state)
 {
-    (void)state;
     wk_error err = {0};
     const wk_iteration *done;
     wk_run_config c = acting_run("dmc-walker", "stand");

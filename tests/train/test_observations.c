@@ -21,7 +21,6 @@ static wk_error err;
 
 static int clean(void **state)
 {
-    (void)state;
     remove_tree(WHOLE);
     remove_tree(PARTS);
     for (int i = 0; i < MEMBERS; i++)
@@ -61,7 +60,6 @@ static wk_run_end train(const wk_run_plugins *code, const char *directory, stopp
 
 static void a_run_in_parts_ends_as_in_one(void **state)
 {
-    (void)state;
     for (int f = 0; f < FILES; f++) {
         clean(NULL);
         wk_run_plugins code = load(files[f]);
@@ -80,7 +78,6 @@ static void a_run_in_parts_ends_as_in_one(void **state)
 
 static void members_of_a_population_end_as_alone(void **state)
 {
-    (void)state;
     wk_run_plugins code = load(files[0]);
     const wk_train_extras extras = {.code = &code};
     const wk_run_control control = {0};
@@ -106,7 +103,6 @@ static void members_of_a_population_end_as_alone(void **state)
 // What is predicted of an episode that ended is what the domain shows.
 static void a_curriculum_by_prediction_errors_measures_them(void **state)
 {
-    (void)state;
     for (int f = 0; f < FILES; f++) {
         clean(NULL);
         wk_run_plugins code = load(files[f]);
@@ -128,7 +124,6 @@ static void a_curriculum_by_prediction_errors_measures_them(void **state)
 // Adaptation needs no environments, and so no code.
 static void policies_are_adapted_and_fine_tuned(void **state)
 {
-    (void)state;
     for (int f = 0; f < FILES; f++) {
         clean(NULL);
         wk_run_plugins code = load(files[f]);
@@ -154,7 +149,6 @@ static void policies_are_adapted_and_fine_tuned(void **state)
 // A run is of its observations: another build of the plug-in is not taken for it.
 static void another_observation_is_another_domain(void **state)
 {
-    (void)state;
     wk_run_plugins code = load(files[0]);
     stopper never = {.checkpoints = INT_MAX};
     train(&code, WHOLE, &never);

@@ -20,7 +20,6 @@ static uint64_t first_step, last_step; // of ORIGIN's two snapshots
 
 static int remove_copies(void **state)
 {
-    (void)state;
     remove_tree(A);
     remove_tree(B);
     return 0;
@@ -63,7 +62,6 @@ static void assert_not_adapted(const wk_adapt_config *config, wk_status status, 
 
 static int setup(void **state)
 {
-    (void)state;
     remove_tree(ORIGIN);
     remove_tree(ADAPTED);
     wk_run_config config = quiet_run();
@@ -80,7 +78,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     remove_tree(ORIGIN);
     remove_tree(ADAPTED);
     return 0;
@@ -125,7 +122,6 @@ static void assert_same_tensor(const wk_safetensors *a, const wk_safetensors *b,
 
 static void every_tensor_of_the_snapshot_is_left_as_it_was(void **state)
 {
-    (void)state;
     wk_adapt_config config = both_tasks(A);
     adapt(&config);
     wk_safetensors *before = open_tensors(A, WK_WEIGHTS_SNAPSHOT, last_step);
@@ -141,7 +137,6 @@ static void every_tensor_of_the_snapshot_is_left_as_it_was(void **state)
 
 static void adapting_twice_gives_the_same_bytes_for_any_number_of_threads(void **state)
 {
-    (void)state;
     wk_adapt_config config = both_tasks(A);
     config.threads = 1;
     assert_int_equal(adapt(&config), WK_RUN_FINISHED);
@@ -153,7 +148,6 @@ static void adapting_twice_gives_the_same_bytes_for_any_number_of_threads(void *
 
 static void another_seed_gives_other_policies(void **state)
 {
-    (void)state;
     wk_adapt_config config = both_tasks(A), other = both_tasks(B);
     uint64_t seed = 99;
     other.seed = &seed;
@@ -165,7 +159,6 @@ static void another_seed_gives_other_policies(void **state)
 
 static void interrupted_again_and_again_it_ends_in_the_same_bytes(void **state)
 {
-    (void)state;
     wk_adapt_config config = both_tasks(A), pieces = both_tasks(B);
     adapt(&config);
     in_pieces(adapting, &pieces, 1, 2);
@@ -174,7 +167,6 @@ static void interrupted_again_and_again_it_ends_in_the_same_bytes(void **state)
 
 static void more_updates_go_on_where_fewer_ended(void **state)
 {
-    (void)state;
     wk_adapt_config config = both_tasks(A), longer = both_tasks(B);
     config.updates = 12;
     adapt(&config);
@@ -192,7 +184,6 @@ static void more_updates_go_on_where_fewer_ended(void **state)
 // The same snapshot of a run that ended there gives the same policies: what came later is not seen.
 static void data_collected_after_the_snapshot_is_not_looked_at(void **state)
 {
-    (void)state;
     remove_tree(B);
     wk_run_config run = quiet_run();
     run.steps = (int64_t)first_step;
@@ -212,7 +203,6 @@ static void data_collected_after_the_snapshot_is_not_looked_at(void **state)
 
 static void a_run_goes_on_after_an_adaptation_as_if_there_had_been_none(void **state)
 {
-    (void)state;
     wk_adapt_config config = both_tasks(A);
     adapt(&config);
     wk_run_config run = quiet_run();
@@ -225,7 +215,6 @@ static void a_run_goes_on_after_an_adaptation_as_if_there_had_been_none(void **s
 // What was interrupted goes on with the data it began with, though the run has gone on.
 static void an_adaptation_of_all_data_keeps_to_the_data_it_began_with(void **state)
 {
-    (void)state;
     wk_adapt_config config = both_tasks(A), pieces = both_tasks(B);
     config.all_data = pieces.all_data = true;
     adapt(&config);
@@ -242,7 +231,6 @@ static void an_adaptation_of_all_data_keeps_to_the_data_it_began_with(void **sta
 
 static void another_configuration_in_the_same_place_is_refused_or_restarted(void **state)
 {
-    (void)state;
     uint64_t seed = 99;
     wk_adapt_config config = both_tasks(A), plain = both_tasks(B);
     config.tasks = "east";
@@ -264,7 +252,6 @@ static void another_configuration_in_the_same_place_is_refused_or_restarted(void
 
 static void a_second_process_is_refused(void **state)
 {
-    (void)state;
     char path[256], name[128];
     snprintf(path, sizeof path, A "/adapt/step-%012" PRIu64, last_step);
     assert_ok(wk_dir_create(path, &err));
@@ -279,7 +266,6 @@ static void a_second_process_is_refused(void **state)
 
 static void tasks_and_steps_that_do_not_exist_are_named(void **state)
 {
-    (void)state;
     static const struct {
         const char *run, *tasks;
         int64_t snapshot;
@@ -301,7 +287,6 @@ static void tasks_and_steps_that_do_not_exist_are_named(void **state)
 
 static void a_run_without_its_replay_is_refused(void **state)
 {
-    (void)state;
     remove_tree(A "/replay");
     wk_adapt_config config = both_tasks(A);
     assert_not_adapted(&config, WK_E_NOT_FOUND, "the data of the run in '" A "'");
@@ -312,7 +297,6 @@ static void a_run_without_its_replay_is_refused(void **state)
 
 static void a_damaged_checkpoint_is_refused_and_can_be_restarted(void **state)
 {
-    (void)state;
     wk_adapt_config config = both_tasks(A), plain = both_tasks(B);
     config.updates = 10;
     adapt(&config);
@@ -329,7 +313,6 @@ static void a_damaged_checkpoint_is_refused_and_can_be_restarted(void **state)
 
 static void a_snapshot_ahead_of_the_newest_checkpoint_has_to_wait(void **state)
 {
-    (void)state;
     wk_steps steps = {0};
     assert_ok(wk_checkpoint_list(A, &steps, &err));
     assert_int_equal(steps.count, 2);
@@ -343,7 +326,6 @@ static void a_snapshot_ahead_of_the_newest_checkpoint_has_to_wait(void **state)
 
 static void a_run_whose_episodes_all_still_run_has_to_go_on(void **state)
 {
-    (void)state;
     remove_tree(A);
     wk_run_config run = quiet_run();
     run.prefill = 9, run.steps = 21;
@@ -357,7 +339,6 @@ static void a_run_whose_episodes_all_still_run_has_to_go_on(void **state)
 
 static void data_that_has_left_the_replay_is_missed(void **state)
 {
-    (void)state;
     remove_tree(A);
     wk_run_config run = quiet_run();
     run.steps = 1000, run.replay_capacity = 100, run.snapshot_every = 200;
@@ -396,7 +377,6 @@ static void assert_opens(const wk_weights_choice *choice, const char *tasks)
 
 static void adapted_policies_open_with_the_run(void **state)
 {
-    (void)state;
     wk_adapt_config config = both_tasks(A);
     config.tasks = "east";
     adapt(&config);
@@ -416,7 +396,6 @@ static void assert_updates(const char *run, uint64_t step, uint64_t updates)
 // Snapshots of agent steps 201 and 402, one update for each six.
 static void without_a_number_it_makes_one_update_for_each_train_every_steps(void **state)
 {
-    (void)state;
     wk_adapt_config config = both_tasks(A);
     config.updates = 0;
     adapt(&config);
@@ -426,7 +405,6 @@ static void without_a_number_it_makes_one_update_for_each_train_every_steps(void
 
 static void all_snapshots_are_adapted_as_one_by_one(void **state)
 {
-    (void)state;
     wk_adapt_config all = both_tasks(A), one = both_tasks(B);
     all.snapshot = WK_ADAPT_ALL;
     all.updates = one.updates = 0;
@@ -442,7 +420,6 @@ static void all_snapshots_are_adapted_as_one_by_one(void **state)
 
 static void all_snapshots_go_on_where_they_were_interrupted(void **state)
 {
-    (void)state;
     wk_adapt_config all = both_tasks(A), pieces = both_tasks(B);
     all.snapshot = pieces.snapshot = WK_ADAPT_ALL;
     adapt(&all);
@@ -453,7 +430,6 @@ static void all_snapshots_go_on_where_they_were_interrupted(void **state)
 
 static void steps_are_named_by_their_kind(void **state)
 {
-    (void)state;
     char text[WK_STEPS_TEXT_MAX];
     wk_steps_text(3700000, 2, text);
     assert_string_equal(text, "3700000 agent steps (7400000 control steps)");
@@ -463,7 +439,6 @@ static void steps_are_named_by_their_kind(void **state)
 
 static void a_data_cutoff_reads_back_from_its_text(void **state)
 {
-    (void)state;
     wk_data_cutoff cutoff = {.begun = 40, .n_running = 2, .running = {37, 39}}, none = {.begun = 7},
                    out;
     wk_text text = {0};
@@ -516,7 +491,6 @@ static const char *place(const char *run, char out[128])
 
 static void fine_tuning_twice_gives_the_same_bytes_for_any_number_of_threads(void **state)
 {
-    (void)state;
     char a[128], b[128];
     wk_finetune_config config = east(A), threads = east(B);
     threads.threads = 2;
@@ -528,7 +502,6 @@ static void fine_tuning_twice_gives_the_same_bytes_for_any_number_of_threads(voi
 
 static void fine_tuning_interrupted_at_every_checkpoint_ends_in_the_same_bytes(void **state)
 {
-    (void)state;
     char a[128], b[128];
     wk_finetune_config config = east(A), pieces = east(B);
     finetune(&config);
@@ -548,7 +521,6 @@ static void list_files(const char *out)
 
 static void a_finished_fine_tuning_that_is_started_again_changes_nothing(void **state)
 {
-    (void)state;
     wk_finetune_config config = east(A);
     assert_int_equal(finetune(&config), WK_RUN_FINISHED);
     list_files("before");
@@ -560,7 +532,6 @@ static void a_finished_fine_tuning_that_is_started_again_changes_nothing(void **
 // A longer run was killed after its last checkpoint and snapshot, before it wrote its weights.
 static void tuned_weights_of_fewer_steps_are_replaced(void **state)
 {
-    (void)state;
     char a[128], b[128];
     wk_finetune_config shorter = east(A), longer = east(A), straight = east(B);
     shorter.steps = 90;
@@ -602,7 +573,6 @@ static digest digest_of(wk_replay *replay, size_t i, const wk_domain *domain)
 
 static void fine_tuning_begins_with_the_episodes_of_the_run_and_adds_its_own(void **state)
 {
-    (void)state;
     char a[128];
     wk_saved_run run = {0}, tuned = {0};
     const wk_saved_run_options options = {.depth = WK_SAVED_WORLD};
@@ -638,7 +608,6 @@ static void fine_tuning_begins_with_the_episodes_of_the_run_and_adds_its_own(voi
 // the run have left.
 static void the_curriculum_of_a_fine_tuning_scores_its_own_episodes(void **state)
 {
-    (void)state;
     char a[128];
     remove_tree(A);
     wk_run_config config = quiet_run();
@@ -660,7 +629,6 @@ static void the_curriculum_of_a_fine_tuning_scores_its_own_episodes(void **state
 
 static void a_fine_tuning_is_told_by_its_configuration(void **state)
 {
-    (void)state;
     char a[128];
     wk_saved_run run = {0}, tuned = {0};
     const wk_saved_run_options options = {.depth = WK_SAVED_CONFIG};
@@ -680,7 +648,6 @@ static void a_fine_tuning_is_told_by_its_configuration(void **state)
 
 static void tuned_policies_open_with_the_run(void **state)
 {
-    (void)state;
     wk_finetune_config config = east(A);
     finetune(&config);
     wk_weights_choice choice = {.kind = WK_WEIGHTS_FINETUNED, .step = WK_STEP_LAST, .task = "east"};
@@ -694,7 +661,6 @@ static void tuned_policies_open_with_the_run(void **state)
 
 static void policies_trained_alongside_serve_where_nothing_was_adapted(void **state)
 {
-    (void)state;
     remove_tree(A);
     wk_run_config run = quiet_run();
     snprintf(run.tasks, sizeof run.tasks, "all");
@@ -705,7 +671,6 @@ static void policies_trained_alongside_serve_where_nothing_was_adapted(void **st
 
 static void fine_tuning_without_a_policy_to_begin_with_says_so(void **state)
 {
-    (void)state;
     wk_finetune_config config = east(A);
     config.snapshot = 7;
     assert_not_tuned(&config, WK_E_NOT_FOUND, "no policy to start from");

@@ -25,7 +25,6 @@ static const char *const alone[RUNS] = {"one-0.tmp", "one-1.tmp", "one-2.tmp"};
 
 static int clean(void **state)
 {
-    (void)state;
     for (int i = 0; i < RUNS; i++) {
         remove_tree(together[i]);
         remove_tree(alone[i]);
@@ -83,7 +82,6 @@ static void train_together(void)
 
 static void each_run_ends_as_it_would_alone(void **state)
 {
-    (void)state;
     train_alone();
     for (mode = -1; mode <= ASYNC_EAGER; mode++) {
         train_together();
@@ -97,7 +95,6 @@ static void each_run_ends_as_it_would_alone(void **state)
 // In turn together and in parts, so that they resume at different steps.
 static void stopped_and_resumed_together_or_alone_they_end_the_same(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_train_member members[RUNS];
     train_alone();
@@ -136,7 +133,6 @@ static void steal_lock(void *context, wk_log_level level, const char *message)
 
 static void a_run_that_fails_leaves_the_others_as_they_are(void **state)
 {
-    (void)state;
     wk_error err = {0};
     thief t = {0};
     wk_train_member members[RUNS];
@@ -158,7 +154,6 @@ static void a_run_that_fails_leaves_the_others_as_they_are(void **state)
 
 static void a_run_that_cannot_begin_is_named_and_none_begins(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_control control = {0};
     wk_train_member members[RUNS];
@@ -180,7 +175,6 @@ static void a_run_that_cannot_begin_is_named_and_none_begins(void **state)
 
 static void runs_that_are_finished_are_left_as_they_are(void **state)
 {
-    (void)state;
     train_together();
     uint64_t before = newest_step(together[0]);
     train_together();

@@ -265,7 +265,6 @@ static void loses_its_power(void **state)
 
 static int begin(void **state)
 {
-    (void)state;
     remove_tree("power-loss.tmp");
     assert_int_equal(mkdir("power-loss.tmp", 0777), 0);
     enter("power-loss.tmp");
@@ -293,7 +292,6 @@ static int begin(void **state)
 
 static int end_all(void **state)
 {
-    (void)state;
     enter(home);
     enter("..");
     remove_tree("power-loss.tmp");

@@ -10,7 +10,6 @@
 
 static int clean(void **state)
 {
-    (void)state;
     remove_tree(A);
     remove_tree(B);
     return 0;
@@ -33,7 +32,6 @@ static wk_status training(const void *config, const wk_run_control *control, wk_
 
 static void the_same_seed_twice_gives_the_same_bytes(void **state)
 {
-    (void)state;
     wk_run_config config = quiet_run();
     assert_int_equal(train(&config, A), WK_RUN_FINISHED);
     config.env_threads = 2; // and whatever the number of threads
@@ -46,7 +44,6 @@ static void the_same_seed_twice_gives_the_same_bytes(void **state)
 
 static void another_seed_gives_other_bytes(void **state)
 {
-    (void)state;
     wk_run_config config = quiet_run();
     config.steps = 120;
     train(&config, A);
@@ -57,7 +54,6 @@ static void another_seed_gives_other_bytes(void **state)
 
 static void logs_and_pictures_do_not_change_a_run(void **state)
 {
-    (void)state;
     wk_run_config config = tiny_run();
     train(&config, A);
     config = quiet_run();
@@ -76,7 +72,6 @@ static bool events_hold(const char *directory, const char *text)
 
 static void the_logs_hold_a_heat_map_and_a_clip_of_predictions(void **state)
 {
-    (void)state;
     wk_run_config config = tiny_run();
     config.steps = 200;
     train(&config, A);
@@ -93,7 +88,6 @@ static void the_logs_hold_a_heat_map_and_a_clip_of_predictions(void **state)
 
 static void a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(void **state)
 {
-    (void)state;
     wk_run_config config = quiet_run();
     train(&config, A);
     in_pieces(training, &config, 1, 3);
@@ -102,7 +96,6 @@ static void a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(void **
 
 static void a_run_out_of_time_is_saved_and_continues(void **state)
 {
-    (void)state;
     wk_run_config config = quiet_run();
     config.minutes = 1e-7;
     assert_int_equal(train(&config, A), WK_RUN_OUT_OF_TIME);
@@ -115,7 +108,6 @@ static void a_run_out_of_time_is_saved_and_continues(void **state)
 
 static void a_finished_run_can_be_made_longer(void **state)
 {
-    (void)state;
     wk_run_config config = quiet_run();
     config.steps = 200;
     train(&config, A);
@@ -127,7 +119,6 @@ static void a_finished_run_can_be_made_longer(void **state)
 
 static void finished_runs_stay_as_they_are(void **state)
 {
-    (void)state;
     wk_run_config config = quiet_run();
     config.steps = 150;
     train(&config, A);
@@ -138,7 +129,6 @@ static void finished_runs_stay_as_they_are(void **state)
 
 static void a_finished_run_that_is_started_again_changes_nothing(void **state)
 {
-    (void)state;
     wk_run_config config = tiny_run();
     config.steps = 150;
     train(&config, A);
@@ -151,7 +141,6 @@ static void a_finished_run_that_is_started_again_changes_nothing(void **state)
 
 static void temporary_files_of_killed_processes_are_swept(void **state)
 {
-    (void)state;
     wk_run_config config = quiet_run();
     config.steps = 150;
     train(&config, A);
@@ -167,7 +156,6 @@ static void temporary_files_of_killed_processes_are_swept(void **state)
 
 static void two_processes_cannot_train_in_one_directory(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config config = quiet_run();
     assert_ok(wk_dir_create(A, &err));
@@ -183,7 +171,6 @@ static void two_processes_cannot_train_in_one_directory(void **state)
 
 static void a_directory_with_another_run_is_refused_naming_the_key(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config config = quiet_run();
     config.steps = 60;
@@ -200,7 +187,6 @@ static void a_directory_with_another_run_is_refused_naming_the_key(void **state)
 
 static void keep_says_how_many_checkpoints_stay(void **state)
 {
-    (void)state;
     wk_run_config config = quiet_run();
     config.checkpoint_keep = 3;
     train(&config, A);

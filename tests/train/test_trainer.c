@@ -113,7 +113,6 @@ static picture interrupted(const wk_run_config *config, int stop, int iterations
 
 static void the_same_seed_gives_the_same_bytes_for_any_number_of_threads(void **state)
 {
-    (void)state;
     wk_run_config config = tiny_run();
     picture one = uninterrupted(&config, 120);
     assert_true(one.updates > 10);
@@ -128,7 +127,6 @@ static void the_same_seed_gives_the_same_bytes_for_any_number_of_threads(void **
 
 static void a_run_that_is_saved_and_resumed_ends_in_the_same_bytes(void **state)
 {
-    (void)state;
     // Updates in every second iteration and, on batches staged before, in every one.
     for (int every = 6; every >= 3; every -= 3) {
         wk_run_config config = tiny_run();
@@ -145,7 +143,6 @@ static void a_run_that_is_saved_and_resumed_ends_in_the_same_bytes(void **state)
 
 static void every_curriculum_and_both_policies_run_and_resume_exactly(void **state)
 {
-    (void)state;
     for (size_t r = 0; r < wk_curriculum_rule_count(); r++) {
         wk_run_config config = tiny_run();
         snprintf(config.curriculum_rule, sizeof config.curriculum_rule, "%s",
@@ -161,7 +158,6 @@ static void every_curriculum_and_both_policies_run_and_resume_exactly(void **sta
 // threads, and after resuming.
 static void a_continuous_space_is_exact_too(void **state)
 {
-    (void)state;
     static const char *const rules[] = {"waker-m", "waker-r"};
     for (int r = 0; r < 2; r++) {
         wk_run_config config = tiny_run();
@@ -183,7 +179,6 @@ static void a_continuous_space_is_exact_too(void **state)
 // ones are chosen by it.
 static void a_run_chooses_among_six_parameters(void **state)
 {
-    (void)state;
     wk_run_config config = tiny_run();
     char path[PATH];
     snprintf(config.domain, sizeof config.domain, "terrain-body");
@@ -237,14 +232,12 @@ static void assert_curated(int64_t prefill)
 
 static void a_curated_rule_learns_from_what_it_chose(void **state)
 {
-    (void)state;
     assert_curated(60);
     assert_curated(0);
 }
 
 static void task_policies_alongside_do_not_change_the_curriculum(void **state)
 {
-    (void)state;
     wk_run_config config = tiny_run();
     picture without = uninterrupted(&config, 80);
     snprintf(config.tasks, sizeof config.tasks, "all");
@@ -269,7 +262,6 @@ static void damage_in(const char *path, const char *file, uint64_t at)
 
 static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config config = tiny_run();
     char path[PATH], newest[80];
@@ -323,7 +315,6 @@ static bool has_file(const char *path, const char *format, uint64_t step)
 
 static void a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config config = tiny_run();
     picture whole = uninterrupted(&config, 125);
@@ -359,7 +350,6 @@ static void a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one
 
 static void a_replay_log_damaged_before_every_checkpoint_is_reported_and_left_alone(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config config = tiny_run();
     char path[PATH];
@@ -381,7 +371,6 @@ static void a_replay_log_damaged_before_every_checkpoint_is_reported_and_left_al
 
 static void prefill_takes_random_actions_and_no_updates(void **state)
 {
-    (void)state;
     wk_error err = {0};
     wk_run_config config = tiny_run();
     config.prefill = 100000;
