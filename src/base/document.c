@@ -165,20 +165,6 @@ bool wk_document_bool(wk_document *d)
     return value;
 }
 
-const char *wk_document_raw(wk_document *d, size_t *length)
-{
-    bool quoted = d->value.kind == WK_JSON_STRING;
-    const char *start = d->value.chars - quoted;
-    if (d->error.status != WK_OK || !d->pending) return NULL;
-    d->pending = false;
-    if (!wk_json_reader_skip(&d->reader, d->value)) {
-        wk_document_fail(d, "not JSON at byte %zu: %s", d->reader.at, d->reader.problem);
-        return NULL;
-    }
-    *length = (size_t)(d->reader.bytes + d->reader.at - start);
-    return start;
-}
-
 const char *wk_document_string(wk_document *d, wk_arena *arena)
 {
     expect(d, WK_JSON_STRING, "a string");

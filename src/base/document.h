@@ -70,10 +70,6 @@ bool wk_document_take_bool(wk_document *document, const char *name, bool *out);
 bool wk_document_take_string(wk_document *document, const char *name, wk_arena *arena,
                              const char **out);
 
-/// The value as it stands in the file, `length` bytes that live as long as the document; NULL after
-/// an error.
-const char *wk_document_raw(wk_document *document, size_t *length);
-
 /// Records a format error, "'PATH': message". Only the first error is kept.
 void wk_document_fail(wk_document *document, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

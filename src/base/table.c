@@ -187,21 +187,16 @@ static int count_lines(const char *cell)
     return lines;
 }
 
-// What is before, between and after the cells of a line.
-typedef struct edges {
-    const char *left, *between, *right;
-} edges;
-
 // Appends one line: the n-th of each cell, filled up to the width of its column; with `cells` NULL
 // a rule of dashes.
-static void print_line(const wk_table *table, const wk_cell *cells, int n, const edges *edge,
+static void print_line(const wk_table *table, const wk_cell *cells, int n, int indent,
                        const size_t *widths, wk_text *out)
 {
-    const char *before = edge->left;
+    size_t before = (size_t)indent;
     for (size_t c = 0; c < table->columns; c++) {
         if (!is_visible(table, c)) continue;
-        wk_text_puts(out, before);
-        before = edge->between;
+        wk_text_repeat(out, ' ', before);
+        before = 2;
         if (!cells) {
             wk_text_repeat(out, '-', widths[c]);
             continue;
@@ -213,14 +208,12 @@ static void print_line(const wk_table *table, const wk_cell *cells, int n, const
         wk_text_append(out, line, length);
         wk_text_repeat(out, ' ', is_right(table, c) ? 0 : fill);
     }
-    while (cells && !*edge->right && out->length > 0 && out->chars[out->length - 1] == ' ')
+    while (cells && out->length > 0 && out->chars[out->length - 1] == ' ')
         out->chars[--out->length] = 0;
-    wk_text_printf(out, "%s\n", edge->right);
+    wk_text_puts(out, "\n");
 }
 
-// Appends the headings and the rows from `first` up to `end`.
-static void print_rows(const wk_table *table, size_t first, size_t end, const edges *edge,
-                       wk_text *out)
+void wk_table_print_rows(const wk_table *table, size_t first, size_t end, int indent, wk_text *out)
 {
     size_t columns = table->columns, *widths = calloc(columns + 1, sizeof *widths);
     out->failed |= table->failed || !widths;
@@ -245,17 +238,10 @@ static void print_rows(const wk_table *table, size_t first, size_t end, const ed
             if (is_visible(table, c) && of_cell > lines) lines = of_cell;
         }
         for (int n = 0; n < lines; n++)
-            print_line(table, cells, n, edge, widths, out);
-        if (row == 0) print_line(table, NULL, 0, edge, widths, out);
+            print_line(table, cells, n, indent, widths, out);
+        if (row == 0) print_line(table, NULL, 0, indent, widths, out);
     }
     free(widths);
-}
-
-void wk_table_print_rows(const wk_table *table, size_t first, size_t end, int indent, wk_text *out)
-{
-    char left[32];
-    snprintf(left, sizeof left, "%*s", indent, "");
-    print_rows(table, first, end, &(edges){left, "  ", ""}, out);
 }
 
 void wk_table_print(const wk_table *table, int indent, wk_text *out)
@@ -267,11 +253,6 @@ void wk_table_finish(wk_table *table, int indent, wk_text *out)
 {
     wk_table_print(table, indent, out);
     wk_table_free(table);
-}
-
-void wk_table_markdown(const wk_table *table, wk_text *out)
-{
-    print_rows(table, 0, wk_table_count(table), &(edges){"| ", " | ", " |"}, out);
 }
 
 void wk_table_json_row(const wk_table *table, size_t row, wk_json *json)

@@ -86,8 +86,6 @@ void wk_table_print(const wk_table *table, int indent, wk_text *out);
 void wk_table_print_rows(const wk_table *table, size_t first, size_t end, int indent, wk_text *out);
 /// As wk_table_print, and frees the table.
 void wk_table_finish(wk_table *table, int indent, wk_text *out);
-/// Appends it with pipes around the cells, which must have one line.
-void wk_table_markdown(const wk_table *table, wk_text *out);
 
 /// Appends an array of objects, one for each row; `key` NULL inside an array.
 void wk_table_json(const wk_table *table, const char *key, wk_json *json);

@@ -31,8 +31,6 @@ typedef enum wk_dtype { WK_F32, WK_U8, WK_U64 } wk_dtype;
 
 /// Bytes of one element.
 size_t wk_dtype_size(wk_dtype dtype);
-/// "f32", "u8", "u64".
-const char *wk_dtype_name(wk_dtype dtype);
 
 /// Lengths of the axes, the slowest first. Every length is at least 1.
 typedef struct wk_shape {

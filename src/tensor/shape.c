@@ -8,12 +8,6 @@ size_t wk_dtype_size(wk_dtype dtype)
     return sizes[dtype];
 }
 
-const char *wk_dtype_name(wk_dtype dtype)
-{
-    static const char *const names[] = {[WK_F32] = "f32", [WK_U8] = "u8", [WK_U64] = "u64"};
-    return names[dtype];
-}
-
 size_t wk_shape_count(wk_shape shape)
 {
     size_t count = 1;

@@ -55,20 +55,6 @@ static void names_of_users_stay_in_one_line(void **state)
     wk_text_free(&out);
 }
 
-static void markdown_has_pipes_and_a_width_that_rules_need(void **state)
-{
-    wk_table table = {.columns = 2, .min_width = 3};
-    wk_text out = {0};
-    for (int i = 0; i < 4; i++)
-        wk_table_cell(&table, i == 2 ? "wide" : i == 3 ? "" : "%d", i);
-    wk_table_markdown(&table, &out);
-    assert_string_equal(wk_text_get(&out), "| 0    | 1   |\n"
-                                           "| ---- | --- |\n"
-                                           "| wide |     |\n");
-    wk_table_free(&table);
-    wk_text_free(&out);
-}
-
 // Numbers as values and as people read them, columns for one of the two, cells without a value.
 static void one_filling_is_written_for_people_and_for_programs(void **state)
 {
@@ -138,7 +124,6 @@ int main(void)
         cmocka_unit_test(cells_of_several_lines_stay_in_their_column),
         cmocka_unit_test(names_of_users_stay_in_one_line),
         cmocka_unit_test(one_filling_is_written_for_people_and_for_programs),
-        cmocka_unit_test(markdown_has_pipes_and_a_width_that_rules_need),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
