@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/dir.h"
 #include "base/log.h"
-#include "config/each.h"
+#include "config/axes.h"
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>

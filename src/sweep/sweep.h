@@ -30,8 +30,8 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "config/axes.h"
 #include "config/blocks.h"
-#include "config/each.h"
 #include "run/disk.h"
 #include <signal.h>
 #include <sys/types.h>

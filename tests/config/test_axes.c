@@ -1,5 +1,5 @@
 // The runs of a population from --each: which there are, how they are called, what is refused.
-#include "config/each.h"
+#include "config/axes.h"
 #include "support/check.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 // KEY=VALUES for each key. Values have commas between them; of keys that are numbers, a..b counts
 // whole ones, both ends included: "seed=0..4", "curriculum.rule=waker-m,dr". The last key changes
 // fastest.
-#ifndef WK_CONFIG_EACH_H
-#define WK_CONFIG_EACH_H
+#ifndef WK_CONFIG_AXES_H
+#define WK_CONFIG_AXES_H
 
 #include "agent/learner.h"
 #include "base/log.h"

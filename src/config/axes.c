@@ -1,4 +1,4 @@
-#include "config/each.h"
+#include "config/axes.h"
 
 #include "base/crc32c.h"
 #include <assert.h>
