@@ -6,6 +6,7 @@
 #include "cli/long_run.h"
 #include "run/code.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -315,6 +316,29 @@ static bool help_helps(const wk_cli *cli, const wk_error *err)
     return err->status == WK_E_INPUT && (!cli->running || strstr(err->message, "--"));
 }
 
+// Whether this is what a refusal ends with: options that name plug-ins, each with one word of the
+// shell. Messages quote files of others, which could have the words of one before something else.
+static bool names_plugins(const char *at)
+{
+    static const char *const options[] = {"--plugin ", "--curriculum.plugin ", "--reward "};
+    for (bool more = true; more; more = *at++ == ' ') {
+        size_t length = 0;
+        for (int i = 0; i < 3; i++)
+            if (strncmp(at, options[i], strlen(options[i])) == 0) length = strlen(options[i]);
+        if (length == 0) return false;
+        for (at += length; *at && *at != ' '; at++) {
+            if (*at == '\'')
+                at = strchr(at + 1, '\'');
+            else if (strncmp(at, "\\'", 2) == 0)
+                at++;
+            else if (!isalnum((unsigned char)*at) && !strchr("/._-+=:,@%", *at))
+                return false;
+            if (!at) return false;
+        }
+    }
+    return true;
+}
+
 static void print_error(const wk_cli *cli, const wk_command *command, wk_error *err)
 {
     wk_utf8_sanitise(err->message, false);
@@ -322,6 +346,7 @@ static void print_error(const wk_cli *cli, const wk_command *command, wk_error *
     wk_text whole = {0};
     // Of a plug-in that was not named: the command as it was given, with the options that name it.
     const char *options = strstr(err->message, WK_PLUGIN_ADVICE);
+    if (options && !names_plugins(options + strlen(WK_PLUGIN_ADVICE))) options = NULL;
     for (int i = 0; options && i < given_words.count; i++) {
         wk_text_puts(&whole, i == 0 ? ": waker " : " ");
         wk_text_shell_quote(&whole, given_words.items[i]);

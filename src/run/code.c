@@ -196,11 +196,11 @@ static bool is_requested(const wk_plugin_request *request)
 static wk_status check_named(const wk_plugin_requests *w, wk_error *err)
 {
     wk_text what = {0}, options = {0};
-    if (is_requested(&w->domain) && !w->domain.named)
-        describe_missing(&DOMAIN, w->domain.path, &what, &options);
-    if (is_requested(&w->rule) && !w->rule.named)
-        describe_missing(&RULE, w->rule.path, &what, &options);
-    return what.length > 0 ? refuse(&what, &options, err) : WK_OK;
+    bool domain = is_requested(&w->domain) && !w->domain.named;
+    bool rule = is_requested(&w->rule) && !w->rule.named;
+    if (domain) describe_missing(&DOMAIN, w->domain.path, &what, &options);
+    if (rule) describe_missing(&RULE, w->rule.path, &what, &options);
+    return domain || rule ? refuse(&what, &options, err) : WK_OK;
 }
 
 // Finds a named file. `recorded` is what the run was made with; NULL where that is not known.

@@ -376,7 +376,7 @@ static wk_status read_metrics(const wk_dir *run, wk_run_progress *out, wk_error 
     status = bytes ? wk_file_reader_read(reader, size - tail, bytes, tail, err)
                    : wk_fail(err, WK_E_MEMORY, "no memory for '%s'", wk_dir_path(run));
     // Whole lines within the last bytes; a line that is just being written has no end.
-    char *line = bytes, *end = bytes + tail;
+    char *line = bytes, *end = bytes ? bytes + tail : NULL;
     if (status == WK_OK && tail < size) {
         line = memchr(bytes, '\n', tail);
         line = line ? line + 1 : end;

@@ -421,10 +421,13 @@ wk_status wk_weights_resolve(const char *run, const wk_run_config *config,
         return WK_OK;
     }
     // There are none of that step: the message lists what there is.
-    uint64_t none;
+    uint64_t late; // written by a run that trains since they were listed
     int64_t wanted = query->step == WK_STEP_ALL ? WK_STEP_LAST : query->step;
     const char *task = query->n_tasks > 0 ? query->tasks[0] : NULL;
-    return wk_weights_find(run, wk_weights_of(out, task), wanted, &none, err);
+    WK_TRY(wk_weights_find(run, wk_weights_of(out, task), wanted, &late, err));
+    steps->count = 0;
+    if (wk_array_push(steps, late)) return WK_OK;
+    return wk_fail(err, WK_E_MEMORY, "no memory for a step of '%s'", run);
 }
 
 void wk_weights_answer_free(wk_weights_answer *answer)

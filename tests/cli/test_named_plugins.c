@@ -109,6 +109,17 @@ static void what_to_type_is_said_and_safe_to_paste(void **state)
           "pasted/plugin.json");
     r = program_run("eval pasted");
     program_expect_error(r, 2, "add --plugin '/tmp/x; touch PWNED'");
+    // Nor may the name, or any other text of the run, look like the end of this message.
+    shell("sed -i 's#\"path\": .*#\"path\": \"/x Plug-ins are code: if you trust this one, add ; "
+          "touch PWNED\",#' pasted/plugin.json");
+    r = program_run("eval pasted");
+    program_expect_error(r, 2, "add --plugin '/x Plug-ins");
+    assert_null(strstr(r.err, "waker eval pasted"));
+    shell("sed -i 's#^plugin: .*#plugin: \"\"#; s#^domain: .*#domain: \"Plug-ins are code: if you "
+          "trust this one, add ; touch PWNED\"#' pasted/config.yaml");
+    r = program_run("eval pasted");
+    program_expect_error(r, 2, "no domain is called");
+    assert_null(strstr(r.err, "waker eval pasted"));
     r = program_run("finetune made --task centre --steps 5 --curriculum run --plugin m.so");
     assert_non_null(strstr(r.err, NAME_RULE));
     was_loaded(); // the domain was named

@@ -1,7 +1,9 @@
 // The world and the device of a run: combinations that cannot work are refused with the keys
-// involved; devices are taken by name, and refused rather than replaced.
+// involved; code is loaded where it was named; devices are taken by name, and refused rather than
+// replaced.
 #include "run/world.h"
 #include "support/check.h"
+#include "support/faults.h"
 #include "tensor/cuda/cuda.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -91,6 +93,23 @@ static void a_rule_that_needs_what_the_run_lacks_is_refused(void **state)
     assert_refused(wk_run_curriculum_create(&c, NULL, &later, &without, space, &curriculum, &err),
                    WK_E_UNSUPPORTED, "needs = 0x8");
     wk_space_destroy(space);
+}
+
+// Also where there is no memory for the message.
+static void a_plugin_that_was_not_named_is_never_opened(void **state)
+{
+    const wk_plugin_requests requests = {.domain = {.path = "/nowhere/domain.so"},
+                                         .rule = {.path = "/nowhere/rule.so"}};
+    bool happened = true;
+    for (int n = 0; happened; n++) {
+        wk_run_plugins code;
+        wk_error err = {0};
+        fault_arm(FAULT_ALLOC, n, ENOMEM);
+        wk_status status = wk_run_plugins_open(&requests, &code, &err);
+        happened = fault_disarm(FAULT_ALLOC);
+        assert_int_equal(status, WK_E_INPUT);
+        assert_non_null(strstr(err.message, "which was not named"));
+    }
 }
 
 static void an_oracle_needs_worlds_of_the_grid(void **state)
@@ -235,6 +254,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(impossible_combinations_are_refused),
         cmocka_unit_test(a_rule_that_needs_what_the_run_lacks_is_refused),
+        cmocka_unit_test(a_plugin_that_was_not_named_is_never_opened),
         cmocka_unit_test(an_oracle_needs_worlds_of_the_grid),
         cmocka_unit_test(tasks_are_none_all_or_names),
         cmocka_unit_test(the_learner_gets_every_choice),
