@@ -511,7 +511,7 @@ wk_status wk_adapt(const wk_adapt_config *config, const wk_run_control *control,
         wk_text_printf(&missing, "%s%" PRIu64, missing.length ? ", " : "", steps.items[i]);
         status = WK_OK;
     }
-    if (status == WK_OK && *end == WK_RUN_FINISHED && missing.length > 0)
+    if (status == WK_OK && *end == WK_RUN_FINISHED && (missing.length > 0 || missing.failed))
         status = wk_fail(err, WK_E_INPUT,
                          "the snapshots of agent steps %s have no policies, because their episodes "
                          "have left the replay of '%s'; the others have. --all-data takes the "
