@@ -205,10 +205,9 @@ static void every_command_is_covered(void **state)
 {
     static const reading readings[] = {READINGS("made")};
     static const char *const others[] = {
-        "sweep",     "sweep status",     "sweep add", "sweep retry",  "sweep cancel",
-        "sweep run", "bench curriculum", "envs set",  "envs",         "envs check",
-        "render",    "bench env",        "trust",     "bench update", "doctor",
-        "man",       "completion",       "theory"};
+        "sweep",    "sweep status", "sweep add",  "sweep retry", "sweep cancel", "sweep run",
+        "envs set", "envs",         "envs check", "render",      "bench env",    "bench update",
+        "doctor",   "man",          "completion", "theory"};
     program_result r = program_run("--help");
     const char *line = strstr(r.out, "Commands:\n");
     assert_non_null(line);

@@ -19,6 +19,7 @@ static const char stubs[] =
     "code=$(head -1 codes) && sed -i 1d codes\n"
     "task=$5/sweep/tasks/$6\n"
     "[ ! -e attempt ] || { mkdir -p $task && cp attempt $task/attempt.json; }\n"
+    "[ \"$code\" != cancel ] || { touch $5/sweep/slurm/cancelled; code=75; }\n"
     "[ \"$code\" != kill ] || { kill -TERM $PPID; code=1; }\n"
     "exit ${code:-0}\nEND\n"
     "cat >sweep-id <<'END'\nsed -n 's/.*--job-name=waker-//p' script.1.sbatch | cut -d- -f1\nEND\n"
@@ -121,10 +122,14 @@ static void nothing_is_submitted_twice(void **state)
     assert_non_null(strstr(program_run("sweep status runs").out, "; 11 in the queue"));
     program_result r = submit("--gpus 0");
     assert_non_null(strstr(r.err, "job array 103: 1 task\n"));
-    assert_null(strstr(r.err, "job 104"));
+    // The report that is queued does not wait for the new array.
+    assert_non_null(strstr(r.err, "job 104: the report, after them"));
+    expect_in("script.3-report.sbatch", "'#SBATCH --dependency=afterany:100:101:102:103'");
     shell("echo dr-seed2-units4 | cmp - runs/sweep/slurm/3.tasks");
     shell("id=$(sh bin/sweep-id); echo \"waker-$id-3|103|0|PENDING\" >>queue");
-    assert_non_null(strstr(submit("").err, "nothing to submit"));
+    r = submit("");
+    assert_non_null(strstr(r.err, "nothing to submit"));
+    assert_null(strstr(r.err, "the report, after them"));
     // A part: the others wait.
     clean(NULL);
     submit("--only seed=1,units=8");
@@ -140,6 +145,8 @@ static void options_that_would_be_lines_of_a_script_are_refused(void **state)
                                         "--sbatch=--output=/home/me/.profile",
                                         "'--sbatch=--nice --outp /home/me/x'",
                                         "--sbatch=-o/home/me/x",
+                                        "--sbatch=-Qo/home/me/x",
+                                        "'--sbatch=-Q\"o/home/me/x\"'",
                                         "'--sbatch=--nice \"--wrap=rm\"'"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         program_expect_error(
@@ -214,7 +221,11 @@ static void cancel_empties_the_queue_and_nothing_is_requeued(void **state)
     program_expect_success(program_run("sweep cancel runs"));
     expect_calls("scancel --quiet --state=PENDING 100\n"
                  "scancel --quiet --signal=USR1 --state=RUNNING 100\nscancel --quiet 102\n");
+    // A task that went back into the queue meanwhile does not begin, one that ran stays out.
     shell("echo 75 >codes");
+    assert_int_equal(run_task(0, ""), 0);
+    expect_calls("");
+    shell("rm runs/sweep/slurm/cancelled; echo cancel >codes");
     assert_int_equal(run_task(0, ""), 75);
     shell("! grep scontrol calls && rm queue");
     submit("");
