@@ -167,9 +167,11 @@ static void a_script_requeues_its_own_task_and_no_other_when_that_helps(void **s
     static const char bad[] = "{\"attempts\": 1, \"open\": false, \"code\": 2}",
                       once[] = "{\n  \"attempts\": 1,\n  \"open\": false,\n  \"code\": 1,\n  "
                                "\"error\": \"\\\"attempts\\\": 9\"\n}",
-                      thrice[] = "{\"attempts\": 3, \"open\": false, \"code\": 1}",
+                      thrice[] = "{\"attempts\": 3, \"progress\": 3, \"open\": false, \"code\": 1}",
+                      further[] =
+                          "{\"attempts\": 3, \"progress\": 2, \"open\": false, \"code\": 1}",
                       open[] = "{\"attempts\": 1, \"open\": true, \"code\": 0}",
-                      killed[] = "{\"attempts\": 3, \"open\": true, \"code\": 0}";
+                      killed[] = "{\"attempts\": 3, \"progress\": 3, \"open\": true, \"code\": 0}";
     static const struct {
         const char *code, *attempt, *variables, *said;
         bool requeued;
@@ -181,7 +183,8 @@ static void a_script_requeues_its_own_task_and_no_other_when_that_helps(void **s
         {"kill", NULL, "", "saved; task", true, 0}, // the script is signalled too
         {"1", once, "", "failed with exit code 1; task", true, 0},
         {"1", thrice, "", "", false, 1},
-        {"137", open, "", "failed with exit code 137", true, 0}, // out of memory
+        {"1", further, "", "failed with exit code 1; task", true, 0}, // the run got further since
+        {"137", open, "", "failed with exit code 137", true, 0},      // out of memory
         {"137", killed, "", "", false, 137},
         {"127", NULL, "", "failed with exit code 127", true, 0}, // it never began
         {"2", bad, "", "", false, 2},
