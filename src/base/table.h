@@ -1,6 +1,6 @@
-// Tables: columns and rows of cells, filled once and written for people (aligned at a terminal, or
-// in Markdown) and for programs (JSON, CSV). Cells keep their values, so that programs get numbers
-// in full and people get them rounded.
+// Tables: columns and rows of cells, filled once and written for people (aligned) and for programs
+// (JSON, CSV). Cells keep their values, so that programs get numbers in full and people get them
+// rounded.
 #ifndef WK_BASE_TABLE_H
 #define WK_BASE_TABLE_H
 

@@ -1,6 +1,7 @@
 // waker sweep run: one task of a sweep from where it is to its end, several that are trained as a
 // population, or the report. Launchers start it; it is an ordinary command with the exit codes of
 // all others.
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli/long_run.h"
 #include "cli/sweep.h"
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct run_values {
     const char *plugin, *rule;
@@ -197,6 +199,21 @@ static wk_status run_tasks(runner *r, wk_error *err)
     return status;
 }
 
+// Somebody may be submitting, or adding runs, at this moment.
+static wk_status take_sweep(const runner *r, const volatile sig_atomic_t *stop,
+                            wk_sweep_folder *folder, wk_error *err)
+{
+    enum { SECONDS = 120 };
+    const double end = wk_clock_seconds() + SECONDS;
+    wk_status status;
+    while ((status = wk_sweep_folder_open(r->plan->directory, folder, err)) == WK_E_INPUT &&
+           folder->dir && !*stop && wk_clock_seconds() < end) {
+        wk_sweep_folder_close(folder);
+        sleep(1);
+    }
+    return status;
+}
+
 // Makes the report of the runs that are done and says how many are not.
 static wk_status make_report(const runner *r, wk_error *err)
 {
@@ -213,7 +230,7 @@ static wk_status make_report(const runner *r, wk_error *err)
                                     .options = &options,
                                     .stop = around.control.stop,
                                     .log = around.control.log};
-    wk_status status = wk_sweep_folder_open(r->plan->directory, &folder, err);
+    wk_status status = take_sweep(r, around.control.stop, &folder, err);
     if (status == WK_OK) status = wk_sweep_queue_open(r->plan, 0, &queue, err);
     if (status == WK_OK) {
         wk_sweep_counts c = wk_sweep_count(r->plan, queue.entries);

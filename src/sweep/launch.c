@@ -210,7 +210,8 @@ static wk_status print_task(const wk_sweep_launch *launch, int task, const wk_sw
 {
     const char *between = "";
     wk_sweep_words words = {0};
-    if (names_code(launch->plan, task)) {
+    // 'sweep run' knows which runs want the code that the command line names.
+    if (launch->plan->plugin || launch->plan->rule || names_code(launch->plan, task)) {
         wk_sweep_task_words(launch->plan, &task, 1, &words);
         return print_words(&words, "", launch->output, err);
     }

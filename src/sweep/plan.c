@@ -512,7 +512,9 @@ void wk_sweep_follow_words(const wk_sweep_plan *plan, int task, wk_sweep_follow_
     wk_sweep_words_add(out, wk_sweep_follow_names[follow]);
     add_path(plan, plan->tasks.items[task].name, out);
     add_all(out, command->options, command->count);
-    if (follow != WK_SWEEP_ADAPT) add_code("--plugin", plan->plugin, out);
+    // Commands refuse it for a run whose domain is built in. Runs of one shape have one domain.
+    const wk_sweep_shape *shape = &plan->shapes.items[plan->tasks.items[task].shape];
+    if (follow != WK_SWEEP_ADAPT && *shape->config.plugin) add_code("--plugin", plan->plugin, out);
 }
 
 void wk_sweep_task_words(const wk_sweep_plan *plan, const int *tasks, int count,

@@ -37,6 +37,11 @@ static const char RUN_TASK[] =
     "task=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\n"
     "name=$(sed -n \"$((SLURM_ARRAY_TASK_ID + 1))p\" \"$directory/sweep/slurm/$number.tasks\")\n"
     "[ \"$name\" ] || { echo \"no task $task in $number.tasks\"; exit 2; }\n"
+    "# It may have gone back into the queue while the sweep was cancelled.\n"
+    "[ ! -e \"$directory/sweep/slurm/cancelled\" ] || exit 0\n"
+    "# Slurm itself requeues what was on a node that failed, as often as nodes do.\n"
+    "[ \"${SLURM_RESTART_COUNT:-0}\" -le $restarts_max ] ||\n"
+    "    { echo \"restarted $SLURM_RESTART_COUNT times already\"; exit 1; }\n"
     "\n"
     "# Slurm's signals go to the run, which srun starts. This script lives on to requeue its "
     "task.\n"
@@ -57,7 +62,11 @@ static const char RUN_TASK[] =
     "\"$directory/sweep/tasks/$name/attempt.json\"; }\n"
     "    why=\"failed with exit code $code\" attempts=$(field attempts)\n"
     "    [ $code != 2 ] || [ \"$(field open)\" = true ] || exit 2\n"
-    "    [ \"${attempts:-0}\" -lt $attempts_max ] || exit $code\n"
+    "    # Those after which the run got further do not count, which waker knows.\n"
+    "    failed() { \"$waker\" sweep status \"$directory\" --attempts $attempts_max --json |\n"
+    "        grep -A 2 -F \"\\\"name\\\": \\\"$name\\\"\" | grep -q '\"state\": "
+    "\"failed\"'; }\n"
+    "    [ \"${attempts:-0}\" -lt $attempts_max ] || ! failed || exit $code\n"
     "fi\n"
     "if [ \"${SLURM_RESTART_COUNT:-0}\" -ge $restarts_max ]; then\n"
     "    echo \"$why, but restarted $SLURM_RESTART_COUNT times already; run the same 'waker sweep' "
@@ -296,19 +305,21 @@ static wk_status submit_array(slurm *s, const wk_slurm_options *o, int number, c
     return status;
 }
 
-// A job for the report after all that is queued.
-static wk_status submit_report(slurm *s, const wk_slurm_options *o, int number, wk_error *err)
+// A job for the report after all that is queued, also after a report that does not wait for what
+// was submitted now.
+static wk_status submit_report(slurm *s, const wk_slurm_options *o, int number, int submitted,
+                               wk_error *err)
 {
     const char *before = "#SBATCH --dependency=afterany:";
     uint64_t job = 0;
     wk_text lines = {0};
     if (!s->plan->grid->report.present) return WK_OK;
     for (size_t i = 0; i < s->jobs.count; i++) {
-        if (s->jobs.items[i].index < 0 && s->jobs.items[i].pending) {
+        if (s->jobs.items[i].index < 0 && s->jobs.items[i].pending && submitted == 0) {
             wk_text_free(&lines);
             return WK_OK; // there is one
         }
-        if (s->jobs.items[i].index < 0 || !is_first(s, i)) continue;
+        if (!is_first(s, i)) continue;
         wk_text_printf(&lines, "%s%" PRIu64, before, s->jobs.items[i].job);
         before = ":";
     }
@@ -394,7 +405,7 @@ static wk_status submit_open(slurm *s, const wk_slurm_options *o, bool *open, wk
     if (submitted == 0)
         wk_log_line(&s->log, WK_LOG_INFO,
                     "nothing to submit: every run is queued, worked on, done or failed");
-    return submit_report(s, o, number > 0 ? number : 1, err);
+    return submit_report(s, o, number > 0 ? number : 1, submitted, err);
 }
 
 wk_status wk_sweep_slurm_start(const wk_sweep_launch *launch, wk_sweep_end *end, wk_error *err)

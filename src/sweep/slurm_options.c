@@ -74,7 +74,11 @@ static bool is_refused(const char *word, size_t length)
         "output",      "error",     "input",        "open-mode",  "chdir", "wrap",
         "export-file", "nodefile",  "bb",           "bbf",        "bcast", "array",
         "job-name",    "container", "get-user-env", "dependency", "uid"};
-    if (length < 2 || word[1] != '-') return length < 2 || strchr("oeiDFaJd", word[1]);
+    if (length < 2) return true;
+    // One letter that takes no value may be followed by another: -Qo/home/me/.profile.
+    bool more = word[2] && word[2] != ' ';
+    if (word[1] != '-')
+        return strchr("oeiDFaJd", word[1]) || (more && strchr("hHIkOQsuvVW", word[1]));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (length < 4 || strncmp(names[i], word + 2, length - 2) == 0) return true;
     return false;

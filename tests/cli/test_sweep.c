@@ -512,6 +512,24 @@ static void printed_commands_load_no_code_of_the_grid(void **state)
     free(here);
 }
 
+// Code that the command line names is for the runs that want it; others of the sweep are built in.
+static void named_code_is_for_the_runs_that_want_it(void **state)
+{
+    shell("rm -rf mixed* && cp " WAKER_BINARY_DIR "/tests/plugins/ball.so ball.so && "
+          "echo \"ball: {plugin: $PWD/ball.so}\" >ball.yaml && "
+          "sed 's/domain: toy, curriculum:.*/domain: [toy, ball], curriculum: dr}/; "
+          "s/seed: 0..1/seed: 0/; s/^  toy:/  dr:/; s/^then:.*/then: {eval: --envs 1 --policy "
+          "random}/; /^report/d' grid.yaml >mixed.yaml && echo 'files: ball.yaml' >>mixed.yaml");
+    program_expect_success(
+        program_run("sweep mixed.yaml --logdir mixed --rate 100 --plugin ball.so"));
+    shell("! grep -rl 'plugin ball.so' mixed/sweep");
+    shell("PATH=" WAKER_BINARY_DIR ":$PATH; waker sweep mixed.yaml --logdir mixed-printed "
+          "--launch print --plugin ball.so --quiet >mixed.sh && sh -e mixed.sh >said 2>&1 || "
+          "{ cat said; false; }");
+    program_result r = program_run("sweep status mixed-printed");
+    assert_non_null(strstr(r.out, "2 runs, 2 done"));
+}
+
 // A sweep from anywhere leads nowhere: neither what it keeps, nor its runs, nor its report may be
 // links.
 static void links_in_a_sweep_are_not_followed(void **state)
@@ -595,6 +613,7 @@ int main(void)
         cmocka_unit_test(a_grid_cannot_load_code),
         cmocka_unit_test(printed_commands_have_the_words_that_are_meant),
         cmocka_unit_test(printed_commands_load_no_code_of_the_grid),
+        cmocka_unit_test(named_code_is_for_the_runs_that_want_it),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -19,6 +19,7 @@ static const char stubs[] =
     "code=$(head -1 codes) && sed -i 1d codes\n"
     "task=$5/sweep/tasks/$6\n"
     "[ ! -e attempt ] || { mkdir -p $task && cp attempt $task/attempt.json; }\n"
+    "[ \"$code\" != cancel ] || { touch $5/sweep/slurm/cancelled; code=75; }\n"
     "[ \"$code\" != kill ] || { kill -TERM $PPID; code=1; }\n"
     "exit ${code:-0}\nEND\n"
     "cat >sweep-id <<'END'\nsed -n 's/.*--job-name=waker-//p' script.1.sbatch | cut -d- -f1\nEND\n"
@@ -121,10 +122,14 @@ static void nothing_is_submitted_twice(void **state)
     assert_non_null(strstr(program_run("sweep status runs").out, "; 11 in the queue"));
     program_result r = submit("--gpus 0");
     assert_non_null(strstr(r.err, "job array 103: 1 task\n"));
-    assert_null(strstr(r.err, "job 104"));
+    // The report that is queued does not wait for the new array.
+    assert_non_null(strstr(r.err, "job 104: the report, after them"));
+    expect_in("script.3-report.sbatch", "'#SBATCH --dependency=afterany:100:101:102:103'");
     shell("echo dr-seed2-units4 | cmp - runs/sweep/slurm/3.tasks");
     shell("id=$(sh bin/sweep-id); echo \"waker-$id-3|103|0|PENDING\" >>queue");
-    assert_non_null(strstr(submit("").err, "nothing to submit"));
+    r = submit("");
+    assert_non_null(strstr(r.err, "nothing to submit"));
+    assert_null(strstr(r.err, "the report, after them"));
     // A part: the others wait.
     clean(NULL);
     submit("--only seed=1,units=8");
@@ -140,6 +145,8 @@ static void options_that_would_be_lines_of_a_script_are_refused(void **state)
                                         "--sbatch=--output=/home/me/.profile",
                                         "'--sbatch=--nice --outp /home/me/x'",
                                         "--sbatch=-o/home/me/x",
+                                        "--sbatch=-Qo/home/me/x",
+                                        "'--sbatch=-Q\"o/home/me/x\"'",
                                         "'--sbatch=--nice \"--wrap=rm\"'"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         program_expect_error(
@@ -160,9 +167,11 @@ static void a_script_requeues_its_own_task_and_no_other_when_that_helps(void **s
     static const char bad[] = "{\"attempts\": 1, \"open\": false, \"code\": 2}",
                       once[] = "{\n  \"attempts\": 1,\n  \"open\": false,\n  \"code\": 1,\n  "
                                "\"error\": \"\\\"attempts\\\": 9\"\n}",
-                      thrice[] = "{\"attempts\": 3, \"open\": false, \"code\": 1}",
+                      thrice[] = "{\"attempts\": 3, \"progress\": 3, \"open\": false, \"code\": 1}",
+                      further[] =
+                          "{\"attempts\": 3, \"progress\": 2, \"open\": false, \"code\": 1}",
                       open[] = "{\"attempts\": 1, \"open\": true, \"code\": 0}",
-                      killed[] = "{\"attempts\": 3, \"open\": true, \"code\": 0}";
+                      killed[] = "{\"attempts\": 3, \"progress\": 3, \"open\": true, \"code\": 0}";
     static const struct {
         const char *code, *attempt, *variables, *said;
         bool requeued;
@@ -174,7 +183,8 @@ static void a_script_requeues_its_own_task_and_no_other_when_that_helps(void **s
         {"kill", NULL, "", "saved; task", true, 0}, // the script is signalled too
         {"1", once, "", "failed with exit code 1; task", true, 0},
         {"1", thrice, "", "", false, 1},
-        {"137", open, "", "failed with exit code 137", true, 0}, // out of memory
+        {"1", further, "", "failed with exit code 1; task", true, 0}, // the run got further since
+        {"137", open, "", "failed with exit code 137", true, 0},      // out of memory
         {"137", killed, "", "", false, 137},
         {"127", NULL, "", "failed with exit code 127", true, 0}, // it never began
         {"2", bad, "", "", false, 2},
@@ -200,6 +210,9 @@ static void a_script_requeues_its_own_task_and_no_other_when_that_helps(void **s
         if (code != cases[i].exit_code) fail_msg("case %zu ends with %d", i, code);
         if (*cases[i].said) shell("grep -q '%s' said", cases[i].said);
     }
+    // Slurm's own restarts, after failures of nodes, have the same end.
+    assert_int_equal(run_task(4, "SLURM_RESTART_COUNT=6"), 1);
+    expect_calls("");
     // A task that the file does not have.
     shell("echo 75 >codes");
     assert_int_equal(run_task(6, ""), 2);
@@ -214,7 +227,11 @@ static void cancel_empties_the_queue_and_nothing_is_requeued(void **state)
     program_expect_success(program_run("sweep cancel runs"));
     expect_calls("scancel --quiet --state=PENDING 100\n"
                  "scancel --quiet --signal=USR1 --state=RUNNING 100\nscancel --quiet 102\n");
+    // A task that went back into the queue meanwhile does not begin, one that ran stays out.
     shell("echo 75 >codes");
+    assert_int_equal(run_task(0, ""), 0);
+    expect_calls("");
+    shell("rm runs/sweep/slurm/cancelled; echo cancel >codes");
     assert_int_equal(run_task(0, ""), 75);
     shell("! grep scontrol calls && rm queue");
     submit("");
