@@ -7,6 +7,7 @@
 #include "log/metrics.h"
 #include "report/runs.h"
 #include <stdlib.h>
+#include <string.h>
 
 // The public part comes first: it is what callers hold.
 typedef struct found {
@@ -15,6 +16,20 @@ typedef struct found {
     WK_ARRAY(wk_result) scores, others; // in the memory of the runs
 } found;
 
+// Whether a score before number `k` of the run is the same measurement: two files may have it.
+static bool is_repeated(const wk_report_run *run, size_t k)
+{
+    const wk_result *r = &run->results.items[k];
+    for (const wk_result *o = run->results.items; o < r; o++)
+        if (o->kind == r->kind && o->step == r->step && o->mean == r->mean &&
+            o->worst_tenth == r->worst_tenth && o->episodes == r->episodes &&
+            o->eval_seed == r->eval_seed && strcmp(o->policy, r->policy) == 0 &&
+            strcmp(o->domain, r->domain) == 0 && strcmp(o->task, r->task) == 0 &&
+            strcmp(o->set, r->set) == 0)
+            return true;
+    return false;
+}
+
 static wk_status read_all(found *f, const char *path, wk_error *err)
 {
     WK_TRY(wk_runs_read(&(wk_runs_config){.paths = &path, .n_paths = 1}, &f->runs, err));
@@ -22,6 +37,7 @@ static wk_status read_all(found *f, const char *path, wk_error *err)
         const wk_report_run *run = f->runs.items.items[i];
         for (size_t k = 0; k < run->results.count; k++) {
             const wk_result *r = &run->results.items[k];
+            if (r->kind == WK_RESULT_SCORE && is_repeated(run, k)) continue;
             if (r->kind == WK_RESULT_SCORE)
                 wk_report_push(&f->runs.memory, &f->scores, *r);
             else

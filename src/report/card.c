@@ -105,7 +105,7 @@ static wk_status read_result(job *j, const char *folder, const char *name, wk_er
     WK_TRY(wk_path_join(folder, name, path, err));
     WK_TRY(wk_run_read_results(&j->results, path, WK_RESULT_SCORE, err));
     for (size_t i = before; i < j->results.results.count; i++) {
-        const wk_result *r = &j->results.results.items[i];
+        wk_result *r = &j->results.results.items[i];
         int number;
         if (r->step != j->step)
             return wk_fail(err, WK_E_FORMAT,
@@ -113,17 +113,32 @@ static wk_status read_result(job *j, const char *folder, const char *name, wk_er
                            path);
         if (wk_domain_task(domain, r->task, &number, err) != WK_OK)
             return wk_fail_context(err, "results of '%s'", j->config->run);
-        size_t t = 0;
-        while (t < j->tasks.count && strcmp(j->tasks.items[t], r->task) != 0)
-            t++;
-        if (t == j->tasks.count) wk_report_push(j->memory, &j->tasks, domain->tasks[number].name);
+        r->task = domain->tasks[number].name; // the file may have its alias
     }
     list_file(j, wk_report_printf(j->memory, "eval/%s", name), false);
     return WK_OK;
 }
 
-// A hub shows one result for each task and case, however often it was evaluated.
-static void drop_other_samples(job *j)
+// By task, then by case, as the domain has them.
+static int compare_results(const void *a, const void *b, void *context)
+{
+    const wk_domain *domain = context;
+    const wk_result *x = a, *y = b;
+    int order = 0;
+    for (int i = 0; i < domain->n_tasks && !order; i++)
+        order = (strcmp(y->task, domain->tasks[i].name) == 0) -
+                (strcmp(x->task, domain->tasks[i].name) == 0);
+    if (!order) order = (strcmp(y->set, WK_EVAL_DR) == 0) - (strcmp(x->set, WK_EVAL_DR) == 0);
+    if (!order) order = (strcmp(y->set, WK_EVAL_TRAIN) == 0) - (strcmp(x->set, WK_EVAL_TRAIN) == 0);
+    for (int i = 0; i < domain->n_cases && !order; i++)
+        order = (strcmp(y->set, domain->cases[i].name) == 0) -
+                (strcmp(x->set, domain->cases[i].name) == 0);
+    return order ? order : strcmp(x->set, y->set);
+}
+
+// A hub shows one result for each task and case, however often it was evaluated: in the order of
+// the domain, whatever that of the files.
+static void choose_samples(job *j)
 {
     wk_result *all = j->results.results.items;
     size_t count = j->results.results.count, kept = 0;
@@ -139,6 +154,10 @@ static void drop_other_samples(job *j)
     for (size_t i = 0; replaced && i < count; i++)
         if (!replaced[i]) all[kept++] = all[i];
     j->results.results.count = kept;
+    if (kept) qsort_r(all, kept, sizeof *all, compare_results, (void *)j->run.world.domain);
+    for (size_t i = 0; i < kept; i++)
+        if (i == 0 || strcmp(all[i].task, all[i - 1].task) != 0)
+            wk_report_push(j->memory, &j->tasks, all[i].task);
 }
 
 static wk_status read_results(job *j, wk_error *err)
@@ -161,7 +180,7 @@ static wk_status read_results(job *j, wk_error *err)
     wk_names_free(&names);
     wk_dir_close(dir);
     WK_TRY(status);
-    drop_other_samples(j);
+    choose_samples(j);
     WK_TRY(wk_report_memory_check(j->memory, err));
     if (j->results.results.count) return WK_OK;
     wk_text command = {0};

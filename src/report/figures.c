@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void wk_report_figures_free(wk_report_figures *figures)
@@ -478,7 +479,9 @@ static const wk_result *choose_result(const drawing *d, const wk_report_run *run
             (!policy || strcmp(r->policy, policy) != 0 || strcmp(r->set, "dr") != 0))
             continue;
         int better = best ? policy_rank(r->policy) - policy_rank(best->policy) : 1;
-        if (better > 0 || (better == 0 && r->step > best->step)) best = r;
+        if (!better) better = (r->step > best->step) - (r->step < best->step);
+        if (!better) better = -wk_result_order_samples(r, 1, best, 1);
+        if (better > 0) best = r;
     }
     return best;
 }
@@ -572,19 +575,61 @@ static wk_status draw_kind(drawing *d, const struct curve_kind *kind, size_t fir
     return finish(d, LINES, err);
 }
 
+// What a figure shows, and the first run that has it.
+typedef struct subject {
+    const wk_result *like;
+    const wk_report_run *of;
+    size_t run;
+} subject;
+
+// Place of the result's task in the domain, random actions first; 0 for plug-ins.
+static int place_of_task(const subject *s)
+{
+    const wk_domain *domain;
+    int place = 0;
+    if (strcmp(s->like->task, "random") == 0) return -1;
+    if (wk_domain_find(s->of->domain, &domain, NULL) != WK_OK) return 0;
+    while (place < domain->n_tasks && strcmp(domain->tasks[place].name, s->like->task) != 0)
+        place++;
+    return place;
+}
+
+static int compare_subjects(const void *a, const void *b, void *paper)
+{
+    const subject *x = a, *y = b;
+    int order = strcmp(x->like->set, y->like->set);
+    if (!order) order = place_of_task(x) - place_of_task(y);
+    if (!order) order = wk_paper_order(paper, WK_FIELD_TASK, x->like->task, y->like->task);
+    if (!order) order = strcmp(x->like->domain, y->like->domain);
+    if (!order && x->like->part) order = strcmp(x->like->part, y->like->part);
+    return order;
+}
+
+// The figures of each domain and exploration in the order of the tasks, whatever that of the files.
 static wk_status draw_result_curves(drawing *d, wk_result_kind of, wk_error *err)
 {
     const wk_runs *all = d->data->runs;
     wk_report_run *const *runs = all->items.items;
-    for (size_t i = 0; i < all->items.count; i++)
-        for (size_t k = 0; k < runs[i]->results.count; k++) {
-            const wk_result *like = &runs[i]->results.items[k];
-            bool drawn = like->kind != of || choose_result(d, runs[i], like) != like;
-            for (size_t r = 0; r < i && !drawn; r++) // for a run before
-                drawn = wk_runs_same_group(runs[r], runs[i]) && choose_result(d, runs[r], like);
-            for (size_t c = 0; c < sizeof curve_kinds / sizeof *curve_kinds && !drawn; c++)
-                if (curve_kinds[c].of == of) WK_TRY(draw_kind(d, &curve_kinds[c], i, like, err));
-        }
+    for (size_t first = 0, end; first < all->items.count; first = end) {
+        WK_ARRAY(subject) list = {0};
+        end = wk_runs_group_end(all, first);
+        for (size_t i = first; i < end; i++)
+            for (size_t k = 0; k < runs[i]->results.count; k++) {
+                const wk_result *like = &runs[i]->results.items[k];
+                bool known = like->kind != of || choose_result(d, runs[i], like) != like;
+                for (size_t r = first; r < i && !known; r++) // of a run before
+                    known = choose_result(d, runs[r], like);
+                if (!known) wk_report_push(d->memory, &list, (subject){like, runs[i], i});
+            }
+        if (list.count)
+            qsort_r(list.items, list.count, sizeof *list.items, compare_subjects,
+                    (void *)d->data->paper);
+        for (size_t s = 0; s < list.count; s++)
+            for (size_t c = 0; c < sizeof curve_kinds / sizeof *curve_kinds; c++)
+                if (curve_kinds[c].of == of)
+                    WK_TRY(
+                        draw_kind(d, &curve_kinds[c], list.items[s].run, list.items[s].like, err));
+    }
     return WK_OK;
 }
 

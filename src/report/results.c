@@ -43,7 +43,10 @@ bool wk_result_same_sample(const wk_result *a, const wk_result *b)
 int wk_result_order_samples(const wk_result *a, size_t runs_of_a, const wk_result *b,
                             size_t runs_of_b)
 {
+    uint64_t x = a->steps_max - 1, y = b->steps_max - 1; // 0: whole episodes, more than any
     int order = (a->episodes < b->episodes) - (a->episodes > b->episodes);
+    if (!order) order = (x < y) - (x > y);
+    if (!order) order = (a->environments < b->environments) - (a->environments > b->environments);
     if (!order) order = (runs_of_a < runs_of_b) - (runs_of_a > runs_of_b);
     return order ? order : (a->eval_seed > b->eval_seed) - (a->eval_seed < b->eval_seed);
 }

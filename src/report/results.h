@@ -51,8 +51,9 @@ bool wk_row_is_combined(const wk_report_row *row);
 
 /// Whether results are of one sample: of as many episodes, drawn alike by the same seed.
 bool wk_result_same_sample(const wk_result *a, const wk_result *b);
-/// Which of two samples counts: that of more episodes, then that which more runs have, then that of
-/// the lower seed; negative if it is `a`.
+/// Which of two samples counts: that of more episodes, of model errors then that of longer ones,
+/// then that of more environments; then that which more runs have, then that of the lower seed;
+/// negative if it is `a`.
 int wk_result_order_samples(const wk_result *a, size_t runs_of_a, const wk_result *b,
                             size_t runs_of_b);
 

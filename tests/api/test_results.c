@@ -35,6 +35,20 @@ static void every_score_is_a_row_that_says_whose_it_is(void **state)
     wk_results_free(results);
 }
 
+static void one_measurement_in_two_files_is_one_row(void **state)
+{
+    made_whole("twice", first, scores, 2);
+    made_eval_of("twice", &first, "adapted", 500000, (made_sample){100, 0, "-0123abcd"}, scores, 1);
+    wk_results *results;
+    assert_ok(wk_results_read("twice", &results, &err));
+    assert_int_equal(results->count, 2);
+    wk_results_free(results);
+    made_eval_of("twice", &first, "adapted", 500000, (made_sample){100, 1, "-0123abcd"}, scores, 1);
+    assert_ok(wk_results_read("twice", &results, &err)); // of another sample
+    assert_int_equal(results->count, 3);
+    wk_results_free(results);
+}
+
 static void what_is_left_out_is_said(void **state)
 {
     made_whole("torn", first, scores, 2);
@@ -78,6 +92,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_score_is_a_row_that_says_whose_it_is),
+        cmocka_unit_test(one_measurement_in_two_files_is_one_row),
         cmocka_unit_test(what_is_left_out_is_said),
         cmocka_unit_test(a_curve_is_one_metric_over_the_steps),
     };

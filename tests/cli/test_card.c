@@ -141,6 +141,7 @@ static void a_task_and_case_has_one_result(void **state)
     assert_has(text, "| west | dr | 5 | 3 | return | ");     // the largest
     assert_has(text, "| west | storm | 20 | 0 | return | "); // all are as large: the lowest seed
     assert_null(strstr(text, "| west | dr | 3 | 0 |"));
+    assert_true(strstr(text, "| west | storm |") < strstr(text, "| east | dr |")); // not by file
     assert_has(text, "--envs 5 --seed 3 --out again");
     char *first = strstr(text, "name: \"toy, task west, case dr\"");
     assert_non_null(first);

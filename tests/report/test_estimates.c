@@ -103,6 +103,18 @@ static void a_policy_has_one_figure_with_one_run_of_each_curriculum(void **state
     wk_report_free(&f);
 }
 
+static void policies_are_in_the_order_of_the_tasks_not_of_the_files(void **state)
+{
+    make_run("order", "dr", 0, 100, "walk", 4, 4, 0);
+    make_run("order", "dr", 0, 200, "stand", 4, 4, 0);
+    make_run("order", "dr", 0, 300, "random", 4, 4, 0);
+    draw("order");
+    assert_string_equal(find_figure(0)->name, "estimate-terrain-walker-p2e-random");
+    assert_string_equal(find_figure(1)->name, "estimate-terrain-walker-p2e-stand");
+    assert_string_equal(find_figure(2)->name, "estimate-terrain-walker-p2e-walk");
+    wk_report_free(&f);
+}
+
 static void the_newest_measurement_is_drawn_and_at_most_a_hundred_points(void **state)
 {
     make_run("newest", "dr", 0, 100, "random", 10, 10, 0);
@@ -133,6 +145,7 @@ int main(void)
         cmocka_unit_test(errors_and_estimates_of_every_environment_are_read),
         cmocka_unit_test(lists_of_different_lengths_are_named_as_a_problem),
         cmocka_unit_test(a_policy_has_one_figure_with_one_run_of_each_curriculum),
+        cmocka_unit_test(policies_are_in_the_order_of_the_tasks_not_of_the_files),
         cmocka_unit_test(the_newest_measurement_is_drawn_and_at_most_a_hundred_points),
         cmocka_unit_test(one_number_is_no_figure),
     };

@@ -137,6 +137,24 @@ static void model_errors_are_of_one_sample(void **state)
     wk_report_free(&f);
 }
 
+// Of as many episodes whole ones count, whatever the names of the files.
+static void model_errors_of_cut_episodes_are_left_out(void **state)
+{
+    double mean, sd;
+    made_config("cut/m", &ours);
+    measure("cut/m/eval/model-error-000000500000.json", &ours, 200, 0.25);
+    made_file("cut/m/eval/model-error-000000500000-0123abcd.json", "%s",
+              "{\"format\":\"waker-model-error-1\",\"domain\":\"terrain-walker\","
+              "\"curriculum\":\"waker-m\",\"exploration\":\"plan2explore\",\"seed\":0,"
+              "\"step\":500000,\"envs\":200,\"steps\":20,\"eval_seed\":0,\"measures\":["
+              "{\"policy\":\"random\",\"mean\":0.75,\"cvar_0.1\":1}]}");
+    open_report(&f, "cut", usual);
+    assert_int_equal(f.errors.items.count, 2);
+    assert_int_equal(wk_error_statistic_of(&f.errors, 0, 2, WK_ERROR_MEAN, &mean, &sd), 1);
+    assert_near(mean, 0.25, 0);
+    wk_report_free(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +165,7 @@ int main(void)
         cmocka_unit_test(one_measurement_in_two_files_counts_once),
         cmocka_unit_test(kinds_of_policies_are_not_mixed_in_silence),
         cmocka_unit_test(model_errors_are_of_one_sample),
+        cmocka_unit_test(model_errors_of_cut_episodes_are_left_out),
     };
     return cmocka_run_group_tests(tests, made_setup, made_teardown);
 }
