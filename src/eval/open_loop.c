@@ -298,6 +298,9 @@ static wk_status choose_path(show *s, wk_error *err)
         return wk_fail(err, WK_E_INPUT, "--out %s: the output is %s", out,
                        table ? "a table, since the domain has no images; name it FILE.csv"
                              : "a clip; name it FILE.gif or FILE.mp4");
+    // Said before the episodes are played.
+    if (out && length > 4 && strcmp(out + length - 4, ".mp4") == 0)
+        WK_TRY(wk_animation_find_ffmpeg(err));
     if (out) return wk_path_print(s->path, err, "%s", out);
     WK_TRY(wk_path_print(s->path, err, "%s/eval", asked->run));
     WK_TRY(wk_dir_create(s->path, err));

@@ -204,6 +204,9 @@ static void open_loop_predictions_are_a_clip_and_a_still(void **state)
     program_expect_success(program_run("openloop tasks --policy east --out clip.mp4"));
     shell("grep -q ftypisom clip.mp4 && test -f clip.png");
     ffmpeg_stub(NULL);
+    program_result r = program_run_after("PATH=/nowhere",
+                                         "openloop tasks --policy east --threads 1 --out none.mp4");
+    program_expect_error(r, 2, "cannot start ffmpeg");
     program_expect_success(program_run("openloop tasks --policy east --quiet"));
     assert_true(is_gif("tasks/eval/openloop-000000000402-east.gif"));
     shell("test -s tasks/eval/openloop-000000000402-east.png");
