@@ -41,6 +41,8 @@ void wk_cli_signals_catch(void)
     // not ignored, which programs that are started from here would inherit.
     action.sa_handler = do_nothing;
     sigaction(SIGXFSZ, &action, NULL);
+    // A starter may ignore it, and then the exit codes of programs started from here are lost.
+    signal(SIGCHLD, SIG_DFL);
 }
 
 void wk_cli_signals_release(void)
