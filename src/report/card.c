@@ -26,10 +26,9 @@ typedef struct job {
     wk_report_memory *memory; // that of `results`
     char unfinished[WK_PATH_MAX];
     wk_saved_run run;
-    const char *policy;
-    wk_weights_kind kind;
-    uint64_t step;
-    wk_report_run results; // of these policies at this step
+    wk_weights_answer weights; // which policies
+    uint64_t step;             // theirs
+    wk_report_run results;     // of these policies at this step
     wk_run_thetas thetas;
     WK_ARRAY(const char *) tasks; // that have results
     WK_ARRAY(wk_card_file) files;
@@ -39,52 +38,42 @@ typedef struct job {
 
 // ---- Which policies and results -----------------------------------------------------------------
 
-static wk_weights_source weights_of(const job *j, const char *task)
+static bool is_finetuned(const job *j)
 {
-    return (wk_weights_source){j->kind, j->kind == WK_WEIGHTS_FINETUNED ? task : NULL,
-                               j->config->name};
+    return j->weights.source.kind == WK_WEIGHTS_FINETUNED;
 }
 
 // How many files of weights there are: fine-tuned tasks have one each.
 static size_t n_weights(const job *j)
 {
-    return j->kind == WK_WEIGHTS_FINETUNED ? j->tasks.count : 1;
+    return is_finetuned(j) ? j->tasks.count : 1;
 }
 
-// The kind of policy, and its newest step: of any task's weights where each task has its own.
 static wk_status choose_policy(job *j, wk_error *err)
 {
     const wk_card_config *c = j->config;
     const wk_domain *domain = j->run.world.domain;
-    WK_TRY(wk_weights_check_name(c->name, err));
-    j->policy = c->policy || !c->name ? c->policy : WK_POLICY_ADAPTED;
-    WK_TRY(wk_saved_run_kind(&j->run, &j->policy, &j->kind, err));
-    if (strcmp(j->policy, WK_POLICY_RANDOM) == 0)
+    const char *tasks[WK_TASKS_MAX];
+    if (c->policy && strcmp(c->policy, WK_POLICY_RANDOM) == 0)
         return wk_fail(err, WK_E_INPUT,
                        "--policy random acts without weights: there is nothing to publish");
-    if (c->name && j->kind == WK_WEIGHTS_SNAPSHOT)
-        return wk_fail(err, WK_E_INPUT,
-                       "--name selects adapted or fine-tuned policies; --policy %s has no names",
-                       j->policy);
-    bool found = false;
-    for (int i = 0; j->kind == WK_WEIGHTS_FINETUNED && i < domain->n_tasks; i++) {
-        uint64_t step;
-        wk_weights_source source = weights_of(j, domain->tasks[i].name);
-        if (wk_weights_find(c->run, source, c->step, &step, NULL) != WK_OK) continue;
-        if (!found || step > j->step) j->step = step;
-        found = true;
-    }
-    if (found) return WK_OK;
-    return wk_weights_find(c->run, weights_of(j, domain->tasks[0].name), c->step, &j->step, err);
+    for (int i = 0; i < domain->n_tasks; i++)
+        tasks[i] = domain->tasks[i].name;
+    const wk_weights_query query = {.policy = c->policy,
+                                    .name = c->name,
+                                    .tasks = tasks,
+                                    .n_tasks = domain->n_tasks,
+                                    .step = c->step};
+    WK_TRY(wk_weights_resolve(c->run, &j->run.config, &query, &j->weights, err));
+    j->step = j->weights.steps.items[0];
+    return WK_OK;
 }
 
 // Whether a file is one of the results: "POLICY-STEP.json" or of another protocol,
 // "POLICY-STEP-HASH.json".
 static bool is_result(const job *j, const char *name)
 {
-    const char *stem =
-        wk_report_printf(j->memory, "%s%s%s-%012" PRIu64, j->policy, j->config->name ? "." : "",
-                         j->config->name ? j->config->name : "", j->step);
+    const char *stem = wk_report_printf(j->memory, "%s-%012" PRIu64, j->weights.title, j->step);
     size_t length = strlen(stem);
     bool ours = strncmp(name, stem, length) == 0 && (name[length] == '.' || name[length] == '-');
     return ours && wk_name_ends_in(name, ".json");
@@ -186,21 +175,21 @@ static wk_status read_results(job *j, wk_error *err)
     wk_text command = {0};
     wk_text_puts(&command, "waker eval ");
     wk_text_shell_quote(&command, c->run);
-    if (c->policy) wk_text_printf(&command, " --policy %s", j->policy);
+    if (c->policy) wk_text_printf(&command, " --policy %s", j->weights.policy);
     if (c->name) wk_text_printf(&command, " --name %s", c->name);
     if (c->step != WK_STEP_LAST) wk_text_printf(&command, " --snapshot %" PRIu64, j->step);
     return wk_fail(err, WK_E_NOT_FOUND,
                    "'%s' has no results of its %s policies at agent step %" PRIu64
                    ", which the card needs; create them with '%s'",
-                   c->run, j->policy, j->step, wk_report_take(j->memory, &command));
+                   c->run, j->weights.policy, j->step, wk_report_take(j->memory, &command));
 }
 
 // Loads the weights of a task; also where nothing is played: a card of damaged ones is refused.
 static wk_status load(job *j, const char *task, wk_error *err)
 {
-    const wk_weights_choice choice = {.kind = j->kind,
+    const wk_weights_choice choice = {.kind = j->weights.source.kind,
                                       .step = (int64_t)j->step,
-                                      .task = weights_of(j, task).task,
+                                      .task = wk_weights_of(&j->weights, task).task,
                                       .name = j->config->name,
                                       .compact = true,
                                       .device = j->config->device,
@@ -223,7 +212,7 @@ static wk_status list_files(job *j, wk_error *err)
                                    j->run.rewards.items[i].label.name),
                   false);
     for (size_t i = 0; i < n_weights(j); i++) {
-        wk_weights_path("", weights_of(j, j->tasks.items[i]), j->step, path);
+        wk_weights_path("", wk_weights_of(&j->weights, j->tasks.items[i]), j->step, path);
         list_file(j, path + strspn(path, "/"), compact);
     }
     return wk_report_memory_check(j->memory, err);
@@ -323,7 +312,7 @@ static wk_status make_replays(job *j, wk_error *err)
         const char *name = j->tasks.items[i];
         replay_clip f = {.progress = j->config->progress, .formats = j->has_mp4 ? 2 : 1};
         WK_TRY(wk_domain_task(domain, name, &task, err));
-        if (j->kind == WK_WEIGHTS_FINETUNED) WK_TRY(load(j, name, err));
+        if (is_finetuned(j)) WK_TRY(load(j, name, err));
         wk_status status = play(j, task, &f, err);
         for (int k = 0; k < f.formats; k++) {
             wk_animation_destroy(f.animations[k]);
@@ -377,7 +366,7 @@ static wk_status write_readme(job *j, wk_error *err)
     }
     const wk_card card = {.config = &j->run.config,
                           .domain = j->run.world.domain,
-                          .policy = j->policy,
+                          .policy = j->weights.policy,
                           .name = j->config->name,
                           .step = j->step,
                           .own_licence = j->config->licence != NULL,
@@ -550,8 +539,9 @@ wk_status wk_card_make(const wk_card_config *config, wk_card_summary *out, wk_er
                                  .tasks = j->tasks.count,
                                  .results = j->results.results.count,
                                  .files = j->files.count + 1};
-        snprintf(out->policy, sizeof out->policy, "%s", j->policy);
+        snprintf(out->policy, sizeof out->policy, "%s", j->weights.policy);
     }
+    wk_weights_answer_free(&j->weights);
     wk_saved_run_close(&j->run);
     wk_arena_reset(&j->memory->arena);
     free(j);

@@ -80,11 +80,6 @@ wk_status wk_saved_run_open(const char *directory, const wk_saved_run_options *o
                             wk_saved_run *out, wk_error *err);
 void wk_saved_run_close(wk_saved_run *run);
 
-/// Which weights hold the policies called `*policy` (WK_POLICY_*); NULL chooses the adapted ones if
-/// the run has any, else those trained alongside. Of random actions the kind has no meaning.
-wk_status wk_saved_run_kind(const wk_saved_run *run, const char **policy, wk_weights_kind *kind,
-                            wk_error *err);
-
 /// Makes the learner of a run whose world is open; one that it had is closed.
 wk_status wk_saved_run_load(wk_saved_run *run, const wk_weights_choice *choice, wk_error *err);
 
