@@ -3,6 +3,9 @@
 # Defines Mujoco::Mujoco, MUJOCO_LIBRARY, MUJOCO_VERSION (4.0.1) and MUJOCO_TESTED, the versions of tools/mujoco-versions.
 # MUJOCO_PACKED is the library's file where it does not come from the system, so that packages have to carry it.
 set(_folder ${MUJOCO_DIR})
+if(_folder AND NOT _folder STREQUAL system)
+  get_filename_component(_folder ${_folder} ABSOLUTE BASE_DIR ${CMAKE_SOURCE_DIR})
+endif()
 if(NOT _folder AND EXISTS ${CMAKE_SOURCE_DIR}/build-deps/mujoco/made-from-wheel)
   set(_folder ${CMAKE_SOURCE_DIR}/build-deps/mujoco)
 endif()
