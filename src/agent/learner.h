@@ -1,13 +1,12 @@
 // The learner: all networks with their optimisers, and the recorded graphs that train them.
 //
-// One update runs two graphs: the world model's (model_graph.c), which computes gradients, and the
-// update graph (update_graph.c), which applies them, then trains exploration in the updated model,
-// then the ensemble. The first may be prefetched: run on the next batch while this update is still
-// in flight. Task policies have a third graph (task_graph.c), which reads the updated model and the
-// posterior states that the update graph has copied out of the handoff buffer, and draws from its
-// own random streams. Results are bit-identical with or without tasks, and whether task updates
-// overlap the update or follow it. From a snapshot, the same task graph is fed by a graph that only
-// observes.
+// One update runs two graphs (graphs.c): the world model's, which computes gradients, and the
+// update graph, which applies them, then trains exploration in the updated model, then the
+// ensemble. The first may be prefetched: run on the next batch while this update is still in
+// flight. Task policies have a third graph, which reads the updated model and the posterior states
+// that the update graph has copied out of the handoff buffer, and draws from its own random
+// streams. Results are bit-identical with or without tasks, and whether task updates overlap the
+// update or follow it. From a snapshot, the same task graph is fed by a graph that only observes.
 //
 // Update k on an async device: one line for each queue, time goes to the right; [event] waits for
 // the event, *event records it.

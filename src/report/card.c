@@ -36,7 +36,7 @@ typedef struct job {
     bool has_mp4; // each is MP4 too
 } job;
 
-// ---- Which policies and results -----------------------------------------------------------------
+// Which policies and results.
 
 static bool is_finetuned(const job *j)
 {
@@ -218,7 +218,7 @@ static wk_status list_files(job *j, wk_error *err)
     return wk_report_memory_check(j->memory, err);
 }
 
-// ---- Replays ------------------------------------------------------------------------------------
+// Replays.
 
 // A replay while it is played.
 typedef struct replay_clip {
@@ -324,7 +324,7 @@ static wk_status make_replays(job *j, wk_error *err)
     return wk_report_memory_check(j->memory, err);
 }
 
-// ---- The folder ---------------------------------------------------------------------------------
+// The folder.
 
 static wk_status copy_files(job *j, wk_error *err)
 {

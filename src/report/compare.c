@@ -27,7 +27,7 @@ const char *wk_comparison_group_title(wk_report_memory *memory, const wk_compari
                             group->combined ? ", combined domain" : "");
 }
 
-// ---- The numbers --------------------------------------------------------------------------------
+// The numbers.
 
 // Some scores of a group: task t has runs[t] of them, from at[t * max_runs] on.
 typedef struct scores {
@@ -201,7 +201,7 @@ wk_status wk_comparison_make(wk_report_memory *memory, const wk_report_rows *row
     return status;
 }
 
-// ---- The findings -------------------------------------------------------------------------------
+// The findings.
 
 // Which of the two scores higher for certain: 1 for X, -1 for Y, 0 for neither.
 static int winner(const wk_improvement *p)

@@ -39,7 +39,7 @@ wk_status wk_report_figures_add(const wk_figure_data *data, wk_report_figures *f
     return wk_report_memory_check(memory, err);
 }
 
-// ---- One figure ---------------------------------------------------------------------------------
+// One figure.
 
 // A figure that is being made: text, then series or bars.
 typedef struct drawing {
@@ -132,7 +132,7 @@ static wk_status finish(drawing *d, drawer how, wk_error *err)
     return wk_report_figures_add(d->data, d->figures, d->section, figure, d->name, d->caption, err);
 }
 
-// ---- Comparisons and scores ---------------------------------------------------------------------
+// Comparisons and scores.
 
 // Bars of the probabilities of improvement.
 static wk_status draw_improvements(drawing *d, wk_error *err)
@@ -278,7 +278,7 @@ static wk_status draw_promises(drawing *d, wk_error *err)
     return WK_OK;
 }
 
-// ---- What the curricula chose -------------------------------------------------------------------
+// What the curricula chose.
 
 // What a figure over time shows: an indicator, or with NULL a parameter of θ.
 typedef struct quantity {
@@ -384,7 +384,7 @@ static wk_status draw_choices(drawing *d, wk_error *err)
     return WK_OK;
 }
 
-// ---- Model errors -------------------------------------------------------------------------------
+// Model errors.
 
 // Bars of the errors and of how well the ensemble ranks them, for each domain, exploration, policy.
 static wk_status draw_errors(drawing *d, wk_error *err)
@@ -427,7 +427,7 @@ static wk_status draw_errors(drawing *d, wk_error *err)
     return WK_OK;
 }
 
-// ---- Curves that results have -------------------------------------------------------------------
+// Curves that results have.
 
 // A figure made of a curve of results, one for each domain and exploration, task, case and part.
 static const struct curve_kind {

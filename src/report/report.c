@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- Making -------------------------------------------------------------------------------------
+// Making.
 
 static int compare_runs(const void *a, const void *b, void *paper)
 {
@@ -80,7 +80,7 @@ void wk_report_free(wk_report *report)
     *report = (wk_report){0};
 }
 
-// ---- Writing files ------------------------------------------------------------------------------
+// Writing files.
 
 // Writes DIRECTORY/tables/NAME.ENDING. A table that this report does not have must not be taken for
 // its own: an earlier one may have left it there.
@@ -222,7 +222,7 @@ wk_status wk_report_write(const wk_report *report, const char *directory, wk_err
     return status;
 }
 
-// ---- On the terminal ----------------------------------------------------------------------------
+// On the terminal.
 
 // Names of users are in it: they must not steer the terminal.
 static void put_lines(wk_text *out, const char *before, const wk_sentences *sentences)

@@ -32,7 +32,7 @@ bool wk_row_is_combined(const wk_report_row *row)
     return strchr(row->key.names[WK_FIELD_DOMAIN], '/') != NULL;
 }
 
-// ---- Samples ------------------------------------------------------------------------------------
+// Samples.
 
 bool wk_result_same_sample(const wk_result *a, const wk_result *b)
 {
@@ -206,7 +206,7 @@ static void choose_samples(wk_report_memory *memory, wk_report_rows *rows, int64
     }
 }
 
-// ---- Rows ---------------------------------------------------------------------------------------
+// Rows.
 
 static void add(wk_report_memory *memory, wk_report_rows *out, const wk_report_run *run,
                 const wk_result *r, const char *metric, double value)
@@ -337,7 +337,7 @@ void wk_results_errors(wk_runs *runs, const wk_paper *paper, wk_report_rows *out
     choose_samples(&runs->memory, out, -1);
 }
 
-// ---- What is missing ----------------------------------------------------------------------------
+// What is missing.
 
 // Whether a result is a score of the policy and step that the tables show.
 static bool is_shown(const wk_result *r, const char *policy, const wk_results_config *config)

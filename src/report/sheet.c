@@ -20,7 +20,7 @@ enum {
     FAINT = 0x707070,
 };
 
-// ---- A random episode
+// A random episode.
 
 wk_status wk_random_episode_create(const wk_domain *domain, const int *options,
                                    wk_random_episode *out, wk_error *err)
@@ -62,7 +62,7 @@ wk_status wk_random_episode_draw(wk_random_episode *episode, wk_image *image, wk
     return wk_env_render(episode->env, image->width, image->height, image->rgb, err);
 }
 
-// ---- The contact sheet
+// The contact sheet.
 
 // A row of worlds with what stands before it.
 typedef struct row {

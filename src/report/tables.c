@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-// ---- Scores -------------------------------------------------------------------------------------
+// Scores.
 
 // Says how to read the entries; with `common` their number of seeds is said here once. Of the paper
 // it speaks only where the table has its values.
@@ -123,7 +123,7 @@ static void fill_scores(wk_report_table *t, wk_table_kind kind, const wk_score_t
     }
 }
 
-// ---- Comparisons, model errors, settings, runs --------------------------------------------------
+// Comparisons, model errors, settings, runs.
 
 static void put_group(wk_report_table *t, const wk_comparison_group *group)
 {

@@ -233,7 +233,7 @@ static void the_last_step_of_the_preferred_policy_counts(void **state)
     }
 }
 
-// ---- Parsing back -------------------------------------------------------------------------------
+// Parsing back.
 
 // The numbers of a cell: "700.0 ± 10.0 (2) *".
 static bool read_cell(const char *cell, double *mean, double *sd, int *seeds)
