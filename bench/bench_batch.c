@@ -5,8 +5,8 @@
 // states and computes the rewards.
 //
 // usage: bench_batch [ENVS [THREADS [ROUNDS]]]
-#include "base/clock.h"
-#include "base/rng.h"
+#include "base/machine.h"
+#include "base/random.h"
 #include "env/domains/cleanup.h"
 #include "env/domains/terrain.h"
 #include "env/mujoco/physics.h"

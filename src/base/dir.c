@@ -1,6 +1,5 @@
-#include "base/dir.h"
-
 #include "base/file.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -417,3 +417,11 @@ wk_status wk_file_exists_in(const wk_dir *in, const char *name, bool *exists, wk
     wk_status status = wk_file_error(err, "cannot look at", name);
     return in && err ? wk_fail_context(err, "in '%s'", wk_dir_path(in)) : status;
 }
+
+const wk_asset *wk_asset_find(const char *name)
+{
+    for (const wk_asset *asset = wk_assets; asset->name; asset++)
+        if (strcmp(asset->name, name) == 0) return asset;
+    assert(!"no such embedded file");
+    return NULL;
+}

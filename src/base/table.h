@@ -4,8 +4,7 @@
 #ifndef WK_BASE_TABLE_H
 #define WK_BASE_TABLE_H
 
-#include "base/array.h"
-#include "base/text.h"
+#include "base/json.h"
 
 /// What a column holds: people see texts to the left and numbers to the right.
 typedef enum wk_column_kind { WK_COLUMN_TEXT, WK_COLUMN_NUMBER } wk_column_kind;

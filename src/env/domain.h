@@ -2,7 +2,7 @@
 #ifndef WK_ENV_DOMAIN_H
 #define WK_ENV_DOMAIN_H
 
-#include "base/rng.h"
+#include "base/random.h"
 #include "waker/env.h"
 
 /// Calls the callback after a control step.

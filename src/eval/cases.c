@@ -1,6 +1,6 @@
 #include "eval/cases.h"
 
-#include "base/rng.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "env/domains/combined.h"
 #include <stdio.h>

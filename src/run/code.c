@@ -1,7 +1,7 @@
 #include "run/code.h"
 
-#include "base/document.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "env/plugins/plugin_python.h"
 #include <stdio.h>
 #include <string.h>

@@ -10,9 +10,8 @@
 #ifndef WK_RUN_CODE_H
 #define WK_RUN_CODE_H
 
-#include "base/arena.h"
 #include "base/code_file.h"
-#include "base/dir.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "config/config.h"
 #include "curriculum/plugin.h"

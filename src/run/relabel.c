@@ -1,4 +1,4 @@
-#include "base/clock.h"
+#include "base/machine.h"
 #include "env/domain.h"
 #include "env/plugins/relabelled.h"
 #include "env/plugins/reward_plugin.h"

@@ -4,7 +4,7 @@
 #define WK_TESTS_TOY_TRAINING_H
 
 #include "agent/acting.h"
-#include "base/rng.h"
+#include "base/random.h"
 #include "env/domains/toy.h"
 
 enum {

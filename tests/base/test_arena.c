@@ -1,5 +1,5 @@
 // The arena: aligned, zeroed, never moving, freed at once.
-#include "base/arena.h"
+#include "base/memory.h"
 #include "support/check.h"
 #include "support/faults.h"
 

@@ -1,5 +1,5 @@
 // Growable arrays.
-#include "base/array.h"
+#include "base/memory.h"
 #include "support/check.h"
 #include "support/faults.h"
 

@@ -1,5 +1,4 @@
 // Embedded files are the files of assets/ and configs/, byte for byte.
-#include "base/asset.h"
 #include "base/file.h"
 #include "support/check.h"
 #include <dirent.h>

@@ -1,6 +1,6 @@
 // CRC-32C against published vectors and a bit-by-bit division.
-#include "base/crc32c.h"
-#include "base/rng.h"
+#include "base/hash.h"
+#include "base/random.h"
 #include "support/check.h"
 
 // The definition: divide by the reflected polynomial one bit at a time.

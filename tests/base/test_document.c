@@ -1,5 +1,5 @@
 // Reading the members of a JSON object by name.
-#include "base/document.h"
+#include "base/json.h"
 #include "support/check.h"
 
 typedef struct values {

@@ -1,5 +1,5 @@
 // The JSON reader: what it accepts, what it refuses, and what its tokens stand for.
-#include "base/json_reader.h"
+#include "base/json.h"
 #include "support/check.h"
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 // The log: which lines reach the sink and what they look like on a stream; and the clocks.
-#include "base/clock.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "support/check.h"
 #include <stdio.h>
 #include <stdlib.h>

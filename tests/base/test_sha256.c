@@ -1,7 +1,7 @@
 // SHA-256: the standard's examples, every length around the ends of blocks against pieces, and
 // files.
 #include "base/file.h"
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "support/check.h"
 #include <stdlib.h>
 #include <unistd.h>

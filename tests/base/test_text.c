@@ -1,5 +1,5 @@
 // Growing text, JSON output, and finding the name that was meant.
-#include "base/text.h"
+#include "base/json.h"
 #include "support/check.h"
 #include "support/faults.h"
 #include <float.h>

@@ -1,5 +1,5 @@
 // The combined domain against the two domains it consists of.
-#include "base/rng.h"
+#include "base/random.h"
 #include "env/domains/cleanup.h"
 #include "env/domains/combined.h"
 #include "env/domains/terrain.h"

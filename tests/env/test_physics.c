@@ -1,7 +1,7 @@
 // The MuJoCo adapter: its steps against plain mj_step, exact saving, and break-downs that stay
 // inside.
-#include "base/asset.h"
-#include "base/rng.h"
+#include "base/file.h"
+#include "base/random.h"
 #include "env/mujoco/physics.h"
 #include "support/check.h"
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // The walker with parameters of its body: the usual body is the walker's, each parameter does what
 // it says, limbs weigh what MuJoCo's compiler says, and nothing stays from the episode before.
-#include "base/asset.h"
+#include "base/file.h"
 #include "env/domains/terrain.h"
 #include "env/mujoco/physics.h"
 #include "support/check.h"

@@ -1,5 +1,5 @@
 // The cases of an evaluation: which there are, and which worlds their episodes visit.
-#include "base/rng.h"
+#include "base/random.h"
 #include "config/parts.h"
 #include "env/domains/combined.h"
 #include "eval/cases.h"

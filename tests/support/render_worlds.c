@@ -1,6 +1,6 @@
 #include "support/render_worlds.h"
-#include "base/asset.h"
-#include "base/rng.h"
+#include "base/file.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "env/domains/cleanup_arena.h"
 #include "env/domains/scene.h"

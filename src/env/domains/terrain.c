@@ -2,7 +2,7 @@
 // model, timing, tasks and rewards.
 #include "env/domains/terrain.h"
 
-#include "base/rng.h"
+#include "base/random.h"
 #include "env/domains/planar.h"
 #include "env/domains/terrain_profile.h"
 #include <assert.h>

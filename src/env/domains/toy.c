@@ -8,7 +8,7 @@
 // the east.
 #include "env/domains/toy.h"
 
-#include "base/rng.h"
+#include "base/random.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // Domains from shared objects and from functions of Python. Every way a file can fail to be a
 // plug-in gets its own message.
-#include "base/shared_object.h"
+#include "base/code_file.h"
 #include "env/plugins/plugin_python.h"
 
 #include <stdlib.h>

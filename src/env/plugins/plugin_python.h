@@ -3,7 +3,6 @@
 #define WK_ENV_PLUGINS_PLUGIN_PYTHON_H
 
 #include "base/code_file.h"
-#include "base/python_spec.h"
 #include "env/plugins/python_domain.h"
 #include "env/plugins/python_process.h"
 

@@ -1,6 +1,6 @@
 #include "env/plugins/reward_plugin.h"
 
-#include "base/shared_object.h"
+#include "base/code_file.h"
 #include "env/domain.h"
 #include <string.h>
 
