@@ -168,11 +168,6 @@ wk_status wk_file_reader_open_in(const wk_dir *in, const char *name, wk_file_rea
     return status;
 }
 
-wk_status wk_file_reader_open(const char *path, wk_file_reader **out, wk_error *err)
-{
-    return wk_file_reader_open_in(NULL, path, out, err);
-}
-
 uint64_t wk_file_reader_size(const wk_file_reader *reader)
 {
     return reader->size;
@@ -256,41 +251,19 @@ wk_status wk_file_writer_append(wk_file_writer *writer, const void *bytes, size_
     return WK_OK;
 }
 
-// The directory that holds a path, opened; -1 with errno set when that fails.
-static int open_parent(const char *path)
+// A new name is durable only once the directory that holds it is: `in`, or that of the path.
+static wk_status sync_parent(const wk_dir *in, const char *path, wk_error *err)
 {
-    char *directory = strdup(path);
-    if (!directory) return -1;
+    char directory[WK_PATH_MAX];
+    WK_TRY(wk_path_print(directory, err, "%s", path));
     char *slash = strrchr(directory, '/');
-    if (slash == directory)
-        slash[1] = 0;
-    else if (slash)
-        *slash = 0;
-    int fd = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    free(directory);
-    return fd;
-}
-
-// A new name is durable only once the directory that holds it is. `path` is for the message.
-static wk_status sync_directory(int fd, const char *path, wk_error *err)
-{
+    if (slash) slash[slash == directory] = 0;
+    int fd = in ? wk_dir_fd(in) : open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     // Some file systems cannot sync directories and say EINVAL; there is nothing more to do there.
     bool failed = fd < 0 || (fsync(fd) != 0 && errno != EINVAL);
-    return failed ? wk_file_error(err, "cannot make durable", path) : WK_OK;
-}
-
-static wk_status sync_parent_of(const char *path, wk_error *err)
-{
-    int fd = open_parent(path);
-    wk_status status = sync_directory(fd, path, err);
-    if (fd >= 0) close(fd);
+    wk_status status = failed ? wk_file_error(err, "cannot make durable", path) : WK_OK;
+    if (!in && fd >= 0) close(fd);
     return status;
-}
-
-static wk_status sync_parent(const wk_file_writer *writer, wk_error *err)
-{
-    if (!writer->in) return sync_parent_of(writer->path, err);
-    return sync_directory(wk_dir_fd(writer->in), writer->path, err);
 }
 
 wk_status wk_file_writer_commit(wk_file_writer *writer, wk_error *err)
@@ -305,7 +278,7 @@ wk_status wk_file_writer_commit(wk_file_writer *writer, wk_error *err)
     if (status != WK_OK)
         unlinkat(in, writer->temporary, 0);
     else
-        status = sync_parent(writer, err);
+        status = sync_parent(writer->in, writer->path, err);
     writer_free(writer);
     return status;
 }
@@ -318,34 +291,29 @@ void wk_file_writer_discard(wk_file_writer *writer)
     writer_free(writer);
 }
 
-static wk_status copy_open(const wk_file_reader *from, wk_file_writer *to, wk_error *err)
+// Commits what was written, or gives it up after a failure.
+static wk_status finish(wk_file_writer *writer, wk_status status, wk_error *err)
 {
-    char bytes[65536];
-    uint64_t size = wk_file_reader_size(from);
-    for (uint64_t at = 0; at < size;) {
-        size_t some = size - at < sizeof bytes ? (size_t)(size - at) : sizeof bytes;
-        WK_TRY(wk_file_reader_read(from, at, bytes, some, err));
-        WK_TRY(wk_file_writer_append(to, bytes, some, err));
-        at += some;
-    }
-    return WK_OK;
+    if (status == WK_OK) return wk_file_writer_commit(writer, err);
+    wk_file_writer_discard(writer);
+    return status;
 }
 
 wk_status wk_file_copy_in(const wk_dir *in, const char *from, const char *to, wk_error *err)
 {
+    char bytes[65536];
     wk_file_reader *reader = NULL;
     wk_file_writer *writer = NULL;
     WK_TRY(wk_file_reader_open_in(in, from, &reader, err));
     wk_status status = wk_file_writer_begin_in(in, to, &writer, err);
-    if (status == WK_OK) {
-        status = copy_open(reader, writer, err);
-        if (status == WK_OK)
-            status = wk_file_writer_commit(writer, err);
-        else
-            wk_file_writer_discard(writer);
+    for (uint64_t at = 0; status == WK_OK && at < reader->size;) {
+        size_t some = reader->size - at < sizeof bytes ? (size_t)(reader->size - at) : sizeof bytes;
+        status = wk_file_reader_read(reader, at, bytes, some, err);
+        if (status == WK_OK) status = wk_file_writer_append(writer, bytes, some, err);
+        at += some;
     }
     wk_file_reader_close(reader);
-    return status;
+    return finish(writer, status, err);
 }
 
 wk_status wk_file_write_in(const wk_dir *in, const char *name, const void *bytes, size_t size,
@@ -353,12 +321,7 @@ wk_status wk_file_write_in(const wk_dir *in, const char *name, const void *bytes
 {
     wk_file_writer *writer = NULL;
     WK_TRY(wk_file_writer_begin_in(in, name, &writer, err));
-    wk_status status = wk_file_writer_append(writer, bytes, size, err);
-    if (status != WK_OK) {
-        wk_file_writer_discard(writer);
-        return status;
-    }
-    return wk_file_writer_commit(writer, err);
+    return finish(writer, wk_file_writer_append(writer, bytes, size, err), err);
 }
 
 wk_status wk_file_write(const char *path, const void *bytes, size_t size, wk_error *err)
@@ -375,37 +338,20 @@ wk_status wk_file_write_text(const wk_dir *in, const char *name, wk_text *text, 
     return status;
 }
 
-static bool is_directory(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-// Makes one directory, durably; an existing one is fine.
-static wk_status make_directory(const char *path, wk_error *err)
-{
-    if (mkdir(path, 0777) == 0) return sync_parent_of(path, err);
-    if (errno == EEXIST && is_directory(path)) return WK_OK;
-    return wk_file_error(err, "cannot create directory", path);
-}
-
 wk_status wk_dir_create(const char *path, wk_error *err)
 {
-    char *partial = strdup(path);
-    if (!partial) return out_of_memory(err, path, strlen(path));
-    for (char *c = partial + 1; *partial; c++) {
-        bool end = *c == 0;
-        if (!end && *c != '/') continue;
-        *c = 0;
-        wk_status status = make_directory(partial, err);
-        if (status != WK_OK) {
-            free(partial);
-            return status;
-        }
-        if (end) break;
-        *c = '/';
+    char partial[WK_PATH_MAX];
+    struct stat info;
+    WK_TRY(wk_path_print(partial, err, "%s", path));
+    for (size_t end = 0; path[end];) {
+        end += 1 + strcspn(path + end + 1, "/");
+        partial[end] = 0;
+        if (mkdir(partial, 0777) == 0)
+            WK_TRY(sync_parent(NULL, partial, err));
+        else if (errno != EEXIST || stat(partial, &info) != 0 || !S_ISDIR(info.st_mode))
+            return wk_file_error(err, "cannot create directory", partial);
+        partial[end] = path[end];
     }
-    free(partial);
     return WK_OK;
 }
 

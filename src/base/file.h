@@ -103,7 +103,6 @@ wk_status wk_file_read_in(const wk_dir *in, const char *name, size_t limit, char
 /// A file open for reading at any offset.
 typedef struct wk_file_reader wk_file_reader;
 
-wk_status wk_file_reader_open(const char *path, wk_file_reader **out, wk_error *err);
 wk_status wk_file_reader_open_in(const wk_dir *in, const char *name, wk_file_reader **out,
                                  wk_error *err);
 /// Bytes in the file when it was opened.

@@ -172,25 +172,19 @@ bool wk_sha256_valid(const char *text)
     return length == WK_SHA256_CHARS - 1 && !text[length];
 }
 
-static wk_status add_file(wk_sha256 *hash, const wk_file_reader *reader, wk_error *err)
-{
-    uint8_t bytes[16384];
-    uint64_t size = wk_file_reader_size(reader);
-    for (uint64_t at = 0; at < size;) {
-        size_t some = size - at < sizeof bytes ? (size_t)(size - at) : sizeof bytes;
-        WK_TRY(wk_file_reader_read(reader, at, bytes, some, err));
-        wk_sha256_add(hash, bytes, some);
-        at += some;
-    }
-    return WK_OK;
-}
-
 wk_status wk_sha256_file(const char *path, char out[WK_SHA256_CHARS], wk_error *err)
 {
     wk_file_reader *reader = NULL;
-    WK_TRY(wk_file_reader_open(path, &reader, err));
+    uint8_t bytes[16384];
+    WK_TRY(wk_file_reader_open_in(NULL, path, &reader, err));
     wk_sha256 hash = wk_sha256_start();
-    wk_status status = add_file(&hash, reader, err);
+    wk_status status = WK_OK;
+    for (uint64_t at = 0, size = wk_file_reader_size(reader); status == WK_OK && at < size;) {
+        size_t some = size - at < sizeof bytes ? (size_t)(size - at) : sizeof bytes;
+        status = wk_file_reader_read(reader, at, bytes, some, err);
+        if (status == WK_OK) wk_sha256_add(&hash, bytes, some);
+        at += some;
+    }
     wk_file_reader_close(reader);
     if (status == WK_OK) wk_sha256_finish(&hash, out);
     return status;

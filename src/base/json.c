@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include <assert.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -97,12 +98,10 @@ void wk_json_bool(wk_json *json, const char *key, bool value)
 
 _Static_assert(WK_JSON_DEPTH_MAX <= 64, "in_object has one bit for each level");
 
-// What may come next; the grammar as states.
+// What may come next.
 enum {
     EXPECT_VALUE,
-    EXPECT_VALUE_OR_CLOSE, // right after [
-    EXPECT_KEY_OR_CLOSE,   // right after {
-    EXPECT_KEY,            // after a comma in an object
+    EXPECT_FIRST, // of a container that was just opened, or its end
     EXPECT_COMMA_OR_CLOSE,
     EXPECT_END,
 };
@@ -114,7 +113,7 @@ wk_json_reader wk_json_reader_start(const char *bytes, size_t size)
 
 static wk_json_token fail(wk_json_reader *reader, const char *problem)
 {
-    if (!reader->problem) reader->problem = problem;
+    reader->problem = problem;
     return (wk_json_token){.kind = WK_JSON_ERROR};
 }
 
@@ -129,122 +128,69 @@ static void skip_space(wk_json_reader *reader)
         reader->at++;
 }
 
-static bool inside_object(const wk_json_reader *reader)
-{
-    return reader->in_object >> (reader->depth - 1) & 1;
-}
-
-static wk_json_token value_done(wk_json_reader *reader, wk_json_kind kind, size_t begin, size_t end)
+// A value that began at `begin` and ends here.
+static wk_json_token value_done(wk_json_reader *reader, wk_json_kind kind, size_t begin)
 {
     reader->expect = reader->depth > 0 ? EXPECT_COMMA_OR_CLOSE : EXPECT_END;
-    return (wk_json_token){kind, reader->bytes + begin, end - begin};
-}
-
-static wk_json_token open_container(wk_json_reader *reader, bool object)
-{
-    if (reader->depth == WK_JSON_DEPTH_MAX) return fail(reader, "nested too deeply");
-    uint64_t bit = (uint64_t)1 << reader->depth++;
-    reader->in_object = object ? reader->in_object | bit : reader->in_object & ~bit;
-    reader->expect = object ? EXPECT_KEY_OR_CLOSE : EXPECT_VALUE_OR_CLOSE;
-    reader->at++;
-    return (wk_json_token){object ? WK_JSON_OBJECT : WK_JSON_ARRAY, reader->bytes + reader->at - 1,
-                           1};
-}
-
-static wk_json_token close_container(wk_json_reader *reader)
-{
-    wk_json_kind kind = inside_object(reader) ? WK_JSON_OBJECT_END : WK_JSON_ARRAY_END;
-    size_t begin = reader->at++;
-    reader->depth--;
-    return value_done(reader, kind, begin, reader->at);
-}
-
-static int hex_digit(unsigned char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
+    return (wk_json_token){kind, reader->bytes + begin, reader->at - begin};
 }
 
 // The 16 bits of four hex digits at `chars`, or -1.
 static int hex_unit(const char *chars, size_t left)
 {
-    if (left < 4) return -1;
     int unit = 0;
     for (int i = 0; i < 4; i++) {
-        int digit = hex_digit((unsigned char)chars[i]);
-        if (digit < 0) return -1;
-        unit = unit << 4 | digit;
+        if (left < 4 || !isxdigit((unsigned char)chars[i])) return -1;
+        unit = unit << 4 | (chars[i] <= '9' ? chars[i] - '0' : (chars[i] & 7) + 9);
     }
     return unit;
 }
 
-static bool is_high_surrogate(int unit)
+// Reads the escape at `chars`, which begins with a backslash; its bytes, or 0 when it is not one.
+static size_t read_escape(const char *chars, size_t left, uint32_t *code)
 {
-    return unit >= 0xd800 && unit < 0xdc00;
+    static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
+    if (left < 2 || !chars[1]) return 0;
+    const char *letter = strchr(letters, chars[1]);
+    if (letter) *code = (uint32_t)meanings[letter - letters];
+    if (letter) return 2;
+
+    int unit = chars[1] == 'u' ? hex_unit(chars + 2, left - 2) : -1;
+    bool high = unit >= 0xd800 && unit < 0xdc00, low = unit >= 0xdc00 && unit < 0xe000;
+    *code = (uint32_t)unit;
+    if (!high) return unit < 0 || low ? 0 : 6;
+
+    // The second half of a pair of surrogates must follow.
+    int second = left >= 12 && memcmp(chars + 6, "\\u", 2) == 0 ? hex_unit(chars + 8, 4) : -1;
+    if (second < 0xdc00 || second >= 0xe000) return 0;
+    *code = 0x10000 + (((uint32_t)unit - 0xd800) << 10) + ((uint32_t)second - 0xdc00);
+    return 12;
 }
 
-static bool is_low_surrogate(int unit)
+// A string, or a key with the colon after it. The token excludes the quotes.
+static wk_json_token read_string(wk_json_reader *reader, wk_json_kind kind)
 {
-    return unit >= 0xdc00 && unit < 0xe000;
-}
-
-// Bytes of the escape at `chars` (which begins with a backslash), or 0 when it is not one.
-static size_t escape_length(const char *chars, size_t left)
-{
-    if (left < 2) return 0;
-    if (chars[1] != 'u') return chars[1] && strchr("\"\\/bfnrt", chars[1]) ? 2 : 0;
-    int unit = hex_unit(chars + 2, left - 2);
-    if (unit < 0 || is_low_surrogate(unit)) return 0;
-    if (!is_high_surrogate(unit)) return 6;
-    if (left < 12 || chars[6] != '\\' || chars[7] != 'u') return 0;
-    return is_low_surrogate(hex_unit(chars + 8, left - 8)) ? 12 : 0;
-}
-
-// Moves over a string; begin and end exclude the quotes.
-static bool read_string(wk_json_reader *reader, size_t *begin, size_t *end)
-{
-    *begin = ++reader->at;
+    size_t begin = ++reader->at;
     for (int c = peek(reader); c != '"'; c = peek(reader)) {
         const char *chars = reader->bytes + reader->at;
         size_t left = reader->size - reader->at, length;
         uint32_t code;
-        const char *problem = NULL;
-        if (c < 0)
-            problem = "the input ends inside a string";
-        else if (c < 0x20)
-            problem = "a control character inside a string";
-        else if (c == '\\' && !(length = escape_length(chars, left)))
-            problem = "a bad escape inside a string";
-        else if (c != '\\' && !(length = wk_utf8_decode(chars, left, &code)))
-            problem = "bytes inside a string that are not UTF-8";
-        if (problem) {
-            fail(reader, problem);
-            return false;
-        }
+        if (c < 0) return fail(reader, "the input ends inside a string");
+        if (c < 0x20) return fail(reader, "a control character inside a string");
+        if (c == '\\' && !(length = read_escape(chars, left, &code)))
+            return fail(reader, "a bad escape inside a string");
+        if (c != '\\' && !(length = wk_utf8_decode(chars, left, &code)))
+            return fail(reader, "bytes inside a string that are not UTF-8");
         reader->at += length;
     }
-    *end = reader->at++;
-    return true;
-}
-
-static wk_json_token read_string_value(wk_json_reader *reader)
-{
-    size_t begin, end;
-    if (!read_string(reader, &begin, &end)) return (wk_json_token){.kind = WK_JSON_ERROR};
-    return value_done(reader, WK_JSON_STRING, begin, end);
-}
-
-static wk_json_token read_key(wk_json_reader *reader)
-{
-    size_t begin, end;
-    if (!read_string(reader, &begin, &end)) return (wk_json_token){.kind = WK_JSON_ERROR};
+    wk_json_token token = value_done(reader, kind, begin);
+    reader->at++;
+    if (kind == WK_JSON_STRING) return token;
     skip_space(reader);
     if (peek(reader) != ':') return fail(reader, "a key without a colon after it");
     reader->at++;
     reader->expect = EXPECT_VALUE;
-    return (wk_json_token){WK_JSON_KEY, reader->bytes + begin, end - begin};
+    return token;
 }
 
 static bool skip_digits(wk_json_reader *reader)
@@ -259,8 +205,7 @@ static wk_json_token read_number(wk_json_reader *reader)
 {
     size_t begin = reader->at;
     if (peek(reader) == '-') reader->at++;
-    bool zero = peek(reader) == '0';
-    if (zero)
+    if (peek(reader) == '0')
         reader->at++;
     else if (!skip_digits(reader))
         return fail(reader, "a number without digits");
@@ -273,45 +218,45 @@ static wk_json_token read_number(wk_json_reader *reader)
         if (peek(reader) == '+' || peek(reader) == '-') reader->at++;
         if (!skip_digits(reader)) return fail(reader, "a number without digits in its exponent");
     }
-    return value_done(reader, WK_JSON_NUMBER, begin, reader->at);
+    return value_done(reader, WK_JSON_NUMBER, begin);
 }
 
-static wk_json_token read_word(wk_json_reader *reader)
+static wk_json_token read_word(wk_json_reader *reader, const char *word, wk_json_kind kind)
 {
-    static const struct {
-        const char *word;
-        wk_json_kind kind;
-    } words[] = {{"true", WK_JSON_TRUE}, {"false", WK_JSON_FALSE}, {"null", WK_JSON_NULL}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        size_t length = strlen(words[i].word), begin = reader->at;
-        if (reader->size - begin < length) continue;
-        if (memcmp(reader->bytes + begin, words[i].word, length) != 0) continue;
-        reader->at += length;
-        return value_done(reader, words[i].kind, begin, reader->at);
-    }
-    return fail(reader, "a value was expected");
+    size_t begin = reader->at, length = strlen(word);
+    if (reader->size - begin < length || memcmp(reader->bytes + begin, word, length) != 0)
+        return fail(reader, "a value was expected");
+    reader->at += length;
+    return value_done(reader, kind, begin);
 }
 
 static wk_json_token read_value(wk_json_reader *reader)
 {
+    uint64_t bit = (uint64_t)1 << (reader->depth % 64);
     int c = peek(reader);
-    if (c < 0) return fail(reader, "the input ends where a value was expected");
-    if (c == '{' || c == '[') return open_container(reader, c == '{');
-    if (c == '"') return read_string_value(reader);
-    if (c == '-' || (c >= '0' && c <= '9')) return read_number(reader);
-    return read_word(reader);
-}
-
-static wk_json_token after_value(wk_json_reader *reader)
-{
-    bool object = inside_object(reader);
-    int c = peek(reader);
-    if (c == (object ? '}' : ']')) return close_container(reader);
-    if (c != ',')
-        return fail(reader, object ? "a comma or } was expected" : "a comma or ] was expected");
-    reader->at++;
-    reader->expect = object ? EXPECT_KEY : EXPECT_VALUE;
-    return wk_json_reader_next(reader);
+    switch (c) {
+    case -1:
+        return fail(reader, "the input ends where a value was expected");
+    case '{':
+    case '[':
+        if (reader->depth == WK_JSON_DEPTH_MAX) return fail(reader, "nested too deeply");
+        reader->depth++;
+        reader->in_object = c == '{' ? reader->in_object | bit : reader->in_object & ~bit;
+        reader->expect = EXPECT_FIRST;
+        return (wk_json_token){c == '{' ? WK_JSON_OBJECT : WK_JSON_ARRAY,
+                               reader->bytes + reader->at++, 1};
+    case '"':
+        return read_string(reader, WK_JSON_STRING);
+    case 't':
+        return read_word(reader, "true", WK_JSON_TRUE);
+    case 'f':
+        return read_word(reader, "false", WK_JSON_FALSE);
+    case 'n':
+        return read_word(reader, "null", WK_JSON_NULL);
+    default:
+        if (c == '-' || isdigit(c)) return read_number(reader);
+        return fail(reader, "a value was expected");
+    }
 }
 
 wk_json_token wk_json_reader_next(wk_json_reader *reader)
@@ -319,23 +264,28 @@ wk_json_token wk_json_reader_next(wk_json_reader *reader)
     if (reader->problem) return (wk_json_token){.kind = WK_JSON_ERROR};
     skip_space(reader);
     int c = peek(reader);
-    switch (reader->expect) {
-    case EXPECT_END:
+    if (reader->expect == EXPECT_END) {
         if (c >= 0) return fail(reader, "more text after the end of the value");
         return (wk_json_token){.kind = WK_JSON_END};
-    case EXPECT_COMMA_OR_CLOSE:
-        return after_value(reader);
-    case EXPECT_KEY_OR_CLOSE:
-        if (c == '}') return close_container(reader);
-        // fall through
-    case EXPECT_KEY:
-        return c == '"' ? read_key(reader) : fail(reader, "a key in quotes was expected");
-    case EXPECT_VALUE_OR_CLOSE:
-        if (c == ']') return close_container(reader);
-        // fall through
-    default:
-        return read_value(reader);
     }
+    if (reader->expect == EXPECT_VALUE) return read_value(reader);
+
+    // In a container: its end, or a comma and the next item.
+    bool object = reader->in_object >> (reader->depth - 1) & 1;
+    if (c == (object ? '}' : ']')) {
+        reader->depth--;
+        reader->at++;
+        return value_done(reader, object ? WK_JSON_OBJECT_END : WK_JSON_ARRAY_END, reader->at - 1);
+    }
+    if (reader->expect == EXPECT_COMMA_OR_CLOSE) {
+        if (c != ',')
+            return fail(reader, object ? "a comma or } was expected" : "a comma or ] was expected");
+        reader->at++;
+        skip_space(reader);
+    }
+    if (!object) return read_value(reader);
+    if (peek(reader) != '"') return fail(reader, "a key in quotes was expected");
+    return read_string(reader, WK_JSON_KEY);
 }
 
 bool wk_json_reader_skip(wk_json_reader *reader, wk_json_token first)
@@ -348,67 +298,43 @@ bool wk_json_reader_skip(wk_json_reader *reader, wk_json_token first)
     return true;
 }
 
-static size_t put_utf8(uint32_t code, char *out)
+// Writes the next character of a token that has been read, as UTF-8, and moves past it.
+static size_t next_character(const char **chars, const char *end, char out[4])
 {
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-    size_t length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    uint32_t code;
+    out[0] = **chars;
+    if (**chars != '\\') return (*chars)++, 1;
+    *chars += read_escape(*chars, (size_t)(end - *chars), &code);
+    size_t length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
     for (size_t i = length - 1; i > 0; i--, code >>= 6)
         out[i] = (char)(0x80 | (code & 0x3f));
-    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
     out[0] = (char)(lead[length] | code);
     return length;
-}
-
-// One escape of a token that has been checked; adds what it stands for to out.
-static size_t unescape_one(const char *chars, char *out, size_t *written)
-{
-    static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
-    if (chars[1] != 'u') {
-        const char *letter = strchr(from, chars[1]);
-        out[(*written)++] = letter ? to[letter - from] : chars[1];
-        return 2;
-    }
-    uint32_t code = (uint32_t)hex_unit(chars + 2, 4);
-    size_t used = 6;
-    if (is_high_surrogate((int)code)) {
-        code = 0x10000 + ((code - 0xd800) << 10) + ((uint32_t)hex_unit(chars + 8, 4) - 0xdc00);
-        used = 12;
-    }
-    *written += put_utf8(code, out + *written);
-    return used;
 }
 
 size_t wk_json_unescape(wk_json_token token, char *out)
 {
     size_t written = 0;
-    for (size_t i = 0; i < token.length;) {
-        if (token.chars[i] == '\\')
-            i += unescape_one(token.chars + i, out, &written);
-        else
-            out[written++] = token.chars[i++];
+    for (const char *c = token.chars, *end = c + token.length; c < end;) {
+        char piece[4];
+        size_t size = next_character(&c, end, piece);
+        memcpy(out + written, piece, size);
+        written += size;
     }
     return written;
 }
 
 bool wk_json_equals(wk_json_token token, const char *text)
 {
-    size_t length = strlen(text), matched = 0;
-    for (size_t i = 0; i < token.length;) {
-        char piece[4] = {token.chars[i]};
-        size_t size = 1;
-        if (token.chars[i] == '\\') {
-            size = 0;
-            i += unescape_one(token.chars + i, piece, &size);
-        } else {
-            i++;
-        }
-        if (length - matched < size || memcmp(text + matched, piece, size) != 0) return false;
-        matched += size;
+    const char *rest = text, *text_end = text + strlen(text);
+    for (const char *c = token.chars, *end = c + token.length; c < end;) {
+        char piece[4];
+        size_t size = next_character(&c, end, piece);
+        if ((size_t)(text_end - rest) < size || memcmp(rest, piece, size) != 0) return false;
+        rest += size;
     }
-    return matched == length;
+    return rest == text_end;
 }
 
 bool wk_json_to_u64(wk_json_token token, uint64_t *value)
@@ -504,15 +430,6 @@ wk_status wk_document_close(wk_document *d, wk_error *err)
     return d->error.status;
 }
 
-static wk_status read_line(const char *path, const char *line, size_t size, wk_document_line *read,
-                           void *context, wk_error *err)
-{
-    wk_document d;
-    WK_TRY(wk_document_start(path, line, size, &d, err));
-    wk_status status = read(context, &d, err), end = wk_document_close(&d, err);
-    return end != WK_OK ? end : status;
-}
-
 wk_status wk_document_lines(const char *path, wk_document_line *read, void *context, wk_error *err)
 {
     char *bytes;
@@ -522,7 +439,13 @@ wk_status wk_document_lines(const char *path, wk_document_line *read, void *cont
     for (char *line = bytes, *end; status == WK_OK; line = end + 1, number++) {
         end = memchr(line, '\n', size - (size_t)(line - bytes));
         if (!end) break;
-        status = read_line(path, line, (size_t)(end - line), read, context, err);
+        wk_document d;
+        status = wk_document_start(path, line, (size_t)(end - line), &d, err);
+        if (status == WK_OK) {
+            status = read(context, &d, err);
+            wk_status closed = wk_document_close(&d, err);
+            if (closed != WK_OK) status = closed;
+        }
         if (status != WK_OK) wk_fail_context(err, "line %zu", number);
     }
     free(bytes);
@@ -609,16 +532,16 @@ const char *wk_document_string(wk_document *d, wk_arena *arena)
 
 bool wk_document_take_number(wk_document *d, const char *name, double *out)
 {
-    if (!wk_document_is(d, name)) return false;
-    *out = wk_document_number(d);
-    return true;
+    bool is = wk_document_is(d, name);
+    if (is) *out = wk_document_number(d);
+    return is;
 }
 
 bool wk_document_take_integer(wk_document *d, const char *name, uint64_t *out)
 {
-    if (!wk_document_is(d, name)) return false;
-    *out = wk_document_integer(d);
-    return true;
+    bool is = wk_document_is(d, name);
+    if (is) *out = wk_document_integer(d);
+    return is;
 }
 
 bool wk_document_take_count(wk_document *d, const char *name, int *out)
@@ -632,14 +555,14 @@ bool wk_document_take_count(wk_document *d, const char *name, int *out)
 
 bool wk_document_take_bool(wk_document *d, const char *name, bool *out)
 {
-    if (!wk_document_is(d, name)) return false;
-    *out = wk_document_bool(d);
-    return true;
+    bool is = wk_document_is(d, name);
+    if (is) *out = wk_document_bool(d);
+    return is;
 }
 
 bool wk_document_take_string(wk_document *d, const char *name, wk_arena *arena, const char **out)
 {
-    if (!wk_document_is(d, name)) return false;
-    *out = wk_document_string(d, arena);
-    return true;
+    bool is = wk_document_is(d, name);
+    if (is) *out = wk_document_string(d, arena);
+    return is;
 }
