@@ -119,22 +119,21 @@ static wk_status read_open_file(int fd, const char *path, size_t limit, char **b
     return WK_OK;
 }
 
-// The whole path of a name, for messages; NULL when memory is short.
-static char *full_path(const wk_dir *in, const char *name)
+// The whole path of a name, for messages.
+static wk_status full_path(const wk_dir *in, const char *name, char out[WK_PATH_MAX], wk_error *err)
 {
-    return in ? wk_path_joined(wk_dir_path(in), name) : strdup(name);
+    return in ? wk_path_join(wk_dir_path(in), name, out, err) : wk_path_print(out, err, "%s", name);
 }
 
 wk_status wk_file_read_in(const wk_dir *in, const char *name, size_t limit, char **bytes,
                           size_t *size, wk_error *err)
 {
-    char *path = full_path(in, name);
-    if (!path) return out_of_memory(err, name, strlen(name));
+    char path[WK_PATH_MAX];
+    WK_TRY(full_path(in, name, path, err));
     int fd = openat(wk_dir_fd(in), name, OPEN_READ);
-    wk_status status = fd < 0 ? wk_file_error(err, "cannot open", path)
-                              : read_open_file(fd, path, limit, bytes, size, err);
-    if (fd >= 0) close(fd);
-    free(path);
+    if (fd < 0) return wk_file_error(err, "cannot open", path);
+    wk_status status = read_open_file(fd, path, limit, bytes, size, err);
+    close(fd);
     return status;
 }
 
@@ -146,21 +145,21 @@ wk_status wk_file_read(const char *path, size_t limit, char **bytes, size_t *siz
 struct wk_file_reader {
     int fd;
     uint64_t size;
-    char *path;
+    char path[WK_PATH_MAX];
 };
 
 wk_status wk_file_reader_open_in(const wk_dir *in, const char *name, wk_file_reader **out,
                                  wk_error *err)
 {
-    wk_file_reader *reader = calloc(1, sizeof *reader);
-    if (reader) reader->path = full_path(in, name);
-    if (!reader || !reader->path) {
-        free(reader);
-        return out_of_memory(err, name, strlen(name));
+    wk_file_reader *reader = malloc(sizeof *reader);
+    if (!reader) return out_of_memory(err, name, sizeof *reader);
+    reader->fd = -1;
+    wk_status status = full_path(in, name, reader->path, err);
+    if (status == WK_OK) {
+        reader->fd = openat(wk_dir_fd(in), name, OPEN_READ);
+        status = reader->fd < 0 ? wk_file_error(err, "cannot open", reader->path)
+                                : regular_size(reader->fd, reader->path, &reader->size, err);
     }
-    reader->fd = openat(wk_dir_fd(in), name, OPEN_READ);
-    wk_status status = reader->fd < 0 ? wk_file_error(err, "cannot open", reader->path)
-                                      : regular_size(reader->fd, reader->path, &reader->size, err);
     if (status == WK_OK)
         *out = reader;
     else
@@ -184,52 +183,40 @@ void wk_file_reader_close(wk_file_reader *reader)
 {
     if (!reader) return;
     if (reader->fd >= 0) close(reader->fd);
-    free(reader->path);
     free(reader);
 }
 
 struct wk_file_writer {
     int fd;
     const wk_dir *in;
-    char *name, *temporary; // in `in`
-    char *path;             // for messages
+    char name[WK_PATH_MAX], temporary[WK_PATH_MAX]; // in `in`
+    char path[WK_PATH_MAX];                         // for messages
 };
-
-static void writer_free(wk_file_writer *writer)
-{
-    free(writer->name);
-    free(writer->path);
-    free(writer->temporary);
-    free(writer);
-}
 
 wk_status wk_file_writer_begin_in(const wk_dir *in, const char *name, wk_file_writer **out,
                                   wk_error *err)
 {
-    wk_file_writer *writer = calloc(1, sizeof *writer);
-    size_t length = strlen(name) + 40;
-    if (writer) writer->name = strdup(name);
-    if (writer) writer->path = full_path(in, name);
-    if (writer) writer->temporary = malloc(length);
-    if (!writer || !writer->name || !writer->path || !writer->temporary) {
-        if (writer) writer_free(writer);
-        return out_of_memory(err, name, length);
-    }
+    wk_file_writer *writer = malloc(sizeof *writer);
+    if (!writer) return out_of_memory(err, name, sizeof *writer);
     writer->in = in;
+    wk_status status = full_path(in, name, writer->path, err);
+    if (status == WK_OK) status = wk_path_print(writer->name, err, "%s", name);
     // In the target's folder, so that the rename stays inside one file system; an unused name.
-    for (int attempt = 0; attempt < 1000; attempt++) {
-        snprintf(writer->temporary, length, "%s.tmp.%d.%d", name, (int)getpid(), attempt);
+    for (int attempt = 0; status == WK_OK; attempt++) {
+        status =
+            wk_path_print(writer->temporary, err, "%s.tmp.%d.%d", name, (int)getpid(), attempt);
+        if (status != WK_OK) break;
         writer->fd =
             openat(wk_dir_fd(in), writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (writer->fd >= 0 || errno != EEXIST) break;
+        if (writer->fd >= 0) break;
+        if (errno != EEXIST || attempt == 1000)
+            status = wk_file_error(err, "cannot create", writer->path);
     }
-    if (writer->fd < 0) {
-        wk_status status = wk_file_error(err, "cannot create", writer->path);
-        writer_free(writer);
-        return status;
-    }
-    *out = writer;
-    return WK_OK;
+    if (status == WK_OK)
+        *out = writer;
+    else
+        free(writer);
+    return status;
 }
 
 wk_status wk_file_writer_begin(const char *path, wk_file_writer **out, wk_error *err)
@@ -279,7 +266,7 @@ wk_status wk_file_writer_commit(wk_file_writer *writer, wk_error *err)
         unlinkat(in, writer->temporary, 0);
     else
         status = sync_parent(writer->in, writer->path, err);
-    writer_free(writer);
+    free(writer);
     return status;
 }
 
@@ -288,7 +275,7 @@ void wk_file_writer_discard(wk_file_writer *writer)
     if (!writer) return;
     close(writer->fd);
     unlinkat(wk_dir_fd(writer->in), writer->temporary, 0);
-    writer_free(writer);
+    free(writer);
 }
 
 // Commits what was written, or gives it up after a failure.
