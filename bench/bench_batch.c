@@ -7,8 +7,7 @@
 // usage: bench_batch [ENVS [THREADS [ROUNDS]]]
 #include "base/machine.h"
 #include "base/random.h"
-#include "env/domains/cleanup.h"
-#include "env/domains/terrain.h"
+#include "env/domains/domains.h"
 #include "env/mujoco/physics.h"
 #include "waker/env.h"
 #include <math.h>

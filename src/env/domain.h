@@ -16,6 +16,14 @@ static inline void wk_step_seen(const wk_step_watch *watch)
 wk_status wk_domain_result(const wk_domain *domain, const char *function, wk_status status,
                            const wk_error *reported, wk_error *err);
 
+/// The name of a row in a table whose rows, of `size` bytes, begin with their names; and the row of
+/// that name, -1: there is none.
+static inline const char *wk_row_name(const void *rows, int row, size_t size)
+{
+    return *(const char *const *)(const void *)((const char *)rows + (size_t)row * size);
+}
+int wk_row_find(const void *rows, int count, size_t size, const char *name);
+
 /// The n-th choice: its first character, and its length through `length` (it is not terminated).
 const char *wk_option_choice(const wk_option *option, int n, size_t *length);
 

@@ -2,7 +2,7 @@
 
 #include "base/random.h"
 #include "base/text.h"
-#include "env/domains/combined.h"
+#include "env/domains/domains.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "env/plugins/plugin_python.h"
+#include "env/plugins/plugin.h"
 #include <stdio.h>
 #include <string.h>
 

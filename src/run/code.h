@@ -16,7 +16,7 @@
 #include "config/config.h"
 #include "curriculum/plugin.h"
 #include "env/description.h"
-#include "env/plugins/reward_plugin.h"
+#include "env/plugins/plugin.h"
 
 /// What plugin.json says. Zero-initialise; what is not from a plug-in stays zero.
 typedef struct wk_plugin_record {

@@ -1,7 +1,7 @@
 #include "base/machine.h"
 #include "env/domain.h"
+#include "env/plugins/plugin.h"
 #include "env/plugins/relabelled.h"
-#include "env/plugins/reward_plugin.h"
 #include "run/disk.h"
 #include "run/rewards.h"
 #include "run/saved_run.h"

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/machine.h"
 #include "env/domain.h"
-#include "env/plugins/plugin_python.h"
+#include "env/plugins/plugin.h"
 #include "run/disk.h"
 #include "run/weights.h"
 #include "train/evaluation.h"

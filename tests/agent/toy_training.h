@@ -5,7 +5,7 @@
 
 #include "agent/acting.h"
 #include "base/random.h"
-#include "env/domains/toy.h"
+#include "env/domains/domains.h"
 
 enum {
     TOY_STEPS = 20,           // of an episode

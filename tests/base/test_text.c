@@ -1,6 +1,5 @@
 // Growing text, JSON output, finding the name that was meant, and UTF-8.
 #include "base/json.h"
-#include "base/text.h"
 #include "support/check.h"
 #include "support/faults.h"
 #include <float.h>

@@ -5,7 +5,7 @@
 // touching memory it does not own; a run that it accepts must go on. Built by tools/fuzz/run.
 #include "base/hash.h"
 #include "curriculum/surface.h"
-#include "env/domains/toy.h"
+#include "env/domains/domains.h"
 #include "fuzz/fuzz.h"
 #include "run/checkpoint.h"
 
