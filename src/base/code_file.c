@@ -131,7 +131,7 @@ static wk_status check_file(int fd, const char *path, wk_error *err)
 }
 
 // The loader's message for a file that is no shared object is obscure; check the file first.
-wk_status wk_shared_object_check(const char *path, wk_error *err)
+static wk_status check_shared_object(const char *path, wk_error *err)
 {
     bool there;
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
@@ -162,7 +162,7 @@ static void *open_here(const char *path)
 
 wk_status wk_shared_object_open(const char *path, void **handle, wk_error *err)
 {
-    WK_TRY(wk_shared_object_check(path, err));
+    WK_TRY(check_shared_object(path, err));
     *handle = open_here(path);
     if (*handle) return WK_OK;
     const char *reason = dlerror();

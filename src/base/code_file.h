@@ -30,9 +30,6 @@ wk_status wk_code_file_read(const char *name, wk_code_file *out, wk_error *err);
 /// characters.
 bool wk_code_path_valid(const char *path);
 
-/// Whether the file can be a shared object at all; nothing of it is run.
-wk_status wk_shared_object_check(const char *path, wk_error *err);
-
 /// Loads the file `path`; a name without a folder is a file in the current directory, not one of
 /// the system's.
 wk_status wk_shared_object_open(const char *path, void **handle, wk_error *err);

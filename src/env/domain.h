@@ -41,9 +41,6 @@ const char *wk_task_name_reserved(const char *name);
 /// An action of the domain drawn uniformly: [action_size].
 void wk_domain_random_action(const wk_domain *domain, wk_rng *rng, float *action);
 
-/// Whether rewards of users can read its state.
-bool wk_domain_readable(const wk_domain *domain);
-
 /// The version of MuJoCo that simulates a built-in domain here, as mj_version counts; 0 if none
 /// does. Episodes differ between versions.
 uint64_t wk_domain_engine(const wk_domain *domain);

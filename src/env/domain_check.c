@@ -103,11 +103,6 @@ static wk_status check_table(const char *what, int count, int min, int max, cons
     return WK_OK;
 }
 
-bool wk_domain_readable(const wk_domain *domain)
-{
-    return domain->size > offsetof(wk_domain, read) && domain->read;
-}
-
 static wk_status check_identity(const wk_domain *domain, wk_error *err)
 {
     if (domain->abi != WK_ENV_ABI)

@@ -223,11 +223,6 @@ void wk_physics_env_watch(void *env, const wk_step_watch *watch)
     ((wk_physics_env *)env)->watch = *watch;
 }
 
-bool wk_physics_simulates(const wk_domain *domain)
-{
-    return domain->save == wk_physics_env_save;
-}
-
 int wk_physics_id(const mjModel *model, mjtObj type, const char *name)
 {
     int id = mj_name2id(model, type, name);

@@ -58,9 +58,6 @@ wk_status wk_physics_env_load(void *env, const void *bytes, size_t size, wk_erro
 const double *wk_physics_env_read(void *env, const char *name, int *count);
 void wk_physics_env_watch(void *env, const wk_step_watch *watch);
 
-/// Whether the domain's environments begin with a wk_physics_env.
-bool wk_physics_simulates(const wk_domain *domain);
-
 /// A model element that must exist (asking for another is a bug): its index.
 int wk_physics_id(const mjModel *model, mjtObj type, const char *name);
 
