@@ -5,10 +5,9 @@
 // states and computes the rewards.
 //
 // usage: bench_batch [ENVS [THREADS [ROUNDS]]]
-#include "base/clock.h"
-#include "base/rng.h"
-#include "env/domains/cleanup.h"
-#include "env/domains/terrain.h"
+#include "base/machine.h"
+#include "base/random.h"
+#include "env/domains/domains.h"
 #include "env/mujoco/physics.h"
 #include "waker/env.h"
 #include <math.h>

@@ -7,7 +7,7 @@
 // next to it.
 //
 // usage: bench_eval [EPISODES] [STEPS] [ROUNDS] [BLOCK]
-#include "base/clock.h"
+#include "base/machine.h"
 #include "config/blocks.h"
 #include "config/parts.h"
 #include "eval/episodes.h"

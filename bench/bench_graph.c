@@ -6,8 +6,8 @@
 //
 // usage: bench_graph [quick|small|paper] [THREADS] [RUNS]    (0 runs: only the plan)
 //        bench_graph nodes COUNT
-#include "base/clock.h"
-#include "base/rng.h"
+#include "base/machine.h"
+#include "base/random.h"
 #include "tensor/program.h"
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 // usage: bench_kernels conv DEPTH BATCH THREADS [ROUNDS]
 //        bench_kernels dense THREADS [ROUNDS]
 //        bench_kernels memory THREADS [ROUNDS [NAME]]   only kernels whose name begins with NAME
-#include "base/clock.h"
+#include "base/machine.h"
 #include "base/pool.h"
 #include "tensor/cpu/kernels.h"
 #include <cblas.h>

@@ -4,7 +4,7 @@
 //
 // usage: bench_overlap [quick|small|paper] [RUNS]
 #include "agent/learner_parts.h"
-#include "base/clock.h"
+#include "base/machine.h"
 #include "sizes.h"
 #include "tensor/cuda/cuda.h"
 

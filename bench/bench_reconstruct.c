@@ -4,8 +4,8 @@
 //
 // usage: bench_reconstruct DOMAIN OUT.png [UPDATES]
 #include "agent/prediction.h"
-#include "base/clock.h"
-#include "base/rng.h"
+#include "base/machine.h"
+#include "base/random.h"
 #include "config/parts.h"
 #include "media/image.h"
 #include "waker/env.h"

@@ -5,8 +5,8 @@
 //
 // Half of the episodes move by uniform random actions, half by smooth ones, which show more motion.
 // The buffer is filled to STEPS by repeating their packed blocks.
-#include "base/clock.h"
-#include "base/rng.h"
+#include "base/machine.h"
+#include "base/random.h"
 #include "replay/store.h"
 #include <math.h>
 #include <stdio.h>

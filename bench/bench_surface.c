@@ -4,8 +4,8 @@
 // fastest of many), after 100,000 estimates.
 //
 // Usage: bench_surface [DECAY]
-#include "base/clock.h"
-#include "base/rng.h"
+#include "base/machine.h"
+#include "base/random.h"
 #include "curriculum/surface.h"
 #include "waker/stats.h"
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "agent/learner.h"
 #include "base/file.h"
-#include "base/rng.h"
+#include "base/random.h"
 #include "config/parts.h"
 #include "parity.h"
 #include "run/world.h"

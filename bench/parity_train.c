@@ -1,7 +1,7 @@
 #include "agent/learner.h"
 #include "agent/prediction.h"
-#include "base/clock.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "base/text.h"
 #include "config/parts.h"
 #include "parity.h"

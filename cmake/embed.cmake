@@ -1,6 +1,6 @@
 # Writes OUT: one C table with the content of every file in ASSETS (separated by '|').
 string(REPLACE "|" ";" ASSETS "${ASSETS}")
-set(code "// Generated from assets/ and configs/; do not edit.\n#include \"base/asset.h\"\n\n")
+set(code "// Generated from assets/ and configs/; do not edit.\n#include \"base/file.h\"\n\n")
 set(rows "")
 foreach(path IN LISTS ASSETS)
   get_filename_component(name ${path} NAME)

@@ -1,6 +1,6 @@
 """waker's random numbers in JAX, so that both programs can have the same draws.
 
-Philox 4x32-10 at (stream, counter), as docs/learner.md and src/base/rng.h define it: element i is word i % 4 of block i // 4.
+Philox 4x32-10 at (stream, counter), as docs/learner.md and src/base/random.h define it: element i is word i % 4 of block i // 4.
 """
 import math
 

@@ -1,7 +1,7 @@
 #include "agent/synthetic_batch.h"
 
 #include "base/observation.h"
-#include "base/rng.h"
+#include "base/random.h"
 #include <stdlib.h>
 #include <string.h>
 

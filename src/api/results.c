@@ -1,9 +1,8 @@
 #include "waker/results.h"
 
 #include "api/entry.h"
-#include "base/array.h"
-#include "base/document.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "log/metrics.h"
 #include "report/runs.h"
 #include <stdlib.h>

@@ -1,6 +1,5 @@
-#include "base/dir.h"
-
 #include "base/file.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -126,8 +125,7 @@ wk_status wk_dir_open_below(const char *directory, const char *path, bool make, 
     char names[WK_PATH_MAX], *rest = names;
     wk_dir *dir = NULL;
     *out = NULL;
-    if (snprintf(names, sizeof names, "%s", path) >= (int)sizeof names)
-        return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", path);
+    WK_TRY(wk_path_print(names, err, "%s", path));
     if (make) WK_TRY(wk_dir_create(directory, err));
     wk_status status = wk_dir_open(NULL, directory, &dir, err);
     for (char *name; status == WK_OK && (name = strsep(&rest, "/"));) {

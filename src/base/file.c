@@ -119,22 +119,21 @@ static wk_status read_open_file(int fd, const char *path, size_t limit, char **b
     return WK_OK;
 }
 
-// The whole path of a name, for messages; NULL when memory is short.
-static char *full_path(const wk_dir *in, const char *name)
+// The whole path of a name, for messages.
+static wk_status full_path(const wk_dir *in, const char *name, char out[WK_PATH_MAX], wk_error *err)
 {
-    return in ? wk_path_joined(wk_dir_path(in), name) : strdup(name);
+    return in ? wk_path_join(wk_dir_path(in), name, out, err) : wk_path_print(out, err, "%s", name);
 }
 
 wk_status wk_file_read_in(const wk_dir *in, const char *name, size_t limit, char **bytes,
                           size_t *size, wk_error *err)
 {
-    char *path = full_path(in, name);
-    if (!path) return out_of_memory(err, name, strlen(name));
+    char path[WK_PATH_MAX];
+    WK_TRY(full_path(in, name, path, err));
     int fd = openat(wk_dir_fd(in), name, OPEN_READ);
-    wk_status status = fd < 0 ? wk_file_error(err, "cannot open", path)
-                              : read_open_file(fd, path, limit, bytes, size, err);
-    if (fd >= 0) close(fd);
-    free(path);
+    if (fd < 0) return wk_file_error(err, "cannot open", path);
+    wk_status status = read_open_file(fd, path, limit, bytes, size, err);
+    close(fd);
     return status;
 }
 
@@ -146,31 +145,26 @@ wk_status wk_file_read(const char *path, size_t limit, char **bytes, size_t *siz
 struct wk_file_reader {
     int fd;
     uint64_t size;
-    char *path;
+    char path[WK_PATH_MAX];
 };
 
 wk_status wk_file_reader_open_in(const wk_dir *in, const char *name, wk_file_reader **out,
                                  wk_error *err)
 {
-    wk_file_reader *reader = calloc(1, sizeof *reader);
-    if (reader) reader->path = full_path(in, name);
-    if (!reader || !reader->path) {
-        free(reader);
-        return out_of_memory(err, name, strlen(name));
+    wk_file_reader *reader = malloc(sizeof *reader);
+    if (!reader) return out_of_memory(err, name, sizeof *reader);
+    reader->fd = -1;
+    wk_status status = full_path(in, name, reader->path, err);
+    if (status == WK_OK) {
+        reader->fd = openat(wk_dir_fd(in), name, OPEN_READ);
+        status = reader->fd < 0 ? wk_file_error(err, "cannot open", reader->path)
+                                : regular_size(reader->fd, reader->path, &reader->size, err);
     }
-    reader->fd = openat(wk_dir_fd(in), name, OPEN_READ);
-    wk_status status = reader->fd < 0 ? wk_file_error(err, "cannot open", reader->path)
-                                      : regular_size(reader->fd, reader->path, &reader->size, err);
     if (status == WK_OK)
         *out = reader;
     else
         wk_file_reader_close(reader);
     return status;
-}
-
-wk_status wk_file_reader_open(const char *path, wk_file_reader **out, wk_error *err)
-{
-    return wk_file_reader_open_in(NULL, path, out, err);
 }
 
 uint64_t wk_file_reader_size(const wk_file_reader *reader)
@@ -189,52 +183,40 @@ void wk_file_reader_close(wk_file_reader *reader)
 {
     if (!reader) return;
     if (reader->fd >= 0) close(reader->fd);
-    free(reader->path);
     free(reader);
 }
 
 struct wk_file_writer {
     int fd;
     const wk_dir *in;
-    char *name, *temporary; // in `in`
-    char *path;             // for messages
+    char name[WK_PATH_MAX], temporary[WK_PATH_MAX]; // in `in`
+    char path[WK_PATH_MAX];                         // for messages
 };
-
-static void writer_free(wk_file_writer *writer)
-{
-    free(writer->name);
-    free(writer->path);
-    free(writer->temporary);
-    free(writer);
-}
 
 wk_status wk_file_writer_begin_in(const wk_dir *in, const char *name, wk_file_writer **out,
                                   wk_error *err)
 {
-    wk_file_writer *writer = calloc(1, sizeof *writer);
-    size_t length = strlen(name) + 40;
-    if (writer) writer->name = strdup(name);
-    if (writer) writer->path = full_path(in, name);
-    if (writer) writer->temporary = malloc(length);
-    if (!writer || !writer->name || !writer->path || !writer->temporary) {
-        if (writer) writer_free(writer);
-        return out_of_memory(err, name, length);
-    }
+    wk_file_writer *writer = malloc(sizeof *writer);
+    if (!writer) return out_of_memory(err, name, sizeof *writer);
     writer->in = in;
+    wk_status status = full_path(in, name, writer->path, err);
+    if (status == WK_OK) status = wk_path_print(writer->name, err, "%s", name);
     // In the target's folder, so that the rename stays inside one file system; an unused name.
-    for (int attempt = 0; attempt < 1000; attempt++) {
-        snprintf(writer->temporary, length, "%s.tmp.%d.%d", name, (int)getpid(), attempt);
+    for (int attempt = 0; status == WK_OK; attempt++) {
+        status =
+            wk_path_print(writer->temporary, err, "%s.tmp.%d.%d", name, (int)getpid(), attempt);
+        if (status != WK_OK) break;
         writer->fd =
             openat(wk_dir_fd(in), writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (writer->fd >= 0 || errno != EEXIST) break;
+        if (writer->fd >= 0) break;
+        if (errno != EEXIST || attempt == 1000)
+            status = wk_file_error(err, "cannot create", writer->path);
     }
-    if (writer->fd < 0) {
-        wk_status status = wk_file_error(err, "cannot create", writer->path);
-        writer_free(writer);
-        return status;
-    }
-    *out = writer;
-    return WK_OK;
+    if (status == WK_OK)
+        *out = writer;
+    else
+        free(writer);
+    return status;
 }
 
 wk_status wk_file_writer_begin(const char *path, wk_file_writer **out, wk_error *err)
@@ -256,41 +238,19 @@ wk_status wk_file_writer_append(wk_file_writer *writer, const void *bytes, size_
     return WK_OK;
 }
 
-// The directory that holds a path, opened; -1 with errno set when that fails.
-static int open_parent(const char *path)
+// A new name is durable only once the directory that holds it is: `in`, or that of the path.
+static wk_status sync_parent(const wk_dir *in, const char *path, wk_error *err)
 {
-    char *directory = strdup(path);
-    if (!directory) return -1;
+    char directory[WK_PATH_MAX];
+    WK_TRY(wk_path_print(directory, err, "%s", path));
     char *slash = strrchr(directory, '/');
-    if (slash == directory)
-        slash[1] = 0;
-    else if (slash)
-        *slash = 0;
-    int fd = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    free(directory);
-    return fd;
-}
-
-// A new name is durable only once the directory that holds it is. `path` is for the message.
-static wk_status sync_directory(int fd, const char *path, wk_error *err)
-{
+    if (slash) slash[slash == directory] = 0;
+    int fd = in ? wk_dir_fd(in) : open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     // Some file systems cannot sync directories and say EINVAL; there is nothing more to do there.
     bool failed = fd < 0 || (fsync(fd) != 0 && errno != EINVAL);
-    return failed ? wk_file_error(err, "cannot make durable", path) : WK_OK;
-}
-
-static wk_status sync_parent_of(const char *path, wk_error *err)
-{
-    int fd = open_parent(path);
-    wk_status status = sync_directory(fd, path, err);
-    if (fd >= 0) close(fd);
+    wk_status status = failed ? wk_file_error(err, "cannot make durable", path) : WK_OK;
+    if (!in && fd >= 0) close(fd);
     return status;
-}
-
-static wk_status sync_parent(const wk_file_writer *writer, wk_error *err)
-{
-    if (!writer->in) return sync_parent_of(writer->path, err);
-    return sync_directory(wk_dir_fd(writer->in), writer->path, err);
 }
 
 wk_status wk_file_writer_commit(wk_file_writer *writer, wk_error *err)
@@ -305,8 +265,8 @@ wk_status wk_file_writer_commit(wk_file_writer *writer, wk_error *err)
     if (status != WK_OK)
         unlinkat(in, writer->temporary, 0);
     else
-        status = sync_parent(writer, err);
-    writer_free(writer);
+        status = sync_parent(writer->in, writer->path, err);
+    free(writer);
     return status;
 }
 
@@ -315,37 +275,32 @@ void wk_file_writer_discard(wk_file_writer *writer)
     if (!writer) return;
     close(writer->fd);
     unlinkat(wk_dir_fd(writer->in), writer->temporary, 0);
-    writer_free(writer);
+    free(writer);
 }
 
-static wk_status copy_open(const wk_file_reader *from, wk_file_writer *to, wk_error *err)
+// Commits what was written, or gives it up after a failure.
+static wk_status finish(wk_file_writer *writer, wk_status status, wk_error *err)
 {
-    char bytes[65536];
-    uint64_t size = wk_file_reader_size(from);
-    for (uint64_t at = 0; at < size;) {
-        size_t some = size - at < sizeof bytes ? (size_t)(size - at) : sizeof bytes;
-        WK_TRY(wk_file_reader_read(from, at, bytes, some, err));
-        WK_TRY(wk_file_writer_append(to, bytes, some, err));
-        at += some;
-    }
-    return WK_OK;
+    if (status == WK_OK) return wk_file_writer_commit(writer, err);
+    wk_file_writer_discard(writer);
+    return status;
 }
 
 wk_status wk_file_copy_in(const wk_dir *in, const char *from, const char *to, wk_error *err)
 {
+    char bytes[65536];
     wk_file_reader *reader = NULL;
     wk_file_writer *writer = NULL;
     WK_TRY(wk_file_reader_open_in(in, from, &reader, err));
     wk_status status = wk_file_writer_begin_in(in, to, &writer, err);
-    if (status == WK_OK) {
-        status = copy_open(reader, writer, err);
-        if (status == WK_OK)
-            status = wk_file_writer_commit(writer, err);
-        else
-            wk_file_writer_discard(writer);
+    for (uint64_t at = 0; status == WK_OK && at < reader->size;) {
+        size_t some = reader->size - at < sizeof bytes ? (size_t)(reader->size - at) : sizeof bytes;
+        status = wk_file_reader_read(reader, at, bytes, some, err);
+        if (status == WK_OK) status = wk_file_writer_append(writer, bytes, some, err);
+        at += some;
     }
     wk_file_reader_close(reader);
-    return status;
+    return finish(writer, status, err);
 }
 
 wk_status wk_file_write_in(const wk_dir *in, const char *name, const void *bytes, size_t size,
@@ -353,12 +308,7 @@ wk_status wk_file_write_in(const wk_dir *in, const char *name, const void *bytes
 {
     wk_file_writer *writer = NULL;
     WK_TRY(wk_file_writer_begin_in(in, name, &writer, err));
-    wk_status status = wk_file_writer_append(writer, bytes, size, err);
-    if (status != WK_OK) {
-        wk_file_writer_discard(writer);
-        return status;
-    }
-    return wk_file_writer_commit(writer, err);
+    return finish(writer, wk_file_writer_append(writer, bytes, size, err), err);
 }
 
 wk_status wk_file_write(const char *path, const void *bytes, size_t size, wk_error *err)
@@ -375,37 +325,20 @@ wk_status wk_file_write_text(const wk_dir *in, const char *name, wk_text *text, 
     return status;
 }
 
-static bool is_directory(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-// Makes one directory, durably; an existing one is fine.
-static wk_status make_directory(const char *path, wk_error *err)
-{
-    if (mkdir(path, 0777) == 0) return sync_parent_of(path, err);
-    if (errno == EEXIST && is_directory(path)) return WK_OK;
-    return wk_file_error(err, "cannot create directory", path);
-}
-
 wk_status wk_dir_create(const char *path, wk_error *err)
 {
-    char *partial = strdup(path);
-    if (!partial) return out_of_memory(err, path, strlen(path));
-    for (char *c = partial + 1; *partial; c++) {
-        bool end = *c == 0;
-        if (!end && *c != '/') continue;
-        *c = 0;
-        wk_status status = make_directory(partial, err);
-        if (status != WK_OK) {
-            free(partial);
-            return status;
-        }
-        if (end) break;
-        *c = '/';
+    char partial[WK_PATH_MAX];
+    struct stat info;
+    WK_TRY(wk_path_print(partial, err, "%s", path));
+    for (size_t end = 0; path[end];) {
+        end += 1 + strcspn(path + end + 1, "/");
+        partial[end] = 0;
+        if (mkdir(partial, 0777) == 0)
+            WK_TRY(sync_parent(NULL, partial, err));
+        else if (errno != EEXIST || stat(partial, &info) != 0 || !S_ISDIR(info.st_mode))
+            return wk_file_error(err, "cannot create directory", partial);
+        partial[end] = path[end];
     }
-    free(partial);
     return WK_OK;
 }
 
@@ -416,4 +349,12 @@ wk_status wk_file_exists_in(const wk_dir *in, const char *name, bool *exists, wk
     if (*exists || errno == ENOENT || errno == ENOTDIR) return WK_OK;
     wk_status status = wk_file_error(err, "cannot look at", name);
     return in && err ? wk_fail_context(err, "in '%s'", wk_dir_path(in)) : status;
+}
+
+const wk_asset *wk_asset_find(const char *name)
+{
+    for (const wk_asset *asset = wk_assets; asset->name; asset++)
+        if (strcmp(asset->name, name) == 0) return asset;
+    assert(!"no such embedded file");
+    return NULL;
 }

@@ -3,9 +3,9 @@
 // The spin does not yield: on a busy machine a thread that yields is put behind all others and
 // comes back milliseconds late, one that sleeps is woken at once.
 #include "base/pool.h"
-#include "base/text.h"
 
-#include "base/limits.h"
+#include "base/machine.h"
+#include "base/text.h"
 #include <assert.h>
 #include <math.h>
 #include <pthread.h>

@@ -213,13 +213,14 @@ static void print_line(const wk_table *table, const wk_cell *cells, int n, int i
     wk_text_puts(out, "\n");
 }
 
-void wk_table_print_rows(const wk_table *table, size_t first, size_t end, int indent, wk_text *out)
+void wk_table_print(const wk_table *table, int indent, wk_text *out)
 {
     size_t columns = table->columns, *widths = calloc(columns + 1, sizeof *widths);
     out->failed |= table->failed || !widths;
+    size_t rows = out->failed ? 0 : table->cells.count / columns; // with the headings
     if (!out->failed) assert(table->cells.count % columns == 0);
     // A column is as wide as its widest line.
-    for (size_t row = 0; row <= end && !out->failed; row = row ? row + 1 : first + 1)
+    for (size_t row = 0; row < rows; row++)
         for (size_t c = 0; c < columns; c++) {
             const char *cell = shown_of(&table->cells.items[row * columns + c]);
             if (widths[c] < table->min_width) widths[c] = table->min_width;
@@ -230,7 +231,7 @@ void wk_table_print_rows(const wk_table *table, size_t first, size_t end, int in
                 if (width > widths[c]) widths[c] = width;
             }
         }
-    for (size_t row = 0; row <= end && !out->failed; row = row ? row + 1 : first + 1) {
+    for (size_t row = 0; row < rows; row++) {
         const wk_cell *cells = table->cells.items + row * columns;
         int lines = 1;
         for (size_t c = 0; c < columns; c++) {
@@ -242,11 +243,6 @@ void wk_table_print_rows(const wk_table *table, size_t first, size_t end, int in
         if (row == 0) print_line(table, NULL, 0, indent, widths, out);
     }
     free(widths);
-}
-
-void wk_table_print(const wk_table *table, int indent, wk_text *out)
-{
-    wk_table_print_rows(table, 0, wk_table_count(table), indent, out);
 }
 
 void wk_table_finish(wk_table *table, int indent, wk_text *out)

@@ -4,8 +4,7 @@
 #ifndef WK_BASE_TABLE_H
 #define WK_BASE_TABLE_H
 
-#include "base/array.h"
-#include "base/text.h"
+#include "base/json.h"
 
 /// What a column holds: people see texts to the left and numbers to the right.
 typedef enum wk_column_kind { WK_COLUMN_TEXT, WK_COLUMN_NUMBER } wk_column_kind;
@@ -40,23 +39,8 @@ typedef struct wk_table {
 /// Starts a table with these columns, which must live as long as it.
 void wk_table_start(wk_table *table, const wk_column *columns, size_t count);
 
-/// Adds the next cell by the type of `value`: a text, a whole number, a fractional one or a bool.
-/// People see a line break in a text as '?' and a number that is not finite as "-"; programs get
-/// the text as it is, and null.
-#define WK_TABLE_PUT(table, value)                                                                 \
-    _Generic((value),                                                                              \
-        char *: wk_table_text,                                                                     \
-        const char *: wk_table_text,                                                               \
-        bool: wk_table_bool,                                                                       \
-        int: wk_table_integer,                                                                     \
-        long: wk_table_integer,                                                                    \
-        long long: wk_table_integer,                                                               \
-        unsigned: wk_table_unsigned,                                                               \
-        unsigned long: wk_table_unsigned,                                                          \
-        unsigned long long: wk_table_unsigned,                                                     \
-        float: wk_table_number,                                                                    \
-        double: wk_table_number)(table, value)
-
+/// Adds the next cell. People see a line break in a text as '?' and a number that is not finite as
+/// "-"; programs get the text as it is, and null.
 void wk_table_text(wk_table *table, const char *text);
 void wk_table_integer(wk_table *table, int64_t value);
 void wk_table_unsigned(wk_table *table, uint64_t value);
@@ -82,8 +66,6 @@ size_t wk_table_count(const wk_table *table);
 
 /// Appends the table with `indent` blanks before each line; the headings are underlined by dashes.
 void wk_table_print(const wk_table *table, int indent, wk_text *out);
-/// As wk_table_print, of the rows from `first` up to `end`.
-void wk_table_print_rows(const wk_table *table, size_t first, size_t end, int indent, wk_text *out);
 /// As wk_table_print, and frees the table.
 void wk_table_finish(wk_table *table, int indent, wk_text *out);
 

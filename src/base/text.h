@@ -1,5 +1,4 @@
-// Text: growing strings, JSON output, "did you mean", UTF-8, and the locale that numbers are
-// written in.
+// Text: growing strings, "did you mean", UTF-8, and the locale that numbers are written in.
 #ifndef WK_BASE_TEXT_H
 #define WK_BASE_TEXT_H
 
@@ -38,29 +37,6 @@ void wk_text_shell_quote(wk_text *out, const char *text);
 /// The string, "" while empty.
 const char *wk_text_get(const wk_text *text);
 void wk_text_free(wk_text *text);
-
-/// Writes JSON into a text: commas, indentation and escaping are taken care of; nesting up to 32.
-/// Non-finite numbers become null. Keys are given inside objects and NULL inside arrays.
-typedef struct wk_json {
-    wk_text *text;
-    int depth;
-    bool has_items[33];
-} wk_json;
-
-void wk_json_object(wk_json *json, const char *key);
-void wk_json_array(wk_json *json, const char *key);
-/// Closes the innermost object (`'}'`) or array (`']'`).
-void wk_json_close(wk_json *json, char bracket);
-/// NULL is written as "".
-void wk_json_string(wk_json *json, const char *key, const char *value);
-void wk_json_number(wk_json *json, const char *key, double value);
-void wk_json_integer(wk_json *json, const char *key, int64_t value);
-void wk_json_unsigned(wk_json *json, const char *key, uint64_t value);
-void wk_json_bool(wk_json *json, const char *key, bool value);
-/// A list of numbers, each `stride` bytes after the one before: a field of an array of structs.
-void wk_json_numbers(wk_json *json, const char *key, const double *first, size_t stride, int count);
-/// A value that is JSON already, as written at this depth.
-void wk_json_raw(wk_json *json, const char *key, const char *value, size_t length);
 
 /// "" for one, else "s": the end of a word that is counted.
 static inline const char *wk_plural(uint64_t count)

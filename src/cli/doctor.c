@@ -1,6 +1,6 @@
 // waker doctor: what this machine and this build have, what is missing, and what to do about it.
 // Optional libraries are looked up at run time, so that the program starts without them.
-#include "base/limits.h"
+#include "base/machine.h"
 #include "base/pool.h"
 #include "base/table.h"
 #include "cli/cli.h"

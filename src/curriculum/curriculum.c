@@ -3,7 +3,7 @@
 // published_rules.c.
 #include "waker/curriculum.h"
 
-#include "base/rng.h"
+#include "base/random.h"
 #include "curriculum/config.h"
 #include "curriculum/surface.h"
 #include <assert.h>

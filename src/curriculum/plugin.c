@@ -1,6 +1,6 @@
 #include "curriculum/plugin.h"
 
-#include "base/shared_object.h"
+#include "base/code_file.h"
 #include <string.h>
 
 enum { NAME_CHARS_MAX = 63 }; // as of domains

@@ -1,7 +1,7 @@
 #include "curriculum/surface.h"
 
-#include "base/blas.h"
-#include "base/sobol.h"
+#include "base/machine.h"
+#include "base/random.h"
 #include <assert.h>
 #include <cblas.h>
 #include <f77blas.h>

@@ -1,6 +1,6 @@
 #include "env/description.h"
 
-#include "base/array.h"
+#include "base/json.h"
 #include "env/domain.h"
 #include <math.h>
 #include <stdlib.h>

@@ -4,8 +4,7 @@
 #ifndef WK_ENV_DESCRIPTION_H
 #define WK_ENV_DESCRIPTION_H
 
-#include "base/document.h"
-#include "base/text.h"
+#include "base/json.h"
 #include "waker/env.h"
 
 /// Writes the members of the JSON object that is open. The grid is listed where only the domain's

@@ -16,34 +16,42 @@ wk_status wk_domain_result(const wk_domain *domain, const char *function, wk_sta
     return wk_fail(err, status, "domain '%s': %s failed without a message", domain->name, function);
 }
 
+int wk_row_find(const void *rows, int count, size_t size, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(wk_row_name(rows, i, size), name) == 0) return i;
+    return -1;
+}
+
+static wk_status find_row(const char *what, const void *rows, int count, size_t size,
+                          const char *name, int *row, wk_error *err)
+{
+    const char *names[NAMES_MAX];
+    *row = wk_row_find(rows, count, size, name);
+    if (*row >= 0) return WK_OK;
+    for (int i = 0; i < count && i < NAMES_MAX; i++)
+        names[i] = wk_row_name(rows, i, size);
+    return wk_fail_unknown(err, what, name, names, (size_t)(count < NAMES_MAX ? count : NAMES_MAX));
+}
+
 wk_status wk_domain_task(const wk_domain *domain, const char *name, int *task, wk_error *err)
 {
-    const char *names[2 * WK_TASKS_MAX];
-    size_t count = 0;
-    for (int i = 0; i < domain->n_tasks; i++) {
-        const wk_task *t = &domain->tasks[i];
-        if (strcmp(t->name, name) == 0 || (t->alias && strcmp(t->alias, name) == 0)) {
-            *task = i;
-            return WK_OK;
-        }
-        names[count++] = t->name;
+    for (*task = 0; *task < domain->n_tasks; ++*task) {
+        const char *alias = domain->tasks[*task].alias;
+        if (alias && strcmp(alias, name) == 0) return WK_OK;
     }
-    return wk_fail_unknown(err, "task of this domain", name, names, count);
+    return find_row("task of this domain", domain->tasks, domain->n_tasks, sizeof *domain->tasks,
+                    name, task, err);
 }
 
 wk_status wk_domain_case(const wk_domain *domain, const char *name, const wk_case **out,
                          wk_error *err)
 {
-    const char *names[NAMES_MAX];
-    size_t count = 0;
-    for (int i = 0; i < domain->n_cases; i++) {
-        if (strcmp(domain->cases[i].name, name) == 0) {
-            *out = &domain->cases[i];
-            return WK_OK;
-        }
-        if (count < NAMES_MAX) names[count++] = domain->cases[i].name;
-    }
-    return wk_fail_unknown(err, "out-of-distribution case of this domain", name, names, count);
+    int row;
+    WK_TRY(find_row("out-of-distribution case of this domain", domain->cases, domain->n_cases,
+                    sizeof *domain->cases, name, &row, err));
+    *out = &domain->cases[row];
+    return WK_OK;
 }
 
 const char *wk_option_choice(const wk_option *option, int n, size_t *length)
@@ -75,15 +83,10 @@ static wk_status no_choice(const wk_option *option, const char *choice, wk_error
 wk_status wk_domain_option(const wk_domain *domain, const char *name, const char *choice,
                            int *option, int *value, wk_error *err)
 {
-    const char *names[WK_OPTIONS_MAX];
-    for (int i = 0; i < domain->n_options; i++) {
-        names[i] = domain->options[i].name;
-        if (strcmp(names[i], name) != 0) continue;
-        *option = i;
-        *value = wk_text_choice(domain->options[i].choices, choice);
-        return *value >= 0 ? WK_OK : no_choice(&domain->options[i], choice, err);
-    }
-    return wk_fail_unknown(err, "option of this domain", name, names, (size_t)domain->n_options);
+    WK_TRY(find_row("option of this domain", domain->options, domain->n_options,
+                    sizeof *domain->options, name, option, err));
+    *value = wk_text_choice(domain->options[*option].choices, choice);
+    return *value >= 0 ? WK_OK : no_choice(&domain->options[*option], choice, err);
 }
 
 wk_status wk_domain_check_options(const wk_domain *domain, const int *options, wk_error *err)

@@ -2,7 +2,7 @@
 #ifndef WK_ENV_DOMAIN_H
 #define WK_ENV_DOMAIN_H
 
-#include "base/rng.h"
+#include "base/random.h"
 #include "waker/env.h"
 
 /// Calls the callback after a control step.
@@ -15,6 +15,14 @@ static inline void wk_step_seen(const wk_step_watch *watch)
 /// always get an error to write into, and their callers always get a message.
 wk_status wk_domain_result(const wk_domain *domain, const char *function, wk_status status,
                            const wk_error *reported, wk_error *err);
+
+/// The name of a row in a table whose rows, of `size` bytes, begin with their names; and the row of
+/// that name, -1: there is none.
+static inline const char *wk_row_name(const void *rows, int row, size_t size)
+{
+    return *(const char *const *)(const void *)((const char *)rows + (size_t)row * size);
+}
+int wk_row_find(const void *rows, int count, size_t size, const char *name);
 
 /// The n-th choice: its first character, and its length through `length` (it is not terminated).
 const char *wk_option_choice(const wk_option *option, int n, size_t *length);
@@ -32,9 +40,6 @@ const char *wk_task_name_reserved(const char *name);
 
 /// An action of the domain drawn uniformly: [action_size].
 void wk_domain_random_action(const wk_domain *domain, wk_rng *rng, float *action);
-
-/// Whether rewards of users can read its state.
-bool wk_domain_readable(const wk_domain *domain);
 
 /// The version of MuJoCo that simulates a built-in domain here, as mj_version counts; 0 if none
 /// does. Episodes differ between versions.

@@ -88,7 +88,7 @@ static wk_status check_table(const char *what, int count, int min, int max, cons
         return wk_fail(err, WK_E_INPUT, "%s is NULL although n_%s is %d", what, what, count);
     const char *names[CASES_MAX];
     for (int i = 0; i < count; i++) {
-        memcpy(&names[i], (const char *)table + (size_t)i * size, sizeof names[i]);
+        names[i] = wk_row_name(table, i, size);
         if (!names[i])
             return wk_fail(err, WK_E_INPUT, "%s[%d].name is NULL; give it a name", what, i);
         if (!is_name(names[i], strlen(names[i]), "-_"))
@@ -101,11 +101,6 @@ static wk_status check_table(const char *what, int count, int min, int max, cons
                                names[i]);
     }
     return WK_OK;
-}
-
-bool wk_domain_readable(const wk_domain *domain)
-{
-    return domain->size > offsetof(wk_domain, read) && domain->read;
 }
 
 static wk_status check_identity(const wk_domain *domain, wk_error *err)

@@ -5,7 +5,7 @@
 #include "env/domain.h"
 #include "env/host.h"
 
-#include "base/clock.h"
+#include "base/machine.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -3,9 +3,8 @@
 // space hands out is an environment that can be made.
 #include "env/domain.h"
 
-#include "base/array.h"
-#include "base/rng.h"
-#include "base/sobol.h"
+#include "base/memory.h"
+#include "base/random.h"
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 // A policy's scores in a frozen set of environments, as a file.
 #include "base/file.h"
+#include "base/json.h"
 #include "env/domain.h"
 #include "eval/result.h"
 #include "waker/stats.h"

@@ -8,6 +8,7 @@
 
 #include "eval/evaluation.h"
 
+#include "base/json.h"
 /// What is measured. All pointers are borrowed.
 typedef struct wk_model_error_config {
     const wk_domain *domain;

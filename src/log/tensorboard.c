@@ -4,7 +4,7 @@
 // as a text and as hyperparameters.
 #include "log/files.h"
 
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include <stdio.h>
 #include <stdlib.h>

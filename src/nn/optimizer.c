@@ -1,6 +1,6 @@
 #include "nn/optimizer.h"
 
-#include "base/array.h"
+#include "base/memory.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,7 @@
 #include "nn/params.h"
 
-#include "base/arena.h"
-#include "base/array.h"
-#include "base/rng.h"
+#include "base/memory.h"
+#include "base/random.h"
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>

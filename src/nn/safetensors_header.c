@@ -1,7 +1,7 @@
 #include "nn/safetensors_header.h"
 
-#include "base/crc32c.h"
-#include "base/json_reader.h"
+#include "base/hash.h"
+#include "base/json.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef WK_NN_SAFETENSORS_HEADER_H
 #define WK_NN_SAFETENSORS_HEADER_H
 
-#include "base/array.h"
+#include "base/memory.h"
 #include "nn/safetensors.h"
 
 /// Largest header any reader accepts.

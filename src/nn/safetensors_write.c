@@ -2,10 +2,9 @@
 // on the order in which tensors are given and every tensor is aligned.
 #include "nn/safetensors_header.h"
 
-#include "base/crc32c.h"
 #include "base/file.h"
-#include "base/json_reader.h"
-#include "base/text.h"
+#include "base/hash.h"
+#include "base/json.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #ifndef WK_REPLAY_LOG_H
 #define WK_REPLAY_LOG_H
 
-#include "base/dir.h"
+#include "base/file.h"
 #include "replay/replay.h"
 
 /// A place between two records; plain data of a checkpoint. All zero stands for an empty log.

@@ -2,7 +2,7 @@
 #ifndef WK_REPLAY_LOG_READ_H
 #define WK_REPLAY_LOG_READ_H
 
-#include "base/array.h"
+#include "base/memory.h"
 #include "replay/log.h"
 #include "replay/store.h"
 

@@ -3,7 +3,7 @@
 #ifndef WK_REPLAY_STORE_H
 #define WK_REPLAY_STORE_H
 
-#include "base/array.h"
+#include "base/memory.h"
 #include "replay/codec.h"
 #include "replay/replay.h"
 #include "replay/ring.h"

@@ -1,6 +1,5 @@
 #include "report/images.h"
 
-#include "base/dir.h"
 #include "base/file.h"
 #include "report/sheet.h"
 

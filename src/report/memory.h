@@ -4,8 +4,7 @@
 #ifndef WK_REPORT_MEMORY_H
 #define WK_REPORT_MEMORY_H
 
-#include "base/arena.h"
-#include "base/array.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include <stdarg.h>
 

@@ -1,6 +1,6 @@
 #include "report/paper.h"
 
-#include "base/asset.h"
+#include "base/file.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "report/sheet.h"
 
-#include "base/array.h"
+#include "base/memory.h"
 #include "env/domain.h"
 #include <math.h>
 #include <stdio.h>

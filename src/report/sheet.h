@@ -3,7 +3,7 @@
 #ifndef WK_REPORT_SHEET_H
 #define WK_REPORT_SHEET_H
 
-#include "base/rng.h"
+#include "base/random.h"
 #include "media/image.h"
 #include "waker/env.h"
 

@@ -5,6 +5,7 @@
 
 #include "report/memory.h"
 
+#include "base/json.h"
 /// Who sees a cell; any of them together.
 enum {
     WK_SEE_PAGE = 1,

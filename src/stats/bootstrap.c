@@ -1,7 +1,7 @@
 // The stratified percentile bootstrap. Resample number r is a pure function of (seed, side, r):
 // its draws come from substream r of a stream of its own, so that intervals are the same on every
 // machine and more resamples only add to the ones there were.
-#include "base/rng.h"
+#include "base/random.h"
 #include "stats/resamples.h"
 #include "stats/sample.h"
 

@@ -1,6 +1,6 @@
 // Statistics of one list of numbers, or of two of the same length.
-#include "base/array.h"
-#include "base/rng.h"
+#include "base/memory.h"
+#include "base/random.h"
 #include "stats/sample.h"
 
 #include <assert.h>

@@ -16,7 +16,7 @@
 #include "sweep/sweep.h"
 
 #include "base/file.h"
-#include "base/sha256.h"
+#include "base/hash.h"
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>

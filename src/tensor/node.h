@@ -3,8 +3,7 @@
 #ifndef WK_TENSOR_NODE_H
 #define WK_TENSOR_NODE_H
 
-#include "base/arena.h"
-#include "base/array.h"
+#include "base/memory.h"
 #include "tensor/graph.h"
 
 /// The ops of ops.def: WK_OP_matmul and so on.

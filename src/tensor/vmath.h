@@ -5,7 +5,7 @@
 #ifndef WK_TENSOR_VMATH_H
 #define WK_TENSOR_VMATH_H
 
-#include "base/philox.h"
+#include "base/random.h"
 #include <stdint.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #ifndef WK_THEORY_MDP_H
 #define WK_THEORY_MDP_H
 
-#include "base/rng.h"
+#include "base/random.h"
 #include "waker/error.h"
 
 enum {

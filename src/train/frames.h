@@ -10,7 +10,7 @@
 #define WK_TRAIN_FRAMES_H
 
 #include "agent/learner.h"
-#include "base/arena.h"
+#include "base/memory.h"
 #include "config/config.h"
 #include "replay/replay.h"
 #include "run/rewards.h"

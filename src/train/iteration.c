@@ -16,8 +16,8 @@
 #include "base/observation.h"
 #include "train/trainer.h"
 
-#include "base/clock.h"
-#include "base/rng.h"
+#include "base/machine.h"
+#include "base/random.h"
 #include "env/domain.h"
 #include "env/host.h"
 #include "train/trainer_parts.h"
@@ -368,13 +368,11 @@ static void await_environments(wk_trainer_population *p)
     for (int r = 0; r < p->count; r++) {
         wk_trainer *t = p->members[r];
         if (t->stopped) continue;
-        wk_watchdog_begin(t->watchdog);
         TRY_RUN(t, wk_vec_step_finish(t->vec, &t->error));
         // After the first agent step a run completes the iteration, so that it can be saved. Its
         // status still says that it failed.
         t->resets_failed = t->stopped && t->counters.steps > 0 && wk_vec_only_resets_failed(t->vec);
         if (t->resets_failed) t->stopped = false;
-        wk_watchdog_end(t->watchdog);
         t->times.env_wait += wk_clock_seconds() - began;
     }
 }

@@ -1,10 +1,9 @@
 #include "train/train.h"
 
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/limits.h"
+#include "base/machine.h"
 #include "env/domain.h"
-#include "env/plugins/plugin_python.h"
+#include "env/plugins/plugin.h"
 #include "run/disk.h"
 #include "run/weights.h"
 #include "train/evaluation.h"
@@ -18,8 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const double SLOW_SECONDS = 60;
-
 typedef struct run {
     wk_long_run loop;
     const wk_run_config *config;
@@ -32,24 +29,15 @@ typedef struct run {
     int idle_exploration;       // updates in a row in which the exploration policy learned nothing
     bool said_idle;             // that there were many
     wk_divergence divergence;
-    wk_watchdog *watchdog; // of a plug-in; NULL: none
-    bool complete;         // it was when it was opened
-    bool warned;           // that frames are no longer on the device
-    int unsaved;           // episodes that ended because their state was not saved
-    double last_score;     // mean of the last evaluation; NaN before the first
+    bool complete;     // it was when it was opened
+    bool warned;       // that frames are no longer on the device
+    int unsaved;       // episodes that ended because their state was not saved
+    double last_score; // mean of the last evaluation; NaN before the first
 } run;
 
 static const wk_log *log_of(const run *r)
 {
     return &r->loop.control->log;
-}
-
-static void warn_slow(void *context, double seconds)
-{
-    wk_log_line(log_of(context), WK_LOG_WARN,
-                "the plug-in's environments have not returned for %.0f s; if this continues, "
-                "interrupt the program twice to end it: the last checkpoint is kept",
-                seconds);
 }
 
 // A run that has done all it was to do has nothing to write, not even other settings.
@@ -112,9 +100,6 @@ static wk_status prepare(run *r, wk_error *err)
     WK_TRY(wk_run_plugins_record(extras->code, r->loop.dir, err));
     // Not before: a run that cannot start leaves no directory.
     WK_TRY(wk_run_config_write_in(r->config, r->loop.dir, "config.yaml", err));
-    if (extras->code && extras->code->plugin)
-        WK_TRY(wk_watchdog_create(SLOW_SECONDS, warn_slow, r, &r->watchdog, err));
-    wk_trainer_set_watchdog(r->trainer, r->watchdog);
     bool fresh = wk_trainer_resumed_from(r->trainer) < 0;
     if (!fresh) WK_TRY(wk_trainer_end_episodes(r->trainer, &r->unsaved, err));
     if (fresh && extras->prepare) WK_TRY(extras->prepare(extras->context, r->trainer, err));
@@ -623,10 +608,8 @@ static void close_all(population *p, bool begun)
         (void)rmdir(loop->path);
     }
     wk_trainer_destroy_population(p->trainers, p->count);
-    for (int i = 0; i < p->count; i++) {
-        wk_watchdog_destroy(p->runs[i].watchdog);
+    for (int i = 0; i < p->count; i++)
         wk_long_run_close(&p->runs[i].loop);
-    }
     free(p->runs);
 }
 

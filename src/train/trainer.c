@@ -255,11 +255,6 @@ void wk_trainer_destroy_population(wk_trainer *const *trainers, int count)
     if (count > 0 && trainers[0]) destroy_population(trainers[0]->population);
 }
 
-void wk_trainer_set_watchdog(wk_trainer *t, wk_watchdog *watchdog)
-{
-    t->watchdog = watchdog;
-}
-
 wk_progress wk_trainer_progress(const wk_trainer *t)
 {
     uint64_t running = 0;

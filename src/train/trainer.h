@@ -14,8 +14,7 @@
 #define WK_TRAIN_TRAINER_H
 
 #include "agent/learner.h"
-#include "base/dir.h"
-#include "base/watchdog.h"
+#include "base/file.h"
 #include "config/config.h"
 #include "run/checkpoint.h"
 #include "run/code.h"
@@ -110,9 +109,6 @@ typedef struct wk_progress {
     bool finished; // config.steps reached
 } wk_progress;
 wk_progress wk_trainer_progress(const wk_trainer *trainer);
-
-/// Has a watchdog, which stays the caller's, watch how long environments take.
-void wk_trainer_set_watchdog(wk_trainer *trainer, wk_watchdog *watchdog);
 
 /// Seconds spent in each part since creation. Environment steps that overlap the learner count
 /// nowhere; time spent waiting for environments is split in proportion to their CPU time.

@@ -7,7 +7,7 @@
 #define WK_TRAIN_TRAINER_PARTS_H
 
 #include "agent/acting.h"
-#include "base/arena.h"
+#include "base/memory.h"
 #include "run/checkpoint.h"
 #include "run/world.h"
 #include "train/evaluation.h"
@@ -88,7 +88,6 @@ struct wk_trainer {
     wk_error error;
     wk_episode_end *ended;
     wk_time_split times;
-    wk_watchdog *watchdog; // the caller's; NULL: none
 };
 
 /// Whether it only collects so far.

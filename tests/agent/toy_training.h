@@ -4,8 +4,8 @@
 #define WK_TESTS_TOY_TRAINING_H
 
 #include "agent/acting.h"
-#include "base/rng.h"
-#include "env/domains/toy.h"
+#include "base/random.h"
+#include "env/domains/domains.h"
 
 enum {
     TOY_STEPS = 20,           // of an episode

@@ -1,6 +1,6 @@
 // Policies of saved runs through the public API: the actions of `waker eval`, bit for bit, for
 // every kind of weights; memory, draws and what is said when a policy is not there.
-#include "base/rng.h"
+#include "base/random.h"
 #include "cli/long_runs.h"
 #include "eval/result.h"
 #include "run/saved_run.h"

@@ -67,18 +67,18 @@ static void one_filling_is_written_for_people_and_for_programs(void **state)
     wk_table table;
     wk_text text = {0}, json = {0}, csv = {0};
     wk_table_start(&table, columns, sizeof columns / sizeof *columns);
-    WK_TABLE_PUT(&table, "a,\"b\"");
+    wk_table_text(&table, "a,\"b\"");
     wk_table_cell(&table, "%d\nlines", 2);
-    WK_TABLE_PUT(&table, 12);
-    WK_TABLE_PUT(&table, 0.25);
-    WK_TABLE_PUT(&table, 1.0 / 3);
-    WK_TABLE_PUT(&table, (bool)true);
-    WK_TABLE_PUT(&table, "=\n");
+    wk_table_integer(&table, 12);
+    wk_table_number(&table, 0.25);
+    wk_table_number(&table, 1.0 / 3);
+    wk_table_bool(&table, true);
+    wk_table_text(&table, "=\n");
     wk_table_absent(&table);
-    WK_TABLE_PUT(&table, UINT64_MAX);
-    WK_TABLE_PUT(&table, (double)NAN);
+    wk_table_unsigned(&table, UINT64_MAX);
+    wk_table_number(&table, NAN);
     wk_table_absent(&table);
-    WK_TABLE_PUT(&table, (bool)false);
+    wk_table_bool(&table, false);
     wk_table_shown(&table, "not %s", "yet");
     assert_int_equal(wk_table_count(&table), 2);
     wk_table_print(&table, 0, &text);
@@ -107,10 +107,6 @@ static void one_filling_is_written_for_people_and_for_programs(void **state)
     assert_string_equal(wk_text_get(&csv), "name,runs,share,exact,good\n"
                                            "\"a,\"\"b\"\"\",12,0.25,0.3333333333333333,true\n"
                                            "\"'=\n\",18446744073709551615,null,,false\n");
-    wk_text_free(&text);
-    wk_table_print_rows(&table, 1, 2, 2, &text);
-    assert_null(strstr(wk_text_get(&text), "lines"));
-    assert_non_null(strstr(wk_text_get(&text), "\n  =?"));
     wk_table_free(&table);
     wk_text_free(&text);
     wk_text_free(&json);

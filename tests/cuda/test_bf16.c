@@ -1,7 +1,7 @@
 // Matrix products and convolutions in bf16 against the CPU on inputs that bf16 holds exactly: what
 // is left is the order of float32 sums, so every way a product can be put together (few rows,
 // ragged rows and sums, stacks, shared operands, gradients) is held to the tolerance of float32.
-#include "base/rng.h"
+#include "base/random.h"
 #include "support/check.h"
 #include "tensor/cuda/cuda.h"
 #include "tensor/program.h"

@@ -1,7 +1,7 @@
 // Gradients of imagined features in bf16 against the CPU: they are sums of slices of what several
 // heads give, of some steps or of all, and on a GPU nobody writes those sums and slices; nor the
 // numbers of images that an encoder and an error read.
-#include "base/rng.h"
+#include "base/random.h"
 #include "support/check.h"
 #include "tensor/cuda/cuda.h"
 #include "tensor/program.h"

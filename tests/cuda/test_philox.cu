@@ -1,6 +1,6 @@
-// The promise of base/philox.h: the same function compiled for the GPU draws the same bits as on
+// The promise of base/random.h: the same function compiled for the GPU draws the same bits as on
 // the CPU. Exit code 77 (skipped) where there is no GPU.
-#include "base/philox.h"
+#include "base/random.h"
 
 #include <cstdio>
 #include <cstring>

@@ -3,7 +3,7 @@
 #include "support/check.h"
 #include "tensor/cuda/passes/stream_waits.h"
 
-#include "base/rng.h"
+#include "base/random.h"
 
 typedef struct fixture {
     wk_stream_waits *order;

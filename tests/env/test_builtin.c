@@ -1,7 +1,7 @@
 // What every built-in domain owes the host, whichever it is: the examination finds no fault, a
 // vector of its environments does not depend on the number of threads, episodes end by time and
 // continue elsewhere, allocations may fail, and an environment stays small.
-#include "base/rng.h"
+#include "base/random.h"
 #include "support/faults.h"
 #include "support/findings.h"
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // The clean-up domains as a whole: the distribution of worlds, episodes against plain MuJoCo,
 // rewards against the formula, exact continuation, break-down, and memory.
-#include "env/domains/cleanup.h"
 #include "env/domains/cleanup_arena.h"
+#include "env/domains/domains.h"
 #include "env/mujoco/physics.h"
 #include "support/check.h"
 
@@ -103,10 +103,11 @@ static void free_twin(twin *world)
 // Puts an environment into the twin's state.
 static void follow_twin(const wk_domain *domain, void *env, const twin *world)
 {
-    size_t size = wk_physics_state_size(world->model);
+    const wk_physics_env sim = {.model = world->model, .data = world->data};
+    size_t size = wk_physics_env_state_size(&sim);
     void *bytes = malloc(size);
     assert_non_null(bytes);
-    wk_physics_save(world->model, world->data, bytes);
+    wk_physics_env_save(&sim, bytes);
     assert_ok(domain->load(env, bytes, size, &err));
     free(bytes);
 }
@@ -226,10 +227,11 @@ static void episodes_follow_plain_mujoco_bit_for_bit(void **state)
                 engine_step(&world, action);
                 engine_step(&world, action);
             }
-            size_t size = wk_physics_state_size(world.model);
+            const wk_physics_env sim = {.model = world.model, .data = world.data};
+            size_t size = wk_physics_env_state_size(&sim);
             void *theirs = malloc(size), *ours = saved(domains[d], env);
             assert_non_null(theirs);
-            wk_physics_save(world.model, world.data, theirs);
+            wk_physics_env_save(&sim, theirs);
             assert_int_equal(domains[d]->state_size(env), size);
             assert_memory_equal(ours, theirs, size);
             free(ours);

@@ -1,8 +1,6 @@
 // The combined domain against the two domains it consists of.
-#include "base/rng.h"
-#include "env/domains/cleanup.h"
-#include "env/domains/combined.h"
-#include "env/domains/terrain.h"
+#include "base/random.h"
+#include "env/domains/domains.h"
 #include "support/check.h"
 
 static wk_error err;

@@ -1,6 +1,6 @@
 // Descriptions of domains: what is written reads back as the same domain, to the bit of its grid,
 // and what makes another domain of it is named.
-#include "base/text.h"
+#include "base/json.h"
 #include "env/description.h"
 #include "support/check.h"
 #include "support/toy_domain.h"

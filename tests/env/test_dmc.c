@@ -1,7 +1,7 @@
 // The control suite's worlds against dm_control on random states
 // (tools/reference/control_suite.py), and what they promise as domains: timing, starts, exact
 // continuation, options, break-downs.
-#include "env/domains/dmc.h"
+#include "env/domains/domains.h"
 #include "env/domains/planar.h"
 #include "nn/safetensors.h"
 #include "support/terrain.h"

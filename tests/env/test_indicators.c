@@ -1,10 +1,7 @@
 // Indicators: what the host makes of the values of an episode's steps, that they survive saving,
 // and what the built-in domains report.
-#include "env/domains/cleanup.h"
-#include "env/domains/combined.h"
-#include "env/domains/dmc.h"
+#include "env/domains/domains.h"
 #include "env/domains/planar.h"
-#include "env/domains/terrain.h"
 #include "env/mujoco/physics.h"
 #include "support/check.h"
 #include "support/toy_domain.h"

@@ -1,5 +1,6 @@
 // Every allocation on the way to an environment fails once: nothing leaks, nothing crashes, and the
 // caller gets an error.
+#include "base/json.h"
 #include "env/description.h"
 #include "env/plugins/plugin_check.h"
 #include "support/check.h"

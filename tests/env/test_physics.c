@@ -1,7 +1,7 @@
 // The MuJoCo adapter: its steps against plain mj_step, exact saving, and break-downs that stay
 // inside.
-#include "base/asset.h"
-#include "base/rng.h"
+#include "base/file.h"
+#include "base/random.h"
 #include "env/mujoco/physics.h"
 #include "support/check.h"
 #include <stdlib.h>
@@ -9,10 +9,7 @@
 
 static wk_error err;
 
-typedef struct world {
-    mjModel *model;
-    mjData *data;
-} world;
+typedef wk_physics_env world;
 
 static world make_world(const char *name, const char *xml)
 {
@@ -96,15 +93,15 @@ static void a_restored_state_continues_bit_for_bit(void **state)
         draw_ctrl(a, &rng);
         assert_true(wk_physics_advance(a.model, a.data, 10));
     }
-    size_t size = wk_physics_state_size(a.model);
+    size_t size = wk_physics_env_state_size(&a);
     void *bytes = malloc(size);
     assert_non_null(bytes);
-    wk_physics_save(a.model, a.data, bytes);
+    wk_physics_env_save(&a, bytes);
     // The other world has been elsewhere before.
     draw_ctrl(b, &rng);
     assert_true(wk_physics_forward(b.model, b.data));
     assert_true(wk_physics_advance(b.model, b.data, 100));
-    assert_ok(wk_physics_restore(b.model, b.data, bytes, &err));
+    assert_ok(wk_physics_env_load(&b, bytes, size, &err));
     for (int i = 0; i < 50; i++) {
         draw_ctrl(a, &rng);
         mju_copy(b.data->ctrl, a.data->ctrl, (int)a.model->nu);
@@ -120,14 +117,14 @@ static void a_restored_state_continues_bit_for_bit(void **state)
 static void damaged_states_are_refused(void **state)
 {
     world w = make_walker();
-    size_t count = wk_physics_state_size(w.model) / sizeof(double);
-    double *numbers = malloc(count * sizeof *numbers);
+    size_t size = wk_physics_env_state_size(&w);
+    double *numbers = malloc(size);
     assert_non_null(numbers);
-    wk_physics_save(w.model, w.data, numbers);
+    wk_physics_env_save(&w, numbers);
     numbers[5] = NAN;
-    assert_refused(wk_physics_restore(w.model, w.data, numbers, &err), WK_E_FORMAT, "not finite");
+    assert_refused(wk_physics_env_load(&w, numbers, size, &err), WK_E_FORMAT, "not finite");
     numbers[5] = 1e300;
-    assert_refused(wk_physics_restore(w.model, w.data, numbers, &err), WK_E_FORMAT, "simulated");
+    assert_refused(wk_physics_env_load(&w, numbers, size, &err), WK_E_FORMAT, "simulated");
     free(numbers);
     free_world(w);
 }
@@ -235,8 +232,8 @@ static void numbers_are_read_by_name(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int count = -1;
-        const double *found =
-            wk_physics_read(cases[i].in.model, cases[i].in.data, cases[i].name, &count);
+        world in = cases[i].in;
+        const double *found = wk_physics_env_read(&in, cases[i].name, &count);
         if (found != cases[i].at) fail_msg("'%s' is not what it should be", cases[i].name);
         if (found) assert_int_equal(count, cases[i].count);
     }

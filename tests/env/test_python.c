@@ -2,7 +2,7 @@
 // of processes that die, hang, or answer with something else than they said.
 #include "base/file.h"
 #include "env/host.h"
-#include "env/plugins/plugin_python.h"
+#include "env/plugins/plugin.h"
 #include "env/plugins/resample.h"
 #include "support/check.h"
 #include "support/python.h"

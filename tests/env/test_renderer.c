@@ -248,42 +248,6 @@ static void one_sample_per_pixel_is_near_four(void **state)
     }
 }
 
-static void unusable_requests_are_refused(void **state)
-{
-    wk_render_config odd = {.samples = 3}, usual = {.samples = 4, .shadows = true};
-    wk_scene *scene = NULL;
-    render_world suite = render_world_make(RENDER_DMC_WALKER, 0, false, 4, true);
-    render_world walker = render_world_make(RENDER_WALKER, 0, false, 4, true);
-    render_world point = render_world_make(RENDER_POINT, 0, false, 4, true);
-    const struct {
-        const wk_scene_kind *kind;
-        mjModel *model;
-        const wk_render_config *config;
-        const char *message;
-    } cases[] = {
-        {&wk_terrain_scene, walker.model, &odd, "3 samples"},
-        {&wk_cleanup_scene, NULL, &odd, "3 samples"},
-        {&wk_dmc_scene, suite.model, &odd, "3 samples"},
-        {&wk_terrain_scene, point.model, &usual, "height field"},
-        {&wk_dmc_scene, walker.model, &usual, "floor"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_refused(
-            wk_scene_create(cases[i].kind, cases[i].model, cases[i].config, &scene, &err),
-            WK_E_INPUT, cases[i].message);
-    suite.model->light_diffuse[0] = 1;
-    assert_refused(wk_scene_create(&wk_dmc_scene, suite.model, &usual, &scene, &err), WK_E_INPUT,
-                   "colour");
-    suite.model->cam_mat0[0] = walker.model->cam_mat0[0] = -1;
-    assert_refused(wk_scene_create(&wk_dmc_scene, suite.model, &usual, &scene, &err), WK_E_INPUT,
-                   "camera");
-    assert_refused(wk_scene_create(&wk_terrain_scene, walker.model, &usual, &scene, &err),
-                   WK_E_INPUT, "camera");
-    render_world_free(&suite);
-    render_world_free(&walker);
-    render_world_free(&point);
-}
-
 static uint64_t hash(const uint8_t *bytes, size_t count)
 {
     uint64_t value = 0xcbf29ce484222325u;
@@ -330,7 +294,6 @@ int main(void)
         cmocka_unit_test(states_that_are_no_numbers_can_be_drawn),
         cmocka_unit_test(a_broken_state_leaves_no_trace_in_later_images),
         cmocka_unit_test(one_sample_per_pixel_is_near_four),
-        cmocka_unit_test(unusable_requests_are_refused),
         cmocka_unit_test(known_states_have_known_images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

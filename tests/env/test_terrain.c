@@ -1,7 +1,6 @@
 // What both terrain domains promise: θ, timing, starts, exact continuation, options, break-downs;
 // some of it all planar robots do.
-#include "env/domains/dmc.h"
-#include "env/domains/terrain.h"
+#include "env/domains/domains.h"
 #include "support/terrain.h"
 
 static wk_error err;

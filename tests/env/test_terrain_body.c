@@ -1,7 +1,7 @@
 // The walker with parameters of its body: the usual body is the walker's, each parameter does what
 // it says, limbs weigh what MuJoCo's compiler says, and nothing stays from the episode before.
-#include "base/asset.h"
-#include "env/domains/terrain.h"
+#include "base/file.h"
+#include "env/domains/domains.h"
 #include "env/mujoco/physics.h"
 #include "support/check.h"
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // The rewards of walker and hopper against their formulas on a twin world of plain MuJoCo. Heights
 // and uprightness come from joint angles and capsule masses by hand; only momenta and velocities
 // are MuJoCo's.
-#include "env/domains/terrain.h"
+#include "env/domains/domains.h"
 #include "support/terrain.h"
 
 static wk_error err;

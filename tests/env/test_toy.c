@@ -1,6 +1,6 @@
 // The toy domain against its formulas: where the boat goes, what the buoys pay, what the image
 // shows. The constants are written here a second time on purpose.
-#include "env/domains/toy.h"
+#include "env/domains/domains.h"
 #include "support/check.h"
 
 static wk_error err;

@@ -1,6 +1,6 @@
 // Many environments: the same numbers whatever the number of threads, resets in place of actions,
 // and errors that leave nothing half-moved.
-#include "base/rng.h"
+#include "base/random.h"
 #include "support/check.h"
 #include "support/toy_domain.h"
 #include <math.h>

@@ -1,7 +1,7 @@
 // The cases of an evaluation: which there are, and which worlds their episodes visit.
-#include "base/rng.h"
+#include "base/random.h"
 #include "config/parts.h"
-#include "env/domains/combined.h"
+#include "env/domains/domains.h"
 #include "eval/cases.h"
 #include "support/check.h"
 #include <math.h>

@@ -1,6 +1,6 @@
 // Playing episodes: what is counted, what watchers see, and that nothing depends on threads, on the
 // number of episodes, or on what was played before.
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "eval/episodes.h"
 #include "eval/fixture.h"
 #include "support/check.h"

@@ -15,7 +15,7 @@
 #ifndef WK_TESTS_FUZZ_FUZZ_H
 #define WK_TESTS_FUZZ_FUZZ_H
 
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "waker/error.h"
 #include <assert.h>
 #include <dirent.h>

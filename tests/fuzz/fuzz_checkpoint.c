@@ -3,9 +3,9 @@
 // part of the file it lies in and what to do there, and the checksums are made right afterwards, so
 // that mutations reach the checks behind them. The reader must refuse the file or read it without
 // touching memory it does not own; a run that it accepts must go on. Built by tools/fuzz/run.
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "curriculum/surface.h"
-#include "env/domains/toy.h"
+#include "env/domains/domains.h"
 #include "fuzz/fuzz.h"
 #include "run/checkpoint.h"
 

@@ -1,6 +1,6 @@
 // Fuzz target: any bytes as a configuration file. Whatever is accepted as blocks is merged, each
 // value of the result is within its range, and the result reads back from its own text as the same.
-#include "base/asset.h"
+#include "base/file.h"
 #include "config/blocks.h"
 #include "config/yaml.h"
 #include "fuzz/fuzz.h"

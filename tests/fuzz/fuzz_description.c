@@ -1,5 +1,6 @@
 // Fuzz target: any bytes as the description of a domain, as a run keeps it of a plug-in. What is
 // accepted has a grid and describes itself as a domain that fits it.
+#include "base/json.h"
 #include "env/description.h"
 #include "fuzz/fuzz.h"
 

@@ -1,6 +1,6 @@
 // Fuzz target: any bytes as JSON. Tokens must lie inside the input, in order, and strings must
 // unescape into no more room than they take.
-#include "base/json_reader.h"
+#include "base/json.h"
 #include "fuzz/fuzz.h"
 
 static void use(wk_json_token token)

@@ -1,6 +1,6 @@
 // Fuzz target: any bytes as the grid of a sweep. What is accepted is bounded, prints as a grid that
 // reads back as the same, and takes no value twice.
-#include "base/asset.h"
+#include "base/file.h"
 #include "fuzz/fuzz.h"
 #include "sweep/sweep.h"
 

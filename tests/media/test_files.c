@@ -1,7 +1,7 @@
 // PNG and GIF against decoders written from the specifications, and what writing promises: the same
 // bytes for the same image, all of a file or none of it.
 #include "base/file.h"
-#include "base/rng.h"
+#include "base/random.h"
 #include "media/animation.h"
 #include "media/decode.h"
 #include <signal.h>

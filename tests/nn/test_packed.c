@@ -1,5 +1,5 @@
 // Numbers in 16 and 8 bits: the nearest there is comes back, and what does not fit is refused.
-#include "base/rng.h"
+#include "base/random.h"
 #include "nn/packed.h"
 #include "support/check.h"
 #include <math.h>

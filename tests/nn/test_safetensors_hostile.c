@@ -1,7 +1,7 @@
 // Damaged and hostile safetensors files: each is refused with a message that says why, and none
 // makes the reader touch memory it does not own (run under the sanitizers).
 #include "base/file.h"
-#include "base/rng.h"
+#include "base/random.h"
 #include "nn/safetensors.h"
 #include "nn/safetensors_craft.h"
 #include "support/check.h"

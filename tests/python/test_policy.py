@@ -17,7 +17,7 @@ MASK = 2**64 - 1
 
 
 def mix(x):
-    """splitmix64's finaliser, as src/base/rng.c."""
+    """splitmix64's finaliser, as src/base/random.c."""
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & MASK
     x = (x ^ (x >> 27)) * 0x94D049BB133111EB & MASK
     return x ^ (x >> 31)

@@ -1,5 +1,4 @@
 #include "replay/folder.h"
-#include "base/dir.h"
 #include "base/file.h"
 #include "support/files.h"
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define WK_TESTS_MADE_RUNS_H
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/json.h"
 #include "support/check.h"
 #include "train/runs.h"
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 #include "report/sample.h"
-#include "base/rng.h"
+#include "base/random.h"
 #include "support/check.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 // Estimates against errors: read from files for every environment, drawn once for each policy.
+#include "base/json.h"
 #include "plot/parts.h"
 #include "report/score_fixture.h"
 

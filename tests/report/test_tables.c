@@ -1,6 +1,6 @@
 // Tables: means and marks by hand, the paper's values, what stands for missing cells, which results
 // count, and every format parsed back to the numbers.
-#include "base/clock.h"
+#include "base/machine.h"
 #include "report/score_fixture.h"
 
 static wk_report f;

@@ -1,6 +1,6 @@
 #include "support/async_device.h"
 
-#include "base/array.h"
+#include "base/memory.h"
 #include "support/check.h"
 #include "tensor/plan.h"
 #include <limits.h>

@@ -1,6 +1,6 @@
 #include "support/op_check.h"
 #include "base/pool.h"
-#include "base/rng.h"
+#include "base/random.h"
 #include "support/backend.h"
 #include "support/check.h"
 #include "support/precision.h"

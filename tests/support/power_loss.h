@@ -14,8 +14,8 @@
 #ifndef WK_TESTS_POWER_LOSS_H
 #define WK_TESTS_POWER_LOSS_H
 
-#include "base/array.h"
-#include "base/rng.h"
+#include "base/memory.h"
+#include "base/random.h"
 #include "support/check.h"
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "support/render_worlds.h"
-#include "base/asset.h"
-#include "base/rng.h"
+#include "base/file.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "env/domains/cleanup_arena.h"
 #include "env/domains/scene.h"
@@ -149,7 +149,8 @@ void render_world_free(render_world *world)
 
 void render_world_draw(render_world *world, int width, int height, bool portable, uint8_t *rgb)
 {
-    wk_scene_use(world->scene, portable ? wk_kernels_portable() : wk_kernels_best());
+    world->scene->kernels = portable ? wk_kernels_portable() : wk_kernels_best();
+    wk_scene_forget(world->scene);
     wk_scene_draw(world->scene, world->model, world->data, width, height, rgb);
 }
 

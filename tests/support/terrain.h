@@ -3,8 +3,8 @@
 #ifndef WK_TESTS_TERRAIN_H
 #define WK_TESTS_TERRAIN_H
 
-#include "base/asset.h"
-#include "base/rng.h"
+#include "base/file.h"
+#include "base/random.h"
 #include "env/domains/terrain_profile.h"
 #include "env/mujoco/physics.h"
 #include "support/check.h"

@@ -1,6 +1,6 @@
 #include "support/toy_domain.h"
 
-#include "base/rng.h"
+#include "base/random.h"
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 // a run fails and is retried. At the end every run has the bytes of the same run made alone, and
 // the report is there. Skipped where Slurm cannot be started; WAKER_NEED_SLURM=1 makes that a
 // failure.
-#include "base/clock.h"
+#include "base/machine.h"
 #include "train/runs.h"
 #include <stdarg.h>
 #include <sys/wait.h>

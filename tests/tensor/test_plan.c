@@ -1,5 +1,5 @@
 // The planner: nothing that is still needed is overwritten, nothing dead runs, little is wasted.
-#include "base/rng.h"
+#include "base/random.h"
 #include "support/check.h"
 #include "support/engine.h"
 #include "support/planning.h"

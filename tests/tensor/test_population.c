@@ -1,7 +1,7 @@
 // Programs of a population: each member ends up as it does alone, whatever the others do. Where
 // every kernel is the library's own that means the same bytes; where cuBLAS multiplies it may
 // choose another kernel for a batch, and on a GPU the numbers are near.
-#include "base/rng.h"
+#include "base/random.h"
 #include "support/backend.h"
 #include "support/check.h"
 #include "support/precision.h"

@@ -1,5 +1,5 @@
 // The planner and streams: what may run at the same time shares no memory.
-#include "base/rng.h"
+#include "base/random.h"
 #include "support/check.h"
 #include "support/engine.h"
 #include "tensor/plan.h"

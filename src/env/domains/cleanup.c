@@ -1,5 +1,13 @@
-// The two clean-up domains: one running environment, its episodes, rewards and saved states.
-#include "env/domains/cleanup.h"
+// Clean Up: a robot in a walled arena pushes coloured blocks into the goals along the left and
+// right wall, seen from above. θ = (arena, green, blue): the arena's index, which gives its size
+// and the maximum number of blocks, and the number of blocks of each colour. The same environment
+// comes with two robots: a point that is pushed and turned, and a car with two driven wheels.
+//
+// Reward of a task per control step, summed over the two control steps of an agent step:
+//     r = 100 sum_b (d_b before - d_b after) + 0.5 completion,    d_b = |x_b - goal's centre|
+// where completion is the share of blocks whose centre lies strictly inside their goal, 1 without
+// blocks. Tasks: sort (green left, blue right), sort-reverse (the other way), push (all right).
+#include "env/domains/domains.h"
 
 #include "env/domain.h"
 #include "env/domains/cleanup_arena.h"
@@ -131,11 +139,12 @@ static void destroy(void *env)
     free(world);
 }
 
-static wk_status create(wk_cleanup_robot robot, const int *options, void **env, wk_error *err)
+static wk_status create(const wk_domain *domain, const int *options, void **env, wk_error *err)
 {
     cleanup *world = calloc(1, sizeof *world);
     if (!world) return wk_fail(err, WK_E_MEMORY, "no memory for a clean-up world");
-    world->robot = robot;
+    bool car = strcmp(domain->name, "car-clean-up") == 0;
+    world->robot = car ? WK_CLEANUP_CAR : WK_CLEANUP_POINT;
     wk_render_config config = {.samples = options[0] == 0 ? 4 : 1};
     wk_status status = wk_scene_create(&wk_cleanup_scene, NULL, &config, &world->scene, err);
     if (status == WK_OK)
@@ -143,19 +152,6 @@ static wk_status create(wk_cleanup_robot robot, const int *options, void **env, 
     else
         destroy(world);
     return status;
-}
-
-static wk_status create_point(const wk_domain *domain, const int *options, void **env,
-                              wk_error *err)
-{
-    (void)domain;
-    return create(WK_CLEANUP_POINT, options, env, err);
-}
-
-static wk_status create_car(const wk_domain *domain, const int *options, void **env, wk_error *err)
-{
-    (void)domain;
-    return create(WK_CLEANUP_CAR, options, env, err);
 }
 
 // Makes the model of (arena, blocks) the running one, with its data at the initial state. There is
@@ -321,15 +317,14 @@ static const double *read(void *env, const char *name, int *count)
     .options = options, .n_indicators = INDICATORS, .indicators = indicators, .action_size = 2,    \
     .action_repeat = CONTROL_STEPS, .episode_steps = 500, .hardest = hardest, .n_complex = 5,      \
     .most_complex = &most_complex[0][0], .grid_count = grid_count, .grid_point = grid_point,       \
-    .check = check, .destroy = destroy, .reset = reset, .step = step, .render = render,            \
-    .state_size = wk_physics_env_state_size, .save = wk_physics_env_save, .load = load,            \
-    .read = read, .watch = wk_physics_env_watch
+    .check = check, .create = create, .destroy = destroy, .reset = reset, .step = step,            \
+    .render = render, .state_size = wk_physics_env_state_size, .save = wk_physics_env_save,        \
+    .load = load, .read = read, .watch = wk_physics_env_watch
 
 const wk_domain wk_clean_up = {
     .name = "clean-up",
     .summary = "a point robot pushes coloured blocks into the goals of a walled arena",
     .step_seconds = 0.04,
-    .create = create_point,
     CLEAN_UP_COMMON,
 };
 
@@ -338,6 +333,5 @@ const wk_domain wk_car_clean_up = {
     .summary =
         "a car with two driven wheels pushes coloured blocks into the goals of a walled arena",
     .step_seconds = 0.08,
-    .create = create_car,
     CLEAN_UP_COMMON,
 };

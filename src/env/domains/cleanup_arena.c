@@ -1,6 +1,6 @@
 #include "env/domains/cleanup_arena.h"
 
-#include "base/asset.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "env/mujoco/physics.h"
 #include <assert.h>

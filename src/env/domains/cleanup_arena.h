@@ -6,7 +6,7 @@
 #ifndef WK_ENV_DOMAINS_CLEANUP_ARENA_H
 #define WK_ENV_DOMAINS_CLEANUP_ARENA_H
 
-#include "base/rng.h"
+#include "base/random.h"
 #include "waker/error.h"
 #include <mujoco/mujoco.h>
 

@@ -1,6 +1,10 @@
-#include "env/domains/dmc.h"
+// The walker and the hopper of the DeepMind Control Suite as the suite has them: its floor, camera,
+// rewards and timing, for answers that are known. There is one environment of each, so θ has one
+// value.
+#include "env/domains/domains.h"
 
 #include "env/domains/planar.h"
+#include <string.h>
 
 static const wk_param params[] = {
     {.name = "variant", .help = "there is one world, variant 0"},
@@ -13,11 +17,14 @@ static const wk_option options_known[OPTIONS] = {
     [SAMPLES] = {"samples", "4|1", "samples per pixel"},
 };
 
-static wk_status create(const wk_planar_robot *robot, const int *options, void **env, wk_error *err)
+static const wk_planar_robot walker, hopper;
+
+static wk_status create(const wk_domain *domain, const int *options, void **env, wk_error *err)
 {
     const wk_render_config render = {.samples = options[SAMPLES] == 0 ? 4 : 1,
                                      .shadows = options[SHADOWS] == 0};
-    return wk_planar_create(robot, &render, env, err);
+    bool walks = strcmp(domain->name, "dmc-walker") == 0;
+    return wk_planar_create(walks ? &walker : &hopper, &render, env, err);
 }
 
 static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t episode,
@@ -31,7 +38,7 @@ static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t e
 #define DMC_DOMAIN                                                                                 \
     WK_PLANAR_DOMAIN, .n_params = 1, .params = params, .n_options = OPTIONS,                       \
                       .options = options_known, .hardest = only_variant, .n_complex = 1,           \
-                      .most_complex = only_variant, .reset = reset
+                      .most_complex = only_variant, .create = create, .reset = reset
 
 enum { WALKER_STAND, WALKER_WALK, WALKER_RUN, WALKER_TASKS };
 static const wk_task walker_tasks[WALKER_TASKS] = {
@@ -56,13 +63,6 @@ static const wk_planar_robot walker = {.model = "dmc-walker.xml",
                                        .substeps = 10,
                                        .add_rewards = add_walker_rewards};
 
-static wk_status create_walker(const wk_domain *domain, const int *options, void **env,
-                               wk_error *err)
-{
-    (void)domain;
-    return create(&walker, options, env, err);
-}
-
 const wk_domain wk_dmc_walker = {
     DMC_DOMAIN,
     .name = "dmc-walker",
@@ -71,7 +71,6 @@ const wk_domain wk_dmc_walker = {
     .tasks = walker_tasks,
     .action_size = 6,
     .step_seconds = 0.05,
-    .create = create_walker,
 };
 
 enum { HOPPER_STAND, HOPPER_HOP, HOPPER_TASKS };
@@ -95,13 +94,6 @@ static const wk_planar_robot hopper = {.model = "dmc-hopper.xml",
                                        .substeps = 4,
                                        .add_rewards = add_hopper_rewards};
 
-static wk_status create_hopper(const wk_domain *domain, const int *options, void **env,
-                               wk_error *err)
-{
-    (void)domain;
-    return create(&hopper, options, env, err);
-}
-
 const wk_domain wk_dmc_hopper = {
     DMC_DOMAIN,
     .name = "dmc-hopper",
@@ -110,5 +102,4 @@ const wk_domain wk_dmc_hopper = {
     .tasks = hopper_tasks,
     .action_size = 4,
     .step_seconds = 0.04,
-    .create = create_hopper,
 };

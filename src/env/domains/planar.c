@@ -1,7 +1,7 @@
 #include "env/domains/planar.h"
 
-#include "base/asset.h"
-#include "base/rng.h"
+#include "base/file.h"
+#include "base/random.h"
 #include "env/domain.h"
 #include <stdlib.h>
 

@@ -146,7 +146,7 @@ static wk_status follow_model(wk_reference_env *world, wk_error *err)
 
 wk_status wk_reference_env_create(const wk_domain *domain, wk_reference_env **out, wk_error *err)
 {
-    if (!wk_physics_simulates(domain))
+    if (domain->save != wk_physics_env_save)
         return wk_fail(err, WK_E_UNSUPPORTED, "'%s' is not a built-in MuJoCo domain", domain->name);
     wk_reference_env *world = calloc(1, sizeof *world);
     if (!world) return wk_fail(err, WK_E_MEMORY, "no memory for a reference world");

@@ -1,10 +1,6 @@
 // The table of built-in domains, in the order users see them.
 #include "base/text.h"
-#include "env/domains/cleanup.h"
-#include "env/domains/combined.h"
-#include "env/domains/dmc.h"
-#include "env/domains/terrain.h"
-#include "env/domains/toy.h"
+#include "env/domains/domains.h"
 
 #include "env/domain.h"
 #include <assert.h>

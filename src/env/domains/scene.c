@@ -7,9 +7,7 @@
 wk_status wk_scene_create(const wk_scene_kind *kind, const mjModel *model,
                           const wk_render_config *config, wk_scene **out, wk_error *err)
 {
-    if (config->samples != 1 && config->samples != 4)
-        return wk_fail(err, WK_E_INPUT, "%d samples per pixel; 1 and 4 are possible",
-                       config->samples);
+    assert(config->samples == 1 || config->samples == 4);
     wk_scene *scene = calloc(1, kind->size);
     if (scene) {
         scene->kind = kind;
@@ -41,12 +39,6 @@ void wk_scene_destroy(wk_scene *scene)
 void wk_scene_forget(wk_scene *scene)
 {
     scene->kept_width = 0;
-}
-
-void wk_scene_use(wk_scene *scene, const wk_kernels *kernels)
-{
-    scene->kernels = kernels;
-    wk_scene_forget(scene);
 }
 
 // The backdrop of tile `index` of a small image, all its layers.
@@ -95,7 +87,8 @@ void wk_scene_draw(wk_scene *scene, const mjModel *model, const mjData *data, in
     assert(width > 0 && height > 0);
     const wk_scene_kind *kind = scene->kind;
     wk_view view = wk_view_make(model, data, width, height, scene->config.samples);
-    bool small = wk_view_is_small(&view);
+    // No larger than an observation: one tile wide. What is constant in such images is kept.
+    bool small = width <= WK_TILE_WIDTH && height <= WK_SMALL_TILES * WK_TILE_HEIGHT;
     float look = kind->look(scene, &view, model, data);
     bool kept = small && scene->kept_width == width && scene->kept_height == height &&
                 scene->kept_look == look;

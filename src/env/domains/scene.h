@@ -73,9 +73,6 @@ void wk_scene_forget(wk_scene *scene);
 /// Reads the height profile of a terrain scene; call it after writing model->hfield_data.
 void wk_terrain_scene_read(wk_scene *scene, const mjModel *model);
 
-/// Draws with other kernels than the machine's best; for comparing them.
-void wk_scene_use(wk_scene *scene, const wk_kernels *kernels);
-
 /// MuJoCo's gradient skybox without its random stars, a function of the elevation of the ray: its
 /// colours straight up and straight down are the model's custom numbers "sky_up" and "sky_down"
 /// (three each), black where they are missing.

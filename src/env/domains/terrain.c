@@ -1,8 +1,9 @@
-// The terrain domains: the ground that an episode has, and the three robots on it, each with its
-// model, timing, tasks and rewards.
-#include "env/domains/terrain.h"
+// The terrain domains: a planar robot on uneven ground, θ = (amplitude, length scale) of the
+// ground's profile. θ = (-1, 0) is the staircase. Three robots stand on it, each with its model,
+// timing, tasks and rewards.
+#include "env/domains/domains.h"
 
-#include "base/rng.h"
+#include "base/random.h"
 #include "env/domains/planar.h"
 #include "env/domains/terrain_profile.h"
 #include <assert.h>
@@ -57,8 +58,13 @@ static wk_status check(const double *theta, wk_error *err)
     return WK_OK;
 }
 
-static wk_status make(const wk_planar_robot *robot, const int *options, void **env, wk_error *err)
+static const wk_planar_robot walker, hopper, own_body;
+
+static wk_status create(const wk_domain *domain, const int *options, void **env, wk_error *err)
 {
+    const wk_planar_robot *robot = strcmp(domain->name, "terrain-hopper") == 0 ? &hopper
+                                   : strcmp(domain->name, "terrain-body") == 0 ? &own_body
+                                                                               : &walker;
     const wk_render_config render = {.samples = options[SAMPLES] == 0 ? 4 : 1,
                                      .shadows = options[SHADOWS] == 0};
     WK_TRY(wk_planar_create(robot, &render, env, err));
@@ -96,7 +102,8 @@ static wk_status reset(void *env, const double *theta, uint64_t seed, uint64_t e
 
 // What the tables of all terrain domains have in common; a robot adds the rest.
 #define TERRAIN_DOMAIN                                                                             \
-    WK_PLANAR_DOMAIN, .n_options = OPTIONS, .options = options_known, .check = check, .reset = reset
+    WK_PLANAR_DOMAIN, .n_options = OPTIONS, .options = options_known, .check = check,              \
+                      .create = create, .reset = reset
 
 /* ---- Walker: two legs, five tasks ------------------------------------------------------------ */
 
@@ -135,13 +142,6 @@ static const wk_planar_robot walker = {.model = "walker.xml",
                                        .substeps = 10,
                                        .add_rewards = add_walker_rewards};
 
-static wk_status create_walker(const wk_domain *domain, const int *options, void **env,
-                               wk_error *err)
-{
-    (void)domain;
-    return make(&walker, options, env, err);
-}
-
 const wk_domain wk_terrain_walker = {
     TERRAIN_DOMAIN,
     .name = "terrain-walker",
@@ -157,7 +157,6 @@ const wk_domain wk_terrain_walker = {
     .hardest = hardest,
     .n_complex = sizeof most_complex / sizeof *most_complex,
     .most_complex = &most_complex[0][0],
-    .create = create_walker,
 };
 
 /* ---- Hopper: one leg, three tasks ------------------------------------------------------------ */
@@ -215,13 +214,6 @@ static const wk_planar_robot hopper = {.model = "hopper.xml",
                                        .substeps = 4,
                                        .add_rewards = add_hopper_rewards};
 
-static wk_status create_hopper(const wk_domain *domain, const int *options, void **env,
-                               wk_error *err)
-{
-    (void)domain;
-    return make(&hopper, options, env, err);
-}
-
 const wk_domain wk_terrain_hopper = {
     TERRAIN_DOMAIN,
     .name = "terrain-hopper",
@@ -237,7 +229,6 @@ const wk_domain wk_terrain_hopper = {
     .hardest = hardest,
     .n_complex = sizeof most_complex / sizeof *most_complex,
     .most_complex = &most_complex[0][0],
-    .create = create_hopper,
 };
 
 /* ---- Walker with a body of its own θ --------------------------------------------------------- */
@@ -346,17 +337,11 @@ static void adjust(const mjModel *from, const double *theta, mjModel *to, mjData
     to->stat = from->stat; // of the usual body: not all versions of MuJoCo make all of them anew
 }
 
-static const wk_planar_robot body = {.model = "walker.xml",
-                                     .scene = &wk_terrain_scene,
-                                     .substeps = 10,
-                                     .add_rewards = add_walker_rewards,
-                                     .adjust = adjust};
-
-static wk_status create_body(const wk_domain *domain, const int *options, void **env, wk_error *err)
-{
-    (void)domain;
-    return make(&body, options, env, err);
-}
+static const wk_planar_robot own_body = {.model = "walker.xml",
+                                         .scene = &wk_terrain_scene,
+                                         .substeps = 10,
+                                         .add_rewards = add_walker_rewards,
+                                         .adjust = adjust};
 
 const wk_domain wk_terrain_body = {
     TERRAIN_DOMAIN,
@@ -373,5 +358,4 @@ const wk_domain wk_terrain_body = {
     .hardest = body_hardest,
     .n_complex = 2,
     .most_complex = body_complex,
-    .create = create_body,
 };

@@ -4,7 +4,7 @@
 #ifndef WK_ENV_DOMAINS_TERRAIN_PROFILE_H
 #define WK_ENV_DOMAINS_TERRAIN_PROFILE_H
 
-#include "base/rng.h"
+#include "base/random.h"
 
 enum {
     WK_TERRAIN_COLUMNS = 2000,

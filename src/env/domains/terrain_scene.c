@@ -1,6 +1,7 @@
 // The image of a terrain environment. Sky and terrain front, the two layers of its backdrop, do not
 // change while the camera only translates along the terrain.
 #include "env/domains/scene.h"
+#include <assert.h>
 
 typedef struct terrain_scene {
     wk_scene base; // first
@@ -12,14 +13,9 @@ typedef struct terrain_scene {
 static wk_status init(wk_scene *base, const mjModel *model, wk_error *err)
 {
     terrain_scene *scene = (terrain_scene *)base;
-    while (scene->terrain < (int)model->ngeom && model->geom_type[scene->terrain] != mjGEOM_HFIELD)
+    while (model->geom_type[scene->terrain] != mjGEOM_HFIELD)
         scene->terrain++;
-    if (scene->terrain == (int)model->ngeom)
-        return wk_fail(err, WK_E_INPUT,
-                       "the terrain scene needs a height field; the model has none");
-    if (!wk_view_is_side(model))
-        return wk_fail(err, WK_E_INPUT,
-                       "the terrain scene needs a first camera that looks along +y and is level");
+    assert(scene->terrain < (int)model->ngeom && wk_view_is_side(model));
     scene->sky = wk_sky_make(model);
     return wk_profile_init(&scene->profile, model, scene->terrain, err);
 }

@@ -6,9 +6,9 @@
 // boat goes where it is rowed; at 1 the whirls carry it half as fast as it can row. An episode
 // begins at the southern shore. Two tasks: lie at the red buoy in the west, or at the white one in
 // the east.
-#include "env/domains/toy.h"
+#include "env/domains/domains.h"
 
-#include "base/rng.h"
+#include "base/random.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

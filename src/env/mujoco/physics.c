@@ -144,8 +144,10 @@ typedef struct state_part {
     size_t count;
 } state_part;
 
-static void state_parts(const mjModel *model, const mjData *data, state_part parts[STATE_PARTS])
+static void state_parts(const wk_physics_env *world, state_part parts[STATE_PARTS])
 {
+    const mjModel *model = world->model;
+    const mjData *data = world->data;
     const state_part all[STATE_PARTS] = {
         {(mjtNum *)&data->time, 1},
         {data->qpos, (size_t)model->nq},
@@ -159,18 +161,21 @@ static void state_parts(const mjModel *model, const mjData *data, state_part par
     memcpy(parts, all, sizeof all);
 }
 
-size_t wk_physics_state_size(const mjModel *model)
+size_t wk_physics_env_state_size(const void *env)
 {
-    size_t numbers = 1 + (size_t)model->nq + 2 * (size_t)model->nv + (size_t)model->na +
-                     (size_t)model->nu + 7 * (size_t)model->nmocap;
+    state_part parts[STATE_PARTS];
+    size_t numbers = 0;
+    state_parts(env, parts);
+    for (int i = 0; i < STATE_PARTS; i++)
+        numbers += parts[i].count;
     return numbers * sizeof(mjtNum);
 }
 
-void wk_physics_save(const mjModel *model, const mjData *data, void *bytes)
+void wk_physics_env_save(const void *env, void *bytes)
 {
     state_part parts[STATE_PARTS];
-    state_parts(model, data, parts);
     char *to = bytes;
+    state_parts(env, parts);
     for (int i = 0; i < STATE_PARTS; i++) {
         size_t size = parts[i].count * sizeof(mjtNum);
         if (size) memcpy(to, parts[i].numbers, size);
@@ -178,10 +183,17 @@ void wk_physics_save(const mjModel *model, const mjData *data, void *bytes)
     }
 }
 
-wk_status wk_physics_restore(const mjModel *model, mjData *data, const void *bytes, wk_error *err)
+wk_status wk_physics_env_load(void *env, const void *bytes, size_t size, wk_error *err)
 {
+    const wk_physics_env *world = env;
     const char *from = bytes;
-    for (size_t at = 0; at < wk_physics_state_size(model); at += sizeof(mjtNum)) {
+    size_t expected = wk_physics_env_state_size(env);
+    if (size != expected)
+        return wk_fail(err, WK_E_FORMAT,
+                       "a saved state of this world has %zu bytes, this one has %zu: it comes from "
+                       "another world or version",
+                       expected, size);
+    for (size_t at = 0; at < size; at += sizeof(mjtNum)) {
         mjtNum number;
         memcpy(&number, from + at, sizeof number);
         if (!isfinite(number))
@@ -189,59 +201,26 @@ wk_status wk_physics_restore(const mjModel *model, mjData *data, const void *byt
                 err, WK_E_FORMAT,
                 "the saved simulation state holds a number that is not finite; it was damaged");
     }
-    mj_resetData(model, data);
+    mj_resetData(world->model, world->data);
     state_part parts[STATE_PARTS];
-    state_parts(model, data, parts);
+    state_parts(world, parts);
     for (int i = 0; i < STATE_PARTS; i++) {
-        size_t size = parts[i].count * sizeof(mjtNum);
-        if (size) memcpy(parts[i].numbers, from, size);
-        from += size;
+        size_t part = parts[i].count * sizeof(mjtNum);
+        if (part) memcpy(parts[i].numbers, from, part);
+        from += part;
     }
-    if (!guarded(FIRST_HALF, model, data, 0) || !is_valid(model, data))
+    if (!guarded(FIRST_HALF, world->model, world->data, 0) || !is_valid(world->model, world->data))
         return wk_fail(err, WK_E_FORMAT,
                        "the saved simulation state cannot be simulated; it was damaged");
     // MuJoCo 2 has just normalised the quaternions; the state must be the saved one to the bit.
-    memcpy(data->qpos, (const char *)bytes + sizeof(mjtNum), (size_t)model->nq * sizeof(mjtNum));
+    memcpy(world->data->qpos, (const char *)bytes + sizeof(mjtNum),
+           parts[1].count * sizeof(mjtNum));
     return WK_OK;
-}
-
-size_t wk_physics_env_state_size(const void *env)
-{
-    return wk_physics_state_size(((const wk_physics_env *)env)->model);
-}
-
-void wk_physics_env_save(const void *env, void *bytes)
-{
-    const wk_physics_env *world = env;
-    wk_physics_save(world->model, world->data, bytes);
-}
-
-wk_status wk_physics_env_load(void *env, const void *bytes, size_t size, wk_error *err)
-{
-    const wk_physics_env *world = env;
-    size_t expected = wk_physics_state_size(world->model);
-    if (size != expected)
-        return wk_fail(err, WK_E_FORMAT,
-                       "a saved state of this world has %zu bytes, this one has %zu: it comes from "
-                       "another world or version",
-                       expected, size);
-    return wk_physics_restore(world->model, world->data, bytes, err);
-}
-
-const double *wk_physics_env_read(void *env, const char *name, int *count)
-{
-    const wk_physics_env *world = env;
-    return wk_physics_read(world->model, world->data, name, count);
 }
 
 void wk_physics_env_watch(void *env, const wk_step_watch *watch)
 {
     ((wk_physics_env *)env)->watch = *watch;
-}
-
-bool wk_physics_simulates(const wk_domain *domain)
-{
-    return domain->save == wk_physics_env_save;
 }
 
 int wk_physics_id(const mjModel *model, mjtObj type, const char *name)
@@ -270,8 +249,10 @@ static bool has_subtree_velocity(const mjModel *m)
     return false;
 }
 
-const double *wk_physics_read(const mjModel *m, const mjData *d, const char *name, int *count)
+const double *wk_physics_env_read(void *env, const char *name, int *count)
 {
+    const mjModel *m = ((const wk_physics_env *)env)->model;
+    const mjData *d = ((const wk_physics_env *)env)->data;
     const int bodies = (int)m->nbody;
     const array arrays[] = {
         {"time", mjOBJ_UNKNOWN, &d->time, 1, 1},

@@ -38,23 +38,6 @@ bool wk_physics_advance(const mjModel *model, mjData *data, int count);
 /// a saved state.)
 bool wk_physics_advance_whole(const mjModel *model, mjData *data, int count);
 
-/// Bytes of a saved state. The model itself (height fields, poses written into it) is not part of
-/// it.
-size_t wk_physics_state_size(const mjModel *model);
-
-/// Writes time, qpos, qvel, act, ctrl, qacc_warmstart and the mocap poses.
-void wk_physics_save(const mjModel *model, const mjData *data, void *bytes);
-
-/// Restores a saved state so that advancing continues bit for bit; refuses numbers that are not
-/// finite, with `data` unchanged.
-wk_status wk_physics_restore(const mjModel *model, mjData *data, const void *bytes, wk_error *err);
-
-/// The numbers called `name`, [*count], for wk_domain.read: an array of mjData ("time", "qpos",
-/// "qvel", "ctrl", "sensordata", "xpos", ...), or with "/NAME" after it the part of one joint,
-/// actuator, sensor, body, geom or site, "qpos/rootz" or "xpos/torso". NULL: there is none.
-const double *wk_physics_read(const mjModel *model, const mjData *data, const char *name,
-                              int *count);
-
 /// What the environments of all MuJoCo domains begin with. The functions below are theirs in
 /// wk_domain: `env` points to one.
 typedef struct wk_physics_env {
@@ -63,14 +46,17 @@ typedef struct wk_physics_env {
     wk_step_watch watch;
 } wk_physics_env;
 
+/// A state holds time, qpos, qvel, act, ctrl, qacc_warmstart and the mocap poses; the model (height
+/// fields, poses written into it) is not part of it. Loading refuses numbers that are not finite,
+/// with the data unchanged; then advancing continues bit for bit.
 size_t wk_physics_env_state_size(const void *env);
 void wk_physics_env_save(const void *env, void *bytes);
 wk_status wk_physics_env_load(void *env, const void *bytes, size_t size, wk_error *err);
+/// Gives an array of mjData ("time", "qpos", "qvel", "ctrl", "sensordata", "xpos", ...), or with
+/// "/NAME" after it the part of one joint, actuator, sensor, body, geom or site, "qpos/rootz" or
+/// "xpos/torso".
 const double *wk_physics_env_read(void *env, const char *name, int *count);
 void wk_physics_env_watch(void *env, const wk_step_watch *watch);
-
-/// Whether the domain's environments begin with a wk_physics_env.
-bool wk_physics_simulates(const wk_domain *domain);
 
 /// A model element that must exist (asking for another is a bug): its index.
 int wk_physics_id(const mjModel *model, mjtObj type, const char *name);

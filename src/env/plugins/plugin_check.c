@@ -3,7 +3,7 @@
 // circumstance in which the traces part names the fault.
 #include "env/plugins/plugin_check.h"
 
-#include "base/rng.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "env/domain.h"
 #include "env/plugins/python_domain.h"

@@ -1,7 +1,7 @@
 #include "env/plugins/python_domain.h"
 
-#include "base/document.h"
-#include "base/rng.h"
+#include "base/json.h"
+#include "base/random.h"
 #include "env/description.h"
 #include "env/plugins/python_process.h"
 #include "env/plugins/resample.h"

@@ -1,7 +1,7 @@
 #include "env/plugins/python_process.h"
 
-#include "base/asset.h"
-#include "base/clock.h"
+#include "base/file.h"
+#include "base/machine.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

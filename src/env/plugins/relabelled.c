@@ -194,7 +194,7 @@ static wk_status add_task(wk_relabelled *r, const wk_added_task *added, wk_error
     if (wk_domain_task(domain, added->name, &known, NULL) == WK_OK)
         return wk_fail(err, WK_E_INPUT, "the reward '%s' has the name of a task of '%s'; rename it",
                        added->name, domain->name);
-    if (added->reward && !wk_domain_readable(r->inner))
+    if (added->reward && !r->domain.read)
         return wk_fail(err, WK_E_UNSUPPORTED,
                        "domain '%s' does not let its state be read: give its wk_domain the "
                        "function `read` (waker/env.h), which rewards need",

@@ -1,4 +1,5 @@
 #include "env/render/ground.h"
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -271,32 +272,11 @@ static wk_status make_texture(wk_texture *t, const mjModel *model, int texture, 
     return WK_OK;
 }
 
-static bool is_grey(const float rgb[3])
-{
-    return rgb[0] == rgb[1] && rgb[1] == rgb[2];
-}
-
-// Whether lights and material leave the texture its colours, so that one number says how bright it
-// is.
-static bool is_light_grey(const mjModel *model, int geom)
-{
-    bool grey = is_grey(wk_material_make(model, geom).rgba) &&
-                is_grey(model->vis.headlight.ambient) && is_grey(model->vis.headlight.diffuse) &&
-                is_grey(model->vis.headlight.specular);
-    for (int i = 0; i < (int)model->nlight; i++)
-        grey = grey && is_grey(model->light_ambient + 3 * i) &&
-               is_grey(model->light_diffuse + 3 * i) && is_grey(model->light_specular + 3 * i);
-    return grey;
-}
-
 wk_status wk_floor_init(wk_floor *ground, const mjModel *model, int geom, wk_error *err)
 {
     *ground = (wk_floor){0};
     int material = model->geom_matid[geom], texture = wk_material_texture(model, geom);
-    if (texture < 0 || !is_light_grey(model, geom))
-        return wk_fail(
-            err, WK_E_INPUT,
-            "a floor needs a 2d texture; its material and the lights must have no colour");
+    assert(texture >= 0);
     const mjtNum *size = model->geom_size + 3 * geom;
     for (int k = 0; k < 2; k++) {
         ground->side[k] = make_side(size[k], size[2]);

@@ -86,7 +86,8 @@ typedef struct wk_floor {
     float *corner[2]; // their corners relative to the camera, lit_cells + 1
 } wk_floor;
 
-/// Reads the plane `geom` of the model, its mesh and its texture; all other colours must be grey.
+/// Reads the plane `geom` of the model, its mesh and its texture. Its material and the lights must
+/// be grey: then one number says how bright the texture is.
 wk_status wk_floor_init(wk_floor *floor, const mjModel *model, int geom, wk_error *err);
 void wk_floor_free(wk_floor *floor);
 

@@ -35,11 +35,6 @@ bool wk_view_is_side(const mjModel *model)
            fabs(mat[2]) < 1e-6 && mat[5] < -0.5;
 }
 
-bool wk_view_is_small(const wk_view *view)
-{
-    return view->width <= WK_TILE_WIDTH && view->height <= WK_SMALL_TILES * WK_TILE_HEIGHT;
-}
-
 // Slopes of a pixel coordinate (x to the right, y down).
 static float slope_u(const wk_view *view, float x)
 {

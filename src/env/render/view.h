@@ -37,10 +37,6 @@ wk_view wk_view_make(const mjModel *model, const mjData *data, int width, int he
 /// Whether camera 0 of the model looks along +y and is level from left to right.
 bool wk_view_is_side(const mjModel *model);
 
-/// Whether the image is no larger than an observation: one tile wide, WK_SMALL_TILES high. What is
-/// constant in such images is worth keeping.
-bool wk_view_is_small(const wk_view *view);
-
 /// A direction and a point of the world in the camera's frame.
 static inline void wk_view_turn(const wk_view *view, const mjtNum world[3], float out[3])
 {

@@ -1,8 +1,7 @@
 // The CPU backend: buffers are host memory, an executable is the list of kernel calls with every
 // address resolved, and running it walks the list. For a population the lists follow each other.
 #include "tensor/backend.h"
-#include "base/blas.h"
-#include "base/clock.h"
+#include "base/machine.h"
 #include "tensor/cpu/calls.h"
 #include "tensor/plan.h"
 

@@ -14,8 +14,8 @@
 #ifndef WK_TENSOR_CPU_KERNELS_H
 #define WK_TENSOR_CPU_KERNELS_H
 
-#include "base/philox.h"
 #include "base/pool.h"
+#include "base/random.h"
 #include "tensor/activation.h"
 #include <stdbool.h>
 #include <stddef.h>

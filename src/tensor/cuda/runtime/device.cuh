@@ -9,7 +9,7 @@
 #define WK_TENSOR_CUDA_RUNTIME_DEVICE_CUH
 
 extern "C" {
-#include "base/philox.h"
+#include "base/random.h"
 #include "tensor/cuda/passes/fusion.h"
 #include "tensor/cuda/passes/lazy.h"
 #include "tensor/node.h"

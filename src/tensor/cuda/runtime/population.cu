@@ -5,7 +5,7 @@
 #include "tensor/cuda/runtime/population.cuh"
 
 extern "C" {
-#include "base/array.h"
+#include "base/memory.h"
 }
 
 #include <cuda.h>

@@ -1,6 +1,6 @@
 // Streams against the published Philox vectors, and what streams promise: pure, independent,
 // unbiased.
-#include "base/rng.h"
+#include "base/random.h"
 #include "support/check.h"
 
 // Known-answer vectors of the Random123 distribution (philox4x32, 10 rounds).

@@ -1,11 +1,35 @@
-// Typed growable arrays. WK_ARRAY(int) declares a struct type with items, count and capacity; the
-// macros below grow it. Zero-initialise before use; free with wk_array_free.
-#ifndef WK_BASE_ARRAY_H
-#define WK_BASE_ARRAY_H
+// Memory: arenas, which are allocated in order and freed all at once, and typed growable arrays.
+#ifndef WK_BASE_MEMORY_H
+#define WK_BASE_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+typedef struct wk_arena_block wk_arena_block;
+
+/// An arena grows by blocks and never moves an allocation. Zero-initialise, optionally set
+/// block_size, then allocate. Not thread-safe; give each owner its own.
+typedef struct wk_arena {
+    wk_arena_block *newest;
+    size_t block_size; // bytes of an ordinary block; 0 means 64 KiB
+    size_t used;       // bytes allocated since the last reset
+    size_t peak;       // largest `used` ever seen
+} wk_arena;
+
+/// Zeroed memory aligned to 64 bytes, or NULL when the system has none. A size of 0 gives a valid
+/// pointer.
+void *wk_arena_alloc(wk_arena *arena, size_t size);
+
+/// A copy of `size` bytes, or NULL.
+void *wk_arena_copy(wk_arena *arena, const void *bytes, size_t size);
+
+/// A copy of a string, or NULL.
+char *wk_arena_string(wk_arena *arena, const char *text);
+
+/// Frees everything; the arena can be used again.
+void wk_arena_reset(wk_arena *arena);
+
+/// A growable array. Zero-initialise before use; free with wk_array_free.
 #define WK_ARRAY(type)                                                                             \
     struct {                                                                                       \
         type *items;                                                                               \

@@ -1,5 +1,5 @@
 // Limits of control groups, from trees as the kernel shows them.
-#include "base/limits.h"
+#include "base/machine.h"
 #include "support/check.h"
 #include <math.h>
 #include <stdio.h>

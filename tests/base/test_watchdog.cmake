@@ -1,1 +1,0 @@
-target_link_options(${target} PRIVATE -Wl,--wrap=clock_gettime)
