@@ -14,15 +14,13 @@ void wk_report_figures_free(wk_report_figures *figures)
     *figures = (wk_report_figures){0};
 }
 
-wk_status wk_report_figures_add(const wk_figure_data *data, wk_report_figures *figures,
-                                wk_figure_section section, wk_figure *figure, const char *name,
-                                const char *caption, wk_error *err)
+wk_status wk_report_figures_add(wk_report_memory *memory, wk_report_figures *figures,
+                                wk_report_figure item, wk_error *err)
 {
     // File systems take 255 bytes; the ending and a number go after these.
     enum { NAME_CHARS = 200 };
     static const char fit[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
-    wk_report_memory *memory = &data->runs->memory;
-    char *stem = wk_report_printf(memory, "%.*s", NAME_CHARS, name), *unique = stem;
+    char *stem = wk_report_printf(memory, "%.*s", NAME_CHARS, item.name), *unique = stem;
     for (char *c = stem; *c; c++)
         if (!strchr(fit, *c)) *c = '-';
     for (size_t i = 0, n = 2; i < figures->items.count && !memory->failed; i++)
@@ -30,12 +28,14 @@ wk_status wk_report_figures_add(const wk_figure_data *data, wk_report_figures *f
             unique = wk_report_printf(memory, "%s-%zu", stem, n++);
             i = (size_t)-1; // the new name may be taken, too
         }
-    const wk_report_figure item = {section, unique, wk_report_printf(memory, "%s", caption),
-                                   figure};
+    item.name = unique;
+    item.caption = wk_report_printf(memory, "%s", item.caption);
+    uint8_t *png = item.size ? wk_report_alloc(memory, item.size, 1) : NULL;
+    if (png) memcpy(png, item.png, item.size);
+    item.png = png;
+    size_t before = figures->items.count;
     wk_report_push(memory, &figures->items, item);
-    if (memory->failed && (figures->items.count == 0 ||
-                           figures->items.items[figures->items.count - 1].figure != figure))
-        wk_figure_destroy(figure);
+    if (figures->items.count == before) wk_figure_destroy(item.figure);
     return wk_report_memory_check(memory, err);
 }
 
@@ -129,7 +129,11 @@ static wk_status finish(drawing *d, drawer how, wk_error *err)
     WK_TRY(how == LINES                   ? wk_plot_lines_draw(&lines, &figure, err)
            : how == BARS || how == SHARES ? wk_plot_bars_draw(&bars, &figure, err)
                                           : wk_plot_scatter_draw(&scatter, &figure, err));
-    return wk_report_figures_add(d->data, d->figures, d->section, figure, d->name, d->caption, err);
+    return wk_report_figures_add(
+        d->memory, d->figures,
+        (wk_report_figure){
+            .section = d->section, .name = d->name, .caption = d->caption, .figure = figure},
+        err);
 }
 
 // Comparisons and scores.
