@@ -1,4 +1,5 @@
-#include "report/compare.h"
+// Comparisons of methods by their scores, and what they say in words.
+#include "report/results.h"
 
 #include "stats/resamples.h"
 

@@ -4,7 +4,7 @@
 #define WK_REPORT_FIGURES_H
 
 #include "plot/plot.h"
-#include "report/compare.h"
+#include "report/results.h"
 
 /// Where on the page a figure belongs.
 typedef enum wk_figure_section {

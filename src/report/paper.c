@@ -1,4 +1,5 @@
-#include "report/paper.h"
+// The paper's tables (assets/paper/results.csv, compiled in) and the order of its names.
+#include "report/results.h"
 
 #include "base/asset.h"
 #include <stdlib.h>

@@ -35,46 +35,29 @@ static wk_status read_map(const wk_report_run *run, wk_heatmap *out, wk_error *e
     return status;
 }
 
-static bool same_shape(const wk_heatmap *a, const wk_heatmap *b)
-{
-    bool same = a->count == b->count;
-    for (int p = 0; p < a->count && same; p++)
-        same =
-            a->panels[p].rows == b->panels[p].rows && a->panels[p].columns == b->panels[p].columns;
-    return same;
-}
-
-static void add_values(double *sum, const double *values, size_t count, double *known)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (isnan(values[i])) continue;
-        sum[i] = isnan(sum[i]) ? values[i] : sum[i] + values[i];
-        if (known) known[i]++;
-    }
-}
-
-// Adds a map; the first is taken over.
+// Adds a map: the first is taken over, others have to be of its shape.
 static void add_map(wk_report_memory *memory, summed *s, wk_heatmap *map)
 {
     bool first = s->seeds == 0;
-    for (int p = 0; p < map->count && first; p++) {
-        const wk_heat_panel *one = &map->panels[p];
-        s->known[p] = wk_report_alloc(memory, cells_of(one), sizeof *s->known[p]);
-        for (size_t i = 0; i < cells_of(one) && s->known[p]; i++)
-            s->known[p][i] = !isnan(one->cells[WK_HEAT_ERROR][i]);
-    }
-    if (!first && !same_shape(&s->map, map)) return; // the same domain with other options
-    for (int p = 0; p < map->count && !first; p++) {
-        wk_heat_panel *sum = &s->map.panels[p];
-        const wk_heat_panel *one = &map->panels[p];
-        size_t cells = cells_of(sum);
-        if (!s->known[p]) return;
-        add_values(sum->cells[WK_HEAT_VISITS], one->cells[WK_HEAT_VISITS], cells, NULL);
-        add_values(sum->cells[WK_HEAT_ERROR], one->cells[WK_HEAT_ERROR], cells, s->known[p]);
-    }
     if (first) {
         s->map = *map;
         *map = (wk_heatmap){0};
+    }
+    for (int p = 0; p < s->map.count && !first; p++)
+        if (map->count != s->map.count || map->panels[p].rows != s->map.panels[p].rows ||
+            map->panels[p].columns != s->map.panels[p].columns)
+            return; // the same domain with other options
+    for (int p = 0; p < s->map.count; p++) {
+        const wk_heat_panel *sum = &s->map.panels[p];
+        double *visits = sum->cells[WK_HEAT_VISITS], *errors = sum->cells[WK_HEAT_ERROR];
+        if (first) s->known[p] = wk_report_alloc(memory, cells_of(sum), sizeof *s->known[p]);
+        for (size_t i = 0; i < cells_of(sum) && s->known[p]; i++) {
+            double visit = first ? NAN : map->panels[p].cells[WK_HEAT_VISITS][i];
+            double error = first ? NAN : map->panels[p].cells[WK_HEAT_ERROR][i];
+            if (!isnan(visit)) visits[i] = isnan(visits[i]) ? visit : visits[i] + visit;
+            if (!isnan(error)) errors[i] = isnan(errors[i]) ? error : errors[i] + error;
+            s->known[p][i] += !isnan(first ? errors[i] : error);
+        }
     }
     s->seeds++;
 }
@@ -258,27 +241,20 @@ static wk_status draw_sheet(wk_runs *runs, const wk_domain *domain, wk_report_fi
     return status;
 }
 
-static bool domain_is_new(const wk_runs *runs, size_t i)
-{
-    for (size_t k = 0; k < i; k++)
-        if (strcmp(runs->items.items[k]->domain, runs->items.items[i]->domain) == 0) return false;
-    return true;
-}
-
 // Domains of plug-ins have no image: reading runs loads no code.
 static wk_status draw_sheets(wk_runs *runs, wk_report_figures *out, wk_sentences *missing,
                              wk_error *err)
 {
+    wk_report_run *const *items = runs->items.items;
     int64_t domains = 0;
-    for (size_t i = 0; i < runs->items.count; i++)
-        domains += domain_is_new(runs, i);
+    for (size_t i = 0; i < runs->items.count; i++) // sorted by domain
+        domains += i == 0 || strcmp(items[i]->domain, items[i - 1]->domain) != 0;
     wk_progress_next(runs->progress, "images", domains);
     for (size_t i = 0; i < runs->items.count; i++) {
         const wk_domain *domain;
         wk_error problem = {0};
-        if (!domain_is_new(runs, i) ||
-            wk_domain_find(runs->items.items[i]->domain, &domain, NULL) != WK_OK ||
-            domain->n_params == 0)
+        if ((i > 0 && strcmp(items[i]->domain, items[i - 1]->domain) == 0) ||
+            wk_domain_find(items[i]->domain, &domain, NULL) != WK_OK || domain->n_params == 0)
             continue;
         wk_status status = draw_sheet(runs, domain, out, &problem);
         wk_progress_count(runs->progress, 0);
@@ -290,51 +266,39 @@ static wk_status draw_sheets(wk_runs *runs, wk_report_figures *out, wk_sentences
     return WK_OK;
 }
 
-static uint32_t big_endian(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
 // Reads the size from the header; browsers check the rest.
 static bool read_png_size(const uint8_t *png, wk_report_figure *entry)
 {
     enum { SIDE_MAX = 20000 };
     static const uint8_t signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
     if (entry->size < 24 || memcmp(png, signature, sizeof signature) != 0) return false;
-    entry->width = big_endian(png + 16);
-    entry->height = big_endian(png + 20);
+    for (int i = 0; i < 4; i++) {
+        entry->width = entry->width << 8 | png[16 + i];
+        entry->height = entry->height << 8 | png[20 + i];
+    }
     return entry->width > 0 && entry->width < SIDE_MAX && entry->height > 0 &&
            entry->height < SIDE_MAX;
 }
 
-// The last name of the folder that is an open-loop strip: the largest step. "" for none.
-static wk_status find_strip(const char *folder, char name[256], wk_error *err)
-{
-    static const char prefix[] = "openloop-";
-    wk_dir *directory = NULL;
-    wk_names names = {0};
-    *name = 0;
-    wk_status status = wk_dir_open(NULL, folder, &directory, err);
-    if (status == WK_OK) status = wk_dir_list(directory, &names, err);
-    for (size_t i = 0; i < names.count && status == WK_OK; i++)
-        if (strlen(names.items[i]) < 256 && wk_name_ends_in(names.items[i], ".png") &&
-            strncmp(names.items[i], prefix, sizeof prefix - 1) == 0)
-            snprintf(name, 256, "%s", names.items[i]);
-    wk_names_free(&names);
-    wk_dir_close(directory);
-    return status;
-}
-
+// Takes the newest open-loop strip of a run, if it has one.
 static wk_status take_strip(wk_runs *runs, const wk_report_run *run, bool *found,
                             wk_report_figures *out, wk_sentences *missing, wk_error *err)
 {
+    static const char prefix[] = "openloop-";
     static const size_t size_limit = (size_t)8 << 20;
-    char folder[WK_PATH_MAX], path[WK_PATH_MAX], file[256], *bytes = NULL;
+    char folder[WK_PATH_MAX], path[WK_PATH_MAX], *bytes = NULL;
+    const char *file = NULL;
     wk_error problem = {0};
+    wk_names names = {0};
     wk_report_figure entry = {.section = WK_PICTURES_IMAGINED};
     WK_TRY(wk_path_print(folder, err, "%s/eval", run->directory));
-    wk_status status = find_strip(folder, file, &problem);
-    if (status == WK_E_NOT_FOUND || (status == WK_OK && !*file)) return WK_OK;
+    wk_status status = wk_path_list(folder, &names, &problem);
+    for (size_t i = 0; i < names.count && status == WK_OK; i++) // the last: of the largest step
+        if (wk_name_ends_in(names.items[i], ".png") &&
+            strncmp(names.items[i], prefix, sizeof prefix - 1) == 0)
+            file = wk_report_printf(&runs->memory, "%s", names.items[i]);
+    wk_names_free(&names);
+    if (status == WK_E_NOT_FOUND || (status == WK_OK && !file)) return WK_OK;
     if (status == WK_OK) WK_TRY(wk_path_join(folder, file, path, err));
     if (status == WK_OK) status = wk_file_read(path, size_limit, &bytes, &entry.size, &problem);
     if (status != WK_OK) {

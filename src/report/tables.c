@@ -1,3 +1,4 @@
+// What is in each of the ten tables.
 #include "report/tables.h"
 
 #include <inttypes.h>
