@@ -114,7 +114,7 @@ wk_status wk_runs_name_methods(wk_runs *runs, const char *const *by, size_t n_by
 /// Adds a remark for each setting that differs within a domain and exploration, or one for all of
 /// them where they are many.
 void wk_runs_remark_on_settings(wk_runs *runs);
-/// Appends the value as people read it: what an empty or automatic one stands for.
-void wk_run_setting(const wk_report_run *run, int field, wk_text *out);
+/// The value as people read it: what an empty or automatic one stands for.
+const char *wk_run_setting(wk_report_memory *memory, const wk_report_run *run, int field);
 
 #endif

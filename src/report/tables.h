@@ -98,21 +98,13 @@ typedef struct wk_score_table {
     WK_ARRAY(wk_table_entry) entries; // [rows,columns]
 } wk_score_table;
 
-/// What makes a table of scores.
-typedef struct wk_score_table_kind {
-    const char *name, *title, *caption;
-    const char *metric; // NULL: all
-    bool combined;      // of parts of combined domains
-    bool variants;      // of out-of-distribution cases
-} wk_score_table_kind;
-
-extern const wk_score_table_kind wk_score_table_kinds[WK_SCORE_TABLES];
-
 /// Makes the entries from the final scores. `bootstrap` is of the intervals by which entries are
 /// marked.
 wk_status wk_score_table_make(wk_report_memory *memory, const wk_report_rows *scores,
                               wk_table_kind kind, const wk_bootstrap_config *bootstrap,
                               wk_score_table *out, wk_error *err);
+/// Fills the table that people and programs see.
+void wk_score_table_fill(wk_table_kind kind, const wk_score_table *scores, wk_report_table *out);
 
 /// A statistic of model errors.
 typedef enum wk_error_statistic {
