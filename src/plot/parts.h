@@ -3,8 +3,7 @@
 #ifndef WK_PLOT_PARTS_H
 #define WK_PLOT_PARTS_H
 
-#include "base/arena.h"
-#include "base/array.h"
+#include "base/memory.h"
 #include "plot/plot.h"
 
 typedef enum wk_mark_kind {

@@ -1,6 +1,6 @@
 // The README.md of a card: what hubs read first, then scores, how to load the policies, how they
 // were trained, and the hashes of the files. All text that comes from a run's files is escaped.
-#include "base/python_spec.h"
+#include "base/code_file.h"
 #include "plot/figure.h"
 #include "report/card.h"
 #include "run/disk.h"

@@ -1,7 +1,7 @@
 // The paper's tables (assets/paper/results.csv, compiled in) and the order of its names.
 #include "report/results.h"
 
-#include "base/asset.h"
+#include "base/file.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 // What is drawn from the files of runs: maps of the environments that curricula visited and of the
 // error they estimate there, over the seeds of a method; contact sheets; what was imagined.
-#include "base/dir.h"
 #include "base/file.h"
 #include "report/figures.h"
 #include "report/sheet.h"

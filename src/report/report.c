@@ -1,7 +1,7 @@
 #include "report/report.h"
 
-#include "base/dir.h"
 #include "base/file.h"
+#include "base/json.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
 
 #include "report/results.h"
 
+#include "base/json.h"
 // A table of cells (table.c).
 
 /// Who sees a cell; any of them together.
