@@ -142,23 +142,20 @@ typedef struct wk_plot_frame {
     wk_scale x, y;
 } wk_plot_frame;
 
-/// A line of the legend.
-typedef struct wk_plot_legend {
-    const char *name;
-    int style;
-    bool line; // a line with a marker, else the marker alone
-} wk_plot_legend;
+/// The ends of the shaded range around point `i`; on a logarithmic axis it does not reach to zero.
+double wk_plot_low(const wk_plot_axis *y, const wk_plot_series *s, size_t i);
+double wk_plot_high(const wk_plot_series *s, size_t i);
+/// Whether both axes can show the point.
+bool wk_plot_shows(const wk_plot_axis *x, const wk_plot_axis *y, const wk_plot_series *s, size_t i);
+/// The ranges of all that is shown; returns whether there is anything.
+bool wk_plot_extents(const wk_plot_axis *x, const wk_plot_axis *y, const wk_plot_series *series,
+                     size_t count, wk_range *xs, wk_range *ys);
 
-/// What is drawn around the data.
-typedef struct wk_plot_frame_spec {
-    const char *title, *note; // or NULL
-    const wk_plot_axis *x, *y;
-    const wk_scale *x_scale, *y_scale;
-    const wk_plot_legend *legend;
-    size_t legend_count;
-} wk_plot_frame_spec;
-
-wk_status wk_plot_frame_begin(const wk_plot_frame_spec *spec, wk_plot_frame *out, wk_error *err);
+/// Title, note (both may be NULL), legend and axes around the series; with `lines` the legend shows
+/// lines with a marker, else the marker alone.
+wk_status wk_plot_frame_begin(const char *title, const char *note, const wk_plot_axis *x,
+                              const wk_plot_axis *y, const wk_plot_series *series, size_t count,
+                              bool lines, wk_plot_frame *out, wk_error *err);
 
 /// The position in the figure of values that both axes can show.
 wk_point wk_plot_frame_point(const wk_plot_frame *frame, double x, double y);
@@ -173,6 +170,9 @@ void wk_plot_marker(wk_figure *figure, wk_point at, int style, double radius, do
 double wk_plot_text_width(const char *text, double size);
 /// The width of the widest label of a scale's ticks.
 double wk_plot_ticks_width(const wk_scale *scale);
+/// Writes in ink.
+void wk_plot_text(wk_figure *figure, double x, double y, const char *text, double size,
+                  wk_anchor anchor);
 void wk_plot_line(wk_figure *figure, double x0, double y0, double x1, double y1, wk_paint paint);
 
 /// Writes the label of a tick around `x`, moved if it would leave the figure and omitted if it

@@ -178,36 +178,75 @@ void wk_plot_title(wk_figure *figure, const char *title)
                        (wk_text_style){.size = WK_PLOT_TITLE, .colour = WK_INK, .bold = true});
 }
 
-static const char *legend_name(const void *items, size_t i)
+static const char *series_name(const void *series, size_t i)
 {
-    return ((const wk_plot_legend *)items)[i].name;
+    const char *name = ((const wk_plot_series *)series)[i].name;
+    return name ? name : "";
 }
 
 // Places the legend's items in rows and draws them if there is a figure; returns the height.
-static double lay_legend(const wk_plot_legend *items, size_t count, double top, wk_figure *figure)
+static double lay_legend(const wk_plot_series *series, size_t count, bool lines, double top,
+                         wk_figure *figure)
 {
     double x = MARGIN, y = top + LINE_HEIGHT / 2.0, max = WK_PLOT_WIDTH - MARGIN;
+    double key = lines ? LINE_KEY : MARKER_KEY;
+    bool any = false;
     for (size_t i = 0; i < count; i++) {
         char name[WK_WRAP_LINES][WK_WRAP_LENGTH] = {""};
-        double key = items[i].line ? LINE_KEY : MARKER_KEY;
-        wk_plot_wrap_name(items, count, legend_name, i, WK_PLOT_LABEL, max - MARGIN - key - KEY_GAP,
-                          1, name);
+        if (!*series_name(series, i)) continue;
+        any = true;
+        wk_plot_wrap_name(series, count, series_name, i, WK_PLOT_LABEL,
+                          max - MARGIN - key - KEY_GAP, 1, name);
         double width = key + KEY_GAP + wk_plot_text_width(name[0], WK_PLOT_LABEL);
         if (x > MARGIN && x + width > max) {
             x = MARGIN;
             y += LINE_HEIGHT;
         }
-        if (figure && items[i].line)
+        if (figure && lines)
             wk_plot_line(figure, x, y, x + key, y,
-                         (wk_paint){.colour = wk_plot_colour(items[i].style), .width = 2});
+                         (wk_paint){.colour = wk_plot_colour(series[i].style), .width = 2});
         if (figure) {
-            wk_plot_marker(figure, (wk_point){x + key / 2, y}, items[i].style, 3.6, 0);
-            wk_figure_text(figure, x + key + KEY_GAP, y + 4.2, name[0],
-                           (wk_text_style){.size = WK_PLOT_LABEL, .colour = WK_INK});
+            wk_plot_marker(figure, (wk_point){x + key / 2, y}, series[i].style, 3.6, 0);
+            wk_plot_text(figure, x + key + KEY_GAP, y + 4.2, name[0], WK_PLOT_LABEL,
+                         WK_ANCHOR_START);
         }
         x += width + ITEM_GAP;
     }
-    return count ? y + LINE_HEIGHT / 2.0 + 5 - top : 0;
+    return any ? y + LINE_HEIGHT / 2.0 + 5 - top : 0;
+}
+
+double wk_plot_low(const wk_plot_axis *y, const wk_plot_series *s, size_t i)
+{
+    double spread = s->spread && isfinite(s->spread[i]) ? fabs(s->spread[i]) : 0;
+    double low = s->y[i] - spread;
+    return y->log ? fmax(low, s->y[i] / 4) : low;
+}
+
+double wk_plot_high(const wk_plot_series *s, size_t i)
+{
+    const double *above = s->above ? s->above : s->spread;
+    return s->y[i] + (above && isfinite(above[i]) ? fabs(above[i]) : 0);
+}
+
+bool wk_plot_shows(const wk_plot_axis *x, const wk_plot_axis *y, const wk_plot_series *s, size_t i)
+{
+    return wk_axis_shows(x, s->x[i]) && wk_axis_shows(y, s->y[i]);
+}
+
+bool wk_plot_extents(const wk_plot_axis *x, const wk_plot_axis *y, const wk_plot_series *series,
+                     size_t count, wk_range *xs, wk_range *ys)
+{
+    *xs = *ys = WK_RANGE_EMPTY;
+    for (size_t k = 0; k < count; k++) {
+        for (size_t i = 0; i < series[k].count; i++) {
+            if (!wk_plot_shows(x, y, &series[k], i)) continue;
+            wk_range_add(xs, x, series[k].x[i]);
+            wk_range_add(ys, y, wk_plot_low(y, &series[k], i));
+            wk_range_add(ys, y, wk_plot_high(&series[k], i));
+        }
+        if (series[k].level) wk_range_add(ys, y, *series[k].level);
+    }
+    return xs->min <= xs->max;
 }
 
 double wk_plot_ticks_width(const wk_scale *scale)
@@ -231,14 +270,19 @@ void wk_plot_line(wk_figure *figure, double x0, double y0, double x1, double y1,
     wk_figure_line(figure, ends, 2, paint);
 }
 
+void wk_plot_text(wk_figure *figure, double x, double y, const char *text, double size,
+                  wk_anchor anchor)
+{
+    wk_figure_text(figure, x, y, text,
+                   (wk_text_style){.size = size, .colour = WK_INK, .anchor = anchor});
+}
+
 void wk_plot_tick_label(wk_figure *figure, double x, double y, const char *label, double *taken)
 {
     double half = wk_plot_text_width(label, WK_PLOT_TICK) / 2;
     double middle = fmax(half, fmin(x, WK_PLOT_WIDTH - half));
     if (middle - half < *taken) return;
-    wk_figure_text(
-        figure, middle, y, label,
-        (wk_text_style){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE});
+    wk_plot_text(figure, middle, y, label, WK_PLOT_TICK, WK_ANCHOR_MIDDLE);
     *taken = middle + half + 5;
 }
 
@@ -256,9 +300,8 @@ static void draw_axes(const wk_plot_frame *f, const char *x_label, const char *y
     for (int i = 0; i < f->y.count; i++) {
         double y = f->bottom - wk_scale_position(&f->y, f->y.ticks[i]) * (f->bottom - f->top);
         wk_plot_line(f->figure, f->left, y, f->right, y, grid);
-        wk_figure_text(
-            f->figure, f->left - TICK_LENGTH - 2, y + 3.8, f->y.labels[i],
-            (wk_text_style){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_END});
+        wk_plot_text(f->figure, f->left - TICK_LENGTH - 2, y + 3.8, f->y.labels[i], WK_PLOT_TICK,
+                     WK_ANCHOR_END);
     }
     wk_plot_line(f->figure, f->left, f->top, f->left, f->bottom + 0.5, ink);
     wk_plot_line(f->figure, f->left - 0.5, f->bottom, f->right, f->bottom, ink);
@@ -271,24 +314,27 @@ static void draw_axes(const wk_plot_frame *f, const char *x_label, const char *y
         wk_figure_text(f->figure, MARGIN + 10, (f->top + f->bottom) / 2, lines[0], style);
 }
 
-wk_status wk_plot_frame_begin(const wk_plot_frame_spec *spec, wk_plot_frame *out, wk_error *err)
+wk_status wk_plot_frame_begin(const char *title, const char *note, const wk_plot_axis *x,
+                              const wk_plot_axis *y, const wk_plot_series *series, size_t count,
+                              bool lines, wk_plot_frame *out, wk_error *err)
 {
-    wk_plot_frame f = {.x = *spec->x_scale, .y = *spec->y_scale};
-    double title = MARGIN + wk_plot_title_height(spec->title);
-    double legend = title + lay_legend(spec->legend, spec->legend_count, title, NULL);
-    f.top = legend + (spec->note ? LINE_HEIGHT : 0) + 4;
+    wk_range xs, ys;
+    bool any = wk_plot_extents(x, y, series, count, &xs, &ys);
+    wk_plot_frame f = {.x = wk_scale_make(x, xs, 5, lines), .y = wk_scale_make(y, ys, 5, false)};
+    double top = MARGIN + wk_plot_title_height(title);
+    double legend = top + lay_legend(series, count, lines, top, NULL);
+    f.top = legend + (note ? LINE_HEIGHT : 0) + 4;
     f.bottom = f.top + WK_PLOT_BODY;
-    f.left =
-        MARGIN + (spec->y->label ? LINE_HEIGHT : 0) + wk_plot_ticks_width(&f.y) + TICK_LENGTH + 4;
+    f.left = MARGIN + (y->label ? LINE_HEIGHT : 0) + wk_plot_ticks_width(&f.y) + TICK_LENGTH + 4;
     f.right = WK_PLOT_WIDTH - MARGIN - 8;
-    double height = f.bottom + (spec->x->label ? 44 : 28);
-    WK_TRY(wk_figure_create(WK_PLOT_WIDTH, height, spec->title, &f.figure, err));
-    wk_plot_title(f.figure, spec->title);
-    lay_legend(spec->legend, spec->legend_count, title, f.figure);
-    if (spec->note)
-        wk_figure_text(f.figure, MARGIN, legend + 12, spec->note,
+    WK_TRY(wk_figure_create(WK_PLOT_WIDTH, f.bottom + (x->label ? 44 : 28), title, &f.figure, err));
+    wk_plot_title(f.figure, title);
+    lay_legend(series, count, lines, top, f.figure);
+    if (note)
+        wk_figure_text(f.figure, MARGIN, legend + 12, note,
                        (wk_text_style){.size = WK_PLOT_LABEL, .colour = WK_MUTED});
-    draw_axes(&f, spec->x->label, spec->y->label);
+    draw_axes(&f, x->label, y->label);
+    if (!any) wk_plot_frame_no_data(&f);
     *out = f;
     return WK_OK;
 }

@@ -7,70 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The shaded range around a value; on a logarithmic axis it does not reach to zero.
-static double low_end(const wk_plot_axis *y, const wk_plot_series *s, size_t i)
-{
-    double spread = s->spread && isfinite(s->spread[i]) ? fabs(s->spread[i]) : 0;
-    double low = s->y[i] - spread;
-    return y->log ? fmax(low, s->y[i] / 4) : low;
-}
-
-static double high_end(const wk_plot_series *s, size_t i)
-{
-    const double *above = s->above ? s->above : s->spread;
-    return s->y[i] + (above && isfinite(above[i]) ? fabs(above[i]) : 0);
-}
-
-static bool is_shown(const wk_plot_axis *x, const wk_plot_axis *y, const wk_plot_series *s,
-                     size_t i)
-{
-    return wk_axis_shows(x, s->x[i]) && wk_axis_shows(y, s->y[i]);
-}
-
-// The ranges of all that is shown; returns whether there is anything.
-static bool find_extents(const wk_plot_axis *x, const wk_plot_axis *y, const wk_plot_series *series,
-                         size_t count, wk_range *xs, wk_range *ys)
-{
-    *xs = *ys = WK_RANGE_EMPTY;
-    for (size_t k = 0; k < count; k++) {
-        for (size_t i = 0; i < series[k].count; i++) {
-            if (!is_shown(x, y, &series[k], i)) continue;
-            wk_range_add(xs, x, series[k].x[i]);
-            wk_range_add(ys, y, low_end(y, &series[k], i));
-            wk_range_add(ys, y, high_end(&series[k], i));
-        }
-        if (series[k].level) wk_range_add(ys, y, *series[k].level);
-    }
-    return xs->min <= xs->max;
-}
-
-// Titles, legend and axes of a plot of series; `lines` is how the legend shows them.
-static wk_status begin(const char *title, const char *note, const wk_plot_axis *x,
-                       const wk_plot_axis *y, const wk_plot_series *series, size_t count,
-                       bool lines, wk_plot_frame *frame, wk_error *err)
-{
-    wk_range xs, ys;
-    bool any = find_extents(x, y, series, count, &xs, &ys);
-    wk_scale x_scale = wk_scale_make(x, xs, 5, lines), y_scale = wk_scale_make(y, ys, 5, false);
-    wk_plot_legend *legend = calloc(count + 1, sizeof *legend);
-    if (!legend) return wk_fail(err, WK_E_MEMORY, "no memory for a figure");
-    size_t named = 0;
-    for (size_t k = 0; k < count; k++)
-        if (series[k].name && *series[k].name)
-            legend[named++] = (wk_plot_legend){series[k].name, series[k].style, lines};
-    wk_status status = wk_plot_frame_begin(
-        &(wk_plot_frame_spec){title, note, x, y, &x_scale, &y_scale, legend, named}, frame, err);
-    free(legend);
-    if (status == WK_OK && !any) wk_plot_frame_no_data(frame);
-    return status;
-}
-
 // The next run of points that are shown, from *to on: those from *from to before *to.
 static bool next_run(const wk_plot_lines *plot, const wk_plot_series *s, size_t *from, size_t *to)
 {
-    for (*from = *to; *from < s->count && !is_shown(&plot->x, &plot->y, s, *from);)
+    for (*from = *to; *from < s->count && !wk_plot_shows(&plot->x, &plot->y, s, *from);)
         ++*from;
-    for (*to = *from; *to < s->count && is_shown(&plot->x, &plot->y, s, *to);)
+    for (*to = *from; *to < s->count && wk_plot_shows(&plot->x, &plot->y, s, *to);)
         ++*to;
     return *to > *from;
 }
@@ -80,9 +22,9 @@ static void shade_run(const wk_plot_frame *f, const wk_plot_axis *y, const wk_pl
 {
     size_t count = to - from;
     for (size_t i = 0; i < count; i++) {
-        scratch[i] = wk_plot_frame_point(f, s->x[from + i], high_end(s, from + i));
+        scratch[i] = wk_plot_frame_point(f, s->x[from + i], wk_plot_high(s, from + i));
         scratch[2 * count - 1 - i] =
-            wk_plot_frame_point(f, s->x[from + i], low_end(y, s, from + i));
+            wk_plot_frame_point(f, s->x[from + i], wk_plot_low(y, s, from + i));
     }
     wk_figure_polygon(f->figure, scratch, 2 * count,
                       (wk_paint){.colour = wk_plot_colour(s->style), .opacity = 0.16});
@@ -121,8 +63,8 @@ wk_status wk_plot_lines_draw(const wk_plot_lines *plot, wk_figure **out, wk_erro
     wk_point *scratch = malloc((2 * max + 1) * sizeof *scratch);
     if (!scratch) return wk_fail(err, WK_E_MEMORY, "no memory for a figure");
     wk_plot_frame f;
-    wk_status status =
-        begin(plot->title, NULL, &plot->x, &plot->y, plot->series, plot->count, true, &f, err);
+    wk_status status = wk_plot_frame_begin(plot->title, NULL, &plot->x, &plot->y, plot->series,
+                                           plot->count, true, &f, err);
     if (status != WK_OK) {
         free(scratch);
         return status;
@@ -142,8 +84,8 @@ wk_status wk_plot_lines_draw(const wk_plot_lines *plot, wk_figure **out, wk_erro
         const wk_plot_series *s = &plot->series[k];
         for (to = 0; s->spread && next_run(plot, s, &from, &to);) {
             if (to - from > 1) continue;
-            wk_point low = wk_plot_frame_point(&f, s->x[from], low_end(&plot->y, s, from));
-            wk_point high = wk_plot_frame_point(&f, s->x[from], high_end(s, from));
+            wk_point low = wk_plot_frame_point(&f, s->x[from], wk_plot_low(&plot->y, s, from));
+            wk_point high = wk_plot_frame_point(&f, s->x[from], wk_plot_high(s, from));
             wk_plot_line(f.figure, low.x, low.y, high.x, high.y,
                          (wk_paint){.colour = wk_plot_colour(s->style), .width = 1.2});
         }
@@ -162,14 +104,15 @@ wk_status wk_plot_scatter_draw(const wk_plot_scatter *plot, wk_figure **out, wk_
     wk_plot_axis x = plot->x, y = plot->y;
     wk_range xs, ys;
     // One range for both axes, so that the diagonal is where both are equal.
-    if (plot->diagonal && find_extents(&x, &y, plot->series, plot->count, &xs, &ys)) {
+    if (plot->diagonal && wk_plot_extents(&x, &y, plot->series, plot->count, &xs, &ys)) {
         x.fixed = y.fixed = true;
         double low = fmin(xs.min, ys.min), high = fmax(xs.max, ys.max);
         double margin = 0.04 * (high - low);
         x.min = y.min = low - margin;
         x.max = y.max = high + margin;
     }
-    WK_TRY(begin(plot->title, plot->note, &x, &y, plot->series, plot->count, false, &f, err));
+    WK_TRY(wk_plot_frame_begin(plot->title, plot->note, &x, &y, plot->series, plot->count, false,
+                               &f, err));
     if (plot->diagonal) {
         double low = fmax(f.x.min, f.y.min), high = fmin(f.x.max, f.y.max);
         wk_point a = wk_plot_frame_point(&f, low, low), b = wk_plot_frame_point(&f, high, high);
@@ -179,7 +122,7 @@ wk_status wk_plot_scatter_draw(const wk_plot_scatter *plot, wk_figure **out, wk_
     for (size_t k = 0; k < plot->count; k++) {
         const wk_plot_series *s = &plot->series[k];
         for (size_t i = 0; i < s->count; i++)
-            if (is_shown(&plot->x, &plot->y, s, i))
+            if (wk_plot_shows(&plot->x, &plot->y, s, i))
                 wk_plot_marker(f.figure, wk_plot_frame_point(&f, s->x[i], s->y[i]), s->style, 3,
                                0.6);
     }
@@ -229,8 +172,7 @@ static void draw_bar(const wk_plot_frame *f, const wk_plot_bars *plot, size_t i,
             f->figure, f->left - 8, y + 4.2 + LABEL_LINE * (k - (count - 1) / 2.0), lines[k],
             (wk_text_style){.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_END});
     format_bar(&f->x, bar, numbers, sizeof numbers);
-    wk_figure_text(f->figure, f->right + NUMBER_GAP, y + 3.8, numbers,
-                   (wk_text_style){.size = WK_PLOT_TICK, .colour = WK_INK});
+    wk_plot_text(f->figure, f->right + NUMBER_GAP, y + 3.8, numbers, WK_PLOT_TICK, WK_ANCHOR_START);
     if (!wk_axis_shows(&plot->axis, bar->value)) return;
     double base = place(f, plot->has_reference ? plot->reference : plot->axis.log ? f->x.min : 0);
     double value = place(f, bar->value);
@@ -291,9 +233,8 @@ wk_status wk_plot_bars_draw(const wk_plot_bars *plot, wk_figure **out, wk_error 
     wk_plot_line(f.figure, f.left, f.bottom, f.right, f.bottom,
                  (wk_paint){.colour = WK_INK, .width = 1});
     if (plot->axis.label)
-        wk_figure_text(
-            f.figure, (f.left + f.right) / 2, f.bottom + 34, plot->axis.label,
-            (wk_text_style){.size = WK_PLOT_LABEL, .colour = WK_INK, .anchor = WK_ANCHOR_MIDDLE});
+        wk_plot_text(f.figure, (f.left + f.right) / 2, f.bottom + 34, plot->axis.label,
+                     WK_PLOT_LABEL, WK_ANCHOR_MIDDLE);
     for (size_t i = 0; i < plot->count; i++)
         draw_bar(&f, plot, i, f.top + height * ((double)i + 0.5) + 2);
     if (plot->has_reference && wk_axis_shows(&plot->axis, plot->reference)) {
@@ -401,9 +342,7 @@ static void draw_cell_labels(const map *m)
         double y = m->top + height * ((double)r + 0.5);
         if (y - 7 < taken) continue;
         wk_scale_format(plot->row_values[r], label);
-        wk_figure_text(
-            m->figure, m->left - 6, y + 3.8, label,
-            (wk_text_style){.size = WK_PLOT_TICK, .colour = WK_INK, .anchor = WK_ANCHOR_END});
+        wk_plot_text(m->figure, m->left - 6, y + 3.8, label, WK_PLOT_TICK, WK_ANCHOR_END);
         taken = y + 7;
     }
     taken = -INFINITY;
@@ -444,8 +383,7 @@ static void draw_key(const map *m)
         snprintf(label, sizeof label, "%s%s", m->scale.labels[i], m->plot->percent ? "%" : "");
         wk_plot_line(m->figure, x + KEY_WIDTH, y, x + KEY_WIDTH + 3, y,
                      (wk_paint){.colour = WK_INK, .width = 1});
-        wk_figure_text(m->figure, x + KEY_WIDTH + 6, y + 3.8, label,
-                       (wk_text_style){.size = WK_PLOT_TICK, .colour = WK_INK});
+        wk_plot_text(m->figure, x + KEY_WIDTH + 6, y + 3.8, label, WK_PLOT_TICK, WK_ANCHOR_START);
     }
 }
 

@@ -25,90 +25,58 @@ static void put_plain(wk_text *out, const char *text)
     }
 }
 
-// The name of a file in the type of code, where it is one that we would give.
-static void put_path(wk_text *out, const char *path)
+// What hubs read. Strings are as in JSON, which YAML reads alike.
+static void put_front_matter(const wk_card *card, const char *name, wk_text *out)
 {
-    static const char usual[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./";
-    if (path[strspn(path, usual)])
-        put_plain(out, path);
-    else
-        wk_text_printf(out, "`%s`", path);
-}
-
-static void put_metric(wk_text *out, const char *type, const char *name, double value)
-{
-    wk_text_printf(out, "    - type: %s\n      name: %s\n      value: ", type, name);
-    wk_text_number(out, value);
-    wk_text_puts(out, "\n");
-}
-
-// One result of the model index; strings as in JSON, which YAML reads alike.
-static void put_result(const wk_result *score, wk_text *out)
-{
-    wk_text name = {0};
-    bool completion = strcmp(score->score, "completion") == 0;
-    wk_text_printf(&name, "%s, task %s, case %s", score->domain, score->task, score->set);
-    wk_text_puts(out, "  - task:\n      type: reinforcement-learning\n"
-                      "      name: reinforcement-learning\n    dataset:\n      name: ");
-    wk_text_quote(out, wk_text_get(&name));
-    wk_text_puts(out, "\n      type: ");
-    wk_text_quote(out, score->domain);
-    wk_text_puts(out, "\n    metrics:\n");
-    put_metric(out, completion ? "mean_completion" : "mean_reward",
-               completion ? "mean completion" : "mean return", score->mean);
-    put_metric(out, "cvar_0.1", "mean of the worst tenth", score->worst_tenth);
-    wk_text_free(&name);
-}
-
-static void put_name(const wk_card *card, wk_text *out)
-{
-    wk_text_printf(out, "%s-%s-%s", card->domain->name, card->config->curriculum_rule,
-                   card->policy);
-}
-
-static void put_front_matter(const wk_card *card, wk_text *out)
-{
-    static const char *const tags[] = {
-        "reinforcement-learning", "deep-reinforcement-learning", "world-model",
-        "model-based-rl",         "curriculum-learning",         "robustness"};
-    wk_text name = {0};
-    put_name(card, &name);
     wk_text_puts(out, card->own_licence ? "---\nlicense: other\nlicense_name: see-license-file\n"
                                           "license_link: LICENSE\n"
                                         : "---\nlicense: mit\n");
-    wk_text_puts(out, "library_name: waker\npipeline_tag: reinforcement-learning\ntags:\n");
-    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
-        wk_text_printf(out, "- %s\n", tags[i]);
-    wk_text_puts(out, "- ");
+    wk_text_puts(out, "library_name: waker\npipeline_tag: reinforcement-learning\ntags:\n"
+                      "- reinforcement-learning\n- deep-reinforcement-learning\n- world-model\n"
+                      "- model-based-rl\n- curriculum-learning\n- robustness\n- ");
     wk_text_quote(out, card->domain->name);
     wk_text_puts(out, "\nmodel-index:\n- name: ");
-    wk_text_quote(out, wk_text_get(&name));
+    wk_text_quote(out, name);
     wk_text_puts(out, "\n  results:\n");
-    for (size_t i = 0; i < card->n_scores; i++)
-        put_result(&card->scores[i], out);
+    for (const wk_result *s = card->scores; s < card->scores + card->n_scores; s++) {
+        wk_text title = {0};
+        bool completion = strcmp(s->score, "completion") == 0;
+        wk_text_printf(&title, "%s, task %s, case %s", s->domain, s->task, s->set);
+        wk_text_puts(out, "  - task:\n      type: reinforcement-learning\n"
+                          "      name: reinforcement-learning\n    dataset:\n      name: ");
+        wk_text_quote(out, wk_text_get(&title));
+        wk_text_puts(out, "\n      type: ");
+        wk_text_quote(out, s->domain);
+        wk_text_printf(out, "\n    metrics:\n    - type: %s\n      name: mean %s\n      value: ",
+                       completion ? "mean_completion" : "mean_reward",
+                       completion ? "completion" : "return");
+        wk_text_number(out, s->mean);
+        wk_text_puts(out, "\n    - type: cvar_0.1\n      name: mean of the worst tenth\n"
+                          "      value: ");
+        wk_text_number(out, s->worst_tenth);
+        wk_text_puts(out, "\n");
+        wk_text_free(&title);
+    }
     wk_text_puts(out, "---\n");
-    wk_text_free(&name);
 }
 
-// What stands for the file of the run's plug-in, which readers have elsewhere.
-static const char *plugin_file(const wk_card *card)
+// What stands for the file of the run's plug-in, which readers have elsewhere: an option, and the
+// file alone.
+typedef struct plugin_words {
+    const char *option, *file;
+} plugin_words;
+
+static plugin_words words_of(const wk_card *card)
 {
-    return wk_python_spec_source_length(card->config->plugin) ? "FILE.py:FUNCTION" : "FILE.so";
+    if (wk_python_spec_source_length(card->config->plugin))
+        return (plugin_words){"--python FILE.py:FUNCTION", "FILE.py:FUNCTION"};
+    return (plugin_words){"--plugin FILE.so", "FILE.so"};
 }
 
-static void put_plugin_option(const wk_card *card, wk_text *out)
+static void put_introduction(const wk_card *card, const char *name, wk_text *out)
 {
-    bool python = wk_python_spec_source_length(card->config->plugin);
-    wk_text_printf(out, "--%s %s", python ? "python" : "plugin", plugin_file(card));
-}
-
-static void put_introduction(const wk_card *card, wk_text *out)
-{
-    wk_text name = {0};
-    put_name(card, &name);
     wk_text_puts(out, "\n# ");
-    put_plain(out, wk_text_get(&name));
+    put_plain(out, name);
     wk_text_puts(out,
                  "\n\nTask policies and their world model, trained without rewards by waker in "
                  "environments of the domain ");
@@ -122,14 +90,12 @@ static void put_introduction(const wk_card *card, wk_text *out)
                    : strcmp(card->policy, "finetuned") == 0 ? "fine-tuned"
                                                             : "adapted",
                    steps);
-    if (*card->config->plugin) {
-        wk_text_puts(out, "\nThe domain comes from a plug-in, which is not part of this folder: "
-                          "`plugin.json` has its\ndescription and the SHA-256 of its file. Playing "
-                          "needs that file, named by `");
-        put_plugin_option(card, out);
-        wk_text_puts(out, "`.\n");
-    }
-    wk_text_free(&name);
+    if (*card->config->plugin)
+        wk_text_printf(out,
+                       "\nThe domain comes from a plug-in, which is not part of this folder: "
+                       "`plugin.json` has its\ndescription and the SHA-256 of its file. Playing "
+                       "needs that file, named by `%s`.\n",
+                       words_of(card).option);
 }
 
 static void put_results(const wk_card *card, wk_text *out)
@@ -165,21 +131,6 @@ static void put_replay(const wk_card *card, const wk_card_replay *replay, wk_tex
     wk_text_printf(out, "\n\n![](replay-%s.gif)\n", replay->task);
 }
 
-// The command that plays the episodes of the table again.
-static void put_again(const wk_card *card, wk_text *out)
-{
-    const wk_result *first = card->scores;
-    bool dr = strcmp(first->set, "dr") == 0 || strcmp(first->set, "train") == 0;
-    wk_text_printf(out, "`waker eval . --policy %s", card->policy);
-    if (card->name) wk_text_printf(out, " --name %s", card->name);
-    if (dr) wk_text_printf(out, " --envs %" PRIu64, first->episodes);
-    if (*card->config->plugin) {
-        wk_text_puts(out, " ");
-        put_plugin_option(card, out);
-    }
-    wk_text_printf(out, " --seed %" PRIu64 " --out again`", first->eval_seed);
-}
-
 static void put_loading(const wk_card *card, wk_text *out)
 {
     const char *task = card->scores[0].task;
@@ -190,7 +141,7 @@ static void put_loading(const wk_card *card, wk_text *out)
     if (!usual)
         wk_text_printf(out, ", weights=\"%s%s%s\"", card->policy, card->name ? "." : "",
                        card->name ? card->name : "");
-    if (*card->config->plugin) wk_text_printf(out, ", plugin=\"%s\"", plugin_file(card));
+    if (*card->config->plugin) wk_text_printf(out, ", plugin=\"%s\"", words_of(card).file);
     wk_text_puts(out, ")  # \".\": this folder\nenv, state = waker.WakerEnv(policy.domain, task=");
     wk_text_quote(out, task);
     wk_text_puts(out, ", options=policy.options), None\nobservation, info = env.reset(seed=1)\n"
@@ -199,10 +150,17 @@ static void put_loading(const wk_card *card, wk_text *out)
         wk_text_printf(out,
                        "Put the path of the domain's plug-in in place of `%s`. Its code is loaded "
                        "to make the\nenvironment; to act alone the policy needs no `plugin=`.\n\n",
-                       plugin_file(card));
-    wk_text_puts(out, "The folder is read as a run: ");
-    put_again(card, out);
-    wk_text_puts(out, " plays the first episodes\nof the table again.\n");
+                       words_of(card).file);
+    const wk_result *first = card->scores;
+    bool dr = strcmp(first->set, "dr") == 0 || strcmp(first->set, "train") == 0;
+    wk_text_printf(out, "The folder is read as a run: `waker eval . --policy %s", card->policy);
+    if (card->name) wk_text_printf(out, " --name %s", card->name);
+    if (dr) wk_text_printf(out, " --envs %" PRIu64, first->episodes);
+    if (*card->config->plugin) wk_text_printf(out, " %s", words_of(card).option);
+    wk_text_printf(out,
+                   " --seed %" PRIu64 " --out again` plays the first episodes\nof the table "
+                   "again.\n",
+                   first->eval_seed);
     if (card->compact)
         wk_text_puts(out, "\nThe weights are compact: rounded to 16 bits, decoder and reward heads "
                           "to 8, without what only\ntraining needs. They act and imagine. The "
@@ -246,9 +204,13 @@ static void put_files(const wk_card *card, wk_text *out)
 {
     wk_text_puts(out, "\n## Files\n\n| file | SHA-256 |\n|---|---|\n");
     for (size_t i = 0; i < card->n_files; i++) {
-        wk_text_puts(out, "| ");
-        put_path(out, card->files[i].path);
-        wk_text_printf(out, " | `%s` |\n", card->files[i].sha256);
+        // In the type of code where it is a name that we would give.
+        const char *path = card->files[i].path;
+        bool usual = !path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                        "0123456789-_./")];
+        wk_text_puts(out, usual ? "| `" : "| ");
+        usual ? wk_text_puts(out, path) : put_plain(out, path);
+        wk_text_printf(out, "%s | `%s` |\n", usual ? "`" : "", card->files[i].sha256);
     }
     wk_text_printf(out,
                    "\nWeights are safetensors files of %s; what their tensors are is in "
@@ -258,8 +220,12 @@ static void put_files(const wk_card *card, wk_text *out)
 
 void wk_card_readme(const wk_card *card, wk_text *out)
 {
-    put_front_matter(card, out);
-    put_introduction(card, out);
+    wk_text name = {0};
+    wk_text_printf(&name, "%s-%s-%s", card->domain->name, card->config->curriculum_rule,
+                   card->policy);
+    put_front_matter(card, wk_text_get(&name), out);
+    put_introduction(card, wk_text_get(&name), out);
+    wk_text_free(&name);
     put_results(card, out);
     if (card->n_replays > 0) wk_text_puts(out, "\n## Replays\n");
     for (size_t i = 0; i < card->n_replays; i++)

@@ -1,4 +1,5 @@
-#include "report/compare.h"
+// Comparisons of methods by their scores, and what they say in words.
+#include "report/results.h"
 
 #include "stats/resamples.h"
 
@@ -29,18 +30,18 @@ const char *wk_comparison_group_title(wk_report_memory *memory, const wk_compari
 
 // The numbers.
 
-// Some scores of a group: task t has runs[t] of them, from at[t * max_runs] on.
-typedef struct scores {
-    const char *method;
-    double *at;
-    size_t *runs;
-} scores;
+// The rows of a task, of which some may be of another group.
+typedef struct task {
+    const wk_report_row *first, *end;
+    double unit; // the highest score of any method; 1 where none is positive
+} task;
 
-// A group's scores by method, and what comparing two of them needs.
+// A group's tasks and methods, and room for comparing two of these.
 typedef struct contest {
     wk_comparison_group group;
-    scores *methods; // [n_methods]
-    size_t n_methods, tasks, max_runs;
+    WK_ARRAY(task) tasks;
+    wk_sentences methods;
+    size_t max_runs;         // of one task
     double *x, *y;           // [max_runs,tasks]: of the tasks that both sides have
     size_t *x_runs, *y_runs; // [tasks]
     const wk_bootstrap_config *config;
@@ -59,122 +60,94 @@ static bool takes_part(const wk_comparison_group *group, const wk_report_row *ro
     return row->final && wk_comparison_group_same(group, &own);
 }
 
-static size_t method_index(const contest *c, const char *name)
+static bool is_of(const contest *c, const wk_report_row *row, const char *method)
 {
-    size_t i = 0;
-    while (i < c->n_methods && strcmp(c->methods[i].method, name) != 0)
-        i++;
-    return i;
+    return strcmp(row->key.names[WK_FIELD_CURRICULUM], method) == 0 && takes_part(&c->group, row);
 }
 
-static int compare_methods(const void *a, const void *b, void *paper)
-{
-    const scores *x = a, *y = b;
-    return wk_paper_order(paper, WK_FIELD_CURRICULUM, x->method, y->method);
-}
-
-// Sorts the group's scores by method and task; false without memory.
-static bool fill(contest *c, wk_report_memory *memory, const wk_report_rows *rows)
+static void find_tasks(contest *c, wk_report_memory *memory, const wk_report_rows *rows)
 {
     const wk_report_row *items = rows->items.items;
-    size_t count = rows->items.count;
-    c->methods = wk_report_alloc(memory, count + 1, sizeof *c->methods);
-    if (!c->methods) return false;
-    // Which methods, how many tasks, and how many runs one of them may have.
-    for (size_t first = 0, end; first < count; first = end) {
-        size_t found = 0;
+    for (size_t first = 0, end; first < rows->items.count; first = end) {
+        double highest = 0;
+        size_t runs = 0;
         end = wk_rows_end(rows, first, WK_ROW_FIELDS);
         for (size_t i = first; i < end; i++) {
-            const char *name = items[i].key.names[WK_FIELD_CURRICULUM];
             if (!takes_part(&c->group, &items[i])) continue;
-            if (method_index(c, name) == c->n_methods) c->methods[c->n_methods++].method = name;
-            found++;
+            wk_sentences_add(memory, &c->methods, "%s", items[i].key.names[WK_FIELD_CURRICULUM]);
+            highest = fmax(highest, items[i].value);
+            runs++;
         }
-        c->tasks += found > 0;
-        if (found > c->max_runs) c->max_runs = found;
+        if (runs > c->max_runs) c->max_runs = runs;
+        // Scores are divided by the highest of any method, as the paper does.
+        const task found = {&items[first], &items[end], highest > 0 ? highest : 1};
+        if (runs) wk_report_push(memory, &c->tasks, found);
     }
-    qsort_r(c->methods, c->n_methods, sizeof *c->methods, compare_methods, (void *)rows->paper);
-    size_t cells = c->tasks * c->max_runs;
-    for (size_t m = 0; m < c->n_methods; m++) {
-        c->methods[m].at = wk_report_alloc(memory, cells, sizeof *c->x);
-        c->methods[m].runs = wk_report_alloc(memory, c->tasks, sizeof *c->x_runs);
-    }
+    size_t cells = c->tasks.count * c->max_runs;
     c->x = wk_report_alloc(memory, cells, sizeof *c->x);
     c->y = wk_report_alloc(memory, cells, sizeof *c->y);
-    c->x_runs = wk_report_alloc(memory, c->tasks, sizeof *c->x_runs);
-    c->y_runs = wk_report_alloc(memory, c->tasks, sizeof *c->y_runs);
-    if (memory->failed) return false;
-    // The scores of a task, divided by the highest of any method, as the paper does.
-    size_t task = 0;
-    for (size_t first = 0, end; first < count; first = end) {
-        bool any = false;
-        double highest = 0;
-        end = wk_rows_end(rows, first, WK_ROW_FIELDS);
-        for (size_t i = first; i < end; i++) {
-            if (!takes_part(&c->group, &items[i])) continue;
-            scores *s = &c->methods[method_index(c, items[i].key.names[WK_FIELD_CURRICULUM])];
-            s->at[task * c->max_runs + s->runs[task]++] = items[i].value;
-            highest = fmax(highest, items[i].value);
-            any = true;
-        }
-        for (size_t m = 0; m < c->n_methods && highest > 0; m++)
-            for (size_t n = 0; n < c->methods[m].runs[task]; n++)
-                c->methods[m].at[task * c->max_runs + n] /= highest;
-        task += any;
-    }
-    return true;
+    c->x_runs = wk_report_alloc(memory, c->tasks.count, sizeof *c->x_runs);
+    c->y_runs = wk_report_alloc(memory, c->tasks.count, sizeof *c->y_runs);
+    if (c->methods.items.count)
+        qsort_r(c->methods.items.items, c->methods.items.count, sizeof *c->methods.items.items,
+                wk_paper_compare_curricula, (void *)rows->paper);
+}
+
+static size_t count_runs(const contest *c, const task *t, const char *method)
+{
+    size_t count = 0;
+    for (const wk_report_row *row = t->first; row < t->end; row++)
+        count += is_of(c, row, method);
+    return count;
 }
 
 // The scores of a method on those tasks that it and `other` have results of.
-static wk_scores matrix(const contest *c, const scores *s, const scores *other, double *values,
+static wk_scores matrix(const contest *c, const char *method, const char *other, double *values,
                         size_t *runs)
 {
-    wk_scores out = {.values = values, .runs = c->max_runs, .runs_of = runs, .name = s->method};
-    for (size_t t = 0; t < c->tasks; t++)
-        out.tasks += s->runs[t] && other->runs[t];
-    for (size_t t = 0, column = 0; t < c->tasks; t++) {
-        if (!s->runs[t] || !other->runs[t]) continue;
-        runs[column] = s->runs[t];
-        for (size_t n = 0; n < s->runs[t]; n++)
-            values[n * out.tasks + column] = s->at[t * c->max_runs + n];
+    wk_scores out = {.values = values, .runs = c->max_runs, .runs_of = runs, .name = method};
+    for (const task *t = c->tasks.items; t < c->tasks.items + c->tasks.count; t++)
+        if (count_runs(c, t, method) && count_runs(c, t, other)) runs[out.tasks++] = 0;
+    size_t column = 0;
+    for (const task *t = c->tasks.items; t < c->tasks.items + c->tasks.count; t++) {
+        if (!count_runs(c, t, method) || !count_runs(c, t, other)) continue;
+        for (const wk_report_row *row = t->first; row < t->end; row++)
+            if (is_of(c, row, method))
+                values[runs[column]++ * out.tasks + column] = row->value / t->unit;
         column++;
     }
     return out;
 }
 
-static wk_status add_pair(contest *c, wk_report_memory *memory, const scores *a, const scores *b,
-                          wk_comparison *out, wk_error *err)
+static wk_status compare_group(contest *c, wk_report_memory *memory, wk_comparison *out,
+                               wk_error *err)
 {
-    wk_scores x = matrix(c, a, b, c->x, c->x_runs), y = matrix(c, b, a, c->y, c->y_runs);
-    wk_improvement found = {.group = c->group,
-                            .x = a->method,
-                            .y = b->method,
-                            .tasks = x.tasks,
-                            .min_runs = c->max_runs};
-    if (found.tasks == 0) return WK_OK;
-    for (size_t t = 0; t < found.tasks; t++) {
-        size_t fewer = c->x_runs[t] < c->y_runs[t] ? c->x_runs[t] : c->y_runs[t];
-        if (fewer < found.min_runs) found.min_runs = fewer;
-    }
-    WK_TRY(wk_improvement_bootstrap_cached(&x, &y, c->config, c->resamples, &found.estimate, err));
-    wk_report_push(memory, &out->improvements, found);
-    return WK_OK;
-}
-
-static wk_status compare_group(contest *c, wk_report_memory *memory, const wk_report_rows *rows,
-                               wk_comparison *out, wk_error *err)
-{
-    if (!fill(c, memory, rows)) return wk_report_memory_check(memory, err);
-    for (size_t a = 0; a < c->n_methods; a++) {
-        const scores *s = &c->methods[a];
-        wk_scores x = matrix(c, s, s, c->x, c->x_runs);
-        wk_method_score found = {.group = c->group, .method = s->method, .tasks = x.tasks};
+    const char *const *methods = c->methods.items.items;
+    for (size_t a = 0; a < c->methods.items.count; a++) {
+        // A method alone, then with each of those after it.
+        wk_scores x = matrix(c, methods[a], methods[a], c->x, c->x_runs), y;
+        wk_method_score score = {.group = c->group, .method = methods[a], .tasks = x.tasks};
         for (size_t t = 0; t < x.tasks; t++)
-            if (c->x_runs[t] > found.runs) found.runs = c->x_runs[t];
-        WK_TRY(wk_stats_bootstrap(&x, WK_AGGREGATE_IQM, c->config, &found.iqm, err));
-        wk_report_push(memory, &out->ranking, found);
-        for (size_t b = a + 1; b < c->n_methods; b++)
-            WK_TRY(add_pair(c, memory, s, &c->methods[b], out, err));
+            if (c->x_runs[t] > score.runs) score.runs = c->x_runs[t];
+        WK_TRY(wk_stats_bootstrap(&x, WK_AGGREGATE_IQM, c->config, &score.iqm, err));
+        wk_report_push(memory, &out->ranking, score);
+        for (size_t b = a + 1; b < c->methods.items.count; b++) {
+            x = matrix(c, methods[a], methods[b], c->x, c->x_runs);
+            y = matrix(c, methods[b], methods[a], c->y, c->y_runs);
+            wk_improvement pair = {.group = c->group,
+                                   .x = methods[a],
+                                   .y = methods[b],
+                                   .tasks = x.tasks,
+                                   .min_runs = c->max_runs};
+            for (size_t t = 0; t < x.tasks; t++) {
+                size_t fewer = c->x_runs[t] < c->y_runs[t] ? c->x_runs[t] : c->y_runs[t];
+                if (fewer < pair.min_runs) pair.min_runs = fewer;
+            }
+            if (x.tasks == 0) continue;
+            WK_TRY(wk_improvement_bootstrap_cached(&x, &y, c->config, c->resamples, &pair.estimate,
+                                                   err));
+            wk_report_push(memory, &out->improvements, pair);
+        }
     }
     return wk_report_memory_check(memory, err);
 }
@@ -195,7 +168,9 @@ wk_status wk_comparison_make(wk_report_memory *memory, const wk_report_rows *row
     for (size_t i = 0; i < groups.count && status == WK_OK; i++) {
         wk_resamples resamples = {0};
         contest c = {.group = groups.items[i], .config = config, .resamples = &resamples};
-        status = compare_group(&c, memory, rows, out, err);
+        find_tasks(&c, memory, rows);
+        status = wk_report_memory_check(memory, err);
+        if (status == WK_OK) status = compare_group(&c, memory, out, err);
         wk_resamples_free(&resamples);
     }
     return status;

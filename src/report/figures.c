@@ -14,15 +14,13 @@ void wk_report_figures_free(wk_report_figures *figures)
     *figures = (wk_report_figures){0};
 }
 
-wk_status wk_report_figures_add(const wk_figure_data *data, wk_report_figures *figures,
-                                wk_figure_section section, wk_figure *figure, const char *name,
-                                const char *caption, wk_error *err)
+wk_status wk_report_figures_add(wk_report_memory *memory, wk_report_figures *figures,
+                                wk_report_figure item, wk_error *err)
 {
     // File systems take 255 bytes; the ending and a number go after these.
     enum { NAME_CHARS = 200 };
     static const char fit[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
-    wk_report_memory *memory = &data->runs->memory;
-    char *stem = wk_report_printf(memory, "%.*s", NAME_CHARS, name), *unique = stem;
+    char *stem = wk_report_printf(memory, "%.*s", NAME_CHARS, item.name), *unique = stem;
     for (char *c = stem; *c; c++)
         if (!strchr(fit, *c)) *c = '-';
     for (size_t i = 0, n = 2; i < figures->items.count && !memory->failed; i++)
@@ -30,12 +28,14 @@ wk_status wk_report_figures_add(const wk_figure_data *data, wk_report_figures *f
             unique = wk_report_printf(memory, "%s-%zu", stem, n++);
             i = (size_t)-1; // the new name may be taken, too
         }
-    const wk_report_figure item = {section, unique, wk_report_printf(memory, "%s", caption),
-                                   figure};
+    item.name = unique;
+    item.caption = wk_report_printf(memory, "%s", item.caption);
+    uint8_t *png = item.size ? wk_report_alloc(memory, item.size, 1) : NULL;
+    if (png) memcpy(png, item.png, item.size);
+    item.png = png;
+    size_t before = figures->items.count;
     wk_report_push(memory, &figures->items, item);
-    if (memory->failed && (figures->items.count == 0 ||
-                           figures->items.items[figures->items.count - 1].figure != figure))
-        wk_figure_destroy(figure);
+    if (figures->items.count == before) wk_figure_destroy(item.figure);
     return wk_report_memory_check(memory, err);
 }
 
@@ -129,7 +129,11 @@ static wk_status finish(drawing *d, drawer how, wk_error *err)
     WK_TRY(how == LINES                   ? wk_plot_lines_draw(&lines, &figure, err)
            : how == BARS || how == SHARES ? wk_plot_bars_draw(&bars, &figure, err)
                                           : wk_plot_scatter_draw(&scatter, &figure, err));
-    return wk_report_figures_add(d->data, d->figures, d->section, figure, d->name, d->caption, err);
+    return wk_report_figures_add(
+        d->memory, d->figures,
+        (wk_report_figure){
+            .section = d->section, .name = d->name, .caption = d->caption, .figure = figure},
+        err);
 }
 
 // Comparisons and scores.
@@ -280,32 +284,14 @@ static wk_status draw_promises(drawing *d, wk_error *err)
 
 // What the curricula chose.
 
-// What a figure over time shows: an indicator, or with NULL a parameter of θ.
-typedef struct quantity {
-    const char *indicator;
-    int param;
-} quantity;
-
-// Number of an indicator among those of a run, or -1.
-static int find_indicator(const wk_report_run *run, const char *name)
-{
-    for (int k = 0; k < WK_INDICATORS_MAX && run->indicators[k]; k++)
-        if (strcmp(run->indicators[k], name) == 0) return k;
-    return -1;
-}
-
-// Mean over the lines of one run in a slice of time; NaN if it has none there.
-static double mean_of_slice(const wk_report_run *run, const quantity *q, double from, double to)
+// Mean of a signal of one run in a slice of time; NaN if it has no line there.
+static double mean_of_slice(const wk_run_signal *s, double from, double to)
 {
     double sum = 0;
     size_t count = 0;
-    int k = q->indicator ? find_indicator(run, q->indicator) : q->param;
-    for (size_t i = 0; i < run->choices.count && k >= 0; i++) {
-        const wk_run_choice *choice = &run->choices.items[i];
-        double step = (double)choice->step;
-        double value = (q->indicator ? choice->indicators : choice->params)[k];
-        if (step <= from || step > to || isnan(value)) continue;
-        sum += value;
+    for (size_t i = 0; s && i < s->points.count; i++) {
+        if (s->points.items[i].step <= from || s->points.items[i].step > to) continue;
+        sum += s->points.items[i].value;
         count++;
     }
     return count ? sum / (double)count : NAN;
@@ -313,8 +299,8 @@ static double mean_of_slice(const wk_report_run *run, const quantity *q, double 
 
 // The mean over the seeds of each method, of runs [first, end) of one domain and exploration. Runs
 // write their lines at steps of their own, so time is cut into slices.
-static wk_status draw_quantity(drawing *d, size_t first, size_t end, double last, const quantity *q,
-                               wk_error *err)
+static wk_status draw_signal(drawing *d, size_t first, size_t end, double last, wk_signal_kind kind,
+                             const char *name, wk_error *err)
 {
     enum { SLICES = 60 };
     wk_report_run *const *runs = d->data->runs->items.items;
@@ -328,7 +314,8 @@ static wk_status draw_quantity(drawing *d, size_t first, size_t end, double last
             double width = last / SLICES;
             size_t count = 0;
             for (size_t i = from; i < to; i++) {
-                double value = mean_of_slice(runs[i], q, s * width, (s + 1) * width);
+                double value = mean_of_slice(wk_run_find_signal(runs[i], kind, name, strlen(name)),
+                                             s * width, (s + 1) * width);
                 if (!isnan(value)) values[count++] = value;
             }
             add_mean(d, &c, (s + 0.5) * last / SLICES, values, count);
@@ -337,30 +324,33 @@ static wk_status draw_quantity(drawing *d, size_t first, size_t end, double last
     }
     // What it is called and means, where the domain is built in.
     const wk_domain *domain;
-    const char *label = q->indicator, *help = q->indicator;
-    bool known = wk_domain_find(run->domain, &domain, NULL) == WK_OK;
-    for (int k = 0; known && label && k < domain->n_indicators; k++)
-        if (strcmp(domain->indicators[k].name, label) == 0) help = domain->indicators[k].help;
-    if (!label && known && q->param < domain->n_params)
-        label = help = domain->params[q->param].name;
-    if (!label) label = help = PRINT(d, "parameter %d", q->param);
-    d->section = q->indicator ? WK_FIGURES_INDICATORS : WK_FIGURES_CHOICES;
-    d->title = PRINT(d, "%s %s: %s, %s", q->indicator ? "Collected episodes," : "Chosen", label,
+    const char *label = name, *help = "";
+    bool chosen = kind == WK_SIGNAL_PARAM,
+         known = wk_domain_find(run->domain, &domain, NULL) == WK_OK;
+    for (int k = 0; known && !chosen && k < domain->n_indicators; k++)
+        if (strcmp(domain->indicators[k].name, name) == 0) help = domain->indicators[k].help;
+    if (chosen && known && atoi(name) < domain->n_params)
+        label = domain->params[atoi(name)].name;
+    else if (chosen)
+        label = PRINT(d, "parameter %s", name);
+    bool explained = *help && strcmp(help, label) != 0;
+    d->section = chosen ? WK_FIGURES_CHOICES : WK_FIGURES_INDICATORS;
+    d->title = PRINT(d, "%s %s: %s, %s", chosen ? "Chosen" : "Collected episodes,", label,
                      run->domain, run->exploration);
-    d->name = PRINT(d, "%s-%s-%s-%s", q->indicator ? "collected" : "chosen", run->domain,
+    d->name = PRINT(d, "%s-%s-%s-%s", chosen ? "chosen" : "collected", run->domain,
                     run->exploration, label);
-    bool explained = q->indicator && strcmp(help, label) != 0;
     d->caption = PRINT(d,
                        "Mean %s of the episodes %s%s%s%s. Lines are means over seeds, shades their "
                        "s.d.",
-                       label, q->indicator ? "collected" : "begun", explained ? " (" : "",
-                       explained ? help : "", explained ? ")" : "");
+                       label, chosen ? "begun" : "collected", explained ? " (" : "", help,
+                       explained ? ")" : "");
     d->x_label = "agent steps";
     d->y_label = label;
     return finish(d, LINES, err);
 }
 
-static wk_status draw_choices(drawing *d, wk_error *err)
+// Each signal of a kind that any of the group's runs has.
+static wk_status draw_signals(drawing *d, wk_error *err)
 {
     const wk_runs *all = d->data->runs;
     wk_report_run *const *runs = all->items.items;
@@ -368,18 +358,19 @@ static wk_status draw_choices(drawing *d, wk_error *err)
         double last = 0; // step
         end = wk_runs_group_end(all, first);
         for (size_t i = first; i < end; i++)
-            if (runs[i]->choices.count)
-                last = fmax(last, (double)runs[i]->choices.items[runs[i]->choices.count - 1].step);
-        for (int param = 0; param < WK_PARAMS_MAX && last > 0; param++)
-            WK_TRY(draw_quantity(d, first, end, last, &(quantity){NULL, param}, err));
-        for (size_t i = first; i < end && last > 0; i++)
-            for (int k = 0; k < WK_INDICATORS_MAX && runs[i]->indicators[k]; k++) {
-                const quantity q = {runs[i]->indicators[k], 0};
-                bool drawn = false; // for a run before
-                for (size_t before = first; before < i && !drawn; before++)
-                    drawn = find_indicator(runs[before], q.indicator) >= 0;
-                if (!drawn) WK_TRY(draw_quantity(d, first, end, last, &q, err));
+            for (size_t k = 0; k < runs[i]->signals.count; k++) {
+                const wk_run_signal *s = &runs[i]->signals.items[k];
+                if (s->points.count) last = fmax(last, s->points.items[s->points.count - 1].step);
             }
+        for (wk_signal_kind kind = WK_SIGNAL_PARAM; kind <= WK_SIGNAL_INDICATOR; kind++)
+            for (size_t i = first; i < end && last > 0; i++)
+                for (size_t k = 0; k < runs[i]->signals.count; k++) {
+                    const wk_run_signal *s = &runs[i]->signals.items[k];
+                    bool drawn = s->kind != kind; // or for a run before
+                    for (size_t before = first; before < i && !drawn; before++)
+                        drawn = wk_run_find_signal(runs[before], kind, s->name, strlen(s->name));
+                    if (!drawn) WK_TRY(draw_signal(d, first, end, last, kind, s->name, err));
+                }
     }
     return WK_OK;
 }
@@ -640,7 +631,7 @@ wk_status wk_report_figures_draw(const wk_figure_data *data, wk_report_figures *
     WK_TRY(draw_improvements(&d, err));
     WK_TRY(draw_curves(&d, err));
     WK_TRY(wk_report_figures_maps(data, figures, missing, err));
-    WK_TRY(draw_choices(&d, err));
+    WK_TRY(draw_signals(&d, err));
     WK_TRY(draw_errors(&d, err));
     WK_TRY(draw_result_curves(&d, WK_RESULT_MODEL_ERROR, err));
     WK_TRY(draw_promises(&d, err));

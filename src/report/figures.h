@@ -4,7 +4,7 @@
 #define WK_REPORT_FIGURES_H
 
 #include "plot/plot.h"
-#include "report/compare.h"
+#include "report/results.h"
 
 /// Where on the page a figure belongs.
 typedef enum wk_figure_section {
@@ -18,14 +18,18 @@ typedef enum wk_figure_section {
     WK_FIGURES_ERRORS,
     WK_FIGURES_PREDICTIONS,
     WK_FIGURES_ROBUST,
-    WK_FIGURE_SECTIONS
+    WK_PICTURES_IMAGINED,
+    WK_PICTURES_ENVIRONMENTS,
 } wk_figure_section;
 
-/// A figure with its file's stem and its caption.
+/// A figure, or a picture from a PNG file, with the stem of its files and its caption.
 typedef struct wk_report_figure {
     wk_figure_section section;
     const char *name, *caption;
-    wk_figure *figure; // owned
+    wk_figure *figure; // owned; NULL: the PNG
+    const uint8_t *png;
+    size_t size;
+    uint32_t width, height;
 } wk_report_figure;
 
 /// Zero-initialise; free it also after a failure.
@@ -48,14 +52,19 @@ typedef struct wk_figure_data {
 wk_status wk_report_figures_draw(const wk_figure_data *data, wk_report_figures *figures,
                                  wk_sentences *missing, wk_error *err);
 
-/// Adds a figure, which it takes over, also on failure. The name may have any characters; those not
-/// fit for a file name become '-'.
-wk_status wk_report_figures_add(const wk_figure_data *data, wk_report_figures *figures,
-                                wk_figure_section section, wk_figure *figure, const char *name,
-                                const char *caption, wk_error *err);
+/// Adds a figure, which it takes over, also on failure; strings and the PNG are copied. The name
+/// may have any characters; those not fit for a file name become '-'.
+wk_status wk_report_figures_add(wk_report_memory *memory, wk_report_figures *figures,
+                                wk_report_figure item, wk_error *err);
 
 /// Maps of the environments visited and of the estimated error, from the newest checkpoints.
 wk_status wk_report_figures_maps(const wk_figure_data *data, wk_report_figures *figures,
                                  wk_sentences *missing, wk_error *err);
+
+/// Pictures: a contact sheet of every built-in domain, and of each method the newest open-loop
+/// strip (RUN/eval/openloop-*.png) of its first run that has one. What cannot be drawn is added to
+/// `missing`, what cannot be read to the problems of the runs.
+wk_status wk_report_pictures_make(wk_runs *runs, wk_report_figures *pictures, wk_sentences *missing,
+                                  wk_error *err);
 
 #endif

@@ -56,13 +56,14 @@ bool wk_runs_differ_in_many(const wk_runs *runs)
     return false;
 }
 
-void wk_run_setting(const wk_report_run *run, int field, wk_text *out)
+const char *wk_run_setting(wk_report_memory *memory, const wk_report_run *run, int field)
 {
+    wk_text text = {0};
     wk_run_config config = run->config;
-    size_t before = out->length;
     config.temperature = wk_rule_temperature(config.curriculum_rule, config.temperature);
-    wk_run_config_get(&config, field, out);
-    if (out->length == before) wk_text_puts(out, "none");
+    wk_run_config_get(&config, field, &text);
+    if (!text.length) wk_text_puts(&text, "none");
+    return wk_report_take(memory, &text);
 }
 
 static const char *last_part(const char *key)
@@ -90,8 +91,7 @@ static const char *method_name(wk_runs *runs, const wk_report_run *run, size_t n
     if (number) wk_text_printf(&text, ", settings %zu", number);
     for (int f = 0; f < WK_RUN_FIELD_COUNT; f++) {
         if (!asked[f] && (number || !splits[f])) continue;
-        wk_text_printf(&text, ", %s ", setting_name(f));
-        wk_run_setting(run, f, &text);
+        wk_text_printf(&text, ", %s %s", setting_name(f), wk_run_setting(&runs->memory, run, f));
     }
     return wk_report_take(&runs->memory, &text);
 }
@@ -180,21 +180,18 @@ static const char *pooled(wk_report_run *const *runs, size_t first, size_t end, 
 }
 
 // "200 in 'dr', 'ge'; 100 in 'waker-m'": each value of the runs [first, end) with its methods.
-static void put_values(wk_report_run *const *runs, size_t first, size_t end, int field,
-                       wk_text *out)
+static const char *list_values(wk_runs *all, size_t first, size_t end, int field)
 {
-    const char *between_values = "";
+    wk_report_run *const *runs = all->items.items;
+    wk_text out = {0};
     for (size_t i = first; i < end; i++) {
         bool known = false;
         for (size_t k = first; k < i && !known; k++)
             known = same_value(runs[k], runs[i], field);
         if (known) continue;
-        wk_text_puts(out, between_values);
-        between_values = "; ";
-        if (field == WK_RUN_temperature_INDEX && runs[i]->config.temperature == 0)
-            wk_text_puts(out, "the rule's own");
-        else
-            wk_run_setting(runs[i], field, out);
+        bool own = field == WK_RUN_temperature_INDEX && runs[i]->config.temperature == 0;
+        wk_text_printf(&out, "%s%s", out.length ? "; " : "",
+                       own ? "the rule's own" : wk_run_setting(&all->memory, runs[i], field));
         const char *between = " in ";
         for (size_t k = i; k < end; k++) {
             if (!same_value(runs[i], runs[k], field)) continue;
@@ -202,10 +199,11 @@ static void put_values(wk_report_run *const *runs, size_t first, size_t end, int
             for (size_t n = i; n < k && !named; n++)
                 named = same_value(runs[n], runs[k], field) &&
                         strcmp(runs[n]->method, runs[k]->method) == 0;
-            if (!named) wk_text_printf(out, "%s'%s'", between, runs[k]->method);
+            if (!named) wk_text_printf(&out, "%s'%s'", between, runs[k]->method);
             if (!named) between = ", ";
         }
     }
+    return wk_report_take(&all->memory, &out);
 }
 
 void wk_runs_remark_on_settings(wk_runs *runs)
@@ -223,11 +221,9 @@ void wk_runs_remark_on_settings(wk_runs *runs)
             const char *label = pooled(items, first, end, f);
             if (!mixed) mixed = label;
             if (many) continue;
-            wk_text values = {0};
-            put_values(items, first, end, f, &values);
             wk_sentences_add(&runs->memory, &runs->remarks, "%s, %s: %s differs: %s%s%s%s",
                              run->domain, run->exploration, wk_run_keys[f],
-                             wk_report_take(&runs->memory, &values), label ? ". The label '" : "",
+                             list_values(runs, first, end, f), label ? ". The label '" : "",
                              label ? label : "", label ? "' pools runs that differ in it" : "");
         }
         if (!many || count == 0) continue;

@@ -16,7 +16,7 @@
 #define WK_REPORT_PAGE_H
 
 #include "plot/figure.h"
-#include "report/table.h"
+#include "report/tables.h"
 
 typedef struct wk_page wk_page;
 

@@ -1,4 +1,5 @@
-#include "report/paper.h"
+// The paper's tables (assets/paper/results.csv, compiled in) and the order of its names.
+#include "report/results.h"
 
 #include "base/file.h"
 #include <stdlib.h>
@@ -9,25 +10,6 @@ const char *wk_field_name(wk_field field)
     static const char *const names[WK_FIELDS] = {"metric", "domain",      "case",
                                                  "task",   "exploration", "curriculum"};
     return names[field];
-}
-
-// Cuts the next field off a line that ends in a zero byte.
-static char *cut(char **line)
-{
-    char *field = *line, *end = field + strcspn(field, ",");
-    *line = *end ? end + 1 : end;
-    *end = 0;
-    return field;
-}
-
-static wk_paper_row read_row(char *line)
-{
-    wk_paper_row row = {0};
-    for (int i = 0; i < WK_FIELDS; i++)
-        row.key.names[i] = cut(&line);
-    row.mean = strtod(cut(&line), NULL);
-    row.sd = strtod(cut(&line), NULL);
-    return row;
 }
 
 size_t wk_paper_name_index(const wk_paper *paper, wk_field field, const char *name)
@@ -68,17 +50,16 @@ void wk_paper_read(wk_report_memory *memory, wk_paper *out)
     const wk_asset *asset = wk_asset_find("results.csv");
     *out = (wk_paper){.memory = memory};
     char *text = wk_report_printf(memory, "%s", (const char *)asset->content);
-    bool heading = true;
-    for (char *line = text; *line; heading = false) {
-        char *end = line + strcspn(line, "\r\n"), *next = end + strspn(end, "\r\n");
-        *end = 0;
-        if (!heading) {
-            wk_paper_row row = read_row(line);
-            for (int f = 0; f < WK_FIELDS; f++)
-                wk_paper_add_name(out, (wk_field)f, row.key.names[f], row.key.names[f]);
-            wk_report_push(memory, &out->rows, row);
+    (void)strsep(&text, "\n"); // the heading
+    for (char *line; (line = strsep(&text, "\n")) && *line;) {
+        wk_paper_row row;
+        for (int f = 0; f < WK_FIELDS; f++) {
+            row.key.names[f] = strsep(&line, ",");
+            wk_paper_add_name(out, (wk_field)f, row.key.names[f], row.key.names[f]);
         }
-        line = next;
+        row.mean = strtod(strsep(&line, ","), NULL);
+        row.sd = strtod(line, NULL);
+        wk_report_push(memory, &out->rows, row);
     }
     // Model errors are of policies: those of tasks, and random actions before them.
     insert_name(out, WK_FIELD_TASK, 0, "random");

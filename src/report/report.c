@@ -70,7 +70,7 @@ wk_status wk_report_make(const wk_report_config *config, wk_report *out, wk_erro
                                  .errors = &out->errors,
                                  .comparison = &out->comparison};
     WK_TRY(wk_report_figures_draw(&data, &out->figures, &out->missing, err));
-    return wk_report_images_make(&out->runs, &out->images, &out->missing, err);
+    return wk_report_pictures_make(&out->runs, &out->pictures, &out->missing, err);
 }
 
 void wk_report_free(wk_report *report)
@@ -155,34 +155,40 @@ static wk_status open_images(const char *directory, const char *folder, wk_text 
 
 // Figures are drawn by several threads; each has an error of its own.
 typedef struct drawing {
-    const wk_report *report;
-    const char *directory;
+    const wk_report_figures *figures;
+    const char *directory, *folder;
+    wk_progress_line *progress;
     wk_error *errors; // [figures]
 } drawing;
 
 static void write_figure(void *context, size_t piece, int thread)
 {
     drawing *d = context;
-    const wk_report_figure *item = &d->report->figures.items.items[piece];
-    char stem[WK_PATH_MAX];
+    const wk_report_figure *item = &d->figures->items.items[piece];
+    char path[WK_PATH_MAX];
     wk_error *err = &d->errors[piece];
-    if (wk_path_print(stem, err, "%s/figures/%s", d->directory, item->name) == WK_OK)
-        wk_figure_write(item->figure, stem, err);
-    wk_progress_count(d->report->config.runs.progress, thread);
+    if (wk_path_print(path, err, "%s/%s/%s%s", d->directory, d->folder, item->name,
+                      item->figure ? "" : ".png") == WK_OK)
+        item->figure ? wk_figure_write(item->figure, path, err)
+                     : wk_file_write(path, item->png, item->size, err);
+    wk_progress_count(d->progress, thread);
 }
 
-static wk_status write_figures(const wk_report *report, const char *directory, wk_error *err)
+static wk_status write_figures(const wk_report *report, const wk_report_figures *figures,
+                               const char *directory, const char *folder, wk_error *err)
 {
-    size_t count = report->figures.items.count;
+    size_t count = figures->items.count;
     wk_text names = {0};
     for (size_t i = 0; i < count; i++) {
-        const char *name = report->figures.items.items[i].name;
-        wk_text_printf(&names, "%s.svg\n%s.png\n", name, name);
+        const wk_report_figure *item = &figures->items.items[i];
+        if (item->figure) wk_text_printf(&names, "%s.svg\n", item->name);
+        wk_text_printf(&names, "%s.png\n", item->name);
     }
-    WK_TRY(open_images(directory, "figures", &names, err));
-    drawing d = {report, directory, calloc(count + 1, sizeof *d.errors)};
+    WK_TRY(open_images(directory, folder, &names, err));
+    drawing d = {figures, directory, folder, report->config.runs.progress,
+                 calloc(count + 1, sizeof *d.errors)};
     if (!d.errors) return wk_fail(err, WK_E_MEMORY, "no memory to write %zu figures", count);
-    wk_progress_next(report->config.runs.progress, "figures", (int64_t)count);
+    wk_progress_next(d.progress, folder, (int64_t)count);
     wk_pool_run(report->config.runs.pool, count, write_figure, &d);
     wk_status status = WK_OK;
     for (size_t i = 0; i < count && status == WK_OK; i++)
@@ -192,29 +198,14 @@ static wk_status write_figures(const wk_report *report, const char *directory, w
     return status;
 }
 
-static wk_status write_images(const wk_report *report, const char *directory, wk_error *err)
-{
-    wk_text names = {0};
-    for (size_t i = 0; i < report->images.items.count; i++)
-        wk_text_printf(&names, "%.200s.png\n", report->images.items.items[i].name);
-    WK_TRY(open_images(directory, "pictures", &names, err));
-    for (size_t i = 0; i < report->images.items.count; i++) {
-        const wk_report_image *p = &report->images.items.items[i];
-        char path[WK_PATH_MAX];
-        WK_TRY(wk_path_print(path, err, "%s/pictures/%.200s.png", directory, p->name));
-        WK_TRY(wk_file_write(path, p->png, p->size, err));
-    }
-    return WK_OK;
-}
-
 // The page comes last: it is there only when everything else is.
 wk_status wk_report_write(const wk_report *report, const char *directory, wk_error *err)
 {
     char path[WK_PATH_MAX];
     WK_TRY(wk_path_print(path, err, "%s/index.html", directory));
     WK_TRY(write_tables(report, directory, err));
-    WK_TRY(write_figures(report, directory, err));
-    WK_TRY(write_images(report, directory, err));
+    WK_TRY(write_figures(report, &report->figures, directory, "figures", err));
+    WK_TRY(write_figures(report, &report->pictures, directory, "pictures", err));
     wk_text page = {0};
     wk_status status = wk_report_page(report, &page, err);
     if (status == WK_OK) return wk_file_write_text(NULL, path, &page, err);

@@ -9,7 +9,6 @@
 #define WK_REPORT_REPORT_H
 
 #include "report/figures.h"
-#include "report/images.h"
 #include "report/tables.h"
 
 /// How to make a report.
@@ -31,13 +30,12 @@ typedef struct wk_report {
     wk_sentences findings;
     wk_sentences remarks; // of runs, scores and errors
     wk_sentences missing;
-    wk_report_figures figures;
-    wk_report_images images;
+    wk_report_figures figures, pictures;
 } wk_report;
 
 /// Reads the runs and computes everything; `config` is copied, what it points to is borrowed.
 wk_status wk_report_make(const wk_report_config *config, wk_report *out, wk_error *err);
-/// The first half of wk_report_make: all but figures and images.
+/// The first half of wk_report_make: all but figures and pictures.
 wk_status wk_report_gather(const wk_report_config *config, wk_report *out, wk_error *err);
 void wk_report_free(wk_report *report);
 

@@ -328,59 +328,70 @@ wk_status wk_run_read_results(wk_report_run *run, const char *path, wk_result_ki
     return status;
 }
 
-// Number I of "train_env/env_param_I", or -1.
-static int param_number(wk_json_token key)
+wk_run_signal *wk_run_find_signal(const wk_report_run *run, wk_signal_kind kind, const char *name,
+                                  size_t length)
 {
-    static const char prefix[] = "train_env/env_param_";
-    size_t length = sizeof prefix - 1;
-    if (key.length != length + 1 || memcmp(key.chars, prefix, length) != 0) return -1;
-    char digit = key.chars[length];
-    return digit >= '0' && digit < '0' + WK_PARAMS_MAX ? digit - '0' : -1;
+    for (size_t i = 0; i < run->signals.count; i++) {
+        wk_run_signal *s = &run->signals.items[i];
+        if (s->kind == kind && strlen(s->name) == length && memcmp(s->name, name, length) == 0)
+            return s;
+    }
+    return NULL;
 }
 
-// Number of NAME in "train_indicator_NAME" among the run's, which it joins; -1 for other keys.
-static int indicator_number(wk_json_token key, wk_report_run *run)
+// A point whose step comes later in its line.
+#define PENDING (-1.0)
+
+// Takes the member if it is of a signal; what is more than any run has is ignored.
+static void take_signal(wk_report_run *run, wk_document *line)
 {
-    static const char prefix[] = "train_indicator_";
-    size_t length = sizeof prefix - 1;
-    if (key.length <= length || memcmp(key.chars, prefix, length) != 0) return -1;
-    const char *name = key.chars + length;
-    size_t chars = key.length - length;
-    for (int k = 0; k < WK_INDICATORS_MAX; k++) {
-        const char **known = &run->indicators[k];
-        if (!*known) *known = wk_report_printf(&run->memory, "%.*s", (int)chars, name);
-        if (strlen(*known) == chars && memcmp(*known, name, chars) == 0) return k;
+    enum { SIGNALS_MAX = 64 };
+    static const char *const prefixes[] = {
+        [WK_SIGNAL_PARAM] = "train_env/env_param_", [WK_SIGNAL_INDICATOR] = "train_indicator_"};
+    for (size_t kind = 0; kind < COUNT(prefixes); kind++) {
+        size_t cut = strlen(prefixes[kind]);
+        if (line->key.length <= cut || memcmp(line->key.chars, prefixes[kind], cut) != 0) continue;
+        const char *name = line->key.chars + cut;
+        size_t length = line->key.length - cut;
+        wk_run_signal *s = wk_run_find_signal(run, (wk_signal_kind)kind, name, length);
+        if (!s && run->signals.count < SIGNALS_MAX) {
+            const wk_run_signal fresh = {
+                .kind = (wk_signal_kind)kind,
+                .name = wk_report_printf(&run->memory, "%.*s", (int)length, name)};
+            wk_report_push(&run->memory, &run->signals, fresh);
+            s = wk_run_find_signal(run, (wk_signal_kind)kind, name, length);
+        }
+        double value = wk_document_number(line);
+        if (!s || isnan(value)) return;
+        if (s->points.count && s->points.items[s->points.count - 1].step == PENDING)
+            s->points.count--; // the key is there twice
+        wk_report_push(&run->memory, &s->points, (wk_run_point){PENDING, value});
+        return;
     }
-    return -1;
 }
 
 static wk_status read_line(void *context, wk_document *line, wk_error *err)
 {
     wk_report_run *run = context;
-    wk_run_choice choice = {.step = 0};
-    bool has_step = false, has_params = false;
+    bool has_step = false;
     double actor_norm = NAN, value = NAN; // of the exploration policy
-    for (int i = 0; i < WK_PARAMS_MAX; i++)
-        choice.params[i] = NAN;
-    for (int i = 0; i < WK_INDICATORS_MAX; i++)
-        choice.indicators[i] = NAN;
     while (wk_document_member(line)) {
-        int param = param_number(line->key), indicator = indicator_number(line->key, run);
-        if (indicator >= 0) {
-            choice.indicators[indicator] = wk_document_number(line);
-        } else if (param >= 0) {
-            choice.params[param] = wk_document_number(line);
-            has_params = true;
-        } else if (wk_document_take_integer(line, "agent_step", &choice.step)) {
+        if (wk_document_take_integer(line, "agent_step", &run->last_step))
             has_step = true;
-        } else if (!wk_document_take_number(line, "train/actor_grad_norm_expl", &actor_norm)) {
-            wk_document_take_number(line, "train/value_expl", &value);
-        }
+        else if (!wk_document_take_number(line, "train/actor_grad_norm_expl", &actor_norm) &&
+                 !wk_document_take_number(line, "train/value_expl", &value))
+            take_signal(run, line);
     }
     run->exploring_lines += !isnan(actor_norm);
     run->idle_lines += wk_actor_gradient_vanished(actor_norm, value);
-    if (has_step && has_params && line->error.status == WK_OK)
-        wk_report_push(&run->memory, &run->choices, choice);
+    for (size_t i = 0; i < run->signals.count; i++) {
+        wk_run_signal *s = &run->signals.items[i];
+        if (!s->points.count || s->points.items[s->points.count - 1].step != PENDING) continue;
+        if (has_step && line->error.status == WK_OK)
+            s->points.items[s->points.count - 1].step = (double)run->last_step;
+        else
+            s->points.count--;
+    }
     return wk_report_memory_check(&run->memory, err);
 }
 

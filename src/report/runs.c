@@ -161,19 +161,13 @@ static uint64_t last_evaluated(const wk_report_run *run)
     return last;
 }
 
-static uint64_t last_logged(const wk_report_run *run)
-{
-    return run->choices.count ? run->choices.items[run->choices.count - 1].step : 0;
-}
-
 // Of copies of a run the one with the latest evaluation comes first, then the one that got
 // furthest.
 static int compare_copies(const wk_report_run *x, const wk_report_run *y)
 {
     uint64_t evaluated_x = last_evaluated(x), evaluated_y = last_evaluated(y);
-    uint64_t logged_x = last_logged(x), logged_y = last_logged(y);
     int order = (evaluated_x < evaluated_y) - (evaluated_x > evaluated_y);
-    if (!order) order = (logged_x < logged_y) - (logged_x > logged_y);
+    if (!order) order = (x->last_step < y->last_step) - (x->last_step > y->last_step);
     return order ? order : strcmp(x->directory, y->directory);
 }
 

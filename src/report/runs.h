@@ -11,13 +11,22 @@
 #include "waker/env.h"
 #include "waker/results.h"
 
-/// What the curriculum chose over time, and what the agent did there: means over the episodes of a
-/// log line.
-typedef struct wk_run_choice {
-    uint64_t step;
-    double params[WK_PARAMS_MAX];         // NaN beyond n_params
-    double indicators[WK_INDICATORS_MAX]; // by the run's list of names; NaN: not in the line
-} wk_run_choice;
+/// What a number of the log is about.
+typedef enum wk_signal_kind {
+    WK_SIGNAL_PARAM,     // parameter 0, 1, ... of θ that the curriculum chose: means over episodes
+    WK_SIGNAL_INDICATOR, // what the agent did there
+} wk_signal_kind;
+
+typedef struct wk_run_point {
+    double step, value;
+} wk_run_point;
+
+/// One number of the log over the agent steps; only lines that have it.
+typedef struct wk_run_signal {
+    wk_signal_kind kind;
+    const char *name; // its key without what all of the kind begin with
+    WK_ARRAY(wk_run_point) points;
+} wk_run_signal;
 
 /// Bytes of the name of a method that users give, with its end.
 enum { WK_METHOD_NAME_MAX = 128 };
@@ -30,14 +39,14 @@ typedef struct wk_report_run {
     const char *domain, *curriculum;
     const char *exploration; // as the paper writes it: p2e, random
     uint64_t seed;
-    const char *label;           // the user's name for it, or NULL
-    const char *method;          // what it is a seed of: a column of the tables
-    WK_ARRAY(wk_result) results; // file after file
-    WK_ARRAY(wk_run_choice) choices;
-    const char *indicators[WK_INDICATORS_MAX]; // names, as they come in the lines; NULL: no more
-    size_t exploring_lines, idle_lines;        // of an exploration policy; that learned nothing
-    wk_sentences problems;                     // one for each file that was left out
-    wk_error error;                            // the run as a whole cannot be used
+    const char *label;                  // the user's name for it, or NULL
+    const char *method;                 // what it is a seed of: a column of the tables
+    WK_ARRAY(wk_result) results;        // file after file
+    WK_ARRAY(wk_run_signal) signals;    // as they come in the lines
+    uint64_t last_step;                 // of the last line
+    size_t exploring_lines, idle_lines; // of an exploration policy; that learned nothing
+    wk_sentences problems;              // one for each file that was left out
+    wk_error error;                     // the run as a whole cannot be used
 } wk_report_run;
 
 /// All runs of a report, sorted by domain, exploration, method, seed. The memory is for what is
@@ -82,6 +91,9 @@ wk_status wk_run_read_results(wk_report_run *run, const char *path, wk_result_ki
                               wk_error *err);
 /// Reads metrics.jsonl; its last line may be torn.
 wk_status wk_run_read_log(wk_report_run *run, const char *path, wk_error *err);
+/// The run's signal of that kind and name, or NULL.
+wk_run_signal *wk_run_find_signal(const wk_report_run *run, wk_signal_kind kind, const char *name,
+                                  size_t length);
 
 // Methods (methods.c): runs are seeds of one method when everything agrees that shapes what is
 // learned, except the seed. Those that differ in a setting are different methods, unless the user
@@ -102,7 +114,7 @@ wk_status wk_runs_name_methods(wk_runs *runs, const char *const *by, size_t n_by
 /// Adds a remark for each setting that differs within a domain and exploration, or one for all of
 /// them where they are many.
 void wk_runs_remark_on_settings(wk_runs *runs);
-/// Appends the value as people read it: what an empty or automatic one stands for.
-void wk_run_setting(const wk_report_run *run, int field, wk_text *out);
+/// The value as people read it: what an empty or automatic one stands for.
+const char *wk_run_setting(wk_report_memory *memory, const wk_report_run *run, int field);
 
 #endif

@@ -2,11 +2,16 @@
 #include "report/tables.h"
 #include "stats/resamples.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-// What makes each of the tables.
-const wk_score_table_kind wk_score_table_kinds[WK_SCORE_TABLES] = {
+static const struct {
+    const char *name, *title, *caption;
+    const char *metric; // NULL: all
+    bool combined;      // of parts of combined domains
+    bool variants;      // of out-of-distribution cases
+} kinds[WK_SCORE_TABLES] = {
     [WK_TABLE_CVAR] = {"cvar", "Robustness: CVaR 0.1",
                        "Mean of the worst tenth of the episodes in environments from the default "
                        "distribution.",
@@ -28,8 +33,8 @@ const wk_score_table_kind wk_score_table_kinds[WK_SCORE_TABLES] = {
 
 static bool belongs(const wk_report_row *row, wk_table_kind kind)
 {
-    const char *metric = wk_score_table_kinds[kind].metric, *own = row->key.names[WK_FIELD_METRIC];
-    return row->final && wk_row_is_combined(row) == wk_score_table_kinds[kind].combined &&
+    const char *metric = kinds[kind].metric, *own = row->key.names[WK_FIELD_METRIC];
+    return row->final && wk_row_is_combined(row) == kinds[kind].combined &&
            (metric ? strcmp(own, metric) == 0 : strcmp(own, WK_METRIC_OOD_TASKS) != 0);
 }
 
@@ -142,4 +147,122 @@ wk_status wk_score_table_make(wk_report_memory *memory, const wk_report_rows *sc
     }
     wk_resamples_free(&resamples);
     return status;
+}
+
+// Says how to read the entries; with `common` their number of seeds is said here once. Of the paper
+// it speaks only where the table has its values.
+static const char *caption_of(wk_report_table *t, wk_table_kind kind, bool page, size_t common,
+                              bool paper)
+{
+    const char *seeds = "seeds (population s.d.), number of seeds in parentheses";
+    if (common)
+        seeds =
+            wk_report_printf(t->memory, "%zu seed%s (population s.d.)", common, wk_plural(common));
+    return wk_report_printf(t->memory,
+                            "%s%s Mean ± s.d. over %s; marked: higher than every other method of "
+                            "the row with 95 %% confidence, of at least %d seeds each.%s",
+                            kinds[kind].caption,
+                            paper && kind == WK_TABLE_OOD_TASKS
+                                ? " This is Table 2 of the paper, whose values are left out where "
+                                  "the runs have other tasks."
+                                : "",
+                            seeds, WK_CLAIM_RUNS_MIN,
+                            page && paper ? " In brackets: the paper's, over 5 seeds." : "");
+}
+
+// Which fields name the rows.
+static bool is_head(wk_table_kind kind, wk_field field)
+{
+    if (field == WK_FIELD_METRIC) return !kinds[kind].metric;
+    if (field == WK_FIELD_VARIANT) return kinds[kind].variants;
+    return field != WK_FIELD_TASK || kind != WK_TABLE_OOD_TASKS;
+}
+
+static void put_entry(wk_report_table *t, const wk_table_entry *e, int digits, bool common)
+{
+    const char *method = e->key.names[WK_FIELD_CURRICULUM];
+    const wk_paper_row *paper = e->paper;
+    for (int views = WK_SEE_PAGE; views <= WK_SEE_TEXT; views *= 2) {
+        bool seeds = views == WK_SEE_TEXT || !common; // is their number said?
+        wk_report_cell *cell;
+        if (e->seeds == 1) // one number has no spread
+            cell = wk_cells_show(t, views, method, seeds ? "%.*f (1)" : "%.*f", digits, e->mean);
+        else if (e->seeds && seeds)
+            cell = wk_cells_show(t, views, method, "%.*f ± %.*f (%zu)", digits, e->mean, digits,
+                                 e->sd, e->seeds);
+        else if (e->seeds)
+            cell = wk_cells_show(t, views, method, "%.*f ± %.*f", digits, e->mean, digits, e->sd);
+        else
+            cell = wk_cells_show(t, views, method, "-");
+        cell->best = e->best;
+        if (paper && views == WK_SEE_PAGE)
+            cell->subtext = wk_report_printf(t->memory, "[%.*f ± %.*f]", digits, paper->mean,
+                                             digits, paper->sd);
+    }
+    wk_cells_row(t, WK_SEE_PROGRAMS);
+    for (int k = 0; k < WK_FIELDS; k++) {
+        const char *head = k == WK_FIELD_VARIANT ? "variant" : wk_field_name((wk_field)k);
+        wk_cells_text(t, WK_SEE_PROGRAMS, head, e->key.names[k]);
+    }
+    wk_cells_number(t, WK_SEE_CSV, "mean", e->seeds ? e->mean : NAN);
+    wk_cells_number(t, WK_SEE_CSV, "sd", e->seeds ? e->sd : NAN);
+    wk_cells_count(t, WK_SEE_PROGRAMS, "seeds", e->seeds);
+    if (e->seeds) wk_cells_number(t, WK_SEE_JSON, "mean", e->mean);
+    if (e->seeds) wk_cells_number(t, WK_SEE_JSON, "sd", e->sd);
+    wk_cells_truth(t, e->seeds ? WK_SEE_PROGRAMS : WK_SEE_CSV, "best", e->best);
+    wk_cells_number(t, paper ? WK_SEE_PROGRAMS : WK_SEE_CSV, "paper_mean",
+                    paper ? paper->mean : NAN);
+    wk_cells_number(t, paper ? WK_SEE_PROGRAMS : WK_SEE_CSV, "paper_sd", paper ? paper->sd : NAN);
+}
+
+// A row of ours and, in the text and where the paper has values, one of the paper's below it; on
+// the page those are subtexts of ours.
+void wk_score_table_fill(wk_table_kind kind, const wk_score_table *scores, wk_report_table *t)
+{
+    // The page has little room: a number of seeds that is everywhere the same is said once.
+    size_t common = 0;
+    bool differ = false, any_paper = false;
+    for (size_t i = 0; i < scores->entries.count; i++) {
+        any_paper |= scores->entries.items[i].paper != NULL;
+        size_t seeds = scores->entries.items[i].seeds;
+        differ |= seeds && common && seeds != common;
+        if (seeds) common = seeds;
+    }
+    t->name = kinds[kind].name;
+    t->title = kinds[kind].title;
+    t->page.caption = caption_of(t, kind, true, differ ? 0 : common, any_paper);
+    t->text.caption = caption_of(t, kind, false, 0, any_paper);
+    for (int k = 0; k < WK_FIELD_CURRICULUM; k++)
+        t->page.heads += is_head(kind, (wk_field)k);
+    t->text.heads = t->page.heads + 1;
+    for (size_t r = 0; r < scores->rows; r++) {
+        const wk_table_entry *entries = &scores->entries.items[r * scores->columns];
+        double max = 0; // returns have 1 digit after the point, shares 3
+        bool papers = false;
+        for (size_t c = 0; c < scores->columns; c++) {
+            papers |= entries[c].paper != NULL;
+            if (entries[c].seeds) max = fmax(max, fabs(entries[c].mean));
+            if (entries[c].paper) max = fmax(max, fabs(entries[c].paper->mean));
+        }
+        int digits = max >= 10 ? 1 : 3;
+        for (int line = 0; line < 1 + papers; line++) {
+            int views = line ? WK_SEE_TEXT : WK_SEE_PEOPLE;
+            wk_cells_row(t, views);
+            for (int k = 0; k < WK_FIELD_CURRICULUM; k++)
+                if (is_head(kind, (wk_field)k))
+                    wk_cells_text(t, views, wk_field_name((wk_field)k), entries->key.names[k]);
+            wk_cells_show(t, WK_SEE_TEXT, "of", line ? "paper" : "ours");
+            for (size_t c = 0; c < scores->columns; c++) {
+                const wk_paper_row *paper = entries[c].paper;
+                const char *method = entries[c].key.names[WK_FIELD_CURRICULUM];
+                if (!line)
+                    put_entry(t, &entries[c], digits, !differ);
+                else if (paper)
+                    wk_cells_show(t, WK_SEE_TEXT, method, "%.*f ± %.*f", digits, paper->mean,
+                                  digits, paper->sd);
+                else
+                    wk_cells_show(t, WK_SEE_TEXT, method, "-");
+            }
+        }
+    }
 }

@@ -78,13 +78,13 @@ static void put_missing(const wk_report *r, wk_page *page)
 // The comparison's title where the methods are curricula.
 #define COMPARISON "Which curriculum is better"
 
-// A part of the page: text, a table, or figures or images of one kind. A section begins with its
+// A part of the page: text, a table, or figures of one kind. A section begins with its
 // first part that has anything in it; `intro` is put there.
 static const struct part {
     const char *section; // NULL: the title of the table
     void (*intro)(const wk_report *r, wk_page *page);
     const char *subsection;
-    enum { INTRO, TABLE, FIGURES, IMAGES } what;
+    enum { INTRO, TABLE, FIGURES } what;
     int which;
 } parts[] = {
     {"Findings", put_findings, NULL, INTRO, 0},
@@ -106,8 +106,8 @@ static const struct part {
     {"Model errors", NULL, NULL, FIGURES, WK_FIGURES_ERRORS},
     {"Model errors", NULL, NULL, TABLE, WK_TABLE_MODEL_ERRORS},
     {"What was promised and what was obtained", NULL, NULL, FIGURES, WK_FIGURES_PREDICTIONS},
-    {"What was imagined", put_imagined, NULL, IMAGES, WK_REPORT_IMAGE_IMAGINED},
-    {"The environments", NULL, NULL, IMAGES, WK_REPORT_IMAGE_ENVIRONMENTS},
+    {"What was imagined", put_imagined, NULL, FIGURES, WK_PICTURES_IMAGINED},
+    {"The environments", NULL, NULL, FIGURES, WK_PICTURES_ENVIRONMENTS},
     {"Runs", NULL, NULL, TABLE, WK_TABLE_SETTINGS},
     {"Runs", NULL, NULL, TABLE, WK_TABLE_RUNS},
     {"Runs", put_scores, NULL, INTRO, 0},
@@ -116,27 +116,28 @@ static const struct part {
 
 static bool is_there(const wk_report *r, const struct part *part)
 {
+    const wk_report_figures *const lists[] = {&r->figures, &r->pictures};
     bool found = part->what == INTRO;
-    for (size_t i = 0; i < r->figures.items.count && part->what == FIGURES; i++)
-        found |= (int)r->figures.items.items[i].section == part->which;
-    for (size_t i = 0; i < r->images.items.count && part->what == IMAGES; i++)
-        found |= (int)r->images.items.items[i].kind == part->which;
+    for (size_t k = 0; k < 2 && part->what == FIGURES; k++)
+        for (size_t i = 0; i < lists[k]->items.count; i++)
+            found |= (int)lists[k]->items.items[i].section == part->which;
     return found || (part->what == TABLE && !wk_report_table_is_empty(&r->tables[part->which]));
 }
 
 static void put_part(const wk_report *r, const struct part *part, wk_page *page)
 {
+    const wk_report_figures *const lists[] = {&r->figures, &r->pictures};
     char name[64];
     wk_text csv = {0};
-    for (size_t i = 0; i < r->figures.items.count && part->what == FIGURES; i++) {
-        const wk_report_figure *f = &r->figures.items.items[i];
-        if ((int)f->section == part->which) wk_page_figure(page, f->figure, f->caption);
-    }
-    for (size_t i = 0; i < r->images.items.count && part->what == IMAGES; i++) {
-        const wk_report_image *p = &r->images.items.items[i];
-        if ((int)p->kind == part->which)
-            wk_page_image(page, p->png, p->size, p->width, p->height, p->caption);
-    }
+    for (size_t k = 0; k < 2 && part->what == FIGURES; k++)
+        for (size_t i = 0; i < lists[k]->items.count; i++) {
+            const wk_report_figure *f = &lists[k]->items.items[i];
+            if ((int)f->section != part->which) continue;
+            if (f->figure)
+                wk_page_figure(page, f->figure, f->caption);
+            else
+                wk_page_image(page, f->png, f->size, f->width, f->height, f->caption);
+        }
     if (part->what != TABLE) return;
     const wk_report_table *table = &r->tables[part->which];
     wk_page_table(page, &table->page);

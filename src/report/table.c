@@ -1,4 +1,5 @@
-#include "report/table.h"
+// Tables: cells by who sees them, as text, CSV and JSON.
+#include "report/tables.h"
 
 #include "base/table.h"
 

@@ -1,129 +1,9 @@
+// The tables of comparisons, model errors, settings and runs.
 #include "report/tables.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-// Scores.
-
-// Says how to read the entries; with `common` their number of seeds is said here once. Of the paper
-// it speaks only where the table has its values.
-static const char *caption_of(wk_report_table *t, wk_table_kind kind, bool page, size_t common,
-                              bool paper)
-{
-    const char *seeds = "seeds (population s.d.), number of seeds in parentheses";
-    if (common)
-        seeds =
-            wk_report_printf(t->memory, "%zu seed%s (population s.d.)", common, wk_plural(common));
-    return wk_report_printf(t->memory,
-                            "%s%s Mean ± s.d. over %s; marked: higher than every other method of "
-                            "the row with 95 %% confidence, of at least %d seeds each.%s",
-                            wk_score_table_kinds[kind].caption,
-                            paper && kind == WK_TABLE_OOD_TASKS
-                                ? " This is Table 2 of the paper, whose values are left out where "
-                                  "the runs have other tasks."
-                                : "",
-                            seeds, WK_CLAIM_RUNS_MIN,
-                            page && paper ? " In brackets: the paper's, over 5 seeds." : "");
-}
-
-// Which fields name the rows.
-static bool is_head(wk_table_kind kind, wk_field field)
-{
-    if (field == WK_FIELD_METRIC) return !wk_score_table_kinds[kind].metric;
-    if (field == WK_FIELD_VARIANT) return wk_score_table_kinds[kind].variants;
-    return field != WK_FIELD_TASK || kind != WK_TABLE_OOD_TASKS;
-}
-
-static void put_entry(wk_report_table *t, const wk_table_entry *e, int digits, bool common)
-{
-    const char *method = e->key.names[WK_FIELD_CURRICULUM];
-    const wk_paper_row *paper = e->paper;
-    for (int views = WK_SEE_PAGE; views <= WK_SEE_TEXT; views *= 2) {
-        bool seeds = views == WK_SEE_TEXT || !common; // is their number said?
-        wk_report_cell *cell;
-        if (e->seeds == 1) // one number has no spread
-            cell = wk_cells_show(t, views, method, seeds ? "%.*f (1)" : "%.*f", digits, e->mean);
-        else if (e->seeds && seeds)
-            cell = wk_cells_show(t, views, method, "%.*f ± %.*f (%zu)", digits, e->mean, digits,
-                                 e->sd, e->seeds);
-        else if (e->seeds)
-            cell = wk_cells_show(t, views, method, "%.*f ± %.*f", digits, e->mean, digits, e->sd);
-        else
-            cell = wk_cells_show(t, views, method, "-");
-        cell->best = e->best;
-        if (paper && views == WK_SEE_PAGE)
-            cell->subtext = wk_report_printf(t->memory, "[%.*f ± %.*f]", digits, paper->mean,
-                                             digits, paper->sd);
-    }
-    wk_cells_row(t, WK_SEE_PROGRAMS);
-    for (int k = 0; k < WK_FIELDS; k++) {
-        const char *head = k == WK_FIELD_VARIANT ? "variant" : wk_field_name((wk_field)k);
-        wk_cells_text(t, WK_SEE_PROGRAMS, head, e->key.names[k]);
-    }
-    wk_cells_number(t, WK_SEE_CSV, "mean", e->seeds ? e->mean : NAN);
-    wk_cells_number(t, WK_SEE_CSV, "sd", e->seeds ? e->sd : NAN);
-    wk_cells_count(t, WK_SEE_PROGRAMS, "seeds", e->seeds);
-    if (e->seeds) wk_cells_number(t, WK_SEE_JSON, "mean", e->mean);
-    if (e->seeds) wk_cells_number(t, WK_SEE_JSON, "sd", e->sd);
-    wk_cells_truth(t, e->seeds ? WK_SEE_PROGRAMS : WK_SEE_CSV, "best", e->best);
-    wk_cells_number(t, paper ? WK_SEE_PROGRAMS : WK_SEE_CSV, "paper_mean",
-                    paper ? paper->mean : NAN);
-    wk_cells_number(t, paper ? WK_SEE_PROGRAMS : WK_SEE_CSV, "paper_sd", paper ? paper->sd : NAN);
-}
-
-// A row of ours and, in the text and where the paper has values, one of the paper's below it; on
-// the page those are subtexts of ours.
-static void fill_scores(wk_report_table *t, wk_table_kind kind, const wk_score_table *scores)
-{
-    // The page has little room: a number of seeds that is everywhere the same is said once.
-    size_t common = 0;
-    bool differ = false, any_paper = false;
-    for (size_t i = 0; i < scores->entries.count; i++) {
-        any_paper |= scores->entries.items[i].paper != NULL;
-        size_t seeds = scores->entries.items[i].seeds;
-        differ |= seeds && common && seeds != common;
-        if (seeds) common = seeds;
-    }
-    t->title = wk_score_table_kinds[kind].title;
-    t->page.caption = caption_of(t, kind, true, differ ? 0 : common, any_paper);
-    t->text.caption = caption_of(t, kind, false, 0, any_paper);
-    for (int k = 0; k < WK_FIELD_CURRICULUM; k++)
-        t->page.heads += is_head(kind, (wk_field)k);
-    t->text.heads = t->page.heads + 1;
-    for (size_t r = 0; r < scores->rows; r++) {
-        const wk_table_entry *entries = &scores->entries.items[r * scores->columns];
-        double max = 0; // returns have 1 digit after the point, shares 3
-        bool papers = false;
-        for (size_t c = 0; c < scores->columns; c++) {
-            papers |= entries[c].paper != NULL;
-            if (entries[c].seeds) max = fmax(max, fabs(entries[c].mean));
-            if (entries[c].paper) max = fmax(max, fabs(entries[c].paper->mean));
-        }
-        int digits = max >= 10 ? 1 : 3;
-        for (int line = 0; line < 1 + papers; line++) {
-            int views = line ? WK_SEE_TEXT : WK_SEE_PEOPLE;
-            wk_cells_row(t, views);
-            for (int k = 0; k < WK_FIELD_CURRICULUM; k++)
-                if (is_head(kind, (wk_field)k))
-                    wk_cells_text(t, views, wk_field_name((wk_field)k), entries->key.names[k]);
-            wk_cells_show(t, WK_SEE_TEXT, "of", line ? "paper" : "ours");
-            for (size_t c = 0; c < scores->columns; c++) {
-                const wk_paper_row *paper = entries[c].paper;
-                const char *method = entries[c].key.names[WK_FIELD_CURRICULUM];
-                if (!line)
-                    put_entry(t, &entries[c], digits, !differ);
-                else if (paper)
-                    wk_cells_show(t, WK_SEE_TEXT, method, "%.*f ± %.*f", digits, paper->mean,
-                                  digits, paper->sd);
-                else
-                    wk_cells_show(t, WK_SEE_TEXT, method, "-");
-            }
-        }
-    }
-}
-
-// Comparisons, model errors, settings, runs.
 
 static void put_group(wk_report_table *t, const wk_comparison_group *group)
 {
@@ -258,13 +138,6 @@ static void fill_model_errors(wk_report_table *t, const wk_report_rows *errors)
     }
 }
 
-static const char *setting_text(wk_report_table *t, const wk_report_run *run, int field)
-{
-    wk_text value = {0};
-    wk_run_setting(run, field, &value);
-    return wk_report_take(t->memory, &value);
-}
-
 // "600", or "600 or 96" of a label that pools runs; "" where runs [first, end) lack the method.
 static const char *setting_values(wk_report_table *t, wk_report_run *const *runs, size_t first,
                                   size_t end, const char *method, int field)
@@ -277,7 +150,7 @@ static const char *setting_values(wk_report_table *t, wk_report_run *const *runs
                     wk_run_config_same(&runs[k]->config, &runs[i]->config, field);
         if (!known)
             out = wk_report_printf(t->memory, "%s%s%s", out, *out ? " or " : "",
-                                   setting_text(t, runs[i], field));
+                                   wk_run_setting(t->memory, runs[i], field));
     }
     return out;
 }
@@ -363,7 +236,8 @@ static void fill_runs(wk_report_table *t, const wk_runs *runs)
                       known ? last * (uint64_t)domain->action_repeat : 0);
         for (int field = 0; field < WK_RUN_FIELD_COUNT; field++)
             if (differs[field] && !many)
-                wk_cells_text(t, WK_SEE_PEOPLE, wk_run_keys[field], setting_text(t, run, field));
+                wk_cells_text(t, WK_SEE_PEOPLE, wk_run_keys[field],
+                              wk_run_setting(t->memory, run, field));
         wk_cells_text(t, WK_SEE_PEOPLE | WK_SEE_CSV, "run", run->directory);
         wk_cells_text(t, WK_SEE_CSV, "method", run->method);
         wk_cells_count(t, WK_SEE_CSV, "agent_steps", last);
@@ -390,8 +264,7 @@ void wk_report_table_fill(const wk_table_data *data, wk_table_kind kind, wk_repo
                                                  [WK_TABLE_RUNS] = "runs"};
     *out = (wk_report_table){.memory = &data->runs->memory, .name = names[kind]};
     if (kind < WK_SCORE_TABLES) {
-        out->name = wk_score_table_kinds[kind].name;
-        fill_scores(out, kind, &data->scores[kind]);
+        wk_score_table_fill(kind, &data->scores[kind], out);
         // Of one task the mean over tasks is that task's: people see the table once.
         if (kind == WK_TABLE_OOD_TASKS &&
             data->scores[kind].rows == data->scores[WK_TABLE_OOD].rows)

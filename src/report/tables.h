@@ -1,10 +1,72 @@
-// The ten tables of a report, filled from its numbers.
+// The ten tables of a report. A table is filled once, cell by cell: each cell says who sees it (the
+// page, the text, the CSV file, the JSON), and it carries the heading of its column.
 #ifndef WK_REPORT_TABLES_H
 #define WK_REPORT_TABLES_H
 
-#include "report/compare.h"
 #include "report/results.h"
-#include "report/table.h"
+
+#include "base/json.h"
+// A table of cells (table.c).
+
+/// Who sees a cell; any of them together.
+enum {
+    WK_SEE_PAGE = 1,
+    WK_SEE_TEXT = 2,
+    WK_SEE_CSV = 4,
+    WK_SEE_JSON = 8,
+    WK_SEE_PEOPLE = WK_SEE_PAGE | WK_SEE_TEXT,
+    WK_SEE_PROGRAMS = WK_SEE_CSV | WK_SEE_JSON,
+    WK_SEE_ALL = WK_SEE_PEOPLE | WK_SEE_PROGRAMS,
+};
+
+typedef struct wk_report_cell {
+    const char *head;    // of its column
+    const char *text;    // of CSV and JSON: a string, or a number, or true and false as they stand
+    const char *subtext; // smaller text below it, for example the paper's value; or NULL
+    bool best;           // marked
+    bool number;         // a number or truth value: not quoted
+} wk_report_cell;
+
+/// What one of them sees: rows of cells, all with the same columns except in JSON.
+typedef struct wk_report_view {
+    const char *caption;
+    size_t heads; // columns that name the rows; they come first
+    WK_ARRAY(wk_report_cell) cells;
+    WK_ARRAY(size_t) rows; // where each begins
+} wk_report_view;
+
+/// Set memory, name and title, then fill it row by row.
+typedef struct wk_report_table {
+    wk_report_memory *memory;
+    const char *name, *title; // stem of its files; for people
+    wk_report_view page, text, csv, json;
+} wk_report_table;
+
+void wk_cells_row(wk_report_table *table, int who);
+/// A formatted cell for people; control characters are replaced. The cell is for setting `best` and
+/// `subtext`, which of the page or the text alone.
+wk_report_cell *wk_cells_show(wk_report_table *table, int who, const char *head, const char *format,
+                              ...) __attribute__((format(printf, 4, 5)));
+/// A name, for all who see it.
+void wk_cells_text(wk_report_table *table, int who, const char *head, const char *text);
+void wk_cells_count(wk_report_table *table, int who, const char *head, uint64_t count);
+/// A number with all its digits, for programs; NaN is empty in CSV and null in JSON.
+void wk_cells_number(wk_report_table *table, int who, const char *head, double value);
+/// 0 or 1 in CSV, false or true in JSON.
+void wk_cells_truth(wk_report_table *table, int who, const char *head, bool value);
+
+/// Whether people see no row of it.
+bool wk_report_table_is_empty(const wk_report_table *table);
+/// Aligned columns under title and caption; best cells end in " *".
+void wk_report_table_text(const wk_report_table *table, wk_text *out);
+void wk_report_table_csv(const wk_report_table *table, wk_text *out);
+/// An object for each row, into the array that is open.
+void wk_report_table_json(const wk_report_table *table, wk_json *json);
+
+/// Appends a CSV field, in quotes where it needs them (RFC 4180).
+void wk_csv_field(wk_text *out, const char *text);
+
+// The tables of scores (score_table.c).
 
 /// Which table, in the order of the text.
 typedef enum wk_table_kind {
@@ -37,21 +99,13 @@ typedef struct wk_score_table {
     WK_ARRAY(wk_table_entry) entries; // [rows,columns]
 } wk_score_table;
 
-/// What makes a table of scores.
-typedef struct wk_score_table_kind {
-    const char *name, *title, *caption;
-    const char *metric; // NULL: all
-    bool combined;      // of parts of combined domains
-    bool variants;      // of out-of-distribution cases
-} wk_score_table_kind;
-
-extern const wk_score_table_kind wk_score_table_kinds[WK_SCORE_TABLES];
-
 /// Makes the entries from the final scores. `bootstrap` is of the intervals by which entries are
 /// marked.
 wk_status wk_score_table_make(wk_report_memory *memory, const wk_report_rows *scores,
                               wk_table_kind kind, const wk_bootstrap_config *bootstrap,
                               wk_score_table *out, wk_error *err);
+/// Fills the table that people and programs see.
+void wk_score_table_fill(wk_table_kind kind, const wk_score_table *scores, wk_report_table *out);
 
 /// A statistic of model errors.
 typedef enum wk_error_statistic {

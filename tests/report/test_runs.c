@@ -118,17 +118,24 @@ static void the_log_gives_parameters_and_indicators_and_its_torn_last_line_is_sk
     wk_runs runs = read_one("log");
     const wk_report_run *run = runs.items.items[0];
     assert_int_equal(runs.problems.items.count, 0);
-    assert_int_equal(run->choices.count, 2);
-    assert_int_equal(run->choices.items[0].step, 20);
-    assert_near(run->choices.items[0].params[0], 0.5, 0);
-    assert_true(isnan(run->choices.items[0].params[1]));
-    assert_string_equal(run->indicators[0], "contact");
-    assert_string_equal(run->indicators[1], "distance");
-    assert_null(run->indicators[2]);
-    assert_near(run->choices.items[0].indicators[0], 0.25, 0);
-    assert_true(isnan(run->choices.items[0].indicators[1]));
-    assert_near(run->choices.items[1].indicators[0], 0.5, 0);
-    assert_near(run->choices.items[1].indicators[1], 7, 0);
+    static const struct {
+        wk_signal_kind kind;
+        const char *name;
+        size_t count;
+        double step, value; // of the first
+    } wanted[] = {{WK_SIGNAL_PARAM, "0", 2, 20, 0.5},
+                  {WK_SIGNAL_INDICATOR, "contact", 2, 20, 0.25},
+                  {WK_SIGNAL_INDICATOR, "distance", 1, 22, 7}};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        const wk_run_signal *s =
+            wk_run_find_signal(run, wanted[i].kind, wanted[i].name, strlen(wanted[i].name));
+        assert_non_null(s);
+        assert_int_equal(s->points.count, wanted[i].count);
+        assert_near(s->points.items[0].step, wanted[i].step, 0);
+        assert_near(s->points.items[0].value, wanted[i].value, 0);
+    }
+    assert_int_equal(wk_run_find_signal(run, WK_SIGNAL_PARAM, "1", 1)->points.count, 0); // null
+    assert_int_equal(run->last_step, 22);
     wk_runs_free(&runs);
 }
 

@@ -1,9 +1,12 @@
-// Maps of the environments that curricula visited and of the error they estimate there, from the
-// newest checkpoints, over the seeds of a method.
+// What is drawn from the files of runs: maps of the environments that curricula visited and of the
+// error they estimate there, over the seeds of a method; contact sheets; what was imagined.
+#include "base/file.h"
 #include "report/figures.h"
+#include "report/sheet.h"
 #include "run/saved_run.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,46 +34,29 @@ static wk_status read_map(const wk_report_run *run, wk_heatmap *out, wk_error *e
     return status;
 }
 
-static bool same_shape(const wk_heatmap *a, const wk_heatmap *b)
-{
-    bool same = a->count == b->count;
-    for (int p = 0; p < a->count && same; p++)
-        same =
-            a->panels[p].rows == b->panels[p].rows && a->panels[p].columns == b->panels[p].columns;
-    return same;
-}
-
-static void add_values(double *sum, const double *values, size_t count, double *known)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (isnan(values[i])) continue;
-        sum[i] = isnan(sum[i]) ? values[i] : sum[i] + values[i];
-        if (known) known[i]++;
-    }
-}
-
-// Adds a map; the first is taken over.
+// Adds a map: the first is taken over, others have to be of its shape.
 static void add_map(wk_report_memory *memory, summed *s, wk_heatmap *map)
 {
     bool first = s->seeds == 0;
-    for (int p = 0; p < map->count && first; p++) {
-        const wk_heat_panel *one = &map->panels[p];
-        s->known[p] = wk_report_alloc(memory, cells_of(one), sizeof *s->known[p]);
-        for (size_t i = 0; i < cells_of(one) && s->known[p]; i++)
-            s->known[p][i] = !isnan(one->cells[WK_HEAT_ERROR][i]);
-    }
-    if (!first && !same_shape(&s->map, map)) return; // the same domain with other options
-    for (int p = 0; p < map->count && !first; p++) {
-        wk_heat_panel *sum = &s->map.panels[p];
-        const wk_heat_panel *one = &map->panels[p];
-        size_t cells = cells_of(sum);
-        if (!s->known[p]) return;
-        add_values(sum->cells[WK_HEAT_VISITS], one->cells[WK_HEAT_VISITS], cells, NULL);
-        add_values(sum->cells[WK_HEAT_ERROR], one->cells[WK_HEAT_ERROR], cells, s->known[p]);
-    }
     if (first) {
         s->map = *map;
         *map = (wk_heatmap){0};
+    }
+    for (int p = 0; p < s->map.count && !first; p++)
+        if (map->count != s->map.count || map->panels[p].rows != s->map.panels[p].rows ||
+            map->panels[p].columns != s->map.panels[p].columns)
+            return; // the same domain with other options
+    for (int p = 0; p < s->map.count; p++) {
+        const wk_heat_panel *sum = &s->map.panels[p];
+        double *visits = sum->cells[WK_HEAT_VISITS], *errors = sum->cells[WK_HEAT_ERROR];
+        if (first) s->known[p] = wk_report_alloc(memory, cells_of(sum), sizeof *s->known[p]);
+        for (size_t i = 0; i < cells_of(sum) && s->known[p]; i++) {
+            double visit = first ? NAN : map->panels[p].cells[WK_HEAT_VISITS][i];
+            double error = first ? NAN : map->panels[p].cells[WK_HEAT_ERROR][i];
+            if (!isnan(visit)) visits[i] = isnan(visits[i]) ? visit : visits[i] + visit;
+            if (!isnan(error)) errors[i] = isnan(errors[i]) ? error : errors[i] + error;
+            s->known[p][i] += !isnan(first ? errors[i] : error);
+        }
     }
     s->seeds++;
 }
@@ -167,7 +153,11 @@ static wk_status draw(const wk_figure_data *data, wk_report_figures *figures,
     plot.fixed = plot.max > plot.min;
     wk_figure *figure;
     WK_TRY(wk_plot_heat_draw(&plot, &figure, err));
-    return wk_report_figures_add(data, figures, WK_FIGURES_MAPS, figure, name, caption, err);
+    return wk_report_figures_add(
+        m, figures,
+        (wk_report_figure){
+            .section = WK_FIGURES_MAPS, .name = name, .caption = caption, .figure = figure},
+        err);
 }
 
 static int compare_sums(const void *a, const void *b, void *paper)
@@ -220,5 +210,127 @@ wk_status wk_report_figures_maps(const wk_figure_data *data, wk_report_figures *
                          "%zu of %zu run%s %s no whole checkpoint: no maps of the environments "
                          "visited",
                          without, count, wk_plural(count), without == 1 ? "has" : "have");
+    return wk_report_memory_check(&runs->memory, err);
+}
+
+// Pictures.
+
+static wk_status draw_sheet(wk_runs *runs, const wk_domain *domain, wk_report_figures *out,
+                            wk_error *err)
+{
+    enum { CELL = 96 };
+    wk_image image = {0};
+    uint8_t *png = NULL;
+    int cells;
+    WK_TRY(wk_contact_sheet_draw(domain, NULL, 0, WK_SHEET_STEPS, CELL, &image, &cells, err));
+    wk_report_figure entry = {
+        .section = WK_PICTURES_ENVIRONMENTS,
+        .name = wk_report_printf(&runs->memory, "environments-%s", domain->name),
+        .caption = wk_report_printf(&runs->memory,
+                                    "%s: %d environments after %d random agent steps; below, "
+                                    "those outside the training distribution.",
+                                    domain->name, cells, WK_SHEET_STEPS),
+        .width = (uint32_t)image.width,
+        .height = (uint32_t)image.height};
+    wk_status status = wk_png_encode(&image, &png, &entry.size, err);
+    entry.png = png;
+    wk_image_free(&image);
+    if (status == WK_OK) status = wk_report_figures_add(&runs->memory, out, entry, err);
+    free(png);
+    return status;
+}
+
+// Domains of plug-ins have no image: reading runs loads no code.
+static wk_status draw_sheets(wk_runs *runs, wk_report_figures *out, wk_sentences *missing,
+                             wk_error *err)
+{
+    wk_report_run *const *items = runs->items.items;
+    int64_t domains = 0;
+    for (size_t i = 0; i < runs->items.count; i++) // sorted by domain
+        domains += i == 0 || strcmp(items[i]->domain, items[i - 1]->domain) != 0;
+    wk_progress_next(runs->progress, "images", domains);
+    for (size_t i = 0; i < runs->items.count; i++) {
+        const wk_domain *domain;
+        wk_error problem = {0};
+        if ((i > 0 && strcmp(items[i]->domain, items[i - 1]->domain) == 0) ||
+            wk_domain_find(items[i]->domain, &domain, NULL) != WK_OK || domain->n_params == 0)
+            continue;
+        wk_status status = draw_sheet(runs, domain, out, &problem);
+        wk_progress_count(runs->progress, 0);
+        if (status == WK_E_MEMORY) return wk_fail(err, status, "%s", problem.message);
+        if (status != WK_OK)
+            wk_sentences_add(&runs->memory, missing, "%s: no image of its environments: %s",
+                             domain->name, problem.message);
+    }
+    return WK_OK;
+}
+
+// Reads the size from the header; browsers check the rest.
+static bool read_png_size(const uint8_t *png, wk_report_figure *entry)
+{
+    enum { SIDE_MAX = 20000 };
+    static const uint8_t signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+    if (entry->size < 24 || memcmp(png, signature, sizeof signature) != 0) return false;
+    for (int i = 0; i < 4; i++) {
+        entry->width = entry->width << 8 | png[16 + i];
+        entry->height = entry->height << 8 | png[20 + i];
+    }
+    return entry->width > 0 && entry->width < SIDE_MAX && entry->height > 0 &&
+           entry->height < SIDE_MAX;
+}
+
+// Takes the newest open-loop strip of a run, if it has one.
+static wk_status take_strip(wk_runs *runs, const wk_report_run *run, bool *found,
+                            wk_report_figures *out, wk_sentences *missing, wk_error *err)
+{
+    static const char prefix[] = "openloop-";
+    static const size_t size_limit = (size_t)8 << 20;
+    char folder[WK_PATH_MAX], path[WK_PATH_MAX], *bytes = NULL;
+    const char *file = NULL;
+    wk_error problem = {0};
+    wk_names names = {0};
+    wk_report_figure entry = {.section = WK_PICTURES_IMAGINED};
+    WK_TRY(wk_path_print(folder, err, "%s/eval", run->directory));
+    wk_status status = wk_path_list(folder, &names, &problem);
+    for (size_t i = 0; i < names.count && status == WK_OK; i++) // the last: of the largest step
+        if (wk_name_ends_in(names.items[i], ".png") &&
+            strncmp(names.items[i], prefix, sizeof prefix - 1) == 0)
+            file = wk_report_printf(&runs->memory, "%s", names.items[i]);
+    wk_names_free(&names);
+    if (status == WK_E_NOT_FOUND || (status == WK_OK && !file)) return WK_OK;
+    if (status == WK_OK) WK_TRY(wk_path_join(folder, file, path, err));
+    if (status == WK_OK) status = wk_file_read(path, size_limit, &bytes, &entry.size, &problem);
+    if (status != WK_OK) {
+        wk_sentences_add(&runs->memory, &runs->problems, "%s", problem.message);
+        return WK_OK;
+    }
+    *found = read_png_size((uint8_t *)bytes, &entry);
+    if (*found) {
+        entry.png = (uint8_t *)bytes;
+        entry.name = wk_report_printf(&runs->memory, "imagined-%.60s-%.60s-%.100s", run->domain,
+                                      run->exploration, run->method);
+        entry.caption = wk_report_printf(&runs->memory, "%.60s, %.60s, %.200s, seed %llu (%.300s).",
+                                         run->domain, run->exploration, run->method,
+                                         (unsigned long long)run->seed, file);
+        status = wk_report_figures_add(&runs->memory, out, entry, err);
+    } else {
+        wk_sentences_add(&runs->memory, missing, "'%s' is not a PNG image", path);
+    }
+    free(bytes);
+    return status;
+}
+
+wk_status wk_report_pictures_make(wk_runs *runs, wk_report_figures *out, wk_sentences *missing,
+                                  wk_error *err)
+{
+    wk_report_run *const *items = runs->items.items;
+    bool found = false;
+    WK_TRY(draw_sheets(runs, out, missing, err));
+    for (size_t i = 0; i < runs->items.count; i++) { // sorted by method
+        if (i == 0 || !wk_runs_same_group(items[i], items[i - 1]) ||
+            strcmp(items[i]->method, items[i - 1]->method) != 0)
+            found = false;
+        if (!found) WK_TRY(take_strip(runs, items[i], &found, out, missing, err));
+    }
     return wk_report_memory_check(&runs->memory, err);
 }
