@@ -39,8 +39,7 @@ static const bench_values defaults = {.envs = DEFAULT_ENVS, .seconds = 5};
 #define WK_VALUES bench_values
 static const wk_arg args[] = {
     WK_OPT_TEXT("domain", domain, "DOMAIN|all", "a built-in domain, or all (default: all)"),
-    WK_OPT_PATH("plugin", plugin, "FILE", "use the domain of this plug-in instead"),
-    WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "use the environments of this Python function"),
+    WK_DOMAIN_PLUGIN_ARG_ROWS(plugin),
     WK_OPT_TEXTS("option", options, "NAME=CHOICE", "an option of the domain; may be repeated"),
     WK_OPT_INT("envs", envs, "N", "environments in the vector (default: 8)", 1, 4096),
     WK_OPT_NUMBER("seconds", seconds, "S", "time to spend on each domain (default: 5)", 0.01, 3600),

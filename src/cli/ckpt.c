@@ -293,7 +293,6 @@ const wk_command wk_command_ckpt = {
         "listed too. 'waker train' resumes from the newest checkpoint that is sound.\n",
     .examples = "ckpt runs/a --check",
     WK_COMMAND_OPTIONS(args, defaults),
-    .min_words = 1,
-    .max_words = 1,
+    .words = {1, 1},
     .run = run,
 };

@@ -18,7 +18,7 @@ static const config_values defaults = {.run = WK_RUN_ARGS_INIT};
 
 #define WK_VALUES config_values
 static const wk_arg args[] = {
-    WK_RUN_ARG_ROWS(config_values, run),
+    WK_RUN_ARG_ROWS(run),
     WK_OPT_TEXT(
         "diff", diff, "BLOCK",
         "show only what differs from BLOCK with the same domain, curriculum and exploration"),

@@ -290,6 +290,6 @@ const wk_command wk_command_curriculum = {
     .examples = "curriculum runs/a --out runs/a/curriculum.png\n"
                 "curriculum --rules",
     WK_COMMAND_OPTIONS(args, defaults),
-    .max_words = 1,
+    .words = {0, 1},
     .run = run,
 };

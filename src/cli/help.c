@@ -569,6 +569,6 @@ const wk_command wk_command_man = {
     .details = "An installed waker has its pages where man(1) finds them: 'man waker-train'.\n",
     .examples = "man train | man -l -",
     WK_COMMAND_OPTIONS(args, defaults),
-    .max_words = 2,
+    .words = {0, 2},
     .run = run,
 };

@@ -203,24 +203,17 @@ static wk_status unknown_command(const char *const *words, int count, wk_error *
     return status;
 }
 
-static bool takes_configs(const wk_command *command)
-{
-    for (size_t i = 0; i < command->n_args; i++)
-        if (strcmp(command->args[i].name, "configs") == 0) return true;
-    return false;
-}
-
 static wk_status check_words(const wk_command *command, const wk_arg_words *words, wk_error *err)
 {
-    if (words->count > command->max_words && takes_configs(command))
-        return wk_fail(
-            err, WK_E_INPUT,
-            "unexpected argument '%s'; for the configuration of that name write --configs %s",
-            words->items[command->max_words], words->items[command->max_words]);
-    if (words->count > command->max_words)
-        return wk_fail(err, WK_E_INPUT, "unexpected argument '%s'",
-                       words->items[command->max_words]);
-    if (words->count < command->min_words)
+    const char *extra = words->count > command->words[1] ? words->items[command->words[1]] : NULL;
+    for (size_t i = 0; extra && i < command->n_args; i++)
+        if (strcmp(command->args[i].name, "configs") == 0)
+            return wk_fail(
+                err, WK_E_INPUT,
+                "unexpected argument '%s'; for the configuration of that name write --configs %s",
+                extra, extra);
+    if (extra) return wk_fail(err, WK_E_INPUT, "unexpected argument '%s'", extra);
+    if (words->count < command->words[0])
         return wk_fail(err, WK_E_INPUT, "missing argument; usage: waker %.*s",
                        (int)strcspn(command->usage, "\n"), command->usage);
     return WK_OK;
@@ -245,6 +238,7 @@ static wk_status parse_and_run(const wk_command *command, wk_cli *cli, void *val
     if (cli->version) return print_version(err);
     if (cli->help) return wk_help_command(command, err);
     WK_TRY(check_words(command, &cli->words, err));
+    WK_TRY(wk_args_check_required(&tables[0], err));
     if (!command->resumes) wk_cli_signals_release();
     cli->running = true;
     return command->run(cli, values, err);
