@@ -126,14 +126,11 @@ static wk_status check_command(const wk_sweep_grid *grid, const char *name,
                                const wk_sweep_command *given, wk_error *err)
 {
     wk_cli scratch = {0};
-    const wk_command *command = NULL;
     char *words[WK_SWEEP_WORDS_MAX];
     int taken;
+    const wk_command *command = wk_command_find(&name, 1, &taken);
     void *values;
     if (!given->present) return WK_OK;
-    for (size_t i = 0; i < wk_program_spec.n_commands; i++)
-        if (strcmp(wk_program_spec.commands[i]->name, name) == 0)
-            command = wk_program_spec.commands[i];
     WK_TRY(wk_command_values(command, &values, err));
     for (int i = 0; i < given->count; i++)
         words[i] = (char *)given->options[i];

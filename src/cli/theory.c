@@ -361,13 +361,10 @@ static wk_status write_csv(wk_table *table, const char *folder, const char *name
 // A row for each curriculum and seed at each point.
 static wk_status write_curves(const results *r, const char *folder, wk_error *err)
 {
-    static const wk_column columns[] = {{WK_COLUMN_TEXT, "family", NULL, NULL, 0},
-                                        {WK_COLUMN_TEXT, "curriculum", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "seed", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "steps", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "max_regret", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "mean_regret", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "max_bound", NULL, NULL, 0}};
+    static const wk_column columns[] = {WK_COLUMN_KEY("family"),     WK_COLUMN_KEY("curriculum"),
+                                        WK_COLUMN_KEY("seed"),       WK_COLUMN_KEY("steps"),
+                                        WK_COLUMN_KEY("max_regret"), WK_COLUMN_KEY("mean_regret"),
+                                        WK_COLUMN_KEY("max_bound")};
     wk_table table;
     wk_table_start(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < r->count; i++) {
@@ -390,14 +387,10 @@ static wk_status write_curves(const results *r, const char *folder, wk_error *er
 
 static wk_status write_shares(const results *r, const char *folder, wk_error *err)
 {
-    static const wk_column columns[] = {{WK_COLUMN_TEXT, "family", NULL, NULL, 0},
-                                        {WK_COLUMN_TEXT, "measure", NULL, NULL, 0},
-                                        {WK_COLUMN_TEXT, "curriculum", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "end", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "run", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "share_of_gain", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "share_low", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "share_high", NULL, NULL, 0}};
+    static const wk_column columns[] = {WK_COLUMN_KEY("family"),     WK_COLUMN_KEY("measure"),
+                                        WK_COLUMN_KEY("curriculum"), WK_COLUMN_KEY("end"),
+                                        WK_COLUMN_KEY("run"),        WK_COLUMN_KEY("share_of_gain"),
+                                        WK_COLUMN_KEY("share_low"),  WK_COLUMN_KEY("share_high")};
     wk_table table;
     wk_table_start(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < r->count; i++)
@@ -418,11 +411,9 @@ static wk_status write_shares(const results *r, const char *folder, wk_error *er
 
 static wk_status write_visits(const results *r, const char *folder, wk_error *err)
 {
-    static const wk_column columns[] = {{WK_COLUMN_TEXT, "family", NULL, NULL, 0},
-                                        {WK_COLUMN_TEXT, "curriculum", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "size", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "noise", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "episodes", NULL, NULL, 0}};
+    static const wk_column columns[] = {WK_COLUMN_KEY("family"), WK_COLUMN_KEY("curriculum"),
+                                        WK_COLUMN_KEY("size"), WK_COLUMN_KEY("noise"),
+                                        WK_COLUMN_KEY("episodes")};
     wk_table table;
     wk_table_start(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < r->count; i++) {
