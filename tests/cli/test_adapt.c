@@ -10,7 +10,7 @@ static int setup_with_run(void **state)
     return 0;
 }
 
-TEST(adapt_tells_what_it_does_and_where_it_is)
+TEST_CASE(adapt_tells_what_it_does_and_where_it_is)
 {
     program_result r = program_succeed("adapt run --task east --updates 20 --snapshot 201");
     expect_parts(r.err, "snapshot of 201 agent steps", "tasks east", "20/20 updates",
@@ -18,7 +18,7 @@ TEST(adapt_tells_what_it_does_and_where_it_is)
     expect_parts(r.out, "finished: run");
 }
 
-TEST(signals_end_an_adaptation_with_a_checkpoint_and_code_75)
+TEST_CASE(signals_end_an_adaptation_with_a_checkpoint_and_code_75)
 {
     char calm[512], stopped[512], command[64];
     snprintf(command, sizeof command, "adapt twin --task all --updates %d --quiet", LONG_UPDATES);
@@ -32,7 +32,7 @@ TEST(signals_end_an_adaptation_with_a_checkpoint_and_code_75)
     same_file(calm, stopped, "adapt/step-000000000402/metrics.jsonl", 0, 0);
 }
 
-TEST(a_killed_adaptation_continues_to_the_same_bytes)
+TEST_CASE(a_killed_adaptation_continues_to_the_same_bytes)
 {
     char calm[512], killed[512];
     const char *options = "--task west --snapshot 201 --restart --updates 600 --quiet";
@@ -49,7 +49,7 @@ TEST(a_killed_adaptation_continues_to_the_same_bytes)
     same_file(calm, killed, "adapt/step-000000000201/metrics.jsonl", 0, 0);
 }
 
-TEST(adapting_during_training_works_and_does_not_change_it)
+TEST_CASE(adapting_during_training_works_and_does_not_change_it)
 {
     char calm[512], busy[512];
     program_succeed("train --logdir calm " QUIET_OPTIONS " --steps 1500");
@@ -62,7 +62,7 @@ TEST(adapting_during_training_works_and_does_not_change_it)
     same_end(inside("calm", calm), inside("busy", busy));
 }
 
-TEST(finetune_continues_after_a_signal_to_the_same_bytes)
+TEST_CASE(finetune_continues_after_a_signal_to_the_same_bytes)
 {
     char calm[512], stopped[512];
     const char *options = "--task east --steps 900 --quiet";
@@ -84,7 +84,7 @@ TEST(finetune_continues_after_a_signal_to_the_same_bytes)
 // It is all ones, which is no word for "none was given".
 #define LARGEST "18446744073709551615"
 
-TEST(the_largest_seed_is_a_seed)
+TEST_CASE(the_largest_seed_is_a_seed)
 {
     program_succeed("train --logdir seeds " QUIET_OPTIONS);
     program_succeed("adapt seeds --task east --updates 2 --quiet");
@@ -96,7 +96,7 @@ TEST(the_largest_seed_is_a_seed)
     program_refuses("eval seeds --set robust-v1 --seed " LARGEST, "leave out --cases");
 }
 
-TEST(adaptations_and_fine_tunings_of_one_snapshot_have_names)
+TEST_CASE(adaptations_and_fine_tunings_of_one_snapshot_have_names)
 {
     program_succeed("train --logdir many " QUIET_OPTIONS);
     program_succeed("adapt many --task east --updates 5 --quiet");
@@ -125,7 +125,7 @@ TEST(adaptations_and_fine_tunings_of_one_snapshot_have_names)
     }
 }
 
-TEST(named_policies_are_evaluated_and_reported_apart)
+TEST_CASE(named_policies_are_evaluated_and_reported_apart)
 {
     const char *eval = "eval many --task east --envs 2 --cases dr --quiet";
     program_succeed("%s", eval);
@@ -154,7 +154,7 @@ TEST(named_policies_are_evaluated_and_reported_apart)
     program_refuses("report many --out page --policy random --name a", "--name");
 }
 
-TEST(wrong_usage_is_reported)
+TEST_CASE(wrong_usage_is_reported)
 {
     program_refuses("adapt run", "--task");
     program_refuses("adapt", "adapt");
@@ -172,7 +172,7 @@ TEST(wrong_usage_is_reported)
     program_refuses("finetune run --task east --snapshot 7 --steps 100", "no policy to start from");
 }
 
-TEST(all_snapshots_are_adapted_by_one_command)
+TEST_CASE(all_snapshots_are_adapted_by_one_command)
 {
     shell("cp -r run curve && rm -rf curve/adapt");
     program_result r = program_succeed("adapt curve --task east --snapshot all");
@@ -182,7 +182,7 @@ TEST(all_snapshots_are_adapted_by_one_command)
     r = program_succeed("eval curve --snapshot all --envs 2 --cases dr");
 }
 
-TEST(damaged_and_foreign_snapshots_are_refused)
+TEST_CASE(damaged_and_foreign_snapshots_are_refused)
 {
     shell("cp -r run hurt && echo nonsense > hurt/snapshots/step-000000000402.safetensors");
     program_refuses("adapt hurt --task all --restart", "step-000000000402.safetensors");

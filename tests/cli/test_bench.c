@@ -13,7 +13,7 @@ static double number_after(const char *text, const char *key)
     return strtod(found + strlen(key), NULL);
 }
 
-TEST(a_plug_in_is_measured_without_a_comparison)
+TEST_CASE(a_plug_in_is_measured_without_a_comparison)
 {
     program_result r = program_succeed("bench env " BALL "--seconds 0.05 --envs 3 --threads 2");
     expect_parts(r.out, "agent steps per second (3 environments in the vector)", "2 threads",
@@ -21,7 +21,7 @@ TEST(a_plug_in_is_measured_without_a_comparison)
     expect_parts(r.err, "measuring");
 }
 
-TEST(the_json_has_rates_that_fit_their_times)
+TEST_CASE(the_json_has_rates_that_fit_their_times)
 {
     program_result r = program_succeed(
         "bench env --domain terrain-hopper --seconds 0.05 --envs 2 --threads 1 --json");
@@ -37,7 +37,7 @@ TEST(the_json_has_rates_that_fit_their_times)
 }
 
 // Where OSMesa is missing the reason is given instead.
-TEST(a_built_in_domain_is_compared_or_the_reason_is_reported)
+TEST_CASE(a_built_in_domain_is_compared_or_the_reason_is_reported)
 {
     program_result r = program_succeed(
         "bench env --domain terrain-hopper --seconds 0.05 --envs 1 --threads 1 --json");
@@ -48,13 +48,13 @@ TEST(a_built_in_domain_is_compared_or_the_reason_is_reported)
     assert_near(number_after(r.out, "\"ratio\": "), theirs / ours, 1e-6 * theirs / ours);
 }
 
-TEST(wrong_worlds_are_refused)
+TEST_CASE(wrong_worlds_are_refused)
 {
     program_refuses("bench env --domain terrain-hoper", "terrain-hopper");
     program_refuses("bench env --plugin none.so", "none.so");
 }
 
-TEST(the_table_names_every_part)
+TEST_CASE(the_table_names_every_part)
 {
     program_result r = program_succeed("bench update --iters 1 --threads 1");
     expect_parts(r.out, "preset quick on 1 thread, 1 update\n", "reward-free update", "encoder",
@@ -78,7 +78,7 @@ static double sum_of_parts(const char *json)
     return sum;
 }
 
-TEST(the_parts_of_the_json_fill_the_update)
+TEST_CASE(the_parts_of_the_json_fill_the_update)
 {
     program_result r = program_succeed("bench update --iters 1 --threads 1 --actions 2 --json");
     program_expect_json(r.out);
@@ -96,7 +96,7 @@ TEST(the_parts_of_the_json_fill_the_update)
     assert_true(number_after(r.out, "\"peak_resident_bytes\": ") > state_bytes);
 }
 
-TEST(tasks_have_an_update_of_their_own)
+TEST_CASE(tasks_have_an_update_of_their_own)
 {
     program_result r = program_succeed("bench update --iters 1 --threads 1 --tasks 2 --json");
     const char *tasks = strstr(r.out, "\"task_update\"");
@@ -106,21 +106,21 @@ TEST(tasks_have_an_update_of_their_own)
     assert_true(number_after(tasks, "\"both_ms\": ") > number_after(tasks, "\"median_ms\": "));
 }
 
-TEST(random_exploration_has_no_policy_to_train)
+TEST_CASE(random_exploration_has_no_policy_to_train)
 {
     program_result r =
         program_succeed("bench update --iters 1 --threads 1 --exploration random --json");
     assert_null(strstr(r.out, "\"policy\""));
 }
 
-TEST(wrong_names_are_refused_with_the_nearest)
+TEST_CASE(wrong_names_are_refused_with_the_nearest)
 {
     program_refuses("bench update --preset smal", "small");
     program_refuses("bench update --exploration randon", "random");
     program_refuses("bench update --iters 0", "iters");
 }
 
-TEST(a_population_is_compared_with_one_run)
+TEST_CASE(a_population_is_compared_with_one_run)
 {
     program_result r = program_succeed("bench update --iters 1 --threads 1 --population 2");
     expect_parts(r.out, "preset quick on 1 thread, 2 runs together, 1 update\n",

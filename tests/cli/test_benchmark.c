@@ -15,7 +15,7 @@ static int setup_runs(void **state)
     return 0;
 }
 
-TEST(a_set_is_the_same_whenever_it_is_made)
+TEST_CASE(a_set_is_the_same_whenever_it_is_made)
 {
     program_result r = program_succeed("envs set toy --count 30 --seed 3 --out again.set");
     expect_parts(r.out, "30 environments of toy in distribution, 30 out of it, SHA-256 ");
@@ -28,7 +28,7 @@ TEST(a_set_is_the_same_whenever_it_is_made)
     program_refuses("envs set dmc-walker --out x.set", "has no worlds beyond");
 }
 
-TEST(the_file_says_everything)
+TEST_CASE(the_file_says_everything)
 {
     program_result r = program_succeed("eval runs/a --set own.set");
     expect_parts(r.out, "own-v1/out", "written to runs/a/" RESULT);
@@ -51,7 +51,7 @@ TEST(the_file_says_everything)
     shell("! grep -q weights_sha256 runs/b/benchmark/own-v1-random-000000000000-west.json");
 }
 
-TEST(what_does_not_fit_is_refused)
+TEST_CASE(what_does_not_fit_is_refused)
 {
     program_refuses("eval runs/a --set own.set --envs 5", "leave out --cases");
     program_refuses("eval runs/a --set own.set --seed 5", "leave out --cases");
@@ -60,7 +60,7 @@ TEST(what_does_not_fit_is_refused)
     program_refuses("eval runs/a --set bad.set", "was changed");
 }
 
-TEST(the_report_has_the_curves)
+TEST_CASE(the_report_has_the_curves)
 {
     program_succeed("report runs/a runs/b --out page --reps 50");
     shell("test -s page/figures/robust-own-v1-in-toy-west-p2e.svg && "
@@ -80,7 +80,7 @@ TEST(the_report_has_the_curves)
 }
 
 // The lines of the page, as they stand there.
-TEST(python_reads_it_in_five_lines)
+TEST_CASE(python_reads_it_in_five_lines)
 {
     shell("sed -n '/^    import glob/,/print(/p' " WAKER_SOURCE_DIR "/docs/evaluation.md | "
           "cut -c5- | sed 's/robust-v1/own-v1/' > read.py && test $(wc -l < read.py) = 5");
@@ -92,7 +92,7 @@ TEST(python_reads_it_in_five_lines)
 }
 
 // Folders for results may be no links: what they lead to belongs to others.
-TEST(results_do_not_go_through_links)
+TEST_CASE(results_do_not_go_through_links)
 {
     static const struct {
         const char *before, *command;

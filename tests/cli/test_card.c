@@ -33,7 +33,7 @@ static char *readme(const char *path)
     return text;
 }
 
-TEST(the_folder_has_all_that_a_hub_wants)
+TEST_CASE(the_folder_has_all_that_a_hub_wants)
 {
     static const char *const files[] = {"README.md",
                                         "LICENSE",
@@ -68,7 +68,7 @@ TEST(the_folder_has_all_that_a_hub_wants)
 }
 
 // By a reader of YAML that is not ours, where there is one.
-TEST(the_front_matter_is_yaml)
+TEST_CASE(the_front_matter_is_yaml)
 {
     static const char script[] =
         "import re, sys, yaml\n"
@@ -87,7 +87,7 @@ TEST(the_front_matter_is_yaml)
     shell("python3 yaml-check.py card/README.md");
 }
 
-TEST(the_folder_is_read_as_a_run_with_the_same_results)
+TEST_CASE(the_folder_is_read_as_a_run_with_the_same_results)
 {
     program_succeed("eval card --envs 3 --out again --quiet");
     shell("cmp again/eval/adapted-000000000402.json run/eval/adapted-000000000402.json");
@@ -111,7 +111,7 @@ TEST(the_folder_is_read_as_a_run_with_the_same_results)
     shell("diff -r card twin");
 }
 
-TEST(without_ffmpeg_the_replays_are_gifs)
+TEST_CASE(without_ffmpeg_the_replays_are_gifs)
 {
     program_result r = program_run_after("PATH=/nowhere", "card run --out gifs --quiet");
     program_expect_success(r);
@@ -123,7 +123,7 @@ TEST(without_ffmpeg_the_replays_are_gifs)
 }
 
 // Hubs take two results of one name for a mistake.
-TEST(a_task_and_case_has_one_result)
+TEST_CASE(a_task_and_case_has_one_result)
 {
     program_succeed("eval run --envs 5 --seed 3 --quiet");
     program_succeed("eval run --envs 2 --seed 1 --quiet");
@@ -143,7 +143,7 @@ TEST(a_task_and_case_has_one_result)
     shell("rm run/eval/*-????????.*");
 }
 
-TEST(other_policies_have_cards_of_their_own)
+TEST_CASE(other_policies_have_cards_of_their_own)
 {
     program_refuses("card run --out fine --policy finetuned",
                     "create them with 'waker eval run --policy finetuned'");
@@ -183,7 +183,7 @@ static double number_of(const char *path, const char *column)
 #define COMPACT "compact/snapshots/step-000000000402.safetensors"
 
 // A small file that is read as a snapshot by what acts and imagines, and refused by all else.
-TEST(compact_weights_are_read_like_others_where_they_do)
+TEST_CASE(compact_weights_are_read_like_others_where_they_do)
 {
     program_succeed("eval run --policy alongside --envs 2 --cases dr --quiet");
     program_succeed("card run --out compact --policy alongside --compact");
@@ -230,7 +230,7 @@ TEST(compact_weights_are_read_like_others_where_they_do)
 }
 
 // A run that began there would lie among the weights and results of another.
-TEST(training_does_not_begin_in_a_card)
+TEST_CASE(training_does_not_begin_in_a_card)
 {
     static const char *const cards[] = {"card", "fine", "side"};
     for (int i = 0; i < 3; i++) {
@@ -242,7 +242,7 @@ TEST(training_does_not_begin_in_a_card)
     program_succeed("train --logdir after --from card --steps 100 --quiet");
 }
 
-TEST(adaptations_with_names_alone_are_listed)
+TEST_CASE(adaptations_with_names_alone_are_listed)
 {
     program_succeed(TRAIN "--logdir calls --steps 100");
     program_refuses("eval calls", "has no task policies");
@@ -254,7 +254,7 @@ TEST(adaptations_with_names_alone_are_listed)
 
 // A task that was added later travels with its labels; playing it needs its code, a card without
 // replays does not.
-TEST(rewards_that_were_added_are_part_of_it)
+TEST_CASE(rewards_that_were_added_are_part_of_it)
 {
     shell("rm -rf later && cp -r run later && rm -r later/eval later/adapt later/finetune");
     program_succeed("relabel later --quiet --reward " REWARD);
@@ -266,7 +266,7 @@ TEST(rewards_that_were_added_are_part_of_it)
     shell("cmp scored/eval/adapted-000000000402.json later/eval/adapted-000000000402.json");
 }
 
-TEST(another_licence_can_be_given)
+TEST_CASE(another_licence_can_be_given)
 {
     shell("echo 'All rights reserved.' > terms");
     program_succeed("card run --out own --no-video --license terms");
@@ -275,7 +275,7 @@ TEST(another_licence_can_be_given)
 }
 
 // A full disk or an interrupt: the same command is not refused afterwards.
-TEST(what_was_not_finished_is_made_anew)
+TEST_CASE(what_was_not_finished_is_made_anew)
 {
     program_result r = program_run_after("ulimit -f 8; trap '' XFSZ;", "card run --out full");
     assert_int_not_equal(r.code, 0);
@@ -290,7 +290,7 @@ TEST(what_was_not_finished_is_made_anew)
 }
 
 // Killed while it moved what was whole to its place.
-TEST(what_was_half_moved_is_made_anew)
+TEST_CASE(what_was_half_moved_is_made_anew)
 {
     shell("mkdir -p half/.unfinished-card half/adapt half/eval && echo x >half/eval/stale && "
           "touch half/.unfinished-card/config.yaml half/.unfinished-card/README.md half/LICENSE && "
@@ -305,7 +305,7 @@ TEST(what_was_half_moved_is_made_anew)
 }
 
 // What lies behind a link is neither published nor deleted.
-TEST(a_link_in_place_of_the_unfinished_folder_is_refused)
+TEST_CASE(a_link_in_place_of_the_unfinished_folder_is_refused)
 {
     shell("mkdir -p theses linked && echo secret >theses/thesis && cp -r theses before-link && "
           "ln -s ../theses linked/.unfinished-card");
@@ -315,7 +315,7 @@ TEST(a_link_in_place_of_the_unfinished_folder_is_refused)
           "diff -r theses before-link");
 }
 
-TEST(what_cannot_be_a_card_is_refused)
+TEST_CASE(what_cannot_be_a_card_is_refused)
 {
     int before = program_count_files();
     program_refuses("card run", "--out DIR");
@@ -338,7 +338,7 @@ TEST(what_cannot_be_a_card_is_refused)
     assert_false(wk_path_exists(inside("x", path)));
 }
 
-TEST(a_damaged_run_makes_no_card)
+TEST_CASE(a_damaged_run_makes_no_card)
 {
     static const struct {
         const char *damage, *message;
@@ -364,7 +364,7 @@ TEST(a_damaged_run_makes_no_card)
 }
 
 // Names in files of results are somebody's text: nothing of it is markup in the card.
-TEST(text_of_others_is_neutral)
+TEST_CASE(text_of_others_is_neutral)
 {
     shell("rm -rf odd && cp -r run odd && sed -i "
           "'s/\"case\": \"storm\"/\"case\": \"a|b<script>`x`[l](u)\\\\n# y\"/' "

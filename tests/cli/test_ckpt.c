@@ -22,7 +22,7 @@ static void expect_damage(const char *command, const char *part)
         fail_msg("'%s' gave %d: %s%s", command, r.code, r.out, r.err);
 }
 
-TEST(a_configuration_without_all_keys_is_refused_by_every_reader)
+TEST_CASE(a_configuration_without_all_keys_is_refused_by_every_reader)
 {
     static const char *const commands[] = {"ckpt cut",
                                            "report cut --out page",
@@ -41,7 +41,7 @@ TEST(a_configuration_without_all_keys_is_refused_by_every_reader)
     }
 }
 
-TEST(a_configuration_of_another_run_is_found)
+TEST_CASE(a_configuration_of_another_run_is_found)
 {
     expect_sound("ckpt run --check");
     shell("cp -r run edited && sed -i 's/discount: .*/discount: 0.5/' edited/config.yaml");
@@ -64,7 +64,7 @@ TEST(a_configuration_of_another_run_is_found)
 }
 
 // An action of the walker is two steps of the simulator.
-TEST(agent_steps_and_control_steps_are_told_apart)
+TEST_CASE(agent_steps_and_control_steps_are_told_apart)
 {
     program_result r =
         program_succeed("train --logdir walker --configs terrain-walker " TINY_OPTIONS
@@ -83,7 +83,7 @@ TEST(agent_steps_and_control_steps_are_told_apart)
         fail_msg("%s", r.out);
 }
 
-TEST(damage_of_the_replay_log_is_found)
+TEST_CASE(damage_of_the_replay_log_is_found)
 {
     static const long places[] = {20, 70, 90, 5000, 20000};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -98,7 +98,7 @@ TEST(damage_of_the_replay_log_is_found)
 }
 
 // Changes the last snapshot.
-TEST(weights_without_checksums_are_found)
+TEST_CASE(weights_without_checksums_are_found)
 {
     static const char edit[] =
         "import glob, json, struct, sys\n"
@@ -119,7 +119,7 @@ TEST(weights_without_checksums_are_found)
 }
 
 // Those of killed processes go, whatever a user has made stays.
-TEST(temporary_files_of_killed_processes_are_deleted)
+TEST_CASE(temporary_files_of_killed_processes_are_deleted)
 {
     static const char adapt[] = "adapt left --task all --quiet --updates 4 --snapshot 201";
     static const char tune[] = "finetune left --task west --quiet --steps 40 --snapshot 201";
@@ -140,7 +140,7 @@ TEST(temporary_files_of_killed_processes_are_deleted)
           "'./config.yaml.tmp ./mine.tmp.1.0 '");
 }
 
-TEST(commands_that_use_an_older_checkpoint_say_so)
+TEST_CASE(commands_that_use_an_older_checkpoint_say_so)
 {
     static const char *const commands[] = {"curriculum older", "export older --out episodes",
                                            "report older --out page",
@@ -154,7 +154,7 @@ TEST(commands_that_use_an_older_checkpoint_say_so)
     }
 }
 
-TEST(a_check_beside_a_training_run_has_no_false_alarm)
+TEST_CASE(a_check_beside_a_training_run_has_no_false_alarm)
 {
     char options[1200];
     snprintf(options, sizeof options,

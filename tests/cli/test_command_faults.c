@@ -138,65 +138,65 @@ static void sweep(const char *line, int stride, const char *codes)
     sweep_with(line, stride, codes, true);
 }
 
-TEST(eval_writes_all_or_says_so)
+TEST_CASE(eval_writes_all_or_says_so)
 {
     sweep("eval run --envs 2 --cases dr --quiet", 9, usual_codes);
 }
 
-TEST(model_error_writes_all_or_says_so)
+TEST_CASE(model_error_writes_all_or_says_so)
 {
     sweep("model-error run --envs 2 --steps 9 --map --quiet", 9, usual_codes);
 }
 
-TEST(openloop_writes_all_or_says_so)
+TEST_CASE(openloop_writes_all_or_says_so)
 {
     sweep("openloop run --out out/loop.gif --steps 8 --quiet", 9, usual_codes);
 }
 
-TEST(export_writes_all_or_says_so)
+TEST_CASE(export_writes_all_or_says_so)
 {
     sweep("export run --out out --quiet", 9, usual_codes);
 }
 
 // A card is never written over what is there, so it cannot be repeated.
-TEST(card_writes_all_or_says_so)
+TEST_CASE(card_writes_all_or_says_so)
 {
     sweep_with("card run --out out/card --no-video --quiet", 9, usual_codes, false);
 }
 
-TEST(curriculum_writes_all_or_says_so)
+TEST_CASE(curriculum_writes_all_or_says_so)
 {
     sweep("curriculum run --out out/map.png --quiet", 9, usual_codes);
 }
 
 // What cannot be read is left out of a report, and its exit code says so.
-TEST(report_writes_all_or_says_so)
+TEST_CASE(report_writes_all_or_says_so)
 {
     sweep("report run --out out --reps 50 --quiet", 29, "013");
 }
 
-TEST(render_writes_all_or_says_so)
+TEST_CASE(render_writes_all_or_says_so)
 {
     sweep("render --domain toy --out out/world.png --quiet", 3, usual_codes);
 }
 
-TEST(theory_writes_all_or_says_so)
+TEST_CASE(theory_writes_all_or_says_so)
 {
     sweep("theory --part check --family chain --instances 20 --out out --quiet", 3, usual_codes);
 }
 
-TEST(finetune_can_be_repeated)
+TEST_CASE(finetune_can_be_repeated)
 {
     sweep("finetune run --task east --steps 24 --quiet", 29, usual_codes);
 }
 
-TEST(relabel_adds_all_of_a_reward_or_nothing)
+TEST_CASE(relabel_adds_all_of_a_reward_or_nothing)
 {
     sweep("relabel run --reward " WAKER_BINARY_DIR "/tests/plugins/again_west.so --quiet", 19,
           usual_codes);
 }
 
-TEST(a_set_of_environments_is_written_and_played)
+TEST_CASE(a_set_of_environments_is_written_and_played)
 {
     sweep("envs set toy --count 3 --out out/own.set --quiet", 3, usual_codes);
     sweep("eval run --set own.set --task west --quiet", 29, usual_codes);

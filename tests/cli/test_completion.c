@@ -71,7 +71,7 @@ static void expect_offered(const char *line, const char *word, bool yes)
     free(words);
 }
 
-TEST(every_option_is_completed_by_bash)
+TEST_CASE(every_option_is_completed_by_bash)
 {
     for (int i = 0; i < n_commands; i++) {
         char line[4096], name[64], wanted[80];
@@ -99,7 +99,7 @@ static void bold(const char *before, const char *name, char out[128])
     snprintf(out + length, 128 - (size_t)length, "\\fR");
 }
 
-TEST(every_option_is_on_its_manual_page)
+TEST_CASE(every_option_is_on_its_manual_page)
 {
     program_succeed("man --out pages");
     for (int i = 0; i < n_commands; i++) {
@@ -117,7 +117,7 @@ TEST(every_option_is_on_its_manual_page)
     }
 }
 
-TEST(the_page_of_the_program_names_every_command)
+TEST_CASE(the_page_of_the_program_names_every_command)
 {
     program_result r = program_succeed("man");
     for (int i = 0; i < n_commands; i++) {
@@ -138,7 +138,7 @@ static bool is_request(const char *line)
 }
 
 // Text that begins with a dot or a quote is text all the same.
-TEST(pages_have_no_request_but_those_of_man)
+TEST_CASE(pages_have_no_request_but_those_of_man)
 {
     for (int i = 0; i < n_commands; i++) {
         program_result r = program_succeed("man %s", commands[i]);
@@ -148,7 +148,7 @@ TEST(pages_have_no_request_but_those_of_man)
     }
 }
 
-TEST(names_that_do_not_exist_are_refused)
+TEST_CASE(names_that_do_not_exist_are_refused)
 {
     program_refuses("man trian", "did you mean 'train'?");
     program_refuses("man train --out pages", "leave out the command");
@@ -156,7 +156,7 @@ TEST(names_that_do_not_exist_are_refused)
     program_refuses("completion fish", "unknown shell 'fish'");
 }
 
-TEST(bash_completes_what_the_tables_say)
+TEST_CASE(bash_completes_what_the_tables_say)
 {
     program_run("--version >/dev/null; mkdir -p runs/a; touch map.png notes.txt ball.so");
     expect_offered("waker ", "train", true);
@@ -190,7 +190,7 @@ TEST(bash_completes_what_the_tables_say)
 }
 
 // zsh gets what bash gets, and what lets it read that.
-TEST(the_scripts_are_sound)
+TEST_CASE(the_scripts_are_sound)
 {
     program_succeed("--version >/dev/null; bash -n bash.sh");
     program_succeed("--version; ! command -v zsh >/dev/null || zsh -n _waker");
@@ -199,7 +199,7 @@ TEST(the_scripts_are_sound)
         "grep -v bash bash.sh | grep -Fvxf _waker >lacking; test ! -s lacking");
 }
 
-TEST(docs_cli_md_is_what_the_program_prints)
+TEST_CASE(docs_cli_md_is_what_the_program_prints)
 {
     char *page;
     wk_error err = {0};

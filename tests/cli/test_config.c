@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-TEST(the_listing_has_values_sources_and_what_differs_from_the_paper)
+TEST_CASE(the_listing_has_values_sources_and_what_differs_from_the_paper)
 {
     program_result r =
         program_succeed("config --configs terrain-walker waker-r paper --rssm.deter 512 --seed=3");
@@ -16,7 +16,7 @@ TEST(the_listing_has_values_sources_and_what_differs_from_the_paper)
                  "policy.saturation_scale     1               differs: 0", "4 of ");
 }
 
-TEST(blocks_that_undo_each_other_are_a_warning)
+TEST_CASE(blocks_that_undo_each_other_are_a_warning)
 {
     program_result r = program_succeed("config --configs terrain-walker clean-up waker-m quick");
     expect_parts(r.err, "'clean-up' (a domain) comes after 'terrain-walker' (a domain) "
@@ -29,7 +29,7 @@ TEST(blocks_that_undo_each_other_are_a_warning)
     assert_string_equal(r.err, "");
 }
 
-TEST(keys_of_a_file_that_blocks_override_are_named)
+TEST_CASE(keys_of_a_file_that_blocks_override_are_named)
 {
     program_result r = program_run_after("printf 'steps: 777\\nbatch: 3\\n' >own.yaml;",
                                          "config --config-file own.yaml --configs clean-up");
@@ -43,13 +43,13 @@ TEST(keys_of_a_file_that_blocks_override_are_named)
     assert_string_equal(r.err, "");
 }
 
-TEST(blocks_are_separated_by_blanks)
+TEST_CASE(blocks_are_separated_by_blanks)
 {
     program_refuses("config --configs toy,quick",
                     "'toy,quick': names are separated by blanks, not by commas");
 }
 
-TEST(the_list_has_groups_and_descriptions)
+TEST_CASE(the_list_has_groups_and_descriptions)
 {
     program_result r = program_succeed("config --list");
     expect_parts(r.out, "Domains: name one first (domains.yaml)\n  terrain-walker  a planar",
@@ -62,13 +62,13 @@ TEST(the_list_has_groups_and_descriptions)
     program_refuses("config --configs toy --yaml --json", "give --json or --yaml, not both");
 }
 
-TEST(a_word_that_may_be_a_configuration_is_hinted_at)
+TEST_CASE(a_word_that_may_be_a_configuration_is_hinted_at)
 {
     program_refuses("train toy", "--configs toy");
     program_refuses("config toy", "--configs toy");
 }
 
-TEST(a_diff_shows_only_what_differs)
+TEST_CASE(a_diff_shows_only_what_differs)
 {
     program_result r =
         program_succeed("config --configs clean-up dr plan2explore paper --diff paper");
@@ -78,7 +78,7 @@ TEST(a_diff_shows_only_what_differs)
     assert_null(strstr(r.out, "layers"));
 }
 
-TEST(the_json_can_be_parsed)
+TEST_CASE(the_json_can_be_parsed)
 {
     program_result r = program_run("config --configs combined --json");
     program_expect_json(r.out);
@@ -89,7 +89,7 @@ TEST(the_json_can_be_parsed)
     program_expect_json(program_run("config --configs quick --diff small --json").out);
 }
 
-TEST(a_users_file_adds_blocks)
+TEST_CASE(a_users_file_adds_blocks)
 {
     program_result r = program_succeed("config --list; printf 'mine:\\n  units: 77\\n' >mine.yaml");
     expect_parts(r.out, "terrain-hopper  a planar");
@@ -100,13 +100,13 @@ TEST(a_users_file_adds_blocks)
     program_refuses("config --config-file none.yaml", "none.yaml");
 }
 
-TEST(patterns_work_on_the_command_line)
+TEST_CASE(patterns_work_on_the_command_line)
 {
     program_result r = program_succeed("config '--.*\\.rate' 0.25 --yaml");
     expect_parts(r.out, "model:\n  rate: 0.25\n", "policy:\n  rate: 0.25\n");
 }
 
-TEST(mistakes_name_the_nearest)
+TEST_CASE(mistakes_name_the_nearest)
 {
     program_refuses("config --rssm.detr 5", "did you mean '--rssm.deter'?");
     program_refuses("config --jsn", "did you mean '--json'?");
@@ -119,7 +119,7 @@ TEST(mistakes_name_the_nearest)
     program_refuses("config --plugin none.so", "none.so");
 }
 
-TEST(keys_are_found_by_what_they_are_about)
+TEST_CASE(keys_are_found_by_what_they_are_about)
 {
     program_result r = program_succeed("config --search rate");
     expect_parts(r.out, "model.rate ", "0 to 1");
@@ -133,7 +133,7 @@ TEST(keys_are_found_by_what_they_are_about)
 }
 
 // The documented table is the program's own.
-TEST(the_documentation_has_the_table_of_keys)
+TEST_CASE(the_documentation_has_the_table_of_keys)
 {
     wk_error err = {0};
     char *page;

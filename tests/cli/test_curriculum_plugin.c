@@ -12,7 +12,7 @@ static program_result train(const char *logdir, const char *plugin, const char *
                        more);
 }
 
-TEST(the_template_trains_and_is_named)
+TEST_CASE(the_template_trains_and_is_named)
 {
     program_result result = train("a", PLUGINS "even.so", "");
     program_expect_success(result);
@@ -22,7 +22,7 @@ TEST(the_template_trains_and_is_named)
     expect_parts(result.out, "\"rule\": \"even\"");
 }
 
-TEST(a_run_with_a_plugin_resumes_to_the_same_bytes)
+TEST_CASE(a_run_with_a_plugin_resumes_to_the_same_bytes)
 {
     program_expect_success(train("whole", PLUGINS "even.so", "--quiet"));
     program_expect_success(train("halves", PLUGINS "even.so", "--quiet --steps 200"));
@@ -40,7 +40,7 @@ TEST(a_run_with_a_plugin_resumes_to_the_same_bytes)
     program_refuses("train --logdir whole " OPTIONS " --quiet", "curriculum.plugin");
 }
 
-TEST(a_command_that_names_another_rule_or_domain_is_refused)
+TEST_CASE(a_command_that_names_another_rule_or_domain_is_refused)
 {
     program_expect_error(train("both", PLUGINS "even.so", "--curriculum.rule dr"), 2,
                          "curriculum.rule 'dr' contradicts curriculum.plugin, which has 'even'");
@@ -57,7 +57,7 @@ static void expect_prefill(const char *options, const char *expected)
     expect_parts(result.out, expected);
 }
 
-TEST(the_prefill_of_a_rule_is_the_default_of_a_run)
+TEST_CASE(the_prefill_of_a_rule_is_the_default_of_a_run)
 {
     expect_prefill("--configs clean-up paper", "\nprefill: 70\n");
     expect_prefill("--configs combined", "\nprefill: 200000\n");
@@ -92,14 +92,14 @@ static void expect_saved(const char *path, const char *line)
     free(config);
 }
 
-TEST(a_run_goes_on_with_the_prefill_of_its_rule)
+TEST_CASE(a_run_goes_on_with_the_prefill_of_its_rule)
 {
     train_shortly("new", "rule_prefill.so");
     train_shortly("new", "rule_prefill.so");
     expect_saved("new/config.yaml", "\nprefill: 70\n");
 }
 
-TEST(plugins_that_cannot_be_loaded_are_told_apart)
+TEST_CASE(plugins_that_cannot_be_loaded_are_told_apart)
 {
     static const struct {
         const char *file, *message;
@@ -125,7 +125,7 @@ TEST(plugins_that_cannot_be_loaded_are_told_apart)
     }
 }
 
-TEST(distributions_that_are_none_stop_the_run_and_say_which_theta)
+TEST_CASE(distributions_that_are_none_stop_the_run_and_say_which_theta)
 {
     static const struct {
         const char *file, *message;

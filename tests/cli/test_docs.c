@@ -275,7 +275,7 @@ static void check_options(const shown *s, const char *name, const char *help)
     }
 }
 
-TEST(every_command_and_option_that_is_shown_exists)
+TEST_CASE(every_command_and_option_that_is_shown_exists)
 {
     assert_true(commands.count > 100); // they were found
     faults = 0;
@@ -369,7 +369,7 @@ static void run(const shown *s)
     expect(s, program_run_after("export XDG_CONFIG_HOME=$PWD/.config;", text));
 }
 
-TEST(every_command_of_a_code_block_runs)
+TEST_CASE(every_command_of_a_code_block_runs)
 {
     faults = 0;
     const char *page = "";
@@ -427,7 +427,7 @@ static void check_files(const char *page, const char *text)
         }
 }
 
-TEST(every_file_that_is_named_is_there)
+TEST_CASE(every_file_that_is_named_is_there)
 {
     faults = 0;
     for (size_t i = 0; i < pages.gl_pathc; i++) {

@@ -3,7 +3,7 @@
 #include "support/check.h"
 #include "support/program.h"
 
-TEST(every_part_is_named_and_the_required_ones_work)
+TEST_CASE(every_part_is_named_and_the_required_ones_work)
 {
     program_result r = program_succeed("doctor");
     const char *const parts[] = {"processor", "memory", "MuJoCo", "domains", "zlib",
@@ -12,14 +12,14 @@ TEST(every_part_is_named_and_the_required_ones_work)
         expect_parts(r.out, parts[i], "Everything required works.");
 }
 
-TEST(the_json_can_be_parsed)
+TEST_CASE(the_json_can_be_parsed)
 {
     program_result r = program_succeed("doctor --json");
     program_expect_json(r.out);
     expect_parts(r.out, "\"broken\": 0");
 }
 
-TEST(the_device_that_a_run_takes_is_named_with_the_reason)
+TEST_CASE(the_device_that_a_run_takes_is_named_with_the_reason)
 {
     program_result r = program_succeed("doctor");
     bool gpu = strstr(r.out, "cuda:0 (") != NULL;

@@ -19,7 +19,7 @@ static finding judge(int built_for, int loaded)
     return e;
 }
 
-TEST(a_tested_version_is_named_and_needs_no_advice)
+TEST_CASE(a_tested_version_is_named_and_needs_no_advice)
 {
     static const struct {
         int number;
@@ -33,7 +33,7 @@ TEST(a_tested_version_is_named_and_needs_no_advice)
     }
 }
 
-TEST(another_version_is_said_not_to_be_tested)
+TEST_CASE(another_version_is_said_not_to_be_tested)
 {
     static const struct {
         int number;
@@ -54,7 +54,7 @@ TEST(another_version_is_said_not_to_be_tested)
     }
 }
 
-TEST(another_library_than_waker_was_built_for_is_broken)
+TEST_CASE(another_library_than_waker_was_built_for_is_broken)
 {
     finding e = judge(3017000, 4000001);
     assert_int_equal(e.health, BROKEN);
@@ -73,7 +73,7 @@ static bool is_in_table(const char *version)
 }
 
 // CMake and the program count alike, and take the same table.
-TEST(the_version_is_the_one_that_cmake_found)
+TEST_CASE(the_version_is_the_one_that_cmake_found)
 {
     finding e = {0};
     examine_mujoco(&e);

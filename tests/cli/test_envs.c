@@ -5,7 +5,7 @@
 
 #define PLUGINS WAKER_BINARY_DIR "/tests/plugins/"
 
-TEST(the_list_has_every_domain_with_its_parameters_tasks_and_cases)
+TEST_CASE(the_list_has_every_domain_with_its_parameters_tasks_and_cases)
 {
     program_result r = program_succeed("envs");
     assert_true(wk_domain_count() > 0);
@@ -21,7 +21,7 @@ TEST(the_list_has_every_domain_with_its_parameters_tasks_and_cases)
     }
 }
 
-TEST(a_domain_is_described_with_its_options)
+TEST_CASE(a_domain_is_described_with_its_options)
 {
     for (size_t i = 0; i < wk_domain_count(); i++) {
         const wk_domain *d = wk_domain_at(i);
@@ -35,7 +35,7 @@ TEST(a_domain_is_described_with_its_options)
     }
 }
 
-TEST(no_line_ends_in_blanks)
+TEST_CASE(no_line_ends_in_blanks)
 {
     program_result r = program_run("envs");
     assert_null(strstr(r.out, " \n"));
@@ -43,7 +43,7 @@ TEST(no_line_ends_in_blanks)
     assert_null(strstr(r.out, " \n"));
 }
 
-TEST(the_json_of_domains_can_be_parsed)
+TEST_CASE(the_json_of_domains_can_be_parsed)
 {
     program_expect_json(program_run("envs --json").out);
     program_result r = program_run("envs terrain-walker --json");
@@ -51,19 +51,19 @@ TEST(the_json_of_domains_can_be_parsed)
     expect_parts(r.out, "\"episode_steps\": 500", "\"fixed\"");
 }
 
-TEST(an_unknown_domain_names_the_nearest)
+TEST_CASE(an_unknown_domain_names_the_nearest)
 {
     program_refuses("envs terrain-waker", "terrain-walker");
 }
 
-TEST(a_plug_in_is_described_like_a_built_in_domain)
+TEST_CASE(a_plug_in_is_described_like_a_built_in_domain)
 {
     program_result r = program_succeed("envs --plugin " PLUGINS "ball.so");
     expect_parts(r.out, "friction", "anywhere|centre");
     program_refuses("envs terrain-walker --plugin " PLUGINS "ball.so", "not both");
 }
 
-TEST(checking_a_sound_plug_in_finds_nothing)
+TEST_CASE(checking_a_sound_plug_in_finds_nothing)
 {
     program_result r = program_succeed("envs check " PLUGINS "ball.so");
     expect_parts(r.out, "is sound");
@@ -72,7 +72,7 @@ TEST(checking_a_sound_plug_in_finds_nothing)
     expect_parts(r.out, "\"faults\": 0");
 }
 
-TEST(checking_a_faulty_plug_in_exits_with_3)
+TEST_CASE(checking_a_faulty_plug_in_exits_with_3)
 {
     program_result r = program_run("envs check " PLUGINS "reward_nan.so");
     assert_int_equal(r.code, 3);
@@ -82,7 +82,7 @@ TEST(checking_a_faulty_plug_in_exits_with_3)
     program_expect_json(r.out);
 }
 
-TEST(a_description_that_loading_refuses_is_a_finding)
+TEST_CASE(a_description_that_loading_refuses_is_a_finding)
 {
     program_result r = program_run("envs check " PLUGINS "bad_name.so");
     assert_int_equal(r.code, 3);
@@ -93,7 +93,7 @@ TEST(a_description_that_loading_refuses_is_a_finding)
 }
 
 // Neither the terminal nor a reader of the lines obeys a plug-in.
-TEST(messages_of_plug_ins_are_plain_text)
+TEST_CASE(messages_of_plug_ins_are_plain_text)
 {
     program_result r = program_run("envs check " PLUGINS "message_escapes.so");
     assert_int_equal(r.code, 3);
@@ -101,7 +101,7 @@ TEST(messages_of_plug_ins_are_plain_text)
                                "domain 'ball-on-table' has 1 fault\n");
 }
 
-TEST(a_file_that_is_no_plug_in_is_bad_input)
+TEST_CASE(a_file_that_is_no_plug_in_is_bad_input)
 {
     program_refuses("envs check missing.so", "missing.so");
     program_refuses("envs check " WAKER_SOURCE_DIR "/CMakeLists.txt", "not a shared object");

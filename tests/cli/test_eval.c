@@ -15,7 +15,7 @@ static int make_runs(void **state)
     return 0;
 }
 
-TEST(the_table_names_tasks_cases_and_the_file)
+TEST_CASE(the_table_names_tasks_cases_and_the_file)
 {
     program_result r = program_succeed("eval tasks --envs 6");
     expect_parts(r.out, "west", "east", "dr", "storm", "CVaR 0.1", "mean", "diverged", "s.d.",
@@ -25,7 +25,7 @@ TEST(the_table_names_tasks_cases_and_the_file)
     shell("test $(wc -l < tasks/eval/alongside-000000000402.csv) = 53");
 }
 
-TEST(all_cases_are_those_of_the_domain)
+TEST_CASE(all_cases_are_those_of_the_domain)
 {
     program_succeed("eval tasks --task west --cases all --out every" FEW);
     // The header, 6 episodes of dr and 20 of storm; nothing of other tasks.
@@ -34,7 +34,7 @@ TEST(all_cases_are_those_of_the_domain)
     shell("test $(cat every/eval/*.csv | wc -l) = 27");
 }
 
-TEST(results_do_not_depend_on_repetition_or_threads)
+TEST_CASE(results_do_not_depend_on_repetition_or_threads)
 {
     program_succeed("eval tasks --threads 1" FEW);
     shell("rm -rf first; cp -r tasks/eval first");
@@ -48,7 +48,7 @@ TEST(results_do_not_depend_on_repetition_or_threads)
     shell("grep -l '\"eval_seed\": 1' tasks/eval/alongside-000000000402-????????.json");
 }
 
-TEST(json_is_what_the_files_hold)
+TEST_CASE(json_is_what_the_files_hold)
 {
     program_result r =
         program_succeed("eval tasks --snapshot all --task east --cases dr --json --out told" FEW);
@@ -68,7 +68,7 @@ TEST(json_is_what_the_files_hold)
     assert_int_equal(system(command), 0);
 }
 
-TEST(policies_can_be_random)
+TEST_CASE(policies_can_be_random)
 {
     program_succeed("eval free --policy random --cases storm" FEW);
     shell("grep -q '\"policy\": \"random\"' free/eval/random-000000000000.json");
@@ -76,7 +76,7 @@ TEST(policies_can_be_random)
     program_refuses("eval free --policy random --video", "--video");
 }
 
-TEST(adapted_and_fine_tuned_policies_are_found)
+TEST_CASE(adapted_and_fine_tuned_policies_are_found)
 {
     program_refuses("eval free", "waker adapt");
     program_refuses("eval free --policy alongside", "without tasks");
@@ -101,7 +101,7 @@ static bool is_gif(const char *name)
     return is;
 }
 
-TEST(results_of_a_run_that_cannot_be_written_to_go_elsewhere)
+TEST_CASE(results_of_a_run_that_cannot_be_written_to_go_elsewhere)
 {
     // A file where the folder would be refuses everybody, root too.
     shell("rm -rf locked && cp -r tasks locked && rm -rf locked/eval && touch locked/eval");
@@ -123,7 +123,7 @@ TEST(results_of_a_run_that_cannot_be_written_to_go_elsewhere)
     program_expect_error(program_run("eval tasks --out file/below" FEW), 1, "file");
 }
 
-TEST(long_evaluations_have_a_live_line_and_short_pipes_none)
+TEST_CASE(long_evaluations_have_a_live_line_and_short_pipes_none)
 {
     const char *spawn = "TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' " //
         WAKER_BINARY_DIR "/waker";
@@ -140,7 +140,7 @@ TEST(long_evaluations_have_a_live_line_and_short_pipes_none)
     assert_string_equal(r.err, "");
 }
 
-TEST(videos_show_the_best_median_and_worst)
+TEST_CASE(videos_show_the_best_median_and_worst)
 {
     // Named as the result files are; each question has its own.
     static const struct {
@@ -171,7 +171,7 @@ TEST(videos_show_the_best_median_and_worst)
                          "cannot start ffmpeg");
 }
 
-TEST(open_loop_predictions_are_a_clip_and_a_still)
+TEST_CASE(open_loop_predictions_are_a_clip_and_a_still)
 {
     static const char *const policies[] = {"random", "explore", "east"};
     for (int i = 0; i < 3; i++) {
@@ -198,7 +198,7 @@ TEST(open_loop_predictions_are_a_clip_and_a_still)
     shell("test -s tasks/eval/openloop-000000000402-east.png");
 }
 
-TEST(what_is_not_there_is_refused_naming_what_is)
+TEST_CASE(what_is_not_there_is_refused_naming_what_is)
 {
     static const struct {
         const char *command, *part;
@@ -231,7 +231,7 @@ TEST(what_is_not_there_is_refused_naming_what_is)
         program_refuses(refused[i].command, refused[i].part);
 }
 
-TEST(damaged_and_foreign_snapshots_are_refused_naming_the_file)
+TEST_CASE(damaged_and_foreign_snapshots_are_refused_naming_the_file)
 {
     const char *file = "step-000000000402.safetensors";
     shell("rm -rf bad && mkdir bad && cp -r tasks/config.yaml tasks/snapshots bad");

@@ -24,7 +24,7 @@ static void expect_refusal(program_result r)
     assert_int_equal(all, device.memory >> 20);
 }
 
-TEST(training_is_refused_and_leaves_nothing_behind)
+TEST_CASE(training_is_refused_and_leaves_nothing_behind)
 {
     char path[512];
     expect_refusal(program_run("train --logdir run --configs terrain-walker paper --batch 1024 "
@@ -32,7 +32,7 @@ TEST(training_is_refused_and_leaves_nothing_behind)
     assert_int_not_equal(access(inside("run", path), F_OK), 0);
 }
 
-TEST(measuring_is_refused)
+TEST_CASE(measuring_is_refused)
 {
     expect_refusal(
         program_run("bench update --preset paper --batch 1024 --tasks 5 --iters 1 --device cuda "

@@ -15,7 +15,7 @@ static program_result train(const char *way, const char *run, const char *more)
     return r;
 }
 
-TEST(numbers_do_not_depend_on_the_locale)
+TEST_CASE(numbers_do_not_depend_on_the_locale)
 {
     char locales[600], command[1400];
     snprintf(locales, sizeof locales, "%s/locales", place);
@@ -36,7 +36,7 @@ TEST(numbers_do_not_depend_on_the_locale)
     program_expect_json(r.out);
 }
 
-TEST(a_run_whose_episodes_all_diverge_stops)
+TEST_CASE(a_run_whose_episodes_all_diverge_stops)
 {
     program_result r = train("nan", "nan", "");
     program_expect_error(r, 1, "diverged after 1 agent step and ends there");
@@ -45,7 +45,7 @@ TEST(a_run_whose_episodes_all_diverge_stops)
     program_expect_error(r, 1, "all 70 episodes of the run diverged");
 }
 
-TEST(a_run_that_makes_no_step_stops)
+TEST_CASE(a_run_that_makes_no_step_stops)
 {
     program_result r = train("reset", "reset", "");
     program_expect_error(r, 1, "episodes all diverged");
@@ -53,7 +53,7 @@ TEST(a_run_that_makes_no_step_stops)
     program_expect_error(r, 2, "ends episode 0 of seed");
 }
 
-TEST(a_run_whose_episodes_are_too_short_to_learn_from_stops)
+TEST_CASE(a_run_whose_episodes_are_too_short_to_learn_from_stops)
 {
     program_result r = train("short", "short", "");
     program_expect_error(r, 2, "has 4 rows, fewer than a sequence of 6, and is not trained on");
@@ -63,21 +63,21 @@ TEST(a_run_whose_episodes_are_too_short_to_learn_from_stops)
     program_expect_success(train("short", "fits", "--length 4"));
 }
 
-TEST(some_episodes_that_diverge_are_counted)
+TEST_CASE(some_episodes_that_diverge_are_counted)
 {
     program_result r = train("sometimes", "sometimes", "");
     program_expect_success(r);
     expect_parts(r.err, "diverged after 1 agent step and ends there", " diverged  ");
 }
 
-TEST(parameters_of_any_length_are_logged)
+TEST_CASE(parameters_of_any_length_are_logged)
 {
     program_expect_success(train("numbers", "numbers",
                                  "--curriculum.rule fixed --curriculum.theta '1e300,1e300;1,1'"));
     shell("grep -q 'num_episodes/.1000000' numbers/metrics.jsonl");
 }
 
-TEST(task_policies_that_do_not_learn_are_told_of)
+TEST_CASE(task_policies_that_do_not_learn_are_told_of)
 {
     program_result r = train("large", "large", "");
     expect_parts(r.err, "task policies: reward_loss is not finite");
@@ -86,7 +86,7 @@ TEST(task_policies_that_do_not_learn_are_told_of)
     expect_parts(r.err, "reward_loss was not finite in 100 updates in a row");
 }
 
-TEST(a_plugin_that_exits_is_no_success)
+TEST_CASE(a_plugin_that_exits_is_no_success)
 {
     program_result r = train("exit", "exits", "");
     program_expect_error(r, 1, "waker: a plug-in, or a library it uses, called exit()");
@@ -97,7 +97,7 @@ TEST(a_plugin_that_exits_is_no_success)
 }
 
 // The plug-in of a sweep crashes; it is replaced, and the sweep goes on.
-TEST(a_sweep_goes_on_with_a_plugin_that_was_fixed)
+TEST_CASE(a_sweep_goes_on_with_a_plugin_that_was_fixed)
 {
     shell("cp " PLUGIN " own.so && cat >own.yaml <<END\n"
           "blocks: {domain: toy}\n"
@@ -120,7 +120,7 @@ TEST(a_sweep_goes_on_with_a_plugin_that_was_fixed)
     program_succeed("sweep --logdir own --rate 100 --plugin own.so");
 }
 
-TEST(a_check_that_crashes_shows_what_it_found)
+TEST_CASE(a_check_that_crashes_shows_what_it_found)
 {
     setenv("HOSTILE", "crash", 1);
     program_result r = program_run("envs check " PLUGIN);
@@ -136,7 +136,7 @@ TEST(a_check_that_crashes_shows_what_it_found)
 #define FAULT_CODE(number) (128 + (number))
 #endif
 
-TEST(a_run_whose_plugin_crashes_ends_with_the_signal_and_resumes)
+TEST_CASE(a_run_whose_plugin_crashes_ends_with_the_signal_and_resumes)
 {
     assert_int_equal(train("fault", "faults", "").code, FAULT_CODE(SIGSEGV));
     assert_int_equal(train("divide", "faults", "").code, FAULT_CODE(SIGFPE));
@@ -145,7 +145,7 @@ TEST(a_run_whose_plugin_crashes_ends_with_the_signal_and_resumes)
 }
 
 // The run keeps what it has, and goes on with the next episode.
-TEST(a_reset_that_is_refused_ends_the_run_with_a_checkpoint)
+TEST_CASE(a_reset_that_is_refused_ends_the_run_with_a_checkpoint)
 {
     program_result r = train("refuse", "refused", "--seed 5");
     program_expect_error(
@@ -159,7 +159,7 @@ TEST(a_reset_that_is_refused_ends_the_run_with_a_checkpoint)
     program_succeed("ckpt refused");
 }
 
-TEST(a_huge_state_is_refused)
+TEST_CASE(a_huge_state_is_refused)
 {
     program_result r = train("huge", "huge", "");
     program_expect_error(r, 2, "asks for 35184372088832 bytes");

@@ -84,7 +84,7 @@ static void try_all(const char *craft)
     shell("test $(find outside -type f | wc -l) = $(wc -l < outside.sum)");
 }
 
-TEST(a_name_does_not_steer_the_terminal)
+TEST_CASE(a_name_does_not_steer_the_terminal)
 {
     static const char *const readers[] = {"curriculum", "eval --envs 1 --cases dr",
                                           "train --logdir"};
@@ -100,7 +100,7 @@ TEST(a_name_does_not_steer_the_terminal)
     expect_parts(r.out, "run???der");
 }
 
-TEST(numbers_beyond_any_run)
+TEST_CASE(numbers_beyond_any_run)
 {
     static const char *const fields[] = {"environments", "segment", "sequence", "rows", "episodes"};
     static const char *const values[] = {"18446744073709551615", "9007199254740992"};
@@ -111,7 +111,7 @@ TEST(numbers_beyond_any_run)
     }
 }
 
-TEST(links_out_of_the_run)
+TEST_CASE(links_out_of_the_run)
 {
     try_all("rm -r hostile/checkpoints && ln -s ../outside/run/checkpoints hostile/checkpoints");
     try_all("rm -r hostile/replay && ln -s ../outside/run/replay hostile/replay; "
@@ -126,7 +126,7 @@ TEST(links_out_of_the_run)
     try_all("for f in hostile/replay/*.log; do ln -sf ../../outside/thesis $f; done");
 }
 
-TEST(names_that_are_none)
+TEST_CASE(names_that_are_none)
 {
     try_all("mkdir hostile/checkpoints/step-99999999999999999999 "
             "hostile/checkpoints/step-000000000402.bak hostile/checkpoints/step--1 && "
@@ -141,7 +141,7 @@ TEST(names_that_are_none)
             "echo '{}' > hostile/eval/$(printf 'x%.0s' $(seq 200)).json");
 }
 
-TEST(files_that_are_something_else)
+TEST_CASE(files_that_are_something_else)
 {
     try_all("rm hostile/metrics.jsonl && mkdir hostile/metrics.jsonl");
     try_all("for f in hostile/checkpoints/*/run.bin hostile/snapshots/*; do rm $f && mkfifo $f; "
@@ -153,7 +153,7 @@ TEST(files_that_are_something_else)
             "hostile/eval/adapted-step-000000000402.json");
 }
 
-TEST(paths_to_code)
+TEST_CASE(paths_to_code)
 {
     try_all("sed -i 's,^plugin:.*,plugin: '$PWD'/evil.so,; "
             "s,^  plugin:.*,  plugin: '$PWD'/evil.so,' hostile/config.yaml; echo x > evil.so");

@@ -48,7 +48,7 @@ static program_result run_limited(long beyond, const char *command)
     return r;
 }
 
-TEST(every_command_ends_under_every_limit)
+TEST_CASE(every_command_ends_under_every_limit)
 {
     static const long limits[] = {2000, 40000, 140000, 240000, 340000};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
@@ -56,13 +56,13 @@ TEST(every_command_ends_under_every_limit)
             run_limited(limits[i], commands[k]);
 }
 
-TEST(the_message_says_what_is_missing)
+TEST_CASE(the_message_says_what_is_missing)
 {
     program_expect_error(run_limited(40000, commands[2]), 1, "no memory for OpenBLAS");
     program_expect_error(run_limited(240000, commands[1]), 1, "raise the limit (ulimit -v)");
 }
 
-TEST(enough_memory_is_enough)
+TEST_CASE(enough_memory_is_enough)
 {
     program_expect_success(run_limited(1900000, commands[1]));
     program_expect_success(run_limited(1900000, commands[2]));

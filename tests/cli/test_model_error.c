@@ -32,7 +32,7 @@ static int count_of(const char *text, const char *part)
     return count;
 }
 
-TEST(two_runs_are_compared_in_one_table)
+TEST_CASE(two_runs_are_compared_in_one_table)
 {
     program_result r = program_succeed("model-error tasks free" FEW);
     expect_parts(r.out, "tasks", "free", "waker-m", "402", "random", "worst 10 %", "rank corr.",
@@ -44,7 +44,7 @@ TEST(two_runs_are_compared_in_one_table)
     assert_null(strstr(r.out, "runs of one domain"));
 }
 
-TEST(the_file_holds_every_environment_and_is_the_same_twice)
+TEST_CASE(the_file_holds_every_environment_and_is_the_same_twice)
 {
     program_succeed("model-error free" FEW);
     char *first = read_text("free/eval/model-error-000000000402.json");
@@ -60,7 +60,7 @@ TEST(the_file_holds_every_environment_and_is_the_same_twice)
     free(second);
 }
 
-TEST(every_policy_and_every_snapshot_can_be_asked_for)
+TEST_CASE(every_policy_and_every_snapshot_can_be_asked_for)
 {
     program_result r = program_succeed("model-error tasks --policy all --snapshot all --json" FEW);
     assert_int_equal(count_of(r.out, "\"waker-model-error-1\""), 2);
@@ -71,7 +71,7 @@ TEST(every_policy_and_every_snapshot_can_be_asked_for)
     expect_parts(r.out, "west");
 }
 
-TEST(a_file_holds_what_one_command_measured)
+TEST_CASE(a_file_holds_what_one_command_measured)
 {
     static const char *const others[] = {"--policy east" FEW, "--envs 3 --steps 8 --seed 2",
                                          "--trajectories 2" FEW};
@@ -91,7 +91,7 @@ TEST(a_file_holds_what_one_command_measured)
     free(again);
 }
 
-TEST(adapted_policies_are_taken_where_there_are_some)
+TEST_CASE(adapted_policies_are_taken_where_there_are_some)
 {
     program_succeed("adapt free --task east --updates 2 --quiet");
     program_result r = program_succeed("model-error free --policy east --json" FEW);
@@ -99,7 +99,7 @@ TEST(adapted_policies_are_taken_where_there_are_some)
     program_refuses("model-error free --policy west" FEW, "east");
 }
 
-TEST(maps_are_printed_and_drawn)
+TEST_CASE(maps_are_printed_and_drawn)
 {
     program_result r = program_succeed("model-error tasks --map --out map.png" FEW);
     expect_parts(r.out, "tasks, agent step 402, random, toy", "estimate");
@@ -111,7 +111,7 @@ TEST(maps_are_printed_and_drawn)
     free(png);
 }
 
-TEST(what_cannot_be_measured_is_refused_with_advice)
+TEST_CASE(what_cannot_be_measured_is_refused_with_advice)
 {
     program_refuses("model-error nowhere", "holds no run");
     program_refuses("model-error tasks --policy eats" FEW, "east");

@@ -58,7 +58,7 @@ static void read_quietly(const reading *readings, size_t count)
     }
 }
 
-TEST(no_command_loads_what_a_run_names)
+TEST_CASE(no_command_loads_what_a_run_names)
 {
     static const reading readings[] = {
         READINGS("made"), {"ckpt made/finetune/step-000000000501-centre --check", NULL}};
@@ -75,7 +75,7 @@ TEST(no_command_loads_what_a_run_names)
 }
 
 // The messages name the file so that it can be pasted, also when its name would end a command.
-TEST(what_to_type_is_said_and_safe_to_paste)
+TEST_CASE(what_to_type_is_said_and_safe_to_paste)
 {
     char said[2300];
     program_result r = program_run("eval made");
@@ -108,7 +108,7 @@ TEST(what_to_type_is_said_and_safe_to_paste)
 }
 
 // Without plugin.json, and with a path that says nothing outside the folder it was typed in.
-TEST(runs_without_a_description_say_how_to_get_one)
+TEST_CASE(runs_without_a_description_say_how_to_get_one)
 {
     shell("cp -r made bare && rm bare/plugin.json && "
           "sed -i 's#plugin: .*#plugin: m.so#' bare/config.yaml");
@@ -133,7 +133,7 @@ TEST(runs_without_a_description_say_how_to_get_one)
 }
 
 // A description that lies about the file, one that is damaged, and one that is hostile.
-TEST(plugin_json_is_only_data)
+TEST_CASE(plugin_json_is_only_data)
 {
     static const struct {
         const char *edit, *message;
@@ -171,7 +171,7 @@ static void write_file(const char *name, const char *format, const char *value)
 }
 
 // A configuration file is somebody's text too.
-TEST(a_configuration_file_does_not_load_code)
+TEST_CASE(a_configuration_file_does_not_load_code)
 {
     write_file("evil.yaml", "evil:\n  plugin: %s/m.so\n", place);
     write_file("rule.yaml", "evil:\n  curriculum.plugin: %s/m.so\n", place);
@@ -193,7 +193,7 @@ TEST(a_configuration_file_does_not_load_code)
 
 // A command that is added must be tried above, or be one that reads no run. Grids that name code
 // are tried in test_sweep.c.
-TEST(every_command_is_covered)
+TEST_CASE(every_command_is_covered)
 {
     static const reading readings[] = {READINGS("made")};
     static const char *const others[] = {
@@ -219,7 +219,7 @@ TEST(every_command_is_covered)
     }
 }
 
-TEST(a_named_plugin_is_loaded_and_stored_absolute)
+TEST_CASE(a_named_plugin_is_loaded_and_stored_absolute)
 {
     char *config = (char *)program_read("made/config.yaml", NULL), path[1200];
     assert_non_null(config);
@@ -244,7 +244,7 @@ TEST(a_named_plugin_is_loaded_and_stored_absolute)
     program_refuses("eval made --plugin made/config.yaml", "not a shared object");
 }
 
-TEST(options_that_have_no_place_are_refused)
+TEST_CASE(options_that_have_no_place_are_refused)
 {
     program_succeed("train --quiet --logdir plain " OPTIONS);
     program_refuses("eval plain --plugin m.so",
@@ -259,7 +259,7 @@ TEST(options_that_have_no_place_are_refused)
                     "holds a run with a plug-in; to resume it add --plugin ");
 }
 
-TEST(a_changed_file_is_noticed)
+TEST_CASE(a_changed_file_is_noticed)
 {
     shell("cp m.so changing.so && cp -r made changing && rm -rf changing/finetune");
     shell("cp " PLUGINS "marker2.so changing.so");
@@ -281,7 +281,7 @@ TEST(a_changed_file_is_noticed)
 }
 
 // The file may move: naming it where it is now continues the run, to the same bytes.
-TEST(a_moved_file_continues_the_run)
+TEST_CASE(a_moved_file_continues_the_run)
 {
     static const char more[] = OPTIONS " --quiet --checkpoint.every_steps 0";
     shell("cp m.so first.so");

@@ -16,7 +16,7 @@ static int setup_runs(void **state)
     return 0;
 }
 
-TEST(domains_say_what_is_seen_and_done)
+TEST_CASE(domains_say_what_is_seen_and_done)
 {
     program_result r = program_succeed("envs --plugin %s", GRID);
     expect_parts(r.out, "observation  vector of 6 numbers\n", "actions      one of 5\n");
@@ -27,7 +27,7 @@ TEST(domains_say_what_is_seen_and_done)
     expect_parts(r.out, "\"vector_size\": 6");
 }
 
-TEST(what_is_imagined_of_vectors_is_a_table)
+TEST_CASE(what_is_imagined_of_vectors_is_a_table)
 {
     char path[512];
     program_result r =
@@ -51,7 +51,7 @@ TEST(what_is_imagined_of_vectors_is_a_table)
     assert_int_equal(access(inside("clip.png", path), R_OK), 0);
 }
 
-TEST(videos_need_a_model_of_pictures)
+TEST_CASE(videos_need_a_model_of_pictures)
 {
     program_result r = program_run("eval vector --plugin %s --envs 2 --cases dr --video", GRID);
     assert_int_not_equal(r.code, 0);
@@ -60,7 +60,7 @@ TEST(videos_need_a_model_of_pictures)
     program_succeed("eval both --plugin %s --envs 2 --cases dr --video", BOTH);
 }
 
-TEST(errors_of_models_without_pictures_are_those_of_vectors)
+TEST_CASE(errors_of_models_without_pictures_are_those_of_vectors)
 {
     program_result r = program_succeed("model-error vector --plugin %s --envs 2 --steps 9", GRID);
     expect_parts(r.out, "the error is that of the next vector observation");
@@ -69,7 +69,7 @@ TEST(errors_of_models_without_pictures_are_those_of_vectors)
 }
 
 // Through the public API, from one observation to the next.
-TEST(a_policy_acts_on_vectors)
+TEST_CASE(a_policy_acts_on_vectors)
 {
     enum { N = 2, ACTIONS = 5, STEPS = 4 };
     wk_error err = {0};
@@ -97,7 +97,7 @@ TEST(a_policy_acts_on_vectors)
     wk_policy_destroy(policy);
 }
 
-TEST(settings_that_do_not_fit_are_refused)
+TEST_CASE(settings_that_do_not_fit_are_refused)
 {
     program_refuses("train --logdir no " TINY_OPTIONS " --policy.gradient reinforce",
                     "policy.gradient reinforce needs a domain with discrete actions");

@@ -54,7 +54,7 @@ static const char compare[] =
     "    found[key] = True\n"
     "assert len(found) == len(scores) == 14, (len(found), len(scores))\n";
 
-TEST(runs_become_a_report_with_their_numbers)
+TEST_CASE(runs_become_a_report_with_their_numbers)
 {
     char path[512], command[600];
     wk_error err = {0};
@@ -74,7 +74,7 @@ TEST(runs_become_a_report_with_their_numbers)
 }
 
 // After the report, whose runs they would change.
-TEST(a_run_is_shown_and_trained_further)
+TEST_CASE(a_run_is_shown_and_trained_further)
 {
     unsigned long size;
     program_succeed("openloop %s --context 3 --steps 10 --out imagined.gif --quiet "

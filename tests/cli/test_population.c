@@ -33,7 +33,7 @@ static void expect_same_ends(const char *population, const char *prefix)
     }
 }
 
-TEST(runs_of_a_population_end_as_they_would_alone)
+TEST_CASE(runs_of_a_population_end_as_they_would_alone)
 {
     train_alone("alone", 400);
     program_succeed("train --logdir pop " QUIET_OPTIONS " " EACH);
@@ -51,7 +51,7 @@ TEST(runs_of_a_population_end_as_they_would_alone)
     expect_same_ends("pop", "alone");
 }
 
-TEST(a_population_says_what_its_runs_do)
+TEST_CASE(a_population_says_what_its_runs_do)
 {
     program_result r = program_succeed("train --logdir pop-loud " TINY_OPTIONS " " EACH);
     expect_parts(r.out, "finished: pop-loud");
@@ -63,7 +63,7 @@ TEST(a_population_says_what_its_runs_do)
     }
 }
 
-TEST(a_population_that_was_killed_goes_on_to_the_same_end)
+TEST_CASE(a_population_that_was_killed_goes_on_to_the_same_end)
 {
     char command[1024];
     train_alone("calm", LONG_STEPS);
@@ -79,7 +79,7 @@ TEST(a_population_that_was_killed_goes_on_to_the_same_end)
     expect_same_ends("pop-killed", "calm");
 }
 
-TEST(seeds_count_and_further_runs_join)
+TEST_CASE(seeds_count_and_further_runs_join)
 {
     program_succeed("train --logdir base " QUIET_OPTIONS " --steps 100");
     program_succeed("train --quiet --logdir seeds --from base --each seed=0..1");
@@ -94,7 +94,7 @@ TEST(seeds_count_and_further_runs_join)
     }
 }
 
-TEST(a_run_that_fails_leaves_the_others_alone)
+TEST_CASE(a_run_that_fails_leaves_the_others_alone)
 {
     char command[1024]; // the comment hides where start() sends messages
     snprintf(command, sizeof command,
@@ -116,7 +116,7 @@ TEST(a_run_that_fails_leaves_the_others_alone)
     program_succeed("train --quiet --logdir pop-fault");
 }
 
-TEST(a_run_that_cannot_go_on_is_named_and_none_does)
+TEST_CASE(a_run_that_cannot_go_on_is_named_and_none_does)
 {
     char path[512];
     program_succeed("train --logdir pop-cut " QUIET_OPTIONS " --steps 100 " EACH);
@@ -125,7 +125,7 @@ TEST(a_run_that_cannot_go_on_is_named_and_none_does)
     assert_true(newest_step(inside("pop-cut/dr-temperature2", path)) < 150);
 }
 
-TEST(mistakes_are_refused_and_leave_nothing)
+TEST_CASE(mistakes_are_refused_and_leave_nothing)
 {
     static const struct {
         const char *options, *message;
@@ -146,7 +146,7 @@ TEST(mistakes_are_refused_and_leave_nothing)
     program_refuses("train --each seed=0..4", "--logdir");
 }
 
-TEST(a_directory_holds_a_run_or_a_population)
+TEST_CASE(a_directory_holds_a_run_or_a_population)
 {
     program_succeed("train --logdir one " QUIET_OPTIONS " --steps 100");
     program_refuses("train --logdir one " QUIET_OPTIONS " " EACH, "'one' is itself a run");

@@ -3,14 +3,14 @@
 #include "support/check.h"
 #include "support/program.h"
 
-TEST(without_arguments_the_commands_are_listed)
+TEST_CASE(without_arguments_the_commands_are_listed)
 {
     program_result r = program_succeed(" ");
     expect_parts(r.out, "envs", "render", "bench env", "doctor", "Exit codes", "--threads");
     assert_string_equal(r.err, "");
 }
 
-TEST(every_command_has_help_with_usage_options_and_an_example)
+TEST_CASE(every_command_has_help_with_usage_options_and_an_example)
 {
     const char *const commands[] = {"envs",   "envs check",  "render",     "bench env",
                                     "doctor", "train",       "curriculum", "ckpt",
@@ -24,7 +24,7 @@ TEST(every_command_has_help_with_usage_options_and_an_example)
     program_succeed("render -h");
 }
 
-TEST(a_group_of_commands_has_help)
+TEST_CASE(a_group_of_commands_has_help)
 {
     static const char *const ways[] = {"bench --help", "bench -h", "help bench"};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -36,7 +36,7 @@ TEST(a_group_of_commands_has_help)
     program_refuses("bunch --help", "bench");
 }
 
-TEST(the_version_is_shown)
+TEST_CASE(the_version_is_shown)
 {
     static const char *const ways[] = {"--version", "train --version", "doctor --version"};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -46,7 +46,7 @@ TEST(the_version_is_shown)
     }
 }
 
-TEST(an_unknown_command_names_the_nearest)
+TEST_CASE(an_unknown_command_names_the_nearest)
 {
     program_refuses("redner", "did you mean 'render'?");
     program_refuses("zzzzzzzzzzzz", "unknown command 'zzzzzzzzzzzz'");
@@ -54,7 +54,7 @@ TEST(an_unknown_command_names_the_nearest)
     program_refuses("bench gpu", "has no subcommand 'gpu'");
 }
 
-TEST(an_unknown_option_names_the_nearest)
+TEST_CASE(an_unknown_option_names_the_nearest)
 {
     program_refuses("render --domian x", "did you mean '--domain'?");
     program_refuses("render --thread=1", "did you mean '--threads'?");
@@ -62,7 +62,7 @@ TEST(an_unknown_option_names_the_nearest)
     program_refuses("--colour envs", "unknown option '--colour'");
 }
 
-TEST(options_are_typed_and_checked)
+TEST_CASE(options_are_typed_and_checked)
 {
     program_refuses("envs --threads -1", "--threads: -1 is outside 0 to 1024");
     program_refuses("--threads=-1 envs", "--threads: -1 is outside");
@@ -85,7 +85,7 @@ TEST(options_are_typed_and_checked)
 }
 
 // Each says where the environments come from; the last one must not win in silence.
-TEST(a_plugin_and_a_function_of_python_are_not_given_both)
+TEST_CASE(a_plugin_and_a_function_of_python_are_not_given_both)
 {
     static const char *const both[] = {
         "train --logdir none --configs quick --plugin a.so --python m:f",
@@ -99,14 +99,14 @@ TEST(a_plugin_and_a_function_of_python_are_not_given_both)
     assert_null(strstr(r.err, "not both")); // a plug-in of the curriculum is another matter
 }
 
-TEST(too_many_or_too_few_words_are_refused)
+TEST_CASE(too_many_or_too_few_words_are_refused)
 {
     program_refuses("doctor now", "unexpected argument 'now'");
     program_refuses("envs check", "missing argument");
     program_refuses("envs a b", "unexpected argument 'b'");
 }
 
-TEST(empty_paths_are_refused)
+TEST_CASE(empty_paths_are_refused)
 {
     static const char *const lines[] = {
         "train --configs toy --logdir",   "render --domain toy --out", "export nowhere --out",
@@ -122,14 +122,14 @@ TEST(empty_paths_are_refused)
         program_expect_error(program_run("%s ''", commands[i]), 2, "argument 1 is empty");
 }
 
-TEST(usage_errors_point_to_the_help_of_the_command)
+TEST_CASE(usage_errors_point_to_the_help_of_the_command)
 {
     program_refuses("render --size 0", "Try 'waker render --help'.");
     program_refuses("nothing-like-it", "Try 'waker --help'.");
     program_refuses("config --json --yaml", "Try 'waker config --help'.");
 }
 
-TEST(the_help_is_not_pointed_to_where_it_does_not_help)
+TEST_CASE(the_help_is_not_pointed_to_where_it_does_not_help)
 {
     program_result r = program_run("train --logdir short --configs toy dr --length 32");
     program_expect_error(r, 2, "length 32 is more than the 21 rows of an episode of 'toy'");
@@ -137,7 +137,7 @@ TEST(the_help_is_not_pointed_to_where_it_does_not_help)
 }
 
 // A part of a path with a line break in it would otherwise look like a line of the output.
-TEST(a_line_break_in_a_name_is_not_one_of_the_output)
+TEST_CASE(a_line_break_in_a_name_is_not_one_of_the_output)
 {
     program_result r = program_run("config --configs toy --env.options \"$(printf 'a\\nb')\"");
     if (strstr(r.err, "a\nb") || strstr(r.out, "a\nb")) fail_msg("%s%s", r.err, r.out);
@@ -147,7 +147,7 @@ TEST(a_line_break_in_a_name_is_not_one_of_the_output)
     expect_parts(r.out, "written to x?y.png\n");
 }
 
-TEST(output_that_cannot_be_written_is_a_failure)
+TEST_CASE(output_that_cannot_be_written_is_a_failure)
 {
     program_expect_error(program_run("envs >/dev/full"), 1, "cannot write to standard output");
     program_expect_error(program_run("--help >/dev/full"), 1, "cannot write to standard output");
@@ -156,7 +156,7 @@ TEST(output_that_cannot_be_written_is_a_failure)
                          "cannot write to standard output: No space left on device");
 }
 
-TEST(two_dashes_end_the_options)
+TEST_CASE(two_dashes_end_the_options)
 {
     program_refuses("envs -- --json", "--json");
 }

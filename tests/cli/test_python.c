@@ -32,7 +32,7 @@ static void expect_no_workers(void)
     wait_until("! pgrep -f '[s]erve %s/small.py' >/dev/null", place);
 }
 
-TEST(a_run_is_trained_and_evaluated)
+TEST_CASE(a_run_is_trained_and_evaluated)
 {
     python_for_workers();
     program_succeed("train --logdir made --python small:Walk " OPTIONS);
@@ -51,7 +51,7 @@ TEST(a_run_is_trained_and_evaluated)
 }
 
 // What reads a run runs nothing of it.
-TEST(code_is_run_only_when_named)
+TEST_CASE(code_is_run_only_when_named)
 {
     python_for_workers();
     static const char *const readers[] = {"ckpt made",
@@ -79,7 +79,7 @@ TEST(code_is_run_only_when_named)
     assert_false(was_loaded());
 }
 
-TEST(a_name_without_a_function_is_refused)
+TEST_CASE(a_name_without_a_function_is_refused)
 {
     static const char *const wrong[] = {"small.Walk", "small.py", "small.py:"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -102,7 +102,7 @@ static pid_t start_long(const char *directory, const char *function)
     return child;
 }
 
-TEST(a_run_that_goes_on_begins_new_episodes)
+TEST_CASE(a_run_that_goes_on_begins_new_episodes)
 {
     python_for_workers();
     program_succeed("train --logdir on --python small:Walk " OPTIONS
@@ -112,7 +112,7 @@ TEST(a_run_that_goes_on_begins_new_episodes)
     program_succeed("ckpt on --check");
 }
 
-TEST(an_interrupted_program_leaves_no_process)
+TEST_CASE(an_interrupted_program_leaves_no_process)
 {
     python_for_workers();
     pid_t child = start_long("long", "Walk");
@@ -121,7 +121,7 @@ TEST(an_interrupted_program_leaves_no_process)
     expect_no_workers();
 }
 
-TEST(environments_are_examined)
+TEST_CASE(environments_are_examined)
 {
     python_for_workers();
     program_result r = program_succeed("envs check small.py:Saved");
@@ -147,7 +147,7 @@ static void expect_reason(const char *function, const char *reason)
         fail_msg("%s: %s", function, r.out);
 }
 
-TEST(the_examination_gives_the_reason_of_python)
+TEST_CASE(the_examination_gives_the_reason_of_python)
 {
     python_for_workers();
     char fault[1100];
@@ -168,7 +168,7 @@ TEST(the_examination_gives_the_reason_of_python)
                         "it by WAKER_PYTHON_TIMEOUT");
 }
 
-TEST(saved_states_continue_to_the_same_bytes)
+TEST_CASE(saved_states_continue_to_the_same_bytes)
 {
     python_for_workers();
     static const char train[] = "train --python small:Saved " OPTIONS;
@@ -179,7 +179,7 @@ TEST(saved_states_continue_to_the_same_bytes)
           "parts/snapshots/step-000000000300.safetensors");
 }
 
-TEST(a_killed_program_leaves_no_process)
+TEST_CASE(a_killed_program_leaves_no_process)
 {
     python_for_workers();
     char started[1100], fault[1100];
@@ -196,7 +196,7 @@ TEST(a_killed_program_leaves_no_process)
     wait_until("! pgrep -f '%s$' >/dev/null", started);
 }
 
-TEST(a_killed_worker_is_told_of_and_replaced)
+TEST_CASE(a_killed_worker_is_told_of_and_replaced)
 {
     python_for_workers();
     char fault[1100];

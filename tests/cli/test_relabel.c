@@ -16,7 +16,7 @@ static int setup_run(void **state)
     return 0;
 }
 
-TEST(a_reward_becomes_a_task_with_a_policy)
+TEST_CASE(a_reward_becomes_a_task_with_a_policy)
 {
     shell("cp -r made a");
     program_result r = program_succeed("relabel a --reward mark.so");
@@ -49,7 +49,7 @@ TEST(a_reward_becomes_a_task_with_a_policy)
 }
 
 // Policies for all tasks that there were when the run was trained.
-TEST(policies_trained_alongside_are_still_there)
+TEST_CASE(policies_trained_alongside_are_still_there)
 {
     program_succeed("train --logdir all " QUIET_OPTIONS " --tasks all");
     program_succeed("eval all --envs 2 --cases dr");
@@ -60,7 +60,7 @@ TEST(policies_trained_alongside_are_still_there)
 }
 
 // Fine-tuning for the new task collects with its reward: to what the task it repeats comes to.
-TEST(a_reward_is_collected_by_finetune)
+TEST_CASE(a_reward_is_collected_by_finetune)
 {
     static const char again[] = "finetune %s --task again --reward mark.so --quiet --steps %d";
     static const char show[] = "grep -o '\"returns\": .*' a/eval/%s.json | head -1 > %s";
@@ -108,7 +108,7 @@ TEST(a_reward_is_collected_by_finetune)
     was_loaded();
 }
 
-TEST(code_is_loaded_by_the_callers_word_alone)
+TEST_CASE(code_is_loaded_by_the_callers_word_alone)
 {
     program_refuses("eval a --envs 1 --cases dr", "add --reward ");
     program_refuses("eval a --policy random --task again --envs 1", "which was not named");
@@ -129,7 +129,7 @@ TEST(code_is_loaded_by_the_callers_word_alone)
     assert_false(was_loaded());
 }
 
-TEST(rewards_that_cannot_be_are_told_apart)
+TEST_CASE(rewards_that_cannot_be_are_told_apart)
 {
     static const struct {
         const char *file, *message;
@@ -164,7 +164,7 @@ TEST(rewards_that_cannot_be_are_told_apart)
 }
 
 // Episodes that a fine-tuning took from its run have the run's seed and not its own.
-TEST(episodes_that_do_not_reproduce_are_named)
+TEST_CASE(episodes_that_do_not_reproduce_are_named)
 {
     program_succeed("adapt made --task west --updates 2 --quiet");
     program_succeed("finetune made --task west --steps 40 --quiet");
@@ -173,7 +173,7 @@ TEST(episodes_that_do_not_reproduce_are_named)
                     "episode 0 cannot be reproduced: at step 1 the reward of task 'west' is");
 }
 
-TEST(a_task_that_lacks_episodes_is_not_trained_for)
+TEST_CASE(a_task_that_lacks_episodes_is_not_trained_for)
 {
     program_succeed("train --logdir grows " QUIET_OPTIONS " --steps 200");
     program_succeed("relabel grows --reward mark.so");
@@ -184,7 +184,7 @@ TEST(a_task_that_lacks_episodes_is_not_trained_for)
     program_succeed("adapt grows --task again --updates 2 --quiet");
 }
 
-TEST(a_training_run_is_left_alone)
+TEST_CASE(a_training_run_is_left_alone)
 {
     pid_t child = start("train --logdir busy " TINY_OPTIONS
                         " --log.tensorboard false --steps 1000000 --quiet");
@@ -199,7 +199,7 @@ TEST(a_training_run_is_left_alone)
 }
 
 // A domain of a plug-in that lets its state be read; without its code nothing can be simulated.
-TEST(episodes_of_a_plugins_domain_are_relabelled)
+TEST_CASE(episodes_of_a_plugins_domain_are_relabelled)
 {
     program_succeed("train --logdir ball " QUIET_OPTIONS " --steps 200 --plugin " BALL);
     program_refuses("relabel ball --reward mark.so", "add --plugin ");
@@ -214,7 +214,7 @@ TEST(episodes_of_a_plugins_domain_are_relabelled)
 }
 
 // Killed at many moments, the run has all of the reward or nothing; then the same command does it.
-TEST(killed_it_leaves_the_run_as_it_was)
+TEST_CASE(killed_it_leaves_the_run_as_it_was)
 {
     shell("cp -r made whole && cp -r made killed");
     program_succeed("relabel whole --reward mark.so --quiet");

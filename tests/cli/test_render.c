@@ -41,7 +41,7 @@ static bool same_picture(const char *a, const char *b)
 }
 
 // The image must be the one that the library draws for the same episode.
-TEST(a_still_shows_the_start_of_the_episode)
+TEST_CASE(a_still_shows_the_start_of_the_episode)
 {
     wk_error err = {0};
     program_result r = program_succeed(
@@ -61,7 +61,7 @@ TEST(a_still_shows_the_start_of_the_episode)
     wk_env_destroy(env);
 }
 
-TEST(every_domain_can_be_drawn_with_nothing_but_its_name)
+TEST_CASE(every_domain_can_be_drawn_with_nothing_but_its_name)
 {
     for (size_t i = 0; i < wk_domain_count(); i++) {
         program_succeed("render --domain %s --out domain.png", wk_domain_at(i)->name);
@@ -72,7 +72,7 @@ TEST(every_domain_can_be_drawn_with_nothing_but_its_name)
     }
 }
 
-TEST(steps_seed_params_and_case_change_the_image)
+TEST_CASE(steps_seed_params_and_case_change_the_image)
 {
     const char *const variants[] = {"", "--steps 9", "--seed 1", "--params 1,0.2", "--case steep"};
     for (int i = 0; i < 5; i++)
@@ -83,14 +83,14 @@ TEST(steps_seed_params_and_case_change_the_image)
             same_picture("v0.png", ((char[]){'v', (char)('0' + i), '.', 'p', 'n', 'g', 0})));
 }
 
-TEST(options_reach_the_domain)
+TEST_CASE(options_reach_the_domain)
 {
     program_succeed("render " BALL "--size 64 --out o0.png");
     program_succeed("render " BALL "--size 64 --option start=centre --out o1.png");
     assert_false(same_picture("o0.png", "o1.png"));
 }
 
-TEST(the_same_command_writes_the_same_bytes)
+TEST_CASE(the_same_command_writes_the_same_bytes)
 {
     for (int i = 0; i < 2; i++) {
         program_succeed("render --domain terrain-walker --steps 3 --size 64 --out s%d.gif", i);
@@ -107,7 +107,7 @@ TEST(the_same_command_writes_the_same_bytes)
     }
 }
 
-TEST(a_clip_has_a_frame_per_step_in_real_time)
+TEST_CASE(a_clip_has_a_frame_per_step_in_real_time)
 {
     program_succeed("render --domain terrain-walker --steps 12 --size 64 --out clip.gif");
     gif_clip clip = read_gif("clip.gif");
@@ -119,7 +119,7 @@ TEST(a_clip_has_a_frame_per_step_in_real_time)
 }
 
 // What is in it: tests/media/test_video.c.
-TEST(a_clip_may_be_a_video)
+TEST_CASE(a_clip_may_be_a_video)
 {
     unsigned long size;
     ffmpeg_stub(FFMPEG_WORKS);
@@ -139,13 +139,13 @@ TEST(a_clip_may_be_a_video)
     program_refuses("render --domain toy --out clip.avi", "must end in .png, .gif or .mp4");
 }
 
-TEST(a_clip_longer_than_the_episode_ends_with_it)
+TEST_CASE(a_clip_longer_than_the_episode_ends_with_it)
 {
     program_result r = program_succeed("render " BALL "--steps 100000 --size 8 --out long.png");
     expect_parts(r.out, "end of the episode");
 }
 
-TEST(a_sheet_shows_the_grid_and_every_case)
+TEST_CASE(a_sheet_shows_the_grid_and_every_case)
 {
     for (size_t i = 0; i < wk_domain_count(); i++) {
         program_result r = program_succeed("render --sheet --domain %s --size 24 --out sheet.png",
@@ -161,7 +161,7 @@ TEST(a_sheet_shows_the_grid_and_every_case)
     }
 }
 
-TEST(a_long_path_is_said_whole)
+TEST_CASE(a_long_path_is_said_whole)
 {
     char path[1024] = "";
     while (strlen(path) < 600)
@@ -175,14 +175,14 @@ TEST(a_long_path_is_said_whole)
     }
 }
 
-TEST(quiet_says_nothing)
+TEST_CASE(quiet_says_nothing)
 {
     program_result r = program_succeed("render " BALL "--size 8 --quiet --out q.png");
     assert_string_equal(r.out, "");
     assert_string_equal(r.err, "");
 }
 
-TEST(wrong_worlds_are_refused)
+TEST_CASE(wrong_worlds_are_refused)
 {
     program_refuses("render --out a.png", "--domain");
     program_refuses("render --domain terain-walker --out a.png", "terrain-walker");
@@ -193,7 +193,7 @@ TEST(wrong_worlds_are_refused)
     program_refuses("render --domain terrain-walker --option lattice --out a.png", "name=choice");
 }
 
-TEST(wrong_parameters_are_refused)
+TEST_CASE(wrong_parameters_are_refused)
 {
 #define WALKER "render --domain terrain-walker --out a.png "
     program_refuses(WALKER "--params 0.5", "takes 2: amplitude,length");
@@ -209,7 +209,7 @@ TEST(wrong_parameters_are_refused)
     program_refuses(WALKER "--sheet --params 1,1", "leave out");
 }
 
-TEST(wrong_sizes_are_refused)
+TEST_CASE(wrong_sizes_are_refused)
 {
     program_refuses("render " BALL "--out a.png --size 0", "outside 8 to 4096");
     program_refuses("render " BALL "--out a.png --size 100000", "outside");
@@ -217,7 +217,7 @@ TEST(wrong_sizes_are_refused)
     program_refuses("render " BALL "--sheet --out a.png --size 4000", "too large");
 }
 
-TEST(wrong_places_are_refused_and_nothing_is_left)
+TEST_CASE(wrong_places_are_refused_and_nothing_is_left)
 {
     int before = program_count_files();
     program_refuses("render " BALL, "--out");
@@ -243,7 +243,7 @@ static wk_image read_documented(const char *name)
 }
 
 // README and docs show what the program draws. Other versions of MuJoCo move a little differently.
-TEST(the_documented_pictures_are_those_of_the_program)
+TEST_CASE(the_documented_pictures_are_those_of_the_program)
 {
     static const char *const names[] = {"terrain-walker", "terrain-hopper", "stairs",    "clean-up",
                                         "car-clean-up",   "dmc-walker",     "dmc-hopper"};
@@ -264,7 +264,7 @@ TEST(the_documented_pictures_are_those_of_the_program)
 }
 
 // A limit on the size of files stands for a full disk.
-TEST(a_full_disk_keeps_the_old_file_and_leaves_nothing_half_written)
+TEST_CASE(a_full_disk_keeps_the_old_file_and_leaves_nothing_half_written)
 {
     program_succeed("render " BALL "--size 8 --out full.png");
     unsigned long size_before, size_after;

@@ -22,7 +22,7 @@ static void expect_files(const char *pattern, size_t count)
     if (n) globfree(&found);
 }
 
-TEST(a_report_has_a_page_tables_and_figures)
+TEST_CASE(a_report_has_a_page_tables_and_figures)
 {
     program_result result = program_succeed("report runs --out all");
     expect_parts(result.out, "8 runs, 53 figures, written to all/index.html",
@@ -50,7 +50,7 @@ TEST(a_report_has_a_page_tables_and_figures)
     shell("test $(grep -c ',1,runs' all/tables/scores.csv) = 60");
 }
 
-TEST(the_page_is_whole)
+TEST_CASE(the_page_is_whole)
 {
     unsigned long size;
     program_succeed("report runs --out whole --quiet");
@@ -65,7 +65,7 @@ TEST(the_page_is_whole)
     free(page);
 }
 
-TEST(threads_and_repetition_do_not_change_a_byte)
+TEST_CASE(threads_and_repetition_do_not_change_a_byte)
 {
     program_succeed("report runs/toy --out one --reps 3 --threads 1 > one.txt");
     program_succeed("report runs/toy --out three --reps 3 --threads 3 > three.txt");
@@ -75,7 +75,7 @@ TEST(threads_and_repetition_do_not_change_a_byte)
     shell("cmp one/tables/cvar.csv other/tables/cvar.csv");
 }
 
-TEST(json_has_the_numbers_of_the_tables)
+TEST_CASE(json_has_the_numbers_of_the_tables)
 {
     program_succeed("report runs/toy --out json --json > json.txt");
     // Every row of the CSV is in the JSON with the same number.
@@ -92,7 +92,7 @@ TEST(json_has_the_numbers_of_the_tables)
           "float(r[\"mean\"])'");
 }
 
-TEST(a_damaged_file_is_left_out_named_and_reported_by_the_exit_code)
+TEST_CASE(a_damaged_file_is_left_out_named_and_reported_by_the_exit_code)
 {
     shell("cp -r runs/toy damaged && "
           "truncate -s 300 damaged/p2e-dr/1/eval/adapted-000001500000.json");
@@ -106,7 +106,7 @@ TEST(a_damaged_file_is_left_out_named_and_reported_by_the_exit_code)
     free(page);
 }
 
-TEST(a_damaged_checkpoint_costs_its_map_only)
+TEST_CASE(a_damaged_checkpoint_costs_its_map_only)
 {
     shell("cp -r runs/toy torn && for f in torn/p2e-dr/*/checkpoints/*/run.bin; do truncate -s 100 "
           "$f; "
@@ -115,7 +115,7 @@ TEST(a_damaged_checkpoint_costs_its_map_only)
     expect_files("maps/figures/map-*.svg", 2);
 }
 
-TEST(an_incomplete_grid_is_reported)
+TEST_CASE(an_incomplete_grid_is_reported)
 {
     shell("cp -r runs/toy gaps && rm -r gaps/p2e-dr/1 gaps/p2e-waker-m/0/eval");
     program_result result = program_succeed("report gaps --out gap");
@@ -123,7 +123,7 @@ TEST(an_incomplete_grid_is_reported)
                  "gaps/p2e-waker-m/0: no evaluation of a task policy");
 }
 
-TEST(a_run_of_an_unknown_domain_is_reported_without_a_map)
+TEST_CASE(a_run_of_an_unknown_domain_is_reported_without_a_map)
 {
     shell("cp -r runs/toy mars && sed -i 's/domain: toy/domain: mars/' mars/*/*/config.yaml && "
           "sed -i 's/\"domain\": \"toy\"/\"domain\": \"mars\"/' mars/*/*/eval/*.json");
@@ -131,7 +131,7 @@ TEST(a_run_of_an_unknown_domain_is_reported_without_a_map)
     expect_parts(result.out, "mars    west  p2e", "p2e-dr/0: no map of its curriculum: ");
 }
 
-TEST(runs_that_were_never_evaluated_make_a_report_too)
+TEST_CASE(runs_that_were_never_evaluated_make_a_report_too)
 {
     shell("cp -r runs/toy bare && rm -r bare/*/*/eval");
     // Tables of an earlier report in the same place are not taken for those of this one.
@@ -145,7 +145,7 @@ TEST(runs_that_were_never_evaluated_make_a_report_too)
     expect_files("nothing/tables/*", 2); // the list of runs
 }
 
-TEST(images_of_an_earlier_report_are_deleted_and_no_others)
+TEST_CASE(images_of_an_earlier_report_are_deleted_and_no_others)
 {
     program_succeed("report runs --out again --reps 2 --quiet");
     shell("test -e again/pictures/environments-clean-up.png && touch again/figures/mine.svg");
@@ -159,7 +159,7 @@ TEST(images_of_an_earlier_report_are_deleted_and_no_others)
 }
 
 // A path nearly as long as the system takes, with room for the names below it.
-TEST(a_long_path_is_a_place_for_a_report)
+TEST_CASE(a_long_path_is_a_place_for_a_report)
 {
     shell("long=$(printf '%%0100d/' $(seq 35)) && " WAKER_BINARY_DIR
           "/waker report runs/toy --out $long --reps 2 > /dev/null && test -e $long/index.html");
@@ -168,7 +168,7 @@ TEST(a_long_path_is_a_place_for_a_report)
 }
 
 // An ablation: one run of each seed with another horizon.
-TEST(other_settings_are_other_columns_and_are_told)
+TEST_CASE(other_settings_are_other_columns_and_are_told)
 {
     shell("cp -r runs/toy ablation && cp -r runs/toy/p2e-dr ablation/long && "
           "sed -i 's/^horizon: .*/horizon: 3/' ablation/long/*/config.yaml");
@@ -193,7 +193,7 @@ TEST(other_settings_are_other_columns_and_are_told)
     result = program_succeed("report $(printf 'long%%0120d' 0)=ablation/long runs/toy --out named");
 }
 
-TEST(open_loop_strips_are_shown_and_broken_ones_named)
+TEST_CASE(open_loop_strips_are_shown_and_broken_ones_named)
 {
     shell("cp -r runs/toy strips && cp all/pictures/environments-toy.png "
           "strips/p2e-dr/0/eval/openloop-000000000300-random.png && "
@@ -205,7 +205,7 @@ TEST(open_loop_strips_are_shown_and_broken_ones_named)
     expect_parts(result.out, "openloop-000000000300-random.png' is not a PNG image");
 }
 
-TEST(long_reports_have_a_live_line)
+TEST_CASE(long_reports_have_a_live_line)
 {
     shell("TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' " //
           WAKER_BINARY_DIR "/waker report runs/toy --out live --reps 2000000 > line.txt");
@@ -216,7 +216,7 @@ TEST(long_reports_have_a_live_line)
     assert_string_equal(r.err, "");
 }
 
-TEST(what_is_not_there_is_refused)
+TEST_CASE(what_is_not_there_is_refused)
 {
     shell("mkdir empty");
     program_refuses("report runs", "--out DIR is required");

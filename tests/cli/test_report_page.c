@@ -32,7 +32,7 @@ static int teardown(void **state)
     return system("rm -rf '" HOME "/runs'");
 }
 
-TEST(the_page_fits_a_phone_and_a_desktop)
+TEST_CASE(the_page_fits_a_phone_and_a_desktop)
 {
     browser_expect("overflow", 0);
     browser_expect("beyond", 0);
@@ -41,14 +41,14 @@ TEST(the_page_fits_a_phone_and_a_desktop)
     assert_true(browser_measure(BROWSER_PHONE, "smallest") >= 8);
 }
 
-TEST(it_needs_nothing_else_and_its_links_lead_somewhere)
+TEST_CASE(it_needs_nothing_else_and_its_links_lead_somewhere)
 {
     browser_expect("fetched", 0);
     browser_expect("foreign", 0);
     browser_expect("links", browser_measure(BROWSER_PHONE, "sections"));
 }
 
-TEST(it_shows_every_figure_that_was_written)
+TEST_CASE(it_shows_every_figure_that_was_written)
 {
     glob_t found;
     assert_int_equal(glob(HOME "/figures/*.svg", 0, NULL, &found), 0);
@@ -97,7 +97,7 @@ static const char reader[] =
     "            compared += 1\n"
     "assert compared == 2 * 2 * 15, compared\n";
 
-TEST(tables_read_back_to_the_numbers)
+TEST_CASE(tables_read_back_to_the_numbers)
 {
     need_python();
     assert_int_equal(run_python(reader, HOME), 0);

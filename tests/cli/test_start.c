@@ -32,7 +32,7 @@ static pid_t start_and_signal(const char *command, int number, int after_ms)
     return child;
 }
 
-TEST(a_stop_before_the_work_begins_ends_with_code_75_and_loses_nothing)
+TEST_CASE(a_stop_before_the_work_begins_ends_with_code_75_and_loses_nothing)
 {
     static const char *const commands[] = {
         "train --logdir one " TINY_OPTIONS " --quiet",
@@ -48,7 +48,7 @@ TEST(a_stop_before_the_work_begins_ends_with_code_75_and_loses_nothing)
     }
 }
 
-TEST(the_first_moments_of_a_run_are_no_different)
+TEST_CASE(the_first_moments_of_a_run_are_no_different)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
     char command[1024];
@@ -60,7 +60,7 @@ TEST(the_first_moments_of_a_run_are_no_different)
 }
 
 // The plug-in sends it as soon as it is loaded, while settings are still being read.
-TEST(a_stop_while_a_plug_in_is_loaded_is_noticed)
+TEST_CASE(a_stop_while_a_plug_in_is_loaded_is_noticed)
 {
     shell("cp " MARKER " m.so");
     program_result r = program_run_after(
@@ -69,7 +69,7 @@ TEST(a_stop_while_a_plug_in_is_loaded_is_noticed)
     program_expect_error(r, 75, "");
 }
 
-TEST(what_cannot_resume_is_ended_by_the_signal)
+TEST_CASE(what_cannot_resume_is_ended_by_the_signal)
 {
     int status;
     pid_t child = start_and_signal("eval base --envs 50 --quiet", SIGTERM, 0);
@@ -79,7 +79,7 @@ TEST(what_cannot_resume_is_ended_by_the_signal)
 }
 
 // Not quiet: what it says must not end up in a file that got the number of a stream.
-TEST(a_run_does_not_need_standard_streams)
+TEST_CASE(a_run_does_not_need_standard_streams)
 {
     static const char *const streams[] = {">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full 2>/dev/full"};
     char calm[512], other[512];
@@ -95,7 +95,7 @@ TEST(a_run_does_not_need_standard_streams)
     }
 }
 
-TEST(results_that_nobody_gets_are_a_failure)
+TEST_CASE(results_that_nobody_gets_are_a_failure)
 {
     static const char *const commands[] = {
         "--version", "config --configs toy", "eval base --envs 1 --cases dr --json --quiet",
@@ -108,7 +108,7 @@ TEST(results_that_nobody_gets_are_a_failure)
     }
 }
 
-TEST(a_size_limit_of_files_is_an_error_with_a_message)
+TEST_CASE(a_size_limit_of_files_is_an_error_with_a_message)
 {
     static const char *const commands[] = {"eval base --envs 4 --cases dr --quiet",
                                            "report base --out page --reps 20 --quiet",

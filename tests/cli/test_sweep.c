@@ -51,7 +51,7 @@ static void expect_same(const char *sweep, const char *alone)
           sweep, alone, sweep);
 }
 
-TEST(a_grid_that_was_interrupted_ends_as_its_runs_do_alone)
+TEST_CASE(a_grid_that_was_interrupted_ends_as_its_runs_do_alone)
 {
     write_grid("long.yaml", LONG_STEPS);
     run_alone("long.yaml", "alone");
@@ -93,7 +93,7 @@ TEST(a_grid_that_was_interrupted_ends_as_its_runs_do_alone)
           "cmp before after");
 }
 
-TEST(a_population_ends_in_the_same_bytes)
+TEST_CASE(a_population_ends_in_the_same_bytes)
 {
     write_grid("grid.yaml", 200);
     run_alone("grid.yaml", "apart");
@@ -107,7 +107,7 @@ TEST(a_population_ends_in_the_same_bytes)
 }
 
 // What machines do apart is one sweep when it is copied together.
-TEST(parts_that_were_made_apart_are_the_whole_when_copied_together)
+TEST_CASE(parts_that_were_made_apart_are_the_whole_when_copied_together)
 {
     program_result r =
         program_succeed("sweep grid.yaml --logdir one --only curriculum=waker-m --populations 2 "
@@ -141,7 +141,7 @@ TEST(parts_that_were_made_apart_are_the_whole_when_copied_together)
           "pop/sweep/grid.yaml");
 }
 
-TEST(a_run_that_fails_leaves_the_others_alone_and_can_be_tried_again)
+TEST_CASE(a_run_that_fails_leaves_the_others_alone_and_can_be_tried_again)
 {
     write_grid("grid.yaml", 200);
     shell("mkdir broken && touch broken/dr-seed0");
@@ -160,7 +160,7 @@ TEST(a_run_that_fails_leaves_the_others_alone_and_can_be_tried_again)
 }
 
 // As on a full disk, where it cannot even note an attempt.
-TEST(a_process_that_could_not_begin_is_not_said_to_have_saved)
+TEST_CASE(a_process_that_could_not_begin_is_not_said_to_have_saved)
 {
     shell("cp -a pop lost && rm -r lost/dr-seed1 lost/sweep/tasks/dr-seed1 && "
           "mkdir -p lost/sweep/tasks/dr-seed1/lock"); // where a file has to be
@@ -171,14 +171,14 @@ TEST(a_process_that_could_not_begin_is_not_said_to_have_saved)
 }
 
 // What a first user sees: two curricula whose scores differ in the digits that the report prints.
-TEST(the_smallest_sweep_shows_a_difference)
+TEST_CASE(the_smallest_sweep_shows_a_difference)
 {
     program_succeed("sweep toy --logdir toy --rate 100 --quiet");
     shell("awk -F, 'NR > 1 {mean = sprintf(\"%%.3f\", $7); if (seen[$4] == mean) same = 1; "
           "seen[$4] = mean; rows++} END {exit same || rows != 4}' toy/report/tables/average.csv");
 }
 
-TEST(more_seeds_join_and_what_is_done_stays)
+TEST_CASE(more_seeds_join_and_what_is_done_stays)
 {
     shell("cp -a pop more");
     program_result r = program_succeed("sweep add more seed=2 curriculum=ge");
@@ -203,7 +203,7 @@ TEST(more_seeds_join_and_what_is_done_stays)
     expect_parts(program_run("sweep status more").out, "ge       ##.\n");
 }
 
-TEST(runs_that_were_moved_are_what_they_are)
+TEST_CASE(runs_that_were_moved_are_what_they_are)
 {
     shell("mkdir moved && cp -a apart/dr-seed1 moved/dr-seed1 && cp -a apart/dr-seed1 "
           "moved/dr-seed0");
@@ -221,7 +221,7 @@ TEST(runs_that_were_moved_are_what_they_are)
 }
 
 // It would find no run at the old place and begin all of them again.
-TEST(a_sweep_whose_directory_was_moved_stops)
+TEST_CASE(a_sweep_whose_directory_was_moved_stops)
 {
     write_grid("endless.yaml", 1000000000);
     pid_t child = start("sweep endless.yaml --logdir here --rate 100 --jobs 1 --quiet");
@@ -231,7 +231,7 @@ TEST(a_sweep_whose_directory_was_moved_stops)
     shell("test ! -e here && test -s there/waker-m-seed0/metrics.jsonl");
 }
 
-TEST(a_sweep_can_be_cancelled)
+TEST_CASE(a_sweep_can_be_cancelled)
 {
     // Also where Slurm's scripts could not name the directory.
     pid_t child = start("sweep endless.yaml --logdir 'o\"ff' --rate 100 --jobs 1 --quiet");
@@ -248,7 +248,7 @@ TEST(a_sweep_can_be_cancelled)
     expect_parts(r.err, "nothing to cancel: no sweep is at work on 'off'");
 }
 
-TEST(one_run_is_worked_on_by_one_process)
+TEST_CASE(one_run_is_worked_on_by_one_process)
 {
     pid_t child = start("sweep run off waker-m-seed1 --quiet");
     wait_for_metrics("off/waker-m-seed1");
@@ -259,7 +259,7 @@ TEST(one_run_is_worked_on_by_one_process)
 }
 
 // To be stopped is no failure, at whatever moment: three of those would end the tries of a run.
-TEST(a_run_that_is_stopped_while_it_begins_has_not_failed)
+TEST_CASE(a_run_that_is_stopped_while_it_begins_has_not_failed)
 {
     char path[512];
     shell("mkdir -p off/sweep/tasks/dr-seed0");
@@ -298,7 +298,7 @@ static void run_in_terminal(int columns, const char *options, char *text, size_t
 
 // Behind a row that fills the terminal the cursor stands on the last character: what clears the
 // rest of the row would take that away.
-TEST(the_table_leaves_the_last_column_empty)
+TEST_CASE(the_table_leaves_the_last_column_empty)
 {
     static char text[1 << 20];
     const char totals[] = "3 of 4 runs done, 1 running, 0 failed";
@@ -317,7 +317,7 @@ TEST(the_table_leaves_the_last_column_empty)
     expect_parts(text, "3 of 4 runs done, 1 running, 0 faile");
 }
 
-TEST(when_all_is_trained_no_time_of_training_is_shown)
+TEST_CASE(when_all_is_trained_no_time_of_training_is_shown)
 {
     static char text[1 << 20];
     shell("cp -a pop trained && rm -r trained/dr-seed1/eval");
@@ -326,7 +326,7 @@ TEST(when_all_is_trained_no_time_of_training_is_shown)
     assert_null(strstr(text, "training takes about"));
 }
 
-TEST(mistakes_are_refused_and_leave_nothing)
+TEST_CASE(mistakes_are_refused_and_leave_nothing)
 {
     static const struct {
         const char *grid, *message;
@@ -377,7 +377,7 @@ TEST(mistakes_are_refused_and_leave_nothing)
     program_refuses("sweep paper-eta --logdir pop --rate 100", "'pop' holds another sweep");
 }
 
-TEST(another_grid_in_the_same_directory_is_refused_unless_it_has_all_runs)
+TEST_CASE(another_grid_in_the_same_directory_is_refused_unless_it_has_all_runs)
 {
     shell("cp -a pop kept && sed 's/\\[waker-m, dr\\]/[ge]/; s/seed: 0..1/seed: 5/' grid.yaml "
           ">other.yaml && ls -R kept >before");
@@ -393,7 +393,7 @@ TEST(another_grid_in_the_same_directory_is_refused_unless_it_has_all_runs)
 }
 
 // A grid is a file like others: it cannot make the program load code.
-TEST(a_grid_cannot_load_code)
+TEST_CASE(a_grid_cannot_load_code)
 {
     shell("printf 'blocks: {domain: toy}\\nkeys: {plugin: ./evil.so, seed: 0}' >evil.yaml; "
           "cp " WAKER_BINARY_DIR "/tests/plugins/ball.so evil.so");
@@ -421,7 +421,7 @@ static void write_text(const char *name, const char *text)
 }
 
 // What is printed for a shell has the words that are meant, whatever the texts of the grid are.
-TEST(printed_commands_have_the_words_that_are_meant)
+TEST_CASE(printed_commands_have_the_words_that_are_meant)
 {
     static const char value[] =
         "--plugin=./evil.so 'a' \"b\" $(touch PWNED) `touch PWNED`; touch PWNED",
@@ -455,7 +455,7 @@ TEST(printed_commands_have_the_words_that_are_meant)
 }
 
 // The printed commands are run, by the program itself: a file that is loaded leaves a mark.
-TEST(printed_commands_load_no_code_of_the_grid)
+TEST_CASE(printed_commands_load_no_code_of_the_grid)
 {
     static const struct {
         const char *grid, *blocks;
@@ -488,7 +488,7 @@ TEST(printed_commands_load_no_code_of_the_grid)
 }
 
 // Code that the command line names is for the runs that want it; others of the sweep are built in.
-TEST(named_code_is_for_the_runs_that_want_it)
+TEST_CASE(named_code_is_for_the_runs_that_want_it)
 {
     shell("rm -rf mixed* && cp " WAKER_BINARY_DIR "/tests/plugins/ball.so ball.so && "
           "echo \"ball: {plugin: $PWD/ball.so}\" >ball.yaml && "
@@ -506,7 +506,7 @@ TEST(named_code_is_for_the_runs_that_want_it)
 
 // A sweep from anywhere leads nowhere: neither what it keeps, nor its runs, nor its report may be
 // links.
-TEST(links_in_a_sweep_are_not_followed)
+TEST_CASE(links_in_a_sweep_are_not_followed)
 {
     static const char *const places[] = {"sweep", "sweep/tasks", "sweep/tasks/dr-seed0",
                                          "sweep/slurm", "dr-seed0"};
@@ -532,7 +532,7 @@ TEST(links_in_a_sweep_are_not_followed)
 
 // The number of a process that stands in a file is not believed: only one that holds the sweep's
 // lock is signalled.
-TEST(cancelling_ends_no_process_but_that_of_the_sweep)
+TEST_CASE(cancelling_ends_no_process_but_that_of_the_sweep)
 {
     char host[256] = "", path[512];
     gethostname(host, sizeof host - 1);

@@ -7,7 +7,7 @@
 
 #define SHORT "theory --quiet --instances 600 --episodes 60 --seeds 2 --rewards 3 "
 
-TEST(both_parts_are_shown_and_nothing_is_broken)
+TEST_CASE(both_parts_are_shown_and_nothing_is_broken)
 {
     program_result r = program_succeed(SHORT);
     expect_parts(r.out, "Proposition 1", "Simulation Lemma", " 0 violated", "slippery",
@@ -17,7 +17,7 @@ TEST(both_parts_are_shown_and_nothing_is_broken)
     assert_null(strstr(r.out, "windy"));
 }
 
-TEST(the_json_can_be_parsed_and_has_the_numbers)
+TEST_CASE(the_json_can_be_parsed_and_has_the_numbers)
 {
     program_result r = program_succeed(SHORT "--json --family chain,windy --seed 7");
     program_expect_json(r.out);
@@ -25,7 +25,7 @@ TEST(the_json_can_be_parsed_and_has_the_numbers)
                  "\"share_of_gain\"", "\"seed\": 7");
 }
 
-TEST(the_output_does_not_depend_on_threads_but_on_the_seed)
+TEST_CASE(the_output_does_not_depend_on_threads_but_on_the_seed)
 {
     char *one = strdup(program_run(SHORT "--json --threads 1").out);
     program_result r = program_succeed(SHORT "--json --threads 3");
@@ -35,7 +35,7 @@ TEST(the_output_does_not_depend_on_threads_but_on_the_seed)
     free(one);
 }
 
-TEST(the_folder_gets_tables_and_figures)
+TEST_CASE(the_folder_gets_tables_and_figures)
 {
     program_succeed(SHORT "--family chain --out a/lab");
     const char *const names[] = {"check.csv",
@@ -64,7 +64,7 @@ TEST(the_folder_gets_tables_and_figures)
     free(curves);
 }
 
-TEST(bad_input_is_refused_with_what_to_write)
+TEST_CASE(bad_input_is_refused_with_what_to_write)
 {
     program_refuses("theory --family slipery", "slippery");
     program_refuses("theory --family chain,", "family");
@@ -79,7 +79,7 @@ TEST(bad_input_is_refused_with_what_to_write)
     program_expect_error(program_run(SHORT "--part check --out file/inner"), 1, "file");
 }
 
-TEST(a_terminal_shows_how_far_it_is)
+TEST_CASE(a_terminal_shows_how_far_it_is)
 {
     const char *terminal = "TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])'";
     const char *options = "theory --part curricula --family chain --episodes 1000 --seeds 2";

@@ -2,7 +2,7 @@
 #include "cli/long_runs.h"
 #include <sys/resource.h>
 
-TEST(runs_are_shown_as_their_directories_say)
+TEST_CASE(runs_are_shown_as_their_directories_say)
 {
     char options[768];
     snprintf(options, sizeof options, QUIET_OPTIONS " --steps %d", LONG_STEPS);
@@ -25,7 +25,7 @@ TEST(runs_are_shown_as_their_directories_say)
     expect_parts(program_run("top runs/done").out, "runs/done  done");
 }
 
-TEST(the_speed_is_that_since_the_run_went_on)
+TEST_CASE(the_speed_is_that_since_the_run_went_on)
 {
     shell("touch -d '10 days ago' runs/going/checkpoints/step-*");
     pid_t child = start("train --logdir runs/going " QUIET_OPTIONS " --steps 1e6");
@@ -46,7 +46,7 @@ TEST(the_speed_is_that_since_the_run_went_on)
     if (memchr(left, 'd', (size_t)length) && atoi(left) > 100) fail_msg("%.*s left", length, left);
 }
 
-TEST(what_cannot_be_read_is_said)
+TEST_CASE(what_cannot_be_read_is_said)
 {
     shell("mkdir -p runs/broken && echo 'steps: [' >runs/broken/config.yaml && mkdir -p none");
     program_result r = program_succeed("top runs");
@@ -65,7 +65,7 @@ static double children_seconds(void)
            (double)used.ru_stime.tv_sec + 1e-6 * (double)used.ru_stime.tv_usec;
 }
 
-TEST(a_thousand_runs_take_two_seconds_at_most)
+TEST_CASE(a_thousand_runs_take_two_seconds_at_most)
 {
     shell("mkdir one && cp -r runs/done/config.yaml runs/done/metrics.jsonl runs/done/checkpoints "
           "runs/done/snapshots runs/done/lock one/");

@@ -8,7 +8,7 @@
 #include "run/checkpoint.h"
 #include <glob.h>
 
-TEST(signals_end_a_run_with_a_checkpoint_and_code_75)
+TEST_CASE(signals_end_a_run_with_a_checkpoint_and_code_75)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
     char calm[512], stopped[512], options[768];
@@ -26,7 +26,7 @@ TEST(signals_end_a_run_with_a_checkpoint_and_code_75)
     }
 }
 
-TEST(a_run_waits_for_one_that_is_ending_in_its_directory)
+TEST_CASE(a_run_waits_for_one_that_is_ending_in_its_directory)
 {
     char calm[512], handed[512], command[1024];
     snprintf(command, sizeof command, "train --logdir run-handed " QUIET_OPTIONS " --steps %d",
@@ -45,7 +45,7 @@ TEST(a_run_waits_for_one_that_is_ending_in_its_directory)
     same_end(inside("run-calm", calm), inside("run-handed", handed));
 }
 
-TEST(a_run_that_waits_says_so)
+TEST_CASE(a_run_that_waits_says_so)
 {
     pid_t first = start("train --logdir run-held " QUIET_OPTIONS " --steps 1e6");
     wait_for_metrics("run-held");
@@ -59,7 +59,7 @@ TEST(a_run_that_waits_says_so)
     assert_int_equal(exit_code(first), 75);
 }
 
-TEST(nohup_makes_a_lost_terminal_harmless)
+TEST_CASE(nohup_makes_a_lost_terminal_harmless)
 {
     char command[1024];
     snprintf(command, sizeof command,
@@ -89,7 +89,7 @@ static void expect_saved_when_output_ends(const char *before, const char *run, c
     same_end(inside("run-heard", calm), stopped);
 }
 
-TEST(output_that_nobody_takes_ends_a_run_with_a_checkpoint)
+TEST_CASE(output_that_nobody_takes_ends_a_run_with_a_checkpoint)
 {
     program_succeed("train --logdir run-heard " QUIET_OPTIONS);
     int ends[2];
@@ -103,7 +103,7 @@ TEST(output_that_nobody_takes_ends_a_run_with_a_checkpoint)
     expect_saved_when_output_ends("ulimit -f 131072;", "run-full", "2>>full.log");
 }
 
-TEST(the_same_command_says_what_it_saved)
+TEST_CASE(the_same_command_says_what_it_saved)
 {
     program_result r = program_run("train --logdir run-time " TINY_OPTIONS " --minutes 1e-7");
     assert_int_equal(r.code, 75);
@@ -135,7 +135,7 @@ static void forge_engine(const char *run, uint64_t version)
     globfree(&found);
 }
 
-TEST(a_run_made_with_another_engine_says_so)
+TEST_CASE(a_run_made_with_another_engine_says_so)
 {
     program_succeed("train --logdir run-engine --configs clean-up dr random quick "
                     "--env.count 2 --prefill 20 --steps 20");
@@ -163,7 +163,7 @@ static bool is_pending(pid_t process, int number)
     return set >> (number - 1) & 1;
 }
 
-TEST(a_second_interrupt_quits_at_once)
+TEST_CASE(a_second_interrupt_quits_at_once)
 {
     // Iterations that take long, so that the second signal comes within the one of the first; they
     // begin soon after the first episodes, which end in the prefill, have been logged.
@@ -184,7 +184,7 @@ TEST(a_second_interrupt_quits_at_once)
     assert_int_equal(code, 130);
 }
 
-TEST(every_curriculum_trains_with_both_exploration_policies)
+TEST_CASE(every_curriculum_trains_with_both_exploration_policies)
 {
     static const char *const rules[] = {"dr", "waker-m", "waker-r", "ge", "he-oracle", "rw-oracle"};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -197,7 +197,7 @@ TEST(every_curriculum_trains_with_both_exploration_policies)
 }
 
 // A rate so large that the actor saturates at once, unless there is a penalty on that.
-TEST(a_saturated_exploration_policy_is_reported)
+TEST_CASE(a_saturated_exploration_policy_is_reported)
 {
 #define SATURATING                                                                                 \
     "--configs toy dr plan2explore --prefill 200 --train_every 2 --units 16 --rssm.deter 8 "       \
@@ -212,7 +212,7 @@ TEST(a_saturated_exploration_policy_is_reported)
     assert_null(strstr(r.err, said));
 }
 
-TEST(a_fixed_curriculum_stays_in_the_environments_it_is_given)
+TEST_CASE(a_fixed_curriculum_stays_in_the_environments_it_is_given)
 {
     program_succeed("train --logdir run-fixed " QUIET_OPTIONS
                     " --curriculum.rule fixed --curriculum.theta '0.15; 2' "
@@ -240,7 +240,7 @@ TEST(a_fixed_curriculum_stays_in_the_environments_it_is_given)
                     "leave curriculum.theta empty");
 }
 
-TEST(a_finished_run_stays_as_it_is_whatever_its_evaluations)
+TEST_CASE(a_finished_run_stays_as_it_is_whatever_its_evaluations)
 {
     // 402 steps: the last evaluation is not one of every 150.
     const char *train = "train --logdir run-evals " TINY_OPTIONS " --tasks west --eval.every 150 "
@@ -254,7 +254,7 @@ TEST(a_finished_run_stays_as_it_is_whatever_its_evaluations)
 
 // Every name of a log, with TASK, OOD_CASE and so on for what differs from run to run, is in
 // docs/logs.md.
-TEST(every_logged_name_is_documented)
+TEST_CASE(every_logged_name_is_documented)
 {
     program_succeed("train --logdir run-names " TINY_OPTIONS " --tasks all --eval.every 100 "
                     "--eval.envs 2 --log.timing true --quiet");
@@ -278,7 +278,7 @@ TEST(every_logged_name_is_documented)
           "assert len(names) > 60, names'");
 }
 
-TEST(a_directory_in_use_or_with_another_run_is_refused)
+TEST_CASE(a_directory_in_use_or_with_another_run_is_refused)
 {
     program_succeed("train --logdir run-taken " QUIET_OPTIONS " --steps 60");
     program_refuses("train --logdir run-taken " QUIET_OPTIONS " --steps 60 --batch 3", "batch");
@@ -290,7 +290,7 @@ TEST(a_directory_in_use_or_with_another_run_is_refused)
     waitpid(child, NULL, 0);
 }
 
-TEST(wrong_settings_name_the_key)
+TEST_CASE(wrong_settings_name_the_key)
 {
     program_refuses("train --configs toy", "--logdir");
     program_refuses("train --logdir run-x --rssm.detre 5", "rssm.deter");
@@ -303,7 +303,7 @@ TEST(wrong_settings_name_the_key)
     program_refuses("train --logdir /proc/no --configs toy", "/proc/no");
 }
 
-TEST(a_new_run_without_configs_is_asked_for_them)
+TEST_CASE(a_new_run_without_configs_is_asked_for_them)
 {
     char path[512];
     program_refuses("train --logdir run-x", "--configs");
@@ -312,7 +312,7 @@ TEST(a_new_run_without_configs_is_asked_for_them)
     assert_int_not_equal(access(inside("run-x", path), F_OK), 0);
 }
 
-TEST(a_run_goes_on_when_it_is_only_named)
+TEST_CASE(a_run_goes_on_when_it_is_only_named)
 {
     char calm[512], resumed[512];
     program_succeed("train --logdir run-whole " QUIET_OPTIONS);
@@ -323,7 +323,7 @@ TEST(a_run_goes_on_when_it_is_only_named)
     program_refuses("train --logdir run-bare --batch 3", "batch");
 }
 
-TEST(a_run_begins_with_the_settings_of_another)
+TEST_CASE(a_run_begins_with_the_settings_of_another)
 {
     program_succeed("train --logdir run-first " QUIET_OPTIONS);
     program_succeed("train --logdir run-second --quiet --from run-first --seed 9");
@@ -342,7 +342,7 @@ TEST(a_run_begins_with_the_settings_of_another)
     program_refuses("train --logdir run-x --from nowhere", "holds no run");
 }
 
-TEST(a_run_that_cannot_begin_leaves_nothing_behind)
+TEST_CASE(a_run_that_cannot_begin_leaves_nothing_behind)
 {
     char path[512];
     program_refuses("train --logdir run-none " QUIET_OPTIONS " --device cuda:1000", "");
@@ -350,7 +350,7 @@ TEST(a_run_that_cannot_begin_leaves_nothing_behind)
 }
 
 // A mistyped directory must not hide the runs that are there.
-TEST(a_run_does_not_begin_among_others_or_within_one)
+TEST_CASE(a_run_does_not_begin_among_others_or_within_one)
 {
     char path[512];
     static const char train[] = "train --logdir %s " QUIET_OPTIONS " --steps 100";
@@ -381,7 +381,7 @@ TEST(a_run_does_not_begin_among_others_or_within_one)
     program_succeed("train --quiet --logdir among/first --steps 150");
 }
 
-TEST(a_directory_of_runs_is_not_taken_for_one)
+TEST_CASE(a_directory_of_runs_is_not_taken_for_one)
 {
     program_succeed("train --logdir several " QUIET_OPTIONS
                     " --steps 100 --each curriculum.rule=waker-m,dr");
@@ -395,7 +395,7 @@ TEST(a_directory_of_runs_is_not_taken_for_one)
     program_refuses("eval several", "'several' holds no run but a sweep;");
 }
 
-TEST(the_curriculum_of_a_run_is_shown_as_text_json_and_image)
+TEST_CASE(the_curriculum_of_a_run_is_shown_as_text_json_and_image)
 {
     program_succeed("train --logdir run-shown " QUIET_OPTIONS);
     program_result r = program_succeed("curriculum run-shown --out map.png");
@@ -410,7 +410,7 @@ TEST(the_curriculum_of_a_run_is_shown_as_text_json_and_image)
     program_refuses("curriculum", "a run is required");
 }
 
-TEST(checkpoints_are_listed_and_damage_is_found)
+TEST_CASE(checkpoints_are_listed_and_damage_is_found)
 {
     program_succeed("train --logdir run-kept " QUIET_OPTIONS);
     program_result r = program_succeed("ckpt run-kept --check");
@@ -424,7 +424,7 @@ TEST(checkpoints_are_listed_and_damage_is_found)
     expect_parts(r.out, "checksum");
 }
 
-TEST(episodes_are_exported_the_same_way_twice)
+TEST_CASE(episodes_are_exported_the_same_way_twice)
 {
     program_succeed("train --logdir run-out " QUIET_OPTIONS);
     program_result r = program_succeed("export run-out --out episodes --episodes 3");

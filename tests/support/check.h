@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/// Defines a test of the program: TEST(name) { ... }, with `void **state`.
-#define TEST(name)                                                                                 \
+/// Defines a test of the program: TEST_CASE(name) { ... }, with `void **state`.
+#define TEST_CASE(name)                                                                            \
     static void name(void **state);                                                                \
     __attribute__((constructor)) static void register_##name(void)                                 \
     {                                                                                              \
