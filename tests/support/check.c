@@ -23,3 +23,12 @@ int run_all_tests(int (*setup)(void **state), int (*teardown)(void **state))
 {
     return _cmocka_run_group_tests("tests", tests, count, setup, teardown);
 }
+
+int run_each_test(int (*setup)(void **state), int (*teardown)(void **state))
+{
+    for (size_t i = 0; i < count; i++) {
+        tests[i].setup_func = setup;
+        tests[i].teardown_func = teardown;
+    }
+    return run_all_tests(NULL, NULL);
+}

@@ -29,11 +29,18 @@ void check_register(const char *name, void (*function)(void **state), int line);
 /// Runs all tests, in the order in which the file defines them, after `setup` and before `teardown`
 /// (NULL: nothing); returns the exit code.
 int run_all_tests(int (*setup)(void **state), int (*teardown)(void **state));
-/// The main function that does only that.
+/// The same with `setup` before and `teardown` after each test.
+int run_each_test(int (*setup)(void **state), int (*teardown)(void **state));
+/// Main functions that do only that.
 #define TEST_MAIN(setup, teardown)                                                                 \
     int main(void)                                                                                 \
     {                                                                                              \
         return run_all_tests(setup, teardown);                                                     \
+    }
+#define TEST_MAIN_EACH(setup, teardown)                                                            \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        return run_each_test(setup, teardown);                                                     \
     }
 
 /// Fails with the error's message unless `call` returns WK_OK. Needs a `wk_error err` in scope.
