@@ -4,7 +4,7 @@
 #ifndef WK_BASE_TABLE_H
 #define WK_BASE_TABLE_H
 
-#include "base/array.h"
+#include "base/memory.h"
 #include "base/text.h"
 
 /// What a column holds: people see texts to the left and numbers to the right.

@@ -1,7 +1,8 @@
 // The collected data of a run. waker export: its episodes as NumPy archives that dreamer's tools
 // read. waker relabel: a reward that is written later becomes a task of it.
-#include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
+#include "base/machine.h"
 #include "cli/cli.h"
 #include "replay/npz.h"
 #include "run/rewards.h"

@@ -1,4 +1,5 @@
 // waker envs check: examines a plug-in by running it, for its author.
+#include "base/json.h"
 #include "cli/chosen_domain.h"
 #include "cli/cli.h"
 #include "env/plugins/plugin_check.h"

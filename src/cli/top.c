@@ -1,5 +1,5 @@
 // waker top: how far all runs of a directory are, read from their directories alone.
-#include "base/clock.h"
+#include "base/machine.h"
 #include "base/pool.h"
 #include "cli/cli.h"
 #include "log/run_table.h"

@@ -2,7 +2,6 @@
 // must exist. Commands in code blocks are run, in the order of their page, with what `reductions`
 // makes cheap. What cannot run here is in `not_run`, with the reason, and an entry there that no
 // page shows is an error.
-#include "base/array.h"
 #include "base/file.h"
 #include "config/config.h"
 #include "support/check.h"
