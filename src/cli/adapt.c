@@ -3,55 +3,49 @@
 #include "train/adapt.h"
 #include "cli/args.h"
 #include "cli/long_run.h"
+#include "run/weights.h"
 #include "train/finetune.h"
-#include <string.h>
 
 typedef struct adapt_values {
     wk_adapt_config config; // what options fill as it is
-    const char *snapshot;
     wk_arg_seed seed;
     int updates;
     double lock_wait;
 } adapt_values;
 
-static const adapt_values adapt_defaults = {.lock_wait = WK_LOCK_WAIT_SECONDS};
+static const adapt_values adapt_defaults = {.config.snapshot = WK_STEP_LAST,
+                                            .lock_wait = WK_LOCK_WAIT_SECONDS};
 
 #define WK_VALUES adapt_values
 static const wk_arg adapt_args[] = {
-    WK_SNAPSHOTS_ARG_ROW(WK_VALUES),
-    WK_OPT_TEXT("task", config.tasks, "TASK,...|all", "tasks, separated by commas, or all"),
+    WK_SNAPSHOTS_ARG_ROW(config.snapshot),
+    WK_OPT_REQUIRED(WK_ARG_TEXT, "task", config.tasks, "TASK,...|all",
+                    "tasks, separated by commas, or all"),
     WK_OPT_TEXT("name", config.name, "NAME",
                 "name of this adaptation, to keep several of one snapshot"),
     WK_OPT_INT("updates", updates, "N",
                "updates of reward heads and policies (default: one per train_every agent steps, 8 "
                "in the paper, collected by the snapshot)",
                1, 1000000000),
-    WK_SEED_ARG_ROW(WK_VALUES, "the policies", "the run's"),
+    WK_SEED_ARG_ROW("the policies", "the run's"),
     WK_OPT_FLAG(
         "all-data", config.all_data,
         "train on all episodes the run has now, not only on those collected by the snapshot"),
     WK_OPT_FLAG("restart", config.restart, "start over and replace an existing adaptation"),
-    WK_DEVICE_ARG_ROW(WK_VALUES, config.device, "the run's"),
-    WK_LOCK_WAIT_ARG_ROW(adapt_values),
+    WK_DEVICE_ARG_ROW(config.device, "the run's"),
+    WK_LOCK_WAIT_ARG_ROW,
 };
 
 static wk_status adapt(wk_cli *cli, const void *values, wk_error *err)
 {
     const adapt_values *v = values;
     wk_adapt_config config = v->config;
+    wk_cli_run around;
     config.directory = cli->words.items[0];
     config.updates = v->updates;
     config.seed = v->seed.given ? &v->seed.value : NULL;
     config.threads = cli->threads;
-    if (!config.tasks)
-        return wk_fail(err, WK_E_INPUT,
-                       "--task is required: a task, several separated by commas, or all");
-    if (v->snapshot && strcmp(v->snapshot, "all") == 0)
-        config.snapshot = WK_ADAPT_ALL;
-    else
-        WK_TRY(wk_snapshot_arg(v->snapshot, &config.snapshot, err));
     wk_cli_warn_older(cli, config.directory);
-    wk_cli_run around;
     wk_cli_run_begin(cli, v->lock_wait, &around);
     WK_TRY(wk_adapt(&config, &around.control, &around.end, err));
     return wk_cli_run_end(cli, &around, config.directory, err);
@@ -73,8 +67,7 @@ const wk_command wk_command_adapt = {
                 "adapt runs/a --snapshot 500000 --task walk,run --updates 50000\n"
                 "adapt runs/a --snapshot all --task all",
     WK_COMMAND_OPTIONS(adapt_args, adapt_defaults),
-    .min_words = 1,
-    .max_words = 1,
+    .words = {1, 1},
     .resumes = true,
     .run = adapt,
 };
@@ -82,43 +75,39 @@ const wk_command wk_command_adapt = {
 #undef WK_VALUES
 typedef struct finetune_values {
     wk_finetune_config config; // what options fill as it is
-    const char *snapshot;
     wk_arg_seed seed;
     wk_arg_texts rewards;
     double steps, lock_wait;
 } finetune_values;
 
-static const finetune_values finetune_defaults = {.lock_wait = WK_LOCK_WAIT_SECONDS};
+static const finetune_values finetune_defaults = {.config.snapshot = WK_STEP_LAST,
+                                                  .lock_wait = WK_LOCK_WAIT_SECONDS};
 
 #define WK_VALUES finetune_values
 static const wk_arg finetune_args[] = {
-    WK_OPT_TEXT("task", config.task, "TASK", "the task to fine-tune for"),
+    WK_OPT_REQUIRED(WK_ARG_TEXT, "task", config.task, "TASK", "the task to fine-tune for"),
     WK_OPT_NUMBER("steps", steps, "N", "agent steps to collect", 1, 1e15),
-    WK_SNAPSHOT_ARG_ROW(WK_VALUES),
+    WK_SNAPSHOT_ARG_ROW(config.snapshot),
     WK_OPT_TEXT("name", config.name, "NAME",
                 "name of this fine-tuning, to keep several of one snapshot and task; it starts "
                 "from the adaptation with this name if there is one"),
     WK_OPT_TEXT(
         "curriculum", config.curriculum, "run|RULE",
         "curriculum of the new episodes: dr, run for the run's own, or another rule (default: dr)"),
-    WK_SEED_ARG_ROW(WK_VALUES, "everything random", "derived from the run's"),
-    WK_DEVICE_ARG_ROW(WK_VALUES, config.device, "the run's"),
-    WK_OPT_PATHS("reward", rewards, "FILE",
-                 "plug-in of a reward that 'waker relabel' added; may be repeated"),
-    WK_OPT_PATH("plugin", config.named.domain, "FILE", "take the run's domain from this plug-in"),
-    WK_PYTHON_ARG_ROW(WK_VALUES, config.named.domain,
-                      "take the run's environments from this Python function"),
+    WK_SEED_ARG_ROW("everything random", "derived from the run's"),
+    WK_DEVICE_ARG_ROW(config.device, "the run's"),
+    WK_REWARDS_ARG_ROW,
+    WK_PLUGIN_ARG_ROWS(config.named.domain),
     WK_OPT_PATH("curriculum.plugin", config.named.rule, "FILE",
                 "take the rule of --curriculum run from this plug-in"),
-    WK_LOCK_WAIT_ARG_ROW(finetune_values),
+    WK_LOCK_WAIT_ARG_ROW,
 };
 
 static wk_status finetune(wk_cli *cli, const void *values, wk_error *err)
 {
     const finetune_values *v = values;
     wk_finetune_config config = v->config;
-    if (!config.task)
-        return wk_fail(err, WK_E_INPUT, "--task is required: the task to fine-tune for");
+    wk_cli_run around;
     if (v->steps < 1)
         return wk_fail(err, WK_E_INPUT, "--steps N is required: the agent steps to collect");
     config.directory = cli->words.items[0];
@@ -127,9 +116,7 @@ static wk_status finetune(wk_cli *cli, const void *values, wk_error *err)
     config.threads = cli->threads;
     config.named.rewards = v->rewards.items;
     config.named.n_rewards = v->rewards.count;
-    WK_TRY(wk_snapshot_arg(v->snapshot, &config.snapshot, err));
     wk_cli_warn_older(cli, config.directory);
-    wk_cli_run around;
     wk_cli_run_begin(cli, v->lock_wait, &around);
     WK_TRY(wk_finetune(&config, &around.control, &around.end, err));
     return wk_cli_run_end(cli, &around, config.directory, err);
@@ -148,8 +135,7 @@ const wk_command wk_command_finetune = {
         "and exit codes are those of 'waker train'.\n",
     .examples = "finetune runs/a --task walk --steps 100000",
     WK_COMMAND_OPTIONS(finetune_args, finetune_defaults),
-    .min_words = 1,
-    .max_words = 1,
+    .words = {1, 1},
     .resumes = true,
     .run = finetune,
 };

@@ -44,6 +44,34 @@ static wk_status store_seed(const char *what, const char *text, wk_arg_seed *out
     return wk_fail(err, WK_E_INPUT, "%s: '%s' is not a whole number from 0 to 2^64-1", what, text);
 }
 
+static wk_status store_step(const wk_arg *arg, const char *text, int64_t *out, wk_error *err)
+{
+    double number = 0;
+    *out = strcmp(text, "all") == 0 ? WK_STEP_ALL : WK_STEP_LAST;
+    if (strcmp(text, "last") == 0 || (*out == WK_STEP_ALL && strstr(arg->value, "all")))
+        return WK_OK;
+    if (!wk_text_to_number(text, &number) || number < 0 || number > 1e15 || number != floor(number))
+        return wk_fail(err, WK_E_INPUT,
+                       "--%s '%s' is not an agent step; give a whole number, or last", arg->name,
+                       text);
+    *out = (int64_t)number;
+    return WK_OK;
+}
+
+static wk_status store_choice(const wk_arg *arg, const char *text, const char **out, wk_error *err)
+{
+    enum { CHOICES_MAX = 8 };
+    char words[128], *rest = words;
+    const char *names[CHOICES_MAX];
+    size_t count = 0;
+    *out = text;
+    snprintf(words, sizeof words, "%s", arg->value);
+    for (char *word; count < CHOICES_MAX && (word = strsep(&rest, "|")); names[count++] = word)
+        if (strcmp(word, text) == 0) return WK_OK;
+    return wk_fail_nearest(err, WK_E_INPUT, text, names, count, "", "--%s: '%s' is none of %s",
+                           arg->name, text, arg->value);
+}
+
 static wk_status store_number(const wk_arg *arg, const char *what, const char *text, double *out,
                               wk_error *err)
 {
@@ -96,6 +124,10 @@ static wk_status store(const wk_arg *arg, void *values, const char *text, wk_err
         return store_number(arg, what, text, place, err);
     case WK_ARG_SEED:
         return store_seed(what, text, place, err);
+    case WK_ARG_STEP:
+        return store_step(arg, text, place, err);
+    case WK_ARG_CHOICE:
+        return store_choice(arg, text, place, err);
     case WK_ARG_PATH:
         WK_TRY(check_path(what, text, err));
         if (strcmp(arg->name, "python") == 0) WK_TRY(check_function(text, err));
@@ -288,21 +320,19 @@ wk_status wk_args_parse(const wk_arg_table *tables, size_t n_tables, int argc, c
     return check_one_source(at, argv, err);
 }
 
+wk_status wk_args_check_required(const wk_arg_table *table, wk_error *err)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const wk_arg *arg = &table->args[i];
+        if (arg->required && !*(const char **)((char *)table->values + arg->offset))
+            return wk_fail(err, WK_E_INPUT, "--%s %s is required: %s", arg->name, arg->value,
+                           arg->help);
+    }
+    return WK_OK;
+}
+
 bool wk_path_ends_in(const char *path, const char *extension)
 {
     size_t n = strlen(path), m = strlen(extension);
     return n > m && strcasecmp(path + n - m, extension) == 0;
-}
-
-wk_status wk_snapshot_arg(const char *text, int64_t *step, wk_error *err)
-{
-    double number = 0;
-    *step = WK_STEP_LAST;
-    if (!text || strcmp(text, "last") == 0) return WK_OK;
-    WK_TRY(wk_parse_number("--snapshot", text, &number, err));
-    if (number < 0 || number > 1e15 || number != floor(number))
-        return wk_fail(err, WK_E_INPUT,
-                       "--snapshot '%s' is not an agent step; give a whole number, or last", text);
-    *step = (int64_t)number;
-    return WK_OK;
 }

@@ -17,7 +17,9 @@ typedef enum wk_arg_type {
     WK_ARG_INT,    // int within [min, max]
     WK_ARG_NUMBER, // double within [min, max]
     WK_ARG_SEED,   // wk_arg_seed
+    WK_ARG_STEP,   // int64_t, an agent step or "last" (WK_STEP_LAST); "all" where `value` has it
     WK_ARG_TEXT,   // const char *
+    WK_ARG_CHOICE, // the same, one of the alternatives in `value`
     WK_ARG_PATH,   // const char *, of a file or directory: not empty
     WK_ARG_TEXTS,  // wk_arg_texts, the option may be repeated
     WK_ARG_PATHS,  // the same, of files or directories: not empty
@@ -65,29 +67,35 @@ typedef struct wk_arg {
     wk_arg_type type;
     size_t offset; // of the member that receives it, in the struct of values
     double min, max;
+    bool required;
 } wk_arg;
 
-/// A row of an option table whose value goes to the member `field` of the struct `values`.
-#define WK_ARG_ROW(values, type, name, field, value, help, min, max)                               \
+/// A row of an option table whose value goes to the member `field` of WK_VALUES, the command's
+/// struct of values, which its file defines.
+#define WK_ARG_ROW(type, name, field, value, help, min, max)                                       \
     {                                                                                              \
-        name, value, help, type, offsetof(values, field), min, max                                 \
+        name, value, help, type, offsetof(WK_VALUES, field), min, max, false                       \
     }
-
-/// WK_ARG_ROW by type; WK_VALUES is the command's struct of values, which its file defines.
-#define WK_OPT_FLAG(name, field, help)                                                             \
-    WK_ARG_ROW(WK_VALUES, WK_ARG_FLAG, name, field, NULL, help, 0, 0)
+#define WK_OPT_FLAG(name, field, help) WK_ARG_ROW(WK_ARG_FLAG, name, field, NULL, help, 0, 0)
 #define WK_OPT_TEXT(name, field, value, help)                                                      \
-    WK_ARG_ROW(WK_VALUES, WK_ARG_TEXT, name, field, value, help, 0, 0)
+    WK_ARG_ROW(WK_ARG_TEXT, name, field, value, help, 0, 0)
+#define WK_OPT_CHOICE(name, field, value, help)                                                    \
+    WK_ARG_ROW(WK_ARG_CHOICE, name, field, value, help, 0, 0)
 #define WK_OPT_TEXTS(name, field, value, help)                                                     \
-    WK_ARG_ROW(WK_VALUES, WK_ARG_TEXTS, name, field, value, help, 0, 0)
+    WK_ARG_ROW(WK_ARG_TEXTS, name, field, value, help, 0, 0)
 #define WK_OPT_PATH(name, field, value, help)                                                      \
-    WK_ARG_ROW(WK_VALUES, WK_ARG_PATH, name, field, value, help, 0, 0)
+    WK_ARG_ROW(WK_ARG_PATH, name, field, value, help, 0, 0)
 #define WK_OPT_PATHS(name, field, value, help)                                                     \
-    WK_ARG_ROW(WK_VALUES, WK_ARG_PATHS, name, field, value, help, 0, 0)
+    WK_ARG_ROW(WK_ARG_PATHS, name, field, value, help, 0, 0)
 #define WK_OPT_INT(name, field, value, help, min, max)                                             \
-    WK_ARG_ROW(WK_VALUES, WK_ARG_INT, name, field, value, help, min, max)
+    WK_ARG_ROW(WK_ARG_INT, name, field, value, help, min, max)
 #define WK_OPT_NUMBER(name, field, value, help, min, max)                                          \
-    WK_ARG_ROW(WK_VALUES, WK_ARG_NUMBER, name, field, value, help, min, max)
+    WK_ARG_ROW(WK_ARG_NUMBER, name, field, value, help, min, max)
+/// A text or path without which the command is refused; the refusal quotes `help`.
+#define WK_OPT_REQUIRED(type, name, field, value, help)                                            \
+    {                                                                                              \
+        name, value, help, type, offsetof(WK_VALUES, field), 0, 0, true                            \
+    }
 
 /// Options together with the struct that receives their values.
 typedef struct wk_arg_table {
@@ -120,11 +128,10 @@ wk_status wk_parse_int(const char *what, const char *text, int min, int max, int
 wk_status wk_arg_unknown(wk_error *err, const char *what, const char *name,
                          const char *const *names, size_t count);
 
+/// WK_E_INPUT for the first required option that has no value.
+wk_status wk_args_check_required(const wk_arg_table *table, wk_error *err);
+
 /// Whether a file's name has this ending and more before it, in any case.
 bool wk_path_ends_in(const char *path, const char *extension);
-
-/// Reads --snapshot STEP|last, as commands about saved weights take it: a step, or "last" (or
-/// nothing, NULL) as WK_STEP_LAST.
-wk_status wk_snapshot_arg(const char *text, int64_t *step, wk_error *err);
 
 #endif

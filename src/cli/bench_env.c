@@ -39,27 +39,34 @@ static const bench_values defaults = {.envs = DEFAULT_ENVS, .seconds = 5};
 #define WK_VALUES bench_values
 static const wk_arg args[] = {
     WK_OPT_TEXT("domain", domain, "DOMAIN|all", "a built-in domain, or all (default: all)"),
-    WK_OPT_PATH("plugin", plugin, "FILE", "use the domain of this plug-in instead"),
-    WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "use the environments of this Python function"),
+    WK_DOMAIN_PLUGIN_ARG_ROWS(plugin),
     WK_OPT_TEXTS("option", options, "NAME=CHOICE", "an option of the domain; may be repeated"),
     WK_OPT_INT("envs", envs, "N", "environments in the vector (default: 8)", 1, 4096),
     WK_OPT_NUMBER("seconds", seconds, "S", "time to spend on each domain (default: 5)", 0.01, 3600),
     WK_OPT_FLAG("json", json, "print JSON"),
 };
 
-// Mean seconds of parts of an agent step, over the same environments and actions: processor time
-// for what runs on one thread, time of the wall clock for the vector.
+// Parts of an agent step, over the same environments and actions: processor time for what runs on
+// one thread, time of the wall clock for the vector.
+typedef enum part {
+    PHYSICS, // one environment on one thread
+    IMAGE,
+    VECTOR_PHYSICS, // per step, all environments on all threads
+    VECTOR_BOTH,    // the same with images
+    RESET,          // one environment
+    STOCK_PHYSICS,  // MuJoCo's own collisions
+    GL_IMAGE,       // MuJoCo's OpenGL image by OSMesa
+    PARTS
+} part;
+
+// What was measured of a domain.
 typedef struct speed {
-    double physics, image;          // one environment on one thread
-    double vector_physics;          // per step, all environments on all threads
-    double vector_both;             // the same with images
-    double reset;                   // one environment
-    double stock_physics, gl_image; // MuJoCo's own collisions, and its OpenGL image by OSMesa
-    bool compared;                  // the two above were measured
-    char why_not[256];              // otherwise the reason
-    double bytes_per_env;           // growth of the process's resident memory
-    int worlds;                     // parameter settings visited
-    int envs, threads;
+    double seconds[PARTS]; // so far
+    int64_t counts[PARTS];
+    bool compared;        // with MuJoCo's stock way
+    char why_not[256];    // otherwise the reason
+    double bytes_per_env; // growth of the process's resident memory
+    int worlds;           // parameter settings visited
 } speed;
 
 typedef struct bench {
@@ -67,18 +74,19 @@ typedef struct bench {
     wk_space *space;
     wk_env *env;
     wk_vec *vec;
-    wk_pool *pool;
+    wk_pool *pool; // borrowed
     wk_reference_env *reference;
     float *actions; // [STEPS, envs, action_size], the same in every environment
     int envs;
     uint64_t vec_worlds; // drawn for the vector so far
+    speed *out;
 } bench;
 
-// What was spent so far.
-typedef struct spent {
-    double physics, image, vector_physics, vector_both, reset, stock_physics, gl_image;
-    int64_t steps, vector_steps, resets, stock_steps, gl_images;
-} spent;
+static void note(bench *b, part which, double seconds, int64_t count)
+{
+    b->out->seconds[which] += seconds;
+    b->out->counts[which] += count;
+}
 
 static double resident_bytes(void)
 {
@@ -88,12 +96,6 @@ static double resident_bytes(void)
     if (fscanf(file, "%ld %ld", &ignored, &pages) != 2) pages = 0;
     fclose(file);
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
-}
-
-// Processor time of all threads together, for OpenGL, which may have its own.
-static double process_seconds(void)
-{
-    return wk_clock_read(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static const float *actions_at(const bench *b, int step)
@@ -114,40 +116,22 @@ static wk_status reset_vector(bench *b, wk_error *err)
     return wk_vec_step(b->vec, actions_at(b, 0), err);
 }
 
-static wk_status measure_one(bench *b, const double *theta, uint64_t episode, spent *s,
-                             wk_error *err)
+static wk_status measure_one(bench *b, const double *theta, uint64_t episode, wk_error *err)
 {
     uint8_t image[WK_IMAGE_BYTES], flags = 0;
     double start = wk_clock_thread_seconds();
     WK_TRY(wk_env_reset(b->env, theta, (size_t)b->domain->n_params, SEED, episode, &(wk_frame){0},
                         err));
-    s->reset += wk_clock_thread_seconds() - start;
-    s->resets++;
+    note(b, RESET, wk_clock_thread_seconds() - start, 1);
     for (int step = 0; step < STEPS && !(flags & WK_IS_LAST); step++) {
         double begin = wk_clock_thread_seconds();
         WK_TRY(wk_env_step(b->env, actions_at(b, step), &(wk_frame){.flags = &flags}, err));
         double moved = wk_clock_thread_seconds();
         if (!b->domain->observation.no_image)
             WK_TRY(wk_env_render(b->env, WK_IMAGE_SIDE, WK_IMAGE_SIDE, image, err));
-        s->physics += moved - begin;
-        s->image += wk_clock_thread_seconds() - moved;
-        s->steps++;
+        note(b, PHYSICS, moved - begin, 1);
+        note(b, IMAGE, wk_clock_thread_seconds() - moved, 1);
     }
-    return WK_OK;
-}
-
-static wk_status measure_vector(bench *b, spent *s, wk_error *err)
-{
-    WK_TRY(reset_vector(b, err));
-    double start = wk_clock_seconds();
-    int step = 0;
-    for (bool ended = false; step < STEPS && !ended; step++) {
-        WK_TRY(wk_vec_step(b->vec, actions_at(b, step), err));
-        for (int i = 0; i < b->envs; i++)
-            ended |= wk_vec_batch(b->vec)->flags[i] & WK_IS_LAST;
-    }
-    s->vector_both += wk_clock_seconds() - start;
-    s->vector_steps += (int64_t)step * b->envs;
     return WK_OK;
 }
 
@@ -167,20 +151,29 @@ static void move_one(void *context, size_t piece, int thread)
                       actions + piece * (size_t)job->b->domain->action_size, &(wk_frame){0}, NULL);
 }
 
-// Replays the environments that measure_vector has just run, so that both see the same.
-static wk_status measure_vector_physics(bench *b, spent *s, wk_error *err)
+static wk_status measure_vector(bench *b, wk_error *err)
 {
-    b->vec_worlds -= (uint64_t)b->envs;
     WK_TRY(reset_vector(b, err));
     double start = wk_clock_seconds();
+    int steps = 0;
+    for (bool ended = false; steps < STEPS && !ended; steps++) {
+        WK_TRY(wk_vec_step(b->vec, actions_at(b, steps), err));
+        for (int i = 0; i < b->envs; i++)
+            ended |= wk_vec_batch(b->vec)->flags[i] & WK_IS_LAST;
+    }
+    note(b, VECTOR_BOTH, wk_clock_seconds() - start, (int64_t)steps * b->envs);
+
+    // Again the same environments, without images.
+    b->vec_worlds -= (uint64_t)b->envs;
+    WK_TRY(reset_vector(b, err));
+    start = wk_clock_seconds();
     for (int step = 0; step < STEPS; step++)
         wk_pool_run(b->pool, (size_t)b->envs, move_one, &(physics_job){b, step});
-    s->vector_physics += wk_clock_seconds() - start;
+    note(b, VECTOR_PHYSICS, wk_clock_seconds() - start, (int64_t)steps * b->envs);
     return WK_OK;
 }
 
-static wk_status measure_reference(bench *b, const double *theta, uint64_t episode, spent *s,
-                                   wk_error *err)
+static wk_status measure_reference(bench *b, const double *theta, uint64_t episode, wk_error *err)
 {
     uint8_t image[WK_IMAGE_BYTES];
     WK_TRY(wk_reference_env_reset(b->reference, theta, SEED, episode, err));
@@ -189,20 +182,18 @@ static wk_status measure_reference(bench *b, const double *theta, uint64_t episo
     for (int step = 0; step < STEPS; step++) {
         double begin = wk_clock_thread_seconds();
         wk_reference_env_step(b->reference, actions_at(b, step));
-        s->stock_physics += wk_clock_thread_seconds() - begin;
-        s->stock_steps++;
+        note(b, STOCK_PHYSICS, wk_clock_thread_seconds() - begin, 1);
         if (step % (STEPS / GL_IMAGES) != 0) continue;
-        double moved = process_seconds();
+        // OpenGL may have threads of its own: processor time of all together.
+        double moved = wk_clock_read(CLOCK_PROCESS_CPUTIME_ID);
         WK_TRY(wk_reference_env_draw(b->reference, WK_IMAGE_SIDE, WK_IMAGE_SIDE, image, err));
-        s->gl_image += process_seconds() - moved;
-        s->gl_images++;
+        note(b, GL_IMAGE, wk_clock_read(CLOCK_PROCESS_CPUTIME_ID) - moved, 1);
     }
     return WK_OK;
 }
 
-// Everything that is measured, and the memory of the vector's environments.
-static wk_status prepare(bench *b, const wk_chosen_domain *chosen, int threads, speed *out,
-                         wk_error *err)
+// Makes everything that is measured, and measures the memory of the vector's environments.
+static wk_status prepare(bench *b, const wk_chosen_domain *chosen, wk_error *err)
 {
     WK_TRY(wk_space_create(b->domain, false, &b->space, err));
     size_t count = (size_t)STEPS * (size_t)b->envs * (size_t)b->domain->action_size;
@@ -211,55 +202,40 @@ static wk_status prepare(bench *b, const wk_chosen_domain *chosen, int threads, 
     wk_rng rng = wk_rng_stream(SEED, "bench-actions", 0);
     for (size_t i = 0; i < count; i += (size_t)b->domain->action_size)
         wk_domain_random_action(b->domain, &rng, b->actions + i);
-    WK_TRY(wk_pool_create(threads, &b->pool, err));
-    out->threads = wk_pool_threads(b->pool);
     malloc_trim(0);
     double before = resident_bytes();
-    WK_TRY(wk_vec_create(b->domain, chosen->options, b->envs, out->threads, &b->vec, err));
+    WK_TRY(
+        wk_vec_create(b->domain, chosen->options, b->envs, wk_pool_threads(b->pool), &b->vec, err));
     for (int k = 0; k < MEMORY_WORLDS; k++) {
         WK_TRY(reset_vector(b, err));
         for (int step = 0; step < 5; step++)
             WK_TRY(wk_vec_step(b->vec, actions_at(b, step), err));
     }
-    out->bytes_per_env = (resident_bytes() - before) / b->envs;
+    b->out->bytes_per_env = (resident_bytes() - before) / b->envs;
     WK_TRY(wk_env_create(b->domain, chosen->options, &b->env, err));
     wk_error reason = {0};
-    out->compared = wk_reference_env_create(b->domain, &b->reference, &reason) == WK_OK;
-    if (!out->compared) snprintf(out->why_not, sizeof out->why_not, "%.250s", reason.message);
+    b->out->compared = wk_reference_env_create(b->domain, &b->reference, &reason) == WK_OK;
+    snprintf(b->out->why_not, sizeof b->out->why_not, "%.250s", reason.message);
     return WK_OK;
 }
 
-static double mean(double sum, int64_t count)
-{
-    return count > 0 ? sum / (double)count : 0;
-}
-
 // Visits worlds of the default distribution for about `seconds`.
-static wk_status visit_worlds(bench *b, double seconds, speed *out, wk_error *err)
+static wk_status visit_worlds(bench *b, double seconds, wk_error *err)
 {
-    spent s = {0};
     double start = wk_clock_seconds();
-    while (out->worlds < WORLDS_MIN || wk_clock_seconds() - start < seconds) {
+    while (b->out->worlds < WORLDS_MIN || wk_clock_seconds() - start < seconds) {
         double theta[WK_PARAMS_MAX];
-        uint64_t episode = (uint64_t)out->worlds++;
+        uint64_t episode = (uint64_t)b->out->worlds++;
         wk_space_sample(b->space, SEED, episode, theta);
-        WK_TRY(measure_one(b, theta, episode, &s, err));
-        WK_TRY(measure_vector(b, &s, err));
-        WK_TRY(measure_vector_physics(b, &s, err));
-        if (b->reference) WK_TRY(measure_reference(b, theta, episode, &s, err));
+        WK_TRY(measure_one(b, theta, episode, err));
+        WK_TRY(measure_vector(b, err));
+        if (b->reference) WK_TRY(measure_reference(b, theta, episode, err));
     }
-    out->physics = mean(s.physics, s.steps);
-    out->image = mean(s.image, s.steps);
-    out->vector_physics = mean(s.vector_physics, s.vector_steps);
-    out->vector_both = mean(s.vector_both, s.vector_steps);
-    out->reset = mean(s.reset, s.resets);
-    out->stock_physics = mean(s.stock_physics, s.stock_steps);
-    out->gl_image = mean(s.gl_image, s.gl_images);
     return WK_OK;
 }
 
 static wk_status measure(const wk_cli *cli, const char *domain, const bench_values *v,
-                         const char **name, speed *out, wk_error *err)
+                         wk_pool *pool, const char **name, speed *out, wk_error *err)
 {
     wk_chosen_domain chosen;
     WK_TRY(wk_chosen_domain_open(cli, domain, v->plugin, &v->options, &chosen, err));
@@ -267,14 +243,13 @@ static wk_status measure(const wk_cli *cli, const char *domain, const bench_valu
     *name = chosen.plugin ? v->plugin : chosen.domain->name;
     if (!cli->quiet && !v->json)
         fprintf(stderr, "measuring %s for %g s ...\n", chosen.domain->name, v->seconds);
-    bench b = {.domain = chosen.domain, .envs = v->envs};
-    *out = (speed){.envs = v->envs};
-    wk_status status = prepare(&b, &chosen, cli->threads, out, err);
-    if (status == WK_OK) status = visit_worlds(&b, v->seconds, out, err);
+    *out = (speed){0};
+    bench b = {.domain = chosen.domain, .envs = v->envs, .pool = pool, .out = out};
+    wk_status status = prepare(&b, &chosen, err);
+    if (status == WK_OK) status = visit_worlds(&b, v->seconds, err);
     wk_reference_env_destroy(b.reference);
     wk_env_destroy(b.env);
     wk_vec_destroy(b.vec);
-    wk_pool_destroy(b.pool);
     wk_space_destroy(b.space);
     free(b.actions);
     wk_chosen_domain_close(&chosen);
@@ -286,59 +261,49 @@ static double rate(double seconds)
     return seconds > 0 ? 1 / seconds : 0;
 }
 
-static void put_number_if(wk_table *table, bool known, double value)
-{
-    if (known)
-        wk_table_number(table, value);
-    else
-        wk_table_absent(table);
-}
-
 // A row of both tables.
-static void put_row(wk_table *table, wk_table *compared, const char *domain, const speed *s)
+static void put_row(wk_table *table, wk_table *compared, const char *domain, int envs, int threads,
+                    const speed *s)
 {
-    double ratio = (s->stock_physics + s->gl_image) / (s->physics + s->image);
+    static const part rates[][2] = {
+        {PHYSICS, PARTS}, {PHYSICS, IMAGE}, {VECTOR_PHYSICS, PARTS}, {VECTOR_BOTH, PARTS}};
+    static const part times[] = {PHYSICS, IMAGE, RESET}, stock[] = {STOCK_PHYSICS, GL_IMAGE};
+    double mean[PARTS + 1] = {0};
+    for (int i = 0; i < PARTS; i++)
+        mean[i] = s->counts[i] > 0 ? s->seconds[i] / (double)s->counts[i] : 0;
+    double ratio = (mean[STOCK_PHYSICS] + mean[GL_IMAGE]) / (mean[PHYSICS] + mean[IMAGE]);
     wk_table_text(table, domain);
-    wk_table_integer(table, s->envs);
-    wk_table_integer(table, s->threads);
+    wk_table_integer(table, envs);
+    wk_table_integer(table, threads);
     wk_table_integer(table, s->worlds);
-    wk_table_number(table, rate(s->physics));
-    wk_table_number(table, rate(s->physics + s->image));
-    wk_table_number(table, rate(s->vector_physics));
-    wk_table_number(table, rate(s->vector_both));
-    wk_table_number(table, s->physics);
-    wk_table_number(table, s->image);
-    wk_table_number(table, s->reset);
+    for (int i = 0; i < 4; i++)
+        wk_table_number(table, rate(mean[rates[i][0]] + mean[rates[i][1]]));
+    for (int i = 0; i < 3; i++)
+        wk_table_number(table, mean[times[i]]);
     wk_table_number(table, s->bytes_per_env);
-    put_number_if(table, s->compared, s->stock_physics);
-    put_number_if(table, s->compared, s->gl_image);
-    put_number_if(table, s->compared, ratio);
-    if (s->compared)
-        wk_table_absent(table);
-    else
+    if (!s->compared) {
+        for (int i = 0; i < 3; i++)
+            wk_table_absent(table);
         wk_table_text(table, s->why_not);
-    if (!s->compared) return;
+        return;
+    }
+    for (int i = 0; i < 2; i++)
+        wk_table_number(table, mean[stock[i]]);
+    wk_table_number(table, ratio);
+    wk_table_absent(table);
     wk_table_text(compared, domain);
-    wk_table_number(compared, s->physics);
-    wk_table_number(compared, s->stock_physics);
-    wk_table_number(compared, s->image);
-    wk_table_number(compared, s->gl_image);
+    for (int i = 0; i < 2; i++) {
+        wk_table_number(compared, mean[times[i]]);
+        wk_table_number(compared, mean[stock[i]]);
+    }
     wk_table_number(compared, ratio);
 }
 
-// Other work on the machine shows in the columns timed by the wall clock.
-static void warn_if_busy(const wk_cli *cli, double load)
+static wk_status bench_domains(const wk_cli *cli, const bench_values *v, wk_pool *pool,
+                               wk_text *out, wk_error *err)
 {
-    if (cli->quiet || load < 0.5) return;
-    fprintf(stderr,
-            "the machine was busy (load %.1f on %d cores): rates of several threads are too low\n",
-            load, wk_cpu_count());
-}
-
-static wk_status run(wk_cli *cli, const void *given, wk_error *err)
-{
-    const bench_values *v = given;
-    char physics[48] = "", both[48] = "";
+    char physics[48], both[48], why_not[256] = "";
+    int threads = wk_pool_threads(pool);
     const wk_column columns[] = {
         {WK_COLUMN_TEXT, "domain", "domain", NULL, 0},
         {WK_COLUMN_NUMBER, "envs", NULL, NULL, 0},
@@ -363,46 +328,56 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
         {WK_COLUMN_NUMBER, NULL, "waker\nimage us", "%.0f", 1e6},
         {WK_COLUMN_NUMBER, NULL, "OpenGL\nimage us", "%.0f", 1e6},
         {WK_COLUMN_NUMBER, NULL, "steps/s\nratio", "%.1f", 0}};
-    wk_table table = {0}, compared;
+    wk_table table, compared;
+    snprintf(physics, sizeof physics, "physics\n%d thread%s", threads,
+             wk_plural((uint64_t)threads));
+    snprintf(both, sizeof both, "with image\n%d thread%s", threads, wk_plural((uint64_t)threads));
+    wk_table_start(&table, columns, sizeof columns / sizeof *columns);
     wk_table_start(&compared, compared_columns, sizeof compared_columns / sizeof *compared_columns);
-    double load = 0;
-    if (getloadavg(&load, 1) != 1) load = 0;
     bool all = !v->plugin && (!v->domain || strcmp(v->domain, "all") == 0);
     size_t count = all ? wk_domain_count() : 1;
-    speed first = {0};
     wk_status status = WK_OK;
     for (size_t i = 0; i < count && status == WK_OK; i++) {
         const char *name = all ? wk_domain_at(i)->name : v->domain;
         speed s;
-        status = measure(cli, name, v, &name, &s, err);
-        if (status != WK_OK) break;
-        if (i == 0) {
-            const char *plural = wk_plural((uint64_t)s.threads);
-            first = s;
-            snprintf(physics, sizeof physics, "physics\n%d thread%s", s.threads, plural);
-            snprintf(both, sizeof both, "with image\n%d thread%s", s.threads, plural);
-            wk_table_start(&table, columns, sizeof columns / sizeof *columns);
-        }
-        put_row(&table, &compared, name, &s);
+        status = measure(cli, name, v, pool, &name, &s, err);
+        if (status == WK_OK) put_row(&table, &compared, name, v->envs, threads, &s);
+        if (status == WK_OK && !*why_not) snprintf(why_not, sizeof why_not, "%s", s.why_not);
     }
-    if (status == WK_OK) warn_if_busy(cli, load);
-    wk_text out = {0};
     if (status == WK_OK && v->json)
-        wk_table_json(&table, NULL, &(wk_json){.text = &out});
+        wk_table_json(&table, NULL, &(wk_json){.text = out});
     else if (status == WK_OK) {
-        wk_text_printf(&out, "agent steps per second (%d environment%s in the vector)\n\n", v->envs,
+        wk_text_printf(out, "agent steps per second (%d environment%s in the vector)\n\n", v->envs,
                        wk_plural((uint64_t)v->envs));
-        wk_table_print(&table, 0, &out);
+        wk_table_print(&table, 0, out);
         if (wk_table_count(&compared) == 0)
-            wk_text_printf(&out, "\nno comparison with stock MuJoCo: %s\n", first.why_not);
+            wk_text_printf(out, "\nno comparison with stock MuJoCo: %s\n", why_not);
         else {
-            wk_text_puts(&out, "\none agent step on one thread, against stock MuJoCo and its image "
-                               "by OSMesa\n\n");
-            wk_table_print(&compared, 0, &out);
+            wk_text_puts(out, "\none agent step on one thread, against stock MuJoCo and its image "
+                              "by OSMesa\n\n");
+            wk_table_print(&compared, 0, out);
         }
     }
     wk_table_free(&table);
     wk_table_free(&compared);
+    return status;
+}
+
+static wk_status run(wk_cli *cli, const void *given, wk_error *err)
+{
+    wk_text out = {0};
+    wk_pool *pool;
+    double load = 0;
+    if (getloadavg(&load, 1) != 1) load = 0;
+    WK_TRY(wk_pool_create(cli->threads, &pool, err));
+    wk_status status = bench_domains(cli, given, pool, &out, err);
+    wk_pool_destroy(pool);
+    // Other work on the machine shows in the columns timed by the wall clock.
+    if (status == WK_OK && !cli->quiet && load >= 0.5)
+        fprintf(
+            stderr,
+            "the machine was busy (load %.1f on %d cores): rates of several threads are too low\n",
+            load, wk_cpu_count());
     return wk_cli_print_if(status, &out, err);
 }
 

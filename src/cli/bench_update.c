@@ -33,9 +33,9 @@ static const bench_values defaults = {.preset = "quick",
 #define WK_VALUES bench_values
 static const wk_arg args[] = {
     WK_OPT_TEXT("preset", preset, "paper|small|quick", "sizes of the networks (default: quick)"),
-    WK_OPT_TEXT("exploration", exploration, "plan2explore|random",
-                "exploration policy (default: plan2explore)"),
-    WK_DEVICE_ARG_ROW(WK_VALUES, device, "cpu"),
+    WK_OPT_CHOICE("exploration", exploration, "plan2explore|random",
+                  "exploration policy (default: plan2explore)"),
+    WK_DEVICE_ARG_ROW(device, "cpu"),
     WK_OPT_TEXT("precision", precision, "f32|bf16|auto",
                 "precision of the computation; bf16 needs a GPU (default: auto)"),
     WK_OPT_INT("tasks", tasks, "N", "task policies trained alongside (default: 0)", 0,
@@ -55,14 +55,9 @@ static wk_status make_config(const bench_values *v, wk_learner_config *config, w
     config->action_size = v->actions;
     config->tasks = v->tasks;
     if (v->batch > 0) config->batch = v->batch;
-    static const char *const names[] = {
-        [WK_EXPLORE_PLAN2EXPLORE] = "plan2explore", [WK_EXPLORE_RANDOM] = "random"};
-    for (int i = 0; i < 2; i++) {
-        if (strcmp(names[i], v->exploration) != 0) continue;
-        config->exploration = (wk_exploration)i;
-        return WK_OK;
-    }
-    return wk_arg_unknown(err, "exploration", v->exploration, names, 2);
+    config->exploration =
+        strcmp(v->exploration, "random") == 0 ? WK_EXPLORE_RANDOM : WK_EXPLORE_PLAN2EXPLORE;
+    return WK_OK;
 }
 
 // One part of an update: a section of its graph.

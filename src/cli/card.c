@@ -2,31 +2,32 @@
 #include "report/card.h"
 #include "cli/chosen_domain.h"
 #include "cli/cli.h"
+#include "run/weights.h"
 
 typedef struct card_values {
-    const char *out, *snapshot, *policy, *name, *license, *device, *plugin;
+    wk_card_config config; // what options fill as it is
+    wk_named_plugins named;
     wk_arg_texts rewards;
-    bool no_video, compact;
 } card_values;
 
-static const card_values defaults = {.snapshot = "last"};
+static const card_values defaults = {.config.step = WK_STEP_LAST};
 
 #define WK_VALUES card_values
 static const wk_arg args[] = {
-    WK_OPT_PATH("out", out, "DIR", "directory to create"),
-    WK_SNAPSHOT_ARG_ROW(WK_VALUES),
-    WK_OPT_TEXT("policy", policy, "adapted|alongside|finetuned",
+    WK_OPT_REQUIRED(WK_ARG_PATH, "out", config.out, "DIR", "directory to create"),
+    WK_SNAPSHOT_ARG_ROW(config.step),
+    WK_OPT_TEXT("policy", config.policy, "adapted|alongside|finetuned",
                 "which policies (default: adapted if any, else alongside)"),
-    WK_NAME_ARG_ROW(WK_VALUES, "use the adaptation or fine-tuning with this name"),
-    WK_OPT_FLAG("compact", compact,
+    WK_OPT_TEXT("name", config.name, "NAME", "use the adaptation or fine-tuning with this name"),
+    WK_OPT_FLAG("compact", config.compact,
                 "write the weights in 16 and 8 bits, without what only training needs"),
-    WK_OPT_FLAG("no-video", no_video,
+    WK_OPT_FLAG("no-video", config.no_video,
                 "no replays: no episode is played, so a plug-in's code is not needed"),
-    WK_OPT_PATH("license", license, "FILE", "licence of the weights (default: MIT, that of waker)"),
-    WK_DEVICE_ARG_ROW(WK_VALUES, device, "the run's"),
-    WK_PLUGIN_ARG_ROWS(WK_VALUES),
-    WK_OPT_PATHS("reward", rewards, "FILE",
-                 "plug-in of a reward that 'waker relabel' added; may be repeated"),
+    WK_OPT_PATH("license", config.licence, "FILE",
+                "licence of the weights (default: MIT, that of waker)"),
+    WK_DEVICE_ARG_ROW(config.device, "the run's"),
+    WK_PLUGIN_ARG_ROWS(named.domain),
+    WK_REWARDS_ARG_ROW,
 };
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
@@ -34,22 +35,15 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const card_values *v = values;
     wk_progress_line progress = {0};
     wk_log log = wk_cli_progress(cli, "frames", &progress);
-    const wk_named_plugins named = {
-        .domain = v->plugin, .rewards = v->rewards.items, .n_rewards = v->rewards.count};
-    wk_card_config config = {.run = cli->words.items[0],
-                             .out = v->out,
-                             .policy = v->policy,
-                             .name = v->name,
-                             .licence = v->license,
-                             .device = v->device,
-                             .named = &named,
-                             .no_video = v->no_video,
-                             .compact = v->compact,
-                             .threads = cli->threads,
-                             .log = &log,
-                             .progress = &progress};
-    if (!v->out) return wk_fail(err, WK_E_INPUT, "--out DIR is required: the directory to create");
-    WK_TRY(wk_snapshot_arg(v->snapshot, &config.step, err));
+    wk_named_plugins named = v->named;
+    wk_card_config config = v->config;
+    config.run = cli->words.items[0];
+    named.rewards = v->rewards.items;
+    named.n_rewards = v->rewards.count;
+    config.named = &named;
+    config.threads = cli->threads;
+    config.log = &log;
+    config.progress = &progress;
     wk_card_summary made;
     wk_status status = wk_card_make(&config, &made, err);
     wk_progress_finish(&progress);
@@ -61,7 +55,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                    "%s policies after %s: %zu task%s, %zu result%s, %zu files, written to "
                    "%s/README.md\n",
                    made.policy, steps, made.tasks, wk_plural(made.tasks), made.results,
-                   wk_plural(made.results), made.files, v->out);
+                   wk_plural(made.results), made.files, config.out);
     return wk_cli_print(&text, err);
 }
 
@@ -82,7 +76,6 @@ const wk_command wk_command_card = {
     .examples = "card runs/a --out hub/a\n"
                 "card runs/a --out hub/a-compact --compact",
     WK_COMMAND_OPTIONS(args, defaults),
-    .min_words = 1,
-    .max_words = 1,
+    .words = {1, 1},
     .run = run,
 };

@@ -34,13 +34,14 @@ typedef struct item {
 
 typedef WK_ARRAY(item) item_list;
 
-// A new item at the end; NULL when memory is short.
-static item *add_item(item_list *list, const char *kind, uint64_t step, wk_error *err)
+// A new item at the end.
+static wk_status add_item(item_list *list, const char *kind, uint64_t step, item **out,
+                          wk_error *err)
 {
-    if (wk_array_push(list, (item){.kind = kind, .step = step}))
-        return &list->items[list->count - 1];
-    wk_fail(err, WK_E_MEMORY, "no memory for a list of checkpoints");
-    return NULL;
+    if (!wk_array_push(list, (item){.kind = kind, .step = step}))
+        return wk_fail(err, WK_E_MEMORY, "no memory for a list of checkpoints");
+    *out = &list->items[list->count - 1];
+    return WK_OK;
 }
 
 static void judge(item *it, wk_status status, const wk_error *err)
@@ -117,15 +118,14 @@ static wk_status add_checkpoints(item_list *list, const char *run, const wk_run_
                                  wk_progress_line *check, wk_error *err)
 {
     wk_steps steps = {0};
+    item *it;
     wk_status status = wk_checkpoint_list(run, &steps, err);
     for (size_t i = steps.count; status == WK_OK && i-- > 0;) {
-        item *it = add_item(list, "checkpoint", steps.items[i], err);
-        if (it)
-            look_at_checkpoint(it, run, config, check != NULL);
-        else
-            status = WK_E_MEMORY;
+        status = add_item(list, "checkpoint", steps.items[i], &it, err);
+        if (status != WK_OK) break;
+        look_at_checkpoint(it, run, config, check != NULL);
         count_checked(list, check);
-        if (it && it->damaged && is_gone(run, it->step)) list->count--;
+        if (it->damaged && is_gone(run, it->step)) list->count--;
     }
     wk_array_free(&steps);
     return status;
@@ -155,15 +155,14 @@ static wk_status add_weights(item_list *list, const char *run, wk_weights_source
                              wk_progress_line *check, wk_error *err)
 {
     wk_steps steps = {0};
+    char path[WK_PATH_MAX];
+    item *it;
     wk_status status = wk_weights_steps(run, source, &steps, err);
     for (size_t i = steps.count; status == WK_OK && i-- > 0;) {
-        char path[WK_PATH_MAX];
-        item *it = add_item(list, wk_weights_kind_name(source.kind), steps.items[i], err);
+        status = add_item(list, wk_weights_kind_name(source.kind), steps.items[i], &it, err);
+        if (status != WK_OK) break;
         wk_weights_path(run, source, steps.items[i], path);
-        if (it)
-            look_at_weights(it, path, source.name, check != NULL);
-        else
-            status = WK_E_MEMORY;
+        look_at_weights(it, path, source.name, check != NULL);
         count_checked(list, check);
     }
     wk_array_free(&steps);
@@ -218,43 +217,36 @@ static int action_repeat(const char *directory)
     return repeat;
 }
 
-static void print_json(const item_list *list, int repeat, wk_text *out)
+static void fill_table(const item_list *list, int repeat, wk_table *table)
 {
-    wk_json json = {.text = out};
-    wk_json_array(&json, NULL);
+    static const wk_column columns[] = {
+        {WK_COLUMN_TEXT, "kind", "saved", NULL, 0},
+        {WK_COLUMN_NUMBER, "step", "agent steps", NULL, 0},
+        {WK_COLUMN_NUMBER, "control_step", "control steps", NULL, 0},
+        {WK_COLUMN_NUMBER, "bytes", "MiB", NULL, 0},
+        {WK_COLUMN_TEXT, "content", "inside", NULL, 0},
+        {WK_COLUMN_TEXT, "state", "state", NULL, 0}};
+    wk_table_start(table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < list->count; i++) {
         const item *it = &list->items[i];
-        wk_json_object(&json, NULL);
-        wk_json_string(&json, "kind", it->kind);
-        wk_json_integer(&json, "step", (int64_t)it->step);
-        if (repeat > 0) wk_json_integer(&json, "control_step", (int64_t)it->step * repeat);
-        wk_json_integer(&json, "bytes", (int64_t)it->bytes);
-        wk_json_string(&json, "content", it->content);
-        if (*it->state) wk_json_string(&json, "state", it->state);
-        wk_json_close(&json, '}');
-    }
-    wk_json_close(&json, ']');
-    wk_text_puts(out, "\n");
-}
-
-static void print_text(const item_list *list, int repeat, wk_text *out)
-{
-    wk_table table = {0};
-    wk_table_begin(&table, "lrrrll", "saved", "agent steps", "control steps", "MiB", "inside",
-                   "state");
-    for (size_t i = 0; i < list->count; i++) {
-        const item *it = &list->items[i];
-        wk_table_cell(&table, "%s", it->kind);
-        wk_table_cell(&table, "%" PRIu64, it->step);
+        wk_table_text(table, it->kind);
+        wk_table_unsigned(table, it->step);
         if (repeat > 0)
-            wk_table_cell(&table, "%" PRIu64, it->step * (uint64_t)repeat);
-        else
-            wk_table_cell(&table, "%s", "unknown");
-        wk_table_cell(&table, "%.2f", (double)it->bytes / (1 << 20));
-        wk_table_cell(&table, "%s", it->content);
-        wk_table_cell(&table, "%s", *it->state ? it->state : "not checked");
+            wk_table_unsigned(table, it->step * (uint64_t)repeat);
+        else {
+            wk_table_absent(table);
+            wk_table_shown(table, "unknown");
+        }
+        wk_table_unsigned(table, it->bytes);
+        wk_table_shown(table, "%.2f", (double)it->bytes / (1 << 20));
+        wk_table_text(table, it->content);
+        if (*it->state)
+            wk_table_text(table, it->state);
+        else {
+            wk_table_absent(table);
+            wk_table_shown(table, "not checked");
+        }
     }
-    wk_table_finish(&table, 0, out);
 }
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
@@ -269,13 +261,16 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_status status = v->check ? check_all(&list, directory, &saved.config, cli, err)
                                 : add_all(&list, directory, &saved.config, NULL, err);
     wk_saved_run_close(&saved);
-    int repeat = action_repeat(directory);
-    if (v->json)
-        print_json(&list, repeat, &text);
-    else if (list.count > 0)
-        print_text(&list, repeat, &text);
+    wk_table table;
+    fill_table(&list, action_repeat(directory), &table);
+    if (v->json) {
+        wk_table_json(&table, NULL, &(wk_json){.text = &text});
+        wk_text_puts(&text, "\n");
+    } else if (list.count > 0)
+        wk_table_print(&table, 0, &text);
     else
         wk_text_printf(&text, "'%s' has no checkpoints or snapshots yet\n", directory);
+    wk_table_free(&table);
     for (size_t i = 0; i < list.count; i++)
         cli->findings |= list.items[i].damaged;
     wk_array_free(&list);
@@ -293,7 +288,6 @@ const wk_command wk_command_ckpt = {
         "listed too. 'waker train' resumes from the newest checkpoint that is sound.\n",
     .examples = "ckpt runs/a --check",
     WK_COMMAND_OPTIONS(args, defaults),
-    .min_words = 1,
-    .max_words = 1,
+    .words = {1, 1},
     .run = run,
 };

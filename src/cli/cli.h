@@ -43,8 +43,8 @@ typedef struct wk_command {
     size_t n_args;
     size_t values_size;   // of the struct the options fill; 0: there are none
     const void *defaults; // its initial value
-    int min_words, max_words;
-    bool resumes; // asked to stop, it saves, and the same command continues
+    int words[2];         // at least and at most; none if both are 0
+    bool resumes;         // asked to stop, it saves, and the same command continues
     wk_status (*run)(wk_cli *cli, const void *values, wk_error *err);
 } wk_command;
 
@@ -71,6 +71,9 @@ typedef struct wk_cli_spec {
 
 extern const wk_cli_spec wk_program_spec;
 
+/// The command that the words begin with, and how many of them are its name; NULL: there is none.
+const wk_command *wk_command_find(const char *const *words, int count, int *used);
+
 /// Prints the help of the program, or of a command.
 wk_status wk_help_program(wk_error *err);
 wk_status wk_help_command(const wk_command *command, wk_error *err);
@@ -87,49 +90,42 @@ wk_log wk_cli_log(const wk_cli *cli);
 /// a log whose messages stand above it.
 wk_log wk_cli_progress(const wk_cli *cli, const char *unit, wk_progress_line *progress);
 
-/// A row for the option table of a command that plays in the environments of saved runs: --plugin,
-/// which sets the member const char *plugin of `values`.
-#define WK_PLUGIN_ARG_ROW(values)                                                                  \
-    WK_ARG_ROW(values, WK_ARG_PATH, "plugin", plugin, "FILE",                                      \
-               "take the run's domain from this plug-in", 0, 0)
-
-/// A row for --python, which sets the member const char *`field` of `values`.
-#define WK_PYTHON_ARG_ROW(values, field, help)                                                     \
-    WK_ARG_ROW(values, WK_ARG_PATH, "python", field, "MODULE:FUNCTION",                            \
-               help " (or FILE.py:FUNCTION)", 0, 0)
-
-/// Both, for those that may also play in environments of Python.
-#define WK_PLUGIN_ARG_ROWS(values)                                                                 \
-    WK_PLUGIN_ARG_ROW(values),                                                                     \
-        WK_PYTHON_ARG_ROW(values, plugin, "take the run's environments from this Python function")
-
-/// A row for --name, an adaptation or fine-tuning next to others of the same snapshot; sets the
-/// member const char *name of `values`.
-#define WK_NAME_ARG_ROW(values, help)                                                              \
-    WK_ARG_ROW(values, WK_ARG_TEXT, "name", name, "NAME", help, 0, 0)
-
-/// A row for --device, which sets the member const char *`field` of `values`. `otherwise` says what
-/// is used without it.
-#define WK_DEVICE_ARG_ROW(values, field, otherwise)                                                \
-    WK_ARG_ROW(values, WK_ARG_TEXT, "device", field, "auto|cpu|cuda|cuda:N",                       \
-               "where to compute (default: " otherwise ")", 0, 0)
-
-/// A row for --snapshot (wk_snapshot_arg), which sets the member const char *snapshot of `values`.
-#define WK_SNAPSHOT_ARG_ROW(values)                                                                \
-    WK_ARG_ROW(values, WK_ARG_TEXT, "snapshot", snapshot, "STEP|last",                             \
+/// A row for --plugin, which sets the member const char *`field`.
+#define WK_PLUGIN_ARG_ROW(field, help) WK_ARG_ROW(WK_ARG_PATH, "plugin", field, "FILE", help, 0, 0)
+/// A row for --python, another word for --plugin.
+#define WK_PYTHON_ARG_ROW(field, help)                                                             \
+    WK_ARG_ROW(WK_ARG_PATH, "python", field, "MODULE:FUNCTION", help " (or FILE.py:FUNCTION)", 0, 0)
+/// Both, for commands that play in the environments of saved runs.
+#define WK_PLUGIN_ARG_ROWS(field)                                                                  \
+    WK_PLUGIN_ARG_ROW(field, "take the run's domain from this plug-in"),                           \
+        WK_PYTHON_ARG_ROW(field, "take the run's environments from this Python function")
+/// Both, for commands that are about a domain.
+#define WK_DOMAIN_PLUGIN_ARG_ROWS(field)                                                           \
+    WK_PLUGIN_ARG_ROW(field, "use the domain of this plug-in instead"),                            \
+        WK_PYTHON_ARG_ROW(field, "use the environments of this Python function")
+/// A row for --reward, which sets the member wk_arg_texts rewards.
+#define WK_REWARDS_ARG_ROW                                                                         \
+    WK_OPT_PATHS("reward", rewards, "FILE",                                                        \
+                 "plug-in of a reward that 'waker relabel' added; may be repeated")
+/// A row for --device, which sets the member const char *`field`. `otherwise` says what is used
+/// without it.
+#define WK_DEVICE_ARG_ROW(field, otherwise)                                                        \
+    WK_OPT_TEXT("device", field, "auto|cpu|cuda|cuda:N",                                           \
+                "where to compute (default: " otherwise ")")
+/// A row for --snapshot, which sets the member int64_t `field`.
+#define WK_SNAPSHOT_ARG_ROW(field)                                                                 \
+    WK_ARG_ROW(WK_ARG_STEP, "snapshot", field, "STEP|last",                                        \
                "agent step of the weights; last is the newest (default: last)", 0, 0)
 /// As WK_SNAPSHOT_ARG_ROW, for commands that also take all of them.
-#define WK_SNAPSHOTS_ARG_ROW(values)                                                               \
-    WK_ARG_ROW(values, WK_ARG_TEXT, "snapshot", snapshot, "STEP|all|last",                         \
+#define WK_SNAPSHOTS_ARG_ROW(field)                                                                \
+    WK_ARG_ROW(WK_ARG_STEP, "snapshot", field, "STEP|all|last",                                    \
                "agent step of the weights; last is the newest, all takes one after the other "     \
                "(default: last)",                                                                  \
                0, 0)
-
-/// A row for --seed, which sets the member wk_arg_seed seed of `values`. `of` says what it is the
-/// seed of, `otherwise` what is used without it.
-#define WK_SEED_ARG_ROW(values, of, otherwise)                                                     \
-    WK_ARG_ROW(values, WK_ARG_SEED, "seed", seed, "N", "seed of " of " (default: " otherwise ")",  \
-               0, 0)
+/// A row for --seed, which sets the member wk_arg_seed seed. `of` says what it is the seed of,
+/// `otherwise` what is used without it.
+#define WK_SEED_ARG_ROW(of, otherwise)                                                             \
+    WK_ARG_ROW(WK_ARG_SEED, "seed", seed, "N", "seed of " of " (default: " otherwise ")", 0, 0)
 
 /// Warns where the newest checkpoint of a run is damaged, so that commands use an older one.
 void wk_cli_warn_older(const wk_cli *cli, const char *directory);

@@ -155,7 +155,7 @@ static void add_command(const wk_command *command, wk_text *options, wk_text *ru
         // What the first words of its usage are called: "RUN" of "eval RUN [--json]".
         const char *at = command->usage + strlen(name);
         at += strspn(at, " [");
-        bool takes = isalpha((unsigned char)*at) && command->max_words > 0;
+        bool takes = isalpha((unsigned char)*at) && command->words[1] > 0;
         snprintf(words, sizeof words, "%.*s", takes ? (int)strcspn(at, " ]\n") : 0, at);
     }
     write_rule(name, "", words, false, rules);
@@ -286,7 +286,6 @@ const wk_command wk_command_completion = {
         "  source <(waker completion bash)\n"
         "  source <(waker completion zsh)\n",
     .examples = "completion bash",
-    .min_words = 1,
-    .max_words = 1,
+    .words = {1, 1},
     .run = run,
 };

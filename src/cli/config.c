@@ -18,7 +18,7 @@ static const config_values defaults = {.run = WK_RUN_ARGS_INIT};
 
 #define WK_VALUES config_values
 static const wk_arg args[] = {
-    WK_RUN_ARG_ROWS(config_values, run),
+    WK_RUN_ARG_ROWS(run),
     WK_OPT_TEXT(
         "diff", diff, "BLOCK",
         "show only what differs from BLOCK with the same domain, curriculum and exploration"),
@@ -296,9 +296,8 @@ static void print_blocks(const wk_config_blocks *blocks, wk_text *out)
 
 static void json_blocks(const wk_config_blocks *blocks, wk_text *out)
 {
-    static const wk_column columns[] = {{WK_COLUMN_TEXT, "name", NULL, NULL, 0},
-                                        {WK_COLUMN_TEXT, "file", NULL, NULL, 0},
-                                        {WK_COLUMN_TEXT, "description", NULL, NULL, 0}};
+    static const wk_column columns[] = {WK_COLUMN_KEY("name"), WK_COLUMN_KEY("file"),
+                                        WK_COLUMN_KEY("description")};
     wk_table table;
     wk_table_start(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < wk_config_blocks_count(blocks); i++) {

@@ -231,10 +231,9 @@ static void list_rules(wk_text *out)
 
 static void json_rules(wk_text *out)
 {
-    static const wk_column columns[] = {
-        {WK_COLUMN_TEXT, "name", NULL, NULL, 0},    {WK_COLUMN_TEXT, "summary", NULL, NULL, 0},
-        {WK_COLUMN_TEXT, "chooses", NULL, NULL, 0}, {WK_COLUMN_TEXT, "source", NULL, NULL, 0},
-        {WK_COLUMN_TEXT, "needs", NULL, NULL, 0},   {WK_COLUMN_TEXT, "always", NULL, NULL, 0}};
+    static const wk_column columns[] = {WK_COLUMN_KEY("name"),    WK_COLUMN_KEY("summary"),
+                                        WK_COLUMN_KEY("chooses"), WK_COLUMN_KEY("source"),
+                                        WK_COLUMN_KEY("needs"),   WK_COLUMN_KEY("always")};
     wk_table table;
     wk_table_start(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < wk_curriculum_rule_count(); i++) {
@@ -290,6 +289,6 @@ const wk_command wk_command_curriculum = {
     .examples = "curriculum runs/a --out runs/a/curriculum.png\n"
                 "curriculum --rules",
     WK_COMMAND_OPTIONS(args, defaults),
-    .max_words = 1,
+    .words = {0, 1},
     .run = run,
 };

@@ -19,7 +19,8 @@ static const export_values export_defaults;
 
 #define WK_VALUES export_values
 static const wk_arg export_args[] = {
-    WK_OPT_PATH("out", out, "DIR", "directory for the .npz files; created if missing"),
+    WK_OPT_REQUIRED(WK_ARG_PATH, "out", out, "DIR",
+                    "directory for the .npz files; created if missing"),
     WK_OPT_INT("episodes", episodes, "N",
                "export the newest N episodes (default: all in the replay buffer)", 1, 1000000000),
 };
@@ -75,8 +76,6 @@ static wk_status export_run(const wk_saved_run *run, const wk_cli *cli, const ex
 static wk_status run_export(wk_cli *cli, const void *values, wk_error *err)
 {
     const export_values *v = values;
-    if (!v->out)
-        return wk_fail(err, WK_E_INPUT, "--out DIR is required: the directory for the .npz files");
     wk_saved_run saved = {0};
     const wk_saved_run_options options = {.depth = WK_SAVED_CHECKPOINT, .own_tasks = true};
     wk_cli_warn_older(cli, cli->words.items[0]);
@@ -96,8 +95,7 @@ const wk_command wk_command_export = {
         "same run gives the same bytes.\n",
     .examples = "export runs/a --out episodes --episodes 100",
     WK_COMMAND_OPTIONS(export_args, export_defaults),
-    .min_words = 1,
-    .max_words = 1,
+    .words = {1, 1},
     .run = run_export,
 };
 
@@ -114,7 +112,7 @@ static const wk_arg relabel_args[] = {
     WK_OPT_PATH("reward", reward, "FILE", "the plug-in with the reward"),
     WK_OPT_TEXT("python", python, "MODULE:FUNCTION",
                 "a reward in Python; needs the waker of the Python package"),
-    WK_PLUGIN_ARG_ROW(WK_VALUES),
+    WK_PLUGIN_ARG_ROW(plugin, "take the run's domain from this plug-in"),
     WK_OPT_FLAG("restart", restart,
                 "replace a reward of the same name that other code has computed"),
     WK_OPT_FLAG("json", json, "print JSON"),
@@ -196,7 +194,6 @@ const wk_command wk_command_relabel = {
     .examples = "relabel runs/a --reward ./walk_at.so\n"
                 "adapt runs/a --task walk-at",
     WK_COMMAND_OPTIONS(relabel_args, relabel_defaults),
-    .min_words = 1,
-    .max_words = 1,
+    .words = {1, 1},
     .run = run_relabel,
 };

@@ -18,7 +18,7 @@ static const envs_values defaults;
 #define WK_VALUES envs_values
 static const wk_arg args[] = {
     WK_OPT_PATH("plugin", plugin, "FILE", "describe the domain of this plug-in"),
-    WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "use the environments of this Python function"),
+    WK_PYTHON_ARG_ROW(plugin, "use the environments of this Python function"),
     WK_OPT_FLAG("json", json, "print JSON"),
 };
 
@@ -319,6 +319,6 @@ const wk_command wk_command_envs = {
         "its tasks with their other names, its out-of-distribution cases, and its options.\n",
     .examples = "envs\nenvs terrain-walker",
     WK_COMMAND_OPTIONS(args, defaults),
-    .max_words = 1,
+    .words = {0, 1},
     .run = run,
 };

@@ -120,7 +120,6 @@ const wk_command wk_command_envs_check = {
                "environments in Python, give FILE.py:FUNCTION instead of a file.\n",
     .examples = "envs check ./my_world.so",
     WK_COMMAND_OPTIONS(args, defaults),
-    .min_words = 1,
-    .max_words = 1,
+    .words = {1, 1},
     .run = run,
 };

@@ -14,14 +14,13 @@ static const set_values defaults = {.name = "own-v1", .count = 1000};
 
 #define WK_VALUES set_values
 static const wk_arg args[] = {
-    WK_OPT_PATH("out", out, "FILE", "file to write"),
+    WK_OPT_REQUIRED(WK_ARG_PATH, "out", out, "FILE", "file to write"),
     WK_OPT_TEXT("name", name, "NAME", "name of the set in results (default: own-v1)"),
     WK_OPT_INT("count", count, "N",
                "environments in distribution, and as many out of distribution (default: 1000)", 1,
                WK_THETA_SET_COUNT_MAX),
-    WK_SEED_ARG_ROW(WK_VALUES, "the draws and of everything random in the episodes", "0"),
-    WK_OPT_PATH("plugin", plugin, "FILE", "use the domain of this plug-in instead"),
-    WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "use the environments of this Python function"),
+    WK_SEED_ARG_ROW("the draws and of everything random in the episodes", "0"),
+    WK_DOMAIN_PLUGIN_ARG_ROWS(plugin),
 };
 
 static wk_status write_set(const wk_chosen_domain *chosen, const set_values *v, wk_error *err)
@@ -45,7 +44,6 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const set_values *v = values;
     wk_chosen_domain chosen = {0};
     const char *domain = cli->words.count > 0 ? cli->words.items[0] : NULL;
-    if (!v->out) return wk_fail(err, WK_E_INPUT, "--out FILE is required: the file to write");
     if (!domain == !v->plugin)
         return wk_fail(err, WK_E_INPUT, "a domain is required: give its name, or --plugin FILE");
     WK_TRY(wk_chosen_domain_open(cli, domain, v->plugin, &(wk_arg_texts){0}, &chosen, err));
@@ -66,6 +64,6 @@ const wk_command wk_command_envs_set = {
         "which is verified whenever it is read. The same options give the same bytes.\n",
     .examples = "envs set terrain-walker --out terrain-walker.set",
     WK_COMMAND_OPTIONS(args, defaults),
-    .max_words = 1,
+    .words = {0, 1},
     .run = run,
 };

@@ -8,40 +8,40 @@
 #include <string.h>
 
 typedef struct eval_values {
-    const char *task, *snapshot, *policy, *name, *cases, *device, *plugin, *out, *set;
-    int envs;
+    wk_eval_question asked; // what options fill as it is
     wk_arg_seed seed;
     wk_arg_texts rewards;
     bool json, video, mp4;
 } eval_values;
 
-static const eval_values defaults = {.task = "all", .snapshot = "last", .cases = ""};
+static const eval_values defaults = {
+    .asked = {
+        .tasks = "all", .step = WK_STEP_LAST, .cases = "", .program = "waker " WAKER_VERSION}};
 
 #define WK_VALUES eval_values
 static const wk_arg args[] = {
-    WK_OPT_TEXT("task", task, "TASK,...|all",
+    WK_OPT_TEXT("task", asked.tasks, "TASK,...|all",
                 "tasks to evaluate (default: all that have a policy)"),
-    WK_SNAPSHOTS_ARG_ROW(WK_VALUES),
-    WK_OPT_TEXT("policy", policy, "adapted|alongside|finetuned|random",
+    WK_SNAPSHOTS_ARG_ROW(asked.step),
+    WK_OPT_TEXT("policy", asked.policy, "adapted|alongside|finetuned|random",
                 "which policies (default: adapted if any, else alongside)"),
-    WK_NAME_ARG_ROW(WK_VALUES, "use the adaptation or fine-tuning with this name"),
-    WK_OPT_TEXT("cases", cases, "dr|train|CASE,...|all",
+    WK_OPT_TEXT("name", asked.name, "NAME", "use the adaptation or fine-tuning with this name"),
+    WK_OPT_TEXT("cases", asked.cases, "dr|train|CASE,...|all",
                 "dr, train and out-of-distribution cases, listed by 'waker envs DOMAIN' (default: "
                 "dr and the paper's cases; train for a run with curriculum.theta)"),
-    WK_OPT_INT("envs", envs, "N", "environments of case dr, one episode each (default: 100)", 1,
-               100000),
+    WK_OPT_INT("envs", asked.envs, "N", "environments of case dr, one episode each (default: 100)",
+               1, 100000),
     WK_OPT_TEXT(
-        "set", set, "robust-v1|FILE",
+        "set", asked.set, "robust-v1|FILE",
         "evaluate on a frozen set of environments instead of cases; results go to RUN/benchmark"),
-    WK_SEED_ARG_ROW(WK_VALUES, "the environments and episodes",
+    WK_SEED_ARG_ROW("the environments and episodes",
                     "0; with eval.fresh, derived from the run and its step"),
-    WK_DEVICE_ARG_ROW(WK_VALUES, device, "the run's"),
-    WK_PLUGIN_ARG_ROWS(eval_values),
-    WK_OPT_PATHS("reward", rewards, "FILE",
-                 "plug-in of a reward that 'waker relabel' added; may be repeated"),
+    WK_DEVICE_ARG_ROW(asked.device, "the run's"),
+    WK_PLUGIN_ARG_ROWS(asked.plugins.domain),
+    WK_REWARDS_ARG_ROW,
     WK_OPT_FLAG("video", video, "write GIFs of the best, median and worst episode of each case"),
     WK_OPT_FLAG("mp4", mp4, "write the same episodes as MP4 (H.264), which needs ffmpeg"),
-    WK_OPT_PATH("out", out, "DIR",
+    WK_OPT_PATH("out", asked.out, "DIR",
                 "write the results to DIR/eval instead of RUN/eval, together with RUN's settings, "
                 "so that 'waker report DIR' can read them"),
     WK_OPT_FLAG("json", json, "print the contents of the result files as a JSON list"),
@@ -164,34 +164,20 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const eval_values *v = values;
     wk_progress_line progress = {0};
     wk_log log = wk_cli_progress(cli, "agent steps", &progress);
-    output out = {.run = cli->words.items[0], .as_json = v->json};
-    wk_eval_question asked = {.run = out.run,
-                              .tasks = v->task,
-                              .policy = v->policy,
-                              .name = v->name,
-                              .cases = v->cases,
-                              .set = v->set,
-                              .out = v->out,
-                              .step = WK_STEP_ALL,
-                              .envs = v->envs,
-                              .seed = v->seed.given ? &v->seed.value : NULL,
-                              .clips =
-                                  (v->video ? WK_VIDEO_GIF : 0U) | (v->mp4 ? WK_VIDEO_MP4 : 0U),
-                              .plugins = {.domain = v->plugin,
-                                          .rewards = v->rewards.items,
-                                          .n_rewards = v->rewards.count},
-                              .device = v->device,
-                              .threads = cli->threads,
-                              .program = "waker " WAKER_VERSION,
-                              .log = &log,
-                              .progress = &progress,
-                              .on_answer = add_results,
-                              .context = &out};
-    out.json.text = &out.text;
+    output out = {.run = cli->words.items[0], .as_json = v->json, .json.text = &out.text};
+    wk_eval_question asked = v->asked;
+    asked.run = out.run;
+    asked.seed = v->seed.given ? &v->seed.value : NULL;
+    asked.clips = (v->video ? WK_VIDEO_GIF : 0U) | (v->mp4 ? WK_VIDEO_MP4 : 0U);
+    asked.plugins.rewards = v->rewards.items;
+    asked.plugins.n_rewards = v->rewards.count;
+    asked.threads = cli->threads;
+    asked.log = &log;
+    asked.progress = &progress;
+    asked.on_answer = add_results;
+    asked.context = &out;
     if (v->json) wk_json_array(&out.json, NULL);
-    bool all = strcmp(v->snapshot, "all") == 0;
-    wk_status status = all ? WK_OK : wk_snapshot_arg(v->snapshot, &asked.step, err);
-    if (status == WK_OK) status = wk_eval_run(&asked, err);
+    wk_status status = wk_eval_run(&asked, err);
     if (v->json) wk_json_close(&out.json, ']');
     wk_progress_finish(&progress);
     return wk_cli_print_if(status, &out.text, err);
@@ -223,7 +209,6 @@ const wk_command wk_command_eval = {
     .examples = "eval runs/a --task walk\n"
                 "eval runs/a --snapshot all --cases dr --json",
     WK_COMMAND_OPTIONS(args, defaults),
-    .min_words = 1,
-    .max_words = 1,
+    .words = {1, 1},
     .run = run,
 };

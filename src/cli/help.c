@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_LENGTH_MAX = 64, HELP_COLUMN = 24, HELP_WIDTH = 96 };
+enum { NAMES_MAX = 64, NAME_LENGTH_MAX = 64, HELP_COLUMN = 24, HELP_WIDTH = 96 };
 
 // The parts of a page after its usage.
 typedef enum section {
@@ -26,8 +26,7 @@ typedef enum section {
 
 // How a page is written.
 typedef struct format {
-    const char *headings[SECTIONS]; // NULL: the part is left out
-    void (*heading)(wk_text *page, const char *heading);
+    const char *headings[SECTIONS]; // with what is around them; NULL: the part is left out
     void (*usage)(wk_text *page, const wk_command *command);
     void (*prose)(wk_text *page, const char *lines);    // indented lines stay as they are
     void (*examples)(wk_text *page, const char *lines); // without "waker"
@@ -96,7 +95,7 @@ static void put_options(const format *f, wk_text *page, section of, const wk_arg
                         size_t count)
 {
     if (!f->headings[of] || count == 0) return;
-    f->heading(page, f->headings[of]);
+    wk_text_puts(page, f->headings[of]);
     for (size_t i = 0; i < count; i++)
         f->item(page, of, args[i].name, args[i].value, args[i].help);
 }
@@ -111,7 +110,7 @@ static void put_codes(const format *f, wk_text *page)
                  {"3", "a check found problems"},
                  {"75", "stopped early and saved; run the same command to resume"}};
     if (!f->headings[CODES]) return;
-    f->heading(page, f->headings[CODES]);
+    wk_text_puts(page, f->headings[CODES]);
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         f->item(page, CODES, codes[i].code, NULL, codes[i].text);
 }
@@ -121,7 +120,7 @@ static void put_keys(const format *f, wk_text *page)
 {
     wk_run_config config = wk_run_config_default();
     if (!f->headings[KEYS]) return;
-    f->heading(page, f->headings[KEYS]);
+    wk_text_puts(page, f->headings[KEYS]);
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
         wk_text value = {0}, text = {0};
         wk_run_config_get(&config, i, &value);
@@ -138,12 +137,12 @@ static void put_command(const format *f, wk_text *page, const wk_command *comman
 {
     f->usage(page, command);
     if (command->details) {
-        f->heading(page, f->headings[DETAILS]);
+        wk_text_puts(page, f->headings[DETAILS]);
         f->prose(page, command->details);
     }
     put_options(f, page, OPTIONS, command->args, command->n_args);
     put_options(f, page, COMMON, wk_program_spec.args, wk_program_spec.n_args);
-    f->heading(page, f->headings[EXAMPLES]);
+    wk_text_puts(page, f->headings[EXAMPLES]);
     f->examples(page, command->examples);
     put_codes(f, page);
     if (takes_keys(command)) put_keys(f, page);
@@ -152,7 +151,7 @@ static void put_command(const format *f, wk_text *page, const wk_command *comman
 // What the program's page has between its usage and the end.
 static void put_program(const format *f, wk_text *page)
 {
-    f->heading(page, f->headings[COMMANDS]);
+    wk_text_puts(page, f->headings[COMMANDS]);
     for (size_t i = 0; i < wk_program_spec.n_commands; i++)
         f->item(page, COMMANDS, wk_program_spec.commands[i]->name, NULL,
                 wk_program_spec.commands[i]->summary);
@@ -160,11 +159,6 @@ static void put_program(const format *f, wk_text *page)
 }
 
 // --help.
-
-static void help_heading(wk_text *page, const char *heading)
-{
-    wk_text_printf(page, "\n%s%s", heading, *heading ? ":\n" : "");
-}
 
 static void help_usage(wk_text *page, const wk_command *command)
 {
@@ -208,13 +202,12 @@ static void help_item(wk_text *page, section of, const char *name, const char *v
     wk_text_puts(page, "\n");
 }
 
-static const format help = {.headings = {[DETAILS] = "",
-                                         [COMMANDS] = "Commands",
-                                         [OPTIONS] = "Options",
-                                         [COMMON] = "Options of every command",
-                                         [EXAMPLES] = "Example",
-                                         [CODES] = "Exit codes"},
-                            .heading = help_heading,
+static const format help = {.headings = {[DETAILS] = "\n",
+                                         [COMMANDS] = "\nCommands:\n",
+                                         [OPTIONS] = "\nOptions:\n",
+                                         [COMMON] = "\nOptions of every command:\n",
+                                         [EXAMPLES] = "\nExample:\n",
+                                         [CODES] = "\nExit codes:\n"},
                             .usage = help_usage,
                             .prose = wk_text_puts,
                             .examples = help_examples,
@@ -276,11 +269,6 @@ static void man_text(wk_text *page, const char *text, size_t length)
         else
             wk_text_append(page, text + i, 1);
     }
-}
-
-static void man_heading(wk_text *page, const char *heading)
-{
-    wk_text_printf(page, ".SH \"%s\"\n", heading);
 }
 
 static void man_examples(wk_text *page, const char *lines)
@@ -346,12 +334,12 @@ static void man_title(wk_text *page, const wk_command *command, const char *summ
     for (const char *c = name; *c; c++)
         man_text(page, &(char){(char)toupper((unsigned char)*c)}, 1);
     wk_text_puts(page, " 1 \"\" \"waker " WAKER_VERSION "\" \"waker manual\"\n");
-    man_heading(page, "NAME");
+    wk_text_puts(page, ".SH \"NAME\"\n");
     man_text(page, name, strlen(name));
     wk_text_puts(page, " \\- ");
     man_text(page, summary, strlen(summary));
     wk_text_puts(page, "\n");
-    man_heading(page, "SYNOPSIS");
+    wk_text_puts(page, ".SH \"SYNOPSIS\"\n");
     man_examples(page, usage);
 }
 
@@ -360,15 +348,14 @@ static void man_usage(wk_text *page, const wk_command *command)
     man_title(page, command, command->summary, command->usage);
 }
 
-static const format man = {.headings = {[DETAILS] = "DESCRIPTION",
-                                        [COMMANDS] = "COMMANDS",
-                                        [OPTIONS] = "OPTIONS",
-                                        [COMMON] = "OPTIONS OF EVERY COMMAND",
-                                        [EXAMPLES] = "EXAMPLES",
-                                        [CODES] = "EXIT STATUS",
-                                        [KEYS] = "KEYS",
-                                        [SEE] = "SEE ALSO"},
-                           .heading = man_heading,
+static const format man = {.headings = {[DETAILS] = ".SH \"DESCRIPTION\"\n",
+                                        [COMMANDS] = ".SH \"COMMANDS\"\n",
+                                        [OPTIONS] = ".SH \"OPTIONS\"\n",
+                                        [COMMON] = ".SH \"OPTIONS OF EVERY COMMAND\"\n",
+                                        [EXAMPLES] = ".SH \"EXAMPLES\"\n",
+                                        [CODES] = ".SH \"EXIT STATUS\"\n",
+                                        [KEYS] = ".SH \"KEYS\"\n",
+                                        [SEE] = ".SH \"SEE ALSO\"\n"},
                            .usage = man_usage,
                            .prose = man_prose,
                            .examples = man_examples,
@@ -379,18 +366,18 @@ static void write_man(const wk_command *command, wk_text *page)
 {
     if (command) {
         put_command(&man, page, command);
-        man_heading(page, man.headings[SEE]);
+        wk_text_puts(page, man.headings[SEE]);
         wk_text_puts(page, ".BR waker (1)\n");
         return;
     }
     man_title(page, NULL, tagline, "COMMAND [OPTIONS]\nhelp [COMMAND]");
-    man_heading(page, man.headings[DETAILS]);
+    wk_text_puts(page, man.headings[DETAILS]);
     man_prose(page, about);
     man_prose(page, "Every command has a page of its own:\nwaker-COMMAND(1).\n\n");
     man_prose(page, conventions);
     put_program(&man, page);
     put_codes(&man, page);
-    man_heading(page, man.headings[SEE]);
+    wk_text_puts(page, man.headings[SEE]);
     for (size_t i = 0; i < wk_program_spec.n_commands; i++) {
         char name[NAME_LENGTH_MAX];
         page_name(wk_program_spec.commands[i], name);
@@ -419,11 +406,6 @@ static void md_text(wk_text *page, const char *text, size_t length)
         if (strchr("*_<>|[]", text[i])) wk_text_puts(page, "\\");
         wk_text_append(page, text + i, 1);
     }
-}
-
-static void md_heading(wk_text *page, const char *heading)
-{
-    wk_text_puts(page, heading);
 }
 
 static void md_examples(wk_text *page, const char *lines)
@@ -474,7 +456,6 @@ static const format markdown = {
     .headings = {[DETAILS] = "\n",
                  [OPTIONS] = "\n| option | meaning |\n|---|---|\n",
                  [EXAMPLES] = "\nExample:\n\n"},
-    .heading = md_heading,
     .usage = md_usage,
     .prose = md_prose,
     .examples = md_examples,
@@ -531,20 +512,6 @@ static wk_status save_pages(const char *directory, wk_error *err)
     return WK_OK;
 }
 
-static wk_status find_command(const wk_arg_words *words, const wk_command **out, wk_error *err)
-{
-    char name[NAME_LENGTH_MAX];
-    const char *names[WK_ARG_WORDS_MAX];
-    snprintf(name, sizeof name, "%s%s%s", words->items[0], words->count > 1 ? " " : "",
-             words->count > 1 ? words->items[1] : "");
-    for (size_t i = 0; i < wk_program_spec.n_commands; i++) {
-        *out = wk_program_spec.commands[i];
-        names[i] = (*out)->name;
-        if (strcmp(names[i], name) == 0) return WK_OK;
-    }
-    return wk_arg_unknown(err, "command", name, names, wk_program_spec.n_commands);
-}
-
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const man_values *v = values;
@@ -552,8 +519,17 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
         return wk_fail(err, WK_E_INPUT, "--%s writes all pages: leave out the command",
                        v->out ? "out" : "markdown");
     if (v->out) return save_pages(v->out, err);
-    const wk_command *command = NULL;
-    if (cli->words.count > 0) WK_TRY(find_command(&cli->words, &command, err));
+    int used, count = cli->words.count;
+    const wk_command *command = wk_command_find(cli->words.items, count, &used);
+    if (count > 0 && (!command || used < count)) {
+        const char *names[NAMES_MAX];
+        char name[NAME_LENGTH_MAX];
+        snprintf(name, sizeof name, "%s%s%s", cli->words.items[0], count > 1 ? " " : "",
+                 count > 1 ? cli->words.items[1] : "");
+        for (size_t i = 0; i < wk_program_spec.n_commands; i++)
+            names[i] = wk_program_spec.commands[i]->name;
+        return wk_arg_unknown(err, "command", name, names, wk_program_spec.n_commands);
+    }
     wk_text page = {0};
     if (v->markdown)
         write_markdown(&page);
@@ -569,6 +545,6 @@ const wk_command wk_command_man = {
     .details = "An installed waker has its pages where man(1) finds them: 'man waker-train'.\n",
     .examples = "man train | man -l -",
     WK_COMMAND_OPTIONS(args, defaults),
-    .max_words = 2,
+    .words = {0, 2},
     .run = run,
 };

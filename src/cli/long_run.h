@@ -16,11 +16,10 @@ typedef struct wk_cli_run {
     wk_run_end end; // for the call that is controlled
 } wk_cli_run;
 
-/// A row for --lock-wait (default WK_LOCK_WAIT_SECONDS), which sets the member double lock_wait of
-/// `values`.
-#define WK_LOCK_WAIT_ARG_ROW(values)                                                               \
-    WK_ARG_ROW(values, WK_ARG_NUMBER, "lock-wait", lock_wait, "SECONDS",                           \
-               "wait for another process to leave the directory (default: 10)", 0, 86400)
+/// A row for --lock-wait (default WK_LOCK_WAIT_SECONDS), which sets the member double lock_wait.
+#define WK_LOCK_WAIT_ARG_ROW                                                                       \
+    WK_OPT_NUMBER("lock-wait", lock_wait, "SECONDS",                                               \
+                  "wait for another process to leave the directory (default: 10)", 0, 86400)
 
 /// Catches the signals, first thing in the program: a control that is made later knows of one that
 /// has come. Unblocks them too: who starts the program with them blocked leaves no moment in which

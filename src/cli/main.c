@@ -147,29 +147,14 @@ wk_status wk_cli_print_if(wk_status status, wk_text *text, wk_error *err)
     return status;
 }
 
-// How many of the words spell the command's name; 0 if they do not.
-static int match_name(const wk_command *command, const char *const *words, int count)
+const wk_command *wk_command_find(const char *const *words, int count, int *used)
 {
-    const char *blank = strchr(command->name, ' ');
-    if (!blank) return count >= 1 && strcmp(words[0], command->name) == 0;
-    size_t length = (size_t)(blank - command->name);
-    bool first =
-        count >= 1 && strlen(words[0]) == length && memcmp(words[0], command->name, length) == 0;
-    return first && count >= 2 && strcmp(words[1], blank + 1) == 0 ? 2 : 0;
-}
-
-// The command whose name is the longest beginning of the words.
-static const wk_command *find_command(const char *const *words, int count, int *used)
-{
-    const wk_command *found = NULL;
-    *used = 0;
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        int length = match_name(commands[i], words, count);
-        if (length <= *used) continue;
-        *used = length;
-        found = commands[i];
-    }
-    return found;
+    char both[64];
+    snprintf(both, sizeof both, "%s %s", count > 0 ? words[0] : "", count > 1 ? words[1] : "");
+    for (*used = 2; *used > 0; --*used)
+        for (size_t i = 0; count >= *used && i < N_COMMANDS; i++)
+            if (strcmp(commands[i]->name, *used == 2 ? both : words[0]) == 0) return commands[i];
+    return NULL;
 }
 
 static bool asks_for_help(int argc, char **argv)
@@ -203,24 +188,17 @@ static wk_status unknown_command(const char *const *words, int count, wk_error *
     return status;
 }
 
-static bool takes_configs(const wk_command *command)
-{
-    for (size_t i = 0; i < command->n_args; i++)
-        if (strcmp(command->args[i].name, "configs") == 0) return true;
-    return false;
-}
-
 static wk_status check_words(const wk_command *command, const wk_arg_words *words, wk_error *err)
 {
-    if (words->count > command->max_words && takes_configs(command))
-        return wk_fail(
-            err, WK_E_INPUT,
-            "unexpected argument '%s'; for the configuration of that name write --configs %s",
-            words->items[command->max_words], words->items[command->max_words]);
-    if (words->count > command->max_words)
-        return wk_fail(err, WK_E_INPUT, "unexpected argument '%s'",
-                       words->items[command->max_words]);
-    if (words->count < command->min_words)
+    const char *extra = words->count > command->words[1] ? words->items[command->words[1]] : NULL;
+    for (size_t i = 0; extra && i < command->n_args; i++)
+        if (strcmp(command->args[i].name, "configs") == 0)
+            return wk_fail(
+                err, WK_E_INPUT,
+                "unexpected argument '%s'; for the configuration of that name write --configs %s",
+                extra, extra);
+    if (extra) return wk_fail(err, WK_E_INPUT, "unexpected argument '%s'", extra);
+    if (words->count < command->words[0])
         return wk_fail(err, WK_E_INPUT, "missing argument; usage: waker %.*s",
                        (int)strcspn(command->usage, "\n"), command->usage);
     return WK_OK;
@@ -245,6 +223,7 @@ static wk_status parse_and_run(const wk_command *command, wk_cli *cli, void *val
     if (cli->version) return print_version(err);
     if (cli->help) return wk_help_command(command, err);
     WK_TRY(check_words(command, &cli->words, err));
+    WK_TRY(wk_args_check_required(&tables[0], err));
     if (!command->resumes) wk_cli_signals_release();
     cli->running = true;
     return command->run(cli, values, err);
@@ -284,7 +263,7 @@ static wk_status run_program(wk_cli *cli, int argc, char **argv, const wk_comman
         argv++;
     }
     if (argc == 0) return wk_help_program(err);
-    *command = find_command((const char *const *)argv, argc, &used);
+    *command = wk_command_find((const char *const *)argv, argc, &used);
     wk_status status;
     if (!*command && (cli->help || asks_for_help(argc, argv)) &&
         wk_help_group(argv[0], err, &status))

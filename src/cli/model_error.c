@@ -9,40 +9,40 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct error_values {
-    const char *policy, *snapshot, *weights, *name, *device, *plugin;
+    wk_model_error_question asked; // what options fill as it is
     wk_arg_texts out;
-    int envs, steps, trajectories;
     wk_arg_seed seed;
     bool map, json;
 } error_values;
 
 static const error_values defaults = {
-    .policy = "random", .snapshot = "last", .envs = 200, .trajectories = 1};
+    .asked = {.policies = "random", .step = WK_STEP_LAST, .environments = 200, .trajectories = 1}};
 
 #define WK_VALUES error_values
 static const wk_arg args[] = {
-    WK_OPT_TEXT("policy", policy, "random|TASK,...|all",
+    WK_OPT_TEXT("policy", asked.policies, "random|TASK,...|all",
                 "who acts: random, the policies of tasks, or all of these (default: random)"),
-    WK_SNAPSHOTS_ARG_ROW(WK_VALUES),
-    WK_OPT_TEXT("weights", weights, "adapted|alongside",
+    WK_SNAPSHOTS_ARG_ROW(asked.step),
+    WK_OPT_TEXT("weights", asked.weights, "adapted|alongside",
                 "which task policies (default: adapted if any, else alongside)"),
-    WK_NAME_ARG_ROW(error_values, "use the task policies of the adaptation with this name"),
-    WK_OPT_INT("envs", envs, "N", "environments from the default distribution (default: 200)", 1,
-               100000),
-    WK_OPT_INT("trajectories", trajectories, "N",
+    WK_OPT_TEXT("name", asked.name, "NAME",
+                "use the task policies of the adaptation with this name"),
+    WK_OPT_INT("envs", asked.environments, "N",
+               "environments from the default distribution (default: 200)", 1, 100000),
+    WK_OPT_INT("trajectories", asked.trajectories, "N",
                "episodes in each environment (default: 1; 200 in the paper)", 1, 100000),
-    WK_OPT_INT("steps", steps, "N", "maximum agent steps of each episode (default: all)", 1, 1000),
-    WK_SEED_ARG_ROW(WK_VALUES, "the episodes", "0"),
+    WK_OPT_INT("steps", asked.steps, "N", "maximum agent steps of each episode (default: all)", 1,
+               1000),
+    WK_SEED_ARG_ROW("the episodes", "0"),
     WK_OPT_FLAG("map", map, "print errors and estimates as maps over the environments' parameters"),
     WK_OPT_PATHS("out", out, "FILE.png|DIR",
                  "FILE.png: draw the maps. DIR: write the results of one run to DIR/eval instead "
                  "of RUN/eval, together with RUN's settings, so that 'waker report DIR' can read "
                  "them; may be repeated"),
-    WK_DEVICE_ARG_ROW(WK_VALUES, device, "the run's"),
-    WK_PLUGIN_ARG_ROWS(error_values),
+    WK_DEVICE_ARG_ROW(asked.device, "the run's"),
+    WK_PLUGIN_ARG_ROWS(asked.plugin),
     WK_OPT_FLAG("json", json, "print the contents of the result files as a JSON list"),
 };
 
@@ -163,7 +163,6 @@ static wk_status measure(wk_cli *cli, const error_values *v, wk_model_error_ques
                        "--out %s would hold the results of %d runs; give each run a directory of "
                        "its own (an image's name ends in .png)",
                        asked->out, asked->n_runs);
-    if (strcmp(v->snapshot, "all") != 0) WK_TRY(wk_snapshot_arg(v->snapshot, &asked->step, err));
     out->maps = v->map || image;
     wk_table_begin(&out->table, "llrrlrrrrrr", "run", "curriculum", "agent step", "control step",
                    "policy", "environments", "image error\nmean", "\nworst 10 %", "estimate\nmean",
@@ -185,25 +184,16 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const error_values *v = values;
     wk_progress_line progress = {0};
     wk_log log = wk_cli_progress(cli, "episodes", &progress);
-    output out = {.as_json = v->json};
-    out.json.text = &out.text;
-    wk_model_error_question asked = {.runs = cli->words.items,
-                                     .n_runs = cli->words.count,
-                                     .policies = v->policy,
-                                     .weights = v->weights,
-                                     .name = v->name,
-                                     .step = WK_STEP_ALL,
-                                     .environments = v->envs,
-                                     .trajectories = v->trajectories,
-                                     .steps = v->steps,
-                                     .seed = v->seed.value,
-                                     .plugin = v->plugin,
-                                     .device = v->device,
-                                     .threads = cli->threads,
-                                     .log = &log,
-                                     .progress = &progress,
-                                     .on_result = add_result,
-                                     .context = &out};
+    output out = {.as_json = v->json, .json.text = &out.text};
+    wk_model_error_question asked = v->asked;
+    asked.runs = cli->words.items;
+    asked.n_runs = cli->words.count;
+    asked.seed = v->seed.value;
+    asked.threads = cli->threads;
+    asked.log = &log;
+    asked.progress = &progress;
+    asked.on_result = add_result;
+    asked.context = &out;
     wk_status status = measure(cli, v, &asked, &out, err);
     wk_progress_finish(&progress);
     wk_table_free(&out.table);
@@ -224,7 +214,6 @@ const wk_command wk_command_model_error = {
         "RUN/eval/model-error-STEP.json.\n",
     .examples = "model-error runs/waker-m runs/dr --envs 100",
     WK_COMMAND_OPTIONS(args, defaults),
-    .min_words = 1,
-    .max_words = WK_ARG_WORDS_MAX,
+    .words = {1, WK_ARG_WORDS_MAX},
     .run = run,
 };

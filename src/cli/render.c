@@ -26,15 +26,15 @@ static const render_values defaults = {.steps = UNSET, .size = UNSET};
 #define WK_VALUES render_values
 static const wk_arg args[] = {
     WK_OPT_TEXT("domain", domain, "DOMAIN", "a built-in domain; 'waker envs' lists them"),
-    WK_OPT_PATH("plugin", plugin, "FILE", "use the domain of this plug-in instead"),
-    WK_PYTHON_ARG_ROW(WK_VALUES, plugin, "use the environments of this Python function"),
-    WK_OPT_PATH("out", out, "FILE", "file to write: .png for a still, .gif or .mp4 for a clip"),
+    WK_DOMAIN_PLUGIN_ARG_ROWS(plugin),
+    WK_OPT_REQUIRED(WK_ARG_PATH, "out", out, "FILE",
+                    "file to write: .png for a still, .gif or .mp4 for a clip"),
     WK_OPT_TEXT("params", params, "A,B,...",
                 "the world's parameters (default: the middle of the training grid)"),
     WK_OPT_TEXT("case", case_name, "CASE[:I]",
                 "the I-th parameters, counted from 0, of an out-of-distribution case"),
     WK_OPT_TEXTS("option", options, "NAME=CHOICE", "an option of the domain; may be repeated"),
-    WK_SEED_ARG_ROW(WK_VALUES, "the episode and of the random actions", "0"),
+    WK_SEED_ARG_ROW("the episode and of the random actions", "0"),
     WK_OPT_INT("steps", steps, "N",
                "random agent steps: before a still (default: 0, the start of the episode), in each "
                "cell of a sheet (default: 20) or in a clip (default: 100)",
@@ -48,9 +48,6 @@ static const wk_arg args[] = {
 // Says early what would only fail after the work.
 static wk_status check_out(const render_values *v, wk_error *err)
 {
-    if (!v->out)
-        return wk_fail(err, WK_E_INPUT,
-                       "--out FILE is required: .png for a still, .gif or .mp4 for a clip");
     if (!wk_path_ends_in(v->out, ".png") && !wk_animation_is_path(v->out))
         return wk_fail(err, WK_E_INPUT, "--out '%s': the name must end in .png, .gif or .mp4",
                        v->out);

@@ -20,16 +20,16 @@ static const report_values defaults = {.reps = 2000, .step = -1};
 
 #define WK_VALUES report_values
 static const wk_arg args[] = {
-    WK_OPT_PATH("out", out, "DIR", "directory for the page, tables and figures"),
-    WK_OPT_TEXT("policy", policy, "adapted|alongside|finetuned|random",
-                "policies to report (default: adapted if any, else alongside)"),
-    WK_NAME_ARG_ROW(report_values, "use the adaptations or fine-tunings with this name"),
+    WK_OPT_REQUIRED(WK_ARG_PATH, "out", out, "DIR", "directory for the page, tables and figures"),
+    WK_OPT_CHOICE("policy", policy, "adapted|alongside|finetuned|random",
+                  "policies to report (default: adapted if any, else alongside)"),
+    WK_OPT_TEXT("name", name, "NAME", "use the adaptations or fine-tunings with this name"),
     WK_OPT_TEXTS("by", by, "KEY",
                  "setting whose value is part of every column's name; may be repeated"),
     WK_OPT_NUMBER("step", step, "N",
                   "agent step of the world models in the tables (default: the last of each run)", 0,
                   1e15),
-    WK_SEED_ARG_ROW(WK_VALUES, "the bootstrap", "0"),
+    WK_SEED_ARG_ROW("the bootstrap", "0"),
     WK_OPT_INT("reps", reps, "N", "resamples of the bootstrap (default: 2000)", 2, 10000000),
     WK_OPT_FLAG("json", json, "print the numbers as JSON"),
 };
@@ -43,18 +43,6 @@ static wk_status check_name(const report_values *v, wk_error *err)
                        "--name selects adapted or fine-tuned policies; --policy %s has no names",
                        v->policy);
     return wk_weights_check_name(v->name, err);
-}
-
-static wk_status check(const report_values *v, wk_error *err)
-{
-    static const char *const policies[] = {"adapted", "alongside", "finetuned", "random"};
-    enum { COUNT = sizeof policies / sizeof *policies };
-    if (!v->out)
-        return wk_fail(err, WK_E_INPUT, "--out DIR is required: the directory for the report");
-    for (size_t i = 0; v->policy && i < COUNT; i++)
-        if (strcmp(v->policy, policies[i]) == 0) return check_name(v, err);
-    return v->policy ? wk_arg_unknown(err, "policy", v->policy, policies, COUNT)
-                     : check_name(v, err);
 }
 
 // As results have it: "adapted", "adapted.NAME"; NULL for what is usual.
@@ -89,7 +77,7 @@ static wk_status show(wk_cli *cli, const report_values *v, const wk_report *repo
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const report_values *v = values;
-    WK_TRY(check(v, err));
+    WK_TRY(check_name(v, err));
     char title[WK_WEIGHTS_TITLE_MAX];
     wk_pool *pool;
     wk_progress_line progress = {0};
@@ -134,7 +122,6 @@ const wk_command wk_command_report = {
                 "report runs --out report --by curriculum.temperature\n"
                 "report wide=runs/units-800 narrow=runs/units-400 --out report",
     WK_COMMAND_OPTIONS(args, defaults),
-    .min_words = 1,
-    .max_words = WK_ARG_WORDS_MAX,
+    .words = {1, WK_ARG_WORDS_MAX},
     .run = run,
 };

@@ -21,16 +21,15 @@ typedef struct wk_run_args {
     }
 
 /// Rows for the option table of a command whose values have a wk_run_args called `member`.
-#define WK_RUN_ARG_ROWS(values, member)                                                            \
-    WK_ARG_ROW(values, WK_ARG_NAMES, "configs", member.configs, "BLOCK...",                        \
+#define WK_RUN_ARG_ROWS(member)                                                                    \
+    WK_ARG_ROW(WK_ARG_NAMES, "configs", member.configs, "BLOCK...",                                \
                "blocks of settings, applied from left to right over the defaults", 0, 0),          \
-        WK_ARG_ROW(values, WK_ARG_PATHS, "config-file", member.files, "FILE",                      \
-                   "YAML file with more blocks, or a run's config.yaml; may be repeated", 0, 0),   \
-        WK_ARG_ROW(values, WK_ARG_PATH, "from", member.from, "RUN",                                \
-                   "start from the settings of this run instead of the defaults", 0, 0),           \
-        WK_PYTHON_ARG_ROW(values, member.python,                                                   \
-                          "train in the environments of this Python function"),                    \
-        WK_ARG_ROW(values, WK_ARG_KEYS, "KEY", member.settings, "VALUE",                           \
+        WK_OPT_PATHS("config-file", member.files, "FILE",                                          \
+                     "YAML file with more blocks, or a run's config.yaml; may be repeated"),       \
+        WK_OPT_PATH("from", member.from, "RUN",                                                    \
+                    "start from the settings of this run instead of the defaults"),                \
+        WK_PYTHON_ARG_ROW(member.python, "train in the environments of this Python function"),     \
+        WK_ARG_ROW(WK_ARG_KEYS, "KEY", member.settings, "VALUE",                                   \
                    "set one key, for example --rssm.deter 512 or --seed=3", 0, 0)
 
 enum { WK_RUN_SETTINGS_MAX = WK_ARG_SETTINGS_MAX + 1 };

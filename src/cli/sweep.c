@@ -31,13 +31,13 @@ static const sweep_values defaults = {.launch = "local",
 
 #define WK_VALUES sweep_values
 static const wk_arg args[] = {
-    WK_OPT_PATH("logdir", directory, "DIR", "directory of the sweep and its runs"),
+    WK_OPT_REQUIRED(WK_ARG_PATH, "logdir", directory, "DIR", "directory of the sweep and its runs"),
     WK_OPT_TEXTS("only", only, "AXIS=VALUE,...",
                  "start only the runs with these values; several of an axis: AXIS=VALUE|VALUE, or "
                  "AXIS=A..B of numbers; may be repeated"),
-    WK_OPT_TEXT("launch", launch, "local|slurm|print",
-                "local: processes on this machine; slurm: job arrays; print: print the commands, "
-                "for other schedulers (default: local)"),
+    WK_OPT_CHOICE("launch", launch, "local|slurm|print",
+                  "local: processes on this machine; slurm: job arrays; print: print the commands, "
+                  "for other schedulers (default: local)"),
     WK_OPT_INT("jobs", options.jobs, "N",
                "processes at a time (default: as many as GPUs, or cores, and memory allow)", 1,
                1024),
@@ -126,14 +126,11 @@ static wk_status check_command(const wk_sweep_grid *grid, const char *name,
                                const wk_sweep_command *given, wk_error *err)
 {
     wk_cli scratch = {0};
-    const wk_command *command = NULL;
     char *words[WK_SWEEP_WORDS_MAX];
     int taken;
+    const wk_command *command = wk_command_find(&name, 1, &taken);
     void *values;
     if (!given->present) return WK_OK;
-    for (size_t i = 0; i < wk_program_spec.n_commands; i++)
-        if (strcmp(wk_program_spec.commands[i]->name, name) == 0)
-            command = wk_program_spec.commands[i];
     WK_TRY(wk_command_values(command, &values, err));
     for (int i = 0; i < given->count; i++)
         words[i] = (char *)given->options[i];
@@ -281,7 +278,6 @@ static wk_status choose_launcher(context *c, wk_error *err)
     const wk_sweep_launch_options *o = &c->v->options;
     for (size_t i = 0; i < 3; i++)
         if (strcmp(c->v->launch, names[i]) == 0) c->start = starts[i];
-    if (!c->start) return wk_arg_unknown(err, "launcher", c->v->launch, names, 3);
     wk_slurm_options *s = &c->slurm;
     *s = c->v->slurm;
     for (int i = 0; i < c->v->lines.count; i++)
@@ -302,10 +298,6 @@ static wk_status open_sweep(context *c, wk_error *err)
 {
     const char *directory = c->v->directory;
     bool there = false; // another grid
-    if (!directory)
-        return wk_fail(err, WK_E_INPUT,
-                       "--logdir DIR is required: the directory of the sweep, for example --logdir "
-                       "runs/paper");
     WK_TRY(choose_launcher(c, err));
     if (c->cli->words.count == 0) {
         WK_TRY(wk_cli_sweep_open(directory, &c->sweep, err));
@@ -543,7 +535,7 @@ const wk_command wk_command_sweep = {
                 "sweep grid.yaml --logdir runs/grid --launch slurm --partition gpu --time 4:00:00\n"
                 "sweep grid.yaml --logdir runs/grid --launch print",
     WK_COMMAND_OPTIONS(args, defaults),
-    .max_words = 1,
+    .words = {0, 1},
     .resumes = true,
     .run = run,
 };

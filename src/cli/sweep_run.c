@@ -289,8 +289,7 @@ const wk_command wk_command_sweep_run = {
         "'report' it makes the sweep's report of the runs that are done.\n",
     .examples = "sweep run runs/paper clean-up-waker-m-seed0",
     WK_COMMAND_OPTIONS(args, defaults),
-    .min_words = 2,
-    .max_words = 1 + WK_POPULATION_MAX,
+    .words = {2, 1 + WK_POPULATION_MAX},
     .resumes = true,
     .run = run,
 };

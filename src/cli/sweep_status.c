@@ -337,8 +337,7 @@ const wk_command wk_command_sweep_status = {
     .examples = "sweep status runs/paper\n"
                 "sweep status runs/paper --json",
     WK_COMMAND_OPTIONS(args, defaults),
-    .min_words = 1,
-    .max_words = 1,
+    .words = {1, 1},
     .run = run_status,
 };
 
@@ -351,8 +350,7 @@ const wk_command wk_command_sweep_add = {
         "their names and are not changed.\n",
     .examples = "sweep add runs/paper seed=5..9\n"
                 "sweep add runs/paper curriculum=ge,rw-oracle",
-    .min_words = 2,
-    .max_words = 1 + WK_SWEEP_AXES_MAX,
+    .words = {2, 1 + WK_SWEEP_AXES_MAX},
     .run = run_add,
 };
 
@@ -365,8 +363,7 @@ const wk_command wk_command_sweep_retry = {
         "last checkpoint: at once if the sweep is running, else when it is started again.\n",
     .examples = "sweep retry runs/paper\n"
                 "sweep retry runs/paper clean-up-waker-m-seed3",
-    .min_words = 1,
-    .max_words = WK_ARG_WORDS_MAX,
+    .words = {1, WK_ARG_WORDS_MAX},
     .run = run_retry,
 };
 
@@ -376,7 +373,6 @@ const wk_command wk_command_sweep_cancel = {
     .usage = "sweep cancel DIR",
     .details = "Asks all processes or jobs of the sweep to save and stop, as an interrupt would.\n",
     .examples = "sweep cancel runs/paper",
-    .min_words = 1,
-    .max_words = 1,
+    .words = {1, 1},
     .run = run_cancel,
 };

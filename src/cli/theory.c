@@ -47,7 +47,7 @@ static const theory_values defaults = {.part = "all",
 
 #define WK_VALUES theory_values
 static const wk_arg args[] = {
-    WK_OPT_TEXT("part", part, "check|curricula|all", "what to compute (default: all)"),
+    WK_OPT_CHOICE("part", part, "check|curricula|all", "what to compute (default: all)"),
     WK_OPT_TEXT("family", family, "random|slippery|windy|chain|all",
                 "families of MDPs, separated by commas (default: all)"),
     WK_OPT_INT("instances", instances, "N",
@@ -65,24 +65,15 @@ static const wk_arg args[] = {
                "curricula: worlds in which each curriculum collects data (default: 20)", 1, 10000),
     WK_OPT_INT("members", curricula.members, "N",
                "curricula: members of each ensemble (default: 10)", 2, WK_TABULAR_MEMBERS_MAX),
-    WK_OPT_TEXT("exploration", exploration, "disagreement|random",
-                "curricula: exploration within an episode (default: disagreement)"),
-    WK_OPT_TEXT(
+    WK_OPT_CHOICE("exploration", exploration, "disagreement|random",
+                  "curricula: exploration within an episode (default: disagreement)"),
+    WK_OPT_CHOICE(
         "model", model, "separate|shared",
         "curricula: a model for each environment, or one that generalises (default: separate)"),
-    WK_SEED_ARG_ROW(WK_VALUES, "everything random", "0"),
+    WK_SEED_ARG_ROW("everything random", "0"),
     WK_OPT_PATH("out", out, "DIR", "write tables as CSV and figures to DIR"),
     WK_OPT_FLAG("json", json, "print JSON"),
 };
-
-// Chooses one of the words of an option.
-static wk_status choose(const char *option, const char *word, const char *const *names,
-                        size_t count, size_t *out, wk_error *err)
-{
-    for (*out = 0; *out < count; ++*out)
-        if (strcmp(names[*out], word) == 0) return WK_OK;
-    return wk_arg_unknown(err, option, word, names, count);
-}
 
 static wk_status choose_families(const char *list, results *r, wk_error *err)
 {
@@ -139,19 +130,14 @@ static wk_status check_families(const theory_values *v, wk_pool *pool, const wk_
 static wk_status compare_curricula(const theory_values *v, wk_pool *pool, const wk_cli *cli,
                                    results *r, wk_error *err)
 {
-    static const char *const explorations[] = {"disagreement", "random"};
-    static const char *const models[] = {"separate", "shared"};
-    size_t exploration, model;
     wk_progress_line line = {0};
     wk_curricula_config config = v->curricula;
     config.progress = count_piece;
     config.context = &line;
     if (v->gamma > 0) config.gamma = v->gamma;
     config.seed = v->seed.value;
-    WK_TRY(choose("exploration", v->exploration, explorations, 2, &exploration, err));
-    WK_TRY(choose("model", v->model, models, 2, &model, err));
-    config.random = exploration == 1;
-    config.shared = model == 1;
+    config.random = strcmp(v->exploration, "random") == 0;
+    config.shared = strcmp(v->model, "shared") == 0;
     for (size_t i = 0; i < r->count; i++) {
         config.family = r->families[i];
         begin_family(cli, "comparing curricula", config.family, "runs", &line);
@@ -375,13 +361,10 @@ static wk_status write_csv(wk_table *table, const char *folder, const char *name
 // A row for each curriculum and seed at each point.
 static wk_status write_curves(const results *r, const char *folder, wk_error *err)
 {
-    static const wk_column columns[] = {{WK_COLUMN_TEXT, "family", NULL, NULL, 0},
-                                        {WK_COLUMN_TEXT, "curriculum", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "seed", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "steps", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "max_regret", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "mean_regret", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "max_bound", NULL, NULL, 0}};
+    static const wk_column columns[] = {WK_COLUMN_KEY("family"),     WK_COLUMN_KEY("curriculum"),
+                                        WK_COLUMN_KEY("seed"),       WK_COLUMN_KEY("steps"),
+                                        WK_COLUMN_KEY("max_regret"), WK_COLUMN_KEY("mean_regret"),
+                                        WK_COLUMN_KEY("max_bound")};
     wk_table table;
     wk_table_start(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < r->count; i++) {
@@ -404,14 +387,10 @@ static wk_status write_curves(const results *r, const char *folder, wk_error *er
 
 static wk_status write_shares(const results *r, const char *folder, wk_error *err)
 {
-    static const wk_column columns[] = {{WK_COLUMN_TEXT, "family", NULL, NULL, 0},
-                                        {WK_COLUMN_TEXT, "measure", NULL, NULL, 0},
-                                        {WK_COLUMN_TEXT, "curriculum", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "end", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "run", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "share_of_gain", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "share_low", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "share_high", NULL, NULL, 0}};
+    static const wk_column columns[] = {WK_COLUMN_KEY("family"),     WK_COLUMN_KEY("measure"),
+                                        WK_COLUMN_KEY("curriculum"), WK_COLUMN_KEY("end"),
+                                        WK_COLUMN_KEY("run"),        WK_COLUMN_KEY("share_of_gain"),
+                                        WK_COLUMN_KEY("share_low"),  WK_COLUMN_KEY("share_high")};
     wk_table table;
     wk_table_start(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < r->count; i++)
@@ -432,11 +411,9 @@ static wk_status write_shares(const results *r, const char *folder, wk_error *er
 
 static wk_status write_visits(const results *r, const char *folder, wk_error *err)
 {
-    static const wk_column columns[] = {{WK_COLUMN_TEXT, "family", NULL, NULL, 0},
-                                        {WK_COLUMN_TEXT, "curriculum", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "size", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "noise", NULL, NULL, 0},
-                                        {WK_COLUMN_NUMBER, "episodes", NULL, NULL, 0}};
+    static const wk_column columns[] = {WK_COLUMN_KEY("family"), WK_COLUMN_KEY("curriculum"),
+                                        WK_COLUMN_KEY("size"), WK_COLUMN_KEY("noise"),
+                                        WK_COLUMN_KEY("episodes")};
     wk_table table;
     wk_table_start(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < r->count; i++) {
@@ -606,18 +583,15 @@ static wk_status show(wk_cli *cli, const theory_values *v, const results *r, wk_
 
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
-    static const char *const parts[] = {"check", "curricula", "all"};
     const theory_values *v = values;
-    size_t part = 0;
     results *r = calloc(1, sizeof *r);
     wk_pool *pool = NULL;
     wk_status status = r ? wk_pool_create(cli->threads, &pool, err)
                          : wk_fail(err, WK_E_MEMORY, "no memory for the results");
-    if (status == WK_OK) status = choose("part", v->part, parts, 3, &part, err);
     if (status == WK_OK) {
         r->seed = v->seed.value;
-        r->checked = part != 1;
-        r->compared = part != 0;
+        r->checked = strcmp(v->part, "curricula") != 0;
+        r->compared = strcmp(v->part, "check") != 0;
         status = choose_families(v->family, r, err);
     }
     // Curricula first: their options are checked before any long work.

@@ -183,7 +183,6 @@ const wk_command wk_command_top = {
     .examples = "top runs\n"
                 "top runs/paper --once",
     WK_COMMAND_OPTIONS(args, defaults),
-    .min_words = 1,
-    .max_words = 1,
+    .words = {1, 1},
     .run = run,
 };

@@ -21,13 +21,13 @@ static const train_values defaults = {.run = WK_RUN_ARGS_INIT, .lock_wait = WK_L
 
 #define WK_VALUES train_values
 static const wk_arg args[] = {
-    WK_OPT_PATH("logdir", directory, "DIR",
-                "directory of the run; a run that is already there is resumed"),
+    WK_OPT_REQUIRED(WK_ARG_PATH, "logdir", directory, "DIR",
+                    "directory of the run; a run that is already there is resumed"),
     WK_OPT_TEXTS("each", each, "KEY=VALUES",
                  "train one run for each value (a,b or 0..4), all together, in directories below "
                  "--logdir; repeat it for all combinations of several keys"),
-    WK_LOCK_WAIT_ARG_ROW(train_values),
-    WK_RUN_ARG_ROWS(train_values, run),
+    WK_LOCK_WAIT_ARG_ROW,
+    WK_RUN_ARG_ROWS(run),
 };
 
 static wk_status train_one(wk_cli *cli, const train_values *v, wk_run_plugins *code, wk_error *err)
@@ -216,10 +216,6 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const train_values *v = values;
     wk_run_plugins code = {0};
     bool several = v->each.count > 0;
-    if (!v->directory)
-        return wk_fail(
-            err, WK_E_INPUT,
-            "--logdir DIR is required: the directory of the run, for example --logdir runs/first");
     if (!several) WK_TRY(wk_population_exists(v->directory, &several, err));
     if (several) return train_population(cli, v, err);
     wk_status status = train_one(cli, v, &code, err);

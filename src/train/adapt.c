@@ -489,8 +489,7 @@ wk_status wk_adapt(const wk_adapt_config *config, const wk_run_control *control,
     wk_text missing = {0};
     wk_adapt_config one = *config;
     *end = WK_RUN_FINISHED;
-    if (config->snapshot != WK_ADAPT_ALL)
-        return adapt_snapshot(config, control, end, &no_data, err);
+    if (config->snapshot != WK_STEP_ALL) return adapt_snapshot(config, control, end, &no_data, err);
     const wk_weights_source snapshots = {.kind = WK_WEIGHTS_SNAPSHOT};
     wk_status status = wk_weights_steps(config->directory, snapshots, &steps, err);
     if (status == WK_OK && steps.count == 0) { // the error names what there is instead of snapshots

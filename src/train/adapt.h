@@ -15,22 +15,20 @@
 
 #include "train/train.h"
 
-/// As a snapshot: every one that the run has, one after the other, the oldest first.
-enum { WK_ADAPT_ALL = -2 };
-
 /// What to adapt and how.
 typedef struct wk_adapt_config {
     const char *directory; // of the run
-    int64_t snapshot;      // its step, WK_STEP_LAST or WK_ADAPT_ALL
-    const char *name;      // one of several of a snapshot; NULL: that without a name
-    const char *tasks;     // "all", or names with commas between
-    int64_t updates;       // 0: as before; at first, one for each train_every agent steps that had
-                           // been collected by then
-    const uint64_t *seed;  // NULL: the run's
-    bool all_data;         // everything the run has now, not only what it had at the snapshot
-    bool restart;          // discard existing results
-    const char *device;    // NULL: as the run was configured
-    int threads;           // 0: as the run was configured
+    int64_t
+        snapshot; // its step, WK_STEP_LAST, or WK_STEP_ALL: one after the other, the oldest first
+    const char *name;     // one of several of a snapshot; NULL: that without a name
+    const char *tasks;    // "all", or names with commas between
+    int64_t updates;      // 0: as before; at first, one for each train_every agent steps that had
+                          // been collected by then
+    const uint64_t *seed; // NULL: the run's
+    bool all_data;        // everything the run has now, not only what it had at the snapshot
+    bool restart;         // discard existing results
+    const char *device;   // NULL: as the run was configured
+    int threads;          // 0: as the run was configured
 } wk_adapt_config;
 
 /// Adapts, from the beginning or where it was interrupted.

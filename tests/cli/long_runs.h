@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#define QUIET_OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
+
 // What takes longer than it takes to be interrupted: steps of train, updates of adapt. The address
 // sanitizer makes both several times slower.
 #ifdef __SANITIZE_ADDRESS__
@@ -19,14 +21,18 @@ enum { LONG_STEPS = 400, LONG_UPDATES = 700 };
 enum { LONG_STEPS = 800, LONG_UPDATES = 3000 };
 #endif
 
-static char home[] = "train-XXXXXX", place[400]; // a folder of our own; where programs run in it
+static char home[] = "train-XXXXXX"; // a folder of our own
+static char place[400], mark[512];   // absolute: where programs run; what loaded code makes
 
 static inline int setup(void **state)
 {
     glob_t found;
     if (!mkdtemp(home) || chdir(home) != 0 || program_setup(state) != 0) return -1;
     if (glob("program-*", 0, NULL, &found) != 0) return -1;
-    snprintf(place, sizeof place, "%s", found.gl_pathv[0]);
+    char *path = realpath(found.gl_pathv[0], NULL);
+    snprintf(place, sizeof place, "%s", path);
+    snprintf(mark, sizeof mark, "%.400s/LOADED", place);
+    free(path);
     globfree(&found);
     return 0;
 }
@@ -45,7 +51,7 @@ static inline const char *inside(const char *name, char path[512])
     return path;
 }
 
-static inline void shell(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static inline void shell(const char *format, ...)
 {
     char command[1024];
     int used = snprintf(command, sizeof command, "cd %s && ", place);
@@ -54,6 +60,12 @@ static inline void shell(const char *format, ...)
     vsnprintf(command + used, sizeof command - (size_t)used, format, args);
     va_end(args);
     assert_int_equal(system(command), 0);
+}
+
+// Whether code was loaded since the last call.
+static inline bool was_loaded(void)
+{
+    return unlink(mark) == 0;
 }
 
 // Starts the program without waiting, in the directory of program_run.

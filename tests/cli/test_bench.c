@@ -13,21 +13,18 @@ static double number_after(const char *text, const char *key)
     return strtod(found + strlen(key), NULL);
 }
 
-static void a_plug_in_is_measured_without_a_comparison(void **state)
+TEST_CASE(a_plug_in_is_measured_without_a_comparison)
 {
-    program_result r = program_run("bench env " BALL "--seconds 0.05 --envs 3 --threads 2");
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "agent steps per second (3 environments in the vector)"));
-    assert_non_null(strstr(r.out, "2 threads"));
-    assert_non_null(strstr(r.out, "no comparison"));
-    assert_non_null(strstr(r.err, "measuring"));
+    program_result r = program_succeed("bench env " BALL "--seconds 0.05 --envs 3 --threads 2");
+    expect_parts(r.out, "agent steps per second (3 environments in the vector)", "2 threads",
+                 "no comparison");
+    expect_parts(r.err, "measuring");
 }
 
-static void the_json_has_rates_that_fit_their_times(void **state)
+TEST_CASE(the_json_has_rates_that_fit_their_times)
 {
-    program_result r =
-        program_run("bench env --domain terrain-hopper --seconds 0.05 --envs 2 --threads 1 --json");
-    program_expect_success(r);
+    program_result r = program_succeed(
+        "bench env --domain terrain-hopper --seconds 0.05 --envs 2 --threads 1 --json");
     program_expect_json(r.out);
     double physics = number_after(r.out, "\"physics_s\": ");
     double image = number_after(r.out, "\"image_s\": ");
@@ -40,11 +37,10 @@ static void the_json_has_rates_that_fit_their_times(void **state)
 }
 
 // Where OSMesa is missing the reason is given instead.
-static void a_built_in_domain_is_compared_or_the_reason_is_reported(void **state)
+TEST_CASE(a_built_in_domain_is_compared_or_the_reason_is_reported)
 {
-    program_result r =
-        program_run("bench env --domain terrain-hopper --seconds 0.05 --envs 1 --threads 1 --json");
-    program_expect_success(r);
+    program_result r = program_succeed(
+        "bench env --domain terrain-hopper --seconds 0.05 --envs 1 --threads 1 --json");
     if (strstr(r.out, "not_compared")) return;
     double theirs =
         number_after(r.out, "\"stock_physics_s\": ") + number_after(r.out, "\"opengl_image_s\": ");
@@ -52,32 +48,20 @@ static void a_built_in_domain_is_compared_or_the_reason_is_reported(void **state
     assert_near(number_after(r.out, "\"ratio\": "), theirs / ours, 1e-6 * theirs / ours);
 }
 
-static void wrong_worlds_are_refused(void **state)
+TEST_CASE(wrong_worlds_are_refused)
 {
-    program_expect_error(program_run("bench env --domain terrain-hoper"), 2, "terrain-hopper");
-    program_expect_error(program_run("bench env --plugin none.so"), 2, "none.so");
+    program_refuses("bench env --domain terrain-hoper", "terrain-hopper");
+    program_refuses("bench env --plugin none.so", "none.so");
 }
 
-static void the_table_names_every_part(void **state)
+TEST_CASE(the_table_names_every_part)
 {
-    program_result r = program_run("bench update --iters 1 --threads 1");
-    program_expect_success(r);
-    static const char *const words[] = {
-        "preset quick on 1 thread, 1 update\n",
-        "reward-free update",
-        "encoder",
-        "recurrence",
-        "decoder",
-        "imagination",
-        "ensemble reward",
-        "policy",
-        "optimiser",
-        "MiB peak of the process",
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (!strstr(r.out, words[i])) fail_msg("no '%s' in: %s", words[i], r.out);
+    program_result r = program_succeed("bench update --iters 1 --threads 1");
+    expect_parts(r.out, "preset quick on 1 thread, 1 update\n", "reward-free update", "encoder",
+                 "recurrence", "decoder", "imagination", "ensemble reward", "policy", "optimiser",
+                 "MiB peak of the process");
     assert_null(strstr(r.out, "task update"));
-    assert_non_null(strstr(r.err, "measuring"));
+    expect_parts(r.err, "measuring");
 }
 
 static double sum_of_parts(const char *json)
@@ -94,10 +78,9 @@ static double sum_of_parts(const char *json)
     return sum;
 }
 
-static void the_parts_of_the_json_fill_the_update(void **state)
+TEST_CASE(the_parts_of_the_json_fill_the_update)
 {
-    program_result r = program_run("bench update --iters 1 --threads 1 --actions 2 --json");
-    program_expect_success(r);
+    program_result r = program_succeed("bench update --iters 1 --threads 1 --actions 2 --json");
     program_expect_json(r.out);
     double median = number_after(r.out, "\"median_ms\": ");
     assert_true(number_after(r.out, "\"least_ms\": ") <= median);
@@ -113,10 +96,9 @@ static void the_parts_of_the_json_fill_the_update(void **state)
     assert_true(number_after(r.out, "\"peak_resident_bytes\": ") > state_bytes);
 }
 
-static void tasks_have_an_update_of_their_own(void **state)
+TEST_CASE(tasks_have_an_update_of_their_own)
 {
-    program_result r = program_run("bench update --iters 1 --threads 1 --tasks 2 --json");
-    program_expect_success(r);
+    program_result r = program_succeed("bench update --iters 1 --threads 1 --tasks 2 --json");
     const char *tasks = strstr(r.out, "\"task_update\"");
     assert_non_null(tasks);
     assert_true(number_after(tasks, "\"reward heads\": ") > 0);
@@ -124,30 +106,26 @@ static void tasks_have_an_update_of_their_own(void **state)
     assert_true(number_after(tasks, "\"both_ms\": ") > number_after(tasks, "\"median_ms\": "));
 }
 
-static void random_exploration_has_no_policy_to_train(void **state)
+TEST_CASE(random_exploration_has_no_policy_to_train)
 {
     program_result r =
-        program_run("bench update --iters 1 --threads 1 --exploration random --json");
-    program_expect_success(r);
+        program_succeed("bench update --iters 1 --threads 1 --exploration random --json");
     assert_null(strstr(r.out, "\"policy\""));
 }
 
-static void wrong_names_are_refused_with_the_nearest(void **state)
+TEST_CASE(wrong_names_are_refused_with_the_nearest)
 {
-    program_expect_error(program_run("bench update --preset smal"), 2, "small");
-    program_expect_error(program_run("bench update --exploration randon"), 2, "random");
-    program_expect_error(program_run("bench update --iters 0"), 2, "iters");
+    program_refuses("bench update --preset smal", "small");
+    program_refuses("bench update --exploration randon", "random");
+    program_refuses("bench update --iters 0", "iters");
 }
 
-static void a_population_is_compared_with_one_run(void **state)
+TEST_CASE(a_population_is_compared_with_one_run)
 {
-    program_result r = program_run("bench update --iters 1 --threads 1 --population 2");
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "preset quick on 1 thread, 2 runs together, 1 update\n"));
-    assert_non_null(strstr(r.out, "reward-free update of all runs: "));
-    assert_non_null(strstr(r.out, " ms per run; one run alone: "));
-    r = program_run("bench update --iters 1 --threads 1 --population 2 --tasks 1 --json");
-    program_expect_success(r);
+    program_result r = program_succeed("bench update --iters 1 --threads 1 --population 2");
+    expect_parts(r.out, "preset quick on 1 thread, 2 runs together, 1 update\n",
+                 "reward-free update of all runs: ", " ms per run; one run alone: ");
+    r = program_succeed("bench update --iters 1 --threads 1 --population 2 --tasks 1 --json");
     program_expect_json(r.out);
     assert_int_equal((int)number_after(r.out, "\"population\": "), 2);
     double both = number_after(r.out, "\"both_ms\": ");
@@ -157,22 +135,7 @@ static void a_population_is_compared_with_one_run(void **state)
                 0.01);
     double median = number_after(r.out, "\"median_ms\": "), sum = sum_of_parts(r.out);
     assert_true(sum > 0.5 * median && sum < 1.5 * median); // parts of both runs
-    program_expect_error(program_run("bench update --population 65"), 2, "outside 1 to 64");
+    program_refuses("bench update --population 65", "outside 1 to 64");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plug_in_is_measured_without_a_comparison),
-        cmocka_unit_test(the_json_has_rates_that_fit_their_times),
-        cmocka_unit_test(a_built_in_domain_is_compared_or_the_reason_is_reported),
-        cmocka_unit_test(wrong_worlds_are_refused),
-        cmocka_unit_test(the_table_names_every_part),
-        cmocka_unit_test(the_parts_of_the_json_fill_the_update),
-        cmocka_unit_test(tasks_have_an_update_of_their_own),
-        cmocka_unit_test(a_population_is_compared_with_one_run),
-        cmocka_unit_test(random_exploration_has_no_policy_to_train),
-        cmocka_unit_test(wrong_names_are_refused_with_the_nearest),
-    };
-    return cmocka_run_group_tests(tests, program_setup, program_teardown);
-}
+TEST_MAIN(program_setup, program_teardown)

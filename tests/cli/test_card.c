@@ -11,12 +11,12 @@
 static int setup_runs(void **state)
 {
     if (setup(state) != 0) return -1;
-    program_expect_success(program_run(TRAIN "--logdir run --tasks all"));
-    program_expect_success(program_run("adapt run --task all --updates 3 --quiet"));
-    program_expect_success(program_run("finetune run --task west --steps 60 --quiet"));
-    program_expect_success(program_run("eval run --envs 3 --quiet"));
+    program_succeed(TRAIN "--logdir run --tasks all");
+    program_succeed("adapt run --task all --updates 3 --quiet");
+    program_succeed("finetune run --task west --steps 60 --quiet");
+    program_succeed("eval run --envs 3 --quiet");
     ffmpeg_stub(FFMPEG_WORKS);
-    program_expect_success(program_run("card run --out card"));
+    program_succeed("card run --out card");
     return 0;
 }
 
@@ -33,12 +33,7 @@ static char *readme(const char *path)
     return text;
 }
 
-static void assert_has(const char *text, const char *part)
-{
-    if (!strstr(text, part)) fail_msg("no '%s' in:\n%s", part, text);
-}
-
-static void the_folder_has_all_that_a_hub_wants(void **state)
+TEST_CASE(the_folder_has_all_that_a_hub_wants)
 {
     static const char *const files[] = {"README.md",
                                         "LICENSE",
@@ -56,15 +51,14 @@ static void the_folder_has_all_that_a_hub_wants(void **state)
         snprintf(name, sizeof name, "card/%s", files[i]);
         assert_ok(wk_sha256_file(inside(name, path), hash, &err));
         snprintf(line, sizeof line, "| `%s` | `%s` |\n", files[i], hash);
-        if (i > 0) assert_has(text, line);
+        if (i > 0) expect_parts(text, line);
     }
     shell("test $(find card -type f | wc -l) = 9");
     assert_int_equal(strncmp(text, "---\nlicense: mit\nlibrary_name: waker\n", 37), 0);
-    assert_has(text, "pipeline_tag: reinforcement-learning\n");
-    assert_has(text, "- name: \"toy-waker-m-adapted\"\n");
-    assert_has(text, "      name: \"toy, task west, case storm\"\n");
-    assert_has(text, "| west | dr | 3 | 0 | return | ");
-    assert_has(text, "policy = waker.Policy(\".\", task=\"west\")");
+    expect_parts(text, "pipeline_tag: reinforcement-learning\n",
+                 "- name: \"toy-waker-m-adapted\"\n",
+                 "      name: \"toy, task west, case storm\"\n", "| west | dr | 3 | 0 | return | ",
+                 "policy = waker.Policy(\".\", task=\"west\")");
     free(text);
     shell("cmp card/LICENSE %s/LICENSE && cmp card/config.yaml run/config.yaml", WAKER_SOURCE_DIR);
     shell("cmp card/adapt/step-000000000402/weights.safetensors "
@@ -74,7 +68,7 @@ static void the_folder_has_all_that_a_hub_wants(void **state)
 }
 
 // By a reader of YAML that is not ours, where there is one.
-static void the_front_matter_is_yaml(void **state)
+TEST_CASE(the_front_matter_is_yaml)
 {
     static const char script[] =
         "import re, sys, yaml\n"
@@ -93,14 +87,13 @@ static void the_front_matter_is_yaml(void **state)
     shell("python3 yaml-check.py card/README.md");
 }
 
-static void the_folder_is_read_as_a_run_with_the_same_results(void **state)
+TEST_CASE(the_folder_is_read_as_a_run_with_the_same_results)
 {
-    program_expect_success(program_run("eval card --envs 3 --out again --quiet"));
+    program_succeed("eval card --envs 3 --out again --quiet");
     shell("cmp again/eval/adapted-000000000402.json run/eval/adapted-000000000402.json");
     shell("cmp card/eval/adapted-000000000402.json run/eval/adapted-000000000402.json");
-    program_result r = program_run("report card --out page");
-    program_expect_success(r);
-    assert_has(r.out, "\n1 run, ");
+    program_result r = program_succeed("report card --out page");
+    expect_parts(r.out, "\n1 run, ");
     // The replay is the first episode of the evaluation.
     char score[64], *text = readme("card/README.md");
     char *csv = (char *)program_read("run/eval/adapted-000000000402.csv", NULL);
@@ -110,15 +103,15 @@ static void the_folder_is_read_as_a_run_with_the_same_results(void **state)
     int steps;
     assert_int_equal(sscanf(line, "west,dr,0,%lf,%d,%lf", &theta, &steps, &returned), 3);
     snprintf(score, sizeof score, "return %.5g ([MP4](replay-west.mp4))", returned);
-    assert_has(text, score);
+    expect_parts(text, score);
     free(text);
     free(csv);
     // The same card again, elsewhere, is the same bytes.
-    program_expect_success(program_run("card run --out twin --quiet"));
+    program_succeed("card run --out twin --quiet");
     shell("diff -r card twin");
 }
 
-static void without_ffmpeg_the_replays_are_gifs(void **state)
+TEST_CASE(without_ffmpeg_the_replays_are_gifs)
 {
     program_result r = program_run_after("PATH=/nowhere", "card run --out gifs --quiet");
     program_expect_success(r);
@@ -130,19 +123,18 @@ static void without_ffmpeg_the_replays_are_gifs(void **state)
 }
 
 // Hubs take two results of one name for a mistake.
-static void a_task_and_case_has_one_result(void **state)
+TEST_CASE(a_task_and_case_has_one_result)
 {
-    program_expect_success(program_run("eval run --envs 5 --seed 3 --quiet"));
-    program_expect_success(program_run("eval run --envs 2 --seed 1 --quiet"));
-    program_result r = program_run("card run --out both --no-video");
-    program_expect_success(r);
-    assert_has(r.out, "2 tasks, 4 results, ");
+    program_succeed("eval run --envs 5 --seed 3 --quiet");
+    program_succeed("eval run --envs 2 --seed 1 --quiet");
+    program_result r = program_succeed("card run --out both --no-video");
+    expect_parts(r.out, "2 tasks, 4 results, ");
     char *text = readme("both/README.md");
-    assert_has(text, "| west | dr | 5 | 3 | return | ");     // the largest
-    assert_has(text, "| west | storm | 20 | 0 | return | "); // all are as large: the lowest seed
+    expect_parts(text, "| west | dr | 5 | 3 | return | ");     // the largest
+    expect_parts(text, "| west | storm | 20 | 0 | return | "); // all are as large: the lowest seed
     assert_null(strstr(text, "| west | dr | 3 | 0 |"));
     assert_true(strstr(text, "| west | storm |") < strstr(text, "| east | dr |")); // not by file
-    assert_has(text, "--envs 5 --seed 3 --out again");
+    expect_parts(text, "--envs 5 --seed 3 --out again");
     char *first = strstr(text, "name: \"toy, task west, case dr\"");
     assert_non_null(first);
     assert_null(strstr(first + 1, "name: \"toy, task west, case dr\""));
@@ -151,28 +143,25 @@ static void a_task_and_case_has_one_result(void **state)
     shell("rm run/eval/*-????????.*");
 }
 
-static void other_policies_have_cards_of_their_own(void **state)
+TEST_CASE(other_policies_have_cards_of_their_own)
 {
-    program_expect_error(program_run("card run --out fine --policy finetuned"), 2,
-                         "create them with 'waker eval run --policy finetuned'");
-    program_expect_success(
-        program_run("eval run --policy finetuned --task west --envs 2 --cases dr --quiet"));
-    program_expect_success(program_run("card run --out fine --policy finetuned"));
+    program_refuses("card run --out fine --policy finetuned",
+                    "create them with 'waker eval run --policy finetuned'");
+    program_succeed("eval run --policy finetuned --task west --envs 2 --cases dr --quiet");
+    program_succeed("card run --out fine --policy finetuned");
     shell("test -f fine/finetune/step-000000000402-west/weights.safetensors && ! test -e "
           "fine/adapt");
     char *text = readme("fine/README.md");
-    assert_has(text, "weights=\"finetuned\")");
+    expect_parts(text, "weights=\"finetuned\")");
     free(text);
-    program_expect_success(program_run("eval run --policy alongside --envs 2 --cases dr --quiet"));
-    program_expect_success(program_run("card run --out side --policy alongside --no-video"));
+    program_succeed("eval run --policy alongside --envs 2 --cases dr --quiet");
+    program_succeed("card run --out side --policy alongside --no-video");
     shell("test -f side/snapshots/step-000000000402.safetensors && ! ls side/replay* 2>/dev/null");
-    program_expect_success(
-        program_run("adapt run --task all --updates 3 --quiet --name twin --seed 9"));
-    program_expect_success(program_run("eval run --name twin --envs 2 --cases dr --quiet"));
-    program_expect_success(program_run("card run --out named --name twin --no-video"));
+    program_succeed("adapt run --task all --updates 3 --quiet --name twin --seed 9");
+    program_succeed("eval run --name twin --envs 2 --cases dr --quiet");
+    program_succeed("card run --out named --name twin --no-video");
     text = readme("named/README.md");
-    assert_has(text, "weights=\"adapted.twin\")");
-    assert_has(text, "--name twin --envs 2 --seed 0");
+    expect_parts(text, "weights=\"adapted.twin\")", "--name twin --envs 2 --seed 0");
     free(text);
 }
 
@@ -194,31 +183,29 @@ static double number_of(const char *path, const char *column)
 #define COMPACT "compact/snapshots/step-000000000402.safetensors"
 
 // A small file that is read as a snapshot by what acts and imagines, and refused by all else.
-static void compact_weights_are_read_like_others_where_they_do(void **state)
+TEST_CASE(compact_weights_are_read_like_others_where_they_do)
 {
-    program_expect_success(program_run("eval run --policy alongside --envs 2 --cases dr --quiet"));
-    program_result r = program_run("card run --out compact --policy alongside --compact");
-    program_expect_success(r);
+    program_succeed("eval run --policy alongside --envs 2 --cases dr --quiet");
+    program_succeed("card run --out compact --policy alongside --compact");
     shell("test $(stat -c %%s " COMPACT ") -lt $(($(stat -c %%s "
           "run/snapshots/step-000000000402.safetensors) / 2)) && grep -aq '\"I8\"' " COMPACT
           " && ! grep -aqE 'ensemble/|critic/|slow/|explore' " COMPACT);
     char *text = readme("compact/README.md");
-    assert_has(text, "The weights are compact: rounded to 16 bits");
-    assert_has(text, "safetensors files of float16 and int8");
+    expect_parts(text, "The weights are compact: rounded to 16 bits",
+                 "safetensors files of float16 and int8");
     free(text);
     // The same policies, rounded: no critic promises anything.
-    program_expect_success(
-        program_run("eval compact --policy alongside --envs 2 --cases dr --out rounded --quiet"));
+    program_succeed("eval compact --policy alongside --envs 2 --cases dr --out rounded --quiet");
     const char *was = "run/eval/alongside-000000000402.csv",
                *is = "rounded/eval/alongside-000000000402.csv";
     double whole = number_of(was, "return"), rounded = number_of(is, "return");
     if (!(fabs(whole - rounded) < 0.02 * fabs(whole))) fail_msg("%g, not %g", rounded, whole);
     assert_false(isnan(number_of(was, "promised_value")));
     assert_true(isnan(number_of(is, "promised_value")));
-    program_expect_success(program_run("openloop compact --policy west --out west.gif --quiet"));
-    program_expect_success(program_run("openloop compact --out random.gif --quiet"));
-    program_expect_success(program_run("report compact --out page2"));
-    program_expect_success(program_run("ckpt compact --check"));
+    program_succeed("openloop compact --policy west --out west.gif --quiet");
+    program_succeed("openloop compact --out random.gif --quiet");
+    program_succeed("report compact --out page2");
+    program_succeed("ckpt compact --check");
     static const char *const refused[] = {
         "openloop compact --policy explore --out explore.gif",
         "adapt compact --task west --updates 2",
@@ -226,24 +213,24 @@ static void compact_weights_are_read_like_others_where_they_do(void **state)
         "model-error compact --envs 2",
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        program_expect_error(program_run("%s", refused[i]), 2, "has compact weights");
-    program_expect_error(program_run("train --logdir compact"), 2, "no checkpoint to resume from");
+        program_refuses(refused[i], "has compact weights");
+    program_refuses("train --logdir compact", "no checkpoint to resume from");
     // A card of the card is a copy.
-    program_expect_success(program_run("card compact --out copy --compact --no-video"));
+    program_succeed("card compact --out copy --compact --no-video");
     shell("cmp copy/snapshots/step-000000000402.safetensors " COMPACT);
     // Damaged or cut short.
     shell("cp -r compact cut && truncate -s -9 cut/snapshots/*.safetensors");
-    program_expect_error(program_run("eval cut --envs 2 --cases dr --out again2"), 2, "cut short");
+    program_refuses("eval cut --envs 2 --cases dr --out again2", "cut short");
     shell("rm -r cut && cp -r compact cut && printf XX | dd of=cut/snapshots/step-000000000402"
           ".safetensors bs=1 seek=$(($(stat -c %%s " COMPACT ") - 9)) conv=notrunc 2>/dev/null");
-    program_expect_error(program_run("eval cut --envs 2 --cases dr --out again2"), 2, "is damaged");
+    program_refuses("eval cut --envs 2 --cases dr --out again2", "is damaged");
     // Adapted and fine-tuned ones too.
-    program_expect_success(program_run("card run --out adapted --compact --no-video"));
-    program_expect_success(program_run("eval adapted --envs 2 --cases dr --out again2 --quiet"));
+    program_succeed("card run --out adapted --compact --no-video");
+    program_succeed("eval adapted --envs 2 --cases dr --out again2 --quiet");
 }
 
 // A run that began there would lie among the weights and results of another.
-static void training_does_not_begin_in_a_card(void **state)
+TEST_CASE(training_does_not_begin_in_a_card)
 {
     static const char *const cards[] = {"card", "fine", "side"};
     for (int i = 0; i < 3; i++) {
@@ -252,44 +239,43 @@ static void training_does_not_begin_in_a_card(void **state)
                              "no checkpoint to resume from");
         shell("find %s | grep -v lock | sort | cmp - before", cards[i]);
     }
-    program_expect_success(program_run("train --logdir after --from card --steps 100 --quiet"));
+    program_succeed("train --logdir after --from card --steps 100 --quiet");
 }
 
-static void adaptations_with_names_alone_are_listed(void **state)
+TEST_CASE(adaptations_with_names_alone_are_listed)
 {
-    program_expect_success(program_run(TRAIN "--logdir calls --steps 100"));
-    program_expect_error(program_run("eval calls"), 2, "has no task policies");
-    program_expect_success(program_run("adapt calls --task all --updates 3 --quiet --name twin"));
-    program_expect_error(program_run("card calls --out call"), 2,
-                         "'calls' has adaptations with names only: twin; add --name twin");
-    program_expect_error(program_run("eval calls"), 2, "add --name twin");
+    program_succeed(TRAIN "--logdir calls --steps 100");
+    program_refuses("eval calls", "has no task policies");
+    program_succeed("adapt calls --task all --updates 3 --quiet --name twin");
+    program_refuses("card calls --out call",
+                    "'calls' has adaptations with names only: twin; add --name twin");
+    program_refuses("eval calls", "add --name twin");
 }
 
 // A task that was added later travels with its labels; playing it needs its code, a card without
 // replays does not.
-static void rewards_that_were_added_are_part_of_it(void **state)
+TEST_CASE(rewards_that_were_added_are_part_of_it)
 {
     shell("rm -rf later && cp -r run later && rm -r later/eval later/adapt later/finetune");
-    program_expect_success(program_run("relabel later --quiet --reward " REWARD));
-    program_expect_success(program_run("adapt later --task again --updates 2 --quiet"));
-    program_expect_success(program_run("eval later --envs 2 --cases dr --quiet --reward " REWARD));
-    program_expect_error(program_run("card later --out rewarded"), 2, "add --reward ");
-    program_expect_success(program_run("card later --out rewarded --no-video"));
-    program_expect_success(
-        program_run("eval rewarded --envs 2 --cases dr --quiet --out scored --reward " REWARD));
+    program_succeed("relabel later --quiet --reward " REWARD);
+    program_succeed("adapt later --task again --updates 2 --quiet");
+    program_succeed("eval later --envs 2 --cases dr --quiet --reward " REWARD);
+    program_refuses("card later --out rewarded", "add --reward ");
+    program_succeed("card later --out rewarded --no-video");
+    program_succeed("eval rewarded --envs 2 --cases dr --quiet --out scored --reward " REWARD);
     shell("cmp scored/eval/adapted-000000000402.json later/eval/adapted-000000000402.json");
 }
 
-static void another_licence_can_be_given(void **state)
+TEST_CASE(another_licence_can_be_given)
 {
     shell("echo 'All rights reserved.' > terms");
-    program_expect_success(program_run("card run --out own --no-video --license terms"));
+    program_succeed("card run --out own --no-video --license terms");
     shell("cmp terms own/LICENSE && grep -q '^license: other$' own/README.md");
-    program_expect_error(program_run("card run --out own2 --no-video --license none"), 2, "none");
+    program_refuses("card run --out own2 --no-video --license none", "none");
 }
 
 // A full disk or an interrupt: the same command is not refused afterwards.
-static void what_was_not_finished_is_made_anew(void **state)
+TEST_CASE(what_was_not_finished_is_made_anew)
 {
     program_result r = program_run_after("ulimit -f 8; trap '' XFSZ;", "card run --out full");
     assert_int_not_equal(r.code, 0);
@@ -297,64 +283,62 @@ static void what_was_not_finished_is_made_anew(void **state)
     // As an interrupt leaves it.
     shell("mkdir -p full/.unfinished-card/snapshots && echo x >full/.unfinished-card/stale && "
           "ln -s ../../../terms full/.unfinished-card/snapshots/link");
-    program_expect_success(program_run("card run --out full --no-video"));
+    program_succeed("card run --out full --no-video");
     shell("test -s terms && test -s full/README.md && test -s full/config.yaml && "
           "! test -e full/stale && ! test -e full/.unfinished-card && "
           "test -z \"$(find full -type l)\"");
 }
 
 // Killed while it moved what was whole to its place.
-static void what_was_half_moved_is_made_anew(void **state)
+TEST_CASE(what_was_half_moved_is_made_anew)
 {
     shell("mkdir -p half/.unfinished-card half/adapt half/eval && echo x >half/eval/stale && "
           "touch half/.unfinished-card/config.yaml half/.unfinished-card/README.md half/LICENSE && "
           "printf 'LICENSE\\nREADME.md\\nadapt\\nconfig.yaml\\neval\\n../terms\\n' "
           ">half/.moving-card && touch half/mine");
     shell("cp -r half before-half");
-    program_expect_error(program_run("card run --out half"), 2, "is not empty");
+    program_refuses("card run --out half", "is not empty");
     shell("diff -r half before-half && rm half/mine");
-    program_expect_success(program_run("card run --out half --no-video --quiet"));
-    program_expect_success(program_run("card run --out unharmed --no-video --quiet"));
+    program_succeed("card run --out half --no-video --quiet");
+    program_succeed("card run --out unharmed --no-video --quiet");
     shell("diff -r half unharmed && test -s terms");
 }
 
 // What lies behind a link is neither published nor deleted.
-static void a_link_in_place_of_the_unfinished_folder_is_refused(void **state)
+TEST_CASE(a_link_in_place_of_the_unfinished_folder_is_refused)
 {
     shell("mkdir -p theses linked && echo secret >theses/thesis && cp -r theses before-link && "
           "ln -s ../theses linked/.unfinished-card");
-    program_expect_error(program_run("card run --out linked --no-video"), 2,
-                         "'linked/.unfinished-card' is a symbolic link");
+    program_refuses("card run --out linked --no-video",
+                    "'linked/.unfinished-card' is a symbolic link");
     shell("test -L linked/.unfinished-card && test $(ls -A linked | wc -l) = 1 && "
           "diff -r theses before-link");
 }
 
-static void what_cannot_be_a_card_is_refused(void **state)
+TEST_CASE(what_cannot_be_a_card_is_refused)
 {
     int before = program_count_files();
-    program_expect_error(program_run("card run"), 2, "--out DIR");
-    program_expect_error(program_run("card nowhere --out x"), 2, "holds no run");
-    program_expect_error(program_run("card run --out card"), 2, "is not empty");
-    program_expect_error(program_run("card run --out run"), 2, "is not empty");
-    program_expect_error(program_run("card run --out x --policy random"), 2, "without weights");
-    program_expect_error(program_run("card run --out x --policy best"), 2, "no policy is called");
-    program_expect_error(program_run("card run --out x --snapshot 17"), 2, "402");
-    program_expect_error(program_run("card run --out x --name ../y"), 2, "a-z");
-    program_expect_error(program_run("card run --out x --plugin a.so"), 2,
-                         "whose domain is built in");
+    program_refuses("card run", "--out DIR");
+    program_refuses("card nowhere --out x", "holds no run");
+    program_refuses("card run --out card", "is not empty");
+    program_refuses("card run --out run", "is not empty");
+    program_refuses("card run --out x --policy random", "without weights");
+    program_refuses("card run --out x --policy best", "no policy is called");
+    program_refuses("card run --out x --snapshot 17", "402");
+    program_refuses("card run --out x --name ../y", "a-z");
+    program_refuses("card run --out x --plugin a.so", "whose domain is built in");
     assert_int_equal(program_count_files(), before);
-    program_expect_success(program_run(TRAIN "--logdir taskless"));
-    program_expect_error(program_run("card taskless --out x"), 2, "waker adapt");
+    program_succeed(TRAIN "--logdir taskless");
+    program_refuses("card taskless --out x", "waker adapt");
     shell("cp -r run unscored && rm -r unscored/eval");
-    program_expect_error(
-        program_run("card unscored --out x"), 2,
-        "'unscored' has no results of its adapted policies at agent step 402, which "
-        "the card needs; create them with 'waker eval unscored'");
+    program_refuses("card unscored --out x",
+                    "'unscored' has no results of its adapted policies at agent step 402, which "
+                    "the card needs; create them with 'waker eval unscored'");
     char path[512];
     assert_false(wk_path_exists(inside("x", path)));
 }
 
-static void a_damaged_run_makes_no_card(void **state)
+TEST_CASE(a_damaged_run_makes_no_card)
 {
     static const struct {
         const char *damage, *message;
@@ -374,45 +358,23 @@ static void a_damaged_run_makes_no_card(void **state)
     for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
         char path[512];
         shell("rm -rf bad x && cp -r run bad && %s", damages[i].damage);
-        program_expect_error(program_run("card bad --out x"), 2, damages[i].message);
+        program_refuses("card bad --out x", damages[i].message);
         if (wk_path_exists(inside("x", path))) fail_msg("'%s' left a folder", damages[i].damage);
     }
 }
 
 // Names in files of results are somebody's text: nothing of it is markup in the card.
-static void text_of_others_is_neutral(void **state)
+TEST_CASE(text_of_others_is_neutral)
 {
     shell("rm -rf odd && cp -r run odd && sed -i "
           "'s/\"case\": \"storm\"/\"case\": \"a|b<script>`x`[l](u)\\\\n# y\"/' "
           "odd/eval/adapted-000000000402.json");
-    program_expect_success(program_run("card odd --out neutral --no-video"));
+    program_succeed("card odd --out neutral --no-video");
     char *text = readme("neutral/README.md");
-    assert_has(text, "a\\|b&lt;script&gt;\\`x\\`\\[l\\]\\(u\\) \\# y |");
-    assert_has(text, "case a|b<script>`x`[l](u)\\u000a# y\"\n"); // in quotes, in the front matter
+    expect_parts(text, "a\\|b&lt;script&gt;\\`x\\`\\[l\\]\\(u\\) \\# y |",
+                 "case a|b<script>`x`[l](u)\\u000a# y\"\n"); // in quotes, in the front matter
     assert_null(strstr(text, "\n# y"));
     free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_folder_has_all_that_a_hub_wants),
-        cmocka_unit_test(the_front_matter_is_yaml),
-        cmocka_unit_test(the_folder_is_read_as_a_run_with_the_same_results),
-        cmocka_unit_test(without_ffmpeg_the_replays_are_gifs),
-        cmocka_unit_test(a_task_and_case_has_one_result),
-        cmocka_unit_test(other_policies_have_cards_of_their_own),
-        cmocka_unit_test(compact_weights_are_read_like_others_where_they_do),
-        cmocka_unit_test(training_does_not_begin_in_a_card),
-        cmocka_unit_test(adaptations_with_names_alone_are_listed),
-        cmocka_unit_test(rewards_that_were_added_are_part_of_it),
-        cmocka_unit_test(another_licence_can_be_given),
-        cmocka_unit_test(what_was_not_finished_is_made_anew),
-        cmocka_unit_test(what_was_half_moved_is_made_anew),
-        cmocka_unit_test(a_link_in_place_of_the_unfinished_folder_is_refused),
-        cmocka_unit_test(what_cannot_be_a_card_is_refused),
-        cmocka_unit_test(a_damaged_run_makes_no_card),
-        cmocka_unit_test(text_of_others_is_neutral),
-    };
-    return cmocka_run_group_tests(tests, setup_runs, teardown_runs);
-}
+TEST_MAIN(setup_runs, teardown_runs)

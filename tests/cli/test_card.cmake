@@ -1,2 +1,1 @@
-add_dependencies(${target} waker)
 add_dependencies(${target} test_run_relabel) # whose rewards it takes

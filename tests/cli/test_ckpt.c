@@ -4,16 +4,15 @@
 static int setup_run(void **state)
 {
     if (setup(state) != 0) return -1;
-    program_expect_success(program_run("train --quiet --logdir run " TINY_OPTIONS
-                                       " --log.tensorboard false --steps 500"));
+    program_succeed("train --quiet --logdir run " TINY_OPTIONS
+                    " --log.tensorboard false --steps 500");
     return 0;
 }
 
 static void expect_sound(const char *command)
 {
-    program_result r = program_run("%s", command);
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "sound"));
+    program_result r = program_succeed("%s", command);
+    expect_parts(r.out, "sound");
 }
 
 static void expect_damage(const char *command, const char *part)
@@ -23,7 +22,7 @@ static void expect_damage(const char *command, const char *part)
         fail_msg("'%s' gave %d: %s%s", command, r.code, r.out, r.err);
 }
 
-static void a_configuration_without_all_keys_is_refused_by_every_reader(void **state)
+TEST_CASE(a_configuration_without_all_keys_is_refused_by_every_reader)
 {
     static const char *const commands[] = {"ckpt cut",
                                            "report cut --out page",
@@ -42,7 +41,7 @@ static void a_configuration_without_all_keys_is_refused_by_every_reader(void **s
     }
 }
 
-static void a_configuration_of_another_run_is_found(void **state)
+TEST_CASE(a_configuration_of_another_run_is_found)
 {
     expect_sound("ckpt run --check");
     shell("cp -r run edited && sed -i 's/discount: .*/discount: 0.5/' edited/config.yaml");
@@ -65,28 +64,26 @@ static void a_configuration_of_another_run_is_found(void **state)
 }
 
 // An action of the walker is two steps of the simulator.
-static void agent_steps_and_control_steps_are_told_apart(void **state)
+TEST_CASE(agent_steps_and_control_steps_are_told_apart)
 {
-    program_result r = program_run("train --logdir walker --configs terrain-walker " TINY_OPTIONS
-                                   " --domain terrain-walker --steps 60 --prefill 30 "
-                                   "--replay.capacity 20000 --log.tensorboard false");
-    program_expect_success(r);
+    program_result r =
+        program_succeed("train --logdir walker --configs terrain-walker " TINY_OPTIONS
+                        " --domain terrain-walker --steps 60 --prefill 30 "
+                        "--replay.capacity 20000 --log.tensorboard false");
     if (!strstr(r.err, "to 60 agent steps (120 control steps)") ||
         !strstr(r.err, "60/60 agent steps  120 control steps"))
         fail_msg("%s", r.err);
-    r = program_run("ckpt walker");
-    program_expect_success(r);
+    r = program_succeed("ckpt walker");
     if (!strstr(r.out, "agent steps  control steps") || !strstr(r.out, " MiB  inside") ||
         !strstr(r.out, " 60            120 "))
         fail_msg("%s", r.out);
-    program_expect_error(program_run("curriculum walker --out map.jpg"), 2, "end in .png");
-    r = program_run("ckpt walker --json");
-    program_expect_success(r);
+    program_refuses("curriculum walker --out map.jpg", "end in .png");
+    r = program_succeed("ckpt walker --json");
     if (!strstr(r.out, "\"step\": 60") || !strstr(r.out, "\"control_step\": 120"))
         fail_msg("%s", r.out);
 }
 
-static void damage_of_the_replay_log_is_found(void **state)
+TEST_CASE(damage_of_the_replay_log_is_found)
 {
     static const long places[] = {20, 70, 90, 5000, 20000};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -101,7 +98,7 @@ static void damage_of_the_replay_log_is_found(void **state)
 }
 
 // Changes the last snapshot.
-static void weights_without_checksums_are_found(void **state)
+TEST_CASE(weights_without_checksums_are_found)
 {
     static const char edit[] =
         "import glob, json, struct, sys\n"
@@ -122,28 +119,28 @@ static void weights_without_checksums_are_found(void **state)
 }
 
 // Those of killed processes go, whatever a user has made stays.
-static void temporary_files_of_killed_processes_are_deleted(void **state)
+TEST_CASE(temporary_files_of_killed_processes_are_deleted)
 {
     static const char adapt[] = "adapt left --task all --quiet --updates 4 --snapshot 201";
     static const char tune[] = "finetune left --task west --quiet --steps 40 --snapshot 201";
     shell("cp -r run left");
-    program_expect_success(program_run("%s", adapt));
-    program_expect_success(program_run("%s", tune));
+    program_succeed("%s", adapt);
+    program_succeed("%s", tune);
     shell("cd left && touch config.yaml.tmp.12.0 checkpoints/none-yet.tmp.12.0 "
           "snapshots/step-000000000200.safetensors.tmp.7.1 mine.tmp.1.0 config.yaml.tmp && "
           "touch adapt/step-000000000201/weights.safetensors.tmp.3.0 "
           "adapt/step-000000000201/adapt.yaml.tmp.3.0 "
           "finetune/step-000000000201-west/weights.safetensors.tmp.4.0");
-    program_expect_success(program_run("train --quiet --logdir left " TINY_OPTIONS
-                                       " --log.tensorboard false --steps 520"));
-    program_expect_success(program_run("adapt left --task all --quiet --updates 5 --snapshot 201"));
-    program_expect_success(program_run("finetune left --task west --quiet --steps 50 "
-                                       "--snapshot 201"));
+    program_succeed("train --quiet --logdir left " TINY_OPTIONS
+                    " --log.tensorboard false --steps 520");
+    program_succeed("adapt left --task all --quiet --updates 5 --snapshot 201");
+    program_succeed("finetune left --task west --quiet --steps 50 "
+                    "--snapshot 201");
     shell("test \"$(cd left && find . -name '*.tmp*' | sort | tr '\\n' ' ')\" = "
           "'./config.yaml.tmp ./mine.tmp.1.0 '");
 }
 
-static void commands_that_use_an_older_checkpoint_say_so(void **state)
+TEST_CASE(commands_that_use_an_older_checkpoint_say_so)
 {
     static const char *const commands[] = {"curriculum older", "export older --out episodes",
                                            "report older --out page",
@@ -157,7 +154,7 @@ static void commands_that_use_an_older_checkpoint_say_so(void **state)
     }
 }
 
-static void a_check_beside_a_training_run_has_no_false_alarm(void **state)
+TEST_CASE(a_check_beside_a_training_run_has_no_false_alarm)
 {
     char options[1200];
     snprintf(options, sizeof options,
@@ -175,17 +172,4 @@ static void a_check_beside_a_training_run_has_no_false_alarm(void **state)
     waitpid(child, &status, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_configuration_without_all_keys_is_refused_by_every_reader),
-        cmocka_unit_test(a_configuration_of_another_run_is_found),
-        cmocka_unit_test(temporary_files_of_killed_processes_are_deleted),
-        cmocka_unit_test(commands_that_use_an_older_checkpoint_say_so),
-        cmocka_unit_test(a_check_beside_a_training_run_has_no_false_alarm),
-        cmocka_unit_test(agent_steps_and_control_steps_are_told_apart),
-        cmocka_unit_test(damage_of_the_replay_log_is_found),
-        cmocka_unit_test(weights_without_checksums_are_found),
-    };
-    return cmocka_run_group_tests(tests, setup_run, teardown);
-}
+TEST_MAIN(setup_run, teardown)

@@ -138,65 +138,65 @@ static void sweep(const char *line, int stride, const char *codes)
     sweep_with(line, stride, codes, true);
 }
 
-static void eval_writes_all_or_says_so(void **state)
+TEST_CASE(eval_writes_all_or_says_so)
 {
     sweep("eval run --envs 2 --cases dr --quiet", 9, usual_codes);
 }
 
-static void model_error_writes_all_or_says_so(void **state)
+TEST_CASE(model_error_writes_all_or_says_so)
 {
     sweep("model-error run --envs 2 --steps 9 --map --quiet", 9, usual_codes);
 }
 
-static void openloop_writes_all_or_says_so(void **state)
+TEST_CASE(openloop_writes_all_or_says_so)
 {
     sweep("openloop run --out out/loop.gif --steps 8 --quiet", 9, usual_codes);
 }
 
-static void export_writes_all_or_says_so(void **state)
+TEST_CASE(export_writes_all_or_says_so)
 {
     sweep("export run --out out --quiet", 9, usual_codes);
 }
 
 // A card is never written over what is there, so it cannot be repeated.
-static void card_writes_all_or_says_so(void **state)
+TEST_CASE(card_writes_all_or_says_so)
 {
     sweep_with("card run --out out/card --no-video --quiet", 9, usual_codes, false);
 }
 
-static void curriculum_writes_all_or_says_so(void **state)
+TEST_CASE(curriculum_writes_all_or_says_so)
 {
     sweep("curriculum run --out out/map.png --quiet", 9, usual_codes);
 }
 
 // What cannot be read is left out of a report, and its exit code says so.
-static void report_writes_all_or_says_so(void **state)
+TEST_CASE(report_writes_all_or_says_so)
 {
     sweep("report run --out out --reps 50 --quiet", 29, "013");
 }
 
-static void render_writes_all_or_says_so(void **state)
+TEST_CASE(render_writes_all_or_says_so)
 {
     sweep("render --domain toy --out out/world.png --quiet", 3, usual_codes);
 }
 
-static void theory_writes_all_or_says_so(void **state)
+TEST_CASE(theory_writes_all_or_says_so)
 {
     sweep("theory --part check --family chain --instances 20 --out out --quiet", 3, usual_codes);
 }
 
-static void finetune_can_be_repeated(void **state)
+TEST_CASE(finetune_can_be_repeated)
 {
     sweep("finetune run --task east --steps 24 --quiet", 29, usual_codes);
 }
 
-static void relabel_adds_all_of_a_reward_or_nothing(void **state)
+TEST_CASE(relabel_adds_all_of_a_reward_or_nothing)
 {
     sweep("relabel run --reward " WAKER_BINARY_DIR "/tests/plugins/again_west.so --quiet", 19,
           usual_codes);
 }
 
-static void a_set_of_environments_is_written_and_played(void **state)
+TEST_CASE(a_set_of_environments_is_written_and_played)
 {
     sweep("envs set toy --count 3 --out out/own.set --quiet", 3, usual_codes);
     sweep("eval run --set own.set --task west --quiet", 29, usual_codes);
@@ -226,20 +226,6 @@ static int end_all(void **state)
 // With an argument, the tests whose names match it: "relabel*".
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(eval_writes_all_or_says_so),
-        cmocka_unit_test(model_error_writes_all_or_says_so),
-        cmocka_unit_test(openloop_writes_all_or_says_so),
-        cmocka_unit_test(export_writes_all_or_says_so),
-        cmocka_unit_test(card_writes_all_or_says_so),
-        cmocka_unit_test(curriculum_writes_all_or_says_so),
-        cmocka_unit_test(report_writes_all_or_says_so),
-        cmocka_unit_test(render_writes_all_or_says_so),
-        cmocka_unit_test(theory_writes_all_or_says_so),
-        cmocka_unit_test(relabel_adds_all_of_a_reward_or_nothing),
-        cmocka_unit_test(a_set_of_environments_is_written_and_played),
-        cmocka_unit_test(finetune_can_be_repeated),
-    };
     if (argc > 1) cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, begin, end_all);
+    return run_all_tests(begin, end_all);
 }

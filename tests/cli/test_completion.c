@@ -14,8 +14,7 @@ static int n_commands;
 // Names from the list in the program's help.
 static void read_commands(void)
 {
-    program_result r = program_run("--help");
-    program_expect_success(r);
+    program_result r = program_succeed("--help");
     const char *line = strstr(r.out, "Commands:\n");
     assert_non_null(line);
     for (line += strlen("Commands:\n"); *line == ' '; line = strchr(line, '\n') + 1) {
@@ -33,8 +32,8 @@ static int read_all(void **state)
 {
     if (program_setup(state) != 0) return -1;
     read_commands();
-    program_expect_success(program_run("completion bash >bash.sh"));
-    program_expect_success(program_run("completion zsh >_waker"));
+    program_succeed("completion bash >bash.sh");
+    program_succeed("completion zsh >_waker");
     return 0;
 }
 
@@ -52,14 +51,13 @@ static const char *next_option(const char *help, char name[64])
 // end makes an empty last word), one per line with a newline before each.
 static char *offered(const char *line)
 {
-    program_result r = program_run(
+    program_result r = program_succeed(
         "--version >/dev/null; LINE='%s' bash --norc -c 'source bash.sh; COMP_WORDS=($LINE); "
         "case $LINE in *\" \") COMP_WORDS+=(\"\") ;; esac; COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); "
         "_waker_complete waker \"${COMP_WORDS[COMP_CWORD]}\"; printf \"\\n%%s\" "
         "\"${COMPREPLY[@]}\"; echo' "
         ">.out",
         line);
-    program_expect_success(r);
     return strdup(r.out);
 }
 
@@ -73,7 +71,7 @@ static void expect_offered(const char *line, const char *word, bool yes)
     free(words);
 }
 
-static void every_option_is_completed_by_bash(void **state)
+TEST_CASE(every_option_is_completed_by_bash)
 {
     for (int i = 0; i < n_commands; i++) {
         char line[4096], name[64], wanted[80];
@@ -101,9 +99,9 @@ static void bold(const char *before, const char *name, char out[128])
     snprintf(out + length, 128 - (size_t)length, "\\fR");
 }
 
-static void every_option_is_on_its_manual_page(void **state)
+TEST_CASE(every_option_is_on_its_manual_page)
 {
-    program_expect_success(program_run("man --out pages"));
+    program_succeed("man --out pages");
     for (int i = 0; i < n_commands; i++) {
         char path[4096], name[64], wanted[128];
         snprintf(path, sizeof path, "pages/waker-%s.1", commands[i]);
@@ -119,16 +117,15 @@ static void every_option_is_on_its_manual_page(void **state)
     }
 }
 
-static void the_page_of_the_program_names_every_command(void **state)
+TEST_CASE(the_page_of_the_program_names_every_command)
 {
-    program_result r = program_run("man");
-    program_expect_success(r);
+    program_result r = program_succeed("man");
     for (int i = 0; i < n_commands; i++) {
         char wanted[128];
         bold("", commands[i], wanted);
         if (!strstr(r.out, wanted)) fail_msg("waker.1 lacks %s", commands[i]);
     }
-    assert_non_null(strstr(r.out, "\n\\fB75\\fR\nstopped early"));
+    expect_parts(r.out, "\n\\fB75\\fR\nstopped early");
 }
 
 // Whether a line begins with a request of man(7) that pages use.
@@ -141,26 +138,25 @@ static bool is_request(const char *line)
 }
 
 // Text that begins with a dot or a quote is text all the same.
-static void pages_have_no_request_but_those_of_man(void **state)
+TEST_CASE(pages_have_no_request_but_those_of_man)
 {
     for (int i = 0; i < n_commands; i++) {
-        program_result r = program_run("man %s", commands[i]);
-        program_expect_success(r);
+        program_result r = program_succeed("man %s", commands[i]);
         for (const char *line = r.out; *line; line = strchr(line, '\n') + 1)
             if ((*line == '.' || *line == '\'') && !is_request(line))
                 fail_msg("%s: %.60s", commands[i], line);
     }
 }
 
-static void names_that_do_not_exist_are_refused(void **state)
+TEST_CASE(names_that_do_not_exist_are_refused)
 {
-    program_expect_error(program_run("man trian"), 2, "did you mean 'train'?");
-    program_expect_error(program_run("man train --out pages"), 2, "leave out the command");
-    program_expect_error(program_run("man train --markdown"), 2, "leave out the command");
-    program_expect_error(program_run("completion fish"), 2, "unknown shell 'fish'");
+    program_refuses("man trian", "did you mean 'train'?");
+    program_refuses("man train --out pages", "leave out the command");
+    program_refuses("man train --markdown", "leave out the command");
+    program_refuses("completion fish", "unknown shell 'fish'");
 }
 
-static void bash_completes_what_the_tables_say(void **state)
+TEST_CASE(bash_completes_what_the_tables_say)
 {
     program_run("--version >/dev/null; mkdir -p runs/a; touch map.png notes.txt ball.so");
     expect_offered("waker ", "train", true);
@@ -194,37 +190,23 @@ static void bash_completes_what_the_tables_say(void **state)
 }
 
 // zsh gets what bash gets, and what lets it read that.
-static void the_scripts_are_sound(void **state)
+TEST_CASE(the_scripts_are_sound)
 {
-    program_expect_success(program_run("--version >/dev/null; bash -n bash.sh"));
-    program_expect_success(program_run("--version; ! command -v zsh >/dev/null || zsh -n _waker"));
-    program_expect_success(program_run(
+    program_succeed("--version >/dev/null; bash -n bash.sh");
+    program_succeed("--version; ! command -v zsh >/dev/null || zsh -n _waker");
+    program_succeed(
         "--version; head -1 _waker | grep -q '^#compdef waker$'; grep -q bashcompinit _waker; "
-        "grep -v bash bash.sh | grep -Fvxf _waker >lacking; test ! -s lacking"));
+        "grep -v bash bash.sh | grep -Fvxf _waker >lacking; test ! -s lacking");
 }
 
-static void docs_cli_md_is_what_the_program_prints(void **state)
+TEST_CASE(docs_cli_md_is_what_the_program_prints)
 {
     char *page;
     wk_error err = {0};
     assert_ok(wk_file_read(WAKER_SOURCE_DIR "/docs/cli.md", 1 << 22, &page, NULL, &err));
-    program_result r = program_run("man --markdown");
-    program_expect_success(r);
+    program_result r = program_succeed("man --markdown");
     if (strcmp(page, r.out) != 0) fail_msg("make it anew: waker man --markdown >docs/cli.md");
     free(page);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_option_is_completed_by_bash),
-        cmocka_unit_test(every_option_is_on_its_manual_page),
-        cmocka_unit_test(the_page_of_the_program_names_every_command),
-        cmocka_unit_test(pages_have_no_request_but_those_of_man),
-        cmocka_unit_test(names_that_do_not_exist_are_refused),
-        cmocka_unit_test(bash_completes_what_the_tables_say),
-        cmocka_unit_test(the_scripts_are_sound),
-        cmocka_unit_test(docs_cli_md_is_what_the_program_prints),
-    };
-    return cmocka_run_group_tests(tests, read_all, program_teardown);
-}
+TEST_MAIN(read_all, program_teardown)

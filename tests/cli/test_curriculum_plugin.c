@@ -12,18 +12,17 @@ static program_result train(const char *logdir, const char *plugin, const char *
                        more);
 }
 
-static void the_template_trains_and_is_named(void **state)
+TEST_CASE(the_template_trains_and_is_named)
 {
     program_result result = train("a", PLUGINS "even.so", "");
     program_expect_success(result);
-    assert_non_null(strstr(result.err, "toy, even, random"));
-    result = program_run("curriculum a --json");
-    program_expect_success(result);
+    expect_parts(result.err, "toy, even, random");
+    result = program_succeed("curriculum a --json");
     program_expect_json(result.out);
-    assert_non_null(strstr(result.out, "\"rule\": \"even\""));
+    expect_parts(result.out, "\"rule\": \"even\"");
 }
 
-static void a_run_with_a_plugin_resumes_to_the_same_bytes(void **state)
+TEST_CASE(a_run_with_a_plugin_resumes_to_the_same_bytes)
 {
     program_expect_success(train("whole", PLUGINS "even.so", "--quiet"));
     program_expect_success(train("halves", PLUGINS "even.so", "--quiet --steps 200"));
@@ -38,11 +37,10 @@ static void a_run_with_a_plugin_resumes_to_the_same_bytes(void **state)
     free(a);
     free(b);
     // Another rule is another run.
-    program_expect_error(program_run("train --logdir whole " OPTIONS " --quiet"), 2,
-                         "curriculum.plugin");
+    program_refuses("train --logdir whole " OPTIONS " --quiet", "curriculum.plugin");
 }
 
-static void a_command_that_names_another_rule_or_domain_is_refused(void **state)
+TEST_CASE(a_command_that_names_another_rule_or_domain_is_refused)
 {
     program_expect_error(train("both", PLUGINS "even.so", "--curriculum.rule dr"), 2,
                          "curriculum.rule 'dr' contradicts curriculum.plugin, which has 'even'");
@@ -55,22 +53,21 @@ static void a_command_that_names_another_rule_or_domain_is_refused(void **state)
 static void expect_prefill(const char *options, const char *expected)
 {
     program_result result =
-        program_run("config --yaml --curriculum.plugin " PLUGINS "rule_prefill.so %s", options);
-    program_expect_success(result);
-    assert_non_null(strstr(result.out, expected));
+        program_succeed("config --yaml --curriculum.plugin " PLUGINS "rule_prefill.so %s", options);
+    expect_parts(result.out, expected);
 }
 
-static void the_prefill_of_a_rule_is_the_default_of_a_run(void **state)
+TEST_CASE(the_prefill_of_a_rule_is_the_default_of_a_run)
 {
     expect_prefill("--configs clean-up paper", "\nprefill: 70\n");
     expect_prefill("--configs combined", "\nprefill: 200000\n");
     expect_prefill("--configs clean-up --prefill 60", "\nprefill: 60\n");
     program_result result =
         program_run("config --configs clean-up --curriculum.plugin " PLUGINS "rule_prefill.so");
-    assert_non_null(strstr(result.out, "prefill                     70  "));
-    program_expect_error(program_run("config --configs clean-up --curriculum.plugin " PLUGINS
-                                     "rule_prefill_negative.so"),
-                         2, "rule_prefill_negative.so': prefill: -1");
+    expect_parts(result.out, "prefill                     70  ");
+    program_refuses("config --configs clean-up --curriculum.plugin " PLUGINS
+                    "rule_prefill_negative.so",
+                    "rule_prefill_negative.so': prefill: -1");
 }
 
 // Begins a run that sets no prefill, or goes on with it, for a moment.
@@ -91,18 +88,18 @@ static void expect_saved(const char *path, const char *line)
     unsigned long size;
     char *config = (char *)program_read(path, &size);
     assert_non_null(config);
-    assert_non_null(strstr(config, line));
+    expect_parts(config, line);
     free(config);
 }
 
-static void a_run_goes_on_with_the_prefill_of_its_rule(void **state)
+TEST_CASE(a_run_goes_on_with_the_prefill_of_its_rule)
 {
     train_shortly("new", "rule_prefill.so");
     train_shortly("new", "rule_prefill.so");
     expect_saved("new/config.yaml", "\nprefill: 70\n");
 }
 
-static void plugins_that_cannot_be_loaded_are_told_apart(void **state)
+TEST_CASE(plugins_that_cannot_be_loaded_are_told_apart)
 {
     static const struct {
         const char *file, *message;
@@ -124,11 +121,11 @@ static void plugins_that_cannot_be_loaded_are_told_apart(void **state)
         program_result result = train("bad", path, "--quiet");
         assert_true(result.code == 1 || result.code == 2);
         program_expect_error(result, result.code, broken[i].message);
-        assert_non_null(strstr(result.err, broken[i].file));
+        expect_parts(result.err, broken[i].file);
     }
 }
 
-static void distributions_that_are_none_stop_the_run_and_say_which_theta(void **state)
+TEST_CASE(distributions_that_are_none_stop_the_run_and_say_which_theta)
 {
     static const struct {
         const char *file, *message;
@@ -144,20 +141,8 @@ static void distributions_that_are_none_stop_the_run_and_say_which_theta(void **
         snprintf(logdir, sizeof logdir, "broken%zu", i);
         program_result result = train(logdir, path, "--quiet");
         program_expect_error(result, 2, broken[i].message);
-        assert_non_null(strstr(result.err, "curriculum 'even'"));
+        expect_parts(result.err, "curriculum 'even'");
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_template_trains_and_is_named),
-        cmocka_unit_test(a_run_with_a_plugin_resumes_to_the_same_bytes),
-        cmocka_unit_test(a_command_that_names_another_rule_or_domain_is_refused),
-        cmocka_unit_test(the_prefill_of_a_rule_is_the_default_of_a_run),
-        cmocka_unit_test(a_run_goes_on_with_the_prefill_of_its_rule),
-        cmocka_unit_test(plugins_that_cannot_be_loaded_are_told_apart),
-        cmocka_unit_test(distributions_that_are_none_stop_the_run_and_say_which_theta),
-    };
-    return cmocka_run_group_tests(tests, program_setup, program_teardown);
-}
+TEST_MAIN(program_setup, program_teardown)

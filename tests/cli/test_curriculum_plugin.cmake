@@ -15,7 +15,7 @@ foreach(plugin IN LISTS rule_targets)
   set_target_properties(${plugin} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY
                         ${CMAKE_BINARY_DIR}/tests/plugins)
 endforeach()
-add_dependencies(${target} plugin_ball waker ${rule_targets})
+add_dependencies(${target} ${rule_targets})
 
 # Users copy the folder and build it by itself.
 set(copy ${CMAKE_BINARY_DIR}/tests/curriculum-copy)

@@ -196,12 +196,11 @@ static void make_runs(void)
         const char *name, *configs;
     } made[] = {{"clean-up", "clean-up"}, {"walker", "terrain-walker"}, {"toy", "toy"}};
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
-        program_expect_success(program_run("train --logdir .made/%s --configs %s --tasks all" TINY,
-                                           made[i].name, made[i].configs));
-        program_expect_success(
-            program_run("adapt .made/%s --task all --updates 2 --quiet", made[i].name));
+        program_succeed("train --logdir .made/%s --configs %s --tasks all" TINY, made[i].name,
+                        made[i].configs);
+        program_succeed("adapt .made/%s --task all --updates 2 --quiet", made[i].name);
     }
-    program_expect_success(program_run("eval .made/toy --envs 1 --cases dr --quiet"));
+    program_succeed("eval .made/toy --envs 1 --cases dr --quiet");
 }
 
 static glob_t pages;
@@ -275,7 +274,7 @@ static void check_options(const shown *s, const char *name, const char *help)
     }
 }
 
-static void every_command_and_option_that_is_shown_exists(void **state)
+TEST_CASE(every_command_and_option_that_is_shown_exists)
 {
     assert_true(commands.count > 100); // they were found
     faults = 0;
@@ -369,7 +368,7 @@ static void run(const shown *s)
     expect(s, program_run_after("export XDG_CONFIG_HOME=$PWD/.config;", text));
 }
 
-static void every_command_of_a_code_block_runs(void **state)
+TEST_CASE(every_command_of_a_code_block_runs)
 {
     faults = 0;
     const char *page = "";
@@ -427,7 +426,7 @@ static void check_files(const char *page, const char *text)
         }
 }
 
-static void every_file_that_is_named_is_there(void **state)
+TEST_CASE(every_file_that_is_named_is_there)
 {
     faults = 0;
     for (size_t i = 0; i < pages.gl_pathc; i++) {
@@ -440,12 +439,4 @@ static void every_file_that_is_named_is_there(void **state)
     assert_int_equal(faults, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_command_and_option_that_is_shown_exists),
-        cmocka_unit_test(every_file_that_is_named_is_there),
-        cmocka_unit_test(every_command_of_a_code_block_runs),
-    };
-    return cmocka_run_group_tests(tests, read_pages, free_pages);
-}
+TEST_MAIN(read_pages, free_pages)

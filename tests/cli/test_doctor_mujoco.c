@@ -19,7 +19,7 @@ static finding judge(int built_for, int loaded)
     return e;
 }
 
-static void a_tested_version_is_named_and_needs_no_advice(void **state)
+TEST_CASE(a_tested_version_is_named_and_needs_no_advice)
 {
     static const struct {
         int number;
@@ -33,7 +33,7 @@ static void a_tested_version_is_named_and_needs_no_advice(void **state)
     }
 }
 
-static void another_version_is_said_not_to_be_tested(void **state)
+TEST_CASE(another_version_is_said_not_to_be_tested)
 {
     static const struct {
         int number;
@@ -54,7 +54,7 @@ static void another_version_is_said_not_to_be_tested(void **state)
     }
 }
 
-static void another_library_than_waker_was_built_for_is_broken(void **state)
+TEST_CASE(another_library_than_waker_was_built_for_is_broken)
 {
     finding e = judge(3017000, 4000001);
     assert_int_equal(e.health, BROKEN);
@@ -73,7 +73,7 @@ static bool is_in_table(const char *version)
 }
 
 // CMake and the program count alike, and take the same table.
-static void the_version_is_the_one_that_cmake_found(void **state)
+TEST_CASE(the_version_is_the_one_that_cmake_found)
 {
     finding e = {0};
     examine_mujoco(&e);
@@ -82,13 +82,4 @@ static void the_version_is_the_one_that_cmake_found(void **state)
     assert_int_equal(e.advice[0] == 0, is_in_table(MUJOCO_VERSION));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tested_version_is_named_and_needs_no_advice),
-        cmocka_unit_test(another_version_is_said_not_to_be_tested),
-        cmocka_unit_test(another_library_than_waker_was_built_for_is_broken),
-        cmocka_unit_test(the_version_is_the_one_that_cmake_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

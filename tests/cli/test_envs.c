@@ -5,39 +5,37 @@
 
 #define PLUGINS WAKER_BINARY_DIR "/tests/plugins/"
 
-static void the_list_has_every_domain_with_its_parameters_tasks_and_cases(void **state)
+TEST_CASE(the_list_has_every_domain_with_its_parameters_tasks_and_cases)
 {
-    program_result r = program_run("envs");
-    program_expect_success(r);
+    program_result r = program_succeed("envs");
     assert_true(wk_domain_count() > 0);
     for (size_t i = 0; i < wk_domain_count(); i++) {
         const wk_domain *d = wk_domain_at(i);
-        assert_non_null(strstr(r.out, d->name));
+        expect_parts(r.out, d->name);
         for (int k = 0; k < d->n_params; k++)
-            assert_non_null(strstr(r.out, d->params[k].name));
+            expect_parts(r.out, d->params[k].name);
         for (int k = 0; k < d->n_tasks; k++)
-            assert_non_null(strstr(r.out, d->tasks[k].name));
+            expect_parts(r.out, d->tasks[k].name);
         for (int k = 0; k < d->n_cases; k++)
-            assert_non_null(strstr(r.out, d->cases[k].name));
+            expect_parts(r.out, d->cases[k].name);
     }
 }
 
-static void a_domain_is_described_with_its_options(void **state)
+TEST_CASE(a_domain_is_described_with_its_options)
 {
     for (size_t i = 0; i < wk_domain_count(); i++) {
         const wk_domain *d = wk_domain_at(i);
-        program_result r = program_run("envs %s", d->name);
-        program_expect_success(r);
+        program_result r = program_succeed("envs %s", d->name);
         for (int k = 0; k < d->n_options; k++)
-            assert_non_null(strstr(r.out, d->options[k].choices));
+            expect_parts(r.out, d->options[k].choices);
         for (int k = 0; k < d->n_indicators; k++)
-            assert_non_null(strstr(r.out, d->indicators[k].help));
+            expect_parts(r.out, d->indicators[k].help);
         for (int k = 0; k < d->n_tasks; k++)
-            if (d->tasks[k].alias) assert_non_null(strstr(r.out, d->tasks[k].alias));
+            if (d->tasks[k].alias) expect_parts(r.out, d->tasks[k].alias);
     }
 }
 
-static void no_line_ends_in_blanks(void **state)
+TEST_CASE(no_line_ends_in_blanks)
 {
     program_result r = program_run("envs");
     assert_null(strstr(r.out, " \n"));
@@ -45,63 +43,57 @@ static void no_line_ends_in_blanks(void **state)
     assert_null(strstr(r.out, " \n"));
 }
 
-static void the_json_of_domains_can_be_parsed(void **state)
+TEST_CASE(the_json_of_domains_can_be_parsed)
 {
     program_expect_json(program_run("envs --json").out);
     program_result r = program_run("envs terrain-walker --json");
     program_expect_json(r.out);
-    assert_non_null(strstr(r.out, "\"episode_steps\": 500"));
-    assert_non_null(strstr(r.out, "\"fixed\""));
+    expect_parts(r.out, "\"episode_steps\": 500", "\"fixed\"");
 }
 
-static void an_unknown_domain_names_the_nearest(void **state)
+TEST_CASE(an_unknown_domain_names_the_nearest)
 {
-    program_expect_error(program_run("envs terrain-waker"), 2, "terrain-walker");
+    program_refuses("envs terrain-waker", "terrain-walker");
 }
 
-static void a_plug_in_is_described_like_a_built_in_domain(void **state)
+TEST_CASE(a_plug_in_is_described_like_a_built_in_domain)
 {
-    program_result r = program_run("envs --plugin " PLUGINS "ball.so");
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "friction"));
-    assert_non_null(strstr(r.out, "anywhere|centre"));
-    program_expect_error(program_run("envs terrain-walker --plugin " PLUGINS "ball.so"), 2,
-                         "not both");
+    program_result r = program_succeed("envs --plugin " PLUGINS "ball.so");
+    expect_parts(r.out, "friction", "anywhere|centre");
+    program_refuses("envs terrain-walker --plugin " PLUGINS "ball.so", "not both");
 }
 
-static void checking_a_sound_plug_in_finds_nothing(void **state)
+TEST_CASE(checking_a_sound_plug_in_finds_nothing)
 {
-    program_result r = program_run("envs check " PLUGINS "ball.so");
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "is sound"));
-    r = program_run("envs check --json " PLUGINS "ball.so");
-    program_expect_success(r);
+    program_result r = program_succeed("envs check " PLUGINS "ball.so");
+    expect_parts(r.out, "is sound");
+    r = program_succeed("envs check --json " PLUGINS "ball.so");
     program_expect_json(r.out);
-    assert_non_null(strstr(r.out, "\"faults\": 0"));
+    expect_parts(r.out, "\"faults\": 0");
 }
 
-static void checking_a_faulty_plug_in_exits_with_3(void **state)
+TEST_CASE(checking_a_faulty_plug_in_exits_with_3)
 {
     program_result r = program_run("envs check " PLUGINS "reward_nan.so");
     assert_int_equal(r.code, 3);
-    assert_non_null(strstr(r.out, "fault:"));
+    expect_parts(r.out, "fault:");
     r = program_run("envs check --json " PLUGINS "reward_nan.so");
     assert_int_equal(r.code, 3);
     program_expect_json(r.out);
 }
 
-static void a_description_that_loading_refuses_is_a_finding(void **state)
+TEST_CASE(a_description_that_loading_refuses_is_a_finding)
 {
     program_result r = program_run("envs check " PLUGINS "bad_name.so");
     assert_int_equal(r.code, 3);
-    assert_non_null(strstr(r.out, "fault:"));
+    expect_parts(r.out, "fault:");
     r = program_run("envs check --json " PLUGINS "bad_name.so");
     assert_int_equal(r.code, 3);
     program_expect_json(r.out);
 }
 
 // Neither the terminal nor a reader of the lines obeys a plug-in.
-static void messages_of_plug_ins_are_plain_text(void **state)
+TEST_CASE(messages_of_plug_ins_are_plain_text)
 {
     program_result r = program_run("envs check " PLUGINS "message_escapes.so");
     assert_int_equal(r.code, 3);
@@ -109,27 +101,10 @@ static void messages_of_plug_ins_are_plain_text(void **state)
                                "domain 'ball-on-table' has 1 fault\n");
 }
 
-static void a_file_that_is_no_plug_in_is_bad_input(void **state)
+TEST_CASE(a_file_that_is_no_plug_in_is_bad_input)
 {
-    program_expect_error(program_run("envs check missing.so"), 2, "missing.so");
-    program_expect_error(program_run("envs check " WAKER_SOURCE_DIR "/CMakeLists.txt"), 2,
-                         "not a shared object");
+    program_refuses("envs check missing.so", "missing.so");
+    program_refuses("envs check " WAKER_SOURCE_DIR "/CMakeLists.txt", "not a shared object");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_list_has_every_domain_with_its_parameters_tasks_and_cases),
-        cmocka_unit_test(a_domain_is_described_with_its_options),
-        cmocka_unit_test(no_line_ends_in_blanks),
-        cmocka_unit_test(the_json_of_domains_can_be_parsed),
-        cmocka_unit_test(an_unknown_domain_names_the_nearest),
-        cmocka_unit_test(a_plug_in_is_described_like_a_built_in_domain),
-        cmocka_unit_test(checking_a_sound_plug_in_finds_nothing),
-        cmocka_unit_test(checking_a_faulty_plug_in_exits_with_3),
-        cmocka_unit_test(a_description_that_loading_refuses_is_a_finding),
-        cmocka_unit_test(messages_of_plug_ins_are_plain_text),
-        cmocka_unit_test(a_file_that_is_no_plug_in_is_bad_input),
-    };
-    return cmocka_run_group_tests(tests, program_setup, program_teardown);
-}
+TEST_MAIN(program_setup, program_teardown)

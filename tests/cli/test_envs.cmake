@@ -1,2 +1,1 @@
-add_dependencies(${target} waker plugin_ball plugin_bad_name plugin_reward_nan
-                 plugin_message_escapes)
+add_dependencies(${target} plugin_message_escapes)

@@ -3,7 +3,6 @@
 #include "cli/long_runs.h"
 #include "support/ffmpeg.h"
 
-#define QUIET_OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
 #define FEW " --envs 6 --quiet"
 #define QUIETLY " --quiet"
 
@@ -11,54 +10,48 @@
 static int make_runs(void **state)
 {
     if (setup(state) != 0) return -1;
-    program_expect_success(program_run("train --logdir tasks " QUIET_OPTIONS " --tasks all"));
-    program_expect_success(program_run("train --logdir free " QUIET_OPTIONS));
+    program_succeed("train --logdir tasks " QUIET_OPTIONS " --tasks all");
+    program_succeed("train --logdir free " QUIET_OPTIONS);
     return 0;
 }
 
-static void the_table_names_tasks_cases_and_the_file(void **state)
+TEST_CASE(the_table_names_tasks_cases_and_the_file)
 {
-    program_result r = program_run("eval tasks --envs 6");
-    program_expect_success(r);
-    static const char *const parts[] = {
-        "west",     "east",      "dr",       "storm",
-        "CVaR 0.1", "mean",      "diverged", "s.d.",
-        "toy",      "alongside", "distance", "tasks/eval/alongside-000000000402.json"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (!strstr(r.out, parts[i])) fail_msg("'%s' is missing in:\n%s", parts[i], r.out);
-    assert_non_null(strstr(r.err, "west, dr: mean return")); // progress
+    program_result r = program_succeed("eval tasks --envs 6");
+    expect_parts(r.out, "west", "east", "dr", "storm", "CVaR 0.1", "mean", "diverged", "s.d.",
+                 "toy", "alongside", "distance", "tasks/eval/alongside-000000000402.json");
+    expect_parts(r.err, "west, dr: mean return"); // progress
     // The header, and for each task 6 episodes of dr and 20 of storm.
     shell("test $(wc -l < tasks/eval/alongside-000000000402.csv) = 53");
 }
 
-static void all_cases_are_those_of_the_domain(void **state)
+TEST_CASE(all_cases_are_those_of_the_domain)
 {
-    program_expect_success(program_run("eval tasks --task west --cases all --out every" FEW));
+    program_succeed("eval tasks --task west --cases all --out every" FEW);
     // The header, 6 episodes of dr and 20 of storm; nothing of other tasks.
     shell("test $(grep -c '^west,dr,' every/eval/*.csv) = 6");
     shell("test $(grep -c '^west,storm,' every/eval/*.csv) = 20");
     shell("test $(cat every/eval/*.csv | wc -l) = 27");
 }
 
-static void results_do_not_depend_on_repetition_or_threads(void **state)
+TEST_CASE(results_do_not_depend_on_repetition_or_threads)
 {
-    program_expect_success(program_run("eval tasks --threads 1" FEW));
+    program_succeed("eval tasks --threads 1" FEW);
     shell("rm -rf first; cp -r tasks/eval first");
-    program_expect_success(program_run("eval tasks --threads 1" FEW));
+    program_succeed("eval tasks --threads 1" FEW);
     shell("cmp first/alongside-000000000402.json tasks/eval/alongside-000000000402.json");
-    program_expect_success(program_run("eval tasks --threads 2" FEW));
+    program_succeed("eval tasks --threads 2" FEW);
     shell("cmp first/alongside-000000000402.json tasks/eval/alongside-000000000402.json");
     shell("cmp first/alongside-000000000402.csv tasks/eval/alongside-000000000402.csv");
-    program_expect_success(program_run("eval tasks --seed 1" FEW));
+    program_succeed("eval tasks --seed 1" FEW);
     shell("cmp first/alongside-000000000402.json tasks/eval/alongside-000000000402.json");
     shell("grep -l '\"eval_seed\": 1' tasks/eval/alongside-000000000402-????????.json");
 }
 
-static void json_is_what_the_files_hold(void **state)
+TEST_CASE(json_is_what_the_files_hold)
 {
     program_result r =
-        program_run("eval tasks --snapshot all --task east --cases dr --json --out told" FEW);
-    program_expect_success(r);
+        program_succeed("eval tasks --snapshot all --task east --cases dr --json --out told" FEW);
     program_expect_json(r.out);
     FILE *said = fopen("said.json", "w");
     assert_non_null(said);
@@ -75,31 +68,28 @@ static void json_is_what_the_files_hold(void **state)
     assert_int_equal(system(command), 0);
 }
 
-static void policies_can_be_random(void **state)
+TEST_CASE(policies_can_be_random)
 {
-    program_result r = program_run("eval free --policy random --cases storm" FEW);
-    program_expect_success(r);
+    program_succeed("eval free --policy random --cases storm" FEW);
     shell("grep -q '\"policy\": \"random\"' free/eval/random-000000000000.json");
-    program_expect_error(program_run("eval free --policy random --snapshot 402"), 2, "--snapshot");
-    program_expect_error(program_run("eval free --policy random --video"), 2, "--video");
+    program_refuses("eval free --policy random --snapshot 402", "--snapshot");
+    program_refuses("eval free --policy random --video", "--video");
 }
 
-static void adapted_and_fine_tuned_policies_are_found(void **state)
+TEST_CASE(adapted_and_fine_tuned_policies_are_found)
 {
-    program_expect_error(program_run("eval free"), 2, "waker adapt");
-    program_expect_error(program_run("eval free --policy alongside"), 2, "without tasks");
-    program_expect_error(program_run("eval free --policy adapted"), 2, "no adapted policies");
-    program_expect_success(program_run("adapt free --task all --updates 5 --quiet"));
-    program_result r = program_run("eval free" FEW);
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "adapted policies of agent step 402 (control step "));
-    program_expect_error(program_run("eval free --policy finetuned"), 2, "waker finetune");
-    program_expect_success(program_run("finetune free --task east --steps 60 --quiet"));
-    r = program_run("eval free --policy finetuned" FEW);
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "east"));
+    program_refuses("eval free", "waker adapt");
+    program_refuses("eval free --policy alongside", "without tasks");
+    program_refuses("eval free --policy adapted", "no adapted policies");
+    program_succeed("adapt free --task all --updates 5 --quiet");
+    program_result r = program_succeed("eval free" FEW);
+    expect_parts(r.out, "adapted policies of agent step 402 (control step ");
+    program_refuses("eval free --policy finetuned", "waker finetune");
+    program_succeed("finetune free --task east --steps 60 --quiet");
+    r = program_succeed("eval free --policy finetuned" FEW);
+    expect_parts(r.out, "east");
     assert_null(strstr(r.out, "west"));
-    program_expect_error(program_run("eval free --policy finetuned --task west" FEW), 2, "'west'");
+    program_refuses("eval free --policy finetuned --task west" FEW, "'west'");
 }
 
 static bool is_gif(const char *name)
@@ -111,7 +101,7 @@ static bool is_gif(const char *name)
     return is;
 }
 
-static void results_of_a_run_that_cannot_be_written_to_go_elsewhere(void **state)
+TEST_CASE(results_of_a_run_that_cannot_be_written_to_go_elsewhere)
 {
     // A file where the folder would be refuses everybody, root too.
     shell("rm -rf locked && cp -r tasks locked && rm -rf locked/eval && touch locked/eval");
@@ -119,23 +109,21 @@ static void results_of_a_run_that_cannot_be_written_to_go_elsewhere(void **state
     program_expect_error(r, 1, "--out DIR");
     assert_null(strstr(r.err, "mean return")); // nothing was played
     program_expect_error(program_run("model-error locked --envs 100000"), 1, "--out DIR");
-    program_expect_success(program_run("eval locked --task west --out aside" FEW));
-    program_expect_success(program_run("model-error locked --steps 4 --out aside" FEW));
+    program_succeed("eval locked --task west --out aside" FEW);
+    program_succeed("model-error locked --steps 4 --out aside" FEW);
     shell("test ! -s locked/eval");
-    program_expect_success(program_run("eval tasks --task west" FEW));
+    program_succeed("eval tasks --task west" FEW);
     shell("test -s aside/eval/alongside-000000000402.csv");
     shell("cmp aside/config.yaml tasks/config.yaml");
-    r = program_run("report aside --out aside-page --reps 2 --json");
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "west"));
-    program_expect_error(program_run("eval free --policy random --out aside" FEW), 2,
-                         "another run");
-    program_expect_error(program_run("model-error tasks free --out both" FEW), 2, "2 runs");
+    r = program_succeed("report aside --out aside-page --reps 2 --json");
+    expect_parts(r.out, "west");
+    program_refuses("eval free --policy random --out aside" FEW, "another run");
+    program_refuses("model-error tasks free --out both" FEW, "2 runs");
     shell("touch file");
     program_expect_error(program_run("eval tasks --out file/below" FEW), 1, "file");
 }
 
-static void long_evaluations_have_a_live_line_and_short_pipes_none(void **state)
+TEST_CASE(long_evaluations_have_a_live_line_and_short_pipes_none)
 {
     const char *spawn = "TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' " //
         WAKER_BINARY_DIR "/waker";
@@ -147,13 +135,12 @@ static void long_evaluations_have_a_live_line_and_short_pipes_none(void **state)
     shell("grep -q ' images .* images/s .* left' line.txt");
     shell("%s eval tasks --envs 300 --cases dr --seed 8 --quiet > line.txt", spawn);
     shell("! grep -q 'agent steps/s' line.txt");
-    program_result r = program_run("eval tasks --task west --cases dr" FEW);
-    program_expect_success(r);
+    program_result r = program_succeed("eval tasks --task west --cases dr" FEW);
     assert_null(strstr(r.out, "agent steps/s"));
     assert_string_equal(r.err, "");
 }
 
-static void videos_show_the_best_median_and_worst(void **state)
+TEST_CASE(videos_show_the_best_median_and_worst)
 {
     // Named as the result files are; each question has its own.
     static const struct {
@@ -163,12 +150,12 @@ static void videos_show_the_best_median_and_worst(void **state)
                  {"--video --envs 4 --seed 5", 3, 0},
                  {"--mp4 --envs 3 --seed 6", 0, 3},
                  {"--video --mp4 --envs 2 --seed 7", 3, 3}};
-    program_expect_success(program_run("eval tasks --task west --cases dr --out clips" FEW));
+    program_succeed("eval tasks --task west --cases dr --out clips" FEW);
     int gifs = 0, mp4s = 0;
     ffmpeg_stub(FFMPEG_WORKS);
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
-        program_expect_success(program_run(
-            "eval tasks --task west --cases dr --out clips %s" QUIETLY, asked[i].options));
+        program_succeed("eval tasks --task west --cases dr --out clips %s" QUIETLY,
+                        asked[i].options);
         gifs += asked[i].gifs;
         mp4s += asked[i].mp4s;
         shell("cd clips/eval && test $(ls | grep -c gif$) = %d && test $(ls | grep -c mp4$) = %d",
@@ -179,18 +166,17 @@ static void videos_show_the_best_median_and_worst(void **state)
           "test \"$(head -c 6 $clip)\" = GIF89a && test -f ${clip%%-west*}.json || exit 1; done; "
           "grep -q ftypisom *-west-dr-$rank.mp4 || exit 1; done");
     ffmpeg_stub(NULL);
-    program_expect_error(program_run("eval free --policy random --mp4"), 2, "--mp4 shows");
+    program_refuses("eval free --policy random --mp4", "--mp4 shows");
     program_expect_error(program_run_after("PATH=/nowhere", "eval tasks --mp4 --task west"), 2,
                          "cannot start ffmpeg");
 }
 
-static void open_loop_predictions_are_a_clip_and_a_still(void **state)
+TEST_CASE(open_loop_predictions_are_a_clip_and_a_still)
 {
     static const char *const policies[] = {"random", "explore", "east"};
     for (int i = 0; i < 3; i++) {
         shell("rm -f clip.*");
-        program_expect_success(
-            program_run("openloop tasks --policy %s --out clip.gif", policies[i]));
+        program_succeed("openloop tasks --policy %s --out clip.gif", policies[i]);
         assert_true(is_gif("clip.gif"));
         unsigned long size;
         unsigned char *png = program_read("clip.png", &size);
@@ -198,21 +184,21 @@ static void open_loop_predictions_are_a_clip_and_a_still(void **state)
         free(png);
     }
     shell("cp clip.gif before.gif");
-    program_expect_success(program_run("openloop tasks --policy east --threads 2 --out clip.gif"));
+    program_succeed("openloop tasks --policy east --threads 2 --out clip.gif");
     shell("cmp clip.gif before.gif");
     ffmpeg_stub(FFMPEG_WORKS);
-    program_expect_success(program_run("openloop tasks --policy east --out clip.mp4"));
+    program_succeed("openloop tasks --policy east --out clip.mp4");
     shell("grep -q ftypisom clip.mp4 && test -f clip.png");
     ffmpeg_stub(NULL);
     program_result r = program_run_after("PATH=/nowhere",
                                          "openloop tasks --policy east --threads 1 --out none.mp4");
     program_expect_error(r, 2, "cannot start ffmpeg");
-    program_expect_success(program_run("openloop tasks --policy east --quiet"));
+    program_succeed("openloop tasks --policy east --quiet");
     assert_true(is_gif("tasks/eval/openloop-000000000402-east.gif"));
     shell("test -s tasks/eval/openloop-000000000402-east.png");
 }
 
-static void what_is_not_there_is_refused_naming_what_is(void **state)
+TEST_CASE(what_is_not_there_is_refused_naming_what_is)
 {
     static const struct {
         const char *command, *part;
@@ -242,10 +228,10 @@ static void what_is_not_there_is_refused_naming_what_is(void **state)
     };
     shell("mkdir -p empty bare && cp tasks/config.yaml bare");
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        program_expect_error(program_run("%s", refused[i].command), 2, refused[i].part);
+        program_refuses(refused[i].command, refused[i].part);
 }
 
-static void damaged_and_foreign_snapshots_are_refused_naming_the_file(void **state)
+TEST_CASE(damaged_and_foreign_snapshots_are_refused_naming_the_file)
 {
     const char *file = "step-000000000402.safetensors";
     shell("rm -rf bad && mkdir bad && cp -r tasks/config.yaml tasks/snapshots bad");
@@ -254,35 +240,16 @@ static void damaged_and_foreign_snapshots_are_refused_naming_the_file(void **sta
           file, file);
     program_result r = program_run("eval bad" FEW);
     assert_int_equal(r.code, 2);
-    assert_non_null(strstr(r.err, file));
-    assert_non_null(strstr(r.err, "checksum"));
+    expect_parts(r.err, file, "checksum");
     shell("head -c 100 tasks/snapshots/%s > bad/snapshots/%s", file, file);
-    program_expect_error(program_run("eval bad" FEW), 2, file);
+    program_refuses("eval bad" FEW, file);
     // Weights of another domain: its actions have another size.
     shell("sed 's/^domain: .*/domain: terrain-walker/' tasks/config.yaml > bad/config.yaml");
     shell("cp tasks/snapshots/%s bad/snapshots/%s", file, file);
     r = program_run("eval bad --cases dr" FEW);
     assert_int_equal(r.code, 2);
-    assert_non_null(strstr(r.err, file));
-    assert_non_null(strstr(r.err, "toy")); // what the file says it belongs to
+    expect_parts(r.err, file, "toy"); // what the file says it belongs to
     shell("test ! -e bad/eval");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_names_tasks_cases_and_the_file),
-        cmocka_unit_test(all_cases_are_those_of_the_domain),
-        cmocka_unit_test(results_do_not_depend_on_repetition_or_threads),
-        cmocka_unit_test(json_is_what_the_files_hold),
-        cmocka_unit_test(policies_can_be_random),
-        cmocka_unit_test(adapted_and_fine_tuned_policies_are_found),
-        cmocka_unit_test(results_of_a_run_that_cannot_be_written_to_go_elsewhere),
-        cmocka_unit_test(long_evaluations_have_a_live_line_and_short_pipes_none),
-        cmocka_unit_test(videos_show_the_best_median_and_worst),
-        cmocka_unit_test(open_loop_predictions_are_a_clip_and_a_still),
-        cmocka_unit_test(what_is_not_there_is_refused_naming_what_is),
-        cmocka_unit_test(damaged_and_foreign_snapshots_are_refused_naming_the_file),
-    };
-    return cmocka_run_group_tests(tests, make_runs, teardown);
-}
+TEST_MAIN(make_runs, teardown)

@@ -24,7 +24,7 @@ static void expect_refusal(program_result r)
     assert_int_equal(all, device.memory >> 20);
 }
 
-static void training_is_refused_and_leaves_nothing_behind(void **state)
+TEST_CASE(training_is_refused_and_leaves_nothing_behind)
 {
     char path[512];
     expect_refusal(program_run("train --logdir run --configs terrain-walker paper --batch 1024 "
@@ -32,7 +32,7 @@ static void training_is_refused_and_leaves_nothing_behind(void **state)
     assert_int_not_equal(access(inside("run", path), F_OK), 0);
 }
 
-static void measuring_is_refused(void **state)
+TEST_CASE(measuring_is_refused)
 {
     expect_refusal(
         program_run("bench update --preset paper --batch 1024 --tasks 5 --iters 1 --device cuda "
@@ -45,9 +45,5 @@ int main(void)
         puts("skipped: no GPU");
         return TEST_SKIPPED;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(training_is_refused_and_leaves_nothing_behind),
-        cmocka_unit_test(measuring_is_refused),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return run_all_tests(setup, teardown);
 }

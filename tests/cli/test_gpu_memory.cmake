@@ -1,2 +1,1 @@
-add_dependencies(${target} waker)
 set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS gpu)

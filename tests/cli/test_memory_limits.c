@@ -25,8 +25,7 @@ static int setup_run(void **state)
 {
     if (setup(state) != 0) return -1;
     setenv("OPENBLAS_NUM_THREADS", "2", 1); // as it starts by itself on two cores
-    program_expect_success(
-        program_run("train --logdir made " TINY_OPTIONS " --log.tensorboard false --quiet"));
+    program_succeed("train --logdir made " TINY_OPTIONS " --log.tensorboard false --quiet");
     for (least = LEAST_STEP; least < LEAST_MAX; least += LEAST_STEP) {
         char before[64];
         snprintf(before, sizeof before, "ulimit -v %ld;", least);
@@ -49,7 +48,7 @@ static program_result run_limited(long beyond, const char *command)
     return r;
 }
 
-static void every_command_ends_under_every_limit(void **state)
+TEST_CASE(every_command_ends_under_every_limit)
 {
     static const long limits[] = {2000, 40000, 140000, 240000, 340000};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
@@ -57,24 +56,16 @@ static void every_command_ends_under_every_limit(void **state)
             run_limited(limits[i], commands[k]);
 }
 
-static void the_message_says_what_is_missing(void **state)
+TEST_CASE(the_message_says_what_is_missing)
 {
     program_expect_error(run_limited(40000, commands[2]), 1, "no memory for OpenBLAS");
     program_expect_error(run_limited(240000, commands[1]), 1, "raise the limit (ulimit -v)");
 }
 
-static void enough_memory_is_enough(void **state)
+TEST_CASE(enough_memory_is_enough)
 {
     program_expect_success(run_limited(1900000, commands[1]));
     program_expect_success(run_limited(1900000, commands[2]));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_command_ends_under_every_limit),
-        cmocka_unit_test(the_message_says_what_is_missing),
-        cmocka_unit_test(enough_memory_is_enough),
-    };
-    return cmocka_run_group_tests(tests, setup_run, teardown);
-}
+TEST_MAIN(setup_run, teardown)

@@ -7,32 +7,17 @@
 #define PLUGINS WAKER_BINARY_DIR "/tests/plugins/"
 #define OPTIONS TINY_OPTIONS " --log.tensorboard false --tasks all"
 
-static char mark[1024], here[1024]; // absolute: the file a loaded plug-in makes; where programs run
-
-static bool was_loaded(void)
-{
-    bool there = wk_path_exists(mark);
-    unlink(mark);
-    return there;
-}
-
 static int setup_runs(void **state)
 {
     if (setup(state) != 0) return -1;
-    char *path = realpath(place, NULL);
-    assert_non_null(path);
-    snprintf(here, sizeof here, "%s", path);
-    snprintf(mark, sizeof mark, "%s/LOADED", path);
-    free(path);
     setenv("MARK_FILE", mark, 1);
     shell("cp " PLUGINS "marker1.so m.so");
-    program_expect_success(program_run("train --quiet --logdir made " OPTIONS
-                                       " --plugin m.so --curriculum.plugin ./m.so --steps 500"));
+    program_succeed("train --quiet --logdir made " OPTIONS
+                    " --plugin m.so --curriculum.plugin ./m.so --steps 500");
     if (!was_loaded()) fail_msg("a named plug-in was not loaded");
-    program_expect_success(program_run("adapt made --task all --updates 3 --quiet"));
-    program_expect_success(
-        program_run("finetune made --task centre --steps 60 --quiet --plugin m.so"));
-    program_expect_success(program_run("eval made --envs 1 --cases dr --quiet --plugin m.so"));
+    program_succeed("adapt made --task all --updates 3 --quiet");
+    program_succeed("finetune made --task centre --steps 60 --quiet --plugin m.so");
+    program_succeed("eval made --envs 1 --cases dr --quiet --plugin m.so");
     was_loaded();
     return 0;
 }
@@ -73,7 +58,7 @@ static void read_quietly(const reading *readings, size_t count)
     }
 }
 
-static void no_command_loads_what_a_run_names(void **state)
+TEST_CASE(no_command_loads_what_a_run_names)
 {
     static const reading readings[] = {
         READINGS("made"), {"ckpt made/finetune/step-000000000501-centre --check", NULL}};
@@ -81,29 +66,26 @@ static void no_command_loads_what_a_run_names(void **state)
     // The description serves as well as the code.
     program_result r = program_run("curriculum made --json");
     program_expect_json(r.out);
-    assert_non_null(strstr(r.out, "\"domain\": \"ball-on-table\""));
-    assert_non_null(strstr(r.out, "\"rule\": \"even\""));
-    assert_non_null(strstr(r.out, "\"friction\": 0.1"));
+    expect_parts(r.out, "\"domain\": \"ball-on-table\"", "\"rule\": \"even\"", "\"friction\": 0.1");
     r = program_run("ckpt made");
-    assert_non_null(strstr(r.out, "finetuned"));
-    r = program_run("report made --out page --json");
-    program_expect_success(r);
+    expect_parts(r.out, "finetuned");
+    r = program_succeed("report made --out page --json");
     shell("ls page/figures/map-error-ball-on-table-p2e-even.svg >/dev/null");
     assert_false(was_loaded());
 }
 
 // The messages name the file so that it can be pasted, also when its name would end a command.
-static void what_to_type_is_said_and_safe_to_paste(void **state)
+TEST_CASE(what_to_type_is_said_and_safe_to_paste)
 {
     char said[2300];
     program_result r = program_run("eval made");
-    snprintf(said, sizeof said, "add --plugin %s/m.so: waker eval made --plugin %s/m.so\n", here,
-             here);
+    snprintf(said, sizeof said, "add --plugin %s/m.so: waker eval made --plugin %s/m.so\n", place,
+             place);
     program_expect_error(r, 2, said);
     r = program_run("train --logdir 'made'");
     snprintf(said, sizeof said,
-             ": waker train --logdir made --plugin %s/m.so --curriculum.plugin %s/m.so\n", here,
-             here);
+             ": waker train --logdir made --plugin %s/m.so --curriculum.plugin %s/m.so\n", place,
+             place);
     program_expect_error(r, 2, said);
     shell("cp -r made pasted && sed -i 's#\"path\": .*#\"path\": \"/tmp/x; touch PWNED\",#' "
           "pasted/plugin.json");
@@ -121,12 +103,12 @@ static void what_to_type_is_said_and_safe_to_paste(void **state)
     program_expect_error(r, 2, "no domain is called");
     assert_null(strstr(r.err, "waker eval pasted"));
     r = program_run("finetune made --task centre --steps 5 --curriculum run --plugin m.so");
-    assert_non_null(strstr(r.err, NAME_RULE));
+    expect_parts(r.err, NAME_RULE);
     was_loaded(); // the domain was named
 }
 
 // Without plugin.json, and with a path that says nothing outside the folder it was typed in.
-static void runs_without_a_description_say_how_to_get_one(void **state)
+TEST_CASE(runs_without_a_description_say_how_to_get_one)
 {
     shell("cp -r made bare && rm bare/plugin.json && "
           "sed -i 's#plugin: .*#plugin: m.so#' bare/config.yaml");
@@ -146,12 +128,12 @@ static void runs_without_a_description_say_how_to_get_one(void **state)
                                        {"train --logdir bare", relative}};
     read_quietly(readings, sizeof readings / sizeof *readings);
     shell("rm -r bare/checkpoints"); // they know the path that was there
-    program_expect_success(program_run("eval bare --envs 1 --cases dr --plugin m.so"));
+    program_succeed("eval bare --envs 1 --cases dr --plugin m.so");
     assert_true(was_loaded());
 }
 
 // A description that lies about the file, one that is damaged, and one that is hostile.
-static void plugin_json_is_only_data(void **state)
+TEST_CASE(plugin_json_is_only_data)
 {
     static const struct {
         const char *edit, *message;
@@ -173,7 +155,7 @@ static void plugin_json_is_only_data(void **state)
                                         "adapt lying --task all", "eval lying",
                                         "train --logdir lying"};
         for (size_t k = 0; k < sizeof commands / sizeof *commands; k++) {
-            program_expect_error(program_run("%s", commands[k]), 2, lies[i].message);
+            program_refuses(commands[k], lies[i].message);
             assert_false(was_loaded());
         }
     }
@@ -189,10 +171,10 @@ static void write_file(const char *name, const char *format, const char *value)
 }
 
 // A configuration file is somebody's text too.
-static void a_configuration_file_does_not_load_code(void **state)
+TEST_CASE(a_configuration_file_does_not_load_code)
 {
-    write_file("evil.yaml", "evil:\n  plugin: %s/m.so\n", here);
-    write_file("rule.yaml", "evil:\n  curriculum.plugin: %s/m.so\n", here);
+    write_file("evil.yaml", "evil:\n  plugin: %s/m.so\n", place);
+    write_file("rule.yaml", "evil:\n  curriculum.plugin: %s/m.so\n", place);
     write_file("near.yaml", "evil:\n  plugin: %s\n", "m.so");
     static const reading readings[] = {
         {"config --config-file evil.yaml --configs evil", NAME_IT},
@@ -205,14 +187,13 @@ static void a_configuration_file_does_not_load_code(void **state)
     read_quietly(readings, sizeof readings / sizeof *readings);
     char path[512];
     assert_false(wk_path_exists(inside("new", path)));
-    program_expect_success(
-        program_run("config --config-file evil.yaml --configs evil --plugin m.so --prefill 60"));
+    program_succeed("config --config-file evil.yaml --configs evil --plugin m.so --prefill 60");
     assert_true(was_loaded());
 }
 
 // A command that is added must be tried above, or be one that reads no run. Grids that name code
 // are tried in test_sweep.c.
-static void every_command_is_covered(void **state)
+TEST_CASE(every_command_is_covered)
 {
     static const reading readings[] = {READINGS("made")};
     static const char *const others[] = {
@@ -238,21 +219,19 @@ static void every_command_is_covered(void **state)
     }
 }
 
-static void a_named_plugin_is_loaded_and_stored_absolute(void **state)
+TEST_CASE(a_named_plugin_is_loaded_and_stored_absolute)
 {
     char *config = (char *)program_read("made/config.yaml", NULL), path[1200];
     assert_non_null(config);
-    snprintf(path, sizeof path, "plugin: \"%s/m.so\"", here);
-    assert_non_null(strstr(config, path));
-    assert_non_null(strstr(config, "domain: ball-on-table"));
-    assert_non_null(strstr(config, "rule: even"));
+    snprintf(path, sizeof path, "plugin: \"%s/m.so\"", place);
+    expect_parts(config, path, "domain: ball-on-table", "rule: even");
     free(config);
     static const char *const commands[] = {
         "eval made --envs 1 --cases dr --plugin m.so", "card made --out named --plugin m.so",
         "openloop made --out x.gif --plugin ./m.so", "model-error made --envs 1 --plugin m.so",
         "finetune made --task centre --steps 70 --quiet --plugin m.so"};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        program_expect_success(program_run("%s", commands[i]));
+        program_succeed("%s", commands[i]);
         assert_true(was_loaded());
     }
     // Named from another folder, for a run in another folder: it is the caller's folder that
@@ -261,91 +240,66 @@ static void a_named_plugin_is_loaded_and_stored_absolute(void **state)
     program_expect_success(
         program_run_after("cd far/away &&", "eval ../../made --envs 1 --cases dr --plugin n.so"));
     assert_true(was_loaded());
-    program_expect_error(program_run("eval made --plugin none.so"), 2,
-                         "there is no file 'none.so'");
-    program_expect_error(program_run("eval made --plugin made/config.yaml"), 2,
-                         "not a shared object");
+    program_refuses("eval made --plugin none.so", "there is no file 'none.so'");
+    program_refuses("eval made --plugin made/config.yaml", "not a shared object");
 }
 
-static void options_that_have_no_place_are_refused(void **state)
+TEST_CASE(options_that_have_no_place_are_refused)
 {
-    program_expect_success(program_run("train --quiet --logdir plain " OPTIONS));
-    program_expect_error(program_run("eval plain --plugin m.so"), 2,
-                         "'m.so' is not for 'plain', whose domain is built in");
-    program_expect_error(program_run("eval plain --python m.py:make"), 2,
-                         "'m.py:make' is not for 'plain'");
-    program_expect_error(
-        program_run("finetune made --task centre --steps 5 --curriculum.plugin m.so"), 2,
-        "add --curriculum run");
+    program_succeed("train --quiet --logdir plain " OPTIONS);
+    program_refuses("eval plain --plugin m.so",
+                    "'m.so' is not for 'plain', whose domain is built in");
+    program_refuses("eval plain --python m.py:make", "'m.py:make' is not for 'plain'");
+    program_refuses("finetune made --task centre --steps 5 --curriculum.plugin m.so",
+                    "add --curriculum run");
     assert_false(was_loaded());
     char path[512];
     assert_false(wk_path_exists(inside("plain/plugin.json", path)));
-    program_expect_error(program_run("train --quiet --logdir made " OPTIONS), 2,
-                         "holds a run with a plug-in; to resume it add --plugin ");
+    program_refuses("train --quiet --logdir made " OPTIONS,
+                    "holds a run with a plug-in; to resume it add --plugin ");
 }
 
-static void a_changed_file_is_noticed(void **state)
+TEST_CASE(a_changed_file_is_noticed)
 {
     shell("cp m.so changing.so && cp -r made changing && rm -rf changing/finetune");
     shell("cp " PLUGINS "marker2.so changing.so");
-    program_result r = program_run("eval changing --envs 1 --cases dr --plugin changing.so");
-    program_expect_success(r);
-    assert_non_null(strstr(r.err, "changed since the run was started: SHA-256 now "));
+    program_result r = program_succeed("eval changing --envs 1 --cases dr --plugin changing.so");
+    expect_parts(r.err, "changed since the run was started: SHA-256 now ");
     // Training on makes it the run's own.
-    r = program_run("train --logdir changing " OPTIONS " --steps 540 --plugin changing.so "
-                    "--curriculum.plugin changing.so");
-    program_expect_success(r);
-    assert_non_null(strstr(r.err, "changed since the run was started"));
-    r = program_run("eval changing --envs 1 --cases dr --plugin changing.so");
-    program_expect_success(r);
+    r = program_succeed("train --logdir changing " OPTIONS " --steps 540 --plugin changing.so "
+                        "--curriculum.plugin changing.so");
+    expect_parts(r.err, "changed since the run was started");
+    r = program_succeed("eval changing --envs 1 --cases dr --plugin changing.so");
     assert_null(strstr(r.err, "changed"));
     // Another domain under the same name is another run.
     shell("cp " PLUGINS "marker3.so changing.so");
-    program_expect_error(program_run("eval changing --plugin changing.so"), 2,
-                         "the episode_steps changed");
-    program_expect_error(program_run("train --logdir changing " OPTIONS
-                                     " --plugin changing.so --curriculum.plugin changing.so"),
-                         2, "the episode_steps changed");
+    program_refuses("eval changing --plugin changing.so", "the episode_steps changed");
+    program_refuses("train --logdir changing " OPTIONS
+                    " --plugin changing.so --curriculum.plugin changing.so",
+                    "the episode_steps changed");
     was_loaded();
 }
 
 // The file may move: naming it where it is now continues the run, to the same bytes.
-static void a_moved_file_continues_the_run(void **state)
+TEST_CASE(a_moved_file_continues_the_run)
 {
     static const char more[] = OPTIONS " --quiet --checkpoint.every_steps 0";
     shell("cp m.so first.so");
-    program_expect_success(program_run(
-        "train --logdir stays %s --steps 300 --plugin m.so --curriculum.plugin m.so", more));
-    program_expect_success(program_run(
-        "train --logdir moves %s --steps 200 --plugin first.so --curriculum.plugin first.so",
-        more));
+    program_succeed("train --logdir stays %s --steps 300 --plugin m.so --curriculum.plugin m.so",
+                    more);
+    program_succeed(
+        "train --logdir moves %s --steps 200 --plugin first.so --curriculum.plugin first.so", more);
     shell("mkdir elsewhere && mv first.so elsewhere/second.so");
-    program_expect_success(
-        program_run("train --logdir moves %s --steps 300 --plugin "
+    program_succeed("train --logdir moves %s --steps 300 --plugin "
                     "elsewhere/second.so --curriculum.plugin elsewhere/second.so",
-                    more));
+                    more);
     char a[512], b[512];
     same_end(inside("stays", a), inside("moves", b));
     char *record = (char *)program_read("moves/plugin.json", NULL);
     assert_non_null(record);
-    assert_non_null(strstr(record, "/elsewhere/second.so"));
+    expect_parts(record, "/elsewhere/second.so");
     free(record);
     was_loaded();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_command_loads_what_a_run_names),
-        cmocka_unit_test(what_to_type_is_said_and_safe_to_paste),
-        cmocka_unit_test(runs_without_a_description_say_how_to_get_one),
-        cmocka_unit_test(plugin_json_is_only_data),
-        cmocka_unit_test(a_configuration_file_does_not_load_code),
-        cmocka_unit_test(every_command_is_covered),
-        cmocka_unit_test(a_named_plugin_is_loaded_and_stored_absolute),
-        cmocka_unit_test(options_that_have_no_place_are_refused),
-        cmocka_unit_test(a_changed_file_is_noticed),
-        cmocka_unit_test(a_moved_file_continues_the_run),
-    };
-    return cmocka_run_group_tests(tests, setup_runs, teardown);
-}
+TEST_MAIN(setup_runs, teardown)

@@ -11,36 +11,28 @@
 static int setup_runs(void **state)
 {
     if (setup(state) != 0) return -1;
-    program_expect_success(program_run("train --quiet --logdir vector --plugin %s " OPTIONS, GRID));
-    program_expect_success(program_run("train --quiet --logdir both --plugin %s " OPTIONS, BOTH));
+    program_succeed("train --quiet --logdir vector --plugin %s " OPTIONS, GRID);
+    program_succeed("train --quiet --logdir both --plugin %s " OPTIONS, BOTH);
     return 0;
 }
 
-static void assert_has(const char *text, const char *part)
+TEST_CASE(domains_say_what_is_seen_and_done)
 {
-    if (!strstr(text, part)) fail_msg("'%s' is not in: %s", part, text);
-}
-
-static void domains_say_what_is_seen_and_done(void **state)
-{
-    program_result r = program_run("envs --plugin %s", GRID);
-    program_expect_success(r);
-    assert_has(r.out, "observation  vector of 6 numbers\n");
-    assert_has(r.out, "actions      one of 5\n");
+    program_result r = program_succeed("envs --plugin %s", GRID);
+    expect_parts(r.out, "observation  vector of 6 numbers\n", "actions      one of 5\n");
     r = program_run("envs --plugin %s", BOTH);
-    assert_has(r.out, "observation  64 x 64 RGB image, vector of 6 numbers\n");
+    expect_parts(r.out, "observation  64 x 64 RGB image, vector of 6 numbers\n");
     r = program_run("envs --plugin %s --json", GRID);
     program_expect_json(r.out);
-    assert_has(r.out, "\"vector_size\": 6");
+    expect_parts(r.out, "\"vector_size\": 6");
 }
 
-static void what_is_imagined_of_vectors_is_a_table(void **state)
+TEST_CASE(what_is_imagined_of_vectors_is_a_table)
 {
     char path[512];
     program_result r =
-        program_run("openloop vector --plugin %s --steps 12 --out imagined.csv", GRID);
-    program_expect_success(r);
-    assert_has(r.out, "sees 5: imagined.csv\n");
+        program_succeed("openloop vector --plugin %s --steps 12 --out imagined.csv", GRID);
+    expect_parts(r.out, "sees 5: imagined.csv\n");
     unsigned long size;
     char *table = (char *)program_read("imagined.csv", &size);
     assert_non_null(table);
@@ -53,34 +45,31 @@ static void what_is_imagined_of_vectors_is_a_table(void **state)
     free(table);
     r = program_run("openloop vector --plugin %s --out imagined.gif", GRID);
     program_expect_error(r, 2, "the output is a table, since the domain has no images");
-    r = program_run("openloop both --plugin %s --steps 8 --out clip.gif", BOTH);
-    program_expect_success(r);
-    assert_has(r.out, "clip.gif, and a still as .png, vectors as .csv");
+    r = program_succeed("openloop both --plugin %s --steps 8 --out clip.gif", BOTH);
+    expect_parts(r.out, "clip.gif, and a still as .png, vectors as .csv");
     assert_int_equal(access(inside("clip.csv", path), R_OK), 0);
     assert_int_equal(access(inside("clip.png", path), R_OK), 0);
 }
 
-static void videos_need_a_model_of_pictures(void **state)
+TEST_CASE(videos_need_a_model_of_pictures)
 {
     program_result r = program_run("eval vector --plugin %s --envs 2 --cases dr --video", GRID);
     assert_int_not_equal(r.code, 0);
-    assert_has(r.err, "--video: the world model of domain 'grid' sees 6 numbers and no images");
-    program_expect_success(program_run("eval vector --plugin %s --envs 2 --cases dr", GRID));
-    program_expect_success(program_run("eval both --plugin %s --envs 2 --cases dr --video", BOTH));
+    expect_parts(r.err, "--video: the world model of domain 'grid' sees 6 numbers and no images");
+    program_succeed("eval vector --plugin %s --envs 2 --cases dr", GRID);
+    program_succeed("eval both --plugin %s --envs 2 --cases dr --video", BOTH);
 }
 
-static void errors_of_models_without_pictures_are_those_of_vectors(void **state)
+TEST_CASE(errors_of_models_without_pictures_are_those_of_vectors)
 {
-    program_result r = program_run("model-error vector --plugin %s --envs 2 --steps 9", GRID);
-    program_expect_success(r);
-    assert_has(r.out, "the error is that of the next vector observation");
-    r = program_run("model-error both --plugin %s --envs 2 --steps 9", BOTH);
-    program_expect_success(r);
+    program_result r = program_succeed("model-error vector --plugin %s --envs 2 --steps 9", GRID);
+    expect_parts(r.out, "the error is that of the next vector observation");
+    r = program_succeed("model-error both --plugin %s --envs 2 --steps 9", BOTH);
     assert_null(strstr(r.out, "the next vector observation"));
 }
 
 // Through the public API, from one observation to the next.
-static void a_policy_acts_on_vectors(void **state)
+TEST_CASE(a_policy_acts_on_vectors)
 {
     enum { N = 2, ACTIONS = 5, STEPS = 4 };
     wk_error err = {0};
@@ -108,22 +97,10 @@ static void a_policy_acts_on_vectors(void **state)
     wk_policy_destroy(policy);
 }
 
-static void settings_that_do_not_fit_are_refused(void **state)
+TEST_CASE(settings_that_do_not_fit_are_refused)
 {
-    program_expect_error(
-        program_run("train --logdir no " TINY_OPTIONS " --policy.gradient reinforce"), 2,
-        "policy.gradient reinforce needs a domain with discrete actions");
+    program_refuses("train --logdir no " TINY_OPTIONS " --policy.gradient reinforce",
+                    "policy.gradient reinforce needs a domain with discrete actions");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(domains_say_what_is_seen_and_done),
-        cmocka_unit_test(what_is_imagined_of_vectors_is_a_table),
-        cmocka_unit_test(videos_need_a_model_of_pictures),
-        cmocka_unit_test(errors_of_models_without_pictures_are_those_of_vectors),
-        cmocka_unit_test(a_policy_acts_on_vectors),
-        cmocka_unit_test(settings_that_do_not_fit_are_refused),
-    };
-    return cmocka_run_group_tests(tests, setup_runs, teardown);
-}
+TEST_MAIN(setup_runs, teardown)

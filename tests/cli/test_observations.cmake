@@ -1,2 +1,1 @@
-add_dependencies(${target} waker)
 include(${CMAKE_CURRENT_SOURCE_DIR}/plugins/grid.cmake)

@@ -2,49 +2,25 @@
 // adapted, evaluated, measured and reported, all by the program, on the device that
 // support/backend.h names. The report's numbers are those that Python computes from the episodes
 // themselves.
+#include "cli/long_runs.h"
 #include "support/backend.h"
-#include "support/program.h"
 #include "tensor/cuda/cuda.h"
-#include "train/runs.h"
-#include <glob.h>
 
-static char home[] = "pipeline-XXXXXX", place[400]; // a folder of our own; where programs run in it
 static const char *const runs[] = {"runs/dr/0", "runs/dr/1", "runs/waker-m/0", "runs/waker-m/1"};
 enum { RUNS = sizeof runs / sizeof *runs };
 static const char *device = "cpu", *precision = "auto";
-
-static int setup(void **state)
-{
-    glob_t found;
-    if (!mkdtemp(home) || chdir(home) != 0 || program_setup(state) != 0) return -1;
-    if (glob("program-*", 0, NULL, &found) != 0) return -1;
-    snprintf(place, sizeof place, "%s", found.gl_pathv[0]);
-    globfree(&found);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    program_teardown(state);
-    if (chdir("..") != 0) return -1;
-    remove_tree(home);
-    return 0;
-}
 
 static void train_and_measure(const char *run)
 {
     char rule[32];
     snprintf(rule, sizeof rule, "%.*s", (int)strcspn(run + 5, "/"), run + 5);
-    program_expect_success(program_run("train " TINY_OPTIONS
-                                       " --log.tensorboard false --log.images_every 0 --quiet "
-                                       "--curriculum.rule %s --seed %s --logdir %s --device %s "
-                                       "--precision %s",
-                                       rule, strrchr(run, '/') + 1, run, device, precision));
-    program_expect_success(
-        program_run("adapt %s --task all --updates 10 --quiet --device %s", run, device));
-    program_expect_success(program_run("eval %s --envs 12 --quiet --device %s", run, device));
-    program_expect_success(
-        program_run("model-error %s --envs 6 --steps 10 --quiet --device %s", run, device));
+    program_succeed("train " TINY_OPTIONS " --log.tensorboard false --log.images_every 0 --quiet "
+                    "--curriculum.rule %s --seed %s --logdir %s --device %s "
+                    "--precision %s",
+                    rule, strrchr(run, '/') + 1, run, device, precision);
+    program_succeed("adapt %s --task all --updates 10 --quiet --device %s", run, device);
+    program_succeed("eval %s --envs 12 --quiet --device %s", run, device);
+    program_succeed("model-error %s --envs 6 --steps 10 --quiet --device %s", run, device);
 }
 
 // CVaR and average of every task and case from the episodes, over seeds, against the report's.
@@ -78,13 +54,13 @@ static const char compare[] =
     "    found[key] = True\n"
     "assert len(found) == len(scores) == 14, (len(found), len(scores))\n";
 
-static void runs_become_a_report_with_their_numbers(void **state)
+TEST_CASE(runs_become_a_report_with_their_numbers)
 {
     char path[512], command[600];
     wk_error err = {0};
     for (int i = 0; i < RUNS; i++)
         train_and_measure(runs[i]);
-    program_expect_success(program_run("report runs --out report --json > report.json"));
+    program_succeed("report runs --out report --json > report.json");
     snprintf(path, sizeof path, "%s/compare.py", place);
     assert_ok(wk_file_write(path, compare, sizeof compare - 1, &err));
     snprintf(command, sizeof command, "cd %s && python3 compare.py", place);
@@ -92,25 +68,22 @@ static void runs_become_a_report_with_their_numbers(void **state)
     unsigned long size;
     char *page = (char *)program_read("report/index.html", &size);
     assert_non_null(page);
-    assert_non_null(strstr(page, "Nothing: every run of the grid is there and evaluated."));
-    assert_non_null(strstr(page, "Model errors"));
-    assert_non_null(strstr(page, "What the curricula chose"));
+    expect_parts(page, "Nothing: every run of the grid is there and evaluated.", "Model errors",
+                 "What the curricula chose");
     free(page);
 }
 
 // After the report, whose runs they would change.
-static void a_run_is_shown_and_trained_further(void **state)
+TEST_CASE(a_run_is_shown_and_trained_further)
 {
     unsigned long size;
-    program_expect_success(
-        program_run("openloop %s --context 3 --steps 10 --out imagined.gif --quiet "
+    program_succeed("openloop %s --context 3 --steps 10 --out imagined.gif --quiet "
                     "--device %s",
-                    runs[0], device));
+                    runs[0], device);
     unsigned char *picture = program_read("imagined.gif", &size);
     assert_non_null(picture);
     free(picture);
-    program_expect_success(
-        program_run("finetune %s --task east --steps 100 --quiet --device %s", runs[0], device));
+    program_succeed("finetune %s --task east --steps 100 --quiet --device %s", runs[0], device);
 }
 
 // What WAKER_TEST_DEVICE says, in the program's words; false where there is no such device.
@@ -129,9 +102,5 @@ int main(void)
         puts("skipped: no GPU");
         return TEST_SKIPPED;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_become_a_report_with_their_numbers),
-        cmocka_unit_test(a_run_is_shown_and_trained_further),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return run_all_tests(setup, teardown);
 }

@@ -1,4 +1,3 @@
-add_dependencies(${target} waker)
 if(WAKER_HAVE_CUDA)
   foreach(device cuda cuda-bf16)
     add_test(NAME ${device}/${name} COMMAND ${target} WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/tests)

@@ -7,26 +7,10 @@
 #define OPTIONS TINY_OPTIONS " --log.tensorboard false --tasks all --quiet"
 #define LONG_OPTIONS OPTIONS " --steps 1e9 --checkpoint.every_steps 30"
 
-static char mark[1024], here[1024]; // absolute: the file that the code makes; where programs run
-
-static bool was_run(void)
-{
-    bool there = wk_path_exists(mark);
-    unlink(mark);
-    return there;
-}
-
 static int setup_runs(void **state)
 {
     if (setup(state) != 0) return -1;
-    char *path = realpath(place, NULL), settings[1100];
-    assert_non_null(path);
-    snprintf(here, sizeof here, "%s", path);
-    snprintf(mark, sizeof mark, "%s/LOADED", path);
-    snprintf(settings, sizeof settings, "%s/settings", path);
-    free(path);
     setenv("SMALL_ENVS_LOADED", mark, 1);
-    setenv("XDG_CONFIG_HOME", settings, 1);
     shell("cp " WAKER_SOURCE_DIR "/tests/plugins/small_envs.py small.py");
     return 0;
 }
@@ -35,7 +19,7 @@ static int setup_runs(void **state)
 static int count_workers(void)
 {
     char command[1200], count[16] = "";
-    snprintf(command, sizeof command, "pgrep -fc '[s]erve %s/small.py'", here);
+    snprintf(command, sizeof command, "pgrep -fc '[s]erve %s/small.py'", place);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
     assert_non_null(fgets(count, sizeof count, pipe));
@@ -45,32 +29,29 @@ static int count_workers(void)
 
 static void expect_no_workers(void)
 {
-    wait_until("! pgrep -f '[s]erve %s/small.py' >/dev/null", here);
+    wait_until("! pgrep -f '[s]erve %s/small.py' >/dev/null", place);
 }
 
-static void a_run_is_trained_and_evaluated(void **state)
+TEST_CASE(a_run_is_trained_and_evaluated)
 {
     python_for_workers();
-    program_expect_success(program_run("train --logdir made --python small:Walk " OPTIONS));
-    assert_true(was_run());
+    program_succeed("train --logdir made --python small:Walk " OPTIONS);
+    assert_true(was_loaded());
     char *config = (char *)program_read("made/config.yaml", NULL), path[1200];
     assert_non_null(config);
-    snprintf(path, sizeof path, "plugin: \"%s/small.py:Walk\"", here);
-    assert_non_null(strstr(config, path));
-    assert_non_null(strstr(config, "domain: walk"));
+    snprintf(path, sizeof path, "plugin: \"%s/small.py:Walk\"", place);
+    expect_parts(config, path, "domain: walk");
     free(config);
-    program_result r = program_run("eval made --python small.py:Walk --envs 2 --cases dr");
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "south"));
-    program_expect_success(program_run("train --logdir numbers --python small:Numbers " OPTIONS));
-    program_expect_success(
-        program_run("eval numbers --plugin small.py:Numbers --envs 2 --cases dr"));
+    program_result r = program_succeed("eval made --python small.py:Walk --envs 2 --cases dr");
+    expect_parts(r.out, "south");
+    program_succeed("train --logdir numbers --python small:Numbers " OPTIONS);
+    program_succeed("eval numbers --plugin small.py:Numbers --envs 2 --cases dr");
     expect_no_workers();
-    was_run();
+    was_loaded();
 }
 
 // What reads a run runs nothing of it.
-static void code_is_run_only_when_named(void **state)
+TEST_CASE(code_is_run_only_when_named)
 {
     python_for_workers();
     static const char *const readers[] = {"ckpt made",
@@ -88,17 +69,17 @@ static void code_is_run_only_when_named(void **state)
                                           "train --logdir new --from made",
                                           "config --config-file made/config.yaml"};
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
-        program_expect_success(program_run("%s", readers[i]));
+        program_succeed("%s", readers[i]);
     char said[2300];
-    snprintf(said, sizeof said, " --plugin %s/small.py:Walk\n", here);
+    snprintf(said, sizeof said, " --plugin %s/small.py:Walk\n", place);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        program_expect_error(program_run("%s", refused[i]), 2, said);
+        program_refuses(refused[i], said);
     shell("sed 's#plugin: \".*#plugin: small:Walk#' made/config.yaml >module.yaml");
-    program_expect_error(program_run("config --config-file module.yaml"), 2, "add --plugin FILE");
-    assert_false(was_run());
+    program_refuses("config --config-file module.yaml", "add --plugin FILE");
+    assert_false(was_loaded());
 }
 
-static void a_name_without_a_function_is_refused(void **state)
+TEST_CASE(a_name_without_a_function_is_refused)
 {
     static const char *const wrong[] = {"small.Walk", "small.py", "small.py:"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -107,8 +88,7 @@ static void a_name_without_a_function_is_refused(void **state)
         program_expect_error(program_run("eval new --python=%s", wrong[i]), 2,
                              "--python takes MODULE:FUNCTION or FILE.py:FUNCTION");
     }
-    program_expect_error(program_run("envs check small.py"), 2,
-                         "environments of Python are named FILE.py:FUNCTION");
+    program_refuses("envs check small.py", "environments of Python are named FILE.py:FUNCTION");
 }
 
 static pid_t start_long(const char *directory, const char *function)
@@ -122,19 +102,17 @@ static pid_t start_long(const char *directory, const char *function)
     return child;
 }
 
-static void a_run_that_goes_on_begins_new_episodes(void **state)
+TEST_CASE(a_run_that_goes_on_begins_new_episodes)
 {
     python_for_workers();
-    program_expect_success(program_run("train --logdir on --python small:Walk " OPTIONS
-                                       " --steps 100")); // in the middle of episodes
-    program_result r = program_run("train --logdir on --python small:Walk --steps 200");
-    program_expect_success(r);
-    if (!strstr(r.err, "cannot save their state: the 3 episodes that were running end"))
-        fail_msg("%s", r.err);
-    program_expect_success(program_run("ckpt on --check"));
+    program_succeed("train --logdir on --python small:Walk " OPTIONS
+                    " --steps 100"); // in the middle of episodes
+    program_result r = program_succeed("train --logdir on --python small:Walk --steps 200");
+    expect_parts(r.err, "cannot save their state: the 3 episodes that were running end");
+    program_succeed("ckpt on --check");
 }
 
-static void an_interrupted_program_leaves_no_process(void **state)
+TEST_CASE(an_interrupted_program_leaves_no_process)
 {
     python_for_workers();
     pid_t child = start_long("long", "Walk");
@@ -143,19 +121,17 @@ static void an_interrupted_program_leaves_no_process(void **state)
     expect_no_workers();
 }
 
-static void environments_are_examined(void **state)
+TEST_CASE(environments_are_examined)
 {
     python_for_workers();
-    program_result r = program_run("envs check small.py:Saved");
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "advice: episodes have at most 13 rows"));
-    assert_non_null(strstr(r.out, "domain 'saved' is sound (1 advice)\n"));
-    r = program_run("envs check small:Numbers");
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "advice: its states cannot be saved"));
+    program_result r = program_succeed("envs check small.py:Saved");
+    expect_parts(r.out, "advice: episodes have at most 13 rows",
+                 "domain 'saved' is sound (1 advice)\n");
+    r = program_succeed("envs check small:Numbers");
+    expect_parts(r.out, "advice: its states cannot be saved");
     r = program_run("envs check small.py:raises");
     assert_int_equal(r.code, 3);
-    assert_non_null(strstr(r.out, "ValueError: no such arena"));
+    expect_parts(r.out, "ValueError: no such arena");
 }
 
 // Its own reason is the one finding, and nothing is said of functions in C.
@@ -171,11 +147,11 @@ static void expect_reason(const char *function, const char *reason)
         fail_msg("%s: %s", function, r.out);
 }
 
-static void the_examination_gives_the_reason_of_python(void **state)
+TEST_CASE(the_examination_gives_the_reason_of_python)
 {
     python_for_workers();
     char fault[1100];
-    snprintf(fault, sizeof fault, "%s/fault", here);
+    snprintf(fault, sizeof fault, "%s/fault", place);
     setenv("SMALL_ENVS_FAULT", fault, 1);
     expect_reason("Raises", "step 1: step raises ArithmeticError: the point is stuck (");
     expect_reason("Unsaved", "step 6: save_state raises ArithmeticError: the film is full (");
@@ -188,27 +164,27 @@ static void the_examination_gives_the_reason_of_python(void **state)
     program_result r = program_run("envs check small.py:Broken");
     unsetenv("WAKER_PYTHON_TIMEOUT");
     assert_int_equal(r.code, 3);
-    assert_non_null(strstr(r.out, "did not answer for 2 s; an environment that needs longer gets "
-                                  "it by WAKER_PYTHON_TIMEOUT"));
+    expect_parts(r.out, "did not answer for 2 s; an environment that needs longer gets "
+                        "it by WAKER_PYTHON_TIMEOUT");
 }
 
-static void saved_states_continue_to_the_same_bytes(void **state)
+TEST_CASE(saved_states_continue_to_the_same_bytes)
 {
     python_for_workers();
     static const char train[] = "train --python small:Saved " OPTIONS;
-    program_expect_success(program_run("%s --logdir whole --steps 300", train));
-    program_expect_success(program_run("%s --logdir parts --steps 100", train));
-    program_expect_success(program_run("%s --logdir parts --steps 300", train));
+    program_succeed("%s --logdir whole --steps 300", train);
+    program_succeed("%s --logdir parts --steps 100", train);
+    program_succeed("%s --logdir parts --steps 300", train);
     shell("cmp whole/snapshots/step-000000000300.safetensors "
           "parts/snapshots/step-000000000300.safetensors");
 }
 
-static void a_killed_program_leaves_no_process(void **state)
+TEST_CASE(a_killed_program_leaves_no_process)
 {
     python_for_workers();
     char started[1100], fault[1100];
-    snprintf(started, sizeof started, "%s/started", here);
-    snprintf(fault, sizeof fault, "%s/no-fault", here);
+    snprintf(started, sizeof started, "%s/started", place);
+    snprintf(fault, sizeof fault, "%s/no-fault", place);
     setenv("SMALL_ENVS_DETACHED", started, 1);
     setenv("SMALL_ENVS_FAULT", fault, 1);
     pid_t child = start_long("killed", "Detached");
@@ -220,53 +196,36 @@ static void a_killed_program_leaves_no_process(void **state)
     wait_until("! pgrep -f '%s$' >/dev/null", started);
 }
 
-static void a_killed_worker_is_told_of_and_replaced(void **state)
+TEST_CASE(a_killed_worker_is_told_of_and_replaced)
 {
     python_for_workers();
     char fault[1100];
-    snprintf(fault, sizeof fault, "%s/fault", here);
+    snprintf(fault, sizeof fault, "%s/fault", place);
     setenv("SMALL_ENVS_FAULT", fault, 1);
     shell("echo kill >fault");
-    program_result r = program_run("train --logdir hurt --python small:Broken " TINY_OPTIONS
-                                   " --log.tensorboard false");
-    program_expect_success(r);
-    assert_non_null(strstr(r.err,
-                           "was ended by signal 9 (Killed); its episode ends there, flagged, "
-                           "and its process is started again (1 failed so far)"));
+    program_result r = program_succeed("train --logdir hurt --python small:Broken " TINY_OPTIONS
+                                       " --log.tensorboard false");
+    expect_parts(r.err, "was ended by signal 9 (Killed); its episode ends there, flagged, "
+                        "and its process is started again (1 failed so far)");
     shell("echo exit always >fault");
     r = program_run("train --logdir hurt2 --python small:Broken " OPTIONS);
     assert_int_not_equal(r.code, 0);
-    assert_non_null(strstr(r.err, "failed in 3 episodes in a row, the last time because process "));
-    assert_non_null(strstr(r.err, "waker envs check "));
+    expect_parts(r.err, "failed in 3 episodes in a row, the last time because process ",
+                 "waker envs check ");
     // The run ends before an environment has failed three times.
     shell("echo raise always >fault");
     r = program_run("train --logdir hurt4 --python small:Broken " OPTIONS
                     " --prefill 30 --steps 30");
     assert_int_not_equal(r.code, 0);
-    if (!strstr(r.err, "episodes of the run diverged: an environment failed, the last time because "
-                       "ArithmeticError: the point fell off ("))
-        fail_msg("%s", r.err);
+    expect_parts(r.err,
+                 "episodes of the run diverged: an environment failed, the last time because "
+                 "ArithmeticError: the point fell off (");
     shell("echo shape always >fault");
     program_expect_error(program_run("train --logdir hurt3 --python small:Broken " OPTIONS), 1,
                          "observation_space says uint8 (32, 48, 3)");
-    program_expect_error(program_run("train --logdir none --python nowhere:f " OPTIONS), 2,
-                         "there is no Python module 'nowhere'");
+    program_refuses("train --logdir none --python nowhere:f " OPTIONS,
+                    "there is no Python module 'nowhere'");
     expect_no_workers();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_is_trained_and_evaluated),
-        cmocka_unit_test(code_is_run_only_when_named),
-        cmocka_unit_test(a_name_without_a_function_is_refused),
-        cmocka_unit_test(a_run_that_goes_on_begins_new_episodes),
-        cmocka_unit_test(an_interrupted_program_leaves_no_process),
-        cmocka_unit_test(environments_are_examined),
-        cmocka_unit_test(the_examination_gives_the_reason_of_python),
-        cmocka_unit_test(saved_states_continue_to_the_same_bytes),
-        cmocka_unit_test(a_killed_program_leaves_no_process),
-        cmocka_unit_test(a_killed_worker_is_told_of_and_replaced),
-    };
-    return cmocka_run_group_tests(tests, setup_runs, teardown);
-}
+TEST_MAIN(setup_runs, teardown)

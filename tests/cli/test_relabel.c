@@ -6,91 +6,73 @@
 
 #define PLUGINS WAKER_BINARY_DIR "/tests/plugins/"
 #define BALL PLUGINS "marker1.so"
-#define OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
-
-static char mark[1024];
-
-static bool was_loaded(void)
-{
-    bool there = wk_path_exists(mark);
-    unlink(mark);
-    return there;
-}
 
 static int setup_run(void **state)
 {
     if (setup(state) != 0) return -1;
-    char *path = realpath(place, NULL), settings[1100];
-    snprintf(mark, sizeof mark, "%s/LOADED", path);
-    snprintf(settings, sizeof settings, "%s/settings", path);
-    free(path);
     setenv("MARK_FILE", mark, 1);
-    setenv("XDG_CONFIG_HOME", settings, 1);
     shell("cp " PLUGINS "again_reward_mark.so mark.so");
-    program_expect_success(program_run("train --logdir made " OPTIONS));
+    program_succeed("train --logdir made " QUIET_OPTIONS);
     return 0;
 }
 
-static void a_reward_becomes_a_task_with_a_policy(void **state)
+TEST_CASE(a_reward_becomes_a_task_with_a_policy)
 {
     shell("cp -r made a");
-    program_result r = program_run("relabel a --reward mark.so");
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "task 'again' of a: 21 episodes"));
-    assert_non_null(strstr(r.out, "reproduced bit for bit"));
+    program_result r = program_succeed("relabel a --reward mark.so");
+    expect_parts(r.out, "task 'again' of a: 21 episodes", "reproduced bit for bit");
     assert_true(was_loaded());
     // Twice changes nothing.
     shell("md5sum a/rewards/* > sums && touch -d @1 a/rewards/again.safetensors");
-    r = program_run("relabel a --reward mark.so --json");
-    program_expect_success(r);
+    r = program_succeed("relabel a --reward mark.so --json");
     program_expect_json(r.out);
-    assert_non_null(strstr(r.out, "\"simulated\": 0"));
+    expect_parts(r.out, "\"simulated\": 0");
     shell("md5sum -c --quiet sums && test $(stat -c %%Y a/rewards/again.safetensors) = 1");
     was_loaded();
     // The new task trains like the one it repeats: the same numbers, the same policy.
-    program_expect_success(program_run("adapt a --task again --updates 4 --quiet"));
-    program_expect_success(program_run("adapt a --task west --updates 4 --quiet --name west"));
+    program_succeed("adapt a --task again --updates 4 --quiet");
+    program_succeed("adapt a --task west --updates 4 --quiet --name west");
     assert_false(was_loaded());
     static const char show[] = "grep -o '\"returns\": .*' a/eval/%s.json | head -1 > %s";
-    program_expect_success(program_run("eval a --envs 4 --cases dr --task again --reward mark.so"));
+    program_succeed("eval a --envs 4 --cases dr --task again --reward mark.so");
     assert_true(was_loaded());
-    program_expect_success(program_run("eval a --envs 4 --cases dr --task west --name west"));
+    program_succeed("eval a --envs 4 --cases dr --task west --name west");
     assert_false(was_loaded());
     shell(show, "adapted-000000000402", "x");
     shell(show, "adapted.west-000000000402", "y");
     shell("test -s x && cmp x y");
     // Other commands know the task without its code.
-    program_expect_success(program_run("openloop a --policy again --out x.gif"));
-    program_expect_success(program_run("report a --out page"));
-    program_expect_success(program_run("ckpt a --check"));
+    program_succeed("openloop a --policy again --out x.gif");
+    program_succeed("report a --out page");
+    program_succeed("ckpt a --check");
     assert_false(was_loaded());
 }
 
 // Policies for all tasks that there were when the run was trained.
-static void policies_trained_alongside_are_still_there(void **state)
+TEST_CASE(policies_trained_alongside_are_still_there)
 {
-    program_expect_success(program_run("train --logdir all " OPTIONS " --tasks all"));
-    program_expect_success(program_run("eval all --envs 2 --cases dr"));
+    program_succeed("train --logdir all " QUIET_OPTIONS " --tasks all");
+    program_succeed("eval all --envs 2 --cases dr");
     shell("mv all/eval/alongside-000000000402.json before");
-    program_expect_success(program_run("relabel all --reward mark.so"));
-    program_expect_success(program_run("eval all --envs 2 --cases dr"));
+    program_succeed("relabel all --reward mark.so");
+    program_succeed("eval all --envs 2 --cases dr");
     shell("cmp all/eval/alongside-000000000402.json before");
 }
 
 // Fine-tuning for the new task collects with its reward: to what the task it repeats comes to.
-static void a_reward_is_collected_by_finetune(void **state)
+TEST_CASE(a_reward_is_collected_by_finetune)
 {
     static const char again[] = "finetune %s --task again --reward mark.so --quiet --steps %d";
     static const char show[] = "grep -o '\"returns\": .*' a/eval/%s.json | head -1 > %s";
     shell("cp -r a parts");
-    program_expect_error(program_run("finetune a --task again --steps 40"), 2, "add --reward ");
-    program_expect_success(program_run(again, "a", 120));
+    program_refuses("finetune a --task again --steps 40", "add --reward ");
+    program_succeed(again, "a", 120);
     assert_true(was_loaded());
-    program_expect_success(program_run("finetune a --task west --name west --quiet --steps 120"));
-    program_expect_success(program_run("eval a --policy finetuned --envs 4 --cases dr --task again "
-                                       "--reward mark.so"));
-    program_expect_success(program_run("eval a --policy finetuned --envs 4 --cases dr --task west "
-                                       "--name west"));
+    program_succeed("finetune a --task west --name west --quiet --steps 120");
+    program_succeed("eval a --policy finetuned --envs 4 --cases dr --task again "
+                    "--reward mark.so");
+    program_succeed("eval a --policy finetuned --envs 4 --cases dr --task west "
+                    "--name west");
     was_loaded();
     shell(show, "finetuned-000000000402", "x");
     shell(show, "finetuned.west-000000000402", "y");
@@ -99,61 +81,55 @@ static void a_reward_is_collected_by_finetune(void **state)
           "a/finetune/step-000000000402-$run/metrics.jsonl | grep -o '\"train/[^,]*' > $run; done; "
           "test -s again && cmp again west.west");
     // In parts it comes to the same bytes; the reward must be there each time.
-    program_expect_success(program_run(again, "parts", 50));
-    program_expect_error(program_run("finetune parts --task again --steps 120"), 2,
-                         "add --reward ");
-    program_expect_success(program_run(again, "parts", 120));
+    program_succeed(again, "parts", 50);
+    program_refuses("finetune parts --task again --steps 120", "add --reward ");
+    program_succeed(again, "parts", 120);
     shell(
         "cd parts/finetune/step-000000000402-again && "
         "cmp weights.safetensors ../../../a/finetune/step-000000000402-again/weights.safetensors");
     // It is a run like any other, whose data has the task; nothing of that needs code.
     was_loaded();
 #define TUNED "a/finetune/step-000000000402-again"
-    program_expect_success(program_run("ckpt " TUNED " --check"));
-    program_expect_success(program_run("curriculum " TUNED));
-    program_expect_success(program_run("adapt " TUNED " --task again --updates 2 --quiet"));
-    program_expect_success(program_run("openloop " TUNED " --policy again --out x.gif"));
-    program_expect_success(program_run("report a --out page"));
-    program_expect_error(program_run("eval " TUNED " --policy alongside --envs 2 --cases dr"), 2,
-                         "add --reward ");
+    program_succeed("ckpt " TUNED " --check");
+    program_succeed("curriculum " TUNED);
+    program_succeed("adapt " TUNED " --task again --updates 2 --quiet");
+    program_succeed("openloop " TUNED " --policy again --out x.gif");
+    program_succeed("report a --out page");
+    program_refuses("eval " TUNED " --policy alongside --envs 2 --cases dr", "add --reward ");
     assert_false(was_loaded());
-    program_result r = program_run("eval " TUNED " --policy alongside --envs 2 --cases dr "
-                                   "--reward mark.so");
-    program_expect_success(r);
+    program_result r = program_succeed("eval " TUNED " --policy alongside --envs 2 --cases dr "
+                                       "--reward mark.so");
     assert_null(strstr(r.err, "mean return 0 "));
-    program_expect_error(program_run("finetune " TUNED " --task again --steps 9 --reward mark.so"),
-                         2, "itself a fine-tuning");
+    program_refuses("finetune " TUNED " --task again --steps 9 --reward mark.so",
+                    "itself a fine-tuning");
     // Other code than what the old episodes have their rewards from is refused.
-    program_expect_error(
-        program_run("finetune a --task again --steps 130 --reward " PLUGINS "again_west.so"), 2,
-        "computed by other code than this");
+    program_refuses("finetune a --task again --steps 130 --reward " PLUGINS "again_west.so",
+                    "computed by other code than this");
     was_loaded();
 }
 
-static void code_is_loaded_by_the_callers_word_alone(void **state)
+TEST_CASE(code_is_loaded_by_the_callers_word_alone)
 {
-    program_expect_error(program_run("eval a --envs 1 --cases dr"), 2, "add --reward ");
-    program_expect_error(program_run("eval a --policy random --task again --envs 1"), 2,
-                         "which was not named");
-    program_expect_success(program_run("eval a --policy random --envs 1 --cases dr"));
+    program_refuses("eval a --envs 1 --cases dr", "add --reward ");
+    program_refuses("eval a --policy random --task again --envs 1", "which was not named");
+    program_succeed("eval a --policy random --envs 1 --cases dr");
     assert_false(was_loaded());
-    program_expect_success(program_run("eval a --envs 1 --cases dr --reward mark.so"));
+    program_succeed("eval a --envs 1 --cases dr --reward mark.so");
     assert_true(was_loaded());
     // Other content under the path is not the run's.
     shell("cp " PLUGINS "again_west.so mark.so");
-    program_result r = program_run("eval a --envs 1 --cases dr --reward mark.so");
-    program_expect_success(r);
-    assert_non_null(strstr(r.err, "changed since the run was relabelled"));
-    program_expect_error(program_run("relabel a --reward mark.so"), 2, "computed by other code");
-    program_expect_success(program_run("relabel a --reward mark.so --restart"));
-    program_expect_error(program_run("adapt a --task again --updates 6"), 2,
-                         "its rewards were computed by other code since");
-    program_expect_success(program_run("adapt a --task again --updates 2 --restart --quiet"));
-    program_expect_error(program_run("eval made --reward mark.so"), 2, "has no task 'again'");
+    program_result r = program_succeed("eval a --envs 1 --cases dr --reward mark.so");
+    expect_parts(r.err, "changed since the run was relabelled");
+    program_refuses("relabel a --reward mark.so", "computed by other code");
+    program_succeed("relabel a --reward mark.so --restart");
+    program_refuses("adapt a --task again --updates 6",
+                    "its rewards were computed by other code since");
+    program_succeed("adapt a --task again --updates 2 --restart --quiet");
+    program_refuses("eval made --reward mark.so", "has no task 'again'");
     assert_false(was_loaded());
 }
 
-static void rewards_that_cannot_be_are_told_apart(void **state)
+TEST_CASE(rewards_that_cannot_be_are_told_apart)
 {
     static const struct {
         const char *file, *message;
@@ -179,38 +155,36 @@ static void rewards_that_cannot_be_are_told_apart(void **state)
     // A sanitizer ends the process with its own code.
     program_result r = program_run("relabel made --reward " PLUGINS "again_reward_forgetful.so");
     assert_true(r.code == 128 + SIGSEGV || r.code == 1);
-    program_expect_error(program_run("relabel made"), 2, "--reward FILE");
-    program_expect_error(program_run("relabel made --python m:f"), 2,
-                         "python3 -m waker relabel made --python m:f");
-    program_expect_error(program_run("relabel settings --reward mark.so"), 2, "holds no run");
-    program_expect_error(program_run("adapt made --task again"), 2, "'again'");
+    program_refuses("relabel made", "--reward FILE");
+    program_refuses("relabel made --python m:f", "python3 -m waker relabel made --python m:f");
+    program_refuses("relabel settings --reward mark.so", "holds no run");
+    program_refuses("adapt made --task again", "'again'");
     char path[512];
     assert_false(wk_path_exists(inside("made/rewards", path)));
 }
 
 // Episodes that a fine-tuning took from its run have the run's seed and not its own.
-static void episodes_that_do_not_reproduce_are_named(void **state)
+TEST_CASE(episodes_that_do_not_reproduce_are_named)
 {
-    program_expect_success(program_run("adapt made --task west --updates 2 --quiet"));
-    program_expect_success(program_run("finetune made --task west --steps 40 --quiet"));
-    program_expect_error(program_run("relabel made/finetune/step-000000000402-west --reward "
-                                     "mark.so"),
-                         2,
-                         "episode 0 cannot be reproduced: at step 1 the reward of task 'west' is");
+    program_succeed("adapt made --task west --updates 2 --quiet");
+    program_succeed("finetune made --task west --steps 40 --quiet");
+    program_refuses("relabel made/finetune/step-000000000402-west --reward "
+                    "mark.so",
+                    "episode 0 cannot be reproduced: at step 1 the reward of task 'west' is");
 }
 
-static void a_task_that_lacks_episodes_is_not_trained_for(void **state)
+TEST_CASE(a_task_that_lacks_episodes_is_not_trained_for)
 {
-    program_expect_success(program_run("train --logdir grows " OPTIONS " --steps 200"));
-    program_expect_success(program_run("relabel grows --reward mark.so"));
-    program_expect_success(program_run("train --logdir grows " OPTIONS));
-    program_expect_error(program_run("adapt grows --task again --updates 2"), 2,
-                         "bring it up to date with 'waker relabel grows");
-    program_expect_success(program_run("relabel grows --reward mark.so"));
-    program_expect_success(program_run("adapt grows --task again --updates 2 --quiet"));
+    program_succeed("train --logdir grows " QUIET_OPTIONS " --steps 200");
+    program_succeed("relabel grows --reward mark.so");
+    program_succeed("train --logdir grows " QUIET_OPTIONS);
+    program_refuses("adapt grows --task again --updates 2",
+                    "bring it up to date with 'waker relabel grows");
+    program_succeed("relabel grows --reward mark.so");
+    program_succeed("adapt grows --task again --updates 2 --quiet");
 }
 
-static void a_training_run_is_left_alone(void **state)
+TEST_CASE(a_training_run_is_left_alone)
 {
     pid_t child = start("train --logdir busy " TINY_OPTIONS
                         " --log.tensorboard false --steps 1000000 --quiet");
@@ -225,27 +199,25 @@ static void a_training_run_is_left_alone(void **state)
 }
 
 // A domain of a plug-in that lets its state be read; without its code nothing can be simulated.
-static void episodes_of_a_plugins_domain_are_relabelled(void **state)
+TEST_CASE(episodes_of_a_plugins_domain_are_relabelled)
 {
-    program_expect_success(
-        program_run("train --logdir ball " OPTIONS " --steps 200 --plugin " BALL));
-    program_expect_error(program_run("relabel ball --reward mark.so"), 2, "add --plugin ");
-    program_expect_success(program_run("relabel ball --reward mark.so --plugin " BALL));
-    program_expect_success(program_run("adapt ball --task again,circle --updates 2 --quiet"));
-    program_result r = program_run("eval ball --envs 2 --cases dr --reward mark.so --plugin " BALL);
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "again"));
-    program_expect_error(program_run("eval ball --envs 2 --cases dr --plugin " BALL), 2,
-                         "add --reward ");
+    program_succeed("train --logdir ball " QUIET_OPTIONS " --steps 200 --plugin " BALL);
+    program_refuses("relabel ball --reward mark.so", "add --plugin ");
+    program_succeed("relabel ball --reward mark.so --plugin " BALL);
+    program_succeed("adapt ball --task again,circle --updates 2 --quiet");
+    program_result r =
+        program_succeed("eval ball --envs 2 --cases dr --reward mark.so --plugin " BALL);
+    expect_parts(r.out, "again");
+    program_refuses("eval ball --envs 2 --cases dr --plugin " BALL, "add --reward ");
     // Its description alone serves for what plays nothing.
-    program_expect_success(program_run("curriculum ball"));
+    program_succeed("curriculum ball");
 }
 
 // Killed at many moments, the run has all of the reward or nothing; then the same command does it.
-static void killed_it_leaves_the_run_as_it_was(void **state)
+TEST_CASE(killed_it_leaves_the_run_as_it_was)
 {
     shell("cp -r made whole && cp -r made killed");
-    program_expect_success(program_run("relabel whole --reward mark.so --quiet"));
+    program_succeed("relabel whole --reward mark.so --quiet");
     for (int ms = 0; ms < 40; ms += 4) {
         pid_t child = start("relabel killed --reward mark.so --quiet --threads 1 >/dev/null");
         pause_ms(ms);
@@ -255,25 +227,10 @@ static void killed_it_leaves_the_run_as_it_was(void **state)
               "cmp whole/rewards/again.safetensors killed/rewards/again.safetensors");
     }
     shell("mkdir -p killed/rewards && touch killed/rewards/again.safetensors.tmp.77.0");
-    program_expect_success(program_run("relabel killed --reward mark.so --quiet"));
+    program_succeed("relabel killed --reward mark.so --quiet");
     shell("cmp whole/rewards/again.safetensors killed/rewards/again.safetensors && "
           "test $(ls killed/rewards | wc -l) = 1 && "
           "diff -r whole killed");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_reward_becomes_a_task_with_a_policy),
-        cmocka_unit_test(policies_trained_alongside_are_still_there),
-        cmocka_unit_test(a_reward_is_collected_by_finetune),
-        cmocka_unit_test(code_is_loaded_by_the_callers_word_alone),
-        cmocka_unit_test(rewards_that_cannot_be_are_told_apart),
-        cmocka_unit_test(episodes_that_do_not_reproduce_are_named),
-        cmocka_unit_test(a_task_that_lacks_episodes_is_not_trained_for),
-        cmocka_unit_test(a_training_run_is_left_alone),
-        cmocka_unit_test(episodes_of_a_plugins_domain_are_relabelled),
-        cmocka_unit_test(killed_it_leaves_the_run_as_it_was),
-    };
-    return cmocka_run_group_tests(tests, setup_run, teardown);
-}
+TEST_MAIN(setup_run, teardown)

@@ -1,5 +1,5 @@
 # The rewards are built beside tests/run/test_relabel.c, the domain beside tests/cli/test_named_plugins.c.
-add_dependencies(${target} waker test_run_relabel test_cli_named_plugins)
+add_dependencies(${target} test_run_relabel test_cli_named_plugins)
 
 # Users copy the folder and build it by itself.
 set(copy ${CMAKE_BINARY_DIR}/tests/reward-copy)

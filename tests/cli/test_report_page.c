@@ -32,7 +32,7 @@ static int teardown(void **state)
     return system("rm -rf '" HOME "/runs'");
 }
 
-static void the_page_fits_a_phone_and_a_desktop(void **state)
+TEST_CASE(the_page_fits_a_phone_and_a_desktop)
 {
     browser_expect("overflow", 0);
     browser_expect("beyond", 0);
@@ -41,14 +41,14 @@ static void the_page_fits_a_phone_and_a_desktop(void **state)
     assert_true(browser_measure(BROWSER_PHONE, "smallest") >= 8);
 }
 
-static void it_needs_nothing_else_and_its_links_lead_somewhere(void **state)
+TEST_CASE(it_needs_nothing_else_and_its_links_lead_somewhere)
 {
     browser_expect("fetched", 0);
     browser_expect("foreign", 0);
     browser_expect("links", browser_measure(BROWSER_PHONE, "sections"));
 }
 
-static void it_shows_every_figure_that_was_written(void **state)
+TEST_CASE(it_shows_every_figure_that_was_written)
 {
     glob_t found;
     assert_int_equal(glob(HOME "/figures/*.svg", 0, NULL, &found), 0);
@@ -97,7 +97,7 @@ static const char reader[] =
     "            compared += 1\n"
     "assert compared == 2 * 2 * 15, compared\n";
 
-static void tables_read_back_to_the_numbers(void **state)
+TEST_CASE(tables_read_back_to_the_numbers)
 {
     need_python();
     assert_int_equal(run_python(reader, HOME), 0);
@@ -109,11 +109,5 @@ int main(void)
         print_message("skipped: no Chromium; install it or set WAKER_CHROMIUM\n");
         return BROWSER_SKIPPED;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_page_fits_a_phone_and_a_desktop),
-        cmocka_unit_test(it_needs_nothing_else_and_its_links_lead_somewhere),
-        cmocka_unit_test(it_shows_every_figure_that_was_written),
-        cmocka_unit_test(tables_read_back_to_the_numbers),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return run_all_tests(setup, teardown);
 }

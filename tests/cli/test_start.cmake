@@ -1,1 +1,1 @@
-add_dependencies(${target} waker plugin_marker1)
+add_dependencies(${target} plugin_marker1)

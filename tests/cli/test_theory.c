@@ -7,45 +7,37 @@
 
 #define SHORT "theory --quiet --instances 600 --episodes 60 --seeds 2 --rewards 3 "
 
-static void both_parts_are_shown_and_nothing_is_broken(void **state)
+TEST_CASE(both_parts_are_shown_and_nothing_is_broken)
 {
-    program_result r = program_run(SHORT);
-    program_expect_success(r);
-    const char *const parts[] = {"Proposition 1",     "Simulation Lemma", " 0 violated", "slippery",
-                                 "share of the gain", "oracle",           "waker-r"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        assert_non_null(strstr(r.out, parts[i]));
-    r = program_run(SHORT "--part check --family chain");
-    program_expect_success(r);
+    program_result r = program_succeed(SHORT);
+    expect_parts(r.out, "Proposition 1", "Simulation Lemma", " 0 violated", "slippery",
+                 "share of the gain", "oracle", "waker-r");
+    r = program_succeed(SHORT "--part check --family chain");
     assert_null(strstr(r.out, "oracle"));
     assert_null(strstr(r.out, "windy"));
 }
 
-static void the_json_can_be_parsed_and_has_the_numbers(void **state)
+TEST_CASE(the_json_can_be_parsed_and_has_the_numbers)
 {
-    program_result r = program_run(SHORT "--json --family chain,windy --seed 7");
-    program_expect_success(r);
+    program_result r = program_succeed(SHORT "--json --family chain,windy --seed 7");
     program_expect_json(r.out);
-    const char *const parts[] = {"\"violations\": 0", "\"regret_over_bound\"", "\"waker-m-true\"",
-                                 "\"share_of_gain\"", "\"seed\": 7"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        assert_non_null(strstr(r.out, parts[i]));
+    expect_parts(r.out, "\"violations\": 0", "\"regret_over_bound\"", "\"waker-m-true\"",
+                 "\"share_of_gain\"", "\"seed\": 7");
 }
 
-static void the_output_does_not_depend_on_threads_but_on_the_seed(void **state)
+TEST_CASE(the_output_does_not_depend_on_threads_but_on_the_seed)
 {
     char *one = strdup(program_run(SHORT "--json --threads 1").out);
-    program_result r = program_run(SHORT "--json --threads 3");
-    program_expect_success(r);
+    program_result r = program_succeed(SHORT "--json --threads 3");
     assert_string_equal(one, r.out);
     r = program_run(SHORT "--json --threads 3 --seed 1");
     assert_string_not_equal(one, r.out);
     free(one);
 }
 
-static void the_folder_gets_tables_and_figures(void **state)
+TEST_CASE(the_folder_gets_tables_and_figures)
 {
-    program_expect_success(program_run(SHORT "--family chain --out a/lab"));
+    program_succeed(SHORT "--family chain --out a/lab");
     const char *const names[] = {"check.csv",
                                  "check.svg",
                                  "curves.csv",
@@ -72,43 +64,31 @@ static void the_folder_gets_tables_and_figures(void **state)
     free(curves);
 }
 
-static void bad_input_is_refused_with_what_to_write(void **state)
+TEST_CASE(bad_input_is_refused_with_what_to_write)
 {
-    program_expect_error(program_run("theory --family slipery"), 2, "slippery");
-    program_expect_error(program_run("theory --family chain,"), 2, "family");
-    program_expect_error(program_run("theory --family chain,chain"), 2, "twice");
-    program_expect_error(program_run("theory --part bounds"), 2, "part");
-    program_expect_error(program_run("theory --exploration greedy"), 2, "exploration");
-    program_expect_error(program_run("theory --model both"), 2, "model");
-    program_expect_error(program_run("theory --gamma 1"), 2, "gamma");
-    program_expect_error(program_run("theory --instances 0"), 2, "instances");
-    program_expect_error(program_run("theory chain"), 2, "unexpected argument");
-    program_expect_success(program_run("theory --help > file"));
+    program_refuses("theory --family slipery", "slippery");
+    program_refuses("theory --family chain,", "family");
+    program_refuses("theory --family chain,chain", "twice");
+    program_refuses("theory --part bounds", "part");
+    program_refuses("theory --exploration greedy", "exploration");
+    program_refuses("theory --model both", "model");
+    program_refuses("theory --gamma 1", "gamma");
+    program_refuses("theory --instances 0", "instances");
+    program_refuses("theory chain", "unexpected argument");
+    program_succeed("theory --help > file");
     program_expect_error(program_run(SHORT "--part check --out file/inner"), 1, "file");
 }
 
-static void a_terminal_shows_how_far_it_is(void **state)
+TEST_CASE(a_terminal_shows_how_far_it_is)
 {
     const char *terminal = "TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])'";
     const char *options = "theory --part curricula --family chain --episodes 1000 --seeds 2";
     program_result r = program_run_after(terminal, options);
     program_expect_success(r);
-    assert_non_null(strstr(r.out, "12/12 runs"));
-    assert_non_null(strstr(r.out, "runs/s"));
+    expect_parts(r.out, "12/12 runs", "runs/s");
     r = program_run_after("", options);
     program_expect_success(r);
     assert_null(strstr(r.out, "runs/s"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_parts_are_shown_and_nothing_is_broken),
-        cmocka_unit_test(the_json_can_be_parsed_and_has_the_numbers),
-        cmocka_unit_test(the_output_does_not_depend_on_threads_but_on_the_seed),
-        cmocka_unit_test(the_folder_gets_tables_and_figures),
-        cmocka_unit_test(bad_input_is_refused_with_what_to_write),
-        cmocka_unit_test(a_terminal_shows_how_far_it_is),
-    };
-    return cmocka_run_group_tests(tests, program_setup, program_teardown);
-}
+TEST_MAIN(program_setup, program_teardown)

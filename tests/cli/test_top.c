@@ -2,13 +2,11 @@
 #include "cli/long_runs.h"
 #include <sys/resource.h>
 
-#define QUIET_OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
-
-static void runs_are_shown_as_their_directories_say(void **state)
+TEST_CASE(runs_are_shown_as_their_directories_say)
 {
     char options[768];
     snprintf(options, sizeof options, QUIET_OPTIONS " --steps %d", LONG_STEPS);
-    program_expect_success(program_run("train --logdir runs/done " QUIET_OPTIONS " --steps 180"));
+    program_succeed("train --logdir runs/done " QUIET_OPTIONS " --steps 180");
     int code = program_run("train --logdir runs/sub/stopped %s --minutes 1e-7", options).code;
     assert_int_equal(code, 75);
     pid_t child = start("train --logdir runs/going " QUIET_OPTIONS " --steps 1e6");
@@ -21,13 +19,13 @@ static void runs_are_shown_as_their_directories_say(void **state)
                *stopped = strstr(r.out, "\nsub/stopped  stopped"), *done = strstr(r.out, "\ndone ");
     if (!going || !stopped || !done || going > stopped || stopped > done)
         fail_msg("the rows, running first:\n%s", r.out);
-    assert_non_null(strstr(r.out, "3 runs"));
-    assert_non_null(strstr(going, "running"));
-    assert_non_null(strstr(done, "100.0%"));
-    assert_non_null(strstr(program_run("top runs/done").out, "runs/done  done"));
+    expect_parts(r.out, "3 runs");
+    expect_parts(going, "running");
+    expect_parts(done, "100.0%");
+    expect_parts(program_run("top runs/done").out, "runs/done  done");
 }
 
-static void the_speed_is_that_since_the_run_went_on(void **state)
+TEST_CASE(the_speed_is_that_since_the_run_went_on)
 {
     shell("touch -d '10 days ago' runs/going/checkpoints/step-*");
     pid_t child = start("train --logdir runs/going " QUIET_OPTIONS " --steps 1e6");
@@ -48,14 +46,13 @@ static void the_speed_is_that_since_the_run_went_on(void **state)
     if (memchr(left, 'd', (size_t)length) && atoi(left) > 100) fail_msg("%.*s left", length, left);
 }
 
-static void what_cannot_be_read_is_said(void **state)
+TEST_CASE(what_cannot_be_read_is_said)
 {
     shell("mkdir -p runs/broken && echo 'steps: [' >runs/broken/config.yaml && mkdir -p none");
-    program_result r = program_run("top runs");
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "broken       unreadable"));
-    program_expect_error(program_run("top none"), 2, "holds no run");
-    program_expect_error(program_run("top nowhere"), 2, "nowhere");
+    program_result r = program_succeed("top runs");
+    expect_parts(r.out, "broken       unreadable");
+    program_refuses("top none", "holds no run");
+    program_refuses("top nowhere", "nowhere");
     shell("rm -r runs/broken");
 }
 
@@ -68,7 +65,7 @@ static double children_seconds(void)
            (double)used.ru_stime.tv_sec + 1e-6 * (double)used.ru_stime.tv_usec;
 }
 
-static void a_thousand_runs_take_two_seconds_at_most(void **state)
+TEST_CASE(a_thousand_runs_take_two_seconds_at_most)
 {
     shell("mkdir one && cp -r runs/done/config.yaml runs/done/metrics.jsonl runs/done/checkpoints "
           "runs/done/snapshots runs/done/lock one/");
@@ -79,20 +76,11 @@ static void a_thousand_runs_take_two_seconds_at_most(void **state)
     program_result r = program_run("top many");
     double seconds = children_seconds() - began;
     program_expect_success(r);
-    assert_non_null(strstr(r.out, "1000 runs"));
+    expect_parts(r.out, "1000 runs");
     print_message("waker top of 1000 runs: %.2f s\n", seconds);
 #ifndef __SANITIZE_ADDRESS__
     assert_true(seconds < 2);
 #endif
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_are_shown_as_their_directories_say),
-        cmocka_unit_test(the_speed_is_that_since_the_run_went_on),
-        cmocka_unit_test(what_cannot_be_read_is_said),
-        cmocka_unit_test(a_thousand_runs_take_two_seconds_at_most),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_MAIN(setup, teardown)

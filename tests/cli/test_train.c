@@ -8,14 +8,12 @@
 #include "run/checkpoint.h"
 #include <glob.h>
 
-#define QUIET_OPTIONS TINY_OPTIONS " --log.tensorboard false --quiet"
-
-static void signals_end_a_run_with_a_checkpoint_and_code_75(void **state)
+TEST_CASE(signals_end_a_run_with_a_checkpoint_and_code_75)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
     char calm[512], stopped[512], options[768];
     snprintf(options, sizeof options, QUIET_OPTIONS " --steps %d", LONG_STEPS);
-    program_expect_success(program_run("train --logdir run-calm %s", options));
+    program_succeed("train --logdir run-calm %s", options);
     inside("run-calm", calm);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         char command[1024], run[32];
@@ -23,12 +21,12 @@ static void signals_end_a_run_with_a_checkpoint_and_code_75(void **state)
         snprintf(command, sizeof command, "train --logdir %s %s", run, options);
         interrupt(command, run, run, signals[i]);
         assert_true(newest_step(inside(run, stopped)) < LONG_STEPS);
-        program_expect_success(program_run("%s", command));
+        program_succeed("%s", command);
         same_end(calm, stopped);
     }
 }
 
-static void a_run_waits_for_one_that_is_ending_in_its_directory(void **state)
+TEST_CASE(a_run_waits_for_one_that_is_ending_in_its_directory)
 {
     char calm[512], handed[512], command[1024];
     snprintf(command, sizeof command, "train --logdir run-handed " QUIET_OPTIONS " --steps %d",
@@ -47,7 +45,7 @@ static void a_run_waits_for_one_that_is_ending_in_its_directory(void **state)
     same_end(inside("run-calm", calm), inside("run-handed", handed));
 }
 
-static void a_run_that_waits_says_so(void **state)
+TEST_CASE(a_run_that_waits_says_so)
 {
     pid_t first = start("train --logdir run-held " QUIET_OPTIONS " --steps 1e6");
     wait_for_metrics("run-held");
@@ -61,7 +59,7 @@ static void a_run_that_waits_says_so(void **state)
     assert_int_equal(exit_code(first), 75);
 }
 
-static void nohup_makes_a_lost_terminal_harmless(void **state)
+TEST_CASE(nohup_makes_a_lost_terminal_harmless)
 {
     char command[1024];
     snprintf(command, sizeof command,
@@ -87,13 +85,13 @@ static void expect_saved_when_output_ends(const char *before, const char *run, c
           before, run, output);
     shell("grep -qx 75 code");
     assert_true(newest_step(inside(run, stopped)) < 400);
-    program_expect_success(program_run("train --logdir %s " QUIET_OPTIONS, run));
+    program_succeed("train --logdir %s " QUIET_OPTIONS, run);
     same_end(inside("run-heard", calm), stopped);
 }
 
-static void output_that_nobody_takes_ends_a_run_with_a_checkpoint(void **state)
+TEST_CASE(output_that_nobody_takes_ends_a_run_with_a_checkpoint)
 {
-    program_expect_success(program_run("train --logdir run-heard " QUIET_OPTIONS));
+    program_succeed("train --logdir run-heard " QUIET_OPTIONS);
     int ends[2];
     char closed[32];
     assert_int_equal(pipe(ends), 0);
@@ -105,17 +103,15 @@ static void output_that_nobody_takes_ends_a_run_with_a_checkpoint(void **state)
     expect_saved_when_output_ends("ulimit -f 131072;", "run-full", "2>>full.log");
 }
 
-static void the_same_command_says_what_it_saved(void **state)
+TEST_CASE(the_same_command_says_what_it_saved)
 {
     program_result r = program_run("train --logdir run-time " TINY_OPTIONS " --minutes 1e-7");
     assert_int_equal(r.code, 75);
-    assert_non_null(strstr(r.out, "run the same command to resume"));
-    assert_non_null(strstr(r.err, "the run's 57 updates will take"));
-    r = program_run("train --logdir run-time " TINY_OPTIONS);
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "finished: run-time"));
-    assert_non_null(strstr(r.err, "resuming after"));
-    assert_non_null(strstr(r.err, "updates/s"));
+    expect_parts(r.out, "run the same command to resume");
+    expect_parts(r.err, "the run's 57 updates will take");
+    r = program_succeed("train --logdir run-time " TINY_OPTIONS);
+    expect_parts(r.out, "finished: run-time");
+    expect_parts(r.err, "resuming after", "updates/s");
 }
 
 // Makes the newest checkpoint of a run one of another MuJoCo.
@@ -139,21 +135,18 @@ static void forge_engine(const char *run, uint64_t version)
     globfree(&found);
 }
 
-static void a_run_made_with_another_engine_says_so(void **state)
+TEST_CASE(a_run_made_with_another_engine_says_so)
 {
-    program_expect_success(
-        program_run("train --logdir run-engine --configs clean-up dr random quick "
-                    "--env.count 2 --prefill 20 --steps 20"));
-    program_result r = program_run("train --logdir run-engine --steps 24 --quiet");
-    program_expect_success(r);
+    program_succeed("train --logdir run-engine --configs clean-up dr random quick "
+                    "--env.count 2 --prefill 20 --steps 20");
+    program_result r = program_succeed("train --logdir run-engine --steps 24 --quiet");
     assert_null(strstr(r.err, "MuJoCo"));
     forge_engine("run-engine", 3003007);
-    r = program_run("train --logdir run-engine --steps 28");
-    program_expect_success(r);
-    assert_non_null(strstr(r.err, "this run was made with MuJoCo 3.3.7 and continues with "));
+    r = program_succeed("train --logdir run-engine --steps 28");
+    expect_parts(r.err, "this run was made with MuJoCo 3.3.7 and continues with ");
     forge_engine("run-engine", 222);
     r = program_run("train --logdir run-engine --steps 32");
-    assert_non_null(strstr(r.err, "made with MuJoCo 2.2.2 and"));
+    expect_parts(r.err, "made with MuJoCo 2.2.2 and");
 }
 
 // Whether the process has a signal that it has not handled yet.
@@ -170,7 +163,7 @@ static bool is_pending(pid_t process, int number)
     return set >> (number - 1) & 1;
 }
 
-static void a_second_interrupt_quits_at_once(void **state)
+TEST_CASE(a_second_interrupt_quits_at_once)
 {
     // Iterations that take long, so that the second signal comes within the one of the first; they
     // begin soon after the first episodes, which end in the prefill, have been logged.
@@ -191,88 +184,82 @@ static void a_second_interrupt_quits_at_once(void **state)
     assert_int_equal(code, 130);
 }
 
-static void every_curriculum_trains_with_both_exploration_policies(void **state)
+TEST_CASE(every_curriculum_trains_with_both_exploration_policies)
 {
     static const char *const rules[] = {"dr", "waker-m", "waker-r", "ge", "he-oracle", "rw-oracle"};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         for (int random = 0; random < 2; random++)
-            program_expect_success(program_run(
-                "train --logdir run-%s-%d " QUIET_OPTIONS " --curriculum.rule %s --exploration %s "
-                "--steps 180 --train_every 1 --curriculum.reduction_start 80 "
-                "--curriculum.reduction_every 20",
-                rules[i], random, rules[i], random ? "random" : "plan2explore"));
+            program_succeed("train --logdir run-%s-%d " QUIET_OPTIONS
+                            " --curriculum.rule %s --exploration %s "
+                            "--steps 180 --train_every 1 --curriculum.reduction_start 80 "
+                            "--curriculum.reduction_every 20",
+                            rules[i], random, rules[i], random ? "random" : "plan2explore");
 }
 
 // A rate so large that the actor saturates at once, unless there is a penalty on that.
-static void a_saturated_exploration_policy_is_reported(void **state)
+TEST_CASE(a_saturated_exploration_policy_is_reported)
 {
 #define SATURATING                                                                                 \
     "--configs toy dr plan2explore --prefill 200 --train_every 2 --units 16 --rssm.deter 8 "       \
     "--rssm.hidden 8 --encoder.depth 1 --batch 2 --length 4 --horizon 2 --ensemble.size 2 "        \
     "--snapshot.every 0 --log.tensorboard false --log.images_every 0 --steps 2400 "
     static const char said[] = "the exploration policy has learned nothing in 1";
-    program_result r = program_run("train --logdir run-saturated " SATURATING
-                                   "--policy.exploration_rate 0.3 --policy.saturation_scale 0");
-    program_expect_success(r);
-    assert_non_null(strstr(r.err, said));
-    assert_non_null(strstr(r.err, "policy.saturation_scale (now 0)"));
-    assert_non_null(strstr(r.err, "policy.exploration_rate (now 0.3)"));
-    r = program_run("train --logdir run-alive " SATURATING "--policy.exploration_rate 0.3");
-    program_expect_success(r);
+    program_result r = program_succeed("train --logdir run-saturated " SATURATING
+                                       "--policy.exploration_rate 0.3 --policy.saturation_scale 0");
+    expect_parts(r.err, said, "policy.saturation_scale (now 0)",
+                 "policy.exploration_rate (now 0.3)");
+    r = program_succeed("train --logdir run-alive " SATURATING "--policy.exploration_rate 0.3");
     assert_null(strstr(r.err, said));
 }
 
-static void a_fixed_curriculum_stays_in_the_environments_it_is_given(void **state)
+TEST_CASE(a_fixed_curriculum_stays_in_the_environments_it_is_given)
 {
-    program_expect_success(program_run("train --logdir run-fixed " QUIET_OPTIONS
-                                       " --curriculum.rule fixed --curriculum.theta '0.15; 2' "
-                                       "--tasks west --eval.every 100 --eval.envs 4 --steps 180"));
+    program_succeed("train --logdir run-fixed " QUIET_OPTIONS
+                    " --curriculum.rule fixed --curriculum.theta '0.15; 2' "
+                    "--tasks west --eval.every 100 --eval.envs 4 --steps 180");
     // 0.15 is between two points of the grid, 2 lies outside it.
     shell(
         "grep -o 'env_param_0\": [0-9.]*' run-fixed/metrics.jsonl | sort -u | wc -l | grep -qx 2");
     shell("grep -q 'eval_west_train_mean_return' run-fixed/metrics.jsonl");
-    program_result r = program_run("curriculum run-fixed --json");
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "0.15"));
-    r = program_run("eval run-fixed --envs 6 --json");
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "\"train\""));
+    program_result r = program_succeed("curriculum run-fixed --json");
+    expect_parts(r.out, "0.15");
+    r = program_succeed("eval run-fixed --envs 6 --json");
+    expect_parts(r.out, "\"train\"");
     assert_null(strstr(r.out, "\"storm\""));
-    program_expect_success(program_run("openloop run-fixed --out fixed.gif --steps 8 --quiet"));
+    program_succeed("openloop run-fixed --out fixed.gif --steps 8 --quiet");
     const char *fixed = "train --logdir run-x " QUIET_OPTIONS " --curriculum.rule fixed";
-    program_expect_error(program_run("%s", fixed), 2, "--curriculum.theta '1' ('waker envs toy'");
+    program_refuses(fixed, "--curriculum.theta '1' ('waker envs toy'");
     program_expect_error(program_run("%s --curriculum.theta 0.1,0.2", fixed), 2, "turbulence");
     program_expect_error(program_run("%s --curriculum.theta '0.1;;0.2'", fixed), 2, "θ number 2");
     program_expect_error(program_run("%s --curriculum.theta '0.1;0.1'", fixed), 2,
                          "θ number 1 and 2 are the same θ; list it once");
     program_expect_error(program_run("%s --curriculum.theta 99", fixed), 2,
                          "curriculum.theta '99'");
-    program_expect_error(program_run("train --logdir run-x " QUIET_OPTIONS
-                                     " --curriculum.rule he-oracle --curriculum.theta 0.1"),
-                         2, "leave curriculum.theta empty");
+    program_refuses("train --logdir run-x " QUIET_OPTIONS
+                    " --curriculum.rule he-oracle --curriculum.theta 0.1",
+                    "leave curriculum.theta empty");
 }
 
-static void a_finished_run_stays_as_it_is_whatever_its_evaluations(void **state)
+TEST_CASE(a_finished_run_stays_as_it_is_whatever_its_evaluations)
 {
     // 402 steps: the last evaluation is not one of every 150.
     const char *train = "train --logdir run-evals " TINY_OPTIONS " --tasks west --eval.every 150 "
                         "--eval.envs 2 --quiet";
-    program_expect_success(program_run("%s", train));
+    program_succeed("%s", train);
     shell("test -f run-evals/eval/alongside-000000000402.json");
     shell("rm -rf evals-before && cp -rp run-evals evals-before");
-    program_expect_success(program_run("%s", train));
+    program_succeed("%s", train);
     shell("diff -r run-evals evals-before");
 }
 
 // Every name of a log, with TASK, OOD_CASE and so on for what differs from run to run, is in
 // docs/logs.md.
-static void every_logged_name_is_documented(void **state)
+TEST_CASE(every_logged_name_is_documented)
 {
-    program_expect_success(program_run("train --logdir run-names " TINY_OPTIONS
-                                       " --tasks all --eval.every 100 "
-                                       "--eval.envs 2 --log.timing true --quiet"));
-    program_expect_success(program_run("adapt run-names --task west --updates 10 --quiet"));
-    program_expect_success(program_run("finetune run-names --task west --steps 30 --quiet"));
+    program_succeed("train --logdir run-names " TINY_OPTIONS " --tasks all --eval.every 100 "
+                    "--eval.envs 2 --log.timing true --quiet");
+    program_succeed("adapt run-names --task west --updates 10 --quiet");
+    program_succeed("finetune run-names --task west --steps 30 --quiet");
     shell("python3 -c '\n"
           "import glob, json, re\n"
           "page = open(\"" WAKER_SOURCE_DIR "/docs/logs.md\").read()\n"
@@ -291,94 +278,84 @@ static void every_logged_name_is_documented(void **state)
           "assert len(names) > 60, names'");
 }
 
-static void a_directory_in_use_or_with_another_run_is_refused(void **state)
+TEST_CASE(a_directory_in_use_or_with_another_run_is_refused)
 {
-    program_expect_success(program_run("train --logdir run-taken " QUIET_OPTIONS " --steps 60"));
-    program_expect_error(
-        program_run("train --logdir run-taken " QUIET_OPTIONS " --steps 60 --batch 3"), 2, "batch");
-    program_expect_error(
-        program_run("train --logdir run-taken " QUIET_OPTIONS " --steps 60 --seed 6"), 2, "seed");
+    program_succeed("train --logdir run-taken " QUIET_OPTIONS " --steps 60");
+    program_refuses("train --logdir run-taken " QUIET_OPTIONS " --steps 60 --batch 3", "batch");
+    program_refuses("train --logdir run-taken " QUIET_OPTIONS " --steps 60 --seed 6", "seed");
     pid_t child = start("train --logdir run-busy " QUIET_OPTIONS " --steps 1000000");
     wait_for_metrics("run-busy");
-    program_expect_error(program_run("train --logdir run-busy " QUIET_OPTIONS " --steps 1000000"),
-                         2, "another process");
+    program_refuses("train --logdir run-busy " QUIET_OPTIONS " --steps 1000000", "another process");
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
 }
 
-static void wrong_settings_name_the_key(void **state)
+TEST_CASE(wrong_settings_name_the_key)
 {
-    program_expect_error(program_run("train --configs toy"), 2, "--logdir");
-    program_expect_error(program_run("train --logdir run-x --rssm.detre 5"), 2, "rssm.deter");
-    program_expect_error(program_run("train --logdir run-x --batch many"), 2, "batch");
-    program_expect_error(program_run("train --logdir run-x --batch 2.5"), 2, "batch");
-    program_expect_error(program_run("train --logdir run-x --configs tpy"), 2, "toy");
-    program_expect_error(
-        program_run("train --logdir run-x --configs toy --curriculum.rule waker-n"), 2, "waker-m");
-    program_expect_error(
-        program_run("train --logdir run-x --configs toy --curriculum.plugin nothing.so"), 2,
-        "nothing.so");
-    program_expect_error(program_run("train --logdir /proc/no --configs toy"), 2, "/proc/no");
+    program_refuses("train --configs toy", "--logdir");
+    program_refuses("train --logdir run-x --rssm.detre 5", "rssm.deter");
+    program_refuses("train --logdir run-x --batch many", "batch");
+    program_refuses("train --logdir run-x --batch 2.5", "batch");
+    program_refuses("train --logdir run-x --configs tpy", "toy");
+    program_refuses("train --logdir run-x --configs toy --curriculum.rule waker-n", "waker-m");
+    program_refuses("train --logdir run-x --configs toy --curriculum.plugin nothing.so",
+                    "nothing.so");
+    program_refuses("train --logdir /proc/no --configs toy", "/proc/no");
 }
 
-static void a_new_run_without_configs_is_asked_for_them(void **state)
+TEST_CASE(a_new_run_without_configs_is_asked_for_them)
 {
     char path[512];
-    program_expect_error(program_run("train --logdir run-x"), 2, "--configs");
-    program_expect_error(program_run("train --logdir run-x --domain clean-up"), 2, "--configs");
-    program_expect_error(program_run("train --logdir run-x --steps 300"), 2,
-                         "'run-x' holds no run to resume");
+    program_refuses("train --logdir run-x", "--configs");
+    program_refuses("train --logdir run-x --domain clean-up", "--configs");
+    program_refuses("train --logdir run-x --steps 300", "'run-x' holds no run to resume");
     assert_int_not_equal(access(inside("run-x", path), F_OK), 0);
 }
 
-static void a_run_goes_on_when_it_is_only_named(void **state)
+TEST_CASE(a_run_goes_on_when_it_is_only_named)
 {
     char calm[512], resumed[512];
-    program_expect_success(program_run("train --logdir run-whole " QUIET_OPTIONS));
+    program_succeed("train --logdir run-whole " QUIET_OPTIONS);
     program_result r = program_run("train --logdir run-bare " QUIET_OPTIONS " --minutes 1e-7");
     assert_int_equal(r.code, 75);
-    r = program_run("train --logdir run-bare --quiet --minutes 0");
-    program_expect_success(r);
+    r = program_succeed("train --logdir run-bare --quiet --minutes 0");
     same_end(inside("run-whole", calm), inside("run-bare", resumed));
-    program_expect_error(program_run("train --logdir run-bare --batch 3"), 2, "batch");
+    program_refuses("train --logdir run-bare --batch 3", "batch");
 }
 
-static void a_run_begins_with_the_settings_of_another(void **state)
+TEST_CASE(a_run_begins_with_the_settings_of_another)
 {
-    program_expect_success(program_run("train --logdir run-first " QUIET_OPTIONS));
-    program_expect_success(
-        program_run("train --logdir run-second --quiet --from run-first --seed 9"));
+    program_succeed("train --logdir run-first " QUIET_OPTIONS);
+    program_succeed("train --logdir run-second --quiet --from run-first --seed 9");
     shell("diff run-first/config.yaml run-second/config.yaml | grep '^[<>]' | sort >d; "
           "printf '< seed: 5\\n> seed: 9\\n' | cmp - d");
     // The same command continues; a file, and blocks over it, work alike.
-    program_expect_success(
-        program_run("train --logdir run-second --quiet --from run-first --seed 9"));
-    program_expect_success(program_run("train --logdir run-third --quiet --config-file "
-                                       "run-first/config.yaml --configs random --steps 100"));
+    program_succeed("train --logdir run-second --quiet --from run-first --seed 9");
+    program_succeed("train --logdir run-third --quiet --config-file "
+                    "run-first/config.yaml --configs random --steps 100");
     shell("grep -qx 'exploration: random' run-third/config.yaml && "
           "grep -qx 'batch: 2' run-third/config.yaml");
     // Blocks are to change what a saved run has: no warning, as there is for keys of one's own.
-    program_result r = program_run("config --config-file run-first/config.yaml --configs random");
-    program_expect_success(r);
+    program_result r =
+        program_succeed("config --config-file run-first/config.yaml --configs random");
     assert_string_equal(r.err, "");
-    program_expect_error(program_run("train --logdir run-x --from nowhere"), 2, "holds no run");
+    program_refuses("train --logdir run-x --from nowhere", "holds no run");
 }
 
-static void a_run_that_cannot_begin_leaves_nothing_behind(void **state)
+TEST_CASE(a_run_that_cannot_begin_leaves_nothing_behind)
 {
     char path[512];
-    program_expect_error(
-        program_run("train --logdir run-none " QUIET_OPTIONS " --device cuda:1000"), 2, "");
+    program_refuses("train --logdir run-none " QUIET_OPTIONS " --device cuda:1000", "");
     assert_int_not_equal(access(inside("run-none", path), F_OK), 0);
 }
 
 // A mistyped directory must not hide the runs that are there.
-static void a_run_does_not_begin_among_others_or_within_one(void **state)
+TEST_CASE(a_run_does_not_begin_among_others_or_within_one)
 {
     char path[512];
     static const char train[] = "train --logdir %s " QUIET_OPTIONS " --steps 100";
-    program_expect_success(program_run(train, "among/first"));
-    program_expect_success(program_run(train, "among/second")); // beside it is fine
+    program_succeed(train, "among/first");
+    program_succeed(train, "among/second"); // beside it is fine
     program_expect_error(program_run(train, "among"), 2,
                          "'among' holds runs in directories of their own; resume one of them "
                          "(--logdir among/first), or give the new run a directory of its own "
@@ -394,107 +371,68 @@ static void a_run_does_not_begin_among_others_or_within_one(void **state)
     assert_int_not_equal(access(inside("swept/lock", path), F_OK), 0);
     // Other programs have a config.yaml too.
     shell("mkdir -p project && echo 'name: x' >project/config.yaml");
-    program_expect_success(program_run(train, "project/runs/first"));
+    program_succeed(train, "project/runs/first");
     // Runs that an older version began within others are seen, and go on.
     shell("cp -r among/second among/first/nested && cp -r among/second among/first/finetune");
-    program_result r = program_run("top among");
-    program_expect_success(r);
+    program_result r = program_succeed("top among");
     if (!strstr(r.out, "first/nested") || strstr(r.out, "finetune") || !strstr(r.out, "3 runs"))
         fail_msg("%s", r.out);
-    program_expect_success(program_run("train --quiet --logdir among/first/nested --steps 150"));
-    program_expect_success(program_run("train --quiet --logdir among/first --steps 150"));
+    program_succeed("train --quiet --logdir among/first/nested --steps 150");
+    program_succeed("train --quiet --logdir among/first --steps 150");
 }
 
-static void a_directory_of_runs_is_not_taken_for_one(void **state)
+TEST_CASE(a_directory_of_runs_is_not_taken_for_one)
 {
-    program_expect_success(program_run("train --logdir several " QUIET_OPTIONS
-                                       " --steps 100 --each curriculum.rule=waker-m,dr"));
+    program_succeed("train --logdir several " QUIET_OPTIONS
+                    " --steps 100 --each curriculum.rule=waker-m,dr");
     static const char expected[] =
         "'several' holds no run but a population; give one of its runs, for example "
         "'several/dr'";
-    program_expect_error(program_run("eval several"), 2, expected);
-    program_expect_error(program_run("curriculum several"), 2, expected);
-    program_expect_error(program_run("train --logdir other --from several"), 2, expected);
+    program_refuses("eval several", expected);
+    program_refuses("curriculum several", expected);
+    program_refuses("train --logdir other --from several", expected);
     shell("mkdir -p several/sweep && touch several/sweep/grid.yaml");
-    program_expect_error(program_run("eval several"), 2, "'several' holds no run but a sweep;");
+    program_refuses("eval several", "'several' holds no run but a sweep;");
 }
 
-static void the_curriculum_of_a_run_is_shown_as_text_json_and_image(void **state)
+TEST_CASE(the_curriculum_of_a_run_is_shown_as_text_json_and_image)
 {
-    program_expect_success(program_run("train --logdir run-shown " QUIET_OPTIONS));
-    program_result r = program_run("curriculum run-shown --out map.png");
-    program_expect_success(r);
-    const char *const parts[] = {"waker-m", "turbulence", "probability", "most likely", "error"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        assert_non_null(strstr(r.out, parts[i]));
+    program_succeed("train --logdir run-shown " QUIET_OPTIONS);
+    program_result r = program_succeed("curriculum run-shown --out map.png");
+    expect_parts(r.out, "waker-m", "turbulence", "probability", "most likely", "error");
     unsigned long size;
     unsigned char *png = program_read("map.png", &size);
     assert_true(png && size > 500 && memcmp(png, "\211PNG", 4) == 0);
     free(png);
-    r = program_run("curriculum run-shown --json");
-    program_expect_success(r);
+    r = program_succeed("curriculum run-shown --json");
     program_expect_json(r.out);
-    program_expect_error(program_run("curriculum nowhere"), 2, "holds no run");
-    program_expect_error(program_run("curriculum"), 2, "a run is required");
+    program_refuses("curriculum nowhere", "holds no run");
+    program_refuses("curriculum", "a run is required");
 }
 
-static void checkpoints_are_listed_and_damage_is_found(void **state)
+TEST_CASE(checkpoints_are_listed_and_damage_is_found)
 {
-    program_expect_success(program_run("train --logdir run-kept " QUIET_OPTIONS));
-    program_result r = program_run("ckpt run-kept --check");
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "checkpoint"));
-    assert_non_null(strstr(r.out, "snapshot"));
-    assert_non_null(strstr(r.out, "sound"));
-    r = program_run("ckpt run-kept --json");
-    program_expect_success(r);
+    program_succeed("train --logdir run-kept " QUIET_OPTIONS);
+    program_result r = program_succeed("ckpt run-kept --check");
+    expect_parts(r.out, "checkpoint", "snapshot", "sound");
+    r = program_succeed("ckpt run-kept --json");
     program_expect_json(r.out);
     shell("cd run-kept/snapshots; for f in *; do printf xyz | "
           "dd of=$f bs=1 seek=$(($(stat -c %%s $f) - 9)) conv=notrunc 2>/dev/null; done");
     r = program_run("ckpt run-kept --check");
     assert_int_equal(r.code, 3);
-    assert_non_null(strstr(r.out, "checksum"));
+    expect_parts(r.out, "checksum");
 }
 
-static void episodes_are_exported_the_same_way_twice(void **state)
+TEST_CASE(episodes_are_exported_the_same_way_twice)
 {
-    program_expect_success(program_run("train --logdir run-out " QUIET_OPTIONS));
-    program_result r = program_run("export run-out --out episodes --episodes 3");
-    program_expect_success(r);
-    assert_non_null(strstr(r.out, "3 episodes"));
+    program_succeed("train --logdir run-out " QUIET_OPTIONS);
+    program_result r = program_succeed("export run-out --out episodes --episodes 3");
+    expect_parts(r.out, "3 episodes");
     shell("test $(ls episodes | wc -l) = 3");
-    program_expect_success(program_run("export run-out --out episodes --episodes 3"));
+    program_succeed("export run-out --out episodes --episodes 3");
     shell("test $(ls episodes | wc -l) = 3");
-    program_expect_error(program_run("export run-out"), 2, "--out");
+    program_refuses("export run-out", "--out");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signals_end_a_run_with_a_checkpoint_and_code_75),
-        cmocka_unit_test(a_run_waits_for_one_that_is_ending_in_its_directory),
-        cmocka_unit_test(a_run_that_waits_says_so),
-        cmocka_unit_test(nohup_makes_a_lost_terminal_harmless),
-        cmocka_unit_test(output_that_nobody_takes_ends_a_run_with_a_checkpoint),
-        cmocka_unit_test(the_same_command_says_what_it_saved),
-        cmocka_unit_test(a_run_made_with_another_engine_says_so),
-        cmocka_unit_test(a_second_interrupt_quits_at_once),
-        cmocka_unit_test(every_curriculum_trains_with_both_exploration_policies),
-        cmocka_unit_test(a_saturated_exploration_policy_is_reported),
-        cmocka_unit_test(a_fixed_curriculum_stays_in_the_environments_it_is_given),
-        cmocka_unit_test(a_finished_run_stays_as_it_is_whatever_its_evaluations),
-        cmocka_unit_test(every_logged_name_is_documented),
-        cmocka_unit_test(a_directory_in_use_or_with_another_run_is_refused),
-        cmocka_unit_test(wrong_settings_name_the_key),
-        cmocka_unit_test(a_new_run_without_configs_is_asked_for_them),
-        cmocka_unit_test(a_run_goes_on_when_it_is_only_named),
-        cmocka_unit_test(a_run_begins_with_the_settings_of_another),
-        cmocka_unit_test(a_run_that_cannot_begin_leaves_nothing_behind),
-        cmocka_unit_test(a_run_does_not_begin_among_others_or_within_one),
-        cmocka_unit_test(a_directory_of_runs_is_not_taken_for_one),
-        cmocka_unit_test(the_curriculum_of_a_run_is_shown_as_text_json_and_image),
-        cmocka_unit_test(checkpoints_are_listed_and_damage_is_found),
-        cmocka_unit_test(episodes_are_exported_the_same_way_twice),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_MAIN(setup, teardown)

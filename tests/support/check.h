@@ -12,8 +12,36 @@
 #include "waker/error.h"
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/// Defines a test of the program: TEST_CASE(name) { ... }, with `void **state`.
+#define TEST_CASE(name)                                                                            \
+    static void name(void **state);                                                                \
+    __attribute__((constructor)) static void register_##name(void)                                 \
+    {                                                                                              \
+        check_register(#name, name, __LINE__);                                                     \
+    }                                                                                              \
+    static void name(void **state)
+void check_register(const char *name, void (*function)(void **state), int line);
+
+/// Runs all tests, in the order in which the file defines them, after `setup` and before `teardown`
+/// (NULL: nothing); returns the exit code.
+int run_all_tests(int (*setup)(void **state), int (*teardown)(void **state));
+/// The same with `setup` before and `teardown` after each test.
+int run_each_test(int (*setup)(void **state), int (*teardown)(void **state));
+/// Main functions that do only that.
+#define TEST_MAIN(setup, teardown)                                                                 \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        return run_all_tests(setup, teardown);                                                     \
+    }
+#define TEST_MAIN_EACH(setup, teardown)                                                            \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        return run_each_test(setup, teardown);                                                     \
+    }
 
 /// Fails with the error's message unless `call` returns WK_OK. Needs a `wk_error err` in scope.
 #define assert_ok(call)                                                                            \

@@ -77,11 +77,34 @@ program_result program_run(const char *format, ...)
     return program_run_after("", arguments);
 }
 
+program_result program_succeed(const char *format, ...)
+{
+    char arguments[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(arguments, sizeof arguments, format, args);
+    va_end(args);
+    program_result result = program_run_after("", arguments);
+    program_expect_success(result);
+    return result;
+}
+
+void expect_all_parts(const char *text, const char *const *parts)
+{
+    for (; *parts; parts++)
+        if (!strstr(text, *parts)) fail_msg("no '%s' in: %s", *parts, text);
+}
+
 void program_expect_error(program_result result, int code, const char *part)
 {
     if (result.code != code || !strstr(result.err, part))
         fail_msg("exit code %d (not %d) or no '%s' in: %s%s", result.code, code, part, result.err,
                  result.out);
+}
+
+void program_refuses(const char *command, const char *part)
+{
+    program_expect_error(program_run_after("", command), 2, part);
 }
 
 void program_expect_success(program_result result)

@@ -18,14 +18,25 @@ int program_teardown(void **state);
 /// Runs `waker ARGUMENTS` in the directory; the arguments are a printf format and may redirect.
 program_result program_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/// The same with shell commands before it ("ulimit -f 1;").
+/// The same; fails unless the run ends with 0.
+program_result program_succeed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/// As program_run, with shell commands before it ("ulimit -f 1;").
 program_result program_run_after(const char *before, const char *arguments);
 
 /// Fails unless the run ended with `code` and its standard error contains `part`.
 void program_expect_error(program_result result, int code, const char *part);
 
+/// Runs a command, which is taken as it is; fails unless it is refused as program_expect_error
+/// says, with code 2.
+void program_refuses(const char *command, const char *part);
+
 /// Fails unless the run ended with 0; shows what it said otherwise.
 void program_expect_success(program_result result);
+
+/// Fails unless `text` has all of the texts after it.
+#define expect_parts(text, ...) expect_all_parts(text, (const char *const[]){__VA_ARGS__, NULL})
+void expect_all_parts(const char *text, const char *const *parts);
 
 /// Fails unless `json` is a JSON document (asks Python).
 void program_expect_json(const char *json);

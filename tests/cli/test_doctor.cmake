@@ -1,1 +1,0 @@
-add_dependencies(${target} waker plugin_ball plugin_bad_name plugin_reward_nan)
