@@ -87,7 +87,7 @@ static wk_status add_map(output *out, const char *run, const wk_model_error_resu
     size_t count = wk_space_count(space);
     double *values = calloc(WK_HEATS * count, sizeof *values);
     double *seen = values, *error = values + count, *estimate = values + 2 * count;
-    for (int i = 0; i < m->count && values; i++) {
+    for (int i = 0; i < r->plan.environments && values; i++) {
         const wk_model_error *one = &m->environments[i];
         size_t theta = wk_space_find(space, one->theta);
         if (theta == SIZE_MAX || one->steps == 0) continue;
@@ -193,10 +193,10 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
                                      .weights = v->weights,
                                      .name = v->name,
                                      .step = WK_STEP_ALL,
-                                     .environments = v->envs,
-                                     .trajectories = v->trajectories,
-                                     .steps = v->steps,
-                                     .seed = v->seed.value,
+                                     .plan = {.environments = v->envs,
+                                              .trajectories = v->trajectories,
+                                              .steps = v->steps,
+                                              .seed = v->seed.value},
                                      .plugin = v->plugin,
                                      .device = v->device,
                                      .threads = cli->threads,

@@ -129,7 +129,7 @@ static void what_cannot_be_measured_is_refused_with_advice(void **state)
     program_expect_error(program_run("model-error tasks --policy ''" FEW), 2, "random");
     program_expect_error(program_run("model-error tasks --snapshot 77" FEW), 2, "402");
     program_expect_error(program_run("model-error tasks --weights adapted --policy east" FEW), 2,
-                         "waker adapt tasks");
+                         "waker adapt");
     program_expect_error(program_run("model-error tasks --weights newest" FEW), 2, "adapted");
 }
 
