@@ -1,7 +1,7 @@
 #include "eval/model_error.h"
 
 #include "agent/prediction.h"
-#include "base/arena.h"
+#include "base/memory.h"
 #include "waker/stats.h"
 #include <math.h>
 #include <stdlib.h>

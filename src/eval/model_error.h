@@ -8,6 +8,7 @@
 
 #include "eval/evaluation.h"
 
+#include "base/json.h"
 /// In which episodes models are measured.
 typedef struct wk_model_error_plan {
     int environments; // from the default distribution

@@ -12,9 +12,9 @@
 #ifndef WK_EVAL_RESULT_H
 #define WK_EVAL_RESULT_H
 
-#include "base/dir.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "eval/open_loop.h"
 
 enum { WK_SCORE_FRACTIONS = 7, WK_SCORE_TENTH = 2, WK_RESULT_NAME_MAX = 256 };

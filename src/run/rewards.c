@@ -1,7 +1,7 @@
 #include "run/rewards.h"
 
 #include "base/file.h"
-#include "env/plugins/reward_plugin.h"
+#include "env/plugins/plugin.h"
 #include "nn/safetensors.h"
 #include <inttypes.h>
 #include <math.h>

@@ -16,7 +16,7 @@
 #ifndef WK_RUN_REWARDS_H
 #define WK_RUN_REWARDS_H
 
-#include "base/array.h"
+#include "base/memory.h"
 #include "env/plugins/relabelled.h"
 #include "log/status_line.h"
 #include "replay/replay.h"

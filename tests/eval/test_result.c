@@ -1,7 +1,7 @@
 // Scores, results and their files, against numbers worked out by hand: a domain whose episodes give
 // what their θ says.
 #include "base/file.h"
-#include "base/json_reader.h"
+#include "base/json.h"
 #include "eval/result.h"
 #include "support/check.h"
 #include "train/runs.h"
