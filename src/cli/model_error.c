@@ -29,11 +29,11 @@ static const wk_arg args[] = {
                 "which task policies (default: adapted if any, else alongside)"),
     WK_OPT_TEXT("name", asked.name, "NAME",
                 "use the task policies of the adaptation with this name"),
-    WK_OPT_INT("envs", asked.environments, "N",
+    WK_OPT_INT("envs", asked.plan.environments, "N",
                "environments from the default distribution (default: 200)", 1, 100000),
-    WK_OPT_INT("trajectories", asked.trajectories, "N",
+    WK_OPT_INT("trajectories", asked.plan.trajectories, "N",
                "episodes in each environment (default: 1; 200 in the paper)", 1, 100000),
-    WK_OPT_INT("steps", asked.steps, "N", "maximum agent steps of each episode (default: all)", 1,
+    WK_OPT_INT("steps", asked.plan.steps, "N", "maximum agent steps of each episode (default: all)", 1,
                1000),
     WK_SEED_ARG_ROW("the episodes", "0"),
     WK_OPT_FLAG("map", map, "print errors and estimates as maps over the environments' parameters"),
@@ -87,7 +87,7 @@ static wk_status add_map(output *out, const char *run, const wk_model_error_resu
     size_t count = wk_space_count(space);
     double *values = calloc(WK_HEATS * count, sizeof *values);
     double *seen = values, *error = values + count, *estimate = values + 2 * count;
-    for (int i = 0; i < m->count && values; i++) {
+    for (int i = 0; i < r->plan.environments && values; i++) {
         const wk_model_error *one = &m->environments[i];
         size_t theta = wk_space_find(space, one->theta);
         if (theta == SIZE_MAX || one->steps == 0) continue;
@@ -184,11 +184,12 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     const error_values *v = values;
     wk_progress_line progress = {0};
     wk_log log = wk_cli_progress(cli, "episodes", &progress);
-    output out = {.as_json = v->json, .json.text = &out.text};
+    output out = {.as_json = v->json};
+    out.json.text = &out.text;
     wk_model_error_question asked = v->asked;
     asked.runs = cli->words.items;
     asked.n_runs = cli->words.count;
-    asked.seed = v->seed.value;
+    asked.plan.seed = v->seed.value;
     asked.threads = cli->threads;
     asked.log = &log;
     asked.progress = &progress;

@@ -253,10 +253,25 @@ static wk_status list_tasks(job *j, uint64_t step, int tasks[WK_TASKS_MAX], int 
     return WK_OK;
 }
 
-static wk_status play(job *j, wk_eval_result *result, wk_error *err)
+// The weights are known by their bytes; fine-tuned ones have a file for each task.
+static wk_status write_benchmark(const job *j, const wk_eval_result *result, wk_error *err)
+{
+    char sha256[WK_SHA256_CHARS];
+    if (!j->random) WK_TRY(wk_sha256_file(j->run.weights.path, sha256, err));
+    const wk_benchmark_origin origin = {.program = j->asked->program,
+                                        .set = &j->set,
+                                        .options = j->run.world.options,
+                                        .weights = j->random ? NULL : sha256};
+    return wk_benchmark_write(&origin, result, j->results, err);
+}
+
+static wk_status evaluate_tasks(job *j, wk_eval_result *result, wk_error *err)
 {
     const wk_eval_question *asked = j->asked;
     uint64_t step = result->origin.step;
+    bool set = j->n_sets > 0;
+
+    // What is played; an earlier result that cannot be read would keep this one from its name.
     int tasks[WK_TASKS_MAX], count;
     WK_TRY(list_tasks(j, step, tasks, &count, err));
     j->to_play = (int64_t)j->weights.steps.count * count * j->per_task;
@@ -271,11 +286,9 @@ static wk_status play(job *j, wk_eval_result *result, wk_error *err)
                            .keep_actions = asked->clips != 0};
     for (int i = 0; i < count; i++)
         WK_TRY(wk_eval_result_add(result, &setup, tasks[i], err));
-    // Clips have the name of the files to come.
-    if (asked->clips) {
-        WK_TRY(wk_eval_result_folder(j->results, err));
-        WK_TRY(wk_eval_result_choose(result, j->results, err));
-    }
+    if (!set) WK_TRY(wk_eval_result_choose(result, j->results, err));
+
+    // The episodes.
     for (int i = 0; i < count; i++) {
         int policy = 0;
         if (has_each(j)) WK_TRY(load(j, step, tasks[i], err));
@@ -284,42 +297,29 @@ static wk_status play(job *j, wk_eval_result *result, wk_error *err)
         int64_t end = j->played + j->per_task; // also where cases do not fit, or were played before
         WK_TRY(wk_eval_result_play(result, &setup, i, policy, err));
         j->played = end;
-        if (asked->clips)
-            WK_TRY(
-                wk_video_write(result, &setup, &result->tasks[i], j->results, asked->clips, err));
     }
-    return WK_OK;
-}
 
-// The weights are known by their bytes; fine-tuned ones have a file for each task.
-static wk_status write_benchmark(const job *j, const wk_eval_result *result, wk_error *err)
-{
-    char sha256[WK_SHA256_CHARS];
-    if (!j->random) WK_TRY(wk_sha256_file(j->run.weights.path, sha256, err));
-    const wk_benchmark_origin origin = {.program = j->asked->program,
-                                        .set = &j->set,
-                                        .options = j->run.world.options,
-                                        .weights = j->random ? NULL : sha256};
-    return wk_benchmark_write(&origin, result, j->results, err);
+    // The files, then clips of their name.
+    WK_TRY(set ? write_benchmark(j, result, err) : wk_eval_result_write(result, j->results, err));
+    for (int i = 0; i < count && asked->clips; i++) {
+        if (has_each(j)) WK_TRY(load(j, step, tasks[i], err));
+        setup.learner = j->run.weights.learner;
+        WK_TRY(wk_video_write(result, &setup, &result->tasks[i], j->results, asked->clips, err));
+    }
+    const wk_eval_answer answer = {result, set ? &j->set : NULL, j->results};
+    return asked->on_answer(asked->context, &answer, err);
 }
 
 static wk_status evaluate_step(job *j, uint64_t step, wk_error *err)
 {
-    const wk_eval_question *asked = j->asked;
     const wk_run_config *config = &j->run.config;
-    bool set = j->n_sets > 0;
     wk_eval_result result = {.origin = wk_evaluation_origin(config, j->run.world.domain, &j->thetas,
                                                             step, j->weights.title),
                              .envs = j->envs,
-                             .seed = set           ? j->set.seed
-                                     : asked->seed ? *asked->seed
-                                                   : wk_evaluation_seed(config, step)};
-    wk_status status = play(j, &result, err);
-    if (status == WK_OK)
-        status =
-            set ? write_benchmark(j, &result, err) : wk_eval_result_write(&result, j->results, err);
-    const wk_eval_answer answer = {&result, set ? &j->set : NULL, j->results};
-    if (status == WK_OK) status = asked->on_answer(asked->context, &answer, err);
+                             .seed = j->n_sets > 0    ? j->set.seed
+                                     : j->asked->seed ? *j->asked->seed
+                                                      : wk_evaluation_seed(config, step)};
+    wk_status status = evaluate_tasks(j, &result, err);
     wk_eval_result_free(&result);
     return status;
 }

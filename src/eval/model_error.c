@@ -1,9 +1,9 @@
 #include "eval/model_error.h"
 
 #include "agent/prediction.h"
+#include "base/memory.h"
 #include "waker/stats.h"
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,16 +13,10 @@ enum { FRAMES_TOGETHER = 800, EPISODES_TOGETHER = 8 };
 
 typedef struct probe {
     const wk_model_error_config *config;
-    wk_eval_case set;
     wk_eval_config play;
-    int rows;     // of an episode: steps + 1
     int together; // episodes predicted at once
     int member;   // that is being filled
-    wk_eval_episode *episodes;
-    float *done; // actions of all episodes, [environments,steps,A]
-    wk_prediction *prediction;
-    uint8_t *images, *first; // [rows,together,...]
-    float *vectors, *actions, *error, *disagreement;
+    wk_sequences shown;
 } probe;
 
 // Adds a row to the member; a simulation that broke down has no observation.
@@ -30,14 +24,8 @@ static wk_status take_row(void *context, const wk_eval_row *row, wk_error *err)
 {
     (void)err;
     probe *p = context;
-    if (row->flags & WK_IS_DIVERGED) return WK_OK;
-    size_t at = (size_t)row->step * (size_t)p->together + (size_t)p->member;
-    size_t width = (size_t)p->config->domain->action_size;
-    size_t numbers = (size_t)p->config->domain->observation.vector;
-    if (row->image) memcpy(p->images + at * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES);
-    memcpy(p->vectors + at * numbers, row->vector, numbers * sizeof *row->vector);
-    memcpy(p->actions + at * width, row->action, width * sizeof *row->action);
-    p->first[at] = row->step == 0;
+    if (!(row->flags & WK_IS_DIVERGED))
+        wk_sequences_set(&p->shown, row->step, p->member, row, row->step == 0);
     return WK_OK;
 }
 
@@ -49,107 +37,94 @@ static wk_status count_row(void *context, const wk_eval_row *row, wk_error *err)
     return WK_OK;
 }
 
-// Shows episodes first ... first + together - 1, as far as there are so many, to the model.
-static wk_status predict(probe *p, int first, wk_model_error *out, wk_error *err)
-{
-    int count = p->config->environments - first;
-    if (count > p->together) count = p->together;
-    size_t numbers = (size_t)(p->rows - 1) * (size_t)p->config->domain->action_size;
-    for (p->member = 0; p->member < count; p->member++) {
-        int i = first + p->member;
-        WK_TRY(wk_eval_replay(&p->play, 0, i, &p->episodes[i], p->done + (size_t)i * numbers, err));
-    }
-    wk_learner_batch batch = {
-        .images = p->images, .vectors = p->vectors, .actions = p->actions, .first = p->first};
-    wk_predicted predicted = {.error = p->error, .disagreement = p->disagreement};
-    WK_TRY(wk_prediction_run(p->prediction, &batch, &predicted, err));
-    for (int member = 0; member < count; member++) {
-        const wk_eval_episode *played = &p->episodes[first + member];
-        wk_model_error *one = &out[first + member];
-        *one = (wk_model_error){.steps = played->steps - played->diverged};
-        memcpy(one->theta, played->theta, sizeof one->theta);
-        double error = 0, estimate = 0;
-        for (int t = 0; t < one->steps; t++) {
-            error += (double)p->error[t * p->together + member];
-            estimate += (double)p->disagreement[t * p->together + member];
-        }
-        one->error = one->steps > 0 ? error / one->steps : NAN;
-        one->estimate = one->steps > 0 ? estimate / one->steps : NAN;
-        if (p->config->progress) p->config->progress(p->config->context);
-    }
-    return WK_OK;
-}
-
-static wk_status play_and_predict(probe *p, wk_model_error *out, wk_error *err)
-{
-    size_t count = (size_t)p->config->environments, rows = (size_t)p->rows;
-    size_t frames = rows * (size_t)p->together, width = (size_t)p->config->domain->action_size;
-    size_t numbers = (size_t)p->config->domain->observation.vector;
-    p->episodes = calloc(count, sizeof *p->episodes);
-    p->done = calloc(count * (rows - 1) * width, sizeof *p->done);
-    p->images = calloc(frames, WK_IMAGE_BYTES);
-    p->vectors = calloc(frames * numbers + 1, sizeof *p->vectors);
-    p->first = calloc(frames, 1);
-    p->actions = calloc(frames * width, sizeof *p->actions);
-    p->error = calloc(frames, sizeof *p->error);
-    p->disagreement = calloc(frames, sizeof *p->disagreement);
-    if (!p->episodes || !p->done || !p->images || !p->vectors || !p->first || !p->actions ||
-        !p->error || !p->disagreement)
-        return wk_fail(err, WK_E_MEMORY, "no memory for %zu frames", frames);
-    // Episodes are played first, in parallel, and then repeated one by one for the model, so that
-    // only a batch of images is kept at any time.
-    p->play.actions = p->done;
-    if (p->config->progress) {
-        p->play.on_row = count_row;
-        p->play.context = (void *)p->config;
-    }
-    WK_TRY(wk_evaluate(&p->play, p->episodes, err));
-    p->play.actions = NULL;
-    p->play.on_row = take_row;
-    p->play.context = p;
-    WK_TRY(wk_prediction_create(p->config->learner, p->together, p->rows, 0, &p->prediction, err));
-    for (int first = 0; first < p->config->environments; first += p->together)
-        WK_TRY(predict(p, first, out, err));
-    return WK_OK;
-}
-
-// One episode in every environment.
-static wk_status measure_trajectory(const wk_model_error_config *config, int trajectory,
+// Plays one episode in every environment, in parallel. Then repeats them one by one for the model,
+// so that only a batch of images is kept at any time.
+static wk_status measure_trajectory(probe *p, wk_arena *memory, wk_prediction **prediction,
                                     wk_model_error *out, wk_error *err)
 {
-    probe p = {.config = config, .set = {.name = WK_EVAL_DR, .episodes = config->environments}};
-    p.play = (wk_eval_config){.domain = config->domain,
-                              .options = config->options,
-                              .task = config->random ? WK_EVAL_ANY_TASK : config->task,
-                              .learner = config->random ? NULL : config->learner,
-                              .policy = config->policy,
-                              .mode = WK_ACT_MODE,
-                              .cases = &p.set,
-                              .n_cases = 1,
-                              .steps = config->steps,
-                              .seed = config->seed,
-                              .trajectory = trajectory,
-                              .threads = config->threads};
-    p.rows = wk_eval_steps(&p.play) + 1;
-    p.together = FRAMES_TOGETHER / p.rows;
-    if (p.together < 1) p.together = 1;
-    if (p.together > EPISODES_TOGETHER) p.together = EPISODES_TOGETHER;
-    wk_status status = play_and_predict(&p, out, err);
-    wk_prediction_destroy(p.prediction);
-    void *const owned[] = {p.episodes, p.done,    p.images, p.vectors,
-                           p.first,    p.actions, p.error,  p.disagreement};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
-    return status;
+    const wk_model_error_config *c = p->config;
+    int environments = c->plan.environments, steps = wk_eval_steps(&p->play);
+    size_t count = (size_t)environments, frames = (size_t)(steps + 1) * (size_t)p->together;
+    size_t numbers = (size_t)steps * (size_t)c->domain->action_size;
+    wk_eval_episode *episodes = wk_arena_alloc(memory, count * sizeof *episodes);
+    float *done = wk_arena_alloc(memory, count * numbers * sizeof *done);
+    float *errors = wk_arena_alloc(memory, frames * sizeof *errors);
+    float *estimates = wk_arena_alloc(memory, frames * sizeof *estimates);
+    if (!episodes || !done || !errors || !estimates)
+        return wk_fail(err, WK_E_MEMORY, "no memory for %zu episodes", count);
+    WK_TRY(wk_sequences_create(c->domain->observation, c->domain->action_size, p->together,
+                               steps + 1, &p->shown, err));
+    p->play.actions = done;
+    p->play.on_row = c->progress ? count_row : NULL;
+    p->play.context = (void *)c;
+    WK_TRY(wk_evaluate(&p->play, episodes, err));
+    p->play.on_row = take_row;
+    p->play.context = p;
+    WK_TRY(wk_prediction_create(c->learner, p->together, steps + 1, 0, prediction, err));
+    for (int first = 0; first < environments; first += p->together) {
+        int members = environments - first;
+        if (members > p->together) members = p->together;
+        for (p->member = 0; p->member < members; p->member++) {
+            int i = first + p->member;
+            WK_TRY(wk_eval_replay(&p->play, 0, i, &episodes[i], done + (size_t)i * numbers, err));
+        }
+        const wk_learner_batch batch = wk_sequences_batch(&p->shown);
+        const wk_predicted predicted = {.error = errors, .disagreement = estimates};
+        WK_TRY(wk_prediction_run(*prediction, &batch, &predicted, err));
+        for (int member = 0; member < members; member++) {
+            const wk_eval_episode *played = &episodes[first + member];
+            wk_model_error *one = &out[first + member];
+            *one = (wk_model_error){.steps = played->steps - played->diverged};
+            memcpy(one->theta, played->theta, sizeof one->theta);
+            double error = 0, estimate = 0;
+            for (int t = 0; t < one->steps; t++) {
+                error += (double)errors[t * p->together + member];
+                estimate += (double)estimates[t * p->together + member];
+            }
+            one->error = one->steps > 0 ? error / one->steps : NAN;
+            one->estimate = one->steps > 0 ? estimate / one->steps : NAN;
+            if (c->progress) c->progress(c->context);
+        }
+    }
+    return WK_OK;
 }
 
-// Means over the trajectories of every environment that have values.
-static wk_status measure(const wk_model_error_config *config, wk_model_error *episodes, int *counts,
-                         wk_model_error *out, wk_error *err)
+wk_status wk_model_error_measure(const wk_model_error_config *c, wk_model_error *out, wk_error *err)
 {
-    for (int t = 0; t == 0 || t < config->trajectories; t++) {
-        WK_TRY(measure_trajectory(config, t, episodes, err));
-        for (int i = 0; i < config->environments; i++) {
+    int environments = c->plan.environments;
+    wk_eval_case set = {.name = WK_EVAL_DR, .episodes = environments};
+    probe p = {.config = c,
+               .play = {.domain = c->domain,
+                        .options = c->options,
+                        .task = c->random ? WK_EVAL_ANY_TASK : c->task,
+                        .learner = c->random ? NULL : c->learner,
+                        .policy = c->policy,
+                        .mode = WK_ACT_MODE,
+                        .cases = &set,
+                        .n_cases = 1,
+                        .steps = c->plan.steps,
+                        .seed = c->plan.seed,
+                        .threads = c->threads}};
+    p.together = FRAMES_TOGETHER / (wk_eval_steps(&p.play) + 1);
+    if (p.together < 1) p.together = 1;
+    if (p.together > EPISODES_TOGETHER) p.together = EPISODES_TOGETHER;
+    size_t count = (size_t)environments;
+    wk_model_error *episodes = calloc(count, sizeof *episodes);
+    int *counts = calloc(count, sizeof *counts);
+    wk_status status = WK_OK;
+    if (!episodes || !counts)
+        status = wk_fail(err, WK_E_MEMORY, "no memory for %zu environments", count);
+
+    // Sums over the trajectories of every environment that have values, then means.
+    for (int t = 0; status == WK_OK && (t == 0 || t < c->plan.trajectories); t++) {
+        wk_arena memory = {0};
+        wk_prediction *prediction = NULL;
+        p.play.trajectory = t;
+        status = measure_trajectory(&p, &memory, &prediction, episodes, err);
+        wk_prediction_destroy(prediction);
+        wk_sequences_free(&p.shown);
+        wk_arena_reset(&memory);
+        for (int i = 0; i < environments && status == WK_OK; i++) {
             const wk_model_error *one = &episodes[i];
             if (t == 0) out[i] = *one;
             if (one->steps == 0) continue;
@@ -161,23 +136,11 @@ static wk_status measure(const wk_model_error_config *config, wk_model_error *ep
             counts[i]++;
         }
     }
-    for (int i = 0; i < config->environments; i++)
+    for (int i = 0; i < environments && status == WK_OK; i++)
         if (counts[i] > 1) {
             out[i].error /= counts[i];
             out[i].estimate /= counts[i];
         }
-    return WK_OK;
-}
-
-wk_status wk_model_error_measure(const wk_model_error_config *config, wk_model_error *out,
-                                 wk_error *err)
-{
-    size_t count = (size_t)config->environments;
-    wk_model_error *episodes = calloc(count, sizeof *episodes);
-    int *counts = calloc(count, sizeof *counts);
-    wk_status status = episodes && counts
-                           ? measure(config, episodes, counts, out, err)
-                           : wk_fail(err, WK_E_MEMORY, "no memory for %zu environments", count);
     free(episodes);
     free(counts);
     return status;
@@ -225,15 +188,23 @@ static wk_status correlate(const wk_model_error *all, int count, double *columns
     return wk_stats_rank_correlation(columns, columns + count, (size_t)count, out, err);
 }
 
-static wk_status summarise(wk_model_error *all, double *columns, wk_model_error_summary *out,
-                           wk_error *err)
+static wk_status summarise(const wk_model_error *environments, int count, wk_model_error *all,
+                           double *columns, wk_model_error_summary *out, wk_error *err)
 {
-    int count = out->environments;
-    WK_TRY(correlate(all, count, columns, &out->correlation, err));
-    out->mean = wk_stats_mean(columns, (size_t)count);
-    out->estimate_mean = wk_stats_mean(columns + count, (size_t)count);
-    WK_TRY(wk_stats_cvar(columns, (size_t)count, 0.1, WK_WORST_HIGH, &out->cvar, err));
-    out->thetas = merge_thetas(all, count);
+    int n = 0;
+    for (int i = 0; i < count; i++)
+        if (environments[i].steps > 0) all[n++] = environments[i];
+    out->environments = n;
+    if (n == 0)
+        return wk_fail(err, WK_E_DIVERGED,
+                       "all %d environments diverged before their first image; check the domain "
+                       "with 'waker envs check'",
+                       count);
+    WK_TRY(correlate(all, n, columns, &out->correlation, err));
+    out->mean = wk_stats_mean(columns, (size_t)n);
+    out->estimate_mean = wk_stats_mean(columns + n, (size_t)n);
+    WK_TRY(wk_stats_cvar(columns, (size_t)n, 0.1, WK_WORST_HIGH, &out->cvar, err));
+    out->thetas = merge_thetas(all, n);
     return correlate(all, out->thetas, columns, &out->theta_correlation, err);
 }
 
@@ -243,16 +214,9 @@ wk_status wk_model_error_summarise(const wk_model_error *environments, int count
     wk_model_error *all = malloc((size_t)count * sizeof *all);
     double *columns = malloc((size_t)count * 2 * sizeof *columns);
     *out = (wk_model_error_summary){0};
-    wk_status status = WK_OK;
-    if (!all || !columns) status = wk_fail(err, WK_E_MEMORY, "no memory for %d numbers", count);
-    for (int i = 0; i < count && status == WK_OK; i++)
-        if (environments[i].steps > 0) all[out->environments++] = environments[i];
-    if (status == WK_OK && out->environments == 0)
-        status = wk_fail(err, WK_E_DIVERGED,
-                         "all %d environments diverged before their first image; check the domain "
-                         "with 'waker envs check'",
-                         count);
-    if (status == WK_OK) status = summarise(all, columns, out, err);
+    wk_status status = all && columns
+                           ? summarise(environments, count, all, columns, out, err)
+                           : wk_fail(err, WK_E_MEMORY, "no memory for %d numbers", count);
     free(all);
     free(columns);
     return status;

@@ -9,6 +9,15 @@
 #include "eval/evaluation.h"
 
 #include "base/json.h"
+
+/// In which episodes models are measured.
+typedef struct wk_model_error_plan {
+    int environments; // from the default distribution
+    int trajectories; // episodes in each of them; 0: 1
+    int steps;        // of an episode at most; 0: to its end
+    uint64_t seed;
+} wk_model_error_plan;
+
 /// What is measured. All pointers are borrowed.
 typedef struct wk_model_error_config {
     const wk_domain *domain;
@@ -16,10 +25,7 @@ typedef struct wk_model_error_config {
     wk_learner *learner; // whose world model it is
     bool random;         // uniformly random actions; else those of
     int task, policy;    // the learner's policy for a task of the domain
-    int environments;    // from the default distribution
-    int trajectories;    // episodes in each of them; 0: 1
-    int steps;           // of an episode at most; 0: to its end
-    uint64_t seed;
+    wk_model_error_plan plan;
     int threads; // of the environments; 0: one per core
     // Called when an episode was played, and again when it was predicted; NULL: not.
     void (*progress)(void *context);
@@ -53,36 +59,25 @@ typedef struct wk_model_error_summary {
 wk_status wk_model_error_summarise(const wk_model_error *environments, int count,
                                    wk_model_error_summary *out, wk_error *err);
 
-/// What was measured under one policy.
+/// What was measured under one policy. Texts are borrowed.
 typedef struct wk_model_error_measured {
-    int task;         // of the domain; -1: random actions
-    char policy[64];  // "random", or the task's name
-    char weights[64]; // "snapshot", "checkpoint", "adapted", "adapted.NAME"
-    int count;
-    wk_model_error *environments; // [count]; owned
+    int task;                     // of the domain; -1: random actions
+    const char *policy;           // "random", or the task's name
+    const char *weights;          // "snapshot", "checkpoint", "adapted", "adapted.NAME"
+    wk_model_error *environments; // [plan.environments]; owned
     wk_model_error_summary summary;
 } wk_model_error_measured;
 
-/// All that was measured of a model at one step. Zero-initialise, set the first five, free at the
-/// end. The origin's policy is not used.
+/// All that was measured of a model at one step; the origin's policy is not used.
 typedef struct wk_model_error_result {
     wk_eval_origin origin;
-    int environments, trajectories, steps;
-    uint64_t seed;
-    wk_model_error_measured *measures;
+    wk_model_error_plan plan;
+    wk_model_error_measured measures[1 + WK_TASKS_MAX];
     int n_measures;
 } wk_model_error_result;
 
-/// Measures under one more policy and adds it.
-wk_status wk_model_error_add(wk_model_error_result *result, const wk_model_error_config *config,
-                             const char *weights, wk_error *err);
-void wk_model_error_free(wk_model_error_result *result);
-
 /// Adds the document to a list or prints it alone.
 void wk_model_error_json(const wk_model_error_result *result, wk_json *json);
-
-/// Writes `run`/eval/model-error-STEP.json, atomically, under a name as those of other results.
-wk_status wk_model_error_write(const wk_model_error_result *result, const char *run, wk_error *err);
 
 /// A question about runs. Everything is borrowed; what is NULL or 0 is as without the option of
 /// `waker model-error`.
@@ -94,8 +89,7 @@ typedef struct wk_model_error_question {
     const char *name;     // of an adaptation
     const char *out;      // directory for the results instead of the run; of one run
     int64_t step;         // of the weights; or WK_STEP_LAST or WK_STEP_ALL
-    int environments, trajectories, steps;
-    uint64_t seed;
+    wk_model_error_plan plan;
     const char *plugin; // whose code is loaded
     const char *device;
     int threads;
@@ -107,7 +101,8 @@ typedef struct wk_model_error_question {
     void *context;
 } wk_model_error_question;
 
-/// Measures step after step, run after run, under every policy, and writes the files.
+/// Measures step after step, run after run, under every policy, and writes
+/// RUN/eval/model-error-STEP.json, atomically, under names as those of other results.
 wk_status wk_model_error_run(const wk_model_error_question *question, wk_error *err);
 
 #endif

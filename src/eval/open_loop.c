@@ -15,64 +15,92 @@
 
 enum { SIDE = WK_IMAGE_SIDE, PARTS = WK_OPEN_LOOP_PARTS, GAP = 1, WHITE = 0xFFFFFF };
 
+wk_status wk_sequences_create(wk_observation_spec observation, int action_size, int count,
+                              int steps, wk_sequences *out, wk_error *err)
+{
+    size_t rows = (size_t)steps * (size_t)count;
+    *out = (wk_sequences){
+        .count = count, .width = (size_t)action_size, .vector = (size_t)observation.vector};
+    if (!observation.no_image) out->images = calloc(rows, WK_IMAGE_BYTES);
+    out->vectors = calloc(rows * out->vector + 1, sizeof *out->vectors);
+    out->actions = calloc(rows * out->width, sizeof *out->actions);
+    out->first = calloc(rows, 1);
+    if ((out->images || observation.no_image) && out->vectors && out->actions && out->first)
+        return WK_OK;
+    wk_sequences_free(out);
+    return wk_fail(err, WK_E_MEMORY, "no memory for %zu frames of episodes", rows);
+}
+
+void wk_sequences_free(wk_sequences *s)
+{
+    free(s->images);
+    free(s->vectors);
+    free(s->actions);
+    free(s->first);
+    *s = (wk_sequences){0};
+}
+
+void wk_sequences_set(wk_sequences *s, int step, int sequence, const wk_eval_row *row, bool begins)
+{
+    size_t at = (size_t)step * (size_t)s->count + (size_t)sequence;
+    if (s->images) memcpy(s->images + at * WK_IMAGE_BYTES, row->image, WK_IMAGE_BYTES);
+    if (s->vector > 0)
+        memcpy(s->vectors + at * s->vector, row->vector, s->vector * sizeof *row->vector);
+    for (size_t i = 0; i < s->width; i++)
+        s->actions[at * s->width + i] = begins ? 0 : row->action[i];
+    s->first[at] = begins;
+}
+
+wk_learner_batch wk_sequences_batch(const wk_sequences *s)
+{
+    return (wk_learner_batch){
+        .images = s->images, .vectors = s->vectors, .actions = s->actions, .first = s->first};
+}
+
 struct wk_open_loop {
     wk_prediction *prediction;
     int count, steps, context;
-    size_t width;  // numbers of an action
-    size_t vector; // of a vector
-    wk_open_loop_input input;
+    wk_sequences input;
     float *imagined;  // [T,B,64,64,3] around zero; NULL without images
     float *vectors;   // [T,B,V] imagined
     wk_image *frames; // [T], from the first clip on
 };
 
-static wk_status build(wk_open_loop *l, wk_learner *learner, wk_error *err)
-{
-    size_t rows = (size_t)l->steps * (size_t)l->count;
-    // Refuses sizes that make no sense, before they are memory.
-    WK_TRY(wk_prediction_create(learner, l->count, l->steps, l->context, &l->prediction, err));
-    bool has_images = !wk_learner_get_config(learner)->observation.no_image;
-    if (has_images) {
-        l->input.images = calloc(rows, WK_IMAGE_BYTES);
-        l->imagined = calloc(rows * WK_IMAGE_BYTES, sizeof *l->imagined);
-    }
-    l->input.vectors = calloc(rows * l->vector + 1, sizeof *l->input.vectors);
-    l->vectors = calloc(rows * l->vector + 1, sizeof *l->vectors);
-    l->input.actions = calloc(rows * l->width, sizeof *l->input.actions);
-    l->input.first = calloc(rows, 1);
-    bool drawn = !has_images || (l->input.images && l->imagined);
-    if (drawn && l->input.vectors && l->vectors && l->input.actions && l->input.first) return WK_OK;
-    return wk_fail(err, WK_E_MEMORY, "no memory for %zu imagined frames", rows);
-}
-
 wk_status wk_open_loop_create(wk_learner *learner, int count, int steps, int context,
                               wk_open_loop **out, wk_error *err)
 {
+    const wk_learner_config *config = wk_learner_get_config(learner);
+    wk_observation_spec observation = config->observation;
     wk_open_loop *l = calloc(1, sizeof *l);
     if (!l) return wk_fail(err, WK_E_MEMORY, "no memory for imagined frames");
     l->count = count;
     l->steps = steps;
     l->context = context;
-    l->width = (size_t)wk_learner_get_config(learner)->action_size;
-    l->vector = (size_t)wk_learner_get_config(learner)->observation.vector;
-    wk_status status = build(l, learner, err);
-    if (status != WK_OK) {
-        wk_open_loop_destroy(l);
-        return status;
+    // The prediction refuses sizes that make no sense, before they are memory.
+    wk_status status = wk_prediction_create(learner, count, steps, context, &l->prediction, err);
+    if (status == WK_OK)
+        status =
+            wk_sequences_create(observation, config->action_size, count, steps, &l->input, err);
+    if (status == WK_OK) {
+        size_t rows = (size_t)steps * (size_t)count;
+        if (!observation.no_image) l->imagined = calloc(rows * WK_IMAGE_BYTES, sizeof *l->imagined);
+        l->vectors = calloc(rows * (size_t)observation.vector + 1, sizeof *l->vectors);
+        if (!l->vectors || (!l->imagined && !observation.no_image))
+            status = wk_fail(err, WK_E_MEMORY, "no memory for %zu imagined frames", rows);
     }
-    *out = l;
-    return WK_OK;
+    if (status == WK_OK)
+        *out = l;
+    else
+        wk_open_loop_destroy(l);
+    return status;
 }
 
 void wk_open_loop_destroy(wk_open_loop *l)
 {
     if (!l) return;
     wk_prediction_destroy(l->prediction);
-    free(l->input.images);
-    free(l->input.vectors);
+    wk_sequences_free(&l->input);
     free(l->vectors);
-    free(l->input.actions);
-    free(l->input.first);
     free(l->imagined);
     for (int t = 0; t < l->steps && l->frames; t++)
         wk_image_free(&l->frames[t]);
@@ -80,9 +108,9 @@ void wk_open_loop_destroy(wk_open_loop *l)
     free(l);
 }
 
-wk_open_loop_input wk_open_loop_get_input(wk_open_loop *l)
+wk_sequences *wk_open_loop_input(wk_open_loop *l)
 {
-    return l->input;
+    return &l->input;
 }
 
 static size_t row_of(const wk_open_loop *l, int step, int sequence)
@@ -91,26 +119,10 @@ static size_t row_of(const wk_open_loop *l, int step, int sequence)
     return (size_t)step * (size_t)l->count + (size_t)sequence;
 }
 
-void wk_open_loop_set_frame(wk_open_loop *l, int step, int sequence, const wk_eval_row *seen,
-                            bool begins)
-{
-    size_t row = row_of(l, step, sequence), numbers = l->vector;
-    if (l->input.images)
-        memcpy(l->input.images + row * WK_IMAGE_BYTES, seen->image, WK_IMAGE_BYTES);
-    if (numbers > 0)
-        memcpy(l->input.vectors + row * numbers, seen->vector, numbers * sizeof *seen->vector);
-    for (size_t i = 0; i < l->width; i++)
-        l->input.actions[row * l->width + i] = begins ? 0 : seen->action[i];
-    l->input.first[row] = begins;
-}
-
 wk_status wk_open_loop_run(wk_open_loop *l, wk_error *err)
 {
-    wk_learner_batch batch = {.images = l->input.images,
-                              .vectors = l->input.vectors,
-                              .actions = l->input.actions,
-                              .first = l->input.first};
-    wk_predicted out = {.open_loop = l->imagined, .open_vectors = l->vectors};
+    const wk_learner_batch batch = wk_sequences_batch(&l->input);
+    const wk_predicted out = {.open_loop = l->imagined, .open_vectors = l->vectors};
     return wk_prediction_run(l->prediction, &batch, &out, err);
 }
 
@@ -315,7 +327,7 @@ static wk_status keep_frame(void *context, const wk_eval_row *row, wk_error *err
     (void)err;
     wk_progress_count(s->asked->progress, 0);
     if ((row->flags & WK_IS_DIVERGED) && row->step > 0) return WK_OK;
-    wk_open_loop_set_frame(s->loop, row->step, row->episode, row, row->step == 0);
+    wk_sequences_set(wk_open_loop_input(s->loop), row->step, row->episode, row, row->step == 0);
     return WK_OK;
 }
 
@@ -384,8 +396,8 @@ static wk_status write_vectors(show *s, wk_error *err)
     wk_text_puts(&out, "episode,frame,seen,number,truth,model\n");
     for (int episode = 0; episode < SEQUENCES; episode++)
         for (int step = 0; step < s->steps; step++)
-            for (size_t i = 0; i < l->vector; i++) {
-                size_t at = row_of(l, step, episode) * l->vector + i;
+            for (size_t i = 0; i < l->input.vector; i++) {
+                size_t at = row_of(l, step, episode) * l->input.vector + i;
                 wk_text_printf(&out, "%d,%d,%d,%zu,%.9g,%.9g\n", episode, step, step < l->context,
                                i, (double)l->input.vectors[at], (double)l->vectors[at]);
             }

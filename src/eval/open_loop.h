@@ -11,6 +11,25 @@
 
 enum { WK_OPEN_LOOP_PARTS = 3 }; // truth, model, error
 
+/// Frames of sequences as a learner is shown them, time-major; zeros at first.
+typedef struct wk_sequences {
+    int count;            // B
+    size_t width, vector; // numbers of an action, and of a vector
+    uint8_t *images;      // [T,B,64,64,3]; NULL without images
+    float *vectors;       // [T,B,V]
+    float *actions;       // [T,B,A], the one that led to the frame
+    uint8_t *first;       // [T,B], nonzero where the state starts from zero
+} wk_sequences;
+
+wk_status wk_sequences_create(wk_observation_spec observation, int action_size, int count,
+                              int steps, wk_sequences *out, wk_error *err);
+/// All zero is fine.
+void wk_sequences_free(wk_sequences *sequences);
+/// Sets one frame to what an evaluation saw; `begins`: without what came before.
+void wk_sequences_set(wk_sequences *sequences, int step, int sequence, const wk_eval_row *row,
+                      bool begins);
+wk_learner_batch wk_sequences_batch(const wk_sequences *sequences);
+
 typedef struct wk_open_loop wk_open_loop;
 
 /// For `count` sequences of `steps` frames of which the first `context` are seen. The learner is
@@ -20,18 +39,8 @@ wk_status wk_open_loop_create(wk_learner *learner, int count, int steps, int con
 /// NULL is allowed.
 void wk_open_loop_destroy(wk_open_loop *loop);
 
-/// The sequences, time-major, to be filled by the caller; zeros at first.
-typedef struct wk_open_loop_input {
-    uint8_t *images; // [T,B,64,64,3]; NULL without images
-    float *vectors;  // [T,B,V]
-    float *actions;  // [T,B,A], the one that led to the frame
-    uint8_t *first;  // [T,B], nonzero where the state starts from zero
-} wk_open_loop_input;
-wk_open_loop_input wk_open_loop_get_input(wk_open_loop *loop);
-
-/// Sets one frame of the input from what an evaluation saw; `begins`: without what came before.
-void wk_open_loop_set_frame(wk_open_loop *loop, int step, int sequence, const wk_eval_row *row,
-                            bool begins);
+/// The sequences, to be filled by the caller.
+wk_sequences *wk_open_loop_input(wk_open_loop *loop);
 
 /// Imagines all sequences.
 wk_status wk_open_loop_run(wk_open_loop *loop, wk_error *err);
@@ -78,9 +87,9 @@ typedef struct wk_open_loop_error_curve {
 
 typedef struct wk_open_loop_errors wk_open_loop_errors;
 
-/// For the learner's policy number `policy` of the domain's task number `task`, in `cases` cases.
+/// For the learner's policy number `policy` of the domain's task number `task`.
 wk_status wk_open_loop_errors_create(wk_learner *learner, const wk_domain *domain, int policy,
-                                     int task, int cases, wk_open_loop_errors **out, wk_error *err);
+                                     int task, wk_open_loop_errors **out, wk_error *err);
 /// NULL is allowed.
 void wk_open_loop_errors_destroy(wk_open_loop_errors *errors);
 

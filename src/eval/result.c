@@ -174,8 +174,7 @@ static wk_status play(const wk_eval_result *r, const wk_eval_setup *setup, int i
     config.policy = policy;
     if (!config.learner || policy < 0) return wk_evaluate(&config, t->episodes, err);
     rows w = {.setup = setup};
-    WK_TRY(wk_open_loop_errors_create(config.learner, domain, policy, t->task, t->n_cases,
-                                      &w.errors, err));
+    WK_TRY(wk_open_loop_errors_create(config.learner, domain, policy, t->task, &w.errors, err));
     config.on_row = add_row;
     config.context = &w;
     wk_status status = wk_evaluate(&config, t->episodes, err);

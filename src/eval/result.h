@@ -130,10 +130,10 @@ void wk_eval_result_json(const wk_eval_result *result, wk_json *json);
 /// Makes the folder of the files and sees whether files can be written there.
 wk_status wk_eval_result_folder(const char *run, wk_error *err);
 
-/// Chooses the name of the files under `run`/eval, once all tasks were added.
+/// As wk_result_name, once all tasks were added.
 wk_status wk_eval_result_choose(wk_eval_result *result, const char *run, wk_error *err);
 
-/// Writes both files under `run`/eval, each atomically; chooses their name if it was not.
+/// Chooses the name and writes both files under `run`/eval, each atomically.
 wk_status wk_eval_result_write(wk_eval_result *result, const char *run, wk_error *err);
 wk_status wk_eval_result_write_in(wk_eval_result *result, const wk_dir *run, wk_error *err);
 
@@ -144,15 +144,19 @@ typedef struct wk_result_question {
     wk_text head, parts;
     const char *keys[2];
 } wk_result_question;
+void wk_result_question_free(wk_result_question *question);
 
-/// Chooses the name for the answer: the stem, if there is no other answer under it, else the stem
-/// with a hash of the question. Frees the texts.
-wk_status wk_result_name(wk_result_question *question, const wk_dir *folder,
+/// The name that the answer would have in `run`/eval now: the stem, if there is no other answer
+/// under it, else the stem with a hash of the question. Nothing is filled in where there is no
+/// folder. An earlier answer that cannot be read is an error, better found before episodes are
+/// played.
+wk_status wk_result_name(const wk_result_question *question, const char *run,
                          char name[WK_RESULT_NAME_MAX], wk_error *err);
 
-/// Writes the text under name + ending, atomically, and frees it.
-wk_status wk_result_file_write(wk_text *text, const wk_dir *folder, const char *name,
-                               const char *ending, wk_error *err);
+/// Chooses the name and writes the answer under it: NAME.csv (NULL: none), then NAME.json, each
+/// atomically; frees both texts. Other processes that write answers there wait meanwhile.
+wk_status wk_result_write(const wk_result_question *question, const wk_dir *folder, wk_text *csv,
+                          wk_text *json, char name[WK_RESULT_NAME_MAX], wk_error *err);
 
 /// What scores in a frozen set of environments come from. Texts are borrowed.
 typedef struct wk_benchmark_origin {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
@@ -58,21 +59,43 @@ static wk_status choose_name(const wk_result_question *q, const wk_dir *folder,
     return WK_OK;
 }
 
-wk_status wk_result_name(wk_result_question *q, const wk_dir *folder, char name[WK_RESULT_NAME_MAX],
-                         wk_error *err)
+wk_status wk_result_name(const wk_result_question *q, const char *run,
+                         char name[WK_RESULT_NAME_MAX], wk_error *err)
 {
+    char path[WK_PATH_MAX];
+    bool there;
+    wk_dir *folder = NULL;
+    WK_TRY(wk_path_join(run, "eval", path, err));
+    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
+    if (!there) return WK_OK;
+    WK_TRY(wk_dir_open_below(run, "eval", false, &folder, err));
     wk_status status = choose_name(q, folder, name, err);
-    wk_text_free(&q->head);
-    wk_text_free(&q->parts);
+    wk_dir_close(folder);
     return status;
 }
 
-wk_status wk_result_file_write(wk_text *text, const wk_dir *folder, const char *name,
-                               const char *ending, wk_error *err)
+wk_status wk_result_write(const wk_result_question *q, const wk_dir *folder, wk_text *csv,
+                          wk_text *json, char name[WK_RESULT_NAME_MAX], wk_error *err)
 {
+    // Of two commands that end at once the second finds the file of the first. A file system
+    // without locks of directories leaves that to chance.
+    (void)flock(wk_dir_fd(folder), LOCK_EX);
     char file[WK_RESULT_NAME_MAX + 8];
-    snprintf(file, sizeof file, "%s%s", name, ending);
-    return wk_file_write_text(folder, file, text, err);
+    wk_status status = choose_name(q, folder, name, err);
+    for (int i = 0; i < 2 && status == WK_OK; i++) {
+        snprintf(file, sizeof file, "%s%s", name, i ? ".json" : ".csv");
+        if (i || csv) status = wk_file_write_text(folder, file, i ? json : csv, err);
+    }
+    (void)flock(wk_dir_fd(folder), LOCK_UN);
+    if (csv) wk_text_free(csv);
+    wk_text_free(json);
+    return status;
+}
+
+void wk_result_question_free(wk_result_question *q)
+{
+    wk_text_free(&q->head);
+    wk_text_free(&q->parts);
 }
 
 /* ---- Scores ---------------------------------------------------------------------------------- */
@@ -172,40 +195,42 @@ typedef struct part {
     const wk_case_result *result;
 } part;
 
-typedef WK_ARRAY(part) part_list;
+typedef struct part_list {
+    part items[WK_TASKS_MAX * WK_EVAL_CASES_MAX];
+    size_t count;
+} part_list;
 
 // Place of a case among those of the domain, the distributions of training first.
-static int place_of(const wk_domain *domain, const char *name)
+static int place_of(const wk_domain *domain, const part *p)
 {
+    const char *name = p->result->eval_case.name;
+    int i = 0;
     if (strcmp(name, WK_EVAL_DR) == 0) return 0;
     if (strcmp(name, WK_EVAL_TRAIN) == 0) return 1;
-    int i = 0;
     while (i < domain->n_cases && strcmp(domain->cases[i].name, name) != 0)
         i++;
     return i + 2;
 }
 
-static int compare_parts(const void *a, const void *b, void *domain)
-{
-    const part *x = a, *y = b;
-    int order = (x->task > y->task) - (x->task < y->task);
-    return order ? order
-                 : place_of(domain, x->result->eval_case.name) -
-                       place_of(domain, y->result->eval_case.name);
-}
-
 // All cases of all tasks in the domain's order, whatever the order they were requested in.
-static wk_status list_parts(const wk_eval_result *r, part_list *out, wk_error *err)
+static part_list list_parts(const wk_eval_result *r)
 {
-    bool all = true;
+    const wk_domain *domain = r->origin.domain;
+    part_list list = {.count = 0};
     for (int i = 0; i < r->n_tasks; i++)
-        for (int k = 0; k < r->tasks[i].n_cases; k++)
-            all &= wk_array_push(out, (part){r->tasks[i].task, &r->tasks[i].cases[k]});
-    if (!all) return wk_fail(err, WK_E_MEMORY, "no memory for the results of a task");
-    if (out->count)
-        qsort_r(out->items, out->count, sizeof *out->items, compare_parts,
-                (void *)r->origin.domain);
-    return WK_OK;
+        for (int k = 0; k < r->tasks[i].n_cases; k++) {
+            const part one = {r->tasks[i].task, &r->tasks[i].cases[k]};
+            size_t at = list.count++;
+            for (; at > 0; at--) {
+                const part *before = &list.items[at - 1];
+                if (before->task < one.task ||
+                    (before->task == one.task && place_of(domain, before) < place_of(domain, &one)))
+                    break;
+                list.items[at] = *before;
+            }
+            list.items[at] = one;
+        }
+    return list;
 }
 
 static bool begins_task(const part_list *parts, size_t i)
@@ -239,10 +264,8 @@ static void json_document(const wk_eval_result *r, const part_list *parts, wk_js
 
 void wk_eval_result_json(const wk_eval_result *r, wk_json *json)
 {
-    part_list parts = {0};
-    json->text->failed |= list_parts(r, &parts, NULL) != WK_OK;
+    part_list parts = list_parts(r);
     json_document(r, &parts, json);
-    wk_array_free(&parts);
 }
 
 // One more column; nothing for NaN.
@@ -297,12 +320,12 @@ wk_status wk_eval_result_folder(const char *run, wk_error *err)
     return status;
 }
 
-static wk_status choose(wk_eval_result *r, const part_list *parts, const wk_dir *folder,
-                        wk_error *err)
+// `stem` gets the beginning of the name.
+static wk_result_question question_of(const wk_eval_result *r, const part_list *parts,
+                                      char stem[WK_RESULT_NAME_MAX])
 {
-    char stem[WK_RESULT_NAME_MAX];
     wk_result_question q = {.stem = stem, .keys = {"task", "case"}};
-    snprintf(stem, sizeof stem, "%.200s-%012" PRIu64, r->origin.policy, r->origin.step);
+    snprintf(stem, WK_RESULT_NAME_MAX, "%.200s-%012" PRIu64, r->origin.policy, r->origin.step);
     json_head(r, &(wk_json){.text = &q.head});
     for (size_t i = 0; i < parts->count; i++) {
         const part *p = &parts->items[i];
@@ -310,37 +333,30 @@ static wk_status choose(wk_eval_result *r, const part_list *parts, const wk_dir 
             wk_text_printf(&q.parts, "%s\n", r->origin.domain->tasks[p->task].name);
         wk_text_printf(&q.parts, "%s\n", p->result->eval_case.name);
     }
-    return wk_result_name(&q, folder, r->name, err);
+    return q;
 }
 
 wk_status wk_eval_result_choose(wk_eval_result *r, const char *run, wk_error *err)
 {
-    wk_dir *folder = NULL;
-    part_list parts = {0};
-    wk_status status = wk_dir_open_below(run, "eval", false, &folder, err);
-    if (status == WK_OK) status = list_parts(r, &parts, err);
-    if (status == WK_OK) status = choose(r, &parts, folder, err);
-    wk_array_free(&parts);
-    wk_dir_close(folder);
+    char stem[WK_RESULT_NAME_MAX];
+    part_list parts = list_parts(r);
+    wk_result_question q = question_of(r, &parts, stem);
+    wk_status status = wk_result_name(&q, run, r->name, err);
+    wk_result_question_free(&q);
     return status;
 }
 
 // Closes the folder.
 static wk_status write_files(wk_eval_result *r, wk_dir *folder, wk_error *err)
 {
-    part_list parts = {0};
+    char stem[WK_RESULT_NAME_MAX];
     wk_text csv = {0}, json = {0};
-    wk_status status = list_parts(r, &parts, err);
-    if (status == WK_OK && !*r->name) status = choose(r, &parts, folder, err);
-    if (status == WK_OK) {
-        csv_document(r, &parts, &csv);
-        status = wk_result_file_write(&csv, folder, r->name, ".csv", err);
-    }
-    if (status == WK_OK) {
-        json_document(r, &parts, &(wk_json){.text = &json});
-        status = wk_result_file_write(&json, folder, r->name, ".json", err);
-    }
-    wk_array_free(&parts);
+    part_list parts = list_parts(r);
+    wk_result_question q = question_of(r, &parts, stem);
+    csv_document(r, &parts, &csv);
+    json_document(r, &parts, &(wk_json){.text = &json});
+    wk_status status = wk_result_write(&q, folder, &csv, &json, r->name, err);
+    wk_result_question_free(&q);
     wk_dir_close(folder);
     return status;
 }

@@ -64,7 +64,7 @@ static wk_status store_frame(void *context, const wk_eval_row *row, wk_error *er
     // A simulation that broke down has no image.
     if ((row->flags & WK_IS_DIVERGED) && row->step > 0) return WK_OK;
     int t = row->step % PIECE;
-    wk_open_loop_set_frame(f->loop, t, row->step / PIECE, row, t == 0);
+    wk_sequences_set(wk_open_loop_input(f->loop), t, row->step / PIECE, row, t == 0);
     f->rows = row->step + 1;
     return WK_OK;
 }

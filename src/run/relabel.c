@@ -16,6 +16,7 @@
 // that is always 0 and copies the states into the recording of the thread that plays the episode.
 typedef struct recording {
     const wk_recorded_reward *reward;
+    wk_arena *memory;
     size_t capacity, count; // control steps
     uint32_t agent_step;    // that is being played: set by whoever plays
     uint32_t *step;         // [count]
@@ -56,17 +57,15 @@ static bool copy_states(const wk_reward_view *view, size_t row)
 static wk_status begin(const wk_reward_view *view, void *memory, wk_error *err)
 {
     (void)memory;
-    const wk_recorded_reward *reward = current->reward;
-    for (int i = 0; i < reward->n_reads; i++) {
-        int width;
-        const char *name = reward->reads[i];
-        if (!read_named(view, name, &width) && !strchr(name, '?'))
+    recording *c = current;
+    for (int i = 0; i < c->reward->n_reads; i++) {
+        const char *name = c->reward->reads[i];
+        if (!read_named(view, name, &c->widths[i]) && !strchr(name, '?'))
             return wk_fail(err, WK_E_NOT_FOUND,
                            "its state has no '%s' (docs/plugins.md lists the names)", name);
-        current->widths[i] = width;
-        current->states[i] =
-            calloc((current->capacity + 1) * (size_t)width + 1, sizeof *current->states[i]);
-        if (!current->states[i]) return wk_fail(err, WK_E_MEMORY, "no memory to record '%s'", name);
+        size_t numbers = (c->capacity + 1) * (size_t)c->widths[i];
+        c->states[i] = wk_arena_alloc(c->memory, numbers * sizeof *c->states[i]);
+        if (!c->states[i]) return wk_fail(err, WK_E_MEMORY, "no memory to record '%s'", name);
     }
     copy_states(view, 0);
     return WK_OK;
@@ -75,15 +74,16 @@ static wk_status begin(const wk_reward_view *view, void *memory, wk_error *err)
 static double record(const wk_reward_view *view, void *memory)
 {
     (void)memory;
-    if (current->count == current->capacity || !copy_states(view, 1 + current->count)) {
+    if (current->count == current->capacity || !copy_states(view, 1 + current->count))
         current->uneven = true;
-        return 0;
-    }
-    current->step[current->count++] = current->agent_step;
+    else
+        current->step[current->count++] = current->agent_step;
     return 0;
 }
 
-static wk_status recording_reward(const wk_recorded_reward *reward, wk_reward *out, wk_error *err)
+// The reward that records what the caller's reads, and the label of its code.
+static wk_status recording_reward(const wk_recorded_reward *reward, wk_reward *out,
+                                  wk_reward_label *label, wk_error *err)
 {
     if (reward->n_reads < 0 || reward->n_reads > WK_RECORDED_READS_MAX)
         return wk_fail(err, WK_E_INPUT, "a reward that reads %d names; at most %d are recorded",
@@ -98,43 +98,23 @@ static wk_status recording_reward(const wk_recorded_reward *reward, wk_reward *o
                        .name = reward->name,
                        .begin = begin,
                        .reward = record};
-    return wk_reward_check(out, err);
-}
-
-// What the calling thread plays next is recorded here: an episode of up to `capacity` control
-// steps. NULL: nothing is.
-static wk_status recording_begin(recording *out, const wk_recorded_reward *reward, size_t capacity,
-                                 wk_error *err)
-{
-    current = out;
-    if (!out) return WK_OK;
-    out->reward = reward;
-    out->capacity = capacity;
-    out->step = calloc(capacity + 1, sizeof *out->step);
-    return out->step ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to record %zu steps", capacity);
-}
-
-static wk_status recording_end(const recording *made, wk_error *err)
-{
-    if (!made->uneven) return WK_OK;
-    return wk_fail(err, WK_E_UNSUPPORTED,
-                   "the states that the reward '%s' reads change their sizes within an episode; "
-                   "only a plug-in can read those",
-                   made->reward->name);
-}
-
-static void recording_free(recording *out)
-{
-    for (int i = 0; i < WK_RECORDED_READS_MAX; i++)
-        free(out->states[i]);
-    free(out->step);
-    *out = (recording){0};
+    WK_TRY(wk_reward_check(out, err));
+    bool named = reward->path && reward->sha256;
+    if (!named || !wk_code_path_valid(reward->path) || !wk_sha256_valid(reward->sha256))
+        return wk_fail(err, WK_E_INPUT,
+                       "the reward '%s' needs the absolute path and the SHA-256 of its code",
+                       reward->name);
+    snprintf(label->file.path, sizeof label->file.path, "%s", reward->path);
+    snprintf(label->file.sha256, sizeof label->file.sha256, "%s", reward->sha256);
+    label->recorded = true;
+    return WK_OK;
 }
 
 enum { EPISODES_PER_THREAD = 4 }; // read ahead of the threads
 
 // One episode on its way through the simulator.
 typedef struct piece {
+    wk_arena memory; // of its arrays
     wk_replay_episode episode;
     float *actions, *rewards, *completion; // [rows, ...] as stored
     uint8_t *flags;
@@ -149,7 +129,7 @@ typedef struct relabel {
     const wk_log *log;
     wk_progress_line *progress;
     wk_saved_run run;
-    wk_dir *dir, *folder;
+    wk_dir *dir;
     wk_lock lock;
     const wk_reward *reward;
     wk_reward recorder;      // that is the reward when it is the caller's
@@ -163,25 +143,25 @@ typedef struct relabel {
     wk_reward_table old, now;
 } relabel;
 
+// Fails: number `what` of the task, or of the episode's flags, is not the one that was collected.
 static wk_status mismatch(const relabel *r, const piece *p, uint32_t row, const char *what,
-                          const char *task, double now, double then, wk_error *err)
+                          double now, double then, wk_error *err)
 {
     char made[WK_ENGINE_CHARS], here[WK_ENGINE_CHARS];
     uint64_t engine = wk_domain_engine(r->run.replay_domain);
-    if (r->run.summary.engine != engine) {
-        wk_engine_print(r->run.summary.engine, made);
-        wk_engine_print(engine, here);
+    wk_engine_print(r->run.summary.engine, made);
+    wk_engine_print(engine, here);
+    if (r->run.summary.engine != engine)
         return wk_fail(err, WK_E_INPUT,
                        "episode %" PRIu64 " cannot be reproduced: the run was made with MuJoCo %s "
                        "and this is %s. Build waker with MuJoCo %s (MUJOCO_DIR)",
                        p->episode.id, made, here, made);
-    }
     return wk_fail(err, WK_E_INPUT,
                    "episode %" PRIu64 " cannot be reproduced: at step %" PRIu32
-                   " the %s of task '%s' is %.9g and was %.9g when it was collected. A MuJoCo, "
+                   " the %s is %.9g and was %.9g when it was collected. A MuJoCo, "
                    "processor or program other than the run's computes other numbers, and episodes "
                    "that were copied into '%s' have another seed",
-                   p->episode.id, row, what, task, now, then, r->config->directory);
+                   p->episode.id, row, what, now, then, r->config->directory);
 }
 
 static wk_status not_finite(const relabel *r, const piece *p, uint32_t row, wk_error *err)
@@ -192,30 +172,25 @@ static wk_status not_finite(const relabel *r, const piece *p, uint32_t row, wk_e
                    r->reward->name, row, p->episode.id);
 }
 
-static wk_status compare(const relabel *r, const piece *p, uint32_t row, const float *rewards,
-                         const float *completion, uint8_t flags, wk_error *err)
+static wk_status compare(const relabel *r, const piece *p, uint32_t row, const wk_frame *frame,
+                         wk_error *err)
 {
     const wk_domain *domain = r->run.replay_domain;
     size_t tasks = (size_t)domain->n_tasks;
-    const struct {
-        const char *what;
-        const float *now, *then;
-    } both[] = {{"reward", rewards, p->rewards + row * tasks},
-                {"completion", completion, p->completion + row * tasks}};
+    uint8_t flags = *frame->flags, stored = p->flags[row];
     for (size_t i = 0; i < 2 * tasks; i++) {
+        bool completion = i >= tasks;
         size_t k = i % tasks;
-        const float *now = both[i / tasks].now + k, *then = both[i / tasks].then + k;
-        if (memcmp(now, then, sizeof *now) != 0)
-            return mismatch(r, p, row, both[i / tasks].what, domain->tasks[k].name, (double)*now,
-                            (double)*then, err);
+        const float *now = completion ? frame->completion : frame->rewards;
+        const float *then = (completion ? p->completion : p->rewards) + row * tasks;
+        char what[128];
+        if (memcmp(&now[k], &then[k], sizeof *now) == 0) continue;
+        snprintf(what, sizeof what, "%s of task '%s'", completion ? "completion" : "reward",
+                 domain->tasks[k].name);
+        return mismatch(r, p, row, what, (double)now[k], (double)then[k], err);
     }
-    if ((flags & WK_IS_DIVERGED) && !(p->flags[row] & WK_IS_DIVERGED))
-        return not_finite(r, p, row, err);
-    if (flags == p->flags[row]) return WK_OK;
-    return wk_fail(err, WK_E_INPUT,
-                   "episode %" PRIu64 " cannot be reproduced: at step %" PRIu32
-                   " its flags are %#x and were %#x",
-                   p->episode.id, row, flags, p->flags[row]);
+    if ((flags & WK_IS_DIVERGED) && !(stored & WK_IS_DIVERGED)) return not_finite(r, p, row, err);
+    return flags == stored ? WK_OK : mismatch(r, p, row, "set of flags", flags, stored, err);
 }
 
 static wk_status simulate(const relabel *r, piece *p, wk_env *env, wk_error *err)
@@ -224,27 +199,28 @@ static wk_status simulate(const relabel *r, piece *p, wk_env *env, wk_error *err
     float rewards[WK_TASKS_MAX], completion[WK_TASKS_MAX];
     uint8_t flags;
     const wk_frame frame = {.rewards = rewards, .completion = completion, .flags = &flags};
-    const wk_recorded_reward *recorded = r->config->recorded;
-    size_t control_steps = (size_t)(p->episode.rows - 1) * (size_t)stored->action_repeat;
-    WK_TRY(recording_begin(recorded ? &p->recording : NULL, recorded, control_steps, err));
+    current = &p->recording;
     // An episode that ended at its reset has no rewards, and its reset may fail again.
-    if (p->episode.rows == 1 && (p->flags[0] & WK_IS_DIVERGED))
-        return recorded ? recording_end(&p->recording, err) : WK_OK;
+    if (p->episode.rows == 1 && (p->flags[0] & WK_IS_DIVERGED)) return WK_OK;
     WK_TRY(wk_env_reset(env, p->episode.theta, (size_t)stored->n_params, r->run.config.seed,
                         p->episode.id, &frame, err));
-    WK_TRY(compare(r, p, 0, rewards, completion, flags, err));
+    WK_TRY(compare(r, p, 0, &frame, err));
     for (uint32_t row = 1; row < p->episode.rows; row++) {
         p->recording.agent_step = row - 1;
         WK_TRY(
             wk_env_step(env, p->actions + (size_t)row * (size_t)stored->action_size, &frame, err));
-        WK_TRY(compare(r, p, row, rewards, completion, flags, err));
+        WK_TRY(compare(r, p, row, &frame, err));
         p->out[row] = rewards[stored->n_tasks];
     }
-    return recorded ? recording_end(&p->recording, err) : WK_OK;
+    if (!p->recording.uneven) return WK_OK;
+    return wk_fail(err, WK_E_UNSUPPORTED,
+                   "the states that the reward '%s' reads change their sizes within an episode; "
+                   "only a plug-in can read those",
+                   r->reward->name);
 }
 
 // The rewards of the caller's function, summed up by agent steps.
-static wk_status ask_caller(const relabel *r, const piece *p, wk_error *err)
+static wk_status ask_caller(const relabel *r, piece *p, wk_error *err)
 {
     const wk_recorded_reward *recorded = r->config->recorded;
     const recording *seen = &p->recording;
@@ -261,22 +237,20 @@ static wk_status ask_caller(const relabel *r, const piece *p, wk_error *err)
         .states = (const double *const *)seen->states,
         .widths = seen->widths,
     };
-    double *sums = calloc(p->episode.rows + seen->count, sizeof *sums);
-    if (!sums) return wk_fail(err, WK_E_MEMORY, "no memory for %zu rewards", seen->count);
-    double *rewards = sums + p->episode.rows;
-    bool answered = recorded->reward(recorded->context, &episode, rewards);
+    double *rewards = wk_arena_alloc(&p->memory, seen->count * sizeof *rewards);
+    double *sums = wk_arena_alloc(&p->memory, p->episode.rows * sizeof *sums);
+    if (!rewards || !sums)
+        return wk_fail(err, WK_E_MEMORY, "no memory for %zu rewards", seen->count);
+    if (!recorded->reward(recorded->context, &episode, rewards))
+        return wk_fail(err, WK_E_INPUT, "the reward '%s' failed at episode %" PRIu64,
+                       recorded->name, p->episode.id);
     for (size_t i = 0; i < seen->count; i++)
         sums[1 + seen->step[i]] += rewards[i];
-    wk_status status = WK_OK;
-    if (!answered)
-        status = wk_fail(err, WK_E_INPUT, "the reward '%s' failed at episode %" PRIu64,
-                         recorded->name, p->episode.id);
-    for (uint32_t row = 0; row < p->episode.rows && status == WK_OK; row++) {
+    for (uint32_t row = 0; row < p->episode.rows; row++) {
         p->out[row] = (float)sums[row];
-        if (!isfinite(p->out[row])) status = not_finite(r, p, row, err);
+        if (!isfinite(p->out[row])) return not_finite(r, p, row, err);
     }
-    free(sums);
-    return status;
+    return WK_OK;
 }
 
 static void run_piece(void *context, size_t number, int thread)
@@ -287,27 +261,23 @@ static void run_piece(void *context, size_t number, int thread)
     wk_progress_count(r->progress, thread);
 }
 
-static void free_piece(piece *p)
-{
-    recording_free(&p->recording);
-    free(p->actions);
-    free(p->rewards);
-    free(p->completion);
-    free(p->flags);
-    *p = (piece){0};
-}
-
 static wk_status fill_piece(relabel *r, size_t index, piece *p, wk_error *err)
 {
     const wk_domain *stored = r->run.replay_domain;
     p->episode = wk_replay_at(r->replay, index);
     p->out = r->now.rewards + r->now.starts[index];
     size_t rows = p->episode.rows, tasks = (size_t)stored->n_tasks;
-    p->actions = malloc(rows * (size_t)stored->action_size * sizeof *p->actions);
-    p->rewards = malloc(rows * tasks * sizeof *p->rewards);
-    p->completion = malloc(rows * tasks * sizeof *p->completion);
-    p->flags = malloc(rows);
-    if (!p->actions || !p->rewards || !p->completion || !p->flags)
+    size_t control_steps = (rows - 1) * (size_t)stored->action_repeat;
+    p->actions = wk_arena_alloc(&p->memory, rows * (size_t)stored->action_size * sizeof(float));
+    p->rewards = wk_arena_alloc(&p->memory, rows * tasks * sizeof *p->rewards);
+    p->completion = wk_arena_alloc(&p->memory, rows * tasks * sizeof *p->completion);
+    p->flags = wk_arena_alloc(&p->memory, rows);
+    p->recording =
+        (recording){.reward = r->config->recorded,
+                    .memory = &p->memory,
+                    .capacity = control_steps,
+                    .step = wk_arena_alloc(&p->memory, control_steps * sizeof(uint32_t))};
+    if (!p->actions || !p->rewards || !p->completion || !p->flags || !p->recording.step)
         return wk_fail(err, WK_E_MEMORY, "no memory for an episode of %zu rows", rows);
     const wk_replay_batch out = {.actions = p->actions,
                                  .rewards = p->rewards,
@@ -324,11 +294,13 @@ static wk_status run_pieces(relabel *r, wk_error *err)
     wk_pool_run(r->pool, (size_t)r->n_pieces, run_piece, r);
     wk_status status = WK_OK;
     for (int i = 0; i < r->n_pieces; i++) {
-        if (status == WK_OK && r->pieces[i].status != WK_OK)
-            status = wk_fail(err, r->pieces[i].status, "%s", r->pieces[i].err.message);
+        piece *p = &r->pieces[i];
+        if (status == WK_OK && p->status != WK_OK)
+            status = wk_fail(err, p->status, "%s", p->err.message);
         else if (status == WK_OK && r->config->recorded)
-            status = ask_caller(r, &r->pieces[i], err);
-        free_piece(&r->pieces[i]);
+            status = ask_caller(r, p, err);
+        wk_arena_reset(&p->memory);
+        *p = (piece){0};
     }
     r->n_pieces = 0;
     return status;
@@ -376,60 +348,6 @@ static wk_status plan(relabel *r, wk_error *err)
     return WK_OK;
 }
 
-static wk_status open_envs(relabel *r, wk_error *err)
-{
-    WK_TRY(wk_pool_create(r->config->threads, &r->pool, err));
-    int threads = wk_pool_threads(r->pool);
-    r->envs = calloc((size_t)threads, sizeof(wk_env *));
-    r->pieces = calloc((size_t)threads * EPISODES_PER_THREAD, sizeof *r->pieces);
-    if (!r->envs || !r->pieces)
-        return wk_fail(err, WK_E_MEMORY, "no memory for %d environments", threads);
-    for (; r->n_envs < threads; r->n_envs++)
-        WK_TRY(wk_env_create(wk_relabelled_domain(r->extended), r->run.world.options,
-                             &r->envs[r->n_envs], err));
-    return WK_OK;
-}
-
-static wk_status take_recorded(relabel *r, wk_error *err)
-{
-    const wk_recorded_reward *recorded = r->config->recorded;
-    wk_code_file *file = &r->now.label.file;
-    WK_TRY(recording_reward(recorded, &r->recorder, err));
-    bool named = recorded->path && recorded->sha256;
-    if (!named || !wk_code_path_valid(recorded->path) || !wk_sha256_valid(recorded->sha256))
-        return wk_fail(err, WK_E_INPUT,
-                       "the reward '%s' needs the absolute path and the SHA-256 of its code",
-                       recorded->name);
-    snprintf(file->path, sizeof file->path, "%s", recorded->path);
-    snprintf(file->sha256, sizeof file->sha256, "%s", recorded->sha256);
-    r->now.label.recorded = true;
-    r->reward = &r->recorder;
-    return WK_OK;
-}
-
-// The run, its lock, and the reward's code.
-static wk_status open_run(relabel *r, wk_error *err)
-{
-    const wk_relabel_config *c = r->config;
-    const wk_named_plugins named = {.domain = c->plugin};
-    const wk_saved_run_options options = {
-        .depth = WK_SAVED_CHECKPOINT, .plugins = &named, .log = r->log, .own_tasks = true};
-    WK_TRY(wk_saved_run_open(c->directory, &options, &r->run, err));
-    if (c->recorded) {
-        WK_TRY(take_recorded(r, err));
-    } else {
-        wk_run_plugins *code = &r->run.code;
-        WK_TRY(wk_run_plugins_open_reward(c->reward, code, &r->now.label.file, err));
-        r->reward = code->rewards[0].reward;
-    }
-    const wk_added_task added = {r->reward->name, r->reward};
-    WK_TRY(wk_relabelled_create(r->run.replay_domain, &added, 1, &r->extended, err));
-    snprintf(r->now.label.name, sizeof r->now.label.name, "%s", r->reward->name);
-    snprintf(r->now.label.domain, sizeof r->now.label.domain, "%s", r->run.replay_domain->name);
-    WK_TRY(wk_dir_open(NULL, c->directory, &r->dir, err));
-    return wk_lock_take(r->dir, &r->lock, err);
-}
-
 // What an earlier call has left under the name.
 static wk_status open_old(relabel *r, wk_error *err)
 {
@@ -440,8 +358,7 @@ static wk_status open_old(relabel *r, wk_error *err)
         wk_reward_table_free(&r->old);
         return WK_OK;
     }
-    if (status != WK_OK && err) *err = said;
-    WK_TRY(status);
+    if (status != WK_OK) return wk_fail(err, status, "%s", said.message);
     const char *was = r->old.label.file.sha256, *is = r->now.label.file.sha256;
     if (strcmp(was, is) == 0) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
@@ -459,17 +376,52 @@ static wk_status keep(relabel *r, wk_error *err)
         memcmp(a->episodes, b->episodes, a->count * sizeof *a->episodes) == 0 &&
         memcmp(a->rows, b->rows, a->count * sizeof *a->rows) == 0)
         return WK_OK;
+    wk_dir *folder = NULL;
     WK_TRY(wk_lock_check(&r->lock, err));
-    WK_TRY(wk_dir_make(r->dir, WK_REWARD_FOLDER, &r->folder, err));
-    return wk_reward_table_write(&r->now, r->folder, err);
+    WK_TRY(wk_dir_make(r->dir, WK_REWARD_FOLDER, &folder, err));
+    wk_status status = wk_reward_table_write(b, folder, err);
+    wk_dir_close(folder);
+    return status;
 }
 
-static wk_status run_all(relabel *r, wk_relabel_result *out, wk_error *err)
+static wk_status relabel_run(relabel *r, wk_relabel_result *out, wk_error *err)
 {
-    WK_TRY(open_run(r, err));
+    // The run, the reward and the domain that has it; its lock.
+    const wk_relabel_config *c = r->config;
+    const wk_named_plugins named = {.domain = c->plugin};
+    const wk_saved_run_options options = {
+        .depth = WK_SAVED_CHECKPOINT, .plugins = &named, .log = r->log, .own_tasks = true};
+    wk_reward_label *label = &r->now.label;
+    WK_TRY(wk_saved_run_open(c->directory, &options, &r->run, err));
+    if (c->recorded) {
+        WK_TRY(recording_reward(c->recorded, &r->recorder, label, err));
+        r->reward = &r->recorder;
+    } else {
+        WK_TRY(wk_run_plugins_open_reward(c->reward, &r->run.code, &label->file, err));
+        r->reward = r->run.code.rewards[0].reward;
+    }
+    const wk_domain *stored = r->run.replay_domain;
+    const wk_added_task added = {r->reward->name, r->reward};
+    WK_TRY(wk_relabelled_create(stored, &added, 1, &r->extended, err));
+    snprintf(label->name, sizeof label->name, "%s", r->reward->name);
+    snprintf(label->domain, sizeof label->domain, "%s", stored->name);
+    WK_TRY(wk_dir_open(NULL, c->directory, &r->dir, err));
+    WK_TRY(wk_lock_take(r->dir, &r->lock, err));
     WK_TRY(wk_leftovers_remove(r->dir, err));
     WK_TRY(open_old(r, err));
-    WK_TRY(open_envs(r, err));
+
+    // An environment for each thread.
+    WK_TRY(wk_pool_create(c->threads, &r->pool, err));
+    int threads = wk_pool_threads(r->pool);
+    r->envs = calloc((size_t)threads, sizeof(wk_env *));
+    r->pieces = calloc((size_t)threads * EPISODES_PER_THREAD, sizeof *r->pieces);
+    if (!r->envs || !r->pieces)
+        return wk_fail(err, WK_E_MEMORY, "no memory for %d environments", threads);
+    for (; r->n_envs < threads; r->n_envs++)
+        WK_TRY(wk_env_create(wk_relabelled_domain(r->extended), r->run.world.options,
+                             &r->envs[r->n_envs], err));
+
+    // The episodes of its data.
     WK_TRY(wk_saved_run_open_replay(&r->run, NULL, &r->replay, err));
     WK_TRY(plan(r, err));
     WK_TRY(simulate_all(r, out, err));
@@ -491,25 +443,6 @@ static wk_status run_all(relabel *r, wk_relabel_result *out, wk_error *err)
     return WK_OK;
 }
 
-static void close_all(relabel *r)
-{
-    for (int i = 0; i < r->n_pieces; i++)
-        free_piece(&r->pieces[i]);
-    for (int i = 0; i < r->n_envs; i++)
-        wk_env_destroy(r->envs[i]);
-    free(r->envs);
-    free(r->pieces);
-    wk_pool_destroy(r->pool);
-    wk_replay_destroy(r->replay);
-    wk_reward_table_free(&r->old);
-    wk_reward_table_free(&r->now);
-    wk_lock_release(&r->lock);
-    wk_dir_close(r->folder);
-    wk_dir_close(r->dir);
-    wk_relabelled_destroy(r->extended);
-    wk_saved_run_close(&r->run);
-}
-
 wk_status wk_relabel(const wk_relabel_config *config, const wk_log *log, wk_progress_line *progress,
                      wk_relabel_result *out, wk_error *err)
 {
@@ -519,8 +452,21 @@ wk_status wk_relabel(const wk_relabel_config *config, const wk_log *log, wk_prog
     r->log = log;
     r->progress = progress;
     *out = (wk_relabel_result){0};
-    wk_status status = run_all(r, out, err);
-    close_all(r);
+    wk_status status = relabel_run(r, out, err);
+    for (int i = 0; i < r->n_pieces; i++)
+        wk_arena_reset(&r->pieces[i].memory);
+    for (int i = 0; i < r->n_envs; i++)
+        wk_env_destroy(r->envs[i]);
+    free(r->envs);
+    free(r->pieces);
+    wk_pool_destroy(r->pool);
+    wk_replay_destroy(r->replay);
+    wk_reward_table_free(&r->old);
+    wk_reward_table_free(&r->now);
+    wk_lock_release(&r->lock);
+    wk_dir_close(r->dir);
+    wk_relabelled_destroy(r->extended);
+    wk_saved_run_close(&r->run);
     free(r);
     return status;
 }

@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "env/plugins/plugin.h"
 #include "nn/safetensors.h"
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -36,16 +35,9 @@ bool wk_reward_file_named(const char *name)
     return name_of(name, ignored);
 }
 
-static bool path_of(const char *run, const char *name, char path[WK_PATH_MAX])
-{
-    char in_run[WK_REWARD_NAME_MAX + 32];
-    snprintf(in_run, sizeof in_run, "%s/%s%s", WK_REWARD_FOLDER, name, ENDING);
-    return wk_path_join(run, in_run, path, NULL) == WK_OK;
-}
-
 // Texts of the labels are printed and compared: none is taken that a program would not write.
-static wk_status read_label(const wk_safetensors *file, const char *path, wk_reward_label *out,
-                            wk_error *err)
+static wk_status read_label(const wk_safetensors *file, const char *path, const char *name,
+                            wk_reward_label *out, wk_error *err)
 {
     enum { FORMAT_KEY, NAME, DOMAIN, PATH, HASH, KEYS };
     static const char *const keys[KEYS] = {"format", "name", "domain", "path", "sha256"};
@@ -59,6 +51,9 @@ static wk_status read_label(const wk_safetensors *file, const char *path, wk_rew
                  wk_sha256_valid(values[HASH]);
     if (!sound)
         return wk_fail(err, WK_E_FORMAT, "the labels of '%s' are not those of a reward", path);
+    if (strcmp(values[NAME], name) != 0)
+        return wk_fail(err, WK_E_FORMAT, "'%s' is the file of the reward '%s'; rename it back",
+                       path, values[NAME]);
     out->recorded = has_label(file, &RECORDED);
     out->in_replay = has_label(file, &IN_REPLAY);
     snprintf(out->name, sizeof out->name, "%s", values[NAME]);
@@ -68,57 +63,15 @@ static wk_status read_label(const wk_safetensors *file, const char *path, wk_rew
     return WK_OK;
 }
 
-// Opens the file of a task and reads its label, which must have the file's name.
+// Opens the file of a task and reads its label, which must have the file's name. Close it also
+// after a failure.
 static wk_status open_file(const char *run, const char *name, wk_safetensors **file,
                            wk_reward_label *label, wk_error *err)
 {
     char path[WK_PATH_MAX];
-    if (!path_of(run, name, path)) return wk_fail(err, WK_E_INPUT, "'%s' is too long", run);
+    WK_TRY(wk_path_print(path, err, "%s/%s/%s%s", run, WK_REWARD_FOLDER, name, ENDING));
     WK_TRY(wk_safetensors_open(path, file, err));
-    wk_status status = read_label(*file, path, label, err);
-    if (status == WK_OK && strcmp(label->name, name) != 0)
-        status = wk_fail(err, WK_E_FORMAT, "'%s' is the file of the reward '%s'; rename it back",
-                         path, label->name);
-    if (status == WK_OK) return WK_OK;
-    wk_safetensors_close(*file);
-    *file = NULL;
-    return status;
-}
-
-static wk_status add_label(const char *run, const char *entry, wk_reward_labels *out, wk_error *err)
-{
-    char name[WK_REWARD_NAME_MAX];
-    if (!name_of(entry, name)) return WK_OK;
-    if (!wk_array_reserve(out, 1)) return wk_fail(err, WK_E_MEMORY, "no memory for rewards");
-    wk_safetensors *file = NULL;
-    WK_TRY(open_file(run, name, &file, &out->items[out->count], err));
-    wk_safetensors_close(file);
-    out->count++;
-    return WK_OK;
-}
-
-wk_status wk_reward_labels_read(const char *run, wk_reward_labels *out, wk_error *err)
-{
-    char path[WK_PATH_MAX];
-    wk_dir *dir = NULL;
-    bool there;
-    if (wk_path_join(run, WK_REWARD_FOLDER, path, NULL) != WK_OK)
-        return wk_fail(err, WK_E_INPUT, "'%s' is too long", run);
-    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
-    if (!there) return WK_OK;
-    WK_TRY(wk_dir_open(NULL, path, &dir, err));
-    wk_names names = {0};
-    wk_status status = wk_dir_list(dir, &names, err);
-    for (size_t i = 0; i < names.count && status == WK_OK; i++)
-        status = add_label(run, names.items[i], out, err);
-    wk_names_free(&names);
-    wk_dir_close(dir);
-    return status;
-}
-
-static wk_status no_memory(size_t count, wk_error *err)
-{
-    return wk_fail(err, WK_E_MEMORY, "no memory for the rewards of %zu episodes", count);
+    return read_label(*file, path, name, label, err);
 }
 
 wk_status wk_reward_table_create(const uint64_t *rows, size_t count, wk_reward_table *out,
@@ -128,13 +81,14 @@ wk_status wk_reward_table_create(const uint64_t *rows, size_t count, wk_reward_t
     out->episodes = calloc(count + 1, sizeof *out->episodes);
     out->rows = calloc(count + 1, sizeof *out->rows);
     out->starts = calloc(count + 1, sizeof *out->starts);
-    if (!out->episodes || !out->rows || !out->starts) return no_memory(count, err);
-    for (size_t i = 0; i < count; i++) {
+    bool room = out->episodes && out->rows && out->starts;
+    for (size_t i = 0; i < count && room; i++) {
         out->rows[i] = rows[i];
         out->starts[i + 1] = out->starts[i] + rows[i];
     }
-    out->rewards = calloc(out->starts[count] + 1, sizeof *out->rewards);
-    return out->rewards ? WK_OK : no_memory(count, err);
+    if (room) out->rewards = calloc(out->starts[count] + 1, sizeof *out->rewards);
+    if (out->rewards) return WK_OK;
+    return wk_fail(err, WK_E_MEMORY, "no memory for the rewards of %zu episodes", count);
 }
 
 void wk_reward_table_free(wk_reward_table *table)
@@ -150,15 +104,6 @@ enum { EPISODES, ROWS, REWARDS, TENSORS };
 static const char *const tensor_names[TENSORS] = {"episodes", "rows", "rewards"};
 static const wk_safetensors_dtype tensor_types[TENSORS] = {WK_ST_U64, WK_ST_U64, WK_ST_F32};
 
-static const char *fault_of(const wk_reward_table *table)
-{
-    for (size_t i = 1; i < table->count; i++)
-        if (table->episodes[i] <= table->episodes[i - 1]) return "its episodes are out of order";
-    for (uint64_t i = 0; i < table->starts[table->count]; i++)
-        if (!isfinite(table->rewards[i])) return "a reward is not finite";
-    return NULL;
-}
-
 // The sizes of the three tensors agree with each other before memory is taken for them.
 static wk_status read_tensors(const wk_safetensors *file, const char *name, wk_reward_table *out,
                               wk_error *err)
@@ -170,23 +115,27 @@ static wk_status read_tensors(const wk_safetensors *file, const char *name, wk_r
             return wk_fail(err, WK_E_FORMAT, "the reward '%s' has no list '%s'", name,
                            tensor_names[i]);
     }
-    size_t count = specs[EPISODES]->shape[0];
-    uint64_t *rows = calloc(count + 1, sizeof *rows), all = 0;
+    size_t count = specs[EPISODES]->shape[0], numbers = specs[REWARDS]->shape[0], all = 0;
+    uint64_t *rows = calloc(count + 1, sizeof *rows);
     if (!rows) return wk_fail(err, WK_E_MEMORY, "no memory for the reward '%s'", name);
     bool whole = specs[ROWS]->shape[0] == count;
     wk_status status = whole ? wk_safetensors_read(file, specs[ROWS], rows, err) : WK_OK;
     for (size_t i = 0; i < count && whole; i++) {
-        whole = rows[i] <= specs[REWARDS]->shape[0] - all;
+        whole = rows[i] <= numbers - all;
         if (whole) all += rows[i];
     }
-    if (status == WK_OK && (!whole || all != specs[REWARDS]->shape[0]))
+    if (status == WK_OK && (!whole || all != numbers))
         status =
             wk_fail(err, WK_E_FORMAT, "the lists of the reward '%s' do not fit each other", name);
     if (status == WK_OK) status = wk_reward_table_create(rows, count, out, err);
     free(rows);
     if (status == WK_OK) status = wk_safetensors_read(file, specs[EPISODES], out->episodes, err);
     if (status == WK_OK) status = wk_safetensors_read(file, specs[REWARDS], out->rewards, err);
-    const char *fault = status == WK_OK ? fault_of(out) : NULL;
+    const char *fault = NULL;
+    for (size_t i = 1; i < count && status == WK_OK; i++)
+        if (out->episodes[i] <= out->episodes[i - 1]) fault = "its episodes are out of order";
+    for (size_t i = 0; i < numbers && status == WK_OK; i++)
+        if (!isfinite(out->rewards[i])) fault = "a reward is not finite";
     return fault ? wk_fail(err, WK_E_FORMAT, "the reward '%s' is damaged: %s", name, fault)
                  : status;
 }
@@ -197,8 +146,8 @@ wk_status wk_reward_table_read(const char *run, const char *name, wk_reward_tabl
     wk_safetensors *file = NULL;
     wk_reward_label label;
     *out = (wk_reward_table){0};
-    WK_TRY(open_file(run, name, &file, &label, err));
-    wk_status status = read_tensors(file, name, out, err);
+    wk_status status = open_file(run, name, &file, &label, err);
+    if (status == WK_OK) status = read_tensors(file, name, out, err);
     wk_safetensors_close(file);
     if (status == WK_OK)
         out->label = label;
@@ -234,36 +183,44 @@ wk_status wk_reward_table_write(const wk_reward_table *table, const wk_dir *fold
 
 const float *wk_reward_table_find(const wk_reward_table *table, uint64_t episode, uint64_t *rows)
 {
-    size_t low = 0, high = table->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (table->episodes[middle] < episode)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == table->count || table->episodes[low] != episode) return NULL;
-    *rows = table->rows[low];
-    return table->rewards + table->starts[low];
+    if (table->count == 0) return NULL;
+    const uint64_t *found =
+        bsearch(&episode, table->episodes, table->count, sizeof episode, wk_compare_u64);
+    if (!found) return NULL;
+    *rows = table->rows[found - table->episodes];
+    return table->rewards + table->starts[found - table->episodes];
 }
 
-static wk_status read_labels(const char *directory, const wk_domain *domain, wk_run_rewards *out,
+// The labels of all rewards of a run, by name; a run without any is fine.
+static wk_status read_labels(const char *run, const wk_domain *domain, wk_run_rewards *out,
                              wk_error *err)
 {
-    wk_reward_labels labels = {0};
-    wk_status status = wk_reward_labels_read(directory, &labels, err);
-    if (status == WK_OK && labels.count > 0) {
-        out->items = calloc(labels.count, sizeof *out->items);
-        if (!out->items) status = wk_fail(err, WK_E_MEMORY, "no memory for rewards");
-    }
-    for (size_t i = 0; i < labels.count && status == WK_OK; i++) {
-        out->items[out->count++].label = labels.items[i];
-        if (strcmp(labels.items[i].domain, domain->name) != 0)
+    char path[WK_PATH_MAX], name[WK_REWARD_NAME_MAX];
+    wk_names names = {0};
+    bool there;
+    WK_TRY(wk_path_join(run, WK_REWARD_FOLDER, path, err));
+    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
+    wk_status status = there ? wk_path_list(path, &names, err) : WK_OK;
+    if (names.count > 0) out->items = calloc(WK_TASKS_MAX, sizeof *out->items);
+    if (names.count > 0 && !out->items) status = wk_fail(err, WK_E_MEMORY, "no memory for rewards");
+    int room = WK_TASKS_MAX - domain->n_tasks;
+    for (size_t i = 0; i < names.count && status == WK_OK; i++) {
+        wk_safetensors *file = NULL;
+        if (!name_of(names.items[i], name)) continue;
+        if (out->count >= room) {
+            status = wk_fail(err, WK_E_INPUT, "'%s' with its rewards has more than %d tasks",
+                             domain->name, WK_TASKS_MAX);
+            break;
+        }
+        wk_reward_label *label = &out->items[out->count++].label;
+        status = open_file(run, name, &file, label, err);
+        wk_safetensors_close(file);
+        if (status == WK_OK && strcmp(label->domain, domain->name) != 0)
             status = wk_fail(err, WK_E_FORMAT,
                              "the reward '%s' of '%s' is for the domain '%s', not '%s'",
-                             labels.items[i].name, directory, labels.items[i].domain, domain->name);
+                             label->name, run, label->domain, domain->name);
     }
-    wk_array_free(&labels);
+    wk_names_free(&names);
     return status;
 }
 
@@ -290,19 +247,6 @@ static wk_status open_named(const char *directory, const char *path, const wk_lo
     return WK_OK;
 }
 
-// Code that was not named is no failure until its task is played.
-static void note_missing(wk_run_reward *reward)
-{
-    if (reward->label.recorded)
-        wk_fail(&reward->missing, WK_E_UNSUPPORTED,
-                "its reward was computed by %s, which is not a plug-in: to use it in an "
-                "environment, write a plug-in (waker/reward.h) with the same name and give it with "
-                "--reward FILE",
-                reward->label.file.path);
-    else
-        wk_run_plugins_refuse_reward(reward->label.file.path, &reward->missing);
-}
-
 wk_status wk_run_rewards_open(const char *directory, const wk_domain *domain,
                               const wk_named_plugins *named, const wk_log *log,
                               wk_run_plugins *code, wk_run_rewards *out, wk_error *err)
@@ -310,17 +254,23 @@ wk_status wk_run_rewards_open(const char *directory, const wk_domain *domain,
     WK_TRY(read_labels(directory, domain, out, err));
     for (int i = 0; named && i < named->n_rewards; i++)
         WK_TRY(open_named(directory, named->rewards[i], log, code, out, err));
-    for (int i = 0; named && i < out->count; i++)
-        if (!out->items[i].code) note_missing(&out->items[i]);
-    if (out->count == 0) return WK_OK;
 
-    // The domain with these tasks after its own.
+    // The domain with these tasks after its own. Code that was not named is no failure until its
+    // task is played.
     wk_added_task tasks[WK_TASKS_MAX];
-    if (domain->n_tasks + out->count > WK_TASKS_MAX)
-        return wk_fail(err, WK_E_INPUT, "'%s' with its rewards has more than %d tasks",
-                       domain->name, WK_TASKS_MAX);
-    for (int i = 0; i < out->count; i++)
-        tasks[i] = (wk_added_task){out->items[i].label.name, out->items[i].code};
+    if (out->count == 0) return WK_OK;
+    for (int i = 0; i < out->count; i++) {
+        wk_run_reward *r = &out->items[i];
+        tasks[i] = (wk_added_task){r->label.name, r->code};
+        if (!r->code && r->label.recorded)
+            wk_fail(&r->missing, WK_E_UNSUPPORTED,
+                    "its reward was computed by %s, which is not a plug-in: to use it in an "
+                    "environment, write a plug-in (waker/reward.h) with the same name and give it "
+                    "with --reward FILE",
+                    r->label.file.path);
+        else if (!r->code)
+            wk_run_plugins_refuse_reward(r->label.file.path, &r->missing);
+    }
     return wk_relabelled_create(domain, tasks, out->count, &out->extended, err);
 }
 
@@ -329,11 +279,6 @@ void wk_run_rewards_close(wk_run_rewards *rewards)
     wk_relabelled_destroy(rewards->extended);
     free(rewards->items);
     *rewards = (wk_run_rewards){0};
-}
-
-const wk_domain *wk_run_rewards_domain(const wk_run_rewards *rewards, const wk_domain *domain)
-{
-    return rewards->extended ? wk_relabelled_domain(rewards->extended) : domain;
 }
 
 bool wk_run_rewards_in_replay(const wk_run_rewards *rewards)

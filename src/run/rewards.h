@@ -39,8 +39,6 @@ typedef struct wk_reward_label {
                                      // after those of the domain's own tasks, and not in this file
 } wk_reward_label;
 
-typedef WK_ARRAY(wk_reward_label) wk_reward_labels;
-
 /// Rewards of the episodes of a run. Zero-initialise.
 typedef struct wk_reward_table {
     wk_reward_label label;
@@ -50,9 +48,6 @@ typedef struct wk_reward_table {
     uint64_t *starts;   // [count + 1], of their rows among `rewards`
     float *rewards;     // of all rows
 } wk_reward_table;
-
-/// Adds the labels of all rewards of a run, by name; a run without any is fine.
-wk_status wk_reward_labels_read(const char *run, wk_reward_labels *out, wk_error *err);
 
 /// Makes room for episodes whose `rows` are given; everything else is zero. Free it also after a
 /// failure.
@@ -79,7 +74,8 @@ typedef struct wk_run_reward {
 typedef struct wk_run_rewards {
     wk_run_reward *items; // by name
     int count;
-    wk_relabelled *extended; // NULL where there are none
+    wk_relabelled *extended; // the domain with them as tasks after its own; NULL where there are
+                             // none
 } wk_run_rewards;
 
 /// Reads the labels of the run in `directory`. With `named` the files named there are loaded into
@@ -88,9 +84,6 @@ wk_status wk_run_rewards_open(const char *directory, const wk_domain *domain,
                               const wk_named_plugins *named, const wk_log *log,
                               wk_run_plugins *code, wk_run_rewards *out, wk_error *err);
 void wk_run_rewards_close(wk_run_rewards *rewards);
-
-/// `domain` with the rewards as tasks after its own, in their order; itself where there are none.
-const wk_domain *wk_run_rewards_domain(const wk_run_rewards *rewards, const wk_domain *domain);
 
 /// Whether the data of the run was collected with these rewards: then its replay has their numbers.
 bool wk_run_rewards_in_replay(const wk_run_rewards *rewards);

@@ -48,7 +48,7 @@ static wk_status open_world(wk_saved_run *run, const wk_saved_run_options *optio
     if (options->own_tasks) return WK_OK;
     WK_TRY(wk_run_rewards_open(run->directory, run->replay_domain, options->plugins, options->log,
                                &run->code, &run->rewards, err));
-    run->world.domain = wk_run_rewards_domain(&run->rewards, run->replay_domain);
+    if (run->rewards.extended) run->world.domain = wk_relabelled_domain(run->rewards.extended);
     if (wk_run_rewards_in_replay(&run->rewards)) run->replay_domain = run->world.domain;
     return WK_OK;
 }

@@ -79,7 +79,7 @@ static wk_status add_row(void *context, const wk_eval_row *row, wk_error *err)
     if (row->episode == 0 && row->step % e->every == 0 && e->count < FRAMES)
         memcpy(e->frames[e->count++].rgb, row->image, WK_IMAGE_BYTES);
     if (!e->imagined && row->episode < SEQUENCES && row->step < e->steps)
-        wk_open_loop_set_frame(e->loop, row->step, row->episode, row, row->step == 0);
+        wk_sequences_set(wk_open_loop_input(e->loop), row->step, row->episode, row, row->step == 0);
     return WK_OK;
 }
 

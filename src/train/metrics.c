@@ -220,11 +220,11 @@ static wk_status add_open_loop(wk_metrics *metrics, wk_trainer *trainer, wk_open
     if (!*loop)
         WK_TRY(
             wk_open_loop_create(wk_trainer_learner(trainer), SEQUENCES, steps, context, loop, err));
-    wk_open_loop_input input = wk_open_loop_get_input(*loop);
-    wk_replay_batch rows = {.images = input.images,
-                            .vectors = input.vectors,
-                            .actions = input.actions,
-                            .first = input.first};
+    const wk_sequences *input = wk_open_loop_input(*loop);
+    wk_replay_batch rows = {.images = input->images,
+                            .vectors = input->vectors,
+                            .actions = input->actions,
+                            .first = input->first};
     uint64_t seed = wk_rng_key(wk_trainer_config(trainer)->seed, "pictures");
     WK_TRY(wk_replay_sample(replay, seed, wk_trainer_progress(trainer).steps, SEQUENCES, steps,
                             &rows, err));

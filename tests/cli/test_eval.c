@@ -109,6 +109,17 @@ TEST_CASE(results_of_a_run_that_cannot_be_written_to_go_elsewhere)
     program_expect_error(r, 1, "--out DIR");
     assert_null(strstr(r.err, "mean return")); // nothing was played
     program_expect_error(program_run("model-error locked --envs 100000"), 1, "--out DIR");
+    // Nor is anything played for a result whose name something unreadable has.
+    shell("rm locked/eval && mkdir -p locked/eval/alongside-000000000402.json "
+          "locked/eval/model-error-000000000402.json");
+    static const char *const unreadable[] = {"eval locked --task west --envs 100000",
+                                             "model-error locked --envs 100000"};
+    for (int i = 0; i < 2; i++) {
+        r = program_run("%s", unreadable[i]);
+        program_expect_error(r, 2, "-000000000402.json");
+        assert_null(strstr(r.err, "mean return"));
+    }
+    shell("rm -r locked/eval && touch locked/eval");
     program_succeed("eval locked --task west --out aside" FEW);
     program_succeed("model-error locked --steps 4 --out aside" FEW);
     shell("test ! -s locked/eval");

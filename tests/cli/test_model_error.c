@@ -117,7 +117,7 @@ TEST_CASE(what_cannot_be_measured_is_refused_with_advice)
     program_refuses("model-error tasks --policy eats" FEW, "east");
     program_refuses("model-error tasks --policy ''" FEW, "random");
     program_refuses("model-error tasks --snapshot 77" FEW, "402");
-    program_refuses("model-error tasks --weights adapted --policy east" FEW, "waker adapt tasks");
+    program_refuses("model-error tasks --weights adapted --policy east" FEW, "waker adapt");
     program_refuses("model-error tasks --weights newest" FEW, "adapted");
 }
 

@@ -70,8 +70,7 @@ static wk_model_error_config config_of(const toy *t, const fixture *r, int envir
     return (wk_model_error_config){.domain = &t->domain,
                                    .learner = r->learner,
                                    .random = true,
-                                   .environments = environments,
-                                   .seed = 4,
+                                   .plan = {.environments = environments, .seed = 4},
                                    .threads = 1};
 }
 
@@ -82,10 +81,10 @@ static void trajectories_share_the_environment_and_nothing_else(void **state)
     wk_model_error one[5], same[5], three[5];
     wk_model_error_config config = config_of(&t, &r, 5);
     assert_ok(wk_model_error_measure(&config, one, &err));
-    config.trajectories = 1;
+    config.plan.trajectories = 1;
     assert_ok(wk_model_error_measure(&config, same, &err));
     assert_memory_equal(one, same, sizeof one);
-    config.trajectories = 3;
+    config.plan.trajectories = 3;
     assert_ok(wk_model_error_measure(&config, three, &err));
     int differ = 0;
     for (int i = 0; i < 5; i++) {
@@ -177,11 +176,11 @@ static void numbers_do_not_depend_on_threads_or_on_how_many_are_requested(void *
     static wk_model_error many[MANY], few[FEW];
     wk_model_error_config config = config_of(&t, &r, MANY);
     assert_ok(wk_model_error_measure(&config, many, &err));
-    config.environments = FEW;
+    config.plan.environments = FEW;
     config.threads = 3;
     assert_ok(wk_model_error_measure(&config, few, &err));
     assert_memory_equal(many, few, sizeof few);
-    config.seed++;
+    config.plan.seed++;
     assert_ok(wk_model_error_measure(&config, few, &err));
     assert_memory_not_equal(many, few, sizeof few);
     close_fixture(&r);
@@ -191,29 +190,19 @@ static void a_task_policy_is_measured_in_the_same_worlds(void **state)
 {
     toy t = toy_make(TOY_SOUND);
     fixture r = open_fixture(1);
-    wk_model_error_result result = {
-        .origin = {.domain = &t.domain, .curriculum = "dr", .exploration = "random", .step = 7},
-        .environments = 9,
-        .steps = 5,
-        .seed = 4};
+    wk_model_error random[9], task[9];
     wk_model_error_config config = config_of(&t, &r, 9);
-    config.steps = 5;
-    assert_ok(wk_model_error_add(&result, &config, "snapshot", &err));
+    config.plan.steps = 5;
+    assert_ok(wk_model_error_measure(&config, random, &err));
     config.random = false, config.task = 1, config.policy = 1;
-    assert_ok(wk_model_error_add(&result, &config, "adapted", &err));
-    assert_int_equal(result.n_measures, 2);
-    const wk_model_error_measured *m = result.measures;
-    assert_string_equal(m[0].policy, "random");
-    assert_string_equal(m[1].policy, t.domain.tasks[1].name);
+    assert_ok(wk_model_error_measure(&config, task, &err));
     int other = 0;
     for (int i = 0; i < 9; i++) {
-        assert_memory_equal(m[0].environments[i].theta, m[1].environments[i].theta,
-                            sizeof m->environments->theta);
-        assert_int_equal(m[1].environments[i].steps, 5);
-        other += m[0].environments[i].error != m[1].environments[i].error;
+        assert_memory_equal(random[i].theta, task[i].theta, sizeof task->theta);
+        assert_int_equal(task[i].steps, 5);
+        other += random[i].error != task[i].error;
     }
     assert_true(other > 0);
-    wk_model_error_free(&result);
     close_fixture(&r);
 }
 

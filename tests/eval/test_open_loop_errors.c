@@ -18,7 +18,9 @@ static wk_status take_row(void *context, const wk_eval_row *row, wk_error *error
 {
     judge *j = context;
     bool shown = j->pictures && row->case_index == 0 && row->episode < EPISODES;
-    if (shown) wk_open_loop_set_frame(j->pictures, row->step, row->episode, row, row->step == 0);
+    if (shown)
+        wk_sequences_set(wk_open_loop_input(j->pictures), row->step, row->episode, row,
+                         row->step == 0);
     return wk_open_loop_errors_add(j->errors, row, error);
 }
 
@@ -38,7 +40,7 @@ static wk_open_loop_error_curve play(const toy *t, fixture *f, int count, int th
                              .threads = threads,
                              .on_row = take_row,
                              .context = j};
-    assert_ok(wk_open_loop_errors_create(f->learner, &t->domain, TASK, TASK, 2, &j->errors, &err));
+    assert_ok(wk_open_loop_errors_create(f->learner, &t->domain, TASK, TASK, &j->errors, &err));
     assert_ok(wk_evaluate(&config, episodes, &err));
     wk_open_loop_error_curve curve = wk_open_loop_errors_curve(j->errors, 0);
     assert_true(wk_open_loop_errors_curve(j->errors, 1).steps == curve.steps);

@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static wk_error err;
@@ -452,6 +454,42 @@ static void a_damaged_file_is_not_touched(void **state)
     remove_tree(run);
 }
 
+// A process that ends at the same moment holds the folder's lock while it writes its own result.
+static void the_answer_of_another_process_keeps_its_name(void **state)
+{
+    char run[] = "result-XXXXXX";
+    wk_dir *folder;
+    assert_non_null(mkdtemp(run));
+    wk_eval_result ours = random_result();
+    add(&ours, "dr", 0);
+    assert_ok(wk_eval_result_folder(run, &err));
+    assert_ok(wk_dir_open_below(run, "eval", false, &folder, &err));
+    assert_int_equal(flock(wk_dir_fd(folder), LOCK_EX), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        wk_dir_close(folder); // or the child held the lock as well
+        _exit(wk_eval_result_write(&ours, run, &err) == WK_OK ? 0 : 1);
+    }
+    usleep(200 * 1000);
+    char other[WK_PATH_MAX], *theirs;
+    snprintf(other, sizeof other, "%s/eval/random-000000001200.json", run);
+    assert_ok(wk_file_write(other, "{}", 2, &err));
+    wk_dir_close(folder);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_ok(wk_file_read(other, 1 << 20, &theirs, NULL, &err));
+    assert_string_equal(theirs, "{}");
+    assert_ok(wk_eval_result_choose(&ours, run, &err));
+    assert_int_equal(strlen(ours.name), strlen("random-000000001200-12345678"));
+    free(read_result(run, &ours, ".csv"));
+    free(read_result(run, &ours, ".json"));
+    free(theirs);
+    wk_eval_result_free(&ours);
+    remove_tree(run);
+}
+
 static void best_median_and_worst_go_by_score_then_return_then_number(void **state)
 {
     double completions[] = {0.5, 0.5, 1, 0, 0.5, 0}, returns[] = {3, 2, 0, 9, 2, 8};
@@ -483,6 +521,7 @@ int main(void)
         cmocka_unit_test(files_are_written_under_policy_and_step),
         cmocka_unit_test(another_question_gets_a_file_of_its_own),
         cmocka_unit_test(a_damaged_file_is_not_touched),
+        cmocka_unit_test(the_answer_of_another_process_keeps_its_name),
         cmocka_unit_test(best_median_and_worst_go_by_score_then_return_then_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

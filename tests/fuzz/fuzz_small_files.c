@@ -118,7 +118,8 @@ static void try_job(const char *bytes, size_t size)
 static void try_reward(const char *bytes, size_t size)
 {
     wk_error err = {0};
-    wk_reward_labels labels = {0};
+    wk_run_plugins code = {0};
+    wk_run_rewards labels = {0};
     wk_reward_table table;
     wk_text text = {0};
     uint64_t header = size ? strnlen(bytes, size) : 0, rows;
@@ -127,8 +128,9 @@ static void try_reward(const char *bytes, size_t size)
     if (header < size) wk_text_append(&text, bytes + header + 1, size - header - 1);
     fuzz_write("run/rewards", "a.safetensors", wk_text_get(&text), text.length);
     wk_text_free(&text);
-    fuzz_expect_message(wk_reward_labels_read("run", &labels, &err), &err);
-    wk_array_free(&labels);
+    fuzz_expect_message(wk_run_rewards_open("run", &wk_toy, NULL, NULL, &code, &labels, &err),
+                        &err);
+    wk_run_rewards_close(&labels);
     wk_status status = wk_reward_table_read("run", "a", &table, &err);
     fuzz_expect_message(status, &err);
     if (status != WK_OK) return;
