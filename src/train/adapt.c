@@ -1,7 +1,7 @@
 #include "train/adapt.h"
 
-#include "base/clock.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "config/parts.h"
 #include "config/yaml.h"
 #include "run/disk.h"

@@ -1,6 +1,6 @@
 #include "train/finetune.h"
 
-#include "base/rng.h"
+#include "base/random.h"
 #include "replay/codec.h"
 #include "run/saved_run.h"
 #include "run/world.h"

@@ -14,7 +14,7 @@
 #define WK_TRAIN_TRAINER_H
 
 #include "agent/acting.h"
-#include "base/arena.h"
+#include "base/memory.h"
 #include "base/watchdog.h"
 #include "run/checkpoint.h"
 #include "run/code.h"

@@ -1,7 +1,7 @@
 #include "train/update_time.h"
 
 #include "agent/synthetic_batch.h"
-#include "base/clock.h"
+#include "base/machine.h"
 #include "config/parts.h"
 #include "run/world.h"
 
