@@ -4,9 +4,9 @@
 
 static const double WINDOW_SECONDS = 60;
 
-void wk_speed_start(wk_speed *speed, const wk_speed_point *now, double steps_per_update)
+void wk_speed_start(wk_speed *speed, const wk_speed_point *now)
 {
-    *speed = (wk_speed){.last = *now, .update_seconds = NAN, .steps_per_update = steps_per_update};
+    *speed = (wk_speed){.last = *now};
 }
 
 static void add(wk_speed_window *window, double seconds, double steps, double updates)
@@ -54,16 +54,12 @@ static double seconds_per_step(const wk_speed_window *window)
     return window->steps > 0 ? window->seconds / window->steps : NAN;
 }
 
-// Before any update: the environments' time as in the prefill, and that of an update measured
-// beforehand.
+// With the pauses between them; before any update was measured nothing is known.
 static double learning_seconds_per_step(const wk_speed *speed)
 {
-    if (speed->learning.updates > 0)
-        return seconds_per_step(&speed->learning) *
-               (1 + speed->paused_seconds / speed->learned_seconds);
-    double update = speed->update_seconds / speed->steps_per_update;
-    double step = speed->prefill.steps > 0 ? seconds_per_step(&speed->prefill) : 0;
-    return speed->overlaps && step > update ? step : update + (speed->overlaps ? 0 : step);
+    if (speed->learning.updates == 0) return NAN;
+    return seconds_per_step(&speed->learning) *
+           (1 + speed->paused_seconds / speed->learned_seconds);
 }
 
 double wk_speed_left(const wk_speed *speed, int64_t prefill, int64_t total)

@@ -24,13 +24,9 @@ typedef struct wk_speed {
     wk_speed_window prefill, learning;
     double learned_seconds, paused_seconds; // all since learning began
     bool learns;                            // the last point was after the prefill
-    double steps_per_update;
-    // Of an update that was measured beforehand, to be set by the caller; NaN: none was.
-    double update_seconds;
-    bool overlaps; // environments step while it runs
 } wk_speed;
 
-void wk_speed_start(wk_speed *speed, const wk_speed_point *now, double steps_per_update);
+void wk_speed_start(wk_speed *speed, const wk_speed_point *now);
 
 /// Takes in what was done since the last point; `prefilling` says in which part.
 void wk_speed_observe(wk_speed *speed, const wk_speed_point *now, bool prefilling);

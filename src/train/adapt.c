@@ -21,92 +21,13 @@ static const char SETTINGS[] = "adapt.yaml", WEIGHTS[] = "weights.safetensors",
 typedef struct adapt_settings {
     uint64_t snapshot; // its step
     char tasks[WK_RUN_TEXT_MAX];
-    char rewards[WK_TASKS_MAX * WK_SHA256_CHARS]; // hashes of the code of tasks added later, or ""
     uint64_t seed;
-    bool all_data;
+    char data[16]; // "snapshot": what had been collected by then; "all"
     uint64_t updates;
-    uint64_t rows;         // of the episodes it learns from
-    wk_data_cutoff cutoff; // which episodes
+    uint64_t rows;                                // of the episodes it learns from
+    wk_data_cutoff cutoff;                        // which episodes
+    char rewards[WK_TASKS_MAX * WK_SHA256_CHARS]; // hashes of the code of tasks added later, or ""
 } adapt_settings;
-
-static wk_status write_settings(const adapt_settings *settings, const wk_dir *dir, wk_error *err)
-{
-    wk_text text = {0};
-    wk_text_printf(&text,
-                   "snapshot: %" PRIu64 "\ntasks: %s\nseed: %" PRIu64 "\ndata: %s\n"
-                   "updates: %" PRIu64 "\nrows: %" PRIu64 "\nepisodes: ",
-                   settings->snapshot, settings->tasks, settings->seed,
-                   settings->all_data ? "all" : "snapshot", settings->updates, settings->rows);
-    wk_data_cutoff_print(&settings->cutoff, &text);
-    wk_text_puts(&text, "\n");
-    if (*settings->rewards) wk_text_printf(&text, "rewards: %s\n", settings->rewards);
-    return wk_file_write_text(dir, SETTINGS, &text, err);
-}
-
-static const char *find(const wk_yaml *yaml, const char *key)
-{
-    for (size_t i = 0; i < yaml->values.count; i++)
-        if (strcmp(yaml->values.items[i].key, key) == 0) return yaml->values.items[i].text;
-    return NULL;
-}
-
-static wk_status fill(const wk_yaml *yaml, adapt_settings *out, wk_error *err)
-{
-    const struct {
-        const char *key;
-        uint64_t *to;
-    } numbers[] = {{"snapshot", &out->snapshot},
-                   {"seed", &out->seed},
-                   {"updates", &out->updates},
-                   {"rows", &out->rows}};
-    const char *tasks = find(yaml, "tasks"), *data = find(yaml, "data"),
-               *episodes = find(yaml, "episodes");
-    bool whole = tasks && data && episodes;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        const char *text = find(yaml, numbers[i].key);
-        whole = whole && text;
-        *numbers[i].to = text ? strtoull(text, NULL, 10) : 0;
-    }
-    if (!whole)
-        return wk_fail(err, WK_E_FORMAT, "'%s' is incomplete; start over with --restart",
-                       yaml->name);
-    const char *rewards = find(yaml, "rewards");
-    snprintf(out->tasks, sizeof out->tasks, "%s", tasks);
-    snprintf(out->rewards, sizeof out->rewards, "%s", rewards ? rewards : "");
-    out->all_data = strcmp(data, "all") == 0;
-    return wk_data_cutoff_parse(episodes, &out->cutoff, err);
-}
-
-static wk_status read_settings(const wk_dir *dir, adapt_settings *out, wk_error *err)
-{
-    char *bytes;
-    size_t size;
-    WK_TRY(wk_file_read_in(dir, SETTINGS, 1 << 20, &bytes, &size, err));
-    wk_yaml yaml = {0};
-    wk_status status = wk_yaml_parse(SETTINGS, bytes, size, false, &yaml, err);
-    if (status == WK_OK) status = fill(&yaml, out, err);
-    wk_yaml_free(&yaml);
-    free(bytes);
-    return status;
-}
-
-// Everything that shapes the result must be equal except updates, rows and cutoff, which follow
-// from the data.
-static wk_status check_resumable(const adapt_settings *old, const adapt_settings *now,
-                                 wk_error *err)
-{
-    if (strcmp(old->tasks, now->tasks) != 0)
-        return wk_fail(err, WK_E_INPUT, "tasks is %s there and %s now", old->tasks, now->tasks);
-    if (strcmp(old->rewards, now->rewards) != 0)
-        return wk_fail(err, WK_E_INPUT, "its rewards were computed by other code since");
-    if (old->seed != now->seed)
-        return wk_fail(err, WK_E_INPUT, "seed is %" PRIu64 " there and %" PRIu64 " now", old->seed,
-                       now->seed);
-    if (old->all_data != now->all_data)
-        return wk_fail(err, WK_E_INPUT, "it was started %s --all-data",
-                       old->all_data ? "with" : "without");
-    return WK_OK;
-}
 
 typedef struct adapt {
     wk_long_run loop; // counts updates
@@ -127,17 +48,92 @@ typedef struct adapt {
     bool no_data;              // none of its episodes are left
 } adapt;
 
+// The lines of adapt.yaml that are one number or one text; the episodes and the rewards follow.
+#define NUMBER(member) #member, offsetof(adapt_settings, member), 0
+#define TEXT(member) #member, offsetof(adapt_settings, member), sizeof((adapt_settings *)0)->member
+static const struct {
+    const char *key;
+    size_t offset, room; // of a text; 0: it is a number
+} lines[] = {{NUMBER(snapshot)}, {TEXT(tasks)},     {NUMBER(seed)},
+             {TEXT(data)},       {NUMBER(updates)}, {NUMBER(rows)}};
+enum { LINES = sizeof lines / sizeof *lines };
+
+static wk_status write_settings(const adapt_settings *settings, const wk_dir *dir, wk_error *err)
+{
+    wk_text text = {0};
+    for (int i = 0; i < LINES; i++) {
+        const void *at = (const char *)settings + lines[i].offset;
+        if (lines[i].room > 0)
+            wk_text_printf(&text, "%s: %s\n", lines[i].key, (const char *)at);
+        else
+            wk_text_printf(&text, "%s: %" PRIu64 "\n", lines[i].key, *(const uint64_t *)at);
+    }
+    wk_text_puts(&text, "episodes: ");
+    wk_data_cutoff_print(&settings->cutoff, &text);
+    wk_text_puts(&text, "\n");
+    if (*settings->rewards) wk_text_printf(&text, "rewards: %s\n", settings->rewards);
+    return wk_file_write_text(dir, SETTINGS, &text, err);
+}
+
+static wk_status fill(const wk_yaml *yaml, adapt_settings *out, wk_error *err)
+{
+    const char *episodes = NULL;
+    int found = 0;
+    for (size_t k = 0; k < yaml->values.count; k++) {
+        const char *key = yaml->values.items[k].key, *text = yaml->values.items[k].text;
+        if (strcmp(key, "episodes") == 0) episodes = text;
+        if (strcmp(key, "rewards") == 0) snprintf(out->rewards, sizeof out->rewards, "%s", text);
+        for (int i = 0; i < LINES; i++) {
+            char *to = (char *)out + lines[i].offset;
+            if (strcmp(key, lines[i].key) != 0) continue;
+            found++;
+            if (lines[i].room > 0)
+                snprintf(to, lines[i].room, "%s", text);
+            else
+                *(uint64_t *)(void *)to = strtoull(text, NULL, 10);
+        }
+    }
+    if (found == LINES && episodes) return wk_data_cutoff_parse(episodes, &out->cutoff, err);
+    return wk_fail(err, WK_E_FORMAT, "'%s' is incomplete; start over with --restart", yaml->name);
+}
+
+static wk_status read_settings(const wk_dir *dir, adapt_settings *out, wk_error *err)
+{
+    char *bytes;
+    size_t size;
+    WK_TRY(wk_file_read_in(dir, SETTINGS, 1 << 20, &bytes, &size, err));
+    wk_yaml yaml = {0};
+    *out = (adapt_settings){0};
+    wk_status status = wk_yaml_parse(SETTINGS, bytes, size, false, &yaml, err);
+    if (status == WK_OK) status = fill(&yaml, out, err);
+    wk_yaml_free(&yaml);
+    free(bytes);
+    return status;
+}
+
+// Everything that shapes the result must be equal except updates, rows and cutoff, which follow
+// from the data.
+static wk_status check_resumable(const adapt_settings *old, const adapt_settings *now,
+                                 wk_error *err)
+{
+    if (strcmp(old->tasks, now->tasks) != 0)
+        return wk_fail(err, WK_E_INPUT, "tasks is %s there and %s now", old->tasks, now->tasks);
+    if (strcmp(old->rewards, now->rewards) != 0)
+        return wk_fail(err, WK_E_INPUT, "its rewards were computed by other code since");
+    if (old->seed != now->seed)
+        return wk_fail(err, WK_E_INPUT, "seed is %" PRIu64 " there and %" PRIu64 " now", old->seed,
+                       now->seed);
+    if (strcmp(old->data, now->data) != 0)
+        return wk_fail(err, WK_E_INPUT, "it was started %s --all-data",
+                       strcmp(old->data, "all") == 0 ? "with" : "without");
+    return WK_OK;
+}
+
 // An interval in agent steps as one in updates.
 static uint64_t in_updates(const adapt *a, int64_t steps)
 {
     int64_t updates = steps / a->run.weights.config.train_every;
     return updates > 0 ? (uint64_t)updates : 1;
-}
-
-static wk_run_position position(const void *context)
-{
-    const adapt *a = context;
-    return (wk_run_position){a->done, a->done, false};
 }
 
 // The run, what is asked of it, and the folder for that.
@@ -160,7 +156,7 @@ static wk_status open_run(adapt *a, wk_error *err)
     const wk_saved_weights *w = &a->run.weights;
     s->snapshot = w->step;
     s->seed = w->config.seed;
-    s->all_data = c->all_data;
+    snprintf(s->data, sizeof s->data, "%s", c->all_data ? "all" : "snapshot");
     s->updates = c->updates > 0 ? (uint64_t)c->updates : in_updates(a, (int64_t)w->step);
     WK_TRY(wk_run_config_task_names(&w->config, a->run.world.domain, s->tasks, err));
 
@@ -179,29 +175,46 @@ static wk_status open_run(adapt *a, wk_error *err)
     return wk_long_run_open(&a->loop, c->directory, a->folder, err);
 }
 
+// What the labels of a checkpoint count; the name of the event file is another.
+static const struct {
+    const char *name;
+    size_t offset;
+} labels[] = {{"updates", offsetof(adapt, done)},
+              {"weights", offsetof(adapt, done_in_weights)},
+              {"metrics", offsetof(adapt, mark.jsonl)},
+              {"events", offsetof(adapt, mark.events)}};
+enum { LABELS = sizeof labels / sizeof *labels };
+
+static wk_status save(void *context, wk_error *err)
+{
+    adapt *a = context;
+    char texts[LABELS][24];
+    wk_weights_label all[LABELS + 1] = {[LABELS] = {"events_file", a->mark.events_file}};
+    for (int i = 0; i < LABELS; i++) {
+        const void *number = (const char *)a + labels[i].offset;
+        snprintf(texts[i], sizeof texts[i], "%" PRIu64, *(const uint64_t *)number);
+        all[i] = (wk_weights_label){labels[i].name, texts[i]};
+    }
+    return wk_learner_save(a->run.weights.learner, a->loop.dir, CHECKPOINT, all, LABELS + 1, err);
+}
+
 // Continues from the checkpoint, if there is one; its labels say how far it is.
 static wk_status resume(adapt *a, wk_error *err)
 {
-    const struct {
-        const char *name;
-        uint64_t *to;
-    } numbers[] = {{"updates", &a->done},
-                   {"weights", &a->done_in_weights},
-                   {"metrics", &a->mark.jsonl},
-                   {"events", &a->mark.events}};
-    bool there, whole = true;
+    bool there;
     wk_safetensors *file;
     WK_TRY(wk_file_exists_in(a->loop.dir, CHECKPOINT, &there, err));
     if (!there) return WK_OK;
     WK_TRY(wk_safetensors_open_in(a->loop.dir, CHECKPOINT, &file, err));
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        const char *text = wk_safetensors_metadata(file, numbers[i].name);
-        whole = whole && text;
-        *numbers[i].to = text ? strtoull(text, NULL, 10) : 0;
-    }
     const char *events = wk_safetensors_metadata(file, "events_file");
-    whole = whole && events;
+    bool whole = events != NULL;
     snprintf(a->mark.events_file, sizeof a->mark.events_file, "%s", events ? events : "");
+    for (int i = 0; i < LABELS; i++) {
+        const char *text = wk_safetensors_metadata(file, labels[i].name);
+        void *to = (char *)a + labels[i].offset;
+        whole = whole && text;
+        *(uint64_t *)to = text ? strtoull(text, NULL, 10) : 0;
+    }
     wk_safetensors_close(file);
     if (!whole)
         return wk_fail(err, WK_E_FORMAT,
@@ -322,7 +335,7 @@ static wk_status open_parts(adapt *a, wk_error *err)
     a->loop.config = &a->run.config;
     a->loop.total = (int64_t)a->settings.updates;
     a->loop.save_every = save_every > 0 ? (int64_t)in_updates(a, save_every) : 0;
-    wk_long_run_start(&a->loop, 1);
+    wk_long_run_start(&a->loop);
     return WK_OK;
 }
 
@@ -338,16 +351,6 @@ static wk_status open_files(adapt *a, wk_error *err)
     WK_TRY(wk_leftovers_remove(a->loop.dir, err));
     WK_TRY(write_settings(&a->settings, a->loop.dir, err));
     return wk_long_run_metrics(&a->loop, &a->mark, 1, err); // steps of the logs are updates
-}
-
-static void close_parts(adapt *a)
-{
-    wk_batch_buffer_free(&a->buffer);
-    for (int i = 0; i < WK_TASKS_MAX; i++)
-        wk_reward_table_free(&a->added[i]);
-    wk_replay_destroy(a->replay);
-    wk_long_run_close(&a->loop);
-    wk_saved_run_close(&a->run);
 }
 
 static void announce(const adapt *a)
@@ -374,21 +377,10 @@ static void announce(const adapt *a)
                     ended - stats.episodes == 1 ? "has" : "have");
 }
 
-static wk_status save(void *context, wk_error *err)
+static wk_run_position position(const void *context)
 {
-    adapt *a = context;
-    char updates[24], weights[24], metrics[24], events[24];
-    snprintf(updates, sizeof updates, "%" PRIu64, a->done);
-    snprintf(weights, sizeof weights, "%" PRIu64, a->done_in_weights);
-    snprintf(metrics, sizeof metrics, "%" PRIu64, a->mark.jsonl);
-    snprintf(events, sizeof events, "%" PRIu64, a->mark.events);
-    const wk_weights_label labels[] = {{"updates", updates},
-                                       {"weights", weights},
-                                       {"metrics", metrics},
-                                       {"events", events},
-                                       {"events_file", a->mark.events_file}};
-    return wk_learner_save(a->run.weights.learner, a->loop.dir, CHECKPOINT, labels,
-                           sizeof labels / sizeof *labels, err);
+    const adapt *a = context;
+    return (wk_run_position){a->done, a->done, false};
 }
 
 static wk_status step(void *context, wk_error *err)
@@ -427,9 +419,10 @@ static wk_status record(void *context, wk_error *err)
     return wk_metrics_write(metrics, (int64_t)a->done, err);
 }
 
-static void show(const void *context, wk_status_values *values)
+static void show(const void *context, wk_run_row *row)
 {
     const adapt *a = context;
+    wk_status_values *values = &row->values;
     values->unit = "updates";
     values->seconds[WK_PHASE_REPLAY] = a->sampling;
     values->seconds[WK_PHASE_LEARN] = a->learning;
@@ -466,17 +459,25 @@ static wk_status adapt_snapshot(const wk_adapt_config *config, const wk_run_cont
     if (!a) return wk_fail(err, WK_E_MEMORY, "no memory to adapt");
     a->config = config;
     a->loop = (wk_long_run){.control = control, .job = &job, .context = a, .unit = "update"};
-    *end = WK_RUN_FINISHED;
     wk_status status = open_parts(a, err);
     if (status == WK_OK && a->unfinished) {
+        wk_long_run *loop = &a->loop;
         announce(a);
-        status = wk_long_run_loop(&a->loop, end, err);
+        status = wk_long_run_loop(&loop, 1, NULL, NULL, err);
+        if (status == WK_OK && (status = loop->status) != WK_OK && err) *err = loop->error;
         if (status == WK_OK)
             wk_log_line(&control->log, WK_LOG_INFO, "%s in %s",
-                        *end == WK_RUN_FINISHED ? "policies" : "unfinished policies", a->folder);
+                        loop->end == WK_RUN_FINISHED ? "policies" : "unfinished policies",
+                        a->folder);
     }
+    *end = a->unfinished ? a->loop.end : WK_RUN_FINISHED;
     *no_data = a->no_data;
-    close_parts(a);
+    wk_batch_buffer_free(&a->buffer);
+    for (int i = 0; i < WK_TASKS_MAX; i++)
+        wk_reward_table_free(&a->added[i]);
+    wk_replay_destroy(a->replay);
+    wk_long_run_close(&a->loop);
+    wk_saved_run_close(&a->run);
     free(a);
     return status;
 }

@@ -3,6 +3,7 @@
 #include "base/random.h"
 #include "config/parts.h"
 #include "eval/open_loop.h"
+#include "train/trainer.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,9 +104,9 @@ static wk_status log_clips(evaluation *e, const char *task, wk_metrics *metrics,
 static wk_status evaluate(evaluation *e, const wk_log *log, const wk_dir *directory,
                           wk_metrics *metrics, wk_error *err)
 {
-    const wk_run_config *config = wk_trainer_config(e->trainer);
+    const wk_run_config *config = &e->trainer->config;
     const wk_domain *domain = e->result.origin.domain;
-    wk_learner *learner = wk_trainer_learner(e->trainer);
+    wk_learner *learner = e->trainer->learner;
     int options[WK_OPTIONS_MAX];
     WK_TRY(wk_run_config_options(config, domain, options, err));
 
@@ -129,7 +130,7 @@ static wk_status evaluate(evaluation *e, const wk_log *log, const wk_dir *direct
                            .context = e};
     for (int k = 0; k < wk_learner_get_config(learner)->tasks; k++) {
         int task;
-        const char *name = wk_trainer_task_name(e->trainer, k);
+        const char *name = domain->tasks[e->trainer->tasks[k]].name;
         WK_TRY(wk_domain_task(domain, name, &task, err));
         WK_TRY(wk_eval_result_add(&e->result, &setup, task, err));
         WK_TRY(wk_eval_result_play(&e->result, &setup, k, k, err));
@@ -154,8 +155,8 @@ wk_status wk_evaluation_run(wk_trainer *trainer, const wk_dir *directory,
                             const volatile sig_atomic_t *stop, const wk_log *log,
                             wk_metrics *metrics, wk_evaluation_end *end, wk_error *err)
 {
-    const wk_run_config *config = wk_trainer_config(trainer);
-    const wk_domain *domain = wk_trainer_domain(trainer);
+    const wk_run_config *config = &trainer->config;
+    const wk_domain *domain = trainer->domain;
     uint64_t step = wk_trainer_progress(trainer).steps;
     wk_run_thetas thetas;
     WK_TRY(wk_run_config_thetas(config, domain, &thetas, err));

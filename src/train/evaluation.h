@@ -10,8 +10,9 @@
 #include "eval/evaluation.h"
 #include "log/metrics.h"
 #include "replay/replay.h"
-#include "train/trainer.h"
 #include <signal.h>
+
+typedef struct wk_trainer wk_trainer;
 
 /// How an evaluation ended.
 typedef struct wk_evaluation_end {

@@ -209,13 +209,12 @@ static wk_status label_task(const finetune *f, const wk_dir *directory, wk_error
 static wk_status prepare(void *context, wk_trainer *trainer, wk_error *err)
 {
     finetune *f = context;
-    wk_learner *learner = wk_trainer_learner(trainer);
+    wk_learner *learner = trainer->learner;
     WK_TRY(wk_learner_restore_weights(learner, f->source, WK_WEIGHTS_WORLD, err));
     WK_TRY(wk_learner_restore_task(learner, f->source, f->member, err));
-    if (f->reward) WK_TRY(label_task(f, wk_trainer_directory(trainer), err));
-    WK_TRY(copy_data(f, wk_trainer_replay(trainer), err));
-    wk_trainer_schedule(trainer)->copied_episodes =
-        wk_data_cutoff_now(wk_trainer_replay(trainer)).begun;
+    if (f->reward) WK_TRY(label_task(f, trainer->directory, err));
+    WK_TRY(copy_data(f, trainer->replay, err));
+    trainer->schedule.copied_episodes = wk_data_cutoff_now(trainer->replay).begun;
     return WK_OK;
 }
 
@@ -223,8 +222,8 @@ static wk_status finish(void *context, wk_trainer *trainer, wk_error *err)
 {
     finetune *f = context;
     wk_weights_origin origin = {&f->own, f->domain, f->step, &f->cutoff};
-    return wk_weights_save(wk_trainer_learner(trainer), &origin, wk_trainer_directory(trainer),
-                           "weights.safetensors", err);
+    return wk_weights_save(trainer->learner, &origin, trainer->directory, "weights.safetensors",
+                           err);
 }
 
 // Weights of fewer steps may be there, when a longer run was killed before it wrote its own.
@@ -232,7 +231,7 @@ static wk_status is_finished(void *context, wk_trainer *trainer, bool *out, wk_e
 {
     finetune *f = context;
     char snapshot[WK_PATH_MAX];
-    wk_weights_path(wk_dir_path(wk_trainer_directory(trainer)),
+    wk_weights_path(wk_dir_path(trainer->directory),
                     (wk_weights_source){.kind = WK_WEIGHTS_SNAPSHOT},
                     wk_trainer_progress(trainer).steps, snapshot);
     return wk_weights_same(f->result, snapshot, out, err);

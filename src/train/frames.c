@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/observation.h"
 #include "config/parts.h"
-#include "train/trainer_parts.h"
+#include "train/trainer.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -427,10 +427,4 @@ void wk_trainer_check_device_frames(wk_trainer *t)
     wk_device_frames_destroy(t->device_frames);
     t->device_frames = NULL;
     t->device_full = true;
-}
-
-const char *wk_trainer_frame_placement(const wk_trainer *t, bool *device_full)
-{
-    if (device_full) *device_full = t->device_full;
-    return t->frame_placement;
 }

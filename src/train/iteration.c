@@ -13,14 +13,12 @@
 //   finish_update       the last update is waited for; error estimates go to the curricula
 //
 // A run that fails is stopped and leaves the others as they are: its learner is idle from then on.
-#include "base/observation.h"
-#include "train/trainer.h"
-
 #include "base/machine.h"
+#include "base/observation.h"
 #include "base/random.h"
 #include "env/domain.h"
 #include "env/host.h"
-#include "train/trainer_parts.h"
+#include "train/trainer.h"
 #include <math.h>
 #include <string.h>
 
@@ -459,21 +457,4 @@ wk_status wk_trainer_step_population(wk_trainer *member, wk_error *err)
         t->times.total += wk_clock_seconds() - began;
     }
     return WK_OK;
-}
-
-wk_status wk_trainer_result(const wk_trainer *t, const wk_iteration **done, wk_error *err)
-{
-    if (done) *done = &t->iteration;
-    if (t->status != WK_OK && err) *err = t->error;
-    return t->status;
-}
-
-bool wk_trainer_resets_failed(const wk_trainer *t)
-{
-    return t->resets_failed && !t->stopped;
-}
-
-void wk_trainer_stop(wk_trainer *t)
-{
-    t->stopped = true;
 }

@@ -58,11 +58,11 @@ static wk_speed_point speed_point(const wk_long_run *r, const wk_run_position *n
                             now->updates};
 }
 
-void wk_long_run_start(wk_long_run *r, double steps_per_update)
+void wk_long_run_start(wk_long_run *r)
 {
     wk_run_position now = r->job->position(r->context);
     const wk_speed_point point = speed_point(r, &now);
-    wk_speed_start(&r->speed, &point, steps_per_update);
+    wk_speed_start(&r->speed, &point);
     r->began = point.time;
     r->next_save = wk_next_multiple(now.steps, r->save_every);
     r->next_save_time = r->began + FIRST_SAVE_SECONDS;
@@ -96,36 +96,53 @@ wk_status wk_long_run_check_updates(const wk_long_run *r, const wk_nonfinite_upd
                    updates->metric, WK_NONFINITE_MAX, advice);
 }
 
-static wk_status_values values_of(const wk_long_run *r)
+static wk_run_row row_of(const wk_long_run *r)
 {
+    const char *state = !r->over                    ? "running"
+                        : r->status != WK_OK        ? "failed"
+                        : r->end == WK_RUN_FINISHED ? "finished"
+                                                    : "stopped";
+    wk_run_row row = wk_run_row_empty(r->name, state);
     wk_run_position now = r->job->position(r->context);
-    wk_status_values values = wk_status_values_empty();
-    values.steps = (int64_t)now.steps;
-    values.total = r->total;
-    values.updates = (int64_t)now.updates;
-    values.updates_per_second = wk_speed_updates(&r->speed);
-    values.seconds[WK_PHASE_LOG] = r->saving_seconds + r->logging_seconds;
-    values.seconds_left = wk_speed_left(&r->speed, r->prefill, r->total);
-    r->job->show(r->context, &values);
-    return values;
+    row.values.steps = (int64_t)now.steps;
+    row.values.total = r->total;
+    row.values.updates = (int64_t)now.updates;
+    row.values.updates_per_second = wk_speed_updates(&r->speed);
+    row.values.seconds[WK_PHASE_LOG] = r->saving_seconds + r->logging_seconds;
+    row.values.seconds_left = wk_speed_left(&r->speed, r->prefill, r->total);
+    r->job->show(r->context, &row);
+    return row;
 }
 
-static void show(const wk_long_run *r, bool last)
+static void show(const wk_long_run *r)
 {
     wk_status_line *line = r->control->line;
     const wk_progress_sink *progress = &r->control->progress;
     if (!line && !progress->show) return;
-    wk_status_values values = values_of(r);
-    if (progress->show) progress->show(progress->context, &values);
-    if (line && last)
-        wk_status_line_finish(line, &values);
+    wk_run_row row = row_of(r);
+    if (progress->show) progress->show(progress->context, &row.values);
+    if (line && r->over)
+        wk_status_line_finish(line, &row.values);
     else if (line)
-        wk_status_line_update(line, &values, wk_clock_seconds());
+        wk_status_line_update(line, &row.values, wk_clock_seconds());
 }
 
-static bool should_end(const wk_long_run *r, const wk_run_position *now, wk_run_end *end)
+static void show_table(wk_long_run *const *runs, int count, bool last)
 {
-    if ((int64_t)now->steps >= r->total)
+    wk_run_table *table = runs[0]->control->table;
+    wk_run_row rows[WK_POPULATION_MAX];
+    if (!table) return;
+    for (int r = 0; r < count; r++)
+        rows[r] = row_of(runs[r]);
+    if (last)
+        wk_run_table_finish(table, rows, count);
+    else
+        wk_run_table_update(table, rows, count, wk_clock_seconds());
+}
+
+static bool should_end(const wk_long_run *r, wk_run_end *end)
+{
+    if ((int64_t)r->job->position(r->context).steps >= r->total)
         *end = WK_RUN_FINISHED;
     else if (r->control->stop && *r->control->stop)
         *end = WK_RUN_INTERRUPTED;
@@ -145,73 +162,6 @@ static wk_status log_by(wk_long_run *r, wk_status (*hook)(void *, wk_error *), w
     return status;
 }
 
-// Runs that go together.
-typedef struct together {
-    wk_long_run *const *runs;
-    wk_long_run_result *results;
-    int count;
-} together;
-
-static const char *state_of(const wk_long_run_result *result)
-{
-    if (!result->over) return "running";
-    if (result->status != WK_OK) return "failed";
-    return result->end == WK_RUN_FINISHED ? "finished" : "stopped";
-}
-
-static void show_table(const together *all, bool last)
-{
-    wk_run_table *table = all->runs[0]->control->table;
-    wk_run_row rows[WK_POPULATION_MAX];
-    if (!table) return;
-    for (int r = 0; r < all->count; r++) {
-        const wk_long_run *run = all->runs[r];
-        rows[r] = wk_run_row_empty(run->name, state_of(&all->results[r]));
-        rows[r].values = values_of(run);
-        if (run->job->show_row) run->job->show_row(run->context, &rows[r]);
-    }
-    if (last)
-        wk_run_table_finish(table, rows, all->count);
-    else
-        wk_run_table_update(table, rows, all->count, wk_clock_seconds());
-}
-
-// Records how a call of one run went; a failure ends that run.
-static void record_status(const together *all, int r, wk_status status)
-{
-    wk_long_run_result *result = &all->results[r];
-    const wk_long_run *run = all->runs[r];
-    if (status == WK_OK) return;
-    result->status = status;
-    result->over = true;
-    if (run->job->leave) run->job->leave(run->context);
-    if (all->count > 1)
-        wk_log_line(&run->control->log, WK_LOG_ERROR, "%s: %s; the other runs continue", run->name,
-                    result->error.message);
-}
-
-// Ends the runs that have come to their end; says whether any is left.
-static bool end_some(const together *all)
-{
-    bool left = false;
-    for (int r = 0; r < all->count; r++) {
-        wk_long_run_result *result = &all->results[r];
-        wk_long_run *run = all->runs[r];
-        if (result->over) continue;
-        wk_run_position now = run->job->position(run->context);
-        if (!should_end(run, &now, &result->end)) {
-            left = true;
-            continue;
-        }
-        record_status(all, r, run->job->end(run->context, &result->end, &result->error));
-        if (result->over) continue;
-        show(run, true);
-        if (run->job->leave) run->job->leave(run->context);
-        result->over = true;
-    }
-    return left;
-}
-
 // What follows a run's part of a step: speed, logs, and a checkpoint where one is due. It was
 // prefilling before.
 static wk_status finish_iteration(wk_long_run *r, bool prefilling, wk_error *err)
@@ -221,56 +171,68 @@ static wk_status finish_iteration(wk_long_run *r, bool prefilling, wk_error *err
     const wk_speed_point point = speed_point(r, &now);
     wk_speed_observe(&r->speed, &point, prefilling);
     WK_TRY(log_by(r, r->job->record, err));
-    show(r, false);
+    show(r);
     bool due = (int64_t)now.steps >= r->next_save || wk_clock_seconds() >= r->next_save_time;
     return due ? wk_long_run_save(r, err) : WK_OK;
 }
 
-static wk_status step_together(const together *all, wk_status (*step)(void *, wk_error *),
-                               void *context, wk_error *err)
+// Records how a call of one run of several went; a failure ends that run.
+static void record_status(wk_long_run *r, wk_status status, int count)
 {
-    bool prefilling[WK_POPULATION_MAX];
-    for (int r = 0; r < all->count; r++) {
-        const wk_long_run *run = all->runs[r];
-        wk_long_run_result *result = &all->results[r];
-        prefilling[r] = run->job->position(run->context).prefilling;
-        if (!result->over) record_status(all, r, wk_lock_check(&run->lock, &result->error));
-    }
-    if (step) WK_TRY(step(context, err));
-    for (int r = 0; r < all->count; r++) {
-        wk_long_run_result *result = &all->results[r];
-        if (!result->over)
-            record_status(all, r, finish_iteration(all->runs[r], prefilling[r], &result->error));
-    }
-    return WK_OK;
+    if (status == WK_OK) return;
+    r->status = status;
+    r->over = true;
+    if (count > 1)
+        wk_log_line(&r->control->log, WK_LOG_ERROR, "%s: %s; the other runs continue", r->name,
+                    r->error.message);
 }
 
-wk_status wk_long_run_loop_together(wk_long_run *const *runs, wk_long_run_result *results,
-                                    int count, wk_status (*step)(void *context, wk_error *err),
-                                    void *context, wk_error *err)
+// Ends the runs that have come to their end; says whether any is left.
+static bool end_some(wk_long_run *const *runs, int count)
 {
-    const together all = {runs, results, count};
-    for (int r = 0; r < count; r++)
-        if (!results[r].over)
-            record_status(&all, r, log_by(runs[r], runs[r]->job->begin, &results[r].error));
-    wk_status status = WK_OK;
-    while (status == WK_OK && end_some(&all)) {
-        status = step_together(&all, step, context, err);
-        if (status == WK_OK) show_table(&all, false);
+    bool left = false;
+    for (int i = 0; i < count; i++) {
+        wk_long_run *r = runs[i];
+        if (r->over) continue;
+        if (!should_end(r, &r->end)) {
+            left = true;
+            continue;
+        }
+        record_status(r, r->job->end(r->context, &r->end, &r->error), count);
+        if (r->over) continue;
+        r->over = true;
+        show(r);
     }
-    if (status == WK_OK) show_table(&all, true);
+    return left;
+}
+
+wk_status wk_long_run_loop(wk_long_run *const *runs, int count,
+                           wk_status (*step)(void *context, wk_error *err), void *context,
+                           wk_error *err)
+{
+    for (int i = 0; i < count; i++)
+        if (!runs[i]->over)
+            record_status(runs[i], log_by(runs[i], runs[i]->job->begin, &runs[i]->error), count);
+    wk_status status = WK_OK;
+    while (status == WK_OK && end_some(runs, count)) {
+        bool prefilling[WK_POPULATION_MAX];
+        for (int i = 0; i < count; i++) {
+            wk_long_run *r = runs[i];
+            prefilling[i] = r->job->position(r->context).prefilling;
+            if (!r->over) record_status(r, wk_lock_check(&r->lock, &r->error), count);
+        }
+        if (step) status = step(context, err);
+        if (status != WK_OK) break;
+        for (int i = 0; i < count; i++) {
+            wk_long_run *r = runs[i];
+            if (!r->over) record_status(r, finish_iteration(r, prefilling[i], &r->error), count);
+        }
+        show_table(runs, count, false);
+    }
+    if (status == WK_OK) show_table(runs, count, true);
     // The message of a failure begins on a line of its own.
     const wk_run_control *control = runs[0]->control;
     if (control->line) wk_status_line_end(control->line);
     if (control->table) wk_status_line_end(&control->table->line);
     return status;
-}
-
-wk_status wk_long_run_loop(wk_long_run *r, wk_run_end *end, wk_error *err)
-{
-    wk_long_run_result result = {0};
-    WK_TRY(wk_long_run_loop_together(&r, &result, 1, NULL, NULL, err));
-    *end = result.end;
-    if (result.status != WK_OK && err) *err = result.error;
-    return result.status;
 }

@@ -4,6 +4,7 @@
 // and what is made at the end; everything around that is here:
 //
 //   wk_long_run_open      takes the directory and its lock; the job resumes its state then
+//   wk_long_run_start     starts the clocks
 //   wk_long_run_metrics   opens metrics.jsonl and the event files, cut to where the checkpoint ends
 //   wk_long_run_loop        begin  (what is overdue)
 //                         until all is done, stopped or out of time:
@@ -12,8 +13,8 @@
 //                         end    (the last checkpoint, and the results when all is done)
 //   wk_long_run_close
 //
-// Several runs go together by wk_long_run_loop_together: one step moves all of them, then each does
-// the rest of its iteration by itself. A run that fails or ends leaves the others as they are.
+// The loop takes several runs: one step moves all of them, then each does the rest of its iteration
+// by itself. A run that fails or ends leaves the others as they are.
 #ifndef WK_TRAIN_LONG_RUN_H
 #define WK_TRAIN_LONG_RUN_H
 
@@ -57,10 +58,7 @@ typedef struct wk_long_run_job {
     wk_status (*record)(void *context, wk_error *err); // logs what it did
     wk_status (*save)(void *context, wk_error *err);   // a checkpoint, by way of wk_long_run_save
     wk_status (*end)(void *context, wk_run_end *end, wk_error *err);
-    void (*show)(const void *context, wk_status_values *values); // adds to the status line
-    // Of runs that go together:
-    void (*show_row)(const void *context, wk_run_row *row); // adds to its row of the table
-    void (*leave)(void *context); // the run has ended or failed; the others go on without it
+    void (*show)(const void *context, wk_run_row *row); // adds to the status line and the table
 } wk_long_run_job;
 
 /// Set the fields before the blank line; zero-initialise the rest. Close it also after a failed
@@ -74,8 +72,8 @@ typedef struct wk_long_run {
     int64_t total, prefill;      // in units
     int64_t save_every;          // units between checkpoints; 0: by time alone
     double minutes;              // to run at most; 0: no limit
+    const char *name;            // among runs that go together
 
-    const char *name; // among runs that go together
     const char *path;
     wk_dir *dir; // what the path led to when the run began
     bool is_new; // this run has made it
@@ -87,6 +85,11 @@ typedef struct wk_long_run {
     double saving_seconds, logging_seconds;
     int64_t next_save;
     double next_save_time;
+    // It has ended, or failed alone with `status`; the others go on without it.
+    bool over;
+    wk_run_end end;
+    wk_status status;
+    wk_error error;
 } wk_long_run;
 
 /// Makes the directory where there is none, opens it and takes its lock. The way to it may lead
@@ -98,24 +101,14 @@ wk_status wk_long_run_metrics(wk_long_run *run, wk_metrics_mark *mark, int actio
                               wk_error *err);
 
 /// Starts the clocks: the time limit, the speed, the first checkpoint within a minute.
-void wk_long_run_start(wk_long_run *run, double steps_per_update);
+void wk_long_run_start(wk_long_run *run);
 
-/// Runs the loop.
-wk_status wk_long_run_loop(wk_long_run *run, wk_run_end *end, wk_error *err);
-
-/// How a run of several ended: `end`, or the error that stopped it alone.
-typedef struct wk_long_run_result {
-    wk_run_end end;
-    wk_status status;
-    wk_error error;
-    bool over; // it has ended or failed; the others go on without it
-} wk_long_run_result;
-/// Runs several, started with wk_long_run_start, until each is over. `step` (NULL: none) makes one
-/// iteration of all runs that are not over, before each job's own step; its failure ends all of
-/// them. The caller zeroes `results`, except those of runs that are over already.
-wk_status wk_long_run_loop_together(wk_long_run *const *runs, wk_long_run_result *results,
-                                    int count, wk_status (*step)(void *context, wk_error *err),
-                                    void *context, wk_error *err);
+/// Runs all until each is over; those that are over already are left alone. `step` (NULL: none)
+/// makes one iteration of the others, before each job's own step; its failure, which is the status,
+/// ends all of them.
+wk_status wk_long_run_loop(wk_long_run *const *runs, int count,
+                           wk_status (*step)(void *context, wk_error *err), void *context,
+                           wk_error *err);
 
 void wk_long_run_close(wk_long_run *run);
 

@@ -102,7 +102,7 @@ static void add_curriculum(wk_metrics *metrics, const wk_curriculum *curriculum)
 static void add_environments(wk_metrics *metrics, wk_trainer *trainer)
 {
     enum { VALUES_MAX = 64, NUMBER_MAX = 320 }; // chars of any double by %.4f
-    const wk_curriculum *curriculum = wk_trainer_curriculum(trainer);
+    const wk_curriculum *curriculum = trainer->curriculum;
     wk_curriculum_view view = wk_curriculum_get_view(curriculum);
     double probability[VALUES_MAX], episodes = 0;
     if (view.count > VALUES_MAX) return;
@@ -111,8 +111,8 @@ static void add_environments(wk_metrics *metrics, wk_trainer *trainer)
         episodes += (double)view.visits[i];
     for (size_t i = 0; i < view.count; i++) {
         char theta[WK_PARAMS_MAX * NUMBER_MAX + sizeof "[]"] = "[";
-        const double *numbers = wk_space_params(wk_trainer_space(trainer), i);
-        for (int p = 0, used = 1; p < wk_trainer_domain(trainer)->n_params; p++)
+        const double *numbers = wk_space_params(trainer->space, i);
+        for (int p = 0, used = 1; p < trainer->domain->n_params; p++)
             used += snprintf(theta + used, sizeof theta - (size_t)used, "%s%.4f", p ? " " : "",
                              numbers[p]);
         strcat(theta, "]");
@@ -133,21 +133,21 @@ void wk_metrics_add_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_i
     const wk_learner_metrics *m = &done->learner;
     uint64_t updates, skipped;
     wk_error ignored = {0};
-    if (wk_learner_counts(wk_trainer_learner(trainer), &updates, &skipped, &ignored) != WK_OK)
-        skipped = 0;
+    if (wk_learner_counts(trainer->learner, &updates, &skipped, &ignored) != WK_OK) skipped = 0;
     wk_metrics_scalar(metrics, "train_total_steps", (double)now->steps);
     wk_metrics_scalar(metrics, "train_total_episodes", (double)now->episodes);
     wk_metrics_scalar(metrics, "train_updates", (double)now->updates);
     wk_metrics_scalar(metrics, "train/skipped_updates", (double)skipped);
-    const wk_learner_config *config = wk_learner_get_config(wk_trainer_learner(trainer));
+    const wk_learner_config *config = wk_learner_get_config(trainer->learner);
     wk_named_metric list[WK_NAMED_METRICS_MAX];
     size_t count = wk_learner_metrics_list(config, m, list);
     for (size_t i = 0; i < count; i++)
         note(metrics, "train/", list[i].name, list[i].value);
     if (config->exploration == WK_EXPLORE_PLAN2EXPLORE) add_policy(metrics, "expl", &m->explore);
     for (int k = 0; k < config->tasks; k++)
-        wk_metrics_add_task(metrics, wk_trainer_task_name(trainer, k), &done->tasks, k);
-    add_curriculum(metrics, wk_trainer_curriculum(trainer));
+        wk_metrics_add_task(metrics, trainer->domain->tasks[trainer->tasks[k]].name, &done->tasks,
+                            k);
+    add_curriculum(metrics, trainer->curriculum);
     add_environments(metrics, trainer);
 }
 
@@ -201,8 +201,7 @@ static wk_status add_heatmap(wk_metrics *metrics, wk_trainer *trainer, wk_error 
 {
     wk_heatmap map;
     wk_image image = {0};
-    WK_TRY(wk_heatmap_create(wk_trainer_domain(trainer), wk_trainer_space(trainer),
-                             wk_trainer_curriculum(trainer), &map, err));
+    WK_TRY(wk_heatmap_create(trainer->domain, trainer->space, trainer->curriculum, &map, err));
     wk_status status = wk_heatmap_draw(&map, &image, err);
     if (status == WK_OK) status = wk_metrics_image(metrics, "env_sampler/heatmap", &image, err);
     wk_image_free(&image);
@@ -214,18 +213,16 @@ static wk_status add_open_loop(wk_metrics *metrics, wk_trainer *trainer, wk_open
                                wk_error *err)
 {
     enum { SEQUENCES = 6, CONTEXT = 5 };
-    wk_replay *replay = wk_trainer_replay(trainer);
-    int steps = wk_trainer_config(trainer)->length, context = CONTEXT < steps ? CONTEXT : steps - 1;
+    wk_replay *replay = trainer->replay;
+    int steps = trainer->config.length, context = CONTEXT < steps ? CONTEXT : steps - 1;
     if (wk_replay_sampleable(replay, steps) == 0) return WK_OK;
-    if (!*loop)
-        WK_TRY(
-            wk_open_loop_create(wk_trainer_learner(trainer), SEQUENCES, steps, context, loop, err));
+    if (!*loop) WK_TRY(wk_open_loop_create(trainer->learner, SEQUENCES, steps, context, loop, err));
     const wk_sequences *input = wk_open_loop_input(*loop);
     wk_replay_batch rows = {.images = input->images,
                             .vectors = input->vectors,
                             .actions = input->actions,
                             .first = input->first};
-    uint64_t seed = wk_rng_key(wk_trainer_config(trainer)->seed, "pictures");
+    uint64_t seed = wk_rng_key(trainer->config.seed, "pictures");
     WK_TRY(wk_replay_sample(replay, seed, wk_trainer_progress(trainer).steps, SEQUENCES, steps,
                             &rows, err));
     WK_TRY(wk_open_loop_run(*loop, err));
@@ -238,7 +235,7 @@ wk_status wk_metrics_add_images(wk_metrics *metrics, wk_trainer *trainer, wk_ope
                                 wk_error *err)
 {
     WK_TRY(add_heatmap(metrics, trainer, err));
-    if (wk_trainer_domain(trainer)->observation.no_image) return WK_OK;
+    if (trainer->domain->observation.no_image) return WK_OK;
     return add_open_loop(metrics, trainer, loop, err);
 }
 

@@ -9,7 +9,6 @@
 #include "train/evaluation.h"
 #include "train/metrics.h"
 #include "train/trainer.h"
-#include "train/update_time.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,22 +16,21 @@
 #include <string.h>
 #include <unistd.h>
 
+static const double SLOW_SECONDS = 60;
+
 typedef struct run {
     wk_long_run loop;
     const wk_run_config *config;
     const wk_train_extras *extras;
     wk_trainer *trainer;
-    const wk_iteration *done;   // the last one
-    wk_open_loop *images;       // predictions, from the first clip on
-    wk_run_schedule *schedule;  // the trainer's
-    wk_update_time update_time; // measured before a prefill that somebody watches; else 0
-    int idle_exploration;       // updates in a row in which the exploration policy learned nothing
-    bool said_idle;             // that there were many
+    wk_open_loop *images; // predictions, from the first clip on
+    bool time_is_unsaid;  // what its updates will take is to be said
+    int idle_exploration; // updates in a row in which the exploration policy learned nothing
+    bool said_idle;       // that there were many
     wk_divergence divergence;
-    bool complete;     // it was when it was opened
-    bool warned;       // that frames are no longer on the device
-    int unsaved;       // episodes that ended because their state was not saved
-    double last_score; // mean of the last evaluation; NaN before the first
+    bool warned;           // that frames are no longer on the device
+    int unsaved;           // episodes that ended because their state was not saved
+    double last_score;     // mean of the last evaluation; NaN before the first
 } run;
 
 static const wk_log *log_of(const run *r)
@@ -40,21 +38,9 @@ static const wk_log *log_of(const run *r)
     return &r->loop.control->log;
 }
 
-// A run that has done all it was to do has nothing to write, not even other settings.
-static wk_status find_complete(run *r, wk_error *err)
+static void steps_text(const run *r, uint64_t steps, char out[WK_STEPS_TEXT_MAX])
 {
-    wk_progress now = wk_trainer_progress(r->trainer);
-    bool evaluated = r->config->eval_every == 0 || r->schedule->last_eval == (int64_t)now.steps;
-    if (!now.finished || wk_trainer_resumed_from(r->trainer) < 0 || !evaluated) return WK_OK;
-    char name[WK_STEP_NAME_MAX];
-    wk_dir *snapshots = NULL;
-    wk_step_name("", now.steps, ".safetensors", name);
-    wk_status status = wk_dir_open(r->loop.dir, "snapshots", &snapshots, err);
-    if (status == WK_OK) status = wk_file_exists_in(snapshots, name, &r->complete, err);
-    wk_dir_close(snapshots);
-    if (status == WK_OK && r->complete && r->extras->is_finished)
-        return r->extras->is_finished(r->extras->context, r->trainer, &r->complete, err);
-    return status == WK_E_NOT_FOUND ? WK_OK : status;
+    wk_steps_text(steps, r->trainer->domain->action_repeat, out);
 }
 
 // Takes the directory, and checks that the run may go on there.
@@ -92,136 +78,64 @@ static wk_status enter(run *r, const char *directory, wk_error *err)
 // Everything between a resumed trainer and its first iteration.
 static wk_status prepare(run *r, wk_error *err)
 {
+    wk_trainer *t = r->trainer;
+    wk_run_schedule *schedule = &t->schedule;
+    const wk_run_config *config = r->config;
     const wk_train_extras *extras = r->extras;
-    r->schedule = wk_trainer_schedule(r->trainer);
-    WK_TRY(find_complete(r, err));
-    if (r->complete) return WK_OK;
+    wk_progress now = wk_trainer_progress(t);
+    bool fresh = t->checkpoints.resumed_from < 0;
+
+    // A run that has done all it was to do has nothing to write, not even other settings.
+    bool evaluated = config->eval_every == 0 || schedule->last_eval == (int64_t)now.steps;
+    if (now.finished && !fresh && evaluated) {
+        char name[WK_STEP_NAME_MAX];
+        wk_step_name("snapshots/", now.steps, ".safetensors", name);
+        WK_TRY(wk_file_exists_in(r->loop.dir, name, &r->loop.over, err));
+        if (r->loop.over && extras->is_finished)
+            WK_TRY(extras->is_finished(extras->context, t, &r->loop.over, err));
+        if (r->loop.over) return WK_OK;
+    }
+
     WK_TRY(wk_leftovers_remove(r->loop.dir, err));
     WK_TRY(wk_run_plugins_record(extras->code, r->loop.dir, err));
     // Not before: a run that cannot start leaves no directory.
-    WK_TRY(wk_run_config_write_in(r->config, r->loop.dir, "config.yaml", err));
-    bool fresh = wk_trainer_resumed_from(r->trainer) < 0;
-    if (!fresh) WK_TRY(wk_trainer_end_episodes(r->trainer, &r->unsaved, err));
-    if (fresh && extras->prepare) WK_TRY(extras->prepare(extras->context, r->trainer, err));
+    WK_TRY(wk_run_config_write_in(config, r->loop.dir, "config.yaml", err));
+    if (!fresh) WK_TRY(wk_trainer_end_episodes(t, &r->unsaved, err));
+    if (fresh && extras->prepare) WK_TRY(extras->prepare(extras->context, t, err));
 
     // What is overdue stays so; a shorter interval than before begins at once.
-    uint64_t steps = wk_trainer_progress(r->trainer).steps;
     const struct {
         int64_t *next, every;
-    } due[] = {{&r->schedule->next_log, r->config->log_every},
-               {&r->schedule->next_snapshot, r->config->snapshot_every},
-               {&r->schedule->next_images, r->config->log_images_every},
-               {&r->schedule->next_eval, r->config->eval_every}};
+    } due[] = {{&schedule->next_log, config->log_every},
+               {&schedule->next_snapshot, config->snapshot_every},
+               {&schedule->next_images, config->log_images_every},
+               {&schedule->next_eval, config->eval_every}};
     for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
-        int64_t next = wk_next_multiple(steps, due[i].every);
+        int64_t next = wk_next_multiple(wk_trainer_progress(t).steps, due[i].every);
         if (fresh || next < *due[i].next) *due[i].next = next;
     }
-
-    wk_long_run_start(&r->loop, r->config->train_every);
-    if (r->update_time.seconds > 0) r->loop.speed.update_seconds = r->update_time.seconds;
-    r->loop.speed.overlaps = r->update_time.overlaps;
-    return wk_long_run_metrics(&r->loop, &r->schedule->metrics,
-                               wk_trainer_domain(r->trainer)->action_repeat, err);
-}
-
-static void steps_text(const run *r, uint64_t steps, char out[WK_STEPS_TEXT_MAX])
-{
-    wk_steps_text(steps, wk_trainer_domain(r->trainer)->action_repeat, out);
-}
-
-// What memory runs that train together need: on the device, and of the host for replay.
-typedef struct memory_need {
-    double learners, replay, limit; // MiB; what the system lets the process have
-    bool on_host;                   // the learners too
-} memory_need;
-
-static memory_need memory_of(const run *runs, int count)
-{
-    static const double MIB = 1 << 20;
-    memory_need need = {.limit = (double)wk_limits_now().memory / MIB,
-                        .on_host = strcmp(wk_trainer_device(runs[0].trainer)->name, "cpu") == 0};
-    for (int i = 0; i < count; i++) {
-        wk_learner_memory memory = wk_learner_get_memory(wk_trainer_learner(runs[i].trainer));
-        wk_replay_stats replay = wk_replay_get_stats(wk_trainer_replay(runs[i].trainer));
-        need.learners += ceil((double)(memory.state + memory.planned) / MIB);
-        need.replay += ceil((double)replay.bytes_limit / MIB);
-    }
-    return need;
-}
-
-static void announce_memory(const run *runs, int count)
-{
-    memory_need need = memory_of(runs, count);
-    double host = need.replay + (need.on_host ? need.learners : 0);
-    const char *several = count > 1 ? "s" : "";
-    if (host > need.limit)
-        wk_log_line(log_of(runs), WK_LOG_WARN,
-                    "learner%s and replay%s may need %.0f MiB, but this process may use only %.0f "
-                    "(control group); request more, or lower replay.capacity",
-                    several, several, host, floor(need.limit));
-    if (count == 1) return;
-    const wk_device *device = wk_trainer_device(runs[0].trainer);
-    wk_log_line(log_of(runs), WK_LOG_INFO,
-                "%d runs of %s together on %s: %s; learners %.0f MiB, replays at most %.0f MiB, "
-                "their frames for batches %s",
-                count, wk_trainer_domain(runs[0].trainer)->name, device->name, device->why,
-                need.learners, need.replay, wk_trainer_frame_placement(runs[0].trainer, NULL));
-}
-
-// What a run is. One among several shares its device with the others.
-static void announce_run(const run *r, bool alone)
-{
-    const wk_device *device = wk_trainer_device(r->trainer);
-    const char *rule = wk_curriculum_get_rule(wk_trainer_curriculum(r->trainer))->name;
-    char steps[WK_STEPS_TEXT_MAX];
-    steps_text(r, (uint64_t)r->config->steps, steps);
-    if (!alone) {
-        wk_log_line(log_of(r), WK_LOG_INFO, "%s: %s, %s, seed %" PRIu64 ", to %s", r->loop.name,
-                    rule, r->config->exploration, r->config->seed, steps);
-        return;
-    }
-    memory_need need = memory_of(r, 1);
-    wk_log_line(log_of(r), WK_LOG_INFO,
-                "%s, %s, %s, seed %" PRIu64
-                ", to %s, on %s: %s; learner %.0f MiB, replay at most %.0f MiB for %" PRIi64
-                " agent steps, its frames for batches %s",
-                wk_trainer_domain(r->trainer)->name, rule, r->config->exploration, r->config->seed,
-                steps, device->name, device->why, need.learners, need.replay,
-                r->config->replay_capacity, wk_trainer_frame_placement(r->trainer, NULL));
-}
-
-static void announce_slow_path(const run *r)
-{
-    wk_learner *learner = wk_trainer_learner(r->trainer);
-    const char *slow[] = {wk_program_slow_path(wk_learner_model_program(learner)),
-                          wk_program_slow_path(wk_learner_update_program(learner))};
-    for (int i = 0; i < 2; i++)
-        if (*slow[i] && (i == 0 || strcmp(slow[0], slow[1]) != 0))
-            wk_log_line(log_of(r), WK_LOG_WARN,
-                        "updates take longer on the GPU than these sizes would suggest: %s",
-                        slow[i]);
+    wk_long_run_start(&r->loop);
+    return wk_long_run_metrics(&r->loop, &schedule->metrics, t->domain->action_repeat, err);
 }
 
 // From where a run goes on, and what was wrong there.
 static void announce_resumption(const run *r)
 {
-    const char *trouble = wk_trainer_resume_trouble(r->trainer);
-    if (*trouble)
+    const wk_checkpoints *from = &r->trainer->checkpoints;
+    const wk_domain *domain = r->trainer->domain;
+    if (*from->trouble)
         wk_log_line(log_of(r), WK_LOG_WARN,
                     "using an older checkpoint, because %.400s; files that cannot be used are "
                     "kept, with 'damaged' before their names",
-                    trouble);
-    int64_t resumed = wk_trainer_resumed_from(r->trainer);
+                    from->trouble);
     char steps[WK_STEPS_TEXT_MAX];
-    if (resumed < 0) return;
-    steps_text(r, (uint64_t)resumed, steps);
+    if (from->resumed_from < 0) return;
+    steps_text(r, (uint64_t)from->resumed_from, steps);
     wk_log_line(log_of(r), WK_LOG_INFO, "resuming after %s", steps);
-    uint64_t then = wk_trainer_resumed_engine(r->trainer);
-    uint64_t now = wk_domain_engine(wk_trainer_domain(r->trainer));
-    if (then != now) {
+    if (from->engine != wk_domain_engine(domain)) {
         char made[WK_ENGINE_CHARS], here[WK_ENGINE_CHARS];
-        wk_engine_print(then, made);
-        wk_engine_print(now, here);
+        wk_engine_print(from->engine, made);
+        wk_engine_print(wk_domain_engine(domain), here);
         wk_log_line(log_of(r), WK_LOG_WARN,
                     "this run was made with MuJoCo %s and continues with %s: from here on its "
                     "episodes are not those of a run that was never interrupted",
@@ -232,30 +146,91 @@ static void announce_resumption(const run *r)
                     "the environments of %s cannot save their state: the %d episodes that were "
                     "running end where the run stopped, and new ones begin; the results differ "
                     "from those of a run that was never interrupted",
-                    wk_trainer_domain(r->trainer)->name, r->unsaved);
+                    domain->name, r->unsaved);
 }
 
-// What a run will take is said before hours are spent on its prefill.
-static void announce_time(const run *r)
+// What is said of runs before they go on: what each is, and what they need together.
+static void announce(const run *runs, int count)
+{
+    static const double MIB = 1 << 20;
+    const wk_log *log = log_of(runs);
+    const wk_trainer *first = runs->trainer;
+    const wk_device *device = &first->population->device;
+    double learners = 0, replays = 0, limit = (double)wk_limits_now().memory / MIB; // MiB
+    for (int i = 0; i < count; i++) {
+        wk_learner_memory memory = wk_learner_get_memory(runs[i].trainer->learner);
+        learners += ceil((double)(memory.state + memory.planned) / MIB);
+        replays += ceil((double)wk_replay_get_stats(runs[i].trainer->replay).bytes_limit / MIB);
+    }
+
+    // One among several shares its device with the others.
+    for (int i = 0; i < count; i++) {
+        const run *r = &runs[i];
+        const wk_run_config *config = r->config;
+        const char *rule = wk_curriculum_get_rule(r->trainer->curriculum)->name;
+        char steps[WK_STEPS_TEXT_MAX];
+        steps_text(r, (uint64_t)config->steps, steps);
+        if (count > 1)
+            wk_log_line(log, WK_LOG_INFO, "%s: %s, %s, seed %" PRIu64 ", to %s", r->loop.name, rule,
+                        config->exploration, config->seed, steps);
+        else if (!r->loop.over)
+            wk_log_line(log, WK_LOG_INFO,
+                        "%s, %s, %s, seed %" PRIu64
+                        ", to %s, on %s: %s; learner %.0f MiB, replay at most %.0f MiB for %" PRIi64
+                        " agent steps, its frames for batches %s",
+                        first->domain->name, rule, config->exploration, config->seed, steps,
+                        device->name, device->why, learners, replays, config->replay_capacity,
+                        first->frame_placement);
+        if (r->loop.over)
+            wk_log_line(log, WK_LOG_INFO, "all agent steps are already done; nothing is changed");
+        else
+            announce_resumption(r);
+    }
+
+    double host = replays + (device->number < 0 ? learners : 0);
+    const char *several = count > 1 ? "s" : "";
+    if (host > limit)
+        wk_log_line(log, WK_LOG_WARN,
+                    "learner%s and replay%s may need %.0f MiB, but this process may use only %.0f "
+                    "(control group); request more, or lower replay.capacity",
+                    several, several, host, floor(limit));
+    if (count > 1)
+        wk_log_line(log, WK_LOG_INFO,
+                    "%d runs of %s together on %s: %s; learners %.0f MiB, replays at most %.0f "
+                    "MiB, their frames for batches %s",
+                    count, first->domain->name, device->name, device->why, learners, replays,
+                    first->frame_placement);
+    const char *slow[] = {wk_program_slow_path(wk_learner_model_program(first->learner)),
+                          wk_program_slow_path(wk_learner_update_program(first->learner))};
+    for (int i = 0; i < 2; i++)
+        if (*slow[i] && (i == 0 || strcmp(slow[0], slow[1]) != 0))
+            wk_log_line(log, WK_LOG_WARN,
+                        "updates take longer on the GPU than these sizes would suggest: %s",
+                        slow[i]);
+}
+
+// What the updates of a run will take is said when a second of them, or twenty, have been measured.
+static void announce_time(run *r, const wk_progress *now)
 {
     static const double LONG_SECONDS = 7 * 86400;
-    double updates = (double)(r->config->steps - r->config->prefill) / r->config->train_every;
-    double seconds = updates * r->update_time.seconds;
-    if (r->update_time.seconds == 0 || updates < 1) return;
+    const double updates = (double)(r->config->steps - r->config->prefill) / r->config->train_every;
+    const double each = 1 / wk_speed_updates(&r->loop.speed);
+    bool measured = r->loop.speed.learned_seconds >= 1 || now->updates >= 20;
+    if (!r->time_is_unsaid || isnan(each) || !measured) return;
+    r->time_is_unsaid = false;
     wk_text duration = {0};
-    wk_duration_text(seconds, &duration);
-    wk_log_line(log_of(r), seconds > LONG_SECONDS ? WK_LOG_WARN : WK_LOG_INFO,
-                "an update takes %.3g s here: the run's %.0f updates will take %s%s",
-                r->update_time.seconds, updates, wk_text_get(&duration),
-                seconds > LONG_SECONDS
-                    ? "; smaller presets are 'small' and 'quick' (waker config --list)"
-                    : "");
+    wk_duration_text(updates * each, &duration);
+    bool is_long = updates * each > LONG_SECONDS;
+    wk_log_line(log_of(r), is_long ? WK_LOG_WARN : WK_LOG_INFO,
+                "an update takes %.3g s here: the run's %.0f updates will take %s%s", each, updates,
+                wk_text_get(&duration),
+                is_long ? "; smaller presets are 'small' and 'quick' (waker config --list)" : "");
     wk_text_free(&duration);
 }
 
 static wk_status save(void *context, wk_error *err)
 {
-    return wk_trainer_save(((run *)context)->trainer, err);
+    return wk_checkpoints_save(&((run *)context)->trainer->checkpoints, err);
 }
 
 static wk_status save_snapshot(run *r, uint64_t steps, wk_error *err)
@@ -265,10 +240,9 @@ static wk_status save_snapshot(run *r, uint64_t steps, wk_error *err)
     WK_TRY(wk_lock_check(&r->loop.lock, err));
     WK_TRY(wk_dir_make(r->loop.dir, "snapshots", &snapshots, err));
     wk_step_name("", steps, ".safetensors", name);
-    wk_data_cutoff cutoff = wk_data_cutoff_now(wk_trainer_replay(r->trainer));
-    wk_weights_origin origin = {r->config, wk_trainer_domain(r->trainer), steps, &cutoff};
-    wk_status status =
-        wk_weights_save(wk_trainer_learner(r->trainer), &origin, snapshots, name, err);
+    wk_data_cutoff cutoff = wk_data_cutoff_now(r->trainer->replay);
+    wk_weights_origin origin = {r->config, r->trainer->domain, steps, &cutoff};
+    wk_status status = wk_weights_save(r->trainer->learner, &origin, snapshots, name, err);
     wk_dir_close(snapshots);
     return status;
 }
@@ -278,7 +252,7 @@ static void record_timing(run *r)
 {
     wk_time_split times = wk_trainer_times(r->trainer);
     double passed = wk_clock_seconds() - r->loop.began;
-    double repeat = wk_trainer_domain(r->trainer)->action_repeat;
+    double repeat = r->trainer->domain->action_repeat;
     double steps = wk_speed_steps(&r->loop.speed), updates = wk_speed_updates(&r->loop.speed);
     // Behind the very first update they may not be known.
     if (!isnan(steps)) wk_metrics_timing(r->loop.metrics, "fps", repeat * steps);
@@ -297,34 +271,33 @@ static void record_timing(run *r)
         wk_metrics_timing(r->loop.metrics, parts[i].name, parts[i].seconds / passed);
 }
 
-static wk_status record_images(run *r, const wk_progress *now, wk_error *err)
-{
-    if ((int64_t)now->steps < r->schedule->next_images) return WK_OK;
-    r->schedule->next_images = wk_next_multiple(now->steps, r->config->log_images_every);
-    // Stills and clips have no other place than TensorBoard files.
-    bool wanted = r->config->log_images_every > 0 && r->config->log_tensorboard;
-    if (!wanted || now->prefilling) return WK_OK;
-    return wk_metrics_add_images(r->loop.metrics, r->trainer, &r->images, err);
-}
-
 static wk_status record_iteration(run *r, const wk_progress *now, wk_error *err)
 {
-    const wk_iteration *done = r->done;
+    const wk_iteration *done = &r->trainer->iteration;
+    const wk_run_config *config = r->config;
+    wk_run_schedule *schedule = &r->trainer->schedule;
     wk_metrics *metrics = r->loop.metrics;
+    int64_t steps = (int64_t)now->steps;
+    announce_time(r, now);
     if (done->n_ended > 0) {
-        wk_metrics_add_episodes(metrics, wk_trainer_domain(r->trainer), done);
-        WK_TRY(wk_metrics_write(metrics, (int64_t)now->steps, err));
+        wk_metrics_add_episodes(metrics, r->trainer->domain, done);
+        WK_TRY(wk_metrics_write(metrics, steps, err));
     }
-    // Only iterations with an update have metrics; the first one past the mark is logged.
-    if ((int64_t)now->steps >= r->schedule->next_log && done->updates > 0) {
+    // Only iterations with an update have metrics; the first one past the mark is logged. Stills
+    // and clips have no other place than TensorBoard files.
+    if (steps >= schedule->next_log && done->updates > 0) {
         wk_metrics_add_learner(metrics, r->trainer, done, now);
         record_timing(r);
-        r->schedule->next_log = wk_next_multiple(now->steps, r->config->log_every);
-        WK_TRY(record_images(r, now, err));
-        WK_TRY(wk_metrics_write(metrics, (int64_t)now->steps, err));
+        schedule->next_log = wk_next_multiple(now->steps, config->log_every);
+        if (steps >= schedule->next_images) {
+            schedule->next_images = wk_next_multiple(now->steps, config->log_images_every);
+            if (config->log_images_every > 0 && config->log_tensorboard && !now->prefilling)
+                WK_TRY(wk_metrics_add_images(metrics, r->trainer, &r->images, err));
+        }
+        WK_TRY(wk_metrics_write(metrics, steps, err));
     }
-    if ((int64_t)now->steps < r->schedule->next_snapshot) return WK_OK;
-    r->schedule->next_snapshot = wk_next_multiple(now->steps, r->config->snapshot_every);
+    if (steps < schedule->next_snapshot) return WK_OK;
+    schedule->next_snapshot = wk_next_multiple(now->steps, config->snapshot_every);
     return save_snapshot(r, now->steps, err);
 }
 
@@ -342,8 +315,8 @@ static wk_status evaluate(run *r, wk_error *err)
     // One that was given up is still due, and made up for when the run goes on.
     if (!end.done) return WK_OK;
     r->last_score = end.mean;
-    r->schedule->next_eval = wk_next_multiple(steps, r->config->eval_every);
-    r->schedule->last_eval = (int64_t)steps;
+    r->trainer->schedule.next_eval = wk_next_multiple(steps, r->config->eval_every);
+    r->trainer->schedule.last_eval = (int64_t)steps;
     return wk_metrics_write(r->loop.metrics, (int64_t)steps, err);
 }
 
@@ -351,7 +324,7 @@ static wk_status evaluate_if_due(void *context, wk_error *err)
 {
     run *r = context;
     wk_progress now = wk_trainer_progress(r->trainer);
-    bool due = r->config->eval_every > 0 && (int64_t)now.steps >= r->schedule->next_eval;
+    bool due = r->config->eval_every > 0 && (int64_t)now.steps >= r->trainer->schedule.next_eval;
     return due && !now.prefilling ? evaluate(r, err) : WK_OK;
 }
 
@@ -368,14 +341,14 @@ static wk_status record(void *context, wk_error *err)
 static void watch_exploration(run *r)
 {
     enum { IDLE_UPDATES = 1000 };
-    const wk_policy_metrics *m = &r->done->learner.explore;
+    const wk_policy_metrics *m = &r->trainer->iteration.learner.explore;
     bool acts = strcmp(r->config->exploration, "plan2explore") == 0 &&
                 strcmp(r->config->acting, "exploration") == 0;
     bool idle = acts && wk_actor_gradient_vanished((double)m->actor_norm, (double)m->value);
-    r->idle_exploration = idle ? r->idle_exploration + r->done->updates : 0;
+    r->idle_exploration = idle ? r->idle_exploration + r->trainer->iteration.updates : 0;
     if (r->idle_exploration < IDLE_UPDATES || r->said_idle) return;
     r->said_idle = true;
-    const wk_learner_config *c = wk_learner_get_config(wk_trainer_learner(r->trainer));
+    const wk_learner_config *c = wk_learner_get_config(r->trainer->learner);
     wk_log_line(log_of(r), WK_LOG_WARN,
                 "the exploration policy has learned nothing in %d updates: it is saturated, its "
                 "gradient is %.1g, and it acts alike in every state; start a new run with a larger "
@@ -406,6 +379,8 @@ static wk_status end_at_reset(run *r, wk_error *err)
 static wk_status step(void *context, wk_error *err)
 {
     run *r = context;
+    wk_trainer *t = r->trainer;
+    const wk_iteration *done = &t->iteration;
     const wk_run_plugins *code = r->extras->code;
     const wk_log *log = log_of(r);
 
@@ -418,21 +393,20 @@ static wk_status step(void *context, wk_error *err)
             wk_log_line(log, WK_LOG_WARN, "%.*s", (int)strcspn(line, "\n"), line);
         wk_text_free(&lines);
     }
-    wk_status status = wk_trainer_result(r->trainer, &r->done, err);
-    if (status != WK_OK)
-        return wk_trainer_resets_failed(r->trainer) ? end_at_reset(r, err) : status;
+    if (t->status != WK_OK && err) *err = t->error;
+    if (t->status != WK_OK)
+        return t->resets_failed && !t->stopped ? end_at_reset(r, err) : t->status;
 
-    bool device_full;
-    const char *frames = wk_trainer_frame_placement(r->trainer, &device_full);
-    if (device_full && !r->warned)
-        wk_log_line(log, WK_LOG_WARN, "the replay's frames for batches are now %s", frames);
-    r->warned |= device_full;
-    WK_TRY(wk_divergence_check(&r->divergence, r->config, r->done, log, err));
-    if (r->done->updates == 0) return WK_OK;
+    if (t->device_full && !r->warned)
+        wk_log_line(log, WK_LOG_WARN, "the replay's frames for batches are now %s",
+                    t->frame_placement);
+    r->warned |= t->device_full;
+    WK_TRY(wk_divergence_check(&r->divergence, r->config, done, log, err));
+    if (done->updates == 0) return WK_OK;
 
     // Policies that do not learn do not stop the world model; the count of skipped updates goes
     // into the metrics.
-    const wk_nonfinite_updates *tasks = &r->done->task_nonfinite;
+    const wk_nonfinite_updates *tasks = &done->task_nonfinite;
     if (tasks->first)
         wk_log_line(log, WK_LOG_WARN,
                     "task policies: %s is not finite; their update is skipped and counted",
@@ -443,7 +417,7 @@ static wk_status step(void *context, wk_error *err)
                     "check that the domain's rewards are of the order of 1",
                     tasks->metric, WK_NONFINITE_MAX);
     watch_exploration(r);
-    return wk_long_run_check_updates(&r->loop, &r->done->nonfinite,
+    return wk_long_run_check_updates(&r->loop, &done->nonfinite,
                                      "the update is skipped and counted",
                                      ". Start a new run with a smaller model.rate", err);
 }
@@ -454,23 +428,31 @@ static wk_run_position position(const void *context)
     return (wk_run_position){now.steps, now.updates, now.prefilling};
 }
 
-static void show(const void *context, wk_status_values *values)
+static void show(const void *context, wk_run_row *row)
 {
     const run *r = context;
-    wk_time_split times = wk_trainer_times(r->trainer);
-    int repeat = wk_trainer_domain(r->trainer)->action_repeat;
+    const wk_trainer *t = r->trainer;
+    const wk_device *device = &t->population->device;
+    wk_status_values *values = &row->values;
+    wk_time_split times = wk_trainer_times(t);
+    int repeat = t->domain->action_repeat;
     values->control = repeat > 1 ? values->steps * repeat : 0;
-    values->diverged = (int64_t)wk_trainer_progress(r->trainer).diverged;
+    values->diverged = (int64_t)t->counters.diverged;
     values->seconds[WK_PHASE_ENV] = times.env_wait + times.act;
     values->seconds[WK_PHASE_RENDER] = times.render_wait;
     values->seconds[WK_PHASE_REPLAY] = times.sample + times.store;
     values->seconds[WK_PHASE_LEARN] = times.learn;
-    if (r->done->learner.model_loss != 0) {
-        values->model_loss = r->done->learner.model_loss;
-        values->mean_error = r->done->learner.disagreement;
+    if (t->iteration.learner.model_loss != 0) {
+        values->model_loss = t->iteration.learner.model_loss;
+        values->mean_error = t->iteration.learner.disagreement;
     }
-    values->device = wk_trainer_device(r->trainer)->name;
-    values->why = wk_trainer_device(r->trainer)->why;
+    values->device = device->name;
+    values->why = device->why;
+    wk_curriculum_view view = wk_curriculum_get_view(t->curriculum);
+    row->visited = 0;
+    for (size_t i = 0; i < view.count; i++)
+        row->visited += view.visits[i] > 0;
+    row->last_eval = r->last_score;
 }
 
 static wk_status end_run(void *context, wk_run_end *end, wk_error *err)
@@ -486,11 +468,11 @@ static wk_status end_run(void *context, wk_run_end *end, wk_error *err)
     // The last point of the learning curves, unless the loop has just made it; saved as done, so
     // that the same command changes nothing. It makes up for one that was given up.
     int64_t steps = (int64_t)now.steps;
-    if (r->config->eval_every > 0 && steps != r->schedule->last_eval) {
+    if (r->config->eval_every > 0 && steps != r->trainer->schedule.last_eval) {
         double began = wk_clock_seconds();
         WK_TRY(evaluate(r, err));
         r->loop.logging_seconds += wk_clock_seconds() - began;
-        if (steps != r->schedule->last_eval) {
+        if (steps != r->trainer->schedule.last_eval) {
             *end = WK_RUN_INTERRUPTED;
             return WK_OK;
         }
@@ -501,21 +483,6 @@ static wk_status end_run(void *context, wk_run_end *end, wk_error *err)
     return extras->finish(extras->context, r->trainer, err);
 }
 
-static void show_row(const void *context, wk_run_row *row)
-{
-    const run *r = context;
-    wk_curriculum_view view = wk_curriculum_get_view(wk_trainer_curriculum(r->trainer));
-    row->visited = 0;
-    for (size_t i = 0; i < view.count; i++)
-        row->visited += view.visits[i] > 0;
-    row->last_eval = r->last_score;
-}
-
-static void leave(void *context)
-{
-    wk_trainer_stop(((run *)context)->trainer);
-}
-
 // Runs that train together; one alone is such a population.
 typedef struct population {
     int count;
@@ -524,36 +491,6 @@ typedef struct population {
     wk_trainer *trainers[WK_POPULATION_MAX];
 } population;
 
-static void begin_member(run *r, const wk_train_member *member, const wk_run_control *control)
-{
-    static const wk_long_run_job job = {.position = position,
-                                        .begin = evaluate_if_due,
-                                        .step = step,
-                                        .record = record,
-                                        .save = save,
-                                        .end = end_run,
-                                        .show = show,
-                                        .show_row = show_row,
-                                        .leave = leave};
-    static const wk_train_extras none;
-    static const wk_iteration nothing;
-    const wk_run_config *config = member->config;
-    *r = (run){.loop = {.control = control,
-                        .job = &job,
-                        .context = r,
-                        .config = config,
-                        .unit = "agent step",
-                        .total = config->steps,
-                        .prefill = config->prefill,
-                        .save_every = config->checkpoint_every_steps,
-                        .minutes = config->minutes,
-                        .name = member->name},
-               .config = config,
-               .extras = member->extras ? member->extras : &none,
-               .done = &nothing,
-               .last_score = NAN};
-}
-
 // Says which run of several an error is about.
 static wk_status add_run_name(const population *p, int i, wk_status status, wk_error *err)
 {
@@ -561,36 +498,49 @@ static wk_status add_run_name(const population *p, int i, wk_status status, wk_e
     return status;
 }
 
-static wk_status open_all(population *p, const wk_train_member *members, wk_error *err)
+static wk_status open_all(population *p, const wk_train_member *members,
+                          const wk_run_control *control, wk_error *err)
 {
+    static const wk_long_run_job job = {.position = position,
+                                        .begin = evaluate_if_due,
+                                        .step = step,
+                                        .record = record,
+                                        .save = save,
+                                        .end = end_run,
+                                        .show = show};
+    static const wk_train_extras none;
     const wk_run_config *configs[WK_POPULATION_MAX];
     const wk_run_plugins *code[WK_POPULATION_MAX];
     const wk_dir *directories[WK_POPULATION_MAX];
     for (int i = 0; i < p->count; i++) {
-        WK_TRY(add_run_name(p, i, enter(&p->runs[i], members[i].directory, err), err));
-        configs[i] = p->runs[i].config;
-        code[i] = p->runs[i].extras->code;
-        directories[i] = p->runs[i].loop.dir;
+        const wk_train_member *member = &members[i];
+        const wk_run_config *config = configs[i] = member->config;
+        run *r = &p->runs[i];
+        *r = (run){.loop = {.control = control,
+                            .job = &job,
+                            .context = r,
+                            .config = config,
+                            .unit = "agent step",
+                            .total = config->steps,
+                            .prefill = config->prefill,
+                            .save_every = config->checkpoint_every_steps,
+                            .minutes = config->minutes,
+                            .name = member->name},
+                   .config = config,
+                   .extras = member->extras ? member->extras : &none,
+                   .last_score = NAN};
+        WK_TRY(add_run_name(p, i, enter(r, member->directory, err), err));
+        code[i] = r->extras->code;
+        directories[i] = r->loop.dir;
+        p->loops[i] = &r->loop;
     }
-
-    // Before the trainer, so that there is never memory for two learners.
-    run *first = &p->runs[0];
-    const wk_run_control *control = first->loop.control;
-    bool watched = control->line || control->progress.show;
-    if (p->count == 1) {
-        bool begun;
-        WK_TRY(wk_file_exists_in(first->loop.dir, "config.yaml", &begun, err));
-        if (!begun && watched && first->config->prefill > 0)
-            WK_TRY(wk_update_time_measure(configs[0], code[0], &first->update_time, err));
-    }
-
     WK_TRY(wk_trainer_create_population(configs, code, directories, p->count, p->trainers, err));
-    for (int i = 0; i < p->count; i++) {
+    for (int i = 0; i < p->count; i++)
         p->runs[i].trainer = p->trainers[i];
-        p->loops[i] = &p->runs[i].loop;
-    }
     for (int i = 0; i < p->count; i++)
         WK_TRY(add_run_name(p, i, prepare(&p->runs[i], err), err));
+    bool watched = control->line || control->progress.show;
+    p->runs[0].time_is_unsaid = p->count == 1 && watched && p->trainers[0]->counters.updates == 0;
     return WK_OK;
 }
 
@@ -608,45 +558,18 @@ static void close_all(population *p, bool begun)
         (void)rmdir(loop->path);
     }
     wk_trainer_destroy_population(p->trainers, p->count);
-    for (int i = 0; i < p->count; i++)
+    for (int i = 0; i < p->count; i++) {
         wk_long_run_close(&p->runs[i].loop);
+    }
     free(p->runs);
 }
 
 static wk_status step_all(void *context, wk_error *err)
 {
-    return wk_trainer_step_population(((population *)context)->trainers[0], err);
-}
-
-static wk_status run_loop(population *p, wk_train_member *members, wk_error *err)
-{
-    wk_long_run_result results[WK_POPULATION_MAX];
-
-    // What is said of each run before it goes on. One that is complete is over.
-    for (int i = 0; i < p->count; i++) {
-        const run *r = &p->runs[i];
-        results[i] = (wk_long_run_result){.end = WK_RUN_FINISHED, .over = r->complete};
-        if (p->count > 1) announce_run(r, false);
-        if (r->complete) {
-            wk_log_line(log_of(r), WK_LOG_INFO,
-                        "all agent steps are already done; nothing is changed");
-            wk_trainer_stop(r->trainer);
-            continue;
-        }
-        if (p->count == 1) announce_run(r, true);
-        announce_resumption(r);
-        announce_time(r);
-    }
-    announce_memory(p->runs, p->count);
-    announce_slow_path(&p->runs[0]);
-
-    WK_TRY(wk_long_run_loop_together(p->loops, results, p->count, step_all, p, err));
-    for (int i = 0; i < p->count; i++) {
-        members[i].end = results[i].end;
-        members[i].status = results[i].status;
-        members[i].error = results[i].error;
-    }
-    return WK_OK;
+    const population *p = context;
+    for (int i = 0; i < p->count; i++)
+        p->trainers[i]->stopped |= p->loops[i]->over;
+    return wk_trainer_step_population(p->trainers[0], err);
 }
 
 wk_status wk_train_population(wk_train_member *members, int count, const wk_run_control *control,
@@ -657,11 +580,17 @@ wk_status wk_train_population(wk_train_member *members, int count, const wk_run_
                        count);
     population p = {.count = count, .runs = calloc((size_t)count, sizeof *p.runs)};
     if (!p.runs) return wk_fail(err, WK_E_MEMORY, "no memory for %d runs", count);
-    for (int i = 0; i < count; i++)
-        begin_member(&p.runs[i], &members[i], control);
-    wk_status status = open_all(&p, members, err);
+    wk_status status = open_all(&p, members, control, err);
     bool begun = status == WK_OK;
-    if (begun) status = run_loop(&p, members, err);
+    if (begun) {
+        announce(p.runs, count);
+        status = wk_long_run_loop(p.loops, count, step_all, &p, err);
+    }
+    for (int i = 0; status == WK_OK && i < count; i++) {
+        members[i].end = p.loops[i]->end;
+        members[i].status = p.loops[i]->status;
+        members[i].error = p.loops[i]->error;
+    }
     close_all(&p, begun);
     return status;
 }

@@ -4,8 +4,6 @@
 #include "base/observation.h"
 #include "config/parts.h"
 #include "env/host.h"
-#include "run/world.h"
-#include "train/trainer_parts.h"
 #include <stdlib.h>
 
 // Its environments work on the threads of the first trainer's.
@@ -71,42 +69,36 @@ static wk_checkpoint_parts parts_of(wk_trainer *t)
         .space = t->space};
 }
 
-// What decides whether learners are updated, and policies act, together.
-typedef struct shape {
-    wk_learner_config learner;
-    int policy, envs; // WK_POLICY_...; the number of environments
-} shape;
-
-static bool is_same_shape(const shape *a, const shape *b)
+// Whether their learners are updated, and their policies act, together.
+static bool are_alike(const wk_trainer *a, const wk_trainer *b)
 {
-    return a->policy == b->policy && a->envs == b->envs &&
-           wk_learner_config_is_alike(&a->learner, &b->learner);
+    return a->policy == b->policy && a->count == b->count &&
+           wk_learner_config_is_alike(&a->learner_config, &b->learner_config);
 }
 
-// Gathers the trainers that are like trainer number `from` in a subpopulation, and makes their
-// learners and what acts for it. Their backends follow each other from *used on.
-static wk_status make_subpopulation(wk_trainer_population *p, const shape *shapes, int from,
-                                    int *used, wk_error *err)
+// Gathers the trainers that are like `first` in a subpopulation, and makes their learners and what
+// acts for it. Their backends follow each other from *used on.
+static wk_status make_subpopulation(wk_trainer_population *p, wk_trainer *first, int *used,
+                                    wk_error *err)
 {
     wk_learner_config configs[WK_POPULATION_MAX];
     wk_learner *learners[WK_POPULATION_MAX];
     wk_acting *acting[WK_POPULATION_MAX] = {0};
-    const shape *first = &shapes[from];
-    wk_arena *arena = &p->members[from]->arena;
-    wk_subpopulation *sub = wk_arena_alloc(arena, sizeof *sub);
+    wk_subpopulation *sub = wk_arena_alloc(&first->arena, sizeof *sub);
     if (!sub) return wk_fail(err, WK_E_MEMORY, "no memory for a population of runs");
-    for (int r = from; r < p->count; r++) {
-        if (p->members[r]->subpopulation || !is_same_shape(first, &shapes[r])) continue;
-        p->members[r]->subpopulation = sub;
-        configs[sub->count] = shapes[r].learner;
-        sub->members[sub->count++] = p->members[r];
+    for (int r = 0; r < p->count; r++) {
+        wk_trainer *t = p->members[r];
+        if (t->subpopulation || !are_alike(first, t)) continue;
+        t->subpopulation = sub;
+        configs[sub->count] = t->learner_config;
+        sub->members[sub->count++] = t;
     }
     p->subpopulations[p->n_subpopulations++] = sub;
     wk_backend *const *backends = p->backends + *used;
     *used += sub->count;
 
-    size_t rows = (size_t)sub->count * (size_t)wk_config_rows(&first->learner);
-    sub->delta = wk_arena_alloc(arena, rows * sizeof *sub->delta);
+    size_t rows = (size_t)sub->count * (size_t)wk_config_rows(configs);
+    sub->delta = wk_arena_alloc(&first->arena, rows * sizeof *sub->delta);
     if (!sub->delta) return wk_fail(err, WK_E_MEMORY, "no memory for error estimates");
     WK_TRY(wk_learner_create_population(WK_LEARNER_UPDATES, configs, backends, sub->count, learners,
                                         err));
@@ -117,8 +109,8 @@ static wk_status make_subpopulation(wk_trainer_population *p, const shape *shape
     }
     bool random = configs[0].exploration == WK_EXPLORE_RANDOM;
     if (first->policy == WK_POLICY_EXPLORE && random) return WK_OK;
-    WK_TRY(
-        wk_acting_create_population(learners, sub->count, first->policy, first->envs, acting, err));
+    WK_TRY(wk_acting_create_population(learners, sub->count, first->policy, first->count, acting,
+                                       err));
     sub->acting = acting[0];
     for (int i = 0; i < sub->count; i++)
         sub->members[i]->acting = acting[i];
@@ -127,24 +119,16 @@ static wk_status make_subpopulation(wk_trainer_population *p, const shape *shape
 
 static wk_status make_learners(wk_trainer_population *p, wk_error *err)
 {
-    int used = 0;
-    shape *shapes = calloc((size_t)p->count, sizeof *shapes);
-    wk_status status =
-        shapes ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for %d learners", p->count);
-    for (int r = 0; status == WK_OK && r < p->count; r++) {
+    int used = 0, tasks;
+    for (int r = 0; r < p->count; r++) {
         wk_trainer *t = p->members[r];
-        int tasks;
-        shape *s = &shapes[r];
-        s->envs = t->count;
-        status = wk_run_config_tasks(&t->config, t->domain, t->tasks, &tasks, err);
-        if (status == WK_OK)
-            status = wk_run_config_learner(&t->config, t->domain, &s->learner, err);
-        if (status == WK_OK) status = wk_run_config_acting(&t->config, t->domain, &s->policy, err);
+        WK_TRY(wk_run_config_tasks(&t->config, t->domain, t->tasks, &tasks, err));
+        WK_TRY(wk_run_config_learner(&t->config, t->domain, &t->learner_config, err));
+        WK_TRY(wk_run_config_acting(&t->config, t->domain, &t->policy, err));
     }
-    for (int r = 0; status == WK_OK && r < p->count; r++)
-        if (!p->members[r]->subpopulation) status = make_subpopulation(p, shapes, r, &used, err);
-    free(shapes);
-    return status;
+    for (int r = 0; r < p->count; r++)
+        if (!p->members[r]->subpopulation) WK_TRY(make_subpopulation(p, p->members[r], &used, err));
+    return WK_OK;
 }
 
 static wk_status make_batch_buffers(wk_trainer *t, wk_error *err)
@@ -261,7 +245,6 @@ wk_progress wk_trainer_progress(const wk_trainer *t)
     for (int i = 0; i < t->count; i++)
         running += t->running[i].active != 0;
     wk_progress p = {.steps = t->counters.steps,
-                     .frames = t->counters.steps * (uint64_t)t->domain->action_repeat,
                      .episodes = t->counters.episodes,
                      .updates = t->counters.updates,
                      .ended = t->counters.episodes - running,
@@ -280,56 +263,6 @@ wk_time_split wk_trainer_times(const wk_trainer *t)
     return times;
 }
 
-const wk_dir *wk_trainer_directory(const wk_trainer *t)
-{
-    return t->directory;
-}
-
-const wk_domain *wk_trainer_domain(const wk_trainer *t)
-{
-    return t->domain;
-}
-
-const wk_space *wk_trainer_space(const wk_trainer *t)
-{
-    return t->space;
-}
-
-wk_curriculum *wk_trainer_curriculum(wk_trainer *t)
-{
-    return t->curriculum;
-}
-
-wk_learner *wk_trainer_learner(wk_trainer *t)
-{
-    return t->learner;
-}
-
-wk_replay *wk_trainer_replay(wk_trainer *t)
-{
-    return t->replay;
-}
-
-const wk_run_config *wk_trainer_config(const wk_trainer *t)
-{
-    return &t->config;
-}
-
-const wk_device *wk_trainer_device(const wk_trainer *t)
-{
-    return &t->population->device;
-}
-
-const char *wk_trainer_task_name(const wk_trainer *t, int k)
-{
-    return t->domain->tasks[t->tasks[k]].name;
-}
-
-wk_run_schedule *wk_trainer_schedule(wk_trainer *t)
-{
-    return &t->schedule;
-}
-
 wk_status wk_trainer_end_episodes(wk_trainer *t, int *ended, wk_error *err)
 {
     *ended = 0;
@@ -341,24 +274,4 @@ wk_status wk_trainer_end_episodes(wk_trainer *t, int *ended, wk_error *err)
         ++*ended;
     }
     return WK_OK;
-}
-
-wk_status wk_trainer_save(wk_trainer *t, wk_error *err)
-{
-    return wk_checkpoints_save(&t->checkpoints, err);
-}
-
-int64_t wk_trainer_resumed_from(const wk_trainer *t)
-{
-    return t->checkpoints.resumed_from;
-}
-
-uint64_t wk_trainer_resumed_engine(const wk_trainer *t)
-{
-    return t->checkpoints.engine;
-}
-
-const char *wk_trainer_resume_trouble(const wk_trainer *t)
-{
-    return t->checkpoints.trouble;
 }

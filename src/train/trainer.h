@@ -6,36 +6,22 @@
 // continues to the same bytes.
 //
 // Trainers of a population, runs of one domain, are stepped together: their environments are one
-// job of one pool, and learners that are alike (wk_learner_config_is_alike) are updated as one.
-// On the CPU each run comes to the same bytes as it would alone (docs/tensor.md says what a GPU
-// promises). One that fails stops alone. A run by itself
-// is a population of one.
+// job of one pool. Those whose learners and policies are alike (wk_learner_config_is_alike) form a
+// subpopulation, whose learners are updated as one and whose policies act as one. On the CPU each
+// run comes to the same bytes as it would alone (docs/tensor.md says what a GPU promises). One that
+// fails stops alone. A run by itself is a population of one.
 #ifndef WK_TRAIN_TRAINER_H
 #define WK_TRAIN_TRAINER_H
 
-#include "agent/learner.h"
-#include "base/file.h"
-#include "config/config.h"
+#include "agent/acting.h"
+#include "base/memory.h"
 #include "run/checkpoint.h"
 #include "run/code.h"
 #include "run/world.h"
-#include "waker/curriculum.h"
+#include "train/evaluation.h"
+#include "train/frames.h"
 
 typedef struct wk_trainer wk_trainer;
-
-/// Makes all parts of every run: environments, replay with its log under replay/ of the run's
-/// directory, learner, curriculum. The newest good checkpoint in the directory is continued;
-/// without one the run begins, unless there are results of a run whose checkpoints are missing.
-/// Configs, plug-ins (NULL, or those of each, borrowed; a run that names plug-ins is refused
-/// without them) and open directories are [count]. The runs are of one domain, device and
-/// precision.
-wk_status wk_trainer_create_population(const wk_run_config *const *configs,
-                                       const wk_run_plugins *const *code,
-                                       const wk_dir *const *directories, int count,
-                                       wk_trainer **out, wk_error *err);
-/// Destroys all of them, without saving; a population is never destroyed in parts. Nothing to do
-/// where the first is NULL.
-void wk_trainer_destroy_population(wk_trainer *const *trainers, int count);
 
 enum { WK_NONFINITE_MAX = 100 }; // in a row
 
@@ -85,75 +71,142 @@ typedef struct wk_iteration {
     const wk_episode_end *ended; // [n_ended]
 } wk_iteration;
 
-/// One iteration of every run of the trainer's population that was not stopped. The status is that
-/// of what all have in common: the device. wk_trainer_result says how it went for each run; one
-/// that failed is stopped.
-wk_status wk_trainer_step_population(wk_trainer *member, wk_error *err);
-wk_status wk_trainer_result(const wk_trainer *trainer, const wk_iteration **done, wk_error *err);
-/// Whether the iteration failed because environments failed at their resets, and nothing else did:
-/// they count as diverged there, the iteration is complete, and the run can be saved.
-bool wk_trainer_resets_failed(const wk_trainer *trainer);
-/// Leaves a run out of later iterations: it is finished, or failed outside of them. It can still be
-/// saved, evaluated and asked.
-void wk_trainer_stop(wk_trainer *trainer);
-
-/// How far a run is.
-typedef struct wk_progress {
-    uint64_t steps;    // agent steps collected, prefill included
-    uint64_t frames;   // steps times action_repeat
-    uint64_t episodes; // begun
-    uint64_t updates;
-    uint64_t ended;    // episodes, of those begun
-    uint64_t diverged; // episodes that ended by divergence
-    bool prefilling;
-    bool finished; // config.steps reached
-} wk_progress;
-wk_progress wk_trainer_progress(const wk_trainer *trainer);
-
 /// Seconds spent in each part since creation. Environment steps that overlap the learner count
 /// nowhere; time spent waiting for environments is split in proportion to their CPU time.
 typedef struct wk_time_split {
     double act, env_wait, render_wait, sample, learn, store, total;
 } wk_time_split;
-wk_time_split wk_trainer_times(const wk_trainer *trainer);
 
-/// The directory it saves into.
-const wk_dir *wk_trainer_directory(const wk_trainer *trainer);
+/// Trainers of a population that are updated together. A member that has no batch in an update is
+/// idle in it.
+typedef struct wk_subpopulation {
+    wk_trainer *members[WK_POPULATION_MAX];
+    int count;
+    wk_learner *leader;
+    wk_acting *acting; // of the leader; NULL when actions are random
+    int next_slot;     // of the next batches, in wk_trainer.batch_buffers
+    bool staged;       // they are filled and on the device, for the members that say so
+    bool in_flight;    // an update is
+    wk_learner_metrics metrics[WK_POPULATION_MAX];
+    float *delta; // [count,T,B] of the update that finished
+} wk_subpopulation;
 
-/// The parts, for logging, evaluation and tests; owned by the trainer.
-const wk_domain *wk_trainer_domain(const wk_trainer *trainer);
-const wk_space *wk_trainer_space(const wk_trainer *trainer);
-wk_curriculum *wk_trainer_curriculum(wk_trainer *trainer);
-wk_learner *wk_trainer_learner(wk_trainer *trainer);
-wk_replay *wk_trainer_replay(wk_trainer *trainer);
-const wk_run_config *wk_trainer_config(const wk_trainer *trainer);
+/// What the trainers of a population have in common.
+typedef struct wk_trainer_population {
+    wk_trainer *members[WK_POPULATION_MAX];
+    wk_backend *backends[WK_POPULATION_MAX]; // those of a subpopulation are adjacent
+    wk_pool *pool;
+    wk_device device; // what the backends are, and why
+    int count, n_subpopulations;
+    wk_subpopulation *subpopulations[WK_POPULATION_MAX]; // each of its first member's arena
+} wk_trainer_population;
 
-/// What it computes on: "cpu", "cuda:0 (NVIDIA H200, bf16)".
-const wk_device *wk_trainer_device(const wk_trainer *trainer);
+/// One run. Its parts are there to be read, for logging, evaluation and tests; outside of this
+/// folder's loop only what is marked (set) is changed.
+struct wk_trainer {
+    wk_trainer_population *population;
+    wk_subpopulation *subpopulation;
+    wk_run_config config;
+    wk_dir *directory;          // that it saves into
+    const wk_run_plugins *code; // of its plug-ins; NULL: everything is built in
+    wk_run_world world;
+    const wk_domain *domain; // the one of `world`
+    wk_space *space;
+    wk_curriculum *curriculum;
+    wk_vec *vec;
+    wk_learner_config learner_config;
+    int policy;              // that acts: WK_POLICY_...
+    int tasks[WK_TASKS_MAX]; // domain's task number of each learner task
+    wk_backend *backend;
+    wk_learner *learner;
+    wk_acting *acting;  // NULL when actions are random
+    void *acting_state; // buffer for its recurrent states, for checkpoints
+    wk_replay *replay;
+    wk_replay_log *replay_log;
+    wk_device_frames *device_frames; // its frames on the device; NULL: batches come from the host
+    char frame_placement[400];       // where they are and why: "in GPU memory, ..."
+    bool device_full;                // the device ran out of memory for them
+    int count;                       // environments
+    wk_arena arena;                  // of the arrays below
 
-/// Where batches take their frames from, and why: "in GPU memory, ...". It changes once, to the
-/// host, when the device runs out of memory (`device_full`, may be NULL).
-const char *wk_trainer_frame_placement(const wk_trainer *trainer, bool *device_full);
+    wk_trainer_counters counters;
+    wk_running_episode *running; // [count]
+    float *actions;              // [count,A] that led to the current images
+    uint8_t *images;             // [count,64,64,3] current, or nothing without images
+    float *vectors;              // [count,V] current
+    uint8_t *first;              // [count] the current image begins an episode
+    wk_replay_row *rows;         // [count] to be appended to the replay
+    wk_run_schedule schedule;    // what the caller logs when; saved with the rest (set)
+    wk_checkpoints checkpoints;  // what it was resumed from
 
-/// The domain's name of the learner's task k.
-const char *wk_trainer_task_name(const wk_trainer *trainer, int k);
+    wk_batch_buffer batch_buffers[2]; // double buffer: batch of the update in flight, and the next
+    bool staged;                      // it has a batch in what its subpopulation has staged
+    bool updating;                    // and in the update in flight
+    uint64_t updates_due;             // in this iteration
+    wk_episode_error episode_error;   // where the curriculum needs it
+    float *delta;                     // error estimates of a batch, and the θ they are about
+    size_t *delta_theta_index;
+    double *delta_theta; // [rows, n_params]
 
-/// What the caller logs when; saved and resumed with the rest.
-wk_run_schedule *wk_trainer_schedule(wk_trainer *trainer);
+    wk_iteration iteration; // the last one
+    wk_status status;       // of it: what stopped this run alone, with
+    wk_error error;
+    // It failed because environments failed at their resets; if it is not stopped, nothing else
+    // did: they count as diverged there, the iteration is complete, and the run can be saved.
+    bool resets_failed;
+    bool stopped; // it takes no part in later iterations: finished, or failed outside of them (set)
+    wk_episode_end *ended;
+    wk_time_split times;
+};
+
+/// Makes all parts of every run: environments, replay with its log under replay/ of the run's
+/// directory, learner, curriculum. The newest good checkpoint in the directory is continued;
+/// without one the run begins, unless there are results of a run whose checkpoints are missing.
+/// Configs, plug-ins (NULL, or those of each, borrowed; a run that names plug-ins is refused
+/// without them) and open directories are [count]. The runs are of one domain, device and
+/// precision.
+wk_status wk_trainer_create_population(const wk_run_config *const *configs,
+                                       const wk_run_plugins *const *code,
+                                       const wk_dir *const *directories, int count,
+                                       wk_trainer **out, wk_error *err);
+/// Destroys all of them, without saving; a population is never destroyed in parts. Nothing to do
+/// where the first is NULL.
+void wk_trainer_destroy_population(wk_trainer *const *trainers, int count);
+
+/// One iteration of every run of the trainer's population that was not stopped. The status is that
+/// of what all have in common: the device. How it went for each run is in its status; one that
+/// failed is stopped.
+wk_status wk_trainer_step_population(wk_trainer *member, wk_error *err);
 
 /// Ends the episodes that run in a resumed trainer whose environments could not save their state:
 /// they stay in the replay as far as they were collected, and new ones begin. Says how many.
 wk_status wk_trainer_end_episodes(wk_trainer *trainer, int *ended, wk_error *err);
 
-/// Writes a checkpoint under checkpoints/ of the run's directory, durably, and removes those beyond
-/// config.checkpoint_keep.
-wk_status wk_trainer_save(wk_trainer *trainer, wk_error *err);
+/// How far a run is.
+typedef struct wk_progress {
+    uint64_t steps;    // agent steps collected, prefill included
+    uint64_t episodes; // begun
+    uint64_t updates;
+    uint64_t ended;    // episodes, of those begun
+    uint64_t diverged; // episodes that ended by divergence
+    bool prefilling;   // it only collects so far
+    bool finished;     // config.steps reached
+} wk_progress;
+wk_progress wk_trainer_progress(const wk_trainer *trainer);
+wk_time_split wk_trainer_times(const wk_trainer *trainer);
 
-/// The step of the checkpoint this trainer was resumed from, or -1 for a new run; and why a newer
-/// one was not usable ("" when it was).
-int64_t wk_trainer_resumed_from(const wk_trainer *trainer);
-/// MuJoCo's version that it was made with (wk_domain_engine).
-uint64_t wk_trainer_resumed_engine(const wk_trainer *trainer);
-const char *wk_trainer_resume_trouble(const wk_trainer *trainer);
+static inline bool wk_trainer_is_prefilling(const wk_trainer *t)
+{
+    return t->counters.steps < (uint64_t)t->config.prefill;
+}
+
+/// Decides by config.replay_resident and the device's memory whether the replay's frames go to the
+/// device. WK_E_MEMORY where they must and do not fit.
+wk_status wk_trainer_choose_frame_placement(wk_trainer *trainer, bool *upload, wk_error *err);
+/// Copies them to the device and keeps them there; if memory runs out after all they stay on the
+/// host, unless the device is required.
+wk_status wk_trainer_upload_frames(wk_trainer *trainer, wk_error *err);
+/// Falls back to frames from the host when the device is full.
+void wk_trainer_check_device_frames(wk_trainer *trainer);
 
 #endif

@@ -53,8 +53,6 @@ wk_status wk_update_time_measure(const wk_run_config *config, const wk_run_plugi
     wk_status status = measure(&r, config, code, &out->seconds, err);
     if (status == WK_OK) {
         wk_learner_memory memory = wk_learner_get_memory(r.learner);
-        out->overlaps = wk_backend_is_async(r.backend);
-        out->weights_bytes = memory.state;
         out->learner_bytes = memory.state + memory.planned;
     }
     wk_learner_destroy(r.learner);

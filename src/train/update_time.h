@@ -1,5 +1,4 @@
-// How long an update takes on this machine, measured before a run begins: the prefill makes none,
-// and people want to know before it is over.
+// How long an update takes on this machine, measured without a run: the cost of a sweep.
 #ifndef WK_TRAIN_UPDATE_TIME_H
 #define WK_TRAIN_UPDATE_TIME_H
 
@@ -7,12 +6,11 @@
 
 typedef struct wk_update_time {
     double seconds;
-    bool overlaps;                         // environments step while an update runs
-    uint64_t weights_bytes, learner_bytes; // with the optimiser; with all temporaries
+    uint64_t learner_bytes; // weights with the optimiser, and all temporaries
 } wk_update_time;
 
-/// Makes the learner of the run, updates it with noise for about a second (once, where one takes
-/// longer) and lets it go. Nothing of the run is touched.
+/// Makes the learner of a run, updates it with noise for about a second (once, where one takes
+/// longer) and lets it go.
 wk_status wk_update_time_measure(const wk_run_config *config, const wk_run_plugins *code,
                                  wk_update_time *out, wk_error *err);
 

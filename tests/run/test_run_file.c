@@ -23,7 +23,7 @@ static int begin(void **state)
     assert_ok(trainer_create(&config, FOLDER, &t, &err));
     for (int i = 0; i < 10; i++)
         assert_ok(trainer_step(t, NULL, &err));
-    assert_ok(wk_trainer_save(t, &err));
+    assert_ok(wk_checkpoints_save(&t->checkpoints, &err));
     snprintf(path, sizeof path, FOLDER "/checkpoints/step-%012" PRIu64 "/run.bin",
              wk_trainer_progress(t).steps);
     trainer_destroy(t);
@@ -136,12 +136,12 @@ static void the_schedule_is_saved_in_512_bytes(void **state)
     wk_run_schedule saved;
     static const char zeros[WK_RUN_SCHEDULE_BYTES];
     assert_ok(trainer_create(&config, FOLDER, &t, &err));
-    wk_run_schedule *schedule = wk_trainer_schedule(t);
+    wk_run_schedule *schedule = &t->schedule;
     assert_memory_equal(schedule, zeros, sizeof *schedule);
     *schedule = (wk_run_schedule){.metrics = {.jsonl = 7, .events_file = "events"}, .last_eval = 9};
     saved = *schedule;
     assert_ok(trainer_step(t, NULL, &err));
-    assert_ok(wk_trainer_save(t, &err));
+    assert_ok(wk_checkpoints_save(&t->checkpoints, &err));
     trainer_destroy(t);
     free(bytes);
     snprintf(path, sizeof path, FOLDER "/checkpoints/step-%012" PRIu64 "/run.bin",
@@ -155,7 +155,7 @@ static void the_schedule_is_saved_in_512_bytes(void **state)
     assert_memory_equal(bytes + at, &saved, sizeof saved);
     assert_memory_equal(bytes + at + sizeof saved, zeros, 512 - sizeof saved);
     assert_ok(trainer_create(&config, FOLDER, &t, &err));
-    assert_memory_equal(wk_trainer_schedule(t), &saved, sizeof saved);
+    assert_memory_equal(&t->schedule, &saved, sizeof saved);
     trainer_destroy(t);
 }
 

@@ -24,8 +24,10 @@ static inline void trainer_destroy(wk_trainer *trainer)
 
 static inline wk_status trainer_step(wk_trainer *trainer, const wk_iteration **done, wk_error *err)
 {
+    if (done) *done = &trainer->iteration;
     WK_TRY(wk_trainer_step_population(trainer, err));
-    return wk_trainer_result(trainer, done, err);
+    if (trainer->status != WK_OK) *err = trainer->error;
+    return trainer->status;
 }
 
 #endif

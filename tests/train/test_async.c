@@ -4,7 +4,7 @@
 #include "support/async_device.h"
 #include "support/trainer.h"
 #include "train/runs.h"
-#include "train/trainer_parts.h"
+#include "train/trainer.h"
 #include <limits.h>
 
 static int mode = -1; // of the backends that are made; -1: plain ones
@@ -116,7 +116,6 @@ static void a_device_that_fills_up_gives_way_to_the_host(void **state)
     wk_error err = {0};
     wk_run_config config = quiet_run();
     char folder[64], other[64];
-    bool device_full;
     async_device_set_memory(SIZE_MAX, INT_MAX);
     wk_trainer *t = open_trainer(&config, ASYNC_LATE, folder);
     wk_trainer *plain = open_trainer(&config, -1, other);
@@ -129,8 +128,8 @@ static void a_device_that_fills_up_gives_way_to_the_host(void **state)
         assert_int_equal(x->updates, y->updates);
         assert_memory_equal(&x->learner, &y->learner, sizeof x->learner);
     }
-    assert_non_null(strstr(wk_trainer_frame_placement(t, &device_full), "full"));
-    assert_true(device_full);
+    assert_non_null(strstr(t->frame_placement, "full"));
+    assert_true(t->device_full);
     async_device_set_memory(SIZE_MAX, INT_MAX);
     trainer_destroy(t);
     trainer_destroy(plain);
@@ -150,7 +149,7 @@ static void memory_that_is_gone_when_a_run_is_resumed_leaves_frames_on_the_host(
     async_device_set_memory(0, 1);
     assert_ok(wk_trainer_upload_frames(t, &err));
     assert_null(t->device_frames);
-    assert_non_null(strstr(wk_trainer_frame_placement(t, NULL), "full"));
+    assert_non_null(strstr(t->frame_placement, "full"));
     snprintf(t->config.replay_resident, sizeof t->config.replay_resident, "on");
     async_device_set_memory(0, 1);
     assert_refused(wk_trainer_upload_frames(t, &err), WK_E_MEMORY, "full");
@@ -171,8 +170,7 @@ static bool holds(const char *told, int how, size_t available)
     fresh(folder);
     assert_ok(trainer_create(&config, folder, &t, &err));
     bool held = t->device_frames != NULL;
-    assert_non_null(
-        strstr(wk_trainer_frame_placement(t, NULL), held ? "in GPU memory" : "on the host"));
+    assert_non_null(strstr(t->frame_placement, held ? "in GPU memory" : "on the host"));
     trainer_destroy(t);
     remove_tree(folder);
     return held;

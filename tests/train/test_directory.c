@@ -126,7 +126,7 @@ static void a_run_killed_before_its_first_checkpoint_begins_again(void **state)
     for (int i = 0; i < 2; i++) {
         wk_trainer *t = NULL;
         assert_ok(trainer_create(&config, A, &t, &err));
-        assert_int_equal(wk_trainer_resumed_from(t), -1);
+        assert_int_equal(t->checkpoints.resumed_from, -1);
         assert_true(wk_path_exists(A "/checkpoints/none-yet"));
         for (int k = 0; k < 30; k++)
             assert_ok(trainer_step(t, NULL, &err));

@@ -192,7 +192,7 @@ static void begin_saving(void)
 {
     assert_ok(open_trainer());
     expected = step_trainer(40);
-    assert_ok(wk_trainer_save(trainer, &err));
+    assert_ok(wk_checkpoints_save(&trainer->checkpoints, &err));
     step_trainer(3);
 }
 
@@ -203,7 +203,7 @@ static void remove_checkpoint(void)
 
 static wk_status save(void)
 {
-    return wk_trainer_save(trainer, &err);
+    return wk_checkpoints_save(&trainer->checkpoints, &err);
 }
 
 static void the_one_before_is_whole(void)
@@ -216,7 +216,7 @@ static void the_one_before_is_whole(void)
 static void resumes_as_expected(void)
 {
     assert_ok(open_trainer());
-    assert_int_equal(wk_trainer_resumed_from(trainer), expected);
+    assert_int_equal(trainer->checkpoints.resumed_from, expected);
     step_trainer(1);
     close_trainer();
 }
@@ -260,7 +260,7 @@ static wk_status resume(void)
 {
     wk_status status = open_trainer();
     if (status != WK_OK) return status;
-    assert_int_equal(wk_trainer_resumed_from(trainer), expected);
+    assert_int_equal(trainer->checkpoints.resumed_from, expected);
     close_trainer();
     return WK_OK;
 }

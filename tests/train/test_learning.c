@@ -160,8 +160,8 @@ static void a_walker_on_flat_ground_learns_to_get_up(void **state)
     wk_trainer *trainer = begin(&c, NULL);
     while (!wk_trainer_progress(trainer).finished)
         assert_ok(trainer_step(trainer, &done, &err));
-    const wk_domain *domain = wk_trainer_domain(trainer);
-    double random = stand(domain, NULL), reached = stand(domain, wk_trainer_learner(trainer));
+    const wk_domain *domain = trainer->domain;
+    double random = stand(domain, NULL), reached = stand(domain, trainer->learner);
     print_message("return of random actions %.1f, of the policy %.1f\n", random, reached);
     assert_true(reached > 1.1 * random);
     end(trainer);

@@ -55,7 +55,7 @@ static uint64_t hash_weights(wk_trainer *t)
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
-    assert_ok(wk_learner_save(wk_trainer_learner(t), NULL, path, NULL, 0, &err));
+    assert_ok(wk_learner_save(t->learner, NULL, path, NULL, 0, &err));
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
     static char bytes[1 << 20];
@@ -69,14 +69,14 @@ static uint64_t hash_weights(wk_trainer *t)
 static picture look(wk_trainer *t)
 {
     wk_progress p = wk_trainer_progress(t);
-    size_t size = wk_curriculum_state_size(wk_trainer_curriculum(t));
+    size_t size = wk_curriculum_state_size(t->curriculum);
     char *bytes = malloc(size);
     assert_non_null(bytes);
-    wk_curriculum_save(wk_trainer_curriculum(t), bytes);
+    wk_curriculum_save(t->curriculum, bytes);
     picture out = {p.steps,
                    p.episodes,
                    p.updates,
-                   wk_replay_get_stats(wk_trainer_replay(t)).rows,
+                   wk_replay_get_stats(t->replay).rows,
                    hash_of(bytes, size),
                    hash_weights(t)};
     free(bytes);
@@ -100,11 +100,11 @@ static picture interrupted(const wk_run_config *config, int stop, int iterations
     char path[PATH];
     wk_trainer *t = open_fresh(config, path);
     run(t, stop);
-    assert_ok(wk_trainer_save(t, &err));
+    assert_ok(wk_checkpoints_save(&t->checkpoints, &err));
     run(t, 3); // goes on and is killed: what it did since must not count
     trainer_destroy(t);
     t = open_in(config, path);
-    assert_true(wk_trainer_resumed_from(t) >= 0);
+    assert_true(t->checkpoints.resumed_from >= 0);
     run(t, iterations - stop);
     picture out = look(t);
     close_and_remove(t, path);
@@ -187,10 +187,10 @@ static void a_run_chooses_among_six_parameters(void **state)
     wk_trainer *t = open_fresh(&config, path);
     run(t, 505);
     assert_true(wk_trainer_progress(t).episodes == 6);
-    wk_curriculum_view view = wk_curriculum_get_view(wk_trainer_curriculum(t));
+    wk_curriculum_view view = wk_curriculum_get_view(t->curriculum);
     assert_int_equal(view.count, 1024);
     double probability[1024], least = 1, most = 0;
-    wk_curriculum_distribution(wk_trainer_curriculum(t), probability);
+    wk_curriculum_distribution(t->curriculum, probability);
     for (size_t i = 0; i < view.count; i++) {
         assert_true(isfinite(view.error[i]));
         least = fmin(least, probability[i]);
@@ -198,12 +198,12 @@ static void a_run_chooses_among_six_parameters(void **state)
     }
     assert_true(least > 0 && most > 2 * least);
     for (size_t e = 0; e < 6; e++) {
-        const double *theta = wk_replay_at(wk_trainer_replay(t), e).theta;
+        const double *theta = wk_replay_at(t->replay, e).theta;
         for (int k = 0; k < 6; k++) {
-            const wk_param *p = &wk_trainer_domain(t)->params[k];
+            const wk_param *p = &t->domain->params[k];
             assert_true(theta[k] >= p->min && theta[k] <= p->max);
         }
-        assert_true(wk_space_find(wk_trainer_space(t), theta) == SIZE_MAX);
+        assert_true(wk_space_find(t->space, theta) == SIZE_MAX);
     }
     close_and_remove(t, path);
 }
@@ -219,14 +219,14 @@ static void assert_curated(int64_t prefill)
     config.prefill = prefill;
     wk_trainer *t = open_fresh(&config, path);
     run(t, 150);
-    const wk_replay *replay = wk_trainer_replay(t);
+    const wk_replay *replay = t->replay;
     size_t held_out = 0, drawable = wk_replay_sampleable(replay, 1),
            count = wk_replay_count(replay);
     for (size_t i = 0; i < count; i++)
         held_out += wk_replay_at(replay, i).theta_index <= WK_REPLAY_HELD_OUT;
     assert_true(held_out > 0 && held_out < count);
     assert_int_equal(held_out + drawable, count);
-    assert_true(scored_thetas(wk_trainer_curriculum(t)) > 0);
+    assert_true(scored_thetas(t->curriculum) > 0);
     close_and_remove(t, path);
 }
 
@@ -270,15 +270,15 @@ static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
     for (int k = 0; k < 3; k++) {
         run(t, 30);
         if (k == 1) first = wk_trainer_progress(t).steps;
-        assert_ok(wk_trainer_save(t, &err));
+        assert_ok(wk_checkpoints_save(&t->checkpoints, &err));
     }
     snprintf(newest, sizeof newest, "checkpoints/step-%012d/run.bin",
              (int)wk_trainer_progress(t).steps);
     trainer_destroy(t);
     damage_in(path, newest, 200);
     t = open_in(&config, path);
-    assert_int_equal(wk_trainer_resumed_from(t), first);
-    assert_non_null(strstr(wk_trainer_resume_trouble(t), "damaged"));
+    assert_int_equal(t->checkpoints.resumed_from, first);
+    assert_non_null(strstr(t->checkpoints.trouble, "damaged"));
     run(t, 5);
     trainer_destroy(t);
 
@@ -297,7 +297,7 @@ static void two_checkpoints(const wk_run_config *config, char path[PATH],
     wk_trainer *t = open_fresh(config, path);
     for (int k = 0; k < 2; k++) {
         run(t, k == 0 ? 60 : 30);
-        assert_ok(wk_trainer_save(t, &err));
+        assert_ok(wk_checkpoints_save(&t->checkpoints, &err));
         assert_ok(wk_checkpoint_summarise(path, wk_trainer_progress(t).steps, &at[k], &err));
         assert_int_equal(at[k].replay.segment, 0);
     }
@@ -328,9 +328,8 @@ static void a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one
     assert_ok(wk_file_read(log, 1 << 24, &before, &before_size, &err));
 
     wk_trainer *t = open_in(&config, path);
-    assert_int_equal(wk_trainer_resumed_from(t), at[0].steps);
-    assert_non_null(
-        strstr(wk_trainer_resume_trouble(t), "replay-00000000.log' is damaged at byte"));
+    assert_int_equal(t->checkpoints.resumed_from, at[0].steps);
+    assert_non_null(strstr(t->checkpoints.trouble, "replay-00000000.log' is damaged at byte"));
     // Nothing is lost: what could not be used lies beside what is.
     snprintf(log, sizeof log, "%s/replay/damaged-replay-00000000.log", path);
     assert_ok(wk_file_read(log, 1 << 24, &after, &after_size, &err));
@@ -365,7 +364,7 @@ static void a_replay_log_damaged_before_every_checkpoint_is_reported_and_left_al
     // With the file as it was everything is there again.
     damage_in(path, LOG, at[0].replay.offset - 10);
     t = open_in(&config, path);
-    assert_int_equal(wk_trainer_resumed_from(t), at[1].steps);
+    assert_int_equal(t->checkpoints.resumed_from, at[1].steps);
     close_and_remove(t, path);
 }
 
@@ -382,12 +381,12 @@ static void prefill_takes_random_actions_and_no_updates(void **state)
         assert_ok(trainer_step(t, &done, &err));
         assert_int_equal(done->updates, 0);
         for (int k = 0; k < done->n_ended; k++) {
-            assert_int_equal(done->ended[k].steps, wk_trainer_domain(t)->episode_steps);
+            assert_int_equal(done->ended[k].steps, t->domain->episode_steps);
             assert_true(done->ended[k].returns[0] >= 0 && done->ended[k].returns[0] <= 100);
         }
         ended += done->n_ended;
     }
-    assert_int_equal(ended, 3 * (109 / (wk_trainer_domain(t)->episode_steps + 1)));
+    assert_int_equal(ended, 3 * (109 / (t->domain->episode_steps + 1)));
     assert_true(wk_trainer_progress(t).prefilling);
     close_and_remove(t, path);
 }
