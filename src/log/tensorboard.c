@@ -5,6 +5,7 @@
 #include "log/files.h"
 
 #include "base/crc32c.h"
+#include "base/file.h"
 #include "base/text.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -240,36 +241,26 @@ wk_status wk_tensorboard_write(wk_append_file *file, const wk_metrics_record *re
     return append_event(file, &event, err);
 }
 
-// Whether `size` bytes at `offset` have the checksum `crc`.
-static wk_status check_bytes(const wk_append_file *file, uint64_t offset, uint64_t size,
-                             uint32_t crc, bool *good, wk_error *err)
-{
-    unsigned char chunk[8192];
-    uint32_t sum = 0;
-    while (size > 0) {
-        size_t part = size < sizeof chunk ? (size_t)size : sizeof chunk;
-        WK_TRY(wk_append_file_read(file, offset, chunk, part, err));
-        sum = wk_crc32c(sum, chunk, part);
-        offset += part;
-        size -= part;
-    }
-    *good = mask(sum) == crc;
-    return WK_OK;
-}
-
 // Moves *at past the whole record there; stays if there is none.
 static wk_status pass_record(const wk_append_file *file, uint64_t *at, bool *whole, wk_error *err)
 {
-    unsigned char head[HEAD_SIZE], tail[TAIL_SIZE];
+    unsigned char head[HEAD_SIZE], tail[TAIL_SIZE], chunk[8192];
+    uint64_t end = file->end, start = *at + HEAD_SIZE;
+    uint32_t sum = 0;
     *whole = false;
-    if (file->end - *at < HEAD_SIZE + TAIL_SIZE) return WK_OK;
-    WK_TRY(wk_append_file_read(file, *at, head, sizeof head, err));
+    if (end - *at < HEAD_SIZE + TAIL_SIZE) return WK_OK;
+    WK_TRY(wk_fd_read(file->fd, file->path, *at, head, sizeof head, err));
     uint64_t size = get_little(head, 8);
     if (wk_tensorboard_crc(head, 8) != get_little(head + 8, 4)) return WK_OK;
-    if (size > file->end - *at - HEAD_SIZE - TAIL_SIZE) return WK_OK;
-    WK_TRY(wk_append_file_read(file, *at + HEAD_SIZE + size, tail, sizeof tail, err));
-    WK_TRY(check_bytes(file, *at + HEAD_SIZE, size, (uint32_t)get_little(tail, 4), whole, err));
-    if (*whole) *at += HEAD_SIZE + size + TAIL_SIZE;
+    if (size > end - start - TAIL_SIZE) return WK_OK;
+    for (uint64_t done = 0, part; done < size; done += part) {
+        part = size - done < sizeof chunk ? size - done : sizeof chunk;
+        WK_TRY(wk_fd_read(file->fd, file->path, start + done, chunk, part, err));
+        sum = wk_crc32c(sum, chunk, part);
+    }
+    WK_TRY(wk_fd_read(file->fd, file->path, start + size, tail, sizeof tail, err));
+    *whole = mask(sum) == get_little(tail, 4);
+    if (*whole) *at = start + size + TAIL_SIZE;
     return WK_OK;
 }
 
@@ -316,24 +307,29 @@ wk_status wk_tensorboard_open(const wk_dir *dir, const char *name, uint64_t max,
     return status;
 }
 
-wk_status wk_tensorboard_remove(const wk_dir *dir, wk_error *err)
+// Removes our event files, or finds the newest of them.
+static wk_status visit_ours(const wk_dir *dir, char newest[WK_METRICS_FILE_MAX], wk_error *err)
 {
     wk_names names = {0};
     wk_status status = wk_dir_list(dir, &names, err);
     for (size_t i = 0; status == WK_OK && i < names.count; i++)
-        if (is_ours(names.items[i])) status = wk_dir_remove(dir, names.items[i], err);
+        if (!is_ours(names.items[i]))
+            continue;
+        else if (!newest)
+            status = wk_dir_remove(dir, names.items[i], err);
+        else if (strlen(names.items[i]) < WK_METRICS_FILE_MAX)
+            snprintf(newest, WK_METRICS_FILE_MAX, "%s", names.items[i]);
     wk_names_free(&names);
     return status;
 }
 
+wk_status wk_tensorboard_remove(const wk_dir *dir, wk_error *err)
+{
+    return visit_ours(dir, NULL, err);
+}
+
 wk_status wk_tensorboard_newest(const wk_dir *dir, char name[WK_METRICS_FILE_MAX], wk_error *err)
 {
-    wk_names names = {0};
     name[0] = 0;
-    wk_status status = wk_dir_list(dir, &names, err);
-    for (size_t i = 0; status == WK_OK && i < names.count; i++)
-        if (is_ours(names.items[i]) && strlen(names.items[i]) < WK_METRICS_FILE_MAX)
-            snprintf(name, WK_METRICS_FILE_MAX, "%s", names.items[i]);
-    wk_names_free(&names);
-    return status;
+    return visit_ours(dir, name, err);
 }

@@ -236,9 +236,9 @@ static void show(launcher *l)
     if (c.steps >= c.total && c.phases[WK_SWEEP_RUNNING] > 0) {
         wk_text_puts(&totals, "; all are trained, follow-ups remain");
     } else if (steps > 0 && c.steps < c.total) {
-        wk_text_puts(&totals, "; training takes about ");
-        wk_duration_text((double)(c.total - c.steps) * (now - l->began) / steps, &totals);
-        wk_text_puts(&totals, " more");
+        char left[WK_DURATION_TEXT_MAX];
+        wk_duration_text((double)(c.total - c.steps) * (now - l->began) / steps, left);
+        wk_text_printf(&totals, "; training takes about %s more", left);
     }
     wk_run_table_show_under(&l->table, wk_text_get(&totals), rows, count);
     wk_text_free(&totals);

@@ -257,15 +257,13 @@ static void announce_time(const run *r)
     double updates = (double)(r->config->steps - r->config->prefill) / r->config->train_every;
     double seconds = updates * r->update_time.seconds;
     if (r->update_time.seconds == 0 || updates < 1) return;
-    wk_text duration = {0};
-    wk_duration_text(seconds, &duration);
+    char duration[WK_DURATION_TEXT_MAX];
     wk_log_line(log_of(r), seconds > LONG_SECONDS ? WK_LOG_WARN : WK_LOG_INFO,
                 "an update takes %.3g s here: the run's %.0f updates will take %s%s",
-                r->update_time.seconds, updates, wk_text_get(&duration),
+                r->update_time.seconds, updates, wk_duration_text(seconds, duration),
                 seconds > LONG_SECONDS
                     ? "; smaller presets are 'small' and 'quick' (waker config --list)"
                     : "");
-    wk_text_free(&duration);
 }
 
 static wk_status save(void *context, wk_error *err)
