@@ -226,17 +226,6 @@ static int compare_names(const void *a, const void *b)
                   (*(const wk_sweep_task *const *)b)->name);
 }
 
-// The tasks by their names; NULL without memory.
-static const wk_sweep_task **sort_tasks(const wk_sweep_plan *plan, wk_error *err)
-{
-    const wk_sweep_task **sorted = malloc((plan->tasks.count + 1) * sizeof *sorted);
-    if (!sorted) (void)no_memory(err);
-    for (size_t i = 0; sorted && i < plan->tasks.count; i++)
-        sorted[i] = &plan->tasks.items[i];
-    if (sorted) qsort(sorted, plan->tasks.count, sizeof *sorted, compare_names);
-    return sorted;
-}
-
 static wk_status make_tasks(wk_sweep_plan *plan, wk_error *err)
 {
     int values[WK_SWEEP_AXES_MAX] = {0};
@@ -248,18 +237,20 @@ static wk_status make_tasks(wk_sweep_plan *plan, wk_error *err)
     while (status == WK_OK && next_values(plan->grid, values));
     free(last);
     WK_TRY(status);
-    plan->selected = plan->tasks.count;
-    if (plan->tasks.count == 0)
+    size_t count = plan->selected = plan->tasks.count;
+    if (count == 0)
         return wk_fail(err, WK_E_INPUT, "%s: 'exclude' leaves no run", plan->grid->name);
     // No two runs may be given the same directory.
-    const wk_sweep_task **sorted = sort_tasks(plan, err);
-    if (!sorted) return WK_E_MEMORY;
-    for (size_t i = 1; status == WK_OK && i < plan->tasks.count; i++)
-        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
-            status = wk_fail(err, WK_E_INPUT, "%s: two runs would both be called '%s'",
-                             plan->grid->name, sorted[i]->name);
-    free(sorted);
-    return status;
+    plan->by_name = wk_arena_alloc(&plan->arena, count * sizeof *plan->by_name);
+    if (!plan->by_name) return no_memory(err);
+    for (size_t i = 0; i < count; i++)
+        plan->by_name[i] = &plan->tasks.items[i];
+    qsort(plan->by_name, count, sizeof *plan->by_name, compare_names);
+    for (size_t i = 1; i < count; i++)
+        if (strcmp(plan->by_name[i - 1]->name, plan->by_name[i]->name) == 0)
+            return wk_fail(err, WK_E_INPUT, "%s: two runs would both be called '%s'",
+                           plan->grid->name, plan->by_name[i]->name);
+    return WK_OK;
 }
 
 // Opens the blocks; those that do not exist, or do not fit, are reported with their line.
@@ -307,42 +298,38 @@ void wk_sweep_plan_free(wk_sweep_plan *plan)
 
 int wk_sweep_plan_find(const wk_sweep_plan *plan, const char *name)
 {
-    for (size_t i = 0; i < plan->tasks.count; i++)
-        if (strcmp(plan->tasks.items[i].name, name) == 0) return (int)i;
-    return -1;
+    const wk_sweep_task wanted = {.name = name}, *key = &wanted;
+    const wk_sweep_task **found =
+        bsearch(&key, plan->by_name, plan->tasks.count, sizeof *plan->by_name, compare_names);
+    return found ? (int)(*found - plan->tasks.items) : -1;
 }
 
-static wk_status check_same(const wk_sweep_plan *whole, const wk_sweep_task *found,
-                            const wk_sweep_plan *part, const wk_sweep_task *task, wk_error *err)
+// Whether a task of `part` is in `whole` with the same settings.
+static wk_status check_same(const wk_sweep_plan *whole, const wk_sweep_plan *part, int task,
+                            int *resized, wk_error *err)
 {
     static _Thread_local wk_merged_config was, is;
-    if (!found)
-        return wk_fail(err, WK_E_INPUT, "the run '%s' is not in %s", task->name, whole->grid->name);
-    if (found->hash == task->hash) return WK_OK;
-    wk_status status = wk_sweep_task_config(part, (int)(task - part->tasks.items), &was, err);
-    if (status == WK_OK)
-        status = wk_sweep_task_config(whole, (int)(found - whole->tasks.items), &is, err);
+    const wk_sweep_task *old = &part->tasks.items[task];
+    int found = wk_sweep_plan_find(whole, old->name);
+    if (found < 0)
+        return wk_fail(err, WK_E_INPUT, "the run '%s' is not in %s", old->name, whole->grid->name);
+    *resized += whole->tasks.items[found].steps != old->steps;
+    if (whole->tasks.items[found].hash == old->hash) return WK_OK;
+    wk_status status = wk_sweep_task_config(part, task, &was, err);
+    if (status == WK_OK) status = wk_sweep_task_config(whole, found, &is, err);
     if (status == WK_OK) status = wk_run_config_resumable(&was.config, &is.config, err);
     if (status == WK_OK) status = wk_fail(err, WK_E_INPUT, "its blocks differ");
-    wk_fail_context(err, "the run '%s' has other settings in %s", task->name, whole->grid->name);
+    wk_fail_context(err, "the run '%s' has other settings in %s", old->name, whole->grid->name);
     return status;
 }
 
 wk_status wk_sweep_plan_contains(const wk_sweep_plan *whole, const wk_sweep_plan *part,
                                  int *resized, wk_error *err)
 {
-    const wk_sweep_task **sorted = sort_tasks(whole, err);
-    wk_status status = sorted ? WK_OK : WK_E_MEMORY;
     *resized = 0;
-    for (size_t i = 0; status == WK_OK && i < part->tasks.count; i++) {
-        const wk_sweep_task *task = &part->tasks.items[i];
-        const wk_sweep_task **found =
-            bsearch(&task, sorted, whole->tasks.count, sizeof *sorted, compare_names);
-        status = check_same(whole, found ? *found : NULL, part, task, err);
-        *resized += status == WK_OK && (*found)->steps != task->steps;
-    }
-    free(sorted);
-    return status;
+    for (size_t i = 0; i < part->tasks.count; i++)
+        WK_TRY(check_same(whole, part, (int)i, resized, err));
+    return WK_OK;
 }
 
 // --only: the part of the tasks that have one of the values named for each axis.

@@ -163,7 +163,8 @@ typedef struct wk_sweep_plan {
     wk_config_blocks *blocks; // those of the program and of the grid's files
     wk_arena arena;
     WK_ARRAY(wk_sweep_task) tasks;
-    size_t selected; // of the tasks: those that a launcher starts
+    const wk_sweep_task **by_name; // sorted
+    size_t selected;               // of the tasks: those that a launcher starts
     WK_ARRAY(wk_sweep_shape) shapes;
     const char *plugin, *rule; // files of code that the command line names; a grid cannot
 } wk_sweep_plan;
