@@ -94,7 +94,7 @@ wk_status wk_jsonl_write(wk_append_file *file, const wk_metrics_record *record, 
     wk_text_printf(&line, "{\"step\": %lld, \"agent_step\": %lld", (long long)record->step,
                    (long long)record->agent_step);
     for (size_t i = 0; i < record->n_scalars; i++) {
-        if (record->scalars[i].measured && !timing) continue;
+        if (record->scalars[i].kind == WK_SCALAR_TIMING && !timing) continue;
         wk_text_puts(&line, ", ");
         wk_text_quote(&line, record->scalars[i].name);
         wk_text_puts(&line, ": ");

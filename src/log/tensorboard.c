@@ -1,7 +1,6 @@
 // TensorBoard event files: length-prefixed records of the Event message, each part with a masked
-// CRC-32C. Scalars are simple_value under their name, which TensorBoard groups by what is before
-// the first slash; images are PNG, or GIF, which it animates. The settings of the run come first,
-// as a text and as hyperparameters.
+// CRC-32C. Scalars are simple_value under a tag, images are PNG, or GIF, which it animates; the
+// axis is agent steps. The settings of the run come first, as a text and as hyperparameters.
 #include "log/files.h"
 
 #include "base/crc32c.h"
@@ -105,21 +104,33 @@ static void put_string(wk_text *out, unsigned field, const char *text)
     put_bytes(out, field, text, strlen(text));
 }
 
-// TensorBoard groups by what is before the first slash; names without one get a group here.
-static const char *group_of(const char *name)
+// The tag of a scalar. TensorBoard shows groups of tags, which are what is before the first slash,
+// by the alphabet: losses come first, then scores.
+static void put_tag(const char *name, wk_text *out)
 {
-    static const char *const of_episodes[] = {"train_return_", "train_completion_", "train_length",
-                                              "train_episodes", "train_diverged"};
-    if (strchr(name, '/')) return "";
-    for (size_t i = 0; i < sizeof of_episodes / sizeof *of_episodes; i++)
-        if (strncmp(name, of_episodes[i], strlen(of_episodes[i])) == 0) return "episodes/";
-    return "run/";
+    static const struct {
+        const char *begins, *has, *group;
+    } rules[] = {
+        {"train/", "_loss", "losses"},           {"train_return_", "", "scores"},
+        {"train_completion_", "", "scores"},     {"eval_", "_mean_return", "scores"},
+        {"eval_", "_mean_completion", "scores"}, {"eval_", "", "scores_more"},
+        {"env_sampler/", "", "train_env"},       {"fps", "", "time"},
+    };
+    const char *slash = strchr(name, '/'), *last = slash ? slash + 1 : name;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (strncmp(name, rules[i].begins, strlen(rules[i].begins)) == 0 &&
+            strstr(name, rules[i].has)) {
+            wk_text_printf(out, "%s/%s", rules[i].group, last);
+            return;
+        }
+    if (!slash && strncmp(name, "train_", 6) == 0) name += 6; // train_length: train/length
+    wk_text_printf(out, "%s%s", slash ? "" : "train/", name);
 }
 
 static void put_scalar(wk_text *summary, const wk_scalar *scalar)
 {
     wk_text tag = {0}, value = {0};
-    wk_text_printf(&tag, "%s%s", group_of(scalar->name), scalar->name);
+    put_tag(scalar->name, &tag);
     put_message(&value, VALUE_TAG, &tag);
     put_float(&value, VALUE_SIMPLE, (float)scalar->value);
     put_message(summary, SUMMARY_VALUE, &value);
@@ -223,7 +234,7 @@ static wk_status begin_file(wk_append_file *file, const wk_metrics_config *confi
     if (config->n_settings == 0) return WK_OK;
     put_double(&settings, EVENT_WALL_TIME, wall_time());
     put_settings_text(&summary, config);
-    put_hparams(&summary, config);
+    if (!config->part) put_hparams(&summary, config);
     put_message(&settings, EVENT_SUMMARY, &summary);
     return append_event(file, &settings, err);
 }
@@ -232,9 +243,9 @@ wk_status wk_tensorboard_write(wk_append_file *file, const wk_metrics_record *re
 {
     wk_text event = {0}, summary = {0};
     put_double(&event, EVENT_WALL_TIME, wall_time());
-    put_integer(&event, EVENT_STEP, record->step);
+    put_integer(&event, EVENT_STEP, record->agent_step);
     for (size_t i = 0; i < record->n_scalars; i++)
-        put_scalar(&summary, &record->scalars[i]);
+        if (record->scalars[i].kind != WK_SCALAR_DETAIL) put_scalar(&summary, &record->scalars[i]);
     for (size_t i = 0; i < record->n_images; i++)
         put_image(&summary, &record->images[i]);
     put_message(&event, EVENT_SUMMARY, &summary);
