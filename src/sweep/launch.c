@@ -101,7 +101,7 @@ static double replay_bytes(const wk_run_config *config)
 {
     wk_run_world world;
     if (*config->plugin || wk_run_world_open(config, NULL, NULL, &world, NULL) != WK_OK)
-        return (double)config->replay_frame_bytes * (double)config->steps;
+        return (double)WK_RUN_FRAME_BYTES * (double)config->steps;
     wk_replay_config replay = wk_run_config_replay(config, world.domain);
     if (replay.capacity > (uint64_t)config->steps) replay.capacity = (uint64_t)config->steps;
     return (double)wk_replay_plan(&replay);

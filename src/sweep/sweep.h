@@ -135,8 +135,8 @@ const char *wk_sweep_grid_embedded(size_t i);
 
 // The plan.
 
-/// A task: one run and what follows it. Plain data. Its name says its values and stays the same
-/// when values are added to the grid.
+/// A task: one run and what follows it. Its name says its values and stays the same when values are
+/// added to the grid.
 typedef struct wk_sweep_task {
     const char *name;              // of its directory below the sweep's: [A-Za-z0-9._+-] alone
     int values[WK_SWEEP_AXES_MAX]; // which of each axis
@@ -181,9 +181,8 @@ void wk_sweep_plan_free(wk_sweep_plan *plan);
 wk_status wk_sweep_plan_select(wk_sweep_plan *plan, const char *const *only, int count,
                                wk_error *err);
 
-/// The index of the task called `name`; -1 if there is none.
+/// The index of a task; -1 if there is none.
 int wk_sweep_plan_find(const wk_sweep_plan *plan, const char *name);
-
 /// Whether every task of `part` is in `whole` with the same settings; the error names the first
 /// that is not. `resized`: how many have another number of steps, which a run may change.
 wk_status wk_sweep_plan_contains(const wk_sweep_plan *whole, const wk_sweep_plan *part,
@@ -194,11 +193,11 @@ wk_status wk_sweep_plan_contains(const wk_sweep_plan *whole, const wk_sweep_plan
 wk_status wk_sweep_task_config(const wk_sweep_plan *plan, int task, wk_merged_config *out,
                                wk_error *err);
 
-/// The path of a task's run: DIRECTORY/NAME.
+/// DIRECTORY/NAME.
 wk_status wk_sweep_task_path(const wk_sweep_plan *plan, int task, char out[WK_PATH_MAX],
                              wk_error *err);
 
-/// Words of a command line. The words are in the arena.
+/// Words of a command line.
 typedef struct wk_sweep_words {
     wk_arena arena;
     WK_ARRAY(const char *) items;
@@ -218,8 +217,8 @@ void wk_sweep_task_words(const wk_sweep_plan *plan, const int *tasks, int count,
                          wk_sweep_words *out);
 void wk_sweep_report_words(const wk_sweep_plan *plan, wk_sweep_words *out);
 
-// The state of a task: read from its directories, never remembered, so that it is right when files
-// were moved or deleted and when a process died.
+// The state of a task is read from its directories, never remembered, so that it is right when
+// files were moved or deleted and when a process died.
 
 typedef enum wk_sweep_task_phase {
     WK_SWEEP_WAITING, // never begun
@@ -261,7 +260,7 @@ wk_status wk_sweep_state_read(const wk_sweep_plan *plan, int task, int attempts,
 /// A number that grows when a task gets further: steps, then what follows.
 uint64_t wk_sweep_progress(const wk_sweep_state *state);
 
-/// Notes that a command which follows the run is done.
+/// Notes that a command that follows the run is done.
 wk_status wk_sweep_follow_done(const wk_sweep_plan *plan, int task, wk_sweep_follow_kind follow,
                                wk_error *err);
 
@@ -271,8 +270,8 @@ typedef struct wk_sweep_claim {
     wk_lock lock;
 } wk_sweep_claim;
 
-/// Takes the task and counts an attempt; WK_E_INPUT when another process has it. An attempt that
-/// begins further than the one before is the first again.
+/// Takes the task and counts an attempt, from 1 again when it begins further than the one before;
+/// WK_E_INPUT when another process has it.
 wk_status wk_sweep_claim_take(const wk_sweep_plan *plan, int task, wk_sweep_claim *out,
                               wk_error *err);
 /// Notes how the attempt ended: exit code 0 or WK_SWEEP_EXIT_SAVED forgets all attempts, else
@@ -288,7 +287,7 @@ wk_status wk_sweep_attempt_close(const wk_sweep_plan *plan, int task, int code, 
 /// Forgets the attempts of a task, so that it may begin again.
 wk_status wk_sweep_attempt_forget(const wk_sweep_plan *plan, int task, wk_error *err);
 
-/// The path of a task's log, DIRECTORY/sweep/tasks/NAME/log; makes its folder.
+/// DIRECTORY/sweep/tasks/NAME/log; makes its folder.
 wk_status wk_sweep_task_log(const wk_sweep_plan *plan, int task, char out[WK_PATH_MAX],
                             wk_error *err);
 
@@ -321,11 +320,8 @@ typedef struct wk_sweep_holder {
 } wk_sweep_holder;
 wk_status wk_sweep_folder_holder(const char *directory, wk_sweep_holder *out, wk_error *err);
 
-/// Replaces DIRECTORY/sweep/manifest.jsonl, for people, schedulers and scripts: a line for each
-/// task, in the order of the plan, with its state at this moment.
-///
-///   {"task": 0, "name": "waker-m-seed0", "shape": "clean-up", "command": "waker sweep run ...",
-///    "directory": "runs/paper/waker-m-seed0", "state": "waiting"}
+/// Replaces DIRECTORY/sweep/manifest.jsonl: a line for each task, in the order of the plan, with
+/// its number, name, shape, command, directory and state at this moment.
 wk_status wk_sweep_manifest_write(const wk_sweep_plan *plan, int attempts, wk_error *err);
 
 // Launching. All launchers start `waker sweep run DIRECTORY NAME...`, which trains and does what
@@ -394,8 +390,8 @@ typedef enum wk_sweep_end {
     WK_SWEEP_FINDINGS,  // all is done, but the report had to leave something out
 } wk_sweep_end;
 
-/// Each starts what is not done and returns when all is done, or handed over. --launch local:
-/// processes on this machine; slurm: job arrays; print: their commands, into `output`.
+/// Each starts what is not done and returns when all is done, or handed over; print: writes the
+/// commands into `output`.
 typedef wk_status wk_sweep_start(const wk_sweep_launch *launch, wk_sweep_end *end, wk_error *err);
 wk_sweep_start wk_sweep_local_start, wk_sweep_slurm_start, wk_sweep_print_start;
 
