@@ -1,6 +1,6 @@
 #include "config/axes.h"
 
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

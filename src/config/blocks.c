@@ -1,6 +1,5 @@
 #include "config/blocks.h"
 
-#include "base/asset.h"
 #include "base/file.h"
 #include "config/yaml.h"
 #include "waker/curriculum.h"

@@ -1,5 +1,5 @@
 #include "config/config.h"
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "base/text.h"
 
 #include <errno.h>

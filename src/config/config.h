@@ -7,7 +7,7 @@
 #ifndef WK_CONFIG_CONFIG_H
 #define WK_CONFIG_CONFIG_H
 
-#include "base/dir.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "curriculum/config.h"
 #include "model/config.h"

@@ -4,8 +4,7 @@
 #ifndef WK_CONFIG_YAML_H
 #define WK_CONFIG_YAML_H
 
-#include "base/arena.h"
-#include "base/array.h"
+#include "base/memory.h"
 #include "waker/error.h"
 #include <stddef.h>
 

@@ -3,8 +3,8 @@
 // published_rules.c.
 #include "waker/curriculum.h"
 
-#include "base/arena.h"
-#include "base/rng.h"
+#include "base/memory.h"
+#include "base/random.h"
 #include "curriculum/config.h"
 #include "curriculum/surface.h"
 #include <assert.h>

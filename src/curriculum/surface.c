@@ -1,8 +1,8 @@
 #include "curriculum/surface.h"
 
-#include "base/arena.h"
-#include "base/blas.h"
-#include "base/sobol.h"
+#include "base/machine.h"
+#include "base/memory.h"
+#include "base/random.h"
 #include <assert.h>
 #include <cblas.h>
 #include <f77blas.h>

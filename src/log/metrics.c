@@ -1,8 +1,7 @@
 #include "log/metrics.h"
 
-#include "base/array.h"
-#include "base/crc32c.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "log/files.h"
 #include <assert.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #ifndef WK_LOG_METRICS_H
 #define WK_LOG_METRICS_H
 
-#include "base/dir.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "media/image.h"
 #include "waker/error.h"

@@ -1,6 +1,6 @@
 #include "log/status_line.h"
 
-#include "base/clock.h"
+#include "base/machine.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

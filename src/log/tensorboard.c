@@ -3,8 +3,8 @@
 // axis is agent steps. The settings of the run come first, as a text and as hyperparameters.
 #include "log/files.h"
 
-#include "base/crc32c.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "plot/heatmap.h"
 
-#include "base/array.h"
+#include "base/memory.h"
 #include "plot/plot.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // The plan of a sweep: a task for each run of its grid, with its settings, shape and command lines.
 #include "sweep/sweep.h"
 
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "run/world.h"
 #include <stdio.h>
 #include <stdlib.h>

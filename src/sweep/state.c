@@ -2,8 +2,8 @@
 // manifest.
 #include "sweep/sweep.h"
 
-#include "base/document.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "run/checkpoint.h"
 #include "run/disk.h"
 #include <errno.h>

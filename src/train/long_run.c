@@ -1,7 +1,7 @@
 #include "train/long_run.h"
 
-#include "base/clock.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "train/metrics.h"
 #include <inttypes.h>
 #include <math.h>

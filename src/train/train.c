@@ -1,10 +1,9 @@
 #include "train/train.h"
 
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/limits.h"
+#include "base/machine.h"
 #include "env/domain.h"
-#include "env/plugins/plugin_python.h"
+#include "env/plugins/plugin.h"
 #include "run/disk.h"
 #include "run/weights.h"
 #include "train/evaluation.h"
