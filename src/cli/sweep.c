@@ -474,8 +474,7 @@ static wk_status launch(context *c, wk_error *err)
     options.threads = c->cli->threads;
     options.quiet = c->cli->quiet;
     options.slurm = c->slurm_given ? &c->slurm : NULL;
-    if (!wk_sweep_program(program))
-        return wk_fail(err, WK_E_IO, "the program itself cannot be found (/proc/self/exe)");
+    WK_TRY(wk_sweep_program(program, err));
     wk_cli_run_begin(c->cli, WK_LOCK_WAIT_SECONDS, &around);
     const wk_sweep_launch launch = {.folder = &c->folder,
                                     .program = program,

@@ -116,8 +116,8 @@ static wk_status follow(runner *r, int i, wk_sweep_follow_kind kind,
         wk_sweep_words_add(&words, threads);
     }
     if (r->cli->quiet) wk_sweep_words_add(&words, "--quiet");
-    const wk_sweep_process process = {.program = r->program, .words = &words};
-    wk_status status = wk_sweep_process_run(&process, stop, &code, line, err);
+    const wk_sweep_process process = {.program = r->program, .words = &words, .stop = stop};
+    wk_status status = wk_sweep_process_run(&process, &code, line, err);
     wk_sweep_words_free(&words);
     // Interrupted commands that cannot save (eval) are begun again like those that can.
     r->codes[i] = code != WK_EXIT_OK && *stop ? WK_EXIT_RESUME : code;
@@ -268,8 +268,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     wk_status status = wk_cli_sweep_open(cli->words.items[0], &sweep, err);
     sweep.plan.plugin = v->plugin;
     sweep.plan.rule = v->rule;
-    if (status == WK_OK && !wk_sweep_program(r->program))
-        status = wk_fail(err, WK_E_IO, "the program itself cannot be found (/proc/self/exe)");
+    if (status == WK_OK) status = wk_sweep_program(r->program, err);
     if (status == WK_OK) status = report ? make_report(r, err) : run_tasks(r, err);
     free(r);
     wk_cli_sweep_close(&sweep);

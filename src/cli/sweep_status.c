@@ -118,14 +118,12 @@ static void print_row(const overview *o, size_t task, wk_table *table)
 {
     const wk_sweep_state *state = &o->entries[task].state;
     const wk_sweep_task *t = &o->plan->tasks.items[task];
-    wk_text left = {0};
-    if (!isnan(state->seconds_left)) wk_duration_text(state->seconds_left, &left);
+    char left[WK_DURATION_TEXT_MAX];
     wk_table_cell(table, "%s", t->name);
     wk_table_cell(table, "%s", wk_sweep_phase_names[state->phase]);
     wk_table_cell(table, "%.0f %%", 100 * fmin(1, (double)state->steps / (double)t->steps));
-    wk_table_cell(table, "%s", wk_text_get(&left));
+    wk_table_cell(table, "%s", wk_duration_text(state->seconds_left, left));
     wk_table_cell(table, "%s", state->attempt.error);
-    wk_text_free(&left);
 }
 
 static void print_rows(const overview *o, bool all, wk_text *out)

@@ -2,7 +2,6 @@
 
 #include "base/hash.h"
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,67 +38,38 @@ const char *wk_run_field_shared(int field)
     return NULL;
 }
 
-// The value of a field in the first run and in another.
-typedef struct two_values {
-    wk_text first, other;
-} two_values;
-
-static two_values read_values(const wk_run_config *configs, int run, int field)
-{
-    two_values values = {0};
-    wk_run_config_get(&configs[0], field, &values.first);
-    wk_run_config_get(&configs[run], field, &values.other);
-    return values;
-}
-
-static void free_values(two_values *values)
-{
-    wk_text_free(&values->first);
-    wk_text_free(&values->other);
-}
-
-static wk_status differ(const wk_run_config *configs, const char *const *names, int run, int field,
-                        wk_error *err)
-{
-    two_values v = read_values(configs, run, field);
-    wk_status status =
-        wk_fail(err, WK_E_INPUT, "%s is '%s' in %s and '%s' in %s, but %s; train them separately",
-                wk_run_keys[field], wk_text_get(&v.first), names[0], wk_text_get(&v.other),
-                names[run], wk_run_field_shared(field));
-    free_values(&v);
-    return status;
-}
-
-// Gives a run the first one's value of a field that changes no result; one remark for each field.
-static wk_status take_first(wk_run_config *configs, const char *const *names, int run, int field,
-                            bool *said, const wk_log *log, wk_error *err)
-{
-    two_values v = read_values(configs, run, field);
-    if (!*said)
-        wk_log_line(log, WK_LOG_WARN,
-                    "%s is '%s' in %s and '%s' in %s, but %s: all runs get '%s'; --%s VALUE gives "
-                    "them another",
-                    wk_run_keys[field], wk_text_get(&v.first), names[0], wk_text_get(&v.other),
-                    names[run], wk_run_field_shared(field), wk_text_get(&v.first),
-                    wk_run_keys[field]);
-    *said = true;
-    wk_status status = v.first.failed
-                           ? wk_fail(err, WK_E_MEMORY, "no memory for the settings")
-                           : wk_run_config_set(&configs[run], field, wk_text_get(&v.first), err);
-    free_values(&v);
-    return status;
-}
-
 wk_status wk_run_configs_share(wk_run_config *configs, const char *const *names, int count,
                                const wk_log *log, wk_error *err)
 {
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
-        bool said = false;
-        if (!wk_run_field_shared(i)) continue;
-        for (int run = 1; run < count; run++) {
+        const char *key = wk_run_keys[i], *why = wk_run_field_shared(i);
+        bool said = false; // one remark for each field
+        for (int run = 1; why && run < count; run++) {
             if (wk_run_config_same(&configs[0], &configs[run], i)) continue;
-            if (wk_run_fields[i].role != WK_RUN_FREE) return differ(configs, names, run, i, err);
-            WK_TRY(take_first(configs, names, run, i, &said, log, err));
+            wk_status status;
+            wk_text first = {0}, other = {0};
+            wk_run_config_get(&configs[0], i, &first);
+            wk_run_config_get(&configs[run], i, &other);
+            if (wk_run_fields[i].role != WK_RUN_FREE) {
+                status =
+                    wk_fail(err, WK_E_INPUT,
+                            "%s is '%s' in %s and '%s' in %s, but %s; train them separately", key,
+                            wk_text_get(&first), names[0], wk_text_get(&other), names[run], why);
+            } else {
+                if (!said)
+                    wk_log_line(log, WK_LOG_WARN,
+                                "%s is '%s' in %s and '%s' in %s, but %s: all runs get '%s'; --%s "
+                                "VALUE gives them another",
+                                key, wk_text_get(&first), names[0], wk_text_get(&other), names[run],
+                                why, wk_text_get(&first), key);
+                said = true;
+                status = first.failed
+                             ? wk_fail(err, WK_E_MEMORY, "no memory for the settings")
+                             : wk_run_config_set(&configs[run], i, wk_text_get(&first), err);
+            }
+            wk_text_free(&first);
+            wk_text_free(&other);
+            WK_TRY(status);
         }
     }
     return WK_OK;
@@ -126,69 +96,43 @@ static bool is_number(int field)
            kind == WK_RUN_NUMBER;
 }
 
-static bool parse_end(const char *text, const char *stop, uint64_t *out)
-{
-    char *end;
-    errno = 0;
-    *out = strtoull(text, &end, 10);
-    return *text >= '0' && *text <= '9' && end == stop && errno == 0;
-}
-
-// Where values go, in the form that wk_run_config_get gives them.
-typedef struct value_sink {
-    int field, max;
-    wk_run_value_add *add;
-    void *context;
-} value_sink;
-
-static wk_status send_value(const value_sink *sink, const char *text, wk_error *err)
+// Gives `add` a value in the form that wk_run_config_get writes.
+static wk_status send_value(int field, const char *text, wk_run_value_add *add, void *context,
+                            wk_error *err)
 {
     wk_run_config scratch = wk_run_config_default();
     wk_text value = {0};
-    WK_TRY(wk_run_config_set(&scratch, sink->field, text, err));
-    wk_run_config_get(&scratch, sink->field, &value);
+    WK_TRY(wk_run_config_set(&scratch, field, text, err));
+    wk_run_config_get(&scratch, field, &value);
     wk_status status = value.failed ? wk_fail(err, WK_E_MEMORY, "no memory for its values")
-                                    : sink->add(sink->context, wk_text_get(&value), err);
+                                    : add(context, wk_text_get(&value), err);
     wk_text_free(&value);
     return status;
-}
-
-// "a..b"; `dots` is where the points are.
-static wk_status send_range(const value_sink *sink, const char *text, const char *dots,
-                            wk_error *err)
-{
-    uint64_t first, last;
-    if (!parse_end(text, dots, &first) || !parse_end(dots + 2, text + strlen(text), &last))
-        return wk_fail(err, WK_E_INPUT, "'%s' is not a range; write two whole numbers, as in 0..4",
-                       text);
-    if (first > last)
-        return wk_fail(err, WK_E_INPUT, "'%s' counts down; write %" PRIu64 "..%" PRIu64, text, last,
-                       first);
-    if (last - first >= (uint64_t)sink->max)
-        return wk_fail(err, WK_E_INPUT, "'%s' has more than %d values", text, sink->max);
-    for (uint64_t i = 0; i <= last - first; i++) {
-        char number[24];
-        snprintf(number, sizeof number, "%" PRIu64, first + i);
-        WK_TRY(send_value(sink, number, err));
-    }
-    return WK_OK;
 }
 
 wk_status wk_run_values_read(int field, const char *text, int max, wk_run_value_add *add,
                              void *context, wk_error *err)
 {
-    const value_sink sink = {field, max, add, context};
+    char number[24];
+    uint64_t first = 0, last = 0;
     const char *dots = is_number(field) ? strstr(text, "..") : NULL;
-    return dots ? send_range(&sink, text, dots, err) : send_value(&sink, text, err);
-}
-
-// A file is the same however its path is written, so its name is made of the whole one. A file that
-// is not there is reported by what opens it.
-static void complete_path(char item[WK_RUN_TEXT_MAX])
-{
-    char *path = realpath(item, NULL);
-    if (path && strlen(path) < WK_RUN_TEXT_MAX) snprintf(item, WK_RUN_TEXT_MAX, "%s", path);
-    free(path);
+    if (!dots) return send_value(field, text, add, context, err);
+    // a..b
+    snprintf(number, sizeof number, "%.*s", (int)(dots - text), text);
+    if (dots - text >= (int)sizeof number || !wk_text_to_unsigned(number, &first) ||
+        !wk_text_to_unsigned(dots + 2, &last))
+        return wk_fail(err, WK_E_INPUT, "'%s' is not a range; write two whole numbers, as in 0..4",
+                       text);
+    if (first > last)
+        return wk_fail(err, WK_E_INPUT, "'%s' counts down; write %" PRIu64 "..%" PRIu64, text, last,
+                       first);
+    if (last - first >= (uint64_t)max)
+        return wk_fail(err, WK_E_INPUT, "'%s' has more than %d values", text, max);
+    for (uint64_t i = 0; i <= last - first; i++) {
+        snprintf(number, sizeof number, "%" PRIu64, first + i);
+        WK_TRY(send_value(field, number, add, context, err));
+    }
+    return WK_OK;
 }
 
 static wk_status add_item(each_key *key, const char *text, size_t length, wk_error *err)
@@ -201,40 +145,37 @@ static wk_status add_item(each_key *key, const char *text, size_t length, wk_err
     if (!*item)
         return wk_fail(err, WK_E_INPUT,
                        "a value is missing; write KEY=VALUE,VALUE or KEY=0..4 without blanks");
-    if (key->field == WK_RUN_curriculum_plugin_INDEX) complete_path(item);
+    // A file is the same however its path is written, so its name is made of the whole one. A file
+    // that is not there is reported by what opens it.
+    char *path = key->field == WK_RUN_curriculum_plugin_INDEX ? realpath(item, NULL) : NULL;
+    if (path && strlen(path) < sizeof item) snprintf(item, sizeof item, "%s", path);
+    free(path);
     return wk_run_values_read(key->field, item, WK_POPULATION_MAX, add_value, key, err);
-}
-
-static wk_status read_key(const wk_each *each, const char *name, int *field, wk_error *err)
-{
-    *field = wk_run_field_find(name, strlen(name));
-    if (*field < 0) return wk_run_field_unknown(name, err);
-    const char *why = wk_run_field_shared(*field);
-    if (why)
-        return wk_fail(err, WK_E_INPUT, "%s is the same for all runs: %s; set it with --%s", name,
-                       why, name);
-    if (wk_each_has(each, name, strlen(name)))
-        return wk_fail(err, WK_E_INPUT, "%s is given twice; list its values in one --each", name);
-    return WK_OK;
 }
 
 // Reads one text into the next key.
 static wk_status read_text(wk_each *each, const char *text, wk_error *err)
 {
     each_key *key = &each->keys[each->count];
-    const char *equals = strchr(text, '=');
+    const char *at = strchr(text, '=');
     char name[WK_RUN_TEXT_MAX];
     if (each->count == WK_EACH_KEYS_MAX)
         return wk_fail(err, WK_E_INPUT, "more than %d keys", WK_EACH_KEYS_MAX);
-    if (!equals) return wk_fail(err, WK_E_INPUT, "write KEY=VALUE,VALUE or KEY=0..4");
-    snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
-    WK_TRY(read_key(each, name, &key->field, err));
-    const char *at = equals + 1;
+    if (!at) return wk_fail(err, WK_E_INPUT, "write KEY=VALUE,VALUE or KEY=0..4");
+    snprintf(name, sizeof name, "%.*s", (int)(at - text), text);
+    key->field = wk_run_field_find(name, strlen(name));
+    if (key->field < 0) return wk_run_field_unknown(name, err);
+    const char *why = wk_run_field_shared(key->field);
+    if (why)
+        return wk_fail(err, WK_E_INPUT, "%s is the same for all runs: %s; set it with --%s", name,
+                       why, name);
+    if (wk_each_has(each, name, strlen(name)))
+        return wk_fail(err, WK_E_INPUT, "%s is given twice; list its values in one --each", name);
     do {
-        size_t length = strcspn(at, ",");
+        size_t length = strcspn(++at, ",");
         WK_TRY(add_item(key, at, length, err));
         at += length;
-    } while (*at++ == ',');
+    } while (*at == ',');
     each->runs *= key->count;
     each->count++;
     if (each->runs <= WK_POPULATION_MAX) return WK_OK;

@@ -163,19 +163,14 @@ const char *wk_config_blocks_file(const wk_config_blocks *blocks, size_t i)
     return file ? file->name : NULL;
 }
 
-// A value on its way into the configuration.
-typedef struct assignment {
-    const char *key, *text;
-    bool is_list;
-    wk_origin origin;
-} assignment;
-
-static wk_status assign(wk_merged_config *merged, int field, const assignment *a, wk_error *err)
+// Sets a field to the text of a value.
+static wk_status assign(wk_merged_config *merged, int field, const wk_yaml_value *value,
+                        const wk_origin *origin, wk_error *err)
 {
-    if (a->is_list && wk_run_fields[field].kind != WK_RUN_LIST)
+    if (value->is_list && wk_run_fields[field].kind != WK_RUN_LIST)
         return wk_fail(err, WK_E_INPUT, "%s: expected one value, not a list", wk_run_keys[field]);
-    WK_TRY(wk_run_config_set(&merged->config, field, a->text, err));
-    merged->origins[field] = a->origin;
+    WK_TRY(wk_run_config_set(&merged->config, field, value->text, err));
+    merged->origins[field] = *origin;
     return WK_OK;
 }
 
@@ -214,28 +209,25 @@ static wk_status compile_pattern(const char *pattern, regex_t *out, wk_error *er
     return wk_fail(err, WK_E_INPUT, "'%s' is not a regular expression: %s", pattern, why);
 }
 
-static wk_status assign_matches(wk_merged_config *merged, const assignment *a, wk_error *err)
+// Sets the field, or all that the pattern matches, which a value is for.
+static wk_status apply(wk_merged_config *merged, const wk_yaml_value *value,
+                       const wk_origin *origin, wk_error *err)
 {
     regex_t pattern;
-    WK_TRY(compile_pattern(a->key, &pattern, err));
+    int field = wk_run_field_find(value->key, strlen(value->key)), matches = 0;
+    if (!wk_yaml_is_pattern(value->key))
+        return field < 0 ? wk_run_field_unknown(value->key, err)
+                         : assign(merged, field, value, origin, err);
+    WK_TRY(compile_pattern(value->key, &pattern, err));
     wk_status status = WK_OK;
-    int matches = 0;
     for (int i = 0; i < WK_RUN_FIELD_COUNT && status == WK_OK; i++) {
         if (regexec(&pattern, wk_run_keys[i], 0, NULL, 0) != 0) continue;
-        status = assign(merged, i, a, err);
+        status = assign(merged, i, value, origin, err);
         matches++;
     }
     regfree(&pattern);
     if (matches > 0) return status;
-    return wk_fail(err, WK_E_INPUT, "the pattern '%s' matches no key", a->key);
-}
-
-static wk_status apply(wk_merged_config *merged, const assignment *a, wk_error *err)
-{
-    if (wk_yaml_is_pattern(a->key)) return assign_matches(merged, a, err);
-    int field = wk_run_field_find(a->key, strlen(a->key));
-    if (field < 0) return wk_run_field_unknown(a->key, err);
-    return assign(merged, field, a, err);
+    return wk_fail(err, WK_E_INPUT, "the pattern '%s' matches no key", value->key);
 }
 
 static wk_status unknown_block(const wk_config_blocks *blocks, const char *name, wk_error *err)
@@ -262,11 +254,10 @@ static wk_status merge_values(const wk_yaml *file, int block, const char *name,
     for (size_t i = 0; i < file->values.count; i++) {
         const wk_yaml_value *value = &file->values.items[i];
         if (value->block != block || (block < 0 && wk_yaml_is_format(value))) continue;
-        const assignment a = {
-            value->key, value->text, value->is_list, {file->name, name, value->line}};
-        wk_status status = apply(merged, &a, err);
-        if (status != WK_OK)
-            return err ? wk_fail_context(err, "%s:%d", file->name, value->line) : status;
+        const wk_origin origin = {file->name, name, value->line};
+        wk_status status = apply(merged, value, &origin, err);
+        if (status != WK_OK) wk_fail_context(err, "%s:%d", file->name, value->line);
+        WK_TRY(status);
     }
     return WK_OK;
 }
@@ -293,9 +284,10 @@ wk_status wk_config_merge_setting(const wk_setting *setting, wk_merged_config *m
     char key[PATTERN_MAX + 2] = "";
     strncat(key, setting->key,
             setting->key_length < sizeof key ? setting->key_length : sizeof key - 1);
-    const assignment a = {.key = key, .text = setting->value};
-    wk_status status = apply(merged, &a, err);
-    return status == WK_OK || !err ? status : wk_fail_context(err, "command line");
+    const wk_yaml_value value = {.key = key, .text = setting->value};
+    wk_status status = apply(merged, &value, &(wk_origin){0}, err);
+    if (status != WK_OK) wk_fail_context(err, "command line");
+    return status;
 }
 
 wk_status wk_config_merge_own_keys(const wk_config_blocks *blocks, const char *file,
@@ -310,30 +302,18 @@ wk_status wk_config_merge_own_keys(const wk_config_blocks *blocks, const char *f
     return WK_OK;
 }
 
-// Runs in files have all their values.
-static bool has_run(const wk_config_blocks *blocks)
-{
-    for (size_t i = 0; i < blocks->files.count; i++)
-        if (blocks->files.items[i].blocks.count == 0) return true;
-    return false;
-}
-
-static wk_status merge_implied(const wk_config_blocks *blocks, wk_merged_config *merged,
-                               wk_error *err)
-{
-    int block;
-    const wk_yaml *file = find_block(blocks, WK_IMPLIED_BLOCK, &block);
-    if (!file || has_run(blocks)) return WK_OK;
-    const char *name = file->blocks.items[block].name;
-    return merge_values(file, block, name, merged, err);
-}
-
 wk_status wk_config_merge(const wk_config_blocks *blocks, const char *const *names, size_t n_names,
                           const wk_setting *settings, size_t n_settings, wk_merged_config *out,
                           wk_error *err)
 {
     WK_TRY(wk_config_merge_defaults(blocks, out, err));
-    WK_TRY(merge_implied(blocks, out, err));
+    // Runs in files have all their values.
+    bool has_run = false;
+    for (size_t i = 0; i < blocks->files.count; i++)
+        has_run |= blocks->files.items[i].blocks.count == 0;
+    int block;
+    if (!has_run && find_block(blocks, WK_IMPLIED_BLOCK, &block))
+        WK_TRY(wk_config_merge_block(blocks, WK_IMPLIED_BLOCK, out, err));
     for (size_t i = 0; i < blocks->files.count; i++)
         if (blocks->files.items[i].blocks.count == 0)
             WK_TRY(merge_values(&blocks->files.items[i], -1, WK_ORIGIN_RUN, out, err));
@@ -384,15 +364,22 @@ static wk_status read_block(const wk_config_blocks *blocks, const char *name, wk
     return WK_OK;
 }
 
-// The keys that both set, to different values.
-static int put_keys(const wk_merged_config *earlier, const wk_merged_config *later, wk_text *out)
+// Appends the keys that both set, to different values; with a `result` those alone that
+// the command line does not set, with the line and the value that `earlier` has. Returns how many.
+static int put_keys(const wk_merged_config *earlier, const wk_merged_config *later,
+                    const wk_merged_config *result, wk_text *out)
 {
     int count = 0;
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
-        bool both = earlier->origins[i].file && later->origins[i].file;
+        const wk_origin *own = &earlier->origins[i];
+        bool both = own->file && later->origins[i].file && (!result || result->origins[i].file);
         if (!both || wk_run_config_same(&earlier->config, &later->config, i)) continue;
         wk_text_printf(out, "%s%s ", count++ ? ", " : "", wk_run_keys[i]);
         wk_run_config_get(&later->config, i, out);
+        if (!result) continue;
+        wk_text_printf(out, " (%s:%d: ", own->file, own->line);
+        wk_run_config_get(&earlier->config, i, out);
+        wk_text_puts(out, ")");
     }
     return count;
 }
@@ -406,7 +393,7 @@ static wk_status compare(const wk_config_blocks *blocks, const char *first, cons
     WK_TRY(read_block(blocks, second, &later, &other, err));
     if (kind < 0 || other < 0 || other > kind) return WK_OK;
     wk_text keys = {0};
-    if (put_keys(&earlier, &later, &keys) > 0)
+    if (put_keys(&earlier, &later, NULL, &keys) > 0)
         wk_text_printf(out, "'%s' (%s) comes after '%s' (%s) and overrides it with %s; %s\n",
                        second, kinds[other].name, first, kinds[kind].name, wk_text_get(&keys),
                        other == kind ? "name one of the two"
@@ -424,23 +411,6 @@ wk_status wk_config_conflicts(const wk_config_blocks *blocks, const char *const 
     return WK_OK;
 }
 
-// The keys of a file that blocks give other values, with the lines that set them.
-static int put_overridden(const wk_merged_config *own, const wk_merged_config *blocks,
-                          const wk_merged_config *result, wk_text *out)
-{
-    int count = 0;
-    for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
-        bool both = own->origins[i].file && blocks->origins[i].file && result->origins[i].file;
-        if (!both || wk_run_config_same(&own->config, &blocks->config, i)) continue;
-        wk_text_printf(out, "%s%s ", count++ ? ", " : "", wk_run_keys[i]);
-        wk_run_config_get(&blocks->config, i, out);
-        wk_text_printf(out, " (%s:%d: ", own->origins[i].file, own->origins[i].line);
-        wk_run_config_get(&own->config, i, out);
-        wk_text_puts(out, ")");
-    }
-    return count;
-}
-
 wk_status wk_config_overridden(const wk_config_blocks *blocks, const char *const *files,
                                size_t n_files, const char *const *names, size_t n_names,
                                const wk_merged_config *result, wk_text *out, wk_error *err)
@@ -451,7 +421,7 @@ wk_status wk_config_overridden(const wk_config_blocks *blocks, const char *const
     for (size_t i = 0; i < n_names; i++)
         WK_TRY(wk_config_merge_block(blocks, names[i], &later, err));
     wk_text keys = {0};
-    if (put_overridden(&own, &later, result, &keys) > 0)
+    if (put_keys(&own, &later, result, &keys) > 0)
         wk_text_printf(out,
                        "the blocks of --configs apply after the file's keys and override them "
                        "with %s; make a named block of the file's keys and name it last, or set "

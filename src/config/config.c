@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROW_BOOL(low, high) .min = low, .max = high
-#define ROW_INT(low, high) .min = low, .max = high
-#define ROW_COUNT(low, high) .min = low, .max = high
-#define ROW_SEED(low, high) .min = low, .max = high
-#define ROW_NUMBER(low, high) .min = low, .max = high
+#define RANGE(low, high) .min = low, .max = high
+#define ROW_BOOL RANGE
+#define ROW_INT RANGE
+#define ROW_COUNT RANGE
+#define ROW_SEED RANGE
+#define ROW_NUMBER RANGE
 #define ROW_TEXT(low, high) .choices = high
-#define ROW_LIST(low, high) .choices = high
+#define ROW_LIST ROW_TEXT
 
 const wk_run_field wk_run_fields[WK_RUN_FIELD_COUNT] = {
 #define FIELD(row_kind, field, row_key, value, low, high, row_role, row_paper, row_authors, text)  \
@@ -95,8 +96,17 @@ wk_status wk_run_field_unknown(const char *key, wk_error *err)
                            " ('waker config' lists all)", "unknown key '%.80s'", key);
 }
 
+static wk_status check_range(const wk_run_field *field, double value, const char *text,
+                             wk_error *err)
+{
+    if (value >= field->min && value <= field->max) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "%.80s is outside %.15g to %.15g", text, field->min,
+                   field->max);
+}
+
 // A whole number, also written as a float without a fraction. Beyond 2^53 only digits are exact.
-static wk_status parse_whole(const char *text, int64_t *out, wk_error *err)
+static wk_status parse_whole(const wk_run_field *field, const char *text, int64_t *out,
+                             wk_error *err)
 {
     char *end;
     double number = 0;
@@ -106,83 +116,30 @@ static wk_status parse_whole(const char *text, int64_t *out, wk_error *err)
         return wk_fail(err, WK_E_INPUT, "%.80s has a fraction; a whole number is needed", text);
     errno = 0;
     *out = strtoll(text, &end, 10);
-    if (!*end && errno == 0) return WK_OK;
-    if (fabs(number) > 9007199254740992.0)
-        return wk_fail(err, WK_E_INPUT, "%.80s is too large", text);
-    *out = (int64_t)number;
-    return WK_OK;
+    if (*end || errno != 0) {
+        if (fabs(number) > 9007199254740992.0)
+            return wk_fail(err, WK_E_INPUT, "%.80s is too large", text);
+        *out = (int64_t)number;
+    }
+    return check_range(field, (double)*out, text, err);
 }
 
-static wk_status check_range(const wk_run_field *field, double value, const char *text,
-                             wk_error *err)
-{
-    if (value >= field->min && value <= field->max) return WK_OK;
-    return wk_fail(err, WK_E_INPUT, "%.80s is outside %.15g to %.15g", text, field->min,
-                   field->max);
-}
-
-static wk_status set_bool(const char *text, bool *out, wk_error *err)
+static wk_status parse_bool(const char *text, bool *out, wk_error *err)
 {
     static const char *const words[] = {"false", "False", "FALSE", "true", "True", "TRUE"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(text, words[i]) == 0) {
-            *out = i >= 3;
-            return WK_OK;
-        }
+        if (strcmp(text, words[i]) == 0) return *out = i >= 3, WK_OK;
     return wk_fail(err, WK_E_INPUT, "'%.80s' is neither true nor false", text);
-}
-
-static wk_status set_int(const wk_run_field *field, const char *text, int *out, wk_error *err)
-{
-    int64_t value = 0;
-    WK_TRY(parse_whole(text, &value, err));
-    WK_TRY(check_range(field, (double)value, text, err));
-    *out = (int)value;
-    return WK_OK;
-}
-
-static wk_status set_count(const wk_run_field *field, const char *text, int64_t *out, wk_error *err)
-{
-    int64_t value = 0;
-    WK_TRY(parse_whole(text, &value, err));
-    WK_TRY(check_range(field, (double)value, text, err));
-    *out = value;
-    return WK_OK;
-}
-
-static wk_status set_seed(const char *text, uint64_t *out, wk_error *err)
-{
-    uint64_t value;
-    if (!wk_text_to_unsigned(text, &value))
-        return wk_fail(err, WK_E_INPUT, "'%.80s' is not a whole number from 0 to 2^64-1", text);
-    *out = value;
-    return WK_OK;
-}
-
-static wk_status set_number(const wk_run_field *field, const char *text, double *out, wk_error *err)
-{
-    double value = 0;
-    if (!wk_text_to_number(text, &value))
-        return wk_fail(err, WK_E_INPUT, "'%.80s' is not a number", text);
-    WK_TRY(check_range(field, value, text, err));
-    *out = value == 0 ? 0 : value; // no minus zero
-    return WK_OK;
-}
-
-// Bytes of the UTF-8 character at `chars`, 0 for anything else and for control characters.
-static size_t printable_length(const char *chars)
-{
-    uint32_t code;
-    return wk_utf8_control(chars) ? 0 : wk_utf8_decode(chars, SIZE_MAX, &code);
 }
 
 static wk_status check_text(const char *text, wk_error *err)
 {
+    uint32_t code;
     if (strlen(text) >= WK_RUN_TEXT_MAX)
         return wk_fail(err, WK_E_INPUT, "'%.40s...' is longer than %d bytes", text,
                        WK_RUN_TEXT_MAX - 1);
     for (const char *c = text; *c;) {
-        size_t length = printable_length(c);
+        size_t length = wk_utf8_control(c) ? 0 : wk_utf8_decode(c, SIZE_MAX, &code);
         if (length == 0)
             return wk_fail(err, WK_E_INPUT, "byte %zu of the value is not printable text",
                            (size_t)(c - text) + 1);
@@ -195,29 +152,19 @@ static wk_status check_choice(const char *choices, const char *text, wk_error *e
 {
     if (wk_text_choice(choices, text) >= 0) return WK_OK;
     enum { CHOICES_MAX = 8 };
-    char copy[128], *rest = NULL;
+    char copy[128], *rest = copy;
     const char *names[CHOICES_MAX];
     size_t count = 0;
     snprintf(copy, sizeof copy, "%s", choices);
-    for (char *name = strtok_r(copy, "|", &rest); name && count < CHOICES_MAX;
-         name = strtok_r(NULL, "|", &rest))
+    for (char *name; count < CHOICES_MAX && (name = strsep(&rest, "|"));)
         names[count++] = name;
     return wk_fail_nearest(err, WK_E_INPUT, text, names, count, "", "'%.80s' is not one of %s",
                            text, choices);
 }
 
-static wk_status set_text(const wk_run_field *field, const char *text, char *out, wk_error *err)
-{
-    WK_TRY(check_text(text, err));
-    if (field->choices) WK_TRY(check_choice(field->choices, text, err));
-    memcpy(out, text, strlen(text) + 1);
-    return WK_OK;
-}
-
 // Names between commas, without the blanks around them.
-static wk_status set_list(const char *text, char *out, wk_error *err)
+static wk_status parse_list(const char *text, char *out, wk_error *err)
 {
-    WK_TRY(check_text(text, err));
     char list[WK_RUN_TEXT_MAX];
     size_t used = 0;
     for (const char *at = text; *at;) {
@@ -240,21 +187,39 @@ static wk_status set_list(const char *text, char *out, wk_error *err)
 
 static wk_status set_value(const wk_run_field *field, void *place, const char *text, wk_error *err)
 {
+    int64_t whole = 0;
+    uint64_t seed = 0;
+    double number = 0;
     switch (field->kind) {
     case WK_RUN_BOOL:
-        return set_bool(text, place, err);
+        return parse_bool(text, place, err);
     case WK_RUN_INT:
-        return set_int(field, text, place, err);
+        WK_TRY(parse_whole(field, text, &whole, err));
+        *(int *)place = (int)whole;
+        return WK_OK;
     case WK_RUN_COUNT:
-        return set_count(field, text, place, err);
+        WK_TRY(parse_whole(field, text, &whole, err));
+        *(int64_t *)place = whole;
+        return WK_OK;
     case WK_RUN_SEED:
-        return set_seed(text, place, err);
+        if (!wk_text_to_unsigned(text, &seed))
+            return wk_fail(err, WK_E_INPUT, "'%.80s' is not a whole number from 0 to 2^64-1", text);
+        *(uint64_t *)place = seed;
+        return WK_OK;
     case WK_RUN_NUMBER:
-        return set_number(field, text, place, err);
+        if (!wk_text_to_number(text, &number))
+            return wk_fail(err, WK_E_INPUT, "'%.80s' is not a number", text);
+        WK_TRY(check_range(field, number, text, err));
+        *(double *)place = number == 0 ? 0 : number; // no minus zero
+        return WK_OK;
     case WK_RUN_TEXT:
-        return set_text(field, text, place, err);
+        WK_TRY(check_text(text, err));
+        if (field->choices) WK_TRY(check_choice(field->choices, text, err));
+        memcpy(place, text, strlen(text) + 1);
+        return WK_OK;
     case WK_RUN_LIST:
-        return set_list(text, place, err);
+        WK_TRY(check_text(text, err));
+        return parse_list(text, place, err);
     }
     return wk_fail(err, WK_E_INPUT, "no such kind of value");
 }
@@ -262,8 +227,9 @@ static wk_status set_value(const wk_run_field *field, void *place, const char *t
 wk_status wk_run_config_set(wk_run_config *config, int field, const char *text, wk_error *err)
 {
     const wk_run_field *row = &wk_run_fields[field];
-    if (set_value(row, (char *)config + row->offset, text, err) == WK_OK) return WK_OK;
-    return err ? wk_fail_context(err, "%s", row->key) : WK_E_INPUT;
+    wk_status status = set_value(row, (char *)config + row->offset, text, err);
+    if (status != WK_OK) wk_fail_context(err, "%s", row->key);
+    return status;
 }
 
 // Few digits that read back as the same number; with a point before an exponent, because YAML 1.1
@@ -311,45 +277,22 @@ void wk_run_config_get(const wk_run_config *config, int field, wk_text *out)
     }
 }
 
-bool wk_run_config_same(const wk_run_config *a, const wk_run_config *b, int field)
+// The bytes of a value, of a text with its final zero.
+static size_t size_of(const wk_run_field *field, const void *place)
 {
-    const void *x = (const char *)a + wk_run_fields[field].offset;
-    const void *y = (const char *)b + wk_run_fields[field].offset;
-    switch (wk_run_fields[field].kind) {
-    case WK_RUN_BOOL:
-        return *(const bool *)x == *(const bool *)y;
-    case WK_RUN_INT:
-        return *(const int *)x == *(const int *)y;
-    case WK_RUN_COUNT:
-    case WK_RUN_SEED:
-        return *(const uint64_t *)x == *(const uint64_t *)y;
-    case WK_RUN_NUMBER:
-        return *(const double *)x == *(const double *)y;
-    case WK_RUN_TEXT:
-    case WK_RUN_LIST:
-        return strcmp(x, y) == 0;
-    }
-    return false;
+    bool text = field->kind == WK_RUN_TEXT || field->kind == WK_RUN_LIST;
+    return text                           ? strlen(place) + 1
+           : field->kind == WK_RUN_BOOL   ? sizeof(bool)
+           : field->kind == WK_RUN_INT    ? sizeof(int)
+           : field->kind == WK_RUN_NUMBER ? sizeof(double)
+                                          : sizeof(int64_t);
 }
 
-static uint64_t hash_value(uint64_t hash, const wk_run_config *config, const wk_run_field *field)
+bool wk_run_config_same(const wk_run_config *a, const wk_run_config *b, int field)
 {
-    const void *place = (const char *)config + field->offset;
-    switch (field->kind) {
-    case WK_RUN_BOOL:
-        return wk_fnv1a(hash, place, sizeof(bool));
-    case WK_RUN_INT:
-        return wk_fnv1a(hash, place, sizeof(int));
-    case WK_RUN_COUNT:
-    case WK_RUN_SEED:
-        return wk_fnv1a(hash, place, sizeof(int64_t));
-    case WK_RUN_NUMBER:
-        return wk_fnv1a(hash, place, sizeof(double));
-    case WK_RUN_TEXT:
-    case WK_RUN_LIST:
-        return wk_fnv1a(hash, place, strlen(place) + 1);
-    }
-    return hash;
+    const wk_run_field *row = &wk_run_fields[field];
+    const void *x = (const char *)a + row->offset, *y = (const char *)b + row->offset;
+    return size_of(row, x) == size_of(row, y) && memcmp(x, y, size_of(row, x)) == 0;
 }
 
 uint64_t wk_run_config_hash(const wk_run_config *config)
@@ -359,7 +302,8 @@ uint64_t wk_run_config_hash(const wk_run_config *config)
         const wk_run_field *field = &wk_run_fields[i];
         if (field->role != WK_RUN_FIXED) continue;
         hash = wk_fnv1a(hash, field->key, strlen(field->key) + 1);
-        hash = hash_value(hash, config, field);
+        const void *place = (const char *)config + field->offset;
+        hash = wk_fnv1a(hash, place, size_of(field, place));
     }
     return hash;
 }

@@ -20,7 +20,7 @@ enum { WK_RUN_TEXT_MAX = 256 }; // bytes of a text, its final zero included
 
 /// The number of saved runs: their configurations have exactly the keys below, and no other number
 /// is read.
-enum { WK_RUN_FORMAT = 11 };
+enum { WK_RUN_FORMAT = 12 };
 
 /// Kinds of values. A list is names with commas between them.
 typedef enum wk_run_kind {
@@ -88,8 +88,6 @@ enum { WK_RUN_FREE, WK_RUN_FIXED };
       "agent steps the replay buffer keeps")                                                       \
     X(NUMBER, replay_memory_limit, "replay.memory_limit", 0, 0, 1e6, FREE, "", "",                 \
       "GiB the replay buffer may take; 0: the machine's free memory")                              \
-    X(INT, replay_frame_bytes, "replay.frame_bytes", 1800, 16, 100000, FREE, "", "",               \
-      "expected size of a compressed frame in bytes, for planning memory")                         \
     X(TEXT, replay_resident, "replay.resident", "auto", 0, "auto|on|off", FREE, "", "",            \
       "keep frames in GPU memory too, to gather batches there; auto: if they fit")                 \
     X(TEXT, replay_episodes, "replay.episodes", "all", 0, "all|complete", FIXED, "", "complete",   \

@@ -22,18 +22,6 @@ static bool is_plain_word(const char *text)
     return text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_/.")] == 0;
 }
 
-// The code point of the well-formed character at `chars`; moves past it.
-static uint32_t take_character(const char **chars)
-{
-    const unsigned char *c = (const unsigned char *)*chars;
-    int length = *c < 0x80 ? 1 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
-    uint32_t code = length == 1 ? *c : *c & (0xffu >> (length + 1));
-    for (int i = 1; i < length; i++)
-        code = code << 6 | (c[i] & 0x3f);
-    *chars += length;
-    return code;
-}
-
 // Double quotes, with escapes for all that is not ASCII: YAML folds some of it.
 static void put_text(const char *text, wk_text *out)
 {
@@ -43,7 +31,8 @@ static void put_text(const char *text, wk_text *out)
     }
     wk_text_puts(out, "\"");
     while (*text) {
-        uint32_t code = take_character(&text);
+        uint32_t code = 0;
+        text += wk_utf8_decode(text, SIZE_MAX, &code);
         if (code == '"' || code == '\\')
             wk_text_printf(out, "\\%c", (char)code);
         else if (code < 0x80)
@@ -162,8 +151,8 @@ static wk_status apply(const wk_yaml *yaml, wk_run_config *config, wk_error *err
         if (wk_yaml_is_format(value)) continue;
         int field = wk_run_field_find(value->key, strlen(value->key));
         wk_status status = apply_value(value, field, config, err);
-        if (status != WK_OK)
-            return err ? wk_fail_context(err, "%s:%d", yaml->name, value->line) : status;
+        if (status != WK_OK) wk_fail_context(err, "%s:%d", yaml->name, value->line);
+        WK_TRY(status);
     }
     return wk_yaml_check_run(yaml, err);
 }

@@ -141,7 +141,7 @@ wk_replay_config wk_run_config_replay(const wk_run_config *run, const wk_domain 
     return (wk_replay_config){
         .capacity = (uint64_t)run->replay_capacity,
         .memory = (uint64_t)(run->replay_memory_limit * 1024 * 1024 * 1024),
-        .frame_bytes = (size_t)run->replay_frame_bytes,
+        .frame_bytes = WK_RUN_FRAME_BYTES,
         .slots = run->env_count,
         .complete = strcmp(run->replay_episodes, "complete") == 0,
         .action_size = domain->action_size,

@@ -40,6 +40,9 @@ wk_status wk_learner_config_of_blocks(const char *const *names, size_t count,
 wk_status wk_run_config_learner(const wk_run_config *config, const wk_domain *domain,
                                 wk_learner_config *out, wk_error *err);
 
+/// Expected size of a compressed frame, for planning memory before there are any.
+enum { WK_RUN_FRAME_BYTES = 1800 };
+
 /// The replay buffer's part; reading a run's log needs the same.
 wk_replay_config wk_run_config_replay(const wk_run_config *config, const wk_domain *domain);
 

@@ -205,9 +205,10 @@ static wk_status read_scalar(reader *r, const yaml_event_t *event)
         return fail_at(r, line, "a block needs keys under it, not a value");
     if (is_null(event))
         return fail_at(r, line, "a key without a value (write '' for an empty text)");
-    const char *text;
-    WK_TRY(copy_scalar(r, event, &text));
-    return add_value(r, (wk_yaml_value){.text = text}, line);
+    wk_yaml_value value = {.n_items = 1};
+    WK_TRY(copy_scalar(r, event, &value.text));
+    value.items = wk_arena_copy(&r->out->arena, &value.text, sizeof value.text);
+    return value.items ? add_value(r, value, line) : no_memory(r);
 }
 
 // What follows a key.

@@ -14,7 +14,7 @@ typedef struct wk_yaml_value {
     const char *key;  // flat; a pattern if wk_yaml_is_pattern says so
     const char *text; // of a list: its items with commas between
     bool is_list;
-    const char *const *items; // of a list: each by itself
+    const char *const *items; // of a list: each by itself; else the text alone
     size_t n_items;
     int line; // of the value, from 1
 } wk_yaml_value;

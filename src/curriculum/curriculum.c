@@ -3,6 +3,7 @@
 // published_rules.c.
 #include "waker/curriculum.h"
 
+#include "base/memory.h"
 #include "base/random.h"
 #include "curriculum/config.h"
 #include "curriculum/surface.h"
@@ -13,6 +14,7 @@
 
 // All numbers that change are in one block of memory, in this order, so that saving is copying.
 struct wk_curriculum {
+    wk_arena arena; // has all arrays
     const wk_curriculum_rule *rule;
     const wk_domain *domain;
     const wk_space *space;
@@ -79,48 +81,51 @@ static void read_errors(const wk_curriculum *c)
     if (c->surface) wk_surface_read(c->surface, c->error);
 }
 
-// Needs what the view shows: its sizes may depend on the table.
-static bool allocate_extra(wk_curriculum *c)
+static void *allocate(wk_curriculum *c, size_t count, size_t size, bool *ok)
 {
-    wk_curriculum_view view = wk_curriculum_get_view(c);
-    size_t times = c->rule->needs & WK_NEEDS_TIMES ? (1 + c->count) * sizeof *c->steps : 0;
-    size_t state = 0;
-    if (c->rule->state_size) state = c->rule->state_size(&view);
-    if (state > SIZE_MAX - times) return false;
-    c->extra_size = times + state;
-    if (c->extra_size == 0) return true;
-    c->extra = calloc(1, c->extra_size);
-    if (!c->extra) return false;
-    if (times > 0) {
-        c->steps = c->extra;
-        c->last_visit = c->steps + 1;
-    }
-    if (state == 0) return true;
-    c->state = (char *)c->extra + times;
-    c->rule_scratch = calloc(4 * c->count, sizeof *c->rule_scratch);
-    return c->rule_scratch != NULL;
+    void *memory = count > SIZE_MAX / size ? NULL : wk_arena_alloc(&c->arena, count * size);
+    *ok &= memory != NULL;
+    return memory;
 }
 
-static bool allocate(wk_curriculum *c)
+static bool allocate_all(wk_curriculum *c)
 {
+    bool ok = true;
     c->block_size =
         HEADER_WORDS * sizeof(uint64_t) + c->count * (3 * sizeof(double) + sizeof(uint64_t));
-    c->block = calloc(1, c->block_size);
-    c->dr = calloc(c->count, sizeof *c->dr);
-    c->scratch = calloc(c->count, sizeof *c->scratch);
-    c->group = calloc(c->count, sizeof *c->group);
-    c->hardest = calloc(c->count, sizeof *c->hardest);
-    c->most_complex = calloc(c->count, sizeof *c->most_complex);
-    bool builtin = is_builtin(c->rule);
-    if (!builtin) c->own = calloc(c->count, sizeof *c->own);
-    if (!c->block || !c->dr || !c->scratch || !c->group || !c->hardest || !c->most_complex ||
-        (!builtin && !c->own))
-        return false;
+    c->block = allocate(c, 1, c->block_size, &ok);
+    c->dr = allocate(c, c->count, sizeof *c->dr, &ok);
+    c->scratch = allocate(c, c->count, sizeof *c->scratch, &ok);
+    c->group = allocate(c, c->count, sizeof *c->group, &ok);
+    c->hardest = allocate(c, c->count, sizeof *c->hardest, &ok);
+    c->most_complex = allocate(c, c->count, sizeof *c->most_complex, &ok);
+    if (!is_builtin(c->rule)) c->own = allocate(c, c->count, sizeof *c->own, &ok);
+    if (!ok) return false;
     c->header = c->block;
     c->visits = c->header + HEADER_WORDS;
     c->error = (void *)(c->visits + c->count);
     c->reduction = c->error + c->count;
     c->before = c->reduction + c->count;
+    return true;
+}
+
+// Needs what the view shows: its sizes may depend on the table.
+static bool allocate_extra(wk_curriculum *c)
+{
+    bool ok = true;
+    wk_curriculum_view view = wk_curriculum_get_view(c);
+    size_t times = c->rule->needs & WK_NEEDS_TIMES ? (1 + c->count) * sizeof *c->steps : 0;
+    size_t state = c->rule->state_size ? c->rule->state_size(&view) : 0;
+    if (state > SIZE_MAX - times) return false;
+    c->extra_size = times + state;
+    if (c->extra_size > 0) c->extra = allocate(c, 1, c->extra_size, &ok);
+    if (state > 0) c->rule_scratch = allocate(c, c->count, 4 * sizeof *c->rule_scratch, &ok);
+    if (!ok) return false;
+    if (times > 0) {
+        c->steps = c->extra;
+        c->last_visit = c->steps + 1;
+    }
+    if (state > 0) c->state = (char *)c->extra + times;
     return true;
 }
 
@@ -185,23 +190,22 @@ wk_status wk_curriculum_create(const wk_curriculum_rule *rule, const wk_domain *
     c->space = space;
     c->config = *config;
     c->count = wk_space_count(space);
-    if (!allocate(c)) {
-        wk_curriculum_destroy(c);
-        return wk_fail(err, WK_E_MEMORY, "no memory for a curriculum over %zu parameters",
-                       wk_space_count(space));
-    }
-    describe(c);
-    if (wk_space_is_continuous(space)) {
+    wk_status status = allocate_all(c) ? WK_OK
+                                       : wk_fail(err, WK_E_MEMORY,
+                                                 "no memory for a curriculum over %zu "
+                                                 "parameters",
+                                                 wk_space_count(space));
+    if (status == WK_OK) describe(c);
+    if (status == WK_OK && wk_space_is_continuous(space)) {
         wk_surface_config smooth = wk_surface_config_default(domain->n_params, config->error_decay);
-        wk_status status = wk_surface_create(&smooth, domain, space, &c->surface, err);
-        if (status != WK_OK) {
-            wk_curriculum_destroy(c);
-            return status;
-        }
+        status = wk_surface_create(&smooth, domain, space, &c->surface, err);
     }
-    if (!allocate_extra(c)) {
+    if (status == WK_OK && !allocate_extra(c))
+        status =
+            wk_fail(err, WK_E_MEMORY, "no memory for the state of curriculum '%s'", rule->name);
+    if (status != WK_OK) {
         wk_curriculum_destroy(c);
-        return wk_fail(err, WK_E_MEMORY, "no memory for the state of curriculum '%s'", rule->name);
+        return status;
     }
     wk_curriculum_view view = wk_curriculum_get_view(c);
     if (c->state && rule->begin) rule->begin(&view, c->state);
@@ -213,15 +217,7 @@ void wk_curriculum_destroy(wk_curriculum *c)
 {
     if (!c) return;
     wk_surface_destroy(c->surface);
-    free(c->block);
-    free(c->extra);
-    free(c->rule_scratch);
-    free(c->own);
-    free(c->dr);
-    free(c->scratch);
-    free(c->group);
-    free(c->hardest);
-    free(c->most_complex);
+    wk_arena_reset(&c->arena);
     free(c);
 }
 
@@ -266,36 +262,26 @@ static wk_status check_distribution(const wk_curriculum *c, const double *own, w
                    c->rule->name, sum);
 }
 
-// What the rule says, or said where only its description is known.
-static bool ask_rule(const wk_curriculum *c, double *own)
-{
-    wk_curriculum_view view = wk_curriculum_get_view(c);
-    bool has = false;
-    if (c->rule->distribution) {
-        has = c->rule->distribution(&view, &c->config, own);
-        return has;
-    }
-    for (size_t i = 0; i < c->count; i++)
-        has |= c->own[i] > 0;
-    memcpy(own, c->own, c->count * sizeof *own);
-    return has;
-}
-
-// The rule's own distribution in `own`, and how much of the choice is left to the default one: all
-// of it when the rule has none yet or a wrong one.
+// The rule's own distribution in `own`, which it says, or said where only its description is known;
+// and how much of the choice is left to the default one: all of it when the rule has none yet or a
+// wrong one.
 static wk_status own_distribution(const wk_curriculum *c, double *own, double *dr_share,
                                   wk_error *err)
 {
+    bool has = false;
+    wk_curriculum_view view = wk_curriculum_get_view(c);
     memset(own, 0, c->count * sizeof *own);
-    bool has = ask_rule(c, own);
-    wk_status status = has ? check_distribution(c, own, err) : WK_OK;
-    if (!has || status != WK_OK) {
-        memset(own, 0, c->count * sizeof *own);
-        *dr_share = 1;
-        return status;
+    if (c->rule->distribution) {
+        has = c->rule->distribution(&view, &c->config, own);
+    } else {
+        memcpy(own, c->own, c->count * sizeof *own);
+        for (size_t i = 0; i < c->count; i++)
+            has |= own[i] > 0;
     }
-    *dr_share = c->rule->always ? 0 : c->config.dr_probability;
-    return WK_OK;
+    wk_status status = has ? check_distribution(c, own, err) : WK_OK;
+    *dr_share = !has || status != WK_OK ? 1 : c->rule->always ? 0 : c->config.dr_probability;
+    if (!has || status != WK_OK) memset(own, 0, c->count * sizeof *own);
+    return status;
 }
 
 // The θ at `at` (0 to 1) of the running sum of the probabilities in c->scratch.
@@ -338,12 +324,6 @@ bool wk_curriculum_learns(const wk_curriculum *c)
     return !c->held_out;
 }
 
-static void average_in(wk_curriculum *c, size_t index, double delta)
-{
-    double *error = &c->error[index], decay = c->config.error_decay;
-    *error = isnan(*error) ? delta : decay * *error + (1 - decay) * delta;
-}
-
 wk_status wk_curriculum_report(wk_curriculum *c, const size_t *index, const float *delta,
                                size_t count, wk_error *err)
 {
@@ -371,10 +351,10 @@ void wk_curriculum_report_at(wk_curriculum *c, const double *thetas, const size_
     if (c->surface) wk_surface_report(c->surface, thetas, delta, count);
     for (size_t i = 0; i < count; i++) {
         assert(index[i] < c->count);
-        if (!isfinite(delta[i]))
-            c->header[IGNORED]++;
-        else if (!c->surface)
-            average_in(c, index[i], (double)delta[i]);
+        c->header[IGNORED] += !isfinite(delta[i]);
+        if (c->surface || !isfinite(delta[i])) continue;
+        double *error = &c->error[index[i]], decay = c->config.error_decay;
+        *error = isnan(*error) ? (double)delta[i] : decay * *error + (1 - decay) * (double)delta[i];
     }
     if (!c->rule->reported) return;
     wk_curriculum_view view = wk_curriculum_get_view(c);

@@ -22,7 +22,7 @@ static const double CREDIT_RATE = 0.1; // moving average of co-learnability
 static const double SFL_RATE = 0.2;    // moving average of success
 static const size_t SFL_PART = 10;     // the best tenth of the known θ
 
-/* ---- Scores of θ, kept in the rule's state -------------------------------------------------- */
+// Scores of θ, kept in the rule's state.
 
 // The state of most rules: a score for each θ, NaN while it has none.
 static size_t scores_size(const wk_curriculum_view *view)
@@ -77,7 +77,7 @@ static bool uniform(const wk_curriculum_view *view, const wk_curriculum_config *
     return true;
 }
 
-/* ---- Prioritized level replay --------------------------------------------------------------- */
+// Prioritized level replay.
 
 typedef struct ranked {
     double score;
@@ -131,7 +131,7 @@ static bool plr(const wk_curriculum_view *view, const wk_curriculum_config *conf
     return replay_by_rank(view, view->state, probability);
 }
 
-/* ---- ACCEL: edits of what is replayed ------------------------------------------------------- */
+// ACCEL: edits of what is replayed.
 
 // Squared distance of two θ, each parameter in units of its range.
 static double distance(const wk_curriculum_view *view, size_t a, size_t b)
@@ -184,7 +184,7 @@ static bool accel(const wk_curriculum_view *view, const wk_curriculum_config *co
     return true;
 }
 
-/* ---- SFL: learnability ---------------------------------------------------------------------- */
+// SFL: learnability.
 
 // Moving averages of every task's success and of its square, and the episodes in them.
 typedef struct success {
@@ -257,7 +257,7 @@ static bool sfl(const wk_curriculum_view *view, const wk_curriculum_config *conf
     return best > 0;
 }
 
-/* ---- NCC: an adversary over θ --------------------------------------------------------------- */
+// NCC: an adversary over θ.
 
 // The state: logarithms of its distribution y. A step of mirror ascent on Σ y s + η·entropy(y),
 // implicit in the entropy, so that every η is stable.
@@ -302,7 +302,7 @@ static bool ncc(const wk_curriculum_view *view, const wk_curriculum_config *conf
     return known;
 }
 
-/* ---- TRACED: transition error with co-learnability ------------------------------------------ */
+// TRACED: transition error with co-learnability.
 
 // What visits of a θ did for the others, and the θ of the last episodes.
 typedef struct traced_state {

@@ -1,6 +1,7 @@
 #include "curriculum/surface.h"
 
 #include "base/machine.h"
+#include "base/memory.h"
 #include "base/random.h"
 #include <assert.h>
 #include <cblas.h>
@@ -16,6 +17,7 @@ static const double JITTER = 1e-8, SPREAD_MIN = 1e-12;
 // box, the running means of its estimates and of their features; in one block of memory, so that
 // saving is copying.
 struct wk_surface {
+    wk_arena arena; // has all arrays
     wk_surface_config config;
     const wk_domain *domain;
     size_t count, width, cells, dims; // θ of the space, features, cells, parameters
@@ -50,9 +52,9 @@ static size_t block_count(const wk_surface *s)
     return s->cells * (s->width + 2);
 }
 
-static double *allocate(size_t count, bool *ok)
+static double *allocate(wk_surface *s, size_t count, bool *ok)
 {
-    double *numbers = calloc(count, sizeof *numbers);
+    double *numbers = wk_arena_alloc(&s->arena, count * sizeof *numbers);
     *ok &= numbers != NULL;
     return numbers;
 }
@@ -61,14 +63,14 @@ static bool allocate_all(wk_surface *s)
 {
     bool ok = true;
     size_t w = s->width;
-    s->centres = allocate(s->cells * s->dims, &ok);
-    s->factor = allocate(w * w, &ok);
-    s->table = allocate(s->count * w, &ok);
-    s->block = allocate(block_count(s), &ok);
-    s->scaled = allocate(s->cells * (w + 1), &ok);
-    s->work = allocate(w * (w + 1), &ok);
-    s->rows = allocate(CHUNK * w, &ok);
-    s->error = allocate(s->count, &ok);
+    s->centres = allocate(s, s->cells * s->dims, &ok);
+    s->factor = allocate(s, w * w, &ok);
+    s->table = allocate(s, s->count * w, &ok);
+    s->block = allocate(s, block_count(s), &ok);
+    s->scaled = allocate(s, s->cells * (w + 1), &ok);
+    s->work = allocate(s, w * (w + 1), &ok);
+    s->rows = allocate(s, CHUNK * w, &ok);
+    s->error = allocate(s, s->count, &ok);
     if (!ok) return false;
     s->spread = s->block;
     s->mean = s->spread + s->cells;
@@ -117,21 +119,6 @@ static bool factorise(double *matrix, size_t width)
     return info == 0;
 }
 
-static void place_centres(wk_surface *s)
-{
-    for (size_t j = 0; j < s->cells; j++)
-        wk_sobol_point((uint32_t)j, (int)s->dims, s->centres + j * s->dims);
-}
-
-static bool factorise_kernel(wk_surface *s)
-{
-    for (size_t i = 0; i < s->width; i++)
-        for (size_t j = 0; j <= i; j++)
-            s->factor[i * s->width + j] =
-                kernel(s, s->centres + i * s->dims, s->centres + j * s->dims) + (i == j) * JITTER;
-    return factorise(s->factor, s->width);
-}
-
 wk_status wk_surface_create(const wk_surface_config *config, const wk_domain *domain,
                             const wk_space *space, wk_surface **out, wk_error *err)
 {
@@ -147,9 +134,13 @@ wk_status wk_surface_create(const wk_surface_config *config, const wk_domain *do
     assert(config->cells >= config->features);
     openblas_set_num_threads(1); // the same bits for any number of threads, as in the learner
     bool made = allocate_all(s);
-    if (made) place_centres(s);
-    if (made) made = factorise_kernel(s);
-    if (!made) {
+    for (size_t j = 0; made && j < s->cells; j++)
+        wk_sobol_point((uint32_t)j, (int)s->dims, s->centres + j * s->dims);
+    for (size_t i = 0; made && i < s->width; i++)
+        for (size_t j = 0; j <= i; j++)
+            s->factor[i * s->width + j] =
+                kernel(s, s->centres + i * s->dims, s->centres + j * s->dims) + (i == j) * JITTER;
+    if (!made || !factorise(s->factor, s->width)) {
         wk_surface_destroy(s);
         return wk_fail(err, WK_E_MEMORY, "no memory for a model of the error over %zu θ",
                        wk_space_count(space));
@@ -163,14 +154,7 @@ wk_status wk_surface_create(const wk_surface_config *config, const wk_domain *do
 void wk_surface_destroy(wk_surface *s)
 {
     if (!s) return;
-    free(s->centres);
-    free(s->factor);
-    free(s->table);
-    free(s->block);
-    free(s->scaled);
-    free(s->work);
-    free(s->rows);
-    free(s->error);
+    wk_arena_reset(&s->arena);
     free(s);
 }
 

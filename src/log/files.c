@@ -57,12 +57,6 @@ wk_status wk_append_file_truncate(wk_append_file *file, uint64_t size, wk_error 
     return WK_OK;
 }
 
-wk_status wk_append_file_read(const wk_append_file *file, uint64_t offset, void *bytes, size_t size,
-                              wk_error *err)
-{
-    return wk_fd_read(file->fd, file->path, offset, bytes, size, err);
-}
-
 wk_status wk_append_file_sync(wk_append_file *file, wk_error *err)
 {
     return fsync(file->fd) == 0 ? WK_OK : wk_file_error(err, "cannot make durable", file->path);
@@ -75,7 +69,7 @@ static wk_status cut_lines(wk_append_file *file, uint64_t max, wk_error *err)
     uint64_t end = max < file->end ? max : file->end;
     for (bool found = false; end > 0 && !found;) {
         size_t size = end < sizeof chunk ? (size_t)end : sizeof chunk;
-        WK_TRY(wk_append_file_read(file, end - size, chunk, size, err));
+        WK_TRY(wk_fd_read(file->fd, file->path, end - size, chunk, size, err));
         const char *last = memrchr(chunk, '\n', size);
         end -= size;
         if (last) end += (uint64_t)(last - chunk) + 1;
@@ -100,7 +94,7 @@ wk_status wk_jsonl_write(wk_append_file *file, const wk_metrics_record *record, 
     wk_text_printf(&line, "{\"step\": %lld, \"agent_step\": %lld", (long long)record->step,
                    (long long)record->agent_step);
     for (size_t i = 0; i < record->n_scalars; i++) {
-        if (record->scalars[i].measured && !timing) continue;
+        if (record->scalars[i].kind == WK_SCALAR_TIMING && !timing) continue;
         wk_text_puts(&line, ", ");
         wk_text_quote(&line, record->scalars[i].name);
         wk_text_puts(&line, ": ");

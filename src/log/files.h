@@ -36,10 +36,6 @@ wk_status wk_append_file_append(wk_append_file *file, const void *bytes, size_t 
 /// Truncates to `size` <= `end`.
 wk_status wk_append_file_truncate(wk_append_file *file, uint64_t size, wk_error *err);
 
-/// Reads exactly `size` bytes at `offset`; they must be there.
-wk_status wk_append_file_read(const wk_append_file *file, uint64_t offset, void *bytes, size_t size,
-                              wk_error *err);
-
 /// Makes everything so far durable.
 wk_status wk_append_file_sync(wk_append_file *file, wk_error *err);
 
@@ -67,7 +63,6 @@ wk_status wk_tensorboard_write(wk_append_file *file, const wk_metrics_record *re
 
 /// Removes the event files that waker wrote into `dir`; those of others stay.
 wk_status wk_tensorboard_remove(const wk_dir *dir, wk_error *err);
-
 /// The newest event file that waker wrote into `dir`, "" if there is none.
 wk_status wk_tensorboard_newest(const wk_dir *dir, char name[WK_METRICS_FILE_MAX], wk_error *err);
 

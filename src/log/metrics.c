@@ -88,10 +88,10 @@ static known_name *intern(wk_metrics *metrics, const char *name)
     return place;
 }
 
-static void add_scalar(wk_metrics *metrics, const char *name, double value, bool measured)
+static void add_scalar(wk_metrics *metrics, const char *name, double value, wk_scalar_kind kind)
 {
     known_name *known = intern(metrics, name);
-    const wk_scalar scalar = {known ? known->name : NULL, value, measured};
+    const wk_scalar scalar = {known ? known->name : NULL, value, kind};
     if (known && known->noted)
         metrics->scalars.items[known->noted - 1] = scalar;
     else if (known && wk_array_push(&metrics->scalars, scalar))
@@ -102,12 +102,17 @@ static void add_scalar(wk_metrics *metrics, const char *name, double value, bool
 
 void wk_metrics_scalar(wk_metrics *metrics, const char *name, double value)
 {
-    add_scalar(metrics, name, value, false);
+    add_scalar(metrics, name, value, WK_SCALAR_PLAIN);
 }
 
 void wk_metrics_timing(wk_metrics *metrics, const char *name, double value)
 {
-    add_scalar(metrics, name, value, true);
+    add_scalar(metrics, name, value, WK_SCALAR_TIMING);
+}
+
+void wk_metrics_detail(wk_metrics *metrics, const char *name, double value)
+{
+    add_scalar(metrics, name, value, WK_SCALAR_DETAIL);
 }
 
 // Takes the encoded bytes over, also when it fails.

@@ -15,11 +15,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/// Where a scalar goes.
+typedef enum wk_scalar_kind {
+    WK_SCALAR_PLAIN,  // everywhere
+    WK_SCALAR_TIMING, // differs between two runs that are otherwise the same: metrics.jsonl has it
+                      // only if asked
+    WK_SCALAR_DETAIL, // one of many of a kind: metrics.jsonl alone, TensorBoard has an image of all
+} wk_scalar_kind;
+
 /// A number with its name, as dreamer names it ("train/model_loss"; docs/logs.md lists them).
 typedef struct wk_scalar {
     const char *name;
-    double value;  // may be NaN or infinite
-    bool measured; // a timing: differs between two runs that are otherwise the same
+    double value; // may be NaN or infinite
+    wk_scalar_kind kind;
 } wk_scalar;
 
 /// An encoded image: a PNG still or an animated GIF.
@@ -68,6 +76,7 @@ typedef struct wk_metrics_config {
     const wk_log *log; // for warnings; NULL: silent
     const wk_log_setting *settings; // shown by TensorBoard; may be none
     size_t n_settings;
+    bool part; // of another run, in a folder of it: it gets no row of hyperparameters of its own
 } wk_metrics_config;
 
 /// Opens the files. With a mark they are truncated to it (zeros: emptied, our earlier event files
@@ -80,9 +89,9 @@ void wk_metrics_close(wk_metrics *metrics);
 
 /// Adds a scalar to the next write; the last one of a name wins. Names are copied.
 void wk_metrics_scalar(wk_metrics *metrics, const char *name, double value);
-
-/// As wk_metrics_scalar, for a timing (a speed, a share of time).
+/// As wk_metrics_scalar, for a timing (a speed, a share of time), or for one of many of a kind.
 void wk_metrics_timing(wk_metrics *metrics, const char *name, double value);
+void wk_metrics_detail(wk_metrics *metrics, const char *name, double value);
 
 /// Adds a still or a clip to the next write, encoded at once.
 wk_status wk_metrics_image(wk_metrics *metrics, const char *name, const wk_image *image,

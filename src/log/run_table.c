@@ -77,10 +77,8 @@ static void make_cells(const wk_run_row *row, cell_row cells)
     put_known(cells[PERCENT], "%.1f%%",
               v->total > 0 ? fmin(100, 100.0 * (double)v->steps / (double)v->total) : NAN);
     put_known(cells[SPEED], "%.3g", v->updates_per_second);
-    wk_text left = {0};
-    if (!isnan(v->seconds_left)) wk_duration_text(v->seconds_left, &left);
-    snprintf(cells[LEFT], CELL_MAX, "%s", left.length ? wk_text_get(&left) : "-");
-    wk_text_free(&left);
+    char left[WK_DURATION_TEXT_MAX];
+    snprintf(cells[LEFT], CELL_MAX, "%s", *wk_duration_text(v->seconds_left, left) ? left : "-");
     put_known(cells[LOSS], "%.4g", v->model_loss);
     put_known(cells[ERROR], "%.3g", v->mean_error);
     snprintf(cells[VISITED], CELL_MAX, "-");
@@ -211,15 +209,6 @@ static wk_status_values sum_rows(const wk_run_row *rows, int count)
     return all;
 }
 
-static size_t sum_width(const wk_status_values *all)
-{
-    wk_text text = {0};
-    wk_status_values_text(all, 0, &text);
-    size_t width = text.length;
-    wk_text_free(&text);
-    return width;
-}
-
 // The shares of the time are what no row says: they go last.
 static void put_sum(const wk_run_row *rows, int count, int width, wk_text *out)
 {
@@ -230,9 +219,17 @@ static void put_sum(const wk_run_row *rows, int count, int width, wk_text *out)
         wk_text_append(out, start, (size_t)width);
         return;
     }
-    size_t room = width > 0 ? (size_t)(width - length) : SIZE_MAX;
-    if (sum_width(&all) > room) all.device = NULL;
-    if (sum_width(&all) > room) all.total = 0;
+    for (int step = 0; step < 2 && width > 0; step++) {
+        wk_text whole = {0};
+        wk_status_values_text(&all, 0, &whole);
+        bool fits = whole.length <= (size_t)(width - length);
+        wk_text_free(&whole);
+        if (fits) break;
+        if (step == 0)
+            all.device = NULL;
+        else
+            all.total = 0;
+    }
     wk_text_puts(out, start);
     wk_status_values_text(&all, width > 0 ? width - length : 0, out);
 }
@@ -283,9 +280,10 @@ static void show(wk_run_table *table, const wk_run_row *rows, int count)
 {
     wk_status_line *line = &table->line;
     wk_text text = {0};
+    int width, height;
+    wk_status_line_size(line, &width, &height);
     if (line->live) // the last column and row would scroll
-        wk_run_table_text(rows, count, wk_status_line_columns(line) - 1,
-                          wk_status_line_rows(line) - 1, &text);
+        wk_run_table_text(rows, count, width - 1, height - 1, &text);
     else {
         put_sum(rows, count, 0, &text);
         for (int i = 0; i < count; i++)
@@ -299,15 +297,15 @@ void wk_run_table_show_under(wk_run_table *table, const char *heading, const wk_
 {
     wk_status_line *line = &table->line;
     wk_text text = {0};
-    int width = wk_status_line_columns(line) - 1, height = wk_status_line_rows(line) - 2;
+    int width, height;
+    wk_status_line_size(line, &width, &height);
     if (!line->live)
         wk_text_puts(&text, heading);
-    else if (width > 0) {
-        put_cell(heading, (size_t)width, true, true, &text);
-        if (count > 0 && height > 0) {
-            wk_text_puts(&text, "\n");
-            wk_run_table_text(rows, count, width, height, &text);
-        }
+    else if (width > 1)
+        put_cell(heading, (size_t)width - 1, true, true, &text);
+    if (line->live && width > 1 && count > 0 && height > 2) {
+        wk_text_puts(&text, "\n");
+        wk_run_table_text(rows, count, width - 1, height - 2, &text);
     }
     wk_status_line_show(line, &text);
 }

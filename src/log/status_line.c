@@ -20,17 +20,20 @@ wk_status_values wk_status_values_empty(void)
         .updates_per_second = NAN, .seconds_left = NAN, .model_loss = NAN, .mean_error = NAN};
 }
 
-void wk_duration_text(double seconds, wk_text *out)
+const char *wk_duration_text(double seconds, char out[WK_DURATION_TEXT_MAX])
 {
     long long s = seconds > 0 ? llround(fmin(seconds, 1e12)) : 0;
+    *out = 0;
+    if (isnan(seconds)) return out;
     if (s < 60)
-        wk_text_printf(out, "%llds", s);
+        snprintf(out, WK_DURATION_TEXT_MAX, "%llds", s);
     else if (s < 3600)
-        wk_text_printf(out, "%lldm%02llds", s / 60, s % 60);
+        snprintf(out, WK_DURATION_TEXT_MAX, "%lldm%02llds", s / 60, s % 60);
     else if (s < 86400)
-        wk_text_printf(out, "%lldh%02lldm", s / 3600, s / 60 % 60);
+        snprintf(out, WK_DURATION_TEXT_MAX, "%lldh%02lldm", s / 3600, s / 60 % 60);
     else
-        wk_text_printf(out, "%lldd%02lldh", s / 86400, s / 3600 % 24);
+        snprintf(out, WK_DURATION_TEXT_MAX, "%lldd%02lldh", s / 86400, s / 3600 % 24);
+    return out;
 }
 
 void wk_count_text(int64_t value, char out[WK_COUNT_TEXT_MAX])
@@ -101,12 +104,8 @@ static void make_parts(const wk_status_values *p, char parts[PARTS][PART_MAX])
     if (!isnan(p->mean_error)) snprintf(parts[ERROR], PART_MAX, "error %.3g", p->mean_error);
     if (p->diverged > 0)
         snprintf(parts[DIVERGED], PART_MAX, "%lld diverged", (long long)p->diverged);
-    if (!isnan(p->seconds_left)) {
-        wk_text left = {0};
-        wk_duration_text(p->seconds_left, &left);
-        snprintf(parts[LEFT], PART_MAX, "%s left", wk_text_get(&left));
-        wk_text_free(&left);
-    }
+    char left[WK_DURATION_TEXT_MAX];
+    if (*wk_duration_text(p->seconds_left, left)) snprintf(parts[LEFT], PART_MAX, "%s left", left);
     if (p->device) snprintf(parts[DEVICE], PART_MAX, "%s", p->device);
     if (p->device && p->why) snprintf(parts[WHY], PART_MAX, "%s", p->why);
 }
@@ -144,20 +143,12 @@ void wk_status_line_start(wk_status_line *line, int fd, double plain_seconds)
         (wk_status_line){.fd = fd, .live = live, .interval = live ? LIVE_SECONDS : plain_seconds};
 }
 
-int wk_status_line_columns(const wk_status_line *line)
+void wk_status_line_size(const wk_status_line *line, int *columns, int *rows)
 {
-    struct winsize size;
-    if (line->width > 0) return line->width;
-    if (ioctl(line->fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-    return WIDTH_DEFAULT;
-}
-
-int wk_status_line_rows(const wk_status_line *line)
-{
-    struct winsize size;
-    if (line->height > 0) return line->height;
-    if (ioctl(line->fd, TIOCGWINSZ, &size) == 0 && size.ws_row > 0) return size.ws_row;
-    return HEIGHT_DEFAULT;
+    struct winsize size = {0};
+    if (ioctl(line->fd, TIOCGWINSZ, &size) != 0) size = (struct winsize){0};
+    *columns = line->width > 0 ? line->width : size.ws_col > 0 ? size.ws_col : WIDTH_DEFAULT;
+    *rows = line->height > 0 ? line->height : size.ws_row > 0 ? size.ws_row : HEIGHT_DEFAULT;
 }
 
 // One write, so that a terminal never shows half of it.
@@ -198,64 +189,52 @@ static void put_lines(const char *text, wk_text *out)
 // has wrapped them.
 static void put_return(const wk_status_line *line, wk_text *out)
 {
-    size_t columns = (size_t)wk_status_line_columns(line), above = 0;
+    int columns, rows;
+    size_t above = 0;
+    wk_status_line_size(line, &columns, &rows);
     const char *text = wk_text_get(&line->shown);
     for (size_t length; *text; text += length + (text[length] == '\n')) {
         length = strcspn(text, "\n");
         size_t width = wk_utf8_width(text, length);
-        above += (width > 0 ? (width - 1) / columns : 0) + (text[length] == '\n');
+        above += (width > 0 ? (width - 1) / (size_t)columns : 0) + (text[length] == '\n');
     }
     wk_text_puts(out, "\r");
     if (line->visible && above > 0) wk_text_printf(out, "\x1b[%zuA", above);
 }
 
-static void show_live(wk_status_line *line, wk_text *now)
+void wk_status_line_show(wk_status_line *line, wk_text *now)
 {
-    const char *text = wk_text_get(now);
-    if (line->visible && strcmp(text, wk_text_get(&line->shown)) == 0) {
+    const char *text = wk_text_get(now), *shown = wk_text_get(&line->shown);
+    wk_text out = {0};
+    line->begun = true;
+    if (line->visible && strcmp(text, shown) == 0) {
         wk_text_free(now);
         return;
     }
-    wk_text out = {0};
-    put_return(line, &out);
-    put_lines(text, &out);
-    wk_text_puts(&out, "\x1b[K");
-    if (strchr(wk_text_get(&line->shown), '\n')) wk_text_puts(&out, "\x1b[J"); // it had more lines
-    put(line, &out);
-    wk_text_free(&line->shown);
-    line->shown = *now;
-    line->visible = true;
-}
-
-static void show_plain(wk_status_line *line, wk_text *now)
-{
-    wk_text out = {0};
-    for (const char *text = wk_text_get(now); *text;) {
-        size_t length = strcspn(text, "\n");
+    if (line->live) {
+        put_return(line, &out);
+        put_lines(text, &out);
+        wk_text_puts(&out, "\x1b[K");
+        if (strchr(shown, '\n')) wk_text_puts(&out, "\x1b[J"); // it had more lines
+    }
+    for (size_t length; !line->live && *text; text += length + (text[length] == '\n')) {
+        length = strcspn(text, "\n");
         put_stamp(line, &out);
         wk_text_append(&out, text, length);
         wk_text_puts(&out, "\n");
-        text += length + (text[length] == '\n');
     }
     put(line, &out);
     wk_text_free(&line->shown);
     line->shown = *now;
-}
-
-void wk_status_line_show(wk_status_line *line, wk_text *text)
-{
-    if (line->live)
-        show_live(line, text);
-    else
-        show_plain(line, text);
-    line->begun = true;
+    line->visible = line->live;
 }
 
 static void show(wk_status_line *line, const wk_status_values *progress)
 {
     wk_text text = {0};
-    int width = line->live ? wk_status_line_columns(line) - 1 : 0; // the last column would wrap
-    wk_status_values_text(progress, width, &text);
+    int columns, rows;
+    wk_status_line_size(line, &columns, &rows);
+    wk_status_values_text(progress, line->live ? columns - 1 : 0, &text); // the last would wrap
     wk_status_line_show(line, &text);
 }
 

@@ -43,8 +43,9 @@ wk_status_values wk_status_values_empty(void);
 /// first.
 void wk_status_values_text(const wk_status_values *progress, int width, wk_text *out);
 
-/// Appends a duration in two units: "12s", "5m02s", "2h13m", "3d04h".
-void wk_duration_text(double seconds, wk_text *out);
+/// A duration in two units: "12s", "5m02s", "2h13m", "3d04h"; "" for NaN. Returns `out`.
+enum { WK_DURATION_TEXT_MAX = 24 };
+const char *wk_duration_text(double seconds, char out[WK_DURATION_TEXT_MAX]);
 
 /// A whole number with its thousands apart: "7,400,000".
 enum { WK_COUNT_TEXT_MAX = 32 };
@@ -76,8 +77,7 @@ void wk_status_line_show(wk_status_line *line, wk_text *text);
 /// Ends the line without showing more; frees its memory.
 void wk_status_line_end(wk_status_line *line);
 /// The terminal's size.
-int wk_status_line_columns(const wk_status_line *line);
-int wk_status_line_rows(const wk_status_line *line);
+void wk_status_line_size(const wk_status_line *line, int *columns, int *rows);
 
 /// Prints a message on a line of its own.
 void wk_status_line_message(wk_status_line *line, const char *message);

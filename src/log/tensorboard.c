@@ -1,9 +1,9 @@
 // TensorBoard event files: length-prefixed records of the Event message, each part with a masked
-// CRC-32C. Scalars are simple_value under their name, which TensorBoard groups by what is before
-// the first slash; images are PNG, or GIF, which it animates. The settings of the run come first,
-// as a text and as hyperparameters.
+// CRC-32C. Scalars are simple_value under a tag, images are PNG, or GIF, which it animates; the
+// axis is agent steps. The settings of the run come first, as a text and as hyperparameters.
 #include "log/files.h"
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include <stdio.h>
@@ -104,21 +104,33 @@ static void put_string(wk_text *out, unsigned field, const char *text)
     put_bytes(out, field, text, strlen(text));
 }
 
-// TensorBoard groups by what is before the first slash; names without one get a group here.
-static const char *group_of(const char *name)
+// The tag of a scalar. TensorBoard shows groups of tags, which are what is before the first slash,
+// by the alphabet: losses come first, then scores.
+static void put_tag(const char *name, wk_text *out)
 {
-    static const char *const of_episodes[] = {"train_return_", "train_completion_", "train_length",
-                                              "train_episodes", "train_diverged"};
-    if (strchr(name, '/')) return "";
-    for (size_t i = 0; i < sizeof of_episodes / sizeof *of_episodes; i++)
-        if (strncmp(name, of_episodes[i], strlen(of_episodes[i])) == 0) return "episodes/";
-    return "run/";
+    static const struct {
+        const char *begins, *has, *group;
+    } rules[] = {
+        {"train/", "_loss", "losses"},           {"train_return_", "", "scores"},
+        {"train_completion_", "", "scores"},     {"eval_", "_mean_return", "scores"},
+        {"eval_", "_mean_completion", "scores"}, {"eval_", "", "scores_more"},
+        {"env_sampler/", "", "train_env"},       {"fps", "", "time"},
+    };
+    const char *slash = strchr(name, '/'), *last = slash ? slash + 1 : name;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (strncmp(name, rules[i].begins, strlen(rules[i].begins)) == 0 &&
+            strstr(name, rules[i].has)) {
+            wk_text_printf(out, "%s/%s", rules[i].group, last);
+            return;
+        }
+    if (!slash && strncmp(name, "train_", 6) == 0) name += 6; // train_length: train/length
+    wk_text_printf(out, "%s%s", slash ? "" : "train/", name);
 }
 
 static void put_scalar(wk_text *summary, const wk_scalar *scalar)
 {
     wk_text tag = {0}, value = {0};
-    wk_text_printf(&tag, "%s%s", group_of(scalar->name), scalar->name);
+    put_tag(scalar->name, &tag);
     put_message(&value, VALUE_TAG, &tag);
     put_float(&value, VALUE_SIMPLE, (float)scalar->value);
     put_message(summary, SUMMARY_VALUE, &value);
@@ -222,7 +234,7 @@ static wk_status begin_file(wk_append_file *file, const wk_metrics_config *confi
     if (config->n_settings == 0) return WK_OK;
     put_double(&settings, EVENT_WALL_TIME, wall_time());
     put_settings_text(&summary, config);
-    put_hparams(&summary, config);
+    if (!config->part) put_hparams(&summary, config);
     put_message(&settings, EVENT_SUMMARY, &summary);
     return append_event(file, &settings, err);
 }
@@ -231,45 +243,35 @@ wk_status wk_tensorboard_write(wk_append_file *file, const wk_metrics_record *re
 {
     wk_text event = {0}, summary = {0};
     put_double(&event, EVENT_WALL_TIME, wall_time());
-    put_integer(&event, EVENT_STEP, record->step);
+    put_integer(&event, EVENT_STEP, record->agent_step);
     for (size_t i = 0; i < record->n_scalars; i++)
-        put_scalar(&summary, &record->scalars[i]);
+        if (record->scalars[i].kind != WK_SCALAR_DETAIL) put_scalar(&summary, &record->scalars[i]);
     for (size_t i = 0; i < record->n_images; i++)
         put_image(&summary, &record->images[i]);
     put_message(&event, EVENT_SUMMARY, &summary);
     return append_event(file, &event, err);
 }
 
-// Whether `size` bytes at `offset` have the checksum `crc`.
-static wk_status check_bytes(const wk_append_file *file, uint64_t offset, uint64_t size,
-                             uint32_t crc, bool *good, wk_error *err)
-{
-    unsigned char chunk[8192];
-    uint32_t sum = 0;
-    while (size > 0) {
-        size_t part = size < sizeof chunk ? (size_t)size : sizeof chunk;
-        WK_TRY(wk_append_file_read(file, offset, chunk, part, err));
-        sum = wk_crc32c(sum, chunk, part);
-        offset += part;
-        size -= part;
-    }
-    *good = mask(sum) == crc;
-    return WK_OK;
-}
-
 // Moves *at past the whole record there; stays if there is none.
 static wk_status pass_record(const wk_append_file *file, uint64_t *at, bool *whole, wk_error *err)
 {
-    unsigned char head[HEAD_SIZE], tail[TAIL_SIZE];
+    unsigned char head[HEAD_SIZE], tail[TAIL_SIZE], chunk[8192];
+    uint64_t end = file->end, start = *at + HEAD_SIZE;
+    uint32_t sum = 0;
     *whole = false;
-    if (file->end - *at < HEAD_SIZE + TAIL_SIZE) return WK_OK;
-    WK_TRY(wk_append_file_read(file, *at, head, sizeof head, err));
+    if (end - *at < HEAD_SIZE + TAIL_SIZE) return WK_OK;
+    WK_TRY(wk_fd_read(file->fd, file->path, *at, head, sizeof head, err));
     uint64_t size = get_little(head, 8);
     if (wk_tensorboard_crc(head, 8) != get_little(head + 8, 4)) return WK_OK;
-    if (size > file->end - *at - HEAD_SIZE - TAIL_SIZE) return WK_OK;
-    WK_TRY(wk_append_file_read(file, *at + HEAD_SIZE + size, tail, sizeof tail, err));
-    WK_TRY(check_bytes(file, *at + HEAD_SIZE, size, (uint32_t)get_little(tail, 4), whole, err));
-    if (*whole) *at += HEAD_SIZE + size + TAIL_SIZE;
+    if (size > end - start - TAIL_SIZE) return WK_OK;
+    for (uint64_t done = 0, part; done < size; done += part) {
+        part = size - done < sizeof chunk ? size - done : sizeof chunk;
+        WK_TRY(wk_fd_read(file->fd, file->path, start + done, chunk, part, err));
+        sum = wk_crc32c(sum, chunk, part);
+    }
+    WK_TRY(wk_fd_read(file->fd, file->path, start + size, tail, sizeof tail, err));
+    *whole = mask(sum) == get_little(tail, 4);
+    if (*whole) *at = start + size + TAIL_SIZE;
     return WK_OK;
 }
 
@@ -316,24 +318,29 @@ wk_status wk_tensorboard_open(const wk_dir *dir, const char *name, uint64_t max,
     return status;
 }
 
-wk_status wk_tensorboard_remove(const wk_dir *dir, wk_error *err)
+// Removes our event files, or finds the newest of them.
+static wk_status visit_ours(const wk_dir *dir, char newest[WK_METRICS_FILE_MAX], wk_error *err)
 {
     wk_names names = {0};
     wk_status status = wk_dir_list(dir, &names, err);
     for (size_t i = 0; status == WK_OK && i < names.count; i++)
-        if (is_ours(names.items[i])) status = wk_dir_remove(dir, names.items[i], err);
+        if (!is_ours(names.items[i]))
+            continue;
+        else if (!newest)
+            status = wk_dir_remove(dir, names.items[i], err);
+        else if (strlen(names.items[i]) < WK_METRICS_FILE_MAX)
+            snprintf(newest, WK_METRICS_FILE_MAX, "%s", names.items[i]);
     wk_names_free(&names);
     return status;
 }
 
+wk_status wk_tensorboard_remove(const wk_dir *dir, wk_error *err)
+{
+    return visit_ours(dir, NULL, err);
+}
+
 wk_status wk_tensorboard_newest(const wk_dir *dir, char name[WK_METRICS_FILE_MAX], wk_error *err)
 {
-    wk_names names = {0};
     name[0] = 0;
-    wk_status status = wk_dir_list(dir, &names, err);
-    for (size_t i = 0; status == WK_OK && i < names.count; i++)
-        if (is_ours(names.items[i]) && strlen(names.items[i]) < WK_METRICS_FILE_MAX)
-            snprintf(name, WK_METRICS_FILE_MAX, "%s", names.items[i]);
-    wk_names_free(&names);
-    return status;
+    return visit_ours(dir, name, err);
 }

@@ -334,14 +334,15 @@ static wk_status draw_layer(const wk_heatmap *map, int panel, int heat, wk_image
     return status;
 }
 
-wk_status wk_heatmap_draw(const wk_heatmap *map, wk_image *out, wk_error *err)
+// The layers from `first` up to `end` side by side, the panels one below the other.
+static wk_status draw(const wk_heatmap *map, int first, int end, wk_image *out, wk_error *err)
 {
     wk_image tiles[WK_HEAT_PANELS_MAX][WK_HEATS] = {0};
     wk_status status = WK_OK;
     int width = 0, heights[WK_HEAT_PANELS_MAX] = {0}, height = 0;
     for (int i = 0; i < map->count; i++) {
         int across = 0;
-        for (int h = 0; h < WK_HEATS && status == WK_OK; h++) {
+        for (int h = first; h < end && status == WK_OK; h++) {
             wk_image *tile = &tiles[i][h];
             status = draw_layer(map, i, h, tile, err);
             across += tile->width;
@@ -352,11 +353,21 @@ wk_status wk_heatmap_draw(const wk_heatmap *map, wk_image *out, wk_error *err)
     }
     if (status == WK_OK) status = wk_image_create(width, height, PAPER, out, err);
     for (int i = 0, y = 0; i < map->count; y += heights[i++])
-        for (int h = 0, x = 0; h < WK_HEATS; x += tiles[i][h++].width)
+        for (int h = first, x = 0; h < end; x += tiles[i][h++].width)
             if (status == WK_OK) wk_image_paste(out, &tiles[i][h], x, y, 1);
     for (int i = 0; i < map->count * WK_HEATS; i++)
         wk_image_free(&tiles[i / WK_HEATS][i % WK_HEATS]);
     return status;
+}
+
+wk_status wk_heatmap_draw(const wk_heatmap *map, wk_image *out, wk_error *err)
+{
+    return draw(map, 0, WK_HEATS, out, err);
+}
+
+wk_status wk_heatmap_draw_layer(const wk_heatmap *map, wk_heat heat, wk_image *out, wk_error *err)
+{
+    return draw(map, (int)heat, (int)heat + 1, out, err);
 }
 
 wk_status wk_heatmap_write(const wk_heatmap *map, const char *path, wk_error *err)

@@ -62,6 +62,8 @@ void wk_heatmap_text(const wk_heatmap *map, wk_text *out);
 /// layer has one colour scale in all panels that have the same cells; cells without a value are
 /// grey. Zero-initialise and free the image.
 wk_status wk_heatmap_draw(const wk_heatmap *map, wk_image *out, wk_error *err);
+/// As wk_heatmap_draw, of one layer.
+wk_status wk_heatmap_draw_layer(const wk_heatmap *map, wk_heat heat, wk_image *out, wk_error *err);
 
 /// Writes what wk_heatmap_draw draws as a PNG file.
 wk_status wk_heatmap_write(const wk_heatmap *map, const char *path, wk_error *err);

@@ -50,11 +50,21 @@ static char *keep(wk_sweep_grid *grid, const char *text)
 
 // Axes.
 
-static wk_sweep_axis *find_axis(wk_sweep_grid *grid, const char *name)
+static int find_axis(const wk_sweep_grid *grid, const char *name)
 {
     for (int i = 0; i < grid->n_axes; i++)
-        if (strcmp(grid->axes[i].name, name) == 0) return &grid->axes[i];
-    return NULL;
+        if (strcmp(grid->axes[i].name, name) == 0) return i;
+    return -1;
+}
+
+wk_status wk_sweep_grid_axis(const wk_sweep_grid *grid, const char *name, int *out, wk_error *err)
+{
+    const char *names[WK_SWEEP_AXES_MAX];
+    *out = find_axis(grid, name);
+    if (*out >= 0) return WK_OK;
+    for (int i = 0; i < grid->n_axes; i++)
+        names[i] = grid->axes[i].name;
+    return wk_fail_unknown(err, "axis of the grid", name, names, (size_t)grid->n_axes);
 }
 
 static int find_value(const wk_sweep_axis *axis, const char *text)
@@ -129,17 +139,6 @@ static wk_status check_axis(const wk_sweep_grid *grid, const wk_sweep_axis *axis
                    WK_SWEEP_RUNS_MAX);
 }
 
-// One value without brackets, or the items of a list.
-static size_t item_count(const wk_yaml_value *value)
-{
-    return value->is_list ? value->n_items : 1;
-}
-
-static const char *item_of(const wk_yaml_value *value, size_t i)
-{
-    return value->is_list ? value->items[i] : value->text;
-}
-
 // An axis of blocks or, with a field, of a key.
 static wk_status read_axis(wk_sweep_grid *grid, const char *name, int field,
                            const wk_yaml_value *value, wk_error *err)
@@ -150,11 +149,12 @@ static wk_status read_axis(wk_sweep_grid *grid, const char *name, int field,
             "more than %d blocks and keys; put settings that all runs share into a block "
             "of your own, in a file that 'files' names",
             WK_SWEEP_AXES_MAX);
-    if (find_axis(grid, name)) return wk_fail(err, WK_E_INPUT, "the axis '%s' occurs twice", name);
+    if (find_axis(grid, name) >= 0)
+        return wk_fail(err, WK_E_INPUT, "the axis '%s' occurs twice", name);
     wk_sweep_axis *axis = &grid->axes[grid->n_axes++];
     *axis = (wk_sweep_axis){.name = keep(grid, name), .field = field, .line = value->line};
-    for (size_t i = 0; i < item_count(value); i++)
-        WK_TRY(add_item(grid, axis, item_of(value, i), err));
+    for (size_t i = 0; i < value->n_items; i++)
+        WK_TRY(add_item(grid, axis, value->items[i], err));
     // Seeds are added later; that must not change the names of the runs that are there.
     axis->named = value->is_list || axis->values.count > 1 || field == WK_RUN_seed_INDEX;
     return check_axis(grid, axis, err);
@@ -198,12 +198,12 @@ static wk_status find_word(wk_sweep_grid *grid, char *word, int *axis, int *valu
                        word);
     }
     *setting++ = 0;
-    const wk_sweep_axis *found = find_axis(grid, word);
-    if (!found) return wk_fail(err, WK_E_INPUT, "no axis is called '%s'", word);
+    *axis = find_axis(grid, word);
+    if (*axis < 0) return wk_fail(err, WK_E_INPUT, "no axis is called '%s'", word);
+    const wk_sweep_axis *found = &grid->axes[*axis];
     snprintf(text, sizeof text, "%s", setting);
     if (found->field >= 0)
         WK_TRY(wk_run_values_read(found->field, setting, 1, take_canonical, text, err));
-    *axis = (int)(found - grid->axes);
     *value = find_value(found, text);
     if (*value >= 0) return WK_OK;
     return wk_fail(err, WK_E_INPUT, "the axis '%s' has no value '%s'", word, text);
@@ -240,7 +240,7 @@ static wk_status read_with(wk_sweep_grid *grid, const char *rest, const wk_yaml_
     if (preset.field < 0) return wk_run_field_unknown(key, err);
     if (value->is_list && wk_run_fields[preset.field].kind != WK_RUN_LIST)
         return wk_fail(err, WK_E_INPUT, "%s: expected one value, not a list", key);
-    if (find_axis(grid, key))
+    if (find_axis(grid, key) >= 0)
         return wk_fail(err, WK_E_INPUT, "%s is an axis; its values are set after all others", key);
     WK_TRY(wk_run_config_set(&scratch, preset.field, value->text, err));
     WK_TRY(read_condition(grid, condition, &preset.when, err));
@@ -255,10 +255,10 @@ static wk_status read_exclude(wk_sweep_grid *grid, const char *rest, const wk_ya
 {
     wk_sweep_condition condition;
     (void)rest;
-    for (size_t i = 0; i < item_count(value); i++) {
+    for (size_t i = 0; i < value->n_items; i++) {
         if (grid->excludes.count == CONDITIONS_MAX)
             return wk_fail(err, WK_E_INPUT, "more than %d exclusions", CONDITIONS_MAX);
-        WK_TRY(read_condition(grid, item_of(value, i), &condition, err));
+        WK_TRY(read_condition(grid, value->items[i], &condition, err));
         if (!wk_array_push(&grid->excludes, condition)) return no_memory(err);
     }
     return WK_OK;
@@ -307,8 +307,8 @@ static wk_status read_files(wk_sweep_grid *grid, const char *rest, const wk_yaml
 {
     const char *slash = strrchr(grid->name, '/');
     (void)rest;
-    for (size_t i = 0; i < item_count(value); i++) {
-        const char *path = item_of(value, i);
+    for (size_t i = 0; i < value->n_items; i++) {
+        const char *path = value->items[i];
         char full[WK_PATH_MAX];
         int folder = slash && *path != '/' ? (int)(slash + 1 - grid->name) : 0;
         if (grid->n_files == WK_SWEEP_FILES_MAX)
@@ -370,8 +370,8 @@ static wk_status read_grid(wk_sweep_grid *grid, const wk_yaml *yaml, wk_error *e
             wk_status status = find_part(value->key, &found, &rest, err);
             if (status == WK_OK && found == part) status = parts[part].read(grid, rest, value, err);
             if (status == WK_OK && grid->failed) status = no_memory(err);
-            if (status != WK_OK)
-                return err ? wk_fail_context(err, "%s:%d", grid->name, value->line) : status;
+            if (status != WK_OK) wk_fail_context(err, "%s:%d", grid->name, value->line);
+            WK_TRY(status);
         }
     if (grid->n_axes > 0 && grid->axes[0].field < 0) return WK_OK;
     return wk_fail(
@@ -448,32 +448,29 @@ uint64_t wk_sweep_grid_combinations(const wk_sweep_grid *grid)
     return runs;
 }
 
-static wk_status add_values(wk_sweep_grid *grid, char *name, wk_error *err)
-{
-    const char *names[WK_SWEEP_AXES_MAX];
-    char *values = strchr(name, '=');
-    if (!values) return wk_fail(err, WK_E_INPUT, "write AXIS=VALUE,VALUE or AXIS=5..9");
-    *values++ = 0;
-    wk_sweep_axis *axis = find_axis(grid, name);
-    for (int i = 0; i < grid->n_axes; i++)
-        names[i] = grid->axes[i].name;
-    if (!axis) return wk_fail_unknown(err, "axis", name, names, (size_t)grid->n_axes);
-    if (!axis->named)
-        return wk_fail(
-            err, WK_E_INPUT,
-            "%s is the same in all runs, so it is not in their names; write it as a list "
-            "in a new grid for another directory",
-            axis->name);
-    for (char *item; (item = strsep(&values, ","));)
-        WK_TRY(add_item(grid, axis, item, err));
-    return check_axis(grid, axis, err);
-}
-
 wk_status wk_sweep_grid_add(wk_sweep_grid *grid, const char *text, wk_error *err)
 {
-    char *copy = keep(grid, text);
-    wk_status status = grid->failed ? no_memory(err) : add_values(grid, copy, err);
-    return status == WK_OK || !err ? status : wk_fail_context(err, "%.80s", text);
+    char *name = keep(grid, text), *values = strchr(name, '=');
+    int found;
+    wk_status status = WK_OK;
+    if (!values)
+        status = wk_fail(err, WK_E_INPUT, "write AXIS=VALUE,VALUE or AXIS=5..9");
+    else {
+        *values++ = 0;
+        status = wk_sweep_grid_axis(grid, name, &found, err);
+    }
+    wk_sweep_axis *axis = status == WK_OK ? &grid->axes[found] : NULL;
+    if (axis && !axis->named)
+        status =
+            wk_fail(err, WK_E_INPUT,
+                    "%s is the same in all runs, so it is not in their names; write it as a list "
+                    "in a new grid for another directory",
+                    axis->name);
+    for (char *item; status == WK_OK && (item = strsep(&values, ","));)
+        status = add_item(grid, axis, item, err);
+    if (status == WK_OK) status = check_axis(grid, axis, err);
+    if (status != WK_OK) wk_fail_context(err, "%.80s", text);
+    return status;
 }
 
 // Printing.

@@ -152,31 +152,22 @@ static void say_how_it_ended(const launcher *l, int task, int code)
         wk_log_line(log, WK_LOG_WARN, "%s ended with exit code %d; its log says why", name, code);
 }
 
-static wk_status end_slot(launcher *l, slot *s, int status, wk_error *err)
-{
-    const wk_sweep_launch *launch = l->launch;
-    char line[WK_SWEEP_LINE_MAX];
-    int code = wk_sweep_exit_code(status);
-    s->pid = 0;
-    if (WIFSIGNALED(status)) { // it could not say so itself
-        wk_sweep_signal_line(status, line);
-        for (int i = 0; i < s->count; i++)
-            WK_TRY(wk_sweep_attempt_close(launch->plan, s->tasks[i], code, line, err));
-    }
-    for (int i = 0; i < s->count; i++) {
-        WK_TRY(wk_sweep_queue_ended(&l->queue, s->tasks[i], err));
-        say_how_it_ended(l, s->tasks[i], code);
-    }
-    return WK_OK;
-}
-
+// Takes the processes that have ended out of their slots.
 static wk_status reap(launcher *l, wk_error *err)
 {
     for (int i = 0; i < l->n_slots; i++) {
         int status;
+        char line[WK_SWEEP_LINE_MAX];
         slot *s = &l->slots[i];
-        if (s->pid != 0 && waitpid(s->pid, &status, WNOHANG) == s->pid)
-            WK_TRY(end_slot(l, s, status, err));
+        if (s->pid == 0 || waitpid(s->pid, &status, WNOHANG) != s->pid) continue;
+        s->pid = 0;
+        int code = wk_sweep_exit_code(status, line);
+        for (int k = 0; k < s->count; k++) {
+            if (WIFSIGNALED(status)) // it could not say so itself
+                WK_TRY(wk_sweep_attempt_close(l->launch->plan, s->tasks[k], code, line, err));
+            WK_TRY(wk_sweep_queue_ended(&l->queue, s->tasks[k], err));
+            say_how_it_ended(l, s->tasks[k], code);
+        }
     }
     return WK_OK;
 }
@@ -187,6 +178,12 @@ static int running(const launcher *l)
     for (int i = 0; i < l->n_slots; i++)
         count += l->slots[i].pid != 0;
     return count;
+}
+
+static void signal_all(const launcher *l)
+{
+    for (int i = 0; i < l->n_slots; i++)
+        if (l->slots[i].pid != 0) kill(l->slots[i].pid, SIGTERM);
 }
 
 // Now and then again: a process that was just being started may have missed it.
@@ -202,8 +199,7 @@ static void ask_to_stop(launcher *l)
                     running(l), running(l) == 1 ? " is" : "es are");
     l->stopping = true;
     l->stopping_since = now;
-    for (int i = 0; i < l->n_slots; i++)
-        if (l->slots[i].pid != 0) kill(l->slots[i].pid, SIGTERM);
+    signal_all(l);
 }
 
 // Shows the runs that are being worked on, read anew, and totals.
@@ -239,9 +235,9 @@ static void show(launcher *l)
     if (c.steps >= c.total && c.phases[WK_SWEEP_RUNNING] > 0) {
         wk_text_puts(&totals, "; all are trained, follow-ups remain");
     } else if (steps > 0 && c.steps < c.total) {
-        wk_text_puts(&totals, "; training takes about ");
-        wk_duration_text((double)(c.total - c.steps) * (now - l->began) / steps, &totals);
-        wk_text_puts(&totals, " more");
+        char left[WK_DURATION_TEXT_MAX];
+        wk_duration_text((double)(c.total - c.steps) * (now - l->began) / steps, left);
+        wk_text_printf(&totals, "; training takes about %s more", left);
     }
     wk_run_table_show_under(&l->table, wk_text_get(&totals), rows, count);
     wk_text_free(&totals);
@@ -275,26 +271,11 @@ static wk_status loop(launcher *l, wk_error *err)
     }
 }
 
-// After an error of this process its children are asked to save, and waited for.
-static void stop_all(launcher *l)
-{
-    for (int i = 0; i < l->n_slots; i++)
-        if (l->slots[i].pid != 0) kill(l->slots[i].pid, SIGTERM);
-    for (int i = 0; i < l->n_slots; i++) {
-        int status;
-        if (l->slots[i].pid != 0)
-            while (waitpid(l->slots[i].pid, &status, 0) < 0 && errno == EINTR)
-                ;
-    }
-}
-
 static wk_status finish(launcher *l, wk_sweep_end *end, wk_error *err)
 {
     wk_sweep_counts c = wk_sweep_count(l->launch->plan, l->queue.entries);
-    int over = c.phases[WK_SWEEP_DONE] + c.phases[WK_SWEEP_FAILED];
-    bool all = over == (int)l->launch->plan->selected;
-    *end = c.phases[WK_SWEEP_FAILED] > 0 || !all ? WK_SWEEP_FAILURES : WK_SWEEP_FINISHED;
-    if (l->stopping) *end = WK_SWEEP_SAVED;
+    bool all = c.phases[WK_SWEEP_DONE] == (int)l->launch->plan->selected;
+    *end = l->stopping ? WK_SWEEP_SAVED : all ? WK_SWEEP_FINISHED : WK_SWEEP_FAILURES;
     if (l->stopping || c.phases[WK_SWEEP_DONE] == 0) return WK_OK;
     return wk_sweep_report_make(l->launch, end, err);
 }
@@ -318,7 +299,10 @@ wk_status wk_sweep_local_start(const wk_sweep_launch *launch, wk_sweep_end *end,
                     l.n_gpus > 0 ? ", on GPUs" : "");
         status = loop(&l, err);
     }
-    if (status != WK_OK) stop_all(&l);
+    if (status != WK_OK) signal_all(&l); // the children save, and are waited for
+    for (int i = 0; status != WK_OK && i < l.n_slots; i++)
+        while (l.slots[i].pid != 0 && waitpid(l.slots[i].pid, NULL, 0) < 0 && errno == EINTR)
+            ;
     wk_status_line_end(&l.table.line);
     sigaction(SIGCHLD, &before, NULL);
     if (status == WK_OK) status = finish(&l, end, err);

@@ -12,7 +12,13 @@ static wk_status no_memory(wk_error *err)
     return wk_fail(err, WK_E_MEMORY, "no memory for the plan");
 }
 
-// Settings of a run.
+// Settings of a run: its blocks in order, then keys: presets, and axes of keys. Borrowed from the
+// grid.
+typedef struct settings {
+    const char *blocks[WK_SWEEP_AXES_MAX];
+    wk_setting keys[WK_SWEEP_TASK_KEYS_MAX];
+    int n_blocks, n_keys;
+} settings;
 
 static bool satisfies(const wk_sweep_condition *condition, const int *values)
 {
@@ -21,16 +27,16 @@ static bool satisfies(const wk_sweep_condition *condition, const int *values)
     return true;
 }
 
-static void add_key(wk_sweep_settings *out, int field, const char *value)
+static void add_key(settings *out, int field, const char *value)
 {
     const char *key = wk_run_keys[field];
     if (out->n_keys < WK_SWEEP_TASK_KEYS_MAX)
         out->keys[out->n_keys++] = (wk_setting){key, strlen(key), value};
 }
 
-static wk_sweep_settings settings_of(const wk_sweep_grid *grid, const int *values)
+static settings settings_of(const wk_sweep_grid *grid, const int *values)
 {
-    wk_sweep_settings out = {.n_keys = 0};
+    settings out = {.n_keys = 0};
     for (size_t i = 0; i < grid->presets.count; i++)
         if (satisfies(&grid->presets.items[i].when, values))
             add_key(&out, grid->presets.items[i].field, grid->presets.items[i].value);
@@ -45,30 +51,23 @@ static wk_sweep_settings settings_of(const wk_sweep_grid *grid, const int *value
 }
 
 // The settings of the grid on top of the blocks; they come from its file.
-static wk_status apply_keys(const wk_sweep_grid *grid, const wk_sweep_settings *settings,
-                            wk_merged_config *out, wk_error *err)
+static wk_status apply_keys(const wk_sweep_grid *grid, const settings *s, wk_merged_config *out,
+                            wk_error *err)
 {
-    for (int i = 0; i < settings->n_keys; i++) {
-        const wk_setting *key = &settings->keys[i];
-        int field = wk_run_field_find(key->key, key->key_length);
-        WK_TRY(wk_run_config_set(&out->config, field, key->value, err));
+    for (int i = 0; i < s->n_keys; i++) {
+        int field = wk_run_field_find(s->keys[i].key, s->keys[i].key_length);
+        WK_TRY(wk_run_config_set(&out->config, field, s->keys[i].value, err));
         out->origins[field] = (wk_origin){.file = grid->name, .block = "keys"};
     }
     return WK_OK;
 }
 
-wk_sweep_settings wk_sweep_task_settings(const wk_sweep_plan *plan, int task)
-{
-    return settings_of(plan->grid, plan->tasks.items[task].values);
-}
-
 wk_status wk_sweep_task_config(const wk_sweep_plan *plan, int task, wk_merged_config *out,
                                wk_error *err)
 {
-    const wk_sweep_settings settings = wk_sweep_task_settings(plan, task);
-    WK_TRY(wk_config_merge(plan->blocks, settings.blocks, (size_t)settings.n_blocks, NULL, 0, out,
-                           err));
-    return apply_keys(plan->grid, &settings, out, err);
+    const settings s = settings_of(plan->grid, plan->tasks.items[task].values);
+    WK_TRY(wk_config_merge(plan->blocks, s.blocks, (size_t)s.n_blocks, NULL, 0, out, err));
+    return apply_keys(plan->grid, &s, out, err);
 }
 
 // Shapes.
@@ -92,13 +91,9 @@ static uint64_t shape_key(const wk_run_config *config)
         wk_run_config_get(config, i, &text);
         wk_text_puts(&text, "\n");
     }
-    char digits[WK_SHA256_CHARS];
-    wk_sha256 hash = wk_sha256_start();
-    wk_sha256_add(&hash, wk_text_get(&text), text.length);
-    wk_sha256_finish(&hash, digits);
+    uint64_t key = wk_fnv1a(WK_FNV1A_START, wk_text_get(&text), text.length);
     wk_text_free(&text);
-    digits[16] = 0;
-    return strtoull(digits, NULL, 16);
+    return key;
 }
 
 // Finds the shape of a configuration, or adds it: "clean-up", "clean-up-2".
@@ -145,23 +140,6 @@ static wk_status check_config(const wk_run_config *config, wk_error *err)
     return wk_run_config_check(config, world.domain, err);
 }
 
-static wk_status add_task(wk_sweep_plan *plan, const int *values, const wk_run_config *config,
-                          const char *name, wk_error *err)
-{
-    int64_t learning = config->steps > config->prefill ? config->steps - config->prefill : 0;
-    wk_sweep_task task = {.steps = (uint64_t)config->steps,
-                          .updates = (uint64_t)(learning / config->train_every),
-                          .evaluates = config->eval_every > 0,
-                          .hash = wk_run_config_hash(config)};
-    memcpy(task.values, values, sizeof task.values);
-    WK_TRY(check_config(config, err));
-    if (strcmp(name, WK_SWEEP_FOLDER) == 0 || strcmp(name, WK_SWEEP_REPORT) == 0)
-        return wk_fail(err, WK_E_INPUT, "the sweep itself has a directory called '%s'", name);
-    WK_TRY(find_shape(plan, config, &task.shape, err));
-    task.name = wk_arena_string(&plan->arena, name);
-    return task.name && wk_array_push(&plan->tasks, task) ? WK_OK : no_memory(err);
-}
-
 // The blocks of the last combination, merged: neighbours mostly have the same.
 typedef struct merged_blocks {
     const char *blocks[WK_SWEEP_AXES_MAX];
@@ -169,14 +147,49 @@ typedef struct merged_blocks {
     bool valid;
 } merged_blocks;
 
+// The configuration of a combination: the blocks, then the keys.
+static wk_status merge(wk_sweep_plan *plan, const int *values, merged_blocks *last,
+                       wk_merged_config *out, wk_error *err)
+{
+    const settings s = settings_of(plan->grid, values);
+    size_t size = (size_t)s.n_blocks * sizeof *s.blocks;
+    if (s.n_keys == WK_SWEEP_TASK_KEYS_MAX)
+        return wk_fail(err, WK_E_INPUT, "more than %d settings", WK_SWEEP_TASK_KEYS_MAX - 1);
+    if (!last->valid || memcmp(last->blocks, s.blocks, size) != 0) {
+        last->valid = false;
+        WK_TRY(wk_config_merge(plan->blocks, s.blocks, (size_t)s.n_blocks, NULL, 0, &last->merged,
+                               err));
+        memcpy(last->blocks, s.blocks, size);
+        last->valid = true;
+    }
+    *out = last->merged;
+    return apply_keys(plan->grid, &s, out, err);
+}
+
+static wk_status add_task(wk_sweep_plan *plan, const int *values, merged_blocks *last,
+                          const char *name, wk_error *err)
+{
+    static _Thread_local wk_merged_config merged;
+    const wk_run_config *config = &merged.config;
+    WK_TRY(merge(plan, values, last, &merged, err));
+    WK_TRY(check_config(config, err));
+    if (strcmp(name, WK_SWEEP_FOLDER) == 0 || strcmp(name, WK_SWEEP_REPORT) == 0)
+        return wk_fail(err, WK_E_INPUT, "the sweep itself has a directory called '%s'", name);
+    int64_t learning = config->steps > config->prefill ? config->steps - config->prefill : 0;
+    wk_sweep_task task = {.name = wk_arena_string(&plan->arena, name),
+                          .steps = (uint64_t)config->steps,
+                          .updates = (uint64_t)(learning / config->train_every),
+                          .evaluates = config->eval_every > 0,
+                          .hash = wk_run_config_hash(config)};
+    memcpy(task.values, values, sizeof task.values);
+    WK_TRY(find_shape(plan, config, &task.shape, err));
+    return task.name && wk_array_push(&plan->tasks, task) ? WK_OK : no_memory(err);
+}
+
 static wk_status add_combination(wk_sweep_plan *plan, const int *values, merged_blocks *last,
                                  wk_error *err)
 {
-    static _Thread_local wk_merged_config merged;
     const wk_sweep_grid *grid = plan->grid;
-    const wk_sweep_settings settings = settings_of(grid, values);
-    size_t size = (size_t)settings.n_blocks * sizeof *settings.blocks;
-    // Its name says its values.
     char name[WK_EACH_NAME_MAX];
     wk_text text = {0};
     for (int i = 0; i < grid->n_axes; i++)
@@ -185,21 +198,9 @@ static wk_status add_combination(wk_sweep_plan *plan, const int *values, merged_
     if (text.length == 0) wk_text_puts(&text, "run");
     wk_run_name_finish(&text, name);
     wk_text_free(&text);
-    // Its configuration is the blocks, then the keys.
-    wk_status status = WK_OK;
-    if (settings.n_keys == WK_SWEEP_TASK_KEYS_MAX)
-        status = wk_fail(err, WK_E_INPUT, "more than %d settings", WK_SWEEP_TASK_KEYS_MAX - 1);
-    if (status == WK_OK && (!last->valid || memcmp(last->blocks, settings.blocks, size) != 0)) {
-        status = wk_config_merge(plan->blocks, settings.blocks, (size_t)settings.n_blocks, NULL, 0,
-                                 &last->merged, err);
-        memcpy(last->blocks, settings.blocks, size);
-        last->valid = status == WK_OK;
-    }
-    merged = last->merged;
-    if (status == WK_OK) status = apply_keys(grid, &settings, &merged, err);
-    if (status == WK_OK) status = add_task(plan, values, &merged.config, name, err);
-    if (status == WK_OK || !err) return status;
-    return wk_fail_context(err, "%s: run %s", grid->name, name);
+    wk_status status = add_task(plan, values, last, name, err);
+    if (status != WK_OK) wk_fail_context(err, "%s: run %s", grid->name, name);
+    return status;
 }
 
 static bool is_excluded(const wk_sweep_grid *grid, const int *values)
@@ -225,17 +226,6 @@ static int compare_names(const void *a, const void *b)
                   (*(const wk_sweep_task *const *)b)->name);
 }
 
-// The tasks by their names; NULL without memory.
-static const wk_sweep_task **sort_tasks(const wk_sweep_plan *plan, wk_error *err)
-{
-    const wk_sweep_task **sorted = malloc((plan->tasks.count + 1) * sizeof *sorted);
-    if (!sorted) (void)no_memory(err);
-    for (size_t i = 0; sorted && i < plan->tasks.count; i++)
-        sorted[i] = &plan->tasks.items[i];
-    if (sorted) qsort(sorted, plan->tasks.count, sizeof *sorted, compare_names);
-    return sorted;
-}
-
 static wk_status make_tasks(wk_sweep_plan *plan, wk_error *err)
 {
     int values[WK_SWEEP_AXES_MAX] = {0};
@@ -247,18 +237,20 @@ static wk_status make_tasks(wk_sweep_plan *plan, wk_error *err)
     while (status == WK_OK && next_values(plan->grid, values));
     free(last);
     WK_TRY(status);
-    plan->selected = plan->tasks.count;
-    if (plan->tasks.count == 0)
+    size_t count = plan->selected = plan->tasks.count;
+    if (count == 0)
         return wk_fail(err, WK_E_INPUT, "%s: 'exclude' leaves no run", plan->grid->name);
     // No two runs may be given the same directory.
-    const wk_sweep_task **sorted = sort_tasks(plan, err);
-    if (!sorted) return WK_E_MEMORY;
-    for (size_t i = 1; status == WK_OK && i < plan->tasks.count; i++)
-        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
-            status = wk_fail(err, WK_E_INPUT, "%s: two runs would both be called '%s'",
-                             plan->grid->name, sorted[i]->name);
-    free(sorted);
-    return status;
+    plan->by_name = wk_arena_alloc(&plan->arena, count * sizeof *plan->by_name);
+    if (!plan->by_name) return no_memory(err);
+    for (size_t i = 0; i < count; i++)
+        plan->by_name[i] = &plan->tasks.items[i];
+    qsort(plan->by_name, count, sizeof *plan->by_name, compare_names);
+    for (size_t i = 1; i < count; i++)
+        if (strcmp(plan->by_name[i - 1]->name, plan->by_name[i]->name) == 0)
+            return wk_fail(err, WK_E_INPUT, "%s: two runs would both be called '%s'",
+                           plan->grid->name, plan->by_name[i]->name);
+    return WK_OK;
 }
 
 // Opens the blocks; those that do not exist, or do not fit, are reported with their line.
@@ -276,8 +268,10 @@ static wk_status open_blocks(wk_sweep_plan *plan, wk_error *err)
         for (size_t k = 0; axis->field < 0 && k < axis->values.count; k++) {
             wk_status status =
                 wk_config_merge_block(plan->blocks, axis->values.items[k], &scratch, err);
-            if (status != WK_OK)
-                return err ? wk_fail_context(err, "%s:%d", grid->name, axis->line) : status;
+            if (status != WK_OK) {
+                wk_fail_context(err, "%s:%d", grid->name, axis->line);
+                return status;
+            }
         }
     }
     return WK_OK;
@@ -304,43 +298,38 @@ void wk_sweep_plan_free(wk_sweep_plan *plan)
 
 int wk_sweep_plan_find(const wk_sweep_plan *plan, const char *name)
 {
-    for (size_t i = 0; i < plan->tasks.count; i++)
-        if (strcmp(plan->tasks.items[i].name, name) == 0) return (int)i;
-    return -1;
+    const wk_sweep_task wanted = {.name = name}, *key = &wanted;
+    const wk_sweep_task **found =
+        bsearch(&key, plan->by_name, plan->tasks.count, sizeof *plan->by_name, compare_names);
+    return found ? (int)(*found - plan->tasks.items) : -1;
 }
 
-static wk_status check_same(const wk_sweep_plan *whole, const wk_sweep_task *found,
-                            const wk_sweep_plan *part, const wk_sweep_task *task, wk_error *err)
+// Whether a task of `part` is in `whole` with the same settings.
+static wk_status check_same(const wk_sweep_plan *whole, const wk_sweep_plan *part, int task,
+                            int *resized, wk_error *err)
 {
     static _Thread_local wk_merged_config was, is;
-    if (!found)
-        return wk_fail(err, WK_E_INPUT, "the run '%s' is not in %s", task->name, whole->grid->name);
-    if (found->hash == task->hash) return WK_OK;
-    wk_status status = wk_sweep_task_config(part, (int)(task - part->tasks.items), &was, err);
-    if (status == WK_OK)
-        status = wk_sweep_task_config(whole, (int)(found - whole->tasks.items), &is, err);
+    const wk_sweep_task *old = &part->tasks.items[task];
+    int found = wk_sweep_plan_find(whole, old->name);
+    if (found < 0)
+        return wk_fail(err, WK_E_INPUT, "the run '%s' is not in %s", old->name, whole->grid->name);
+    *resized += whole->tasks.items[found].steps != old->steps;
+    if (whole->tasks.items[found].hash == old->hash) return WK_OK;
+    wk_status status = wk_sweep_task_config(part, task, &was, err);
+    if (status == WK_OK) status = wk_sweep_task_config(whole, found, &is, err);
     if (status == WK_OK) status = wk_run_config_resumable(&was.config, &is.config, err);
     if (status == WK_OK) status = wk_fail(err, WK_E_INPUT, "its blocks differ");
-    if (!err) return status;
-    return wk_fail_context(err, "the run '%s' has other settings in %s", task->name,
-                           whole->grid->name);
+    wk_fail_context(err, "the run '%s' has other settings in %s", old->name, whole->grid->name);
+    return status;
 }
 
 wk_status wk_sweep_plan_contains(const wk_sweep_plan *whole, const wk_sweep_plan *part,
                                  int *resized, wk_error *err)
 {
-    const wk_sweep_task **sorted = sort_tasks(whole, err);
-    wk_status status = sorted ? WK_OK : WK_E_MEMORY;
     *resized = 0;
-    for (size_t i = 0; status == WK_OK && i < part->tasks.count; i++) {
-        const wk_sweep_task *task = &part->tasks.items[i];
-        const wk_sweep_task **found =
-            bsearch(&task, sorted, whole->tasks.count, sizeof *sorted, compare_names);
-        status = check_same(whole, found ? *found : NULL, part, task, err);
-        *resized += status == WK_OK && (*found)->steps != task->steps;
-    }
-    free(sorted);
-    return status;
+    for (size_t i = 0; i < part->tasks.count; i++)
+        WK_TRY(check_same(whole, part, (int)i, resized, err));
+    return WK_OK;
 }
 
 // --only: the part of the tasks that have one of the values named for each axis.
@@ -374,16 +363,10 @@ static wk_status want_value(void *context, const char *value, wk_error *err)
 // AXIS=VALUE|VALUE.
 static wk_status read_axis(selection *s, char *text, wk_error *err)
 {
-    const wk_sweep_grid *grid = s->grid;
-    const char *names[WK_SWEEP_AXES_MAX], *name = strsep(&text, "=");
+    const char *name = strsep(&text, "=");
     if (!text) return wk_fail(err, WK_E_INPUT, "write AXIS=VALUE, not '%s'", name);
-    for (s->axis = 0; s->axis < grid->n_axes; s->axis++) {
-        names[s->axis] = grid->axes[s->axis].name;
-        if (strcmp(names[s->axis], name) == 0) break;
-    }
-    if (s->axis == grid->n_axes)
-        return wk_fail_unknown(err, "axis of the grid", name, names, (size_t)grid->n_axes);
-    const wk_sweep_axis *axis = &grid->axes[s->axis];
+    WK_TRY(wk_sweep_grid_axis(s->grid, name, &s->axis, err));
+    const wk_sweep_axis *axis = &s->grid->axes[s->axis];
     if (!s->wanted[s->axis]) s->wanted[s->axis] = calloc(axis->values.count, sizeof(bool));
     if (!s->wanted[s->axis]) return no_memory(err);
     for (char *value; (value = strsep(&text, "|"));)
@@ -408,7 +391,8 @@ static wk_status read_only(selection *s, const char *text, wk_error *err)
         status = read_axis(s, part, err);
     }
     free(copy);
-    return status == WK_OK || !err ? status : wk_fail_context(err, "--only %.80s", text);
+    if (status != WK_OK) wk_fail_context(err, "--only %.80s", text);
+    return status;
 }
 
 wk_status wk_sweep_plan_select(wk_sweep_plan *plan, const char *const *only, int count,
@@ -481,18 +465,18 @@ static void add_path(const wk_sweep_plan *plan, const char *name, wk_sweep_words
 
 void wk_sweep_train_words(const wk_sweep_plan *plan, int task, wk_sweep_words *out)
 {
-    const wk_sweep_settings settings = wk_sweep_task_settings(plan, task);
+    const settings s = settings_of(plan->grid, plan->tasks.items[task].values);
     add_all(out, (const char *const[]){"train", "--logdir"}, 2);
     add_path(plan, plan->tasks.items[task].name, out);
     for (int i = 0; i < plan->grid->n_files; i++)
         add_all(out, (const char *const[]){"--config-file", plan->grid->files[i]}, 2);
     wk_sweep_words_add(out, "--configs");
-    add_all(out, settings.blocks, settings.n_blocks);
-    for (int i = 0; i < settings.n_keys; i++) {
+    add_all(out, s.blocks, s.n_blocks);
+    for (int i = 0; i < s.n_keys; i++) {
         // One word: a value that looks like an option is a value all the same.
-        const wk_setting *key = &settings.keys[i];
         wk_text word = {0};
-        wk_text_printf(&word, "--%.*s=%s", (int)key->key_length, key->key, key->value);
+        wk_text_printf(&word, "--%.*s=%s", (int)s.keys[i].key_length, s.keys[i].key,
+                       s.keys[i].value);
         wk_sweep_words_add(out, wk_text_get(&word));
         out->failed |= word.failed;
         wk_text_free(&word);

@@ -13,23 +13,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-bool wk_sweep_program(char out[WK_PATH_MAX])
+wk_status wk_sweep_program(char out[WK_PATH_MAX], wk_error *err)
 {
     char *path = realpath("/proc/self/exe", NULL);
     bool fits = path && snprintf(out, WK_PATH_MAX, "%s", path) < WK_PATH_MAX;
     free(path);
-    return fits;
+    if (fits) return WK_OK;
+    return wk_fail(err, WK_E_IO, "the program itself cannot be found (/proc/self/exe)");
 }
 
-int wk_sweep_exit_code(int status)
+int wk_sweep_exit_code(int status, char line[WK_SWEEP_LINE_MAX])
 {
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-void wk_sweep_signal_line(int status, char line[WK_SWEEP_LINE_MAX])
-{
+    if (WIFEXITED(status)) return WEXITSTATUS(status);
     snprintf(line, WK_SWEEP_LINE_MAX, "ended by signal %d (%s)", WTERMSIG(status),
              strsignal(WTERMSIG(status)));
+    return 128 + WTERMSIG(status);
 }
 
 // In the child: only calls that are safe between fork and exec. Signals that are ignored, as by
@@ -87,6 +85,7 @@ wk_status wk_sweep_process_start(const wk_sweep_process *process, pid_t *pid, wk
 // What a process says, cut into lines.
 typedef struct listener {
     int fd;
+    wk_text *output; // gets it; NULL: standard error does
     char rest[WK_SWEEP_LINE_MAX];
     size_t length;
     char *line; // the last that says something
@@ -115,11 +114,14 @@ static bool listen_once(listener *l, int ms)
             end_line(l);
         else if (l->length < sizeof l->rest - 1)
             l->rest[l->length++] = bytes[i];
-    ssize_t written = write(STDERR_FILENO, bytes, (size_t)size);
-    (void)written; // a closed terminal must not end a run
+    if (l->output)
+        wk_text_append(l->output, bytes, (size_t)size);
+    else if (write(STDERR_FILENO, bytes, (size_t)size) < 0)
+        return size > 0; // a closed terminal must not end a run
     return size > 0;
 }
 
+// Waits for the end of a process; its exit code.
 static int wait_for(pid_t pid, listener *l, const volatile sig_atomic_t *stop)
 {
     // It may miss the signal while it is just being started, so that comes again.
@@ -140,44 +142,23 @@ static int wait_for(pid_t pid, listener *l, const volatile sig_atomic_t *stop)
     while (open)
         open = listen_once(l, 0);
     end_line(l);
-    if (WIFSIGNALED(status)) wk_sweep_signal_line(status, l->line);
-    return wk_sweep_exit_code(status);
+    return wk_sweep_exit_code(status, l->line);
 }
 
-wk_status wk_sweep_process_run(const wk_sweep_process *process, const volatile sig_atomic_t *stop,
-                               int *code, char line[WK_SWEEP_LINE_MAX], wk_error *err)
+wk_status wk_sweep_process_run(const wk_sweep_process *process, int *code,
+                               char line[WK_SWEEP_LINE_MAX], wk_error *err)
 {
     int ends[2], log;
     pid_t pid;
     *line = 0;
     if (pipe2(ends, O_CLOEXEC) != 0) return wk_file_error(err, "cannot start", process->program);
-    listener l = {.fd = ends[0], .line = line};
+    listener l = {.fd = ends[0], .output = process->output, .line = line};
     wk_status status = open_log(process, &log, err);
-    if (status == WK_OK) status = start(process, log, ends[1], &pid, err);
+    if (status == WK_OK)
+        status = start(process, process->output ? ends[1] : log, ends[1], &pid, err);
     if (log >= 0) close(log);
     close(ends[1]);
-    if (status == WK_OK) *code = wait_for(pid, &l, stop);
+    if (status == WK_OK) *code = wait_for(pid, &l, process->stop);
     close(ends[0]);
     return status;
-}
-
-wk_status wk_sweep_process_read(const wk_sweep_process *process, wk_text *output, int *code,
-                                wk_error *err)
-{
-    char bytes[4096];
-    int ends[2], status = 0;
-    pid_t pid;
-    ssize_t length;
-    if (pipe2(ends, O_CLOEXEC) != 0) return wk_file_error(err, "cannot start", process->program);
-    wk_status started = start(process, ends[1], ends[1], &pid, err);
-    close(ends[1]);
-    while (started == WK_OK &&
-           ((length = read(ends[0], bytes, sizeof bytes)) > 0 || (length < 0 && errno == EINTR)))
-        if (length > 0) wk_text_append(output, bytes, (size_t)length);
-    close(ends[0]);
-    WK_TRY(started);
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR) return wk_file_error(err, "cannot wait for", process->program);
-    *code = wk_sweep_exit_code(status);
-    return WK_OK;
 }

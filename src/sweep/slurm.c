@@ -1,5 +1,6 @@
 // --launch slurm: a job array for the tasks of each shape, and after them a job that makes the
-// report. The batch script of an array starts the runs and requeues its tasks (RUN_TASK below).
+// report. The batch script of an array starts the runs and requeues its tasks
+// (assets/sweep/task.sh).
 //
 // DIRECTORY/sweep/slurm has
 //
@@ -9,10 +10,10 @@
 //   logs/       output of the jobs: N-K.log
 //   cancelled   no task is requeued any more ('waker sweep cancel')
 //
-// Jobs are called waker-ID-N and waker-ID-N-report, where ID is made of the directory's path. Which
-// tasks are queued is asked of squeue by these names, so that nothing is lost or submitted twice
-// when the process that submits dies between two calls. Whether a task is done is
-// read from its run; every job may start twice, late or not at all.
+// Jobs are called waker-ID-N and waker-ID-N-report, where ID is made of the directory's path.
+// squeue is asked by these names which tasks are queued, so that nothing is lost or submitted twice
+// when the process that submits dies between two calls. Whether a task is done is read from its
+// run; every job may start twice, late or not at all.
 #include "sweep/sweep.h"
 
 #include "base/file.h"
@@ -31,54 +32,153 @@ enum {
     FILE_LIMIT = 1 << 24,
 };
 
-// Starts the run of an array task and puts exactly this task back into the queue: when it saved,
-// and after a failure while attempt.json allows another attempt.
-static const char RUN_TASK[] =
-    "task=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\n"
-    "name=$(sed -n \"$((SLURM_ARRAY_TASK_ID + 1))p\" \"$directory/sweep/slurm/$number.tasks\")\n"
-    "[ \"$name\" ] || { echo \"no task $task in $number.tasks\"; exit 2; }\n"
-    "# It may have gone back into the queue while the sweep was cancelled.\n"
-    "[ ! -e \"$directory/sweep/slurm/cancelled\" ] || exit 0\n"
-    "# Slurm itself requeues what was on a node that failed, as often as nodes do.\n"
-    "[ \"${SLURM_RESTART_COUNT:-0}\" -le $restarts_max ] ||\n"
-    "    { echo \"restarted $SLURM_RESTART_COUNT times already\"; exit 1; }\n"
-    "\n"
-    "# Slurm's signals go to the run, which srun starts. This script lives on to requeue its "
-    "task.\n"
-    "stopped=\n"
-    "trap stopped=yes TERM INT HUP USR1 USR2\n"
-    "srun --ntasks=1 \"$waker\" sweep run \"$directory\" \"$name\" \"$@\"\n"
-    "code=$?\n"
-    "case $code in\n"
-    "0) exit 0 ;;\n"
-    "75 | 138 | 140 | 143) stopped=yes ;; # saved, or ended by a signal before it could save\n"
-    "esac\n"
-    "[ ! -e \"$directory/sweep/slurm/cancelled\" ] || exit $code\n"
-    "\n"
-    "why=saved\n"
-    "if [ ! \"$stopped\" ]; then\n"
-    "    # Code 2 is bad input, unless another process has the task: its attempt is open.\n"
-    "    field() { sed -n \"s/.*\\\"$1\\\": *\\([^,}]*\\).*/\\1/p\" "
-    "\"$directory/sweep/tasks/$name/attempt.json\"; }\n"
-    "    why=\"failed with exit code $code\" attempts=$(field attempts)\n"
-    "    [ $code != 2 ] || [ \"$(field open)\" = true ] || exit 2\n"
-    "    # Those after which the run got further do not count, which waker knows.\n"
-    "    failed() { \"$waker\" sweep status \"$directory\" --attempts $attempts_max --json |\n"
-    "        grep -A 2 -F \"\\\"name\\\": \\\"$name\\\"\" | grep -q '\"state\": "
-    "\"failed\"'; }\n"
-    "    [ \"${attempts:-0}\" -lt $attempts_max ] || ! failed || exit $code\n"
-    "fi\n"
-    "if [ \"${SLURM_RESTART_COUNT:-0}\" -ge $restarts_max ]; then\n"
-    "    echo \"$why, but restarted $SLURM_RESTART_COUNT times already; run the same 'waker sweep' "
-    "to submit it again\"\n"
-    "    exit $code\n"
-    "fi\n"
-    "echo \"$why; task $task is requeued\"\n"
-    "scontrol requeue \"$task\" || exit $code\n";
+// Options.
 
-static const char MAKE_REPORT[] = "exec \"$waker\" sweep run \"$directory\" report\n";
+// How an option is kept, and what it is in a script.
+static const struct {
+    const char *key;
+    size_t offset;
+    bool text;
+    const char *line; // "#SBATCH --" and the value follow; NULL: the script itself uses it
+    bool report;      // the job of the report has it too
+} options_table[] = {
+#define AT(member) #member, offsetof(wk_slurm_options, member)
+    {AT(partition), true, "partition=", true},
+    {AT(time), true, "time=", true},
+    {AT(account), true, "account=", true},
+    {AT(mail), true, "mail-user=", true},
+    {AT(memory), true, "mem=", false},
+    {AT(gpus), false, "gres=gpu:", false},
+    {AT(cpus), false, "cpus-per-task=", false},
+    // Without "B:" the signal goes to the run and not to the script.
+    {AT(signal), false, "signal=USR1@", false},
+    {AT(parallel), false, NULL, false},
+    {AT(restarts), false, NULL, false},
+#undef AT
+};
+enum { N_OPTIONS = sizeof options_table / sizeof *options_table };
 
-// The folder DIRECTORY/sweep/slurm.
+// An option as text; NULL where it is left to the cluster.
+static const char *text_of(const wk_slurm_options *options, int i, char digits[16])
+{
+    const char *member = (const char *)options + options_table[i].offset;
+    if (options_table[i].text) return *(const char *const *)(const void *)member;
+    int number = *(const int *)(const void *)member;
+    snprintf(digits, 16, "%d", number);
+    return number > 0 ? digits : NULL;
+}
+
+void wk_slurm_options_print(const wk_slurm_options *options, wk_text *out)
+{
+    char digits[16];
+    for (int i = 0; i < N_OPTIONS; i++) {
+        const char *text = text_of(options, i, digits);
+        if (text) wk_text_printf(out, "%s %s\n", options_table[i].key, text);
+    }
+    for (int i = 0; i < options->n_lines; i++)
+        wk_text_printf(out, "line %s\n", options->lines[i]);
+}
+
+// The lines of a script: of an array, or of the job for the report.
+static void print_lines(const wk_slurm_options *options, bool report, wk_text *out)
+{
+    char digits[16];
+    for (int i = 0; i < N_OPTIONS; i++) {
+        const char *line = options_table[i].line, *text = text_of(options, i, digits);
+        if (line && text && (!report || options_table[i].report))
+            wk_text_printf(out, "#SBATCH --%s%s\n", line, text);
+    }
+    if (options->mail)
+        wk_text_printf(out, "#SBATCH --mail-type=%s\n", report ? "END,FAIL" : "FAIL");
+    for (int i = 0; i < options->n_lines; i++)
+        wk_text_printf(out, "#SBATCH %s\n", options->lines[i]);
+}
+
+// Options that a line may not have: files and programs, and what the scripts set themselves. Lines
+// are kept in the sweep's directory, which may come from anywhere. Slurm takes beginnings of long
+// names for them.
+static bool is_refused(const char *word, size_t length)
+{
+    static const char *const names[] = {
+        "output",      "error",     "input",        "open-mode",  "chdir", "wrap",
+        "export-file", "nodefile",  "bb",           "bbf",        "bcast", "array",
+        "job-name",    "container", "get-user-env", "dependency", "uid"};
+    if (length < 2) return true;
+    // One letter that takes no value may be followed by another: -Qo/home/me/.profile.
+    bool more = word[2] && word[2] != ' ';
+    if (word[1] != '-')
+        return strchr("oeiDFaJd", word[1]) || (more && strchr("hHIkOQsuvVW", word[1]));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (length < 4 || strncmp(names[i], word + 2, length - 2) == 0) return true;
+    return false;
+}
+
+// Refuses text that would be a line of its own in a script.
+static wk_status check_text(const char *what, const char *text, bool blanks, wk_error *err)
+{
+    for (const char *c = text; *c; c++)
+        if (iscntrl((unsigned char)*c) || (!blanks && *c == ' '))
+            return wk_fail(err, WK_E_INPUT, "--%s contains a blank or a control character", what);
+    if (*text && strlen(text) <= 1000) return WK_OK;
+    return wk_fail(err, WK_E_INPUT, "--%s is %s", what, *text ? "too long" : "empty");
+}
+
+static wk_status check_options(const wk_slurm_options *options, wk_error *err)
+{
+    char digits[16];
+    for (int i = 0; i < N_OPTIONS; i++) {
+        const char *text = text_of(options, i, digits);
+        if (text) WK_TRY(check_text(options_table[i].key, text, false, err));
+    }
+    for (int i = 0; i < options->n_lines; i++) {
+        const char *line = options->lines[i];
+        WK_TRY(check_text("sbatch", line, true, err));
+        if (*line != '-')
+            return wk_fail(err, WK_E_INPUT,
+                           "--sbatch '%s' is not an option of sbatch: options begin with a dash",
+                           line);
+        for (const char *at = line; *at; at += strcspn(at, " ")) {
+            at += strspn(at, " \"'");
+            size_t length = strcspn(at, "= \"'");
+            if (strchr(at, '\\') || (*at == '-' && is_refused(at, length)))
+                return wk_fail(err, WK_E_INPUT,
+                               "--sbatch '%.*s': the sweep itself sets the files, programs and "
+                               "names of its jobs",
+                               (int)length, at);
+        }
+    }
+    return WK_OK;
+}
+
+static bool parse_option(const char *key, const char *value, wk_slurm_options *out)
+{
+    uint64_t number;
+    if (strcmp(key, "line") == 0 && out->n_lines < WK_SLURM_LINES_MAX)
+        return out->lines[out->n_lines++] = value, true;
+    for (int i = 0; i < N_OPTIONS; i++) {
+        void *member = (char *)out + options_table[i].offset;
+        if (strcmp(key, options_table[i].key) != 0) continue;
+        if (options_table[i].text) return *(const char **)member = value, true;
+        if (!wk_text_to_unsigned(value, &number) || number > 1000000000) return false;
+        return *(int *)member = (int)number, true;
+    }
+    return false;
+}
+
+wk_status wk_slurm_options_parse(char *text, wk_slurm_options *out, wk_error *err)
+{
+    *out = (wk_slurm_options){.gpus = text ? 0 : 1};
+    for (char *line; (line = strsep(&text, "\n"));) {
+        char *value = line, *key = strsep(&value, " ");
+        if (*line && (!value || !parse_option(key, value, out)))
+            return wk_fail(
+                err, WK_E_FORMAT,
+                "'%.100s' in sweep/slurm/options is not an option; give the options again", line);
+    }
+    return check_options(out, err);
+}
+
+// The folder DIRECTORY/sweep/slurm, and the queue.
 
 typedef struct slurm {
     const wk_sweep_plan *plan;
@@ -86,7 +186,9 @@ typedef struct slurm {
     char directory[WK_PATH_MAX], program[WK_PATH_MAX]; // jobs run elsewhere: absolute
     wk_dir *dir;                                       // NULL: nothing was submitted
     char id[16];
-    WK_ARRAY(wk_slurm_job) jobs;
+    WK_ARRAY(wk_slurm_job) jobs; // of this sweep, in the queue
+    wk_slurm_options options;
+    char *kept; // what texts of `options` may point into
 } slurm;
 
 // As wk_file_read_in; `bytes` is NULL where there is no file.
@@ -99,22 +201,19 @@ static wk_status read_file(const slurm *s, const char *name, char **bytes, wk_er
 }
 
 // Opens the folder; `make` makes it.
-static wk_status open_folder(const wk_sweep_plan *plan, bool make, slurm *s, wk_error *err)
+static wk_status open_folder(slurm *s, bool make, wk_error *err)
 {
-    char *path = realpath(plan->directory, NULL);
-    if (!path) return wk_file_error(err, "cannot find", plan->directory);
+    char *path = realpath(s->plan->directory, NULL), digits[WK_SHA256_CHARS];
+    if (!path) return wk_file_error(err, "cannot find", s->plan->directory);
     int length = snprintf(s->directory, sizeof s->directory, "%s", path);
     free(path);
-    s->plan = plan;
-    char digits[WK_SHA256_CHARS];
+    if (length >= (int)sizeof s->directory - 64)
+        return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", s->directory);
     wk_sha256 hash = wk_sha256_start();
     wk_sha256_add(&hash, s->directory, strlen(s->directory));
     wk_sha256_finish(&hash, digits);
     snprintf(s->id, sizeof s->id, "%.8s", digits);
-    if (length >= (int)sizeof s->directory - 64)
-        return wk_fail(err, WK_E_INPUT, "the path '%.80s...' is too long", s->directory);
-    if (!wk_sweep_program(s->program))
-        return wk_fail(err, WK_E_IO, "the program itself cannot be found (/proc/self/exe)");
+    WK_TRY(wk_sweep_program(s->program, err));
     for (const char *c = s->directory; make && *c; c++)
         if (iscntrl((unsigned char)*c) || *c == '"' || *c == '\\')
             return wk_fail(err, WK_E_INPUT,
@@ -131,6 +230,7 @@ static void close_folder(slurm *s)
 {
     wk_dir_close(s->dir);
     wk_array_free(&s->jobs);
+    free(s->kept);
 }
 
 // Runs a program of Slurm that has to succeed, with words up to NULL. `output` may be NULL.
@@ -138,14 +238,15 @@ static wk_status call(wk_text *output, wk_error *err, const char *program, ...)
 {
     wk_sweep_words words = {0};
     wk_text said = {0};
+    char line[WK_SWEEP_LINE_MAX];
     int code = 0;
     va_list args;
     va_start(args, program);
     for (const char *word; (word = va_arg(args, const char *));)
         wk_sweep_words_add(&words, word);
     va_end(args);
-    const wk_sweep_process process = {.program = program, .words = &words};
-    wk_status status = wk_sweep_process_read(&process, &said, &code, err);
+    const wk_sweep_process process = {.program = program, .words = &words, .output = &said};
+    wk_status status = wk_sweep_process_run(&process, &code, line, err);
     wk_sweep_words_free(&words);
     const char *text = wk_text_get(&said);
     if (status == WK_OK && said.failed)
@@ -162,8 +263,6 @@ static wk_status call(wk_text *output, wk_error *err, const char *program, ...)
     wk_text_free(&said);
     return status;
 }
-
-// Slurm's queue.
 
 // A line is NAME|ARRAY JOB|ARRAY TASK|STATE.
 bool wk_slurm_job_parse(const char *line, const char *id, wk_slurm_job *out)
@@ -184,36 +283,32 @@ bool wk_slurm_job_parse(const char *line, const char *id, wk_slurm_job *out)
     return true;
 }
 
+// Adds a job of an array, whose task stands in its submission's file, or the job of a report.
+static wk_status add_job(slurm *s, wk_slurm_job job, wk_error *err)
+{
+    if (job.index >= 0 && job.task < 0) {
+        char file[32], *names = NULL, *rest, *name = NULL;
+        snprintf(file, sizeof file, "%d.tasks", job.submission);
+        WK_TRY(read_file(s, file, &names, err));
+        rest = names;
+        for (int i = 0; i <= job.index; i++)
+            name = strsep(&rest, "\n");
+        if (name) job.task = wk_sweep_plan_find(s->plan, name);
+        free(names);
+    }
+    return wk_array_push(&s->jobs, job) ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for jobs");
+}
+
 // Adds the jobs of this sweep that are in the queue.
 static wk_status read_queue(slurm *s, wk_error *err)
 {
     wk_text text = {0};
-    char *names = NULL, file[32]; // of the tasks of submission `read`
-    int read = -1;
     wk_slurm_job job;
     wk_status status = call(&text, err, "squeue", "--me", "--noheader", "--array",
                             "--format=%j|%F|%K|%T", (const char *)NULL);
-    char *rest = status == WK_OK ? text.chars : NULL;
-    for (char *line; status == WK_OK && (line = strsep(&rest, "\n"));) {
-        if (!wk_slurm_job_parse(line, s->id, &job)) continue;
-        if (job.index >= 0 && job.submission != read) {
-            free(names);
-            read = job.submission;
-            snprintf(file, sizeof file, "%d.tasks", read);
-            status = read_file(s, file, &names, err);
-        }
-        const char *name = job.index >= 0 && names ? names : "";
-        for (int i = 0; i < job.index && *name; i++)
-            name += strcspn(name, "\n") + (name[strcspn(name, "\n")] == '\n');
-        size_t length = strcspn(name, "\n");
-        for (size_t i = 0; length > 0 && i < s->plan->tasks.count; i++) {
-            const char *known = s->plan->tasks.items[i].name;
-            if (strncmp(known, name, length) == 0 && !known[length]) job.task = (int)i;
-        }
-        if (status == WK_OK && !wk_array_push(&s->jobs, job))
-            status = wk_fail(err, WK_E_MEMORY, "no memory for the queue");
-    }
-    free(names);
+    char *rest = text.chars;
+    for (char *line; status == WK_OK && (line = strsep(&rest, "\n"));)
+        if (wk_slurm_job_parse(line, s->id, &job)) status = add_job(s, job, err);
     wk_text_free(&text);
     return status;
 }
@@ -228,20 +323,20 @@ static bool is_first(const slurm *s, size_t i)
 
 // Submitting.
 
-// Writes and submits a script: its options, its variables and `body`.
-static wk_status submit(const slurm *s, const wk_slurm_options *o, int number, const char *kind,
-                        const wk_text *lines, const char *body, uint64_t *job, wk_error *err)
+// Writes and submits a script: its options, its variables and `body`. `kind` is "" of an array.
+static wk_status submit(const slurm *s, int number, const char *kind, const wk_text *lines,
+                        const char *body, uint64_t *job, wk_error *err)
 {
     bool report = *kind;
     char name[48], path[WK_PATH_MAX], digits[32];
     wk_text script = {0}, said = {0};
-    wk_text_printf(&script, "#!/bin/bash\n# Written by 'waker sweep'.\n");
+    wk_text_puts(&script, "#!/bin/bash\n# Written by 'waker sweep'.\n");
     wk_text_printf(&script, "#SBATCH --job-name=waker-%s-%d%s\n", s->id, number, kind);
     wk_text_puts(&script, "#SBATCH --open-mode=append\n#SBATCH --output=\"");
     for (const char *c = s->directory; *c; c++) // Slurm replaces %x in the names of logs
         wk_text_printf(&script, "%s%c", *c == '%' ? "%" : "", *c);
     wk_text_printf(&script, "/sweep/slurm/logs/%d%s.log\"\n", number, report ? kind : "-%a");
-    wk_slurm_options_lines(o, report, &script);
+    print_lines(&s->options, report, &script);
     wk_text_puts(&script, wk_text_get(lines));
     wk_text_puts(&script, "\nwaker=");
     wk_text_shell_quote(&script, s->program);
@@ -249,29 +344,24 @@ static wk_status submit(const slurm *s, const wk_slurm_options *o, int number, c
     wk_text_shell_quote(&script, s->directory);
     wk_text_puts(&script, "\n");
     if (!report)
-        wk_text_printf(&script, "number=%d attempts_max=%d restarts_max=%d\n", number, o->attempts,
-                       o->restarts);
+        wk_text_printf(&script, "number=%d attempts_max=%d restarts_max=%d\n", number,
+                       s->options.attempts, s->options.restarts);
     wk_text_puts(&script, body);
     script.failed |= lines->failed;
 
     snprintf(name, sizeof name, "%d%s.sbatch", number, kind);
     wk_status status = wk_path_print(path, err, "%s/sweep/slurm/%s", s->directory, name);
     if (status == WK_OK) status = wk_file_write_text(s->dir, name, &script, err);
+    wk_text_free(&script);
     // Code that the command line names goes on the command line: no file of the sweep can name it.
     const char *code[4] = {NULL};
     int words = 0;
-    if (s->plan->plugin && !report) {
-        code[words++] = "--plugin";
-        code[words++] = s->plan->plugin;
-    }
-    if (s->plan->rule && !report) {
-        code[words++] = "--curriculum.plugin";
-        code[words++] = s->plan->rule;
-    }
+    if (s->plan->plugin && !report) code[words++] = "--plugin", code[words++] = s->plan->plugin;
+    if (s->plan->rule && !report)
+        code[words++] = "--curriculum.plugin", code[words++] = s->plan->rule;
     if (status == WK_OK)
         status = call(&said, err, "sbatch", "--parsable", path, code[0], code[1], code[2], code[3],
                       (const char *)NULL);
-    wk_text_free(&script);
     // "12", or "12;cluster".
     const char *text = wk_text_get(&said);
     snprintf(digits, sizeof digits, "%.*s", (int)strcspn(text, ";\n"), text);
@@ -281,8 +371,7 @@ static wk_status submit(const slurm *s, const wk_slurm_options *o, int number, c
     return status;
 }
 
-static wk_status submit_array(slurm *s, const wk_slurm_options *o, int number, const int *tasks,
-                              int count, wk_error *err)
+static wk_status submit_array(slurm *s, int number, const int *tasks, int count, wk_error *err)
 {
     char name[32];
     uint64_t job = 0;
@@ -292,13 +381,12 @@ static wk_status submit_array(slurm *s, const wk_slurm_options *o, int number, c
     snprintf(name, sizeof name, "%d.tasks", number);
     WK_TRY(wk_file_write_text(s->dir, name, &names, err));
     wk_text_printf(&lines, "#SBATCH --requeue\n#SBATCH --array=0-%d", count - 1);
-    if (o->parallel > 0) wk_text_printf(&lines, "%%%d", o->parallel);
+    if (s->options.parallel > 0) wk_text_printf(&lines, "%%%d", s->options.parallel);
     wk_text_puts(&lines, "\n");
-    wk_status status = submit(s, o, number, "", &lines, RUN_TASK, &job, err);
+    wk_status status = submit(s, number, "", &lines, wk_asset_find("task.sh")->content, &job, err);
     wk_text_free(&lines);
     for (int i = 0; status == WK_OK && i < count; i++)
-        if (!wk_array_push(&s->jobs, (wk_slurm_job){job, number, i, tasks[i], true}))
-            status = wk_fail(err, WK_E_MEMORY, "no memory for the submission");
+        status = add_job(s, (wk_slurm_job){job, number, i, tasks[i], true}, err);
     if (status == WK_OK)
         wk_log_line(&s->log, WK_LOG_INFO, "job array %" PRIu64 ": %d task%s", job, count,
                     wk_plural((uint64_t)count));
@@ -307,24 +395,22 @@ static wk_status submit_array(slurm *s, const wk_slurm_options *o, int number, c
 
 // A job for the report after all that is queued, also after a report that does not wait for what
 // was submitted now.
-static wk_status submit_report(slurm *s, const wk_slurm_options *o, int number, int submitted,
-                               wk_error *err)
+static wk_status submit_report(slurm *s, int number, bool submitted, wk_error *err)
 {
     const char *before = "#SBATCH --dependency=afterany:";
     uint64_t job = 0;
     wk_text lines = {0};
     if (!s->plan->grid->report.present) return WK_OK;
+    for (size_t i = 0; i < s->jobs.count && !submitted; i++)
+        if (s->jobs.items[i].index < 0 && s->jobs.items[i].pending) return WK_OK; // there is one
     for (size_t i = 0; i < s->jobs.count; i++) {
-        if (s->jobs.items[i].index < 0 && s->jobs.items[i].pending && submitted == 0) {
-            wk_text_free(&lines);
-            return WK_OK; // there is one
-        }
         if (!is_first(s, i)) continue;
         wk_text_printf(&lines, "%s%" PRIu64, before, s->jobs.items[i].job);
         before = ":";
     }
     if (lines.length > 0) wk_text_puts(&lines, "\n");
-    wk_status status = submit(s, o, number, "-report", &lines, MAKE_REPORT, &job, err);
+    wk_status status = submit(s, number, "-report", &lines,
+                              "exec \"$waker\" sweep run \"$directory\" report\n", &job, err);
     wk_text_free(&lines);
     if (status == WK_OK)
         wk_log_line(&s->log, WK_LOG_INFO, "job %" PRIu64 ": the report, after them", job);
@@ -345,94 +431,82 @@ static wk_status find_newest(const slurm *s, int *out, wk_error *err)
     return status;
 }
 
-// The tasks that are neither done, failed nor worked on. `done`: there is nothing left, nor is
-// there for the report.
-static wk_status find_open(const slurm *s, int attempts, bool *open, bool *done, wk_error *err)
-{
-    *done = true;
-    for (size_t i = 0; i < s->plan->tasks.count; i++) {
-        wk_sweep_state state;
-        if (s->plan->tasks.items[i].left_out) continue;
-        WK_TRY(wk_sweep_state_read(s->plan, (int)i, attempts, &state, err));
-        open[i] = wk_sweep_is_open(state.phase);
-        *done &= state.phase == WK_SWEEP_DONE;
-    }
-    return *done ? wk_sweep_report_done(s->plan, done, err) : WK_OK;
-}
-
-// The options as given, which are kept, else those of the submission before, whose texts point into
-// `kept`.
-static wk_status get_options(const slurm *s, const wk_sweep_launch_options *given,
-                             wk_slurm_options *out, char **kept, wk_error *err)
+// The options as given, which are kept, else those of the submission before.
+static wk_status choose_options(slurm *s, const wk_sweep_launch_options *given, wk_error *err)
 {
     wk_text text = {0};
+    wk_slurm_options *o = &s->options;
     if (given->slurm) {
-        *out = *given->slurm;
-        WK_TRY(wk_slurm_options_check(out, err));
-        wk_slurm_options_print(out, &text);
+        *o = *given->slurm;
+        WK_TRY(check_options(o, err));
+        wk_slurm_options_print(o, &text);
         WK_TRY(wk_file_write_text(s->dir, "options", &text, err));
     } else {
-        WK_TRY(read_file(s, "options", kept, err));
-        WK_TRY(wk_slurm_options_parse(*kept, out, err));
+        WK_TRY(read_file(s, "options", &s->kept, err));
+        WK_TRY(wk_slurm_options_parse(s->kept, o, err));
     }
-    out->attempts = given->attempts > 0 ? given->attempts : WK_SWEEP_ATTEMPTS;
-    if (out->restarts == 0) out->restarts = RESTARTS;
-    if (out->signal == 0) out->signal = SIGNAL_SECONDS;
+    o->attempts = given->attempts > 0 ? given->attempts : WK_SWEEP_ATTEMPTS;
+    if (o->restarts == 0) o->restarts = RESTARTS;
+    if (o->signal == 0) o->signal = SIGNAL_SECONDS;
     return WK_OK;
 }
 
-// Submits the tasks that are open and not queued, in arrays of one shape.
-static wk_status submit_open(slurm *s, const wk_slurm_options *o, bool *open, wk_error *err)
+// Submits the tasks of the queue that are neither done, failed, worked on nor in Slurm's queue, in
+// arrays of one shape.
+static wk_status submit_open(slurm *s, wk_sweep_queue *queue, wk_error *err)
 {
     const wk_sweep_plan *plan = s->plan;
-    int tasks[TASKS_MAX], number, submitted = 0;
+    int tasks[TASKS_MAX], number, count;
+    bool submitted = false;
     WK_TRY(wk_dir_remove(s->dir, "cancelled", err));
     WK_TRY(read_queue(s, err));
     for (size_t i = 0; i < s->jobs.count; i++)
-        if (s->jobs.items[i].task >= 0) open[s->jobs.items[i].task] = false;
+        if (s->jobs.items[i].task >= 0) queue->entries[s->jobs.items[i].task].started = true;
     WK_TRY(find_newest(s, &number, err));
     for (int shape = 0; shape < (int)plan->shapes.count; shape++) {
-        int count = 0;
+        count = 0;
         for (size_t i = 0; i <= plan->tasks.count; i++) {
             bool last = i == plan->tasks.count;
-            if (!last && plan->tasks.items[i].shape == shape && open[i]) tasks[count++] = (int)i;
+            if (!last && plan->tasks.items[i].shape == shape && wk_sweep_queue_has(queue, (int)i))
+                tasks[count++] = (int)i;
             if (count == 0 || (!last && count < TASKS_MAX)) continue;
-            WK_TRY(submit_array(s, o, ++number, tasks, count, err));
-            submitted += count;
+            WK_TRY(submit_array(s, ++number, tasks, count, err));
+            submitted = true;
             count = 0;
         }
     }
-    if (submitted == 0)
+    if (!submitted)
         wk_log_line(&s->log, WK_LOG_INFO,
                     "nothing to submit: every run is queued, worked on, done or failed");
-    return submit_report(s, o, number > 0 ? number : 1, submitted, err);
+    return submit_report(s, number > 0 ? number : 1, submitted, err);
 }
 
 wk_status wk_sweep_slurm_start(const wk_sweep_launch *launch, wk_sweep_end *end, wk_error *err)
 {
-    slurm s = {.log = launch->log};
-    wk_slurm_options options;
-    char *kept = NULL;
-    bool done = false, *open = calloc(launch->plan->tasks.count, sizeof *open);
-    if (!open) return wk_fail(err, WK_E_MEMORY, "no memory for the submission");
-    wk_status status = open_folder(launch->plan, true, &s, err);
-    if (status == WK_OK) status = find_open(&s, launch->options->attempts, open, &done, err);
+    const wk_sweep_plan *plan = launch->plan;
+    slurm s = {.plan = plan, .log = launch->log};
+    wk_sweep_queue queue = {0};
+    bool done = false;
+    wk_status status = open_folder(&s, true, err);
+    if (status == WK_OK) status = wk_sweep_queue_open(plan, launch->options->attempts, &queue, err);
+    if (status == WK_OK &&
+        wk_sweep_count(plan, queue.entries).phases[WK_SWEEP_DONE] == (int)plan->selected)
+        status = wk_sweep_report_done(plan, &done, err);
     *end = done ? WK_SWEEP_FINISHED : WK_SWEEP_SUBMITTED;
     if (status == WK_OK && !done) {
-        status = get_options(&s, launch->options, &options, &kept, err);
-        if (status == WK_OK) status = submit_open(&s, &options, open, err);
+        status = choose_options(&s, launch->options, err);
+        if (status == WK_OK) status = submit_open(&s, &queue, err);
     }
-    free(kept);
-    free(open);
+    wk_sweep_queue_close(&queue);
     close_folder(&s);
     return status;
 }
 
 wk_status wk_sweep_slurm_queued(const wk_sweep_plan *plan, int *out, wk_error *err)
 {
-    slurm s = {0};
+    slurm s = {.plan = plan};
     *out = 0;
-    wk_status status = open_folder(plan, false, &s, err);
+    wk_status status = open_folder(&s, false, err);
     if (status == WK_OK && s.dir) status = read_queue(&s, err);
     for (size_t i = 0; status == WK_OK && i < s.jobs.count; i++)
         *out += s.jobs.items[i].task >= 0;
@@ -465,8 +539,8 @@ static wk_status cancel_jobs(slurm *s, wk_error *err)
 wk_status wk_sweep_slurm_cancel(const wk_sweep_plan *plan, const wk_log *log, bool *found,
                                 wk_error *err)
 {
-    slurm s = {.log = *log};
-    wk_status status = open_folder(plan, false, &s, err);
+    slurm s = {.plan = plan, .log = *log};
+    wk_status status = open_folder(&s, false, err);
     if (status == WK_OK && s.dir) status = cancel_jobs(&s, err);
     *found |= s.jobs.count > 0;
     close_folder(&s);

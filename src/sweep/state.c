@@ -23,17 +23,8 @@ const char *const wk_sweep_phase_names[WK_SWEEP_PHASES] = {
     [WK_SWEEP_TRAINED] = "trained", [WK_SWEEP_FAILED] = "failed",   [WK_SWEEP_DONE] = "done",
 };
 
-// Opens a directory; NULL where there is none.
-static wk_status open_if_there(const wk_dir *in, const char *name, wk_dir **out, wk_error *err)
-{
-    *out = NULL;
-    wk_status status = wk_dir_open(in, name, out, err);
-    return status == WK_E_NOT_FOUND ? WK_OK : status;
-}
-
-// Marks of commands that followed a run.
-
-// The mark lies with the results it stands for, so that it goes where they go.
+// Marks of commands that followed a run. They lie with the results they stand for, so that they go
+// where these go.
 static const struct {
     const char *folder, *name;
 } marks[WK_SWEEP_FOLLOWS] = {
@@ -58,16 +49,12 @@ static wk_status read_mark(const wk_sweep_plan *plan, const wk_dir *run, int tas
                            wk_sweep_follow_kind follow, bool *done, wk_error *err)
 {
     enum { LIMIT = 1 << 16 };
-    wk_dir *folder;
+    char path[64], *there = NULL;
     size_t size;
-    char *there = NULL;
     wk_text wanted = {0};
-    *done = !plan->grid->follow[follow].present;
     if (*done) return WK_OK;
-    WK_TRY(open_if_there(run, marks[follow].folder, &folder, err));
-    if (!folder) return WK_OK;
-    wk_status status = wk_file_read_in(folder, marks[follow].name, LIMIT, &there, &size, err);
-    wk_dir_close(folder);
+    snprintf(path, sizeof path, "%s/%s", marks[follow].folder, marks[follow].name);
+    wk_status status = wk_file_read_in(run, path, LIMIT, &there, &size, err);
     if (status == WK_E_NOT_FOUND) return WK_OK;
     WK_TRY(status);
     print_mark(plan, task, follow, &wanted);
@@ -80,17 +67,14 @@ static wk_status read_mark(const wk_sweep_plan *plan, const wk_dir *run, int tas
 wk_status wk_sweep_follow_done(const wk_sweep_plan *plan, int task, wk_sweep_follow_kind follow,
                                wk_error *err)
 {
-    wk_dir *run = NULL, *folder = NULL;
+    char path[WK_PATH_MAX];
+    wk_dir *folder;
     wk_text text = {0};
-    wk_status status =
-        wk_dir_open_below(plan->directory, plan->tasks.items[task].name, false, &run, err);
-    if (status == WK_OK) status = wk_dir_make(run, marks[follow].folder, &folder, err);
-    if (status == WK_OK) {
-        print_mark(plan, task, follow, &text);
-        status = wk_file_write_text(folder, marks[follow].name, &text, err);
-    }
+    WK_TRY(wk_path_print(path, err, "%s/%s", plan->tasks.items[task].name, marks[follow].folder));
+    WK_TRY(wk_dir_open_below(plan->directory, path, true, &folder, err));
+    print_mark(plan, task, follow, &text);
+    wk_status status = wk_file_write_text(folder, marks[follow].name, &text, err);
     wk_dir_close(folder);
-    wk_dir_close(run);
     return status;
 }
 
@@ -114,18 +98,12 @@ wk_status wk_sweep_task_log(const wk_sweep_plan *plan, int task, char out[WK_PAT
                          plan->tasks.items[task].name);
 }
 
-static int read_count(wk_document *d)
-{
-    uint64_t number = wk_document_integer(d);
-    if (number > 1000000) wk_document_fail(d, "%" PRIu64 " is too large", number);
-    return number <= 1000000 ? (int)number : 0;
-}
-
 // What a damaged file said does not count: the task may be tried again.
 static wk_status read_attempt(const wk_dir *dir, wk_sweep_attempt *out, wk_error *err)
 {
-    enum { LIMIT = 1 << 16 };
+    enum { LIMIT = 1 << 16, ATTEMPTS_MAX = 1000000 };
     char *bytes;
+    const char *error = "";
     size_t size;
     wk_document d;
     wk_arena arena = {0};
@@ -134,18 +112,19 @@ static wk_status read_attempt(const wk_dir *dir, wk_sweep_attempt *out, wk_error
     if (status == WK_E_NOT_FOUND) return WK_OK;
     WK_TRY(status);
     status = wk_document_start(ATTEMPT, bytes, size, &d, NULL);
-    while (status == WK_OK && wk_document_member(&d)) {
-        if (wk_document_is(&d, "attempts")) out->count = read_count(&d);
-        if (wk_document_is(&d, "progress")) out->progress = wk_document_integer(&d);
-        if (wk_document_is(&d, "open")) out->open = wk_document_bool(&d);
-        if (wk_document_is(&d, "code")) out->code = read_count(&d);
-        if (wk_document_is(&d, "error"))
-            snprintf(out->error, sizeof out->error, "%s", wk_document_string(&d, &arena));
-    }
-    if (wk_document_close(&d, NULL) != WK_OK || status != WK_OK) *out = (wk_sweep_attempt){0};
+    while (status == WK_OK && wk_document_member(&d))
+        if (wk_document_take_count(&d, "attempts", &out->count) ||
+            wk_document_take_integer(&d, "progress", &out->progress) ||
+            wk_document_take_bool(&d, "open", &out->open) ||
+            wk_document_take_count(&d, "code", &out->code) ||
+            wk_document_take_string(&d, "error", &arena, &error))
+            continue;
+    snprintf(out->error, sizeof out->error, "%s", error);
+    wk_utf8_sanitise(out->error, false);
+    if (wk_document_close(&d, NULL) != WK_OK || status != WK_OK || out->count > ATTEMPTS_MAX)
+        *out = (wk_sweep_attempt){0};
     wk_arena_reset(&arena);
     free(bytes);
-    wk_utf8_sanitise(out->error, false);
     return WK_OK;
 }
 
@@ -241,24 +220,17 @@ wk_status wk_sweep_attempt_forget(const wk_sweep_plan *plan, int task, wk_error 
 
 // The state of a task.
 
-static bool file_in(const wk_dir *run, const char *folder, const char *name)
-{
-    char path[WK_PATH_MAX];
-    struct stat info;
-    return wk_path_join(folder, name, path, NULL) == WK_OK &&
-           fstatat(wk_dir_fd(run), path, &info, 0) == 0;
-}
-
 // Whether all is there that a run leaves at its end: the checkpoint of the last step, its weights
 // and, where the run evaluates, its results.
 static bool is_trained(const wk_dir *run, const wk_sweep_task *task, uint64_t last)
 {
-    char name[WK_STEP_NAME_MAX];
-    if (last < task->steps) return false;
+    char name[WK_STEP_NAME_MAX], path[WK_STEP_NAME_MAX * 2];
+    struct stat info;
     wk_step_name("", last, ".safetensors", name);
-    if (!file_in(run, "snapshots", name)) return false;
-    snprintf(name, sizeof name, "alongside-%012" PRIu64 ".json", last);
-    return !task->evaluates || file_in(run, "eval", name);
+    snprintf(path, sizeof path, "snapshots/%s", name);
+    if (last < task->steps || fstatat(wk_dir_fd(run), path, &info, 0) != 0) return false;
+    snprintf(path, sizeof path, "eval/alongside-%012" PRIu64 ".json", last);
+    return !task->evaluates || fstatat(wk_dir_fd(run), path, &info, 0) == 0;
 }
 
 // Whether the checkpoint is of a run with other settings than the task's. One that cannot be read,
@@ -289,9 +261,12 @@ static wk_status read_run(const wk_sweep_plan *plan, const wk_dir *run, int task
     wk_dir *folder;
     WK_TRY(wk_file_exists_in(run, "config.yaml", begun, err));
     WK_TRY(wk_lock_held(run, held, err));
-    WK_TRY(open_if_there(run, WK_CHECKPOINT_FOLDER, &folder, err));
-    wk_status status = folder ? wk_steps_list(folder, "", "", &checkpoints, err) : WK_OK;
-    wk_dir_close(folder);
+    wk_status status = wk_dir_open(run, WK_CHECKPOINT_FOLDER, &folder, err);
+    if (status == WK_OK) {
+        status = wk_steps_list(folder, "", "", &checkpoints, err);
+        wk_dir_close(folder);
+    } else if (status == WK_E_NOT_FOUND)
+        status = WK_OK;
     if (checkpoints.count > 0) out->steps = checkpoints.items[checkpoints.count - 1];
     wk_array_free(&checkpoints);
     WK_TRY(status);

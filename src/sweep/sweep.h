@@ -3,11 +3,10 @@
 //   grid.c     reads the grid file: axes, exclusions, what follows a run
 //   plan.c     makes a task of each run: its name, settings, shape and command lines
 //   state.c    reads how far a task is from its directories; locks, attempts, the manifest
-//   launch.c   what launchers share: which task is next, the printed commands, the report
+//   launch.c   what launchers share: the queue, the cost, the printed commands, the report
 //   local.c    --launch local: processes on this machine
-//   slurm.c, slurm_options.c   --launch slurm: job arrays
+//   slurm.c    --launch slurm: job arrays
 //   process.c  child processes
-//   cost.c     updates, hours and memory, before anything starts
 //
 // The directory of a sweep:
 //
@@ -117,6 +116,9 @@ wk_status wk_sweep_grid_parse(const char *name, const char *bytes, size_t size, 
                               wk_error *err);
 void wk_sweep_grid_free(wk_sweep_grid *grid);
 
+/// The index of the axis called `name`; the error lists them.
+wk_status wk_sweep_grid_axis(const wk_sweep_grid *grid, const char *name, int *out, wk_error *err);
+
 /// Adds values to an axis that the grid has: "seed=5..9", "curriculum=ge". Values that it has
 /// already are refused.
 wk_status wk_sweep_grid_add(wk_sweep_grid *grid, const char *text, wk_error *err);
@@ -132,8 +134,8 @@ const char *wk_sweep_grid_embedded(size_t i);
 
 // The plan.
 
-/// A task: one run and what follows it. Plain data. Its name says its values and stays the same
-/// when values are added to the grid.
+/// A task: one run and what follows it. Its name says its values and stays the same when values are
+/// added to the grid.
 typedef struct wk_sweep_task {
     const char *name;              // of its directory below the sweep's: [A-Za-z0-9._+-] alone
     int values[WK_SWEEP_AXES_MAX]; // which of each axis
@@ -160,7 +162,8 @@ typedef struct wk_sweep_plan {
     wk_config_blocks *blocks; // those of the program and of the grid's files
     wk_arena arena;
     WK_ARRAY(wk_sweep_task) tasks;
-    size_t selected; // of the tasks: those that a launcher starts
+    const wk_sweep_task **by_name; // sorted
+    size_t selected;               // of the tasks: those that a launcher starts
     WK_ARRAY(wk_sweep_shape) shapes;
     const char *plugin, *rule; // files of code that the command line names; a grid cannot
 } wk_sweep_plan;
@@ -177,9 +180,8 @@ void wk_sweep_plan_free(wk_sweep_plan *plan);
 wk_status wk_sweep_plan_select(wk_sweep_plan *plan, const char *const *only, int count,
                                wk_error *err);
 
-/// The index of the task called `name`; -1 if there is none.
+/// The index of a task; -1 if there is none.
 int wk_sweep_plan_find(const wk_sweep_plan *plan, const char *name);
-
 /// Whether every task of `part` is in `whole` with the same settings; the error names the first
 /// that is not. `resized`: how many have another number of steps, which a run may change.
 wk_status wk_sweep_plan_contains(const wk_sweep_plan *whole, const wk_sweep_plan *part,
@@ -190,20 +192,11 @@ wk_status wk_sweep_plan_contains(const wk_sweep_plan *whole, const wk_sweep_plan
 wk_status wk_sweep_task_config(const wk_sweep_plan *plan, int task, wk_merged_config *out,
                                wk_error *err);
 
-/// The blocks of a task in order, and its settings: presets, then the axes of keys. Borrowed from
-/// the plan.
-typedef struct wk_sweep_settings {
-    const char *blocks[WK_SWEEP_AXES_MAX];
-    wk_setting keys[WK_SWEEP_TASK_KEYS_MAX];
-    int n_blocks, n_keys;
-} wk_sweep_settings;
-wk_sweep_settings wk_sweep_task_settings(const wk_sweep_plan *plan, int task);
-
-/// The path of a task's run: DIRECTORY/NAME.
+/// DIRECTORY/NAME.
 wk_status wk_sweep_task_path(const wk_sweep_plan *plan, int task, char out[WK_PATH_MAX],
                              wk_error *err);
 
-/// Words of a command line. The words are in the arena.
+/// Words of a command line.
 typedef struct wk_sweep_words {
     wk_arena arena;
     WK_ARRAY(const char *) items;
@@ -214,21 +207,17 @@ void wk_sweep_words_free(wk_sweep_words *words);
 /// Appends them as one line for a shell, after `program` (NULL: none).
 void wk_sweep_words_print(const wk_sweep_words *words, const char *program, wk_text *out);
 
-/// Adds the words after `waker` of: train --logdir DIRECTORY/NAME --configs ... --KEY=VALUE ...
+/// Each adds the words of a command after `waker`: of the training, of one that follows it, of all
+/// of it, which launchers start (several tasks are trained as a population), and of the report.
 void wk_sweep_train_words(const wk_sweep_plan *plan, int task, wk_sweep_words *out);
-/// As wk_sweep_train_words, of a command that follows the training: adapt DIRECTORY/NAME OPTIONS...
 void wk_sweep_follow_words(const wk_sweep_plan *plan, int task, wk_sweep_follow_kind follow,
                            wk_sweep_words *out);
-/// As wk_sweep_train_words, of all of it, which launchers start: sweep run DIRECTORY NAME...
-/// (several are trained as a population).
 void wk_sweep_task_words(const wk_sweep_plan *plan, const int *tasks, int count,
                          wk_sweep_words *out);
-/// As wk_sweep_train_words, of the report over all tasks: report DIRECTORY --out DIRECTORY/report
-/// OPTIONS...
 void wk_sweep_report_words(const wk_sweep_plan *plan, wk_sweep_words *out);
 
-// The state of a task: read from its directories, never remembered, so that it is right when files
-// were moved or deleted and when a process died.
+// The state of a task is read from its directories, never remembered, so that it is right when
+// files were moved or deleted and when a process died.
 
 typedef enum wk_sweep_task_phase {
     WK_SWEEP_WAITING, // never begun
@@ -267,13 +256,10 @@ typedef struct wk_sweep_state {
 wk_status wk_sweep_state_read(const wk_sweep_plan *plan, int task, int attempts,
                               wk_sweep_state *out, wk_error *err);
 
-/// Whether a task of this phase is to be started: waiting, stopped or trained.
-bool wk_sweep_is_open(wk_sweep_task_phase phase);
-
 /// A number that grows when a task gets further: steps, then what follows.
 uint64_t wk_sweep_progress(const wk_sweep_state *state);
 
-/// Notes that a command which follows the run is done.
+/// Notes that a command that follows the run is done.
 wk_status wk_sweep_follow_done(const wk_sweep_plan *plan, int task, wk_sweep_follow_kind follow,
                                wk_error *err);
 
@@ -283,8 +269,8 @@ typedef struct wk_sweep_claim {
     wk_lock lock;
 } wk_sweep_claim;
 
-/// Takes the task and counts an attempt; WK_E_INPUT when another process has it. An attempt that
-/// begins further than the one before is the first again.
+/// Takes the task and counts an attempt, from 1 again when it begins further than the one before;
+/// WK_E_INPUT when another process has it.
 wk_status wk_sweep_claim_take(const wk_sweep_plan *plan, int task, wk_sweep_claim *out,
                               wk_error *err);
 /// Notes how the attempt ended: exit code 0 or WK_SWEEP_EXIT_SAVED forgets all attempts, else
@@ -300,7 +286,7 @@ wk_status wk_sweep_attempt_close(const wk_sweep_plan *plan, int task, int code, 
 /// Forgets the attempts of a task, so that it may begin again.
 wk_status wk_sweep_attempt_forget(const wk_sweep_plan *plan, int task, wk_error *err);
 
-/// The path of a task's log, DIRECTORY/sweep/tasks/NAME/log; makes its folder.
+/// DIRECTORY/sweep/tasks/NAME/log; makes its folder.
 wk_status wk_sweep_task_log(const wk_sweep_plan *plan, int task, char out[WK_PATH_MAX],
                             wk_error *err);
 
@@ -333,11 +319,8 @@ typedef struct wk_sweep_holder {
 } wk_sweep_holder;
 wk_status wk_sweep_folder_holder(const char *directory, wk_sweep_holder *out, wk_error *err);
 
-/// Replaces DIRECTORY/sweep/manifest.jsonl, for people, schedulers and scripts: a line for each
-/// task, in the order of the plan, with its state at this moment.
-///
-///   {"task": 0, "name": "waker-m-seed0", "shape": "clean-up", "command": "waker sweep run ...",
-///    "directory": "runs/paper/waker-m-seed0", "state": "waiting"}
+/// Replaces DIRECTORY/sweep/manifest.jsonl: a line for each task, in the order of the plan, with
+/// its number, name, shape, command, directory and state at this moment.
 wk_status wk_sweep_manifest_write(const wk_sweep_plan *plan, int attempts, wk_error *err);
 
 // Launching. All launchers start `waker sweep run DIRECTORY NAME...`, which trains and does what
@@ -356,15 +339,12 @@ typedef struct wk_slurm_options {
     const char *lines[WK_SLURM_LINES_MAX]; // more options of sbatch: "--constraint=a100"
     int n_lines;
 } wk_slurm_options;
-/// The options as lines of a file, and read back and checked: texts point into `text`, which is
-/// changed (NULL: the defaults).
+/// The options as lines of a file.
 void wk_slurm_options_print(const wk_slurm_options *options, wk_text *out);
+/// Reads such lines (NULL: the defaults); texts point into `text`, which is changed. Refuses what
+/// would make a line of its own in a script, and options of sbatch that name files, programs or the
+/// jobs themselves.
 wk_status wk_slurm_options_parse(char *text, wk_slurm_options *out, wk_error *err);
-/// Refuses text that would make a line of its own in a script, and options of sbatch that name
-/// files, programs or the jobs themselves.
-wk_status wk_slurm_options_check(const wk_slurm_options *options, wk_error *err);
-/// The lines of a script: of an array, or of the job for the report.
-void wk_slurm_options_lines(const wk_slurm_options *options, bool report, wk_text *out);
 
 /// A job of a sweep in Slurm's queue.
 typedef struct wk_slurm_job {
@@ -409,8 +389,8 @@ typedef enum wk_sweep_end {
     WK_SWEEP_FINDINGS,  // all is done, but the report had to leave something out
 } wk_sweep_end;
 
-/// Each starts what is not done and returns when all is done, or handed over. --launch local:
-/// processes on this machine; slurm: job arrays; print: their commands, into `output`.
+/// Each starts what is not done and returns when all is done, or handed over; print: writes the
+/// commands into `output`.
 typedef wk_status wk_sweep_start(const wk_sweep_launch *launch, wk_sweep_end *end, wk_error *err);
 wk_sweep_start wk_sweep_local_start, wk_sweep_slurm_start, wk_sweep_print_start;
 
@@ -443,8 +423,10 @@ wk_status wk_sweep_queue_open(const wk_sweep_plan *plan, int attempts, wk_sweep_
                               wk_error *err);
 void wk_sweep_queue_close(wk_sweep_queue *queue);
 
-/// Chooses up to `max` selected tasks of one shape that are to be trained, or one whose training is
-/// done, and notes that they are started; returns how many, 0: none is left.
+/// Whether a task is selected, not started and to be trained or followed up.
+bool wk_sweep_queue_has(const wk_sweep_queue *queue, int task);
+/// Chooses up to `max` tasks of one shape that are to be trained, or one whose training is done,
+/// and notes that they are started; returns how many, 0: none is left.
 int wk_sweep_queue_next(wk_sweep_queue *queue, int max, int *tasks);
 
 /// Notes that a started task has ended; reads its state.
@@ -471,8 +453,8 @@ wk_status wk_sweep_report_done(const wk_sweep_plan *plan, bool *out, wk_error *e
 // interrupt from the terminal reaches its parent alone, which passes it on once; when the parent
 // dies, they are asked to save and stop.
 
-/// The path of this program; false where it cannot be known.
-bool wk_sweep_program(char out[WK_PATH_MAX]);
+/// The path of this program.
+wk_status wk_sweep_program(char out[WK_PATH_MAX], wk_error *err);
 
 /// What a process is started with.
 typedef struct wk_sweep_process {
@@ -480,25 +462,21 @@ typedef struct wk_sweep_process {
     const wk_sweep_words *words;
     const char *log;  // file that its output is appended to; NULL: that of this process
     const char *gpus; // its CUDA_VISIBLE_DEVICES; NULL: as for this process
+    wk_text *output;  // of wk_sweep_process_run: gets what it prints, messages included
+    const volatile sig_atomic_t *stop; // as there: a signal to pass on as SIGTERM; NULL: never
 } wk_sweep_process;
 
 /// Starts it without waiting.
 wk_status wk_sweep_process_start(const wk_sweep_process *process, pid_t *pid, wk_error *err);
 
-/// How a process ended: its exit code, or 128 and the number of the signal that ended it.
-int wk_sweep_exit_code(int status);
+/// Runs it to its end; its messages go to standard error too, unless there is an `output`. `line`
+/// gets the last one, or that a signal ended it.
+wk_status wk_sweep_process_run(const wk_sweep_process *process, int *code,
+                               char line[WK_SWEEP_LINE_MAX], wk_error *err);
 
-/// Runs it to its end, with its messages passed on to standard error; a signal in `stop` (NULL:
-/// never) is passed on as SIGTERM. `line` gets its last message, or
-/// that a signal ended it.
-wk_status wk_sweep_process_run(const wk_sweep_process *process, const volatile sig_atomic_t *stop,
-                               int *code, char line[WK_SWEEP_LINE_MAX], wk_error *err);
-/// Runs it to its end and appends what it printed, errors included.
-wk_status wk_sweep_process_read(const wk_sweep_process *process, wk_text *output, int *code,
-                                wk_error *err);
-
-/// Says in `line` that a signal ended a process.
-void wk_sweep_signal_line(int status, char line[WK_SWEEP_LINE_MAX]);
+/// How a process ended, from waitpid's status: its exit code, or 128 and the number of the signal
+/// that ended it, as `line` then says.
+int wk_sweep_exit_code(int status, char line[WK_SWEEP_LINE_MAX]);
 
 // The cost.
 

@@ -18,6 +18,7 @@ wk_status wk_long_run_open(wk_long_run *r, const char *within, const char *path,
 {
     bool there;
     r->path = path;
+    r->part = within != NULL;
     WK_TRY(wk_file_exists_in(NULL, path, &there, err));
     if (within) {
         WK_TRY(wk_dir_open_below(within, path + strlen(within) + 1, true, &r->dir, err));
@@ -40,6 +41,7 @@ wk_status wk_long_run_metrics(wk_long_run *r, wk_metrics_mark *mark, int action_
                                  .tensorboard = r->config->log_tensorboard,
                                  .timing = r->config->log_timing,
                                  .action_repeat = action_repeat,
+                                 .part = r->part,
                                  .log = &r->control->log};
     r->mark = mark;
     return wk_training_metrics_open(r->config, &metrics, mark, &r->metrics, err);

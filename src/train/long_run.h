@@ -77,6 +77,7 @@ typedef struct wk_long_run {
     const char *path;
     wk_dir *dir; // what the path led to when the run began
     bool is_new; // this run has made it
+    bool part;   // it is a folder of another run
     wk_lock lock;
     wk_metrics *metrics;
     wk_metrics_mark *mark; // where they end, for the checkpoint

@@ -19,6 +19,13 @@ static void note(wk_metrics *metrics, const char *prefix, const char *name, doub
     wk_metrics_scalar(metrics, full, value);
 }
 
+static void detail(wk_metrics *metrics, const char *prefix, const char *name, double value)
+{
+    char full[NAME];
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    wk_metrics_detail(metrics, full, value);
+}
+
 void wk_metrics_add_episodes(wk_metrics *metrics, const wk_domain *domain, const wk_iteration *done)
 {
     double length = 0, diverged = 0, count = done->n_ended;
@@ -98,7 +105,7 @@ static void add_curriculum(wk_metrics *metrics, const wk_curriculum *curriculum)
     wk_metrics_scalar(metrics, "env_sampler/ignored", (double)wk_curriculum_ignored(curriculum));
 }
 
-// Values of single θ, as the authors log them; large grids have the heat map instead.
+// Values of single θ, as the authors log them; large grids have the heat maps alone.
 static void add_environments(wk_metrics *metrics, wk_trainer *trainer)
 {
     enum { VALUES_MAX = 64, NUMBER_MAX = 320 }; // chars of any double by %.4f
@@ -117,13 +124,13 @@ static void add_environments(wk_metrics *metrics, wk_trainer *trainer)
                              numbers[p]);
         strcat(theta, "]");
         double visits = (double)view.visits[i];
-        note(metrics, "env_sampler/num_episodes/", theta, visits);
-        note(metrics, "env_sampler/proportion_episodes/", theta, visits / episodes);
-        note(metrics, "env_sampler/ensemble_magnitude_sampling_prob/", theta, probability[i]);
+        detail(metrics, "env_sampler/num_episodes/", theta, visits);
+        detail(metrics, "env_sampler/proportion_episodes/", theta, visits / episodes);
+        detail(metrics, "env_sampler/ensemble_magnitude_sampling_prob/", theta, probability[i]);
         if (isnan(view.error[i])) continue;
-        note(metrics, "env_sampler/ens_uncert_magnitude/", theta, view.error[i]);
-        note(metrics, "env_sampler/ens_uncert_reduction/", theta,
-             isnan(view.reduction[i]) ? 0 : view.reduction[i]);
+        detail(metrics, "env_sampler/ens_uncert_magnitude/", theta, view.error[i]);
+        detail(metrics, "env_sampler/ens_uncert_reduction/", theta,
+               isnan(view.reduction[i]) ? 0 : view.reduction[i]);
     }
 }
 
@@ -197,14 +204,21 @@ wk_status wk_training_metrics_open(const wk_run_config *config, const wk_metrics
     return status;
 }
 
+// An image for each layer, which a card of TensorBoard shows legibly.
 static wk_status add_heatmap(wk_metrics *metrics, wk_trainer *trainer, wk_error *err)
 {
+    static const char *const names[WK_HEATS] = {[WK_HEAT_VISITS] = "train_env/episodes",
+                                                [WK_HEAT_ERROR] = "train_env/error",
+                                                [WK_HEAT_PROBABILITY] = "train_env/probability"};
     wk_heatmap map;
-    wk_image image = {0};
     WK_TRY(wk_heatmap_create(trainer->domain, trainer->space, trainer->curriculum, &map, err));
-    wk_status status = wk_heatmap_draw(&map, &image, err);
-    if (status == WK_OK) status = wk_metrics_image(metrics, "env_sampler/heatmap", &image, err);
-    wk_image_free(&image);
+    wk_status status = WK_OK;
+    for (int h = 0; status == WK_OK && h < WK_HEATS; h++) {
+        wk_image image = {0};
+        status = wk_heatmap_draw_layer(&map, (wk_heat)h, &image, err);
+        if (status == WK_OK) status = wk_metrics_image(metrics, names[h], &image, err);
+        wk_image_free(&image);
+    }
     wk_heatmap_free(&map);
     return status;
 }

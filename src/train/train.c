@@ -16,8 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const double SLOW_SECONDS = 60;
-
 typedef struct run {
     wk_long_run loop;
     const wk_run_config *config;
@@ -28,9 +26,9 @@ typedef struct run {
     int idle_exploration; // updates in a row in which the exploration policy learned nothing
     bool said_idle;       // that there were many
     wk_divergence divergence;
-    bool warned;           // that frames are no longer on the device
-    int unsaved;           // episodes that ended because their state was not saved
-    double last_score;     // mean of the last evaluation; NaN before the first
+    bool warned;       // that frames are no longer on the device
+    int unsaved;       // episodes that ended because their state was not saved
+    double last_score; // mean of the last evaluation; NaN before the first
 } run;
 
 static const wk_log *log_of(const run *r)
@@ -218,14 +216,12 @@ static void announce_time(run *r, const wk_progress *now)
     bool measured = r->loop.speed.learned_seconds >= 1 || now->updates >= 20;
     if (!r->time_is_unsaid || isnan(each) || !measured) return;
     r->time_is_unsaid = false;
-    wk_text duration = {0};
-    wk_duration_text(updates * each, &duration);
+    char duration[WK_DURATION_TEXT_MAX];
     bool is_long = updates * each > LONG_SECONDS;
     wk_log_line(log_of(r), is_long ? WK_LOG_WARN : WK_LOG_INFO,
                 "an update takes %.3g s here: the run's %.0f updates will take %s%s", each, updates,
-                wk_text_get(&duration),
+                wk_duration_text(updates * each, duration),
                 is_long ? "; smaller presets are 'small' and 'quick' (waker config --list)" : "");
-    wk_text_free(&duration);
 }
 
 static wk_status save(void *context, wk_error *err)

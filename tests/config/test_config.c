@@ -204,10 +204,10 @@ static void a_file_of_another_version_is_refused(void **state)
 {
     wk_error err = {0};
     wk_run_config back;
-    static const char other[] = "format: 10\nseed: 1\n";
+    static const char other[] = "format: 11\nseed: 1\n";
     assert_ok(wk_file_write(PATH, other, sizeof other - 1, &err));
     assert_refused(wk_run_config_read(PATH, &back, &err), WK_E_INPUT,
-                   PATH ":1: unknown format 10; this version of waker reads runs of format 11");
+                   PATH ":1: unknown format 11; this version of waker reads runs of format 12");
     remove(PATH);
 }
 

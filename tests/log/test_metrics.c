@@ -114,7 +114,7 @@ static void measured_numbers_are_left_out_of_the_lines_unless_asked_for(void **s
         assert_int_equal(strstr(text, "\"fps\": 812") != NULL, timing);
         free(text);
         text = events(name, &size);
-        assert_non_null(memmem(text, size, "run/fps", 7));
+        assert_non_null(memmem(text, size, "time/fps", 8));
         free(text);
     }
 }
@@ -173,7 +173,7 @@ static void event_files_are_records_with_checksums_and_a_version_first(void **st
                                 "brain.Event:2",
                                 15);
         if (records == 1) assert_memory_equal(data + 9, "\x10\x00\x2a", 3);
-        if (records == 2) assert_memory_equal(data + 9, "\x10\xd8\x04\x2a", 4); // 600
+        if (records == 2) assert_memory_equal(data + 9, "\x10\xac\x02\x2a", 4); // 300
         at += length + 16;
     }
     assert_int_equal(at, size);

@@ -81,10 +81,8 @@ static void durations_have_two_units(void **state)
     } cases[] = {{-5, "0s"},      {0.4, "0s"},       {59.6, "1m00s"},  {302, "5m02s"},
                  {7980, "2h13m"}, {3599.7, "1h00m"}, {273600, "3d04h"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        wk_text text = {0};
-        wk_duration_text(cases[i].seconds, &text);
-        assert_string_equal(wk_text_get(&text), cases[i].text);
-        wk_text_free(&text);
+        char text[WK_DURATION_TEXT_MAX];
+        assert_string_equal(wk_duration_text(cases[i].seconds, text), cases[i].text);
     }
 }
 

@@ -11,14 +11,14 @@ static const char reader[] =
     "from tensorboard.backend.event_processing.event_file_loader import EventFileLoader\n"
     "a = EventAccumulator(sys.argv[1])\n"
     "a.Reload()\n"
-    "assert set(a.Tags()['scalars']) == {'train/model_loss', 'run/bad',\n"
-    "    'episodes/train_return_walk'}, a.Tags()\n"
-    "loss = [(e.step, e.value) for e in a.Scalars('train/model_loss')]\n"
-    "assert loss == [(0, 1.0), (20, 0.5), (40, 0.25)], loss\n"
-    "assert math.isnan(a.Scalars('run/bad')[0].value)\n"
+    "assert set(a.Tags()['scalars']) == {'losses/model_loss', 'train/bad',\n"
+    "    'scores/train_return_walk', 'scores/eval_walk_mean_return', 'time/fps'}, a.Tags()\n"
+    "loss = [(e.step, e.value) for e in a.Scalars('losses/model_loss')]\n"
+    "assert loss == [(0, 1.0), (10, 0.5), (20, 0.25)], loss\n"
+    "assert math.isnan(a.Scalars('train/bad')[0].value)\n"
     "still, = a.Images('curriculum')\n"
     "png = still.encoded_image_string\n"
-    "assert (still.step, still.width, still.height) == (40, 6, 4), still\n"
+    "assert (still.step, still.width, still.height) == (20, 6, 4), still\n"
     "assert png[:8] == b'\\x89PNG\\r\\n\\x1a\\n' and struct.unpack('>II', png[16:24]) == (6, 4)\n"
     "gif = a.Images('train_openl_image')[0].encoded_image_string\n"
     "assert gif[:6] == b'GIF89a' and struct.unpack('<HH', gif[6:10]) == (6, 4)\n"
@@ -37,7 +37,7 @@ static const char reader[] =
     "lines = [json.loads(l) for l in open(sys.argv[1] + '/metrics.jsonl')]\n"
     "assert [l['step'] for l in lines] == [0, 20, 40]\n"
     "assert [l['train/model_loss'] for l in lines] == [1.0, 0.5, 0.25]\n"
-    "assert lines[2]['bad'] is None\n";
+    "assert lines[2]['bad'] is None and lines[2]['env_sampler/num_episodes/[0.5]'] == 3\n";
 
 static void the_tensorboard_package_reads_what_we_write(void **state)
 {
@@ -73,6 +73,9 @@ static void the_tensorboard_package_reads_what_we_write(void **state)
     wk_metrics_scalar(metrics, "train/model_loss", 0.25);
     wk_metrics_scalar(metrics, "bad", NAN);
     wk_metrics_scalar(metrics, "train_return_walk", 7);
+    wk_metrics_scalar(metrics, "eval_walk/eval_walk_mean_return", 8);
+    wk_metrics_timing(metrics, "fps", 9);
+    wk_metrics_detail(metrics, "env_sampler/num_episodes/[0.5]", 3);
     assert_ok(wk_metrics_image(metrics, "curriculum", &frames[0], &err));
     assert_ok(wk_metrics_clip(metrics, "train_openl_image", frames, 2, &err));
     assert_ok(wk_metrics_write(metrics, 20, &err));

@@ -120,6 +120,14 @@ static void maps_are_written_and_drawn_one_below_the_other(void **state)
     assert_ok(wk_heatmap_draw(&map, &two, &err));
     assert_int_equal(two.width, one.width);
     assert_int_equal(two.height, 2 * one.height);
+    for (int h = 0, width = 0; h < WK_HEATS; h++) { // the layers alone are its columns
+        wk_image layer = {0};
+        assert_ok(wk_heatmap_draw_layer(&map, (wk_heat)h, &layer, &err));
+        width += layer.width;
+        assert_int_equal(layer.height, two.height);
+        if (h == WK_HEATS - 1) assert_int_equal(width, two.width);
+        wk_image_free(&layer);
+    }
     wk_text text = {0};
     wk_heatmap_text(&map, &text);
     const char *first = strstr(wk_text_get(&text), "first blocks");

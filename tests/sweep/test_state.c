@@ -415,15 +415,15 @@ static void a_process_is_heard_and_can_be_stopped(void **state)
     volatile sig_atomic_t stop = 0;
     wk_sweep_words_add(&words, "-c");
     wk_sweep_words_add(&words, "echo one >&2; echo 'two \033[1m' >&2; exit 7");
-    const wk_sweep_process process = {.program = "/bin/sh", .words = &words};
-    assert_ok(wk_sweep_process_run(&process, &stop, &code, line, &err));
+    const wk_sweep_process process = {.program = "/bin/sh", .words = &words, .stop = &stop};
+    assert_ok(wk_sweep_process_run(&process, &code, line, &err));
     assert_int_equal(code, 7);
     assert_string_equal(line, "two ?[1m");
     wk_sweep_words_free(&words);
     wk_sweep_words_add(&words, "-c");
     wk_sweep_words_add(&words, "sleep 60");
     stop = SIGINT;
-    assert_ok(wk_sweep_process_run(&process, &stop, &code, line, &err));
+    assert_ok(wk_sweep_process_run(&process, &code, line, &err));
     assert_int_equal(code, 128 + SIGTERM);
     assert_non_null(strstr(line, "signal 15"));
     wk_sweep_words_free(&words);

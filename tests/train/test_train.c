@@ -70,19 +70,21 @@ static bool events_hold(const char *directory, const char *text)
     return system(command) == 0;
 }
 
-static void the_logs_hold_a_heat_map_and_a_clip_of_predictions(void **state)
+static void the_logs_hold_heat_maps_and_a_clip_of_predictions(void **state)
 {
     wk_run_config config = tiny_run();
     config.steps = 200;
     train(&config, A);
-    assert_true(events_hold(A, "env_sampler/heatmap"));
-    // Three of the report's maps side by side: 1320 pixels.
-    assert_true(events_hold(A, "IHDR\\x00\\x00\\x05\\x28"));
+    // Maps of the report, one to an image: 440 pixels. Single environments are in them alone.
+    assert_true(events_hold(A, "train_env/episodes"));
+    assert_true(events_hold(A, "IHDR\\x00\\x00\\x01\\xB8"));
+    assert_true(events_hold(A, "train_env/probability"));
+    assert_false(events_hold(A, "num_episodes"));
     assert_true(events_hold(A, "train_openl_image"));
     assert_true(events_hold(A, "GIF89a"));
     config.log_images_every = 0;
     train(&config, B);
-    assert_true(events_hold(B, "train/model_loss"));
+    assert_true(events_hold(B, "losses/model_loss"));
     assert_false(events_hold(B, "train_openl_image"));
 }
 
@@ -208,7 +210,7 @@ int main(void)
         TEST(the_same_seed_twice_gives_the_same_bytes),
         TEST(another_seed_gives_other_bytes),
         TEST(logs_and_pictures_do_not_change_a_run),
-        TEST(the_logs_hold_a_heat_map_and_a_clip_of_predictions),
+        TEST(the_logs_hold_heat_maps_and_a_clip_of_predictions),
         TEST(a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes),
         TEST(a_run_out_of_time_is_saved_and_continues),
         TEST(a_finished_run_can_be_made_longer),
