@@ -7,8 +7,8 @@
 // With WAKER_TRACE=1 it prints where the time goes; another value is the path of a trace file.
 #include "agent/learner_parts.h"
 #include "agent/synthetic_batch.h"
-#include "base/clock.h"
-#include "base/crc32c.h"
+#include "base/hash.h"
+#include "base/machine.h"
 #include "sizes.h"
 #include "tensor/cuda/cuda.h"
 

@@ -2,7 +2,7 @@
 // serves learners with other tasks than those it was saved with.
 #include "agent/learner_parts.h"
 
-#include "base/arena.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "nn/packed.h"
 #include <assert.h>

@@ -1,6 +1,6 @@
 #include "nn/layers.h"
 
-#include "base/rng.h"
+#include "base/random.h"
 #include <assert.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 #include "nn/params.h"
 
-#include "base/rng.h"
+#include "base/random.h"
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>

@@ -8,8 +8,7 @@
 #ifndef WK_NN_PARAMS_H
 #define WK_NN_PARAMS_H
 
-#include "base/arena.h"
-#include "base/array.h"
+#include "base/memory.h"
 #include "tensor/backend.h"
 #include "tensor/graph.h"
 

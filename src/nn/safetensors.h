@@ -10,7 +10,7 @@
 #ifndef WK_NN_SAFETENSORS_H
 #define WK_NN_SAFETENSORS_H
 
-#include "base/dir.h"
+#include "base/file.h"
 #include "waker/error.h"
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 // Opening safetensors files and reading tensors out of them, from disk or from memory.
 #include "nn/safetensors_header.h"
 
-#include "base/crc32c.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "nn/packed.h"
 #include <assert.h>

@@ -1,7 +1,6 @@
 #include "nn/state.h"
 
-#include "base/arena.h"
-#include "base/array.h"
+#include "base/memory.h"
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>

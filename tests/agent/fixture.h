@@ -3,7 +3,7 @@
 #define WK_TESTS_AGENT_FIXTURE_H
 
 #include "agent/learner_parts.h"
-#include "base/rng.h"
+#include "base/random.h"
 #include "support/async_device.h"
 #include "support/backend.h"
 #include "support/check.h"

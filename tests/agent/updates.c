@@ -6,8 +6,8 @@
 #include "agent/acting.h"
 #include "agent/prediction.h"
 #include "agent/synthetic_batch.h"
-#include "base/crc32c.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "support/check.h"
 #ifdef WK_RECORDER
 #include "cuda/recorder.h"

@@ -3,7 +3,7 @@
 // leave the same bytes in all weights and moments. Repeated, and with nodes held up, because what
 // is missing a wait is mostly lucky.
 #include "agent/learner_parts.h"
-#include "base/rng.h"
+#include "base/random.h"
 #include "support/check.h"
 #include "tensor/cuda/cuda.h"
 

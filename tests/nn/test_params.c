@@ -1,5 +1,5 @@
 // Parameter sets: initial values, sharing between graphs, slow copies.
-#include "base/rng.h"
+#include "base/random.h"
 #include "nn/layers.h"
 #include "support/check.h"
 #include "tensor/program.h"

@@ -1,6 +1,6 @@
 // What goes into a safetensors file comes out of it, in the layout the format prescribes.
-#include "base/crc32c.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "nn/safetensors.h"
 #include "nn/safetensors_craft.h"
 #include "support/check.h"

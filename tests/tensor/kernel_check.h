@@ -5,7 +5,7 @@
 #define WK_TESTS_KERNEL_CHECK_H
 
 #include "base/pool.h"
-#include "base/rng.h"
+#include "base/random.h"
 #include "support/check.h"
 #include <stdbool.h>
 #include <stdio.h>
