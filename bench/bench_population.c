@@ -105,7 +105,7 @@ static double update(bench *b)
 static uint64_t weights_hash(const wk_learner *learner)
 {
     wk_error err = {0};
-    const wk_buffer *buffer = wk_params_buffer(learner->params[WK_NETWORK_MODEL]);
+    const wk_buffer *buffer = learner->params[WK_NETWORK_MODEL]->buffer;
     uint8_t *bytes = malloc(buffer->size);
     if (!bytes) check(wk_fail(&err, WK_E_MEMORY, "no memory"), &err);
     check(wk_buffer_download(buffer, 0, bytes, buffer->size, &err), &err);

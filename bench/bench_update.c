@@ -82,7 +82,7 @@ static uint64_t weights_sum(const wk_learner *learner)
     uint64_t sum = 14695981039346656037u;
     for (int set = 0; set < WK_NETWORKS; set++) {
         if (!learner->params[set]) continue;
-        const wk_buffer *buffer = wk_params_buffer(learner->params[set]);
+        const wk_buffer *buffer = learner->params[set]->buffer;
         uint8_t *bytes = room(buffer->size);
         check(wk_buffer_download(buffer, 0, bytes, buffer->size, &err), &err);
         for (size_t i = 0; i < buffer->size; i++)

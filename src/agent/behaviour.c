@@ -27,7 +27,7 @@ int wk_ensemble_first_action(const wk_learner_config *config)
 wk_tensor wk_ensemble_disagreement(wk_scope *scope, const wk_learner_config *config,
                                    wk_tensor features, wk_tensor action)
 {
-    wk_graph *g = wk_scope_graph(scope);
+    wk_graph *g = scope->g;
     wk_tensor x = wk_graph_concat(g, (wk_tensor[]){features, action}, 2, 1);
     return wk_graph_disagreement(g, predict(scope, config, x), config->ensemble_kind,
                                  config->disagreement_scale);
@@ -36,7 +36,7 @@ wk_tensor wk_ensemble_disagreement(wk_scope *scope, const wk_learner_config *con
 wk_tensor wk_ensemble_loss(wk_scope *scope, const wk_learner_config *config, wk_tensor features,
                            wk_tensor action)
 {
-    wk_graph *g = wk_scope_graph(scope);
+    wk_graph *g = scope->g;
     int steps = config->length - 1, rows = steps * config->batch;
     int width = wk_config_features(config);
     features = wk_graph_stop_gradient(g, features);
@@ -54,7 +54,7 @@ wk_tensor wk_ensemble_loss(wk_scope *scope, const wk_learner_config *config, wk_
 
 wk_tensor wk_scalar_head(wk_scope *scope, const wk_learner_config *config, wk_tensor x)
 {
-    wk_graph *g = wk_scope_graph(scope);
+    wk_graph *g = scope->g;
     wk_tensor y = mlp(scope, config, x, 1);
     wk_shape shape = wk_graph_shape(g, y);
     return wk_graph_reshape(g, y, WK_SHAPE(shape.dim[0], shape.dim[1]));
@@ -117,9 +117,9 @@ wk_rollout wk_rollout_imagine(const wk_rssm *rssm, wk_scope *actor, wk_latent st
                               const char *name, wk_tensor counter)
 {
     const wk_learner_config *c = rssm->config;
-    wk_graph *g = wk_scope_graph(rssm->scope);
+    wk_graph *g = rssm->scope->g;
     assert(c->horizon <= WK_ROLLOUT_STEPS_MAX);
-    wk_rollout rollout = {.stack = actor ? wk_scope_stack(actor) : 1,
+    wk_rollout rollout = {.stack = actor ? actor->params->stack : 1,
                           .starts = wk_graph_shape(g, start.deter).dim[0]};
     char action_stream[64], sample_stream[64];
     snprintf(action_stream, sizeof action_stream, "%s/action", name);
@@ -162,7 +162,7 @@ static wk_tensor states_of(wk_graph *g, const wk_learner_config *c, const wk_rol
 wk_tensor wk_rollout_disagreement(const wk_rollout *rollout, wk_scope *ensemble,
                                   const wk_learner_config *c)
 {
-    wk_graph *g = wk_scope_graph(ensemble);
+    wk_graph *g = ensemble->g;
     int N = rollout->starts, steps = c->horizon;
     int first = c->ensemble_action == WK_ACTION_ARRIVING ? 1 : 0;
     wk_tensor states = states_of(g, c, rollout, first, steps);
@@ -184,7 +184,7 @@ typedef wk_tensor head(wk_scope *scope, const wk_learner_config *config, wk_tens
 static wk_tensor at_steps(head *network, wk_scope *scope, const wk_learner_config *c,
                           const wk_rollout *rollout, wk_tensor features, int first)
 {
-    wk_graph *g = wk_scope_graph(scope);
+    wk_graph *g = scope->g;
     int start = first * rollout->starts, count = c->horizon * rollout->starts;
     if (rollout->stack == 1) return network(scope, c, wk_graph_slice(g, features, 1, start, count));
     return wk_graph_slice(g, network(scope, c, features), 1, start, count);
@@ -193,7 +193,7 @@ static wk_tensor at_steps(head *network, wk_scope *scope, const wk_learner_confi
 wk_tensor wk_rollout_reward(const wk_rollout *rollout, wk_scope *heads, const wk_learner_config *c)
 {
     wk_tensor reward = at_steps(wk_scalar_head, heads, c, rollout, rollout->features, 1);
-    return wk_graph_reshape(wk_scope_graph(heads), reward,
+    return wk_graph_reshape(heads->g, reward,
                             WK_SHAPE(rollout->stack, c->horizon, rollout->starts));
 }
 
@@ -206,7 +206,7 @@ static wk_tensor step_of(wk_graph *g, wk_tensor x, int t)
 void wk_rollout_discounts(wk_rollout *rollout, wk_scope *model, const wk_learner_config *c,
                           wk_tensor continues)
 {
-    wk_graph *g = wk_scope_graph(model);
+    wk_graph *g = model->g;
     int stack = rollout->stack, steps = c->horizon, starts = rollout->starts;
     wk_tensor rows = wk_graph_reshape(
         g, rollout->features, WK_SHAPE(stack * (steps + 1) * starts, wk_config_features(c)));
@@ -320,7 +320,7 @@ static wk_tensor reinforce_loss(wk_graph *g, const wk_learner_config *c, const w
 wk_behaviour wk_behaviour_record(const wk_policy_scopes *policy, const wk_learner_config *c,
                                  const wk_rollout *rollout, wk_tensor reward)
 {
-    wk_graph *g = wk_scope_graph(policy->actor);
+    wk_graph *g = policy->actor->g;
     int stack = rollout->stack, steps = c->horizon, starts = rollout->starts;
     wk_behaviour out = {0};
 
@@ -368,7 +368,7 @@ void wk_behaviour_add_saturation(wk_graph *g, const wk_learner_config *c, wk_beh
 wk_tensor wk_critic_loss(wk_scope *critic, const wk_learner_config *c, const wk_rollout *rollout,
                          wk_tensor returns, wk_tensor *value)
 {
-    wk_graph *g = wk_scope_graph(critic);
+    wk_graph *g = critic->g;
     int stack = rollout->stack, steps = c->horizon, starts = rollout->starts;
     wk_shape single = WK_SHAPE(stack, steps, starts, 1);
     wk_tensor features = wk_graph_stop_gradient(g, rollout->features);

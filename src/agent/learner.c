@@ -487,7 +487,7 @@ wk_status wk_learner_counts(const wk_learner *learner, uint64_t *updates, uint64
     *skipped = 0;
     for (int id = 0; id < WK_NETWORKS; id++) {
         if (!learner->optimizers[id]) continue;
-        int members = wk_params_stack(learner->params[id]);
+        int members = learner->params[id]->stack;
         for (int s = 0; s < (members ? members : 1); s++) {
             wk_optimizer_counts counts;
             WK_TRY(wk_optimizer_get_counts(learner->optimizers[id], s, &counts, err));
@@ -532,7 +532,7 @@ wk_status wk_learner_restore(wk_learner *learner, const wk_dir *in, const char *
     wk_safetensors *file;
     WK_TRY(wk_learner_discard_prefetch(learner, err));
     WK_TRY(wk_safetensors_open_in(in, name, &file, err));
-    wk_status status = wk_state_load(learner->state, file, err);
+    wk_status status = wk_state_load(learner->state, file, NULL, err);
     wk_safetensors_close(file);
     return status;
 }

@@ -17,7 +17,7 @@ static size_t padded(size_t bytes)
 
 static bool uses(const wk_scope *scope, const wk_weight *weight)
 {
-    for (size_t i = 0; i < wk_scope_count(scope); i++)
+    for (size_t i = 0; i < scope->tensors.count; i++)
         if (wk_scope_param(scope, i) == weight) return true;
     return false;
 }
@@ -25,10 +25,10 @@ static bool uses(const wk_scope *scope, const wk_weight *weight)
 // Adds the used weights of a network, contiguous; neighbours are one copy.
 static bool list_copies(wk_weight_snapshot *m, const wk_scope *scope, size_t *total)
 {
-    const wk_params *params = wk_scope_params(scope);
-    wk_buffer *from = wk_params_buffer(params);
-    for (size_t i = 0; i < wk_params_count(params); i++) {
-        const wk_weight *weight = wk_params_at(params, i);
+    const wk_params *params = scope->params;
+    wk_buffer *from = params->buffer;
+    for (size_t i = 0; i < params->weights.count; i++) {
+        const wk_weight *weight = &params->weights.items[i];
         if (!uses(scope, weight)) continue;
         size_t size = padded(weight->count * sizeof(float));
         wk_copy *last = m->copies.count ? &m->copies.items[m->copies.count - 1] : NULL;
@@ -56,9 +56,9 @@ static size_t place_of(const wk_weight_snapshot *m, const wk_buffer *from, size_
 static void bind(const wk_weight_snapshot *m, const wk_compiled_graph *compiled,
                  const wk_scope *scope)
 {
-    const wk_buffer *from = wk_params_buffer(wk_scope_params(scope));
-    for (size_t i = 0; i < wk_scope_count(scope); i++)
-        wk_graph_bind(compiled->graph, wk_scope_tensors(scope)[i], m->buffer,
+    const wk_buffer *from = scope->params->buffer;
+    for (size_t i = 0; i < scope->tensors.count; i++)
+        wk_graph_bind(compiled->graph, scope->tensors.items[i], m->buffer,
                       place_of(m, from, wk_scope_param(scope, i)->offset));
 }
 

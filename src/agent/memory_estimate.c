@@ -9,7 +9,7 @@ static size_t weight_bytes(const wk_learner *learner)
 {
     size_t sum = 0;
     for (int id = 0; id < WK_NETWORKS; id++)
-        if (learner->params[id]) sum += buffer_size(wk_params_buffer(learner->params[id]));
+        if (learner->params[id]) sum += buffer_size(learner->params[id]->buffer);
     return sum;
 }
 
@@ -17,8 +17,7 @@ static size_t optimizer_bytes(const wk_learner *learner)
 {
     size_t sum = 0;
     for (int id = 0; id < WK_NETWORKS; id++)
-        if (learner->optimizers[id])
-            sum += buffer_size(wk_optimizer_buffer(learner->optimizers[id]));
+        if (learner->optimizers[id]) sum += buffer_size(learner->optimizers[id]->buffer);
     return sum;
 }
 

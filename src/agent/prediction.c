@@ -180,7 +180,7 @@ static wk_tensor rows_of(wk_graph *g, wk_tensor x, int first, int count)
 // Features at which the stochastic part is the mean of the prior instead of a sample.
 static wk_tensor mean_features(const wk_rssm *rssm, wk_tensor deter)
 {
-    wk_graph *g = wk_scope_graph(rssm->scope);
+    wk_graph *g = rssm->scope->g;
     const wk_learner_config *c = rssm->config;
     int rows = wk_graph_shape(g, deter).dim[0];
     wk_tensor logits = wk_rssm_prior(rssm, deter);

@@ -97,7 +97,7 @@ wk_status wk_learner_restore_weights(wk_learner *learner, const char *path, unsi
     if (status == WK_OK) status = wk_state_create(&state, err);
     if (status == WK_OK) status = list_parts(learner, parts, compact, state, err);
     if (status == WK_OK) {
-        status = wk_state_load_part(state, file, filter, err);
+        status = wk_state_load(state, file, &filter, err);
         if (status == WK_E_FORMAT) add_metadata(file, err);
     }
     if (status == WK_OK) learner->compact = compact;
@@ -215,13 +215,13 @@ static wk_status stage_task(const wk_learner *learner, const wk_safetensors *fil
 {
     for (int id = WK_NETWORK_REWARD; id < WK_NETWORKS; id++) {
         const wk_params *params = learner->params[id];
-        for (size_t i = 0; i < wk_params_count(params); i++) {
-            const wk_weight *weight = wk_params_at(params, i);
+        for (size_t i = 0; i < params->weights.count; i++) {
+            const wk_weight *weight = &params->weights.items[i];
             char name[512];
-            snprintf(name, sizeof name, "%s/%s", wk_params_name(params), weight->name);
+            snprintf(name, sizeof name, "%s/%s", params->name, weight->name);
             WK_TRY(read_member(file, name, weight, task, staged + weight->offset, err));
         }
-        staged += wk_params_buffer(params)->size;
+        staged += params->buffer->size;
     }
     return WK_OK;
 }
@@ -229,7 +229,7 @@ static wk_status stage_task(const wk_learner *learner, const wk_safetensors *fil
 static wk_status upload_task(wk_learner *learner, const char *staged, wk_error *err)
 {
     for (int id = WK_NETWORK_REWARD; id < WK_NETWORKS; id++) {
-        wk_buffer *buffer = wk_params_buffer(learner->params[id]);
+        wk_buffer *buffer = learner->params[id]->buffer;
         WK_TRY(wk_buffer_upload(buffer, 0, staged, buffer->size, err));
         staged += buffer->size;
     }
@@ -241,7 +241,7 @@ wk_status wk_learner_restore_task(wk_learner *learner, const char *path, int tas
     assert(learner->config.tasks == 1);
     size_t size = 0;
     for (int id = WK_NETWORK_REWARD; id < WK_NETWORKS; id++)
-        size += wk_params_buffer(learner->params[id])->size;
+        size += learner->params[id]->buffer->size;
     wk_safetensors *file = NULL;
     WK_TRY(wk_learner_discard_prefetch(learner, err));
     WK_TRY(wk_safetensors_open(path, &file, err));

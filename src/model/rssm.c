@@ -20,7 +20,7 @@ static wk_tensor vector(wk_scope *scope, const char *layer, const char *part, in
 
 wk_rssm wk_rssm_use(wk_scope *scope, const wk_learner_config *c)
 {
-    wk_graph *g = wk_scope_graph(scope);
+    wk_graph *g = scope->g;
     int stoch_size = wk_config_stoch_size(c), embed = wk_config_embed(c);
     wk_tensor in = weight(scope, "rssm/in", stoch_size + c->action_size, c->hidden);
     wk_tensor gru = weight(scope, "rssm/gru", c->hidden + c->deter, 3 * c->deter);
@@ -61,13 +61,13 @@ static wk_tensor product(wk_graph *g, wk_tensor x, wk_tensor w)
 
 wk_tensor wk_rssm_action(const wk_rssm *rssm, wk_tensor action)
 {
-    return product(wk_scope_graph(rssm->scope), action, rssm->in_action);
+    return product(rssm->scope->g, action, rssm->in_action);
 }
 
 // x = ELU(W [s', a']), h = GRU(x, h').
 wk_tensor wk_rssm_advance(const wk_rssm *rssm, wk_latent latent, wk_tensor action)
 {
-    wk_graph *g = wk_scope_graph(rssm->scope);
+    wk_graph *g = rssm->scope->g;
     wk_tensor pre = product_add(g, latent.stoch, rssm->in_stoch, action);
     wk_tensor x = wk_graph_bias_act(g, pre, rssm->in_bias, WK_ELU);
     wk_tensor from_deter = product(g, latent.deter, rssm->gru_h);
@@ -78,13 +78,13 @@ wk_tensor wk_rssm_advance(const wk_rssm *rssm, wk_latent latent, wk_tensor actio
 
 wk_tensor wk_rssm_embed(const wk_rssm *rssm, wk_tensor embed)
 {
-    return product(wk_scope_graph(rssm->scope), embed, rssm->post_embed);
+    return product(rssm->scope->g, embed, rssm->post_embed);
 }
 
 // q(s | h, e) = W ELU(W [h, e]).
 wk_tensor wk_rssm_posterior(const wk_rssm *rssm, wk_tensor deter, wk_tensor embed)
 {
-    wk_graph *g = wk_scope_graph(rssm->scope);
+    wk_graph *g = rssm->scope->g;
     wk_tensor pre = product_add(g, deter, rssm->post_deter, embed);
     wk_tensor x = wk_graph_bias_act(g, pre, rssm->post_bias, WK_ELU);
     return wk_nn_dense(rssm->scope, "rssm/post/out", x, wk_config_stoch_size(rssm->config),
@@ -102,7 +102,7 @@ wk_tensor wk_rssm_prior(const wk_rssm *rssm, wk_tensor deter)
 
 wk_latent wk_rssm_imagine(const wk_rssm *rssm, wk_latent latent, wk_tensor action, wk_random random)
 {
-    wk_graph *g = wk_scope_graph(rssm->scope);
+    wk_graph *g = rssm->scope->g;
     wk_tensor deter = wk_rssm_advance(rssm, latent, wk_rssm_action(rssm, action));
     wk_tensor logits = wk_rssm_prior(rssm, deter);
     return (wk_latent){wk_nn_sample_categorical(g, logits, rssm->config->classes, random), deter};
@@ -110,7 +110,7 @@ wk_latent wk_rssm_imagine(const wk_rssm *rssm, wk_latent latent, wk_tensor actio
 
 wk_tensor wk_rssm_features(const wk_rssm *rssm, wk_latent latent)
 {
-    wk_graph *g = wk_scope_graph(rssm->scope);
+    wk_graph *g = rssm->scope->g;
     int last = wk_graph_shape(g, latent.stoch).rank - 1;
     return wk_graph_concat(g, (wk_tensor[]){latent.stoch, latent.deter}, 2, last);
 }
@@ -127,7 +127,7 @@ static wk_tensor row(wk_graph *g, wk_tensor x, int t)
 wk_observed wk_rssm_observe(const wk_rssm *rssm, wk_tensor embed, wk_tensor action,
                             wk_tensor not_first, wk_tensor counter, const char *random_name)
 {
-    wk_graph *g = wk_scope_graph(rssm->scope);
+    wk_graph *g = rssm->scope->g;
     const wk_learner_config *c = rssm->config;
     wk_shape shape = wk_graph_shape(g, embed);
     int steps = shape.dim[0], rows = shape.dim[1], stoch_size = wk_config_stoch_size(c);

@@ -28,7 +28,7 @@ wk_tensor wk_observation_encode(wk_scope *scope, const wk_learner_config *c,
     size_t count = 0;
     if (!c->observation.no_image) parts[count++] = wk_vision_encode(scope, c, observed.image);
     if (c->observation.vector > 0) parts[count++] = encode_vector(scope, c, observed.vector);
-    return count == 1 ? parts[0] : wk_graph_concat(wk_scope_graph(scope), parts, count, 1);
+    return count == 1 ? parts[0] : wk_graph_concat(scope->g, parts, count, 1);
 }
 
 wk_observation_tensors wk_observation_decode(wk_scope *scope, const wk_learner_config *c,
@@ -62,7 +62,7 @@ enum { LAYERS = 4, NAME = 32 };
 
 wk_tensor wk_vision_encode(wk_scope *scope, const wk_learner_config *config, wk_tensor images)
 {
-    wk_graph *g = wk_scope_graph(scope);
+    wk_graph *g = scope->g;
     wk_tensor x = images;
     for (int i = 0; i < LAYERS; i++) {
         char name[NAME];
@@ -79,7 +79,7 @@ wk_tensor wk_vision_decode(wk_scope *scope, const wk_learner_config *config, wk_
 {
     static const int kernels[LAYERS] = {5, 5, 6, 6};
     const int channels[LAYERS] = {4 * config->depth, 2 * config->depth, config->depth, 3};
-    wk_graph *g = wk_scope_graph(scope);
+    wk_graph *g = scope->g;
     int rows = wk_graph_shape(g, features).dim[0];
     wk_tensor x = wk_nn_dense(scope, "decoder/in", features, 32 * config->depth, WK_IDENTITY);
     x = wk_graph_reshape(g, x, WK_SHAPE(rows, 1, 1, 32 * config->depth));
@@ -119,7 +119,7 @@ static wk_tensor discount_logits(wk_scope *scope, const wk_learner_config *c, wk
 
 wk_tensor wk_model_discount(wk_scope *scope, const wk_learner_config *c, wk_tensor features)
 {
-    wk_graph *g = wk_scope_graph(scope);
+    wk_graph *g = scope->g;
     wk_tensor both = wk_graph_softmax(g, discount_logits(scope, c, features));
     int rows = wk_graph_shape(g, features).dim[0];
     return wk_graph_reshape(g, wk_graph_slice(g, both, 1, 1, 1), WK_SHAPE(rows));
@@ -131,7 +131,7 @@ static wk_tensor discount_loss(wk_scope *scope, const wk_learner_config *c, wk_t
                                wk_tensor continues)
 {
     static const float NEVER = -30; // logit of what does not happen
-    wk_graph *g = wk_scope_graph(scope);
+    wk_graph *g = scope->g;
     int rows = wk_config_rows(c);
     float ends = fmaxf(NEVER, logf(1 - c->discount)), goes_on = fmaxf(NEVER, logf(c->discount));
     wk_tensor row = wk_graph_reshape(g, continues, WK_SHAPE(rows, 1));
@@ -155,7 +155,7 @@ static wk_tensor mean_entropy(wk_graph *g, const wk_learner_config *c, wk_tensor
 wk_model_losses wk_model_record(wk_scope *scope, const wk_learner_config *c,
                                 const wk_batch_tensors *batch, wk_tensor counter)
 {
-    wk_graph *g = wk_scope_graph(scope);
+    wk_graph *g = scope->g;
     wk_graph_section(g, "encoder");
     wk_observation_tensors target = wk_observation_inputs(g, batch->image, batch->vector);
     wk_tensor embed = wk_graph_reshape(g, wk_observation_encode(scope, c, target),

@@ -25,10 +25,10 @@ static wk_tensor zeros(wk_scope *scope, const char *layer, const char *part, int
 // x as the matrices that a product takes: [M,K], or [S,M,K] (S may be 1) where the set has a stack.
 static wk_tensor as_matrices(wk_scope *scope, wk_tensor x)
 {
-    wk_graph *g = wk_scope_graph(scope);
+    wk_graph *g = scope->g;
     wk_shape shape = wk_graph_shape(g, x);
     int width = last_dim(shape), rows = (int)(wk_shape_count(shape) / (size_t)width);
-    int stack = wk_scope_stack(scope);
+    int stack = scope->params->stack;
     if (stack == 0 || shape.rank < 3) return wk_graph_reshape(g, x, WK_SHAPE(rows, width));
     assert(shape.dim[0] == stack || shape.dim[0] == 1);
     return wk_graph_reshape(g, x, WK_SHAPE(shape.dim[0], rows / shape.dim[0], width));
@@ -37,8 +37,8 @@ static wk_tensor as_matrices(wk_scope *scope, wk_tensor x)
 // The shape of x with its last axis replaced by `width`, and the stack in front where there is one.
 static wk_shape result_shape(wk_scope *scope, wk_tensor x, int width)
 {
-    wk_shape shape = wk_graph_shape(wk_scope_graph(scope), x);
-    int stack = wk_scope_stack(scope);
+    wk_shape shape = wk_graph_shape(scope->g, x);
+    int stack = scope->params->stack;
     shape.dim[shape.rank - 1] = width;
     if (stack == 0) return shape;
     if (shape.rank < 3)
@@ -51,7 +51,7 @@ static wk_shape result_shape(wk_scope *scope, wk_tensor x, int width)
 static wk_tensor product(wk_scope *scope, const char *layer, wk_tensor x, int units)
 {
     if (!wk_tensor_exists(x)) return x;
-    wk_graph *g = wk_scope_graph(scope);
+    wk_graph *g = scope->g;
     int width = last_dim(wk_graph_shape(g, x));
     wk_tensor w = glorot(scope, layer, WK_SHAPE(width, units), width, units);
     wk_tensor y = wk_graph_matmul(g, as_matrices(scope, x), w);
@@ -62,7 +62,7 @@ wk_tensor wk_nn_dense(wk_scope *scope, const char *name, wk_tensor x, int units,
                       wk_activation activation)
 {
     wk_tensor y = product(scope, name, x, units);
-    return wk_graph_bias_act(wk_scope_graph(scope), y, zeros(scope, name, "b", units), activation);
+    return wk_graph_bias_act(scope->g, y, zeros(scope, name, "b", units), activation);
 }
 
 wk_tensor wk_nn_mlp(wk_scope *scope, const char *name, wk_tensor x, const wk_mlp_config *config)
@@ -76,53 +76,24 @@ wk_tensor wk_nn_mlp(wk_scope *scope, const char *name, wk_tensor x, const wk_mlp
     return wk_nn_dense(scope, layer, x, config->outputs, WK_IDENTITY);
 }
 
-// Images as the convolutions want them: [B,H,H,C], or [S,B,H,H,C] where the set has a stack.
-static wk_tensor as_images(wk_scope *scope, wk_tensor x)
-{
-    wk_graph *g = wk_scope_graph(scope);
-    wk_shape shape = wk_graph_shape(g, x);
-    assert(shape.rank >= 3);
-    if (wk_scope_stack(scope) > 0) {
-        assert(shape.rank == 5);
-        return x;
-    }
-    const int *image = shape.dim + shape.rank - 3;
-    int pixels = image[0] * image[1] * image[2];
-    int batch = (int)(wk_shape_count(shape) / (size_t)pixels);
-    return wk_graph_reshape(g, x, WK_SHAPE(batch, image[0], image[1], image[2]));
-}
-
-// Gives the result images y the leading axes that x had.
-static wk_tensor restore_batch(wk_scope *scope, wk_tensor y, wk_tensor x)
-{
-    if (!wk_tensor_exists(y)) return y;
-    wk_graph *g = wk_scope_graph(scope);
-    wk_shape small = wk_graph_shape(g, y), shape = wk_graph_shape(g, x);
-    for (int i = 1; i <= 3; i++)
-        shape.dim[shape.rank - i] = small.dim[small.rank - i];
-    return wk_graph_reshape(g, y, shape);
-}
-
 wk_tensor wk_nn_conv(wk_scope *scope, const char *name, wk_tensor x, const wk_conv_config *config)
 {
     if (!wk_tensor_exists(x)) return x;
-    wk_graph *g = wk_scope_graph(scope);
+    wk_graph *g = scope->g;
     int k = config->kernel, from = last_dim(wk_graph_shape(g, x)), to = config->channels;
     wk_tensor w = glorot(scope, name, WK_SHAPE(k, k, from, to), k * k * from, k * k * to);
     wk_tensor b = zeros(scope, name, "b", to);
-    wk_tensor y = wk_graph_conv(g, as_images(scope, x), w, b, config->stride, config->activation);
-    return restore_batch(scope, y, x);
+    return wk_graph_conv(g, x, w, b, config->stride, config->activation);
 }
 
 wk_tensor wk_nn_deconv(wk_scope *scope, const char *name, wk_tensor x, const wk_conv_config *config)
 {
     if (!wk_tensor_exists(x)) return x;
-    wk_graph *g = wk_scope_graph(scope);
+    wk_graph *g = scope->g;
     int k = config->kernel, from = last_dim(wk_graph_shape(g, x)), to = config->channels;
     wk_tensor w = glorot(scope, name, WK_SHAPE(k, k, to, from), k * k * to, k * k * from);
     wk_tensor b = zeros(scope, name, "b", to);
-    wk_tensor y = wk_graph_deconv(g, as_images(scope, x), w, b, config->stride, config->activation);
-    return restore_batch(scope, y, x);
+    return wk_graph_deconv(g, x, w, b, config->stride, config->activation);
 }
 
 wk_random wk_nn_random(wk_tensor counter, uint64_t seed, const char *name, int index)

@@ -31,7 +31,7 @@ typedef struct wk_conv_config {
     int channels, kernel, stride;
     wk_activation activation;
 } wk_conv_config;
-/// Convolution of x [..,H,H,C] (with a stack: [S,B,H,H,C]): "name/w" [K,K,C,D], "name/b" [D].
+/// Convolution of x [B,H,H,C] (with a stack: [S,B,H,H,C]): "name/w" [K,K,C,D], "name/b" [D].
 wk_tensor wk_nn_conv(wk_scope *scope, const char *name, wk_tensor x, const wk_conv_config *config);
 /// Transposed convolution of the same: "name/w" [K,K,D,C], "name/b" [D].
 wk_tensor wk_nn_deconv(wk_scope *scope, const char *name, wk_tensor x,

@@ -12,7 +12,28 @@ typedef struct wk_optimizer_config {
     wk_adam_config adam; // usually wk_adam_config_default()
 } wk_optimizer_config;
 
-typedef struct wk_optimizer wk_optimizer;
+/// Steps that a member has made and skipped so far.
+typedef struct wk_optimizer_counts {
+    uint64_t steps, skipped;
+} wk_optimizer_counts;
+
+/// An optimizer. Others only read its set and its memory, where the moments have the layout of the
+/// set: first m, then v, then the counts of each member. The handoff follows and is not part of
+/// the state.
+typedef struct wk_optimizer {
+    wk_params *params;
+    wk_buffer *buffer; // NULL before wk_optimizer_bind
+    wk_optimizer_config config;
+    wk_graph *g; // the one graph that makes the step, or NULL
+    wk_scope *scope;
+    WK_ARRAY(wk_tensor) moments; // m and v of each weight of the scope, alternating
+    WK_ARRAY(wk_tensor) gradients;
+    wk_tensor norm, counts;
+    const wk_scope *source;       // of the graph that exports the gradients, if that is another
+    WK_ARRAY(wk_tensor) exported; // parallel to its weights: where they are exported to
+    wk_tensor exported_norm;
+    bool failed; // memory ran out while recording
+} wk_optimizer;
 
 /// An optimizer of `params` (borrowed).
 wk_status wk_optimizer_create(wk_params *params, const wk_optimizer_config *config,
@@ -37,21 +58,21 @@ void wk_optimizer_step(wk_optimizer *optimizer, wk_tensor skip);
 /// scopes it was recorded with, before a program is made.
 wk_status wk_optimizer_bind(wk_optimizer *optimizer, wk_backend *backend, wk_error *err);
 
-/// What a member's optimizer has done so far.
-typedef struct wk_optimizer_counts {
-    uint64_t steps, skipped;
-} wk_optimizer_counts;
 /// Reads the counts of member `member` (0 without a stack) from the device.
 wk_status wk_optimizer_get_counts(const wk_optimizer *optimizer, int member,
                                   wk_optimizer_counts *counts, wk_error *err);
 
-/// Where the state lies, for nn/state.h: moments have the layout of the set, first m, then v, then
-/// the counts u64 [S,2]. The handoff buffer follows and is not part of the state.
-const wk_params *wk_optimizer_params(const wk_optimizer *optimizer);
-wk_buffer *wk_optimizer_buffer(const wk_optimizer *optimizer);
-size_t wk_optimizer_m_offset(const wk_optimizer *optimizer, size_t index);
-size_t wk_optimizer_v_offset(const wk_optimizer *optimizer, size_t index);
-size_t wk_optimizer_counts_offset(const wk_optimizer *optimizer);
+/// Members of the set's stack; 1 without one.
+static inline int wk_optimizer_members(const wk_optimizer *optimizer)
+{
+    return optimizer->params->stack > 0 ? optimizer->params->stack : 1;
+}
+/// Where the counts begin in the buffer, in bytes.
+static inline size_t wk_optimizer_counts_offset(const wk_optimizer *optimizer)
+{
+    return 2 * optimizer->params->buffer->size;
+}
+/// Where the handoff begins: gradients in the layout of the set, then the norm.
 size_t wk_optimizer_handoff_offset(const wk_optimizer *optimizer);
 
 #endif

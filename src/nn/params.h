@@ -8,10 +8,9 @@
 #ifndef WK_NN_PARAMS_H
 #define WK_NN_PARAMS_H
 
+#include "base/memory.h"
 #include "tensor/backend.h"
 #include "tensor/graph.h"
-
-typedef struct wk_params wk_params;
 
 /// How a weight starts.
 typedef enum wk_init_kind {
@@ -42,19 +41,22 @@ typedef struct wk_params_config {
     uint64_t seed;    // weight NAME of member s starts from stream (seed, "init/SET/NAME", s)
 } wk_params_config;
 
+/// A set. Others only read it.
+typedef struct wk_params {
+    const char *name;
+    int stack;
+    uint64_t seed;
+    WK_ARRAY(wk_weight) weights; // in the order of declaration
+    size_t bytes;                // of all of them
+    wk_buffer *buffer;           // their device memory; NULL before wk_params_place
+    wk_arena names;
+    bool failed; // memory ran out while weights were declared
+} wk_params;
+
 /// An empty set.
 wk_status wk_params_create(const wk_params_config *config, wk_params **out, wk_error *err);
 /// NULL is allowed; programs that use the set must be gone.
 void wk_params_destroy(wk_params *params);
-
-const char *wk_params_name(const wk_params *params);
-/// The S of the config: 0 without a stack axis.
-int wk_params_stack(const wk_params *params);
-/// `shape` with the set's stack axis in front, if it has one.
-wk_shape wk_params_stacked(const wk_params *params, wk_shape shape);
-size_t wk_params_count(const wk_params *params);
-/// Weight `index`, in the order of declaration.
-const wk_weight *wk_params_at(const wk_params *params, size_t index);
 
 /// The index of weight `name` with this shape (without the stack axis), declaring it if it is new.
 /// A different shape under a known name is a bug, and so is a new name after the set was placed.
@@ -63,10 +65,6 @@ int wk_params_declare(wk_params *params, const char *name, wk_shape shape, wk_in
 
 /// Puts the set into memory of `backend` (borrowed) with its initial values. Once.
 wk_status wk_params_place(wk_params *params, wk_backend *backend, wk_error *err);
-/// Whether wk_params_place was done.
-bool wk_params_placed(const wk_params *params);
-/// The device memory of the weights, NULL before wk_params_place; belongs to the set.
-wk_buffer *wk_params_buffer(const wk_params *params);
 
 /// Gives every weight the value of the weight of the same name in `from`, a placed set of the same
 /// weights: how a slow copy begins.
@@ -75,17 +73,24 @@ wk_status wk_params_copy(wk_params *params, const wk_params *from, wk_error *err
 /// The initial values of a weight, as wk_params_place writes them; for tests and tools.
 void wk_params_initial(const wk_params *params, size_t index, float *values);
 
-typedef struct wk_scope wk_scope;
+/// The use of a set in a graph, both borrowed. Others only read it.
+typedef struct wk_scope {
+    wk_params *params;
+    wk_graph *g;
+    WK_ARRAY(wk_tensor) tensors; // of the weights that the graph uses
+    WK_ARRAY(int) indices;       // of these weights in the set
+    bool failed;                 // memory ran out while recording
+} wk_scope;
 
-/// The use of `params` in `g`, both borrowed.
 wk_status wk_scope_create(wk_params *params, wk_graph *g, wk_scope **out, wk_error *err);
 /// NULL is allowed. The graph keeps the weights' tensors.
 void wk_scope_destroy(wk_scope *scope);
 
-wk_graph *wk_scope_graph(const wk_scope *scope);
-const wk_params *wk_scope_params(const wk_scope *scope);
-/// The set's number of members; 0 without a stack axis.
-int wk_scope_stack(const wk_scope *scope);
+/// The weight that tensor `index` stands for.
+static inline const wk_weight *wk_scope_param(const wk_scope *scope, size_t index)
+{
+    return &scope->params->weights.items[scope->indices.items[index]];
+}
 
 /// The tensor of weight "layer/part" with this shape (without the stack axis).
 wk_tensor wk_scope_weight(wk_scope *scope, const char *layer, const char *part, wk_shape shape,
@@ -93,11 +98,6 @@ wk_tensor wk_scope_weight(wk_scope *scope, const char *layer, const char *part, 
 
 /// Makes the graph use every weight that the set has so far.
 void wk_scope_use_all(wk_scope *scope);
-
-/// Number of weights this graph uses, and their tensors and indices in the set.
-size_t wk_scope_count(const wk_scope *scope);
-const wk_tensor *wk_scope_tensors(const wk_scope *scope);
-const wk_weight *wk_scope_param(const wk_scope *scope, size_t index);
 
 /// Places the set if it was not yet, and binds the graph's tensors to its memory. After recording,
 /// before a program is made. Reports memory that ran out while recording.

@@ -117,23 +117,19 @@ wk_status wk_safetensors_read(const wk_safetensors *file, const wk_safetensors_s
 /// What follows the name of a tensor in the name of its scales.
 #define WK_SAFETENSORS_SCALE ".scale"
 
-/// Fills all targets. The file must hold exactly these names with these dtypes and shapes; for F32
-/// also F16, or I8 with scales in F16 under NAME.scale (nn/packed.h), which are converted. What is
-/// missing, unexpected or different is listed in the message and then nothing has been written.
-/// After a failed read or checksum the buffers' content is unspecified.
-wk_status wk_safetensors_read_all(const wk_safetensors *file, const wk_safetensors_target *targets,
-                                  size_t count, wk_error *err);
-
 /// Says which tensors of a file to ignore.
 typedef struct wk_safetensors_filter {
     bool (*ignores)(const void *context, const char *name);
     const void *context;
 } wk_safetensors_filter;
 
-/// As wk_safetensors_read_all, for a part of a file: tensors that `filter` ignores are
-/// neither read nor an error.
-wk_status wk_safetensors_read_part(const wk_safetensors *file, const wk_safetensors_target *targets,
-                                   size_t count, wk_safetensors_filter filter, wk_error *err);
+/// Fills all targets. The file must hold exactly these names with these dtypes and shapes, and what
+/// `filter` ignores (NULL: nothing); for F32 also F16, or I8 with scales in F16 under NAME.scale
+/// (nn/packed.h), which are converted. What is missing, unexpected or different is listed in the
+/// message and then nothing has been written. After a failed read or checksum the buffers' content
+/// is unspecified.
+wk_status wk_safetensors_read_all(const wk_safetensors *file, const wk_safetensors_target *targets,
+                                  size_t count, const wk_safetensors_filter *filter, wk_error *err);
 
 /// Reads every tensor of a file of weights that this program wrote once: it has checksums, they are
 /// right, and its numbers are finite.

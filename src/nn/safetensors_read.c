@@ -340,13 +340,14 @@ static bool is_scales(const wk_safetensors *file, const char *name)
     return found && found->dtype == WK_ST_I8;
 }
 
-static bool is_ignored(const wk_safetensors *file, const char *name, wk_safetensors_filter filter)
+static bool is_ignored(const wk_safetensors *file, const char *name,
+                       const wk_safetensors_filter *filter)
 {
-    return filter.ignores(filter.context, name) || is_scales(file, name);
+    return (filter && filter->ignores(filter->context, name)) || is_scales(file, name);
 }
 
 static wk_status report_misfit(const wk_safetensors *file, const wk_safetensors_target *targets,
-                               size_t count, wk_safetensors_filter filter, wk_error *err)
+                               size_t count, const wk_safetensors_filter *filter, wk_error *err)
 {
     name_list missing = {0}, different = {0}, unexpected = {0};
     for (size_t i = 0; i < count; i++) {
@@ -374,7 +375,7 @@ static wk_status report_misfit(const wk_safetensors *file, const wk_safetensors_
 }
 
 static bool fits(const wk_safetensors *file, const wk_safetensors_target *targets, size_t count,
-                 wk_safetensors_filter filter)
+                 const wk_safetensors_filter *filter)
 {
     for (size_t i = 0; i < count; i++) {
         const wk_safetensors_spec *found = wk_safetensors_find(file, targets[i].spec.name);
@@ -386,26 +387,12 @@ static bool fits(const wk_safetensors *file, const wk_safetensors_target *target
     return own <= count;
 }
 
-wk_status wk_safetensors_read_part(const wk_safetensors *file, const wk_safetensors_target *targets,
-                                   size_t count, wk_safetensors_filter filter, wk_error *err)
+wk_status wk_safetensors_read_all(const wk_safetensors *file, const wk_safetensors_target *targets,
+                                  size_t count, const wk_safetensors_filter *filter, wk_error *err)
 {
     if (!fits(file, targets, count, filter))
         return report_misfit(file, targets, count, filter, err);
     for (size_t i = 0; i < count; i++)
         WK_TRY(read_target(file, &targets[i], err));
     return WK_OK;
-}
-
-static bool ignores_nothing(const void *context, const char *name)
-{
-    (void)context;
-    (void)name;
-    return false;
-}
-
-wk_status wk_safetensors_read_all(const wk_safetensors *file, const wk_safetensors_target *targets,
-                                  size_t count, wk_error *err)
-{
-    wk_safetensors_filter filter = {ignores_nothing, NULL};
-    return wk_safetensors_read_part(file, targets, count, filter, err);
 }

@@ -60,36 +60,31 @@ wk_status wk_state_add(wk_state *state, const char *name, wk_dtype dtype, wk_sha
 
 wk_status wk_state_add_params(wk_state *state, const wk_params *params, wk_error *err)
 {
-    assert(wk_params_placed(params));
-    for (size_t i = 0; i < wk_params_count(params); i++) {
-        const wk_weight *param = wk_params_at(params, i);
+    assert(params->buffer);
+    for (size_t i = 0; i < params->weights.count; i++) {
+        const wk_weight *param = &params->weights.items[i];
         char name[512];
-        snprintf(name, sizeof name, "%s/%s", wk_params_name(params), param->name);
-        WK_TRY(wk_state_add(state, name, WK_F32, param->shape, wk_params_buffer(params),
-                            param->offset, err));
+        snprintf(name, sizeof name, "%s/%s", params->name, param->name);
+        WK_TRY(wk_state_add(state, name, WK_F32, param->shape, params->buffer, param->offset, err));
     }
     return WK_OK;
 }
 
 wk_status wk_state_add_optimizer(wk_state *state, const wk_optimizer *optimizer, wk_error *err)
 {
-    const wk_params *params = wk_optimizer_params(optimizer);
-    wk_buffer *buffer = wk_optimizer_buffer(optimizer);
-    assert(buffer);
+    const wk_params *params = optimizer->params;
+    assert(optimizer->buffer);
     char name[512];
-    for (size_t i = 0; i < wk_params_count(params); i++) {
-        const wk_weight *param = wk_params_at(params, i);
-        snprintf(name, sizeof name, "%s.adam/m/%s", wk_params_name(params), param->name);
-        WK_TRY(wk_state_add(state, name, WK_F32, param->shape, buffer,
-                            wk_optimizer_m_offset(optimizer, i), err));
-        snprintf(name, sizeof name, "%s.adam/v/%s", wk_params_name(params), param->name);
-        WK_TRY(wk_state_add(state, name, WK_F32, param->shape, buffer,
-                            wk_optimizer_v_offset(optimizer, i), err));
-    }
-    int stack = wk_params_stack(params);
-    snprintf(name, sizeof name, "%s.adam/counts", wk_params_name(params));
-    return wk_state_add(state, name, WK_U64, WK_SHAPE(stack > 0 ? stack : 1, 2), buffer,
-                        wk_optimizer_counts_offset(optimizer), err);
+    for (size_t i = 0; i < params->weights.count; i++)
+        for (int v = 0; v < 2; v++) {
+            const wk_weight *param = &params->weights.items[i];
+            snprintf(name, sizeof name, "%s.adam/%s/%s", params->name, v ? "v" : "m", param->name);
+            WK_TRY(wk_state_add(state, name, WK_F32, param->shape, optimizer->buffer,
+                                param->offset + (v ? params->buffer->size : 0), err));
+        }
+    snprintf(name, sizeof name, "%s.adam/counts", params->name);
+    return wk_state_add(state, name, WK_U64, WK_SHAPE(wk_optimizer_members(optimizer), 2),
+                        optimizer->buffer, wk_optimizer_counts_offset(optimizer), err);
 }
 
 size_t wk_state_bytes(const wk_state *state)
@@ -153,51 +148,25 @@ wk_status wk_state_save(const wk_state *state, const wk_dir *in, const char *pat
     return status;
 }
 
-static wk_status upload_all(const wk_state *state, const char *staged, wk_error *err)
-{
-    for (size_t i = 0; i < state->items.count; i++) {
-        const state_item *item = &state->items.items[i];
-        WK_TRY(wk_buffer_upload(item->buffer, item->offset, staged, item->bytes, err));
-        staged += item->bytes;
-    }
-    return WK_OK;
-}
-
-static void list_targets(const wk_state *state, char *staged, wk_safetensors_target *targets)
-{
-    for (size_t i = 0; i < state->items.count; i++) {
-        targets[i].spec = state->items.items[i].spec;
-        targets[i].bytes = staged;
-        staged += state->items.items[i].bytes;
-    }
-}
-
-static wk_status load(const wk_state *state, const wk_safetensors *file,
-                      const wk_safetensors_filter *filter, wk_error *err)
+wk_status wk_state_load(const wk_state *state, const wk_safetensors *file,
+                        const wk_safetensors_filter *filter, wk_error *err)
 {
     char *staged = NULL;
     WK_TRY(stage(state, &staged, err));
-    size_t count = state->items.count;
+    size_t count = state->items.count, at = 0;
     wk_safetensors_target *targets = malloc((count + 1) * sizeof *targets);
     wk_status status = targets ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory to load weights");
-    if (status == WK_OK) {
-        list_targets(state, staged, targets);
-        status = filter ? wk_safetensors_read_part(file, targets, count, *filter, err)
-                        : wk_safetensors_read_all(file, targets, count, err);
+    for (size_t i = 0; status == WK_OK && i < count; i++) {
+        targets[i].spec = state->items.items[i].spec;
+        targets[i].bytes = staged + at;
+        at += state->items.items[i].bytes;
     }
-    if (status == WK_OK) status = upload_all(state, staged, err);
+    if (status == WK_OK) status = wk_safetensors_read_all(file, targets, count, filter, err);
+    for (size_t i = 0; status == WK_OK && i < count; i++) {
+        const state_item *item = &state->items.items[i];
+        status = wk_buffer_upload(item->buffer, item->offset, targets[i].bytes, item->bytes, err);
+    }
     free(targets);
     free(staged);
     return status;
-}
-
-wk_status wk_state_load(const wk_state *state, const wk_safetensors *file, wk_error *err)
-{
-    return load(state, file, NULL, err);
-}
-
-wk_status wk_state_load_part(const wk_state *state, const wk_safetensors *file,
-                             wk_safetensors_filter filter, wk_error *err)
-{
-    return load(state, file, &filter, err);
 }

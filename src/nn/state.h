@@ -29,11 +29,9 @@ size_t wk_state_bytes(const wk_state *state);
 wk_status wk_state_save(const wk_state *state, const wk_dir *in, const char *path,
                         const wk_safetensors_pair *metadata, size_t pairs, wk_error *err);
 
-/// Fills all tensors from an open file that holds exactly these.
-wk_status wk_state_load(const wk_state *state, const wk_safetensors *file, wk_error *err);
-
-/// As wk_state_load, from a file that also holds tensors `filter` ignores.
-wk_status wk_state_load_part(const wk_state *state, const wk_safetensors *file,
-                             wk_safetensors_filter filter, wk_error *err);
+/// Fills all tensors from an open file that holds exactly these, and what `filter` ignores (NULL:
+/// nothing).
+wk_status wk_state_load(const wk_state *state, const wk_safetensors *file,
+                        const wk_safetensors_filter *filter, wk_error *err);
 
 #endif

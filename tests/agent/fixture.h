@@ -129,7 +129,7 @@ static inline record update(fixture *r, uint64_t number)
 // All weights of a network, malloc'd.
 static inline uint8_t *weights(const fixture *r, wk_network_id network, size_t *size)
 {
-    wk_buffer *buffer = wk_params_buffer(r->learner->params[network]);
+    wk_buffer *buffer = r->learner->params[network]->buffer;
     uint8_t *bytes = malloc(buffer->size);
     assert_non_null(bytes);
     assert_ok(wk_buffer_download(buffer, 0, bytes, buffer->size, &err));
@@ -145,7 +145,7 @@ static inline void assert_same_weights(const fixture *a, const fixture *b)
         uint8_t *x = weights(a, network, &size), *y = weights(b, network, &other);
         assert_int_equal(size, other);
         if (memcmp(x, y, size) != 0)
-            fail_msg("the weights of '%s' differ", wk_params_name(a->learner->params[network]));
+            fail_msg("the weights of '%s' differ", a->learner->params[network]->name);
         free(x);
         free(y);
     }

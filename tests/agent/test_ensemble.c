@@ -63,7 +63,7 @@ static void set_weight(const question *q, const wk_weight *weight)
     for (int i = 0; i < (int)weight->count; i++)
         values[i] =
             weight_value(weight->name, i / (rows * columns), i / columns % rows, i % columns);
-    assert_ok(wk_buffer_upload(wk_params_buffer(q->params), weight->offset, values,
+    assert_ok(wk_buffer_upload(q->params->buffer, weight->offset, values,
                                weight->count * sizeof *values, &err));
 }
 
@@ -71,7 +71,7 @@ static size_t ask(question *q, const float *features, const float *actions, floa
 {
     wk_graph_output(q->g, q->answer);
     assert_ok(wk_scope_bind(q->scope, q->backend, &err));
-    for (size_t i = 0; i < wk_scope_count(q->scope); i++)
+    for (size_t i = 0; i < q->scope->tensors.count; i++)
         set_weight(q, wk_scope_param(q->scope, i));
     assert_ok(wk_program_create(q->g, q->backend, &q->program, &err));
     size_t states = wk_shape_count(wk_graph_shape(q->g, q->features));

@@ -90,15 +90,15 @@ static void load_initial(const fixture *f)
     for (int network = 0; network < WK_NETWORKS; network++) {
         if (!reference_names[network]) continue;
         const wk_params *params = f->learner->params[network];
-        for (size_t i = 0; i < wk_params_count(params); i++) {
+        for (size_t i = 0; i < params->weights.count; i++) {
             char tail[96], name[128];
-            reference_weight(network, wk_params_at(params, i)->name, tail, sizeof tail);
+            reference_weight(network, params->weights.items[i].name, tail, sizeof tail);
             snprintf(name, sizeof name, "init/%s", tail);
             size_t count;
             float *values = golden_floats(f, name, &count);
-            assert_int_equal(count, wk_params_at(params, i)->count);
-            assert_ok(wk_buffer_upload(wk_params_buffer(params), wk_params_at(params, i)->offset,
-                                       values, count * sizeof *values, &err));
+            assert_int_equal(count, params->weights.items[i].count);
+            assert_ok(wk_buffer_upload(params->buffer, params->weights.items[i].offset, values,
+                                       count * sizeof *values, &err));
             free(values);
         }
     }
@@ -253,8 +253,8 @@ static int behind_model_gradient(const fixture *f, size_t i)
 {
     const wk_optimizer *optimizer = f->learner->optimizers[WK_NETWORK_MODEL];
     size_t offset = wk_optimizer_handoff_offset(optimizer) +
-                    wk_params_at(f->learner->params[WK_NETWORK_MODEL], i)->offset;
-    return modelled(f, stored_at(f, wk_optimizer_buffer(optimizer), offset));
+                    f->learner->params[WK_NETWORK_MODEL]->weights.items[i].offset;
+    return modelled(f, stored_at(f, optimizer->buffer, offset));
 }
 
 // Products behind the gradient of weight i of a network, in the graph that makes it.
@@ -263,7 +263,7 @@ static int behind_gradient(const fixture *f, wk_network_id network, size_t i)
     if (network == WK_NETWORK_MODEL) return behind_model_gradient(f, i);
     bool task = network >= WK_NETWORK_REWARD;
     const wk_compiled_graph *unit = task ? &f->learner->tasks : &f->learner->update;
-    int weight = wk_scope_tensors(unit->scope[network])[i].id;
+    int weight = unit->scope[network]->tensors.items[i].id;
     for (size_t k = 0; k < unit->graph->nodes.count; k++) {
         const wk_node *node = &unit->graph->nodes.items[k];
         if (node->op != WK_OP_adam || wk_node_inputs(unit->graph, node)[0] != weight) continue;
@@ -286,18 +286,18 @@ static void check_gradients(const fixture *f, wk_network_id network)
     snprintf(name, sizeof name, "0/norm/%s", groups[network]);
     size_t members;
     float *norm = golden_floats(f, name, &members);
-    for (size_t i = 0; i < wk_params_count(params); i++) {
-        size_t count = wk_params_at(params, i)->count;
+    for (size_t i = 0; i < params->weights.count; i++) {
+        size_t count = params->weights.items[i].count;
         float *moment = malloc(count * sizeof *moment);
         assert_non_null(moment);
-        assert_ok(wk_buffer_download(wk_optimizer_buffer(f->learner->optimizers[network]),
-                                     wk_optimizer_m_offset(f->learner->optimizers[network], i),
-                                     moment, count * sizeof *moment, &err));
+        assert_ok(wk_buffer_download(f->learner->optimizers[network]->buffer,
+                                     params->weights.items[i].offset, moment,
+                                     count * sizeof *moment, &err));
         for (size_t k = 0; k < count; k++) {
             float member_norm = norm[k * members / count];
             moment[k] *= 10 * fmaxf(1, member_norm / 100);
         }
-        reference_weight(network, wk_params_at(params, i)->name, tail, sizeof tail);
+        reference_weight(network, params->weights.items[i].name, tail, sizeof tail);
         compare_golden(f, behind_gradient(f, network, i), moment, count, "0/grad/%s/%s",
                        groups[network], tail);
         free(moment);
@@ -336,14 +336,14 @@ static void check_parameters(const fixture *f, int n)
     for (int network = 0; network < WK_NETWORKS; network++) {
         if (!reference_names[network]) continue;
         const wk_params *params = f->learner->params[network];
-        for (size_t i = 0; i < wk_params_count(params); i++) {
-            size_t count = wk_params_at(params, i)->count;
+        for (size_t i = 0; i < params->weights.count; i++) {
+            size_t count = params->weights.items[i].count;
             float *values = malloc(count * sizeof *values);
             assert_non_null(values);
             char tail[96];
-            reference_weight(network, wk_params_at(params, i)->name, tail, sizeof tail);
-            assert_ok(wk_buffer_download(wk_params_buffer(params), wk_params_at(params, i)->offset,
-                                         values, count * sizeof *values, &err));
+            reference_weight(network, params->weights.items[i].name, tail, sizeof tail);
+            assert_ok(wk_buffer_download(params->buffer, params->weights.items[i].offset, values,
+                                         count * sizeof *values, &err));
             if (test_rounds())
                 check_change(f, network, i, n, tail, values);
             else

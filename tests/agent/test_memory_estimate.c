@@ -216,7 +216,7 @@ static void copies_take_half_of_the_weights(void **state)
                                 the_device.backend, &learner, &err));
     size_t weights = 0;
     for (int id = 0; id < WK_NETWORKS; id++)
-        if (learner->params[id]) weights += wk_params_buffer(learner->params[id])->size;
+        if (learner->params[id]) weights += learner->params[id]->buffer->size;
     assert_int_equal(wk_learner_estimate_memory(learner).copies, weights / 2);
     wk_learner_destroy(learner);
 }

@@ -408,14 +408,14 @@ static bool is_left(const wk_learner *l, const wk_tensor_info *x)
 {
     const wk_optimizer *optimizer = l->optimizers[WK_NETWORK_MODEL];
     return x->buffer &&
-           (x->buffer == l->handoff || (x->buffer == wk_optimizer_buffer(optimizer) &&
-                                        x->place >= wk_optimizer_handoff_offset(optimizer)));
+           (x->buffer == l->handoff ||
+            (x->buffer == optimizer->buffer && x->place >= wk_optimizer_handoff_offset(optimizer)));
 }
 
 static bool is_read(const wk_learner *l, const wk_tensor_info *x)
 {
     return x->buffer &&
-           (x->buffer == wk_params_buffer(l->params[WK_NETWORK_MODEL]) ||
+           (x->buffer == l->params[WK_NETWORK_MODEL]->buffer ||
             (x->buffer == l->counters && x->place == WK_COUNT_UPDATES * sizeof(uint64_t)));
 }
 
@@ -441,7 +441,7 @@ static void an_update_writes_what_a_prefetched_world_model_reads_before_the_even
     fixture r = open_fixture(tiny(TASKS), 1);
     const wk_plan *plan = r.learner->update.program->plan;
     bool *done = done_at_the_mark(plan);
-    int weights_of_the_model = (int)wk_params_count(r.learner->params[WK_NETWORK_MODEL]);
+    int weights_of_the_model = (int)r.learner->params[WK_NETWORK_MODEL]->weights.count;
     // Gradients imported and weights written, norm and flag, states and scalars imported, the
     // counter.
     assert_int_equal(check_steps(r.learner, plan, done), 2 * weights_of_the_model + 2 + 3 + 1);
@@ -477,7 +477,7 @@ static void the_world_model_s_graph_writes_only_what_it_leaves(void **state)
             count++;
         }
     }
-    assert_true(count > (int)wk_params_count(r.learner->params[WK_NETWORK_MODEL]));
+    assert_true(count > (int)r.learner->params[WK_NETWORK_MODEL]->weights.count);
     close_fixture(&r);
 }
 

@@ -189,9 +189,9 @@ static void a_single_task_is_taken_from_a_file_with_several(void **state)
     for (int network = WK_NETWORK_REWARD; network < WK_NETWORKS; network++) {
         size_t size, other;
         uint8_t *x = weights(&all, network, &size), *y = weights(&one, network, &other);
-        for (size_t i = 0; i < wk_params_count(one.learner->params[network]); i++) {
-            const wk_weight *from = wk_params_at(all.learner->params[network], i),
-                            *to = wk_params_at(one.learner->params[network], i);
+        for (size_t i = 0; i < one.learner->params[network]->weights.count; i++) {
+            const wk_weight *from = &all.learner->params[network]->weights.items[i],
+                            *to = &one.learner->params[network]->weights.items[i];
             size_t bytes = to->count * sizeof(float);
             assert_int_equal(from->count, TASKS * to->count);
             assert_memory_equal(x + from->offset + bytes, y + to->offset, bytes);

@@ -43,9 +43,9 @@ static void train(bool bf16, const char *preset, int members, training *out)
     assert_ok(test_population_create(NULL, members, backends, &err));
     for (int i = 0; i < members; i++)
         configs[i] = sizes(preset, i);
-    assert_ok(wk_synthetic_batch_create(&configs[0], backends[0], &synthetic, &err));
     assert_ok(wk_learner_create_population(WK_LEARNER_UPDATES, configs, backends, members, learners,
                                            &err));
+    assert_ok(wk_synthetic_batch_create(&configs[0], backends[0], &synthetic, &err));
     for (int i = 0; i < members; i++)
         batches[i] = synthetic.batch;
     for (int update = 0; update < UPDATES; update++) {

@@ -88,10 +88,8 @@ static bytes train(wk_cuda_precision precision, wk_cuda_streams streams, manner 
     bytes all = {0};
     for (int i = 0; i < WK_NETWORKS; i++) {
         const wk_optimizer *optimizer = learner->optimizers[i];
-        append(&all, wk_params_buffer(learner->params[i]),
-               wk_params_buffer(learner->params[i])->size);
-        if (optimizer)
-            append(&all, wk_optimizer_buffer(optimizer), wk_optimizer_counts_offset(optimizer));
+        append(&all, learner->params[i]->buffer, learner->params[i]->buffer->size);
+        if (optimizer) append(&all, optimizer->buffer, wk_optimizer_counts_offset(optimizer));
     }
     wk_learner_destroy(learner);
     wk_backend_destroy(backend);

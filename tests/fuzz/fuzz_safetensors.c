@@ -23,7 +23,7 @@ static void use(const wk_safetensors *file, size_t size)
     if (wk_safetensors_verify_weights(file, &err) != WK_OK) assert(err.message[0] != 0);
     float wanted;
     const wk_safetensors_target target = {{"w", WK_ST_F32, 1, {1}}, &wanted};
-    if (wk_safetensors_read_all(file, &target, 1, &err) != WK_OK) assert(err.message[0] != 0);
+    if (wk_safetensors_read_all(file, &target, 1, NULL, &err) != WK_OK) assert(err.message[0] != 0);
 }
 
 static void try_file(const void *bytes, size_t size)

@@ -110,9 +110,9 @@ wk_tensor golden_input(golden *file, const char *name)
 
 void golden_weight(golden *file, const wk_scope *scope, const char *layer_part, const char *name)
 {
-    for (size_t i = 0; i < wk_scope_count(scope); i++)
+    for (size_t i = 0; i < scope->tensors.count; i++)
         if (strcmp(wk_scope_param(scope, i)->name, layer_part) == 0) {
-            give(file, wk_scope_tensors(scope)[i], name);
+            give(file, scope->tensors.items[i], name);
             return;
         }
     fail_msg("the scope has no weight '%s'", layer_part);

@@ -8,7 +8,7 @@
 /// "gru/bias" [3D].
 static inline wk_tensor gru_step(wk_scope *scope, wk_tensor x, wk_tensor h)
 {
-    wk_graph *g = wk_scope_graph(scope);
+    wk_graph *g = scope->g;
     if (!wk_tensor_exists(x) || !wk_tensor_exists(h)) return h;
     wk_shape shape = wk_graph_shape(g, h);
     int axis = shape.rank - 1, parts = 3 * shape.dim[axis];

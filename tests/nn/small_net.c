@@ -9,7 +9,7 @@ enum { ROWS = 4, WIDTH = 3, SIZE = 5 };
 static wk_tensor record_loss(small_net *net)
 {
     wk_graph *g = net->g;
-    int stack = wk_scope_stack(net->scope);
+    int stack = net->scope->params->stack;
     net->x = wk_graph_input(g, WK_F32, WK_SHAPE(ROWS, WIDTH), "x");
     wk_tensor hidden = wk_nn_dense(net->scope, "in", net->x, SIZE, WK_ELU);
     wk_tensor h = wk_graph_fill(g, wk_graph_shape(g, hidden), 0.1f);

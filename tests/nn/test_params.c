@@ -15,7 +15,7 @@ static wk_params *new_set(const char *name, int stack, uint64_t seed)
 
 static float *initial(const wk_params *params, size_t index)
 {
-    float *values = malloc(wk_params_at(params, index)->count * sizeof *values);
+    float *values = malloc(params->weights.items[index].count * sizeof *values);
     assert_non_null(values);
     wk_params_initial(params, index, values);
     return values;
@@ -88,11 +88,11 @@ static void fans_follow_keras(void **state)
         int fans; // in + out
     } expected[] = {{"dense/w", 17}, {"conv/w", 16 * 8}, {"deconv/w", 16 * 8}};
     for (size_t i = 0; i < 3; i++) {
-        const wk_weight *param = wk_params_at(params, 2 * i);
+        const wk_weight *param = &params->weights.items[2 * i];
         assert_string_equal(param->name, expected[i].name);
         assert_int_equal(param->init.fan_in + param->init.fan_out, expected[i].fans);
     }
-    assert_int_equal(wk_params_at(params, 2)->init.fan_in, 16 * 3);
+    assert_int_equal(params->weights.items[2].init.fan_in, 16 * 3);
     wk_scope_destroy(scope);
     wk_graph_destroy(g);
     wk_params_destroy(params);
@@ -152,9 +152,9 @@ static void graphs_that_use_one_set_share_its_weights(void **state)
     assert_ok(wk_scope_bind(first.scope, backend, &err));
     // The first graph overwrites the weight; the second reads it.
     wk_tensor nines = wk_graph_fill(first.g, WK_SHAPE(3, 2), 9);
-    wk_graph_store(first.g, wk_scope_tensors(first.scope)[0], nines);
+    wk_graph_store(first.g, first.scope->tensors.items[0], nines);
     net second = record(params);
-    assert_int_equal(wk_params_count(params), 2);
+    assert_int_equal(params->weights.count, 2);
     assert_ok(wk_scope_bind(second.scope, backend, &err));
     wk_graph_output(second.g, second.y);
     wk_program *writer = NULL, *reader = NULL;

@@ -112,7 +112,7 @@ static void a_file_without_tensors_is_valid(void **state)
     assert_ok(wk_safetensors_save_in(NULL, PATH, NULL, 0, NULL, 0, &err));
     wk_safetensors *file = open_saved();
     assert_int_equal(wk_safetensors_count(file), 0);
-    assert_ok(wk_safetensors_read_all(file, NULL, 0, &err));
+    assert_ok(wk_safetensors_read_all(file, NULL, 0, NULL, &err));
     wk_safetensors_close(file);
     remove(PATH);
 }
@@ -168,7 +168,7 @@ static void a_set_of_targets_is_filled(void **state)
     uint8_t b[3];
     const wk_safetensors_target targets[] = {
         {three[2].spec, d}, {three[0].spec, b}, {three[1].spec, w}};
-    assert_ok(wk_safetensors_read_all(file, targets, 3, &err));
+    assert_ok(wk_safetensors_read_all(file, targets, 3, NULL, &err));
     assert_memory_equal(w, weights, sizeof w);
     assert_memory_equal(d, wide, sizeof d);
     assert_memory_equal(b, bytes, sizeof b);
@@ -187,7 +187,7 @@ static void misfits_are_listed_by_name_and_nothing_is_written(void **state)
         {{"z/wide", WK_ST_F32, 1, {2}}, w},
         {{"c/new", WK_ST_F32, 1, {1}}, w},
     };
-    assert_refused(wk_safetensors_read_all(file, targets, 3, &err), WK_E_FORMAT,
+    assert_refused(wk_safetensors_read_all(file, targets, 3, NULL, &err), WK_E_FORMAT,
                    "1 missing: c/new");
     assert_non_null(strstr(err.message, "a/w is F32[2,3], expected F32[3,2]"));
     assert_non_null(strstr(err.message, "z/wide is F64[2], expected F32[2]"));
@@ -210,7 +210,8 @@ static void long_lists_of_misfits_are_cut(void **state)
         snprintf(names[i], sizeof names[i], "missing/%d", i);
         targets[i] = (wk_safetensors_target){{names[i], WK_ST_F32, 1, {1}}, NULL};
     }
-    assert_refused(wk_safetensors_read_all(file, targets, 500, &err), WK_E_FORMAT, "500 missing");
+    assert_refused(wk_safetensors_read_all(file, targets, 500, NULL, &err), WK_E_FORMAT,
+                   "500 missing");
     assert_non_null(strstr(err.message, "missing/0"));
     assert_non_null(strstr(err.message, "use the config the file was saved with"));
     wk_safetensors_close(file);
@@ -268,10 +269,10 @@ static void packed_tensors_are_read_as_floats(void **state)
         assert_ok(wk_safetensors_save_in(NULL, PATH, tensors, 3, NULL, 0, &err));
         wk_safetensors *file = open_saved();
         if (files[i].message)
-            assert_refused(wk_safetensors_read_all(file, targets, 2, &err), WK_E_FORMAT,
+            assert_refused(wk_safetensors_read_all(file, targets, 2, NULL, &err), WK_E_FORMAT,
                            files[i].message);
         else
-            assert_ok(wk_safetensors_read_all(file, targets, 2, &err));
+            assert_ok(wk_safetensors_read_all(file, targets, 2, NULL, &err));
         wk_safetensors_close(file);
         if (files[i].message) continue;
         assert_true(pair[0] == 1 && pair[1] == -2.5f);
@@ -282,7 +283,8 @@ static void packed_tensors_are_read_as_floats(void **state)
     const wk_safetensors_source alone = {half, halves};
     assert_ok(wk_safetensors_save_in(NULL, PATH, &alone, 1, NULL, 0, &err));
     wk_safetensors *file = open_saved();
-    assert_refused(wk_safetensors_read_all(file, &wrong, 1, &err), WK_E_FORMAT, "different: h");
+    assert_refused(wk_safetensors_read_all(file, &wrong, 1, NULL, &err), WK_E_FORMAT,
+                   "different: h");
     wk_safetensors_close(file);
     remove(PATH);
 }

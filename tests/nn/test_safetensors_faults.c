@@ -35,7 +35,7 @@ static wk_status load(float *value, wk_error *err)
     wk_safetensors *file = NULL;
     WK_TRY(wk_safetensors_open(PATH, &file, err));
     wk_status status = wk_safetensors_verify_weights(file, err);
-    if (status == WK_OK) status = wk_safetensors_read_all(file, targets, 2, err);
+    if (status == WK_OK) status = wk_safetensors_read_all(file, targets, 2, NULL, err);
     wk_safetensors_close(file);
     if (status == WK_OK) *value = w[0];
     return status;

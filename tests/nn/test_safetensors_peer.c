@@ -43,7 +43,7 @@ static void the_python_package_and_we_read_each_others_files(void **state)
     double y[2];
     const wk_safetensors_target targets[] = {{{"x", WK_ST_I16, 2, {3, 2}}, x},
                                              {{"y/\xe2\x82\xac", WK_ST_F64, 1, {2}}, y}};
-    assert_ok(wk_safetensors_read_all(file, targets, 2, &err));
+    assert_ok(wk_safetensors_read_all(file, targets, 2, NULL, &err));
     assert_memory_equal(x, ((int16_t[]){0, 1, 2, 3, 4, 5}), sizeof x);
     assert_memory_equal(y, ((double[]){0.5, 2.0}), sizeof y);
     wk_safetensors_close(file);

@@ -35,7 +35,7 @@ static wk_status load(const small_net *net, wk_error *err)
 {
     wk_safetensors *file = NULL;
     WK_TRY(wk_safetensors_open(PATH, &file, err));
-    wk_status status = wk_state_load(net->state, file, err);
+    wk_status status = wk_state_load(net->state, file, NULL, err);
     wk_safetensors_close(file);
     return status;
 }
@@ -107,8 +107,8 @@ static void numbers_that_are_not_finite_are_never_saved(void **state)
     size_t before_size, after_size;
     assert_ok(wk_file_read(PATH, 1 << 20, &before, &before_size, &err));
     float bad = NAN;
-    size_t offset = wk_params_at(net.params, 1)->offset + sizeof bad;
-    assert_ok(wk_buffer_upload(wk_params_buffer(net.params), offset, &bad, sizeof bad, &err));
+    size_t offset = net.params->weights.items[1].offset + sizeof bad;
+    assert_ok(wk_buffer_upload(net.params->buffer, offset, &bad, sizeof bad, &err));
     assert_refused(wk_state_save(net.state, NULL, PATH, NULL, 0, &err), WK_E_DIVERGED,
                    "'net/in/b' has a value that is not finite (nan at element 1)");
     assert_ok(wk_file_read(PATH, 1 << 20, &after, &after_size, &err));
@@ -124,8 +124,7 @@ static void numbers_that_are_not_finite_are_never_saved(void **state)
 static char *snapshot(const small_net *net, size_t *size)
 {
     wk_error err = {0};
-    wk_buffer *weights = wk_params_buffer(net->params),
-              *moments = wk_optimizer_buffer(net->optimizer);
+    wk_buffer *weights = net->params->buffer, *moments = net->optimizer->buffer;
     *size = weights->size + moments->size;
     char *bytes = malloc(*size);
     assert_non_null(bytes);

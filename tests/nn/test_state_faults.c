@@ -11,7 +11,7 @@ static wk_status load(const small_net *net, wk_error *err)
 {
     wk_safetensors *file = NULL;
     WK_TRY(wk_safetensors_open(PATH, &file, err));
-    wk_status status = wk_state_load(net->state, file, err);
+    wk_status status = wk_state_load(net->state, file, NULL, err);
     wk_safetensors_close(file);
     return status;
 }

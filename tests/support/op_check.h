@@ -35,6 +35,20 @@ struct op_case {
     {                                                                                              \
         .name = (name_), .build = (build_), .reference = (reference_), __VA_ARGS__                 \
     }
+/// A builder that gives one expression of g, the inputs x and the random source r.
+#define BUILD(name, ...)                                                                           \
+    static wk_tensor name(wk_graph *g, const wk_tensor *x, wk_random r)                            \
+    {                                                                                              \
+        (void)r;                                                                                   \
+        return __VA_ARGS__;                                                                        \
+    }
+/// A reference whose element i is an expression of the inputs x and i.
+#define EACH(name, ...)                                                                            \
+    static void name(const op_case *c, const double *const *x, double *y)                          \
+    {                                                                                              \
+        for (size_t i = 0; i < op_count(c, 0); i++)                                                \
+            y[i] = __VA_ARGS__;                                                                    \
+    }
 /// An entry of `shapes`.
 #define OP_SHAPE(...)                                                                              \
     {                                                                                              \

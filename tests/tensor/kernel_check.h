@@ -96,6 +96,14 @@ typedef struct kernel_call {
     } out[OUTPUTS_MAX];
 } kernel_call;
 
+/// A kernel_call.run that makes one call with its context, declared as `data`, and `pool`.
+#define RUN(name, data, ...)                                                                       \
+    static void name(void *context, wk_pool *pool)                                                 \
+    {                                                                                              \
+        data = context;                                                                            \
+        __VA_ARGS__;                                                                               \
+    }
+
 static inline void save_outputs(const kernel_call *call, float **saved)
 {
     for (int i = 0; i < OUTPUTS_MAX; i++) {

@@ -29,37 +29,16 @@ static void probabilities(size_t n, const double *x, double *p)
         p[c] = exp(x[c] - max) / sum;
 }
 
-static void run_softmax(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_softmax(all_variables(d), d->classes, d->x, d->y, pool);
-}
-static void run_softmax_backward(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_softmax_backward(all_variables(d), d->classes, d->y, d->dy, d->dx, pool);
-}
-static void run_entropy(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_entropy(d->rows, d->variables, d->classes, d->x, d->y, pool);
-}
-static void run_kl(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_kl(d->rows, d->variables, d->classes, d->x, d->prior, d->y, pool);
-}
-static void run_kl_backward(void *context, wk_pool *pool)
-{
-    call_data *d = context;
+RUN(run_softmax, call_data *d, wk_cpu_softmax(all_variables(d), d->classes, d->x, d->y, pool))
+RUN(run_softmax_backward, call_data *d,
+    wk_cpu_softmax_backward(all_variables(d), d->classes, d->y, d->dy, d->dx, pool))
+RUN(run_entropy, call_data *d, wk_cpu_entropy(d->rows, d->variables, d->classes, d->x, d->y, pool))
+RUN(run_kl, call_data *d, wk_cpu_kl(d->rows, d->variables, d->classes, d->x, d->prior, d->y, pool))
+RUN(run_kl_backward, call_data *d,
     wk_cpu_kl_backward(d->rows, d->variables, d->classes, d->x, d->prior, d->dy, d->dx, d->dprior,
-                       pool);
-}
-static void run_sample(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_sample_onehot(all_variables(d), d->classes, d->x, &d->draws, d->y, d->probs, pool);
-}
+                       pool))
+RUN(run_sample, call_data *d,
+    wk_cpu_sample_onehot(all_variables(d), d->classes, d->x, &d->draws, d->y, d->probs, pool))
 
 enum { CLASSES_MAX = 260 };
 

@@ -12,23 +12,12 @@ typedef struct conv_call {
     void *workspace;
 } conv_call;
 
-static void run_conv(void *context, wk_pool *pool)
-{
-    conv_call *c = context;
-    wk_cpu_conv(&c->p, c->large, c->w, c->bias, c->act, c->y, c->workspace, pool);
-}
-
-static void run_transposed(void *context, wk_pool *pool)
-{
-    conv_call *c = context;
-    wk_cpu_conv_transposed(&c->p, c->small, c->w, c->bias, c->act, c->y, c->workspace, pool);
-}
-
-static void run_weights(void *context, wk_pool *pool)
-{
-    conv_call *c = context;
-    wk_cpu_conv_weights(&c->p, c->large, c->small, c->y, c->workspace, pool);
-}
+RUN(run_conv, conv_call *c,
+    wk_cpu_conv(&c->p, c->large, c->w, c->bias, c->act, c->y, c->workspace, pool))
+RUN(run_transposed, conv_call *c,
+    wk_cpu_conv_transposed(&c->p, c->small, c->w, c->bias, c->act, c->y, c->workspace, pool))
+RUN(run_weights, conv_call *c,
+    wk_cpu_conv_weights(&c->p, c->large, c->small, c->y, c->workspace, pool))
 
 typedef struct sizes {
     size_t small, large_n, small_n, weights;

@@ -18,11 +18,8 @@ static void run_checked(void (*run)(void *, wk_pool *), call_data *d, size_t n)
     run_on_all_threads(&call);
 }
 
-static void run_columns(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_copy_columns(d->rows, d->cols, d->a, d->src_row, d->y, d->dst_row, pool);
-}
+RUN(run_columns, call_data *d,
+    wk_cpu_copy_columns(d->rows, d->cols, d->a, d->src_row, d->y, d->dst_row, pool))
 
 static void columns_are_copied_between_rows_of_different_length(void **state)
 {
@@ -42,76 +39,28 @@ static void columns_are_copied_between_rows_of_different_length(void **state)
     }
 }
 
-static void run_add(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_add(d->cols, d->a, d->b, d->y, pool);
-}
-static void run_mul(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_mul(d->cols, d->a, d->b, d->y, pool);
-}
-static void run_affine(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_affine(d->cols, d->scale, d->shift, d->a, d->y, pool);
-}
-static void run_floor(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_clamp_min(d->cols, d->scale, d->a, d->y, pool);
-}
-static void run_floor_backward(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_clamp_min_backward(d->cols, d->scale, d->a, d->b, d->y, pool);
-}
-static void run_copy(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_copy(d->cols, d->a, d->y, pool);
-}
-static void run_fill(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_fill(d->cols, d->scale, d->y, pool);
-}
+RUN(run_add, call_data *d, wk_cpu_add(d->cols, d->a, d->b, d->y, pool))
+RUN(run_mul, call_data *d, wk_cpu_mul(d->cols, d->a, d->b, d->y, pool))
+RUN(run_affine, call_data *d, wk_cpu_affine(d->cols, d->scale, d->shift, d->a, d->y, pool))
+RUN(run_floor, call_data *d, wk_cpu_clamp_min(d->cols, d->scale, d->a, d->y, pool))
+RUN(run_floor_backward, call_data *d,
+    wk_cpu_clamp_min_backward(d->cols, d->scale, d->a, d->b, d->y, pool))
+RUN(run_copy, call_data *d, wk_cpu_copy(d->cols, d->a, d->y, pool))
+RUN(run_fill, call_data *d, wk_cpu_fill(d->cols, d->scale, d->y, pool))
 
-static double add(const call_data *d, double a, double b)
-{
-    (void)d;
-    return a + b;
-}
-static double mul(const call_data *d, double a, double b)
-{
-    (void)d;
-    return a * b;
-}
-static double affine(const call_data *d, double a, double b)
-{
-    (void)b;
-    return d->scale * a + d->shift;
-}
-static double floor_at(const call_data *d, double a, double b)
-{
-    (void)b;
-    return fmax(a, d->scale);
-}
-static double floor_slope(const call_data *d, double a, double b)
-{
-    return a >= d->scale ? b : 0;
-}
-static double copy(const call_data *d, double a, double b)
-{
-    (void)d, (void)b;
-    return a;
-}
-static double fill(const call_data *d, double a, double b)
-{
-    (void)a, (void)b;
-    return d->scale;
-}
+#define FORMULA(name, ...)                                                                         \
+    static double name(const call_data *d, double a, double b)                                     \
+    {                                                                                              \
+        (void)d, (void)a, (void)b;                                                                 \
+        return __VA_ARGS__;                                                                        \
+    }
+FORMULA(add, a + b)
+FORMULA(mul, a *b)
+FORMULA(affine, d->scale *a + d->shift)
+FORMULA(floor_at, fmax(a, d->scale))
+FORMULA(floor_slope, a >= d->scale ? b : 0)
+FORMULA(copy, a)
+FORMULA(fill, d->scale)
 
 static void elementwise_functions_match_their_formulas(void **state)
 {
@@ -155,36 +104,14 @@ static void elementwise_functions_may_work_in_place(void **state)
     arrays_release(&a);
 }
 
-static void run_scale_rows(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_scale_rows(d->rows, d->cols, d->b, d->a, d->y, pool);
-}
-static void run_row_sums(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_row_sums(d->rows, d->cols, d->scale, d->a, d->y, pool);
-}
-static void run_column_sums(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_column_sums(d->rows, d->cols, d->scale, d->a, d->y, pool);
-}
-static void run_spread_rows(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_broadcast_rows(d->rows, d->cols, d->scale, d->b, d->y, pool);
-}
-static void run_spread_columns(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_broadcast_columns(d->rows, d->cols, d->scale, d->b, d->y, pool);
-}
-static void run_sum(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_sum(d->rows * d->cols, d->scale, d->a, d->y, pool);
-}
+RUN(run_scale_rows, call_data *d, wk_cpu_scale_rows(d->rows, d->cols, d->b, d->a, d->y, pool))
+RUN(run_row_sums, call_data *d, wk_cpu_row_sums(d->rows, d->cols, d->scale, d->a, d->y, pool))
+RUN(run_column_sums, call_data *d, wk_cpu_column_sums(d->rows, d->cols, d->scale, d->a, d->y, pool))
+RUN(run_spread_rows, call_data *d,
+    wk_cpu_broadcast_rows(d->rows, d->cols, d->scale, d->b, d->y, pool))
+RUN(run_spread_columns, call_data *d,
+    wk_cpu_broadcast_columns(d->rows, d->cols, d->scale, d->b, d->y, pool))
+RUN(run_sum, call_data *d, wk_cpu_sum(d->rows * d->cols, d->scale, d->a, d->y, pool))
 
 // What element (r, c) of a adds to output `at`, and where.
 typedef enum kind { SCALE_ROWS, ROW_SUMS, COLUMN_SUMS, SPREAD_ROWS, SPREAD_COLUMNS, SUM } kind;
@@ -256,11 +183,7 @@ static void non_finite_numbers_are_counted_wherever_they_are(void **state)
     arrays_release(&a);
 }
 
-static void run_image(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_image_normalise(d->cols, d->bytes, d->y, pool);
-}
+RUN(run_image, call_data *d, wk_cpu_image_normalise(d->cols, d->bytes, d->y, pool))
 
 static void images_become_numbers_between_minus_and_plus_a_half(void **state)
 {
@@ -276,11 +199,7 @@ static void images_become_numbers_between_minus_and_plus_a_half(void **state)
     arrays_release(&a);
 }
 
-static void run_uniform(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_uniform(d->cols, &d->draws, d->scale, d->shift, d->y, pool);
-}
+RUN(run_uniform, call_data *d, wk_cpu_uniform(d->cols, &d->draws, d->scale, d->shift, d->y, pool))
 
 static void uniform_numbers_are_those_of_the_philox_blocks(void **state)
 {

@@ -30,17 +30,9 @@ typedef struct dense {
     double *exact_x, *exact_bias;
 } dense;
 
-static void run_dense(void *context, wk_pool *pool)
-{
-    dense *d = context;
-    wk_cpu_bias_act(&d->p, d->x, d->bias, d->y, pool);
-}
-
-static void run_dense_backward(void *context, wk_pool *pool)
-{
-    dense *d = context;
-    wk_cpu_bias_act_backward(&d->p, d->y, d->dy, d->dx, d->dbias, pool);
-}
+RUN(run_dense, dense *d, wk_cpu_bias_act(&d->p, d->x, d->bias, d->y, pool))
+RUN(run_dense_backward, dense *d,
+    wk_cpu_bias_act_backward(&d->p, d->y, d->dy, d->dx, d->dbias, pool))
 
 static double dense_value(const dense *d, size_t i)
 {
@@ -154,18 +146,10 @@ typedef struct gru {
     double *exact_pre, *exact_h, *exact_gate_bias, *exact_gain, *exact_bias;
 } gru;
 
-static void run_gru(void *context, wk_pool *pool)
-{
-    gru *g = context;
-    wk_cpu_gru(&g->p, g->pre, &g->params, g->h, g->out, g->mean, g->rstd, pool);
-}
-
-static void run_gru_backward(void *context, wk_pool *pool)
-{
-    gru *g = context;
+RUN(run_gru, gru *g, wk_cpu_gru(&g->p, g->pre, &g->params, g->h, g->out, g->mean, g->rstd, pool))
+RUN(run_gru_backward, gru *g,
     wk_cpu_gru_backward(&g->p, g->pre, &g->params, g->h, g->mean, g->rstd, g->dout, g->dpre, g->dh,
-                        &g->grads, g->workspace, pool);
-}
+                        &g->grads, g->workspace, pool))
 
 static void gru_row(const gru *g, size_t row, double *out)
 {

@@ -10,19 +10,12 @@ typedef struct loss_call {
     double *exact_x;
 } loss_call;
 
-static void run_loss(void *context, wk_pool *pool)
-{
-    loss_call *l = context;
+RUN(run_loss, loss_call *l,
     wk_cpu_half_squared_error(l->stacks, l->rows, l->cols, l->x, l->target, l->target_stride, l->y,
-                              pool);
-}
-
-static void run_loss_backward(void *context, wk_pool *pool)
-{
-    loss_call *l = context;
+                              pool))
+RUN(run_loss_backward, loss_call *l,
     wk_cpu_half_squared_error_backward(l->stacks, l->rows, l->cols, l->x, l->target,
-                                       l->target_stride, l->dy, l->dx, pool);
-}
+                                       l->target_stride, l->dy, l->dx, pool))
 
 static double row_loss(const loss_call *l, size_t row)
 {
@@ -71,17 +64,9 @@ typedef struct return_call {
     double *exact_reward, *exact_value, *expected;
 } return_call;
 
-static void run_return(void *context, wk_pool *pool)
-{
-    return_call *l = context;
-    wk_cpu_lambda_return(&l->p, l->reward, l->value, l->y, pool);
-}
-
-static void run_return_backward(void *context, wk_pool *pool)
-{
-    return_call *l = context;
-    wk_cpu_lambda_return_backward(&l->p, l->dy, l->dreward, l->dvalue, pool);
-}
+RUN(run_return, return_call *l, wk_cpu_lambda_return(&l->p, l->reward, l->value, l->y, pool))
+RUN(run_return_backward, return_call *l,
+    wk_cpu_lambda_return_backward(&l->p, l->dy, l->dreward, l->dvalue, pool))
 
 // The return of step t as the weighted sum of n-step returns: (1 - λ) Σ λ^(n-1) G^(n), the last
 // one with all the remaining weight. Independent of the recursion the kernel uses.
@@ -155,18 +140,11 @@ typedef struct spread_call {
     double *exact_x;
 } spread_call;
 
-static void run_spread(void *context, wk_pool *pool)
-{
-    spread_call *d = context;
-    wk_cpu_disagreement(d->kind, d->stacks, d->rows, d->cols, d->scale, d->x, d->y, pool);
-}
-
-static void run_spread_backward(void *context, wk_pool *pool)
-{
-    spread_call *d = context;
+RUN(run_spread, spread_call *d,
+    wk_cpu_disagreement(d->kind, d->stacks, d->rows, d->cols, d->scale, d->x, d->y, pool))
+RUN(run_spread_backward, spread_call *d,
     wk_cpu_disagreement_backward(d->kind, d->stacks, d->rows, d->cols, d->scale, d->x, d->dy, d->dx,
-                                 pool);
-}
+                                 pool))
 
 static double row_spread(const spread_call *d, size_t r)
 {
@@ -238,11 +216,7 @@ typedef struct norm_call {
     float *norm;
 } norm_call;
 
-static void run_global_norm(void *context, wk_pool *pool)
-{
-    norm_call *n = context;
-    wk_cpu_global_norm(3, n->spans, n->norm, pool);
-}
+RUN(run_global_norm, norm_call *n, wk_cpu_global_norm(3, n->spans, n->norm, pool))
 
 static void global_norm_is_that_of_all_spans_together(void **state)
 {
@@ -268,11 +242,7 @@ typedef struct adam_call {
     float *weight, *m, *v;
 } adam_call;
 
-static void run_adam(void *context, wk_pool *pool)
-{
-    adam_call *c = context;
-    wk_cpu_adam(&c->p, c->n, c->norm, c->grad, c->weight, c->m, c->v, pool);
-}
+RUN(run_adam, adam_call *c, wk_cpu_adam(&c->p, c->n, c->norm, c->grad, c->weight, c->m, c->v, pool))
 
 // One weight through the textbook algorithm, in double.
 static void reference_step(const wk_adam *p, double g, double *w, double *m, double *v)

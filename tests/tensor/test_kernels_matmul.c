@@ -9,11 +9,7 @@ typedef struct product {
     float *c;
 } product;
 
-static void run_product(void *context, wk_pool *pool)
-{
-    product *x = context;
-    wk_cpu_matmul(&x->p, x->a, x->b, x->c, pool);
-}
+RUN(run_product, product *x, wk_cpu_matmul(&x->p, x->a, x->b, x->c, pool))
 
 static void reference(const wk_matmul *p, const float *a, const float *b, double *c)
 {

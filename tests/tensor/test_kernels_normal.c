@@ -57,27 +57,15 @@ static double entropy(const truncated *t)
            (t->low * density(t->low) - t->high * density(t->high)) / (2 * mass);
 }
 
-static void run_sample(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_truncated_normal_sample(d->rows, d->dims, d->raw, &d->draws, d->y, pool);
-}
-static void run_sample_backward(void *context, wk_pool *pool)
-{
-    call_data *d = context;
+RUN(run_sample, call_data *d,
+    wk_cpu_truncated_normal_sample(d->rows, d->dims, d->raw, &d->draws, d->y, pool))
+RUN(run_sample_backward, call_data *d,
     wk_cpu_truncated_normal_sample_backward(d->rows, d->dims, d->raw, &d->draws, WK_SAMPLE_EXACT,
-                                            d->dy, d->draw, pool);
-}
-static void run_entropy(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_truncated_normal_entropy(d->rows, d->dims, d->raw, d->y, pool);
-}
-static void run_entropy_backward(void *context, wk_pool *pool)
-{
-    call_data *d = context;
-    wk_cpu_truncated_normal_entropy_backward(d->rows, d->dims, d->raw, d->dy, d->draw, pool);
-}
+                                            d->dy, d->draw, pool))
+RUN(run_entropy, call_data *d,
+    wk_cpu_truncated_normal_entropy(d->rows, d->dims, d->raw, d->y, pool))
+RUN(run_entropy_backward, call_data *d,
+    wk_cpu_truncated_normal_entropy_backward(d->rows, d->dims, d->raw, d->dy, d->draw, pool))
 
 static double sample_loss(void *context)
 {

@@ -3,42 +3,15 @@
 #include "support/op_check.h"
 #include "tensor/families.h"
 
-static wk_tensor build_add(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_add(g, x[0], x[1]);
-}
-
-static wk_tensor build_mul(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_mul(g, x[0], x[1]);
-}
+BUILD(build_add, wk_graph_add(g, x[0], x[1]))
+BUILD(build_mul, wk_graph_mul(g, x[0], x[1]))
 
 // A tensor used as both operands and once more: its three contributions are added.
-static wk_tensor build_square(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_add(g, wk_graph_mul(g, x[0], x[0]), x[0]);
-}
+BUILD(build_square, wk_graph_add(g, wk_graph_mul(g, x[0], x[0]), x[0]))
 
-static void add(const op_case *c, const double *const *x, double *y)
-{
-    for (size_t i = 0; i < op_count(c, 0); i++)
-        y[i] = x[0][i] + x[1][i];
-}
-
-static void mul(const op_case *c, const double *const *x, double *y)
-{
-    for (size_t i = 0; i < op_count(c, 0); i++)
-        y[i] = x[0][i] * x[1][i];
-}
-
-static void square(const op_case *c, const double *const *x, double *y)
-{
-    for (size_t i = 0; i < op_count(c, 0); i++)
-        y[i] = x[0][i] * x[0][i] + x[0][i];
-}
+EACH(add, x[0][i] + x[1][i])
+EACH(mul, x[0][i] * x[1][i])
+EACH(square, x[0][i] * x[0][i] + x[0][i])
 
 static wk_tensor build_add_n(wk_graph *g, const wk_tensor *x, wk_random r)
 {
@@ -47,41 +20,17 @@ static wk_tensor build_add_n(wk_graph *g, const wk_tensor *x, wk_random r)
     return wk_graph_add_n(g, terms, 4);
 }
 
-static void add_n(const op_case *c, const double *const *x, double *y)
-{
-    for (size_t i = 0; i < op_count(c, 0); i++)
-        y[i] = 2 * x[0][i] + x[1][i] + x[2][i];
-}
+EACH(add_n, 2 * x[0][i] + x[1][i] + x[2][i])
 
-static wk_tensor build_affine(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_affine(g, x[0], -3, 0.5f);
-}
+BUILD(build_affine, wk_graph_affine(g, x[0], -3, 0.5f))
 
-static void affine(const op_case *c, const double *const *x, double *y)
-{
-    for (size_t i = 0; i < op_count(c, 0); i++)
-        y[i] = -3 * x[0][i] + 0.5;
-}
+EACH(affine, -3 * x[0][i] + 0.5)
 
-static wk_tensor build_clamp_min(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_clamp_min(g, x[0], 0.25f);
-}
+BUILD(build_clamp_min, wk_graph_clamp_min(g, x[0], 0.25f))
 
-static void clamp_min(const op_case *c, const double *const *x, double *y)
-{
-    for (size_t i = 0; i < op_count(c, 0); i++)
-        y[i] = fmax(x[0][i], 0.25);
-}
+EACH(clamp_min, fmax(x[0][i], 0.25))
 
-static wk_tensor build_scale_rows(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_scale_rows(g, x[0], wk_graph_stop_gradient(g, x[1]));
-}
+BUILD(build_scale_rows, wk_graph_scale_rows(g, x[0], wk_graph_stop_gradient(g, x[1])))
 
 static void scale_rows(const op_case *c, const double *const *x, double *y)
 {
@@ -90,35 +39,11 @@ static void scale_rows(const op_case *c, const double *const *x, double *y)
         y[i] = x[0][i] * x[1][i / cols];
 }
 
-static wk_tensor build_mean_first(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_mean(g, x[0], 0);
-}
-
-static wk_tensor build_mean_middle(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_mean(g, x[0], 1);
-}
-
-static wk_tensor build_mean_last(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_mean(g, x[0], 2);
-}
-
-static wk_tensor build_mean_all(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_mean_all(g, x[0]);
-}
-
-static wk_tensor build_sum_all(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_sum_all(g, x[0]);
-}
+BUILD(build_mean_first, wk_graph_mean(g, x[0], 0))
+BUILD(build_mean_middle, wk_graph_mean(g, x[0], 1))
+BUILD(build_mean_last, wk_graph_mean(g, x[0], 2))
+BUILD(build_mean_all, wk_graph_mean_all(g, x[0]))
+BUILD(build_sum_all, wk_graph_sum_all(g, x[0]))
 
 // The mean over one axis of [A,B,C].
 static void mean_axis(const op_case *c, const double *x, int axis, double *y)

@@ -3,11 +3,7 @@
 #include "support/op_check.h"
 #include "tensor/families.h"
 
-static wk_tensor build_matmul(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_matmul(g, x[0], x[1]);
-}
+BUILD(build_matmul, wk_graph_matmul(g, x[0], x[1]))
 
 // Either operand may be one matrix for the whole stack.
 static void matmul(const op_case *c, const double *const *x, double *y)
@@ -78,23 +74,9 @@ static void shared_weight(const op_case *c, const double *const *x, double *y)
             }
 }
 
-static wk_tensor build_elu(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_bias_act(g, x[0], x[1], WK_ELU);
-}
-
-static wk_tensor build_sigmoid(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_bias_act(g, x[0], x[1], WK_SIGMOID);
-}
-
-static wk_tensor build_tanh(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_activate(g, x[0], WK_TANH);
-}
+BUILD(build_elu, wk_graph_bias_act(g, x[0], x[1], WK_ELU))
+BUILD(build_sigmoid, wk_graph_bias_act(g, x[0], x[1], WK_SIGMOID))
+BUILD(build_tanh, wk_graph_activate(g, x[0], WK_TANH))
 
 static void bias(const op_case *c, const double *const *x, double *y)
 {
@@ -118,35 +100,12 @@ static void sigmoid(const op_case *c, const double *const *x, double *y)
         y[i] = 1 / (1 + exp(-y[i]));
 }
 
-static void hyperbolic_tangent(const op_case *c, const double *const *x, double *y)
-{
-    for (size_t i = 0; i < op_count(c, 0); i++)
-        y[i] = tanh(x[0][i]);
-}
+EACH(hyperbolic_tangent, tanh(x[0][i]))
 
-static wk_tensor build_conv(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_conv(g, x[0], x[1], x[2], 2, WK_ELU);
-}
-
-static wk_tensor build_conv_plain(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_conv(g, x[0], x[1], (wk_tensor){0}, 2, WK_IDENTITY);
-}
-
-static wk_tensor build_deconv(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_deconv(g, x[0], x[1], x[2], 2, WK_ELU);
-}
-
-static wk_tensor build_deconv_plain(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_deconv(g, x[0], x[1], (wk_tensor){0}, 2, WK_IDENTITY);
-}
+BUILD(build_conv, wk_graph_conv(g, x[0], x[1], x[2], 2, WK_ELU))
+BUILD(build_conv_plain, wk_graph_conv(g, x[0], x[1], (wk_tensor){0}, 2, WK_IDENTITY))
+BUILD(build_deconv, wk_graph_deconv(g, x[0], x[1], x[2], 2, WK_ELU))
+BUILD(build_deconv_plain, wk_graph_deconv(g, x[0], x[1], (wk_tensor){0}, 2, WK_IDENTITY))
 
 enum { STRIDE = 2 };
 
@@ -231,11 +190,7 @@ static void normalise(const double *x, size_t n, const double *gain, const doubl
         y[i] = gain[i] * (x[i] - mean) / sqrt(variance + (double)1e-3f) + offset[i];
 }
 
-static wk_tensor build_gru(wk_graph *g, const wk_tensor *x, wk_random r)
-{
-    (void)r;
-    return wk_graph_gru(g, x[0], x[1], x[2], x[3], x[4], 1e-3f);
-}
+BUILD(build_gru, wk_graph_gru(g, x[0], x[1], x[2], x[3], x[4], 1e-3f))
 
 static double logistic(double x)
 {

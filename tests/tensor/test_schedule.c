@@ -299,7 +299,7 @@ static void the_optimiser_s_steps_are_parted_by_who_waits_for_them(void **state)
         if (!again) assert_int_equal(plan->streams[step], WK_URGENT_STREAM);
     }
     assert_int_equal(needed, 10);
-    assert_int_equal(needed + others, wk_params_count(learner->params[WK_NETWORK_MODEL]));
+    assert_int_equal(needed + others, learner->params[WK_NETWORK_MODEL]->weights.count);
     wk_learner_destroy(learner);
 }
 
@@ -323,7 +323,7 @@ static void exported_gradients_are_deferred(void **state)
     wk_learner *learner = open_learner(small_config());
     const wk_plan *plan = learner_plan(learner, MODEL);
     const wk_graph *g = plan->graph;
-    const wk_buffer *left = wk_optimizer_buffer(learner->optimizers[WK_NETWORK_MODEL]);
+    const wk_buffer *left = learner->optimizers[WK_NETWORK_MODEL]->buffer;
     size_t count = 0;
     for (int step = 0; step < (int)plan->node_count; step++) {
         const wk_node *node = step_node(plan, step);
@@ -332,7 +332,7 @@ static void exported_gradients_are_deferred(void **state)
         assert_true(plan->streams[step] > 0);
         count++;
     }
-    assert_int_equal(count, wk_params_count(learner->params[WK_NETWORK_MODEL]) + 1); // and the norm
+    assert_int_equal(count, learner->params[WK_NETWORK_MODEL]->weights.count + 1); // and the norm
     wk_learner_destroy(learner);
 }
 
