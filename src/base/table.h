@@ -19,6 +19,12 @@ typedef struct wk_column {
     double scale;        // what people see is the value times this; 0: 1
 } wk_column;
 
+/// A column for programs alone.
+#define WK_COLUMN_KEY(key)                                                                         \
+    {                                                                                              \
+        WK_COLUMN_TEXT, key, NULL, NULL, 0                                                         \
+    }
+
 /// A cell, in words.
 typedef struct wk_cell {
     char *value; // for programs: a text, or a number as JSON writes it; NULL: there is none

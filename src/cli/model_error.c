@@ -17,8 +17,10 @@ typedef struct error_values {
     bool map, json;
 } error_values;
 
-static const error_values defaults = {
-    .asked = {.policies = "random", .step = WK_STEP_LAST, .environments = 200, .trajectories = 1}};
+static const error_values defaults = {.asked = {.policies = "random",
+                                                .step = WK_STEP_LAST,
+                                                .plan.environments = 200,
+                                                .plan.trajectories = 1}};
 
 #define WK_VALUES error_values
 static const wk_arg args[] = {
@@ -33,8 +35,8 @@ static const wk_arg args[] = {
                "environments from the default distribution (default: 200)", 1, 100000),
     WK_OPT_INT("trajectories", asked.plan.trajectories, "N",
                "episodes in each environment (default: 1; 200 in the paper)", 1, 100000),
-    WK_OPT_INT("steps", asked.plan.steps, "N", "maximum agent steps of each episode (default: all)", 1,
-               1000),
+    WK_OPT_INT("steps", asked.plan.steps, "N", "maximum agent steps of each episode (default: all)",
+               1, 1000),
     WK_SEED_ARG_ROW("the episodes", "0"),
     WK_OPT_FLAG("map", map, "print errors and estimates as maps over the environments' parameters"),
     WK_OPT_PATHS("out", out, "FILE.png|DIR",
