@@ -1,6 +1,5 @@
 #include "log/metrics.h"
 
-#include "base/array.h"
 #include "base/file.h"
 #include "log/files.h"
 #include <assert.h>

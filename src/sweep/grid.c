@@ -20,7 +20,6 @@
 // errors name file and line.
 #include "sweep/sweep.h"
 
-#include "base/asset.h"
 #include "base/file.h"
 #include "config/yaml.h"
 #include <stdio.h>

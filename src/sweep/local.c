@@ -1,9 +1,8 @@
 // --launch local: processes on this machine, as many as it takes, until all is done.
 #include "sweep/sweep.h"
 
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/limits.h"
+#include "base/machine.h"
 #include "base/pool.h"
 #include "log/run_table.h"
 #include "tensor/cuda/cuda.h"

@@ -1,8 +1,8 @@
 // Child processes of a sweep: this program with other words, and the programs of Slurm.
 #include "sweep/sweep.h"
 
-#include "base/clock.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -2,9 +2,8 @@
 // there is none, recency, cost, exact saving, and whole curricula in continuous spaces.
 #include "curriculum/surface.h"
 
-#include "base/clock.h"
-#include "base/rng.h"
-#include "base/sobol.h"
+#include "base/machine.h"
+#include "base/random.h"
 #include "support/check.h"
 #include "waker/curriculum.h"
 #include "waker/stats.h"

@@ -1,6 +1,6 @@
 // Metrics in files: what is written, what a crash leaves, and that a resumed run leaves the bytes
 // of one that never stopped.
-#include "base/json_reader.h"
+#include "base/json.h"
 #include "log/files.h"
 #include "log/logs.h"
 

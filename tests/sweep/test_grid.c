@@ -1,6 +1,6 @@
 // Grid files and the plans made of them: which runs there are, how they are called, which shapes
 // they have, and what hostile files are told.
-#include "base/clock.h"
+#include "base/machine.h"
 #include "support/check.h"
 #include "sweep/sweep.h"
 #include <stdio.h>

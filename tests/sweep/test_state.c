@@ -1,7 +1,7 @@
 // The states of tasks as their directories say them, whose turn it is next, and that one process at
 // a time works on a task and on a sweep.
-#include "base/clock.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "support/check.h"
 #include "sweep/sweep.h"
 #include <errno.h>
