@@ -136,26 +136,20 @@ static bool gradually_expanding(const wk_curriculum_view *view, const wk_curricu
     return sum > 0;
 }
 
-// One of the oracles' own distributions.
-static bool copy_distribution(const wk_curriculum_view *view, const double *from,
-                              double *probability)
-{
-    memcpy(probability, from, view->count * sizeof *probability);
-    return true;
-}
-
 static bool hardest(const wk_curriculum_view *view, const wk_curriculum_config *config,
                     double *probability)
 {
     (void)config;
-    return copy_distribution(view, view->hardest, probability);
+    memcpy(probability, view->hardest, view->count * sizeof *probability);
+    return true;
 }
 
 static bool reweighting(const wk_curriculum_view *view, const wk_curriculum_config *config,
                         double *probability)
 {
     (void)config;
-    return copy_distribution(view, view->most_complex, probability);
+    memcpy(probability, view->most_complex, view->count * sizeof *probability);
+    return true;
 }
 
 static bool none(const wk_curriculum_view *view, const wk_curriculum_config *config,

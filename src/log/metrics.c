@@ -9,19 +9,11 @@
 
 enum { CLIP_DELAY_CS = 5 }; // dreamer's 20 frames a second
 
-// A name seen before, and where its number stands in the record that is being gathered.
-typedef struct known_name {
-    char *name;
-    size_t noted; // 1 + index into `scalars`; 0: not added since the last write
-} known_name;
-
 struct wk_metrics {
     int action_repeat;
     bool timing;                  // measured numbers go to metrics.jsonl too
     wk_append_file jsonl, events; // `events` is not open without TensorBoard
     char events_file[WK_METRICS_FILE_MAX];
-    known_name *names; // open-addressed by hash, at most half full
-    size_t n_names, names_capacity;
     WK_ARRAY(wk_scalar) scalars;
     WK_ARRAY(wk_metric_image) images;
     bool short_of_memory; // something could not be added; the next write reports it
@@ -29,8 +21,8 @@ struct wk_metrics {
 
 static void forget_record(wk_metrics *metrics)
 {
-    for (size_t i = 0; i < metrics->names_capacity; i++)
-        metrics->names[i].noted = 0;
+    for (size_t i = 0; i < metrics->scalars.count; i++)
+        free((void *)metrics->scalars.items[i].name);
     for (size_t i = 0; i < metrics->images.count; i++) {
         free((void *)metrics->images.items[i].bytes);
         free((void *)metrics->images.items[i].name);
@@ -45,59 +37,25 @@ void wk_metrics_close(wk_metrics *metrics)
     wk_append_file_close(&metrics->jsonl);
     wk_append_file_close(&metrics->events);
     forget_record(metrics);
-    for (size_t i = 0; i < metrics->names_capacity; i++)
-        free(metrics->names[i].name);
-    free(metrics->names);
     wk_array_free(&metrics->scalars);
     wk_array_free(&metrics->images);
     free(metrics);
 }
 
-// The place of `name` in the table, or the free place where it belongs.
-static known_name *find_place(known_name *names, size_t capacity, const char *name)
-{
-    size_t at = (size_t)wk_fnv1a(WK_FNV1A_START, name, strlen(name)) & (capacity - 1);
-    while (names[at].name && strcmp(names[at].name, name) != 0)
-        at = (at + 1) & (capacity - 1);
-    return &names[at];
-}
-
-static bool grow_names(wk_metrics *metrics)
-{
-    size_t capacity = metrics->names_capacity ? 2 * metrics->names_capacity : 64;
-    known_name *names = calloc(capacity, sizeof *names);
-    if (!names) return false;
-    for (size_t i = 0; i < metrics->names_capacity; i++)
-        if (metrics->names[i].name)
-            *find_place(names, capacity, metrics->names[i].name) = metrics->names[i];
-    free(metrics->names);
-    metrics->names = names;
-    metrics->names_capacity = capacity;
-    return true;
-}
-
-// The entry of `name`, made if need be; NULL when memory is short.
-static known_name *intern(wk_metrics *metrics, const char *name)
-{
-    if (2 * (metrics->n_names + 1) > metrics->names_capacity && !grow_names(metrics)) return NULL;
-    known_name *place = find_place(metrics->names, metrics->names_capacity, name);
-    if (place->name) return place;
-    place->name = strdup(name);
-    if (!place->name) return NULL;
-    metrics->n_names++;
-    return place;
-}
-
+// Records have some hundred scalars, so that going through them takes less than writing them.
 static void add_scalar(wk_metrics *metrics, const char *name, double value, wk_scalar_kind kind)
 {
-    known_name *known = intern(metrics, name);
-    const wk_scalar scalar = {known ? known->name : NULL, value, kind};
-    if (known && known->noted)
-        metrics->scalars.items[known->noted - 1] = scalar;
-    else if (known && wk_array_push(&metrics->scalars, scalar))
-        known->noted = metrics->scalars.count;
-    else
-        metrics->short_of_memory = true;
+    for (size_t i = 0; i < metrics->scalars.count; i++) {
+        wk_scalar *there = &metrics->scalars.items[i];
+        if (strcmp(there->name, name) != 0) continue;
+        there->value = value;
+        there->kind = kind;
+        return;
+    }
+    char *copy = strdup(name);
+    if (copy && wk_array_push(&metrics->scalars, (wk_scalar){copy, value, kind})) return;
+    free(copy);
+    metrics->short_of_memory = true;
 }
 
 void wk_metrics_scalar(wk_metrics *metrics, const char *name, double value)

@@ -451,7 +451,7 @@ uint64_t wk_sweep_grid_combinations(const wk_sweep_grid *grid)
 wk_status wk_sweep_grid_add(wk_sweep_grid *grid, const char *text, wk_error *err)
 {
     char *name = keep(grid, text), *values = strchr(name, '=');
-    int found;
+    int found = 0;
     wk_status status = WK_OK;
     if (!values)
         status = wk_fail(err, WK_E_INPUT, "write AXIS=VALUE,VALUE or AXIS=5..9");

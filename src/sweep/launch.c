@@ -300,7 +300,7 @@ static wk_status make_report(const wk_sweep_launch *launch, const wk_text *mark,
 
 wk_status wk_sweep_report_make(const wk_sweep_launch *launch, wk_sweep_end *end, wk_error *err)
 {
-    bool made;
+    bool made = false;
     wk_text mark = {0};
     if (!launch->plan->grid->report.present) return WK_OK;
     wk_status status = compare_report(launch->plan, &mark, &made, err);

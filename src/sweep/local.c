@@ -59,9 +59,7 @@ static wk_status set_up(launcher *l, wk_error *err)
 {
     const wk_sweep_launch *launch = l->launch;
     const wk_sweep_launch_options *o = launch->options;
-    l->population = o->populations < 1                   ? 1
-                    : o->populations > WK_POPULATION_MAX ? WK_POPULATION_MAX
-                                                         : o->populations;
+    l->population = o->populations > 0 ? o->populations : 1;
     // GPUs are assigned where no run names one: that it has, whichever others are free.
     bool assigned = true;
     for (size_t i = 0; i < launch->plan->shapes.count; i++) {

@@ -114,10 +114,12 @@ static bool listen_once(listener *l, int ms)
             end_line(l);
         else if (l->length < sizeof l->rest - 1)
             l->rest[l->length++] = bytes[i];
-    if (l->output)
+    if (l->output) {
         wk_text_append(l->output, bytes, (size_t)size);
-    else if (write(STDERR_FILENO, bytes, (size_t)size) < 0)
-        return size > 0; // a closed terminal must not end a run
+    } else {
+        ssize_t written = write(STDERR_FILENO, bytes, (size_t)size);
+        (void)written; // a closed terminal must not end a run
+    }
     return size > 0;
 }
 

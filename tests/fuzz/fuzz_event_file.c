@@ -8,7 +8,7 @@
 static void go_on(wk_append_file *file, bool lines)
 {
     wk_error err = {0};
-    wk_scalar scalar = {"train/loss", 1.5, false};
+    wk_scalar scalar = {"train/loss", 1.5, WK_SCALAR_PLAIN};
     wk_metrics_record record = {.step = 8, .agent_step = 4, .scalars = &scalar, .n_scalars = 1};
     uint64_t before = file->end;
     wk_status status = lines ? wk_jsonl_write(file, &record, false, &err)
