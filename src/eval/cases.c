@@ -1,8 +1,8 @@
 #include "eval/cases.h"
 
-#include "base/rng.h"
+#include "base/random.h"
 #include "base/text.h"
-#include "env/domains/combined.h"
+#include "env/domains/domains.h"
 #include <stdio.h>
 #include <string.h>
 
