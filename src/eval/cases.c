@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME = 64 };
-
 static wk_status add(wk_eval_case *cases, int *count, wk_eval_case one, wk_error *err)
 {
     for (int i = 0; i < *count; i++)
@@ -20,52 +18,40 @@ static wk_status add(wk_eval_case *cases, int *count, wk_eval_case one, wk_error
     return WK_OK;
 }
 
-// One case by its name.
-static wk_status find(const wk_domain *domain, const wk_case *train, const char *name, int envs,
-                      wk_eval_case *out, wk_error *err)
-{
-    const char *names[WK_EVAL_CASES_MAX + 2] = {WK_EVAL_DR};
-    size_t count = 1;
-    const wk_case *thetas = NULL;
-    if (strcmp(name, WK_EVAL_DR) == 0)
-        *out = (wk_eval_case){WK_EVAL_DR, NULL, envs};
-    else if (train && strcmp(name, train->name) == 0)
-        *out = (wk_eval_case){train->name, train, envs};
-    else if (wk_domain_case(domain, name, &thetas, NULL) == WK_OK)
-        *out = (wk_eval_case){thetas->name, thetas, thetas->episodes};
-    else {
-        if (train) names[count++] = train->name;
-        for (int i = 0; i < domain->n_cases && i < WK_EVAL_CASES_MAX; i++)
-            names[count++] = domain->cases[i].name;
-        return wk_fail_unknown(err, "case of this domain", name, names, count);
-    }
-    return WK_OK;
-}
-
 wk_status wk_eval_cases(const wk_domain *domain, const wk_case *train, const char *names, int envs,
                         wk_eval_case *cases, int *count, wk_error *err)
 {
-    bool all = strcmp(names, "all") == 0;
+    const wk_eval_case dr = {WK_EVAL_DR, NULL, envs};
+    const wk_eval_case list = {train ? train->name : NULL, train, envs};
+    bool all = strcmp(names, "all") == 0, usual = !*names;
     *count = 0;
-    if (train && (all || !*names))
-        WK_TRY(add(cases, count, (wk_eval_case){train->name, train, envs}, err));
-    if (all || (!train && !*names)) {
-        WK_TRY(add(cases, count, (wk_eval_case){WK_EVAL_DR, NULL, envs}, err));
-        for (int i = 0; i < domain->n_cases; i++) {
-            const wk_case *c = &domain->cases[i];
-            if (all || !c->extra)
-                WK_TRY(add(cases, count, (wk_eval_case){c->name, c, c->episodes}, err));
-        }
-        return WK_OK;
+    if (train && (all || usual)) WK_TRY(add(cases, count, list, err));
+    if (all || (!train && usual)) WK_TRY(add(cases, count, dr, err));
+    for (int i = 0; (all || (!train && usual)) && i < domain->n_cases; i++) {
+        const wk_case *c = &domain->cases[i];
+        if (all || !c->extra)
+            WK_TRY(add(cases, count, (wk_eval_case){c->name, c, c->episodes}, err));
     }
-    while (*names) {
-        char name[NAME];
-        size_t length = strcspn(names, ",");
-        snprintf(name, sizeof name, "%.*s", (int)(length < NAME ? length : NAME - 1), names);
-        names += length + (names[length] == ',');
-        wk_eval_case one = {0};
-        WK_TRY(find(domain, train, name, envs, &one, err));
-        WK_TRY(add(cases, count, one, err));
+    for (const char *at = all ? "" : names; *at;) {
+        char name[64];
+        const wk_case *c = NULL;
+        size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        at += length + (at[length] == ',');
+        if (strcmp(name, WK_EVAL_DR) == 0) {
+            WK_TRY(add(cases, count, dr, err));
+        } else if (train && strcmp(name, train->name) == 0) {
+            WK_TRY(add(cases, count, list, err));
+        } else if (wk_domain_case(domain, name, &c, NULL) == WK_OK) {
+            WK_TRY(add(cases, count, (wk_eval_case){c->name, c, c->episodes}, err));
+        } else {
+            const char *known[WK_EVAL_CASES_MAX + 2] = {WK_EVAL_DR};
+            size_t n = 1;
+            if (train) known[n++] = train->name;
+            for (int i = 0; i < domain->n_cases && i < WK_EVAL_CASES_MAX; i++)
+                known[n++] = domain->cases[i].name;
+            return wk_fail_unknown(err, "case of this domain", name, known, n);
+        }
     }
     return WK_OK;
 }

@@ -220,12 +220,14 @@ wk_status wk_open_loop_frame(const wk_open_loop *l, int step, const wk_open_loop
     return WK_OK;
 }
 
-// A still for documents: every `every`-th frame of the sequences, one below the other, with θ above
+// A still for documents: every few frames of the sequences, one below the other, with θ above
 // each; the numbers of the frames on top, those that were seen in green.
-static wk_status draw_strip(const wk_open_loop *l, int every, const wk_open_loop_labels *labels,
-                            wk_image *out, wk_error *err)
+static wk_status draw_strip(const wk_open_loop *l, const wk_open_loop_labels *labels, wk_image *out,
+                            wk_error *err)
 {
-    int columns = (l->steps + every - 1) / every, left = names_width(), head = LINE + 2 * MARGIN;
+    enum { COLUMNS = 12 };
+    int every = (l->steps + COLUMNS - 1) / COLUMNS, columns = (l->steps + every - 1) / every;
+    int left = names_width(), head = LINE + 2 * MARGIN;
     int block = LINE + MARGIN + PARTS * (SIDE + GAP) + MARGIN;
     WK_TRY(
         wk_image_create(left + columns * (SIDE + GAP), head + l->count * block, WHITE, out, err));
@@ -255,14 +257,13 @@ enum { SEQUENCES = WK_OPEN_LOOP_SEQUENCES };
 // The state of the command.
 typedef struct show {
     const wk_open_loop_question *asked;
+    wk_open_loop_files *out;
     wk_saved_run run;
     const wk_domain *domain;
     int policy; // of the learner, for anything but random actions
     bool random;
-    int steps; // frames of a sequence
     wk_open_loop *loop;
     char params[640], thetas[SEQUENCES][128]; // what is written next to the images
-    char path[WK_PATH_MAX];
 } show;
 
 // Weights that have the policy: of a task those adapted to it, if there are any.
@@ -276,6 +277,7 @@ static wk_status open_run(show *s, wk_error *err)
     WK_TRY(wk_saved_run_open(asked->run, &options, &s->run, err));
     s->domain = s->run.world.domain;
     s->random = strcmp(asked->policy, WK_POLICY_RANDOM) == 0;
+    s->policy = WK_POLICY_EXPLORE;
     bool explore = strcmp(asked->policy, "explore") == 0, of_task = !s->random && !explore;
     if (asked->name && !of_task)
         return wk_fail(err, WK_E_INPUT, "--name selects a task policy: add --policy TASK");
@@ -293,9 +295,13 @@ static wk_status open_run(show *s, wk_error *err)
     wk_weights_answer_free(&answer);
     WK_TRY(status);
     WK_TRY(wk_saved_run_load(&s->run, &choice, err));
-    s->policy = WK_POLICY_EXPLORE;
-    if (!of_task) return WK_OK;
-    return wk_saved_run_policy(&s->run, task, &s->policy, err);
+    return of_task ? wk_saved_run_policy(&s->run, task, &s->policy, err) : WK_OK;
+}
+
+static bool ends_in(const char *path, const char *ending)
+{
+    size_t n = strlen(path), m = strlen(ending);
+    return n > m && strcasecmp(path + n - m, ending) == 0;
 }
 
 // The file that is written: as asked, or where the report finds it.
@@ -304,21 +310,18 @@ static wk_status choose_path(show *s, wk_error *err)
     const wk_open_loop_question *asked = s->asked;
     bool table = s->domain->observation.no_image;
     const char *name = asked->name, *out = asked->out;
-    size_t length = out ? strlen(out) : 0;
-    bool is_table = length > 4 && strcasecmp(out + length - 4, ".csv") == 0;
-    if (out && !(table ? is_table : wk_animation_is_path(out)))
+    if (out && !(table ? ends_in(out, ".csv") : wk_animation_is_path(out)))
         return wk_fail(err, WK_E_INPUT, "--out %s: the output is %s", out,
                        table ? "a table, since the domain has no images; name it FILE.csv"
                              : "a clip; name it FILE.gif or FILE.mp4");
     // Said before the episodes are played.
-    if (out && length > 4 && strcmp(out + length - 4, ".mp4") == 0)
-        WK_TRY(wk_animation_find_ffmpeg(err));
-    if (out) return wk_path_print(s->path, err, "%s", out);
-    WK_TRY(wk_path_print(s->path, err, "%s/eval", asked->run));
-    WK_TRY(wk_dir_create(s->path, err));
-    return wk_path_print(s->path, err, "%s/eval/openloop-%012" PRIu64 "-%.100s%s%s%s", asked->run,
-                         s->run.weights.step, asked->policy, name ? "." : "", name ? name : "",
-                         table ? ".csv" : ".gif");
+    if (out && ends_in(out, ".mp4")) WK_TRY(wk_animation_find_ffmpeg(err));
+    if (out) return wk_path_print(s->out->path, err, "%s", out);
+    WK_TRY(wk_path_print(s->out->path, err, "%s/eval", asked->run));
+    WK_TRY(wk_dir_create(s->out->path, err));
+    return wk_path_print(s->out->path, err, "%s/eval/openloop-%012" PRIu64 "-%.100s%s%s%s",
+                         asked->run, s->run.weights.step, asked->policy, name ? "." : "",
+                         name ? name : "", table ? ".csv" : ".gif");
 }
 
 static wk_status keep_frame(void *context, const wk_eval_row *row, wk_error *err)
@@ -326,8 +329,8 @@ static wk_status keep_frame(void *context, const wk_eval_row *row, wk_error *err
     show *s = context;
     (void)err;
     wk_progress_count(s->asked->progress, 0);
-    if ((row->flags & WK_IS_DIVERGED) && row->step > 0) return WK_OK;
-    wk_sequences_set(wk_open_loop_input(s->loop), row->step, row->episode, row, row->step == 0);
+    if (!(row->flags & WK_IS_DIVERGED) || row->step == 0)
+        wk_sequences_set(&s->loop->input, row->step, row->episode, row, row->step == 0);
     return WK_OK;
 }
 
@@ -357,45 +360,34 @@ static wk_status play(show *s, wk_error *err)
                              .mode = s->policy == WK_POLICY_EXPLORE ? WK_ACT_SAMPLE : WK_ACT_MODE,
                              .cases = cases,
                              .n_cases = 1,
-                             .steps = s->steps - 1,
+                             .steps = s->loop->steps - 1,
                              .seed = asked->seed,
                              .threads = asked->threads,
                              .on_row = keep_frame,
                              .context = s};
-    wk_progress_next(asked->progress, "frames", SEQUENCES * s->steps);
+    wk_progress_next(asked->progress, "frames", SEQUENCES * s->loop->steps);
     WK_TRY(wk_evaluate(&config, episodes, err));
-    // Names of the parameters, and the values of every sequence.
-    wk_text names = {0};
+    // Names of the parameters, and the values of every sequence; long ones are cut.
+    size_t length = 0;
+    for (int p = 0; p < domain->n_params && length < sizeof s->params; p++)
+        length += (size_t)snprintf(s->params + length, sizeof s->params - length, "%s%s",
+                                   p ? ", " : "", domain->params[p].name);
     for (int i = 0; i < SEQUENCES; i++) {
-        wk_text values = {0};
-        for (int p = 0; p < domain->n_params; p++) {
-            wk_text_printf(&values, "%s%g", p ? ", " : "", episodes[i].theta[p]);
-            if (i == 0) wk_text_printf(&names, "%s%s", p ? ", " : "", domain->params[p].name);
-        }
-        snprintf(s->thetas[i], sizeof s->thetas[i], "%s", wk_text_get(&values));
-        wk_text_free(&values);
+        size_t at = 0, size = sizeof s->thetas[i];
+        for (int p = 0; p < domain->n_params && at < size; p++)
+            at += (size_t)snprintf(s->thetas[i] + at, size - at, "%s%g", p ? ", " : "",
+                                   episodes[i].theta[p]);
     }
-    snprintf(s->params, sizeof s->params, "%s", wk_text_get(&names));
-    wk_text_free(&names);
     return WK_OK;
 }
 
-// The path of the file with another ending.
-static void path_beside(const show *s, const char *ending, char path[WK_PATH_MAX])
-{
-    snprintf(path, WK_PATH_MAX, "%.*s%s", (int)(strlen(s->path) - strlen(ending)), s->path, ending);
-}
-
 // FILE.csv: a line for each number of every vector, what it was and what the model made of it.
-static wk_status write_vectors(show *s, wk_error *err)
+static wk_status write_vectors(const wk_open_loop *l, const char *path, wk_error *err)
 {
-    const wk_open_loop *l = s->loop;
-    char path[WK_PATH_MAX];
     wk_text out = {0};
-    path_beside(s, ".csv", path);
     wk_text_puts(&out, "episode,frame,seen,number,truth,model\n");
-    for (int episode = 0; episode < SEQUENCES; episode++)
-        for (int step = 0; step < s->steps; step++)
+    for (int episode = 0; episode < l->count; episode++)
+        for (int step = 0; step < l->steps; step++)
             for (size_t i = 0; i < l->input.vector; i++) {
                 size_t at = row_of(l, step, episode) * l->input.vector + i;
                 wk_text_printf(&out, "%d,%d,%d,%zu,%.9g,%.9g\n", episode, step, step < l->context,
@@ -404,40 +396,25 @@ static wk_status write_vectors(show *s, wk_error *err)
     return wk_file_write_text(NULL, path, &out, err);
 }
 
-static wk_status film(show *s, const wk_open_loop_labels *labels, wk_animation **clip,
-                      wk_image *frame, wk_error *err)
+// The clip.
+static wk_status film(show *s, const wk_open_loop_labels *labels, wk_error *err)
 {
     static const double frame_seconds = 0.1;
-    wk_progress_next(s->asked->progress, "images", s->steps);
-    for (int t = 0; t < s->steps; t++, wk_progress_count(s->asked->progress, 0)) {
-        WK_TRY(wk_open_loop_frame(s->loop, t, labels, frame, err));
-        if (!*clip)
-            WK_TRY(wk_animation_create(s->path, frame->width, frame->height, frame_seconds, clip,
-                                       err));
-        WK_TRY(wk_animation_add(*clip, frame, err));
-    }
-    return wk_animation_write(*clip, err);
-}
-
-// The clip and next to it FILE.png.
-static wk_status write_images(show *s, wk_error *err)
-{
-    enum { COLUMNS = 12 };
-    wk_image frame = {0}, strip = {0};
+    wk_image frame = {0};
     wk_animation *clip = NULL;
-    char path[WK_PATH_MAX];
-    const char *thetas[SEQUENCES];
-    for (int i = 0; i < SEQUENCES; i++)
-        thetas[i] = s->thetas[i];
-    const wk_open_loop_labels labels = {s->params, thetas};
-    wk_status status = film(s, &labels, &clip, &frame, err);
+    wk_status status = WK_OK;
+    wk_progress_next(s->asked->progress, "images", s->loop->steps);
+    for (int t = 0; t < s->loop->steps && status == WK_OK; t++) {
+        status = wk_open_loop_frame(s->loop, t, labels, &frame, err);
+        if (status == WK_OK && !clip)
+            status = wk_animation_create(s->out->path, frame.width, frame.height, frame_seconds,
+                                         &clip, err);
+        if (status == WK_OK) status = wk_animation_add(clip, &frame, err);
+        wk_progress_count(s->asked->progress, 0);
+    }
+    if (status == WK_OK) status = wk_animation_write(clip, err);
     wk_animation_destroy(clip);
     wk_image_free(&frame);
-    path_beside(s, ".png", path);
-    if (status == WK_OK)
-        status = draw_strip(s->loop, (s->steps + COLUMNS - 1) / COLUMNS, &labels, &strip, err);
-    if (status == WK_OK) status = wk_png_write(path, &strip, err);
-    wk_image_free(&strip);
     return status;
 }
 
@@ -446,32 +423,45 @@ static wk_status make(show *s, wk_error *err)
     const wk_open_loop_question *asked = s->asked;
     WK_TRY(open_run(s, err));
     WK_TRY(choose_path(s, err));
-    int whole = s->domain->episode_steps + 1;
-    s->steps = asked->steps < whole ? asked->steps : whole;
-    if (asked->context >= s->steps)
+    wk_observation_spec observation = s->domain->observation;
+    int whole = s->domain->episode_steps + 1, steps = asked->steps < whole ? asked->steps : whole;
+    if (asked->context >= steps)
         return wk_fail(err, WK_E_INPUT,
                        "--context %d of %d frames leaves nothing to imagine; give a smaller one",
-                       asked->context, s->steps);
-    WK_TRY(wk_open_loop_create(s->run.weights.learner, SEQUENCES, s->steps, asked->context,
-                               &s->loop, err));
+                       asked->context, steps);
+    s->out->step = s->run.weights.step;
+    s->out->action_repeat = s->domain->action_repeat;
+    s->out->steps = steps;
+    s->out->observation = observation;
+    WK_TRY(wk_open_loop_create(s->run.weights.learner, SEQUENCES, steps, asked->context, &s->loop,
+                               err));
     WK_TRY(play(s, err));
     WK_TRY(wk_open_loop_run(s->loop, err));
-    if (s->domain->observation.vector > 0) WK_TRY(write_vectors(s, err));
-    return s->domain->observation.no_image ? WK_OK : write_images(s, err);
+
+    // FILE.csv, FILE.gif and FILE.png: all endings have four characters.
+    char path[WK_PATH_MAX];
+    int stem = (int)strlen(s->out->path) - 4;
+    snprintf(path, sizeof path, "%.*s.csv", stem, s->out->path);
+    if (observation.vector > 0) WK_TRY(write_vectors(s->loop, path, err));
+    if (observation.no_image) return WK_OK;
+    const char *thetas[SEQUENCES];
+    for (int i = 0; i < SEQUENCES; i++)
+        thetas[i] = s->thetas[i];
+    const wk_open_loop_labels labels = {s->params, thetas};
+    wk_image strip = {0};
+    WK_TRY(film(s, &labels, err));
+    wk_status status = draw_strip(s->loop, &labels, &strip, err);
+    snprintf(path, sizeof path, "%.*s.png", stem, s->out->path);
+    if (status == WK_OK) status = wk_png_write(path, &strip, err);
+    wk_image_free(&strip);
+    return status;
 }
 
 wk_status wk_open_loop_make(const wk_open_loop_question *asked, wk_open_loop_files *out,
                             wk_error *err)
 {
-    show s = {.asked = asked};
+    show s = {.asked = asked, .out = out};
     wk_status status = make(&s, err);
-    if (status == WK_OK) {
-        out->step = s.run.weights.step;
-        out->action_repeat = s.domain->action_repeat;
-        out->steps = s.steps;
-        out->observation = s.domain->observation;
-        snprintf(out->path, sizeof out->path, "%s", s.path);
-    }
     wk_open_loop_destroy(s.loop);
     wk_saved_run_close(&s.run);
     return status;

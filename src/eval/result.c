@@ -52,41 +52,33 @@ const char *wk_eval_score_name(const wk_domain *domain, int task)
     return domain->tasks[task].has_completion ? "completion" : "return";
 }
 
-// The cases that have environments of the task, in the order they were requested.
-static wk_status choose_cases(const wk_eval_result *r, const wk_eval_setup *setup, int task,
-                              wk_eval_case *fitting, int *n_fitting, wk_error *err)
-{
-    wk_eval_case cases[WK_EVAL_CASES_MAX];
-    int count = setup->n_cases;
-    const char *names = count > 0 ? "of the set" : setup->case_names;
-    if (count > 0)
-        memcpy(cases, setup->cases, (size_t)count * sizeof *cases);
-    else
-        WK_TRY(
-            wk_eval_cases(r->origin.domain, r->origin.train, names, r->envs, cases, &count, err));
-    *n_fitting = 0;
-    for (int i = 0; i < count; i++)
-        if (wk_eval_case_fits(r->origin.domain, task, &cases[i]))
-            fitting[(*n_fitting)++] = cases[i];
-    if (*n_fitting > 0) return WK_OK;
-    return wk_fail(err, WK_E_INPUT, "none of the cases '%s' has worlds of task '%s'", names,
-                   r->origin.domain->tasks[task].name);
-}
-
 wk_status wk_eval_result_add(wk_eval_result *r, const wk_eval_setup *setup, int task, wk_error *err)
 {
+    // The cases that have environments of the task, in the order they were requested.
     wk_eval_case cases[WK_EVAL_CASES_MAX];
-    int n_cases;
-    WK_TRY(choose_cases(r, setup, task, cases, &n_cases, err));
+    const wk_domain *domain = r->origin.domain;
+    int n_cases = 0, requested = setup->n_cases;
+    const char *names = requested > 0 ? "of the set" : setup->case_names;
+    if (requested > 0)
+        memcpy(cases, setup->cases, (size_t)requested * sizeof *cases);
+    else
+        WK_TRY(wk_eval_cases(domain, r->origin.train, names, r->envs, cases, &requested, err));
+    size_t count = 0;
+    for (int i = 0; i < requested; i++)
+        if (wk_eval_case_fits(domain, task, &cases[i])) {
+            cases[n_cases++] = cases[i];
+            count += (size_t)cases[i].episodes;
+        }
+    if (n_cases == 0)
+        return wk_fail(err, WK_E_INPUT, "none of the cases '%s' has worlds of task '%s'", names,
+                       domain->tasks[task].name);
+
+    // Memory for their episodes and numbers.
     wk_task_result *grown = realloc(r->tasks, (size_t)(r->n_tasks + 1) * sizeof *grown);
     if (!grown) return wk_fail(err, WK_E_MEMORY, "no memory for the results of a task");
     r->tasks = grown;
     wk_task_result *t = &r->tasks[r->n_tasks++];
     *t = (wk_task_result){.task = task, .n_cases = n_cases};
-    // Memory for the episodes and their numbers, split into cases.
-    size_t count = 0;
-    for (int i = 0; i < n_cases; i++)
-        count += (size_t)cases[i].episodes;
     t->episodes = calloc(count, sizeof *t->episodes);
     t->numbers = calloc(3 * count, sizeof *t->numbers);
     if (!t->episodes || !t->numbers)

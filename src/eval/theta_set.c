@@ -184,10 +184,9 @@ static char *next_line(lines *l)
 }
 
 // What follows "KEY " in the next line.
-static wk_status read_value(lines *l, const char *key, const char **out, wk_error *err)
+static wk_status read_value(lines *l, const char *key, char **out, wk_error *err)
 {
-    char what[64];
-    const char *line = next_line(l);
+    char what[64], *line = next_line(l);
     size_t length = strlen(key);
     snprintf(what, sizeof what, "expected '%s VALUE'", key);
     if (!line || strncmp(line, key, length) != 0 || line[length] != ' ')
@@ -198,69 +197,58 @@ static wk_status read_value(lines *l, const char *key, const char **out, wk_erro
 
 static wk_status read_head(lines *l, const wk_domain *domain, wk_theta_set *set, wk_error *err)
 {
-    const char *format = next_line(l), *name, *of, *seed, *params;
+    char *format = next_line(l), *value;
     if (!format || strcmp(format, FORMAT) != 0)
         return fail_line(l, "this is not a set of environments (waker-set-1)", err);
-    WK_TRY(read_value(l, "name", &name, err));
-    if (!is_name(name)) return fail_line(l, "this is not a valid name of a set", err);
-    snprintf(set->name, sizeof set->name, "%s", name);
-    WK_TRY(read_value(l, "domain", &of, err));
-    if (strcmp(of, domain->name) != 0)
+    WK_TRY(read_value(l, "name", &value, err));
+    if (!is_name(value)) return fail_line(l, "this is not a valid name of a set", err);
+    snprintf(set->name, sizeof set->name, "%s", value);
+    WK_TRY(read_value(l, "domain", &value, err));
+    if (strcmp(value, domain->name) != 0)
         return wk_fail(err, WK_E_INPUT, "the set '%s' is for the domain '%.60s', the run for '%s'",
-                       l->path, of, domain->name);
+                       l->path, value, domain->name);
     snprintf(set->domain, sizeof set->domain, "%s", domain->name);
-    WK_TRY(read_value(l, "seed", &seed, err));
-    if (!wk_text_to_unsigned(seed, &set->seed)) return fail_line(l, "this is not a seed", err);
-    WK_TRY(read_value(l, "params", &params, err));
-    char *rest = (char *)params; // of the copy
-    for (int i = 0; i < domain->n_params; i++) {
-        const char *param = rest ? strsep(&rest, ",") : "";
-        if (strcmp(param, domain->params[i].name) != 0)
-            return fail_line(l, "the domain has other parameters", err);
+    WK_TRY(read_value(l, "seed", &value, err));
+    if (!wk_text_to_unsigned(value, &set->seed)) return fail_line(l, "this is not a seed", err);
+    WK_TRY(read_value(l, "params", &value, err));
+    bool same = true;
+    for (int i = 0; i < domain->n_params && same; i++) {
+        const char *param = value ? strsep(&value, ",") : "";
+        same = strcmp(param, domain->params[i].name) == 0;
     }
-    return rest ? fail_line(l, "the domain has other parameters", err) : WK_OK;
+    return same && !value ? WK_OK : fail_line(l, "the domain has other parameters", err);
 }
 
-static wk_status read_theta(lines *l, const wk_domain *domain, double *theta, wk_error *err)
+// The θ of both parts, one after the other, which make room for themselves in `all`.
+static wk_status read_parts(lines *l, const wk_domain *domain, int counts[WK_THETA_SET_PARTS],
+                            double **all, wk_error *err)
 {
-    char *rest = next_line(l);
-    for (int i = 0; i < domain->n_params; i++) {
-        const char *number = rest ? strsep(&rest, ",") : "";
-        if (!wk_text_to_number(number, &theta[i])) return fail_line(l, "this is not a θ", err);
-    }
-    if (rest) return fail_line(l, "a θ with too many numbers", err);
-    wk_status status = wk_domain_check_params(domain, theta, (size_t)domain->n_params, err);
-    if (status != WK_OK && err) wk_fail_context(err, "'%s', line %d", l->path, l->number);
-    return status;
-}
-
-// The θ of both parts, one after the other.
-static wk_status read_parts(lines *l, const wk_domain *domain, wk_theta_set *set, wk_error *err)
-{
-    int counts[WK_THETA_SET_PARTS] = {0};
     size_t n = (size_t)domain->n_params, done = 0;
-    double *all = NULL;
-    wk_status status = WK_OK;
-    for (int p = 0; p < WK_THETA_SET_PARTS && status == WK_OK; p++) {
-        const char *text;
+    for (int p = 0; p < WK_THETA_SET_PARTS; p++) {
+        char *text;
         uint64_t count = 0;
-        status = read_value(l, wk_theta_set_part_name((wk_theta_set_part)p), &text, err);
-        if (status == WK_OK &&
-            (!wk_text_to_unsigned(text, &count) || count > WK_THETA_SET_COUNT_MAX))
-            status = fail_line(l, "this is not a number of environments", err);
-        if (status != WK_OK) break;
+        WK_TRY(read_value(l, wk_theta_set_part_name((wk_theta_set_part)p), &text, err));
+        if (!wk_text_to_unsigned(text, &count) || count > WK_THETA_SET_COUNT_MAX)
+            return fail_line(l, "this is not a number of environments", err);
         counts[p] = (int)count;
-        double *more = realloc(all, ((done + count) * n + 1) * sizeof *all);
-        if (!more) status = wk_fail(err, WK_E_MEMORY, "no memory for a set");
-        if (more) all = more;
-        for (uint64_t i = 0; i < count && status == WK_OK; i++)
-            status = read_theta(l, domain, all + n * done++, err);
+        double *more = realloc(*all, ((done + count) * n + 1) * sizeof *more);
+        if (!more) return wk_fail(err, WK_E_MEMORY, "no memory for a set");
+        *all = more;
+        for (uint64_t i = 0; i < count; i++) {
+            double *theta = *all + n * done++;
+            char *rest = next_line(l);
+            for (size_t k = 0; k < n; k++) {
+                const char *number = rest ? strsep(&rest, ",") : "";
+                if (!wk_text_to_number(number, &theta[k]))
+                    return fail_line(l, "this is not a θ", err);
+            }
+            if (rest) return fail_line(l, "a θ with too many numbers", err);
+            wk_status status = wk_domain_check_params(domain, theta, n, err);
+            if (status != WK_OK && err) wk_fail_context(err, "'%s', line %d", l->path, l->number);
+            WK_TRY(status);
+        }
     }
-    if (status == WK_OK && done == 0) status = fail_line(l, "the set is empty", err);
-    if (status == WK_OK) status = make_room(set, counts, err);
-    if (status == WK_OK) memcpy(set->params, all, done * n * sizeof *all);
-    free(all);
-    return status;
+    return done > 0 ? WK_OK : fail_line(l, "the set is empty", err);
 }
 
 // Reads a text whose last line must have the hash of all before it.
@@ -288,13 +276,20 @@ static wk_status parse(const char *path, const char *bytes, size_t size, const w
     memcpy(copy, bytes, size);
     copy[size] = 0;
     lines l = {path, copy, 0};
+    int counts[WK_THETA_SET_PARTS];
+    double *all = NULL;
     wk_status status = read_head(&l, domain, out, err);
-    if (status == WK_OK) status = read_parts(&l, domain, out, err);
-    free(copy);
-    if (status == WK_OK)
+    if (status == WK_OK) status = read_parts(&l, domain, counts, &all, err);
+    if (status == WK_OK) status = make_room(out, counts, err);
+    if (status == WK_OK) {
+        size_t numbers = (size_t)(counts[0] + counts[1]) * (size_t)domain->n_params;
+        memcpy(out->params, all, numbers * sizeof *all);
         hash_bytes(bytes, size, out->sha256);
-    else
+    } else {
         wk_theta_set_free(out);
+    }
+    free(all);
+    free(copy);
     return status;
 }
 

@@ -21,19 +21,6 @@ enum {
 
 static const char *const rank_names[] = {"best", "median", "worst"};
 
-// What episodes are ordered by.
-typedef struct ranked {
-    double score, returned;
-    int episode;
-} ranked;
-
-static bool is_worse(ranked a, ranked b)
-{
-    if (a.score != b.score) return a.score < b.score;
-    if (a.returned != b.returned) return a.returned < b.returned;
-    return a.episode < b.episode;
-}
-
 int wk_video_episode(const wk_domain *domain, const wk_task_result *task, int case_index,
                      wk_video_rank rank)
 {
@@ -45,8 +32,9 @@ int wk_video_episode(const wk_domain *domain, const wk_task_result *task, int ca
     for (int i = 0;; i++) {
         int worse = 0;
         for (int k = 0; k <= last; k++)
-            worse += is_worse((ranked){scores[k], c->returns[k], k},
-                              (ranked){scores[i], c->returns[i], i});
+            worse += scores[k] != scores[i]           ? scores[k] < scores[i]
+                     : c->returns[k] != c->returns[i] ? c->returns[k] < c->returns[i]
+                                                      : k < i;
         if (worse == place) return i;
     }
 }

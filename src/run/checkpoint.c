@@ -37,42 +37,27 @@ wk_status wk_checkpoint_read(const wk_dir *folder, char **bytes, wk_run_header *
     return status;
 }
 
-// The checkpoints of a run, for reading; NULL when there is no directory of them.
-static wk_status look_into(const char *directory, wk_dir **out, wk_error *err)
-{
-    char path[WK_PATH_MAX];
-    *out = NULL;
-    WK_TRY(wk_path_join(directory, WK_CHECKPOINT_FOLDER, path, err));
-    wk_status status = wk_dir_open(NULL, path, out, err);
-    return status == WK_E_NOT_FOUND ? WK_OK : status;
-}
-
 wk_status wk_checkpoint_list(const char *directory, wk_steps *out, wk_error *err)
 {
-    wk_dir *checkpoints;
-    WK_TRY(look_into(directory, &checkpoints, err));
-    wk_status status = checkpoints ? wk_steps_list(checkpoints, "", "", out, err) : WK_OK;
+    char path[WK_PATH_MAX];
+    wk_dir *checkpoints = NULL;
+    WK_TRY(wk_path_join(directory, WK_CHECKPOINT_FOLDER, path, err));
+    wk_status status = wk_dir_open(NULL, path, &checkpoints, err);
+    if (status == WK_E_NOT_FOUND) return WK_OK;
+    if (status == WK_OK) status = wk_steps_list(checkpoints, "", "", out, err);
     wk_dir_close(checkpoints);
     return status;
 }
 
-// Opens the directory of one checkpoint by the path of its run.
-static wk_status open_one(const char *directory, uint64_t step, wk_dir **out, wk_error *err)
+// Opens the directory of one checkpoint by the path of its run, and reads its run.bin.
+static wk_status read_one(const char *directory, uint64_t step, wk_dir **folder, char **bytes,
+                          wk_run_header *head, wk_error *err)
 {
     char path[WK_PATH_MAX], name[WK_STEP_NAME_MAX];
     wk_step_name("", step, "", name);
     WK_TRY(wk_path_print(path, err, "%s/%s/%s", directory, WK_CHECKPOINT_FOLDER, name));
-    return wk_dir_open(NULL, path, out, err);
-}
-
-static wk_status read_one(const char *directory, uint64_t step, char **bytes, wk_run_header *head,
-                          wk_error *err)
-{
-    wk_dir *folder = NULL;
-    WK_TRY(open_one(directory, step, &folder, err));
-    wk_status status = wk_checkpoint_read(folder, bytes, head, err);
-    wk_dir_close(folder);
-    return status;
+    WK_TRY(wk_dir_open(NULL, path, folder, err));
+    return wk_checkpoint_read(*folder, bytes, head, err);
 }
 
 wk_status wk_checkpoint_newest(const char *directory, uint64_t *step, wk_error *err)
@@ -81,15 +66,16 @@ wk_status wk_checkpoint_newest(const char *directory, uint64_t *step, wk_error *
     bool found = false;
     wk_status status = wk_checkpoint_list(directory, &steps, err);
     for (size_t i = steps.count; i-- > 0 && !found;) {
-        char *bytes;
+        char *bytes = NULL;
         wk_run_header head;
-        status = read_one(directory, steps.items[i], &bytes, &head, err);
+        wk_dir *folder = NULL;
+        status = read_one(directory, steps.items[i], &folder, &bytes, &head, err);
+        wk_dir_close(folder);
         found = status == WK_OK;
         // One that cannot be read now is not passed over: an older one would be another result.
         if (status != WK_OK && status != WK_E_FORMAT && status != WK_E_NOT_FOUND) break;
-        if (!found) continue;
-        free(bytes);
-        *step = steps.items[i];
+        if (found) *step = steps.items[i];
+        if (found) free(bytes);
     }
     wk_array_free(&steps);
     if (status != WK_OK || found) return status;
@@ -99,78 +85,66 @@ wk_status wk_checkpoint_newest(const char *directory, uint64_t *step, wk_error *
                    directory);
 }
 
-static wk_status learner_bytes(const wk_dir *folder, uint64_t *size, wk_error *err)
-{
-    wk_file_reader *reader = NULL;
-    wk_status status = wk_file_reader_open_in(folder, WK_CHECKPOINT_LEARNER_FILE, &reader, err);
-    *size = status == WK_OK ? wk_file_reader_size(reader) : 0;
-    wk_file_reader_close(reader);
-    return status == WK_E_NOT_FOUND ? WK_OK : status;
-}
-
 wk_status wk_checkpoint_summarise(const char *directory, uint64_t step, wk_checkpoint_summary *out,
                                   wk_error *err)
 {
-    char *bytes;
+    char *bytes = NULL;
     wk_run_header head;
     wk_dir *folder = NULL;
-    uint64_t learner = 0;
-    WK_TRY(open_one(directory, step, &folder, err));
-    wk_status status = learner_bytes(folder, &learner, err);
-    if (status == WK_OK) status = wk_checkpoint_read(folder, &bytes, &head, err);
+    wk_file_reader *learner = NULL;
+    wk_status status = read_one(directory, step, &folder, &bytes, &head, err);
+    if (status == WK_OK) {
+        wk_trainer_counters counters = wk_run_file_counters(bytes, (size_t)head.size);
+        *out = (wk_checkpoint_summary){.steps = counters.steps,
+                                       .episodes = counters.episodes,
+                                       .updates = counters.updates,
+                                       .diverged = counters.diverged,
+                                       .environments = head.running,
+                                       .engine = head.engine,
+                                       .run_bytes = head.size,
+                                       .config = head.config,
+                                       .replay = head.replay};
+        free(bytes);
+        status = wk_file_reader_open_in(folder, WK_CHECKPOINT_LEARNER_FILE, &learner, err);
+        if (status == WK_OK) out->learner_bytes = wk_file_reader_size(learner);
+        if (status == WK_E_NOT_FOUND) status = WK_OK;
+    }
+    wk_file_reader_close(learner);
     wk_dir_close(folder);
-    if (status != WK_OK) return status;
-    wk_trainer_counters counters = wk_run_file_counters(bytes, (size_t)head.size);
-    free(bytes);
-    *out = (wk_checkpoint_summary){.steps = counters.steps,
-                                   .episodes = counters.episodes,
-                                   .updates = counters.updates,
-                                   .diverged = counters.diverged,
-                                   .environments = head.running,
-                                   .engine = head.engine,
-                                   .run_bytes = head.size,
-                                   .learner_bytes = learner,
-                                   .config = head.config,
-                                   .replay = head.replay};
-    return WK_OK;
-}
-
-static wk_status verify_files(const wk_dir *folder, wk_replay_mark *mark, wk_error *err)
-{
-    char *bytes;
-    wk_run_header head;
-    WK_TRY(wk_checkpoint_read(folder, &bytes, &head, err));
-    free(bytes);
-    *mark = head.replay;
-    wk_safetensors *file = NULL;
-    wk_status status = wk_safetensors_open_in(folder, WK_CHECKPOINT_LEARNER_FILE, &file, err);
-    if (status == WK_OK) status = wk_safetensors_verify_weights(file, err);
-    wk_safetensors_close(file);
     return status;
 }
 
 wk_status wk_checkpoint_verify(const char *directory, uint64_t step, wk_error *err)
 {
+    char *bytes = NULL, path[WK_PATH_MAX];
+    wk_run_header head;
     wk_dir *folder = NULL;
-    WK_TRY(open_one(directory, step, &folder, err));
-    wk_replay_mark mark;
-    wk_status status = verify_files(folder, &mark, err);
-    wk_dir_close(folder);
-    char path[WK_PATH_MAX];
+    wk_safetensors *learner = NULL;
     WK_TRY(wk_path_print(path, err, "%s/replay", directory));
-    return status == WK_OK ? wk_replay_log_verify(path, &mark, err) : status;
+    wk_status status = read_one(directory, step, &folder, &bytes, &head, err);
+    if (status == WK_OK) free(bytes);
+    if (status == WK_OK)
+        status = wk_safetensors_open_in(folder, WK_CHECKPOINT_LEARNER_FILE, &learner, err);
+    if (status == WK_OK) status = wk_safetensors_verify_weights(learner, err);
+    wk_safetensors_close(learner);
+    wk_dir_close(folder);
+    return status == WK_OK ? wk_replay_log_verify(path, &head.replay, err) : status;
 }
 
 wk_status wk_checkpoint_curriculum(const char *directory, uint64_t step, const wk_domain *domain,
                                    wk_curriculum *curriculum, wk_error *err)
 {
-    char *bytes;
+    char *bytes = NULL;
     wk_run_header head;
-    WK_TRY(read_one(directory, step, &bytes, &head, err));
-    wk_run_state state = {.count = (int)head.running, .domain = domain, .curriculum = curriculum};
-    wk_status status = head.running <= INT32_MAX
-                           ? wk_run_file_read_curriculum(bytes, (size_t)head.size, &state, err)
-                           : wk_fail(err, WK_E_FORMAT, "%" PRIu64 " environments", head.running);
+    wk_dir *folder = NULL;
+    wk_status status = read_one(directory, step, &folder, &bytes, &head, err);
+    wk_dir_close(folder);
+    WK_TRY(status);
+    const wk_run_state state = {
+        .count = (int)head.running, .domain = domain, .curriculum = curriculum};
+    status = head.running <= INT32_MAX
+                 ? wk_run_file_read_curriculum(bytes, (size_t)head.size, &state, err)
+                 : wk_fail(err, WK_E_FORMAT, "%" PRIu64 " environments", head.running);
     if (status != WK_OK) wk_fail_context(err, "the checkpoint at agent step %" PRIu64, step);
     free(bytes);
     return status;

@@ -151,56 +151,47 @@ wk_status wk_run_plugins_record(const wk_run_plugins *code, const wk_dir *direct
     return status;
 }
 
-// What a plug-in brings, and the option that names its file.
-typedef struct part {
+// What plug-ins bring, and the options that name their files.
+enum { DOMAIN, RULE, REWARD, PARTS };
+static const struct {
     const char *what, *option;
-} part;
+} parts[PARTS] = {
+    {"domain", "--plugin"}, {"curriculum", "--curriculum.plugin"}, {"reward", "--reward"}};
 
-static const part DOMAIN = {"domain", "--plugin"}, RULE = {"curriculum", "--curriculum.plugin"};
-
-// Adds "the domain comes from the plug-in PATH" to one text and "--plugin PATH" to the other.
-static void describe_missing(const part *p, const char *path, wk_text *what, wk_text *options)
+// Fails for plug-ins that the caller did not name; their paths are given.
+static wk_status refuse_unnamed(const char *const paths[PARTS], wk_error *err)
 {
-    wk_text word = {0};
-    wk_text_shell_quote(&word, path);
-    wk_text_printf(what, "%sthe %s comes from the plug-in %s", what->length ? " and " : "", p->what,
-                   wk_text_get(&word));
-    // A path in a file is not relative to the folder that the caller happens to be in.
-    wk_text_printf(options, "%s%s %s", options->length ? " " : "", p->option,
-                   path[0] == '/' ? wk_text_get(&word) : "FILE");
-    wk_text_free(&word);
-}
-
-static wk_status refuse(wk_text *what, wk_text *options, wk_error *err)
-{
-    wk_status status = wk_fail(err, WK_E_INPUT, "%s, which was not named. " WK_PLUGIN_ADVICE "%s",
-                               wk_text_get(what), wk_text_get(options));
-    wk_text_free(what);
-    wk_text_free(options);
+    wk_text what = {0}, options = {0};
+    bool any = false; // the texts are empty where there is no memory
+    for (int i = 0; i < PARTS; i++) {
+        wk_text word = {0};
+        if (!paths[i]) continue;
+        any = true;
+        wk_text_shell_quote(&word, paths[i]);
+        wk_text_printf(&what, "%sthe %s comes from the plug-in %s", what.length ? " and " : "",
+                       parts[i].what, wk_text_get(&word));
+        // A path in a file is not relative to the folder that the caller happens to be in.
+        wk_text_printf(&options, "%s%s %s", options.length ? " " : "", parts[i].option,
+                       paths[i][0] == '/' ? wk_text_get(&word) : "FILE");
+        wk_text_free(&word);
+    }
+    wk_status status = WK_OK;
+    if (any)
+        status = wk_fail(err, WK_E_INPUT, "%s, which was not named. " WK_PLUGIN_ADVICE "%s",
+                         wk_text_get(&what), wk_text_get(&options));
+    wk_text_free(&what);
+    wk_text_free(&options);
     return status;
 }
 
 wk_status wk_run_plugins_refuse_reward(const char *path, wk_error *err)
 {
-    wk_text what = {0}, options = {0};
-    describe_missing(&(part){"reward", "--reward"}, path, &what, &options);
-    return refuse(&what, &options, err);
+    return refuse_unnamed((const char *const[PARTS]){[REWARD] = path}, err);
 }
 
 static bool is_requested(const wk_plugin_request *request)
 {
     return request->path && *request->path;
-}
-
-// Fails for plug-ins that the caller did not name; nothing of them was opened.
-static wk_status check_named(const wk_plugin_requests *w, wk_error *err)
-{
-    wk_text what = {0}, options = {0};
-    bool domain = is_requested(&w->domain) && !w->domain.named;
-    bool rule = is_requested(&w->rule) && !w->rule.named;
-    if (domain) describe_missing(&DOMAIN, w->domain.path, &what, &options);
-    if (rule) describe_missing(&RULE, w->rule.path, &what, &options);
-    return domain || rule ? refuse(&what, &options, err) : WK_OK;
 }
 
 // Finds a named file. `recorded` is what the run was made with; NULL where that is not known.
@@ -243,13 +234,15 @@ static wk_status open_rule(const wk_plugin_requests *w, wk_run_plugins *code, wk
                    code->rule_file.path, code->rule.rule->name, was);
 }
 
-wk_status wk_run_plugins_open(const wk_plugin_requests *requests, wk_run_plugins *out,
-                              wk_error *err)
+wk_status wk_run_plugins_open(const wk_plugin_requests *w, wk_run_plugins *out, wk_error *err)
 {
     *out = (wk_run_plugins){0};
-    WK_TRY(check_named(requests, err));
-    wk_status status = open_domain(requests, out, err);
-    if (status == WK_OK) status = open_rule(requests, out, err);
+    const char *unnamed[PARTS] = {NULL};
+    if (is_requested(&w->domain) && !w->domain.named) unnamed[DOMAIN] = w->domain.path;
+    if (is_requested(&w->rule) && !w->rule.named) unnamed[RULE] = w->rule.path;
+    WK_TRY(refuse_unnamed(unnamed, err)); // before anything is opened
+    wk_status status = open_domain(w, out, err);
+    if (status == WK_OK) status = open_rule(w, out, err);
     if (status != WK_OK) wk_run_plugins_close(out);
     return status;
 }
@@ -275,13 +268,13 @@ void wk_run_plugins_close(wk_run_plugins *code)
 }
 
 // The named file, else the one the run last used, else the configured one.
-static wk_status request_of_saved(const part *p, const char *directory, const char *configured,
+static wk_status request_of_saved(int part, const char *directory, const char *configured,
                                   const char *recorded, const char *named, wk_plugin_request *out,
                                   wk_error *err)
 {
     if (!*configured && named)
         return wk_fail(err, WK_E_INPUT, "'%s' is not for '%s', whose %s is built in: leave it out",
-                       named, directory, p->what);
+                       named, directory, parts[part].what);
     if (!*configured) return WK_OK;
     *out = (wk_plugin_request){named ? named : *recorded ? recorded : configured, named != NULL};
     return WK_OK;
@@ -294,11 +287,11 @@ wk_status wk_run_plugins_open_saved(const char *directory, const wk_run_config *
     wk_plugin_record record = {0};
     wk_plugin_requests requests = {.record = &record, .log = log};
     WK_TRY(wk_plugin_record_read(directory, &record, err));
-    wk_status status = request_of_saved(&DOMAIN, directory, config->plugin, record.domain_file.path,
+    wk_status status = request_of_saved(DOMAIN, directory, config->plugin, record.domain_file.path,
                                         named->domain, &requests.domain, err);
     if (status == WK_OK && rule)
-        status = request_of_saved(&RULE, directory, config->curriculum_plugin,
-                                  record.rule_file.path, named->rule, &requests.rule, err);
+        status = request_of_saved(RULE, directory, config->curriculum_plugin, record.rule_file.path,
+                                  named->rule, &requests.rule, err);
     if (status == WK_OK) status = wk_run_plugins_open(&requests, out, err);
     wk_plugin_record_free(&record);
     return status;

@@ -40,32 +40,26 @@ static wk_status add_name(wk_population *p, const char *name, wk_error *err)
 }
 
 // Only names that wk_each_name could have made.
-static wk_status read_name(wk_population *p, const char *name, size_t length, wk_error *err)
+static wk_status read_names(const wk_yaml *yaml, wk_population *out, wk_error *err)
 {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-";
-    bool bad = length == 0 || length >= WK_EACH_NAME_MAX || strspn(name, plain) < length ||
-               *name == '.' || *name == '-';
-    if (bad)
-        return wk_fail(err, WK_E_FORMAT, "'%.*s' is not a valid name of a run", (int)length, name);
-    char copy[WK_EACH_NAME_MAX];
-    snprintf(copy, sizeof copy, "%.*s", (int)length, name);
-    if (has_name(p, copy)) return wk_fail(err, WK_E_FORMAT, "'%s' occurs twice", copy);
-    return add_name(p, copy, err);
-}
-
-static wk_status read_names(const wk_yaml *yaml, wk_population *out, wk_error *err)
-{
     const wk_yaml_value *list = yaml->values.items;
     if (yaml->values.count != 1 || strcmp(list->key, KEY) != 0 || !list->is_list)
         return wk_fail(err, WK_E_FORMAT, "expected one key, '%s', with a list of names", KEY);
     const char *at = list->text;
-    do {
-        size_t length = strcspn(at, ",");
-        WK_TRY(read_name(out, at, length, err));
-        at += length;
-    } while (*at++ == ',');
-    return WK_OK;
+    for (size_t length;; at += length + 1) {
+        char name[WK_EACH_NAME_MAX];
+        length = strcspn(at, ",");
+        if (length == 0 || length >= sizeof name || strspn(at, plain) < length || *at == '.' ||
+            *at == '-')
+            return wk_fail(err, WK_E_FORMAT, "'%.*s' is not a valid name of a run", (int)length,
+                           at);
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        if (has_name(out, name)) return wk_fail(err, WK_E_FORMAT, "'%s' occurs twice", name);
+        WK_TRY(add_name(out, name, err));
+        if (!at[length]) return WK_OK;
+    }
 }
 
 wk_status wk_population_read(const char *directory, wk_population *out, wk_error *err)

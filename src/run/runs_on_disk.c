@@ -303,23 +303,21 @@ wk_status wk_leftovers_remove(const wk_dir *run, wk_error *err)
     } places[] = {{WK_CHECKPOINT_FOLDER, is_run_file},
                   {"snapshots", is_run_file},
                   {WK_REWARD_FOLDER, wk_reward_file_named}};
-    WK_TRY(remove_left_over(run, is_run_file, err));
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    wk_status status = remove_left_over(run, is_run_file, err);
+    for (size_t i = 0; i < sizeof places / sizeof *places && status == WK_OK; i++) {
         wk_dir *folder = NULL;
         wk_error said = {0};
-        wk_status status = wk_dir_open_nofollow(run, places[i].folder, &folder, &said);
-        if (status == WK_E_NOT_FOUND) continue;
-        if (status != WK_OK && err) *err = said;
-        if (status == WK_OK) status = remove_left_over(folder, places[i].is_written, err);
+        status = wk_dir_open_nofollow(run, places[i].folder, &folder, &said);
+        if (status == WK_OK)
+            status = remove_left_over(folder, places[i].is_written, err);
+        else
+            status = status == WK_E_NOT_FOUND ? WK_OK : wk_fail(err, status, "%s", said.message);
         wk_dir_close(folder);
-        WK_TRY(status);
     }
-    return WK_OK;
+    return status;
 }
 
 enum { TAIL_BYTES = 1 << 15 };
-
-static const wk_run_moment never = {0, 0};
 
 // When a name was last written; 0 where it cannot be looked at.
 static double time_of(const wk_dir *dir, const char *name)
@@ -329,25 +327,19 @@ static double time_of(const wk_dir *dir, const char *name)
     return (double)info.st_mtim.tv_sec + 1e-9 * (double)info.st_mtim.tv_nsec;
 }
 
-static wk_run_moment moment_of(const wk_dir *checkpoints, const wk_steps *steps, size_t from_last)
-{
-    char name[WK_STEP_NAME_MAX];
-    if (steps->count <= from_last) return never;
-    uint64_t step = steps->items[steps->count - 1 - from_last];
-    wk_step_name("", step, "", name);
-    return (wk_run_moment){step, time_of(checkpoints, name)};
-}
-
 static wk_status read_checkpoints(const wk_dir *run, wk_run_progress *out, wk_error *err)
 {
+    wk_run_moment *const newest[] = {&out->saved, &out->older};
     wk_dir *dir = NULL;
     wk_steps steps = {0};
     wk_status status = wk_dir_open(run, WK_CHECKPOINT_FOLDER, &dir, err);
     if (status == WK_E_NOT_FOUND) return WK_OK;
     if (status == WK_OK) status = wk_steps_list(dir, "", "", &steps, err);
-    if (status == WK_OK) {
-        out->saved = moment_of(dir, &steps, 0);
-        out->older = moment_of(dir, &steps, 1);
+    for (size_t i = 0; i < 2 && i < steps.count && status == WK_OK; i++) {
+        char name[WK_STEP_NAME_MAX];
+        uint64_t step = steps.items[steps.count - 1 - i];
+        wk_step_name("", step, "", name);
+        *newest[i] = (wk_run_moment){step, time_of(dir, name)};
     }
     wk_array_free(&steps);
     wk_dir_close(dir);
@@ -358,11 +350,10 @@ static void read_line(const char *line, size_t length, wk_run_progress *out)
 {
     wk_document d;
     wk_status status = wk_document_start("metrics.jsonl", line, length, &d, NULL);
-    while (status == WK_OK && wk_document_member(&d)) {
-        if (wk_document_is(&d, "agent_step")) out->now.steps = wk_document_integer(&d);
-        if (wk_document_is(&d, "train/model_loss")) out->model_loss = wk_document_number(&d);
-        if (wk_document_is(&d, "train/disagreement")) out->mean_error = wk_document_number(&d);
-    }
+    while (status == WK_OK && wk_document_member(&d))
+        if (!wk_document_take_integer(&d, "agent_step", &out->now.steps) &&
+            !wk_document_take_number(&d, "train/model_loss", &out->model_loss))
+            wk_document_take_number(&d, "train/disagreement", &out->mean_error);
     (void)wk_document_close(&d, NULL);
 }
 
@@ -398,6 +389,7 @@ wk_status wk_run_progress_read_in(const wk_dir *run, wk_run_progress *out, wk_er
 {
     bool held, last;
     char weights[WK_STEP_NAME_MAX];
+    out->saved = out->older = (wk_run_moment){0};
     WK_TRY(wk_lock_held(run, &held, err));
     WK_TRY(read_checkpoints(run, out, err));
     WK_TRY(read_metrics(run, out, err));

@@ -131,28 +131,26 @@ static wk_status write_run_file(const wk_checkpoint_parts *p, const wk_dir *fold
 }
 
 // The checkpoint of this step has these weights; an evaluation may have been logged since.
-static wk_status update_saved(wk_checkpoints *c, const char *name, wk_error *err)
+static wk_status update_saved(const wk_checkpoints *c, const char *name, wk_error *err)
 {
     wk_dir *folder = NULL;
-    if (memcmp(&c->saved, c->parts.state.schedule, sizeof c->saved) == 0) return WK_OK;
     WK_TRY(wk_dir_open_nofollow(c->dir, name, &folder, err));
     wk_status status = write_run_file(&c->parts, folder, err);
     if (status == WK_OK) status = wk_dir_sync(folder, err);
     wk_dir_close(folder);
-    if (status == WK_OK) c->saved = *c->parts.state.schedule;
     return status;
 }
 
 // Writes a whole checkpoint under another name.
 static wk_status write_unfinished(const wk_checkpoints *c, const char *name, wk_error *err)
 {
-    const wk_checkpoint_parts *p = &c->parts;
     wk_dir *folder = NULL;
     WK_TRY(clear_way(c->dir, name, err));
     WK_TRY(wk_dir_make(c->dir, name, &folder, err));
-    wk_status status = write_run_file(p, folder, err);
+    wk_status status = write_run_file(&c->parts, folder, err);
     if (status == WK_OK)
-        status = wk_learner_save(p->learner, folder, WK_CHECKPOINT_LEARNER_FILE, NULL, 0, err);
+        status =
+            wk_learner_save(c->parts.learner, folder, WK_CHECKPOINT_LEARNER_FILE, NULL, 0, err);
     if (status == WK_OK) status = wk_dir_sync(folder, err);
     wk_dir_close(folder);
     return status;
@@ -162,11 +160,16 @@ wk_status wk_checkpoints_save(wk_checkpoints *c, wk_error *err)
 {
     char name[WK_STEP_NAME_MAX], unfinished[WK_STEP_NAME_MAX];
     wk_entry there;
+    const wk_run_schedule *now = c->parts.state.schedule;
     uint64_t step = c->parts.state.counters->steps;
     wk_step_name("", step, "", name);
     wk_step_name(UNFINISHED, step, "", unfinished);
     WK_TRY(wk_dir_stat(c->dir, name, &there, NULL, err));
-    if (there == WK_ENTRY_DIR) return update_saved(c, name, err);
+    if (there == WK_ENTRY_DIR) {
+        if (memcmp(&c->saved, now, sizeof *now) != 0) WK_TRY(update_saved(c, name, err));
+        c->saved = *now;
+        return WK_OK;
+    }
     if (there != WK_ENTRY_NONE) return clear_way(c->dir, name, err);
 
     // It gets its name when it is whole.
@@ -178,7 +181,7 @@ wk_status wk_checkpoints_save(wk_checkpoints *c, wk_error *err)
         return status;
     }
     WK_TRY(wk_dir_sync(c->dir, err));
-    c->saved = *c->parts.state.schedule;
+    c->saved = *now;
 
     // Only then is anything deleted.
     WK_TRY(wk_dir_remove(c->dir, WK_CHECKPOINT_NONE_YET, err));

@@ -56,29 +56,28 @@ void wk_weights_path(const char *run, wk_weights_source source, uint64_t step,
 
 wk_status wk_weights_steps(const char *run, wk_weights_source source, wk_steps *out, wk_error *err)
 {
-    char path[WK_PATH_MAX], after[WK_STEP_NAME_MAX];
-    wk_dir *dir = NULL;
-    wk_steps named = {0};
-    wk_weights_path(run, source, 0, path);
-    char *name = strstr(path + strlen(run), "/step-");
-    *name++ = 0;
-    wk_status status = wk_dir_open(NULL, path, &dir, err);
+    char folder[WK_PATH_MAX], path[WK_PATH_MAX];
+    wk_names names = {0};
+    WK_TRY(wk_path_join(run, kinds[source.kind].folder, folder, err));
+    wk_status status = wk_path_list(folder, &names, err);
     if (status == WK_E_NOT_FOUND) return WK_OK;
-    if (status != WK_OK) return status;
-    // What follows the step in the name itself, without the file in a directory.
-    snprintf(after, sizeof after, "%s", name + strlen("step-000000000000"));
-    after[strcspn(after, "/")] = 0;
-    status = wk_steps_list(dir, "", after, &named, err);
-    // Those whose file is there: a directory may have been made for weights to come.
-    for (size_t i = 0; i < named.count && status == WK_OK; i++) {
+    for (size_t i = 0; i < names.count && status == WK_OK; i++) {
+        // The name is that of the source at some step, exactly, and its file is there: a directory
+        // may have been made for weights to come.
+        uint64_t step;
         bool there = false;
-        wk_weights_path(run, source, named.items[i], path);
-        status = wk_file_exists_in(dir, path + strlen(wk_dir_path(dir)) + 1, &there, err);
-        if (status == WK_OK && there && !wk_array_push(out, named.items[i]))
+        size_t length = strlen(names.items[i]);
+        if (sscanf(names.items[i], "step-%20" SCNu64, &step) != 1) continue;
+        wk_weights_path(run, source, step, path);
+        const char *rest = path + strlen(folder) + 1;
+        if (strncmp(rest, names.items[i], length) != 0 || (rest[length] && rest[length] != '/'))
+            continue;
+        status = wk_file_exists_in(NULL, path, &there, err);
+        if (status == WK_OK && there && !wk_array_push(out, step))
             status = wk_fail(err, WK_E_MEMORY, "no memory for the steps of '%s'", run);
     }
-    wk_array_free(&named);
-    wk_dir_close(dir);
+    wk_names_free(&names);
+    if (out->count > 0) qsort(out->items, out->count, sizeof *out->items, wk_compare_u64);
     return status;
 }
 
@@ -116,23 +115,19 @@ wk_status wk_weights_list(const char *run, wk_weights_kind kind, wk_weights_fold
                           wk_error *err)
 {
     char path[WK_PATH_MAX];
-    WK_TRY(wk_path_join(run, kinds[kind].folder, path, err));
-    wk_dir *dir = NULL;
     wk_names names = {0};
-    wk_status status = wk_dir_open(NULL, path, &dir, err);
+    WK_TRY(wk_path_join(run, kinds[kind].folder, path, err));
+    wk_status status = wk_path_list(path, &names, err);
     if (status == WK_E_NOT_FOUND) return WK_OK;
-    if (status == WK_OK) status = wk_dir_list(dir, &names, err);
     for (size_t i = 0; status == WK_OK && i < names.count; i++) {
         wk_weights_folder one;
-        if (!read_folder(names.items[i], kind, &one)) continue;
-        bool known = false; // of another step
-        for (size_t k = 0; k < out->count; k++)
-            known |= compare_folders(&out->items[k], &one) == 0;
+        bool known = !read_folder(names.items[i], kind, &one);
+        for (size_t k = 0; k < out->count && !known; k++) // of another step
+            known = compare_folders(&out->items[k], &one) == 0;
         if (!known && !wk_array_push(out, one))
             status = wk_fail(err, WK_E_MEMORY, "no memory for the folders in '%s'", path);
     }
     wk_names_free(&names);
-    wk_dir_close(dir);
     if (out->count > 0) qsort(out->items, out->count, sizeof *out->items, compare_folders);
     return status;
 }
@@ -319,24 +314,28 @@ static bool has_any(const char *run, wk_weights_kind kind, int64_t step)
     return wk_weights_find(run, (wk_weights_source){.kind = kind}, wanted, &found, NULL) == WK_OK;
 }
 
-// Fails: there are no task policies, or only adaptations with names.
-static wk_status no_policies(const char *run, wk_error *err)
+// Which policies a query without one means.
+static wk_status choose_policy(const char *run, bool alongside, const wk_weights_query *query,
+                               const char **policy, wk_error *err)
 {
+    // Adapted policies of other steps are better listed than passed over.
+    bool adapted = query->name || has_any(run, WK_WEIGHTS_ADAPTED, query->step);
+    *policy = adapted || !alongside ? WK_POLICY_ADAPTED : WK_POLICY_ALONGSIDE;
+    if (adapted || alongside || has_any(run, WK_WEIGHTS_ADAPTED, WK_STEP_LAST)) return WK_OK;
+
+    // There are none, or only adaptations with names.
     wk_weights_folders folders = {0};
     wk_text names = {0};
     wk_status status = wk_weights_list(run, WK_WEIGHTS_ADAPTED, &folders, NULL);
-    for (size_t i = 0; status == WK_OK && i < folders.count; i++) {
-        const char *name = folders.items[i].name;
-        bool again = false;
-        for (size_t k = 0; k < i; k++)
-            again |= strcmp(folders.items[k].name, name) == 0;
-        if (*name && !again) wk_text_printf(&names, "%s%s", names.length > 0 ? ", " : "", name);
-    }
+    for (size_t i = 0; status == WK_OK && i < folders.count; i++)
+        if (*folders.items[i].name)
+            wk_text_printf(&names, "%s%s", names.length > 0 ? ", " : "", folders.items[i].name);
     wk_array_free(&folders);
-    if (names.length > 0)
-        status = wk_fail(
-            err, WK_E_NOT_FOUND, "'%s' has adaptations with names only: %s; add --name %.*s", run,
-            wk_text_get(&names), (int)strcspn(wk_text_get(&names), ","), wk_text_get(&names));
+    const char *list = wk_text_get(&names);
+    if (*list)
+        status = wk_fail(err, WK_E_NOT_FOUND,
+                         "'%s' has adaptations with names only: %s; add --name %.*s", run, list,
+                         (int)strcspn(list, ","), list);
     else
         status = wk_fail(err, WK_E_NOT_FOUND,
                          "'%s' has no task policies: its world model was trained without tasks; "
@@ -344,20 +343,6 @@ static wk_status no_policies(const char *run, wk_error *err)
                          run, run);
     wk_text_free(&names);
     return status;
-}
-
-// Which policies a query without one means.
-static wk_status choose_policy(const char *run, bool alongside, const wk_weights_query *query,
-                               const char **policy, wk_error *err)
-{
-    *policy = WK_POLICY_ADAPTED;
-    if (query->name || has_any(run, WK_WEIGHTS_ADAPTED, query->step)) return WK_OK;
-    if (alongside) {
-        *policy = WK_POLICY_ALONGSIDE;
-        return WK_OK;
-    }
-    // Adapted policies of other steps are better listed than passed over.
-    return has_any(run, WK_WEIGHTS_ADAPTED, WK_STEP_LAST) ? WK_OK : no_policies(run, err);
 }
 
 // Adds the steps of the weights, rising and each once.

@@ -33,21 +33,23 @@ wk_status wk_run_world_open(const wk_run_config *config, const wk_run_plugins *c
     return wk_run_config_options(config, out->domain, out->options, err);
 }
 
-// One number at *at; afterwards *at is after it and the blanks that follow.
-static bool read_number(const char **at, double *out)
+// The numbers of one θ; *at is after its semicolon afterwards.
+static wk_status read_theta(const char **at, const wk_domain *domain, int number, double *theta,
+                            wk_error *err)
 {
-    char number[64];
-    *at += strspn(*at, " ");
-    size_t length = strcspn(*at, " ,;");
-    snprintf(number, sizeof number, "%.*s", (int)(length < sizeof number ? length : 0), *at);
-    if (!wk_text_to_number(number, out)) return false;
-    *at += length;
-    *at += strspn(*at, " ");
-    return true;
-}
-
-static wk_status wrong_count(const wk_domain *domain, int number, wk_error *err)
-{
+    bool sound = true;
+    for (int i = 0; i < domain->n_params && sound; i++) {
+        char text[64];
+        *at += strspn(*at, " ");
+        size_t length = strcspn(*at, " ,;");
+        snprintf(text, sizeof text, "%.*s", (int)(length < sizeof text ? length : 0), *at);
+        *at += length;
+        *at += strspn(*at, " ");
+        bool last = i == domain->n_params - 1;
+        sound = wk_text_to_number(text, &theta[i]) && (last ? !**at || **at == ';' : **at == ',');
+        *at += **at != 0;
+    }
+    if (sound) return WK_OK;
     wk_text names = {0};
     for (int i = 0; i < domain->n_params; i++)
         wk_text_printf(&names, "%s%s", i ? "," : "", domain->params[i].name);
@@ -58,19 +60,6 @@ static wk_status wrong_count(const wk_domain *domain, int number, wk_error *err)
                                wk_plural((uint64_t)domain->n_params), wk_text_get(&names));
     wk_text_free(&names);
     return status;
-}
-
-// The numbers of one θ; *at is after its semicolon afterwards.
-static wk_status read_theta(const char **at, const wk_domain *domain, int number, double *theta,
-                            wk_error *err)
-{
-    for (int i = 0; i < domain->n_params; i++) {
-        if (!read_number(at, &theta[i])) return wrong_count(domain, number, err);
-        bool last = i == domain->n_params - 1;
-        if (last ? **at && **at != ';' : **at != ',') return wrong_count(domain, number, err);
-        *at += **at != 0;
-    }
-    return WK_OK;
 }
 
 wk_status wk_run_config_thetas(const wk_run_config *config, const wk_domain *domain,
@@ -242,19 +231,29 @@ static wk_status check_sizes(const wk_run_config *config, const wk_domain *domai
     return WK_OK;
 }
 
+enum { CPU = -1, AUTO = -2, UNKNOWN = -3 };
+
+// The N of "cuda:N", 0 for "cuda", or one of these.
+static int device_number(const char *device)
+{
+    if (strcmp(device, "auto") == 0) return AUTO;
+    if (strcmp(device, "cpu") == 0) return CPU;
+    if (strcmp(device, "cuda") == 0) return 0;
+    const char *digits = strncmp(device, "cuda:", 5) == 0 ? device + 5 : "";
+    size_t count = strspn(digits, "0123456789");
+    return count >= 1 && count <= 3 && !digits[count] ? atoi(digits) : UNKNOWN;
+}
+
 static wk_status check_device(const wk_run_config *config, wk_error *err)
 {
-    const char *device = config->device;
-    const char *number = strncmp(device, "cuda:", 5) == 0 ? device + 5 : NULL;
-    size_t digits = number ? strspn(number, "0123456789") : 0;
-    bool numbered = digits >= 1 && digits <= 3 && !number[digits];
-    if (!numbered && strcmp(device, "auto") != 0 && strcmp(device, "cpu") != 0 &&
-        strcmp(device, "cuda") != 0)
-        return wk_fail(err, WK_E_INPUT, "device '%.80s' is not auto, cpu, cuda or cuda:N", device);
-    if (strcmp(device, "cpu") == 0 && strcmp(config->precision, "bf16") == 0)
+    int number = device_number(config->device);
+    if (number == UNKNOWN)
+        return wk_fail(err, WK_E_INPUT, "device '%.80s' is not auto, cpu, cuda or cuda:N",
+                       config->device);
+    if (number == CPU && strcmp(config->precision, "bf16") == 0)
         return wk_fail(err, WK_E_INPUT,
                        "precision bf16 needs a GPU; with device cpu use f32 (or auto)");
-    if (strcmp(device, "cpu") == 0 && strcmp(config->replay_resident, "on") == 0)
+    if (number == CPU && strcmp(config->replay_resident, "on") == 0)
         return wk_fail(err, WK_E_INPUT,
                        "replay.resident on needs a GPU; with device cpu use off (or auto)");
     return WK_OK;
@@ -285,30 +284,20 @@ wk_status wk_run_config_check(const wk_run_config *config, const wk_domain *doma
     return check_device(config, err);
 }
 
-// The N of "cuda:N", 0 for "cuda", -1 for anything else.
-static int cuda_number(const char *device)
-{
-    if (strcmp(device, "cuda") == 0) return 0;
-    if (strncmp(device, "cuda:", 5) != 0) return -1;
-    char *end;
-    long number = strtol(device + 5, &end, 10);
-    return *end || end == device + 5 || number < 0 || number > 1024 ? -1 : (int)number;
-}
-
 wk_status wk_device_choose(const char *device, const char *precision, wk_device *out, wk_error *err)
 {
     // Which device, and why.
-    out->number = cuda_number(device);
+    out->number = device_number(device);
     snprintf(out->why, sizeof out->why, "device %.100s was asked for", device);
-    if (strcmp(device, "auto") == 0) {
+    if (out->number == AUTO) {
         int count = wk_cuda_device_count();
-        out->number = count > 0 ? 0 : -1;
+        out->number = count > 0 ? 0 : CPU;
         if (count > 0)
             snprintf(out->why, sizeof out->why, "device auto, first of %d GPU%s", count,
                      wk_plural((uint64_t)count));
         else
             snprintf(out->why, sizeof out->why, "device auto, %s", wk_cuda_why_unavailable());
-    } else if (out->number < 0 && strcmp(device, "cpu") != 0) {
+    } else if (out->number == UNKNOWN) {
         return wk_fail(err, WK_E_INPUT, "device '%s': use auto, cpu, cuda or cuda:N", device);
     }
 
