@@ -1,5 +1,5 @@
 #include "replay/log_format.h"
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "base/observation.h"
 
 #include <stddef.h>
