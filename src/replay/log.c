@@ -18,19 +18,9 @@ struct wk_replay_log {
     bool keep_after_mark; // see wk_replay_log_config
     bool lost_names;      // segments were deleted or renamed since the directory was synced
     wk_dir *dir;
-    unsigned char *record; // a record on its way to the file
     char path[WK_PATH_MAX];
+    unsigned char record[]; // one on its way to the file
 };
-
-// Opens a segment for writing, when `fresh` made durably and empty; never through a link.
-static wk_status open_segment(const wk_dir *dir, uint64_t number, bool fresh, int *fd,
-                              wk_error *err)
-{
-    char name[WK_LOG_NAME_MAX];
-    wk_log_name(number, name);
-    return fresh ? wk_dir_make_file(dir, name, O_TRUNC, fd, err)
-                 : wk_dir_open_file(dir, name, O_RDWR, fd, err);
-}
 
 static wk_status sync_file(const wk_replay_log *log, wk_error *err)
 {
@@ -65,7 +55,7 @@ static wk_status keep_damaged(const wk_dir *dir, uint64_t number, bool copy, wk_
 // sync needs only the last one. After a failure the log is as it was.
 static wk_status begin_segment(wk_replay_log *log, uint64_t number, wk_error *err)
 {
-    char path[WK_PATH_MAX];
+    char name[WK_LOG_NAME_MAX], path[WK_PATH_MAX];
     unsigned char bytes[WK_SEGMENT_HEADER];
     wk_replay_mark *end = &log->index.end;
     wk_segment_header header = {log->replay->shape, number, end->sequence, log->replay->next_id,
@@ -73,12 +63,13 @@ static wk_status begin_segment(wk_replay_log *log, uint64_t number, wk_error *er
     int fd = -1;
     if (log->fd >= 0) WK_TRY(sync_file(log, err));
     WK_TRY(wk_log_path(log->dir, number, path, err));
-    WK_TRY(open_segment(log->dir, number, true, &fd, err));
+    wk_log_name(number, name);
+    WK_TRY(wk_dir_make_file(log->dir, name, O_TRUNC, &fd, err)); // durable, and through no link
     wk_segment_header_encode(&header, bytes);
     wk_status status = wk_fd_write(fd, path, 0, bytes, sizeof bytes, err);
     if (status != WK_OK) {
         close(fd);
-        remove_segment(log->dir, number, NULL);
+        wk_dir_remove(log->dir, name, NULL);
         return status;
     }
     if (log->fd >= 0) close(log->fd);
@@ -89,14 +80,17 @@ static wk_status begin_segment(wk_replay_log *log, uint64_t number, wk_error *er
     return WK_OK;
 }
 
-// Writes a record whose payload lies in log->record after its header.
-static wk_status write_record(wk_replay_log *log, wk_record *record, wk_error *err)
+// Header and payload go to the file in one piece.
+static wk_status write_record(wk_replay_log *log, wk_record *record, const void *payload,
+                              wk_error *err)
 {
     wk_replay_mark *end = &log->index.end;
     if (end->offset >= log->segment_bytes) WK_TRY(begin_segment(log, end->segment + 1, err));
     record->sequence = end->sequence;
-    wk_record_encode(record, end->running_crc, log->record + WK_RECORD_HEADER, log->record);
-    size_t size = WK_RECORD_HEADER + record->size;
+    record->running_crc = wk_record_crc(end->running_crc, record, payload);
+    size_t size = sizeof *record + record->size;
+    memcpy(log->record, record, sizeof *record);
+    if (record->size > 0) memcpy(log->record + sizeof *record, payload, record->size);
     WK_TRY(wk_fd_write(log->fd, log->path, end->offset, log->record, size, err));
     end->offset += size;
     end->sequence++;
@@ -112,34 +106,31 @@ static wk_status record_begin(void *context, const wk_replay_episode *episode, w
                                 .theta_index = episode->theta_index};
     if (shape->n_params > 0)
         memcpy(payload.theta, episode->theta, (size_t)shape->n_params * sizeof(double));
-    wk_begin_payload_encode(shape, &payload, log->record + WK_RECORD_HEADER);
     wk_record record = {.size = (uint32_t)wk_begin_payload_bytes(shape),
                         .kind = WK_RECORD_BEGIN,
                         .episode = episode->id};
     if (!wk_array_reserve(&log->index.episodes, 1))
         return wk_fail(err, WK_E_MEMORY, "no memory for the index of the replay log");
-    WK_TRY(write_record(log, &record, err));
+    WK_TRY(write_record(log, &record, &payload, err));
     return wk_log_index_begin(&log->index, episode->id, log->index.end.segment, err);
 }
 
 static wk_status record_rows(void *context, const wk_rows_record *rows, wk_error *err)
 {
-    wk_replay_log *log = context;
     wk_record record = {.size = (uint32_t)rows->size,
                         .kind = rows->open ? WK_RECORD_OPEN : WK_RECORD_ROWS,
                         .episode = rows->episode,
                         .first = rows->first,
                         .count = rows->count,
                         .ended = rows->ended};
-    if (rows->size > 0) memcpy(log->record + WK_RECORD_HEADER, rows->block, rows->size);
-    return write_record(log, &record, err);
+    return write_record(context, &record, rows->block, err);
 }
 
 static wk_status record_evict(void *context, uint64_t episode, wk_error *err)
 {
     wk_replay_log *log = context;
     wk_record record = {.kind = WK_RECORD_EVICT, .episode = episode};
-    WK_TRY(write_record(log, &record, err));
+    WK_TRY(write_record(log, &record, NULL, err));
     wk_log_index_evict(&log->index, episode, record.sequence);
     return WK_OK;
 }
@@ -163,14 +154,15 @@ static wk_status remove_after(wk_replay_log *log, bool everything, wk_error *err
 // Cuts the files at the index's end and makes ready to write there.
 static wk_status cut(wk_replay_log *log, wk_error *err)
 {
-    bool empty = log->index.end.offset == 0;
-    WK_TRY(remove_after(log, empty, err));
-    if (empty) return begin_segment(log, 0, err);
-    if (log->keep_after_mark) WK_TRY(keep_damaged(log->dir, log->index.end.segment, true, err));
-    WK_TRY(wk_log_path(log->dir, log->index.end.segment, log->path, err));
-    WK_TRY(open_segment(log->dir, log->index.end.segment, false, &log->fd, err));
+    uint64_t last = log->index.end.segment, size = log->index.end.offset;
+    char name[WK_LOG_NAME_MAX];
+    WK_TRY(remove_after(log, size == 0, err));
+    if (size == 0) return begin_segment(log, 0, err);
+    if (log->keep_after_mark) WK_TRY(keep_damaged(log->dir, last, true, err));
+    WK_TRY(wk_log_path(log->dir, last, log->path, err));
+    wk_log_name(last, name);
+    WK_TRY(wk_dir_open_file(log->dir, name, O_RDWR, &log->fd, err));
     struct stat info;
-    uint64_t size = log->index.end.offset;
     if (fstat(log->fd, &info) != 0) return wk_file_error(err, "cannot read", log->path);
     if (info.st_size == (off_t)size) return WK_OK; // not even its time changes
     return ftruncate(log->fd, (off_t)size) != 0 ? wk_file_error(err, "cannot shorten", log->path)
@@ -180,11 +172,12 @@ static wk_status cut(wk_replay_log *log, wk_error *err)
 static wk_status open_log(wk_replay_log *log, const wk_replay_log_config *config,
                           const wk_replay_mark *mark, wk_error *err)
 {
-    if (config->in)
+    if (config->in) {
         WK_TRY(wk_dir_make(config->in, config->directory, &log->dir, err));
-    else
+    } else {
         WK_TRY(wk_dir_create(config->directory, err));
-    if (!config->in) WK_TRY(wk_dir_open(NULL, config->directory, &log->dir, err));
+        WK_TRY(wk_dir_open(NULL, config->directory, &log->dir, err));
+    }
     WK_TRY(wk_log_restore(log->dir, mark, log->replay, &log->index, err));
     if (config->accept) WK_TRY(config->accept(config->context, err));
     return cut(log, err);
@@ -193,19 +186,14 @@ static wk_status open_log(wk_replay_log *log, const wk_replay_log_config *config
 wk_status wk_replay_log_open(const wk_replay_log_config *config, const wk_replay_mark *mark,
                              wk_replay *replay, wk_replay_log **out, wk_error *err)
 {
-    wk_replay_log *log = calloc(1, sizeof *log);
-    unsigned char *record = malloc(WK_RECORD_HEADER + wk_record_payload_max(&replay->shape));
-    if (!log || !record) {
-        free(log);
-        free(record);
+    wk_replay_log *log =
+        calloc(1, sizeof *log + WK_RECORD_HEADER + wk_record_payload_max(&replay->shape));
+    if (!log)
         return wk_fail(err, WK_E_MEMORY, "'%s': no memory for the replay log", config->directory);
-    }
-    *log = (wk_replay_log){.replay = replay,
-                           .fd = -1,
-                           .segment_bytes =
-                               config->segment_bytes ? config->segment_bytes : (uint64_t)64 << 20,
-                           .keep_after_mark = config->keep_after_mark,
-                           .record = record};
+    log->replay = replay;
+    log->fd = -1;
+    log->segment_bytes = config->segment_bytes ? config->segment_bytes : (uint64_t)64 << 20;
+    log->keep_after_mark = config->keep_after_mark;
     wk_status status = open_log(log, config, mark, err);
     if (status != WK_OK) {
         wk_replay_log_close(log);
@@ -224,7 +212,6 @@ void wk_replay_log_close(wk_replay_log *log)
     if (log->fd >= 0) close(log->fd);
     wk_array_free(&log->index.episodes);
     wk_dir_close(log->dir);
-    free(log->record);
     free(log);
 }
 
@@ -239,10 +226,11 @@ wk_status wk_replay_log_sync(wk_replay_log *log, wk_replay_mark *mark, wk_error 
     return WK_OK;
 }
 
-// The first segment that an episode stored at the mark begins in. Episodes evicted before it are
-// forgotten.
-static uint64_t first_needed(wk_log_index *index, const wk_replay_mark *oldest)
+wk_status wk_replay_log_prune(wk_replay_log *log, const wk_replay_mark *oldest, wk_error *err)
 {
+    // The first segment that an episode stored at the mark begins in. Episodes evicted before it
+    // are forgotten.
+    wk_log_index *index = &log->index;
     uint64_t first = oldest->segment;
     size_t kept = 0;
     for (size_t i = 0; i < index->episodes.count; i++) {
@@ -252,16 +240,10 @@ static uint64_t first_needed(wk_log_index *index, const wk_replay_mark *oldest)
         index->episodes.items[kept++] = episode;
     }
     index->episodes.count = kept;
-    return first;
-}
-
-wk_status wk_replay_log_prune(wk_replay_log *log, const wk_replay_mark *oldest, wk_error *err)
-{
-    uint64_t first = first_needed(&log->index, oldest);
-    while (log->index.lowest < first) {
-        WK_TRY(remove_segment(log->dir, log->index.lowest, err));
+    while (index->lowest < first) {
+        WK_TRY(remove_segment(log->dir, index->lowest, err));
         log->lost_names = true;
-        log->index.lowest++;
+        index->lowest++;
     }
     return WK_OK;
 }

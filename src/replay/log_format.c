@@ -2,146 +2,81 @@
 #include "base/hash.h"
 #include "base/observation.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "rows are logged as they lie in memory, which must be little-endian");
+_Static_assert(sizeof(wk_record) == WK_RECORD_HEADER, "a record's header lies in the file as here");
+
+// Rows of images without a vector are written as they always were.
+enum { VERSION_IMAGES = 1, VERSION_VECTORS = 2 };
+
+// A segment header as it lies in the file.
+typedef struct __attribute__((packed)) segment_bytes {
+    char magic[8];
+    uint32_t version, frame, actions, tasks, params;
+    uint64_t number, sequence, next_episode;
+    uint32_t running_crc, vector;
+    uint32_t checksum; // of all before it
+} segment_bytes;
+_Static_assert(sizeof(segment_bytes) == WK_SEGMENT_HEADER, "a segment's header has no gaps");
 
 static const char magic[8] = "WKREPLAY";
-// Rows of images without a vector are written as they always were.
-enum { VERSION_IMAGES = 1, VERSION_VECTORS = 2, RECORD_CHECKED = 36, SEGMENT_CHECKED = 60 };
-
-// Writes or reads fields one after the other.
-typedef struct cursor {
-    unsigned char *at;
-} cursor;
-
-static void put(cursor *to, const void *field, size_t size)
-{
-    memcpy(to->at, field, size);
-    to->at += size;
-}
-
-static void put_u32(cursor *to, uint32_t value)
-{
-    put(to, &value, sizeof value);
-}
-
-static void put_u64(cursor *to, uint64_t value)
-{
-    put(to, &value, sizeof value);
-}
-
-static uint32_t get_u32(const unsigned char *at)
-{
-    uint32_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
-static uint64_t get_u64(const unsigned char *at)
-{
-    uint64_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
 
 void wk_segment_header_encode(const wk_segment_header *header, unsigned char *bytes)
 {
-    cursor to = {bytes};
     wk_observation_spec observation = header->shape.observation;
     bool plain = observation.vector == 0 && !observation.no_image;
-    put(&to, magic, sizeof magic);
-    put_u32(&to, plain ? VERSION_IMAGES : VERSION_VECTORS);
-    put_u32(&to, (uint32_t)wk_observation_image_bytes(observation));
-    put_u32(&to, (uint32_t)header->shape.action_size);
-    put_u32(&to, (uint32_t)header->shape.n_tasks);
-    put_u32(&to, (uint32_t)header->shape.n_params);
-    put_u64(&to, header->number);
-    put_u64(&to, header->sequence);
-    put_u64(&to, header->next_episode);
-    put_u32(&to, header->running_crc);
-    put_u32(&to, (uint32_t)observation.vector);
-    put_u32(&to, wk_crc32c(0, bytes, SEGMENT_CHECKED));
+    segment_bytes s = {.version = plain ? VERSION_IMAGES : VERSION_VECTORS,
+                       .frame = (uint32_t)wk_observation_image_bytes(observation),
+                       .actions = (uint32_t)header->shape.action_size,
+                       .tasks = (uint32_t)header->shape.n_tasks,
+                       .params = (uint32_t)header->shape.n_params,
+                       .number = header->number,
+                       .sequence = header->sequence,
+                       .next_episode = header->next_episode,
+                       .running_crc = header->running_crc,
+                       .vector = (uint32_t)observation.vector};
+    memcpy(s.magic, magic, sizeof magic);
+    s.checksum = wk_crc32c(0, &s, offsetof(segment_bytes, checksum));
+    memcpy(bytes, &s, sizeof s);
 }
 
 const char *wk_segment_header_decode(const unsigned char *bytes, wk_segment_header *header)
 {
-    if (memcmp(bytes, magic, sizeof magic) != 0) return "it does not begin like one";
-    if (get_u32(bytes + SEGMENT_CHECKED) != wk_crc32c(0, bytes, SEGMENT_CHECKED))
+    segment_bytes s;
+    memcpy(&s, bytes, sizeof s);
+    if (memcmp(s.magic, magic, sizeof magic) != 0) return "it does not begin like one";
+    if (s.checksum != wk_crc32c(0, &s, offsetof(segment_bytes, checksum)))
         return "the checksum of its header does not match";
-    uint32_t version = get_u32(bytes + 8), frame = get_u32(bytes + 12);
-    if (version != VERSION_IMAGES && version != VERSION_VECTORS) return "it is of another version";
-    if (frame != WK_IMAGE_BYTES && (frame != 0 || version == VERSION_IMAGES))
+    bool vectors = s.version == VERSION_VECTORS;
+    if (s.version != VERSION_IMAGES && !vectors) return "it is of another version";
+    if (s.frame != WK_IMAGE_BYTES && (s.frame != 0 || !vectors))
         return "its frames have another size";
-    uint32_t A = get_u32(bytes + 16), K = get_u32(bytes + 20), P = get_u32(bytes + 24);
-    uint32_t V = version == VERSION_VECTORS ? get_u32(bytes + 56) : 0;
-    if (A > WK_ACTION_MAX || K > WK_TASKS_MAX || P > WK_PARAMS_MAX || V > WK_VECTOR_MAX ||
-        (V == 0 && version == VERSION_VECTORS))
+    uint32_t vector = vectors ? s.vector : 0;
+    if (s.actions > WK_ACTION_MAX || s.tasks > WK_TASKS_MAX || s.params > WK_PARAMS_MAX ||
+        vector > WK_VECTOR_MAX || (vectors && vector == 0))
         return "its rows have impossible sizes";
-    *header = (wk_segment_header){.shape = {(int)A, (int)K, (int)P, {(int)V, frame == 0}},
-                                  .number = get_u64(bytes + 28),
-                                  .sequence = get_u64(bytes + 36),
-                                  .next_episode = get_u64(bytes + 44),
-                                  .running_crc = get_u32(bytes + 52)};
+    *header = (wk_segment_header){
+        .shape = {(int)s.actions, (int)s.tasks, (int)s.params, {(int)vector, s.frame == 0}},
+        .number = s.number,
+        .sequence = s.sequence,
+        .next_episode = s.next_episode,
+        .running_crc = s.running_crc};
     return NULL;
 }
 
-uint32_t wk_record_crc(uint32_t running_crc, const unsigned char *header, const void *payload,
-                       size_t size)
+uint32_t wk_record_crc(uint32_t running_crc, const wk_record *record, const void *payload)
 {
-    return wk_crc32c(wk_crc32c(running_crc, header, RECORD_CHECKED), payload, size);
-}
-
-void wk_record_encode(wk_record *record, uint32_t running_crc, const void *payload,
-                      unsigned char *bytes)
-{
-    cursor to = {bytes};
-    put_u32(&to, record->size);
-    put_u32(&to, record->kind);
-    put_u64(&to, record->sequence);
-    put_u64(&to, record->episode);
-    put_u32(&to, record->first);
-    put_u32(&to, record->count);
-    put_u32(&to, record->ended);
-    record->running_crc = wk_record_crc(running_crc, bytes, payload, record->size);
-    put_u32(&to, record->running_crc);
-}
-
-void wk_record_decode(const unsigned char *bytes, wk_record *record)
-{
-    *record = (wk_record){.size = get_u32(bytes),
-                          .kind = get_u32(bytes + 4),
-                          .sequence = get_u64(bytes + 8),
-                          .episode = get_u64(bytes + 16),
-                          .first = get_u32(bytes + 24),
-                          .count = get_u32(bytes + 28),
-                          .ended = get_u32(bytes + 32),
-                          .running_crc = get_u32(bytes + 36)};
+    running_crc = wk_crc32c(running_crc, record, offsetof(wk_record, running_crc));
+    return wk_crc32c(running_crc, payload, record->size);
 }
 
 size_t wk_begin_payload_bytes(const wk_row_shape *shape)
 {
-    return 16 + (size_t)shape->n_params * sizeof(double);
-}
-
-void wk_begin_payload_encode(const wk_row_shape *shape, const wk_begin_payload *payload,
-                             unsigned char *bytes)
-{
-    cursor to = {bytes};
-    put_u32(&to, payload->slot);
-    put_u32(&to, 0);
-    put(&to, &payload->theta_index, sizeof payload->theta_index);
-    put(&to, payload->theta, (size_t)shape->n_params * sizeof(double));
-}
-
-void wk_begin_payload_decode(const wk_row_shape *shape, const unsigned char *bytes,
-                             wk_begin_payload *payload)
-{
-    payload->slot = get_u32(bytes);
-    payload->theta_index = (int64_t)get_u64(bytes + 8);
-    memcpy(payload->theta, bytes + 16, (size_t)shape->n_params * sizeof(double));
+    return offsetof(wk_begin_payload, theta) + (size_t)shape->n_params * sizeof(double);
 }
 
 size_t wk_record_payload_max(const wk_row_shape *shape)
@@ -165,26 +100,6 @@ wk_status wk_log_path(const wk_dir *dir, uint64_t number, char path[WK_PATH_MAX]
                    wk_dir_path(dir));
 }
 
-wk_status wk_log_open_reader(const wk_dir *dir, uint64_t number, char path[WK_PATH_MAX],
-                             wk_file_reader **out, wk_error *err)
-{
-    char name[WK_LOG_NAME_MAX];
-    wk_log_name(number, name);
-    WK_TRY(wk_log_path(dir, number, path, err));
-    return wk_file_reader_open_in(dir, name, out, err);
-}
-
-// Whether `name` is that of a segment, written the way wk_log_name does.
-static bool segment_number(const char *name, uint64_t *number)
-{
-    unsigned long long value;
-    char again[WK_LOG_NAME_MAX];
-    if (sscanf(name, "replay-%20llu.log", &value) != 1) return false;
-    wk_log_name(value, again);
-    *number = value;
-    return strcmp(again, name) == 0;
-}
-
 wk_status wk_log_list(const wk_dir *dir, bool *any, uint64_t *lowest, uint64_t *highest,
                       wk_error *err)
 {
@@ -192,8 +107,12 @@ wk_status wk_log_list(const wk_dir *dir, bool *any, uint64_t *lowest, uint64_t *
     *any = false;
     wk_status status = wk_dir_list(dir, &names, err);
     for (size_t i = 0; status == WK_OK && i < names.count; i++) {
-        uint64_t number;
-        if (!segment_number(names.items[i], &number)) continue;
+        // A segment's name is written exactly as wk_log_name does.
+        unsigned long long number;
+        char again[WK_LOG_NAME_MAX];
+        if (sscanf(names.items[i], "replay-%20llu.log", &number) != 1) continue;
+        wk_log_name(number, again);
+        if (strcmp(again, names.items[i]) != 0) continue;
         if (!*any || number < *lowest) *lowest = number;
         if (!*any || number > *highest) *highest = number;
         *any = true;

@@ -13,10 +13,6 @@ void wk_log_name(uint64_t number, char name[WK_LOG_NAME_MAX]);
 /// Its path, for messages; refuses directories with too long a name.
 wk_status wk_log_path(const wk_dir *dir, uint64_t number, char path[WK_PATH_MAX], wk_error *err);
 
-/// Opens it for reading; `path` gets its path, for messages.
-wk_status wk_log_open_reader(const wk_dir *dir, uint64_t number, char path[WK_PATH_MAX],
-                             wk_file_reader **out, wk_error *err);
-
 /// The lowest and highest segment numbers in the directory; false in `any` when there is none.
 wk_status wk_log_list(const wk_dir *dir, bool *any, uint64_t *lowest, uint64_t *highest,
                       wk_error *err);
@@ -32,6 +28,10 @@ typedef struct wk_segment_header {
     uint32_t running_crc;  // running checksum of the records before it
 } wk_segment_header;
 
+void wk_segment_header_encode(const wk_segment_header *header, unsigned char *bytes);
+/// NULL, or what is wrong with the bytes.
+const char *wk_segment_header_decode(const unsigned char *bytes, wk_segment_header *header);
+
 typedef enum wk_record_kind {
     WK_RECORD_BEGIN = 1, // an episode begins
     WK_RECORD_ROWS = 2,  // a block of rows
@@ -39,7 +39,7 @@ typedef enum wk_record_kind {
     WK_RECORD_EVICT = 4, // an episode was dropped
 } wk_record_kind;
 
-/// A record without its payload.
+/// A record without its payload, as it lies in the file.
 typedef struct wk_record {
     uint32_t size; // bytes of payload
     uint32_t kind;
@@ -50,32 +50,16 @@ typedef struct wk_record {
     uint32_t running_crc;  // running checksum, this record included
 } wk_record;
 
-/// The payload of WK_RECORD_BEGIN.
+/// The running checksum after a record.
+uint32_t wk_record_crc(uint32_t running_crc, const wk_record *record, const void *payload);
+
+/// The payload of WK_RECORD_BEGIN; the file has as many θ as the domain has parameters.
 typedef struct wk_begin_payload {
-    uint32_t slot;
+    uint32_t slot, zero;
     int64_t theta_index;
     double theta[WK_PARAMS_MAX];
 } wk_begin_payload;
-
-void wk_segment_header_encode(const wk_segment_header *header, unsigned char *bytes);
-/// NULL, or what is wrong with the bytes.
-const char *wk_segment_header_decode(const unsigned char *bytes, wk_segment_header *header);
-
-/// Encodes the header before its payload and fills in record->running_crc, continuing
-/// `running_crc`.
-void wk_record_encode(wk_record *record, uint32_t running_crc, const void *payload,
-                      unsigned char *bytes);
-void wk_record_decode(const unsigned char *bytes, wk_record *record);
-/// The running checksum after a record.
-uint32_t wk_record_crc(uint32_t running_crc, const unsigned char *header, const void *payload,
-                       size_t size);
-
-/// Bytes of a begin record's payload.
 size_t wk_begin_payload_bytes(const wk_row_shape *shape);
-void wk_begin_payload_encode(const wk_row_shape *shape, const wk_begin_payload *payload,
-                             unsigned char *bytes);
-void wk_begin_payload_decode(const wk_row_shape *shape, const unsigned char *bytes,
-                             wk_begin_payload *payload);
 
 /// Maximum bytes of a record's payload.
 size_t wk_record_payload_max(const wk_row_shape *shape);

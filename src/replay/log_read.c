@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 // What the headers of its records say of an episode.
 typedef struct seen {
@@ -67,7 +68,7 @@ static wk_status apply_begin(reading *in, const wk_record *record, wk_error *err
     if (record->size != wk_begin_payload_bytes(&in->replay->shape))
         return wk_fail(err, WK_E_FORMAT, "the record that begins an episode has a wrong size");
     wk_begin_payload payload;
-    wk_begin_payload_decode(&in->replay->shape, in->payload, &payload);
+    memcpy(&payload, in->payload, record->size);
     int slot = payload.slot < INT32_MAX ? (int)payload.slot : -1;
     wk_replay_episode episode = {record->episode, slot, 0, payload.theta_index, payload.theta};
     WK_TRY(wk_replay_restore_begin(in->replay, &episode, err));
@@ -90,11 +91,9 @@ static wk_status apply_orphan(reading *in, const wk_record *record, wk_error *er
     return WK_OK;
 }
 
-static wk_status apply_rows(reading *in, const wk_record *record, wk_error *err)
+// Rebuilding: makes the change that was recorded.
+static wk_status apply_record(reading *in, const wk_record *record, wk_error *err)
 {
-    if (record->ended > 1)
-        return wk_fail(err, WK_E_FORMAT, "a record of rows has a bad mark of its end");
-    if (!wk_replay_find(in->replay, record->episode)) return apply_orphan(in, record, err);
     wk_rows_record rows = {.episode = record->episode,
                            .first = record->first,
                            .count = record->count,
@@ -102,18 +101,16 @@ static wk_status apply_rows(reading *in, const wk_record *record, wk_error *err)
                            .open = record->kind == WK_RECORD_OPEN,
                            .block = in->payload,
                            .size = record->size};
-    return wk_replay_restore_rows(in->replay, &rows, err);
-}
-
-// Rebuilding: makes the change that was recorded.
-static wk_status apply_record(reading *in, const wk_record *record, wk_error *err)
-{
     switch (record->kind) {
     case WK_RECORD_BEGIN:
         return apply_begin(in, record, err);
     case WK_RECORD_ROWS:
     case WK_RECORD_OPEN:
-        return apply_rows(in, record, err);
+        if (record->ended > 1)
+            return wk_fail(err, WK_E_FORMAT, "a record of rows has a bad mark of its end");
+        return wk_replay_find(in->replay, record->episode)
+                   ? wk_replay_restore_rows(in->replay, &rows, err)
+                   : apply_orphan(in, record, err);
     case WK_RECORD_EVICT:
         wk_replay_restore_evict(in->replay, record->episode);
         wk_log_index_evict(in->index, record->episode, record->sequence);
@@ -126,37 +123,33 @@ static wk_status apply_record(reading *in, const wk_record *record, wk_error *er
 }
 
 // Reads one record; `*whole` says whether there is one that continues those before it.
-static wk_status read_record(reading *in, const wk_file_reader *file, const wk_row_shape *shape,
+static wk_status read_record(reading *in, const wk_file_reader *file, size_t payload_max,
                              uint64_t stop, wk_record *record, bool *whole, wk_error *err)
 {
     uint64_t at = in->end.offset;
-    unsigned char header[WK_RECORD_HEADER];
     *whole = false;
-    if (stop - at < sizeof header) return WK_OK;
-    WK_TRY(wk_file_reader_read(file, at, header, sizeof header, err));
-    wk_record_decode(header, record);
-    if (record->size > stop - at - sizeof header || record->size > wk_record_payload_max(shape))
-        return WK_OK;
+    if (stop - at < sizeof *record) return WK_OK;
+    WK_TRY(wk_file_reader_read(file, at, record, sizeof *record, err));
+    if (record->size > stop - at - sizeof *record || record->size > payload_max) return WK_OK;
     *whole = record->sequence == in->end.sequence;
     if (!*whole || !in->payloads) return WK_OK;
-    WK_TRY(wk_file_reader_read(file, at + sizeof header, in->payload, record->size, err));
-    *whole = record->running_crc ==
-             wk_record_crc(in->end.running_crc, header, in->payload, record->size);
+    WK_TRY(wk_file_reader_read(file, at + sizeof *record, in->payload, record->size, err));
+    *whole = record->running_crc == wk_record_crc(in->end.running_crc, record, in->payload);
     return WK_OK;
 }
 
 // Records from the end of the header to `stop`; with a torn tail allowed, to the last whole one.
-static wk_status read_records(reading *in, const wk_file_reader *file, const wk_row_shape *shape,
+static wk_status read_records(reading *in, const wk_file_reader *file, size_t payload_max,
                               uint64_t stop, bool torn, wk_error *err)
 {
     free(in->payload);
-    in->payload = in->payloads ? malloc(wk_record_payload_max(shape)) : NULL;
+    in->payload = in->payloads ? malloc(payload_max) : NULL;
     if (in->payloads && !in->payload)
         return wk_fail(err, WK_E_MEMORY, "no memory to read the replay log");
     while (in->end.offset < stop) {
         wk_record record;
         bool whole;
-        WK_TRY(read_record(in, file, shape, stop, &record, &whole, err));
+        WK_TRY(read_record(in, file, payload_max, stop, &record, &whole, err));
         if (!whole && torn) return WK_OK;
         if (!whole)
             return wk_fail(err, WK_E_FORMAT, "'%s' is damaged at byte %llu", in->path,
@@ -168,7 +161,7 @@ static wk_status read_records(reading *in, const wk_file_reader *file, const wk_
                                    (unsigned long long)in->end.offset);
         in->end.sequence++;
         in->end.running_crc = record.running_crc;
-        in->end.offset += WK_RECORD_HEADER + record.size;
+        in->end.offset += sizeof record + record.size;
     }
     return WK_OK;
 }
@@ -227,13 +220,16 @@ static wk_status read_opened(reading *in, const wk_file_reader *file, uint64_t n
                        in->path, (unsigned long long)size, (unsigned long long)stop);
     in->end.segment = number;
     in->end.offset = WK_SEGMENT_HEADER;
-    return read_records(in, file, &header.shape, stop, torn, err);
+    return read_records(in, file, wk_record_payload_max(&header.shape), stop, torn, err);
 }
 
 static wk_status read_segment(reading *in, uint64_t number, wk_error *err)
 {
     wk_file_reader *file = NULL;
-    WK_TRY(wk_log_open_reader(in->dir, number, in->path, &file, err));
+    char name[WK_LOG_NAME_MAX];
+    wk_log_name(number, name);
+    WK_TRY(wk_log_path(in->dir, number, in->path, err));
+    WK_TRY(wk_file_reader_open_in(in->dir, name, &file, err));
     wk_status status = read_opened(in, file, number, err);
     wk_file_reader_close(file);
     return status;

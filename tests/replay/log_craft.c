@@ -16,25 +16,23 @@ void craft_start(craft *log)
 
 bool craft_record(craft *log, wk_record record, const void *payload)
 {
-    size_t size = WK_RECORD_HEADER + record.size;
+    size_t size = sizeof record + record.size;
     if (size > sizeof log->bytes - log->size) return false;
     record.sequence = log->sequence++;
-    wk_record_encode(&record, log->running_crc, payload, log->bytes + log->size);
-    if (record.size > 0) memcpy(log->bytes + log->size + WK_RECORD_HEADER, payload, record.size);
+    log->running_crc = record.running_crc = wk_record_crc(log->running_crc, &record, payload);
+    memcpy(log->bytes + log->size, &record, sizeof record);
+    if (record.size > 0) memcpy(log->bytes + log->size + sizeof record, payload, record.size);
     log->size += size;
-    log->running_crc = record.running_crc;
     return true;
 }
 
 bool craft_begin(craft *log, uint64_t episode, uint32_t slot, double theta)
 {
-    unsigned char bytes[64];
     wk_begin_payload payload = {.slot = slot, .theta = {theta}};
-    wk_begin_payload_encode(&craft_shape, &payload, bytes);
     wk_record record = {.size = (uint32_t)wk_begin_payload_bytes(&craft_shape),
                         .kind = WK_RECORD_BEGIN,
                         .episode = episode};
-    return craft_record(log, record, bytes);
+    return craft_record(log, record, &payload);
 }
 
 // Black frames, packed once for each number of rows.
