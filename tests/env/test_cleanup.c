@@ -2,8 +2,7 @@
 // rewards against the formula, exact continuation, break-down, and memory.
 #include "env/domains/cleanup_arena.h"
 #include "env/domains/domains.h"
-#include "env/mujoco/physics.h"
-#include "support/check.h"
+#include "support/worlds.h"
 
 #include <stdlib.h>
 
@@ -11,37 +10,6 @@ static wk_error err;
 
 static const wk_domain *const domains[] = {&wk_clean_up, &wk_car_clean_up};
 static const wk_cleanup_robot robots[] = {WK_CLEANUP_POINT, WK_CLEANUP_CAR};
-
-static void *make(const wk_domain *domain)
-{
-    const int options[WK_OPTIONS_MAX] = {0};
-    void *env = NULL;
-    assert_ok(domain->create(domain, options, &env, &err));
-    return env;
-}
-
-static wk_outcome start(const wk_domain *domain, void *env, const double *theta, uint64_t seed)
-{
-    wk_outcome out = {0};
-    assert_ok(domain->reset(env, theta, seed, 3, &out, &err));
-    return out;
-}
-
-static wk_outcome move(const wk_domain *domain, void *env, const float *action)
-{
-    wk_outcome out = {0};
-    domain->step(env, action, &out);
-    return out;
-}
-
-// The bytes of the running state, malloc'd.
-static void *saved(const wk_domain *domain, const void *env)
-{
-    void *bytes = malloc(domain->state_size(env));
-    assert_non_null(bytes);
-    domain->save(env, bytes);
-    return bytes;
-}
 
 static void random_action(wk_rng *rng, float *action)
 {
@@ -216,20 +184,20 @@ static void episodes_follow_plain_mujoco_bit_for_bit(void **state)
     static const double thetas[][3] = {{0, 0, 0}, {1, 1, 0}, {3, 1, 2}, {4, 2, 2}, {5, 1, 4}};
     for (int d = 0; d < 2; d++)
         for (int t = 0; t < 5; t++) {
-            void *env = make(domains[d]);
-            start(domains[d], env, thetas[t], 21);
+            void *env = make_env(domains[d], default_options);
+            start_env(domains[d], env, thetas[t], 21, 3);
             twin world = make_twin(d, thetas[t], 21);
             wk_rng rng = wk_rng_stream(5, "test", 0);
             for (int i = 0; i < 60; i++) {
                 float action[2];
                 random_action(&rng, action);
-                assert_false(move(domains[d], env, action).diverged);
+                assert_false(step_env(domains[d], env, action).diverged);
                 engine_step(&world, action);
                 engine_step(&world, action);
             }
             const wk_physics_env sim = {.model = world.model, .data = world.data};
             size_t size = wk_physics_env_state_size(&sim);
-            void *theirs = malloc(size), *ours = saved(domains[d], env);
+            void *theirs = malloc(size), *ours = saved_numbers(domains[d], env);
             assert_non_null(theirs);
             wk_physics_env_save(&sim, theirs);
             assert_int_equal(domains[d]->state_size(env), size);
@@ -245,8 +213,8 @@ static void rewards_and_completion_follow_the_formula(void **state)
 {
     static const double theta[3] = {4, 2, 2};
     for (int d = 0; d < 2; d++) {
-        void *env = make(domains[d]);
-        start(domains[d], env, theta, 8);
+        void *env = make_env(domains[d], default_options);
+        start_env(domains[d], env, theta, 8, 3);
         twin world = make_twin(d, theta, 8);
         // Blocks sliding in and out of their goals: two start just outside, two just inside.
         static const double x[] = {-0.89, -0.905, 0.895, 0.92}, speed[] = {-0.5, 0.5, 0.4, -0.4};
@@ -271,7 +239,7 @@ static void rewards_and_completion_follow_the_formula(void **state)
             for (int task = 0; task < 3; task++)
                 middle[task] = task_distance(&world, task, &c1[task]);
             engine_step(&world, action);
-            wk_outcome out = move(domains[d], env, action);
+            wk_outcome out = step_env(domains[d], env, action);
             for (int task = 0; task < 3; task++) {
                 after[task] = task_distance(&world, task, &c2[task]);
                 double reward = 100 * (before[task] - middle[task]) + 0.5 * c1[task] +
@@ -289,12 +257,12 @@ static void rewards_and_completion_follow_the_formula(void **state)
 
 static void an_episode_without_blocks_earns_five_hundred(void **state)
 {
-    void *env = make(&wk_clean_up);
-    wk_outcome first = start(&wk_clean_up, env, (double[]){2, 0, 0}, 1);
+    void *env = make_env(&wk_clean_up, default_options);
+    wk_outcome first = start_env(&wk_clean_up, env, (double[]){2, 0, 0}, 1, 3);
     assert_near(first.completion[0], 1, 0);
     double total[3] = {0};
     for (int i = 0; i < wk_clean_up.episode_steps; i++) {
-        wk_outcome out = move(&wk_clean_up, env, (float[]){0.5f, 0.1f});
+        wk_outcome out = step_env(&wk_clean_up, env, (float[]){0.5f, 0.1f});
         for (int task = 0; task < 3; task++)
             total[task] += out.rewards[task];
     }
@@ -305,8 +273,8 @@ static void an_episode_without_blocks_earns_five_hundred(void **state)
 
 static void the_point_accelerates_along_its_heading_against_damping_alone(void **state)
 {
-    void *env = make(&wk_clean_up);
-    start(&wk_clean_up, env, (double[]){4, 0, 0}, 2);
+    void *env = make_env(&wk_clean_up, default_options);
+    start_env(&wk_clean_up, env, (double[]){4, 0, 0}, 2, 3);
     double mass = 4.0 / 3 * 3.14159265358979 * (pow(0.15, 3) + pow(0.12, 3));
     double position = 0, velocity = 0, dt = 0.002;
     for (int i = 0; i < 5 * 20; i++) {
@@ -315,8 +283,8 @@ static void the_point_accelerates_along_its_heading_against_damping_alone(void *
         position += dt * velocity;
     }
     for (int i = 0; i < 5; i++)
-        move(&wk_clean_up, env, (float[]){1, 0});
-    double *bytes = saved(&wk_clean_up, env); // time, then the slides x, y and the hinge
+        step_env(&wk_clean_up, env, (float[]){1, 0});
+    double *bytes = saved_numbers(&wk_clean_up, env); // time, then the slides x, y and the hinge
     assert_near(bytes[0], 5 * 20 * dt, 1e-12);
     assert_near(bytes[1], position, 1e-9);
     assert_near(bytes[2], 0, 1e-9);
@@ -328,7 +296,7 @@ static void the_point_accelerates_along_its_heading_against_damping_alone(void *
 
 static void assert_same_state(const wk_domain *domain, const void *a, const void *b)
 {
-    void *ours = saved(domain, a), *theirs = saved(domain, b);
+    void *ours = saved_numbers(domain, a), *theirs = saved_numbers(domain, b);
     assert_memory_equal(ours, theirs, domain->state_size(a));
     free(ours);
     free(theirs);
@@ -340,18 +308,20 @@ static void a_restored_world_continues_bit_for_bit(void **state)
 {
     static const double theta[3] = {4, 3, 1};
     for (int d = 0; d < 2; d++) {
-        void *env = make(domains[d]), *other = make(domains[d]);
-        start(domains[d], env, theta, 6);
-        start(domains[d], other, theta, 6);
+        void *env = make_env(domains[d], default_options),
+             *other = make_env(domains[d], default_options);
+        start_env(domains[d], env, theta, 6, 3);
+        start_env(domains[d], other, theta, 6, 3);
         wk_rng rng = wk_rng_stream(6, "test", 0);
         for (int i = 0; i < 120; i++) {
-            void *bytes = saved(domains[d], env);
+            void *bytes = saved_numbers(domains[d], env);
             assert_ok(domains[d]->load(other, bytes, domains[d]->state_size(env), &err));
             free(bytes);
             assert_same_state(domains[d], env, other);
             float action[2];
             random_action(&rng, action);
-            wk_outcome a = move(domains[d], env, action), b = move(domains[d], other, action);
+            wk_outcome a = step_env(domains[d], env, action),
+                       b = step_env(domains[d], other, action);
             assert_memory_equal(&a, &b, sizeof a);
             assert_same_state(domains[d], env, other);
         }
@@ -363,9 +333,9 @@ static void a_restored_world_continues_bit_for_bit(void **state)
 static void a_break_down_is_flagged_and_the_next_episode_is_sound(void **state)
 {
     for (int d = 0; d < 2; d++) {
-        void *env = make(domains[d]);
+        void *env = make_env(domains[d], default_options);
         static const double theta[3] = {2, 1, 1};
-        start(domains[d], env, theta, 6);
+        start_env(domains[d], env, theta, 6, 3);
         twin world = make_twin(d, theta, 6);
         // A tumbling block too fast for the integrator.
         int dof = world.model->body_dofadr[wk_physics_id(world.model, mjOBJ_BODY, "block0")];
@@ -375,14 +345,14 @@ static void a_break_down_is_flagged_and_the_next_episode_is_sound(void **state)
         follow_twin(domains[d], env, &world);
         bool diverged = false;
         for (int i = 0; i < 50 && !diverged; i++) {
-            wk_outcome out = move(domains[d], env, (float[]){0, 0});
+            wk_outcome out = step_env(domains[d], env, (float[]){0, 0});
             diverged = out.diverged;
             for (int task = 0; task < 3; task++)
                 assert_true(isfinite(out.rewards[task]));
         }
         assert_true(diverged);
-        start(domains[d], env, theta, 6);
-        assert_false(move(domains[d], env, (float[]){0, 0}).diverged);
+        start_env(domains[d], env, theta, 6, 3);
+        assert_false(step_env(domains[d], env, (float[]){0, 0}).diverged);
         free_twin(&world);
         domains[d]->destroy(env);
     }
@@ -391,7 +361,7 @@ static void a_break_down_is_flagged_and_the_next_episode_is_sound(void **state)
 static void every_world_runs_fifty_steps(void **state)
 {
     for (int d = 0; d < 2; d++) {
-        void *env = make(domains[d]);
+        void *env = make_env(domains[d], default_options);
         wk_rng rng = wk_rng_stream(3, "test", (uint64_t)d);
         for (int i = 0; i < 41; i++) {
             double theta[3], p;
@@ -399,11 +369,11 @@ static void every_world_runs_fifty_steps(void **state)
                 wk_clean_up.grid_point((size_t)i, theta, &p);
             else
                 memcpy(theta, wk_clean_up.cases[0].params + 3 * (i - 35), sizeof theta);
-            start(domains[d], env, theta, 100 + (uint64_t)i);
+            start_env(domains[d], env, theta, 100 + (uint64_t)i, 3);
             for (int t = 0; t < 50; t++) {
                 float action[2];
                 random_action(&rng, action);
-                assert_false(move(domains[d], env, action).diverged);
+                assert_false(step_env(domains[d], env, action).diverged);
             }
         }
         domains[d]->destroy(env);
@@ -424,8 +394,8 @@ static void the_image_shows_robot_and_blocks_where_they_are_in_their_colours(voi
     static uint8_t image[WK_IMAGE_BYTES];
     for (int d = 0; d < 2; d++)
         for (uint64_t seed = 0; seed < 5; seed++) {
-            void *env = make(domains[d]);
-            start(domains[d], env, theta, seed);
+            void *env = make_env(domains[d], default_options);
+            start_env(domains[d], env, theta, seed, 3);
             domains[d]->render(env, 64, 64, image);
             wk_rng rng = wk_rng_stream(seed, "layout", 3);
             wk_cleanup_layout layout;

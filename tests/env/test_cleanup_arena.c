@@ -160,17 +160,6 @@ static wk_cleanup_progress one(int is_green, double x, double y)
     return wk_cleanup_measure(1.4, is_green, !is_green, xyz);
 }
 
-static void distances_are_measured_to_the_centre_of_the_blocks_own_goal(void **state)
-{
-    wk_cleanup_progress green = one(1, 0.3, 0.5), blue = one(0, 0.3, 0.5);
-    assert_near(green.distance[SORT], 1.45, 1e-15);
-    assert_near(green.distance[REVERSE], 0.85, 1e-15);
-    assert_near(green.distance[PUSH], 0.85, 1e-15);
-    assert_near(blue.distance[SORT], 0.85, 1e-15);
-    assert_near(blue.distance[REVERSE], 1.45, 1e-15);
-    assert_near(blue.distance[PUSH], 0.85, 1e-15);
-}
-
 static void distances_of_all_blocks_add_up(void **state)
 {
     // Green at -1, blue at 0 and 1.3; centres at -1.15 and 1.15.
@@ -196,26 +185,6 @@ static void a_block_on_the_border_of_its_goal_is_outside(void **state)
     assert_near(one(1, -s, y).completion[SORT], 0, 0);
     assert_near(one(0, 1.1, 2).completion[SORT], 0, 0);
     assert_near(one(0, 1.1, nextafter(2, 0)).completion[SORT], 1, 0);
-}
-
-static void a_world_without_blocks_is_complete_and_earns_half_a_step(void **state)
-{
-    wk_cleanup_progress none = wk_cleanup_measure(0.7, 0, 0, NULL);
-    for (int task = 0; task < 3; task++) {
-        assert_near(none.completion[task], 1, 0);
-        assert_near(wk_cleanup_reward(&none, &none, task), 0.5, 0);
-    }
-}
-
-static void a_step_earns_a_hundred_per_metre_and_half_the_completion(void **state)
-{
-    wk_cleanup_progress before = one(0, 0.8, 0), after = one(0, 0.95, 0);
-    assert_near(wk_cleanup_reward(&before, &after, SORT), 100 * 0.15 + 0.5, 1e-12);
-    assert_near(wk_cleanup_reward(&before, &after, REVERSE), -100 * 0.15, 1e-12);
-    assert_near(wk_cleanup_reward(&after, &before, PUSH), -100 * 0.15, 1e-12);
-    // Past the centre of the goal the distance grows again.
-    wk_cleanup_progress past = one(0, 1.25, 0);
-    assert_near(wk_cleanup_reward(&after, &past, PUSH), 100 * (0.2 - 0.1) + 0.5, 1e-12);
 }
 
 /* ---- Models ---------------------------------------------------------------------------------- */
@@ -469,11 +438,8 @@ int main(void)
         cmocka_unit_test(positions_are_drawn_in_the_order_robot_blue_green_then_headings),
         cmocka_unit_test(headings_and_robot_positions_are_uniform),
         cmocka_unit_test(episodes_differ_and_repeat),
-        cmocka_unit_test(distances_are_measured_to_the_centre_of_the_blocks_own_goal),
         cmocka_unit_test(distances_of_all_blocks_add_up),
         cmocka_unit_test(a_block_on_the_border_of_its_goal_is_outside),
-        cmocka_unit_test(a_world_without_blocks_is_complete_and_earns_half_a_step),
-        cmocka_unit_test(a_step_earns_a_hundred_per_metre_and_half_the_completion),
         cmocka_unit_test(walls_enclose_the_arena),
         cmocka_unit_test(goals_lie_along_the_left_and_right_wall_and_touch_nothing),
         cmocka_unit_test(blocks_are_light_boxes_on_free_joints_without_damping),

@@ -1,46 +1,11 @@
 // The combined domain against the two domains it consists of.
-#include "base/random.h"
+#include "env/domain.h"
 #include "env/domains/domains.h"
-#include "support/check.h"
+#include "support/worlds.h"
 
 static wk_error err;
 
 static const wk_domain *const parts[] = {&wk_terrain_walker, &wk_clean_up};
-
-static void *make(const wk_domain *domain, const int *options)
-{
-    void *env = NULL;
-    assert_ok(domain->create(domain, options, &env, &err));
-    return env;
-}
-
-static wk_outcome start(const wk_domain *domain, void *env, const double *theta)
-{
-    wk_outcome out = {0};
-    assert_ok(domain->reset(env, theta, 17, 2, &out, &err));
-    return out;
-}
-
-static wk_outcome move(const wk_domain *domain, void *env, const float *action)
-{
-    wk_outcome out = {0};
-    domain->step(env, action, &out);
-    return out;
-}
-
-static int task_of(const wk_domain *domain, const char *name)
-{
-    for (int i = 0; i < domain->n_tasks; i++)
-        if (strcmp(domain->tasks[i].name, name) == 0) return i;
-    return -1;
-}
-
-static int option_of(const wk_domain *domain, const char *name)
-{
-    for (int i = 0; i < domain->n_options; i++)
-        if (strcmp(domain->options[i].name, name) == 0) return i;
-    return -1;
-}
 
 static void random_action(wk_rng *rng, float *action)
 {
@@ -61,7 +26,8 @@ static void assert_same_outcome(const wk_domain *part, const wk_outcome *ours,
                                 const wk_outcome *theirs)
 {
     for (int i = 0; i < wk_combined.n_tasks; i++) {
-        int task = task_of(part, wk_combined.tasks[i].name);
+        int task =
+            wk_row_find(part->tasks, part->n_tasks, sizeof *part->tasks, wk_combined.tasks[i].name);
         assert_near(ours->rewards[i], task < 0 ? 0 : theirs->rewards[task], 0);
         assert_near(ours->completion[i], task < 0 ? 0 : theirs->completion[task], 0);
     }
@@ -69,24 +35,37 @@ static void assert_same_outcome(const wk_domain *part, const wk_outcome *ours,
     assert_int_equal(ours->terminal, theirs->terminal);
 }
 
+// At a reset they are not read.
+static void assert_same_indicators(const wk_domain *part, const wk_outcome *ours,
+                                   const wk_outcome *theirs)
+{
+    for (int i = 0; i < wk_combined.n_indicators; i++) {
+        int indicator = wk_row_find(part->indicators, part->n_indicators, sizeof *part->indicators,
+                                    wk_combined.indicators[i].name);
+        float want = indicator < 0 ? NAN : theirs->indicators[indicator];
+        assert_true(ours->indicators[i] == want || (isnan(want) && isnan(ours->indicators[i])));
+    }
+}
+
 static void every_episode_is_that_of_the_single_domain(void **state)
 {
     static const double thetas[][4] = {{0, 0.6, 0.5, 0}, {1, 4, 2, 2}, {0, -1, 0, 0}, {1, 0, 0, 0}};
     const int options[WK_OPTIONS_MAX] = {0};
-    void *ours = make(&wk_combined, options);
-    void *theirs[2] = {make(parts[0], options), make(parts[1], options)};
+    void *ours = make_env(&wk_combined, options);
+    void *theirs[2] = {make_env(parts[0], options), make_env(parts[1], options)};
     for (int t = 0; t < 4; t++) {
         int p = (int)thetas[t][0];
-        wk_outcome a = start(&wk_combined, ours, thetas[t]);
-        wk_outcome b = start(parts[p], theirs[p], thetas[t] + 1);
+        wk_outcome a = start_env(&wk_combined, ours, thetas[t], 17, 2);
+        wk_outcome b = start_env(parts[p], theirs[p], thetas[t] + 1, 17, 2);
         assert_same_outcome(parts[p], &a, &b);
         wk_rng rng = wk_rng_stream(4, "test", (uint64_t)t);
         for (int i = 0; i < 30; i++) {
             float action[6];
             random_action(&rng, action);
-            a = move(&wk_combined, ours, action);
-            b = move(parts[p], theirs[p], action);
+            a = step_env(&wk_combined, ours, action);
+            b = step_env(parts[p], theirs[p], action);
             assert_same_outcome(parts[p], &a, &b);
+            assert_same_indicators(parts[p], &a, &b);
         }
         assert_same_picture(parts[p], ours, theirs[p]);
     }
@@ -135,15 +114,19 @@ static void theta_is_checked_by_the_domain_it_belongs_to(void **state)
     assert_refused(wk_combined.check((double[]){1, 4, 6, 0}, &err), WK_E_INPUT, "green = 6");
 }
 
-static void legal_ranges_cover_both_domains(void **state)
+static void ranges_times_and_actions_fit_both_domains(void **state)
 {
-    for (int d = 0; d < 2; d++)
+    for (int d = 0; d < 2; d++) {
+        assert_true(parts[d]->action_size <= wk_combined.action_size);
+        assert_int_equal(parts[d]->episode_steps, wk_combined.episode_steps);
+        assert_int_equal(parts[d]->action_repeat, wk_combined.action_repeat);
         for (int i = 0; i < parts[d]->n_params; i++) {
             assert_true(wk_combined.params[1 + i].legal_min <= parts[d]->params[i].legal_min);
             assert_true(wk_combined.params[1 + i].legal_max >= parts[d]->params[i].legal_max);
             assert_true(wk_combined.params[1 + i].min <= parts[d]->params[i].min);
             assert_true(wk_combined.params[1 + i].max >= parts[d]->params[i].max);
         }
+    }
 }
 
 // Whether `theta` of a part, lifted to four numbers, is among the rows of a table.
@@ -193,31 +176,35 @@ static void options_are_the_union_of_both_domains(void **state)
 {
     for (int d = 0; d < 2; d++)
         for (int i = 0; i < parts[d]->n_options; i++) {
-            int ours = option_of(&wk_combined, parts[d]->options[i].name);
+            int ours = wk_row_find(wk_combined.options, wk_combined.n_options, sizeof(wk_option),
+                                   parts[d]->options[i].name);
             assert_true(ours >= 0);
             assert_string_equal(wk_combined.options[ours].choices, parts[d]->options[i].choices);
         }
     for (int i = 0; i < wk_combined.n_options; i++)
-        assert_true(option_of(parts[0], wk_combined.options[i].name) >= 0 ||
-                    option_of(parts[1], wk_combined.options[i].name) >= 0);
+        assert_true(wk_row_find(parts[0]->options, parts[0]->n_options, sizeof(wk_option),
+                                wk_combined.options[i].name) >= 0 ||
+                    wk_row_find(parts[1]->options, parts[1]->n_options, sizeof(wk_option),
+                                wk_combined.options[i].name) >= 0);
 }
 
 static void an_option_reaches_the_domain_it_belongs_to(void **state)
 {
     static const double theta[4] = {0, 1, 0.3, 0};
     int ours[WK_OPTIONS_MAX] = {0}, theirs[WK_OPTIONS_MAX] = {0};
-    ours[option_of(&wk_combined, "lattice")] = 1;
-    theirs[option_of(parts[0], "lattice")] = 1;
+    ours[wk_row_find(wk_combined.options, wk_combined.n_options, sizeof(wk_option), "lattice")] = 1;
+    theirs[wk_row_find(parts[0]->options, parts[0]->n_options, sizeof(wk_option), "lattice")] = 1;
     const int plain[WK_OPTIONS_MAX] = {0};
-    void *a = make(&wk_combined, ours), *b = make(parts[0], theirs), *c = make(parts[0], plain);
-    start(&wk_combined, a, theta);
-    start(parts[0], b, theta + 1);
-    start(parts[0], c, theta + 1);
+    void *a = make_env(&wk_combined, ours), *b = make_env(parts[0], theirs),
+         *c = make_env(parts[0], plain);
+    start_env(&wk_combined, a, theta, 17, 2);
+    start_env(parts[0], b, theta + 1, 17, 2);
+    start_env(parts[0], c, theta + 1, 17, 2);
     bool differs = false;
     for (int i = 0; i < 30; i++) {
         const float action[6] = {0.2f, -0.1f, 0.4f, 0, 0.3f, 0.1f};
-        wk_outcome x = move(&wk_combined, a, action), y = move(parts[0], b, action);
-        wk_outcome z = move(parts[0], c, action);
+        wk_outcome x = step_env(&wk_combined, a, action), y = step_env(parts[0], b, action);
+        wk_outcome z = step_env(parts[0], c, action);
         assert_same_outcome(parts[0], &x, &y);
         differs |= memcmp(&y, &z, sizeof y) != 0;
     }
@@ -227,28 +214,17 @@ static void an_option_reaches_the_domain_it_belongs_to(void **state)
     parts[0]->destroy(c);
 }
 
-static void times_and_actions_fit_both_domains(void **state)
-{
-    assert_int_equal(wk_combined.action_size, 6);
-    for (int d = 0; d < 2; d++) {
-        assert_true(parts[d]->action_size <= wk_combined.action_size);
-        assert_int_equal(parts[d]->episode_steps, wk_combined.episode_steps);
-        assert_int_equal(parts[d]->action_repeat, wk_combined.action_repeat);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_episode_is_that_of_the_single_domain),
         cmocka_unit_test(the_grid_is_both_grids_at_one_half_each),
         cmocka_unit_test(theta_is_checked_by_the_domain_it_belongs_to),
-        cmocka_unit_test(legal_ranges_cover_both_domains),
+        cmocka_unit_test(ranges_times_and_actions_fit_both_domains),
         cmocka_unit_test(cases_are_those_of_both_domains),
         cmocka_unit_test(oracles_are_those_of_both_domains_at_equal_weight),
         cmocka_unit_test(options_are_the_union_of_both_domains),
         cmocka_unit_test(an_option_reaches_the_domain_it_belongs_to),
-        cmocka_unit_test(times_and_actions_fit_both_domains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

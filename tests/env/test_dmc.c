@@ -4,7 +4,7 @@
 #include "env/domains/domains.h"
 #include "env/domains/planar.h"
 #include "nn/safetensors.h"
-#include "support/terrain.h"
+#include "support/worlds.h"
 #include <stdio.h>
 
 static wk_error err;
@@ -171,14 +171,6 @@ static void a_step_leads_to_dm_controls_state_and_rewards(void **state)
     domain->destroy(env);
 }
 
-static void an_episode_has_the_suites_length(void **state)
-{
-    const wk_domain *domain = *state;
-    assert_int_equal(domain->action_repeat, 2);
-    assert_int_equal(domain->episode_steps, 500);
-    assert_near(domain->step_seconds * 500, domain == &wk_dmc_walker ? 25 : 20, 1e-9);
-}
-
 static void there_is_one_world(void **state)
 {
     const wk_domain *domain = *state;
@@ -189,56 +181,6 @@ static void there_is_one_world(void **state)
     wk_space_destroy(space);
     assert_refused(wk_domain_check_params(domain, (const double[]){1}, 1, &err), WK_E_INPUT,
                    "variant");
-}
-
-// Limited joints in their range, the pitch anywhere, slides at 0, nothing moving; another episode
-// is another pose.
-static void poses_start_in_the_joint_ranges_and_at_rest(void **state)
-{
-    const wk_domain *domain = *state;
-    void *env = make_env(domain, default_options);
-    const wk_physics_env *sim = env;
-    const mjModel *model = sim->model;
-    mjData *data = sim->data;
-    double low[16], high[16];
-    for (int j = 0; j < model->njnt; j++) {
-        low[j] = INFINITY;
-        high[j] = -INFINITY;
-    }
-    for (uint64_t episode = 0; episode < 200; episode++) {
-        reset_env(domain, env, 0, 0, 11, episode);
-        for (int j = 0; j < model->njnt; j++) {
-            assert_true(data->qvel[j] == 0);
-            low[j] = fmin(low[j], data->qpos[j]);
-            high[j] = fmax(high[j], data->qpos[j]);
-        }
-    }
-    for (int j = 0; j < model->njnt; j++) {
-        const mjtNum *range = model->jnt_range + 2 * j;
-        double from = model->jnt_limited[j] ? range[0] : -M_PI;
-        double to = model->jnt_limited[j] ? range[1] : M_PI;
-        if (model->jnt_type[j] == mjJNT_SLIDE) from = to = 0;
-        assert_true(low[j] >= from && high[j] <= to);
-        assert_true(high[j] - low[j] >= 0.95 * (to - from));
-    }
-    domain->destroy(env);
-}
-
-static void options_change_the_image(void **state)
-{
-    const wk_domain *domain = *state;
-    const int choices[3][WK_OPTIONS_MAX] = {{0, 0}, {1, 0}, {0, 1}};
-    static uint8_t rgb[3][WK_IMAGE_BYTES];
-    for (int i = 0; i < 3; i++) {
-        void *env = make_env(domain, choices[i]);
-        reset_env(domain, env, 0, 0, 1, 0);
-        for (int step = 0; step < 40; step++)
-            domain->step(env, (const float[WK_ACTION_MAX]){0.3f, -0.5f}, &(wk_outcome){0});
-        domain->render(env, WK_IMAGE_SIDE, WK_IMAGE_SIDE, rgb[i]);
-        domain->destroy(env);
-    }
-    assert_memory_not_equal(rgb[0], rgb[1], WK_IMAGE_BYTES);
-    assert_memory_not_equal(rgb[0], rgb[2], WK_IMAGE_BYTES);
 }
 
 // The floor's checks go by when the robot moves along, and nothing else changes.
@@ -269,28 +211,6 @@ static void the_floor_shows_how_far_the_robot_went(void **state)
     domain->destroy(env);
 }
 
-static void a_breakdown_is_flagged_and_drawn_without_harm(void **state)
-{
-    const wk_domain *domain = *state;
-    static uint8_t rgb[WK_IMAGE_BYTES];
-    wk_outcome out = {0};
-    void *env = make_env(domain, default_options);
-    const wk_physics_env *sim = env;
-    mjData *data = sim->data;
-    reset_env(domain, env, 0, 0, 1, 0);
-    data->qvel[0] = NAN;
-    domain->step(env, (const float[WK_ACTION_MAX]){0}, &out);
-    assert_true(out.diverged);
-    for (int i = 0; i < 3; i++)
-        data->cam_xpos[i] = data->light_xpos[i] = NAN;
-    domain->render(env, WK_IMAGE_SIDE, WK_IMAGE_SIDE, rgb);
-    reset_env(domain, env, 0, 0, 1, 0);
-    out = (wk_outcome){0};
-    domain->step(env, (const float[WK_ACTION_MAX]){0}, &out);
-    assert_false(out.diverged);
-    domain->destroy(env);
-}
-
 #define BOTH(test)                                                                                 \
     cmocka_unit_test_prestate(test, (void *)&wk_dmc_walker),                                       \
         cmocka_unit_test_prestate(test, (void *)&wk_dmc_hopper)
@@ -301,12 +221,8 @@ int main(void)
         BOTH(rewards_are_those_of_dm_control),
         BOTH(bodies_camera_and_light_are_those_of_dm_control),
         BOTH(a_step_leads_to_dm_controls_state_and_rewards),
-        BOTH(an_episode_has_the_suites_length),
         BOTH(there_is_one_world),
-        BOTH(poses_start_in_the_joint_ranges_and_at_rest),
-        BOTH(options_change_the_image),
         BOTH(the_floor_shows_how_far_the_robot_went),
-        BOTH(a_breakdown_is_flagged_and_drawn_without_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,12 +100,6 @@ static void legal_thetas_pass_to_their_ends(void **state)
 #define assert_faulty(t, part)                                                                     \
     assert_refused(wk_domain_check(&(t).domain, &err), WK_E_INPUT, (part))
 
-static void a_sound_description_passes(void **state)
-{
-    toy t = toy_make(TOY_SOUND);
-    assert_ok(wk_domain_check(&t.domain, &err));
-}
-
 static void other_versions_are_refused_before_anything_is_read(void **state)
 {
     toy t = {.domain = {.abi = WK_ENV_ABI + 1}};
@@ -157,21 +151,6 @@ static void every_function_is_asked_for(void **state)
 static size_t one_point(void)
 {
     return 1;
-}
-
-static void a_description_without_code_is_told_apart(void **state)
-{
-    toy t = toy_make(TOY_SOUND);
-    wk_domain *d = &t.domain;
-    d->create = NULL;
-    d->destroy = NULL;
-    d->reset = NULL;
-    d->step = NULL;
-    d->save = NULL;
-    d->state_size = NULL;
-    d->load = NULL;
-    d->render = NULL;
-    assert_faulty(t, "its code was not loaded: set wk_policy_config.plugin (Python: plugin=)");
 }
 
 static void the_grid_functions_come_in_pairs(void **state)
@@ -370,21 +349,6 @@ static void oracles_must_be_legal_worlds(void **state)
     assert_faulty(t, "most_complex, θ number 1");
 }
 
-static void unfair_point(size_t i, double *theta, double *probability)
-{
-    theta[0] = 0.1;
-    theta[1] = 0;
-    *probability = 0.9;
-}
-
-static void probabilities_must_sum_to_one(void **state)
-{
-    toy t = toy_make(TOY_SOUND);
-    t.domain.grid_count = one_point;
-    t.domain.grid_point = unfair_point;
-    assert_faulty(t, "sum to 0.9; they must sum to 1");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,11 +359,9 @@ int main(void)
         cmocka_unit_test(options_and_choices_are_found_by_name),
         cmocka_unit_test(choices_are_counted_and_cut_out),
         cmocka_unit_test(legal_thetas_pass_to_their_ends),
-        cmocka_unit_test(a_sound_description_passes),
         cmocka_unit_test(other_versions_are_refused_before_anything_is_read),
         cmocka_unit_test(bad_domain_names_are_refused),
         cmocka_unit_test(every_function_is_asked_for),
-        cmocka_unit_test(a_description_without_code_is_told_apart),
         cmocka_unit_test(the_grid_functions_come_in_pairs),
         cmocka_unit_test(counts_out_of_range_are_refused),
         cmocka_unit_test(bad_params_are_refused),
@@ -409,7 +371,6 @@ int main(void)
         cmocka_unit_test(bad_indicators_are_refused),
         cmocka_unit_test(bad_cases_are_refused),
         cmocka_unit_test(oracles_must_be_legal_worlds),
-        cmocka_unit_test(probabilities_must_sum_to_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

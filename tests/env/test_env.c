@@ -91,15 +91,6 @@ static void an_episode_runs_from_first_to_the_time_limit(void **state)
     assert_refused(wk_env_step(env, push, &frame, &err), WK_E_INPUT, "ended after step 12");
 }
 
-static void the_image_is_what_the_domain_draws(void **state)
-{
-    reset(env, &o);
-    step(env, &o);
-    uint8_t drawn[WK_IMAGE_BYTES];
-    assert_ok(wk_env_render(env, WK_IMAGE_SIDE, WK_IMAGE_SIDE, drawn, &err));
-    assert_memory_equal(drawn, o.image, sizeof drawn);
-}
-
 static void outputs_that_are_null_are_left_out(void **state)
 {
     assert_ok(wk_env_reset(env, theta, 2, 7, 3, &nothing, &err));
@@ -165,13 +156,6 @@ static void options_are_checked_and_handed_over(void **state)
     wk_env_destroy(made);
     assert_refused(wk_env_create(&t.domain, high, &made, &err), WK_E_INPUT, "'unused'");
     assert_refused(wk_env_create(&t.domain, low, &made, &err), WK_E_INPUT, "grey|inverted");
-}
-
-static void a_bad_description_makes_no_environment(void **state)
-{
-    wk_env *made;
-    t.domain.step = NULL;
-    assert_refused(wk_env_create(&t.domain, NULL, &made, &err), WK_E_INPUT, "step is NULL");
 }
 
 static void failures_of_the_domain_are_handed_on(void **state)
@@ -308,16 +292,6 @@ static void a_restored_environment_continues_bit_for_bit(void **state)
     free(bytes);
 }
 
-static void saving_twice_gives_the_same_bytes(void **state)
-{
-    size_t size, other_size;
-    void *a = saved_after(env, 5, &size), *b = saved_after(other, 5, &other_size);
-    assert_int_equal(size, other_size);
-    assert_memory_equal(a, b, size);
-    free(a);
-    free(b);
-}
-
 static void a_finished_episode_stays_finished_after_loading(void **state)
 {
     const toy_fault faults[] = {TOY_TERMINAL, TOY_DIVERGES};
@@ -447,7 +421,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TWO(an_episode_runs_from_first_to_the_time_limit),
-        TWO(the_image_is_what_the_domain_draws),
         TWO(outputs_that_are_null_are_left_out),
         TWO(actions_are_clipped),
         TWO(a_non_finite_action_moves_nothing),
@@ -455,7 +428,6 @@ int main(void)
         TWO(a_bad_theta_is_refused_and_the_episode_goes_on),
         TWO(a_reset_to_the_own_params_works),
         TWO(options_are_checked_and_handed_over),
-        TWO(a_bad_description_makes_no_environment),
         TWO(failures_of_the_domain_are_handed_on),
         TWO(a_task_that_ends_sets_terminal_and_last),
         TWO(an_end_that_the_description_excludes_is_an_error),
@@ -465,7 +437,6 @@ int main(void)
         TWO(completion_is_held_within_its_range),
         TWO(drawing_takes_sizes_up_to_the_limit),
         TWO(a_restored_environment_continues_bit_for_bit),
-        TWO(saving_twice_gives_the_same_bytes),
         TWO(a_finished_episode_stays_finished_after_loading),
         TWO(every_damaged_byte_is_noticed_and_changes_nothing),
         TWO(every_truncated_state_is_refused),

@@ -2,9 +2,8 @@
 // and what the built-in domains report.
 #include "env/domains/domains.h"
 #include "env/domains/planar.h"
-#include "env/mujoco/physics.h"
-#include "support/check.h"
 #include "support/toy_domain.h"
+#include "support/worlds.h"
 #include <stdlib.h>
 
 static wk_error err;
@@ -170,21 +169,6 @@ static void a_state_without_them_leaves_its_episode_unknown(void **state)
     }
 }
 
-static void a_domain_without_indicators_saves_the_bytes_it_always_did(void **state)
-{
-    toy t = toy_make(TOY_SOUND), with = reporting_toy(TOY_SOUND);
-    wk_env *env = begin_toy(&t), *other = begin_toy(&with);
-    size_t size, other_size;
-    uint8_t *bytes = save(env, &size), *others = save(other, &other_size);
-    assert_int_equal(bytes[4], 1); // the version
-    assert_int_equal(others[4], 2);
-    assert_true(other_size > size);
-    free(bytes);
-    free(others);
-    wk_env_destroy(env);
-    wk_env_destroy(other);
-}
-
 /* ---- The built-in domains -------------------------------------------------------------------- */
 
 static double value_of(const wk_env *env, const char *name)
@@ -194,22 +178,6 @@ static double value_of(const wk_env *env, const char *name)
         if (strcmp(domain->indicators[k].name, name) == 0) return wk_env_indicator(env, k);
     fail_msg("%s has no indicator '%s'", domain->name, name);
     return NAN;
-}
-
-static wk_outcome begin_world(const wk_domain *domain, const double *theta, void **world)
-{
-    const int options[WK_OPTIONS_MAX] = {0};
-    wk_outcome out = {0};
-    assert_ok(domain->create(domain, options, world, &err));
-    assert_ok(domain->reset(*world, theta, 7, 3, &out, &err));
-    return out;
-}
-
-static wk_outcome move(const wk_domain *domain, void *world, const float *action)
-{
-    wk_outcome out = {0};
-    domain->step(world, action, &out);
-    return out;
 }
 
 // Puts the first block so close to the robot, on the side of the arena's middle, that they touch.
@@ -231,11 +199,11 @@ static void contact_is_that_of_robot_and_block(void **state)
     const float still[2] = {0, 0};
     for (int d = 0; d < 2; d++) {
         const wk_domain *domain = d ? &wk_car_clean_up : &wk_clean_up;
-        void *world;
-        begin_world(domain, (const double[]){4, 1, 1}, &world);
-        assert_near(move(domain, world, still).indicators[0], 0, 0);
+        void *world = make_env(domain, default_options);
+        start_env(domain, world, (const double[]){4, 1, 1}, 7, 3);
+        assert_near(step_env(domain, world, still).indicators[0], 0, 0);
         put_block_beside_robot(world);
-        assert_near(move(domain, world, still).indicators[0], 1, 0);
+        assert_near(step_env(domain, world, still).indicators[0], 1, 0);
         domain->destroy(world);
     }
 }
@@ -253,8 +221,8 @@ static void contact_is_unknown_without_blocks(void **state)
 // An oracle from the robot's own places: the way between them and the cells of an 8 x 8 grid.
 static void distance_and_coverage_follow_the_robot(void **state)
 {
-    void *world;
-    begin_world(&wk_clean_up, (const double[]){0, 0, 0}, &world);
+    void *world = make_env(&wk_clean_up, default_options);
+    start_env(&wk_clean_up, world, (const double[]){0, 0, 0}, 7, 3);
     const wk_physics_env *sim = world;
     const mjModel *m = sim->model;
     mjData *d = sim->data;
@@ -265,7 +233,7 @@ static void distance_and_coverage_follow_the_robot(void **state)
     int cells = 0;
     for (int i = 0; i < 200; i++) {
         const float action[] = {1, i < 100 ? 0.3f : -0.2f};
-        move(&wk_clean_up, world, action);
+        step_env(&wk_clean_up, world, action);
         assert_ok(wk_env_step(env, action, &(wk_frame){0}, &err));
         way += hypot(at[0] - x, at[1] - y);
         x = at[0];
@@ -283,8 +251,8 @@ static void distance_and_coverage_follow_the_robot(void **state)
 
 static void planar_robots_tell_how_they_stand_and_where_they_go(void **state)
 {
-    void *world;
-    begin_world(&wk_dmc_walker, (const double[]){0}, &world);
+    void *world = make_env(&wk_dmc_walker, default_options);
+    start_env(&wk_dmc_walker, world, (const double[]){0}, 7, 3);
     const wk_physics_env *sim = world;
     const mjModel *m = sim->model;
     mjData *d = sim->data;
@@ -297,35 +265,13 @@ static void planar_robots_tell_how_they_stand_and_where_they_go(void **state)
         d->qvel[1] = -2; // rootx
         assert_true(wk_physics_forward(m, d));
         double before = d->xpos[3 * torso];
-        wk_outcome out = move(&wk_dmc_walker, world, (float[6]){0});
+        wk_outcome out = step_env(&wk_dmc_walker, world, (float[6]){0});
         assert_near(out.indicators[WK_PLANAR_UPRIGHT], upright, 0);
         assert_near(out.indicators[WK_PLANAR_DISTANCE], before - d->xpos[3 * torso], 1e-6);
         assert_true(out.indicators[WK_PLANAR_DISTANCE] > 0.05f);
         assert_near(out.indicators[WK_PLANAR_RANGE], d->xpos[3 * torso], 1e-6);
     }
     wk_dmc_walker.destroy(world);
-}
-
-static void the_combined_domain_tells_what_its_running_world_tells(void **state)
-{
-    static const double thetas[][4] = {{0, 0.6, 0.5, 0}, {1, 4, 2, 2}};
-    static const char *const absent[][2] = {{"contact", "coverage"}, {"upright", "range"}};
-    const wk_domain *parts[] = {&wk_terrain_walker, &wk_clean_up};
-    for (int p = 0; p < 2; p++) {
-        wk_env *ours = begin(&wk_combined, thetas[p]), *theirs = begin(parts[p], thetas[p] + 1);
-        for (int i = 0; i < 20; i++) {
-            const float action[6] = {1, -0.5f, 0.25f, 1, 0, -1};
-            assert_ok(wk_env_step(ours, action, &(wk_frame){0}, &err));
-            assert_ok(wk_env_step(theirs, action, &(wk_frame){0}, &err));
-        }
-        for (int k = 0; k < parts[p]->n_indicators; k++)
-            assert_near(value_of(ours, parts[p]->indicators[k].name), wk_env_indicator(theirs, k),
-                        0);
-        for (int k = 0; k < 2; k++)
-            assert_true(isnan(value_of(ours, absent[p][k])));
-        wk_env_destroy(ours);
-        wk_env_destroy(theirs);
-    }
 }
 
 int main(void)
@@ -336,12 +282,10 @@ int main(void)
         cmocka_unit_test(a_step_that_breaks_down_does_not_count),
         cmocka_unit_test(a_restored_episode_goes_on_counting),
         cmocka_unit_test(a_state_without_them_leaves_its_episode_unknown),
-        cmocka_unit_test(a_domain_without_indicators_saves_the_bytes_it_always_did),
         cmocka_unit_test(contact_is_that_of_robot_and_block),
         cmocka_unit_test(contact_is_unknown_without_blocks),
         cmocka_unit_test(distance_and_coverage_follow_the_robot),
         cmocka_unit_test(planar_robots_tell_how_they_stand_and_where_they_go),
-        cmocka_unit_test(the_combined_domain_tells_what_its_running_world_tells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -430,8 +430,7 @@ static void environments_are_closed(void **state)
     unlink(closed);
 }
 
-/* ---- What is left to the log, and what is not left
- * ----------------------------------------------- */
+/* ---- Logs and leftovers ---------------------------------------------------------------------- */
 
 typedef struct lines {
     wk_text text;

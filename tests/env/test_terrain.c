@@ -1,7 +1,98 @@
-// What both terrain domains promise: θ, timing, starts, exact continuation, options, break-downs;
-// some of it all planar robots do.
+// What the terrain domains promise, and all planar robots: the profile of the ground, θ, timing,
+// starts, options, break-downs.
 #include "env/domains/domains.h"
-#include "support/terrain.h"
+#include "env/domains/terrain_profile.h"
+#include "support/check.h"
+#include "support/worlds.h"
+
+static void the_fixed_lattice_has_the_published_values(void **state)
+{
+    double v[52];
+    wk_terrain_lattice_fixed(v, 52);
+    assert_near(v[0], 0.6888437, 5e-8);
+    assert_near(v[1], -0.7312715, 5e-8);
+    assert_near(v[2], 0.9120685, 5e-8);
+    assert_near(v[50], -0.0049269, 5e-8);
+    assert_near(v[51], -0.5129645, 5e-8);
+}
+
+// With a length of 10 columns' spacing, every tenth column lies on a lattice point.
+static void heights_meet_the_lattice_at_its_points_and_their_mean_halfway(void **state)
+{
+    double lattice[WK_TERRAIN_LATTICE], length = 1000.0 / 1999;
+    float heights[WK_TERRAIN_COLUMNS];
+    int count = wk_terrain_lattice_count(length);
+    assert_int_equal(count, 201);
+    wk_terrain_lattice_fixed(lattice, count);
+    wk_terrain_noise(lattice, 0.7, length, heights);
+    for (int k = 0; k < 198; k++) {
+        assert_near(heights[10 * k], 0.5 + 0.35 * lattice[k], 1e-6);
+        assert_near(heights[10 * k + 5], 0.5 + 0.35 * (lattice[k] + lattice[k + 1]) / 2, 1e-6);
+    }
+}
+
+static void heights_follow_the_cosine_between_lattice_points(void **state)
+{
+    double lattice[WK_TERRAIN_LATTICE];
+    float heights[WK_TERRAIN_COLUMNS];
+    wk_terrain_lattice_fixed(lattice, wk_terrain_lattice_count(2));
+    wk_terrain_noise(lattice, 1, 2, heights);
+    for (int i = 0; i < 2000; i += 7) {
+        double q = 100.0 * i / 1999 / 2, part = q - (int)q;
+        double blend = sin(M_PI / 2 * part) * sin(M_PI / 2 * part); // = (1 - cos(pi part)) / 2
+        double n = lattice[(int)q] + (lattice[(int)q + 1] - lattice[(int)q]) * blend;
+        assert_near(heights[i], 0.5 + 0.5 * n, 1e-6);
+    }
+}
+
+static void amplitude_zero_is_flat_and_no_height_leaves_the_unit_interval(void **state)
+{
+    double lattice[WK_TERRAIN_LATTICE];
+    float heights[WK_TERRAIN_COLUMNS];
+    wk_terrain_lattice_fixed(lattice, wk_terrain_lattice_count(0.1));
+    wk_terrain_noise(lattice, 0, 0.2, heights);
+    for (int i = 0; i < WK_TERRAIN_COLUMNS; i++)
+        assert_true(heights[i] == 0.5f);
+    wk_terrain_noise(lattice, 1, 0.1, heights);
+    for (int i = 0; i < WK_TERRAIN_COLUMNS; i++)
+        assert_true(heights[i] >= 0 && heights[i] <= 1);
+}
+
+static void fresh_lattices_are_uniform_and_follow_their_stream(void **state)
+{
+    double a[1000], b[1000], sum = 0, squares = 0;
+    wk_rng rng = wk_rng_stream(1, "test", 5), same = rng, other = wk_rng_stream(1, "test", 6);
+    wk_terrain_lattice_fresh(&rng, a, 1000);
+    wk_terrain_lattice_fresh(&same, b, 1000);
+    assert_memory_equal(a, b, sizeof a);
+    wk_terrain_lattice_fresh(&other, b, 1000);
+    assert_memory_not_equal(a, b, sizeof a);
+    for (int k = 0; k < 1000; k++) {
+        assert_true(a[k] >= -1 && a[k] < 1);
+        sum += a[k] / 1000;
+        squares += a[k] * a[k] / 1000;
+    }
+    assert_near(sum, 0, 0.06);
+    assert_near(squares, 1.0 / 3, 0.04);
+}
+
+static void stairs_change_where_the_published_ones_do(void **state)
+{
+    static const int changes[] = {23, 31, 56, 64, 88, 96, 120, 128};
+    static const float levels[] = {0.5f, 0, 0.5f, 1};
+    float heights[WK_TERRAIN_COLUMNS];
+    wk_terrain_stairs(heights);
+    assert_true(heights[0] == 1);
+    int found = 0;
+    for (int i = 1; i < 130; i++) {
+        if (heights[i] == heights[i - 1]) continue;
+        assert_true(found < 8);
+        assert_int_equal(i, changes[found]);
+        assert_true(heights[i] == levels[found % 4]);
+        found++;
+    }
+    assert_int_equal(found, 8);
+}
 
 static wk_error err;
 
@@ -39,16 +130,22 @@ static void every_listed_theta_is_a_legal_world(void **state)
     domain->destroy(env);
 }
 
+static bool walks(const wk_domain *domain)
+{
+    return domain->action_size == 6;
+}
+
 static void a_step_takes_its_simulated_time(void **state)
 {
     const wk_domain *domain = *state;
     void *env = make_env(domain, default_options);
-    reset_env(domain, env, 0.5, 1, 1, 0);
-    wk_outcome out = {0};
-    domain->step(env, (const float[WK_ACTION_MAX]){0}, &out);
+    reset_env(domain, env, 0, 1, 1, 0);
+    step_env(domain, env, (const float[WK_ACTION_MAX]){0});
     double *numbers = saved_numbers(domain, env);
-    assert_near(numbers[0], domain->step_seconds, 1e-12);
-    assert_int_equal(domain->episode_steps * domain->action_repeat, 1000);
+    assert_near(numbers[0], walks(domain) ? 0.05 : 0.04, 1e-12);
+    assert_near(domain->step_seconds, numbers[0], 1e-12);
+    assert_int_equal(domain->action_repeat, 2);
+    assert_int_equal(domain->episode_steps, 500);
     free(numbers);
     domain->destroy(env);
 }
@@ -64,9 +161,8 @@ static void poses_start_uniform_in_the_joint_ranges_and_at_rest(void **state)
 {
     const wk_domain *domain = *state;
     enum { RESETS = 1000, BINS = 10 };
-    const bool walker = domain == &wk_terrain_walker;
-    const double(*ranges)[2] = walker ? walker_ranges : hopper_ranges;
-    const int joints = walker ? 9 : 7;
+    const double(*ranges)[2] = walks(domain) ? walker_ranges : hopper_ranges;
+    const int joints = walks(domain) ? 9 : 7;
     int counts[9][BINS] = {{0}};
     void *env = make_env(domain, default_options);
     for (int e = 0; e < RESETS; e++) {
@@ -122,7 +218,7 @@ static void a_fresh_lattice_changes_the_ground_but_not_the_start(void **state)
 {
     const wk_domain *domain = *state;
     const int fresh[WK_OPTIONS_MAX] = {1};
-    size_t pose = (domain == &wk_terrain_walker ? 9 : 7) * sizeof(double);
+    size_t pose = (walks(domain) ? 9 : 7) * sizeof(double);
     double *start_fixed, *start_fresh;
     double *fixed = run_options(domain, default_options, 1, &start_fixed);
     double *changed = run_options(domain, fresh, 1, &start_fresh);
@@ -137,58 +233,43 @@ static void a_fresh_lattice_changes_the_ground_but_not_the_start(void **state)
     free(again);
 }
 
-static void a_breakdown_is_flagged_and_reset_recovers(void **state)
+static void a_breakdown_is_flagged_drawn_and_left_behind(void **state)
 {
     const wk_domain *domain = *state;
-    const int joints = domain == &wk_terrain_walker ? 9 : 7;
+    static uint8_t rgb[WK_IMAGE_BYTES];
+    const float still[WK_ACTION_MAX] = {0};
     void *env = make_env(domain, default_options);
-    reset_env(domain, env, 0.5, 1, 1, 0);
-    double *numbers = saved_numbers(domain, env);
-    for (int j = 0; j < joints; j++)
-        numbers[1 + joints + j] = j % 2 ? 9e9 : -9e9;
-    assert_ok(domain->load(env, numbers, domain->state_size(env), &err));
-    wk_outcome out = {0};
-    domain->step(env, (const float[WK_ACTION_MAX]){0}, &out);
-    assert_true(out.diverged);
-    numbers[3] = NAN;
-    assert_refused(domain->load(env, numbers, domain->state_size(env), &err), WK_E_FORMAT,
-                   "finite");
-    free(numbers);
-    reset_env(domain, env, 0.5, 1, 1, 0);
-    out = (wk_outcome){0};
-    domain->step(env, (const float[WK_ACTION_MAX]){0}, &out);
-    assert_false(out.diverged);
-    domain->destroy(env);
-}
-
-// The image 20 steps into an episode.
-static void draw_after_steps(const wk_domain *domain, const int *options, double length,
-                             uint8_t *rgb)
-{
-    void *env = make_env(domain, options);
-    reset_env(domain, env, 1, length, 4, 1);
-    for (int i = 0; i < 20; i++) {
-        wk_outcome out = {0};
-        domain->step(env, (const float[WK_ACTION_MAX]){0.3f, -0.5f}, &out);
+    const wk_physics_env *sim = env;
+    for (int broken = 0; broken < 2; broken++) {
+        reset_env(domain, env, 0, 1, 1, 0);
+        for (int j = 0; j < sim->model->nv; j++)
+            sim->data->qvel[j] = broken == 0 ? NAN : j % 2 ? 9e9 : -9e9;
+        assert_true(step_env(domain, env, still).diverged);
+        for (int i = 0; i < 3; i++)
+            sim->data->cam_xpos[i] = sim->data->light_xpos[i] = NAN;
+        domain->render(env, WK_IMAGE_SIDE, WK_IMAGE_SIDE, rgb);
     }
-    domain->render(env, WK_IMAGE_SIDE, WK_IMAGE_SIDE, rgb);
+    reset_env(domain, env, 0, 1, 1, 0);
+    assert_false(step_env(domain, env, still).diverged);
     domain->destroy(env);
 }
 
-static void images_are_reproducible_and_follow_theta_and_options(void **state)
+static void images_are_reproducible_and_follow_every_option(void **state)
 {
     const wk_domain *domain = *state;
-    const int no_shadows[WK_OPTIONS_MAX] = {0, 1, 0}, one_sample[WK_OPTIONS_MAX] = {0, 0, 1};
     static uint8_t base[WK_IMAGE_BYTES], other[WK_IMAGE_BYTES];
-    draw_after_steps(domain, default_options, 0.3, base);
-    draw_after_steps(domain, default_options, 0.3, other);
-    assert_memory_equal(base, other, sizeof base);
-    draw_after_steps(domain, default_options, 0.8, other);
-    assert_memory_not_equal(base, other, sizeof base);
-    draw_after_steps(domain, no_shadows, 0.3, other);
-    assert_memory_not_equal(base, other, sizeof base);
-    draw_after_steps(domain, one_sample, 0.3, other);
-    assert_memory_not_equal(base, other, sizeof base);
+    for (int i = -2; i < domain->n_options; i++) {
+        int options[WK_OPTIONS_MAX] = {0};
+        if (i >= 0) options[i] = 1;
+        void *env = make_env(domain, options);
+        reset_env(domain, env, domain->n_params > 1, 0.3, 4, 1);
+        for (int step = 0; step < 40; step++)
+            step_env(domain, env, (const float[WK_ACTION_MAX]){0.3f, -0.5f});
+        domain->render(env, WK_IMAGE_SIDE, WK_IMAGE_SIDE, i == -2 ? base : other);
+        domain->destroy(env);
+        if (i == -1) assert_memory_equal(base, other, sizeof base);
+        if (i >= 0) assert_memory_not_equal(base, other, sizeof base);
+    }
 }
 
 #define BOTH(test)                                                                                 \
@@ -202,13 +283,19 @@ static void images_are_reproducible_and_follow_theta_and_options(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_fixed_lattice_has_the_published_values),
+        cmocka_unit_test(heights_meet_the_lattice_at_its_points_and_their_mean_halfway),
+        cmocka_unit_test(heights_follow_the_cosine_between_lattice_points),
+        cmocka_unit_test(amplitude_zero_is_flat_and_no_height_leaves_the_unit_interval),
+        cmocka_unit_test(fresh_lattices_are_uniform_and_follow_their_stream),
+        cmocka_unit_test(stairs_change_where_the_published_ones_do),
         BOTH(theta_outside_the_legal_worlds_is_refused_with_advice),
         BOTH(every_listed_theta_is_a_legal_world),
         ALL(a_step_takes_its_simulated_time),
-        BOTH(poses_start_uniform_in_the_joint_ranges_and_at_rest),
+        ALL(poses_start_uniform_in_the_joint_ranges_and_at_rest),
+        ALL(a_breakdown_is_flagged_drawn_and_left_behind),
+        ALL(images_are_reproducible_and_follow_every_option),
         BOTH(a_fresh_lattice_changes_the_ground_but_not_the_start),
-        BOTH(a_breakdown_is_flagged_and_reset_recovers),
-        BOTH(images_are_reproducible_and_follow_theta_and_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

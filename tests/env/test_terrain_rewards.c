@@ -1,12 +1,63 @@
 // The rewards of walker and hopper against their formulas on a twin world of plain MuJoCo. Heights
 // and uprightness come from joint angles and capsule masses by hand; only momenta and velocities
 // are MuJoCo's.
+#include "base/file.h"
 #include "env/domains/domains.h"
-#include "support/terrain.h"
+#include "env/domains/terrain_profile.h"
+#include "support/worlds.h"
 
 static wk_error err;
 
 enum { TASKS_MAX = 5 };
+
+// A world of plain MuJoCo to compare with an environment.
+typedef struct twin {
+    mjModel *model;
+    mjData *data;
+} twin;
+
+// The twin of an environment that was just reset to (amplitude, length) on the fixed lattice.
+static twin make_twin(const char *file, const wk_domain *domain, const void *env, double amplitude,
+                      double length)
+{
+    twin t;
+    assert_ok(wk_physics_load(file, wk_asset_find(file)->content, &t.model, &err));
+    double lattice[WK_TERRAIN_LATTICE];
+    float heights[WK_TERRAIN_COLUMNS];
+    wk_terrain_lattice_fixed(lattice, wk_terrain_lattice_count(length));
+    wk_terrain_noise(lattice, amplitude, length, heights);
+    for (int row = 0; row < 5; row++)
+        memcpy(t.model->hfield_data + row * WK_TERRAIN_COLUMNS, heights, sizeof heights);
+    t.data = mj_makeData(t.model);
+    double *numbers = saved_numbers(domain, env);
+    mju_copy(t.data->qpos, numbers + 1, (int)t.model->nq);
+    free(numbers);
+    mj_forward(t.model, t.data);
+    return t;
+}
+
+static void free_twin(twin t)
+{
+    mj_deleteData(t.data);
+    mj_deleteModel(t.model);
+}
+
+// One control step of the twin by plain mj_step; then velocities of the whole body are current.
+static void step_twin(twin t, const float *action, int substeps)
+{
+    for (int u = 0; u < t.model->nu; u++)
+        t.data->ctrl[u] = (double)action[u];
+    for (int i = 0; i < substeps; i++)
+        mj_step(t.model, t.data);
+    mj_forward(t.model, t.data);
+    mj_subtreeVel(t.model, t.data);
+}
+
+// Height gained by the vector (x, z) of a link pitched by `angle` about +y.
+static double rise(double x, double z, double angle)
+{
+    return z * cos(angle) - x * sin(angle);
+}
 
 static double clipped(double x)
 {

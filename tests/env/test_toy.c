@@ -10,14 +10,6 @@ typedef struct boat {
     double turbulence, x, y, vx, vy;
 } boat;
 
-static wk_env *open_at(double turbulence, uint64_t episode)
-{
-    wk_env *env;
-    assert_ok(wk_env_create(&wk_toy, NULL, &env, &err));
-    assert_ok(wk_env_reset(env, &turbulence, 1, 1, episode, &(wk_frame){0}, &err));
-    return env;
-}
-
 // A world of the domain itself, put at a place.
 static void *place(boat b)
 {
@@ -104,19 +96,6 @@ static void episodes_begin_at_the_southern_shore_at_different_places(void **stat
     assert_true(most <= 0.3 && most > 0.1);
 }
 
-static void an_episode_has_twenty_steps(void **state)
-{
-    wk_env *env = open_at(0.5, 0);
-    uint8_t flags = 0;
-    int steps = 0;
-    for (; !(flags & WK_IS_LAST); steps++)
-        assert_ok(
-            wk_env_step(env, (const float[]){0.3f, 0.6f}, &(wk_frame){.flags = &flags}, &err));
-    assert_int_equal(steps, 20);
-    assert_false(flags & WK_IS_TERMINAL);
-    wk_env_destroy(env);
-}
-
 static const uint8_t *pixel(const uint8_t *image, double x, double y)
 {
     int column = (int)((x + 1) * 32), row = (int)((1 - y) * 32);
@@ -155,13 +134,6 @@ static void foam_shows_how_turbulent_the_water_is(void **state)
     }
 }
 
-static void a_state_of_another_size_is_refused(void **state)
-{
-    void *world = place((boat){0});
-    assert_refused(wk_toy.load(world, "short", 5, &err), WK_E_FORMAT, "5");
-    wk_toy.destroy(world);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,10 +142,8 @@ int main(void)
         cmocka_unit_test(the_shore_stops_the_boat),
         cmocka_unit_test(a_buoy_pays_one_less_its_distance),
         cmocka_unit_test(episodes_begin_at_the_southern_shore_at_different_places),
-        cmocka_unit_test(an_episode_has_twenty_steps),
         cmocka_unit_test(the_image_shows_boat_and_buoys_where_they_are),
         cmocka_unit_test(foam_shows_how_turbulent_the_water_is),
-        cmocka_unit_test(a_state_of_another_size_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

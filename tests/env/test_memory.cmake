@@ -1,1 +1,0 @@
-include(${CMAKE_CURRENT_SOURCE_DIR}/support/faults.cmake)
