@@ -4,7 +4,7 @@
 #define WK_AGENT_LEARNER_PARTS_H
 
 #include "agent/learner.h"
-#include "base/array.h"
+#include "base/memory.h"
 #include "model/world_model.h"
 #include "nn/optimizer.h"
 #include "nn/state.h"
