@@ -66,91 +66,69 @@ static input_layout input_layout_of(const wk_acting *a)
     return (input_layout){vectors, actions, not_first, not_first + count * sizeof(float)};
 }
 
-// Moves the states on by one observation; gives features [1,N,F].
-static wk_tensor record_state(wk_acting *a, wk_tensor counter)
-{
-    const wk_learner_config *c = &a->learner->config;
-    wk_graph *g = a->compiled.graph;
-    wk_scope *model = a->compiled.scope[WK_NETWORK_MODEL];
-    int n = a->count, stoch_size = wk_config_stoch_size(c);
-    wk_latent stored = {wk_graph_persistent(g, WK_F32, WK_SHAPE(n, stoch_size), "stoch", a->memory,
-                                            WK_ACTING_COUNTER_BYTES),
-                        wk_graph_persistent(g, WK_F32, WK_SHAPE(n, c->deter), "deter", a->memory,
-                                            WK_ACTING_COUNTER_BYTES + stoch_bytes(a))};
-    wk_latent before = {wk_graph_scale_rows(g, stored.stoch, a->not_first),
-                        wk_graph_scale_rows(g, stored.deter, a->not_first)};
-    wk_rssm rssm = wk_rssm_use(model, c);
-    wk_tensor action = wk_rssm_action(&rssm, wk_graph_scale_rows(g, a->action, a->not_first));
-    wk_tensor deter = wk_rssm_advance(&rssm, before, action);
-    wk_tensor embed =
-        wk_observation_encode(model, c, wk_observation_inputs(g, a->image, a->vector));
-    wk_tensor logits = wk_rssm_posterior(&rssm, deter, wk_rssm_embed(&rssm, embed));
-    wk_random random = wk_nn_random(counter, c->seed, "act/observe", a->policy);
-    wk_latent now = {wk_nn_sample_categorical(g, logits, c->classes, random), deter};
-    wk_graph_store(g, stored.stoch, now.stoch);
-    wk_graph_store(g, stored.deter, now.deter);
-    return wk_graph_reshape(g, wk_rssm_features(&rssm, now), WK_SHAPE(1, n, wk_config_features(c)));
-}
-
 static bool explores(const wk_acting *a)
 {
     return a->policy == WK_POLICY_EXPLORE;
 }
 
-// The networks it reads, the actor's second; returns their number.
-static size_t list_networks(const wk_acting *a, wk_network_id networks[4])
-{
-    const wk_network_id exploring[] = {WK_NETWORK_MODEL, WK_NETWORK_EXPLORE_ACTOR,
-                                       WK_NETWORK_EXPLORE_CRITIC};
-    const wk_network_id doing[] = {WK_NETWORK_MODEL, WK_NETWORK_TASK_ACTOR, WK_NETWORK_TASK_CRITIC,
-                                   WK_NETWORK_REWARD};
-    size_t all = explores(a) ? 3 : 4;
-    memcpy(networks, explores(a) ? exploring : doing, all * sizeof *networks);
-    return a->estimating ? all : 2;
-}
-
-// What critic and reward head say about the states at `features` [1,N,F].
-static void record_estimates(wk_acting *a, wk_tensor features)
-{
-    const wk_learner_config *c = &a->learner->config;
-    wk_scope **scope = a->compiled.scope;
-    wk_scope *critic = scope[explores(a) ? WK_NETWORK_EXPLORE_CRITIC : WK_NETWORK_TASK_CRITIC];
-    a->value = wk_scalar_head(critic, c, features);
-    wk_graph_output(a->compiled.graph, a->value);
-    if (explores(a)) return;
-    a->reward = wk_scalar_head(scope[WK_NETWORK_REWARD], c, features);
-    wk_graph_output(a->compiled.graph, a->reward);
-}
-
 static wk_status record(wk_acting *a, wk_error *err)
 {
+    static const wk_network_id exploring[] = {WK_NETWORK_MODEL, WK_NETWORK_EXPLORE_ACTOR,
+                                              WK_NETWORK_EXPLORE_CRITIC};
+    static const wk_network_id doing[] = {WK_NETWORK_MODEL, WK_NETWORK_TASK_ACTOR,
+                                          WK_NETWORK_TASK_CRITIC, WK_NETWORK_REWARD};
+    const wk_network_id *networks = explores(a) ? exploring : doing;
     const wk_learner_config *c = &a->learner->config;
-    wk_network_id networks[4];
-    size_t count = list_networks(a, networks);
-    wk_network_id actor = networks[1];
+    const int n = a->count, stoch_size = wk_config_stoch_size(c);
+    const size_t count = !a->estimating ? 2 : explores(a) ? 3 : 4;
     WK_TRY(wk_compiled_graph_begin(&a->compiled, a->learner, networks, count, err));
     wk_graph *g = a->compiled.graph;
+    wk_scope **scope = a->compiled.scope;
+
+    // What it reads: counter and states, then the observation.
     wk_tensor counter = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", a->memory, 0);
     input_layout at = input_layout_of(a);
     if (!c->observation.no_image)
-        a->image = wk_graph_persistent(g, WK_U8, WK_SHAPE(a->count, 64, 64, 3), "image",
-                                       a->device_inputs, 0);
+        a->image =
+            wk_graph_persistent(g, WK_U8, WK_SHAPE(n, 64, 64, 3), "image", a->device_inputs, 0);
     if (c->observation.vector > 0)
-        a->vector = wk_graph_persistent(g, WK_F32, WK_SHAPE(a->count, c->observation.vector),
-                                        "vector", a->device_inputs, at.vectors);
-    a->action = wk_graph_persistent(g, WK_F32, WK_SHAPE(a->count, c->action_size), "action",
+        a->vector = wk_graph_persistent(g, WK_F32, WK_SHAPE(n, c->observation.vector), "vector",
+                                        a->device_inputs, at.vectors);
+    a->action = wk_graph_persistent(g, WK_F32, WK_SHAPE(n, c->action_size), "action",
                                     a->device_inputs, at.actions);
-    a->not_first = wk_graph_persistent(g, WK_F32, WK_SHAPE(a->count), "not_first", a->device_inputs,
-                                       at.not_first);
-    wk_tensor features = record_state(a, counter);
-    wk_tensor raw = wk_actor_head(a->compiled.scope[actor], c, features);
+    a->not_first =
+        wk_graph_persistent(g, WK_F32, WK_SHAPE(n), "not_first", a->device_inputs, at.not_first);
+    wk_latent stored = {wk_graph_persistent(g, WK_F32, WK_SHAPE(n, stoch_size), "stoch", a->memory,
+                                            WK_ACTING_COUNTER_BYTES),
+                        wk_graph_persistent(g, WK_F32, WK_SHAPE(n, c->deter), "deter", a->memory,
+                                            WK_ACTING_COUNTER_BYTES + stoch_bytes(a))};
+
+    // The states move on by one observation.
+    wk_rssm rssm = wk_rssm_use(scope[WK_NETWORK_MODEL], c);
+    wk_latent now = wk_latent_observe(&rssm, stored, a->action, a->not_first, a->image, a->vector,
+                                      wk_nn_random(counter, c->seed, "act/observe", a->policy));
+    wk_graph_store(g, stored.stoch, now.stoch);
+    wk_graph_store(g, stored.deter, now.deter);
+
+    // Actions, and what critic and reward head say about the states.
+    wk_tensor features =
+        wk_graph_reshape(g, wk_rssm_features(&rssm, now), WK_SHAPE(1, n, wk_config_features(c)));
+    wk_tensor raw = wk_actor_head(scope[networks[1]], c, features);
     a->sampled =
         wk_actor_sample(g, c, raw, wk_nn_random(counter, c->seed, "act/action", a->policy));
     a->mode = wk_actor_mode(g, c, raw);
     wk_graph_output(g, a->sampled);
     wk_graph_output(g, a->mode);
-    if (a->estimating) record_estimates(a, features);
+    if (a->estimating) {
+        a->value = wk_scalar_head(scope[networks[2]], c, features);
+        wk_graph_output(g, a->value);
+    }
+    if (a->estimating && !explores(a)) {
+        a->reward = wk_scalar_head(scope[WK_NETWORK_REWARD], c, features);
+        wk_graph_output(g, a->reward);
+    }
     wk_graph_count(g, counter, 1);
+
     WK_TRY(wk_compiled_graph_bind(&a->compiled, a->learner, err));
     WK_TRY(wk_weight_snapshot_open(&a->weights, a->learner, &a->compiled, err));
     WK_TRY(wk_program_plan(g, a->learner->backend, &a->compiled.program, err));

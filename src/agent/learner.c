@@ -2,7 +2,6 @@
 #include "agent/learner.h"
 
 #include "agent/learner_parts.h"
-#include "agent/memory_estimate.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,35 +16,23 @@ typedef struct network_row {
 
 static network_row describe_network(const wk_learner_config *c, wk_network_id id)
 {
-    switch (id) {
-    case WK_NETWORK_MODEL:
-        return (network_row){"model", 0, true, c->model_rate};
-    case WK_NETWORK_ENSEMBLE:
-        return (network_row){"ensemble", c->ensemble, true, c->ensemble_rate};
-    case WK_NETWORK_EXPLORE_ACTOR:
-        return (network_row){"explore.actor", 1, true, wk_config_exploration_rate(c)};
-    case WK_NETWORK_EXPLORE_CRITIC:
-        return (network_row){"explore.critic", 1, true, wk_config_exploration_rate(c)};
-    case WK_NETWORK_EXPLORE_SLOW:
-        return (network_row){"explore.slow", 1, false, 0};
-    case WK_NETWORK_REWARD:
-        return (network_row){"reward", c->tasks, true, c->model_rate};
-    case WK_NETWORK_TASK_ACTOR:
-        return (network_row){"task.actor", c->tasks, true, c->policy_rate};
-    case WK_NETWORK_TASK_CRITIC:
-        return (network_row){"task.critic", c->tasks, true, c->policy_rate};
-    case WK_NETWORK_TASK_SLOW:
-        return (network_row){"task.slow", c->tasks, false, 0};
-    case WK_NETWORKS:
-        break;
-    }
-    return (network_row){0};
+    const network_row rows[WK_NETWORKS] = {
+        [WK_NETWORK_MODEL] = {"model", 0, true, c->model_rate},
+        [WK_NETWORK_ENSEMBLE] = {"ensemble", c->ensemble, true, c->ensemble_rate},
+        [WK_NETWORK_EXPLORE_ACTOR] = {"explore.actor", 1, true, wk_config_exploration_rate(c)},
+        [WK_NETWORK_EXPLORE_CRITIC] = {"explore.critic", 1, true, wk_config_exploration_rate(c)},
+        [WK_NETWORK_EXPLORE_SLOW] = {"explore.slow", 1, false, 0},
+        [WK_NETWORK_REWARD] = {"reward", c->tasks, true, c->model_rate},
+        [WK_NETWORK_TASK_ACTOR] = {"task.actor", c->tasks, true, c->policy_rate},
+        [WK_NETWORK_TASK_CRITIC] = {"task.critic", c->tasks, true, c->policy_rate},
+        [WK_NETWORK_TASK_SLOW] = {"task.slow", c->tasks, false, 0},
+    };
+    return rows[id];
 }
 
 const char *wk_network_name(wk_network_id id)
 {
-    wk_learner_config any = {0};
-    return describe_network(&any, id).name;
+    return describe_network(&(wk_learner_config){0}, id).name;
 }
 
 static bool has_network(const wk_learner_config *c, wk_network_id id)
@@ -55,25 +42,20 @@ static bool has_network(const wk_learner_config *c, wk_network_id id)
     return true;
 }
 
-static wk_adam_config adam_of(const wk_learner_config *c, wk_network_id id)
-{
-    wk_adam_config adam = wk_adam_config_default();
-    adam.keras_epsilon = c->adam_epsilon == WK_EPSILON_KERAS;
-    adam.joint_clip = (id == WK_NETWORK_ENSEMBLE && c->ensemble_clip == WK_CLIP_JOINT) ||
-                      (id == WK_NETWORK_REWARD && c->reward_clip == WK_CLIP_JOINT);
-    return adam;
-}
-
 static wk_status create_networks(wk_learner *learner, wk_error *err)
 {
+    const wk_learner_config *c = &learner->config;
     for (int id = 0; id < WK_NETWORKS; id++) {
-        if (!has_network(&learner->config, id)) continue;
-        network_row row = describe_network(&learner->config, id);
-        wk_params_config params = {
-            .name = row.name, .stack = row.stack, .seed = learner->config.seed};
+        if (!has_network(c, id)) continue;
+        network_row row = describe_network(c, id);
+        wk_params_config params = {.name = row.name, .stack = row.stack, .seed = c->seed};
         WK_TRY(wk_params_create(&params, &learner->params[id], err));
         if (!row.trained) continue;
-        wk_optimizer_config optimizer = {.rate = row.rate, .adam = adam_of(&learner->config, id)};
+        wk_optimizer_config optimizer = {.rate = row.rate, .adam = wk_adam_config_default()};
+        optimizer.adam.keras_epsilon = c->adam_epsilon == WK_EPSILON_KERAS;
+        optimizer.adam.joint_clip =
+            (id == WK_NETWORK_ENSEMBLE && c->ensemble_clip == WK_CLIP_JOINT) ||
+            (id == WK_NETWORK_REWARD && c->reward_clip == WK_CLIP_JOINT);
         WK_TRY(wk_optimizer_create(learner->params[id], &optimizer, &learner->optimizers[id], err));
     }
     return WK_OK;
@@ -119,98 +101,6 @@ void wk_compiled_graph_free(wk_compiled_graph *compiled)
     for (int id = 0; id < WK_NETWORKS; id++)
         wk_scope_destroy(compiled->scope[id]);
     wk_graph_destroy(compiled->graph);
-}
-
-wk_tensor wk_learner_idle_input(const wk_learner *learner, wk_graph *g)
-{
-    if (learner->population == 1) return (wk_tensor){0};
-    wk_tensor idle = wk_graph_input(g, WK_U64, WK_SHAPE(1), "idle");
-    wk_graph_set_idle(g, idle);
-    return idle;
-}
-
-wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_id which)
-{
-    return wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "counter", learner->counters,
-                               (size_t)which * sizeof(uint64_t));
-}
-
-void wk_learner_record_finite_check(wk_compiled_graph *compiled, wk_tensor loss,
-                                    wk_tensor nonfinite)
-{
-    wk_graph *g = compiled->graph;
-    wk_graph_store(g, nonfinite, wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "zero", NULL, 0));
-    wk_graph_check_finite(g, loss, nonfinite);
-    wk_graph_section(g, "optimiser");
-}
-
-wk_tensor wk_learner_record_step(const wk_learner *learner, wk_compiled_graph *compiled,
-                                 wk_network_id network, wk_tensor loss, wk_tensor objective)
-{
-    wk_graph *g = compiled->graph;
-    wk_tensor nonfinite = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "not finite", NULL, 0);
-    wk_learner_record_finite_check(compiled, loss, nonfinite);
-    return wk_optimizer_record(learner->optimizers[network], compiled->scope[network],
-                               wk_graph_sum_all(g, objective), nonfinite);
-}
-
-static size_t starts_bytes(const wk_learner_config *c)
-{
-    size_t width = (size_t)wk_config_features(c) + (c->discount_head ? 1 : 0);
-    return (size_t)wk_config_rows(c) * width * sizeof(float);
-}
-
-// The starts at the beginning of a buffer.
-static wk_starts starts_in(wk_buffer *buffer, const wk_learner_config *c, wk_graph *g)
-{
-    int rows = wk_config_rows(c), stoch_size = wk_config_stoch_size(c);
-    size_t column = (size_t)rows * sizeof(float);
-    wk_starts out = {
-        .latent = {
-            wk_graph_persistent(g, WK_F32, WK_SHAPE(rows, stoch_size), "latent.stoch", buffer, 0),
-            wk_graph_persistent(g, WK_F32, WK_SHAPE(rows, c->deter), "latent.deter", buffer,
-                                column * (size_t)stoch_size)}};
-    if (c->discount_head)
-        out.continues = wk_graph_persistent(g, WK_F32, WK_SHAPE(rows), "continues", buffer,
-                                            column * (size_t)wk_config_features(c));
-    return out;
-}
-
-wk_starts wk_learner_starts(const wk_learner *learner, wk_graph *g)
-{
-    return starts_in(learner->starts, &learner->config, g);
-}
-
-void wk_starts_store(wk_graph *g, wk_starts to, wk_starts from)
-{
-    wk_graph_store(g, to.latent.stoch, from.latent.stoch);
-    wk_graph_store(g, to.latent.deter, from.latent.deter);
-    if (wk_tensor_exists(to.continues)) wk_graph_store(g, to.continues, from.continues);
-}
-
-// After the starts, 64-byte aligned: the flag `nonfinite`, then the scalars.
-static size_t handoff_nonfinite(const wk_learner_config *c)
-{
-    return (starts_bytes(c) + 63) / 64 * 64;
-}
-
-static size_t handoff_bytes(const wk_learner_config *c)
-{
-    return handoff_nonfinite(c) + sizeof(uint64_t) +
-           (size_t)wk_model_scalar_count(c) * sizeof(float);
-}
-
-wk_handoff wk_learner_handoff(const wk_learner *learner, wk_graph *g)
-{
-    wk_buffer *buffer = learner->handoff;
-    int scalars = wk_model_scalar_count(&learner->config);
-    size_t nonfinite = handoff_nonfinite(&learner->config);
-    return (wk_handoff){
-        .starts = starts_in(buffer, &learner->config, g),
-        .scalars = wk_graph_persistent(g, WK_F32, WK_SHAPE(scalars), "model scalars", buffer,
-                                       nonfinite + sizeof(uint64_t)),
-        .nonfinite = wk_graph_persistent(g, WK_U64, WK_SHAPE(1), "not finite", buffer, nonfinite),
-    };
 }
 
 const wk_compiled_graph *wk_learner_compiled_graph(const wk_learner *learner, int i)
@@ -263,25 +153,21 @@ static wk_buffer *scratch_of(const wk_learner *learner, int i)
     return own ? own : learner->shared_scratch;
 }
 
-// Graph number i of all members as one program.
-static wk_status compile_graph(const wk_learner *leader, int i, wk_error *err)
+// Each graph of all members as one program.
+static wk_status compile_programs(wk_learner *leader, wk_error *err)
 {
     wk_program *programs[WK_POPULATION_MAX];
     wk_buffer *scratch[WK_POPULATION_MAX];
-    if (!wk_learner_compiled_graph(leader, i)->program) return WK_OK;
-    for (int r = 0; r < leader->population; r++) {
-        programs[r] = wk_learner_compiled_graph(leader->members[r], i)->program;
-        scratch[r] = scratch_of(leader->members[r], i);
-    }
-    return wk_program_compile_population(programs, scratch, leader->population, err);
-}
-
-static wk_status compile_programs(wk_learner *leader, wk_error *err)
-{
     for (int r = 0; r < leader->population; r++)
         WK_TRY(create_scratch(leader->members[r], err));
-    for (int i = 0; i < WK_COMPILED_GRAPHS; i++)
-        WK_TRY(compile_graph(leader, i, err));
+    for (int i = 0; i < WK_COMPILED_GRAPHS; i++) {
+        if (!wk_learner_compiled_graph(leader, i)->program) continue;
+        for (int r = 0; r < leader->population; r++) {
+            programs[r] = wk_learner_compiled_graph(leader->members[r], i)->program;
+            scratch[r] = scratch_of(leader->members[r], i);
+        }
+        WK_TRY(wk_program_compile_population(programs, scratch, leader->population, err));
+    }
     return WK_OK;
 }
 
@@ -311,43 +197,28 @@ static wk_status plan(wk_compiled_graph *compiled, wk_backend *backend, wk_error
     return wk_program_plan(compiled->graph, backend, &compiled->program, err);
 }
 
-// All graphs are recorded, because that is how networks get their weights.
-static wk_status record_graphs(wk_learner *learner, unsigned uses, wk_error *err)
+// A member up to its planned programs. All graphs are recorded, because that is how networks get
+// their weights.
+static wk_status prepare(wk_learner *learner, unsigned uses, wk_error *err)
 {
+    const wk_learner_config *c = &learner->config;
     wk_backend *backend = learner->backend;
-    bool tasks = learner->config.tasks > 0;
-    bool trains = uses & (WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES);
-    WK_TRY(wk_learner_record_model(learner, err));
-    WK_TRY(wk_learner_record_update(learner, err));
-    WK_TRY(wk_learner_record_observe(learner, err));
-    if (tasks) WK_TRY(wk_learner_record_tasks(learner, err));
-    const wk_graph *const others[] = {learner->model.graph, learner->tasks.graph};
-    wk_graph_signal(learner->update.graph, others, tasks ? 2 : 1, learner->leader->weights_ready);
+    WK_TRY(create_networks(learner, err));
+    size_t max_numbers = (size_t)wk_config_rows(c) * (size_t)(c->tasks > 1 ? c->tasks : 1);
+    learner->host_numbers = malloc(max_numbers * sizeof(float));
+    if (!learner->host_numbers)
+        return wk_fail(err, WK_E_MEMORY, "no memory for %zu numbers of a batch", max_numbers);
+    WK_TRY(wk_learner_create_buffers(learner, err));
+    if (learner == learner->leader) WK_TRY(wk_learner_create_queues(learner, err));
+    WK_TRY(wk_learner_create_batches(learner, err));
+    WK_TRY(wk_learner_record(learner, err));
     if (uses & WK_LEARNER_UPDATES) {
         WK_TRY(plan(&learner->model, backend, err));
         WK_TRY(plan(&learner->update, backend, err));
     }
     if (uses & WK_LEARNER_OBSERVES) WK_TRY(plan(&learner->observe, backend, err));
-    return tasks && trains ? plan(&learner->tasks, backend, err) : WK_OK;
-}
-
-// A member up to its planned programs.
-static wk_status prepare(wk_learner *learner, unsigned uses, wk_error *err)
-{
-    const wk_learner_config *c = &learner->config;
-    size_t rows = (size_t)wk_config_rows(c);
-    WK_TRY(create_networks(learner, err));
-    WK_TRY(wk_buffer_create(learner->backend, WK_COUNTERS * sizeof(uint64_t), &learner->counters,
-                            err));
-    WK_TRY(wk_buffer_create(learner->backend, starts_bytes(c), &learner->starts, err));
-    WK_TRY(wk_buffer_create(learner->backend, handoff_bytes(c), &learner->handoff, err));
-    size_t max_numbers = rows * (size_t)(c->tasks > 1 ? c->tasks : 1);
-    learner->host_numbers = malloc(max_numbers * sizeof(float));
-    if (!learner->host_numbers)
-        return wk_fail(err, WK_E_MEMORY, "no memory for %zu numbers of a batch", max_numbers);
-    if (learner == learner->leader) WK_TRY(wk_learner_create_queues(learner, err));
-    WK_TRY(wk_learner_create_batches(learner, err));
-    return record_graphs(learner, uses, err);
+    bool trains = uses & (WK_LEARNER_UPDATES | WK_LEARNER_OBSERVES);
+    return c->tasks > 0 && trains ? plan(&learner->tasks, backend, err) : WK_OK;
 }
 
 // What needs memory with programs in it.
@@ -499,11 +370,10 @@ wk_status wk_learner_counts(const wk_learner *learner, uint64_t *updates, uint64
 
 wk_learner_memory wk_learner_get_memory(const wk_learner *learner)
 {
-    wk_learner_memory memory = {.state = wk_state_bytes(learner->state),
-                                .planned = wk_temporaries_total(wk_learner_temporaries(learner)),
-                                .allocated = wk_backend_allocated(learner->backend)};
-    memory.planned += wk_learner_input_bytes(learner);
-    return memory;
+    wk_memory_estimate estimate = wk_learner_estimate_memory(learner);
+    return (wk_learner_memory){.state = wk_state_bytes(learner->state),
+                               .planned = estimate.planned - estimate.early,
+                               .allocated = wk_backend_allocated(learner->backend)};
 }
 
 wk_program *wk_learner_model_program(wk_learner *learner)

@@ -94,9 +94,9 @@ struct wk_learner {
     wk_backend *backend;
     wk_params *params[WK_NETWORKS];        // NULL where the config has no such network
     wk_optimizer *optimizers[WK_NETWORKS]; // NULL where nothing is trained
-    wk_buffer *starts;                     // of the last batch (wk_starts): stoch, deter, continues
-    wk_buffer *handoff;  // from the world model's graph to the update graph (wk_handoff)
-    wk_buffer *counters; // u64: reward-free updates, task updates, observations
+    wk_buffer *starts;                     // of the last batch: stoch, deter, continues
+    wk_buffer *handoff;                    // from the world model's graph to the update graph
+    wk_buffer *counters;                   // u64: reward-free updates, task updates, observations
     wk_compiled_graph model, update, tasks, observe;
     wk_model_tensors model_t;
     wk_update_tensors update_t;
@@ -166,10 +166,11 @@ wk_status wk_weight_snapshot_read(const wk_weight_snapshot *snapshot, wk_queue *
 /// Before an update is enqueued: copies the current weights into all snapshots.
 wk_status wk_weight_snapshots_take(const wk_learner *learner, wk_error *err);
 
-/// Copies the images and vectors of a batch to the inputs of a program.
-wk_status wk_observations_upload(wk_program *program, const wk_learner_config *config,
-                                 const wk_batch_tensors *inputs, const wk_learner_batch *batch,
-                                 wk_error *err);
+/// Copies a batch without rewards to the inputs of a program; `scratch` has room for a number of
+/// every row.
+wk_status wk_batch_upload(wk_program *program, const wk_learner_config *config,
+                          const wk_batch_tensors *inputs, const wk_learner_batch *batch,
+                          float *scratch, wk_error *err);
 
 /// Queues and events of a leader; and a member's memory for batches.
 wk_status wk_learner_create_queues(wk_learner *leader, wk_error *err);
@@ -186,43 +187,37 @@ void wk_learner_fill_metrics(const wk_learner *learner, wk_learner_metrics *metr
 /// Discards prefetched gradients; before the weights are changed by anything but updates.
 wk_status wk_learner_discard_prefetch(wk_learner *learner, wk_error *err);
 
-/// Records a check that sets `nonfinite` (u64 [1]) to 1 if a loss is not finite.
-void wk_learner_record_finite_check(wk_compiled_graph *compiled, wk_tensor loss,
-                                    wk_tensor nonfinite);
-/// Records a training step of the network on an objective [1], or [S] for a stack, in the section
-/// "optimiser". A loss that is not finite skips the step; it usually equals the objective. Returns
-/// the gradient's norm.
-wk_tensor wk_learner_record_step(const wk_learner *learner, wk_compiled_graph *compiled,
-                                 wk_network_id network, wk_tensor loss, wk_tensor objective);
+/// Makes a member's buffers for counters and between graphs; records its graphs and binds them.
+wk_status wk_learner_create_buffers(wk_learner *learner, wk_error *err);
+wk_status wk_learner_record(wk_learner *learner, wk_error *err);
 
-/// Declares the input that leaves a member of a population idle; absent where it is alone.
-wk_tensor wk_learner_idle_input(const wk_learner *learner, wk_graph *g);
+/// An estimate of a learner's device memory, made after its graphs are planned and before anything
+/// large is allocated, so that a learner that is too large is refused with the full amount. Bytes.
+/// Scratch memory of single kernels is known only after compilation and not included.
+typedef struct wk_memory_estimate {
+    size_t state;   // weights and optimiser
+    size_t planned; // temporaries, inputs, batches, handoff buffers
+    size_t copies;  // bf16 copies of weights
+    size_t working; // workspace of matrix products
+    size_t early;   // of the planned memory, what is there before the programs are compiled
+} wk_memory_estimate;
 
-/// The counter as a tensor of a graph.
-wk_tensor wk_learner_counter(const wk_learner *learner, wk_graph *g, wk_counter_id which);
-/// What imagination starts from, for every row of a batch: posterior states, and with a discount
-/// head whether the episode goes on there.
-typedef struct wk_starts {
-    wk_latent latent;    // [T*B,..]
-    wk_tensor continues; // f32 [T*B], 0 or 1; absent without a discount head
-} wk_starts;
-/// Those of the last batch, as persistent tensors of a graph.
-wk_starts wk_learner_starts(const wk_learner *learner, wk_graph *g);
-/// Stores starts in persistent ones.
-void wk_starts_store(wk_graph *g, wk_starts to, wk_starts from);
-/// Besides gradients, what the world model's graph hands to the update graph; the tensors in
-/// either graph.
-typedef struct wk_handoff {
-    wk_starts starts;    // as wk_learner_starts
-    wk_tensor scalars;   // [wk_model_scalar_count]
-    wk_tensor nonfinite; // u64 [1]: the loss is not finite
-} wk_handoff;
-wk_handoff wk_learner_handoff(const wk_learner *learner, wk_graph *g);
+/// Bytes of temporaries: shared by the programs that run in sequence (the largest counts), of the
+/// task program where it overlaps the update, and of the world model's program where it is
+/// prefetched.
+typedef struct wk_temporaries {
+    size_t shared, tasks, prefetch;
+} wk_temporaries;
+wk_temporaries wk_learner_temporaries(const wk_learner *learner);
 
-/// Record the graphs and bind them; the world model's comes before the update graph.
-wk_status wk_learner_record_model(wk_learner *learner, wk_error *err);
-wk_status wk_learner_record_update(wk_learner *learner, wk_error *err);
-wk_status wk_learner_record_tasks(wk_learner *learner, wk_error *err);
-wk_status wk_learner_record_observe(wk_learner *learner, wk_error *err);
+wk_memory_estimate wk_learner_estimate_memory(const wk_learner *learner);
+static inline size_t wk_memory_estimate_total(wk_memory_estimate estimate)
+{
+    return estimate.state + estimate.planned + estimate.copies + estimate.working;
+}
+/// Whether the device has enough free memory for what is not allocated yet; and WK_E_MEMORY, with
+/// the whole estimate, where it has not.
+bool wk_learner_fits(const wk_learner *learner);
+wk_status wk_learner_check_memory(const wk_learner *learner, wk_error *err);
 
 #endif

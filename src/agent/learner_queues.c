@@ -133,14 +133,6 @@ static batch_layout batch_layout_of(const wk_learner_config *c)
     return at;
 }
 
-// Size of a batch's pinned memory: the device address of each frame, then the numbers as on the
-// device.
-static size_t pinned_batch_bytes(const wk_learner_config *c)
-{
-    batch_layout at = batch_layout_of(c);
-    return (size_t)wk_config_rows(c) * sizeof(void *) + at.total - at.actions;
-}
-
 wk_status wk_learner_create_queues(wk_learner *learner, wk_error *err)
 {
     wk_backend *backend = learner->backend;
@@ -161,12 +153,13 @@ wk_status wk_learner_create_queues(wk_learner *learner, wk_error *err)
 
 wk_status wk_learner_create_batches(wk_learner *learner, wk_error *err)
 {
-    const wk_learner_config *c = &learner->config;
-    wk_backend *backend = learner->backend;
+    batch_layout at = batch_layout_of(&learner->config);
+    // The device address of each frame, then the numbers as on the device.
+    size_t pinned =
+        (size_t)wk_config_rows(&learner->config) * sizeof(void *) + at.total - at.actions;
     for (int i = 0; i < 2; i++) {
-        WK_TRY(wk_pinned_create(backend, pinned_batch_bytes(c), &learner->pinned_batches[i], err));
-        WK_TRY(
-            wk_buffer_create(backend, batch_layout_of(c).total, &learner->device_batches[i], err));
+        WK_TRY(wk_pinned_create(learner->backend, pinned, &learner->pinned_batches[i], err));
+        WK_TRY(wk_buffer_create(learner->backend, at.total, &learner->device_batches[i], err));
     }
     return WK_OK;
 }
@@ -178,45 +171,28 @@ static void fill_unless(const uint8_t *flags, size_t rows, float *out)
         out[i] = flags && flags[i] ? 0.0f : 1.0f;
 }
 
-wk_status wk_observations_upload(wk_program *program, const wk_learner_config *c,
-                                 const wk_batch_tensors *inputs, const wk_learner_batch *batch,
-                                 wk_error *err)
+wk_status wk_batch_upload(wk_program *program, const wk_learner_config *c,
+                          const wk_batch_tensors *inputs, const wk_learner_batch *batch,
+                          float *scratch, wk_error *err)
 {
-    size_t rows = (size_t)wk_config_rows(c), numbers = rows * (size_t)c->observation.vector;
+    size_t rows = (size_t)wk_config_rows(c), row = rows * sizeof(float);
     if (wk_tensor_exists(inputs->image))
         WK_TRY(wk_program_upload(program, inputs->image, batch->images, rows * WK_PIXELS, err));
-    if (!wk_tensor_exists(inputs->vector)) return WK_OK;
-    return wk_program_upload(program, inputs->vector, batch->vectors, numbers * sizeof(float), err);
-}
-
-static wk_status upload_batch(wk_learner *learner, wk_program *program,
-                              const wk_batch_tensors *inputs, const wk_learner_batch *batch,
-                              wk_error *err)
-{
-    size_t rows = (size_t)wk_config_rows(&learner->config);
-    WK_TRY(wk_observations_upload(program, &learner->config, inputs, batch, err));
-    WK_TRY(wk_program_upload(program, inputs->action, batch->actions,
-                             rows * (size_t)learner->config.action_size * sizeof(float), err));
-    fill_unless(batch->first, rows, learner->host_numbers);
-    WK_TRY(wk_program_upload(program, inputs->not_first, learner->host_numbers,
-                             rows * sizeof(float), err));
-    if (!learner->config.discount_head) return WK_OK;
-    fill_unless(batch->ends, rows, learner->host_numbers);
-    return wk_program_upload(program, inputs->continues, learner->host_numbers,
-                             rows * sizeof(float), err);
+    if (wk_tensor_exists(inputs->vector))
+        WK_TRY(wk_program_upload(program, inputs->vector, batch->vectors,
+                                 row * (size_t)c->observation.vector, err));
+    WK_TRY(wk_program_upload(program, inputs->action, batch->actions, row * (size_t)c->action_size,
+                             err));
+    fill_unless(batch->first, rows, scratch);
+    WK_TRY(wk_program_upload(program, inputs->not_first, scratch, row, err));
+    if (!wk_tensor_exists(inputs->continues)) return WK_OK;
+    fill_unless(batch->ends, rows, scratch);
+    return wk_program_upload(program, inputs->continues, scratch, row, err);
 }
 
 float *wk_learner_task_scalars(const wk_learner *learner)
 {
     return learner->scalars + learner->update_t.scalars.total;
-}
-
-// Enqueues the download of the scalars of a member's program.
-static wk_status download_scalars(wk_queue *queue, const wk_program *program,
-                                  const wk_scalars *scalars, float *to, wk_error *err)
-{
-    wk_location at = wk_program_locate(program, scalars->joined);
-    return wk_queue_download(queue, at.buffer, at.offset, to, at.size, err);
 }
 
 // Rewards [rows,tasks] as [tasks,rows].
@@ -250,18 +226,6 @@ typedef struct staged {
     wk_gather gathers[WK_POPULATION_MAX];
     wk_upload uploads[WK_POPULATION_MAX];
 } staged;
-
-static wk_status stage_frames(wk_queue *queue, const wk_learner *learner, wk_buffer *to,
-                              const wk_learner_batch *batch, const void **list, staged *s,
-                              wk_error *err)
-{
-    size_t rows = (size_t)wk_config_rows(&learner->config);
-    if (learner->config.observation.no_image) return WK_OK;
-    if (!batch->frames) return wk_queue_upload(queue, to, 0, batch->images, rows * WK_PIXELS, err);
-    memcpy(list, batch->frames, rows * sizeof *list);
-    s->gathers[s->gather_count++] = (wk_gather){to, 0, WK_PIXELS, list, rows};
-    return WK_OK;
-}
 
 // What a program reads of a batch on the device: for each input, where it begins in the batch.
 enum { FEEDS_MAX = 5 };
@@ -343,8 +307,14 @@ static wk_status stage_member(wk_queue *queue, const wk_learner *learner, int sl
     assert(!idle || learner->population > 1);
     memcpy(numbers + (at.idle - at.actions), &idle, sizeof idle);
     if (!idle) {
+        size_t rows = (size_t)wk_config_rows(&learner->config);
         fill_numbers(&learner->config, batch, (float *)(void *)numbers);
-        WK_TRY(stage_frames(queue, learner, to, batch, list, s, err));
+        if (batch->frames && !learner->config.observation.no_image) {
+            memcpy(list, batch->frames, rows * sizeof *list);
+            s->gathers[s->gather_count++] = (wk_gather){to, 0, WK_PIXELS, list, rows};
+        } else if (!learner->config.observation.no_image) {
+            WK_TRY(wk_queue_upload(queue, to, 0, batch->images, rows * WK_PIXELS, err));
+        }
     }
     s->uploads[s->upload_count++] = (wk_upload){to, at.actions, at.total - at.actions, numbers};
     return WK_OK;
@@ -368,19 +338,21 @@ wk_status wk_learner_stage(wk_learner *learner, const wk_learner_batch *batch, w
     return learner->prefetches ? enqueue_model(learner, err) : WK_OK;
 }
 
-static wk_status enqueue_update(wk_learner *learner, int slot, wk_error *err)
+// Feeds a graph the batches of this slot, runs it, and brings every member's scalars to the host.
+static wk_status enqueue_graph(wk_learner *learner, wk_queue *queue, int graph, int slot,
+                               const feeds *f, wk_error *err)
 {
-    wk_queue *queue = learner->update_queue;
-    batch_layout at = batch_layout_of(&learner->config);
-    feeds f = {0};
-    add_feed(&f, learner->update_t.action, at.actions);
-    add_feed(&f, learner->update_idle, at.idle);
-    WK_TRY(feed(queue, learner, WK_GRAPH_UPDATE, slot, &f, err));
-    WK_TRY(wk_program_enqueue(learner->update.program, queue, err));
+    WK_TRY(feed(queue, learner, graph, slot, f, err));
+    WK_TRY(wk_program_enqueue(wk_learner_compiled_graph(learner, graph)->program, queue, err));
     for (int r = 0; r < learner->population; r++) {
-        const wk_learner *member = learner->members[r];
-        WK_TRY(download_scalars(queue, member->update.program, &member->update_t.scalars,
-                                member->scalars, err));
+        wk_learner *member = learner->members[r];
+        bool tasks = graph == WK_GRAPH_TASKS;
+        wk_tensor joined = tasks ? member->task_t.scalars.joined : member->update_t.scalars.joined;
+        wk_location at =
+            wk_program_locate(wk_learner_compiled_graph(member, graph)->program, joined);
+        WK_TRY(wk_queue_download(queue, at.buffer, at.offset,
+                                 tasks ? wk_learner_task_scalars(member) : member->scalars, at.size,
+                                 err));
     }
     return WK_OK;
 }
@@ -391,23 +363,7 @@ static wk_status enqueue_tasks(wk_learner *learner, wk_queue *queue, int slot, w
     feeds f = {0};
     add_feed(&f, learner->task_t.reward, at.rewards);
     add_feed(&f, learner->tasks_idle, at.idle);
-    WK_TRY(feed(queue, learner, WK_GRAPH_TASKS, slot, &f, err));
-    WK_TRY(wk_program_enqueue(learner->tasks.program, queue, err));
-    for (int r = 0; r < learner->population; r++) {
-        const wk_learner *member = learner->members[r];
-        WK_TRY(download_scalars(queue, member->tasks.program, &member->task_t.scalars,
-                                wk_learner_task_scalars(member), err));
-    }
-    return WK_OK;
-}
-
-// Overlaps the exploration part of the update.
-static wk_status enqueue_tasks_async(wk_learner *learner, int slot, wk_error *err)
-{
-    WK_TRY(wk_queue_wait_event(learner->task_queue, learner->weights_ready, err));
-    WK_TRY(enqueue_tasks(learner, learner->task_queue, slot, err));
-    WK_TRY(wk_queue_record_event(learner->task_queue, learner->tasks_done, err));
-    return wk_queue_wait_event(learner->update_queue, learner->tasks_done, err);
+    return enqueue_graph(learner, queue, WK_GRAPH_TASKS, slot, &f, err);
 }
 
 // Everything enqueued so far is the update with the batch of this slot.
@@ -426,7 +382,11 @@ wk_status wk_learner_start(wk_learner *learner, wk_error *err)
     learner->prefetched = false;
     WK_TRY(wk_queue_wait_event(learner->update_queue, learner->model_done, err));
     learner->in_flight = true;
-    WK_TRY(enqueue_update(learner, slot, err));
+    batch_layout at = batch_layout_of(&learner->config);
+    feeds f = {0};
+    add_feed(&f, learner->update_t.action, at.actions);
+    add_feed(&f, learner->update_idle, at.idle);
+    WK_TRY(enqueue_graph(learner, learner->update_queue, WK_GRAPH_UPDATE, slot, &f, err));
     learner->next_slot = !slot;
     return record_done(learner, slot, err);
 }
@@ -436,8 +396,15 @@ wk_status wk_learner_start_tasks(wk_learner *learner, wk_error *err)
     int slot = !learner->next_slot;
     assert(learner->in_flight);
     if (learner->config.tasks == 0) return WK_OK;
-    WK_TRY(learner->tasks_async ? enqueue_tasks_async(learner, slot, err)
-                                : enqueue_tasks(learner, learner->update_queue, slot, err));
+    if (learner->tasks_async) {
+        // Overlaps the exploration part of the update.
+        WK_TRY(wk_queue_wait_event(learner->task_queue, learner->weights_ready, err));
+        WK_TRY(enqueue_tasks(learner, learner->task_queue, slot, err));
+        WK_TRY(wk_queue_record_event(learner->task_queue, learner->tasks_done, err));
+        WK_TRY(wk_queue_wait_event(learner->update_queue, learner->tasks_done, err));
+    } else {
+        WK_TRY(enqueue_tasks(learner, learner->update_queue, slot, err));
+    }
     return record_done(learner, slot, err);
 }
 
@@ -462,7 +429,8 @@ wk_status wk_learner_observe(wk_learner *learner, const wk_learner_batch *batch,
 {
     wk_program *program = learner->observe.program;
     assert(program && learner->population == 1);
-    WK_TRY(upload_batch(learner, program, &learner->observe_t, batch, err));
+    WK_TRY(wk_batch_upload(program, &learner->config, &learner->observe_t, batch,
+                           learner->host_numbers, err));
     return wk_program_run(program, err);
 }
 

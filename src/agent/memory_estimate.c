@@ -1,35 +1,4 @@
-#include "agent/memory_estimate.h"
-
-static size_t buffer_size(const wk_buffer *buffer)
-{
-    return buffer ? buffer->size : 0;
-}
-
-static size_t weight_bytes(const wk_learner *learner)
-{
-    size_t sum = 0;
-    for (int id = 0; id < WK_NETWORKS; id++)
-        if (learner->params[id]) sum += buffer_size(learner->params[id]->buffer);
-    return sum;
-}
-
-static size_t optimizer_bytes(const wk_learner *learner)
-{
-    size_t sum = 0;
-    for (int id = 0; id < WK_NETWORKS; id++)
-        if (learner->optimizers[id]) sum += buffer_size(learner->optimizers[id]->buffer);
-    return sum;
-}
-
-// Of the planned memory, what is there before the programs are compiled.
-static size_t early_bytes(const wk_learner *learner)
-{
-    size_t sum = buffer_size(learner->counters) + buffer_size(learner->starts) +
-                 buffer_size(learner->handoff);
-    for (int i = 0; i < 2; i++)
-        sum += buffer_size(learner->device_batches[i]);
-    return sum;
-}
+#include "agent/learner_parts.h"
 
 static size_t planned_bytes(const wk_compiled_graph *compiled)
 {
@@ -57,38 +26,41 @@ wk_temporaries wk_learner_temporaries(const wk_learner *learner)
     return out;
 }
 
-size_t wk_temporaries_total(wk_temporaries temporaries)
-{
-    return temporaries.shared + temporaries.tasks + temporaries.prefetch;
-}
-
-size_t wk_learner_input_bytes(const wk_learner *learner)
-{
-    size_t sum = 0;
-    for (int i = 0; i < WK_COMPILED_GRAPHS; i++) {
-        const wk_program *program = wk_learner_compiled_graph(learner, i)->program;
-        if (program) sum += wk_program_get_stats(program).owned;
-    }
-    return sum;
-}
-
 wk_memory_estimate wk_learner_estimate_memory(const wk_learner *learner)
 {
     wk_memory_info memory = wk_backend_memory_info(learner->backend);
-    size_t weights = weight_bytes(learner);
-    size_t temporary = wk_temporaries_total(wk_learner_temporaries(learner));
-    wk_memory_estimate estimate = {.state = weights + optimizer_bytes(learner),
-                                   .planned = temporary + early_bytes(learner) +
-                                              wk_learner_input_bytes(learner),
-                                   .copies = memory.copies ? weights / 2 : 0};
-    for (int i = 0; i < WK_COMPILED_GRAPHS; i++)
-        if (wk_learner_compiled_graph(learner, i)->program) estimate.working += memory.program;
-    return estimate;
+    wk_temporaries temporaries = wk_learner_temporaries(learner);
+    wk_memory_estimate e = {.early = learner->counters->size + learner->starts->size +
+                                     learner->handoff->size + learner->device_batches[0]->size +
+                                     learner->device_batches[1]->size};
+    size_t weights = 0;
+    for (int id = 0; id < WK_NETWORKS; id++) {
+        if (learner->params[id]) weights += learner->params[id]->buffer->size;
+        if (learner->optimizers[id]) e.state += learner->optimizers[id]->buffer->size;
+    }
+    e.state += weights;
+    e.copies = memory.copies ? weights / 2 : 0;
+    e.planned = e.early + temporaries.shared + temporaries.tasks + temporaries.prefetch;
+    for (int i = 0; i < WK_COMPILED_GRAPHS; i++) {
+        const wk_program *program = wk_learner_compiled_graph(learner, i)->program;
+        if (!program) continue;
+        e.planned += wk_program_get_stats(program).owned;
+        e.working += memory.program;
+    }
+    return e;
 }
 
-size_t wk_memory_estimate_total(wk_memory_estimate estimate)
+// What its population needs besides what is there already; workspaces serve all members.
+static size_t missing_bytes(const wk_learner *learner, wk_memory_estimate e)
 {
-    return estimate.state + estimate.planned + estimate.copies + estimate.working;
+    return (size_t)learner->population * (e.planned - e.early + e.copies) + e.working;
+}
+
+bool wk_learner_fits(const wk_learner *learner)
+{
+    wk_memory_info memory = wk_backend_memory_info(learner->backend);
+    return memory.total == 0 ||
+           missing_bytes(learner, wk_learner_estimate_memory(learner)) <= memory.free;
 }
 
 // In whole MiB, rounded up.
@@ -97,42 +69,25 @@ static size_t mebibytes(size_t bytes)
     return (bytes + (1 << 20) - 1) >> 20;
 }
 
-// What its population needs besides what is there already; workspaces serve all members.
-static size_t missing_bytes(const wk_learner *learner, wk_memory_estimate estimate)
-{
-    size_t there = estimate.state + early_bytes(learner);
-    size_t each = wk_memory_estimate_total(estimate) - estimate.working - there;
-    return (size_t)learner->population * each + estimate.working;
-}
-
-bool wk_learner_fits(const wk_learner *learner)
-{
-    wk_memory_info memory = wk_backend_memory_info(learner->backend);
-    wk_memory_estimate estimate = wk_learner_estimate_memory(learner);
-    return memory.total == 0 || missing_bytes(learner, estimate) <= memory.free;
-}
-
 wk_status wk_learner_check_memory(const wk_learner *learner, wk_error *err)
 {
     if (wk_learner_fits(learner)) return WK_OK;
     wk_memory_info memory = wk_backend_memory_info(learner->backend);
-    wk_memory_estimate estimate = wk_learner_estimate_memory(learner);
-    size_t total = wk_memory_estimate_total(estimate),
-           there = estimate.state + early_bytes(learner);
+    wk_memory_estimate e = wk_learner_estimate_memory(learner);
     if (learner->population > 1)
         return wk_fail(err, WK_E_MEMORY,
                        "%d runs at once need %zu MiB more on the device (each %zu MiB of weights "
                        "and optimiser, %zu of temporaries and inputs), and %zu of its %zu MiB are "
                        "free; train fewer at once, or use a smaller batch or smaller networks",
-                       learner->population, mebibytes(missing_bytes(learner, estimate)),
-                       mebibytes(estimate.state), mebibytes(estimate.planned), memory.free >> 20,
+                       learner->population, mebibytes(missing_bytes(learner, e)),
+                       mebibytes(e.state), mebibytes(e.planned), memory.free >> 20,
                        memory.total >> 20);
     return wk_fail(
         err, WK_E_MEMORY,
         "the learner needs at least %zu MiB on the device (%zu weights and optimiser, "
         "%zu temporaries and inputs, %zu bf16 copies of weights, %zu working memory), "
         "and %zu of its %zu MiB are free; use a smaller batch, smaller networks or another device",
-        mebibytes(total), mebibytes(estimate.state), mebibytes(estimate.planned),
-        mebibytes(estimate.copies), mebibytes(estimate.working), (memory.free + there) >> 20,
+        mebibytes(wk_memory_estimate_total(e)), mebibytes(e.state), mebibytes(e.planned),
+        mebibytes(e.copies), mebibytes(e.working), (memory.free + e.state + e.early) >> 20,
         memory.total >> 20);
 }

@@ -28,59 +28,33 @@ static wk_random source(wk_latent_step *s, const char *name)
     return wk_nn_random(s->counter, s->learner->config.seed, name, 0);
 }
 
-static void record_action(wk_latent_step *s)
-{
-    s->action = wk_graph_input(s->compiled.graph, WK_F32,
-                               WK_SHAPE(s->count, s->learner->config.action_size), "action");
-}
-
-static void record_observe(wk_latent_step *s, const wk_rssm *rssm)
-{
-    const wk_learner_config *c = rssm->config;
-    wk_graph *g = s->compiled.graph;
-    record_action(s);
-    if (!c->observation.no_image)
-        s->image = wk_graph_input(g, WK_U8, WK_SHAPE(s->count, 64, 64, 3), "image");
-    if (c->observation.vector > 0)
-        s->vector = wk_graph_input(g, WK_F32, WK_SHAPE(s->count, c->observation.vector), "vector");
-    s->not_first = wk_graph_input(g, WK_F32, WK_SHAPE(s->count), "not_first");
-    wk_latent masked = {wk_graph_scale_rows(g, s->before.stoch, s->not_first),
-                        wk_graph_scale_rows(g, s->before.deter, s->not_first)};
-    wk_tensor action = wk_rssm_action(rssm, wk_graph_scale_rows(g, s->action, s->not_first));
-    s->after.deter = wk_rssm_advance(rssm, masked, action);
-    wk_tensor embed =
-        wk_observation_encode(rssm->scope, c, wk_observation_inputs(g, s->image, s->vector));
-    wk_tensor logits = wk_rssm_posterior(rssm, s->after.deter, wk_rssm_embed(rssm, embed));
-    s->after.stoch = wk_nn_sample_categorical(g, logits, c->classes, source(s, "step/observe"));
-}
-
-static void record_imagine(wk_latent_step *s, const wk_rssm *rssm)
-{
-    record_action(s);
-    s->after = wk_rssm_imagine(rssm, s->before, s->action, source(s, "step/imagine"));
-}
-
-static void record_decode(wk_latent_step *s, const wk_rssm *rssm)
-{
-    s->decoded =
-        wk_observation_decode(rssm->scope, rssm->config, wk_rssm_features(rssm, s->before));
-}
-
 static wk_status record(wk_latent_step *s, wk_latent_step_kind kind, wk_error *err)
 {
-    static void (*const parts[WK_STEP_KINDS])(wk_latent_step *, const wk_rssm *) = {
-        record_observe, record_imagine, record_decode};
     const wk_learner_config *c = &s->learner->config;
-    s->host_not_first = malloc((size_t)s->count * sizeof *s->host_not_first);
-    if (!s->host_not_first) return wk_fail(err, WK_E_MEMORY, "no memory for %d states", s->count);
+    const int n = s->count;
+    s->host_not_first = malloc((size_t)n * sizeof *s->host_not_first);
+    if (!s->host_not_first) return wk_fail(err, WK_E_MEMORY, "no memory for %d states", n);
     WK_TRY(wk_compiled_graph_begin(&s->compiled, s->learner,
                                    (const wk_network_id[]){WK_NETWORK_MODEL}, 1, err));
     wk_graph *g = s->compiled.graph;
-    s->before.stoch =
-        wk_graph_input(g, WK_F32, WK_SHAPE(s->count, wk_config_stoch_size(c)), "stoch");
-    s->before.deter = wk_graph_input(g, WK_F32, WK_SHAPE(s->count, c->deter), "deter");
+    s->before.stoch = wk_graph_input(g, WK_F32, WK_SHAPE(n, wk_config_stoch_size(c)), "stoch");
+    s->before.deter = wk_graph_input(g, WK_F32, WK_SHAPE(n, c->deter), "deter");
     wk_rssm rssm = wk_rssm_use(s->compiled.scope[WK_NETWORK_MODEL], c);
-    parts[kind](s, &rssm);
+    if (kind != WK_STEP_DECODE)
+        s->action = wk_graph_input(g, WK_F32, WK_SHAPE(n, c->action_size), "action");
+    if (kind == WK_STEP_OBSERVE) {
+        if (!c->observation.no_image)
+            s->image = wk_graph_input(g, WK_U8, WK_SHAPE(n, 64, 64, 3), "image");
+        if (c->observation.vector > 0)
+            s->vector = wk_graph_input(g, WK_F32, WK_SHAPE(n, c->observation.vector), "vector");
+        s->not_first = wk_graph_input(g, WK_F32, WK_SHAPE(n), "not_first");
+        s->after = wk_latent_observe(&rssm, s->before, s->action, s->not_first, s->image, s->vector,
+                                     source(s, "step/observe"));
+    } else if (kind == WK_STEP_IMAGINE) {
+        s->after = wk_rssm_imagine(&rssm, s->before, s->action, source(s, "step/imagine"));
+    } else {
+        s->decoded = wk_observation_decode(rssm.scope, c, wk_rssm_features(&rssm, s->before));
+    }
     const wk_tensor read[] = {s->after.stoch, s->after.deter, s->decoded.image, s->decoded.vector};
     for (size_t i = 0; i < sizeof read / sizeof *read; i++)
         if (wk_tensor_exists(read[i])) wk_graph_output(g, read[i]);
@@ -166,7 +140,7 @@ struct wk_prediction {
     wk_observation_tensors next, open_loop;
     wk_tensor error, disagreement;
     wk_tensor open_loop_error, open_loop_rewards;
-    float *not_first;
+    float *numbers; // one for every row of a batch
 };
 
 // Steps first...first+count-1 of x [T,B,D] as rows [count*B,D].
@@ -255,8 +229,8 @@ static void record_open_loop(wk_prediction *p, const wk_rssm *rssm, wk_latent po
 static wk_status build(wk_prediction *p, wk_error *err)
 {
     const wk_learner_config *c = &p->config;
-    p->not_first = malloc((size_t)wk_config_rows(c) * sizeof *p->not_first);
-    if (!p->not_first) return wk_fail(err, WK_E_MEMORY, "no memory for a prediction batch");
+    p->numbers = malloc((size_t)wk_config_rows(c) * sizeof *p->numbers);
+    if (!p->numbers) return wk_fail(err, WK_E_MEMORY, "no memory for a prediction batch");
     const wk_network_id networks[] = {WK_NETWORK_MODEL,
                                       p->errors_only ? WK_NETWORK_REWARD : WK_NETWORK_ENSEMBLE};
     WK_TRY(wk_compiled_graph_begin(&p->compiled, p->learner, networks, 2, err));
@@ -284,6 +258,9 @@ static wk_status build(wk_prediction *p, wk_error *err)
 static wk_status create(wk_learner *learner, int count, int steps, int context, bool errors_only,
                         wk_prediction **out, wk_error *err)
 {
+    if (errors_only && (learner->config.tasks == 0 || context < 1))
+        return wk_fail(err, WK_E_INPUT,
+                       "an open loop is judged after at least one frame, by a learner with tasks");
     if (count < 1 || steps < 2 || steps > STEPS_MAX || context < 0 || context > steps)
         return wk_fail(err, WK_E_INPUT,
                        "cannot predict %d sequences of %d steps after %d: give at least one "
@@ -315,9 +292,6 @@ wk_status wk_prediction_create(wk_learner *learner, int count, int steps, int co
 wk_status wk_prediction_create_errors(wk_learner *learner, int count, int steps, int context,
                                       wk_prediction **out, wk_error *err)
 {
-    if (learner->config.tasks == 0 || context < 1)
-        return wk_fail(err, WK_E_INPUT,
-                       "an open loop is judged after at least one frame, by a learner with tasks");
     return create(learner, count, steps, context, true, out, err);
 }
 
@@ -325,7 +299,7 @@ void wk_prediction_destroy(wk_prediction *p)
 {
     if (!p) return;
     wk_compiled_graph_free(&p->compiled);
-    free(p->not_first);
+    free(p->numbers);
     free(p);
 }
 
@@ -345,12 +319,7 @@ wk_status wk_prediction_run(wk_prediction *p, const wk_learner_batch *batch,
     const wk_learner_config *c = &p->config;
     wk_program *program = p->compiled.program;
     size_t rows = (size_t)wk_config_rows(c), ahead = rows - (size_t)c->batch;
-    for (size_t i = 0; i < rows; i++)
-        p->not_first[i] = batch->first[i] ? 0.0f : 1.0f;
-    WK_TRY(wk_observations_upload(program, c, &p->batch, batch, err));
-    WK_TRY(wk_program_upload(program, p->batch.action, batch->actions,
-                             rows * (size_t)c->action_size * sizeof(float), err));
-    WK_TRY(wk_program_upload(program, p->batch.not_first, p->not_first, rows * sizeof(float), err));
+    WK_TRY(wk_batch_upload(program, c, &p->batch, batch, p->numbers, err));
     WK_TRY(wk_program_run(program, err));
     WK_TRY(read_floats(p, p->next.image, out->images, ahead * WK_PIXELS, err));
     WK_TRY(read_floats(p, p->error, out->error, ahead, err));

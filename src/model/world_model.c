@@ -45,6 +45,21 @@ wk_observation_tensors wk_observation_decode(wk_scope *scope, const wk_learner_c
     return out;
 }
 
+wk_latent wk_latent_observe(const wk_rssm *rssm, wk_latent before, wk_tensor action,
+                            wk_tensor not_first, wk_tensor image, wk_tensor vector,
+                            wk_random random)
+{
+    wk_graph *g = rssm->scope->g;
+    wk_latent kept = {wk_graph_scale_rows(g, before.stoch, not_first),
+                      wk_graph_scale_rows(g, before.deter, not_first)};
+    wk_tensor moved = wk_rssm_action(rssm, wk_graph_scale_rows(g, action, not_first));
+    wk_tensor deter = wk_rssm_advance(rssm, kept, moved);
+    wk_observation_tensors seen = wk_observation_inputs(g, image, vector);
+    wk_tensor embed = wk_observation_encode(rssm->scope, rssm->config, seen);
+    wk_tensor logits = wk_rssm_posterior(rssm, deter, wk_rssm_embed(rssm, embed));
+    return (wk_latent){wk_nn_sample_categorical(g, logits, rssm->config->classes, random), deter};
+}
+
 static wk_tensor loss(wk_graph *g, wk_tensor predicted, wk_tensor target, int axes)
 {
     if (!wk_tensor_exists(predicted)) return predicted;

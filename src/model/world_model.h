@@ -26,6 +26,13 @@ wk_observation_tensors wk_observation_inputs(wk_graph *g, wk_tensor image, wk_te
 wk_tensor wk_observation_encode(wk_scope *scope, const wk_learner_config *config,
                                 wk_observation_tensors observed);
 
+/// The states of N sequences after one more observation and the action that led to it, as
+/// wk_rssm_observe does it: from zero where `not_first` [N] is 0. Without a random source, the
+/// mode.
+wk_latent wk_latent_observe(const wk_rssm *rssm, wk_latent before, wk_tensor action,
+                            wk_tensor not_first, wk_tensor image, wk_tensor vector,
+                            wk_random random);
+
 /// Features [N,features] as observations: means of Gaussians of unit variance.
 wk_observation_tensors wk_observation_decode(wk_scope *scope, const wk_learner_config *config,
                                              wk_tensor features);

@@ -1,6 +1,6 @@
 // The memory that a learner asks for before it takes any: on a backend that counts as a GPU does
 // and has just enough, or one byte less.
-#include "agent/memory_estimate.h"
+#include "agent/learner_parts.h"
 #include "support/async_device.h"
 #include "support/check.h"
 #include <stdio.h>
@@ -112,9 +112,10 @@ static temporaries take(unsigned uses, int tasks)
     assert_ok(wk_learner_create(uses, &config, the_device.backend, &learner, &err));
     wk_memory_estimate need = wk_learner_estimate_memory(learner);
     assert_int_equal(need.state + need.planned, the_device.given);
+    wk_temporaries sum = wk_learner_temporaries(learner);
     temporaries out = {planned(&learner->model), planned(&learner->update),
                        planned(&learner->observe), planned(&learner->tasks),
-                       wk_temporaries_total(wk_learner_temporaries(learner))};
+                       sum.shared + sum.tasks + sum.prefetch};
     wk_learner_destroy(learner);
     return out;
 }
