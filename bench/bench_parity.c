@@ -1,5 +1,5 @@
 // Trains a world model on stored episodes and fixed batches, so that another program can do the
-// same: see docs/parity.md, and bench/parity, which runs both.
+// same: see docs/results.md, and bench/parity, which runs both.
 #include "cli/args.h"
 #include "config/blocks.h"
 #include "parity.h"

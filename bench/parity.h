@@ -1,5 +1,5 @@
 // The same data, batches and initial weights for two programs that train a world model: ours
-// (bench_parity train) and JAX's (bench/peer/jax_parity.py). docs/parity.md says how they are
+// (bench_parity train) and JAX's (bench/peer/jax_parity.py). docs/results.md says how they are
 // compared.
 //
 // Files of a folder of data, all numbers little-endian:

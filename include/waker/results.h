@@ -80,7 +80,7 @@ typedef struct wk_curve {
     size_t count;
 } wk_curve;
 
-/// Reads a metric ("train/model_loss"; docs/logs.md lists them) of a run's metrics.jsonl, also
+/// Reads a metric ("train/model_loss"; docs/training.md lists them) of a run's metrics.jsonl, also
 /// while the run continues. A name that no line has is WK_E_NOT_FOUND.
 wk_status wk_curve_read(const char *run, const char *name, wk_curve *out, wk_error *err);
 /// A zeroed one is fine.

@@ -142,7 +142,7 @@ class Run:
         return f"<waker.Run {self.path}: {self.config.get('domain')}, seed {self.config.get('seed')}>"
 
     def curve(self, metric):
-        """One metric (docs/logs.md lists them) as two arrays: agent steps and values."""
+        """One metric (docs/training.md lists them) as two arrays: agent steps and values."""
         curve = c.Curve()
         lib.curve_read(c.text(self.path, "path"), c.text(metric, "metric"), ctypes.byref(curve))
         try:

@@ -29,7 +29,7 @@
 // Learners of a population (runs that differ in seed and learning rates) have their own weights,
 // batches and results, and are updated together: their leader's queues run the programs of all of
 // them as one (wk_program_compile_population). On the CPU each ends in the same bytes as it would
-// alone; docs/tensor.md says what a GPU promises.
+// alone; docs/learner.md says what a GPU promises.
 #ifndef WK_AGENT_LEARNER_H
 #define WK_AGENT_LEARNER_H
 

@@ -23,7 +23,7 @@ typedef enum wk_scalar_kind {
     WK_SCALAR_DETAIL, // one of many of a kind: metrics.jsonl alone, TensorBoard has an image of all
 } wk_scalar_kind;
 
-/// A number with its name, as dreamer names it ("train/model_loss"; docs/logs.md lists them).
+/// A number with its name, as dreamer names it ("train/model_loss"; docs/training.md lists them).
 typedef struct wk_scalar {
     const char *name;
     double value; // may be NaN or infinite

@@ -259,7 +259,7 @@ wk_status wk_runs_read(const wk_runs_config *config, wk_runs *out, wk_error *err
             wk_sentences_add(&out->memory, &out->remarks,
                              "'%s': the exploration policy learned nothing in %zu of %zu lines of "
                              "its " WK_METRICS_JSONL
-                             ", because it was saturated (docs/not-learning.md)",
+                             ", because it was saturated (docs/training.md)",
                              run->directory, run->idle_lines, run->exploring_lines);
     }
     wk_runs_remark_on_settings(out);

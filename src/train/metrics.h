@@ -1,4 +1,4 @@
-// The metrics of a run, under dreamer's names (docs/logs.md lists them): numbers, and stills and
+// The metrics of a run, under dreamer's names (docs/training.md lists them): numbers, and stills and
 // clips for TensorBoard. What an image shows depends on the run's seed and step alone, so that a
 // resumed run logs the same ones.
 //

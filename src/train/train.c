@@ -349,7 +349,7 @@ static void watch_exploration(run *r)
                 "the exploration policy has learned nothing in %d updates: it is saturated, its "
                 "gradient is %.1g, and it acts alike in every state; start a new run with a larger "
                 "policy.saturation_scale (now %g) or a lower policy.exploration_rate (now %g), see "
-                "docs/not-learning.md",
+                "docs/training.md",
                 r->idle_exploration, (double)m->actor_norm, (double)c->saturation_scale,
                 (double)wk_config_exploration_rate(c));
 }

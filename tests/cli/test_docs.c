@@ -67,7 +67,7 @@ static const struct {
 static const struct {
     const char *page, *run, *made;
 } runs_of_pages[] = {
-    {"docs/logs.md", "toy", "toy"},
+    {"docs/training.md", "toy", "toy"},
     {"docs/evaluation.md", "a", "walker"},
     {"docs/evaluation.md", "toy", "toy"},
     {"docs/evaluation.md", "dr", "clean-up"},

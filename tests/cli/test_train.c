@@ -252,7 +252,7 @@ TEST_CASE(a_finished_run_stays_as_it_is_whatever_its_evaluations)
 }
 
 // Every name of a log, with TASK, OOD_CASE and so on for what differs from run to run, is in
-// docs/logs.md.
+// docs/training.md.
 TEST_CASE(every_logged_name_is_documented)
 {
     program_succeed("train --logdir run-names " TINY_OPTIONS " --tasks all --eval.every 100 "
@@ -261,7 +261,7 @@ TEST_CASE(every_logged_name_is_documented)
     program_succeed("finetune run-names --task west --steps 30 --quiet");
     shell("python3 -c '\n"
           "import glob, json, re\n"
-          "page = open(\"" WAKER_SOURCE_DIR "/docs/logs.md\").read()\n"
+          "page = open(\"" WAKER_SOURCE_DIR "/docs/training.md\").read()\n"
           "names = set()\n"
           "for file in glob.glob(\"run-names/**/metrics.jsonl\", recursive=True):\n"
           "    for line in open(file):\n"
