@@ -108,13 +108,6 @@ static void a_policy_acts_on_vectors(void **state)
     wk_policy_destroy(policy);
 }
 
-static void settings_that_do_not_fit_are_refused(void **state)
-{
-    program_expect_error(
-        program_run("train --logdir no " TINY_OPTIONS " --policy.gradient reinforce"), 2,
-        "policy.gradient reinforce needs a domain with discrete actions");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,7 +116,6 @@ int main(void)
         cmocka_unit_test(videos_need_a_model_of_pictures),
         cmocka_unit_test(errors_of_models_without_pictures_are_those_of_vectors),
         cmocka_unit_test(a_policy_acts_on_vectors),
-        cmocka_unit_test(settings_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, setup_runs, teardown);
 }
