@@ -35,10 +35,6 @@ wk_status wk_learner_config_check(const wk_learner_config *config, wk_error *err
 #undef FIELD
     WK_TRY(check("action_size", (float)config->action_size, config->discrete ? 2 : 1, 32,
                  "of the domain", err));
-    if (config->policy_gradient == WK_GRADIENT_REINFORCE && !config->discrete)
-        return wk_fail(err, WK_E_INPUT,
-                       "policy.gradient reinforce needs a domain with discrete actions; use "
-                       "dynamics (or auto)");
     WK_TRY(check("observation.vector", (float)config->observation.vector,
                  config->observation.no_image ? 1 : 0, WK_VECTOR_MAX, "of the domain", err));
     return check("tasks", (float)config->tasks, 0, 16, "policies trained alongside", err);

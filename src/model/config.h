@@ -69,10 +69,6 @@ enum { WK_PIXELS = 64 * 64 * 3 };
       "weight of the actor's entropy")                                                             \
     X(NUMBER, saturation_scale, "policy.saturation_scale", 0, 0, 1e3, FIXED, "0", "0",             \
       "weight of the penalty on saturated outputs of the exploration actor; 0: none")              \
-    X(TEXT, policy_gradient, "policy.gradient", "auto", 0, "auto|dynamics|reinforce", FIXED, "=",  \
-      "=",                                                                                         \
-      "how actors learn: through actions and dynamics, or by REINFORCE, which needs discrete "     \
-      "actions; auto: REINFORCE if actions are discrete")                                          \
     X(TEXT, sample_gradient, "policy.sample_gradient", "exact", 0, "exact|location-scale", FIXED,  \
       "", "location-scale",                                                                        \
       "gradient of a sampled continuous action: exact, or as TensorFlow Probability has it, "      \
@@ -88,13 +84,6 @@ typedef enum wk_ensemble_states { WK_STATES_STEPS, WK_STATES_ALL } wk_ensemble_s
 /// Whose norm clips the gradients of a stack of networks.
 typedef enum wk_clip { WK_CLIP_EACH, WK_CLIP_JOINT } wk_clip;
 typedef enum wk_adam_epsilon { WK_EPSILON_TORCH, WK_EPSILON_KERAS } wk_adam_epsilon;
-/// What an actor's gradient comes from: backpropagation through its actions and the dynamics, or
-/// the score function (REINFORCE) of discrete actions. Auto: the latter where actions are discrete.
-typedef enum wk_policy_gradient {
-    WK_GRADIENT_AUTO,
-    WK_GRADIENT_DYNAMICS,
-    WK_GRADIENT_REINFORCE
-} wk_policy_gradient;
 /// Where exploring actions come from.
 typedef enum wk_exploration { WK_EXPLORE_PLAN2EXPLORE, WK_EXPLORE_RANDOM } wk_exploration;
 
@@ -143,9 +132,11 @@ static inline float wk_config_exploration_rate(const wk_learner_config *c)
 {
     return c->exploration_rate > 0 ? c->exploration_rate : c->policy_rate;
 }
+/// Whether actors learn by the score function (REINFORCE), as with discrete actions, and not by
+/// backpropagation through their actions and the dynamics.
 static inline bool wk_config_reinforces(const wk_learner_config *c)
 {
-    return c->discrete && c->policy_gradient != WK_GRADIENT_DYNAMICS;
+    return c->discrete;
 }
 /// Width of an embedded observation: that of its image and that of its vector.
 static inline int wk_config_embed(const wk_learner_config *c)

@@ -99,18 +99,16 @@ static void the_entropy_and_its_gradient_are_those_of_the_categorical(void **sta
 typedef struct kind {
     const char *name;
     bool discrete;
-    wk_policy_gradient gradient;
     wk_observation_spec observation;
     wk_exploration exploration;
 } kind;
 
 static const kind kinds[] = {
-    {"discrete, pictures", true, WK_GRADIENT_AUTO, {0}, WK_EXPLORE_PLAN2EXPLORE},
-    {"discrete, through dynamics", true, WK_GRADIENT_DYNAMICS, {0}, WK_EXPLORE_PLAN2EXPLORE},
-    {"discrete, a vector", true, WK_GRADIENT_AUTO, {V, true}, WK_EXPLORE_PLAN2EXPLORE},
-    {"discrete, both, at random", true, WK_GRADIENT_AUTO, {V, false}, WK_EXPLORE_RANDOM},
-    {"continuous, both", false, WK_GRADIENT_AUTO, {V, false}, WK_EXPLORE_PLAN2EXPLORE},
-    {"continuous, a vector", false, WK_GRADIENT_AUTO, {V, true}, WK_EXPLORE_PLAN2EXPLORE},
+    {"discrete, pictures", true, {0}, WK_EXPLORE_PLAN2EXPLORE},
+    {"discrete, a vector", true, {V, true}, WK_EXPLORE_PLAN2EXPLORE},
+    {"discrete, both, at random", true, {V, false}, WK_EXPLORE_RANDOM},
+    {"continuous, both", false, {V, false}, WK_EXPLORE_PLAN2EXPLORE},
+    {"continuous, a vector", false, {V, true}, WK_EXPLORE_PLAN2EXPLORE},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -118,7 +116,6 @@ static wk_learner_config config_of(const kind *k)
 {
     wk_learner_config c = tiny(TASKS);
     c.discrete = k->discrete;
-    c.policy_gradient = k->gradient;
     c.observation = k->observation;
     c.exploration = k->exploration;
     return c;
@@ -361,9 +358,6 @@ static void vectors_are_predicted(void **state)
 static void configs_that_make_no_sense_are_refused(void **state)
 {
     wk_learner_config c = tiny(0);
-    c.policy_gradient = WK_GRADIENT_REINFORCE;
-    assert_refused(wk_learner_config_check(&c, &err), WK_E_INPUT,
-                   "policy.gradient reinforce needs a domain with discrete actions");
     c.discrete = true;
     assert_ok(wk_learner_config_check(&c, &err));
     c.observation.no_image = true;

@@ -97,10 +97,4 @@ TEST_CASE(a_policy_acts_on_vectors)
     wk_policy_destroy(policy);
 }
 
-TEST_CASE(settings_that_do_not_fit_are_refused)
-{
-    program_refuses("train --logdir no " TINY_OPTIONS " --policy.gradient reinforce",
-                    "policy.gradient reinforce needs a domain with discrete actions");
-}
-
 TEST_MAIN(setup_runs, teardown)
