@@ -9,7 +9,7 @@
 #ifndef WK_EVAL_CASES_H
 #define WK_EVAL_CASES_H
 
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "waker/env.h"
 

@@ -1,6 +1,6 @@
 #include "eval/episodes.h"
 
-#include "base/rng.h"
+#include "base/random.h"
 #include "env/domain.h"
 #include <assert.h>
 #include <math.h>

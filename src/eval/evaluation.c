@@ -1,8 +1,8 @@
 #include "eval/evaluation.h"
 
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/rng.h"
+#include "base/machine.h"
+#include "base/random.h"
 #include "config/parts.h"
 #include "media/animation.h"
 #include <inttypes.h>

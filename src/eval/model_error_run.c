@@ -1,6 +1,7 @@
 // Model errors of saved runs: under which policies, with which weights and at which steps they are
 // measured, and the file of every step (docs/evaluation.md has the format).
-#include "base/clock.h"
+#include "base/json.h"
+#include "base/machine.h"
 #include "eval/evaluation.h"
 #include "eval/model_error.h"
 #include <inttypes.h>

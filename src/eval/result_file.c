@@ -1,7 +1,7 @@
 // Results as JSON and CSV, and the files that hold them.
 #include "base/file.h"
-#include "base/json_reader.h"
-#include "base/sha256.h"
+#include "base/hash.h"
+#include "base/json.h"
 #include "config/parts.h"
 #include "eval/result.h"
 #include "run/disk.h"

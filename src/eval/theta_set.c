@@ -1,8 +1,7 @@
 #include "eval/cases.h"
 
-#include "base/asset.h"
 #include "base/file.h"
-#include "base/rng.h"
+#include "base/random.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
 #include "report/card.h"
 
-#include "base/asset.h"
 #include "base/file.h"
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "eval/episodes.h"
 #include "media/animation.h"
 #include "report/results.h"

@@ -1,8 +1,8 @@
 #include "run/code.h"
 
-#include "base/document.h"
 #include "base/file.h"
-#include "env/plugins/plugin_python.h"
+#include "base/json.h"
+#include "env/plugins/plugin.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -10,14 +10,13 @@
 #ifndef WK_RUN_CODE_H
 #define WK_RUN_CODE_H
 
-#include "base/arena.h"
 #include "base/code_file.h"
-#include "base/dir.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "config/config.h"
 #include "curriculum/plugin.h"
 #include "env/description.h"
-#include "env/plugins/reward_plugin.h"
+#include "env/plugins/plugin.h"
 
 /// What plugin.json says. Zero-initialise; what is not from a plug-in stays zero.
 typedef struct wk_plugin_record {

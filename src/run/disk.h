@@ -4,8 +4,7 @@
 #ifndef WK_RUN_DISK_H
 #define WK_RUN_DISK_H
 
-#include "base/array.h"
-#include "base/dir.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "config/axes.h"
 #include <signal.h>

@@ -1,8 +1,8 @@
 // The lock is one of the directory that was opened, not of its path: a directory that is moved
 // takes it along, and the process goes on writing where it is now. A `lock` that was deleted or
 // replaced protects nothing any more, which wk_lock_check finds out.
-#include "base/clock.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "run/disk.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // The bytes of run.bin, and back.
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "base/observation.h"
 #include "env/domain.h"
 #include "env/host.h"

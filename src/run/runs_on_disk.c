@@ -1,7 +1,7 @@
 // Names of files by step; which runs there are below a directory, whether one may begin in it, how
 // far a run is by its files, and what interrupted saves have left there.
-#include "base/document.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "config/config.h"
 #include "run/checkpoint.h"
 #include "run/disk.h"
