@@ -50,34 +50,25 @@ static wk_status load(wk_policy *p, const wk_policy_config *config, int *policy,
     int task = 0;
     if (!explores(config)) WK_TRY(wk_domain_task(p->run.world.domain, config->task, &task, err));
 
-    // The two words of "adapted.NAME".
-    const char *weights = config->weights, *dot = weights ? strchr(weights, '.') : NULL;
-    char words[WK_WEIGHTS_TITLE_MAX];
-    wk_weights_query query = {.policy = weights, .tasks = &config->task, .n_tasks = 1};
-    query.step = config->step;
+    const char *weights = config->weights;
     if (explores(config) && weights)
         return wk_fail(err, WK_E_INPUT,
                        "weights: '%s' are those of task policies; leave it NULL to explore",
                        weights);
-    if (explores(config)) query.policy = WK_POLICY_RANDOM; // the world model
-    if (dot) {
-        if (strlen(weights) >= sizeof words)
-            return wk_fail(err, WK_E_INPUT, "weights: '%.80s' is too long", weights);
-        strcpy(words, weights);
-        words[dot - weights] = 0;
-        query.policy = words;
-        query.name = words + (dot - weights) + 1;
-    }
-    if (weights && strcmp(query.policy, WK_POLICY_RANDOM) == 0)
+    if (weights && strcmp(weights, WK_POLICY_RANDOM) == 0)
         return wk_fail(err, WK_E_INPUT, "weights: random actions need none");
-
+    // Exploration needs the world model alone.
+    const wk_weights_query query = {.policy = explores(config) ? WK_POLICY_RANDOM : weights,
+                                    .tasks = &config->task,
+                                    .n_tasks = 1,
+                                    .step = config->step};
     wk_weights_answer found = {0};
     wk_status status = wk_weights_resolve(config->run, &p->run.config, &query, &found, err);
     if (status == WK_OK) {
         const wk_weights_choice choice = {.kind = found.source.kind,
                                           .step = (int64_t)found.steps.items[0],
                                           .task = config->task,
-                                          .name = query.name,
+                                          .name = found.source.name,
                                           .compact = !explores(config),
                                           .device = config->device,
                                           .threads = config->threads};

@@ -63,13 +63,15 @@ static void look_at_checkpoint(item *it, const char *run, const wk_run_config *c
     wk_error err = {0};
     wk_status status = wk_checkpoint_summarise(run, it->step, &s, &err);
     if (status == WK_OK) {
-        it->bytes = s.run_bytes + s.learner_bytes;
+        const wk_trainer_counters *n = &s.counters;
+        uint64_t environments = s.head.running, rows = s.head.replay.rows;
+        it->bytes = s.head.size + s.learner_bytes;
         snprintf(it->content, sizeof it->content,
                  "%" PRIu64 " episode%s, %" PRIu64 " update%s, %" PRIu64
                  " environment%s, replay log of %" PRIu64 " row%s",
-                 s.episodes, wk_plural(s.episodes), s.updates, wk_plural(s.updates), s.environments,
-                 wk_plural(s.environments), s.replay.rows, wk_plural(s.replay.rows));
-        if (check) status = check_config(config, s.config, &err);
+                 n->episodes, wk_plural(n->episodes), n->updates, wk_plural(n->updates),
+                 environments, wk_plural(environments), rows, wk_plural(rows));
+        if (check) status = check_config(config, s.head.config, &err);
         if (check && status == WK_OK) status = wk_checkpoint_verify(run, it->step, &err);
     }
     if (check || status != WK_OK) judge(it, status, &err);

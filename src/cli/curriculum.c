@@ -129,13 +129,14 @@ static void fill_table(const wk_saved_run *run, const row *rows, size_t count, c
 static void print_text(const wk_saved_run *run, const wk_heatmap *map, const row *rows,
                        size_t count, const summary *f, int top, wk_text *out)
 {
-    wk_text_printf(
-        out,
-        "%s, %s, at agent step %" PRIu64 " (control step %" PRIu64 "): %" PRIu64
-        " episode%s in %zu of %zu environment%s\n",
-        run->directory, wk_curriculum_get_rule(run->curriculum)->name, run->summary.steps,
-        run->summary.steps * (uint64_t)run->world.domain->action_repeat, run->summary.episodes,
-        wk_plural(run->summary.episodes), f->visited, count, wk_plural(count));
+    wk_text_printf(out,
+                   "%s, %s, at agent step %" PRIu64 " (control step %" PRIu64 "): %" PRIu64
+                   " episode%s in %zu of %zu environment%s\n",
+                   run->directory, wk_curriculum_get_rule(run->curriculum)->name,
+                   run->summary.counters.steps,
+                   run->summary.counters.steps * (uint64_t)run->world.domain->action_repeat,
+                   run->summary.counters.episodes, wk_plural(run->summary.counters.episodes),
+                   f->visited, count, wk_plural(count));
     if (f->known > 0)
         wk_text_printf(
             out, "error estimate: mean %.4g, worst 10 %% %.4g, expected at the next choice %.4g\n",
@@ -163,8 +164,8 @@ static void print_json(const wk_saved_run *run, const row *rows, size_t count, c
     wk_json_string(&json, "run", run->directory);
     wk_json_string(&json, "domain", run->world.domain->name);
     wk_json_string(&json, "rule", wk_curriculum_get_rule(run->curriculum)->name);
-    wk_json_integer(&json, "step", (int64_t)run->summary.steps);
-    wk_json_integer(&json, "episodes", (int64_t)run->summary.episodes);
+    wk_json_integer(&json, "step", (int64_t)run->summary.counters.steps);
+    wk_json_integer(&json, "episodes", (int64_t)run->summary.counters.episodes);
     wk_json_integer(&json, "visited", (int64_t)f->visited);
     wk_json_number(&json, "mean_error", f->mean);
     wk_json_number(&json, "worst_10_percent_error", f->worst);

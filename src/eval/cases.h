@@ -4,8 +4,8 @@
 //
 // Frozen sets compare policies across runs, programs and papers: θ in the training distribution and
 // θ outside of it, with the seed that everything random in their episodes comes from. A set is a
-// text file that ends with the SHA-256 of what is before; those of the program are in assets/sets,
-// and the program knows their hashes.
+// text file that ends with the SHA-256 of what is before. Those of the program are in assets/sets;
+// a set never changes: another one has another name.
 #ifndef WK_EVAL_CASES_H
 #define WK_EVAL_CASES_H
 

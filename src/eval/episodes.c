@@ -225,24 +225,20 @@ static wk_status step_slot(evaluation *p, slot *s, wk_error *err)
     return wk_vec_step_begin(s->vec, s->actions, err);
 }
 
-static wk_status open_slot(evaluation *p, slot *s, wk_error *err)
-{
-    const wk_eval_config *c = p->config;
-    s->actions = calloc(WAVE * (size_t)c->domain->action_size, sizeof *s->actions);
-    if (!s->actions) return wk_fail(err, WK_E_MEMORY, "no memory for an evaluation");
-    WK_TRY(wk_vec_create(c->domain, c->options, WAVE, c->threads, &s->vec, err));
-    if (has_estimates(c))
-        WK_TRY(wk_acting_create_estimating(c->learner, c->policy, WAVE, &s->acting, err));
-    else if (c->learner)
-        WK_TRY(wk_acting_create(c->learner, c->policy, WAVE, &s->acting, err));
-    return begin_wave(p, s, err);
-}
-
 static wk_status play(evaluation *p, wk_error *err)
 {
-    WK_TRY(wk_space_create(p->config->domain, false, &p->space, err));
-    for (int i = 0; i < SLOTS && any_left(p); i++)
-        WK_TRY(open_slot(p, &p->slots[i], err));
+    const wk_eval_config *c = p->config;
+    WK_TRY(wk_space_create(c->domain, false, &p->space, err));
+    for (slot *s = p->slots; s < p->slots + SLOTS && any_left(p); s++) {
+        s->actions = calloc(WAVE * (size_t)c->domain->action_size, sizeof *s->actions);
+        if (!s->actions) return wk_fail(err, WK_E_MEMORY, "no memory for an evaluation");
+        WK_TRY(wk_vec_create(c->domain, c->options, WAVE, c->threads, &s->vec, err));
+        if (has_estimates(c))
+            WK_TRY(wk_acting_create_estimating(c->learner, c->policy, WAVE, &s->acting, err));
+        else if (c->learner)
+            WK_TRY(wk_acting_create(c->learner, c->policy, WAVE, &s->acting, err));
+        WK_TRY(begin_wave(p, s, err));
+    }
     while (p->slots[0].running || p->slots[1].running)
         for (int i = 0; i < SLOTS; i++)
             if (p->slots[i].running) WK_TRY(step_slot(p, &p->slots[i], err));

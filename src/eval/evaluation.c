@@ -31,63 +31,50 @@ uint64_t wk_evaluation_seed(const wk_run_config *config, uint64_t step)
 
 /* ---- Where the results go -------------------------------------------------------------------- */
 
-// A directory with results holds those of one run.
-static wk_status check_owner(const wk_saved_run *run, const char *out, wk_error *err)
-{
-    char path[WK_PATH_MAX];
-    wk_run_config other;
-    bool there;
-    WK_TRY(wk_path_join(out, "config.yaml", path, err));
-    WK_TRY(wk_file_exists_in(NULL, path, &there, err));
-    if (!there) return WK_OK;
-    WK_TRY(wk_run_config_read(path, &other, err));
-    wk_status status = wk_run_config_resumable(&other, &run->config, err);
-    if (status != WK_OK)
-        wk_fail_context(err, "--out '%s' has results of another run; choose another directory",
-                        out);
-    return status;
-}
-
-// Copies a file that is there and not yet in the other directory.
-static wk_status copy(const char *from, const char *to, const char *name, wk_error *err)
-{
-    char source[WK_PATH_MAX], target[WK_PATH_MAX];
-    bool there, made;
-    WK_TRY(wk_path_join(from, name, source, err));
-    WK_TRY(wk_path_join(to, name, target, err));
-    WK_TRY(wk_file_exists_in(NULL, source, &there, err));
-    WK_TRY(wk_file_exists_in(NULL, target, &made, err));
-    return there && !made ? wk_file_copy_in(NULL, source, target, err) : WK_OK;
-}
-
-// A folder that was missing is removed again: a command that fails before its first results leaves
-// nothing.
-static wk_status try_run(const char *directory, wk_error *err)
-{
-    char folder[WK_PATH_MAX];
-    wk_dir *dir = NULL;
-    bool there;
-    WK_TRY(wk_path_join(directory, "eval", folder, err));
-    WK_TRY(wk_file_exists_in(NULL, folder, &there, err));
-    if (wk_eval_result_folder(directory, err) != WK_OK)
-        return wk_fail_context(
-            err, "cannot write the results into the run (--out DIR writes them elsewhere)");
-    if (there) return WK_OK;
-    WK_TRY(wk_dir_open(NULL, directory, &dir, err));
-    wk_status status = wk_dir_remove_dir(dir, "eval", err);
-    wk_dir_close(dir);
-    return status;
-}
-
 wk_status wk_eval_directory(const wk_saved_run *run, const char *out, const char **directory,
                             wk_error *err)
 {
+    static const char *const copied[] = {"plugin.json", "config.yaml"};
+    char from[WK_PATH_MAX], to[WK_PATH_MAX];
+    bool there, made;
     *directory = out ? out : run->directory;
-    if (!out) return try_run(run->directory, err);
-    WK_TRY(check_owner(run, out, err));
+    if (!out) {
+        // A folder that was missing is removed again: a command that fails before its first results
+        // leaves nothing.
+        wk_dir *dir = NULL;
+        WK_TRY(wk_path_join(run->directory, "eval", to, err));
+        WK_TRY(wk_file_exists_in(NULL, to, &there, err));
+        if (wk_eval_result_folder(run->directory, err) != WK_OK)
+            return wk_fail_context(
+                err, "cannot write the results into the run (--out DIR writes them elsewhere)");
+        if (there) return WK_OK;
+        WK_TRY(wk_dir_open(NULL, run->directory, &dir, err));
+        wk_status status = wk_dir_remove_dir(dir, "eval", err);
+        wk_dir_close(dir);
+        return status;
+    }
+
+    // A directory with results holds those of one run, whose files say which.
+    WK_TRY(wk_path_join(out, "config.yaml", to, err));
+    WK_TRY(wk_file_exists_in(NULL, to, &made, err));
+    if (made) {
+        wk_run_config other;
+        WK_TRY(wk_run_config_read(to, &other, err));
+        wk_status status = wk_run_config_resumable(&other, &run->config, err);
+        if (status != WK_OK)
+            wk_fail_context(err, "--out '%s' has results of another run; choose another directory",
+                            out);
+        WK_TRY(status);
+    }
     WK_TRY(wk_eval_result_folder(out, err));
-    WK_TRY(copy(run->directory, out, "plugin.json", err));
-    return copy(run->directory, out, "config.yaml", err);
+    for (int i = 0; i < 2; i++) {
+        WK_TRY(wk_path_join(run->directory, copied[i], from, err));
+        WK_TRY(wk_path_join(out, copied[i], to, err));
+        WK_TRY(wk_file_exists_in(NULL, from, &there, err));
+        WK_TRY(wk_file_exists_in(NULL, to, &made, err));
+        if (there && !made) WK_TRY(wk_file_copy_in(NULL, from, to, err));
+    }
+    return WK_OK;
 }
 
 /* ---- The question ---------------------------------------------------------------------------- */
@@ -220,7 +207,7 @@ static wk_status load(job *j, uint64_t step, int task, wk_error *err)
     const wk_weights_choice choice = {.kind = j->weights.source.kind,
                                       .step = (int64_t)step,
                                       .task = weights_of(j, task).task,
-                                      .name = j->asked->name,
+                                      .name = j->weights.source.name,
                                       .compact = true,
                                       .device = j->asked->device,
                                       .threads = j->asked->threads};
@@ -251,18 +238,6 @@ static wk_status list_tasks(job *j, uint64_t step, int tasks[WK_TASKS_MAX], int 
         tasks[(*count)++] = from[i];
     }
     return WK_OK;
-}
-
-// The weights are known by their bytes; fine-tuned ones have a file for each task.
-static wk_status write_benchmark(const job *j, const wk_eval_result *result, wk_error *err)
-{
-    char sha256[WK_SHA256_CHARS];
-    if (!j->random) WK_TRY(wk_sha256_file(j->run.weights.path, sha256, err));
-    const wk_benchmark_origin origin = {.program = j->asked->program,
-                                        .set = &j->set,
-                                        .options = j->run.world.options,
-                                        .weights = j->random ? NULL : sha256};
-    return wk_benchmark_write(&origin, result, j->results, err);
 }
 
 static wk_status evaluate_tasks(job *j, wk_eval_result *result, wk_error *err)
@@ -300,7 +275,15 @@ static wk_status evaluate_tasks(job *j, wk_eval_result *result, wk_error *err)
     }
 
     // The files, then clips of their name.
-    WK_TRY(set ? write_benchmark(j, result, err) : wk_eval_result_write(result, j->results, err));
+    // Weights of a frozen set's scores are known by their bytes.
+    char sha256[WK_SHA256_CHARS] = "";
+    const wk_benchmark_origin origin = {.program = asked->program,
+                                        .set = &j->set,
+                                        .options = j->run.world.options,
+                                        .weights = j->random ? NULL : sha256};
+    if (set && !j->random) WK_TRY(wk_sha256_file(j->run.weights.path, sha256, err));
+    WK_TRY(set ? wk_benchmark_write(&origin, result, j->results, err)
+               : wk_eval_result_write(result, j->results, err));
     for (int i = 0; i < count && asked->clips; i++) {
         if (has_each(j)) WK_TRY(load(j, step, tasks[i], err));
         setup.learner = j->run.weights.learner;

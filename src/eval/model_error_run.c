@@ -77,8 +77,7 @@ static wk_status write_result(const wk_model_error_result *r, const char *run, w
     char stem[64], name[WK_RESULT_NAME_MAX];
     wk_dir *folder = NULL;
     wk_text json = {0};
-    WK_TRY(wk_eval_result_folder(run, err));
-    WK_TRY(wk_dir_open_below(run, "eval", false, &folder, err));
+    WK_TRY(wk_dir_open_below(run, "eval", true, &folder, err));
     wk_result_question q = question_of(r, stem);
     wk_model_error_json(r, &(wk_json){.text = &json});
     wk_status status = wk_result_write(&q, folder, NULL, &json, name, err);
@@ -206,9 +205,10 @@ static wk_status measure_step(job *j, uint64_t step, bool checkpoint, wk_error *
     wk_weights_answer answer = {.source = {.kind = WK_WEIGHTS_CHECKPOINT}};
     if (!checkpoint) WK_TRY(choose_weights(j, (int64_t)step, &answer, err));
     wk_weights_answer_free(&answer);
-    wk_weights_title(answer.source, title);
+    const char *name = answer.source.name, *kind = wk_weights_kind_name(answer.source.kind);
+    snprintf(title, sizeof title, "%s%s%s", kind, name ? "." : "", name ? name : "");
     const wk_weights_choice which = {.kind = answer.source.kind,
-                                     .name = answer.source.name,
+                                     .name = name,
                                      .step = (int64_t)step,
                                      .tasks = j->n_tasks == 0 && !j->all ? "none" : NULL,
                                      .device = asked->device,

@@ -4,12 +4,12 @@
 #include "base/json.h"
 #include "config/parts.h"
 #include "eval/result.h"
+#include "run/disk.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
@@ -77,16 +77,15 @@ wk_status wk_result_name(const wk_result_question *q, const char *run,
 wk_status wk_result_write(const wk_result_question *q, const wk_dir *folder, wk_text *csv,
                           wk_text *json, char name[WK_RESULT_NAME_MAX], wk_error *err)
 {
-    // Of two commands that end at once the second finds the file of the first. A file system
-    // without locks of directories leaves that to chance.
-    (void)flock(wk_dir_fd(folder), LOCK_EX);
+    // Of two commands that end at once the second finds the file of the first.
+    wk_folder_lock(folder, true);
     char file[WK_RESULT_NAME_MAX + 8];
     wk_status status = choose_name(q, folder, name, err);
     for (int i = 0; i < 2 && status == WK_OK; i++) {
         snprintf(file, sizeof file, "%s%s", name, i ? ".json" : ".csv");
         if (i || csv) status = wk_file_write_text(folder, file, i ? json : csv, err);
     }
-    (void)flock(wk_dir_fd(folder), LOCK_UN);
+    wk_folder_lock(folder, false);
     if (csv) wk_text_free(csv);
     wk_text_free(json);
     return status;
@@ -364,8 +363,7 @@ static wk_status write_files(wk_eval_result *r, wk_dir *folder, wk_error *err)
 wk_status wk_eval_result_write(wk_eval_result *r, const char *run, wk_error *err)
 {
     wk_dir *folder = NULL;
-    WK_TRY(wk_eval_result_folder(run, err));
-    WK_TRY(wk_dir_open_below(run, "eval", false, &folder, err));
+    WK_TRY(wk_dir_open_below(run, "eval", true, &folder, err));
     return write_files(r, folder, err);
 }
 

@@ -10,23 +10,6 @@
 
 static const char FORMAT[] = "waker-set-1", HASH[] = "sha256 ";
 
-// The sets of the program and what they must be. A set never changes: another one has another name.
-static const struct {
-    const char *asset, *sha256;
-} frozen[] = {
-    {"robust-v1.car-clean-up.set",
-     "6e10be55908789a7ff9d6f0465fd759ee7e46cabb6369a461daae9c5ca95c9d8"},
-    {"robust-v1.clean-up.set", "2accdd12b078065523fd534b0bb3f0de9d2c50332103d102764421226a63b05c"},
-    {"robust-v1.combined.set", "9916b4921c51f187261aca92b33d6408e2565fcb17941666e4b9c32f5b7ea11f"},
-    {"robust-v1.terrain-body.set",
-     "852f0767e198f415f51c41a2e343781487dc97005a03a831d968188269d5f7eb"},
-    {"robust-v1.terrain-hopper.set",
-     "0670f5546e6d742f6059ea29e05a3829df9a24b204cde8528e9cf5af99a63fa9"},
-    {"robust-v1.terrain-walker.set",
-     "5b985a70e7e673eba0b44c065370ba4a9cb671c84193fa4fd58ed79f22a2b114"},
-    {"robust-v1.toy.set", "30a9185807f128f3fe266efa940f08edf8882447ea2000103af4a2b797c2be95"},
-};
-
 const char *wk_theta_set_part_name(wk_theta_set_part part)
 {
     return part == WK_THETA_SET_IN ? "in" : "out";
@@ -61,16 +44,8 @@ static wk_status make_room(wk_theta_set *set, const int counts[WK_THETA_SET_PART
 
 /* ---- Drawing a new set ----------------------------------------------------------------------- */
 
-// A value of the param from its training range or up to half of its length beyond.
-static double draw_value(const wk_param *p, wk_rng *rng)
-{
-    double reach = (p->max - p->min) / 2;
-    double value = wk_rng_uniform(rng, p->min - reach, p->max + reach);
-    if (!p->continuous && p->step > 0) value = p->min + p->step * round((value - p->min) / p->step);
-    value = fmin(fmax(value, p->legal_min), p->legal_max);
-    return round(value * 1e6) / 1e6; // a few digits, the same wherever they are read
-}
-
+// Draws values from the training ranges or up to half of their lengths beyond, until they are a
+// world that training does not have.
 static bool draw_beyond(const wk_domain *domain, const wk_space *space, wk_rng *rng, double *theta)
 {
     enum { ATTEMPTS = 2000000 };
@@ -78,7 +53,12 @@ static bool draw_beyond(const wk_domain *domain, const wk_space *space, wk_rng *
         bool outside = false, between = false;
         for (int i = 0; i < domain->n_params; i++) {
             const wk_param *p = &domain->params[i];
-            theta[i] = draw_value(p, rng);
+            double reach = (p->max - p->min) / 2;
+            double value = wk_rng_uniform(rng, p->min - reach, p->max + reach);
+            if (!p->continuous && p->step > 0)
+                value = p->min + p->step * round((value - p->min) / p->step);
+            value = fmin(fmax(value, p->legal_min), p->legal_max);
+            theta[i] = round(value * 1e6) / 1e6; // a few digits, the same wherever they are read
             outside |= theta[i] < p->min || theta[i] > p->max;
             between |= p->continuous;
         }
@@ -293,35 +273,23 @@ static wk_status parse(const char *path, const char *bytes, size_t size, const w
     return status;
 }
 
-// A set of the program: asset "NAME.DOMAIN.set", which must have the hash it always had.
-static wk_status open_frozen(const char *asset, const char *sha256, const wk_domain *domain,
-                             wk_theta_set *out, wk_error *err)
-{
-    const wk_asset *a = wk_assets;
-    while (strcmp(a->name, asset) != 0)
-        a++;
-    WK_TRY(parse(asset, a->content, a->size, domain, out, err));
-    if (strcmp(sha256, out->sha256) == 0) return WK_OK;
-    wk_theta_set_free(out);
-    return wk_fail(err, WK_E_FORMAT, "the set '%s' of this program is not the frozen one", asset);
-}
-
 wk_status wk_theta_set_open(const char *name, const wk_domain *domain, wk_theta_set *out,
                             wk_error *err)
 {
+    // Those of the program are assets, NAME.DOMAIN.set.
     char ending[96], known[256] = "", *bytes;
     size_t size, used = 0;
     bool there;
     snprintf(ending, sizeof ending, ".%.64s.set", domain->name);
-    for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++) {
-        const char *asset = frozen[i].asset, *dot = strchr(asset, '.');
-        int length = (int)(dot - asset);
-        if (strcmp(dot, ending) != 0) continue;
-        if (strlen(name) == (size_t)length && strncmp(name, asset, (size_t)length) == 0)
-            return open_frozen(asset, frozen[i].sha256, domain, out, err);
+    for (const wk_asset *a = wk_assets; a->name; a++) {
+        const char *dot = strchr(a->name, '.');
+        if (!dot || strcmp(dot, ending) != 0) continue;
+        size_t length = (size_t)(dot - a->name);
+        if (strlen(name) == length && strncmp(name, a->name, length) == 0)
+            return parse(a->name, a->content, a->size, domain, out, err);
         if (used < 200)
             used += (size_t)snprintf(known + used, sizeof known - used, "%s%.*s", used ? ", " : "",
-                                     length, asset);
+                                     (int)length, a->name);
     }
     WK_TRY(wk_file_exists_in(NULL, name, &there, err));
     if (!there)

@@ -189,7 +189,7 @@ static wk_status load(job *j, const char *task, wk_error *err)
     const wk_weights_choice choice = {.kind = j->weights.source.kind,
                                       .step = (int64_t)j->step,
                                       .task = wk_weights_of(&j->weights, task).task,
-                                      .name = j->config->name,
+                                      .name = j->weights.source.name,
                                       .compact = true,
                                       .device = j->config->device,
                                       .threads = j->config->threads};
@@ -366,7 +366,7 @@ static wk_status write_readme(job *j, wk_error *err)
     const wk_card card = {.config = &j->run.config,
                           .domain = j->run.world.domain,
                           .policy = j->weights.policy,
-                          .name = j->config->name,
+                          .name = j->weights.source.name,
                           .step = j->step,
                           .own_licence = j->config->licence != NULL,
                           .compact =

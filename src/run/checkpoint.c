@@ -89,21 +89,12 @@ wk_status wk_checkpoint_summarise(const char *directory, uint64_t step, wk_check
                                   wk_error *err)
 {
     char *bytes = NULL;
-    wk_run_header head;
     wk_dir *folder = NULL;
     wk_file_reader *learner = NULL;
-    wk_status status = read_one(directory, step, &folder, &bytes, &head, err);
+    *out = (wk_checkpoint_summary){0};
+    wk_status status = read_one(directory, step, &folder, &bytes, &out->head, err);
     if (status == WK_OK) {
-        wk_trainer_counters counters = wk_run_file_counters(bytes, (size_t)head.size);
-        *out = (wk_checkpoint_summary){.steps = counters.steps,
-                                       .episodes = counters.episodes,
-                                       .updates = counters.updates,
-                                       .diverged = counters.diverged,
-                                       .environments = head.running,
-                                       .engine = head.engine,
-                                       .run_bytes = head.size,
-                                       .config = head.config,
-                                       .replay = head.replay};
+        out->counters = wk_run_file_counters(bytes, (size_t)out->head.size);
         free(bytes);
         status = wk_file_reader_open_in(folder, WK_CHECKPOINT_LEARNER_FILE, &learner, err);
         if (status == WK_OK) out->learner_bytes = wk_file_reader_size(learner);

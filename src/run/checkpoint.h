@@ -135,12 +135,9 @@ wk_status wk_checkpoint_newest(const char *directory, uint64_t *step, wk_error *
 
 /// Contents of a checkpoint in numbers.
 typedef struct wk_checkpoint_summary {
-    uint64_t steps, episodes, updates, diverged;
-    uint64_t environments;
-    uint64_t engine;                   // MuJoCo's version (wk_domain_engine)
-    uint64_t run_bytes, learner_bytes; // of its two files
-    uint64_t config;                   // hash of the configuration it belongs to
-    wk_replay_mark replay;             // where the replay log ends for it
+    wk_run_header head;
+    wk_trainer_counters counters;
+    uint64_t learner_bytes; // of its weights
 } wk_checkpoint_summary;
 wk_status wk_checkpoint_summarise(const char *directory, uint64_t step, wk_checkpoint_summary *out,
                                   wk_error *err);

@@ -108,23 +108,13 @@ static void put_file(wk_json *json, const char *key, const wk_code_file *file)
     wk_json_close(json, '}');
 }
 
-// A plug-in may have texts that are not UTF-8; better found now than when the run is read.
-static wk_status read_back(const wk_text *text, wk_error *err)
-{
-    wk_document document;
-    wk_plugin_record record = {0};
-    WK_TRY(wk_document_start("the plug-in's description", wk_text_get(text), text->length,
-                             &document, err));
-    wk_status status = read_document(&document, &record, err);
-    wk_plugin_record_free(&record);
-    return status;
-}
-
 wk_status wk_run_plugins_record(const wk_run_plugins *code, const wk_dir *directory, wk_error *err)
 {
     if (!code || (!code->plugin && !code->rule.rule)) return WK_OK;
     wk_text text = {0};
     wk_json json = {.text = &text};
+    wk_document again;
+    wk_plugin_record record = {0};
     wk_status status = WK_OK;
     wk_json_object(&json, NULL);
     wk_json_string(&json, "format", FORMAT);
@@ -144,7 +134,12 @@ wk_status wk_run_plugins_record(const wk_run_plugins *code, const wk_dir *direct
     wk_json_close(&json, '}');
     if (status == WK_OK && text.failed)
         status = wk_fail(err, WK_E_MEMORY, "'%s': no memory to write it", NAME);
-    if (status == WK_OK) status = read_back(&text, err);
+    // A plug-in may have texts that are not UTF-8; better found now than when the run is read.
+    if (status == WK_OK)
+        status =
+            wk_document_start("the plug-in's description", text.chars, text.length, &again, err);
+    if (status == WK_OK) status = read_document(&again, &record, err);
+    wk_plugin_record_free(&record);
     if (status == WK_OK)
         status = wk_file_write_in(directory, NAME, wk_text_get(&text), text.length, err);
     wk_text_free(&text);
@@ -189,11 +184,6 @@ wk_status wk_run_plugins_refuse_reward(const char *path, wk_error *err)
     return refuse_unnamed((const char *const[PARTS]){[REWARD] = path}, err);
 }
 
-static bool is_requested(const wk_plugin_request *request)
-{
-    return request->path && *request->path;
-}
-
 // Finds a named file. `recorded` is what the run was made with; NULL where that is not known.
 static wk_status find_file(const char *path, const wk_code_file *recorded, const wk_log *log,
                            wk_code_file *out, wk_error *err)
@@ -207,44 +197,37 @@ static wk_status find_file(const char *path, const wk_code_file *recorded, const
     return WK_OK;
 }
 
-static wk_status open_domain(const wk_plugin_requests *w, wk_run_plugins *code, wk_error *err)
+wk_status wk_run_plugins_open(const wk_plugin_requests *w, wk_run_plugins *code, wk_error *err)
 {
-    if (!is_requested(&w->domain)) return WK_OK;
-    const wk_description *was = w->record ? w->record->domain : NULL;
-    WK_TRY(find_file(w->domain.path, was ? &w->record->domain_file : NULL, w->log,
-                     &code->domain_file, err));
-    WK_TRY(wk_plugin_open(code->domain_file.path, w->log, &code->plugin, err));
-    if (!was) return WK_OK;
-    wk_status status = wk_description_fits(was, wk_plugin_domain(code->plugin), err);
-    if (status != WK_OK) wk_fail_context(err, "plug-in '%s'", code->domain_file.path);
-    return status;
-}
+    *code = (wk_run_plugins){0};
+    bool domain = w->domain.path && *w->domain.path, rule = w->rule.path && *w->rule.path;
+    const char *unnamed[PARTS] = {NULL};
+    if (domain && !w->domain.named) unnamed[DOMAIN] = w->domain.path;
+    if (rule && !w->rule.named) unnamed[RULE] = w->rule.path;
+    WK_TRY(refuse_unnamed(unnamed, err)); // before anything is opened
 
-static wk_status open_rule(const wk_plugin_requests *w, wk_run_plugins *code, wk_error *err)
-{
-    if (!is_requested(&w->rule)) return WK_OK;
+    const wk_description *described = w->record ? w->record->domain : NULL;
+    if (domain) {
+        WK_TRY(find_file(w->domain.path, described ? &w->record->domain_file : NULL, w->log,
+                         &code->domain_file, err));
+        WK_TRY(wk_plugin_open(code->domain_file.path, w->log, &code->plugin, err));
+    }
+    if (domain && described) {
+        wk_status status = wk_description_fits(described, wk_plugin_domain(code->plugin), err);
+        if (status != WK_OK) wk_fail_context(err, "plug-in '%s'", code->domain_file.path);
+        WK_TRY(status);
+    }
     const char *was = w->record ? w->record->rule.name : NULL;
-    WK_TRY(
-        find_file(w->rule.path, was ? &w->record->rule_file : NULL, w->log, &code->rule_file, err));
-    WK_TRY(wk_rule_plugin_open(code->rule_file.path, &code->rule, err));
-    if (!was || strcmp(was, code->rule.rule->name) == 0) return WK_OK;
+    if (rule) {
+        WK_TRY(find_file(w->rule.path, was ? &w->record->rule_file : NULL, w->log, &code->rule_file,
+                         err));
+        WK_TRY(wk_rule_plugin_open(code->rule_file.path, &code->rule, err));
+    }
+    if (!rule || !was || strcmp(was, code->rule.rule->name) == 0) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
                    "plug-in '%s': its rule '%s' is not the '%s' that the run was started with; use "
                    "the file of that time, or start a new run",
                    code->rule_file.path, code->rule.rule->name, was);
-}
-
-wk_status wk_run_plugins_open(const wk_plugin_requests *w, wk_run_plugins *out, wk_error *err)
-{
-    *out = (wk_run_plugins){0};
-    const char *unnamed[PARTS] = {NULL};
-    if (is_requested(&w->domain) && !w->domain.named) unnamed[DOMAIN] = w->domain.path;
-    if (is_requested(&w->rule) && !w->rule.named) unnamed[RULE] = w->rule.path;
-    WK_TRY(refuse_unnamed(unnamed, err)); // before anything is opened
-    wk_status status = open_domain(w, out, err);
-    if (status == WK_OK) status = open_rule(w, out, err);
-    if (status != WK_OK) wk_run_plugins_close(out);
-    return status;
 }
 
 wk_status wk_run_plugins_open_reward(const char *path, wk_run_plugins *code, wk_code_file *file,

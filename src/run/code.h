@@ -58,7 +58,8 @@ typedef struct wk_run_plugins {
                                  // borrowed; NULL: it has its own tasks
 } wk_run_plugins;
 
-/// Loads them, or none: the error for those that were not named says how to.
+/// Loads them, and none where one was not named: the error says how to name it. Close `out` also
+/// after a failure.
 wk_status wk_run_plugins_open(const wk_plugin_requests *requests, wk_run_plugins *out,
                               wk_error *err);
 /// A zeroed one is fine.

@@ -25,16 +25,8 @@ void wk_steps_text(uint64_t steps, int action_repeat, char out[WK_STEPS_TEXT_MAX
 /// BEFORE step-%012 AFTER.
 void wk_step_name(const char *before, uint64_t step, const char *after, char out[WK_STEP_NAME_MAX]);
 
-/// A name for what is kept of a damaged step that nothing in `dir` has yet:
-/// damaged-step-%012[-COPY].
-wk_status wk_step_damaged_name(const wk_dir *dir, uint64_t step, char out[WK_STEP_NAME_MAX],
-                               wk_error *err);
-
-/// Whether `name` is exactly what wk_step_name gives for some step: "step-7" and
+/// Adds the steps of all names in a directory that are exactly such ones, ascending: "step-7" and
 /// "step-000000000007.bak" are not.
-bool wk_step_parse(const char *name, const char *before, const char *after, uint64_t *step);
-
-/// Adds the steps of all such names in a directory, ascending.
 wk_status wk_steps_list(const wk_dir *dir, const char *before, const char *after, wk_steps *out,
                         wk_error *err);
 
@@ -130,6 +122,10 @@ bool wk_lock_is_open_in(const wk_dir *dir, long pid);
 wk_status wk_lock_check(const wk_lock *lock, wk_error *err);
 /// One that holds nothing is fine.
 void wk_lock_release(wk_lock *lock);
+
+/// Locks a folder while files are added to it by names that nothing has yet, after those who have
+/// it locked; and unlocks it. A file system without locks of directories leaves it to chance.
+void wk_folder_lock(const wk_dir *folder, bool lock);
 
 #define WK_POPULATION_FILE "population.yaml"
 

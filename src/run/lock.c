@@ -23,15 +23,6 @@ static wk_status lock_error(const wk_dir *dir, const char *what, wk_error *err)
     return wk_file_error(err, what, path);
 }
 
-// Whether nobody holds it and processes in wk_lock_held alone are in the way: their locks are
-// shared.
-static bool is_only_looked_at(int fd)
-{
-    if (flock(fd, LOCK_SH | LOCK_NB) != 0) return false;
-    flock(fd, LOCK_UN);
-    return true;
-}
-
 // Waits `seconds` for one who holds it, longer for those who look: on a loaded machine they may be
 // kept from running in the middle of it. Ends as soon as a stop is requested. 0, or errno:
 // EWOULDBLOCK where it is held.
@@ -45,35 +36,14 @@ static int lock_within(int fd, double seconds, const volatile sig_atomic_t *stop
         double waited = wk_clock_seconds() - began;
         if ((code != EWOULDBLOCK && code != EINTR) || (stop && *stop)) return code;
         if (code == EINTR && waited >= patience) return code;
-        if (code == EWOULDBLOCK && waited >= seconds &&
-            (waited >= patience || !is_only_looked_at(fd)))
-            return code;
+        if (code == EWOULDBLOCK && waited >= seconds) {
+            // Processes in wk_lock_held share their locks.
+            if (waited >= patience || flock(fd, LOCK_SH | LOCK_NB) != 0) return code;
+            flock(fd, LOCK_UN);
+        }
         nanosleep(&pause, NULL);
     }
     return 0;
-}
-
-static wk_status take(const wk_dir *dir, int fd, double seconds, const volatile sig_atomic_t *stop,
-                      const wk_log *log, wk_error *err)
-{
-    const double ending = 0.02; // a process that has just been killed
-    int code = lock_within(fd, ending, stop);
-    if (code == EWOULDBLOCK && seconds > 0 && !(stop && *stop)) {
-        wk_log_line(log, WK_LOG_INFO,
-                    "another process is training in '%s'; waiting up to %g s for it to end",
-                    wk_dir_path(dir), seconds);
-        code = lock_within(fd, seconds, stop);
-    }
-    if (code == 0) return WK_OK;
-    if (stop && *stop && (code == EWOULDBLOCK || code == EINTR))
-        return wk_fail(err, WK_E_STOPPED,
-                       "stopped before '%s' could be locked; run the same command again",
-                       wk_dir_path(dir));
-    errno = code;
-    if (code != EWOULDBLOCK) return lock_error(dir, "cannot lock", err);
-    return wk_fail(err, WK_E_INPUT,
-                   "another process is training in '%s'; stop it or choose another directory",
-                   wk_dir_path(dir));
 }
 
 wk_status wk_lock_take(const wk_dir *dir, wk_lock *lock, wk_error *err)
@@ -84,10 +54,29 @@ wk_status wk_lock_take(const wk_dir *dir, wk_lock *lock, wk_error *err)
 wk_status wk_lock_take_within(const wk_dir *dir, double seconds, const volatile sig_atomic_t *stop,
                               const wk_log *log, wk_lock *lock, wk_error *err)
 {
+    const double ending = 0.02; // a process that has just been killed
+    const char *path = wk_dir_path(dir);
     int fd;
     WK_TRY(wk_dir_open_file(dir, NAME, O_RDWR | O_CREAT, &fd, err));
     wk_lock taken = {dir, fd};
-    wk_status status = take(dir, fd, seconds, stop, log, err);
+    int code = lock_within(fd, ending, stop);
+    if (code == EWOULDBLOCK && seconds > 0 && !(stop && *stop)) {
+        wk_log_line(log, WK_LOG_INFO,
+                    "another process is training in '%s'; waiting up to %g s for it to end", path,
+                    seconds);
+        code = lock_within(fd, seconds, stop);
+    }
+    wk_status status = WK_OK;
+    errno = code;
+    if (stop && *stop && (code == EWOULDBLOCK || code == EINTR))
+        status = wk_fail(err, WK_E_STOPPED,
+                         "stopped before '%s' could be locked; run the same command again", path);
+    else if (code == EWOULDBLOCK)
+        status = wk_fail(err, WK_E_INPUT,
+                         "another process is training in '%s'; stop it or choose another directory",
+                         path);
+    else if (code != 0)
+        status = lock_error(dir, "cannot lock", err);
     // The one who had it may have deleted it between the two calls.
     if (status == WK_OK) status = wk_lock_check(&taken, err);
     // Its time says since when it is held.
@@ -107,6 +96,11 @@ wk_status wk_lock_held(const wk_dir *dir, bool *held, wk_error *err)
     if (flock(fd, LOCK_SH | LOCK_NB) != 0) *held = errno == EWOULDBLOCK;
     close(fd);
     return WK_OK;
+}
+
+void wk_folder_lock(const wk_dir *folder, bool lock)
+{
+    (void)flock(wk_dir_fd(folder), lock ? LOCK_EX : LOCK_UN);
 }
 
 bool wk_lock_is_open_in(const wk_dir *dir, long pid)

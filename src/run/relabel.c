@@ -149,9 +149,9 @@ static wk_status mismatch(const relabel *r, const piece *p, uint32_t row, const 
 {
     char made[WK_ENGINE_CHARS], here[WK_ENGINE_CHARS];
     uint64_t engine = wk_domain_engine(r->run.replay_domain);
-    wk_engine_print(r->run.summary.engine, made);
+    wk_engine_print(r->run.summary.head.engine, made);
     wk_engine_print(engine, here);
-    if (r->run.summary.engine != engine)
+    if (r->run.summary.head.engine != engine)
         return wk_fail(err, WK_E_INPUT,
                        "episode %" PRIu64 " cannot be reproduced: the run was made with MuJoCo %s "
                        "and this is %s. Build waker with MuJoCo %s (MUJOCO_DIR)",

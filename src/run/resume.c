@@ -79,16 +79,6 @@ static wk_status open_replay(wk_checkpoints *c, const wk_replay_mark *mark, bool
     return wk_replay_log_open(&log, mark, *p->replay, p->replay_log, err);
 }
 
-// A checkpoint that cannot be resumed must not block its step when it comes again, and must not be
-// deleted either.
-static wk_status rename_damaged(const wk_checkpoints *c, uint64_t step, wk_error *err)
-{
-    char name[WK_STEP_NAME_MAX], damaged[WK_STEP_NAME_MAX];
-    wk_step_name("", step, "", name);
-    WK_TRY(wk_step_damaged_name(c->dir, step, damaged, err));
-    return wk_dir_rename(c->dir, name, damaged, err);
-}
-
 // Continues from the newest of the steps that can be.
 static wk_status resume_any(wk_checkpoints *c, const wk_steps *steps, wk_error *err)
 {
@@ -120,8 +110,19 @@ static wk_status resume_any(wk_checkpoints *c, const wk_steps *steps, wk_error *
     }
     c->resumed_from = (int64_t)steps->items[used];
     c->saved = *c->parts.state.schedule;
-    for (size_t k = used + 1; k < count; k++)
-        WK_TRY(rename_damaged(c, steps->items[k], err));
+    // Those that cannot be resumed must not block their steps when they come again, and must not be
+    // deleted either.
+    for (size_t k = used + 1; k < count; k++) {
+        char name[WK_STEP_NAME_MAX], damaged[WK_STEP_NAME_MAX], ending[16] = "";
+        wk_entry there = WK_ENTRY_OTHER;
+        wk_step_name("", steps->items[k], "", name);
+        for (int copy = 0; there != WK_ENTRY_NONE; copy++) {
+            if (copy > 0) snprintf(ending, sizeof ending, "-%d", copy);
+            wk_step_name("damaged-", steps->items[k], ending, damaged);
+            WK_TRY(wk_dir_stat(c->dir, damaged, &there, NULL, err));
+        }
+        WK_TRY(wk_dir_rename(c->dir, name, damaged, err));
+    }
     return wk_dir_remove(c->dir, WK_CHECKPOINT_NONE_YET, err);
 }
 
@@ -160,35 +161,34 @@ static wk_status refuse_results(const wk_checkpoints *c, wk_error *err)
                    path, name, path, path, name);
 }
 
-// Opens the directory of checkpoints, makes it where a run may begin, and lists what is in it.
-static wk_status open_dir(wk_checkpoints *c, wk_steps *steps, wk_error *err)
-{
-    static const char text[] =
-        "This run has no checkpoint yet: it begins anew when it is started again.\n";
-    wk_entry begun = WK_ENTRY_NONE;
-    wk_error said = {0};
-    wk_status status = wk_dir_open_nofollow(c->run, WK_CHECKPOINT_FOLDER, &c->dir, &said);
-    if (status != WK_OK && status != WK_E_NOT_FOUND) {
-        if (err) *err = said;
-        return status;
-    }
-    if (c->dir) {
-        WK_TRY(wk_steps_list(c->dir, "", "", steps, err));
-        WK_TRY(wk_dir_stat(c->dir, WK_CHECKPOINT_NONE_YET, &begun, NULL, err));
-    }
-    if (steps->count > 0 || begun == WK_ENTRY_FILE) return WK_OK;
-    WK_TRY(refuse_results(c, err));
-    if (!c->dir) WK_TRY(wk_dir_make(c->run, WK_CHECKPOINT_FOLDER, &c->dir, err));
-    return wk_file_write_in(c->dir, WK_CHECKPOINT_NONE_YET, text, sizeof text - 1, err);
-}
-
 wk_status wk_checkpoints_open(const wk_dir *run, const wk_checkpoint_parts *parts,
                               wk_checkpoints *c, wk_error *err)
 {
+    static const char text[] =
+        "This run has no checkpoint yet: it begins anew when it is started again.\n";
     static const wk_replay_mark beginning;
+    wk_entry begun = WK_ENTRY_NONE;
     wk_steps steps = {0};
+    wk_error said = {0};
     *c = (wk_checkpoints){.run = run, .parts = *parts, .resumed_from = -1};
-    wk_status status = open_dir(c, &steps, err);
+    wk_status status = wk_dir_open_nofollow(run, WK_CHECKPOINT_FOLDER, &c->dir, &said);
+    if (status != WK_OK && status != WK_E_NOT_FOUND)
+        return wk_fail(err, status, "%s", said.message);
+    if (status == WK_OK)
+        status = wk_steps_list(c->dir, "", "", &steps, err);
+    else
+        status = WK_OK;
+    if (status == WK_OK && c->dir)
+        status = wk_dir_stat(c->dir, WK_CHECKPOINT_NONE_YET, &begun, NULL, err);
+
+    // A run may begin where none has been.
+    if (status == WK_OK && steps.count == 0 && begun != WK_ENTRY_FILE) {
+        status = refuse_results(c, err);
+        if (status == WK_OK && !c->dir)
+            status = wk_dir_make(run, WK_CHECKPOINT_FOLDER, &c->dir, err);
+        if (status == WK_OK)
+            status = wk_file_write_in(c->dir, WK_CHECKPOINT_NONE_YET, text, sizeof text - 1, err);
+    }
     if (status == WK_OK && steps.count > 0) status = resume_any(c, &steps, err);
     if (status == WK_OK) status = wk_checkpoints_remove_unfinished(c->dir, err);
     if (status == WK_OK && steps.count == 0) status = open_replay(c, &beginning, false, err);

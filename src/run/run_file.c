@@ -53,32 +53,6 @@ static void *put_space(wk_text *out, size_t size)
     return out->failed ? NULL : out->chars + at;
 }
 
-static wk_status put_worlds(const wk_run_state *s, wk_text *out, wk_error *err)
-{
-    for (int i = 0; i < s->count; i++) {
-        // An environment whose episode is over begins a new one; there is nothing to keep.
-        const wk_env *env = wk_vec_env(s->vec, i);
-        size_t size = s->running[i].active ? wk_env_state_size(env) : 0;
-        if (size > WK_STATE_MAX)
-            return wk_fail(
-                err, WK_E_INPUT,
-                "domain '%s' needs %zu bytes to save one environment; at most %zu are possible",
-                s->domain->name, size, WK_STATE_MAX);
-        void *room = put_space(out, size);
-        if (room && size) WK_TRY(wk_env_save(env, room, size, err));
-    }
-    return WK_OK;
-}
-
-static void seal(wk_text *out)
-{
-    if (out->failed) return;
-    uint64_t size = out->length + sizeof(uint32_t);
-    memcpy(out->chars + offsetof(wk_run_header, size), &size, sizeof size);
-    uint32_t sum = wk_crc32c(0, out->chars, out->length);
-    wk_text_append(out, (const char *)&sum, sizeof sum);
-}
-
 wk_status wk_run_file_write(const wk_run_state *s, uint64_t config, const wk_replay_mark *mark,
                             wk_text *out, wk_error *err)
 {
@@ -100,8 +74,23 @@ wk_status wk_run_file_write(const wk_run_state *s, uint64_t config, const wk_rep
         room = put_space(out, s->acting_size);
         if (room) memcpy(room, s->acting, s->acting_size);
     }
-    WK_TRY(put_worlds(s, out, err));
-    seal(out);
+    for (int i = 0; i < s->count; i++) {
+        // An environment whose episode is over begins a new one; there is nothing to keep.
+        const wk_env *env = wk_vec_env(s->vec, i);
+        size_t size = s->running[i].active ? wk_env_state_size(env) : 0;
+        if (size > WK_STATE_MAX)
+            return wk_fail(
+                err, WK_E_INPUT,
+                "domain '%s' needs %zu bytes to save one environment; at most %zu are possible",
+                s->domain->name, size, WK_STATE_MAX);
+        room = put_space(out, size);
+        if (room && size) WK_TRY(wk_env_save(env, room, size, err));
+    }
+    if (out->failed) return WK_OK;
+    uint64_t size = out->length + sizeof(uint32_t);
+    memcpy(out->chars + offsetof(wk_run_header, size), &size, sizeof size);
+    uint32_t sum = wk_crc32c(0, out->chars, out->length);
+    wk_text_append(out, (const char *)&sum, sizeof sum);
     return WK_OK;
 }
 
@@ -114,15 +103,6 @@ static const char *fault_of_counters(const wk_trainer_counters *n)
     if (n->diverged > n->episodes || n->steps_since_update > max || n->acting > 1)
         return "a counter has an impossible value";
     return NULL;
-}
-
-// The same of what every reader relies on: counters, and environments that the file has room for.
-static const char *fault_of_numbers(const void *bytes, size_t size, const wk_run_header *head)
-{
-    wk_trainer_counters counters = wk_run_file_counters(bytes, size);
-    if (head->running > size / sizeof(wk_running_episode))
-        return "it has more environments than it can hold";
-    return fault_of_counters(&counters);
 }
 
 wk_status wk_run_file_check(const void *bytes, size_t size, const char *path, wk_run_header *out,
@@ -138,7 +118,11 @@ wk_status wk_run_file_check(const void *bytes, size_t size, const char *path, wk
     }
     if (!whole)
         return wk_fail(err, WK_E_FORMAT, "'%s' is damaged or not a checkpoint of waker", path);
-    const char *fault = fault_of_numbers(bytes, size, out);
+    // What every reader relies on.
+    wk_trainer_counters counters = wk_run_file_counters(bytes, size);
+    const char *fault = fault_of_counters(&counters);
+    if (out->running > size / sizeof(wk_running_episode))
+        fault = "it has more environments than it can hold";
     return fault ? wk_fail(err, WK_E_FORMAT, "'%s' is inconsistent: %s", path, fault) : WK_OK;
 }
 

@@ -28,20 +28,8 @@ void wk_step_name(const char *before, uint64_t step, const char *after, char out
     snprintf(out, WK_STEP_NAME_MAX, "%sstep-%012" PRIu64 "%s", before, step, after);
 }
 
-wk_status wk_step_damaged_name(const wk_dir *dir, uint64_t step, char out[WK_STEP_NAME_MAX],
-                               wk_error *err)
-{
-    wk_entry there = WK_ENTRY_OTHER;
-    for (int copy = 0; there != WK_ENTRY_NONE; copy++) {
-        char ending[16] = "";
-        if (copy > 0) snprintf(ending, sizeof ending, "-%d", copy);
-        wk_step_name("damaged-", step, ending, out);
-        WK_TRY(wk_dir_stat(dir, out, &there, NULL, err));
-    }
-    return WK_OK;
-}
-
-bool wk_step_parse(const char *name, const char *before, const char *after, uint64_t *step)
+// Whether `name` is exactly what wk_step_name gives for some step.
+static bool parse_step(const char *name, const char *before, const char *after, uint64_t *step)
 {
     char again[WK_STEP_NAME_MAX];
     size_t length = strlen(before);
@@ -58,7 +46,7 @@ wk_status wk_steps_list(const wk_dir *dir, const char *before, const char *after
     wk_status status = wk_dir_list(dir, &names, err);
     for (size_t i = 0; status == WK_OK && i < names.count; i++) {
         uint64_t step;
-        if (!wk_step_parse(names.items[i], before, after, &step)) continue;
+        if (!parse_step(names.items[i], before, after, &step)) continue;
         if (!wk_array_push(out, step))
             status = wk_fail(err, WK_E_MEMORY, "no memory for the steps in '%s'", wk_dir_path(dir));
     }
@@ -88,14 +76,14 @@ static bool is_run(const char *directory)
 
 // What a directory holds besides a run of its own.
 typedef struct holding {
-    bool sweep, population;
+    bool sweep;
+    const char *name;      // "a sweep", "a population", "runs in directories of their own", or NULL
     char run[WK_PATH_MAX]; // the first run directly below it; "" where there is none
 } holding;
 
 static holding look(const char *directory)
 {
-    holding found = {.sweep = has(directory, "sweep/grid.yaml"),
-                     .population = has(directory, "population.yaml")};
+    holding found = {.sweep = has(directory, "sweep/grid.yaml")};
     wk_names names = {0};
     (void)wk_path_list(directory, &names, NULL);
     for (size_t i = 0; i < names.count && !*found.run; i++) {
@@ -104,31 +92,27 @@ static holding look(const char *directory)
             *found.run = 0;
     }
     wk_names_free(&names);
+    if (found.sweep)
+        found.name = "a sweep";
+    else if (has(directory, WK_POPULATION_FILE))
+        found.name = "a population";
+    else if (*found.run)
+        found.name = "runs in directories of their own";
     return found;
-}
-
-// "a sweep", "a population", "runs in directories of their own", or NULL.
-static const char *name_of(const holding *found)
-{
-    return found->sweep        ? "a sweep"
-           : found->population ? "a population"
-           : *found->run       ? "runs in directories of their own"
-                               : NULL;
 }
 
 wk_status wk_run_missing(const char *directory, wk_status status, wk_error *err)
 {
     holding found = look(directory);
-    const char *name = name_of(&found);
-    if (!name)
+    if (!found.name)
         return wk_fail(err, status,
                        "'%s' holds no run (no config.yaml); give the --logdir of 'waker train'",
                        directory);
     if (!*found.run)
         return wk_fail(err, status, "'%s' holds no run but %s, none of whose runs has begun",
-                       directory, name);
+                       directory, found.name);
     return wk_fail(err, status, "'%s' holds no run but %s; give one of its runs, for example '%s'",
-                   directory, name, found.run);
+                   directory, found.name, found.run);
 }
 
 // The deepest directory of a path that exists, without links; malloc'd, NULL where there is none.
@@ -162,8 +146,7 @@ wk_status wk_run_place_check(const char *directory, wk_error *err)
 
     // What it holds.
     holding found = look(directory);
-    const char *name = name_of(&found);
-    if (name) {
+    if (found.name) {
         char advice[WK_PATH_MAX + 64] = "";
         if (found.sweep)
             snprintf(advice, sizeof advice, "resume it with 'waker sweep --logdir %.4000s', or ",
@@ -174,7 +157,7 @@ wk_status wk_run_place_check(const char *directory, wk_error *err)
         return wk_fail(err, WK_E_INPUT,
                        "'%s' holds %s; %sgive the new run a directory of its own (--logdir "
                        "%s/NAME)",
-                       directory, name, advice, directory);
+                       directory, found.name, advice, directory);
     }
 
     // What it lies in.
@@ -271,7 +254,7 @@ static bool is_run_file(const char *name)
     uint64_t step;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) return true;
-    return wk_step_parse(name, "", ".safetensors", &step);
+    return parse_step(name, "", ".safetensors", &step);
 }
 
 // Removes the temporary files that killed processes have left of those that are written there.
@@ -346,17 +329,6 @@ static wk_status read_checkpoints(const wk_dir *run, wk_run_progress *out, wk_er
     return status;
 }
 
-static void read_line(const char *line, size_t length, wk_run_progress *out)
-{
-    wk_document d;
-    wk_status status = wk_document_start("metrics.jsonl", line, length, &d, NULL);
-    while (status == WK_OK && wk_document_member(&d))
-        if (!wk_document_take_integer(&d, "agent_step", &out->now.steps) &&
-            !wk_document_take_number(&d, "train/model_loss", &out->model_loss))
-            wk_document_take_number(&d, "train/disagreement", &out->mean_error);
-    (void)wk_document_close(&d, NULL);
-}
-
 static wk_status read_metrics(const wk_dir *run, wk_run_progress *out, wk_error *err)
 {
     wk_file_reader *reader = NULL;
@@ -377,7 +349,14 @@ static wk_status read_metrics(const wk_dir *run, wk_run_progress *out, wk_error 
     for (char *next; status == WK_OK && line < end; line = next + 1) {
         next = memchr(line, '\n', (size_t)(end - line));
         if (!next) break;
-        read_line(line, (size_t)(next - line), out);
+        wk_document d;
+        bool sound =
+            wk_document_start("metrics.jsonl", line, (size_t)(next - line), &d, NULL) == WK_OK;
+        while (sound && wk_document_member(&d))
+            if (!wk_document_take_integer(&d, "agent_step", &out->now.steps) &&
+                !wk_document_take_number(&d, "train/model_loss", &out->model_loss))
+                wk_document_take_number(&d, "train/disagreement", &out->mean_error);
+        (void)wk_document_close(&d, NULL);
     }
     if (status == WK_OK) out->now.time = time_of(run, "metrics.jsonl");
     free(bytes);

@@ -75,82 +75,59 @@ wk_status wk_checkpoints_remove_unfinished(const wk_dir *checkpoints, wk_error *
     return status;
 }
 
-// Deletes a checkpoint that a save made; it is no longer called one before it is no longer whole.
-static wk_status remove_step(const wk_dir *checkpoints, uint64_t step, wk_error *err)
-{
-    char name[WK_STEP_NAME_MAX], unfinished[WK_STEP_NAME_MAX];
-    bool ours = false, gone;
-    wk_entry entry;
-    wk_names names = {0};
-    wk_dir *folder = NULL;
-    wk_step_name("", step, "", name);
-    wk_step_name(UNFINISHED, step, "", unfinished);
-    WK_TRY(wk_dir_stat(checkpoints, name, &entry, NULL, err));
-    if (entry != WK_ENTRY_DIR) return WK_OK;
-    wk_status status = look_into(checkpoints, name, &folder, &names, &ours, err);
-    wk_names_free(&names);
-    wk_dir_close(folder);
-    if (status != WK_OK || !ours) return status;
-    WK_TRY(clear_way(checkpoints, unfinished, err));
-    WK_TRY(wk_dir_rename(checkpoints, name, unfinished, err));
-    return remove_folder(checkpoints, unfinished, &gone, err);
-}
-
-// Removes all but the newest, and the parts of the replay log that only the removed ones needed.
+// Removes all checkpoints that a save made but the newest, and the parts of the replay log that
+// only the removed ones needed.
 static wk_status prune(const wk_checkpoints *c, wk_error *err)
 {
     wk_steps steps = {0};
-    wk_dir *folder = NULL;
     wk_run_header head;
     char *bytes = NULL;
     size_t keep = (size_t)c->parts.config->checkpoint_keep;
     wk_status status = wk_steps_list(c->dir, "", "", &steps, err);
     size_t first = steps.count > keep ? steps.count - keep : 0;
-    for (size_t i = 0; status == WK_OK && i < first; i++)
-        status = remove_step(c->dir, steps.items[i], err);
-    if (status == WK_OK) status = wk_checkpoint_open(c->dir, steps.items[first], &folder, err);
-    if (status == WK_OK) status = wk_checkpoint_read(folder, &bytes, &head, err);
+    for (size_t i = 0; status == WK_OK && i < first; i++) {
+        char name[WK_STEP_NAME_MAX], unfinished[WK_STEP_NAME_MAX];
+        bool ours = false, gone;
+        wk_entry entry;
+        wk_names names = {0};
+        wk_dir *folder = NULL;
+        wk_step_name("", steps.items[i], "", name);
+        wk_step_name(UNFINISHED, steps.items[i], "", unfinished);
+        status = wk_dir_stat(c->dir, name, &entry, NULL, err);
+        if (status == WK_OK && entry == WK_ENTRY_DIR)
+            status = look_into(c->dir, name, &folder, &names, &ours, err);
+        wk_names_free(&names);
+        wk_dir_close(folder);
+        // It is no longer called a checkpoint before it is no longer whole.
+        if (status != WK_OK || !ours) continue;
+        status = clear_way(c->dir, unfinished, err);
+        if (status == WK_OK) status = wk_dir_rename(c->dir, name, unfinished, err);
+        if (status == WK_OK) status = remove_folder(c->dir, unfinished, &gone, err);
+    }
+    wk_dir *oldest = NULL;
+    if (status == WK_OK) status = wk_checkpoint_open(c->dir, steps.items[first], &oldest, err);
+    if (status == WK_OK) status = wk_checkpoint_read(oldest, &bytes, &head, err);
     if (status == WK_OK) free(bytes);
-    wk_dir_close(folder);
+    wk_dir_close(oldest);
     wk_array_free(&steps);
     return status == WK_OK ? wk_replay_log_prune(*c->parts.replay_log, &head.replay, err) : status;
 }
 
-// Makes the replay log durable and writes run.bin with its mark.
-static wk_status write_run_file(const wk_checkpoint_parts *p, const wk_dir *folder, wk_error *err)
+// Writes run.bin, which has the mark of the replay log, made durable before, and with `weights` the
+// learner's file into the folder of a checkpoint; closes the folder.
+static wk_status write_files(const wk_checkpoints *c, wk_dir *folder, bool weights, wk_error *err)
 {
+    const wk_checkpoint_parts *p = &c->parts;
     wk_replay_mark mark;
     wk_text bytes = {0};
-    WK_TRY(wk_replay_log_sync(*p->replay_log, &mark, err));
-    if (p->acting) WK_TRY(wk_acting_save(p->acting, p->state.acting, err));
-    wk_status status =
-        wk_run_file_write(&p->state, wk_run_config_hash(p->config), &mark, &bytes, err);
-    if (status == WK_OK) return wk_file_write_text(folder, WK_CHECKPOINT_RUN_FILE, &bytes, err);
-    wk_text_free(&bytes);
-    return status;
-}
-
-// The checkpoint of this step has these weights; an evaluation may have been logged since.
-static wk_status update_saved(const wk_checkpoints *c, const char *name, wk_error *err)
-{
-    wk_dir *folder = NULL;
-    WK_TRY(wk_dir_open_nofollow(c->dir, name, &folder, err));
-    wk_status status = write_run_file(&c->parts, folder, err);
-    if (status == WK_OK) status = wk_dir_sync(folder, err);
-    wk_dir_close(folder);
-    return status;
-}
-
-// Writes a whole checkpoint under another name.
-static wk_status write_unfinished(const wk_checkpoints *c, const char *name, wk_error *err)
-{
-    wk_dir *folder = NULL;
-    WK_TRY(clear_way(c->dir, name, err));
-    WK_TRY(wk_dir_make(c->dir, name, &folder, err));
-    wk_status status = write_run_file(&c->parts, folder, err);
+    wk_status status = wk_replay_log_sync(*p->replay_log, &mark, err);
+    if (status == WK_OK && p->acting) status = wk_acting_save(p->acting, p->state.acting, err);
     if (status == WK_OK)
-        status =
-            wk_learner_save(c->parts.learner, folder, WK_CHECKPOINT_LEARNER_FILE, NULL, 0, err);
+        status = wk_run_file_write(&p->state, wk_run_config_hash(p->config), &mark, &bytes, err);
+    if (status == WK_OK) status = wk_file_write_text(folder, WK_CHECKPOINT_RUN_FILE, &bytes, err);
+    wk_text_free(&bytes);
+    if (status == WK_OK && weights)
+        status = wk_learner_save(p->learner, folder, WK_CHECKPOINT_LEARNER_FILE, NULL, 0, err);
     if (status == WK_OK) status = wk_dir_sync(folder, err);
     wk_dir_close(folder);
     return status;
@@ -160,20 +137,27 @@ wk_status wk_checkpoints_save(wk_checkpoints *c, wk_error *err)
 {
     char name[WK_STEP_NAME_MAX], unfinished[WK_STEP_NAME_MAX];
     wk_entry there;
+    wk_dir *folder = NULL;
     const wk_run_schedule *now = c->parts.state.schedule;
     uint64_t step = c->parts.state.counters->steps;
     wk_step_name("", step, "", name);
     wk_step_name(UNFINISHED, step, "", unfinished);
     WK_TRY(wk_dir_stat(c->dir, name, &there, NULL, err));
+
+    // The checkpoint of this step has these weights; an evaluation may have been logged since.
     if (there == WK_ENTRY_DIR) {
-        if (memcmp(&c->saved, now, sizeof *now) != 0) WK_TRY(update_saved(c, name, err));
+        if (memcmp(&c->saved, now, sizeof *now) == 0) return WK_OK;
+        WK_TRY(wk_dir_open_nofollow(c->dir, name, &folder, err));
+        WK_TRY(write_files(c, folder, false, err));
         c->saved = *now;
         return WK_OK;
     }
     if (there != WK_ENTRY_NONE) return clear_way(c->dir, name, err);
 
-    // It gets its name when it is whole.
-    wk_status status = write_unfinished(c, unfinished, err);
+    // A new one gets its name when it is whole.
+    WK_TRY(clear_way(c->dir, unfinished, err));
+    wk_status status = wk_dir_make(c->dir, unfinished, &folder, err);
+    if (status == WK_OK) status = write_files(c, folder, true, err);
     if (status == WK_OK) status = wk_dir_rename(c->dir, unfinished, name, err);
     if (status != WK_OK) {
         bool gone;

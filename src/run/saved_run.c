@@ -14,26 +14,7 @@ static wk_status find_checkpoint(const wk_saved_run *run, uint64_t *step, wk_che
     return wk_checkpoint_summarise(run->directory, *step, at, err);
 }
 
-// Whatever there is of a run was made with its own config.yaml, which its newest checkpoint knows.
-// One that is missing or damaged keeps nobody from using weights.
-static wk_status check_config(const wk_saved_run *run, wk_error *err)
-{
-    uint64_t step;
-    wk_checkpoint_summary at;
-    wk_error problem = {0};
-    wk_status status = find_checkpoint(run, &step, &at, &problem);
-    if (status == WK_E_NOT_FOUND || status == WK_E_FORMAT) return WK_OK;
-    if (status != WK_OK) return wk_fail(err, status, "%s", problem.message);
-    if (wk_run_config_hash(&run->config) == at.config) return WK_OK;
-    return wk_fail(
-        err, WK_E_FORMAT,
-        "the checkpoint at agent step %" PRIu64
-        " of '%s' was written with another config.yaml than the run has now; restore the original",
-        step, run->directory);
-}
-
 // The world: of a plug-in's domain the description that the run keeps, unless its code is wanted.
-// Rewards that were added later are tasks after its own.
 static wk_status open_world(wk_saved_run *run, const wk_saved_run_options *options, wk_error *err)
 {
     if (options->plugins)
@@ -43,7 +24,23 @@ static wk_status open_world(wk_saved_run *run, const wk_saved_run_options *optio
         WK_TRY(wk_plugin_record_read(run->directory, &run->record, err));
     WK_TRY(wk_run_world_open(&run->config, options->plugins ? &run->code : NULL,
                              options->plugins ? NULL : &run->record, &run->world, err));
-    WK_TRY(check_config(run, err));
+
+    // Whatever there is of a run was made with its own config.yaml, which its newest checkpoint
+    // knows. One that is missing or damaged keeps nobody from using weights.
+    uint64_t step;
+    wk_checkpoint_summary at;
+    wk_error problem = {0};
+    wk_status status = find_checkpoint(run, &step, &at, &problem);
+    if (status == WK_OK && wk_run_config_hash(&run->config) != at.head.config)
+        return wk_fail(err, WK_E_FORMAT,
+                       "the checkpoint at agent step %" PRIu64
+                       " of '%s' was written with another config.yaml than the run has now; "
+                       "restore the original",
+                       step, run->directory);
+    if (status != WK_OK && status != WK_E_NOT_FOUND && status != WK_E_FORMAT)
+        return wk_fail(err, status, "%s", problem.message);
+
+    // Rewards that were added later are tasks after its own.
     run->replay_domain = run->world.domain;
     if (options->own_tasks) return WK_OK;
     WK_TRY(wk_run_rewards_open(run->directory, run->replay_domain, options->plugins, options->log,
@@ -174,7 +171,7 @@ wk_status wk_saved_run_open_replay(const wk_saved_run *run, wk_pool *pool, wk_re
     WK_TRY(wk_replay_create(&sizes, out, err));
     char path[WK_PATH_MAX];
     WK_TRY(wk_path_print(path, err, "%s/replay", run->directory));
-    wk_status status = wk_replay_log_read(path, &newest.replay, *out, err);
+    wk_status status = wk_replay_log_read(path, &newest.head.replay, *out, err);
     if (status == WK_OK) return WK_OK;
     wk_replay_destroy(*out);
     *out = NULL;

@@ -16,22 +16,12 @@ static char *text_of(wk_merged_config *merged, int field)
     return (char *)&merged->config + wk_run_fields[field].offset;
 }
 
-// Plug-ins of a run whose settings are taken are where its record says, which is absolute.
-static wk_status take_plugins(const char *directory, wk_merged_config *merged, wk_error *err)
-{
-    wk_plugin_record record = {0};
-    WK_TRY(wk_plugin_record_read(directory, &record, err));
-    const int fields[] = {WK_RUN_plugin_INDEX, WK_RUN_curriculum_plugin_INDEX};
-    const char *const recorded[] = {record.domain_file.path, record.rule_file.path};
-    wk_status status = WK_OK;
-    for (int i = 0; i < 2 && status == WK_OK; i++) {
-        const wk_origin *origin = &merged->origins[fields[i]];
-        if (*recorded[i] && origin->file && strcmp(origin->block, WK_ORIGIN_RUN) == 0)
-            status = wk_run_config_set(&merged->config, fields[i], recorded[i], err);
-    }
-    wk_plugin_record_free(&record);
-    return status;
-}
+// The keys of the two plug-ins: that of the file, and that of the name of what it brings.
+static const struct {
+    int file, name;
+} plugin_keys[] = {{WK_RUN_plugin_INDEX, WK_RUN_domain_INDEX},
+                   {WK_RUN_curriculum_plugin_INDEX, WK_RUN_curriculum_rule_INDEX}};
+enum { PLUGINS = 2 };
 
 wk_status wk_run_settings_merge(const wk_run_settings *settings, const wk_log *log,
                                 wk_config_blocks **blocks, wk_merged_config *out, wk_error *err)
@@ -69,7 +59,19 @@ wk_status wk_run_settings_merge(const wk_run_settings *settings, const wk_log *l
     if (*text) wk_log_line(log, WK_LOG_WARN, "--config-file: %.*s", (int)strcspn(text, "\n"), text);
     wk_text_free(&lines);
     wk_text_free(&line);
-    return status == WK_OK && settings->from ? take_plugins(settings->from, out, err) : status;
+    if (status != WK_OK || !settings->from) return status;
+
+    // Plug-ins of a run whose settings are taken are where its record says, which is absolute.
+    wk_plugin_record record = {0};
+    WK_TRY(wk_plugin_record_read(settings->from, &record, err));
+    const char *const recorded[PLUGINS] = {record.domain_file.path, record.rule_file.path};
+    for (int i = 0; i < PLUGINS && status == WK_OK; i++) {
+        const wk_origin *origin = &out->origins[plugin_keys[i].file];
+        if (*recorded[i] && origin->file && strcmp(origin->block, WK_ORIGIN_RUN) == 0)
+            status = wk_run_config_set(&out->config, plugin_keys[i].file, recorded[i], err);
+    }
+    wk_plugin_record_free(&record);
+    return status;
 }
 
 // A value that was not set.
@@ -84,13 +86,6 @@ static bool is_named(const wk_merged_config *merged, int field)
 {
     return !merged->origins[field].file;
 }
-
-// The keys of the two plug-ins: that of the file, and that of the name of what it brings.
-static const struct {
-    int file, name;
-} plugin_keys[] = {{WK_RUN_plugin_INDEX, WK_RUN_domain_INDEX},
-                   {WK_RUN_curriculum_plugin_INDEX, WK_RUN_curriculum_rule_INDEX}};
-enum { PLUGINS = 2 };
 
 // Takes the plug-in of the run in the directory where the command left the choice to it; one that
 // it leaves out otherwise is an error.

@@ -39,12 +39,6 @@ wk_status wk_weights_check_name(const char *name, wk_error *err)
                    WK_WEIGHTS_NAME_MAX - 1);
 }
 
-void wk_weights_title(wk_weights_source source, char out[WK_WEIGHTS_TITLE_MAX])
-{
-    snprintf(out, WK_WEIGHTS_TITLE_MAX, "%s%s%s", wk_weights_kind_name(source.kind),
-             source.name ? "." : "", source.name ? source.name : "");
-}
-
 void wk_weights_path(const char *run, wk_weights_source source, uint64_t step,
                      char out[WK_PATH_MAX])
 {
@@ -132,41 +126,37 @@ wk_status wk_weights_list(const char *run, wk_weights_kind kind, wk_weights_fold
     return status;
 }
 
-// Fails with what there is instead of the wanted step, or with how to make the first.
-static wk_status report_none(const char *run, wk_weights_source source, int64_t wanted,
-                             const wk_steps *steps, wk_error *err)
-{
-    enum { SHOWN = 12 };
-    wk_text what = {0}, there = {0};
-    wk_text_puts(&what, kinds[source.kind].words);
-    if (source.task) wk_text_printf(&what, " for '%s'", source.task);
-    if (source.name) wk_text_printf(&what, " named '%s'", source.name);
-    size_t count = steps->count, first = count > SHOWN ? count - SHOWN : 0;
-    for (size_t i = first; i < count; i++)
-        wk_text_printf(&there, "%s%" PRIu64, i > first ? ", " : "", steps->items[i]);
-    if (count == 0)
-        wk_fail(err, WK_E_NOT_FOUND, "'%s' has no %s; %s", run, wk_text_get(&what),
-                kinds[source.kind].advice);
-    else
-        wk_fail(err, WK_E_NOT_FOUND,
-                "'%s' has no %s at agent step %" PRId64 "; there are agent steps %s%s", run,
-                wk_text_get(&what), wanted, first ? "..., " : "", wk_text_get(&there));
-    wk_text_free(&what);
-    wk_text_free(&there);
-    return WK_E_NOT_FOUND;
-}
-
 wk_status wk_weights_find(const char *run, wk_weights_source source, int64_t wanted, uint64_t *step,
                           wk_error *err)
 {
     wk_steps steps = {0};
     bool found = false;
     wk_status status = wk_weights_steps(run, source, &steps, err);
-    for (size_t i = steps.count; i-- > 0 && !found;) {
+    size_t count = steps.count;
+    for (size_t i = count; i-- > 0 && !found;) {
         found = wanted == WK_STEP_LAST || steps.items[i] == (uint64_t)wanted;
         if (found) *step = steps.items[i];
     }
-    if (status == WK_OK && !found) status = report_none(run, source, wanted, &steps, err);
+
+    // What there is instead, or how to make the first.
+    enum { SHOWN = 12 };
+    wk_text what = {0}, there = {0};
+    size_t first = count > SHOWN ? count - SHOWN : 0;
+    wk_text_puts(&what, kinds[source.kind].words);
+    if (source.task) wk_text_printf(&what, " for '%s'", source.task);
+    if (source.name) wk_text_printf(&what, " named '%s'", source.name);
+    for (size_t i = first; i < count; i++)
+        wk_text_printf(&there, "%s%" PRIu64, i > first ? ", " : "", steps.items[i]);
+    if (status == WK_OK && !found && count == 0)
+        status = wk_fail(err, WK_E_NOT_FOUND, "'%s' has no %s; %s", run, wk_text_get(&what),
+                         kinds[source.kind].advice);
+    else if (status == WK_OK && !found)
+        status =
+            wk_fail(err, WK_E_NOT_FOUND,
+                    "'%s' has no %s at agent step %" PRId64 "; there are agent steps %s%s", run,
+                    wk_text_get(&what), wanted, first ? "..., " : "", wk_text_get(&there));
+    wk_text_free(&what);
+    wk_text_free(&there);
     wk_array_free(&steps);
     return status;
 }
@@ -273,23 +263,18 @@ static bool take_number(const char **text, uint64_t *out)
     return true;
 }
 
-static bool parse(const char *text, wk_data_cutoff *out)
-{
-    *out = (wk_data_cutoff){0};
-    if (!take_number(&text, &out->begun)) return false;
-    for (const char *gap = " less "; *text; gap = ",") {
-        size_t length = strlen(gap);
-        if (strncmp(text, gap, length) != 0 || out->n_running == WK_DATA_CUTOFF_RUNNING_MAX)
-            return false;
-        text += length;
-        if (!take_number(&text, &out->running[out->n_running++])) return false;
-    }
-    return true;
-}
-
 wk_status wk_data_cutoff_parse(const char *text, wk_data_cutoff *out, wk_error *err)
 {
-    if (parse(text, out)) return WK_OK;
+    const char *at = text;
+    *out = (wk_data_cutoff){0};
+    bool sound = take_number(&at, &out->begun);
+    for (const char *gap = " less "; *at && sound; gap = ",") {
+        size_t length = strlen(gap);
+        sound = strncmp(at, gap, length) == 0 && out->n_running < WK_DATA_CUTOFF_RUNNING_MAX;
+        if (sound) at += length;
+        sound = sound && take_number(&at, &out->running[out->n_running++]);
+    }
+    if (sound) return WK_OK;
     return wk_fail(err, WK_E_FORMAT, "'%.40s' does not say which episodes had been collected",
                    text);
 }
@@ -345,25 +330,6 @@ static wk_status choose_policy(const char *run, bool alongside, const wk_weights
     return status;
 }
 
-// Adds the steps of the weights, rising and each once.
-static wk_status list_steps(const char *run, const wk_weights_query *query, wk_weights_answer *out,
-                            wk_error *err)
-{
-    int files = out->source.kind == WK_WEIGHTS_FINETUNED ? query->n_tasks : 1;
-    for (int i = 0; i < files; i++) {
-        const char *task = query->n_tasks > 0 ? query->tasks[i] : NULL;
-        WK_TRY(wk_weights_steps(run, wk_weights_of(out, task), &out->steps, err));
-    }
-    wk_steps *steps = &out->steps;
-    if (steps->count > 1) qsort(steps->items, steps->count, sizeof *steps->items, wk_compare_u64);
-    size_t kept = 0;
-    for (size_t i = 0; i < steps->count; i++)
-        if (kept == 0 || steps->items[kept - 1] != steps->items[i])
-            steps->items[kept++] = steps->items[i];
-    steps->count = kept;
-    return WK_OK;
-}
-
 wk_status wk_weights_resolve(const char *run, const wk_run_config *config,
                              const wk_weights_query *query, wk_weights_answer *out, wk_error *err)
 {
@@ -375,29 +341,44 @@ wk_status wk_weights_resolve(const char *run, const wk_run_config *config,
     bool alongside = strcmp(config->tasks, "none") != 0;
 
     // Which policies.
-    out->policy = query->policy;
-    WK_TRY(wk_weights_check_name(query->name, err));
-    if (!out->policy) WK_TRY(choose_policy(run, alongside, query, &out->policy, err));
+    const char *policy = query->policy, *name = query->name;
+    if (!policy) {
+        WK_TRY(wk_weights_check_name(name, err));
+        WK_TRY(choose_policy(run, alongside, query, &policy, err));
+    }
+    size_t length = strcspn(policy, ".");
+    if (policy[length]) name = policy + length + 1;
+    WK_TRY(wk_weights_check_name(name, err));
     int kind = 0;
-    while (kind < POLICIES && strcmp(policies[kind], out->policy) != 0)
+    while (kind < POLICIES &&
+           (strlen(policies[kind]) != length || strncmp(policies[kind], policy, length) != 0))
         kind++;
-    if (kind == POLICIES) return wk_fail_unknown(err, "policy", out->policy, policies, POLICIES);
+    if (kind == POLICIES) return wk_fail_unknown(err, "policy", policy, policies, POLICIES);
+    out->policy = policies[kind];
     if (strcmp(out->policy, WK_POLICY_ALONGSIDE) == 0 && !alongside)
         return wk_fail(err, WK_E_INPUT,
                        "--policy alongside: '%s' was trained without tasks; create policies from "
                        "its snapshots with 'waker adapt %s'",
                        run, run);
-    if (query->name && kind_of[kind] == WK_WEIGHTS_SNAPSHOT)
+    if (name && kind_of[kind] == WK_WEIGHTS_SNAPSHOT)
         return wk_fail(err, WK_E_INPUT,
                        "--name selects adapted or fine-tuned policies; --policy %s has no names",
                        out->policy);
-    out->source = (wk_weights_source){.kind = kind_of[kind], .name = query->name};
-    snprintf(out->title, sizeof out->title, "%s%s%s", out->policy, query->name ? "." : "",
-             query->name ? query->name : "");
+    out->source = (wk_weights_source){.kind = kind_of[kind], .name = name};
+    snprintf(out->title, sizeof out->title, "%s%s%s", out->policy, name ? "." : "",
+             name ? name : "");
 
-    // Of which steps.
-    WK_TRY(list_steps(run, query, out, err));
+    // Of which steps: rising, and each once, of all the files.
     wk_steps *steps = &out->steps;
+    int files = out->source.kind == WK_WEIGHTS_FINETUNED ? query->n_tasks : 1;
+    const char *task = query->n_tasks > 0 ? query->tasks[0] : NULL;
+    for (int i = 0; i < files; i++)
+        WK_TRY(wk_weights_steps(run, wk_weights_of(out, i ? query->tasks[i] : task), steps, err));
+    size_t kept = 0;
+    for (size_t i = 0; i < steps->count; i++)
+        if (kept == 0 || steps->items[kept - 1] != steps->items[i])
+            steps->items[kept++] = steps->items[i];
+    steps->count = kept;
     for (size_t i = steps->count; i-- > 0;) {
         if (query->step >= 0 && steps->items[i] != (uint64_t)query->step) continue;
         if (query->step == WK_STEP_ALL) return WK_OK;
@@ -408,7 +389,6 @@ wk_status wk_weights_resolve(const char *run, const wk_run_config *config,
     // There are none of that step: the message lists what there is.
     uint64_t late; // written by a run that trains since they were listed
     int64_t wanted = query->step == WK_STEP_ALL ? WK_STEP_LAST : query->step;
-    const char *task = query->n_tasks > 0 ? query->tasks[0] : NULL;
     WK_TRY(wk_weights_find(run, wk_weights_of(out, task), wanted, &late, err));
     steps->count = 0;
     if (wk_array_push(steps, late)) return WK_OK;

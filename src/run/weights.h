@@ -48,9 +48,6 @@ typedef struct wk_weights_source {
 /// Refuses names that folders cannot have: a-z, 0-9 and '-' are allowed. NULL is fine.
 wk_status wk_weights_check_name(const char *name, wk_error *err);
 
-/// "adapted", and "adapted.NAME" where it has a name.
-void wk_weights_title(wk_weights_source source, char out[WK_WEIGHTS_TITLE_MAX]);
-
 /// The file of a step.
 void wk_weights_path(const char *run, wk_weights_source source, uint64_t step,
                      char out[WK_PATH_MAX]);
@@ -81,9 +78,9 @@ enum { WK_STEP_ALL = -2 }; // beside WK_STEP_LAST
 
 /// What is asked for. Texts are borrowed.
 typedef struct wk_weights_query {
-    const char *policy; // WK_POLICY_*. NULL: adapted policies if there are any at the step, else
-                        // those trained alongside; with a name adapted ones. RANDOM: no policy, the
-                        // world model of a snapshot
+    const char *policy; // WK_POLICY_*, or with the name in it, "adapted.NAME". NULL: adapted
+                        // policies if there are any at the step, else those trained alongside; with
+                        // a name adapted ones. RANDOM: no policy, the world model of a snapshot
     const char *name;   // of the adaptation or fine-tuning; NULL: that without one
     const char *const *tasks; // [n_tasks] names; fine-tuned policies have a file for each
     int n_tasks;

@@ -244,21 +244,6 @@ static int device_number(const char *device)
     return count >= 1 && count <= 3 && !digits[count] ? atoi(digits) : UNKNOWN;
 }
 
-static wk_status check_device(const wk_run_config *config, wk_error *err)
-{
-    int number = device_number(config->device);
-    if (number == UNKNOWN)
-        return wk_fail(err, WK_E_INPUT, "device '%.80s' is not auto, cpu, cuda or cuda:N",
-                       config->device);
-    if (number == CPU && strcmp(config->precision, "bf16") == 0)
-        return wk_fail(err, WK_E_INPUT,
-                       "precision bf16 needs a GPU; with device cpu use f32 (or auto)");
-    if (number == CPU && strcmp(config->replay_resident, "on") == 0)
-        return wk_fail(err, WK_E_INPUT,
-                       "replay.resident on needs a GPU; with device cpu use off (or auto)");
-    return WK_OK;
-}
-
 wk_status wk_run_config_check(const wk_run_config *config, const wk_domain *domain, wk_error *err)
 {
     int options[WK_OPTIONS_MAX], policy;
@@ -281,7 +266,18 @@ wk_status wk_run_config_check(const wk_run_config *config, const wk_domain *doma
             "(tasks: all, or names), or leave it at 0 and use 'waker adapt' and 'waker eval' "
             "on the snapshots",
             (long long)config->eval_every);
-    return check_device(config, err);
+
+    int number = device_number(config->device);
+    if (number == UNKNOWN)
+        return wk_fail(err, WK_E_INPUT, "device '%.80s' is not auto, cpu, cuda or cuda:N",
+                       config->device);
+    if (number == CPU && strcmp(config->precision, "bf16") == 0)
+        return wk_fail(err, WK_E_INPUT,
+                       "precision bf16 needs a GPU; with device cpu use f32 (or auto)");
+    if (number == CPU && strcmp(config->replay_resident, "on") == 0)
+        return wk_fail(err, WK_E_INPUT,
+                       "replay.resident on needs a GPU; with device cpu use off (or auto)");
+    return WK_OK;
 }
 
 wk_status wk_device_choose(const char *device, const char *precision, wk_device *out, wk_error *err)

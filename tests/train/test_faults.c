@@ -253,7 +253,8 @@ static void begin_resuming_a_damaged_log(void)
     for (int i = 0; i < 2; i++)
         assert_ok(wk_checkpoint_summarise(SAVED, steps.items[i], &at[i], &err));
     wk_array_free(&steps);
-    damage(SAVED "/replay/replay-00000000.log", (at[0].replay.offset + at[1].replay.offset) / 2);
+    damage(SAVED "/replay/replay-00000000.log",
+           (at[0].head.replay.offset + at[1].head.replay.offset) / 2);
 }
 
 static wk_status resume(void)

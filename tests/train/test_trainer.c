@@ -299,7 +299,7 @@ static void two_checkpoints(const wk_run_config *config, char path[PATH],
         run(t, k == 0 ? 60 : 30);
         assert_ok(wk_checkpoints_save(&t->checkpoints, &err));
         assert_ok(wk_checkpoint_summarise(path, wk_trainer_progress(t).steps, &at[k], &err));
-        assert_int_equal(at[k].replay.segment, 0);
+        assert_int_equal(at[k].head.replay.segment, 0);
     }
     run(t, 5);
     trainer_destroy(t);
@@ -322,21 +322,22 @@ static void a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one
     size_t before_size, after_size;
     wk_checkpoint_summary at[2];
     two_checkpoints(&config, path, at);
-    damage_in(path, LOG, (at[0].replay.offset + at[1].replay.offset) / 2);
+    damage_in(path, LOG, (at[0].head.replay.offset + at[1].head.replay.offset) / 2);
     char log[128];
     snprintf(log, sizeof log, "%s/" LOG, path);
     assert_ok(wk_file_read(log, 1 << 24, &before, &before_size, &err));
 
     wk_trainer *t = open_in(&config, path);
-    assert_int_equal(t->checkpoints.resumed_from, at[0].steps);
+    assert_int_equal(t->checkpoints.resumed_from, at[0].counters.steps);
     assert_non_null(strstr(t->checkpoints.trouble, "replay-00000000.log' is damaged at byte"));
     // Nothing is lost: what could not be used lies beside what is.
     snprintf(log, sizeof log, "%s/replay/damaged-replay-00000000.log", path);
     assert_ok(wk_file_read(log, 1 << 24, &after, &after_size, &err));
     assert_int_equal(after_size, before_size);
     assert_memory_equal(after, before, before_size);
-    assert_true(has_file(path, "checkpoints/damaged-step-%012" PRIu64 "/run.bin", at[1].steps));
-    assert_false(has_file(path, "checkpoints/step-%012" PRIu64, at[1].steps));
+    assert_true(
+        has_file(path, "checkpoints/damaged-step-%012" PRIu64 "/run.bin", at[1].counters.steps));
+    assert_false(has_file(path, "checkpoints/step-%012" PRIu64, at[1].counters.steps));
 
     run(t, 125 - 60);
     picture resumed = look(t);
@@ -354,17 +355,18 @@ static void a_replay_log_damaged_before_every_checkpoint_is_reported_and_left_al
     char path[PATH];
     wk_checkpoint_summary at[2];
     two_checkpoints(&config, path, at);
-    damage_in(path, LOG, at[0].replay.offset - 10);
+    damage_in(path, LOG, at[0].head.replay.offset - 10);
     wk_trainer *t;
     assert_refused(trainer_create(&config, path, &t, &err), WK_E_FORMAT,
                    "cannot resume from any of the 2 checkpoints");
     assert_non_null(strstr(err.message, "restore a sound copy"));
     for (int k = 0; k < 2; k++)
-        assert_true(has_file(path, "checkpoints/step-%012" PRIu64 "/run.bin", at[k].steps));
+        assert_true(
+            has_file(path, "checkpoints/step-%012" PRIu64 "/run.bin", at[k].counters.steps));
     // With the file as it was everything is there again.
-    damage_in(path, LOG, at[0].replay.offset - 10);
+    damage_in(path, LOG, at[0].head.replay.offset - 10);
     t = open_in(&config, path);
-    assert_int_equal(t->checkpoints.resumed_from, at[1].steps);
+    assert_int_equal(t->checkpoints.resumed_from, at[1].counters.steps);
     close_and_remove(t, path);
 }
 
