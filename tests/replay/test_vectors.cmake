@@ -1,1 +1,0 @@
-target_sources(${target} PRIVATE replay/folder.c)
