@@ -1,0 +1,1 @@
+target_sources(${target} PRIVATE replay/episodes.c replay/script.c)
