@@ -1,8 +1,7 @@
 #include "replay/npz.h"
-#include "base/arena.h"
 #include "base/file.h"
 #include "base/observation.h"
-#include "base/rng.h"
+#include "base/random.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // Drawing sequences and unpacking them. The draws are made first, on the calling thread; the
 // sequences are then unpacked as independent pieces, so the number of threads changes nothing.
-#include "base/rng.h"
+#include "base/random.h"
 #include "replay/replay.h"
 #include "replay/store.h"
 

@@ -4,8 +4,8 @@
 #ifndef WK_THEORY_MDP_H
 #define WK_THEORY_MDP_H
 
-#include "base/arena.h"
-#include "base/rng.h"
+#include "base/memory.h"
+#include "base/random.h"
 #include "waker/error.h"
 
 enum {

@@ -1,6 +1,6 @@
 #include "train/evaluation.h"
 
-#include "base/rng.h"
+#include "base/random.h"
 #include "config/parts.h"
 #include "eval/open_loop.h"
 #include "train/trainer.h"

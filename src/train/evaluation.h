@@ -7,7 +7,7 @@
 #define WK_TRAIN_EVALUATION_H
 
 #include "agent/prediction.h"
-#include "base/arena.h"
+#include "base/memory.h"
 #include "eval/evaluation.h"
 #include "log/metrics.h"
 #include "replay/replay.h"

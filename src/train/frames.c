@@ -4,7 +4,7 @@
 // overwritten in the queue after the batches that read it.
 #include "train/frames.h"
 
-#include "base/array.h"
+#include "base/memory.h"
 #include "base/observation.h"
 #include "config/parts.h"
 #include "train/trainer.h"

@@ -13,9 +13,9 @@
 //   finish_update       the last update is waited for; error estimates go to the curricula
 //
 // A run that fails is stopped and leaves the others as they are: its learner is idle from then on.
-#include "base/clock.h"
+#include "base/machine.h"
 #include "base/observation.h"
-#include "base/rng.h"
+#include "base/random.h"
 #include "env/domain.h"
 #include "env/host.h"
 #include "train/trainer.h"

@@ -1,7 +1,7 @@
 #include "train/metrics.h"
 
-#include "base/arena.h"
-#include "base/rng.h"
+#include "base/memory.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "plot/heatmap.h"
 #include <inttypes.h>

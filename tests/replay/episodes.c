@@ -1,5 +1,5 @@
 #include "replay/episodes.h"
-#include "base/rng.h"
+#include "base/random.h"
 #include "replay/store.h"
 #include "support/check.h"
 #include <float.h>

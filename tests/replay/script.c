@@ -1,5 +1,5 @@
 #include "replay/script.h"
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "replay/episodes.h"
 #include "replay/store.h"
 #include "support/check.h"
