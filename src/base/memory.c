@@ -22,12 +22,14 @@ static wk_arena_block *block_create(wk_arena_block *older, size_t size)
 
 void *wk_arena_alloc(wk_arena *arena, size_t size)
 {
+    arena->failed |= size > SIZE_MAX / 2;
     if (size > SIZE_MAX / 2) return NULL;
     size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (!arena->newest || arena->newest->size - arena->newest->used < rounded) {
         size_t usual = arena->block_size ? arena->block_size : DEFAULT_BLOCK;
         usual = (usual + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         wk_arena_block *block = block_create(arena->newest, rounded > usual ? rounded : usual);
+        arena->failed |= !block;
         if (!block) return NULL;
         arena->newest = block;
     }
@@ -58,6 +60,7 @@ void wk_arena_reset(wk_arena *arena)
         arena->newest = older;
     }
     arena->used = 0;
+    arena->failed = false;
 }
 
 bool wk_array_grow_(void **items, size_t *capacity, size_t count, size_t extra, size_t item_size)

@@ -14,6 +14,7 @@ typedef struct wk_arena {
     size_t block_size; // bytes of an ordinary block; 0 means 64 KiB
     size_t used;       // bytes allocated since the last reset
     size_t peak;       // largest `used` ever seen
+    bool failed;       // an allocation was NULL: who makes several may ask once
 } wk_arena;
 
 /// Zeroed memory aligned to 64 bytes, or NULL when the system has none. A size of 0 gives a valid

@@ -282,7 +282,7 @@ static void measure_json(const results *r, size_t i, int curriculum, int measure
 {
     const wk_curricula *c = &r->comparisons[i];
     const wk_curricula_summary *s = &r->summaries[i][measure][curriculum];
-    wk_json_object(json, wk_curricula_measure_name((wk_curricula_measure)measure));
+    wk_json_object(json, wk_curricula_measures[measure]);
     wk_json_number(json, "end", s->end);
     wk_json_number(json, "run", s->run);
     wk_json_number(json, "share_of_gain", s->share);
@@ -398,7 +398,7 @@ static wk_status write_shares(const results *r, const char *folder, wk_error *er
             for (int k = 0; k < WK_COMPARED; k++) {
                 const wk_curricula_summary *s = &r->summaries[i][m][k];
                 wk_table_text(&table, r->families[i]->domain.name);
-                wk_table_text(&table, wk_curricula_measure_name((wk_curricula_measure)m));
+                wk_table_text(&table, wk_curricula_measures[m]);
                 wk_table_text(&table, wk_compared_name(k));
                 wk_table_number(&table, s->end);
                 wk_table_number(&table, s->run);

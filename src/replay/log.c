@@ -1,6 +1,5 @@
 #include "replay/log.h"
 #include "replay/log_format.h"
-#include "replay/log_read.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -130,7 +129,7 @@ static wk_status record_evict(void *context, uint64_t episode, wk_error *err)
 {
     wk_replay_log *log = context;
     wk_record record = {.kind = WK_RECORD_EVICT, .episode = episode};
-    WK_TRY(write_record(log, &record, NULL, err));
+    WK_TRY(write_record(log, &record, "", err));
     wk_log_index_evict(&log->index, episode, record.sequence);
     return WK_OK;
 }

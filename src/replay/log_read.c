@@ -1,8 +1,6 @@
 // One reader for two purposes: it looks at a log (which segments belong together, whether their
 // bytes are undamaged), and it rebuilds a store. A store cannot be begun again in the middle, so
 // whoever rebuilds one looks first where the log begins.
-#include "replay/log_read.h"
-#include "base/file.h"
 #include "replay/log_format.h"
 
 #include <assert.h>

@@ -168,13 +168,10 @@ static bool read_columns(wk_replay *replay, size_t i, column columns[COLUMNS], w
     wk_replay_episode episode = wk_replay_at(replay, i);
     size_t rows = episode.rows, params = columns[PARAMS].row_bytes / sizeof(float);
     uint8_t *flags = wk_arena_alloc(memory, rows);
-    bool room = flags != NULL;
-    for (int c = 0; c < COLUMNS; c++) {
-        if (c <= VECTOR && columns[c].row_bytes == 0) continue;
-        columns[c].data = wk_arena_alloc(memory, rows * columns[c].row_bytes);
-        room = room && columns[c].data;
-    }
-    if (!room) return false;
+    for (int c = 0; c < COLUMNS; c++)
+        if (c > VECTOR || columns[c].row_bytes > 0)
+            columns[c].data = wk_arena_alloc(memory, rows * columns[c].row_bytes);
+    if (memory->failed) return false;
     wk_replay_read(replay, i, 0, episode.rows,
                    &(wk_replay_batch){.images = columns[IMAGE].data,
                                       .vectors = columns[VECTOR].data,

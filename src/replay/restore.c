@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 static wk_status refuse(wk_error *err, uint64_t episode, const char *what)
 {
@@ -79,29 +80,18 @@ static void forget_open_rows(wk_replay *replay, wk_stored_episode *episode)
     slot->count = 0;
 }
 
-static uint64_t steps_after(const wk_replay *replay, const wk_stored_episode *episode,
-                            uint32_t count)
-{
-    uint32_t rows = episode->info.rows;
-    return replay->stats.steps + count - (rows == 0 && count > 0);
-}
-
-static void keep_open_rows(wk_replay *replay, wk_slot *slot, const wk_rows_record *record,
+// They go to the slot as they lie in the block; their frames are there already.
+static void keep_open_rows(wk_replay *replay, wk_slot *slot, size_t count,
                            const wk_block_view *view)
 {
-    size_t A = (size_t)replay->shape.action_size, K = (size_t)replay->shape.n_tasks;
-    size_t V = (size_t)replay->shape.observation.vector;
-    for (size_t i = 0; i < record->count * A; i++)
-        slot->rows.actions[i] = view->actions[i];
-    for (size_t i = 0; i < record->count * V; i++)
-        slot->rows.vectors[i] = view->vectors[i];
-    for (size_t i = 0; i < record->count * K; i++) {
-        slot->rows.rewards[i] = view->rewards[i];
-        slot->rows.completion[i] = view->completion[i];
-    }
-    for (size_t i = 0; i < record->count; i++)
-        slot->rows.flags[i] = view->flags[i];
-    slot->count = record->count;
+    const wk_row_shape *shape = &replay->shape;
+    size_t floats = count * sizeof(float), K = (size_t)shape->n_tasks;
+    memcpy(slot->rows.actions, view->actions, floats * (size_t)shape->action_size);
+    memcpy(slot->rows.rewards, view->rewards, floats * K);
+    memcpy(slot->rows.completion, view->completion, floats * K);
+    memcpy(slot->rows.vectors, view->vectors, floats * (size_t)shape->observation.vector);
+    memcpy(slot->rows.flags, view->flags, count);
+    slot->count = count;
 }
 
 static wk_status restore_block(wk_replay *replay, wk_stored_episode *episode,
@@ -117,10 +107,10 @@ static wk_status restore_block(wk_replay *replay, wk_stored_episode *episode,
         return refuse(err, record->episode, fault_of_rows.message);
     const char *fault = fault_of_last(record, &view);
     if (fault) return refuse(err, record->episode, fault);
-    uint64_t steps = steps_after(replay, episode, record->count);
+    uint64_t steps = replay->stats.steps + record->count - (episode->info.rows == 0);
     if (steps > replay->config.capacity) return over_limit(replay, err);
     if (record->open) {
-        keep_open_rows(replay, slot, record, &view);
+        keep_open_rows(replay, slot, record->count, &view);
     } else {
         if (replay->block_bytes + wk_ring_span(record->size) > replay->block_budget)
             return over_limit(replay, err);

@@ -19,97 +19,64 @@ typedef struct target {
     size_t from, rows, t, b;
 } target;
 
-static void copy_floats(float *out, const sequences *job, target to, const float *rows,
-                        size_t width)
+static void copy_rows(void *out, const sequences *job, target to, const void *rows, size_t bytes)
 {
-    if (!out || width == 0) return;
+    if (!out || bytes == 0) return;
     for (size_t i = 0; i < to.rows; i++)
-        memcpy(out + ((to.t + i) * job->B + to.b) * width, rows + (to.from + i) * width,
-               width * sizeof *out);
-}
-
-static void copy_values(const sequences *job, target to, const wk_block_view *rows)
-{
-    const wk_replay_batch *out = job->out;
-    size_t A = (size_t)job->replay->shape.action_size, K = (size_t)job->replay->shape.n_tasks;
-    copy_floats(out->actions, job, to, rows->actions, A);
-    copy_floats(out->rewards, job, to, rows->rewards, K);
-    copy_floats(out->completion, job, to, rows->completion, K);
-    copy_floats(out->vectors, job, to, rows->vectors,
-                (size_t)job->replay->shape.observation.vector);
-    for (size_t i = 0; i < to.rows; i++) {
-        size_t at = (to.t + i) * job->B + to.b;
-        if (out->flags) out->flags[at] = rows->flags[to.from + i];
-        if (out->first) out->first[at] = to.t + i == 0;
-    }
-}
-
-static bool wants_images(const sequences *job)
-{
-    return job->out->images && !job->replay->shape.observation.no_image;
-}
-
-static void copy_images(const sequences *job, target to, const uint8_t *images)
-{
-    for (size_t i = 0; i < to.rows; i++)
-        memcpy(job->out->images + ((to.t + i) * job->B + to.b) * WK_IMAGE_BYTES,
-               images + (to.from + i) * WK_IMAGE_BYTES, WK_IMAGE_BYTES);
-}
-
-static void copy_packed(const sequences *job, target to, size_t place, size_t count,
-                        uint8_t *images)
-{
-    size_t size;
-    wk_block_view view;
-    const void *block = wk_ring_get(&job->replay->ring, place, &size);
-    bool whole = wk_block_split(&job->replay->shape, block, size, count, &view);
-    assert(whole);
-    copy_values(job, to, &view);
-    if (!wants_images(job)) return;
-    whole = wk_block_frames(&job->replay->shape, &view, count, to.from + to.rows, images);
-    assert(whole);
-    copy_images(job, to, images);
-}
-
-static void copy_staged(const sequences *job, target to, const wk_block_rows *rows)
-{
-    wk_block_view view = wk_block_rows_view(&job->replay->shape, rows, 0);
-    copy_values(job, to, &view);
-    if (wants_images(job)) copy_images(job, to, rows->images);
-}
-
-static void copy_labels(const sequences *job, size_t b)
-{
-    const wk_replay_batch *out = job->out;
-    const wk_pick *pick = &job->picks[b];
-    const wk_replay_episode *info = &pick->episode->info;
-    size_t P = (size_t)job->replay->shape.n_params;
-    if (out->episodes) out->episodes[b] = info->id;
-    if (out->starts) out->starts[b] = pick->start;
-    if (out->theta_indices) out->theta_indices[b] = info->theta_index;
-    if (out->theta && P > 0) memcpy(out->theta + b * P, info->theta, P * sizeof(double));
+        memcpy((char *)out + ((to.t + i) * job->B + to.b) * bytes,
+               (const char *)rows + (to.from + i) * bytes, bytes);
 }
 
 static void unpack_sequence(void *context, size_t b, int thread)
 {
     const sequences *job = context;
-    const wk_stored_episode *episode = job->picks[b].episode;
-    uint8_t *images =
-        job->replay->unpacked + (size_t)thread * WK_BLOCK_ROWS * (size_t)WK_IMAGE_BYTES;
-    size_t start = job->picks[b].start, end = start + job->T;
+    const wk_replay_batch *out = job->out;
+    const wk_replay *replay = job->replay;
+    const wk_row_shape *shape = &replay->shape;
+    const wk_pick *pick = &job->picks[b];
+    const wk_stored_episode *episode = pick->episode;
+    const wk_replay_episode *info = &episode->info;
+    size_t K = (size_t)shape->n_tasks * sizeof(float), P = (size_t)shape->n_params;
+    bool wants_images = out->images && !shape->observation.no_image;
+    uint8_t *unpacked = replay->unpacked + (size_t)thread * WK_BLOCK_ROWS * (size_t)WK_IMAGE_BYTES;
+    size_t start = pick->start, end = start + job->T;
     for (size_t row = start; row < end;) {
         size_t block = row / WK_BLOCK_ROWS, first = block * WK_BLOCK_ROWS;
-        size_t count = episode->info.rows - first;
+        size_t count = info->rows - first;
         if (count > WK_BLOCK_ROWS) count = WK_BLOCK_ROWS;
         size_t stop = first + count < end ? first + count : end;
         target to = {row - first, stop - row, row - start, b};
-        if (block < episode->blocks.count)
-            copy_packed(job, to, episode->blocks.items[block], count, images);
-        else
-            copy_staged(job, to, &job->replay->slots[episode->info.slot].rows);
+
+        // The block is packed, or its rows still lie in the slot.
+        wk_block_view view;
+        const uint8_t *images = unpacked;
+        if (block < episode->blocks.count) {
+            size_t size;
+            const void *bytes = wk_ring_get(&replay->ring, episode->blocks.items[block], &size);
+            bool whole = wk_block_split(shape, bytes, size, count, &view);
+            if (whole && wants_images)
+                whole = wk_block_frames(shape, &view, count, to.from + to.rows, unpacked);
+            assert(whole);
+        } else {
+            const wk_block_rows *rows = &replay->slots[info->slot].rows;
+            view = wk_block_rows_view(shape, rows, 0);
+            images = rows->images;
+        }
+        if (wants_images) copy_rows(out->images, job, to, images, WK_IMAGE_BYTES);
+        copy_rows(out->actions, job, to, view.actions, (size_t)shape->action_size * sizeof(float));
+        copy_rows(out->rewards, job, to, view.rewards, K);
+        copy_rows(out->completion, job, to, view.completion, K);
+        copy_rows(out->vectors, job, to, view.vectors,
+                  (size_t)shape->observation.vector * sizeof(float));
+        copy_rows(out->flags, job, to, view.flags, 1);
+        for (size_t i = 0; out->first && i < to.rows; i++)
+            out->first[(to.t + i) * job->B + b] = to.t + i == 0;
         row = stop;
     }
-    copy_labels(job, b);
+    if (out->episodes) out->episodes[b] = info->id;
+    if (out->starts) out->starts[b] = pick->start;
+    if (out->theta_indices) out->theta_indices[b] = info->theta_index;
+    if (out->theta && P > 0) memcpy(out->theta + b * P, info->theta, P * sizeof(double));
 }
 
 static bool is_sampleable(const wk_replay *replay, const wk_replay_episode *episode, uint32_t T)
@@ -127,27 +94,22 @@ size_t wk_replay_sampleable(const wk_replay *replay, int T)
     return count;
 }
 
-static const wk_stored_episode *nth_sampleable(const wk_replay *replay, uint32_t T, uint64_t n)
-{
-    size_t i = 0;
-    for (;; i++)
-        if (is_sampleable(replay, &replay->episodes.items[i]->info, T) && n-- == 0) break;
-    return replay->episodes.items[i];
-}
-
 // Nearly always most episodes are long enough, and a few tries find one without counting them; both
-// ways are uniform over the long ones.
+// ways are uniform over the long ones. NULL where there is none.
 static const wk_stored_episode *draw_episode(const wk_replay *replay, uint32_t T, wk_rng *rng)
 {
     enum { TRIES = 32 };
-    if (replay->episodes.count == 0) return NULL;
-    for (int i = 0; i < TRIES; i++) {
-        const wk_stored_episode *episode =
-            replay->episodes.items[wk_rng_below(rng, replay->episodes.count)];
+    size_t count = replay->episodes.count;
+    for (int i = 0; i < TRIES && count > 0; i++) {
+        const wk_stored_episode *episode = replay->episodes.items[wk_rng_below(rng, count)];
         if (is_sampleable(replay, &episode->info, T)) return episode;
     }
     uint64_t long_ones = wk_replay_sampleable(replay, (int)T);
-    return long_ones ? nth_sampleable(replay, T, wk_rng_below(rng, long_ones)) : NULL;
+    uint64_t n = long_ones ? wk_rng_below(rng, long_ones) : 0;
+    for (size_t i = 0; long_ones && i < count; i++)
+        if (is_sampleable(replay, &replay->episodes.items[i]->info, T) && n-- == 0)
+            return replay->episodes.items[i];
+    return NULL;
 }
 
 static wk_status draw(wk_replay *replay, wk_rng *rng, size_t B, uint32_t T, wk_error *err)

@@ -120,12 +120,13 @@ static void raise(double *max, double value)
 static wk_status learn(instance *x, int episodes, wk_rng *rng, wk_error *err)
 {
     wk_tabular_model table;
-    WK_TRY(wk_tabular_model_create(&x->real, 0, 0, 0, NULL, &table, err));
+    wk_arena arena = {0};
+    WK_TRY(wk_tabular_model_create(&x->real, 0, 0, 0, NULL, &arena, &table, err));
     for (int e = 0; e < episodes; e++)
         wk_mdp_sample_episode(&x->real, NULL, EPISODE_STEPS, rng, &table);
     x->model = x->real;
     wk_tabular_model_predict(&table, &x->model);
-    wk_tabular_model_free(&table);
+    wk_arena_reset(&arena);
     wk_mdp_pair_compare(&x->real, &x->model, &x->pair);
     return WK_OK;
 }

@@ -66,6 +66,7 @@ typedef struct run {
     uint64_t seed;
     size_t count;
     theta_state *thetas; // [count]
+    wk_arena arena;      // of all that is here
 } run;
 
 typedef struct curricula_job {
@@ -73,18 +74,6 @@ typedef struct curricula_job {
     wk_error *errors; // [curricula,seeds]
     uint64_t *visits; // [curricula,seeds,θ]
 } curricula_job;
-
-static void free_run(run *r)
-{
-    for (size_t i = 0; r->thetas && i < r->count; i++) {
-        wk_tabular_model_free(&r->thetas[i].table);
-        wk_tabular_model_free(&r->thetas[i].shared);
-        free(r->thetas[i].choice);
-        free(r->thetas[i].reward);
-        free(r->thetas[i].best);
-    }
-    free(r->thetas);
-}
 
 // The ensemble's estimate of the error under the exploration policy in the model, as an imagined
 // trajectory would have it but exact; and that policy, made anew.
@@ -104,7 +93,7 @@ static double estimate_error(const run *r, theta_state *x)
 
 // The world of a θ, the model of it and the rewards. With shared models the first θ of each size
 // keeps the parent.
-static wk_status make_theta(const run *r, size_t index, theta_state *x, wk_error *err)
+static wk_status make_theta(run *r, size_t index, theta_state *x, wk_error *err)
 {
     const wk_curricula_config *c = r->config;
     const double *theta = wk_space_params(r->space, index);
@@ -117,17 +106,18 @@ static wk_status make_theta(const run *r, size_t index, theta_state *x, wk_error
             first++;
         parent = &r->thetas[first].shared;
         if (first == index)
-            WK_TRY(
-                wk_tabular_model_create(&x->real, c->members, r->seed, index, NULL, parent, err));
+            WK_TRY(wk_tabular_model_create(&x->real, c->members, r->seed, index, NULL, &r->arena,
+                                           parent, err));
     }
-    WK_TRY(wk_tabular_model_create(&x->real, c->members, r->seed, index, parent, &x->table, err));
+    WK_TRY(wk_tabular_model_create(&x->real, c->members, r->seed, index, parent, &r->arena,
+                                   &x->table, err));
     wk_tabular_model_predict(&x->table, &x->model);
     size_t rewards = (size_t)c->rewards, states = (size_t)x->real.states;
     size_t pairs = states * (size_t)x->real.actions;
-    x->choice = calloc(rewards * states, sizeof *x->choice);
-    x->reward = calloc(rewards * pairs, sizeof *x->reward);
-    x->best = calloc(rewards, sizeof *x->best);
-    if (!x->choice || !x->reward || !x->best)
+    x->choice = wk_arena_alloc(&r->arena, rewards * states * sizeof *x->choice);
+    x->reward = wk_arena_alloc(&r->arena, rewards * pairs * sizeof *x->reward);
+    x->best = wk_arena_alloc(&r->arena, rewards * sizeof *x->best);
+    if (r->arena.failed)
         return wk_fail(err, WK_E_MEMORY, "no memory for the rewards of a finite MDP");
     int choice[WK_MDP_STATES_MAX] = {0};
     double value[WK_MDP_STATES_MAX];
@@ -214,37 +204,32 @@ static wk_status make_curriculum(const run *r, wk_curriculum **out, wk_error *er
     return wk_curriculum_create(rule, &r->config->family->domain, r->space, &config, out, err);
 }
 
-static wk_status run_curriculum(run *r, wk_curriculum *curriculum, const int *points,
-                                wk_curricula_point *out, wk_error *err)
-{
-    uint64_t steps = (uint64_t)r->config->steps, prefill = scaled(prefill_steps, r->config);
-    for (size_t i = 0; i < r->count; i++)
-        update_site(r, i, curriculum);
-    for (int e = 0, point = 0; e < r->config->episodes; e++) {
-        double theta[WK_PARAMS_MAX];
-        size_t index;
-        bool is_prefill = (uint64_t)e * steps < prefill;
-        WK_TRY(wk_curriculum_next(curriculum, (uint64_t)e, is_prefill, theta, &index, err));
-        collect(r, index, e, curriculum);
-        wk_curriculum_advance(curriculum, (uint64_t)(e + 1) * steps);
-        while (point < WK_CURRICULA_POINTS && points[point] == e + 1)
-            out[point++] = measure(r);
-    }
-    return WK_OK;
-}
-
 static wk_status run_one(curricula_job *job, run *r, size_t piece, wk_error *err)
 {
-    wk_curricula *c = job->comparison;
+    const wk_curricula *c = job->comparison;
+    const wk_curricula_config *config = r->config;
+    wk_curricula_point *out = c->points + piece * WK_CURRICULA_POINTS;
     wk_curriculum *curriculum = NULL;
-    r->count = wk_space_count(r->space);
-    r->thetas = calloc(r->count, sizeof *r->thetas);
+    r->thetas = wk_arena_alloc(&r->arena, r->count * sizeof *r->thetas);
     if (!r->thetas) return wk_fail(err, WK_E_MEMORY, "no memory for %zu finite MDPs", r->count);
     for (size_t i = 0; i < r->count; i++)
         WK_TRY(make_theta(r, i, &r->thetas[i], err));
     WK_TRY(make_curriculum(r, &curriculum, err));
-    wk_status status =
-        run_curriculum(r, curriculum, c->episodes, c->points + piece * WK_CURRICULA_POINTS, err);
+    for (size_t i = 0; i < r->count; i++)
+        update_site(r, i, curriculum);
+
+    uint64_t steps = (uint64_t)config->steps, prefill = scaled(prefill_steps, config);
+    wk_status status = WK_OK;
+    for (int e = 0, point = 0; status == WK_OK && e < config->episodes; e++) {
+        double theta[WK_PARAMS_MAX];
+        size_t index;
+        status = wk_curriculum_next(curriculum, (uint64_t)e, (uint64_t)e * steps < prefill, theta,
+                                    &index, err);
+        if (status == WK_OK) collect(r, index, e, curriculum);
+        wk_curriculum_advance(curriculum, (uint64_t)(e + 1) * steps);
+        while (point < WK_CURRICULA_POINTS && c->episodes[point] == e + 1)
+            out[point++] = measure(r);
+    }
     memcpy(job->visits + piece * r->count, wk_curriculum_get_view(curriculum).visits,
            r->count * sizeof *job->visits);
     wk_curriculum_destroy(curriculum);
@@ -258,10 +243,11 @@ static void run_piece(void *context, size_t piece, int thread)
     size_t seeds = (size_t)c->config.seeds;
     run r = {.config = &c->config,
              .space = c->space,
+             .count = wk_space_count(c->space),
              .curriculum = (int)(piece / seeds),
              .seed = wk_rng_key(c->config.seed + piece % seeds, c->config.family->domain.name)};
     run_one(job, &r, piece, &job->errors[piece]);
-    free_run(&r);
+    wk_arena_reset(&r.arena);
     if (c->config.progress) c->config.progress(c->config.context, WK_COMPARED * seeds, thread);
 }
 
@@ -309,11 +295,7 @@ void wk_curricula_free(wk_curricula *c)
 
 enum { RESAMPLES = 2000 };
 
-const char *wk_curricula_measure_name(wk_curricula_measure measure)
-{
-    static const char *const names[WK_MEASURES] = {"max_regret", "mean_regret", "max_bound"};
-    return names[measure];
-}
+const char *const wk_curricula_measures[WK_MEASURES] = {"max_regret", "mean_regret", "max_bound"};
 
 const wk_curricula_point *wk_curricula_at(const wk_curricula *c, int curriculum, int seed,
                                           int point)
@@ -365,48 +347,44 @@ static double share_of_gain(const double *runs, const int *chosen, int seeds, in
     return oracle > 0 ? own / oracle : NAN;
 }
 
-static wk_status bootstrap(const wk_curricula *c, const double *runs, int *chosen, double *shares,
-                           int curriculum, wk_curricula_summary *out, wk_error *err)
-{
-    int seeds = c->config.seeds;
-    size_t gains = 0;
-    for (uint64_t r = 0; r < RESAMPLES; r++) {
-        wk_rng rng = wk_rng_stream(c->config.seed, "theory-bootstrap", r);
-        for (int i = 0; i < seeds; i++)
-            chosen[i] = (int)wk_rng_below(&rng, (uint64_t)seeds);
-        double share = share_of_gain(runs, chosen, seeds, curriculum);
-        if (!isnan(share)) shares[gains++] = share;
-    }
-    out->share = out->share_low = out->share_high = NAN;
-    if ((double)gains < 0.975 * RESAMPLES) return WK_OK;
-    for (int i = 0; i < seeds; i++)
-        chosen[i] = i;
-    out->share = share_of_gain(runs, chosen, seeds, curriculum);
-    WK_TRY(wk_stats_percentile(shares, gains, 2.5, &out->share_low, err));
-    return wk_stats_percentile(shares, gains, 97.5, &out->share_high, err);
-}
-
 wk_status wk_curricula_summarise(const wk_curricula *c, wk_curricula_measure measure,
                                  wk_curricula_summary out[WK_COMPARED], wk_error *err)
 {
     int seeds = c->config.seeds;
-    double *runs = malloc((size_t)(WK_COMPARED * seeds) * sizeof *runs);
-    double *shares = malloc(RESAMPLES * sizeof *shares);
-    int *chosen = malloc((size_t)seeds * sizeof *chosen);
-    wk_status status = runs && shares && chosen
-                           ? WK_OK
-                           : wk_fail(err, WK_E_MEMORY, "no memory to compare curricula");
+    size_t n = (size_t)seeds;
+    wk_arena arena = {0};
+    double *runs = wk_arena_alloc(&arena, WK_COMPARED * n * sizeof *runs);
+    double *shares = wk_arena_alloc(&arena, RESAMPLES * sizeof *shares);
+    int *chosen = wk_arena_alloc(&arena, n * sizeof *chosen);
+    if (arena.failed) {
+        wk_arena_reset(&arena);
+        return wk_fail(err, WK_E_MEMORY, "no memory to compare curricula");
+    }
+    wk_status status = WK_OK;
     for (int k = 0; k < WK_COMPARED && status == WK_OK; k++)
         for (int s = 0; s < seeds; s++)
             runs[k * seeds + s] = mean_of_run(c, k, measure, s);
     for (int k = 0; k < WK_COMPARED && status == WK_OK; k++) {
         double sd;
+        size_t gains = 0;
         wk_curricula_curve(c, k, measure, WK_CURRICULA_POINTS - 1, &out[k].end, &sd);
-        out[k].run = wk_stats_mean(runs + k * seeds, (size_t)seeds);
-        status = bootstrap(c, runs, chosen, shares, k, &out[k], err);
+        out[k].run = wk_stats_mean(runs + k * seeds, n);
+        for (uint64_t r = 0; r < RESAMPLES; r++) {
+            wk_rng rng = wk_rng_stream(c->config.seed, "theory-bootstrap", r);
+            for (int i = 0; i < seeds; i++)
+                chosen[i] = (int)wk_rng_below(&rng, n);
+            double share = share_of_gain(runs, chosen, seeds, k);
+            if (!isnan(share)) shares[gains++] = share;
+        }
+        out[k].share = out[k].share_low = out[k].share_high = NAN;
+        if ((double)gains < 0.975 * RESAMPLES) continue;
+        for (int i = 0; i < seeds; i++)
+            chosen[i] = i;
+        out[k].share = share_of_gain(runs, chosen, seeds, k);
+        status = wk_stats_percentile(shares, gains, 2.5, &out[k].share_low, err);
+        if (status == WK_OK)
+            status = wk_stats_percentile(shares, gains, 97.5, &out[k].share_high, err);
     }
-    free(runs);
-    free(shares);
-    free(chosen);
+    wk_arena_reset(&arena);
     return status;
 }

@@ -74,7 +74,7 @@ typedef enum wk_curricula_measure {
     WK_MEASURE_MAX_BOUND,
     WK_MEASURES
 } wk_curricula_measure;
-const char *wk_curricula_measure_name(wk_curricula_measure measure);
+extern const char *const wk_curricula_measures[WK_MEASURES]; // names
 
 /// A curriculum's number at a point, mean and standard deviation over the seeds.
 void wk_curricula_curve(const wk_curricula *comparison, int curriculum,

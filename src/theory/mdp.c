@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 double *wk_mdp_next(wk_mdp *mdp, int state, int action)
@@ -33,61 +32,46 @@ double wk_mdp_at_start(const wk_mdp *mdp, const double *value)
     return sum;
 }
 
-// A Markov chain with rewards: (I - γP) v = r.
-typedef struct chain {
-    int states;
-    double matrix[WK_MDP_STATES_MAX][WK_MDP_STATES_MAX];
-} chain;
-
-// Elimination needs no pivots: the matrix is strictly diagonally dominant.
-static void eliminate(chain *c, double *value)
-{
-    int n = c->states;
-    for (int k = 0; k < n; k++)
-        for (int i = k + 1; i < n; i++) {
-            double factor = c->matrix[i][k] / c->matrix[k][k];
-            if (factor == 0) continue;
-            for (int j = k + 1; j < n; j++)
-                c->matrix[i][j] -= factor * c->matrix[k][j];
-            value[i] -= factor * value[k];
-        }
-    for (int i = n - 1; i >= 0; i--) {
-        for (int j = i + 1; j < n; j++)
-            value[i] -= c->matrix[i][j] * value[j];
-        value[i] /= c->matrix[i][i];
-    }
-}
-
+// Solves (I - γP) v = r of the Markov chain that a policy makes of the process. Elimination needs
+// no pivots: the matrix is strictly diagonally dominant.
 void wk_mdp_evaluate(const wk_mdp *mdp, const double *policy, const double *reward, double *value)
 {
-    chain c = {.states = mdp->states};
-    for (int s = 0; s < mdp->states; s++) {
-        c.matrix[s][s] = 1;
+    int n = mdp->states;
+    double matrix[WK_MDP_STATES_MAX][WK_MDP_STATES_MAX] = {0};
+    for (int s = 0; s < n; s++) {
+        matrix[s][s] = 1;
         value[s] = 0;
         for (int a = 0; a < mdp->actions; a++) {
             double p = policy[s * mdp->actions + a];
             const double *next = wk_mdp_next_of(mdp, s, a);
+            if (p == 0) continue;
             value[s] += p * reward[s * mdp->actions + a];
-            for (int to = 0; to < mdp->states; to++)
-                c.matrix[s][to] -= mdp->gamma * p * next[to];
+            for (int to = 0; to < n; to++)
+                matrix[s][to] -= mdp->gamma * p * next[to];
         }
     }
-    eliminate(&c, value);
+    for (int k = 0; k < n; k++)
+        for (int i = k + 1; i < n; i++) {
+            double factor = matrix[i][k] / matrix[k][k];
+            if (factor == 0) continue;
+            for (int j = k + 1; j < n; j++)
+                matrix[i][j] -= factor * matrix[k][j];
+            value[i] -= factor * value[k];
+        }
+    for (int i = n - 1; i >= 0; i--) {
+        for (int j = i + 1; j < n; j++)
+            value[i] -= matrix[i][j] * value[j];
+        value[i] /= matrix[i][i];
+    }
 }
 
 void wk_mdp_evaluate_choice(const wk_mdp *mdp, const int *choice, const double *reward,
                             double *value)
 {
-    chain c;
-    c.states = mdp->states;
-    for (int s = 0; s < mdp->states; s++) {
-        const double *next = wk_mdp_next_of(mdp, s, choice[s]);
-        for (int to = 0; to < mdp->states; to++)
-            c.matrix[s][to] = -mdp->gamma * next[to];
-        c.matrix[s][s] += 1;
-        value[s] = reward[s * mdp->actions + choice[s]];
-    }
-    eliminate(&c, value);
+    double policy[WK_MDP_PAIRS_MAX] = {0};
+    for (int s = 0; s < mdp->states; s++)
+        policy[s * mdp->actions + choice[s]] = 1;
+    wk_mdp_evaluate(mdp, policy, reward, value);
 }
 
 // Takes the best action of every state where it is better than the present one by more than the
@@ -131,45 +115,37 @@ static size_t table_size(const wk_tabular_model *m)
     return (size_t)(m->states * m->actions * m->states);
 }
 
-static const double *row_of(const wk_tabular_model *m, int table, int pair)
+// A random distribution, evenly over all there are.
+static void draw_distribution(wk_rng *rng, int count, double *out)
 {
-    return m->counts + (size_t)table * table_size(m) + (size_t)(pair * m->states);
-}
-
-static void add_priors(wk_tabular_model *m, uint64_t seed, uint64_t substream)
-{
-    wk_rng rng = wk_rng_stream(seed, "theory-prior", substream);
-    for (size_t i = 0; i < table_size(m); i++)
-        m->counts[i] = 1.0 / m->states;
-    double *row = m->counts + table_size(m);
-    for (int i = 0; i < m->members * m->states * m->actions; i++, row += m->states) {
-        double sum = 0;
-        for (int s = 0; s < m->states; s++)
-            sum += row[s] = -log1p(-wk_rng_unit(&rng));
-        for (int s = 0; s < m->states; s++)
-            row[s] /= sum;
-    }
+    double sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += out[i] = -log1p(-wk_rng_unit(rng));
+    for (int i = 0; i < count; i++)
+        out[i] /= sum;
 }
 
 wk_status wk_tabular_model_create(const wk_mdp *like, int members, uint64_t seed,
-                                  uint64_t substream, wk_tabular_model *parent,
+                                  uint64_t substream, wk_tabular_model *parent, wk_arena *arena,
                                   wk_tabular_model *out, wk_error *err)
 {
     assert(members >= 0 && members <= WK_TABULAR_MEMBERS_MAX);
     wk_tabular_model m = {.states = like->states, .actions = like->actions, .members = members};
     m.coins = wk_rng_stream(seed, "theory-coins", substream);
     m.parent = parent;
-    m.counts = calloc((size_t)(1 + members) * table_size(&m), sizeof *m.counts);
+    m.counts = wk_arena_alloc(arena, (size_t)(1 + members) * table_size(&m) * sizeof *m.counts);
     if (!m.counts) return wk_fail(err, WK_E_MEMORY, "no memory for a tabular world model");
-    if (!parent) add_priors(&m, seed, substream);
     *out = m;
-    return WK_OK;
-}
+    if (parent) return WK_OK;
 
-void wk_tabular_model_free(wk_tabular_model *model)
-{
-    free(model->counts);
-    model->counts = NULL;
+    // The prior: even, and for the members random.
+    wk_rng rng = wk_rng_stream(seed, "theory-prior", substream);
+    for (size_t i = 0; i < table_size(&m); i++)
+        m.counts[i] = 1.0 / m.states;
+    double *row = m.counts + table_size(&m);
+    for (int i = 0; i < members * m.states * m.actions; i++, row += m.states)
+        draw_distribution(&rng, m.states, row);
+    return WK_OK;
 }
 
 static void count(wk_tabular_model *m, size_t at, uint32_t coins)
@@ -190,7 +166,7 @@ void wk_tabular_model_add(wk_tabular_model *m, int state, int action, int next)
 // What a table (0: the model, then the members) predicts for a state and action.
 static void predict(const wk_tabular_model *m, int table, int pair, double *out)
 {
-    const double *row = row_of(m, table, pair);
+    const double *row = m->counts + (size_t)table * table_size(m) + (size_t)(pair * m->states);
     double sum = 0;
     if (m->parent)
         predict(m->parent, table, pair, out);
@@ -252,13 +228,8 @@ void wk_mdp_draw_reward(const wk_mdp *mdp, uint64_t kind, wk_rng *rng, double *r
 
 void wk_mdp_draw_policy(const wk_mdp *mdp, wk_rng *rng, double *policy)
 {
-    for (int s = 0; s < mdp->states; s++) {
-        double *row = policy + s * mdp->actions, sum = 0;
-        for (int a = 0; a < mdp->actions; a++)
-            sum += row[a] = -log1p(-wk_rng_unit(rng));
-        for (int a = 0; a < mdp->actions; a++)
-            row[a] /= sum;
-    }
+    for (int s = 0; s < mdp->states; s++)
+        draw_distribution(rng, mdp->actions, policy + s * mdp->actions);
 }
 
 void wk_mdp_sample_episode(const wk_mdp *mdp, const int *choice, int steps, wk_rng *rng,

@@ -4,6 +4,7 @@
 #ifndef WK_THEORY_MDP_H
 #define WK_THEORY_MDP_H
 
+#include "base/memory.h"
 #include "base/random.h"
 #include "waker/error.h"
 
@@ -55,19 +56,18 @@ void wk_mdp_total_variation(const wk_mdp *a, const wk_mdp *b, double *tv);
 /// then falls with data, and slowly where outcomes are random.
 typedef struct wk_tabular_model {
     int states, actions, members;
-    double *counts;                  // [1 + members,states,actions,states]; first the model's own
-    wk_rng coins;                    // whether a member counts a transition
+    double *counts; // [1 + members,states,actions,states], of an arena; first the model's own
+    wk_rng coins;   // whether a member counts a transition
     struct wk_tabular_model *parent; // borrowed; NULL: the counts include the prior
 } wk_tabular_model;
 
 enum { WK_TABULAR_MEMBERS_MAX = 32 };
 
-/// A model of MDPs as large as `like`. Priors and draws are those of (seed, substream). A parent
-/// must be as large and have as many members; NULL: none.
+/// A model of MDPs as large as `like`, in an arena. Priors and draws are those of (seed,
+/// substream). A parent must be as large and have as many members; NULL: none.
 wk_status wk_tabular_model_create(const wk_mdp *like, int members, uint64_t seed,
-                                  uint64_t substream, wk_tabular_model *parent,
+                                  uint64_t substream, wk_tabular_model *parent, wk_arena *arena,
                                   wk_tabular_model *out, wk_error *err);
-void wk_tabular_model_free(wk_tabular_model *model);
 
 /// Counts a transition.
 void wk_tabular_model_add(wk_tabular_model *model, int state, int action, int next);

@@ -184,12 +184,13 @@ wk_status wk_episode_error_create(wk_learner *learner, wk_episode_error *e, wk_e
     const wk_learner_config *config = wk_learner_get_config(learner);
     size_t rows = (size_t)config->length;
     e->length = config->length;
-    e->images = calloc(rows, WK_IMAGE_BYTES);
-    e->vectors = calloc(rows * (size_t)config->observation.vector, sizeof *e->vectors);
-    e->first = calloc(rows, 1);
-    e->actions = calloc(rows * (size_t)config->action_size, sizeof *e->actions);
-    e->error = calloc(rows, sizeof *e->error);
-    if (!e->images || !e->vectors || !e->first || !e->actions || !e->error)
+    e->images = wk_arena_alloc(&e->arena, rows * WK_IMAGE_BYTES);
+    e->vectors =
+        wk_arena_alloc(&e->arena, rows * (size_t)config->observation.vector * sizeof *e->vectors);
+    e->first = wk_arena_alloc(&e->arena, rows);
+    e->actions = wk_arena_alloc(&e->arena, rows * (size_t)config->action_size * sizeof *e->actions);
+    e->error = wk_arena_alloc(&e->arena, rows * sizeof *e->error);
+    if (e->arena.failed)
         return wk_fail(err, WK_E_MEMORY, "no memory to predict %zu observations", rows);
     return wk_prediction_create(learner, 1, e->length, 0, &e->prediction, err);
 }
@@ -197,11 +198,7 @@ wk_status wk_episode_error_create(wk_learner *learner, wk_episode_error *e, wk_e
 void wk_episode_error_free(wk_episode_error *e)
 {
     wk_prediction_destroy(e->prediction);
-    free(e->images);
-    free(e->vectors);
-    free(e->first);
-    free(e->actions);
-    free(e->error);
+    wk_arena_reset(&e->arena);
     *e = (wk_episode_error){0};
 }
 

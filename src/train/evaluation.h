@@ -7,6 +7,7 @@
 #define WK_TRAIN_EVALUATION_H
 
 #include "agent/prediction.h"
+#include "base/memory.h"
 #include "eval/evaluation.h"
 #include "log/metrics.h"
 #include "replay/replay.h"
@@ -35,6 +36,7 @@ typedef struct wk_episode_error {
     int length; // rows of the window
     uint8_t *images, *first;
     float *vectors, *actions, *error;
+    wk_arena arena; // of the arrays
 } wk_episode_error;
 
 /// The learner is borrowed.

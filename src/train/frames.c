@@ -164,34 +164,26 @@ void wk_device_frames_locate(const wk_device_frames *r, const uint64_t *episodes
     }
 }
 
-// Blocks of the store on their way to the device, one chunk at a time.
+// Blocks of the store on their way to the device, which are unpacked in parallel.
 typedef struct chunk {
     wk_replay_range ranges[CHUNK];
     place places[CHUNK];
     size_t count;
-    uint8_t *images[2]; // of CHUNK blocks each, on the host
-    int half;
+    uint8_t *images; // of CHUNK blocks, on the host
 } chunk;
 
 static wk_status send_chunk(wk_device_frames *r, chunk *w, wk_error *err)
 {
-    WK_TRY(wk_event_wait(r->sent[w->half], err));
-    for (size_t i = 0; i < w->count; i++)
-        w->ranges[i].images = w->images[w->half] + i * BLOCK;
     wk_replay_read_images(r->replay, w->ranges, w->count);
     for (size_t i = 0; i < w->count; i++)
         WK_TRY(wk_queue_upload(r->transfers, w->places[i].slab, w->places[i].offset,
                                w->ranges[i].images, w->ranges[i].count * (size_t)FRAME, err));
-    WK_TRY(wk_queue_record_event(r->transfers, r->sent[w->half], err));
-    w->half = !w->half;
     w->count = 0;
-    return WK_OK;
+    return wk_queue_drain(r->transfers, err);
 }
 
 static wk_status upload_episodes(wk_device_frames *r, chunk *w, wk_error *err)
 {
-    for (int i = 0; i < 2; i++)
-        WK_TRY(wk_pinned_create(r->backend, (size_t)CHUNK * BLOCK, (void **)&w->images[i], err));
     for (size_t i = 0; i < wk_replay_count(r->replay); i++) {
         wk_replay_episode info = wk_replay_at(r->replay, i);
         stored_frames *episode;
@@ -200,7 +192,7 @@ static wk_status upload_episodes(wk_device_frames *r, chunk *w, wk_error *err)
         for (uint32_t row = 0; row < info.rows; row += ROWS) {
             uint32_t rows = info.rows - row < ROWS ? info.rows - row : ROWS;
             WK_TRY(take_block(r, episode, err));
-            w->ranges[w->count] = (wk_replay_range){i, row, rows, NULL};
+            w->ranges[w->count] = (wk_replay_range){i, row, rows, w->images + w->count * BLOCK};
             w->places[w->count++] = place_of(r, episode, row);
             if (w->count == CHUNK) WK_TRY(send_chunk(r, w, err));
         }
@@ -210,16 +202,14 @@ static wk_status upload_episodes(wk_device_frames *r, chunk *w, wk_error *err)
 
 static wk_status upload_store(wk_device_frames *r, wk_error *err)
 {
+    chunk w = {.count = 0};
     if (wk_replay_count(r->replay) == 0) return WK_OK;
-    chunk *w = calloc(1, sizeof *w);
-    if (!w) return wk_fail(err, WK_E_MEMORY, "no memory to copy frames to the device");
-    wk_status status = upload_episodes(r, w, err);
+    WK_TRY(wk_pinned_create(r->backend, (size_t)CHUNK * BLOCK, (void **)&w.images, err));
+    wk_status status = upload_episodes(r, &w, err);
     wk_error ignored = {0};
-    wk_status drained = wk_queue_drain(r->transfers, status == WK_OK ? err : &ignored);
-    for (int i = 0; i < 2; i++)
-        wk_pinned_destroy(r->backend, w->images[i]);
-    free(w);
-    return status == WK_OK ? drained : status;
+    if (status != WK_OK) (void)wk_queue_drain(r->transfers, &ignored);
+    wk_pinned_destroy(r->backend, w.images);
+    return status;
 }
 
 static wk_status build(wk_device_frames *r, wk_error *err)
@@ -294,9 +284,8 @@ wk_status wk_batch_buffer_create(const wk_run_config *config, const wk_domain *d
     s->episodes = wk_arena_alloc(&s->arena, (size_t)s->batch * sizeof *s->episodes);
     s->starts = wk_arena_alloc(&s->arena, (size_t)s->batch * sizeof *s->starts);
     s->frames = wk_arena_alloc(&s->arena, rows * sizeof *s->frames);
-    bool all = s->first && s->ends && s->actions && s->vectors && s->rewards && s->theta_indices &&
-               s->theta && s->episodes && s->starts && s->frames;
-    return all ? WK_OK : wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu frames", rows);
+    return s->arena.failed ? wk_fail(err, WK_E_MEMORY, "no memory for a batch of %zu frames", rows)
+                           : WK_OK;
 }
 
 void wk_batch_buffer_free(wk_batch_buffer *s)

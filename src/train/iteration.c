@@ -22,19 +22,17 @@
 #include <math.h>
 #include <string.h>
 
-// Stops a run whose part of an iteration failed.
-static void fail(wk_trainer *t, wk_status status)
-{
-    t->status = status;
-    t->stopped = true;
-}
-
-// Calls a function of one run; its failure is the run's own.
+// Calls a function of one run; its failure is the run's own and stops it.
 #define TRY_RUN(t, call)                                                                           \
     do {                                                                                           \
         wk_status wk_run_status = (call);                                                          \
-        if (wk_run_status != WK_OK) fail((t), wk_run_status);                                      \
+        if (wk_run_status != WK_OK) (t)->status = wk_run_status, (t)->stopped = true;              \
     } while (0)
+
+// Every run of a population or subpopulation that has not stopped.
+#define FOR_RUNNING(t, group)                                                                      \
+    for (int wk_run = 0; wk_run < (group)->count; wk_run++)                                        \
+        for (wk_trainer *t = (group)->members[wk_run]; t && !t->stopped; t = NULL)
 
 // Gives every environment without an episode its next θ.
 static wk_status begin_episodes(wk_trainer *t, wk_error *err)
@@ -119,9 +117,7 @@ static wk_status prepare_batches(wk_subpopulation *sub, uint64_t done, uint64_t 
                                  wk_error *err)
 {
     double began = wk_clock_seconds();
-    for (int r = 0; r < sub->count; r++) {
-        wk_trainer *t = sub->members[r];
-        if (t->stopped) continue;
+    FOR_RUNNING (t, sub) {
         t->staged = false;
         if (t->updates_due > done)
             TRY_RUN(t, draw_batch(t, t->counters.updates + ahead, &t->error));
@@ -198,9 +194,9 @@ static wk_status finish_update(wk_subpopulation *sub, wk_error *err)
     WK_TRY(wk_learner_finish(sub->leader, sub->metrics, sub->delta, err));
     for (int r = 0; r < sub->count; r++) {
         wk_trainer *t = sub->members[r];
-        if (t->stopped) continue;
         size_t rows = (size_t)t->config.batch * (size_t)t->config.length;
-        if (t->updating) take_results(t, &sub->metrics[r], sub->delta + (size_t)r * rows);
+        if (t->updating && !t->stopped)
+            take_results(t, &sub->metrics[r], sub->delta + (size_t)r * rows);
     }
     COUNT_TIME(sub, learn, began);
     return WK_OK;
@@ -221,10 +217,8 @@ static uint64_t count_updates(wk_trainer *t)
 static uint64_t max_updates(const wk_subpopulation *sub)
 {
     uint64_t max = 0;
-    for (int r = 0; r < sub->count; r++) {
-        const wk_trainer *t = sub->members[r];
-        if (!t->stopped && t->updates_due > max) max = t->updates_due;
-    }
+    FOR_RUNNING (t, sub)
+        if (t->updates_due > max) max = t->updates_due;
     return max;
 }
 
@@ -328,9 +322,7 @@ static wk_status prepare_next(wk_subpopulation *sub, wk_error *err)
 {
     sub->staged = false;
     bool any = false;
-    for (int r = 0; r < sub->count; r++) {
-        wk_trainer *t = sub->members[r];
-        if (t->stopped) continue;
+    FOR_RUNNING (t, sub) {
         t->updates_due = t->updating && can_learn(t);
         any |= t->updates_due;
     }
@@ -342,16 +334,11 @@ static wk_status send_environments(wk_trainer_population *p, wk_error *err)
     double began = wk_clock_seconds();
     wk_vec *ready[WK_POPULATION_MAX];
     size_t count = 0;
-    for (int r = 0; r < p->count; r++) {
-        wk_trainer *t = p->members[r];
-        if (t->stopped) continue;
+    FOR_RUNNING (t, p)
         TRY_RUN(t, begin_episodes(t, &t->error));
-    }
     for (int k = 0; k < p->n_subpopulations; k++)
         WK_TRY(choose_actions(p->subpopulations[k], err));
-    for (int r = 0; r < p->count; r++) {
-        wk_trainer *t = p->members[r];
-        if (t->stopped) continue;
+    FOR_RUNNING (t, p) {
         TRY_RUN(t, wk_vec_step_prepare(t->vec, t->actions, &t->error));
         if (!t->stopped) ready[count++] = t->vec;
         t->times.act += wk_clock_seconds() - began;
@@ -363,9 +350,7 @@ static wk_status send_environments(wk_trainer_population *p, wk_error *err)
 static void await_environments(wk_trainer_population *p)
 {
     double began = wk_clock_seconds();
-    for (int r = 0; r < p->count; r++) {
-        wk_trainer *t = p->members[r];
-        if (t->stopped) continue;
+    FOR_RUNNING (t, p) {
         TRY_RUN(t, wk_vec_step_finish(t->vec, &t->error));
         // After the first agent step a run completes the iteration, so that it can be saved. Its
         // status still says that it failed.
@@ -393,11 +378,8 @@ static wk_status run_phases(wk_trainer_population *p, wk_error *err)
         learned = learn(p->subpopulations[k], err);
     await_environments(p);
     WK_TRY(learned);
-    for (int r = 0; r < p->count; r++) {
-        wk_trainer *t = p->members[r];
-        if (t->stopped) continue;
+    FOR_RUNNING (t, p)
         TRY_RUN(t, store_rows(t, &t->error));
-    }
     for (int k = 0; k < p->n_subpopulations; k++)
         WK_TRY(prepare_next(p->subpopulations[k], err));
     return WK_OK;
@@ -429,9 +411,7 @@ wk_status wk_trainer_step_population(wk_trainer *member, wk_error *err)
 {
     double began = wk_clock_seconds();
     wk_trainer_population *p = member->population;
-    for (int r = 0; r < p->count; r++) {
-        wk_trainer *t = p->members[r];
-        if (t->stopped) continue;
+    FOR_RUNNING (t, p) {
         t->status = WK_OK;
         t->resets_failed = false;
         t->iteration.updates = 0;
@@ -442,15 +422,12 @@ wk_status wk_trainer_step_population(wk_trainer *member, wk_error *err)
     }
     wk_status status = run_phases(p, err);
     for (int k = 0; k < p->n_subpopulations; k++) {
-        wk_subpopulation *sub = p->subpopulations[k];
         wk_error second = {0};
-        wk_status finished = finish_update(sub, status == WK_OK ? err : &second);
+        wk_status finished = finish_update(p->subpopulations[k], status == WK_OK ? err : &second);
         if (status == WK_OK) status = finished;
     }
     WK_TRY(status);
-    for (int r = 0; r < p->count; r++) {
-        wk_trainer *t = p->members[r];
-        if (t->stopped) continue;
+    FOR_RUNNING (t, p) {
         TRY_RUN(t, report_episodes(t, &t->error));
         wk_curriculum_advance(t->curriculum, t->counters.steps);
         t->counters.iterations++;

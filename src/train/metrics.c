@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NAME = 192 };
@@ -158,28 +159,6 @@ void wk_metrics_add_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_i
     add_environments(metrics, trainer);
 }
 
-// The value as a number; false where it is a text.
-static bool number_of(const wk_run_config *config, const wk_run_field *field, double *number)
-{
-    const void *at = (const char *)config + field->offset;
-    switch (field->kind) {
-    case WK_RUN_INT:
-        *number = *(const wk_run_INT *)at;
-        return true;
-    case WK_RUN_COUNT:
-        *number = (double)*(const wk_run_COUNT *)at;
-        return true;
-    case WK_RUN_SEED:
-        *number = (double)*(const wk_run_SEED *)at;
-        return true;
-    case WK_RUN_NUMBER:
-        *number = *(const wk_run_NUMBER *)at;
-        return true;
-    default:
-        return false;
-    }
-}
-
 wk_status wk_training_metrics_open(const wk_run_config *config, const wk_metrics_config *where,
                                    const wk_metrics_mark *mark, wk_metrics **out, wk_error *err)
 {
@@ -187,12 +166,16 @@ wk_status wk_training_metrics_open(const wk_run_config *config, const wk_metrics
     wk_log_setting settings[WK_RUN_FIELD_COUNT];
     bool room = true;
     for (int i = 0; i < WK_RUN_FIELD_COUNT; i++) {
+        const wk_run_field *field = &wk_run_fields[i];
         wk_text value = {0};
         wk_run_config_get(config, i, &value);
-        settings[i] = (wk_log_setting){.key = wk_run_fields[i].key,
-                                       .value = wk_arena_string(&texts, wk_text_get(&value))};
-        settings[i].is_number = number_of(config, &wk_run_fields[i], &settings[i].number);
-        room = room && settings[i].value && !value.failed;
+        const char *text = wk_arena_string(&texts, wk_text_get(&value));
+        bool is_number = field->kind >= WK_RUN_INT && field->kind <= WK_RUN_NUMBER;
+        settings[i] = (wk_log_setting){.key = field->key,
+                                       .value = text,
+                                       .is_number = is_number,
+                                       .number = text && is_number ? strtod(text, NULL) : 0};
+        room = room && text && !value.failed;
         wk_text_free(&value);
     }
     wk_metrics_config described = *where;
@@ -223,34 +206,28 @@ static wk_status add_heatmap(wk_metrics *metrics, wk_trainer *trainer, wk_error 
     return status;
 }
 
-static wk_status add_open_loop(wk_metrics *metrics, wk_trainer *trainer, wk_open_loop **loop,
-                               wk_error *err)
+wk_status wk_metrics_add_images(wk_metrics *metrics, wk_trainer *trainer, wk_open_loop **loop,
+                                wk_error *err)
 {
     enum { SEQUENCES = 6, CONTEXT = 5 };
-    wk_replay *replay = trainer->replay;
-    int steps = trainer->config.length, context = CONTEXT < steps ? CONTEXT : steps - 1;
-    if (wk_replay_sampleable(replay, steps) == 0) return WK_OK;
+    const wk_run_config *config = &trainer->config;
+    int steps = config->length, context = CONTEXT < steps ? CONTEXT : steps - 1;
+    WK_TRY(add_heatmap(metrics, trainer, err));
+    if (trainer->domain->observation.no_image) return WK_OK;
+    if (wk_replay_sampleable(trainer->replay, steps) == 0) return WK_OK;
     if (!*loop) WK_TRY(wk_open_loop_create(trainer->learner, SEQUENCES, steps, context, loop, err));
     const wk_sequences *input = wk_open_loop_input(*loop);
     wk_replay_batch rows = {.images = input->images,
                             .vectors = input->vectors,
                             .actions = input->actions,
                             .first = input->first};
-    uint64_t seed = wk_rng_key(trainer->config.seed, "pictures");
-    WK_TRY(wk_replay_sample(replay, seed, wk_trainer_progress(trainer).steps, SEQUENCES, steps,
-                            &rows, err));
+    uint64_t seed = wk_rng_key(config->seed, "pictures");
+    WK_TRY(wk_replay_sample(trainer->replay, seed, trainer->counters.steps, SEQUENCES, steps, &rows,
+                            err));
     WK_TRY(wk_open_loop_run(*loop, err));
     const wk_image *frames;
     WK_TRY(wk_open_loop_clip(*loop, &frames, err));
     return wk_metrics_clip(metrics, "train_openl_image", frames, (size_t)steps, err);
-}
-
-wk_status wk_metrics_add_images(wk_metrics *metrics, wk_trainer *trainer, wk_open_loop **loop,
-                                wk_error *err)
-{
-    WK_TRY(add_heatmap(metrics, trainer, err));
-    if (trainer->domain->observation.no_image) return WK_OK;
-    return add_open_loop(metrics, trainer, loop, err);
 }
 
 enum { IN_A_ROW_MIN = 100, REASON_MAX = WK_PYTHON_WHY_MAX + 200 };

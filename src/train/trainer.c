@@ -36,9 +36,7 @@ static wk_status allocate(wk_trainer *t, wk_error *err)
     t->delta_theta_index = wk_arena_alloc(&t->arena, rows * sizeof *t->delta_theta_index);
     t->delta_theta =
         wk_arena_alloc(&t->arena, rows * (size_t)t->domain->n_params * sizeof *t->delta_theta);
-    bool all = t->running && t->actions && t->images && t->vectors && t->first && t->rows &&
-               t->ended && t->delta && t->delta_theta_index && t->delta_theta;
-    if (!all) return wk_fail(err, WK_E_MEMORY, "no memory for %zu environments", n);
+    if (t->arena.failed) return wk_fail(err, WK_E_MEMORY, "no memory for %zu environments", n);
     return WK_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "base/random.h"
 #include "replay/store.h"
 #include "support/check.h"
+#include <float.h>
 #include <stdlib.h>
 
 wk_replay_config episode_config(uint64_t capacity, int slots)
@@ -54,6 +55,13 @@ float episode_completion(uint64_t episode, uint32_t row, int k)
     return (float)((episode + row + (uint64_t)k) % 5) / 4;
 }
 
+float episode_vector(uint64_t episode, uint32_t row, int i)
+{
+    static const float rare[] = {-0.0f, FLT_MAX, -FLT_MIN, 1e-45f};
+    if (i == 0 && row % 5 == 0) return rare[(row / 5 + episode) % 4];
+    return (float)((double)episode / 3 + row * 0.7 - i);
+}
+
 double episode_theta(uint64_t episode, int i)
 {
     return (double)episode / 3 + i;
@@ -76,8 +84,11 @@ static wk_status append(wk_replay *replay, int slot, uint64_t episode, uint32_t 
                         bool noise, wk_error *err)
 {
     uint8_t image[WK_IMAGE_BYTES];
-    float action[EPISODE_A], rewards[EPISODE_K], completion[EPISODE_K];
+    float action[EPISODE_A], rewards[EPISODE_K], completion[EPISODE_K], vector[EPISODE_V];
+    wk_observation_spec shown = wk_replay_settings(replay)->observation;
     episode_image(episode, row, noise, image);
+    for (int i = 0; i < EPISODE_V; i++)
+        vector[i] = episode_vector(episode, row, i);
     for (int i = 0; i < EPISODE_A; i++)
         action[i] = episode_action(episode, row, i);
     for (int k = 0; k < EPISODE_K; k++) {
@@ -85,7 +96,8 @@ static wk_status append(wk_replay *replay, int slot, uint64_t episode, uint32_t 
         completion[k] = episode_completion(episode, row, k);
     }
     wk_replay_row values = {.slot = slot,
-                            .image = image,
+                            .image = shown.no_image ? NULL : image,
+                            .vector = shown.vector ? vector : NULL,
                             .action = row == 0 ? NULL : action,
                             .rewards = rewards,
                             .completion = completion,
@@ -118,7 +130,13 @@ void assert_episode_row(const wk_replay_batch *batch, size_t at, uint64_t episod
 {
     uint8_t image[WK_IMAGE_BYTES];
     episode_image(episode, row, false, image);
-    assert_memory_equal(batch->images + at * WK_IMAGE_BYTES, image, WK_IMAGE_BYTES);
+    if (batch->images)
+        assert_memory_equal(batch->images + at * WK_IMAGE_BYTES, image, WK_IMAGE_BYTES);
+    for (int i = 0; batch->vectors && i < EPISODE_V; i++) {
+        float expected = episode_vector(episode, row, i);
+        assert_memory_equal(&batch->vectors[at * EPISODE_V + (size_t)i], &expected,
+                            sizeof expected);
+    }
     for (int i = 0; i < EPISODE_A; i++)
         assert_true(batch->actions[at * EPISODE_A + i] == episode_action(episode, row, i));
     for (int k = 0; k < EPISODE_K; k++) {
@@ -131,7 +149,7 @@ void assert_episode_row(const wk_replay_batch *batch, size_t at, uint64_t episod
 // A row of the store as one piece of memory.
 typedef struct whole_row {
     uint8_t image[WK_IMAGE_BYTES];
-    float numbers[EPISODE_A + 2 * EPISODE_K];
+    float numbers[EPISODE_A + 2 * EPISODE_K], vector[EPISODE_V];
     uint8_t flags;
 } whole_row;
 
@@ -142,6 +160,7 @@ static void read_row(wk_replay *replay, size_t i, uint32_t row, whole_row *out)
                              .actions = out->numbers,
                              .rewards = out->numbers + EPISODE_A,
                              .completion = out->numbers + EPISODE_A + EPISODE_K,
+                             .vectors = out->vector,
                              .flags = &out->flags};
     wk_replay_read(replay, i, row, 1, &batch);
 }

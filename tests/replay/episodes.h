@@ -5,7 +5,7 @@
 
 #include "replay/replay.h"
 
-enum { EPISODE_A = 3, EPISODE_K = 2, EPISODE_P = 2 };
+enum { EPISODE_A = 3, EPISODE_K = 2, EPISODE_P = 2, EPISODE_V = 5 };
 
 /// A small store's settings: `slots` slots, `capacity` steps.
 wk_replay_config episode_config(uint64_t capacity, int slots);
@@ -14,7 +14,8 @@ wk_replay_config episode_config(uint64_t capacity, int slots);
 /// makes it incompressible.
 void episode_image(uint64_t episode, uint32_t row, bool noise, uint8_t *image);
 
-/// The numbers of a row.
+/// The numbers of a row; those of the vector, where the store has one, reach the ends of the range.
+float episode_vector(uint64_t episode, uint32_t row, int i);
 float episode_action(uint64_t episode, uint32_t row, int i);
 float episode_reward(uint64_t episode, uint32_t row, int k);
 float episode_completion(uint64_t episode, uint32_t row, int k);

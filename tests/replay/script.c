@@ -4,13 +4,19 @@
 #include "replay/store.h"
 #include "support/check.h"
 
-wk_replay *script_store(uint64_t capacity)
+wk_replay *script_store_of(uint64_t capacity, wk_observation_spec observation)
 {
     wk_error err = {0};
     wk_replay *replay = NULL;
     wk_replay_config config = episode_config(capacity, SCRIPT_SLOTS);
+    config.observation = observation;
     assert_ok(wk_replay_create(&config, &replay, &err));
     return replay;
+}
+
+wk_replay *script_store(uint64_t capacity)
+{
+    return script_store_of(capacity, (wk_observation_spec){0});
 }
 
 static bool running_episode(const wk_replay *replay, int slot, wk_replay_episode *out)

@@ -9,6 +9,7 @@ enum { SCRIPT_SLOTS = 3 };
 
 /// A store for the script that holds `capacity` steps.
 wk_replay *script_store(uint64_t capacity);
+wk_replay *script_store_of(uint64_t capacity, wk_observation_spec observation);
 
 /// Makes `steps` more steps, each one row, beginning or end in every slot; what is done depends on
 /// the store's content only. Stops at the first failure.

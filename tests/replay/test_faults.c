@@ -55,7 +55,7 @@ static wk_replay_mark prepare(void)
 {
     wk_error err = {0};
     run all = {0};
-    folder_remove(FOLDER);
+    remove_tree(FOLDER);
     assert_ok(create(&all.replay, &err));
     assert_ok(wk_replay_log_open(&config, NULL, all.replay, &all.log, &err));
     assert_ok(script_run(all.replay, BEFORE, &err));
@@ -77,8 +77,8 @@ static uint32_t fingerprint_at(const wk_replay_mark *mark)
 
 static int tear_down(void **state)
 {
-    folder_remove(FOLDER);
-    folder_remove(SAVED);
+    remove_tree(FOLDER);
+    remove_tree(SAVED);
     return 0;
 }
 

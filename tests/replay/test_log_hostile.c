@@ -9,6 +9,8 @@
 
 #define FOLDER "replay_hostile.tmp"
 
+static wk_error err;
+
 static unsigned char block[CRAFT_BLOCK_BYTES];
 static craft file;
 
@@ -22,11 +24,11 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    folder_remove(FOLDER);
+    remove_tree(FOLDER);
     return 0;
 }
 
-static wk_status read_crafted(uint64_t capacity, uint64_t *rows, wk_error *err)
+static wk_status read_crafted(uint64_t capacity, uint64_t *rows)
 {
     folder_write(FOLDER "/replay-00000000.log", file.bytes, file.size);
     const wk_replay_config config = {.capacity = capacity,
@@ -36,8 +38,8 @@ static wk_status read_crafted(uint64_t capacity, uint64_t *rows, wk_error *err)
                                      .n_tasks = 1,
                                      .n_params = 1};
     wk_replay *replay = NULL;
-    WK_TRY(wk_replay_create(&config, &replay, err));
-    wk_status status = wk_replay_log_read(FOLDER, NULL, replay, err);
+    WK_TRY(wk_replay_create(&config, &replay, &err));
+    wk_status status = wk_replay_log_read(FOLDER, NULL, replay, &err);
     *rows = wk_replay_get_stats(replay).rows;
     wk_replay_destroy(replay);
     return status;
@@ -53,17 +55,16 @@ static void add_rows(wk_record_kind kind, uint64_t episode, uint32_t first, uint
 
 static void a_right_log_is_read(void **state)
 {
-    wk_error err = {0};
     uint64_t rows;
     add_rows(WK_RECORD_ROWS, 0, 0, 16, 0, 0);
     add_rows(WK_RECORD_OPEN, 0, 16, 3, 0, 0);
     craft_begin(&file, 1, 1, 0.25);
     add_rows(WK_RECORD_OPEN, 0, 16, 9, 0, 0);
-    assert_ok(read_crafted(100, &rows, &err));
+    assert_ok(read_crafted(100, &rows));
     assert_int_equal(rows, 25);
     add_rows(WK_RECORD_ROWS, 0, 16, 16, 0, 0);
     add_rows(WK_RECORD_ROWS, 0, 32, 0, 1, 0);
-    assert_ok(read_crafted(100, &rows, &err));
+    assert_ok(read_crafted(100, &rows));
     assert_int_equal(rows, 32);
 }
 
@@ -94,7 +95,6 @@ static void rows_that_no_store_could_have_logged_are_refused(void **state)
         {WK_RECORD_ROWS, 0, 16, 16, 0, WK_IS_TERMINAL, "terminal"},
         {(wk_record_kind)9, 0, 16, 16, 0, 0, "unknown kind 9"},
     };
-    wk_error err = {0};
     uint64_t rows;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const bad_rows *bad = &cases[i];
@@ -102,55 +102,51 @@ static void rows_that_no_store_could_have_logged_are_refused(void **state)
         craft_begin(&file, 0, 0, 0.5);
         add_rows(WK_RECORD_ROWS, 0, 0, 16, 0, 0);
         add_rows(bad->kind, bad->episode, bad->first, bad->count, bad->ended, bad->flags);
-        assert_refused(read_crafted(100, &rows, &err), WK_E_FORMAT, bad->message);
+        assert_refused(read_crafted(100, &rows), WK_E_FORMAT, bad->message);
         assert_non_null(strstr(err.message, "replay-00000000.log"));
     }
 }
 
 static void an_episode_that_ends_before_it_has_rows_is_refused(void **state)
 {
-    wk_error err = {0};
     uint64_t rows;
     add_rows(WK_RECORD_ROWS, 0, 0, 0, 1, 0);
-    assert_refused(read_crafted(100, &rows, &err), WK_E_FORMAT, "its end is impossible");
+    assert_refused(read_crafted(100, &rows), WK_E_FORMAT, "its end is impossible");
 }
 
 static void rows_after_the_end_are_refused(void **state)
 {
-    wk_error err = {0};
     uint64_t rows;
     add_rows(WK_RECORD_ROWS, 0, 0, 16, 1, 0);
     add_rows(WK_RECORD_ROWS, 0, 16, 16, 1, 0);
-    assert_refused(read_crafted(100, &rows, &err), WK_E_FORMAT, "after its end");
+    assert_refused(read_crafted(100, &rows), WK_E_FORMAT, "after its end");
 }
 
 static void beginnings_out_of_order_or_place_are_refused(void **state)
 {
-    wk_error err = {0};
     uint64_t rows;
     craft saved = file;
     craft_begin(&file, 2, 1, 0);
-    assert_refused(read_crafted(100, &rows, &err), WK_E_FORMAT, "out of order");
+    assert_refused(read_crafted(100, &rows), WK_E_FORMAT, "out of order");
     file = saved;
     craft_begin(&file, 1, 0, 0);
-    assert_refused(read_crafted(100, &rows, &err), WK_E_FORMAT, "has not ended");
+    assert_refused(read_crafted(100, &rows), WK_E_FORMAT, "has not ended");
     file = saved;
     craft_begin(&file, 1, 2, 0);
-    assert_refused(read_crafted(100, &rows, &err), WK_E_FORMAT, "does not have");
+    assert_refused(read_crafted(100, &rows), WK_E_FORMAT, "does not have");
     file = saved;
     craft_begin(&file, 1, UINT32_MAX, 0);
-    assert_refused(read_crafted(100, &rows, &err), WK_E_FORMAT, "does not have");
+    assert_refused(read_crafted(100, &rows), WK_E_FORMAT, "does not have");
     file = saved;
     craft_begin(&file, 1, 1, NAN);
-    assert_refused(read_crafted(100, &rows, &err), WK_E_FORMAT, "not finite");
+    assert_refused(read_crafted(100, &rows), WK_E_FORMAT, "not finite");
     file = saved;
     craft_record(&file, (wk_record){.size = 3, .kind = WK_RECORD_BEGIN, .episode = 1}, "abc");
-    assert_refused(read_crafted(100, &rows, &err), WK_E_FORMAT, "wrong size");
+    assert_refused(read_crafted(100, &rows), WK_E_FORMAT, "wrong size");
 }
 
 static void blocks_that_are_none_are_refused(void **state)
 {
-    wk_error err = {0};
     uint64_t rows;
     craft saved = file;
     size_t size = craft_block(0, 16, 0, 0, block);
@@ -158,50 +154,47 @@ static void blocks_that_are_none_are_refused(void **state)
         file = saved;
         wk_record record = {(uint32_t)cut, WK_RECORD_ROWS, 0, 0, 0, 16, 0, 0};
         craft_record(&file, record, block);
-        assert_refused(read_crafted(100, &rows, &err), WK_E_FORMAT, "cannot be unpacked");
+        assert_refused(read_crafted(100, &rows), WK_E_FORMAT, "cannot be unpacked");
         assert_int_equal(rows, 0);
     }
     file = saved;
     size = craft_block(0, 16, 0, INFINITY, block);
     craft_record(&file, (wk_record){(uint32_t)size, WK_RECORD_ROWS, 0, 0, 0, 16, 0, 0}, block);
-    assert_refused(read_crafted(100, &rows, &err), WK_E_FORMAT, "reward that is not finite");
+    assert_refused(read_crafted(100, &rows), WK_E_FORMAT, "reward that is not finite");
     file = saved;
     craft_record(&file, (wk_record){(uint32_t)size, WK_RECORD_ROWS, 0, 0, 0, 17, 0, 0}, block);
-    assert_refused(read_crafted(100, &rows, &err), WK_E_FORMAT, "too many rows");
+    assert_refused(read_crafted(100, &rows), WK_E_FORMAT, "too many rows");
 }
 
 static void more_than_the_store_may_hold_is_refused(void **state)
 {
-    wk_error err = {0};
     uint64_t rows;
     for (uint32_t i = 0; i < 4; i++)
         add_rows(WK_RECORD_ROWS, 0, i * 16, 16, 0, 0);
-    assert_ok(read_crafted(63, &rows, &err));
-    assert_refused(read_crafted(62, &rows, &err), WK_E_MEMORY, "62 steps");
+    assert_ok(read_crafted(63, &rows));
+    assert_refused(read_crafted(62, &rows), WK_E_MEMORY, "62 steps");
 }
 
 static void a_record_longer_than_any_is_a_torn_tail(void **state)
 {
-    wk_error err = {0};
     uint64_t rows;
     add_rows(WK_RECORD_ROWS, 0, 0, 16, 0, 0);
     unsigned char *header = file.bytes + file.size;
     memset(header, 0xff, WK_RECORD_HEADER);
     file.size += WK_RECORD_HEADER;
-    assert_ok(read_crafted(100, &rows, &err));
+    assert_ok(read_crafted(100, &rows));
     assert_int_equal(rows, 16);
 }
 
 static void evictions_of_unknown_episodes_do_nothing(void **state)
 {
-    wk_error err = {0};
     uint64_t rows;
     add_rows(WK_RECORD_ROWS, 0, 0, 16, 0, 0);
     craft_record(&file, (wk_record){.kind = WK_RECORD_EVICT, .episode = 99}, NULL);
-    assert_ok(read_crafted(100, &rows, &err));
+    assert_ok(read_crafted(100, &rows));
     assert_int_equal(rows, 16);
     craft_record(&file, (wk_record){.kind = WK_RECORD_EVICT, .episode = 0}, NULL);
-    assert_ok(read_crafted(100, &rows, &err));
+    assert_ok(read_crafted(100, &rows));
     assert_int_equal(rows, 0);
 }
 

@@ -1,1 +1,1 @@
-target_sources(${target} PRIVATE replay/folder.c replay/log_craft.c)
+target_sources(${target} PRIVATE replay/log_craft.c)

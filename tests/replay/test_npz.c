@@ -35,7 +35,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     wk_replay_destroy(*state);
-    folder_remove(FOLDER);
+    remove_tree(FOLDER);
     return 0;
 }
 

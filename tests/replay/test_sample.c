@@ -5,6 +5,8 @@
 #include "support/check.h"
 #include <stdlib.h>
 
+static wk_error err;
+
 enum { B = 16, T = 20 };
 
 typedef struct batch {
@@ -35,14 +37,26 @@ static batch *make_batch(void)
     return all;
 }
 
+static wk_pool *make_pool(int threads)
+{
+    wk_pool *pool = NULL;
+    assert_ok(wk_pool_create(threads, &pool, &err));
+    return pool;
+}
+
+static wk_replay *make_of(wk_replay_config config)
+{
+    wk_replay *replay = NULL;
+    assert_ok(wk_replay_create(&config, &replay, &err));
+    return replay;
+}
+
 // Finished episodes of many lengths, and one that runs.
 static wk_replay *make(wk_pool *pool)
 {
-    wk_error err = {0};
-    wk_replay *replay = NULL;
     wk_replay_config config = episode_config(5000, 2);
     config.pool = pool;
-    assert_ok(wk_replay_create(&config, &replay, &err));
+    wk_replay *replay = make_of(config);
     for (uint64_t i = 0; i < 30; i++)
         assert_ok(episode_write(replay, 0, i, (uint32_t)(T + i * 3), &err));
     assert_ok(episode_begin(replay, 1, 30, &err));
@@ -53,7 +67,6 @@ static wk_replay *make(wk_pool *pool)
 
 static void sequences_are_consecutive_rows_of_one_episode(void **state)
 {
-    wk_error err = {0};
     wk_replay *replay = make(NULL);
     batch *all = make_batch();
     for (uint64_t counter = 0; counter < 20; counter++) {
@@ -77,10 +90,8 @@ static void sequences_are_consecutive_rows_of_one_episode(void **state)
 
 static void the_same_seed_and_counter_give_the_same_bytes_on_any_number_of_threads(void **state)
 {
-    wk_error err = {0};
     batch *one = make_batch(), *many = make_batch();
-    wk_pool *pool = NULL;
-    assert_ok(wk_pool_create(3, &pool, &err));
+    wk_pool *pool = make_pool(3);
     wk_replay *alone = make(NULL), *pooled = make(pool);
     for (uint64_t counter = 0; counter < 5; counter++) {
         assert_ok(wk_replay_sample(alone, 7, counter, B, T, &one->out, &err));
@@ -110,7 +121,6 @@ static double chi_square(const int *counts, int cells, int total)
 
 static void episodes_and_starts_are_uniform(void **state)
 {
-    wk_error err = {0};
     wk_replay *replay = make(NULL);
     uint64_t episodes[B];
     uint32_t starts[B];
@@ -134,10 +144,7 @@ static void episodes_and_starts_are_uniform(void **state)
 
 static void episodes_shorter_than_a_sequence_are_never_chosen(void **state)
 {
-    wk_error err = {0};
-    wk_replay *replay = NULL;
-    wk_replay_config config = episode_config(5000, 1);
-    assert_ok(wk_replay_create(&config, &replay, &err));
+    wk_replay *replay = make_of(episode_config(5000, 1));
     wk_replay_batch out = {0};
     assert_refused(wk_replay_sample(replay, 1, 0, B, T, &out, &err), WK_E_INPUT, "0 episodes");
     for (uint64_t i = 0; i < 200; i++)
@@ -162,7 +169,6 @@ static void episodes_shorter_than_a_sequence_are_never_chosen(void **state)
 
 static bool is_drawn(wk_replay *replay, uint64_t episode)
 {
-    wk_error err = {0};
     bool drawn = false;
     uint64_t episodes[B];
     const wk_replay_batch out = {.episodes = episodes};
@@ -176,11 +182,9 @@ static bool is_drawn(wk_replay *replay, uint64_t episode)
 
 static void running_episodes_are_left_out_where_complete_ones_are_wanted(void **state)
 {
-    wk_error err = {0};
-    wk_replay *replay = NULL;
     wk_replay_config config = episode_config(5000, 2);
     config.complete = true;
-    assert_ok(wk_replay_create(&config, &replay, &err));
+    wk_replay *replay = make_of(config);
     assert_ok(episode_begin(replay, 1, 0, &err));
     for (uint32_t row = 0; row < 41; row++)
         assert_ok(episode_row(replay, 1, 0, row, false, &err));
@@ -201,15 +205,13 @@ static void running_episodes_are_left_out_where_complete_ones_are_wanted(void **
 
 static void what_is_kept_under_a_memory_limit_does_not_depend_on_threads(void **state)
 {
-    wk_error err = {0};
-    wk_pool *pool = NULL;
-    assert_ok(wk_pool_create(3, &pool, &err));
+    wk_pool *pool = make_pool(3);
     wk_replay *stores[2] = {NULL, NULL};
     for (int i = 0; i < 2; i++) {
         wk_replay_config config = episode_config(500, 1);
         config.memory = wk_replay_plan(&config) + 100000;
         config.pool = i ? pool : NULL;
-        assert_ok(wk_replay_create(&config, &stores[i], &err));
+        stores[i] = make_of(config);
         for (uint64_t k = 0; k < 20; k++) {
             assert_ok(episode_begin(stores[i], 0, k, &err));
             for (uint32_t row = 0; row < 25; row++)
@@ -227,9 +229,7 @@ static void what_is_kept_under_a_memory_limit_does_not_depend_on_threads(void **
 static void images_of_many_ranges_are_read_by_all_threads(void **state)
 {
     enum { MOST = 30 };
-    wk_error err = {0};
-    wk_pool *pool = NULL;
-    assert_ok(wk_pool_create(3, &pool, &err));
+    wk_pool *pool = make_pool(3);
     wk_replay *replay = make(pool);
     size_t count = wk_replay_count(replay);
     uint8_t *images = malloc(count * MOST * WK_IMAGE_BYTES), expected[WK_IMAGE_BYTES];
@@ -256,7 +256,6 @@ static void images_of_many_ranges_are_read_by_all_threads(void **state)
 static void append_all(wk_replay *replay, uint32_t step, bool at_once)
 {
     enum { SLOTS = 3 };
-    wk_error err = {0};
     static uint8_t images[SLOTS][WK_IMAGE_BYTES];
     static const float zeros[EPISODE_A + EPISODE_K];
     double theta[SLOTS][EPISODE_P];
@@ -282,14 +281,12 @@ static void append_all(wk_replay *replay, uint32_t step, bool at_once)
 
 static void rows_appended_at_once_are_those_appended_one_by_one(void **state)
 {
-    wk_error err = {0};
-    wk_pool *pool = NULL;
-    assert_ok(wk_pool_create(2, &pool, &err)); // fewer threads than blocks
+    wk_pool *pool = make_pool(2); // fewer threads than blocks
     wk_replay *replay[2];
     wk_replay_config config = episode_config(150, 3);
     for (int k = 0; k < 2; k++) {
         config.pool = k ? pool : NULL;
-        assert_ok(wk_replay_create(&config, &replay[k], &err));
+        replay[k] = make_of(config);
     }
     for (uint32_t step = 0; step < 300; step++) {
         append_all(replay[0], step, false);
@@ -327,10 +324,7 @@ static void hear_drop(void *context, uint64_t episode)
 
 static void a_watcher_hears_of_rows_and_of_episodes_that_leave(void **state)
 {
-    wk_error err = {0};
-    wk_replay *replay = NULL;
-    wk_replay_config config = episode_config(100, 2);
-    assert_ok(wk_replay_create(&config, &replay, &err));
+    wk_replay *replay = make_of(episode_config(100, 2));
     heard h = {0};
     wk_replay_watcher watcher = {&h, hear_row, hear_drop};
     wk_replay_watch(replay, &watcher);

@@ -5,13 +5,20 @@
 #include "support/check.h"
 #include <stdlib.h>
 
-static wk_replay *make(uint64_t capacity, int slots)
+static wk_error err;
+
+static wk_replay *make_with(uint64_t capacity, int slots, size_t frame_bytes)
 {
-    wk_error err = {0};
     wk_replay *replay = NULL;
     wk_replay_config config = episode_config(capacity, slots);
+    config.frame_bytes = frame_bytes;
     assert_ok(wk_replay_create(&config, &replay, &err));
     return replay;
+}
+
+static wk_replay *make(uint64_t capacity, int slots)
+{
+    return make_with(capacity, slots, 1800);
 }
 
 // Reads row by row and in one piece.
@@ -38,7 +45,6 @@ static void assert_episode(wk_replay *replay, size_t i, uint64_t episode, uint32
 
 static void rows_come_back_as_they_went_in_for_every_length(void **state)
 {
-    wk_error err = {0};
     wk_replay *replay = make(10000, 2);
     for (uint32_t rows = 1; rows <= 50; rows++) {
         assert_ok(episode_write(replay, (int)(rows % 2), rows, rows, &err));
@@ -59,7 +65,6 @@ static void rows_come_back_as_they_went_in_for_every_length(void **state)
 // A finished one from the middle and a running one; the others stay whole.
 static void removed_episodes_are_gone_and_the_others_stay(void **state)
 {
-    wk_error err = {0};
     wk_replay *replay = make(10000, 2);
     for (uint64_t id = 0; id < 5; id++)
         assert_ok(episode_write(replay, 0, id, 20 + (uint32_t)id, &err));
@@ -85,7 +90,6 @@ static void removed_episodes_are_gone_and_the_others_stay(void **state)
 
 static void running_episodes_of_several_slots_can_be_read(void **state)
 {
-    wk_error err = {0};
     wk_replay *replay = make(1000, 3);
     for (int slot = 0; slot < 3; slot++)
         assert_ok(episode_begin(replay, slot, (uint64_t)slot, &err));
@@ -105,11 +109,7 @@ static void running_episodes_of_several_slots_can_be_read(void **state)
 
 static void frames_that_do_not_compress_come_back_too(void **state)
 {
-    wk_error err = {0};
-    wk_replay_config config = episode_config(100, 1);
-    config.frame_bytes = WK_IMAGE_BYTES;
-    wk_replay *replay = NULL;
-    assert_ok(wk_replay_create(&config, &replay, &err));
+    wk_replay *replay = make_with(100, 1, WK_IMAGE_BYTES);
     assert_ok(episode_begin(replay, 0, 5, &err));
     for (uint32_t row = 0; row < 33; row++)
         assert_ok(episode_noise_row(replay, 0, 5, row, row == 32, &err));
@@ -124,7 +124,6 @@ static void frames_that_do_not_compress_come_back_too(void **state)
 
 static void the_oldest_whole_episodes_leave_when_the_capacity_is_exceeded(void **state)
 {
-    wk_error err = {0};
     wk_replay *replay = make(100, 1);
     for (uint64_t i = 0; i < 20; i++) {
         assert_ok(episode_write(replay, 0, i, 31, &err)); // 30 steps: three fit
@@ -144,7 +143,6 @@ static void the_oldest_whole_episodes_leave_when_the_capacity_is_exceeded(void *
 
 static void a_running_episode_outlives_younger_finished_ones(void **state)
 {
-    wk_error err = {0};
     wk_replay *replay = make(200, 2);
     assert_ok(episode_begin(replay, 0, 0, &err));
     uint32_t rows = 0;
@@ -161,11 +159,7 @@ static void a_running_episode_outlives_younger_finished_ones(void **state)
 // The ring goes round many times with blocks of very different sizes, and blocks that stay behind.
 static void blocks_survive_many_rounds_of_the_memory(void **state)
 {
-    wk_error err = {0};
-    wk_replay_config config = episode_config(400, 3);
-    config.frame_bytes = 6000;
-    wk_replay *replay = NULL;
-    assert_ok(wk_replay_create(&config, &replay, &err));
+    wk_replay *replay = make_with(400, 3, 6000);
     assert_ok(episode_begin(replay, 2, 0, &err));
     uint32_t rows = 0;
     for (uint64_t i = 1; i < 400; i++) {
@@ -186,7 +180,6 @@ static void blocks_survive_many_rounds_of_the_memory(void **state)
 
 static void episodes_leave_early_when_frames_compress_worse_than_planned(void **state)
 {
-    wk_error err = {0};
     wk_replay *replay = make(2000, 1);
     wk_replay_stats stats;
     for (uint64_t i = 0; i < 60; i++) {
@@ -204,7 +197,6 @@ static void episodes_leave_early_when_frames_compress_worse_than_planned(void **
 
 static void a_plan_over_the_memory_limit_is_refused_with_advice(void **state)
 {
-    wk_error err = {0};
     wk_replay *replay = NULL;
     wk_replay_config config = episode_config(3000000, 8);
     config.memory = 2000000000;
@@ -229,7 +221,6 @@ static void the_papers_buffer_of_a_walker_is_planned_within_six_gigabytes(void *
 
 static void what_the_store_cannot_hold_is_refused(void **state)
 {
-    wk_error err = {0};
     wk_replay *replay = NULL;
     wk_replay_config config = episode_config(0, 1);
     assert_refused(wk_replay_create(&config, &replay, &err), WK_E_INPUT, "capacity");
@@ -256,7 +247,6 @@ static void what_the_store_cannot_hold_is_refused(void **state)
 
 static void rows_that_make_no_sense_are_refused_and_leave_no_trace(void **state)
 {
-    wk_error err = {0};
     wk_replay *replay = make(100, 1);
     static uint8_t image[WK_IMAGE_BYTES];
     float numbers[EPISODE_A] = {0}, odd[EPISODE_A] = {0, INFINITY, 0};
@@ -294,7 +284,6 @@ static void rows_that_make_no_sense_are_refused_and_leave_no_trace(void **state)
 // Rows of a vector of environments: one begins an episode, one goes on, one breaks down.
 static void a_row_begins_continues_or_ends_the_episode_of_its_slot(void **state)
 {
-    wk_error err = {0};
     wk_replay *replay = make(100, 3);
     static uint8_t image[WK_IMAGE_BYTES];
     const float numbers[EPISODE_A] = {0};
@@ -331,7 +320,6 @@ static void a_row_begins_continues_or_ends_the_episode_of_its_slot(void **state)
 
 static void an_episode_ended_before_its_first_row_is_dropped(void **state)
 {
-    wk_error err = {0};
     wk_replay *replay = make(100, 1);
     assert_ok(episode_begin(replay, 0, 0, &err));
     assert_ok(wk_replay_end(replay, 0, &err));
@@ -343,7 +331,6 @@ static void an_episode_ended_before_its_first_row_is_dropped(void **state)
 
 static void many_short_episodes_keep_the_tables_within_the_limit(void **state)
 {
-    wk_error err = {0};
     wk_replay *replay = make(2000, 1);
     for (uint64_t i = 0; i < 3000; i++) {
         assert_ok(episode_write(replay, 0, i, 2, &err));

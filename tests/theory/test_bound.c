@@ -3,9 +3,10 @@
 #include "support/check.h"
 #include "theory/bound.h"
 
+static wk_error err;
+
 static wk_theory_check run_check(const char *family, int64_t instances, int threads)
 {
-    wk_error err = {0};
     wk_pool *pool;
     wk_theory_check check;
     wk_theory_check_config config = {.instances = instances};
@@ -49,18 +50,18 @@ static void the_check_does_not_depend_on_threads(void **state)
 // A world and a model of it that has seen a little.
 static void make_pair(uint64_t seed, wk_mdp *real, wk_mdp *model, wk_mdp_pair *pair)
 {
-    wk_error err = {0};
     const wk_family *family;
     wk_tabular_model table;
+    wk_arena arena = {0};
     const double theta[] = {8, 0.3};
     assert_ok(wk_family_find("random", &family, &err));
     wk_family_make(family, theta, 0.9, seed, real);
-    assert_ok(wk_tabular_model_create(real, 0, 0, 0, NULL, &table, &err));
+    assert_ok(wk_tabular_model_create(real, 0, 0, 0, NULL, &arena, &table, &err));
     wk_rng rng = wk_rng_stream(seed, "test-pair", 0);
     wk_mdp_sample_episode(real, NULL, 100, &rng, &table);
     *model = *real;
     wk_tabular_model_predict(&table, model);
-    wk_tabular_model_free(&table);
+    wk_arena_reset(&arena);
     wk_mdp_pair_compare(real, model, pair);
 }
 

@@ -4,9 +4,10 @@
 #include "support/check.h"
 #include "theory/family.h"
 
+static wk_error err;
+
 static void for_each_theta(void (*check)(const wk_family *family, const double *theta))
 {
-    wk_error err = {0};
     for (size_t f = 0; f < wk_family_count(); f++) {
         wk_space *space;
         assert_ok(wk_space_create(&wk_family_at(f)->domain, false, &space, &err));
@@ -59,7 +60,6 @@ static void theta_that_differ_in_noise_are_the_same_world(void **state)
 static void the_seed_makes_the_layout(void **state)
 {
     static const char *const names[] = {"random", "slippery", "windy"};
-    wk_error err = {0};
     for (size_t i = 0; i < 3; i++) {
         const wk_family *family;
         assert_ok(wk_family_find(names[i], &family, &err));
@@ -76,7 +76,6 @@ static void the_seed_makes_the_layout(void **state)
 
 static void slips_go_sideways_and_the_border_stops(void **state)
 {
-    wk_error err = {0};
     const wk_family *family;
     assert_ok(wk_family_find("slippery", &family, &err));
     const double theta[] = {2, 0.4};
@@ -97,7 +96,6 @@ static void slips_go_sideways_and_the_border_stops(void **state)
 
 static void an_unknown_family_is_refused(void **state)
 {
-    wk_error err = {0};
     const wk_family *family;
     assert_refused(wk_family_find("chains", &family, &err), WK_E_NOT_FOUND, "slippery");
 }

@@ -3,9 +3,18 @@
 #include "support/check.h"
 #include "theory/family.h"
 
+static wk_error err;
+
+static wk_arena arena; // of the models
+
+static int free_models(void **state)
+{
+    wk_arena_reset(&arena);
+    return 0;
+}
+
 static wk_mdp chain(double noise)
 {
-    wk_error err = {0};
     const wk_family *family;
     const double theta[] = {4, noise};
     wk_mdp mdp;
@@ -47,10 +56,9 @@ static double mean_disagreement(const wk_tabular_model *model, const wk_mdp *mdp
 
 static void without_data_every_state_is_as_likely(void **state)
 {
-    wk_error err = {0};
     wk_mdp mdp = chain(0.3), predicted = mdp;
     wk_tabular_model model;
-    assert_ok(wk_tabular_model_create(&mdp, 4, 0, 0, NULL, &model, &err));
+    assert_ok(wk_tabular_model_create(&mdp, 4, 0, 0, NULL, &arena, &model, &err));
     wk_tabular_model_predict(&model, &predicted);
     for (int i = 0; i < 4 * 2 * 4; i++)
         assert_near(predicted.next[i], 0.25, 1e-15);
@@ -58,23 +66,20 @@ static void without_data_every_state_is_as_likely(void **state)
     wk_tabular_model_predict(&model, &predicted);
     assert_near(wk_mdp_next_of(&predicted, 1, 0)[2], (1 + 0.25) / 2, 1e-15);
     assert_near(wk_mdp_next_of(&predicted, 1, 1)[2], 0.25, 1e-15);
-    wk_tabular_model_free(&model);
 }
 
 static void error_and_disagreement_fall_with_data_and_noise_keeps_them_up(void **state)
 {
-    wk_error err = {0};
     double errors[2][3], disagreements[2][3];
     for (int noisy = 0; noisy < 2; noisy++) {
         wk_mdp mdp = chain(noisy ? 0.5 : 0);
         for (int k = 0; k < 3; k++) {
             static const int episodes[] = {1, 16, 512};
             wk_tabular_model model;
-            assert_ok(wk_tabular_model_create(&mdp, 10, 0, 0, NULL, &model, &err));
+            assert_ok(wk_tabular_model_create(&mdp, 10, 0, 0, NULL, &arena, &model, &err));
             collect(&mdp, episodes[k], &model);
             errors[noisy][k] = mean_error(&model, &mdp);
             disagreements[noisy][k] = mean_disagreement(&model, &mdp);
-            wk_tabular_model_free(&model);
         }
         assert_true(errors[noisy][0] > errors[noisy][1]);
         assert_true(errors[noisy][1] > 2 * errors[noisy][2] && errors[noisy][2] < 0.02);
@@ -86,28 +91,25 @@ static void error_and_disagreement_fall_with_data_and_noise_keeps_them_up(void *
 
 static void models_with_a_parent_learn_from_each_other(void **state)
 {
-    wk_error err = {0};
     wk_mdp mdp = chain(0.2);
     wk_tabular_model parent, seen, unseen;
-    assert_ok(wk_tabular_model_create(&mdp, 10, 0, 0, NULL, &parent, &err));
-    assert_ok(wk_tabular_model_create(&mdp, 10, 0, 1, &parent, &seen, &err));
-    assert_ok(wk_tabular_model_create(&mdp, 10, 0, 2, &parent, &unseen, &err));
+    assert_ok(wk_tabular_model_create(&mdp, 10, 0, 0, NULL, &arena, &parent, &err));
+    assert_ok(wk_tabular_model_create(&mdp, 10, 0, 1, &parent, &arena, &seen, &err));
+    assert_ok(wk_tabular_model_create(&mdp, 10, 0, 2, &parent, &arena, &unseen, &err));
     double before = mean_error(&unseen, &mdp), doubt = mean_disagreement(&unseen, &mdp);
     assert_near(before, mean_error(&parent, &mdp), 1e-15);
     collect(&mdp, 100, &seen);
     assert_true(mean_error(&unseen, &mdp) < before / 5);
     assert_true(mean_disagreement(&unseen, &mdp) < doubt / 5);
-    wk_tabular_model_free(&unseen);
-    wk_tabular_model_free(&seen);
-    wk_tabular_model_free(&parent);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_data_every_state_is_as_likely),
-        cmocka_unit_test(error_and_disagreement_fall_with_data_and_noise_keeps_them_up),
-        cmocka_unit_test(models_with_a_parent_learn_from_each_other),
+        cmocka_unit_test_teardown(without_data_every_state_is_as_likely, free_models),
+        cmocka_unit_test_teardown(error_and_disagreement_fall_with_data_and_noise_keeps_them_up,
+                                  free_models),
+        cmocka_unit_test_teardown(models_with_a_parent_learn_from_each_other, free_models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

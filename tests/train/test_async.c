@@ -19,6 +19,8 @@ wk_status __wrap_wk_backend_cpu_create(wk_pool *pool, wk_backend **out, wk_error
     return WK_OK;
 }
 
+static wk_error err;
+
 static wk_run_config busy_run(void)
 {
     wk_run_config config = quiet_run();
@@ -79,7 +81,6 @@ static void several_updates_in_an_iteration_do_too(void **state)
 
 static void a_run_resumed_with_and_without_device_frames_does_too(void **state)
 {
-    wk_error err = {0};
     char plain[64], folder[64];
     wk_run_config config = quiet_run();
     plain_run(&config, plain);
@@ -103,7 +104,6 @@ static void a_run_resumed_with_and_without_device_frames_does_too(void **state)
 
 static wk_trainer *open_trainer(const wk_run_config *config, int how, char folder[64])
 {
-    wk_error err = {0};
     wk_trainer *t;
     mode = how;
     fresh(folder);
@@ -113,7 +113,6 @@ static wk_trainer *open_trainer(const wk_run_config *config, int how, char folde
 
 static void a_device_that_fills_up_gives_way_to_the_host(void **state)
 {
-    wk_error err = {0};
     wk_run_config config = quiet_run();
     char folder[64], other[64];
     async_device_set_memory(SIZE_MAX, INT_MAX);
@@ -139,7 +138,6 @@ static void a_device_that_fills_up_gives_way_to_the_host(void **state)
 
 static void memory_that_is_gone_when_a_run_is_resumed_leaves_frames_on_the_host(void **state)
 {
-    wk_error err = {0};
     wk_run_config config = quiet_run();
     char folder[64];
     async_device_set_memory(0, INT_MAX);
@@ -160,7 +158,6 @@ static void memory_that_is_gone_when_a_run_is_resumed_leaves_frames_on_the_host(
 
 static bool holds(const char *told, int how, size_t available)
 {
-    wk_error err = {0};
     wk_run_config config = quiet_run();
     wk_trainer *t;
     char folder[64];
@@ -189,7 +186,6 @@ static void frames_are_on_the_device_when_configured_or_when_they_fit(void **sta
 
 static void frames_that_must_and_cannot_are_refused_before_the_run(void **state)
 {
-    wk_error err = {0};
     wk_run_config config = quiet_run();
     wk_trainer *t;
     char folder[64];

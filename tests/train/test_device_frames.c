@@ -9,6 +9,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
+static wk_error err;
+
 enum { B = 5, T = 7, KINDS = 3 };
 
 typedef struct fixture {
@@ -22,7 +24,6 @@ typedef struct fixture {
 
 static fixture open_fixture(int kind, uint64_t capacity)
 {
-    wk_error err = {0};
     fixture r = {.replay = script_store(capacity)};
     async_device_set_memory(SIZE_MAX, INT_MAX);
     if (kind == 0)
@@ -39,7 +40,6 @@ static fixture open_fixture(int kind, uint64_t capacity)
 
 static void hold(fixture *r)
 {
-    wk_error err = {0};
     assert_ok(
         wk_device_frames_create(r->replay, r->queue->backend, r->queue, &r->device_frames, &err));
 }
@@ -56,7 +56,6 @@ static void close_fixture(fixture *r)
 
 static void assert_same_batch(fixture *r, uint64_t counter)
 {
-    wk_error err = {0};
     static uint8_t host[B * T * WK_IMAGE_BYTES], device[B * T * WK_IMAGE_BYTES];
     uint64_t episodes[B];
     uint32_t starts[B];
@@ -72,7 +71,6 @@ static void assert_same_batch(fixture *r, uint64_t counter)
 
 static void batches_on_the_device_have_the_bytes_of_the_host(void **state)
 {
-    wk_error err = {0};
     for (int kind = 0; kind < KINDS; kind++) {
         fixture r = open_fixture(kind, 150);
         hold(&r);
@@ -89,7 +87,6 @@ static void batches_on_the_device_have_the_bytes_of_the_host(void **state)
 
 static void frames_stored_before_are_copied_to_the_device(void **state)
 {
-    wk_error err = {0};
     for (int kind = 0; kind < KINDS; kind++) {
         // More than two waves of blocks, and the slots' rows that are in no block yet.
         fixture r = open_fixture(kind, 4000);
@@ -106,7 +103,6 @@ static void frames_stored_before_are_copied_to_the_device(void **state)
 
 static void memory_is_taken_as_rows_arrive_and_used_again(void **state)
 {
-    wk_error err = {0};
     fixture r = open_fixture(0, 2000);
     hold(&r);
     assert_int_equal(wk_device_frames_bytes(r.device_frames), 0);
@@ -124,7 +120,6 @@ static void memory_is_taken_as_rows_arrive_and_used_again(void **state)
 
 static void a_full_device_is_reported_and_the_store_goes_on(void **state)
 {
-    wk_error err = {0};
     fixture r = open_fixture(1, 2000);
     hold(&r);
     assert_ok(script_run(r.replay, 100, &err));
@@ -141,7 +136,6 @@ static void a_full_device_is_reported_and_the_store_goes_on(void **state)
 
 static void a_store_that_does_not_fit_is_refused(void **state)
 {
-    wk_error err = {0};
     fixture r = open_fixture(1, 2000);
     assert_ok(script_run(r.replay, 400, &err));
     async_device_set_memory(0, 3);

@@ -135,17 +135,6 @@ static void every_tensor_of_the_snapshot_is_left_as_it_was(void **state)
     same_file(ORIGIN, A, "metrics.jsonl", 0, 0);
 }
 
-static void adapting_twice_gives_the_same_bytes_for_any_number_of_threads(void **state)
-{
-    wk_adapt_config config = both_tasks(A);
-    config.threads = 1;
-    assert_int_equal(adapt(&config), WK_RUN_FINISHED);
-    config = both_tasks(B);
-    config.threads = 2;
-    assert_int_equal(adapt(&config), WK_RUN_FINISHED);
-    same_policies(A, B, last_step);
-}
-
 static void another_seed_gives_other_policies(void **state)
 {
     wk_adapt_config config = both_tasks(A), other = both_tasks(B);
@@ -155,14 +144,6 @@ static void another_seed_gives_other_policies(void **state)
     adapt(&config);
     adapt(&other);
     other_file(A, B, adapted_file(last_step, "metrics.jsonl", name));
-}
-
-static void interrupted_again_and_again_it_ends_in_the_same_bytes(void **state)
-{
-    wk_adapt_config config = both_tasks(A), pieces = both_tasks(B);
-    adapt(&config);
-    in_pieces(adapting, &pieces, 1, 2);
-    same_policies(A, B, last_step);
 }
 
 static void more_updates_go_on_where_fewer_ended(void **state)
@@ -489,25 +470,36 @@ static const char *place(const char *run, char out[128])
     return out;
 }
 
-static void fine_tuning_twice_gives_the_same_bytes_for_any_number_of_threads(void **state)
+// Which files a way to policies ends in: those of the last snapshot's.
+static void same_results(bool tuned)
 {
     char a[128], b[128];
-    wk_finetune_config config = east(A), threads = east(B);
-    threads.threads = 2;
-    assert_int_equal(finetune(&config), WK_RUN_FINISHED);
-    assert_int_equal(finetune(&threads), WK_RUN_FINISHED);
+    if (!tuned) {
+        same_policies(A, B, last_step);
+        return;
+    }
     same_end(place(A, a), place(B, b));
     same_file(a, b, "weights.safetensors", 0, 0);
 }
 
-static void fine_tuning_interrupted_at_every_checkpoint_ends_in_the_same_bytes(void **state)
+// With one thread, with two, and in pieces, both ways to policies.
+static void whatever_the_threads_and_interruptions_the_same_bytes_come_out(void **state)
 {
-    char a[128], b[128];
-    wk_finetune_config config = east(A), pieces = east(B);
-    finetune(&config);
-    in_pieces(tuning, &pieces, 1, 1);
-    same_end(place(A, a), place(B, b));
-    same_file(a, b, "weights.safetensors", 0, 0);
+    for (int tuned = 0; tuned < 2; tuned++) {
+        copy_runs(&(void *){tuned ? ADAPTED : ORIGIN});
+        wk_adapt_config adapt_a = both_tasks(A), adapt_b = both_tasks(B);
+        wk_finetune_config tune_a = east(A), tune_b = east(B);
+        work_of *work = tuned ? tuning : adapting;
+        const void *config = tuned ? (void *)&tune_b : (void *)&adapt_b;
+        adapt_a.threads = tune_a.threads = 1;
+        in_pieces(work, tuned ? (void *)&tune_a : (void *)&adapt_a, 1000, 0);
+        adapt_b.threads = tune_b.threads = 2;
+        in_pieces(work, config, 1000, 0);
+        same_results(tuned);
+        remove_tree(tuned ? B "/finetune" : B "/adapt");
+        in_pieces(work, config, 1, tuned ? 1 : 2);
+        same_results(tuned);
+    }
 }
 
 // Names, times and inodes of all files of a fine-tuning of A, but for the lock.
@@ -693,9 +685,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_OF(ORIGIN, every_tensor_of_the_snapshot_is_left_as_it_was),
-        TEST_OF(ORIGIN, adapting_twice_gives_the_same_bytes_for_any_number_of_threads),
         TEST_OF(ORIGIN, another_seed_gives_other_policies),
-        TEST_OF(ORIGIN, interrupted_again_and_again_it_ends_in_the_same_bytes),
         TEST_OF(ORIGIN, more_updates_go_on_where_fewer_ended),
         TEST_OF(ORIGIN, data_collected_after_the_snapshot_is_not_looked_at),
         TEST_OF(ORIGIN, a_run_goes_on_after_an_adaptation_as_if_there_had_been_none),
@@ -714,8 +704,7 @@ int main(void)
         TEST_OF(ORIGIN, all_snapshots_go_on_where_they_were_interrupted),
         cmocka_unit_test(steps_are_named_by_their_kind),
         cmocka_unit_test(a_data_cutoff_reads_back_from_its_text),
-        TEST_OF(ADAPTED, fine_tuning_twice_gives_the_same_bytes_for_any_number_of_threads),
-        TEST_OF(ADAPTED, fine_tuning_interrupted_at_every_checkpoint_ends_in_the_same_bytes),
+        TEST_OF(ADAPTED, whatever_the_threads_and_interruptions_the_same_bytes_come_out),
         TEST_OF(ADAPTED, a_finished_fine_tuning_that_is_started_again_changes_nothing),
         TEST_OF(ADAPTED, tuned_weights_of_fewer_steps_are_replaced),
         TEST_OF(ADAPTED, fine_tuning_begins_with_the_episodes_of_the_run_and_adds_its_own),

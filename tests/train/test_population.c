@@ -20,6 +20,8 @@ wk_status __wrap_wk_backend_cpu_create(wk_pool *pool, wk_backend **out, wk_error
     return WK_OK;
 }
 
+static wk_error err;
+
 static const char *const together[RUNS] = {"pop-0.tmp", "pop-1.tmp", "pop-2.tmp"};
 static const char *const alone[RUNS] = {"one-0.tmp", "one-1.tmp", "one-2.tmp"};
 
@@ -57,7 +59,7 @@ static void train_alone(void)
 
 // Runs `first` ... `first+count-1`; their ends go to `members`.
 static wk_status train_some(int first, int count, const wk_run_control *control,
-                            wk_train_member members[RUNS], wk_error *err)
+                            wk_train_member members[RUNS])
 {
     wk_run_config configs[RUNS];
     for (int i = 0; i < count; i++) {
@@ -65,15 +67,14 @@ static wk_status train_some(int first, int count, const wk_run_control *control,
         members[i] = (wk_train_member){
             .config = &configs[i], .directory = together[first + i], .name = together[first + i]};
     }
-    return wk_train_population(members, count, control, err);
+    return wk_train_population(members, count, control, &err);
 }
 
 static void train_together(void)
 {
-    wk_error err = {0};
     wk_run_control control = {0};
     wk_train_member members[RUNS];
-    assert_ok(train_some(0, RUNS, &control, members, &err));
+    assert_ok(train_some(0, RUNS, &control, members));
     for (int i = 0; i < RUNS; i++) {
         assert_int_equal(members[i].status, WK_OK);
         assert_int_equal(members[i].end, WK_RUN_FINISHED);
@@ -95,7 +96,6 @@ static void each_run_ends_as_it_would_alone(void **state)
 // In turn together and in parts, so that they resume at different steps.
 static void stopped_and_resumed_together_or_alone_they_end_the_same(void **state)
 {
-    wk_error err = {0};
     wk_train_member members[RUNS];
     train_alone();
     bool done = false;
@@ -103,7 +103,7 @@ static void stopped_and_resumed_together_or_alone_they_end_the_same(void **state
         stopper s = {.checkpoints = round < 7 ? 2 + round % 3 : INT_MAX};
         wk_run_control control = {.stop = &s.stop, .log = {count_checkpoints, &s, WK_LOG_DEBUG}};
         int first = round % 2 ? round / 2 % RUNS : 0, count = round % 2 ? 1 : RUNS;
-        assert_ok(train_some(first, count, &control, members, &err));
+        assert_ok(train_some(first, count, &control, members));
         done = count == RUNS;
         for (int i = 0; i < count; i++) {
             assert_int_equal(members[i].status, WK_OK);
@@ -133,12 +133,11 @@ static void steal_lock(void *context, wk_log_level level, const char *message)
 
 static void a_run_that_fails_leaves_the_others_as_they_are(void **state)
 {
-    wk_error err = {0};
     thief t = {0};
     wk_train_member members[RUNS];
     train_alone();
     wk_run_control control = {.log = {steal_lock, &t, WK_LOG_DEBUG}};
-    assert_ok(train_some(0, RUNS, &control, members, &err));
+    assert_ok(train_some(0, RUNS, &control, members));
     assert_int_equal(t.failures, 1);
     for (int i = 0; i < RUNS; i++) {
         assert_int_equal(members[i].status == WK_OK, i != 1);
@@ -154,21 +153,20 @@ static void a_run_that_fails_leaves_the_others_as_they_are(void **state)
 
 static void a_run_that_cannot_begin_is_named_and_none_begins(void **state)
 {
-    wk_error err = {0};
     wk_run_control control = {0};
     wk_train_member members[RUNS];
     wk_run_config other = run_config(1);
     other.batch++;
     other.steps = 100;
     run_to_end(&other, together[1]);
-    assert_int_not_equal(train_some(0, RUNS, &control, members, &err), WK_OK);
+    assert_int_not_equal(train_some(0, RUNS, &control, members), WK_OK);
     assert_non_null(strstr(err.message, "pop-1.tmp"));
     assert_non_null(strstr(err.message, "another run"));
     assert_int_not_equal(access("pop-0.tmp", F_OK), 0);
     // The first one's replay is there by the time that the second is found to have none.
     remove_tree(together[1]);
     assert_int_equal(system("mkdir pop-1.tmp && echo {} > pop-1.tmp/metrics.jsonl"), 0);
-    assert_int_not_equal(train_some(0, RUNS, &control, members, &err), WK_OK);
+    assert_int_not_equal(train_some(0, RUNS, &control, members), WK_OK);
     assert_non_null(strstr(err.message, "no checkpoint to resume from"));
     assert_int_not_equal(access("pop-0.tmp", F_OK), 0);
 }
