@@ -1,5 +1,5 @@
 // The distributions, forward and backward; random ops against the words they must draw.
-#include "base/philox.h"
+#include "base/random.h"
 #include "support/check.h"
 #include "support/op_check.h"
 #include "tensor/families.h"
