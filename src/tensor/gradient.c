@@ -3,7 +3,7 @@
 // node's rule propagates them. Contributions are kept as recorded pieces until then, because pieces
 // of one kind combine better than by plain addition: parts of a tensor fit together by
 // concatenation, and the products of an unrolled recurrence by one product over all steps.
-#include "tensor/gradient.h"
+#include "tensor/node.h"
 #include "tensor/shape.h"
 
 #include <assert.h>
@@ -20,14 +20,14 @@ typedef struct piece {
 
 // Rows that were joined once may be wanted again: the same dy serves a weight and its bias.
 typedef struct joint {
-    size_t first, count; // of wk_reverse_pass.joined
+    size_t first, count; // of reverse_pass.joined
     wk_tensor result;
 } joint;
 
 typedef WK_ARRAY(wk_tensor) tensor_list;
 typedef WK_ARRAY(piece) piece_list;
 
-struct wk_reverse_pass {
+typedef struct reverse_pass {
     wk_graph *g;
     size_t tensors;     // when the sweep began
     bool *wanted;       // by tensor: leads from a parameter
@@ -36,46 +36,43 @@ struct wk_reverse_pass {
     piece_list pieces;
     tensor_list joined;
     WK_ARRAY(joint) joints;
-};
+} reverse_pass;
 
-typedef void rule(wk_backward *b);
+// Up to this many rows products and column sums are joined; beyond it each is large enough.
+enum { JOINED_ROWS = 256 };
 
-static rule *const rules[WK_OP_COUNT] = {
-#define DIFFERENTIABLE(name) [WK_OP_##name] = wk_gradient_##name,
-#define CONSTANT(name)
-#define ONCE(name)
-#define OP(name, min_inputs, max_inputs, outputs, gradient, traits) gradient(name)
-#include "tensor/ops.def"
-#undef OP
-#undef DIFFERENTIABLE
-#undef CONSTANT
-#undef ONCE
-};
+// One node in the reverse sweep. Its rule is called after the gradient of its first output is
+// complete; it records nodes and adds each wanted input's contribution.
+typedef struct backward {
+    wk_graph *g;
+    reverse_pass *sweep;
+    wk_node node;
+    wk_tensor dy; // gradient of output 0
+} backward;
 
-// Whether reverse mode takes the results of an op for constants.
-static bool stops(wk_op op)
+static wk_tensor input(const backward *b, int i)
 {
-    return wk_op_table[op].gradient == WK_GRADIENT_CONSTANT;
+    return (wk_tensor){i < b->node.input_count ? wk_node_inputs(b->g, &b->node)[i] : 0};
 }
 
-wk_tensor wk_backward_input(const wk_backward *b, int i)
+static wk_shape input_shape(const backward *b, int i)
 {
-    if (i >= b->node.input_count) return (wk_tensor){0};
-    return (wk_tensor){wk_node_inputs(b->g, &b->node)[i]};
+    return wk_graph_shape(b->g, input(b, i));
 }
 
-wk_tensor wk_backward_output(const wk_backward *b, int i)
+static wk_tensor output(const backward *b, int i)
 {
     return (wk_tensor){b->node.outputs + i};
 }
 
-bool wk_backward_wants(const wk_backward *b, int i)
+// Whether input i is given and leads to a parameter.
+static bool wants(const backward *b, int i)
 {
-    wk_tensor x = wk_backward_input(b, i);
+    wk_tensor x = input(b, i);
     return wk_tensor_exists(x) && b->sweep->wanted[x.id];
 }
 
-static void add_piece(wk_reverse_pass *s, int tensor, piece p)
+static void add_piece(reverse_pass *s, int tensor, piece p)
 {
     p.next = s->pieces_of[tensor];
     if (!wk_array_push(&s->pieces, p)) {
@@ -85,35 +82,20 @@ static void add_piece(wk_reverse_pass *s, int tensor, piece p)
     s->pieces_of[tensor] = (int)s->pieces.count - 1;
 }
 
-static void add(wk_backward *b, int i, piece p)
+// Adds a piece of the gradient of input i.
+static void add(backward *b, int i, piece p)
 {
-    if (b->g->failed || !wk_backward_wants(b, i)) return;
-    add_piece(b->sweep, wk_backward_input(b, i).id, p);
+    if (!b->g->failed && wants(b, i)) add_piece(b->sweep, input(b, i).id, p);
 }
 
-void wk_backward_add(wk_backward *b, int i, wk_tensor gradient)
+// Adds a gradient with as many elements as input i.
+static void add_whole(backward *b, int i, wk_tensor gradient)
 {
-    if (b->g->failed || !wk_backward_wants(b, i)) return;
-    wk_shape shape = wk_graph_shape(b->g, wk_backward_input(b, i));
-    add(b, i, (piece){.kind = WHOLE, .a = wk_graph_reshape(b->g, gradient, shape)});
+    if (b->g->failed || !wants(b, i)) return;
+    add(b, i, (piece){.kind = WHOLE, .a = wk_graph_reshape(b->g, gradient, input_shape(b, i))});
 }
 
-void wk_backward_add_part(wk_backward *b, int i, wk_tensor gradient, int axis, int start)
-{
-    add(b, i, (piece){.kind = PART, .a = gradient, .axis = axis, .start = start});
-}
-
-void wk_backward_add_product(wk_backward *b, int i, wk_tensor x, wk_tensor dy)
-{
-    add(b, i, (piece){.kind = PRODUCT, .a = x, .b = dy});
-}
-
-void wk_backward_add_column_sum(wk_backward *b, int i, wk_tensor dx)
-{
-    add(b, i, (piece){.kind = COLUMN_SUM, .a = dx});
-}
-
-static void push(wk_reverse_pass *s, tensor_list *list, wk_tensor x)
+static void push(reverse_pass *s, tensor_list *list, wk_tensor x)
 {
     if (!wk_array_push(list, x)) s->g->failed = true;
 }
@@ -126,7 +108,7 @@ static bool same_place(const wk_graph *g, wk_tensor a, wk_tensor b)
 }
 
 // An earlier result of join_rows for the same rows, or no tensor.
-static wk_tensor find_joint(const wk_reverse_pass *s, const wk_tensor *x, size_t count)
+static wk_tensor find_joint(const reverse_pass *s, const wk_tensor *x, size_t count)
 {
     for (size_t i = 0; i < s->joints.count; i++) {
         const joint *j = &s->joints.items[i];
@@ -162,7 +144,7 @@ static wk_tensor view_sequence(wk_graph *g, wk_tensor first, wk_shape shape)
 }
 
 // Matrices [m,C] one below the other.
-static wk_tensor join_rows(wk_reverse_pass *s, const wk_tensor *x, size_t count)
+static wk_tensor join_rows(reverse_pass *s, const wk_tensor *x, size_t count)
 {
     wk_tensor result = find_joint(s, x, count);
     if (count == 1 || wk_tensor_exists(result) || s->g->failed) return count == 1 ? x[0] : result;
@@ -185,11 +167,11 @@ static wk_tensor join_rows(wk_reverse_pass *s, const wk_tensor *x, size_t count)
 static bool joinable(const wk_graph *g, wk_tensor x)
 {
     wk_shape shape = wk_graph_shape(g, x);
-    return shape.rank == 2 && shape.dim[0] <= WK_JOINED_ROWS;
+    return shape.rank == 2 && shape.dim[0] <= JOINED_ROWS;
 }
 
 // A tensor's pieces of one kind, the last recorded first, which is forward order.
-static void collect(const wk_reverse_pass *s, int tensor, piece_kind kind, piece_list *out)
+static void collect(const reverse_pass *s, int tensor, piece_kind kind, piece_list *out)
 {
     out->count = 0;
     for (int i = s->pieces_of[tensor]; i >= 0; i = s->pieces.items[i].next) {
@@ -199,7 +181,7 @@ static void collect(const wk_reverse_pass *s, int tensor, piece_kind kind, piece
 }
 
 // The sum of all products: those over few rows joined, the others added up one by one.
-static void combine_products(wk_reverse_pass *s, const piece_list *pieces, tensor_list *whole)
+static void combine_products(reverse_pass *s, const piece_list *pieces, tensor_list *whole)
 {
     tensor_list x = {0}, dy = {0};
     wk_tensor sum = {0};
@@ -225,7 +207,7 @@ static wk_tensor column_sum(wk_graph *g, wk_tensor dx, int stack)
     return WK_EMIT(g, column_sum, (wk_attrs){.stack = stack}, dx);
 }
 
-static void combine_column_sums(wk_reverse_pass *s, const piece_list *pieces, int stack,
+static void combine_column_sums(reverse_pass *s, const piece_list *pieces, int stack,
                                 tensor_list *whole)
 {
     tensor_list few = {0};
@@ -251,7 +233,7 @@ static int by_place(const void *a, const void *b)
 
 // Takes from the sorted pieces those that do not overlap and lays them side by side; the others
 // move to the front for another layer. Returns how many are left.
-static size_t lay_out(wk_reverse_pass *s, piece *pieces, size_t count, wk_shape shape,
+static size_t lay_out(reverse_pass *s, piece *pieces, size_t count, wk_shape shape,
                       tensor_list *whole)
 {
     tensor_list layer = {0};
@@ -278,8 +260,7 @@ static size_t lay_out(wk_reverse_pass *s, piece *pieces, size_t count, wk_shape 
     return left;
 }
 
-static void combine_parts(wk_reverse_pass *s, piece_list *pieces, wk_shape shape,
-                          tensor_list *whole)
+static void combine_parts(reverse_pass *s, piece_list *pieces, wk_shape shape, tensor_list *whole)
 {
     if (pieces->count == 0) return;
     qsort(pieces->items, pieces->count, sizeof *pieces->items, by_place);
@@ -289,7 +270,7 @@ static void combine_parts(wk_reverse_pass *s, piece_list *pieces, wk_shape shape
 }
 
 // Puts a tensor's pieces together; no tensor if it has none.
-static wk_tensor complete(wk_reverse_pass *s, int tensor)
+static wk_tensor complete(reverse_pass *s, int tensor)
 {
     if (s->pieces_of[tensor] < 0 || s->g->failed) return s->results[tensor];
     wk_shape shape = wk_info(s->g, tensor)->type.shape;
@@ -313,9 +294,251 @@ static wk_tensor complete(wk_reverse_pass *s, int tensor)
     return s->results[tensor];
 }
 
-static bool sweep_init(wk_reverse_pass *s, wk_graph *g)
+// The rule of every differentiable op of ops.def.
+
+static void gradient_reshape(backward *b)
 {
-    *s = (wk_reverse_pass){.g = g, .tensors = g->tensors.count};
+    add_whole(b, 0, b->dy);
+}
+
+static void gradient_slice(backward *b)
+{
+    add(b, 0,
+        (piece){.kind = PART,
+                .a = b->dy,
+                .axis = b->node.attrs.slice.axis,
+                .start = b->node.attrs.slice.start});
+}
+
+static void gradient_concat(backward *b)
+{
+    int axis = b->node.attrs.concat.axis;
+    for (int i = 0; i < b->node.input_count; i++) {
+        if (!wants(b, i)) continue;
+        int start = b->g->extents.items[b->node.attrs.concat.starts + i];
+        add_whole(b, i, wk_graph_slice(b->g, b->dy, axis, start, input_shape(b, i).dim[axis]));
+    }
+}
+
+static void gradient_repeat(backward *b)
+{
+    wk_attrs attrs = {.reduce = {.axis = b->node.attrs.repeat.axis,
+                                 .axes = 1,
+                                 .scale = b->node.attrs.repeat.scale}};
+    add_whole(b, 0, WK_EMIT(b->g, reduce, attrs, b->dy));
+}
+
+static void gradient_add(backward *b)
+{
+    add_whole(b, 0, b->dy);
+    add_whole(b, 1, b->dy);
+}
+
+static void gradient_mul(backward *b)
+{
+    if (wants(b, 0)) add_whole(b, 0, wk_graph_mul(b->g, b->dy, input(b, 1)));
+    if (wants(b, 1)) add_whole(b, 1, wk_graph_mul(b->g, b->dy, input(b, 0)));
+}
+
+static void gradient_add_n(backward *b)
+{
+    for (int i = 0; i < b->node.input_count; i++)
+        add_whole(b, i, b->dy);
+}
+
+static void gradient_affine(backward *b)
+{
+    add_whole(b, 0, wk_graph_affine(b->g, b->dy, b->node.attrs.affine.scale, 0));
+}
+
+static void gradient_clamp_min(backward *b)
+{
+    add_whole(b, 0, WK_EMIT(b->g, clamp_min_grad, b->node.attrs, b->dy, input(b, 0)));
+}
+
+static void gradient_scale_rows(backward *b)
+{
+    assert(!wants(b, 1) && "scale_rows: weights have no gradient");
+    add_whole(b, 0, wk_graph_scale_rows(b->g, b->dy, input(b, 1)));
+}
+
+static void gradient_reduce(backward *b)
+{
+    wk_split split =
+        wk_shape_split(input_shape(b, 0), b->node.attrs.reduce.axis, b->node.attrs.reduce.axes);
+    wk_attrs attrs = {
+        .repeat = {.axis = 1, .copies = (int)split.length, .scale = b->node.attrs.reduce.scale}};
+    wk_tensor dy = wk_graph_reshape(b->g, b->dy, WK_SHAPE((int)split.outer, (int)split.inner));
+    add_whole(b, 0, WK_EMIT(b->g, repeat, attrs, dy));
+}
+
+// A stack of matrices [S,M,N] as one [S*M,N].
+static wk_tensor flat_rows(wk_graph *g, wk_tensor x)
+{
+    wk_shape shape = wk_graph_shape(g, x);
+    if (shape.rank == 2) return x;
+    int columns = shape.dim[shape.rank - 1];
+    return wk_graph_reshape(g, x,
+                            WK_SHAPE((int)(wk_shape_count(shape) / (size_t)columns), columns));
+}
+
+static void gradient_matmul(backward *b)
+{
+    wk_tensor x = input(b, 0), w = input(b, 1);
+    assert(!b->node.attrs.matmul.transpose_a && !b->node.attrs.matmul.transpose_b &&
+           !b->node.attrs.matmul.reduce && "only the plain product is differentiable");
+    if (wants(b, 2)) add_whole(b, 2, b->dy);
+    wk_matmul_sizes z = wk_matmul_measure(input_shape(b, 0), input_shape(b, 1), false, false);
+    if (wants(b, 0)) {
+        bool reduce = z.shared_a && z.stack > 1;
+        add_whole(b, 0,
+                  wk_graph_matmul_general(b->g, b->dy, w, false, true, reduce, (wk_tensor){0}));
+    }
+    if (!wants(b, 1)) return;
+    if (z.shared_b)
+        add(b, 1, (piece){.kind = PRODUCT, .a = flat_rows(b->g, x), .b = flat_rows(b->g, b->dy)});
+    else
+        add(b, 1, (piece){.kind = PRODUCT, .a = x, .b = b->dy});
+}
+
+// Through act(x + bias): adds the gradient of the bias and returns that of x.
+static wk_tensor through_bias_act(backward *b, int bias, wk_activation activation)
+{
+    int stack = wants(b, bias) ? wk_row_stack(input_shape(b, bias)) : 1;
+    wk_attrs attrs = {.bias_act = {.activation = activation, .stack = stack}};
+    wk_tensor y = output(b, 0), dx = b->dy;
+    wk_shape shape = wk_graph_shape(b->g, y);
+    size_t rows = wk_shape_count(shape) / (size_t)shape.dim[shape.rank - 1];
+    bool fused = activation != WK_IDENTITY && wants(b, bias) && (rows > JOINED_ROWS || stack > 1);
+    if (fused) {
+        dx = WK_EMIT(b->g, bias_act_grad, attrs, b->dy, y);
+        add_whole(b, bias, wk_graph_sibling(b->g, dx, 1));
+        return dx;
+    }
+    if (activation != WK_IDENTITY) dx = WK_EMIT(b->g, act_grad, attrs, b->dy, y);
+    if (wants(b, bias))
+        add(b, bias, (piece){.kind = COLUMN_SUM, .a = stack == 1 ? flat_rows(b->g, dx) : dx});
+    return dx;
+}
+
+static void gradient_bias_act(backward *b)
+{
+    add_whole(b, 0, through_bias_act(b, 1, b->node.attrs.bias_act.activation));
+}
+
+// Of both kinds of convolution; `transposed`: x is the small image. The image's gradient comes
+// last, next to the layer before, which may multiply it by its slope.
+static void add_conv_gradients(backward *b, bool transposed)
+{
+    wk_tensor x = input(b, 0), w = input(b, 1);
+    wk_attrs attrs = {.conv = {.stride = b->node.attrs.conv.stride}};
+    wk_tensor dy = through_bias_act(b, 2, b->node.attrs.conv.activation);
+    wk_tensor large = transposed ? dy : x, small = transposed ? x : dy;
+    attrs.conv.shape = input_shape(b, 1);
+    if (wants(b, 1)) add_whole(b, 1, WK_EMIT(b->g, conv_dw, attrs, large, small));
+    attrs.conv.shape = input_shape(b, 0);
+    if (wants(b, 0))
+        add_whole(b, 0,
+                  transposed ? WK_EMIT(b->g, deconv_dx, attrs, dy, w)
+                             : WK_EMIT(b->g, conv_dx, attrs, dy, w));
+}
+
+static void gradient_conv(backward *b)
+{
+    add_conv_gradients(b, false);
+}
+
+static void gradient_deconv(backward *b)
+{
+    add_conv_gradients(b, true);
+}
+
+static void gradient_gru(backward *b)
+{
+    wk_attrs attrs = b->node.attrs;
+    attrs.norm.params = wants(b, 1) || wants(b, 2) || wants(b, 3);
+    wk_tensor dpre = WK_EMIT(b->g, gru_grad, attrs, input(b, 0), input(b, 1), input(b, 2),
+                             input(b, 3), input(b, 4), output(b, 1), b->dy);
+    static const int input_of[] = {0, 4, 1, 2, 3}; // of each output
+    for (int i = 0; i < 5; i++)
+        add_whole(b, input_of[i], wk_graph_sibling(b->g, dpre, i));
+}
+
+static void gradient_softmax(backward *b)
+{
+    wk_tensor y = output(b, 0);
+    add_whole(b, 0, WK_EMIT(b->g, softmax_grad, (wk_attrs){0}, y, b->dy));
+}
+
+static void gradient_sample_onehot(backward *b)
+{
+    wk_tensor probabilities = output(b, 1);
+    add_whole(b, 0, WK_EMIT(b->g, softmax_grad, (wk_attrs){0}, probabilities, b->dy));
+}
+
+static void gradient_kl(backward *b)
+{
+    wk_tensor p = input(b, 0), q = input(b, 1);
+    if (wants(b, 0)) add_whole(b, 0, WK_EMIT(b->g, kl_dp, (wk_attrs){0}, p, q, b->dy));
+    if (wants(b, 1)) add_whole(b, 1, WK_EMIT(b->g, kl_dq, (wk_attrs){0}, p, q, b->dy));
+}
+
+static void gradient_truncated_normal_sample(backward *b)
+{
+    add_whole(b, 0,
+              WK_EMIT(b->g, truncated_normal_sample_grad, b->node.attrs, input(b, 0), input(b, 1),
+                      b->dy));
+}
+
+static void gradient_truncated_normal_entropy(backward *b)
+{
+    add_whole(b, 0,
+              WK_EMIT(b->g, truncated_normal_entropy_grad, (wk_attrs){0}, input(b, 0), b->dy));
+}
+
+static void gradient_half_squared_error(backward *b)
+{
+    if (!wants(b, 0)) return;
+    add_whole(
+        b, 0,
+        WK_EMIT(b->g, half_squared_error_grad, b->node.attrs, input(b, 0), input(b, 1), b->dy));
+}
+
+static void gradient_lambda_return(backward *b)
+{
+    wk_tensor dreward = WK_EMIT(b->g, lambda_return_grad, b->node.attrs, b->dy);
+    add_whole(b, 0, dreward);
+    add_whole(b, 1, wk_graph_sibling(b->g, dreward, 1));
+}
+
+static void gradient_disagreement(backward *b)
+{
+    add_whole(b, 0, WK_EMIT(b->g, disagreement_grad, b->node.attrs, input(b, 0), b->dy));
+}
+
+typedef void rule(backward *b);
+
+static rule *const rules[WK_OP_COUNT] = {
+#define DIFFERENTIABLE(name) [WK_OP_##name] = gradient_##name,
+#define CONSTANT(name)
+#define ONCE(name)
+#define OP(name, min_inputs, max_inputs, outputs, gradient, traits) gradient(name)
+#include "tensor/ops.def"
+#undef OP
+#undef DIFFERENTIABLE
+#undef CONSTANT
+#undef ONCE
+};
+
+// Whether reverse mode takes the results of an op for constants.
+static bool stops(wk_op op)
+{
+    return wk_op_table[op].gradient == WK_GRADIENT_CONSTANT;
+}
+
+static bool sweep_init(reverse_pass *s, wk_graph *g)
+{
+    *s = (reverse_pass){.g = g, .tensors = g->tensors.count};
     s->wanted = calloc(s->tensors, sizeof *s->wanted);
     s->pieces_of = malloc(s->tensors * sizeof *s->pieces_of);
     s->results = calloc(s->tensors, sizeof *s->results);
@@ -325,7 +548,7 @@ static bool sweep_init(wk_reverse_pass *s, wk_graph *g)
     return true;
 }
 
-static void sweep_free(wk_reverse_pass *s)
+static void sweep_free(reverse_pass *s)
 {
     free(s->wanted);
     free(s->pieces_of);
@@ -335,7 +558,7 @@ static void sweep_free(wk_reverse_pass *s)
     wk_array_free(&s->joints);
 }
 
-static bool leads_from_wanted(const wk_reverse_pass *s, const wk_node *node)
+static bool leads_from_wanted(const reverse_pass *s, const wk_node *node)
 {
     const int *inputs = wk_node_inputs(s->g, node);
     for (int i = 0; i < node->input_count; i++)
@@ -343,7 +566,7 @@ static bool leads_from_wanted(const wk_reverse_pass *s, const wk_node *node)
     return false;
 }
 
-static void mark_wanted(wk_reverse_pass *s, const wk_tensor *params, size_t count, int last)
+static void mark_wanted(reverse_pass *s, const wk_tensor *params, size_t count, int last)
 {
     for (size_t i = 0; i < count; i++)
         s->wanted[params[i].id] = true;
@@ -367,12 +590,12 @@ static void check_unwritten(const wk_graph *g, int index)
     }
 }
 
-static void visit(wk_reverse_pass *s, int index)
+static void visit(reverse_pass *s, int index)
 {
     const wk_node node = s->g->nodes.items[index];
     if (node.output_count == 0 || s->pieces_of[node.outputs] < 0) return;
     s->g->section = node.section;
-    wk_backward b = {s->g, s, node, complete(s, node.outputs)};
+    backward b = {s->g, s, node, complete(s, node.outputs)};
     if (s->g->failed || !leads_from_wanted(s, &node) || stops(node.op)) return;
     assert(rules[node.op] && "this op has no gradient");
     check_unwritten(s->g, index);
@@ -387,7 +610,7 @@ void wk_graph_gradients(wk_graph *g, wk_tensor loss, const wk_tensor *params, si
     if (g->failed) return;
     assert(wk_shape_count(wk_graph_shape(g, loss)) == 1 && "a loss has one element");
     int section = g->section;
-    wk_reverse_pass s;
+    reverse_pass s;
     if (sweep_init(&s, g)) {
         int last = wk_info(g, loss.id)->producer;
         mark_wanted(&s, params, count, last);

@@ -144,4 +144,14 @@ bool wk_place_blocks(wk_block *blocks, size_t count, size_t *total, size_t *live
 /// False when memory ran out.
 bool wk_plan_windows(const wk_plan *plan, const wk_step_range *spans, wk_step_range *windows);
 
+/// A program: what program.c and trace.c share.
+struct wk_program {
+    wk_backend *backend;
+    wk_plan *plan;
+    wk_executable *executable;
+    wk_buffer *temporary; // its own, or NULL where it is borrowed
+    double *seconds;      // by step of the plan, summed over traced runs; NULL while not tracing
+    size_t traced_runs;
+};
+
 #endif

@@ -1,6 +1,5 @@
 #include "tensor/program.h"
 #include "tensor/plan.h"
-#include "tensor/program_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "tensor/plan.h"
+#include "tensor/cost.h"
 
 #include <stdlib.h>
 
@@ -7,63 +7,12 @@ typedef struct edge {
     int from, to;
 } edge;
 
-// Last step that accessed a tensor, by root and stream; -1 for none.
-typedef struct touches {
-    int read[WK_STREAMS_MAX], written[WK_STREAMS_MAX];
-} touches;
-
 typedef struct finder {
     const wk_plan *plan;
     const wk_step_range *spans;
     wk_step_range *windows;
-    touches *touches;
     WK_ARRAY(edge) edges; // by `to`
-    bool failed;
 } finder;
-
-static void add_edges(finder *f, const int *from, int to)
-{
-    for (int i = 0; i < WK_STREAMS_MAX; i++) {
-        if (from[i] < 0 || i == f->plan->streams[to]) continue;
-        if (!wk_array_push(&f->edges, (edge){from[i], to})) f->failed = true;
-    }
-}
-
-static void read_tensor(finder *f, int tensor, int step)
-{
-    touches *t = &f->touches[wk_info(f->plan->graph, tensor)->root];
-    add_edges(f, t->written, step);
-    t->read[f->plan->streams[step]] = step;
-}
-
-static void write_tensor(finder *f, int tensor, int step)
-{
-    touches *t = &f->touches[wk_info(f->plan->graph, tensor)->root];
-    add_edges(f, t->written, step);
-    add_edges(f, t->read, step);
-    for (int i = 0; i < WK_STREAMS_MAX; i++)
-        t->read[i] = t->written[i] = -1;
-    t->written[f->plan->streams[step]] = step;
-}
-
-static void find_edges(finder *f)
-{
-    const wk_graph *g = f->plan->graph;
-    for (size_t i = 0; i < g->tensors.count; i++)
-        for (int k = 0; k < WK_STREAMS_MAX; k++)
-            f->touches[i].read[k] = f->touches[i].written[k] = -1;
-    for (int step = 0; step < (int)f->plan->node_count; step++) {
-        const wk_node *node = wk_plan_node(f->plan, step);
-        const int *inputs = wk_node_inputs(g, node);
-        unsigned writes = wk_op_writes(node->op);
-        for (int i = 0; i < node->input_count; i++)
-            if (inputs[i]) read_tensor(f, inputs[i], step);
-        for (int i = 0; writes >> i; i++)
-            if (writes >> i & 1) write_tensor(f, inputs[i], step);
-        for (int i = 0; i < node->output_count; i++)
-            write_tensor(f, node->outputs + i, step);
-    }
-}
 
 // What comes before a step on its own stream: of stream 0 nothing else matters, of others what the
 // last one had to wait for, and the beginning of the unbroken run of steps. It may begin a little
@@ -123,12 +72,17 @@ static void find_ends(finder *f)
 bool wk_plan_windows(const wk_plan *plan, const wk_step_range *spans, wk_step_range *windows)
 {
     finder f = {.plan = plan, .spans = spans, .windows = windows};
-    f.touches = malloc(plan->graph->tensors.count * sizeof *f.touches);
-    if (!f.touches) return false;
-    find_edges(&f);
-    find_beginnings(&f);
-    find_ends(&f);
-    free(f.touches);
+    wk_dependencies needs;
+    bool ok = wk_dependencies_find(plan, &needs);
+    for (int to = 0; ok && to < (int)plan->node_count; to++)
+        for (int k = needs.begin[to]; ok && k < needs.begin[to + 1]; k++) {
+            int from = needs.steps.items[k];
+            if (plan->streams[from] != plan->streams[to])
+                ok = wk_array_push(&f.edges, ((edge){from, to}));
+        }
+    if (ok) find_beginnings(&f);
+    if (ok) find_ends(&f);
+    wk_dependencies_free(&needs);
     wk_array_free(&f.edges);
-    return !f.failed;
+    return ok;
 }

@@ -5,7 +5,6 @@
 #include "agent/fixture.h"
 #include "tensor/node.h"
 #include "tensor/plan.h"
-#include "tensor/program_internal.h"
 #include "tensor/shape.h"
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
 #include "support/check.h"
 #include "support/engine.h"
 #include "support/planning.h"
-#include "tensor/program_internal.h"
+#include "tensor/plan.h"
 
 enum { BOTH = WK_FORMAT_F32 | WK_FORMAT_BF16 };
 

@@ -8,7 +8,7 @@
 #include "tensor/cuda/passes/fusion.h"
 #include "tensor/cuda/passes/plan_passes.h"
 #include "tensor/cuda/passes/recurrence.h"
-#include "tensor/program_internal.h"
+#include "tensor/plan.h"
 #include "tensor/shape.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "agent/learner_parts.h"
 #include "support/check.h"
 #include "tensor/cuda/passes/recurrence.h"
-#include "tensor/program_internal.h"
+#include "tensor/plan.h"
 
 #include <stdlib.h>
 

@@ -35,9 +35,9 @@ struct op_case {
     {                                                                                              \
         .name = (name_), .build = (build_), .reference = (reference_), __VA_ARGS__                 \
     }
-/// A builder that gives one expression of g, the inputs x and the random source r.
+/// build_NAME, which gives one expression of g, the inputs x and the random source r.
 #define BUILD(name, ...)                                                                           \
-    static wk_tensor name(wk_graph *g, const wk_tensor *x, wk_random r)                            \
+    static wk_tensor build_##name(wk_graph *g, const wk_tensor *x, wk_random r)                    \
     {                                                                                              \
         (void)r;                                                                                   \
         return __VA_ARGS__;                                                                        \

@@ -3,11 +3,11 @@
 #include "support/op_check.h"
 #include "tensor/families.h"
 
-BUILD(build_add, wk_graph_add(g, x[0], x[1]))
-BUILD(build_mul, wk_graph_mul(g, x[0], x[1]))
+BUILD(add, wk_graph_add(g, x[0], x[1]))
+BUILD(mul, wk_graph_mul(g, x[0], x[1]))
 
 // A tensor used as both operands and once more: its three contributions are added.
-BUILD(build_square, wk_graph_add(g, wk_graph_mul(g, x[0], x[0]), x[0]))
+BUILD(square, wk_graph_add(g, wk_graph_mul(g, x[0], x[0]), x[0]))
 
 EACH(add, x[0][i] + x[1][i])
 EACH(mul, x[0][i] * x[1][i])
@@ -22,15 +22,15 @@ static wk_tensor build_add_n(wk_graph *g, const wk_tensor *x, wk_random r)
 
 EACH(add_n, 2 * x[0][i] + x[1][i] + x[2][i])
 
-BUILD(build_affine, wk_graph_affine(g, x[0], -3, 0.5f))
+BUILD(affine, wk_graph_affine(g, x[0], -3, 0.5f))
 
 EACH(affine, -3 * x[0][i] + 0.5)
 
-BUILD(build_clamp_min, wk_graph_clamp_min(g, x[0], 0.25f))
+BUILD(clamp_min, wk_graph_clamp_min(g, x[0], 0.25f))
 
 EACH(clamp_min, fmax(x[0][i], 0.25))
 
-BUILD(build_scale_rows, wk_graph_scale_rows(g, x[0], wk_graph_stop_gradient(g, x[1])))
+BUILD(scale_rows, wk_graph_scale_rows(g, x[0], wk_graph_stop_gradient(g, x[1])))
 
 static void scale_rows(const op_case *c, const double *const *x, double *y)
 {
@@ -39,11 +39,11 @@ static void scale_rows(const op_case *c, const double *const *x, double *y)
         y[i] = x[0][i] * x[1][i / cols];
 }
 
-BUILD(build_mean_first, wk_graph_mean(g, x[0], 0))
-BUILD(build_mean_middle, wk_graph_mean(g, x[0], 1))
-BUILD(build_mean_last, wk_graph_mean(g, x[0], 2))
-BUILD(build_mean_all, wk_graph_mean_all(g, x[0]))
-BUILD(build_sum_all, wk_graph_sum_all(g, x[0]))
+BUILD(mean_first, wk_graph_mean(g, x[0], 0))
+BUILD(mean_middle, wk_graph_mean(g, x[0], 1))
+BUILD(mean_last, wk_graph_mean(g, x[0], 2))
+BUILD(mean_all, wk_graph_mean_all(g, x[0]))
+BUILD(sum_all, wk_graph_sum_all(g, x[0]))
 
 // The mean over one axis of [A,B,C].
 static void mean_axis(const op_case *c, const double *x, int axis, double *y)

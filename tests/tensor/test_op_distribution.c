@@ -25,7 +25,7 @@ static wk_tensor build_uniform(wk_graph *g, const wk_tensor *x, wk_random r)
 
 EACH(uniform, x[0][i] * (-2 + 5 * unit(i)))
 
-BUILD(build_softmax, wk_graph_softmax(g, x[0]))
+BUILD(softmax, wk_graph_softmax(g, x[0]))
 
 static void log_softmax(const op_case *c, const double *const *x, double *y)
 {
@@ -46,7 +46,7 @@ static void softmax(const op_case *c, const double *const *x, double *y)
         y[i] = exp(y[i]);
 }
 
-BUILD(build_sample, wk_graph_sample_onehot(g, x[0], r))
+BUILD(sample, wk_graph_sample_onehot(g, x[0], r))
 
 // The class whose share of the unit interval holds the variable's uniform number.
 static void sample(const op_case *c, const double *const *x, double *y)
@@ -65,7 +65,7 @@ static void sample(const op_case *c, const double *const *x, double *y)
     }
 }
 
-BUILD(build_mode, wk_graph_mode_onehot(g, x[0]))
+BUILD(mode, wk_graph_mode_onehot(g, x[0]))
 
 static void mode(const op_case *c, const double *const *x, double *y)
 {
@@ -78,10 +78,10 @@ static void mode(const op_case *c, const double *const *x, double *y)
     }
 }
 
-BUILD(build_entropy, wk_graph_entropy(g, wk_graph_stop_gradient(g, x[0])))
-BUILD(build_kl, wk_graph_kl(g, x[0], x[1]))
-BUILD(build_kl_to_constant, wk_graph_kl(g, x[0], wk_graph_stop_gradient(g, x[1])))
-BUILD(build_kl_from_constant, wk_graph_kl(g, wk_graph_stop_gradient(g, x[0]), x[1]))
+BUILD(entropy, wk_graph_entropy(g, wk_graph_stop_gradient(g, x[0])))
+BUILD(kl, wk_graph_kl(g, x[0], x[1]))
+BUILD(kl_to_constant, wk_graph_kl(g, x[0], wk_graph_stop_gradient(g, x[1])))
+BUILD(kl_from_constant, wk_graph_kl(g, wk_graph_stop_gradient(g, x[0]), x[1]))
 
 enum { LOGITS_MAX = 256 };
 
@@ -149,7 +149,7 @@ static size_t action_count(const op_case *c)
     return op_count(c, 0) / 2;
 }
 
-BUILD(build_action, wk_graph_truncated_normal_sample(g, x[0], r, WK_SAMPLE_EXACT))
+BUILD(action, wk_graph_truncated_normal_sample(g, x[0], r, WK_SAMPLE_EXACT))
 
 static void action_sample(const op_case *c, const double *const *x, double *y)
 {
@@ -160,7 +160,7 @@ static void action_sample(const op_case *c, const double *const *x, double *y)
     }
 }
 
-BUILD(build_action_mode, wk_graph_truncated_normal_mode(g, x[0]))
+BUILD(action_mode, wk_graph_truncated_normal_mode(g, x[0]))
 
 static void action_mode(const op_case *c, const double *const *x, double *y)
 {
@@ -168,7 +168,7 @@ static void action_mode(const op_case *c, const double *const *x, double *y)
         y[i] = truncated_at(c, x[0], i).mean;
 }
 
-BUILD(build_action_entropy, wk_graph_truncated_normal_entropy(g, x[0]))
+BUILD(action_entropy, wk_graph_truncated_normal_entropy(g, x[0]))
 
 // log(sqrt(2 pi e) s Z) + (low phi(low) - high phi(high)) / (2 Z)
 static void action_entropy(const op_case *c, const double *const *x, double *y)

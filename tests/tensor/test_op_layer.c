@@ -3,7 +3,7 @@
 #include "support/op_check.h"
 #include "tensor/families.h"
 
-BUILD(build_matmul, wk_graph_matmul(g, x[0], x[1]))
+BUILD(matmul, wk_graph_matmul(g, x[0], x[1]))
 
 // Either operand may be one matrix for the whole stack.
 static void matmul(const op_case *c, const double *const *x, double *y)
@@ -74,9 +74,9 @@ static void shared_weight(const op_case *c, const double *const *x, double *y)
             }
 }
 
-BUILD(build_elu, wk_graph_bias_act(g, x[0], x[1], WK_ELU))
-BUILD(build_sigmoid, wk_graph_bias_act(g, x[0], x[1], WK_SIGMOID))
-BUILD(build_tanh, wk_graph_activate(g, x[0], WK_TANH))
+BUILD(elu, wk_graph_bias_act(g, x[0], x[1], WK_ELU))
+BUILD(sigmoid, wk_graph_bias_act(g, x[0], x[1], WK_SIGMOID))
+BUILD(tanh, wk_graph_activate(g, x[0], WK_TANH))
 
 static void bias(const op_case *c, const double *const *x, double *y)
 {
@@ -102,10 +102,10 @@ static void sigmoid(const op_case *c, const double *const *x, double *y)
 
 EACH(hyperbolic_tangent, tanh(x[0][i]))
 
-BUILD(build_conv, wk_graph_conv(g, x[0], x[1], x[2], 2, WK_ELU))
-BUILD(build_conv_plain, wk_graph_conv(g, x[0], x[1], (wk_tensor){0}, 2, WK_IDENTITY))
-BUILD(build_deconv, wk_graph_deconv(g, x[0], x[1], x[2], 2, WK_ELU))
-BUILD(build_deconv_plain, wk_graph_deconv(g, x[0], x[1], (wk_tensor){0}, 2, WK_IDENTITY))
+BUILD(conv, wk_graph_conv(g, x[0], x[1], x[2], 2, WK_ELU))
+BUILD(conv_plain, wk_graph_conv(g, x[0], x[1], (wk_tensor){0}, 2, WK_IDENTITY))
+BUILD(deconv, wk_graph_deconv(g, x[0], x[1], x[2], 2, WK_ELU))
+BUILD(deconv_plain, wk_graph_deconv(g, x[0], x[1], (wk_tensor){0}, 2, WK_IDENTITY))
 
 enum { STRIDE = 2 };
 
@@ -190,7 +190,7 @@ static void normalise(const double *x, size_t n, const double *gain, const doubl
         y[i] = gain[i] * (x[i] - mean) / sqrt(variance + (double)1e-3f) + offset[i];
 }
 
-BUILD(build_gru, wk_graph_gru(g, x[0], x[1], x[2], x[3], x[4], 1e-3f))
+BUILD(gru, wk_graph_gru(g, x[0], x[1], x[2], x[3], x[4], 1e-3f))
 
 static double logistic(double x)
 {

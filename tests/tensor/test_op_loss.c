@@ -3,8 +3,8 @@
 #include "support/op_check.h"
 #include "tensor/families.h"
 
-BUILD(build_error, wk_graph_half_squared_error(g, x[0], x[1], 1))
-BUILD(build_error_images, wk_graph_half_squared_error(g, x[0], x[1], 3))
+BUILD(error, wk_graph_half_squared_error(g, x[0], x[1], 1))
+BUILD(error_images, wk_graph_half_squared_error(g, x[0], x[1], 3))
 
 // The target repeats over what x has more of; the length of a row follows from the result.
 static void half_squares(const op_case *c, const double *const *x, size_t cols, double *y)
@@ -25,7 +25,7 @@ static void error_images(const op_case *c, const double *const *x, double *y)
     half_squares(c, x, op_count(c, 0) / (size_t)op_dim(c, 0, 0), y);
 }
 
-BUILD(build_returns, wk_graph_lambda_return(g, x[0], x[1], 0.99f, 0.95f))
+BUILD(returns, wk_graph_lambda_return(g, x[0], x[1], 0.99f, 0.95f))
 
 static void returns(const op_case *c, const double *const *x, double *y)
 {
@@ -45,8 +45,8 @@ static void returns(const op_case *c, const double *const *x, double *y)
         }
 }
 
-BUILD(build_std, wk_graph_disagreement(g, x[0], WK_DISAGREEMENT_STD, 50))
-BUILD(build_variance, wk_graph_disagreement(g, x[0], WK_DISAGREEMENT_VARIANCE, 1))
+BUILD(std, wk_graph_disagreement(g, x[0], WK_DISAGREEMENT_STD, 50))
+BUILD(variance, wk_graph_disagreement(g, x[0], WK_DISAGREEMENT_VARIANCE, 1))
 
 static void spread(const op_case *c, const double *x, bool root, double scale, double *y)
 {

@@ -3,11 +3,11 @@
 #include "support/op_check.h"
 #include "tensor/families.h"
 
-BUILD(build_reshape, wk_graph_reshape(g, x[0], WK_SHAPE(3, 1, 10)))
+BUILD(reshape, wk_graph_reshape(g, x[0], WK_SHAPE(3, 1, 10)))
 
 EACH(copy_all, x[0][i])
 
-BUILD(build_stop, wk_graph_stop_gradient(g, x[0]))
+BUILD(stop, wk_graph_stop_gradient(g, x[0]))
 
 // Two overlapping slices along the last axis, added: every element with its own number of uses.
 static wk_tensor build_slices(wk_graph *g, const wk_tensor *x, wk_random r)
@@ -40,7 +40,7 @@ static void leading_slices(const op_case *c, const double *const *x, double *y)
         y[j] = x[0][cols + j] * x[0][3 * cols + j];
 }
 
-BUILD(build_concat_last, wk_graph_concat(g, x, 3, 1))
+BUILD(concat_last, wk_graph_concat(g, x, 3, 1))
 
 static void concat_last(const op_case *c, const double *const *x, double *y)
 {
@@ -68,7 +68,7 @@ static void concat_first(const op_case *c, const double *const *x, double *y)
         *y++ = x[0][i];
 }
 
-BUILD(build_stack, wk_graph_stack(g, x, 2))
+BUILD(stack, wk_graph_stack(g, x, 2))
 
 static void stack(const op_case *c, const double *const *x, double *y)
 {
@@ -77,9 +77,9 @@ static void stack(const op_case *c, const double *const *x, double *y)
             *y++ = x[part][i];
 }
 
-BUILD(build_repeat_first, wk_graph_repeat(g, x[0], 0, 3))
-BUILD(build_repeat_middle, wk_graph_repeat(g, x[0], 1, 3))
-BUILD(build_repeat_last, wk_graph_repeat(g, x[0], 2, 3))
+BUILD(repeat_first, wk_graph_repeat(g, x[0], 0, 3))
+BUILD(repeat_middle, wk_graph_repeat(g, x[0], 1, 3))
+BUILD(repeat_last, wk_graph_repeat(g, x[0], 2, 3))
 
 static void repeat(const op_case *c, const double *const *x, double *y, size_t outer)
 {

@@ -7,7 +7,7 @@
 #include "support/planning.h"
 #include "tensor/cost.h"
 #include "tensor/cuda/passes/recurrence.h"
-#include "tensor/program_internal.h"
+#include "tensor/plan.h"
 #include "tensor/schedule.h"
 
 #include <stdlib.h>
