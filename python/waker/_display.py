@@ -81,7 +81,8 @@ class Tqdm:
     def show(self, now: Progress) -> None:
         if self.bar is None:
             self.bar = self.make(total=now.total, initial=now.steps, unit=" steps")
-        self.bar.set_postfix({"model loss": f"{now.model_loss:.4g}"}, refresh=False)
+        if math.isfinite(now.model_loss):
+            self.bar.set_postfix({"loss": f"{now.model_loss:.4g}"}, refresh=False)
         self.bar.update(min(now.steps, now.total) - self.bar.n)
 
     def close(self) -> None:
@@ -96,7 +97,7 @@ class Rich:
         from rich.progress import Progress as Bars
 
         self.bars: Any = Bars(BarColumn(), MofNCompleteColumn(), TextColumn("steps"),
-                              TimeRemainingColumn(), TextColumn("model loss {task.fields[loss]}"),
+                              TimeRemainingColumn(), TextColumn("{task.fields[loss]}"),
                               console=Console(stderr=True))
         self.task: Any = None
 
@@ -104,7 +105,8 @@ class Rich:
         if self.task is None:
             self.bars.start()
             self.task = self.bars.add_task("", total=now.total, loss="")
-        self.bars.update(self.task, completed=min(now.steps, now.total), loss=f"{now.model_loss:.4g}")
+        loss = f"loss {now.model_loss:.4g}" if math.isfinite(now.model_loss) else ""
+        self.bars.update(self.task, completed=min(now.steps, now.total), loss=loss)
 
     def close(self) -> None:
         self.bars.stop()

@@ -86,6 +86,8 @@ class ForkError(Error, RuntimeError):
 
 _ERRORS = (Error, InputError, NotFoundError, FileError, FormatError, NoMemoryError, UnsupportedError,
            DivergedError, StoppedError)
+for _error in (*_ERRORS, ClosedError, ForkError):
+    _error.__module__ = "waker"  # where users find it
 
 
 class CError(ctypes.Structure):
