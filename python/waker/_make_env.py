@@ -96,7 +96,7 @@ def _file_of(function: Any) -> str | None:
     name = getattr(function, "__qualname__", "")
     try:
         file = os.path.realpath(inspect.getsourcefile(function) or "")
-    except TypeError:
+    except (TypeError, OSError):  # of C, or of no file
         return None
     if not file.endswith(".py") or not os.path.exists(file) or "<" in name or not name:
         return None

@@ -132,6 +132,24 @@ def test_a_name_a_lambda_or_an_inner_function_makes_environments(tmp_path):
                       "--quiet")
 
 
+# As in a notebook: no file has it.
+NOTEBOOK = """
+import sys, gymnasium as gym, waker
+from conftest import TINY
+class Short(gym.Wrapper):
+    def __init__(self):
+        super().__init__(gym.make("CartPole-v1", max_episode_steps=LIMIT))
+LIMIT = 20
+print(waker.train(Short, "run", "toy", progress=False, **{**TINY, "steps": 150}))
+"""
+
+
+def test_what_a_notebook_defines_makes_environments(tmp_path):
+    ended = subprocess.run([sys.executable, "-c", NOTEBOOK], cwd=tmp_path, capture_output=True, text=True,
+                           env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)})
+    assert ended.stdout == "finished\n", ended.stderr
+
+
 def test_what_is_sent_to_other_processes_needs_cloudpickle(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     with pytest.raises(waker.UnsupportedError, match="needs cloudpickle: pip install cloudpickle"):

@@ -20,6 +20,9 @@ import waker
 PACKAGE = Path(waker.__file__).parent
 MODULES = sorted(file.stem for file in PACKAGE.glob("*.py") if file.stem not in ("__init__", "__main__"))
 
+SOURCE = Path(os.environ.get("WAKER_SOURCE", Path(__file__).parents[2]))
+MYPY = shutil.which("mypy") or shutil.which(SOURCE / "build-deps/lint/bin/mypy")
+
 
 def public():
     """Names of all that users call: classes and functions of `waker` and its modules, and methods."""
@@ -121,11 +124,12 @@ def test_the_name_of_an_environment_imports_the_package():
     assert ended.stdout == "(64, 64, 3)\n(2, 64, 64, 3)\n", ended.stderr
 
 
-@pytest.mark.skipif(not shutil.which("mypy"), reason="SKIPPED: no mypy here; tools/lint checks the package")
+@pytest.mark.native
+@pytest.mark.skipif(not MYPY, reason="SKIPPED: no mypy here; tools/setup lint")
 def test_a_users_types_are_checked(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("import waker\nwaker.train('toy', 'runs/a', steps='many')\n"
                       "rate: int = waker.stats.mean([1.0])\n")
-    said = subprocess.run(["mypy", "--python-executable", sys.executable, script], capture_output=True, text=True,
-                          env={**os.environ, "MYPYPATH": ""}).stdout
+    said = subprocess.run([MYPY, "--python-version", "3.12", "--python-executable", sys.executable, script], capture_output=True, text=True,
+                          cwd=tmp_path).stdout
     assert said.count(": error:") == 2 and "script.py:2" in said and "script.py:3" in said, said
