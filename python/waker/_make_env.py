@@ -4,6 +4,7 @@ call to make an environment each."""
 from __future__ import annotations
 
 import base64
+import importlib
 import inspect
 import os
 import re
@@ -46,7 +47,7 @@ def world(env: object) -> World:
     if isinstance(env, Domain):
         return World(plugin=env._file) if env._file is not None else World(block=env.name)
     if isinstance(env, (str, os.PathLike)):
-        return _named(os.fspath(env))
+        return _named(os.fsdecode(env))
     if not callable(env):
         made = " that is made already: each of several processes makes its own" \
             if hasattr(env, "step") else ""
@@ -60,8 +61,8 @@ def _named(name: str) -> World:
     if name in (domain.name for domain in domains()):
         return World(block=name)
     built_in = {f"waker/{short}-v0": domain for short, domain in DOMAINS.items()}
-    if name in built_in:
-        return World(block=built_in[name])
+    if name.removeprefix("waker:") in built_in:
+        return World(block=built_in[name.removeprefix("waker:")])
     if name.endswith(".so") or re.search(r"\.py:[\w.]+$", name):
         return World(plugin=name)
     try:
@@ -70,8 +71,11 @@ def _named(name: str) -> World:
         raise c.NotFoundError(f"env must be a built-in domain ({', '.join(built_in.values())}), "
                               f"not {name!r}; for those of Gymnasium install it: "
                               "pip install gymnasium") from None
+    module, _, short = name.rpartition(":")
     try:
-        spec = gymnasium.spec(name)
+        if module:  # which registers it
+            importlib.import_module(module)
+        spec = gymnasium.spec(short)
     except (gymnasium.error.Error, ImportError) as problem:
         try:
             return World(block=Domain(name).name)

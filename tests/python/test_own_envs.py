@@ -107,14 +107,17 @@ def test_what_makes_no_environments_leaves_nothing_behind(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_name_a_lambda_or_an_inner_function_makes_environments(tmp_path):
+def test_a_name_a_lambda_or_an_inner_function_makes_environments(tmp_path, monkeypatch):
     limit = 12
 
     def inner():
         env = gym.make("Pendulum-v1", max_episode_steps=limit)
         return gym.wrappers.TransformReward(env, lambda reward: reward / 10)
 
-    for name, env in [("id", "CartPole-v1"), ("inner", inner),
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "their_package.py").write_text(
+        "import gymnasium\ngymnasium.register('Theirs-v0', 'test_own_envs:Corridor', max_episode_steps=12)\n")
+    for name, env in [("id", "CartPole-v1"), ("module", "their_package:Theirs-v0"), ("inner", inner),
                       ("lambda", lambda: gym.wrappers.TimeLimit(Corridor(), limit)),
                       ("partial", functools.partial(gym.make, "CartPole-v1", max_episode_steps=30))]:
         run = tmp_path / name
@@ -158,7 +161,7 @@ def test_what_is_sent_to_other_processes_needs_cloudpickle(tmp_path, monkeypatch
 
 
 def test_names_that_stand_for_a_domain(tmp_path):
-    for i, env in enumerate(["toy", "waker/Toy-v0", waker.Domain("toy")]):
+    for i, env in enumerate(["toy", "waker:waker/Toy-v0", waker.Domain("toy")]):
         assert waker.train(env, tmp_path / str(i), progress=False, **SHORT) == "finished"
         assert waker.Run(tmp_path / str(i)).config["domain"] == "toy"
     weights = {waker.Run(tmp_path / str(i)).snapshot().read_bytes() for i in range(3)}
