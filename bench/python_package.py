@@ -121,9 +121,9 @@ def main():
         run = o.run
         if run is None:
             run = os.path.join(folder, "run")
-            waker.train(run, [o.domain, "small"], {"steps": 1010, "prefill": 1000, "tasks": "all", "batch": 2,
-                                                    "length": 6, "env.count": 2, "replay.capacity": 4000,
-                                                    "log.tensorboard": False, "device": "cpu"})
+            waker.train(o.domain, run, "small", steps=1010, prefill=1000, tasks="all", batch=2, length=6,
+                        settings={"env.count": 2, "replay.capacity": 4000, "log.tensorboard": False},
+                        device="cpu", progress=False)
         bench_policy(run, o.task, o.rounds)
 
 

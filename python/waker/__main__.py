@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 
-def main():
+def main() -> None:
     if sys.argv[1:2] == ["relabel"] and any(a.split("=")[0] == "--python" for a in sys.argv):
         from .relabelling import main as relabel
 

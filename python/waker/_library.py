@@ -4,6 +4,8 @@ Everything in the package reaches C through here. The structs repeat those of in
 tests/python/test_library.py compares them with what a C compiler says.
 """
 
+from __future__ import annotations
+
 import ctypes
 import math
 import operator
@@ -11,12 +13,17 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from ctypes import POINTER, c_bool, c_char_p, c_double, c_float, c_int, c_size_t, c_uint8
 from ctypes import c_int64, c_uint32, c_uint64, c_void_p
 from pathlib import Path
+from typing import Any, TypeVar, Union
 
 import numpy
+from numpy.typing import NDArray
+
+StrPath = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+AnyStruct = TypeVar("AnyStruct", bound=ctypes.Structure)
 
 ENV_ABI = 4
 IMAGE_SIDE = 64
@@ -27,7 +34,14 @@ if sys.executable:  # what library and program run environments of Python with
 
 
 class Error(Exception):
-    """What the library refuses, with the library's own message."""
+    """What the library refuses, with the library's own message.
+
+    >>> try:
+    ...     waker.Domain("clean-upp")
+    ... except waker.Error as error:
+    ...     print(type(error).__name__, error)
+    NotFoundError no domain is called 'clean-upp'; did you mean 'clean-up'?
+    """
 
 
 class InputError(Error, ValueError):
@@ -70,8 +84,10 @@ class ForkError(Error, RuntimeError):
     """An object was used in a child process that inherited it: its threads did not come along."""
 
 
-_ERRORS = (None, InputError, NotFoundError, FileError, FormatError, NoMemoryError, UnsupportedError,
+_ERRORS = (Error, InputError, NotFoundError, FileError, FormatError, NoMemoryError, UnsupportedError,
            DivergedError, StoppedError)
+for _error in (*_ERRORS, ClosedError, ForkError):
+    _error.__module__ = "waker"  # where users find it
 
 
 class CError(ctypes.Structure):
@@ -247,7 +263,7 @@ class RelabelResult(ctypes.Structure):
 
 
 # Structs by their names in C.
-STRUCTS = {
+STRUCTS: dict[str, type[ctypes.Structure]] = {
     "wk_error": CError, "wk_param": Param, "wk_task": Task, "wk_case": Case, "wk_option": Option,
     "wk_domain": Domain, "wk_observation_spec": ObservationSpec, "wk_frame": Frame, "wk_batch": Batch,
     "wk_curriculum_config": CurriculumConfig, "wk_curriculum_view": CurriculumView,
@@ -264,7 +280,7 @@ _domain = POINTER(Domain)
 _p, _n, _i, _d, _s, _u64 = c_void_p, c_size_t, c_int, c_double, c_char_p, c_uint64
 
 # Functions that return a wk_status and take a wk_error last: the arguments before it.
-_CHECKED = {
+_CHECKED: dict[str, list[Any]] = {
     "wk_domain_find": [_s, POINTER(_domain)],
     "wk_domain_task": [_domain, _s, POINTER(_i)],
     "wk_domain_option": [_domain, _s, _s, POINTER(_i), POINTER(_i)],
@@ -311,7 +327,7 @@ _CHECKED = {
 }
 
 # The others: what they return, and their arguments.
-_PLAIN = {
+_PLAIN: dict[str, tuple[Any, list[Any]]] = {
     "wk_domain_count": (_n, []),
     "wk_domain_at": (_domain, [_n]),
     "wk_plugin_domain": (_domain, [_p]),
@@ -357,23 +373,22 @@ _PLAIN = {
 }
 
 
-def path():
+def path() -> Path:
     """The library's file: that of the package, or the one WAKER_LIBRARY names."""
     named = os.environ.get("WAKER_LIBRARY")
     return Path(named) if named else Path(__file__).with_name("lib") / "libwaker.so"
 
 
-def _checked(function):
-    def call(*arguments):
+def _checked(function: Any) -> Callable[..., None]:
+    def call(*arguments: Any) -> None:
         error = CError()
         status = function(*arguments, ctypes.byref(error))
         if status:
             raise _ERRORS[status](error.message.decode("utf-8", "replace"))
-    call.__name__ = function.__name__
     return call
 
 
-def _open(file):
+def _open(file: Path) -> ctypes.CDLL:
     """Loads the library. OpenBLAS would start a thread for each core as it is loaded, which waker
     never uses and which cannot end where memory is limited (ulimit -v)."""
     name = "OPENBLAS_NUM_THREADS"
@@ -391,10 +406,10 @@ def _open(file):
 class _Library:
     """The functions by their names in C without `wk_`; loaded by the first one that is used."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._lock = threading.Lock()
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         with self._lock:
             if "domain_count" not in self.__dict__:
                 self._load()
@@ -403,7 +418,7 @@ class _Library:
         except KeyError:
             raise AttributeError(name) from None
 
-    def _load(self):
+    def _load(self) -> None:
         file = path()
         try:
             library = _open(file)
@@ -424,7 +439,7 @@ class _Library:
         self.__dict__.update(plain)
 
     @staticmethod
-    def _declare(library, name, result, arguments):
+    def _declare(library: ctypes.CDLL, name: str, result: Any, arguments: list[Any]) -> Any:
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
         return function
@@ -433,55 +448,57 @@ class _Library:
 lib = _Library()
 
 
-def integer(value, what, kind=c_int):
-    """A whole number for an argument or a field of this type: ctypes would wrap those that do not
-    fit. `what` is the argument's name."""
+def integer(value: Any, what: str, kind: Any = c_int, least: int | None = None) -> int:
+    """A whole number for an argument or a field of this type, from `least` on: ctypes would wrap
+    those that do not fit. `what` is the argument's name."""
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{what}: a whole number is needed, given: {value!r:.80}") from None
+        raise TypeError(f"{what} must be a whole number, not {value!r:.80}") from None
     bits = 8 * ctypes.sizeof(kind)
     low, high = (-2**(bits - 1), 2**(bits - 1) - 1) if kind(-1).value < 0 else (0, 2**bits - 1)
+    if least is not None and number < least:
+        raise InputError(f"{what} must be a whole number from {least} on, not {number}")
     if not low <= number <= high:
-        raise InputError(f"{what}: {number} is not in {low} to {high}")
+        raise InputError(f"{what} must be from {low} to {high}, not {number}")
     return number
 
 
-def seed(value):
+def seed(value: Any) -> int:
     return integer(value, "seed", c_uint64)
 
 
-def number(value, what):
+def number(value: Any, what: str) -> float:
     """A real number for C."""
     try:
         return c_double(value).value
     except TypeError:
-        raise TypeError(f"{what}: a number is needed, given: {value!r:.80}") from None
+        raise TypeError(f"{what} must be a number, not {value!r:.80}") from None
     except OverflowError:
-        raise InputError(f"{what}: the number is too large") from None
+        raise InputError(f"{what} is too large a number") from None
 
 
-def text(value, what):
+def text(value: Any, what: str) -> bytes:
     """A C string from str, bytes or a path."""
     try:
         encoded = os.fsencode(value)
     except TypeError:
-        raise TypeError(f"{what}: a text is needed, given: {value!r:.80}") from None
+        raise TypeError(f"{what} must be a text, not {value!r:.80}") from None
     if b"\0" in encoded:
-        raise InputError(f"{what}: {value!r} contains a NUL character")
+        raise InputError(f"{what} contains a NUL character: {value!r:.80}")
     return encoded
 
 
-def texts(values, what):
+def texts(values: Any, what: str) -> list[bytes]:
     """Those of a list."""
     if isinstance(values, (str, bytes, os.PathLike)) or not isinstance(values, Iterable):
-        raise TypeError(f"{what}: a list of names is needed, given: {values!r:.80}")
+        raise TypeError(f"{what} must be a list of names, not {values!r:.80}")
     return [text(value, what) for value in values]
 
 
-def fill(struct, **values):
+def fill(struct: AnyStruct, **values: Any) -> AnyStruct:
     """Sets fields of a struct to arguments of the same names."""
-    kinds = dict(struct._fields_)
+    kinds: dict[str, Any] = {field[0]: field[1] for field in struct._fields_}
     for name, value in values.items():
         kind = kinds[name]
         if kind is c_char_p:
@@ -494,7 +511,7 @@ def fill(struct, **values):
     return struct
 
 
-def given(**values):
+def given(**values: Any) -> dict[str, Any]:
     """The arguments that are not None."""
     return {name: value for name, value in values.items() if value is not None}
 
@@ -503,11 +520,11 @@ class Pointer(c_void_p):
     """The address of a C object, which is destroyed when nothing refers to it any more: no handle,
     no view of its memory, and no call, which holds its arguments until it returns."""
 
-    def own(self, destroy, keep):
-        self._finalizer = weakref.finalize(self, _destroy, os.getpid(), destroy, self.value, keep)
+    def own(self, destroy: Any, keep: object) -> None:
+        self._finalizer = weakref.finalize(self, _destroy, os.getpid(), destroy, self.value or 0, keep)
 
 
-def _destroy(pid, destroy, address, keep):
+def _destroy(pid: int, destroy: Any, address: int, keep: object) -> None:
     # A forked child has no threads to wait for, and at the end of the program daemon threads are
     # still in their calls: what they have is left to the end of the process.
     ends = not threading.main_thread().is_alive()
@@ -520,14 +537,14 @@ class Handle:
     """An object of the library: used by one thread at a time, not after close() and not in a child
     process that inherited it."""
 
-    def __init__(self, what, pointer):
+    def __init__(self, what: str, pointer: Pointer) -> None:
         self._what = what
-        self._pointer = pointer
+        self._pointer: Pointer | None = pointer
         self._lock = threading.RLock()
         self._pid = os.getpid()
 
     @property
-    def lock(self):
+    def lock(self) -> Any:
         """To be held while `pointer` is used. It is a lock of Python itself, which an interrupt at
         any moment leaves as it should be."""
         if os.getpid() != self._pid:
@@ -536,7 +553,7 @@ class Handle:
         return self._lock
 
     @property
-    def pointer(self):
+    def pointer(self) -> Pointer:
         """The C object, for as long as the caller keeps this: what is called meanwhile, such as a
         signal handler, may close the handle."""
         pointer = self._pointer
@@ -544,7 +561,12 @@ class Handle:
             raise ClosedError(f"{self._what} is closed")
         return pointer
 
-    def close(self):
+    @property
+    def closed(self) -> str:
+        """For the repr of what has the handle."""
+        return "" if self._pointer is not None else ", closed"
+
+    def close(self) -> None:
         """Gives the C object up, after the call that another thread is in; it goes when the last
         call and the last view of its memory do."""
         if os.getpid() != self._pid:
@@ -553,14 +575,14 @@ class Handle:
             self._pointer = None
 
 
-def view(pointer, kind, address, shape):
+def view(pointer: Pointer, kind: Any, address: int, shape: tuple[int, ...]) -> NDArray[Any]:
     """An array over memory of the C object, which lives as long as the array."""
     memory = (kind * math.prod(shape)).from_address(address)
     memory.owner = pointer
     return numpy.frombuffer(memory, kind).reshape(shape)
 
 
-def create(what, function, destroy, *arguments):
+def create(what: str, function: Any, destroy: Any, *arguments: Any) -> Handle:
     """Makes a Handle by a `wk_..._create` function, whose last argument is where the pointer goes.
     The C object borrows its arguments, which live as long as it does."""
     out = Pointer()

@@ -1,7 +1,12 @@
 """Names of the environments for gym.make. They are registered as soon as both packages are imported,
 in either order; importing waker alone does not import Gymnasium, which takes longer than all else."""
 
+from __future__ import annotations
+
 import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
 
 DOMAINS = {
     "TerrainWalker": "terrain-walker", "TerrainHopper": "terrain-hopper",
@@ -11,7 +16,7 @@ DOMAINS = {
 }
 
 
-def register():
+def register() -> None:
     from gymnasium.envs.registration import register as add
 
     for name, domain in DOMAINS.items():
@@ -22,7 +27,7 @@ def register():
 class _GymnasiumFinder:
     """Sees `import gymnasium` come by once, and registers when it is done."""
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name != "gymnasium":
             return None
         import importlib.util
@@ -32,15 +37,15 @@ class _GymnasiumFinder:
         if spec is not None and spec.loader is not None:
             execute = spec.loader.exec_module
 
-            def execute_and_register(module):
+            def execute_and_register(module: ModuleType) -> None:
                 execute(module)
                 register()
 
-            spec.loader.exec_module = execute_and_register
+            spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
         return spec
 
 
-def register_when_imported():
+def register_when_imported() -> None:
     if "gymnasium" in sys.modules:
         register()
     else:

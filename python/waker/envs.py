@@ -4,36 +4,56 @@ A step's `info` has the reward and the completion of every task by its name, θ,
 simulation broke down. Which task's reward is the reward is `task=`.
 """
 
+from __future__ import annotations
+
 import ctypes
-from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
+from numpy.typing import ArrayLike, NDArray
 
 from . import _library as c
 from ._library import lib
-from .domain import IMAGE, Space, address, as_domain, c_array
+from .domain import IMAGE, Domain, Space, Theta, address, as_domain, c_array
 
 SEEDS = 2**63  # Gymnasium's generators draw seeds below this
 RESET_OPTIONS = {"theta", "reset_mask"}
-# Of the library's memory, [num_envs, ...]; None for what the domain does not have.
-_Views = namedtuple("_Views", "images rewards completion flags vectors")
+
+
+class ChoosesTheta(Protocol):
+    """What `curriculum=` takes: waker.Curriculum, or an object of yours."""
+
+    def next(self) -> Any:
+        """θ of the next episode."""
+
+
+class _Views(NamedTuple):
+    """Of the library's memory, [num_envs, ...]; None for what the domain does not have."""
+
+    images: NDArray[np.uint8] | None
+    rewards: NDArray[np.float32]
+    completion: NDArray[np.float32]
+    flags: NDArray[np.uint8]
+    vectors: NDArray[np.float32] | None
 
 
 class _Episodes:
     """What both kinds of environments do alike: the domain's spaces, and what episodes begin with."""
 
-    def _open(self, domain, task, options, theta, curriculum, render_mode, width, height):
+    def _open(self, domain: Domain | str, task: str | None, options: Mapping[str, str] | None,
+              theta: Theta | None, curriculum: ChoosesTheta | None, render_mode: str | None,
+              width: int, height: int) -> tuple[Any, Any]:
         if render_mode not in (None, "rgb_array"):
-            raise c.InputError(f"render_mode is None or 'rgb_array', not {render_mode!r}")
+            raise c.InputError(f"render_mode must be None or 'rgb_array', not {render_mode!r}")
         if theta is not None and curriculum is not None:
             raise c.InputError("theta and curriculum both choose θ; give one of them")
         if curriculum is not None and not callable(getattr(curriculum, "next", None)):
-            raise TypeError(f"curriculum: an object with next() is needed, given: {curriculum!r:.80}")
+            raise TypeError(f"curriculum must be an object with next(), not {curriculum!r:.80}")
         self.domain = as_domain(domain)
         self.task = self.domain.task_names[self.domain.task(task)] if task is not None \
             else self.domain.task_names[0]
@@ -44,12 +64,13 @@ class _Episodes:
         self._task = self.domain.task_names.index(self.task)
         self._choices = self.domain.choices(options)
         self._space = Space(self.domain)
-        self._arguments = {"domain": self.domain, "task": self.task, "options": options,
-                           "theta": theta, "curriculum": curriculum, "render_mode": render_mode,
-                           "width": self.width, "height": self.height}
+        self._arguments: dict[str, Any] = {
+            "domain": self.domain, "task": self.task, "options": options, "theta": theta,
+            "curriculum": curriculum, "render_mode": render_mode, "width": self.width,
+            "height": self.height}
         return self._spaces()
 
-    def _spaces(self):
+    def _spaces(self) -> tuple[Any, Any]:
         """Those of observations and of actions."""
         observed, size = self.domain.observation, self.domain.action_size
         image = spaces.Box(0, 255, IMAGE, np.uint8)
@@ -59,7 +80,11 @@ class _Episodes:
                 spaces.Discrete(size) if self.domain.discrete
                 else spaces.Box(-1, 1, (size,), np.float32))
 
-    def _choose_theta(self, given, seed, episode):
+    def _describe(self) -> str:
+        name = f"{self.domain.name}, task {self.task}"
+        return name if self.theta is None else f"{name}, θ {self.theta.tolist()}"
+
+    def _choose_theta(self, given: Theta | None, seed: int, episode: int) -> NDArray[np.float64]:
         if given is not None:
             return self.domain.theta(given)
         if self.theta is not None:
@@ -68,15 +93,15 @@ class _Episodes:
             return self.domain.theta(self.curriculum.next())
         return self._space.sample(seed, episode)
 
-    def _render(self, pointer):
+    def _render(self, pointer: Any) -> NDArray[np.uint8]:
         rgb = np.empty((max(0, self.height), max(0, self.width), 3), np.uint8)
         lib.env_render(pointer, self.width, self.height, rgb.ctypes.data)
         return rgb
 
 
-def _check_options(options):
+def _check_options(options: Mapping[str, Any] | None) -> Mapping[str, Any]:
     if not isinstance(options, (Mapping, type(None))):
-        raise TypeError(f"options: a dict is needed, given: {options!r:.80}")
+        raise TypeError(f"options must be a dict, not {options!r:.80}")
     unknown = set(options or {}) - RESET_OPTIONS
     if unknown:
         raise c.InputError(f"reset has no option {', '.join(map(repr, sorted(unknown)))}; it knows "
@@ -84,8 +109,8 @@ def _check_options(options):
     return options or {}
 
 
-class WakerEnv(_Episodes, gymnasium.Env):
-    """One environment of a domain.
+class WakerEnv(_Episodes, gymnasium.Env[Any, Any]):
+    """One environment of a domain, which is its name or a waker.Domain.
 
     task     whose reward is the reward; default: the domain's first
     options  {"option": "choice"} of the domain (`waker envs DOMAIN` lists them)
@@ -95,28 +120,46 @@ class WakerEnv(_Episodes, gymnasium.Env):
 
     reset(options={"theta": ...}) sets θ of that episode, as a list or {"name": value}. A pickled
     environment continues bit for bit where it was.
+
+    >>> env = waker.WakerEnv("clean-up", task="push")
+    >>> env
+    <waker.WakerEnv clean-up, task push>
+    >>> observation, info = env.reset(seed=1, options={"theta": {"arena": 2, "green": 1, "blue": 1}})
+    >>> observation.shape
+    (64, 64, 3)
+    >>> observation, reward, terminated, truncated, info = env.step([1.0, 0.0])
+    >>> list(info["completion"])
+    ['sort', 'sort-reverse', 'push']
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 40}
 
-    def __init__(self, domain, *, task=None, options=None, theta=None, curriculum=None,
-                 render_mode=None, width=256, height=256):
+    def __init__(self, domain: Domain | str, *, task: str | None = None,
+                 options: Mapping[str, str] | None = None, theta: Theta | None = None,
+                 curriculum: ChoosesTheta | None = None, render_mode: str | None = None,
+                 width: int = 256, height: int = 256) -> None:
         self.observation_space, self.action_space = self._open(
             domain, task, options, theta, curriculum, render_mode, width, height)
         self.metadata = {**self.metadata, "render_fps": round(1 / self.domain.step_seconds)}
         self._rewards = np.zeros(len(self.domain.tasks), np.float32)
         self._completion = np.zeros_like(self._rewards)
         self._flags = np.zeros(1, np.uint8)
-        self._episode_theta = None
-        self._seed, self._episode = None, 0
+        self._episode_theta: NDArray[np.float64] = np.zeros(len(self.domain.params))
+        self._seed: int | None = None
+        self._episode = 0
         self._handle = c.create("the environment", lib.env_create, lib.env_destroy,
                                 self.domain._pointer, self._choices)
 
-    def _frame(self, image, vector):
+    def __repr__(self) -> str:
+        return f"<waker.WakerEnv {self._describe()}{self._handle.closed}>"
+
+    __str__ = __repr__
+
+    def _frame(self, image: NDArray[Any] | None, vector: NDArray[Any] | None) -> c.Frame:
         return c.Frame(address(image), self._rewards.ctypes.data, self._completion.ctypes.data,
                        self._flags.ctypes.data, address(vector))
 
-    def _info(self):
+    def _info(self) -> dict[str, Any]:
         return {"rewards": dict(zip(self.domain.task_names, self._rewards.tolist())),
                 "completion": {task.name: value for task, value in
                                zip(self.domain.tasks, self._completion.tolist())
@@ -124,7 +167,9 @@ class WakerEnv(_Episodes, gymnasium.Env):
                 "theta": self._episode_theta.copy(),
                 "diverged": bool(self._flags[0] & c.IS_DIVERGED)}
 
-    def reset(self, *, seed=None, options=None):
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> \
+            tuple[Any, dict[str, Any]]:
+        """Begins an episode; `options={"theta": ...}` chooses its θ."""
         seed = None if seed is None else c.seed(seed)
         super().reset(seed=seed)
         options = _check_options(options)
@@ -142,7 +187,8 @@ class WakerEnv(_Episodes, gymnasium.Env):
             self._episode_theta = theta
             return self.domain.observation.join(*seen), self._info()
 
-    def step(self, action):
+    def step(self, action: ArrayLike) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """One step with the reward of `task`; `info` has those of all tasks."""
         action = self.domain.actions(action)
         seen = self.domain.observation.empty()
         with self._handle.lock:
@@ -153,7 +199,8 @@ class WakerEnv(_Episodes, gymnasium.Env):
             return (self.domain.observation.join(*seen), float(self._rewards[self._task]),
                     terminated, bool(flags & c.IS_LAST) and not terminated, self._info())
 
-    def render(self):
+    def render(self) -> NDArray[np.uint8] | None:
+        """The picture of `width` by `height`, where render_mode is "rgb_array"."""
         if self.render_mode is None:
             gymnasium.logger.warn("render() needs render_mode='rgb_array', given to gym.make")
             return None
@@ -161,10 +208,11 @@ class WakerEnv(_Episodes, gymnasium.Env):
             pointer = self._handle.pointer
             return self._render(pointer)
 
-    def close(self):
+    def close(self) -> None:
+        """Gives the library's object up; what is called afterwards raises waker.ClosedError."""
         self._handle.close()
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         with self._handle.lock:
             pointer = self._handle.pointer
             size = lib.env_state_size(pointer)
@@ -175,8 +223,8 @@ class WakerEnv(_Episodes, gymnasium.Env):
                 "episode": self._episode, "theta": self._episode_theta, "spec": self.spec,
                 "random": (self._np_random, self._np_random_seed)}
 
-    def __setstate__(self, saved):
-        self.__init__(**saved["arguments"])
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        WakerEnv.__init__(self, **saved["arguments"])
         if saved["state"]:
             with self._handle.lock:
                 pointer = self._handle.pointer
@@ -186,7 +234,7 @@ class WakerEnv(_Episodes, gymnasium.Env):
         self._np_random, self._np_random_seed = saved["random"]
 
 
-class WakerVectorEnv(_Episodes, VectorEnv):
+class WakerVectorEnv(_Episodes, VectorEnv[Any, Any, Any]):
     """Many environments of a domain: one C call steps all of them on the library's threads.
 
     Arguments are those of WakerEnv, and:
@@ -200,13 +248,24 @@ class WakerVectorEnv(_Episodes, VectorEnv):
     action is ignored and its reward is 0. Environment i is seeded with seed + i.
     reset(options={"theta": ...}) takes one θ for all or one row for each, and "reset_mask" as
     Gymnasium's own vectors do.
+
+    >>> envs = waker.WakerVectorEnv("toy", 4, threads=1)
+    >>> envs
+    <waker.WakerVectorEnv of 4 toy, task west>
+    >>> observations, info = envs.reset(seed=1)
+    >>> observations, rewards, terminated, truncated, info = envs.step(envs.action_space.sample())
+    >>> observations.shape, rewards.shape
+    ((4, 64, 64, 3), (4,))
     """
 
     metadata = {"render_modes": ["rgb_array"], "autoreset_mode": AutoresetMode.NEXT_STEP}
-    _handle = _views = None
+    _handle: Any = None
+    _views: Any = None
 
-    def __init__(self, domain, num_envs=1, *, task=None, options=None, theta=None, curriculum=None,
-                 render_mode=None, width=256, height=256, threads=0, copy=False):
+    def __init__(self, domain: Domain | str, num_envs: int = 1, *, task: str | None = None,
+                 options: Mapping[str, str] | None = None, theta: Theta | None = None,
+                 curriculum: ChoosesTheta | None = None, render_mode: str | None = None,
+                 width: int = 256, height: int = 256, threads: int = 0, copy: bool = False) -> None:
         self.single_observation_space, self.single_action_space = self._open(
             domain, task, options, theta, curriculum, render_mode, width, height)
         self.metadata = {**self.metadata, "render_fps": round(1 / self.domain.step_seconds)}
@@ -217,13 +276,18 @@ class WakerVectorEnv(_Episodes, VectorEnv):
                                 self.domain._pointer, self._choices, num_envs, threads)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._seeds = None
+        self._seeds: list[int] | None = None
         self._episodes = [0] * num_envs
         self._thetas = np.zeros((num_envs, len(self.domain.params)))
         self._ignored = np.zeros((num_envs, self.domain.action_size), np.float32)
         self._views = self._make_views()
 
-    def _make_views(self):
+    def __repr__(self) -> str:
+        return f"<waker.WakerVectorEnv of {self.num_envs} {self._describe()}{self._handle.closed}>"
+
+    __str__ = __repr__
+
+    def _make_views(self) -> _Views:
         n, tasks = self.num_envs, len(self.domain.tasks)
         with self._handle.lock:
             pointer = self._handle.pointer
@@ -237,11 +301,12 @@ class WakerVectorEnv(_Episodes, VectorEnv):
                 c.view(pointer, ctypes.c_float, batch.vectors, (n, observed.vector))
                 if observed.vector else None)
 
-    def _outputs(self, views):
+    def _outputs(self, views: _Views) -> tuple[Any, dict[str, Any]]:
         """Observations and info as the batch has them now."""
-        taken = np.copy if self.copy else np.asarray
+        taken: Any = np.copy if self.copy else np.asarray
         rewards, completion = taken(views.rewards), taken(views.completion)
-        info = {"rewards": {name: rewards[:, i] for i, name in enumerate(self.domain.task_names)},
+        info: dict[str, Any] = {
+                "rewards": {name: rewards[:, i] for i, name in enumerate(self.domain.task_names)},
                 "completion": {task.name: completion[:, i]
                                for i, task in enumerate(self.domain.tasks) if task.has_completion},
                 "theta": taken(self._thetas), "diverged": (views.flags & c.IS_DIVERGED) != 0}
@@ -249,61 +314,65 @@ class WakerVectorEnv(_Episodes, VectorEnv):
         return self.domain.observation.join(*(None if part is None else taken(part)
                                               for part in (views.images, views.vectors))), info
 
-    def _plan_reset(self, pointer, i, theta=None):
-        theta = self._choose_theta(theta, self._seeds[i], self._episodes[i])
-        lib.vec_plan_reset(pointer, i, theta.ctypes.data, theta.size, self._seeds[i],
-                           self._episodes[i])
+    def _plan_reset(self, pointer: Any, i: int, seed: int, given: Theta | None = None) -> None:
+        theta = self._choose_theta(given, seed, self._episodes[i])
+        lib.vec_plan_reset(pointer, i, theta.ctypes.data, theta.size, seed, self._episodes[i])
         self._episodes[i] += 1
         self._thetas[i] = theta
 
-    def _seeds_of(self, given):
+    def _seeds_of(self, given: Any) -> list[int | None] | None:
         """One for each environment, or None."""
         if given is None:
             return None
         if np.ndim(given) == 0:
             return [c.seed(c.seed(given) + i) for i in range(self.num_envs)]
         if len(given) != self.num_envs:
-            raise c.InputError(f"seed: {self.num_envs} are needed, given: {len(given)}")
+            raise c.InputError(f"seed must be one or {self.num_envs} numbers, not {len(given)}")
         return [None if seed is None else c.seed(seed) for seed in given]
 
-    def _seed_all(self, seeds):
+    def _seed_all(self, seeds: list[int | None] | None) -> list[int]:
         if self._seeds is None:
             self._seeds = [int(s) for s in self.np_random.integers(SEEDS, size=self.num_envs)]
         for i, seed in enumerate(seeds or []):
             if seed is not None:
                 self._seeds[i], self._episodes[i] = seed, 0
+        return self._seeds
 
-    def _thetas_of(self, given):
+    def _thetas_of(self, given: Any) -> Any:
         if given is None or isinstance(given, dict) or np.ndim(given) < 2:
             return [given] * self.num_envs
         if len(given) != self.num_envs:
-            raise c.InputError(f"theta: one for all or {self.num_envs}, given: {len(given)}")
+            raise c.InputError(f"theta must be one for all or {self.num_envs}, not {len(given)}")
         return given
 
-    def _mask_of(self, mask):
+    def _mask_of(self, mask: Any) -> NDArray[np.bool_]:
         if mask is None:
             return np.ones(self.num_envs, bool)
         return c_array(mask, bool, (self.num_envs,), "reset_mask")
 
-    def reset(self, *, seed=None, options=None):
+    def reset(self, *, seed: int | Sequence[int | None] | None = None,
+              options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begins episodes, with a seed for all (environment i has seed + i) or one for each."""
         seeds = self._seeds_of(seed)
-        super().reset(seed=None if seed is None or np.ndim(seed) else seeds[0])
+        super().reset(seed=None if seeds is None or np.ndim(seed) else seeds[0])  # type: ignore[arg-type]
         options = _check_options(options)
         thetas, mask = self._thetas_of(options.get("theta")), self._mask_of(
             options.get("reset_mask"))
         views = self._views
         with self._handle.lock:
             pointer = self._handle.pointer
-            self._seed_all(seeds)
+            now = self._seed_all(seeds)
             for i in range(self.num_envs):
                 if mask[i]:
-                    self._plan_reset(pointer, i, thetas[i])
+                    self._plan_reset(pointer, i, now[i], thetas[i])
                 else:
                     lib.vec_plan_idle(pointer, i)
             lib.vec_step(pointer, self._ignored.ctypes.data)
             return self._outputs(views)
 
-    def step(self, actions):
+    def step(self, actions: ArrayLike) -> tuple[
+            Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+        """One step of all of them; those whose episode was over begin a new one instead."""
         actions = self.domain.actions(actions, (self.num_envs,), "actions")
         views = self._views  # they stay if the environment is closed meanwhile
         with self._handle.lock:
@@ -311,7 +380,7 @@ class WakerVectorEnv(_Episodes, VectorEnv):
             # Which episodes are over is read from the batch: a step that was interrupted by an
             # exception leaves nothing behind that the next one would trip over.
             for i in np.flatnonzero(views.flags & c.IS_LAST).tolist():
-                self._plan_reset(pointer, i)
+                self._plan_reset(pointer, i, self._seed_all(None)[i])
             lib.vec_step(pointer, actions.ctypes.data)
             observations, info = self._outputs(views)
             terminated = (views.flags & c.IS_TERMINAL) != 0
@@ -319,7 +388,8 @@ class WakerVectorEnv(_Episodes, VectorEnv):
             return (observations, views.rewards[:, self._task].astype(np.float64), terminated,
                     truncated, info)
 
-    def render(self):
+    def render(self) -> tuple[NDArray[np.uint8], ...] | None:
+        """A picture of each, where render_mode is "rgb_array"."""
         if self.render_mode is None:
             gymnasium.logger.warn("render() needs render_mode='rgb_array', given to gym.make_vec")
             return None
@@ -327,13 +397,14 @@ class WakerVectorEnv(_Episodes, VectorEnv):
             pointer = self._handle.pointer
             return tuple(self._render(lib.vec_env(pointer, i)) for i in range(self.num_envs))
 
-    def close_extras(self, **kwargs):
+    def close_extras(self, **kwargs: Any) -> None:
+        """For Gymnasium's close()."""
         if self._handle is None:  # what could not be made is deleted, too
             return
         self._handle.close()  # waits for a step of another thread, which uses the views
         self._views = None
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         views = self._views
         with self._handle.lock:
             pointer = self._handle.pointer
@@ -349,8 +420,8 @@ class WakerVectorEnv(_Episodes, VectorEnv):
                 "seeds": self._seeds, "episodes": self._episodes, "thetas": self._thetas,
                 "spec": self.spec, "random": (self._np_random, self._np_random_seed)}
 
-    def __setstate__(self, saved):
-        self.__init__(**saved["arguments"])
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        WakerVectorEnv.__init__(self, **saved["arguments"])
         views = self._views
         with self._handle.lock:
             pointer = self._handle.pointer

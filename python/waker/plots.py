@@ -1,30 +1,40 @@
 """Figures of results, with matplotlib. Every function draws into `axes` (default: new ones) and
 returns them."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import stats
 from .results import Records, Run
 
 
-def _axes(axes):
+def _axes(axes: Any) -> Any:
     if hasattr(axes, "plot"):
         return axes
     if axes is not None:
-        raise TypeError(f"axes: those of matplotlib are needed, given: {axes!r:.80}")
+        raise TypeError(f"axes must be those of matplotlib, not {axes!r:.80}")
     import matplotlib.pyplot
 
     return matplotlib.pyplot.subplots()[1]
 
 
-def _run(run, what):
+def _run(run: Any, what: str) -> Run:
     if not isinstance(run, Run):
-        raise TypeError(f"{what}: a waker.Run is needed, given: {run!r:.80}")
+        raise TypeError(f"{what} must be a waker.Run, not {run!r:.80}")
     return run
 
 
-def curve(runs, metric, axes=None, label=None):
-    """One metric over agent steps, a line for each run."""
+def curve(runs: Iterable[Run], metric: str, axes: Any = None,
+          label: Callable[[Run], str] | None = None) -> Any:
+    """One metric over agent steps, a line for each run; `label` names a run, else its folder does.
+
+    >>> axes = waker.plots.curve(waker.runs("runs/*"), "train/model_loss")
+    """
     axes = _axes(axes)
     for run in runs:
         steps, values = _run(run, "runs").curve(metric)
@@ -35,9 +45,13 @@ def curve(runs, metric, axes=None, label=None):
     return axes
 
 
-def bars(evaluations, by="curriculum", score="mean", axes=None, reps=2000):
-    """The mean over runs of every task, grouped by a column, with bootstrap intervals."""
-    axes, rows = _axes(axes), Records(evaluations)
+def bars(evaluations: Iterable[Mapping[str, Any]], by: str = "curriculum", score: str = "mean",
+         axes: Any = None, reps: int = 2000) -> Any:
+    """The mean over runs of every task, grouped by a column, with bootstrap intervals.
+
+    >>> axes = waker.plots.bars(waker.evaluations("runs").where(set="dr"))
+    """
+    axes, rows = _axes(axes), Records(dict(row) for row in evaluations)
     tasks = sorted(set(rows.column("task").tolist()))
     groups = sorted(set(rows.column(by).tolist()), key=str)
     width = 0.8 / max(1, len(groups))
@@ -54,9 +68,12 @@ def bars(evaluations, by="curriculum", score="mean", axes=None, reps=2000):
     return axes
 
 
-def curriculum(run, value="probability", axes=None):
+def curriculum(run: Run, value: str = "probability", axes: Any = None) -> Any:
     """What the curriculum knows over θ: a heat map for two parameters, bars for one. `value` is
-    "probability", "error" or "episodes"."""
+    "probability", "error" or "episodes".
+
+    >>> axes = waker.plots.curriculum(waker.Run("runs/a"), "episodes")
+    """
     axes = _axes(axes)
     rows = _run(run, "run").curriculum()
     names = [name for name in rows[0] if name not in (
@@ -81,17 +98,21 @@ def curriculum(run, value="probability", axes=None):
     return axes
 
 
-def images(pictures, axes=None):
+def images(pictures: ArrayLike, axes: Any = None) -> Any:
     """Images [T,...,64,64,3] in a row (in rows, where there is an axis before), as decode() gives
-    them or as bytes."""
+    them or as bytes.
+
+    >>> model = waker.Model("runs/a")
+    >>> axes = waker.plots.images(model.decode(model.initial(5)))
+    """
     axes = _axes(axes)
-    pictures = np.asarray(pictures)
-    if pictures.dtype == np.uint8:
-        pictures = pictures / 255
-    if pictures.ndim == 4:
-        pictures = pictures[:, None]
-    sheet = pictures.transpose(1, 2, 0, 3, 4).reshape(
-        pictures.shape[1] * pictures.shape[2], pictures.shape[0] * pictures.shape[3], 3)
+    rows = np.asarray(pictures)
+    if rows.dtype == np.uint8:
+        rows = rows / 255
+    if rows.ndim == 4:
+        rows = rows[:, None]
+    sheet = rows.transpose(1, 2, 0, 3, 4).reshape(
+        rows.shape[1] * rows.shape[2], rows.shape[0] * rows.shape[3], 3)
     axes.imshow(np.clip(sheet, 0, 1))
     axes.set_axis_off()
     return axes

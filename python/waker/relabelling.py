@@ -1,5 +1,7 @@
 """Rewards after the fact: a function becomes a task of a run that has its data already."""
 
+from __future__ import annotations
+
 import argparse
 import ctypes
 import hashlib
@@ -9,29 +11,49 @@ import inspect
 import json
 import os
 import sys
+from collections.abc import Callable, Iterable
 from types import MappingProxyType
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from . import _library as c
 from ._library import lib
 from .domain import Domain
 
 
-def reward(name, reads):
+RewardLike = TypeVar("RewardLike", bound=Callable[["Episode"], ArrayLike])
+
+
+class Relabelled(TypedDict):
+    """What relabel() has done: the task's name, episodes, rows of the replay, how many episodes and
+    agent steps were simulated, seconds, mean return and threads."""
+
+    name: str
+    episodes: int
+    rows: int
+    simulated: int
+    steps: int
+    seconds: float
+    mean_return: float
+    threads: int
+
+
+def reward(name: str, reads: Iterable[str]) -> Callable[[RewardLike], RewardLike]:
     """Marks a function as a reward: the task's name, and what of the state it reads.
 
-        @waker.reward("high", reads=["xpos/torso"])
-        def high(episode):
-            return episode["xpos/torso"][:, 2]
+    >>> @waker.reward("north", reads=["position"])
+    ... def north(episode):
+    ...     return episode["position"][:, 1]
     """
     c.text(name, "name")
-    reads = tuple(map(os.fsdecode, c.texts(reads, "reads")))
+    states = tuple(map(os.fsdecode, c.texts(reads, "reads")))
 
-    def mark(function):
+    def mark(function: RewardLike) -> RewardLike:
         if not inspect.isfunction(function):
-            raise TypeError(f"a reward is a function of an episode, given: {function!r:.80}")
-        function.waker_reward = (name, reads)
+            raise TypeError(f"reward must be a function of an episode, not {function!r:.80}")
+        function.waker_reward = (name, states)  # type: ignore[attr-defined]
         return function
     return mark
 
@@ -49,7 +71,7 @@ class Episode:
     number         of the episode in the run
     """
 
-    def __init__(self, raw, reads, domain):
+    def __init__(self, raw: Any, reads: tuple[str, ...], domain: Domain) -> None:
         steps, count = raw.steps, raw.control_steps
         states = {name.rstrip("?"): _copy(raw.states[i], (1 + count, raw.widths[i]))
                   for i, name in enumerate(reads)}
@@ -66,38 +88,43 @@ class Episode:
         self.rewards = MappingProxyType({name: rewards[:, k]
                                          for k, name in enumerate(domain.task_names)})
 
-    def __getitem__(self, name):
+    def __repr__(self) -> str:
+        theta = ", ".join(f"{name} {value:g}" for name, value in self.theta.items())
+        return f"<waker.Episode {self.number}: {len(self)} control steps, {theta}>"
+
+    def __getitem__(self, name: str) -> Any:
         try:
             return self._states[name]
         except KeyError:
             raise c.NotFoundError(f"the reward does not say that it reads {name!r}; it reads "
                                   f"{list(self._states)}") from None
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.step)
 
 
-def _copy(pointer, shape):
+def _copy(pointer: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     kind = np.dtype(pointer._type_)
     if not pointer or 0 in shape:
         return np.zeros(shape, kind)
-    return np.ctypeslib.as_array(pointer, shape).copy()
+    copy: NDArray[Any] = np.ctypeslib.as_array(pointer, shape).copy()
+    return copy
 
 
-def _narrow(state):
+def _narrow(state: NDArray[Any]) -> NDArray[Any]:
     return state[:, 0] if state.shape[1] == 1 else state
 
 
-def _plain(value):
+def _plain(value: Any) -> bool:
     return isinstance(value, (bool, int, float, str, bytes, type(None))) or \
         isinstance(value, tuple) and all(map(_plain, value))
 
 
-def _code(function, name, reads):
+def _code(function: Any, name: str, reads: tuple[str, ...]) -> tuple[str, str]:
     """Path of the function's code and a hash of it: of its file, or its source where it has none;
     with the plain values it was made with."""
     if not inspect.isfunction(function):
-        raise TypeError(f"a reward is a function of an episode, given: {function!r}")
+        raise TypeError(f"reward must be a function of an episode, not {function!r:.80}")
     path = os.path.abspath(function.__code__.co_filename)
     try:
         with open(path, "rb") as file:
@@ -113,7 +140,7 @@ def _code(function, name, reads):
     return path, hashlib.sha256(source + repr(made_with).encode()).hexdigest()
 
 
-def _numbers(given, episode, name):
+def _numbers(given: Any, episode: Episode, name: str) -> NDArray[np.float64]:
     """What a reward returned, as one float64 for each control step; anything else is refused."""
     numbers = np.asarray(given)
     if numbers.dtype.kind not in "biuf":
@@ -131,7 +158,9 @@ def _numbers(given, episode, name):
     return numbers
 
 
-def relabel(run, reward, *, name=None, reads=None, restart=False, threads=0, plugin=None):
+def relabel(run: c.StrPath, reward: Callable[[Episode], ArrayLike] | c.StrPath, *,
+            name: str | None = None, reads: Iterable[str] | None = None, restart: bool = False,
+            threads: int = 0, plugin: c.StrPath | None = None) -> Relabelled:
     """Adds a task to the run in the directory `run`, as `waker relabel` does.
 
     reward    function of an Episode that returns a number for each of its control steps; an agent
@@ -144,11 +173,18 @@ def relabel(run, reward, *, name=None, reads=None, restart=False, threads=0, plu
 
     The run's episodes are simulated by the library's threads; the function is called in this one, an
     episode at a time, in their order. Whatever it raises is raised here, and the run stays as it
-    was. Returns a dict: name, episodes, rows, simulated, steps, seconds, mean_return, threads.
+    was. Returns a dict (waker.relabelling.Relabelled).
+
+    >>> @waker.reward("north", reads=["position"])
+    ... def north(episode):
+    ...     return episode["position"][:, 1]
+    >>> done = waker.relabel("runs/a", north)
+    >>> done["name"], done["episodes"]
+    ('north', 21)
     """
     config = c.fill(c.RelabelConfig(directory=c.text(run, "run")), restart=restart, threads=threads,
                     **c.given(plugin=plugin))
-    raised = []
+    raised: list[BaseException] = []
     if isinstance(reward, (str, bytes, os.PathLike)):
         config.reward = c.text(reward, "reward")
     else:
@@ -164,20 +200,21 @@ def relabel(run, reward, *, name=None, reads=None, restart=False, threads=0, plu
         if raised:
             raise raised[0] from None
         raise
-    values = {field: getattr(result, field) for field, _ in c.RelabelResult._fields_}
-    values["name"] = values["name"].decode()
-    return values
+    return {"name": result.name.decode(), "episodes": result.episodes, "rows": result.rows,
+            "simulated": result.simulated, "steps": result.steps, "seconds": result.seconds,
+            "mean_return": result.mean_return, "threads": result.threads}
 
 
-def _recorded(function, name, reads, raised):
-    if not name or reads is None:
+def _recorded(function: Any, name: str | None, given: Iterable[str] | None,
+              raised: list[BaseException]) -> c.RecordedReward:
+    if not name or given is None:
         raise TypeError("give the name of the task and what the reward reads: name= and reads=, or "
                         "@waker.reward(name, reads)")
-    texts = c.texts(reads, "reads")
+    texts = c.texts(given, "reads")
     reads = tuple(map(os.fsdecode, texts))
     path, sha256 = _code(function, name, reads)
 
-    def answer(_context, raw, out):
+    def answer(_context: Any, raw: Any, out: Any) -> bool:
         try:
             raw = raw.contents
             episode = Episode(raw, reads, Domain._borrow(raw.domain, None))
@@ -193,13 +230,15 @@ def _recorded(function, name, reads, raised):
                             reward=c.RewardFunction(answer))
 
 
-def _named(text):
+def _named(text: str) -> Any:
     """The function that MODULE:NAME or FILE.py:NAME stands for."""
     place, _, name = text.rpartition(":")
     if not place or not name:
         raise c.InputError(f"--python {text}: give MODULE:FUNCTION or FILE.py:FUNCTION")
     if place.endswith(".py"):
         spec = importlib.util.spec_from_file_location(os.path.basename(place)[:-3], place)
+        if spec is None or spec.loader is None:
+            raise c.NotFoundError(f"--python {text}: there is no {place}")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     else:
@@ -211,7 +250,7 @@ def _named(text):
         raise c.NotFoundError(f"--python {text}: there is no '{name}' in {place}") from None
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     """`waker relabel RUN --python MODULE:FUNCTION`; returns the exit code."""
     parser = argparse.ArgumentParser(prog="waker relabel", allow_abbrev=False)
     parser.add_argument("run", metavar="RUN")
@@ -230,11 +269,11 @@ def main(arguments):
     except (c.Error, ImportError, OSError, TypeError) as problem:
         print(f"waker: {problem}", file=sys.stderr)
         return 1 if isinstance(problem, (c.FileError, c.NoMemoryError, c.DivergedError)) else 2
-    done["task"] = done.pop("name")
     if given.json:
-        print(json.dumps(done))
+        print(json.dumps({**{key: value for key, value in done.items() if key != "name"},
+                          "task": done["name"]}))
     else:
-        print(f"task '{done['task']}' of {given.run}: {done['episodes']} episodes, mean return "
+        print(f"task '{done['name']}' of {given.run}: {done['episodes']} episodes, mean return "
               f"{done['mean_return']:.5g}\n{done['simulated']} episodes, {done['steps']} agent steps, "
               f"in {done['seconds']:.3g} s on {done['threads']} threads")
     return 0

@@ -17,7 +17,7 @@ def pytest_configure(config):
 @pytest.fixture(scope="session")
 def run(tmp_path_factory):
     directory = tmp_path_factory.mktemp("runs") / "tiny"
-    assert waker.train(directory, ["toy"], TINY) == "finished"
+    assert waker.train("toy", directory, progress=False, **TINY) == "finished"
     waker.command("eval", directory, "--policy", "alongside", "--task", "west", "--cases", "dr",
                   "--envs", 25, "--seed", 3, "--quiet")
     return directory

@@ -106,7 +106,7 @@ def test_a_curriculum_learns_from_what_is_reported():
         curriculum.report(thetas, [1.0])
     for wrong in (np.nan, np.inf):
         before = curriculum.distribution()
-        with pytest.raises(waker.InputError, match=f"errors: {wrong} is not a finite number"):
+        with pytest.raises(waker.InputError, match=f"errors must be finite numbers, not {wrong}"):
             curriculum.report(thetas[:2], [1.0, wrong])
         assert (curriculum.distribution() == before).all()
 
@@ -182,7 +182,7 @@ def test_a_vector_takes_theta_for_all_or_each_and_a_mask():
     assert (images[1:] == before[1:]).all() and (images[0] != before[0]).any()
     with pytest.raises(waker.InputError, match="one for all or 3"):
         envs.reset(options={"theta": [[0.5], [0.5]]})
-    with pytest.raises(waker.InputError, match="seed: 3"):
+    with pytest.raises(waker.InputError, match="seed must be one or 3 numbers, not 2"):
         envs.reset(seed=[1, 2])
 
 

@@ -1,10 +1,15 @@
 """Other people's learners on our environments, as they are. Without PyTorch those that need it are
 skipped, with a line that says so."""
 
+import os
+from pathlib import Path
+
 import gymnasium as gym
 import numpy as np
 import pytest
 import waker
+
+SOURCE = Path(os.environ.get("WAKER_SOURCE", Path(__file__).parents[2]))
 
 
 def test_a_loop_over_a_vector_learns():
@@ -26,6 +31,37 @@ def test_a_loop_over_a_vector_learns():
     assert np.mean(returns[-2:]) > np.mean(returns[:2]) + 0.5
 
 
+# What each needs besides the environments; those of images alone do without a Dict.
+ARGUMENTS = {
+    "ArrayConversion": {"env_xp": np, "target_xp": np}, "ClipReward": {"max_reward": 0.5},
+    "DtypeObservation": {"dtype": np.float32}, "RescaleAction": {"min_action": -2, "max_action": 2},
+    "RescaleObservation": {"min_obs": np.float32(0), "max_obs": np.float32(1)},
+    "ReshapeObservation": {"shape": (64 * 64, 3)}, "ResizeObservation": {"shape": (32, 32)},
+    "TransformAction": {"func": lambda action: action}, "TransformReward": {"func": lambda reward: reward},
+    "TransformObservation": {"func": lambda observation: observation}}
+
+
+@pytest.mark.parametrize("name", sorted(name for name in gym.wrappers.vector.__all__
+                                        if not name.startswith(("Vectorize", "Human"))))
+def test_gymnasiums_wrappers_of_vectors(tmp_path, name):
+    given = ARGUMENTS.get(name, {})
+    envs = gym.make_vec("waker/Toy-v0", num_envs=3, render_mode="rgb_array", width=32, height=32)
+    if name == "FilterObservation":
+        pytest.skip("the toy shows images alone")
+    if name == "RecordVideo":
+        given = {"video_folder": str(tmp_path)}
+    try:
+        wrapped = getattr(gym.wrappers.vector, name)(envs, **given)
+    except (ImportError, gym.error.DependencyNotInstalled) as missing:
+        pytest.skip(f"SKIPPED: {missing}")
+    wrapped.reset(seed=1)
+    over = 0
+    for _ in range(22):  # through the end of an episode
+        observations, rewards, terminated, truncated, info = wrapped.step(wrapped.action_space.sample())
+        over += int(np.sum(np.asarray(truncated)))
+    assert over == 3
+
+
 def test_stable_baselines3():
     sb3 = pytest.importorskip("stable_baselines3",
                               reason="SKIPPED: no Stable-Baselines3 here; docs/python.md#tests")
@@ -37,6 +73,31 @@ def test_stable_baselines3():
     from stable_baselines3.common.env_checker import check_env
 
     check_env(env, warn=True)
+
+
+def test_the_example_for_vectors_of_stable_baselines3(monkeypatch):
+    sb3 = pytest.importorskip("stable_baselines3",
+                              reason="SKIPPED: no Stable-Baselines3 here; docs/python.md#tests")
+    from stable_baselines3.common.vec_env import VecFrameStack, VecMonitor, VecTransposeImage
+
+    monkeypatch.syspath_prepend(SOURCE / "examples/python")
+    from sb3_vector import WakerVecEnv
+
+    many, alone = WakerVecEnv(gym.make_vec("waker/Toy-v0", num_envs=3)), gym.make_vec("waker/Toy-v0", num_envs=3)
+    many.seed(5)
+    assert (many.reset() == alone.reset(seed=5)[0]).all()
+    for _ in range(20):  # an episode
+        actions = np.random.default_rng(1).uniform(-1, 1, (3, 2)).astype(np.float32)
+        observations, rewards, over, infos = many.step(actions)
+        last, same, _, truncated, _ = alone.step(actions)
+        assert (rewards == same).all() and (over == truncated).all()
+    assert all((info["terminal_observation"] == image).all() and info["TimeLimit.truncated"]
+               for info, image in zip(infos, last))
+    first, *_ = alone.step(actions)  # which begins the next episode
+    assert (observations == first).all()
+    wrapped = VecFrameStack(VecTransposeImage(VecMonitor(many)), 2)
+    sb3.PPO("CnnPolicy", wrapped, n_steps=32, batch_size=16, n_epochs=1,
+            device="cpu", seed=1).learn(96)
 
 
 def make_env(env_id, seed):

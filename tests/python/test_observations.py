@@ -42,7 +42,7 @@ def grid(request, tmp_path_factory):
 @pytest.fixture(scope="module")
 def grid_run(grid, tmp_path_factory):
     directory = tmp_path_factory.mktemp("runs") / grid.stem
-    assert waker.train(directory, ["toy"], {**TINY, "steps": 150, "plugin": grid}) == "finished"
+    assert waker.train(grid, directory, ["toy"], **{**TINY, "steps": 150}) == "finished"
     return directory
 
 
@@ -254,7 +254,7 @@ def cart_pole():
 
 
 def test_a_run_in_an_environment_of_python_is_loaded(tmp_path, monkeypatch):
-    waker.train(cart_pole, tmp_path / "run", ["toy"], {**TINY, "steps": 150})
+    waker.train(cart_pole, tmp_path / "run", ["toy"], **{**TINY, "steps": 150})
     env = cart_pole()
     policy, model = waker.Policy(tmp_path / "run", task="reward"), waker.Model(tmp_path / "run")
     observation, _ = env.reset(seed=1)

@@ -1,9 +1,11 @@
-"""Environments of the user in training: waker.train(make_env, ...) and `waker train --python`."""
+"""Environments of the user in training: waker.train(env, ...) and `waker train --python`."""
 
+import functools
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -61,7 +63,7 @@ def cart_pole():
 def test_gymnasium_environments_are_trained_in(tmp_path, make_env):
     lines = []
     steps = {} if make_env is not pendulum else {"steps": 260}  # one episode has 200
-    assert waker.train(make_env, tmp_path / "run", ["toy"], {**SHORT, **steps},
+    assert waker.train(make_env, tmp_path / "run", "toy", **{**SHORT, **steps},
                        message=lambda warning, line: lines.append(line)) == "finished"
     run = waker.Run(tmp_path / "run")
     assert run.config["plugin"] == f"{os.path.realpath(__file__)}:{make_env.__name__}"
@@ -78,10 +80,10 @@ def test_a_run_goes_on_by_naming_the_function(tmp_path):
             raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):
-        waker.train(corridor, tmp_path / "run", ["toy"], settings, progress=watch)
-    with pytest.raises(waker.Error, match="which was not named"):
-        waker.train(tmp_path / "run")
-    assert waker.train(corridor, tmp_path / "run", ["toy"], settings,
+        waker.train(corridor, tmp_path / "run", "toy", **settings, progress=watch)
+    with pytest.raises(waker.Error, match="env must be given again: .*test_own_envs.py:corridor"):
+        waker.train(logdir=tmp_path / "run")
+    assert waker.train(corridor, tmp_path / "run", "toy", **settings,
                        message=lambda warning, line: lines.append(line)) == "finished"
     assert any("cannot save their state" in line for line in lines)
     name = f"{__file__}:corridor"
@@ -91,20 +93,79 @@ def test_a_run_goes_on_by_naming_the_function(tmp_path):
     assert policy.domain.name == "corridor" and policy.domain.params[0].max == 9
 
 
-def test_functions_that_processes_cannot_import_are_refused(tmp_path):
-    with pytest.raises(waker.InputError, match="at the top of a .py file"):
-        waker.train(lambda: None, tmp_path / "run", ["toy"])
-    with pytest.raises(waker.InputError, match="at the top of a .py file"):
-        waker.train(dict, tmp_path / "run", ["toy"])
+def test_what_makes_no_environments_leaves_nothing_behind(tmp_path):
+    lock = threading.Lock()
+    for env, reason in [(lambda: None, "returned a NoneType without 'reset'"),
+                        (dict, "returned a dict without 'reset'"),
+                        (lambda: lock, "cannot be sent to other processes .*lock"),
+                        (Corridor, "set the environment's attribute episode_steps"),
+                        ("clean-upp", "did you mean 'clean-up'"),
+                        ("CartPol-v1", "Did you mean: `CartPole`"),
+                        ("nowhere.so", "there is no file")]:
+        with pytest.raises(waker.Error, match=reason):
+            waker.train(env, tmp_path / "run", "toy")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_name_a_lambda_or_an_inner_function_makes_environments(tmp_path, monkeypatch):
+    limit = 12
 
     def inner():
-        return corridor()
+        env = gym.make("Pendulum-v1", max_episode_steps=limit)
+        return gym.wrappers.TransformReward(env, lambda reward: reward / 10)
 
-    with pytest.raises(waker.InputError, match="at the top of a .py file"):
-        waker.train(inner, tmp_path / "run", ["toy"])
-    with pytest.raises(waker.Error, match="set the environment's attribute episode_steps"):
-        waker.train(Corridor, tmp_path / "run", ["toy"], SHORT)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "their_package.py").write_text(
+        "import gymnasium\ngymnasium.register('Theirs-v0', 'test_own_envs:Corridor', max_episode_steps=12)\n")
+    for name, env in [("id", "CartPole-v1"), ("module", "their_package:Theirs-v0"), ("inner", inner),
+                      ("lambda", lambda: gym.wrappers.TimeLimit(Corridor(), limit)),
+                      ("partial", functools.partial(gym.make, "CartPole-v1", max_episode_steps=30))]:
+        run = tmp_path / name
+        assert waker.train(env, run, "toy", progress=False, **SHORT) == "finished"
+        file = f"{os.path.realpath(run)}/waker_env.py:make_env"
+        assert waker.Run(run).config["plugin"] == file
+        before = (run / "waker_env.py").read_text()
+        with pytest.raises(waker.Error, match="holds another run|is not the .* that the run"):
+            waker.train(cart_pole if name == "inner" else lambda: inner(), run, "toy", batch=9)
+        assert (run / "waker_env.py").read_text() == before
+        with warnings.catch_warnings():  # the file of another function would be a warning
+            warnings.simplefilter("error")
+            assert waker.train(env, run, "toy", **SHORT) == "finished"
+        waker.command("eval", run, "--policy", "random", "--cases", "dr", "--envs", 2, "--python", file,
+                      "--quiet")
+
+
+# As in a notebook: no file has it.
+NOTEBOOK = """
+import sys, gymnasium as gym, waker
+from conftest import TINY
+class Short(gym.Wrapper):
+    def __init__(self):
+        super().__init__(gym.make("CartPole-v1", max_episode_steps=LIMIT))
+LIMIT = 20
+print(waker.train(Short, "run", "toy", progress=False, **{**TINY, "steps": 150}))
+"""
+
+
+def test_what_a_notebook_defines_makes_environments(tmp_path):
+    ended = subprocess.run([sys.executable, "-c", NOTEBOOK], cwd=tmp_path, capture_output=True, text=True,
+                           env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)})
+    assert ended.stdout == "finished\n", ended.stderr
+
+
+def test_what_is_sent_to_other_processes_needs_cloudpickle(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    with pytest.raises(waker.UnsupportedError, match="needs cloudpickle: pip install cloudpickle"):
+        waker.train(lambda: corridor(), tmp_path / "run", "toy")
     assert not (tmp_path / "run").exists()
+
+
+def test_names_that_stand_for_a_domain(tmp_path):
+    for i, env in enumerate(["toy", "waker:waker/Toy-v0", waker.Domain("toy")]):
+        assert waker.train(env, tmp_path / str(i), progress=False, **SHORT) == "finished"
+        assert waker.Run(tmp_path / str(i)).config["domain"] == "toy"
+    weights = {waker.Run(tmp_path / str(i)).snapshot().read_bytes() for i in range(3)}
+    assert len(weights) == 1
 
 
 class Failing(Corridor):
@@ -119,12 +180,12 @@ class Failing(Corridor):
 def test_why_environments_fail_is_a_warning(tmp_path):
     with pytest.warns(UserWarning, match="a wall that is not there"):
         with pytest.raises(waker.Error, match="a wall that is not there"):
-            waker.train(Failing, tmp_path / "run", ["toy"], SHORT)
+            waker.train(Failing, tmp_path / "run", "toy", **SHORT)
     lines = []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(waker.Error, match="a wall that is not there"):
-            waker.train(Failing, tmp_path / "other", ["toy"], SHORT,
+            waker.train(Failing, tmp_path / "other", "toy", **SHORT,
                         message=lambda warning, line: lines.append((warning, line)))
     assert any(warning and "a wall that is not there" in line for warning, line in lines)
 
@@ -140,7 +201,7 @@ class Unclosed(Corridor):
 
 def test_one_that_cannot_be_closed_is_trained_in_and_told_of_once(tmp_path):
     lines = []
-    assert waker.train(Unclosed, tmp_path / "run", ["toy"], SHORT,
+    assert waker.train(Unclosed, tmp_path / "run", "toy", **SHORT,
                        message=lambda warning, line: warning and lines.append(line)) == "finished"
     told = [line for line in lines if "OSError: the window is stuck" in line]
     assert len(told) == 1 and f"{__file__}:Unclosed raises" in told[0]
@@ -149,12 +210,12 @@ def test_one_that_cannot_be_closed_is_trained_in_and_told_of_once(tmp_path):
 
 def test_what_cannot_make_environments_is_named(tmp_path):
     directory = tmp_path / "run"
-    for first in ("own:Corridor", None, Corridor()):
-        for rest in ((directory, ["toy"], SHORT), (directory, ["toy"])):
-            with pytest.raises(TypeError, match="make_env: a function or class is needed, given:"):
-                waker.train(first, *rest)
-    with pytest.raises(TypeError, match="given: None"):
-        waker.train(None, directory)
+    for wrong, reason in [(3, "not 3"), ([corridor], "not .*corridor"),
+                          (Corridor(), "that is made already: each of several processes makes its own")]:
+        with pytest.raises(TypeError, match=f"^env must be a name .* class or function .*{reason}"):
+            waker.train(wrong, directory, "toy")
+    with pytest.raises(waker.InputError, match="configs must say how large"):
+        waker.train(corridor, directory)
     assert not directory.exists()
 
 
@@ -164,7 +225,7 @@ sys.path.insert(0, {folder!r})
 from test_own_envs import SHORT, corridor
 def make():
     return corridor()
-{guard}waker.train(make, {run!r}, ["toy"], {{**SHORT, "steps": {steps}}},
+{guard}waker.train(make, {run!r}, "toy", **{{**SHORT, "steps": {steps}}},
 {space}            progress=lambda now: print(now.steps, flush=True))
 """
 
@@ -232,7 +293,7 @@ def test_the_worker_needs_the_package_not(tmp_path):
     subprocess.run([sys.executable, "-c", "import sys, os, waker; sys.path.insert(0, sys.argv[1])\n"
                     "import test_own_envs as own\n"
                     "os.chdir(sys.argv[2])\n"
-                    "waker.train(own.corridor, 'run', ['toy'], {**own.SHORT, 'steps': 80})",
+                    "waker.train(own.corridor, 'run', 'toy', **{**own.SHORT, 'steps': 80})",
                     Path(__file__).parent, tmp_path], check=True)
 
 

@@ -22,7 +22,7 @@ COLLECTED = {"toy": {"steps": 400}, "terrain-walker": {"steps": 150, "prefill": 
 
 
 def collect(run, domain):
-    waker.train(run, [domain], {**TINY, **COLLECTED[domain]})
+    waker.train(domain, run, **{**TINY, **COLLECTED[domain]})
     return run
 
 
