@@ -48,12 +48,6 @@ TEST_CASE(a_built_in_domain_is_compared_or_the_reason_is_reported)
     assert_near(number_after(r.out, "\"ratio\": "), theirs / ours, 1e-6 * theirs / ours);
 }
 
-TEST_CASE(wrong_worlds_are_refused)
-{
-    program_refuses("bench env --domain terrain-hoper", "terrain-hopper");
-    program_refuses("bench env --plugin none.so", "none.so");
-}
-
 TEST_CASE(the_table_names_every_part)
 {
     program_result r = program_succeed("bench update --iters 1 --threads 1");
@@ -115,6 +109,8 @@ TEST_CASE(random_exploration_has_no_policy_to_train)
 
 TEST_CASE(wrong_names_are_refused_with_the_nearest)
 {
+    program_refuses("bench env --domain terrain-hoper", "terrain-hopper");
+    program_refuses("bench env --plugin none.so", "none.so");
     program_refuses("bench update --preset smal", "small");
     program_refuses("bench update --exploration randon", "random");
     program_refuses("bench update --iters 0", "iters");

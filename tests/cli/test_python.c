@@ -10,7 +10,7 @@
 static int setup_runs(void **state)
 {
     if (setup(state) != 0) return -1;
-    setenv("SMALL_ENVS_LOADED", mark, 1);
+    setenv("SMALL_ENVS_LOADED", load_mark, 1);
     shell("cp " WAKER_SOURCE_DIR "/tests/plugins/small_envs.py small.py");
     return 0;
 }
@@ -37,11 +37,9 @@ TEST_CASE(a_run_is_trained_and_evaluated)
     python_for_workers();
     program_succeed("train --logdir made --python small:Walk " OPTIONS);
     assert_true(was_loaded());
-    char *config = (char *)program_read("made/config.yaml", NULL), path[1200];
-    assert_non_null(config);
+    char path[1200];
     snprintf(path, sizeof path, "plugin: \"%s/small.py:Walk\"", place);
-    expect_parts(config, path, "domain: walk");
-    free(config);
+    expect_file_parts("made/config.yaml", path, "domain: walk");
     program_result r = program_succeed("eval made --python small.py:Walk --envs 2 --cases dr");
     expect_parts(r.out, "south");
     program_succeed("train --logdir numbers --python small:Numbers " OPTIONS);

@@ -38,11 +38,10 @@ static void run_alone(const char *grid, const char *directory)
 static void expect_same(const char *sweep, const char *alone)
 {
     for (int i = 0; i < RUNS; i++) {
-        char name[64], a[512], b[512];
-        snprintf(name, sizeof name, "%s/%s", sweep, runs[i]);
-        inside(name, a);
-        snprintf(name, sizeof name, "%s/%s", alone, runs[i]);
-        same_end(inside(name, b), a);
+        char a[64], b[64];
+        snprintf(a, sizeof a, "%s/%s", sweep, runs[i]);
+        snprintf(b, sizeof b, "%s/%s", alone, runs[i]);
+        expect_same_end(a, b);
         shell("cd %s/%s && for f in adapt/*/weights.safetensors eval/*.json eval/*.csv; do "
               "cmp $f ../../%s/%s/$f || exit 1; done",
               sweep, runs[i], alone, runs[i]);
