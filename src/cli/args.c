@@ -182,7 +182,7 @@ static bool is_key(const char *name, size_t length)
 static wk_status unknown_option(const wk_arg_table *tables, size_t n_tables, const char *name,
                                 wk_error *err)
 {
-    const char *names[NAMES_MAX];
+    const char *names[NAMES_MAX] = {0};
     size_t count = 0;
     for (size_t t = 0; t < n_tables; t++)
         for (size_t i = 0; i < tables[t].count && count < NAMES_MAX; i++)

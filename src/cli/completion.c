@@ -48,32 +48,25 @@ static void add_blocks(wk_text *words)
 // What a word in capitals means (cli/args.h); those that are not here mean nothing to a shell.
 static void add_meaning(const char *name, size_t length, offer *out)
 {
-    enum { FILES, DIRECTORIES, DOMAINS, TASKS, CASES, RULES, BLOCKS, COMMANDS, NOTHING };
-    static const struct {
-        const char *name;
-        int meaning;
-    } words[] = {{"FILE", FILES},      {"PLUGIN", FILES},   {"DIR", DIRECTORIES},
-                 {"RUN", DIRECTORIES}, {"DOMAIN", DOMAINS}, {"TASK", TASKS},
-                 {"CASE", CASES},      {"RULE", RULES},     {"BLOCK", BLOCKS},
-                 {"COMMAND", COMMANDS}};
-    int meaning = NOTHING;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strlen(words[i].name) == length && memcmp(words[i].name, name, length) == 0)
-            meaning = words[i].meaning;
-    out->files |= meaning == FILES;
-    out->directories |= meaning == DIRECTORIES;
+    char word[16];
+    snprintf(word, sizeof word, "%.*s", (int)length, name);
+    bool domains = strcmp(word, "DOMAIN") == 0, tasks = strcmp(word, "TASK") == 0,
+         cases = strcmp(word, "CASE") == 0, rules = strcmp(word, "RULE") == 0,
+         commands = strcmp(word, "COMMAND") == 0;
+    out->files |= strcmp(word, "FILE") == 0 || strcmp(word, "PLUGIN") == 0;
+    out->directories |= strcmp(word, "DIR") == 0 || strcmp(word, "RUN") == 0;
     for (size_t i = 0; i < wk_domain_count(); i++) {
         const wk_domain *domain = wk_domain_at(i);
-        if (meaning == DOMAINS) add_name(&out->words, domain->name);
-        for (int k = 0; meaning == TASKS && k < domain->n_tasks; k++)
+        if (domains) add_name(&out->words, domain->name);
+        for (int k = 0; tasks && k < domain->n_tasks; k++)
             add_name(&out->words, domain->tasks[k].name);
-        for (int k = 0; meaning == CASES && k < domain->n_cases; k++)
+        for (int k = 0; cases && k < domain->n_cases; k++)
             add_name(&out->words, domain->cases[k].name);
     }
-    for (size_t i = 0; meaning == RULES && i < wk_curriculum_rule_count(); i++)
+    for (size_t i = 0; rules && i < wk_curriculum_rule_count(); i++)
         add_name(&out->words, wk_curriculum_rule_at(i)->name);
-    if (meaning == BLOCKS) add_blocks(&out->words);
-    for (size_t i = 0; meaning == COMMANDS && i < wk_program_spec.n_commands; i++) {
+    if (strcmp(word, "BLOCK") == 0) add_blocks(&out->words);
+    for (size_t i = 0; commands && i < wk_program_spec.n_commands; i++) {
         const char *command = wk_program_spec.commands[i]->name;
         add_word(&out->words, command, strcspn(command, " "));
     }

@@ -515,7 +515,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     int used, count = cli->words.count;
     const wk_command *command = wk_command_find(cli->words.items, count, &used);
     if (count > 0 && (!command || used < count)) {
-        const char *names[NAMES_MAX];
+        const char *names[NAMES_MAX] = {0};
         char name[NAME_LENGTH_MAX];
         snprintf(name, sizeof name, "%s%s%s", cli->words.items[0], count > 1 ? " " : "",
                  count > 1 ? cli->words.items[1] : "");

@@ -187,14 +187,9 @@ static wk_status check_names(wk_sweep_follow_kind kind, const wk_sweep_command *
     }
     if (cases) {
         wk_eval_case found[WK_EVAL_CASES_MAX];
-        wk_run_thetas *thetas = calloc(1, sizeof *thetas);
-        if (!thetas) return wk_fail(err, WK_E_MEMORY, "no memory for the cases");
-        wk_status status = wk_run_config_thetas(config, domain, thetas, err);
-        if (status == WK_OK)
-            status =
-                wk_eval_cases(domain, wk_run_thetas_case(thetas), cases, 1, found, &count, err);
-        free(thetas);
-        WK_TRY(status);
+        wk_run_thetas thetas;
+        WK_TRY(wk_run_config_thetas(config, domain, &thetas, err));
+        WK_TRY(wk_eval_cases(domain, wk_run_thetas_case(&thetas), cases, 1, found, &count, err));
     }
     if (set) {
         wk_theta_set found = {0};
@@ -467,7 +462,7 @@ static wk_status launch(context *c, wk_error *err)
     options.slurm = c->slurm_given ? &c->slurm : NULL;
     if (!wk_sweep_program(program))
         return wk_fail(err, WK_E_IO, "the program itself cannot be found (/proc/self/exe)");
-    wk_cli_run_begin(c->cli, WK_LOCK_WAIT_SECONDS, &around);
+    wk_cli_run_begin(c->cli, WK_LOCK_WAIT_SECONDS, false, &around);
     const wk_sweep_launch launch = {.folder = &c->folder,
                                     .program = program,
                                     .plan = &c->sweep.plan,

@@ -7,7 +7,6 @@
 #include "run/disk.h"
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct train_values {
@@ -39,7 +38,7 @@ static wk_status train_one(wk_cli *cli, const train_values *v, wk_run_plugins *c
     WK_TRY(wk_run_settings_resolve(&settings, v->directory, &log, &config, code, err));
     if (cli->threads_given) config.env_threads = cli->threads;
 
-    wk_cli_run_begin(cli, v->lock_wait, &around);
+    wk_cli_run_begin(cli, v->lock_wait, false, &around);
     const wk_train_extras extras = {.code = code};
     WK_TRY(wk_train(&config, v->directory, &extras, &around.control, &around.end, err));
     return wk_cli_run_end(cli, &around, v->directory, err);
@@ -176,7 +175,7 @@ static wk_status train_all(wk_cli *cli, population *p, wk_error *err)
     WK_TRY(wk_run_configs_share(p->configs, names, count, &log, err));
     if (p->each) WK_TRY(wk_population_record(directory, &p->names, err));
 
-    wk_cli_run_begin_population(cli, p->given->lock_wait, &around);
+    wk_cli_run_begin(cli, p->given->lock_wait, true, &around);
     wk_status status = wk_train_population(p->members, count, &around.control, err);
 
     // Runs that cannot begin leave nothing behind; where none is there, the list goes too.
@@ -196,18 +195,14 @@ static wk_status train_all(wk_cli *cli, population *p, wk_error *err)
 
 static wk_status train_population(wk_cli *cli, const train_values *values, wk_error *err)
 {
-    population *p = calloc(1, sizeof *p);
-    if (!p) return wk_fail(err, WK_E_MEMORY, "no memory for the settings of the runs");
-    p->given = values;
-    p->to = wk_cli_log(cli);
-    pthread_mutex_init(&p->lock, NULL);
-    wk_status status = train_all(cli, p, err);
+    static population p = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    p.given = values;
+    p.to = wk_cli_log(cli);
+    wk_status status = train_all(cli, &p, err);
     for (int i = 0; i < WK_POPULATION_MAX; i++)
-        wk_run_plugins_close(&p->code[i]);
-    wk_text_free(&p->seen);
-    pthread_mutex_destroy(&p->lock);
-    wk_each_destroy(p->each);
-    free(p);
+        wk_run_plugins_close(&p.code[i]);
+    wk_text_free(&p.seen);
+    wk_each_destroy(p.each);
     return status;
 }
 
