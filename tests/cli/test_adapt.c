@@ -76,8 +76,7 @@ TEST_CASE(finetune_continues_after_a_signal_to_the_same_bytes)
     inside("twin/finetune/step-000000000402-east", stopped);
     same_end(calm, stopped);
     same_file(calm, stopped, "weights.safetensors", 0, 0);
-    program_result r = program_succeed("ckpt run --check");
-    expect_parts(r.out, "adapted ", "tasks east,west", "finetuned ");
+    program_prints("ckpt run --check", "adapted ", "tasks east,west", "finetuned ");
 }
 
 // It is all ones, which is no word for "none was given".
@@ -112,8 +111,7 @@ TEST_CASE(adaptations_and_fine_tunings_of_one_snapshot_have_names)
           "many/adapt/step-000000000402.seed-7/weights.safetensors");
     // What has no name is as it was.
     shell("diff -r many-before/adapt/step-000000000402 many/adapt/step-000000000402");
-    r = program_succeed("ckpt many --check");
-    expect_parts(r.out, "tasks west,east, name seed-7", "tasks east, name other");
+    program_prints("ckpt many --check", "tasks west,east, name seed-7", "tasks east, name other");
     static const char *const bad[] = {"A", "a.b", "a/b", "a_b", "''", "'a b'", ".."};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         program_expect_error(program_run("adapt many --task east --name %s", bad[i]), 2, "a-z");

@@ -5,9 +5,8 @@
 
 TEST_CASE(every_part_is_named_and_the_required_ones_work)
 {
-    program_result r = program_succeed("doctor");
-    expect_parts(r.out, "processor", "memory", "MuJoCo", "domains", "zlib", "BLAS", "CUDA",
-                 "device", "OSMesa", "Everything required works.");
+    program_prints("doctor", "processor", "memory", "MuJoCo", "domains", "zlib", "BLAS", "CUDA",
+                   "device", "OSMesa", "Everything required works.");
 }
 
 TEST_CASE(the_json_can_be_parsed)

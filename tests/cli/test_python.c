@@ -40,8 +40,7 @@ TEST_CASE(a_run_is_trained_and_evaluated)
     char path[1200];
     snprintf(path, sizeof path, "plugin: \"%s/small.py:Walk\"", place);
     expect_file_parts("made/config.yaml", path, "domain: walk");
-    program_result r = program_succeed("eval made --python small.py:Walk --envs 2 --cases dr");
-    expect_parts(r.out, "south");
+    program_prints("eval made --python small.py:Walk --envs 2 --cases dr", "south");
     program_succeed("train --logdir numbers --python small:Numbers " OPTIONS);
     program_succeed("eval numbers --plugin small.py:Numbers --envs 2 --cases dr");
     expect_no_workers();
@@ -122,12 +121,10 @@ TEST_CASE(an_interrupted_program_leaves_no_process)
 TEST_CASE(environments_are_examined)
 {
     python_for_workers();
-    program_result r = program_succeed("envs check small.py:Saved");
-    expect_parts(r.out, "advice: episodes have at most 13 rows",
-                 "domain 'saved' is sound (1 advice)\n");
-    r = program_succeed("envs check small:Numbers");
-    expect_parts(r.out, "advice: its states cannot be saved");
-    r = program_run("envs check small.py:raises");
+    program_prints("envs check small.py:Saved", "advice: episodes have at most 13 rows",
+                   "domain 'saved' is sound (1 advice)\n");
+    program_prints("envs check small:Numbers", "advice: its states cannot be saved");
+    program_result r = program_run("envs check small.py:raises");
     assert_int_equal(r.code, 3);
     expect_parts(r.out, "ValueError: no such arena");
 }

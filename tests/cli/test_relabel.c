@@ -19,12 +19,12 @@ static int setup_run(void **state)
 TEST_CASE(a_reward_becomes_a_task_with_a_policy)
 {
     shell("cp -r made a");
-    program_result r = program_succeed("relabel a --reward mark.so");
-    expect_parts(r.out, "task 'again' of a: 21 episodes", "reproduced bit for bit");
+    program_prints("relabel a --reward mark.so", "task 'again' of a: 21 episodes",
+                   "reproduced bit for bit");
     assert_true(was_loaded());
     // Twice changes nothing.
     shell("md5sum a/rewards/* > sums && touch -d @1 a/rewards/again.safetensors");
-    r = program_succeed("relabel a --reward mark.so --json");
+    program_result r = program_succeed("relabel a --reward mark.so --json");
     program_expect_json(r.out);
     expect_parts(r.out, "\"simulated\": 0");
     shell("md5sum -c --quiet sums && test $(stat -c %%Y a/rewards/again.safetensors) = 1");

@@ -221,9 +221,8 @@ TEST_CASE(a_fixed_curriculum_stays_in_the_environments_it_is_given)
     shell(
         "grep -o 'env_param_0\": [0-9.]*' run-fixed/metrics.jsonl | sort -u | wc -l | grep -qx 2");
     shell("grep -q 'eval_west_train_mean_return' run-fixed/metrics.jsonl");
-    program_result r = program_succeed("curriculum run-fixed --json");
-    expect_parts(r.out, "0.15");
-    r = program_succeed("eval run-fixed --envs 6 --json");
+    program_prints("curriculum run-fixed --json", "0.15");
+    program_result r = program_succeed("eval run-fixed --envs 6 --json");
     expect_parts(r.out, "\"train\"");
     assert_null(strstr(r.out, "\"storm\""));
     program_succeed("openloop run-fixed --out fixed.gif --steps 8 --quiet");
@@ -392,13 +391,13 @@ TEST_CASE(a_directory_of_runs_is_not_taken_for_one)
 TEST_CASE(the_curriculum_of_a_run_is_shown_as_text_json_and_image)
 {
     program_succeed("train --logdir run-shown " QUIET_OPTIONS);
-    program_result r = program_succeed("curriculum run-shown --out map.png");
-    expect_parts(r.out, "waker-m", "turbulence", "probability", "most likely", "error");
+    program_prints("curriculum run-shown --out map.png", "waker-m", "turbulence", "probability",
+                   "most likely", "error");
     unsigned long size;
     unsigned char *png = program_read("map.png", &size);
     assert_true(png && size > 500 && memcmp(png, "\211PNG", 4) == 0);
     free(png);
-    r = program_succeed("curriculum run-shown --json");
+    program_result r = program_succeed("curriculum run-shown --json");
     program_expect_json(r.out);
     program_refuses("curriculum nowhere", "holds no run");
     program_refuses("curriculum", "a run is required");
@@ -407,8 +406,7 @@ TEST_CASE(the_curriculum_of_a_run_is_shown_as_text_json_and_image)
 TEST_CASE(episodes_are_exported_the_same_way_twice)
 {
     program_succeed("train --logdir run-out " QUIET_OPTIONS);
-    program_result r = program_succeed("export run-out --out episodes --episodes 3");
-    expect_parts(r.out, "3 episodes");
+    program_prints("export run-out --out episodes --episodes 3", "3 episodes");
     shell("test $(ls episodes | wc -l) = 3");
     program_succeed("export run-out --out episodes --episodes 3");
     shell("test $(ls episodes | wc -l) = 3");
