@@ -1,6 +1,6 @@
 #include "cli/args.h"
 
-#include "base/python_spec.h"
+#include "base/code_file.h"
 #include "config/config.h"
 #include "run/weights.h"
 

@@ -1,9 +1,9 @@
 // waker bench env: steps per second of the domains, alone and compared with MuJoCo's stock way.
 // Each θ drawn from the default distribution is visited by every contestant in turn (one
 // environment, the vector of environments, the reference), so that a busy machine slows all alike.
-#include "base/clock.h"
+#include "base/machine.h"
 #include "base/pool.h"
-#include "base/rng.h"
+#include "base/random.h"
 #include "base/table.h"
 #include "cli/chosen_domain.h"
 #include "cli/cli.h"

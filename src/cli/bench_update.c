@@ -1,8 +1,8 @@
 // waker bench update: time by part, and memory, of one update of the learner.
 #include "agent/learner.h"
 #include "agent/synthetic_batch.h"
-#include "base/array.h"
-#include "base/clock.h"
+#include "base/machine.h"
+#include "base/memory.h"
 #include "base/pool.h"
 #include "base/table.h"
 #include "cli/cli.h"

@@ -1,7 +1,7 @@
 #include "cli/chosen_domain.h"
 
 #include "env/domain.h"
-#include "env/plugins/plugin_python.h"
+#include "env/plugins/plugin.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // waker ckpt: what a run has saved: its checkpoints and snapshots, and whether they are intact.
-#include "base/clock.h"
+#include "base/machine.h"
 #include "base/table.h"
 #include "cli/cli.h"
 #include "nn/safetensors.h"

@@ -1,6 +1,6 @@
 // The program: finds the command, reads its options, runs it, and turns errors into messages and
 // exit codes.
-#include "base/blas.h"
+#include "base/machine.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/long_run.h"

@@ -1,8 +1,8 @@
 // waker sweep run: one task of a sweep from where it is to its end, several that are trained as a
 // population, or the report. Launchers start it; it is an ordinary command with the exit codes of
 // all others.
-#include "base/clock.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "cli/long_run.h"
 #include "cli/sweep.h"
 #include "run/settings.h"

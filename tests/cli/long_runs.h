@@ -3,7 +3,7 @@
 #ifndef WK_TESTS_LONG_RUNS_H
 #define WK_TESTS_LONG_RUNS_H
 
-#include "base/clock.h"
+#include "base/machine.h"
 #include "support/program.h"
 #include "train/runs.h"
 #include <glob.h>

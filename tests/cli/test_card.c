@@ -1,6 +1,6 @@
 // waker card: what the folder has, that it is read as a run with the same results, and what is
 // refused.
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "cli/long_runs.h"
 #include "support/ffmpeg.h"
 #include <math.h>

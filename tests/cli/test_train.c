@@ -3,8 +3,8 @@
 // ckpt and export say about the result.
 #include "cli/long_runs.h"
 
-#include "base/crc32c.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "run/checkpoint.h"
 #include <glob.h>
 
