@@ -27,27 +27,24 @@ typedef struct values {
     bool exploration, help;
 } values;
 
-#define AT(field) offsetof(values, field)
+#define WK_VALUES values
 static const wk_arg args[] = {
-    {"out", "DIR", "where the files go; made if need be", WK_ARG_TEXT, AT(out), 0, 0},
-    {"configs", "NAME...", "blocks of settings, for example paper", WK_ARG_NAMES, AT(configs), 0,
-     0},
-    {"updates", "N", "planned (10000), or trained at most (all)", WK_ARG_INT, AT(updates), 1, 1e8},
-    {"sequences", "N", "held-out sequences (64)", WK_ARG_INT, AT(sequences), 1, 100000},
-    {"frames", "N", "in each (50)", WK_ARG_INT, AT(frames), 2, 1024},
-    {"context", "N", "of them seen before open loop (5)", WK_ARG_INT, AT(context), 1, 1023},
-    {"held-out", "SHARE", "of the episodes, the newest, not trained on (0.05)", WK_ARG_NUMBER,
-     AT(held_out), 1e-9, 0.99},
-    {"exploration", NULL, "plan to train ensemble and exploration policy too", WK_ARG_FLAG,
-     AT(exploration), 0, 0},
-    {"every", "N", "updates between measurements (500)", WK_ARG_INT, AT(every), 1, 1e8},
-    {"device", "NAME", "to train on: auto (the default), cpu, cuda or cuda:N", WK_ARG_TEXT,
-     AT(device), 0, 0},
-    {"precision", "NAME", "to train in: auto (the default), f32 or bf16", WK_ARG_TEXT,
-     AT(precision), 0, 0},
-    {"help", NULL, "show this", WK_ARG_FLAG, AT(help), 0, 0},
-    {"KEY", "VALUE", "of a plan's configuration, for example --length 25", WK_ARG_KEYS,
-     AT(settings), 0, 0},
+    WK_OPT_TEXT("out", out, "DIR", "where the files go; made if need be"),
+    WK_ARG_ROW(WK_ARG_NAMES, "configs", configs, "NAME...", "blocks of settings, for example paper",
+               0, 0),
+    WK_OPT_INT("updates", updates, "N", "planned (10000), or trained at most (all)", 1, 1e8),
+    WK_OPT_INT("sequences", sequences, "N", "held-out sequences (64)", 1, 100000),
+    WK_OPT_INT("frames", frames, "N", "in each (50)", 2, 1024),
+    WK_OPT_INT("context", context, "N", "of them seen before open loop (5)", 1, 1023),
+    WK_OPT_NUMBER("held-out", held_out, "SHARE",
+                  "of the episodes, the newest, not trained on (0.05)", 1e-9, 0.99),
+    WK_OPT_FLAG("exploration", exploration, "plan to train ensemble and exploration policy too"),
+    WK_OPT_INT("every", every, "N", "updates between measurements (500)", 1, 1e8),
+    WK_OPT_TEXT("device", device, "NAME", "to train on: auto (the default), cpu, cuda or cuda:N"),
+    WK_OPT_TEXT("precision", precision, "NAME", "to train in: auto (the default), f32 or bf16"),
+    WK_OPT_FLAG("help", help, "show this"),
+    WK_ARG_ROW(WK_ARG_KEYS, "KEY", settings, "VALUE",
+               "of a plan's configuration, for example --length 25", 0, 0),
 };
 enum { N_ARGS = sizeof args / sizeof *args, DEFAULT_UPDATES = 10000 };
 
@@ -61,17 +58,13 @@ static const setting world_model_only[] = {
     {"layers", "1"},           {"horizon", "1"},
 };
 
-static wk_status merge_key(const char *key, size_t length, const char *value,
-                           wk_merged_config *merged, wk_error *err)
-{
-    return wk_config_merge_setting(&(wk_setting){key, length, value}, merged, err);
-}
-
 static wk_status merge_settings(const setting *settings, size_t count, wk_merged_config *merged,
                                 wk_error *err)
 {
-    for (size_t i = 0; i < count; i++)
-        WK_TRY(merge_key(settings[i][0], strlen(settings[i][0]), settings[i][1], merged, err));
+    for (size_t i = 0; i < count; i++) {
+        const wk_setting one = {settings[i][0], strlen(settings[i][0]), settings[i][1]};
+        WK_TRY(wk_config_merge_setting(&one, merged, err));
+    }
     return WK_OK;
 }
 
@@ -80,10 +73,8 @@ static wk_status merge(const wk_config_blocks *blocks, const values *v, wk_merge
 {
     for (int i = 0; i < v->configs.count; i++)
         WK_TRY(wk_config_merge_block(blocks, v->configs.items[i], merged, err));
-    for (size_t i = 0; i < v->settings.count; i++) {
-        const wk_arg_setting *s = &v->settings.items[i];
-        WK_TRY(merge_key(s->key, s->key_length, s->value, merged, err));
-    }
+    for (size_t i = 0; i < v->settings.count; i++)
+        WK_TRY(wk_config_merge_setting(&v->settings.items[i], merged, err));
     WK_TRY(merge_settings(reward_free, sizeof reward_free / sizeof *reward_free, merged, err));
     return v->exploration
                ? merge_settings(exploring, 1, merged, err)
@@ -171,7 +162,6 @@ int main(int count, char **words)
     static wk_arg_words rest;
     static values v = {.device = "auto",
                        .precision = "auto",
-                       .settings = {.keys = wk_run_keys, .n_keys = WK_RUN_FIELD_COUNT},
                        .every = 500,
                        .sequences = 64,
                        .frames = 50,

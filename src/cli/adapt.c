@@ -46,7 +46,7 @@ static wk_status adapt(wk_cli *cli, const void *values, wk_error *err)
     config.seed = v->seed.given ? &v->seed.value : NULL;
     config.threads = cli->threads;
     wk_cli_warn_older(cli, config.directory);
-    wk_cli_run_begin(cli, v->lock_wait, &around);
+    wk_cli_run_begin(cli, v->lock_wait, false, &around);
     WK_TRY(wk_adapt(&config, &around.control, &around.end, err));
     return wk_cli_run_end(cli, &around, config.directory, err);
 }
@@ -117,7 +117,7 @@ static wk_status finetune(wk_cli *cli, const void *values, wk_error *err)
     config.named.rewards = v->rewards.items;
     config.named.n_rewards = v->rewards.count;
     wk_cli_warn_older(cli, config.directory);
-    wk_cli_run_begin(cli, v->lock_wait, &around);
+    wk_cli_run_begin(cli, v->lock_wait, false, &around);
     WK_TRY(wk_finetune(&config, &around.control, &around.end, err));
     return wk_cli_run_end(cli, &around, config.directory, err);
 }

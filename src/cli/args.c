@@ -109,6 +109,14 @@ static wk_status check_function(const char *text, wk_error *err)
                    text);
 }
 
+static wk_status store_setting(wk_arg_settings *settings, wk_setting setting, wk_error *err)
+{
+    if (settings->count == WK_ARG_SETTINGS_MAX)
+        return wk_fail(err, WK_E_INPUT, "more than %d settings", WK_ARG_SETTINGS_MAX);
+    settings->items[settings->count++] = setting;
+    return WK_OK;
+}
+
 static wk_status store(const wk_arg *arg, void *values, const char *text, wk_error *err)
 {
     char what[80] = "--";
@@ -142,6 +150,10 @@ static wk_status store(const wk_arg *arg, void *values, const char *text, wk_err
     case WK_ARG_TEXTS:
     case WK_ARG_NAMES:
         return store_text(what, text, place, err);
+    case WK_ARG_PLUGIN:
+        WK_TRY(check_path(what, text, err));
+        WK_TRY(check_function(text, err));
+        return store_setting(place, (wk_setting){"plugin", strlen("plugin"), text}, err);
     case WK_ARG_KEYS:
         break;
     }
@@ -160,27 +172,24 @@ static wk_arg_settings *find_settings(const wk_arg_table *tables, size_t n_table
 }
 
 // A known key, or a pattern over them.
-static bool is_key(const wk_arg_settings *settings, const char *name, size_t length)
+static bool is_key(const char *name, size_t length)
 {
     for (size_t i = 0; i < length; i++)
         if (!isalnum((unsigned char)name[i]) && !strchr("_.-", name[i])) return true;
-    for (size_t i = 0; i < settings->n_keys; i++)
-        if (strlen(settings->keys[i]) == length && memcmp(settings->keys[i], name, length) == 0)
-            return true;
-    return false;
+    return wk_run_field_find(name, length) >= 0;
 }
 
 static wk_status unknown_option(const wk_arg_table *tables, size_t n_tables, const char *name,
                                 wk_error *err)
 {
-    const char *names[NAMES_MAX];
+    const char *names[NAMES_MAX] = {0};
     size_t count = 0;
     for (size_t t = 0; t < n_tables; t++)
         for (size_t i = 0; i < tables[t].count && count < NAMES_MAX; i++)
             if (tables[t].args[i].type != WK_ARG_KEYS) names[count++] = tables[t].args[i].name;
     const wk_arg_settings *settings = find_settings(tables, n_tables);
-    for (size_t i = 0; settings && i < settings->n_keys && count < NAMES_MAX; i++)
-        names[count++] = settings->keys[i];
+    for (size_t i = 0; settings && i < WK_RUN_FIELD_COUNT && count < NAMES_MAX; i++)
+        names[count++] = wk_run_keys[i];
     char suggestion[WK_SUGGESTION_MAX];
     wk_text_suggestion("--", name, names, count, suggestion);
     // No name is like it: keys that are about it, if they are few.
@@ -218,17 +227,14 @@ static const wk_arg *find_arg(const wk_arg_table *tables, size_t n_tables, const
 static wk_status parse_setting(wk_arg_settings *settings, const char *name, size_t length, int argc,
                                char **argv, int *at, wk_error *err)
 {
-    wk_arg_setting setting = {.key = name, .key_length = length};
+    wk_setting setting = {.key = name, .key_length = length};
     if (name[length] == '=')
         setting.value = name + length + 1;
     else if (*at < argc && strncmp(argv[*at], "--", 2) != 0)
         setting.value = argv[(*at)++];
     else
         return wk_fail(err, WK_E_INPUT, "--%s needs a value", name);
-    if (settings->count == WK_ARG_SETTINGS_MAX)
-        return wk_fail(err, WK_E_INPUT, "more than %d settings", WK_ARG_SETTINGS_MAX);
-    settings->items[settings->count++] = setting;
-    return WK_OK;
+    return store_setting(settings, setting, err);
 }
 
 // Stores the words that follow up to the next option.
@@ -253,7 +259,7 @@ static wk_status parse_option(const wk_arg_table *tables, size_t n_tables, int a
     void *values;
     const wk_arg *arg = find_arg(tables, n_tables, name, length, &values);
     wk_arg_settings *settings = arg ? NULL : find_settings(tables, n_tables);
-    if (settings && is_key(settings, name, length))
+    if (settings && is_key(name, length))
         return parse_setting(settings, name, length, argc, argv, at, err);
     if (!arg) {
         char shown[80] = "";

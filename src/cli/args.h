@@ -4,6 +4,7 @@
 #define WK_CLI_ARGS_H
 
 #include "base/text.h"
+#include "config/blocks.h"
 #include "waker/error.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +25,8 @@ typedef enum wk_arg_type {
     WK_ARG_TEXTS,  // wk_arg_texts, the option may be repeated
     WK_ARG_PATHS,  // the same, of files or directories: not empty
     WK_ARG_NAMES,  // wk_arg_texts, takes all words up to the next option
-    WK_ARG_KEYS,   // wk_arg_settings, takes every option that no other row has and `keys` has
+    WK_ARG_KEYS,   // wk_arg_settings, takes every option that is a key and that no other row has
+    WK_ARG_PLUGIN, // the same, another word for the key plugin
 } wk_arg_type;
 
 /// A seed, and whether there was one: every value is a seed, so that none can mean its absence.
@@ -39,19 +41,10 @@ typedef struct wk_arg_texts {
     int count;
 } wk_arg_texts;
 
-/// One `--key value` whose key is no option but a name from a list. Borrowed from argv.
-typedef struct wk_arg_setting {
-    const char *key;
-    size_t key_length;
-    const char *value;
-} wk_arg_setting;
-
-/// All of them, in order, and the keys there are. A key with a character that no name has is a
-/// pattern and taken as it is.
+/// Options that are no option but a key of the configuration, in order. A key with a character that
+/// no name has is a pattern and taken as it is. Borrowed from argv.
 typedef struct wk_arg_settings {
-    const char *const *keys;
-    size_t n_keys;
-    wk_arg_setting items[WK_ARG_SETTINGS_MAX];
+    wk_setting items[WK_ARG_SETTINGS_MAX];
     size_t count;
 } wk_arg_settings;
 

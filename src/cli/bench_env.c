@@ -243,7 +243,6 @@ static wk_status measure(const wk_cli *cli, const char *domain, const bench_valu
     *name = chosen.plugin ? v->plugin : chosen.domain->name;
     if (!cli->quiet && !v->json)
         fprintf(stderr, "measuring %s for %g s ...\n", chosen.domain->name, v->seconds);
-    *out = (speed){0};
     bench b = {.domain = chosen.domain, .envs = v->envs, .pool = pool, .out = out};
     wk_status status = prepare(&b, &chosen, err);
     if (status == WK_OK) status = visit_worlds(&b, v->seconds, err);
@@ -339,7 +338,7 @@ static wk_status bench_domains(const wk_cli *cli, const bench_values *v, wk_pool
     wk_status status = WK_OK;
     for (size_t i = 0; i < count && status == WK_OK; i++) {
         const char *name = all ? wk_domain_at(i)->name : v->domain;
-        speed s;
+        speed s = {0};
         status = measure(cli, name, v, pool, &name, &s, err);
         if (status == WK_OK) put_row(&table, &compared, name, v->envs, threads, &s);
         if (status == WK_OK && !*why_not) snprintf(why_not, sizeof why_not, "%s", s.why_not);

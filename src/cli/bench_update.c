@@ -104,10 +104,11 @@ static wk_status prepare(bench *b, const bench_values *v, const wk_learner_confi
 {
     wk_learner_config configs[WK_POPULATION_MAX];
     double **lists[] = {&b->update, &b->tasks, &b->graph, &b->task_graph, &b->both};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        *lists[i] = calloc((size_t)v->iters, sizeof **lists[i]);
-        if (!*lists[i]) return wk_fail(err, WK_E_MEMORY, "no memory for %d times", v->iters);
-    }
+    size_t count = sizeof lists / sizeof *lists, iters = (size_t)v->iters;
+    double *seconds = calloc(count * iters, sizeof *seconds);
+    if (!seconds) return wk_fail(err, WK_E_MEMORY, "no memory for %d times", v->iters);
+    for (size_t i = 0; i < count; i++)
+        *lists[i] = seconds + i * iters;
     WK_TRY(wk_pool_create(threads, &b->pool, err));
     out->threads = wk_pool_threads(b->pool);
     WK_TRY(wk_device_open_population(v->device, v->precision, b->runs, b->pool, b->backends,
@@ -298,11 +299,7 @@ static wk_status measure(const bench_values *v, const wk_learner_config *config,
         wk_synthetic_batch_free(&b.synthetic[r]);
     wk_device_close_population(b.backends, runs);
     wk_pool_destroy(b.pool);
-    free(b.update);
-    free(b.tasks);
-    free(b.graph);
-    free(b.task_graph);
-    free(b.both);
+    free(b.update); // the first of all lists
     return status;
 }
 

@@ -71,18 +71,7 @@ static wk_status parse_params(const wk_domain *domain, const char *params, doubl
         if (!at[length]) break;
         at += length + 1;
     }
-    count++;
-    if (count != (size_t)domain->n_params) {
-        wk_text names = {0};
-        for (int i = 0; i < domain->n_params; i++)
-            wk_text_printf(&names, "%s%s", i ? "," : "", domain->params[i].name);
-        wk_status status = wk_fail(
-            err, WK_E_INPUT, "--params has %zu number%s; domain '%s' takes %d: %s", count,
-            wk_plural((uint64_t)count), domain->name, domain->n_params, wk_text_get(&names));
-        wk_text_free(&names);
-        return status;
-    }
-    return wk_domain_check_params(domain, theta, count, err);
+    return wk_domain_check_params(domain, theta, count + 1, err);
 }
 
 static wk_status parse_case(const wk_domain *domain, const char *text, double *theta, wk_error *err)

@@ -120,7 +120,7 @@ static wk_status add_checkpoints(item_list *list, const char *run, const wk_run_
                                  wk_progress_line *check, wk_error *err)
 {
     wk_steps steps = {0};
-    item *it;
+    item *it = NULL;
     wk_status status = wk_checkpoint_list(run, &steps, err);
     for (size_t i = steps.count; status == WK_OK && i-- > 0;) {
         status = add_item(list, "checkpoint", steps.items[i], &it, err);
@@ -158,7 +158,7 @@ static wk_status add_weights(item_list *list, const char *run, wk_weights_source
 {
     wk_steps steps = {0};
     char path[WK_PATH_MAX];
-    item *it;
+    item *it = NULL;
     wk_status status = wk_weights_steps(run, source, &steps, err);
     for (size_t i = steps.count; status == WK_OK && i-- > 0;) {
         status = add_item(list, wk_weights_kind_name(source.kind), steps.items[i], &it, err);

@@ -74,6 +74,9 @@ extern const wk_cli_spec wk_program_spec;
 /// The command that the words begin with, and how many of them are its name; NULL: there is none.
 const wk_command *wk_command_find(const char *const *words, int count, int *used);
 
+/// Whether an option of that name is in its table; "KEY": it takes the keys of a configuration.
+bool wk_command_takes(const wk_command *command, const char *option);
+
 /// Prints the help of the program, or of a command.
 wk_status wk_help_program(wk_error *err);
 wk_status wk_help_command(const wk_command *command, wk_error *err);

@@ -48,32 +48,25 @@ static void add_blocks(wk_text *words)
 // What a word in capitals means (cli/args.h); those that are not here mean nothing to a shell.
 static void add_meaning(const char *name, size_t length, offer *out)
 {
-    enum { FILES, DIRECTORIES, DOMAINS, TASKS, CASES, RULES, BLOCKS, COMMANDS, NOTHING };
-    static const struct {
-        const char *name;
-        int meaning;
-    } words[] = {{"FILE", FILES},      {"PLUGIN", FILES},   {"DIR", DIRECTORIES},
-                 {"RUN", DIRECTORIES}, {"DOMAIN", DOMAINS}, {"TASK", TASKS},
-                 {"CASE", CASES},      {"RULE", RULES},     {"BLOCK", BLOCKS},
-                 {"COMMAND", COMMANDS}};
-    int meaning = NOTHING;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strlen(words[i].name) == length && memcmp(words[i].name, name, length) == 0)
-            meaning = words[i].meaning;
-    out->files |= meaning == FILES;
-    out->directories |= meaning == DIRECTORIES;
+    char word[16];
+    snprintf(word, sizeof word, "%.*s", (int)length, name);
+    bool domains = strcmp(word, "DOMAIN") == 0, tasks = strcmp(word, "TASK") == 0,
+         cases = strcmp(word, "CASE") == 0, rules = strcmp(word, "RULE") == 0,
+         commands = strcmp(word, "COMMAND") == 0;
+    out->files |= strcmp(word, "FILE") == 0 || strcmp(word, "PLUGIN") == 0;
+    out->directories |= strcmp(word, "DIR") == 0 || strcmp(word, "RUN") == 0;
     for (size_t i = 0; i < wk_domain_count(); i++) {
         const wk_domain *domain = wk_domain_at(i);
-        if (meaning == DOMAINS) add_name(&out->words, domain->name);
-        for (int k = 0; meaning == TASKS && k < domain->n_tasks; k++)
+        if (domains) add_name(&out->words, domain->name);
+        for (int k = 0; tasks && k < domain->n_tasks; k++)
             add_name(&out->words, domain->tasks[k].name);
-        for (int k = 0; meaning == CASES && k < domain->n_cases; k++)
+        for (int k = 0; cases && k < domain->n_cases; k++)
             add_name(&out->words, domain->cases[k].name);
     }
-    for (size_t i = 0; meaning == RULES && i < wk_curriculum_rule_count(); i++)
+    for (size_t i = 0; rules && i < wk_curriculum_rule_count(); i++)
         add_name(&out->words, wk_curriculum_rule_at(i)->name);
-    if (meaning == BLOCKS) add_blocks(&out->words);
-    for (size_t i = 0; meaning == COMMANDS && i < wk_program_spec.n_commands; i++) {
+    if (strcmp(word, "BLOCK") == 0) add_blocks(&out->words);
+    for (size_t i = 0; commands && i < wk_program_spec.n_commands; i++) {
         const char *command = wk_program_spec.commands[i]->name;
         add_word(&out->words, command, strcspn(command, " "));
     }
@@ -125,23 +118,15 @@ static void write_rule(const char *command, const char *option, const char *valu
 }
 
 // Adds one option: its name to `names`, its rule to `rules`.
-static void add_option(const char *command, const char *name, const char *value, wk_arg_type type,
-                       wk_text *names, wk_text *rules)
+static void add_option(const char *command, const wk_arg *arg, wk_text *names, wk_text *rules)
 {
     char option[80];
-    snprintf(option, sizeof option, "--%s", name);
+    snprintf(option, sizeof option, "--%s", arg->name);
     wk_text_printf(names, "%s%s", names->length ? " " : "", option);
-    if (type == WK_ARG_FLAG)
+    if (arg->type == WK_ARG_FLAG)
         wk_text_printf(rules, "    '%s %s') echo 'flag' ;;\n", command, option);
     else
-        write_rule(command, option, value, type == WK_ARG_NAMES, rules);
-}
-
-static bool has_option(const wk_command *command, const char *name)
-{
-    for (size_t i = 0; i < command->n_args; i++)
-        if (strcmp(command->args[i].name, name) == 0) return true;
-    return false;
+        write_rule(command, option, arg->value, arg->type == WK_ARG_NAMES, rules);
 }
 
 // Adds what the command takes, NULL for the program itself: its words, its options, those of every
@@ -159,20 +144,19 @@ static void add_command(const wk_command *command, wk_text *options, wk_text *ru
         snprintf(words, sizeof words, "%.*s", takes ? (int)strcspn(at, " ]\n") : 0, at);
     }
     write_rule(name, "", words, false, rules);
-    bool keys = false;
-    for (size_t i = 0; command && i < command->n_args; i++) {
-        const wk_arg *arg = &command->args[i];
-        keys |= arg->type == WK_ARG_KEYS;
-        if (arg->type != WK_ARG_KEYS)
-            add_option(name, arg->name, arg->value, arg->type, &names, rules);
-    }
-    for (size_t i = 0; i < wk_program_spec.n_args; i++) {
-        const wk_arg *arg = &wk_program_spec.args[i];
-        add_option(name, arg->name, arg->value, arg->type, &names, rules);
-    }
-    for (int i = 0; command && keys && i < WK_RUN_FIELD_COUNT; i++)
-        if (!has_option(command, wk_run_keys[i]))
-            add_option(name, wk_run_keys[i], wk_cli_key_value(i), WK_ARG_TEXT, &names, rules);
+    for (size_t i = 0; command && i < command->n_args; i++)
+        if (command->args[i].type != WK_ARG_KEYS)
+            add_option(name, &command->args[i], &names, rules);
+    for (size_t i = 0; i < wk_program_spec.n_args; i++)
+        add_option(name, &wk_program_spec.args[i], &names, rules);
+    bool keys = command && wk_command_takes(command, "KEY");
+    for (int i = 0; keys && i < WK_RUN_FIELD_COUNT; i++)
+        if (!wk_command_takes(command, wk_run_keys[i]))
+            add_option(name,
+                       &(wk_arg){.name = wk_run_keys[i],
+                                 .value = wk_cli_key_value(i),
+                                 .type = WK_ARG_TEXT},
+                       &names, rules);
     wk_text_printf(options, "    '%s') echo '%s' ;;\n", name, wk_text_get(&names));
     options->failed |= names.failed;
     wk_text_free(&names);

@@ -14,7 +14,7 @@ typedef struct config_values {
     bool json, yaml, list, table;
 } config_values;
 
-static const config_values defaults = {.run = WK_RUN_ARGS_INIT};
+static const config_values defaults;
 
 #define WK_VALUES config_values
 static const wk_arg args[] = {
@@ -354,8 +354,7 @@ static wk_status run(wk_cli *cli, const void *given, wk_error *err)
     }
     wk_config_blocks *blocks;
     wk_merged_config merged;
-    wk_setting keys[WK_RUN_SETTINGS_MAX];
-    const wk_run_settings settings = wk_run_args_settings(&values->run, keys);
+    const wk_run_settings settings = wk_run_args_settings(&values->run);
     wk_status status = wk_run_settings_merge(&settings, &log, &blocks, &merged, err);
     if (status == WK_OK) status = show(values, blocks, &merged, err);
     wk_config_blocks_destroy(blocks);

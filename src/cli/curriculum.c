@@ -43,54 +43,46 @@ static int compare_rows(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-static wk_status list_rows(const wk_saved_run *run, row **out, size_t *count, wk_error *err)
+// Statistics over the environments.
+typedef struct summary {
+    size_t visited, known;
+    double mean, worst; // error of all, and of the worst 10 %
+    double expected;    // mean error under the curriculum's distribution
+} summary;
+
+// Rows of all environments, the most probable first, and their statistics.
+static wk_status list_rows(const wk_saved_run *run, row **out, size_t *count, summary *f,
+                           wk_error *err)
 {
     const wk_curriculum *c = run->curriculum;
     wk_curriculum_view view = wk_curriculum_get_view(c);
     row *rows = malloc(view.count * sizeof *rows);
-    double *probability = malloc(view.count * sizeof *probability);
-    if (!rows || !probability) {
-        free(rows);
-        free(probability);
-        return wk_fail(err, WK_E_MEMORY, "no memory for %zu environments", view.count);
-    }
-    wk_curriculum_distribution(c, probability);
-    for (size_t i = 0; i < view.count; i++)
-        rows[i] = (row){i, probability[i], view.error[i], view.visits[i]};
-    free(probability);
-    qsort(rows, view.count, sizeof *rows, compare_rows);
+    double *numbers = malloc(view.count * sizeof *numbers), mass = 0; // probabilities, then errors
+    wk_status status = WK_OK;
+    *f = (summary){0};
     *out = rows;
     *count = view.count;
-    return WK_OK;
-}
+    if (!rows || !numbers) {
+        free(numbers);
+        return wk_fail(err, WK_E_MEMORY, "no memory for %zu environments", view.count);
+    }
+    wk_curriculum_distribution(c, numbers);
+    for (size_t i = 0; i < view.count; i++)
+        rows[i] = (row){i, numbers[i], view.error[i], view.visits[i]};
+    qsort(rows, view.count, sizeof *rows, compare_rows);
 
-// Statistics over the environments: their number, those visited, mean error and that of the worst
-// 10 %.
-typedef struct summary {
-    size_t visited, known;
-    double mean, worst;
-    double expected; // mean error under the curriculum's distribution
-} summary;
-
-static wk_status sum_up(const row *rows, size_t count, summary *out, wk_error *err)
-{
-    double *errors = malloc(count * sizeof *errors), mass = 0;
-    if (!errors) return wk_fail(err, WK_E_MEMORY, "no memory for %zu errors", count);
-    *out = (summary){0};
-    for (size_t i = 0; i < count; i++) {
-        out->visited += rows[i].visits > 0;
+    for (size_t i = 0; i < view.count; i++) {
+        f->visited += rows[i].visits > 0;
         if (isnan(rows[i].error)) continue;
-        errors[out->known++] = rows[i].error;
-        out->expected += rows[i].probability * rows[i].error;
+        numbers[f->known++] = rows[i].error;
+        f->expected += rows[i].probability * rows[i].error;
         mass += rows[i].probability;
     }
-    out->expected /= mass;
-    out->mean = wk_stats_mean(errors, out->known);
-    out->worst = NAN;
-    wk_status status = WK_OK;
-    if (out->known > 0)
-        status = wk_stats_cvar(errors, out->known, 0.1, WK_WORST_HIGH, &out->worst, err);
-    free(errors);
+    f->expected /= mass;
+    f->mean = wk_stats_mean(numbers, f->known);
+    f->worst = NAN;
+    if (f->known > 0) status = wk_stats_cvar(numbers, f->known, 0.1, WK_WORST_HIGH, &f->worst, err);
+    free(numbers);
     return status;
 }
 
@@ -186,8 +178,7 @@ static wk_status show(const wk_saved_run *run, const curriculum_values *v, wk_er
     summary f = {0};
     wk_heatmap map = {0};
     wk_text text = {0};
-    wk_status status = list_rows(run, &rows, &count, err);
-    if (status == WK_OK) status = sum_up(rows, count, &f, err);
+    wk_status status = list_rows(run, &rows, &count, &f, err);
     if (status == WK_OK)
         status = wk_heatmap_create(run->world.domain, run->space, run->curriculum, &map, err);
     if (status == WK_OK && v->out) status = wk_heatmap_write(&map, v->out, err);

@@ -72,13 +72,6 @@ const char *wk_cli_key_value(int field)
     return kinds[f->kind];
 }
 
-static bool takes_keys(const wk_command *command)
-{
-    for (size_t i = 0; i < command->n_args; i++)
-        if (command->args[i].type == WK_ARG_KEYS) return true;
-    return false;
-}
-
 // Each of `lines` after `first` or, from the second on, after `next`.
 static void put_lines(wk_text *page, const char *first, const char *next, const char *lines)
 {
@@ -145,7 +138,7 @@ static void put_command(const format *f, wk_text *page, const wk_command *comman
     wk_text_puts(page, f->headings[EXAMPLES]);
     f->examples(page, command->examples);
     put_codes(f, page);
-    if (takes_keys(command)) put_keys(f, page);
+    if (wk_command_takes(command, "KEY")) put_keys(f, page);
 }
 
 // What the program's page has between its usage and the end.
@@ -228,7 +221,7 @@ wk_status wk_help_command(const wk_command *command, wk_error *err)
 {
     wk_text page = {0};
     put_command(&help, &page, command);
-    if (takes_keys(command))
+    if (wk_command_takes(command, "KEY"))
         wk_text_puts(&page,
                      "\n'waker config --search WORD' finds keys, 'waker man train' lists all.\n");
     return wk_cli_print(&page, err);
@@ -522,7 +515,7 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
     int used, count = cli->words.count;
     const wk_command *command = wk_command_find(cli->words.items, count, &used);
     if (count > 0 && (!command || used < count)) {
-        const char *names[NAMES_MAX];
+        const char *names[NAMES_MAX] = {0};
         char name[NAME_LENGTH_MAX];
         snprintf(name, sizeof name, "%s%s%s", cli->words.items[0], count > 1 ? " " : "",
                  count > 1 ? cli->words.items[1] : "");

@@ -52,35 +52,26 @@ void wk_cli_signals_release(void)
     if (stop) raise(stop);
 }
 
-static void begin(void)
+void wk_cli_run_begin(const wk_cli *cli, double lock_wait, bool population, wk_cli_run *run)
 {
     const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigaction(SIGPIPE, &action, NULL);
-    sigaction(SIGXFSZ, &action, NULL);
-}
-
-void wk_cli_run_begin(const wk_cli *cli, double lock_wait, wk_cli_run *run)
-{
     *run = (wk_cli_run){.control = {.stop = &stop, .lock_wait = lock_wait}};
-    wk_status_line_start(&run->line, STDERR_FILENO, PLAIN_SECONDS);
-    run->line.stamped = true;
-    if (!cli->quiet) {
+    if (population) {
+        wk_run_table_start(&run->table, STDERR_FILENO, PLAIN_SECONDS);
+        run->table.line.stamped = true;
+    } else {
+        wk_status_line_start(&run->line, STDERR_FILENO, PLAIN_SECONDS);
+        run->line.stamped = true;
+    }
+    if (!cli->quiet && population) {
+        run->control.table = &run->table;
+        run->control.log = (wk_log){wk_run_table_log, &run->table, WK_LOG_INFO};
+    } else if (!cli->quiet) {
         run->control.line = &run->line;
         run->control.log = (wk_log){wk_status_line_log, &run->line, WK_LOG_INFO};
     }
-    begin();
-}
-
-void wk_cli_run_begin_population(const wk_cli *cli, double lock_wait, wk_cli_run *run)
-{
-    *run = (wk_cli_run){.control = {.stop = &stop, .lock_wait = lock_wait}};
-    wk_run_table_start(&run->table, STDERR_FILENO, PLAIN_SECONDS);
-    run->table.line.stamped = true;
-    if (!cli->quiet) {
-        run->control.table = &run->table;
-        run->control.log = (wk_log){wk_run_table_log, &run->table, WK_LOG_INFO};
-    }
-    begin();
+    sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL);
 }
 
 wk_status wk_cli_run_end(wk_cli *cli, const wk_cli_run *run, const char *directory, wk_error *err)

@@ -28,10 +28,9 @@ void wk_cli_signals_catch(void);
 /// For commands that cannot resume: signals act as usual, also one that has come.
 void wk_cli_signals_release(void);
 
-/// Makes the control, which waits `lock_wait` seconds for another process.
-void wk_cli_run_begin(const wk_cli *cli, double lock_wait, wk_cli_run *run);
-/// As wk_cli_run_begin, with a table instead of the line.
-void wk_cli_run_begin_population(const wk_cli *cli, double lock_wait, wk_cli_run *run);
+/// Makes the control, which waits `lock_wait` seconds for another process; of a population with the
+/// table instead of the line.
+void wk_cli_run_begin(const wk_cli *cli, double lock_wait, bool population, wk_cli_run *run);
 
 /// Says how it ended in `directory` and sets the exit code for a run to be continued.
 wk_status wk_cli_run_end(wk_cli *cli, const wk_cli_run *run, const char *directory, wk_error *err);

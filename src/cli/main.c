@@ -147,6 +147,13 @@ wk_status wk_cli_print_if(wk_status status, wk_text *text, wk_error *err)
     return status;
 }
 
+bool wk_command_takes(const wk_command *command, const char *option)
+{
+    for (size_t i = 0; i < command->n_args; i++)
+        if (strcmp(command->args[i].name, option) == 0) return true;
+    return false;
+}
+
 const wk_command *wk_command_find(const char *const *words, int count, int *used)
 {
     char both[64];
@@ -191,12 +198,11 @@ static wk_status unknown_command(const char *const *words, int count, wk_error *
 static wk_status check_words(const wk_command *command, const wk_arg_words *words, wk_error *err)
 {
     const char *extra = words->count > command->words[1] ? words->items[command->words[1]] : NULL;
-    for (size_t i = 0; extra && i < command->n_args; i++)
-        if (strcmp(command->args[i].name, "configs") == 0)
-            return wk_fail(
-                err, WK_E_INPUT,
-                "unexpected argument '%s'; for the configuration of that name write --configs %s",
-                extra, extra);
+    if (extra && wk_command_takes(command, "configs"))
+        return wk_fail(
+            err, WK_E_INPUT,
+            "unexpected argument '%s'; for the configuration of that name write --configs %s",
+            extra, extra);
     if (extra) return wk_fail(err, WK_E_INPUT, "unexpected argument '%s'", extra);
     if (words->count < command->words[0])
         return wk_fail(err, WK_E_INPUT, "missing argument; usage: waker %.*s",

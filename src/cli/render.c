@@ -1,5 +1,6 @@
 // waker render: images of environments. A still, a clip of an episode under random actions, or a
 // contact sheet of the whole domain.
+#include "base/file.h"
 #include "cli/chosen_domain.h"
 #include "cli/cli.h"
 #include "media/animation.h"
@@ -7,7 +8,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -55,15 +55,12 @@ static wk_status check_out(const render_values *v, wk_error *err)
         return wk_fail(err, WK_E_INPUT, "--out '%s': a sheet is a .png", v->out);
     const char *slash = strrchr(v->out, '/');
     if (!slash || slash == v->out) return WK_OK;
-    char *directory = strndup(v->out, (size_t)(slash - v->out));
-    if (!directory) return wk_fail(err, WK_E_MEMORY, "--out '%s': no memory", v->out);
+    char directory[WK_PATH_MAX];
     struct stat info;
-    wk_status status = WK_OK;
-    if (stat(directory, &info) != 0)
-        status = wk_fail(err, WK_E_IO, "--out '%s': directory '%s': %s", v->out, directory,
-                         strerror(errno));
-    free(directory);
-    return status;
+    snprintf(directory, sizeof directory, "%.*s", (int)(slash - v->out), v->out);
+    if (stat(directory, &info) == 0) return WK_OK;
+    return wk_fail(err, WK_E_IO, "--out '%s': directory '%s': %s", v->out, directory,
+                   strerror(errno));
 }
 
 static wk_status check_values(const render_values *v, wk_error *err)

@@ -187,14 +187,9 @@ static wk_status check_names(wk_sweep_follow_kind kind, const wk_sweep_command *
     }
     if (cases) {
         wk_eval_case found[WK_EVAL_CASES_MAX];
-        wk_run_thetas *thetas = calloc(1, sizeof *thetas);
-        if (!thetas) return wk_fail(err, WK_E_MEMORY, "no memory for the cases");
-        wk_status status = wk_run_config_thetas(config, domain, thetas, err);
-        if (status == WK_OK)
-            status =
-                wk_eval_cases(domain, wk_run_thetas_case(thetas), cases, 1, found, &count, err);
-        free(thetas);
-        WK_TRY(status);
+        wk_run_thetas thetas;
+        WK_TRY(wk_run_config_thetas(config, domain, &thetas, err));
+        WK_TRY(wk_eval_cases(domain, wk_run_thetas_case(&thetas), cases, 1, found, &count, err));
     }
     if (set) {
         wk_theta_set found = {0};
@@ -316,6 +311,12 @@ static wk_status open_sweep(context *c, wk_error *err)
 
 // The cost.
 
+static int runs_left(const context *c, size_t shape)
+{
+    const wk_sweep_rate none = {0};
+    return wk_sweep_cost_of(&c->sweep.plan, c->queue.entries, (int)shape, &none).left;
+}
+
 // The rate of a shape: as given, that of an earlier shape with the same learner, or measured with
 // the learner of the shape. That of a plug-in's domain is not known: planning loads no code.
 static wk_status find_rate(const context *c, wk_sweep_rate *rates, size_t shape, bool measure,
@@ -325,12 +326,8 @@ static wk_status find_rate(const context *c, wk_sweep_rate *rates, size_t shape,
     const wk_run_config *config = &plan->shapes.items[shape].config;
     const wk_log log = wk_cli_log(c->cli);
     wk_update_time time = {0};
-    bool needed = false;
     rates[shape] = (wk_sweep_rate){.seconds = c->v->rate > 0 ? 1 / c->v->rate : NAN};
-    for (size_t i = 0; i < plan->tasks.count; i++)
-        needed |= plan->tasks.items[i].shape == (int)shape && !plan->tasks.items[i].left_out &&
-                  !c->queue.entries[i].state.trained;
-    if (c->v->rate > 0 || !measure || !needed) return WK_OK;
+    if (c->v->rate > 0 || !measure || runs_left(c, shape) == 0) return WK_OK;
     for (size_t i = 0; i < shape && isnan(rates[shape].seconds); i++)
         if (wk_sweep_same_rate(&plan->shapes.items[i].config, config)) rates[shape] = rates[i];
     if (!isnan(rates[shape].seconds) || *config->plugin) return WK_OK;
@@ -340,24 +337,17 @@ static wk_status find_rate(const context *c, wk_sweep_rate *rates, size_t shape,
     return WK_OK;
 }
 
-static void put_hours(wk_table *table, double hours)
-{
-    if (isnan(hours))
-        wk_table_cell(table, "-");
-    else
-        wk_table_cell(table, hours < 10 ? "%.2f" : "%.0f", hours);
-}
-
 static void put_cost(wk_table *table, const char *name, const wk_sweep_cost *cost)
 {
     char updates[WK_COUNT_TEXT_MAX];
+    const double hours[] = {cost->left > 0 ? cost->hours / cost->left : 0, cost->hours};
     wk_count_text((int64_t)cost->updates, updates);
     wk_table_cell(table, "%s", name);
     wk_table_cell(table, "%d", cost->runs);
     wk_table_cell(table, "%d", cost->left);
     wk_table_cell(table, "%s", updates);
-    put_hours(table, cost->left > 0 ? cost->hours / cost->left : 0);
-    put_hours(table, cost->hours);
+    for (int i = 0; i < 2; i++)
+        wk_table_cell(table, isnan(hours[i]) ? "-" : hours[i] < 10 ? "%.2f" : "%.0f", hours[i]);
     wk_table_cell(table, "%.2f", cost->memory / (1 << 30));
 }
 
@@ -400,11 +390,7 @@ static void print_selection(const context *c, wk_text *out)
     const wk_sweep_plan *plan = &c->sweep.plan;
     int shapes = 0, populations = 0, size = c->v->options.populations;
     for (size_t i = 0; i < plan->shapes.count; i++) {
-        int left = 0;
-        for (size_t k = 0; k < plan->tasks.count; k++)
-            left += plan->tasks.items[k].shape == (int)i && !plan->tasks.items[k].left_out &&
-                    !c->queue.entries[k].state.trained;
-        if (size > 0) populations += (left + size - 1) / size;
+        if (size > 0) populations += (runs_left(c, i) + size - 1) / size;
         shapes += plan->shapes.items[i].count > 0;
     }
     wk_text_printf(out, "%s: ", c->sweep.grid.name);
@@ -475,7 +461,7 @@ static wk_status launch(context *c, wk_error *err)
     options.quiet = c->cli->quiet;
     options.slurm = c->slurm_given ? &c->slurm : NULL;
     WK_TRY(wk_sweep_program(program, err));
-    wk_cli_run_begin(c->cli, WK_LOCK_WAIT_SECONDS, &around);
+    wk_cli_run_begin(c->cli, WK_LOCK_WAIT_SECONDS, false, &around);
     const wk_sweep_launch launch = {.folder = &c->folder,
                                     .program = program,
                                     .plan = &c->sweep.plan,

@@ -7,7 +7,6 @@
 #include "cli/sweep.h"
 #include "run/settings.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -164,10 +163,7 @@ static wk_status work(runner *r, wk_error *err)
 {
     wk_cli_run around;
     int failed = 0, first = 0;
-    if (r->count > 1)
-        wk_cli_run_begin_population(r->cli, WK_LOCK_WAIT_SECONDS, &around);
-    else
-        wk_cli_run_begin(r->cli, WK_LOCK_WAIT_SECONDS, &around);
+    wk_cli_run_begin(r->cli, WK_LOCK_WAIT_SECONDS, r->count > 1, &around);
     wk_status status = train(r, &around, err);
     for (int i = 0; status == WK_OK && i < r->count; i++)
         status = finish_task(r, i, around.control.stop, err);
@@ -224,7 +220,7 @@ static wk_status make_report(const runner *r, wk_error *err)
     wk_sweep_queue queue = {0};
     char slurm[WK_PATH_MAX];
     bool jobs = false;
-    wk_cli_run_begin(r->cli, WK_LOCK_WAIT_SECONDS, &around);
+    wk_cli_run_begin(r->cli, WK_LOCK_WAIT_SECONDS, false, &around);
     const wk_sweep_launch launch = {.program = r->program,
                                     .plan = r->plan,
                                     .options = &options,
@@ -260,17 +256,15 @@ static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const run_values *v = values;
     wk_cli_sweep sweep = {0};
-    runner *r = calloc(1, sizeof *r);
-    if (!r) return wk_fail(err, WK_E_MEMORY, "no memory for the runs");
-    r->cli = cli;
-    r->plan = &sweep.plan;
+    static runner r;
+    r.cli = cli;
+    r.plan = &sweep.plan;
     bool report = cli->words.count == 2 && strcmp(cli->words.items[1], WK_SWEEP_REPORT) == 0;
     wk_status status = wk_cli_sweep_open(cli->words.items[0], &sweep, err);
     sweep.plan.plugin = v->plugin;
     sweep.plan.rule = v->rule;
-    if (status == WK_OK) status = wk_sweep_program(r->program, err);
-    if (status == WK_OK) status = report ? make_report(r, err) : run_tasks(r, err);
-    free(r);
+    if (status == WK_OK) status = wk_sweep_program(r.program, err);
+    if (status == WK_OK) status = report ? make_report(&r, err) : run_tasks(&r, err);
     wk_cli_sweep_close(&sweep);
     return status;
 }

@@ -584,26 +584,22 @@ static wk_status show(wk_cli *cli, const theory_values *v, const results *r, wk_
 static wk_status run(wk_cli *cli, const void *values, wk_error *err)
 {
     const theory_values *v = values;
-    results *r = calloc(1, sizeof *r);
-    wk_pool *pool = NULL;
-    wk_status status = r ? wk_pool_create(cli->threads, &pool, err)
-                         : wk_fail(err, WK_E_MEMORY, "no memory for the results");
-    if (status == WK_OK) {
-        r->seed = v->seed.value;
-        r->checked = strcmp(v->part, "curricula") != 0;
-        r->compared = strcmp(v->part, "check") != 0;
-        status = choose_families(v->family, r, err);
-    }
+    static results r;
+    wk_pool *pool;
+    r.seed = v->seed.value;
+    r.checked = strcmp(v->part, "curricula") != 0;
+    r.compared = strcmp(v->part, "check") != 0;
+    WK_TRY(choose_families(v->family, &r, err));
+    WK_TRY(wk_pool_create(cli->threads, &pool, err));
     // Curricula first: their options are checked before any long work.
-    if (status == WK_OK && r->compared) status = compare_curricula(v, pool, cli, r, err);
-    if (status == WK_OK && r->checked) status = check_families(v, pool, cli, r, err);
-    if (status == WK_OK) status = show(cli, v, r, err);
-    for (size_t i = 0; r && i < r->count; i++) {
-        wk_theory_check_free(&r->checks[i]);
-        wk_curricula_free(&r->comparisons[i]);
+    wk_status status = r.compared ? compare_curricula(v, pool, cli, &r, err) : WK_OK;
+    if (status == WK_OK && r.checked) status = check_families(v, pool, cli, &r, err);
+    if (status == WK_OK) status = show(cli, v, &r, err);
+    for (size_t i = 0; i < r.count; i++) {
+        wk_theory_check_free(&r.checks[i]);
+        wk_curricula_free(&r.comparisons[i]);
     }
     wk_pool_destroy(pool);
-    free(r);
     return status;
 }
 

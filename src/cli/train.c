@@ -7,7 +7,6 @@
 #include "run/disk.h"
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct train_values {
@@ -17,7 +16,7 @@ typedef struct train_values {
     double lock_wait;
 } train_values;
 
-static const train_values defaults = {.run = WK_RUN_ARGS_INIT, .lock_wait = WK_LOCK_WAIT_SECONDS};
+static const train_values defaults = {.lock_wait = WK_LOCK_WAIT_SECONDS};
 
 #define WK_VALUES train_values
 static const wk_arg args[] = {
@@ -33,14 +32,13 @@ static const wk_arg args[] = {
 static wk_status train_one(wk_cli *cli, const train_values *v, wk_run_plugins *code, wk_error *err)
 {
     static wk_run_config config;
-    wk_setting keys[WK_RUN_SETTINGS_MAX];
     wk_cli_run around;
     const wk_log log = wk_cli_log(cli);
-    const wk_run_settings settings = wk_run_args_settings(&v->run, keys);
+    const wk_run_settings settings = wk_run_args_settings(&v->run);
     WK_TRY(wk_run_settings_resolve(&settings, v->directory, &log, &config, code, err));
     if (cli->threads_given) config.env_threads = cli->threads;
 
-    wk_cli_run_begin(cli, v->lock_wait, &around);
+    wk_cli_run_begin(cli, v->lock_wait, false, &around);
     const wk_train_extras extras = {.code = code};
     WK_TRY(wk_train(&config, v->directory, &extras, &around.control, &around.end, err));
     return wk_cli_run_end(cli, &around, v->directory, err);
@@ -75,7 +73,7 @@ static void log_once(void *context, wk_log_level level, const char *line)
 static wk_status name_new_runs(population *p, wk_error *err)
 {
     const char *directory = p->given->directory;
-    const wk_arg_settings *settings = &p->given->run.settings;
+    const wk_run_settings settings = wk_run_args_settings(&p->given->run);
     char config[WK_PATH_MAX];
     bool there = false;
     if (wk_path_join(directory, "config.yaml", config, NULL) == WK_OK)
@@ -87,8 +85,8 @@ static wk_status name_new_runs(population *p, wk_error *err)
     WK_TRY(wk_each_create(p->given->each.items, p->given->each.count, &p->each, err));
 
     // A key that all runs are given cannot be one that they differ in.
-    for (size_t i = 0; i < settings->count; i++) {
-        const wk_arg_setting *s = &settings->items[i];
+    for (size_t i = 0; i < settings.n_keys; i++) {
+        const wk_setting *s = &settings.keys[i];
         if (wk_each_has(p->each, s->key, s->key_length))
             return wk_fail(err, WK_E_INPUT, "--%.*s and --each %.*s: leave one of them out",
                            (int)s->key_length, s->key, (int)s->key_length, s->key);
@@ -102,8 +100,7 @@ static wk_status name_new_runs(population *p, wk_error *err)
 static wk_status name_old_runs(population *p, wk_error *err)
 {
     const char *directory = p->given->directory;
-    wk_setting keys[WK_RUN_SETTINGS_MAX];
-    const wk_run_settings settings = wk_run_args_settings(&p->given->run, keys);
+    const wk_run_settings settings = wk_run_args_settings(&p->given->run);
     WK_TRY(wk_population_read(directory, &p->names, err));
     if (!wk_run_settings_named(&settings)) return WK_OK;
     return wk_fail(err, WK_E_INPUT,
@@ -118,9 +115,11 @@ static wk_status resolve_run(population *p, int run, const wk_log *log, wk_error
     bool begun;
     const char *name = p->names.names[run];
     char *path = p->paths[run];
-    wk_setting keys[WK_RUN_SETTINGS_MAX + WK_EACH_KEYS_MAX];
-    wk_run_settings settings = wk_run_args_settings(&p->given->run, keys);
+    wk_setting keys[WK_ARG_SETTINGS_MAX + WK_EACH_KEYS_MAX];
+    wk_run_settings settings = wk_run_args_settings(&p->given->run);
+    memcpy(keys, settings.keys, settings.n_keys * sizeof *keys);
     if (p->each) settings.n_keys += (size_t)wk_each_settings(p->each, run, keys + settings.n_keys);
+    settings.keys = keys;
     WK_TRY(wk_population_path(p->given->directory, name, path, &begun, err));
     if (!begun && !p->each)
         return wk_fail(err, WK_E_NOT_FOUND,
@@ -176,7 +175,7 @@ static wk_status train_all(wk_cli *cli, population *p, wk_error *err)
     WK_TRY(wk_run_configs_share(p->configs, names, count, &log, err));
     if (p->each) WK_TRY(wk_population_record(directory, &p->names, err));
 
-    wk_cli_run_begin_population(cli, p->given->lock_wait, &around);
+    wk_cli_run_begin(cli, p->given->lock_wait, true, &around);
     wk_status status = wk_train_population(p->members, count, &around.control, err);
 
     // Runs that cannot begin leave nothing behind; where none is there, the list goes too.
@@ -196,18 +195,14 @@ static wk_status train_all(wk_cli *cli, population *p, wk_error *err)
 
 static wk_status train_population(wk_cli *cli, const train_values *values, wk_error *err)
 {
-    population *p = calloc(1, sizeof *p);
-    if (!p) return wk_fail(err, WK_E_MEMORY, "no memory for the settings of the runs");
-    p->given = values;
-    p->to = wk_cli_log(cli);
-    pthread_mutex_init(&p->lock, NULL);
-    wk_status status = train_all(cli, p, err);
+    static population p = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    p.given = values;
+    p.to = wk_cli_log(cli);
+    wk_status status = train_all(cli, &p, err);
     for (int i = 0; i < WK_POPULATION_MAX; i++)
-        wk_run_plugins_close(&p->code[i]);
-    wk_text_free(&p->seen);
-    pthread_mutex_destroy(&p->lock);
-    wk_each_destroy(p->each);
-    free(p);
+        wk_run_plugins_close(&p.code[i]);
+    wk_text_free(&p.seen);
+    wk_each_destroy(p.each);
     return status;
 }
 

@@ -21,8 +21,8 @@ enum { LONG_STEPS = 400, LONG_UPDATES = 700 };
 enum { LONG_STEPS = 800, LONG_UPDATES = 3000 };
 #endif
 
-static char home[] = "train-XXXXXX"; // a folder of our own
-static char place[400], mark[512];   // absolute: where programs run; what loaded code makes
+static char home[] = "train-XXXXXX";    // a folder of our own
+static char place[400], load_mark[512]; // absolute: where programs run; what loaded code makes
 
 static inline int setup(void **state)
 {
@@ -31,7 +31,7 @@ static inline int setup(void **state)
     if (glob("program-*", 0, NULL, &found) != 0) return -1;
     char *path = realpath(found.gl_pathv[0], NULL);
     snprintf(place, sizeof place, "%s", path);
-    snprintf(mark, sizeof mark, "%.400s/LOADED", place);
+    snprintf(load_mark, sizeof load_mark, "%.400s/LOADED", place);
     free(path);
     globfree(&found);
     return 0;
@@ -65,7 +65,13 @@ __attribute__((format(printf, 1, 2))) static inline void shell(const char *forma
 // Whether code was loaded since the last call.
 static inline bool was_loaded(void)
 {
-    return unlink(mark) == 0;
+    return unlink(load_mark) == 0;
+}
+
+static inline void expect_same_end(const char *run, const char *other)
+{
+    char a[512], b[512];
+    same_end(inside(run, a), inside(other, b));
 }
 
 // Starts the program without waiting, in the directory of program_run.

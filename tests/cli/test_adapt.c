@@ -51,7 +51,6 @@ TEST_CASE(a_killed_adaptation_continues_to_the_same_bytes)
 
 TEST_CASE(adapting_during_training_works_and_does_not_change_it)
 {
-    char calm[512], busy[512];
     program_succeed("train --logdir calm " QUIET_OPTIONS " --steps 1500");
     program_succeed("train --logdir busy " QUIET_OPTIONS " --steps 700");
     pid_t child = start("train --logdir busy " QUIET_OPTIONS " --steps 1500");
@@ -59,7 +58,7 @@ TEST_CASE(adapting_during_training_works_and_does_not_change_it)
     int code = exit_code(child);
     program_expect_success(r);
     assert_int_equal(code, 0);
-    same_end(inside("calm", calm), inside("busy", busy));
+    expect_same_end("calm", "busy");
 }
 
 TEST_CASE(finetune_continues_after_a_signal_to_the_same_bytes)
@@ -77,8 +76,7 @@ TEST_CASE(finetune_continues_after_a_signal_to_the_same_bytes)
     inside("twin/finetune/step-000000000402-east", stopped);
     same_end(calm, stopped);
     same_file(calm, stopped, "weights.safetensors", 0, 0);
-    program_result r = program_succeed("ckpt run --check");
-    expect_parts(r.out, "adapted ", "tasks east,west", "finetuned ");
+    program_prints("ckpt run --check", "adapted ", "tasks east,west", "finetuned ");
 }
 
 // It is all ones, which is no word for "none was given".
@@ -113,8 +111,7 @@ TEST_CASE(adaptations_and_fine_tunings_of_one_snapshot_have_names)
           "many/adapt/step-000000000402.seed-7/weights.safetensors");
     // What has no name is as it was.
     shell("diff -r many-before/adapt/step-000000000402 many/adapt/step-000000000402");
-    r = program_succeed("ckpt many --check");
-    expect_parts(r.out, "tasks west,east, name seed-7", "tasks east, name other");
+    program_prints("ckpt many --check", "tasks west,east, name seed-7", "tasks east, name other");
     static const char *const bad[] = {"A", "a.b", "a/b", "a_b", "''", "'a b'", ".."};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         program_expect_error(program_run("adapt many --task east --name %s", bad[i]), 2, "a-z");

@@ -127,8 +127,7 @@ TEST_CASE(a_task_and_case_has_one_result)
 {
     program_succeed("eval run --envs 5 --seed 3 --quiet");
     program_succeed("eval run --envs 2 --seed 1 --quiet");
-    program_result r = program_succeed("card run --out both --no-video");
-    expect_parts(r.out, "2 tasks, 4 results, ");
+    program_prints("card run --out both --no-video", "2 tasks, 4 results, ");
     char *text = readme("both/README.md");
     expect_parts(text, "| west | dr | 5 | 3 | return | ");     // the largest
     expect_parts(text, "| west | storm | 20 | 0 | return | "); // all are as large: the lowest seed
@@ -334,8 +333,7 @@ TEST_CASE(what_cannot_be_a_card_is_refused)
     program_refuses("card unscored --out x",
                     "'unscored' has no results of its adapted policies at agent step 402, which "
                     "the card needs; create them with 'waker eval unscored'");
-    char path[512];
-    assert_false(wk_path_exists(inside("x", path)));
+    shell("! test -e x");
 }
 
 TEST_CASE(a_damaged_run_makes_no_card)
@@ -356,10 +354,9 @@ TEST_CASE(a_damaged_run_makes_no_card)
         {"echo rubbish > bad/config.yaml", "config.yaml"},
     };
     for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
-        char path[512];
         shell("rm -rf bad x && cp -r run bad && %s", damages[i].damage);
         program_refuses("card bad --out x", damages[i].message);
-        if (wk_path_exists(inside("x", path))) fail_msg("'%s' left a folder", damages[i].damage);
+        shell("! test -e x");
     }
 }
 

@@ -97,6 +97,14 @@ TEST_CASE(damage_of_the_replay_log_is_found)
     expect_damage("ckpt flipped --check", "replay");
 }
 
+TEST_CASE(damage_of_weights_is_found)
+{
+    program_prints("ckpt run", "checkpoint", "snapshot");
+    shell("cp -r run hit && cd hit/snapshots && for f in *; do printf xyz | "
+          "dd of=$f bs=1 seek=$(($(stat -c %%s $f) - 9)) conv=notrunc 2>/dev/null; done");
+    expect_damage("ckpt hit --check", "checksum");
+}
+
 // Changes the last snapshot.
 TEST_CASE(weights_without_checksums_are_found)
 {

@@ -11,9 +11,9 @@ TEST_CASE(the_listing_has_values_sources_and_what_differs_from_the_paper)
         program_succeed("config --configs terrain-walker waker-r paper --rssm.deter 512 --seed=3");
     expect_parts(r.out, "differs: 600", "command line", "curriculum rules (waker-r)",
                  "presets.yaml:", "5 of ");
-    r = program_succeed("config --configs terrain-walker waker-r plan2explore paper");
-    expect_parts(r.out, "policy.exploration_rate     3.0e-05         differs: 0",
-                 "policy.saturation_scale     1               differs: 0", "4 of ");
+    program_prints("config --configs terrain-walker waker-r plan2explore paper",
+                   "policy.exploration_rate     3.0e-05         differs: 0",
+                   "policy.saturation_scale     1               differs: 0", "4 of ");
 }
 
 TEST_CASE(blocks_that_undo_each_other_are_a_warning)
@@ -84,26 +84,24 @@ TEST_CASE(the_json_can_be_parsed)
     program_expect_json(r.out);
     expect_parts(r.out, "\"train_every\": {\n    \"value\": 10", "\"paper\": 10",
                  "\"paper\": \"variance\"", "\"seed\": {\n    \"value\": 0");
-    r = program_run("config --seed 18446744073709551615 --json");
-    expect_parts(r.out, "\"value\": \"18446744073709551615\"");
+    program_prints("config --seed 18446744073709551615 --json",
+                   "\"value\": \"18446744073709551615\"");
     program_expect_json(program_run("config --configs quick --diff small --json").out);
 }
 
 TEST_CASE(a_users_file_adds_blocks)
 {
-    program_result r = program_succeed("config --list; printf 'mine:\\n  units: 77\\n' >mine.yaml");
-    expect_parts(r.out, "terrain-hopper  a planar");
-    r = program_run("config --config-file mine.yaml --list");
-    expect_parts(r.out, "Your own (mine.yaml)\n  mine\n");
-    r = program_succeed("config --config-file mine.yaml --configs small mine --yaml");
-    expect_parts(r.out, "\nunits: 77\n");
+    program_prints("config --list; printf 'mine:\\n  units: 77\\n' >mine.yaml",
+                   "terrain-hopper  a planar");
+    program_prints("config --config-file mine.yaml --list", "Your own (mine.yaml)\n  mine\n");
+    program_prints("config --config-file mine.yaml --configs small mine --yaml", "\nunits: 77\n");
     program_refuses("config --config-file none.yaml", "none.yaml");
 }
 
 TEST_CASE(patterns_work_on_the_command_line)
 {
-    program_result r = program_succeed("config '--.*\\.rate' 0.25 --yaml");
-    expect_parts(r.out, "model:\n  rate: 0.25\n", "policy:\n  rate: 0.25\n");
+    program_prints("config '--.*\\.rate' 0.25 --yaml", "model:\n  rate: 0.25\n",
+                   "policy:\n  rate: 0.25\n");
 }
 
 TEST_CASE(mistakes_name_the_nearest)

@@ -83,20 +83,11 @@ static void train_shortly(const char *logdir, const char *plugin)
     if (result.code != 75) fail_msg("%s, exit code %d: %s", logdir, result.code, result.err);
 }
 
-static void expect_saved(const char *path, const char *line)
-{
-    unsigned long size;
-    char *config = (char *)program_read(path, &size);
-    assert_non_null(config);
-    expect_parts(config, line);
-    free(config);
-}
-
 TEST_CASE(a_run_goes_on_with_the_prefill_of_its_rule)
 {
     train_shortly("new", "rule_prefill.so");
     train_shortly("new", "rule_prefill.so");
-    expect_saved("new/config.yaml", "\nprefill: 70\n");
+    expect_file_parts("new/config.yaml", "\nprefill: 70\n");
 }
 
 TEST_CASE(plugins_that_cannot_be_loaded_are_told_apart)

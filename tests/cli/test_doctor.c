@@ -5,11 +5,8 @@
 
 TEST_CASE(every_part_is_named_and_the_required_ones_work)
 {
-    program_result r = program_succeed("doctor");
-    const char *const parts[] = {"processor", "memory", "MuJoCo", "domains", "zlib",
-                                 "BLAS",      "CUDA",   "device", "OSMesa"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        expect_parts(r.out, parts[i], "Everything required works.");
+    program_prints("doctor", "processor", "memory", "MuJoCo", "domains", "zlib", "BLAS", "CUDA",
+                   "device", "OSMesa", "Everything required works.");
 }
 
 TEST_CASE(the_json_can_be_parsed)

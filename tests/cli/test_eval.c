@@ -82,11 +82,10 @@ TEST_CASE(adapted_and_fine_tuned_policies_are_found)
     program_refuses("eval free --policy alongside", "without tasks");
     program_refuses("eval free --policy adapted", "no adapted policies");
     program_succeed("adapt free --task all --updates 5 --quiet");
-    program_result r = program_succeed("eval free" FEW);
-    expect_parts(r.out, "adapted policies of agent step 402 (control step ");
+    program_prints("eval free" FEW, "adapted policies of agent step 402 (control step ");
     program_refuses("eval free --policy finetuned", "waker finetune");
     program_succeed("finetune free --task east --steps 60 --quiet");
-    r = program_succeed("eval free --policy finetuned" FEW);
+    program_result r = program_succeed("eval free --policy finetuned" FEW);
     expect_parts(r.out, "east");
     assert_null(strstr(r.out, "west"));
     program_refuses("eval free --policy finetuned --task west" FEW, "'west'");
@@ -126,8 +125,7 @@ TEST_CASE(results_of_a_run_that_cannot_be_written_to_go_elsewhere)
     program_succeed("eval tasks --task west" FEW);
     shell("test -s aside/eval/alongside-000000000402.csv");
     shell("cmp aside/config.yaml tasks/config.yaml");
-    r = program_succeed("report aside --out aside-page --reps 2 --json");
-    expect_parts(r.out, "west");
+    program_prints("report aside --out aside-page --reps 2 --json", "west");
     program_refuses("eval free --policy random --out aside" FEW, "another run");
     program_refuses("model-error tasks free --out both" FEW, "2 runs");
     shell("touch file");

@@ -106,15 +106,13 @@ TEST_CASE(a_sweep_goes_on_with_a_plugin_that_was_fixed)
           " units: 6, layers: 1, batch: 2, length: 6, horizon: 3, log.tensorboard: false}\nEND",
           place);
     program_expect_error(program_run("sweep own.yaml --logdir own --rate 100"), 1, "failed seed0");
-    program_result r = program_run("sweep status own --json");
-    expect_parts(r.out, "which was not named");
+    program_prints("sweep status own --json", "which was not named");
     program_succeed("sweep retry own");
     setenv("HOSTILE", "crash", 1);
     program_expect_error(program_run("sweep --logdir own --rate 100 --plugin own.so"), 1,
                          "failed seed0");
     unsetenv("HOSTILE");
-    r = program_run("sweep status own --json");
-    expect_parts(r.out, "ended by signal 6 (Aborted)");
+    program_prints("sweep status own --json", "ended by signal 6 (Aborted)");
     shell("printf fixed >>own.so");
     program_succeed("sweep retry own");
     program_succeed("sweep --logdir own --rate 100 --plugin own.so");

@@ -10,7 +10,7 @@
 static int setup_runs(void **state)
 {
     if (setup(state) != 0) return -1;
-    setenv("MARK_FILE", mark, 1);
+    setenv("MARK_FILE", load_mark, 1);
     shell("cp " PLUGINS "marker1.so m.so");
     program_succeed("train --quiet --logdir made " OPTIONS
                     " --plugin m.so --curriculum.plugin ./m.so --steps 500");
@@ -185,8 +185,7 @@ TEST_CASE(a_configuration_file_does_not_load_code)
         {"config --config-file evil.yaml --list", NULL},
     };
     read_quietly(readings, sizeof readings / sizeof *readings);
-    char path[512];
-    assert_false(wk_path_exists(inside("new", path)));
+    shell("! test -e new");
     program_succeed("config --config-file evil.yaml --configs evil --plugin m.so --prefill 60");
     assert_true(was_loaded());
 }
@@ -221,11 +220,9 @@ TEST_CASE(every_command_is_covered)
 
 TEST_CASE(a_named_plugin_is_loaded_and_stored_absolute)
 {
-    char *config = (char *)program_read("made/config.yaml", NULL), path[1200];
-    assert_non_null(config);
+    char path[1200];
     snprintf(path, sizeof path, "plugin: \"%s/m.so\"", place);
-    expect_parts(config, path, "domain: ball-on-table", "rule: even");
-    free(config);
+    expect_file_parts("made/config.yaml", path, "domain: ball-on-table", "rule: even");
     static const char *const commands[] = {
         "eval made --envs 1 --cases dr --plugin m.so", "card made --out named --plugin m.so",
         "openloop made --out x.gif --plugin ./m.so", "model-error made --envs 1 --plugin m.so",
@@ -253,8 +250,7 @@ TEST_CASE(options_that_have_no_place_are_refused)
     program_refuses("finetune made --task centre --steps 5 --curriculum.plugin m.so",
                     "add --curriculum run");
     assert_false(was_loaded());
-    char path[512];
-    assert_false(wk_path_exists(inside("plain/plugin.json", path)));
+    shell("! test -e plain/plugin.json");
     program_refuses("train --quiet --logdir made " OPTIONS,
                     "holds a run with a plug-in; to resume it add --plugin ");
 }
@@ -293,12 +289,8 @@ TEST_CASE(a_moved_file_continues_the_run)
     program_succeed("train --logdir moves %s --steps 300 --plugin "
                     "elsewhere/second.so --curriculum.plugin elsewhere/second.so",
                     more);
-    char a[512], b[512];
-    same_end(inside("stays", a), inside("moves", b));
-    char *record = (char *)program_read("moves/plugin.json", NULL);
-    assert_non_null(record);
-    expect_parts(record, "/elsewhere/second.so");
-    free(record);
+    expect_same_end("stays", "moves");
+    expect_file_parts("moves/plugin.json", "/elsewhere/second.so");
     was_loaded();
 }
 

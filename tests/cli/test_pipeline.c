@@ -65,12 +65,8 @@ TEST_CASE(runs_become_a_report_with_their_numbers)
     assert_ok(wk_file_write(path, compare, sizeof compare - 1, &err));
     snprintf(command, sizeof command, "cd %s && python3 compare.py", place);
     assert_int_equal(system(command), 0);
-    unsigned long size;
-    char *page = (char *)program_read("report/index.html", &size);
-    assert_non_null(page);
-    expect_parts(page, "Nothing: every run of the grid is there and evaluated.", "Model errors",
-                 "What the curricula chose");
-    free(page);
+    expect_file_parts("report/index.html", "Nothing: every run of the grid is there and evaluated.",
+                      "Model errors", "What the curricula chose");
 }
 
 // After the report, whose runs they would change.

@@ -25,11 +25,10 @@ static void train_alone(const char *prefix, int steps)
 static void expect_same_ends(const char *population, const char *prefix)
 {
     for (int i = 0; i < RUNS; i++) {
-        char together[512], alone[512], name[64];
-        snprintf(name, sizeof name, "%s/%s", population, runs[i].name);
-        inside(name, together);
-        snprintf(name, sizeof name, "%s-%d", prefix, i);
-        same_end(inside(name, alone), together);
+        char together[64], alone[64];
+        snprintf(together, sizeof together, "%s/%s", population, runs[i].name);
+        snprintf(alone, sizeof alone, "%s-%d", prefix, i);
+        expect_same_end(alone, together);
     }
 }
 

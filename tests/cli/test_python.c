@@ -10,7 +10,7 @@
 static int setup_runs(void **state)
 {
     if (setup(state) != 0) return -1;
-    setenv("SMALL_ENVS_LOADED", mark, 1);
+    setenv("SMALL_ENVS_LOADED", load_mark, 1);
     shell("cp " WAKER_SOURCE_DIR "/tests/plugins/small_envs.py small.py");
     return 0;
 }
@@ -37,13 +37,10 @@ TEST_CASE(a_run_is_trained_and_evaluated)
     python_for_workers();
     program_succeed("train --logdir made --python small:Walk " OPTIONS);
     assert_true(was_loaded());
-    char *config = (char *)program_read("made/config.yaml", NULL), path[1200];
-    assert_non_null(config);
+    char path[1200];
     snprintf(path, sizeof path, "plugin: \"%s/small.py:Walk\"", place);
-    expect_parts(config, path, "domain: walk");
-    free(config);
-    program_result r = program_succeed("eval made --python small.py:Walk --envs 2 --cases dr");
-    expect_parts(r.out, "south");
+    expect_file_parts("made/config.yaml", path, "domain: walk");
+    program_prints("eval made --python small.py:Walk --envs 2 --cases dr", "south");
     program_succeed("train --logdir numbers --python small:Numbers " OPTIONS);
     program_succeed("eval numbers --plugin small.py:Numbers --envs 2 --cases dr");
     expect_no_workers();
@@ -124,12 +121,10 @@ TEST_CASE(an_interrupted_program_leaves_no_process)
 TEST_CASE(environments_are_examined)
 {
     python_for_workers();
-    program_result r = program_succeed("envs check small.py:Saved");
-    expect_parts(r.out, "advice: episodes have at most 13 rows",
-                 "domain 'saved' is sound (1 advice)\n");
-    r = program_succeed("envs check small:Numbers");
-    expect_parts(r.out, "advice: its states cannot be saved");
-    r = program_run("envs check small.py:raises");
+    program_prints("envs check small.py:Saved", "advice: episodes have at most 13 rows",
+                   "domain 'saved' is sound (1 advice)\n");
+    program_prints("envs check small:Numbers", "advice: its states cannot be saved");
+    program_result r = program_run("envs check small.py:raises");
     assert_int_equal(r.code, 3);
     expect_parts(r.out, "ValueError: no such arena");
 }

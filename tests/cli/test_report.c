@@ -24,9 +24,8 @@ static void expect_files(const char *pattern, size_t count)
 
 TEST_CASE(a_report_has_a_page_tables_and_figures)
 {
-    program_result result = program_succeed("report runs --out all");
-    expect_parts(result.out, "8 runs, 53 figures, written to all/index.html",
-                 "Probability of improvement");
+    program_prints("report runs --out all", "8 runs, 53 figures, written to all/index.html",
+                   "Probability of improvement");
     expect_files("all/index.html", 1);
     expect_files("all/tables/*.csv", 9); // no combined runs, so no such table
     expect_files("all/tables/*.txt", 8);
@@ -100,10 +99,7 @@ TEST_CASE(a_damaged_file_is_left_out_named_and_reported_by_the_exit_code)
     assert_int_equal(result.code, 3);
     expect_parts(result.err, "damaged/p2e-dr/1/eval/adapted-000001500000.json");
     expect_parts(result.out, "p2e-dr/1: evaluated up to agent step 1000000, others up to 1500000");
-    unsigned long size;
-    char *page = (char *)program_read("damage/index.html", &size);
-    expect_parts(page, "adapted-000001500000.json");
-    free(page);
+    expect_file_parts("damage/index.html", "adapted-000001500000.json");
 }
 
 TEST_CASE(a_damaged_checkpoint_costs_its_map_only)
@@ -118,17 +114,16 @@ TEST_CASE(a_damaged_checkpoint_costs_its_map_only)
 TEST_CASE(an_incomplete_grid_is_reported)
 {
     shell("cp -r runs/toy gaps && rm -r gaps/p2e-dr/1 gaps/p2e-waker-m/0/eval");
-    program_result result = program_succeed("report gaps --out gap");
-    expect_parts(result.out, "toy, p2e, dr: no run with seed 1",
-                 "gaps/p2e-waker-m/0: no evaluation of a task policy");
+    program_prints("report gaps --out gap", "toy, p2e, dr: no run with seed 1",
+                   "gaps/p2e-waker-m/0: no evaluation of a task policy");
 }
 
 TEST_CASE(a_run_of_an_unknown_domain_is_reported_without_a_map)
 {
     shell("cp -r runs/toy mars && sed -i 's/domain: toy/domain: mars/' mars/*/*/config.yaml && "
           "sed -i 's/\"domain\": \"toy\"/\"domain\": \"mars\"/' mars/*/*/eval/*.json");
-    program_result result = program_succeed("report mars --out red");
-    expect_parts(result.out, "mars    west  p2e", "p2e-dr/0: no map of its curriculum: ");
+    program_prints("report mars --out red", "mars    west  p2e",
+                   "p2e-dr/0: no map of its curriculum: ");
 }
 
 TEST_CASE(runs_that_were_never_evaluated_make_a_report_too)
@@ -138,10 +133,7 @@ TEST_CASE(runs_that_were_never_evaluated_make_a_report_too)
     program_succeed("report runs/toy --out nothing --reps 20 --quiet");
     expect_files("nothing/tables/scores.csv", 1);
     program_succeed("report bare --out nothing");
-    unsigned long size;
-    char *page = (char *)program_read("nothing/index.html", &size);
-    expect_parts(page, "No run has results of a task policy yet");
-    free(page);
+    expect_file_parts("nothing/index.html", "No run has results of a task policy yet");
     expect_files("nothing/tables/*", 2); // the list of runs
 }
 

@@ -38,11 +38,10 @@ static void run_alone(const char *grid, const char *directory)
 static void expect_same(const char *sweep, const char *alone)
 {
     for (int i = 0; i < RUNS; i++) {
-        char name[64], a[512], b[512];
-        snprintf(name, sizeof name, "%s/%s", sweep, runs[i]);
-        inside(name, a);
-        snprintf(name, sizeof name, "%s/%s", alone, runs[i]);
-        same_end(inside(name, b), a);
+        char a[64], b[64];
+        snprintf(a, sizeof a, "%s/%s", sweep, runs[i]);
+        snprintf(b, sizeof b, "%s/%s", alone, runs[i]);
+        expect_same_end(a, b);
         shell("cd %s/%s && for f in adapt/*/weights.safetensors eval/*.json eval/*.csv; do "
               "cmp $f ../../%s/%s/$f || exit 1; done",
               sweep, runs[i], alone, runs[i]);
@@ -115,8 +114,7 @@ TEST_CASE(parts_that_were_made_apart_are_the_whole_when_copied_together)
     expect_parts(r.err, "2 of 4 runs in 1 shape, 1 population of up to 2 runs\n",
                  "done waker-m-seed1 (2 of 2)");
     expect_parts(r.out, "finished, the runs that --only names: one");
-    r = program_run("sweep status one");
-    expect_parts(r.out, "waker-m  ##\ndr       ..\n");
+    program_prints("sweep status one", "waker-m  ##\ndr       ..\n");
     // Another call with another part, or none, continues the same sweep.
     const char *const more[] = {"grid.yaml --logdir two --only curriculum=dr,seed=0",
                                 "--logdir two --only 'curriculum=dr|waker-m' --only seed=1 "
@@ -130,8 +128,7 @@ TEST_CASE(parts_that_were_made_apart_are_the_whole_when_copied_together)
     assert_null(strstr(r.out, "seed0"));
     assert_null(strstr(r.out, "two/dr-seed1"));
     shell("test ! -e two/waker-m-seed1 && cp -a two/. one && touch stamp");
-    r = program_run("sweep status one");
-    expect_parts(r.out, "waker-m  ##\ndr       ##\n");
+    program_prints("sweep status one", "waker-m  ##\ndr       ##\n");
     program_succeed("sweep --logdir one --rate 100 --quiet");
     shell("! find one/*-seed* -newer stamp -type f | grep .");
     expect_same("one", "apart");
@@ -148,13 +145,11 @@ TEST_CASE(a_run_that_fails_leaves_the_others_alone_and_can_be_tried_again)
     program_result r = program_run("sweep grid.yaml --logdir broken --rate 100");
     program_expect_error(r, 1, "some runs failed");
     expect_parts(r.err, "failed dr-seed0: ");
-    r = program_succeed("sweep status broken");
-    expect_parts(r.out, "waker-m  ##\n", "dr       X#\n", "4 runs, 3 done, 1 failed",
-                 "broken/dr-seed0"); // the last line of its error
+    program_prints("sweep status broken", "waker-m  ##\n", "dr       X#\n",
+                   "4 runs, 3 done, 1 failed", "broken/dr-seed0"); // the last line of its error
     shell("test -e broken/report/index.html && rm broken/dr-seed0");
     program_expect_error(program_run("sweep --logdir broken --rate 100"), 1, "some runs failed");
-    r = program_succeed("sweep retry broken");
-    expect_parts(r.out, "1 run can be tried again");
+    program_prints("sweep retry broken", "1 run can be tried again");
     program_succeed("sweep --logdir broken --rate 100");
     expect_same("broken", "apart"); // the report is made anew
 }
@@ -181,12 +176,10 @@ TEST_CASE(the_smallest_sweep_shows_a_difference)
 TEST_CASE(more_seeds_join_and_what_is_done_stays)
 {
     shell("cp -a pop more");
-    program_result r = program_succeed("sweep add more seed=2 curriculum=ge");
-    expect_parts(r.out, "5 runs added, 9 in total");
-    r = program_run("sweep status more");
-    expect_parts(r.out, "; the report has 4 of 9 runs\n");
+    program_prints("sweep add more seed=2 curriculum=ge", "5 runs added, 9 in total");
+    program_prints("sweep status more", "; the report has 4 of 9 runs\n");
     program_refuses("sweep add more units=7", "the same in all runs");
-    r = program_run("sweep more.yaml --logdir more");
+    program_result r = program_run("sweep more.yaml --logdir more");
     program_expect_error(r, 2, "more.yaml");
     // The file has fewer runs than the sweep now.
     program_refuses("sweep grid.yaml --logdir more --rate 100",
@@ -200,7 +193,7 @@ TEST_CASE(more_seeds_join_and_what_is_done_stays)
     expect_parts(r.out, "\"done\": 9", "\"reported\": true");
     // The state is what is there: a run that was deleted waits, and comes back.
     shell("rm -r more/ge-seed2");
-    expect_parts(program_run("sweep status more").out, "ge       ##.\n");
+    program_prints("sweep status more", "ge       ##.\n");
 }
 
 TEST_CASE(runs_that_were_moved_are_what_they_are)
@@ -215,9 +208,9 @@ TEST_CASE(runs_that_were_moved_are_what_they_are)
                  "'moved/dr-seed0' holds a run with other settings");
     program_succeed("sweep run moved dr-seed1 --quiet");
     shell("rm -r moved/dr-seed0 && mv moved/dr-seed1 apart2 && cp -a apart/dr-seed0 moved/");
-    expect_parts(program_run("sweep status moved").out, "dr       +.\n");
+    program_prints("sweep status moved", "dr       +.\n");
     shell("mv apart2 moved/dr-seed1");
-    expect_parts(program_run("sweep status moved").out, "dr       +#\n");
+    program_prints("sweep status moved", "dr       +#\n");
 }
 
 // It would find no run at the old place and begin all of them again.
@@ -241,7 +234,7 @@ TEST_CASE(a_sweep_can_be_cancelled)
     assert_string_equal(program_run("sweep status 'o\"ff'").err, "");
     child = start("sweep endless.yaml --logdir off --rate 100 --jobs 1 --quiet");
     wait_for_metrics("off/waker-m-seed0");
-    expect_parts(program_run("sweep status off").out, "waker-m-seed0  running");
+    program_prints("sweep status off", "waker-m-seed0  running");
     program_succeed("sweep cancel off");
     assert_int_equal(exit_code(child), 75);
     program_result r = program_succeed("sweep cancel off");
@@ -398,7 +391,7 @@ TEST_CASE(a_grid_cannot_load_code)
     shell("printf 'blocks: {domain: toy}\\nkeys: {plugin: ./evil.so, seed: 0}' >evil.yaml; "
           "cp " WAKER_BINARY_DIR "/tests/plugins/ball.so evil.so");
     program_expect_error(program_run("sweep evil.yaml --logdir evil --rate 100"), 1, "failed");
-    expect_parts(program_run("sweep status evil").out, "evil.so");
+    program_prints("sweep status evil", "evil.so");
     shell("! test -e evil/seed0");
     // Nor can one that lies in the directory of a sweep already.
     shell("mkdir -p given/sweep && printf 'blocks: {domain: toy}\\nkeys: {seed: 0, steps: 20}\\n"
@@ -500,8 +493,7 @@ TEST_CASE(named_code_is_for_the_runs_that_want_it)
     shell("PATH=" WAKER_BINARY_DIR ":$PATH; waker sweep mixed.yaml --logdir mixed-printed "
           "--launch print --plugin ball.so --quiet >mixed.sh && sh -e mixed.sh >said 2>&1 || "
           "{ cat said; false; }");
-    program_result r = program_run("sweep status mixed-printed");
-    expect_parts(r.out, "2 runs, 2 done");
+    program_prints("sweep status mixed-printed", "2 runs, 2 done");
 }
 
 // A sweep from anywhere leads nowhere: neither what it keeps, nor its runs, nor its report may be

@@ -22,7 +22,7 @@ TEST_CASE(runs_are_shown_as_their_directories_say)
     expect_parts(r.out, "3 runs");
     expect_parts(going, "running");
     expect_parts(done, "100.0%");
-    expect_parts(program_run("top runs/done").out, "runs/done  done");
+    program_prints("top runs/done", "runs/done  done");
 }
 
 TEST_CASE(the_speed_is_that_since_the_run_went_on)

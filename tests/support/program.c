@@ -119,3 +119,11 @@ void program_expect_json(const char *json)
     fputs(json, python);
     if (pclose(python) != 0) fail_msg("not JSON: %s", json);
 }
+
+void expect_all_parts_of_file(const char *name, const char *const *parts)
+{
+    char *text = (char *)program_read(name, NULL);
+    if (!text) fail_msg("there is no %s", name);
+    expect_all_parts(text, parts);
+    free(text);
+}

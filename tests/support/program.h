@@ -36,6 +36,13 @@ void program_expect_success(program_result result);
 
 /// Fails unless `text` has all of the texts after it.
 #define expect_parts(text, ...) expect_all_parts(text, (const char *const[]){__VA_ARGS__, NULL})
+/// Runs a command, which is taken as it is; fails unless it ends with 0 and prints all of the texts
+/// after it.
+#define program_prints(command, ...) expect_parts(program_succeed("%s", command).out, __VA_ARGS__)
+/// The same of a file of the directory.
+#define expect_file_parts(name, ...)                                                               \
+    expect_all_parts_of_file(name, (const char *const[]){__VA_ARGS__, NULL})
+void expect_all_parts_of_file(const char *name, const char *const *parts);
 void expect_all_parts(const char *text, const char *const *parts);
 
 /// Fails unless `json` is a JSON document (asks Python).
