@@ -29,10 +29,10 @@ void wk_metrics_add_learner(wk_metrics *metrics, wk_trainer *trainer, const wk_i
 wk_status wk_training_metrics_open(const wk_run_config *config, const wk_metrics_config *where,
                                    const wk_metrics_mark *mark, wk_metrics **out, wk_error *err);
 
-/// Adds stills of the heat maps (train_env/...), and train_openl_image, a clip of up to 6 sequences side by
-/// side as dreamer shows them: truth, model, error; the model sees 5 frames and imagines the rest.
-/// There is no clip while no episode is long enough. `loop` keeps the graph of the predictions:
-/// NULL before the first call, destroyed by the caller before the trainer.
+/// Adds stills of the heat maps (train_env/...), and train_openl_image, a clip of up to 6 sequences
+/// side by side as dreamer shows them: truth, model, error; the model sees 5 frames and imagines
+/// the rest. There is no clip while no episode is long enough. `loop` keeps the graph of the
+/// predictions: NULL before the first call, destroyed by the caller before the trainer.
 wk_status wk_metrics_add_images(wk_metrics *metrics, wk_trainer *trainer, wk_open_loop **loop,
                                 wk_error *err);
 
