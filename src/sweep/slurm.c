@@ -16,9 +16,8 @@
 // run; every job may start twice, late or not at all.
 #include "sweep/sweep.h"
 
-#include "base/asset.h"
 #include "base/file.h"
-#include "base/sha256.h"
+#include "base/hash.h"
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>

@@ -25,9 +25,8 @@
 #ifndef WK_SWEEP_SWEEP_H
 #define WK_SWEEP_SWEEP_H
 
-#include "base/arena.h"
-#include "base/array.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "config/axes.h"
 #include "config/blocks.h"

@@ -9,7 +9,7 @@
 #define WK_TRAIN_METRICS_H
 
 #include "base/log.h"
-#include "env/plugins/plugin_python.h"
+#include "env/plugins/plugin.h"
 #include "eval/open_loop.h"
 #include "log/metrics.h"
 #include "train/trainer.h"

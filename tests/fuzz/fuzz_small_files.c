@@ -2,7 +2,7 @@
 // set of environments, the list of a population, attempts and options of a sweep, a job of Slurm's
 // queue, or rewards that were added to a run. Each is accepted, or refused with a message; what is
 // accepted is used. Built by tools/fuzz/run.
-#include "env/domains/toy.h"
+#include "env/domains/domains.h"
 #include "eval/cases.h"
 #include "fuzz/fuzz.h"
 #include "run/disk.h"
