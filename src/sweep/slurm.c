@@ -4,7 +4,7 @@
 //
 // DIRECTORY/sweep/slurm has
 //
-//   options     the options of its jobs
+//   options     the options of its jobs, as lines of their scripts
 //   N.tasks     names of the tasks of submission N: line K + 1 is array task K
 //   N.sbatch    its script
 //   logs/       output of the jobs: N-K.log
@@ -34,64 +34,48 @@ enum {
 
 // Options.
 
-// How an option is kept, and what it is in a script.
-static const struct {
-    const char *key;
-    size_t offset;
-    bool text;
-    const char *line; // "#SBATCH --" and the value follow; NULL: the script itself uses it
-    bool report;      // the job of the report has it too
-} options_table[] = {
-#define AT(member) #member, offsetof(wk_slurm_options, member)
-    {AT(partition), true, "partition=", true},
-    {AT(time), true, "time=", true},
-    {AT(account), true, "account=", true},
-    {AT(mail), true, "mail-user=", true},
-    {AT(memory), true, "mem=", false},
-    {AT(gpus), false, "gres=gpu:", false},
-    {AT(cpus), false, "cpus-per-task=", false},
-    // Without "B:" the signal goes to the run and not to the script.
-    {AT(signal), false, "signal=USR1@", false},
-    {AT(parallel), false, NULL, false},
-    {AT(restarts), false, NULL, false},
-#undef AT
-};
-enum { N_OPTIONS = sizeof options_table / sizeof *options_table };
+// What the options are in a script. The script of an array also uses the last two, which Slurm
+// takes for comments.
+static const char PARALLEL[] = "#parallel ", RESTARTED[] = "#restarts ";
 
-// An option as text; NULL where it is left to the cluster.
-static const char *text_of(const wk_slurm_options *options, int i, char digits[16])
+void wk_slurm_options_print(const wk_slurm_options *o, wk_text *out)
 {
-    const char *member = (const char *)options + options_table[i].offset;
-    if (options_table[i].text) return *(const char *const *)(const void *)member;
-    int number = *(const int *)(const void *)member;
-    snprintf(digits, 16, "%d", number);
-    return number > 0 ? digits : NULL;
+    const struct {
+        const char *option, *text;
+        int number;
+    } rows[] = {
+        {"#SBATCH --partition=", o->partition, 0},
+        {"#SBATCH --time=", o->time, 0},
+        {"#SBATCH --account=", o->account, 0},
+        {"#SBATCH --mail-user=", o->mail, 0},
+        {"#SBATCH --mem=", o->memory, 0},
+        {"#SBATCH --gres=gpu:", NULL, o->gpus},
+        {"#SBATCH --cpus-per-task=", NULL, o->cpus},
+        // Without "B:" the signal goes to the run and not to the script.
+        {"#SBATCH --signal=USR1@", NULL, o->signal > 0 ? o->signal : SIGNAL_SECONDS},
+        {PARALLEL, NULL, o->parallel},
+        {RESTARTED, NULL, o->restarts > 0 ? o->restarts : RESTARTS},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].text)
+            wk_text_printf(out, "%s%s\n", rows[i].option, rows[i].text);
+        else if (rows[i].number > 0)
+            wk_text_printf(out, "%s%d\n", rows[i].option, rows[i].number);
+    for (int i = 0; i < o->n_lines; i++)
+        wk_text_printf(out, "#SBATCH %s\n", o->lines[i]);
 }
 
-void wk_slurm_options_print(const wk_slurm_options *options, wk_text *out)
+static bool begins(const char *line, const char *with)
 {
-    char digits[16];
-    for (int i = 0; i < N_OPTIONS; i++) {
-        const char *text = text_of(options, i, digits);
-        if (text) wk_text_printf(out, "%s %s\n", options_table[i].key, text);
-    }
-    for (int i = 0; i < options->n_lines; i++)
-        wk_text_printf(out, "line %s\n", options->lines[i]);
+    return strncmp(line, with, strlen(with)) == 0;
 }
 
-// The lines of a script: of an array, or of the job for the report.
-static void print_lines(const wk_slurm_options *options, bool report, wk_text *out)
+// The number behind PARALLEL or RESTARTED; 0: there is none.
+static int number_of(const char *lines, const char *key)
 {
-    char digits[16];
-    for (int i = 0; i < N_OPTIONS; i++) {
-        const char *line = options_table[i].line, *text = text_of(options, i, digits);
-        if (line && text && (!report || options_table[i].report))
-            wk_text_printf(out, "#SBATCH --%s%s\n", line, text);
-    }
-    if (options->mail)
-        wk_text_printf(out, "#SBATCH --mail-type=%s\n", report ? "END,FAIL" : "FAIL");
-    for (int i = 0; i < options->n_lines; i++)
-        wk_text_printf(out, "#SBATCH %s\n", options->lines[i]);
+    for (; *lines; lines += strcspn(lines, "\n") + 1)
+        if (begins(lines, key)) return (int)strtol(lines + strlen(key), NULL, 10);
+    return 0;
 }
 
 // Options that a line may not have: files and programs, and what the scripts set themselves. Lines
@@ -105,7 +89,7 @@ static bool is_refused(const char *word, size_t length)
         "job-name",    "container", "get-user-env", "dependency", "uid"};
     if (length < 2) return true;
     // One letter that takes no value may be followed by another: -Qo/home/me/.profile.
-    bool more = word[2] && word[2] != ' ';
+    bool more = word[2] && !strchr(" \n", word[2]);
     if (word[1] != '-')
         return strchr("oeiDFaJd", word[1]) || (more && strchr("hHIkOQsuvVW", word[1]));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -113,69 +97,48 @@ static bool is_refused(const char *word, size_t length)
     return false;
 }
 
-// Refuses text that would be a line of its own in a script.
-static wk_status check_text(const char *what, const char *text, bool blanks, wk_error *err)
+wk_status wk_slurm_options_check(const char *lines, wk_error *err)
 {
-    for (const char *c = text; *c; c++)
-        if (iscntrl((unsigned char)*c) || (!blanks && *c == ' '))
-            return wk_fail(err, WK_E_INPUT, "--%s contains a blank or a control character", what);
-    if (*text && strlen(text) <= 1000) return WK_OK;
-    return wk_fail(err, WK_E_INPUT, "--%s is %s", what, *text ? "too long" : "empty");
-}
-
-static wk_status check_options(const wk_slurm_options *options, wk_error *err)
-{
-    char digits[16];
-    for (int i = 0; i < N_OPTIONS; i++) {
-        const char *text = text_of(options, i, digits);
-        if (text) WK_TRY(check_text(options_table[i].key, text, false, err));
-    }
-    for (int i = 0; i < options->n_lines; i++) {
-        const char *line = options->lines[i];
-        WK_TRY(check_text("sbatch", line, true, err));
-        if (*line != '-')
+    for (size_t length; *lines; lines += length + (lines[length] == '\n')) {
+        length = strcspn(lines, "\n");
+        bool number = begins(lines, PARALLEL) || begins(lines, RESTARTED);
+        if (number && strspn(lines + 10, "0123456789") == length - 10 && length < 17) continue;
+        bool wrong = !begins(lines, "#SBATCH -");
+        for (size_t i = 0; i < length; i++)
+            wrong |= iscntrl((unsigned char)lines[i]) || lines[i] == '\\';
+        if (wrong)
             return wk_fail(err, WK_E_INPUT,
-                           "--sbatch '%s' is not an option of sbatch: options begin with a dash",
-                           line);
-        for (const char *at = line; *at; at += strcspn(at, " ")) {
+                           "'%.*s' is not an option of sbatch; write it as in "
+                           "--sbatch=--constraint=a100",
+                           (int)length, lines);
+        for (const char *at = lines + 8; at < lines + length; at += strcspn(at, " \n")) {
             at += strspn(at, " \"'");
-            size_t length = strcspn(at, "= \"'");
-            if (strchr(at, '\\') || (*at == '-' && is_refused(at, length)))
+            size_t word = strcspn(at, "= \"'\n");
+            if (*at == '-' && is_refused(at, word))
                 return wk_fail(err, WK_E_INPUT,
                                "--sbatch '%.*s': the sweep itself sets the files, programs and "
                                "names of its jobs",
-                               (int)length, at);
+                               (int)word, at);
         }
     }
     return WK_OK;
 }
 
-static bool parse_option(const char *key, const char *value, wk_slurm_options *out)
+// Adds the lines of a script: of an array, or of the job for the report.
+static void add_options(const char *lines, bool report, wk_text *out)
 {
-    uint64_t number;
-    if (strcmp(key, "line") == 0 && out->n_lines < WK_SLURM_LINES_MAX)
-        return out->lines[out->n_lines++] = value, true;
-    for (int i = 0; i < N_OPTIONS; i++) {
-        void *member = (char *)out + options_table[i].offset;
-        if (strcmp(key, options_table[i].key) != 0) continue;
-        if (options_table[i].text) return *(const char **)member = value, true;
-        if (!wk_text_to_unsigned(value, &number) || number > 1000000000) return false;
-        return *(int *)member = (int)number, true;
+    static const char *const arrays_only[] = {
+        "#SBATCH --mem=",    "#SBATCH --gres=", "#SBATCH --cpus-per-task=",
+        "#SBATCH --signal=", PARALLEL,          RESTARTED};
+    bool mail = strstr(lines, "#SBATCH --mail-user=");
+    for (size_t length; *lines; lines += length) {
+        bool left_out = false;
+        length = strcspn(lines, "\n") + 1;
+        for (size_t i = 0; report && i < sizeof arrays_only / sizeof *arrays_only; i++)
+            left_out |= begins(lines, arrays_only[i]);
+        if (!left_out) wk_text_append(out, lines, length);
     }
-    return false;
-}
-
-wk_status wk_slurm_options_parse(char *text, wk_slurm_options *out, wk_error *err)
-{
-    *out = (wk_slurm_options){.gpus = text ? 0 : 1};
-    for (char *line; (line = strsep(&text, "\n"));) {
-        char *value = line, *key = strsep(&value, " ");
-        if (*line && (!value || !parse_option(key, value, out)))
-            return wk_fail(
-                err, WK_E_FORMAT,
-                "'%.100s' in sweep/slurm/options is not an option; give the options again", line);
-    }
-    return check_options(out, err);
+    if (mail) wk_text_printf(out, "#SBATCH --mail-type=%s\n", report ? "END,FAIL" : "FAIL");
 }
 
 // The folder DIRECTORY/sweep/slurm, and the queue.
@@ -187,8 +150,8 @@ typedef struct slurm {
     wk_dir *dir;                                       // NULL: nothing was submitted
     char id[16];
     WK_ARRAY(wk_slurm_job) jobs; // of this sweep, in the queue
-    wk_slurm_options options;
-    char *kept; // what texts of `options` may point into
+    wk_text options;             // lines of its scripts
+    int attempts;
 } slurm;
 
 // As wk_file_read_in; `bytes` is NULL where there is no file.
@@ -230,7 +193,7 @@ static void close_folder(slurm *s)
 {
     wk_dir_close(s->dir);
     wk_array_free(&s->jobs);
-    free(s->kept);
+    wk_text_free(&s->options);
 }
 
 // Runs a program of Slurm that has to succeed, with words up to NULL. `output` may be NULL.
@@ -336,7 +299,7 @@ static wk_status submit(const slurm *s, int number, const char *kind, const wk_t
     for (const char *c = s->directory; *c; c++) // Slurm replaces %x in the names of logs
         wk_text_printf(&script, "%s%c", *c == '%' ? "%" : "", *c);
     wk_text_printf(&script, "/sweep/slurm/logs/%d%s.log\"\n", number, report ? kind : "-%a");
-    print_lines(&s->options, report, &script);
+    add_options(wk_text_get(&s->options), report, &script);
     wk_text_puts(&script, wk_text_get(lines));
     wk_text_puts(&script, "\nwaker=");
     wk_text_shell_quote(&script, s->program);
@@ -344,8 +307,8 @@ static wk_status submit(const slurm *s, int number, const char *kind, const wk_t
     wk_text_shell_quote(&script, s->directory);
     wk_text_puts(&script, "\n");
     if (!report)
-        wk_text_printf(&script, "number=%d attempts_max=%d restarts_max=%d\n", number,
-                       s->options.attempts, s->options.restarts);
+        wk_text_printf(&script, "number=%d attempts_max=%d restarts_max=%d\n", number, s->attempts,
+                       number_of(wk_text_get(&s->options), RESTARTED));
     wk_text_puts(&script, body);
     script.failed |= lines->failed;
 
@@ -381,7 +344,8 @@ static wk_status submit_array(slurm *s, int number, const int *tasks, int count,
     snprintf(name, sizeof name, "%d.tasks", number);
     WK_TRY(wk_file_write_text(s->dir, name, &names, err));
     wk_text_printf(&lines, "#SBATCH --requeue\n#SBATCH --array=0-%d", count - 1);
-    if (s->options.parallel > 0) wk_text_printf(&lines, "%%%d", s->options.parallel);
+    int parallel = number_of(wk_text_get(&s->options), PARALLEL);
+    if (parallel > 0) wk_text_printf(&lines, "%%%d", parallel);
     wk_text_puts(&lines, "\n");
     wk_status status = submit(s, number, "", &lines, wk_asset_find("task.sh")->content, &job, err);
     wk_text_free(&lines);
@@ -434,21 +398,27 @@ static wk_status find_newest(const slurm *s, int *out, wk_error *err)
 // The options as given, which are kept, else those of the submission before.
 static wk_status choose_options(slurm *s, const wk_sweep_launch_options *given, wk_error *err)
 {
-    wk_text text = {0};
-    wk_slurm_options *o = &s->options;
-    if (given->slurm) {
-        *o = *given->slurm;
-        WK_TRY(check_options(o, err));
-        wk_slurm_options_print(o, &text);
-        WK_TRY(wk_file_write_text(s->dir, "options", &text, err));
-    } else {
-        WK_TRY(read_file(s, "options", &s->kept, err));
-        WK_TRY(wk_slurm_options_parse(s->kept, o, err));
+    const wk_slurm_options *o = given->slurm, defaults = {.gpus = 1};
+    char *kept = NULL;
+    s->attempts = given->attempts > 0 ? given->attempts : WK_SWEEP_ATTEMPTS;
+    if (!o) WK_TRY(read_file(s, "options", &kept, err));
+    if (kept)
+        wk_text_puts(&s->options, kept);
+    else
+        wk_slurm_options_print(o ? o : &defaults, &s->options);
+    free(kept);
+    if (s->options.length > 0 && s->options.chars[s->options.length - 1] != '\n')
+        wk_text_puts(&s->options, "\n");
+    if (s->options.failed) return wk_fail(err, WK_E_MEMORY, "no memory for the options");
+    for (int i = 0; o && i < 5; i++) {
+        static const char *const names[] = {"partition", "time", "account", "mail", "mem"};
+        const char *texts[] = {o->partition, o->time, o->account, o->mail, o->memory};
+        if (texts[i] && (!*texts[i] || strchr(texts[i], ' ')))
+            return wk_fail(err, WK_E_INPUT, "--%s is empty or contains a blank", names[i]);
     }
-    o->attempts = given->attempts > 0 ? given->attempts : WK_SWEEP_ATTEMPTS;
-    if (o->restarts == 0) o->restarts = RESTARTS;
-    if (o->signal == 0) o->signal = SIGNAL_SECONDS;
-    return WK_OK;
+    const char *lines = wk_text_get(&s->options);
+    WK_TRY(wk_slurm_options_check(lines, err));
+    return o ? wk_file_write_in(s->dir, "options", lines, s->options.length, err) : WK_OK;
 }
 
 // Submits the tasks of the queue that are neither done, failed, worked on nor in Slurm's queue, in

@@ -335,16 +335,14 @@ typedef struct wk_slurm_options {
     int parallel;                          // tasks of an array that run at a time; 0: no limit
     int restarts;                          // of an array task; 0: 100
     int signal;                            // seconds from the signal to the limit; 0: 120
-    int attempts;                          // in a row without progress
     const char *lines[WK_SLURM_LINES_MAX]; // more options of sbatch: "--constraint=a100"
     int n_lines;
 } wk_slurm_options;
-/// The options as lines of a file.
+/// The options as lines of a script, which is how they are kept.
 void wk_slurm_options_print(const wk_slurm_options *options, wk_text *out);
-/// Reads such lines (NULL: the defaults); texts point into `text`, which is changed. Refuses what
-/// would make a line of its own in a script, and options of sbatch that name files, programs or the
-/// jobs themselves.
-wk_status wk_slurm_options_parse(char *text, wk_slurm_options *out, wk_error *err);
+/// Refuses lines that are no options, and options of sbatch that name files, programs or the jobs
+/// themselves: what is kept may come from anywhere.
+wk_status wk_slurm_options_check(const char *lines, wk_error *err);
 
 /// A job of a sweep in Slurm's queue.
 typedef struct wk_slurm_job {

@@ -313,14 +313,6 @@ static void a_terminal_that_became_narrower_is_cleared_where_lines_wrapped(void 
     assert_int_equal(strncmp(pipe_close(), "\r\x1b[4A", 5), 0);
 }
 
-static void a_closed_pipe_is_no_error(void **state)
-{
-    wk_run_table_start(&table, -1, 0);
-    wk_run_table_update(&table, rows, RUNS, 0);
-    wk_run_table_log(&table, WK_LOG_INFO, "nobody reads this");
-    wk_run_table_finish(&table, rows, RUNS);
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, make_rows)
@@ -336,7 +328,6 @@ int main(void)
         TEST(a_terminal_of_any_width_shows_all_of_the_heading_table_and_message),
         TEST(a_pipe_gets_the_heading_alone),
         TEST(a_terminal_that_became_narrower_is_cleared_where_lines_wrapped),
-        TEST(a_closed_pipe_is_no_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

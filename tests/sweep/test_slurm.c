@@ -154,7 +154,7 @@ static void options_that_would_be_lines_of_a_script_are_refused(void **state)
             "--");
     // Nor are they taken from a directory that remembers them.
     submit("");
-    shell("rm script.*; printf 'gpus 1\\nline --error=/home/me/.profile\\n' "
+    shell("rm script.*; printf '#SBATCH --nice\\n#SBATCH --error=/home/me/.profile\\n' "
           ">runs/sweep/slurm/options");
     program_expect_error(program_run("sweep --logdir runs --launch slurm --rate 9"), 2,
                          "the sweep itself sets the files");
