@@ -1,6 +1,6 @@
 // run.bin with a right checksum and wrong content: everything that the loop takes for granted is
 // checked when a checkpoint is read.
-#include "base/crc32c.h"
+#include "base/hash.h"
 #include "run/checkpoint.h"
 #include "support/trainer.h"
 #include "train/runs.h"
