@@ -74,37 +74,35 @@ static void what_was_saved_is_accepted(void **state)
     assert_ok(resume(bytes, size, &err));
 }
 
-static void a_running_episode_that_cannot_be_is_refused(void **state)
-{
-    const uint64_t two = 2, huge = UINT64_MAX, eleven = 11;
-    const size_t word = sizeof(uint64_t);
-    expect_refusal(running + offsetof(wk_running_episode, active), &two, word,
-                   "neither running nor waiting");
-    expect_refusal(running + offsetof(wk_running_episode, theta_index), &huge, word,
-                   "beyond the grid");
-    expect_refusal(running + offsetof(wk_running_episode, episode), &huge, word, "never begun");
-    expect_refusal(running + offsetof(wk_running_episode, steps), &huge, word, "beyond the end");
-    expect_refusal(running + offsetof(wk_running_episode, steps), &eleven, word, "at another step");
-    expect_refusal(running + offsetof(wk_running_episode, active), &(uint64_t){0}, word,
-                   "a state without an episode");
-}
+#define COUNTER(member) sizeof(wk_run_header) + offsetof(wk_trainer_counters, member)
+#define EPISODE(member) running + offsetof(wk_running_episode, member)
 
-static void counters_that_cannot_be_are_refused(void **state)
+static void counters_and_episodes_that_cannot_be_are_refused(void **state)
 {
-    const uint64_t huge = UINT64_MAX, two = 2;
-    const size_t word = sizeof(uint64_t), at = sizeof(wk_run_header);
-    expect_refusal(at + offsetof(wk_trainer_counters, steps), &huge, word, "beyond any run");
-    expect_refusal(at + offsetof(wk_trainer_counters, iterations), &huge, word, "beyond any run");
-    expect_refusal(at + offsetof(wk_trainer_counters, episodes), &huge, word, "beyond any run");
-    expect_refusal(at + offsetof(wk_trainer_counters, updates), &huge, word, "beyond any run");
-    expect_refusal(at + offsetof(wk_trainer_counters, diverged), &huge, word,
-                   "an impossible value");
-    expect_refusal(at + offsetof(wk_trainer_counters, steps_since_update), &huge, word,
-                   "an impossible value");
-    const uint64_t every = (uint64_t)config.train_every; // many more, and a run never ends
-    expect_refusal(at + offsetof(wk_trainer_counters, steps_since_update), &every, word,
-                   "more steps were collected than an update waits for");
-    expect_refusal(at + offsetof(wk_trainer_counters, acting), &two, word, "an impossible value");
+    const uint64_t every = (uint64_t)config.train_every, huge = UINT64_MAX;
+    const struct {
+        size_t at;
+        uint64_t value;
+        const char *message;
+    } cases[] = {
+        {EPISODE(active), 2, "neither running nor waiting"},
+        {EPISODE(theta_index), huge, "beyond the grid"},
+        {EPISODE(episode), huge, "never begun"},
+        {EPISODE(steps), huge, "beyond the end"},
+        {EPISODE(steps), 11, "at another step"},
+        {EPISODE(active), 0, "a state without an episode"},
+        {COUNTER(steps), huge, "beyond any run"},
+        {COUNTER(iterations), huge, "beyond any run"},
+        {COUNTER(episodes), huge, "beyond any run"},
+        {COUNTER(updates), huge, "beyond any run"},
+        {COUNTER(diverged), huge, "an impossible value"},
+        {COUNTER(steps_since_update), huge, "an impossible value"},
+        // Many more, and a run never ends.
+        {COUNTER(steps_since_update), every, "more steps were collected than an update waits for"},
+        {COUNTER(acting), 2, "an impossible value"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_refusal(cases[i].at, &cases[i].value, sizeof cases[i].value, cases[i].message);
 }
 
 static void numbers_that_are_none_are_refused(void **state)
@@ -163,8 +161,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_was_saved_is_accepted, begin, end),
-        cmocka_unit_test_setup_teardown(a_running_episode_that_cannot_be_is_refused, begin, end),
-        cmocka_unit_test_setup_teardown(counters_that_cannot_be_are_refused, begin, end),
+        cmocka_unit_test_setup_teardown(counters_and_episodes_that_cannot_be_are_refused, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(numbers_that_are_none_are_refused, begin, end),
         cmocka_unit_test_setup_teardown(the_schedule_is_saved_in_512_bytes, begin, end),
         cmocka_unit_test_setup_teardown(blocks_that_do_not_fit_are_refused, begin, end),

@@ -191,11 +191,6 @@ static void what_is_not_there_is_said_with_what_is(void **state)
     config.step = 7;
     snprintf(steps, sizeof steps, ", %" PRIu64, newest_step(RUN));
     assert_not_opened(&config, WK_E_NOT_FOUND, steps);
-    config = newest(WK_WEIGHTS_ADAPTED);
-    assert_not_opened(&config, WK_E_NOT_FOUND, "waker adapt");
-    config = newest(WK_WEIGHTS_FINETUNED);
-    config.task = "east";
-    assert_not_opened(&config, WK_E_NOT_FOUND, "for 'east'");
     wk_saved_run run = {0};
     const wk_saved_run_options options = {.depth = WK_SAVED_CONFIG};
     assert_ok(wk_dir_create(OTHER, &err));

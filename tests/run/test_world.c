@@ -130,52 +130,35 @@ static void an_oracle_needs_worlds_of_the_grid(void **state)
                    "rw-oracle: θ number 1 of 'most_complex'");
 }
 
-static void tasks_are_none_all_or_names(void **state)
+static void names_become_the_domains_and_the_learners_numbers(void **state)
 {
     wk_error err = {0};
     wk_run_config c = wk_run_config_default();
-    const wk_domain *d = domain("clean-up");
-    int tasks[WK_TASKS_MAX], count;
+    const wk_domain *d = domain("clean-up"), *walker = domain("terrain-walker");
+    wk_learner_config learner;
+    int tasks[WK_TASKS_MAX], count, options[WK_OPTIONS_MAX], option, value;
     assert_ok(wk_run_config_tasks(&c, d, tasks, &count, &err));
     assert_int_equal(count, 0);
-    strcpy(c.tasks, "all");
-    assert_ok(wk_run_config_tasks(&c, d, tasks, &count, &err));
-    assert_int_equal(count, 3);
-    assert_int_equal(tasks[2], 2);
     strcpy(c.tasks, "push,sort");
     assert_ok(wk_run_config_tasks(&c, d, tasks, &count, &err));
     assert_int_equal(count, 2);
     assert_string_equal(d->tasks[tasks[0]].name, "push");
     assert_string_equal(d->tasks[tasks[1]].name, "sort");
-}
-
-static void the_learner_gets_every_choice(void **state)
-{
-    wk_error err = {0};
-    wk_run_config c = wk_run_config_default();
-    wk_learner_config learner;
+    strcpy(c.tasks, "all");
+    assert_ok(wk_run_config_tasks(&c, d, tasks, &count, &err));
+    assert_true(count == 3 && tasks[2] == 2);
     strcpy(c.ensemble_kind, "variance");
     strcpy(c.exploration, "random");
-    strcpy(c.tasks, "all");
     c.seed = 11;
     c.discount = 0.5;
-    assert_ok(wk_run_config_learner(&c, domain("clean-up"), &learner, &err));
+    assert_ok(wk_run_config_learner(&c, d, &learner, &err));
     assert_int_equal(learner.ensemble_kind, WK_DISAGREEMENT_VARIANCE);
     assert_int_equal(learner.exploration, WK_EXPLORE_RANDOM);
-    assert_int_equal(learner.tasks, 3);
-    assert_int_equal(learner.action_size, 2);
+    assert_true(learner.tasks == 3 && learner.action_size == 2);
     assert_true(learner.seed == 11 && learner.discount == 0.5f);
-}
-
-static void options_become_the_domains_indices(void **state)
-{
-    wk_error err = {0};
-    wk_run_config c = wk_run_config_default();
-    const wk_domain *d = domain("terrain-walker");
-    int options[WK_OPTIONS_MAX], option, value;
-    assert_ok(wk_domain_option(d, "lattice", "fresh", &option, &value, &err));
+    assert_ok(wk_domain_option(walker, "lattice", "fresh", &option, &value, &err));
     strcpy(c.env_options, "shadows=on,lattice=fresh");
-    assert_ok(wk_run_config_options(&c, d, options, &err));
+    assert_ok(wk_run_config_options(&c, walker, options, &err));
     assert_int_equal(options[option], value);
     assert_int_equal(value, 1);
 }
@@ -189,7 +172,7 @@ static wk_status open_device(const char *device, const char *precision, wk_devic
     return status;
 }
 
-static void the_cpu_is_opened_by_name(void **state)
+static void the_cpu_is_taken_by_name_or_where_there_is_no_gpu_and_the_reason_said(void **state)
 {
     wk_error err = {0};
     wk_device chosen;
@@ -197,12 +180,6 @@ static void the_cpu_is_opened_by_name(void **state)
     assert_string_equal(chosen.name, "cpu");
     assert_string_equal(chosen.why, "device cpu was asked for");
     assert_int_equal(chosen.number, -1);
-}
-
-static void the_cpu_is_taken_where_there_is_no_gpu_and_the_reason_said(void **state)
-{
-    wk_error err = {0};
-    wk_device chosen;
     if (wk_cuda_device_count() > 0) skip();
     assert_ok(open_device("auto", "auto", &chosen, &err));
     assert_string_equal(chosen.name, "cpu");
@@ -256,11 +233,8 @@ int main(void)
         cmocka_unit_test(a_rule_that_needs_what_the_run_lacks_is_refused),
         cmocka_unit_test(a_plugin_that_was_not_named_is_never_opened),
         cmocka_unit_test(an_oracle_needs_worlds_of_the_grid),
-        cmocka_unit_test(tasks_are_none_all_or_names),
-        cmocka_unit_test(the_learner_gets_every_choice),
-        cmocka_unit_test(options_become_the_domains_indices),
-        cmocka_unit_test(the_cpu_is_opened_by_name),
-        cmocka_unit_test(the_cpu_is_taken_where_there_is_no_gpu_and_the_reason_said),
+        cmocka_unit_test(names_become_the_domains_and_the_learners_numbers),
+        cmocka_unit_test(the_cpu_is_taken_by_name_or_where_there_is_no_gpu_and_the_reason_said),
         cmocka_unit_test(the_first_gpu_is_taken_where_there_is_one),
         cmocka_unit_test(what_cannot_be_had_is_an_error),
     };
