@@ -2,8 +2,8 @@
 // asked to stop, started again with the same command, killed again, until they end; each must end
 // in the bytes of one that nobody touched. WAKER_KILLS says how many kills of each, of sweep half
 // as many (6 unless set; `make kill-test` takes 200).
-#include "base/clock.h"
-#include "base/rng.h"
+#include "base/machine.h"
+#include "base/random.h"
 #include "train/runs.h"
 #include <signal.h>
 #include <sys/wait.h>
