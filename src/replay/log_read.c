@@ -294,31 +294,6 @@ static wk_status look(reading *in, wk_error *err)
     return wk_fail(err, status, "%s", first_fault.message);
 }
 
-// The first segment that the mark needs. Files before it are left over from an older copy of the
-// directory: they lie before a gap, or do not lead to the segment after them. Of a damaged log
-// `*first` stays as it is: the reader that follows says what is wrong.
-static wk_status find_first(const wk_dir *dir, const wk_replay_mark *mark, uint64_t *first,
-                            wk_error *err)
-{
-    reading in = {.dir = dir, .mark = mark};
-    wk_error fault = {0};
-    wk_status status = look(&in, &fault);
-    if (status == WK_OK) *first = in.first;
-    wk_array_free(&in.episodes);
-    if (status == WK_OK || status == WK_E_FORMAT) return WK_OK;
-    return wk_fail(err, status, "%s", fault.message);
-}
-
-static wk_status rebuild(reading *in, wk_error *err)
-{
-    for (uint64_t number = in->first; number <= in->last; number++)
-        WK_TRY(read_segment(in, number, err));
-    if (in->mark) WK_TRY(check_mark(in, err));
-    if (in->orphans.count == 0) return WK_OK;
-    return wk_fail(err, WK_E_FORMAT, "the replay log in '%s' lacks the beginning of episode %llu",
-                   wk_dir_path(in->dir), (unsigned long long)in->orphans.items[0]);
-}
-
 wk_status wk_log_restore(const wk_dir *dir, const wk_replay_mark *mark, wk_replay *replay,
                          wk_log_index *index, wk_error *err)
 {
@@ -331,11 +306,29 @@ wk_status wk_log_restore(const wk_dir *dir, const wk_replay_mark *mark, wk_repla
                        "the replay log in '%s' lacks segment %llu, which the checkpoint needs",
                        wk_dir_path(dir), (unsigned long long)mark->segment);
     if (!any || (mark && mark->sequence == 0)) return WK_OK;
+
+    // The first segment that the mark needs. Files before it are left over from an older copy of
+    // the directory: they lie before a gap, or do not lead to the segment after them. Of a damaged
+    // log the lowest will do: reading it says what is wrong.
+    wk_status status = WK_OK;
     if (mark) {
+        reading first = {.dir = dir, .mark = mark};
+        wk_error fault = {0};
+        status = look(&first, &fault);
+        wk_array_free(&first.episodes);
+        if (status != WK_OK && status != WK_E_FORMAT)
+            return wk_fail(err, status, "%s", fault.message);
         in.last = mark->segment;
-        WK_TRY(find_first(dir, mark, &in.first, err));
+        if (status == WK_OK) in.first = first.first;
+        status = WK_OK;
     }
-    wk_status status = rebuild(&in, err);
+    for (uint64_t number = in.first; status == WK_OK && number <= in.last; number++)
+        status = read_segment(&in, number, err);
+    if (status == WK_OK && mark) status = check_mark(&in, err);
+    if (status == WK_OK && in.orphans.count > 0)
+        status =
+            wk_fail(err, WK_E_FORMAT, "the replay log in '%s' lacks the beginning of episode %llu",
+                    wk_dir_path(dir), (unsigned long long)in.orphans.items[0]);
     index->lowest = in.first;
     index->end = in.end;
     free(in.payload);

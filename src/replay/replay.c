@@ -420,22 +420,18 @@ static unsigned char *block_of(wk_prepacked *prepacked)
     return (unsigned char *)prepacked + 64;
 }
 
-static wk_prepacked *find_prepacked(const wk_replay *replay, const wk_slot *slot)
-{
-    int entries = wk_pool_threads(replay->config.pool);
-    for (int i = 0; i < entries; i++)
-        if (prepacked_at(replay, (size_t)i)->slot == slot) return prepacked_at(replay, (size_t)i);
-    return NULL;
-}
-
 static const void *take_prepacked(wk_replay *replay, const wk_slot *slot, size_t count,
                                   size_t *size)
 {
-    wk_prepacked *prepacked = find_prepacked(replay, slot);
-    if (!prepacked) return NULL;
-    prepacked->slot = NULL;
-    *size = prepacked->size;
-    return prepacked->count == count ? block_of(prepacked) : NULL;
+    int entries = wk_pool_threads(replay->config.pool);
+    for (int i = 0; i < entries; i++) {
+        wk_prepacked *prepacked = prepacked_at(replay, (size_t)i);
+        if (prepacked->slot != slot) continue;
+        prepacked->slot = NULL;
+        *size = prepacked->size;
+        return prepacked->count == count ? block_of(prepacked) : NULL;
+    }
+    return NULL;
 }
 
 static void prepack_one(void *context, size_t i, int thread)
@@ -449,12 +445,6 @@ static void prepack_one(void *context, size_t i, int thread)
         wk_block_pack(&replay->shape, &prepacked->slot->rows, prepacked->count, scratch, block);
 }
 
-static bool fills_block(const wk_slot *slot, const wk_replay_row *row)
-{
-    if (!slot->episode || wk_replay_is_end(row)) return false;
-    return slot->count + 1 == WK_BLOCK_ROWS || (row->flags & WK_IS_LAST);
-}
-
 static void prepack(wk_replay *replay, const wk_replay_row *rows, size_t n_rows)
 {
     size_t count = 0, max = (size_t)wk_pool_threads(replay->config.pool);
@@ -463,8 +453,8 @@ static void prepack(wk_replay *replay, const wk_replay_row *rows, size_t n_rows)
         prepacked_at(replay, i)->slot = NULL;
     for (size_t i = 0; i < n_rows && count < max; i++) {
         wk_slot *slot = &replay->slots[rows[i].slot];
-        if (!fills_block(slot, &rows[i])) continue;
-        assert(!find_prepacked(replay, slot)); // one row for each slot
+        bool fills = slot->count + 1 == WK_BLOCK_ROWS || (rows[i].flags & WK_IS_LAST);
+        if (!slot->episode || wk_replay_is_end(&rows[i]) || !fills) continue;
         stage_row(replay, slot, &rows[i]);
         *prepacked_at(replay, count++) = (wk_prepacked){slot, slot->count + 1, 0};
     }

@@ -129,19 +129,6 @@ static wk_status make_learners(wk_trainer_population *p, wk_error *err)
     return WK_OK;
 }
 
-static wk_status make_batch_buffers(wk_trainer *t, wk_error *err)
-{
-    for (int i = 0; i < 2; i++)
-        WK_TRY(
-            wk_batch_buffer_create(&t->config, t->domain, t->backend, &t->batch_buffers[i], err));
-    if (wk_curriculum_get_rule(t->curriculum)->needs & WK_NEEDS_MODEL_ERROR)
-        WK_TRY(wk_episode_error_create(t->learner, &t->episode_error, err));
-    if (!t->acting) return WK_OK;
-    t->acting_state = wk_arena_alloc(&t->arena, wk_acting_state_size(t->acting));
-    if (!t->acting_state) return wk_fail(err, WK_E_MEMORY, "no memory for recurrent states");
-    return WK_OK;
-}
-
 static wk_status build(wk_trainer_population *p, wk_error *err)
 {
     const wk_run_config *config = &p->members[0]->config;
@@ -155,8 +142,18 @@ static wk_status build(wk_trainer_population *p, wk_error *err)
                                      p->backends, &p->device, err));
     WK_TRY(make_learners(p, err));
     for (int r = 0; r < p->count; r++) {
-        WK_TRY(make_batch_buffers(p->members[r], err));
-        WK_TRY(wk_trainer_choose_frame_placement(p->members[r], &upload[r], err));
+        wk_trainer *t = p->members[r];
+        for (int i = 0; i < 2; i++)
+            WK_TRY(wk_batch_buffer_create(&t->config, t->domain, t->backend, &t->batch_buffers[i],
+                                          err));
+        if (wk_curriculum_get_rule(t->curriculum)->needs & WK_NEEDS_MODEL_ERROR)
+            WK_TRY(wk_episode_error_create(t->learner, &t->episode_error, err));
+        if (t->acting) {
+            t->acting_state = wk_arena_alloc(&t->arena, wk_acting_state_size(t->acting));
+            if (!t->acting_state)
+                return wk_fail(err, WK_E_MEMORY, "no memory for recurrent states");
+        }
+        WK_TRY(wk_trainer_choose_frame_placement(t, &upload[r], err));
     }
 
     // The state of each: from a checkpoint, or a beginning.

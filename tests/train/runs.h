@@ -186,6 +186,29 @@ static inline void same_end(const char *a, const char *b)
     same_file(a, b, name, HEADER, CHECKSUM);
 }
 
+/// What a command of the program makes in a directory.
+typedef struct made_things {
+    const char *folders[2];      // each with metrics.jsonl
+    bool are_runs, have_weights; // the folders
+    const char *same;            // a file or folder that has to be the same in every byte
+} made_things;
+
+/// Fails unless two commands have made the same.
+static inline void same_made(const made_things *m, const char *a, const char *b)
+{
+    char one[512], other[512];
+    for (int i = 0; i < 2 && m->folders[i]; i++) {
+        snprintf(one, sizeof one, "%s/%s", a, m->folders[i]);
+        snprintf(other, sizeof other, "%s/%s", b, m->folders[i]);
+        if (m->are_runs) same_end(one, other);
+        same_file(one, other, "metrics.jsonl", 0, 0);
+        if (m->have_weights) same_file(one, other, "weights.safetensors", 0, 0);
+    }
+    if (m->same)
+        run_command("diff -r -x .unfinished-card -x .moving-card %s/%s %s/%s", a, m->same, b,
+                    m->same);
+}
+
 /// How many θ have a score in the state of a rule that keeps one for each (true-error, plr-robust).
 static inline size_t scored_thetas(const wk_curriculum *curriculum)
 {

@@ -247,12 +247,13 @@ static void intrude(void *context, wk_log_level level, const char *message)
 {
     intrusion *i = context;
     (void)level;
-    if (i->done || !strstr(message, i->message)) return;
+    if (i->done || !i->act || !strstr(message, i->message)) return;
     i->done = true;
     i->act();
 }
 
-static wk_status train_shown(const wk_run_config *config, void (*act)(void), wk_status_line *line)
+static wk_status train_disturbed(const wk_run_config *config, void (*act)(void),
+                                 wk_status_line *line)
 {
     wk_run_end end;
     intrusion disturb = {"checkpoint at agent step", act, false};
@@ -262,11 +263,6 @@ static wk_status train_shown(const wk_run_config *config, void (*act)(void), wk_
     assert_true(disturb.done);
     err = said;
     return status;
-}
-
-static wk_status train_disturbed(const wk_run_config *config, void (*act)(void))
-{
-    return train_shown(config, act, NULL);
 }
 
 // Moves the run and lets another, whole one run at its place.
@@ -284,7 +280,7 @@ static void a_run_that_is_moved_goes_on_where_it_is(void **state)
     snprintf(config.tasks, sizeof config.tasks, "east");
     config.eval_every = 60, config.eval_envs = 2;
     other.seed = 8;
-    assert_ok(train_disturbed(&config, move_and_train));
+    assert_ok(train_disturbed(&config, move_and_train, NULL));
     assert_ok(train(&config, CALM));
     same_end(CALM, B);
     run_command("diff -r " CALM "/eval " B "/eval && diff -r " CALM "/snapshots " B "/snapshots");
@@ -306,7 +302,7 @@ static void take_lock_away_and_train(void)
 static void a_run_whose_lock_was_taken_away_stops_before_it_writes(void **state)
 {
     wk_run_config config = short_run();
-    assert_refused(train_disturbed(&config, take_lock_away_and_train), WK_E_IO,
+    assert_refused(train_disturbed(&config, take_lock_away_and_train, NULL), WK_E_IO,
                    "'" A "/lock' was deleted or replaced");
     expect_copy();
     assert_ok(train(&config, CALM));
@@ -319,8 +315,8 @@ static void delete_run(void)
     remove_tree(A);
 }
 
-// On a terminal the message of the failure would else stand behind the status line.
-static void a_run_that_fails_ends_its_status_line(void **state)
+// On a terminal the message would else stand behind the status line.
+static void a_run_whose_directory_was_deleted_stops_and_ends_its_status_line(void **state)
 {
     wk_run_config config = short_run();
     wk_status_line line;
@@ -329,18 +325,12 @@ static void a_run_that_fails_ends_its_status_line(void **state)
     assert_non_null(terminal);
     wk_status_line_start(&line, fileno(terminal), 0);
     line.live = true;
-    assert_refused(train_shown(&config, delete_run, &line), WK_E_IO, "was deleted or replaced");
+    assert_refused(train_disturbed(&config, delete_run, &line), WK_E_IO, "was deleted or replaced");
+    assert_false(wk_path_exists(A));
     assert_int_equal(fseek(terminal, -1, SEEK_END), 0);
     assert_non_null(fgets(last, sizeof last, terminal));
     assert_string_equal(last, "\n");
     fclose(terminal);
-}
-
-static void a_run_whose_directory_was_deleted_stops(void **state)
-{
-    wk_run_config config = short_run();
-    assert_refused(train_disturbed(&config, delete_run), WK_E_IO, "was deleted or replaced");
-    assert_false(wk_path_exists(A));
 }
 
 static void errors_of_the_lock_say_what_they_are(void **state)
@@ -357,7 +347,8 @@ static wk_adapt_config one_task(const char *directory)
         .directory = directory, .snapshot = WK_STEP_LAST, .tasks = "east", .updates = 30};
 }
 
-static wk_status adapt_disturbed(const wk_adapt_config *config, void (*act)(void))
+// Adapts; `act` (NULL: nothing) happens at the first checkpoint.
+static wk_status adapt(const wk_adapt_config *config, void (*act)(void))
 {
     wk_run_end end;
     intrusion disturb = {"checkpoint at update", act, false};
@@ -381,10 +372,8 @@ static void an_adaptation_that_is_moved_goes_on_where_it_is(void **state)
     finished_run();
     run_command("cp -a " A " " CALM);
     wk_adapt_config config = one_task(A), calm = one_task(CALM);
-    assert_ok(adapt_disturbed(&config, move_away));
-    wk_run_control control = {0};
-    wk_run_end end;
-    assert_ok(wk_adapt(&calm, &control, &end, &err));
+    assert_ok(adapt(&config, move_away));
+    assert_ok(adapt(&calm, NULL));
     same_file(CALM, B, ADAPTED "/weights.safetensors", 0, 0);
     run_command("rmdir " A ADAPTED);
     remove_tree(CALM);
@@ -400,8 +389,7 @@ static void an_adaptation_whose_lock_was_taken_away_stops_before_it_writes(void 
 {
     finished_run();
     wk_adapt_config config = one_task(A);
-    assert_refused(adapt_disturbed(&config, take_adapt_lock_away), WK_E_IO,
-                   "was deleted or replaced");
+    assert_refused(adapt(&config, take_adapt_lock_away), WK_E_IO, "was deleted or replaced");
     expect_copy();
 }
 
@@ -409,19 +397,18 @@ static void a_restart_that_cannot_begin_leaves_the_policies(void **state)
 {
     finished_run();
     wk_adapt_config config = one_task(A);
-    wk_run_control control = {0};
-    wk_run_end end;
-    assert_ok(wk_adapt(&config, &control, &end, &err));
+    assert_ok(adapt(&config, NULL));
     run_command("mv " A "/replay " OUTSIDE);
     keep_copy();
     config.restart = true;
-    assert_refused(wk_adapt(&config, &control, &end, &err), WK_E_NOT_FOUND, "the data of the run");
+    assert_refused(adapt(&config, NULL), WK_E_NOT_FOUND, "the data of the run");
     expect_copy();
     // Nor does one that is stopped before its first update.
     run_command("mv " OUTSIDE " " A "/replay");
     keep_copy();
     volatile sig_atomic_t stop = 1;
-    control.stop = &stop;
+    wk_run_control control = {.stop = &stop};
+    wk_run_end end;
     assert_ok(wk_adapt(&config, &control, &end, &err));
     assert_int_equal(end, WK_RUN_INTERRUPTED);
     expect_copy();
@@ -433,9 +420,7 @@ static void metrics_of_others_are_not_emptied_by_an_adaptation(void **state)
     run_command("mkdir -p " A ADAPTED " && echo mine > " A ADAPTED "/metrics.jsonl");
     keep_copy();
     wk_adapt_config config = one_task(A);
-    wk_run_control control = {0};
-    wk_run_end end;
-    assert_refused(wk_adapt(&config, &control, &end, &err), WK_E_INPUT, "no adapt.yaml");
+    assert_refused(adapt(&config, NULL), WK_E_INPUT, "no adapt.yaml");
     expect_copy();
 }
 
@@ -451,7 +436,7 @@ static void the_folder_of_an_adaptation_or_a_fine_tuning_may_be_no_link(void **s
     wk_run_control control = {0};
     wk_run_end end;
     adaptation.updates = 3;
-    assert_ok(wk_adapt(&adaptation, &control, &end, &err));
+    assert_ok(adapt(&adaptation, NULL));
     adaptation.name = "other";
     run_command("mkdir " OUTSIDE);
     for (int i = 0; i < 4; i++) {
@@ -460,7 +445,7 @@ static void the_folder_of_an_adaptation_or_a_fine_tuning_may_be_no_link(void **s
                     "%s",
                     links[i], links[i], links[i]);
         assert_refused(tunes ? wk_finetune(&tuning, &control, &end, &err)
-                             : wk_adapt(&adaptation, &control, &end, &err),
+                             : adapt(&adaptation, NULL),
                        WK_E_INPUT, "is a symbolic link");
         run_command("test -z \"$(ls -A " OUTSIDE ")\"");
     }
@@ -498,8 +483,7 @@ int main(void)
         TEST(the_directory_of_a_run_may_be_a_link),
         TEST(a_run_that_is_moved_goes_on_where_it_is),
         TEST(a_run_whose_lock_was_taken_away_stops_before_it_writes),
-        TEST(a_run_whose_directory_was_deleted_stops),
-        TEST(a_run_that_fails_ends_its_status_line),
+        TEST(a_run_whose_directory_was_deleted_stops_and_ends_its_status_line),
         TEST(errors_of_the_lock_say_what_they_are),
         TEST(an_adaptation_that_is_moved_goes_on_where_it_is),
         TEST(an_adaptation_whose_lock_was_taken_away_stops_before_it_writes),

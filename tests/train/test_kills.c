@@ -17,40 +17,15 @@
 
 enum { STOPPED = 75 }; // exit code: saved, run me again
 
-// What is killed: it begins as a copy of `base` (NULL: nothing), and its result lies in `folder`.
+// What is killed: it begins as a copy of `base` (NULL: nothing).
 typedef struct target {
     const char *name, *options; // of the test; of the program
-    const char *base, *folder;
-    bool run;               // the result is a run's
-    void (*compare)(void);  // instead of what runs have
+    const char *base;
+    made_things made;
+    const char *files;      // that have to be the same too, as the shell names them; NULL: none
     bool (*is_whole)(void); // after a kill: nothing is left to do. NULL: the command finds out
     bool has_processes;     // its own, which are killed too every other time
 } target;
-
-// What the runs have learned, what followed, and which runs the report has.
-static void compare_sweep(void)
-{
-    for (int seed = 0; seed < 2; seed++) {
-        char calm[64], killed[64];
-        snprintf(calm, sizeof calm, CALM "/seed%d", seed);
-        snprintf(killed, sizeof killed, KILLED "/seed%d", seed);
-        same_end(calm, killed);
-    }
-    if (system("cd " CALM " && for f in seed?/adapt/*/weights.safetensors seed?/eval/*.json "
-               "seed?/eval/*.csv report/sweep.done; do cmp $f ../" KILLED "/$f || exit 1; done"))
-        fail_msg("the sweeps differ");
-}
-
-static void compare_population(void)
-{
-    same_end(CALM "/waker-m", KILLED "/waker-m");
-    same_end(CALM "/dr", KILLED "/dr");
-}
-
-static void compare_card(void)
-{
-    if (system("diff -r " CALM " " KILLED)) fail_msg("the cards differ");
-}
 
 // Who sees README.md takes the card for a whole one.
 static bool card_is_whole(void)
@@ -65,20 +40,25 @@ static bool card_is_whole(void)
     "train --logdir %s " TINY_OPTIONS " --checkpoint.every_steps 20 --log.tensorboard false"
 
 static const target targets[] = {
-    {"a_killed_run_ends_in_the_same_bytes", TRAIN, .folder = "", .run = true},
+    {"a_killed_run_ends_in_the_same_bytes", TRAIN, .made = {.folders = {"."}, .are_runs = true}},
     {"a_killed_adaptation_ends_in_the_same_bytes",
      "adapt %s --task all --snapshot 402 --updates 250", .base = BASE,
-     .folder = "/adapt/step-000000000402"},
+     .made = {.folders = {"adapt/step-000000000402"}, .have_weights = true}},
     {"a_killed_fine_tuning_ends_in_the_same_bytes",
      "finetune %s --task west --snapshot 402 --steps 240", .base = ADAPTED,
-     .folder = "/finetune/step-000000000402-west", .run = true},
+     .made = {.folders = {"finetune/step-000000000402-west"},
+              .are_runs = true,
+              .have_weights = true}},
     {"a_killed_sweep_ends_in_the_same_bytes",
-     "sweep " GRID " --logdir %s --rate 1000 --jobs 2 --attempts 1000", .compare = compare_sweep,
+     "sweep " GRID " --logdir %s --rate 1000 --jobs 2 --attempts 1000",
+     .made = {.folders = {"seed0", "seed1"}, .are_runs = true},
+     .files = "seed?/adapt/*/weights.safetensors seed?/eval/*.json seed?/eval/*.csv "
+              "report/sweep.done",
      .has_processes = true},
-    {"a_killed_card_ends_in_the_same_bytes", "card " ADAPTED " --out %s", .compare = compare_card,
+    {"a_killed_card_ends_in_the_same_bytes", "card " ADAPTED " --out %s", .made = {.same = "."},
      .is_whole = card_is_whole},
     {"a_killed_population_ends_in_the_same_bytes", TRAIN " --each curriculum.rule=waker-m,dr",
-     .compare = compare_population},
+     .made = {.folders = {"waker-m", "dr"}, .are_runs = true}},
 };
 
 // Starts a command of the program in a process of its own.
@@ -159,16 +139,10 @@ static void ends_in_the_same_bytes(void **state)
         prepare(t, KILLED);
         int left = most - kills;
         kills += kill_until_done(t, &rng, seconds, left < 12 ? left : 12);
-        if (t->compare) {
-            t->compare();
-            continue;
-        }
-        char calm[200], killed[200];
-        snprintf(calm, sizeof calm, CALM "%s", t->folder);
-        snprintf(killed, sizeof killed, KILLED "%s", t->folder);
-        if (t->run) same_end(calm, killed);
-        same_file(calm, killed, "metrics.jsonl", 0, 0);
-        if (t->base) same_file(calm, killed, "weights.safetensors", 0, 0);
+        same_made(&t->made, CALM, KILLED);
+        if (t->files)
+            run_command("cd " CALM " && for f in %s; do cmp $f ../" KILLED "/$f || exit 1; done",
+                        t->files);
     }
     print_message("%.*s: %d kills in %d runs, every one ended in the same bytes\n",
                   (int)strcspn(t->options, " "), t->options, kills, runs);

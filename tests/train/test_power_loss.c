@@ -13,11 +13,9 @@ typedef struct session {
     const char *test, *name;
     const char *calls[4];
     bool needs_run; // it begins with a finished run
-    const char *folders[2];
-    bool are_runs, have_weights; // the folders
-    const char *same;            // a file or folder that has to be the same in every byte
-    bool is_silent;              // it does not say what it goes on from
-    int more;                    // states, for each state of the others: it is quick
+    made_things made;
+    bool is_silent; // it does not say what it goes on from
+    int more;       // states, for each state of the others: it is quick
 } session;
 
 #define TRAIN                                                                                      \
@@ -29,47 +27,39 @@ static const session sessions[] = {
     {"a_run_that_lost_its_power_goes_on",
      "train",
      {TRAIN QUIET},
-     .folders = {"run"},
-     .are_runs = true},
+     .made = {.folders = {"run"}, .are_runs = true}},
     // Nothing is made in the run's folder after the logs.
     {"logs_of_a_run_without_snapshots_survive",
      "train without snapshots",
      {TRAIN "--snapshot.every 0 --log.every 4"},
-     .folders = {"run"}},
+     .made = {.folders = {"run"}}},
     {"a_population_that_lost_its_power_goes_on",
      "population",
      {TRAIN QUIET " --each curriculum.rule=waker-m,dr"},
-     .folders = {"run/waker-m", "run/dr"},
-     .are_runs = true,
-     .same = "run/population.yaml"},
+     .made = {{"run/waker-m", "run/dr"}, .are_runs = true, .same = "run/population.yaml"}},
     // In two parts: an adaptation saves within its first minute only when it ends.
     {"an_adaptation_that_lost_its_power_goes_on",
      "adapt",
      {"adapt run --task all --updates 6", "adapt run --task all --updates 12"},
      .needs_run = true,
-     .folders = {"run/adapt/step-000000000090"},
-     .have_weights = true},
+     .made = {{"run/adapt/step-000000000090"}, .have_weights = true}},
     {"a_fine_tuning_that_lost_its_power_goes_on",
      "finetune",
      {"finetune run --task west --steps 60"},
      .needs_run = true,
-     .folders = {"run/finetune/step-000000000090-west"},
-     .are_runs = true,
-     .have_weights = true},
+     .made = {{"run/finetune/step-000000000090-west"}, .are_runs = true, .have_weights = true}},
     // The last call notes that all is done.
     {"a_sweep_that_lost_its_power_goes_on",
      "sweep",
      {"sweep ../grid.yaml --logdir run --launch print", "sweep run run seed0",
       "sweep run run seed1", "sweep --logdir run --launch print"},
-     .folders = {"run/seed0", "run/seed1"},
-     .are_runs = true,
-     .same = "run/sweep/manifest.jsonl",
+     .made = {{"run/seed0", "run/seed1"}, .are_runs = true, .same = "run/sweep/manifest.jsonl"},
      .is_silent = true},
     {"a_card_is_whole_or_can_be_seen_not_to_be",
      "card",
      {"card run --out card --no-video"},
      .needs_run = true,
-     .same = "card",
+     .made = {.same = "card"},
      .is_silent = true,
      .more = 9},
 };
@@ -175,22 +165,6 @@ static int64_t durable_step(size_t at)
     return newest;
 }
 
-static void expect_same(const session *s, const char *what)
-{
-    char calm[200];
-    for (int i = 0; i < 2 && s->folders[i]; i++) {
-        const char *folder = s->folders[i];
-        snprintf(calm, sizeof calm, "../calm/%s", folder);
-        if (s->are_runs) same_end(calm, folder);
-        same_file(calm, folder, "metrics.jsonl", 0, 0);
-        if (s->have_weights) same_file(calm, folder, "weights.safetensors", 0, 0);
-    }
-    if (!s->same) return;
-    snprintf(calm, sizeof calm, "diff -r -x .unfinished-card -x .moving-card ../calm/%s %s",
-             s->same, s->same);
-    if (system(calm) != 0) fail_msg("%s, %s: another %s", s->name, what, s->same);
-}
-
 // Cuts the power at a random call of the recording; returns what was durable.
 static int64_t cut(power_order order, wk_rng *rng, const char *path, char *what, size_t room)
 {
@@ -215,7 +189,10 @@ static bool recover(const session *s, power_order order, int64_t durable, bool a
     if (status == WK_OK && resumed < durable)
         fail_msg("%s, %s: a checkpoint of step %" PRId64 " was durable, and it began at %" PRId64,
                  s->name, what, durable, resumed);
-    if (status == WK_OK && !again) expect_same(s, what);
+    if (status == WK_OK && !again) {
+        print_message("%s, %s\n", s->name, what);
+        same_made(&s->made, "../calm", ".");
+    }
     if (!again) return status == WK_OK;
     char more[400];
     int64_t later = cut(order, rng, "../again", more, sizeof more);
