@@ -330,7 +330,7 @@ static void data_that_has_left_the_replay_is_missed(void **state)
     wk_adapt_config config = both_tasks(A);
     config.snapshot = (int64_t)steps[0];
     assert_not_adapted(&config, WK_E_INPUT, "--all-data");
-    config.snapshot = WK_ADAPT_ALL;
+    config.snapshot = WK_STEP_ALL;
     char missing[64];
     snprintf(missing, sizeof missing, "agent steps %" PRIu64 ", ", steps[0]);
     assert_not_adapted(&config, WK_E_INPUT, missing);
@@ -387,7 +387,7 @@ static void without_a_number_it_makes_one_update_for_each_train_every_steps(void
 static void all_snapshots_are_adapted_as_one_by_one(void **state)
 {
     wk_adapt_config all = both_tasks(A), one = both_tasks(B);
-    all.snapshot = WK_ADAPT_ALL;
+    all.snapshot = WK_STEP_ALL;
     all.updates = one.updates = 0;
     assert_int_equal(adapt(&all), WK_RUN_FINISHED);
     adapt(&one);
@@ -402,7 +402,7 @@ static void all_snapshots_are_adapted_as_one_by_one(void **state)
 static void all_snapshots_go_on_where_they_were_interrupted(void **state)
 {
     wk_adapt_config all = both_tasks(A), pieces = both_tasks(B);
-    all.snapshot = pieces.snapshot = WK_ADAPT_ALL;
+    all.snapshot = pieces.snapshot = WK_STEP_ALL;
     adapt(&all);
     in_pieces(adapting, &pieces, 2, 2);
     same_policies(A, B, first_step);
