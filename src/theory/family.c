@@ -1,6 +1,6 @@
 #include "theory/family.h"
 
-#include "base/rng.h"
+#include "base/random.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>

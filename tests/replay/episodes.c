@@ -1,6 +1,6 @@
 #include "replay/episodes.h"
-#include "base/crc32c.h"
-#include "base/rng.h"
+#include "base/hash.h"
+#include "base/random.h"
 #include "replay/store.h"
 #include "support/check.h"
 #include <float.h>

@@ -1,6 +1,6 @@
 // The families: proper transitions for every θ, noise that mixes, layouts by seed, curricula's
 // view.
-#include "base/rng.h"
+#include "base/random.h"
 #include "support/check.h"
 #include "theory/family.h"
 

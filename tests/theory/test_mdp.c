@@ -1,6 +1,6 @@
 // Finite MDPs: exact values against long sums, optimal policies against all policies there are, and
 // in large ones against what no action betters.
-#include "base/rng.h"
+#include "base/random.h"
 #include "support/check.h"
 #include "theory/family.h"
 
