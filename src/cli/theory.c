@@ -78,8 +78,8 @@ static const wk_arg args[] = {
 static wk_status choose_families(const char *list, results *r, wk_error *err)
 {
     bool all = strcmp(list, "all") == 0;
-    for (size_t i = 0; all && i < wk_family_count(); i++)
-        r->families[r->count++] = wk_family_at(i);
+    for (size_t i = 0; all && i < WK_FAMILIES; i++)
+        r->families[r->count++] = &wk_families[i];
     for (const char *at = list; !all;) {
         char name[64];
         const wk_family *family;

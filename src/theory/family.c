@@ -128,7 +128,7 @@ static const double most_states[] = {16, 0.5}, largest_side[] = {5, 0.5};
         .most_complex = (hardest_)                                                                 \
     }
 
-static const wk_family families[] = {
+const wk_family wk_families[WK_FAMILIES] = {
     {DOMAIN("random", "random transitions, with noise that leads anywhere", state_params,
             most_states),
      make_random},
@@ -139,23 +139,12 @@ static const wk_family families[] = {
     {DOMAIN("chain", "chains in which the way forward may fail", state_params, most_states),
      make_chain},
 };
-enum { FAMILIES = sizeof families / sizeof *families };
-
-size_t wk_family_count(void)
-{
-    return FAMILIES;
-}
-
-const wk_family *wk_family_at(size_t i)
-{
-    return &families[i];
-}
 
 wk_status wk_family_find(const char *name, const wk_family **out, wk_error *err)
 {
-    for (size_t i = 0; i < FAMILIES; i++) {
-        if (strcmp(families[i].domain.name, name) != 0) continue;
-        *out = &families[i];
+    for (size_t i = 0; i < WK_FAMILIES; i++) {
+        if (strcmp(wk_families[i].domain.name, name) != 0) continue;
+        *out = &wk_families[i];
         return WK_OK;
     }
     return wk_fail(err, WK_E_NOT_FOUND, "no family '%s' (random, slippery, windy, chain)", name);

@@ -19,8 +19,8 @@ typedef struct wk_family {
 } wk_family;
 
 /// random, slippery, windy, chain.
-size_t wk_family_count(void);
-const wk_family *wk_family_at(size_t i);
+enum { WK_FAMILIES = 4 };
+extern const wk_family wk_families[WK_FAMILIES];
 /// The family called `name`; the error names them all.
 wk_status wk_family_find(const char *name, const wk_family **out, wk_error *err);
 

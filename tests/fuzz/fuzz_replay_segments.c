@@ -2,7 +2,6 @@
 // with a message, and exactly what verifies is read. Built by tools/fuzz/run.
 #include "fuzz/fuzz.h"
 #include "replay/episodes.h"
-#include "replay/script.h"
 #include "support/check.h"
 
 enum { CAPACITY = 60 };

@@ -4,7 +4,6 @@
 #include "replay/episodes.h"
 #include "replay/folder.h"
 #include "replay/log.h"
-#include "replay/script.h"
 #include "support/check.h"
 #include "support/faults.h"
 #include <errno.h>

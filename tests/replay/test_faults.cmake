@@ -1,2 +1,2 @@
 include(${CMAKE_SOURCE_DIR}/tests/support/faults.cmake)
-target_sources(${target} PRIVATE replay/episodes.c replay/script.c)
+target_sources(${target} PRIVATE replay/episodes.c)

@@ -3,7 +3,6 @@
 #include "replay/episodes.h"
 #include "replay/folder.h"
 #include "replay/log.h"
-#include "replay/script.h"
 #include "support/check.h"
 #include <stdio.h>
 #include <stdlib.h>

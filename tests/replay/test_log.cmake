@@ -1,1 +1,1 @@
-target_sources(${target} PRIVATE replay/episodes.c replay/script.c)
+target_sources(${target} PRIVATE replay/episodes.c)

@@ -44,19 +44,12 @@ static wk_pool *make_pool(int threads)
     return pool;
 }
 
-static wk_replay *make_of(wk_replay_config config)
-{
-    wk_replay *replay = NULL;
-    assert_ok(wk_replay_create(&config, &replay, &err));
-    return replay;
-}
-
 // Finished episodes of many lengths, and one that runs.
 static wk_replay *make(wk_pool *pool)
 {
     wk_replay_config config = episode_config(5000, 2);
     config.pool = pool;
-    wk_replay *replay = make_of(config);
+    wk_replay *replay = episode_store(config);
     for (uint64_t i = 0; i < 30; i++)
         assert_ok(episode_write(replay, 0, i, (uint32_t)(T + i * 3), &err));
     assert_ok(episode_begin(replay, 1, 30, &err));
@@ -144,7 +137,7 @@ static void episodes_and_starts_are_uniform(void **state)
 
 static void episodes_shorter_than_a_sequence_are_never_chosen(void **state)
 {
-    wk_replay *replay = make_of(episode_config(5000, 1));
+    wk_replay *replay = episode_store(episode_config(5000, 1));
     wk_replay_batch out = {0};
     assert_refused(wk_replay_sample(replay, 1, 0, B, T, &out, &err), WK_E_INPUT, "0 episodes");
     for (uint64_t i = 0; i < 200; i++)
@@ -184,7 +177,7 @@ static void running_episodes_are_left_out_where_complete_ones_are_wanted(void **
 {
     wk_replay_config config = episode_config(5000, 2);
     config.complete = true;
-    wk_replay *replay = make_of(config);
+    wk_replay *replay = episode_store(config);
     assert_ok(episode_begin(replay, 1, 0, &err));
     for (uint32_t row = 0; row < 41; row++)
         assert_ok(episode_row(replay, 1, 0, row, false, &err));
@@ -211,7 +204,7 @@ static void what_is_kept_under_a_memory_limit_does_not_depend_on_threads(void **
         wk_replay_config config = episode_config(500, 1);
         config.memory = wk_replay_plan(&config) + 100000;
         config.pool = i ? pool : NULL;
-        stores[i] = make_of(config);
+        stores[i] = episode_store(config);
         for (uint64_t k = 0; k < 20; k++) {
             assert_ok(episode_begin(stores[i], 0, k, &err));
             for (uint32_t row = 0; row < 25; row++)
@@ -286,7 +279,7 @@ static void rows_appended_at_once_are_those_appended_one_by_one(void **state)
     wk_replay_config config = episode_config(150, 3);
     for (int k = 0; k < 2; k++) {
         config.pool = k ? pool : NULL;
-        replay[k] = make_of(config);
+        replay[k] = episode_store(config);
     }
     for (uint32_t step = 0; step < 300; step++) {
         append_all(replay[0], step, false);
@@ -324,7 +317,7 @@ static void hear_drop(void *context, uint64_t episode)
 
 static void a_watcher_hears_of_rows_and_of_episodes_that_leave(void **state)
 {
-    wk_replay *replay = make_of(episode_config(100, 2));
+    wk_replay *replay = episode_store(episode_config(100, 2));
     heard h = {0};
     wk_replay_watcher watcher = {&h, hear_row, hear_drop};
     wk_replay_watch(replay, &watcher);

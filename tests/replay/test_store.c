@@ -9,11 +9,9 @@ static wk_error err;
 
 static wk_replay *make_with(uint64_t capacity, int slots, size_t frame_bytes)
 {
-    wk_replay *replay = NULL;
     wk_replay_config config = episode_config(capacity, slots);
     config.frame_bytes = frame_bytes;
-    assert_ok(wk_replay_create(&config, &replay, &err));
-    return replay;
+    return episode_store(config);
 }
 
 static wk_replay *make(uint64_t capacity, int slots)

@@ -4,7 +4,6 @@
 #include "replay/episodes.h"
 #include "replay/folder.h"
 #include "replay/npz.h"
-#include "replay/script.h"
 #include "support/python.h"
 #include <sys/stat.h>
 

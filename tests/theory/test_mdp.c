@@ -87,13 +87,13 @@ static void the_optimal_policy_is_the_best_of_all(void **state)
 // Of every family at its largest, whatever the policy to begin with: Bellman's equation.
 static void no_action_betters_the_optimal_values(void **state)
 {
-    for (size_t f = 0; f < wk_family_count(); f++)
+    for (size_t f = 0; f < WK_FAMILIES; f++)
         for (uint64_t n = 0; n < 6; n++) {
-            const double theta[] = {wk_family_at(f)->domain.params[0].max, 0.1 * (double)n};
+            const double theta[] = {wk_families[f].domain.params[0].max, 0.1 * (double)n};
             wk_mdp mdp;
             double reward[WK_MDP_PAIRS_MAX], value[WK_MDP_STATES_MAX];
             int choice[WK_MDP_STATES_MAX];
-            wk_family_make(wk_family_at(f), theta, 0.99, n, &mdp);
+            wk_family_make(&wk_families[f], theta, 0.99, n, &mdp);
             random_reward(n, &mdp, reward);
             for (int s = 0; s < mdp.states; s++)
                 choice[s] = (s + (int)n) % mdp.actions;

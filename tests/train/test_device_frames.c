@@ -1,7 +1,7 @@
 // The replay's frames on a device: batches gathered there have the bytes of batches unpacked on the
 // host, whatever was added and dropped before, and memory follows what is stored. The devices are
 // the backend of support/backend.h, and ones that do their work as late and as early as they may.
-#include "replay/script.h"
+#include "replay/episodes.h"
 #include "support/async_device.h"
 #include "support/backend.h"
 #include "support/check.h"

@@ -5,27 +5,25 @@
 
 static wk_error err;
 
-enum { PATH = 64 };
+#define RUN "trainer.tmp"
 
-static wk_trainer *open_in(const wk_run_config *config, const char *path)
+static wk_trainer *open_run(const wk_run_config *config)
 {
     wk_trainer *t;
-    assert_ok(trainer_create(config, path, &t, &err));
+    assert_ok(trainer_create(config, RUN, &t, &err));
     return t;
 }
 
-// In a folder of its own, whose path it gives.
-static wk_trainer *open_fresh(const wk_run_config *config, char path[PATH])
+static wk_trainer *open_fresh(const wk_run_config *config)
 {
-    snprintf(path, PATH, "trainer.XXXXXX");
-    assert_non_null(mkdtemp(path));
-    return open_in(config, path);
+    remove_tree(RUN);
+    return open_run(config);
 }
 
-static void close_and_remove(wk_trainer *t, const char *path)
+static void close_and_remove(wk_trainer *t)
 {
     trainer_destroy(t);
-    remove_tree(path);
+    remove_tree(RUN);
 }
 
 static void run(wk_trainer *t, int iterations)
@@ -83,28 +81,26 @@ static picture look(wk_trainer *t)
 
 static picture uninterrupted(const wk_run_config *config, int iterations)
 {
-    char path[PATH];
-    wk_trainer *t = open_fresh(config, path);
+    wk_trainer *t = open_fresh(config);
     run(t, iterations);
     picture out = look(t);
-    close_and_remove(t, path);
+    close_and_remove(t);
     return out;
 }
 
 // The same with a checkpoint after `stop` iterations, from which a second trainer goes on.
 static picture interrupted(const wk_run_config *config, int stop, int iterations)
 {
-    char path[PATH];
-    wk_trainer *t = open_fresh(config, path);
+    wk_trainer *t = open_fresh(config);
     run(t, stop);
     assert_ok(wk_checkpoints_save(&t->checkpoints, &err));
     run(t, 3); // goes on and is killed: what it did since must not count
     trainer_destroy(t);
-    t = open_in(config, path);
+    t = open_run(config);
     assert_true(t->checkpoints.resumed_from >= 0);
     run(t, iterations - stop);
     picture out = look(t);
-    close_and_remove(t, path);
+    close_and_remove(t);
     return out;
 }
 
@@ -163,11 +159,10 @@ static void a_continuous_space_is_exact_too(void **state)
 static void a_run_chooses_among_six_parameters(void **state)
 {
     wk_run_config config = tiny_run();
-    char path[PATH];
     snprintf(config.domain, sizeof config.domain, "terrain-body");
     snprintf(config.curriculum_space, sizeof config.curriculum_space, "continuous");
     config.train_every = 120;
-    wk_trainer *t = open_fresh(&config, path);
+    wk_trainer *t = open_fresh(&config);
     run(t, 505);
     assert_true(wk_trainer_progress(t).episodes == 6);
     wk_curriculum_view view = wk_curriculum_get_view(t->curriculum);
@@ -188,7 +183,7 @@ static void a_run_chooses_among_six_parameters(void **state)
         }
         assert_true(wk_space_find(t->space, theta) == SIZE_MAX);
     }
-    close_and_remove(t, path);
+    close_and_remove(t);
 }
 
 // What robust PLR draws from the default distribution is stored and scored, never learned from; but
@@ -196,11 +191,10 @@ static void a_run_chooses_among_six_parameters(void **state)
 static void assert_curated(int64_t prefill)
 {
     wk_run_config config = tiny_run();
-    char path[PATH];
     snprintf(config.curriculum_rule, sizeof config.curriculum_rule, "plr-robust");
     config.dr_probability = 0.5;
     config.prefill = prefill;
-    wk_trainer *t = open_fresh(&config, path);
+    wk_trainer *t = open_fresh(&config);
     run(t, 150);
     const wk_replay *replay = t->replay;
     size_t held_out = 0, drawable = wk_replay_sampleable(replay, 1),
@@ -210,7 +204,7 @@ static void assert_curated(int64_t prefill)
     assert_true(held_out > 0 && held_out < count);
     assert_int_equal(held_out + drawable, count);
     assert_true(scored_thetas(t->curriculum) > 0);
-    close_and_remove(t, path);
+    close_and_remove(t);
 }
 
 static void a_curated_rule_learns_from_what_it_chose(void **state)
@@ -234,89 +228,77 @@ static void task_policies_alongside_do_not_change_the_curriculum(void **state)
     remove_tree("trainer.none");
 }
 
-// Flips a bit of PATH/FILE.
-static void damage_in(const char *path, const char *file, uint64_t at)
-{
-    char full[256];
-    snprintf(full, sizeof full, "%s/%s", path, file);
-    damage(full, at);
-}
-
 static void a_damaged_checkpoint_gives_way_to_the_one_before(void **state)
 {
     wk_run_config config = tiny_run();
-    char path[PATH], newest[80];
-    wk_trainer *t = open_fresh(&config, path);
+    char newest[80];
+    wk_trainer *t = open_fresh(&config);
     uint64_t first = 0;
     for (int k = 0; k < 3; k++) {
         run(t, 30);
         if (k == 1) first = wk_trainer_progress(t).steps;
         assert_ok(wk_checkpoints_save(&t->checkpoints, &err));
     }
-    snprintf(newest, sizeof newest, "checkpoints/step-%012d/run.bin",
+    snprintf(newest, sizeof newest, RUN "/checkpoints/step-%012d/run.bin",
              (int)wk_trainer_progress(t).steps);
     trainer_destroy(t);
-    damage_in(path, newest, 200);
-    t = open_in(&config, path);
+    damage(newest, 200);
+    t = open_run(&config);
     assert_int_equal(t->checkpoints.resumed_from, first);
     assert_non_null(strstr(t->checkpoints.trouble, "damaged"));
     run(t, 5);
     trainer_destroy(t);
 
     config.batch = 3;
-    assert_refused(trainer_create(&config, path, &t, &err), WK_E_INPUT, "another");
-    remove_tree(path);
+    assert_refused(trainer_create(&config, RUN, &t, &err), WK_E_INPUT, "another");
+    remove_tree(RUN);
 }
 
-#define LOG "replay/replay-00000000.log"
+#define LOG RUN "/replay/replay-00000000.log"
 
 // A run killed after iteration 95 with checkpoints at 60 and 90; tells what they say.
-static void two_checkpoints(const wk_run_config *config, char path[PATH],
-                            wk_checkpoint_summary at[2])
+static void two_checkpoints(const wk_run_config *config, wk_checkpoint_summary at[2])
 {
-    wk_trainer *t = open_fresh(config, path);
+    wk_trainer *t = open_fresh(config);
     for (int k = 0; k < 2; k++) {
         run(t, k == 0 ? 60 : 30);
         assert_ok(wk_checkpoints_save(&t->checkpoints, &err));
-        assert_ok(wk_checkpoint_summarise(path, wk_trainer_progress(t).steps, &at[k], &err));
+        assert_ok(wk_checkpoint_summarise(RUN, wk_trainer_progress(t).steps, &at[k], &err));
         assert_int_equal(at[k].head.replay.segment, 0);
     }
     run(t, 5);
     trainer_destroy(t);
 }
 
-static bool has_file(const char *path, const char *format, uint64_t step)
+static bool has_file(const char *format, uint64_t step)
 {
-    char name[128], full[256];
-    snprintf(name, sizeof name, format, step);
-    snprintf(full, sizeof full, "%s/%s", path, name);
-    return wk_path_exists(full);
+    char name[256];
+    snprintf(name, sizeof name, format, step); // NOLINT: the callers' own
+    return wk_path_exists(name);
 }
 
 static void a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one(void **state)
 {
     wk_run_config config = tiny_run();
     picture whole = uninterrupted(&config, 125);
-    char path[PATH], *before, *after;
+    char *before, *after;
     size_t before_size, after_size;
     wk_checkpoint_summary at[2];
-    two_checkpoints(&config, path, at);
-    damage_in(path, LOG, (at[0].head.replay.offset + at[1].head.replay.offset) / 2);
-    char log[128];
-    snprintf(log, sizeof log, "%s/" LOG, path);
-    assert_ok(wk_file_read(log, 1 << 24, &before, &before_size, &err));
+    two_checkpoints(&config, at);
+    damage(LOG, (at[0].head.replay.offset + at[1].head.replay.offset) / 2);
+    assert_ok(wk_file_read(LOG, 1 << 24, &before, &before_size, &err));
 
-    wk_trainer *t = open_in(&config, path);
+    wk_trainer *t = open_run(&config);
     assert_int_equal(t->checkpoints.resumed_from, at[0].counters.steps);
     assert_non_null(strstr(t->checkpoints.trouble, "replay-00000000.log' is damaged at byte"));
     // Nothing is lost: what could not be used lies beside what is.
-    snprintf(log, sizeof log, "%s/replay/damaged-replay-00000000.log", path);
-    assert_ok(wk_file_read(log, 1 << 24, &after, &after_size, &err));
+    assert_ok(wk_file_read(RUN "/replay/damaged-replay-00000000.log", 1 << 24, &after, &after_size,
+                           &err));
     assert_int_equal(after_size, before_size);
     assert_memory_equal(after, before, before_size);
     assert_true(
-        has_file(path, "checkpoints/damaged-step-%012" PRIu64 "/run.bin", at[1].counters.steps));
-    assert_false(has_file(path, "checkpoints/step-%012" PRIu64, at[1].counters.steps));
+        has_file(RUN "/checkpoints/damaged-step-%012" PRIu64 "/run.bin", at[1].counters.steps));
+    assert_false(has_file(RUN "/checkpoints/step-%012" PRIu64, at[1].counters.steps));
 
     run(t, 125 - 60);
     picture resumed = look(t);
@@ -324,36 +306,33 @@ static void a_replay_log_damaged_after_an_older_checkpoint_goes_back_to_that_one
     trainer_destroy(t);
     free(before);
     free(after);
-    remove_tree(path);
+    remove_tree(RUN);
 }
 
 static void a_replay_log_damaged_before_every_checkpoint_is_reported_and_left_alone(void **state)
 {
     wk_run_config config = tiny_run();
-    char path[PATH];
     wk_checkpoint_summary at[2];
-    two_checkpoints(&config, path, at);
-    damage_in(path, LOG, at[0].head.replay.offset - 10);
+    two_checkpoints(&config, at);
+    damage(LOG, at[0].head.replay.offset - 10);
     wk_trainer *t;
-    assert_refused(trainer_create(&config, path, &t, &err), WK_E_FORMAT,
+    assert_refused(trainer_create(&config, RUN, &t, &err), WK_E_FORMAT,
                    "cannot resume from any of the 2 checkpoints");
     assert_non_null(strstr(err.message, "restore a sound copy"));
     for (int k = 0; k < 2; k++)
-        assert_true(
-            has_file(path, "checkpoints/step-%012" PRIu64 "/run.bin", at[k].counters.steps));
+        assert_true(has_file(RUN "/checkpoints/step-%012" PRIu64 "/run.bin", at[k].counters.steps));
     // With the file as it was everything is there again.
-    damage_in(path, LOG, at[0].head.replay.offset - 10);
-    t = open_in(&config, path);
+    damage(LOG, at[0].head.replay.offset - 10);
+    t = open_run(&config);
     assert_int_equal(t->checkpoints.resumed_from, at[1].counters.steps);
-    close_and_remove(t, path);
+    close_and_remove(t);
 }
 
 static void prefill_takes_random_actions_and_no_updates(void **state)
 {
     wk_run_config config = tiny_run();
     config.prefill = 100000;
-    char path[PATH];
-    wk_trainer *t = open_fresh(&config, path);
+    wk_trainer *t = open_fresh(&config);
     int ended = 0;
     for (int i = 0; i < 110; i++) {
         const wk_iteration *done;
@@ -367,7 +346,7 @@ static void prefill_takes_random_actions_and_no_updates(void **state)
     }
     assert_int_equal(ended, 3 * (109 / (t->domain->episode_steps + 1)));
     assert_true(wk_trainer_progress(t).prefilling);
-    close_and_remove(t, path);
+    close_and_remove(t);
 }
 
 int main(void)
