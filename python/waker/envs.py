@@ -301,16 +301,21 @@ class WakerVectorEnv(_Episodes, VectorEnv[Any, Any, Any]):
                 c.view(pointer, ctypes.c_float, batch.vectors, (n, observed.vector))
                 if observed.vector else None)
 
+    def _masked(self, values: dict[str, Any]) -> dict[str, Any]:
+        """With which environments have each of them, as Gymnasium's vectors say it: all."""
+        masks = {"_" + name: np.ones(self.num_envs, bool) for name in values}
+        return {**values, **masks}
+
     def _outputs(self, views: _Views) -> tuple[Any, dict[str, Any]]:
         """Observations and info as the batch has them now."""
         taken: Any = np.copy if self.copy else np.asarray
         rewards, completion = taken(views.rewards), taken(views.completion)
-        info: dict[str, Any] = {
-                "rewards": {name: rewards[:, i] for i, name in enumerate(self.domain.task_names)},
-                "completion": {task.name: completion[:, i]
-                               for i, task in enumerate(self.domain.tasks) if task.has_completion},
-                "theta": taken(self._thetas), "diverged": (views.flags & c.IS_DIVERGED) != 0}
-        info.update({"_" + name: np.ones(self.num_envs, bool) for name in list(info)})
+        info = self._masked({
+            "rewards": self._masked({name: rewards[:, i]
+                                     for i, name in enumerate(self.domain.task_names)}),
+            "completion": self._masked({task.name: completion[:, i] for i, task in
+                                        enumerate(self.domain.tasks) if task.has_completion}),
+            "theta": taken(self._thetas), "diverged": (views.flags & c.IS_DIVERGED) != 0})
         return self.domain.observation.join(*(None if part is None else taken(part)
                                               for part in (views.images, views.vectors))), info
 

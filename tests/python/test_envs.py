@@ -151,6 +151,7 @@ def test_a_vector_is_its_environments():
         assert truncated.tolist() == [step[3] for step in stepped]
         for i in range(3):
             assert info["rewards"]["east"][i] == stepped[i][4]["rewards"]["east"]
+        assert set(info["rewards"]) == {"west", "east", "_west", "_east"} and info["rewards"]["_east"].all()
         over = truncated.all()
     assert step == 59
 

@@ -268,7 +268,10 @@ try:
     import concurrent.interpreters as interpreters
     run = lambda: interpreters.create().exec(SECOND)
 except ImportError:
-    import _xxsubinterpreters as interpreters
+    try:
+        import _interpreters as interpreters  # of Python 3.13
+    except ImportError:
+        import _xxsubinterpreters as interpreters
     run = lambda: interpreters.run_string(interpreters.create(), SECOND)
 env = waker.WakerEnv("toy")
 before = env.reset(seed=1)[0].copy()

@@ -195,3 +195,13 @@ def test_the_program_of_an_installed_library_is_found(tmp_path, monkeypatch):
     for parts in [("elsewhere", "waker"), ("bin", "waker"), ("lib", "waker")]:
         file = program_at(*parts)
         assert results.program() == file
+
+
+def test_the_folder_of_a_model_card_loads_like_a_run(run, tmp_path):
+    hub = tmp_path / "hub"
+    waker.command("card", run, "--out", hub, "--quiet")
+    assert waker.Run(hub).config["domain"] == "toy" and waker.Run(hub).snapshots() == [402]
+    assert waker.runs(tmp_path / "*")[0].evaluations().where(task="west").column("episodes").tolist() == [25]
+    image = np.zeros((64, 64, 3), np.uint8)
+    assert np.array_equal(waker.Policy(hub, "west").act(image)[0], waker.Policy(run, "west").act(image)[0])
+    assert waker.Model(hub).initial(1).stoch.shape == (1, 9)
