@@ -66,7 +66,7 @@ wk_status wk_cleanup_layout_draw(int arena, int green, int blue, wk_rng *rng,
 {
     assert(green >= 0 && blue >= 0 && green + blue <= WK_CLEANUP_BLOCKS_MAX);
     double half_size = wk_cleanup_half_size(arena);
-    placed objects[OBJECTS_MAX];
+    placed objects[OBJECTS_MAX] = {0};
     int restarts = 0;
     while (!place_all(objects, half_size, green + blue, rng))
         if (++restarts > RESTARTS_MAX)
