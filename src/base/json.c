@@ -173,14 +173,16 @@ static wk_json_token read_string(wk_json_reader *reader, wk_json_kind kind)
     size_t begin = ++reader->at;
     for (int c = peek(reader); c != '"'; c = peek(reader)) {
         const char *chars = reader->bytes + reader->at;
-        size_t left = reader->size - reader->at, length;
-        uint32_t code;
+        size_t left = reader->size - reader->at;
+        uint32_t code = 0;
         if (c < 0) return fail(reader, "the input ends inside a string");
         if (c < 0x20) return fail(reader, "a control character inside a string");
-        if (c == '\\' && !(length = read_escape(chars, left, &code)))
-            return fail(reader, "a bad escape inside a string");
-        if (c != '\\' && !(length = wk_utf8_decode(chars, left, &code)))
-            return fail(reader, "bytes inside a string that are not UTF-8");
+        bool escape = c == '\\';
+        size_t length =
+            escape ? read_escape(chars, left, &code) : wk_utf8_decode(chars, left, &code);
+        if (length == 0)
+            return fail(reader, escape ? "a bad escape inside a string"
+                                       : "bytes inside a string that are not UTF-8");
         reader->at += length;
     }
     wk_json_token token = value_done(reader, kind, begin);
@@ -301,7 +303,7 @@ bool wk_json_reader_skip(wk_json_reader *reader, wk_json_token first)
 // Writes the next character of a token that has been read, as UTF-8, and moves past it.
 static size_t next_character(const char **chars, const char *end, char out[4])
 {
-    uint32_t code;
+    uint32_t code = 0;
     out[0] = **chars;
     if (**chars != '\\') return (*chars)++, 1;
     *chars += read_escape(*chars, (size_t)(end - *chars), &code);

@@ -15,47 +15,32 @@ enum { PATH_CHARS = 4096, TEXT_CHARS = 64 };
 // Version 1 says "none" by a number near 2^63.
 static const double MEMORY_NONE = 1e18;
 
-static bool read_text(const char *folder, const char *name, char text[TEXT_CHARS])
+// The numbers a file begins with, at most two; how many there are: "max" is none.
+static int read_numbers(const char *folder, const char *name, double out[2])
 {
-    char path[WK_PATH_MAX];
-    if (wk_path_join(folder, name, path, NULL) != WK_OK) return false;
+    char path[WK_PATH_MAX], text[TEXT_CHARS] = "";
+    if (wk_path_join(folder, name, path, NULL) != WK_OK) return 0;
     FILE *file = fopen(path, "re");
-    if (!file) return false;
-    bool read = fgets(text, TEXT_CHARS, file) != NULL;
+    if (!file) return 0;
+    if (!fgets(text, sizeof text, file)) *text = 0;
     fclose(file);
-    return read;
-}
-
-static bool read_number(const char *folder, const char *name, double *out)
-{
-    char text[TEXT_CHARS], *end;
-    if (!read_text(folder, name, text)) return false;
-    *out = strtod(text, &end);
-    return end != text && *out >= 0; // "max" and -1: none
-}
-
-static void limit_cpus(wk_limits *limits, double quota, double period)
-{
-    if (quota > 0 && period > 0) limits->cpus = fmin(limits->cpus, quota / period);
-}
-
-static void limit_memory(wk_limits *limits, double bytes)
-{
-    if (bytes < MEMORY_NONE && bytes < (double)limits->memory) limits->memory = (uint64_t)bytes;
+    return sscanf(text, "%lf %lf", &out[0], &out[1]);
 }
 
 // The files of one group; those that are not of its version are not there.
 static void read_group(const char *folder, wk_limits *limits)
 {
-    char text[TEXT_CHARS];
-    double quota, period, bytes;
-    if (read_text(folder, "cpu.max", text) && sscanf(text, "%lf %lf", &quota, &period) == 2)
-        limit_cpus(limits, quota, period);
-    if (read_number(folder, "cpu.cfs_quota_us", &quota) &&
-        read_number(folder, "cpu.cfs_period_us", &period))
-        limit_cpus(limits, quota, period);
-    if (read_number(folder, "memory.max", &bytes)) limit_memory(limits, bytes);
-    if (read_number(folder, "memory.limit_in_bytes", &bytes)) limit_memory(limits, bytes);
+    static const char *const memory[] = {"memory.max", "memory.limit_in_bytes"};
+    double cpu[2] = {0}, period[2] = {0}, bytes[2] = {0};
+    if (read_numbers(folder, "cpu.max", cpu) < 2 &&
+        read_numbers(folder, "cpu.cfs_quota_us", cpu) == 1 &&
+        read_numbers(folder, "cpu.cfs_period_us", period) == 1)
+        cpu[1] = period[0];
+    if (cpu[0] > 0 && cpu[1] > 0) limits->cpus = fmin(limits->cpus, cpu[0] / cpu[1]);
+    for (int i = 0; i < 2; i++)
+        if (read_numbers(folder, memory[i], bytes) >= 1 && bytes[0] >= 0 &&
+            bytes[0] < MEMORY_NONE && bytes[0] < (double)limits->memory)
+            limits->memory = (uint64_t)bytes[0];
 }
 
 // A line "4:memory:/a/b": the group and all around it, up to its hierarchy's root, which is what a

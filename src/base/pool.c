@@ -25,9 +25,15 @@ static void relax(void)
 #endif
 }
 
+typedef struct worker {
+    wk_pool *pool;
+    int thread;
+    pthread_t id;
+} worker;
+
 struct wk_pool {
     int threads; // the caller's included
-    pthread_t *workers;
+    worker *workers;
     int started; // workers that really run
     pthread_mutex_t lock;
     pthread_cond_t wake, idle;
@@ -40,11 +46,6 @@ struct wk_pool {
     int inside;         // workers that may still touch the job, under lock
     bool running, quit; // under lock
 };
-
-typedef struct worker {
-    wk_pool *pool;
-    int thread;
-} worker;
 
 // Runs pieces until none is left.
 static void work(wk_pool *pool, int thread)
@@ -59,9 +60,8 @@ static void work(wk_pool *pool, int thread)
 
 static void *worker_main(void *argument)
 {
-    worker self = *(worker *)argument;
-    free(argument);
-    wk_pool *pool = self.pool;
+    const worker *self = argument;
+    wk_pool *pool = self->pool;
     unsigned seen = 0;
     wk_locale_use_c();
     for (;;) {
@@ -78,22 +78,12 @@ static void *worker_main(void *argument)
         pool->inside++;
         pthread_mutex_unlock(&pool->lock);
 
-        work(pool, self.thread);
+        work(pool, self->thread);
 
         pthread_mutex_lock(&pool->lock);
         if (--pool->inside == 0) pthread_cond_broadcast(&pool->idle);
         pthread_mutex_unlock(&pool->lock);
     }
-}
-
-static bool start_worker(wk_pool *pool, int thread)
-{
-    worker *argument = malloc(sizeof *argument);
-    if (!argument) return false;
-    *argument = (worker){.pool = pool, .thread = thread};
-    if (pthread_create(&pool->workers[thread - 1], NULL, worker_main, argument) == 0) return true;
-    free(argument);
-    return false;
 }
 
 wk_status wk_pool_create(int threads, wk_pool **out, wk_error *err)
@@ -113,7 +103,9 @@ wk_status wk_pool_create(int threads, wk_pool **out, wk_error *err)
     pthread_cond_init(&pool->idle, NULL);
     pool->threads = threads;
     for (int i = 1; i < threads; i++) {
-        if (!start_worker(pool, i)) {
+        worker *w = &pool->workers[i - 1];
+        *w = (worker){.pool = pool, .thread = i};
+        if (pthread_create(&w->id, NULL, worker_main, w) != 0) {
             wk_pool_destroy(pool);
             return wk_fail(err, WK_E_MEMORY, "cannot start thread %d of %d; use fewer threads",
                            i + 1, threads);
@@ -134,7 +126,7 @@ void wk_pool_destroy(wk_pool *pool)
     pthread_cond_broadcast(&pool->wake);
     pthread_mutex_unlock(&pool->lock);
     for (int i = 0; i < pool->started; i++)
-        pthread_join(pool->workers[i], NULL);
+        pthread_join(pool->workers[i].id, NULL);
     pthread_cond_destroy(&pool->idle);
     pthread_cond_destroy(&pool->wake);
     pthread_mutex_destroy(&pool->lock);

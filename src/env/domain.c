@@ -26,7 +26,7 @@ int wk_row_find(const void *rows, int count, size_t size, const char *name)
 static wk_status find_row(const char *what, const void *rows, int count, size_t size,
                           const char *name, int *row, wk_error *err)
 {
-    const char *names[NAMES_MAX];
+    const char *names[NAMES_MAX] = {0};
     *row = wk_row_find(rows, count, size, name);
     if (*row >= 0) return WK_OK;
     for (int i = 0; i < count && i < NAMES_MAX; i++)

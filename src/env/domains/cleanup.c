@@ -243,7 +243,8 @@ static void step(void *env, const float *action, wk_outcome *out)
         wk_cleanup_progress before = world->progress;
         world->progress = measure(world);
         for (int task = 0; task < WK_CLEANUP_TASKS; task++)
-            rewards[task] += wk_cleanup_reward(&before, &world->progress, task);
+            rewards[task] += 100 * (before.distance[task] - world->progress.distance[task]) +
+                             0.5 * world->progress.completion[task];
         touched = touched || touches_block(world);
         wk_step_seen(&world->sim.watch);
     }

@@ -19,10 +19,9 @@ static const double robot_keepout = 0.2;
 static const double block_keepout = 0.35;
 static const double goal_width = 0.5;
 
-// What has been placed so far: centres and the radii kept free around them.
+// Something that has been placed: its centre and the radius kept free around it.
 typedef struct placed {
-    int count;
-    double x[OBJECTS_MAX], y[OBJECTS_MAX], keepout[OBJECTS_MAX];
+    double x, y, keepout;
 } placed;
 
 double wk_cleanup_half_size(int arena)
@@ -32,47 +31,34 @@ double wk_cleanup_half_size(int arena)
     return half_sizes[arena];
 }
 
-// Whether (x, y) keeps its distance from everything placed before.
-static bool is_free(const placed *objects, double x, double y, double keepout)
+// One attempt at the robot and then all blocks, each in the rectangle between the goals, shrunk by
+// its keep-out radius, and at its distance from everything placed before.
+static bool place_all(placed *objects, double half_size, int blocks, wk_rng *rng)
 {
-    for (int i = 0; i < objects->count; i++) {
-        double dx = x - objects->x[i], dy = y - objects->y[i];
-        double distance = keepout + objects->keepout[i];
-        if (dx * dx + dy * dy < distance * distance) return false;
+    for (int count = 0; count <= blocks; count++) {
+        double keepout = count == 0 ? robot_keepout : block_keepout;
+        double x_max = half_size - goal_width - keepout, y_max = half_size - keepout;
+        bool is_free = false;
+        for (int draw = 0; draw < DRAWS_PER_OBJECT && !is_free; draw++) {
+            placed *o = &objects[count];
+            *o = (placed){.x = wk_rng_uniform(rng, -x_max, x_max), .keepout = keepout};
+            o->y = wk_rng_uniform(rng, -y_max, y_max);
+            is_free = true;
+            for (int i = 0; i < count && is_free; i++) {
+                double dx = o->x - objects[i].x, dy = o->y - objects[i].y;
+                double distance = keepout + objects[i].keepout;
+                is_free = !(dx * dx + dy * dy < distance * distance);
+            }
+        }
+        if (!is_free) return false;
     }
     return true;
 }
 
-// Tries to place one object in the rectangle between the goals, shrunk by its keep-out radius.
-static bool place(placed *objects, double half_size, double keepout, wk_rng *rng)
-{
-    double x_max = half_size - goal_width - keepout, y_max = half_size - keepout;
-    for (int draw = 0; draw < DRAWS_PER_OBJECT; draw++) {
-        double x = wk_rng_uniform(rng, -x_max, x_max);
-        double y = wk_rng_uniform(rng, -y_max, y_max);
-        if (!is_free(objects, x, y, keepout)) continue;
-        objects->x[objects->count] = x;
-        objects->y[objects->count] = y;
-        objects->keepout[objects->count++] = keepout;
-        return true;
-    }
-    return false;
-}
-
-// One attempt at the robot and then all blocks.
-static bool place_all(placed *objects, double half_size, int blocks, wk_rng *rng)
-{
-    objects->count = 0;
-    bool done = place(objects, half_size, robot_keepout, rng);
-    for (int b = 0; b < blocks && done; b++)
-        done = place(objects, half_size, block_keepout, rng);
-    return done;
-}
-
-static wk_cleanup_pose pose_of(const placed *objects, int i, wk_rng *rng)
+static wk_cleanup_pose pose_of(placed object, wk_rng *rng)
 {
     const double full_turn = 6.283185307179586;
-    return (wk_cleanup_pose){objects->x[i], objects->y[i], wk_rng_uniform(rng, 0, full_turn)};
+    return (wk_cleanup_pose){object.x, object.y, wk_rng_uniform(rng, 0, full_turn)};
 }
 
 wk_status wk_cleanup_layout_draw(int arena, int green, int blue, wk_rng *rng,
@@ -80,20 +66,20 @@ wk_status wk_cleanup_layout_draw(int arena, int green, int blue, wk_rng *rng,
 {
     assert(green >= 0 && blue >= 0 && green + blue <= WK_CLEANUP_BLOCKS_MAX);
     double half_size = wk_cleanup_half_size(arena);
-    placed objects;
+    placed objects[OBJECTS_MAX] = {0};
     int restarts = 0;
-    while (!place_all(&objects, half_size, green + blue, rng))
+    while (!place_all(objects, half_size, green + blue, rng))
         if (++restarts > RESTARTS_MAX)
             return wk_fail(err, WK_E_INPUT,
                            "no room for %d blocks in arena %d after %d attempts: use fewer blocks "
                            "or a larger arena",
                            green + blue, arena, restarts);
     // Placed in the order robot, blue, green; listed in the order robot, green, blue.
-    out->robot = pose_of(&objects, 0, rng);
+    out->robot = pose_of(objects[0], rng);
     for (int g = 0; g < green; g++)
-        out->blocks[g] = pose_of(&objects, 1 + blue + g, rng);
+        out->blocks[g] = pose_of(objects[1 + blue + g], rng);
     for (int b = 0; b < blue; b++)
-        out->blocks[green + b] = pose_of(&objects, 1 + b, rng);
+        out->blocks[green + b] = pose_of(objects[1 + b], rng);
     return WK_OK;
 }
 
@@ -201,10 +187,4 @@ wk_cleanup_progress wk_cleanup_measure(double half_size, int green, int blue, co
         progress.completion[task] = blocks ? (double)inside / blocks : 1;
     }
     return progress;
-}
-
-double wk_cleanup_reward(const wk_cleanup_progress *before, const wk_cleanup_progress *after,
-                         int task)
-{
-    return 100 * (before->distance[task] - after->distance[task]) + 0.5 * after->completion[task];
 }

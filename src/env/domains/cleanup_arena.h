@@ -65,8 +65,4 @@ typedef struct wk_cleanup_progress {
 /// `half_size`.
 wk_cleanup_progress wk_cleanup_measure(double half_size, int green, int blue, const double *xyz);
 
-/// Reward of a control step: 100 (distance before - after) + 0.5 completion after.
-double wk_cleanup_reward(const wk_cleanup_progress *before, const wk_cleanup_progress *after,
-                         int task);
-
 #endif

@@ -117,11 +117,6 @@ static void *make_world(examination *x)
     return NULL;
 }
 
-static void drop_world(const examination *x, void *world)
-{
-    if (world) x->domain->destroy(world);
-}
-
 // What a domain writes into memory of its host. `width` and `height` are an image's.
 typedef struct output {
     enum { IMAGE, VECTOR, STATE } what;
@@ -407,21 +402,6 @@ static void check_alone(examination *x, void *world, void *neighbour, const doub
                 "in files that processes share"));
 }
 
-// Loads bytes of a wrong length, which must be refused.
-static void check_load_size(examination *x, void *world, const uint8_t *bytes, size_t size)
-{
-    const size_t wrong[] = {size - 1, 0, size + 1};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        if (size == 0 && wrong[i] != 1) continue;
-        wk_error reported = {0};
-        if (x->domain->load(world, bytes, wrong[i], &reported) == WK_OK)
-            find(x, LOAD_SIZE, "load accepts %zu bytes instead of %zu; refuse every other size.",
-                 wrong[i], size);
-        else if (!reported.message[0])
-            find(x, NO_MESSAGE, "load refuses bytes without a message; write one into the error.");
-    }
-}
-
 // Saves in the middle of the reference episode and continues in another environment.
 static void check_state(examination *x, void *from, void *into, const double *theta)
 {
@@ -451,7 +431,16 @@ static void check_state(examination *x, void *from, void *into, const double *th
     bytes[size] = 0;
     find_exception(x, from, "save_state", x->steps / 2);
     begin(x, into, theta, false, &ignored);
-    if (!has_failed(x)) check_load_size(x, into, bytes, size);
+    const size_t wrong[] = {size - 1, 0, size + 1};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong && !has_failed(x); i++) {
+        if (size == 0 && wrong[i] != 1) continue;
+        wk_error reported = {0};
+        if (x->domain->load(into, bytes, wrong[i], &reported) == WK_OK)
+            find(x, LOAD_SIZE, "load accepts %zu bytes instead of %zu; refuse every other size.",
+                 wrong[i], size);
+        else if (!reported.message[0])
+            find(x, NO_MESSAGE, "load refuses bytes without a message; write one into the error.");
+    }
     begin(x, into, theta, false, &ignored);
     wk_error reported = {0};
     if (has_failed(x)) {
@@ -515,38 +504,8 @@ static void examine(examination *x, const double *theta)
                 write_twice(x, b, &images[i]);
         }
     }
-    drop_world(x, a);
-    drop_world(x, b);
-}
-
-// A few θ of every table the description has.
-static void examine_thetas(examination *x, const wk_space *space)
-{
-    const wk_domain *domain = x->domain;
-    size_t count = wk_space_count(space), n = (size_t)domain->n_params;
-    const size_t points[] = {0, count / 3, 2 * count / 3, count - 1};
-    for (size_t i = 0; i < sizeof points / sizeof *points; i++)
-        examine(x, wk_space_params(space, points[i]));
-    examine(x, domain->hardest);
-    examine(x, domain->most_complex + (size_t)(domain->n_complex - 1) * n);
-    for (int i = 0; i < domain->n_cases; i++) {
-        const wk_case *c = &domain->cases[i];
-        examine(x, c->params);
-        if (c->count > 1) examine(x, c->params + (size_t)(c->count - 1) * n);
-    }
-}
-
-// Each choice of each option on its own.
-static void examine_options(examination *x)
-{
-    for (int i = 0; i < x->domain->n_options; i++) {
-        int choices = wk_text_choices(x->domain->options[i].choices);
-        for (int choice = 1; choice < choices; choice++) {
-            x->options[i] = choice;
-            examine(x, x->domain->hardest);
-        }
-        x->options[i] = 0;
-    }
+    if (a) x->domain->destroy(a);
+    if (b) x->domain->destroy(b);
 }
 
 // Plays a whole episode of the hardest θ; nothing must break down late. Gives its rows, and whether
@@ -597,7 +556,7 @@ static void examine_episodes(examination *x)
              "episodes have at most %d rows (episode_steps and the reset's), fewer than a sequence "
              "by default (%d): train with --length %d or less.",
              x->domain->episode_steps + 1, SEQUENCE, x->domain->episode_steps + 1);
-    drop_world(x, world);
+    x->domain->destroy(world);
 }
 
 // Makes and destroys many worlds.
@@ -611,7 +570,7 @@ static void *live_and_die(void *context)
         if (!world) continue;
         if (begin(x, world, x->domain->hardest, true, &ignored))
             step_world(x, world, 0, 1, &outcome);
-        drop_world(x, world);
+        x->domain->destroy(world);
     }
     return NULL;
 }
@@ -630,21 +589,13 @@ static size_t growth(examination *x)
     return has > had ? has - had : 0;
 }
 
-// What is set up once and kept is no loss: only what grows every time is.
-static void examine_memory(examination *x)
+static void examine_domain(examination *x, const wk_space *space)
 {
-    size_t first = growth(x), second = growth(x);
-    size_t lost = (first < second ? first : second) / WORLDS;
-    if (lost >= 8)
-        find(x, LOST_MEMORY,
-             "each world that is created and destroyed leaks about %zu bytes; free all of it in "
-             "destroy.",
-             lost);
-}
+    const wk_domain *domain = x->domain;
+    const size_t count = wk_space_count(space), n = (size_t)domain->n_params;
 
-static void examine_summary(examination *x)
-{
-    for (const char *c = x->domain->summary; *c; c++) {
+    // Lists show the summary.
+    for (const char *c = domain->summary; *c; c++) {
         uint32_t code;
         if (wk_utf8_control(c) && wk_utf8_decode(c, SIZE_MAX, &code))
             find(x, SUMMARY,
@@ -652,23 +603,48 @@ static void examine_summary(examination *x)
                  "text.",
                  (unsigned)code);
     }
-}
 
-// The curricula of oracles choose among the θ of the grid.
-static void examine_oracles(examination *x, const wk_space *space)
-{
-    const wk_domain *domain = x->domain;
-    char text[WK_THETA_CHARS];
+    // The curricula of oracles choose among the θ of the grid.
     for (int i = -1; i < domain->n_complex; i++) {
-        const double *theta =
-            i < 0 ? domain->hardest : domain->most_complex + (ptrdiff_t)i * domain->n_params;
+        const double *theta = i < 0 ? domain->hardest : domain->most_complex + (size_t)i * n;
         if (wk_space_find(space, theta) != SIZE_MAX) continue;
-        wk_theta_print(domain, theta, text);
+        wk_theta_print(domain, theta, x->theta_text);
         find(x, OFF_GRID,
              "%s %s is not on the training grid, so the oracle curricula never choose it; take a "
              "θ of the grid.",
-             i < 0 ? "hardest" : "most_complex", text);
+             i < 0 ? "hardest" : "most_complex", x->theta_text);
     }
+
+    // A few θ of every table the description has.
+    for (size_t i = 0; i < 4; i++)
+        examine(x, wk_space_params(space, i < 3 ? i * count / 3 : count - 1));
+    examine(x, domain->hardest);
+    examine(x, domain->most_complex + (size_t)(domain->n_complex - 1) * n);
+    for (int i = 0; i < domain->n_cases; i++) {
+        const wk_case *c = &domain->cases[i];
+        examine(x, c->params);
+        if (c->count > 1) examine(x, c->params + (size_t)(c->count - 1) * n);
+    }
+    if (x->seen[CREATE] || has_failed(x)) return;
+
+    // Each choice of each option on its own.
+    for (int i = 0; i < domain->n_options; i++) {
+        int choices = wk_text_choices(domain->options[i].choices);
+        for (x->options[i] = 1; x->options[i] < choices; x->options[i]++)
+            examine(x, domain->hardest);
+        x->options[i] = 0;
+    }
+    examine_episodes(x);
+    if (has_failed(x)) return;
+
+    // What is set up once and kept is no loss: only what grows every time is.
+    size_t first = growth(x), second = growth(x);
+    size_t lost = (first < second ? first : second) / WORLDS;
+    if (lost >= 8)
+        find(x, LOST_MEMORY,
+             "each world that is created and destroyed leaks about %zu bytes; free all of it in "
+             "destroy.",
+             lost);
 }
 
 wk_status wk_plugin_check(const wk_domain *domain, wk_finding_fn *report, void *context,
@@ -687,14 +663,7 @@ wk_status wk_plugin_check(const wk_domain *domain, wk_finding_fn *report, void *
         find(x, DESCRIPTION, "%s.", reported.message);
     else if ((status = wk_space_create(domain, false, &space, err)) == WK_OK) {
         x->steps = domain->episode_steps < STEPS ? domain->episode_steps : STEPS;
-        examine_summary(x);
-        examine_oracles(x, space);
-        examine_thetas(x, space);
-        if (!x->seen[CREATE] && !has_failed(x)) {
-            examine_options(x);
-            examine_episodes(x);
-            if (!has_failed(x)) examine_memory(x);
-        }
+        examine_domain(x, space);
     }
     if (x->seen[DESCRIPTION]) status = WK_OK;
     wk_space_destroy(space);
