@@ -165,13 +165,11 @@ void wk_page_subsection(wk_page *page, const char *title)
 
 static void put_format(wk_text *out, const char *before, const char *format, va_list args)
 {
-    char *text = NULL;
-    if (vasprintf(&text, format, args) < 0) {
-        out->failed = true;
-        return;
-    }
-    put_escaped(out, before, text, "</p>\n");
-    free(text);
+    wk_text text = {0};
+    wk_text_vprintf(&text, format, args);
+    put_escaped(out, before, wk_text_get(&text), "</p>\n");
+    out->failed |= text.failed;
+    wk_text_free(&text);
 }
 
 #define PARAGRAPH(name, begin)                                                                     \
