@@ -353,6 +353,7 @@ static void take_signal(wk_report_run *run, wk_document *line)
         if (line->key.length <= cut || memcmp(line->key.chars, prefixes[kind], cut) != 0) continue;
         const char *name = line->key.chars + cut;
         size_t length = line->key.length - cut;
+        if (kind == WK_SIGNAL_PARAM && (length != 1 || *name < '0' || *name > '9')) return;
         wk_run_signal *s = wk_run_find_signal(run, (wk_signal_kind)kind, name, length);
         if (!s && run->signals.count < SIGNALS_MAX) {
             const wk_run_signal fresh = {
