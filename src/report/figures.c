@@ -349,6 +349,74 @@ static wk_status draw_signal(drawing *d, size_t first, size_t end, double last, 
     return finish(d, LINES, err);
 }
 
+// A line for each of the runs [first, end) that has the loss. Many points are averaged over
+// stretches of equally many.
+static wk_status draw_loss(drawing *d, size_t first, size_t end, const char *name, wk_error *err)
+{
+    enum { POINTS_MAX = 150 };
+    // With '_' at the end the name of a policy follows.
+    static const struct {
+        const char *name, *title, *caption;
+    } kinds[] = {
+        {"model_loss", "Loss of the world model", "The sum of the losses of its parts"},
+        {"image_loss", "Image loss",
+         "Half the squared error of the reconstructed images, summed over the pixels"},
+        {"vector_loss", "Vector loss",
+         "Half the squared error of the reconstructed vectors, summed over their numbers"},
+        {"kl_loss", "KL loss",
+         "How far the latent state that the world model predicts is from the one it infers once it "
+         "sees the observation"},
+        {"discount_loss", "Discount loss", "How badly ends of episodes are predicted"},
+        {"ensemble_loss", "Ensemble loss",
+         "How badly the members of the ensemble predict the next latent state"},
+        {"reward_loss_", "Reward loss", "How badly the rewards of the task are predicted"},
+        {"actor_loss_", "Actor loss",
+         "The policy's loss: less the imagined returns, and less its entropy, weighted"},
+        {"critic_loss_", "Critic loss",
+         "How far the critic's values are from the imagined returns"},
+        {"actor_ent_", "Entropy of the policy",
+         "How random its actions are; it falls as the policy settles"},
+    };
+    enum { KINDS = sizeof kinds / sizeof *kinds, HEADS = KINDS - 4, POLICIES = KINDS - 3 };
+    wk_report_run *const *runs = d->data->runs->items.items;
+    int k = 0;
+    while (k < KINDS && (strncmp(name, kinds[k].name, strlen(kinds[k].name)) != 0 ||
+                         (k < HEADS && strcmp(name, kinds[k].name) != 0)))
+        k++;
+    if (k == KINDS) return WK_OK; // of another version
+    const char *method = NULL;    // of the run before
+    for (size_t i = first; i < end; i++) {
+        const wk_run_signal *s = wk_run_find_signal(runs[i], WK_SIGNAL_LOSS, name, strlen(name));
+        size_t count = s ? s->points.count : 0, stride = (count + POINTS_MAX - 1) / POINTS_MAX;
+        curve c = {0};
+        for (size_t from = 0, n; from < count; from += n) {
+            double step = 0, value = 0;
+            n = count - from < stride ? count - from : stride;
+            for (size_t p = from; p < from + n; p++) {
+                step += s->points.items[p].step / (double)n;
+                value += s->points.items[p].value / (double)n;
+            }
+            add_point(d, &c, step, value, 0, 0);
+        }
+        bool named = !method || strcmp(runs[i]->method, method) != 0; // once in the legend
+        if (!count) continue;
+        method = runs[i]->method;
+        add_series(d, method, &c, NULL);
+        if (!named && !d->memory->failed) d->series.items[d->series.count - 1].name = NULL;
+    }
+    const char *policy = name + strlen(kinds[k].name);
+    bool exploring = strcmp(policy, "expl") == 0;
+    d->section = k < POLICIES ? WK_FIGURES_LOSSES_MODEL : WK_FIGURES_LOSSES_POLICIES;
+    d->title =
+        PRINT(d, "%s: %s, %s%s%s", kinds[k].title, runs[first]->domain, runs[first]->exploration,
+              *policy ? ", " : "", exploring ? "exploration" : policy);
+    d->name = PRINT(d, "loss-%s-%s-%s", name, runs[first]->domain, runs[first]->exploration);
+    d->caption = PRINT(d, "%s.", kinds[k].caption);
+    d->x_label = "agent steps";
+    d->y_label = k == KINDS - 1 ? "entropy" : "loss";
+    return finish(d, LINES, err);
+}
+
 // Each signal of a kind that any of the group's runs has.
 static wk_status draw_signals(drawing *d, wk_error *err)
 {
@@ -360,16 +428,20 @@ static wk_status draw_signals(drawing *d, wk_error *err)
         for (size_t i = first; i < end; i++)
             for (size_t k = 0; k < runs[i]->signals.count; k++) {
                 const wk_run_signal *s = &runs[i]->signals.items[k];
-                if (s->points.count) last = fmax(last, s->points.items[s->points.count - 1].step);
+                if (s->points.count && s->kind != WK_SIGNAL_LOSS)
+                    last = fmax(last, s->points.items[s->points.count - 1].step);
             }
-        for (wk_signal_kind kind = WK_SIGNAL_PARAM; kind <= WK_SIGNAL_INDICATOR; kind++)
-            for (size_t i = first; i < end && last > 0; i++)
+        for (wk_signal_kind kind = WK_SIGNAL_PARAM; kind <= WK_SIGNAL_LOSS; kind++)
+            for (size_t i = first; i < end; i++)
                 for (size_t k = 0; k < runs[i]->signals.count; k++) {
                     const wk_run_signal *s = &runs[i]->signals.items[k];
                     bool drawn = s->kind != kind; // or for a run before
                     for (size_t before = first; before < i && !drawn; before++)
                         drawn = wk_run_find_signal(runs[before], kind, s->name, strlen(s->name));
-                    if (!drawn) WK_TRY(draw_signal(d, first, end, last, kind, s->name, err));
+                    if (!drawn && kind == WK_SIGNAL_LOSS)
+                        WK_TRY(draw_loss(d, first, end, s->name, err));
+                    else if (!drawn && last > 0)
+                        WK_TRY(draw_signal(d, first, end, last, kind, s->name, err));
                 }
     }
     return WK_OK;

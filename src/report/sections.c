@@ -54,6 +54,15 @@ static void put_imagined(const wk_report *r, wk_page *page)
                             "and the actions alone, and the difference, grey where they agree.");
 }
 
+static void put_losses(const wk_report *r, wk_page *page)
+{
+    (void)r;
+    wk_page_paragraph(page, "What each run logged while it trained: a line for each run, in the "
+                            "colour of its method. Losses of different domains, settings or "
+                            "curricula are of different data: compare how they move, not how low "
+                            "they are.");
+}
+
 static void put_scores(const wk_report *r, wk_page *page)
 {
     wk_text csv = {0};
@@ -103,6 +112,8 @@ static const struct part {
     {"What the curricula chose", NULL, NULL, FIGURES, WK_FIGURES_MAPS},
     {"What the curricula chose", NULL, "Over time", FIGURES, WK_FIGURES_CHOICES},
     {"What exploration did", NULL, NULL, FIGURES, WK_FIGURES_INDICATORS},
+    {"Losses", put_losses, "World model", FIGURES, WK_FIGURES_LOSSES_MODEL},
+    {"Losses", put_losses, "Policies", FIGURES, WK_FIGURES_LOSSES_POLICIES},
     {"Model errors", NULL, NULL, FIGURES, WK_FIGURES_ERRORS},
     {"Model errors", NULL, NULL, TABLE, WK_TABLE_MODEL_ERRORS},
     {"What was promised and what was obtained", NULL, NULL, FIGURES, WK_FIGURES_PREDICTIONS},

@@ -136,7 +136,7 @@ static void the_log_gives_parameters_and_indicators_and_its_torn_last_line_is_sk
         assert_near(s->points.items[0].value, wanted[i].value, 0);
     }
     assert_int_equal(wk_run_find_signal(run, WK_SIGNAL_PARAM, "1", 1)->points.count, 0); // null
-    assert_int_equal(run->signals.count, 4); // none of -7
+    assert_int_equal(run->signals.count, 5); // none of -7
     assert_int_equal(run->last_step, 22);
     wk_runs_free(&runs);
 }
